@@ -2,19 +2,19 @@ package sim
 
 import "github.com/softrnic/softrnic/verbs"
 
-// Endpoint is one end of a connection to be.
+// An Endpoint is one end of a connection for Sim.Connect.
 type Endpoint struct {
 	Device *Device
 	QP     verbs.QP
 
-	// PSN is the first that this end sends; 0 draws one.
+	// PSN is the first PSN that this end sends; 0 draws one.
 	PSN uint32
 
-	// Options are this end's choices.
+	// Options are the options of this end.
 	Options verbs.ConnectOptions
 
-	// HideRecvBuffer keeps the size of the receive buffer from the peer: it then
-	// behaves as towards adapters that are not softrnic.
+	// HideRecvBuffer hides the size of the receive buffer from the peer, which
+	// then behaves as towards adapters other than softrnic.
 	HideRecvBuffer bool
 }
 

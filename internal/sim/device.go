@@ -16,33 +16,34 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// DeviceOptions describe an adapter. The zero value is good.
+// DeviceOptions configure an adapter. The zero value has defaults for all
+// fields.
 type DeviceOptions struct {
 	Name   string         // "d0", "d1" and so on by default
 	Addr   netip.AddrPort // 10.0.0.1:4791, 10.0.0.2:4791 and so on by default
-	Link   memory.Options // the port it is attached to
-	Impair string         // what goes wrong on the way out and in, see link/impair
+	Link   memory.Options // network port
+	Impair string         // injected faults, see link/impair
 
-	// OneByOne hands the adapter single packets, where it would read many at
-	// once. A trace can tell better then what became of each.
+	// OneByOne makes the adapter read single packets instead of batches, so that
+	// a trace can record the verdict on each.
 	OneByOne bool
 }
 
-// Device is an adapter of a simulation. Its rnic.Device is used as any other
-// one; only Wait and PollWait, which block, are of no use.
+// A Device is an adapter of a simulation. Its rnic.Device is used as any other;
+// only the blocking calls Wait and PollWait cannot be used.
 type Device struct {
 	*rnic.Device
 
-	// App, if set, is the application: it is called whenever the adapter has
-	// handled packets or timers, and at the start of Run. It polls and posts.
+	// App, if set, is the application, which polls and posts. It is called when
+	// the adapter has handled packets or timers, and at the start of Run.
 	App func()
 
-	// OnSend, if set, sees every packet that the adapter hands to its link,
-	// BTH to ICRC; the latter is not yet right. The bytes are the adapter's.
+	// OnSend, if set, is called with every packet that the adapter sends, BTH to
+	// ICRC, which is not yet valid. It must not keep the bytes.
 	OnSend func(to *wire.Path, pkt []byte)
 
-	// Sent and Received count what the adapter really handed to its link and
-	// got from it.
+	// Sent and Received count the packets that the adapter passed to its link
+	// and read from it.
 	Sent, Received Tally
 
 	sim          *Sim
@@ -51,8 +52,8 @@ type Device struct {
 	impair       *impair.Conn
 	top          *topTap
 	delay        time.Duration // to here on the network
-	wakePending  bool          // work has to look, although nothing came
-	stoppedUntil int64         // until when the host does not run; 0: it does
+	wakePending  bool          // run the adapter although no packet arrived
+	stoppedUntil int64         // end of StopFor, or 0
 }
 
 // AddDevice opens an adapter on the network.
@@ -82,7 +83,7 @@ func (s *Sim) AddDevice(o DeviceOptions) (*Device, error) {
 	random := rand.New(rand.NewPCG(s.seed, uint64(d.index+1)))
 	d.Device, err = rnic.Open(rnic.Options{
 		Name: o.Name, NoService: true, Conn: d.top, Clock: s.net.Now, Rand: random.Uint32,
-		Logger: slog.New(slog.DiscardHandler), Debug: rnic.DebugOff, // one looks into the simulation itself
+		Logger: slog.New(slog.DiscardHandler), Debug: rnic.DebugOff, // tests inspect the simulation itself
 	})
 	if err != nil {
 		return nil, err
@@ -91,8 +92,8 @@ func (s *Sim) AddDevice(o DeviceOptions) (*Device, error) {
 	return d, nil
 }
 
-// SetImpair changes what goes wrong on the adapter's link. A text without a
-// seed gets one made of the simulation's.
+// SetImpair changes the faults of the adapter's link. A text without a seed
+// gets one derived from the simulation's.
 func (d *Device) SetImpair(text string) error {
 	spec, err := impair.Parse(text)
 	if err != nil {
@@ -104,20 +105,20 @@ func (d *Device) SetImpair(text string) error {
 	return d.impair.SetSpec(spec)
 }
 
-// ImpairCounts tells what has been done to the adapter's packets.
+// ImpairCounts returns the counters of the injected faults.
 func (d *Device) ImpairCounts() impair.Counts { return d.impair.Counts() }
 
-// Port is the adapter's port on the network: what is written there leaves
-// under the adapter's address without its doing.
+// Port returns the adapter's port on the network: packets written there are
+// sent with the adapter's address, without the adapter.
 func (d *Device) Port() *memory.Conn { return d.port }
 
-// AddressVector is the address vector that leads to the adapter.
+// AddressVector returns the address vector of the adapter.
 func (d *Device) AddressVector() verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(d.Addr().Addr()), UDPPort: d.Addr().Port()}
 }
 
-// ScheduleAt has f, a part of the adapter's application, called when the clock reaches
-// t; then the adapter works.
+// ScheduleAt makes f, a part of the adapter's application, be called when the
+// clock reaches t; then the adapter runs.
 func (d *Device) ScheduleAt(t time.Duration, f func()) {
 	d.sim.net.ScheduleAt(int64(t)+epoch, func() {
 		f()
@@ -125,17 +126,17 @@ func (d *Device) ScheduleAt(t time.Duration, f func()) {
 	})
 }
 
-// StopFor stops the host of the adapter, as SIGSTOP or a scheduler does that gives it no
-// processor: for the given time neither adapter nor application runs. Packets wait in its port.
+// StopFor stops the host of the adapter for the given time, like SIGSTOP:
+// neither adapter nor application runs, and packets are queued in its port.
 func (d *Device) StopFor(t time.Duration) {
 	d.stoppedUntil = max(d.stoppedUntil, d.sim.net.Now()+int64(t))
 	d.sim.net.ScheduleAt(d.stoppedUntil, func() { d.wakePending = true })
 }
 
-// isRunning reports whether the host runs at a time.
+// isRunning reports whether the host runs at the given time.
 func (d *Device) isRunning(now int64) bool { return d.stoppedUntil <= now }
 
-// nextEvent is when the adapter has something to do by itself, or 0.
+// nextEvent returns when the adapter has work without a packet, or 0.
 func (d *Device) nextEvent() int64 {
 	if !d.isRunning(d.sim.net.Now()) {
 		return d.stoppedUntil
@@ -147,7 +148,7 @@ func (d *Device) nextEvent() int64 {
 	return t
 }
 
-// hasWork reports whether the adapter has something to do now.
+// hasWork reports whether the adapter has work now.
 func (d *Device) hasWork(now int64) bool {
 	if !d.isRunning(now) {
 		return false
@@ -159,7 +160,7 @@ func (d *Device) hasWork(now int64) bool {
 	return t != 0 && t <= now
 }
 
-// runUntilIdle runs adapter and application until they have nothing more to do.
+// runUntilIdle runs adapter and application until they have no work.
 func (d *Device) runUntilIdle() {
 	d.wakePending = false
 	d.pollUntilIdle()
@@ -169,12 +170,11 @@ func (d *Device) runUntilIdle() {
 	}
 }
 
-// idlePolls is how many looks at the link find nothing before an adapter that
-// has read packets is taken to be done: in a stream it keeps an acknowledgement
-// back for some.
+// idlePolls is the number of empty polls after which an adapter that has read
+// packets is idle: in a stream it defers an acknowledgement for some polls.
 const idlePolls = 8
 
-// pollUntilIdle lets the adapter work until it is done.
+// pollUntilIdle polls until the adapter is idle.
 func (d *Device) pollUntilIdle() {
 	looks := 1
 	for idle := 0; idle < looks; idle++ {
@@ -184,15 +184,15 @@ func (d *Device) pollUntilIdle() {
 	}
 }
 
-// pollOnce lets the adapter take one look and notes what it made of the
-// packet, if packets are recorded.
+// pollOnce polls the adapter once, and records its verdicts if packets are
+// recorded.
 func (d *Device) pollOnce() int {
 	n := d.Progress()
 	d.top.recordVerdicts()
 	return n
 }
 
-// Events returns the asynchronous events that wait.
+// Events returns the queued asynchronous events.
 func (d *Device) Events() []verbs.AsyncEvent {
 	var events []verbs.AsyncEvent
 	for {
@@ -204,7 +204,7 @@ func (d *Device) Events() []verbs.AsyncEvent {
 	}
 }
 
-// ended is a context for calls that shall not wait.
+// ended is a context for calls that must not block.
 var ended = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

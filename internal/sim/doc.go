@@ -1,7 +1,7 @@
-// Package sim runs adapters on a network in memory under a virtual clock. One
-// goroutine moves everything, keys, queue pair numbers and packet losses come
-// from one seed, so one seed is one run: the same packets at the same
-// nanoseconds every time, and a fault found once can be looked at for ever.
+// Package sim is a deterministic simulation: adapters on an in-memory network with
+// a virtual clock. One goroutine runs everything, and keys, queue pair numbers and
+// packet losses derive from one seed, so that a seed reproduces a run: the same
+// packets at the same nanoseconds.
 //
 //	s := sim.New(42)
 //	a, err := s.AddDevice(sim.DeviceOptions{Name: "a"})
@@ -9,14 +9,13 @@
 //	...                                       // domains, queues, regions: plain verbs
 //	err = s.Connect(sim.Endpoint{Device: a, QP: qa}, sim.Endpoint{Device: b, QP: qb})
 //	qa.PostSend(...)
-//	s.Run(nil)                                // until nothing happens any more
+//	s.Run(nil)                                // until no event is left
 //
-// The clock jumps from event to event: the arrival of a packet, the end of a
-// delay that impair has imposed, a timer of a queue pair. At each event the
-// adapters concerned run until they have nothing left to do, then their
-// applications (Device.App) are called.
+// The clock jumps from event to event: the arrival of a packet, the end of a delay
+// injected by impair, a timer of a queue pair. At each event the adapters concerned
+// run until they are idle, then their applications (Device.App) are called.
 //
-// Record keeps a trace of all packets with what became of them. Memory should
+// Record keeps a trace of all packets and their deliveries. Memory should
 // be registered with AccessZeroBased where runs are to be compared byte for
 // byte: real addresses differ from process to process.
 //

@@ -9,18 +9,18 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// String is the whole trace as text.
+// String returns the trace as text.
 func (t *Trace) String() string { return t.Text(0, 0) }
 
-// Text is the trace from line number from on, its times counted from zero:
+// Text returns the trace from line number from on, with times relative to zero:
 //
 //	0.001 ms  a > b    RC_WRITE_FIRST       psn 100  to 0 len 3000 key b  1024 bytes
 //	0.001 ms  a > b    RC_WRITE_MIDDLE      psn 101  1024 bytes  LOST
 //	0.002 ms  b > a    RC_ACKNOWLEDGE       psn 101  NAK PSN sequence error, msn 0
 //	0.003 ms  a        wc 1: RDMA_WRITE SUCCESS
 //
-// A packet has the time when it was sent. In capitals stands what the network
-// did to it, in parentheses why the receiver dropped it.
+// The time of a packet is its send time. Capitals are effects of the network,
+// parentheses have the reason of the receiver for dropping the packet.
 func (t *Trace) Text(from int, zero time.Duration) string {
 	base := int64(zero) + epoch
 	var b strings.Builder
@@ -37,7 +37,7 @@ func (t *Trace) Text(from int, zero time.Duration) string {
 	return b.String()
 }
 
-// milliseconds is nanoseconds in milliseconds.
+// milliseconds converts nanoseconds.
 func milliseconds(ns int64) float64 { return float64(ns) / 1e6 }
 
 // formatPacket describes a packet.
@@ -68,7 +68,7 @@ func (t *Trace) formatPacket(e *entry, base int64) string {
 	return s + e.packet.formatOutcome(base)
 }
 
-// qpName names a queue pair; one that has no name is its adapter and number.
+// qpName returns the name of a queue pair, or its adapter and number.
 func (t *Trace) qpName(d *Device, qpn uint32) string {
 	if d == nil {
 		return fmt.Sprintf("0x%x", qpn)
@@ -140,7 +140,8 @@ func (t *Trace) formatHeaders(src, dst *Device, p *wire.Packet) string {
 	return strings.Join(words, "  ")
 }
 
-// formatOutcome tells what became of a packet, if that is worth telling.
+// formatOutcome describes what happened to a packet, or is empty for an
+// ordinary delivery.
 func (p *packet) formatOutcome(base int64) string {
 	switch len(p.copies) {
 	case 0:

@@ -8,18 +8,18 @@ import (
 	"github.com/softrnic/softrnic/internal/link/memory"
 )
 
-// epoch is where the clock starts: adapters take time 0 for never. Times that
-// a Sim tells count from here.
+// epoch is the start of the clock, because adapters take time 0 for never.
+// Times that a Sim returns are relative to it.
 const epoch = 1
 
-// maxRunTime is how long Run lets virtual time pass at most.
+// maxRunTime is the maximum virtual time of Run.
 const maxRunTime = time.Minute
 
-// maxRounds is how many times an adapter may have more to do without time
-// passing before that counts as a fault of the adapter.
+// maxRounds is the maximum number of times that adapters have work without time
+// passing; more is taken for a livelock.
 const maxRounds = 100_000
 
-// Sim is a network of adapters with a virtual clock. It belongs to one
+// A Sim is a network of adapters with a virtual clock. It belongs to one
 // goroutine.
 type Sim struct {
 	seed    uint64
@@ -35,33 +35,33 @@ func New(seed uint64) *Sim {
 	return s
 }
 
-// Seed is what the run is made of.
+// Seed returns the seed of the run.
 func (s *Sim) Seed() uint64 { return s.seed }
 
-// Rand is the random source of the program that is run. Adapters and
-// impairments have their own.
+// Rand returns the random source of the test program. Adapters and impairments
+// have their own.
 func (s *Sim) Rand() *rand.Rand { return s.net.Rand() }
 
-// Network is the network, for ends that are no adapters.
+// Network returns the network, for ends without an adapter.
 func (s *Sim) Network() *memory.Network { return s.net }
 
-// Now is the time since the beginning.
+// Now returns the time since the start.
 func (s *Sim) Now() time.Duration { return time.Duration(s.net.Now() - epoch) }
 
 // Devices returns the adapters in the order they were added.
 func (s *Sim) Devices() []*Device { return s.devices }
 
-// wakeAll makes every adapter and application look at what it has to do.
+// wakeAll makes every adapter and application run.
 func (s *Sim) wakeAll() {
 	for _, d := range s.devices {
 		d.wakePending = true
 	}
 }
 
-// Run lets time pass until the given function, which is asked after every
-// event, returns true, and returns true then. It returns false when nothing
-// more is going to happen by itself, or after a minute. A nil function
-// means: until nothing happens any more, and Run returns true when that is so.
+// Run lets time pass until the given function, which is called after every
+// event, returns true; then it returns true. It returns false when no event is
+// left, or after maxRunTime. With a nil function it runs until no event is
+// left, and returns true.
 func (s *Sim) Run(until func() bool) bool {
 	s.wakeAll()
 	end := s.net.Now() + int64(maxRunTime)
@@ -90,7 +90,7 @@ func (s *Sim) RunFor(d time.Duration) {
 	}
 }
 
-// advanceToNext moves the clock to the next event, unless that comes after end. It
+// advanceToNext moves the clock to the next event, unless that is after end. It
 // reports whether it did, and whether there is such an event at all.
 func (s *Sim) advanceToNext(end int64) (moved, more bool) {
 	next, ok := s.net.NextEvent()
@@ -106,8 +106,8 @@ func (s *Sim) advanceToNext(end int64) (moved, more bool) {
 	return true, true
 }
 
-// runUntilIdle runs adapters and applications until none has anything to do without
-// time passing.
+// runUntilIdle runs adapters and applications until none has work without time
+// passing.
 func (s *Sim) runUntilIdle() {
 	for round := 0; ; round++ {
 		idle := true

@@ -10,26 +10,26 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// The way of a packet: adapter, top tap, impair, bottom tap, network; and back
-// from the network through impair to the top tap and the adapter. So the top
-// tap sees what the adapters send and receive, and the bottom tap what leaves.
+// The path of a packet: adapter, top tap, impair, bottom tap, network; and back
+// from the network through impair to the top tap and the adapter. The top tap sees
+// the packets that adapters send and receive, the bottom tap those on the wire.
 
-// topTap is the link that the adapter has.
+// A topTap is the link of the adapter.
 type topTap struct {
 	link.Conn
 	dev    *Device
-	single bool // packets are handed over one by one
+	single bool // packets are read one by one
 
-	read   *link.Datagrams // single: what was read and not handed over
+	read   *link.Datagrams // single: datagrams read and not yet passed on
 	next   int             // of read
 	packet int             // of that datagram
 
-	// While packets are recorded: those that the adapter was last given, and
-	// what it had dropped before.
+	// While recording: the packets last passed to the adapter, and its drop
+	// counters before.
 	given   []*packetCopy
 	dropped map[string]uint64
 
-	overflow uint64 // the port's count of packets that its buffer had no room for
+	overflow uint64 // the port's count of receive overflows
 }
 
 // WriteBatch implements link.Conn.
@@ -78,7 +78,7 @@ func (t *topTap) ReadBatch(r *link.Datagrams) (n int, err error) {
 	return n, err
 }
 
-// readOne passes one packet on.
+// readOne reads one packet.
 func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 	r.Reset()
 	if t.read == nil {
@@ -103,11 +103,11 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 	return 1, nil
 }
 
-// hasPending reports whether packets wait here for the adapter.
+// hasPending reports whether unread packets are buffered here.
 func (t *topTap) hasPending() bool { return t.read != nil && t.next < len(t.read.Msgs()) }
 
-// recordVerdicts notes what the adapter made of the packets that it was given. Of many
-// it is known only how many were dropped for which reason.
+// recordVerdicts records the adapter's verdicts on the packets passed to it.
+// For several packets only the number of drops by reason is known.
 func (t *topTap) recordVerdicts() {
 	n := len(t.given)
 	if n == 0 {
@@ -128,7 +128,7 @@ func (t *topTap) recordVerdicts() {
 	t.given = t.given[:0]
 }
 
-// bottomTap is the link that impair writes to.
+// A bottomTap is the link that impair writes to.
 type bottomTap struct {
 	link.Conn
 	dev *Device
@@ -143,13 +143,14 @@ func (t *bottomTap) WriteBatch(b *link.Batch) error {
 	return t.Conn.WriteBatch(b)
 }
 
-// Unwrap gives access to the counters of the link inside.
+// Unwrap returns the link inside, for its counters.
 func (t *bottomTap) Unwrap() link.Conn { return t.Conn }
 
-// Unwrap gives access to the counters of the link inside.
+// Unwrap returns the link inside, for its counters.
 func (t *topTap) Unwrap() link.Conn { return t.Conn }
 
-// Tally counts packets by what the counters of adapters tell apart.
+// A Tally counts packets by the kinds that the counters of adapters
+// distinguish.
 type Tally struct {
 	Packets  uint64
 	Payload  uint64 // bytes of requests and read responses, without padding

@@ -11,15 +11,15 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Trace is the record of a run: every packet with what became of it, and the
-// completions and events that were noted. Its text is the same for the same
-// seed, byte for byte.
+// A Trace is the record of a run: every packet with its deliveries, and noted
+// completions and events. Its text is the same for the same seed, byte for
+// byte.
 type Trace struct {
 	sim      *Sim
 	entries  []entry
 	names    map[objectName]string
 	current  []*packet   // of the WriteBatch in progress
-	unsent   [][]*packet // by adapter: those that may yet leave, or leave again
+	unsent   [][]*packet // by adapter: packets that may yet be sent, or sent again
 	inFlight map[inFlightKey][]*packetCopy
 }
 
@@ -31,19 +31,19 @@ type entry struct {
 	note   string
 }
 
-// packet is what an adapter sent, or what arrived from elsewhere.
+// A packet is a packet of an adapter, or one that arrived from elsewhere.
 type packet struct {
 	sentAt int64
 	to     netip.AddrPort
-	raw    []byte // BTH to ICRC, the latter not yet right
+	raw    []byte // BTH to ICRC, which is not yet valid
 	copies []*packetCopy
 }
 
-// packetCopy is one copy of a packet on its way: normally there is one; none if the
-// packet was lost, two if it was duplicated.
+// A packetCopy is one copy of a packet in flight: normally there is one; none
+// if the packet was lost, two if it was duplicated.
 type packetCopy struct {
 	left    int64
-	arrived int64 // 0 if it has not
+	arrived int64 // 0 if it has not arrived
 	damaged bool
 	marked  bool   // congestion experienced
 	lost    bool   // on arrival
@@ -51,7 +51,7 @@ type packetCopy struct {
 	verdict string // why the receiver dropped it, or ""
 }
 
-// Record starts a trace, which takes time but changes nothing.
+// Record starts a trace, which does not affect the run.
 func (s *Sim) Record() *Trace {
 	if s.trace == nil {
 		s.trace = &Trace{sim: s, names: make(map[objectName]string), inFlight: make(map[inFlightKey][]*packetCopy)}
@@ -59,30 +59,29 @@ func (s *Sim) Record() *Trace {
 	return s.trace
 }
 
-// objectName is a queue pair number or a key of an adapter.
+// An objectName is a queue pair number or a key of an adapter.
 type objectName struct {
 	dev    *Device
 	number uint32
 	key    bool
 }
 
-// NameQP and NameKey give queue pairs and keys the names that the trace writes
-// instead of their numbers.
+// NameQP and NameKey name queue pairs and keys in the trace.
 func (t *Trace) NameQP(d *Device, qpn uint32, as string)  { t.names[objectName{d, qpn, false}] = as }
 func (t *Trace) NameKey(d *Device, key uint32, as string) { t.names[objectName{d, key, true}] = as }
 
-// Note adds a line in the name of an adapter.
+// Note adds a line for an adapter.
 func (t *Trace) Note(d *Device, text string) {
 	t.entries = append(t.entries, entry{at: t.sim.net.Now(), dev: d, note: text})
 }
 
-// NoteCompletion notes a completion that the application has taken.
+// NoteCompletion adds a completion that the application has polled.
 func (t *Trace) NoteCompletion(d *Device, wc verbs.WC) { t.Note(d, t.formatCompletion(d, &wc)) }
 
-// Len is the number of lines so far.
+// Len returns the number of lines.
 func (t *Trace) Len() int { return len(t.entries) }
 
-// recordSent notes a batch before impair sees it.
+// recordSent records a batch before impair sees it.
 func (t *Trace) recordSent(d *Device, b *link.Batch) {
 	for len(t.unsent) <= d.index {
 		t.unsent = append(t.unsent, nil)
@@ -98,7 +97,7 @@ func (t *Trace) recordSent(d *Device, b *link.Batch) {
 	t.trimUnsent(d)
 }
 
-// maxUnsent is how many packets are kept to find out which one leaves late.
+// maxUnsent is the number of packets kept to identify delayed ones.
 const maxUnsent = 4096
 
 func (t *Trace) trimUnsent(d *Device) {
@@ -107,7 +106,7 @@ func (t *Trace) trimUnsent(d *Device) {
 	}
 }
 
-// recordLeft notes a sealed batch that impair has let go.
+// recordLeft records a sealed batch that impair has sent.
 func (t *Trace) recordLeft(d *Device, b *link.Batch) {
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
@@ -122,9 +121,9 @@ func (t *Trace) recordLeft(d *Device, b *link.Batch) {
 	}
 }
 
-// findOrigin finds the packet that leaves: first among those of the batch that is
-// being sent, then among those sent before; first those that have not left. A
-// damaged one is the most similar.
+// findOrigin finds the packet of a sent copy: first among those of the current
+// batch, then among earlier ones; packets without a copy first. A damaged copy
+// belongs to the most similar packet.
 func (t *Trace) findOrigin(d *Device, to netip.AddrPort, pkt []byte, damaged bool) *packet {
 	if len(t.unsent) <= d.index {
 		return nil
@@ -155,11 +154,12 @@ func (t *Trace) findOrigin(d *Device, to netip.AddrPort, pkt []byte, damaged boo
 	return again
 }
 
-// maxFlips is how many bits of a packet impair inverts at most.
+// maxFlips is the maximum number of bits of a packet that impair inverts.
 const maxFlips = 3
 
-// bitDifference is the number of bits in which two packets of one length differ,
-// up to a few, but for the ICRC and the congestion mark.
+// bitDifference returns the number of bits in which two packets of one length
+// differ, up to a few more than maxFlips, without the ICRC and the congestion
+// mark.
 func bitDifference(a, b []byte) int {
 	end := len(a) - wire.ICRCLen
 	if bytes.Equal(a[:4], b[:4]) && (a[4]^b[4])&^fecn == 0 && bytes.Equal(a[5:end], b[5:end]) {
@@ -179,18 +179,18 @@ func bitDifference(a, b []byte) int {
 // fecn is the congestion mark in the BTH, byte 4.
 const fecn = 0x80
 
-// inFlightKey is a packet on its way: its receiver and its bytes.
+// An inFlightKey is the key of a packet in flight: its receiver and its bytes.
 type inFlightKey struct {
 	to  netip.AddrPort
 	pkt string
 }
 
-// recordArrived notes a packet that the adapter is about to get.
+// recordArrived records a packet that the adapter is about to read.
 func (t *Trace) recordArrived(d *Device, from netip.AddrPort, tos uint8, pkt []byte) *packetCopy {
 	now := t.sim.net.Now()
 	key := inFlightKey{d.Addr(), string(pkt)}
 	list := t.inFlight[key]
-	if len(list) == 0 { // from someone who is no adapter, or changed on its way in
+	if len(list) == 0 { // sent by no adapter, or altered by incoming rules
 		f := &packetCopy{left: now, arrived: now, marked: tos&3 == 3}
 		p := &packet{sentAt: now, to: d.Addr(), raw: bytes.Clone(pkt), copies: []*packetCopy{f}}
 		t.entries = append(t.entries, entry{at: now, packet: p, dev: t.sim.deviceAt(from)})
@@ -206,8 +206,8 @@ func (t *Trace) recordArrived(d *Device, from netip.AddrPort, tos uint8, pkt []b
 	return f
 }
 
-// markLost notes that the adapter has read all that was there: what should
-// have arrived before is lost.
+// markLost records that the adapter's receive buffer is empty: copies that
+// should have arrived before are lost.
 func (t *Trace) markLost(d *Device) {
 	overflow := d.port.Stats().ReceiveOverflow
 	full := overflow > d.top.overflow

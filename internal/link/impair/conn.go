@@ -8,10 +8,9 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 )
 
-// Conn is a link on which things go wrong as its Spec says. It may be used as
-// any link.Conn. The packets it holds back leave when they are due and one of
-// WriteBatch, ReadBatch, Wait and Flush is called; a blocked Wait wakes up for
-// them.
+// A Conn is a link with injected faults. It may be used as any link.Conn.
+// Delayed packets are sent when they are due and one of WriteBatch, ReadBatch,
+// Wait and Flush is called; a blocked Wait wakes up for them.
 type Conn struct {
 	inner link.Conn
 	clock func() int64
@@ -26,8 +25,8 @@ type Conn struct {
 
 var _ link.Conn = (*Conn)(nil)
 
-// New wraps a link, which belongs to the Conn from here on. The Spec must be
-// valid. The clock counts nanoseconds from anywhere; nil is real time.
+// New wraps a link, which the Conn owns from then on. The Spec must be valid.
+// The clock returns nanoseconds from any origin; nil is real time.
 func New(inner link.Conn, spec Spec, clock func() int64) (*Conn, error) {
 	if clock == nil {
 		start := time.Now()
@@ -40,8 +39,8 @@ func New(inner link.Conn, spec Spec, clock func() int64) (*Conn, error) {
 	return c, nil
 }
 
-// SetSpec replaces the Spec. Rules count anew, random choices begin anew with
-// the new seed; packets held back keep their time. On an error nothing changes.
+// SetSpec replaces the Spec. Counts of rules and random streams restart;
+// delayed packets keep their times. On an error nothing changes.
 func (c *Conn) SetSpec(spec Spec) error {
 	if err := spec.Validate(); err != nil {
 		return err
@@ -66,8 +65,7 @@ func (c *Conn) SetSpec(spec Spec) error {
 // Spec returns the Spec in force.
 func (c *Conn) Spec() Spec { return *c.spec.Load() }
 
-// Counts tells what has been done to packets so far. It may wait for a
-// WriteBatch in progress.
+// Counts returns the counters. It may wait for a WriteBatch in progress.
 func (c *Conn) Counts() Counts {
 	n := c.counters.snapshot()
 	c.out.mu.Lock()
@@ -95,16 +93,15 @@ func (c *Conn) Caps() link.Caps { return c.inner.Caps() }
 // Wake implements link.Conn.
 func (c *Conn) Wake() { c.inner.Wake() }
 
-// Close implements link.Conn. Packets held back are lost.
+// Close implements link.Conn. Delayed packets are lost.
 func (c *Conn) Close() error {
 	c.closed.Store(true)
 	return c.inner.Close()
 }
 
-// Wait implements link.Conn. It returns early when a packet that was held back
-// has left.
+// Wait implements link.Conn. It returns early after sending a delayed packet.
 func (c *Conn) Wait(timeout time.Duration) (bool, error) {
-	c.sleepers.Add(1) // before NextDue: who holds a packet back later wakes us
+	c.sleepers.Add(1) // before NextDue: a packet delayed later wakes this Wait
 	defer c.sleepers.Add(-1)
 	if due := c.NextDue(); due != 0 {
 		until := time.Duration(max(0, due-c.clock()))
@@ -121,8 +118,8 @@ func (c *Conn) Wait(timeout time.Duration) (bool, error) {
 	return readable || c.in.hasDue(now), nil
 }
 
-// NextDue is when the next packet that is held back is due, on the clock of
-// the Conn, or 0 if there is none.
+// NextDue returns when the next delayed packet is due, on the clock of the
+// Conn, or 0 if there is none.
 func (c *Conn) NextDue() int64 {
 	out, in := c.out.next.Load(), c.in.next.Load()
 	if out == 0 || in != 0 && in < out {
@@ -140,17 +137,17 @@ func (c *Conn) Flush(now int64) error {
 	return c.flushDue(now)
 }
 
-// sendDue is Flush for those who have better things to do than to wait for a
-// WriteBatch, which does the same.
+// sendDue is Flush without waiting for a WriteBatch in progress, which sends
+// due packets, too.
 func (c *Conn) sendDue(now int64) {
 	if due := c.out.next.Load(); due != 0 && due <= now && c.out.mu.TryLock() {
-		c.flushDue(now) // an error here is that of the next call into the link
+		c.flushDue(now) // the next call into the link returns the same error
 		c.out.mu.Unlock()
 	}
 }
 
-// publishDue notes the time of the first packet of a queue, and wakes who
-// sleeps longer than that.
+// publishDue publishes the time of the first packet of a queue, and wakes a
+// Wait that would miss it.
 func (c *Conn) publishDue(next *atomic.Int64, at int64, ok bool) {
 	if !ok {
 		next.Store(0)

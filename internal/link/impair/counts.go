@@ -2,29 +2,29 @@ package impair
 
 import "sync/atomic"
 
-// Counts tells what a link has done to its packets since it was opened, and
-// what its present rules did since they were set.
+// Counts are the counters of a link since it was opened, and of its rules since
+// they were set.
 type Counts struct {
 	Lost       uint64 // by Spec.Loss
 	Dropped    uint64 // by rules
-	Overflow   uint64 // dropped because Spec.Limit packets were held back already
+	Overflow   uint64 // dropped because Spec.Limit packets were delayed already
 	Duplicated uint64 // copies made, by the Spec or by rules
 	Corrupted  uint64
-	Delayed    uint64 // held back, for whatever reason
+	Delayed    uint64 // delayed, for any reason
 	Reordered  uint64 // sent without the delay by Spec.Reorder
 	Marked     uint64 // Congestion Experienced
-	Held       int    // packets held back at present
+	Held       int    // packets delayed at present
 	Rules      []RuleCount
 }
 
-// RuleCount tells what became of one rule.
+// A RuleCount counts the packets of one rule.
 type RuleCount struct {
 	Rule    Rule
-	Matched uint64 // packets that Match describes
-	Applied uint64 // those of them that When chose
+	Matched uint64 // packets that match
+	Applied uint64 // matching packets selected by When
 }
 
-// counters are the counts of a link while they change.
+// counters are the Counts in atomic form.
 type counters struct {
 	lost, dropped, overflow, duplicated, corrupted, delayed, reordered, marked atomic.Uint64
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 )
 
-// incoming is the way in: rules only. Datagrams take it only while there are
-// rules that look at them.
+// incoming handles incoming packets, to which only rules apply. Datagrams
+// bypass it while there are no such rules.
 type incoming struct {
 	mu    sync.Mutex
 	rules rules
@@ -20,15 +20,15 @@ type incoming struct {
 	next  atomic.Int64 // see Conn.NextDue
 }
 
-// arrival is a datagram on its way from the link inside to the reader.
+// An arrival is a datagram queued between the link inside and the reader.
 type arrival struct {
 	link.Datagram // Buf is the arrival's own
 }
 
-// readSlots is how many datagrams are read at once.
+// readSlots is the number of datagrams read at once.
 const readSlots = 16
 
-// hasDue reports whether a datagram can be read at the given time.
+// hasDue reports whether a datagram is readable at the given time.
 func (in *incoming) hasDue(now int64) bool {
 	at := in.next.Load()
 	return at != 0 && at <= now
@@ -67,7 +67,7 @@ func (c *Conn) ReadBatch(r *link.Datagrams) (int, error) {
 	}
 }
 
-// popDue moves what is due into r.
+// popDue moves the datagrams that are due into r.
 func (in *incoming) popDue(now int64, r *link.Datagrams) {
 	for !r.Full() {
 		a, _, ok := in.queue.PopDue(now)
@@ -82,8 +82,8 @@ func (in *incoming) popDue(now int64, r *link.Datagrams) {
 	}
 }
 
-// filterDatagram asks the rules about every packet of a datagram. Those to which
-// nothing happens stay together.
+// filterDatagram applies the rules to every packet of a datagram. Runs of
+// unaffected packets stay together.
 func (c *Conn) filterDatagram(now int64, d *link.Datagram) {
 	start := 0 // of the packets that stay together
 	for i := range d.Count() {
@@ -112,8 +112,8 @@ func (c *Conn) filterDatagram(now int64, d *link.Datagram) {
 	c.queueArrival(now, d, start, d.Count(), nil)
 }
 
-// queueArrival queues packets [from, to) of a datagram, with the fate of the only
-// one of them or none.
+// queueArrival queues packets [from, to) of a datagram, with the delivery of
+// the only one of them, or nil.
 func (c *Conn) queueArrival(now int64, d *link.Datagram, from, to int, f *delivery) {
 	in := &c.in
 	if from == to {

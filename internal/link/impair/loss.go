@@ -1,6 +1,6 @@
 package impair
 
-// lossProcess decides packet by packet which ones are lost.
+// A lossProcess decides for each packet whether it is lost.
 type lossProcess interface {
 	isLost(r *random) bool
 }
@@ -20,8 +20,8 @@ func (l GEModel) percentages() []Percent { return []Percent{l.P, l.R, l.Bad, l.G
 
 func (l GEModel) newProcess() lossProcess { return &gilbertElliott{model: l} }
 
-// gilbertElliott loses by the state before a packet and changes state with the
-// same packet: two draws each, in the order of sch_netem.c.
+// gilbertElliott decides the loss by the state before a packet and changes the
+// state with the same packet: two draws each, in the order of sch_netem.c.
 type gilbertElliott struct {
 	model GEModel
 	bad   bool
@@ -57,8 +57,8 @@ type fourState struct {
 	state int
 }
 
-// isLost makes one step of the chain. As in sch_netem.c, the packet that leaves
-// the burst for the gap or for a reception within it is received.
+// isLost makes one step of the chain. As in sch_netem.c, a packet that leaves
+// the burst for the gap, or for a reception within the burst, is received.
 func (f *fourState) isLost(r *random) bool {
 	m := &f.model
 	draw := uint64(r.next())

@@ -7,10 +7,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// delivery is what becomes of one copy of a packet.
+// A delivery is one copy of a packet: when it is sent and how it is altered.
 type delivery struct {
-	due   int64  // when it leaves
-	flips [3]int // bits to invert once it is sealed
+	due   int64  // send time
+	flips [3]int // bits to invert after sealing
 	nflip int
 	mark  bool
 }
@@ -20,19 +20,19 @@ func (f *delivery) addFlip(bit int) {
 	f.nflip++
 }
 
-// deliveries of the copies of a packet: at most a rule's duplicate and one of each
-// by the Spec.
+// deliveries are the copies of a packet: at most a rule's duplicate and one of
+// each by the Spec.
 type deliveries struct {
 	list [4]delivery
 	n    int
 }
 
-// isUnchanged reports whether the packet just leaves now.
+// isUnchanged reports whether the packet is sent now, once and unaltered.
 func (f *deliveries) isUnchanged(now int64) bool {
 	return f.n == 1 && f.list[0].due <= now && f.list[0].nflip == 0 && !f.list[0].mark
 }
 
-// netem decides the fate of packets, in the order of the kernel's
+// netem decides the deliveries of packets, in the order of the kernel's
 // sch_netem.c: duplicate, lose, corrupt, reorder or delay, pace.
 type netem struct {
 	active bool
@@ -46,14 +46,14 @@ type netem struct {
 	delay   Delay
 	jitter  correlated
 	rate    int64
-	last    int64 // when the last packet that was paced or delayed leaves
+	last    int64 // send time of the last paced or delayed packet
 	headers int   // of IP and UDP
 	random  random
 
 	counters *counters
 }
 
-// newNetem returns the Spec, which is valid, at work.
+// newNetem returns the netem of a valid Spec.
 func newNetem(s *Spec, local netip.Addr, random random, counters *counters) netem {
 	n := netem{
 		active:    s.usesNetem(),
@@ -78,8 +78,8 @@ func newNetem(s *Spec, local netip.Addr, random random, counters *counters) nete
 	return n
 }
 
-// addDeliveries adds the fates of a packet of so many bytes. capable tells whether
-// its traffic class allows to mark congestion.
+// addDeliveries adds the deliveries of a packet of the given size. capable
+// reports whether its traffic class is ECN-capable.
 func (n *netem) addDeliveries(now int64, bytes int, capable bool, f *deliveries) {
 	if !n.active {
 		f.list[f.n] = delivery{due: now}
@@ -93,8 +93,8 @@ func (n *netem) addDeliveries(now int64, bytes int, capable bool, f *deliveries)
 	n.addCopies(now, bytes, capable, copies, f)
 }
 
-// addCopies sends a packet once or twice, or one time less if it gets lost. A
-// duplicate goes its own way, but is not duplicated again.
+// addCopies adds one or two copies of a packet, or one less if it is lost. A
+// duplicate is processed separately, but not duplicated again.
 func (n *netem) addCopies(now int64, bytes int, capable bool, copies int, f *deliveries) {
 	mark := false
 	if n.loss != nil && n.loss.isLost(&n.random) {
@@ -123,7 +123,7 @@ func (n *netem) addCopies(now int64, bytes int, capable bool, copies int, f *del
 	f.n++
 }
 
-// departureTime returns when a packet leaves.
+// departureTime returns the send time of a packet.
 func (n *netem) departureTime(now int64, bytes int) int64 {
 	if n.reorder.below > 0 && n.inGap >= n.gap-1 && n.reorder.happens(&n.random) {
 		n.inGap = 0
@@ -136,7 +136,7 @@ func (n *netem) departureTime(now int64, bytes int) int64 {
 		delay = int64(n.delay.spread(n.jitter.next(&n.random)))
 	}
 	if n.rate > 0 {
-		if n.last > now { // packets wait already, and their time counts for the delay
+		if n.last > now { // the queueing time counts for the delay
 			delay = max(0, delay-(n.last-now))
 			now = n.last
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// outgoing is the way out. It works on batches before they are sealed, because
-// a packet that leaves a GSO group shifts the IPv4 identification of those
-// behind it.
+// outgoing handles outgoing packets. It works on batches before they are
+// sealed, because a packet that leaves a GSO group shifts the IPv4
+// identification of those behind it.
 type outgoing struct {
 	mu    sync.Mutex // held for writing to the link inside
 	rules rules
@@ -22,21 +22,21 @@ type outgoing struct {
 	free  []*delayedPacket
 	next  atomic.Int64 // see Conn.NextDue
 
-	batch       *link.Batch      // what leaves instead of the caller's batch
-	sentDelayed []*delayedPacket // those whose packets are in the batch
+	batch       *link.Batch      // sent instead of the caller's batch
+	sentDelayed []*delayedPacket // delayed packets that are in the batch
 	paths       map[wire.Path]*wire.Path
 
-	refusals []link.Refusal // of batches that were made here, for the caller's next
+	refusals []link.Refusal // refusals of batch, for the caller's next batch
 }
 
-// delayedPacket is a packet held back.
+// A delayedPacket is a packet to be sent later.
 type delayedPacket struct {
 	path     wire.Path
 	buf      []byte
 	delivery delivery
 }
 
-// maxPaths bounds the marked paths that are remembered.
+// maxPaths bounds the cached paths with an ECN mark.
 const maxPaths = 1024
 
 // ECN field of the traffic class, RFC 3168.
@@ -45,18 +45,16 @@ const (
 	ecnCE   = 3 // congestion experienced; 0 is not capable
 )
 
-// fecn is the bit of BTH byte 4 that tells of congestion on the way. The ICRC
-// does not cover it.
+// fecn is the congestion bit in byte 4 of the BTH. The ICRC does not cover it.
 const fecn = 0x80
 
-// WriteBatch implements link.Conn. A batch to which nothing happens is passed on
-// as it is.
+// WriteBatch implements link.Conn. An unaffected batch is passed on unchanged.
 func (c *Conn) WriteBatch(b *link.Batch) error {
 	o := &c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if c.closed.Load() {
-		return net.ErrClosed // also if everything would be held back
+		return net.ErrClosed // also if all packets would be delayed
 	}
 	defer o.reportRefusals(b)
 	now := c.clock()
@@ -99,7 +97,7 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	return c.sendBatch()
 }
 
-// reportRefusals moves the refusals of the batches that were made here to b.
+// reportRefusals moves the refusals of o.batch to b.
 func (o *outgoing) reportRefusals(b *link.Batch) {
 	if len(o.refusals) > 0 {
 		b.AddRefusals(o.refusals)
@@ -107,7 +105,8 @@ func (o *outgoing) reportRefusals(b *link.Batch) {
 	}
 }
 
-// decideDeliveries asks rules and netem what becomes of a packet.
+// decideDeliveries applies rules and netem to a packet and returns its
+// deliveries.
 func (c *Conn) decideDeliveries(now int64, to *wire.Path, pkt []byte) (f deliveries) {
 	o := &c.out
 	e := o.rules.apply(to.Dst, pkt)
@@ -127,7 +126,7 @@ func (c *Conn) decideDeliveries(now int64, to *wire.Path, pkt []byte) (f deliver
 	return f
 }
 
-// applyTo adds to a fate what the rules do.
+// applyTo applies the effect of the rules to a delivery.
 func (e *effect) applyTo(f *delivery, bytes int, r *random, c *counters) {
 	f.due += e.delay
 	if e.corrupt {
@@ -144,17 +143,17 @@ func (e *effect) applyTo(f *delivery, bytes int, r *random, c *counters) {
 	}
 }
 
-// batchBytes is the least size of the batch, several GSO groups.
+// batchBytes is the minimum size of the batch, several GSO groups.
 const batchBytes = 4 * link.MaxPacket
 
-// prepareBatch makes the batch as large as the one it replaces.
+// prepareBatch makes o.batch at least as large as the batch it replaces.
 func (o *outgoing) prepareBatch(bytes int) {
 	if o.batch == nil || o.batch.Cap() < bytes {
 		o.batch = link.NewBatch(max(bytes, batchBytes))
 	}
 }
 
-// appendPacket puts a packet into the batch.
+// appendPacket adds a packet to the batch, which it sends first if full.
 func (c *Conn) appendPacket(to *wire.Path, pkt []byte, f *delivery) error {
 	o := &c.out
 	if f.mark {
@@ -177,8 +176,8 @@ func (c *Conn) appendPacket(to *wire.Path, pkt []byte, f *delivery) error {
 	return nil
 }
 
-// markedPath returns the path with Congestion Experienced, valid for as long as it
-// is referred to.
+// markedPath returns the path with Congestion Experienced. The result stays
+// valid while it is referred to.
 func (o *outgoing) markedPath(to *wire.Path) *wire.Path {
 	with := *to
 	with.TrafficClass |= ecnCE
@@ -208,7 +207,7 @@ func (c *Conn) sendBatch() error {
 	return err
 }
 
-// delayPacket keeps a copy of a packet until it is due.
+// delayPacket queues a copy of a packet until it is due.
 func (c *Conn) delayPacket(to *wire.Path, pkt []byte, f delivery) {
 	o := &c.out
 	if o.queue.Len() >= o.limit {
@@ -226,7 +225,7 @@ func (c *Conn) delayPacket(to *wire.Path, pkt []byte, f delivery) {
 	c.counters.delayed.Add(1)
 }
 
-// flushDue sends what is due. The caller holds the lock.
+// flushDue sends the packets that are due. c.out.mu is held.
 func (c *Conn) flushDue(now int64) error {
 	o := &c.out
 	if due, ok := o.queue.Next(); !ok || due > now {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// SyntaxError says which word of a Spec's text is wrong.
+// A SyntaxError reports a wrong word in the text of a Spec.
 type SyntaxError struct {
 	Text   string // all of it
 	Offset int    // of the word in Text, bytes
@@ -23,9 +23,9 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("impair: %q at byte %d of %q: %s", e.Word, e.Offset, e.Text, e.Reason)
 }
 
-// Parse reads the text form of a Spec; the package documentation has the
+// Parse parses the text of a Spec; see the package documentation for the
 // grammar. The empty text is the zero Spec. The error is a *SyntaxError, or
-// that of Validate when the words are right but make no sense together.
+// that of Validate.
 func Parse(text string) (Spec, error) {
 	p := parser{text: text, words: tokenize(text)}
 	var s Spec
@@ -50,13 +50,13 @@ func Parse(text string) (Spec, error) {
 	return s, nil
 }
 
-// token is a word of the text and where it starts.
+// A token is a word of the text with its offset.
 type token struct {
 	offset int
 	text   string
 }
 
-// tokenize cuts the text at blanks; a semicolon is a word of its own.
+// tokenize splits the text at blanks; a semicolon is a token of its own.
 func tokenize(text string) []token {
 	var words []token
 	start := -1
@@ -83,12 +83,12 @@ func tokenize(text string) []token {
 	return words
 }
 
-// parser walks over the words.
+// A parser iterates over the tokens.
 type parser struct {
 	text  string
 	words []token
 	pos   int
-	seen  map[string]bool // netem's words so far
+	seen  map[string]bool // options of netem so far
 }
 
 func (p *parser) atEnd() bool { return p.pos == len(p.words) }
@@ -101,7 +101,7 @@ func (p *parser) peek() string {
 	return p.words[p.pos].text
 }
 
-// next returns the current word and goes to the one behind it.
+// next returns the current word and advances.
 func (p *parser) next() string {
 	w := p.peek()
 	if w != "" {
@@ -131,7 +131,7 @@ func (p *parser) errorf(format string, args ...any) error {
 	return e
 }
 
-// parseValue reads the current word with parse into v.
+// parseValue parses the current word into v.
 func parseValue[T any](p *parser, v *T, parse func(string) (T, error)) error {
 	got, err := parse(p.peek())
 	if err != nil {
@@ -142,8 +142,8 @@ func parseValue[T any](p *parser, v *T, parse func(string) (T, error)) error {
 	return nil
 }
 
-// parseValues reads words into the given places for as long as they look like
-// quantities; at least one.
+// parseValues parses consecutive quantities into the given variables, at least
+// one.
 func parseValues[T any](p *parser, parse func(string) (T, error), places ...*T) error {
 	for i, v := range places {
 		if i > 0 && !isQuantity(p.peek()) {
@@ -175,7 +175,7 @@ func parseSeed(w string) (uint64, error) {
 	return n, nil
 }
 
-// parseNetem reads one of netem's words and what belongs to it.
+// parseNetem parses one option of netem with its arguments.
 func (p *parser) parseNetem(s *Spec) error {
 	w := p.peek()
 	if p.seen[w] {

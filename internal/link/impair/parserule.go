@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// atRule reports whether a rule begins here. Three verbs are words of netem as
-// well; it is a rule if something in the clause makes sense only there.
+// atRule reports whether a rule begins here. Three verbs are options of netem
+// as well; the clause is a rule if it has a word that only rules have.
 func (p *parser) atRule() bool {
 	if p.pos > 0 && p.words[p.pos-1].text != ";" {
 		return false
@@ -30,7 +30,7 @@ func (p *parser) atRule() bool {
 	return false
 }
 
-// isRuleWord reports whether a word can stand in rules only.
+// isRuleWord reports whether a word occurs in rules only.
 func isRuleWord(w string) bool {
 	switch w {
 	case "in", "out", "of", "with", "icrc", "every", "first", "always", "qp", "psn":
@@ -40,7 +40,7 @@ func isRuleWord(w string) bool {
 	return err == nil || w[0] >= 'A' && w[0] <= 'Z'
 }
 
-// parseRule reads a clause that is a rule.
+// parseRule parses a clause that is a rule.
 func (p *parser) parseRule(s *Spec) error {
 	var r Rule
 	for _, part := range []func(*Rule) error{p.parseAction, p.parseDirection, p.parseWhen, p.parseDirection, p.parsePackets, p.parseFlow} {
@@ -127,7 +127,7 @@ func (p *parser) parseWhen(r *Rule) error {
 		return parseValue(p, &r.When.Nth, parseOrdinal)
 	default:
 		if p.hasPSN() {
-			r.When.Nth = 1 // a PSN alone means the packet, not its retransmissions
+			r.When.Nth = 1 // a PSN alone selects the packet, not its retransmissions
 		}
 	}
 	return nil

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// random is a stream of 32-bit numbers. A link has several, so that a rule
-// more does not change what another one draws.
+// A random is a stream of 32-bit numbers. A link has several, so that adding a
+// rule does not change the draws of others.
 type random struct{ pcg rand.PCG }
 
 // newRandom returns the stream of the given name for a seed and a link. The
-// address takes part because both ends of a connection often have the same
-// Spec, and should not lose the same packets.
+// address is part of the seed because both ends of a connection often have the
+// same Spec, and should not lose the same packets.
 func newRandom(seed uint64, local netip.AddrPort, name string) random {
 	h := fnv.New64a()
 	h.Write([]byte(local.String()))
@@ -36,7 +36,7 @@ func (r *random) happens(p Percent) bool { return uint64(r.next()) < p.threshold
 //
 //	next = draw * (1 - rho) + last * rho
 //
-// in fixed point, as sch_netem.c has it.
+// in fixed point, as in sch_netem.c.
 type correlated struct {
 	rho  uint64 // 0 to 2^32
 	last uint64
@@ -54,7 +54,7 @@ func (c *correlated) next(r *random) uint32 {
 	return uint32(c.last)
 }
 
-// chance draws for a Chance.
+// A chance draws for a Chance.
 type chance struct {
 	below uint64
 	draws correlated
@@ -62,7 +62,7 @@ type chance struct {
 
 func newChance(c Chance) chance { return chance{c.P.threshold(), newCorrelated(c.Correlation)} }
 
-// happens does not draw when the answer is known.
+// happens draws for the event. It does not draw if the probability is 0.
 func (c *chance) happens(r *random) bool {
 	return c.below > 0 && uint64(c.draws.next(r)) < c.below
 }

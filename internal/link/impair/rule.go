@@ -9,8 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Rule does something to packets that it recognizes by their RoCE headers. As
-// text: "drop 3rd READ_RESPONSE of qp 7"; in Go:
+// A Rule acts on packets selected by their RoCE headers. As text: "drop 3rd READ_RESPONSE of qp 7"; in Go:
 //
 //	impair.Rule{
 //		Action: impair.Action{Kind: impair.Drop},
@@ -23,21 +22,21 @@ type Rule struct {
 	When   When
 }
 
-// ActionKind is what a rule does.
+// An ActionKind is the kind of an Action.
 type ActionKind uint8
 
 // Actions.
 const (
 	Drop        ActionKind = iota // the packet is lost
-	Duplicate                     // it is there twice
-	HoldBack                      // it comes later, by Action.Delay
-	Corrupt                       // one random bit of it is inverted
+	Duplicate                     // the packet is duplicated
+	HoldBack                      // the packet is delayed by Action.Delay
+	Corrupt                       // one random bit of the packet is inverted
 	CorruptICRC                   // the lowest bit of its ICRC is inverted
 	MarkECN                       // CE is set in the IP header, and FECN in the BTH for links that do not show the former
 	numActions
 )
 
-// Action is what a rule does to the packets it picks.
+// An Action is the effect of a rule on the packets it selects.
 type Action struct {
 	Kind  ActionKind
 	Delay time.Duration // of HoldBack, longer than 0
@@ -62,7 +61,7 @@ func (a Action) String() string {
 	return "action " + strconv.Itoa(int(a.Kind))
 }
 
-// Direction is the way a packet goes, seen from the link.
+// A Direction is the direction of a packet, seen from the link.
 type Direction uint8
 
 // Directions.
@@ -71,12 +70,12 @@ const (
 	In
 )
 
-// Match describes packets; its zero value matches every packet on its way out.
+// A Match selects packets; its zero value matches every outgoing packet.
 type Match struct {
 	Direction Direction
 
-	// Packets names opcodes, or parts of them; "" for any. See the package
-	// documentation.
+	// Packets is the name of an opcode, or parts of one; "" matches any. See
+	// the package documentation.
 	Packets string
 
 	QPN uint32 // destination QPN in the BTH; 0 for any
@@ -100,9 +99,9 @@ const (
 // AbsolutePSN matches the packets with this PSN in the BTH.
 func AbsolutePSN(psn wire.PSN) PSN { return PSN{absolutePSN, psn & wire.PSNMask} }
 
-// RelativePSN matches the packets n after the first one that the link has seen
+// RelativePSN matches the packets n behind the first one that the link has seen
 // since the Spec was set, among those of the same direction, peer, destination
-// QPN and kind: requests or responses.
+// QPN and kind (requests or responses).
 func RelativePSN(n int) PSN { return PSN{relativePSN, wire.PSN(0).Add(n)} }
 
 // String returns the PSN as text, "psn 7" or "psn +7", or "" for any.
@@ -116,8 +115,8 @@ func (p PSN) String() string {
 	return ""
 }
 
-// When chooses among the packets that match; every rule counts its own, from 1.
-// At most one field is set. The zero value chooses all of them.
+// A When selects among the matching packets, which every rule counts from 1. At
+// most one field is set. The zero value selects all of them.
 type When struct {
 	Nth   int     // only this one
 	Every int     // each whose number is a multiple
@@ -141,7 +140,7 @@ func (w When) String() string {
 	return ""
 }
 
-// ordinal writes 1st, 2nd, 3rd, 4th, 11th, 21st.
+// ordinal formats 1st, 2nd, 3rd, 4th, 11th, 21st.
 func ordinal(n int) string {
 	suffix := "th"
 	if n/10%10 != 1 {
@@ -157,7 +156,7 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + suffix
 }
 
-// String returns the text that Parse turns into this rule.
+// String returns the text that Parse parses into this rule.
 func (r Rule) String() string {
 	var match []string
 	if r.Match.Packets != "" {
@@ -175,7 +174,7 @@ func (r Rule) String() string {
 	case r.Match.Direction == In:
 		words = append(words, "in")
 	case len(match) == 0 && r.Action.isNetem() && (r.When.P != 0 || r.When == When{}):
-		words = append(words, "out") // or it would not be a rule
+		words = append(words, "out") // otherwise it would be an option of netem
 	}
 	if w := r.When.String(); w != "" {
 		words = append(words, w)
@@ -185,7 +184,8 @@ func (r Rule) String() string {
 	return strings.Join(append(words, match...), " ")
 }
 
-// isNetem reports whether the text of the action could also be netem's.
+// isNetem reports whether the text of the action could also be an option of
+// netem.
 func (a Action) isNetem() bool {
 	return a.Kind == Duplicate || a.Kind == Corrupt || a.Kind == HoldBack
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// effect is what the rules together do to a packet.
+// An effect is the combined effect of the rules on a packet.
 type effect struct {
 	drop, duplicate, corrupt, corruptICRC, mark bool
 	delay                                       int64 // nanoseconds
 }
 
-// rules are the rules of one direction at work.
+// rules are the active rules of one direction.
 type rules struct {
 	list   []*activeRule
 	random random
-	first  map[stream]wire.PSN // first PSN seen; nil unless a rule asks for it
+	first  map[stream]wire.PSN // first PSN seen; nil unless a rule needs it
 }
 
 type activeRule struct {
@@ -26,7 +26,7 @@ type activeRule struct {
 	matched, applied atomic.Uint64
 }
 
-// stream is what relative PSNs are counted in.
+// A stream is the scope of relative PSNs.
 type stream struct {
 	peer     netip.AddrPort
 	qpn      uint32
@@ -37,8 +37,7 @@ type stream struct {
 // QPN. Further streams match no relative PSN.
 const maxStreams = 1 << 16
 
-// newRules returns those of the Spec's rules that look in the given direction.
-// The Spec is valid.
+// newRules returns the rules of the valid Spec for the given direction.
 func newRules(s *Spec, d Direction, random random) rules {
 	r := rules{random: random}
 	for _, rule := range s.Rules {
@@ -54,8 +53,8 @@ func newRules(s *Spec, d Direction, random random) rules {
 	return r
 }
 
-// apply shows a packet, BTH to ICRC, to all rules. peer is the adapter it comes
-// from or goes to.
+// apply applies all rules to a packet, BTH to ICRC. peer is its source or
+// destination.
 func (r *rules) apply(peer netip.AddrPort, pkt []byte) (e effect) {
 	if len(pkt) < wire.MinPacketLen {
 		return e
@@ -118,7 +117,7 @@ func (r *activeRule) matches(bth *wire.BTH, pkt []byte, first wire.PSN, known bo
 	return true
 }
 
-// selects reports whether the n-th matching packet, n from 1, is chosen.
+// selects reports whether the n-th matching packet, n from 1, is selected.
 func (w *When) selects(n uint64, r *random) bool {
 	switch {
 	case w.Nth != 0:

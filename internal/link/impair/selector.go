@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// selector is a set of opcodes, of which acknowledgements may be restricted to
-// those of one kind.
+// A selector is a set of opcodes, optionally restricted to acknowledgements of
+// one kind.
 type selector struct {
 	opcodes [256]bool
 	byKind  bool // only with AETHs of this kind
@@ -24,7 +24,7 @@ func (s *selector) matches(pkt []byte) bool {
 	return !s.byKind || wire.Syndrome(pkt[wire.BTHLen]).Kind() == s.kind
 }
 
-// lookupSelector returns the set with the given name. It belongs to all who ask.
+// lookupSelector returns the shared set with the given name.
 func lookupSelector(name string) (*selector, error) {
 	if s := selectors()[name]; s != nil {
 		return s, nil
@@ -32,7 +32,7 @@ func lookupSelector(name string) (*selector, error) {
 	return nil, fmt.Errorf("no packets are called %q; want an opcode such as RC_SEND_ONLY, parts of one such as READ_RESPONSE, SEND_LAST or FIRST, or one of ACK, NAK, RNR, ATOMIC", name)
 }
 
-// selectors are all sets by name, made of wire's table of opcodes.
+// selectors returns all sets by name, built from wire's table of opcodes.
 var selectors = sync.OnceValue(func() map[string]*selector {
 	all := make(map[string]*selector)
 	add := func(name string, op wire.Opcode) {
@@ -53,7 +53,7 @@ var selectors = sync.OnceValue(func() map[string]*selector {
 	}
 	for code := range 256 {
 		if info := wire.Opcode(code).Info(); info.Valid {
-			exact := new(selector) // a whole name is one opcode, although others begin with it
+			exact := new(selector) // a full name selects one opcode, although others begin with it
 			exact.opcodes[code] = true
 			all[info.Name] = exact
 		}
@@ -68,7 +68,7 @@ var selectors = sync.OnceValue(func() map[string]*selector {
 	return all
 })
 
-// partialNames returns the names of an opcode of which parts are left out: of
+// partialNames returns the names made of parts of an opcode's name: for
 // RC_SEND_LAST_IMM these are SEND, SEND_LAST, LAST_IMM and so on.
 func partialNames(info *wire.Info) []string {
 	class, operation := info.Class.String(), info.Operation.String()

@@ -7,32 +7,30 @@ import (
 	"time"
 )
 
-// DefaultLimit is the number of packets that may be held back at once when
-// Spec leaves Limit at zero: netem's default.
+// DefaultLimit is the default of Spec.Limit: netem's default.
 const DefaultLimit = 1000
 
-// Spec says what goes wrong on a link. Parse makes one from text, String turns
-// it back. The zero Spec does nothing.
+// A Spec describes the faults of a link. Parse parses one, String formats it. The
+// zero Spec does nothing.
 //
-// All but the rules follows tc-netem(8), and applies to packets on their way
-// out.
+// All fields but Rules follow tc-netem(8), and apply to outgoing packets.
 type Spec struct {
 	Loss      Loss    // Random, GEModel or FourState; nil for none
-	ECN       bool    // what Loss picks is marked Congestion Experienced if it is ECN-capable, and lost if not
-	Delay     Delay   // extra travel time
+	ECN       bool    // ECN-capable packets that Loss selects are marked Congestion Experienced instead
+	Delay     Delay   // additional delay
 	Reorder   Reorder // packets that skip the delay; needs one
 	Duplicate Chance  // packets that leave twice
 	Corrupt   Chance  // packets in which one random bit is inverted, after the ICRC has been computed
 	Rate      int64   // bits a second, IP headers counted; 0 for no limit
-	Limit     int     // packets held back at once, the rest is dropped; 0 for DefaultLimit
-	Seed      uint64  // of every random choice, together with the link's own address
+	Limit     int     // maximum number of delayed packets, others are dropped; 0 for DefaultLimit
+	Seed      uint64  // of the random streams, together with the link's address
 
 	Rules []Rule // every rule sees every packet, before the rest is applied
 }
 
 // Chance is a probability. With a correlation, each draw depends on the one
 // before: next = draw * (1 - Correlation) + last * Correlation. As in netem
-// that makes draws less extreme, so a small P comes true less often.
+// this makes draws less extreme, so a small P happens less often.
 type Chance struct {
 	P           Percent
 	Correlation Percent
@@ -46,9 +44,9 @@ func (c Chance) String() string {
 	return c.P.String()
 }
 
-// Loss is a model of which packets get lost: Random, GEModel or FourState.
+// A Loss is a model of packet loss: Random, GEModel or FourState.
 type Loss interface {
-	// String returns the model as it stands in the text, behind "loss".
+	// String returns the text of the model behind "loss".
 	String() string
 	percentages() []Percent
 	newProcess() lossProcess
@@ -87,7 +85,7 @@ func (l FourState) String() string {
 	return fmt.Sprintf("state %v %v %v %v %v", l.P13, l.P31, l.P32, l.P23, l.P14)
 }
 
-// Distribution is how delays spread around their mean.
+// A Distribution is the distribution of delays around their mean.
 type Distribution uint8
 
 // Distributions. With all but Uniform, Jitter is the standard deviation.
@@ -109,7 +107,7 @@ func (d Distribution) String() string {
 	return "distribution " + strconv.Itoa(int(d))
 }
 
-// Delay holds packets back. With jitter they overtake one another.
+// A Delay delays packets. Jitter may reorder them.
 type Delay struct {
 	Mean         time.Duration
 	Jitter       time.Duration
@@ -117,7 +115,7 @@ type Delay struct {
 	Distribution Distribution
 }
 
-// Reorder sends packets without the delay, so that they overtake those before.
+// A Reorder sends packets without the delay, ahead of earlier ones.
 type Reorder struct {
 	Chance
 	Gap int // only every Gap-th packet has the chance; 0 or 1 for each
@@ -126,13 +124,13 @@ type Reorder struct {
 // Idle reports whether the Spec does nothing.
 func (s *Spec) Idle() bool { return !s.usesNetem() && len(s.Rules) == 0 }
 
-// usesNetem reports whether anything but rules is asked for.
+// usesNetem reports whether any fault but rules is set.
 func (s *Spec) usesNetem() bool {
 	return s.Loss != nil || s.Delay != (Delay{}) || s.Duplicate.P != 0 || s.Corrupt.P != 0 || s.Rate != 0
 }
 
-// Validate returns an error that says what in the Spec makes no sense. What
-// Parse returns is valid.
+// Validate returns an error if the Spec is inconsistent or out of range. A Spec
+// from Parse is valid.
 func (s *Spec) Validate() error {
 	percentages := []Percent{
 		s.Delay.Correlation, s.Reorder.P, s.Reorder.Correlation,
@@ -173,7 +171,7 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// String returns the text that Parse turns into this Spec, in the order of the
+// String returns the text that Parse parses into this Spec, in the order of the
 // fields.
 func (s Spec) String() string {
 	var words []string

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Percent is a probability in percent: 0 is never, 100 always. (Percent and
-// not a fraction, so that 0.1 is written back as 0.1%.)
+// Percent is a probability in percent, from 0 to 100. It is not a fraction, so
+// that 0.1 is formatted as 0.1%.
 type Percent float64
 
 // String returns the percentage as parsed, such as "0.1%".
@@ -20,7 +20,7 @@ func (p Percent) String() string {
 // valid reports whether p is a probability.
 func (p Percent) valid() bool { return p >= 0 && p <= 100 } // false for NaN
 
-// threshold is the number of 32-bit values that stand for "yes".
+// threshold returns the number of 32-bit values for which the event happens.
 func (p Percent) threshold() uint64 { return uint64(math.Round(float64(p) / 100 * (1 << 32))) }
 
 // splitQuantity cuts a quantity such as "1.5ms" into its number and its unit.
@@ -41,8 +41,8 @@ func parsePercent(word string) (Percent, error) {
 	return Percent(v), nil
 }
 
-// units of time and rate, largest first; the first name of a size is the one
-// written back.
+// A unit is a unit of time or rate. Lists are ordered by size, largest first;
+// the first name of a size is used for formatting.
 type unit struct {
 	name string
 	size int64
@@ -59,7 +59,7 @@ var rateUnits = []unit{
 	{"tbit", 1e12}, {"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1},
 }
 
-// parseQuantity reads a number with one of the units, up to max.
+// parseQuantity parses a number with one of the units, up to max.
 func parseQuantity(word string, units []unit, max int64) (int64, bool) {
 	number, name := splitQuantity(word)
 	v, err := strconv.ParseFloat(number, 64)
@@ -75,7 +75,7 @@ func parseQuantity(word string, units []unit, max int64) (int64, bool) {
 	return 0, false
 }
 
-// formatQuantity writes n in the largest unit that leaves it whole.
+// formatQuantity formats n in the largest unit that leaves an integer.
 func formatQuantity(n int64, units []unit) string {
 	for _, u := range units {
 		if n%u.size == 0 && n != 0 {
@@ -85,7 +85,7 @@ func formatQuantity(n int64, units []unit) string {
 	return "0" + units[len(units)-1].name
 }
 
-// maxTime bounds delays: an hour is for ever in a network.
+// maxTime bounds delays.
 const maxTime = time.Hour
 
 func parseTime(word string) (time.Duration, error) {
@@ -98,7 +98,7 @@ func parseTime(word string) (time.Duration, error) {
 
 func formatTime(d time.Duration) string { return formatQuantity(int64(d), timeUnits) }
 
-// maxRate is a terabit a second ten times over.
+// maxRate bounds rates: 10 terabit per second.
 const maxRate = 10e12
 
 func parseRate(word string) (int64, error) {

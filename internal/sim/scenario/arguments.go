@@ -9,7 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// arguments are the arguments of a command. What nobody asks for is an error.
+// arguments are the arguments of a command. Arguments that the command does not
+// use are an error.
 type arguments struct {
 	names   []string
 	options map[string]string
@@ -35,7 +36,7 @@ func (w *arguments) setError(format string, args ...any) {
 	}
 }
 
-// finish returns the first error, or that of an argument without meaning.
+// finish returns the first error, or one for an unused argument.
 func (w *arguments) finish() error {
 	for key := range w.options {
 		if !w.used[key] {
@@ -48,7 +49,7 @@ func (w *arguments) finish() error {
 	return w.err
 }
 
-// nextName takes the next word without "=".
+// nextName consumes the next word without "=".
 func (w *arguments) nextName() string {
 	if len(w.names) == 0 {
 		w.setError("a name is missing")
@@ -59,7 +60,7 @@ func (w *arguments) nextName() string {
 	return n
 }
 
-// takeFlag takes a word if it is there.
+// takeFlag consumes a word if present.
 func (w *arguments) takeFlag(name string) bool {
 	for i, n := range w.names {
 		if n == name {
@@ -70,7 +71,8 @@ func (w *arguments) takeFlag(name string) bool {
 	return false
 }
 
-// option returns an option. An option for one end goes before that for both.
+// option returns an option. An option for one end has precedence over that for
+// both.
 func (w *arguments) option(key, end, fallback string) string {
 	value := fallback
 	for _, k := range []string{key, key + "." + end} {
@@ -100,7 +102,7 @@ func (w *arguments) sizeOption(key string, fallback int) int {
 	return int(w.numberOption(key, "", uint64(fallback)))
 }
 
-// nextNumber takes the next word as a number.
+// nextNumber consumes the next word as a number.
 func (w *arguments) nextNumber() uint64 {
 	t := w.nextName()
 	n, err := strconv.ParseUint(t, 0, 64)

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// device is an adapter with what every script needs.
+// A device is an adapter with the objects that every script needs.
 type device struct {
 	*sim.Device
 	pd     verbs.PD
@@ -82,7 +82,7 @@ func (r *runner) createDevice(w *arguments) error {
 	return r.registerRegion(name, d, size, access)
 }
 
-// pollDevice takes completions and events and notes them in the trace.
+// pollDevice polls completions and events and notes them in the trace.
 func (r *runner) pollDevice(d *device) {
 	var wc [1]verbs.WC
 	for {

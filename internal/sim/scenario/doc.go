@@ -1,7 +1,7 @@
-// Package scenario runs scripts that show and check how adapters behave: they
-// post work, break the network, let time pass, and print the packets. The
-// scripts of testdata/scenario are an introduction to RDMA on the wire, one
-// rule of the transport each, and a test at the same time.
+// Package scenario runs scripts that demonstrate and test the behavior of
+// adapters: they post work, inject faults, let time pass, and print the packets.
+// The scripts of testdata/scenario introduce RDMA on the wire, one rule of the
+// transport each, and are tests at the same time.
 //
 // A script is a sequence of blocks: commands, a line "----", and the output of
 // the commands up to the next blank line; "ok" stands for no output. Lines that
@@ -21,10 +21,10 @@
 //	     0.001 ms  b > a    RC_ACKNOWLEDGE          psn 102  ACK with 0 credits, msn 1
 //	     0.002 ms  a        wc 1 on a: RDMA_WRITE, 3000 bytes
 //
-// Words without "=" are names and flags, the others options. Every option can
-// be given for one end only by adding its name, as in psn.b=200.
+// Words without "=" are names and flags, the others options. Adding the name of
+// an end, as in psn.b=200, sets an option for that end only.
 //
-// # Making things
+// # Creating objects
 //
 //	device NAME [buffer=BYTES] [delay=TIME] [mem=BYTES] [access=FLAGS]
 //		an adapter with a completion queue and a region of its own name, 64 KiB
@@ -35,7 +35,7 @@
 //	connect rc|uc A B [mtu=] [psn=] [timeout=] [retry=] [rnr=] [min_rnr=] [rd=] [dest_rd=]
 //			[access=FLAGS] [srq=NAME] [credits=off] [known] [send_wr=] [recv_wr=] [recv_sge=]
 //		two queue pairs, named after their devices: a, or a.2 for another one. Each
-//		end takes the other for a stranger unless known is given.
+//		end hides its receive buffer from the other unless known is given.
 //	ud NAME [qkey=] [psn=]
 //
 // FLAGS are names of verbs.AccessFlags in small letters joined by "+".
@@ -52,9 +52,9 @@
 //	local_inv QP wr=N window=NAME
 //		UD sends also take to=QP and qkey=N. count posts a list at once.
 //
-// # Letting things happen
+// # Events
 //
-//	fault DEVICE RULES...     what goes wrong from now on, as link/impair has it; queue pairs by name
+//	fault DEVICE RULES...     faults from now on, in the grammar of link/impair; queue pairs by name
 //	run [TIME]                until the last timer has gone off, even one that has nothing left to do,
 //	                          or for some time
 //	set REGION OFFSET VALUE   a 64-bit word
@@ -66,7 +66,7 @@
 //			[syndrome= msn=] [add= swap= compare=] [qkey= src=] [imm=]
 //		a packet under the device's address, made by hand
 //
-// # Looking
+// # Output and expectations
 //
 //	trace                     packets and completions since the last trace; time counts from there
 //	counters QP               that are not zero
@@ -81,5 +81,5 @@
 //	expect event DEVICE TYPE                       the next asynchronous event
 //	expect notified|quiet DEVICE                   the armed completion queue has fired or not
 //
-// What expect finds wrong is an error of the script, which no update repairs.
+// A failed expectation is an error of the script, which -update does not change.
 package scenario

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// expect checks something.
+// expect runs one expectation.
 func (r *runner) expect(w *arguments) error {
 	switch what := w.nextName(); what {
 	case "wc":
@@ -51,7 +51,7 @@ func expectEqual(want, is string) error {
 	return nil
 }
 
-// expectWC takes the next completion of a queue pair.
+// expectWC consumes the next completion of a queue pair.
 func (r *runner) expectWC(w *arguments) error {
 	q, status := r.nextQP(w), w.nextName()
 	if w.err != nil {
@@ -143,7 +143,7 @@ func (r *runner) expectMemory(what string, w *arguments) error {
 	return nil
 }
 
-// expectEvent takes the next asynchronous event of a device.
+// expectEvent consumes the next asynchronous event of a device.
 func (r *runner) expectEvent(w *arguments) error {
 	d, want := findNext(w, "device", r.devices), w.nextName()
 	if err := w.finish(); err != nil {
@@ -163,7 +163,7 @@ func (r *runner) expectEvent(w *arguments) error {
 	return expectEqual(want, is)
 }
 
-// expectNotified asks whether the armed completion queue has fired.
+// expectNotified checks whether the armed completion queue has fired.
 func (r *runner) expectNotified(w *arguments, want bool) error {
 	d := findNext(w, "device", r.devices)
 	if err := w.finish(); err != nil {
@@ -196,7 +196,7 @@ func (r *runner) setWord(w *arguments) error {
 	return nil
 }
 
-// modifyQP brings a queue pair into another state, by name.
+// modifyQP changes the state of a queue pair.
 func (r *runner) modifyQP(w *arguments) error {
 	q, name := r.nextQP(w), w.nextName()
 	if err := w.finish(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// injectPacket sends a packet that no adapter made.
+// injectPacket sends a handmade packet with the address of an adapter.
 func (r *runner) injectPacket(w *arguments) error {
 	d, q, name := findNext(w, "device", r.devices), r.nextQP(w), w.nextName()
 	info, err := opcodeByName(name)

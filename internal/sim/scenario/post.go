@@ -68,7 +68,7 @@ func (r *runner) postSend(op verbs.WROpcode, w *arguments) error {
 	return nil
 }
 
-// fillMessage fills in what sends, writes and reads have.
+// fillMessage fills in the fields of sends, writes and reads.
 func (r *runner) fillMessage(wr *verbs.SendWR, q *qp, w *arguments) error {
 	switch wr.Opcode {
 	case verbs.WRSendWithImm, verbs.WRRDMAWriteWithImm:
@@ -116,15 +116,16 @@ func (r *runner) fillRemote(wr *verbs.SendWR, q *qp, w *arguments) {
 	wr.RKey = uint32(w.numberOption("key", "", uint64(wr.RKey)))
 }
 
-// rkey is the window's current one.
+// rkey returns the window's current key.
 func (m *window) rkey() uint32 {
-	if m.MW == nil { // there is none of that name
+	if m.MW == nil { // no window of that name
 		return 0
 	}
 	return m.RKey()
 }
 
-// fillBind fills in what a bind has, and names the new key after the window.
+// fillBind fills in the fields of a bind, and names the new key after the
+// window.
 func (r *runner) fillBind(wr *verbs.SendWR, q *qp, w *arguments) error {
 	name := w.option("window", "", "")
 	mw := lookup(w, "window", r.windows, name)

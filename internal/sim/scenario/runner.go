@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// runner carries out the commands of a script.
+// A runner runs the commands of a script.
 type runner struct {
 	sim   *sim.Sim
 	trace *sim.Trace
@@ -42,7 +42,7 @@ func (r *runner) close() {
 	}
 }
 
-// commands by name. They return what they print.
+// commands are the commands by name. They return their output.
 var commands map[string]func(*runner, *arguments) (string, error)
 
 func init() {
@@ -67,16 +67,16 @@ func init() {
 	}
 }
 
-// adapterError is an error of the adapter, which is an output of the script; all
-// other errors end it.
+// An adapterError is an error of the adapter, which is output of the script;
+// all other errors end it.
 type adapterError struct{ error }
 
-// runCommand carries out one command.
+// runCommand runs one command.
 func (r *runner) runCommand(line string) (string, error) {
 	fields := strings.Fields(line)
 	name, args := fields[0], fields[1:]
 	switch name {
-	case "fault": // its rules are not ours to parse
+	case "fault": // its rules are parsed by impair
 		return "", r.setFaults(args)
 	case "run":
 		return "", r.advanceTime(parseArguments(args))
@@ -93,7 +93,7 @@ func (r *runner) runCommand(line string) (string, error) {
 	return out, err
 }
 
-// nameQPs puts names in the place of queue pair numbers.
+// nameQPs replaces queue pair numbers by names.
 func (r *runner) nameQPs(s string) string {
 	for name, q := range r.qps {
 		s = strings.ReplaceAll(s, fmt.Sprintf("QP 0x%x", q.Num()), "QP "+name)
@@ -117,7 +117,7 @@ func (r *runner) advanceTime(w *arguments) error {
 	return nil
 }
 
-// setFaults changes what goes wrong on the link of a device.
+// setFaults changes the faults of the link of a device.
 func (r *runner) setFaults(args []string) error {
 	if len(args) == 0 {
 		return errors.New("a name is missing")
@@ -141,7 +141,7 @@ func (r *runner) printTrace() string {
 	return text
 }
 
-// printCounters prints those of a queue pair that are not zero.
+// printCounters prints the counters of a queue pair that are not zero.
 func (r *runner) printCounters(w *arguments) (string, error) {
 	q := r.nextQP(w)
 	if err := w.finish(); err != nil {
@@ -157,7 +157,7 @@ func (r *runner) printCounters(w *arguments) (string, error) {
 	return b.String(), nil
 }
 
-// snakeCase turns a Go name such as SendRNRErr into send_rnr_err.
+// snakeCase converts a Go name such as SendRNRErr to send_rnr_err.
 func snakeCase(name string) string {
 	runes := []rune(name)
 	var b strings.Builder
@@ -171,7 +171,7 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// findNext takes the name of an object.
+// findNext consumes the name of an object and returns the object.
 func findNext[T any](w *arguments, what string, m map[string]*T) *T {
 	return lookup(w, what, m, w.nextName())
 }
@@ -180,7 +180,7 @@ func lookup[T any](w *arguments, what string, m map[string]*T, name string) *T {
 	o := m[name]
 	if o == nil {
 		w.setError("no %s is called %s", what, name)
-		o = new(T) // so that the command can go on to its end, where it fails
+		o = new(T) // the command fails in finish
 	}
 	return o
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/softrnic/softrnic/internal/sim"
 )
 
-// separator stands between commands and output.
+// separator separates commands from output.
 const separator = "----"
 
-// Run carries out a script and returns it with the output that its commands
-// really had. The error tells the line of a command that makes no sense, or of
-// an expectation that was not met; then the text ends there.
+// Run runs a script and returns it with the actual output of its commands. The
+// error names the line of an invalid command or a failed expectation; then the
+// text ends there.
 func Run(text string) (string, error) {
 	s := sim.New(1)
 	r := newRunner(s)
