@@ -6,7 +6,7 @@ import (
 )
 
 // AccessFlags grant access to memory, or through a queue pair (enum
-// ibv_access_flags; the values are the same).
+// ibv_access_flags, with the same values).
 type AccessFlags uint32
 
 const (
@@ -19,11 +19,11 @@ const (
 )
 
 // AccessOptional are the flags that an adapter without the feature ignores
-// (IBV_ACCESS_OPTIONAL_RANGE), such as relaxed ordering on the PCI bus. This one
-// has none of them.
+// (IBV_ACCESS_OPTIONAL_RANGE), such as relaxed ordering on the PCI bus. This
+// module implements none of them.
 const AccessOptional AccessFlags = 0x3ff00000
 
-// AccessRemote is every remote permission.
+// AccessRemote is the set of all remote permissions.
 const AccessRemote = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic
 
 // QPType is the transport service of a queue pair (enum ibv_qp_type; GSI as
@@ -50,7 +50,7 @@ const (
 	StateErr
 )
 
-// QPAttrMask names attributes of QPAttr (enum ibv_qp_attr_mask).
+// A QPAttrMask selects attributes of QPAttr (enum ibv_qp_attr_mask).
 type QPAttrMask uint32
 
 const (
@@ -85,7 +85,7 @@ const (
 	MTU4096
 )
 
-// Bytes is the payload of a full packet, 0 for an invalid MTU.
+// Bytes returns the payload of a full packet, or 0 for an invalid MTU.
 func (m MTU) Bytes() int {
 	if m < MTU256 || m > MTU4096 {
 		return 0
@@ -93,12 +93,12 @@ func (m MTU) Bytes() int {
 	return 128 << m
 }
 
-// MarshalText writes the MTU in bytes, 0 if it is unset or invalid.
+// MarshalText encodes the MTU in bytes, 0 if it is unset or invalid.
 func (m MTU) MarshalText() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(m.Bytes()), 10), nil
 }
 
-// UnmarshalText reads an MTU in bytes, for example "1024"; 0 is unset.
+// UnmarshalText parses an MTU in bytes, for example "1024"; 0 is unset.
 func (m *MTU) UnmarshalText(text []byte) error {
 	for v := MTU(0); v <= MTU4096; v++ {
 		if string(text) == strconv.Itoa(v.Bytes()) {
@@ -114,18 +114,18 @@ func (m *MTU) UnmarshalText(text []byte) error {
 type AHAttr struct {
 	DGID         GID
 	UDPPort      uint16 // of the peer's adapter; 0 means 4791
-	SGIDIndex    int    // our own entry of the GID table
+	SGIDIndex    int    // local entry of the GID table
 	TrafficClass uint8
-	FlowLabel    uint32 // IPv6: the low 20 bits count, 0 leaves it to the system; IPv4 has none
+	FlowLabel    uint32 // IPv6: low 20 bits, 0 for the system's choice; IPv4 has none
 	HopLimit     uint8  // IPv4 TTL or IPv6 hop limit; 0 means 64
-	SL           uint8  // kept and not used: TrafficClass has RoCE v2's priority, and a UDP socket none of the VLAN
-	PortNum      uint8  // our port, 0 means 1
+	SL           uint8  // stored and not used: TrafficClass has the priority of RoCE v2, and a UDP socket cannot set a VLAN's
+	PortNum      uint8  // local port, 0 means 1
 
 	// PeerBuffer is the size in bytes of the peer's socket receive buffer
-	// (its PortAttr.RecvBuffer). It bounds what an RC queue pair keeps in
-	// flight (nothing bounds UC), and says that the peer is an adapter like ours, to which
-	// long writes leave as one WRITE ONLY a packet. 0 is right for all other
-	// peers.
+	// (its PortAttr.RecvBuffer). It bounds the bytes that an RC queue pair has
+	// in flight (UC has no bound), and marks the peer as a softrnic adapter, to
+	// which long writes are sent as one WRITE ONLY per packet. Use 0 for all
+	// other peers.
 	PeerBuffer uint32
 }
 
@@ -138,18 +138,18 @@ type QPAttr struct {
 	RQPSN            uint32 // first PSN expected from the peer, 24 bits
 	SQPSN            uint32 // first PSN we send, 24 bits
 	DestQPN          uint32
-	AccessFlags      AccessFlags // what the peer may do through this queue pair
+	AccessFlags      AccessFlags // remote access of the peer through this queue pair
 	AV               AHAttr
 	PKeyIndex        uint16
 	EnSQDAsyncNotify bool  // raise EventSQDrained; a Modify to StateSQD that does not name it sets it
 	SQDraining       bool  // query only
-	MaxRdAtomic      uint8 // reads and atomics we may have outstanding; 0 is refused while some are queued
-	MaxDestRdAtomic  uint8 // reads and atomics we serve at a time
+	MaxRdAtomic      uint8 // maximum number of outstanding reads and atomics; 0 is refused while some are queued
+	MaxDestRdAtomic  uint8 // maximum number of the peer's reads and atomics served at a time
 	MinRNRTimer      uint8 // code 0..31 sent in RNR NAKs; 0 is 655 ms
 	PortNum          uint8
 	Timeout          uint8 // local ACK timeout: 4.096 us * 2^Timeout, at least 16.8 ms (code 12); 0 means none
 	RetryCnt         uint8 // 0..7
-	RNRRetry         uint8 // 0..7, 7 means for ever
+	RNRRetry         uint8 // 0..7, 7 means forever
 }
 
 // QPCap are the sizes of a queue pair (struct ibv_qp_cap).
@@ -161,7 +161,7 @@ type QPCap struct {
 	MaxInlineData int // bytes
 }
 
-// QPInitAttr says what queue pair to make (struct ibv_qp_init_attr).
+// QPInitAttr describes a queue pair to create (struct ibv_qp_init_attr).
 type QPInitAttr struct {
 	Type   QPType
 	SendCQ CQ
@@ -178,16 +178,16 @@ type QPInitAttr struct {
 	// request completes. ErrInvalid together with SelectiveSignaling.
 	SignalAll bool
 
-	// MaxDatagramRDMA is how many RDMA requests and atomics a UD queue pair may
-	// have under way; with 0 it has none: see DatagramRDMA. An adapter that
-	// cannot do that makes a queue pair that does not implement it.
+	// MaxDatagramRDMA is the maximum number of RDMA requests and atomics in
+	// flight on a UD queue pair; 0 disables them, see DatagramRDMA. Queue pairs
+	// of adapters without that feature do not implement DatagramRDMA.
 	MaxDatagramRDMA int
-	// NoCredits switches end-to-end credits off for an RC queue pair: none
-	// are advertised in its acknowledgements and none heeded from the peer.
+	// NoCredits disables end-to-end credits of an RC queue pair: it advertises
+	// none in acknowledgements, and ignores those of the peer.
 	NoCredits bool
 }
 
-// SRQInitAttr says what shared receive queue to make.
+// SRQInitAttr describes a shared receive queue to create.
 type SRQInitAttr struct {
 	MaxWR  int
 	MaxSGE int
@@ -201,7 +201,7 @@ type SRQAttr struct {
 	Limit  int
 }
 
-// SRQAttrMask names attributes of SRQAttr (enum ibv_srq_attr_mask).
+// An SRQAttrMask selects attributes of SRQAttr (enum ibv_srq_attr_mask).
 type SRQAttrMask uint8
 
 const (
@@ -253,7 +253,7 @@ const (
 // PortState is the state of a port (enum ibv_port_state).
 type PortState uint8
 
-// The states. On RoCE there are PortDown and PortActive only: the others are steps
+// The states of a port. RoCE has only PortDown and PortActive: the others are steps
 // of InfiniBand's subnet manager.
 const (
 	PortNOP PortState = iota
@@ -281,14 +281,14 @@ type PortAttr struct {
 	LinkLayer    string // "Ethernet"
 	BadPKeyCntr  uint32
 	QKeyViolCntr uint32
-	UDPPort      uint16 // where the adapter listens
-	RecvBuffer   uint32 // bytes its socket holds: a peer's AHAttr.PeerBuffer
+	UDPPort      uint16 // UDP port of the adapter
+	RecvBuffer   uint32 // bytes of the socket's receive buffer: a peer's AHAttr.PeerBuffer
 }
 
 // GIDType is the kind of a GID table entry.
 type GIDType uint8
 
-// GIDRoCEv2 is the only kind a softrnic port has.
+// GIDRoCEv2 is the only kind of GID of a softrnic port.
 const GIDRoCEv2 GIDType = 2
 
 // GIDEntry is one row of a GID table (struct ibv_gid_entry).
@@ -299,9 +299,9 @@ type GIDEntry struct {
 	Type  GIDType
 }
 
-// AckTimeout is the time that a Timeout code stands for: 4.096 us * 2^code,
-// or 0 (no timeout) for code 0. Adapters round short ones up: rnic waits 16.8 ms
-// at least, the time of code 12 (qp.MinAckTimeout).
+// AckTimeout returns the time of a Timeout code: 4.096 us * 2^code, or 0 (no
+// timeout) for code 0. Adapters round short ones up: rnic waits at least 16.8
+// ms, the time of code 12 (qp.MinAckTimeout).
 func AckTimeout(code uint8) time.Duration {
 	if code == 0 {
 		return 0

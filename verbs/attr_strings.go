@@ -13,7 +13,7 @@ var accessTexts = [...]valueText{
 // by "|".
 func (f AccessFlags) String() string { return flagText(accessTexts[:], f, "AccessFlags").name }
 
-// Description says what the flags allow.
+// Description describes the permissions of the flags.
 func (f AccessFlags) Description() string {
 	return flagText(accessTexts[:], f, "AccessFlags").description
 }
@@ -28,7 +28,7 @@ var qpTypeTexts = [...]valueText{
 // String is the name of the type: "RC", "UC", "UD" or "GSI".
 func (t QPType) String() string { return lookupText(qpTypeTexts[:], t, "QPType").name }
 
-// Description says what service the type gives.
+// Description describes the service of the type.
 func (t QPType) Description() string { return lookupText(qpTypeTexts[:], t, "QPType").description }
 
 var qpStateTexts = [...]valueText{
@@ -45,7 +45,7 @@ var qpStateTexts = [...]valueText{
 // example "RTS".
 func (s QPState) String() string { return lookupText(qpStateTexts[:], s, "QPState").name }
 
-// Description says what a queue pair does in the state.
+// Description describes the behavior of a queue pair in the state.
 func (s QPState) Description() string { return lookupText(qpStateTexts[:], s, "QPState").description }
 
 var qpAttrTexts = [...]valueText{
@@ -73,7 +73,7 @@ var qpAttrTexts = [...]valueText{
 // joined by "|", for example "STATE|PKEY_INDEX|PORT".
 func (m QPAttrMask) String() string { return flagText(qpAttrTexts[:], m, "QPAttrMask").name }
 
-// Description says which fields of QPAttr the mask names and what they are.
+// Description describes the fields of QPAttr that the mask selects.
 func (m QPAttrMask) Description() string {
 	return flagText(qpAttrTexts[:], m, "QPAttrMask").description
 }
@@ -87,7 +87,7 @@ var srqAttrTexts = [...]valueText{
 // joined by "|".
 func (m SRQAttrMask) String() string { return flagText(srqAttrTexts[:], m, "SRQAttrMask").name }
 
-// Description says which fields of SRQAttr the mask names and what they are.
+// Description describes the fields of SRQAttr that the mask selects.
 func (m SRQAttrMask) Description() string {
 	return flagText(srqAttrTexts[:], m, "SRQAttrMask").description
 }
@@ -105,7 +105,7 @@ var portStateTexts = [...]valueText{
 // ibv_devinfo prints it, for example "PORT_ACTIVE".
 func (s PortState) String() string { return lookupText(portStateTexts[:], s, "PortState").name }
 
-// Description says what the port does in the state.
+// Description describes the behavior of a port in the state.
 func (s PortState) Description() string {
 	return lookupText(portStateTexts[:], s, "PortState").description
 }
@@ -121,7 +121,7 @@ var mtuTexts = [...]valueText{
 // String is the MTU in bytes, for example "1024".
 func (m MTU) String() string { return lookupText(mtuTexts[:], m, "MTU").name }
 
-// Description says what the MTU limits.
+// Description describes the limit that the MTU sets.
 func (m MTU) Description() string { return lookupText(mtuTexts[:], m, "MTU").description }
 
 var atomicCapTexts = [...]valueText{

@@ -5,41 +5,41 @@ import (
 	"fmt"
 )
 
-// Zero in a field of ConnectOptions says that the value shall really be 0,
-// which in the struct itself stands for the default.
+// Zero in a field of ConnectOptions stands for the value 0, because 0 itself
+// stands for the default.
 const Zero = 0xff
 
-// ConnectOptions are the choices in making a connection. The zero value is
-// good for most; what shall be 0 and not the default is set to Zero.
+// ConnectOptions are the options of a connection. The zero value of a field is
+// its default; Zero stands for the value 0.
 type ConnectOptions struct {
-	// Access is what the peer may do through this queue pair; AccessRemote by
-	// default. A queue pair that is in StateInit already keeps what it has.
+	// Access is the remote access of the peer through this queue pair;
+	// AccessRemote by default. A queue pair already in StateInit keeps its own.
 	Access AccessFlags
 
-	// MTU of the path; by default the largest that both ends' ports and, as far as the
-	// system knows it, the path from here carry. Both ends must have the same: set it where
-	// the paths there and back differ. One that does not fit the path is ErrLimit.
+	// MTU of the path; by default the largest that fits both ends' ports and, as
+	// far as the system knows it, the path from here. Both ends must use the
+	// same: set it if the two directions differ. ErrLimit if it does not fit.
 	MTU MTU
 
-	// These are for RC only; UC does not acknowledge, read or retry, and
-	// ignores them.
-	Timeout         uint8 // code of the local ACK timeout, 14 (67 ms) by default, in effect 12 (16.8 ms) at least; Zero waits for ever
+	// The following apply to RC only; UC does not acknowledge, read or retry,
+	// and ignores them.
+	Timeout         uint8 // code of the local ACK timeout, 14 (67 ms) by default, effectively at least 12 (16.8 ms); Zero waits forever
 	RetryCnt        uint8 // repetitions after a timeout or a NAK, 7 by default
-	RNRRetry        uint8 // repetitions after an RNR NAK, 7 (for ever) by default
-	MinRNRTimer     uint8 // code of the wait that our RNR NAKs ask for, 12 (0.64 ms) by default; Zero is 655 ms
-	MaxRdAtomic     uint8 // reads and atomics outstanding, 16 by default or fewer if the peer's endpoint says so; more than that are refused
-	MaxDestRdAtomic uint8 // reads and atomics served at a time, by default what our endpoint says, or 16; a peer that has the endpoint relies on as many
+	RNRRetry        uint8 // repetitions after an RNR NAK, 7 (forever) by default
+	MinRNRTimer     uint8 // code of the delay in RNR NAKs sent, 12 (0.64 ms) by default; Zero is 655 ms
+	MaxRdAtomic     uint8 // reads and atomics outstanding, by default 16 or the limit of the peer's endpoint, if less; more than that limit are refused
+	MaxDestRdAtomic uint8 // reads and atomics served at a time, by default RdAtomic of the local endpoint, or 16; the peer relies on the endpoint's
 
-	// Of the address vector: 0 by default, and 64 hops.
+	// Fields of the address vector: 0 by default, HopLimit 64.
 	SL, TrafficClass, HopLimit uint8
 	FlowLabel                  uint32
 }
 
-// defaultRdAtomic is how many reads and atomics are outstanding, and served, at
-// a time if nobody says otherwise.
+// defaultRdAtomic is the default number of reads and atomics outstanding, and
+// served, at a time.
 const defaultRdAtomic = 16
 
-// orDefault resolves a field of ConnectOptions.
+// orDefault returns the value of a field of ConnectOptions.
 func orDefault[T ~uint8 | ~uint32](v, def T) T {
 	switch v {
 	case 0:
@@ -50,13 +50,13 @@ func orDefault[T ~uint8 | ~uint32](v, def T) T {
 	return v
 }
 
-// withoutRC returns the options that count for UC.
+// withoutRC returns the options that apply to UC.
 func (o ConnectOptions) withoutRC() ConnectOptions {
 	o.Timeout, o.RetryCnt, o.RNRRetry, o.MinRNRTimer, o.MaxRdAtomic, o.MaxDestRdAtomic = 0, 0, 0, 0, 0, 0
 	return o
 }
 
-// qpAttr returns the attributes of a queue pair that these options connect.
+// qpAttr returns the attributes of a queue pair connected with these options.
 func (o ConnectOptions) qpAttr(local, remote Endpoint) (QPAttr, error) {
 	if err := local.validate(); err != nil {
 		return QPAttr{}, fmt.Errorf("local endpoint: %w", err)
@@ -111,7 +111,7 @@ func (o ConnectOptions) qpAttr(local, remote Endpoint) (QPAttr, error) {
 	return a, nil
 }
 
-// commonMTU is the smaller of two MTUs of which either may be unknown (0).
+// commonMTU returns the smaller of two MTUs of which either may be unknown (0).
 func commonMTU(a, b MTU) MTU {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -124,8 +124,8 @@ func commonMTU(a, b MTU) MTU {
 // exchanged. A packet that arrives before its receiver is in StateRTR is
 // dropped, which RC repairs and UC does not.
 //
-// If Connect fails, the queue pair may be in any state on the way; Modify to
-// StateReset starts anew.
+// If Connect fails, the queue pair may be in an intermediate state; Modify it to
+// StateReset before a retry.
 func Connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	if err := connectQP(qp, local, remote, o); err != nil {
 		return &OpError{Op: "connect", Object: objectQP(qp.Num()) + " to " + remote.String(), Err: err}
@@ -179,8 +179,8 @@ func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 }
 
 // ToInit takes an RC or UC queue pair from StateReset to StateInit on port 1,
-// where receives may be posted: done before the peer gets to know the
-// endpoint, no message finds the queue empty. Connect goes on from there.
+// where receives may be posted. If it is called before the peer gets the
+// endpoint, no message arrives without a receive. Connect continues from there.
 func ToInit(qp QP, access AccessFlags) error {
 	if err := toInit(qp, access); err != nil {
 		return &OpError{Op: "initialize", Object: objectQP(qp.Num()), Err: err}
@@ -195,9 +195,9 @@ func toInit(qp QP, access AccessFlags) error {
 	return modifyTo(qp, StateInit, QPAttr{PortNum: 1, AccessFlags: access}, toInitAttrs|AttrAccessFlags)
 }
 
-// ActivateUD takes a UD queue pair from StateReset or StateInit to StateRTS
-// on port 1: it accepts datagrams that carry qkey and sends from psn on.
-// Datagrams that find no receive are lost.
+// ActivateUD takes a UD queue pair from StateReset or StateInit to StateRTS on
+// port 1: it accepts datagrams with qkey, and sends from psn on. Datagrams
+// without a posted receive are dropped.
 func ActivateUD(qp QP, qkey, psn uint32) error {
 	if err := activateUD(qp, qkey, psn); err != nil {
 		return &OpError{Op: "activate", Object: objectQP(qp.Num()), Err: err}
@@ -232,10 +232,10 @@ func activateUD(qp QP, qkey, psn uint32) error {
 	return modifyTo(qp, StateRTS, a, AttrSQPSN)
 }
 
-// toInitAttrs are the attributes that every type needs to get to StateInit.
+// toInitAttrs are the attributes that every type requires for StateInit.
 const toInitAttrs = AttrPKeyIndex | AttrPort
 
-// checkFresh refuses a queue pair that has been on its way already.
+// checkFresh returns an error unless the state is StateReset or StateInit.
 func checkFresh(s QPState) error {
 	if s != StateReset && s != StateInit {
 		return fmt.Errorf("%w: it is in %v; Modify it to StateReset first", ErrState, s)
@@ -243,11 +243,11 @@ func checkFresh(s QPState) error {
 	return nil
 }
 
-// modifyTo changes qp to a state, with those of the attributes that mask names.
+// modifyTo changes the state of qp, with the attributes selected by mask.
 func modifyTo(qp QP, to QPState, a QPAttr, mask QPAttrMask) error {
 	a.State = to
 	return qp.Modify(a, AttrState|mask)
 }
 
-// objectQP names a queue pair in an OpError.
+// objectQP formats a queue pair for an OpError.
 func objectQP(num uint32) string { return fmt.Sprintf("QP %#x", num) }

@@ -2,10 +2,10 @@ package verbs
 
 import "time"
 
-// DatagramRDMA is what a UD queue pair is, too, if its adapter can do RDMA without a
-// connection, and it was made with QPInitAttr.MaxDatagramRDMA: an extension, of which
-// the InfiniBand specification has nothing, and which leaves the wire only between
-// peers that have told each other their tokens.
+// A DatagramRDMA is a UD queue pair with RDMA without a connection. A queue pair
+// implements it if the adapter supports that and it was created with
+// QPInitAttr.MaxDatagramRDMA. It is an extension of the InfiniBand specification,
+// used only between peers that have exchanged tokens.
 //
 // Reads, writes and atomics are posted as on an RC queue pair, with the peer's
 // handle in SendWR.AH:
@@ -16,42 +16,42 @@ import "time"
 //	err = peer.Connect(token)
 //	_, err = qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMARead, AH: peer, SGList: ..., RemoteAddr: ..., RKey: ...}})
 //
-// They differ from those of RC in that nothing is ordered: requests are carried out,
-// and complete, in any order, each exactly once. SendFence delays one until all
-// posted before it for that peer are complete. One that fails, because the peer
-// refuses it or does not answer, fails alone, and the queue pair stays as it is.
+// Unlike on RC they are not ordered: requests are executed, and complete, in any
+// order, each exactly once. SendFence delays a request until all requests posted
+// before it for that peer are complete. A request that fails, because the peer
+// rejects it or does not respond, does not affect others or the queue pair.
 type DatagramRDMA interface {
 	QP
 
-	// CreatePeer lets a peer access memory of the queue pair's protection
-	// domain, as far as attr and the regions permit, and be accessed. Two
-	// handles for one peer are two peers to the adapter.
+	// CreatePeer creates a peer, which may access memory of the queue pair's
+	// protection domain as far as attr and the regions permit, and be
+	// accessed. Two handles of one peer are independent.
 	CreatePeer(attr PeerAttr) (PeerAH, error)
 }
 
-// PeerAttr says who a peer is and what it may do.
+// PeerAttr describes a peer and its permissions.
 type PeerAttr struct {
-	AH     AHAttr      // where it is
-	QPN    uint32      // its queue pair: requests of others are dropped
-	Access AccessFlags // what it may do: some of AccessRemote
+	AH     AHAttr      // address vector of the peer
+	QPN    uint32      // queue pair of the peer: requests of others are dropped
+	Access AccessFlags // permissions of the peer, a subset of AccessRemote
 	MTU    MTU         // of the path; 0: the port's
 
-	// GiveUp is how long it may answer nothing until requests fail with
-	// WCRetryExcErr; 0: 10 s.
+	// GiveUp is the time without a response after which requests fail with
+	// WCRetryExcErr; 0 means 10 s.
 	GiveUp time.Duration
 }
 
-// PeerAH is an address handle of one peer, for RDMA and atomics. Sends to it take an
-// ordinary handle. Destroy lets the peer in no more, and completes what is under way
-// with WCWRFlushErr; destroying twice is safe.
+// A PeerAH is an address handle of one peer, for RDMA and atomics; sends use an
+// ordinary handle. Destroy ends the peer's access and completes outstanding requests
+// with WCWRFlushErr. It is idempotent.
 type PeerAH interface {
 	AH
 
-	// Token is what the peer has to show with every packet: random, and for it
-	// alone. It goes there in Connect.
+	// Token returns the random token that the peer must send with every packet.
+	// The program transfers it for the peer's Connect.
 	Token() uint32
 
-	// Connect says what we have to show, the peer's Token. Requests may be
-	// posted then, and the peer's are answered.
+	// Connect sets the peer's Token. From then on requests may be posted, and
+	// those of the peer are served.
 	Connect(token uint32) error
 }

@@ -1,19 +1,18 @@
 // Package verbs is the contract between programs and an RDMA adapter: the
-// interfaces, work requests, completions, states and events of InfiniBand
-// verbs in Go's manner. It imports nothing of this module, so a program that
-// is written against it runs on any adapter that implements it; rnic is the
-// one in software.
+// interfaces, work requests, completions, states and events of InfiniBand verbs
+// in idiomatic Go. It imports nothing of this module, so that programs run on any
+// adapter that implements it; package rnic is the software adapter.
 //
-// Names are libibverbs' own without the prefix: ibv_post_send is PostSend,
-// IBV_WC_RETRY_EXC_ERR is WCRetryExcErr. What C says with chains, masks and
-// errno, Go says with slices, contexts and errors:
+// Names are those of libibverbs without the prefix: ibv_post_send is PostSend,
+// IBV_WC_RETRY_EXC_ERR is WCRetryExcErr. Slices, contexts and errors replace C's
+// chains of requests and errno:
 //
 //	dev, err := rnic.Open(rnic.Options{})           // ibv_open_device
 //	pd, err := dev.AllocPD()                        // ibv_alloc_pd
 //	mr, err := pd.RegMR(buf, verbs.AccessLocalWrite)
 //	cq, err := dev.CreateCQ(128)
 //	qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq, ...})
-//	local, err := verbs.LocalEndpoint(dev, qp, psn) // to the peer, by any means; its own comes back
+//	local, err := verbs.LocalEndpoint(dev, qp, psn) // exchanged with the peer by any means
 //	err = verbs.Connect(qp, local, remote, verbs.ConnectOptions{})
 //	n, err := qp.PostSend([]verbs.SendWR{{WRID: 1, Opcode: verbs.WRSend, SGList: ...}})
 //	n, err = cq.Poll(wc)
@@ -28,9 +27,9 @@
 //
 // # Errors
 //
-// They have three lanes. Misuse of a call returns an *OpError at once. Work
-// that fails later is a WC with a status, and WC.Why tells its story. A bad
-// packet is neither: the adapter counts it and drops it.
+// Misuse of a call returns an *OpError at once. Work that fails later is reported
+// as a WC with a status and its cause in WC.Why. A malformed packet is neither: the
+// adapter counts and drops it.
 //
 // # Ownership
 //

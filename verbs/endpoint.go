@@ -11,11 +11,11 @@ import (
 // maxUint24 is the largest queue pair number and packet sequence number.
 const maxUint24 = 1<<24 - 1
 
-// Endpoint is what one end of a connection must know of the other. Programs
-// exchange endpoints by any means they have: a TCP connection, a file, a
-// command line.
+// An Endpoint is the address of one end of a connection, with the parameters that
+// the other end needs. Programs exchange endpoints by any means: a TCP connection,
+// a file, a command line.
 //
-// Its text form is one word that no shell touches; what is 0 is left out:
+// Its text form is one word without shell metacharacters; zero fields are omitted:
 //
 //	gid=10.0.0.1,port=4791,qpn=0x11,psn=0x3039,mtu=4096,rd=16,buffer=212992
 //
@@ -25,16 +25,16 @@ type Endpoint struct {
 	UDPPort    uint16 `json:"udp_port,omitempty"`    // 0 means 4791
 	QPN        uint32 `json:"qpn"`                   // 24 bits
 	PSN        uint32 `json:"psn"`                   // first that this end sends, 24 bits
-	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes that its socket holds; 0 for a peer that is not softrnic, see AHAttr.PeerBuffer
+	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes of the socket's receive buffer; 0 for a peer other than softrnic, see AHAttr.PeerBuffer
 	MTU        MTU    `json:"mtu,omitempty"`         // active at its port, 0 if unknown
-	RdAtomic   uint8  `json:"rd_atomic,omitempty"`   // reads and atomics that it serves at a time (RC), 0 if unknown
+	RdAtomic   uint8  `json:"rd_atomic,omitempty"`   // reads and atomics served at a time (RC), 0 if unknown
 }
 
-// LocalEndpoint returns our end of a connection: qp at entry 0 of the GID
-// table of port 1 of dev, sending from psn on. A random psn keeps packets of
-// an earlier connection from being taken for this one's. RdAtomic is what
-// Connect makes of it by default; change it before the peer gets the endpoint
-// to serve more or fewer.
+// LocalEndpoint returns the local end of a connection: qp at entry 0 of the GID
+// table of port 1 of dev, sending from psn on. A random psn keeps packets of an
+// earlier connection from being accepted. RdAtomic has the value that Connect
+// uses by default; to serve more or fewer, change it before the peer gets the
+// endpoint.
 func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
 	port, err := dev.QueryPort(1)
 	if err != nil {
@@ -65,7 +65,7 @@ func localError(qp QP, err error) error {
 	return &OpError{Op: "describe local endpoint", Object: objectQP(qp.Num()), Err: err}
 }
 
-// validate refuses what cannot be one end of a connection.
+// validate returns ErrInvalid if e cannot be one end of a connection.
 func (e Endpoint) validate() error {
 	switch {
 	case e.GID.Addr().IsUnspecified():
@@ -86,7 +86,7 @@ func (e Endpoint) invalidError(detail string) error {
 	return &OpError{Op: "check endpoint", Object: e.String(), Err: ErrInvalid, Detail: detail}
 }
 
-// String is the text form, also of an endpoint that is not valid.
+// String returns the text form, also of an invalid endpoint.
 func (e Endpoint) String() string {
 	b := fmt.Appendf(nil, "gid=%v", e.GID.Addr())
 	if e.UDPPort != 0 {
@@ -105,7 +105,7 @@ func (e Endpoint) String() string {
 	return string(b)
 }
 
-// MarshalText is String for a valid endpoint.
+// MarshalText returns the text form, or an error if e is invalid.
 func (e Endpoint) MarshalText() ([]byte, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (e Endpoint) MarshalText() ([]byte, error) {
 	return []byte(e.String()), nil
 }
 
-// UnmarshalText reads the text form, its parts in any order. Numbers are
-// decimal, or hexadecimal after 0x. On error e is not changed.
+// UnmarshalText parses the text form, in any order of the fields. Numbers are
+// decimal, or hexadecimal after 0x. On an error e is not changed.
 func (e *Endpoint) UnmarshalText(text []byte) error {
 	var parsed Endpoint
 	seen := make(map[string]bool)
@@ -143,7 +143,7 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// setField reads one part of the text form.
+// setField parses one field of the text form.
 func (e *Endpoint) setField(name, value string) error {
 	var number uint64
 	var err error
@@ -190,11 +190,11 @@ func parseError(text []byte, format string, args ...any) error {
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// endpointObject is an Endpoint that encoding/json sees as a struct and not as
-// text.
+// An endpointObject is an Endpoint that encoding/json encodes as a struct
+// instead of text.
 type endpointObject Endpoint
 
-// MarshalJSON writes an object, not the text form.
+// MarshalJSON encodes e as an object, not in the text form.
 func (e Endpoint) MarshalJSON() ([]byte, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (e Endpoint) MarshalJSON() ([]byte, error) {
 	return json.Marshal(endpointObject(e))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. On error e is not changed.
+// UnmarshalJSON parses the output of MarshalJSON. On an error e is not changed.
 func (e *Endpoint) UnmarshalJSON(data []byte) error {
 	var parsed endpointObject
 	if err := json.Unmarshal(data, &parsed); err != nil {

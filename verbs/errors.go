@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// What a call can be refused with. Calls wrap these in an *OpError that names
-// the object; test with errors.Is. C's errno is in brackets.
+// The errors of calls. Calls wrap them in an *OpError that names the object; test
+// with errors.Is. C's errno is in brackets.
 var (
 	ErrClosed       = errors.New("object is closed or destroyed")                                                                          // [EBADF]
 	ErrBusy         = errors.New("object is in use by others; destroy those first")                                                        // [EBUSY]
@@ -25,12 +25,11 @@ var (
 	ErrNotConnected = errors.New("queue pair has no peer")                                                                                 // [ENOTCONN]
 )
 
-// OpError is the error of a call: what was tried, on which object, and why it
-// was refused.
+// An OpError is the error of a call: the operation, its object, and the cause.
 type OpError struct {
 	Op     string // "post send", "modify QP", ...
 	Object string // "QP 0x11", "CQ", "MR lkey 0x1200", or ""
-	Detail string // what to do about it, or ""
+	Detail string // advice, or ""
 	Err    error  // one of the errors above, or the system's
 }
 
@@ -51,13 +50,13 @@ func (e *OpError) Error() string {
 
 func (e *OpError) Unwrap() error { return e.Err }
 
-// TransitionError explains a Modify that the state table forbids.
+// A TransitionError is the error of a Modify that the state table forbids.
 type TransitionError struct {
 	Type     QPType
 	From, To QPState
-	Legal    bool       // there is such a transition at all
-	Missing  QPAttrMask // required and not given
-	Extra    QPAttrMask // given and not allowed here
+	Legal    bool       // the transition exists
+	Missing  QPAttrMask // required attributes that are missing
+	Extra    QPAttrMask // attributes that the transition does not allow
 }
 
 func (e *TransitionError) Error() string {
@@ -80,8 +79,8 @@ func (e *TransitionError) Error() string {
 // Unwrap makes errors.Is(err, ErrInvalid) hold.
 func (e *TransitionError) Unwrap() error { return ErrInvalid }
 
-// CheckDevice returns an error (ErrInvalid) if there is no device: nil, or the nil pointer of who
-// looked at no error of the call that opens it.
+// CheckDevice returns an error (ErrInvalid) if dev is nil or a nil pointer, as
+// after an ignored error of the call that opens it.
 func CheckDevice(dev Device) error {
 	if v := reflect.ValueOf(dev); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
 		return nil

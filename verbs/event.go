@@ -3,7 +3,7 @@ package verbs
 // EventType is the kind of an asynchronous event (enum ibv_event_type).
 type EventType uint8
 
-// The types that devices of this module raise. PortActive, PortErr and GIDChange
+// The types of events that devices of this module raise. PortActive, PortErr and GIDChange
 // follow the interface with the device's address, on Linux only.
 const (
 	EventCQErr            EventType = 0
@@ -20,8 +20,8 @@ const (
 	EventGIDChange        EventType = 18
 )
 
-// The types that they never raise: what these are about does not exist on RoCE or
-// in this module. The table in docs/verbs.md has the reason for each.
+// The types of events that they never raise, because the objects or features
+// concerned do not exist on RoCE or in this module. The table in docs/verbs.md has the reason for each.
 const (
 	EventPathMig          EventType = 6
 	EventPathMigErr       EventType = 7
@@ -33,13 +33,13 @@ const (
 	EventWQFatal          EventType = 19
 )
 
-// AsyncEvent is something that happened to an object of a device (struct
-// ibv_async_event). The field that the type speaks of is set.
+// An AsyncEvent is an asynchronous event of an object of a device (struct
+// ibv_async_event). The field of the object that the type concerns is set.
 type AsyncEvent struct {
 	Type EventType
 	QP   QP
 	CQ   CQ
 	SRQ  SRQ
 	Port int
-	Why  *Failure // for errors, what happened; may be nil
+	Why  *Failure // details of errors; may be nil
 }

@@ -43,9 +43,9 @@ var eventTexts = [...]valueText{
 		"a receive work queue without a queue pair failed (receive-side scaling only)"},
 }
 
-// String is the name of the constant in libibverbs without IBV_EVENT_, for
+// String returns the name of the constant in libibverbs without IBV_EVENT_, for
 // example "SRQ_LIMIT_REACHED".
 func (t EventType) String() string { return lookupText(eventTexts[:], t, "EventType").name }
 
-// Description says what happened and what it asks of the program.
+// Description describes the event and the reaction expected of the program.
 func (t EventType) Description() string { return lookupText(eventTexts[:], t, "EventType").description }

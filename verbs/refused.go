@@ -24,16 +24,16 @@ func (e *RefusedError) Error() string { return e.describeEvent() + ": " + e.desc
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Transient reports whether the error is one of a system that is busy (ENOBUFS,
-// ENOMEM, EAGAIN): a later packet may well pass.
+// Transient reports whether the error is a temporary shortage of the system
+// (ENOBUFS, ENOMEM, EAGAIN): a retransmission may succeed.
 func (e *RefusedError) Transient() bool {
 	return e.Err == syscall.ENOBUFS || e.Err == syscall.ENOMEM || e.Err == syscall.EAGAIN
 }
 
-// TooLarge reports whether the packet was larger than the path carries (EMSGSIZE).
+// TooLarge reports whether the packet exceeded the MTU of the path (EMSGSIZE).
 func (e *RefusedError) TooLarge() bool { return e.Err == syscall.EMSGSIZE }
 
-// Failure returns the story of a work request that e ended.
+// Failure returns the description of a work request that failed with e.
 func (e *RefusedError) Failure() *Failure {
 	if e.ICMP {
 		return &Failure{Event: fmt.Sprintf("no acknowledgement from %v", e.Peer), Cause: e.describeReason(), Err: e}
@@ -41,7 +41,7 @@ func (e *RefusedError) Failure() *Failure {
 	return &Failure{Event: e.describeEvent(), Cause: e.describeReason(), Err: e}
 }
 
-// describeEvent returns what happened, without the reason.
+// describeEvent describes the failure without its reason.
 func (e *RefusedError) describeEvent() string {
 	if e.ICMP {
 		return fmt.Sprintf("nothing is delivered to %v", e.Peer)
@@ -49,7 +49,7 @@ func (e *RefusedError) describeEvent() string {
 	return fmt.Sprintf("the system refuses to send to %v", e.Peer)
 }
 
-// describeReason returns the system's error with what to look at.
+// describeReason returns the system's error with advice.
 func (e *RefusedError) describeReason() string {
 	if e.ICMP {
 		return "ICMP says: " + e.Err.Error() + e.adviceText()
@@ -57,7 +57,7 @@ func (e *RefusedError) describeReason() string {
 	return e.Err.Error() + e.adviceText()
 }
 
-// adviceText returns what to look at, with the separator before it, or "".
+// adviceText returns advice for the error, behind a separator, or "".
 func (e *RefusedError) adviceText() string {
 	switch e.Err {
 	case syscall.EMSGSIZE:
@@ -82,7 +82,7 @@ func (e *RefusedError) adviceText() string {
 	return ""
 }
 
-// sizeText tells the two sizes of EMSGSIZE.
+// sizeText describes the two sizes of EMSGSIZE.
 func (e *RefusedError) sizeText() string {
 	switch {
 	case e.Size > 0 && e.MTU > 0:
@@ -93,13 +93,14 @@ func (e *RefusedError) sizeText() string {
 	return "; the packet is larger than the path's MTU; use a smaller one"
 }
 
-// A RefusalReporter is a queue pair of datagrams (UD, GSI) that tells of peers to
-// which it cannot send. A datagram completes before the network can answer it by
-// ICMP, so the completion alone does not tell.
+// A RefusalReporter is a queue pair of datagrams (UD, GSI) that reports peers to
+// which it cannot send. A datagram completes before the network can return an ICMP
+// error, so the completion does not have it.
 type RefusalReporter interface {
-	// OnRefusal has f called for each packet of the queue pair that the system does
-	// not send, or that draws an ICMP error, unless the error is transient. There is one f, and
-	// nil takes it back. f is called with locks of the device held: it must not
-	// block and must not call the device or its objects.
+	// OnRefusal makes f be called for each packet of the queue pair that the
+	// system does not send, or that causes an ICMP error, unless the error is
+	// transient. It replaces the previous f; nil removes it. f is called with
+	// locks of the device held: it must not block, nor call the device or its
+	// objects.
 	OnRefusal(f func(*RefusedError))
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// valueText is what an enumeration says about one of its values: the name of the
-// constant in libibverbs without its prefix, and a sentence in plain words.
+// A valueText is the text of one value of an enumeration: the name of the
+// constant in libibverbs without its prefix, and a description.
 type valueText struct{ name, description string }
 
-// lookupText looks v up in a table that its values index.
+// lookupText looks v up in a table indexed by value.
 func lookupText[T ~uint8](table []valueText, v T, typ string) valueText {
 	if int(v) < len(table) && table[v].name != "" {
 		return table[v]
@@ -18,8 +18,8 @@ func lookupText[T ~uint8](table []valueText, v T, typ string) valueText {
 	return unknownText(typ, strconv.FormatUint(uint64(v), 10))
 }
 
-// flagText looks up a set of flags in a table with one entry a bit. The names
-// are joined by "|" and the meanings by "; ". One flag alone costs no
+// flagText returns the text of a set of flags from a table with one entry per
+// bit. Names are joined by "|" and descriptions by "; ". A single flag costs no
 // allocation.
 func flagText[T ~uint8 | ~uint32](table []valueText, set T, typ string) valueText {
 	if set == 0 {

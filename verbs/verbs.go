@@ -8,7 +8,7 @@ import (
 // Device is an open adapter (ibv_context). All methods may be called from any
 // goroutine.
 type Device interface {
-	// Name is the device's name, for example "softrnic0".
+	// Name returns the device's name, for example "softrnic0".
 	Name() string
 
 	// QueryDevice returns the device's limits and identity (ibv_query_device).
@@ -29,8 +29,8 @@ type Device interface {
 	CreateCQ(depth int) (CQ, error)
 
 	// CreateCompChannel makes a completion channel
-	// (ibv_create_comp_channel): one goroutine that waits on it is told of
-	// the completions of any number of queues.
+	// (ibv_create_comp_channel), on which one goroutine can wait for the
+	// completions of any number of queues.
 	CreateCompChannel() (CompChannel, error)
 
 	// GetAsyncEvent waits for the next asynchronous event
@@ -39,18 +39,18 @@ type Device interface {
 	GetAsyncEvent(ctx context.Context) (AsyncEvent, error)
 
 	// Progress runs one non-blocking step of the adapter in the calling
-	// goroutine and returns the number of packets it handled. A loop that
-	// watches memory instead of a completion queue calls it between looks;
-	// nothing else needs it, and on an adapter with hardware it does nothing.
+	// goroutine and returns the number of packets handled. A loop that polls
+	// memory instead of a completion queue must call it; on a hardware adapter
+	// it does nothing.
 	Progress() int
 
-	// Close destroys the device with everything made from it. Queues are
-	// flushed, blocked waiters return ErrClosed. Closing twice is safe.
+	// Close destroys the device with all its objects. Queues are flushed, and
+	// blocked waiters return ErrClosed. It is idempotent.
 	io.Closer
 }
 
-// PD is a protection domain (ibv_pd): what belongs to one domain cannot be
-// used with another.
+// PD is a protection domain (ibv_pd): objects of different domains cannot be used
+// together.
 type PD interface {
 	// RegMR registers buf (ibv_reg_mr). The memory is not copied, and stays
 	// in place and alive until Dereg. An empty buffer, or remote write or
@@ -73,7 +73,7 @@ type PD interface {
 	CreateQP(attr QPInitAttr) (QP, error)
 
 	// Dealloc frees the domain (ibv_dealloc_pd), or returns ErrBusy while
-	// something made from it exists.
+	// objects of the domain exist.
 	Dealloc() error
 }
 
@@ -105,8 +105,8 @@ type MR interface {
 
 	// Dereg invalidates both keys (ibv_dereg_mr) and returns ErrBusy while a
 	// memory window is bound to the region. When it has returned nil the
-	// adapter does not touch the memory again: work still under way on it
-	// fails with WCLocProtErr here or WCRemAccessErr at the peer.
+	// adapter no longer accesses the memory: outstanding work on it fails
+	// with WCLocProtErr here or WCRemAccessErr at the peer.
 	Dereg() error
 }
 
@@ -120,20 +120,20 @@ type MW interface {
 	Dealloc() error
 }
 
-// AH is an address handle (ibv_ah): where a UD message goes.
+// AH is an address handle (ibv_ah): the destination of a UD message.
 type AH interface {
 	Attr() AHAttr
 	Destroy() error
 }
 
-// CompChannel is a completion channel (ibv_comp_channel): it tells which of the
-// queues made from it have had the event that they were armed for. Nothing but
-// an event costs anything, however many queues there are. The loop of who waits,
-// with the queues armed once before:
+// CompChannel is a completion channel (ibv_comp_channel): it reports which of its
+// queues have had the event that they were armed for. The cost depends on the number
+// of events only, not of queues. The loop of a waiter, with the queues armed once
+// before:
 //
 //	cq, err := ch.Wait(ctx)
-//	err = cq.ReqNotify(false) // first, so that nothing is missed
-//	for cq.Len() > 0 {        // Poll alone would drive the adapter once more
+//	err = cq.ReqNotify(false) // first, so that no completion is missed
+//	for cq.Len() > 0 {        // an empty Poll would drive the adapter once more
 //		n, err := cq.Poll(wc)
 //		...
 //	}
@@ -145,22 +145,21 @@ type CompChannel interface {
 
 	// Wait blocks until a queue has had its event, and takes it
 	// (ibv_get_cq_event and ibv_ack_cq_events in one): the queue whose event
-	// is the oldest. A queue waits here once at a time, however often it is
-	// armed meanwhile. If it has overrun, ErrCQOverrun comes with it. Without
-	// a queue comes the context's error, ErrClosed of a channel or device
-	// that is closed, or the error of a device that failed; events that are
-	// there already come first. Wait does none of the adapter's work.
+	// is the oldest. A queue is listed at most once, however often it is armed
+	// meanwhile. For an overrun queue the error is ErrCQOverrun. Otherwise an
+	// error is the context's, ErrClosed of a closed channel or device, or that
+	// of a failed device; pending events are returned first. Wait does not
+	// drive the adapter.
 	Wait(ctx context.Context) (CQ, error)
 
-	// Handle makes the adapter call a function for events that it finds itself,
-	// while no goroutine drives it (comp_handler of the kernel's ib_create_cq): who
-	// waits need not be woken, which takes long where all processors compute. The
-	// function runs in the adapter's own goroutine, for one event at a time if it
-	// has only one engine. It may arm and poll queues and post; it must be short,
-	// and neither wait nor close the device. The event is taken if it returns
-	// true, else Wait gets it, as it gets all events that others find. A
-	// channel has one handler, from then on to its end; ErrInvalid of a second.
-	// In libibverbs there is no such call.
+	// Handle makes the adapter call a function for events that it detects itself
+	// while no goroutine drives it (comp_handler of the kernel's ib_create_cq).
+	// This saves waking a waiter, which takes long while all processors compute.
+	// The function runs in the adapter's own goroutine, for one event at a time
+	// if the adapter has one engine. It may arm and poll queues and post; it must
+	// be short, and neither wait nor close the device. The event is consumed if
+	// it returns true; other events go to Wait. A channel has one handler until
+	// it is destroyed; a second one is ErrInvalid. libibverbs has no such call.
 	Handle(handler func(CQ) bool) error
 
 	// Destroy frees the channel (ibv_destroy_comp_channel), ErrBusy while a
@@ -172,10 +171,9 @@ type CompChannel interface {
 type CQ interface {
 	// Poll takes up to len(wc) completions, oldest first, and returns how
 	// many (ibv_poll_cq). It never blocks. On an empty queue it drives the
-	// adapter one step before it answers. After an overrun it returns
-	// ErrCQOverrun once the completions from before are taken, for ever: the
-	// queue pairs that report to it have gone to StateErr, and what is left
-	// is to destroy them and the queue.
+	// adapter one step first. After an overrun it returns ErrCQOverrun once
+	// the earlier completions are consumed: the queue pairs that report to the
+	// queue are in StateErr, and can only be destroyed with it.
 	Poll(wc []WC) (int, error)
 
 	// ReqNotify arms the queue (ibv_req_notify_cq): the next completion, or
@@ -185,9 +183,9 @@ type CQ interface {
 	// poll again, after arming and before waiting.
 	ReqNotify(solicitedOnly bool) error
 
-	// Disarm takes back what ReqNotify asked for: a program that polls again needs no
-	// event, which would wake another of its threads. An event that has happened stays.
-	// libibverbs has no such call.
+	// Disarm undoes ReqNotify: a program that polls again needs no event, which
+	// would wake another thread. An event that has happened stays. libibverbs has
+	// no such call.
 	Disarm()
 
 	// Wait blocks until the event that ReqNotify armed (ibv_get_cq_event and
@@ -195,28 +193,26 @@ type CQ interface {
 	// that reports to a channel it is ErrInvalid.
 	Wait(ctx context.Context) error
 
-	// PollWait is Poll that blocks until there is at least one completion. It
-	// blocks for ever, or until ctx ends, if nothing can complete: receives complete when a
+	// PollWait is Poll that blocks until at least one completion is queued. It
+	// blocks forever, or until ctx ends, if nothing can complete: receives complete when a
 	// message takes them, send requests always, except those without SendSignaled of
 	// a queue pair with QPInitAttr.SelectiveSignaling.
 	PollWait(ctx context.Context, wc []WC) (int, error)
 
-	// Resize changes the room to at least depth (ibv_resize_cq); ErrInvalid
-	// if more completions than that are waiting, ErrCQOverrun if some are
-	// lost already: that cannot be mended.
+	// Resize changes the depth to at least depth (ibv_resize_cq); ErrInvalid
+	// if more completions are queued, ErrCQOverrun if completions were lost.
 	Resize(depth int) error
 
-	// Depth is the number of completions the queue holds.
+	// Depth returns the capacity in completions.
 	Depth() int
 
-	// Len is the number of completions that wait in the queue. Unlike Poll it
-	// does not drive the adapter, so it costs next to nothing. Asked after
-	// ReqNotify it tells of every completion that came too early for the
-	// event (what IB_CQ_REPORT_MISSED_EVENTS is for in Linux).
+	// Len returns the number of queued completions. Unlike Poll it does not
+	// drive the adapter. After ReqNotify it includes every completion that came
+	// too early for the event (as IB_CQ_REPORT_MISSED_EVENTS in Linux).
 	Len() int
 
 	// Destroy frees the queue (ibv_destroy_cq), ErrBusy while a QP uses it.
-	// An event that waits in its channel goes with it.
+	// Its pending event is dropped.
 	Destroy() error
 }
 
@@ -226,8 +222,8 @@ type SRQ interface {
 	// (ibv_post_srq_recv). See QP.PostRecv.
 	PostRecv(wrs []RecvWR) (int, error)
 
-	// Modify changes what mask names (ibv_modify_srq): the size, or the
-	// limit that arms EventSRQLimitReached once.
+	// Modify changes the attributes that mask selects (ibv_modify_srq): the
+	// size, or the limit, which arms EventSRQLimitReached once.
 	Modify(attr SRQAttr, mask SRQAttrMask) error
 
 	Query() (SRQAttr, error)
@@ -235,7 +231,7 @@ type SRQ interface {
 }
 
 // QP is a queue pair (ibv_qp). Its methods may be called from any goroutine;
-// the order of concurrent posts is theirs to settle.
+// the order of concurrent posts is undefined.
 type QP interface {
 	Num() uint32 // queue pair number, 24 bits
 	Type() QPType
@@ -246,7 +242,7 @@ type QP interface {
 	// no others: *TransitionError says which are missing or too many. To
 	// StateReset drops all outstanding work without completions, and the queue
 	// pair's completions that have not been polled, out of both queues, as
-	// drivers of hardware do: none of an earlier life is found in the next.
+	// drivers of hardware do.
 	Modify(attr QPAttr, mask QPAttrMask) error
 
 	// Query returns the current attributes (ibv_query_qp).
@@ -270,8 +266,7 @@ type QP interface {
 
 	// Destroy frees the queue pair (ibv_destroy_qp). Outstanding work and
 	// completions that have not been polled are dropped, as by a Modify to
-	// StateReset, and its number is not given again for long; a receive of
-	// an SRQ that an unfinished message has taken goes back there. Destroying
-	// twice is safe.
+	// StateReset, and its number is not reused for long; a receive of an SRQ
+	// consumed by an unfinished message returns there. It is idempotent.
 	Destroy() error
 }

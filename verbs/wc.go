@@ -56,7 +56,7 @@ const (
 // IsRecv reports whether a receive completed.
 func (o WCOpcode) IsRecv() bool { return o&WCRecv != 0 }
 
-// WCFlags say which fields of a completion are filled (enum ibv_wc_flags).
+// WCFlags select the valid optional fields of a completion (enum ibv_wc_flags).
 type WCFlags uint8
 
 const (
@@ -78,10 +78,10 @@ type WC struct {
 	Imm       uint32
 	InvKey    uint32
 	VendorErr uint32
-	Why       *Failure // the story of a failure; nil on success
+	Why       *Failure // details of a failure; nil on success
 }
 
-// Err returns nil for a success and a *CompletionError otherwise.
+// Err returns nil on success and a *CompletionError otherwise.
 func (wc *WC) Err() error {
 	if wc.Status == WCSuccess {
 		return nil
@@ -89,21 +89,21 @@ func (wc *WC) Err() error {
 	return &CompletionError{WRID: wc.WRID, QPN: wc.QPN, Status: wc.Status, Why: wc.Why}
 }
 
-// Failure explains why work failed: what happened, on which packet, after how
-// many attempts, and what is likely to be wrong.
+// A Failure explains failed work: the event, its packet, the number of
+// attempts, and the likely cause.
 type Failure struct {
-	Event   string // what happened, e.g. "peer answered NAK remote access error (0x62)"
-	PSN     uint32 // the packet it happened on
+	Event   string // event, e.g. "peer answered NAK remote access error (0x62)"
+	PSN     uint32 // PSN of the packet
 	Opcode  string // the request, e.g. "RDMA_WRITE"
 	Retries int    // attempts before giving up
 	Key     uint32 // lkey or rkey involved, or 0
 	Addr    uint64 // address involved
 	Length  uint32
-	Cause   string // likely cause and what to do
-	Err     error  // error that is behind it, for example a *RefusedError, or nil
+	Cause   string // likely cause and advice
+	Err     error  // underlying error, for example a *RefusedError, or nil
 }
 
-// CompletionError is a failed completion as an error.
+// A CompletionError is a failed completion as an error.
 type CompletionError struct {
 	WRID   uint64
 	QPN    uint32
@@ -111,8 +111,8 @@ type CompletionError struct {
 	Why    *Failure
 }
 
-// Error tells the story if it is known with its cause, and otherwise what the
-// status means in general.
+// Error returns the failure with its cause if known, and otherwise the
+// description of the status.
 func (e *CompletionError) Error() string {
 	s := fmt.Sprintf("work request %d on QP 0x%x: %v: ", e.WRID, e.QPN, e.Status)
 	switch w := e.Why; {
@@ -125,7 +125,7 @@ func (e *CompletionError) Error() string {
 	}
 }
 
-// Unwrap returns the error behind the failure, Failure.Err, or nil.
+// Unwrap returns the underlying error, Failure.Err, or nil.
 func (e *CompletionError) Unwrap() error {
 	if e.Why == nil {
 		return nil
@@ -133,7 +133,7 @@ func (e *CompletionError) Unwrap() error {
 	return e.Why.Err
 }
 
-// String tells the story in one line.
+// String returns the failure in one line.
 func (w *Failure) String() string {
 	s := w.Event
 	if w.Opcode != "" {

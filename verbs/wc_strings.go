@@ -55,7 +55,7 @@ var wcStatusTexts = [...]valueText{
 // example "RETRY_EXC_ERR".
 func (s WCStatus) String() string { return lookupText(wcStatusTexts[:], s, "WCStatus").name }
 
-// Description says what happened and what is usually wrong.
+// Description describes the status and its usual cause.
 func (s WCStatus) Description() string {
 	return lookupText(wcStatusTexts[:], s, "WCStatus").description
 }
@@ -77,7 +77,7 @@ var wcOpcodeTexts = [...]valueText{
 // example "RECV_RDMA_WITH_IMM".
 func (o WCOpcode) String() string { return lookupText(wcOpcodeTexts[:], o, "WCOpcode").name }
 
-// Description says what a successful completion with this opcode reports.
+// Description describes a successful completion with this opcode.
 func (o WCOpcode) Description() string {
 	return lookupText(wcOpcodeTexts[:], o, "WCOpcode").description
 }
@@ -92,5 +92,5 @@ var wcFlagTexts = [...]valueText{
 // "|".
 func (f WCFlags) String() string { return flagText(wcFlagTexts[:], f, "WCFlags").name }
 
-// Description says what the flags tell about the completion.
+// Description describes the flags.
 func (f WCFlags) Description() string { return flagText(wcFlagTexts[:], f, "WCFlags").description }

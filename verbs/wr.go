@@ -1,7 +1,7 @@
 package verbs
 
-// WROpcode is what a send work request asks for (enum ibv_wr_opcode; the
-// values are the same).
+// A WROpcode is the operation of a send work request (enum ibv_wr_opcode, with
+// the same values).
 type WROpcode uint8
 
 const (
@@ -29,9 +29,9 @@ const (
 	SendSolicited                       // raise a solicited event at the peer (messages that take a receive)
 	SendInline                          // data is copied out of InlineData during PostSend, no SGE
 
-	// SendUnhurried is for messages of RC and RDMA writes of a DatagramRDMA: nobody waits
-	// for the completion, which may come some milliseconds late, so the peer need not
-	// acknowledge at once. IBTA and libibverbs have no such thing.
+	// SendUnhurried allows messages of RC and RDMA writes of a DatagramRDMA to
+	// complete some milliseconds late, so that the peer can coalesce the
+	// acknowledgement. It is an extension of IBTA and libibverbs.
 	SendUnhurried SendFlags = 1 << 7
 )
 
@@ -66,14 +66,14 @@ type SendWR struct {
 	CompareAdd uint64 // CmpSwap: compare operand; FetchAdd: what to add
 	Swap       uint64 // CmpSwap: new value
 
-	AH         AH     // UD: where to
+	AH         AH     // UD: destination
 	RemoteQPN  uint32 // UD: destination queue pair
-	RemoteQKey uint32 // UD: its Q_Key; if the top bit is set, our own Q_Key is sent
+	RemoteQKey uint32 // UD: destination Q_Key; if the top bit is set, the local Q_Key is sent
 
 	Bind BindMW // BindMW
 }
 
-// BindMW says what a WRBindMW binds (struct ibv_bind_mw's bind_info).
+// BindMW describes the binding of a WRBindMW (struct ibv_bind_mw's bind_info).
 type BindMW struct {
 	MW     MW
 	RKey   uint32 // new key: same upper 24 bits as MW.RKey, other low byte (IncRKey)

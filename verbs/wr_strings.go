@@ -17,7 +17,7 @@ var wrOpcodeTexts = [...]valueText{
 // example "ATOMIC_CMP_AND_SWP".
 func (o WROpcode) String() string { return lookupText(wrOpcodeTexts[:], o, "WROpcode").name }
 
-// Description says what a request with this opcode does.
+// Description describes the operation.
 func (o WROpcode) Description() string {
 	return lookupText(wrOpcodeTexts[:], o, "WROpcode").description
 }
@@ -34,7 +34,7 @@ var sendFlagTexts = [...]valueText{
 // by "|".
 func (f SendFlags) String() string { return flagText(sendFlagTexts[:], f, "SendFlags").name }
 
-// Description says what the flags ask for.
+// Description describes the flags.
 func (f SendFlags) Description() string {
 	return flagText(sendFlagTexts[:], f, "SendFlags").description
 }

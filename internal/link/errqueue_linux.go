@@ -10,7 +10,7 @@ import (
 
 // With IP_RECVERR the kernel keeps the ICMP errors of an unconnected socket in a
 // queue, each with the destination and the first bytes of the packet that drew it
-// (ip(7)). The next call on the socket also returns the error number, whatever
+// (ip(7)). The next call on the socket also returns the error number, whichever
 // that call was about. The queue makes epoll report EPOLLERR until it is empty.
 
 // maxErrorsRead bounds the errors read from the queue at a time.
@@ -59,7 +59,7 @@ func extendedError(control []byte) (ee unix.SockExtendedErr, ok bool) {
 	return ee, false
 }
 
-// sockaddrAddrPort converts what package unix returns to canonical form.
+// sockaddrAddrPort converts an address of package unix to canonical form.
 func sockaddrAddrPort(sa unix.Sockaddr) netip.AddrPort {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
@@ -70,8 +70,8 @@ func sockaddrAddrPort(sa unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// PathMTU implements what the function PathMTU looks for. A connected socket
-// tells the MTU of its route; no packet is sent.
+// PathMTU implements the interface of the function PathMTU. A connected socket
+// reports the MTU of its route; no packet is sent.
 func (c *udp) PathMTU(dst netip.AddrPort) (int, error) {
 	family, level, what := unix.AF_INET, unix.IPPROTO_IP, unix.IP_MTU
 	if c.local.Addr().Is6() {

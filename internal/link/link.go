@@ -55,7 +55,7 @@ type Conn interface {
 // by options.
 type Caps struct {
 	GSO, GRO, MMsg bool   // segmentation offload out, receive offload in, sendmmsg/recvmmsg
-	RecvBuffer     int    // bytes the receive buffer really holds (Linux: half of what SO_RCVBUF reports)
+	RecvBuffer     int    // bytes, effective (Linux: half of the value of SO_RCVBUF)
 	SendBuffer     int    // bytes
 	MTU            int    // of the interface, bytes; 0 when unknown
 	Interface      string // that has the address, and the zone of link-local ones; "" when unknown

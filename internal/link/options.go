@@ -32,9 +32,9 @@ type Options struct {
 	Addr netip.AddrPort
 
 	NoGSO    bool // one datagram per packet, no UDP_SEGMENT
-	NoGRO    bool // no UDP_GRO: the system does not merge what arrives
+	NoGRO    bool // no UDP_GRO: the system does not merge received datagrams
 	NoMMsg   bool // one datagram per system call, no sendmmsg and recvmmsg
-	NoTOS    bool // the traffic class of what arrives stays 0; saves a control message for each datagram
+	NoTOS    bool // the traffic class of received packets stays 0; saves a control message for each datagram
 	Portable bool // the link of systems other than Linux, on Go's net package
 
 	reusePort  bool       // one of several links on the address, see OpenGroup

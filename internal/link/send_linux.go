@@ -29,7 +29,7 @@ type sender struct {
 	messageCount int   // messages laid out
 
 	v6               bool
-	tos, hops        uint8        // what packets carry without a control message
+	tos, hops        uint8        // the socket's traffic class and hop limit
 	controlTemplates sendControls // templates, copied and filled in
 	icmp             []Refusal    // read from the error queue by the current WriteBatch
 	scope            uint32       // interface of link-local destinations

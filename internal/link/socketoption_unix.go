@@ -13,7 +13,7 @@ func (o socketOption) apply(fd uintptr) error {
 	return os.NewSyscallError("setsockopt "+o.name, unix.SetsockoptInt(int(fd), o.level, o.optname, o.value))
 }
 
-// bufferSizes reads what a socket's buffers hold, bytes; 0 when unknown.
+// bufferSizes returns the sizes of a socket's buffers in bytes; 0 if unknown.
 func bufferSizes(fd uintptr) (recv, send int) {
 	recv, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF)
 	send, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)

@@ -10,7 +10,7 @@ func (o socketOption) apply(fd uintptr) error {
 	return os.NewSyscallError("setsockopt "+o.name, windows.SetsockoptInt(windows.Handle(fd), o.level, o.optname, o.value))
 }
 
-// bufferSizes reads what a socket's buffers hold, bytes; 0 when unknown.
+// bufferSizes returns the sizes of a socket's buffers in bytes; 0 if unknown.
 func bufferSizes(fd uintptr) (recv, send int) {
 	recv, _ = windows.GetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, windows.SO_RCVBUF)
 	send, _ = windows.GetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, windows.SO_SNDBUF)

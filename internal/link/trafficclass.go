@@ -50,8 +50,8 @@ func (t *trafficClass) setSocketHeader(h ipHeader) {
 	t.socketHeader = h
 }
 
-// prepareSend makes the next packet carry what the path says and returns the control
-// message it needs for that, nil for none.
+// prepareSend makes the next packet carry the traffic class and hop limit of
+// the path, and returns the control message for that, or nil.
 func (t *trafficClass) prepareSend(to *wire.Path) []byte {
 	h := ipHeader{to.TrafficClass, to.HopLimit}
 	if !t.v6 {

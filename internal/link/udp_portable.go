@@ -228,7 +228,7 @@ func (c *portable) Close() error {
 // countError counts a packet that the system did not send, and returns the
 // error number.
 func (tx *sendCounters) countError(err error) syscall.Errno {
-	errno := syscall.EIO // what is no system call's
+	errno := syscall.EIO // if err is not from a system call
 	errors.As(err, &errno)
 	tx.countLost(errno, 1)
 	return errno

@@ -131,8 +131,8 @@ func (r *runner) registerRegion(name string, d *device, size int, access verbs.A
 	return nil
 }
 
-// pattern is what byte i of a region holds at first. It has no short period,
-// and differs from region to region.
+// pattern returns the initial value of byte i of a region. It has no short
+// period, so that misplaced data is detected.
 func pattern(name string, i int) byte {
 	h := uint32(name[0])<<16 + uint32(i)
 	h *= 0x9E3779B1
