@@ -97,7 +97,7 @@ func (c *CQ) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		if first {
 			c.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Why: &verbs.Failure{
 				Event: fmt.Sprintf("a completion queue of %d overran", c.depth),
-				Cause: "it is lost: destroy it with its queue pairs; make one as deep as all queues that report to it together, or poll more often",
+				Cause: "completions are lost; destroy the queue with its queue pairs, and make one as deep as all queues that report to it together, or poll more often",
 			}})
 			c.wakeWaiters()
 		}

@@ -10,13 +10,13 @@ import (
 func (ch *CompChannel) Handle(handler func(verbs.CQ) bool) error {
 	const op = "set handler of completion channel"
 	if handler == nil {
-		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "it is nil"}
+		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "handler is nil"}
 	}
 	if err := ch.checkUsable(op); err != nil {
 		return err
 	}
 	if !ch.handler.CompareAndSwap(nil, &handler) {
-		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "it has one"}
+		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "the channel has a handler"}
 	}
 	ch.dev.updateHandledChannels(func(list []*CompChannel) []*CompChannel { return append(list, ch) })
 	return nil

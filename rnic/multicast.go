@@ -83,7 +83,7 @@ func (q *QP) DetachMcast(g verbs.GID) error {
 	if gr == nil || !gr.removeMember(q) {
 		q.dev.groups.mu.Unlock()
 		return &verbs.OpError{Op: "detach multicast", Object: q.core.String(), Err: verbs.ErrInvalid,
-			Detail: fmt.Sprintf("it is not attached to %v", addr)}
+			Detail: fmt.Sprintf("queue pair is not attached to %v", addr)}
 	}
 	empty := q.dev.groups.removeIfEmpty(addr, gr)
 	q.dev.groups.mu.Unlock()

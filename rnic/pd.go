@@ -98,7 +98,7 @@ func (pd *PD) close() error {
 		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrClosed}
 	}
 	if users := pd.describeRefs(); users != "" && !pd.host.isClosed() {
-		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrBusy, Detail: "it still has " + users}
+		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrBusy, Detail: "the domain still has " + users}
 	}
 	pd.closed = true
 	return nil

@@ -83,7 +83,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	q.shard = d.shards[index]
 	for _, c := range []*CQ{q.sendCQ, q.recvCQ} {
 		if err := c.addUser(q.shard, a.Type == verbs.GSI); err != nil {
-			return nil, &verbs.OpError{Op: op, Err: err, Detail: "its completion queue"}
+			return nil, &verbs.OpError{Op: op, Err: err, Detail: "completion queue of the queue pair"}
 		}
 		undo = append(undo, c.removeUser)
 	}

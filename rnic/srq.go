@@ -68,7 +68,7 @@ func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
 		slot := s.queue.push(s.maxWR)
 		if slot == nil {
 			return i, s.newOpError("post receive", verbs.ErrQueueFull,
-				fmt.Sprintf("it holds %d receives; Modify makes it larger", s.maxWR))
+				fmt.Sprintf("the queue holds %d receives; enlarge it with Modify", s.maxWR))
 		}
 		slot.ID = wr.WRID
 		slot.SGList = append(slot.SGList[:0], wr.SGList...)

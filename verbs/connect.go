@@ -63,7 +63,7 @@ func (o ConnectOptions) qpAttr(local, remote Endpoint) (QPAttr, error) {
 	}
 	err := remote.validate()
 	if remote.GID.Addr().IsUnspecified() {
-		err = remote.invalidError("it has no address; take what LocalEndpoint returned at the peer")
+		err = remote.invalidError("no address; use the result of LocalEndpoint at the peer")
 	}
 	if err != nil {
 		return QPAttr{}, fmt.Errorf("remote endpoint: %w", err)
@@ -238,7 +238,7 @@ const toInitAttrs = AttrPKeyIndex | AttrPort
 // checkFresh returns an error unless the state is StateReset or StateInit.
 func checkFresh(s QPState) error {
 	if s != StateReset && s != StateInit {
-		return fmt.Errorf("%w: it is in %v; Modify it to StateReset first", ErrState, s)
+		return fmt.Errorf("%w: queue pair is in %v; Modify it to StateReset first", ErrState, s)
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func TestConnectRefuses(t *testing.T) {
 		{"UD", fakeQP{num: 0x11, typ: verbs.UD}, here, there, verbs.ConnectOptions{},
 			verbs.ErrUnsupported, "UD has no connections; ActivateUD makes it ready"},
 		{"connected", fakeQP{num: 0x11, typ: verbs.RC, state: verbs.StateRTS}, here, there, verbs.ConnectOptions{},
-			verbs.ErrState, "it is in RTS; Modify it to StateReset first"},
+			verbs.ErrState, "queue pair is in RTS; Modify it to StateReset first"},
 		{"exchanged", rc, there, here, verbs.ConnectOptions{},
 			verbs.ErrInvalid, "the local endpoint is that of QP 0x22"},
 		{"unset remote", rc, here, verbs.Endpoint{}, verbs.ConnectOptions{},

@@ -69,7 +69,7 @@ func localError(qp QP, err error) error {
 func (e Endpoint) validate() error {
 	switch {
 	case e.GID.Addr().IsUnspecified():
-		return e.invalidError("it has no address; fill in the peer's, or at that end bind the device to the address by which peers reach it")
+		return e.invalidError("no address; fill in the peer's, or bind the peer's device to the address by which others reach it")
 	case e.GID.IsMulticast():
 		return e.invalidError("a multicast group cannot be connected to")
 	case e.QPN == 0 || e.QPN > maxUint24:
@@ -168,7 +168,7 @@ func (e *Endpoint) setField(name, value string) error {
 		number, err = parseNumber(value, 32)
 		e.RecvBuffer = uint32(number)
 	default:
-		err = errors.New("unknown name; there are gid, port, qpn, psn, mtu, rd and buffer")
+		err = errors.New("unknown name; want gid, port, qpn, psn, mtu, rd or buffer")
 	}
 	return err
 }

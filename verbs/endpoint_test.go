@@ -95,7 +95,7 @@ func TestEndpointRefuses(t *testing.T) {
 		"gid=10.0.0.1,qpn=1":                      "psn is missing",
 		"gid=10.0.0.1,qpn=1,psn=1,psn=1":          `"psn" is there twice`,
 		"gid=10.0.0.1,qpn=1,psn=1,":               "not of the form",
-		"gid=10.0.0.1,qpn=1,psn=1,lid=1":          "unknown name; there are gid",
+		"gid=10.0.0.1,qpn=1,psn=1,lid=1":          "unknown name; want gid",
 		"gid=10.0.0.1,qpn=1,psn=1,port=65536":     "not a number of 16 bits",
 		"gid=10.0.0.1,qpn=1,psn=-1":               "not a number of 32 bits",
 		"gid=10.0.0.1,qpn=0x,psn=1":               "not a number of 32 bits",
@@ -175,7 +175,7 @@ func TestLocalEndpoint(t *testing.T) {
 	require.ErrorContains(t, err, "describe local endpoint on QP 0x17")
 	dev.gid = verbs.GID{}
 	_, err = verbs.LocalEndpoint(dev, qp, 0)
-	require.ErrorContains(t, err, "bind the device")
+	require.ErrorContains(t, err, "bind the peer's device")
 	dev.failure = verbs.ErrClosed
 	_, err = verbs.LocalEndpoint(dev, qp, 0)
 	require.ErrorIs(t, err, verbs.ErrClosed)

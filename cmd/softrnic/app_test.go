@@ -80,7 +80,7 @@ func TestExitStatus(t *testing.T) {
 		{"devinfo -d other", 1, `IB device "other" wasn't found; there is softrnic`},
 		{"devinfo --addr 203.0.113.1", 1, "no interface of this machine has that address"},
 		{"stat --of 1", 1, "process 1 has no debug endpoint of yours in "},
-		{"stat --of 999999999", 1, "there is no process 999999999; no process of yours shows a device in "},
+		{"stat --of 999999999", 1, "no process 999999999; no process of yours shows a device in "},
 		{"stat --of nic7", 1, `"nic7": no such process or device; no process of yours shows a device in `},
 		{"capture --of 999999999 -w x", 1, "start programs with SOFTRNIC_DEBUG=auto in their environment"},
 		{"stat --of 127.0.0.1:1", 1, "debug endpoint 127.0.0.1:1"},

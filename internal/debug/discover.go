@@ -129,7 +129,7 @@ func notFoundError(target string, all []Peer) error {
 	case number && processExists(pid) && !ours:
 		return fmt.Errorf("process %d has no debug endpoint of yours in %s; if it uses softrnic, start it anew with SOFTRNIC_DEBUG=auto, as the same user", pid, directoryList())
 	case number && !ours:
-		return fmt.Errorf("there is no process %d; %s", pid, listPeers(all))
+		return fmt.Errorf("no process %d; %s", pid, listPeers(all))
 	}
 	return fmt.Errorf("%q: no such process or device; %s", target, listPeers(all))
 }

@@ -60,7 +60,7 @@ func ParseAddress(s string) (Address, error) {
 		return Address{}, fmt.Errorf("debug endpoint %q: want an IP address and a port number, for example 127.0.0.1:9479", s)
 	}
 	if !at.Addr().Unmap().IsLoopback() {
-		return Address{}, fmt.Errorf("debug endpoint %q: %v is not a loopback address; the endpoint shows memory profiles and every counter, so it is for this machine only (use 127.0.0.1:%d and a tunnel)",
+		return Address{}, fmt.Errorf("debug endpoint %q: %v is not a loopback address; the endpoint exposes memory profiles and every counter, so serve it on 127.0.0.1:%d and use a tunnel",
 			s, at.Addr(), at.Port())
 	}
 	return Address{"tcp", at.String()}, nil

@@ -20,7 +20,7 @@ func (r *runner) expect(w *arguments) error {
 	case "nothing":
 		q := r.nextQP(w)
 		if len(q.wcs) > 0 {
-			return fmt.Errorf("there is a completion: wc %d %v", q.wcs[0].WRID, q.wcs[0].Status)
+			return fmt.Errorf("unexpected completion: wc %d %v", q.wcs[0].WRID, q.wcs[0].Status)
 		}
 		return w.finish()
 	case "state":
@@ -46,7 +46,7 @@ func (r *runner) expect(w *arguments) error {
 
 func expectEqual(want, is string) error {
 	if want != is {
-		return fmt.Errorf("it is %s", is)
+		return fmt.Errorf("got %s", is)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (r *runner) expectWC(w *arguments) error {
 		return w.err
 	}
 	if len(q.wcs) == 0 {
-		return fmt.Errorf("there is no completion")
+		return fmt.Errorf("no completion")
 	}
 	wc := q.wcs[0]
 	q.wcs = q.wcs[1:]
@@ -77,7 +77,7 @@ func (r *runner) expectWC(w *arguments) error {
 		return err
 	}
 	if wc.Status.String() != status {
-		return fmt.Errorf("it is %v", wc.Status)
+		return fmt.Errorf("status is %v", wc.Status)
 	}
 	return nil
 }
@@ -151,12 +151,12 @@ func (r *runner) expectEvent(w *arguments) error {
 	}
 	if want == "none" {
 		if len(d.events) > 0 {
-			return fmt.Errorf("there is %v", d.events[0].Type)
+			return fmt.Errorf("unexpected event %v", d.events[0].Type)
 		}
 		return nil
 	}
 	if len(d.events) == 0 {
-		return fmt.Errorf("there is no event")
+		return fmt.Errorf("no event")
 	}
 	is := d.events[0].Type.String()
 	d.events = d.events[1:]

@@ -105,7 +105,7 @@ func (r *runner) nameQPs(s string) string {
 func (r *runner) advanceTime(w *arguments) error {
 	if len(w.names) == 0 {
 		if !r.sim.Run(nil) {
-			return errors.New("there is no end to this; give run a time")
+			return errors.New("simulation does not end; give run a time")
 		}
 		return w.finish()
 	}
