@@ -188,7 +188,7 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"30 to 38 us"}, false},
 
 		"engine.md": {[]promise{
-			{"within [50 us] (`claim`", k.time("rnic.claimWindow"), false, "TestRelieve"},
+			{"within [50 us] (`claimToken`", k.time("rnic.claimWindow"), false, "TestRelieve"},
 			{"up to [50 us] after the last packet", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
 			{"in between from [4 us] on", k.time("rnic.leaderAloneTime"), false, "TestSpinnerMisses"},
 			{"more than [2 us] tells", k.time("rnic.minSharedYield"), false, "TestSpinnerHogged"},
