@@ -49,7 +49,7 @@
 //	Wait         while packets are handled     the first waiter (leader), as long as
 //	                                           it waits, also asleep in the socket;
 //	                                           others (followers) are parked
-//	service      while packets are handled     when nobody polls or waits
+//	service      while packets are handled     while no goroutine polls or waits
 //
 // The waiter does the adapter's work: a poller handles the packet it waits for
 // in its own goroutine, and a blocked waiter is woken by the packet itself. A

@@ -41,7 +41,7 @@ type Options struct {
 	// More than one needs Linux, where the kernel steers by destination QPN.
 	Shards int
 
-	// Spin is how long a blocked waiter polls before it goes to sleep. 0 means
+	// Spin is the time that a blocked waiter polls before it sleeps. 0 means
 	// DefaultSpin; a negative value disables spinning.
 	Spin time.Duration
 

@@ -197,7 +197,7 @@ func (w *waiter) isDone() bool {
 		c.failed.Load() || c.dev.unusable.Load() || w.ctx.Err() != nil
 }
 
-// leaderAloneTime is how long a spinning leader keeps its processor: the
+// leaderAloneTime is the time that a spinning leader keeps its processor: the
 // response time of a peer with a processor of its own. Afterwards it yields to
 // other processes, one of which may be the peer.
 const leaderAloneTime = 4 * time.Microsecond

@@ -63,7 +63,7 @@ type SendWR struct {
 	RemoteAddr uint64 // RDMA and atomics; atomics need a multiple of 8
 	RKey       uint32 // RDMA and atomics
 
-	CompareAdd uint64 // CmpSwap: compare operand; FetchAdd: what to add
+	CompareAdd uint64 // CmpSwap: compare operand; FetchAdd: addend
 	Swap       uint64 // CmpSwap: new value
 
 	AH         AH     // UD: destination

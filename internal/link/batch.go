@@ -35,7 +35,7 @@ const (
 // A Batch belongs to one goroutine at a time. Once its buffers have grown to
 // the size of the traffic it does not allocate.
 type Batch struct {
-	buf           []byte // packets laid out so far; the capacity never changes
+	buf           []byte // packets built so far; the capacity never changes
 	packets       []packet
 	groups        []group
 	zeroCopyCount int // packets with a zero-copy payload

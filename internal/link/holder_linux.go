@@ -19,8 +19,9 @@ func rxeHoldsPort() bool {
 	return false
 }
 
-// holdsPort looks for a socket on port 4791 of all addresses in the text of
-// /proc/net/udp or udp6, in which addresses and ports are hexadecimal.
+// holdsPort reports whether the text of /proc/net/udp or udp6, in which
+// addresses and ports are hexadecimal, has a socket on port 4791 of all
+// addresses.
 func holdsPort(sockets string) bool {
 	for line := range strings.Lines(sockets) {
 		fields := strings.Fields(line)
@@ -35,7 +36,7 @@ func holdsPort(sockets string) bool {
 	return false
 }
 
-// hasModule looks for a module in the text of /proc/modules.
+// hasModule reports whether the text of /proc/modules has the module.
 func hasModule(modules, name string) bool {
 	for line := range strings.Lines(modules) {
 		if first, _, _ := strings.Cut(line, " "); first == name {

@@ -26,7 +26,7 @@ type sender struct {
 	names        []sockaddr
 	controls     [][maxControls]cmsg
 	packets      []int // how many packets each message carries
-	messageCount int   // messages laid out
+	messageCount int   // number of messages built
 
 	v6               bool
 	tos, hops        uint8        // the socket's traffic class and hop limit

@@ -140,8 +140,8 @@ func (t *Trace) formatHeaders(src, dst *Device, p *wire.Packet) string {
 	return strings.Join(words, "  ")
 }
 
-// formatOutcome describes what happened to a packet, or is empty for an
-// ordinary delivery.
+// formatOutcome describes the fate of a packet, or is empty for an ordinary
+// delivery.
 func (p *packet) formatOutcome(base int64) string {
 	switch len(p.copies) {
 	case 0:

@@ -54,7 +54,7 @@ type buffer struct {
 func Create(name string, onError func(error)) (*File, error) {
 	flags := os.O_RDWR
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
-		flags = os.O_WRONLY // so that writing fails, and does not wait for ever, when the reader is gone
+		flags = os.O_WRONLY // writing fails, instead of blocking, after the reader has closed the pipe
 	}
 	f, err := os.OpenFile(name, flags|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
