@@ -1,5 +1,5 @@
-// Package apptest is what the tests of the applications share: golden pictures, and
-// runs on hosts that share nothing.
+// Package apptest has helpers for tests of the applications: golden images, and runs on
+// hosts that share no memory.
 //
 //	require.Equal(t, "edfb08e8d0e5a0c2", apptest.Checksum(picture))
 //	apptest.CompareGolden(t, "testdata/blobs.png", picture) // -update writes it

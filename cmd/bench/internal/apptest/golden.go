@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// EncodePNG makes a PNG of a picture. Its bytes may change with Go.
+// EncodePNG returns picture as a PNG. The bytes may change with the version of Go.
 func EncodePNG(t testing.TB, picture image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -24,13 +24,14 @@ func EncodePNG(t testing.TB, picture image.Image) []byte {
 	return b.Bytes()
 }
 
-// Checksum is a checksum of a picture's pixels: the first 8 bytes of SHA-256, in hex.
+// Checksum returns a checksum of the pixels: the first 8 bytes of SHA-256, in hex.
 func Checksum(picture *image.NRGBA) string {
 	sum := sha256.Sum256(picture.Pix)
 	return hex.EncodeToString(sum[:8])
 }
 
-// CompareGolden compares a picture with the PNG in a file.
+// CompareGolden fails the test if picture differs from the PNG in file. With -update it writes
+// the file.
 func CompareGolden(t testing.TB, file string, picture *image.NRGBA) {
 	t.Helper()
 	if *update {

@@ -11,15 +11,15 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// TimeoutContext is the context of a test that must not hang.
+// TimeoutContext returns a context that ends after 5 minutes, so that a hanging test fails.
 func TimeoutContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// RunOnHosts runs a job on hosts that share nothing, as in processes: each by a Node of
-// its own over TCP, with its own copy of the job.
+// RunOnHosts runs a job on hosts that share no memory, as separate processes would: each host
+// is a Node of its own over TCP, with its own copy of the job.
 func RunOnHosts(ctx context.Context, hosts []string, jobs []datacutter.Job) error {
 	nodes, addrs := make([]*datacutter.Node, len(hosts)), make(map[string]string)
 	for i, h := range hosts {
@@ -27,7 +27,7 @@ func RunOnHosts(ctx context.Context, hosts []string, jobs []datacutter.Job) erro
 		if err != nil {
 			return err
 		}
-		defer n.Close() // if it does not Run
+		defer n.Close() // for nodes that do not run
 		nodes[i], addrs[h] = n, n.Addr()
 	}
 	var wg sync.WaitGroup

@@ -1,6 +1,6 @@
-// Package peers runs the benchmark programs of other implementations, where
-// they are installed, as a user would instead of ours: two processes on this
-// machine, on a CPU each as those of our own experiments.
+// Package peers runs the benchmark programs of other implementations that are
+// installed, as a user would: two processes on this
+// machine, each pinned to a CPU like those of our own experiments.
 //
 //	if peers.HasLibfabric() {
 //		f, err := peers.FabricPingPong(ctx, peers.RXD, 65536, 1000)

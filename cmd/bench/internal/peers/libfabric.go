@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// RXD is libfabric's provider of reliable datagrams over UDP sockets: the same
-// idea as this adapter's.
+// RXD is libfabric's provider of reliable datagrams over UDP sockets, which is built like this
+// adapter.
 const RXD = "udp;ofi_rxd"
 
 const fiPingPong = "fi_pingpong" // Debian: libfabric-bin
 
-// HasLibfabric tells whether libfabric's ping-pong is installed.
+// HasLibfabric reports whether libfabric's ping-pong is installed.
 func HasLibfabric() bool {
 	_, err := exec.LookPath(fiPingPong)
 	return err == nil
 }
 
-// A FabricResult is what fi_pingpong says of one message size.
+// A FabricResult is the result of fi_pingpong for one message size.
 type FabricResult struct {
 	Micros float64 // half a round trip
-	MBps   float64 // of one message after the other, to and fro
+	MBps   float64 // with one message in flight
 }
 
-// FabricPingPong runs libfabric's ping-pong of iters messages of size bytes
-// over reliable-datagram endpoints of a provider.
+// FabricPingPong runs libfabric's ping-pong with iters messages of size bytes over
+// reliable-datagram endpoints of a provider.
 func FabricPingPong(ctx context.Context, provider string, size, iters int) (FabricResult, error) {
 	port, err := freePort()
 	if err != nil {
@@ -43,8 +43,8 @@ func FabricPingPong(ctx context.Context, provider string, size, iters int) (Fabr
 	return parseFabric(out)
 }
 
-// parseFabric reads the table that fi_pingpong prints, by the names of its
-// columns:
+// parseFabric parses the table that fi_pingpong prints, by its column
+// names:
 //
 //	bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 //	64k     1k      =1k      125m        0.34s    389.75     168.15       0.01

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// NPB is one of NAS' own programs, which somebody has built with Open MPI.
+// NPB is a program of the NAS Parallel Benchmarks, built with Open MPI.
 type NPB struct{ run, program string }
 
-// FindNPB looks where commands are for the program of a kernel and a class, by
-// the name that NPB's makefiles give it: is.A.x. Without it, or without Open MPI,
-// it returns an error that wraps exec.ErrNotFound.
+// FindNPB looks in PATH for the program of a kernel and a class, by the name that NPB's
+// makefiles give it: is.A.x. It returns an error that wraps exec.ErrNotFound if the program or
+// Open MPI is not installed.
 func FindNPB(ctx context.Context, kernel, class string) (*NPB, error) {
 	n := &NPB{}
 	var err error
@@ -24,8 +24,8 @@ func FindNPB(ctx context.Context, kernel, class string) (*NPB, error) {
 	return n, err
 }
 
-// Mops runs it on some ranks over TCP and returns its millions of operations a
-// second. A result that is not verified is an error.
+// Mops runs the program on the given number of ranks over TCP and returns millions of
+// operations per second. A result that is not verified is an error.
 func (n *NPB) Mops(ctx context.Context, ranks int) (float64, error) {
 	out, err := runProgram(ctx, append(mpirunTCPArgs(n.run, ranks), n.program))
 	if err != nil {
@@ -34,7 +34,7 @@ func (n *NPB) Mops(ctx context.Context, ranks int) (float64, error) {
 	return parseNPB(out)
 }
 
-// parseNPB reads the block of lines at the end:
+// parseNPB parses the lines at the end of the output:
 //
 //	Mop/s total     =                   176.77
 //	Verification    =               SUCCESSFUL

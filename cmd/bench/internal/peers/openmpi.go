@@ -15,21 +15,20 @@ import (
 //go:embed openmpi/measure.c
 var measureC []byte
 
-// Open MPI's commands where MPICH's have the plain names, and then those.
+// Names of Open MPI's commands. The first is used where MPICH has the plain name.
 var (
 	openMPICC  = []string{"mpicc.openmpi", "mpicc"}
 	openMPIRun = []string{"mpirun.openmpi", "mpirun"}
 )
 
-// OpenMPI is a program that measures Open MPI over TCP, compiled on this
-// machine.
+// OpenMPI is a program that measures Open MPI over TCP, compiled on this machine.
 type OpenMPI struct {
 	run, program, dir string
 }
 
-// NewOpenMPI compiles it. Without Open MPI and its compiler (Debian:
-// openmpi-bin, libopenmpi-dev) it returns an error that wraps
-// exec.ErrNotFound. Close removes it.
+// NewOpenMPI compiles the program. It returns an error that wraps exec.ErrNotFound if Open MPI
+// or its compiler is not installed (Debian: openmpi-bin, libopenmpi-dev). The caller must close
+// the result.
 func NewOpenMPI(ctx context.Context) (*OpenMPI, error) {
 	cc, err := findOpenMPI(ctx, openMPICC)
 	if err != nil {
@@ -54,7 +53,7 @@ func NewOpenMPI(ctx context.Context) (*OpenMPI, error) {
 	return o, nil
 }
 
-// findOpenMPI is the first of some commands that is Open MPI's.
+// findOpenMPI returns the path of the first named command that belongs to Open MPI.
 func findOpenMPI(ctx context.Context, names []string) (string, error) {
 	for _, name := range names {
 		path, err := exec.LookPath(name)
@@ -66,10 +65,10 @@ func findOpenMPI(ctx context.Context, names []string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("peers: none of %v is Open MPI's: %w", names, exec.ErrNotFound)
+	return "", fmt.Errorf("peers: no Open MPI command among %v: %w", names, exec.ErrNotFound)
 }
 
-// Measure runs a test of measure.c on some ranks and returns its figure.
+// Measure runs a test of measure.c on the given number of ranks and returns its figure.
 func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, rounds int) (float64, error) {
 	out, err := runProgram(ctx, append(mpirunTCPArgs(o.run, ranks), o.program, test, strconv.Itoa(bytes), strconv.Itoa(rounds)))
 	if err != nil {
@@ -82,10 +81,10 @@ func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, ro
 	return v, nil
 }
 
-// mpirunTCPArgs starts ranks that talk by TCP on the loopback interface: as many as
-// there are CPUs on one each, where they poll, and more in turns, where the kernel has
-// them: to be bound as our own are makes them no faster, and Open MPI does not heed
-// what this process is bound to.
+// mpirunTCPArgs returns the mpirun command line for ranks that communicate by TCP on the
+// loopback interface. Up to the number of CPUs each rank has a CPU of its own and polls. Beyond
+// it ranks are not bound and yield when idle. Binding them as our ranks are bound does not make
+// them faster, and Open MPI ignores the affinity of this process.
 func mpirunTCPArgs(mpirun string, ranks int) []string {
 	bind, yield := "hwthread", "0"
 	if ranks > runtime.NumCPU() {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// killWithParent makes the kernel end the program if this process is killed.
-// The calling goroutine must keep its thread until the program has ended.
+// killWithParent makes the kernel kill the program when this process ends. The calling
+// goroutine must keep its thread locked until the program has ended.
 func killWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

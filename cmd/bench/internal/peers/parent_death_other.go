@@ -4,5 +4,5 @@ package peers
 
 import "os/exec"
 
-// killWithParent does nothing: only Linux ends a program with its parent.
+// killWithParent does nothing. Only Linux can kill a program with its parent.
 func killWithParent(*exec.Cmd) {}

@@ -15,7 +15,7 @@ import (
 // A Perftest is one of the programs of perftest (Debian: perftest).
 type Perftest string
 
-// The programs that stand beside our own.
+// The programs that are compared with our own.
 const (
 	IBWriteLat Perftest = "ib_write_lat"
 	IBSendLat  Perftest = "ib_send_lat"
@@ -25,8 +25,8 @@ const (
 	IBReadBW   Perftest = "ib_read_bw"
 )
 
-// RDMADevice is the kernel's first RDMA device, if there is one and perftest is
-// installed: rxe or an adapter in hardware.
+// RDMADevice returns the kernel's first RDMA device, rxe or a hardware adapter. It returns
+// false if there is none or perftest is not installed.
 func RDMADevice() (name string, ok bool) {
 	if _, err := exec.LookPath(string(IBWriteBW)); err != nil {
 		return "", false
@@ -38,9 +38,9 @@ func RDMADevice() (name string, ok bool) {
 	return entries[0].Name(), true
 }
 
-// Run runs the program as server and client on one device of the kernel and
-// returns its figure: MB/s of a stream, or the typical half round trip in
-// microseconds (of a read a whole one).
+// Run runs the program as server and client on one kernel device and returns its figure: the
+// bandwidth in MB/s, or the typical latency in microseconds, which is half a round trip and for
+// reads a whole one.
 func (p Perftest) Run(ctx context.Context, device string, size, iters int) (float64, error) {
 	port, err := freePort()
 	if err != nil {
@@ -57,8 +57,8 @@ func (p Perftest) Run(ctx context.Context, device string, size, iters int) (floa
 	return p.parseTable(out)
 }
 
-// ipv4GID is the index of the first GID of the device that maps an IPv4
-// address and is of RoCE v2. Older perftests take another one by themselves.
+// ipv4GID returns the index of the first RoCE v2 GID of the device with an IPv4-mapped address.
+// Older versions of perftest select another GID by default.
 func ipv4GID(device string) (int, error) {
 	port := filepath.Join("/sys/class/infiniband", device, "ports/1")
 	for i := range 256 {
@@ -71,11 +71,11 @@ func ipv4GID(device string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, errors.New("peers: no GID of an IPv4 address")
+	return 0, errors.New("peers: no RoCE v2 GID with an IPv4 address")
 }
 
-// parseTable reads the table by the names of its columns; units stand in brackets
-// and the rate of a stream in MiB/s:
+// parseTable parses the table by its column names. Units are in brackets,
+// and bandwidth is in MiB/s:
 //
 //	#bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
 //	65536      1000             1234.56            1230.11            0.019682
@@ -89,7 +89,7 @@ func (p Perftest) parseTable(out string) (float64, error) {
 	}
 	lines := strings.Split(out, "\n")
 	for i, line := range lines[:len(lines)-1] {
-		// The words "BW peak" and "BW average" have a blank inside.
+		// The column names "BW peak" and "BW average" contain a blank.
 		head := strings.Fields(strings.ReplaceAll(line, "BW ", ""))
 		k := slices.Index(head, column)
 		values := strings.Fields(lines[i+1])

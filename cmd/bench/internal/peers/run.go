@@ -19,7 +19,7 @@ const (
 	role   = "program"
 )
 
-// A client that comes before its server listens tries again.
+// A client retries until its server listens.
 const (
 	clientTries = 100
 	clientPause = 20 * time.Millisecond
@@ -40,8 +40,8 @@ func init() {
 	})
 }
 
-// runPair runs a server and a client to their end and returns the client's
-// output. They run below workers, whose CPUs they inherit.
+// runPair runs a server and a client until they exit and returns the client's output. They run
+// below workers and inherit their CPU affinity.
 func runPair(ctx context.Context, server, client []string) (string, error) {
 	g, err := proc.Start(ctx, proc.Options{Pin: true},
 		proc.Spec{Name: worker, Role: role, Args: server},
@@ -57,7 +57,7 @@ func runPair(ctx context.Context, server, client []string) (string, error) {
 	return out[1], nil
 }
 
-// runProgram runs a program to its end.
+// runProgram runs a program until it exits and returns its output.
 func runProgram(ctx context.Context, argv []string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var out, errs bytes.Buffer
@@ -71,7 +71,7 @@ func runProgram(ctx context.Context, argv []string) (string, error) {
 	return out.String(), nil
 }
 
-// runClient is run for a program that ends at once if nobody listens.
+// runClient is runProgram for a client that fails until its server listens.
 func runClient(ctx context.Context, argv []string) (out string, err error) {
 	for range clientTries {
 		if out, err = runProgram(ctx, argv); err == nil {
@@ -86,7 +86,7 @@ func runClient(ctx context.Context, argv []string) (out string, err error) {
 	return "", err
 }
 
-// freePort is a TCP port of the loopback interface that was free just now.
+// freePort returns a TCP port of the loopback interface that was free at the time of the call.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

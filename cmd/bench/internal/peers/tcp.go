@@ -12,13 +12,13 @@ import (
 
 const roleTCP = "tcp"
 
-// TCP is a session of two processes with a connection of Go's net package
-// between them: what a program has without an adapter.
+// TCP is a session of two processes with a connection of Go's net package: the baseline without
+// an adapter.
 type TCP struct{ g *proc.Group }
 
 type tcpArgs struct{ Size int }
 
-// tcpOrder asks for iters round trips, or for a stream of bytes.
+// A tcpOrder requests iters round trips, or a stream of bytes.
 type tcpOrder struct {
 	Iters int
 	Bytes int
@@ -26,8 +26,8 @@ type tcpOrder struct {
 
 func init() { proc.Register(worker, roleTCP, serveTCP) }
 
-// OpenTCP starts the two processes; messages have size bytes. The caller
-// closes the session.
+// OpenTCP starts the two processes. Messages have size bytes. The caller must close the
+// session.
 func OpenTCP(ctx context.Context, size int) (*TCP, error) {
 	end := proc.Spec{Name: worker, Role: roleTCP, Args: tcpArgs{size}}
 	g, err := proc.Start(ctx, proc.Options{Pin: true}, end, end)
@@ -37,12 +37,12 @@ func OpenTCP(ctx context.Context, size int) (*TCP, error) {
 	return &TCP{g}, nil
 }
 
-// Latency is half a round trip in microseconds, the median of iters.
+// Latency returns half a round trip in microseconds, the median of iters.
 func (s *TCP) Latency(ctx context.Context, iters int) (float64, error) {
 	return s.callWorkers(ctx, tcpOrder{Iters: iters})
 }
 
-// Bandwidth is that of a stream of bytes one way, in MB/s.
+// Bandwidth returns the bandwidth of a one-way stream of bytes, in MB/s.
 func (s *TCP) Bandwidth(ctx context.Context, bytes int) (float64, error) {
 	return s.callWorkers(ctx, tcpOrder{Bytes: bytes})
 }
@@ -55,7 +55,7 @@ func (s *TCP) callWorkers(ctx context.Context, o tcpOrder) (float64, error) {
 	return out[0], nil
 }
 
-// Close ends both processes. Closing twice is safe.
+// Close ends both processes. It is idempotent.
 func (s *TCP) Close() { s.g.Close() }
 
 func serveTCP(ctx context.Context, w *proc.Worker) error {
@@ -79,7 +79,7 @@ func serveTCP(ctx context.Context, w *proc.Worker) error {
 	})
 }
 
-// connectTCP connects the two processes: rank 1 listens.
+// connectTCP connects the two processes. Rank 1 listens.
 func connectTCP(ctx context.Context, w *proc.Worker) (net.Conn, error) {
 	addr := ""
 	var l net.Listener
@@ -102,7 +102,7 @@ func connectTCP(ctx context.Context, w *proc.Worker) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp4", addrs[1])
 }
 
-// pingTCP does round trips and returns the median of half of each.
+// pingTCP runs iters round trips and returns the median of half a round trip.
 func pingTCP(c net.Conn, buf []byte, first bool, iters int) (float64, error) {
 	half := measure.NewLatency()
 	for range iters {
@@ -125,7 +125,7 @@ func pingTCP(c net.Conn, buf []byte, first bool, iters int) (float64, error) {
 	return half.Median(), nil
 }
 
-// streamTCP sends total bytes in messages, and one byte comes back at the end.
+// streamTCP sends total bytes in messages. The receiver acknowledges the end with one byte.
 func streamTCP(c net.Conn, buf []byte, first bool, total int) (float64, error) {
 	start, moved, one := time.Now(), 0, make([]byte, 1)
 	for ; moved < total; moved += len(buf) {

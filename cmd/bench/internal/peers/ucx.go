@@ -10,27 +10,27 @@ import (
 
 const ucxPerftest = "ucx_perftest" // Debian: ucx-utils
 
-// HasUCX tells whether UCX's benchmark is installed.
+// HasUCX reports whether UCX's benchmark is installed.
 func HasUCX() bool {
 	_, err := exec.LookPath(ucxPerftest)
 	return err == nil
 }
 
-// UCXLatency is half a round trip of tagged messages of size bytes over a UCX
-// transport ("tcp"), in microseconds: the median of iters.
+// UCXLatency returns half a round trip of tagged messages of size bytes over a UCX transport
+// ("tcp"), in microseconds: the median of iters.
 func UCXLatency(ctx context.Context, transport string, size, iters int) (float64, error) {
 	return runUCX(ctx, "tag_lat", transport, size, iters, 2)
 }
 
-// UCXBandwidth is that of a stream of iters tagged messages of size bytes over
-// a UCX transport, in MB/s.
+// UCXBandwidth returns the bandwidth of a stream of iters tagged messages of size bytes over a
+// UCX transport, in MB/s.
 func UCXBandwidth(ctx context.Context, transport string, size, iters int) (float64, error) {
 	mib, err := runUCX(ctx, "tag_bw", transport, size, iters, 6)
 	return mib * (1 << 20) / 1e6, err
 }
 
-// runUCX runs one test and returns a column of its last line, counted from the
-// number of iterations, which is 1.
+// runUCX runs one test and returns a column of its last line. Column 1 is the number of
+// iterations.
 func runUCX(ctx context.Context, test, transport string, size, iters, column int) (float64, error) {
 	port, err := freePort()
 	if err != nil {
@@ -44,7 +44,7 @@ func runUCX(ctx context.Context, test, transport string, size, iters, column int
 	return parseUCX(out, column)
 }
 
-// parseUCX reads the one line of figures below the heads of the table:
+// parseUCX parses the last line of the table:
 //
 //	#iterations  50.0%ile  average  overall  average  overall  average  overall
 //	       1000     7.196   18.453  943.945     0.41     0.01    54192     1059

@@ -1,10 +1,10 @@
 // Package proc runs the worker processes of an experiment. The program starts
-// itself again as `PROGRAM worker NAME ROLE`; parent and workers talk JSON over
-// the worker's stdin and stdout, and what a worker writes to stderr is passed
-// through with its name in front.
+// itself again as `PROGRAM worker NAME ROLE`. Parent and workers exchange JSON over
+// the worker's stdin and stdout, and the parent copies the worker's stderr with
+// the worker's name as a prefix.
 //
-// A worker registers under a name and a role, exchanges what its peers need to
-// know, and then serves what the parent asks:
+// A worker function is registered under a name and a role. It exchanges addresses
+// with its peers and then serves the calls of the parent:
 //
 //	func init() {
 //		proc.Register("pingpong", "end", func(ctx context.Context, w *proc.Worker) error {
@@ -19,9 +19,9 @@
 //		})
 //	}
 //
-// The parent starts a group of them and calls all at once, as often as it
-// likes; between calls the workers wait in a blocked read and cost nothing, so
-// the groups of several subjects can take turns:
+// The parent starts a group of workers and calls all of them at once, as often as it
+// likes. Between calls the workers block in a read and use no processor time, so
+// the groups of several targets can alternate:
 //
 //	g, err := proc.Start(ctx, proc.Options{}, proc.Spec{Name: "pingpong", Role: "end"}, proc.Spec{Name: "pingpong", Role: "end"})
 //	defer g.Close()
@@ -29,11 +29,11 @@
 //
 // # Failure
 //
-// Every wait has a time limit. When one worker fails, or exits before it is
-// told to, every call on its group fails with a [WorkerError] that carries the
+// Every wait has a timeout. When one worker fails or exits early, every
+// call on its group fails with a [WorkerError] that carries the
 // end of its stderr. Close ends each worker through its own process handle and
-// waits for it. A worker whose parent is gone sees its stdin close and exits.
+// waits for it. A worker exits when its parent ends and closes its stdin.
 //
-// A program that uses the package, a test binary too, must hand over to
-// [ServeIfWorker] before it does anything else.
+// A program that uses the package, including a test binary, must call
+// [ServeIfWorker] before anything else.
 package proc

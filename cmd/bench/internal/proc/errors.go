@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// Why a worker failed, for errors.Is.
+// Errors of workers and groups, for errors.Is.
 var (
-	ErrExited  = errors.New("exited before it was told to")
-	ErrTimeout = errors.New("did not answer in time")
-	ErrClosed  = errors.New("proc: the group is closed")
+	ErrExited  = errors.New("proc: worker exited early")
+	ErrTimeout = errors.New("proc: reply timed out")
+	ErrClosed  = errors.New("proc: group closed")
 )
 
-// A WorkerError says which worker of a group failed and how.
+// A WorkerError is the failure of one worker of a group.
 type WorkerError struct {
 	Name, Role string
 	Rank       int
 	PID        int
 	Err        error
-	Stderr     string // the last lines that it wrote to stderr; often empty
+	Stderr     string // the last lines of its stderr; often empty
 }
 
 func (e *WorkerError) Error() string {

@@ -14,33 +14,33 @@ import (
 	"github.com/softrnic/softrnic/internal/cpus"
 )
 
-// grace is how long a worker may take to leave before it is killed.
+// grace is the time that a worker has to exit before it is killed.
 const grace = 2 * time.Second
 
-// A Spec names a worker to start.
+// A Spec describes a worker to start.
 type Spec struct {
 	Name, Role string // as registered
 	Args       any    // sent as JSON, read with Args; may be nil
 }
 
-// Options of a group. The zero value is ready to use.
+// Options are the options of a group. The zero value is ready to use.
 type Options struct {
 	Timeout time.Duration // of each call and exchange; 30 s if zero
 
-	// Pin keeps each worker on one CPU, on different ones as far as there are
-	// enough. Where two workers wake each other, the system may put them on one
-	// core or on two, and the time of a wake-up differs fourfold. Linux only.
+	// Pin pins each worker to one CPU, and to different ones as long as there are enough.
+	// Otherwise the system may run two workers that wake each other on one core or on two, and
+	// the wake-up time differs fourfold. Linux only.
 	Pin bool
 
-	// Bind starts workers on the processors that ranks would be bound to, with as many
-	// threads for Go as they have; none if empty. Pin comes later, and has the last word.
+	// Bind starts each worker on the processors that a rank would be bound to, with GOMAXPROCS
+	// equal to their number. Empty means no binding. Pin is applied later and overrides Bind.
 	Bind cpus.Binding
 }
 
 type stderrKey struct{}
 
-// WithStderr makes the stderr of workers that are started under the context go
-// to w, line by line, instead of this process's stderr.
+// WithStderr returns a context under which Start copies the stderr of workers to w, line by
+// line, instead of to this process's stderr.
 func WithStderr(ctx context.Context, w io.Writer) context.Context {
 	return context.WithValue(ctx, stderrKey{}, &lockedWriter{w: w})
 }
@@ -52,14 +52,14 @@ func stderrOf(ctx context.Context) io.Writer {
 	return os.Stderr
 }
 
-// A Group is a set of workers that run together. Its functions are for one
-// goroutine.
+// A Group is a set of workers that run together. Its functions must be called by one goroutine
+// at a time.
 type Group struct {
 	procs   []*process
 	timeout time.Duration
 
-	// failed ends with what went wrong first as its cause: a worker, a time
-	// limit, the context of Start or of a call; or ErrClosed.
+	// failed is cancelled with the first failure as its cause: that of a worker, a timeout, the
+	// context of Start or of a call, or ErrClosed.
 	failed context.Context
 	fail   context.CancelCauseFunc
 
@@ -68,14 +68,13 @@ type Group struct {
 	received int
 }
 
-// Start starts the workers; their rank is their place in specs. When it
-// returns they run, but have not necessarily come far: the first Call waits for
-// them. When one fails, or ctx ends, all are killed. The caller closes the
-// group.
+// Start starts the workers. The rank of a worker is its index in specs. Start does not wait for
+// the workers to be ready; the first Call does. When a worker fails or ctx ends, all workers
+// are killed. The caller must close the group.
 func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("proc: cannot find this program to start workers: %w", err)
+		return nil, fmt.Errorf("proc: start workers: %w", err)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -102,19 +101,19 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 		g.procs = append(g.procs, p)
 	}
 
-	// All are there before any hears who it is, so that handle sees the group
-	// whole.
+	// Start all workers before the first hello message, so that handleMessage sees the complete
+	// group.
 	g.failed, g.fail = context.WithCancelCause(ctx)
 	context.AfterFunc(g.failed, g.killUnlessClosed)
 	stderr := stderrOf(ctx)
 	for i, p := range g.procs {
 		go func() { g.fail(p.watchUntilExit(stderr, g.handleMessage)) }()
-		_ = p.sendMessage(hellos[i], g.timeout) // watch reports a worker that is gone
+		_ = p.sendMessage(hellos[i], g.timeout) // watchUntilExit reports a failed worker
 	}
 	return g, nil
 }
 
-// newHelloMessages makes the first message to each worker.
+// newHelloMessages returns the first message to each worker.
 func newHelloMessages(o Options, specs []Spec) ([]message, error) {
 	var order []int
 	if o.Pin {
@@ -139,14 +138,14 @@ func newHelloMessages(o Options, specs []Spec) ([]message, error) {
 
 func (g *Group) killUnlessClosed() {
 	if errors.Is(context.Cause(g.failed), ErrClosed) {
-		return // Close lets them leave
+		return // Close waits for the workers to exit
 	}
 	for _, p := range g.procs {
 		p.kill()
 	}
 }
 
-// handleMessage takes a worker's messages, on that worker's goroutine.
+// handleMessage handles a message of p. It is called by p's goroutine.
 func (g *Group) handleMessage(p *process, m message) error {
 	switch m.Kind {
 	case kindReply:
@@ -154,21 +153,22 @@ func (g *Group) handleMessage(p *process, m message) error {
 		case p.replies <- m.Data:
 			return nil
 		default:
-			return errors.New("it answered twice")
+			return errors.New("unexpected second reply")
 		}
 	case kindExchange:
 		return g.addExchangeValue(p.rank, m.Data)
 	default:
-		return fmt.Errorf("it sent a message of unknown kind %q", m.Kind)
+		return fmt.Errorf("message of unknown kind %q", m.Kind)
 	}
 }
 
-// addExchangeValue keeps a worker's value and, when it is the last, gives all to all.
+// addExchangeValue stores the exchange value of a worker. The last value completes the
+// exchange: all values are sent to all workers.
 func (g *Group) addExchangeValue(rank int, value json.RawMessage) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.values[rank] != nil {
-		return errors.New("it entered an exchange twice")
+		return errors.New("unexpected second value in an exchange")
 	}
 	g.values[rank] = value
 	if g.received++; g.received < len(g.values) {
@@ -181,14 +181,14 @@ func (g *Group) addExchangeValue(rank int, value json.RawMessage) error {
 	clear(g.values)
 	g.received = 0
 	for _, p := range g.procs {
-		_ = p.sendMessage(m, g.timeout) // watch reports a worker that is gone
+		_ = p.sendMessage(m, g.timeout) // watchUntilExit reports a failed worker
 	}
 	return nil
 }
 
-// Call sends req to every worker and returns their answers in rank order. It
-// fails as soon as one worker does, when ctx ends, or after the group's time
-// limit; the group is then of no further use.
+// Call sends req to every worker and returns their replies in rank order. It fails when a
+// worker fails, when ctx ends, or after the timeout of the group. The group cannot be used
+// after a failure.
 func Call[Req, Resp any](ctx context.Context, g *Group, req Req) ([]Resp, error) {
 	m, err := encodeMessage(kindCall, req)
 	if err != nil {
@@ -197,7 +197,7 @@ func Call[Req, Resp any](ctx context.Context, g *Group, req Req) ([]Resp, error)
 	limit := time.NewTimer(g.timeout)
 	defer limit.Stop()
 	for _, p := range g.procs {
-		_ = p.sendMessage(m, g.timeout) // watch reports a worker that is gone
+		_ = p.sendMessage(m, g.timeout) // watchUntilExit reports a failed worker
 	}
 	out := make([]Resp, len(g.procs))
 	for i, p := range g.procs {
@@ -228,9 +228,8 @@ func (g *Group) PIDs() []int {
 	return pids
 }
 
-// Close lets every worker leave, kills those that take longer than two seconds,
-// and waits until each is reaped. Calls after Close fail with ErrClosed.
-// Closing twice is safe.
+// Close asks every worker to exit, kills those that take longer than grace, and waits until all
+// are reaped. Calls after Close fail with ErrClosed. Close is idempotent.
 func (g *Group) Close() {
 	g.fail(ErrClosed)
 	var wg sync.WaitGroup

@@ -137,8 +137,8 @@ func TestFailures(t *testing.T) {
 	for role, want := range map[string]string{
 		"error":  "no such cable",
 		"leave":  ErrExited.Error(),
-		"babble": "control channel carries something else",
-		"absent": "no worker test/absent; there are: ",
+		"babble": "malformed message on the control channel",
+		"absent": "unknown worker test/absent; known workers: ",
 	} {
 		t.Run(role, func(t *testing.T) {
 			g := start(t, 0, role, "hang")
@@ -183,15 +183,15 @@ func TestContextKills(t *testing.T) {
 func TestWrongTypes(t *testing.T) {
 	g := start(t, 0, "sum")
 	_, err := Call[string, sumReply](t.Context(), g, "seven")
-	require.ErrorContains(t, err, "cannot read int")
+	require.ErrorContains(t, err, "decode int")
 
 	g = start(t, 0, "sum")
 	_, err = Call[int, []int](t.Context(), g, 7)
-	require.ErrorContains(t, err, "cannot read []int")
+	require.ErrorContains(t, err, "decode []int")
 
 	g = start(t, 0, "sum")
 	_, err = Call[func(), int](t.Context(), g, nil)
-	require.ErrorContains(t, err, "cannot send func()")
+	require.ErrorContains(t, err, "encode func()")
 }
 
 // A worker whose parent is gone leaves.

@@ -14,13 +14,13 @@ import (
 	"github.com/softrnic/softrnic/internal/cpus"
 )
 
-// process is the parent's end of one worker.
+// A process is the parent's side of one worker.
 type process struct {
 	spec Spec
 	rank int
 	cmd  *exec.Cmd
 
-	sendMu sync.Mutex // a call and the end of an exchange may coincide
+	sendMu sync.Mutex // a call and the end of an exchange may be concurrent
 	in     *os.File
 	out    *os.File
 	err    *os.File
@@ -30,16 +30,16 @@ type process struct {
 	reaped  chan struct{}        // closed when the process is reaped
 }
 
-// launchProcess starts the worker's process on a set of processors. Nothing is read from it
-// until watch.
+// launchProcess starts the worker's process on a set of processors. Its output is read by
+// watchUntilExit.
 func launchProcess(exe string, spec Spec, rank int, set []int) (*process, error) {
 	p := &process{
 		spec: spec, rank: rank, cmd: exec.Command(exe, Command, spec.Name, spec.Role),
 		replies: make(chan json.RawMessage, 1),
 		reaped:  make(chan struct{}),
 	}
-	// The parent's ends are files of its own, so that Wait reaps the worker at
-	// once even if something it started holds the other ends open.
+	// The pipes are created here instead of by exec.Cmd, so that Wait reaps the worker at once
+	// even if a process that it started keeps the other ends open.
 	inR, inW, err1 := os.Pipe()
 	outR, outW, err2 := os.Pipe()
 	errR, errW, err3 := os.Pipe()
@@ -49,12 +49,12 @@ func launchProcess(exe string, spec Spec, rank int, set []int) (*process, error)
 		err = cpus.On(set, p.cmd.Start)
 	}
 	for _, f := range []*os.File{inR, outW, errW} {
-		f.Close() // the worker has its own; closing nil is harmless
+		f.Close() // the worker has its own; closing nil is safe
 	}
 	p.in, p.out, p.err = inW, outR, errR
 	if err != nil {
 		p.closeFiles()
-		return nil, fmt.Errorf("proc: cannot start worker %s/%s: %w", spec.Name, spec.Role, err)
+		return nil, fmt.Errorf("proc: start worker %s/%s: %w", spec.Name, spec.Role, err)
 	}
 	return p, nil
 }
@@ -65,9 +65,8 @@ func (p *process) closeFiles() {
 	}
 }
 
-// watchUntilExit copies the worker's stderr, gives its messages to handle, reaps it when
-// it ends and returns why it did. That is an error always: a worker does not
-// leave of its own accord.
+// watchUntilExit copies the worker's stderr, passes its messages to handle, reaps it when it
+// ends, and returns the reason as a non-nil error.
 func (p *process) watchUntilExit(stderr io.Writer, handle func(*process, message) error) error {
 	defer close(p.reaped)
 	copied := make(chan struct{})
@@ -75,21 +74,20 @@ func (p *process) watchUntilExit(stderr io.Writer, handle func(*process, message
 		defer close(copied)
 		p.tail.copyLines(p.err, stderr, fmt.Sprintf("[%s/%s %d] ", p.spec.Name, p.spec.Role, p.rank))
 	}()
-	heard := make(chan error, 1)
-	go func() { heard <- p.readMessages(handle) }()
+	readErr := make(chan error, 1)
+	go func() { readErr <- p.readMessages(handle) }()
 
 	status := p.cmd.Wait()
-	// What it still said is read to the end, except from what it started and
-	// left behind.
-	late := time.AfterFunc(grace, p.closeFiles)
-	said := <-heard
+	// Read the rest of the output, but not that of processes which the worker left behind.
+	timer := time.AfterFunc(grace, p.closeFiles)
+	msgErr := <-readErr
 	<-copied
-	if late.Stop() {
+	if timer.Stop() {
 		p.closeFiles()
 	}
 	switch {
-	case said != nil:
-		return p.newWorkerError(said)
+	case msgErr != nil:
+		return p.newWorkerError(msgErr)
 	case status != nil:
 		return p.newWorkerError(fmt.Errorf("%w: %w", ErrExited, status))
 	default:
@@ -97,18 +95,18 @@ func (p *process) watchUntilExit(stderr io.Writer, handle func(*process, message
 	}
 }
 
-// readMessages hands the worker's messages to handle until its stdout closes. It
-// returns what went wrong by the worker's own words or by handle's, or nil.
+// readMessages passes the worker's messages to handle until its stdout closes. It returns the
+// error that the worker or handle reports, or nil.
 func (p *process) readMessages(handle func(*process, message) error) error {
 	dec := json.NewDecoder(bufio.NewReader(p.out))
 	for {
 		var m message
 		if err := dec.Decode(&m); err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
-				return nil // how it ended is in the exit status
+				return nil // the exit status has the reason
 			}
 			p.kill()
-			return fmt.Errorf("its control channel carries something else: %w", err)
+			return fmt.Errorf("malformed message on the control channel: %w", err)
 		}
 		if m.Kind == kindError {
 			text, err := decodeData[string](m.Data)
@@ -124,8 +122,8 @@ func (p *process) readMessages(handle func(*process, message) error) error {
 	}
 }
 
-// sendMessage writes one message. An error is for watch to explain: the worker is gone
-// or does not read.
+// sendMessage writes one message. An error means that the worker has exited or does not read;
+// watchUntilExit reports it.
 func (p *process) sendMessage(m message, timeout time.Duration) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -133,23 +131,23 @@ func (p *process) sendMessage(m message, timeout time.Duration) error {
 	}
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
-	// Some systems' pipes know no deadline; a worker always reads its stdin.
+	// Pipes of some systems have no deadline. A worker always reads its stdin.
 	_ = p.in.SetWriteDeadline(time.Now().Add(timeout))
 	_, err = p.in.Write(append(b, '\n'))
 	return err
 }
 
-// stopGracefully ends the worker: politely, by closing its stdin, and after the grace
-// period by force. It returns when the process is reaped.
+// stopGracefully closes the worker's stdin, kills the worker after the grace period, and
+// returns when it is reaped.
 func (p *process) stopGracefully() {
 	p.in.Close()
-	late := time.AfterFunc(grace, p.kill)
-	defer late.Stop()
+	timer := time.AfterFunc(grace, p.kill)
+	defer timer.Stop()
 	<-p.reaped
 }
 
-// kill ends the worker at once, through its own handle.
-func (p *process) kill() { _ = p.cmd.Process.Kill() } // fails only if it has ended already
+// kill ends the worker at once, through its process handle.
+func (p *process) kill() { _ = p.cmd.Process.Kill() } // fails only if the process has ended
 
 func (p *process) newWorkerError(err error) error {
 	return &WorkerError{

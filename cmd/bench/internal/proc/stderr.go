@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// tailLines is how much of a worker's stderr an error carries.
+// tailLines is the number of stderr lines that a WorkerError carries.
 const tailLines = 40
 
-// stderrTail keeps the last lines that a worker wrote to stderr.
+// A stderrTail keeps the last lines of a worker's stderr.
 type stderrTail struct {
 	mu    sync.Mutex
 	lines []string
@@ -32,8 +32,8 @@ func (t *stderrTail) String() string {
 	return strings.Join(t.lines, "\n")
 }
 
-// copyLines copies r line by line to w, prefixed, and keeps the end of it. Long
-// lines are cut into pieces.
+// copyLines copies r line by line to w, with a prefix, and keeps the last lines. Long lines are
+// split.
 func (t *stderrTail) copyLines(r io.Reader, w io.Writer, prefix string) {
 	br := bufio.NewReaderSize(r, 16<<10)
 	for {
@@ -46,7 +46,7 @@ func (t *stderrTail) copyLines(r io.Reader, w io.Writer, prefix string) {
 	}
 }
 
-// lockedWriter lets workers share one writer, line by line.
+// A lockedWriter lets workers share one writer.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -13,28 +13,27 @@ import (
 	"github.com/softrnic/softrnic/internal/cpus"
 )
 
-// errParentGone ends a worker's context when its stdin is closed.
-var errParentGone = errors.New("proc: the parent closed the control channel")
+// errParentGone is the cause of a worker's context when its stdin is closed.
+var errParentGone = errors.New("proc: parent closed the control channel")
 
-// A Worker is the worker's end of the control channel. Its functions are for
-// one goroutine.
+// A Worker is the worker's side of the control channel. Its functions must be called by one
+// goroutine at a time.
 type Worker struct {
-	Rank int // place in the group, from 0 in the order of Start
+	Rank int // index in the specs of Start
 	Size int // number of workers in the group
 
 	args    json.RawMessage
 	timeout time.Duration
 	out     *json.Encoder
 
-	// The parent's messages by kind: a call may come while the workers are
-	// still in an exchange. There is at most one of each at a time.
+	// Messages of the parent by kind: a call may arrive during an exchange. There is at most
+	// one of each at a time.
 	in map[kind]chan json.RawMessage
 }
 
-// serveProcess is the main function of a worker process; it returns the exit
-// status.
+// serveProcess is the main function of a worker process. It returns the exit status.
 func serveProcess(name, role string) int {
-	// Ctrl-C at a terminal reaches the whole process group: the parent decides.
+	// Ctrl-C at a terminal signals the whole process group. The parent handles it.
 	signal.Ignore(os.Interrupt)
 	w := &Worker{
 		out: json.NewEncoder(os.Stdout),
@@ -44,12 +43,12 @@ func serveProcess(name, role string) int {
 			kindExchange: make(chan json.RawMessage, 1),
 		},
 	}
-	os.Stdout = os.Stderr // a stray Print must not damage the control channel
+	os.Stdout = os.Stderr // keeps a stray Print out of the control channel
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		cancel(w.readMessages())
-		// The body may be spinning on a socket where no context reaches it.
+		// The body may poll without checking its context.
 		time.Sleep(grace)
 		os.Exit(1)
 	}()
@@ -57,11 +56,12 @@ func serveProcess(name, role string) int {
 	if err == nil || errors.Is(err, errParentGone) {
 		return 0
 	}
-	_ = w.sendMessage(kindError, err.Error()) // if it cannot be said, the exit status still says it
+	_ = w.sendMessage(kindError, err.Error()) // if this fails, the exit status reports the failure
 	return 1
 }
 
-// readMessages sorts the parent's messages until stdin closes or makes no sense.
+// readMessages dispatches the parent's messages by kind until stdin closes or a message is
+// malformed.
 func (w *Worker) readMessages() error {
 	dec := json.NewDecoder(bufio.NewReader(os.Stdin))
 	for {
@@ -71,7 +71,7 @@ func (w *Worker) readMessages() error {
 		}
 		ch, ok := w.in[m.Kind]
 		if !ok {
-			return fmt.Errorf("proc: the parent sent a message of unknown kind %q", m.Kind)
+			return fmt.Errorf("proc: parent sent a message of unknown kind %q", m.Kind)
 		}
 		ch <- m.Data
 	}
@@ -89,13 +89,13 @@ func (w *Worker) runFunc(ctx context.Context, name, role string) error {
 	w.Rank, w.Size, w.args, w.timeout = h.Rank, h.Size, h.Args, h.Timeout
 	if h.CPU != nil {
 		if err := cpus.Stay(*h.CPU); err != nil {
-			return fmt.Errorf("proc: cannot stay on CPU %d: %w", *h.CPU, err)
+			return fmt.Errorf("proc: pin to CPU %d: %w", *h.CPU, err)
 		}
 	}
 	return fn(ctx, w)
 }
 
-// receiveMessage waits for the next message of a kind.
+// receiveMessage waits for the next message of kind k.
 func receiveMessage[T any](ctx context.Context, w *Worker, k kind) (T, error) {
 	select {
 	case b := <-w.in[k]:
@@ -117,18 +117,18 @@ func (w *Worker) sendMessage(k kind, v any) error {
 	return nil
 }
 
-// Args returns what the parent put into this worker's Spec.Args.
+// Args returns the value that the parent passed in Spec.Args.
 func Args[T any](w *Worker) (T, error) { return decodeData[T](w.args) }
 
-// Exchange gives v to every worker of the group and returns the values of all,
-// in rank order. Every worker must call it, with the same type; it waits for
-// the slowest, at most the group's time limit.
+// Exchange sends v to every worker of the group and returns the values of all workers in rank
+// order. Every worker must call it with the same type. Exchange blocks until the last worker
+// has called it, at most for the timeout of the group.
 func Exchange[T any](ctx context.Context, w *Worker, v T) ([]T, error) {
 	if err := w.sendMessage(kindExchange, v); err != nil {
 		return nil, err
 	}
-	late := fmt.Errorf("%w: worker %d waited %v in an exchange", ErrTimeout, w.Rank, w.timeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, late)
+	timeout := fmt.Errorf("%w: worker %d: exchange took %v", ErrTimeout, w.Rank, w.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, timeout)
 	defer cancel()
 	return receiveMessage[[]T](ctx, w, kindExchange)
 }
@@ -139,8 +139,8 @@ func Barrier(ctx context.Context, w *Worker) error {
 	return err
 }
 
-// Serve answers the parent's calls with fn until the group is closed or fn
-// fails. Its own error is then the worker's.
+// Serve replies to the parent's calls with the results of fn until the group is closed or fn
+// fails. It returns the error of fn, which becomes the worker's.
 func Serve[Req, Resp any](ctx context.Context, w *Worker, fn func(context.Context, Req) (Resp, error)) error {
 	for {
 		req, err := receiveMessage[Req](ctx, w, kindCall)

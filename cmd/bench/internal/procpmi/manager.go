@@ -11,18 +11,18 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// manager is the process manager of a rank: the parent, by exchanges among the
-// workers.
+// A manager is the process manager of a rank, implemented by exchanges among the workers.
 type manager struct {
 	w  *proc.Worker
 	id string
 
-	mu    sync.Mutex        // also during a fence
-	put   map[string]string // since the last fence
+	mu    sync.Mutex        // also held during a fence
+	put   map[string]string // put since the last fence
 	known map[string]string
 }
 
-// New returns the manager of a worker's rank, which is the worker's. All workers of the group call it.
+// New returns the process manager of w's rank, which is w.Rank. It blocks until all workers of
+// the group have called it.
 func New(ctx context.Context, w *proc.Worker) (pmi.Manager, error) {
 	ids, err := proc.Exchange(ctx, w, rand.Text())
 	if err != nil {
@@ -52,8 +52,9 @@ func (m *manager) Get(_ context.Context, key string) (string, error) {
 	return "", fmt.Errorf("key %q: %w", key, pmi.ErrNotFound)
 }
 
-// Fence holds the lock meanwhile: a rank that has come through earlier may have us
-// connect, and what we then ask for is there when we are through as well.
+// Fence exchanges the pairs put since the last fence. It holds the lock: a peer that has
+// completed the fence may make this rank connect, and the connection then needs the pairs of
+// this fence.
 func (m *manager) Fence(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,15 +63,15 @@ func (m *manager) Fence(ctx context.Context) error {
 		return err
 	}
 	clear(m.put)
-	for _, of := range all {
-		maps.Copy(m.known, of)
+	for _, pairs := range all {
+		maps.Copy(m.known, pairs)
 	}
 	return nil
 }
 
-// Abort ends nobody: the worker's error does, as it ends the group.
+// Abort returns an error that ends the worker, and with it the group.
 func (m *manager) Abort(code int, why string) error {
-	return fmt.Errorf("rank %d has aborted the job with code %d: %s", m.w.Rank, code, why)
+	return fmt.Errorf("rank %d aborted the job with code %d: %s", m.w.Rank, code, why)
 }
 
 func (m *manager) Finalize() error { return nil }
