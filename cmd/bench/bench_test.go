@@ -110,8 +110,8 @@ func TestExitStatus(t *testing.T) {
 		{"run wrong good", 1, "1 of 2 experiments failed: wrong"},
 		{"run crash --json", 1, "panic: the worker fell over"},
 		{"run", 2, "run needs the name of an experiment"},
-		{"run nosuch", 2, `unknown experiment "nosuch"; there are: good, crash, other, wrong`},
-		{"run good --set sizes=1", 2, `unknown parameter "sizes"; there are:`},
+		{"run nosuch", 2, `unknown experiment "nosuch"; known experiments: good, crash, other, wrong`},
+		{"run good --set sizes=1", 2, `unknown parameter "sizes"; known parameters:`},
 		{"run good --set size=huge", 2, `size=huge: "huge" is not a number`},
 		{"run good --set size", 2, "key=value"},
 		{"run good --fast", 2, "unknown flag: --fast; `bench run --help` lists the flags"},
@@ -121,8 +121,8 @@ func TestExitStatus(t *testing.T) {
 		{"--quick", 2, "unknown flag: --quick: it is a flag of `bench report` and `bench run`"},
 		{"list --set size=1", 2, "unknown flag: --set; `bench list --help` lists the flags"},
 		{"list goo *r", 0, ""},
-		{"list extra", 2, "no experiment is called extra; there are: good, crash, other, wrong"},
-		{"list good [", 2, "\"[\" is no pattern such as sdp-*"},
+		{"list extra", 2, "no experiment matches extra; known experiments: good, crash, other, wrong"},
+		{"list good [", 2, "malformed pattern \"[\", want one like sdp-*"},
 		{"report all", 2, "bench report takes no argument, but there is \"all\""},
 	} {
 		t.Run(c.args, func(t *testing.T) {

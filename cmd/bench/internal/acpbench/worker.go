@@ -118,11 +118,11 @@ func newPattern(n, i int) []byte {
 // verifyMessage compares a message with what it should be.
 func verifyMessage(got []byte, n int, want []byte) error {
 	if n != len(want) {
-		return fmt.Errorf("wrong answer: a message of %d bytes, not %d", n, len(want))
+		return fmt.Errorf("wrong data: a message of %d bytes, not %d", n, len(want))
 	}
 	for i, b := range got[:n] {
 		if b != want[i] {
-			return fmt.Errorf("wrong answer: byte %d of %d is 0x%02x, not 0x%02x", i, n, b, want[i])
+			return fmt.Errorf("wrong data: byte %d of %d is 0x%02x, not 0x%02x", i, n, b, want[i])
 		}
 	}
 	return nil

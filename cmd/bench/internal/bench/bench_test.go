@@ -52,7 +52,7 @@ func TestRegistry(t *testing.T) {
 	require.Equal(t, "b", found[0].Name)
 	require.Same(t, low, found[1])
 	_, err = g.Find("a", "nosuch")
-	require.EqualError(t, err, `unknown experiment "nosuch"; there are: z-low, a, b`)
+	require.EqualError(t, err, `unknown experiment "nosuch"; known experiments: z-low, a, b`)
 }
 
 func TestRegisterRefuses(t *testing.T) {
@@ -132,12 +132,12 @@ func TestParamBounds(t *testing.T) {
 	require.Equal(t, []int{16, 4096}, v)
 	for _, text := range []string{"15", "64,4097", "8K"} {
 		_, err := p.parseValue(text)
-		require.ErrorContains(t, err, "is not between 16 and 4096", text)
+		require.ErrorContains(t, err, "out of range [16, 4096]", text)
 	}
 	_, err = Param{Name: "p", Kind: Int, Min: 8}.parseValue("7")
-	require.EqualError(t, err, `p=7: "7" is not between 8 and 2147483647`)
+	require.EqualError(t, err, `p=7: "7" out of range [8, 2147483647]`)
 	_, err = Param{Name: "p", Kind: Int, Max: 8}.parseValue("9")
-	require.EqualError(t, err, `p=9: "9" is not between 1 and 8`)
+	require.EqualError(t, err, `p=9: "9" out of range [1, 8]`)
 }
 
 func TestSettings(t *testing.T) {
@@ -192,19 +192,19 @@ func TestExecute(t *testing.T) {
 }
 
 func TestExecuteFails(t *testing.T) {
-	bad := errors.New("the answer was wrong")
+	bad := errors.New("data was wrong")
 	for want, run := range map[string]func(context.Context, *Run) (Verdict, error){
-		"the answer was wrong": func(context.Context, *Run) (Verdict, error) { return Verdict{}, bad },
-		"it measured nothing":  func(context.Context, *Run) (Verdict, error) { return Verdict{Reason: "so"}, nil },
-		"gives no reason": func(_ context.Context, r *Run) (Verdict, error) {
+		"data was wrong":      func(context.Context, *Run) (Verdict, error) { return Verdict{}, bad },
+		"no figures measured": func(context.Context, *Run) (Verdict, error) { return Verdict{Reason: "so"}, nil },
+		"verdict without a reason": func(_ context.Context, r *Run) (Verdict, error) {
 			r.Emit(Row{Series: "s", XUnit: "B", YUnit: "us"})
 			return Verdict{}, nil
 		},
-		"not a number": func(_ context.Context, r *Run) (Verdict, error) {
+		"NaN or infinite": func(_ context.Context, r *Run) (Verdict, error) {
 			r.EmitAgainst(Point{XUnit: "B", YUnit: "us"}, Sample{Series: "s"})
 			return Verdict{Reason: "so"}, nil
 		},
-		"without series or units": func(_ context.Context, r *Run) (Verdict, error) {
+		"missing series or unit": func(_ context.Context, r *Run) (Verdict, error) {
 			r.Emit(Row{Series: "s", XUnit: "B"})
 			return Verdict{Reason: "so"}, nil
 		},

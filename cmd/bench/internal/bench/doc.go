@@ -1,5 +1,5 @@
-// Package bench holds the experiments' common ground: what an experiment is,
-// where it is registered, the rows it emits and the verdict it ends with.
+// Package bench defines experiments: their description, their registry,
+// the rows they emit and the verdict they return.
 //
 // An experiment is one file in cmd/bench/internal/experiments:
 //
@@ -13,7 +13,7 @@
 //			Params: []bench.Param{
 //				{Name: "sizes", Kind: bench.Ints, Default: "8,64,4KiB", Quick: "8", Doc: "message sizes in bytes"},
 //			},
-//			Tour: bench.Settings{"sizes": "8"}, // leave it nil and the tour passes by
+//			Tour: bench.Settings{"sizes": "8"}, // nil: not part of the tour
 //			Run:  verbsLatency,
 //		})
 //	}
@@ -23,7 +23,7 @@
 //		r.Plan(len(sizes))
 //		for _, size := range sizes {
 //			r.Step("rc-write of %d B", size)
-//			... // a baseline of package udpraw and the subject, by measure.Alternate
+//			... // a baseline of package udpraw and the target, by measure.Alternate
 //			r.Emit(bench.Row{
 //				Series: "rc-write", X: float64(size), XUnit: measure.Bytes, Y: us, YUnit: measure.Microseconds,
 //				Stats:   &stats,
@@ -33,21 +33,21 @@
 //		return bench.Verdict{Holds: ratio <= 1.4, Why: fmt.Sprintf(...)}, nil
 //	}
 //
-// Worker processes are started with proc.Options{Pin: true}, as those of the
-// baseline are: only then are the two comparable.
+// Worker processes are started with proc.Options{Pin: true}, like those of the
+// baseline, so that both are comparable.
 //
-// Run's error says that the experiment could not run, or that an answer was
-// wrong: then the figures are worth nothing. A claim that does not hold is a
-// Verdict and no error.
+// Run returns an error if the experiment could not run, or received wrong
+// data: then its figures are not valid. A claim that does not hold is a
+// Verdict, not an error.
 //
 // Series are named after transport and operation (rc-write, rc-send, rc-read,
 // uc-write, ud-send) or socket and flow control (tcp, sdp-nic, sdp-rdma,
 // sdp-credit), with -event where the waiter blocks instead of polling. Units
 // are those of package measure.
 //
-// The other rooms: package proc runs worker processes, measure takes medians,
-// udpraw is the baseline, verbsbench and sdpbench make the traffic that is
-// compared with it and with TCP, payload is what they send, env describes the
-// machine, report makes tables, charts and the page. Command bench is the
-// front door.
+// Related packages: proc runs worker processes, measure computes medians,
+// udpraw is the baseline, verbsbench and sdpbench generate the traffic that is
+// compared with it and with TCP, payload generates the data, env describes the
+// machine, and report writes tables, charts and the HTML page. Command bench
+// runs the experiments.
 package bench

@@ -6,28 +6,27 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// A Point is a place on an experiment's axes and what is measured there.
+// A Point is a position on an experiment's axes and the unit of the figures there.
 type Point struct {
 	X     float64
 	XUnit string
 	YUnit string
 }
 
-// A Sample is what the alternating rounds of one series measured at a point.
+// A Sample has the figures of one series in the alternating rounds of a point.
 type Sample struct {
 	Series  string
-	Figures []float64      // one a round, as measure.Alternate returns them
-	Stats   *measure.Stats // of single events, where there are any; nil: of the rounds
+	Figures []float64      // one for each round, from measure.Alternate
+	Stats   *measure.Stats // of single events; nil means the statistics of Figures
 }
 
-// EmitAgainst emits a row for baseline and for each subject: the median of the
-// rounds, and for the subjects the median of the pairwise ratios to the
-// baseline. It returns these ratios. One to a baseline that was 0 says nothing, and
-// is not emitted: TCP may use none of its buffers.
-func (r *Run) EmitAgainst(at Point, baseline Sample, subjects ...Sample) []float64 {
+// EmitAgainst emits one row for baseline and one for each target: the median of the rounds, and
+// for targets the median of the pairwise ratios to the baseline. It returns these ratios. A row
+// has no ratio if the baseline is 0, as the share of used buffers of TCP may be.
+func (r *Run) EmitAgainst(at Point, baseline Sample, targets ...Sample) []float64 {
 	r.emitSample(at, baseline, nil)
-	ratios := make([]float64, len(subjects))
-	for i, s := range subjects {
+	ratios := make([]float64, len(targets))
+	for i, s := range targets {
 		ratios[i] = measure.MedianRatio(s.Figures, baseline.Figures)
 		var against *Against
 		if !math.IsInf(ratios[i], 0) && !math.IsNaN(ratios[i]) {

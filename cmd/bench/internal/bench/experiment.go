@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Adapter is the Source of experiments that come from no paper.
+// Adapter is the Source of experiments that do not come from a paper.
 const Adapter = "the adapter itself"
 
-// A Layer is the floor of the house that an experiment looks at. The tour goes
-// from the lowest up.
+// A Layer is a protocol layer that an experiment measures. The tour runs from the lowest layer
+// up.
 type Layer int
 
 const (
@@ -31,28 +31,28 @@ func (l Layer) String() string {
 	return layerNames[l]
 }
 
-// MarshalText writes the layer's name.
+// MarshalText returns the name of the layer.
 func (l Layer) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// An Axis is what an experiment varies.
+// An Axis is a quantity that an experiment varies.
 type Axis struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
 }
 
-// An Experiment is a question that is asked of this machine.
+// An Experiment measures this machine and evaluates one claim.
 type Experiment struct {
-	Name   string // as on the command line: "udp-raw"
-	Source string // where the question comes from: a paper's figure, or Adapter
-	Claim  string // one sentence that the figures bear out or not
+	Name   string // on the command line: "udp-raw"
+	Source string // a paper's figure, or Adapter
+	Claim  string // one sentence that the figures confirm or refute
 	Layer  Layer
 	Axes   []Axis
-	Params []Param  // what --set can change
-	Tour   Settings // for the tour, which is quick besides; nil if it has no place there
+	Params []Param  // parameters of --set
+	Tour   Settings // parameters in the tour, which is also quick; nil: not part of the tour
 	Run    func(ctx context.Context, r *Run) (Verdict, error)
 }
 
-// MarshalJSON writes what `bench list --json` prints.
+// MarshalJSON returns the object that `bench list --json` prints.
 func (e *Experiment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Experiment string  `json:"experiment"`
@@ -65,7 +65,7 @@ func (e *Experiment) MarshalJSON() ([]byte, error) {
 	}{e.Name, e.Source, e.Claim, e.Layer, nonNil(e.Axes), nonNil(e.Params), e.Tour != nil})
 }
 
-// nonNil makes an empty list of nil, for readers of JSON.
+// nonNil returns an empty list for nil, so that JSON has [] and not null.
 func nonNil[T any](s []T) []T {
 	if s == nil {
 		return []T{}

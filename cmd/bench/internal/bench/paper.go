@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A Paper is a publication whose figures experiments repeat.
+// A Paper is a publication whose figures experiments reproduce.
 type Paper struct {
-	Short   string // as sources begin: "RCUD"
+	Short   string // prefix of its sources: "RCUD"
 	Title   string
 	Authors string
-	Venue   string            // it appeared, and when
-	Results map[string]string // what it reports, by Source
+	Venue   string            // conference or journal, and year
+	Results map[string]string // reported results, by Source
 }
 
-// Papers are those that experiments come from.
+// Papers lists the papers that experiments reproduce.
 var Papers = []*Paper{
 	{
 		Short:   "RCUD",
@@ -74,7 +74,7 @@ var Papers = []*Paper{
 	},
 }
 
-// String returns authors, title and place in one line.
+// String returns authors, title and venue on one line.
 func (p *Paper) String() string {
 	s := p.Authors + ": " + p.Title
 	if p.Venue != "" {
@@ -83,7 +83,7 @@ func (p *Paper) String() string {
 	return s
 }
 
-// Paper returns the publication that e comes from; nil if it comes from none.
+// Paper returns the publication that e reproduces, or nil.
 func (e *Experiment) Paper() *Paper {
 	short, _, _ := strings.Cut(e.Source, " ")
 	i := slices.IndexFunc(Papers, func(p *Paper) bool { return p.Short == short })
@@ -93,20 +93,20 @@ func (e *Experiment) Paper() *Paper {
 	return Papers[i]
 }
 
-// The ways in which figures and tables are written: "Figure 6a", "figs. 6a", "tables I".
+// Spellings of figures and tables: "Figure 6a", "figs. 6a", "tables I".
 var (
 	figureWords = regexp.MustCompile(`\b(?:figures?|figs?\.?)\s*`)
 	tableWords  = regexp.MustCompile(`\btables?\b`)
 )
 
-// normalizeSource writes a source in the one form in which sources are compared.
+// normalizeSource returns s in the spelling in which sources are compared.
 func normalizeSource(s string) string {
 	s = figureWords.ReplaceAllString(strings.ToLower(s), "fig. ")
 	return strings.Join(strings.Fields(tableWords.ReplaceAllString(s, "table")), " ")
 }
 
-// sourceForms are the forms of e's source, one for each figure: "acp fig. 11" and
-// "acp fig. 12" of "ACP figs. 11, 12".
+// sourceForms returns the normalized source of each figure of e: "acp fig. 11" and "acp fig.
+// 12" for "ACP figs. 11, 12".
 func (e *Experiment) sourceForms() []string {
 	first, others, _ := strings.Cut(normalizeSource(e.Source), ", ")
 	forms := []string{first}
@@ -118,9 +118,9 @@ func (e *Experiment) sourceForms() []string {
 	return forms
 }
 
-// fromSource reports whether e comes from the source that the pattern names: a paper by
-// its short name or words of its title, a figure by its number, or both. "fig. 6" has 6a
-// and 6b, but "fig. 1" not 10.
+// fromSource reports whether e reproduces the source named by pattern: a paper by its short
+// name or by words of its title, a figure by its number, or both. "fig. 6" includes 6a and 6b,
+// but "fig. 1" does not include 10.
 func (e *Experiment) fromSource(pattern string) bool {
 	pattern = normalizeSource(pattern)
 	if pattern == "" {
@@ -143,8 +143,8 @@ func (e *Experiment) fromSource(pattern string) bool {
 	return p != nil && len(pattern) > 3 && strings.Contains(strings.ToLower(p.Title), pattern)
 }
 
-// wholeWords reports whether s[from:to] begins with a word and does not end within one or
-// within a number.
+// wholeWords reports whether s[from:to] begins at the start of a word and does not end inside a
+// word or a number.
 func wholeWords(s string, from, to int) bool {
 	isDigit := func(i int) bool { return s[i] >= '0' && s[i] <= '9' }
 	isLetter := func(i int) bool { return s[i] >= 'a' && s[i] <= 'z' }

@@ -16,28 +16,29 @@ import (
 type Kind string
 
 const (
-	Int      Kind = "int"      // a whole number of at least 1; K, M, KiB, MiB multiply by 1024 and 1024²
-	Ints     Kind = "ints"     // such numbers with commas between
+	Int      Kind = "int"      // an integer of at least 1; K, M, KiB and MiB multiply by 1024 and 1024²
+	Ints     Kind = "ints"     // a comma-separated list of such integers
 	Float    Kind = "float"    // a decimal number
-	Duration Kind = "duration" // above 0, as time.ParseDuration has it: 50ms
-	Pause    Kind = "pause"    // 0 or above
-	Pauses   Kind = "pauses"   // such times with commas between
-	Words    Kind = "words"    // words with commas between, out of Param.Choices if there are any
+	Duration Kind = "duration" // a positive duration in the syntax of time.ParseDuration: 50ms
+	Pause    Kind = "pause"    // a duration of at least 0
+	Pauses   Kind = "pauses"   // a comma-separated list of such durations
+	Words    Kind = "words"    // a comma-separated list of words, restricted to Param.Choices if set
 )
 
-// A Param is something that --set can change.
+// A Param is a parameter that --set can change.
 type Param struct {
 	Name    string   `json:"name"`
 	Kind    Kind     `json:"kind"`
 	Default string   `json:"default"`
-	Quick   string   `json:"quick,omitempty"` // the default with --quick; empty: the same
+	Quick   string   `json:"quick,omitempty"` // default with --quick; empty means Default
 	Choices []string `json:"choices,omitempty"`
 	Min     int      `json:"min,omitempty"` // of Int and Ints; 0: 1
 	Max     int      `json:"max,omitempty"` // of Int and Ints; 0: 2^31-1
 	Doc     string   `json:"doc"`
 }
 
-// parseValue returns the value as int, []int, float64, time.Duration, []time.Duration or []string.
+// parseValue returns the value as int, []int, float64, time.Duration, []time.Duration or
+// []string.
 func (p Param) parseValue(s string) (any, error) {
 	var v any
 	var err error
@@ -67,41 +68,41 @@ func (p Param) parseValue(s string) (any, error) {
 
 func (p Param) parseWord(s string) (string, error) {
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, s) {
-		return "", fmt.Errorf("%q is none of %s", s, strings.Join(p.Choices, ", "))
+		return "", fmt.Errorf("invalid word %q, want one of %s", s, strings.Join(p.Choices, ", "))
 	}
 	return s, nil
 }
 
-// parseDuration reads a duration above 0: rounds of no time make no experiment.
+// parseDuration parses a positive duration.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err == nil && d <= 0 {
-		err = fmt.Errorf("%q is not above 0", s)
+		err = fmt.Errorf("invalid duration %q, want more than 0", s)
 	}
 	return d, err
 }
 
-// parsePause reads a duration from 0 up.
+// parsePause parses a duration of at least 0.
 func parsePause(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is not a time like 0 or 250us", s)
+		return 0, fmt.Errorf("invalid duration %q, want 0 or one like 250us", s)
 	}
 	return d, nil
 }
 
-// parseInt reads a number within the parameter's bounds, of at least one:
-// sizes, counts and rounds of zero make no experiment.
+// parseInt parses an integer within the bounds of p, which is at least 1: sizes, counts and
+// rounds of 0 are not valid.
 func (p Param) parseInt(s string) (int, error) {
 	n, err := size.Parse(s)
 	switch {
 	case err != nil:
 		return 0, err
 	case n < 1 || n > math.MaxInt32:
-		return 0, fmt.Errorf("%q is not between 1 and 2^31-1", s)
+		return 0, fmt.Errorf("%q out of range [1, 2^31-1]", s)
 	}
 	if n < p.Min || p.Max > 0 && n > p.Max {
-		return 0, fmt.Errorf("%q is not between %d and %d", s, max(1, p.Min), cmp.Or(p.Max, math.MaxInt32))
+		return 0, fmt.Errorf("%q out of range [%d, %d]", s, max(1, p.Min), cmp.Or(p.Max, math.MaxInt32))
 	}
 	return n, nil
 }
@@ -121,22 +122,22 @@ func parseList[T any](s string, one func(string) (T, error)) ([]T, error) {
 // Settings are the key=value pairs of --set.
 type Settings map[string]string
 
-// ParseSettings reads "key=value" words. Of two for one key the last counts.
+// ParseSettings parses words of the form key=value. The last of several values for one key
+// applies.
 func ParseSettings(words []string) (Settings, error) {
 	s := Settings{}
 	for _, w := range words {
 		k, v, ok := strings.Cut(w, "=")
 		if !ok || k == "" {
-			return nil, fmt.Errorf("setting %q does not have the form key=value", w)
+			return nil, fmt.Errorf("malformed setting %q, want key=value", w)
 		}
 		s[k] = v
 	}
 	return s, nil
 }
 
-// CheckSettings says whether every setting has a meaning for at least one of
-// the experiments, and a valid value for each that knows it. The error lists
-// the parameters there are.
+// CheckSettings returns an error if a setting is a parameter of none of the experiments, or has
+// an invalid value for one of them. The error lists the known parameters.
 func CheckSettings(experiments []*Experiment, s Settings) error {
 	for key := range s {
 		if !slices.ContainsFunc(experiments, func(e *Experiment) bool { return e.findParam(key) != nil }) {
@@ -153,7 +154,7 @@ func CheckSettings(experiments []*Experiment, s Settings) error {
 
 func describeParams(experiments []*Experiment) string {
 	var b strings.Builder
-	b.WriteString("there are:")
+	b.WriteString("known parameters:")
 	for _, e := range experiments {
 		for _, p := range e.Params {
 			fmt.Fprintf(&b, "\n  %s: %s=%s  (%s) %s", e.Name, p.Name, p.Default, p.Kind, p.Doc)
@@ -174,7 +175,8 @@ func (e *Experiment) findParam(name string) *Param {
 	return nil
 }
 
-// paramValues are the parsed parameters: set, or the default for this speed.
+// paramValues returns the parsed parameters: the setting if there is one, else the default for
+// quick or full runs.
 func (e *Experiment) paramValues(set Settings, quick bool) (map[string]any, error) {
 	values := make(map[string]any, len(e.Params))
 	for _, p := range e.Params {

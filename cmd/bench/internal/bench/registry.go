@@ -12,16 +12,16 @@ import (
 // A Registry is a set of experiments by name.
 type Registry struct{ byName map[string]*Experiment }
 
-// Default is where Register puts experiments.
+// Default is the registry of Register.
 var Default Registry
 
-// Register adds e to Default. It is called from init functions and panics if e
-// is not complete, for that is a mistake in the program.
+// Register adds e to Default. It is called from init functions. It panics if e is incomplete,
+// which is a programming error.
 func Register(e *Experiment) { Default.Register(e) }
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Register adds e and panics if it is not complete or its name is taken.
+// Register adds e. It panics if e is incomplete or its name is already registered.
 func (g *Registry) Register(e *Experiment) {
 	if err := g.checkExperiment(e); err != nil {
 		panic(fmt.Sprintf("bench: experiment %q: %v", e.Name, err))
@@ -35,11 +35,11 @@ func (g *Registry) Register(e *Experiment) {
 func (g *Registry) checkExperiment(e *Experiment) error {
 	switch {
 	case !nameForm.MatchString(e.Name):
-		return fmt.Errorf("the name is not in lower case with dashes")
+		return fmt.Errorf("invalid name, want lower-case words joined by dashes")
 	case g.byName[e.Name] != nil:
-		return fmt.Errorf("the name is taken")
+		return fmt.Errorf("name already registered")
 	case e.Source == "" || e.Claim == "" || e.Run == nil || len(e.Axes) == 0:
-		return fmt.Errorf("Source, Claim, Axes and Run must be set")
+		return fmt.Errorf("missing Source, Claim, Axes or Run")
 	}
 	for _, quick := range []bool{false, true} {
 		if _, err := e.paramValues(nil, quick); err != nil {
@@ -49,7 +49,7 @@ func (g *Registry) checkExperiment(e *Experiment) error {
 	return CheckSettings([]*Experiment{e}, e.Tour)
 }
 
-// All are the experiments by layer, and by name within one.
+// All returns the experiments ordered by layer, and by name within a layer.
 func (g *Registry) All() []*Experiment {
 	all := make([]*Experiment, 0, len(g.byName))
 	for _, e := range g.byName {
@@ -61,9 +61,9 @@ func (g *Registry) All() []*Experiment {
 	return all
 }
 
-// Find returns the named experiments in the order of names, each once. A name may also be
-// a source: a paper or its figure, "RCUD fig. 6a", for all experiments that come from
-// there. The error lists the names that exist.
+// Find returns the named experiments in the order of names, each once. A name may also be a
+// source, a paper or one of its figures such as "RCUD fig. 6a", and selects all experiments of
+// this source. The error lists the known names.
 func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 	found := make([]*Experiment, 0, len(names))
 	for _, name := range names {
@@ -72,7 +72,7 @@ func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 			named = []*Experiment{e}
 		}
 		if len(named) == 0 {
-			return nil, fmt.Errorf("unknown experiment %q; there are: %s", name, g.knownNames())
+			return nil, fmt.Errorf("unknown experiment %q; known experiments: %s", name, g.knownNames())
 		}
 		for _, e := range named {
 			if !slices.Contains(found, e) {
@@ -83,15 +83,15 @@ func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 	return found, nil
 }
 
-// fromSource returns the experiments that come from a paper or figure.
+// fromSource returns the experiments of a paper or figure.
 func (g *Registry) fromSource(pattern string) []*Experiment {
 	return slices.DeleteFunc(g.All(), func(e *Experiment) bool { return !e.fromSource(pattern) })
 }
 
-// Match returns the experiments, in the order of All, whose names begin with one of the
-// patterns or are of its form (path.Match: "*-latency"), or where there is no such name
-// those whose source it is, as in Find; all of them if there are no patterns. A pattern
-// that matches nothing is an error, which lists the names that exist.
+// Match returns, in the order of All, the experiments whose names begin with one of the
+// patterns or match it as a glob (path.Match: "*-latency"). A pattern that matches no name
+// selects by source, as in Find. Without patterns Match returns all experiments. A pattern
+// without a match is an error that lists the known names.
 func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 	all := g.All()
 	if len(patterns) == 0 {
@@ -101,11 +101,11 @@ func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 	for _, p := range patterns {
 		some := false
 		for _, e := range all {
-			fits, err := path.Match(p, e.Name)
+			matched, err := path.Match(p, e.Name)
 			if err != nil {
-				return nil, fmt.Errorf("%q is no pattern such as sdp-* (%w)", p, err)
+				return nil, fmt.Errorf("malformed pattern %q, want one like sdp-*: %w", p, err)
 			}
-			if fits || strings.HasPrefix(e.Name, p) {
+			if matched || strings.HasPrefix(e.Name, p) {
 				wanted[e], some = true, true
 			}
 		}
@@ -115,13 +115,13 @@ func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 			}
 		}
 		if !some {
-			return nil, fmt.Errorf("no experiment is called %s; there are: %s", p, g.knownNames())
+			return nil, fmt.Errorf("no experiment matches %s; known experiments: %s", p, g.knownNames())
 		}
 	}
 	return slices.DeleteFunc(all, func(e *Experiment) bool { return !wanted[e] }), nil
 }
 
-// knownNames are those of all experiments.
+// knownNames returns the names of all experiments, separated by commas.
 func (g *Registry) knownNames() string {
 	var known []string
 	for _, e := range g.All() {

@@ -7,17 +7,17 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// A Row is one figure: one line of --json.
+// A Row is one figure, and one line of --json.
 type Row struct {
-	Experiment string  `json:"experiment"` // filled in by Run.Emit
+	Experiment string  `json:"experiment"` // set by Run.Emit
 	Series     string  `json:"series"`
 	X          float64 `json:"x"`
 	XUnit      string  `json:"x_unit"`
 	Y          float64 `json:"y"`
 	YUnit      string  `json:"y_unit"`
 
-	*measure.Stats // n, p50, p99, min, max in YUnit, where the figure is of a sample
-	*Against       // baseline and ratio, where there is something to compare with
+	*measure.Stats // n, p50, p99, min, max in YUnit, if the figure summarizes a sample
+	*Against       // baseline and ratio, if there is a baseline
 }
 
 // Against compares a row with a baseline measured in the same run.
@@ -26,10 +26,11 @@ type Against struct {
 	Ratio    float64 `json:"ratio"`    // this series over the baseline
 }
 
-// checkFigures refuses rows that no reader could use.
+// checkFigures returns an error if r lacks a series or unit, or has a figure that is NaN or
+// infinite.
 func (r Row) checkFigures() error {
 	if r.Series == "" || r.XUnit == "" || r.YUnit == "" {
-		return fmt.Errorf("bench: row without series or units: %+v", r)
+		return fmt.Errorf("bench: row %+v: missing series or unit", r)
 	}
 	figures := []float64{r.X, r.Y}
 	if r.Stats != nil {
@@ -40,7 +41,7 @@ func (r Row) checkFigures() error {
 	}
 	for _, f := range figures {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("bench: series %q at %v %s has a figure that is not a number", r.Series, r.X, r.XUnit)
+			return fmt.Errorf("bench: series %q at %v %s: figure is NaN or infinite", r.Series, r.X, r.XUnit)
 		}
 	}
 	return nil

@@ -10,24 +10,23 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// Progress hears how far an experiment has come. Implementations are for one
-// goroutine.
+// Progress is notified of the steps of an experiment. It is used by one goroutine only.
 type Progress interface {
-	Plan(steps int)    // how many steps there will be
-	Step(what string)  // the next step begins
-	Writer() io.Writer // where workers' stderr goes meanwhile, whole lines at a time
+	Plan(steps int)    // sets the number of steps
+	Step(what string)  // begins the next step
+	Writer() io.Writer // receives the stderr of workers, in whole lines
 }
 
-// Options of Execute. The zero value runs in full and silently.
+// Options are the options of Execute. The zero value runs in full and without progress.
 type Options struct {
 	Quick    bool
 	Set      Settings
 	Progress Progress        // nil: none
-	OnRow    func(Row) error // called with every row when it comes; may be nil
+	OnRow    func(Row) error // called with every emitted row; may be nil
 }
 
-// A Run is an experiment in progress, as its Run function sees it. It is for
-// one goroutine.
+// A Run is the state of a running experiment, for its Run function. It is used by one goroutine
+// only.
 type Run struct {
 	Quick bool
 
@@ -35,21 +34,21 @@ type Run struct {
 	o      Options
 	values map[string]any
 	rows   []Row
-	err    error // the first row that could not be used
+	err    error // first invalid row
 }
 
-// A Result is what an experiment gave.
+// A Result is the outcome of an experiment.
 type Result struct {
 	Experiment *Experiment
-	Quick      bool     // as it was run
-	Set        Settings // parameters that were changed
-	Rows       []Row    // also those from before an error
+	Quick      bool     // mode of the run
+	Set        Settings // parameters changed by --set
+	Rows       []Row    // includes rows emitted before an error
 	Verdict    Verdict
 	Elapsed    time.Duration
-	Err        error // could not run, or an answer was wrong; then there is no verdict
+	Err        error // the run failed or received wrong data; then Verdict is not valid
 }
 
-// Execute runs e. The result is never nil; its Err is also returned.
+// Execute runs e. The result is never nil, and the returned error is its Err.
 func Execute(ctx context.Context, e *Experiment, o Options) (*Result, error) {
 	res := &Result{Experiment: e, Quick: o.Quick, Set: o.Set}
 	start := time.Now()
@@ -76,14 +75,14 @@ func runExperiment(ctx context.Context, e *Experiment, o Options) ([]Row, Verdic
 	case r.err != nil:
 		err = r.err
 	case len(r.rows) == 0:
-		err = errors.New("it measured nothing")
+		err = errors.New("no figures measured")
 	case v.Reason == "":
-		err = errors.New("its verdict gives no reason")
+		err = errors.New("verdict without a reason")
 	}
 	return r.rows, v, err
 }
 
-// Emit adds a row. A row that makes no sense fails the experiment.
+// Emit adds a row. An invalid row fails the experiment.
 func (r *Run) Emit(row Row) {
 	row.Experiment = r.e.Name
 	err := row.checkFigures()
@@ -98,42 +97,42 @@ func (r *Run) Emit(row Row) {
 	}
 }
 
-// Rows are those emitted so far.
+// Rows returns the rows emitted so far.
 func (r *Run) Rows() []Row { return r.rows }
 
-// Plan says how many steps there will be.
+// Plan sets the number of steps.
 func (r *Run) Plan(steps int) {
 	if r.o.Progress != nil {
 		r.o.Progress.Plan(steps)
 	}
 }
 
-// Step says what is being measured from here on.
+// Step begins the next step and describes it.
 func (r *Run) Step(format string, args ...any) {
 	if r.o.Progress != nil {
 		r.o.Progress.Step(fmt.Sprintf(format, args...))
 	}
 }
 
-// The accessors below return the value of a parameter that the experiment
-// declares. Another name or kind panics: that is a mistake in the experiment.
+// The accessors below return the value of a declared parameter. They panic if the experiment
+// does not declare a parameter of this name and kind.
 
-// Int is the value of a parameter of kind Int.
+// Int returns the value of a parameter of kind Int.
 func (r *Run) Int(name string) int { return paramValue[int](r, name) }
 
-// Ints is the value of a parameter of kind Ints.
+// Ints returns the value of a parameter of kind Ints.
 func (r *Run) Ints(name string) []int { return paramValue[[]int](r, name) }
 
-// Float is the value of a parameter of kind Float.
+// Float returns the value of a parameter of kind Float.
 func (r *Run) Float(name string) float64 { return paramValue[float64](r, name) }
 
-// Duration is the value of a parameter of kind Duration or Pause.
+// Duration returns the value of a parameter of kind Duration or Pause.
 func (r *Run) Duration(name string) time.Duration { return paramValue[time.Duration](r, name) }
 
-// Pauses is the value of a parameter of kind Pauses.
+// Pauses returns the value of a parameter of kind Pauses.
 func (r *Run) Pauses(name string) []time.Duration { return paramValue[[]time.Duration](r, name) }
 
-// Words is the value of a parameter of kind Words.
+// Words returns the value of a parameter of kind Words.
 func (r *Run) Words(name string) []string { return paramValue[[]string](r, name) }
 
 func paramValue[T any](r *Run, name string) T {

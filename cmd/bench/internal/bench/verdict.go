@@ -2,42 +2,42 @@ package bench
 
 import "math"
 
-// A Verdict says whether the claim holds here, and why.
+// A Verdict reports whether the claim holds on this machine, and the reason.
 type Verdict struct {
 	Holds  bool
-	Reason string  // the figures that decide it, in a sentence
-	Checks []Check // the comparisons it is made of, where the experiment tells them
+	Reason string  // the deciding figures, in a sentence
+	Checks []Check // the comparisons behind it; may be empty
 }
 
-// A Check is one comparison of a figure with what the claim wants.
+// A Check is one comparison of a figure with the limit that the claim sets.
 type Check struct {
-	Description string  `json:"what"`             // figure and limit in words
-	Figure      float64 `json:"figure,omitempty"` // as it was compared
-	Limit       float64 `json:"limit,omitempty"`  // 0: something else than a limit decided
+	Description string  `json:"what"`             // figure and limit as text
+	Figure      float64 `json:"figure,omitempty"` // compared value
+	Limit       float64 `json:"limit,omitempty"`  // 0: the check has no limit
 	Holds       bool    `json:"holds"`
 }
 
-// NearLimit reports whether the figure is within the part band of its limit, as 0.2 is within
-// 20 %. Without a limit it is not.
+// NearLimit reports whether the figure is within the fraction band of its limit: 0.2 means 20
+// %. It is false if there is no limit.
 func (c Check) NearLimit(band float64) bool {
 	return c.Limit != 0 && math.Abs(c.Figure/c.Limit-1) <= band
 }
 
-// A State says what a result is worth to the claim.
+// A State is the significance of a result for the claim.
 type State string
 
 const (
 	Agrees  State = "agrees"   // the claim holds
-	Differs State = "differs"  // it does not
-	NeedRun State = "need run" // a quick run cannot tell: `bench run` can
+	Differs State = "differs"  // the claim does not hold
+	NeedRun State = "need run" // the quick run is inconclusive; `bench run` decides
 	Failed  State = "failed"   // no verdict
 )
 
-// QuickBand is the part of a limit within which quick runs do not decide.
+// QuickBand is the fraction of a limit within which quick runs do not decide.
 const QuickBand = 0.2
 
-// QuickState returns what a quick run says of the claim: NeedRun where what decides is
-// within QuickBand of its limit, or no check tells by how much the claim is missed.
+// QuickState returns the state that a quick run supports. It is NeedRun if the deciding figure
+// is within QuickBand of its limit, or if the claim does not hold and no check has a limit.
 func (res *Result) QuickState() State {
 	if res.Err != nil {
 		return Failed
@@ -57,8 +57,8 @@ func (res *Result) QuickState() State {
 	return state
 }
 
-// Decisive returns the check furthest on the wrong side of its limit, or if all hold the
-// one nearest to it; nil if no check has a limit.
+// Decisive returns the check that misses its limit by the largest fraction, or, if all checks
+// hold, the one nearest to its limit. It returns nil if no check has a limit.
 func (v Verdict) Decisive() *Check {
 	var decisive *Check
 	worst := math.Inf(-1)

@@ -71,7 +71,7 @@ func (c *Cluster) Run(ctx context.Context, d *DataSet) (Result, error) {
 		return Result{}, fmt.Errorf("%s: %w", c.transport, err)
 	}
 	if got := *members[0].Picture; got != d.picture {
-		return Result{}, fmt.Errorf("%s: wrong answer: the %s makes %v, and without filters %v", c.transport, d.app, got, d.picture)
+		return Result{}, fmt.Errorf("%s: wrong data: the %s makes %v, and without filters %v", c.transport, d.app, got, d.picture)
 	}
 	var all datacutter.Report
 	var r Result

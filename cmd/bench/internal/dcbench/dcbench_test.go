@@ -83,7 +83,7 @@ func TestWrongPicture(t *testing.T) {
 		changed.path = other.path
 		require.NoError(t, os.WriteFile(other.path, alter(t, app, b), 0o600))
 		_, err = c.Run(t.Context(), &changed)
-		require.ErrorContains(t, err, "tcp: wrong answer: the "+string(app)+" makes a picture of")
+		require.ErrorContains(t, err, "tcp: wrong data: the "+string(app)+" makes a picture of")
 		_, err = c.Run(t.Context(), d)
 		require.NoError(t, err, "and the next may be right")
 	}

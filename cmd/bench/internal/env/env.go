@@ -13,11 +13,11 @@ import (
 // A Fact is one property of the machine or of the program.
 type Fact struct{ Name, Value string }
 
-// A Fingerprint is the list of them, in the order to print.
+// A Fingerprint is a list of facts in the order to print.
 type Fingerprint []Fact
 
-// Read looks at the machine that it runs on. What a system does not tell is
-// left out.
+// Read returns the facts of the current machine. Facts that the system does not report are left
+// out.
 func Read() Fingerprint {
 	f := Fingerprint{
 		{"go", runtime.Version()},
@@ -41,7 +41,7 @@ func Read() Fingerprint {
 	return known
 }
 
-// String is the fingerprint on one line.
+// String returns the facts on one line.
 func (f Fingerprint) String() string {
 	parts := make([]string, len(f))
 	for i, fact := range f {
@@ -50,7 +50,7 @@ func (f Fingerprint) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Get returns the value of the fact of that name, "" if it is not known.
+// Get returns the value of the named fact, or "" if f does not have it.
 func (f Fingerprint) Get(name string) string {
 	for _, fact := range f {
 		if fact.Name == name {
@@ -75,8 +75,8 @@ func describeOffload() string {
 	return fmt.Sprintf("yes, %d packets a buffer", udpraw.MaxSegments())
 }
 
-// buildRevision is the commit that the program was built from, if the build
-// recorded it.
+// buildRevision returns the commit from which the program was built, or "" if the build did not
+// record it.
 func buildRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -16,8 +16,7 @@ func kernelVersion() string {
 	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
 }
 
-// cpuModel is the model in /proc/cpuinfo; some architectures name it otherwise, and
-// some not at all.
+// cpuModel returns the model in /proc/cpuinfo, or "" on architectures that report none.
 func cpuModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
@@ -42,8 +41,8 @@ func netCoreSysctl(name string) string {
 	return strings.TrimSpace(string(b)) + " B"
 }
 
-// loadAverage is the average number of runnable threads in the last minute: what else
-// was going on before the run. A busy machine spoils figures.
+// loadAverage returns the average number of runnable threads in the last minute: the load
+// before the run. A busy machine distorts figures.
 func loadAverage() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -6,7 +6,7 @@ import "os"
 
 func kernelVersion() string { return "" }
 
-// cpuModel is told by Windows in the environment.
+// cpuModel returns the environment variable with the processor that Windows sets.
 func cpuModel() string { return os.Getenv("PROCESSOR_IDENTIFIER") }
 
 func netCoreSysctl(string) string { return "" }

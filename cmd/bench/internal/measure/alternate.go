@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// A Round measures once, for a short while, and returns the figure.
+// A Round measures once, for a short time, and returns the figure.
 type Round func(ctx context.Context) (float64, error)
 
-// Alternate runs every round n times, taking turns, and returns the figures:
-// result[i][k] is what rounds[i] measured in turn k. The order is drawn anew every
-// other turn and reversed in between, the same way in each call: so none always runs
-// first after a pause, nor behind the same other one, which may have left the processors
-// warm, busy or asleep.
+// Alternate runs every round n times, interleaved, and returns the figures: result[i][k] is the
+// k-th figure of rounds[i]. The order is shuffled in every even iteration and reversed in every
+// odd one, with a fixed seed. So no round always runs first after a pause or directly behind
+// the same predecessor, which may have left the processors warm, busy or asleep.
 //
-// It stops at the first error, or when ctx ends.
+// Alternate returns the first error of a round, or the cause of ctx when it ends.
 func Alternate(ctx context.Context, n int, rounds ...Round) ([][]float64, error) {
 	out := make([][]float64, len(rounds))
 	for i := range out {

@@ -7,16 +7,16 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The histogram tells values apart to three digits, from a nanosecond to a
-// minute; what is outside is counted at the edge.
+// Range and precision of the histogram: 1 ns to 1 min, 3 significant digits. Values outside of
+// the range are clamped.
 const (
 	latencyMin    = 1
 	latencyMax    = int64(time.Minute)
 	latencyDigits = 3
 )
 
-// Latency is a histogram of durations. It marshals to JSON, so a worker can
-// hand it to the process that merges and prints. Not safe for concurrent use.
+// Latency is a histogram of durations. It marshals to JSON, so that a worker can send it to the
+// process that merges and prints. It is not safe for concurrent use.
 type Latency struct{ h *hdr.Histogram }
 
 // NewLatency returns an empty histogram.
@@ -26,20 +26,20 @@ func NewLatency() *Latency {
 
 // Record adds one duration. It does not allocate.
 func (l *Latency) Record(d time.Duration) {
-	// The value is clamped to the range, the only thing RecordValue refuses.
+	// RecordValue fails only for values out of range.
 	_ = l.h.RecordValue(min(max(int64(d), latencyMin), latencyMax))
 }
 
-// Merge adds all that other has recorded.
+// Merge adds all durations recorded in other.
 func (l *Latency) Merge(other *Latency) { l.h.Merge(other.h) }
 
-// Median is the 50th percentile in microseconds; 0 if nothing is recorded.
+// Median returns the 50th percentile in microseconds, or 0 if l is empty.
 func (l *Latency) Median() float64 { return l.Stats().P50 }
 
-// Mean is the average in microseconds; 0 if nothing is recorded.
+// Mean returns the average in microseconds, or 0 if l is empty.
 func (l *Latency) Mean() float64 { return l.h.Mean() / 1e3 }
 
-// Stats describes the histogram in microseconds.
+// Stats returns the statistics of the histogram in microseconds.
 func (l *Latency) Stats() Stats {
 	us := func(ns int64) float64 { return float64(ns) / 1e3 }
 	return Stats{
@@ -60,7 +60,7 @@ func (l *Latency) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(b))
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the encoding of MarshalJSON.
 func (l *Latency) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {

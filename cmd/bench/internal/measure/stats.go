@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stats describes a sample in the unit of the figure it belongs to.
+// Stats are statistics of a sample, in the unit of the figure.
 type Stats struct {
 	N   int64   `json:"n"`
 	P50 float64 `json:"p50"`
@@ -15,7 +15,7 @@ type Stats struct {
 	Max float64 `json:"max"`
 }
 
-// Summarize describes values; the zero Stats if there are none.
+// Summarize returns the statistics of values, or the zero Stats if values is empty.
 func Summarize(values []float64) Stats {
 	if len(values) == 0 {
 		return Stats{}
@@ -31,8 +31,8 @@ func Summarize(values []float64) Stats {
 	}
 }
 
-// Median is the middle of values, or the mean of the two in the middle; NaN if
-// there are none.
+// Median returns the median of values: the middle one, or the mean of the two in the middle. It
+// returns NaN if values is empty.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -48,30 +48,31 @@ func medianOfSorted(s []float64) float64 {
 	return (s[h-1] + s[h]) / 2
 }
 
-// MedianRatio is the median of subject[i]/baseline[i], the two measured in
-// alternating rounds: a disturbance that lasts longer than a round falls on
-// both of a pair and cancels. NaN if a slice is empty; the longer one is cut.
-func MedianRatio(subject, baseline []float64) float64 {
-	n := min(len(subject), len(baseline))
+// MedianRatio returns the median of target[i]/baseline[i]. Both series come from alternating
+// rounds: a disturbance that lasts longer than one round affects both figures of a pair and
+// cancels out. Surplus figures of the longer slice are ignored. MedianRatio returns NaN if a
+// slice is empty.
+func MedianRatio(target, baseline []float64) float64 {
+	n := min(len(target), len(baseline))
 	ratios := make([]float64, n)
 	for i := range ratios {
-		ratios[i] = subject[i] / baseline[i]
+		ratios[i] = target[i] / baseline[i]
 	}
 	return Median(ratios)
 }
 
-// The units of every figure that bench prints.
+// Units of the figures that bench prints.
 const (
-	Bytes             = "B"          // of one message or packet's payload
+	Bytes             = "B"          // payload of one message or packet
 	Microseconds      = "us"         // half a round trip, unless a row says otherwise
 	MegabytesPerSec   = "MB/s"       // payload only, 1 MB = 1e6 bytes
 	MessagesPerSecond = "messages/s" // completed messages
 )
 
-// MBps is the payload rate of n bytes in d, in MB/s; 0 if d is not positive.
+// MBps returns the payload rate of n bytes in d, in MB/s, or 0 if d is not positive.
 func MBps(n int64, d time.Duration) float64 { return PerSecond(n, d) / 1e6 }
 
-// PerSecond is how many of n fall into one second of d; 0 if d is not positive.
+// PerSecond returns the rate of n events in d per second, or 0 if d is not positive.
 func PerSecond(n int64, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
@@ -79,5 +80,5 @@ func PerSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// Micros is d in microseconds, fractions kept.
+// Micros returns d in microseconds, including the fraction.
 func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -131,7 +131,7 @@ func (w rank) runNAS(r *nasRound) (*nas.Report, error) {
 	}
 	report, err := run(w.Comm, r.Class)
 	if err == nil && !report.Verified() {
-		err = fmt.Errorf("wrong answer:\n%v", report)
+		err = fmt.Errorf("wrong data:\n%v", report)
 	}
 	return &report, err
 }

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// A Pattern is payload: no byte of it is 0, which stands for memory that
-// nothing has arrived in, and it does not repeat at the distance of any packet
-// or message.
+// A Pattern is payload data. No byte is 0, the value of memory not written yet, and the pattern
+// does not repeat at the distance of a packet or a message.
 type Pattern []byte
 
 // New returns the first n bytes of the pattern.
@@ -23,8 +22,9 @@ func New(n int) Pattern {
 	return p
 }
 
-// Check compares memory with the pattern, from its beginning. With holes,
-// bytes may be missing.
+// Check compares memory with the beginning of the pattern and returns an error that names the
+// first different byte. If holes is true, bytes of value 0 count as not received and are
+// accepted.
 func (p Pattern) Check(memory []byte, holes bool) error {
 	want := p[:len(memory)]
 	if bytes.Equal(memory, want) {
@@ -32,17 +32,17 @@ func (p Pattern) Check(memory []byte, holes bool) error {
 	}
 	for i, b := range memory {
 		if b != want[i] && !(holes && b == 0) {
-			return fmt.Errorf("wrong answer: byte %d of %d is 0x%02x instead of 0x%02x", i, len(memory), b, want[i])
+			return fmt.Errorf("wrong data: byte %d of %d: 0x%02x, want 0x%02x", i, len(memory), b, want[i])
 		}
 	}
 	return nil
 }
 
-// CheckEmpty makes sure that nothing has been written to memory.
+// CheckEmpty returns an error if a byte of memory has been written.
 func CheckEmpty(memory []byte) error {
 	for i, b := range memory {
 		if b != 0 {
-			return fmt.Errorf("wrong answer: byte %d behind the last message is 0x%02x and was never sent", i, b)
+			return fmt.Errorf("wrong data: byte %d behind the last message: 0x%02x was never sent", i, b)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ func TestCheck(t *testing.T) {
 
 	memory[17] ^= 1
 	require.ErrorContains(t, p.Check(memory, false), "byte 17 of 100")
-	require.ErrorContains(t, p.Check(memory, true), "wrong answer")
+	require.ErrorContains(t, p.Check(memory, true), "wrong data")
 	memory[17] = 0
 	require.Error(t, p.Check(memory, false))
 	require.NoError(t, p.Check(memory, true), "a hole")

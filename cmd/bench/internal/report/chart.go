@@ -17,8 +17,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// The size of one chart; an experiment's charts stand under one another. Bars make it as
-// high as they need.
+// Size of one chart in points. The charts of an experiment are stacked; the height of a bar
+// chart depends on its number of bars.
 const (
 	chartWidth  = 660
 	lineHeight  = 300
@@ -31,8 +31,8 @@ var shapes = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{}, draw.SquareGlyph{},
 }
 
-// SVG draws the rows, at least a chart for each pair of units. It is a whole SVG
-// document, and nil if there is nothing to draw.
+// SVG draws the rows in at least one chart for each pair of units. It returns a complete SVG
+// document, or nil if rows is empty.
 func SVG(rows []bench.Row) ([]byte, error) {
 	var all []*panel
 	for _, g := range groupRows(rows) {
@@ -41,7 +41,7 @@ func SVG(rows []bench.Row) ([]byte, error) {
 	return drawPanels(all)
 }
 
-// drawPanels draws charts under one another; nil if there are none.
+// drawPanels draws the charts stacked. It returns nil if there are none.
 func drawPanels(panels []*panel) ([]byte, error) {
 	if len(panels) == 0 {
 		return nil, nil
@@ -71,7 +71,8 @@ func drawPanels(panels []*panel) ([]byte, error) {
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// The font is the one that the text was laid out with; few have it.
+	// The text was laid out with Liberation Sans. Add fallbacks for readers who do not have the
+	// font.
 	return bytes.ReplaceAll(b.Bytes(),
 		[]byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
@@ -85,6 +86,7 @@ func (p *panel) chartHeight() vg.Length {
 	return lineHeight
 }
 
+// newPlot returns the plot of the panel and its legend.
 func (p *panel) newPlot() (*plot.Plot, *plot.Legend, error) {
 	chart := plot.New()
 	legend := plot.NewLegend()
@@ -111,13 +113,12 @@ func (p *panel) newPlot() (*plot.Plot, *plot.Legend, error) {
 	return chart, &legend, draw(chart, &legend)
 }
 
-// clampFactor bounds the distance beyond the largest figure, and below the smallest, a band or a
-// whisker is drawn: a single event that took a thousand times as long would leave nothing
-// of the figures.
+// clampFactor limits how far a band or a whisker extends beyond the largest figure and below
+// the smallest. Without a limit, one outlier would determine the scale of the chart.
 const clampFactor = 1.3
 
-// errorRange returns the smallest figure and the 99th percentile of a row, clamped to what the
-// chart shows; false if there is no sample.
+// errorRange returns the smallest figure and the 99th percentile of a row, clamped to the range
+// of the chart. It returns false if the row has no sample.
 func (p *panel) errorRange(r bench.Row) (low, high float64, ok bool) {
 	if r.Stats == nil || r.N < 2 || r.Min > r.Y || r.P99 < r.Y {
 		return 0, 0, false
@@ -127,8 +128,8 @@ func (p *panel) errorRange(r bench.Row) (low, high float64, ok bool) {
 	return min(low, r.Y), max(high, r.Y), true
 }
 
-// drawBars draws a bar for each series under one another, with whiskers from the smallest
-// figure to the 99th percentile.
+// drawBars draws a horizontal bar for each series, with whiskers from the smallest figure to
+// the 99th percentile.
 func (p *panel) drawBars(chart *plot.Plot, _ *plot.Legend) error {
 	colors := p.seriesColors()
 	n := len(p.series)
@@ -183,16 +184,15 @@ func (p *panel) drawBars(chart *plot.Plot, _ *plot.Legend) error {
 	chart.NominalY(names...)
 	chart.Y.Min, chart.Y.Max = -0.5, float64(n)-0.5
 	chart.X.Min = min(chart.X.Min, 0)
-	chart.X.Max += (chart.X.Max - chart.X.Min) * 0.2 // for the figures at the bars' ends
+	chart.X.Max += (chart.X.Max - chart.X.Min) * 0.2 // space for the labels behind the bars
 	if chart.X.Max <= chart.X.Min {
 		chart.X.Max = chart.X.Min + 1
 	}
 	return nil
 }
 
-// drawLines draws a line for each series in a band from the smallest figure to the 99th
-// percentile, baselines dashed, with logarithmic axes where the figures spread too far for
-// linear ones.
+// drawLines draws a line for each series, in a band from the smallest figure to the 99th
+// percentile. Baselines are dashed. An axis is logarithmic if its figures span a large range.
 func (p *panel) drawLines(chart *plot.Plot, legend *plot.Legend) error {
 	colors := p.seriesColors()
 	for i, s := range p.series {
@@ -249,10 +249,10 @@ func (p *panel) drawLines(chart *plot.Plot, legend *plot.Legend) error {
 	return nil
 }
 
-// sparseTicks marks every place and names as many as there is room for.
+// sparseTicks returns a tick for each x, and labels as many as fit.
 func (p *panel) sparseTicks() plot.ConstantTicks {
-	const room = 9
-	every := (len(p.xs) + room - 1) / room
+	const maxLabels = 9
+	every := (len(p.xs) + maxLabels - 1) / maxLabels
 	ticks := make(plot.ConstantTicks, len(p.xs))
 	for i, x := range p.xs {
 		ticks[i].Value = x

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// palette tells series apart, also for most who see colours differently (Okabe and Ito's).
+// palette has distinct colours, also for most colour-blind readers (Okabe and Ito's palette).
 var palette = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255},
 	{150, 130, 0, 255},
 }
 
-// baselineColor is that of the series that others are compared with.
+// baselineColor is the colour of baseline series.
 var baselineColor = color.RGBA{110, 110, 110, 255}
 
-// seriesColors returns the colour of each series of the panel. Where there are several transports
-// each has a hue, and its series are shades of it; the series of one transport have hues of
-// their own.
+// seriesColors returns the colour of each series of the panel. If there are several transports,
+// each transport has a hue and its series are shades of it. The series of a single transport
+// have different hues.
 func (p *panel) seriesColors() map[string]color.RGBA {
-	of := map[string]color.RGBA{}
+	colors := map[string]color.RGBA{}
 	var transports []string
 	members := map[string][]string{}
 	subjects := 0
 	for _, s := range p.series {
 		if slices.Contains(p.baselines, s) {
-			of[s] = baselineColor
+			colors[s] = baselineColor
 			if k := slices.Index(p.baselines, s); k > 0 {
-				of[s] = shadeColor(baselineColor, k, len(p.baselines))
+				colors[s] = shadeColor(baselineColor, k, len(p.baselines))
 			}
 			continue
 		}
@@ -36,22 +36,21 @@ func (p *panel) seriesColors() map[string]color.RGBA {
 			transports = append(transports, transport)
 		}
 		members[transport] = append(members[transport], s)
-		of[s] = palette[subjects%len(palette)]
+		colors[s] = palette[subjects%len(palette)]
 		subjects++
 	}
 	if len(transports) < 2 {
-		return of
+		return colors
 	}
 	for hue, t := range transports {
 		for i, s := range members[t] {
-			of[s] = shadeColor(palette[hue%len(palette)], i, len(members[t]))
+			colors[s] = shadeColor(palette[hue%len(palette)], i, len(members[t]))
 		}
 	}
-	return of
+	return colors
 }
 
-// shadeColor returns the i-th of n shades of a colour, from dark to light; the only one is the
-// colour.
+// shadeColor returns the i-th of n shades of c, from dark to light, or c itself if n is 1.
 func shadeColor(c color.RGBA, i, n int) color.RGBA {
 	if n == 1 {
 		return c

@@ -8,11 +8,11 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// csvHeader names the columns as the members of a row's JSON object.
+// csvHeader has the column names, which are the members of a row's JSON object.
 var csvHeader = []string{"experiment", "series", "x", "x_unit", "y", "y_unit", "n", "p50", "p99", "min", "max", "baseline", "ratio"}
 
-// WriteCSV writes rows as comma-separated values (RFC 4180), below a line with the names of
-// the columns. What a row does not have is empty. Without rows it writes nothing.
+// WriteCSV writes rows as comma-separated values (RFC 4180), with the column names in the first
+// line. Missing values are empty. Without rows it writes nothing.
 func WriteCSV(w io.Writer, rows []bench.Row) error {
 	if len(rows) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package report turns the results of experiments into what people read: text
-// tables, charts as SVG, and one HTML page that needs no network.
+// Package report formats the results of experiments for readers: as text
+// tables, as SVG charts, and as one HTML page without external resources.
 //
 //	fmt.Print(report.Text(result))               // tables and verdict
 //	err := report.Save(dir, env.Read(), result)  // NAME.jsonl, NAME.csv, NAME.txt, NAME.svg, NAME.json
@@ -7,6 +7,6 @@
 //	results, machine, err := report.Load(dir, &bench.Default)
 //	fmt.Println(report.Summary(title, results, bench.Default.All(), notes)) // one screen
 //
-// Rows are grouped by their units: a table for each pair of an x and a y unit, and a chart
-// for each baseline, with the series that are compared with it.
+// Rows are grouped by their units. There is a table for each pair of an x and a y unit, and a
+// chart for each baseline with the series that are compared with it.
 package report

@@ -6,11 +6,11 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// group is the rows of one experiment that share their units, and so a table
-// and a chart.
+// A group is the rows of one experiment that have the same units, and therefore share a table
+// and charts.
 type group struct {
 	xUnit, yUnit string
-	xs           []float64 // ascending
+	xs           []float64 // in ascending order
 	series       []string  // in the order of their first row
 	rows         map[cell]bench.Row
 }
@@ -20,7 +20,7 @@ type cell struct {
 	x      float64
 }
 
-// groupRows sorts rows by their units, in the order of their first row.
+// groupRows groups rows by their units, in the order of the first row of each group.
 func groupRows(rows []bench.Row) []*group {
 	var all []*group
 	for _, r := range rows {
@@ -41,7 +41,7 @@ func groupRows(rows []bench.Row) []*group {
 	return all
 }
 
-// findRow returns the row of a series at x.
+// findRow returns the row of a series at x, or false if there is none.
 func (g *group) findRow(series string, x float64) (bench.Row, bool) {
 	r, ok := g.rows[cell{series, x}]
 	return r, ok

@@ -12,16 +12,15 @@ import (
 
 // A headline is a row of an experiment that the summary shows.
 type headline struct {
-	label      string // of the line on the screen
+	label      string // text of the line
 	experiment string
 	series     string
 	x          float64
 	yUnit      string
-	rival      string // series to compare with instead of the row's baseline, where it was measured
+	rival      string // series to compare with instead of the row's baseline, if measured
 }
 
-// latencies, bandwidths and rates are the lines of the summary. Two places of a line are
-// two sizes.
+// The lines of the summary. A line of bandwidths has two sizes, bandwidthSizes.
 var (
 	latencies = []headline{
 		{label: "bare UDP, polling", experiment: "verbs-latency", series: "udp-spin", x: 8},
@@ -47,11 +46,11 @@ var (
 	bandwidthSizes = [...]float64{64 << 10, 1 << 20}
 )
 
-// openMPI is the series of Open MPI, which is faster than our own MPI over TCP.
+// openMPI is the series of Open MPI, which is a faster baseline than mpi-tcp.
 const openMPI = "openmpi-tcp"
 
-// HeadlineExperiments returns the names of the experiments whose figures the summary
-// shows, each once.
+// HeadlineExperiments returns the names of the experiments whose figures the summary shows,
+// each once.
 func HeadlineExperiments() (names []string) {
 	for _, h := range slices.Concat(latencies, bandwidths, rates) {
 		if !slices.Contains(names, h.experiment) {
@@ -61,7 +60,7 @@ func HeadlineExperiments() (names []string) {
 	return names
 }
 
-// findRow returns the row of h in the results; false if it was not measured.
+// findRow returns the row of h in the results, or false if it was not measured.
 func (h headline) findRow(results []*bench.Result) (bench.Row, bool) {
 	for _, res := range results {
 		if res.Experiment.Name != h.experiment {
@@ -76,8 +75,8 @@ func (h headline) findRow(results []*bench.Result) (bench.Row, bool) {
 	return bench.Row{}, false
 }
 
-// compareToBaseline returns the ratio of r to its rival, or to its baseline, and the name of that;
-// false if r stands alone.
+// compareToBaseline returns the ratio of r to the rival series or to its baseline, and the name
+// of that series. It returns false if there is neither.
 func (h headline) compareToBaseline(results []*bench.Result, r bench.Row) (ratio float64, baseline string, ok bool) {
 	if h.rival != "" {
 		other := h
@@ -92,7 +91,7 @@ func (h headline) compareToBaseline(results []*bench.Result, r bench.Row) (ratio
 	return r.Ratio, baselineName(r.Baseline), true
 }
 
-// baselineName names a series for readers of the summary.
+// baselineName returns the name of a series in the summary.
 func baselineName(series string) string {
 	switch {
 	case series == openMPI:
@@ -109,10 +108,10 @@ func baselineName(series string) string {
 	return series
 }
 
-// meaningfulP99 is from how many events on their 99th percentile says something.
+// meaningfulP99 is the minimum number of events for which the 99th percentile is shown.
 const meaningfulP99 = 100
 
-// formatQuantity writes a figure with its unit, in few letters: "3.50 GB/s", "4.42 us".
+// formatQuantity formats a figure with its unit in few characters: "3.50 GB/s", "4.42 us".
 func formatQuantity(v float64, unit string) string {
 	switch {
 	case unit == measure.MegabytesPerSec && v >= 1000:
@@ -127,10 +126,10 @@ func formatQuantity(v float64, unit string) string {
 	return formatNumber(v) + " " + unit
 }
 
-// formatASCIIRatio writes a ratio in ASCII: "1.37 x".
+// formatASCIIRatio formats a ratio in ASCII: "1.37 x".
 func formatASCIIRatio(r float64) string { return strings.TrimSuffix(formatRatio(r), "×") + " x" }
 
-// latencyLine is a line with median and 99th percentile.
+// latencyLine returns a line with median and 99th percentile.
 func (h headline) latencyLine(results []*bench.Result) string {
 	h.yUnit = measure.Microseconds
 	r, ok := h.findRow(results)
@@ -148,7 +147,7 @@ func (h headline) latencyLine(results []*bench.Result) string {
 	return line
 }
 
-// bandwidthLine is a line with the figures of two sizes.
+// bandwidthLine returns a line with the figures of bandwidthSizes.
 func (h headline) bandwidthLine(results []*bench.Result) string {
 	h.yUnit = measure.MegabytesPerSec
 	line, over, some := fmt.Sprintf("  %-22s", h.label), "", false
@@ -168,7 +167,7 @@ func (h headline) bandwidthLine(results []*bench.Result) string {
 	return strings.TrimRight(line+"  "+over, " ")
 }
 
-// rateLine is a line with one figure and its ratio.
+// rateLine returns a line with one figure and its ratio.
 func (h headline) rateLine(results []*bench.Result) string {
 	r, ok := h.findRow(results)
 	if !ok {
@@ -181,7 +180,7 @@ func (h headline) rateLine(results []*bench.Result) string {
 	return line
 }
 
-// missingLine is the line of a figure that there is not.
+// missingLine returns the line of a figure that was not measured.
 func (h headline) missingLine() string {
 	return fmt.Sprintf("  %-28s not measured: bench run %s", h.label, h.experiment)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 )
 
-// A record is the content of NAME.json: the facts of a run beside its figures.
+// A record is the content of NAME.json: the metadata of a run.
 type record struct {
 	Experiment string          `json:"experiment"`
 	Source     string          `json:"source"`
@@ -31,7 +31,8 @@ type record struct {
 	Machine    env.Fingerprint `json:"machine"`
 }
 
-// newRecord describes a run. JSON has no infinite figures: their checks go without.
+// newRecord returns the record of a run. JSON has no infinite numbers: the checks that have one
+// lose figure and limit.
 func newRecord(machine env.Fingerprint, res *bench.Result) record {
 	e := res.Experiment
 	r := record{
@@ -49,8 +50,8 @@ func newRecord(machine env.Fingerprint, res *bench.Result) record {
 	return r
 }
 
-// EarlierRun returns how long the experiment took when it was run with the same options
-// and its files were saved in dir; false if it was not, or failed.
+// EarlierRun returns the elapsed time of the saved run of e in dir. It returns false if no such
+// run with the same options succeeded.
 func EarlierRun(dir string, e *bench.Experiment, o bench.Options) (time.Duration, bool) {
 	if dir == "" {
 		return 0, false
@@ -74,14 +75,14 @@ func readRecord(dir, name string) (r record, err error) {
 }
 
 // Load reads the results that Save wrote into dir, in the order of the registry, and the
-// machine that they were measured on. One without a verdict, and without a NAME.json that
-// tells an error, is a failed result.
+// machine that they were measured on. A result without a verdict and without an error in its
+// NAME.json is returned as failed.
 func Load(dir string, registry *bench.Registry) ([]*bench.Result, env.Fingerprint, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
 		return nil, nil, err
 	}
-	records, err := filepath.Glob(filepath.Join(dir, "*.json")) // those that failed before the first figure have no other
+	records, err := filepath.Glob(filepath.Join(dir, "*.json")) // the only file of a run that failed before its first figure
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,20 +107,20 @@ func Load(dir string, registry *bench.Registry) ([]*bench.Result, env.Fingerprin
 		}
 	}
 	if len(results) == 0 {
-		return nil, nil, fmt.Errorf("%s: no files of `bench run --out` or `bench report` there", dir)
+		return nil, nil, fmt.Errorf("%s: no files of `bench run --out` or `bench report`", dir)
 	}
-	place := map[string]int{}
+	position := map[string]int{}
 	for i, e := range registry.All() {
-		place[e.Name] = i - len(registry.All()) // before those that are not there any more
+		position[e.Name] = i - len(registry.All()) // unknown experiments have 0 and sort last
 	}
 	slices.SortStableFunc(results, func(a, b *bench.Result) int {
-		return cmp.Compare(place[a.Experiment.Name], place[b.Experiment.Name])
+		return cmp.Compare(position[a.Experiment.Name], position[b.Experiment.Name])
 	})
 	return results, machine, nil
 }
 
-// errUnfinished is the error of a result whose file ends before the verdict.
-var errUnfinished = errors.New("no verdict: the run was cut short")
+// errUnfinished is the error of a result whose file has no verdict.
+var errUnfinished = errors.New("no verdict: run was interrupted")
 
 // loadResult reads the files of one result.
 func loadResult(dir, name string, registry *bench.Registry) (*bench.Result, env.Fingerprint, error) {
@@ -147,7 +148,7 @@ func loadResult(dir, name string, registry *bench.Registry) (*bench.Result, env.
 	found, err := registry.Find(name)
 	if err == nil && len(found) == 1 && found[0].Name == name {
 		res.Experiment = found[0]
-	} else { // of another version
+	} else { // the experiment of another version
 		claim := r.Claim
 		if verdict != nil {
 			claim = cmp.Or(claim, verdict.Claim)
@@ -157,7 +158,7 @@ func loadResult(dir, name string, registry *bench.Registry) (*bench.Result, env.
 	return res, r.Machine, nil
 }
 
-// readLines reads what WriteJSON wrote; the verdict is nil if there is none.
+// readLines parses the output of WriteJSON. The verdict is nil if there is none.
 func readLines(lines []byte) (rows []bench.Row, verdict *bench.VerdictLine, err error) {
 	for n := 1; ; n++ {
 		line, rest, more := bytes.Cut(lines, []byte("\n"))

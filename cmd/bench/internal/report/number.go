@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// formatNumber writes v with three digits or more, and no more than a reader wants.
+// formatNumber formats v with about three significant digits.
 func formatNumber(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 1e6:
@@ -24,8 +24,8 @@ func formatNumber(v float64) string {
 	}
 }
 
-// formatX writes an x with its unit; sizes with their binary prefix, and one of
-// what is counted in the singular.
+// formatX formats an x value with its unit. Sizes have binary prefixes, and the unit of a
+// single item is singular.
 func formatX(x float64, unit string) string {
 	if unit == measure.Bytes && x == math.Trunc(x) {
 		for _, p := range []struct {
@@ -43,7 +43,7 @@ func formatX(x float64, unit string) string {
 	return strconv.FormatFloat(x, 'g', -1, 64) + " " + unit
 }
 
-// formatRatio writes a ratio with two decimals, or two digits when it is small.
+// formatRatio formats a ratio with two decimals, or with two significant digits below 0.1.
 func formatRatio(r float64) string {
 	if r < 0.1 {
 		return strconv.FormatFloat(r, 'g', 2, 64) + "×"

@@ -27,32 +27,32 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"ratio":  formatRatio,
 }).Parse(pageHTML))
 
-// section is one experiment on the page.
+// A section is one experiment on the page.
 type section struct {
 	*bench.Result
 	Charts []figure
 	Mark   mark
 }
 
-// figure is a chart with a sentence about it.
+// A figure is a chart with a caption.
 type figure struct {
 	Chart   template.HTML
 	Title   string
 	Caption string
 }
 
-// A mark says what became of a claim. It is a class of CSS as well.
+// A mark is the outcome of a claim. It is also a CSS class.
 type mark string
 
 const (
 	holds   mark = "holds"
 	differs mark = "differs"
-	unclear mark = "unclear" // in a quick run that does not decide
+	unclear mark = "unclear" // the quick run is inconclusive
 	failed  mark = "failed"
 	missing mark = "missing" // not run
 )
 
-// Word is the mark for readers.
+// Word returns the mark as text for readers.
 func (m mark) Word() string {
 	switch m {
 	case unclear:
@@ -63,13 +63,13 @@ func (m mark) Word() string {
 	return string(m)
 }
 
-// source is the experiments that come from one paper, or from none.
+// A source has the experiments of one paper, or those of no paper.
 type source struct {
 	ID, Name, Title string
 	Sections        []section
 }
 
-// headCell is a figure at the head of the page.
+// A headCell is a figure at the head of the page.
 type headCell struct{ Figure, What, Beside string }
 
 // page is the data of the template.
@@ -77,7 +77,7 @@ type page struct {
 	Machine   env.Fingerprint
 	Date      string
 	Revision  string
-	Busy      string // load, if it was too high
+	Busy      string // load average, if higher than the number of processors
 	Head      []headCell
 	Counts    map[mark]int
 	Claims    int
@@ -86,9 +86,9 @@ type page struct {
 	RatioNote string
 }
 
-// Page writes one HTML page with all results. Charts and styles are in it, so that it can
-// be viewed without a network and sent as one file; its links to the figures' files lead to
-// where SavePage wrote them.
+// Page writes one HTML page with all results. Charts and styles are inline, so that the page
+// works without a network and as a single file. Its links to data files lead to the files of
+// Save and SavePage.
 func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 	p := page{
 		Machine: machine, Date: machine.Get("date"), Revision: machine.Get("revision"), Busy: highLoad(machine),
@@ -107,7 +107,7 @@ func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 	return pageTemplate.Execute(w, p)
 }
 
-// Outcome counts the claims by their marks.
+// Outcome returns the number of claims of each mark.
 func (p page) Outcome() string {
 	var parts []string
 	for _, of := range []struct {
@@ -121,8 +121,8 @@ func (p page) Outcome() string {
 	return strings.Join(parts, ", ")
 }
 
-// highLoad returns the load of the machine before the run if it was more than its processors
-// carry.
+// highLoad returns the load average before the run if it was higher than the number of
+// processors, else "".
 func highLoad(machine env.Fingerprint) string {
 	cores, _, _ := strings.Cut(machine.Get("cores"), ",")
 	n, err := strconv.Atoi(cores)
@@ -135,7 +135,7 @@ func highLoad(machine env.Fingerprint) string {
 	return ""
 }
 
-// headCells are the figures at the head of the page, which the tour has as well.
+// headCells returns the figures at the head of the page. The tour measures them too.
 func headCells(results []*bench.Result) (cells []headCell) {
 	write, stream := latencies[1], bandwidths[1]
 	write.yUnit, stream.yUnit, stream.x = "us", "MB/s", bandwidthSizes[0]
@@ -157,7 +157,7 @@ func headCells(results []*bench.Result) (cells []headCell) {
 	return cells
 }
 
-// drawCharts draws each panel of the rows for itself.
+// drawCharts draws each panel of the rows as a chart of its own.
 func drawCharts(rows []bench.Row) (figures []figure, err error) {
 	for _, g := range groupRows(rows) {
 		for _, p := range g.panels() {
@@ -171,7 +171,7 @@ func drawCharts(rows []bench.Row) (figures []figure, err error) {
 	return figures, nil
 }
 
-// groupBySource parts the sections by the papers that they come from, the others last.
+// groupBySource groups the sections by paper. Those without a paper come last.
 func groupBySource(sections []section) (sources []source) {
 	at := map[*bench.Paper]int{}
 	for _, p := range append(slices.Clone(bench.Papers), nil) {
@@ -196,10 +196,10 @@ func groupBySource(sections []section) (sources []source) {
 	return slices.DeleteFunc(sources, func(s source) bool { return len(s.Sections) == 0 })
 }
 
-// ErrNotRun is the error of a result that is still to come, or never came.
+// ErrNotRun is the error of an experiment that has not run.
 var ErrNotRun = errors.New("not run")
 
-// markOf returns the mark of a result. A quick run decides nothing near a limit.
+// markOf returns the mark of a result. A quick run near a limit is inconclusive.
 func markOf(res *bench.Result) mark {
 	switch {
 	case errors.Is(res.Err, ErrNotRun):
@@ -214,8 +214,8 @@ func markOf(res *bench.Result) mark {
 	return differs
 }
 
-// inlineSVG strips what belongs to a document of its own. The SVG is drawn by this
-// package, which escapes all text in it.
+// inlineSVG strips the XML prolog from an SVG document. The SVG is drawn by this package, which
+// escapes all text in it.
 func inlineSVG(svg []byte) template.HTML {
 	if i := bytes.Index(svg, []byte("<svg")); i > 0 {
 		svg = svg[i:]
@@ -223,10 +223,10 @@ func inlineSVG(svg []byte) template.HTML {
 	return template.HTML(svg)
 }
 
-// Seconds is how long the experiment took.
+// Seconds returns the elapsed time of the experiment.
 func (s section) Seconds() string { return s.Elapsed.Round(100 * time.Millisecond).String() }
 
-// Figure is the part of the source that names the figure: "fig. 6a" of "RCUD fig. 6a".
+// Figure returns the part of the source that names the figure: "fig. 6a" of "RCUD fig. 6a".
 func (s section) Figure() string {
 	if p := s.Experiment.Paper(); p != nil {
 		return strings.TrimPrefix(s.Experiment.Source, p.Short+" ")
@@ -234,8 +234,8 @@ func (s section) Figure() string {
 	return ""
 }
 
-// figureNumber parts the figure's number from the letter behind it; what has no number
-// comes first.
+// figureNumber returns the number of the figure and its letter. A figure without a number has
+// number 0.
 func (s section) figureNumber() (n int, letter string) {
 	figure := s.Figure()
 	i := strings.IndexAny(figure, "0123456789")
@@ -255,7 +255,7 @@ func (s section) Reported() string {
 	return ""
 }
 
-// Decisive is the comparison that decides, in words.
+// Decisive returns the description of the deciding check.
 func (s section) Decisive() string {
 	if c := s.Verdict.Decisive(); c != nil && s.Err == nil {
 		return c.Description
@@ -263,7 +263,7 @@ func (s section) Decisive() string {
 	return ""
 }
 
-// NotReached are the comparisons that do not hold, in words.
+// NotReached returns the descriptions of the checks that do not hold.
 func (s section) NotReached() (list []string) {
 	for _, c := range s.Verdict.Checks {
 		if !c.Holds {
@@ -273,10 +273,10 @@ func (s section) NotReached() (list []string) {
 	return list
 }
 
-// Files reports whether Save wrote the figures' files.
+// Files reports whether Save wrote data files of the section.
 func (s section) Files() bool { return len(s.Rows) > 0 }
 
-// Command repeats the experiment as it was run.
+// Command returns the command line that repeats the run.
 func (s section) Command() string {
 	words := []string{"bench run", s.Experiment.Name}
 	if s.Quick {

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// panelSeries is the maximum number of series of a chart, the baseline among them: more cannot
-// be told apart.
+// panelSeries is the maximum number of series of a chart, including the baselines. More series
+// would not be distinguishable.
 const panelSeries = 7
 
-// A panel is a part of a group that has a chart of its own.
+// A panel is a part of a group that has its own chart.
 type panel struct {
 	*group
-	series    []string // with the baselines
-	baselines []string // those of the series that others are compared with
+	series    []string // including the baselines
+	baselines []string // series that others are compared with
 	xs        []float64
 }
 
-// panels parts the group into charts: series that are compared with one baseline stand
-// together. What fits into one chart, with figures of the same order, shares it.
+// panels splits the group into charts. Series with the same baseline share a chart. Charts of
+// similar magnitude are merged if their series fit into one.
 func (g *group) panels() []*panel {
 	byBaseline := map[string]*panel{}
 	var all []*panel
@@ -55,7 +55,7 @@ func (g *group) panels() []*panel {
 	return mergePanels(parted)
 }
 
-// baselineOf returns the series that s is compared with; "" if there is none in the group.
+// baselineOf returns the baseline of s, or "" if the group does not have it.
 func (g *group) baselineOf(s string) string {
 	for _, x := range g.xs {
 		if r, ok := g.findRow(s, x); ok && r.Against != nil && slices.Contains(g.series, r.Baseline) {
@@ -65,16 +65,16 @@ func (g *group) baselineOf(s string) string {
 	return ""
 }
 
-// baselineSeries are the series that others are compared with.
+// baselineSeries returns the set of series that others are compared with.
 func (g *group) baselineSeries() map[string]bool {
-	is := map[string]bool{}
+	set := map[string]bool{}
 	for _, s := range g.series {
-		is[g.baselineOf(s)] = true
+		set[g.baselineOf(s)] = true
 	}
-	return is
+	return set
 }
 
-// splitSeries parts a panel with too many series; each part has the baseline.
+// splitSeries splits a panel with too many series. Each part has the baselines.
 func (p *panel) splitSeries() []*panel {
 	rest := p.series[len(p.baselines):]
 	if len(rest) == 0 {
@@ -89,11 +89,12 @@ func (p *panel) splitSeries() []*panel {
 	return parts
 }
 
-// maxRangeRatio is by what factor the figures of panels differ at most that share a chart.
+// maxRangeRatio is the maximum ratio between the largest and the smallest figure of panels that
+// share a chart.
 const maxRangeRatio = 8
 
-// mergePanels puts panels together that have room for one another, and says where each
-// has figures.
+// mergePanels merges neighbouring panels that fit into one chart, and sets the x values of
+// each.
 func mergePanels(all []*panel) (merged []*panel) {
 	for _, p := range all {
 		if n := len(merged); n > 0 && len(merged[n-1].series)+len(p.series) <= panelSeries {
@@ -131,10 +132,11 @@ func (p *panel) yRange() (low, high float64) {
 	return low, high
 }
 
-// isBars reports whether the panel has one place only, which makes no line.
+// isBars reports whether the panel has a single x value, for which bars are drawn instead of
+// lines.
 func (p *panel) isBars() bool { return len(p.xs) == 1 }
 
-// chartTitle names what the chart shows.
+// chartTitle returns the title of the chart.
 func (p *panel) chartTitle() string {
 	title := p.yUnit
 	if p.isBars() {
@@ -145,7 +147,7 @@ func (p *panel) chartTitle() string {
 	return title
 }
 
-// chartCaption says what a chart shows: the extremes of bars, and of lines the one that
+// chartCaption returns a sentence about the chart: the extremes of bars, or the line that
 // changes most.
 func (p *panel) chartCaption() string {
 	subjects := slices.DeleteFunc(slices.Clone(p.series), func(s string) bool { return slices.Contains(p.baselines, s) })

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 )
 
-// WriteJSON writes a result as `--json` prints it: a line for each row, and
-// last the verdict, unless the experiment failed.
+// WriteJSON writes a result in the format of `--json`: a line for each row, followed by the
+// verdict unless the experiment failed.
 func WriteJSON(w io.Writer, res *bench.Result) error {
 	enc := json.NewEncoder(w)
 	for _, r := range res.Rows {
@@ -37,8 +37,8 @@ func WriteVerdict(w io.Writer, res *bench.Result) error {
 	})
 }
 
-// CheckDir makes dir, if it has to, and reports whether files can be written
-// there: before hours of measuring rather than after.
+// CheckDir creates dir if needed and returns an error if it is not writable. Callers check
+// before they measure for hours.
 func CheckDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -50,8 +50,8 @@ func CheckDir(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Save writes NAME.jsonl, NAME.csv, NAME.txt and NAME.svg into dir, which it makes if it
-// has to, and NAME.json, which says how they were measured.
+// Save writes NAME.jsonl, NAME.csv, NAME.txt, NAME.svg, and NAME.json with the metadata of the
+// run into dir. It creates dir if needed.
 func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -77,7 +77,7 @@ func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 	} {
 		path := filepath.Join(dir, res.Experiment.Name+"."+ext)
 		if len(data) == 0 {
-			_ = os.Remove(path) // an earlier run's, if any
+			_ = os.Remove(path) // left by an earlier run
 			continue
 		}
 		if err := os.WriteFile(path, data, 0o666); err != nil {
@@ -87,12 +87,11 @@ func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 	return nil
 }
 
-// pageName is the name of the page's file, and so of no experiment.
+// pageName is the base name of the page's files. No experiment may have this name.
 const pageName = "report"
 
-// SavePage writes report.html into dir and returns its path, and the rows of all results
-// into report.jsonl and report.csv beside it. An earlier page is there until the new one is
-// complete.
+// SavePage writes report.html into dir and returns its path. It writes the rows of all results
+// into report.jsonl and report.csv. Each file is replaced atomically.
 func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (path string, err error) {
 	var page bytes.Buffer
 	if err := Page(&page, machine, results); err != nil {
@@ -114,7 +113,7 @@ func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (pat
 	return path + ".html", errors.Join(err, replaceFile(path+".html", page.Bytes()))
 }
 
-// replaceFile writes a file that has its old content until it has the new one.
+// replaceFile replaces the content of a file atomically.
 func replaceFile(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o666); err != nil {
 		return errors.Join(err, os.Remove(path+".new"))

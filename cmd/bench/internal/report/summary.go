@@ -7,15 +7,15 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// The screen that a summary fits on.
+// Size of the screen that a summary fits on.
 const (
 	screenWidth = 80
 	screenLines = 26
 )
 
-// Summary returns one screen of what quick runs show: figures of the layers beside their
-// baselines, how many of the papers' figures agree, and below them the notes. Where a
-// figure was not measured there is the command that does.
+// Summary returns one screen with the results of quick runs: figures of all layers with their
+// baselines, the number of reproduced paper figures, and the notes. A figure that was not
+// measured is replaced by the command that measures it.
 func Summary(title string, results []*bench.Result, all []*bench.Experiment, notes []string) string {
 	lines := append(Wrap(title, "", "  ", 2), fmt.Sprintf("%-40s %8s %10s", "LATENCY, half a round trip", "p50", "p99"))
 	for _, h := range latencies {
@@ -39,8 +39,8 @@ func Summary(title string, results []*bench.Result, all []*bench.Experiment, not
 	return strings.Join(lines, "\n")
 }
 
-// paperLines tell in at most room lines how many figures of papers agree in quick runs,
-// which do not, and what failed.
+// paperLines returns at most room lines with the number of paper figures that agree in quick
+// runs, and the experiments that differ or failed.
 func paperLines(results []*bench.Result, all []*bench.Experiment, room int) []string {
 	by := map[bench.State][]string{}
 	for _, res := range results {
@@ -68,7 +68,8 @@ func paperLines(results []*bench.Result, all []*bench.Experiment, room int) []st
 	return lines
 }
 
-// describeState names a result, with the figure that decides if it differs.
+// describeState returns the name of the experiment, with the deciding figure if the result
+// differs.
 func describeState(res *bench.Result, state bench.State) string {
 	if c := res.Verdict.Decisive(); state == bench.Differs && c != nil {
 		return fmt.Sprintf("%s (%s, claim %s)", res.Experiment.Name, formatNumber(c.Figure), formatNumber(c.Limit))
@@ -76,8 +77,8 @@ func describeState(res *bench.Result, state bench.State) string {
 	return res.Experiment.Name
 }
 
-// Wrap breaks text between words into at most n lines of the screen's width, which begin
-// with first and then with indent. Dots stand for what has no room.
+// Wrap breaks text between words into at most n lines of the screen's width. The first line
+// begins with first, the others with indent. Dots mark omitted text.
 func Wrap(text, first, indent string, n int) []string {
 	const dots = " ..."
 	var lines []string

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// Text is the tables of a result, the claim and the verdict.
+// Text returns the tables of a result, the claim and the verdict.
 func Text(res *bench.Result) string {
 	var b strings.Builder
 	e := res.Experiment
@@ -25,7 +25,7 @@ func Text(res *bench.Result) string {
 	return b.String()
 }
 
-// Outcome is the claim and the verdict, or what went wrong.
+// Outcome returns the claim and the verdict, or the error.
 func Outcome(res *bench.Result) string {
 	if res.Err != nil {
 		return "FAILED  " + res.Err.Error()
@@ -37,7 +37,7 @@ func Outcome(res *bench.Result) string {
 	return fmt.Sprintf("claim   %s\nholds   %s: %s", res.Experiment.Claim, holds, res.Verdict.Reason)
 }
 
-// baselineNotes explains the ratios in the tables.
+// baselineNotes returns a note that names the baselines of the ratios in the tables.
 func baselineNotes(rows []bench.Row) string {
 	var names []string
 	seen := map[string]bool{}
@@ -53,11 +53,10 @@ func baselineNotes(rows []bench.Row) string {
 	return "n×: over " + strings.Join(names, " or ") + " in the same unit, measured in the same run\n" + RatioNote
 }
 
-// RatioNote says why a ratio may differ from the quotient of the figures beside
-// it.
+// RatioNote explains why a ratio may differ from the quotient of two printed figures.
 const RatioNote = "a ratio is the median of the rounds' own ratios, which need not be the quotient of the median figures"
 
-// newTable is an empty table in the one style that all have.
+// newTable returns an empty table in the common style.
 func newTable() table.Writer {
 	t := table.NewWriter()
 	style := table.StyleLight
@@ -66,7 +65,7 @@ func newTable() table.Writer {
 	return t
 }
 
-// rightAligned makes all n columns but the first hang right.
+// rightAligned returns configurations that right-align all n columns but the first.
 func rightAligned(n int) []table.ColumnConfig {
 	c := make([]table.ColumnConfig, n)
 	for i := range c {
@@ -76,7 +75,7 @@ func rightAligned(n int) []table.ColumnConfig {
 	return c
 }
 
-// renderTable lays the group out in a grid, with the longer of the two lists down.
+// renderTable renders the group as a grid. The longer of the two lists runs down.
 func (g *group) renderTable() string {
 	t := newTable()
 	if len(g.series) > len(g.xs) {
@@ -111,7 +110,7 @@ func (g *group) renderTable() string {
 	return t.Render()
 }
 
-// formatCell is what stands in a cell: the figure and, if there is one, the ratio.
+// formatCell returns the text of a cell: the figure and its ratio, if any.
 func (g *group) formatCell(series string, x float64) string {
 	r, ok := g.findRow(series, x)
 	if !ok {
@@ -124,7 +123,7 @@ func (g *group) formatCell(series string, x float64) string {
 	return s
 }
 
-// LayerTable is the tour's table: every figure of one layer, a line each.
+// LayerTable returns the tour's table of one layer, with a line for each figure.
 func LayerTable(layer bench.Layer, results []*bench.Result) string {
 	t := newTable()
 	t.SetTitle(layer.String())

@@ -74,7 +74,7 @@ func (b *burstRound) readBurst(e *side, memory []byte, stamp byte) error {
 			return err
 		}
 		if last := message[b.Size-1]; last != stamp {
-			return fmt.Errorf("wrong answer: message %d of burst 0x%02x is of burst 0x%02x", i, stamp, last)
+			return fmt.Errorf("wrong data: message %d of burst 0x%02x is of burst 0x%02x", i, stamp, last)
 		}
 	}
 	b.Compute.execute()

@@ -35,7 +35,7 @@ func (p *pingRound) runRound(ctx context.Context, e *side) (*measure.Latency, er
 			return nil, err
 		}
 		if in[p.Size-1] != stamp {
-			return nil, fmt.Errorf("wrong answer: message %d ends with 0x%02x instead of 0x%02x", i, in[p.Size-1], stamp)
+			return nil, fmt.Errorf("wrong data: message %d ends with 0x%02x instead of 0x%02x", i, in[p.Size-1], stamp)
 		}
 		if e.Rank == 1 {
 			if _, err := e.conn.Write(out); err != nil {

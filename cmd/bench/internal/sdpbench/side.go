@@ -103,7 +103,7 @@ func (e *side) waitRoundAck() error {
 	var answer [1]byte
 	_, err := io.ReadFull(e.conn, answer[:])
 	if err == nil && answer[0] != roundAck {
-		err = fmt.Errorf("wrong answer: 0x%02x for thanks", answer[0])
+		err = fmt.Errorf("wrong data: 0x%02x for thanks", answer[0])
 	}
 	return err
 }

@@ -272,7 +272,7 @@ func (p *pingSide) awaitReceive() error {
 		}
 	}
 	if last := p.lastMessage[p.o.Size-1]; last != byte(p.n) {
-		return fmt.Errorf("wrong answer: message %d of %s ends with 0x%02x", p.n, p.o.Op, last)
+		return fmt.Errorf("wrong data: message %d of %s ends with 0x%02x", p.n, p.o.Op, last)
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (p *pingSide) awaitFetch() error {
 		return nil
 	}
 	if old := binary.NativeEndian.Uint64(p.slotBytes(1)); old != uint64(p.n-1) {
-		return fmt.Errorf("wrong answer: fetch-and-add number %d found %d", p.n, old)
+		return fmt.Errorf("wrong data: fetch-and-add number %d found %d", p.n, old)
 	}
 	return nil
 }
@@ -344,7 +344,7 @@ func (p *pingSide) verifyLast() error {
 	switch {
 	case p.o.Op == RCAtomic && p.Rank == 1:
 		if sum := p.mr.LoadUint64(dataOffset); sum != uint64(p.n) {
-			return fmt.Errorf("wrong answer: %d additions made %d", p.n, sum)
+			return fmt.Errorf("wrong data: %d additions made %d", p.n, sum)
 		}
 		return nil
 	case p.o.Op == RCAtomic || p.kind.isFetch() && p.Rank == 1:

@@ -343,7 +343,7 @@ func (r *rdmSide) receiveStream(ctx context.Context) error {
 		case n == 0:
 			return r.peer.Send(ctx, nil)
 		case n != r.o.Size:
-			return fmt.Errorf("wrong answer: a message of %d bytes, not %d", n, r.o.Size)
+			return fmt.Errorf("wrong data: a message of %d bytes, not %d", n, r.o.Size)
 		}
 	}
 }

@@ -196,7 +196,7 @@ func (r *root) verifyMessages() error {
 	for i := range r.o.Senders {
 		message := r.resultMR.Bytes()[i*r.o.Size : (i+1)*r.o.Size]
 		if stamp := binary.LittleEndian.Uint64(message); stamp != r.n {
-			return fmt.Errorf("wrong answer: time %d brought sender %d's message of time %d", r.n, i, stamp)
+			return fmt.Errorf("wrong data: time %d brought sender %d's message of time %d", r.n, i, stamp)
 		}
 		rank := 1 + i
 		if err := want[rank+stampLen:].Check(message[stampLen:], false); err != nil {

@@ -194,7 +194,7 @@ func (s *sink) verifyRound(sent roundEnd) error {
 		return s.verifyMemory(s.payloadBytes(), s.payloadPattern(len(s.payloadBytes())), sent.Messages, holes)
 	}
 	if s.kind.isAcked() && !sent.Failed && s.received != sent.Units {
-		return fmt.Errorf("wrong answer: %d messages came of %d", s.received, sent.Units)
+		return fmt.Errorf("wrong data: %d messages came of %d", s.received, sent.Units)
 	}
 	for slot, unit := range s.unitBySlot {
 		memory := s.recvs.slotBuffer(slot)
