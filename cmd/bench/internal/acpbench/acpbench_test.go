@@ -62,5 +62,5 @@ func TestFailure(t *testing.T) {
 	require.NoError(t, err)
 	defer job.Close()
 	_, err = job.Copies(acpbench.RemoteToRemote, 8, 1)(t.Context())
-	require.ErrorContains(t, err, "takes 3 ranks")
+	require.ErrorContains(t, err, "want 3 ranks")
 }

@@ -10,22 +10,21 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// Config says what a job is.
+// Config describes a job.
 type Config struct {
 	Ranks int
 }
 
-// roundTimeout is how long a round may take.
+// roundTimeout is the maximum duration of a round.
 const roundTimeout = time.Minute
 
-// A Job is processes that are ranks, and wait until they are asked for a round. For
-// one goroutine.
+// A Job is a set of rank processes that wait for requests. It is used by one goroutine only.
 type Job struct {
 	g *proc.Group
 }
 
-// Open starts the processes, which join. As far as there are enough, each has a CPU
-// of its own. The caller closes the job.
+// Open starts the processes and joins them to a job. Each has its own CPU as long as there are
+// enough. The caller must close the job.
 func Open(ctx context.Context, c Config) (*Job, error) {
 	specs := make([]proc.Spec, c.Ranks)
 	for i := range specs {
@@ -38,17 +37,17 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	return &Job{g}, nil
 }
 
-// Close ends the processes. Closing twice is safe.
+// Close ends the processes. It is idempotent.
 func (j *Job) Close() { j.g.Close() }
 
 func (j *Job) callRanks(ctx context.Context, r request) ([]reply, error) {
 	return proc.Call[request, reply](ctx, j.g, r)
 }
 
-// Channel says what the two channels between ranks 0 and 1 are like.
+// A Channel has the parameters of the two channels between ranks 0 and 1.
 type Channel struct {
 	SlotSize             int
-	SendSlots, RecvSlots int // 2 and 8 unless given, as in the paper
+	SendSlots, RecvSlots int // 0 means 2 and 8, as in the paper
 	Imm                  bool
 	Copy                 bool // acp.ChannelOptions.Copy
 }
@@ -57,8 +56,9 @@ func (c Channel) channelOptions(slots int) acp.ChannelOptions {
 	return acp.ChannelOptions{SlotSize: c.SlotSize, Slots: slots, Imm: c.Imm, Copy: c.Copy}
 }
 
-// PingPong is rounds in which a message goes to rank 1 and back, so many times, in microseconds of half a
-// round trip. All of them are recorded in into, if it is not nil.
+// PingPong returns rounds in which a message goes to rank 1 and back, iters times. The figure
+// is the median in microseconds of half a round trip. All times are added to into, unless it is
+// nil.
 func (j *Job) PingPong(c Channel, size, iters int, into *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		ranks, err := j.callRanks(ctx, request{Ping: &pingRound{Channel: c, Size: size, Iters: iters}})
@@ -72,29 +72,31 @@ func (j *Job) PingPong(c Channel, size, iters int, into *measure.Latency) measur
 	}
 }
 
-// Stream is rounds in which so many messages go to rank 1, several under way, in MB/s.
+// Stream returns rounds in which count messages go to rank 1, several of them in flight. The
+// figure is the bandwidth in MB/s.
 func (j *Job) Stream(c Channel, size, count int) measure.Round {
 	return j.figureRounds(request{Stream: &streamRound{Channel: c, Size: size, Count: count}})
 }
 
-// Direction is where a copy is from and to.
+// A Direction is the source and the destination of a copy.
 type Direction string
 
-// The ways, which also are names of series.
+// The directions, which are also names of series.
 const (
 	RemoteToLocal  Direction = "remote-to-local"
 	LocalToRemote  Direction = "local-to-remote"
 	RemoteToRemote Direction = "remote-to-remote" // between ranks 1 and 2
 )
 
-// Copies is rounds in which rank 0 makes copies one after the other, in microseconds of one.
-func (j *Job) Copies(way Direction, size, iters int) measure.Round {
-	return j.figureRounds(request{Copy: &copyRound{Direction: way, Size: size, Iters: iters}})
+// Copies returns rounds in which rank 0 makes copies one after the other. The figure is the
+// time of one copy in microseconds.
+func (j *Job) Copies(d Direction, size, iters int) measure.Round {
+	return j.figureRounds(request{Copy: &copyRound{Direction: d, Size: size, Iters: iters}})
 }
 
-// Connect makes and frees so many channels, one after the other. The first figure is how long it takes the sender
-// from the creation until the first message has left, the second how long the receiver takes to free
-// its end when the sender has freed its own, both in microseconds, the median.
+// Connect creates and frees count channels, one after the other. It returns two medians in
+// microseconds: the time from the creation until the sender's first message is sent, and the
+// time that the receiver takes to free its side after the sender has freed its own.
 func (j *Job) Connect(ctx context.Context, c Channel, count int) (connect, free float64, err error) {
 	ranks, err := j.callRanks(ctx, request{Connect: &connectRound{Channel: c, Count: count}})
 	if err != nil {
@@ -103,7 +105,7 @@ func (j *Job) Connect(ctx context.Context, c Channel, count int) (connect, free 
 	return ranks[0].Latency.Median(), ranks[1].Latency.Median(), nil
 }
 
-// figureRounds is rounds of a request that rank 0 answers with one.
+// figureRounds returns rounds of a request to which rank 0 replies with the figure.
 func (j *Job) figureRounds(r request) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		ranks, err := j.callRanks(ctx, r)

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// warmup is how many of each come before those that count.
+// warmup is the number of operations that are not measured.
 const warmup = 20
 
 type pingRound struct {
@@ -57,14 +57,14 @@ type streamRound struct {
 	Size, Count int
 }
 
-// workingSet is the memory that messages are sent from and received into in turn: what bare streams
-// have (verbsbench), so that caches do as much for the one as for the other.
+// workingSet is the size of the memory that messages cycle through, equal to that of bare
+// streams (verbsbench), so that caches have the same effect on both.
 const workingSet = 4 << 20
 
-// maxInFlight is how many messages are under way at a time.
+// maxInFlight returns the number of messages in flight.
 func maxInFlight(size int) int { return max(2, min(workingSet/max(1, size), 64)) }
 
-// runStream ends with a short message back: until then it is measured.
+// runStream streams messages. A short message back ends the measurement.
 func (r *rank) runStream(ctx context.Context, q streamRound) (float64, error) {
 	if r.Rank() > 1 {
 		return 0, nil
@@ -74,7 +74,7 @@ func (r *rank) runStream(ctx context.Context, q streamRound) (float64, error) {
 		return 0, err
 	}
 	window := maxInFlight(q.Size)
-	bufs, under := make([][]byte, window), make([]*acp.Request, window)
+	bufs, pending := make([][]byte, window), make([]*acp.Request, window)
 	for i := range bufs {
 		bufs[i] = newPattern(q.Size, 0)
 		if r.Rank() == 1 {
@@ -88,20 +88,20 @@ func (r *rank) runStream(ctx context.Context, q streamRound) (float64, error) {
 			began = time.Now()
 		}
 		k := i % window
-		if under[k] != nil {
-			if n, err = under[k].Wait(ctx); err != nil {
+		if pending[k] != nil {
+			if n, err = pending[k].Wait(ctx); err != nil {
 				return 0, err
 			}
 		}
 		if r.Rank() == 0 {
-			under[k] = c.to.Send(bufs[k])
+			pending[k] = c.to.Send(bufs[k])
 		} else {
-			under[k] = c.from.Recv(bufs[k])
+			pending[k] = c.from.Recv(bufs[k])
 		}
 	}
 	for i := range window {
 		k := (q.Count + i) % window
-		if n, err = under[k].Wait(ctx); err != nil {
+		if n, err = pending[k].Wait(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -122,10 +122,11 @@ type copyRound struct {
 	Size, Iters int
 }
 
-// arenaSize is the memory of a rank that copies are about.
+// arenaSize is the size of the memory of a rank for copies.
 const arenaSize = 8 << 20
 
-// shareMemory makes the memory, and tells all where it is, by starter memory.
+// shareMemory registers the memory and exchanges its address with all ranks through the starter
+// memory.
 func (r *rank) shareMemory(ctx context.Context) (err error) {
 	if r.memory != nil {
 		return nil
@@ -159,7 +160,7 @@ func (r *rank) runCopies(ctx context.Context, q copyRound) (float64, error) {
 		to, from = from, to
 	case RemoteToRemote:
 		if r.Size() < 3 {
-			return 0, fmt.Errorf("acpbench: %s takes 3 ranks", q.Direction)
+			return 0, fmt.Errorf("acpbench: copy %s: want 3 ranks", q.Direction)
 		}
 		to = r.remoteMemory[2]
 	}

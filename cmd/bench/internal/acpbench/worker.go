@@ -19,7 +19,7 @@ const (
 	roleRank = "rank"
 )
 
-// request asks all ranks for one round: one of them is set.
+// A request requests one round from all ranks. One of the fields is set.
 type request struct {
 	Ping    *pingRound    `json:",omitempty"`
 	Stream  *streamRound  `json:",omitempty"`
@@ -27,7 +27,7 @@ type request struct {
 	Connect *connectRound `json:",omitempty"`
 }
 
-// reply is what a rank measured.
+// A reply is the result of a round on one rank.
 type reply struct {
 	Figure  float64          `json:",omitempty"`
 	Latency *measure.Latency `json:",omitempty"`
@@ -43,17 +43,17 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, (&rank{Process: p, w: w}).serveRequest) // ends with the process, and is not finalized
+		return proc.Serve(ctx, w, (&rank{Process: p, w: w}).serveRequest) // ends with the process, without Finalize
 	})
 }
 
-// rank is one of the processes.
+// A rank is one of the processes.
 type rank struct {
 	*acp.Process
 	w            *proc.Worker
 	pairs        map[Channel]*channelPair
 	memory       *acp.Region
-	remoteMemory []acp.GA // the memory of all ranks
+	remoteMemory []acp.GA // memory of all ranks
 }
 
 func (r *rank) serveRequest(ctx context.Context, q request) (out reply, err error) {
@@ -67,18 +67,19 @@ func (r *rank) serveRequest(ctx context.Context, q request) (out reply, err erro
 	case q.Connect != nil:
 		out.Latency, err = r.runConnects(ctx, *q.Connect)
 	default:
-		err = errors.New("acpbench: an empty request")
+		err = errors.New("acpbench: empty request")
 	}
 	if err == nil {
-		err = proc.Barrier(ctx, r.w) // who has nothing to do sleeps, as in the baseline, and leaves all to its adapter
+		err = proc.Barrier(ctx, r.w) // idle ranks sleep, as in the baseline, and their adapters serve them
 	}
 	return out, err
 }
 
-// channelPair is a channel from here to the other one of ranks 0 and 1, and one back.
+// A channelPair is a channel from this rank to the peer, and one back.
 type channelPair struct{ to, from *acp.Channel }
 
-// openChannels returns the channels of a kind. Both ranks make them in the same order.
+// openChannels returns the channels with parameters c. Both ranks create them in the same
+// order.
 func (r *rank) openChannels(c Channel) (*channelPair, error) {
 	if p := r.pairs[c]; p != nil {
 		return p, nil
@@ -106,7 +107,7 @@ func (r *rank) openChannels(c Channel) (*channelPair, error) {
 	return p, nil
 }
 
-// newPattern is n bytes of message i.
+// newPattern returns n bytes of message i.
 func newPattern(n, i int) []byte {
 	b := make([]byte, n)
 	for k := range b {
@@ -115,14 +116,14 @@ func newPattern(n, i int) []byte {
 	return b
 }
 
-// verifyMessage compares a message with what it should be.
+// verifyMessage compares a received message with the expected one.
 func verifyMessage(got []byte, n int, want []byte) error {
 	if n != len(want) {
-		return fmt.Errorf("wrong data: a message of %d bytes, not %d", n, len(want))
+		return fmt.Errorf("wrong data: message of %d bytes, want %d", n, len(want))
 	}
 	for i, b := range got[:n] {
 		if b != want[i] {
-			return fmt.Errorf("wrong data: byte %d of %d is 0x%02x, not 0x%02x", i, n, b, want[i])
+			return fmt.Errorf("wrong data: byte %d of %d: 0x%02x, want 0x%02x", i, n, b, want[i])
 		}
 	}
 	return nil

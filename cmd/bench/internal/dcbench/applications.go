@@ -31,8 +31,8 @@ var microscopeProgram = program{
 	},
 }
 
-// wholeSlide takes all of the highest resolution, and composes nine of its
-// pixels to one.
+// wholeSlide returns a query of the whole slide at the highest resolution, with nine slide
+// pixels for one image pixel.
 func wholeSlide(s *microscope.Slide) microscope.Query {
 	return microscope.Query{Region: s.Bounds(), Zoom: 3}
 }

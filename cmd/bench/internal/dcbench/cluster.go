@@ -12,35 +12,32 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// Config says how the processes of a cluster are connected. Only Over is
-// required.
+// Config describes how the processes of a cluster are connected. Only Transport is required.
 type Config struct {
 	Transport sdpbench.Transport
 
-	Processes int // 2 or more; 0 means 2
+	Processes int // at least 2; 0 means 2
 
-	// The buffers of SDP, as sdp.Options has them. TCP has what the system
-	// gives.
+	// The buffers of SDP; see sdp.Options. TCP uses the system's defaults.
 	Buffers, BufferBytes int
 }
 
-// A Cluster is processes that wait until they are asked for a run. For one
-// goroutine.
+// A Cluster is a set of processes that wait for requests. It is used by one goroutine only.
 type Cluster struct {
 	transport sdpbench.Transport
 	g         *proc.Group
 }
 
-// Open starts the processes. The caller closes the cluster.
+// Open starts the processes. The caller must close the cluster.
 func Open(ctx context.Context, c Config) (*Cluster, error) {
 	if c.Transport != sdpbench.TCP && !slices.Contains(sdpbench.FlowControls(), c.Transport) {
-		return nil, fmt.Errorf("dcbench: no carrier %q; there are: %v", c.Transport, append(sdpbench.FlowControls(), sdpbench.TCP))
+		return nil, fmt.Errorf("dcbench: unknown transport %q; known transports: %v", c.Transport, append(sdpbench.FlowControls(), sdpbench.TCP))
 	}
 	switch {
 	case c.Processes == 0:
 		c.Processes = 2
 	case c.Processes < 2:
-		return nil, fmt.Errorf("dcbench: %d processes: with less than 2 there is no network between filters", c.Processes)
+		return nil, fmt.Errorf("dcbench: %d processes: want at least 2", c.Processes)
 	}
 	members := make([]proc.Spec, c.Processes)
 	for i := range members {
@@ -53,25 +50,25 @@ func Open(ctx context.Context, c Config) (*Cluster, error) {
 	return &Cluster{c.Transport, g}, nil
 }
 
-// Close ends the processes. Closing twice is safe.
+// Close ends the processes. It is idempotent.
 func (c *Cluster) Close() { c.g.Close() }
 
-// A Result is what a run took.
+// A Result is the measurement of a run.
 type Result struct {
 	Elapsed  time.Duration
-	Units    uint64 // that filters sent to one another
-	Messages uint64 // of SDP that carried them; 0 with TCP, which does not tell
+	Units    uint64 // sent between filters
+	Messages uint64 // SDP messages with these units; 0 with TCP
 }
 
-// Run has the application make a data set's picture. Another picture than the
-// data set's is an error.
+// Run runs the application on a data set. An image that differs from the reference image of the
+// data set is an error.
 func (c *Cluster) Run(ctx context.Context, d *DataSet) (Result, error) {
 	members, err := proc.Call[request, reply](ctx, c.g, request{App: d.app, Path: d.path, UnitSize: d.unitSize})
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.transport, err)
 	}
 	if got := *members[0].Picture; got != d.picture {
-		return Result{}, fmt.Errorf("%s: wrong data: the %s makes %v, and without filters %v", c.transport, d.app, got, d.picture)
+		return Result{}, fmt.Errorf("%s: wrong data: %s returned %v, want %v", c.transport, d.app, got, d.picture)
 	}
 	var all datacutter.Report
 	var r Result
@@ -86,13 +83,13 @@ func (c *Cluster) Run(ctx context.Context, d *DataSet) (Result, error) {
 	return r, nil
 }
 
-// Rounds is Run as measure.Alternate takes it; the figure is the time in
-// milliseconds. Unless it is nil, see is told of each result.
-func (c *Cluster) Rounds(d *DataSet, see func(Result)) measure.Round {
+// Rounds returns Run for measure.Alternate. The figure is the time in milliseconds. It calls
+// onResult with each result, unless onResult is nil.
+func (c *Cluster) Rounds(d *DataSet, onResult func(Result)) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		r, err := c.Run(ctx, d)
-		if err == nil && see != nil {
-			see(r)
+		if err == nil && onResult != nil {
+			onResult(r)
 		}
 		return measure.Micros(r.Elapsed) / 1000, err
 	}

@@ -22,7 +22,7 @@ const (
 	Isosurface App = "isosurface"
 )
 
-// program is an application: its filters, first to last, in so many groups.
+// A program is an application: its filters in order, and the number of filter groups.
 type program struct {
 	groups  int
 	filters []string
@@ -30,15 +30,15 @@ type program struct {
 	// generate writes a data set of about n bytes.
 	generate func(w io.Writer, n int64, unitSize int) error
 
-	// reference makes the picture in the plainest way.
+	// reference computes the image without filters.
 	reference func(file io.ReaderAt, size int64) (*image.NRGBA, error)
 
-	// prepare makes a process's part of a run.
+	// prepare returns the part of a run that one process executes.
 	prepare func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (appInstance, error)
 }
 
-// appInstance is a process's part of a run; the process with the last filters has the
-// picture.
+// An appInstance is one process's part of a run. The process with the last filters has the
+// image.
 type appInstance interface {
 	Job() datacutter.Job
 	Picture() (*image.NRGBA, error)
@@ -46,7 +46,7 @@ type appInstance interface {
 
 var programs = map[App]program{Microscope: microscopeProgram, Isosurface: isosurfaceProgram}
 
-// A DataSet is a file for an application, and what the picture of it has to be.
+// A DataSet is a file for an application, and the reference image of its content.
 type DataSet struct {
 	app      App
 	path     string
@@ -54,13 +54,12 @@ type DataSet struct {
 	picture  imageInfo
 }
 
-// NewDataSet generates a data set of about n bytes, which the application is to
-// process in units of up to unitSize bytes, as a file in a folder. Equal ones
-// are equal on every machine.
+// NewDataSet generates a data set of about n bytes as a file in dir. The application processes
+// it in units of up to unitSize bytes. The content is the same on every machine.
 func NewDataSet(dir string, app App, n int64, unitSize int) (*DataSet, error) {
 	p, ok := programs[app]
 	if !ok {
-		return nil, fmt.Errorf("dcbench: no application %q; there are %s and %s", app, Microscope, Isosurface)
+		return nil, fmt.Errorf("dcbench: unknown application %q; known applications: %s, %s", app, Microscope, Isosurface)
 	}
 	file, err := os.CreateTemp(dir, string(app)+"-*")
 	if err != nil {
@@ -90,8 +89,7 @@ func NewDataSet(dir string, app App, n int64, unitSize int) (*DataSet, error) {
 // Remove deletes the file.
 func (d *DataSet) Remove() error { return os.Remove(d.path) }
 
-// TempDir makes a folder for data sets, in memory where the system is known to
-// have a place for that. The caller removes it.
+// TempDir creates a directory for data sets, in memory if possible. The caller must remove it.
 func TempDir() (string, error) {
 	const memory = "/dev/shm"
 	if runtime.GOOS == "linux" {
@@ -102,7 +100,7 @@ func TempDir() (string, error) {
 	return os.MkdirTemp("", "dcbench-*")
 }
 
-// imageInfo is all that processes need to say about one.
+// An imageInfo identifies an image by its size and a checksum.
 type imageInfo struct {
 	Width, Height int
 	SHA256        string // SHA-256 of its pixels
@@ -114,5 +112,5 @@ func imageInfoOf(p *image.NRGBA) imageInfo {
 }
 
 func (p imageInfo) String() string {
-	return fmt.Sprintf("a picture of %d by %d pixels with SHA-256 %.16s", p.Width, p.Height, p.SHA256)
+	return fmt.Sprintf("an image of %d by %d pixels with SHA-256 %.16s", p.Width, p.Height, p.SHA256)
 }

@@ -83,7 +83,7 @@ func TestWrongPicture(t *testing.T) {
 		changed.path = other.path
 		require.NoError(t, os.WriteFile(other.path, alter(t, app, b), 0o600))
 		_, err = c.Run(t.Context(), &changed)
-		require.ErrorContains(t, err, "tcp: wrong data: the "+string(app)+" makes a picture of")
+		require.ErrorContains(t, err, "tcp: wrong data: "+string(app)+" returned an image of")
 		_, err = c.Run(t.Context(), d)
 		require.NoError(t, err, "and the next may be right")
 	}
@@ -150,11 +150,11 @@ func TestLayout(t *testing.T) {
 
 func TestBadConfig(t *testing.T) {
 	_, err := Open(t.Context(), Config{Transport: "pigeon"})
-	require.ErrorContains(t, err, `no carrier "pigeon"`)
+	require.ErrorContains(t, err, `unknown transport "pigeon"`)
 	_, err = Open(t.Context(), Config{Transport: sdpbench.TCP, Processes: 1})
-	require.ErrorContains(t, err, "1 processes: with less than 2 there is no network between filters")
+	require.ErrorContains(t, err, "1 processes: want at least 2")
 	_, err = NewDataSet(t.TempDir(), "telescope", 1, 1)
-	require.ErrorContains(t, err, `no application "telescope"`)
+	require.ErrorContains(t, err, `unknown application "telescope"`)
 }
 
 func TestAddress(t *testing.T) {
@@ -165,7 +165,7 @@ func TestAddress(t *testing.T) {
 	require.Equal(t, a, b)
 	for _, bad := range []string{"", "127.0.0.1:1", "127.0.0.1/5", "127.0.0.1:1/70000", "x/1"} {
 		_, err := parseAddress(bad)
-		require.ErrorContains(t, err, "none like 127.0.0.1:40000/4791", bad)
+		require.ErrorContains(t, err, "want one like 127.0.0.1:40000/4791", bad)
 	}
 }
 

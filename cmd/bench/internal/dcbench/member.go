@@ -16,25 +16,25 @@ const (
 	roleMember = "member"
 )
 
-// runTimeout is how long a run may take. It ends one that hangs with an error that
-// names a filter, before the parent ends the process.
+// runTimeout is the maximum duration of a run. A run that hangs ends with an error that names a
+// filter before the parent kills the process.
 const runTimeout = 5 * time.Minute
 
-// request asks all members for one run.
+// A request requests one run from all members.
 type request struct {
 	App      App
 	Path     string // of the data set
 	UnitSize int
 }
 
-// reply is what a member did.
+// A reply is the result of a member.
 type reply struct {
 	Report   datacutter.Report
 	Messages uint64
-	Picture  *imageInfo `json:",omitempty"` // rank 0 has it
+	Picture  *imageInfo `json:",omitempty"` // set at rank 0
 }
 
-// member is one of the processes.
+// A member is one of the processes.
 type member struct {
 	*proc.Worker
 	network datacutter.Network
@@ -59,10 +59,10 @@ func init() {
 	})
 }
 
-// runApp runs this process's filters.
+// runApp runs the filters of this process.
 func (m *member) runApp(ctx context.Context, r request) (out reply, err error) {
-	late := fmt.Errorf("the run is not over after %v", runTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, late)
+	timeout := fmt.Errorf("dcbench: run timed out after %v", runTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, timeout)
 	defer cancel()
 	file, err := os.Open(r.Path)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *member) runApp(ctx context.Context, r request) (out reply, err error) {
 	}
 	p, ok := programs[r.App]
 	if !ok {
-		return out, fmt.Errorf("dcbench: no application %q", r.App)
+		return out, fmt.Errorf("dcbench: unknown application %q", r.App)
 	}
 	part, err := p.prepare(file, info.Size(), r.UnitSize, p.placeFilters(m.Size))
 	if err != nil {
@@ -93,16 +93,16 @@ func (m *member) runApp(ctx context.Context, r request) (out reply, err error) {
 		out.Picture = &sum
 	}
 	if m.sockets != nil {
-		// What still goes on would disturb whose turn is next.
+		// Open connections would disturb the next target.
 		if err := m.sockets.stack.Drain(ctx); err != nil {
-			return out, fmt.Errorf("dcbench: connections have not ended: %w", err)
+			return out, fmt.Errorf("dcbench: drain connections: %w", err)
 		}
 		out.Messages = m.sockets.takeMessageCount()
 	}
 	return out, nil
 }
 
-// runJob tells the others where this process is, and runs with them.
+// runJob exchanges the node addresses and runs the job.
 func (m *member) runJob(ctx context.Context, job datacutter.Job) (datacutter.Report, error) {
 	node, err := datacutter.Listen(ctx, m.network)
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// sdpNetwork is a datacutter.Network by SDP on an adapter of its own.
+// An sdpNetwork is a datacutter.Network by SDP on an adapter of its own.
 type sdpNetwork struct {
 	dev   *rnic.Device
 	stack *sdp.Stack
 	udp   uint16 // the adapter's port
 
 	mu     sync.Mutex
-	dialed []*sdp.Conn // since the last count
+	dialed []*sdp.Conn // dialed since the last takeMessageCount
 }
 
-// openSDPNetwork opens an adapter with SDP on it. The caller closes it.
+// openSDPNetwork opens an adapter with SDP on it. The caller must close it.
 func openSDPNetwork(c Config) (*sdpNetwork, error) {
-	// The paper is about copies through buffers; units are small besides.
+	// The paper measures copies through buffers, and the units are small.
 	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: -1}
 	if err := o.Design.UnmarshalText([]byte(strings.TrimPrefix(string(c.Transport), "sdp-"))); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (s *sdpNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return c, nil
 }
 
-// takeMessageCount is how many messages with data have left on dialed connections since
-// the last call. Data goes that way only.
+// takeMessageCount returns the number of data messages sent on dialed connections since the
+// last call. Data flows in that direction only.
 func (s *sdpNetwork) takeMessageCount() (n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *sdpNetwork) takeMessageCount() (n uint64) {
 	return n
 }
 
-// listener is one whose address tells the adapter's port as well.
+// A listener has an address that includes the UDP port of the adapter.
 type listener struct {
 	*sdp.Listener
 	addr address
@@ -96,7 +96,7 @@ type listener struct {
 
 func (l listener) Addr() net.Addr { return l.addr }
 
-// address is a port of SDP at an adapter: "127.0.0.1:40000/4791".
+// An address is an SDP port and the UDP port of its adapter: "127.0.0.1:40000/4791".
 type address struct {
 	netip.AddrPort
 	udp uint16
@@ -114,7 +114,7 @@ func parseAddress(s string) (a address, err error) {
 		a.AddrPort, err = netip.ParseAddrPort(sdpPart)
 	}
 	if err != nil {
-		return a, fmt.Errorf("dcbench: address %q is none like 127.0.0.1:40000/4791: %w", s, err)
+		return a, fmt.Errorf("dcbench: malformed address %q, want one like 127.0.0.1:40000/4791: %w", s, err)
 	}
 	return a, nil
 }

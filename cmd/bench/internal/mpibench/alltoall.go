@@ -10,12 +10,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// Alltoall is how a job does that, other than its carrier's table has it.
+// Alltoall selects an implementation of Alltoall other than that of the algorithm table.
 type Alltoall struct {
-	Algorithm string // one of package coll; empty: by the table
+	Algorithm string // an algorithm of package coll; empty: selected by the table
 	Net       mpi.Net
 	RCLimit   int  // of mpi.Hybrid
-	Shared    bool // in memory that the ranks have in common, as far as there is room
+	Shared    bool // in shared memory, for messages that fit
 }
 
 func (a Alltoall) applyTo(o *mpi.Options) {
@@ -25,13 +25,14 @@ func (a Alltoall) applyTo(o *mpi.Options) {
 	}
 }
 
-// Memory is what a rank takes.
+// Memory is the memory use of a rank.
 type Memory struct {
-	Heap        float64 // bytes that are in use, after all ranks have talked to all
-	Connections float64 // that it has
+	Heap        float64 // heap bytes in use
+	Connections float64 // open connections
 }
 
-// Memory is the average over the ranks, after an Alltoall in which all talk to all.
+// Memory returns the average over the ranks, after an Alltoall in which all ranks communicate
+// with each other.
 func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
 	ranks, err := proc.Call[request, reply](ctx, j.g, request{Memory: true})
 	if err != nil {
@@ -46,7 +47,7 @@ func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
 
 func (w rank) measureMemory() (*Memory, error) {
 	send, recv := make([]byte, w.Size()), make([]byte, w.Size())
-	for range 2 { // the second one ends when all have had the first
+	for range 2 { // the second call ends after all ranks have completed the first
 		if err := w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)); err != nil {
 			return nil, err
 		}

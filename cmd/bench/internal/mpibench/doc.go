@@ -1,22 +1,22 @@
-// Package mpibench runs benchmarks of MPI on ranks that are processes of this
-// machine: those of cmd/bench/internal/osu, cmd/bench/internal/imb and cmd/bench/internal/nas, over any of the nets that package
-// mpi has.
+// Package mpibench runs MPI benchmarks on ranks that are processes of this
+// machine: those of packages osu, imb and nas in cmd/bench/internal, over any transport
+// of package mpi.
 //
-// A [Job] is the processes. An experiment opens one for each subject and lets them
-// take turns:
+// A [Job] is the processes. An experiment opens one for each target and alternates
+// them:
 //
-//	rdma, err := mpibench.Open(ctx, mpibench.Config{Over: mpibench.RDMA, Ranks: 2})
+//	rdma, err := mpibench.Open(ctx, mpibench.Config{Transport: mpibench.RDMA, Ranks: 2})
 //	defer rdma.Close()
-//	tcp, err := mpibench.Open(ctx, mpibench.Config{Over: mpibench.TCP, Ranks: 2})
+//	tcp, err := mpibench.Open(ctx, mpibench.Config{Transport: mpibench.TCP, Ranks: 2})
 //	defer tcp.Close()
 //	v, err := measure.Alternate(ctx, 9, rdma.Latency(8, 1000), tcp.Latency(8, 1000))
 //
-// Between rounds the ranks wait for the next one and cost nothing. Their process
-// manager is the parent: what a rank wants the others to know goes through package
+// Between rounds the ranks block and use no processor time. Their process
+// manager is the parent: key-value pairs are exchanged through package
 // proc.
 //
-// # Answers
+// # Verification
 //
-// Each series of rounds begins with one whose data is looked at, and the kernels of
-// NAS have results that are published: what is wrong is an error.
+// The first round of each series verifies data, and the results of the NAS kernels
+// are compared with the published ones: a wrong result is an error.
 package mpibench

@@ -16,29 +16,27 @@ import (
 	"github.com/softrnic/softrnic/internal/cpus"
 )
 
-// Config says what a job is.
+// Config describes a job.
 type Config struct {
 	Transport Transport
 	Ranks     int
-	Alltoall  *Alltoall // nil: by the table
+	Alltoall  *Alltoall // nil: selected by the table
 }
 
-// roundTimeout is how long a round may take.
+// roundTimeout is the maximum duration of a round.
 const roundTimeout = 5 * time.Minute
 
-// A Job is processes that are ranks, and wait until they are asked for a round. For
-// one goroutine.
+// A Job is a set of rank processes that wait for requests. It is used by one goroutine only.
 type Job struct {
 	Config
 	g *proc.Group
 }
 
-// Open starts the processes, which join. As far as there are enough, each has a CPU
-// of its own; where there are not, they are bound as those of mpirun are. The caller
-// closes the job.
+// Open starts the processes and joins them to a job. Each has its own CPU if there are enough;
+// otherwise they are bound like those of mpirun. The caller must close the job.
 func Open(ctx context.Context, c Config) (*Job, error) {
 	if _, ok := c.Transport.mpiOptions(); !ok {
-		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Transport, allTransports())
+		return nil, fmt.Errorf("mpibench: unknown transport %q; known transports: %v", c.Transport, allTransports())
 	}
 	specs := make([]proc.Spec, c.Ranks)
 	for i := range specs {
@@ -51,7 +49,7 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	return &Job{c, g}, nil
 }
 
-// Close ends the processes. Closing twice is safe.
+// Close ends the processes. It is idempotent.
 func (j *Job) Close() { j.g.Close() }
 
 func (j *Job) callRanks(ctx context.Context, r request) (reply, error) {
@@ -62,7 +60,7 @@ func (j *Job) callRanks(ctx context.Context, r request) (reply, error) {
 	return ranks[0], nil
 }
 
-// OSU runs one of the OSU benchmarks with one size.
+// OSU runs one OSU benchmark with one size.
 func (j *Job) OSU(ctx context.Context, test string, size int, o osu.Options) (osu.Row, error) {
 	o.Min, o.Max = size, size
 	r, err := j.callRanks(ctx, request{OSU: &osuRound{test, o}})
@@ -70,12 +68,12 @@ func (j *Job) OSU(ctx context.Context, test string, size int, o osu.Options) (os
 		return osu.Row{}, err
 	}
 	if r.OSU == nil {
-		return osu.Row{}, errors.New("mpibench: osu_" + test + " measured nothing")
+		return osu.Row{}, errors.New("mpibench: osu_" + test + ": no result")
 	}
 	return *r.OSU, nil
 }
 
-// IMB runs one of the Intel benchmarks with one size, on all ranks.
+// IMB runs one Intel benchmark with one size on all ranks.
 func (j *Job) IMB(ctx context.Context, benchmark string, size, repetitions int) (imb.Row, error) {
 	o := imb.Defaults()
 	o.MinRanks, o.Sizes, o.Repetitions = j.Ranks, []int{size}, repetitions
@@ -84,13 +82,13 @@ func (j *Job) IMB(ctx context.Context, benchmark string, size, repetitions int) 
 		return imb.Row{}, err
 	}
 	if r.IMB == nil {
-		return imb.Row{}, fmt.Errorf("mpibench: %s measured nothing", benchmark)
+		return imb.Row{}, fmt.Errorf("mpibench: imb %s: no result", benchmark)
 	}
 	return *r.IMB, nil
 }
 
-// NAS runs one of the kernels is, cg and ep. A result that is not that published is
-// an error.
+// NAS runs one of the kernels is, cg and ep. A result that differs from the published one is an
+// error.
 func (j *Job) NAS(ctx context.Context, kernel string, class nas.Class) (nas.Report, error) {
 	r, err := j.callRanks(ctx, request{NAS: &nasRound{kernel, class}})
 	if err != nil {
@@ -99,26 +97,26 @@ func (j *Job) NAS(ctx context.Context, kernel string, class nas.Class) (nas.Repo
 	return *r.NAS, nil
 }
 
-// The rounds below are as measure.Alternate takes them. The first of each also looks
-// at data.
+// The functions below return rounds for measure.Alternate. The first round of each also
+// verifies data.
 
-// Latency is rounds of osu_latency, in microseconds.
+// Latency returns rounds of osu_latency, in microseconds.
 func (j *Job) Latency(size, iters int) measure.Round {
 	return j.osuRounds("latency", size, iters, func(r osu.Row) float64 { return r.Latency })
 }
 
-// Bandwidth is rounds of osu_bw, in MB/s.
+// Bandwidth returns rounds of osu_bw, in MB/s.
 func (j *Job) Bandwidth(size, iters int) measure.Round {
 	return j.osuRounds("bw", size, iters, func(r osu.Row) float64 { return r.Bandwidth })
 }
 
-// OneSidedLatency is rounds of osu_put_latency or osu_get_latency, in microseconds
-// until an operation, "put" or "get", is done.
+// OneSidedLatency returns rounds of osu_put_latency or osu_get_latency, in microseconds. op is
+// "put" or "get".
 func (j *Job) OneSidedLatency(op string, size, iters int) measure.Round {
 	return j.osuRounds(op+"_latency", size, iters, func(r osu.Row) float64 { return r.Latency })
 }
 
-// OneSidedBandwidth is rounds of osu_put_bw or osu_get_bw, in MB/s.
+// OneSidedBandwidth returns rounds of osu_put_bw or osu_get_bw, in MB/s.
 func (j *Job) OneSidedBandwidth(op string, size, iters int) measure.Round {
 	return j.osuRounds(op+"_bw", size, iters, func(r osu.Row) float64 { return r.Bandwidth })
 }
@@ -144,8 +142,8 @@ func (j *Job) osuRounds(name string, size, iters int, figure func(osu.Row) float
 	}
 }
 
-// verifyOnce is a few iterations of an OSU benchmark that look at the data, of not many
-// messages at a time.
+// verifyOnce runs a few iterations of an OSU benchmark with data validation, with a small
+// window.
 func (j *Job) verifyOnce(ctx context.Context, t osu.Test, size int) error {
 	o := osu.Defaults(t)
 	o.Window = 4
@@ -154,9 +152,8 @@ func (j *Job) verifyOnce(ctx context.Context, t osu.Test, size int) error {
 	return err
 }
 
-// Collective is rounds of one of the Intel benchmarks, of a collective, in
-// microseconds: the average over ranks. Their data is looked at by the OSU benchmark
-// of the same name.
+// Collective returns rounds of an Intel benchmark of a collective, in microseconds: the average
+// over ranks. The OSU benchmark of the same name verifies the data.
 func (j *Job) Collective(benchmark string, size, repetitions int) measure.Round {
 	checked := false
 	return func(ctx context.Context) (float64, error) {
@@ -175,7 +172,7 @@ func (j *Job) Collective(benchmark string, size, repetitions int) measure.Round 
 	}
 }
 
-// Kernel is rounds of one of the kernels of NAS, in Mop/s.
+// Kernel returns rounds of one of the NAS kernels, in Mop/s.
 func (j *Job) Kernel(kernel string, class nas.Class) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		r, err := j.NAS(ctx, kernel, class)

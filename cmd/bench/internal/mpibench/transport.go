@@ -6,32 +6,31 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// A Transport is what MPI goes over; it also is the name of its series.
+// A Transport is the transport of MPI, and the name of its series.
 type Transport string
 
-// The carriers of messages. Operations on windows are done by the adapter itself,
-// or by what reads the connection of TCP. Collective calls are messages, but for those
-// of Shared.
+// The transports of messages. The adapter executes operations on windows, or with TCP the
+// reader of the connection. Collective calls use messages, except those of Shared.
 const (
-	Fast   Transport = "mpi-fast"   // RDMA writes into memory that is polled, for short messages
-	RDMA   Transport = "mpi-rdma"   // sends and receives; in all carriers but TCP long messages are read
-	Shared Transport = "mpi-shared" // RDMA, and short collective calls in memory that ranks have in common: MPI's default
+	Fast   Transport = "mpi-fast"   // RDMA writes into polled memory for short messages
+	RDMA   Transport = "mpi-rdma"   // sends and receives; all transports but TCP use RDMA reads for long messages
+	Shared Transport = "mpi-shared" // RDMA, and shared memory for short collective calls: MPI's default
 	TCP    Transport = "mpi-tcp"
 )
 
-// Carriers whose operations on windows are messages as well.
+// Transports whose operations on windows are messages as well.
 const (
 	FastMessages Transport = "mpi-fast-messages"
 	RDMAMessages Transport = "mpi-rdma-messages"
 )
 
-// Transports are those of messages.
+// Transports returns the transports of messages.
 func Transports() []Transport { return []Transport{Fast, RDMA, Shared, TCP} }
 
-// WindowTransports are those that differ in how operations on windows are done.
+// WindowTransports returns the transports that differ in operations on windows.
 func WindowTransports() []Transport { return []Transport{RDMA, FastMessages, RDMAMessages, TCP} }
 
-// mpiOptions are those of a rank.
+// mpiOptions returns the options of a rank, or false if c is unknown.
 func (c Transport) mpiOptions() (o mpi.Options, ok bool) {
 	o.NoShared = c != Shared
 	switch c {
@@ -49,7 +48,7 @@ func (c Transport) mpiOptions() (o mpi.Options, ok bool) {
 	return o, true
 }
 
-// allTransports are the carriers of either kind.
+// allTransports returns the transports of both kinds.
 func allTransports() []Transport {
 	list := append(Transports(), WindowTransports()...)
 	slices.Sort(list)

@@ -23,7 +23,7 @@ const (
 	roleRank = "rank"
 )
 
-// request asks all ranks for one round: one of these is set.
+// A request requests one round from all ranks. One of the fields is set.
 type request struct {
 	OSU    *osuRound `json:",omitempty"`
 	IMB    *imbRound `json:",omitempty"`
@@ -46,13 +46,13 @@ type nasRound struct {
 	Class  nas.Class
 }
 
-// reply is what a round measured, at rank 0.
+// A reply is the result of a round, at rank 0.
 type reply struct {
 	OSU *osu.Row    `json:",omitempty"`
 	IMB *imb.Row    `json:",omitempty"`
 	NAS *nas.Report `json:",omitempty"`
 
-	Memory *Memory `json:",omitempty"` // at every rank
+	Memory *Memory `json:",omitempty"` // set at every rank
 }
 
 var kernels = map[string]func(*mpi.Comm, nas.Class) (nas.Report, error){"is": is.Run, "cg": cg.Run, "ep": ep.Run}
@@ -65,7 +65,7 @@ func init() {
 		}
 		o, ok := c.Transport.mpiOptions()
 		if !ok {
-			return fmt.Errorf("mpibench: no carrier %q", c.Transport)
+			return fmt.Errorf("mpibench: unknown transport %q", c.Transport)
 		}
 		if c.Alltoall != nil {
 			c.Alltoall.applyTo(&o)
@@ -77,11 +77,11 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, rank{world}.serveRequest) // ends with the process, and is not finalized
+		return proc.Serve(ctx, w, rank{world}.serveRequest) // ends with the process, without Finalize
 	})
 }
 
-// rank is one of the processes.
+// A rank is one of the processes.
 type rank struct{ *mpi.World }
 
 func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) {
@@ -95,7 +95,7 @@ func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) 
 	case r.Memory:
 		out.Memory, err = w.measureMemory()
 	default:
-		err = errors.New("mpibench: an empty request")
+		err = errors.New("mpibench: empty request")
 	}
 	return out, err
 }
@@ -127,7 +127,7 @@ func (w rank) runIMB(r *imbRound) (*imb.Row, error) {
 func (w rank) runNAS(r *nasRound) (*nas.Report, error) {
 	run, ok := kernels[r.Kernel]
 	if !ok {
-		return nil, fmt.Errorf("mpibench: no kernel %q", r.Kernel)
+		return nil, fmt.Errorf("mpibench: unknown kernel %q", r.Kernel)
 	}
 	report, err := run(w.Comm, r.Class)
 	if err == nil && !report.Verified() {

@@ -10,10 +10,10 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// warmupBursts are round trips of bursts before those that count.
+// warmupBursts is the number of round trips of bursts that are not measured.
 const warmupBursts = 3
 
-// burstRound asks for round trips of bursts: figure 7 of the paper.
+// A burstRound requests round trips of bursts: figure 7 of the paper.
 type burstRound struct {
 	Burst
 	Rounds int
@@ -54,7 +54,7 @@ func (b *burstRound) runRound(ctx context.Context, e *side) (*measure.Latency, e
 	return half, b.verifyBurst(e, in)
 }
 
-// writeBurst sends a burst and computes.
+// writeBurst sends a burst and then computes.
 func (b *burstRound) writeBurst(e *side, message []byte, stamp byte) error {
 	message[b.Size-1] = stamp
 	for range b.Messages {
@@ -66,7 +66,7 @@ func (b *burstRound) writeBurst(e *side, message []byte, stamp byte) error {
 	return nil
 }
 
-// readBurst takes a burst, looks at the messages' stamps, and computes.
+// readBurst receives a burst, verifies the stamps of the messages, and computes.
 func (b *burstRound) readBurst(e *side, memory []byte, stamp byte) error {
 	for i := range b.Messages {
 		message := memory[i*b.Size : (i+1)*b.Size]
@@ -74,14 +74,14 @@ func (b *burstRound) readBurst(e *side, memory []byte, stamp byte) error {
 			return err
 		}
 		if last := message[b.Size-1]; last != stamp {
-			return fmt.Errorf("wrong data: message %d of burst 0x%02x is of burst 0x%02x", i, stamp, last)
+			return fmt.Errorf("wrong data: message %d of burst 0x%02x: stamp 0x%02x", i, stamp, last)
 		}
 	}
 	b.Compute.execute()
 	return nil
 }
 
-// verifyBurst looks at all bytes of the last burst.
+// verifyBurst verifies all bytes of the last burst.
 func (b *burstRound) verifyBurst(e *side, memory []byte) error {
 	want := e.payloadPattern(b.Size)
 	for i := range b.Messages {

@@ -11,22 +11,21 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// listenInfo is where rank 1 listens.
+// listenInfo is the address of the listener of rank 1.
 type listenInfo struct {
 	Addr    netip.AddrPort
 	UDPPort uint16 // of its adapter
 }
 
-// connectPeer makes the connection, to a listener at rank 1. The caller calls
-// hangUp.
-func (e *side) connectPeer(ctx context.Context, c Config) (hangUp func(), err error) {
+// connectPeer connects the two processes. Rank 1 listens. The caller must call disconnect.
+func (e *side) connectPeer(ctx context.Context, c Config) (disconnect func(), err error) {
 	if c.Transport == TCP {
 		return e.connectTCP(ctx, c)
 	}
 	return e.connectSDP(ctx, c)
 }
 
-func (e *side) connectTCP(ctx context.Context, c Config) (hangUp func(), err error) {
+func (e *side) connectTCP(ctx context.Context, c Config) (disconnect func(), err error) {
 	var l net.Listener
 	var mine listenInfo
 	if e.Rank == 1 {
@@ -58,8 +57,8 @@ func (e *side) connectTCP(ctx context.Context, c Config) (hangUp func(), err err
 	return func() { conn.Close() }, nil
 }
 
-// openStack opens an adapter and SDP on it.
-func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, hangUp func(), err error) {
+// openStack opens an adapter and an SDP stack on it.
+func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, disconnect func(), err error) {
 	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: c.ZeroCopy}
 	if err := o.Design.UnmarshalText([]byte(c.Transport.flowControl())); err != nil {
 		return nil, nil, nil, err
@@ -76,21 +75,21 @@ func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, hangUp func(), err
 	}, nil
 }
 
-func (e *side) connectSDP(ctx context.Context, c Config) (hangUp func(), err error) {
-	dev, stack, hangUp, err := openStack(c)
+func (e *side) connectSDP(ctx context.Context, c Config) (disconnect func(), err error) {
+	dev, stack, disconnect, err := openStack(c)
 	if err != nil {
 		return nil, err
 	}
 	conn, err := e.acceptOrDialSDP(ctx, dev, stack)
 	if err != nil {
-		hangUp()
+		disconnect()
 		return nil, err
 	}
 	e.conn = conn
 	if c.Buffers > 0 {
 		e.gauge = sdpGauge(conn)
 	}
-	return hangUp, nil
+	return disconnect, nil
 }
 
 func (e *side) acceptOrDialSDP(ctx context.Context, dev *rnic.Device, stack *sdp.Stack) (*sdp.Conn, error) {
@@ -113,8 +112,7 @@ func (e *side) acceptOrDialSDP(ctx context.Context, dev *rnic.Device, stack *sdp
 	return dialSDP(ctx, stack, sheets[1])
 }
 
-// listenTCP and listenSDP return a listener and where it is, dialTCP and dialSDP a
-// connection to it.
+// listenTCP listens and returns the listener and its address.
 func listenTCP() (net.Listener, listenInfo, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -9,37 +9,37 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// StreamOptions say what flows from rank 0 to rank 1. Size is required.
+// StreamOptions are the options of a stream from rank 0 to rank 1. Size is required.
 type StreamOptions struct {
 	Size       int  // bytes of each Write
-	Greedy     bool // the reader takes what is there, up to 64 KiB or one message, instead of one message at a time
-	MeasureUse bool // measure how full the buffers are
-	Compute    Work // of the reader, for each KiB that it has read
+	Greedy     bool // the reader reads any available data up to max(64 KiB, Size) instead of one message
+	MeasureUse bool // measure the fill level of the buffers
+	Compute    Work // work of the reader for each KiB read
 }
 
-// A Flow is what one round moved.
+// A Flow is the traffic of one round.
 type Flow struct {
 	Bytes   int64
 	Elapsed time.Duration
 
-	// Of SDP: messages that carried it, and the bytes that went without a copy.
+	// Of SDP: data messages, and bytes transferred without a copy.
 	Messages, ZeroCopy int64
 
-	// How full the writer's and the reader's buffer were on average, of 1, if
-	// Config gives them a size.
+	// Average fill level of the writer's and the reader's buffer, from 0 to 1, if Config sets
+	// their size.
 	SendUse, ReceiveUse float64
 }
 
-// MBps is the payload rate in MB/s.
+// MBps returns the payload rate in MB/s.
 func (f Flow) MBps() float64 { return measure.MBps(f.Bytes, f.Elapsed) }
 
-// BufferUse is how full the fuller of both buffers was, in percent.
+// BufferUse returns the fill level of the fuller of the two buffers, in percent.
 func (f Flow) BufferUse() float64 { return 100 * max(f.SendUse, f.ReceiveUse) }
 
-// ZeroCopyPercent is how much of the bytes went without a copy.
+// ZeroCopyPercent returns the share of the bytes transferred without a copy.
 func (f Flow) ZeroCopyPercent() float64 { return 100 * float64(f.ZeroCopy) / float64(max(f.Bytes, 1)) }
 
-// Stream moves so many messages.
+// Stream streams the given number of messages.
 func (p *Pair) Stream(ctx context.Context, o StreamOptions, messages int) (Flow, error) {
 	ends, err := p.callBoth(ctx, request{Stream: &streamRound{o, messages}})
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *Pair) Stream(ctx context.Context, o StreamOptions, messages int) (Flow,
 	return f, nil
 }
 
-// A Streamer streams for about a time, and knows how many messages that takes.
+// A Streamer streams for about a given time and adapts the number of messages.
 type Streamer struct {
 	pair     *Pair
 	o        StreamOptions
@@ -59,12 +59,12 @@ type Streamer struct {
 	warm     bool
 }
 
-// NewStreamer makes rounds of about length d.
+// NewStreamer returns a Streamer with rounds of about length d.
 func (p *Pair) NewStreamer(o StreamOptions, d time.Duration) *Streamer {
 	return &Streamer{pair: p, o: o, time: d, messages: 16}
 }
 
-// Round streams once. The first call also finds out how long a round should be.
+// Round streams once. The first call also calibrates the number of messages.
 func (s *Streamer) Round(ctx context.Context) (Flow, error) {
 	for {
 		f, err := s.pair.Stream(ctx, s.o, s.messages)
@@ -80,8 +80,7 @@ func (s *Streamer) Round(ctx context.Context) (Flow, error) {
 	}
 }
 
-// Rounds is Round as measure.Alternate takes it, with the figure of interest:
-// Flow.MBps or Flow.BufferUse.
+// Rounds returns Round for measure.Alternate, with Flow.MBps or Flow.BufferUse as the figure.
 func (s *Streamer) Rounds(figure func(Flow) float64) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := s.Round(ctx)
@@ -89,21 +88,21 @@ func (s *Streamer) Rounds(figure func(Flow) float64) measure.Round {
 	}
 }
 
-// nextCount is how many messages the next round should have if n took so long:
-// at most 16 times as many, for a short round says little.
+// nextCount returns the number of messages for a round of length want if n messages took took.
+// It grows at most 16-fold, because a short round is inaccurate.
 func nextCount(n int, took, want time.Duration) int {
 	factor := min(16, float64(want)/float64(max(took, 1)))
 	return max(1, min(int(math.Ceil(float64(n)*factor)), math.MaxInt32))
 }
 
-// A usage is how full the two buffers of an end were on average, of 1.
+// usage is the average fill level of the two buffers of a side, from 0 to 1.
 type usage struct{ send, receive float64 }
 
-// A gauge begins to measure how full the buffers of an end are; what it returns ends
-// that.
+// A gauge starts to measure the usage of a side's buffers. The returned function ends the
+// measurement.
 type gauge func() (end func() usage)
 
-// startUsage asks the end's gauge, if there is one and somebody wants to know.
+// startUsage starts the gauge of the side, if there is one and wanted is true.
 func (e *side) startUsage(wanted bool) (end func() usage) {
 	if !wanted || e.gauge == nil {
 		return func() usage { return usage{} }
@@ -111,7 +110,7 @@ func (e *side) startUsage(wanted bool) (end func() usage) {
 	return e.gauge()
 }
 
-// sdpGauge is that of a connection by SDP, which knows exactly.
+// sdpGauge returns the gauge of an SDP connection, which measures exactly.
 func sdpGauge(c *sdp.Conn) gauge {
 	return func() func() usage {
 		stop, size := c.MeasureUse(), float64(c.Stats().BufferSize)

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockBufFactor is how many times the memory that was asked for the system gives a
-// socket buffer, for what it keeps there beside the data (socket(7)).
+// sockBufFactor is the ratio of a socket buffer to the requested size: the kernel doubles it
+// for bookkeeping (socket(7)).
 const sockBufFactor = 2
 
-// socketGauge is that of a TCP connection whose socket buffers have size bytes
-// each: what they hold of data, whatever that costs them.
+// socketGauge returns the gauge of a TCP connection with socket buffers of size bytes. It
+// counts the data bytes only.
 func socketGauge(c *net.TCPConn, size int) gauge {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -28,11 +28,11 @@ func socketGauge(c *net.TCPConn, size int) gauge {
 	})
 }
 
-// sampleInterval is the time from one look at a socket's buffers to the next.
+// sampleInterval is the time between two samples of a socket's buffers.
 const sampleInterval = 200 * time.Microsecond
 
-// sampleGauge is one that looks now and then.
-func sampleGauge(look func() usage) gauge {
+// sampleGauge returns a gauge that calls sample periodically.
+func sampleGauge(sample func() usage) gauge {
 	return func() func() usage {
 		stop, done := make(chan struct{}), make(chan struct{})
 		var sum usage
@@ -44,7 +44,7 @@ func sampleGauge(look func() usage) gauge {
 			for {
 				select {
 				case <-ticks.C:
-					u := look()
+					u := sample()
 					sum.send, sum.receive, n = sum.send+u.send, sum.receive+u.receive, n+1
 				case <-stop:
 					return

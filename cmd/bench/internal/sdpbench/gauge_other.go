@@ -4,8 +4,8 @@ package sdpbench
 
 import "net"
 
-// sockBufFactor is how many times the memory that was asked for a socket buffer has.
+// sockBufFactor is the ratio of a socket buffer to the requested size.
 const sockBufFactor = 1
 
-// socketGauge is what only Linux has.
+// socketGauge returns nil: only Linux reports the content of socket buffers.
 func socketGauge(*net.TCPConn, int) gauge { return nil }

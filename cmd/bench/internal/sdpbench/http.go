@@ -19,33 +19,33 @@ import (
 
 const roleHTTP = "http"
 
-// HTTPConfig says what is asked for, and over what.
+// HTTPConfig describes the requests and their transport.
 type HTTPConfig struct {
 	Transport   Transport
-	Connections int // kept alive, each with one request at a time
-	Bytes       int // of a response
+	Connections int // kept alive, each with one outstanding request
+	Bytes       int // size of a response
 }
 
-// HTTP is two processes: a server of package net/http with its defaults, and its
-// clients. For one goroutine.
+// HTTP is two processes: a server of package net/http with default settings, and its clients.
+// It is used by one goroutine only.
 type HTTP struct {
 	transport Transport
 	g         *proc.Group
 }
 
-// httpRound asks the clients for requests as long as it says.
+// An httpRound makes the clients send requests for the given time.
 type httpRound struct{ Time time.Duration }
 
-// httpReply is what the clients counted; the server counts nothing.
+// An httpReply is the result of the clients. The server's is empty.
 type httpReply struct {
 	Requests int64
 	Elapsed  time.Duration
 }
 
-// OpenHTTP starts the two processes. The caller closes them.
+// OpenHTTP starts the two processes. The caller must close the session.
 func OpenHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 	if c.Connections < 1 || c.Bytes < 1 {
-		return nil, fmt.Errorf("sdpbench: %d connections and responses of %d bytes: at least 1 each", c.Connections, c.Bytes)
+		return nil, fmt.Errorf("sdpbench: %d connections, responses of %d bytes: want at least 1 each", c.Connections, c.Bytes)
 	}
 	end := proc.Spec{Name: worker, Role: roleHTTP, Args: c}
 	g, err := proc.Start(ctx, proc.Options{Pin: true, Timeout: roundTimeout + 10*time.Second}, end, end)
@@ -55,11 +55,11 @@ func OpenHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 	return &HTTP{c.Transport, g}, nil
 }
 
-// Close ends both processes. Closing twice is safe.
+// Close ends both processes. It is idempotent.
 func (h *HTTP) Close() { h.g.Close() }
 
-// RequestRate has the clients ask for so long, and returns how many requests a second
-// were answered. Every response is compared with what it should be.
+// RequestRate runs the clients for d and returns the number of requests per second. Every
+// response is verified.
 func (h *HTTP) RequestRate(ctx context.Context, d time.Duration) (float64, error) {
 	ends, err := proc.Call[httpRound, httpReply](ctx, h.g, httpRound{d})
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *HTTP) RequestRate(ctx context.Context, d time.Duration) (float64, error
 	return float64(ends[0].Requests) / ends[0].Elapsed.Seconds(), nil
 }
 
-// Rounds is Requests as measure.Alternate takes it.
+// Rounds returns RequestRate for measure.Alternate.
 func (h *HTTP) Rounds(d time.Duration) measure.Round {
 	return func(ctx context.Context) (float64, error) { return h.RequestRate(ctx, d) }
 }
@@ -86,17 +86,17 @@ func init() {
 	})
 }
 
-// serveHTTP is the server's process.
+// serveHTTP is the body of the server process.
 func serveHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
-	l, mine, hangUp, err := listenOver(c)
+	l, mine, disconnect, err := listenOver(c)
 	if err != nil {
 		return err
 	}
-	defer hangUp()
+	defer disconnect()
 	body := payload.New(c.Bytes)
 	server := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		_, _ = rw.Write(body) // a client that is gone has said so itself
+		_, _ = rw.Write(body) // a client that fails reports its own error
 	})}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
@@ -112,30 +112,31 @@ func serveHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 	})
 }
 
-// listenOver returns a listener, where it is, and what closes all.
-func listenOver(c HTTPConfig) (l net.Listener, at listenInfo, hangUp func(), err error) {
+// listenOver returns a listener, its address, and a function that closes all resources but the
+// listener.
+func listenOver(c HTTPConfig) (l net.Listener, at listenInfo, disconnect func(), err error) {
 	if c.Transport == TCP {
 		l, at, err = listenTCP()
 		return l, at, func() {}, err
 	}
-	dev, stack, hangUp, err := openStack(Config{Transport: c.Transport})
+	dev, stack, disconnect, err := openStack(Config{Transport: c.Transport})
 	if err != nil {
 		return nil, at, nil, err
 	}
 	if l, at, err = listenSDP(dev, stack); err != nil {
-		hangUp()
+		disconnect()
 		return nil, at, nil, err
 	}
-	return l, at, hangUp, nil
+	return l, at, disconnect, nil
 }
 
-// runHTTPClients is the clients' process.
+// runHTTPClients is the body of the client process.
 func runHTTPClients(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
-	dial, hangUp, err := newDialer(c)
+	dial, disconnect, err := newDialer(c)
 	if err != nil {
 		return err
 	}
-	defer hangUp()
+	defer disconnect()
 	sheets, err := proc.Exchange(ctx, w, listenInfo{})
 	if err != nil {
 		return err
@@ -167,19 +168,19 @@ func runHTTPClients(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 	})
 }
 
-// newDialer returns what dials, and what closes all.
-func newDialer(c HTTPConfig) (dial func(context.Context, listenInfo) (net.Conn, error), hangUp func(), err error) {
+// newDialer returns a dial function and a function that closes its resources.
+func newDialer(c HTTPConfig) (dial func(context.Context, listenInfo) (net.Conn, error), disconnect func(), err error) {
 	if c.Transport == TCP {
 		return dialTCP, func() {}, nil
 	}
-	_, stack, hangUp, err := openStack(Config{Transport: c.Transport})
+	_, stack, disconnect, err := openStack(Config{Transport: c.Transport})
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(ctx context.Context, to listenInfo) (net.Conn, error) { return dialSDP(ctx, stack, to) }, hangUp, nil
+	return func(ctx context.Context, to listenInfo) (net.Conn, error) { return dialSDP(ctx, stack, to) }, disconnect, nil
 }
 
-// getAndVerify does one request.
+// getAndVerify sends one request and verifies the response.
 func getAndVerify(ctx context.Context, client *http.Client, at netip.AddrPort, memory []byte, want payload.Pattern) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.String()+"/", nil)
 	if err != nil {
@@ -191,13 +192,13 @@ func getAndVerify(ctx context.Context, client *http.Client, at netip.AddrPort, m
 	}
 	defer a.Body.Close()
 	if a.StatusCode != http.StatusOK || a.ContentLength != int64(len(memory)) {
-		return fmt.Errorf("the server answers %s with %d bytes", a.Status, a.ContentLength)
+		return fmt.Errorf("response: status %s, %d bytes", a.Status, a.ContentLength)
 	}
 	if _, err := io.ReadFull(a.Body, memory); err != nil {
 		return err
 	}
-	if n, err := a.Body.Read(make([]byte, 1)); n > 0 || err != io.EOF { // and may use the connection again
-		return fmt.Errorf("the response does not end: %d, %w", n, err)
+	if n, err := a.Body.Read(make([]byte, 1)); n > 0 || err != io.EOF { // also lets the client reuse the connection
+		return fmt.Errorf("response: %d bytes behind the end: %w", n, err)
 	}
 	return want.Check(memory, false)
 }

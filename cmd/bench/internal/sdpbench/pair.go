@@ -11,10 +11,10 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// A Transport is what a connection goes over; it also is the name of its series.
+// A Transport is the transport of a connection, and the name of its series.
 type Transport string
 
-// The carriers.
+// The transports.
 const (
 	TCP    Transport = "tcp"
 	NIC    Transport = "sdp-nic"
@@ -22,10 +22,10 @@ const (
 	Credit Transport = "sdp-credit"
 )
 
-// FlowControls are the carriers that are flow controls of SDP.
+// FlowControls returns the transports that are flow control modes of SDP.
 func FlowControls() []Transport { return []Transport{NIC, RDMA, Credit} }
 
-// flowControl is the flow control's name, and empty for TCP.
+// flowControl returns the name of the flow control mode, or "" for TCP.
 func (c Transport) flowControl() string {
 	d, _ := strings.CutPrefix(string(c), "sdp-")
 	if c == TCP {
@@ -34,35 +34,34 @@ func (c Transport) flowControl() string {
 	return d
 }
 
-// Config says how the connection of a pair is made. Only Over is required.
+// Config describes the connection of a pair. Only Transport is required.
 type Config struct {
 	Transport Transport
 
-	// The buffers of SDP as sdp.Options has them. With TCP their product is
-	// the size of both socket buffers; 0 leaves these to the system.
+	// The buffers of SDP; see sdp.Options. With TCP their product is the size of both socket
+	// buffers; 0 keeps the system's default.
 	Buffers, BufferBytes int
 
-	ZeroCopy int // as sdp.Options has it: 0 is the default threshold, negative never
+	ZeroCopy int // sdp.Options.ZeroCopy: 0 is the default threshold, negative disables it
 
-	// Spin is how long a waiter looks before it sleeps, as rnic.Options has it:
-	// 0 is the default, negative not at all. TCP waits as Go does.
+	// Spin is the time that a waiter polls before it sleeps; see rnic.Options: 0 is the
+	// default, negative disables polling. TCP waits as package net does.
 	Spin time.Duration
 
-	// Loose leaves it to the system which CPUs the processes use.
+	// Loose leaves the choice of CPUs for the processes to the system.
 	Loose bool
 }
 
-// A Pair is two processes with a connection that wait until they are asked for
-// a round. For one goroutine.
+// A Pair is two connected processes that wait for requests. It is used by one goroutine only.
 type Pair struct {
 	transport Transport
 	g         *proc.Group
 }
 
-// Open starts the two processes and connects them. The caller closes the pair.
+// Open starts the two processes and connects them. The caller must close the pair.
 func Open(ctx context.Context, c Config) (*Pair, error) {
 	if c.Transport != TCP && !slices.Contains(FlowControls(), c.Transport) {
-		return nil, fmt.Errorf("sdpbench: no carrier %q; there are: %v", c.Transport, append(FlowControls(), TCP))
+		return nil, fmt.Errorf("sdpbench: unknown transport %q; known transports: %v", c.Transport, append(FlowControls(), TCP))
 	}
 	end := proc.Spec{Name: worker, Role: roleSide, Args: c}
 	g, err := proc.Start(ctx, proc.Options{Pin: !c.Loose, Timeout: roundTimeout + 10*time.Second}, end, end)
@@ -72,7 +71,7 @@ func Open(ctx context.Context, c Config) (*Pair, error) {
 	return &Pair{c.Transport, g}, nil
 }
 
-// Close ends both processes. Closing twice is safe.
+// Close ends both processes. It is idempotent.
 func (p *Pair) Close() { p.g.Close() }
 
 func (p *Pair) callBoth(ctx context.Context, r request) ([]reply, error) {
@@ -83,8 +82,8 @@ func (p *Pair) callBoth(ctx context.Context, r request) ([]reply, error) {
 	return ends, nil
 }
 
-// Ping does iters round trips of messages of size bytes, after some that do
-// not count, and returns half of each one's time.
+// Ping runs iters round trips of messages of size bytes after a warm-up, and returns half of
+// each round-trip time.
 func (p *Pair) Ping(ctx context.Context, size, iters int) (*measure.Latency, error) {
 	ends, err := p.callBoth(ctx, request{Ping: &pingRound{size, iters}})
 	if err != nil {
@@ -93,20 +92,20 @@ func (p *Pair) Ping(ctx context.Context, size, iters int) (*measure.Latency, err
 	return ends[0].Latency, nil
 }
 
-// PingRounds is Ping as measure.Alternate takes it; the figure is the median in
-// microseconds. All that is measured is added to into, unless that is nil.
+// PingRounds returns Ping for measure.Alternate. The figure is the median in microseconds. All
+// times are added to into, unless it is nil.
 func (p *Pair) PingRounds(size, iters int, into *measure.Latency) measure.Round {
 	return medianRound(into, func(ctx context.Context) (*measure.Latency, error) { return p.Ping(ctx, size, iters) })
 }
 
-// A Burst is what an end writes in its turn, and what both compute behind it.
+// A Burst is a burst of messages, and the computation of both sides behind it.
 type Burst struct {
 	Messages, Size int
 	Compute        Work
 }
 
-// Bursts does so many round trips of bursts and returns half of each one's
-// time: one burst and the computation behind it.
+// Bursts runs round trips of bursts and returns half of each round-trip time: one burst and the
+// computation behind it.
 func (p *Pair) Bursts(ctx context.Context, b Burst, rounds int) (*measure.Latency, error) {
 	ends, err := p.callBoth(ctx, request{Burst: &burstRound{b, rounds}})
 	if err != nil {
@@ -115,12 +114,13 @@ func (p *Pair) Bursts(ctx context.Context, b Burst, rounds int) (*measure.Latenc
 	return ends[0].Latency, nil
 }
 
-// BurstRounds is Bursts as measure.Alternate takes it.
+// BurstRounds returns Bursts for measure.Alternate.
 func (p *Pair) BurstRounds(b Burst, rounds int, into *measure.Latency) measure.Round {
 	return medianRound(into, func(ctx context.Context) (*measure.Latency, error) { return p.Bursts(ctx, b, rounds) })
 }
 
-// medianRound makes a round of single events one of its median in microseconds.
+// medianRound returns a round whose figure is the median of the times of round, in
+// microseconds.
 func medianRound(into *measure.Latency, round func(context.Context) (*measure.Latency, error)) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		l, err := round(ctx)

@@ -109,7 +109,7 @@ func TestUse(t *testing.T) {
 
 func TestBadCarrier(t *testing.T) {
 	_, err := Open(t.Context(), Config{Transport: "pigeon"})
-	require.ErrorContains(t, err, `no carrier "pigeon"`)
+	require.ErrorContains(t, err, `unknown transport "pigeon"`)
 }
 
 func TestNextCount(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-const warmup = 200 // round trips before those that count
+const warmup = 200 // round trips that are not measured
 
-// pingRound asks for a ping-pong.
+// A pingRound requests a ping-pong.
 type pingRound struct{ Size, Iters int }
 
 func (p *pingRound) runRound(ctx context.Context, e *side) (*measure.Latency, error) {
@@ -35,7 +35,7 @@ func (p *pingRound) runRound(ctx context.Context, e *side) (*measure.Latency, er
 			return nil, err
 		}
 		if in[p.Size-1] != stamp {
-			return nil, fmt.Errorf("wrong data: message %d ends with 0x%02x instead of 0x%02x", i, in[p.Size-1], stamp)
+			return nil, fmt.Errorf("wrong data: message %d: last byte 0x%02x, want 0x%02x", i, in[p.Size-1], stamp)
 		}
 		if e.Rank == 1 {
 			if _, err := e.conn.Write(out); err != nil {

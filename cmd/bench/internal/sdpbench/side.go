@@ -20,30 +20,30 @@ const (
 	roleSide = "end"
 )
 
-// roundTimeout is how long a round may take. It ends one that hangs with an error of
-// the connection, before the parent ends the process.
+// roundTimeout is the maximum duration of a round. A round that hangs ends with an error of the
+// connection before the parent kills the process.
 const roundTimeout = time.Minute
 
-// request asks both ends for one round: one of the three is set.
+// A request requests one round from both sides. One of the fields is set.
 type request struct {
 	Ping   *pingRound   `json:",omitempty"`
 	Stream *streamRound `json:",omitempty"`
 	Burst  *burstRound  `json:",omitempty"`
 }
 
-// reply is what a round measured on one end.
+// A reply is the result of a round on one side.
 type reply struct {
 	Latency *measure.Latency `json:",omitempty"`
 	Flow    *Flow            `json:",omitempty"`
 }
 
-// side is one of the two processes and its side of the connection.
+// A side is one of the two processes and its end of the connection.
 type side struct {
 	*proc.Worker
 	conn   net.Conn
 	gauge  gauge
 	want   payload.Pattern
-	memory []byte // to read into
+	memory []byte // read buffer
 }
 
 func init() {
@@ -53,11 +53,11 @@ func init() {
 			return err
 		}
 		e := &side{Worker: w}
-		hangUp, err := e.connectPeer(ctx, c)
+		disconnect, err := e.connectPeer(ctx, c)
 		if err != nil {
 			return err
 		}
-		defer hangUp()
+		defer disconnect()
 		return proc.Serve(ctx, w, e.serveRequest)
 	})
 }
@@ -70,7 +70,7 @@ func (e *side) serveRequest(ctx context.Context, r request) (reply, error) {
 	}
 	out, err := e.runRequest(ctx, r)
 	if c, ok := e.conn.(*sdp.Conn); ok && errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("%w after %v; the connection: %+v", err, roundTimeout, c.Stats())
+		err = fmt.Errorf("%w after %v; connection: %+v", err, roundTimeout, c.Stats())
 	}
 	return out, err
 }
@@ -84,12 +84,12 @@ func (e *side) runRequest(ctx context.Context, r request) (out reply, err error)
 	case r.Burst != nil:
 		out.Latency, err = r.Burst.runRound(ctx, e)
 	default:
-		err = errors.New("sdpbench: an empty request")
+		err = errors.New("sdpbench: empty request")
 	}
 	return out, err
 }
 
-// roundAck is what an end says when it has read all of a round.
+// roundAck is the byte with which a side acknowledges that it has read a whole round.
 const roundAck = 0xA5
 
 func (e *side) sendRoundAck() error {
@@ -97,18 +97,19 @@ func (e *side) sendRoundAck() error {
 	return err
 }
 
-// waitRoundAck makes sure that what was written before arrives: RDMA-based flow
-// control may keep some of it until the next call.
+// waitRoundAck waits for the acknowledgement, which also makes earlier writes arrive:
+// RDMA-based flow control may defer some of the data until the next call.
 func (e *side) waitRoundAck() error {
-	var answer [1]byte
-	_, err := io.ReadFull(e.conn, answer[:])
-	if err == nil && answer[0] != roundAck {
-		err = fmt.Errorf("wrong data: 0x%02x for thanks", answer[0])
+	var ack [1]byte
+	_, err := io.ReadFull(e.conn, ack[:])
+	if err == nil && ack[0] != roundAck {
+		err = fmt.Errorf("wrong data: acknowledgement 0x%02x, want 0x%02x", ack[0], roundAck)
 	}
 	return err
 }
 
-// exchangeRoundAck ends a round of messages to and fro, of which rank 1 wrote the last.
+// exchangeRoundAck ends a round of messages in both directions. Rank 0 acknowledges the last
+// message of rank 1.
 func (e *side) exchangeRoundAck() error {
 	if e.Rank == 0 {
 		return e.sendRoundAck()
@@ -116,7 +117,7 @@ func (e *side) exchangeRoundAck() error {
 	return e.waitRoundAck()
 }
 
-// payloadPattern is at least the first n bytes of the payload.
+// payloadPattern returns the first n bytes of the payload pattern.
 func (e *side) payloadPattern(n int) payload.Pattern {
 	if len(e.want) < n {
 		e.want = payload.New(n)
@@ -124,7 +125,7 @@ func (e *side) payloadPattern(n int) payload.Pattern {
 	return e.want[:n]
 }
 
-// clearedBuffer is n bytes of memory in which all that comes shows.
+// clearedBuffer returns n zeroed bytes, in which all received data is visible.
 func (e *side) clearedBuffer(n int) []byte {
 	if len(e.memory) < n {
 		e.memory = make([]byte, n)

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	workingSet     = 4 << 20  // bytes that messages are taken from and put to in turn
-	greedyReadSize = 64 << 10 // what a greedy reader asks for
+	workingSet     = 4 << 20  // bytes of memory that messages cycle through
+	greedyReadSize = 64 << 10 // read size of a greedy reader
 )
 
-// streamRound asks for a stream of so many messages.
+// A streamRound requests a stream of messages.
 type streamRound struct {
 	StreamOptions
 	Messages int
 }
 
-// bufferLen is the memory that messages are taken from and put to: as many as fit
-// into the working set.
+// bufferLen returns the length of the memory that messages cycle through: as many messages as
+// fit into the working set.
 func (s *streamRound) bufferLen() int { return max(1, workingSet/s.Size) * s.Size }
 
 func (s *streamRound) totalBytes() int64 { return int64(s.Messages) * int64(s.Size) }
@@ -49,14 +49,14 @@ func (s *streamRound) runRound(ctx context.Context, e *side) (*Flow, error) {
 	return f, err
 }
 
-// writeStream sends the messages and waits for thanks.
+// writeStream sends the messages and waits for the acknowledgement.
 func (s *streamRound) writeStream(e *side, from []byte) (*Flow, error) {
 	f := &Flow{Bytes: s.totalBytes()}
 	before := statsOf(e.conn)
 	measured := e.startUsage(s.MeasureUse)
 	start := time.Now()
 	err := s.writeMessages(e, from)
-	f.SendUse = measured().send // what empties from now on nobody wants to fill
+	f.SendUse = measured().send // from here on the buffers only drain
 	if err == nil {
 		err = e.waitRoundAck()
 	}
@@ -80,7 +80,7 @@ func (s *streamRound) writeMessages(e *side, from []byte) error {
 	return nil
 }
 
-// readStream takes the messages and gives thanks.
+// readStream receives the messages and sends the acknowledgement.
 func (s *streamRound) readStream(e *side, memory []byte) (*Flow, error) {
 	f := &Flow{Bytes: s.totalBytes()}
 	measured := e.startUsage(s.MeasureUse)
@@ -92,7 +92,7 @@ func (s *streamRound) readStream(e *side, memory []byte) (*Flow, error) {
 	return f, err
 }
 
-// readBytes takes so many bytes.
+// readBytes reads left bytes.
 func (s *streamRound) readBytes(e *side, memory []byte, left int64) error {
 	for at := 0; left > 0; {
 		n, err := s.readOnce(e, memory[at:min(int64(len(memory)), int64(at)+left)])
@@ -108,7 +108,7 @@ func (s *streamRound) readBytes(e *side, memory []byte, left int64) error {
 	return nil
 }
 
-// readOnce reads a message, or what is there.
+// readOnce reads one message, or any available data if the reader is greedy.
 func (s *streamRound) readOnce(e *side, memory []byte) (int, error) {
 	if s.Greedy {
 		return e.conn.Read(memory[:min(len(memory), max(greedyReadSize, s.Size))])
@@ -116,7 +116,7 @@ func (s *streamRound) readOnce(e *side, memory []byte) (int, error) {
 	return io.ReadFull(e.conn, memory[:s.Size])
 }
 
-// verifyMemory compares memory with what the stream has put there.
+// verifyMemory compares memory with the data of the stream.
 func (s *streamRound) verifyMemory(memory []byte, want payload.Pattern) error {
 	filled := min(s.totalBytes(), int64(len(memory)))
 	if err := want.Check(memory[:filled], false); err != nil {
@@ -125,7 +125,7 @@ func (s *streamRound) verifyMemory(memory []byte, want payload.Pattern) error {
 	return payload.CheckEmpty(memory[filled:])
 }
 
-// statsOf are the counts of a connection by SDP, and zero of another.
+// statsOf returns the statistics of an SDP connection, or zero for other connections.
 func statsOf(conn any) (s sdp.Stats) {
 	if c, ok := conn.(*sdp.Conn); ok {
 		s = c.Stats()

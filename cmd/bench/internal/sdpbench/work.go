@@ -2,12 +2,12 @@ package sdpbench
 
 import "time"
 
-// Work is an amount of computation, in steps that depend on one another.
+// Work is an amount of computation, counted in steps that depend on one another.
 type Work int
 
-// CalibrateWork is what this machine does in d when nothing disturbs it: as much as in
-// the best of some tries, which take some milliseconds. Subjects that are to be
-// compared are given the same.
+// CalibrateWork returns the work that this machine does in d without disturbance: that of the
+// best of several tries, which take some milliseconds. Targets that are compared must use the
+// same value.
 func CalibrateWork(d time.Duration) Work {
 	const steps, tries = 1 << 20, 12
 	if d <= 0 {
@@ -22,10 +22,10 @@ func CalibrateWork(d time.Duration) Work {
 	return Work(float64(d) * steps / float64(max(best, 1)))
 }
 
-// forBytes is the share of n bytes of what is done for each KiB.
+// forBytes returns the work for n bytes, where w is the work for each KiB.
 func (w Work) forBytes(n int) Work { return w * Work(n) / 1024 }
 
-// workResult is what all the work has come to, so that none is left out.
+// workResult keeps the result of the work, so that the compiler cannot remove it.
 var workResult uint64
 
 // execute does the work.

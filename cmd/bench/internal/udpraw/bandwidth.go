@@ -10,46 +10,45 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// Credits is the way in which the sink tells the source what it has taken.
+// Credits selects how the sink reports received packets to the source.
 type Credits string
 
 const (
-	// CreditsShared uses a page of memory that both map: the data has the
-	// sockets for itself. It is the default where the system has it.
+	// CreditsShared uses a shared memory page, so that the sockets carry data only. It is the
+	// default if the system supports it.
 	CreditsShared Credits = "shared"
-	// CreditsByDatagram uses datagrams the other way, four a window, as a
-	// transport's acknowledgements.
+	// CreditsByDatagram sends datagrams in the opposite direction, four for each window, like
+	// the acknowledgements of a transport.
 	CreditsByDatagram Credits = "datagram"
 )
 
-// BandwidthOptions say what a bandwidth session moves, and how. Payload is
-// required.
+// BandwidthOptions are the options of a bandwidth session. Payload is required.
 type BandwidthOptions struct {
-	Payload    int     // bytes of payload a packet: the path MTU of what is compared
-	Offload    bool    // GSO out and GRO in; else one packet per system call
-	RecvBuffer int     // bytes to ask for; 0 leaves the system's default
-	Credits    Credits // empty: shared memory if the system has it
-	Batch      int     // packets in one GSO buffer; 0: as many as go fastest
-	Window     int     // packets in flight; 0: as many as go fastest and lose nothing
+	Payload    int     // payload bytes of a packet: the path MTU of the compared transport
+	Offload    bool    // use GSO and GRO instead of one packet per system call
+	RecvBuffer int     // requested bytes; 0 keeps the system's default
+	Credits    Credits // empty: CreditsShared if supported
+	Batch      int     // packets in one GSO buffer; 0: the fastest number
+	Window     int     // packets in flight; 0: the fastest number without loss
 }
 
-// A Flow is what one round moved.
+// A Flow is the traffic of one round.
 type Flow struct {
-	Packets    int64         // that arrived whole and were copied
-	Bytes      int64         // of payload in them
-	Lost       int64         // packets
+	Packets    int64         // received, verified and copied
+	Bytes      int64         // payload bytes of Packets
+	Lost       int64         // lost packets
 	Elapsed    time.Duration // from the first send to the last credit
-	RecvBuffer int           // bytes that the kernel charges arrivals against; 0 if it does not tell
+	RecvBuffer int           // effective receive buffer in bytes; 0 if unknown
 }
 
-// MBps is the payload rate in MB/s.
+// MBps returns the payload rate in MB/s.
 func (f Flow) MBps() float64 { return measure.MBps(f.Bytes, f.Elapsed) }
 
-// PacketsPerSecond is the packet rate.
+// PacketsPerSecond returns the packet rate.
 func (f Flow) PacketsPerSecond() float64 { return measure.PerSecond(f.Packets, f.Elapsed) }
 
-// A Bandwidth is a session of two processes, a source and a sink, that wait
-// until they are asked for a round. For one goroutine.
+// A Bandwidth is a session of two processes, a source and a sink, which wait for requests. It
+// is used by one goroutine only.
 type Bandwidth struct {
 	o          BandwidthOptions
 	g          *proc.Group
@@ -57,11 +56,11 @@ type Bandwidth struct {
 	round      uint64
 }
 
-// OpenBandwidth starts the two processes and finds the batch and the window
-// that go fastest. The caller closes the session.
+// OpenBandwidth starts the two processes and determines the fastest batch and window. The
+// caller must close the session.
 func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) {
 	if o.Payload < 1 || o.Payload > MaxPayload {
-		return nil, fmt.Errorf("udpraw: a payload of %d bytes does not fit in a datagram (1 to %d)", o.Payload, MaxPayload)
+		return nil, fmt.Errorf("udpraw: payload of %d bytes: want 1 to %d", o.Payload, MaxPayload)
 	}
 	b := &Bandwidth{o: o}
 	if o.Credits != CreditsByDatagram {
@@ -75,7 +74,7 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 			b.o.Credits = CreditsByDatagram
 		}
 	}
-	defer b.removeCreditFile() // both ends have it open when the first round is over
+	defer b.removeCreditFile() // both processes have it open after the first round
 	args := bandwidthArgs{b.o, b.creditFile}
 	var err error
 	b.g, err = proc.Start(ctx, proc.Options{Pin: true},
@@ -91,10 +90,10 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 	return b, nil
 }
 
-// Options are those of the session with everything found out filled in.
+// Options returns the options of the session, including the determined batch and window.
 func (b *Bandwidth) Options() BandwidthOptions { return b.o }
 
-// Round moves packets for d.
+// Round sends packets for d.
 func (b *Bandwidth) Round(ctx context.Context, d time.Duration) (Flow, error) {
 	return b.runTrial(ctx, d, b.o.Batch, b.o.Window)
 }
@@ -110,8 +109,8 @@ func (b *Bandwidth) runTrial(ctx context.Context, d time.Duration, batch, window
 	return f, nil
 }
 
-// Rounds is Round as measure.Alternate takes it, with the figure of interest:
-// Flow.MBps or Flow.PacketsPerSecond.
+// Rounds returns Round for measure.Alternate, with Flow.MBps or Flow.PacketsPerSecond as the
+// figure.
 func (b *Bandwidth) Rounds(d time.Duration, figure func(Flow) float64) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := b.Round(ctx, d)
@@ -122,11 +121,11 @@ func (b *Bandwidth) Rounds(d time.Duration, figure func(Flow) float64) measure.R
 	}
 }
 
-// Close ends both processes. Closing twice is safe.
+// Close ends both processes. It is idempotent.
 func (b *Bandwidth) Close() { b.g.Close() }
 
 func (b *Bandwidth) removeCreditFile() {
 	if b.creditFile != "" {
-		_ = os.Remove(b.creditFile) // a page of memory, lost until the next boot at worst
+		_ = os.Remove(b.creditFile) // on failure one page stays allocated until the next boot
 	}
 }

@@ -11,34 +11,34 @@ import (
 	"github.com/softrnic/softrnic/internal/sched"
 )
 
-// The two ends of a bandwidth session: rank 0 is the source, rank 1 the sink.
+// The two sides of a bandwidth session: rank 0 is the source, rank 1 the sink.
 const (
 	worker     = "udpraw"
 	roleSource = "source"
 	roleSink   = "sink"
 )
 
-// creditTimeout is how long the source waits for credits before it counts what is in
-// flight as lost.
+// creditTimeout is the time without credits after which the source declares the packets in
+// flight lost.
 const creditTimeout = 20 * time.Millisecond
 
-const markerLen = 8 // the datagram that ends a round; shorter than any packet
+const markerLen = 8 // length of the datagram that ends a round, shorter than any packet
 
-// bandwidthArgs is what both ends are told when they start.
+// bandwidthArgs are the arguments of both processes.
 type bandwidthArgs struct {
 	BandwidthOptions
-	CreditFile string // of the shared window; empty for credits by datagram
+	CreditFile string // file of the shared page; empty for credits by datagram
 }
 
-// bandwidthRound asks for one round.
+// A bandwidthRound requests one round.
 type bandwidthRound struct {
-	Round  uint64 // from 1, going up
+	Round  uint64 // round number, from 1
 	For    time.Duration
 	Batch  int // packets in one send
-	Window int // packets that may be in flight
+	Window int // maximum packets in flight
 }
 
-// side is what source and sink have in common.
+// A side has the common state of source and sink.
 type side struct {
 	o       BandwidthOptions
 	s       socket
@@ -108,12 +108,12 @@ func (e *side) close() {
 	e.s.close()
 }
 
-// source sends as fast as the window allows.
+// A source sends as fast as the window allows.
 type source struct {
 	*side
-	sent     int64 // packets since the session began
-	received int64 // of them, as the sink says
-	lost     int64 // of them, as it turned out
+	sent     int64 // packets sent since the start of the session
+	received int64 // packets received by the sink, from its credits
+	lost     int64 // packets declared lost
 	credit   credit
 }
 
@@ -149,14 +149,14 @@ func (s *source) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 	if err := s.endRound(ctx, r.Round); err != nil {
 		return Flow{}, err
 	}
-	s.lost = s.sent - s.received // the marker came behind all that will ever come
+	s.lost = s.sent - s.received // no packet arrives after the end marker
 	f := Flow{Packets: s.received - takenBefore, Lost: s.lost - lostBefore, Elapsed: elapsed}
 	f.Bytes = f.Packets * int64(s.o.Payload)
 	return f, nil
 }
 
-// waitWindow waits until at most n packets are in flight, and gives up those
-// that do not arrive.
+// waitWindow waits until at most n packets are in flight, and declares packets lost if no
+// credit arrives for creditTimeout.
 func (s *source) waitWindow(n int64) error {
 	if s.inFlight() <= n {
 		return nil
@@ -182,7 +182,7 @@ func (s *source) waitWindow(n int64) error {
 	}
 }
 
-// endRound tells the sink that the round is over until it says that it knows.
+// endRound sends the end marker of a round until the sink confirms it.
 func (s *source) endRound(ctx context.Context, round uint64) error {
 	var marker [markerLen]byte
 	binary.LittleEndian.PutUint64(marker[:], round)
@@ -190,7 +190,7 @@ func (s *source) endRound(ctx context.Context, round uint64) error {
 		if err := s.s.sendSegments(marker[:], markerLen); err != nil {
 			return err
 		}
-		for again := time.Now().Add(creditTimeout); time.Now().Before(again); {
+		for resend := time.Now().Add(creditTimeout); time.Now().Before(resend); {
 			if err := s.refreshCredit(); err != nil {
 				return err
 			}
@@ -199,15 +199,14 @@ func (s *source) endRound(ctx context.Context, round uint64) error {
 			}
 		}
 	}
-	return fmt.Errorf("udpraw: the sink did not confirm the end of round %d within %v", round, receiveTimeout)
+	return fmt.Errorf("udpraw: end of round %d: not confirmed by the sink within %v", round, receiveTimeout)
 }
 
-// sink takes packets out of the socket, checks and copies them, and gives
-// credits.
+// A sink reads packets from the socket, verifies and copies them, and returns credits.
 type sink struct {
 	*side
 	received   uint64
-	uncredited int // packets taken since the last credit
+	uncredited int // packets received since the last credit
 }
 
 func (s *sink) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
@@ -216,8 +215,8 @@ func (s *sink) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 	if s.o.Credits == CreditsByDatagram {
 		coalesce = max(1, r.Window/4)
 	}
-	const restless = 64 // empty reads after which what is owed leaves, and others may have the core
-	heard := time.Now()
+	const idleReads = 64 // empty reads after which pending credits are sent and the processor is yielded
+	lastPacket := time.Now()
 	for idle := 0; ctx.Err() == nil; {
 		n, err := s.s.tryReceive(s.buf)
 		if err != nil {
@@ -225,12 +224,12 @@ func (s *sink) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 		}
 		switch {
 		case n == 0:
-			if idle++; idle%restless != 0 {
+			if idle++; idle%idleReads != 0 {
 				continue
 			}
 			if s.uncredited > 0 {
 				err = s.sendCredit(0)
-			} else if idle%(restless*64) == 0 && time.Since(heard) > receiveTimeout {
+			} else if idle%(idleReads*64) == 0 && time.Since(lastPacket) > receiveTimeout {
 				err = errTimeout
 			}
 			sched.Yield()
@@ -241,7 +240,7 @@ func (s *sink) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 			}
 		default:
 			if idle > 0 {
-				idle, heard = 0, time.Now()
+				idle, lastPacket = 0, time.Now()
 			}
 			if err = s.acceptPackets(s.buf[:n], seg); err == nil && s.uncredited >= coalesce {
 				err = s.sendCredit(r.Round - 1)
@@ -254,10 +253,10 @@ func (s *sink) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 	return Flow{}, context.Cause(ctx)
 }
 
-// acceptPackets checks and copies the packets of one read.
+// acceptPackets verifies and copies the packets of one read.
 func (s *sink) acceptPackets(b []byte, seg int) error {
 	if len(b)%seg != 0 {
-		return fmt.Errorf("udpraw: a read of %d bytes does not hold whole packets of %d", len(b), seg)
+		return fmt.Errorf("udpraw: read of %d bytes: not a multiple of the packet length %d", len(b), seg)
 	}
 	for len(b) > 0 {
 		if err := verifyPacket(b[:seg], s.mem.nextChunk(s.o.Payload)); err != nil {

@@ -2,21 +2,19 @@ package udpraw
 
 import "encoding/binary"
 
-// credit is what the sink tells the source: how many packets it has taken out
-// of its socket since it was opened, and the number of the last round whose end
-// it has seen.
+// A credit is the state that the sink reports to the source: the number of packets received
+// since the socket was opened, and the last round whose end marker has arrived.
 type credit struct{ received, round uint64 }
 
-// creditChannel carries credits from the sink to the source.
+// A creditChannel carries credits from the sink to the source.
 type creditChannel interface {
-	writeCredit(c credit) error  // the sink's end
-	readCredit() (credit, error) // the source's end: the newest, without waiting long
+	writeCredit(c credit) error  // called by the sink
+	readCredit() (credit, error) // called by the source; returns the newest credit without blocking for long
 	close() error
 }
 
-// datagramCredits carries credits as datagrams over the sockets that carry the
-// data the other way, as a transport's acknowledgements travel. Any may be
-// lost: they are cumulative.
+// datagramCredits sends credits as datagrams over the data sockets in the opposite direction,
+// like the acknowledgements of a transport. Credits are cumulative, so any of them may be lost.
 type datagramCredits struct {
 	s    socket
 	buf  [64 * creditLen]byte
@@ -37,10 +35,10 @@ func (w *datagramCredits) readCredit() (credit, error) {
 		return w.last, err
 	}
 	if n >= creditLen && n%creditLen == 0 {
-		b := w.buf[n-creditLen:] // the newest of what GRO merged
+		b := w.buf[n-creditLen:] // the newest of the credits merged by GRO
 		w.last = credit{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 	}
 	return w.last, nil
 }
 
-func (w *datagramCredits) close() error { return nil } // the socket has an owner
+func (w *datagramCredits) close() error { return nil } // the socket is closed by its owner

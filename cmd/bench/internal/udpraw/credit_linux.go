@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedCredits carries credits through a page that both processes map, so that
-// the data has the sockets for itself.
+// sharedCredits passes credits through a page that both processes map, so that the sockets
+// carry data only.
 type sharedCredits struct{ page []byte }
 
-// newCreditFile makes the file of a shared window, in memory where it can.
+// newCreditFile creates the file of the shared page, in memory if possible.
 func newCreditFile() (string, error) {
 	dir := "/dev/shm"
 	if unix.Access(dir, unix.W_OK) != nil {
@@ -43,7 +43,7 @@ func openSharedCredits(path string) (creditChannel, error) {
 	return &sharedCredits{page}, nil
 }
 
-// counterAt is the i-th counter, each on a cache line of its own.
+// counterAt returns the i-th counter. Each has its own cache line.
 func (w *sharedCredits) counterAt(i int) *uint64 { return (*uint64)(unsafe.Pointer(&w.page[64*i])) }
 
 func (w *sharedCredits) writeCredit(c credit) error {

@@ -2,5 +2,5 @@
 
 package udpraw
 
-// Without system calls of one's own there is only what Go's net package does.
+// Only the mode of package net works without raw system calls.
 var modes = []Mode{Netpoll}

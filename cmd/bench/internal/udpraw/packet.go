@@ -6,26 +6,26 @@ import (
 	"hash/crc32"
 )
 
-// A packet here has the size of a RoCE v2 MIDDLE packet, the one that makes up
-// nearly all of a long message: BTH, payload, ICRC.
+// Packets have the size of a RoCE v2 MIDDLE packet, the most frequent one of a long message:
+// BTH, payload, ICRC.
 const (
 	headerLen  = 12
 	trailerLen = 4
 	overhead   = headerLen + trailerLen
 )
 
-// MaxPayload is how many bytes of payload a packet has room for.
+// MaxPayload is the maximum payload of a packet in bytes.
 const MaxPayload = maxDatagram - overhead
 
-// workingSet is the memory that payload is read from and written to in turn, so
-// that the copies are not those of one hot buffer.
+// workingSet is the size of the memory through which payload cycles, so that copies do not
+// always use the same cached buffer.
 const workingSet = 4 << 20
 
-// errCorrupt says that a packet arrived with other bytes than it left with.
-var errCorrupt = errors.New("udpraw: a packet arrived with a wrong CRC")
+// errCorrupt is the error of a packet with a wrong CRC.
+var errCorrupt = errors.New("udpraw: packet with wrong CRC")
 
-// buildPacket writes one packet into p: header, a copy of payload, and the CRC of
-// both. len(p) is len(payload) + overhead.
+// buildPacket writes one packet into p: header, a copy of payload, and the CRC of both. len(p)
+// is len(payload) + overhead.
 func buildPacket(p, payload []byte, psn uint64) {
 	binary.BigEndian.PutUint64(p[4:], psn)
 	copy(p[headerLen:], payload)
@@ -43,7 +43,7 @@ func verifyPacket(p, dst []byte) error {
 	return nil
 }
 
-// workingMemory is a working set that is walked through in pieces.
+// A workingMemory is a working set that is used in consecutive chunks.
 type workingMemory struct {
 	b   []byte
 	off int
@@ -57,7 +57,7 @@ func newWorkingMemory() *workingMemory {
 	return m
 }
 
-// nextChunk is the next n bytes; it starts over at the end.
+// nextChunk returns the next n bytes. It wraps around at the end.
 func (m *workingMemory) nextChunk(n int) []byte {
 	if m.off+n > len(m.b) {
 		m.off = 0

@@ -12,22 +12,22 @@ import (
 	"github.com/softrnic/softrnic/internal/sched"
 )
 
-// A Mode is the way in which both ends of a ping-pong wait.
+// A Mode is the way in which both sides of a ping-pong wait.
 type Mode string
 
 const (
-	Spin    Mode = "spin"    // nonblocking reads in a loop: no wake-up
-	Block   Mode = "block"   // a blocking read on a locked thread: one wake-up by the kernel
-	Netpoll Mode = "netpoll" // Go's net package: the kernel wakes the poller, the poller the goroutine
+	Spin    Mode = "spin"    // nonblocking reads in a loop, without a wake-up
+	Block   Mode = "block"   // a blocking read on a locked thread, with one wake-up by the kernel
+	Netpoll Mode = "netpoll" // package net: the kernel wakes the netpoller, which wakes the goroutine
 )
 
-// Modes are those that the system has; Netpoll always is.
+// Modes returns the modes that the system supports, always including Netpoll.
 func Modes() []Mode { return slices.Clone(modes) }
 
-// rolePinger is both ends of a ping-pong: rank 0 asks, rank 1 answers.
+// rolePinger is the role of both sides of a ping-pong: rank 0 sends, rank 1 replies.
 const rolePinger = "pinger"
 
-// warmup is the number of round trips before those that count.
+// warmup is the number of round trips that are not measured.
 const warmup = 200
 
 type pingArgs struct {
@@ -37,18 +37,18 @@ type pingArgs struct {
 
 func init() { proc.Register(worker, rolePinger, servePingPong) }
 
-// A PingPong is a session of two processes that send one packet to and fro when
-// they are asked for a round. For one goroutine.
+// A PingPong is a session of two processes that exchange one packet back and forth on request.
+// It is used by one goroutine only.
 type PingPong struct{ g *proc.Group }
 
-// OpenPingPong starts the two processes. Packets have size bytes of UDP
-// payload, headers included. The caller closes the session.
+// OpenPingPong starts the two processes. Packets have size bytes of UDP payload, including
+// headers. The caller must close the session.
 func OpenPingPong(ctx context.Context, mode Mode, size int) (*PingPong, error) {
 	if !slices.Contains(modes, mode) {
-		return nil, fmt.Errorf("udpraw: no ping-pong mode %q on %s; there are: %v", mode, runtime.GOOS, modes)
+		return nil, fmt.Errorf("udpraw: unknown ping-pong mode %q on %s; known modes: %v", mode, runtime.GOOS, modes)
 	}
 	if size < 1 || size > maxDatagram {
-		return nil, fmt.Errorf("udpraw: a ping of %d bytes is not a datagram (1 to %d)", size, maxDatagram)
+		return nil, fmt.Errorf("udpraw: ping of %d bytes: want 1 to %d", size, maxDatagram)
 	}
 	end := proc.Spec{Name: worker, Role: rolePinger, Args: pingArgs{mode, size}}
 	g, err := proc.Start(ctx, proc.Options{Pin: true}, end, end)
@@ -58,7 +58,7 @@ func OpenPingPong(ctx context.Context, mode Mode, size int) (*PingPong, error) {
 	return &PingPong{g}, nil
 }
 
-// Round does iters round trips and returns half of each one's time.
+// Round runs iters round trips and returns half of each round-trip time.
 func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, error) {
 	ends, err := proc.Call[int, *measure.Latency](ctx, p.g, iters)
 	if err != nil {
@@ -67,8 +67,8 @@ func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, erro
 	return ends[0], nil
 }
 
-// LatencyRounds is Round as measure.Alternate takes it; the figure is the median in
-// microseconds. All that is measured is added to into, unless that is nil.
+// LatencyRounds returns Round for measure.Alternate. The figure is the median in microseconds.
+// All times are added to into, unless it is nil.
 func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		l, err := p.Round(ctx, iters)
@@ -82,7 +82,7 @@ func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round
 	}
 }
 
-// Close ends both processes. Closing twice is safe.
+// Close ends both processes. It is idempotent.
 func (p *PingPong) Close() { p.g.Close() }
 
 func servePingPong(ctx context.Context, w *proc.Worker) error {
@@ -157,20 +157,19 @@ func pongRounds(ctx context.Context, s socket, receive func([]byte) (int, error)
 	return nil
 }
 
-// spinReceive reads until something is there. A peer that is on the other core answers
-// within some ten reads; after many more it yields, and looks at the clock now
-// and then.
+// spinReceive polls until a packet arrives. A peer on another core replies within about ten
+// reads. After many more, spinReceive yields the processor and checks the time periodically.
 func spinReceive(s socket, b []byte) (int, error) {
-	const restless, glance = 1 << 5, 1 << 14
+	const readsPerYield, readsPerClock = 1 << 5, 1 << 14
 	var deadline time.Time
 	for i := 1; ; i++ {
 		if n, err := s.tryReceive(b); n > 0 || err != nil {
 			return n, err
 		}
-		if i%restless == 0 {
+		if i%readsPerYield == 0 {
 			sched.Yield()
 		}
-		if i%glance != 0 {
+		if i%readsPerClock != 0 {
 			continue
 		}
 		switch now := time.Now(); {

@@ -7,50 +7,47 @@ import (
 	"time"
 )
 
-// receiveTimeout is how long a blocking receive waits for a datagram that should have
-// come at once.
+// receiveTimeout is the maximum time that a receive waits for a datagram.
 const receiveTimeout = 5 * time.Second
 
-// maxDatagram is the largest UDP payload over IPv4, and so of one GSO buffer.
+// maxDatagram is the largest UDP payload over IPv4, and thus of one GSO buffer.
 const maxDatagram = 65507
 
-var errTimeout = errors.New("udpraw: no packet came for " + receiveTimeout.String())
+var errTimeout = errors.New("udpraw: no packet within " + receiveTimeout.String())
 
-// socket is an unconnected UDP socket on the IPv4 loopback address, as an
-// adapter has one: any peer may write to it. For one goroutine.
+// A socket is an unconnected UDP socket on the IPv4 loopback address, like that of an adapter:
+// any peer may send to it. It is used by one goroutine only.
 type socket interface {
-	// localAddr is where it is bound.
+	// localAddr returns the bound address.
 	localAddr() netip.AddrPort
 
-	// setPeer sets the destination of send.
+	// setPeer sets the destination of sendSegments.
 	setPeer(peer netip.AddrPort)
 
-	// sendSegments sends b as datagrams of seg bytes, the last may be shorter.
+	// sendSegments sends b as datagrams of seg bytes; the last may be shorter.
 	sendSegments(b []byte, seg int) error
 
-	// tryReceive reads what is there into b: one datagram, or several of equal
-	// size that GRO merged. 0 if there is nothing; the portable socket then
-	// has waited a little.
+	// tryReceive reads available data into b: one datagram, or several of equal size that GRO
+	// merged. It returns 0 if there is none. The portable socket waits for a short time.
 	tryReceive(b []byte) (int, error)
 
-	// receiveBlocking is tryReceive that blocks, for as long as patience lasts.
+	// receiveBlocking is a tryReceive that blocks for at most receiveTimeout.
 	receiveBlocking(b []byte) (int, error)
 
-	// recvBuffer is what the kernel charges arrivals against, in bytes; 0 if
-	// the system does not tell.
+	// recvBuffer returns the effective receive buffer in bytes, or 0 if it is unknown.
 	recvBuffer() int
 
 	close() error
 }
 
-// socketOptions say how to open a socket.
+// socketOptions are the options of a socket.
 type socketOptions struct {
 	offload bool // UDP_SEGMENT out, UDP_GRO in
-	buffer  int  // bytes to ask for in both directions; 0 leaves the default
+	buffer  int  // requested bytes in both directions; 0 keeps the default
 }
 
-// netSocket is Go's own: the netpoller parks the goroutine. It works on every
-// system and knows no offload.
+// A netSocket uses package net: the netpoller parks the goroutine. It works on every system and
+// has no offload.
 type netSocket struct {
 	c    *net.UDPConn
 	peer netip.AddrPort
@@ -62,7 +59,7 @@ func openNetSocket(o socketOptions) (socket, error) {
 		return nil, err
 	}
 	if o.buffer > 0 {
-		// Best effort: the system may allow less, and says so nowhere.
+		// Best effort: the system may silently allow less.
 		_ = c.SetReadBuffer(o.buffer)
 		_ = c.SetWriteBuffer(o.buffer)
 	}

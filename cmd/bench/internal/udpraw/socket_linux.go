@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawSocket makes the system calls itself. The descriptor is in blocking mode
-// and nonblocking calls say MSG_DONTWAIT, so both kinds of waiting are possible
-// and the netpoller is not involved.
+// A rawSocket makes the system calls itself. The descriptor is in blocking mode, and
+// nonblocking calls pass MSG_DONTWAIT. So both kinds of waiting are possible without the
+// netpoller.
 type rawSocket struct {
 	fd      int
 	offload bool
@@ -20,7 +20,7 @@ type rawSocket struct {
 	out, in       unix.Msghdr
 	outIov, inIov unix.Iovec
 	outControl    [unix.SizeofCmsghdr + 8]byte // CmsgSpace(2): UDP_SEGMENT
-	inControl     [64]byte                     // room for UDP_GRO
+	inControl     [64]byte                     // space for UDP_GRO
 }
 
 func openSocket(o socketOptions) (socket, error) {
@@ -60,7 +60,7 @@ func (s *rawSocket) setOptions(o socketOptions) error {
 		return os.NewSyscallError("bind", err)
 	}
 	if o.buffer > 0 {
-		// The kernel cuts this to rmem_max and wmem_max; recvBuffer tells.
+		// The kernel limits this to rmem_max and wmem_max; recvBuffer returns the result.
 		for _, opt := range []int{unix.SO_RCVBUF, unix.SO_SNDBUF} {
 			if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, opt, o.buffer); err != nil {
 				return os.NewSyscallError("setsockopt", err)
@@ -72,7 +72,7 @@ func (s *rawSocket) setOptions(o socketOptions) error {
 			return os.NewSyscallError("setsockopt UDP_GRO", err)
 		}
 	}
-	// A blocking receive ends in EAGAIN when patience does.
+	// A blocking receive returns EAGAIN after receiveTimeout.
 	tv := unix.NsecToTimeval(receiveTimeout.Nanoseconds())
 	return os.NewSyscallError("setsockopt SO_RCVTIMEO", unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv))
 }
@@ -126,7 +126,7 @@ func (s *rawSocket) sendError(e unix.Errno, n, seg int) error {
 	if e == 0 {
 		return nil
 	}
-	return fmt.Errorf("udpraw: sending %d bytes in packets of %d: %w", n, seg, e)
+	return fmt.Errorf("udpraw: send %d bytes in packets of %d: %w", n, seg, e)
 }
 
 func (s *rawSocket) tryReceive(b []byte) (int, error) {
@@ -144,7 +144,7 @@ func (s *rawSocket) tryReceive(b []byte) (int, error) {
 	}
 }
 
-// recvNonblocking is one nonblocking system call.
+// recvNonblocking makes one nonblocking system call.
 func (s *rawSocket) recvNonblocking(b []byte) (int, unix.Errno) {
 	if s.offload {
 		s.inIov.Base = &b[0]

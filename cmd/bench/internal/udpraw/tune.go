@@ -7,20 +7,18 @@ import (
 
 const (
 	trialTime   = 15 * time.Millisecond
-	trialRounds = 2 // of which the better counts
+	trialRounds = 2 // the better one counts
 )
 
-// windows are tried in this order, in batches and in single packets. More than
-// these fill nothing but the cache.
+// Candidate windows in batches and in single packets. Larger windows only fill the cache.
 var (
 	batchWindows  = []int{2, 3, 4, 6, 8, 16, 32}
 	packetWindows = []int{4, 8, 16, 32, 64, 128}
 )
 
-// tuneWindow fills in Batch and Window. As many packets as fit into one system call
-// have always been fastest; how much may be in flight depends on the receive
-// buffer, whose real capacity no call tells, so it is tried out: the fastest
-// that loses nothing.
+// tuneWindow sets Batch and Window. The largest batch of one system call is the fastest. The
+// window depends on the receive buffer, whose real capacity no system call reports. Therefore
+// trials determine the fastest window without loss.
 func (b *Bandwidth) tuneWindow(ctx context.Context) error {
 	if b.o.Batch == 0 {
 		b.o.Batch = 1
@@ -29,7 +27,7 @@ func (b *Bandwidth) tuneWindow(ctx context.Context) error {
 		}
 	}
 	if b.o.Window != 0 {
-		_, err := b.runTrial(ctx, 0, b.o.Batch, b.o.Window) // to see both ends at work
+		_, err := b.runTrial(ctx, 0, b.o.Batch, b.o.Window) // to check that both processes work
 		return err
 	}
 	candidates := packetWindows

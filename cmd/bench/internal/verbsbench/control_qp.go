@@ -4,18 +4,18 @@ import "github.com/softrnic/softrnic/verbs"
 
 const (
 	controlDepth          = 32
-	controlSignalInterval = controlDepth / 2 // every so many words one is signaled
+	controlSignalInterval = controlDepth / 2 // every n-th message is signaled
 )
 
-// controlQP carries words without content between a root and one sender, over an
-// RC queue pair of its own: begin, RTS and RTR, which never mix.
+// A controlQP carries empty control messages between a root and one sender over an RC queue
+// pair of its own: start, RTS and RTR. The protocol state tells them apart.
 type controlQP struct {
 	qp   verbs.QP
 	sent int
 	wr   [1]verbs.SendWR
 }
 
-// newControlQP makes a line whose receives are posted.
+// newControlQP creates a control queue pair with posted receives.
 func (e *side) newControlQP(cq verbs.CQ) (*controlQP, verbs.Endpoint, error) {
 	qp, local, err := e.createQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq,
 		Cap: verbs.QPCap{MaxSendWR: controlDepth, MaxRecvWR: controlDepth}})
@@ -28,7 +28,7 @@ func (e *side) newControlQP(cq verbs.CQ) (*controlQP, verbs.Endpoint, error) {
 	return l, local, err
 }
 
-// sendEmpty sends a word.
+// sendEmpty sends an empty message.
 func (l *controlQP) sendEmpty() error {
 	l.wr[0].Flags = 0
 	if l.sent++; l.sent%controlSignalInterval == 0 {
@@ -38,7 +38,7 @@ func (l *controlQP) sendEmpty() error {
 	return err
 }
 
-// repostRecv makes room for another word.
+// repostRecv posts a receive in place of a completed one.
 func (l *controlQP) repostRecv() error {
 	_, err := l.qp.PostRecv(make([]verbs.RecvWR, 1))
 	return err

@@ -1,10 +1,10 @@
-// Package verbsbench makes traffic through the adapter between two processes
-// of this machine: what experiments compare with the bare sockets of package
+// Package verbsbench generates traffic through the adapter between two processes
+// of this machine, which experiments compare with the bare sockets of package
 // udpraw.
 //
 // A [Pair] is two processes with a device each. On it, an experiment opens
-// subjects, each with queue pairs, completion queues and memory of its own,
-// and lets them take turns with their baseline:
+// targets, each with its own queue pairs, completion queues and memory,
+// and alternates them with their baseline:
 //
 //	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{MTU: 4096})
 //	defer pair.Close()
@@ -14,32 +14,32 @@
 //
 // # Ping-pong
 //
-// Rank 0 sends, rank 1 answers, and the figure is half a round trip; for reads
-// and atomics, which answer themselves, it is the whole one while rank 1's
-// program sleeps. A write is seen by polling memory, a send by polling the
-// completion queue. With PingOptions.Event the waiter blocks until a
-// completion comes; a write then carries an immediate, because a plain one
-// leaves no completion at the target.
+// Rank 0 sends, rank 1 replies, and the figure is half a round trip. For reads
+// and atomics, which the adapter of rank 1 serves, it is a whole round trip while rank 1's
+// program sleeps. The receiver polls memory for a write, and the completion
+// queue for a send. With PingOptions.Event the waiter blocks until a
+// completion event. Then a write carries an immediate, because a plain one
+// has no completion at the target.
 //
 // # Stream
 //
-// Rank 0 keeps a number of requests outstanding. RC writes and reads go to a
-// sleeping program: its adapter serves them. UC and UD acknowledge nothing, so
+// Rank 0 keeps a number of requests outstanding. RC writes and reads target a
+// sleeping program: its adapter serves them. UC and UD have no acknowledgements, so
 // the receiver returns credits by small RC writes, as such applications do,
-// and what did not arrive is counted as lost; a UC write carries an immediate,
-// by which the receiver knows that it has arrived. A UD message longer than
-// the path MTU travels in pieces of one MTU that the receiver copies to their
-// places.
+// and missing messages are counted as lost. A UC write carries an immediate,
+// which notifies the receiver of its arrival. A UD message longer than
+// the path MTU is sent in fragments of one MTU, which the receiver reassembles
+// by copying.
 //
-// # Crowd and gather
+// # Idle connections and gather
 //
-// A Crowd is idle connections, to weigh them and to have them in the way of a
-// ping-pong. A [Gather] has processes of its own: a root and those who send to
-// it over one shared receive queue.
+// [IdleConns] are idle connections, to measure their memory and their effect on a
+// ping-pong. A [Gather] has processes of its own: a root, and senders that share
+// one shared receive queue of the root.
 //
-// # Answers
+// # Verification
 //
-// Every payload is a pattern, and the receiver compares all of its memory with
-// what should be there when a round is over: a wrong byte is an error. Memory
-// is walked through in 4 MiB on both sides, as the baseline does.
+// Every payload is a pattern. At the end of a round the receiver compares its
+// whole memory with the expected content: a wrong byte is an error. Both sides
+// cycle through 4 MiB of memory, like the baseline.
 package verbsbench

@@ -8,29 +8,29 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// A Scheme is the way in which a root takes long messages from many senders
-// over one shared receive queue.
+// A Scheme is the way in which a root receives long messages of many senders over one shared
+// receive queue.
 type Scheme string
 
 const (
-	// Copy lets all send at once, into any of the receives that the root has
-	// posted; from there the root copies each message to its place.
+	// Copy lets all senders send at once, into any of the posted receives. The root copies each
+	// message to its destination.
 	Copy Scheme = "copy"
-	// ZeroCopy has each message placed where it belongs. Nobody can tell whose
-	// message takes the next receive of a shared queue, so there is one receive
-	// at a time: a sender asks (RTS), the root posts the receive and allows
-	// (RTR), and then it is the next one's turn.
+	// ZeroCopy places each message directly at its destination. The next receive of a shared
+	// queue may match any sender, so there is only one receive at a time: a sender requests to
+	// send (RTS), the root posts the receive and grants it (RTR), and then serves the next
+	// sender.
 	ZeroCopy Scheme = "zero-copy"
 )
 
-// GatherOptions say who sends how much to the root. All are required.
+// GatherOptions are the options of OpenGather. All are required.
 type GatherOptions struct {
 	Scheme  Scheme
 	Senders int
-	Size    int // bytes that each sends, at least 8
+	Size    int // bytes of a message, at least 8
 }
 
-// A Gather is a root and its senders, a process each. For one goroutine.
+// A Gather is a root and its senders, each a process. It is used by one goroutine only.
 type Gather struct{ g *proc.Group }
 
 const (
@@ -38,10 +38,10 @@ const (
 	roleSender = "sender"
 )
 
-// OpenGather starts the processes. The caller closes the session.
+// OpenGather starts the processes. The caller must close the session.
 func OpenGather(ctx context.Context, o GatherOptions) (*Gather, error) {
 	if o.Scheme != Copy && o.Scheme != ZeroCopy || o.Senders < 1 || o.Size < stampLen {
-		return nil, fmt.Errorf("verbsbench: no gathering by %+v", o)
+		return nil, fmt.Errorf("verbsbench: invalid gather options %+v", o)
 	}
 	specs := []proc.Spec{{Name: worker, Role: roleRoot, Args: o}}
 	for range o.Senders {
@@ -54,8 +54,8 @@ func OpenGather(ctx context.Context, o GatherOptions) (*Gather, error) {
 	return &Gather{g}, nil
 }
 
-// Round gathers iters times and returns how long each took the root: from its
-// word to begin until every message is in its place.
+// Round gathers iters times and returns the times at the root, from the start message until
+// every message is at its destination.
 func (g *Gather) Round(ctx context.Context, iters int) (*measure.Latency, error) {
 	all, err := proc.Call[int, *measure.Latency](ctx, g.g, iters)
 	if err != nil {
@@ -64,11 +64,11 @@ func (g *Gather) Round(ctx context.Context, iters int) (*measure.Latency, error)
 	return all[0], nil
 }
 
-// LatencyRounds is Round as measure.Alternate takes it; the figure is the median in
-// microseconds. All that is measured is added to into, unless that is nil.
+// LatencyRounds returns Round for measure.Alternate. The figure is the median in microseconds.
+// All times are added to into, unless it is nil.
 func (g *Gather) LatencyRounds(iters int, into *measure.Latency) measure.Round {
 	return medianRound(g.Round, iters, into)
 }
 
-// Close ends all processes. Closing twice is safe.
+// Close ends all processes. It is idempotent.
 func (g *Gather) Close() { g.g.Close() }

@@ -26,6 +26,6 @@ func TestGather(t *testing.T) {
 func TestGatherOptions(t *testing.T) {
 	for _, o := range []GatherOptions{{}, {Scheme: "hope", Senders: 1, Size: 8}, {Scheme: Copy, Size: 8}, {Scheme: Copy, Senders: 1, Size: 7}} {
 		_, err := OpenGather(t.Context(), o)
-		require.ErrorContains(t, err, "no gathering")
+		require.ErrorContains(t, err, "invalid gather options")
 	}
 }

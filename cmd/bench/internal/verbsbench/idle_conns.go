@@ -10,29 +10,29 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// idleConns is one end of idle connections.
+// idleConns is one side of idle connections.
 type idleConns struct {
 	cq        verbs.CQ
 	qps       []verbs.QP
 	ahs       []verbs.AH
-	heapBytes int64 // bytes that they take
+	heapBytes int64 // heap growth in bytes
 }
 
-// idleQPCap are ample for the queue pairs of a program with many of them.
+// idleQPCap are typical limits of queue pairs in a program that has many of them.
 var idleQPCap = verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
 
-// openIdleConns makes the connections. What it needs to make them is garbage when
-// it measures, so the heap has grown by the connections alone.
+// openIdleConns creates the connections. Temporary objects are garbage before the heap is
+// measured, so that only the connections contribute to its growth.
 func openIdleConns(ctx context.Context, e *side, o IdleConnsOptions) (*idleConns, error) {
 	c := &idleConns{}
 	if o.Peers < 1 || o.Transport != verbs.RC && o.Transport != verbs.UD {
-		return c, fmt.Errorf("verbsbench: no crowd of %d %v peers", o.Peers, o.Transport)
+		return c, fmt.Errorf("verbsbench: idle connections: %d %v peers: want at least 1, RC or UD", o.Peers, o.Transport)
 	}
 	before := liveHeap()
 	err := c.createConns(ctx, e, o)
 	if err == nil {
 		c.heapBytes = liveHeap() - before
-		err = proc.Barrier(ctx, e.Worker) // neither sees the other come and go while it measures
+		err = proc.Barrier(ctx, e.Worker) // neither side changes its heap while the other measures
 	}
 	if err != nil {
 		err = errors.Join(err, c.close())
@@ -40,10 +40,10 @@ func openIdleConns(ctx context.Context, e *side, o IdleConnsOptions) (*idleConns
 	return c, err
 }
 
-// liveHeap is the bytes in objects that are in use.
+// liveHeap returns the bytes in reachable heap objects.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // frees what finalizers and pools held
+	runtime.GC() // frees objects kept by finalizers and pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
@@ -71,7 +71,7 @@ func (c *idleConns) createConns(ctx context.Context, e *side, o IdleConnsOptions
 	}
 	theirs := ends[e.peerRank()]
 	if len(theirs) != len(mine) {
-		return fmt.Errorf("verbsbench: the peer has %d queue pairs and we have %d", len(theirs), len(mine))
+		return fmt.Errorf("verbsbench: peer has %d queue pairs, want %d", len(theirs), len(mine))
 	}
 	if o.Transport == verbs.UD {
 		return c.createAddressHandles(e, theirs[0], o.Peers)
@@ -84,7 +84,7 @@ func (c *idleConns) createConns(ctx context.Context, e *side, o IdleConnsOptions
 	return nil
 }
 
-// createAddressHandles makes the handles by which one queue pair reaches n peers.
+// createAddressHandles creates the address handles by which one queue pair reaches n peers.
 func (c *idleConns) createAddressHandles(e *side, to verbs.Endpoint, n int) (err error) {
 	c.ahs = make([]verbs.AH, n)
 	for i := range c.ahs {
@@ -96,7 +96,7 @@ func (c *idleConns) createAddressHandles(e *side, to verbs.Endpoint, n int) (err
 }
 
 func (c *idleConns) runRound(context.Context, request) (reply, error) {
-	return reply{}, errors.New("verbsbench: a crowd is idle")
+	return reply{}, errors.New("verbsbench: idle connections have no rounds")
 }
 
 func (c *idleConns) close() error {

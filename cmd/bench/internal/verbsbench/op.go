@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// An Op is a transport and an operation, in the words that name a series.
+// An Op is a transport and an operation, and the name of its series.
 type Op string
 
 const (
@@ -18,11 +18,11 @@ const (
 	UDSend   Op = "ud-send"
 )
 
-// opKind is what an Op asks of the verbs.
+// An opKind has the verbs parameters of an Op.
 type opKind struct {
 	transport verbs.QPType
 	opcode    verbs.WROpcode
-	withImm   verbs.WROpcode // the same with an immediate, where there is one
+	withImm   verbs.WROpcode // variant with an immediate, if it exists
 }
 
 var opKinds = map[Op]opKind{
@@ -37,24 +37,24 @@ var opKinds = map[Op]opKind{
 func (o Op) lookupKind() (opKind, error) {
 	k, ok := opKinds[o]
 	if !ok {
-		return k, fmt.Errorf("verbsbench: no operation %q", o)
+		return k, fmt.Errorf("verbsbench: unknown operation %q", o)
 	}
 	return k, nil
 }
 
-// isFetch reports whether the answer comes by itself, to the requester alone.
+// isFetch reports whether the operation returns data to the requester without a program at the
+// target.
 func (k opKind) isFetch() bool {
 	return k.opcode == verbs.WRRDMARead || k.opcode == verbs.WRAtomicFetchAdd
 }
 
-// isWrite reports whether the data goes to an address that the requester names.
+// isWrite reports whether the requester names the address of the data.
 func (k opKind) isWrite() bool { return k.opcode == verbs.WRRDMAWrite }
 
-// isAcked reports whether a completion says that the data has arrived.
+// isAcked reports whether a completion confirms the arrival of the data.
 func (k opKind) isAcked() bool { return k.transport == verbs.RC }
 
-// ParseOps are those words as operations; what is none of them fails when it is
-// used.
+// ParseOps converts words to operations. An unknown operation fails when it is used.
 func ParseOps(words []string) []Op {
 	ops := make([]Op, len(words))
 	for i, w := range words {

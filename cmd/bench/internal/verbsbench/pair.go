@@ -11,30 +11,29 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Config says how both devices of a pair are opened and connected.
+// Config describes how both devices of a pair are opened and connected.
 type Config struct {
 	MTU        int    // path MTU in bytes; 0: 4096
-	RecvBuffer int    // of the socket, as rnic.Options has it: 0 asks for much, -1 leaves the system's default
-	Impair     string // faults on both links, as rnic.Options has them
+	RecvBuffer int    // rnic.Options.RecvBuffer: 0 requests a large buffer, -1 keeps the system's default
+	Impair     string // rnic.Options.Impair, for both links
 
-	// Spin is how long a blocked waiter looks before it sleeps. 0 is not at
-	// all: that is what series of events are about.
+	// Spin is the time that a blocked waiter polls before it sleeps. 0 means no polling, as the
+	// event series require.
 	Spin time.Duration
 
-	// The model of a cache of queue pair contexts, as rnic.ICM has it.
+	// Model of a cache of queue pair contexts; see rnic.ICM.
 	ICMEntries     int
 	ICMMissPenalty time.Duration
 }
 
-// A Pair is two processes with a device each, that wait until a subject is
-// asked for a round. For one goroutine.
+// A Pair is two processes with a device each, which wait for requests. It is used by one
+// goroutine only.
 type Pair struct {
 	g    *proc.Group
 	next int
 }
 
-// OpenPair starts the two processes. The caller closes the pair, and with it
-// every subject.
+// OpenPair starts the two processes. The caller must close the pair, which closes every target.
 func OpenPair(ctx context.Context, c Config) (*Pair, error) {
 	if c.MTU == 0 {
 		c.MTU = 4096
@@ -47,16 +46,16 @@ func OpenPair(ctx context.Context, c Config) (*Pair, error) {
 	return &Pair{g: g}, nil
 }
 
-// Close ends both processes. Closing twice is safe.
+// Close ends both processes. It is idempotent.
 func (p *Pair) Close() { p.g.Close() }
 
-// targetHandle is the parent's handle of one subject on both ends.
+// A targetHandle is the parent's handle of one target on both sides.
 type targetHandle struct {
 	pair *Pair
 	id   int
 }
 
-// openTarget opens a subject on both ends, which answer in rank order.
+// openTarget opens a target on both sides and returns their replies in rank order.
 func (p *Pair) openTarget(ctx context.Context, r request) (targetHandle, []reply, error) {
 	p.next++
 	r.Target = p.next
@@ -64,21 +63,21 @@ func (p *Pair) openTarget(ctx context.Context, r request) (targetHandle, []reply
 	return targetHandle{p, r.Target}, ends, err
 }
 
-// Close frees what the subject holds on both ends.
+// Close frees the resources of the target on both sides.
 func (s targetHandle) Close(ctx context.Context) error {
 	_, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, Close: true})
 	return err
 }
 
-// PingOptions say what goes to and fro. Op and Size are required.
+// PingOptions are the options of OpenPingPong. Op and Size are required.
 type PingOptions struct {
 	Op    Op
 	Size  int  // bytes of payload; 8 for RCAtomic
-	Event bool // both ends block until a completion comes, instead of polling
-	QPs   int  // RCWrite: queue pairs that take turns; 0: 1
+	Event bool // both sides block until a completion event, instead of polling
+	QPs   int  // RCWrite: queue pairs used round-robin; 0 means 1
 }
 
-// A PingPong sends one message to and fro.
+// A PingPong exchanges one message back and forth.
 type PingPong struct{ targetHandle }
 
 // OpenPingPong opens a ping-pong on the pair.
@@ -90,8 +89,8 @@ func (p *Pair) OpenPingPong(ctx context.Context, o PingOptions) (*PingPong, erro
 	return &PingPong{s}, nil
 }
 
-// Round does iters round trips and returns half of each one's time, or the
-// whole for reads and atomics.
+// Round runs iters round trips and returns half of each round-trip time, or the whole for reads
+// and atomics.
 func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, error) {
 	ends, err := proc.Call[request, reply](ctx, p.pair.g, request{Target: p.id, Iters: iters})
 	if err != nil {
@@ -100,13 +99,14 @@ func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, erro
 	return ends[0].Latency, nil
 }
 
-// LatencyRounds is Round as measure.Alternate takes it; the figure is the median in
-// microseconds. All that is measured is added to into, unless that is nil.
+// LatencyRounds returns Round for measure.Alternate. The figure is the median in microseconds.
+// All times are added to into, unless it is nil.
 func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round {
 	return medianRound(p.Round, iters, into)
 }
 
-// medianRound makes a round of single events one of its median in microseconds.
+// medianRound returns a round whose figure is the median of the times of round, in
+// microseconds.
 func medianRound(round func(context.Context, int) (*measure.Latency, error), iters int, into *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		l, err := round(ctx, iters)
@@ -120,38 +120,38 @@ func medianRound(round func(context.Context, int) (*measure.Latency, error), ite
 	}
 }
 
-// StreamOptions say what flows from rank 0 to rank 1, or, for RCRead, the
-// other way. Op and Size are required.
+// StreamOptions are the options of OpenStream. Data flows from rank 0 to rank 1, for RCRead
+// from rank 1 to rank 0. Op and Size are required.
 type StreamOptions struct {
 	Op    Op
 	Size  int // bytes of one message
-	List  int // requests posted at once; 0: 1
-	Depth int // requests outstanding at most; 0: 128, and less for long messages
+	List  int // requests posted in one list; 0 means 1
+	Depth int // maximum number of outstanding requests; 0 means 128, and fewer for long messages
 }
 
-// A Flow is what one round moved.
+// A Flow is the traffic of one round.
 type Flow struct {
-	Messages int64 // that arrived whole
-	Bytes    int64 // of payload in them
-	Sent     int64 // requests: messages, or pieces of long UD messages
-	Lost     int64 // of them (UC, UD), because nobody acknowledges and repeats them
+	Messages int64 // completely received
+	Bytes    int64 // payload bytes of Messages
+	Sent     int64 // requests: messages, or fragments of long UD messages
+	Lost     int64 // lost requests (UC, UD), which are not retransmitted
 	Elapsed  time.Duration
-	Failure  string // the queue pair failed, and how: the stream is of no further use
+	Failure  string // error of the queue pair; the stream cannot be used afterwards
 }
 
-// MBps is the payload rate in MB/s.
+// MBps returns the payload rate in MB/s.
 func (f Flow) MBps() float64 { return measure.MBps(f.Bytes, f.Elapsed) }
 
-// MessagesPerSecond is the message rate.
+// MessagesPerSecond returns the message rate.
 func (f Flow) MessagesPerSecond() float64 { return measure.PerSecond(f.Messages, f.Elapsed) }
 
-// A Stream moves messages one way as fast as they go.
+// A Stream sends messages in one direction at full speed.
 type Stream struct {
 	targetHandle
 	sent, lost int64
 }
 
-// LostPercent is how much of what was sent in all rounds got lost.
+// LostPercent returns the share of lost requests in all rounds.
 func (s *Stream) LostPercent() float64 {
 	return 100 * float64(s.lost) / float64(max(s.sent, 1))
 }
@@ -165,7 +165,7 @@ func (p *Pair) OpenStream(ctx context.Context, o StreamOptions) (*Stream, error)
 	return &Stream{targetHandle: s}, nil
 }
 
-// Round moves messages for d.
+// Round streams messages for d.
 func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
 	ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, For: d})
 	if err != nil {
@@ -177,12 +177,11 @@ func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
 	return f, nil
 }
 
-// ErrQPFailed says that a stream's queue pair gave up.
-var ErrQPFailed = errors.New("verbsbench: a queue pair failed")
+// ErrQPFailed is wrapped by errors of a stream whose queue pair failed.
+var ErrQPFailed = errors.New("verbsbench: queue pair failed")
 
-// Rounds is Round as measure.Alternate takes it, with the figure of interest:
-// Flow.MBps or Flow.MessagesPerSecond. It returns ErrFailed if the queue pair
-// gives up.
+// Rounds returns Round for measure.Alternate, with Flow.MBps or Flow.MessagesPerSecond as the
+// figure. A round returns ErrQPFailed if the queue pair fails.
 func (s *Stream) Rounds(d time.Duration, figure func(Flow) float64) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := s.Round(ctx, d)
@@ -196,20 +195,19 @@ func (s *Stream) Rounds(d time.Duration, figure func(Flow) float64) measure.Roun
 	}
 }
 
-// IdleConnsOptions say who is connected with whom, idly. Transport is verbs.RC or
-// verbs.UD.
+// IdleConnsOptions are the options of OpenIdleConns. Transport is verbs.RC or verbs.UD.
 type IdleConnsOptions struct {
 	Transport verbs.QPType
-	Peers     int // RC: a queue pair each at both ends; UD: one queue pair, and an address handle each
+	Peers     int // RC: queue pairs on both sides; UD: address handles of one queue pair
 }
 
-// A IdleConns is idle connections.
+// IdleConns are idle connections.
 type IdleConns struct {
 	targetHandle
-	HeapBytes [2]int64 // what it takes of each end's heap
+	HeapBytes [2]int64 // heap growth of each side
 }
 
-// OpenIdleConns makes idle connections and measures the memory they take.
+// OpenIdleConns creates idle connections and measures their memory.
 func (p *Pair) OpenIdleConns(ctx context.Context, o IdleConnsOptions) (*IdleConns, error) {
 	s, ends, err := p.openTarget(ctx, request{IdleConns: &o})
 	if err != nil {

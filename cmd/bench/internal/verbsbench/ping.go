@@ -13,31 +13,30 @@ import (
 )
 
 const (
-	warmup             = 200 // round trips before those that count
-	pingSlots          = 64  // messages leave from so many places in turn
-	pingSignalInterval = 16  // every so many requests on a queue pair one is signaled
-	maxInline          = 220 // bytes that go inline; perftest's default for writes
+	warmup             = 200 // round trips that are not measured
+	pingSlots          = 64  // send slots, used round-robin
+	pingSignalInterval = 16  // every n-th request of a queue pair is signaled
+	maxInline          = 220 // maximum inline bytes; perftest's default for writes
 )
 
-// pingSide is one end of a ping-pong. Its memory is slots of one message each,
-// which end at a multiple of 8: what comes is placed in slot 0, what leaves
-// does so from the others in turn. A message is the pattern, but for its last
-// byte, which is the last of the message's number.
+// A pingSide is one side of a ping-pong. Its memory has slots of one message each, which end at
+// a multiple of 8. Slot 0 receives, the other slots send round-robin. A message is the pattern,
+// except for its last byte, which is the low byte of the message number.
 type pingSide struct {
 	*rig
 	o            PingOptions
 	kind         opKind
 	opcode       verbs.WROpcode
-	fragments    int // of a message: one, but for long UD messages
-	fragmentSize int // bytes of a piece, but for the last
+	fragments    int // fragments of a message; 1 except for long UD messages
+	fragmentSize int // bytes of a fragment, except for the last
 	inline       bool
-	wrs          []verbs.SendWR // the pieces
+	wrs          []verbs.SendWR // one for each fragment
 	sges         []verbs.SGE
-	n            int // messages so far, the one under way included
-	completed    int // of our requests, up to the last signaled one that completed
-	received     int // pieces that came
+	n            int // number of the current message
+	completed    int // number of the last completed request
+	received     int // received fragments
 	recvs        *recvPool
-	lastMessage  []byte // where the last message is
+	lastMessage  []byte // the last received message
 	waitMessage  func() error
 }
 
@@ -66,7 +65,7 @@ func openPing(ctx context.Context, e *side, o PingOptions) (runner, error) {
 	return p, nil
 }
 
-// newPing checks the options and decides how to send and to wait.
+// newPing checks the options and selects how to send and to wait.
 func newPing(e *side, o PingOptions) (*pingSide, error) {
 	kind, err := o.Op.lookupKind()
 	if err != nil {
@@ -76,11 +75,11 @@ func newPing(e *side, o PingOptions) (*pingSide, error) {
 	p := &pingSide{o: o, kind: kind, opcode: kind.opcode, fragments: 1, fragmentSize: o.Size, inline: o.Size <= maxInline && !kind.isFetch()}
 	switch {
 	case o.Size < 1 || o.Op == RCAtomic && o.Size != atomicSize:
-		return nil, fmt.Errorf("verbsbench: %s cannot move %d bytes", o.Op, o.Size)
+		return nil, fmt.Errorf("verbsbench: %s of %d bytes: invalid size", o.Op, o.Size)
 	case o.QPs > 1 && (o.Op != RCWrite || o.Event || !p.inline):
-		return nil, fmt.Errorf("verbsbench: queue pairs take turns only with polled %s of up to %d bytes", RCWrite, maxInline)
+		return nil, fmt.Errorf("verbsbench: several queue pairs need polled %s of at most %d bytes", RCWrite, maxInline)
 	case kind.transport == verbs.UD && o.Size > maxUDPing:
-		return nil, fmt.Errorf("verbsbench: a UD message of %d bytes would overrun a socket; %d at most", o.Size, maxUDPing)
+		return nil, fmt.Errorf("verbsbench: UD message of %d bytes: want at most %d, the size of a socket buffer", o.Size, maxUDPing)
 	}
 	switch {
 	case kind.isFetch():
@@ -98,7 +97,7 @@ func newPing(e *side, o PingOptions) (*pingSide, error) {
 
 const (
 	atomicSize = 8
-	maxUDPing  = 128 << 10 // of one burst into the default socket buffer
+	maxUDPing  = 128 << 10 // one burst that fits into the default socket buffer
 )
 
 func (p *pingSide) slotStride() int         { return (p.o.Size + 7) &^ 7 }
@@ -109,7 +108,7 @@ func (p *pingSide) slotBytes(slot int) []byte {
 	return p.payloadBytes()[off : off+p.o.Size]
 }
 
-// initSlots fills the slots to send from and the work requests.
+// initSlots fills the send slots and the work requests.
 func (p *pingSide) initSlots() {
 	p.lastMessage = p.slotBytes(0)
 	p.wrs, p.sges = make([]verbs.SendWR, p.fragments), make([]verbs.SGE, p.fragments)
@@ -130,7 +129,7 @@ func (p *pingSide) initSlots() {
 	p.syncMemory()
 }
 
-// fragmentRange is the offset and the length of a piece of a message.
+// fragmentRange returns offset and length of fragment i of a message.
 func (p *pingSide) fragmentRange(i int) (off, n int) {
 	off = i * p.fragmentSize
 	return off, min(p.fragmentSize, p.o.Size-off)
@@ -151,7 +150,7 @@ func (p *pingSide) runRound(ctx context.Context, r request) (reply, error) {
 func (p *pingSide) exchangeMessages(ctx context.Context, iters int) (*measure.Latency, error) {
 	half := measure.NewLatency()
 	switch {
-	case p.kind.isFetch() && p.Rank == 1: // our adapter answers
+	case p.kind.isFetch() && p.Rank == 1: // served by the adapter
 		p.n += warmup + iters
 		return half, nil
 	case p.Rank == 1:
@@ -209,7 +208,7 @@ func (p *pingSide) postMessage() error {
 	return err
 }
 
-// loadSlot puts message n into its slot, and the slot into the requests.
+// loadSlot copies message n into its slot and sets the slot in the requests.
 func (p *pingSide) loadSlot() error {
 	if err := p.reclaimSlot(); err != nil {
 		return err
@@ -227,9 +226,8 @@ func (p *pingSide) loadSlot() error {
 	return nil
 }
 
-// reclaimSlot waits until what left from the slot of message n before is complete.
-// What went inline is not waited for, but its completions are taken out of the
-// queue where nothing else does.
+// reclaimSlot waits until the previous message in the slot of message n has been sent. Inline
+// messages need no wait, but their completions are polled here if nothing else polls them.
 func (p *pingSide) reclaimSlot() error {
 	if p.inline {
 		if p.recvs == nil && p.n%pingSlots == 0 {
@@ -247,7 +245,7 @@ func (p *pingSide) reclaimSlot() error {
 	return nil
 }
 
-// awaitWrite polls memory until message n is there.
+// awaitWrite polls memory until message n has arrived.
 func (p *pingSide) awaitWrite() error {
 	last := dataOffset + p.slotStride() - 8
 	var w pollDeadline
@@ -263,7 +261,7 @@ func (p *pingSide) awaitWrite() error {
 	}
 }
 
-// awaitReceive takes completions until all of message n has come.
+// awaitReceive waits for completions until message n has arrived completely.
 func (p *pingSide) awaitReceive() error {
 	var w pollDeadline
 	for p.received < p.n*p.fragments {
@@ -272,12 +270,12 @@ func (p *pingSide) awaitReceive() error {
 		}
 	}
 	if last := p.lastMessage[p.o.Size-1]; last != byte(p.n) {
-		return fmt.Errorf("wrong data: message %d of %s ends with 0x%02x", p.n, p.o.Op, last)
+		return fmt.Errorf("wrong data: message %d of %s: last byte 0x%02x", p.n, p.o.Op, last)
 	}
 	return nil
 }
 
-// awaitFetch takes completions until request n has completed.
+// awaitFetch waits for completions until request n has completed.
 func (p *pingSide) awaitFetch() error {
 	var w pollDeadline
 	for p.completed < p.n {
@@ -289,13 +287,13 @@ func (p *pingSide) awaitFetch() error {
 		return nil
 	}
 	if old := binary.NativeEndian.Uint64(p.slotBytes(1)); old != uint64(p.n-1) {
-		return fmt.Errorf("wrong data: fetch-and-add number %d found %d", p.n, old)
+		return fmt.Errorf("wrong data: fetch-and-add %d returned %d", p.n, old)
 	}
 	return nil
 }
 
-// pollOrWait is poll, blocking if the subject is about events. Nothing cancels it,
-// as nothing cancels the baseline: the parent ends a process that hangs.
+// pollOrWait polls once, or blocks until a completion if the ping-pong is event-driven. The
+// wait cannot be cancelled, like that of the baseline: the parent kills a process that hangs.
 func (p *pingSide) pollOrWait() (int, error) {
 	if !p.o.Event {
 		return p.pollOnce()
@@ -326,7 +324,7 @@ func (p *pingSide) handleCompletions(n int, err error) error {
 	return err
 }
 
-// acceptFragment takes a piece.
+// acceptFragment stores a received fragment.
 func (p *pingSide) acceptFragment(wc *verbs.WC) error {
 	p.received++
 	switch payload := p.recvs.payloadOf(wc); {
@@ -339,12 +337,12 @@ func (p *pingSide) acceptFragment(wc *verbs.WC) error {
 	return p.recvs.repostRecv(wc)
 }
 
-// verifyLast compares the last message of a round with what was sent.
+// verifyLast compares the last message of a round with the sent one.
 func (p *pingSide) verifyLast() error {
 	switch {
 	case p.o.Op == RCAtomic && p.Rank == 1:
 		if sum := p.mr.LoadUint64(dataOffset); sum != uint64(p.n) {
-			return fmt.Errorf("wrong data: %d additions made %d", p.n, sum)
+			return fmt.Errorf("wrong data: %d additions resulted in %d", p.n, sum)
 		}
 		return nil
 	case p.o.Op == RCAtomic || p.kind.isFetch() && p.Rank == 1:
@@ -352,17 +350,17 @@ func (p *pingSide) verifyLast() error {
 	}
 	end := p.o.Size
 	if !p.kind.isFetch() {
-		end-- // the number
+		end-- // the last byte is the message number
 	}
 	return p.payloadPattern(p.o.Size).Check(p.lastMessage[:end], false)
 }
 
-// timeoutError explains why a wait has ended.
+// timeoutError returns err, or a timeout error if err is nil.
 func (p *pingSide) timeoutError(err error) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("verbsbench: message %d of %s did not come within %v", p.n, p.o.Op, pollTimeout)
+	return fmt.Errorf("verbsbench: message %d of %s: not received within %v", p.n, p.o.Op, pollTimeout)
 }
 
 func (p *pingSide) close() error {

@@ -13,39 +13,38 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// RDMOp is what a subject of package rdm does: reliable datagrams, and memory
-// accessed by them.
+// An RDMOp is an operation of package rdm: reliable datagrams, and remote memory access by
+// them.
 type RDMOp string
 
 const (
-	RDMRead  RDMOp = "read"  // rank 0 reads of rank 1
-	RDMWrite RDMOp = "write" // to and fro; a stream flows from rank 0 to rank 1
+	RDMRead  RDMOp = "read"  // rank 0 reads memory of rank 1
+	RDMWrite RDMOp = "write" // ping-pong; a stream goes from rank 0 to rank 1
 	RDMSend  RDMOp = "send"  // messages
 )
 
-// RDMOptions say what goes to and fro, or flows. Op and Size are required.
+// RDMOptions are the options of OpenRDM. Op and Size are required.
 type RDMOptions struct {
 	Op   RDMOp
 	Size int // bytes
 
-	// Service, Lazy and Native say who carries out operations, as rdm.Options has
-	// it: without Native they are emulated. Poll has the program at the target do
-	// nothing else while a round lasts; rdm.ServePoll would take a processor from
-	// the other subjects, too.
+	// Service, Lazy and Native select how operations are served, as in rdm.Options: without
+	// Native they are emulated. Poll makes the program at the target poll during a round.
+	// rdm.ServePoll would also take a processor from the other targets.
 	Service rdm.Service
 	Lazy    bool
 	Native  bool
 	Poll    bool
 
-	// Cold has every operation go to memory of the peer that is in no cache of
-	// its processor: they walk through more than fits there.
+	// Cold makes every operation access memory that is in no cache of the peer's processor, by
+	// cycling through more memory than a cache holds.
 	Cold bool
 }
 
-// RDM is what package rdm does between the two processes.
+// RDM is a target of package rdm.
 type RDM struct{ targetHandle }
 
-// OpenRDM opens a subject of package rdm on the pair.
+// OpenRDM opens a target of package rdm on the pair.
 func (p *Pair) OpenRDM(ctx context.Context, o RDMOptions) (*RDM, error) {
 	s, _, err := p.openTarget(ctx, request{RDM: &o})
 	if err != nil {
@@ -54,9 +53,9 @@ func (p *Pair) OpenRDM(ctx context.Context, o RDMOptions) (*RDM, error) {
 	return &RDM{s}, nil
 }
 
-// LatencyRounds is rounds of iters operations one at a time, as measure.Alternate takes them;
-// the figure is the median in microseconds: of half a round trip, and for reads of the
-// whole. All that is measured is added to into, unless that is nil.
+// LatencyRounds returns rounds of iters operations, one at a time, for measure.Alternate. The
+// figure is the median in microseconds of half a round trip, for reads of a whole one. All
+// times are added to into, unless it is nil.
 func (s *RDM) LatencyRounds(iters int, into *measure.Latency) measure.Round {
 	return medianRound(func(ctx context.Context, iters int) (*measure.Latency, error) {
 		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, Iters: iters})
@@ -67,8 +66,8 @@ func (s *RDM) LatencyRounds(iters int, into *measure.Latency) measure.Round {
 	}, iters, into)
 }
 
-// BandwidthRounds is rounds of as many operations as go within d, many at a time; the figure
-// is the rate in MB/s.
+// BandwidthRounds returns rounds of length d with many operations in flight. The figure is the
+// bandwidth in MB/s.
 func (s *RDM) BandwidthRounds(d time.Duration) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, For: d})
@@ -80,11 +79,11 @@ func (s *RDM) BandwidthRounds(d time.Duration) measure.Round {
 }
 
 const (
-	coldBytes = 96 << 20 // more than a cache holds
-	rdmWindow = 16       // operations of a stream under way
+	coldBytes = 96 << 20 // larger than a processor cache
+	rdmWindow = 16       // operations in flight in a stream
 )
 
-// rdmSide is one end.
+// An rdmSide is one side of an RDM target.
 type rdmSide struct {
 	*side
 	o      RDMOptions
@@ -92,15 +91,15 @@ type rdmSide struct {
 	peer   *rdm.Peer
 	region *rdm.Region
 	remote rdm.Remote
-	stride int // from one place to the next
+	stride int // distance of slots in bytes
 	slots  int
-	n      int // operations so far
+	n      int // number of the current operation
 	rounds int
 	ops    [rdmWindow]rdm.Op
 	buf    []byte
 }
 
-// rdmConnInfo is what the ends tell each other.
+// rdmConnInfo is the information that the sides exchange.
 type rdmConnInfo struct {
 	Addr   rdm.Addr
 	Memory rdm.Remote
@@ -108,7 +107,7 @@ type rdmConnInfo struct {
 
 func openRDM(ctx context.Context, e *side, o RDMOptions) (_ *rdmSide, err error) {
 	if o.Size < 8 || o.Op == RDMWrite && o.Size%8 != 0 {
-		return nil, fmt.Errorf("verbsbench: rdm cannot move %d bytes here; 8 at least, and multiples of 8 to write", o.Size)
+		return nil, fmt.Errorf("verbsbench: rdm-%s of %d bytes: want at least 8, and for writes a multiple of 8", o.Op, o.Size)
 	}
 	r := &rdmSide{side: e, o: o, stride: (o.Size + 63) &^ 63, slots: 2}
 	if o.Cold {
@@ -126,7 +125,7 @@ func openRDM(ctx context.Context, e *side, o RDMOptions) (_ *rdmSide, err error)
 	if r.ep, err = rdm.Open(e.dev, rdm.Options{Service: o.Service, Lazy: o.Lazy, Emulate: !o.Native}); err != nil {
 		return nil, err
 	}
-	memory := make([]byte, r.slots*r.stride+8) // and a mark: this round is over
+	memory := make([]byte, r.slots*r.stride+8) // the last word is the end flag
 	pattern := e.payloadPattern(o.Size)
 	for i := range r.slots {
 		copy(memory[i*r.stride:], pattern)
@@ -146,7 +145,7 @@ func openRDM(ctx context.Context, e *side, o RDMOptions) (_ *rdmSide, err error)
 	return r, proc.Barrier(ctx, e.Worker)
 }
 
-// slotOffset is where operation n goes.
+// slotOffset returns the memory offset of operation n.
 func (r *rdmSide) slotOffset(n int) int { return n % r.slots * r.stride }
 
 func (r *rdmSide) runRound(ctx context.Context, q request) (out reply, err error) {
@@ -174,10 +173,11 @@ func (r *rdmSide) runRound(ctx context.Context, q request) (out reply, err error
 	return out, proc.Barrier(ctx, r.Worker)
 }
 
-// endFlagOffset is where the other end says that a round is over.
+// endFlagOffset returns the offset of the word in which the other side signals the end of a
+// round.
 func (r *rdmSide) endFlagOffset() int { return r.slots * r.stride }
 
-// writeEndFlag says so there.
+// writeEndFlag signals the end of the round to the other side.
 func (r *rdmSide) writeEndFlag(ctx context.Context) error {
 	binary.NativeEndian.PutUint64(r.region.Bytes()[r.sendOffset(0):], uint64(r.rounds))
 	op := &r.ops[0]
@@ -187,13 +187,13 @@ func (r *rdmSide) writeEndFlag(ctx context.Context) error {
 	return op.Wait(ctx)
 }
 
-// measureLatency does iters operations one at a time.
+// measureLatency runs iters operations, one at a time.
 func (r *rdmSide) measureLatency(ctx context.Context, iters int, into *measure.Latency) error {
 	ways := time.Duration(2)
 	if r.o.Op == RDMRead {
 		ways = 1
 	}
-	r.n = r.rounds << 20 // the same at both ends, which a stream has counted differently
+	r.n = r.rounds << 20 // equal on both sides, which may differ after a stream
 	last := time.Now()
 	for i := range warmup + iters {
 		r.n++
@@ -209,11 +209,11 @@ func (r *rdmSide) measureLatency(ctx context.Context, iters int, into *measure.L
 	return nil
 }
 
-// exchangeOne is this end's part of one operation to and fro.
+// exchangeOne runs this side's part of one round trip.
 func (r *rdmSide) exchangeOne(ctx context.Context) error {
 	switch {
 	case r.o.Op == RDMRead && r.Rank == 1:
-		return nil // the other end does it all
+		return nil // the other side reads
 	case r.o.Op == RDMRead:
 		return r.readAndVerify()
 	case r.Rank == 0:
@@ -228,7 +228,7 @@ func (r *rdmSide) exchangeOne(ctx context.Context) error {
 	return r.sendMessage(ctx)
 }
 
-// readAndVerify reads what the peer has, and looks at it.
+// readAndVerify reads the peer's memory and verifies every 64th result.
 func (r *rdmSide) readAndVerify() error {
 	op := &r.ops[0]
 	if err := r.peer.Read(op, r.region.At(0, r.o.Size), r.remote.Add(r.slotOffset(r.n))); err != nil {
@@ -246,7 +246,8 @@ func (r *rdmSide) readAndVerify() error {
 	return nil
 }
 
-// sendMessage sends message n, or writes it where the peer looks for it: its last word is n.
+// sendMessage sends message n, or writes it to the memory that the peer polls. The last word of
+// a message is n.
 func (r *rdmSide) sendMessage(ctx context.Context) error {
 	if r.o.Op == RDMSend {
 		return r.peer.Send(ctx, r.buf[:r.o.Size])
@@ -258,13 +259,14 @@ func (r *rdmSide) sendMessage(ctx context.Context) error {
 	if err := op.Err(); err != nil {
 		return err
 	}
-	op.Unhurried = true // as unsignaled writes of RC: the next is an answer
+	op.Unhurried = true // like unsignaled RC writes; the reply confirms it
 	binary.NativeEndian.PutUint64(r.buf[r.o.Size-8:], uint64(r.n))
 	copy(r.sendSlot(r.n), r.buf[:r.o.Size])
 	return r.peer.Write(op, r.region.At(r.sendOffset(r.n), r.o.Size), r.remote.Add(r.slotOffset(r.n)))
 }
 
-// sendSlot is where message n leaves from, which is not where one comes to.
+// sendSlot returns the memory from which message n is sent. It differs from the slot in which a
+// message arrives.
 func (r *rdmSide) sendSlot(n int) []byte { return r.region.Bytes()[r.sendOffset(n):][:r.o.Size] }
 
 func (r *rdmSide) sendOffset(n int) int { return r.slotOffset(n + 1) }
@@ -279,18 +281,18 @@ func (r *rdmSide) waitMessage(ctx context.Context) error {
 	return r.spinUntil(func() bool { return r.region.LoadUint64(last) == uint64(r.n) })
 }
 
-// spinUntil serves the network until done.
+// spinUntil polls the network until done returns true.
 func (r *rdmSide) spinUntil(done func() bool) error {
 	var w pollDeadline
 	for !done() {
 		if !r.ep.Progress() && w.hasExpired() {
-			return fmt.Errorf("verbsbench: operation %d of rdm-%s did not complete within %v", r.n, r.o.Op, pollTimeout)
+			return fmt.Errorf("verbsbench: operation %d of rdm-%s: not completed within %v", r.n, r.o.Op, pollTimeout)
 		}
 	}
 	return nil
 }
 
-// streamFor does as much as goes within d, and waits until all of it has arrived.
+// streamFor posts operations for d and waits until all have arrived.
 func (r *rdmSide) streamFor(ctx context.Context, d time.Duration, f *Flow) error {
 	begin := time.Now()
 	for time.Since(begin) < d {
@@ -334,7 +336,7 @@ func (r *rdmSide) postStreamOp(ctx context.Context) error {
 	return r.peer.Write(op, r.region.At(r.sendOffset(r.n), r.o.Size), r.remote.Add(r.slotOffset(r.n)))
 }
 
-// receiveStream takes messages up to an empty one, and answers that.
+// receiveStream receives messages up to an empty one, which it acknowledges.
 func (r *rdmSide) receiveStream(ctx context.Context) error {
 	for {
 		switch n, _, err := r.ep.Recv(ctx, r.buf); {
@@ -343,7 +345,7 @@ func (r *rdmSide) receiveStream(ctx context.Context) error {
 		case n == 0:
 			return r.peer.Send(ctx, nil)
 		case n != r.o.Size:
-			return fmt.Errorf("wrong data: a message of %d bytes, not %d", n, r.o.Size)
+			return fmt.Errorf("wrong data: message of %d bytes, want %d", n, r.o.Size)
 		}
 	}
 }

@@ -4,27 +4,26 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// grhLen is what a UD receive holds before the payload.
+// grhLen is the length of the GRH that precedes the payload of a UD receive.
 const grhLen = 40
 
-// repostBatch is how many receives are posted at once.
+// repostBatch is the number of receives that are reposted in one list.
 const repostBatch = 16
 
-// recvPool keeps the first queue pair of a rig supplied with receives. They
-// place what comes in slots of memory in turn; those of a writer's target need
-// none.
+// A recvPool keeps the first queue pair of a rig supplied with receives. Received messages go
+// to memory slots in turn; receives for RDMA writes with immediate need no memory.
 type recvPool struct {
 	qp        verbs.QP
 	mr        verbs.MR
 	slots     int
-	stride    int // of a slot
-	headerLen int // bytes of a slot before the payload
+	stride    int // bytes of a slot
+	headerLen int // bytes before the payload (GRH)
 	wrs       []verbs.RecvWR
-	toPost    []verbs.RecvWR // to be posted
+	toPost    []verbs.RecvWR // completed receives to repost
 }
 
-// newRecvPool posts depth receives, into so many slots, for payloads of up to
-// size bytes.
+// newRecvPool posts depth receives for payloads of up to size bytes, in the given number of
+// slots.
 func newRecvPool(r *rig, depth, slots, size int) (*recvPool, error) {
 	in := &recvPool{qp: r.qps[0], slots: slots, wrs: make([]verbs.RecvWR, depth)}
 	if !r.kind.isWrite() {
@@ -47,10 +46,10 @@ func newRecvPool(r *rig, depth, slots, size int) (*recvPool, error) {
 	return in, err
 }
 
-// slotIndex is where a completed receive has placed its message.
+// slotIndex returns the slot of a completed receive.
 func (in *recvPool) slotIndex(wc *verbs.WC) int { return int(wc.WRID) % in.slots }
 
-// payloadOf is what a completed receive holds, until its slot has its turn again.
+// payloadOf returns the payload of a completed receive. It is valid until the slot is reused.
 func (in *recvPool) payloadOf(wc *verbs.WC) []byte {
 	if in.mr == nil {
 		return nil
@@ -59,7 +58,7 @@ func (in *recvPool) payloadOf(wc *verbs.WC) []byte {
 	return in.mr.Bytes()[at+in.headerLen : at+int(wc.ByteLen)]
 }
 
-// repostRecv posts a completed receive again, some at a time.
+// repostRecv reposts a completed receive. Receives are posted in batches.
 func (in *recvPool) repostRecv(wc *verbs.WC) error {
 	in.toPost = append(in.toPost, in.wrs[wc.WRID])
 	if len(in.toPost) < repostBatch {
@@ -70,7 +69,7 @@ func (in *recvPool) repostRecv(wc *verbs.WC) error {
 	return err
 }
 
-// close frees the memory. The queue pair must be gone.
+// close deregisters the memory. The queue pair must have been destroyed.
 func (in *recvPool) close() error {
 	if in.mr == nil {
 		return nil
@@ -78,12 +77,12 @@ func (in *recvPool) close() error {
 	return in.mr.Dereg()
 }
 
-// slotBuffer is the part of a slot where payload is placed.
+// slotBuffer returns the payload part of a slot.
 func (in *recvPool) slotBuffer(slot int) []byte {
 	return in.mr.Bytes()[slot*in.stride+in.headerLen : (slot+1)*in.stride]
 }
 
-// clearSlots clears all slots.
+// clearSlots zeroes all slots.
 func (in *recvPool) clearSlots() {
 	if in.mr != nil {
 		clear(in.mr.Bytes())

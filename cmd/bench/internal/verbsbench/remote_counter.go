@@ -7,20 +7,20 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// remoteCounter is a number in the peer's memory that goes up: credits one way, the end
-// of a round the other. It is written over an RC queue pair of its own, so it
-// neither gets lost nor stands in the way of the data.
+// A remoteCounter is a counter in the peer's memory, written by RDMA writes. It carries credits
+// in one direction and the end of a round in the other. It has an RC queue pair of its own, so
+// that updates are neither lost nor delayed behind data.
 type remoteCounter struct {
 	cq     verbs.CQ
 	qp     verbs.QP
 	wr     [1]verbs.SendWR
 	value  [8]byte
-	posted int // rings since the last signaled one
+	posted int // number of writes posted
 }
 
 const (
 	counterDepth          = 64
-	counterSignalInterval = counterDepth / 2 // every so many rings one is signaled
+	counterSignalInterval = counterDepth / 2 // every n-th write is signaled
 )
 
 func newRemoteCounter(e *side) (b *remoteCounter, local verbs.Endpoint, err error) {
@@ -41,7 +41,8 @@ func (b *remoteCounter) connectPeer(mine verbs.Endpoint, peer connInfo) error {
 	return verbs.Connect(b.qp, mine, peer.Counter, verbs.ConnectOptions{Timeout: ackTimeout})
 }
 
-// writeValue writes n. It may look at the socket while its queue is full.
+// writeValue writes n to the peer's memory. It polls for completions while the send queue is
+// full.
 func (b *remoteCounter) writeValue(n uint64) error {
 	binary.NativeEndian.PutUint64(b.value[:], n)
 	b.wr[0].Flags = verbs.SendInline
@@ -59,7 +60,7 @@ func (b *remoteCounter) writeValue(n uint64) error {
 	}
 }
 
-// pollCompletions takes completions, if there should be some.
+// pollCompletions polls for completions if due is true.
 func (b *remoteCounter) pollCompletions(due bool) error {
 	if !due {
 		return nil

@@ -11,16 +11,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// qkey is that of all UD queue pairs here; perftest uses the same.
+// qkey is the Q_Key of all UD queue pairs; perftest uses the same.
 const qkey = 0x11111111
 
-// dataOffset is where the payload begins in a rig's memory. Before it there is
-// the word that the peer's bell rings.
+// dataOffset is the offset of the payload in a rig's memory. The word at offset 0 is the
+// counter that the peer writes.
 const dataOffset = 64
 
-// rig is what a subject has of the verbs on one end, connected to the same on
-// the other: queue pairs for the data, one completion queue for all of them,
-// one region of memory, and a bell.
+// A rig has the verbs resources of a target on one side, connected to those of the other side:
+// queue pairs for data, one completion queue for all of them, one memory region, and a counter
+// in the peer's memory.
 type rig struct {
 	*side
 	rigOptions
@@ -30,19 +30,19 @@ type rig struct {
 	counter *remoteCounter
 
 	remote connInfo
-	ah     verbs.AH // UD: leads to the peer
+	ah     verbs.AH // UD: address of the peer
 	wcs    [64]verbs.WC
 }
 
 type rigOptions struct {
 	kind   opKind
 	qps    int
-	limits verbs.QPCap      // of each queue pair for data
-	memory int              // bytes for payload
-	ready  func(*rig) error // posts receives, before the peer can send
+	limits verbs.QPCap      // of each data queue pair
+	memory int              // bytes of payload memory
+	ready  func(*rig) error // posts receives before the peer can send
 }
 
-// connInfo is what the ends tell each other of a rig.
+// A connInfo is the connection information that the sides exchange for a rig.
 type connInfo struct {
 	QPs     []verbs.Endpoint
 	Counter verbs.Endpoint
@@ -50,7 +50,7 @@ type connInfo struct {
 	RKey    uint32
 }
 
-// openRig makes the rig; both ends do so at once.
+// openRig creates the rig. Both sides must call it at the same time.
 func openRig(ctx context.Context, e *side, o rigOptions) (_ *rig, err error) {
 	r := &rig{side: e, rigOptions: o}
 	defer func() {
@@ -92,8 +92,8 @@ func openRig(ctx context.Context, e *side, o rigOptions) (_ *rig, err error) {
 	return r, proc.Barrier(ctx, e.Worker)
 }
 
-// createQP makes a queue pair to which receives can be posted, and its
-// endpoint. Only requests with SendSignaled complete.
+// createQP creates a queue pair in state INIT, and its endpoint. Only requests with
+// SendSignaled generate completions.
 func (e *side) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
 	a.SelectiveSignaling = true
 	qp, err := e.pd.CreateQP(a)
@@ -112,13 +112,13 @@ func (e *side) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
 	return qp, local, err
 }
 
-// ackTimeout, 0.27 s, makes a queue pair wait for some 7 s in all: a peer may have to
-// share its processor with much else.
+// ackTimeout is the local ACK timeout of 4.096 us * 2^16 = 0.27 s. With default retries a queue
+// pair waits about 7 s in total, because a peer may share its processor with other load.
 const ackTimeout = 16
 
 func (r *rig) connectPeer(mine connInfo) (err error) {
 	if len(r.remote.QPs) != len(r.qps) {
-		return fmt.Errorf("verbsbench: the peer has %d queue pairs and we have %d", len(r.remote.QPs), len(r.qps))
+		return fmt.Errorf("verbsbench: peer has %d queue pairs, want %d", len(r.remote.QPs), len(r.qps))
 	}
 	path := verbs.ConnectOptions{MTU: r.path, Timeout: ackTimeout}
 	for i, qp := range r.qps {
@@ -138,9 +138,9 @@ func (r *rig) connectPeer(mine connInfo) (err error) {
 	return r.counter.connectPeer(mine.Counter, r.remote)
 }
 
-// newSendWR is a work request of the rig's operation that moves n bytes at
-// offset off of the local data to or from offset at of the peer's. Its list of
-// elements has room in sge.
+// newSendWR returns a work request of the rig's operation that moves n bytes between offset off
+// of the local payload and offset at of the peer's. It stores its scatter/gather element in
+// sge[0].
 func (r *rig) newSendWR(sge []verbs.SGE, off, at, n int) verbs.SendWR {
 	wr := verbs.SendWR{Opcode: r.kind.opcode, SGList: sge[:1]}
 	sge[0] = r.mr.SGE(dataOffset+off, n)
@@ -153,10 +153,10 @@ func (r *rig) newSendWR(sge []verbs.SGE, off, at, n int) verbs.SendWR {
 	return wr
 }
 
-// payloadBytes is the payload's memory.
+// payloadBytes returns the payload memory.
 func (r *rig) payloadBytes() []byte { return r.mr.Bytes()[dataOffset:] }
 
-// counterValue is the number that the peer's bell rang last.
+// counterValue returns the last value that the peer's counter wrote.
 func (r *rig) counterValue() uint64 { return r.mr.LoadUint64(0) }
 
 func (r *rig) close() error {
@@ -180,17 +180,17 @@ func (r *rig) close() error {
 }
 
 const (
-	pollTimeout       = 5 * time.Second // after which nothing will come any more
-	pollsPerClockRead = 1 << 14         // empty looks between two at the clock
+	pollTimeout       = 5 * time.Second // limit of a wait
+	pollsPerClockRead = 1 << 14         // unsuccessful polls between two readings of the clock
 )
 
-// pollDeadline limits a loop of looks that find nothing.
+// A pollDeadline limits a loop of unsuccessful polls without reading the clock each time.
 type pollDeadline struct {
 	polls    int
 	deadline time.Time
 }
 
-// hasExpired counts one more look and reports whether patience has run out.
+// hasExpired counts one unsuccessful poll and reports whether pollTimeout has elapsed.
 func (w *pollDeadline) hasExpired() bool {
 	if w.polls++; w.polls%pollsPerClockRead != 0 {
 		return false

@@ -30,21 +30,21 @@ func init() {
 	})
 }
 
-// root takes the messages of all senders. Senders are counted from 0 here.
+// A root receives the messages of all senders. Senders are numbered from 0 here.
 type root struct {
 	*side
 	o                 GatherOptions
 	cq                verbs.CQ
 	srq               verbs.SRQ
 	controls          []*controlQP
-	senderByDataQP    map[uint32]int // sender by queue pair
+	senderByDataQP    map[uint32]int // sender by queue pair number
 	senderByControlQP map[uint32]int
-	recvMR            verbs.MR // Copy: where messages come to
-	resultMR          verbs.MR // where they belong
-	pendingRTS        []int    // ZeroCopy: senders whose turn is to come
-	granted           bool     // ... somebody has it
-	arrived           int      // messages, this time
-	n                 uint64   // times so far
+	recvMR            verbs.MR // Copy: memory of the receives
+	resultMR          verbs.MR // destination of the messages
+	pendingRTS        []int    // ZeroCopy: senders waiting for a grant
+	granted           bool     // ZeroCopy: a sender has the grant
+	arrived           int      // messages received in this gather
+	n                 uint64   // number of the current gather
 	wcs               [16]verbs.WC
 }
 
@@ -100,7 +100,7 @@ func (r *root) connectSenders(ctx context.Context) error {
 	return proc.Barrier(ctx, r.Worker)
 }
 
-// postRecv posts a receive into the i-th part of a region.
+// postRecv posts a receive into part i of a region.
 func (r *root) postRecv(mr verbs.MR, i int) error {
 	_, err := r.srq.PostRecv([]verbs.RecvWR{{WRID: uint64(i), SGList: []verbs.SGE{mr.SGE(i*r.o.Size, r.o.Size)}}})
 	return err
@@ -128,12 +128,12 @@ func (r *root) runRounds(ctx context.Context, iters int) (*measure.Latency, erro
 	return all, proc.Barrier(ctx, r.Worker)
 }
 
-// gatherOnce gathers one message of every sender. It blocks while nothing comes:
-// there are more processes than processors.
+// gatherOnce gathers one message of every sender. It blocks between completions, because there
+// are more processes than processors.
 func (r *root) gatherOnce() (time.Duration, error) {
 	start := time.Now()
 	for _, l := range r.controls {
-		if err := l.sendEmpty(); err != nil { // begin
+		if err := l.sendEmpty(); err != nil { // start
 			return 0, err
 		}
 	}
@@ -157,7 +157,7 @@ func (r *root) handleCompletion(wc *verbs.WC) error {
 		return wc.Err()
 	}
 	if !wc.Opcode.IsRecv() {
-		return nil // a word has left
+		return nil // a control message was sent
 	}
 	if sender, ok := r.senderByControlQP[wc.QPN]; ok { // RTS
 		r.pendingRTS = append(r.pendingRTS, sender)
@@ -176,7 +176,7 @@ func (r *root) handleCompletion(wc *verbs.WC) error {
 	return r.postRecv(r.recvMR, int(wc.WRID))
 }
 
-// grantNext gives the next sender that asks its turn, if nobody has it.
+// grantNext grants the receive to the next waiting sender, unless another sender has it.
 func (r *root) grantNext() error {
 	if r.granted || len(r.pendingRTS) == 0 {
 		return nil
@@ -190,13 +190,13 @@ func (r *root) grantNext() error {
 	return r.controls[sender].sendEmpty() // RTR
 }
 
-// verifyMessages compares what is in each place with what its sender sent.
+// verifyMessages compares each received message with the sent one.
 func (r *root) verifyMessages() error {
 	want := r.payloadPattern(1 + r.o.Senders + r.o.Size)
 	for i := range r.o.Senders {
 		message := r.resultMR.Bytes()[i*r.o.Size : (i+1)*r.o.Size]
 		if stamp := binary.LittleEndian.Uint64(message); stamp != r.n {
-			return fmt.Errorf("wrong data: time %d brought sender %d's message of time %d", r.n, i, stamp)
+			return fmt.Errorf("wrong data: gather %d: message of sender %d belongs to gather %d", r.n, i, stamp)
 		}
 		rank := 1 + i
 		if err := want[rank+stampLen:].Check(message[stampLen:], false); err != nil {

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	gatherWarmup = 10 // times before those that count
-	stampLen     = 8  // of each message: the number of the time, behind it the pattern from the sender's rank on
+	gatherWarmup = 10 // gathers that are not measured
+	stampLen     = 8  // header of a message: the number of the gather; the pattern from offset rank follows
 )
 
-// gatherConnInfo is what root and senders tell each other: by sender in the
-// root's, one each in a sender's.
+// gatherConnInfo is the connection information that root and senders exchange: one endpoint for
+// each sender in the root's, a single one in a sender's.
 type gatherConnInfo struct{ Data, Control []verbs.Endpoint }
 
 func init() {
@@ -38,10 +38,10 @@ func init() {
 	})
 }
 
-// gatherConfig is that of every device in a gathering.
+// gatherConfig is the configuration of every device in a gather.
 var gatherConfig = Config{MTU: 4096, Spin: rnic.DefaultSpin}
 
-// sender is one of those who send to the root.
+// A sender sends messages to the root.
 type sender struct {
 	*side
 	o       GatherOptions
@@ -49,11 +49,11 @@ type sender struct {
 	data    verbs.QP
 	control *controlQP
 	mr      verbs.MR
-	n       uint64 // times so far
+	n       uint64 // number of the current gather
 	wr      [1]verbs.SendWR
 	wcs     [16]verbs.WC
 
-	pendingControls int  // of the root, not yet obeyed
+	pendingControls int  // received control messages not yet handled
 	sending         bool // the last message has not completed
 }
 
@@ -102,7 +102,7 @@ func (s *sender) runRounds(ctx context.Context, iters int) (*measure.Latency, er
 	return measure.NewLatency(), proc.Barrier(ctx, s.Worker)
 }
 
-// sendOnce sends one message when the root says so.
+// sendOnce sends one message after the start message of the root.
 func (s *sender) sendOnce() error {
 	s.n++
 	if err := s.waitControl(); err != nil {
@@ -122,9 +122,9 @@ func (s *sender) sendOnce() error {
 	return err
 }
 
-// waitControl waits for a word of the root, and until the last message has left. It
-// blocks: there are more processes than processors. Nothing cancels it, and
-// the parent ends a process that hangs.
+// waitControl waits for a control message of the root and for the completion of the last data
+// message. It blocks, because there are more processes than processors. The wait cannot be
+// cancelled; the parent kills a process that hangs.
 func (s *sender) waitControl() error {
 	for s.pendingControls == 0 || s.sending {
 		n, err := s.cq.PollWait(context.Background(), s.wcs[:])

@@ -18,8 +18,8 @@ const (
 	roleSide = "end"
 )
 
-// request opens a subject (Ping, Stream or Crowd is set), runs a round of it or
-// closes it. Both ends get the same.
+// A request opens a target (Ping, Stream, IdleConns or RDM is set), runs a round of it or
+// closes it. Both sides receive the same request.
 type request struct {
 	Target    int
 	Ping      *PingOptions      `json:",omitempty"`
@@ -31,21 +31,20 @@ type request struct {
 	Close     bool              `json:",omitempty"`
 }
 
-// reply is what a round measured, as rank 0 knows it, or what opening a crowd
-// took.
+// A reply is the result of a round as measured by rank 0, or the heap growth of IdleConns.
 type reply struct {
 	Latency   *measure.Latency `json:",omitempty"`
 	Flow      *Flow            `json:",omitempty"`
 	HeapBytes int64            `json:",omitempty"`
 }
 
-// A runner is a subject on one end.
+// A runner is a target on one side.
 type runner interface {
 	runRound(ctx context.Context, r request) (reply, error)
 	close() error
 }
 
-// side is one of the two processes: a device and the subjects on it.
+// A side is one of the two processes: a device and the targets on it.
 type side struct {
 	*proc.Worker
 	path    verbs.MTU
@@ -79,7 +78,7 @@ func openSide(w *proc.Worker, c Config) (*side, error) {
 		c.Spin = -1
 	}
 	dev, err := rnic.Open(rnic.Options{
-		AnyPort: true, // the ends tell each other
+		AnyPort: true, // the sides exchange their ports
 		Spin:    c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair,
 		ICM: rnic.ICM{Entries: c.ICMEntries, MissPenalty: c.ICMMissPenalty},
 	})
@@ -114,7 +113,7 @@ func (e *side) serveRequest(ctx context.Context, r request) (reply, error) {
 		e.targets[r.Target] = s
 		return reply{HeapBytes: s.heapBytes}, err
 	case !known:
-		return reply{}, fmt.Errorf("verbsbench: subject %d is not open", r.Target)
+		return reply{}, fmt.Errorf("verbsbench: target %d not open", r.Target)
 	case r.Close:
 		delete(e.targets, r.Target)
 		return reply{}, s.close()
@@ -123,15 +122,16 @@ func (e *side) serveRequest(ctx context.Context, r request) (reply, error) {
 	}
 }
 
-// peerRank is the rank of the other end.
+// peerRank returns the rank of the other side.
 func (e *side) peerRank() int { return 1 - e.Rank }
 
-// syncMemory leaves memory that this goroutine has read or written to peers who
-// will read or write it without a work request of ours: to enter the adapter
-// orders the two, as Go's memory model wants.
+// syncMemory orders this goroutine's accesses to registered memory before accesses of peers
+// that involve no work request of this side: entering the adapter synchronizes the two, as Go's
+// memory model requires.
 func (e *side) syncMemory() { e.dev.Progress() }
 
-// payloadPattern is at least the first n bytes of the payload of all subjects.
+// payloadPattern returns at least the first n bytes of the payload pattern, which all targets
+// share.
 func (e *side) payloadPattern(n int) payload.Pattern {
 	if len(e.payload) < n {
 		e.payload = payload.New(n)

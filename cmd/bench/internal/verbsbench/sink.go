@@ -10,23 +10,23 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// creditIdlePolls is how many empty looks the sink takes before it gives credit
-// for less than a quarter of a window.
+// creditIdlePolls is the number of empty polls after which the sink returns credits for less
+// than a quarter of a window.
 const creditIdlePolls = 16
 
-// sink is the receiving end of a stream, or the one that is read.
+// A sink is the receiving side of a stream, or for reads the target.
 type sink struct {
 	*rig
 	*streamPlan
-	recvs      *recvPool // nil if the adapter serves the source alone
-	unitBySlot []uint64  // by slot of in: 1 + the unit that it holds
+	recvs      *recvPool // nil if the adapter serves the source without this program
+	unitBySlot []uint64  // by slot of recvs: 1 + received unit
 	round      uint64
 
-	received     uint64 // units, in this round
-	messages     int64  // messages
-	nextFragment int    // pieces of the message under way that came without a gap
-	earlierUnits uint64 // units that came in earlier rounds
-	credited     uint64 // units of all rounds
+	received     uint64 // units in this round
+	messages     int64  // complete messages in this round
+	nextFragment int    // next expected fragment of the current message
+	earlierUnits uint64 // units received in earlier rounds
+	credited     uint64 // units of all rounds for which credits were returned
 }
 
 func openSink(ctx context.Context, e *side, p *streamPlan) (runner, error) {
@@ -76,7 +76,7 @@ func (s *sink) runRound(ctx context.Context, _ request) (reply, error) {
 	return reply{}, s.verifyRound(ends[s.peerRank()])
 }
 
-// resetRound makes memory such that all that comes in the round shows.
+// resetRound clears memory, so that all data of the next round is visible.
 func (s *sink) resetRound() {
 	s.earlierUnits += s.received
 	s.received, s.messages, s.nextFragment = 0, 0, 0
@@ -90,21 +90,21 @@ func (s *sink) resetRound() {
 	s.syncMemory()
 }
 
-// waitRoundEnd waits until the source's bell for the end of the round is here. It came
-// behind all data, so whoever has seen it sees that too.
+// waitRoundEnd waits until the source has written the end of the round. The source writes it
+// after all data, so the data has arrived as well.
 func (s *sink) waitRoundEnd() error {
 	for w := (pollDeadline{}); s.counterValue() != s.round; {
 		if s.dev.Progress() == 0 && w.hasExpired() {
-			return fmt.Errorf("verbsbench: the end of round %d did not come within %v", s.round, pollTimeout)
+			return fmt.Errorf("verbsbench: end of round %d: not received within %v", s.round, pollTimeout)
 		}
 	}
 	return nil
 }
 
-// receiveUnits takes messages until the source rings.
+// receiveUnits receives units until the source signals the end of the round.
 func (s *sink) receiveUnits(ctx context.Context) error {
 	for idle := 0; ctx.Err() == nil; {
-		over := s.counterValue() == s.round // all has come by then, but may not have been polled
+		ended := s.counterValue() == s.round // all units have arrived, but may not have been polled
 		n, err := s.cq.Poll(s.wcs[:])
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func (s *sink) receiveUnits(ctx context.Context) error {
 			idle = 0
 			continue
 		}
-		if over {
+		if ended {
 			return nil
 		}
 		if idle++; idle == creditIdlePolls {
@@ -130,7 +130,7 @@ func (s *sink) receiveUnits(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// acceptUnit takes one unit.
+// acceptUnit handles the completion of one unit.
 func (s *sink) acceptUnit(wc *verbs.WC) error {
 	if err := wc.Err(); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (s *sink) acceptUnit(wc *verbs.WC) error {
 	return nil
 }
 
-// countFragment counts the messages of which all pieces came, in order.
+// countFragment counts the messages whose fragments arrived completely and in order.
 func (s *sink) countFragment(piece int) {
 	switch piece {
 	case 0:
@@ -175,7 +175,7 @@ func (s *sink) countFragment(piece int) {
 	}
 }
 
-// sendCredit tells the source what has come, if it does not hear so otherwise.
+// sendCredit returns credits to the source, unless acknowledgements do.
 func (s *sink) sendCredit() error {
 	if s.kind.isAcked() || s.credited == s.earlierUnits+s.received {
 		return nil
@@ -184,7 +184,7 @@ func (s *sink) sendCredit() error {
 	return s.counter.writeValue(s.credited)
 }
 
-// verifyRound compares memory with what the source has sent.
+// verifyRound compares memory with the data that the source sent.
 func (s *sink) verifyRound(sent roundEnd) error {
 	if s.kind.isFetch() {
 		return nil
@@ -194,7 +194,7 @@ func (s *sink) verifyRound(sent roundEnd) error {
 		return s.verifyMemory(s.payloadBytes(), s.payloadPattern(len(s.payloadBytes())), sent.Messages, holes)
 	}
 	if s.kind.isAcked() && !sent.Failed && s.received != sent.Units {
-		return fmt.Errorf("wrong data: %d messages came of %d", s.received, sent.Units)
+		return fmt.Errorf("wrong data: %d of %d messages received", s.received, sent.Units)
 	}
 	for slot, unit := range s.unitBySlot {
 		memory := s.recvs.slotBuffer(slot)

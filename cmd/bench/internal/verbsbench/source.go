@@ -9,25 +9,24 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// creditTimeout is how long the source waits for credits before it counts what is in
-// flight as lost.
+// creditTimeout is the time without credits after which the source declares the units in flight
+// lost.
 const creditTimeout = 20 * time.Millisecond
 
 const (
-	postsPerClockRead   = 8   // posts that share one look at the clock
-	pollsPerCreditCheck = 256 // empty looks that do
+	postsPerClockRead   = 8   // posts between two readings of the clock
+	pollsPerCreditCheck = 256 // empty polls between two checks of creditTimeout
 )
 
-// roundEnd is what the source tells the sink when a round is over, and the
-// other way.
+// roundEnd is the information that source and sink exchange at the end of a round.
 type roundEnd struct {
-	Units    uint64 // posted; come
-	Messages int64  // posted to the end; come whole
-	Failed   bool   // the queue pair did
+	Units    uint64 // posted, or received
+	Messages int64  // completely posted, or completely received
+	Failed   bool   // the queue pair failed
 }
 
-// source is the sending end of a stream, or the reading one. Its counts are of
-// units in the round.
+// A source is the sending side of a stream, or for reads the requester. Its counts are units of
+// the current round.
 type source struct {
 	*rig
 	*streamPlan
@@ -35,14 +34,14 @@ type source struct {
 	sges   []verbs.SGE
 	round  uint64
 	posted uint64
-	done   uint64 // completed
-	lost   uint64 // given up (UC, UD)
-	base   uint64 // units of earlier rounds that the sink has got
+	done   uint64 // completed units
+	lost   uint64 // units declared lost (UC, UD)
+	base   uint64 // units that the sink received in earlier rounds
 
-	// For giving up.
+	// State of declareLost.
 	emptyPolls     int
-	lastCredits    uint64    // as they were
-	lastCreditTime time.Time // when they changed
+	lastCredits    uint64    // last known credits
+	lastCreditTime time.Time // time of their last change
 }
 
 func openSource(ctx context.Context, e *side, p *streamPlan) (runner, error) {
@@ -102,7 +101,7 @@ func (s *source) runRound(ctx context.Context, r request) (reply, error) {
 	return reply{Flow: &f}, err
 }
 
-// postUntil posts until the deadline and then waits for what is under way.
+// postUntil posts until the deadline and then waits for the units in flight.
 func (s *source) postUntil(ctx context.Context, deadline time.Time) error {
 	s.posted, s.done, s.lost, s.lastCreditTime = 0, 0, 0, time.Now()
 	for posts, late := 1, false; !late || !s.atMessageEnd(); posts++ {
@@ -127,8 +126,8 @@ func (s *source) postUntil(ctx context.Context, deadline time.Time) error {
 	return nil
 }
 
-// nextBatch is how many units the next post takes. None crosses the end of a
-// message in pieces.
+// nextBatch returns the number of units of the next post. A post does not cross the end of a
+// fragmented message.
 func (s *source) nextBatch() int {
 	if s.fragments == 1 {
 		return s.List
@@ -136,8 +135,8 @@ func (s *source) nextBatch() int {
 	return min(s.List, s.fragments-int(s.posted%uint64(s.fragments)))
 }
 
-// atMessageEnd reports whether a round may end here: all that was posted is going to
-// complete, and the last message has been posted to its end.
+// atMessageEnd reports whether a round may end: the last message is completely posted, and the
+// last unit is signaled.
 func (s *source) atMessageEnd() bool {
 	if s.fragments == 1 {
 		return s.posted%uint64(s.signalInterval) == 0
@@ -171,7 +170,7 @@ func (s *source) hasWindow(n int) bool {
 	return s.posted+uint64(n)-s.done <= uint64(s.Depth) && s.unitsInFlight()+n <= s.window
 }
 
-// unitsInFlight is how many units are under way that no completion tells of.
+// unitsInFlight returns the number of unacknowledged units in flight (UC, UD).
 func (s *source) unitsInFlight() int {
 	if s.kind.isAcked() {
 		return 0
@@ -179,7 +178,7 @@ func (s *source) unitsInFlight() int {
 	return int(s.posted) - int(s.lost) - int(s.counterValue()-s.base)
 }
 
-// pollOnce takes completions, and gives up what does not arrive.
+// pollOnce polls for completions and declares overdue units lost.
 func (s *source) pollOnce() error {
 	n, err := s.cq.Poll(s.wcs[:])
 	for i := range s.wcs[:n] {
@@ -194,7 +193,7 @@ func (s *source) pollOnce() error {
 	return err
 }
 
-// declareLost counts what is flying as lost if no credit has come for a while.
+// declareLost counts the units in flight as lost if no credit has arrived for creditTimeout.
 func (s *source) declareLost() {
 	if s.emptyPolls++; s.emptyPolls%pollsPerCreditCheck != 0 {
 		return

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	workingSet    = 4 << 20  // bytes that messages are taken from and put to in turn
-	maxInFlight   = 32 << 20 // bytes outstanding at most, but for a few messages
-	defaultDepth  = 128      // requests outstanding; perftest's default
-	fragmentBatch = 32       // pieces of a long UD message posted at once
+	workingSet    = 4 << 20  // bytes of memory that messages cycle through
+	maxInFlight   = 32 << 20 // maximum outstanding bytes, except for a few messages
+	defaultDepth  = 128      // outstanding requests; perftest's default
+	fragmentBatch = 32       // fragments of a long UD message in one list
 )
 
-// streamPlan is how both ends of a stream lay out what they move. A unit is one work
-// request: a message, or a piece of a long UD message. Memory is slots of one
-// message each, walked through in turn.
+// A streamPlan is the memory layout and the flow control of a stream, equal on both sides. A
+// unit is one work request: a message, or a fragment of a long UD message. Memory has slots of
+// one message each, which are used in turn.
 type streamPlan struct {
 	StreamOptions
 	kind           opKind
-	fragments      int // units in a message
-	unitSize       int // bytes in a unit, but for the last of a message
+	fragments      int // units of a message
+	unitSize       int // bytes of a unit, except for the last of a message
 	slots          int
-	signalInterval int // units of which the last is signaled; whole lists
-	window         int // units in flight that nobody acknowledges (UC, UD)
+	signalInterval int // units from one signaled unit to the next, a multiple of List
+	window         int // maximum unacknowledged units in flight (UC, UD)
 }
 
 func newPlan(e *side, o StreamOptions) (*streamPlan, error) {
@@ -35,7 +35,7 @@ func newPlan(e *side, o StreamOptions) (*streamPlan, error) {
 		return nil, err
 	}
 	if o.Size < 1 || o.Op == RCAtomic {
-		return nil, fmt.Errorf("verbsbench: %s cannot stream messages of %d bytes", o.Op, o.Size)
+		return nil, fmt.Errorf("verbsbench: stream of %s with %d bytes: not supported", o.Op, o.Size)
 	}
 	p := &streamPlan{StreamOptions: o, kind: kind, fragments: 1, unitSize: o.Size}
 	p.slots = max(2, workingSet/o.Size)
@@ -51,13 +51,13 @@ func newPlan(e *side, o StreamOptions) (*streamPlan, error) {
 		p.Depth = min(max(defaultDepth, 16*p.List), max(4*p.List, maxInFlight/p.unitSize))
 	}
 	if p.Depth < p.List {
-		return nil, fmt.Errorf("verbsbench: lists of %d with %d requests outstanding", p.List, p.Depth)
+		return nil, fmt.Errorf("verbsbench: list of %d requests: want at most the depth, %d", p.List, p.Depth)
 	}
 	p.signalInterval = max(1, p.Depth/4/p.List) * p.List
 	return p, nil
 }
 
-// qpCap of the queue pairs at both ends.
+// qpCap returns the limits of the queue pairs on both sides.
 func (p *streamPlan) qpCap() verbs.QPCap {
 	c := verbs.QPCap{MaxSendWR: p.Depth, MaxSendSGE: 1}
 	if !p.kind.isFetch() {
@@ -66,7 +66,7 @@ func (p *streamPlan) qpCap() verbs.QPCap {
 	return c
 }
 
-// unitRange is where unit u is in memory, and its length.
+// unitRange returns memory offset and length of unit u.
 func (p *streamPlan) unitRange(u uint64) (off, n int) {
 	if p.fragments == 1 {
 		return int(u%uint64(p.slots)) * p.Size, p.Size
@@ -75,12 +75,11 @@ func (p *streamPlan) unitRange(u uint64) (off, n int) {
 	return int(message%uint64(p.slots))*p.Size + k, min(p.unitSize, p.Size-k)
 }
 
-// A packet costs a socket about as much as it is long and this for its
-// bookkeeping (sk_buff and skb_shared_info).
+// packetCost is the memory that a socket buffer is charged for a packet in addition to its
+// length (sk_buff and skb_shared_info).
 const packetCost = 1024
 
-// limitWindow fits the units in flight into the peer's socket buffer, half
-// filled.
+// limitWindow limits the units in flight to half of the peer's socket buffer.
 func (p *streamPlan) limitWindow(mtu, buffer int) {
 	packets := (p.unitSize + mtu - 1) / mtu
 	cost := p.unitSize + packets*packetCost
@@ -98,9 +97,8 @@ func openStream(ctx context.Context, e *side, o StreamOptions) (runner, error) {
 	return openSink(ctx, e, p)
 }
 
-// verifyMemory compares memory with what count messages have put there: nothing but
-// the pattern in the slots that they fill, and nothing behind them. With
-// holes, some may be missing.
+// verifyMemory compares memory with the content after count messages: the pattern in their
+// slots and zeroes behind. With holes, messages may be missing.
 func (p *streamPlan) verifyMemory(memory []byte, want payload.Pattern, count int64, holes bool) error {
 	filled := int(min(count, int64(p.slots))) * p.Size
 	return errors.Join(want.Check(memory[:filled], holes), payload.CheckEmpty(memory[filled:]))
