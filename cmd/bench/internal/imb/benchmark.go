@@ -9,30 +9,30 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Benchmark is one of them.
+// A Benchmark is one of the Intel MPI Benchmarks.
 type Benchmark struct {
 	Name string
 
 	class    class
-	twoRanks bool    // it runs on two ranks only
-	even     bool    // it runs on an even number
-	reduces  bool    // its elements are numbers
-	halfTime bool    // of a repetition counts: a ping and a pong are two messages
-	volume   float64 // bytes that a rank moves in a repetition, in sizes
+	twoRanks bool    // runs on two ranks only
+	even     bool    // runs on an even number of ranks
+	reduces  bool    // reduces floating-point numbers
+	halfTime bool    // the result is half the time of a repetition, which has two messages
+	volume   float64 // bytes that a rank moves in a repetition, as a multiple of the size
 
 	sendSize, recvSize func(size, ranks int) int                     // bytes that a rank sends and receives
-	execute            func(k *kernel, n int) (time.Duration, error) // n repetitions
+	execute            func(k *kernel, n int) (time.Duration, error) // runs n repetitions
 }
 
-// class is what the output has of a benchmark.
+// A class is the output format of a benchmark.
 type class uint8
 
 const (
-	single     class = iota // transfer: a time and a rate
-	parallel                // transfer: least, most and average times, and a rate
-	rate                    // windows: a rate, and messages
-	collective              // times only
-	sync                    // without sizes
+	single     class = iota // transfer: time and bandwidth
+	parallel                // transfer: minimum, maximum and average time, and bandwidth
+	rate                    // windows: bandwidth and message rate
+	collective              // minimum, maximum and average time
+	sync                    // the times of collective, without sizes
 )
 
 func sizeOnce(size, _ int) int        { return size }
@@ -50,7 +50,7 @@ var benchmarks = []Benchmark{
 	{Name: "Sendrecv", class: parallel, volume: 2, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeSendrecv},
 	{Name: "Exchange", class: parallel, volume: 4, sendSize: sizeTwice, recvSize: sizeOnce, execute: timeExchange},
 	{Name: "Bcast", class: collective, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error {
-		if k.rank == k.root { // what is sent stays
+		if k.rank == k.root { // keeps the sent data
 			return k.c.Bcast(k.send, k.root)
 		}
 		return k.c.Bcast(k.recv, k.root)
@@ -73,17 +73,18 @@ var benchmarks = []Benchmark{
 	{Name: "Biband", class: rate, even: true, volume: 2, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeWindows(true)},
 }
 
-// Benchmarks lists them.
+// Benchmarks returns all benchmarks.
 func Benchmarks() []Benchmark { return append([]Benchmark(nil), benchmarks...) }
 
-// Errors that Find and Run wrap.
+// Errors wrapped by the errors of Find and Run.
 var (
-	ErrBenchmark = errors.New("imb: no such benchmark")
-	ErrRanks     = errors.New("imb: not a number of ranks that the benchmark can run on")
-	ErrOptions   = errors.New("imb: options")
+	ErrBenchmark = errors.New("imb: unknown benchmark")
+	ErrRanks     = errors.New("imb: invalid number of ranks")
+	ErrOptions   = errors.New("imb: invalid options")
 )
 
-// Find returns the benchmarks of these names, whatever their case, or all.
+// Find returns the benchmarks with the given names, ignoring case, or all benchmarks without a
+// name.
 func Find(names ...string) (list []Benchmark, err error) {
 	if len(names) == 0 {
 		return Benchmarks(), nil
@@ -106,14 +107,14 @@ func findBenchmark(name string) (Benchmark, error) {
 		}
 		known = append(known, b.Name)
 	}
-	return Benchmark{}, fmt.Errorf("%w: %q; there are %s", ErrBenchmark, name, strings.Join(known, ", "))
+	return Benchmark{}, fmt.Errorf("%w %q; known benchmarks: %s", ErrBenchmark, name, strings.Join(known, ", "))
 }
 
-// groupSizes are the numbers of ranks that it runs on, of those that there are.
+// groupSizes returns the numbers of ranks on which the benchmark runs, from least to ranks.
 func (b Benchmark) groupSizes(least, ranks int) (list []int, err error) {
 	switch {
 	case ranks < 2 && (b.twoRanks || b.even):
-		return nil, fmt.Errorf("%w: %s wants at least 2", ErrRanks, b.Name)
+		return nil, fmt.Errorf("%w: %s: %d ranks, want at least 2", ErrRanks, b.Name, ranks)
 	case b.twoRanks:
 		return []int{2}, nil
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// timeEach takes the time of each call, and has a barrier behind it that does not
-// count.
+// timeEach measures each call separately. The barrier behind each call is not measured.
 func timeEach(call func(*kernel) error) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (total time.Duration, err error) {
 		k.root = 0
@@ -32,7 +31,7 @@ func timeEach(call func(*kernel) error) func(*kernel, int) (time.Duration, error
 	}
 }
 
-// timeBarriers is one behind the other.
+// timeBarriers measures consecutive barriers.
 func timeBarriers(k *kernel, n int) (time.Duration, error) {
 	start := time.Now()
 	for range n {
@@ -43,7 +42,7 @@ func timeBarriers(k *kernel, n int) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// reduceLocal is what a reduction does with what has come.
+// reduceLocal applies the reduction operation of a collective to local data.
 func (k *kernel) reduceLocal() error {
 	return mpi.Sum.Apply(datatype.Float32, asBytes(k.recvMem), asBytes(k.sendMem))
 }

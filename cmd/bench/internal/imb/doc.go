@@ -1,8 +1,8 @@
-// Package imb has the MPI-1 part of the Intel MPI Benchmarks by its names, in the
-// form of its output (that of version 2021), so that what reads the one reads the
-// other.
+// Package imb implements the MPI-1 part of the Intel MPI Benchmarks with their names
+// and their output format (version 2021), so that tools which parse the original
+// output work.
 //
-//	list, err := imb.Find("PingPong", "Alltoall") // none is all
+//	list, err := imb.Find("PingPong", "Alltoall") // without names: all
 //	o := imb.Defaults()
 //	o.Out = os.Stdout
 //	rows, err := imb.Run(world.Comm, list, o)     // by all ranks; rank 0 has the rows
@@ -10,20 +10,20 @@
 // From the command line: go run ./cmd/bench imb PingPong -n 2.
 //
 // Each benchmark runs on 2, 4, 8 ... ranks and then on all, while the others wait
-// at a barrier; some on two only. Repetitions are as many as Options.Repetitions
-// and Volume allow, fewer where the warm-up shows that they would take longer than
+// at a barrier; some run on two only. Options.Repetitions and Volume limit the number
+// of repetitions. It is reduced if the warm-up shows that they would take longer than
 // Options.Time.
 //
-//	benchmark.go   the list
-//	options.go     what can be chosen
+//	benchmark.go   the list of benchmarks
+//	options.go     options
 //	run.go         groups of ranks, sizes, repetitions
-//	transfer.go    what goes between two ranks, or between neighbours
-//	collective.go  what all do together
-//	table.go       the output
+//	transfer.go    transfers between two ranks or between neighbours
+//	collective.go  collectives
+//	table.go       output
 //
 // # Differences
 //
-// There are no groups at the same time (-multi), no map of ranks (-map), and nothing
-// is done about caches (-off_cache). Data is not looked at: the tests of package osu
+// Concurrent groups (-multi), maps of ranks (-map) and cache control (-off_cache)
+// are not supported. Data is not validated: the tests of package osu
 // do that.
 package imb

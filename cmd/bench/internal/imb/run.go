@@ -6,20 +6,21 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Row is what was measured of a size.
+// A Row is the result for one size.
 type Row struct {
 	Benchmark   string
-	Ranks       int     // that took part
+	Ranks       int     // number of participating ranks
 	Size        int     // bytes
-	Repetitions int     // 0: there was not enough memory for it
-	Min, Max    float64 // us of a repetition, at the fastest and the slowest rank
+	Repetitions int     // 0: skipped for lack of memory
+	Min, Max    float64 // us for each repetition, at the fastest and the slowest rank
 	Avg         float64
-	Bandwidth   float64 // MB/s, 10^6 bytes, by the slowest rank; not of collectives
-	Rate        float64 // messages a second, of Uniband and Biband
-	Needed      int     // bytes of memory of a rank
+	Bandwidth   float64 // MB/s, 10^6 bytes, of the slowest rank; 0 for collectives
+	Rate        float64 // messages per second, of Uniband and Biband
+	Needed      int     // required memory of a rank in bytes
 }
 
-// Run measures: all ranks call it with the same arguments, and rank 0 gets the rows.
+// Run runs benchmarks. It is collective: all ranks call it with the same arguments, and rank 0
+// receives the rows.
 func Run(c *mpi.Comm, list []Benchmark, o Options) (rows []Row, err error) {
 	if err := o.Check(list, c.Size()); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func runSizes(c *mpi.Comm, b Benchmark, o Options, t table) (rows []Row, err err
 	return rows, nil
 }
 
-// measureRow fills a row in, at rank 0.
+// measureRow measures one size and sets the figures of row at rank 0.
 func measureRow(k *kernel, row *Row) error {
 	n, err := k.chooseRepetitions()
 	if err != nil {
@@ -116,7 +117,7 @@ func measureRow(k *kernel, row *Row) error {
 	}
 	row.Avg /= float64(k.ranks)
 	switch {
-	case row.Max <= 0: // so at all ranks but 0
+	case row.Max <= 0: // at all ranks but 0
 	case k.b.class == rate:
 		row.Rate = k.b.volume * float64(k.o.Window) * float64(k.ranks/2) / row.Max * 1e6
 		row.Bandwidth = row.Rate * float64(k.size) / 1e6
@@ -126,8 +127,8 @@ func measureRow(k *kernel, row *Row) error {
 	return nil
 }
 
-// chooseRepetitions warms up, which shows how many there is time for. All ranks come to
-// the same number.
+// chooseRepetitions runs the warm-up and returns the number of repetitions that fit into the
+// time limit. The result is the same at all ranks.
 func (k *kernel) chooseRepetitions() (int, error) {
 	n := k.o.Repetitions
 	if k.size > 0 {
@@ -142,7 +143,7 @@ func (k *kernel) chooseRepetitions() (int, error) {
 		}
 		return int(max(1, min(time.Duration(n), budget/max(1, each))))
 	}
-	first, err := k.runSlowest(1) // connections are made
+	first, err := k.runSlowest(1) // establishes connections
 	if err != nil {
 		return 0, err
 	}
@@ -151,7 +152,7 @@ func (k *kernel) chooseRepetitions() (int, error) {
 	return limit(n, k.o.Time, d/time.Duration(warm)), err
 }
 
-// runSlowest is how long n repetitions take the slowest rank.
+// runSlowest runs n repetitions and returns the time of the slowest rank.
 func (k *kernel) runSlowest(n int) (time.Duration, error) {
 	d, err := k.runRepetitions(n)
 	if err != nil {
@@ -161,7 +162,7 @@ func (k *kernel) runSlowest(n int) (time.Duration, error) {
 	return d, err
 }
 
-// runRepetitions is n repetitions, after two barriers.
+// runRepetitions runs n repetitions after two barriers.
 func (k *kernel) runRepetitions(n int) (time.Duration, error) {
 	for range 2 {
 		if err := k.c.Barrier(); err != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// width is that of all columns.
+// width is the width of all columns.
 const width = 13
 
-// table writes the output. Without a writer it writes nothing.
+// A table writes the output. Without a writer it writes nothing.
 type table struct{ w io.Writer }
 
 func (t table) writef(format string, args ...any) error {
@@ -22,10 +22,10 @@ func (t table) writef(format string, args ...any) error {
 	return err
 }
 
-// ruleLine is a comment that ends so many columns further.
+// ruleLine returns a comment line that spans the given number of columns.
 func ruleLine(columns int) string { return "#" + strings.Repeat("-", columns*width-1) + "\n" }
 
-// writeBanner writes what is measured, and where.
+// writeBanner writes the description of the run.
 func (t table) writeBanner(list []Benchmark, o Options) error {
 	var b strings.Builder
 	rule := "#" + strings.Repeat("-", 64) + "\n"
@@ -55,7 +55,7 @@ var columns = map[class][]string{
 	sync:       {"#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]"},
 }
 
-// writeHeader writes what is above a group's rows.
+// writeHeader writes the lines above the rows of a group.
 func (t table) writeHeader(b Benchmark, ranks, all int) error {
 	var s strings.Builder
 	names := columns[b.class]
@@ -73,7 +73,7 @@ func (t table) writeHeader(b Benchmark, ranks, all int) error {
 	return t.writef("%s\n", &s)
 }
 
-// writeRow writes a line.
+// writeRow writes one row.
 func (t table) writeRow(b Benchmark, r Row) error {
 	var s strings.Builder
 	if b.class != sync {

@@ -6,8 +6,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// kernel is a rank's part of a benchmark: its buffers for a size, and what else
-// calls take.
+// A kernel is a rank's state of a benchmark for one size: buffers and arguments of calls.
 type kernel struct {
 	c              *mpi.Comm
 	b              Benchmark
@@ -16,14 +15,14 @@ type kernel struct {
 	size           int
 	root           int
 	send, recv     mpi.Buffer
-	counts, displs []int // of pieces of one size each
-	recvCounts     []int // of a reduction that is scattered
+	counts, displs []int // counts and displacements of equal parts
+	recvCounts     []int // receive counts of Reduce_scatter
 	requests       []*mpi.Request
 	sendMem        []float32
 	recvMem        []float32
 }
 
-// newKernel makes the buffers: of bytes, or of numbers.
+// newKernel allocates the buffers: of bytes, or of numbers for reductions.
 func newKernel(c *mpi.Comm, b Benchmark, o Options, size int) *kernel {
 	k := &kernel{c: c, b: b, o: o, rank: c.Rank(), ranks: c.Size(), size: size}
 	out, in := b.sendSize(size, k.ranks), b.recvSize(size, k.ranks)
@@ -50,7 +49,7 @@ func newKernel(c *mpi.Comm, b Benchmark, o Options, size int) *kernel {
 
 const tag = 1
 
-// sourceRank is a rank, or any, and any tag.
+// sourceRank returns rank, or AnySource if anyone is true.
 func sourceRank(rank int, anyone bool) int {
 	if anyone {
 		return mpi.AnySource
@@ -58,7 +57,7 @@ func sourceRank(rank int, anyone bool) int {
 	return rank
 }
 
-// pingPong is a message there and one back.
+// pingPong returns a benchmark of one message in each direction, one after the other.
 func pingPong(anyone bool) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (time.Duration, error) {
 		other := 1 - k.rank
@@ -83,7 +82,7 @@ func pingPong(anyone bool) func(*kernel, int) (time.Duration, error) {
 	}
 }
 
-// pingPing is a message each way at the same time.
+// pingPing returns a benchmark of one message in each direction at the same time.
 func pingPing(anyone bool) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (time.Duration, error) {
 		other := 1 - k.rank
@@ -105,7 +104,7 @@ func pingPing(anyone bool) func(*kernel, int) (time.Duration, error) {
 	}
 }
 
-// timeSendrecv is a chain: all send to the right, and receive from the left.
+// timeSendrecv measures a chain in which all ranks send to the right and receive from the left.
 func timeSendrecv(k *kernel, n int) (time.Duration, error) {
 	left, right := k.neighbourRanks()
 	start := time.Now()
@@ -117,7 +116,7 @@ func timeSendrecv(k *kernel, n int) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// timeExchange is a chain in which all send to both sides.
+// timeExchange measures a chain in which all ranks send to both sides.
 func timeExchange(k *kernel, n int) (time.Duration, error) {
 	left, right := k.neighbourRanks()
 	toRight, toLeft := k.send.Slice(0, k.size), k.send.Slice(k.size, 2*k.size)
@@ -147,8 +146,8 @@ func (k *kernel) neighbourRanks() (left, right int) {
 	return (k.rank + k.ranks - 1) % k.ranks, (k.rank + 1) % k.ranks
 }
 
-// timeWindows is many messages from the lower half of the ranks to the upper one, or
-// both ways, and a word when all are there.
+// timeWindows returns a benchmark of many messages from the lower half of the ranks to the
+// upper half, or in both directions, followed by an acknowledgement.
 func timeWindows(both bool) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (time.Duration, error) {
 		peer, first := k.rank+k.ranks/2, true
@@ -170,15 +169,15 @@ func timeWindows(both bool) func(*kernel, int) (time.Duration, error) {
 
 func (k *kernel) exchangeWindow(peer int, receives, sends bool) error {
 	k.requests = k.requests[:0]
-	for _, way := range []struct {
-		goes  bool
-		begin func() (*mpi.Request, error)
+	for _, op := range []struct {
+		enabled bool
+		start   func() (*mpi.Request, error)
 	}{
 		{receives, func() (*mpi.Request, error) { return k.c.Irecv(k.recv, peer, tag) }},
 		{sends, func() (*mpi.Request, error) { return k.c.Isend(k.send, peer, tag) }},
 	} {
-		for i := 0; way.goes && i < k.o.Window; i++ {
-			r, err := way.begin()
+		for i := 0; op.enabled && i < k.o.Window; i++ {
+			r, err := op.start()
 			if err != nil {
 				return err
 			}
@@ -189,7 +188,7 @@ func (k *kernel) exchangeWindow(peer int, receives, sends bool) error {
 	return err
 }
 
-// exchangeAck is a byte from the upper half.
+// exchangeAck sends an acknowledgement from the upper half to the lower half.
 func (k *kernel) exchangeAck(peer int, first bool) error {
 	ack := [1]byte{}
 	if first {

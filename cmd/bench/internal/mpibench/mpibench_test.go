@@ -43,11 +43,11 @@ func TestFailures(t *testing.T) {
 			_, err := j.Latency(8, 10)(t.Context())
 			return err
 		},
-		"no such test": func(j *mpibench.Job) error {
+		"unknown test": func(j *mpibench.Job) error {
 			_, err := j.OSU(t.Context(), "nothing", 8, osu.Options{})
 			return err
 		},
-		"no such benchmark": func(j *mpibench.Job) error {
+		"unknown benchmark": func(j *mpibench.Job) error {
 			_, err := j.IMB(t.Context(), "nothing", 8, 1)
 			return err
 		},
@@ -55,7 +55,7 @@ func TestFailures(t *testing.T) {
 			_, err := j.NAS(t.Context(), "mg", 'S')
 			return err
 		},
-		"there are the classes": func(j *mpibench.Job) error {
+		"want S, W, A, B or C": func(j *mpibench.Job) error {
 			_, err := j.NAS(t.Context(), "ep", 'D')
 			return err
 		},

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Class is the size of a problem. Each class is some times as much work as the
-// one before it.
+// A Class is the size of a problem. Each class is several times as much work as the previous
+// one.
 type Class byte
 
-// The classes that can be chosen: a small one for tests, that of a workstation of
-// the nineties, and three for comparisons.
+// The supported classes: S for tests, W for workstations of the 1990s, and A to C for
+// comparisons.
 const (
 	S Class = 'S'
 	W Class = 'W'
@@ -19,19 +19,19 @@ const (
 	C Class = 'C'
 )
 
-// Classes lists them, the smallest first.
+// Classes lists the supported classes, the smallest first.
 var Classes = []Class{S, W, A, B, C}
 
-// Errors that Run functions wrap.
+// Errors wrapped by the Run functions.
 var (
-	ErrClass = errors.New("there are the classes S, W, A, B and C")
-	ErrRanks = errors.New("not a number of ranks that the benchmark can run on")
+	ErrClass = errors.New("nas: unknown class, want S, W, A, B or C")
+	ErrRanks = errors.New("nas: invalid number of ranks")
 )
 
-// String is the class's letter.
+// String returns the letter of the class.
 func (c Class) String() string { return string(rune(c)) }
 
-// ParseClass reads a letter, of either case.
+// ParseClass parses a letter of either case.
 func ParseClass(s string) (Class, error) {
 	for _, c := range Classes {
 		if s == c.String() || len(s) == 1 && s[0] == byte(c)+'a'-'A' {
@@ -41,10 +41,10 @@ func ParseClass(s string) (Class, error) {
 	return 0, fmt.Errorf("class %q: %w", s, ErrClass)
 }
 
-// CheckPowerOfTwo is nil if n is one, and else an ErrRanks that says what to do.
+// CheckPowerOfTwo returns an ErrRanks unless n is a power of two.
 func CheckPowerOfTwo(n int) error {
 	if n > 0 && n&(n-1) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d: %w: want a power of two", n, ErrRanks)
+	return fmt.Errorf("%w: %d, want a power of two", ErrRanks, n)
 }

@@ -1,7 +1,7 @@
-// Package nas has what the NAS Parallel Benchmarks have in common: the classes of
-// problems, the generator of random numbers, and the report. The benchmarks are
-// below it, each as NPB 3.4 specifies it, with the published values to verify its
-// results by:
+// Package nas is the common part of the NAS Parallel Benchmarks: the classes of
+// problems, the random number generator, and the report. The benchmarks are
+// its subpackages. Each follows the specification of NPB 3.4 and verifies its results
+// against the published values:
 //
 //	is    integer sort: buckets over Alltoallv, and reductions
 //	cg    conjugate gradient: sums in rows of a grid of ranks, and a transposition

@@ -1,7 +1,7 @@
 package nas
 
-// Random is the state of NPB's generator of random numbers, the linear
-// congruential x' = a*x mod 2^46 with a = 5^13. It is a value, so that it stays in
+// Random is the state of NPB's random number generator, the linear
+// congruential x' = a*x mod 2^46 with a = 5^13. It is a value, so that it can stay in
 // a register:
 //
 //	x := nas.Random(seed)
@@ -14,15 +14,15 @@ const (
 	modulus    = 1 << 46
 )
 
-// Next is the state after one more draw. The product is right modulo 2^64, and so
-// modulo 2^46.
+// Next returns the state after one more number. The product modulo 2^64 is also correct modulo
+// 2^46.
 func (x Random) Next() Random { return x * multiplier % modulus }
 
-// Float64 is the number that was drawn, in (0, 1). Processors convert signed numbers
-// in one step.
+// Float64 returns the current number, in (0, 1). Converting a signed integer is a single
+// instruction on most processors.
 func (x Random) Float64() float64 { return float64(int64(x)) * (1.0 / modulus) }
 
-// Skip is the state after n draws, of which it does about 2 log n.
+// Skip returns the state after n more numbers, in about 2 log n multiplications.
 func (x Random) Skip(n uint64) Random {
 	for a := Random(multiplier); n > 0; n >>= 1 {
 		if n&1 != 0 {

@@ -10,30 +10,30 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Report is what comes of a benchmark. Ranks other than 0 have the same.
+// A Report is the result of a benchmark. It is the same at all ranks.
 type Report struct {
 	Benchmark  string // "IS", "CG", "EP"
 	Class      Class
-	Size       int64 // of the problem: keys, rows, random numbers
+	Size       int64 // problem size: keys, rows, or random numbers
 	Iterations int
-	Time       time.Duration // of the slowest rank, without setting up
+	Time       time.Duration // time of the slowest rank, without setup
 	Processes  int
-	Operations float64 // in the way that NPB counts them
-	Operation  string  // what is counted
+	Operations float64 // number of operations as counted by NPB
+	Operation  string  // kind of operation
 	Checks     []Check
 }
 
-// Check is a result beside the value that is published for it.
+// A Check is a result and its published value.
 type Check struct {
 	Name      string
 	Got, Want float64
 	Tolerance float64 // relative
 }
 
-// OK reports whether the result is right.
+// OK reports whether the result is within the tolerance.
 func (c Check) OK() bool { return c.RelativeError() <= c.Tolerance }
 
-// RelativeError is how far the result is from what it should be, relative to that.
+// RelativeError returns the deviation from the published value, relative to it.
 func (c Check) RelativeError() float64 {
 	if c.Got == c.Want {
 		return 0
@@ -44,7 +44,7 @@ func (c Check) RelativeError() float64 {
 	return math.Inf(1)
 }
 
-// Verified reports whether there were checks and all of them are right.
+// Verified reports whether there are checks and all of them are OK.
 func (r Report) Verified() bool {
 	for _, c := range r.Checks {
 		if !c.OK() {
@@ -54,10 +54,10 @@ func (r Report) Verified() bool {
 	return len(r.Checks) > 0
 }
 
-// Mops is millions of operations a second.
+// Mops returns millions of operations per second.
 func (r Report) Mops() float64 { return r.Operations / r.Time.Seconds() / 1e6 }
 
-// String is the results and NPB's block of lines.
+// String returns the checks and NPB's block of results.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n\n NAS Parallel Benchmarks -- %s Benchmark\n\n", r.Benchmark)
@@ -92,7 +92,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// buildInfo is version and date of this program, as far as the compiler knows them.
+// buildInfo returns version and date of this program, as far as the build recorded them.
 func buildInfo() (version, date string) {
 	version, date = "softrnic", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -108,7 +108,7 @@ func buildInfo() (version, date string) {
 	return version, date
 }
 
-// MaxTime is the longest of the times that all ranks bring.
+// MaxTime returns the maximum of d over all ranks. It is collective.
 func MaxTime(c *mpi.Comm, d time.Duration) (time.Duration, error) {
 	slowest := d
 	err := c.Allreduce(mpi.Value(&d), mpi.Value(&slowest), mpi.Max)

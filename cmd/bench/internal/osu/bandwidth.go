@@ -6,17 +6,17 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// measureBandwidth is that of windows of messages: one way with an answer when all are
-// there, or both ways.
+// measureBandwidth measures windows of messages: in one direction with an acknowledgement for
+// each window, or in both directions.
 func (r *runner) measureBandwidth(x round) (Row, error) {
 	both := r.t.Name == "bibw"
 	ack := make([]byte, 1)
 	requests := make([]*mpi.Request, 0, 2*r.o.Window)
-	moved := float64(x.size) * float64(r.o.Window) * float64(r.pairs) / 1e6 // MB in a round
+	moved := float64(x.size) * float64(r.o.Window) * float64(r.pairs) / 1e6 // MB in each round
 	if both {
 		moved *= 2
 	}
-	wrong := 0
+	errs := 0
 	if err := r.c.Barrier(); err != nil {
 		return Row{}, err
 	}
@@ -35,13 +35,13 @@ func (r *runner) measureBandwidth(x round) (Row, error) {
 			x.addSample(time.Since(start))
 		}
 		if both || !r.first {
-			wrong += r.countErrors(x.size, i)
+			errs += r.countErrors(x.size, i)
 		}
 	}
-	return r.bandwidthRow(x, wrong, moved)
+	return r.bandwidthRow(x, errs, moved)
 }
 
-// fillBuffers makes data to be looked at.
+// fillBuffers writes data to validate.
 func (r *runner) fillBuffers(size, i int) {
 	if !r.o.Validate {
 		return
@@ -52,7 +52,7 @@ func (r *runner) fillBuffers(size, i int) {
 	}
 }
 
-// countErrors is the number of elements that are.
+// countErrors returns the number of wrong elements.
 func (r *runner) countErrors(size, i int) (n int) {
 	if !r.o.Validate || r.partner == mpi.ProcNull {
 		return 0
@@ -63,7 +63,7 @@ func (r *runner) countErrors(size, i int) (n int) {
 	return n
 }
 
-// exchangeWindow is one round of a rank. The memory of requests is used again.
+// exchangeWindow runs one round of a rank. It reuses the memory of requests.
 func (r *runner) exchangeWindow(requests []*mpi.Request, size int, ack []byte, both bool) error {
 	if both || !r.first {
 		for k := range r.o.Window {
@@ -93,10 +93,10 @@ func (r *runner) exchangeWindow(requests []*mpi.Request, size int, ack []byte, b
 	return r.c.Send(mpi.Of(ack), r.partner, tagAck)
 }
 
-// bandwidthRow takes the time of the senders, on average. moved is of a round, in
-// MB.
-func (r *runner) bandwidthRow(x round, wrong int, moved float64) (Row, error) {
-	wrong, err := r.sumErrors(wrong)
+// bandwidthRow returns the row with the average time of the senders. moved is the amount of
+// data in a round, in MB.
+func (r *runner) bandwidthRow(x round, errs int, moved float64) (Row, error) {
+	errs, err := r.sumErrors(errs)
 	if err != nil {
 		return Row{}, err
 	}
@@ -109,7 +109,7 @@ func (r *runner) bandwidthRow(x round, wrong int, moved float64) (Row, error) {
 			return Row{}, err
 		}
 	}
-	row := Row{Size: x.size, Iterations: x.Iterations, Errors: wrong}
+	row := Row{Size: x.size, Iterations: x.Iterations, Errors: errs}
 	if total > 0 {
 		row.Bandwidth = moved * float64(x.Iterations) / total
 		row.Rate = float64(r.o.Window) * float64(r.pairs) * float64(x.Iterations) / total

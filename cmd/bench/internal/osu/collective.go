@@ -6,27 +6,27 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// collective is one of the calls. A size is n elements: what one rank has for one
-// other, or what is reduced.
+// A collective is one of the collective calls. A size is n elements: the data of one rank for
+// one other, or the data that is reduced.
 type collective struct {
 	name, title          string
 	sendCount, recvCount func(n, ranks int) int // elements that a rank sends and receives
 	invoke               func(*collectiveCall) error
-	wantElem             func(x *collectiveCall, j int) int // the j-th element that is received
-	rooted               bool                               // by the root only
+	wantElem             func(x *collectiveCall, j int) int // the j-th received element
+	rooted               bool                               // only the root receives
 }
 
-// collectiveCall is one call, made again and again.
+// A collectiveCall is one call that is repeated.
 type collectiveCall struct {
 	c                    *mpi.Comm
-	rank, size           int // of ranks
+	rank, size           int // number of ranks
 	n                    int // elements
 	root                 int
 	iteration            int
 	send, recv           mpi.Buffer
-	recvParts, sendParts []mpi.Buffer // the same in pieces
-	counts, displs       []int        // of the pieces, in elements
-	recvCounts           []int        // of a reduction that is scattered
+	recvParts, sendParts []mpi.Buffer // sub-buffers for each rank
+	counts, displs       []int        // counts and displacements in elements
+	recvCounts           []int        // receive counts of Reduce_scatter
 	data                 struct{ send, recv []byte }
 }
 
@@ -34,11 +34,11 @@ func countN(n, _ int) int           { return n }
 func countZero(int, int) int        { return 0 }
 func countPerRank(n, ranks int) int { return n * ranks }
 
-// countDivisible is n elements cut into equal pieces, without the rest.
+// countDivisible returns n rounded down to a multiple of ranks.
 func countDivisible(n, ranks int) int { return n / ranks * ranks }
 func countShare(n, ranks int) int     { return n / ranks }
 
-// Those of a sum, of all ranks' elements.
+// wantSum returns the j-th element of the sum over all ranks.
 func (x *collectiveCall) wantSum(j int) (sum int) {
 	for rank := range x.size {
 		sum += testElement(x.iteration, rank, j)
@@ -46,15 +46,15 @@ func (x *collectiveCall) wantSum(j int) (sum int) {
 	return sum
 }
 
-// wantGathered is the j-th element when all ranks' are in a row.
+// wantGathered returns the j-th element of the concatenated data of all ranks.
 func (x *collectiveCall) wantGathered(j int) int { return testElement(x.iteration, j/x.n, j%x.n) }
 
-// wantScattered is the j-th element of our piece of the root's.
+// wantScattered returns the j-th element of the root's data for this rank.
 func (x *collectiveCall) wantScattered(j int) int {
 	return testElement(x.iteration, x.root, x.rank*x.n+j)
 }
 
-// wantExchanged is the j-th element when all ranks' pieces for us are in a row.
+// wantExchanged returns the j-th element of the concatenated data of all ranks for this rank.
 func (x *collectiveCall) wantExchanged(j int) int {
 	return testElement(x.iteration, j/x.n, x.rank*x.n+j%x.n)
 }
@@ -84,7 +84,7 @@ var collectives = []collective{
 		invoke: func(x *collectiveCall) error { return x.c.Gatherv(x.send, x.recv, x.counts, x.displs, x.root) }},
 	{name: "reduce", title: "Reduce", sendCount: countN, recvCount: countN, rooted: true, wantElem: (*collectiveCall).wantSum,
 		invoke: func(x *collectiveCall) error { return x.c.Reduce(x.send, x.recv, mpi.Sum, x.root) }},
-	{name: "reduce_scatter", title: "Reduce_scatter", sendCount: countN, recvCount: countN, // of which a rank gets its share
+	{name: "reduce_scatter", title: "Reduce_scatter", sendCount: countN, recvCount: countN, // each rank receives its share
 		wantElem: func(x *collectiveCall, j int) int { return x.wantSum(x.elemsBefore() + j) },
 		invoke:   func(x *collectiveCall) error { return x.c.ReduceScatter(x.send, x.recv, x.recvCounts, mpi.Sum) }},
 	{name: "reduce_scatter_block", title: "Reduce_scatter_block", sendCount: countDivisible, recvCount: countShare,
@@ -96,12 +96,12 @@ var collectives = []collective{
 		invoke: func(x *collectiveCall) error { return x.c.Scatterv(x.send, x.counts, x.displs, x.recv, x.root) }},
 }
 
-// bufferSize is the larger of the buffers, in bytes for a size in bytes.
+// bufferSize returns the larger of the two buffer sizes, in bytes for a size in bytes.
 func (c *collective) bufferSize(size, ranks int) int {
 	return max(c.sendCount(size, ranks), c.recvCount(size, ranks))
 }
 
-// newCall makes the buffers for a size.
+// newCall allocates the buffers for a size.
 func (r *runner) newCall(size int) *collectiveCall {
 	t := r.o.Type
 	x := &collectiveCall{c: r.c, rank: r.c.Rank(), size: r.c.Size(), n: size / t.elemSize(), root: r.o.Root}
@@ -127,7 +127,7 @@ func (r *runner) newCall(size int) *collectiveCall {
 	return x
 }
 
-// elemsBefore are the elements of a scattered sum that lower ranks get.
+// elemsBefore returns the number of elements of a scattered sum that lower ranks receive.
 func (x *collectiveCall) elemsBefore() (n int) {
 	for _, share := range x.recvCounts[:x.rank] {
 		n += share
@@ -135,7 +135,7 @@ func (x *collectiveCall) elemsBefore() (n int) {
 	return n
 }
 
-// measureCollective is how long a call takes, on average over ranks, which begin together.
+// measureCollective measures the duration of a call, averaged over ranks, which start together.
 func (r *runner) measureCollective(rd round) (Row, error) {
 	x := r.newCall(rd.size)
 	do := r.t.coll.invoke
@@ -175,7 +175,7 @@ func (r *runner) measureCollective(rd round) (Row, error) {
 	return r.collectiveRow(rd, wrong)
 }
 
-// prepareCall makes data to be looked at.
+// prepareCall writes data to validate.
 func (r *runner) prepareCall(x *collectiveCall) {
 	r.o.Type.fillElements(x.data.send, x.iteration, x.rank)
 	clear(x.data.recv)
@@ -184,7 +184,7 @@ func (r *runner) prepareCall(x *collectiveCall) {
 	}
 }
 
-// checkCall counts elements that are wrong. Sums of characters are so modulo 256.
+// checkCall returns the number of wrong elements. Sums of characters are computed modulo 256.
 func (r *runner) checkCall(x *collectiveCall) (wrong int) {
 	if r.t.coll.wantElem == nil || r.t.coll.rooted && x.rank != x.root {
 		return 0
@@ -202,7 +202,7 @@ func (r *runner) checkCall(x *collectiveCall) (wrong int) {
 	return wrong
 }
 
-// collectiveRow is the row for rank 0.
+// collectiveRow returns the row for rank 0.
 func (r *runner) collectiveRow(rd round, wrong int) (Row, error) {
 	wrong, err := r.sumErrors(wrong)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *runner) collectiveRow(rd round, wrong int) (Row, error) {
 	if rd.samples == nil {
 		return row, nil
 	}
-	mean := make([]float64, len(rd.samples)) // of each call, over ranks
+	mean := make([]float64, len(rd.samples)) // average of each call over ranks
 	if err := r.c.Reduce(mpi.Of(rd.samples), mpi.Of(mean), mpi.Sum, 0); err != nil {
 		return Row{}, err
 	}

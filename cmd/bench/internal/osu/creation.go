@@ -6,24 +6,24 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Creation is how windows are made.
+// A Creation is the way in which windows are created.
 type Creation uint8
 
-// The ways.
+// The ways of creation.
 const (
-	Allocate Creation = iota // windows that bring their memory
-	Create                   // windows of memory that is there
-	Dynamic                  // windows that it is attached to
+	Allocate Creation = iota // windows that allocate their memory
+	Create                   // windows of existing memory
+	Dynamic                  // windows to which memory is attached
 )
 
-// creations are the names for -w, and in the output.
+// creations has the names for -w and in the output.
 var creations = [...]struct{ name, title string }{
 	Allocate: {"allocate", "MPI_Win_allocate"},
 	Create:   {"create", "MPI_Win_create"},
 	Dynamic:  {"dynamic", "MPI_Win_create_dynamic"},
 }
 
-// String is the name for -w.
+// String returns the name for -w.
 func (c Creation) String() string {
 	if int(c) < len(creations) {
 		return creations[c].name
@@ -31,24 +31,24 @@ func (c Creation) String() string {
 	return fmt.Sprintf("Creation(%d)", uint8(c))
 }
 
-// ParseCreation reads a name for -w.
+// ParseCreation parses a name for -w.
 func ParseCreation(name string) (Creation, error) {
 	for i, c := range creations {
 		if c.name == name {
 			return Creation(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: windows made by %q: want create, allocate or dynamic", ErrOptions, name)
+	return 0, fmt.Errorf("%w: window creation %q: want create, allocate or dynamic", ErrOptions, name)
 }
 
-// newWindow makes a window with so many bytes of memory here, which all ranks do
-// together. There is what the other rank's displacements count from.
-func (c Creation) newWindow(comm *mpi.Comm, room int) (win *mpi.Win, mine []byte, there int, err error) {
+// newWindow creates a window with size bytes of local memory. It is collective. peerOffset is
+// the base of displacements at the peer.
+func (c Creation) newWindow(comm *mpi.Comm, size int) (win *mpi.Win, mine []byte, peerOffset int, err error) {
 	if c == Allocate {
-		win, mine, err = mpi.WinAllocate[byte](comm, room)
+		win, mine, err = mpi.WinAllocate[byte](comm, size)
 		return win, mine, 0, err
 	}
-	mine = alignedBytes(room)
+	mine = alignedBytes(size)
 	if c == Create {
 		win, err = mpi.WinCreate(comm, mine)
 		return win, mine, 0, err

@@ -8,11 +8,10 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// alignedBytes is n bytes, for elements of any type.
+// alignedBytes returns n bytes aligned for elements of any type.
 func alignedBytes(n int) []byte { return make([]byte, n, (n+7)&^7) }
 
-// bufferOf is the buffer of elements of a type in a piece of memory, which begins where
-// such an element may.
+// bufferOf returns the buffer of elements of type t in b, which must be aligned for the type.
 func (t Type) bufferOf(b []byte) mpi.Buffer {
 	b = b[:len(b)-len(b)%t.elemSize()]
 	switch t {
@@ -26,21 +25,21 @@ func (t Type) bufferOf(b []byte) mpi.Buffer {
 	return mpi.Of(unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b)))
 }
 
-// testElement is what a rank sends as its j-th element in an iteration: a small number,
-// of which sums are exact, and which is another one at most other places.
+// testElement returns the j-th element that a rank sends in an iteration. Elements are small,
+// so that sums are exact, and mostly different at other positions.
 func testElement(iteration, rank, j int) int {
 	h := uint32(iteration)*2654435761 + uint32(rank)*40503*65599 + uint32(j)*2246822519
 	return int((h ^ h>>15) * 2654435761 >> 29)
 }
 
-// fillElements writes what a rank sends.
+// fillElements writes the elements that a rank sends.
 func (t Type) fillElements(b []byte, iteration, rank int) {
 	for j := range len(b) / t.elemSize() {
 		t.putElement(b, j, testElement(iteration, rank, j))
 	}
 }
 
-// countWrong counts elements that are not what a rank has sent.
+// countWrong returns the number of elements that differ from those that a rank sends.
 func (t Type) countWrong(b []byte, iteration, rank int) (wrong int) {
 	for j := range len(b) / t.elemSize() {
 		if t.getElement(b, j) != testElement(iteration, rank, j) {

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Tags of messages. Threads have the number of the round, if there are several.
+// Tags of messages. If there are several threads, the tag is the number of the round.
 const (
 	tagPing = 1
 	tagPong = 2
@@ -17,10 +17,10 @@ const (
 	tagAck  = 101
 )
 
-// measureLatency is half of the time from a message to its answer, on average over pairs.
+// measureLatency measures half of a round trip, averaged over pairs.
 func (r *runner) measureLatency(x round) (Row, error) {
 	send, recv := r.o.Type.bufferOf(r.send[0][:x.size]), r.o.Type.bufferOf(r.recv[0][:x.size])
-	wrong := 0
+	errs := 0
 	if err := r.c.Barrier(); err != nil {
 		return Row{}, err
 	}
@@ -42,13 +42,13 @@ func (r *runner) measureLatency(x round) (Row, error) {
 			x.addSample(time.Since(start) / 2)
 		}
 		if r.o.Validate && r.partner != mpi.ProcNull {
-			wrong += r.o.Type.countWrong(r.recv[0][:x.size], i, r.partner)
+			errs += r.o.Type.countWrong(r.recv[0][:x.size], i, r.partner)
 		}
 	}
-	return r.latencyRow(x, wrong)
+	return r.latencyRow(x, errs)
 }
 
-// pingPong is a message and its answer, on either side.
+// pingPong runs one round trip, on either side.
 func (r *runner) pingPong(send, recv mpi.Buffer, ping, pong int) error {
 	if r.first {
 		if err := r.c.Send(send, r.partner, ping); err != nil {
@@ -63,14 +63,14 @@ func (r *runner) pingPong(send, recv mpi.Buffer, ping, pong int) error {
 	return r.c.Send(send, r.partner, pong)
 }
 
-// latencyRow is the average over pairs, for rank 0.
-func (r *runner) latencyRow(x round, wrong int) (Row, error) {
-	wrong, err := r.sumErrors(wrong)
+// latencyRow returns the average over pairs, for rank 0.
+func (r *runner) latencyRow(x round, errs int) (Row, error) {
+	errs, err := r.sumErrors(errs)
 	if err != nil {
 		return Row{}, err
 	}
 	mine := toMicros(x.total) / float64(x.Iterations)
-	row := Row{Size: x.size, Latency: mine, Min: mine, Max: mine, Iterations: x.Iterations, Errors: wrong, Tail: percentilesOf(x.samples, r.o.Tail)}
+	row := Row{Size: x.size, Latency: mine, Min: mine, Max: mine, Iterations: x.Iterations, Errors: errs, Tail: percentilesOf(x.samples, r.o.Tail)}
 	if r.pairs == 1 {
 		return row, nil
 	}
@@ -83,12 +83,12 @@ func (r *runner) latencyRow(x round, wrong int) (Row, error) {
 	row.Latency /= float64(r.pairs)
 	least := mine
 	if !r.first {
-		least = math.Inf(1) // not of those that answer
+		least = math.Inf(1) // receivers do not count
 	}
 	return row, r.reduceMinMax(least, mine, &row)
 }
 
-// reduceMinMax are those of all ranks, for rank 0.
+// reduceMinMax reduces the minimum and the maximum over all ranks to rank 0.
 func (r *runner) reduceMinMax(least, most float64, row *Row) error {
 	if err := r.c.Reduce(mpi.Value(&least), mpi.Value(&row.Min), mpi.Min, 0); err != nil {
 		return err
@@ -96,7 +96,8 @@ func (r *runner) reduceMinMax(least, most float64, row *Row) error {
 	return r.c.Reduce(mpi.Value(&most), mpi.Value(&row.Max), mpi.Max, 0)
 }
 
-// measureLatencyMP is latency while there are more processes on both sides, which sleep.
+// measureLatencyMP measures the latency while both ranks have additional processes, which
+// sleep.
 func (r *runner) measureLatencyMP(x round) (Row, error) {
 	n := r.o.Senders
 	if !r.first {
@@ -112,8 +113,8 @@ func (r *runner) measureLatencyMP(x round) (Row, error) {
 	return r.measureLatency(x)
 }
 
-// measureLatencyMT is latency between some goroutines of rank 0 and some of rank 1. A single
-// one of rank 0 is answered by whoever of rank 1 gets the message.
+// measureLatencyMT measures the latency between goroutines of rank 0 and of rank 1. A single
+// goroutine of rank 0 receives its reply from any of rank 1.
 func (r *runner) measureLatencyMT(x round) (Row, error) {
 	if err := r.c.Barrier(); err != nil {
 		return Row{}, err
@@ -122,28 +123,28 @@ func (r *runner) measureLatencyMT(x round) (Row, error) {
 	if !r.first {
 		n = r.o.Receivers
 	}
-	watches, wrongs, errs := make([]stopwatch, n), make([]int, n), make([]error, n)
+	clocks, wrongs, errs := make([]stopwatch, n), make([]int, n), make([]error, n)
 	var all sync.WaitGroup
 	for thread := range n {
 		if x.samples != nil {
-			watches[thread].samples = make([]float64, 0, x.Iterations)
+			clocks[thread].samples = make([]float64, 0, x.Iterations)
 		}
-		all.Go(func() { wrongs[thread], errs[thread] = r.runThread(x, thread, n, &watches[thread]) })
+		all.Go(func() { wrongs[thread], errs[thread] = r.runThread(x, thread, n, &clocks[thread]) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return Row{}, err
 	}
 	wrong := 0
-	for i := range watches {
-		x.total += watches[i].total
-		x.samples = append(x.samples, watches[i].samples...)
+	for i := range clocks {
+		x.total += clocks[i].total
+		x.samples = append(x.samples, clocks[i].samples...)
 		wrong += wrongs[i]
 	}
 	return r.latencyRow(x, wrong)
 }
 
-// runThread is one of n: each n-th round is its.
+// runThread runs every n-th round, from round thread on.
 func (r *runner) runThread(x round, thread, n int, w *stopwatch) (wrong int, err error) {
 	out, in := alignedBytes(x.size), alignedBytes(x.size)
 	send, recv := r.o.Type.bufferOf(out), r.o.Type.bufferOf(in)

@@ -6,27 +6,27 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// oneSided is one of the operations on windows. Rank 0 works on the memory of rank
-// 1 and, where that has to take part, rank 1 does the same to rank 0.
+// A oneSided is one of the operations on windows. Rank 0 accesses the memory of rank 1. If
+// synchronization involves rank 1, rank 1 accesses the memory of rank 0 as well.
 type oneSided struct {
 	name, title   string
-	windowed      bool // as many operations in a row as Options.Window, each at a place of its own
-	bidirectional bool // ranks at the same time
-	singleElem    bool // of one element
-	integerOnly   bool // of no floating-point number
-	hasOrigin     bool // elements of its own
-	hasResult     bool // what was there before
+	windowed      bool // Options.Window operations per round, each at its own offset
+	bidirectional bool // both ranks at the same time
+	singleElem    bool // a single element only
+	integerOnly   bool // integers only
+	hasOrigin     bool // the operation has origin data
+	hasResult     bool // the operation returns the previous data
 
-	invoke    func(a *windowAccess, k int) error    // the k-th operation in a row
-	wantAfter func(iteration, was, brought int) int // the element that is there then
+	invoke    func(a *windowAccess, k int) error    // starts the k-th operation of a round
+	wantAfter func(iteration, was, brought int) int // returns the element in the window afterwards
 }
 
-// Elements that are there after an operation.
+// Elements in a window after an operation.
 func afterPut(_, _, brought int) int   { return brought }
 func afterGet(_, was, _ int) int       { return was }
 func afterSum(_, was, brought int) int { return was + brought }
 
-// afterSwap is of compares that find what they look for every other time.
+// afterSwap returns the element after a compare-and-swap, which succeeds every other time.
 func afterSwap(iteration, was, brought int) int {
 	if compareOffset(iteration) == 0 {
 		return brought
@@ -34,7 +34,7 @@ func afterSwap(iteration, was, brought int) int {
 	return was
 }
 
-// compareOffset is by how much what a compare looks for is not what is there.
+// compareOffset returns the difference between the compare value and the element in the window.
 func compareOffset(iteration int) int { return iteration % 2 }
 
 func invokePut(a *windowAccess, k int) error { return a.win.Put(a.out[k], a.partner, a.targetPlace(k)) }
@@ -64,27 +64,27 @@ var oneSidedTests = []oneSided{
 		}},
 }
 
-// windowAccess is a rank's part of a test for a size.
+// A windowAccess is a rank's state of a test for one size.
 type windowAccess struct {
 	r          *runner
 	t          *oneSided
 	win        *mpi.Win
 	partner    int
-	peerGroup  *mpi.Group   // of the partner
-	steps      []step       // of a round
-	operates   bool         // there are operations among them
-	isTarget   bool         // and among the partner's
-	out, in    []mpi.Buffer // by place
+	peerGroup  *mpi.Group   // group of the partner
+	steps      []step       // calls of a round
+	operates   bool         // steps contain operations
+	isTarget   bool         // the partner's steps contain operations
+	out, in    []mpi.Buffer // by slot
 	compare    mpi.Buffer
-	memory     []byte // that the partner works on
-	peerOffset int    // where the partner's begins
+	memory     []byte // accessed by the partner
+	peerOffset int    // base displacement at the partner
 	data       struct{ out, in, compare []byte }
 	slots      int
-	size       int // of each
+	size       int // bytes of a slot
 }
 
-// newAccess makes the window, which all ranks do together. Who is not worked on
-// brings no memory.
+// newAccess creates the window. It is collective. A rank that is not a target provides no
+// memory.
 func (r *runner) newAccess(size int) (*windowAccess, error) {
 	a := &windowAccess{r: r, t: r.t.win, partner: r.partner, slots: 1, size: size}
 	scripts := a.t.roundScripts(r.o.Sync)
@@ -92,7 +92,7 @@ func (r *runner) newAccess(size int) (*windowAccess, error) {
 	if a.t.windowed {
 		a.slots = r.o.Window
 	}
-	pieces := func(wanted bool) (data []byte, list []mpi.Buffer) {
+	newBuffers := func(wanted bool) (data []byte, list []mpi.Buffer) {
 		if wanted {
 			data = alignedBytes(a.slots * size)
 			for k := range a.slots {
@@ -101,29 +101,28 @@ func (r *runner) newAccess(size int) (*windowAccess, error) {
 		}
 		return data, list
 	}
-	a.data.out, a.out = pieces(a.operates && a.t.hasOrigin)
-	a.data.in, a.in = pieces(a.operates && a.t.hasResult)
+	a.data.out, a.out = newBuffers(a.operates && a.t.hasOrigin)
+	a.data.in, a.in = newBuffers(a.operates && a.t.hasResult)
 	if a.operates && a.t.integerOnly {
 		a.data.compare = alignedBytes(size)
 		a.compare = r.o.Type.bufferOf(a.data.compare)
 	}
-	room := 0
+	winSize := 0
 	if a.isTarget {
-		room = a.slots * size
+		winSize = a.slots * size
 	}
 	var err error
 	if a.peerGroup, err = r.c.Group().Incl(r.partner); err != nil {
 		return nil, err
 	}
-	a.win, a.memory, a.peerOffset, err = r.o.Creation.newWindow(r.c, room)
+	a.win, a.memory, a.peerOffset, err = r.o.Creation.newWindow(r.c, winSize)
 	return a, err
 }
 
-// targetPlace is that of the k-th operation in a row.
+// targetPlace returns the target of the k-th operation of a round.
 func (a *windowAccess) targetPlace(k int) mpi.Place { return mpi.At(a.peerOffset + k*a.size) }
 
-// measureOneSided is how long operations take until they are known to be done, or how much
-// they move.
+// measureOneSided measures the time until operations are complete, or their bandwidth.
 func (r *runner) measureOneSided(x round) (Row, error) {
 	a, err := r.newAccess(x.size)
 	if err != nil {
@@ -146,7 +145,7 @@ func (r *runner) measureOneSided(x round) (Row, error) {
 	return r.bandwidthRow(x, wrong, moved)
 }
 
-// runRounds does all rounds, in one epoch if they only flush.
+// runRounds runs all rounds, in one epoch if they only flush.
 func (a *windowAccess) runRounds(x round) (wrong int, err error) {
 	flushes := a.operates && a.r.o.Sync.usesFlush()
 	if flushes {
@@ -158,7 +157,7 @@ func (a *windowAccess) runRounds(x round) (wrong int, err error) {
 		return 0, err
 	}
 	share := time.Duration(1)
-	if a.operates && a.isTarget && !a.t.bidirectional { // one after the other
+	if a.operates && a.isTarget && !a.t.bidirectional { // the ranks take turns
 		share = 2
 	}
 	for i := range x.Warmup + x.Iterations {
@@ -186,7 +185,8 @@ func (a *windowAccess) runRounds(x round) (wrong int, err error) {
 	return wrong, nil
 }
 
-// fillBuffers makes data to be looked at. Memory is the rank's own until the barrier.
+// fillBuffers writes data to validate. The memory of the window belongs to the rank until the
+// barrier.
 func (a *windowAccess) fillBuffers(i int) error {
 	if !a.r.o.Validate {
 		return nil
@@ -201,7 +201,7 @@ func (a *windowAccess) fillBuffers(i int) error {
 	return a.r.c.Barrier()
 }
 
-// countErrors counts elements that are wrong, of what was fetched and of what is there.
+// countErrors returns the number of wrong elements in results and in the window.
 func (a *windowAccess) countErrors(i int) (wrong int, err error) {
 	if !a.r.o.Validate {
 		return 0, nil

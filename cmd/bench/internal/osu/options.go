@@ -5,44 +5,43 @@ import (
 	"io"
 )
 
-// Options say what to measure. Defaults has those of a test.
+// Options are the options of a test. Defaults returns those of the original.
 type Options struct {
-	Min, Max int  // -m: bytes of the messages; the sizes are Min, and twice as much while it is at most Max
-	Type     Type // -T: of the elements
+	Min, Max int  // -m: message size in bytes, from Min to Max in powers of two
+	Type     Type // -T: element type
 
-	// -i, -x: how often, and how often before that without the clock, for messages
-	// of up to 8 KiB and larger ones.
+	// -i, -x: iterations and warm-up, for messages of up to 8 KiB and larger ones.
 	Small, Large Rounds
 
-	Window    int      // -W: messages under way, of the bandwidths
-	Multiple  bool     // -b multiple: each of them has memory of its own
-	Pairs     int      // -p: of ranks, of mbw_mr; 0 is all
-	NoRate    bool     // -R 0: mbw_mr shows no messages
+	Window    int      // -W: messages in flight in bandwidth tests
+	Multiple  bool     // -b multiple: each message in flight has its own buffer
+	Pairs     int      // -p: pairs of ranks in mbw_mr; 0 means all
+	NoRate    bool     // -R 0: mbw_mr does not print the message rate
 	Senders   int      // -t: threads of rank 0 in latency_mt, processes in latency_mp
-	Receivers int      // -t: of rank 1
-	Root      int      // -k fixed:N: of Bcast, Gather, Reduce, Scatter and their like
-	Rotate    bool     // -k rotate: each time the next
-	MemLimit  int      // -M: bytes that a collective's rank may take; sizes that need more are left out
-	Full      bool     // -f: show least and most, too
-	Validate  bool     // -c: look at the data
-	Sync      Sync     // -s: of operations on windows
-	Creation  Creation // -w: how windows are made
-	Tail      []int    // -z: percentiles to show, from 0 to 100
+	Receivers int      // -t: threads or processes of rank 1
+	Root      int      // -k fixed:N: root of rooted collectives
+	Rotate    bool     // -k rotate: the next rank is the root of each call
+	MemLimit  int      // -M: memory limit of a rank in bytes; larger sizes are skipped
+	Full      bool     // -f: print minimum and maximum
+	Validate  bool     // -c: validate the data
+	Sync      Sync     // -s: synchronization of operations on windows
+	Creation  Creation // -w: creation of windows
+	Tail      []int    // -z: percentiles to print, from 0 to 100
 
-	Out io.Writer // rank 0 writes the table here, if it is not nil
+	Out io.Writer // destination of the table at rank 0; may be nil
 }
 
-// Rounds is how often something is done.
+// Rounds are the numbers of measured and of warm-up iterations.
 type Rounds struct{ Iterations, Warmup int }
 
-// largeMessage is the size above which Options.Large counts.
+// largeMessage is the size above which Options.Large applies.
 const largeMessage = 8192
 
-// Type is what messages are made of.
+// A Type is the element type of messages.
 type Type uint8
 
-// The types. As in C they have 1, 4, 4 and 8 bytes. The originals have no Long,
-// which is what adapters have atomic operations of.
+// The types. As in C they have 1, 4, 4 and 8 bytes. The original has no Long, the type of the
+// atomic operations of adapters.
 const (
 	Char Type = iota
 	Int
@@ -52,7 +51,7 @@ const (
 
 var types = []string{"mpi_char", "mpi_int", "mpi_float", "mpi_long"}
 
-// String is the name for -T.
+// String returns the name for -T.
 func (t Type) String() string {
 	if int(t) < len(types) {
 		return types[t]
@@ -60,7 +59,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// ParseType reads a name for -T.
+// ParseType parses a name for -T.
 func ParseType(s string) (Type, error) {
 	for i, name := range types {
 		if s == name {
@@ -70,7 +69,7 @@ func ParseType(s string) (Type, error) {
 	return 0, fmt.Errorf("%w: type %q: want mpi_char, mpi_int, mpi_float or mpi_long", ErrOptions, s)
 }
 
-// elemSize is an element's, in bytes.
+// elemSize returns the size of an element in bytes.
 func (t Type) elemSize() int {
 	switch t {
 	case Char:
@@ -81,7 +80,7 @@ func (t Type) elemSize() int {
 	return 4
 }
 
-// Defaults are a test's options as the originals have them.
+// Defaults returns the default options of a test, which are those of the original.
 func Defaults(t Test) Options {
 	o := Options{Min: 1, Max: 4 << 20, Window: 64, Senders: 1, Receivers: 2, MemLimit: 512 << 20,
 		Small: Rounds{10000, 100}, Large: Rounds{1000, 10}}
@@ -99,10 +98,11 @@ func Defaults(t Test) Options {
 	return o
 }
 
-// maxSize keeps sizes within what can be counted on any machine.
+// maxSize limits sizes, so that counts fit into an int on any platform.
 const maxSize = 1 << 30
 
-// Check says what Run would refuse: an ErrTest, ErrRanks or ErrOptions, or nil.
+// Check returns the error with which Run would fail: an ErrTest, ErrRanks or ErrOptions, or
+// nil.
 func (o Options) Check(t Test, ranks int) error {
 	if t.measure == nil {
 		return fmt.Errorf("%w: %q", ErrTest, t.Name)
@@ -110,41 +110,41 @@ func (o Options) Check(t Test, ranks int) error {
 	if err := t.checkRanks(ranks); err != nil {
 		return err
 	}
-	wrong := func(format string, args ...any) error {
+	invalid := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrOptions}, args...)...)
 	}
 	switch {
 	case o.Min < 0 || o.Max < o.Min || o.Max > maxSize:
-		return wrong("messages of %d to %d bytes: want 0 <= min <= max <= %d", o.Min, o.Max, maxSize)
+		return invalid("message sizes %d to %d bytes: want 0 <= min <= max <= %d", o.Min, o.Max, maxSize)
 	case o.Small.Iterations < 1 || o.Large.Iterations < 1 || o.Small.Warmup < 0 || o.Large.Warmup < 0:
-		return wrong("%d and %d iterations after %d and %d: want at least one, and not a negative number before",
+		return invalid("%d and %d iterations, %d and %d warm-up iterations: want at least 1 and at least 0",
 			o.Small.Iterations, o.Large.Iterations, o.Small.Warmup, o.Large.Warmup)
 	case int(o.Type) >= len(types):
-		return wrong("there is no %v", o.Type)
+		return invalid("unknown type %v", o.Type)
 	case o.Window < 1:
-		return wrong("a window of %d", o.Window)
+		return invalid("window size %d: want at least 1", o.Window)
 	case o.Senders < 1 || o.Receivers < 1:
-		return wrong("%d senders and %d receivers: want at least one of each", o.Senders, o.Receivers)
+		return invalid("%d senders, %d receivers: want at least 1 each", o.Senders, o.Receivers)
 	case o.Pairs < 0 || o.Pairs > ranks/2:
-		return wrong("%d pairs of %d ranks", o.Pairs, ranks)
+		return invalid("%d pairs on %d ranks", o.Pairs, ranks)
 	case int(o.Sync) >= len(syncs):
-		return wrong("there is no %v", o.Sync)
+		return invalid("unknown synchronization %v", o.Sync)
 	case int(o.Creation) >= len(creations):
-		return wrong("there is no %v", o.Creation)
+		return invalid("unknown window creation %v", o.Creation)
 	case t.win != nil && t.win.bidirectional && o.Sync != PSCW && o.Sync != Fence:
-		return wrong("osu_%s has both ranks put, in epochs of pscw or fence, not %v", t.Name, o.Sync)
+		return invalid("osu_%s: synchronization %v: want pscw or fence", t.Name, o.Sync)
 	case t.win != nil && t.win.integerOnly && o.Type == Float:
-		return wrong("osu_%s compares integers, not %v", t.Name, o.Type)
+		return invalid("osu_%s: type %v: want an integer type", t.Name, o.Type)
 	case o.Root < 0 || o.Root >= ranks:
-		return wrong("root %d of %d ranks", o.Root, ranks)
+		return invalid("root %d on %d ranks", o.Root, ranks)
 	}
 	for _, p := range o.Tail {
 		if p < 0 || p > 100 {
-			return wrong("percentile %d", p)
+			return invalid("percentile %d: want 0 to 100", p)
 		}
 	}
 	if o.Validate && t.Name == "latency_mt" && o.Senders != o.Receivers {
-		return wrong("latency_mt can look at its data if there are as many senders as receivers: -t %d:%[1]d", o.Receivers)
+		return invalid("latency_mt: validation needs as many senders as receivers: -t %d:%[2]d", o.Receivers)
 	}
 	return nil
 }

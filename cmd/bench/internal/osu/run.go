@@ -9,20 +9,20 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Row is what was measured of a size.
+// A Row is the result for one size.
 type Row struct {
 	Size       int     // bytes
-	Latency    float64 // us, on average over the ranks that measure
+	Latency    float64 // us, averaged over the measuring ranks
 	Min, Max   float64 // us, of the fastest and the slowest rank
 	Bandwidth  float64 // MB/s, 10^6 bytes
-	Rate       float64 // messages a second
+	Rate       float64 // messages per second
 	Iterations int
-	Tail       []float64 // of Options.Tail, in the unit of the test
-	Errors     int       // elements that are wrong, with Options.Validate
+	Tail       []float64 // percentiles of Options.Tail, in the unit of the test
+	Errors     int       // wrong elements, with Options.Validate
 }
 
-// Run measures: all ranks call it with the same options, and rank 0 gets the rows.
-// It stops at the first size whose data was wrong, with an ErrInvalid.
+// Run runs a test. It is collective: all ranks call it with the same options, and rank 0
+// receives the rows. It stops with an ErrInvalid at the first size with wrong data.
 func Run(c *mpi.Comm, t Test, o Options) ([]Row, error) {
 	if err := o.Check(t, c.Size()); err != nil {
 		return nil, err
@@ -48,21 +48,21 @@ func Run(c *mpi.Comm, t Test, o Options) ([]Row, error) {
 			}
 		}
 		if row.Errors > 0 {
-			return rows, fmt.Errorf("%w: osu_%s with %d bytes: %d elements are wrong", ErrInvalid, t.Name, size, row.Errors)
+			return rows, fmt.Errorf("%w: osu_%s with %d bytes: %d wrong elements", ErrInvalid, t.Name, size, row.Errors)
 		}
 	}
 	return rows, nil
 }
 
-// runner is a rank's part of a test.
+// A runner is a rank's state of a test.
 type runner struct {
 	c          *mpi.Comm
 	t          Test
 	o          Options
-	pairs      int // of ranks that measure
-	partner    int // in our pair, or mpi.ProcNull
+	pairs      int // pairs of measuring ranks
+	partner    int // the other rank of the pair, or mpi.ProcNull
 	first      bool
-	send, recv [][]byte // one, or with Options.Multiple as many as the window
+	send, recv [][]byte // one buffer, or Options.Window buffers with Options.Multiple
 }
 
 func newRunner(c *mpi.Comm, t Test, o Options) *runner {
@@ -95,9 +95,9 @@ func newRunner(c *mpi.Comm, t Test, o Options) *runner {
 	return r
 }
 
-// sizeSeq are those that are measured, in bytes: whole elements, and of a collective
-// as long as there is memory for them. One that has no data has one, of 0, and one
-// of a single element that element's.
+// sizeSeq yields the measured sizes in bytes: multiples of the element size, and for
+// collectives those that fit into the memory limit. Tests without data yield 0, tests of a
+// single element its size.
 func (r *runner) sizeSeq() func(func(int) bool) {
 	return func(yield func(int) bool) {
 		if r.t.coll != nil && r.t.coll.invoke == nil {
@@ -117,12 +117,12 @@ func (r *runner) sizeSeq() func(func(int) bool) {
 	}
 }
 
-// fitsMemory says whether a collective has memory for a size.
+// fitsMemory reports whether a size fits into the memory limit of a collective.
 func (r *runner) fitsMemory(size int) bool {
 	return r.t.coll == nil || 2*r.t.coll.bufferSize(size, r.c.Size()) <= r.o.MemLimit
 }
 
-// round is the measurement of a size.
+// A round is the measurement of one size.
 type round struct {
 	Rounds
 	size int
@@ -140,7 +140,7 @@ func (r *runner) newRound(size int) round {
 	return x
 }
 
-// stopwatch adds up times, and keeps each if somebody wants percentiles.
+// A stopwatch accumulates times, and keeps the samples if percentiles are requested.
 type stopwatch struct {
 	total   time.Duration
 	samples []float64 // us
@@ -155,21 +155,21 @@ func (w *stopwatch) addSample(d time.Duration) {
 
 func toMicros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// percentilesOf are those of values, which get sorted.
-func percentilesOf(values []float64, which []int) []float64 {
+// percentilesOf returns the given percentiles of values. It sorts values.
+func percentilesOf(values []float64, percents []int) []float64 {
 	if len(values) == 0 {
 		return nil
 	}
 	slices.Sort(values)
-	list := make([]float64, len(which))
-	for i, p := range which {
+	list := make([]float64, len(percents))
+	for i, p := range percents {
 		at := int(math.Round(float64(len(values)*p)/100)) - 1
 		list[i] = values[max(0, at)]
 	}
 	return list
 }
 
-// sumErrors is that of all ranks' numbers, for all.
+// sumErrors returns the sum of n over all ranks, at all ranks.
 func (r *runner) sumErrors(n int) (int, error) {
 	if !r.o.Validate {
 		return 0, nil

@@ -6,21 +6,21 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Sync is the calls between which operations on a window are, and behind which
-// they are done.
+// A Sync is the synchronization of operations on a window: the calls around them that complete
+// them.
 type Sync uint8
 
-// The ways. In epochs of PSCW and Fence rank 1 takes part, in others it does not.
+// The synchronizations. Rank 1 participates in those of PSCW and Fence only.
 const (
-	Flush      Sync = iota // in one epoch of Lock
-	FlushLocal             // the same, until the origin's memory can be used again
+	Flush      Sync = iota // Flush in a single epoch of Lock
+	FlushLocal             // FlushLocal: local completion, in a single epoch of Lock
 	Lock                   // Lock and Unlock
 	LockAll                // LockAll and UnlockAll
 	PSCW                   // Post, Start, Complete and Wait
 	Fence
 )
 
-// syncs are the names for -s, and in the output.
+// syncs has the names for -s and in the output.
 var syncs = [...]struct{ name, title string }{
 	Flush:      {"flush", "MPI_Win_flush"},
 	FlushLocal: {"flush_local", "MPI_Win_flush_local"},
@@ -30,7 +30,7 @@ var syncs = [...]struct{ name, title string }{
 	Fence:      {"fence", "MPI_Win_fence"},
 }
 
-// String is the name for -s.
+// String returns the name for -s.
 func (s Sync) String() string {
 	if int(s) < len(syncs) {
 		return syncs[s].name
@@ -38,7 +38,7 @@ func (s Sync) String() string {
 	return fmt.Sprintf("Sync(%d)", uint8(s))
 }
 
-// ParseSync reads a name for -s.
+// ParseSync parses a name for -s.
 func ParseSync(name string) (Sync, error) {
 	for i, s := range syncs {
 		if s.name == name {
@@ -51,7 +51,7 @@ func ParseSync(name string) (Sync, error) {
 // usesFlush reports whether all rounds are in one epoch.
 func (s Sync) usesFlush() bool { return s == Flush || s == FlushLocal }
 
-// A step is a call of a round.
+// A step is one call of a round.
 type step func(*windowAccess) error
 
 func stepFence(a *windowAccess) error      { return a.win.Fence() }
@@ -66,7 +66,7 @@ func stepUnlockAll(a *windowAccess) error  { return a.win.UnlockAll() }
 func stepFlush(a *windowAccess) error      { return a.win.Flush(a.partner) }
 func stepFlushLocal(a *windowAccess) error { return a.win.FlushLocal(a.partner) }
 
-// stepOperate is the operations.
+// stepOperate starts the operations.
 func stepOperate(a *windowAccess) error {
 	for k := range a.slots {
 		if err := a.t.invoke(a, k); err != nil {
@@ -76,27 +76,27 @@ func stepOperate(a *windowAccess) error {
 	return nil
 }
 
-// A script is the steps of a round, and whether there are operations among them.
+// A script is the steps of a round. operates is true if they contain operations.
 type script struct {
 	steps    []step
 	operates bool
 }
 
-// roundScripts are those of rank 0 and rank 1.
+// roundScripts returns the scripts of rank 0 and rank 1.
 func (t *oneSided) roundScripts(s Sync) [2]script {
 	acts := func(steps ...step) script { return script{steps, true} }
-	takesPart := func(steps ...step) script { return script{steps, false} }
+	passive := func(steps ...step) script { return script{steps, false} }
 	switch {
 	case s == PSCW && t.bidirectional:
 		return [2]script{acts(stepPost, stepStart, stepOperate, stepComplete, stepWait), acts(stepPost, stepStart, stepOperate, stepComplete, stepWait)}
 	case s == PSCW && t.windowed:
-		return [2]script{acts(stepStart, stepOperate, stepComplete), takesPart(stepPost, stepWait)}
-	case s == PSCW: // there and back
+		return [2]script{acts(stepStart, stepOperate, stepComplete), passive(stepPost, stepWait)}
+	case s == PSCW: // the ranks take turns
 		return [2]script{acts(stepStart, stepOperate, stepComplete, stepPost, stepWait), acts(stepPost, stepWait, stepStart, stepOperate, stepComplete)}
 	case s == Fence && t.bidirectional:
 		return [2]script{acts(stepFence, stepOperate, stepFence), acts(stepFence, stepOperate, stepFence)}
 	case s == Fence && t.windowed:
-		return [2]script{acts(stepFence, stepOperate, stepFence), takesPart(stepFence, stepFence)}
+		return [2]script{acts(stepFence, stepOperate, stepFence), passive(stepFence, stepFence)}
 	case s == Fence:
 		return [2]script{acts(stepFence, stepOperate, stepFence, stepFence), acts(stepFence, stepFence, stepOperate, stepFence)}
 	case s == Lock:

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Widths of columns, as the originals are configured.
+// Widths of columns, as configured in the original.
 const (
 	sizeWidth = 10
 	width     = 18
-	lastWidth = 12 // of iterations
+	lastWidth = 12 // width of the iterations column
 )
 
-// table writes the output. Without a writer it writes nothing.
+// A table writes the output. Without a writer it writes nothing.
 type table struct {
 	w io.Writer
 	t Test
@@ -28,7 +28,7 @@ func (t table) writef(format string, args ...any) error {
 	return err
 }
 
-// writeHeader writes what is above the rows.
+// writeHeader writes the lines above the rows.
 func (t table) writeHeader(r *runner) error {
 	var b strings.Builder
 	title := fmt.Sprintf("# OSU MPI %s Test v7.4\n", t.t.Title)
@@ -43,7 +43,7 @@ func (t table) writeHeader(r *runner) error {
 		b.WriteString(t.titleLines(title))
 	}
 	if t.hasSizes() {
-		if t.t.Name != "get_acc_latency" { // whose original has a head of its own
+		if t.t.Name != "get_acc_latency" { // the original has a different header
 			fmt.Fprintf(&b, "# Datatype: %s.\n", strings.ToUpper(t.o.Type.String()))
 		}
 		fmt.Fprintf(&b, "%-*s", sizeWidth, "# Size")
@@ -69,16 +69,17 @@ func (t table) writeHeader(r *runner) error {
 		fmt.Fprintf(&b, "%*s", width, "Validation")
 	}
 	for _, p := range t.o.Tail {
-		what := "Lat(us)"
+		unit := "Lat(us)"
 		if t.t.shape != showLatency {
-			what = "BW(MB/s)"
+			unit = "BW(MB/s)"
 		}
-		fmt.Fprintf(&b, "%*s", width, fmt.Sprintf("P%d Tail %s", p, what))
+		fmt.Fprintf(&b, "%*s", width, fmt.Sprintf("P%d Tail %s", p, unit))
 	}
 	return t.writef("%s\n", &b)
 }
 
-// titleLines is the beginning, which of one-sided tests says more.
+// titleLines returns the title, which for one-sided tests includes creation and
+// synchronization.
 func (t table) titleLines(line string) string {
 	if t.t.win == nil {
 		return "\n" + line
@@ -86,7 +87,7 @@ func (t table) titleLines(line string) string {
 	return fmt.Sprintf("# OSU %s Test v7.4\n# Window creation: %s\n# Synchronization: %s\n", t.t.Title, creations[t.o.Creation].title, syncs[t.o.Sync].title)
 }
 
-// validationWord is the word for a row whose data was looked at.
+// validationWord returns the word for a validated row.
 func (t table) validationWord(r Row) string {
 	words := [...]string{"Pass", "Fail"}
 	if t.t.win != nil {
@@ -98,13 +99,13 @@ func (t table) validationWord(r Row) string {
 	return words[0]
 }
 
-// hasSizes says whether rows are of sizes: a barrier has none.
+// hasSizes reports whether rows have sizes: those of barrier do not.
 func (t table) hasSizes() bool { return t.t.coll == nil || t.t.coll.invoke != nil }
 
-// showsMinMax says whether least and most are shown, of tests that have them.
+// showsMinMax reports whether minimum and maximum are printed.
 func (t table) showsMinMax() bool { return t.o.Full && t.t.shape == showLatency && t.t.win == nil }
 
-// writeRow writes a line.
+// writeRow writes one row.
 func (t table) writeRow(r Row) error {
 	var b strings.Builder
 	if t.hasSizes() {

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Test is one of the benchmarks.
+// A Test is one of the benchmarks.
 type Test struct {
 	Name  string // without osu_
-	Title string // of the output: "Latency"
+	Title string // title in the output: "Latency"
 
-	pairs   bool // of ranks, as many as there are; without it there are two ranks
+	pairs   bool // runs on any number of pairs of ranks, instead of two ranks
 	measure func(*runner, round) (Row, error)
-	coll    *collective // of which measure is the same for all
-	win     *oneSided   // likewise
+	coll    *collective // set for collectives
+	win     *oneSided   // set for one-sided tests
 	shape   shape
 }
 
-// shape is what a row shows.
+// A shape is the kind of figures in a row.
 type shape uint8
 
 const (
 	showLatency shape = iota
 	showBandwidth
-	showRate // bandwidth, and messages
+	showRate // bandwidth and message rate
 )
 
 var pointToPoint = []Test{
@@ -37,7 +37,7 @@ var pointToPoint = []Test{
 	{Name: "latency_mp", Title: "Multi-process Latency", measure: (*runner).measureLatencyMP},
 }
 
-// Tests lists the benchmarks: 7 point to point, 15 collectives, and 9 one-sided.
+// Tests returns the benchmarks: 7 point-to-point, 15 collective, and 9 one-sided.
 func Tests() []Test {
 	list := append([]Test(nil), pointToPoint...)
 	for i := range collectives {
@@ -55,15 +55,15 @@ func Tests() []Test {
 	return list
 }
 
-// Errors that Find and Run wrap.
+// Errors wrapped by the errors of Find and Run.
 var (
-	ErrTest    = errors.New("osu: no such test")
-	ErrRanks   = errors.New("osu: not a number of ranks that the test can run on")
-	ErrOptions = errors.New("osu: options")
-	ErrInvalid = errors.New("osu: data is not what was sent")
+	ErrTest    = errors.New("osu: unknown test")
+	ErrRanks   = errors.New("osu: invalid number of ranks")
+	ErrOptions = errors.New("osu: invalid options")
+	ErrInvalid = errors.New("osu: wrong data")
 )
 
-// Find returns the test of a name, with osu_ or without.
+// Find returns the test with the given name, with or without the prefix osu_.
 func Find(name string) (Test, error) {
 	var names []string
 	for _, t := range Tests() {
@@ -72,22 +72,22 @@ func Find(name string) (Test, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return Test{}, fmt.Errorf("%w: %q; there are %s", ErrTest, name, strings.Join(names, ", "))
+	return Test{}, fmt.Errorf("%w %q; known tests: %s", ErrTest, name, strings.Join(names, ", "))
 }
 
-// IsCollective reports whether the test is of a collective.
+// IsCollective reports whether the test measures a collective.
 func (t Test) IsCollective() bool { return t.coll != nil }
 
-// IsOneSided reports whether the test is of operations on windows.
+// IsOneSided reports whether the test measures operations on windows.
 func (t Test) IsOneSided() bool { return t.win != nil }
 
-// checkRanks says whether the test can run on so many ranks.
+// checkRanks returns an error if the test cannot run on the given number of ranks.
 func (t Test) checkRanks(ranks int) error {
 	switch {
 	case t.coll == nil && !t.pairs && ranks != 2:
-		return fmt.Errorf("%w: osu_%s wants 2, not %d", ErrRanks, t.Name, ranks)
+		return fmt.Errorf("%w: osu_%s: %d ranks, want 2", ErrRanks, t.Name, ranks)
 	case ranks < 2:
-		return fmt.Errorf("%w: osu_%s wants at least 2", ErrRanks, t.Name)
+		return fmt.Errorf("%w: osu_%s: %d ranks, want at least 2", ErrRanks, t.Name, ranks)
 	}
 	return nil
 }

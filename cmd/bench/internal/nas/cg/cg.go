@@ -9,11 +9,11 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// problem is a class, and the eigenvalue that is published for it.
+// A problem is a class and its published eigenvalue.
 type problem struct {
 	rows   int
-	nonzer int // nonzeros of a random vector
-	steps  int // of the inverse iteration
+	nonzer int // number of nonzeros of a random vector
+	steps  int // steps of the inverse iteration
 	shift  float64
 	zeta   float64
 }
@@ -31,8 +31,8 @@ const (
 	tolerance = 1e-10
 )
 
-// Run runs the benchmark: all ranks call it, a power of two of them, and all have
-// the report.
+// Run runs the benchmark. It is collective: all ranks call it, their number is a power of two,
+// and all receive the report.
 func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	p, ok := problems[class]
 	if !ok {
@@ -42,7 +42,7 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	if err != nil {
 		return nas.Report{}, err
 	}
-	if _, err := s.iterateOnce(); err != nil { // one that does not count, to have everything connected
+	if _, err := s.iterateOnce(); err != nil { // an unmeasured step, to establish all connections
 		return nas.Report{}, err
 	}
 	s.resetGuess()
@@ -63,13 +63,13 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	}, err
 }
 
-// opCount are those that NPB counts: of a full matrix of the vectors' products.
+// opCount returns the number of operations as counted by NPB.
 func (p problem) opCount() float64 {
 	products := float64(p.nonzer * (p.nonzer + 1))
 	return 2 * float64(p.steps) * float64(p.rows) * (3 + products + inner*(5+products) + 3)
 }
 
-// solver is a rank's part of the problem. Of the vectors it has its columns.
+// A solver is a rank's part of the problem. It has the rank's columns of the vectors.
 type solver struct {
 	problem
 	g             *grid
@@ -91,15 +91,15 @@ func newSolver(c *mpi.Comm, p problem) (*solver, error) {
 	return s, nil
 }
 
-// resetGuess is the first guess.
+// resetGuess sets the initial guess.
 func (s *solver) resetGuess() {
 	for i := range s.x {
 		s.x[i] = 1
 	}
 }
 
-// iterateOnce is one of the inverse iteration: z solves A z = x, and normalised is the
-// next x. It returns the estimate of the eigenvalue.
+// iterateOnce runs one step of the inverse iteration: it solves A z = x, and the normalized z
+// is the next x. It returns the estimate of the eigenvalue.
 func (s *solver) iterateOnce() (zeta float64, err error) {
 	if err := s.solveSystem(); err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (s *solver) iterateOnce() (zeta float64, err error) {
 	return s.shift + 1/s.sums[0], nil
 }
 
-// solveSystem makes z about the solution of A z = x, by the conjugate gradient method.
+// solveSystem sets z to the approximate solution of A z = x by the conjugate gradient method.
 func (s *solver) solveSystem() error {
 	z, r, p, q := s.z, s.r, s.p, s.q
 	clear(z)
@@ -142,8 +142,8 @@ func (s *solver) solveSystem() error {
 	return s.computeResidual()
 }
 
-// computeResidual finds out how far z is from the solution, as NPB does, whose time
-// counts. Nothing is made of it.
+// computeResidual computes the residual of z. The result is not used, but NPB includes its
+// computation in the measured time.
 func (s *solver) computeResidual() error {
 	if err := s.g.multiplyMatrix(s.m, s.r, s.z); err != nil {
 		return err
@@ -157,15 +157,15 @@ func (s *solver) computeResidual() error {
 	return err
 }
 
-// sumRow is that of the numbers of all ranks of the row.
+// sumRow returns the sum of v over the ranks of the row.
 func (s *solver) sumRow(v float64) (float64, error) {
 	s.sums[0] = v
 	err := s.g.sumVectors(1, s.sums[:1])
 	return s.sums[0], err
 }
 
-// updateSolution goes a step along p, with q its product: z += alpha p, r -= alpha q. It
-// returns the new r's dot product with itself.
+// updateSolution moves along p, where q is its product: z += alpha p, r -= alpha q. It returns
+// the dot product of the new r with itself.
 func updateSolution(z, r, p, q []float64, alpha float64) (rho float64) {
 	z, p, q = z[:len(r)], p[:len(r)], q[:len(r)]
 	for i := range r {
@@ -177,7 +177,7 @@ func updateSolution(z, r, p, q []float64, alpha float64) (rho float64) {
 	return rho
 }
 
-// updateDirection is the next direction: p = r + beta p.
+// updateDirection sets the next direction: p = r + beta p.
 func updateDirection(p, r []float64, beta float64) {
 	r = r[:len(p)]
 	for i := range p {

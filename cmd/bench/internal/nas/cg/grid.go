@@ -5,7 +5,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// gridPosition is where a rank is in the grid, and what it has of n rows and columns.
+// A gridPosition is the position of a rank in the grid, and its part of n rows and columns.
 //
 //	 columns of ranks          The rank in row i and column j has block (i, j).
 //	   0   1   2   3           With twice as many columns as rows a block is twice
@@ -15,14 +15,15 @@ import (
 //	| 4 | 5 | 6 | 7 | row 1
 //	+---+---+---+---+
 type gridPosition struct {
-	height, width int // ranks in a column, in a row
+	height, width int // number of ranks in a column and in a row
 	row, col      int
 	rows, cols    span // of the matrix; cols also of vectors
-	heldRows      span // the rows that we have of a sum: as many as some rank has columns
-	transposed    int  // the rank that holds our columns' rows, and wants those we hold
+	heldRows      span // rows of a sum that this rank has, as many as one rank has columns
+	transposed    int  // rank for the transposition: it has the rows of our columns and needs heldRows
 }
 
-// newGridPosition is the place of a rank among size, a power of two.
+// newGridPosition returns the position of a rank among size ranks, where size is a power of
+// two.
 func newGridPosition(rank, size, n int) gridPosition {
 	p := gridPosition{height: 1, width: 1}
 	for p.height*p.width < size {
@@ -33,24 +34,23 @@ func newGridPosition(rank, size, n int) gridPosition {
 		}
 	}
 	p.row, p.col = rank/p.width, rank%p.width
-	piece := func(i int) span { return span{i * n / p.width, (i + 1) * n / p.width} }
+	part := func(i int) span { return span{i * n / p.width, (i + 1) * n / p.width} }
 	ratio := p.width / p.height
-	holds := p.row*ratio + p.col%ratio
-	p.cols, p.heldRows = piece(p.col), piece(holds)
-	p.rows = span{piece(p.row * ratio).from, piece((p.row+1)*ratio - 1).to}
-	p.transposed = p.col/ratio*p.width + holds
+	held := p.row*ratio + p.col%ratio
+	p.cols, p.heldRows = part(p.col), part(held)
+	p.rows = span{part(p.row * ratio).from, part((p.row+1)*ratio - 1).to}
+	p.transposed = p.col/ratio*p.width + held
 	return p
 }
 
-// grid is a place with the means to talk to the others. Everything is allocated
-// before the iteration begins.
+// A grid is a gridPosition with communication. All memory is allocated before the iteration.
 type grid struct {
 	gridPosition
 	comm      *mpi.Comm
-	w         []float64 // a product of our rows, then a sum of such
-	ownHalf   []float64 // the part of w that we hold
-	otherHalf []float64 // the part that our neighbour holds, if any
-	in        []float64 // what comes from others
+	w         []float64 // product of this rank's rows, then the sum over the row of ranks
+	ownHalf   []float64 // part of w with heldRows
+	otherHalf []float64 // part of the neighbour, if any
+	in        []float64 // received vectors
 }
 
 func newGrid(c *mpi.Comm, n int) (*grid, error) {
@@ -73,7 +73,7 @@ const (
 	tagTranspose
 )
 
-// multiplyMatrix makes q the product of the matrix and p.
+// multiplyMatrix sets q to the product of the matrix and p.
 func (g *grid) multiplyMatrix(m *matrix, q, p []float64) error {
 	m.multiplyVector(g.w, p)
 	distance := 1
@@ -94,8 +94,8 @@ func (g *grid) multiplyMatrix(m *matrix, q, p []float64) error {
 	return err
 }
 
-// sumVectors adds up the vectors of the ranks of our row: from this distance on, by
-// recursive doubling. All get the same, to the last bit.
+// sumVectors adds the vectors x of the ranks of the row by recursive doubling, starting at the
+// given distance. The results of all ranks are bitwise equal.
 func (g *grid) sumVectors(distance int, x []float64) error {
 	for ; distance < g.width; distance *= 2 {
 		if err := g.exchangeAdd(distance, x, x); err != nil {
@@ -105,8 +105,8 @@ func (g *grid) sumVectors(distance int, x []float64) error {
 	return nil
 }
 
-// exchangeAdd sends out to the rank at a distance in our row, and adds what comes
-// from it to x.
+// exchangeAdd sends out to the rank at a distance in the row, and adds the vector received from
+// it to x.
 func (g *grid) exchangeAdd(distance int, out, x []float64) error {
 	partner := g.comm.Rank() ^ distance // distance is less than a row
 	in := g.in[:len(x)]

@@ -7,34 +7,34 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
 )
 
-// span is some rows, or columns: [from, to).
+// A span is a range of rows or columns: [from, to).
 type span struct{ from, to int }
 
 func (s span) length() int           { return s.to - s.from }
 func (s span) contains(i int) bool   { return s.from <= i && i < s.to }
 func (s span) intersect(t span) span { return span{max(s.from, t.from), min(s.to, t.to)} }
 
-// matrix is a block of the matrix, a row after the other (compressed sparse rows).
+// A matrix is a block of the matrix in compressed sparse row format.
 type matrix struct {
-	begin  []int32 // of each row in the others; one more is the end
-	column []int32 // from the block's first
+	begin  []int32 // start of each row in column and value, and the end
+	column []int32 // relative to the first column of the block
 	value  []float64
 }
 
 const (
 	seed      = 314159265
-	condition = 0.1 // the reciprocal of the matrix's
+	condition = 0.1 // reciprocal of the condition number of the matrix
 )
 
-// makeMatrix makes the block of rows and columns of a problem's matrix: the sum of
-// w(i) x(i) x(i)^T over sparse random vectors x, with w a geometric sequence from 1
-// to the condition, plus the condition minus the shift in the diagonal.
+// makeMatrix returns the block of rows and columns of a problem's matrix: the sum of w(i) x(i)
+// x(i)^T over sparse random vectors x, where w is a geometric sequence from 1 to the condition,
+// plus the condition minus the shift on the diagonal.
 func makeMatrix(p problem, rows, cols span) *matrix {
 	m := &matrix{begin: make([]int32, rows.length()+1)}
 	diagonal := rows.intersect(cols)
 
-	// How much each row has before equal places are added up.
-	room := make([]int, rows.length()+1)
+	// Number of entries of each row before duplicates are merged.
+	offsets := make([]int, rows.length()+1)
 	eachVector(p, func(_ float64, at []int32, _ []float64) {
 		n := 0
 		for _, j := range at {
@@ -44,20 +44,20 @@ func makeMatrix(p problem, rows, cols span) *matrix {
 		}
 		for _, i := range at {
 			if rows.contains(int(i)) {
-				room[int(i)-rows.from+1] += n
+				offsets[int(i)-rows.from+1] += n
 			}
 		}
 	})
 	for i := diagonal.from; i < diagonal.to; i++ {
-		room[i-rows.from+1]++
+		offsets[i-rows.from+1]++
 	}
 	for i := range rows.length() {
-		room[i+1] += room[i]
+		offsets[i+1] += offsets[i]
 	}
-	m.column = make([]int32, room[rows.length()])
-	m.value = make([]float64, room[rows.length()])
+	m.column = make([]int32, offsets[rows.length()])
+	m.value = make([]float64, offsets[rows.length()])
 
-	next := slices.Clone(room)
+	next := slices.Clone(offsets)
 	add := func(i, j int, v float64) {
 		k := &next[i-rows.from]
 		m.column[*k], m.value[*k] = int32(j-cols.from), v
@@ -79,17 +79,17 @@ func makeMatrix(p problem, rows, cols span) *matrix {
 	for i := diagonal.from; i < diagonal.to; i++ {
 		add(i, i, condition-p.shift)
 	}
-	m.mergeDuplicates(room, cols.length())
+	m.mergeDuplicates(offsets, cols.length())
 	return m
 }
 
-// eachVector calls f with each vector: its weight, where it is not zero, and what it
-// is there.
+// eachVector calls f with each vector: its weight, the indices of its nonzeros, and their
+// values.
 func eachVector(p problem, f func(weight float64, at []int32, x []float64)) {
 	random := nas.Random(seed).Next()
-	places := 1 // a power of two
-	for places < p.rows {
-		places *= 2
+	limit := 1 // a power of two
+	for limit < p.rows {
+		limit *= 2
 	}
 	at, x := make([]int32, 0, p.nonzer+1), make([]float64, 0, p.nonzer+1)
 	weight, ratio := 1.0, math.Pow(condition, 1/float64(p.rows))
@@ -99,7 +99,7 @@ func eachVector(p problem, f func(weight float64, at []int32, x []float64)) {
 			random = random.Next()
 			v := random.Float64()
 			random = random.Next()
-			j := int32(random.Float64() * float64(places))
+			j := int32(random.Float64() * float64(limit))
 			if int(j) < p.rows && !slices.Contains(at, j) {
 				at, x = append(at, j), append(x, v)
 			}
@@ -114,15 +114,15 @@ func eachVector(p problem, f func(weight float64, at []int32, x []float64)) {
 	}
 }
 
-// mergeDuplicates adds up what has the same place, and puts each row in order.
-func (m *matrix) mergeDuplicates(room []int, width int) {
+// mergeDuplicates adds up entries with the same position and sorts each row.
+func (m *matrix) mergeDuplicates(offsets []int, width int) {
 	sum := make([]float64, width)
 	seen := make([]int32, width) // the last row that has the column, and 1
 	var columns []int32
 	end := 0
 	for i := range len(m.begin) - 1 {
 		columns = columns[:0]
-		for k := room[i]; k < room[i+1]; k++ {
+		for k := offsets[i]; k < offsets[i+1]; k++ {
 			j := m.column[k]
 			if seen[j] != int32(i+1) {
 				seen[j], sum[j] = int32(i+1), 0
@@ -140,8 +140,8 @@ func (m *matrix) mergeDuplicates(room []int, width int) {
 	m.column, m.value = slices.Clip(m.column[:end]), slices.Clip(m.value[:end])
 }
 
-// multiplyVector makes w the product of the matrix and v. Four sums at once keep the
-// processor from waiting for each addition.
+// multiplyVector sets w to the product of the matrix and v. Four independent sums hide the
+// latency of additions.
 func (m *matrix) multiplyVector(w, v []float64) {
 	for i := range w {
 		c, a := m.column[m.begin[i]:m.begin[i+1]], m.value[m.begin[i]:m.begin[i+1]]

@@ -8,10 +8,10 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// seed is where the random numbers begin.
+// seed is the start of the random number sequence.
 const seed = 271828183
 
-// problem is a class: 2^m pairs, and what is published for them.
+// A problem is a class: 2^m pairs and the published sums.
 type problem struct {
 	m      int
 	sx, sy float64
@@ -25,10 +25,10 @@ var problems = map[nas.Class]problem{
 	nas.C: {32, 4.764367927995374e+4, -8.084072988043731e+4},
 }
 
-// tolerance is that of the sums.
+// tolerance is the relative tolerance of the sums.
 const tolerance = 1e-8
 
-// Run runs the benchmark: all ranks call it, and all have the report.
+// Run runs the benchmark. It is collective: all ranks call it, and all receive the report.
 func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	p, ok := problems[class]
 	if !ok {
@@ -54,7 +54,7 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	}, err
 }
 
-// pairShare is a rank's part of 2^m pairs: from which on, and how many.
+// pairShare returns a rank's share of 2^m pairs: the first pair and the number of pairs.
 func pairShare(m, rank, size int) (first, n uint64) {
 	total := uint64(1) << m
 	first = total * uint64(rank) / uint64(size)

@@ -1,8 +1,8 @@
-// Package is is IS of the NAS Parallel Benchmarks, "integer sort": ten times over,
-// all ranks find out where each of their keys belongs in the order of all. Keys go
-// into buckets, the buckets' sizes are added up, each rank gets some buckets that
-// have about its share of keys in them, and counts what it has got. It lives on
-// Alltoallv with large pieces.
+// Package is is IS of the NAS Parallel Benchmarks, "integer sort". In each of ten
+// iterations, all ranks determine the global rank of each of their keys. Keys are sorted
+// into buckets, and the sizes of the buckets are summed. Each rank receives consecutive
+// buckets with about its share of the keys, and counts them. The performance depends on
+// Alltoallv with large blocks.
 //
 //	report, err := is.Run(world.Comm, nas.S) // on 1, 2, 4, 8, 16, ... ranks
 package is

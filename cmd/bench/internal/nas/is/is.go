@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Run runs the benchmark: all ranks call it, a power of two of them, and all have
-// the report.
+// Run runs the benchmark. It is collective: all ranks call it, their number is a power of two,
+// and all receive the report.
 func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	p, ok := problems[class]
 	if !ok {
@@ -19,7 +19,7 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 		return nas.Report{}, err
 	}
 	s := newSorter(c, p)
-	if err := s.rankOnce(1); err != nil { // one that does not count, to have everything connected
+	if err := s.rankOnce(1); err != nil { // an unmeasured iteration, to establish all connections
 		return nas.Report{}, err
 	}
 	s.passed = 0
@@ -52,8 +52,8 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	}, err
 }
 
-// verifySorted puts our keys in their order, and returns how many are there, provided
-// that they follow one another and those of the rank before.
+// verifySorted sorts the received keys and returns their number, or 0 if they are not in order
+// or not larger than those of lower ranks.
 func (s *sorter) verifySorted() (int, error) {
 	keys := make([]int32, len(s.got))
 	for _, k := range s.got {
@@ -61,11 +61,11 @@ func (s *sorter) verifySorted() (int, error) {
 		*i--
 		keys[*i] = k
 	}
-	first, last := int32(1<<s.p.values), int32(-1) // if there are none
+	first, last := int32(1<<s.p.values), int32(-1) // for no keys
 	if len(keys) > 0 {
 		first, last = keys[0], keys[len(keys)-1]
 	}
-	before := int32(-1) // the largest of all ranks before us
+	before := int32(-1) // largest key of all lower ranks
 	if err := s.c.Exscan(mpi.Value(&last), mpi.Value(&before), mpi.Max); err != nil {
 		return 0, err
 	}

@@ -9,17 +9,17 @@ import (
 const (
 	seed       = 314159265
 	iterations = 10
-	tests      = 5 // keys whose ranks are published
+	tests      = 5 // number of keys whose ranks are published
 )
 
-// problem is a class: 2^keys keys less than 2^values, in 2^buckets buckets.
+// A problem is a class: 2^keys keys less than 2^values, in 2^buckets buckets.
 type problem struct {
 	keys, values, buckets int
 	tests                 [tests]test
 }
 
-// test is a key, by its index, whose rank is known: in iteration i it is
-// rank + slope*i + offset, for each iteration changes two keys.
+// A test is a key, given by its index, with a published rank. In iteration i the rank is rank +
+// slope*i + offset, because each iteration changes two keys.
 type test struct{ index, rank, slope, offset int }
 
 func (t test) wantRank(iteration int) int { return t.rank + t.slope*iteration + t.offset }
@@ -37,20 +37,20 @@ var problems = map[nas.Class]problem{
 		{44172927, 61147, 1, 0}, {72999161, 882988, 1, 0}, {74326391, 266290, 1, 0}, {129606274, 133997595, -1, 0}, {21736814, 133525895, -1, 0}}},
 }
 
-// checkRanks says whether the problem can be cut for so many ranks: the keys that
-// iterations change are all on rank 0, and each rank can have a bucket.
+// checkRanks returns an error if the problem cannot be distributed to the given number of
+// ranks: the keys that iterations change must all be on rank 0, and each rank needs a bucket.
 func (p problem) checkRanks(ranks int) error {
 	if err := nas.CheckPowerOfTwo(ranks); err != nil {
 		return err
 	}
 	if most := 1 << min(p.buckets, p.keys-5); ranks > most {
-		return fmt.Errorf("%d: %w: want at most %d for this class", ranks, nas.ErrRanks, most)
+		return fmt.Errorf("%w: %d, want at most %d for this class", nas.ErrRanks, ranks, most)
 	}
 	return nil
 }
 
-// generateKeys makes a rank's keys: each is the mean of four random numbers, scaled.
-// Sums of four numbers of 46 bits are exact, in NPB's floating point as well.
+// generateKeys generates a rank's keys. Each is the scaled mean of four random numbers. Sums of
+// four 46-bit numbers are exact, also in NPB's floating-point arithmetic.
 func (p problem) generateKeys(keys []int32, rank int) {
 	x := nas.Random(seed).Skip(uint64(4 * rank * len(keys)))
 	shift := 46 - (p.values - 2)

@@ -2,29 +2,29 @@ package is
 
 import "github.com/softrnic/softrnic/mpi"
 
-// sorter is a rank's part of the problem. Its memory is allocated before the
-// iterations begin, but for keys that come, of which there may once be more than
-// ever before.
+// A sorter is a rank's part of the problem. All memory except for received keys is allocated
+// before the iterations. The buffer of received keys grows if an iteration receives more than
+// before.
 type sorter struct {
 	c    *mpi.Comm
 	p    problem
 	rank int
-	keys []int32 // as they were generated
+	keys []int32 // generated keys
 
-	sizes  []int32 // of our buckets, and behind them the test keys that are ours
-	totals []int32 // of all ranks'
-	next   []int32 // where the next key of a bucket goes
-	sorted []int32 // our keys by bucket
+	sizes  []int32 // sizes of this rank's buckets, followed by its test keys
+	totals []int32 // sums of sizes over all ranks
+	next   []int32 // position of the next key of a bucket in sorted
+	sorted []int32 // keys by bucket
 
-	out, outAt []int   // keys for each rank, and where in sorted
-	in, inAt   []int   // keys of each rank, and where in got
-	got        []int32 // keys of our buckets
+	out, outAt []int   // number of keys for each rank, and their offset in sorted
+	in, inAt   []int   // number of keys of each rank, and their offset in got
+	got        []int32 // received keys of this rank's buckets
 
-	least int32   // key of our buckets
-	lower int32   // keys of others that are less
-	count []int32 // of each key from least on: keys of ours that are not larger
+	least int32   // smallest key of this rank's buckets
+	lower int32   // number of keys in buckets of lower ranks
+	count []int32 // for each key from least on: number of received keys that are not larger
 
-	passed int // tests
+	passed int // number of passed tests
 }
 
 func newSorter(c *mpi.Comm, p problem) *sorter {
@@ -45,7 +45,7 @@ func newSorter(c *mpi.Comm, p problem) *sorter {
 	return s
 }
 
-// rankOnce ranks all keys.
+// rankOnce determines the ranks of all keys.
 func (s *sorter) rankOnce(i int) error {
 	if s.rank == 0 {
 		s.keys[i], s.keys[i+iterations] = int32(i), int32(1<<s.p.values-i)
@@ -63,7 +63,7 @@ func (s *sorter) rankOnce(i int) error {
 	return nil
 }
 
-// sortIntoBuckets sorts our keys into buckets.
+// sortIntoBuckets sorts the keys into buckets.
 func (s *sorter) sortIntoBuckets() {
 	shift := s.p.values - s.p.buckets
 	sizes, rest := s.sizes[:1<<s.p.buckets], s.sizes[1<<s.p.buckets:]
@@ -82,7 +82,7 @@ func (s *sorter) sortIntoBuckets() {
 		sorted[*i] = k
 		*i++
 	}
-	for t := range rest { // everybody else adds 0
+	for t := range rest { // other ranks contribute 0
 		rest[t] = 0
 		if i := s.p.tests[t].index - s.rank*len(s.keys); 0 <= i && i < len(s.keys) {
 			rest[t] = s.keys[i]
@@ -90,9 +90,9 @@ func (s *sorter) sortIntoBuckets() {
 	}
 }
 
-// assignBuckets gives each rank buckets that follow one another, until with those of
-// the ranks before it has its share. It returns how many values of keys our own
-// buckets have, from s.least on.
+// assignBuckets assigns consecutive buckets to each rank, until the ranks up to it have their
+// share of the keys. It returns the number of key values in this rank's buckets, starting at
+// s.least.
 func (s *sorter) assignBuckets() (values int) {
 	clear(s.out)
 	s.least, s.lower = 0, 0
@@ -109,7 +109,7 @@ func (s *sorter) assignBuckets() (values int) {
 		total += int(n)
 		at += int(s.sizes[b])
 		s.out[to] += int(s.sizes[b])
-		for to < len(s.out)-1 && total >= (to+1)*len(s.keys) { // a large bucket fills several
+		for to < len(s.out)-1 && total >= (to+1)*len(s.keys) { // a large bucket may fill several shares
 			to++
 			s.outAt[to] = at
 		}
@@ -120,7 +120,7 @@ func (s *sorter) assignBuckets() (values int) {
 	return values
 }
 
-// exchangeKeys gives every rank the keys of its buckets.
+// exchangeKeys sends the keys of each bucket to its rank.
 func (s *sorter) exchangeKeys() error {
 	if err := s.c.Alltoall(mpi.Of(s.out), mpi.Of(s.in)); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *sorter) exchangeKeys() error {
 	return s.c.Alltoallv(mpi.Of(s.sorted), s.out, s.outAt, mpi.Of(s.got), s.in, s.inAt)
 }
 
-// rankKeys counts our keys.
+// rankKeys counts the received keys.
 func (s *sorter) rankKeys(values int) {
 	count, least := s.count[:values], s.least
 	clear(count)
@@ -151,7 +151,7 @@ func (s *sorter) rankKeys(values int) {
 	}
 }
 
-// checkTestKeys looks at the ranks of the test keys that are in our buckets.
+// checkTestKeys verifies the ranks of the test keys in this rank's buckets.
 func (s *sorter) checkTestKeys(iteration, values int) {
 	for t, k := range s.totals[1<<s.p.buckets:] {
 		i := int(k - s.least)
