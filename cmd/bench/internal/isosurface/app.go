@@ -10,30 +10,30 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// Options say what to render and how the work is shared. The zero value of
-// everything but Volume is what the paper measured.
+// Options describe the rendering and the distribution of the work. The zero value of all fields
+// but Volume is the paper's configuration.
 type Options struct {
 	Volume *Volume
 	Query  Query
 
-	UnitSize int // of units in bytes, at least 76; 0 means 1024
+	UnitSize int // unit size in bytes, at least 76; 0 means 1024
 
 	Groups int // instances of the filter group, 0 means 6
-	Works  int // slabs of the volume that the groups render, 0 means one for each group
+	Works  int // slabs of the volume that the groups render; 0 means one for each group
 
-	Hosts  []string          // over which Gather spreads the groups; none means 12
-	Layout datacutter.Layout // instead of Groups and Hosts
+	Hosts  []string          // hosts for datacutter.Gather; none means 12
+	Layout datacutter.Layout // replaces Groups and Hosts
 
 	Policy datacutter.Policy // of all streams
 }
 
-// App is a rendering that is about to run, as part of one process or all of it.
+// An App is a prepared rendering, or one process's part of it.
 type App struct {
 	job   datacutter.Job
 	frame *frame
 
 	mu      sync.Mutex
-	missing int // frames that are not there, one for each work and copy of merge
+	missing int // missing frames, one for each work and copy of merge
 	wanted  int
 }
 
@@ -50,7 +50,7 @@ func New(o Options) (*App, error) {
 		}
 	}
 	if blockFor(o.UnitSize) == 0 {
-		return nil, fmt.Errorf("isosurface: units of %d bytes have no room for one cell: use 76 bytes at least", o.UnitSize)
+		return nil, fmt.Errorf("isosurface: units of %d bytes: want at least 76, the size of one cell", o.UnitSize)
 	}
 	a := &App{frame: newFrame(o.Query.Size)}
 	a.job.Group = a.filterGroup(o)
@@ -58,7 +58,7 @@ func New(o Options) (*App, error) {
 		a.job.Layout = datacutter.Gather(a.job.Group, o.Groups, o.Hosts...)
 	}
 	groups := 0
-	merges := make(map[int]int) // copies, by group
+	merges := make(map[int]int) // number of copies, by group
 	for _, p := range a.job.Layout {
 		groups = max(groups, p.Group+1)
 		if p.Filter == "merge" {
@@ -95,10 +95,10 @@ func (a *App) filterGroup(o Options) datacutter.Group {
 	}
 }
 
-// Job is what to run, by datacutter.Run or on each host by a Node.
+// Job returns the job to run, by datacutter.Run or on each host by a Node.
 func (a *App) Job() datacutter.Job { return a.job }
 
-// addFrame merges what is seen of a slab with what is seen of the others.
+// addFrame merges the frame of a slab into the image.
 func (a *App) addFrame(f *frame) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,18 +106,18 @@ func (a *App) addFrame(f *frame) {
 	a.missing--
 }
 
-// Picture is what a run made. Of several processes only the one that ran all
-// the merges has it; by default that is the first host.
+// Picture returns the image of a run. Among several processes only the one that ran all merge
+// filters has it, by default that of the first host.
 func (a *App) Picture() (*image.NRGBA, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.missing > 0 {
-		return nil, fmt.Errorf("isosurface: %d of %d frames were not made here", a.missing, a.wanted)
+		return nil, fmt.Errorf("isosurface: %d of %d frames missing in this process", a.missing, a.wanted)
 	}
 	return a.frame.toImage(), nil
 }
 
-// Run renders with all hosts in this process. Its time is the report's.
+// Run renders with all hosts in this process. The report has the elapsed time.
 func Run(ctx context.Context, network datacutter.Network, o Options) (*image.NRGBA, datacutter.Report, error) {
 	a, err := New(o)
 	if err != nil {

@@ -6,22 +6,23 @@ import (
 	"fmt"
 )
 
-// errUnit is wrapped by what is wrong with a unit.
+// errUnit is wrapped by errors of malformed units.
 var errUnit = errors.New("bad unit")
 
-// blockLen is the length of what a unit of samples begins with: the first cell
-// and how many there are.
+// blockLen is the length of the header of a unit of samples: the first cell
+// and the number of cells.
 //
 //	x (16)  y (16)  z (16)  cells in x (16)  in y (16)  in z (16)
 //
-// Behind it are the samples, three more than cells each way.
+// The samples follow, three more than cells in each direction.
 const blockLen = 12
 
-// maxBlock is the edge of a block in cells at most: positions in it have eight
-// bits before the point.
+// maxBlock is the maximum edge of a block in cells: positions in a block have eight integer
+// bits.
 const maxBlock = 128
 
-// blockFor is the edge in cells of the blocks whose samples fill a unit, or 0.
+// blockFor returns the edge in cells of the blocks whose samples fill a unit, or 0 if no block
+// fits.
 func blockFor(unitSize int) int {
 	n := 0
 	for n < maxBlock && blockLen+(n+4)*(n+4)*(n+4) <= unitSize {
@@ -30,36 +31,35 @@ func blockFor(unitSize int) int {
 	return n
 }
 
-// parseBlock reads a unit of samples of a volume. The samples stay in the unit.
+// parseBlock parses a unit of samples of a volume. The returned samples refer to the unit.
 func parseBlock(unit []byte, dims [3]int) (at [3]int, s samples, err error) {
 	if len(unit) < blockLen {
-		return at, s, fmt.Errorf("%w: samples in %d bytes", errUnit, len(unit))
+		return at, s, fmt.Errorf("%w: %d bytes of samples", errUnit, len(unit))
 	}
 	n := 1
 	for i := range at {
 		at[i] = int(binary.BigEndian.Uint16(unit[2*i:]))
 		s.cells[i] = int(binary.BigEndian.Uint16(unit[6+2*i:]))
 		if s.cells[i] < 1 || s.cells[i] > maxBlock || at[i]+s.cells[i] > dims[i]-1 {
-			return at, s, fmt.Errorf("%w: block of %v cells at %v of a volume of %v samples", errUnit, s.cells, at, dims)
+			return at, s, fmt.Errorf("%w: block of %v cells at %v in a volume of %v samples", errUnit, s.cells, at, dims)
 		}
 		n *= s.cells[i] + 3
 	}
 	if s.data = unit[blockLen:]; len(s.data) != n {
-		return at, s, fmt.Errorf("%w: %d samples of %d", errUnit, len(s.data), n)
+		return at, s, fmt.Errorf("%w: %d samples, want %d", errUnit, len(s.data), n)
 	}
 	return at, s, nil
 }
 
-// layer is the samples of all cells whose z is in a range, with those around
-// them.
+// A layer has the samples of all cells in a range of z, including the surrounding samples.
 type layer struct {
 	volume *Volume
 	z      int
 	cells  int
-	planes []byte // from z-1 to z+cells+1
+	planes []byte // planes z-1 to z+cells+1
 }
 
-// readPlanes reads the planes.
+// readPlanes reads the planes of a range of cells.
 func (l *layer) readPlanes(z, cells int) error {
 	l.z, l.cells = z, cells
 	n := l.volume.dims[0] * l.volume.dims[1]
@@ -74,7 +74,7 @@ func (l *layer) readPlanes(z, cells int) error {
 	return nil
 }
 
-// appendBlock appends the unit of the cells from (x, y) on.
+// appendBlock appends the unit of a block of cells that starts at (x, y).
 func (l *layer) appendBlock(b []byte, x, y, cellsX, cellsY int) []byte {
 	for _, n := range []int{x, y, l.z, cellsX, cellsY, l.cells} {
 		b = binary.BigEndian.AppendUint16(b, uint16(n))

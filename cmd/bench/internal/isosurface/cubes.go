@@ -2,18 +2,16 @@ package isosurface
 
 import "math/bits"
 
-// Marching cubes. Corner c of a cube is at (c&1, c>>1&1, c>>2&1). A case is
-// the set of the corners that are inside the surface, a bit each.
+// Marching cubes. Corner c of a cube is at (c&1, c>>1&1, c>>2&1). A case is the set of corners
+// inside the surface, one bit each.
 //
-// The table is made from the cube itself. On each face the surface cuts off
-// every run of neighbouring corners that are inside; where two opposite corners
-// of a face are inside it cuts off each, whichever of the two cubes that share
-// the face looks at it. So the cuts of neighbours meet, and the surface
-// has no holes. The cuts of the six faces form loops, and each loop is filled
+// The table is computed from the cube. On each face the surface cuts off every run of adjacent
+// corners that are inside. Two opposite inside corners of a face are cut off separately,
+// independently of the cube from which the face is seen. So the cuts of adjacent cubes meet,
+// and the surface has no holes. The cuts of the six faces form loops, and each loop is filled
 // with triangles.
 
-// edge is a pair of neighbouring corners, the lower first, and the axis from
-// the one to the other.
+// An edge is a pair of adjacent corners, the lower first, and the axis of the edge.
 type edge struct{ from, to, axis int }
 
 var edges = makeEdges()
@@ -41,7 +39,7 @@ func edgeOf(a, b int) int {
 	panic("isosurface: no edge")
 }
 
-// faces are the corners of the cube's faces, counterclockwise from outside.
+// faces has the corners of the cube's faces, counterclockwise as seen from outside.
 var faces = makeFaces()
 
 func makeFaces() (list [6][4]int) {
@@ -54,8 +52,8 @@ func makeFaces() (list [6][4]int) {
 	return list
 }
 
-// triangles are those of each case: three edges on which the corners lie, each,
-// counterclockwise from outside the surface.
+// triangles has the triangles of each case: the three edges on which their corners lie,
+// counterclockwise as seen from outside the surface.
 var triangles = makeTriangles()
 
 func makeTriangles() (table [256][][3]int) {
@@ -67,8 +65,8 @@ func makeTriangles() (table [256][][3]int) {
 	return table
 }
 
-// cutLoops are the edges that the surface of a case cuts, in the order in which
-// the cuts of the faces join them.
+// cutLoops returns the edges cut by the surface of a case, in the order in which the cuts of
+// the faces connect them.
 func cutLoops(inside int) (list [][]int) {
 	in := func(c int) bool { return inside>>c&1 == 1 }
 	next := make(map[int]int)
@@ -77,7 +75,7 @@ func cutLoops(inside int) (list [][]int) {
 			if !in(c) || in(face[(i+1)%4]) {
 				continue
 			}
-			// The run of corners inside ends at c; where does it begin?
+			// The run of inside corners ends at c. Find its start.
 			first := i
 			for in(face[(first+3)%4]) {
 				first = (first + 3) % 4
@@ -98,9 +96,9 @@ func cutLoops(inside int) (list [][]int) {
 	return list
 }
 
-// fillLoop fills a loop with triangles around one of its points. That is one that
-// has no other than its neighbours on a common face, because a triangle's side
-// in a face could touch one of the next cube; every loop has such a point.
+// fillLoop fills a loop with triangles around one of its points. This point must share a face
+// only with its neighbours, because the side of a triangle in a face could touch a triangle of
+// the adjacent cube. Every loop has such a point.
 func fillLoop(loop []int) (list [][3]int) {
 	n := len(loop)
 	apex := 0
@@ -115,8 +113,8 @@ func fillLoop(loop []int) (list [][3]int) {
 	return list
 }
 
-// sameFace reports whether two edges are on a common face: whether all their
-// corners share a coordinate.
+// sameFace reports whether two edges are on a common face: whether all their corners share a
+// coordinate.
 func sameFace(a, b int) bool {
 	and := edges[a].from & edges[a].to & edges[b].from & edges[b].to
 	or := edges[a].from | edges[a].to | edges[b].from | edges[b].to

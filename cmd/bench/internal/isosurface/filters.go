@@ -15,8 +15,7 @@ const (
 	pixels  = "pixels"    // raster to merge: runs of pixels with depths
 )
 
-// slab is the query of a work: what to render of the cells from z = from up to
-// z = to.
+// A slab is the query of a work: render the cells from z = from up to z = to.
 type slab struct {
 	Query
 	from, to int
@@ -31,8 +30,8 @@ func (s slab) appendTo(b []byte) []byte {
 	return b
 }
 
-// parseSlab reads what append wrote. Both ends have the same job, so nothing
-// else can come.
+// parseSlab parses the encoding of appendTo. Both sides run the same job, so other content
+// cannot occur.
 func parseSlab(b []byte) (s slab, err error) {
 	if len(b) != slabLen {
 		return s, fmt.Errorf("%w: %d bytes", ErrQuery, len(b))
@@ -54,8 +53,7 @@ func eachUnit(w *datacutter.Work, in string, f func(unit []byte) error) error {
 	return nil
 }
 
-// reader sends the samples of a slab, block by block; its copies share the
-// blocks.
+// A reader sends the samples of a slab block by block. Its copies share the blocks.
 type reader struct {
 	layer layer
 	unit  []byte
@@ -87,7 +85,7 @@ func (r *reader) Process(_ context.Context, w *datacutter.Work) error {
 	return nil
 }
 
-// extractor makes the triangles of the surface in each block.
+// An extractor extracts the triangles of the surface in each block.
 type extractor struct {
 	volume *Volume
 	part   samples
@@ -121,7 +119,7 @@ func (e *extractor) Process(_ context.Context, w *datacutter.Work) error {
 	})
 }
 
-// shader turns triangles to the picture, shades them and makes pixels of them.
+// A shader projects, shades and rasterizes triangles.
 type shader struct {
 	volume *Volume
 	on     triangle
@@ -152,7 +150,7 @@ func (r *shader) Process(_ context.Context, w *datacutter.Work) error {
 	return r.pack.flushUnit()
 }
 
-// packRun packs a run, in parts if it does not fit.
+// packRun packs a run of pixels, split over units if needed.
 func (r *shader) packRun(x, y int, run []pixel) error {
 	for len(run) > 0 {
 		if err := r.pack.ensureRoom(runLen + pixelLen); err != nil {
@@ -165,7 +163,7 @@ func (r *shader) packRun(x, y int, run []pixel) error {
 	return nil
 }
 
-// merger keeps of all pixels the nearest, and hands over what is seen of a work.
+// A merger keeps the nearest pixels and passes the frame of a work to show.
 type merger struct {
 	show  func(*frame)
 	frame *frame

@@ -6,15 +6,15 @@ import (
 	"io"
 )
 
-// Spec is what a generated volume is like: the sum of round blobs at random
-// places. Equal specs give equal samples on every machine.
+// A Spec describes a generated volume: the sum of round blobs at random positions. Equal specs
+// yield equal samples on every machine.
 type Spec struct {
 	Seed  uint64
 	Dims  [3]int // samples in x, y and z; 2 to 2^15
 	Blobs int
 }
 
-// SpecFor is the largest cube of at most n bytes, with 60 blobs.
+// SpecFor returns the largest cube of at most n bytes, with 60 blobs.
 func SpecFor(n int64) Spec {
 	side := 2
 	for s := int64(side + 1); s <= maxSide && s*s*s <= n; s++ {
@@ -23,15 +23,13 @@ func SpecFor(n int64) Spec {
 	return Spec{Seed: 1, Dims: [3]int{side, side, side}, Blobs: 60}
 }
 
-// blob adds weight * (1 - d^2/radius^2)^2 to samples at a distance d below the
-// radius.
+// A blob adds weight * (1 - d^2/radius^2)^2 to samples at a distance d below the radius.
 type blob struct {
 	at             [3]int
 	radius, weight int
 }
 
-// makeBlobs are those of a volume. Their places are integers, and so is everything
-// that is computed with them.
+// makeBlobs returns the blobs of a volume. All arithmetic is integer arithmetic.
 func (s Spec) makeBlobs() (list []blob) {
 	side := min(s.Dims[0], s.Dims[1], s.Dims[2])
 	state := s.Seed
@@ -51,8 +49,7 @@ func (s Spec) makeBlobs() (list []blob) {
 	return list
 }
 
-// Generate writes a volume; see Volume for the format. It holds one plane in
-// memory.
+// Generate writes a volume in the format of Volume. It keeps one plane in memory.
 func Generate(w io.Writer, spec Spec) error {
 	if err := checkDims(spec.Dims); err != nil {
 		return fmt.Errorf("isosurface: Spec: %w", err)
@@ -82,7 +79,7 @@ func Generate(w io.Writer, spec Spec) error {
 	return nil
 }
 
-// addToPlane adds a blob to the plane z.
+// addToPlane adds the blob to plane z.
 func (b blob) addToPlane(sums []int32, dims [3]int, z int) {
 	rr := b.radius * b.radius
 	dz := (z - b.at[2]) * (z - b.at[2])

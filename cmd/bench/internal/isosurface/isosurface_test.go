@@ -86,13 +86,13 @@ func TestHostsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	_, err = apps[1].Picture()
-	require.ErrorContains(t, err, "6 of 6 frames were not made here")
+	require.ErrorContains(t, err, "6 of 6 frames missing in this process")
 }
 
 func TestOptionsThatCannotRun(t *testing.T) {
 	v := newVolume(t, Spec{Dims: [3]int{4, 4, 4}})
 	_, err := New(Options{Volume: v, UnitSize: 75})
-	require.ErrorContains(t, err, "units of 75 bytes have no room for one cell: use 76 bytes at least")
+	require.ErrorContains(t, err, "units of 75 bytes: want at least 76, the size of one cell")
 	for _, q := range []Query{{Iso: 256}, {Iso: -1}, {Size: 4097}, {Size: -1}, {Rotation: [4]int{31, 0, 0, 0}}, {Rotation: [4]int{0, 0, 0, -31}}} {
 		_, err := New(Options{Volume: v, Query: q})
 		require.ErrorIs(t, err, ErrQuery)
@@ -108,9 +108,9 @@ func TestShortFile(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Volume: v})
 	require.ErrorContains(t, err, "datacutter: read[0] of group ")
-	require.ErrorContains(t, err, "samples with z = 5: ")
+	require.ErrorContains(t, err, "read plane 5: ")
 	_, err = Reference(v, Query{})
-	require.ErrorContains(t, err, "samples with z = 5: ")
+	require.ErrorContains(t, err, "read plane 5: ")
 }
 
 func BenchmarkRun(b *testing.B) {

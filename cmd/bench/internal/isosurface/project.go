@@ -6,18 +6,18 @@ import (
 	"math/bits"
 )
 
-// ErrQuery is wrapped by what cannot be rendered.
+// ErrQuery is wrapped by errors of invalid queries.
 var ErrQuery = errors.New("isosurface: bad query")
 
-// Query is what to render: a surface, seen from one side.
+// A Query selects a surface and the direction of view.
 type Query struct {
-	Iso int // samples from it on are inside, 1 to 255; 0 means 100
+	Iso int // smallest sample value inside the surface, 1 to 255; 0 means 100
 
-	// Rotation turns the volume: a quaternion, w, x, y and z, of integers
-	// from -30 to 30 of any length. Zero is a view from the side and above.
+	// Rotation rotates the volume. It is a quaternion (w, x, y, z) of integers from -30 to 30,
+	// of any length. Zero is a view from the side and above.
 	Rotation [4]int
 
-	Size int // of the square picture in pixels, up to 4096; 0 means 512
+	Size int // edge of the square image in pixels, up to 4096; 0 means 512
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 	maxSize = 4096
 )
 
-// setDefaults sets the defaults.
+// setDefaults sets the defaults and validates the query.
 func (q *Query) setDefaults() error {
 	if q.Iso == 0 {
 		q.Iso = 100
@@ -46,16 +46,16 @@ func (q *Query) setDefaults() error {
 	return nil
 }
 
-// projection maps points of a volume to the picture, orthographically: z into
-// the picture, y down, the whole volume in sight whichever way it is turned.
-// It computes with integers, so it gives the same on every machine: the
-// quaternion's matrix times the square of its length has integer elements.
+// A projection maps points of a volume to the image orthographically: z into the image, y down,
+// with the whole volume visible in any rotation. It uses integer arithmetic, so that the result
+// is the same on every machine: the matrix of the quaternion times its squared length has
+// integer elements.
 type projection struct {
 	turn   [3][3]int64
-	length int64 // of a turned vector over that of the vector
+	length int64 // length of a rotated vector relative to the vector
 	centre [3]int64
-	across int64 // the volume's diagonal, in units of a doubled position
-	size   int64 // pixels
+	across int64 // diagonal of the volume, in units of a doubled position
+	size   int64 // image size in pixels
 }
 
 func (q Query) newProjection(dims [3]int) projection {
@@ -85,10 +85,10 @@ func (p *projection) rotateVector(v [3]int64) (r [3]int64) {
 	return r
 }
 
-// point is a vertex in the picture.
+// A point is a projected vertex.
 type point struct {
-	x, y  int64 // in 1/16 of a pixel, 0 to 16 times the picture's size
-	depth int64 // 0, which is near, to 2^22
+	x, y  int64 // in 1/16 of a pixel, 0 to 16 times the image size
+	depth int64 // from 0 (near) to 2^22
 	color [3]int64
 }
 
@@ -97,8 +97,7 @@ const (
 	subpixel  = 16
 )
 
-// projectVertex returns where a vertex is seen, and shades it. The position is that
-// of the vertex in the volume.
+// projectVertex projects and shades a vertex at a position in the volume.
 func (p *projection) projectVertex(at [3]int32, normal [3]int16) (out point) {
 	var c [3]int64
 	for i, n := range at {
@@ -113,18 +112,18 @@ func (p *projection) projectVertex(at [3]int32, normal [3]int16) (out point) {
 	return out
 }
 
-// Colours of the surface from outside and inside, and the direction to the
-// light, which has the length 3.
+// Colours of the surface from outside and inside, and the direction to the light, whose length
+// is 3.
 var (
 	outer = [3]int64{226, 140, 58}
 	inner = [3]int64{80, 112, 160}
 	light = [3]int64{-1, -2, -2}
 )
 
-// shadeColor is the colour of a surface with a normal, seen along z.
+// shadeColor returns the colour of a surface with normal n, seen along z.
 func shadeColor(n [3]int64) (color [3]int64) {
 	base := outer
-	if n[2] > 0 { // away from us
+	if n[2] > 0 { // facing away
 		base = inner
 		n = [3]int64{-n[0], -n[1], -n[2]}
 	}
@@ -134,7 +133,7 @@ func shadeColor(n [3]int64) (color [3]int64) {
 		bright = max(0, (n[0]*light[0]+n[1]*light[1]+n[2]*light[2])*256/(3*length))
 	}
 	gloss := min(bright, 256)
-	for range 4 { // to the 16th power
+	for range 4 { // 16th power
 		gloss = gloss * gloss >> 8
 	}
 	for i := range color {
@@ -143,7 +142,7 @@ func shadeColor(n [3]int64) (color [3]int64) {
 	return color
 }
 
-// intSqrt is the integer part of the square root.
+// intSqrt returns the integer part of the square root.
 func intSqrt(n uint64) (root uint64) {
 	for bit := uint64(1) << (bits.Len64(n) / 2); bit > 0; bit >>= 1 {
 		if r := root | bit; r*r <= n {
@@ -153,7 +152,7 @@ func intSqrt(n uint64) (root uint64) {
 	return root
 }
 
-// floorDiv is a/b rounded down, for a positive b.
+// floorDiv returns a/b rounded down, for positive b.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -5,21 +5,19 @@ import (
 	"math"
 )
 
-// pixel is what is seen at one place: the depth in the high bits, the colour in
-// the low 24. The nearest of two is the lesser; of two at the same depth it is
-// one of them whatever their order, so that a picture does not depend on
-// the order in which it is drawn.
+// A pixel is the visible surface at one position: the depth in the high bits, the colour in the
+// low 24. The smaller of two pixels is the nearer one. Of two pixels at the same depth the
+// smaller one wins, so that the image does not depend on the drawing order.
 type pixel uint64
 
-// background is behind everything.
+// background is a pixel behind all others.
 const background = pixel(math.MaxUint64)
 
-// pixelLen is how many bytes of a unit a pixel takes.
+// pixelLen is the encoded length of a pixel in bytes.
 const pixelLen = 6
 
-// drawTriangle calls f with every run of pixels of a triangle, from top to bottom. The
-// pixels are f's until it returns. A pixel whose centre is on an edge
-// belongs to both triangles there.
+// drawTriangle calls f with every run of pixels of a triangle, from top to bottom. f must not
+// keep the slice. A pixel whose centre is on an edge belongs to both adjacent triangles.
 func (r *rasterizer) drawTriangle(t *[3]point, f func(x, y int, run []pixel) error) error {
 	a, b, c := &t[0], &t[1], &t[2]
 	area := (b.x-a.x)*(c.y-a.y) - (b.y-a.y)*(c.x-a.x)
@@ -37,8 +35,8 @@ func (r *rasterizer) drawTriangle(t *[3]point, f func(x, y int, run []pixel) err
 		py := y*subpixel + subpixel/2
 		for x := left; x <= right; x++ {
 			px := x*subpixel + subpixel/2
-			// Twice the areas of the triangles with the centre: they sum up to
-			// area, and weigh the opposite corners.
+			// Twice the areas of the triangles with the centre. They sum up to area, and are
+			// the weights of the opposite corners.
 			wa := (c.x-b.x)*(py-b.y) - (c.y-b.y)*(px-b.x)
 			wb := (a.x-c.x)*(py-c.y) - (a.y-c.y)*(px-c.x)
 			wc := area - wa - wb
@@ -64,19 +62,18 @@ func (r *rasterizer) drawTriangle(t *[3]point, f func(x, y int, run []pixel) err
 	return nil
 }
 
-// rasterizer draws into a picture of a size.
+// A rasterizer draws triangles into an image of a given size.
 type rasterizer struct {
 	size int64
 	run  []pixel
 }
 
-// pixelSpan are the first and the last pixel whose centres can be between two
-// positions.
+// pixelSpan returns the first and the last pixel whose centres may be between two positions.
 func (r *rasterizer) pixelSpan(from, to int64) (first, last int64) {
 	return max(0, floorDiv(from, subpixel)), min(r.size-1, floorDiv(to, subpixel))
 }
 
-// frame is a picture with depths.
+// A frame is an image with depths.
 type frame struct {
 	size   int
 	pixels []pixel
@@ -105,7 +102,7 @@ func (f *frame) mergeRun(x, y int, run []pixel) {
 // mergeFrame merges a frame of the same size.
 func (f *frame) mergeFrame(other *frame) { f.mergeRun(0, 0, other.pixels) }
 
-// toImage is what the frame shows, on a dark ground.
+// toImage returns the frame on a dark background.
 func (f *frame) toImage() *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, f.size, f.size))
 	for i, p := range f.pixels {

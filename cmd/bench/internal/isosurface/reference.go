@@ -2,8 +2,7 @@ package isosurface
 
 import "image"
 
-// Reference renders a volume in the plainest way, for comparison: all of it at
-// once, without filters, streams and blocks.
+// Reference renders a volume for comparison: at once, without filters, streams and blocks.
 func Reference(v *Volume, q Query) (*image.NRGBA, error) {
 	if err := q.setDefaults(); err != nil {
 		return nil, err

@@ -1,30 +1,30 @@
 package isosurface
 
-// vertex is a corner of a triangle of the surface.
+// A vertex is a corner of a triangle of the surface.
 type vertex struct {
 	at     [3]int32 // in 1/256 of the distance between samples
-	normal [3]int16 // to where samples fall, not of unit length
+	normal [3]int16 // in the direction of decreasing samples, not of unit length
 }
 
 type triangle [3]vertex
 
-// samples are those of a part of a volume, with one more around on each side,
-// and two more at the high ends, from which slopes are taken.
+// samples are the samples of a part of a volume, with one more on each side, and two more at
+// the high ends, for the gradients.
 type samples struct {
 	data  []byte
-	cells [3]int // of the part; there are three samples more each way
+	cells [3]int // cells of the part; there are three more samples in each direction
 
-	on triangle // what surface calls f with
+	on triangle // argument of the callback of extractSurface
 }
 
 func (s *samples) sampleIndex(x, y, z int) int {
 	return ((z+1)*(s.cells[1]+3)+y+1)*(s.cells[0]+3) + x + 1
 }
 
-// extractSurface calls f with every triangle of the surface between samples below iso
-// and the others; the triangle is f's until it returns. Positions are relative
-// to the part's first cell. This is marching cubes, and a vertex depends
-// on the samples around it only, so parts that touch fit together.
+// extractSurface calls f with every triangle of the surface between samples below iso and the
+// others. f must not keep the triangle. Positions are relative to the first cell of the part.
+// The algorithm is marching cubes. A vertex depends only on the surrounding samples, so
+// adjacent parts fit together.
 func (s *samples) extractSurface(iso int, f func(*triangle)) {
 	for z := range s.cells[2] {
 		for y := range s.cells[1] {
@@ -52,8 +52,8 @@ func (s *samples) cellCase(x, y, z, iso int) (corners int) {
 	return corners
 }
 
-// edgeVertex is where the surface cuts an edge of a cell. Halfway between two sample
-// values lies nothing, so it is cut once, between its ends.
+// edgeVertex returns the vertex where the surface cuts an edge of a cell. The threshold is
+// halfway between two sample values, so that the vertex never coincides with a corner.
 func (s *samples) edgeVertex(x, y, z int, e edge, iso int) (v vertex) {
 	x, y, z = x+e.from&1, y+e.from>>1&1, z+e.from>>2
 	strides := [3]int{1, s.cells[0] + 3, (s.cells[0] + 3) * (s.cells[1] + 3)}

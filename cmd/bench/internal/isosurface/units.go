@@ -11,12 +11,12 @@ import (
 //
 //	x (16)  y (16)  z (16)
 //
-// and each triangle is three vertices of six 16-bit numbers: the position from
-// there, and the normal. A unit of pixels is runs,
+// Each triangle is three vertices of six 16-bit numbers: the position relative to
+// the cell, and the normal. A unit of pixels is a sequence of runs,
 //
 //	x (16)  y (16)  pixels (16)
 //
-// and each pixel has 24 bits of depth and 24 of colour.
+// Each pixel has 24 bits of depth and 24 bits of colour.
 const (
 	originLen   = 6
 	vertexLen   = 12
@@ -24,15 +24,15 @@ const (
 	runLen      = 6
 )
 
-// packer fills units with records and sends those that are full.
+// A packer fills units with records and sends full units.
 type packer struct {
 	out  *datacutter.Output
 	unit []byte
-	head int // bytes that every unit begins with
+	head int // length of the header of every unit
 	key  uint64
 }
 
-// ensureRoom returns the unit with room for n bytes more; a full one is sent.
+// ensureRoom makes room for n more bytes in the unit. It sends a full unit.
 func (p *packer) ensureRoom(n int) error {
 	if len(p.unit)+n > p.out.UnitSize() {
 		return p.flushUnit()
@@ -40,7 +40,7 @@ func (p *packer) ensureRoom(n int) error {
 	return nil
 }
 
-// flushUnit sends the unit, unless it is empty, and begins one with the same head.
+// flushUnit sends the unit, unless it is empty, and starts a new one with the same header.
 func (p *packer) flushUnit() error {
 	if len(p.unit) == p.head {
 		return nil
@@ -64,11 +64,11 @@ func appendTriangle(b []byte, t *triangle) []byte {
 	return b
 }
 
-// eachTriangle reads the triangles of a unit, one after the other into t, and
-// calls f. They lie in the volume, and their positions are relative to that.
+// eachTriangle decodes the triangles of a unit, one after the other into t, and calls f. It
+// returns an error if a vertex is outside of the volume. Positions are relative to the volume.
 func eachTriangle(unit []byte, dims [3]int, t *triangle, f func() error) error {
 	if len(unit) < originLen || (len(unit)-originLen)%triangleLen != 0 {
-		return fmt.Errorf("%w: triangles in %d bytes", errUnit, len(unit))
+		return fmt.Errorf("%w: %d bytes of triangles", errUnit, len(unit))
 	}
 	var origin [3]int32
 	for i := range origin {
@@ -80,7 +80,7 @@ func eachTriangle(unit []byte, dims [3]int, t *triangle, f func() error) error {
 				t[i].at[j] = origin[j] + int32(binary.BigEndian.Uint16(b[2*j:]))
 				t[i].normal[j] = int16(binary.BigEndian.Uint16(b[6+2*j:]))
 				if int(t[i].at[j]) > (dims[j]-1)<<8 {
-					return fmt.Errorf("%w: a vertex at %v of a volume of %v samples", errUnit, t[i].at, dims)
+					return fmt.Errorf("%w: vertex at %v in a volume of %v samples", errUnit, t[i].at, dims)
 				}
 			}
 			b = b[vertexLen:]
@@ -92,7 +92,7 @@ func eachTriangle(unit []byte, dims [3]int, t *triangle, f func() error) error {
 	return nil
 }
 
-// appendRun appends pixels that are side by side.
+// appendRun appends a run of adjacent pixels.
 func appendRun(b []byte, x, y int, run []pixel) []byte {
 	for _, n := range []int{x, y, len(run)} {
 		b = binary.BigEndian.AppendUint16(b, uint16(n))
@@ -108,12 +108,12 @@ func appendRun(b []byte, x, y int, run []pixel) []byte {
 func (f *frame) putRuns(b []byte) error {
 	for len(b) > 0 {
 		if len(b) < runLen {
-			return fmt.Errorf("%w: %d bytes of a run of pixels", errUnit, len(b))
+			return fmt.Errorf("%w: run of pixels: %d bytes", errUnit, len(b))
 		}
 		x, y, n := int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:])), int(binary.BigEndian.Uint16(b[4:]))
 		b = b[runLen:]
 		if n < 1 || x+n > f.size || y >= f.size || len(b) < n*pixelLen {
-			return fmt.Errorf("%w: %d pixels at (%d, %d) of a picture of %d, in %d bytes", errUnit, n, x, y, f.size, len(b))
+			return fmt.Errorf("%w: run of %d pixels at (%d, %d) in an image of size %d: %d bytes", errUnit, n, x, y, f.size, len(b))
 		}
 		to := f.pixels[y*f.size+x:][:n]
 		for i := range to {

@@ -72,30 +72,30 @@ func TestBadUnits(t *testing.T) {
 	_, _, err := parseBlock(block, dims)
 	require.NoError(t, err)
 	for says, change := range map[string]func(b []byte) []byte{
-		"samples in 11 bytes":                  func(b []byte) []byte { return b[:11] },
-		"63 samples of 64":                     func(b []byte) []byte { return b[:len(b)-1] },
+		"11 bytes of samples":                  func(b []byte) []byte { return b[:11] },
+		"63 samples, want 64":                  func(b []byte) []byte { return b[:len(b)-1] },
 		"block of [1 0 0] cells at":            func(b []byte) []byte { b[9], b[11] = 0, 0; return b },
 		"block of [129 0 0] cells":             func(b []byte) []byte { b[7] = 129; return b },
-		"block of [1 1 1] cells at [1 2 9] of": func(b []byte) []byte { b[5] = 9; return b },
-		"at [65281 0 0] of a volume of [10 10": func(b []byte) []byte { b[0] = 255; return b },
+		"block of [1 1 1] cells at [1 2 9] in": func(b []byte) []byte { b[5] = 9; return b },
+		"at [65281 0 0] in a volume of [10 10": func(b []byte) []byte { b[0] = 255; return b },
 	} {
 		_, _, err := parseBlock(change(slices.Clone(block)), dims)
 		require.ErrorIs(t, err, errUnit, says)
 		require.ErrorContains(t, err, says)
 	}
 	none := func() error { return nil }
-	require.ErrorContains(t, eachTriangle(make([]byte, 5), dims, new(triangle), none), "triangles in 5 bytes")
-	require.ErrorContains(t, eachTriangle(make([]byte, 41), dims, new(triangle), none), "triangles in 41 bytes")
+	require.ErrorContains(t, eachTriangle(make([]byte, 5), dims, new(triangle), none), "5 bytes of triangles")
+	require.ErrorContains(t, eachTriangle(make([]byte, 41), dims, new(triangle), none), "41 bytes of triangles")
 	mesh := make([]byte, originLen+triangleLen)
 	require.NoError(t, eachTriangle(mesh, dims, new(triangle), none))
 	mesh[1], mesh[originLen], mesh[originLen+1] = 8, 1, 1 // 8 and 257/256 of 9
-	require.ErrorContains(t, eachTriangle(mesh, dims, new(triangle), none), "a vertex at [2305 0 0] of a volume of [10 10 10] samples")
+	require.ErrorContains(t, eachTriangle(mesh, dims, new(triangle), none), "vertex at [2305 0 0] in a volume of [10 10 10] samples")
 	for says, unit := range map[string][]byte{
-		"5 bytes of a run":                         make([]byte, 5),
-		"0 pixels at":                              appendRun(nil, 0, 0, nil),
-		"2 pixels at (7, 0) of a picture of 8":     appendRun(nil, 7, 0, make([]pixel, 2)),
-		"1 pixels at (0, 8) of a picture of 8":     appendRun(nil, 0, 8, make([]pixel, 1)),
-		"2 pixels at (0, 0) of a picture of 8, in": appendRun(nil, 0, 0, make([]pixel, 2))[:17],
+		"run of pixels: 5 bytes":                     make([]byte, 5),
+		"0 pixels at":                                appendRun(nil, 0, 0, nil),
+		"2 pixels at (7, 0) in an image of size 8":   appendRun(nil, 7, 0, make([]pixel, 2)),
+		"1 pixels at (0, 8) in an image of size 8":   appendRun(nil, 0, 8, make([]pixel, 1)),
+		"2 pixels at (0, 0) in an image of size 8: ": appendRun(nil, 0, 0, make([]pixel, 2))[:17],
 	} {
 		err := newFrame(8).putRuns(unit)
 		require.ErrorIs(t, err, errUnit, says)

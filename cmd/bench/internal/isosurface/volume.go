@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// ErrVolume is wrapped by what is wrong with a file that is to be a volume.
+// ErrVolume is wrapped by errors of malformed volume files.
 var ErrVolume = errors.New("isosurface: bad volume")
 
-// Volume is a field of samples on a regular grid, a byte each. The file has a
+// A Volume is a field of samples on a regular grid, one byte each. The file has a
 // header and the samples, x running fastest, z slowest:
 //
 //	"DCVOLUM1"  samples in x (32)  in y (32)  in z (32)  0 (32)
@@ -28,14 +28,14 @@ const (
 	maxSide   = 1 << 15
 )
 
-// Open reads the header of a volume. The file stays in use.
+// Open parses the header of a volume. The volume keeps using file.
 func Open(file io.ReaderAt, size int64) (*Volume, error) {
 	b := make([]byte, headerLen)
 	if _, err := file.ReadAt(b, 0); size < headerLen || err != nil {
-		return nil, fmt.Errorf("%w: a file of %d bytes without header", ErrVolume, size)
+		return nil, fmt.Errorf("%w: file of %d bytes: no header", ErrVolume, size)
 	}
 	if string(b[:8]) != magic || binary.BigEndian.Uint32(b[20:]) != 0 {
-		return nil, fmt.Errorf("%w: the header is none of a volume's", ErrVolume)
+		return nil, fmt.Errorf("%w: bad magic in header", ErrVolume)
 	}
 	v := &Volume{file: file}
 	n := int64(1)
@@ -55,7 +55,7 @@ func Open(file io.ReaderAt, size int64) (*Volume, error) {
 func checkDims(dims [3]int) error {
 	for _, n := range dims {
 		if n < 2 || n > maxSide {
-			return fmt.Errorf("%v samples: each way there may be 2 to %d", dims, maxSide)
+			return fmt.Errorf("%v samples: want 2 to %d in each direction", dims, maxSide)
 		}
 	}
 	return nil
@@ -70,19 +70,18 @@ func NewVolume(spec Spec) (*Volume, error) {
 	return Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
 }
 
-// Dims is how many samples there are in x, y and z.
+// Dims returns the number of samples in x, y and z.
 func (v *Volume) Dims() [3]int { return v.dims }
 
-// cellCounts is how many cells there are between the samples.
+// cellCounts returns the number of cells in x, y and z.
 func (v *Volume) cellCounts() [3]int { return [3]int{v.dims[0] - 1, v.dims[1] - 1, v.dims[2] - 1} }
 
-// readPlane reads the samples with one z; beyond the edge they are those at the
-// edge.
+// readPlane reads the samples of plane z. Beyond the edge it reads the plane at the edge.
 func (v *Volume) readPlane(to []byte, z int) error {
 	n := v.dims[0] * v.dims[1]
 	z = min(max(z, 0), v.dims[2]-1)
 	if _, err := v.file.ReadAt(to[:n], headerLen+int64(z)*int64(n)); err != nil {
-		return fmt.Errorf("isosurface: samples with z = %d: %w", z, err)
+		return fmt.Errorf("isosurface: read plane %d: %w", z, err)
 	}
 	return nil
 }

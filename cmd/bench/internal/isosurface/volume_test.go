@@ -52,7 +52,7 @@ func TestSpecFor(t *testing.T) {
 	require.Equal(t, [3]int{64, 64, 64}, SpecFor(1<<18).Dims)
 	require.Equal(t, [3]int{63, 63, 63}, SpecFor(1<<18-1).Dims)
 	require.Equal(t, [3]int{2, 2, 2}, SpecFor(0).Dims)
-	require.ErrorContains(t, Generate(new(bytes.Buffer), Spec{Dims: [3]int{1, 5, 5}}), "each way there may be 2 to 32768")
+	require.ErrorContains(t, Generate(new(bytes.Buffer), Spec{Dims: [3]int{1, 5, 5}}), "want 2 to 32768 in each direction")
 }
 
 func volumeFile(t testing.TB) []byte {
@@ -66,12 +66,12 @@ func open(b []byte) (*Volume, error) { return Open(bytes.NewReader(b), int64(len
 func TestFilesThatAreNoVolumes(t *testing.T) {
 	good := volumeFile(t)
 	for says, change := range map[string]func(b []byte) []byte{
-		"23 bytes without header":          func(b []byte) []byte { return b[:23] },
-		"the header is none of a volume's": func(b []byte) []byte { b[0]++; return b },
-		"none of a volume's":               func(b []byte) []byte { b[23]++; return b },
-		"[1 5 6] samples: each":            func(b []byte) []byte { b[11] = 1; return b },
-		"[4 32769 6] samples: each":        func(b []byte) []byte { b[12] = 255; return b },
-		"[4 5 6] samples in 119 bytes":     func(b []byte) []byte { return b[:len(b)-1] },
+		"23 bytes: no header":          func(b []byte) []byte { return b[:23] },
+		"bad magic in header":          func(b []byte) []byte { b[0]++; return b },
+		"header":                       func(b []byte) []byte { b[23]++; return b },
+		"[1 5 6] samples: want":        func(b []byte) []byte { b[11] = 1; return b },
+		"[4 32769 6] samples: want":    func(b []byte) []byte { b[12] = 255; return b },
+		"[4 5 6] samples in 119 bytes": func(b []byte) []byte { return b[:len(b)-1] },
 		"[32768 32768 32768] samples in 1": func(b []byte) []byte {
 			for i := 8; i < 20; i += 4 {
 				binary.BigEndian.PutUint32(b[i:], maxSide)

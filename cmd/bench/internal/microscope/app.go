@@ -12,33 +12,31 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// Options say what to look at and how the work is shared. The zero value of
-// everything but Slide is what the paper measured, of the whole slide.
+// Options describe the view and the distribution of the work. The zero value of all fields but
+// Slide is the paper's configuration, for the whole slide.
 type Options struct {
 	Slide *Slide
-	Query Query // zero: the whole slide, three pixels to one, which takes all of level 0
+	Query Query // zero means the whole slide with zoom 3, which reads all of level 0
 
-	// UnitSize is the size of units in bytes, 0 means 1024. TileFor tells
-	// which tiles fit.
+	// UnitSize is the unit size in bytes; 0 means 1024. See TileFor for the tiles that fit.
 	UnitSize int
 
-	Groups int // instances of the filter group, 0 means 5
-	Works  int // bands of the picture that the groups make, 0 means one for each group
+	Groups int // instances of the filter group; 0 means 5
+	Works  int // bands of the image that the groups compute; 0 means one for each group
 
-	Hosts  []string          // over which Gather spreads the groups; none means 13
-	Layout datacutter.Layout // instead of Groups and Hosts; view without copies
+	Hosts  []string          // hosts for datacutter.Gather; none means 13
+	Layout datacutter.Layout // replaces Groups and Hosts; view must not have copies
 
 	Policy datacutter.Policy // of all streams
 }
 
-// App is a microscope that is about to run, as part of one process or all of
-// it.
+// An App is a prepared run of the microscope, or one process's part of it.
 type App struct {
 	job     datacutter.Job
 	picture *image.NRGBA
 
 	mu      sync.Mutex
-	missing int // works whose band is not there
+	missing int // number of missing bands
 }
 
 // New prepares a run.
@@ -54,7 +52,7 @@ func New(o Options) (*App, error) {
 		}
 	}
 	if need := max(tileUnit(o.Slide.edge), unitHeaderLen+o.Slide.longest); need > o.UnitSize {
-		return nil, fmt.Errorf("microscope: units of %d bytes are too small for tiles of %d by %d pixels: use units of %d bytes, or a slide with tiles of %d",
+		return nil, fmt.Errorf("microscope: units of %d bytes: too small for tiles of %d by %d pixels; use units of %d bytes, or a slide with tiles of %d",
 			o.UnitSize, o.Slide.edge, o.Slide.edge, need, TileFor(o.UnitSize))
 	}
 	v, err := o.Slide.selectView(o.Query)
@@ -85,7 +83,7 @@ func (a *App) filterGroup(o Options) datacutter.Group {
 	filter := func(name string, f func() (datacutter.Filter, error)) datacutter.FilterDef {
 		return datacutter.FilterDef{Name: name, New: func(i datacutter.Instance) (datacutter.Filter, error) {
 			if name == "view" && i.Copies > 1 {
-				return nil, errors.New("microscope: a group has one view")
+				return nil, errors.New("microscope: filter view with several copies in a group, want 1")
 			}
 			return f()
 		}}
@@ -104,10 +102,10 @@ func (a *App) filterGroup(o Options) datacutter.Group {
 	}
 }
 
-// Job is what to run, by datacutter.Run or on each host by a Node.
+// Job returns the job to run, by datacutter.Run or on each host by a Node.
 func (a *App) Job() datacutter.Job { return a.job }
 
-// addBand takes a band.
+// addBand draws a band into the image.
 func (a *App) addBand(v view, band *image.NRGBA) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,19 +113,18 @@ func (a *App) addBand(v view, band *image.NRGBA) {
 	a.missing--
 }
 
-// Picture is what a run made. Of several processes only the one that ran all
-// the views has it; by default that is the first host.
+// Picture returns the image of a run. Among several processes only the one that ran all view
+// filters has it, by default that of the first host.
 func (a *App) Picture() (*image.NRGBA, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.missing > 0 {
-		return nil, fmt.Errorf("microscope: %d of %d bands were not made here", a.missing, len(a.job.Works))
+		return nil, fmt.Errorf("microscope: %d of %d bands missing in this process", a.missing, len(a.job.Works))
 	}
 	return a.picture, nil
 }
 
-// Run runs the microscope with all hosts in this process. Its time is the
-// report's.
+// Run runs the microscope with all hosts in this process. The report has the elapsed time.
 func Run(ctx context.Context, network datacutter.Network, o Options) (*image.NRGBA, datacutter.Report, error) {
 	a, err := New(o)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 // Names of the streams.
 const (
 	tiles  = "tiles"  // read to decompress: compressed tiles
-	pixels = "pixels" // decompress to clip: their pixels
-	region = "region" // clip to zoom: those that are wanted
-	grid   = "grid"   // zoom to view: sums for pixels of the picture
+	pixels = "pixels" // decompress to clip: pixels of tiles
+	region = "region" // clip to zoom: pixels in the region
+	grid   = "grid"   // zoom to view: sums for pixels of the image
 )
 
-// eachUnit calls f for every unit of an input, with the query of the work.
+// eachUnit calls f for every unit of an input, with the view of the work.
 func eachUnit(w *datacutter.Work, in string, f func(v view, unit []byte) error) error {
 	v, err := parseView(w.Query)
 	if err != nil {
@@ -37,7 +37,7 @@ func eachUnit(w *datacutter.Work, in string, f func(v view, unit []byte) error) 
 	return nil
 }
 
-// reader reads the tiles that a view touches; its copies share them.
+// A reader reads the tiles that a view intersects. Its copies share the tiles.
 type reader struct {
 	slide *Slide
 	unit  []byte
@@ -68,7 +68,7 @@ func (r *reader) Process(_ context.Context, w *datacutter.Work) error {
 	return nil
 }
 
-// decompressor makes pixels of tiles.
+// A decompressor decompresses tiles.
 type decompressor struct {
 	slide *Slide
 	zip   *zstd.Decoder
@@ -76,7 +76,7 @@ type decompressor struct {
 }
 
 func newDecompressor(s *Slide) (*decompressor, error) {
-	// Pixels beyond the size that the piece says are refused.
+	// The decoder refuses data larger than the size in the unit header.
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 	return &decompressor{slide: s, zip: zip, unit: make([]byte, 0, unitHeaderLen+3*s.edge*s.edge)}, err
 }
@@ -101,11 +101,11 @@ func (d *decompressor) Process(_ context.Context, w *datacutter.Work) error {
 	})
 }
 
-// decompressTile returns a unit with room for its piece and the pixels of a tile.
+// decompressTile returns a unit with space for its header and the pixels of a tile.
 func (d *decompressor) decompressTile(at image.Rectangle, packed []byte) ([]byte, error) {
 	n := unitHeaderLen + 3*at.Dx()*at.Dy()
 	if at.Dx() > d.slide.edge || at.Dy() > d.slide.edge {
-		return nil, fmt.Errorf("%w: %v is larger than a tile", errUnit, at)
+		return nil, fmt.Errorf("%w: %v: larger than a tile", errUnit, at)
 	}
 	raw, err := d.zip.DecodeAll(packed, d.unit[:unitHeaderLen:n])
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *decompressor) decompressTile(at image.Rectangle, packed []byte) ([]byte
 	return raw, nil
 }
 
-// clipper leaves out what is not in the region.
+// A clipper drops the pixels outside of the region.
 type clipper struct {
 	slide *Slide
 	unit  []byte
@@ -143,12 +143,12 @@ func (c *clipper) Process(_ context.Context, w *datacutter.Work) error {
 	})
 }
 
-// zoomer projects pixels onto the grid of the picture: where several meet it
-// sends their sum, 16 bits a colour, otherwise the pixel. Pixels that a tile
-// has in part are added up by the viewer.
+// A zoomer projects pixels onto the grid of the image. It sends the sum of the pixels of a grid
+// point, 16 bits for each colour, or a single pixel unchanged. The viewer adds up the sums of
+// several tiles.
 type zoomer struct {
 	unit []byte
-	sums []uint16 // of a row of the grid
+	sums []uint16 // sums of a row of the grid
 }
 
 func (z *zoomer) Process(_ context.Context, w *datacutter.Work) error {
@@ -170,7 +170,7 @@ func (z *zoomer) Process(_ context.Context, w *datacutter.Work) error {
 	})
 }
 
-// sumPixels appends the sums for the grid points to of the pixels at from.
+// sumPixels appends the sums of the pixels at from for the grid points to.
 func (z *zoomer) sumPixels(factor int, from, to image.Rectangle, rgb []byte) {
 	for gy := to.Min.Y; gy < to.Max.Y; gy++ {
 		z.sums = append(z.sums[:0], make([]uint16, 3*to.Dx())...)
@@ -190,7 +190,7 @@ func (z *zoomer) sumPixels(factor int, from, to image.Rectangle, rgb []byte) {
 	}
 }
 
-// viewer makes the picture of a band and hands it over.
+// A viewer computes the image of a band and passes it to show.
 type viewer struct {
 	show func(v view, picture *image.NRGBA)
 	sums []uint16
@@ -213,7 +213,7 @@ func (p *viewer) Process(_ context.Context, w *datacutter.Work) error {
 		return err
 	}
 	if missing != 0 {
-		return fmt.Errorf("%d of %d pixels are missing", missing, v.rect.Dx()*v.rect.Dy())
+		return fmt.Errorf("%d of %d pixels missing", missing, v.rect.Dx()*v.rect.Dy())
 	}
 	picture := image.NewNRGBA(image.Rectangle{Max: size})
 	for y := range size.Y {
@@ -230,7 +230,7 @@ func (p *viewer) Process(_ context.Context, w *datacutter.Work) error {
 	return nil
 }
 
-// addUnit adds a unit to the sums, and returns how many pixels of the slide it has.
+// addUnit adds a unit to the sums, and returns the number of its slide pixels.
 func (p *viewer) addUnit(v view, unit []byte) (int, error) {
 	wide := 2
 	if v.factor == 1 {

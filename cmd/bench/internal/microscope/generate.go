@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Spec is what a generated slide is like: tissue on glass, stained, with
-// nuclei. Equal specs give equal pixels on every machine.
+// A Spec describes a generated slide: stained tissue with nuclei on glass. Equal specs yield
+// equal pixels on every machine.
 type Spec struct {
 	Seed          uint64
 	Width, Height int // of level 0, in pixels; 1 to 2^20
@@ -18,15 +18,14 @@ type Spec struct {
 	Levels        int // 1 to 16
 }
 
-// SpecFor is a square slide whose level 0 has about n bytes of pixels, with
-// tiles for units of unitSize bytes and three levels.
+// SpecFor returns a square slide whose level 0 has about n bytes of pixels, with tiles for
+// units of unitSize bytes and three levels.
 func SpecFor(n int64, unitSize int) Spec {
 	side := max(1, int(math.Sqrt(float64(n)/3)))
 	return Spec{Seed: 1, Width: side, Height: side, Tile: TileFor(unitSize), Levels: 3}
 }
 
-// TileFor is the largest edge of tiles of which each fits into a unit, at any
-// stage of the group.
+// TileFor returns the largest edge of tiles that fit into a unit at every stage of the group.
 func TileFor(unitSize int) int {
 	e := 1
 	for e < maxEdge && tileUnit(e+1) <= unitSize {
@@ -35,8 +34,8 @@ func TileFor(unitSize int) int {
 	return e
 }
 
-// tileUnit is the size of the unit of a tile that cannot be compressed. What
-// zstd adds to it is less than 32 bytes for each 128 KiB.
+// tileUnit returns the size of the unit of an incompressible tile. The overhead of zstd is less
+// than 32 bytes for each 128 KiB.
 func tileUnit(edge int) int {
 	raw := 3 * edge * edge
 	return unitHeaderLen + raw + 32*(1+raw>>17)
@@ -48,14 +47,14 @@ func checkSpec(s Spec) error {
 		is, max int
 	}{{"Width", s.Width, maxSide}, {"Height", s.Height, maxSide}, {"Tile", s.Tile, maxEdge}, {"Levels", s.Levels, maxLevels}} {
 		if f.is < 1 || f.is > f.max {
-			return fmt.Errorf("%s is %d and may be 1 to %d", f.name, f.is, f.max)
+			return fmt.Errorf("%s %d: want 1 to %d", f.name, f.is, f.max)
 		}
 	}
 	return nil
 }
 
-// Generate writes a slide; see Slide for the format. It holds level 0 in
-// memory, three bytes a pixel.
+// Generate writes a slide in the format of Slide. It keeps level 0 in memory, three bytes for
+// each pixel.
 func Generate(w io.Writer, spec Spec) error {
 	if err := checkSpec(spec); err != nil {
 		return fmt.Errorf("microscope: Spec: %w", err)
@@ -97,7 +96,7 @@ func Generate(w io.Writer, spec Spec) error {
 	return err
 }
 
-// raster is RGB pixels.
+// A raster has RGB pixels.
 type raster struct {
 	width, height int
 	pix           []byte
@@ -109,8 +108,8 @@ func newRaster(width, height int) *raster {
 
 func (r *raster) pixelRow(y int) []byte { return r.pix[3*r.width*y : 3*r.width*(y+1)] }
 
-// halveSize is the next level: each pixel is the mean of four, or of those that
-// there are.
+// halveSize returns the next level. Each pixel is the mean of four pixels, or of fewer at an
+// edge.
 func (r *raster) halveSize() *raster {
 	h := newRaster(ceilDiv(r.width, 2), ceilDiv(r.height, 2))
 	for y := range h.height {

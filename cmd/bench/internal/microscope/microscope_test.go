@@ -120,17 +120,17 @@ func TestHostsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	_, err = apps[1].Picture()
-	require.ErrorContains(t, err, "5 of 5 bands were not made here")
+	require.ErrorContains(t, err, "5 of 5 bands missing in this process")
 }
 
 func TestOptionsThatCannotRun(t *testing.T) {
 	s := newSlide(t, Spec{Width: 100, Height: 100, Tile: 18, Levels: 1})
 	_, err := New(Options{Slide: s, UnitSize: 1000})
-	require.ErrorContains(t, err, "units of 1000 bytes are too small for tiles of 18 by 18 pixels: use units of 1020 bytes, or a slide with tiles of 17")
+	require.ErrorContains(t, err, "units of 1000 bytes: too small for tiles of 18 by 18 pixels; use units of 1020 bytes, or a slide with tiles of 17")
 	_, err = New(Options{Slide: s, Query: Query{Region: image.Rect(100, 0, 200, 100), Zoom: 1}})
 	require.ErrorIs(t, err, ErrQuery)
 	_, err = New(Options{Slide: s, Query: Query{Region: s.Bounds(), Zoom: 17}})
-	require.ErrorContains(t, err, "zoom 17 is 17 times that of level 0, at most 16")
+	require.ErrorContains(t, err, "zoom 17: 17 times that of level 0, want at most 16")
 	_, err = New(Options{Slide: s, Query: Query{Region: s.Bounds(), Zoom: -1}})
 	require.ErrorIs(t, err, ErrQuery)
 
@@ -139,7 +139,7 @@ func TestOptionsThatCannotRun(t *testing.T) {
 	l := datacutter.Spread(a.Job().Group, 1, "a")
 	l[4].Copies = 2
 	_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Slide: s, Layout: l})
-	require.ErrorContains(t, err, "a group has one view")
+	require.ErrorContains(t, err, "filter view with several copies")
 }
 
 func BenchmarkRun(b *testing.B) {

@@ -1,9 +1,8 @@
 package microscope
 
-// What a slide shows is made of integers only, so that it is the same on every
-// machine.
+// Slides are computed with integers only, so that they are the same on every machine.
 
-// hashPoint is a number that looks random for a point of a grid.
+// hashPoint returns a pseudo-random number for a point of a grid.
 func hashPoint(seed uint64, x, y int) uint32 {
 	h := seed ^ uint64(uint32(x))*0x9E3779B97F4A7C15 ^ uint64(uint32(y))*0xC2B2AE3D27D4EB4F
 	h = (h ^ h>>31) * 0xBF58476D1CE4E5B9
@@ -11,12 +10,12 @@ func hashPoint(seed uint64, x, y int) uint32 {
 	return uint32(h >> 32)
 }
 
-// noise varies smoothly from 0 to 255 over 2^scale pixels. It keeps the corners
-// of the last square of the grid.
+// A noise varies smoothly from 0 to 255 over 2^scale pixels. It caches the corners of the last
+// square of the grid.
 type noise struct {
 	seed   uint64
 	scale  int
-	x, y   int // of the square
+	x, y   int // position of the cached square
 	corner [4]int
 	kept   bool
 }
@@ -35,7 +34,7 @@ func (n *noise) valueAt(x, y int) int {
 	return (top*(one-fy) + bottom*fy) >> (2 * n.scale)
 }
 
-// tissue is where there is not only glass.
+// A tissue is the area that is not bare glass.
 type tissue struct {
 	coarse, fine noise
 }
@@ -44,7 +43,7 @@ func (t *tissue) containsPoint(x, y int) bool {
 	return 2*t.coarse.valueAt(x, y)+t.fine.valueAt(x, y) > 300
 }
 
-// paintLevel makes level 0.
+// paintLevel paints level 0.
 func paintLevel(spec Spec) *raster {
 	r := newRaster(spec.Width, spec.Height)
 	where := tissue{noise{seed: spec.Seed, scale: 8}, noise{seed: spec.Seed, scale: 6}}
@@ -62,7 +61,7 @@ func paintLevel(spec Spec) *raster {
 			p[0], p[1], p[2] = byte(228-fibre/3+grain), byte(190-fibre+grain), byte(212-fibre/2+grain)
 		}
 	}
-	const cell = 22 // pixels from nucleus to nucleus
+	const cell = 22 // distance of nuclei in pixels
 	for cy := range ceilDiv(r.height, cell) {
 		for cx := range ceilDiv(r.width, cell) {
 			h := hashPoint(spec.Seed+2, cx, cy)

@@ -7,34 +7,33 @@ import (
 	"image"
 )
 
-// ErrQuery is wrapped by what a slide cannot show.
+// ErrQuery is wrapped by errors of invalid queries.
 var ErrQuery = errors.New("microscope: bad query")
 
-// Query is what to look at.
+// A Query selects a region and a magnification.
 type Query struct {
-	Region image.Rectangle // in pixels of level 0; what is outside of the slide is left out
-	Zoom   int             // pixels of level 0 to one of the picture, in both directions; 1 or more
+	Region image.Rectangle // in pixels of level 0, clipped to the slide
+	Zoom   int             // pixels of level 0 for one image pixel, in each direction; at least 1
 }
 
-// maxFactor is how many pixels of a level, in both directions, one of the
-// picture can be made of: their sum has 16 bits.
+// maxFactor is the maximum number of level pixels for one image pixel in each direction: their
+// sum has 16 bits.
 const maxFactor = 16
 
-// view is a query, or a band of it, in terms of one level. Its pixel (x, y) is
-// the mean of the factor by factor pixels of the level from
-// rect.Min + factor*(x, y), as far as they are in rect.
+// A view is a query, or a band of it, in terms of one level. Its pixel (x, y) is the mean of
+// the factor by factor pixels of the level from rect.Min + factor*(x, y), clipped to rect.
 type view struct {
 	level, factor int
 	rect          image.Rectangle // in pixels of the level
-	top           int             // row of the picture where the band begins
+	top           int             // first image row of the band
 }
 
-// selectView finds the level for a query: the smallest whose pixels compose those
-// of the picture.
+// selectView returns the view of a query on the smallest level whose pixels can be combined to
+// those of the image.
 func (s *Slide) selectView(q Query) (v view, err error) {
 	region := q.Region.Intersect(s.Bounds())
 	if region.Empty() || q.Zoom < 1 {
-		return v, fmt.Errorf("%w: region %v with zoom %d of a slide of %v", ErrQuery, q.Region, q.Zoom, s.Bounds())
+		return v, fmt.Errorf("%w: region %v with zoom %d on a slide of %v", ErrQuery, q.Region, q.Zoom, s.Bounds())
 	}
 	whole := func(l int) bool {
 		mask := 1<<l - 1
@@ -45,7 +44,7 @@ func (s *Slide) selectView(q Query) (v view, err error) {
 	}
 	v.factor = q.Zoom >> v.level
 	if v.factor > maxFactor {
-		return v, fmt.Errorf("%w: zoom %d is %d times that of level %d, at most %d: take one that a power of two divides, and so the region's corner, or a slide with more levels",
+		return v, fmt.Errorf("%w: zoom %d: %d times that of level %d, want at most %d; use a zoom and a region corner divisible by a power of two, or a slide with more levels",
 			ErrQuery, q.Zoom, v.factor, v.level, maxFactor)
 	}
 	one := 1 << v.level
@@ -53,12 +52,12 @@ func (s *Slide) selectView(q Query) (v view, err error) {
 	return v, nil
 }
 
-// imageSize is that of the view's picture.
+// imageSize returns the size of the view's image.
 func (v view) imageSize() image.Point {
 	return image.Pt(ceilDiv(v.rect.Dx(), v.factor), ceilDiv(v.rect.Dy(), v.factor))
 }
 
-// splitBands cuts a view into at most n of about the same height.
+// splitBands splits a view into at most n bands of about the same height.
 func (v view) splitBands(n int) (bands []view) {
 	height := v.imageSize().Y
 	n = min(n, height)
@@ -73,14 +72,14 @@ func (v view) splitBands(n int) (bands []view) {
 	return bands
 }
 
-// pixelCount is how many pixels of the level compose pixel (x, y).
+// pixelCount returns the number of level pixels that contribute to pixel (x, y).
 func (v view) pixelCount(x, y int) int {
 	return min(v.factor, v.rect.Dx()-x*v.factor) * min(v.factor, v.rect.Dy()-y*v.factor)
 }
 
 const viewLen = 7 * 4
 
-// appendTo writes the view as a query of a work.
+// appendTo appends the view as the query of a work.
 func (v view) appendTo(b []byte) []byte {
 	for _, n := range []int{v.level, v.factor, v.rect.Min.X, v.rect.Min.Y, v.rect.Max.X, v.rect.Max.Y, v.top} {
 		b = binary.BigEndian.AppendUint32(b, uint32(n))
@@ -88,8 +87,8 @@ func (v view) appendTo(b []byte) []byte {
 	return b
 }
 
-// parseView reads what append wrote. Both ends have the same job, so nothing
-// else can come.
+// parseView parses the encoding of appendTo. Both sides run the same job, so other content
+// cannot occur.
 func parseView(b []byte) (v view, err error) {
 	if len(b) != viewLen {
 		return v, fmt.Errorf("%w: %d bytes", ErrQuery, len(b))

@@ -7,8 +7,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Reference makes the picture of a query in the plainest way, for comparison:
-// without filters, streams and pieces.
+// Reference computes the image of a query for comparison, without filters, streams and units.
 func Reference(s *Slide, q Query) (*image.NRGBA, error) {
 	v, err := s.selectView(q)
 	if err != nil {
@@ -29,22 +28,22 @@ func Reference(s *Slide, q Query) (*image.NRGBA, error) {
 	return picture, nil
 }
 
-// meanColor is the mean colour of a rectangle, rounded.
-func (r *raster) meanColor(of image.Rectangle) [4]byte {
+// meanColor returns the rounded mean colour of a rectangle.
+func (r *raster) meanColor(rect image.Rectangle) [4]byte {
 	var sum [3]int
-	for y := of.Min.Y; y < of.Max.Y; y++ {
-		for x := of.Min.X; x < of.Max.X; x++ {
+	for y := rect.Min.Y; y < rect.Max.Y; y++ {
+		for x := rect.Min.X; x < rect.Max.X; x++ {
 			for c := range sum {
 				sum[c] += int(r.pixelRow(y)[3*x+c])
 			}
 		}
 	}
-	n := of.Dx() * of.Dy()
+	n := rect.Dx() * rect.Dy()
 	half := n / 2
 	return [4]byte{byte((sum[0] + half) / n), byte((sum[1] + half) / n), byte((sum[2] + half) / n), 255}
 }
 
-// decompressLevel returns a level as a whole.
+// decompressLevel returns a complete level.
 func (s *Slide) decompressLevel(level int) (*raster, error) {
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {

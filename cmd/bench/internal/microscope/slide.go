@@ -9,12 +9,12 @@ import (
 	"io"
 )
 
-// ErrSlide is wrapped by what is wrong with a file that is to be a slide.
+// ErrSlide is wrapped by errors of malformed slide files.
 var ErrSlide = errors.New("microscope: bad slide")
 
-// Slide is a digitized slide. Its levels halve the resolution, level 0 has all
-// of it; each is cut into square tiles, those at the right and bottom edge less
-// than square, and a tile is its RGB pixels, row by row, compressed with zstd.
+// A Slide is a digitized slide. Level 0 has the full resolution, and each level halves
+// it. Levels are divided into square tiles, which are clipped at the right and bottom
+// edge. A tile has its RGB pixels, row by row, compressed with zstd.
 //
 // The file has the tiles of level 0, row by row, then those of level 1, and so
 // on; the length of each in 32 bits, in the same order; and a trailer:
@@ -27,7 +27,7 @@ type Slide struct {
 	width, height int // of level 0, in pixels
 	edge          int // of tiles, in pixels
 	offsets       [][]int64
-	longest       int // compressed tile, in bytes
+	longest       int // size of the largest compressed tile in bytes
 }
 
 const (
@@ -39,15 +39,14 @@ const (
 	maxTiles   = 1 << 28
 )
 
-// Open reads the trailer and the lengths of a slide's tiles. The file stays in
-// use.
+// Open parses the trailer and the tile lengths of a slide. The slide keeps using file.
 func Open(file io.ReaderAt, size int64) (*Slide, error) {
 	b := make([]byte, trailerLen)
 	if _, err := file.ReadAt(b, size-trailerLen); size < trailerLen || err != nil {
-		return nil, fmt.Errorf("%w: a file of %d bytes without trailer", ErrSlide, size)
+		return nil, fmt.Errorf("%w: file of %d bytes: no trailer", ErrSlide, size)
 	}
 	if string(b[:8]) != magic || binary.BigEndian.Uint32(b[20:]) != 0 {
-		return nil, fmt.Errorf("%w: the trailer is none of a slide's", ErrSlide)
+		return nil, fmt.Errorf("%w: bad magic in trailer", ErrSlide)
 	}
 	s := &Slide{
 		file:  file,
@@ -85,7 +84,7 @@ func Open(file io.ReaderAt, size int64) (*Slide, error) {
 		s.offsets = append(s.offsets, offsets)
 	}
 	if at != size-trailerLen-4*tiles {
-		return nil, fmt.Errorf("%w: tiles of %d bytes in a file that has %d for them", ErrSlide, at, size-trailerLen-4*tiles)
+		return nil, fmt.Errorf("%w: tiles of %d bytes, want %d", ErrSlide, at, size-trailerLen-4*tiles)
 	}
 	return s, nil
 }
@@ -99,24 +98,24 @@ func NewSlide(spec Spec) (*Slide, error) {
 	return Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
 }
 
-// Bounds is the rectangle of level 0, in pixels.
+// Bounds returns the rectangle of level 0, in pixels.
 func (s *Slide) Bounds() image.Rectangle { return image.Rect(0, 0, s.width, s.height) }
 
-// Levels is the number of levels.
+// Levels returns the number of levels.
 func (s *Slide) Levels() int { return len(s.offsets) }
 
-// levelSize is that of a level, in pixels.
+// levelSize returns the size of a level in pixels.
 func (s *Slide) levelSize(level int) image.Point {
 	return image.Pt(ceilDiv(s.width, 1<<level), ceilDiv(s.height, 1<<level))
 }
 
-// tileGrid is how many tiles a level has.
+// tileGrid returns the number of tiles of a level in each direction.
 func (s *Slide) tileGrid(level int) image.Point {
 	size := s.levelSize(level)
 	return image.Pt(ceilDiv(size.X, s.edge), ceilDiv(size.Y, s.edge))
 }
 
-// tileRect is the rectangle of a tile in its level.
+// tileRect returns the rectangle of a tile in its level.
 func (s *Slide) tileRect(level, x, y int) image.Rectangle {
 	size := s.levelSize(level)
 	return image.Rect(x*s.edge, y*s.edge, min((x+1)*s.edge, size.X), min((y+1)*s.edge, size.Y))
@@ -129,10 +128,10 @@ func (s *Slide) appendTile(b []byte, level, x, y int) ([]byte, error) {
 	n := len(b)
 	b = append(b, make([]byte, to-from)...)
 	if _, err := s.file.ReadAt(b[n:], from); err != nil {
-		return nil, fmt.Errorf("microscope: tile %d, %d of level %d: %w", x, y, level, err)
+		return nil, fmt.Errorf("microscope: read tile (%d, %d) of level %d: %w", x, y, level, err)
 	}
 	return b, nil
 }
 
-// ceilDiv is a/b, rounded up.
+// ceilDiv returns a/b, rounded up.
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

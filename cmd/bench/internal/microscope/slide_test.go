@@ -76,10 +76,10 @@ func TestSpecs(t *testing.T) {
 	ok := Spec{Width: 1, Height: 1, Tile: 1, Levels: 1}
 	require.NoError(t, Generate(new(bytes.Buffer), ok))
 	for says, change := range map[string]func(*Spec){
-		"Width is 0":        func(s *Spec) { s.Width = 0 },
-		"Height is 1048577": func(s *Spec) { s.Height = 1<<20 + 1 },
-		"Tile is 1025":      func(s *Spec) { s.Tile = 1025 },
-		"Levels is -1":      func(s *Spec) { s.Levels = -1 },
+		"Width 0":        func(s *Spec) { s.Width = 0 },
+		"Height 1048577": func(s *Spec) { s.Height = 1<<20 + 1 },
+		"Tile 1025":      func(s *Spec) { s.Tile = 1025 },
+		"Levels -1":      func(s *Spec) { s.Levels = -1 },
 	} {
 		s := ok
 		change(&s)
@@ -105,16 +105,16 @@ func TestFilesThatAreNoSlides(t *testing.T) {
 		}
 	}
 	for says, change := range map[string]func(b []byte) []byte{
-		"23 bytes without trailer":    func(b []byte) []byte { return b[:23] },
-		"the trailer is none of a sl": field(0, 0),
-		"none of a slide's":           field(22, 1),
-		"Width is 0":                  field(10, 0),
-		"Width is 1048577":            field(8, 1<<15),
-		"Levels is 17":                field(18, 17),
-		"Tile is 1025":                field(16, 1025),
-		"32784 tiles in ":             field(8, 1), // 65566 pixels wide: 8196 * 3 + 4098 * 2
-		"tiles of 4294":               field(-4, 1<<16-1),
-		"bytes in a file that has":    func(b []byte) []byte { return b[1:] },
+		"23 bytes: no trailer": func(b []byte) []byte { return b[:23] },
+		"bad magic in trailer": field(0, 0),
+		"bad magic":            field(22, 1),
+		"Width 0":              field(10, 0),
+		"Width 1048577":        field(8, 1<<15),
+		"Levels 17":            field(18, 17),
+		"Tile 1025":            field(16, 1025),
+		"32784 tiles in ":      field(8, 1), // 65566 pixels wide: 8196 * 3 + 4098 * 2
+		"tiles of 4294":        field(-4, 1<<16-1),
+		"bytes, want":          func(b []byte) []byte { return b[1:] },
 	} {
 		_, err := open(change(slices.Clone(good)))
 		require.ErrorIs(t, err, ErrSlide, says)

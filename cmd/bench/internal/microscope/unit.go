@@ -7,16 +7,16 @@ import (
 	"image"
 )
 
-// errUnit is wrapped by what is wrong with a unit.
+// errUnit is wrapped by errors of malformed units.
 var errUnit = errors.New("bad unit")
 
-// unitHeaderLen is the length of what every unit begins with: where its pixels are,
-// and of how many of the slide they are made.
+// unitHeaderLen is the length of the header of every unit: the position of its pixels,
+// and the number of slide pixels that contribute to them.
 //
 //	x (32)  y (32)  width (16)  height (16)  pixels of the level (32)
 //
-// Up to clip, x and y are in pixels of the level, from zoom on in those of the
-// band's picture.
+// Up to clip, x and y are in pixels of the level, from zoom on in pixels of the
+// band's image.
 const unitHeaderLen = 16
 
 func putUnitHeader(b []byte, at image.Rectangle, pixels int) {
@@ -27,11 +27,11 @@ func putUnitHeader(b []byte, at image.Rectangle, pixels int) {
 	binary.BigEndian.PutUint32(b[12:], uint32(pixels))
 }
 
-// parseUnit reads what putPiece wrote; the piece lies within the bounds. size
-// is how many bytes each pixel has, or 0 if they are compressed.
+// parseUnit parses a unit and returns an error unless its pixels are within bounds. size is the
+// number of bytes of a pixel, or 0 if the data is compressed.
 func parseUnit(b []byte, bounds image.Rectangle, size int) (at image.Rectangle, pixels int, data []byte, err error) {
 	if len(b) < unitHeaderLen {
-		return at, 0, nil, fmt.Errorf("%w: of %d bytes", errUnit, len(b))
+		return at, 0, nil, fmt.Errorf("%w: %d bytes, no header", errUnit, len(b))
 	}
 	x, y := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
 	w, h := int(binary.BigEndian.Uint16(b[8:])), int(binary.BigEndian.Uint16(b[10:]))
@@ -40,7 +40,7 @@ func parseUnit(b []byte, bounds image.Rectangle, size int) (at image.Rectangle, 
 	}
 	data = b[unitHeaderLen:]
 	if at.Empty() || !at.In(bounds) || w > maxEdge || h > maxEdge || size > 0 && len(data) != w*h*size {
-		return at, 0, nil, fmt.Errorf("%w: %d by %d pixels at (%d, %d) of %v, in %d bytes", errUnit, w, h, x, y, bounds, len(data))
+		return at, 0, nil, fmt.Errorf("%w: %d by %d pixels at (%d, %d) in %v: %d bytes", errUnit, w, h, x, y, bounds, len(data))
 	}
 	return at, int(binary.BigEndian.Uint32(b[12:])), data, nil
 }
