@@ -9,16 +9,16 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
 )
 
-// a2aVariant is a way to do an alltoall, with the name of its series.
+// An a2aVariant is an implementation of alltoall and its series.
 type a2aVariant struct {
 	series string
 	how    mpibench.Alltoall
 }
 
-// a2aParams are ranks, and what a2aSizes asks for.
+// a2aParams returns the parameters of a2aSizes.
 func a2aParams(ranks, sizes bench.Param) []bench.Param {
 	ranks.Name, ranks.Min, ranks.Max, ranks.Doc = "ranks", 2, 64, "ranks, each a process"
-	sizes.Name, sizes.Kind, sizes.Min, sizes.Max, sizes.Doc = "sizes", bench.Ints, 1, 1<<20, "bytes that a rank has for another"
+	sizes.Name, sizes.Kind, sizes.Min, sizes.Max, sizes.Doc = "sizes", bench.Ints, 1, 1<<20, "bytes that a rank sends to each other rank"
 	return []bench.Param{
 		ranks, sizes,
 		besideOpenMPI(),
@@ -27,15 +27,15 @@ func a2aParams(ranks, sizes bench.Param) []bench.Param {
 	}
 }
 
-// a2aJobs are jobs that differ in how they do an alltoall.
+// a2aJobs are jobs that differ in the implementation of alltoall.
 type a2aJobs []struct {
 	a2aVariant
 	job *mpibench.Job
 }
 
-// openA2A opens a job for each subject. The caller closes them, also after an error.
-func openA2A(ctx context.Context, ranks int, subjects []a2aVariant) (all a2aJobs, err error) {
-	for _, s := range subjects {
+// openA2A opens a job for each variant. The caller must close them, also after an error.
+func openA2A(ctx context.Context, ranks int, variants []a2aVariant) (all a2aJobs, err error) {
+	for _, s := range variants {
 		job, err := mpibench.Open(ctx, mpibench.Config{Transport: mpibench.RDMA, Ranks: ranks, Alltoall: &s.how})
 		if err != nil {
 			return all, fmt.Errorf("%d ranks, %s: %w", ranks, s.series, err)
@@ -54,23 +54,23 @@ func (all a2aJobs) close() {
 	}
 }
 
-// addTo lets all of them take turns.
+// addTo adds all jobs to l.
 func (all a2aJobs) addTo(l *seriesSet, size, iters int) {
 	for _, s := range all {
 		l.addSeries(s.series, s.job.Collective("Alltoall", size, iters))
 	}
 }
 
-// a2aSizes measures subjects on so many ranks, the first of which is the baseline,
-// and calls judge with what each size has brought.
-func a2aSizes(ctx context.Context, r *bench.Run, ranks int, subjects []a2aVariant, judge func(size int, samples []bench.Sample)) error {
+// a2aSizes measures variants on the given number of ranks, of which the first is the baseline,
+// and calls evaluate with the samples of each size.
+func a2aSizes(ctx context.Context, r *bench.Run, ranks int, variants []a2aVariant, evaluate func(size int, samples []bench.Sample)) error {
 	r.Step("%d ranks", ranks)
 	other, err := openOpenMPI(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer other.close()
-	all, err := openA2A(ctx, ranks, subjects)
+	all, err := openA2A(ctx, ranks, variants)
 	defer all.close()
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func a2aSizes(ctx context.Context, r *bench.Run, ranks int, subjects []a2aVarian
 		}
 		unit := fmt.Sprintf("%s on %d ranks", measure.Microseconds, ranks)
 		r.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
-		judge(size, samples)
+		evaluate(size, samples)
 	}
 	return nil
 }

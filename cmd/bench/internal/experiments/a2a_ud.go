@@ -15,35 +15,35 @@ func init() {
 		Name:   "a2a-ud",
 		Source: "RCUD fig. 9",
 		Layer:  bench.LayerMPI,
-		Claim: "An alltoall of short pieces takes direct over UD at most 0.64 times as long as by Bruck's algorithm, and no longer than direct over RC. " +
-			"With 64 B on 16 ranks it takes at most 0.5 times as long as by Open MPI over TCP, by messages as the table has it and in memory in common.",
-		Axes: []bench.Axis{{Name: "bytes of a piece", Unit: measure.Bytes}},
+		Claim: "An alltoall of short blocks by the direct algorithm over UD takes at most 0.64 times as long as by Bruck's algorithm, and no longer than direct over RC. " +
+			"With 64 B on 16 ranks, the algorithm of the table and shared memory each take at most 0.5 times as long as Open MPI over TCP.",
+		Axes: []bench.Axis{{Name: "block size", Unit: measure.Bytes}},
 		Params: a2aParams(bench.Param{Kind: bench.Ints, Default: "16,32,61", Quick: "8"},
 			bench.Param{Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "64,4KiB"}),
 		Run: a2aUD,
 	})
 }
 
-// Series of alltoalls, over connections unless it says otherwise.
+// Series of alltoalls, over RC connections unless the name says otherwise.
 const (
 	a2aDatagrams = "direct-ud"
 	a2aBruck     = "bruck"
-	a2aTable     = "table"  // the best of messages
-	a2aShared    = "shared" // in memory in common, as far as there is room
+	a2aTable     = "table"  // algorithm selected by the table
+	a2aShared    = "shared" // in shared memory, for messages that fit
 )
 
-// What is claimed.
+// Limits of the claim.
 const (
-	udOverBruck    = 0.64 // in the paper, of pieces up to shortPiece
-	udOverRC       = 1.0  // the same
+	udOverBruck    = 0.64 // in the paper, for blocks up to shortPiece
+	udOverRC       = 1.0  // for blocks up to shortPiece
 	shortPiece     = 256  // bytes
-	tableOverOther = 0.5  // Open MPI, of otherPiece on otherRanks
+	tableOverOther = 0.5  // over Open MPI, for otherPiece on otherRanks
 	otherPiece     = 64
 	otherRanks     = 16
 )
 
 func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	subjects := []a2aVariant{
+	variants := []a2aVariant{
 		{a2aDirect, mpibench.Alltoall{Algorithm: "direct"}},
 		{a2aDatagrams, mpibench.Alltoall{Algorithm: "ud", Net: mpi.UD}},
 		{a2aBruck, mpibench.Alltoall{Algorithm: "bruck"}},
@@ -53,8 +53,8 @@ func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	r.Plan(len(r.Ints("ranks")) * (1 + len(r.Ints("sizes"))))
 	var j evaluation
 	for _, ranks := range r.Ints("ranks") {
-		var overBruck, overRC extreme // with what is worst for UD
-		err := a2aSizes(ctx, r, ranks, subjects, func(size int, samples []bench.Sample) {
+		var overBruck, overRC extreme // largest ratios
+		err := a2aSizes(ctx, r, ranks, variants, func(size int, samples []bench.Sample) {
 			if size <= shortPiece {
 				over := func(e *extreme, baseline string) {
 					if ratio, ok := medianRatioOf(samples, a2aDatagrams, baseline); ok {
@@ -66,7 +66,7 @@ func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			}
 			for _, ours := range []string{a2aTable, a2aShared} {
 				if ratio, ok := medianRatioOf(samples, ours, overOpenMPI); ok && size == otherPiece && ranks == otherRanks {
-					j.atMost(fmt.Sprintf("%d B on %d ranks by %s over Open MPI", size, ranks, ours), ratio, tableOverOther)
+					j.atMost(fmt.Sprintf("%d B on %d ranks, %s over Open MPI", size, ranks, ours), ratio, tableOverOther)
 				}
 			}
 		})
@@ -81,8 +81,8 @@ func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 	}
 	if v := j.makeVerdict(); !v.Holds {
-		j.addRemark("%s", "in the paper UD gains since the adapter keeps few contexts of connections in its cache, and a rank has a processor; "+
-			"here an adapter has none to miss (ib-qp-latency), ranks share processors, and reliability over UD is work of theirs")
+		j.addRemark("%s", "in the paper UD gains because the adapter caches few connection contexts and each rank has a processor; "+
+			"here there is no context cache (ib-qp-latency), ranks share processors, and the ranks execute the reliability protocol over UD")
 	}
 	return j.makeVerdict(), nil
 }

@@ -14,12 +14,12 @@ func init() {
 		Name:   "acp-bandwidth",
 		Source: "ACP fig. 7",
 		Layer:  bench.LayerACP,
-		Claim:  "With slots of 64 KiB a channel moves at least 0.9 times as much as RC writes of 64 KiB, at its best.",
+		Claim:  "With slots of 64 KiB the best bandwidth of a channel is at least 0.9 times that of RC writes of 64 KiB.",
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,64KiB,1MiB,4MiB", Quick: "64KiB,1MiB", Max: 64 << 20, Doc: "bytes of a message"},
 			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB", Quick: "64KiB", Doc: "bytes of a slot; 2 at the sender and 8 at the receiver"},
-			{Name: "copies", Kind: bench.Words, Default: "no,yes", Quick: "no", Choices: []string{"no", "yes"}, Doc: "long messages leave from where they are, or through the sender's slots"},
+			{Name: "copies", Kind: bench.Words, Default: "no,yes", Quick: "no", Choices: []string{"no", "yes"}, Doc: "long messages are sent from the user buffer (no) or copied to the sender's slots (yes)"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "megabytes", Kind: bench.Int, Default: "256", Quick: "64", Doc: "bytes in a round, in MiB"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare stream"},
@@ -66,7 +66,7 @@ func acpBandwidthPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pai
 		}
 	}
 	for _, c := range kinds {
-		// Short messages are fewer: their time is not in their bytes.
+		// Limit the number of short messages, whose time does not depend on their bytes.
 		count := max(16, min(20000, r.Int("megabytes")<<20/size))
 		turns.addSeries(channelSeries(c), job.Stream(c, size, count))
 	}

@@ -14,12 +14,12 @@ func init() {
 		Name:   "acp-connect",
 		Source: "ACP figs. 11, 12",
 		Layer:  bench.LayerACP,
-		Claim:  "To connect a channel takes longer, the more memory its ends have.",
+		Claim:  "Connecting a channel takes longer with more buffer memory.",
 		Axes:   []bench.Axis{{Name: "memory of the receiver's slots", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,64KiB,1MiB", Quick: "4KiB,1MiB", Doc: "bytes of a slot"},
-			{Name: "slots", Kind: bench.Ints, Default: "2,8", Quick: "8", Doc: "slots of both ends"},
-			{Name: "count", Kind: bench.Int, Default: "200", Quick: "30", Doc: "channels at each point, one after the other"},
+			{Name: "slots", Kind: bench.Ints, Default: "2,8", Quick: "8", Doc: "slots on both sides"},
+			{Name: "count", Kind: bench.Int, Default: "200", Quick: "30", Doc: "channels at each point, opened one after the other"},
 		},
 		Run: acpConnect,
 	})

@@ -18,7 +18,7 @@ func init() {
 		Axes:   []bench.Axis{{Name: "length of a copy", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB,32KiB,256KiB,1MiB", Quick: "8,32KiB", Max: 2 << 20, Doc: "bytes of a copy"},
-			{Name: "ranks", Kind: bench.Int, Default: "3", Quick: "2", Min: 2, Max: 64, Doc: "ranks of the job; with three there also are copies from the second to the third"},
+			{Name: "ranks", Kind: bench.Int, Default: "3", Quick: "2", Min: 2, Max: 64, Doc: "ranks of the job; with at least 3, copies between two remote ranks are measured too"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "300", Doc: "copies in a round"},
 		},
@@ -27,7 +27,7 @@ func init() {
 	})
 }
 
-// copyOverRead is how long a copy may take, over a read: it comes with a handle.
+// copyOverRead is the limit of a copy over a read. A copy also creates a handle.
 const copyOverRead = 1.5
 
 func acpGMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {

@@ -18,23 +18,23 @@ func init() {
 		Name:   "acp-memory",
 		Source: "ACP tables I, II, III",
 		Layer:  bench.LayerACP,
-		Claim: "A rank has at most 176 bytes for each other one, and at most 2 MB besides; a channel's ends take at most " +
-			"168 + 16 n + n s bytes (sender) and 160 + n s (receiver), with n slots of s bytes.",
+		Claim: "A rank takes at most 176 bytes for each other rank, plus at most 2 MB. The sides of a channel take at most " +
+			"168 + 16 n + n s bytes (sender) and 160 + n s bytes (receiver), with n slots of s bytes.",
 		Axes: []bench.Axis{{Name: "ranks", Unit: ranksUnit}, {Name: "slot size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "ranks", Kind: bench.Ints, Default: "1000,100000,1000000", Quick: "1000,1000000", Max: 1 << 20, Doc: "ranks of the job"},
 			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "4KiB,64KiB", Doc: "bytes of a slot"},
-			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Doc: "slots of an end"},
+			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Doc: "slots of one side"},
 		},
 		Tour: bench.Settings{},
 		Run:  acpMemory,
 	})
 }
 
-// What the paper has.
+// Limits of the paper.
 const (
 	paperRank    = 176     // bytes for each other rank
-	paperConst   = 2 << 20 // bytes besides
+	paperConst   = 2 << 20 // constant part in bytes
 	paperSender  = 168
 	paperSlot    = 16
 	paperReceive = 160
@@ -56,8 +56,8 @@ func acpMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	}
 	if first, last := 0, len(counts)-1; counts[last] > counts[first] {
 		each := (sizes[last] - sizes[first]) / float64(counts[last]-counts[first])
-		j.atMost("bytes for each rank:", each, paperRank)
-		j.atMost("MB besides:", (sizes[first]-each*float64(counts[first]))/1e6, paperConst/1e6)
+		j.atMost("bytes for each rank", each, paperRank)
+		j.atMost("MB constant part", (sizes[first]-each*float64(counts[first]))/1e6, paperConst/1e6)
 	}
 	if err := channelMemory(r, &j); err != nil {
 		return bench.Verdict{}, err
@@ -65,7 +65,8 @@ func acpMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.makeVerdict(), nil
 }
 
-// soleRankManager is the process manager of a rank of a large job, of which there is no other.
+// A soleRankManager is the process manager of one rank of a large job whose other ranks do not
+// exist.
 type soleRankManager struct {
 	pmi.Manager
 	size int
@@ -74,8 +75,8 @@ type soleRankManager struct {
 func (a soleRankManager) Size() int                 { return a.size }
 func (soleRankManager) Fence(context.Context) error { return nil }
 
-// rankMemory is what a rank of a job of n takes, in bytes: all that Go's heap has more than before, but for
-// the adapter itself.
+// rankMemory returns the heap memory that a rank of a job of n ranks takes, in bytes, without
+// that of the adapter.
 func rankMemory(n int) (float64, error) {
 	dev, err := rnic.Open(rnic.Options{})
 	if err != nil {
@@ -91,17 +92,17 @@ func rankMemory(n int) (float64, error) {
 	return bytes, p.Close()
 }
 
-// heapInUse is how many bytes of Go's heap are in use.
+// heapInUse returns the bytes in use on the heap.
 func heapInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what the first one has let go
+	runtime.GC() // frees objects released by the first collection
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// channelMemory emits what the ends of channels take, as they ask the allocator, and all that the heap has
-// more for one, with the adapter's part.
+// channelMemory emits the memory of both sides of channels: the bytes that they request from
+// the allocator, and the growth of the heap including the adapter's part.
 func channelMemory(r *bench.Run, j *evaluation) error {
 	dev, err := rnic.Open(rnic.Options{})
 	if err != nil {
@@ -132,6 +133,6 @@ func channelMemory(r *bench.Run, j *evaluation) error {
 			}
 		}
 	}
-	j.addNote(over.value <= 0, "%s takes %+.0f bytes over the formula (at most 0)", over.where, over.value)
+	j.addNote(over.value <= 0, "%s: %+.0f bytes over the formula (at most 0)", over.where, over.value)
 	return nil
 }

@@ -14,8 +14,8 @@ func init() {
 		Name:   "acp-pingpong",
 		Source: "ACP fig. 8",
 		Layer:  bench.LayerACP,
-		Claim: "A message of 8 bytes takes at most 1.3 times an RC send through a channel that signals by immediate data, " +
-			"where the paper has 4 times the network's latency with mirrored indices.",
+		Claim: "A message of 8 bytes through a channel with immediate data takes at most 1.3 times as long as an RC send. " +
+			"The paper reports 4 times the network's latency with mirrored indices.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB,16KiB", Quick: "8", Max: maxPing, Doc: "bytes of a message"},
@@ -28,7 +28,7 @@ func init() {
 	})
 }
 
-// immOverSend is how long a message through a channel may take, over a bare send.
+// immOverSend is the limit of a message through a channel over an RC send.
 const immOverSend = 1.3
 
 func acpPingPong(ctx context.Context, r *bench.Run) (bench.Verdict, error) {

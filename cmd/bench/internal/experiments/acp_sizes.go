@@ -9,8 +9,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
 )
 
-// acpSizes opens a job and the pair of processes that it is compared with, and calls
-// point for each of the sizes.
+// acpSizes opens a job and a pair of processes as its baseline, and calls point for each size.
 func acpSizes(ctx context.Context, r *bench.Run, ranks int, point func(*acpbench.Job, *verbsbench.Pair, int) error) error {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + len(sizes))
@@ -34,7 +33,7 @@ func acpSizes(ctx context.Context, r *bench.Run, ranks int, point func(*acpbench
 	return nil
 }
 
-// channelSeries names a kind of channel.
+// channelSeries returns the series of a channel.
 func channelSeries(c acpbench.Channel) string {
 	how := "mirrored"
 	if c.Imm {
@@ -46,7 +45,7 @@ func channelSeries(c acpbench.Channel) string {
 	return fmt.Sprintf("acp-%s-%s", how, sizeName(c.SlotSize))
 }
 
-// sizeName writes a number of bytes.
+// sizeName formats a number of bytes.
 func sizeName(n int) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:

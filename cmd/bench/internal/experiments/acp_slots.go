@@ -14,10 +14,10 @@ func init() {
 		Name:   "acp-slots",
 		Source: "ACP figs. 9, 10",
 		Layer:  bench.LayerACP,
-		Claim:  "How many slots a channel has makes no difference to a ping-pong: within 10 %.",
+		Claim:  "The number of slots of a channel does not affect the latency of a ping-pong (within 10 %).",
 		Axes:   []bench.Axis{{Name: "slots", Unit: slotsUnit}},
 		Params: []bench.Param{
-			{Name: "slots", Kind: bench.Ints, Default: "2,4,8,16", Quick: "2,8", Max: 64, Doc: "slots of one end, while the other one has 2 (sender) or 8 (receiver)"},
+			{Name: "slots", Kind: bench.Ints, Default: "2,4,8,16", Quick: "2,8", Max: 64, Doc: "slots of one side; the other side has 2 (sender) or 8 (receiver)"},
 			{Name: "size", Kind: bench.Int, Default: "1KiB", Max: maxPing, Doc: "bytes of a message"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
@@ -69,8 +69,8 @@ func acpSlots(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			ratio := measure.MedianRatio(s.Figures, first.Figures)
 			r.Emit(bench.Row{Series: s.Series, X: float64(at[i]), XUnit: slotsUnit, Y: measure.Median(s.Figures), YUnit: measure.Microseconds, Stats: s.Stats})
 			if i%len(counts) > 0 {
-				j.atMost(fmt.Sprintf("%s: %d over %d", s.Series, at[i], counts[0]), ratio, slotsAlike)
-				j.atMost("and the other way round", 1/ratio, slotsAlike)
+				j.atMost(fmt.Sprintf("%s: %d over %d slots", s.Series, at[i], counts[0]), ratio, slotsAlike)
+				j.atMost("and the inverse", 1/ratio, slotsAlike)
 			}
 		}
 	}

@@ -13,17 +13,17 @@ import (
 
 // Units of the applications' figures.
 const (
-	milliseconds    = "ms"              // from the first unit to the end of the last work
-	unitsPerMessage = "units a message" // of SDP
+	milliseconds    = "ms"                // from the first unit to the end of the last work
+	unitsPerMessage = "units per message" // of SDP
 )
 
-const sameDesigns = 1.1 // target: the slower of RDMA-based and NIC-assisted over the other
+const sameDesigns = 1.1 // limit: the slower of RDMA-based and NIC-assisted over the other
 
 func init() {
 	for _, a := range []struct {
 		app          dcbench.App
 		source, name string
-		limit        float64 // target: run time over that with credit-based flow control
+		limit        float64 // limit: run time over that with credit-based flow control
 	}{
 		{dcbench.Microscope, "SDP fig. 10a", "the virtual microscope", 0.9},
 		{dcbench.Isosurface, "SDP fig. 10b", "iso-surface rendering", 0.8},
@@ -32,8 +32,8 @@ func init() {
 			Name:   "dc-" + string(a.app),
 			Source: a.source,
 			Layer:  bench.LayerDomain,
-			Claim: fmt.Sprintf("With units of 1 KB %s takes at least %.0f %% less time by RDMA-based and NIC-assisted flow control than by credit-based, "+
-				"whatever the size of the data set, and these two are within 10 %% of one another.", a.name, 100*(1-a.limit)),
+			Claim: fmt.Sprintf("With units of 1 KB, %s takes at least %.0f %% less time with RDMA-based and NIC-assisted flow control than with credit-based, "+
+				"for any size of the data set, and these two differ by at most 10 %%.", a.name, 100*(1-a.limit)),
 			Axes:   []bench.Axis{{Name: "data-set size", Unit: measure.Bytes}},
 			Params: dcParams(),
 			Tour:   bench.Settings{"sizes": "1MiB"},
@@ -44,21 +44,21 @@ func init() {
 	}
 }
 
-// dcParams are what both applications can be told. The defaults are the
-// paper's, but for the sizes: it has up to 1 GB on 13 nodes.
+// dcParams returns the parameters of both applications. The defaults are the paper's, except
+// for the sizes: the paper uses up to 1 GB on 13 nodes.
 func dcParams() []bench.Param {
 	return []bench.Param{
 		{Name: "sizes", Kind: bench.Ints, Default: "2MiB,4MiB,8MiB,16MiB", Quick: "4MiB", Min: 16 << 10, Doc: "bytes of the data set"},
-		{Name: "unit", Kind: bench.Int, Default: "1KiB", Min: 128, Max: 1 << 20, Doc: "bytes of a unit at most"},
-		{Name: "processes", Kind: bench.Int, Default: "2", Min: 2, Max: 13, Doc: "among which the filters are placed; neighbours are apart"},
+		{Name: "unit", Kind: bench.Int, Default: "1KiB", Min: 128, Max: 1 << 20, Doc: "maximum bytes of a unit"},
+		{Name: "processes", Kind: bench.Int, Default: "2", Min: 2, Max: 13, Doc: "number of processes; neighbouring filters run in different ones"},
 		{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "of SDP"},
 		{Name: "bytes", Kind: bench.Int, Default: "8KiB", Min: 64, Doc: "of a buffer"},
 		{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating runs at each point"},
 	}
 }
 
-// runApplication measures run times over the size of the data set; the others
-// are to take at most so much of what credit-based flow control takes.
+// runApplication measures run times over the size of the data set. limit is that of RDMA-based
+// and NIC-assisted over credit-based flow control.
 func runApplication(ctx context.Context, r *bench.Run, app dcbench.App, limit float64) (bench.Verdict, error) {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + 2*len(sizes))
@@ -67,7 +67,7 @@ func runApplication(ctx context.Context, r *bench.Run, app dcbench.App, limit fl
 		return bench.Verdict{}, err
 	}
 	defer os.RemoveAll(dir)
-	r.Step("processes")
+	r.Step("starting processes")
 	all, err := openClusters(ctx, r)
 	defer all.close()
 	if err != nil {
@@ -93,7 +93,7 @@ func runApplication(ctx context.Context, r *bench.Run, app dcbench.App, limit fl
 	return v.makeVerdict(), nil
 }
 
-// formatKiB writes a size for people.
+// formatKiB formats a size in MiB or KiB.
 func formatKiB(bytes int) string {
 	if bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)
@@ -101,7 +101,7 @@ func formatKiB(bytes int) string {
 	return fmt.Sprintf("%.4g KiB", float64(bytes)/1024)
 }
 
-// clusters are the subjects that take turns, TCP first.
+// clusters are the targets to compare, TCP first.
 type clusters []cluster
 
 type cluster struct {
@@ -109,8 +109,8 @@ type cluster struct {
 	*dcbench.Cluster
 }
 
-// openClusters opens TCP and the three flow controls. The caller closes them,
-// also after an error.
+// openClusters opens TCP and the three flow control modes. The caller must close them, also
+// after an error.
 func openClusters(ctx context.Context, r *bench.Run) (all clusters, err error) {
 	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
 		c, err := dcbench.Open(ctx, dcbench.Config{Transport: over, Processes: r.Int("processes"), Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes")})
@@ -128,12 +128,12 @@ func (all clusters) close() {
 	}
 }
 
-// measureRuns lets all run with a data set, and returns the times.
+// measureRuns runs all clusters alternately on a data set, and returns the times.
 func (all clusters) measureRuns(ctx context.Context, r *bench.Run, data *dcbench.DataSet, size int) (map[sdpbench.Transport][]float64, error) {
 	var turns seriesSet
-	packed := make([][]float64, len(all)) // units a message, by round
+	packed := make([][]float64, len(all)) // units per message, by round
 	for i, c := range all {
-		// The first run reads the data set into memory, grows buffers and so on.
+		// The first run reads the data set into memory and grows buffers.
 		if _, err := c.Run(ctx, data); err != nil {
 			return nil, err
 		}
@@ -158,12 +158,12 @@ func (all clusters) measureRuns(ctx context.Context, r *bench.Run, data *dcbench
 	return times, nil
 }
 
-// appEvaluation compares the flow controls at each size.
+// An appEvaluation compares the flow control modes at each size.
 type appEvaluation struct {
 	evaluation
-	limit             float64 // of the two others over credit
-	nic, rdma         extreme // over credit
-	largerOverSmaller extreme // one of the two over the other
+	limit             float64 // of RDMA-based and NIC-assisted over credit-based
+	nic, rdma         extreme // over credit-based
+	largerOverSmaller extreme // the slower of the two over the other
 }
 
 func (v *appEvaluation) addSize(size int, nic, rdma, credit []float64) {

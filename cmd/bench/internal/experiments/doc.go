@@ -1,7 +1,7 @@
-// Package experiments holds the experiments, a file each. Importing it
-// registers them all:
+// Package experiments has the experiments, one file each. Importing the package
+// registers all of them:
 //
 //	import _ "github.com/softrnic/softrnic/cmd/bench/internal/experiments"
 //
-// Package bench says what an experiment consists of.
+// See package bench for the parts of an experiment.
 package experiments

@@ -15,8 +15,8 @@ func init() {
 		Name:   "ib-concurrency",
 		Source: "RCUD fig. 6c",
 		Layer:  bench.LayerVerbs,
-		Claim: "Many senders to one root over a shared receive queue: sending at once and copying at the root " +
-			"is faster than placing one message after the other without a copy.",
+		Claim: "With many senders to one root over a shared receive queue, concurrent sends with a copy at the root " +
+			"are faster than zero-copy placement of one message after the other.",
 		Axes: []bench.Axis{{Name: "senders", Unit: senders}},
 		Params: []bench.Param{
 			{Name: "senders", Kind: bench.Ints, Default: "2,4,8", Quick: "2,4", Doc: "sending processes"},
@@ -29,7 +29,7 @@ func init() {
 	})
 }
 
-const senders = "senders" // the unit of how many there are
+const senders = "senders" // unit of the number of senders
 
 func ibConcurrency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	counts := r.Ints("senders")
@@ -51,8 +51,8 @@ func ibConcurrency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.makeVerdict(), nil
 }
 
-// concurrencyPoint gathers from n senders in both ways, beside one way of a
-// datagram of the same size, and returns the ratio of zero-copy to copy.
+// concurrencyPoint gathers from n senders with both schemes, with half a round trip of a
+// datagram of the same size as the baseline, and returns the ratio of zero-copy to copy.
 func concurrencyPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong) (float64, error) {
 	var turns seriesSet
 	turns.addPing("udp-block", base, r.Int("iters"))

@@ -15,13 +15,13 @@ func init() {
 		Name:   "ib-qp-latency",
 		Source: "RCUD fig. 6b",
 		Layer:  bench.LayerVerbs,
-		Claim: "With the cache of contexts that adapters in hardware have, the latency of a round-robin ping-pong " +
-			"climbs once the queue pairs outnumber its entries (32); without such a limit it does not.",
-		Axes: []bench.Axis{{Name: "queue pairs that take turns", Unit: queuePairs}},
+		Claim: "With a model of the context cache of hardware adapters, the latency of a round-robin ping-pong " +
+			"increases once there are more queue pairs than cache entries (32). Without the model it does not increase.",
+		Axes: []bench.Axis{{Name: "queue pairs used round-robin", Unit: queuePairs}},
 		Params: []bench.Param{
-			{Name: "qps", Kind: bench.Ints, Default: "1,2,4,8,16,32,64,128,256,512,1024", Quick: "1,32,128", Doc: "queue pairs that take turns"},
-			{Name: "entries", Kind: bench.Int, Default: "32", Doc: "contexts that fit into the model's cache"},
-			{Name: "penalty", Kind: bench.Duration, Default: "1us", Doc: "what fetching a context takes in the model"},
+			{Name: "qps", Kind: bench.Ints, Default: "1,2,4,8,16,32,64,128,256,512,1024", Quick: "1,32,128", Doc: "queue pairs used round-robin"},
+			{Name: "entries", Kind: bench.Int, Default: "32", Doc: "entries of the model's context cache"},
+			{Name: "penalty", Kind: bench.Duration, Default: "1us", Doc: "penalty of a cache miss in the model"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a round"},
 		},
@@ -30,8 +30,8 @@ func init() {
 	})
 }
 
-// flatWithin is how much the latency may grow and still be called flat, and
-// how much it must grow at least to be said to climb.
+// flatWithin is the ratio up to which the latency counts as constant, and above which it counts
+// as increasing.
 const flatWithin = 1.2
 
 func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
@@ -53,7 +53,7 @@ func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	}
 	defer cached.Close()
 
-	// Ratios to the bare ping-pong: the most within the cache, and beyond.
+	// Ratios to the UDP ping-pong: the largest within the cache, and beyond.
 	var within, beyond struct{ plain, cached float64 }
 	for _, n := range r.Ints("qps") {
 		r.Step("%d queue pairs", n)
@@ -68,12 +68,12 @@ func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		at.plain, at.cached = max(at.plain, ratios[0]), max(at.cached, ratios[1])
 	}
 	if within.plain == 0 || beyond.plain == 0 {
-		return bench.Verdict{Reason: fmt.Sprintf("it takes numbers of queue pairs up to and beyond %d to see a difference", entries)}, nil
+		return bench.Verdict{Reason: fmt.Sprintf("the claim needs numbers of queue pairs both up to %[1]d and above %[1]d", entries)}, nil
 	}
 	climb, drift := beyond.cached/within.cached, beyond.plain/within.plain
 	return bench.Verdict{
 		Holds: climb > flatWithin && drift <= flatWithin,
-		Reason: fmt.Sprintf("beyond %d queue pairs the latency is %.2f times that up to there with the cache (a miss takes %v) and %.2f times without",
+		Reason: fmt.Sprintf("above %d queue pairs the latency increases %.2f times with the cache model (%v for a miss) and %.2f times without",
 			entries, climb, r.Duration("penalty"), drift),
 		Checks: []bench.Check{
 			{Description: fmt.Sprintf("with the cache %.2f (above %.2f)", climb, flatWithin), Figure: climb, Limit: flatWithin, Holds: climb > flatWithin},
@@ -82,7 +82,7 @@ func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	}, nil
 }
 
-// measureRoundRobin measures n queue pairs in turn, without and with the model.
+// measureRoundRobin measures n queue pairs used round-robin, without and with the model.
 func measureRoundRobin(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, plain, cached *verbsbench.Pair) ([]float64, error) {
 	iters := r.Int("iters")
 	var turns seriesSet

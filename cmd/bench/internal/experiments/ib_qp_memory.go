@@ -16,21 +16,21 @@ func init() {
 		Name:   "ib-qp-memory",
 		Source: "RCUD fig. 6a",
 		Layer:  bench.LayerVerbs,
-		Claim:  "Memory grows linearly with the number of RC connections, while one UD queue pair reaches every peer.",
+		Claim:  "Memory grows linearly with the number of RC connections, while one UD queue pair reaches all peers.",
 		Axes:   []bench.Axis{{Name: "peers", Unit: peersUnit}},
 		Params: []bench.Param{
-			{Name: "peers", Kind: bench.Ints, Default: "1,16,64,256,1024,4096,16384", Quick: "1,16,256,4096", Doc: "peers to be connected with"},
+			{Name: "peers", Kind: bench.Ints, Default: "1,16,64,256,1024,4096,16384", Quick: "1,16,256,4096", Doc: "number of connected peers"},
 		},
 		Tour: bench.Settings{"peers": "16,256,4096"},
 		Run:  ibQPMemory,
 	})
 }
 
-const peersUnit = "peers" // the unit of how many there are
+const peersUnit = "peers" // unit of the number of peers
 
-// linearWithin is how far the memory of an RC connection may differ between
-// two numbers of them, for growth to be called linear. Fewer than linearFrom
-// drown in what is there once.
+// linearWithin is the ratio up to which the memory of one RC connection may differ between
+// numbers of connections, so that growth counts as linear. Below linearFrom connections the
+// constant part dominates.
 const (
 	linearWithin = 1.5
 	linearFrom   = 16
@@ -44,7 +44,7 @@ func ibQPMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer pair.Close()
-	var each []float64 // bytes of an RC connection
+	var each []float64 // bytes of one RC connection
 	var last, lastUD float64
 	for _, n := range counts {
 		r.Step("%d peers", n)
@@ -67,17 +67,17 @@ func ibQPMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		last, lastUD = rc, ud
 	}
 	if len(each) < 2 {
-		return bench.Verdict{Reason: fmt.Sprintf("it takes two numbers of peers from %d on to see growth", linearFrom)}, nil
+		return bench.Verdict{Reason: fmt.Sprintf("the claim needs two numbers of peers of at least %d", linearFrom)}, nil
 	}
 	low, high := slices.Min(each), slices.Max(each)
 	return bench.Verdict{
 		Holds: high/low <= linearWithin && last > lastUD,
-		Reason: fmt.Sprintf("an RC connection takes %.0f to %.0f bytes; with %d peers all take %.1f times what one UD queue pair and its address handles do",
+		Reason: fmt.Sprintf("an RC connection takes %.0f to %.0f bytes; for %d peers RC takes %.1f times the memory of one UD queue pair with its address handles",
 			low, high, counts[len(counts)-1], last/lastUD),
 	}, nil
 }
 
-// idleConnMemory is what n idle peers take of one process's memory.
+// idleConnMemory returns the memory of n idle peers in one process.
 func idleConnMemory(ctx context.Context, pair *verbsbench.Pair, transport verbs.QPType, n int) (float64, error) {
 	c, err := pair.OpenIdleConns(ctx, verbsbench.IdleConnsOptions{Transport: transport, Peers: n})
 	if err != nil {

@@ -16,13 +16,13 @@ func init() {
 		Name:   "ib-transports",
 		Source: "RCUD fig. 8",
 		Layer:  bench.LayerVerbs,
-		Claim: "UD is even with RC up to messages of one MTU and behind it above, where software has to cut and join them. " +
-			"RC also has at most half the latency of libfabric's udp;ofi_rxd, and 10 times its bandwidth at 64 KiB.",
+		Claim: "UD is as fast as RC for messages of up to one MTU and slower above, where software fragments and reassembles them. " +
+			"RC has at most half the latency of libfabric's udp;ofi_rxd, and 10 times its bandwidth at 64 KiB.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "latency", Kind: bench.Ints, Default: "8,64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB", Quick: "8,4KiB,64KiB", Doc: "message sizes, for latency; 128 KiB at most"},
-			{Name: "bandwidth", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,1MiB", Quick: "4KiB,64KiB", Doc: "message sizes, for bandwidth"},
-			{Name: "beside", Kind: bench.Words, Default: "libfabric", Choices: []string{"libfabric", "nothing"}, Doc: "what to run at 8 B and 64 KiB, if it is installed"},
+			{Name: "latency", Kind: bench.Ints, Default: "8,64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB", Quick: "8,4KiB,64KiB", Doc: "message sizes for latency, at most 128 KiB"},
+			{Name: "bandwidth", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,1MiB", Quick: "4KiB,64KiB", Doc: "message sizes for bandwidth"},
+			{Name: "beside", Kind: bench.Words, Default: "libfabric", Choices: []string{"libfabric", "nothing"}, Doc: "other implementation to run at 8 B and 64 KiB, if installed"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "round trips in a round"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a bandwidth round"},
@@ -33,22 +33,22 @@ func init() {
 }
 
 const (
-	// evenWithin is how far UD may be off RC and still be called even.
+	// evenWithin is the ratio up to which UD counts as equal to RC.
 	evenWithin = 1.25
 
-	fabricSmall, fabricLarge = 8, 64 << 10 // message sizes that are compared with libfabric
-	fabricLatency            = 0.5         // targets: RC over libfabric
+	fabricSmall, fabricLarge = 8, 64 << 10 // message sizes of the comparison with libfabric
+	fabricLatency            = 0.5         // limits: RC over libfabric
 	fabricBandwidth          = 10
 )
 
-// transportRun is the experiment under way.
+// A transportRun is a running experiment.
 type transportRun struct {
 	*bench.Run
 	evaluation
 	pair   *verbsbench.Pair
-	fabric bool // libfabric is there, and wanted
+	fabric bool // run libfabric too
 
-	// UD over RC, by size of the message.
+	// UD over RC, by message size.
 	latencies, bandwidths map[int]float64
 }
 
@@ -79,7 +79,7 @@ func ibTransports(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	t.compareUDWithRC()
 	v := t.makeVerdict()
 	if !v.Holds {
-		v.Reason += ". Here the adapter itself is software, which cuts and joins messages for RC, too; above one MTU UD differs by one copy and by credits"
+		v.Reason += ". Here the adapter is software and segments RC messages too; above one MTU, UD has only an additional copy and credits"
 	}
 	return v, nil
 }
@@ -111,8 +111,8 @@ func (t *transportRun) measureLatency(ctx context.Context, size int) error {
 	return nil
 }
 
-// measureBandwidth measures streams of one size. libfabric's program has one message
-// under way at a time, so RC doing the same stands beside it.
+// measureBandwidth measures streams of one size. libfabric's program has one message in flight,
+// so it is compared with an RC ping-pong.
 func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
 	turns, end, err := newStreamSet(ctx, t.pair, size, t.Duration("time"), verbsbench.RCSend, verbsbench.UDSend)
 	defer end()
@@ -146,13 +146,13 @@ func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
 	if compared {
 		rxd := samples[4].Figures
 		t.atLeast("RC bandwidth over libfabric's", measure.MedianRatio(rc, rxd), fabricBandwidth)
-		t.addNote(true, "with one message at a time %.2f", measure.MedianRatio(samples[3].Figures, rxd))
+		t.addNote(true, "with one message in flight %.2f", measure.MedianRatio(samples[3].Figures, rxd))
 	}
 	return nil
 }
 
-// compareUDWithRC holds UD against RC: even in latency up to one MTU and in bandwidth
-// with full packets, behind above.
+// compareUDWithRC checks that UD has the latency of RC up to one MTU and its bandwidth with
+// full packets, and is slower above.
 func (t *transportRun) compareUDWithRC() {
 	for _, c := range []struct {
 		what   string
@@ -164,8 +164,8 @@ func (t *transportRun) compareUDWithRC() {
 	}{
 		{"UD latency over RC's up to one MTU", t.latencies, func(n int) bool { return n <= maxMTU }, math.Max, t.atMost, evenWithin},
 		{"UD bandwidth over RC's with one MTU", t.bandwidths, func(n int) bool { return n == maxMTU }, math.Min, t.atLeast, 1 / evenWithin},
-		{"latency above", t.latencies, func(n int) bool { return n > maxMTU }, math.Min, t.atLeast, 1},
-		{"bandwidth above", t.bandwidths, func(n int) bool { return n > maxMTU }, math.Max, t.atMost, 1},
+		{"UD latency over RC's above one MTU", t.latencies, func(n int) bool { return n > maxMTU }, math.Min, t.atLeast, 1},
+		{"UD bandwidth over RC's above one MTU", t.bandwidths, func(n int) bool { return n > maxMTU }, math.Max, t.atMost, 1},
 	} {
 		worst := math.NaN()
 		for size, ratio := range c.ratios {

@@ -17,37 +17,37 @@ func init() {
 		Name:   "mpi-bandwidth",
 		Source: "IWARP fig. 4b",
 		Layer:  bench.LayerMPI,
-		Claim: "Messages of 64 KiB move as much as by Open MPI over TCP, of 1 MiB at least 0.85 times as much, and both at least 0.85 times as much as bare RDMA writes; " +
-			"of 8 bytes three times as many as by Open MPI. At its best MPI over RDMA moves at least 1.37 times as much as over TCP, " +
-			"with the fast path and without alike (within 10 %).",
+		Claim: "Messages of 64 KiB have at least the bandwidth of Open MPI over TCP, those of 1 MiB at least 0.85 times, and both at least 0.85 times that of bare RDMA writes. " +
+			"The rate of 8-byte messages is at least 3 times that of Open MPI. The peak bandwidth of MPI over RDMA is at least 1.37 times that over TCP, " +
+			"with and without the fast path (within 10 %).",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "8,64KiB,1MiB", Doc: "bytes of a message"},
 			overParam("fast,rdma"),
 			besideOpenMPI(),
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "windows of 64 messages in a round; ten times as many of messages of up to 8 KiB"},
+			{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "windows of 64 messages in a round; ten times as many for messages of up to 8 KiB"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
 		},
-		Tour: bench.Settings{"sizes": "8,64KiB,1MiB", "beside": "nothing"}, // which mpi-latency has
+		Tour: bench.Settings{"sizes": "8,64KiB,1MiB", "beside": "nothing"}, // mpi-latency includes Open MPI in the tour
 		Run:  mpiBandwidth,
 	})
 }
 
-// Targets.
+// Limits.
 const (
-	rdmaOverTCP  = 1.37 // what the paper found
+	rdmaOverTCP  = 1.37 // result of the paper
 	alike        = 1.1
 	streamOverRC = 0.85
-	rateAtLeast  = 3.0 // of Open MPI's
+	rateAtLeast  = 3.0 // over Open MPI
 	rateAt       = 8   // bytes
 )
 
-// shortMessage is up to where a window takes no time to speak of.
+// shortMessage is the size up to which the time of a window is negligible.
 const shortMessage = 8 << 10
 
-// streamAtLeast is how much of Open MPI's bandwidth messages that fill the network reach,
-// by their size.
+// streamAtLeast has the minimum bandwidth over Open MPI's of messages that saturate the
+// network, by size.
 var streamAtLeast = map[int]float64{64 << 10: 1.0, 1 << 20: 0.85}
 
 func mpiBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
@@ -73,8 +73,7 @@ func mpiBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return m.makeVerdict(), nil
 }
 
-// measureBandwidth measures one size, of which the smallest is also shown in
-// messages.
+// measureBandwidth measures one size. Those of rateAt bytes are also shown as message rates.
 func (m *mpiRun) measureBandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
 	write, err := m.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCWrite, Size: size})
 	if err != nil {
@@ -104,7 +103,7 @@ func (m *mpiRun) measureBandwidth(ctx context.Context, size int) ([]bench.Sample
 	return samples, nil
 }
 
-// inMessages makes MB/s of messages of a size messages a second.
+// inMessages converts figures in MB/s to messages of size bytes per second.
 func inMessages(samples []bench.Sample, size int) []bench.Sample {
 	rates := make([]bench.Sample, len(samples))
 	for i, s := range samples {
@@ -116,7 +115,7 @@ func inMessages(samples []bench.Sample, size int) []bench.Sample {
 	return rates
 }
 
-// evaluateBandwidth holds MPI over RDMA against Open MPI and bare writes.
+// evaluateBandwidth compares MPI over RDMA with Open MPI and bare writes.
 func evaluateBandwidth(j *evaluation, samples []bench.Sample, size int) {
 	against := func(baseline string, limit float64) {
 		eachRatioOver(samples, baseline, func(series string, ratio float64) {
@@ -131,12 +130,12 @@ func evaluateBandwidth(j *evaluation, samples []bench.Sample, size int) {
 	}
 }
 
-// evaluatePeaks compares the best of each, of which that over TCP is the first.
+// evaluatePeaks compares the peaks of the jobs with that of the first, which is over TCP.
 func evaluatePeaks(j *evaluation, all jobs, peaks []float64) {
 	for i := 1; i < len(all); i++ {
-		j.atLeast("the peak of "+string(all[i].Transport)+" over that of "+string(all[0].Transport), peaks[i]/peaks[0], rdmaOverTCP)
+		j.atLeast("peak of "+string(all[i].Transport)+" over that of "+string(all[0].Transport), peaks[i]/peaks[0], rdmaOverTCP)
 	}
 	if len(all) == 3 {
-		j.atMost("the two peaks are apart by", largerOverSmaller(peaks[1:2], peaks[2:3]), alike)
+		j.atMost("larger peak over the smaller", largerOverSmaller(peaks[1:2], peaks[2:3]), alike)
 	}
 }

@@ -17,11 +17,11 @@ func init() {
 		{benchmark: "Allgather", figure: "7b", overTCP: 0.16, size: "4"},
 		{benchmark: "Barrier", figure: "8a", overTCP: 0.2, overAnother: 0.5},
 	} {
-		claim := fmt.Sprintf("On the most ranks %s takes at most %.2f times as long as over TCP.", c.benchmark, c.overTCP)
+		claim := fmt.Sprintf("On the largest number of ranks %s takes at most %.2f times as long as over TCP.", c.benchmark, c.overTCP)
 		if c.overAnother > 0 {
-			claim = fmt.Sprintf("%s takes at most %.2f times as long as by Open MPI over TCP on 4 and on 16 ranks. %s", c.benchmark, c.overAnother, claim)
+			claim = fmt.Sprintf("On 4 and on 16 ranks %s takes at most %.2f times as long as Open MPI over TCP. %s", c.benchmark, c.overAnother, claim)
 		}
-		claim += " Both by messages (mpi-rdma) and in memory in common (mpi-shared), which is the default among the ranks of a machine."
+		claim += " This applies to messages (mpi-rdma) and to shared memory (mpi-shared), the default within a machine."
 		params := []bench.Param{
 			{Name: "ranks", Kind: bench.Ints, Default: "2,4,8,16,32", Quick: "4,16", Min: 2, Max: 64, Doc: "ranks, each a process"},
 			overParam("rdma,shared"),
@@ -30,11 +30,11 @@ func init() {
 			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "50", Doc: "calls in a round"},
 		}
 		if c.size != "" {
-			params = append(params, bench.Param{Name: "size", Kind: bench.Int, Default: c.size, Doc: "bytes that a rank brings; a number has 4"})
+			params = append(params, bench.Param{Name: "size", Kind: bench.Int, Default: c.size, Doc: "bytes of a rank's contribution, in elements of 4 bytes"})
 		}
 		var tour bench.Settings
 		if c.benchmark == "Barrier" {
-			tour = bench.Settings{"beside": "nothing"} // which takes processes of its own each time
+			tour = bench.Settings{"beside": "nothing"} // Open MPI starts new processes for each round
 		}
 		bench.Register(&bench.Experiment{
 			Name:   "imb-" + strings.ToLower(c.benchmark),
@@ -48,20 +48,21 @@ func init() {
 	}
 }
 
-// imbExperiment is one of the collectives of the Intel benchmarks.
+// An imbExperiment measures one collective of the Intel benchmarks.
 type imbExperiment struct {
 	benchmark, figure string
-	overTCP           float64 // in the paper, at 32 ranks
-	overAnother       float64 // Open MPI; 0 if nothing is claimed
-	size              string  // bytes by default; empty if there are none
+	overTCP           float64 // limit over TCP: the paper's at 32 ranks
+	overAnother       float64 // limit over Open MPI; 0 means no claim
+	size              string  // default size in bytes; empty for calls without data
 }
 
 const ranksUnit = "ranks"
 
-// comparedOn are the numbers of ranks on which calls are held against Open MPI's.
+// comparedOn has the numbers of ranks for the comparison with Open MPI.
 var comparedOn = []int{4, 16}
 
-// runExperiment measures a call on more and more ranks. It is held against TCP on the most.
+// runExperiment measures a call on increasing numbers of ranks. The largest is compared with
+// TCP.
 func (c imbExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	size := 0
 	if c.size != "" {

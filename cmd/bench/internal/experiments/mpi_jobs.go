@@ -10,31 +10,31 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
 )
 
-// jobs are the subjects of the experiments with MPI: over TCP, which is the
-// baseline, and over others.
+// jobs are the targets of the experiments with MPI: the first is over TCP, the baseline.
 type jobs []*mpibench.Job
 
-// overParam is the parameter that says which.
+// overParam returns the parameter that selects the transports.
 func overParam(defaults string) bench.Param {
 	return bench.Param{
 		Name: "over", Kind: bench.Words, Default: defaults, Choices: []string{"fast", "rdma", "shared"},
-		Doc: "beside mpi-tcp: the RDMA fast path, for which ranks poll, sends and receives, or these and collective calls in memory that ranks have in common",
+		Doc: "transports besides mpi-tcp: the RDMA fast path with polling ranks, sends and receives, or these with shared memory for collectives",
 	}
 }
 
-// openJobs opens a job over TCP and those of the parameter over. The caller closes
-// them, also after an error.
+// openJobs opens a job over TCP and those of the parameter over. The caller must close them,
+// also after an error.
 func openJobs(ctx context.Context, r *bench.Run, ranks int) (all jobs, err error) {
-	carriers := []mpibench.Transport{mpibench.TCP}
+	transports := []mpibench.Transport{mpibench.TCP}
 	for _, word := range r.Words("over") {
-		carriers = append(carriers, mpibench.Transport("mpi-"+word))
+		transports = append(transports, mpibench.Transport("mpi-"+word))
 	}
-	return openTransports(ctx, ranks, carriers...)
+	return openTransports(ctx, ranks, transports...)
 }
 
-// openTransports opens a job over each. The caller closes them, also after an error.
-func openTransports(ctx context.Context, ranks int, carriers ...mpibench.Transport) (all jobs, err error) {
-	for _, over := range carriers {
+// openTransports opens a job for each transport. The caller must close them, also after an
+// error.
+func openTransports(ctx context.Context, ranks int, transports ...mpibench.Transport) (all jobs, err error) {
+	for _, over := range transports {
 		job, err := mpibench.Open(ctx, mpibench.Config{Transport: over, Ranks: ranks})
 		if err != nil {
 			return all, fmt.Errorf("%d ranks over %s: %w", ranks, over, err)
@@ -44,7 +44,7 @@ func openTransports(ctx context.Context, ranks int, carriers ...mpibench.Transpo
 	return all, nil
 }
 
-// jobFor is the job over a carrier, which there is.
+// jobFor returns the job of a transport, which must exist.
 func (all jobs) jobFor(c mpibench.Transport) *mpibench.Job {
 	return all[slices.IndexFunc(all, func(j *mpibench.Job) bool { return j.Transport == c })]
 }
@@ -55,16 +55,16 @@ func (all jobs) close() {
 	}
 }
 
-// rankPoint opens jobs of so many ranks, lets them take turns with what else
-// lineUp adds, and emits what is measured.
-func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp func(jobs, *seriesSet)) ([]bench.Sample, error) {
+// rankPoint opens jobs on the given number of ranks, measures them alternately with the series
+// that addSeries adds, and emits the samples.
+func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, addSeries func(jobs, *seriesSet)) ([]bench.Sample, error) {
 	all, err := openJobs(ctx, r, ranks)
 	defer all.close()
 	if err != nil {
 		return nil, err
 	}
 	var turns seriesSet
-	lineUp(all, &turns)
+	addSeries(all, &turns)
 	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
@@ -73,17 +73,17 @@ func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp
 	return samples, nil
 }
 
-// eachRatioOver calls hold with what our own subjects but TCP measured, over a
-// baseline, of those that took part.
-func eachRatioOver(samples []bench.Sample, baseline string, hold func(series string, ratio float64)) {
+// eachRatioOver calls f with the ratio over baseline of each series of our own transports
+// except TCP.
+func eachRatioOver(samples []bench.Sample, baseline string, f func(series string, ratio float64)) {
 	for _, c := range mpibench.Transports() {
 		if ratio, ok := medianRatioOf(samples, string(c), baseline); ok && c != mpibench.TCP {
-			hold(string(c), ratio)
+			f(string(c), ratio)
 		}
 	}
 }
 
-// addTo lets all of them take turns.
+// addTo adds all jobs to l.
 func (all jobs) addTo(l *seriesSet, round func(*mpibench.Job) measure.Round) {
 	for _, j := range all {
 		l.addSeries(string(j.Transport), round(j))

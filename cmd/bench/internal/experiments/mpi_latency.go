@@ -15,8 +15,8 @@ func init() {
 		Name:   "mpi-latency",
 		Source: "IWARP fig. 4a",
 		Layer:  bench.LayerMPI,
-		Claim: "A message of 8 bytes takes no longer than by Open MPI over TCP; at most 1.15 times as long as a bare RDMA write over the fast path, " +
-			"1.4 times by sends and receives. The fast path takes at most 0.25 times as long as MPI over TCP.",
+		Claim: "A message of 8 bytes takes no longer than with Open MPI over TCP. It takes at most 1.15 times as long as a bare RDMA write over the fast path, " +
+			"and at most 1.4 times with sends and receives. The fast path takes at most 0.25 times as long as MPI over TCP.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "1,8,64,256,1KiB,4KiB", Quick: "8", Max: maxPing, Doc: "bytes of a message"},
@@ -30,15 +30,15 @@ func init() {
 	})
 }
 
-// maxPing is the longest message of a bare ping-pong.
+// maxPing is the maximum message size of bare ping-pongs.
 const maxPing = 32 << 10
 
-// Targets with messages of a few bytes.
+// Limits for short messages.
 const (
-	fastOverTCP   = 0.25 // what the paper found
+	fastOverTCP   = 0.25 // result of the paper
 	fastOverWrite = 1.15 // the paper: 1.06
 	sendOverWrite = 1.4
-	overAnother   = 1.0 // Open MPI
+	overAnother   = 1.0 // over Open MPI
 	claimedAt     = 8   // bytes
 )
 
@@ -62,8 +62,7 @@ func mpiLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return m.makeVerdict(), nil
 }
 
-// measureLatency measures one size: MPI, below it what it is made of, and beside
-// it Open MPI.
+// measureLatency measures one size: MPI, the operations it is built on, and Open MPI.
 func (m *mpiRun) measureLatency(ctx context.Context, size int) ([]bench.Sample, error) {
 	iters := m.Int("iters")
 	write, err := m.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: size})
@@ -85,11 +84,11 @@ func (m *mpiRun) measureLatency(ctx context.Context, size int) ([]bench.Sample, 
 	return samples, nil
 }
 
-// evaluateLatency holds MPI over RDMA against all that it is compared with.
+// evaluateLatency compares MPI over RDMA with its baselines.
 func evaluateLatency(j *evaluation, samples []bench.Sample) {
 	for _, c := range []struct {
-		subject, baseline string
-		limit             float64
+		target, baseline string
+		limit            float64
 	}{
 		{string(mpibench.Fast), overOpenMPI, overAnother},
 		{string(mpibench.RDMA), overOpenMPI, overAnother},
@@ -97,8 +96,8 @@ func evaluateLatency(j *evaluation, samples []bench.Sample) {
 		{string(mpibench.RDMA), string(verbsbench.RCWrite), sendOverWrite},
 		{string(mpibench.Fast), string(mpibench.TCP), fastOverTCP},
 	} {
-		if ratio, ok := medianRatioOf(samples, c.subject, c.baseline); ok {
-			j.atMost(c.subject+" over "+c.baseline, ratio, c.limit)
+		if ratio, ok := medianRatioOf(samples, c.target, c.baseline); ok {
+			j.atMost(c.target+" over "+c.baseline, ratio, c.limit)
 		}
 	}
 }

@@ -19,16 +19,16 @@ func init() {
 			Name:   "mpi-" + o.op,
 			Source: o.source,
 			Layer:  bench.LayerMPI,
-			Claim: fmt.Sprintf("A %s of 8 bytes straight on RDMA takes no longer than in messages, or by Open MPI over TCP, and at most %.2f times as long as over TCP. "+
-				"At its best it moves at least %.2f times as much as over TCP.", o.op, o.latencyOverTCP, o.peakOverTCP),
+			Claim: fmt.Sprintf("A %s of 8 bytes by RDMA takes no longer than by messages or with Open MPI over TCP, and at most %.2f times as long as over TCP. "+
+				"Its peak bandwidth is at least %.2f times that over TCP.", o.op, o.latencyOverTCP, o.peakOverTCP),
 			Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 			Params: []bench.Param{
-				{Name: "latency", Kind: bench.Ints, Default: "8,64,512,4KiB,32KiB", Quick: "8", Max: maxPing, Doc: "bytes of an operation, for latency"},
-				{Name: "bandwidth", Kind: bench.Ints, Default: "8,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64KiB,1MiB", Max: 4 << 20, Doc: "bytes of an operation, for bandwidth"},
+				{Name: "latency", Kind: bench.Ints, Default: "8,64,512,4KiB,32KiB", Quick: "8", Max: maxPing, Doc: "operation sizes for latency, in bytes"},
+				{Name: "bandwidth", Kind: bench.Ints, Default: "8,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64KiB,1MiB", Max: 4 << 20, Doc: "operation sizes for bandwidth, in bytes"},
 				besideOpenMPI(),
 				{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 				{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "operations in a round, one at a time"},
-				{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "64 operations in a row, in a round; ten times as often if they are of up to 8 KiB"},
+				{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "windows of 64 operations in a round; ten times as many for operations of up to 8 KiB"},
 				{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
 			},
 			Run: o.runExperiment,
@@ -36,18 +36,19 @@ func init() {
 	}
 }
 
-// oneSided is the experiment with an operation on windows: straight on RDMA (1SC of
-// the paper), in messages with and without the fast path (R and SR), and over TCP.
+// A oneSided is the experiment with one operation on windows: by RDMA (1SC of the paper), by
+// messages with and without the fast path (R and SR), and over TCP.
 type oneSided struct {
 	op, source                  string
 	bare                        verbsbench.Op
 	latencyOverTCP, peakOverTCP float64 // in the paper
 }
 
-// Two-sided operations that do the same: there and back, or a window of messages.
+// overMessages is the series of equivalent two-sided operations: a round trip, or a window of
+// messages.
 const overMessages = "mpi-two-sided"
 
-// oneSidedRun is the experiment under way.
+// A oneSidedRun is a running experiment.
 type oneSidedRun struct {
 	*bench.Run
 	oneSided
@@ -98,13 +99,13 @@ func (o oneSided) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdic
 		}
 	}
 	direct, tcp := string(mpibench.RDMA), string(mpibench.TCP)
-	j.atLeast("the peak of "+direct+" over that of "+tcp, best[direct]/best[tcp], o.peakOverTCP)
+	j.atLeast("peak of "+direct+" over that of "+tcp, best[direct]/best[tcp], o.peakOverTCP)
 	x.other.explainAbsence(&j)
 	return j.makeVerdict(), nil
 }
 
-// measureLatency measures how long an operation takes until it is done at the other side,
-// and what goes there and back meanwhile.
+// measureLatency measures the time until an operation is complete at the target, and that of
+// equivalent operations.
 func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sample, error) {
 	iters := x.Int("iters")
 	ping, err := x.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: x.bare, Size: size})
@@ -116,7 +117,7 @@ func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sam
 	x.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedLatency(x.op, size, iters) })
 	turns.addSeries(overMessages, fullRoundTrip(x.all.jobFor(mpibench.RDMA).Latency(size, iters)))
 	bare := func(into *measure.Latency) measure.Round { return ping.LatencyRounds(iters, into) }
-	if x.bare == verbsbench.RCRead { // which is a whole round trip
+	if x.bare == verbsbench.RCRead { // a whole round trip
 		turns.addMeans(string(x.bare), bare)
 	} else {
 		turns.addSeries(string(x.bare)+"-round-trip", fullRoundTrip(meanRounds(bare, nil)))
@@ -125,7 +126,7 @@ func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sam
 	return x.measurePoint(ctx, turns, size, measure.Microseconds)
 }
 
-// measureBandwidth measures operations in a row.
+// measureBandwidth measures windows of operations.
 func (x *oneSidedRun) measureBandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
 	windows := x.Int("windows")
 	if size <= shortMessage {
@@ -153,7 +154,7 @@ func (x *oneSidedRun) measurePoint(ctx context.Context, turns seriesSet, size in
 	return samples, nil
 }
 
-// fullRoundTrip makes half round trips whole.
+// fullRoundTrip returns a round whose figure is that of half, doubled.
 func fullRoundTrip(half measure.Round) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		us, err := half(ctx)
@@ -161,7 +162,7 @@ func fullRoundTrip(half measure.Round) measure.Round {
 	}
 }
 
-// evaluateLatency holds an operation straight on RDMA against the others.
+// evaluateLatency compares the operation by RDMA with its baselines.
 func (o oneSided) evaluateLatency(j *evaluation, samples []bench.Sample) {
 	for _, c := range []struct {
 		baseline string

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
 )
 
-// mpiRun is an experiment with messages between two ranks under way: MPI, below it
-// what it is made of, and beside it Open MPI.
+// An mpiRun is a running experiment with messages between two ranks: MPI, the operations it is
+// built on, and Open MPI.
 type mpiRun struct {
 	*bench.Run
 	evaluation
@@ -19,8 +19,8 @@ type mpiRun struct {
 	other   openMPI
 }
 
-// openMPIRun opens all of them, and plans a step for that and one for each of the
-// sizes. The caller closes it, also after an error.
+// openMPIRun opens all targets. It plans one step for that and one for each size. The caller
+// must close the result, also after an error.
 func openMPIRun(ctx context.Context, r *bench.Run) (m *mpiRun, err error) {
 	r.Plan(1 + len(r.Ints("sizes")))
 	r.Step("connections")

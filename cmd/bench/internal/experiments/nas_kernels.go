@@ -28,9 +28,9 @@ func init() {
 			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
 			Params: []bench.Param{
 				{Name: "ranks", Kind: bench.Ints, Default: k.ranks, Quick: "4", Max: 64, Doc: "ranks, each a process: a power of two"},
-				{Name: "class", Kind: bench.Words, Default: k.class, Quick: "S", Choices: []string{"S", "W", "A", "B", "C"}, Doc: "size of the problem"},
+				{Name: "class", Kind: bench.Words, Default: k.class, Quick: "S", Choices: []string{"S", "W", "A", "B", "C"}, Doc: "problem size"},
 				overParam("rdma"),
-				{Name: "beside", Kind: bench.Words, Default: "npb", Choices: []string{"npb", "nothing"}, Doc: "what to run as well: NAS' own programs, such as is.A.x in PATH, by Open MPI over TCP"},
+				{Name: "beside", Kind: bench.Words, Default: "npb", Choices: []string{"npb", "nothing"}, Doc: "other implementation to run: NAS' own programs, such as is.A.x in PATH, with Open MPI over TCP"},
 				{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			},
 			Run: k.runExperiment,
@@ -38,35 +38,35 @@ func init() {
 	}
 }
 
-// nasExperiment is one of the kernels of NAS, and what is claimed of its
-// operations a second.
+// A nasExperiment measures one NAS kernel.
 type nasExperiment struct {
 	kernel, subject, source string
-	class, ranks            string  // by default
-	over                    float64 // TCP, on the most ranks: what the paper found on 16
-	four                    float64 // over TCP, on 4 ranks, in class A
-	even                    float64 // or how far they may be apart
+	class, ranks            string  // defaults
+	over                    float64 // limit over TCP on the largest number of ranks: the paper's on 16
+	four                    float64 // limit over TCP on 4 ranks in class A
+	even                    float64 // or the maximum ratio in either direction
 }
 
 // overNPB is the series of NAS' own programs, which are built with Open MPI.
 const (
+	// overNPB is the series of NAS' own programs, which are built with Open MPI.
 	overNPB    = "npb-" + overOpenMPI
 	npbAtLeast = 1.0
 	npbRanks   = 4
 	npbClass   = nas.A
-	operations = "Mop/s" // the unit, that of NPB's report
+	operations = "Mop/s" // unit of NPB's report
 )
 
 func (k nasExperiment) claimText() string {
 	if k.even > 0 {
-		return fmt.Sprintf("%s of NAS does as many operations a second over RDMA as over TCP (within %.0f %%), for it sends next to nothing; "+
-			"its result is that published.", k.subject, 100*(k.even-1))
+		return fmt.Sprintf("%s of NAS has the same rate over RDMA as over TCP (within %.0f %%), because it hardly communicates. "+
+			"Its result is the published one.", k.subject, 100*(k.even-1))
 	}
-	return fmt.Sprintf("%s of NAS in class A on 4 ranks does as many operations a second as NAS' own program by Open MPI over TCP, or, where that is not at hand, "+
-		"at least %.2f times as many over RDMA as over TCP; on 16 ranks %.2f times. Its result is that published.", k.subject, k.four, k.over)
+	return fmt.Sprintf("%s of NAS in class A on 4 ranks has at least the rate of NAS' own program with Open MPI over TCP or, if that is not installed, "+
+		"at least %.2f times the rate over TCP; on 16 ranks it has at least %.2f times the rate over TCP. Its result is the published one.", k.subject, k.four, k.over)
 }
 
-// runExperiment measures a kernel, whose ranks verify its result.
+// runExperiment measures a kernel. The ranks verify its result.
 func (k nasExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	words := r.Words("class")
 	class, err := nas.ParseClass(words[len(words)-1])
@@ -96,38 +96,38 @@ func (k nasExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.V
 	return j.makeVerdict(), nil
 }
 
-// findNPB looks for NAS' own program, if it is wanted.
+// findNPB returns NAS' own program, or nil if it is not selected or not installed.
 func (k nasExperiment) findNPB(ctx context.Context, r *bench.Run, class nas.Class, j *evaluation) (*peers.NPB, error) {
 	if !slices.Contains(r.Words("beside"), "npb") {
-		j.addRemark("NAS' own program was left out")
+		j.addRemark("NAS' own program was not selected")
 		return nil, nil
 	}
 	npb, err := peers.FindNPB(ctx, k.kernel, class.String())
 	if errors.Is(err, exec.ErrNotFound) {
-		j.addRemark("%v, so nothing is said of it", err)
+		j.addRemark("no comparison with NAS' own program: %v", err)
 		return nil, nil
 	}
 	return npb, err
 }
 
-// evaluateKernel holds ours over RDMA against the others on so many ranks.
-func (k nasExperiment) evaluateKernel(j *evaluation, samples []bench.Sample, class nas.Class, ranks int, most bool) {
-	against := func(baseline string, hold func(what string, ratio, limit float64), limit float64) (compared bool) {
+// evaluateKernel compares the kernel over RDMA with its baselines.
+func (k nasExperiment) evaluateKernel(j *evaluation, samples []bench.Sample, class nas.Class, ranks int, largest bool) {
+	against := func(baseline string, check func(desc string, ratio, limit float64), limit float64) (compared bool) {
 		eachRatioOver(samples, baseline, func(series string, ratio float64) {
 			compared = true
-			hold(fmt.Sprintf("class %v on %d ranks, %s over %s", class, ranks, series, baseline), ratio, limit)
+			check(fmt.Sprintf("class %v on %d ranks, %s over %s", class, ranks, series, baseline), ratio, limit)
 		})
 		return compared
 	}
 	tcp := string(mpibench.TCP)
 	if k.even > 0 {
-		against(tcp, func(what string, ratio, limit float64) { j.atMost(what+" or the inverse", max(ratio, 1/ratio), limit) }, k.even)
+		against(tcp, func(desc string, ratio, limit float64) { j.atMost(desc+" or the inverse", max(ratio, 1/ratio), limit) }, k.even)
 		return
 	}
 	if ranks == npbRanks && class == npbClass && !against(overNPB, j.atLeast, npbAtLeast) {
 		against(tcp, j.atLeast, k.four)
 	}
-	if most {
+	if largest {
 		against(tcp, j.atLeast, k.over)
 	}
 }

@@ -11,43 +11,43 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
 )
 
-// overOpenMPI is the series of what Open MPI measures, over TCP.
+// overOpenMPI is the series of Open MPI over TCP.
 const overOpenMPI = "openmpi-tcp"
 
-// openMPI is Open MPI beside MPI of our own, where it is installed. An experiment
-// lines it up behind its own subjects, and holds these against it:
+// openMPI measures Open MPI, if it is installed, as a baseline of our own MPI. An experiment
+// adds it behind its own targets, and compares them with it:
 //
 //	other, err := openOpenMPI(ctx, r) // r has the parameter besideOpenMPI
 //	defer other.close()
 //	...
-//	all.lineUp(&turns, ...)
-//	other.lineUp(&turns, ranks, "alltoall", size, iters)
-//	samples, err := turns.run(ctx, r.Int("rounds"))
+//	all.addTo(&turns, ...)
+//	other.addTo(&turns, ranks, "alltoall", size, iters)
+//	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 //	...
-//	if ratio, ok := between(samples, "mpi-rdma", overOpenMPI); ok {
+//	if ratio, ok := medianRatioOf(samples, "mpi-rdma", overOpenMPI); ok {
 //		j.atMost("mpi-rdma over Open MPI", ratio, 1)
 //	}
 //	...
-//	other.explain(&j) // if it is not there
+//	other.explainAbsence(&j) // explains if it is not installed
 type openMPI struct {
-	program *peers.OpenMPI // nil if it takes no part
-	absence string         // it does not
+	program *peers.OpenMPI // nil if Open MPI is not measured
+	absence string         // reason for a nil program
 }
 
-// besideOpenMPI is the parameter that says whether it takes part.
+// besideOpenMPI returns the parameter that selects whether Open MPI is measured.
 func besideOpenMPI() bench.Param {
 	return bench.Param{
 		Name: "beside", Kind: bench.Words, Default: "openmpi", Choices: []string{"openmpi", "nothing"},
-		Doc: "what to run as well, if it is installed",
+		Doc: "other implementation to run, if installed",
 	}
 }
 
-// openOpenMPI compiles the program that measures it, and tries it out: where Open
-// MPI is not installed, or does not work, the experiment goes on without. The
-// caller closes it.
+// openOpenMPI compiles and tests the program that measures Open MPI. If Open MPI is not
+// installed or does not work, the experiment continues without it. The caller must close the
+// result.
 func openOpenMPI(ctx context.Context, r *bench.Run) (o openMPI, err error) {
 	if !slices.Contains(r.Words("beside"), "openmpi") {
-		return openMPI{absence: "Open MPI was left out"}, nil
+		return openMPI{absence: "Open MPI was not selected"}, nil
 	}
 	o.program, err = peers.NewOpenMPI(ctx)
 	if err == nil {
@@ -62,14 +62,14 @@ func openOpenMPI(ctx context.Context, r *bench.Run) (o openMPI, err error) {
 	case errors.Is(err, exec.ErrNotFound):
 		o.absence = "Open MPI is not installed here (Debian: openmpi-bin, libopenmpi-dev)"
 	default:
-		o.absence = "Open MPI does not work here: " + err.Error()
+		o.absence = "Open MPI failed: " + err.Error()
 	}
 	o.close()
 	o.program = nil
 	return o, nil
 }
 
-// addTo has it take turns: a test of peers' measure.c, each time in new processes.
+// addTo adds a test of measure.c of package peers to l. Each round starts new processes.
 func (o openMPI) addTo(l *seriesSet, ranks int, test string, bytes, rounds int) {
 	if o.program == nil {
 		return
@@ -79,7 +79,7 @@ func (o openMPI) addTo(l *seriesSet, ranks int, test string, bytes, rounds int) 
 	})
 }
 
-// explainAbsence says in the verdict why nothing was compared with Open MPI, if so.
+// explainAbsence adds a remark if Open MPI is not measured.
 func (o openMPI) explainAbsence(j *evaluation) {
 	if o.absence != "" {
 		j.addRemark("%s", o.absence)
@@ -88,16 +88,17 @@ func (o openMPI) explainAbsence(j *evaluation) {
 
 func (o openMPI) close() {
 	if o.program != nil {
-		_ = o.program.Close() // a temporary folder
+		_ = o.program.Close() // removes a temporary directory
 	}
 }
 
-// medianRatioOf is the median ratio of two series of a point, if both took part.
-func medianRatioOf(samples []bench.Sample, subject, baseline string) (ratio float64, ok bool) {
+// medianRatioOf returns the median ratio of two series of a point, or false if one was not
+// measured.
+func medianRatioOf(samples []bench.Sample, target, baseline string) (ratio float64, ok bool) {
 	at := func(series string) int {
 		return slices.IndexFunc(samples, func(s bench.Sample) bool { return s.Series == series })
 	}
-	i, k := at(subject), at(baseline)
+	i, k := at(target), at(baseline)
 	if i < 0 || k < 0 {
 		return 0, false
 	}

@@ -16,22 +16,22 @@ func init() {
 		Name:   "peers",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "An RC write moves as much as whatever else is installed here (Go's TCP, UCX, libfabric, a kernel RDMA device " +
-			"such as rxe under perftest), and a message of 8 bytes takes no longer, or 1.5 times as long as on the RDMA device.",
+		Claim: "An RC write has at least the bandwidth of the other installed implementations (Go's TCP, UCX, libfabric, a kernel RDMA device " +
+			"such as rxe with perftest). A message of 8 bytes takes no longer than theirs, and at most 1.5 times as long as on the RDMA device.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "latency", Kind: bench.Ints, Default: "8,4KiB", Quick: "8", Doc: "message sizes, for latency; 32 KiB at most"},
-			{Name: "bandwidth", Kind: bench.Ints, Default: "64KiB,1MiB", Quick: "64KiB", Doc: "message sizes, for bandwidth"},
-			{Name: "beside", Kind: bench.Words, Default: "tcp,ucx,libfabric,rdma", Choices: []string{"tcp", "ucx", "libfabric", "rdma"}, Doc: "what to run, where it is installed"},
+			{Name: "latency", Kind: bench.Ints, Default: "8,4KiB", Quick: "8", Doc: "message sizes for latency, at most 32 KiB"},
+			{Name: "bandwidth", Kind: bench.Ints, Default: "64KiB,1MiB", Quick: "64KiB", Doc: "message sizes for bandwidth"},
+			{Name: "beside", Kind: bench.Words, Default: "tcp,ucx,libfabric,rdma", Choices: []string{"tcp", "ucx", "libfabric", "rdma"}, Doc: "other implementations to run, if installed"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "2", Doc: "alternating rounds at each point"},
-			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "200", Doc: "round trips, or messages of another's stream, in a round"},
+			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "200", Doc: "round trips in a round, or messages in a stream of another implementation"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a round of our own streams"},
 		},
 		Run: comparePeers,
 	})
 }
 
-// comparison is the experiment under way.
+// A comparison is a running experiment.
 type comparison struct {
 	*bench.Run
 	evaluation
@@ -70,7 +70,7 @@ func comparePeers(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 func (c *comparison) wantsPeer(name string) bool { return slices.Contains(c.Words("beside"), name) }
 
-// peerSeries is a subject of others and what our operation has to reach beside it.
+// A peerSeries is a series of another implementation, and the limit of our operation over it.
 type peerSeries struct {
 	series string
 	limit  float64
@@ -96,8 +96,7 @@ func (c *comparison) measureLatency(ctx context.Context, size int) error {
 	})
 }
 
-// measureBandwidth measures streams of one size; libfabric's program has one message
-// under way at a time.
+// measureBandwidth measures streams of one size. libfabric's program has one message in flight.
 func (c *comparison) measureBandwidth(ctx context.Context, size int) error {
 	iters := c.Int("iters")
 	turns, end, err := newStreamSet(ctx, c.pair, size, c.Duration("time"), verbsbench.RCWrite, verbsbench.RCSend)
@@ -116,15 +115,16 @@ func (c *comparison) measureBandwidth(ctx context.Context, size int) error {
 	})
 }
 
-// peerRounds is how each of the others measures the figure of a point.
+// peerRounds has the rounds of the other implementations at one point.
 type peerRounds struct {
-	rdmaLimit   float64 // for ours over the RDMA device's; 1 for all others
+	rdmaLimit   float64 // limit of ours over the RDMA device's; 1 for all others
 	write, send peers.Perftest
 	tcp         func(context.Context, *peers.TCP) (float64, error)
 	ucx, fabric measure.Round
 }
 
-// openPeers are those that are wanted and there. The caller calls end.
+// openPeers returns the series of the selected and installed implementations. The caller must
+// call end.
 func (c *comparison) openPeers(ctx context.Context, size int, how peerRounds) (list []peerSeries, end func(), err error) {
 	end = func() {}
 	if c.wantsPeer("tcp") {
@@ -152,26 +152,26 @@ func (c *comparison) openPeers(ctx context.Context, size int, how peerRounds) (l
 	return list, end, nil
 }
 
-const rdmaSend = "-rc-send" // series of the RDMA device that our sends are held against, not our writes
+const rdmaSend = "-rc-send" // suffix of the RDMA device's series that is compared with our sends
 
-// measurePoint lets all take turns at one size and holds our RC write, or send, which
-// follow the baseline, against each of the others.
+// measurePoint measures all series at one size and compares our RC write, or RC send, with each
+// of the others.
 func (c *comparison) measurePoint(ctx context.Context, turns seriesSet, size int, unit string,
-	hold func(what string, ratio, limit float64), how peerRounds) error {
-	rivals, end, err := c.openPeers(ctx, size, how)
+	check func(desc string, ratio, limit float64), rounds peerRounds) error {
+	others, end, err := c.openPeers(ctx, size, rounds)
 	if err != nil {
 		return err
 	}
 	defer end()
 	first := len(turns.samples)
-	rivals = slices.DeleteFunc(rivals, func(r peerSeries) bool {
-		_, err := r.round(ctx) // it warms up, or it does not work here
+	others = slices.DeleteFunc(others, func(r peerSeries) bool {
+		_, err := r.round(ctx) // warms up, and detects implementations that do not work
 		if err != nil && ctx.Err() == nil {
 			c.addRemark("%s left out: %v", r.series, err)
 		}
 		return err != nil
 	})
-	for _, r := range rivals {
+	for _, r := range others {
 		turns.addSeries(r.series, r.round)
 	}
 	samples, err := turns.runAlternating(ctx, c.Int("rounds"))
@@ -179,12 +179,12 @@ func (c *comparison) measurePoint(ctx context.Context, turns seriesSet, size int
 		return err
 	}
 	c.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
-	for i, r := range rivals {
+	for i, r := range others {
 		mine := samples[1]
 		if r.series == c.device+rdmaSend {
 			mine = samples[2]
 		}
-		hold(fmt.Sprintf("%s of %d B over %s", mine.Series, size, r.series), measure.MedianRatio(mine.Figures, samples[first+i].Figures), r.limit)
+		check(fmt.Sprintf("%s of %d B over %s", mine.Series, size, r.series), measure.MedianRatio(mine.Figures, samples[first+i].Figures), r.limit)
 	}
 	return nil
 }

@@ -14,12 +14,12 @@ func init() {
 		Name:   "sdp-bandwidth",
 		Source: "SDP fig. 6b",
 		Layer:  bench.LayerSDP,
-		Claim: "With 8 buffers of 8 KB, RDMA-based and NIC-assisted flow control move at least 8 times as much as credit-based, from 256 B to 4 KB. " +
-			"With default options SDP moves at least 10 times as much as Go's TCP in Writes of 64 B, 3 times in Writes of 1 KiB, and as much in Writes of 64 KiB and 1 MiB.",
+		Claim: "With 8 buffers of 8 KB, the bandwidth of RDMA-based and NIC-assisted flow control is at least 8 times that of credit-based, from 256 B to 4 KB. " +
+			"With default options the bandwidth of SDP is at least 10 times that of Go's TCP for Writes of 64 B, 3 times for 1 KiB, and equal for 64 KiB and 1 MiB.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Doc: "bytes of a Write"},
-			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader takes one message at a time, or what is there up to 64 KiB"},
+			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},
@@ -28,7 +28,7 @@ func init() {
 	})
 }
 
-// The paper's buffers, and others of its own.
+// Buffer configurations of the paper.
 const (
 	paperBuffers  = 8
 	paperBytes    = 8 << 10
@@ -36,7 +36,7 @@ const (
 	defaultSuffix = "-default"
 )
 
-// Targets.
+// Limits.
 const (
 	overCredit                   = 8
 	overCreditFrom, overCreditTo = 256, 4 << 10
@@ -44,7 +44,7 @@ const (
 
 var overTCP = map[int]float64{64: 10, 1 << 10: 3, 64 << 10: 1, 1 << 20: 1} // by size
 
-// greedyReads reports whether the parameter reads asks for a greedy reader.
+// greedyReads reports whether the parameter reads selects a greedy reader.
 func greedyReads(r *bench.Run) bool {
 	words := r.Words("reads")
 	return words[len(words)-1] == "any"
@@ -88,7 +88,7 @@ func sdpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.makeVerdict(), nil
 }
 
-// streamPoint lets all stream messages of one size, in MB/s.
+// streamPoint measures streams of all connections with messages of one size, in MB/s.
 func streamPoint(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
 	var turns seriesSet
 	for _, s := range all {

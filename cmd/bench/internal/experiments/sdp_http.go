@@ -14,10 +14,10 @@ func init() {
 		Name:   "sdp-http",
 		Source: "beyond the paper",
 		Layer:  bench.LayerSDP,
-		Claim:  "Go's HTTP server over SDP answers at least as many requests a second as over TCP.",
+		Claim:  "Go's HTTP server over SDP serves at least as many requests per second as over TCP.",
 		Axes:   []bench.Axis{{Name: "connections", Unit: "connections"}},
 		Params: []bench.Param{
-			{Name: "connections", Kind: bench.Ints, Default: "64", Max: 1024, Doc: "kept alive, each with one request at a time"},
+			{Name: "connections", Kind: bench.Ints, Default: "64", Max: 1024, Doc: "keep-alive connections, each with one outstanding request"},
 			{Name: "bytes", Kind: bench.Int, Default: "1KiB", Doc: "bytes of a response"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "500ms", Quick: "200ms", Doc: "length of a round"},
@@ -42,7 +42,7 @@ func sdpHTTP(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.makeVerdict(), nil
 }
 
-// httpRounds measures with so many connections, TCP first.
+// httpRounds measures the given number of connections, over TCP first.
 func httpRounds(ctx context.Context, r *bench.Run, connections int) ([]bench.Sample, error) {
 	var turns seriesSet
 	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {

@@ -14,14 +14,14 @@ func init() {
 		Name:   "sdp-latency",
 		Source: "SDP fig. 6a",
 		Layer:  bench.LayerSDP,
-		Claim: "The three flow controls are within 5 % of one another, for there is nothing to control. " +
-			"A message of 64 bytes takes at most 0.5 times as long as by Go's TCP when SDP's waiters poll, and 1.1 times when they block.",
+		Claim: "The latencies of the three flow control modes differ by at most 5 %, because a ping-pong never waits for buffers. " +
+			"A message of 64 bytes takes at most 0.5 times as long as with Go's TCP when SDP's waiters poll, and at most 1.1 times when they block.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "1,16,64,256,1KiB,2KiB,4KiB", Quick: "64", Doc: "bytes of a message"},
-			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "of SDP"},
-			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "of a buffer"},
-			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion comes"},
+			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "number of SDP buffers"},
+			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "bytes of a buffer"},
+			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion event"},
 			{Name: "rounds", Kind: bench.Int, Default: "15", Quick: "7", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
 		},
@@ -31,11 +31,11 @@ func init() {
 }
 
 const (
-	evenDesigns  = 1.05 // targets: one flow control over another,
+	evenDesigns  = 1.05 // limits: one flow control mode over another,
 	pollOverTCP  = 0.5  // and over TCP
 	eventOverTCP = 1.1
 	tcpLatencyAt = 64
-	spinForever  = 10 * time.Millisecond // a round trip comes long before
+	spinForever  = 10 * time.Millisecond // longer than any round trip
 	eventSuffix  = "-event"
 )
 
@@ -78,12 +78,12 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 	}
 	for _, e := range apart {
-		j.atMost("furthest apart are "+e.where+":", e.value, evenDesigns)
+		j.atMost("largest ratio, "+e.where+":", e.value, evenDesigns)
 	}
 	return j.makeVerdict(), nil
 }
 
-// overTCP is what the latency may be in terms of TCP's.
+// overTCP returns the limit of the latency over TCP's.
 func (v *variant) overTCP() float64 {
 	if v.suffix == eventSuffix {
 		return eventOverTCP
@@ -100,7 +100,7 @@ func sdpPings(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench
 	return turns.runAlternating(ctx, r.Int("rounds"))
 }
 
-// largerOverSmaller is the ratio of the larger of two figures to the smaller.
+// largerOverSmaller returns the median ratio of the larger series to the smaller.
 func largerOverSmaller(a, b []float64) float64 {
 	r := measure.MedianRatio(a, b)
 	return max(r, 1/r)

@@ -15,38 +15,38 @@ func init() {
 		Name:   "sdp-progress",
 		Source: "SDP fig. 8",
 		Layer:  bench.LayerSDP,
-		Claim: "NIC-assisted flow control is within 10 % of the better of the two others however much the ends compute between bursts. " +
-			"RDMA-based flow control falls behind as they compute more, and is slower than credit-based beyond 1 ms.",
+		Claim: "NIC-assisted flow control is within 10 % of the better of the two others for any amount of computation between bursts. " +
+			"RDMA-based flow control becomes slower with more computation, and is slower than credit-based beyond 1 ms.",
 		Axes: []bench.Axis{{Name: "computation between bursts", Unit: computation}},
 		Params: []bench.Param{
-			{Name: "compute", Kind: bench.Pauses, Default: "0,100us,250us,500us,1ms,2ms,4ms", Quick: "0,2ms", Doc: "computation behind each burst, at either end"},
+			{Name: "compute", Kind: bench.Pauses, Default: "0,100us,250us,500us,1ms,2ms,4ms", Quick: "0,2ms", Doc: "computation after each burst, on both sides"},
 			{Name: "messages", Kind: bench.Int, Default: "100", Doc: "messages of a burst"},
 			{Name: "size", Kind: bench.Int, Default: "4KiB", Doc: "bytes of a message"},
-			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "of SDP"},
-			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "of a buffer"},
+			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "number of SDP buffers"},
+			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "bytes of a buffer"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
-			{Name: "iters", Kind: bench.Int, Default: "30", Quick: "10", Doc: "bursts to and fro in a round; more where they compute little"},
+			{Name: "iters", Kind: bench.Int, Default: "30", Quick: "10", Doc: "round trips of bursts in a round; more for little computation"},
 		},
 		Run: sdpProgress,
 	})
 }
 
 const (
-	computation   = "us of computation" // the unit of how much there is
-	nicOverBetter = 1.1                 // target
-	muchCompute   = time.Millisecond    // beyond which RDMA-based is the slowest
+	computation   = "us of computation" // unit of computation
+	nicOverBetter = 1.1                 // limit
+	muchCompute   = time.Millisecond    // above which RDMA-based is expected to be the slowest
 
-	// Who serves whom settles within some milliseconds: a round is not over before.
+	// The scheduling of the processes stabilizes within some milliseconds: rounds are longer.
 	shortestRound = 60 * time.Millisecond
-	burstAlone    = 200 * time.Microsecond // a burst that nothing is computed behind, roughly
+	burstAlone    = 200 * time.Microsecond // approximate time of a burst without computation
 )
 
 func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	amounts := r.Pauses("compute")
 	r.Plan(1 + len(amounts))
 	r.Step("connections")
-	// The adapter of the paper is a processor of its own. Ours needs one that
-	// does not compute: if it may go to any, it finds that of an end that waits.
+	// The paper's adapter has its own processor. Ours needs a processor that does not compute:
+	// without pinning it can use that of a waiting process.
 	all, err := openSockets(ctx, sdpbench.Config{Loose: true},
 		variant{"", sdpbench.Config{Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes"), ZeroCopy: -1, Loose: true}})
 	defer all.close()
@@ -70,8 +70,8 @@ func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return p.makeVerdict(), nil
 }
 
-// sdpBursts lets all exchange bursts with one amount of computation behind
-// each; the figure is half of a round trip.
+// sdpBursts exchanges bursts on all connections with one amount of computation after each. The
+// figure is half of a round trip.
 func sdpBursts(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Work, iters int) ([]bench.Sample, error) {
 	burst := sdpbench.Burst{Messages: r.Int("messages"), Size: r.Int("size"), Compute: work}
 	var turns seriesSet
@@ -81,7 +81,7 @@ func sdpBursts(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Wor
 	return turns.runAlternating(ctx, r.Int("rounds"))
 }
 
-// progressEvaluation compares the flow controls at each amount of computation.
+// A progressEvaluation compares the flow control modes at each amount of computation.
 type progressEvaluation struct {
 	evaluation
 	nic     extreme // over the better of the others
@@ -101,7 +101,7 @@ func (p *progressEvaluation) makeVerdict() bench.Verdict {
 	p.atMost(fmt.Sprintf("%s over the better of the others %s", sdpbench.NIC, p.nic.where), p.nic.value, nicOverBetter)
 	if last := len(p.behind) - 1; last > 0 {
 		holds := p.behind[last] > p.behind[0]
-		p.addNote(holds, "%s over %s goes from %.2f at %v to %s at %v",
+		p.addNote(holds, "%s over %s increases from %.2f at %v to %s at %v",
 			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], formatFigure(p.behind[last], p.behind[0], 2, holds), p.amounts[last])
 	}
 	return p.evaluation.makeVerdict()

@@ -7,19 +7,18 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 )
 
-// A socket is a subject of the experiments with SDP: a pair of processes with
-// a connection.
+// A socket is a target of the experiments with SDP: a pair of connected processes.
 type socket struct {
 	series string
 	sdpbench.Config
 	*sdpbench.Pair
 }
 
-// sockets are the subjects that take turns, TCP first.
+// sockets are the targets to compare, TCP first.
 type sockets []socket
 
-// openSockets opens TCP and, for each of the variants, the three flow controls.
-// The caller closes them, also after an error.
+// openSockets opens TCP and, for each of the variants, the three flow control modes. The caller
+// must close them, also after an error.
 func openSockets(ctx context.Context, tcp sdpbench.Config, variants ...variant) (all sockets, err error) {
 	tcp.Transport = sdpbench.TCP
 	all = append(all, socket{series: string(sdpbench.TCP), Config: tcp})
@@ -37,14 +36,14 @@ func openSockets(ctx context.Context, tcp sdpbench.Config, variants ...variant) 
 	return all, nil
 }
 
-// A variant is how the three flow controls are opened, and what their series'
-// names end with.
+// A variant is the configuration of the three flow control modes, and the suffix of their
+// series.
 type variant struct {
 	suffix string
 	sdpbench.Config
 }
 
-// indexOf is the index of a series.
+// indexOf returns the index of a series, or -1.
 func (all sockets) indexOf(c sdpbench.Transport, suffix string) int {
 	for i := range all {
 		if all[i].series == string(c)+suffix {

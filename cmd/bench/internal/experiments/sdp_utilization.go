@@ -19,9 +19,9 @@ func init() {
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB", Quick: "512,8KiB", Max: paperBytes, Doc: "bytes of a Write"},
-			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "of each of 8 buffers"},
-			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader takes one message at a time, or what is there up to 64 KiB"},
-			{Name: "think", Kind: bench.Pause, Default: "10us", Doc: "what the reader computes for each KiB it has read, so that it is the slower of both, as the paper's was: the faster it is, the more do the moments weigh in which the writer refills; 0: nothing"},
+			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "bytes of each of 8 buffers"},
+			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader reads one message at a time, or any available data up to 64 KiB"},
+			{Name: "think", Kind: bench.Pause, Default: "10us", Doc: "computation of the reader for each KiB, which makes it slower than the writer, as in the paper; with a faster reader, the refill times of the writer dominate; 0 means none"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "30ms", Doc: "length of a round"},
 		},
@@ -29,9 +29,9 @@ func init() {
 	})
 }
 
-// Targets, in percent of the buffer.
+// Limits, in percent of the buffer.
 const (
-	fullUse, fullFrom = 95, 512 // with messages of so many bytes
+	fullUse, fullFrom = 95, 512 // for messages of at least fullFrom bytes
 	partUse           = 25
 )
 
@@ -58,7 +58,7 @@ func measureUtilization(ctx context.Context, r *bench.Run, bytes int, j *evaluat
 	total := fmt.Sprintf("%% of %d KiB", paperBuffers*bytes>>10)
 	think := sdpbench.CalibrateWork(1024*r.Duration("think")) / 1024
 	full := map[sdpbench.Transport]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}}
-	part, whole := extreme{}, extreme{} // of credit, with messages that do not fill a buffer, and that do
+	part, whole := extreme{}, extreme{} // of credit-based, with messages that do not fill a buffer, and that do
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B, buffers of %d B", size, bytes)
 		var turns seriesSet

@@ -14,10 +14,10 @@ func init() {
 		Name:   "sdp-zerocopy",
 		Source: "SDP sec. 2.2",
 		Layer:  bench.LayerSDP,
-		Claim:  "Zero-copy moves Writes of 64 KiB and more at least as fast as copies do; the paper draws the line at 32 KB.",
+		Claim:  "Zero-copy is at least as fast as copying for Writes of 64 KiB and more. The paper's threshold is 32 KB.",
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Doc: "bytes of a Write, and of the Read that takes it"},
+			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Doc: "bytes of a Write, and of the matching Read"},
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},
@@ -27,9 +27,9 @@ func init() {
 
 const (
 	zeroCopySuffix = "-zero-copy"
-	withoutCopy    = "% without a copy" // the unit of how much went so
-	zeroCopyFrom   = 4 << 10            // bytes: all sizes that are measured
-	zeroCopyPays   = 64 << 10           // target
+	withoutCopy    = "% without a copy" // unit of the share
+	zeroCopyFrom   = 4 << 10            // threshold in bytes, below all measured sizes
+	zeroCopyPays   = 64 << 10           // limit
 )
 
 func sdpZeroCopy(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
@@ -67,19 +67,19 @@ func sdpZeroCopy(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	var j evaluation
 	for _, d := range sdpbench.FlowControls() {
 		from, pays := zeroCopyThreshold(sizes, gains[d])
-		said := "nowhere up to " + strconv.Itoa(sizes[len(sizes)-1])
+		where := "at no size up to " + strconv.Itoa(sizes[len(sizes)-1])
 		if pays {
-			said = "from " + strconv.Itoa(from)
+			where = "from " + strconv.Itoa(from)
 		}
-		j.addNote(pays && from <= zeroCopyPays, "with %s it pays %s B (%.2f times at %d B)", d, said, gains[d][len(sizes)-1], sizes[len(sizes)-1])
+		j.addNote(pays && from <= zeroCopyPays, "%s: zero-copy is faster %s B (%.2f times at %d B)", d, where, gains[d][len(sizes)-1], sizes[len(sizes)-1])
 	}
 	return j.makeVerdict(), nil
 }
 
-// zeroCopyShare sums up how much of some rounds went without a copy.
+// A zeroCopyShare accumulates the share of bytes transferred without a copy.
 type zeroCopyShare struct{ bytes, all int64 }
 
-// countingRounds are those of a streamer, in MB/s.
+// countingRounds returns the rounds of a streamer, in MB/s.
 func (d *zeroCopyShare) countingRounds(s *sdpbench.Streamer) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := s.Round(ctx)
@@ -93,7 +93,7 @@ func (d *zeroCopyShare) zeroCopyPercent() float64 {
 	return 100 * float64(d.bytes) / float64(max(d.all, 1))
 }
 
-// zeroCopyThreshold is the smallest size from which on every gain is at least 1.
+// zeroCopyThreshold returns the smallest size from which on every gain is at least 1.
 func zeroCopyThreshold(sizes []int, gains []float64) (from int, pays bool) {
 	for i := len(sizes) - 1; i >= 0 && gains[i] >= 1; i-- {
 		from, pays = sizes[i], true

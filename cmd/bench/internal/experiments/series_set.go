@@ -7,47 +7,49 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// A seriesSet is what takes turns at one point: baseline and subjects.
+// A seriesSet is the series that are measured alternately at one point: the baseline, followed
+// by the targets.
 type seriesSet struct {
 	samples []bench.Sample
 	rounds  []measure.Round
-	events  []*measure.Latency // of single events; nil where there are none
+	events  []*measure.Latency // times of single events; nil if there are none
 }
 
-// addSeries lines up a figure of whole rounds.
+// addSeries adds a series whose rounds return one figure.
 func (l *seriesSet) addSeries(series string, round measure.Round) {
 	l.samples = append(l.samples, bench.Sample{Series: series})
 	l.rounds = append(l.rounds, round)
 	l.events = append(l.events, nil)
 }
 
-// pinger is a ping-pong of package udpraw or verbsbench.
+// A pinger is a ping-pong of package udpraw or verbsbench.
 type pinger interface {
 	LatencyRounds(iters int, into *measure.Latency) measure.Round
 }
 
-// addPing lines up a ping-pong.
+// addPing adds a ping-pong.
 func (l *seriesSet) addPing(series string, p pinger, iters int) {
 	l.addEvents(series, func(into *measure.Latency) measure.Round { return p.LatencyRounds(iters, into) })
 }
 
-// addEvents lines up rounds of single events, which they add to into.
+// addEvents adds a series whose rounds add the times of single events to into.
 func (l *seriesSet) addEvents(series string, rounds func(into *measure.Latency) measure.Round) {
 	events := measure.NewLatency()
 	l.addSeries(series, rounds(events))
 	l.events[len(l.events)-1] = events
 }
 
-// addMeans lines up rounds of single events whose figure is the mean of each round, for
-// comparison with what only whole rounds are known of: the median of events is less.
+// addMeans adds a series of single events whose figure is the mean of each round instead of the
+// median, which is smaller. It is for comparison with series that have only the total time of a
+// round.
 func (l *seriesSet) addMeans(series string, rounds func(into *measure.Latency) measure.Round) {
 	events := measure.NewLatency()
 	l.addSeries(series, meanRounds(rounds, events))
 	l.events[len(l.events)-1] = events
 }
 
-// meanRounds makes rounds of single events ones of their mean, and adds the events to all,
-// unless that is nil.
+// meanRounds returns rounds whose figure is the mean of their events. The events are added to
+// all, unless it is nil.
 func meanRounds(rounds func(into *measure.Latency) measure.Round, all *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		round := measure.NewLatency()
@@ -61,8 +63,7 @@ func meanRounds(rounds func(into *measure.Latency) measure.Round, all *measure.L
 	}
 }
 
-// runAlternating lets them take n turns and returns what each measured, in the order of
-// adding.
+// runAlternating runs n alternating rounds and returns the samples in the order of adding.
 func (l *seriesSet) runAlternating(ctx context.Context, n int) ([]bench.Sample, error) {
 	figures, err := measure.Alternate(ctx, n, l.rounds...)
 	if err != nil {

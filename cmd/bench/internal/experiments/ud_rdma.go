@@ -12,9 +12,9 @@ import (
 
 func init() {
 	params := []bench.Param{
-		{Name: "sizes", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4000,8KiB,16KiB,64KiB", Quick: "64,4000,64KiB", Doc: "bytes of an operation, multiples of 8; 4000 fill one datagram of 4 KiB"},
+		{Name: "sizes", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4000,8KiB,16KiB,64KiB", Quick: "64,4000,64KiB", Doc: "bytes of an operation, a multiple of 8; 4000 bytes fill one datagram of 4 KiB"},
 		{Name: "modes", Kind: bench.Words, Default: "event,poll,cold,native,native-cold", Choices: []string{"event", "poll", "cold", "native", "native-cold"},
-			Doc: "who serves the target: a goroutine that sleeps until a solicited event, one that polls, the former with memory that is in no cache, the adapter itself"},
+			Doc: "service at the target: a goroutine that sleeps until a solicited event, one that polls, the former with uncached memory, or the adapter itself"},
 		{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 		{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "operations in a round"},
 		{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a bandwidth round"},
@@ -22,8 +22,8 @@ func init() {
 	tour := bench.Settings{"sizes": "64,4000", "modes": "event,poll,native", "rounds": "3", "iters": "500", "time": "30ms"}
 	bench.Register(&bench.Experiment{
 		Name: "ud-rdma-read", Source: "RCUD fig. 10", Layer: bench.LayerVerbs,
-		Claim: "An RDMA read of one MTU that is emulated over UD, with a service that sleeps until an event, takes three times as long as over RC (the paper), " +
-			"and one that the adapters carry out natively over UD at most 1.3 times as long.",
+		Claim: "An RDMA read of one MTU emulated over UD, with a service that sleeps until an event, takes three times as long as over RC (the paper). " +
+			"A read that the adapters execute natively over UD takes at most 1.3 times as long.",
 		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
 		Params: params, Tour: tour,
 		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
@@ -32,8 +32,8 @@ func init() {
 	})
 	bench.Register(&bench.Experiment{
 		Name: "ud-rdma-write", Source: "RCUD fig. 11", Layer: bench.LayerVerbs,
-		Claim: "RDMA writes that are emulated over UD cost less than such reads, because the owner of the memory copies when it looks and no event is needed (the paper). " +
-			"Reliable messages over UD reach at least 0.6 of the bandwidth of RC sends at 64 KiB.",
+		Claim: "RDMA writes emulated over UD cost less than reads, because the target copies when it polls, without an event (the paper). " +
+			"Reliable messages over UD have at least 0.6 times the bandwidth of RC sends at 64 KiB.",
 		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
 		Params: params, Tour: tour,
 		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
@@ -43,14 +43,14 @@ func init() {
 }
 
 const (
-	udOneMTU       = 4000 // bytes that fill one datagram of 4 KiB, headers of the emulation beside them
-	udPaperFactor  = 3.0  // the paper's emulated read over RC
+	udOneMTU       = 4000 // bytes that fill one datagram of 4 KiB together with the headers of the emulation
+	udPaperFactor  = 3.0  // emulated read over RC in the paper
 	udNativeFactor = 1.3
 	udMessages     = 64 << 10
-	udMessageShare = 0.6 // of RC send
+	udMessageShare = 0.6 // over RC send
 )
 
-// udModes are the subjects by their name.
+// udModes has the options of each mode.
 var udModes = map[string]verbsbench.RDMOptions{
 	"event":       {Service: rdm.ServeEvent},
 	"poll":        {Poll: true},
@@ -59,7 +59,7 @@ var udModes = map[string]verbsbench.RDMOptions{
 	"native-cold": {Native: true, Cold: true},
 }
 
-// udRun is one of the two experiments under way.
+// A udRun is a running experiment.
 type udRun struct {
 	*bench.Run
 	evaluation
@@ -90,8 +90,8 @@ func udRDMA(ctx context.Context, r *bench.Run, op verbsbench.RDMOp, rc verbsbenc
 	return u.makeVerdict(), nil
 }
 
-// rdmOptions of a mode. An emulated write is left to the owner of the memory, who looks for
-// it, as in the paper.
+// rdmOptions returns the options of a mode. An emulated write is executed when the target
+// polls, as in the paper.
 func (u *udRun) rdmOptions(mode string, size int) verbsbench.RDMOptions {
 	o := udModes[mode]
 	o.Op, o.Size = u.op, size
@@ -101,7 +101,7 @@ func (u *udRun) rdmOptions(mode string, size int) verbsbench.RDMOptions {
 	return o
 }
 
-// seriesName names a mode: over UD, what, and how.
+// seriesName returns the series of a mode.
 func (u *udRun) seriesName(mode string) string {
 	if u.op == verbsbench.RDMWrite && mode == "event" {
 		mode = "lazy"
@@ -109,7 +109,7 @@ func (u *udRun) seriesName(mode string) string {
 	return fmt.Sprintf("ud-%s-%s", u.op, mode)
 }
 
-// measureLatency measures one size, beside RC.
+// measureLatency measures one size, with RC as the baseline.
 func (u *udRun) measureLatency(ctx context.Context, size int) error {
 	var turns seriesSet
 	rc, err := u.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: u.rc, Size: size})
@@ -136,19 +136,19 @@ func (u *udRun) measureLatency(ctx context.Context, size int) error {
 		return nil
 	}
 	for i, mode := range modes {
-		switch what := fmt.Sprintf("%s of one MTU over RC's", u.seriesName(mode)); {
+		switch desc := fmt.Sprintf("%s of one MTU over RC's", u.seriesName(mode)); {
 		case mode == "native":
-			u.atMost(what, ratios[i], udNativeFactor)
+			u.atMost(desc, ratios[i], udNativeFactor)
 		case mode == "event" && u.op == verbsbench.RDMRead:
-			u.addNote(true, "%s %.2f (the paper: %.0f)", what, ratios[i], udPaperFactor)
+			u.addNote(true, "%s %.2f (the paper: %.0f)", desc, ratios[i], udPaperFactor)
 		default:
-			u.addNote(true, "%s %.2f", what, ratios[i])
+			u.addNote(true, "%s %.2f", desc, ratios[i])
 		}
 	}
 	return nil
 }
 
-// measureBandwidth measures many operations of one size at a time, beside RC.
+// measureBandwidth measures many concurrent operations of one size, with RC as the baseline.
 func (u *udRun) measureBandwidth(ctx context.Context, size int) error {
 	var turns seriesSet
 	rc, err := u.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: u.rc, Size: size, Depth: 16})
@@ -159,7 +159,7 @@ func (u *udRun) measureBandwidth(ctx context.Context, size int) error {
 	turns.addSeries(string(u.rc), rc.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
 	for _, mode := range u.Words("modes") {
 		o := u.rdmOptions(mode, size)
-		if o.Lazy { // its owner does not look while it flows
+		if o.Lazy { // the target does not poll during a stream
 			o.Service, o.Lazy = rdm.ServeEvent, false
 		}
 		s, err := u.pair.OpenRDM(ctx, o)

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
 )
 
-// newPingSet lines up the bare ping-pong that spins and ours of ops, all of
-// size bytes. The caller calls end, also after an error.
+// newPingSet returns a set with the polling UDP ping-pong as the baseline, and ping-pongs of
+// ops, all of size bytes. The caller must call end, also after an error.
 func newPingSet(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops ...verbsbench.Op) (l seriesSet, end func(), err error) {
 	var open []func()
 	end = func() { closeAll(open) }
@@ -31,9 +31,9 @@ func newPingSet(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops
 	return l, end, nil
 }
 
-// newStreamSet lines up the bare stream of packets and ours of ops, of
-// messages of size bytes, each round of length d. The caller calls end, also
-// after an error.
+// newStreamSet returns a set with the UDP packet stream as the baseline, and streams of ops
+// with messages of size bytes, in rounds of length d. The caller must call end, also after an
+// error.
 func newStreamSet(ctx context.Context, pair *verbsbench.Pair, size int, d time.Duration, ops ...verbsbench.Op) (l seriesSet, end func(), err error) {
 	var open []func()
 	end = func() { closeAll(open) }
@@ -56,7 +56,7 @@ func newStreamSet(ctx context.Context, pair *verbsbench.Pair, size int, d time.D
 	return l, end, nil
 }
 
-// closeAll closes in the reverse order of opening.
+// closeAll calls the functions in reverse order.
 func closeAll(open []func()) {
 	for i := range open {
 		open[len(open)-1-i]()

@@ -15,13 +15,13 @@ func init() {
 		Name:   "udp-raw",
 		Source: bench.Adapter,
 		Layer:  bench.LayerUDP,
-		Claim: "GSO and GRO carry at least 4 times the payload of one packet per system call, " +
-			"and a ping-pong that spins takes at most a third of the time of one that blocks.",
+		Claim: "With GSO and GRO the bandwidth is at least 4 times that of one packet per system call, " +
+			"and a polling ping-pong takes at most a third of the time of a blocking one.",
 		Axes: []bench.Axis{{Name: "payload of a packet", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "payloads", Kind: bench.Ints, Default: "1024,4096", Max: udpraw.MaxPayload, Doc: "bytes of payload a packet, for bandwidth"},
-			{Name: "small", Kind: bench.Ints, Default: "8", Max: udpraw.MaxPayload, Doc: "bytes of payload a packet, for the packet rate"},
-			{Name: "pings", Kind: bench.Ints, Default: "24,64", Min: packetOverhead, Max: maxUDP, Doc: "bytes of the packet that goes to and fro, headers included"},
+			{Name: "payloads", Kind: bench.Ints, Default: "1024,4096", Max: udpraw.MaxPayload, Doc: "payload bytes of a packet, for bandwidth"},
+			{Name: "small", Kind: bench.Ints, Default: "8", Max: udpraw.MaxPayload, Doc: "payload bytes of a packet, for the packet rate"},
+			{Name: "pings", Kind: bench.Ints, Default: "24,64", Min: packetOverhead, Max: maxUDP, Doc: "packet bytes of a ping-pong, including headers"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "150ms", Quick: "40ms", Doc: "length of a bandwidth round"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a ping-pong round"},
@@ -31,12 +31,12 @@ func init() {
 	})
 }
 
-// largeBuffer is asked for where a series is not about the default socket
-// buffer; the system may allow less.
+// largeBuffer is the requested socket buffer of series that do not measure the default buffer.
+// The system may allow less.
 const largeBuffer = 8 << 20
 
-// The ways of moving packets, by series. The first that the system has is the
-// ceiling, the baseline of the others.
+// Options of the packet streams, by series. The first that the system supports is the baseline
+// of the others.
 var flows = []struct {
 	series string
 	o      udpraw.BandwidthOptions
@@ -52,7 +52,7 @@ func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	payloads, small, pings := r.Ints("payloads"), r.Ints("small"), r.Ints("pings")
 	r.Plan(len(payloads) + len(small) + len(pings))
 
-	gain := math.Inf(1) // of offload, the smallest
+	gain := math.Inf(1) // smallest gain of offload
 	for _, p := range payloads {
 		r.Step("bandwidth with %d B a packet", p)
 		g, err := udpFlows(ctx, r, p, measure.MegabytesPerSec, udpraw.Flow.MBps)
@@ -67,7 +67,7 @@ func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			return bench.Verdict{}, err
 		}
 	}
-	wait := math.Inf(1) // blocking over spinning, the smallest
+	wait := math.Inf(1) // smallest ratio of blocking to polling
 	for _, size := range pings {
 		r.Step("ping-pong of %d B", size)
 		w, err := udpPings(ctx, r, size)
@@ -77,20 +77,20 @@ func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		wait = min(wait, w)
 	}
 	if !udpraw.HasOffload() {
-		return bench.Verdict{Reason: "this system has no GSO and GRO, or Go offers no spinning and blocking reads here"}, nil
+		return bench.Verdict{Reason: "this system has no GSO and GRO, or no raw nonblocking and blocking reads"}, nil
 	}
 	return bench.Verdict{
 		Holds:  gain >= 4 && wait >= 3,
-		Reason: fmt.Sprintf("GSO and GRO carry %.1f times the payload; blocking takes %.1f times as long as spinning", gain, wait),
+		Reason: fmt.Sprintf("GSO and GRO have %.1f times the bandwidth; blocking takes %.1f times as long as polling", gain, wait),
 		Checks: []bench.Check{
-			{Description: fmt.Sprintf("GSO and GRO carry %.1f times the payload (at least 4)", gain), Figure: gain, Limit: 4, Holds: gain >= 4},
+			{Description: fmt.Sprintf("GSO and GRO have %.1f times the bandwidth (at least 4)", gain), Figure: gain, Limit: 4, Holds: gain >= 4},
 			{Description: fmt.Sprintf("blocking takes %.1f times as long (at least 3)", wait), Figure: wait, Limit: 3, Holds: wait >= 3},
 		},
 	}, nil
 }
 
-// udpFlows measures every way of moving packets at one payload size and returns
-// the ratio of the ceiling to one packet per system call.
+// udpFlows measures all packet streams with one payload size and returns the ratio of the
+// baseline to one packet per system call.
 func udpFlows(ctx context.Context, r *bench.Run, payload int, unit string, figure func(udpraw.Flow) float64) (gain float64, err error) {
 	var samples []bench.Sample
 	var rounds []measure.Round
@@ -121,9 +121,8 @@ func udpFlows(ctx context.Context, r *bench.Run, payload int, unit string, figur
 	return gain, nil
 }
 
-// udpPings measures every way of waiting with packets of one size and returns
-// the ratio of the blocking to the spinning one; infinite where there is only
-// one.
+// udpPings measures all wait modes with packets of one size and returns the ratio of blocking
+// to polling, or infinity if there is only one mode.
 func udpPings(ctx context.Context, r *bench.Run, size int) (float64, error) {
 	modes := udpraw.Modes()
 	samples := make([]bench.Sample, len(modes))

@@ -16,8 +16,8 @@ func init() {
 		Name:   "verbs-bandwidth",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "Messages of 64 KiB and more reach these parts of what bare UDP carries in packets of the same size: " +
-			"RC write 0.80, RC send and read 0.70; with MTU 1024 all three 0.70; with the default socket buffer 0.60.",
+		Claim: "Messages of 64 KiB and more have at least these fractions of the bandwidth of UDP with packets of the same size: " +
+			"0.80 for RC write, 0.70 for RC send and read; 0.70 for all three with MTU 1024; 0.60 with the default socket buffer.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "1,64,1KiB,4KiB,16KiB,64KiB,1MiB", Quick: "64KiB", Doc: "bytes of a message"},
@@ -32,14 +32,14 @@ func init() {
 	})
 }
 
-// bandwidthLink is a way of opening and connecting the two devices, and what
-// is expected of RC there, from long messages on.
+// A bandwidthLink is a configuration of the two devices, and the limits of RC with long
+// messages.
 type bandwidthLink struct {
-	suffix      string // of the series
+	suffix      string // suffix of the series
 	mtu         int
 	config      verbsbench.Config
 	base        udpraw.BandwidthOptions
-	write, rest float64 // targets of rc-write, and of rc-send and rc-read
+	write, rest float64 // limits of rc-write, and of rc-send and rc-read
 }
 
 const longMessage = 64 << 10
@@ -87,8 +87,8 @@ func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *evalua
 		return err
 	}
 	defer pair.Close()
-	bases := map[int]*udpraw.Bandwidth{} // by the payload of a packet
-	worst := map[verbsbench.Op]float64{} // ratio of long messages
+	bases := map[int]*udpraw.Bandwidth{} // by payload of a packet
+	worst := map[verbsbench.Op]float64{} // smallest ratio of long messages
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B%s", size, l.suffix)
 		payload := min(size, l.mtu)
@@ -120,8 +120,8 @@ func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *evalua
 	return nil
 }
 
-// bandwidthPoint measures every operation at one size beside the bare socket
-// and returns the ratios. What UC and UD lost, if anything, has rows of its own.
+// bandwidthPoint measures every operation at one size, with UDP as the baseline, and returns
+// the ratios. The losses of UC and UD are emitted as separate rows.
 func bandwidthPoint(ctx context.Context, r *bench.Run, l bandwidthLink, pair *verbsbench.Pair, base *udpraw.Bandwidth, size int) (map[verbsbench.Op]float64, error) {
 	var turns seriesSet
 	ops := verbsbench.ParseOps(r.Words("series"))

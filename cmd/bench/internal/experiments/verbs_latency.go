@@ -17,13 +17,13 @@ func init() {
 		Name:   "verbs-latency",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "An RC write and an RC send of 8 bytes take at most 1.4 times a bare UDP ping-pong that spins, " +
-			"and with blocked waiters at most 1.3 times one that blocks.",
+		Claim: "An RC write and an RC send of 8 bytes take at most 1.4 times as long as a polling UDP ping-pong, " +
+			"and with blocking waiters at most 1.3 times as long as a blocking one.",
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "8", Doc: "bytes of a message"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,uc-write,ud-send,rc-read,rc-atomic", Choices: ops, Doc: "operations"},
-			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion comes"},
+			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion event"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "400", Doc: "round trips in a round"},
 		},
@@ -33,8 +33,8 @@ func init() {
 }
 
 const (
-	packetOverhead = 16    // BTH and ICRC: what the smallest packet has beside its payload
-	maxUDP         = 65507 // the longest UDP payload over IPv4
+	packetOverhead = 16    // BTH and ICRC: overhead of the smallest packet
+	maxUDP         = 65507 // maximum UDP payload over IPv4
 	maxMTU         = 4096
 )
 
@@ -58,9 +58,8 @@ func verbsLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.makeVerdict(), nil
 }
 
-// latencyPoint measures every operation at one size beside the bare ping-pong.
-// Reads and atomics are whole round trips, and so is what they are compared
-// with.
+// latencyPoint measures every operation at one size, with the UDP ping-pong as the baseline.
+// Reads and atomics, and their baseline, are whole round trips.
 func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size int, event bool, j *evaluation) error {
 	mode, suffix, limit := udpraw.Spin, "", 1.4
 	if event {
@@ -111,9 +110,8 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 	return nil
 }
 
-// openPing opens a ping-pong of packets of the size that an adapter's have
-// for a message of size bytes. Where the system does not have the mode, it is
-// that of Go's net package.
+// openPing opens a UDP ping-pong with the packet size of an adapter's message of size bytes. If
+// the system does not support the mode, it uses that of package net.
 func openPing(ctx context.Context, mode udpraw.Mode, size int) (*udpraw.PingPong, error) {
 	if !slices.Contains(udpraw.Modes(), mode) {
 		mode = udpraw.Netpoll
@@ -121,7 +119,7 @@ func openPing(ctx context.Context, mode udpraw.Mode, size int) (*udpraw.PingPong
 	return udpraw.OpenPingPong(ctx, mode, min(size+packetOverhead, maxUDP))
 }
 
-// roundTrip makes half round trips whole.
+// roundTrip returns a sample whose figures are those of half, doubled.
 func roundTrip(half bench.Sample) bench.Sample {
 	whole := bench.Sample{Series: half.Series + "-round-trip", Figures: slices.Clone(half.Figures)}
 	for i := range whole.Figures {

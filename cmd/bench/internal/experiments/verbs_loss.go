@@ -17,27 +17,26 @@ func init() {
 		Name:   "verbs-loss",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "At 0.1 % loss in both directions an RC stream keeps at least half of its lossless goodput, " +
-			"and up to 5 % no queue pair gives up with default retries; all data is exact.",
+		Claim: "At 0.1 % loss in both directions, an RC stream has at least half of its lossless goodput, " +
+			"and up to 5 % no queue pair fails with the default retry limits. All data is correct.",
 		Axes: []bench.Axis{{Name: "packets lost", Unit: percent}},
 		Params: []bench.Param{
-			{Name: "losses", Kind: bench.Words, Default: "0.01,0.1,1,5", Quick: "0.1,5", Doc: "percent of the packets that are lost, in both directions"},
+			{Name: "losses", Kind: bench.Words, Default: "0.01,0.1,1,5", Quick: "0.1,5", Doc: "packet loss in percent, in both directions"},
 			{Name: "delays", Kind: bench.Words, Default: "0,1ms", Doc: "one-way delays"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-read", Quick: "rc-write", Choices: []string{"rc-write", "rc-send", "rc-read"}, Doc: "operations"},
 			{Name: "size", Kind: bench.Int, Default: "64KiB", Doc: "bytes of a message"},
-			{Name: "depth", Kind: bench.Int, Default: "32", Doc: "messages outstanding"},
+			{Name: "depth", Kind: bench.Int, Default: "32", Doc: "outstanding messages"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round; all that is under way then still arrives"},
+			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round, without the time for outstanding messages at its end"},
 		},
 		Tour: bench.Settings{"losses": "0.1,1", "delays": "0"},
 		Run:  verbsLoss,
 	})
 }
 
-const percent = "%" // the unit of loss
+const percent = "%" // unit of loss
 
-// lossTarget is what is expected of goodput at lossTargetAt percent without
-// delay.
+// lossTarget is the limit of the goodput ratio at lossTargetAt percent without delay.
 const (
 	lossTarget   = 0.5
 	lossTargetAt = 0.1
@@ -63,11 +62,11 @@ func verbsLoss(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.makeVerdict(), nil
 }
 
-// impairSpec is netem's words for loss in percent and delay; empty for neither.
+// impairSpec returns netem options for loss in percent and delay, or "" for neither.
 func impairSpec(loss, delay string) string {
 	var words []string
 	if delay != "0" {
-		words = append(words, "delay "+delay+" limit 1000000") // or a full queue loses some
+		words = append(words, "delay "+delay+" limit 1000000") // prevents losses by a full queue
 	}
 	if loss != "" {
 		words = append(words, "loss "+loss+"% seed 7")
@@ -75,11 +74,11 @@ func impairSpec(loss, delay string) string {
 	return strings.Join(words, " ")
 }
 
-// lossPoint measures every operation with loss beside the same without.
+// lossPoint measures every operation with loss, with the lossless stream as the baseline.
 func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, delay string, j *evaluation) error {
 	x, err := strconv.ParseFloat(loss, 64)
 	if err != nil || x <= 0 || x >= 100 {
-		return fmt.Errorf("%q is not a loss in percent", loss)
+		return fmt.Errorf("invalid loss %q, want a percentage", loss)
 	}
 	lossy, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairSpec(loss, delay)})
 	if err != nil {
@@ -93,7 +92,7 @@ func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, 
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		samples, err := lossTurns(ctx, r, clean, lossy, op, suffix)
 		if errors.Is(err, verbsbench.ErrQPFailed) {
-			j.addNote(false, "at %s %% %s%s gave up: %v", loss, op, suffix, err)
+			j.addNote(false, "at %s %% %s%s failed: %v", loss, op, suffix, err)
 			continue
 		}
 		if err != nil {

@@ -16,8 +16,8 @@ func init() {
 		Name:   "verbs-qps",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim: "An idle connected RC queue pair, of ten thousand, takes at most 4 KiB of memory at either end, " +
-			"and the latency on one of them is at most 1.2 times that of a queue pair alone.",
+		Claim: "With 10,000 idle connected RC queue pairs, each takes at most 4 KiB of memory on each side, " +
+			"and the latency of one of them is at most 1.2 times that of a single queue pair.",
 		Axes: []bench.Axis{{Name: "connected queue pairs", Unit: queuePairs}},
 		Params: []bench.Param{
 			{Name: "qps", Kind: bench.Ints, Default: "1,10,100,1000,10000", Quick: "100,10000", Doc: "connected queue pairs"},
@@ -30,11 +30,11 @@ func init() {
 }
 
 const (
-	queuePairs  = "queue pairs" // the unit of how many there are
-	smallSize   = 8             // bytes of a message where latency counts
-	qpMemory    = 4 << 10       // target, bytes
-	qpLatency   = 1.2           // target, over a queue pair alone
-	manyQPs     = 10000         // for which the targets are
+	queuePairs  = "queue pairs" // unit of the number of queue pairs
+	smallSize   = 8             // message size of latency measurements
+	qpMemory    = 4 << 10       // limit in bytes
+	qpLatency   = 1.2           // limit over a single queue pair
+	manyQPs     = 10000         // number of queue pairs of the limits
 	perQPSeries = "memory-per-qp"
 )
 
@@ -64,8 +64,8 @@ func verbsQPs(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.makeVerdict(), nil
 }
 
-// qpsPoint connects n queue pairs, measures the memory they take, and then the
-// latency of one of them, with the others idle, and of all in turn.
+// qpsPoint connects n queue pairs, measures their memory, the latency of one of them with the
+// others idle, and that of all used round-robin.
 func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, one *verbsbench.PingPong, j *evaluation) error {
 	many, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
@@ -104,8 +104,8 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 	r.EmitAgainst(at, samples[0], samples[1:]...)
 	if n == manyQPs {
 		perQP := math.Ceil(float64(max(crowd.HeapBytes[0], crowd.HeapBytes[1])) / float64(n))
-		j.addCheck(perQP, qpMemory, perQP <= qpMemory, "%.0f bytes (at most %d)", perQP, qpMemory)
-		j.atMost("latency over that alone", measure.MedianRatio(samples[2].Figures, samples[1].Figures), qpLatency)
+		j.addCheck(perQP, qpMemory, perQP <= qpMemory, "memory of a queue pair %.0f bytes (at most %d)", perQP, qpMemory)
+		j.atMost("latency over that of a single queue pair", measure.MedianRatio(samples[2].Figures, samples[1].Figures), qpLatency)
 	}
 	return nil
 }

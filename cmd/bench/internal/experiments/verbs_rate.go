@@ -15,10 +15,10 @@ func init() {
 		Name:   "verbs-rate",
 		Source: bench.Adapter,
 		Layer:  bench.LayerVerbs,
-		Claim:  "One queue pair completes at least 2 million RC writes of 8 bytes a second, posted in lists of 32.",
+		Claim:  "One queue pair completes at least 2 million RC writes of 8 bytes per second, posted in lists of 32.",
 		Axes:   []bench.Axis{{Name: "requests in a list", Unit: requests}},
 		Params: []bench.Param{
-			{Name: "lists", Kind: bench.Ints, Default: "1,4,16,32,64", Quick: "1,32", Doc: "requests posted at once"},
+			{Name: "lists", Kind: bench.Ints, Default: "1,4,16,32,64", Quick: "1,32", Doc: "requests posted in one list"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,rc-read,uc-write,ud-send",
 				Choices: []string{"rc-write", "rc-send", "rc-read", "uc-write", "ud-send"}, Doc: "operations"},
 			{Name: "size", Kind: bench.Int, Default: "8", Doc: "bytes of a message"},
@@ -31,7 +31,7 @@ func init() {
 }
 
 const (
-	requests       = "requests" // the unit of a list's length
+	requests       = "requests" // unit of a list's length
 	rateTarget     = 2e6
 	rateTargetList = 32
 )
@@ -44,8 +44,8 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer pair.Close()
-	// Packets of the same payload: in batches as large as go fastest, and with
-	// a system call for each, which is what a list of one comes to.
+	// Packets of the same payload: in the fastest batches, and with one system call for each,
+	// which corresponds to lists of 1.
 	var bases [2]*udpraw.Bandwidth
 	for i, offload := range []bool{udpraw.HasOffload(), false} {
 		bases[i], err = udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{Payload: min(size, maxMTU), Offload: offload, RecvBuffer: largeBuffer})
@@ -65,15 +65,14 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		r.EmitAgainst(at, samples[0], samples[1:]...)
 		for _, s := range samples {
 			if rate := measure.Median(s.Figures); s.Series == "rc-write" && size == 8 && list == rateTargetList {
-				j.addCheck(rate, rateTarget, rate >= rateTarget, "%s million a second", formatFigure(rate/1e6, rateTarget/1e6, 2, rate >= rateTarget))
+				j.addCheck(rate, rateTarget, rate >= rateTarget, "%s million per second", formatFigure(rate/1e6, rateTarget/1e6, 2, rate >= rateTarget))
 			}
 		}
 	}
 	return j.makeVerdict(), nil
 }
 
-// ratePoint measures every operation with lists of one length beside both
-// kinds of bare packets.
+// ratePoint measures every operation with lists of one length, and the two UDP baselines.
 func ratePoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, bases [2]*udpraw.Bandwidth, list int) ([]bench.Sample, error) {
 	var turns seriesSet
 	turns.addSeries("udp", bases[0].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
