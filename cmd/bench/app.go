@@ -18,12 +18,12 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// app is the command with its surroundings, so that tests can replace them.
+// An app is the command with its registry and streams, which tests can replace.
 type app struct {
 	registry       *bench.Registry
 	stdout, stderr io.Writer
-	tourTime       time.Duration // after which the tour ends, come what may
-	args           []string      // of the command line
+	tourTime       time.Duration // maximum duration of the tour
+	args           []string      // command-line arguments
 }
 
 // Exit statuses.
@@ -40,8 +40,8 @@ func (a *app) runCommandLine(ctx context.Context, args []string) int {
 	c := a.rootCommand()
 	c.SetArgs(a.args)
 	err := c.ExecuteContext(ctx)
-	if lost := out.Err(); !errors.Is(err, lost) {
-		err = errors.Join(err, lost)
+	if writeErr := out.Err(); !errors.Is(err, writeErr) {
+		err = errors.Join(err, writeErr)
 	}
 	if err == nil {
 		return 0
@@ -58,28 +58,28 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "bench",
 		Version: cmdline.ReadVersion().String(),
-		Short:   "What the adapter does on this machine, beside what UDP itself does",
-		Long: "Without a command: the tour, at most 60 s, with real processes on this machine, and one\n" +
-			"screen of figures; with -v every figure and claim, in a table for each layer.",
+		Short:   "Measure the adapter on this machine, with plain UDP as the baseline",
+		Long: "Without a command, bench runs the tour: at most 60 s, with real processes on this machine,\n" +
+			"and one screen of figures. With -v it prints all figures and claims, in a table for each layer.",
 		Args:          a.unknownCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(c *cobra.Command, _ []string) error { return a.runTour(c.Context(), tables) },
 	}
-	root.Flags().BoolVarP(&tables, "verbose", "v", false, "every figure and claim of the tour, in a table for each layer")
+	root.Flags().BoolVarP(&tables, "verbose", "v", false, "print all figures and claims of the tour, in a table for each layer")
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	var faults string
-	root.PersistentFlags().StringVar(&faults, "impair", "", "faults of every adapter's link, for example \"loss 1% delay 2ms\"; bare UDP has none")
+	root.PersistentFlags().StringVar(&faults, "impair", "", "faults of every adapter's link, for example \"loss 1% delay 2ms\"; not applied to plain UDP")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return prepareWorkers(faults) }
 	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand(), a.osuCommand(), a.imbCommand(), a.nasCommand(), a.agentCommand())
 	return root
 }
 
-// prepareWorkers checks what the worker processes find in their environment,
-// and puts the faults of --impair there.
+// prepareWorkers checks the environment variables of the worker processes, and sets the faults
+// of --impair.
 func prepareWorkers(faults string) error {
 	if _, err := impair.Parse(faults); err != nil {
 		return usageErrorf("--impair: %w", err)
@@ -100,18 +100,17 @@ func prepareWorkers(faults string) error {
 	return os.Setenv(rnic.EnvImpair, faults)
 }
 
-// describeMachine puts the machine's fingerprint on stderr and returns it.
+// describeMachine writes the facts about the machine to stderr and returns them.
 func (a *app) describeMachine() env.Fingerprint {
 	machine := env.Read()
 	fmt.Fprintln(a.stderr, machine)
 	return machine
 }
 
-// runAll runs the experiments one after the other and hands each result to
-// done, that of a failed one too. A failure does not stop the others, but the
-// end of ctx does. The error sums the failures up, which done has told of. Where there
-// are several, stderr tells how many are done, and with an estimate how long the others
-// take.
+// runAll runs the experiments one after the other and passes each result to done, including
+// failed ones. A failure does not stop the others, but the end of ctx does. The returned error
+// names the failed experiments, whose errors done has reported. With several experiments,
+// stderr shows the progress, and the remaining time if left is not nil.
 func (a *app) runAll(ctx context.Context, experiments []*bench.Experiment, options func(*bench.Experiment) bench.Options, left *estimate, done func(*bench.Result) error) error {
 	var results []*bench.Result
 	for i, e := range experiments {
@@ -135,14 +134,14 @@ func (a *app) runAll(ctx context.Context, experiments []*bench.Experiment, optio
 			return err
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("stopped at %s: %w", e.Name, context.Cause(ctx))
+			return fmt.Errorf("interrupted at %s: %w", e.Name, context.Cause(ctx))
 		}
 	}
 	return summarizeFailures(results)
 }
 
-// summarizeFailures returns an error that names the experiments which failed, but for
-// those that the end of the tour's time cut short.
+// summarizeFailures returns an error that names the failed experiments, except for those that
+// the end of the tour interrupted.
 func summarizeFailures(results []*bench.Result) error {
 	var failed []string
 	for _, res := range results {

@@ -109,21 +109,21 @@ func TestExitStatus(t *testing.T) {
 		{"run wrong", 1, "1 of 1 experiments failed: wrong"},
 		{"run wrong good", 1, "1 of 2 experiments failed: wrong"},
 		{"run crash --json", 1, "panic: the worker fell over"},
-		{"run", 2, "run needs the name of an experiment"},
+		{"run", 2, "run: missing experiment name"},
 		{"run nosuch", 2, `unknown experiment "nosuch"; known experiments: good, crash, other, wrong`},
 		{"run good --set sizes=1", 2, `unknown parameter "sizes"; known parameters:`},
 		{"run good --set size=huge", 2, `size=huge: "huge" is not a number`},
 		{"run good --set size", 2, "key=value"},
 		{"run good --fast", 2, "unknown flag: --fast; `bench run --help` lists the flags"},
-		{"nosuch", 2, "unknown command \"nosuch\"; there are completion, imb, list, nas, osu, report, run, and without one the tour"},
+		{"nosuch", 2, "unknown command \"nosuch\"; commands: completion, imb, list, nas, osu, report, run, or none for the tour"},
 		{"good", 2, "\"good\" is an experiment: `bench run good`"},
 		{"adapter", 2, "\"adapter\" is a source of experiments: `bench run \"adapter\"`"},
-		{"--quick", 2, "unknown flag: --quick: it is a flag of `bench report` and `bench run`"},
+		{"--quick", 2, "unknown flag: --quick; the flag belongs to `bench report` and `bench run`"},
 		{"list --set size=1", 2, "unknown flag: --set; `bench list --help` lists the flags"},
 		{"list goo *r", 0, ""},
 		{"list extra", 2, "no experiment matches extra; known experiments: good, crash, other, wrong"},
 		{"list good [", 2, "malformed pattern \"[\", want one like sdp-*"},
-		{"report all", 2, "bench report takes no argument, but there is \"all\""},
+		{"report all", 2, "bench report: unexpected argument \"all\""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			status, _, stderr := runBench(t, four(), strings.Fields(c.args)...)
@@ -269,7 +269,7 @@ func TestReportWhileRunning(t *testing.T) {
 	})
 	status, _, stderr := runBench(t, []*bench.Experiment{four()[0], second}, "report", "--out", dir)
 	require.Zero(t, status, stderr)
-	require.Equal(t, 1, strings.Count(stderr, page+" shows what is done so far\n"))
+	require.Equal(t, 1, strings.Count(stderr, page+" has the results so far\n"))
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.NotContains(t, string(html), "not run")
@@ -303,7 +303,7 @@ func TestReportFrom(t *testing.T) {
 	require.Contains(t, stderr, "--from: "+empty+": no files of")
 	status, _, stderr = runBench(t, four(), "report", "--from", dir, "--quick")
 	require.Equal(t, 2, status)
-	require.Contains(t, stderr, "there is no --quick")
+	require.Contains(t, stderr, "no experiments run; --quick not allowed")
 }
 
 func TestTour(t *testing.T) {
@@ -358,7 +358,7 @@ func TestTourTime(t *testing.T) {
 	var out, diag bytes.Buffer
 	a := &app{registry: &g, stdout: &out, stderr: &diag, tourTime: time.Millisecond}
 	require.Zero(t, a.runCommandLine(t.Context(), []string{"-v"}), diag.String())
-	require.Contains(t, out.String(), "endless\nwas not done when the tour's time was over")
+	require.Contains(t, out.String(), "endless\ninterrupted by the time limit of the tour")
 	require.NotContains(t, out.String(), "Claim of late.")
 	require.Zero(t, a.runCommandLine(t.Context(), nil), diag.String())
 	require.Contains(t, out.String(), "No time for endless, late.\n")
@@ -375,7 +375,7 @@ func TestInterrupt(t *testing.T) {
 	for _, args := range [][]string{{"run", "first", "second"}, {}} {
 		status, stdout, stderr := runRegistry(ctx, &g, args...)
 		require.Equal(t, 1, status)
-		require.Contains(t, stderr, "stopped at first")
+		require.Contains(t, stderr, "interrupted at first")
 		require.NotContains(t, stdout, "Claim of second.")
 		require.NotContains(t, stdout, "failed: first")
 		require.Equal(t, len(args) == 0, strings.Contains(stdout, "Interrupted before first, second.\n"))

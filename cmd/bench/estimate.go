@@ -8,23 +8,23 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
-// How long an experiment takes at a guess.
+// Assumed duration of an experiment without an earlier run.
 const (
 	guessQuick = 8 * time.Second
 	guessFull  = time.Minute
 )
 
-// estimate foretells how long a list of experiments still takes: each as long as the same
-// run took that is kept in a directory, or else as a guess says, and all by as much longer
-// or shorter as those done so far have been.
+// An estimate predicts the remaining time of a list of experiments: the time of a saved earlier
+// run of each, or else an assumed time, scaled by the ratio of actual to expected time of the
+// experiments done so far.
 type estimate struct {
-	left     []time.Duration // expected of each experiment to come
-	expected time.Duration   // of those done
+	left     []time.Duration // expected time of each remaining experiment
+	expected time.Duration   // expected time of the finished experiments
 	took     time.Duration
 }
 
-// newEstimate returns the estimate of experiments that are run with o; earlier runs are in
-// dir, "" for none.
+// newEstimate returns the estimate of experiments that run with options o. Saved earlier runs
+// are read from dir, unless it is "".
 func newEstimate(experiments []*bench.Experiment, o bench.Options, dir string) *estimate {
 	t := &estimate{}
 	for _, e := range experiments {
@@ -41,14 +41,14 @@ func newEstimate(experiments []*bench.Experiment, o bench.Options, dir string) *
 	return t
 }
 
-// addElapsed takes note of how long the next experiment took.
+// addElapsed records the elapsed time of the next experiment.
 func (t *estimate) addElapsed(took time.Duration) {
 	t.expected += t.left[0]
 	t.took += took
 	t.left = t.left[1:]
 }
 
-// remainingTime returns how long the experiments to come take.
+// remainingTime returns the expected time of the remaining experiments.
 func (t *estimate) remainingTime() (sum time.Duration) {
 	for _, d := range t.left {
 		sum += d
@@ -59,7 +59,7 @@ func (t *estimate) remainingTime() (sum time.Duration) {
 	return sum
 }
 
-// String writes the remaining time as coarsely as it is known.
+// String formats the remaining time, rounded to its accuracy.
 func (t *estimate) String() string {
 	d := t.remainingTime()
 	switch {

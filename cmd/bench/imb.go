@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// imbFlags are the flags as they are written.
+// imbFlags are the values of the flags.
 type imbFlags struct {
 	imb.Options
 	sizes, iter, policy, sync, warmUp string
@@ -52,27 +52,27 @@ func imbHelp() string {
 	for _, b := range imb.Benchmarks() {
 		names = append(names, b.Name)
 	}
-	return "The benchmarks of these names, or all:\n\n    " + strings.Join(names, "\n    ") +
-		"\n\nFlags may be written with one dash, as the original has them: -npmin 4."
+	return "Runs the named benchmarks, or all of them:\n\n    " + strings.Join(names, "\n    ") +
+		"\n\nFlags may have a single dash, as in the original: -npmin 4."
 }
 
 func (o *imbFlags) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.MinRanks, "npmin", o.MinRanks, "`number` of ranks of the first group")
 	f.StringVar(&o.sizes, "msglog", fmt.Sprintf("%d:%d", o.MinLog, o.MaxLog), "`[MIN:]MAX`: sizes are 0 and 2^MIN to 2^MAX")
-	f.IntSliceVar(&o.Sizes, "msgsize", nil, "`sizes` to measure instead")
-	f.StringVar(&o.iter, "iter", fmt.Sprintf("%d,%d", o.Repetitions, o.Volume>>20), "`REPETITIONS[,MB]`: at most, and so many that a rank sends not more in all")
-	f.StringVar(&o.policy, "iter_policy", "dynamic", "`dynamic`: fewer repetitions if they take long, or off")
-	f.Float64Var(&o.seconds, "time", o.Time.Seconds(), "`seconds` for a size")
-	f.Float64Var(&o.gigabytes, "mem", float64(o.Memory)/(1<<30), "`GB` that a rank may take for messages")
-	f.IntVar(&o.Window, "window_size", o.Window, "`number` of messages under way in Uniband and Biband")
-	f.IntVar(&o.root, "root_shift", 0, "`1` to have each rank be the root in turn, or 0")
-	f.StringVar(&o.sync, "sync", "1", "`1` for a barrier behind each call of a collective, or 0")
-	f.StringVar(&o.warmUp, "warm_up", "1", "`1` to do some repetitions before, or 0")
-	f.StringSliceVar(&o.include, "include", nil, "`names` of more benchmarks")
-	f.StringSliceVar(&o.exclude, "exclude", nil, "`names` of benchmarks to leave out")
+	f.IntSliceVar(&o.Sizes, "msgsize", nil, "`sizes` to measure instead of those of -msglog")
+	f.StringVar(&o.iter, "iter", fmt.Sprintf("%d,%d", o.Repetitions, o.Volume>>20), "`REPETITIONS[,MB]`: maximum repetitions, and maximum MB sent by a rank")
+	f.StringVar(&o.policy, "iter_policy", "dynamic", "`dynamic`: limit repetitions by -time, or off")
+	f.Float64Var(&o.seconds, "time", o.Time.Seconds(), "`seconds` for one size")
+	f.Float64Var(&o.gigabytes, "mem", float64(o.Memory)/(1<<30), "memory limit of a rank in `GB`")
+	f.IntVar(&o.Window, "window_size", o.Window, "`number` of messages in flight in Uniband and Biband")
+	f.IntVar(&o.root, "root_shift", 0, "`1`: each rank is the root in turn, or 0")
+	f.StringVar(&o.sync, "sync", "1", "`1`: a barrier after each collective call, or 0")
+	f.StringVar(&o.warmUp, "warm_up", "1", "`1`: warm-up before the measurement, or 0")
+	f.StringSliceVar(&o.include, "include", nil, "`names` of additional benchmarks")
+	f.StringSliceVar(&o.exclude, "exclude", nil, "`names` of benchmarks to skip")
 }
 
-// parseFlags reads what is written, and finds the benchmarks.
+// parseFlags converts the flag values to options, and returns the selected benchmarks.
 func (o *imbFlags) parseFlags(f *pflag.FlagSet, names []string) (list []imb.Benchmark, err error) {
 	if o.MinLog, o.MaxLog, err = parseSizeRange(o.sizes); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func parseSizeRange(s string) (low, high int, err error) {
 	return low, high, nil
 }
 
-// imbDashes gives the flags of imb the second dash that the original does without.
+// imbDashes adds a second dash to the flags of imb, which have a single dash in the original.
 func imbDashes(args []string) []string {
 	if at := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") }); at < 0 || args[at] != "imb" {
 		return args

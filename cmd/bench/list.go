@@ -16,10 +16,10 @@ func (a *app) listCommand() *cobra.Command {
 	var asJSON, verbose bool
 	c := &cobra.Command{
 		Use:   "list [NAME...]",
-		Short: "Every experiment with its source and claim, or those of these names",
-		Long: "Experiments, one a line, and the papers that they come from: all of them, or those\n" +
-			"whose names begin with a NAME or are of its form, or that come from this figure or paper.\n" +
-			"With -v whole claims, and what --set changes.\n\n" +
+		Short: "List experiments with source and claim",
+		Long: "Lists experiments, one per line, and the papers that they reproduce: all of them, or those\n" +
+			"whose names begin with NAME or match it as a pattern, or that reproduce this figure or paper.\n" +
+			"With -v it prints complete claims, and the parameters of --set.\n\n" +
 			"    bench list sdp\n" +
 			"    bench list -v 'mpi-*' '*-latency'\n" +
 			"    bench list 'RCUD fig. 6a'",
@@ -41,7 +41,7 @@ func (a *app) listCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "with claims and parameters")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "print complete claims and parameters")
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line")
 	return c
 }
@@ -56,8 +56,8 @@ func (a *app) listJSON(experiments []*bench.Experiment) error {
 	return nil
 }
 
-// listShort writes a line for each experiment, with as much of its claim as has room, and
-// below them the papers.
+// listShort returns a line for each experiment, with as much of its claim as fits, followed by
+// the papers.
 func listShort(experiments []*bench.Experiment) string {
 	var lines []string
 	var papers []*bench.Paper
@@ -80,8 +80,8 @@ func listShort(experiments []*bench.Experiment) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// settingColumn is how wide a setting may be that has its meaning beside it;
-// one that is longer has it below.
+// settingColumn is the width of the column of settings. The description of a longer setting is
+// on the next line.
 const settingColumn = 24
 
 func describeExperiment(e *bench.Experiment) string {

@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	proc.ServeIfWorker() // the experiments start this program again, as their workers
+	proc.ServeIfWorker() // experiments start this program as their workers
 	ctx, stop := cmdline.NotifyContext(context.Background())
 	a := &app{registry: &bench.Default, stdout: os.Stdout, stderr: os.Stderr, tourTime: tourTime}
 	status := a.runCommandLine(ctx, os.Args[1:])

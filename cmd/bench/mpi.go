@@ -14,33 +14,32 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// job is what the MPI benchmarks have in common: they run on the ranks of a job,
-// which this program is one of if a process manager has started it, and which it
-// starts itself if not.
+// A job is the common part of the MPI benchmarks: they run on the ranks of a process manager,
+// of which this program is one, or on ranks that this program starts.
 type job struct {
 	ranks int // -n
 }
 
 const jobHelp = `
 
-The ranks are those of the process manager that has started the program:
+The benchmark runs on the ranks of the process manager that has started the program:
 
     softrnic mpirun -n 4 --hosts node1,node2 bench osu alltoall
 
-Without one it starts itself as often as -n says, on this machine, as
-softrnic mpirun does, which binds ranks to processors where they come out even.`
+Without a process manager it starts -n ranks on this machine, as
+softrnic mpirun does, which binds ranks to processors if these divide evenly.`
 
 func (j *job) addFlags(c *cobra.Command) {
-	c.Flags().IntVarP(&j.ranks, "ranks", "n", j.ranks, "`number` of ranks to start here, if no process manager has")
+	c.Flags().IntVarP(&j.ranks, "ranks", "n", j.ranks, "`number` of ranks to start without a process manager")
 }
 
-// runRanks runs f as a rank. What makes no sense is found by check, of so many ranks,
-// before any is started.
+// runRanks runs f as a rank. check is called with the number of ranks before any rank is
+// started; its error is a usage error.
 func (j *job) runRanks(a *app, c *cobra.Command, check func(ranks int) error, f func(*mpi.World) error) error {
 	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
 	if !managed {
 		if j.ranks < 1 {
-			return usageErrorf("-n %d: want at least one rank", j.ranks)
+			return usageErrorf("-n %d: want at least 1 rank", j.ranks)
 		}
 		if err := check(j.ranks); err != nil {
 			return usageErrorf("%w", err)
@@ -54,18 +53,18 @@ func (j *job) runRanks(a *app, c *cobra.Command, check func(ranks int) error, f 
 		return err
 	}
 	if c.Flags().Changed("ranks") && j.ranks != w.Size() {
-		return usageErrorf("-n %d: the process manager has started %d ranks; leave -n out", j.ranks, w.Size())
+		return usageErrorf("-n %d: process manager has started %d ranks; omit -n", j.ranks, w.Size())
 	}
 	if err := check(w.Size()); err != nil {
 		return usageErrorf("%w", err)
 	}
 	if err := f(w); err != nil {
-		return err // not finalized, so that the others are ended
+		return err // without Finalize, so that the other ranks are terminated
 	}
 	return w.Finalize()
 }
 
-// agentCommand is what this program starts of itself to start ranks.
+// agentName is the hidden command with which this program starts ranks.
 const agentName = "mpirun-agent"
 
 func (a *app) agentCommand() *cobra.Command {
@@ -79,7 +78,7 @@ func (a *app) agentCommand() *cobra.Command {
 func (a *app) startRanks(c *cobra.Command, n int) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("starting ranks: %w", err)
+		return fmt.Errorf("start ranks: %w", err)
 	}
 	return mpirun.Run(c.Context(), mpirun.Options{
 		Programs: []mpirun.Program{{N: n, Args: append([]string{self}, a.args...)}},

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-var errUnverified = errors.New("the result is wrong")
+var errUnverified = errors.New("nas: wrong result")
 
 func (a *app) nasCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -23,17 +23,17 @@ func (a *app) nasCommand() *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, b := range []struct {
-		name, what string
-		powers     bool // of two
-		run        func(*mpi.Comm, nas.Class) (nas.Report, error)
+		name, title string
+		powers      bool // of two
+		run         func(*mpi.Comm, nas.Class) (nas.Report, error)
 	}{
 		{"is", "Integer sort", true, is.Run},
 		{"cg", "Conjugate gradient", true, cg.Run},
 		{"ep", "Embarrassingly parallel: random numbers", false, ep.Run},
 	} {
 		j, class := job{ranks: 4}, ""
-		sub := &cobra.Command{Use: b.name, Short: b.what, Long: b.what + ", with the published results to compare." + jobHelp, Args: noArgs}
-		sub.Flags().StringVar(&class, "class", "S", "`size` of the problem: S, W, A, B or C")
+		sub := &cobra.Command{Use: b.name, Short: b.title, Long: b.title + ", verified against the published results." + jobHelp, Args: noArgs}
+		sub.Flags().StringVar(&class, "class", "S", "problem `size`: S, W, A, B or C")
 		j.addFlags(sub)
 		sub.RunE = func(sub *cobra.Command, _ []string) error {
 			size, err := nas.ParseClass(class)

@@ -25,7 +25,7 @@ func (a *app) osuCommand() *cobra.Command {
 	return c
 }
 
-// osuFlags are the flags as they are written.
+// osuFlags are the values of the flags.
 type osuFlags struct {
 	osu.Options
 	iterations, warmup int
@@ -43,35 +43,35 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 	c := &cobra.Command{Use: t.Name, Aliases: []string{"osu_" + t.Name}, Short: t.Title, Long: "osu_" + t.Name + ": " + t.Title + "." + jobHelp, Args: noArgs}
 	f := c.Flags()
 	j.addFlags(c)
-	f.StringVarP(&o.size, "message-size", "m", fmt.Sprintf("%d:%d", o.Min, o.Max), "`[MIN:]MAX` bytes of messages")
+	f.StringVarP(&o.size, "message-size", "m", fmt.Sprintf("%d:%d", o.Min, o.Max), "message size in bytes: `[MIN:]MAX`")
 	f.IntVarP(&o.iterations, "iterations", "i", 0, fmt.Sprintf("`number` of iterations (default %d, above 8 KiB %d)", o.Small.Iterations, o.Large.Iterations))
-	f.IntVarP(&o.warmup, "warmup", "x", 0, fmt.Sprintf("`number` of iterations before the clock runs (default %d, above 8 KiB %d)", o.Small.Warmup, o.Large.Warmup))
-	f.BoolVarP(&o.Validate, "validation", "c", false, "look at the data that comes")
-	f.IntSliceVarP(&o.Tail, "tail-lat", "z", nil, "show `percentiles` (50,90,99 with nothing behind the flag)")
+	f.IntVarP(&o.warmup, "warmup", "x", 0, fmt.Sprintf("`number` of warm-up iterations (default %d, above 8 KiB %d)", o.Small.Warmup, o.Large.Warmup))
+	f.BoolVarP(&o.Validate, "validation", "c", false, "validate received data")
+	f.IntSliceVarP(&o.Tail, "tail-lat", "z", nil, "print `percentiles` (50,90,99 without a value)")
 	f.Lookup("tail-lat").NoOptDefVal = "50,90,99"
-	f.StringVarP(&o.typ, "type", "T", o.Type.String(), "`type` of the elements: mpi_char, mpi_int, mpi_float or mpi_long")
+	f.StringVarP(&o.typ, "type", "T", o.Type.String(), "element `type`: mpi_char, mpi_int, mpi_float or mpi_long")
 	if t.IsOneSided() {
-		f.StringVarP(&o.win, "win-option", "w", "allocate", "how windows are made: create, `allocate` or dynamic")
-		f.StringVarP(&o.sync, "sync-option", "s", o.Sync.String(), "calls that end operations: lock, `flush`, flush_local, lock_all, pscw or fence")
+		f.StringVarP(&o.win, "win-option", "w", "allocate", "creation of windows: create, `allocate` or dynamic")
+		f.StringVarP(&o.sync, "sync-option", "s", o.Sync.String(), "synchronization: lock, `flush`, flush_local, lock_all, pscw or fence")
 	} else {
-		f.BoolVarP(&o.Full, "full", "f", false, "show least and most times, and iterations")
+		f.BoolVarP(&o.Full, "full", "f", false, "print minimum and maximum times, and iterations")
 	}
 	switch t.Name {
 	case "put_bw", "get_bw", "put_bibw":
-		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of operations in a row")
+		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of operations in a window")
 	case "bw", "bibw", "mbw_mr":
-		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of messages under way")
-		f.StringVarP(&o.buffers, "buffer-num", "b", "single", "memory of the messages under way: `single` for all or multiple")
+		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of messages in a window")
+		f.StringVarP(&o.buffers, "buffer-num", "b", "single", "buffers of a window: `single` or multiple")
 	case "latency_mt", "latency_mp":
-		f.StringVarP(&o.threads, "num-test-calls", "t", fmt.Sprintf("%d:%d", o.Senders, o.Receivers), "`[SENDERS:]RECEIVERS`, threads or processes of rank 0 and rank 1")
+		f.StringVarP(&o.threads, "num-test-calls", "t", fmt.Sprintf("%d:%d", o.Senders, o.Receivers), "`[SENDERS:]RECEIVERS`: threads or processes of rank 0 and rank 1")
 	}
 	if t.Name == "mbw_mr" {
 		f.IntVarP(&o.Pairs, "num-pairs", "p", 0, "`number` of pairs of ranks (default all)")
-		f.IntVarP(&o.rate, "print-rate", "R", 1, "`1` to show messages a second, or 0")
+		f.IntVarP(&o.rate, "print-rate", "R", 1, "`1`: print the message rate, or 0")
 	}
 	if t.IsCollective() && t.Name != "barrier" {
-		f.VarP(size.Var(&o.MemLimit), "mem-limit", "M", "`bytes` that a rank may take for its messages")
-		f.StringVarP(&o.root, "root-rank", "k", "fixed:0", "root of calls that have one: `fixed:RANK` or rotate")
+		f.VarP(size.Var(&o.MemLimit), "mem-limit", "M", "memory limit of a rank in `bytes`")
+		f.StringVarP(&o.root, "root-rank", "k", "fixed:0", "root of rooted collectives: `fixed:RANK` or rotate")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := o.parseFlags(c); err != nil {
@@ -87,7 +87,7 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 	return c
 }
 
-// parseFlags reads what is written.
+// parseFlags converts the flag values to options.
 func (o *osuFlags) parseFlags(c *cobra.Command) (err error) {
 	if c.Flags().Changed("message-size") { // MAX, MIN:MAX or MIN:
 		low, high, both := strings.Cut(o.size, ":")

@@ -14,13 +14,13 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// progress shows how one experiment goes on.
+// A progress displays the progress of one experiment.
 type progress interface {
 	bench.Progress
 	stopDisplay()
 }
 
-// startProgress shows a bar on a terminal and lines elsewhere.
+// startProgress displays a bar on a terminal, and lines otherwise.
 func startProgress(w io.Writer, name string) progress {
 	if f, ok := w.(*os.File); ok && cwriter.IsTerminal(int(f.Fd())) {
 		return newBar(f, name)
@@ -28,7 +28,7 @@ func startProgress(w io.Writer, name string) progress {
 	return &lineProgress{w: w, name: name}
 }
 
-// lineProgress writes a line for each step.
+// A lineProgress writes a line for each step.
 type lineProgress struct {
 	w           io.Writer
 	name        string
@@ -45,16 +45,16 @@ func (l *lineProgress) Step(what string) {
 func (l *lineProgress) Writer() io.Writer { return l.w }
 func (l *lineProgress) stopDisplay()      {}
 
-// barRefresh is slow, for drawing takes time from a core that is being
-// measured.
+// barRefresh is the refresh interval. It is long, because drawing takes processor time during
+// measurements.
 const barRefresh = 500 * time.Millisecond
 
-// barProgress draws a progress bar that goes away in the end.
+// A barProgress draws a progress bar that is removed at the end.
 type barProgress struct {
 	p       *mpb.Progress
 	b       *mpb.Bar
 	what    atomic.Pointer[string]
-	started bool // a first step is under way
+	started bool // the first step has begun
 }
 
 func newBar(w io.Writer, name string) *barProgress {

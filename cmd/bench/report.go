@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
-// saveDir is where report writes unless --out says otherwise.
+// saveDir is the default directory of report.
 const saveDir = "bench-out"
 
 func (a *app) reportCommand() *cobra.Command {
@@ -19,16 +19,16 @@ func (a *app) reportCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use:   "report",
-		Short: "Run every experiment and write one HTML page",
-		Long: "Runs every experiment and writes one HTML page, which is kept up to date while they run:\n" +
-			"after an interrupt it has what was measured so far. With --from the page is made of files\n" +
-			"that report or `bench run --out` wrote, and nothing is run.",
+		Short: "Run all experiments and write one HTML page",
+		Long: "Runs all experiments and writes one HTML page, which is updated after each experiment, so\n" +
+			"that it is complete up to an interrupt. With --from the page is created from files that\n" +
+			"report or `bench run --out` has saved, without running experiments.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if from != "" {
 				for _, name := range []string{"quick", "set"} {
 					if c.Flags().Changed(name) {
-						return usageErrorf("--from %s runs nothing, so there is no --%s", from, name)
+						return usageErrorf("--from %s: no experiments run; --%s not allowed", from, name)
 					}
 				}
 				if !c.Flags().Changed("out") {
@@ -45,11 +45,11 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	f.addFlags(c.Flags())
-	c.Flags().StringVar(&from, "from", "", "make the page of the files in `DIR`")
+	c.Flags().StringVar(&from, "from", "", "create the page from the files in `DIR`")
 	return c
 }
 
-// runReport writes the page after each experiment, also of those that failed: it says so.
+// runReport runs all experiments and writes the page after each of them, including failed ones.
 func (a *app) runReport(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string) error {
 	machine := a.describeMachine()
 	results := make([]*bench.Result, len(experiments))
@@ -70,18 +70,19 @@ func (a *app) runReport(c *cobra.Command, experiments []*bench.Experiment, o ben
 		}
 		page, err = report.SavePage(out, machine, results)
 		if n == 1 && err == nil {
-			fmt.Fprintf(a.stderr, "%s shows what is done so far\n", page)
+			fmt.Fprintf(a.stderr, "%s has the results so far\n", page)
 		}
 		return err
 	})
 	if page != "" {
-		_, lost := fmt.Fprintln(a.stdout, page)
-		err = errors.Join(err, lost)
+		_, writeErr := fmt.Fprintln(a.stdout, page)
+		err = errors.Join(err, writeErr)
 	}
 	return err
 }
 
-// reportFrom writes the page of the files in dir; elsewhere with the files that it links to.
+// reportFrom writes the page from the files in dir. If out is another directory, it also saves
+// the linked files there.
 func (a *app) reportFrom(dir, out string) error {
 	results, machine, err := report.Load(dir, a.registry)
 	if err != nil {

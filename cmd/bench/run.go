@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
-// runFlags are those that run and report share.
+// runFlags are the common flags of run and report.
 type runFlags struct {
 	quick bool
 	set   []string
@@ -20,12 +20,12 @@ type runFlags struct {
 
 func (f *runFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.quick, "quick", false, "fewer and shorter rounds")
-	flags.StringArrayVar(&f.set, "set", nil, "change a parameter, `key=value`; may be repeated (list shows them)")
+	flags.StringArrayVar(&f.set, "set", nil, "set a parameter, `key=value`; may be repeated (`bench list -v` shows parameters)")
 	flags.StringVar(&f.out, "out", f.out, "write NAME.jsonl, NAME.csv, NAME.txt and NAME.svg into `DIR`")
 }
 
-// parseOptions checks --set against the experiments that are to run, and that there
-// can be files where --out wants them.
+// parseOptions checks --set against the experiments to run, and that the directory of --out is
+// writable.
 func (f *runFlags) parseOptions(experiments []*bench.Experiment) (bench.Options, error) {
 	set, err := bench.ParseSettings(f.set)
 	if err != nil {
@@ -42,7 +42,7 @@ func (f *runFlags) parseOptions(experiments []*bench.Experiment) (bench.Options,
 	return bench.Options{Quick: f.quick, Set: set}, nil
 }
 
-// sameOptions are the same options for every experiment.
+// sameOptions returns a function that returns o for every experiment.
 func sameOptions(o bench.Options) func(*bench.Experiment) bench.Options {
 	return func(*bench.Experiment) bench.Options { return o }
 }
@@ -53,7 +53,7 @@ func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run NAME...",
 		Short: "Run experiments and print their tables",
-		Long:  "Runs the experiments of these names, or those that come from a figure or paper: \"RCUD fig. 6a\".",
+		Long:  "Runs the named experiments, or those that reproduce a figure or paper: \"RCUD fig. 6a\".",
 		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			for _, e := range a.registry.All() {
 				names = append(names, e.Name)
@@ -62,7 +62,7 @@ func (a *app) runCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, names []string) error {
 			if len(names) == 0 {
-				return usageErrorf("run needs the name of an experiment; `bench list` shows them")
+				return usageErrorf("run: missing experiment name; `bench list` shows the names")
 			}
 			experiments, err := a.registry.Find(names...)
 			if err != nil {
@@ -76,7 +76,7 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	f.addFlags(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line, as the figures come")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line as figures are measured")
 	return c
 }
 

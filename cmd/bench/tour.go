@@ -20,15 +20,14 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 )
 
-// tourTime leaves some seconds of the promised minute for starting and ending
-// processes.
+// tourTime leaves some seconds of the documented minute for starting and ending processes.
 const tourTime = 55 * time.Second
 
-var errTourOver = errors.New("the tour's time is over")
+var errTourOver = errors.New("tour: time limit reached")
 
-// runTour runs the experiments that have a place in it, briefly, and prints one screen of
-// what they show, or with tables every figure and claim by layer. An experiment that does
-// not fit into the tour's time is left out, which is no failure.
+// runTour runs the experiments of the tour briefly and prints one screen of their figures, or
+// with tables all figures and claims by layer. Experiments that do not fit into the time of the
+// tour are skipped, which is not an error.
 func (a *app) runTour(ctx context.Context, tables bool) error {
 	machine := a.describeMachine()
 	ctx, cancel := context.WithTimeoutCause(ctx, a.tourTime, errTourOver)
@@ -49,11 +48,11 @@ func (a *app) runTour(ctx context.Context, tables bool) error {
 	done := completedResults(results, context.Cause(ctx))
 	notes := tourNotes(machine)
 	if left := namesWithout(experiments, done); len(left) > 0 {
-		why := "No time for"
+		reason := "No time for"
 		if !errors.Is(context.Cause(ctx), errTourOver) {
-			why = "Interrupted before"
+			reason = "Interrupted before"
 		}
-		notes = append([]string{fmt.Sprintf("%s %s.", why, strings.Join(left, ", "))}, notes...)
+		notes = append([]string{fmt.Sprintf("%s %s.", reason, strings.Join(left, ", "))}, notes...)
 	}
 	screen := report.Summary(tourTitle(machine), done, a.registry.All(), notes)
 	if cmdline.IsTerminal(a.stdout) && os.Getenv("NO_COLOR") == "" {
@@ -63,11 +62,11 @@ func (a *app) runTour(ctx context.Context, tables bool) error {
 	return err
 }
 
-// headings are the words that begin the parts of the screen.
+// headings matches the headings of the screen.
 var headings = regexp.MustCompile(`(?m)^[A-Z]{2,}( [A-Z]{2,})*\b`)
 
-// tourExperiments returns the experiments of the tour: those that the screen shows first,
-// for the time may not suffice for all.
+// tourExperiments returns the experiments of the tour. Those shown on the screen come first,
+// because the time may not suffice for all.
 func (a *app) tourExperiments() []*bench.Experiment {
 	var first, then []*bench.Experiment
 	shown := report.HeadlineExperiments()
@@ -83,17 +82,17 @@ func (a *app) tourExperiments() []*bench.Experiment {
 	return append(first, then...)
 }
 
-// tourOptions run an experiment briefly, with its own settings for the tour.
+// tourOptions returns the options of an experiment in the tour.
 func tourOptions(e *bench.Experiment) bench.Options {
 	return bench.Options{Quick: true, Set: e.Tour}
 }
 
-// completedResults returns the results but for those that the end of the tour cut short.
+// completedResults returns the results except for those interrupted by the end of the tour.
 func completedResults(results []*bench.Result, end error) []*bench.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(res *bench.Result) bool { return end != nil && errors.Is(res.Err, end) })
 }
 
-// namesWithout returns the names of the experiments that have no result.
+// namesWithout returns the names of the experiments without a result.
 func namesWithout(experiments []*bench.Experiment, results []*bench.Result) (names []string) {
 	for _, e := range experiments {
 		if !slices.ContainsFunc(results, func(res *bench.Result) bool { return res.Experiment == e }) {
@@ -117,7 +116,7 @@ func (a *app) printLayers(results []*bench.Result) {
 		for _, res := range results[:n] {
 			outcome := report.Outcome(res)
 			if errors.Is(res.Err, errTourOver) {
-				outcome = "was not done when the tour's time was over"
+				outcome = "interrupted by the time limit of the tour"
 			}
 			fmt.Fprintf(a.stdout, "%s\n%s\n\n", res.Experiment.Name, outcome)
 		}
@@ -125,7 +124,7 @@ func (a *app) printLayers(results []*bench.Result) {
 	}
 }
 
-// tourTitle names the version and the machine.
+// tourTitle returns a line with the version and the machine.
 func tourTitle(machine env.Fingerprint) string {
 	title := fmt.Sprintf("softrnic %s on %s x %s", cmp.Or(machine.Get("revision"), cmdline.ReadVersion().Version), machine.Get("cores"),
 		cmp.Or(machine.Get("cpu"), machine.Get("system")))
@@ -137,14 +136,14 @@ func tourTitle(machine env.Fingerprint) string {
 	return title
 }
 
-// tourNotes say what the screen's figures suffer from, and how to go on.
+// tourNotes returns notes about conditions that affect the figures, and about further commands.
 func tourNotes(machine env.Fingerprint) (notes []string) {
 	if probe := link.Probe(); probe.RecvBuffer > 0 && probe.RecvBuffer < link.DefaultRecvBuffer {
-		notes = append(notes, fmt.Sprintf("Socket buffers of %d KiB, %d KiB help: `softrnic doctor` says how.",
+		notes = append(notes, fmt.Sprintf("Socket buffers are %d KiB; %d KiB improve performance: see `softrnic doctor`.",
 			probe.RecvBuffer>>10, link.DefaultRecvBuffer>>10))
 	}
 	if load, err := strconv.ParseFloat(machine.Get("load"), 64); err == nil && load > float64(runtime.NumCPU()) {
-		notes = append(notes, fmt.Sprintf("The machine was busy (load %.1f on %d cores): do not trust small differences.", load, runtime.NumCPU()))
+		notes = append(notes, fmt.Sprintf("The machine was busy (load %.1f on %d cores): small differences are not significant.", load, runtime.NumCPU()))
 	}
-	return append(notes, "All figures: bench -v. One measured well: bench run NAME. A page: bench report.")
+	return append(notes, "All figures: bench -v. One experiment in full: bench run NAME. HTML page: bench report.")
 }

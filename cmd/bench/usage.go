@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/internal/cmdline"
 )
 
-// usageError is a mistake in the command line or in the environment.
+// A usageError is an error in the command line or in the environment.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -19,7 +19,8 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usageErrorf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// unknownCommand accepts no arguments: a word that is no command ends there.
+// unknownCommand is the argument check of the root command. It rejects all arguments, with a
+// hint for names of experiments.
 func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -36,11 +37,11 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usageErrorf("unknown command %q; there are %s, and without one the tour (`bench --help`)", args[0], strings.Join(names, ", "))
+	return usageErrorf("unknown command %q; commands: %s, or none for the tour (`bench --help`)", args[0], strings.Join(names, ", "))
 }
 
-// noSubcommandArgs accepts no arguments of a command that has others below it: a word
-// that is none of them ends there.
+// noSubcommandArgs is the argument check of a command with subcommands. It rejects unknown
+// subcommands.
 func noSubcommandArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -49,18 +50,18 @@ func noSubcommandArgs(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usageErrorf("unknown command %q of `%s`; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+	return usageErrorf("unknown command %q of `%s`; commands: %s", args[0], c.CommandPath(), strings.Join(names, ", "))
 }
 
-// noArgs accepts no arguments.
+// noArgs is the argument check of a command without arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageErrorf("%s takes no argument, but there is %q", c.CommandPath(), args[0])
+		return usageErrorf("%s: unexpected argument %q", c.CommandPath(), args[0])
 	}
 	return nil
 }
 
-// flagError says where a flag belongs that the command does not have.
+// flagError adds a hint to the error of an unknown flag that belongs to another command.
 func flagError(c *cobra.Command, err error) error {
 	if no := (*pflag.NotExistError)(nil); errors.As(err, &no) {
 		var owners []string
@@ -70,7 +71,7 @@ func flagError(c *cobra.Command, err error) error {
 			}
 		}
 		if len(owners) > 0 {
-			return usageErrorf("%w: it is a flag of %s", err, strings.Join(owners, " and "))
+			return usageErrorf("%w; the flag belongs to %s", err, strings.Join(owners, " and "))
 		}
 	}
 	return &usageError{cmdline.FlagError(c, err)}
