@@ -1,15 +1,15 @@
-// What the experiments of MPI do, over any MPI: compiled by mpicc where there
-// is one. Rank 0 prints one number. What is done in a row is not synchronised;
-// collectives are timed one by one, with a barrier between that does not count,
-// and are the average over ranks, as the Intel benchmarks have it.
+// Measures the operations of the MPI experiments over any MPI library. Rank 0
+// prints one number. Consecutive operations are not synchronized. Collectives
+// are measured one by one with an unmeasured barrier between, averaged over
+// ranks, like in the Intel benchmarks.
 //
 //	measure latency BYTES ROUNDS      half a round trip of ranks 0 and 1, us
-//	measure put|get BYTES ROUNDS      rank 1's window, one at a time until it is done, us
-//	measure bandwidth BYTES WINDOWS   from rank 0 to 1, 64 sends in a row, MB/s
+//	measure put|get BYTES ROUNDS      one operation at a time on rank 1's window until completion, us
+//	measure bandwidth BYTES WINDOWS   from rank 0 to 1, windows of 64 sends, MB/s
 //	measure put-bandwidth|get-bandwidth BYTES WINDOWS   the same, one-sided
-//	measure rate BYTES WINDOWS        bandwidth in million messages a second
+//	measure rate BYTES WINDOWS        message rate of windows of 64 sends, in millions per second
 //	measure allreduce|allgather|alltoall BYTES ROUNDS   us
-//	measure barrier BYTES ROUNDS      in a row, us
+//	measure barrier BYTES ROUNDS      consecutive barriers, us
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void window(void) {
 		MPI_Send(out, 4, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
 }
 
-// Of one-sided operations rank 1 knows nothing: it is in the barrier behind them.
+// Rank 1 does not participate in one-sided operations: it waits in the barrier behind them.
 static void putin(int n) {
 	if (rank != 0)
 		return;
@@ -78,8 +78,8 @@ static void alltoall(void) { MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_C
 static const struct test {
 	const char *name;
 	void (*f)(void);
-	enum { HALF, WHOLE, RATE, MBPS, ALONE } kind; // ALONE: with a barrier behind each
-	int places;                                   // of BYTES, in rank 1's window
+	enum { HALF, WHOLE, RATE, MBPS, ALONE } kind; // ALONE: with a barrier after each
+	int places;                                   // slots of BYTES in rank 1's window
 } tests[] = {
 	{"latency", pingpong, HALF, 0},
 	{"bandwidth", window, MBPS, 0},
@@ -94,7 +94,7 @@ static const struct test {
 	{"alltoall", alltoall, ALONE, 0},
 };
 
-// repeat returns the seconds of so many rounds.
+// repeat returns the time of the given number of rounds in seconds.
 static double repeat(const struct test *t, int rounds) {
 	double sum = 0, start = MPI_Wtime();
 	for (int i = 0; i < rounds; i++) {
@@ -141,7 +141,7 @@ int main(int argc, char **argv) {
 	if (t->places > 0) {
 		if (rank == 0)
 			MPI_Win_unlock(1, win);
-		MPI_Win_free(&win); // which waits for all
+		MPI_Win_free(&win); // collective: waits for all ranks
 	}
 	if (rank == 0) {
 		double v = seconds / rounds * 1e6;
