@@ -19,8 +19,8 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usageErrorf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// unknownCommand is the argument check of the root command. It rejects all arguments, with a
-// hint for names of experiments.
+// unknownCommand rejects all arguments of the root command, with a hint for names of
+// experiments.
 func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -40,8 +40,7 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	return usageErrorf("unknown command %q; commands: %s, or none for the tour (`bench --help`)", args[0], strings.Join(names, ", "))
 }
 
-// noSubcommandArgs is the argument check of a command with subcommands. It rejects unknown
-// subcommands.
+// noSubcommandArgs rejects unknown subcommands of a command.
 func noSubcommandArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -53,7 +52,7 @@ func noSubcommandArgs(c *cobra.Command, args []string) error {
 	return usageErrorf("unknown command %q of `%s`; commands: %s", args[0], c.CommandPath(), strings.Join(names, ", "))
 }
 
-// noArgs is the argument check of a command without arguments.
+// noArgs rejects all arguments of a command.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageErrorf("%s: unexpected argument %q", c.CommandPath(), args[0])

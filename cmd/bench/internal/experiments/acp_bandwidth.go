@@ -29,7 +29,7 @@ func init() {
 	})
 }
 
-// What is claimed, and of which slots.
+// Limit of a channel over RC writes, and the slot size of the claim.
 const (
 	channelOverWrite = 0.9
 	claimedSlot      = 64 << 10

@@ -21,7 +21,7 @@ type oneSided struct {
 	wantAfter func(iteration, was, brought int) int // returns the element in the window afterwards
 }
 
-// Elements in a window after an operation.
+// afterPut, afterGet and afterSum return the element in a window after an operation.
 func afterPut(_, _, brought int) int   { return brought }
 func afterGet(_, was, _ int) int       { return was }
 func afterSum(_, was, brought int) int { return was + brought }

@@ -71,7 +71,7 @@ func runProgram(ctx context.Context, argv []string) (string, error) {
 	return out.String(), nil
 }
 
-// runClient is runProgram for a client that fails until its server listens.
+// runClient runs a client like runProgram, and retries until its server listens.
 func runClient(ctx context.Context, argv []string) (out string, err error) {
 	for range clientTries {
 		if out, err = runProgram(ctx, argv); err == nil {

@@ -31,7 +31,7 @@ type Worker struct {
 	in map[kind]chan json.RawMessage
 }
 
-// serveProcess is the main function of a worker process. It returns the exit status.
+// serveProcess runs a worker process and returns the exit status.
 func serveProcess(name, role string) int {
 	// Ctrl-C at a terminal signals the whole process group. The parent handles it.
 	signal.Ignore(os.Interrupt)

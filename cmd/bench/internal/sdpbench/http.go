@@ -86,7 +86,7 @@ func init() {
 	})
 }
 
-// serveHTTP is the body of the server process.
+// serveHTTP runs the server process.
 func serveHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 	l, mine, disconnect, err := listenOver(c)
 	if err != nil {
@@ -130,7 +130,7 @@ func listenOver(c HTTPConfig) (l net.Listener, at listenInfo, disconnect func(),
 	return l, at, disconnect, nil
 }
 
-// runHTTPClients is the body of the client process.
+// runHTTPClients runs the client process.
 func runHTTPClients(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 	dial, disconnect, err := newDialer(c)
 	if err != nil {
