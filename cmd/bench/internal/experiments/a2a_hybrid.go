@@ -64,9 +64,9 @@ func hybridTimes(ctx context.Context, r *bench.Run, limits []int, j *evaluation)
 	if err != nil {
 		return err
 	}
-	var turns seriesSet
-	all.addTo(&turns, r.Int("size"), r.Int("iters"))
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	var set seriesSet
+	all.addTo(&set, r.Int("size"), r.Int("iters"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

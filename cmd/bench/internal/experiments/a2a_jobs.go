@@ -77,10 +77,10 @@ func a2aSizes(ctx context.Context, r *bench.Run, ranks int, variants []a2aVarian
 	}
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B on %d ranks", size, ranks)
-		var turns seriesSet
-		all.addTo(&turns, size, r.Int("iters"))
-		other.addTo(&turns, ranks, "alltoall", size, r.Int("iters"))
-		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+		var set seriesSet
+		all.addTo(&set, size, r.Int("iters"))
+		other.addTo(&set, ranks, "alltoall", size, r.Int("iters"))
+		samples, err := set.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return err
 		}

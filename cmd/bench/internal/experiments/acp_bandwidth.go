@@ -55,8 +55,8 @@ func acpBandwidthPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pai
 	if err != nil {
 		return err
 	}
-	var turns seriesSet
-	turns.addSeries(string(verbsbench.RCWrite)+"-64KiB", write.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
+	var set seriesSet
+	set.addSeries(string(verbsbench.RCWrite)+"-64KiB", write.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	var kinds []acpbench.Channel
 	for _, slot := range r.Ints("slot-sizes") {
 		for _, imm := range []bool{true, false} {
@@ -68,9 +68,9 @@ func acpBandwidthPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pai
 	for _, c := range kinds {
 		// Limit the number of short messages, whose time does not depend on their bytes.
 		count := max(16, min(20000, r.Int("megabytes")<<20/size))
-		turns.addSeries(channelSeries(c), job.Stream(c, size, count))
+		set.addSeries(channelSeries(c), job.Stream(c, size, count))
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

@@ -47,14 +47,14 @@ func acpCopyPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 		return err
 	}
 	iters := r.Int("iters")
-	var turns seriesSet
-	turns.addMeans(string(verbsbench.RCRead), func(into *measure.Latency) measure.Round { return read.LatencyRounds(iters, into) })
+	var set seriesSet
+	set.addMeans(string(verbsbench.RCRead), func(into *measure.Latency) measure.Round { return read.LatencyRounds(iters, into) })
 	for _, way := range []acpbench.Direction{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
 		if way != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
-			turns.addSeries(string(way), job.Copies(way, size, iters))
+			set.addSeries(string(way), job.Copies(way, size, iters))
 		}
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

@@ -48,15 +48,15 @@ func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 	if err != nil {
 		return err
 	}
-	var turns seriesSet
-	turns.addPing(string(verbsbench.RCSend), send, iters)
+	var set seriesSet
+	set.addPing(string(verbsbench.RCSend), send, iters)
 	for _, slot := range r.Ints("slot-sizes") {
 		for _, imm := range []bool{true, false} {
 			c := acpbench.Channel{SlotSize: slot, Imm: imm}
-			turns.addEvents(channelSeries(c), func(into *measure.Latency) measure.Round { return job.PingPong(c, size, iters, into) })
+			set.addEvents(channelSeries(c), func(into *measure.Latency) measure.Round { return job.PingPong(c, size, iters, into) })
 		}
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func acpSlots(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	var j evaluation
 	for _, imm := range []bool{false, true} {
 		r.Step("imm: %v", imm)
-		var turns seriesSet
+		var set seriesSet
 		var at []int
 		for _, sender := range []bool{true, false} {
 			for _, n := range counts {
@@ -57,10 +57,10 @@ func acpSlots(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 					series += "-imm"
 				}
 				at = append(at, n)
-				turns.addEvents(series, func(into *measure.Latency) measure.Round { return job.PingPong(c, r.Int("size"), r.Int("iters"), into) })
+				set.addEvents(series, func(into *measure.Latency) measure.Round { return job.PingPong(c, r.Int("size"), r.Int("iters"), into) })
 			}
 		}
-		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+		samples, err := set.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return bench.Verdict{}, err
 		}

@@ -130,18 +130,18 @@ func (all clusters) close() {
 
 // measureRuns runs all clusters alternately on a data set, and returns the times.
 func (all clusters) measureRuns(ctx context.Context, r *bench.Run, data *dcbench.DataSet, size int) (map[sdpbench.Transport][]float64, error) {
-	var turns seriesSet
+	var set seriesSet
 	packed := make([][]float64, len(all)) // units per message, by round
 	for i, c := range all {
 		// The first run reads the data set into memory and grows buffers.
 		if _, err := c.Run(ctx, data); err != nil {
 			return nil, err
 		}
-		turns.addSeries(string(c.transport), c.Rounds(data, func(res dcbench.Result) {
+		set.addSeries(string(c.transport), c.Rounds(data, func(res dcbench.Result) {
 			packed[i] = append(packed[i], float64(res.Units)/float64(max(res.Messages, 1)))
 		}))
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

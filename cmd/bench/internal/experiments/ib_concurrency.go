@@ -54,17 +54,17 @@ func ibConcurrency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 // concurrencyPoint gathers from n senders with both schemes, with half a round trip of a
 // datagram of the same size as the baseline, and returns the ratio of zero-copy to copy.
 func concurrencyPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong) (float64, error) {
-	var turns seriesSet
-	turns.addPing("udp-block", base, r.Int("iters"))
+	var set seriesSet
+	set.addPing("udp-block", base, r.Int("iters"))
 	for _, scheme := range []verbsbench.Scheme{verbsbench.Copy, verbsbench.ZeroCopy} {
 		g, err := verbsbench.OpenGather(ctx, verbsbench.GatherOptions{Scheme: scheme, Senders: n, Size: r.Int("size")})
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", scheme, err)
 		}
 		defer g.Close()
-		turns.addPing(string(scheme), g, r.Int("iters"))
+		set.addPing(string(scheme), g, r.Int("iters"))
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return 0, err
 	}

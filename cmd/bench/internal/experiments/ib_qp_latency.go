@@ -85,8 +85,8 @@ func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 // measureRoundRobin measures n queue pairs used round-robin, without and with the model.
 func measureRoundRobin(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, plain, cached *verbsbench.Pair) ([]float64, error) {
 	iters := r.Int("iters")
-	var turns seriesSet
-	turns.addPing("udp-spin", base, iters)
+	var set seriesSet
+	set.addPing("udp-spin", base, iters)
 	for _, s := range []struct {
 		series string
 		pair   *verbsbench.Pair
@@ -96,9 +96,9 @@ func measureRoundRobin(ctx context.Context, r *bench.Run, n int, base *udpraw.Pi
 			return nil, err
 		}
 		defer ping.Close(ctx)
-		turns.addPing(s.series, ping, iters)
+		set.addPing(s.series, ping, iters)
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

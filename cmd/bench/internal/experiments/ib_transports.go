@@ -86,19 +86,19 @@ func ibTransports(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // measureLatency measures half round trips of one size.
 func (t *transportRun) measureLatency(ctx context.Context, size int) error {
-	turns, end, err := newPingSet(ctx, t.pair, size, t.Int("iters"), verbsbench.RCSend, verbsbench.UDSend)
+	set, end, err := newPingSet(ctx, t.pair, size, t.Int("iters"), verbsbench.RCSend, verbsbench.UDSend)
 	defer end()
 	if err != nil {
 		return err
 	}
 	compared := t.fabric && size == fabricSmall
 	if compared {
-		turns.addSeries(peers.RXD, func(ctx context.Context) (float64, error) {
+		set.addSeries(peers.RXD, func(ctx context.Context) (float64, error) {
 			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
 			return f.Micros, err
 		})
 	}
-	samples, err := turns.runAlternating(ctx, t.Int("rounds"))
+	samples, err := set.runAlternating(ctx, t.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (t *transportRun) measureLatency(ctx context.Context, size int) error {
 // measureBandwidth measures streams of one size. libfabric's program has one message in flight,
 // so it is compared with an RC ping-pong.
 func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
-	turns, end, err := newStreamSet(ctx, t.pair, size, t.Duration("time"), verbsbench.RCSend, verbsbench.UDSend)
+	set, end, err := newStreamSet(ctx, t.pair, size, t.Duration("time"), verbsbench.RCSend, verbsbench.UDSend)
 	defer end()
 	if err != nil {
 		return err
@@ -127,16 +127,16 @@ func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
 		}
 		defer ping.Close(ctx)
 		half := ping.LatencyRounds(t.Int("iters"), nil)
-		turns.addSeries("rc-send-ping-pong", func(ctx context.Context) (float64, error) {
+		set.addSeries("rc-send-ping-pong", func(ctx context.Context) (float64, error) {
 			us, err := half(ctx)
 			return float64(size) / us, err
 		})
-		turns.addSeries(peers.RXD+"-ping-pong", func(ctx context.Context) (float64, error) {
+		set.addSeries(peers.RXD+"-ping-pong", func(ctx context.Context) (float64, error) {
 			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
 			return f.MBps, err
 		})
 	}
-	samples, err := turns.runAlternating(ctx, t.Int("rounds"))
+	samples, err := set.runAlternating(ctx, t.Int("rounds"))
 	if err != nil {
 		return err
 	}

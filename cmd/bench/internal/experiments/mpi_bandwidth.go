@@ -84,12 +84,12 @@ func (m *mpiRun) measureBandwidth(ctx context.Context, size int) ([]bench.Sample
 	if size <= shortMessage {
 		windows *= 10
 	}
-	var turns seriesSet
-	m.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.Bandwidth(size, windows) })
-	turns.addSeries(string(verbsbench.RCWrite), write.Rounds(m.Duration("time"), verbsbench.Flow.MBps))
-	turns.addSeries(string(sdpbench.TCP), m.sockets.NewStreamer(sdpbench.StreamOptions{Size: size, Greedy: true}, m.Duration("time")).Rounds(sdpbench.Flow.MBps))
-	m.other.addTo(&turns, 2, "bandwidth", size, windows)
-	samples, err := turns.runAlternating(ctx, m.Int("rounds"))
+	var set seriesSet
+	m.all.addTo(&set, func(job *mpibench.Job) measure.Round { return job.Bandwidth(size, windows) })
+	set.addSeries(string(verbsbench.RCWrite), write.Rounds(m.Duration("time"), verbsbench.Flow.MBps))
+	set.addSeries(string(sdpbench.TCP), m.sockets.NewStreamer(sdpbench.StreamOptions{Size: size, Greedy: true}, m.Duration("time")).Rounds(sdpbench.Flow.MBps))
+	m.other.addTo(&set, 2, "bandwidth", size, windows)
+	samples, err := set.runAlternating(ctx, m.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

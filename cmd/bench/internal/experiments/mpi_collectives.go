@@ -78,9 +78,9 @@ func (c imbExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.V
 	var j evaluation
 	for _, ranks := range counts {
 		r.Step("%d ranks", ranks)
-		samples, err := rankPoint(ctx, r, ranks, measure.Microseconds, func(all jobs, turns *seriesSet) {
-			all.addTo(turns, func(j *mpibench.Job) measure.Round { return j.Collective(c.benchmark, size, r.Int("iters")) })
-			other.addTo(turns, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
+		samples, err := rankPoint(ctx, r, ranks, measure.Microseconds, func(all jobs, set *seriesSet) {
+			all.addTo(set, func(j *mpibench.Job) measure.Round { return j.Collective(c.benchmark, size, r.Int("iters")) })
+			other.addTo(set, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
 		})
 		if err != nil {
 			return bench.Verdict{}, err

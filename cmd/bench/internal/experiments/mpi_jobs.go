@@ -63,9 +63,9 @@ func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, addSer
 	if err != nil {
 		return nil, err
 	}
-	var turns seriesSet
-	addSeries(all, &turns)
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	var set seriesSet
+	addSeries(all, &set)
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

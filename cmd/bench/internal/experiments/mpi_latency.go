@@ -70,12 +70,12 @@ func (m *mpiRun) measureLatency(ctx context.Context, size int) ([]bench.Sample, 
 		return nil, err
 	}
 	defer write.Close(ctx)
-	var turns seriesSet
-	m.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.Latency(size, iters) })
-	turns.addMeans(string(verbsbench.RCWrite), func(into *measure.Latency) measure.Round { return write.LatencyRounds(iters, into) })
-	turns.addMeans(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return m.sockets.PingRounds(size, iters, into) })
-	m.other.addTo(&turns, 2, "latency", size, iters)
-	samples, err := turns.runAlternating(ctx, m.Int("rounds"))
+	var set seriesSet
+	m.all.addTo(&set, func(job *mpibench.Job) measure.Round { return job.Latency(size, iters) })
+	set.addMeans(string(verbsbench.RCWrite), func(into *measure.Latency) measure.Round { return write.LatencyRounds(iters, into) })
+	set.addMeans(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return m.sockets.PingRounds(size, iters, into) })
+	m.other.addTo(&set, 2, "latency", size, iters)
+	samples, err := set.runAlternating(ctx, m.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

@@ -113,17 +113,17 @@ func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sam
 		return nil, err
 	}
 	defer ping.Close(ctx)
-	var turns seriesSet
-	x.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedLatency(x.op, size, iters) })
-	turns.addSeries(overMessages, fullRoundTrip(x.all.jobFor(mpibench.RDMA).Latency(size, iters)))
+	var set seriesSet
+	x.all.addTo(&set, func(job *mpibench.Job) measure.Round { return job.OneSidedLatency(x.op, size, iters) })
+	set.addSeries(overMessages, fullRoundTrip(x.all.jobFor(mpibench.RDMA).Latency(size, iters)))
 	bare := func(into *measure.Latency) measure.Round { return ping.LatencyRounds(iters, into) }
 	if x.bare == verbsbench.RCRead { // a whole round trip
-		turns.addMeans(string(x.bare), bare)
+		set.addMeans(string(x.bare), bare)
 	} else {
-		turns.addSeries(string(x.bare)+"-round-trip", fullRoundTrip(meanRounds(bare, nil)))
+		set.addSeries(string(x.bare)+"-round-trip", fullRoundTrip(meanRounds(bare, nil)))
 	}
-	x.other.addTo(&turns, 2, x.op, size, iters)
-	return x.measurePoint(ctx, turns, size, measure.Microseconds)
+	x.other.addTo(&set, 2, x.op, size, iters)
+	return x.measurePoint(ctx, set, size, measure.Microseconds)
 }
 
 // measureBandwidth measures windows of operations.
@@ -137,16 +137,16 @@ func (x *oneSidedRun) measureBandwidth(ctx context.Context, size int) ([]bench.S
 		return nil, err
 	}
 	defer stream.Close(ctx)
-	var turns seriesSet
-	x.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedBandwidth(x.op, size, windows) })
-	turns.addSeries(overMessages, x.all.jobFor(mpibench.RDMA).Bandwidth(size, windows))
-	turns.addSeries(string(x.bare), stream.Rounds(x.Duration("time"), verbsbench.Flow.MBps))
-	x.other.addTo(&turns, 2, x.op+"-bandwidth", size, windows)
-	return x.measurePoint(ctx, turns, size, measure.MegabytesPerSec)
+	var set seriesSet
+	x.all.addTo(&set, func(job *mpibench.Job) measure.Round { return job.OneSidedBandwidth(x.op, size, windows) })
+	set.addSeries(overMessages, x.all.jobFor(mpibench.RDMA).Bandwidth(size, windows))
+	set.addSeries(string(x.bare), stream.Rounds(x.Duration("time"), verbsbench.Flow.MBps))
+	x.other.addTo(&set, 2, x.op+"-bandwidth", size, windows)
+	return x.measurePoint(ctx, set, size, measure.MegabytesPerSec)
 }
 
-func (x *oneSidedRun) measurePoint(ctx context.Context, turns seriesSet, size int, unit string) ([]bench.Sample, error) {
-	samples, err := turns.runAlternating(ctx, x.Int("rounds"))
+func (x *oneSidedRun) measurePoint(ctx context.Context, set seriesSet, size int, unit string) ([]bench.Sample, error) {
+	samples, err := set.runAlternating(ctx, x.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

@@ -82,10 +82,10 @@ func (k nasExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.V
 	r.Plan(len(counts))
 	for _, ranks := range counts {
 		r.Step("class %v on %d ranks", class, ranks)
-		samples, err := rankPoint(ctx, r, ranks, operations, func(all jobs, turns *seriesSet) {
-			all.addTo(turns, func(j *mpibench.Job) measure.Round { return j.Kernel(k.kernel, class) })
+		samples, err := rankPoint(ctx, r, ranks, operations, func(all jobs, set *seriesSet) {
+			all.addTo(set, func(j *mpibench.Job) measure.Round { return j.Kernel(k.kernel, class) })
 			if npb != nil {
-				turns.addSeries(overNPB, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
+				set.addSeries(overNPB, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
 			}
 		})
 		if err != nil {

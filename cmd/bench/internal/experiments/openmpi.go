@@ -20,9 +20,9 @@ const overOpenMPI = "openmpi-tcp"
 //	other, err := openOpenMPI(ctx, r) // r has the parameter besideOpenMPI
 //	defer other.close()
 //	...
-//	all.addTo(&turns, ...)
-//	other.addTo(&turns, ranks, "alltoall", size, iters)
-//	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+//	all.addTo(&set, ...)
+//	other.addTo(&set, ranks, "alltoall", size, iters)
+//	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 //	...
 //	if ratio, ok := medianRatioOf(samples, "mpi-rdma", overOpenMPI); ok {
 //		j.atMost("mpi-rdma over Open MPI", ratio, 1)

@@ -80,12 +80,12 @@ type peerSeries struct {
 // measureLatency measures half round trips of one size.
 func (c *comparison) measureLatency(ctx context.Context, size int) error {
 	iters := c.Int("iters")
-	turns, end, err := newPingSet(ctx, c.pair, size, iters, verbsbench.RCWrite, verbsbench.RCSend)
+	set, end, err := newPingSet(ctx, c.pair, size, iters, verbsbench.RCWrite, verbsbench.RCSend)
 	defer end()
 	if err != nil {
 		return err
 	}
-	return c.measurePoint(ctx, turns, size, measure.Microseconds, c.atMost, peerRounds{
+	return c.measurePoint(ctx, set, size, measure.Microseconds, c.atMost, peerRounds{
 		rdmaLimit: 1.5, write: peers.IBWriteLat, send: peers.IBSendLat,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Latency(ctx, iters) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXLatency(ctx, "tcp", size, iters) },
@@ -99,12 +99,12 @@ func (c *comparison) measureLatency(ctx context.Context, size int) error {
 // measureBandwidth measures streams of one size. libfabric's program has one message in flight.
 func (c *comparison) measureBandwidth(ctx context.Context, size int) error {
 	iters := c.Int("iters")
-	turns, end, err := newStreamSet(ctx, c.pair, size, c.Duration("time"), verbsbench.RCWrite, verbsbench.RCSend)
+	set, end, err := newStreamSet(ctx, c.pair, size, c.Duration("time"), verbsbench.RCWrite, verbsbench.RCSend)
 	defer end()
 	if err != nil {
 		return err
 	}
-	return c.measurePoint(ctx, turns, size, measure.MegabytesPerSec, c.atLeast, peerRounds{
+	return c.measurePoint(ctx, set, size, measure.MegabytesPerSec, c.atLeast, peerRounds{
 		rdmaLimit: 1, write: peers.IBWriteBW, send: peers.IBSendBW,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Bandwidth(ctx, iters*size) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXBandwidth(ctx, "tcp", size, iters) },
@@ -156,14 +156,14 @@ const rdmaSend = "-rc-send" // suffix of the RDMA device's series that is compar
 
 // measurePoint measures all series at one size and compares our RC write, or RC send, with each
 // of the others.
-func (c *comparison) measurePoint(ctx context.Context, turns seriesSet, size int, unit string,
+func (c *comparison) measurePoint(ctx context.Context, set seriesSet, size int, unit string,
 	check func(desc string, ratio, limit float64), rounds peerRounds) error {
 	others, end, err := c.openPeers(ctx, size, rounds)
 	if err != nil {
 		return err
 	}
 	defer end()
-	first := len(turns.samples)
+	first := len(set.samples)
 	others = slices.DeleteFunc(others, func(r peerSeries) bool {
 		_, err := r.round(ctx) // warms up, and detects implementations that do not work
 		if err != nil && ctx.Err() == nil {
@@ -172,9 +172,9 @@ func (c *comparison) measurePoint(ctx context.Context, turns seriesSet, size int
 		return err != nil
 	})
 	for _, r := range others {
-		turns.addSeries(r.series, r.round)
+		set.addSeries(r.series, r.round)
 	}
-	samples, err := turns.runAlternating(ctx, c.Int("rounds"))
+	samples, err := set.runAlternating(ctx, c.Int("rounds"))
 	if err != nil {
 		return err
 	}

@@ -90,10 +90,10 @@ func sdpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // streamPoint measures streams of all connections with messages of one size, in MB/s.
 func streamPoint(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
-	var turns seriesSet
+	var set seriesSet
 	for _, s := range all {
 		o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r)}
-		turns.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
+		set.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
 	}
-	return turns.runAlternating(ctx, r.Int("rounds"))
+	return set.runAlternating(ctx, r.Int("rounds"))
 }

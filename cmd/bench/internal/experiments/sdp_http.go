@@ -44,14 +44,14 @@ func sdpHTTP(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // httpRounds measures the given number of connections, over TCP first.
 func httpRounds(ctx context.Context, r *bench.Run, connections int) ([]bench.Sample, error) {
-	var turns seriesSet
+	var set seriesSet
 	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
 		h, err := sdpbench.OpenHTTP(ctx, sdpbench.HTTPConfig{Transport: over, Connections: connections, Bytes: r.Int("bytes")})
 		if err != nil {
 			return nil, err
 		}
 		defer h.Close()
-		turns.addSeries(string(over), h.Rounds(r.Duration("time")))
+		set.addSeries(string(over), h.Rounds(r.Duration("time")))
 	}
-	return turns.runAlternating(ctx, r.Int("rounds"))
+	return set.runAlternating(ctx, r.Int("rounds"))
 }

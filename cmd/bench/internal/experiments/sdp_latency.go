@@ -93,11 +93,11 @@ func (v *variant) overTCP() float64 {
 
 // sdpPings measures half round trips of one size.
 func sdpPings(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
-	var turns seriesSet
+	var set seriesSet
 	for _, s := range all {
-		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.PingRounds(size, r.Int("iters"), into) })
+		set.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.PingRounds(size, r.Int("iters"), into) })
 	}
-	return turns.runAlternating(ctx, r.Int("rounds"))
+	return set.runAlternating(ctx, r.Int("rounds"))
 }
 
 // largerOverSmaller returns the median ratio of the larger series to the smaller.

@@ -74,11 +74,11 @@ func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 // figure is half of a round trip.
 func sdpBursts(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Work, iters int) ([]bench.Sample, error) {
 	burst := sdpbench.Burst{Messages: r.Int("messages"), Size: r.Int("size"), Compute: work}
-	var turns seriesSet
+	var set seriesSet
 	for _, s := range all {
-		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.BurstRounds(burst, iters, into) })
+		set.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.BurstRounds(burst, iters, into) })
 	}
-	return turns.runAlternating(ctx, r.Int("rounds"))
+	return set.runAlternating(ctx, r.Int("rounds"))
 }
 
 // A progressEvaluation compares the flow control modes at each amount of computation.
@@ -101,7 +101,7 @@ func (p *progressEvaluation) makeVerdict() bench.Verdict {
 	p.atMost(fmt.Sprintf("%s over the better of the others %s", sdpbench.NIC, p.nic.where), p.nic.value, nicOverBetter)
 	if last := len(p.behind) - 1; last > 0 {
 		holds := p.behind[last] > p.behind[0]
-		p.addNote(holds, "%s over %s increases from %.2f at %v to %s at %v",
+		p.addNote(holds, "%s over %s changes from %.2f at %v to %s at %v",
 			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], formatFigure(p.behind[last], p.behind[0], 2, holds), p.amounts[last])
 	}
 	return p.evaluation.makeVerdict()

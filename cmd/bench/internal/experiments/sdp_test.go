@@ -73,11 +73,11 @@ func TestProgressVerdict(t *testing.T) {
 	}
 	requireVerdict(t, bench.Verdict{Holds: true, Reason: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
 		"sdp-nic over the better of the others at 0s 1.00 (at most 1.10), " +
-		"sdp-rdma over sdp-nic goes from 1.00 at 0s to 1.50 at 2ms"}, good.makeVerdict())
+		"sdp-rdma over sdp-nic changes from 1.00 at 0s to 1.50 at 2ms"}, good.makeVerdict())
 	require.False(t, bad.makeVerdict().Holds)
 }
 
-func TestThreshold(t *testing.T) {
+func TestZeroCopyThreshold(t *testing.T) {
 	sizes := []int{1, 2, 4, 8}
 	for _, c := range []struct {
 		gains []float64
@@ -105,12 +105,12 @@ func TestExtreme(t *testing.T) {
 	require.Equal(t, extreme{-7, "at 2", true}, least)
 }
 
-func TestEvenness(t *testing.T) {
+func TestLargerOverSmaller(t *testing.T) {
 	require.InDelta(t, 2, largerOverSmaller([]float64{1, 1}, []float64{2, 2}), 1e-9)
 	require.InDelta(t, 2, largerOverSmaller([]float64{2, 2}, []float64{1, 1}), 1e-9)
 }
 
-func TestMovedDirectly(t *testing.T) {
+func TestZeroCopyShare(t *testing.T) {
 	require.Zero(t, (&zeroCopyShare{}).zeroCopyPercent())
 	require.InDelta(t, 25, (&zeroCopyShare{bytes: 1, all: 4}).zeroCopyPercent(), 1e-9)
 	require.InDelta(t, 50, sdpbench.Flow{Bytes: 10, ZeroCopy: 5}.ZeroCopyPercent(), 1e-9)

@@ -61,12 +61,12 @@ func measureUtilization(ctx context.Context, r *bench.Run, bytes int, j *evaluat
 	part, whole := extreme{}, extreme{} // of credit-based, with messages that do not fill a buffer, and that do
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B, buffers of %d B", size, bytes)
-		var turns seriesSet
+		var set seriesSet
 		for _, s := range all {
 			o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r), MeasureUse: true, Compute: think}
-			turns.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.BufferUse))
+			set.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.BufferUse))
 		}
-		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+		samples, err := set.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return err
 		}

@@ -46,12 +46,12 @@ func sdpZeroCopy(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	gains := map[sdpbench.Transport][]float64{} // zero-copy over copies, by size
 	for _, size := range sizes {
 		r.Step("%d B", size)
-		var turns seriesSet
+		var set seriesSet
 		moved := make([]zeroCopyShare, len(all))
 		for i, s := range all {
-			turns.addSeries(s.series, moved[i].countingRounds(s.NewStreamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
+			set.addSeries(s.series, moved[i].countingRounds(s.NewStreamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
 		}
-		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+		samples, err := set.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return bench.Verdict{}, err
 		}

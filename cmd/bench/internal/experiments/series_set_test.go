@@ -13,7 +13,7 @@ import (
 
 // Single events that stand beside whole rounds are measured as these are: a slow one
 // counts.
-func TestMeans(t *testing.T) {
+func TestMeanRounds(t *testing.T) {
 	var fails error
 	events := func(into *measure.Latency) measure.Round {
 		return func(context.Context) (float64, error) {
@@ -23,10 +23,10 @@ func TestMeans(t *testing.T) {
 			return into.Median(), fails
 		}
 	}
-	var turns seriesSet
-	turns.addEvents("median", events)
-	turns.addMeans("mean", events)
-	samples, err := turns.runAlternating(t.Context(), 3)
+	var set seriesSet
+	set.addEvents("median", events)
+	set.addMeans("mean", events)
+	samples, err := set.runAlternating(t.Context(), 3)
 	require.NoError(t, err)
 	for i, want := range []float64{1, 2} {
 		require.Len(t, samples[i].Figures, 3)
@@ -37,6 +37,6 @@ func TestMeans(t *testing.T) {
 	}
 
 	fails = errors.New("the round")
-	_, err = turns.runAlternating(t.Context(), 1)
+	_, err = set.runAlternating(t.Context(), 1)
 	require.ErrorIs(t, err, fails)
 }

@@ -111,13 +111,13 @@ func (u *udRun) seriesName(mode string) string {
 
 // measureLatency measures one size, with RC as the baseline.
 func (u *udRun) measureLatency(ctx context.Context, size int) error {
-	var turns seriesSet
+	var set seriesSet
 	rc, err := u.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: u.rc, Size: size})
 	if err != nil {
 		return err
 	}
 	defer rc.Close(ctx)
-	turns.addPing(string(u.rc), rc, u.Int("iters"))
+	set.addPing(string(u.rc), rc, u.Int("iters"))
 	modes := u.Words("modes")
 	for _, mode := range modes {
 		s, err := u.pair.OpenRDM(ctx, u.rdmOptions(mode, size))
@@ -125,9 +125,9 @@ func (u *udRun) measureLatency(ctx context.Context, size int) error {
 			return fmt.Errorf("%s: %w", mode, err)
 		}
 		defer s.Close(ctx)
-		turns.addPing(u.seriesName(mode), s, u.Int("iters"))
+		set.addPing(u.seriesName(mode), s, u.Int("iters"))
 	}
-	samples, err := turns.runAlternating(ctx, u.Int("rounds"))
+	samples, err := set.runAlternating(ctx, u.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -150,13 +150,13 @@ func (u *udRun) measureLatency(ctx context.Context, size int) error {
 
 // measureBandwidth measures many concurrent operations of one size, with RC as the baseline.
 func (u *udRun) measureBandwidth(ctx context.Context, size int) error {
-	var turns seriesSet
+	var set seriesSet
 	rc, err := u.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: u.rc, Size: size, Depth: 16})
 	if err != nil {
 		return err
 	}
 	defer rc.Close(ctx)
-	turns.addSeries(string(u.rc), rc.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
+	set.addSeries(string(u.rc), rc.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
 	for _, mode := range u.Words("modes") {
 		o := u.rdmOptions(mode, size)
 		if o.Lazy { // the target does not poll during a stream
@@ -167,7 +167,7 @@ func (u *udRun) measureBandwidth(ctx context.Context, size int) error {
 			return fmt.Errorf("%s: %w", mode, err)
 		}
 		defer s.Close(ctx)
-		turns.addSeries(u.seriesName(mode), s.BandwidthRounds(u.Duration("time")))
+		set.addSeries(u.seriesName(mode), s.BandwidthRounds(u.Duration("time")))
 	}
 	compared := u.op == verbsbench.RDMWrite && size == udMessages
 	if compared {
@@ -176,15 +176,15 @@ func (u *udRun) measureBandwidth(ctx context.Context, size int) error {
 			return err
 		}
 		defer send.Close(ctx)
-		turns.addSeries("rc-send", send.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
+		set.addSeries("rc-send", send.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
 		s, err := u.pair.OpenRDM(ctx, verbsbench.RDMOptions{Op: verbsbench.RDMSend, Size: size})
 		if err != nil {
 			return err
 		}
 		defer s.Close(ctx)
-		turns.addSeries("ud-messages", s.BandwidthRounds(u.Duration("time")))
+		set.addSeries("ud-messages", s.BandwidthRounds(u.Duration("time")))
 	}
-	samples, err := turns.runAlternating(ctx, u.Int("rounds"))
+	samples, err := set.runAlternating(ctx, u.Int("rounds"))
 	if err != nil {
 		return err
 	}

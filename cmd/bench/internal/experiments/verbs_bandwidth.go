@@ -123,10 +123,10 @@ func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *evalua
 // bandwidthPoint measures every operation at one size, with UDP as the baseline, and returns
 // the ratios. The losses of UC and UD are emitted as separate rows.
 func bandwidthPoint(ctx context.Context, r *bench.Run, l bandwidthLink, pair *verbsbench.Pair, base *udpraw.Bandwidth, size int) (map[verbsbench.Op]float64, error) {
-	var turns seriesSet
+	var set seriesSet
 	ops := verbsbench.ParseOps(r.Words("series"))
 	streams := make([]*verbsbench.Stream, len(ops))
-	turns.addSeries("udp"+l.suffix, base.Rounds(r.Duration("time"), udpraw.Flow.MBps))
+	set.addSeries("udp"+l.suffix, base.Rounds(r.Duration("time"), udpraw.Flow.MBps))
 	for i, op := range ops {
 		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
 		if err != nil {
@@ -134,9 +134,9 @@ func bandwidthPoint(ctx context.Context, r *bench.Run, l bandwidthLink, pair *ve
 		}
 		defer s.Close(ctx)
 		streams[i] = s
-		turns.addSeries(string(op)+l.suffix, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
+		set.addSeries(string(op)+l.suffix, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

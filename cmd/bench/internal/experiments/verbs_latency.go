@@ -70,9 +70,9 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 		return err
 	}
 	defer base.Close()
-	var turns seriesSet
+	var set seriesSet
 	iters := r.Int("iters")
-	turns.addPing("udp-"+string(mode), base, iters)
+	set.addPing("udp-"+string(mode), base, iters)
 	var ops []verbsbench.Op
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		if op == verbsbench.RCAtomic && size != 8 || op == verbsbench.UDSend && size > maxMTU {
@@ -83,10 +83,10 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 			return fmt.Errorf("%s: %w", op, err)
 		}
 		defer ping.Close(ctx)
-		turns.addPing(string(op)+suffix, ping, iters)
+		set.addPing(string(op)+suffix, ping, iters)
 		ops = append(ops, op)
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, 
 }
 
 func lossTurns(ctx context.Context, r *bench.Run, clean, lossy *verbsbench.Pair, op verbsbench.Op, suffix string) ([]bench.Sample, error) {
-	var turns seriesSet
+	var set seriesSet
 	for _, side := range []struct {
 		series string
 		pair   *verbsbench.Pair
@@ -120,7 +120,7 @@ func lossTurns(ctx context.Context, r *bench.Run, clean, lossy *verbsbench.Pair,
 			return nil, err
 		}
 		defer s.Close(ctx)
-		turns.addSeries(side.series, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
+		set.addSeries(side.series, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
-	return turns.runAlternating(ctx, r.Int("rounds"))
+	return set.runAlternating(ctx, r.Int("rounds"))
 }

@@ -83,9 +83,9 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 		})
 	}
 	iters := r.Int("iters")
-	var turns seriesSet
-	turns.addPing("udp-spin", base, iters)
-	turns.addPing("rc-write-alone", one, iters)
+	var set seriesSet
+	set.addPing("udp-spin", base, iters)
+	set.addPing("rc-write-alone", one, iters)
 	for _, s := range []struct {
 		series string
 		qps    int
@@ -94,9 +94,9 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 		if err != nil {
 			return err
 		}
-		turns.addPing(s.series, ping, iters)
+		set.addPing(s.series, ping, iters)
 	}
-	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
+	samples, err := set.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

@@ -74,16 +74,16 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // ratePoint measures every operation with lists of one length, and the two UDP baselines.
 func ratePoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, bases [2]*udpraw.Bandwidth, list int) ([]bench.Sample, error) {
-	var turns seriesSet
-	turns.addSeries("udp", bases[0].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
-	turns.addSeries("udp-packet", bases[1].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
+	var set seriesSet
+	set.addSeries("udp", bases[0].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
+	set.addSeries("udp-packet", bases[1].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), List: list})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 		defer s.Close(ctx)
-		turns.addSeries(string(op), s.Rounds(r.Duration("time"), verbsbench.Flow.MessagesPerSecond))
+		set.addSeries(string(op), s.Rounds(r.Duration("time"), verbsbench.Flow.MessagesPerSecond))
 	}
-	return turns.runAlternating(ctx, r.Int("rounds"))
+	return set.runAlternating(ctx, r.Int("rounds"))
 }

@@ -152,10 +152,10 @@ func (c smallRun) check(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluation(t *testing.T) {
 	var j evaluation
 	require.False(t, j.makeVerdict().Holds)
-	require.Contains(t, j.makeVerdict().Reason, "nothing")
+	require.Contains(t, j.makeVerdict().Reason, "no figure")
 	j.atMost("a", 1.4, 1.4)
 	j.atLeast("b", 0.8, 0.8)
 	require.Equal(t, bench.Verdict{Holds: true, Reason: "a 1.40 (at most 1.40), b 0.80 (at least 0.80)", Checks: []bench.Check{
@@ -167,13 +167,13 @@ func TestJudge(t *testing.T) {
 
 	var remarks evaluation
 	remarks.addRemark("nobody was %s", "there")
-	requireVerdict(t, bench.Verdict{Reason: "nothing that the claim is about was measured; nobody was there"}, remarks.makeVerdict())
+	requireVerdict(t, bench.Verdict{Reason: "no figure of the claim was measured; nobody was there"}, remarks.makeVerdict())
 	remarks.atMost("a", 1, 1)
 	require.True(t, remarks.makeVerdict().Holds)
 	require.Equal(t, "a 1.00 (at most 1.00); nobody was there", remarks.makeVerdict().Reason)
 }
 
-func TestImpairment(t *testing.T) {
+func TestImpairSpec(t *testing.T) {
 	require.Equal(t, "", impairSpec("", "0"))
 	require.Equal(t, "loss 0.1% seed 7", impairSpec("0.1", "0"))
 	require.Equal(t, "delay 1ms limit 1000000 loss 5% seed 7", impairSpec("5", "1ms"))

@@ -22,7 +22,7 @@ func (p *panel) seriesColors() map[string]color.RGBA {
 	colors := map[string]color.RGBA{}
 	var transports []string
 	members := map[string][]string{}
-	subjects := 0
+	targets := 0
 	for _, s := range p.series {
 		if slices.Contains(p.baselines, s) {
 			colors[s] = baselineColor
@@ -36,8 +36,8 @@ func (p *panel) seriesColors() map[string]color.RGBA {
 			transports = append(transports, transport)
 		}
 		members[transport] = append(members[transport], s)
-		colors[s] = palette[subjects%len(palette)]
-		subjects++
+		colors[s] = palette[targets%len(palette)]
+		targets++
 	}
 	if len(transports) < 2 {
 		return colors

@@ -150,12 +150,12 @@ func (p *panel) chartTitle() string {
 // chartCaption returns a sentence about the chart: the extremes of bars, or the line that
 // changes most.
 func (p *panel) chartCaption() string {
-	subjects := slices.DeleteFunc(slices.Clone(p.series), func(s string) bool { return slices.Contains(p.baselines, s) })
-	if len(subjects) == 0 {
-		subjects = p.series
+	targets := slices.DeleteFunc(slices.Clone(p.series), func(s string) bool { return slices.Contains(p.baselines, s) })
+	if len(targets) == 0 {
+		targets = p.series
 	}
 	if !p.isBars() {
-		return p.describeSteepest(subjects)
+		return p.describeSteepest(targets)
 	}
 	x := p.xs[0]
 	figure := func(s string) float64 { r, _ := p.findRow(s, x); return r.Y }
@@ -168,12 +168,12 @@ func (p *panel) chartCaption() string {
 		}
 		return 0
 	}
-	low, high := slices.MinFunc(subjects, byFigure), slices.MaxFunc(subjects, byFigure)
+	low, high := slices.MinFunc(targets, byFigure), slices.MaxFunc(targets, byFigure)
 	text := fmt.Sprintf("%s has %s", low, formatQuantity(figure(low), p.yUnit))
 	if low != high {
 		text = fmt.Sprintf("From %s of %s to %s of %s", formatQuantity(figure(low), p.yUnit), low, formatQuantity(figure(high), p.yUnit), high)
 	}
-	if len(p.baselines) > 0 && !slices.Contains(subjects, p.baselines[0]) {
+	if len(p.baselines) > 0 && !slices.Contains(targets, p.baselines[0]) {
 		var beside []string
 		for _, b := range p.baselines {
 			beside = append(beside, fmt.Sprintf("%s of %s", formatQuantity(figure(b), p.yUnit), b))
