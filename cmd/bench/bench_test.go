@@ -32,7 +32,7 @@ func init() {
 	})
 }
 
-// experiment emits one row and ends as end says.
+// experiment returns an experiment that emits one row and returns the result of end.
 func experiment(name string, layer bench.Layer, end func(context.Context) (bench.Verdict, error)) *bench.Experiment {
 	return &bench.Experiment{
 		Name: name, Source: bench.Adapter, Claim: "Claim of " + name + ".", Layer: layer, Tour: bench.Settings{},
@@ -69,7 +69,7 @@ func crash(ctx context.Context) (bench.Verdict, error) {
 	return bench.Verdict{}, err
 }
 
-// runBench runs the command line over the experiments.
+// runBench runs the command line with the given experiments.
 func runBench(t *testing.T, experiments []*bench.Experiment, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var g bench.Registry
@@ -154,7 +154,7 @@ func TestRunOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, names, 5, "and nothing else")
 
-	// What cannot be written is found out before anything is measured.
+	// A directory that is not writable is an error before the measurement.
 	for _, command := range [][]string{{"run", "good"}, {"report"}} {
 		status, stdout, stderr := runBench(t, four(), append(command, "--out", filepath.Join(dir, "good.txt"))...)
 		require.Equal(t, 1, status)
@@ -163,7 +163,7 @@ func TestRunOut(t *testing.T) {
 		require.Empty(t, stdout)
 	}
 
-	// What cannot be written any more is told once.
+	// A failed write to stdout is reported once.
 	lost := filepath.Join(t.TempDir(), "out")
 	vanish := experiment("vanish", bench.LayerUDP, func(context.Context) (bench.Verdict, error) {
 		require.NoError(t, os.RemoveAll(lost))
@@ -207,8 +207,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListPapers checks the list of the real experiments: a line for each, the papers
-// below, and what each figure's paper reports.
+// TestListPapers checks the list of the real experiments: a line for each, the papers below,
+// and the results that the papers report.
 func TestListPapers(t *testing.T) {
 	all := len(bench.Default.All())
 	_, stdout, _ := runRegistry(t.Context(), &bench.Default, "list")
@@ -232,7 +232,7 @@ func TestListPapers(t *testing.T) {
 	require.NotContains(t, stdout, "Claim of two.")
 }
 
-// figure is an experiment that comes from a paper.
+// figure returns an experiment that reproduces a figure of a paper.
 func figure(name, source string) *bench.Experiment {
 	e := experiment(name, bench.LayerVerbs, holds)
 	e.Source = source
@@ -256,7 +256,8 @@ func TestReport(t *testing.T) {
 	require.Contains(t, stderr, "[2/2] other, about ")
 }
 
-// The page is there, with what was measured, as soon as the first experiment is done.
+// TestReportWhileRunning checks that the page exists after the first experiment and has its
+// result.
 func TestReportWhileRunning(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "report.html")
@@ -275,7 +276,7 @@ func TestReportWhileRunning(t *testing.T) {
 	require.NotContains(t, string(html), "not run")
 }
 
-// The page of the files is that of the run.
+// TestReportFrom checks that the page created from files equals that of the run.
 func TestReportFrom(t *testing.T) {
 	dir := t.TempDir()
 	status, _, _ := runBench(t, four(), "report", "--quick", "--set", "size=128", "--out", dir)
@@ -325,7 +326,7 @@ func TestTour(t *testing.T) {
 	require.Contains(t, stdout, "  failed: crash, wrong\n")
 }
 
-// The tour is one screen, with the figures that are measured first.
+// The tour prints one screen, and measures the figures on it first.
 func TestTourScreen(t *testing.T) {
 	latency := experiment("verbs-latency", bench.LayerVerbs, holds)
 	latency.Params[0].Default = "8"
@@ -347,7 +348,7 @@ func TestTourScreen(t *testing.T) {
 	require.Less(t, strings.Index(stderr, "verbs-latency 1/1"), strings.Index(stderr, "a-figure 1/1"), "the screen's figures come first")
 }
 
-// The tour ends in time: what is left out is no failure.
+// The tour respects its time limit. Skipped experiments are not failures.
 func TestTourTime(t *testing.T) {
 	var g bench.Registry
 	g.Register(experiment("endless", bench.LayerUDP, func(ctx context.Context) (bench.Verdict, error) {
@@ -382,7 +383,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// The lines of a real experiment keep the contract.
+// The JSON lines of a real experiment have the documented form.
 func TestJSONContract(t *testing.T) {
 	status, stdout, stderr := runRegistry(t.Context(), &bench.Default, "run", "udp-raw", "--quick", "--json",
 		"--set", "payloads=1024", "--set", "rounds=2", "--set", "time=5ms", "--set", "iters=50", "--set", "pings=24")

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
-// The estimate begins with a guess and follows what the experiments take.
+// The estimate starts with assumed times and is scaled by actual ones.
 func TestEstimate(t *testing.T) {
 	all := four()[:3]
 	e := newEstimate(all, bench.Options{Quick: true}, "")
@@ -27,7 +27,7 @@ func TestEstimate(t *testing.T) {
 	e.expected = 0
 	require.Equal(t, "about 1 h 10 min left", e.String())
 
-	// An earlier run of the same kind tells better.
+	// A saved earlier run replaces the assumed time.
 	dir := t.TempDir()
 	res := &bench.Result{Experiment: all[0], Quick: true, Elapsed: 50 * time.Second, Verdict: bench.Verdict{Reason: "so"}}
 	require.NoError(t, report.Save(dir, nil, res))

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A job of two processes. The parent's program must call proc.ServeIfWorker first thing.
+// A job of two processes. The parent program must call proc.ServeIfWorker first.
 func Example() {
 	ctx := context.Background()
 	job, err := acpbench.Open(ctx, acpbench.Config{Ranks: 2})
@@ -32,7 +32,7 @@ func Example() {
 	// Output: true <nil>
 }
 
-// TestRounds: figures of all kinds, over and over, of three ranks.
+// TestRounds runs rounds of all kinds repeatedly on three ranks.
 func TestRounds(t *testing.T) {
 	job, err := acpbench.Open(t.Context(), acpbench.Config{Ranks: 3})
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestRounds(t *testing.T) {
 	require.EqualValues(t, 10, events.Stats().N)
 }
 
-// TestFailure ends the job, with the reason.
+// TestFailure checks that a failure ends the job with its cause.
 func TestFailure(t *testing.T) {
 	job, err := acpbench.Open(t.Context(), acpbench.Config{Ranks: 2})
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// greeting is a job in which x sends to y, which hands what has come to say.
+// greeting returns a job in which x sends to y, which passes the received text to say.
 func greeting(say func(string) error) datacutter.Job {
 	filter := func(process func(*datacutter.Work) error) func(datacutter.Instance) (datacutter.Filter, error) {
 		return func(datacutter.Instance) (datacutter.Filter, error) {
@@ -46,7 +46,7 @@ func greeting(say func(string) error) datacutter.Job {
 	}
 }
 
-// Two hosts, each with the job.
+// Two hosts, each with its own copy of the job.
 func ExampleRunOnHosts() {
 	job := greeting(func(word string) error {
 		fmt.Println(word)
@@ -64,7 +64,7 @@ func TestOnHostsFails(t *testing.T) {
 	require.ErrorContains(t, err, "it is hoarse")
 }
 
-// TestGolden reads what Encode has written, whatever the kind of the PNG.
+// TestGolden compares images in all PNG formats that EncodePNG may write.
 func TestGolden(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(0, 0, 3, 2))
 	picture.Set(1, 1, color.NRGBA{1, 2, 3, 255})

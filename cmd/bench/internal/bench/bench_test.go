@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// sample is a complete experiment that measures what its parameter says.
+// sample returns a complete experiment whose figure is the value of its parameter.
 func sample(name string) *Experiment {
 	return &Experiment{
 		Name: name, Source: Adapter, Claim: "One is one.", Layer: LayerVerbs,
@@ -161,7 +161,7 @@ func TestSettings(t *testing.T) {
 	require.ErrorContains(t, CheckSettings(both, Settings{"depth": "0"}), "other: depth=0: ")
 }
 
-// log is a Progress that remembers.
+// log is a Progress that records its calls.
 type log struct {
 	bytes.Buffer
 	plan  int
@@ -242,7 +242,7 @@ func TestUndeclaredParameterPanics(t *testing.T) {
 	require.EqualError(t, err, "x: end")
 }
 
-// A row says nothing of what does not apply to it, and all of what does.
+// A JSON row has exactly the members that apply to it.
 func TestRowJSON(t *testing.T) {
 	bare := Row{Experiment: "x", Series: "s", X: 1, XUnit: "B", Y: 2.5, YUnit: "us"}
 	b, err := json.Marshal(bare)
@@ -261,7 +261,7 @@ func TestRowJSON(t *testing.T) {
 	require.Equal(t, full, back)
 }
 
-// A ratio to nothing is none.
+// A ratio over a zero baseline is not emitted.
 func TestEmitAgainstNothing(t *testing.T) {
 	e := sample("x")
 	e.Run = func(_ context.Context, r *Run) (Verdict, error) {

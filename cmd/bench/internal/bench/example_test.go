@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// An experiment that measures how far it is to the moon.
+// An experiment that measures the distance to the moon.
 func ExampleExecute() {
 	e := &bench.Experiment{
 		Name:   "moon",

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFromSource checks which figures are found by what a reader of the papers types.
+// TestFromSource checks the selection of experiments by the sources that a reader types.
 func TestFromSource(t *testing.T) {
 	var g Registry
 	for name, source := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestQuickState checks what quick runs decide.
+// TestQuickState checks which states quick runs support.
 func TestQuickState(t *testing.T) {
 	for want, checks := range map[State][]Check{
 		Agrees:  {{Figure: 0.5, Limit: 1, Holds: true}, {Holds: true}},

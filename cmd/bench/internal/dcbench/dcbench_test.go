@@ -23,7 +23,7 @@ func newDataSet(t *testing.T, app App) *DataSet {
 	return d
 }
 
-// Both applications make the right picture over every carrier, time and again.
+// Both applications compute the reference image over every transport repeatedly.
 func TestRun(t *testing.T) {
 	data := []*DataSet{newDataSet(t, Microscope), newDataSet(t, Isosurface)}
 	units := map[App]uint64{}
@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// As many processes as the paper has nodes.
+// The paper's number of nodes as processes.
 func TestManyProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts 25 processes")
@@ -70,7 +70,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-// A picture of something else is found out.
+// A wrong image is detected.
 func TestWrongPicture(t *testing.T) {
 	c, err := Open(t.Context(), Config{Transport: sdpbench.TCP})
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestWrongPicture(t *testing.T) {
 	}
 }
 
-// alter changes something that shows.
+// alter changes visible data.
 func alter(t *testing.T, app App, b []byte) []byte {
 	if app == Isosurface {
 		clear(b[len(b)/2:]) // samples
@@ -102,7 +102,7 @@ func alter(t *testing.T, app App, b []byte) []byte {
 	return b
 }
 
-// A run that fails says which filter did, on which process.
+// The error of a failed run names the filter and its process.
 func TestFailure(t *testing.T) {
 	for _, over := range []sdpbench.Transport{sdpbench.TCP, sdpbench.NIC} {
 		d := newDataSet(t, Microscope)

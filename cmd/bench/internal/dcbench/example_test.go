@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 )
 
-// One cluster of processes for each subject. The parent's program must call
-// proc.ServeIfWorker first thing.
+// One cluster of processes for each target. The parent program must call proc.ServeIfWorker
+// first.
 func Example() {
 	ctx := context.Background()
 	dir, err := dcbench.TempDir()
@@ -32,7 +32,7 @@ func Example() {
 		}
 		defer cluster.Close()
 		res, err := cluster.Run(ctx, slide)
-		if err != nil { // also when the picture is another
+		if err != nil { // includes a wrong image
 			fmt.Println(err)
 			return
 		}

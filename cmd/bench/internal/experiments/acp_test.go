@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// Channels stand beside the verbs that they are made of.
+// The ACP experiments include the verbs operations on which channels are built.
 func TestACPExperiments(t *testing.T) {
 	for _, c := range []smallRun{
 		{

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// All flow controls stand beside TCP in the experiments with applications.
+// The application experiments include all flow control modes, and TCP as the baseline.
 func TestApplicationExperiments(t *testing.T) {
 	for _, name := range []string{"dc-microscope", "dc-isosurface"} {
 		t.Run(name, func(t *testing.T) {

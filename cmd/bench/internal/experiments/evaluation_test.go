@@ -8,7 +8,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
-// TestVerdictDigits: a figure that misses its limit by little does not look like it.
+// TestVerdictDigits checks that a figure which misses its limit by little is printed with
+// enough digits.
 func TestVerdictDigits(t *testing.T) {
 	for want, say := range map[string]func(j *evaluation){
 		"x 1.05 (at most 1.05)":       func(j *evaluation) { j.atMost("x", 1.05, 1.05) },
@@ -25,8 +26,7 @@ func TestVerdictDigits(t *testing.T) {
 	require.Equal(t, "1.00", formatFigure(1, 1, 2, false), "it had to be more")
 }
 
-// requireVerdict compares verdicts but for the checks that they are made of, which the
-// reason has in words.
+// requireVerdict compares verdicts without their checks, whose texts are in the reason.
 func requireVerdict(t *testing.T, want, v bench.Verdict) {
 	t.Helper()
 	v.Checks = nil

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
 )
 
-// MPI over TCP stands beside MPI over RDMA in every experiment.
+// Every MPI experiment includes MPI over TCP as the baseline.
 func TestMPIExperiments(t *testing.T) {
 	for _, c := range []smallRun{
 		{
@@ -114,7 +114,7 @@ func TestEvaluatePeaks(t *testing.T) {
 	require.False(t, verdict(all[:2], 100, 136).Holds)
 }
 
-// figures are samples of one round.
+// figures returns samples of one round.
 func figures(of map[string]float64) (samples []bench.Sample) {
 	for series, y := range of {
 		samples = append(samples, bench.Sample{Series: series, Figures: []float64{y}})
@@ -164,7 +164,7 @@ func TestEvaluateBandwidth(t *testing.T) {
 		{64 << 10, 84, 100, 80, false},
 		{1 << 20, 90, 100, 105, true},
 		{1 << 20, 90, 100, 106, false},
-		{4096, 90, 100, 50, false}, // of which nothing is claimed
+		{4096, 90, 100, 50, false}, // a size without a claim
 	} {
 		var j evaluation
 		evaluateBandwidth(&j, figures(map[string]float64{"mpi-rdma": c.rdma, "rc-write": c.write, "openmpi-tcp": c.others}), c.size)
@@ -174,7 +174,7 @@ func TestEvaluateBandwidth(t *testing.T) {
 	require.Equal(t, []float64{1e6}, rates[0].Figures)
 }
 
-// NAS' own program is what counts, where there is one.
+// NAS' own program is the baseline if it is installed.
 func TestEvaluateKernels(t *testing.T) {
 	is := nasExperiment{kernel: "is", over: 1.15, four: 1 / 0.85}
 	for _, c := range []struct {
@@ -209,7 +209,7 @@ func TestEvaluateKernels(t *testing.T) {
 	}
 }
 
-// Open MPI takes part where it is installed, and else the verdict says why not.
+// Open MPI is measured if it is installed; otherwise the verdict has the reason.
 func TestBesideOpenMPI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -225,7 +225,7 @@ func TestBesideOpenMPI(t *testing.T) {
 	require.True(t, slices.ContainsFunc(res.Rows, func(r bench.Row) bool { return r.Series == overOpenMPI && r.Y > 0 && r.Baseline == "mpi-tcp" }))
 }
 
-// Without it an experiment goes on, and says so.
+// Without Open MPI an experiment continues, and the verdict says so.
 func TestWithoutOpenMPI(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	found, err := bench.Default.Find("imb-barrier")

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 )
 
-// All flow controls stand beside TCP in every experiment of SDP.
+// Every SDP experiment includes all flow control modes, and TCP as the baseline.
 func TestSDPExperiments(t *testing.T) {
 	for _, c := range []smallRun{
 		{

@@ -11,8 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// Single events that stand beside whole rounds are measured as these are: a slow one
-// counts.
+// The mean of a round includes slow events, like the figure of a whole round.
 func TestMeanRounds(t *testing.T) {
 	var fails error
 	events := func(into *measure.Latency) measure.Round {

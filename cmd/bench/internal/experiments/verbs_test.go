@@ -16,11 +16,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// smallRun is a small run of an experiment: what is set, and which rows must
-// come, by unit.
+// smallRun is a small run of an experiment: its settings, and the expected rows by unit.
 type smallRun struct {
 	name  string
-	long  bool // not with -short
+	long  bool // skipped with -short
 	set   bench.Settings
 	units map[string][]string // series
 }
@@ -93,7 +92,7 @@ var adapterTests = []smallRun{
 	},
 }
 
-// Every experiment of the adapter gives the rows that it promises.
+// Every experiment of the adapter emits its documented rows.
 func TestAdapterExperiments(t *testing.T) {
 	for _, c := range adapterTests {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,9 +104,8 @@ func TestAdapterExperiments(t *testing.T) {
 	}
 }
 
-// check runs the experiment. It must give the rows that it promises, each
-// baseline among them, and a verdict; whether that holds depends on what else
-// the machine does.
+// check runs the experiment. It requires the expected rows, with their baselines, and a
+// verdict. Whether the verdict holds depends on the load of the machine.
 func (c smallRun) check(t *testing.T) {
 	if c.long && testing.Short() {
 		t.Skip("takes some seconds")
@@ -128,7 +126,7 @@ func (c smallRun) check(t *testing.T) {
 		at := place{r.Series, r.X, r.YUnit}
 		require.False(t, rows[at], "%+v comes twice", at)
 		rows[at] = true
-		if r.Series != "tcp" || r.YUnit[0] != '%' { // whose reader may keep its buffers empty
+		if r.Series != "tcp" || r.YUnit[0] != '%' { // the reader of TCP may keep its buffers empty
 			require.Positive(t, r.Y, "%+v", at)
 		}
 	}

@@ -24,7 +24,7 @@ func Example() {
 		o := imb.Defaults()
 		o.Sizes, o.Repetitions = []int{0, 1024}, 10
 		rows, err := imb.Run(w.Comm, list, o)
-		for _, r := range rows { // of rank 0
+		for _, r := range rows { // rows of rank 0
 			fmt.Println(r.Benchmark, r.Size, r.Repetitions, r.Max > 0)
 		}
 		return err
@@ -60,9 +60,9 @@ func quick() imb.Options {
 	return o
 }
 
-// TestAll runs every benchmark on five ranks: groups of two and four, and all.
+// TestAll runs every benchmark on five ranks: in groups of two and four, and on all.
 func TestAll(t *testing.T) {
-	var out bytes.Buffer // rank 0's
+	var out bytes.Buffer // output of rank 0
 	var got []imb.Row
 	require.NoError(t, mpitest.Run(5, func(w *mpi.World) error {
 		o := quick()
@@ -101,7 +101,7 @@ func TestAll(t *testing.T) {
 	require.Contains(t, out.String(), "# All processes entering MPI_Finalize")
 }
 
-// TestRepetitions: they end where the volume, the time or the memory does.
+// TestRepetitions checks the limits of volume, time and memory on repetitions.
 func TestRepetitions(t *testing.T) {
 	list, err := imb.Find("Sendrecv")
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestRepetitions(t *testing.T) {
 	}))
 }
 
-// TestSizes: those of the original, and whole numbers for reductions.
+// TestSizes checks the sizes of the original, and multiples of the element size for reductions.
 func TestSizes(t *testing.T) {
 	list, err := imb.Find("Bcast", "Allreduce", "Barrier")
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTable: tables in the form of the original's.
+// TestTable checks the output format of the original.
 func TestTable(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The table has what is known of tables that leave no holes: 820 triangles, at
-// most 5 a case; and every edge that is cut, no other.
+// The table has the known properties of tables without holes: 820 triangles, at most 5 for each
+// case, which use every cut edge and no other.
 func TestTable(t *testing.T) {
 	total := 0
 	for inside, list := range triangles {
@@ -27,12 +27,12 @@ func TestTable(t *testing.T) {
 		}
 	}
 	require.Equal(t, 820, total)
-	// One corner inside, at the origin: seen from outside, counterclockwise.
+	// One corner inside, at the origin: counterclockwise as seen from outside.
 	require.Equal(t, [][3]int{{edgeOf(0, 2), edgeOf(0, 4), edgeOf(0, 1)}}, triangles[1])
 }
 
-// A side of a triangle is in a face of the cube only where the surface leaves
-// the cube, so that nothing else of the next cube can touch it there.
+// A side of a triangle lies in a face of the cube only where the surface leaves the cube, so
+// that no triangle of the adjacent cube can touch it.
 func TestTrianglesStayInside(t *testing.T) {
 	for inside := range triangles {
 		for _, loop := range cutLoops(inside) {
@@ -52,7 +52,7 @@ func TestTrianglesStayInside(t *testing.T) {
 	}
 }
 
-// whole is a field as one part, with what is beyond it as at its edge.
+// whole returns a field as one part, extended at its edge.
 func whole(dims [3]int, at func(x, y, z int) byte) *samples {
 	s := &samples{cells: [3]int{dims[0] - 1, dims[1] - 1, dims[2] - 1}}
 	clamp := func(i, n int) int { return min(max(i, 0), n-1) }
@@ -66,8 +66,8 @@ func whole(dims [3]int, at func(x, y, z int) byte) *samples {
 	return s
 }
 
-// Whatever the field, a surface that does not reach its edge is closed: every
-// side of a triangle is a side of another in the other direction.
+// A surface that does not reach the edge of the field is closed: every side of a triangle is
+// the reversed side of another.
 func TestSurfacesAreClosed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dims := [3]int{rapid.IntRange(3, 8).Draw(rt, "x"), rapid.IntRange(3, 8).Draw(rt, "y"), rapid.IntRange(3, 8).Draw(rt, "z")}
@@ -94,7 +94,7 @@ func TestSurfacesAreClosed(t *testing.T) {
 	})
 }
 
-// A ball has the surface, the volume, the normals and the topology of one.
+// A ball has the area, volume, normals and topology of a sphere.
 func TestBall(t *testing.T) {
 	const n, radius, iso = 40, 15, 128
 	dims := [3]int{n, n, n}
@@ -123,7 +123,7 @@ func TestBall(t *testing.T) {
 		}
 		c := cross(sub(p[1], p[0]), sub(p[2], p[0]))
 		area += math.Sqrt(dot(c, c)) / 2
-		volume += dot(p[0], c) / 6 // positive from outside only
+		volume += dot(p[0], c) / 6 // positive as seen from outside
 	})
 	require.Equal(t, 2, len(vertices)-len(sides)+faces, "Euler's characteristic")
 	require.InEpsilon(t, 4*math.Pi*radius*radius, area, 0.02)

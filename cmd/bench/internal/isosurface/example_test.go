@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// A look at a volume from another side, by six groups on four hosts.
+// A view of a volume from another side, by six groups on four hosts.
 func Example() {
 	volume, err := isosurface.NewVolume(isosurface.SpecFor(64 << 10))
 	check(err)

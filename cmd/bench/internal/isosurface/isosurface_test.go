@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The pictures of volumes of several sizes: checksums of their pixels, because
-// the bytes of a PNG may change with Go. The first is in testdata as well.
+// Images of volumes of several sizes: checksums of their pixels, because the bytes of a PNG may
+// change with Go. The first is also in testdata.
 func TestGoldenPictures(t *testing.T) {
 	for _, c := range []struct {
 		bytes    int64
@@ -45,8 +45,7 @@ func TestGoldenPictures(t *testing.T) {
 	}
 }
 
-// Any volume, query, layout, policy and unit size: the picture is the
-// reference's.
+// For any volume, query, layout, policy and unit size, the image equals the reference.
 func TestAnyRunGivesTheReference(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		o := Options{Volume: newVolume(rt, drawSpec(rt)), Query: drawQuery(rt)}
@@ -67,8 +66,7 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 	})
 }
 
-// Every host with an App of its own, as in processes: the first has the
-// picture.
+// Every host has its own App, as in separate processes. The first has the image.
 func TestHostsOfTheirOwn(t *testing.T) {
 	v := newVolume(t, SpecFor(16<<10))
 	hosts := []string{"a", "b", "c"}
@@ -101,7 +99,7 @@ func TestOptionsThatCannotRun(t *testing.T) {
 	}
 }
 
-// A file that lost its end ends the run, with the filter's name.
+// A truncated file ends the run with an error that names the filter.
 func TestShortFile(t *testing.T) {
 	b := volumeFile(t)
 	v, err := Open(bytes.NewReader(b[:len(b)-1]), int64(len(b)))

@@ -18,7 +18,7 @@ func drawQuery(rt *rapid.T) Query {
 	return q
 }
 
-// Integers give what floating point gives, and the volume is in sight.
+// Integer arithmetic agrees with floating point, and the volume is visible.
 func TestProjection(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		q := drawQuery(rt)
@@ -61,9 +61,9 @@ func TestProjection(t *testing.T) {
 }
 
 func TestShade(t *testing.T) {
-	lit := shadeColor([3]int64{-100, -200, -200}) // to the light
+	lit := shadeColor([3]int64{-100, -200, -200}) // towards the light
 	require.Equal(t, [3]int64{255, 250, 168}, lit)
-	dark := shadeColor([3]int64{300, 300, -1}) // to us, away from the light
+	dark := shadeColor([3]int64{300, 300, -1}) // towards the viewer, away from the light
 	require.Equal(t, [3]int64{61, 38, 15}, dark)
 	require.Equal(t, dark, shadeColor([3]int64{}), "no slope, no light")
 	inside := shadeColor([3]int64{0, 0, 5})
@@ -85,8 +85,8 @@ func TestSquareRoot(t *testing.T) {
 	require.Equal(t, []int64{-2, -1, -1, 0, 0, 1}, []int64{floorDiv(-4, 3), floorDiv(-3, 3), floorDiv(-1, 3), floorDiv(0, 3), floorDiv(2, 3), floorDiv(3, 3)})
 }
 
-// A pixel is drawn when its centre is in the triangle, whichever way round the
-// triangle is, with a depth and colours between those of the corners.
+// A pixel is drawn if its centre is in the triangle, for either orientation of the triangle,
+// with a depth and colours between those of the corners.
 func TestRasterizer(t *testing.T) {
 	const size = 20
 	rapid.Check(t, func(rt *rapid.T) {
@@ -132,7 +132,7 @@ func TestRasterizer(t *testing.T) {
 	})
 }
 
-// covers is whether a point is on the same side of all three lines.
+// covers reports whether a point is on the same side of all three lines.
 func covers(on [3]point, x, y int64) bool {
 	left, right, area := 0, 0, int64(0)
 	for i, a := range on {
@@ -153,7 +153,7 @@ func corners(on [3]point, of func(point) int64) (low, high int64) {
 	return min(of(on[0]), of(on[1]), of(on[2])), max(of(on[0]), of(on[1]), of(on[2]))
 }
 
-// The order in which pixels are merged does not matter.
+// The order of merging pixels does not matter.
 func TestMerge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type run struct {

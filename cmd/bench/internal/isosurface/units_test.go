@@ -16,7 +16,7 @@ func TestBlockFor(t *testing.T) {
 	}
 }
 
-// compare orders triangles by anything.
+// compare is an arbitrary order of triangles.
 func compare(a, b triangle) int {
 	for i := range a {
 		if c := cmp.Or(slices.Compare(a[i].at[:], b[i].at[:]), slices.Compare(a[i].normal[:], b[i].normal[:])); c != 0 {
@@ -26,8 +26,7 @@ func compare(a, b triangle) int {
 	return 0
 }
 
-// The surface is the same whether a volume is taken as a whole or cut into
-// blocks and sent as units, whatever the size of units.
+// The surface does not depend on the division of a volume into blocks and units.
 func TestBlocksFitTogether(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		v := newVolume(rt, drawSpec(rt))
@@ -103,7 +102,7 @@ func TestBadUnits(t *testing.T) {
 	}
 }
 
-// Units of anything: an error, or something within the bounds.
+// Arbitrary units result in an error, or in data within the bounds.
 func FuzzUnits(f *testing.F) {
 	f.Add(append([]byte{0, 1, 0, 2, 0, 3, 0, 1, 0, 1, 0, 1}, make([]byte, 64)...), byte(10), byte(10), byte(10))
 	f.Add(make([]byte, originLen+triangleLen), byte(3), byte(4), byte(5))

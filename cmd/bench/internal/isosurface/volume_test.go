@@ -24,7 +24,7 @@ func drawSpec(rt *rapid.T) (s Spec) {
 	return s
 }
 
-// A volume holds the sum of its blobs.
+// A volume has the sum of its blobs.
 func TestVolumeHoldsTheBlobs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := drawSpec(rt)

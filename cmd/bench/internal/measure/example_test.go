@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// The machine gets slower with every round; the ratio does not notice.
+// The machine gets slower with every round; the ratio is not affected.
 func ExampleAlternate() {
 	speed := 100.0
 	baseline := func(context.Context) (float64, error) { return speed, nil }

@@ -30,8 +30,8 @@ func TestMedian(t *testing.T) {
 	require.Equal(t, 2.5, Median([]float64{4, 1, 3, 2}))
 }
 
-// A slow spell that covers whole pairs moves the ratio of sums, not the median
-// of the pairwise ratios.
+// A slow period that covers whole pairs affects the ratio of sums, but not the median of the
+// pairwise ratios.
 func TestMedianRatioCancelsDrift(t *testing.T) {
 	baseline := []float64{10, 10, 2, 2, 10}
 	subject := []float64{5, 5, 1, 1, 5}

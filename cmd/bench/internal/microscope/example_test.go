@@ -11,8 +11,7 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// A look at the middle of a slide, four pixels to one, by five groups on four
-// hosts.
+// A view of the middle of a slide with zoom 4, by five groups on four hosts.
 func Example() {
 	slide, err := microscope.NewSlide(microscope.SpecFor(256<<10, 1024))
 	check(err)

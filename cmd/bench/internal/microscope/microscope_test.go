@@ -21,8 +21,8 @@ func newSlide(t require.TestingT, spec Spec) *Slide {
 	return s
 }
 
-// The pictures of slides of several sizes: checksums of their pixels, because
-// the bytes of a PNG may change with Go. The smallest is in testdata as well.
+// Images of slides of several sizes: checksums of their pixels, because the bytes of a PNG may
+// change with Go. The smallest is also in testdata.
 func TestGoldenPictures(t *testing.T) {
 	for _, c := range []struct {
 		bytes    int64
@@ -54,7 +54,7 @@ func TestGoldenPictures(t *testing.T) {
 	}
 }
 
-// Any slide, query, layout, policy and unit size: the picture is the reference's.
+// For any slide, query, layout, policy and unit size, the image equals the reference.
 func TestAnyRunGivesTheReference(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newSlide(rt, drawSpec(rt))
@@ -94,15 +94,14 @@ func drawSpec(rt *rapid.T) Spec {
 
 func drawQuery(rt *rapid.T, s *Slide) Query {
 	x, y := rapid.IntRange(-5, s.width-1).Draw(rt, "x"), rapid.IntRange(-5, s.height-1).Draw(rt, "y")
-	if rapid.Bool().Draw(rt, "even") { // so that higher levels serve
+	if rapid.Bool().Draw(rt, "even") { // allows higher levels
 		x, y = x&^15, y&^15
 	}
 	w, h := rapid.IntRange(1, s.width+5).Draw(rt, "w"), rapid.IntRange(1, s.height+5).Draw(rt, "h")
 	return Query{Region: image.Rect(x, y, x+w, y+h), Zoom: rapid.OneOf(rapid.IntRange(1, 20), rapid.SampledFrom([]int{32, 64, 128})).Draw(rt, "zoom")}
 }
 
-// Every host with an App of its own, as in processes: the first has the
-// picture.
+// Every host has its own App, as in separate processes. The first has the image.
 func TestHostsOfTheirOwn(t *testing.T) {
 	s := newSlide(t, SpecFor(64<<10, 1024))
 	hosts := []string{"a", "b", "c"}

@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// What was painted is what a file holds, level by level, tile by tile.
+// A file has the painted pixels, level by level and tile by tile.
 func TestSlideHoldsWhatWasPainted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		spec := drawSpec(rt)
@@ -31,8 +31,7 @@ func TestSlideHoldsWhatWasPainted(t *testing.T) {
 	})
 }
 
-// A picture at full resolution of a slide with one level is the mean of what
-// was painted.
+// An image at full resolution of a slide with one level is the mean of the painted pixels.
 func TestReferenceIsTheMean(t *testing.T) {
 	spec := Spec{Seed: 3, Width: 50, Height: 40, Tile: 7, Levels: 1}
 	painted := paintLevel(spec)
@@ -63,8 +62,7 @@ func TestTileFor(t *testing.T) {
 	require.Equal(t, Spec{Seed: 1, Width: 591, Height: 591, Tile: 18, Levels: 3}, SpecFor(1<<20, 1024))
 }
 
-// The most that zstd adds to pixels that it cannot compress is what tileUnit
-// has room for, at every edge.
+// tileUnit has room for the maximum overhead of zstd on incompressible pixels, for every edge.
 func TestTilesFitTheirUnits(t *testing.T) {
 	for _, edge := range []int{1, 2, 3, 5, 18, 60, 209, 210} {
 		s := newSlide(t, Spec{Seed: 1, Width: edge, Height: edge, Tile: edge, Levels: 1})
@@ -124,7 +122,7 @@ func TestFilesThatAreNoSlides(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A tile that is not what it should be ends the run, with the filter's name.
+// A corrupt tile ends the run with an error that names the filter.
 func TestBadTiles(t *testing.T) {
 	for says, change := range map[string]func(b []byte){
 		": tile (0,0)-(8,8): invalid input: magic number mismatch": func(b []byte) { clear(b[:4]) },

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
 )
 
-// A job of two processes for each subject. The parent's program must call
-// proc.ServeIfWorker first thing.
+// A job of two processes for each target. The parent program must call proc.ServeIfWorker
+// first.
 func Example() {
 	ctx := context.Background()
 	for _, over := range mpibench.Transports() {

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestRounds: figures of four ranks, over and over.
+// TestRounds runs rounds of all kinds repeatedly on four ranks.
 func TestRounds(t *testing.T) {
 	job, err := mpibench.Open(t.Context(), mpibench.Config{Transport: mpibench.RDMA, Ranks: 4})
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestFailures end the job, with the reason.
+// TestFailures checks that failures end the job with their cause.
 func TestFailures(t *testing.T) {
 	_, err := mpibench.Open(t.Context(), mpibench.Config{Transport: "pigeon", Ranks: 2})
 	require.ErrorContains(t, err, `unknown transport "pigeon"; known transports: [mpi-fast mpi-fast-messages mpi-rdma mpi-rdma-messages mpi-shared mpi-tcp]`)

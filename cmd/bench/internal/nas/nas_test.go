@@ -27,8 +27,7 @@ func ExampleRandom() {
 	// 45573031421645 0.647631728464
 }
 
-// halves is the generator as NPB has it, in floating point: numbers of 46 bits are
-// products of halves of 23.
+// halves is NPB's generator in floating point: 46-bit numbers are products of 23-bit halves.
 func halves(x, a float64) float64 {
 	const r23, t23, r46, t46 = 1.0 / (1 << 23), 1 << 23, 1.0 / (1 << 46), 1 << 46
 	a1 := math.Trunc(r23 * a)
@@ -95,7 +94,7 @@ func TestChecks(t *testing.T) {
 	require.False(t, nas.Report{}.Verified(), "nothing was checked")
 }
 
-// TestReport: scripts that read NPB's output find what they look for.
+// TestReport checks the lines that scripts parse in NPB's output.
 func TestReport(t *testing.T) {
 	r := nas.Report{Benchmark: "EP", Class: nas.S, Size: 1 << 25, Time: 1500 * time.Millisecond, Processes: 4,
 		Operations: 6e6, Operation: "Random numbers generated", Checks: []nas.Check{{Name: "sum", Got: 2, Want: 1}}}

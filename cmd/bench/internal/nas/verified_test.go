@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// envAll has TestVerified do all there is.
+// envAll makes TestVerified run all combinations.
 const envAll = "SOFTRNIC_NAS_ALL"
 
 // TestVerified: every kernel, in every class that fits a laptop and on every number
@@ -28,8 +28,8 @@ func TestVerified(t *testing.T) {
 		name    string
 		run     func(*mpi.Comm, nas.Class) (nas.Report, error)
 		checks  int
-		seconds nas.Class // which takes some, on each number of ranks
-		minutes nas.Class // which takes about one, on all of them
+		seconds nas.Class // class that takes seconds on each number of ranks
+		minutes nas.Class // class that takes about a minute on all of them
 	}{
 		{name: "is", run: is.Run, checks: 2, seconds: nas.A},
 		{name: "cg", run: cg.Run, checks: 1, seconds: nas.A},

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// TestTable: lines as the originals print them. Those of latency and bcast are from
-// outputs that people have published (versions 7.3 and 7.5).
+// TestTable compares lines with those of the originals. Those of latency and bcast are from
+// published outputs (versions 7.3 and 7.5).
 func TestTable(t *testing.T) {
 	r := &runner{pairs: 2}
 	for _, c := range []struct {
@@ -112,8 +112,7 @@ func TestPercentiles(t *testing.T) {
 	require.Empty(t, percentilesOf(nil, []int{50}))
 }
 
-// TestCheckSees: data that is not what was sent, or not where it should be, does not
-// pass.
+// TestCheckSees checks that wrong and misplaced data is detected.
 func TestCheckSees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := Type(rapid.IntRange(0, len(types)-1).Draw(t, "type"))
@@ -133,8 +132,7 @@ func TestCheckSees(t *testing.T) {
 	})
 }
 
-// TestWrongDataFails: a collective that does nothing fails its validation on all
-// ranks.
+// TestWrongDataFails checks that a collective without effect fails its validation on all ranks.
 func TestWrongDataFails(t *testing.T) {
 	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
 		for _, test := range Tests() {
@@ -157,8 +155,8 @@ func TestWrongDataFails(t *testing.T) {
 	}))
 }
 
-// TestWrongWindowFails: an operation that does nothing, or at another place, fails
-// its validation at both ranks.
+// TestWrongWindowFails checks that an operation without effect, or at a wrong offset, fails its
+// validation at both ranks.
 func TestWrongWindowFails(t *testing.T) {
 	nothing := func(*windowAccess, int) error { return nil }
 	elsewhere := func(a *windowAccess, k int) error {
@@ -180,7 +178,7 @@ func TestWrongWindowFails(t *testing.T) {
 			test.win = &broken
 			o := Defaults(test)
 			o.Min, o.Max, o.Validate, o.Window = 256, 512, true, 4
-			o.Small = Rounds{Iterations: 8} // some of which a single element may pass
+			o.Small = Rounds{Iterations: 8} // a single wrong element may pass some of them
 			_, err = Run(w.Comm, test, o)
 			require.ErrorIs(t, err, ErrInvalid, c.name)
 		}

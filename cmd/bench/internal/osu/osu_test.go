@@ -36,7 +36,7 @@ func Example() {
 	// <nil>
 }
 
-// TestNames: those of the originals.
+// TestNames checks the names of the originals.
 func TestNames(t *testing.T) {
 	var names []string
 	for _, test := range osu.Tests() {
@@ -53,8 +53,8 @@ func TestNames(t *testing.T) {
 	require.ErrorContains(t, err, "mbw_mr")
 }
 
-// quick are options of few rounds that look at the data, with an eager size and one
-// that is not.
+// quick returns options with few rounds and data validation, for one eager size and one larger
+// size.
 func quick(test osu.Test) osu.Options {
 	o := osu.Defaults(test)
 	o.Min, o.Max = 1, 64
@@ -63,7 +63,7 @@ func quick(test osu.Test) osu.Options {
 	return o
 }
 
-// columns are the numbers of the table's rows, without the verdict.
+// columns returns the numbers in the table's rows, without the verdict.
 func columns(t *testing.T, table string) (rows [][]float64) {
 	for line := range strings.Lines(table) {
 		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
@@ -81,8 +81,7 @@ func columns(t *testing.T, table string) (rows [][]float64) {
 	return rows
 }
 
-// TestAll runs every test, with all types of elements, and sizes from one byte to
-// what is not sent at once.
+// TestAll runs every test with all element types, and with eager and larger sizes.
 func TestAll(t *testing.T) {
 	for _, ranks := range []int{2, 5} {
 		out := map[string]*bytes.Buffer{}
@@ -148,8 +147,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestOneSided runs every test of windows between all calls of synchronisation, with
-// all types of elements and ways to make windows, over the adapter and in packets.
+// TestOneSided runs every one-sided test with all synchronizations, element types and window
+// creations, over the adapter and in packets.
 func TestOneSided(t *testing.T) {
 	for _, how := range []mpi.OneSided{mpi.Direct, mpi.Messages} {
 		require.NoError(t, mpitest.RunOptions(2, mpi.Options{OneSided: how}, func(w *mpi.World) error {
@@ -182,8 +181,7 @@ func TestOneSided(t *testing.T) {
 	}
 }
 
-// TestDynamic runs every test of windows on memory that is attached to them, on all
-// nets.
+// TestDynamic runs every one-sided test on dynamic windows, over all transports.
 func TestDynamic(t *testing.T) {
 	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}, "messages": {OneSided: mpi.Messages}} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +207,7 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// checkOneSided: each row has been measured, and stands in the table.
+// checkOneSided checks that each row has figures and is in the table.
 func checkOneSided(t *testing.T, test osu.Test, text string, rows []osu.Row) {
 	require.Contains(t, text, "# OSU "+test.Title+" Test v7.4\n# Window creation: MPI_Win_")
 	table := columns(t, strings.ReplaceAll(text, "passed", ""))
@@ -225,7 +223,7 @@ func checkOneSided(t *testing.T, test osu.Test, text string, rows []osu.Row) {
 	}
 }
 
-// TestThreads: as many senders as wanted, whoever answers.
+// TestThreads runs several numbers of senders and receivers.
 func TestThreads(t *testing.T) {
 	test, err := osu.Find("latency_mt")
 	require.NoError(t, err)
@@ -300,7 +298,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestMemLimit: sizes that a collective has no memory for are left out.
+// TestMemLimit checks that sizes above the memory limit are skipped.
 func TestMemLimit(t *testing.T) {
 	test, err := osu.Find("allgather")
 	require.NoError(t, err)
@@ -315,7 +313,7 @@ func TestMemLimit(t *testing.T) {
 	}))
 }
 
-// TestOutputFails: who cannot write is told.
+// TestOutputFails checks that write errors are returned.
 func TestOutputFails(t *testing.T) {
 	test, err := osu.Find("barrier")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// What fi_pingpong of libfabric 1.17 prints.
+// Output of fi_pingpong of libfabric 1.17.
 const fabricOutput = `bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 64k     1k      =1k      125m        0.34s    389.75     168.15       0.01
 `
@@ -44,7 +44,7 @@ func TestFabricPingPong(t *testing.T) {
 	require.Positive(t, f.Micros)
 }
 
-// The server's words reach whoever asked.
+// The error of the server reaches the caller.
 func TestProgramFails(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no shell to fail in")

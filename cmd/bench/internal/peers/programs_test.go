@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What ucx_perftest -f of UCX 1.13 prints.
+// Output of ucx_perftest -f of UCX 1.13.
 const ucxOutput = `+--------------+--------------+------------------------------+---------------------+-----------------------+
 |     Test     | # iterations | 50.0%ile | average | overall |  average |  overall |  average  |  overall  |
 +--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+
@@ -28,7 +28,7 @@ func TestParseUCX(t *testing.T) {
 	}
 }
 
-// What perftest 4.5 prints, shortened.
+// Output of perftest 4.5, shortened.
 const (
 	writeBW = `---------------------------------------------------------------------------------------
  #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
@@ -76,7 +76,7 @@ func TestTCP(t *testing.T) {
 	require.Positive(t, mbps)
 }
 
-// The end of what is.S.x of NPB 3.4 prints.
+// The end of the output of is.S.x of NPB 3.4.
 const npbOutput = `
  IS Benchmark Completed
  Class           =                        S

@@ -26,7 +26,7 @@ func init() {
 	})
 }
 
-// Two processes tell each other a number and add both to what they are asked.
+// Two processes exchange a number and add both numbers to the argument of a call.
 func Example() {
 	ctx := context.Background()
 	g, err := proc.Start(ctx, proc.Options{},

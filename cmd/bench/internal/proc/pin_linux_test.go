@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	// cpus tells which CPUs each of its threads may use.
+	// cpus returns the CPUs that each thread of the worker may use.
 	Register("test", "cpus", func(ctx context.Context, w *Worker) error {
 		return Serve(ctx, w, func(context.Context, int) (cpusReply, error) {
 			threads, err := os.ReadDir("/proc/self/task")
@@ -51,7 +51,7 @@ type cpusReply struct {
 	Procs int
 }
 
-// Workers that are bound run like ranks: in turn, and Go knows of one processor.
+// Bound workers run like ranks: on CPUs assigned round-robin, with GOMAXPROCS 1.
 func TestBind(t *testing.T) {
 	order := cpus.Order()
 	sets, err := cpus.Auto.Places(2 * len(order))

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The workers of the tests.
+// Workers of the tests.
 func init() {
 	Register("test", "sum", func(ctx context.Context, w *Worker) error {
 		add, err := Args[int](w)
@@ -54,7 +54,7 @@ func init() {
 		_, err := os.NewFile(1, "control").WriteString("but this does\n")
 		return errors.Join(err, errors.New("it should have been killed"))
 	})
-	// dial holds a connection for as long as it lives.
+	// dial keeps a connection open while it runs.
 	Register("test", "dial", func(ctx context.Context, w *Worker) error {
 		addr, err := Args[string](w)
 		if err != nil {
@@ -67,7 +67,7 @@ func init() {
 		defer c.Close()
 		return Serve(ctx, w, func(context.Context, int) (int, error) { return 0, nil })
 	})
-	// parent starts a dial worker and then dies without closing its group.
+	// parent starts a dial worker and exits without closing its group.
 	Register("test", "parent", func(ctx context.Context, w *Worker) error {
 		addr, err := Args[string](w)
 		if err != nil {
@@ -155,7 +155,7 @@ func TestTimeouts(t *testing.T) {
 	_, err := Call[int, int](t.Context(), g, 1)
 	require.ErrorIs(t, err, ErrTimeout)
 
-	// A worker's own limit, with a parent that does not ask.
+	// The timeout of a worker whose parent makes no call.
 	g = start(t, 50*time.Millisecond, "lonely", "hang")
 	<-g.failed.Done()
 	require.ErrorContains(t, context.Cause(g.failed), ErrTimeout.Error())
@@ -172,7 +172,7 @@ func TestContextKills(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 	g.Close()
 
-	// The context of the call, too.
+	// The same with the context of the call.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	cancel(stop)
 	g = start(t, 0, "hang")
@@ -194,7 +194,7 @@ func TestWrongTypes(t *testing.T) {
 	require.ErrorContains(t, err, "encode func()")
 }
 
-// A worker whose parent is gone leaves.
+// A worker exits when its parent ends.
 func TestOrphanLeaves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -27,8 +27,8 @@ func Example() {
 	// <nil>
 }
 
-// TestMatrix: the blocks are the whole, whoever has them, it is symmetric, and has
-// as many elements that are not zero as NPB's.
+// TestMatrix checks that the blocks of any grid form the same symmetric matrix, with as many
+// nonzeros as NPB's.
 func TestMatrix(t *testing.T) {
 	p := problems[nas.S]
 	all := span{0, p.rows}
@@ -69,7 +69,7 @@ func TestMatrixSizes(t *testing.T) {
 	require.Len(t, makeMatrix(problems[nas.W], all, all).value, 508402)
 }
 
-// TestMultiply: rows of all lengths, beside the definition.
+// TestMultiply compares products with the definition, for rows of all lengths.
 func TestMultiply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "columns")
@@ -94,8 +94,8 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// TestPlaces: whatever the size, blocks cover the matrix, and who is transposed
-// holds what the other wants.
+// TestPlaces checks for all sizes that blocks cover the matrix, and that transposed ranks have
+// each other's rows and columns.
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size, n := 1<<rapid.IntRange(0, 6).Draw(t, "log size"), rapid.IntRange(64, 200).Draw(t, "n")

@@ -26,7 +26,7 @@ func Example() {
 	// <nil>
 }
 
-// TestPieces: what comes out does not depend on where the pairs are cut.
+// TestPieces checks that the result does not depend on the division of the pairs.
 func TestPieces(t *testing.T) {
 	whole := sumPairs(0, 1<<16)
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,7 +55,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestAnyRanks: their number need not be a power of two.
+// TestAnyRanks runs numbers of ranks that are not powers of two.
 func TestAnyRanks(t *testing.T) {
 	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
 		r, err := Run(w.Comm, nas.S)
@@ -66,7 +66,7 @@ func TestAnyRanks(t *testing.T) {
 	}))
 }
 
-// TestCounts: they have no tolerance, and are those of NPB.
+// TestCounts compares the counts with those of NPB, without tolerance.
 func TestCounts(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one goroutine, and 16 million pairs")

@@ -30,7 +30,7 @@ func Example() {
 	// <nil>
 }
 
-// TestRanksOfTestKeys: the expected ranks are NPB's, as they stand for iterations.
+// TestRanksOfTestKeys compares the expected ranks in each iteration with NPB's.
 func TestRanksOfTestKeys(t *testing.T) {
 	require.Equal(t, 18+10, problems[nas.S].tests[1].wantRank(10))
 	require.Equal(t, 65463-10, problems[nas.S].tests[4].wantRank(10))
@@ -41,7 +41,8 @@ func TestRanksOfTestKeys(t *testing.T) {
 	require.Equal(t, 33422937-3, problems[nas.B].tests[0].wantRank(3))
 }
 
-// TestKeys: the keys of some ranks are those of one, and made as NPB makes them.
+// TestKeys checks that the keys do not depend on the number of ranks, and are generated like
+// NPB's.
 func TestKeys(t *testing.T) {
 	p := problems[nas.S]
 	all := make([]int32, 1<<p.keys)
@@ -66,8 +67,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestDistribute: for keys of any distribution, buckets are dealt out whole, all of
-// them, in order, and by all ranks in the same way.
+// TestDistribute checks for any distribution of keys that all buckets are assigned completely,
+// in order, and equally by all ranks.
 func TestDistribute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := 1 << rapid.IntRange(0, 4).Draw(t, "log size")
