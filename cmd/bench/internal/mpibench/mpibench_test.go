@@ -39,7 +39,7 @@ func TestFailures(t *testing.T) {
 	_, err := mpibench.Open(t.Context(), mpibench.Config{Transport: "pigeon", Ranks: 2})
 	require.ErrorContains(t, err, `unknown transport "pigeon"; known transports: [mpi-fast mpi-fast-messages mpi-rdma mpi-rdma-messages mpi-shared mpi-tcp]`)
 	for want, run := range map[string]func(*mpibench.Job) error{
-		"osu_latency wants 2, not 3": func(j *mpibench.Job) error {
+		"osu_latency: 3 ranks, want 2": func(j *mpibench.Job) error {
 			_, err := j.Latency(8, 10)(t.Context())
 			return err
 		},
@@ -51,7 +51,7 @@ func TestFailures(t *testing.T) {
 			_, err := j.IMB(t.Context(), "nothing", 8, 1)
 			return err
 		},
-		`no kernel "mg"`: func(j *mpibench.Job) error {
+		`unknown kernel "mg"`: func(j *mpibench.Job) error {
 			_, err := j.NAS(t.Context(), "mg", 'S')
 			return err
 		},

@@ -169,16 +169,16 @@ func (p *panel) chartCaption() string {
 		return 0
 	}
 	low, high := slices.MinFunc(targets, byFigure), slices.MaxFunc(targets, byFigure)
-	text := fmt.Sprintf("%s has %s", low, formatQuantity(figure(low), p.yUnit))
+	text := fmt.Sprintf("%s: %s", low, formatQuantity(figure(low), p.yUnit))
 	if low != high {
-		text = fmt.Sprintf("From %s of %s to %s of %s", formatQuantity(figure(low), p.yUnit), low, formatQuantity(figure(high), p.yUnit), high)
+		text = fmt.Sprintf("Range: %s (%s) to %s (%s)", formatQuantity(figure(low), p.yUnit), low, formatQuantity(figure(high), p.yUnit), high)
 	}
 	if len(p.baselines) > 0 && !slices.Contains(targets, p.baselines[0]) {
-		var beside []string
+		var figures []string
 		for _, b := range p.baselines {
-			beside = append(beside, fmt.Sprintf("%s of %s", formatQuantity(figure(b), p.yUnit), b))
+			figures = append(figures, fmt.Sprintf("%s (%s)", formatQuantity(figure(b), p.yUnit), b))
 		}
-		text += ", beside " + strings.Join(beside, " and ")
+		text += "; baseline " + strings.Join(figures, " and ")
 	}
 	return text + "."
 }

@@ -81,9 +81,9 @@ func TestColors(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=3")
-	require.Equal(t, "From 2.00 us of rc-write to 3.00 us of rc-read, beside 1.00 us of udp.", all[0].chartCaption())
+	require.Equal(t, "Range: 2.00 us (rc-write) to 3.00 us (rc-read); baseline 1.00 us (udp).", all[0].chartCaption())
 	_, all = panelsOf(1, "udp=1", "rc-write/udp=2")
-	require.Equal(t, "rc-write has 2.00 us, beside 1.00 us of udp.", all[0].chartCaption())
+	require.Equal(t, "rc-write: 2.00 us; baseline 1.00 us (udp).", all[0].chartCaption())
 	_, all = panelsOf(2, "udp=1", "rc-write/udp=2")
 	require.Equal(t, "rc-write changes most: 2.00 us at 1 B, 2.00 us at 2 B.", all[0].chartCaption())
 }
