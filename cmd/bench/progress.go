@@ -37,9 +37,9 @@ type lineProgress struct {
 
 func (l *lineProgress) Plan(steps int) { l.steps = steps }
 
-func (l *lineProgress) Step(what string) {
+func (l *lineProgress) Step(desc string) {
 	l.done++
-	fmt.Fprintf(l.w, "%s %d/%d %s\n", l.name, l.done, l.steps, what)
+	fmt.Fprintf(l.w, "%s %d/%d %s\n", l.name, l.done, l.steps, desc)
 }
 
 func (l *lineProgress) Writer() io.Writer { return l.w }
@@ -53,29 +53,29 @@ const barRefresh = 500 * time.Millisecond
 type barProgress struct {
 	p       *mpb.Progress
 	b       *mpb.Bar
-	what    atomic.Pointer[string]
+	desc    atomic.Pointer[string]
 	started bool // the first step has begun
 }
 
 func newBar(w io.Writer, name string) *barProgress {
 	b := &barProgress{p: mpb.New(mpb.WithOutput(w), mpb.WithWidth(60), mpb.WithRefreshRate(barRefresh), mpb.WithAutoRefresh())}
-	b.what.Store(new(string))
+	b.desc.Store(new(string))
 	b.b = b.p.AddBar(0,
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR), decor.CountersNoUnit("%d/%d")),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *b.what.Load() })),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *b.desc.Load() })),
 	)
 	return b
 }
 
 func (b *barProgress) Plan(steps int) { b.b.SetTotal(int64(steps), false) }
 
-func (b *barProgress) Step(what string) {
+func (b *barProgress) Step(desc string) {
 	if b.started {
 		b.b.Increment()
 	}
 	b.started = true
-	b.what.Store(&what)
+	b.desc.Store(&desc)
 }
 
 func (b *barProgress) Writer() io.Writer { return b.p }

@@ -13,7 +13,7 @@ import (
 // Progress is notified of the steps of an experiment. It is used by one goroutine only.
 type Progress interface {
 	Plan(steps int)    // sets the number of steps
-	Step(what string)  // begins the next step
+	Step(desc string)  // begins the next step
 	Writer() io.Writer // receives the stderr of workers, in whole lines
 }
 

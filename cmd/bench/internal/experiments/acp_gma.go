@@ -49,9 +49,9 @@ func acpCopyPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 	iters := r.Int("iters")
 	var set seriesSet
 	set.addMeans(string(verbsbench.RCRead), func(into *measure.Latency) measure.Round { return read.LatencyRounds(iters, into) })
-	for _, way := range []acpbench.Direction{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
-		if way != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
-			set.addSeries(string(way), job.Copies(way, size, iters))
+	for _, dir := range []acpbench.Direction{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
+		if dir != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
+			set.addSeries(string(dir), job.Copies(dir, size, iters))
 		}
 	}
 	samples, err := set.runAlternating(ctx, r.Int("rounds"))

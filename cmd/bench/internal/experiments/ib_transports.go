@@ -155,11 +155,11 @@ func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
 // full packets, and is slower above.
 func (t *transportRun) compareUDWithRC() {
 	for _, c := range []struct {
-		what   string
+		desc   string
 		ratios map[int]float64
 		in     func(size int) bool
 		worst  func(a, b float64) float64
-		note   func(what string, ratio, limit float64)
+		check  func(desc string, ratio, limit float64)
 		limit  float64
 	}{
 		{"UD latency over RC's up to one MTU", t.latencies, func(n int) bool { return n <= maxMTU }, math.Max, t.atMost, evenWithin},
@@ -176,7 +176,7 @@ func (t *transportRun) compareUDWithRC() {
 			}
 		}
 		if !math.IsNaN(worst) {
-			c.note(c.what, worst, c.limit)
+			c.check(c.desc, worst, c.limit)
 		}
 	}
 }

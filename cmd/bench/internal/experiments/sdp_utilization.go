@@ -58,7 +58,7 @@ func measureUtilization(ctx context.Context, r *bench.Run, bytes int, j *evaluat
 	total := fmt.Sprintf("%% of %d KiB", paperBuffers*bytes>>10)
 	think := sdpbench.CalibrateWork(1024*r.Duration("think")) / 1024
 	full := map[sdpbench.Transport]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}}
-	part, whole := extreme{}, extreme{} // of credit-based, with messages that do not fill a buffer, and that do
+	partial, filling := extreme{}, extreme{} // of credit-based, with messages that do not fill a buffer, and that do
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B, buffers of %d B", size, bytes)
 		var set seriesSet
@@ -78,9 +78,9 @@ func measureUtilization(ctx context.Context, r *bench.Run, bytes int, j *evaluat
 			}
 		}
 		if size < bytes {
-			part.keepMax(used(sdpbench.Credit), "with %d B", size)
+			partial.keepMax(used(sdpbench.Credit), "with %d B", size)
 		} else {
-			whole.keepMin(used(sdpbench.Credit), "with %d B", size)
+			filling.keepMin(used(sdpbench.Credit), "with %d B", size)
 		}
 	}
 	for _, d := range []sdpbench.Transport{sdpbench.RDMA, sdpbench.NIC} {
@@ -88,14 +88,14 @@ func measureUtilization(ctx context.Context, r *bench.Run, bytes int, j *evaluat
 			j.addCheck(e.value, fullUse, e.value >= fullUse, "%s %s %s %s (at least %d)", d, formatFigure(e.value, fullUse, 1, e.value >= fullUse), total, e.where, fullUse)
 		}
 	}
-	if whole.seen {
-		j.addCheck(whole.value, fullUse, whole.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, formatFigure(whole.value, fullUse, 1, whole.value >= fullUse), total, whole.where, fullUse)
+	if filling.seen {
+		j.addCheck(filling.value, fullUse, filling.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, formatFigure(filling.value, fullUse, 1, filling.value >= fullUse), total, filling.where, fullUse)
 	}
 	switch {
-	case part.seen && bytes == largerBytes:
-		j.addCheck(part.value, partUse, part.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, formatFigure(part.value, partUse, 1, part.value <= partUse), total, part.where, partUse)
-	case part.seen:
-		j.addCheck(part.value, fullUse, part.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, formatFigure(part.value, fullUse, 1, part.value < fullUse), total, part.where, fullUse)
+	case partial.seen && bytes == largerBytes:
+		j.addCheck(partial.value, partUse, partial.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, formatFigure(partial.value, partUse, 1, partial.value <= partUse), total, partial.where, partUse)
+	case partial.seen:
+		j.addCheck(partial.value, fullUse, partial.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, formatFigure(partial.value, fullUse, 1, partial.value < fullUse), total, partial.where, fullUse)
 	}
 	return nil
 }

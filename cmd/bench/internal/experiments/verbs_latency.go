@@ -91,10 +91,10 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 		return err
 	}
 	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
-	var oneWay, whole []bench.Sample
+	var oneWay, roundTrips []bench.Sample
 	for i, op := range ops {
 		if op == verbsbench.RCRead || op == verbsbench.RCAtomic {
-			whole = append(whole, samples[1+i])
+			roundTrips = append(roundTrips, samples[1+i])
 		} else {
 			oneWay = append(oneWay, samples[1+i])
 		}
@@ -104,8 +104,8 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 			j.atMost(s, ratio, limit)
 		}
 	}
-	if len(whole) > 0 {
-		r.EmitAgainst(at, roundTrip(samples[0]), whole...)
+	if len(roundTrips) > 0 {
+		r.EmitAgainst(at, roundTrip(samples[0]), roundTrips...)
 	}
 	return nil
 }
@@ -121,9 +121,9 @@ func openPing(ctx context.Context, mode udpraw.Mode, size int) (*udpraw.PingPong
 
 // roundTrip returns a sample whose figures are those of half, doubled.
 func roundTrip(half bench.Sample) bench.Sample {
-	whole := bench.Sample{Series: half.Series + "-round-trip", Figures: slices.Clone(half.Figures)}
-	for i := range whole.Figures {
-		whole.Figures[i] *= 2
+	full := bench.Sample{Series: half.Series + "-round-trip", Figures: slices.Clone(half.Figures)}
+	for i := range full.Figures {
+		full.Figures[i] *= 2
 	}
-	return whole
+	return full
 }

@@ -35,11 +35,11 @@ func (s *Slide) selectView(q Query) (v view, err error) {
 	if region.Empty() || q.Zoom < 1 {
 		return v, fmt.Errorf("%w: region %v with zoom %d on a slide of %v", ErrQuery, q.Region, q.Zoom, s.Bounds())
 	}
-	whole := func(l int) bool {
+	divisible := func(l int) bool {
 		mask := 1<<l - 1
 		return q.Zoom&mask == 0 && region.Min.X&mask == 0 && region.Min.Y&mask == 0
 	}
-	for v.level+1 < s.Levels() && whole(v.level+1) {
+	for v.level+1 < s.Levels() && divisible(v.level+1) {
 		v.level++
 	}
 	v.factor = q.Zoom >> v.level

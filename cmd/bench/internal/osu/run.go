@@ -109,8 +109,8 @@ func (r *runner) sizeSeq() func(func(int) bool) {
 			return
 		}
 		for size := r.o.Min; size <= r.o.Max; size = max(1, 2*size) {
-			whole := size >= r.o.Type.elemSize() || size == 0
-			if whole && r.fitsMemory(size) && !yield(size) {
+			aligned := size >= r.o.Type.elemSize() || size == 0
+			if aligned && r.fitsMemory(size) && !yield(size) {
 				return
 			}
 		}

@@ -70,7 +70,7 @@ type source struct {
 }
 
 // A headCell is a figure at the head of the page.
-type headCell struct{ Figure, What, Beside string }
+type headCell struct{ Figure, Description, Comparison string }
 
 // page is the data of the template.
 type page struct {
@@ -141,16 +141,16 @@ func headCells(results []*bench.Result) (cells []headCell) {
 	write.yUnit, stream.yUnit, stream.x = "us", "MB/s", bandwidthSizes[0]
 	for _, c := range []struct {
 		headline
-		what string
+		desc string
 	}{{write, "write of 8 B"}, {stream, "writes of 64 KiB"}, {rates[0], "writes of 8 B in lists"}, {rates[1], "writes at 0.1 % loss"}} {
 		r, ok := c.findRow(results)
 		if !ok {
-			cells = append(cells, headCell{"–", c.what, "bench run " + c.experiment})
+			cells = append(cells, headCell{"–", c.desc, "bench run " + c.experiment})
 			continue
 		}
-		filled := headCell{Figure: formatQuantity(r.Y, r.YUnit), What: c.what}
+		filled := headCell{Figure: formatQuantity(r.Y, r.YUnit), Description: c.desc}
 		if over, baseline, ok := c.compareToBaseline(results, r); ok {
-			filled.Beside = formatRatio(over) + " " + baseline
+			filled.Comparison = formatRatio(over) + " " + baseline
 		}
 		cells = append(cells, filled)
 	}

@@ -104,7 +104,7 @@ func (s *source) runRound(ctx context.Context, r request) (reply, error) {
 // postUntil posts until the deadline and then waits for the units in flight.
 func (s *source) postUntil(ctx context.Context, deadline time.Time) error {
 	s.posted, s.done, s.lost, s.lastCreditTime = 0, 0, 0, time.Now()
-	for posts, late := 1, false; !late || !s.atMessageEnd(); posts++ {
+	for posts, expired := 1, false; !expired || !s.atMessageEnd(); posts++ {
 		n := s.nextBatch()
 		for !s.hasWindow(n) {
 			if err := s.pollOnce(); err != nil {
@@ -115,7 +115,7 @@ func (s *source) postUntil(ctx context.Context, deadline time.Time) error {
 			return err
 		}
 		if posts%postsPerClockRead == 0 {
-			late = !time.Now().Before(deadline) || ctx.Err() != nil
+			expired = !time.Now().Before(deadline) || ctx.Err() != nil
 		}
 	}
 	for s.done < s.posted || s.unitsInFlight() > 0 {
