@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Cart is a communicator whose ranks are the points of a grid, in row-major order:
-// the last coordinate runs fastest (MPI 4.1, chapter 8).
+// Cart is a communicator with a Cartesian topology. The ranks are in row-major order: the last
+// coordinate varies fastest (MPI 4.1, chapter 8).
 type Cart struct {
 	*Comm
 	dims    []int
 	periods []bool
 }
 
-// DimsCreate is a grid of so many ranks (MPI_Dims_create): the dimensions that are
-// 0 are filled in, as equal as can be, the greatest first.
+// DimsCreate returns the dimensions of a grid of the given number of ranks (MPI_Dims_create).
+// It fills in the dimensions that are 0, as equal as possible, in decreasing order.
 func DimsCreate(ranks int, dims ...int) ([]int, error) {
 	grid, left, free := slices.Clone(dims), ranks, 0
 	for _, d := range dims {
@@ -47,7 +47,7 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 // maxPoints is the maximum number of ranks of a grid: MPI counts them in a C int.
 const maxPoints = 1<<31 - 1
 
-// divisors returns the divisors of n, the least first.
+// divisors returns the divisors of n in increasing order.
 func divisors(n int) (list []int) {
 	for d := 1; d*d <= n; d++ {
 		if n%d == 0 {
@@ -61,8 +61,8 @@ func divisors(n int) (list []int) {
 	return list
 }
 
-// factorize are k factors of n, the greatest first, and that as small as can be. They are
-// among the divisors of a multiple of n.
+// factorize returns k factors of n in decreasing order, with the smallest possible greatest
+// factor. among lists the divisors of a multiple of n.
 func factorize(n, k int, among []int) []int {
 	if k == 0 {
 		return nil
@@ -88,11 +88,10 @@ func powerReaches(d, k, n int) bool {
 	return false
 }
 
-// CartCreate makes a communicator whose ranks are a grid (MPI_Cart_create): the
-// first ones of c, in their order, as many as the grid has points. The others get
-// nil. Along the dimensions that are periodic the last point is next to the first.
-// All ranks call it with the same arguments. reorder allows for other orders, of
-// which no use is made.
+// CartCreate makes a communicator with a Cartesian topology (MPI_Cart_create). Its members are
+// the first ranks of c, in their order, as many as the grid has points; the other ranks get
+// nil. In a periodic dimension the last point is adjacent to the first. All ranks give the same
+// arguments. reorder permits another order, which is not used.
 func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, error) {
 	const op = "cart-create"
 	if c.isNull() {
@@ -128,8 +127,8 @@ func (g *Cart) Dup() (*Cart, error) {
 	return &Cart{c, g.dims, g.periods}, nil
 }
 
-// Dims returns the number of points along each dimension (MPI_Cart_get), none of the
-// null communicator.
+// Dims returns the number of points in each dimension (MPI_Cart_get), nil for the null
+// communicator.
 func (g *Cart) Dims() []int {
 	if g == nil {
 		return nil
@@ -137,7 +136,7 @@ func (g *Cart) Dims() []int {
 	return slices.Clone(g.dims)
 }
 
-// Periods reports of each dimension whether it is periodic (MPI_Cart_get).
+// Periods reports for each dimension whether it is periodic (MPI_Cart_get).
 func (g *Cart) Periods() []bool {
 	if g == nil {
 		return nil
@@ -145,7 +144,7 @@ func (g *Cart) Periods() []bool {
 	return slices.Clone(g.periods)
 }
 
-// Coords are the coordinates of a rank (MPI_Cart_coords).
+// Coords returns the coordinates of a rank (MPI_Cart_coords).
 func (g *Cart) Coords(rank int) ([]int, error) {
 	if g.asComm().isNull() {
 		return nil, g.asComm().fail("coords", "", errNullComm)
@@ -165,8 +164,8 @@ func (g *Cart) coordsOf(rank int) []int {
 	return at
 }
 
-// RankOf is the rank at some coordinates (MPI_Cart_rank). Along a dimension that is
-// periodic they may be any numbers.
+// RankOf returns the rank at the given coordinates (MPI_Cart_rank). In a periodic dimension a
+// coordinate may be any number.
 func (g *Cart) RankOf(coords ...int) (int, error) {
 	if g.asComm().isNull() {
 		return Undefined, g.asComm().fail("rank-of", "", errNullComm)
@@ -181,7 +180,7 @@ func (g *Cart) RankOf(coords ...int) (int, error) {
 	return rank, nil
 }
 
-// rankOf is the rank at some coordinates, or ProcNull.
+// rankOf returns the rank at the given coordinates, ProcNull outside of the grid.
 func (g *Cart) rankOf(coords []int) (rank int) {
 	for i, x := range coords {
 		n := g.dims[i]
@@ -196,8 +195,8 @@ func (g *Cart) rankOf(coords []int) (rank int) {
 	return rank
 }
 
-// Shift says whom a rank receives from and sends to when all send by ranks along a
-// dimension (MPI_Cart_shift). Beyond the edge that is ProcNull.
+// Shift returns the source and the destination of this rank when all ranks send by ranks along
+// a dimension (MPI_Cart_shift), ProcNull beyond the edge.
 func (g *Cart) Shift(dim, by int) (source, dest int, err error) {
 	if g.asComm().isNull() {
 		return Undefined, Undefined, g.asComm().fail("shift", "", errNullComm)
@@ -218,8 +217,8 @@ func (g *Cart) shiftRanks(dim, by int) (source, dest int) {
 	return g.rankOf(at), dest
 }
 
-// Sub cuts the grid into grids of the dimensions that remain (MPI_Cart_sub), of
-// which each rank is in one.
+// Sub partitions the grid into grids of the remaining dimensions (MPI_Cart_sub) and returns the
+// one that contains this rank.
 func (g *Cart) Sub(remain []bool) (*Cart, error) {
 	const op = "cart-sub"
 	if g.asComm().isNull() {

@@ -6,37 +6,35 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// The neighbors of a rank are the two in each dimension, the one before first (MPI
-// 4.1, 8.6). Their pieces of a buffer lie in this order. At the edge there may be
-// none: then its piece stays as it was.
+// The neighbors of a rank are two in each dimension, the lower one first (MPI 4.1, 8.6). Their
+// blocks in a buffer lie in this order. The block of a neighbor beyond the edge is not written.
 
-// NeighborAllgather gives each neighbor what the rank sends
-// (MPI_Neighbor_allgather).
+// NeighborAllgather sends a buffer to each neighbor (MPI_Neighbor_allgather).
 func (g *Cart) NeighborAllgather(send, recv Buffer) error {
 	return g.asComm().runBlocking(g.neighborOp(coll.Allgather, send, recv))
 }
 
-// NeighborAlltoall gives each neighbor its piece (MPI_Neighbor_alltoall).
+// NeighborAlltoall sends a block to each neighbor (MPI_Neighbor_alltoall).
 func (g *Cart) NeighborAlltoall(send, recv Buffer) error {
 	return g.asComm().runBlocking(g.neighborOp(coll.Alltoall, send, recv))
 }
 
-// IneighborAllgather begins a NeighborAllgather (MPI_Ineighbor_allgather).
+// IneighborAllgather starts a NeighborAllgather (MPI_Ineighbor_allgather).
 func (g *Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
 	return g.asComm().startNonblocking(g.neighborOp(coll.Allgather, send, recv))
 }
 
-// IneighborAlltoall begins a NeighborAlltoall (MPI_Ineighbor_alltoall).
+// IneighborAlltoall starts a NeighborAlltoall (MPI_Ineighbor_alltoall).
 func (g *Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
 	return g.asComm().startNonblocking(g.neighborOp(coll.Alltoall, send, recv))
 }
 
-// NeighborAllgatherInit keeps a NeighborAllgather (MPI_Neighbor_allgather_init).
+// NeighborAllgatherInit makes a persistent NeighborAllgather (MPI_Neighbor_allgather_init).
 func (g *Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
 	return g.asComm().newPersistentCall(g.neighborOp(coll.Allgather, send, recv))
 }
 
-// NeighborAlltoallInit keeps a NeighborAlltoall (MPI_Neighbor_alltoall_init).
+// NeighborAlltoallInit makes a persistent NeighborAlltoall (MPI_Neighbor_alltoall_init).
 func (g *Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
 	return g.asComm().newPersistentCall(g.neighborOp(coll.Alltoall, send, recv))
 }
@@ -45,7 +43,7 @@ func (g *Cart) neighborOp(what coll.Collective, send, recv Buffer) collectiveOp 
 	return collectiveOp{collective: what, cart: g, send: send, recv: recv}
 }
 
-// validateNeighbors looks at a call's arguments.
+// validateNeighbors checks the arguments of a neighborhood call.
 func (g *Cart) validateNeighbors(o *collectiveOp) error {
 	for receives, b := range []Buffer{o.send, o.recv} {
 		if err := checkBuffer(b, receives == 1); err != nil {
@@ -72,9 +70,9 @@ func (g *Cart) validateNeighbors(o *collectiveOp) error {
 	return nil
 }
 
-// exchangeBlocks does the call on packed memory. In a dimension of one or two points both
-// neighbors are the same rank: what it sends to its one before, which comes first,
-// is from our one behind.
+// exchangeBlocks executes the call on packed memory. In a dimension of one or two points both
+// neighbors are the same rank: the block that it sends to its lower neighbor, which comes
+// first, is from our upper one.
 func (g *Cart) exchangeBlocks(n *callNet, what coll.Collective, send, recv []byte) error {
 	if len(recv) == 0 {
 		return nil

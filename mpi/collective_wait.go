@@ -59,7 +59,7 @@ func (b *boardCall) WaitShown(rank int) (place []byte, sign uint64, err error) {
 	return b.board.Slot(rank), b.board.Sign(rank), nil
 }
 
-// Done implements coll.Board. If two ranks make calls that do not match and read nothing from
+// EndRound implements coll.Board. If two ranks make calls that do not match and read nothing from
 // each other, the later one finds the mismatch here.
 func (b *boardCall) EndRound() error {
 	bad := &b.net.call.disagreement

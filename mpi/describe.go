@@ -12,11 +12,11 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// waitDescriber is something that a goroutine waits for and that can be told of to
-// people: the lookout asks it, with the engine's lock held, while the goroutine waits.
+// waitDescriber is a waitable that describes itself for reports. The detector calls it with the
+// engine's lock held while a goroutine waits.
 type waitDescriber interface{ describeWait() deadlock.Call }
 
-// anyOrNumber is a rank or a tag in words.
+// anyOrNumber returns a rank or a tag as text.
 func anyOrNumber(n int) string {
 	if n == match.Any {
 		return "any"
@@ -24,8 +24,8 @@ func anyOrNumber(n int) string {
 	return fmt.Sprint(n)
 }
 
-// sourceRanks is what a receive or a probe waits for: ranks of the job, and whether one
-// of them is enough.
+// sourceRanks returns the ranks of the job from which a receive or a probe may match, and
+// whether any one of them is enough.
 func (c *Comm) sourceRanks(e match.Envelope) (ranks []int, any bool) {
 	if e.Source != match.Any {
 		return []int{int(e.Source)}, false
@@ -36,8 +36,8 @@ func (c *Comm) sourceRanks(e match.Envelope) (ranks []int, any bool) {
 	return ranksBelow(c.size), true
 }
 
-// describeRank is the rank of a receive in words: its number here, and in the job if that is
-// another.
+// describeRank returns the rank in the communicator of a rank of the job, and its rank in the
+// job if that differs.
 func (c *Comm) describeRank(job int32) string {
 	here := c.localRank(int(job))
 	if c.worldRanks == nil || job < 0 || here == int(job) {
@@ -82,8 +82,8 @@ func (r *Request) describeWait() deadlock.Call {
 	return d
 }
 
-// pendingRanks is for whom a request waits: ranks of the job, none if that is not known, and
-// whether one of them is enough.
+// pendingRanks returns the ranks of the job that a request waits for, none if they are unknown,
+// and whether any one of them is enough.
 func (r *Request) pendingRanks() (ranks []int, any bool) {
 	switch {
 	case r.null || r.background.doneCh != nil || r.rmaResult != nil && r.rmaResult.done:
@@ -98,7 +98,7 @@ func (r *Request) pendingRanks() (ranks []int, any bool) {
 	return r.comm.sourceRanks(r.p.Envelope)
 }
 
-// describeSeveral is several requests in words, of which one is known.
+// describeSeveral describes n requests of which one is described.
 func describeSeveral(name, one string, n int) string {
 	if n > 1 {
 		one += fmt.Sprintf(" and %d more", n-1)
@@ -113,7 +113,7 @@ func (s *probeWait) describeWait() deadlock.Call {
 	return d
 }
 
-// describeWait implements describer. One of the requests is enough.
+// describeWait implements waitDescriber.
 func (s *anyRequest) describeWait() deadlock.Call {
 	d := deadlock.Call{Any: true}
 	n, all := 0, true
@@ -130,14 +130,14 @@ func (s *anyRequest) describeWait() deadlock.Call {
 	}
 	d.What = describeSeveral("WaitAny", d.What, n)
 	slices.Sort(d.For)
-	if d.For = slices.Compact(d.For); !all { // a call in the background, or a window's: of whom it depends is not known
+	if d.For = slices.Compact(d.For); !all { // the ranks of one request are unknown
 		d.For, d.Any = nil, false
 	}
 	return d
 }
 
-// describeWait implements describer: a collective call waits for those whose messages
-// have not come, or who have not taken ours.
+// describeWait implements waitDescriber: a collective call waits for the senders of messages
+// that have not arrived and for the receivers of messages that are not done.
 func (n *callNet) describeWait() deadlock.Call {
 	k := n.call
 	at := k.collectivePosition()
@@ -147,7 +147,7 @@ func (n *callNet) describeWait() deadlock.Call {
 		m := r.(*netMessage)
 		switch {
 		case m.p.Done:
-		case m.p.Dest < 0: // of a queue: nobody knows who is next
+		case m.p.Dest < 0: // receive of the shared queue, from any rank
 			all, _ := n.comm.sourceRanks(match.Envelope{Source: match.Any})
 			d.For, d.Any = append(d.For, all...), true
 		case m.writer > 0:
@@ -166,7 +166,7 @@ func (n *callNet) describeWait() deadlock.Call {
 	return d
 }
 
-// collectivePosition is which call of its communicator this is.
+// collectivePosition returns the call with its number in the sequence of its communicator.
 func (k *call) collectivePosition() deadlock.Collective {
 	c := k.comm
 	at := deadlock.Collective{Comm: c.contextID, Ranks: c.ranksHash(), Name: c.Name(), Seq: uint32(k.net.tag) & maxSeq, What: k.op.callName()}
@@ -176,8 +176,7 @@ func (k *call) collectivePosition() deadlock.Collective {
 	return at
 }
 
-// lastCollective is the last collective call that was begun on the communicator, if there was
-// one.
+// lastCollective returns the last collective call that this rank has started.
 func (c *Comm) lastCollective() (at deadlock.Collective, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +186,8 @@ func (c *Comm) lastCollective() (at deadlock.Collective, ok bool) {
 	return deadlock.Collective{Comm: c.contextID, Ranks: c.ranksHash(), Name: c.Name(), Seq: c.seq & maxSeq, What: c.lastCall, Begun: true}, true
 }
 
-// ranksHash tells communicators apart that have the same number on different ranks.
+// ranksHash returns a hash of the members. It distinguishes communicators with the same context
+// id at different ranks.
 func (c *Comm) ranksHash() uint64 {
 	h := fnv.New64a()
 	for r := range c.size {
@@ -207,7 +207,7 @@ func (x *winWait) describeWait() deadlock.Call {
 		d.What += fmt.Sprintf("(%d ranks)", len(x.targets))
 	}
 	suspects := x.suspects
-	if suspects == nil && x.any { // anybody else
+	if suspects == nil && x.any { // any other rank
 		suspects = slices.DeleteFunc(x.w.allRanks(), func(r int) bool { return r == x.w.comm.rank })
 	}
 	for _, r := range suspects {
@@ -218,7 +218,7 @@ func (x *winWait) describeWait() deadlock.Call {
 	return d
 }
 
-// describeMessage is what is told of one that has no partner, or several.
+// describeMessage describes a message, a receive or a send without a match.
 func (w *World) describeMessage(e match.Envelope, from, to int, bytes int) deadlock.Message {
 	m := deadlock.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
 	c := w.comms.get(e.Context &^ 1)
@@ -234,11 +234,12 @@ func (w *World) describeMessage(e match.Envelope, from, to int, bytes int) deadl
 	return m
 }
 
-// isWakeMessage reports whether a message is one that only wakes: who waits for it is listed as
-// what it waits for.
+// isWakeMessage reports whether a message only wakes a rank that waits in shared memory, whose
+// wait describes itself.
 func isWakeMessage(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == wakeTag }
 
-// addUnmatched lists what has no partner yet.
+// addUnmatched adds the unexpected messages, the posted receives and the sends without a match
+// to the state.
 func (w *World) addUnmatched(core *protocol.Core, s *deadlock.State) {
 	add := func(list *[]deadlock.Message, left *int, e match.Envelope, from, to, bytes int, held bool) bool {
 		if isWakeMessage(e) {
@@ -261,7 +262,7 @@ func (w *World) addUnmatched(core *protocol.Core, s *deadlock.State) {
 	})
 }
 
-// describeLastCall is what a rank did last, in words.
+// describeLastCall describes the last call of a rank.
 func (w *World) describeLastCall(send bool, peer int, e match.Envelope) string {
 	c := w.comms.get(e.Context &^ 1)
 	switch {

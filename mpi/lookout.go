@@ -13,45 +13,44 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// deadlockDetector looks after those who wait, whatever the program does: twice a second a
-// goroutine looks who waits for whom. It
+// deadlockDetector samples the waiting calls of this rank twice a second, in a goroutine. It
 //
-//   - looks at the network, if nobody does, so that questions of others are answered
-//     while the program computes;
-//   - asks those who are waited for for a sign of life (lookout_lost.go);
-//   - does so for what is asked for again and again, too (lookout_polls.go);
-//   - and asks all ranks what they do when one has waited for very long
+//   - drives progress if no goroutine does, so that queries of other ranks are answered while
+//     the program computes;
+//   - sends liveness probes to the ranks that are waited for (lookout_lost.go);
+//   - does so also for requests that the program polls (lookout_polls.go);
+//   - makes rank 0 query the state of all ranks when a wait exceeds alarm
 //     (lookout_report.go).
 //
-// Who does not wait for long is not concerned: calls note nothing but how many there
-// were. The engine's lock guards what is not the goroutine's.
+// Calls that do not wait long cost only a counter. The engine's lock guards the fields that
+// other goroutines use.
 type deadlockDetector struct {
 	world        *World
-	interval     time.Duration // between two looks
-	alarm        time.Duration // after which a wait is too long; 0 is never
-	replyTimeout time.Duration // with ranks that do not say what they do
-	alwaysReport bool          // a report is wanted, whatever there is to see
+	interval     time.Duration // between two samples
+	alarm        time.Duration // time after which a wait raises the alarm; 0 is never
+	replyTimeout time.Duration // for the states of the other ranks
+	alwaysReport bool          // report every alarm, not only deadlocks
 	print        func(string)
 
-	waits      map[any]*waitState // who waits, see identity
+	waits      map[any]*waitState // waits by waitKey
 	polls      pollTracker
-	callCount  uint64    // that were made until the last look
-	lastCallAt time.Time // when that was another number
+	callCount  uint64    // number of calls at the last sample
+	lastCallAt time.Time // time at which callCount changed
 
-	lossesSent   map[int]int // ranks that wait for us: so many lost ranks they have been told of
+	lossesSent   map[int]int // by rank that waits for us: number of entries of lost sent to it
 	lost         []lostRank
-	reportedLost map[int]lostRank // from others
+	reportedLost map[int]lostRank // losses reported by other ranks
 	stopped      bool
 
-	query          *stateQuery  // under way, or nil
-	lastRound      uint64       // number of the last one
-	lastQueryAt    time.Time    // the last one
-	quietUntil     time.Time    // until then no alarm is heeded, unless somebody wants to know
-	queriedAt      time.Time    // by anybody
-	fallbackAt     time.Time    // when we ask ourselves, since rank 0 does not; zero is never
-	fallbackReason reportReason // why
+	query          *stateQuery  // in progress, or nil
+	lastRound      uint64       // number of the last query
+	lastQueryAt    time.Time    // time of the last query
+	quietUntil     time.Time    // alarms before this time are ignored unless a report was requested
+	queriedAt      time.Time    // time of the last query by any rank
+	fallbackAt     time.Time    // time at which this rank queries if rank 0 does not; zero is never
+	fallbackReason reportReason // reason of the fallback query
 
-	signals chan os.Signal // that ask for a report, or nil
+	signals chan os.Signal // signals that request a report, or nil
 
 	tasks      chan func() // for the goroutine
 	stopCh     chan struct{}
@@ -59,31 +58,31 @@ type deadlockDetector struct {
 	goroutines sync.WaitGroup
 }
 
-// waitState is somebody who waits.
+// waitState is the state of a waiting call.
 type waitState struct {
 	since         time.Time
-	probedAt      time.Time     // when those he waits for were asked last
-	probeInterval time.Duration // until they are asked again
-	nextRank      int           // of them
+	probedAt      time.Time     // time of the last probes
+	probeInterval time.Duration // time to the next probes
+	nextRank      int           // index of the next rank to probe
 	alarmed       bool
-	missed        int // looks at which he was not there
+	missed        int // number of samples without the call
 }
 
-// Packets of lookouts are Active with the number of the world as Context. Tag says what
-// they are for.
+// Packets of deadlock detectors are active messages with the context id of the world. Tag is
+// the type of the packet.
 //
-//	packet  ID     Length          payload
-//	Sign    -      -               none: is there anybody? An answer is not needed, the adapter's will do
-//	Lost    rank   who says so     why it is lost
-//	Alarm   -      an urgency      none: somebody has waited for long; to rank 0
-//	Heard   -      -               none: the answer to that
-//	Ask     round  -               none: what do you do?
-//	State   round  -               a part of a deadlock.State; Synchronous says that it is the last
-//	Disagree comm  -               a disagreement
-//	Ended    comm  -               a callProbe: that call is over here
+//	packet        ID     Length     payload
+//	Probe         -      -          none: a liveness probe; the acknowledgement by the adapter is the reply
+//	RankLost      rank   reporter   reason
+//	Alarm         -      reason     none: a wait of this rank exceeds the alarm; to rank 0
+//	AlarmAck      -      -          none: the reply
+//	StateQuery    round  -          none: request for the state of the rank
+//	State         round  -          part of a deadlock.State; Synchronous marks the last part
+//	Disagreement  comm   -          a disagreement
+//	CallEnded     comm   -          a callProbe: the call is complete at this rank
 //
-// A Sign of a rank that waits in a collective call has its communicator as ID and a
-// callProbe as payload.
+// A Probe of a rank that waits in a collective call has the communicator in ID and a callProbe
+// as payload.
 const (
 	packetProbe int32 = iota
 	packetRankLost
@@ -97,9 +96,10 @@ const (
 
 const (
 	sampleInterval = 500 * time.Millisecond
-	defaultAlarm   = time.Minute // unless Options.Watchdog says something else
+	defaultAlarm   = time.Minute // if Options.Watchdog is 0
 )
 
+// newDeadlockDetector returns a detector that is not started.
 func newDeadlockDetector(w *World) *deadlockDetector {
 	l := &deadlockDetector{world: w, interval: sampleInterval, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), replyTimeout: stateTimeout, alwaysReport: w.o.Watchdog > 0,
 		waits: map[any]*waitState{}, polls: pollTracker{all: map[any]*pollState{}, schedules: map[int]*probeSchedule{}}, lossesSent: map[int]int{}, reportedLost: map[int]lostRank{}, lastCallAt: time.Now(),
@@ -114,7 +114,7 @@ func newDeadlockDetector(w *World) *deadlockDetector {
 	return l
 }
 
-// start begins to look out.
+// start starts the goroutine.
 func (l *deadlockDetector) start() { l.goroutines.Go(l.run) }
 
 func (l *deadlockDetector) run() {
@@ -134,7 +134,7 @@ func (l *deadlockDetector) run() {
 	}
 }
 
-// end ends it. It returns when the goroutine has ended.
+// end stops the detector and waits for its goroutine.
 func (l *deadlockDetector) end() {
 	l.stopOnce.Do(func() { close(l.stopCh) })
 	l.goroutines.Wait()
@@ -144,7 +144,8 @@ func (l *deadlockDetector) end() {
 	l.world.eng.Do(func(*protocol.Core) { l.stopped = true })
 }
 
-// enqueueTask has the goroutine do something. Who asks for too much gets no answer.
+// enqueueTask passes f to the goroutine. It drops f if too many tasks are queued, so excess
+// queries get no reply.
 func (l *deadlockDetector) enqueueTask(f func()) {
 	select {
 	case l.tasks <- f:
@@ -152,7 +153,8 @@ func (l *deadlockDetector) enqueueTask(f func()) {
 	}
 }
 
-// waitKey tells waits apart. Who wants the lock of a window waits many times.
+// waitKey returns the identity of a wait. A call that waits for the lock of a window waits many
+// times.
 func waitKey(w engine.ActiveWait) any {
 	if x, ok := w.Target.(*winWait); ok {
 		return x
@@ -160,7 +162,7 @@ func waitKey(w engine.ActiveWait) any {
 	return w.ID
 }
 
-// sampleWaits looks what is polled, and who waits.
+// sampleWaits samples the polled requests and the waiting calls.
 func (l *deadlockDetector) sampleWaits() {
 	list, more, spent := l.world.eng.TakePollStats()
 	l.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
@@ -170,7 +172,8 @@ func (l *deadlockDetector) sampleWaits() {
 	})
 }
 
-// checkWaits looks who waits.
+// checkWaits updates the states of the waiting calls, probes the ranks that they wait for and
+// raises the alarm.
 func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
 	now := time.Now()
 	if last.Calls != l.callCount {
@@ -210,7 +213,7 @@ func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.Acti
 	}
 }
 
-// handlePacket handles a packet of another lookout. An error is a breach of the protocol.
+// handlePacket handles a packet of another detector. An error is a protocol violation.
 func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []byte) error {
 	core := l.world.eng.Core()
 	switch h.Tag {
@@ -231,7 +234,7 @@ func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 	case packetAlarmAck:
 		l.fallbackAt = time.Time{}
 	case packetStateQuery:
-		l.fallbackAt, l.queriedAt = time.Time{}, time.Now() // somebody asks
+		l.fallbackAt, l.queriedAt = time.Time{}, time.Now() // a rank queries
 		round := h.ID
 		l.enqueueTask(func() { l.sendState(from, round) })
 	case packetState:
@@ -242,7 +245,8 @@ func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 	return nil
 }
 
-// sendPacket sends a packet to another lookout. That the rank is lost is told otherwise.
+// sendPacket sends a packet to another detector. It ignores the error of a lost rank, which
+// onRankLost reports.
 func (l *deadlockDetector) sendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte) {
 	h.Context = worldID
 	_ = core.SendActive(to, h, payload)

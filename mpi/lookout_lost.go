@@ -12,30 +12,30 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Who waits for a message sends nothing, and would not notice that its sender is gone.
-// So those who are waited for are sent a packet now and then: their adapter, or system,
-// has to acknowledge it, or the connection breaks. That is so also of a rank that
-// computes.
+// A rank that waits for a message sends nothing and would not notice that the sender has
+// failed. So the detector sends a liveness probe to the ranks that are waited for: the adapter
+// or the system of that rank must acknowledge the probe, also while the program computes, or
+// the connection fails.
 //
-// A rank that is gone is also the end of those who wait for somebody who has given up
-// because of it. So who is asked for a sign of life tells in return which ranks it has
-// lost, and those who have asked are told of new ones at once. Whoever hears of a lost
-// rank cuts it off as well, so that all agree about it sooner or later.
+// A failed rank also blocks the ranks that wait for a rank that has given up because of it. So
+// a rank that receives a probe replies with the ranks that it has lost, and later sends new
+// losses to the prober. A rank that learns of a lost rank disconnects from it, so that all
+// ranks agree in the end.
 
 // lostRank is a rank that is lost.
 type lostRank struct {
 	rank     int
-	reporter int // who has found out
+	reporter int // rank that has detected the loss
 	reason   string
 }
 
 const (
-	maxProbes     = 32  // that are asked for at a time, by one who waits for any of many
-	maxReasonSize = 200 // bytes of a reason
+	maxProbes     = 32  // maximum number of probes of one wait in a sample
+	maxReasonSize = 200 // bytes
 )
 
-// probeRanks asks those that a call waits for for a sign of life: soon, and then less and less
-// often.
+// probeRanks sends liveness probes to the ranks that a call waits for, with exponentially
+// growing intervals.
 func (l *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, waits engine.Waitable, c deadlock.Call, now time.Time) {
 	h, payload := envelope.Header{Tag: packetProbe}, []byte(nil)
 	if n, ok := waits.(*callNet); ok && n.callSignature() != 0 && n.comm.fixedTag == 0 {
@@ -54,13 +54,13 @@ func (l *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, waits e
 	}
 }
 
-// handleProbe is called when a rank that waits for us wants a sign of life.
+// handleProbe handles a liveness probe.
 func (l *deadlockDetector) handleProbe(core *protocol.Core, from int) {
 	l.lossesSent[from] += 0
 	l.sendLostRanks(core, from)
 }
 
-// onRankLost is called when a rank is lost.
+// onRankLost records a lost rank and notifies the ranks that wait for us.
 func (l *deadlockDetector) onRankLost(core *protocol.Core, rank int) {
 	delete(l.lossesSent, rank)
 	if l.stopped {
@@ -80,7 +80,7 @@ func (l *deadlockDetector) onRankLost(core *protocol.Core, rank int) {
 	}
 }
 
-// sendLostRanks tells a rank of those that are lost, each once.
+// sendLostRanks sends the lost ranks to a rank, each once.
 func (l *deadlockDetector) sendLostRanks(core *protocol.Core, to int) {
 	for ; l.lossesSent[to] < len(l.lost); l.lossesSent[to]++ {
 		x := l.lost[l.lossesSent[to]]
@@ -95,7 +95,7 @@ func (l *deadlockDetector) sendLostRanks(core *protocol.Core, to int) {
 	}
 }
 
-// handleRankLost is called when a rank says that it has lost one.
+// handleRankLost handles the report of a rank that has lost another.
 func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, why []byte) error {
 	e := l.world.eng
 	switch size := uint64(e.Size()); {

@@ -12,45 +12,44 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// A program may ask for something again and again instead of waiting for it. What it
-// asks for is noted by the engine, once between two looks, and what is not asked for any
-// more is forgotten after two. So the lookout knows since when something is polled, asks
-// those that it depends on for signs of life, and raises the alarm, as for those who
-// wait.
+// A program may poll in a loop instead of waiting. The engine records each polled condition
+// once between two samples; a condition that is no longer polled is dropped after two samples.
+// So the detector knows the time since a condition is polled, probes the ranks that it depends
+// on and raises the alarm as for a wait.
 //
-// Whoever polls may do something else in between, and then nobody knows what he is about.
-// He counts as one who cannot go on only if he spends most of his time asking.
+// A program that polls may compute in between, and then it is not known to be blocked. It
+// counts as blocked only if it spends most of its time polling.
 
-// pollTracker is what a rank polls.
+// pollTracker tracks the polled conditions of a rank.
 type pollTracker struct {
-	all       map[any]*pollState     // by engine.PollRecord.Key
-	more      bool                   // and more than is known
+	all       map[any]*pollState     // by engine.Poll.Key
+	more      bool                   // there are more polls than the engine records
 	stats     pollStats              // lately
-	schedules map[int]*probeSchedule // for signs of life, by rank
+	schedules map[int]*probeSchedule // liveness probes by rank
 }
 
-// pollState is something that is polled.
+// pollState is the state of a polled condition.
 type pollState struct {
 	since  time.Time
-	alarm  time.Time         // when it is raised next; zero is never again
-	poll   *unsuccessfulPoll // nil of a call in the background, which tells of itself
+	alarm  time.Time         // time of the next alarm; zero is never
+	poll   *unsuccessfulPoll // nil for a nonblocking collective call, whose goroutine waits
 	places []uintptr
-	missed int // looks since it was asked for
+	missed int // number of samples without the poll
 }
 
-// probeSchedule is when a rank was asked for a sign of life.
+// probeSchedule is the schedule of the liveness probes to a rank.
 type probeSchedule struct {
 	last     time.Time
 	interval time.Duration
 }
 
-// pollStats is what a program does with its time, see engine.PollTime: a sum in which a round
-// counts less with each that follows.
+// pollStats is a decaying sum of engine.Spent: the time inside of tests and between them in
+// seconds, and the number of tests and of long gaps.
 type pollStats struct{ inside, between, tests, long float64 }
 
 const (
-	decay        = 1. / 16                            // what a round loses with each that follows
-	testOverhead = float64(20*time.Microsecond) / 1e9 // what it takes to come back from one test to the next
+	decay        = 1. / 16                            // share that each sample loses with the next
+	testOverhead = float64(20*time.Microsecond) / 1e9 // seconds from one test to the next in a tight loop
 )
 
 func (s *pollStats) add(x engine.PollTime) {
@@ -62,17 +61,17 @@ func (s *pollStats) add(x engine.PollTime) {
 	}
 }
 
-// isBusy reports whether a program does something between its tests: for most of its
-// time, or mostly.
+// isBusy reports whether the program computes between its tests: for most of the time, or in
+// most of the gaps.
 func (s *pollStats) isBusy() bool {
 	return s.between > s.inside+s.tests*testOverhead || 2*s.long > s.tests
 }
 
-// isReady reports whether the program will find that it is done when it asks again.
+// isReady reports whether the next test will succeed.
 func (x *pollState) isReady() bool { return x.poll != nil && x.poll.ready != nil && x.poll.ready() }
 
-// updatePolls takes note of what was polled since the last look, in which other calls
-// were made or not.
+// updatePolls records the conditions polled since the last sample. active reports that the
+// program has made other calls.
 func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) {
 	p := &l.polls
 	p.more = more
@@ -100,9 +99,9 @@ func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRe
 	l.probePolledRanks(core, now)
 }
 
-// checkPollAlarm raises the alarm for what is polled for too long, and again if the program
-// still does something else. Of a persistent request it is not known whether it is over:
-// that waits for a look without other calls, one of which may have been its end.
+// checkPollAlarm raises the alarm for a condition that is polled for too long, and repeats it
+// while the program computes in between. A persistent request may have completed in another
+// call; so it raises the alarm only after a sample without other calls.
 func (l *deadlockDetector) checkPollAlarm(core *protocol.Core, x *pollState, active bool, now time.Time) {
 	if x.alarm.IsZero() || now.Before(x.alarm) || x.isReady() || x.poll.ready == nil && active {
 		return
@@ -114,8 +113,8 @@ func (l *deadlockDetector) checkPollAlarm(core *protocol.Core, x *pollState, act
 	l.raiseAlarm(core, l.alarmReason())
 }
 
-// probePolledRanks asks the ranks that what is polled depends on for signs of life: soon, and
-// then less and less often.
+// probePolledRanks sends liveness probes to the ranks that polled conditions depend on, with
+// exponentially growing intervals.
 func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) {
 	p := &l.polls
 	wanted := map[int]bool{}
@@ -149,8 +148,7 @@ func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 	}
 }
 
-// stateOf is what is known of the poll of a call in the background whose goroutine
-// waits, or nil.
+// stateOf returns the state of the polled nonblocking call whose goroutine waits in w, or nil.
 func (p *pollTracker) stateOf(w engine.Waitable) *pollState {
 	switch x := w.(type) {
 	case *callNet:
@@ -161,8 +159,8 @@ func (p *pollTracker) stateOf(w engine.Waitable) *pollState {
 	return nil
 }
 
-// describeCalls is what is polled, as calls of this rank: those of which one is enough
-// together, the oldest first. Left out are those of which more is known.
+// describeCalls returns the polled conditions as waiting calls, the oldest first. It leaves out
+// those in told and merges conditions of which one is enough.
 func (p *pollTracker) describeCalls(now time.Time, told map[*pollState]bool) (list []deadlock.Call) {
 	for _, x := range p.all {
 		if told[x] || x.isReady() {
@@ -185,7 +183,7 @@ func (p *pollTracker) describeCalls(now time.Time, told map[*pollState]bool) (li
 	return list
 }
 
-// mergeCalls makes one call of those that wait for one rank, or for any of several.
+// mergeCalls merges the calls that wait for one rank, or for any of several, into one call.
 func mergeCalls(list []deadlock.Call) []deadlock.Call {
 	var one *deadlock.Call
 	more := 0
@@ -212,8 +210,7 @@ func mergeCalls(list []deadlock.Call) []deadlock.Call {
 	return kept
 }
 
-// markPolled makes a call in the background that is polled one that somebody waits
-// for.
+// markPolled makes a polled nonblocking call a call that the program waits for.
 func (p *pollTracker) markPolled(c *deadlock.Call, x *pollState) {
 	c.Aside, c.Polls, c.Busy, c.At = false, true, p.stats.isBusy(), callerLine(x.places)
 }

@@ -15,26 +15,26 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Whoever has waited for too long tells rank 0, and rank 0 asks all ranks what they do.
-// All answer, those that compute too: their lookouts do. So there is one report of all,
-// by rank 0; if that asks nobody, the others do, the lowest rank first.
+// A rank whose wait exceeds the alarm notifies rank 0, and rank 0 queries the state of all
+// ranks. The detectors reply, also while the program computes. So there is one report of the
+// job, by rank 0. If rank 0 does not query, the others do, the lowest rank first.
 
 const (
-	stateTimeout  = 3 * time.Second        // that ranks have to say what they do
-	fallbackDelay = 3 * time.Second        // that rank 0 has to ask
-	fallbackStep  = 100 * time.Millisecond // longer for each rank
-	coalesceTime  = 2 * time.Second        // between wishes of several ranks that mean the same
-	maxStateSize  = 256 << 10              // bytes of an answer
-	minWaitAge    = time.Second            // how long a wait has to have lasted to be made something of: no message takes so long
-	quietFactor   = 10                     // times the alarm, until there is another report
+	stateTimeout  = 3 * time.Second        // for the states of all ranks
+	fallbackDelay = 3 * time.Second        // time in which rank 0 must query
+	fallbackStep  = 100 * time.Millisecond // added for each rank
+	coalesceTime  = 2 * time.Second        // requests for a report within this time count as one
+	maxStateSize  = 256 << 10              // bytes of the state of a rank
+	minWaitAge    = time.Second            // waits that are shorter are not analyzed: messages may be in flight
+	quietFactor   = 10                     // times the alarm: minimum time between two reports
 )
 
-// stateQuery is the question to all ranks what they do.
+// stateQuery is a query of the states of all ranks.
 type stateQuery struct {
 	round     uint64
-	requested bool           // by somebody, whatever it says
-	pending   map[int]bool   // ranks that have not answered
-	partial   map[int][]byte // what has come
+	requested bool           // the report is printed in any case
+	pending   map[int]bool   // ranks that have not replied
+	partial   map[int][]byte // received parts by rank
 	states    []*deadlock.State
 	report    *deadlock.Report
 }
@@ -42,15 +42,16 @@ type stateQuery struct {
 // Ready implements engine.Waitable.
 func (q *stateQuery) Ready() bool { return q.report != nil }
 
-// reportReason says why there shall be a report.
+// reportReason is the reason for a report.
 type reportReason uint64
 
 const (
-	reasonDeadlock  reportReason = iota // somebody has waited for long, and only what cannot end well is told
-	reasonWatchdog                      // the same, and it is told in any case
-	reasonRequested                     // a person wants to know
+	reasonDeadlock  reportReason = iota // a wait exceeds the alarm; reported only if it is a deadlock or a mismatch
+	reasonWatchdog                      // a wait exceeds Options.Watchdog; always reported
+	reasonRequested                     // a user requests a report
 )
 
+// alarmReason returns the reason of alarms of this rank.
 func (l *deadlockDetector) alarmReason() reportReason {
 	if l.alwaysReport {
 		return reasonWatchdog
@@ -58,7 +59,7 @@ func (l *deadlockDetector) alarmReason() reportReason {
 	return reasonDeadlock
 }
 
-// raiseAlarm is called when somebody has waited for too long, or wants a report.
+// raiseAlarm notifies rank 0 of a wait that exceeds the alarm, or of a requested report.
 func (l *deadlockDetector) raiseAlarm(core *protocol.Core, u reportReason) {
 	rank, now := l.world.eng.Rank(), time.Now()
 	if rank == 0 || core.PeerError(0) != nil {
@@ -72,7 +73,7 @@ func (l *deadlockDetector) raiseAlarm(core *protocol.Core, u reportReason) {
 	}
 }
 
-// handleAlarm asks all ranks, if they have not been asked just now.
+// handleAlarm queries all ranks, unless the last query was recent.
 func (l *deadlockDetector) handleAlarm(core *protocol.Core, u reportReason) {
 	now := time.Now()
 	if l.query != nil || u == reasonRequested && now.Sub(l.lastQueryAt) > coalesceTime || u != reasonRequested && now.After(l.quietUntil) {
@@ -80,7 +81,7 @@ func (l *deadlockDetector) handleAlarm(core *protocol.Core, u reportReason) {
 	}
 }
 
-// queryStates asks all ranks, if that is not being done.
+// queryStates starts a query, or joins the one in progress. The caller holds the engine's lock.
 func (l *deadlockDetector) queryStates(core *protocol.Core, wanted bool) *stateQuery {
 	if q := l.query; q != nil {
 		q.requested = q.requested || wanted
@@ -103,7 +104,7 @@ func (l *deadlockDetector) queryStates(core *protocol.Core, wanted bool) *stateQ
 	return q
 }
 
-// sendState tells a rank what this one does.
+// sendState sends the state of this rank to another.
 func (l *deadlockDetector) sendState(to int, round uint64) {
 	places := l.world.eng.WaitStacks()
 	l.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
@@ -127,7 +128,7 @@ func (l *deadlockDetector) sendState(to int, round uint64) {
 	})
 }
 
-// handleStatePart takes a part of an answer.
+// handleStatePart handles a part of the state of a rank.
 func (l *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload []byte) error {
 	q := l.query
 	if q == nil || q.round != h.ID || !q.pending[from] {
@@ -148,7 +149,7 @@ func (l *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload
 	return nil
 }
 
-// addState takes an answer.
+// addState adds the state of a rank to a query.
 func (l *deadlockDetector) addState(q *stateQuery, from int, s *deadlock.State) {
 	if !q.pending[from] {
 		return
@@ -161,7 +162,8 @@ func (l *deadlockDetector) addState(q *stateQuery, from int, s *deadlock.State) 
 	}
 }
 
-// concludeQuery ends an inquiry, with the answers that there are.
+// concludeQuery ends a query with the states received so far, analyzes them and prints the
+// report.
 func (l *deadlockDetector) concludeQuery(q *stateQuery) {
 	if l.query != q {
 		return
@@ -173,7 +175,7 @@ func (l *deadlockDetector) concludeQuery(q *stateQuery) {
 		least = min(least, alarm/2)
 	}
 	l.quietUntil = time.Now().Add(quietFactor * alarm)
-	go func() { // which may take long with many ranks, and printing, too
+	go func() { // the analysis and the output may take long
 		r := deadlock.Analyze(l.world.eng.Size(), q.states, least.Milliseconds())
 		tell := q.requested || alarm > 0 && r.IsStuck(alarm.Milliseconds()/2)
 		l.world.eng.Do(func(*protocol.Core) {
@@ -188,17 +190,16 @@ func (l *deadlockDetector) concludeQuery(q *stateQuery) {
 	}()
 }
 
-// formatReport is a report with what is around it.
+// formatReport returns a report with its headline.
 func (l *deadlockDetector) formatReport(r *deadlock.Report) string {
 	return fmt.Sprintf("softrnic mpi: what the %d ranks of the job wait for, asked by rank %d at %s\n%s",
 		l.world.eng.Size(), l.world.eng.Rank(), time.Now().Format(time.TimeOnly), r)
 }
 
-// Report asks all ranks what they do, and returns what they say in words: which calls
-// they wait in and for whom, which ranks wait for one another, which collective calls do
-// not belong together, and which messages have no receive. Ranks that do not answer
-// within some seconds are named. All other ranks go on meanwhile. It gives up when ctx
-// ends, or never if it is nil.
+// Report queries the state of all ranks and returns a report: the calls in which they wait and
+// for which ranks, deadlocks, collective calls that do not match, and messages without a
+// receive. It names ranks that do not reply within 3 s. The other ranks continue meanwhile.
+// Report ends when ctx ends; a nil ctx never ends.
 func (w *World) Report(ctx context.Context) (string, error) {
 	if w.asComm().isNull() {
 		return "", (*Comm)(nil).fail("report", "", errNullComm)
@@ -218,7 +219,7 @@ func (w *World) Report(ctx context.Context) (string, error) {
 	return w.detector.formatReport(q.report), nil
 }
 
-// localState is what this rank does.
+// localState returns the state of this rank.
 func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp, places map[uint64][]uintptr) *deadlock.State {
 	w, now := l.world, time.Now()
 	if last.Calls != l.callCount {
@@ -264,10 +265,10 @@ func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 	return s
 }
 
-// internalPrefixes is where callers are not looked for.
+// internalPrefixes are the function prefixes that callerLine skips.
 var internalPrefixes = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/internal/coll.", "github.com/softrnic/softrnic/mpi/internal/engine."}
 
-// callerLine is the line of the program that has made a call, with its folder, or "".
+// callerLine returns the program's file, with its folder, and line that made a call, or "".
 func callerLine(pcs []uintptr) string {
 	if len(pcs) == 0 {
 		return ""

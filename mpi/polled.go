@@ -9,19 +9,20 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// What programs ask for in vain tells of itself, as engine.PollObserver, once in a while: in
-// the words that it has when somebody waits for it. They are made at once, in the
-// goroutine that asks, since a moment later the request may be the program's again. The
-// key tells it apart from others: a request's *work if it is a call in the background,
-// of whose goroutine more is known (lookout_polls.go).
+// A condition that a program polls without success describes itself to the engine
+// (engine.Polled), once between two samples, in the words of a wait. The description is made at
+// once, in the polling goroutine, because the request may be reused a moment later. The key
+// identifies the condition: for a nonblocking collective call it is its *backgroundCall, whose
+// goroutine describes the wait (lookout_polls.go).
 
-// unsuccessfulPoll is what the lookout learns of it.
+// unsuccessfulPoll describes a polled condition that was not ready.
 type unsuccessfulPoll struct {
 	deadlock.Call
-	dependsOn []int       // ranks that it depends on, perhaps more than Call says
-	ready     func() bool // with the engine's lock: it would not be in vain now; nil if nobody knows
+	dependsOn []int       // ranks to probe, a superset of Call.For
+	ready     func() bool // called with the engine's lock: the condition is ready now; nil if unknown
 }
 
+// newUnsuccessfulPoll returns the description of a condition that depends on the ranks in d.
 func newUnsuccessfulPoll(d deadlock.Call, over func() bool) *unsuccessfulPoll {
 	return &unsuccessfulPoll{d, d.For, over}
 }
@@ -33,6 +34,7 @@ func (r *Request) OnPoll(p *engine.PollStats) {
 	}
 }
 
+// notePoll adds the request to the polls of the round.
 func (r *Request) notePoll(p *engine.PollStats) {
 	if r.background.doneCh != nil {
 		p.Add(&r.background, nil)
@@ -41,10 +43,10 @@ func (r *Request) notePoll(p *engine.PollStats) {
 	p.Add(r, newUnsuccessfulPoll(r.describeWait(), readyFunc([]*Request{r}, newAllRequests)))
 }
 
-// readyFunc asks several requests as ready does, unless one is persistent: the program may
-// have begun it again. Calls in the background are left out.
+// readyFunc returns a function that tests several requests, nil if one is persistent, because
+// the program may have restarted it. It leaves out nonblocking collective calls.
 func readyFunc[W engine.Waitable](rs []*Request, ready func([]*Request) W) func() bool {
-	var kept []*Request // rs is the program's
+	var kept []*Request // the caller may reuse rs
 	for _, r := range rs {
 		switch {
 		case r == nil || r.background.doneCh != nil:
@@ -57,8 +59,8 @@ func readyFunc[W engine.Waitable](rs []*Request, ready func([]*Request) W) func(
 	return ready(kept).Ready
 }
 
-// anyOfKey and allOfKey are the keys of several requests: by the first of them that is new
-// in a round, which may be polled by itself as well.
+// anyOfKey and allOfKey are the keys of TestAny and TestAll: the first request that is new in
+// the round. It may also be polled alone.
 type (
 	anyOfKey struct{ *Request }
 	allOfKey struct{ *Request }
@@ -93,8 +95,8 @@ func (a allRequests) OnPoll(p *engine.PollStats) {
 	}
 }
 
-// firstNewRequest is the first of several requests that are not done whose round is another, and
-// notes the round. Calls in the background are noted as what they are.
+// firstNewRequest returns the first request that is not done and new in the round, and marks
+// all as seen. It adds nonblocking collective calls separately.
 func firstNewRequest(p *engine.PollStats, rs []*Request, round func(*Request) *uint64) (first *Request) {
 	for _, r := range rs {
 		switch {
@@ -108,8 +110,8 @@ func firstNewRequest(p *engine.PollStats, rs []*Request, round func(*Request) *u
 	return first
 }
 
-// describePolled describes requests of which one is enough, or all are needed. Calls in the
-// background are not among them.
+// describePolled describes several requests, of which any or all are needed. It leaves out
+// nonblocking collective calls.
 func describePolled(name string, rs []*Request, any bool, over func() bool) *unsuccessfulPoll {
 	d := &unsuccessfulPoll{Call: deadlock.Call{Any: any}, ready: over}
 	n, known := 0, true
@@ -124,7 +126,7 @@ func describePolled(name string, rs []*Request, any bool, over func() bool) *uns
 		ranks, enough := r.pendingRanks()
 		known = known && len(ranks) > 0
 		d.dependsOn = append(d.dependsOn, ranks...)
-		if any || !enough || len(ranks) == 1 { // of several that are all needed any of many ranks is left out
+		if any || !enough || len(ranks) == 1 { // in TestAll a receive from any of many ranks is left out
 			d.For = append(d.For, ranks...)
 		}
 	}
@@ -142,17 +144,19 @@ func describePolled(name string, rs []*Request, any bool, over func() bool) *uns
 func newAnyRequest(rs []*Request) *anyRequest  { return &anyRequest{rs: rs} }
 func newAllRequests(rs []*Request) allRequests { return rs }
 
-// maxProbePolls is how many kinds of probes of a communicator are told apart.
+// maxProbePolls is the maximum number of different envelopes of Iprobe recorded for a
+// communicator in a round.
 const maxProbePolls = 64
 
-// probePolls are those of a communicator that have found nothing in a round. The engine's
-// lock guards them.
+// probePolls are the unsuccessful Iprobe calls of a communicator in a round. The engine's lock
+// guards them.
 type probePolls struct {
 	round uint64
 	last  match.Envelope
 	seen  map[match.Envelope]bool
 }
 
+// probeKey is the key of an Iprobe.
 type probeKey struct {
 	c       *Comm
 	pattern match.Envelope
@@ -187,7 +191,8 @@ func (x *winWait) OnPoll(p *engine.PollStats) {
 	}
 }
 
-// internalTest is asked for by this package for its own sake.
+// internalTest hides engine.Polled: the package tests a condition for itself, not for the
+// program.
 type internalTest struct{ engine.Waitable }
 
 var _ = []engine.PollObserver{&Request{}, &anyRequest{}, allRequests{}, &probeWait{}, &winWait{}}

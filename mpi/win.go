@@ -13,71 +13,68 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Win is a window: memory of the ranks of a communicator that the others read and
-// write without their help (MPI_Win). Its owner sees what they have done, and they
-// what it has, in the order that the calls of synchronisation make: Fence; Post,
-// Start, Complete and Wait; Lock and Unlock.
+// Win is a window: memory of the ranks of a communicator that other ranks access by one-sided
+// operations (MPI_Win). The target sees the results of operations, and the origin its stores,
+// in the order of the synchronization calls: Fence; Post, Start, Complete and Wait; Lock and
+// Unlock.
 //
-// Operations are begun by Put, Get, Accumulate and their like, which do not wait.
-// Their buffers belong to the window until a call of synchronisation, or Wait of
-// their Request, has said that they are done.
+// Put, Get, Accumulate and the like start operations and do not wait. Their buffers belong to
+// the window until a synchronization call, or Wait of their Request, completes them.
 //
-// # What is atomic
+// # Atomicity
 //
-// Accumulate, GetAccumulate, FetchAndOp and CompareAndSwap on elements of one kind
-// at one place are atomic with each other, whoever calls them. Of Int64 and Uint64
-// at a multiple of 8 in memory single elements go by atomics of the adapter, where
-// it has the operation, and all else by operations of the processor at the target.
-// The two are atomic with each other, and with package sync/atomic. Elements of all
-// other kinds, and words at other addresses, are always combined at the target,
-// one call after the other. Put and Get are not atomic.
+// Accumulate, GetAccumulate, FetchAndOp and CompareAndSwap on elements of one kind at one place
+// are atomic with each other, for all origins. Single elements of Int64 and Uint64, aligned to
+// 8 bytes, use the atomics of the adapter if it has the operation; else the target uses atomics
+// of its processor. Both are atomic with each other and with package sync/atomic. The target
+// combines elements of other kinds, and unaligned words, one call after the other. Put and Get
+// are not atomic.
 type Win struct {
-	comm    *Comm // of its own: its numbers tell packets apart
+	comm    *Comm // duplicate of the communicator: its context id identifies packets
 	eng     *engine.Engine
 	peers   []winPeer // by rank
 	exposed []protocol.Registration
-	control []uint64 // see lockWords
+	control []uint64 // words of the lock, see lockWords
 
-	// The engine's lock guards the rest.
-	staticRegion     localRegion   // that it was made of
-	dynamic          *dynamicState // nil unless its memory is attached
+	// memory given to WinCreate or WinAllocate
+	staticRegion     localRegion
+	dynamic          *dynamicState // nil unless the window is dynamic
 	epochs           epochs
-	barrierSignals   []int // by round: signals that have come
-	broken           error // for good
+	barrierSignals   []int // by round: signals that have arrived
+	broken           error // error after the loss of a rank
 	freed            bool
 	waits            []*winWait
-	pendingReplies   map[uint64]*transfer    // that wait for replies, by number
-	pendingFetchAdds map[uint64]func(uint64) // words of locks, the same
+	pendingReplies   map[uint64]*transfer    // transfers that wait for replies, by id
+	pendingFetchAdds map[uint64]func(uint64) // updates of locks that wait for replies, by id
 	lastID           uint64
 	idleTransfers    []*transfer
-	packet           []byte // that leaves
-	reply            []byte // that leaves
+	packet           []byte // buffer of the packet to send
+	reply            []byte // buffer of the reply to send
 	in, out          rma.Target
 
-	testRound, syncRound uint64 // engine.Polls.FirstInRound of Test and Sync
+	testRound, syncRound uint64 // rounds of engine.Polls.New of Test and Sync
 }
 
-// winPeer is a rank of a window.
+// winPeer is the state of a window for one rank.
 type winPeer struct {
 	rank            int // in the window
 	job             int // in the job
-	size, unit      int // of its memory, in bytes
+	size, unit      int // of its memory and its displacement unit, in bytes
 	kind            datatype.Kind
 	staticRegion    remoteRegion             // its memory, unless the window is dynamic
-	regions         rma.Spans[*remoteRegion] // that it has attached and this rank has asked for
-	control         envelope.Key             // for us
-	direct, atomics bool                     // the adapter moves memory, and has atomics
+	regions         rma.Spans[*remoteRegion] // attached memory that this rank has looked up
+	control         envelope.Key             // key of the words of its lock
+	direct, atomics bool                     // the adapter can do RDMA, and atomics
 	epoch           peerEpoch
 	sendQueue       sendQueue
 	recvState       recvState
 }
 
-// WinCreate makes a window of memory that each rank of the communicator has, or
-// has not: s may be empty, and of another length and type everywhere
-// (MPI_Win_create). Displacements count elements of s. It may overlap other
-// windows. What values have pointers in them can be no window.
+// WinCreate makes a window of memory of each rank of the communicator (MPI_Win_create). s may
+// be empty, and differ in length and type between ranks. Displacements count elements of s. It
+// may overlap other windows. Values with pointers are not allowed.
 //
-// Until Free the memory is the window's: see Win.
+// The memory belongs to the window until Free: see Win.
 func WinCreate[T any](c *Comm, s []T) (*Win, error) {
 	mem, kind, err := datatype.Raw(s)
 	w, werr := c.newWindow(mem, kind, sizeOf[T](), err, nil)
@@ -99,10 +96,10 @@ func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
 	return w, s, nil
 }
 
-// allocate returns memory for n elements.
+// allocate returns memory for n elements, or an error if n is too large or negative.
 func allocate[T any](n int) (s []T, err error) {
 	defer func() {
-		if recover() != nil { // more than an address can tell
+		if recover() != nil { // make panics: n is out of range
 			err = fmt.Errorf("%w: %d elements of %d bytes", ErrCount, n, sizeOf[T]())
 		}
 	}()
@@ -114,8 +111,8 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
-// newWindow makes a window of a rank's memory, unless there is something wrong with
-// it or another rank's. A dynamic one has none.
+// newWindow makes a window of a rank's memory, collectively. It fails at all ranks if refused
+// is set at one of them. d is set for a dynamic window, which has no memory.
 func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error, d *dynamicState) (*Win, error) {
 	if err := c.checkUsable(); err != nil {
 		return nil, err
@@ -154,7 +151,7 @@ func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error
 	return w, nil
 }
 
-// ranksBelow is the numbers below n.
+// ranksBelow returns the ranks below n.
 func ranksBelow(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -163,9 +160,8 @@ func ranksBelow(n int) []int {
 	return all
 }
 
-// Free ends a window (MPI_Win_free): all ranks call it, outside of epochs, and it
-// returns when all have. What is attached to it need not be detached before. Of a
-// window that has lost a rank it does not wait.
+// Free frees a window (MPI_Win_free). All ranks call it outside of epochs; it returns after all
+// have called it. It detaches attached memory. If a rank is lost Free does not wait.
 func (w *Win) Free() error {
 	if err := w.closeWindow(); err != nil {
 		return w.fail("win-free", "", err)
@@ -193,7 +189,7 @@ func (w *Win) closeWindow() error {
 	return errors.Join(err, w.comm.Free())
 }
 
-// waitUnlocks waits until all locks that were given back are.
+// waitUnlocks waits until all releases of locks have completed.
 func (w *Win) waitUnlocks() error {
 	return w.waitUntil("Free", func() bool {
 		for r := range w.peers {
@@ -205,7 +201,8 @@ func (w *Win) waitUnlocks() error {
 	}, func(r int) bool { return w.peers[r].sendQueue.lockUpdates > 0 }, w.allRanks()...)
 }
 
-// deregister takes the window's memory back.
+// deregister removes the window from the table and deregisters its memory. The caller holds the
+// engine's lock.
 func (w *Win) deregister() {
 	w.freed = true
 	w.comm.world.windows.remove(w)
@@ -222,8 +219,8 @@ func (w *Win) deregister() {
 	}
 }
 
-// Size is the length of a rank's memory in bytes (MPI_WIN_SIZE): of a dynamic window 0,
-// and Undefined of a rank that is not there.
+// Size returns the length of a rank's memory in bytes (MPI_WIN_SIZE), 0 for a dynamic window,
+// Undefined for a rank out of range.
 func (w *Win) Size(rank int) int {
 	if !w.hasRank(rank) {
 		return Undefined
@@ -231,8 +228,8 @@ func (w *Win) Size(rank int) int {
 	return w.peers[rank].size
 }
 
-// Unit returns the displacement unit of a rank in bytes (MPI_WIN_DISP_UNIT), Undefined of
-// a rank that is not there.
+// Unit returns the displacement unit of a rank in bytes (MPI_WIN_DISP_UNIT), Undefined for a
+// rank out of range.
 func (w *Win) Unit(rank int) int {
 	if !w.hasRank(rank) {
 		return Undefined
@@ -240,10 +237,10 @@ func (w *Win) Unit(rank int) int {
 	return w.peers[rank].unit
 }
 
-// hasRank reports whether a rank is one of the window.
+// hasRank reports whether rank is in range.
 func (w *Win) hasRank(rank int) bool { return !w.isNull() && rank >= 0 && rank < len(w.peers) }
 
-// asComm returns the window's own communicator, the null communicator of the null window.
+// asComm returns the window's own communicator, the null communicator for the null window.
 func (w *Win) asComm() *Comm {
 	if w == nil {
 		return nil
@@ -251,19 +248,19 @@ func (w *Win) asComm() *Comm {
 	return w.comm
 }
 
-// Group is the window's ranks (MPI_Win_get_group), the null group of the null window.
+// Group returns the ranks of the window (MPI_Win_get_group), the null group for the null
+// window.
 func (w *Win) Group() *Group { return w.asComm().Group() }
 
-// Name returns the name of the window in errors (MPI_Win_get_name), "null" of the null window.
+// Name returns the name of the window in errors (MPI_Win_get_name), "null" for the null window.
 func (w *Win) Name() string { return w.asComm().Name() }
 
-// SetName gives it another name, which is this rank's own business
-// (MPI_Win_set_name).
+// SetName sets the name of the window at this rank (MPI_Win_set_name).
 func (w *Win) SetName(name string) { w.asComm().SetName(name) }
 
 func (w *Win) fail(op, with string, err error) error { return w.asComm().fail(op, with, err) }
 
-// lockEngine takes the engine's lock for a call.
+// lockEngine acquires the engine's lock for a call. It fails if the window is null or freed.
 func (w *Win) lockEngine() (*protocol.Core, error) {
 	if w.isNull() {
 		return nil, errNullWin
@@ -276,5 +273,5 @@ func (w *Win) lockEngine() (*protocol.Core, error) {
 	return core, err
 }
 
-// allRanks is all ranks.
+// allRanks returns all ranks of the window.
 func (w *Win) allRanks() []int { return ranksBelow(len(w.peers)) }

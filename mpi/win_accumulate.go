@@ -9,27 +9,27 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Accumulate combines elements with those at a place in the window of a rank, by a
-// predefined operation but NoOp (MPI_Accumulate). Of two calls for the same place that a
-// rank makes the first is done first. See Win for what is atomic.
+// Accumulate combines elements with those at a place in the window of target, by a predefined
+// operation except NoOp (MPI_Accumulate). Two calls of one origin for the same place are
+// applied in order. See Win for atomicity.
 func (w *Win) Accumulate(b Buffer, target int, at Place, op Op) error {
 	return w.startOp(rmaOp{name: "accumulate", packet: packetAccumulate, send: b, at: at, op: op}, target, nil)
 }
 
-// Raccumulate is Accumulate with a request, which is done when the buffer is the
-// program's again (MPI_Raccumulate).
+// Raccumulate is Accumulate with a request, which is done when the buffer may be reused
+// (MPI_Raccumulate).
 func (w *Win) Raccumulate(b Buffer, target int, at Place, op Op) (*Request, error) {
 	return w.startRequest(rmaOp{name: "raccumulate", packet: packetAccumulate, send: b, at: at, op: op}, target)
 }
 
-// GetAccumulate is Accumulate that reads into result what was there before
+// GetAccumulate is Accumulate that also reads the elements before the operation into result
 // (MPI_Get_accumulate). With NoOp it only reads, and b may be Buffer{}.
 func (w *Win) GetAccumulate(b, result Buffer, target int, at Place, op Op) error {
 	return w.startOp(rmaOp{name: "get-accumulate", packet: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target, nil)
 }
 
-// RgetAccumulate is GetAccumulate with a request, which is done when the result is
-// there (MPI_Rget_accumulate).
+// RgetAccumulate is GetAccumulate with a request, which is done when the result has arrived
+// (MPI_Rget_accumulate).
 func (w *Win) RgetAccumulate(b, result Buffer, target int, at Place, op Op) (*Request, error) {
 	return w.startRequest(rmaOp{name: "rget-accumulate", packet: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target)
 }
@@ -43,20 +43,20 @@ func (w *Win) FetchAndOp(b, result Buffer, target, disp int, op Op) error {
 	return w.startOp(o, target, nil)
 }
 
-// CompareAndSwap reads one element into result and, if it is equal to compare,
-// puts b in its place (MPI_Compare_and_swap). Elements are integers, bytes or bool.
+// CompareAndSwap reads one element into result and replaces it by b if it is equal to compare
+// (MPI_Compare_and_swap). Elements are integers, bytes or bool.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, target, disp int) error {
 	return w.startOp(rmaOp{name: "compare-and-swap", packet: packetCompareAndSwap, send: b, compare: compare, recv: result, at: At(disp), op: Replace}, target, nil)
 }
 
-// sameOp reports whether two predefined operations are the same.
+// sameOp reports whether two operations are the same predefined one.
 func sameOp(a, b Op) bool {
 	x, ok := a.Code()
 	y, _ := b.Code()
 	return ok && x == y
 }
 
-// checkAccumulateOp is nil if the elements can be combined so.
+// checkAccumulateOp checks the operation and the kinds of the elements.
 func (o *rmaOp) checkAccumulateOp() error {
 	b := o.elementBuffer()
 	if _, ok := o.op.Code(); !ok {
@@ -92,10 +92,10 @@ func (o *rmaOp) checkAccumulateOp() error {
 	return nil
 }
 
-// startAccumulate begins an operation on elements where they are: by the adapter's atomics
-// if it is one that they have, on a single word, else in packets. What is under way
-// in packets is dealt with later than an atomic that follows, so none may be: a
-// rank's operations on a place are done in its order.
+// startAccumulate starts an operation that combines elements: with the atomics of the adapter
+// if it has the operation, for a single word, else in packets. The target may handle packets in
+// flight after a later atomic, so atomics are used only if none is outstanding: the operations
+// of an origin on a place are ordered.
 func (w *Win) startAccumulate(core *protocol.Core, t *transfer) error {
 	p := t.peer
 	atomic, ok := t.adapterAtomic()
@@ -125,7 +125,7 @@ func (w *Win) startAccumulate(core *protocol.Core, t *transfer) error {
 	return nil
 }
 
-// adapterAtomic is the adapter's operation that does the same to one word.
+// adapterAtomic returns the atomic of the adapter that is equivalent to the operation.
 func (t *transfer) adapterAtomic() (a protocol.Atomic, ok bool) {
 	switch {
 	case t.elements != 1 || t.element.Size != 8 || !t.place.IsContiguous():
@@ -138,7 +138,7 @@ func (t *transfer) adapterAtomic() (a protocol.Atomic, ok bool) {
 	return protocol.Atomic{Operand: wordOf(t.send)}, sameOp(t.op, Sum)
 }
 
-// wordOf is the first element of a buffer.
+// wordOf returns the first element of a buffer.
 func wordOf(b Buffer) uint64 {
 	var word [8]byte
 	b.Slice(0, min(1, b.Count())).Pack(word[:])

@@ -7,12 +7,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// sendElements sends as many elements as a packet takes. With the last of them a transfer
-// that has no replies is done.
+// sendElements sends as many elements as a packet holds. It completes a transfer without
+// replies with its last packet.
 func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
 	o, e := &t.peer.sendQueue, &t.element
 	limit := w.packetLimit(t.peer)
-	carries := e.Size // bytes of an element in the packet
+	carries := e.Size // bytes in the packet for each element
 	switch t.packet {
 	case packetGet:
 		carries = 0
@@ -43,7 +43,7 @@ func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
 	if last {
 		o.pop()
 	}
-	err := core.SendActive(job, h, b) // of our own replies come within it
+	err := core.SendActive(job, h, b) // to this rank itself: replies arrive before it returns
 	if last && !replies {
 		t.complete(err)
 	}
@@ -53,9 +53,10 @@ func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
 	return err
 }
 
-// maxKeptPacket is the memory that is kept for packets.
+// maxKeptPacket is the maximum size of a packet buffer that is kept, in bytes.
 const maxKeptPacket = 1 << 20
 
+// appendPacked appends packed elements to b.
 func appendPacked(b []byte, elements Buffer) []byte {
 	n := len(b)
 	b = append(b, make([]byte, elements.Size())...)
@@ -63,7 +64,7 @@ func appendPacked(b []byte, elements Buffer) []byte {
 	return b
 }
 
-// elementKind is that of the elements.
+// elementKind returns the kind of the elements.
 func (t *transfer) elementKind() datatype.Kind {
 	if t.packet == packetGet {
 		return t.recv.Kind()
@@ -71,9 +72,8 @@ func (t *transfer) elementKind() datatype.Kind {
 	return t.send.Kind()
 }
 
-// nextVectors says where the elements of the next packet belong, and how many there
-// are. Of what the packet holds at most one half are vectors, if there can be more
-// than one.
+// nextVectors returns the target vectors of the next packet and the number of its elements.
+// Vectors fill at most half of the packet if there are several.
 func (t *transfer) nextVectors(list []rma.Vector, limit, carries int) ([]rma.Vector, int) {
 	e := &t.element
 	most := min(limit/e.Size, t.elements-t.next)
@@ -101,10 +101,10 @@ func (t *transfer) nextVectors(list []rma.Vector, limit, carries int) ([]rma.Vec
 	}
 }
 
-// maxVectors is how many are made for a packet.
+// maxVectors is the maximum number of vectors of a packet.
 const maxVectors = 256
 
-// fitsPacket reports whether a packet has room for an element.
+// fitsPacket reports whether a packet can hold one element.
 func (t *transfer) fitsPacket() bool {
 	n := t.element.Size
 	if t.packet == packetCompareAndSwap {

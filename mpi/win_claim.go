@@ -11,14 +11,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// The lock of a rank's window is three words of it that all ranks change by atomics
-// of the adapter, so that its owner can compute meanwhile; where there are none, in
-// packets. Who wants it draws a ticket. An exclusive lock is his whose ticket is as
-// high as the turn of those, a shared one his whose ticket is as high as the turn of
-// shared ones. Whoever gives a lock back, of either kind, moves the turn of
-// exclusive ones on; the turn of shared ones is moved on by who gets one, and by
-// who gives an exclusive one back. So locks are got in the order of the tickets, and
-// nobody waits for ever while others have their turn.
+// The lock of a window at a rank is a ticket lock in three words, which all ranks change with
+// atomics of the adapter, so that the target can compute meanwhile; without atomics they use
+// packets. A rank that wants the lock draws a ticket. It owns an exclusive lock when its ticket
+// equals exclusiveTurn, a shared lock when its ticket equals sharedTurn. Releasing a lock of
+// either kind advances exclusiveTurn. Acquiring a shared lock, and releasing an exclusive one,
+// advance sharedTurn. So locks are granted in the order of the tickets, without starvation.
 const (
 	ticketWord = iota
 	exclusiveTurn
@@ -26,7 +24,7 @@ const (
 	lockWords
 )
 
-// turnWord is the word that a lock waits for.
+// turnWord returns the word that a lock of the kind waits for.
 func (k LockKind) turnWord() int {
 	if k == LockExclusive {
 		return exclusiveTurn
@@ -34,18 +32,18 @@ func (k LockKind) turnWord() int {
 	return sharedTurn
 }
 
-// lockClaim is a lock that is not got yet.
+// lockClaim is a lock that is not acquired yet.
 type lockClaim struct {
 	p      *winPeer
 	ticket uint64
 	turn   uint64
 }
 
-// acquireLocks gets locks of some ranks.
+// acquireLocks acquires the locks of some ranks.
 func (w *Win) acquireLocks(kind LockKind, ranks []int) error {
 	claims := make([]lockClaim, len(ranks))
 	flight := 0
-	// Whoever has a lock and is lost will not give it back: all are suspected.
+	// A lost rank does not release its lock, so the wait probes all ranks.
 	x := &winWait{w: w, callName: "Lock", targets: ranks, condition: func() bool { return flight == 0 }, suspects: w.allRanks(), any: true, probeWhenDone: true}
 	defer w.eng.Do(func(*protocol.Core) { x.done, x.probeWhenDone = true, false })
 	w.eng.Do(func(core *protocol.Core) {
@@ -60,7 +58,7 @@ func (w *Win) acquireLocks(kind LockKind, ranks []int) error {
 		if err := w.eng.Wait(context.Background(), x); err != nil || x.err != nil {
 			return errors.Join(err, x.err)
 		}
-		before := uint64(0) // the most turns before one of ours
+		before := uint64(0) // the greatest number of tickets before one of ours
 		w.eng.Do(func(core *protocol.Core) {
 			kept := claims[:0]
 			for _, c := range claims {
@@ -89,14 +87,14 @@ func (w *Win) acquireLocks(kind LockKind, ranks []int) error {
 	}
 }
 
-// How long somebody waits before he looks at a lock again.
+// Poll intervals of a lock that is held.
 const (
-	pollInterval    = 10 * time.Microsecond // for each who is before him
-	maxPollInterval = time.Millisecond      // however many they are, and however long they take
+	pollInterval    = 10 * time.Microsecond // for each ticket before ours
+	maxPollInterval = time.Millisecond      // upper limit
 )
 
-// backOff lets time pass, longer if there are more before us, and if we have
-// looked often.
+// backOff waits before the next poll: longer if more tickets are before ours, and after more
+// rounds.
 func (w *Win) backOff(x *winWait, round int, before uint64) error {
 	d := min(time.Duration(min(before, 100))*pollInterval<<min(round, 10), maxPollInterval)
 	ctx, cancel := context.WithTimeout(context.Background(), d)
@@ -104,14 +102,15 @@ func (w *Win) backOff(x *winWait, round int, before uint64) error {
 	until := x.condition
 	w.eng.Do(func(*protocol.Core) { x.done, x.condition = false, func() bool { return false } })
 	err := w.eng.Wait(ctx, x)
-	w.eng.Do(func(*protocol.Core) { x.done, x.condition = false, until }) // watch looks at it meanwhile
+	w.eng.Do(func(*protocol.Core) { x.done, x.condition = false, until }) // probeWaits evaluates it meanwhile
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
 	return errors.Join(err, x.err)
 }
 
-// fetchAddCounted is add that keeps what was there before, and is counted until it is known.
+// fetchAddCounted is fetchAdd that stores the old value in *was and counts itself in *flight
+// until then.
 func (w *Win) fetchAddCounted(core *protocol.Core, p *winPeer, word int, n uint64, was *uint64, flight *int) {
 	*flight++
 	w.fetchAdd(core, p, word, n, func(v uint64) {
@@ -120,7 +119,8 @@ func (w *Win) fetchAddCounted(core *protocol.Core, p *winPeer, word int, n uint6
 	})
 }
 
-// fetchAdd adds to a word of a rank's lock, and tells then what was there before.
+// fetchAdd adds n to a word of a rank's lock and calls then with the old value. The caller
+// holds the engine's lock.
 func (w *Win) fetchAdd(core *protocol.Core, p *winPeer, word int, n uint64, then func(was uint64)) {
 	if p.rank == w.comm.rank {
 		was := atomic.AddUint64(&w.control[word], n) - n

@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Operations on pieces from this many bytes on go by the adapter one by one, if
-// they lie in pieces; shorter ones together, in packets.
+// Blocks of at least this many bytes are transferred by RDMA one by one; shorter ones are
+// packed into packets.
 const directPiece = 1 << 10
 
-// startCopy begins a Put or a Get: by the adapter, if the elements lie in one piece, or
-// in few; as a message, if the adapter shall not do it and they are many, unless there
-// are too many of those; else in packets.
+// startCopy starts a Put or a Get: by RDMA if the elements are in one block or in few; as a
+// message if RDMA is not available and they are many, up to maxMessages at a time; else in
+// packets.
 func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
 	p, bytes := t.peer, t.elements*t.element.Size
 	dense := len(t.element.Pieces) == 0
@@ -50,7 +50,7 @@ func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
 	return nil
 }
 
-// stageBuffer gives a transfer its memory in one piece: the buffer's, or a copy.
+// stageBuffer sets the contiguous memory of a transfer: that of the buffer, or a copy.
 func (t *transfer) stageBuffer() {
 	b := t.recv
 	if t.packet == packetPut {
@@ -66,7 +66,7 @@ func (t *transfer) stageBuffer() {
 	t.staging = mem
 }
 
-// startRDMA lets the adapter move a part of a transfer.
+// startRDMA starts an RDMA operation for a part of a transfer.
 func (w *Win) startRDMA(core *protocol.Core, whole, t *transfer, off int, mem []byte) {
 	t.startPart(whole)
 	t.p.Buf = mem
@@ -79,10 +79,10 @@ func (w *Win) startRDMA(core *protocol.Core, whole, t *transfer, off int, mem []
 	}
 }
 
-// rdmaBlocks lets the adapter move a transfer piece by piece.
+// rdmaBlocks starts one RDMA operation for each block.
 func (w *Win) rdmaBlocks(core *protocol.Core, t *transfer) {
 	t.stageBuffer()
-	t.parts++ // until all have begun
+	t.parts++ // until all have started
 	e := &t.element
 	var list [16]rma.Vector
 	for mem := t.staging; t.next < t.elements; {
@@ -99,7 +99,7 @@ func (w *Win) rdmaBlocks(core *protocol.Core, t *transfer) {
 	t.completePart()
 }
 
-// startMessage lets the elements go as a message between the ranks.
+// startMessage transfers the elements as a message between the ranks.
 func (w *Win) startMessage(core *protocol.Core, t *transfer) {
 	t.stageBuffer()
 	p := t.peer
@@ -118,7 +118,7 @@ func (w *Win) startMessage(core *protocol.Core, t *transfer) {
 		p.sendQueue.countPacket(&h, false)
 		p.sendQueue.lastMessage = p.sendQueue.sent
 	}
-	_ = core.SendActive(p.job, h, w.packet) // if the rank is lost, what follows says so
+	_ = core.SendActive(p.job, h, w.packet) // if the rank is lost the message fails, too
 	if t.packet == packetGet {
 		core.Receive(&t.p)
 	} else {

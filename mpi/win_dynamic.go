@@ -9,16 +9,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// WinCreateDynamic makes a window that has no memory yet (MPI_Win_create_dynamic):
-// each rank attaches what it wants to, when it wants to, by WinAttach, and takes it
-// back by Win.Detach. Displacements of its operations are addresses, in bytes: those
-// that WinAttach and Address return at the target, which tells them the others. It
-// takes elements of all kinds, and its Size is 0.
+// WinCreateDynamic makes a window without memory (MPI_Win_create_dynamic). Each rank attaches
+// memory with WinAttach and detaches it with Win.Detach at any time. Displacements of
+// operations are addresses in bytes, which WinAttach and Address return at the target; the
+// target sends them to the origins. A dynamic window accepts elements of all kinds, and its
+// Size is 0.
 //
-// An operation is on one piece that the target has attached, and none that lies
-// beyond it, or across two, is begun: it is an ErrRange, which names what is
-// attached nearby. The first one on a piece waits for the target to be told where
-// that is.
+// An operation must be inside of one attached slice, else it fails with ErrRange, which names
+// the memory attached nearby. The first operation on a slice waits for a lookup at the target.
 func WinCreateDynamic(c *Comm) (*Win, error) {
 	w, err := c.newWindow(nil, datatype.Byte, 1, nil, &dynamicState{})
 	if err != nil {
@@ -27,17 +25,15 @@ func WinCreateDynamic(c *Comm) (*Win, error) {
 	return w, nil
 }
 
-// Address is that of the first element of s, by which other ranks name it in dynamic
-// windows that it has been attached to (MPI_Get_address). Those of the elements
-// behind it follow, each as many bytes further as an element has. It can be sent like
-// any number, and means nothing but at its rank.
+// Address returns the address of the first element of s, by which other ranks name it in
+// dynamic windows (MPI_Get_address). Element i is at Address plus i times the element size. The
+// address can be sent as a number and is valid at its rank only.
 func Address[T any](s []T) int { return int(uintptr(unsafe.Pointer(unsafe.SliceData(s)))) }
 
-// WinAttach attaches memory to a dynamic window, and returns its Address
-// (MPI_Win_attach). It asks nobody. What is attached must not overlap anything else
-// that is, or it is an ErrAttach, and has to have no pointers in it. Until Detach or
-// Free the memory is the window's: see Win. Of an empty slice nothing is attached,
-// and its address is 0.
+// WinAttach attaches memory to a dynamic window and returns its Address (MPI_Win_attach). It
+// does not communicate. The memory must not overlap other attached memory, else the error is
+// ErrAttach, and must not contain pointers. It belongs to the window until Detach or Free: see
+// Win. An empty slice is not attached, and its address is 0.
 func WinAttach[T any](w *Win, s []T) (int, error) {
 	mem, _, err := datatype.Raw(s)
 	if err == nil {
@@ -69,12 +65,11 @@ func (w *Win) attach(mem []byte) error {
 	return w.dynamic.addRegion(mem)
 }
 
-// Detach takes the memory from an address on, where WinAttach has been told that it
-// begins, back out of a dynamic window (MPI_Win_detach). Operations that others have
-// begun on it are done when it returns, and later ones are an ErrRange there: it waits
-// for those ranks that have used the memory to say so, if there are any, whatever
-// their programs do meanwhile. Then the memory is the program's, and can be attached
-// again. Address 0 is that of nothing.
+// Detach detaches the memory at an address that WinAttach has returned (MPI_Win_detach). When
+// it returns, the operations of other ranks on it are complete, and their later ones fail with
+// ErrRange: it waits for a reply of each rank that has used the memory, which does not depend
+// on their programs. Then the memory belongs to the program and may be attached again. Address
+// 0 is ignored.
 func (w *Win) Detach(addr int) error {
 	if err := w.detach(addr); err != nil {
 		return w.fail("detach", fmt.Sprintf("at %d", addr), err)
@@ -117,17 +112,16 @@ func (w *Win) detach(addr int) error {
 	return err
 }
 
-// dynamicState is what a window has that its ranks attach memory to. The engine's lock
-// guards it.
+// dynamicState is the state of a dynamic window. The engine's lock guards it.
 type dynamicState struct {
-	attached  rma.Spans[*localRegion] // that others may ask for
-	detaching rma.Spans[*localRegion] // that are being detached
-	regions   map[uint64]*localRegion // both, by number
-	lastID    uint64                  // number
-	queries   map[uint64]*regionQuery // of ours that have no answer yet, by number
+	attached  rma.Spans[*localRegion] // regions that other ranks may look up
+	detaching rma.Spans[*localRegion] // regions that are being detached
+	regions   map[uint64]*localRegion // both, by id
+	lastID    uint64                  // of a region
+	queries   map[uint64]*regionQuery // lookups without a reply, by id
 }
 
-// addRegion makes a piece of memory.
+// addRegion adds a region for attached memory.
 func (d *dynamicState) addRegion(mem []byte) error {
 	s := rma.Span{Addr: uint64(Address(mem)), Size: uint64(len(mem))}
 	if other, ok := d.detaching.FindOverlap(s); ok {
@@ -145,18 +139,18 @@ func (d *dynamicState) addRegion(mem []byte) error {
 	return nil
 }
 
-// removeRegion makes the piece that begins at an address one that nobody finds any more.
+// removeRegion makes the region at an address one that no other rank can look up.
 func (d *dynamicState) removeRegion(addr uint64) (*localRegion, error) {
 	v, ok := d.attached.Remove(addr)
 	if !ok {
 		return nil, fmt.Errorf("%w: nothing is attached that begins there%s", ErrAttach, describeNearby(d.attached.Neighbors(addr)))
 	}
 	v.detaching = true
-	d.detaching.Add(v.span, v) // which overlaps nothing: attach has looked
+	d.detaching.Add(v.span, v) // addRegion has checked the overlap
 	return v, nil
 }
 
-// describeNearby is for errors.
+// describeNearby returns the regions near an address, for errors.
 func describeNearby(below, above rma.Span) string {
 	switch {
 	case below.Size == 0 && above.Size == 0:

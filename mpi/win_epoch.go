@@ -2,17 +2,19 @@ package mpi
 
 import "fmt"
 
-// Assert tells a call of synchronisation what it need not do (MPI 4.1, 12.5.5).
+// Assert is an assertion of the program that permits a synchronization call to do less (MPI
+// 4.1, 12.5.5).
 type Assert uint8
 
 const (
-	NoCheck   Assert = 1 << iota // Lock: nobody else has one; Start and Post: the other has been called before, and says so too
-	NoStore                      // this rank has not stored to its memory: nothing is made of it
-	NoPut                        // nobody will put anything in this rank's memory: nothing is made of it
-	NoPrecede                    // Fence: no rank has begun anything since the last one
-	NoSucceed                    // Fence: no rank begins anything until the next one
+	NoCheck   Assert = 1 << iota // Lock: no rank holds a conflicting lock; Start and Post: the matching call has been made, with NoCheck, too
+	NoStore                      // this rank has not stored to its memory; ignored
+	NoPut                        // no rank will put data into this rank's memory; ignored
+	NoPrecede                    // Fence: no rank has started operations since the last one
+	NoSucceed                    // Fence: no rank starts operations until the next one
 )
 
+// combineAsserts returns the union of assertions.
 func combineAsserts(as []Assert) (all Assert) {
 	for _, a := range as {
 		all |= a
@@ -20,28 +22,28 @@ func combineAsserts(as []Assert) (all Assert) {
 	return all
 }
 
-// epochs say what a rank may do now.
+// epochs are the open epochs of a rank.
 type epochs struct {
-	fence   bool  // Fence has been called, and so operations are allowed
-	used    bool  // there were some
+	fence   bool  // Fence has opened an access epoch
+	used    bool  // operations were started in it
 	all     bool  // LockAll
-	locks   int   // Locks
-	started []int // by Start; nil if it has not been called
-	posted  []int // by Post; nil if it has not been called
+	locks   int   // number of locked ranks
+	started []int // ranks given to Start; nil without an epoch
+	posted  []int // ranks given to Post; nil without an epoch
 
-	null peerEpoch // of ProcNull
+	null peerEpoch // epoch of ProcNull
 }
 
-// peerEpoch is what of it concerns a rank.
+// peerEpoch is the epoch of one rank.
 type peerEpoch struct {
-	locked  LockKind // 0 if it is not
-	nocheck bool     // and no lock was taken
+	locked  LockKind // 0 if not locked
+	nocheck bool     // locked with NoCheck, so that no lock is held
 	started bool
-	posts   int // signals that have come
-	ends    int // Complete
+	posts   int // Post signals that have arrived
+	ends    int // Complete signals that have arrived
 }
 
-// checkOperation is nil if operations on a rank are allowed.
+// checkOperation returns an error unless an access epoch permits operations on a rank.
 func (e *epochs) checkOperation(p *peerEpoch) error {
 	switch {
 	case e.all || p.locked != 0 || p.started:
@@ -57,7 +59,7 @@ func (e *epochs) checkOperation(p *peerEpoch) error {
 	return nil
 }
 
-// checkClosed is nil if no epoch is open that somebody has to close.
+// checkClosed returns an error if an epoch is open that the program must close.
 func (e *epochs) checkClosed() error {
 	switch {
 	case e.all:
@@ -72,8 +74,8 @@ func (e *epochs) checkClosed() error {
 	return nil
 }
 
-// closeFence is nil if no operations belong to a Fence. Then its epoch is over, for
-// another is opened.
+// closeFence ends the epoch of Fence, because another is opened. It fails if operations were
+// started in it.
 func (e *epochs) closeFence() error {
 	if e.used {
 		return fmt.Errorf("%w: call Fence before, there have been operations since the last", ErrEpoch)
@@ -82,7 +84,7 @@ func (e *epochs) closeFence() error {
 	return nil
 }
 
-// checkPassive is nil if operations can be waited for in an epoch of Lock or LockAll.
+// checkPassive returns an error unless an epoch of Lock or LockAll is open.
 func (e *epochs) checkPassive() error {
 	if !e.all && e.locks == 0 {
 		return fmt.Errorf("%w: call Lock or LockAll before", ErrEpoch)

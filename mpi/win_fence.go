@@ -8,9 +8,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Fence ends the operations of all ranks since the last Fence, and begins an epoch
-// in which there can be more (MPI_Win_fence). All ranks call it, and it returns
-// when all have: what each has stored before can be read by the others.
+// Fence completes the operations of all ranks since the last Fence and opens an access epoch
+// (MPI_Win_fence). All ranks call it; it returns after all have called it. Stores of each rank
+// before it are visible to the others after it.
 func (w *Win) Fence(as ...Assert) error {
 	if err := w.endFence(combineAsserts(as)); err != nil {
 		return w.fail("fence", "", err)
@@ -40,11 +40,11 @@ func (w *Win) endFence(a Assert) error {
 	return err
 }
 
-// barrierRounds is how many rounds a barrier of n ranks has.
+// barrierRounds returns the number of rounds of a dissemination barrier of n ranks.
 func barrierRounds(n int) int { return bits.Len(uint(n - 1)) }
 
-// fenceBarrier returns when all ranks have called it: by dissemination, in signals of
-// the window, so that a rank that waits for a lost one is told.
+// fenceBarrier is a dissemination barrier. It uses signals of the window, so that it fails when
+// a rank is lost.
 func (w *Win) fenceBarrier() error {
 	n := len(w.peers)
 	for round := range w.barrierSignals {

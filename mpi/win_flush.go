@@ -6,23 +6,23 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// completionLevel says how far operations have to be when a flush returns.
+// completionLevel is the level of completion that a flush waits for.
 type completionLevel uint8
 
 const (
-	localCompletion  completionLevel = iota // their buffers are the program's again
-	remoteCompletion                        // they are done
+	localCompletion  completionLevel = iota // the buffers may be reused
+	remoteCompletion                        // complete at the target
 )
 
-// Flush returns when the operations on a rank are done, there too (MPI_Win_flush).
-// It is for epochs of Lock and LockAll.
+// Flush waits until the operations on target are complete at the target (MPI_Win_flush). It
+// needs an epoch of Lock or LockAll.
 func (w *Win) Flush(target int) error { return w.flushRank("flush", target, remoteCompletion) }
 
 // FlushAll is Flush of all ranks (MPI_Win_flush_all).
 func (w *Win) FlushAll() error { return w.flushAllRanks("flush-all", remoteCompletion) }
 
-// FlushLocal returns when the buffers of the operations on a rank are the program's
-// again (MPI_Win_flush_local).
+// FlushLocal waits until the buffers of the operations on target may be reused
+// (MPI_Win_flush_local).
 func (w *Win) FlushLocal(target int) error {
 	return w.flushRank("flush-local", target, localCompletion)
 }
@@ -62,7 +62,7 @@ func (w *Win) flushAllRanks(op string, how completionLevel) error {
 	return nil
 }
 
-// checkLocked is nil if a rank is locked.
+// checkLocked returns an error unless a rank is locked.
 func (w *Win) checkLocked(target int) error {
 	e, err := w.epochOf(target)
 	if err == nil && !w.epochs.all && e.locked == 0 {
@@ -82,7 +82,8 @@ func (w *Win) epochOf(target int) (*peerEpoch, error) {
 	return &w.peers[target].epoch, nil
 }
 
-// flush waits for operations. The error is that of the first that has failed.
+// flush waits for the operations on some ranks. It returns the error of the first one that has
+// failed.
 func (w *Win) flush(ranks []int, how completionLevel) error {
 	core, err := w.eng.Lock()
 	if err != nil {
@@ -128,20 +129,20 @@ func (w *Win) flush(ranks []int, how completionLevel) error {
 	return err
 }
 
-// transmitQueued lets everything leave that was begun, since the program may now do something
-// else for long.
+// transmitQueued transmits all queued packets of the fabric, because the program may now
+// compute for long.
 func (w *Win) transmitQueued() {
 	if fab := w.eng.Fabric(); fab != nil {
 		w.eng.Do(func(*protocol.Core) { fab.Flush() })
 	}
 }
 
-// isComplete reports whether operations are so far.
+// isComplete reports whether the operations have reached a level of completion.
 func (o *sendQueue) isComplete(how completionLevel) bool {
 	return how == remoteCompletion && o.remotelyComplete() || how == localCompletion && o.locallyComplete()
 }
 
-// requestAck makes sure that there will be an Ack for all packets that have left.
+// requestAck requests an Ack for all packets sent so far, unless one is outstanding.
 func (w *Win) requestAck(core *protocol.Core, p *winPeer) {
 	o := &p.sendQueue
 	if o.ackRequested < o.sent {
@@ -150,11 +151,10 @@ func (w *Win) requestAck(core *protocol.Core, p *winPeer) {
 	}
 }
 
-// Sync makes what others have stored by the adapter visible to the program, and
-// what it has stored to them (MPI_Win_sync). In Go memory that others write is read
-// by package sync/atomic until a call of synchronisation has returned; Sync lets
-// the adapter work, so that a loop that looks at memory makes progress. It fails when
-// the window has lost a rank, for whom such a loop may wait.
+// Sync synchronizes the private and the public copy of the window (MPI_Win_sync). In Go, memory
+// that other ranks write must be read with package sync/atomic until a synchronization call has
+// returned; Sync makes progress, so that a loop that polls memory ends. It fails when a rank of
+// the window is lost.
 func (w *Win) Sync() error {
 	if _, err := w.lockEngine(); err != nil {
 		return w.fail("sync", "", err)

@@ -6,18 +6,17 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// LockKind says who else may have a lock.
+// LockKind is the kind of a lock.
 type LockKind uint8
 
 const (
-	LockShared    LockKind = iota + 1 // others who share it (MPI_LOCK_SHARED)
-	LockExclusive                     // nobody (MPI_LOCK_EXCLUSIVE)
+	LockShared    LockKind = iota + 1 // other origins may hold a shared lock, too (MPI_LOCK_SHARED)
+	LockExclusive                     // no other origin may hold a lock (MPI_LOCK_EXCLUSIVE)
 )
 
-// Lock begins an epoch of operations on a rank, which takes no part in it
-// (MPI_Win_lock). It returns when this rank has the lock. A rank that stores to or
-// loads from its own window locks it too. Several ranks can be locked, one after
-// the other. ProcNull can be locked as well: nothing is waited for.
+// Lock opens a passive-target epoch on target (MPI_Win_lock) and returns when this rank holds
+// the lock. A rank that loads from or stores to its own window locks it, too. A rank may lock
+// several targets one after the other. Locking ProcNull returns at once.
 func (w *Win) Lock(kind LockKind, target int, as ...Assert) error {
 	if err := w.lockRank(kind, target, combineAsserts(as)); err != nil {
 		return w.fail("lock", fmt.Sprintf("of %d", target), err)
@@ -34,7 +33,7 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 		err = fmt.Errorf("%w: lock of kind %d", ErrEpoch, kind)
 	}
 	if err == nil {
-		w.epochs.locks++ // nobody else begins another epoch
+		w.epochs.locks++ // so that no other goroutine opens another epoch
 	}
 	w.eng.Unlock()
 	if err != nil {
@@ -53,7 +52,7 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 	return err
 }
 
-// lockableEpoch returns the epoch of a rank that can be locked now.
+// lockableEpoch returns the epoch of a rank, or an error if it cannot be locked now.
 func (w *Win) lockableEpoch(target int) (*peerEpoch, error) {
 	e, err := w.epochOf(target)
 	if err == nil {
@@ -62,7 +61,7 @@ func (w *Win) lockableEpoch(target int) (*peerEpoch, error) {
 	return e, err
 }
 
-// checkLockable is nil if a lock can begin an epoch now.
+// checkLockable returns an error unless a lock can open an epoch now.
 func (w *Win) checkLockable(e *peerEpoch) error {
 	switch {
 	case w.broken != nil:
@@ -77,8 +76,7 @@ func (w *Win) checkLockable(e *peerEpoch) error {
 	return w.epochs.closeFence()
 }
 
-// LockAll begins an epoch of operations on all ranks, with a shared lock of each
-// (MPI_Win_lock_all).
+// LockAll opens a passive-target epoch on all ranks with shared locks (MPI_Win_lock_all).
 func (w *Win) LockAll(as ...Assert) error {
 	_, err := w.lockEngine()
 	if err == nil {
@@ -107,8 +105,7 @@ func (w *Win) LockAll(as ...Assert) error {
 	return nil
 }
 
-// Unlock ends the epoch of Lock, when the operations on the rank are done
-// (MPI_Win_unlock).
+// Unlock completes the operations on target and closes the epoch of Lock (MPI_Win_unlock).
 func (w *Win) Unlock(target int) error {
 	_, err := w.lockEngine()
 	if err == nil {
@@ -134,8 +131,7 @@ func (w *Win) Unlock(target int) error {
 	return nil
 }
 
-// UnlockAll ends the epoch of LockAll, when all operations are done
-// (MPI_Win_unlock_all).
+// UnlockAll completes all operations and closes the epoch of LockAll (MPI_Win_unlock_all).
 func (w *Win) UnlockAll() error {
 	_, err := w.lockEngine()
 	if err == nil {
@@ -154,8 +150,9 @@ func (w *Win) UnlockAll() error {
 	return nil
 }
 
-// unlockRanks waits for operations and gives locks back. What the adapter writes arrives
-// before what follows, so a lock may follow it at once. All else has to be done.
+// unlockRanks completes the operations on some ranks and releases the locks. RDMA writes are
+// ordered before the atomic that follows, so a lock is released right behind them. Other
+// operations must be complete first.
 func (w *Win) unlockRanks(ranks []int, kind LockKind) error {
 	early := make([]bool, len(ranks))
 	w.eng.Do(func(core *protocol.Core) {
@@ -178,7 +175,7 @@ func (w *Win) unlockRanks(ranks []int, kind LockKind) error {
 	return err
 }
 
-// releaseLock gives a lock back.
+// releaseLock releases the lock of a rank.
 func (w *Win) releaseLock(core *protocol.Core, p *winPeer, kind LockKind) {
 	if p.epoch.nocheck {
 		return

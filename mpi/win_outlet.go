@@ -5,63 +5,63 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// sendQueue is what goes to a rank. Packets that are not replied to are counted, so
-// that Ack can say up to which they have been dealt with.
+// sendQueue is the state of the operations on a rank. It counts the packets that have no reply,
+// so that an Ack can acknowledge them cumulatively.
 type sendQueue struct {
-	transfers    []*transfer // that go in packets and have not left, from first on
+	transfers    []*transfer // transfers to send in packets, from first on
 	first        int
-	sent         uint64 // packets without a Reply
-	acked        uint64 // of them
-	ackRequested uint64 // of them: Ack will tell when so many are
-	lastMessage  uint64 // of them: the last that announced a message
-	replies      int    // that have not come
-	rdmaOps      int    // of the adapter, and messages, that are not done
-	reads        int    // of these: what comes here
-	atomics      int    // of these
-	lockUpdates  int    // of its lock that are being changed
-	flushes      int    // calls that wait for Ack
-	sending      bool   // in push
-	err          error  // of an operation, for the next call that waits for it
+	sent         uint64 // number of packets without a Reply
+	acked        uint64 // of these, acknowledged
+	ackRequested uint64 // of these, covered by a requested Ack
+	lastMessage  uint64 // of these, the last that announced a message
+	replies      int    // outstanding replies
+	rdmaOps      int    // outstanding RDMA operations and messages
+	reads        int    // of rdmaOps, those that write to local memory
+	atomics      int    // of rdmaOps
+	lockUpdates  int    // outstanding atomics on words of the lock
+	flushes      int    // calls that wait for an Ack
+	sending      bool   // in sendQueued
+	err          error  // error of an operation, for the next call that waits for it
 	tag          int32  // of the last message
 }
 
-// maxPacketsInFlight is how many packets may be under way to a rank.
+// maxPacketsInFlight is the maximum number of packets in flight to a rank.
 const maxPacketsInFlight = 32
 
 func (o *sendQueue) canSend() bool { return int(o.sent-o.acked)+o.replies < maxPacketsInFlight }
 
 func (o *sendQueue) queuedCount() int { return len(o.transfers) - o.first }
 
-// pop takes the first of those that are queued.
+// pop removes the first queued transfer.
 func (o *sendQueue) pop() {
 	o.transfers[o.first] = nil
-	if o.first++; o.first >= len(o.transfers)/2 { // so many of them are gone
+	if o.first++; o.first >= len(o.transfers)/2 { // compact
 		n := copy(o.transfers, o.transfers[o.first:])
 		clear(o.transfers[n:])
 		o.transfers, o.first = o.transfers[:n], 0
 	}
 }
 
-// allSent reports whether all has left, and what leaves now is behind it. That is not
-// so of what the adapter reads, and of messages.
+// allSent reports whether everything is sent and a later packet or atomic is ordered behind it.
+// RDMA reads and messages are not ordered.
 func (o *sendQueue) allSent() bool {
 	return o.queuedCount() == 0 && o.reads == 0 && o.lastMessage <= o.acked
 }
 
-// locallyComplete reports whether all buffers are the program's again.
+// locallyComplete reports whether all buffers may be reused.
 func (o *sendQueue) locallyComplete() bool {
 	return o.queuedCount() == 0 && o.replies == 0 && o.rdmaOps == 0
 }
 
-// packetsHandled reports whether there are no packets that have not been dealt with.
+// packetsHandled reports whether the target has handled all packets.
 func (o *sendQueue) packetsHandled() bool {
 	return o.queuedCount() == 0 && o.replies == 0 && o.sent == o.acked
 }
 
-// remotelyComplete reports whether all is done.
+// remotelyComplete reports whether all operations are complete at the target.
 func (o *sendQueue) remotelyComplete() bool { return o.packetsHandled() && o.rdmaOps == 0 }
 
-// failQueued ends everything that goes to a lost rank.
+// failQueued fails all operations on a lost rank.
 func (w *Win) failQueued(p *winPeer, why error) {
 	o := &p.sendQueue
 	for o.queuedCount() > 0 {
@@ -77,7 +77,7 @@ func (w *Win) failQueued(p *winPeer, why error) {
 	o.acked, o.ackRequested, o.replies = o.sent, o.sent, 0
 }
 
-// enqueueTransfer lets a transfer leave in packets.
+// enqueueTransfer queues a transfer to be sent in packets.
 func (w *Win) enqueueTransfer(core *protocol.Core, t *transfer) {
 	if t.bytesLeft > 0 {
 		w.lastID++
@@ -93,14 +93,14 @@ func (w *Win) enqueueTransfer(core *protocol.Core, t *transfer) {
 	w.sendQueued(core, t.peer)
 }
 
-// sendQueued lets packets leave while there is room for them.
+// sendQueued sends packets up to maxPacketsInFlight.
 func (w *Win) sendQueued(core *protocol.Core, p *winPeer) {
 	o := &p.sendQueue
-	if o.sending { // a reply of our own
+	if o.sending { // called from Active, by a reply of this rank itself
 		return
 	}
 	o.sending = true
-	// An atomic of the adapter may be late, but not behind one that follows.
+	// Accumulates wait for the atomics of the adapter in flight, which are not ordered with packets.
 	for o.queuedCount() > 0 && o.canSend() && (o.atomics == 0 || !o.transfers[o.first].packet.isAccumulate()) {
 		if err := w.sendElements(core, o.transfers[o.first]); err != nil {
 			w.failQueued(p, err)
@@ -112,8 +112,8 @@ func (w *Win) sendQueued(core *protocol.Core, p *winPeer) {
 	}
 }
 
-// countPacket counts a packet without a Reply. It asks for Ack if that is wanted, if
-// there is none under way, and after many packets.
+// countPacket counts a packet without a Reply. It requests an Ack if that is wanted, if none is
+// outstanding, and after maxPacketsInFlight/2 packets.
 func (o *sendQueue) countPacket(h *envelope.Header, wanted bool) {
 	o.sent++
 	if wanted || o.sent == o.acked+1 || o.sent-o.ackRequested >= maxPacketsInFlight/2 {

@@ -9,34 +9,34 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Packets of windows are Active: Context is the window's number, Tag says what
-// they are for.
+// winPacket is the type of a packet of a window. Packets are active messages: Context is the
+// context id of the window, Tag the type.
 //
-//	packet          ID          Length              payload
-//	Put             -           -                   target, elements
-//	Get             operation   where in its result target
-//	Accumulate      -           -                   target, elements
-//	GetAccumulate   operation   where in its result target, elements
-//	CompareAndSwap  operation   0                   target, element, comparand
-//	Reply           operation   where in its result bytes
-//	Send            tag         bytes               target: a message follows that belongs there
-//	Fetch           tag         bytes               target: it is to be sent as a message
-//	Word            number      what to add         none, in place of a kind: a word of the lock. Was is wanted, if there is a number
-//	Was             number      -                   what was there before
-//	Ask             -           -                   none: Ack is wanted
-//	Ack             how many packets without a Reply have been dealt with, of all
-//	Post, Complete  -           -                   none
-//	Fence           round       -                   none
-//	Broken          rank        -                   none: it is lost
-//	Find            question    -                   rma.Span: where is it?
-//	Found           question    -                   found
-//	Missing         question    -                   missing: nowhere
-//	Recall          piece       address             none: it is to be forgotten
-//	Returned        piece       -                   none: it is
+//	packet          ID         Length            payload
+//	Put             -          -                 target, elements
+//	Get             operation  offset in result  target
+//	Accumulate      -          -                 target, elements
+//	GetAccumulate   operation  offset in result  target, elements
+//	CompareAndSwap  operation  0                 target, element, comparand
+//	Reply           operation  offset in result  bytes
+//	Send            tag        bytes             target: a message follows
+//	Fetch           tag        bytes             target: request for a message
+//	FetchAdd        id or 0    summand           none, the word of the lock in place of a kind; without id no reply
+//	FetchAddReply   id         -                 old value
+//	AckRequest      -          -                 none
+//	Ack             number of handled packets without a Reply, cumulative
+//	Post, Complete  -          -                 none
+//	Fence           round      -                 none
+//	Broken          rank       -                 none: the rank is lost
+//	Find            query      -                 rma.Span: lookup of attached memory
+//	Found           query      -                 foundReply
+//	Missing         query      -                 missingReply
+//	Recall          region     address           none: request to forget the region
+//	Returned        region     -                 none: the reply
 //
-// In a dynamic window the number of a piece, 8 bytes, comes before the target.
+// In a dynamic window the id of a region, 8 bytes, precedes the target.
 //
-// Synchronous asks for Ack as soon as all that came so far has been dealt with.
+// Synchronous requests an Ack after all packets so far are handled.
 type winPacket uint8
 
 const (
@@ -63,42 +63,40 @@ const (
 	packetReturned
 )
 
-// isAccumulate reports whether elements are combined with others.
+// isAccumulate reports whether the packet combines elements with those at the target.
 func (k winPacket) isAccumulate() bool { return k >= packetAccumulate && k <= packetCompareAndSwap }
 
-// encodeTag is what a packet is for, and what its elements are.
+// encodeTag returns the Tag of a packet: its type, the element kind and the operation.
 func (k winPacket) encodeTag(kind datatype.Kind, op Op) int32 {
 	code, _ := op.Code()
 	return int32(k) | int32(kind)<<8 | int32(code)<<16
 }
 
-// sendSignal tells a rank something.
+// sendSignal sends a packet without payload.
 func (w *Win) sendSignal(core *protocol.Core, p *winPeer, k winPacket, id uint64) {
-	// If the rank is lost, so is the window, which is told otherwise.
+	// Errors are ignored: if the rank is lost, onRankLost breaks the window.
 	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.contextID, Tag: int32(k), ID: id}, nil)
 }
 
 var errUnexpectedReply = fmt.Errorf("%w: a reply to nothing", protocol.ErrProtocol)
 
-// recvState is what a rank does here.
+// recvState is the state of the packets received from a rank.
 type recvState struct {
-	received     uint64 // packets without a Reply
-	handled      uint64 // of them
-	ackRequested bool   // Ack is wanted
-	messages     int    // that come into the memory here, or go out of it
+	received     uint64 // number of packets without a Reply
+	handled      uint64 // of these, handled
+	ackRequested bool   // an Ack is due when all are handled
+	messages     int    // messages in progress to or from the memory here
 }
 
-// maxReplies is how many packets of windows may wait for room on the way to a rank
-// that asks for replies, and how many messages it may have under way here: many more
-// than it asks for in a window at a time.
+// maxReplies is the maximum number of queued packets to a rank that requests replies, and of
+// its messages in progress. A correct peer stays far below it.
 const maxReplies = 1 << 14
 
-// maxMessages is how many messages a rank has under way to another, or from there.
-// It knows of their end sooner than the other one may, and so keeps away from
-// maxReplies.
+// maxMessages is the maximum number of messages in progress from or to a rank. The origin
+// learns of their completion before the target may, so it is far below maxReplies.
 const maxMessages = maxReplies / 4
 
-// handlePacket handles a packet of a rank. An error is a breach of the protocol.
+// handlePacket handles a packet of a rank. An error is a protocol violation.
 func (w *Win) handlePacket(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {
 	if core.ActiveBacklog(p.job) > maxReplies {
 		return fmt.Errorf("window %s: %w: more replies are asked for than are taken", w.Name(), protocol.ErrProtocol)
@@ -154,8 +152,7 @@ func (w *Win) dispatchPacket(core *protocol.Core, p *winPeer, k winPacket, h *en
 	return nil
 }
 
-// sendDueAck tells a rank that all that came of it has been dealt with, if it wants to
-// know.
+// sendDueAck sends a requested Ack when all received packets are handled.
 func (w *Win) sendDueAck(core *protocol.Core, p *winPeer) {
 	if p.recvState.ackRequested && p.recvState.handled == p.recvState.received {
 		p.recvState.ackRequested = false

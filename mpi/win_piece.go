@@ -10,33 +10,32 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Who operates on a piece of memory that another rank has attached has asked for it
-// before, once: Find names some bytes, and Found brings number, extent and key of the
-// piece they lie in, or Missing says that they are nowhere. The piece is then known to
-// the one who asked until its owner calls it back. Recall does that, before it is
-// detached; who gets it forgets the piece at once, and answers Returned when none of
-// his operations on it is under way any more. That is sent behind them, so memory that
-// nobody knows any more nobody touches. Numbers are never used again: a piece that is
-// attached where another one was is a different one.
+// Lookup of attached memory in dynamic windows. An origin looks up the target region before its
+// first operation: Find names a span, Found returns id, span and key of the region that
+// contains it, or Missing reports that there is none. The origin caches the region until its
+// owner recalls it: Detach sends Recall; the origin removes the region from its cache and
+// replies Returned after its last operation on it is complete. Returned is ordered behind these
+// operations, so the memory is not accessed after it. Ids are never reused: memory that is
+// attached again is a new region.
 
-// localRegion is memory of this rank that is in a window: a part that has been attached, or
-// all of it.
+// localRegion is memory of this rank in a window: attached memory, or all memory of a static
+// window.
 type localRegion struct {
 	rma.Memory
-	id        uint64             // of one that has been attached; 0 is all
-	span      rma.Span           // of one that has been attached
-	holders   map[int]*regionKey // ranks that know it
-	detaching bool               // it is being detached
-	messages  int                // that come into it, or go out of it
+	id        uint64             // of attached memory; 0 for a static window
+	span      rma.Span           // of attached memory
+	holders   map[int]*regionKey // ranks that have looked it up
+	detaching bool               // Detach is in progress
+	messages  int                // messages in progress to or from it
 }
 
-// regionKey is what a rank knows a piece by.
+// regionKey is the key of a region for one rank.
 type regionKey struct {
-	key     envelope.Key          // none: all goes in packets
-	exposed protocol.Registration // nil likewise
+	key     envelope.Key          // zero: packets only
+	exposed protocol.Registration // nil: packets only
 }
 
-// holderRanks are those that know the piece.
+// holderRanks returns the ranks that have looked up the region, sorted.
 func (v *localRegion) holderRanks() []int {
 	var list []int
 	for r := range v.holders {
@@ -46,22 +45,22 @@ func (v *localRegion) holderRanks() []int {
 	return list
 }
 
-// isUnused reports whether nobody knows the piece, and nothing is under way.
+// isUnused reports whether no rank holds the region and no message is in progress.
 func (v *localRegion) isUnused() bool { return len(v.holders) == 0 && v.messages == 0 }
 
-// remoteRegion is memory of another rank that this one may operate on: a piece, or all that
-// the rank has in the window.
+// remoteRegion is memory of another rank in a window: attached memory, or all memory of a
+// static window.
 type remoteRegion struct {
 	peer     *winPeer
-	id       uint64 // as that of the piece
+	id       uint64 // as in localRegion
 	span     rma.Span
 	key      envelope.Key
-	direct   bool // the adapter moves it
-	users    int  // transfers
+	direct   bool // by RDMA
+	users    int  // number of transfers
 	recalled bool
 }
 
-// appendID appends what packets that are for the region begin with: the number of a piece.
+// appendID appends the id with which packets for a region of a dynamic window begin.
 func (g *remoteRegion) appendID(b []byte) []byte {
 	if g.id == 0 {
 		return b
@@ -69,10 +68,11 @@ func (g *remoteRegion) appendID(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, g.id)
 }
 
-// regionIDSize is its length.
+// regionIDSize is the size of a region id in bytes.
 const regionIDSize = 8
 
-// targetRegion is the memory here that a packet of a rank is for, and the rest of the packet.
+// targetRegion returns the local region that a packet of a rank is for, and the rest of the
+// packet.
 func (w *Win) targetRegion(p *winPeer, payload []byte) (*localRegion, []byte, error) {
 	if w.dynamic == nil {
 		return &w.staticRegion, payload, nil
@@ -88,7 +88,7 @@ func (w *Win) targetRegion(p *winPeer, payload []byte) (*localRegion, []byte, er
 	return v, payload[regionIDSize:], nil
 }
 
-// localBytes is the memory of a region that is this rank's.
+// localBytes returns the memory of a region of this rank.
 func (w *Win) localBytes(g *remoteRegion) []byte {
 	if g.id == 0 {
 		return w.staticRegion.Bytes
@@ -96,25 +96,25 @@ func (w *Win) localBytes(g *remoteRegion) []byte {
 	return w.dynamic.regions[g.id].Bytes
 }
 
-// regionQuery is a call's that wants to know where in a window some bytes are.
+// regionQuery is a lookup in progress.
 type regionQuery struct {
 	peer *winPeer
 	span rma.Span
 	done bool
-	err  error // they are nowhere
+	err  error // the span is not attached
 }
 
-// foundReply is the payload of Found: the piece.
+// foundReply is the payload of Found.
 type foundReply struct {
 	ID   uint64
 	Span rma.Span
 	Key  [envelope.KeySize]byte
 }
 
-// missingReply is the payload of Missing: what there is before the bytes and behind them.
+// missingReply is the payload of Missing: the attached memory nearest to the span.
 type missingReply struct{ Below, Above rma.Span }
 
-// checkPacketSize is nil if packets to all ranks are long enough for Found.
+// checkPacketSize returns an error if a packet to a rank cannot hold a foundReply.
 func (w *Win) checkPacketSize() error {
 	for r := range w.peers {
 		if r == w.comm.rank {
@@ -127,7 +127,7 @@ func (w *Win) checkPacketSize() error {
 	return nil
 }
 
-// findRegion asks a rank for the piece that some bytes lie in, and waits until it is known.
+// findRegion looks up the region of a span at target and waits for the reply.
 func (w *Win) findRegion(target int, s rma.Span) error {
 	core, err := w.lockEngine()
 	if err != nil {
@@ -147,14 +147,14 @@ func (w *Win) findRegion(target int, s rma.Span) error {
 	return q.err
 }
 
-// sendPayload sends a packet with a payload of a fixed size.
+// sendPayload sends a packet with a payload of fixed size.
 func (w *Win) sendPayload(core *protocol.Core, p *winPeer, h envelope.Header, what any) {
 	h.Context = w.comm.contextID
 	payload, _ := binary.Append(nil, binary.LittleEndian, what)
 	_ = core.SendActive(p.job, h, payload) // if the rank is lost, so is the window
 }
 
-// dispatchRegion handles a packet about pieces.
+// dispatchRegion handles a packet of the lookup protocol.
 func (w *Win) dispatchRegion(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	if w.dynamic == nil {
 		return fmt.Errorf("%w: packet %d, of dynamic windows", protocol.ErrProtocol, k)
@@ -181,8 +181,7 @@ func (w *Win) dispatchRegion(core *protocol.Core, p *winPeer, k winPacket, h *en
 	return nil
 }
 
-// handleFind tells a rank that asks for some bytes what piece they lie in. From then on it
-// knows it.
+// handleFind replies to the lookup of a span. From then on the rank is a holder of the region.
 func (w *Win) handleFind(core *protocol.Core, p *winPeer, question uint64, s rma.Span) {
 	v, ok := w.dynamic.attached.Find(s)
 	if !ok {
@@ -196,7 +195,7 @@ func (w *Win) handleFind(core *protocol.Core, p *winPeer, question uint64, s rma
 		if p.direct {
 			var err error
 			if l.key, l.exposed, err = w.eng.Fabric().RegisterMemory(p.job, v.Bytes, true); err != nil {
-				l = &regionKey{} // there may be a limit to registered memory: it goes without
+				l = &regionKey{} // registration failed, for example by a limit: use packets
 			}
 		}
 		v.holders[p.rank] = l
@@ -206,7 +205,7 @@ func (w *Win) handleFind(core *protocol.Core, p *winPeer, question uint64, s rma
 	w.sendPayload(core, p, envelope.Header{Tag: int32(packetFound), ID: question}, f)
 }
 
-// handleFindReply handles an answer.
+// handleFindReply handles Found and Missing.
 func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	var f foundReply
 	var m missingReply
@@ -227,7 +226,7 @@ func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, paylo
 	if f.ID == 0 || !f.Span.Valid() || !f.Span.Contains(q.span) {
 		return fmt.Errorf("%w: %v, which do not have %v", errUnexpectedReply, f.Span, q.span)
 	}
-	if g, ok := p.regions.Find(q.span); ok && g.id == f.ID { // two have asked at a time
+	if g, ok := p.regions.Find(q.span); ok && g.id == f.ID { // two concurrent lookups
 		return nil
 	}
 	g := &remoteRegion{peer: p, id: f.ID, span: f.Span}
@@ -239,7 +238,7 @@ func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, paylo
 	return nil
 }
 
-// sendRecalls asks ranks to forget a piece.
+// sendRecalls sends Recall to the holders of a region.
 func (w *Win) sendRecalls(core *protocol.Core, v *localRegion, ranks []int) {
 	for _, r := range ranks {
 		h := envelope.Header{Context: w.comm.contextID, Tag: int32(packetRecall), ID: v.id, Length: v.span.Addr}
@@ -259,15 +258,14 @@ func (w *Win) handleRecall(core *protocol.Core, p *winPeer, h *envelope.Header) 
 	return nil
 }
 
-// returnIfUnused tells the owner of a piece that has been called back that nothing of ours
-// is under way there any more, when that is so.
+// returnIfUnused sends Returned for a recalled region without transfers in progress.
 func (w *Win) returnIfUnused(core *protocol.Core, g *remoteRegion) {
 	if g.recalled && g.users == 0 {
 		w.sendSignal(core, g.peer, packetReturned, g.id)
 	}
 }
 
-// deregisterKey takes a key back.
+// deregisterKey deregisters the key of a region for one rank.
 func (w *Win) deregisterKey(l *regionKey) {
 	if l.exposed != nil {
 		w.eng.Fabric().DeregisterMemory(l.exposed)
@@ -275,8 +273,8 @@ func (w *Win) deregisterKey(l *regionKey) {
 	}
 }
 
-// locateTarget is the piece of memory that an operation is for, if it is known, and where
-// in it; else it says for which bytes to ask.
+// locateTarget returns the region that an operation is for, if it is cached, and the place in
+// it; else it returns the span to look up.
 func (p *winPeer) locateTarget(n, extent int, at Place) (g *remoteRegion, in Place, unknown rma.Span, err error) {
 	from, size, err := at.Span(n, extent)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// windowRanks are a group's ranks in the window.
+// windowRanks returns the ranks in the window of the ranks of a group.
 func (w *Win) windowRanks(g *Group) ([]int, error) {
 	if w.isNull() {
 		return nil, errNullWin
@@ -15,8 +15,8 @@ func (w *Win) windowRanks(g *Group) ([]int, error) {
 	return w.comm.membersOf(g)
 }
 
-// Post lets the ranks of a group operate on this rank's window, after their Start
-// (MPI_Win_post). It does not wait for them; Wait does.
+// Post opens an exposure epoch for the ranks of a group (MPI_Win_post). It does not wait; Wait
+// closes the epoch.
 func (w *Win) Post(g *Group, as ...Assert) error {
 	ranks, err := w.windowRanks(g)
 	if err == nil {
@@ -53,8 +53,8 @@ func (w *Win) postEpoch(ranks []int, a Assert) error {
 	return nil
 }
 
-// Start begins an epoch of operations on the ranks of a group, and waits for the
-// Post of each (MPI_Win_start). Complete ends it.
+// Start opens an access epoch on the ranks of a group and waits for the Post of each
+// (MPI_Win_start). Complete closes it.
 func (w *Win) Start(g *Group, as ...Assert) error {
 	ranks, err := w.windowRanks(g)
 	if err == nil {
@@ -103,7 +103,7 @@ func (w *Win) startEpoch(ranks []int, a Assert) error {
 	return err
 }
 
-// waitSignals waits for one of some signals of each rank.
+// waitSignals waits for one signal of each rank and consumes it.
 func (w *Win) waitSignals(what string, ranks []int, signals func(*winPeer) *int) error {
 	left := slices.Clone(ranks)
 	return w.waitUntil(what, func() bool {
@@ -119,9 +119,8 @@ func (w *Win) waitSignals(what string, ranks []int, signals func(*winPeer) *int)
 	}, func(r int) bool { return slices.Contains(left, r) && *signals(&w.peers[r]) == 0 }, ranks...)
 }
 
-// Complete ends the epoch of Start (MPI_Win_complete). It returns when the buffers
-// of the operations are the program's again, and does not wait for the targets'
-// Wait.
+// Complete closes the epoch of Start (MPI_Win_complete). It returns when the buffers of the
+// operations may be reused, and does not wait for Wait at the targets.
 func (w *Win) Complete() error {
 	if err := w.completeEpoch(); err != nil {
 		return w.fail("complete", "", err)
@@ -169,8 +168,8 @@ func (w *Win) completeEpoch() error {
 	return w.flush(ranks, localCompletion)
 }
 
-// Wait returns when all ranks that Post named have called Complete, and what they
-// did is done (MPI_Win_wait).
+// Wait closes the epoch of Post (MPI_Win_wait). It returns when all ranks of the group have
+// called Complete and their operations are complete.
 func (w *Win) Wait() error {
 	ranks, err := w.postedRanks()
 	if err == nil {
@@ -183,7 +182,7 @@ func (w *Win) Wait() error {
 	return nil
 }
 
-// postedRanks is the ranks that Post named.
+// postedRanks returns the ranks given to Post.
 func (w *Win) postedRanks() ([]int, error) {
 	if _, err := w.lockEngine(); err != nil {
 		return nil, err
@@ -195,8 +194,8 @@ func (w *Win) postedRanks() ([]int, error) {
 	return w.epochs.posted, nil
 }
 
-// Test is Wait that does not wait, and reports whether the epoch is over
-// (MPI_Win_test).
+// Test reports whether the epoch of Post can be closed, and closes it (MPI_Win_test). It does
+// not wait.
 func (w *Win) Test() (bool, error) {
 	ranks, err := w.postedRanks()
 	if err != nil {

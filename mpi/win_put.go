@@ -8,38 +8,36 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Place is where the elements of an operation lie in a target's window.
+// Place is the location of the elements of an operation in a target's window.
 type Place = rma.Place
 
-// At is a place where elements lie one behind the other, from a displacement on.
-// At(0).Strided(rows, 1, columns) is the column of a matrix, At(0).Indexed(blocks)
-// are some blocks: in elements of the operation's buffer, with the gaps between
-// them that a slice has.
+// At returns a place of adjacent elements at a displacement. At(0).Strided(rows, 1, columns) is
+// the column of a matrix, At(0).Indexed(blocks) are blocks: in elements of the operation's
+// buffer, with the alignment gaps of a slice.
 func At(disp int) Place { return rma.At(disp) }
 
-// Put writes elements to a place in the window of a rank (MPI_Put). They belong to
-// the window until the rank is flushed, or the epoch ends.
+// Put writes elements to a place in the window of target (MPI_Put). The buffer belongs to the
+// window until a flush or the end of the epoch.
 func (w *Win) Put(b Buffer, target int, at Place) error {
 	return w.startOp(rmaOp{name: "put", packet: packetPut, send: b, at: at}, target, nil)
 }
 
-// Rput is Put with a request, which is done when the buffer is the program's again
-// (MPI_Rput).
+// Rput is Put with a request, which is done when the buffer may be reused (MPI_Rput).
 func (w *Win) Rput(b Buffer, target int, at Place) (*Request, error) {
 	return w.startRequest(rmaOp{name: "rput", packet: packetPut, send: b, at: at}, target)
 }
 
-// Get reads elements from a place in the window of a rank (MPI_Get).
+// Get reads elements from a place in the window of target (MPI_Get).
 func (w *Win) Get(b Buffer, target int, at Place) error {
 	return w.startOp(rmaOp{name: "get", packet: packetGet, recv: b, at: at}, target, nil)
 }
 
-// Rget is Get with a request, which is done when the elements are there (MPI_Rget).
+// Rget is Get with a request, which is done when the elements have arrived (MPI_Rget).
 func (w *Win) Rget(b Buffer, target int, at Place) (*Request, error) {
 	return w.startRequest(rmaOp{name: "rget", packet: packetGet, recv: b, at: at}, target)
 }
 
-// rmaOp is a call that begins an operation.
+// rmaOp is a one-sided operation with its arguments.
 type rmaOp struct {
 	name                string
 	packet              winPacket
@@ -48,18 +46,17 @@ type rmaOp struct {
 	op                  Op
 }
 
-// describeTarget says whom an operation is with, for errors.
+// describeTarget returns the target of an operation, for errors.
 func describeTarget(rank int, at Place) string { return fmt.Sprintf("to %d at %v", rank, at) }
 
-// rmaResult is what becomes of an operation that has a Request. The engine's lock
-// guards it.
+// rmaResult is the result of an operation with a Request. The engine's lock guards it.
 type rmaResult struct {
 	done   bool
 	err    error
 	target int
 }
 
-// startRequest begins an operation that has a Request.
+// startRequest starts an operation with a Request.
 func (w *Win) startRequest(o rmaOp, target int) (*Request, error) {
 	r := &Request{comm: w.asComm(), op: o.name, rmaResult: &rmaResult{target: target}}
 	err := w.startOp(o, target, r.rmaResult)
@@ -69,7 +66,7 @@ func (w *Win) startRequest(o rmaOp, target int) (*Request, error) {
 	return r, err
 }
 
-// startOp begins an operation.
+// startOp starts an operation.
 func (w *Win) startOp(o rmaOp, target int, done *rmaResult) error {
 	if err := w.tryOp(&o, target, done); err != nil {
 		if done != nil {
@@ -80,6 +77,7 @@ func (w *Win) startOp(o rmaOp, target int, done *rmaResult) error {
 	return nil
 }
 
+// tryOp starts an operation, after a lookup of its region in a dynamic window.
 func (w *Win) tryOp(o *rmaOp, target int, done *rmaResult) error {
 	if err := o.checkBuffers(); err != nil {
 		return err
@@ -95,8 +93,9 @@ func (w *Win) tryOp(o *rmaOp, target int, done *rmaResult) error {
 	}
 }
 
-// startIfKnown begins an operation, which on ProcNull is done at once (MPI 4.1, 12.3), unless it is on memory of a dynamic window that this
-// rank does not know: then it says which.
+// startIfKnown starts an operation, unless it is on memory of a dynamic window that must be
+// looked up first: it then returns the span. An operation on ProcNull is done at once (MPI 4.1,
+// 12.3).
 func (w *Win) startIfKnown(o *rmaOp, target int, done *rmaResult) (unknown rma.Span, err error) {
 	core, err := w.lockEngine()
 	if err != nil {
@@ -146,7 +145,7 @@ func (w *Win) startIfKnown(o *rmaOp, target int, done *rmaResult) (unknown rma.S
 	return unknown, w.startAccumulate(core, t)
 }
 
-// elementBuffer is the buffer that says how many elements there are.
+// elementBuffer returns the buffer that defines the number of elements.
 func (o *rmaOp) elementBuffer() Buffer {
 	if o.packet == packetGet || o.send.Count() == 0 && sameOp(o.op, NoOp) {
 		return o.recv
@@ -154,7 +153,7 @@ func (o *rmaOp) elementBuffer() Buffer {
 	return o.send
 }
 
-// checkBuffers looks at the buffers.
+// checkBuffers checks the buffers and the operation.
 func (o *rmaOp) checkBuffers() error {
 	for _, b := range []Buffer{o.send, o.compare} {
 		if err := checkBuffer(b, false); err != nil {
@@ -170,8 +169,8 @@ func (o *rmaOp) checkBuffers() error {
 	return nil
 }
 
-// checkElements is how elements of a buffer lie in the window of a rank, where they have to
-// be of its kind.
+// checkElements returns the layout of the elements of a buffer in the window of a rank. Their
+// kind must be that of the window.
 func (p *winPeer) checkElements(b Buffer) (rma.Element, error) {
 	extent, pieces := b.Element()
 	e := rma.Element{Size: b.ElementSize(), Extent: extent, Pieces: pieces}
@@ -193,7 +192,7 @@ func (p *winPeer) checkElements(b Buffer) (rma.Element, error) {
 	return e, nil
 }
 
-// checkRange is nil if elements lie inside of the window of a rank.
+// checkRange returns an error unless the elements are inside of the window of a rank.
 func (p *winPeer) checkRange(n, extent int, at *Place) error {
 	if p.unit == 0 {
 		return fmt.Errorf("%w: its elements have no bytes", ErrRange)
@@ -201,7 +200,7 @@ func (p *winPeer) checkRange(n, extent int, at *Place) error {
 	return wrapPlaceError(at.Validate(n, extent, p.unit, p.size))
 }
 
-// wrapPlaceError has the errors of package rma as the package's own.
+// wrapPlaceError wraps errors of package rma in those of this package.
 func wrapPlaceError(err error) error {
 	switch {
 	case errors.Is(err, rma.ErrCount):

@@ -12,7 +12,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// packetLimit is the payload of the longest packet to a rank, without the number of a piece.
+// packetLimit returns the maximum payload in bytes of a packet to a rank, without the id of a
+// region.
 func (w *Win) packetLimit(p *winPeer) int {
 	if p.rank == w.comm.rank {
 		return math.MaxInt32
@@ -24,8 +25,8 @@ func (w *Win) packetLimit(p *winPeer) int {
 	return n
 }
 
-// serveAccess does what a rank asks for to the memory here. Who has the lock does
-// nothing else meanwhile, so that it is atomic.
+// serveAccess executes an access of a rank to the memory here and sends the reply. The caller
+// holds the engine's lock, which makes the access atomic with others.
 func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	t := &w.in
 	mem, payload, err := w.targetRegion(p, payload)
@@ -74,7 +75,7 @@ func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envel
 		return err
 	case old != nil:
 		reply := envelope.Header{Context: w.comm.contextID, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
-		_ = core.SendActive(p.job, reply, old) // if it is lost it does not need it
+		_ = core.SendActive(p.job, reply, old) // a lost rank needs no reply
 	default:
 		p.recvState.received++
 		p.recvState.handled++
@@ -82,7 +83,7 @@ func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envel
 	return nil
 }
 
-// serveMessage lets a message come into the memory here, or go out of it.
+// serveMessage starts the receive or the send of a message to or from the memory here.
 func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	t := &w.in
 	mem, payload, err := w.targetRegion(p, payload)
@@ -128,8 +129,7 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 	return nil
 }
 
-// messageEnvelope is that of the messages that bring elements to a rank, or fetch them
-// there.
+// messageEnvelope returns the envelope of messages that put elements to a rank, or fetch them.
 func (w *Win) messageEnvelope(k winPacket, from *winPeer, tag int32) match.Envelope {
 	e := match.Envelope{Context: w.comm.contextID, Source: int32(from.job), Tag: tag}
 	if k == packetFetch {
@@ -138,7 +138,7 @@ func (w *Win) messageEnvelope(k winPacket, from *winPeer, tag int32) match.Envel
 	return e
 }
 
-// serveLockWord changes a word of the lock here.
+// serveLockWord executes a fetch-and-add on a word of the lock here.
 func (w *Win) serveLockWord(core *protocol.Core, p *winPeer, h *envelope.Header) error {
 	word := int(uint8(h.Tag >> 8))
 	if word >= len(w.control) {

@@ -10,16 +10,17 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// winInfo is what a rank tells another of its window.
+// winInfo describes the window of a rank to another.
 type winInfo struct {
 	Size, Unit      uint64
-	Refused         bool // it cannot be one
+	Refused         bool // the memory cannot be a window
 	Dynamic         bool
 	Kind            uint8
 	Memory, Control [envelope.KeySize]byte
 }
 
-// encodeInfo is what each rank is told. It fails as a whole.
+// encodeInfo registers the memory for all ranks and returns the winInfo for each, encoded, or
+// an error.
 func (w *Win) encodeInfo(kind datatype.Kind, unit int, refused error) (all []byte, err error) {
 	list := make([]winInfo, len(w.peers))
 	w.eng.Do(func(*protocol.Core) {
@@ -35,12 +36,12 @@ func (w *Win) encodeInfo(kind datatype.Kind, unit int, refused error) (all []byt
 	for r := range list {
 		list[r].Refused = refused != nil
 	}
-	all, _ = binary.Append(nil, binary.LittleEndian, list) // which have a fixed size
+	all, _ = binary.Append(nil, binary.LittleEndian, list) // winInfo has a fixed size
 	return all, refused
 }
 
-// exposeMemory gives a rank the window's memory and the words of its lock, if the fabric
-// can. Else all goes in packets.
+// exposeMemory registers the window's memory and the words of its lock for a rank, if the
+// fabric can. Otherwise the rank uses packets.
 func (w *Win) exposeMemory(rank int, s *winInfo) error {
 	give := func(b []byte, key *[envelope.KeySize]byte) error {
 		if len(b) == 0 {
@@ -57,10 +58,11 @@ func (w *Win) exposeMemory(rank int, s *winInfo) error {
 	if err := give(w.staticRegion.Bytes, &s.Memory); err != nil {
 		return err
 	}
-	return give(control, &s.Control) // without which nothing is made of the other
+	return give(control, &s.Control) // without it the other is not used
 }
 
-// decodeInfo reads what the other ranks have told.
+// decodeInfo records the windows of the other ranks. It returns an error if one rank has
+// refused.
 func (w *Win) decodeInfo(shares []byte) error {
 	size := binary.Size(winInfo{})
 	var bad error

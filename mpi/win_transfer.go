@@ -5,39 +5,39 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// transfer is an operation under way: one of the adapter's, or packets that its
-// elements go in, and replies that they come in.
+// transfer is an operation in progress: an RDMA operation, a message, or a series of packets
+// and replies.
 type transfer struct {
-	p      protocol.Request // of the adapter, or a message
+	p      protocol.Request // RDMA operation or message
 	w      *Win
 	peer   *winPeer
-	region *remoteRegion // of the rank's
+	region *remoteRegion // at the target; nil for a part of another transfer
 	packet winPacket
 	op     Op
 
-	send    Buffer // elements that go
+	send    Buffer // elements to send
 	compare Buffer // of CompareAndSwap
-	recv    Buffer // where those that come belong
-	staging []byte // where they come in
+	recv    Buffer // destination of received elements
+	staging []byte // contiguous memory of the elements
 	word    [8]byte
 
 	place     rma.Place
 	element   rma.Element
 	cursor    rma.Cursor
 	elements  int
-	next      int    // element that has not left
-	bytesLeft int    // bytes that have not come
-	id        uint64 // of replies
+	next      int    // first element not sent
+	bytesLeft int    // bytes not received
+	id        uint64 // in replies
 
-	parts  int   // that the adapter moves and are not done
-	err    error // of one of them
-	parent *transfer
-	result *rmaResult // of a Request
+	parts  int        // outstanding RDMA operations
+	err    error      // first error of a part
+	parent *transfer  // the transfer that this one is a part of, or itself
+	result *rmaResult // of a Request, or nil
 	name   string
 	then   func(*protocol.Request)
 }
 
-// newTransfer returns a transfer to a rank that nothing is known of yet.
+// newTransfer returns an empty transfer to a rank.
 func (w *Win) newTransfer(p *winPeer) *transfer {
 	var t *transfer
 	if n := len(w.idleTransfers) - 1; n >= 0 {
@@ -52,10 +52,10 @@ func (w *Win) newTransfer(p *winPeer) *transfer {
 	return t
 }
 
-// maxIdleTransfers is how many are kept to be used again.
+// maxIdleTransfers is the maximum number of idle transfers kept for reuse.
 const maxIdleTransfers = 256
 
-// complete ends a transfer: it is used again.
+// complete completes a transfer and recycles it.
 func (t *transfer) complete(err error) {
 	w := t.w
 	if err == nil && t.staging != nil {
@@ -80,13 +80,13 @@ func (t *transfer) complete(err error) {
 	if len(w.idleTransfers) < maxIdleTransfers {
 		w.idleTransfers = append(w.idleTransfers, t)
 	}
-	if g != nil { // not a part of another
+	if g != nil { // not a part of another transfer
 		g.users--
 		w.returnIfUnused(w.eng.Core(), g)
 	}
 }
 
-// originalPlace is where the caller has said that it goes.
+// originalPlace returns the place that the caller has given.
 func (t *transfer) originalPlace() Place {
 	if t.region == nil {
 		return t.place
@@ -94,14 +94,14 @@ func (t *transfer) originalPlace() Place {
 	return t.place.WithDisp(t.place.Disp() + int(uintptr(t.region.span.Addr)))
 }
 
-// onPartDone is called when the adapter, or a message, has moved a part of a transfer.
+// onPartDone is called when an RDMA operation or a message of a transfer is done.
 func (t *transfer) onPartDone(r *protocol.Request) {
 	w, p, whole, err := t.w, t.peer, t.parent, r.Err
 	p.sendQueue.rdmaOps--
 	if whole.packet != packetPut {
 		p.sendQueue.reads--
 	}
-	if whole.packet.isAccumulate() { // a word
+	if whole.packet.isAccumulate() { // an atomic on one word
 		p.sendQueue.atomics--
 		whole.staging = t.word[:]
 	}
@@ -115,7 +115,7 @@ func (t *transfer) onPartDone(r *protocol.Request) {
 	w.sendQueued(w.eng.Core(), p)
 }
 
-// startPart makes a transfer that of one part of itself, or of another.
+// startPart makes t a part of parent, or of itself.
 func (t *transfer) startPart(whole *transfer) {
 	t.parent = whole
 	whole.parts++
@@ -130,7 +130,7 @@ func (t *transfer) startPart(whole *transfer) {
 	t.p.Dest, t.p.OnDone = t.peer.job, t.then
 }
 
-// completePart is the end of a part. With the last one the transfer is done.
+// completePart ends a part. The last part completes the transfer.
 func (t *transfer) completePart() {
 	if t.parts--; t.parts == 0 {
 		t.complete(t.err)

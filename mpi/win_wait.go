@@ -9,21 +9,21 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// winWait is a call that waits for something that ranks of a window have to do.
-// It ends, too, when the window loses a rank.
+// winWait is a wait of a synchronization call for other ranks of a window. It also ends when a
+// rank of the window is lost.
 type winWait struct {
 	w             *Win
-	callName      string // the call
-	targets       []int  // of a lock
+	callName      string // for reports
+	targets       []int  // of a lock, for reports
 	condition     func() bool
-	suspects      []int          // ranks of the window that it waits for
-	isPending     func(int) bool // those of them that it waits for now; nil is all
-	any           bool           // one of them is enough
-	pollRound     *uint64        // of a call that does not wait: engine.Polls.FirstInRound
+	suspects      []int          // ranks of the window to probe
+	isPending     func(int) bool // reports whether a suspect is waited for now; nil is always
+	any           bool           // one of the suspects is enough
+	pollRound     *uint64        // of a call that does not wait: engine.Polls.New
 	err           error
-	checks        int // how often it was looked after
-	listed        bool
-	probeWhenDone bool // it is looked after although it is over
+	checks        int  // number of calls of probeWaits
+	listed        bool // in Win.waits
+	probeWhenDone bool // send probes although done
 	done          bool
 }
 
@@ -43,14 +43,14 @@ func (x *winWait) Ready() bool {
 	return x.done
 }
 
-// waitUntil waits, in a call, until something is so that suspects have to do, and that each
-// does for whom missing is not so any more.
+// waitUntil waits until condition holds. suspects are the ranks that it depends on, of which
+// missing selects those that are still pending. The call must not hold the engine's lock.
 func (w *Win) waitUntil(what string, until func() bool, missing func(int) bool, suspects ...int) error {
 	x := &winWait{w: w, callName: what, condition: until, isPending: missing, suspects: suspects}
 	return errors.Join(w.eng.Wait(context.Background(), x), x.err)
 }
 
-// probeWaits looks after those who wait.
+// probeWaits sends liveness probes to the ranks that calls wait for, with growing intervals.
 func (w *Win) probeWaits(core *protocol.Core) {
 	kept := w.waits[:0]
 	for _, x := range w.waits {
@@ -68,18 +68,17 @@ func (w *Win) probeWaits(core *protocol.Core) {
 	w.waits = kept
 }
 
-// maxProbeGap is how many times after the last sign of life was asked for the next one
-// is, at most.
+// maxProbeGap is the maximum number of checks between two probes of a wait.
 const maxProbeGap = 16
 
-// sendProbe sends a packet that nobody reads, to see whether it arrives.
+// sendProbe sends a liveness probe to a rank.
 func (w *Win) sendProbe(core *protocol.Core, p *winPeer) {
 	if p.job != w.eng.Rank() && core.Backlog(p.job) == 0 {
-		_ = core.SendActive(p.job, envelope.Header{Tag: packetProbe}, nil) // that it is lost is told otherwise
+		_ = core.SendActive(p.job, envelope.Header{Tag: packetProbe}, nil) // onRankLost reports a lost rank
 	}
 }
 
-// onRankLost is called when a rank is lost: nothing can be relied on any more.
+// onRankLost breaks the window after the loss of a rank and notifies the other ranks.
 func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
 	why := core.PeerError(p.job)
 	w.failQueued(p, why)
@@ -94,7 +93,7 @@ func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
 	}
 }
 
-// handleBroken is called when another rank says that one is lost.
+// handleBroken handles the report of a rank that has lost another.
 func (w *Win) handleBroken(from *winPeer, rank uint64) error {
 	if rank >= uint64(len(w.peers)) {
 		return fmt.Errorf("window %s: it has lost rank %d, which there is not", w.Name(), rank)

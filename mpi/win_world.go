@@ -10,20 +10,18 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// windowTable are those of a rank. The engine's lock guards them, but for what stop
-// does.
+// windowTable lists the windows of a rank. The engine's lock guards it, except in stop.
 type windowTable struct {
-	all        map[uint32]*Win // by the number of their communicator
+	all        map[uint32]*Win // by context id
 	world      *World
 	timer      *time.Timer
-	cancel     context.CancelFunc // of who attends to the network
+	cancel     context.CancelFunc // stops the goroutine that drives progress
 	goroutines sync.WaitGroup
 	closed     bool
 }
 
-// add makes a window known to the others. With the first of them a goroutine
-// begins to look at the network while the program does not, and another to look
-// after ranks that are waited for.
+// add adds a window. The first window starts a goroutine that drives progress while the program
+// computes, and the timer of liveness probes. The caller holds the engine's lock.
 func (ws *windowTable) add(world *World, w *Win) error {
 	if ws.closed {
 		return ErrFinalized
@@ -50,7 +48,7 @@ func (ws *windowTable) remove(w *Win) {
 	}
 }
 
-// stop ends the goroutines. Windows that are there have no use any more.
+// stop deregisters the windows and waits for the goroutines.
 func (ws *windowTable) stop(world *World) {
 	world.eng.Do(func(*protocol.Core) {
 		ws.closed = true
@@ -61,8 +59,8 @@ func (ws *windowTable) stop(world *World) {
 	ws.goroutines.Wait()
 }
 
-// handlePacket handles a packet of a window. What has come for a window that is not there any
-// more, because it has lost a rank, is of no use.
+// handlePacket handles a packet of a window. It ignores packets of a window that was freed
+// after the loss of a rank.
 func (ws *windowTable) handlePacket(from int, h *envelope.Header, payload []byte) error {
 	w := ws.all[h.Context]
 	if w == nil {
@@ -75,7 +73,7 @@ func (ws *windowTable) handlePacket(from int, h *envelope.Header, payload []byte
 	return w.handlePacket(w.eng.Core(), &w.peers[r], h, payload)
 }
 
-// onRankLost is told of lost ranks.
+// onRankLost breaks the windows of a lost rank.
 func (ws *windowTable) onRankLost(rank int) {
 	for _, w := range ws.all {
 		if r := w.comm.localRank(rank); r != Undefined {
@@ -84,12 +82,10 @@ func (ws *windowTable) onRankLost(rank int) {
 	}
 }
 
-// livenessInterval is how often somebody looks after those who wait.
+// livenessInterval is the time between two checks of the waiting calls.
 const livenessInterval = 500 * time.Millisecond
 
-// checkLiveness asks ranks that are waited for for a sign of life: a packet, which nobody
-// but their adapter has to answer. A rank that does not is lost, and everybody is
-// told.
+// checkLiveness sends liveness probes for the waiting calls of all windows.
 func (ws *windowTable) checkLiveness() {
 	ws.world.eng.Do(func(core *protocol.Core) {
 		if ws.closed || len(ws.all) == 0 {
