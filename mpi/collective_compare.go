@@ -10,14 +10,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Collective calls are compared by their signatures (collective_sign.go) wherever ranks learn
+// Collective calls are compared by their signatures (collective_signature.go) wherever ranks learn
 // the signatures of other ranks anyway:
 //
 //   - A message carries the signature of its call. It is compared with the local call of that
 //     sequence number: one that waits for it, one that expects nothing from its sender, one
 //     that is complete, or one that has not started yet and is compared then.
 //   - In shared memory each rank sees the signatures of all others (collective_wait.go).
-//   - A waiter sends liveness probes to the rank that it waits for (lookout_lost.go), with
+//   - A waiter sends liveness probes to the rank that it waits for (liveness.go), with
 //     the signature of its call. A rank that has completed that call replies so; messages
 //     that have not arrived from it by then never will.
 //

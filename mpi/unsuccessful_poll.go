@@ -13,7 +13,7 @@ import (
 // (engine.Polled), once between two samples, in the words of a wait. The description is made at
 // once, in the polling goroutine, because the request may be reused a moment later. The key
 // identifies the condition: for a nonblocking collective call it is its *backgroundCall, whose
-// goroutine describes the wait (lookout_polls.go).
+// goroutine describes the wait (poll_tracker.go).
 
 // unsuccessfulPoll describes a polled condition that was not ready.
 type unsuccessfulPoll struct {

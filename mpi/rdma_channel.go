@@ -16,7 +16,7 @@ import (
 // rdmaChannel is the state that consecutive collective calls keep when ranks write into each
 // other's memory: the remote buffers of the others, and the local buffer that they know. A
 // communicator has one for blocking calls and one for nonblocking calls that use the queue
-// (collective_line.go); a persistent call has its own, as has each other nonblocking call,
+// (call_queue.go); a persistent call has its own, as has each other nonblocking call,
 // because calls may overtake each other.
 //
 // A buffer stays registered until the others have learned of the next one. Registration keeps

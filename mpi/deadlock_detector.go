@@ -17,10 +17,10 @@ import (
 //
 //   - drives progress if no goroutine does, so that queries of other ranks are answered while
 //     the program computes;
-//   - sends liveness probes to the ranks that are waited for (lookout_lost.go);
-//   - does so also for requests that the program polls (lookout_polls.go);
+//   - sends liveness probes to the ranks that are waited for (liveness.go);
+//   - does so also for requests that the program polls (poll_tracker.go);
 //   - makes rank 0 query the state of all ranks when a wait exceeds alarm
-//     (lookout_report.go).
+//     (deadlock_report.go).
 //
 // Calls that do not wait long cost only a counter. The engine's lock guards the fields that
 // other goroutines use.
