@@ -20,20 +20,20 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 	for _, d := range dims {
 		switch {
 		case d < 0:
-			return nil, fmt.Errorf("mpi: %w: a dimension of %d", ErrGrid, d)
+			return nil, fmt.Errorf("mpi: %w: dimension %d is negative", ErrGrid, d)
 		case d == 0:
 			free++
 		case left%d != 0:
-			return nil, fmt.Errorf("mpi: %w: %d ranks do not make up dimensions %v", ErrGrid, ranks, dims)
+			return nil, fmt.Errorf("mpi: %w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
 		default:
 			left /= d
 		}
 	}
 	if ranks > maxPoints {
-		return nil, fmt.Errorf("mpi: %w: %d ranks, the limit is %d", ErrGrid, ranks, maxPoints)
+		return nil, fmt.Errorf("mpi: %w: %d ranks, limit %d", ErrGrid, ranks, maxPoints)
 	}
 	if ranks < 1 || free == 0 && left != 1 {
-		return nil, fmt.Errorf("mpi: %w: %d ranks do not make up dimensions %v", ErrGrid, ranks, dims)
+		return nil, fmt.Errorf("mpi: %w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
 	}
 	found := factorize(left, free, divisors(left))
 	for i := range grid {
@@ -105,7 +105,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, erro
 		points *= d
 	}
 	if len(periods) != len(dims) {
-		return nil, c.rejectCollective(op, fmt.Errorf("%w: %d dimensions are periodic or not, of %d", ErrGrid, len(periods), len(dims)))
+		return nil, c.rejectCollective(op, fmt.Errorf("%w: %d periods for %d dimensions", ErrGrid, len(periods), len(dims)))
 	}
 	members := make([]int, points)
 	for i := range members {
@@ -150,7 +150,7 @@ func (g *Cart) Coords(rank int) ([]int, error) {
 		return nil, g.asComm().fail("coords", "", errNullComm)
 	}
 	if rank < 0 || rank >= g.size {
-		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, there are %d", ErrRank, rank, g.size))
+		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, g.size))
 	}
 	return g.coordsOf(rank), nil
 }
@@ -175,7 +175,7 @@ func (g *Cart) RankOf(coords ...int) (int, error) {
 		rank = g.rankOf(coords)
 	}
 	if rank < 0 {
-		return Undefined, g.fail("rank-of", "", fmt.Errorf("%w: the grid of %v has no point %v", ErrGrid, g.dims, coords))
+		return Undefined, g.fail("rank-of", "", fmt.Errorf("%w: grid %v has no point %v", ErrGrid, g.dims, coords))
 	}
 	return rank, nil
 }
@@ -202,7 +202,7 @@ func (g *Cart) Shift(dim, by int) (source, dest int, err error) {
 		return Undefined, Undefined, g.asComm().fail("shift", "", errNullComm)
 	}
 	if dim < 0 || dim >= len(g.dims) {
-		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: there is no dimension %d of %d", ErrGrid, dim, len(g.dims)))
+		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: dimension %d, want [0, %d)", ErrGrid, dim, len(g.dims)))
 	}
 	source, dest = g.shiftRanks(dim, by)
 	return source, dest, nil
@@ -225,7 +225,7 @@ func (g *Cart) Sub(remain []bool) (*Cart, error) {
 		return nil, g.asComm().fail(op, "", errNullComm)
 	}
 	if len(remain) != len(g.dims) {
-		return nil, g.rejectCollective(op, fmt.Errorf("%w: %d dimensions remain or not, of %d", ErrGrid, len(remain), len(g.dims)))
+		return nil, g.rejectCollective(op, fmt.Errorf("%w: remain has %d entries for %d dimensions", ErrGrid, len(remain), len(g.dims)))
 	}
 	here := g.coordsOf(g.rank)
 	var members []int

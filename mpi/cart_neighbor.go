@@ -56,7 +56,7 @@ func (g *Cart) validateNeighbors(o *collectiveOp) error {
 		out *= n
 	}
 	if out != in || n > 0 && in%n != 0 {
-		return fmt.Errorf("%w: %d elements to send and %d to receive are not the same for each of %d neighbors", ErrCount, out, in, n)
+		return fmt.Errorf("%w: %d elements to send and %d to receive are not equal blocks for %d neighbors", ErrCount, out, in, n)
 	}
 	if in == 0 {
 		return nil
@@ -65,7 +65,7 @@ func (g *Cart) validateNeighbors(o *collectiveOp) error {
 		return err
 	}
 	if buffersOverlap(o.send, o.recv) {
-		return fmt.Errorf("%w: what is sent and what is received share memory", ErrBuffer)
+		return fmt.Errorf("%w: send and receive buffers overlap", ErrBuffer)
 	}
 	return nil
 }

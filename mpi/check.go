@@ -122,7 +122,7 @@ func (r *callRecord) String() string {
 	text := trimNUL(r.Name[:])
 	switch {
 	case r.Refused:
-		return text + " with arguments that cannot be"
+		return text + " with invalid arguments"
 	case r.Data.Count > 0:
 		text += " of " + r.Data.String()
 	}

@@ -34,7 +34,7 @@ func (c *Comm) unpackChecked(b Buffer, message []byte) error {
 	}
 	var sent typeSignature
 	if _, err := binary.Decode(message, binary.LittleEndian, &sent); err != nil {
-		return fmt.Errorf("%w: %d bytes came, of a rank that does not check", ErrMismatch, len(message))
+		return fmt.Errorf("%w: message of %d bytes without type signature; set Options.Check at all ranks", ErrMismatch, len(message))
 	}
 	s := b.Signature()
 	sent.Count = min(sent.Count, int64(s.Count)) // truncation is another error

@@ -44,11 +44,11 @@ func (d *disagreement) Error() string {
 	text := ""
 	switch {
 	case d.Sign == 0 && d.Theirs != 0:
-		text = fmt.Sprintf("rank %d takes no part in %v of rank %d", d.Rank, d.Theirs, d.Other)
+		text = fmt.Sprintf("rank %d does not take part in %v of rank %d", d.Rank, d.Theirs, d.Other)
 	case !d.Sign.matches(d.Theirs):
 		text = describeMismatch(int(d.Rank), d.Sign, int(d.Other), d.Theirs)
 	case d.Sends < 0:
-		text = fmt.Sprintf("rank %d has ended %s and sent nothing to rank %d, which waits for it", d.Rank, d.Sign.callName(), d.Other)
+		text = fmt.Sprintf("rank %d has completed %s and sent nothing to rank %d", d.Rank, d.Sign.callName(), d.Other)
 	case d.Expects < 0:
 		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects none", d.Rank, d.Sends, d.Sign.callName(), d.Other)
 	default:

@@ -271,7 +271,7 @@ func (s callSignature) describeFields() (list [4]string) {
 	case op <= len(predefined):
 		list[2] = fmt.Sprintf("operation %v", predefined[op-1])
 	default:
-		list[2] = fmt.Sprintf("an operation of its own (%x)", op)
+		list[2] = fmt.Sprintf("user-defined operation (%x)", op)
 	}
 	switch {
 	case known && collectiveShapes[what].rooted:

@@ -22,7 +22,7 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	s := &collectiveShapes[o.collective]
 	if s.rooted {
 		if o.root < 0 || o.root >= c.size {
-			return fmt.Errorf("%w: %d, there are %d", ErrRoot, o.root, c.size)
+			return fmt.Errorf("%w: %d, want [0, %d)", ErrRoot, o.root, c.size)
 		}
 		if o.root != c.rank {
 			switch o.collective {
@@ -59,7 +59,7 @@ func checkBuffer(b Buffer, receives bool) error {
 		return fmt.Errorf("%w: %w", ErrBuffer, err)
 	}
 	if isInPlace(b) {
-		return fmt.Errorf("%w: this one cannot be in place", ErrBuffer)
+		return fmt.Errorf("%w: InPlace not allowed for this buffer", ErrBuffer)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 		return err
 	}
 	if buffersOverlap(o.send, o.recv) {
-		return fmt.Errorf("%w: what is sent and what is received share memory: InPlace says so", ErrBuffer)
+		return fmt.Errorf("%w: send and receive buffers overlap; use InPlace", ErrBuffer)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (o *collectiveOp) checkReduceScatterCounts() error {
 		sum += n
 	}
 	if sum != b.Count() || o.sendLayout.displs != nil {
-		return fmt.Errorf("%w: pieces of %d elements in all, of a vector of %d", ErrCount, sum, b.Count())
+		return fmt.Errorf("%w: sum of counts is %d, vector has %d elements", ErrCount, sum, b.Count())
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (c *Comm) ownSignature(b Buffer, e extent, p blockLayout, name string) (dat
 		return s, nil
 	case equalBlocks:
 		if n%c.size != 0 {
-			return s, fmt.Errorf("%w: %d elements to %s are no equal pieces for %d ranks", ErrCount, n, name, c.size)
+			return s, fmt.Errorf("%w: %d elements to %s are not equal blocks for %d ranks", ErrCount, n, name, c.size)
 		}
 		n /= c.size
 	case layoutBlock:
@@ -189,7 +189,7 @@ func (p blockLayout) checkBounds(b Buffer, size int, name string) error {
 			at = p.displs[i]
 		}
 		if n < 0 || at < 0 || n > b.Count() || at > b.Count()-n {
-			return fmt.Errorf("%w: the %d elements at %d to %s of rank %d are not in a buffer of %d", ErrCount, n, at, name, i, b.Count())
+			return fmt.Errorf("%w: block of %d elements at %d to %s of rank %d is outside the buffer of %d elements", ErrCount, n, at, name, i, b.Count())
 		}
 		at += n
 	}
@@ -207,7 +207,7 @@ func (p blockLayout) checkOverlap() error {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p.displs[a], p.displs[b]) })
 	for i := 1; i < len(order); i++ {
 		if a, b := order[i-1], order[i]; p.displs[a]+p.counts[a] > p.displs[b] {
-			return fmt.Errorf("%w: what is received of ranks %d (%d elements at %d) and %d (%d at %d) overlaps", ErrCount,
+			return fmt.Errorf("%w: receive blocks of ranks %d (%d elements at %d) and %d (%d at %d) overlap", ErrCount,
 				a, p.counts[a], p.displs[a], b, p.counts[b], p.displs[b])
 		}
 	}
@@ -220,9 +220,9 @@ func checkSelfSignatures(send, recv datatype.Signature) error {
 	switch {
 	case send.Count == 0 && recv.Count == 0:
 	case recv.Count > 0 && recv.Accept(datatype.Signature{Kind: send.Kind, Unit: send.Unit, Count: min(1, send.Count)}) != nil:
-		return fmt.Errorf("%w: %v is sent and %v received", ErrType, send.Kind, recv.Kind)
+		return fmt.Errorf("%w: sends %v, receives %v", ErrType, send.Kind, recv.Kind)
 	case send.Count != recv.Count:
-		return fmt.Errorf("%w: this rank sends itself %d elements, and receives %d", ErrCount, send.Count, recv.Count)
+		return fmt.Errorf("%w: sends %d elements to itself, receives %d", ErrCount, send.Count, recv.Count)
 	}
 	return nil
 }

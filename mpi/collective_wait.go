@@ -156,7 +156,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	for !b.hasHappened(rank, e) {
 		if err := b.sleepForEvent(rank, e); err != nil {
 			if !errors.Is(err, ErrMismatch) {
-				b.net.comm.sharedMemory.err = fmt.Errorf("a call of %s has failed before: %w", b.net.comm.Name(), err)
+				b.net.comm.sharedMemory.err = fmt.Errorf("communicator %s: earlier call failed: %w", b.net.comm.Name(), err)
 			}
 			return err
 		}

@@ -142,7 +142,7 @@ func (c *Comm) Free() error {
 		return c.fail("free", "", errNullComm)
 	}
 	if c.contextID < firstID {
-		return c.fail("free", "", fmt.Errorf("%w: it ends with Finalize", ErrComm))
+		return c.fail("free", "", fmt.Errorf("%w: world and self cannot be freed; call Finalize", ErrComm))
 	}
 	if c.freed.Swap(true) {
 		return c.fail("free", "", ErrFreed)

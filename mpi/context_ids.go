@@ -80,7 +80,7 @@ func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error)
 		o := allreduceOp(InPlace, Of(v[:]), Max)
 		o.calledAs, o.argsHash = op, argumentsHash(args...)
 		if err = c.runCollective(&o); err == nil && v[0] == noTicket {
-			err = fmt.Errorf("%w: a rank has %d already", ErrContexts, x.limit)
+			err = fmt.Errorf("%w: a rank has reached the limit of %d", ErrContexts, x.limit)
 		}
 		if err != nil {
 			x.release(ticket)

@@ -27,7 +27,7 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 	}
 	switch {
 	case tag < 0 || tag > maxSeq>>1:
-		return nil, fmt.Errorf("%w: they go from 0 to %d", ErrTag, maxSeq>>1)
+		return nil, fmt.Errorf("%w: want 0 to %d", ErrTag, maxSeq>>1)
 	}
 	members, err := c.membersOf(g)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 	}
 	rank := slices.Index(members, c.rank)
 	if rank < 0 {
-		return nil, fmt.Errorf("%w: this rank is not in it", ErrGroup)
+		return nil, fmt.Errorf("%w: calling rank is not a member", ErrGroup)
 	}
 	// The members use the contexts of c, with their ranks in the group, until they have an id.
 	p := &Comm{world: c.world, eng: c.eng, contextID: c.contextID, rank: rank, size: len(members), worldRanks: slices.Clone(g.ranks), localRanks: map[int]int{}, fixedTag: groupTag | int32(tag)}

@@ -240,7 +240,7 @@ func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 	case packetState:
 		return l.handleStatePart(from, h, payload)
 	default:
-		return fmt.Errorf("%w: packet %d of a lookout", protocol.ErrProtocol, h.Tag)
+		return fmt.Errorf("%w: unknown detector packet %d", protocol.ErrProtocol, h.Tag)
 	}
 	return nil
 }

@@ -137,13 +137,13 @@ func (l *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload
 	q.partial[from] = append(q.partial[from], payload...)
 	switch {
 	case len(q.partial[from]) > maxStateSize:
-		return fmt.Errorf("%w: more than %d bytes about what it does", protocol.ErrProtocol, maxStateSize)
+		return fmt.Errorf("%w: state exceeds %d bytes", protocol.ErrProtocol, maxStateSize)
 	case h.Flags&envelope.Synchronous == 0:
 		return nil
 	}
 	s, err := deadlock.DecodeState(q.partial[from])
 	if err != nil || s.Rank != from {
-		return fmt.Errorf("%w: what it says about itself is not understood", protocol.ErrProtocol)
+		return fmt.Errorf("%w: malformed state", protocol.ErrProtocol)
 	}
 	l.addState(q, from, s)
 	return nil
@@ -192,7 +192,7 @@ func (l *deadlockDetector) concludeQuery(q *stateQuery) {
 
 // formatReport returns a report with its headline.
 func (l *deadlockDetector) formatReport(r *deadlock.Report) string {
-	return fmt.Sprintf("softrnic mpi: what the %d ranks of the job wait for, asked by rank %d at %s\n%s",
+	return fmt.Sprintf("softrnic mpi: state of the %d ranks of the job, queried by rank %d at %s\n%s",
 		l.world.eng.Size(), l.world.eng.Rank(), time.Now().Format(time.TimeOnly), r)
 }
 

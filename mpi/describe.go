@@ -43,7 +43,7 @@ func (c *Comm) describeRank(job int32) string {
 	if c.worldRanks == nil || job < 0 || here == int(job) {
 		return anyOrNumber(here)
 	}
-	return fmt.Sprintf("%d, which is rank %d of the job", here, job)
+	return fmt.Sprintf("%d, rank %d of the job", here, job)
 }
 
 // describeWait implements describer.
@@ -62,7 +62,7 @@ func (r *Request) describeWait() deadlock.Call {
 	if r.op == "receive" {
 		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.describeRank(p.Envelope.Source), anyOrNumber(int(p.Envelope.Tag)))
 		if !d.Unmet {
-			d.Why = fmt.Sprintf("%d bytes with tag %d are on their way", p.Bytes, p.Received.Tag)
+			d.Why = fmt.Sprintf("%d bytes with tag %d in flight", p.Bytes, p.Received.Tag)
 		}
 		return d
 	}
@@ -73,11 +73,11 @@ func (r *Request) describeWait() deadlock.Call {
 	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.checkOverhead(), c.describeRank(int32(p.Dest)), p.Envelope.Tag)
 	switch stage {
 	case protocol.Unsent:
-		d.Why = "there is no room on the way"
+		d.Why = "send queue full"
 	case protocol.Unmatched:
-		d.Why = "its receive is not there"
+		d.Why = "receive not posted"
 	case protocol.Transferring:
-		d.Why = "it is on its way"
+		d.Why = "in flight"
 	}
 	return d
 }
@@ -224,7 +224,7 @@ func (w *World) describeMessage(e match.Envelope, from, to int, bytes int) deadl
 	c := w.comms.get(e.Context &^ 1)
 	switch {
 	case c == nil:
-		m.Comm = fmt.Sprintf("communicator %d, which is not there", e.Context&^1)
+		m.Comm = fmt.Sprintf("unknown communicator %d", e.Context&^1)
 	case e.Context&1 != 0:
 		m.Comm, m.Call = c.Name(), uint32(e.Tag)&maxSeq
 	default:

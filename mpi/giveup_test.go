@@ -35,5 +35,5 @@ func TestGiveUp(t *testing.T) {
 	require.EqualValues(t, 9, timeout)
 	t.Setenv("SOFTRNIC_MPI_GIVE_UP", "0.1s")
 	_, err := checkBuffer(mpi.Options{})
-	require.ErrorContains(t, err, "SOFTRNIC_MPI_GIVE_UP=0.1s: it takes a time such as 30s, 1s at least")
+	require.ErrorContains(t, err, "SOFTRNIC_MPI_GIVE_UP=0.1s: want a duration such as 30s, at least 1s")
 }

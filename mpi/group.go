@@ -128,10 +128,10 @@ func (g *Group) checkRanks(ranks []int) error {
 	seen := make(map[int]bool, len(ranks))
 	for _, r := range ranks {
 		if r < 0 || r >= len(g.ranks) {
-			return fmt.Errorf("mpi: group: %w: %d, there are %d", ErrRank, r, len(g.ranks))
+			return fmt.Errorf("mpi: group: %w: %d, want [0, %d)", ErrRank, r, len(g.ranks))
 		}
 		if seen[r] {
-			return fmt.Errorf("mpi: group: %w: %d is named twice", ErrRank, r)
+			return fmt.Errorf("mpi: group: %w: duplicate rank %d", ErrRank, r)
 		}
 		seen[r] = true
 	}
@@ -167,7 +167,7 @@ func (g *Group) expandRanges(ranges []Range) (ranks []int, err error) {
 	}
 	for _, x := range ranges {
 		if x.Stride == 0 || x.First < 0 || x.First >= len(g.ranks) || x.Last < 0 || x.Last >= len(g.ranks) {
-			return nil, fmt.Errorf("mpi: group: %w: range %+v, there are %d", ErrRank, x, len(g.ranks))
+			return nil, fmt.Errorf("mpi: group: %w: range %+v of a group of %d ranks", ErrRank, x, len(g.ranks))
 		}
 		if (x.Last < x.First) != (x.Stride < 0) && x.Last != x.First {
 			continue
@@ -294,7 +294,7 @@ func (c *Comm) compareGroups(op string, members []int) error {
 	}
 	for r, g := range all {
 		if n := given[group{g.hash, g.size, 1}]; n != g.size {
-			return fmt.Errorf("%w: rank %d gives a group of %d ranks, of which %d give the same", ErrMismatch, r, g.size, n)
+			return fmt.Errorf("%w: rank %d gave a group of %d ranks, but only %d of them gave the same", ErrMismatch, r, g.size, n)
 		}
 	}
 	return nil
@@ -311,7 +311,7 @@ func (c *Comm) membersOf(g *Group) ([]int, error) {
 	members := make([]int, len(g.ranks))
 	for i, r := range g.ranks {
 		if members[i] = c.localRank(r); members[i] < 0 || members[i] >= c.size {
-			return nil, fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i)
+			return nil, fmt.Errorf("%w: rank %d of the group is not in the communicator", ErrGroup, i)
 		}
 	}
 	return members, nil

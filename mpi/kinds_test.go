@@ -33,7 +33,7 @@ func TestKinds(t *testing.T) {
 						{mpi.Of(make([]float64, n)), mpi.Of(make([]float64, n)), ""},
 						{mpi.Of(make([]byte, n)), datatype.Bytes(make([]byte, n)), ""},
 						{mpi.Of(make([]int, n)), mpi.Of(make([]int64, n)), ""},
-						{mpi.Of(make([]float64, n)), mpi.Of(make([]int64, n)), "float64 elements were sent by rank 0 with tag 3 to a buffer of int64 elements"},
+						{mpi.Of(make([]float64, n)), mpi.Of(make([]int64, n)), "rank 0 sent float64 elements with tag 3 to a buffer of int64 elements"},
 						{mpi.Of(make([]uint32, n)), mpi.Of(make([]int32, n)), "uint32 elements"},
 						{datatype.Bytes(make([]byte, 8*n)), mpi.Of(make([]float64, n)), "uint8 elements"},
 						{datatype.Structs(make([]pair, n)), datatype.Structs(make([]pair, n)), ""},

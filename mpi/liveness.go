@@ -100,13 +100,13 @@ func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, why []
 	e := l.world.eng
 	switch size := uint64(e.Size()); {
 	case rank >= size || witness >= size || int(rank) == from:
-		return fmt.Errorf("%w: rank %d has lost rank %d", protocol.ErrProtocol, witness, rank)
+		return fmt.Errorf("%w: invalid report that rank %d has lost rank %d", protocol.ErrProtocol, witness, rank)
 	case int(rank) == e.Rank():
-		return errors.New("it has lost us")
+		return errors.New("peer reports this rank as lost")
 	case e.Core().PeerError(int(rank)) == nil:
 		text := strings.ToValidUTF8(string(why[:min(len(why), maxReasonSize)]), "?")
 		l.reportedLost[int(rank)] = lostRank{int(rank), int(witness), text}
-		e.Fabric().Disconnect(int(rank), fmt.Errorf("as rank %d says: %s", witness, text))
+		e.Fabric().Disconnect(int(rank), fmt.Errorf("reported by rank %d: %s", witness, text))
 	}
 	return nil
 }

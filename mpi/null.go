@@ -14,10 +14,10 @@ import "fmt"
 //go:generate go run ../internal/forward -handle Cart -embedded Comm -out cart_comm.go
 
 var (
-	errNullRequest = fmt.Errorf("%w: the handle is null", ErrRequest)
-	errNullComm    = fmt.Errorf("%w: the handle is null", ErrComm)
-	errNullGroup   = fmt.Errorf("%w: the handle is null", ErrGroup)
-	errNullWin     = fmt.Errorf("%w: the handle is null", ErrWin)
+	errNullRequest = fmt.Errorf("%w: null handle", ErrRequest)
+	errNullComm    = fmt.Errorf("%w: null handle", ErrComm)
+	errNullGroup   = fmt.Errorf("%w: null handle", ErrGroup)
+	errNullWin     = fmt.Errorf("%w: null handle", ErrWin)
 )
 
 // emptyStatus returns the status of a null or inactive request (MPI 4.1, 3.7.3).

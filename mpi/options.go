@@ -141,23 +141,23 @@ func (o *Options) fillFromEnv() error {
 	case "hybrid":
 		o.Net = Hybrid
 	default:
-		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: it takes rdma, ud, hybrid or tcp", v)
+		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: want rdma, ud, hybrid or tcp", v)
 	}
 	o.TCP.Addrs = cmp.Or(o.TCP.Addrs, os.Getenv("SOFTRNIC_ADDR"))
 	if v := os.Getenv("SOFTRNIC_MPI_RC_LIMIT"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 {
-			return fmt.Errorf("SOFTRNIC_MPI_RC_LIMIT=%s: it takes a number of ranks", v)
+			return fmt.Errorf("SOFTRNIC_MPI_RC_LIMIT=%s: want a number of ranks", v)
 		}
 		o.RCLimit = n
 	}
 	if o.RCLimit < 0 {
-		return fmt.Errorf("an RCLimit of %d ranks", o.RCLimit)
+		return fmt.Errorf("Options.RCLimit: %d is negative", o.RCLimit)
 	}
 	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 64 || n > 1<<20 {
-			return fmt.Errorf("SOFTRNIC_MPI_EAGER=%s: it takes a number of bytes from 64 to 1048576", v)
+			return fmt.Errorf("SOFTRNIC_MPI_EAGER=%s: want a number of bytes from 64 to 1048576", v)
 		}
 		o.RDMA.Eager, o.UD.Eager = cmp.Or(o.RDMA.Eager, n), cmp.Or(o.UD.Eager, n)
 	}
@@ -168,12 +168,12 @@ func (o *Options) fillFromEnv() error {
 	case "copy":
 		o.RDMA.Rendezvous = protocol.RendezvousCopy
 	default:
-		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: it takes read, write or copy", v)
+		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: want read, write or copy", v)
 	}
 	if v := os.Getenv("SOFTRNIC_MPI_RAILS"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > rdma.MaxRails {
-			return fmt.Errorf("SOFTRNIC_MPI_RAILS=%s: it takes a number of queue pairs from 1 to %d", v, rdma.MaxRails)
+			return fmt.Errorf("SOFTRNIC_MPI_RAILS=%s: want a number of queue pairs from 1 to %d", v, rdma.MaxRails)
 		}
 		o.RDMA.Rails = cmp.Or(o.RDMA.Rails, n)
 	}
@@ -192,11 +192,11 @@ func (o *Options) fillFromEnv() error {
 		case v.other:
 			v.set()
 		default:
-			return fmt.Errorf("%s=%s: it takes %s or %s", v.name, value, v.usual, v.other)
+			return fmt.Errorf("%s=%s: want %s or %s", v.name, value, v.usual, v.other)
 		}
 	}
 	if o.reportSignal = os.Getenv("SOFTRNIC_MPI_REPORT_SIGNAL"); !slices.Contains([]string{"", "USR1", "USR2"}, o.reportSignal) {
-		return fmt.Errorf("SOFTRNIC_MPI_REPORT_SIGNAL=%s: it takes USR1 or USR2", o.reportSignal)
+		return fmt.Errorf("SOFTRNIC_MPI_REPORT_SIGNAL=%s: want USR1 or USR2", o.reportSignal)
 	}
 	switch v := os.Getenv("SOFTRNIC_MPI_WATCHDOG"); v {
 	case "":
@@ -205,14 +205,14 @@ func (o *Options) fillFromEnv() error {
 	default:
 		d, err := time.ParseDuration(v)
 		if err != nil || d <= 0 {
-			return fmt.Errorf("SOFTRNIC_MPI_WATCHDOG=%s: it takes a time such as 30s, or off", v)
+			return fmt.Errorf("SOFTRNIC_MPI_WATCHDOG=%s: want a duration such as 30s, or off", v)
 		}
 		o.Watchdog = d
 	}
 	if v := os.Getenv("SOFTRNIC_MPI_GIVE_UP"); v != "" {
 		d, err := time.ParseDuration(v)
 		if err != nil || d < minGiveUp {
-			return fmt.Errorf("SOFTRNIC_MPI_GIVE_UP=%s: it takes a time such as 30s, %v at least", v, minGiveUp)
+			return fmt.Errorf("SOFTRNIC_MPI_GIVE_UP=%s: want a duration such as 30s, at least %v", v, minGiveUp)
 		}
 		o.GiveUp = d
 	}

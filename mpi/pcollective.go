@@ -109,7 +109,7 @@ func (c *Comm) newPersistentCall(o collectiveOp) (*Request, error) {
 			return c.fail(o.callName(), o.describeRoot(), err)
 		}
 		if broken != nil {
-			return c.fail(o.callName(), o.describeRoot(), fmt.Errorf("%w: it has failed before: %w", ErrRequest, broken))
+			return c.fail(o.callName(), o.describeRoot(), fmt.Errorf("%w: earlier start failed: %w", ErrRequest, broken))
 		}
 		r.background = backgroundCall{doneCh: make(chan struct{})}
 		k.background = &r.background

@@ -52,9 +52,9 @@ func (r *Request) Start() error {
 	case r.isNull():
 		return (*Comm)(nil).fail("start", "", errNullRequest)
 	case r.start == nil:
-		return r.comm.fail("start", "", fmt.Errorf("%w: it is not persistent, or was freed", ErrRequest))
+		return r.comm.fail("start", "", fmt.Errorf("%w: not persistent, or freed", ErrRequest))
 	case r.active:
-		return r.comm.fail("start", "", fmt.Errorf("%w: it is active", ErrRequest))
+		return r.comm.fail("start", "", fmt.Errorf("%w: active", ErrRequest))
 	}
 	r.p, r.null, r.err = protocol.Request{}, false, nil
 	if err := r.start(r); err != nil {
@@ -79,7 +79,7 @@ func (r *Request) Free() error {
 		return (*Comm)(nil).fail("free", "", errNullRequest)
 	}
 	if !r.persistent || r.active || r.start == nil {
-		return r.comm.fail("free", "", fmt.Errorf("%w: it is not persistent, or active, or was freed", ErrRequest))
+		return r.comm.fail("free", "", fmt.Errorf("%w: not persistent, active, or freed", ErrRequest))
 	}
 	r.start = nil
 	if r.free != nil {

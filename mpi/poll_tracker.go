@@ -166,7 +166,7 @@ func (p *pollTracker) describeCalls(now time.Time, told map[*pollState]bool) (li
 		if told[x] || x.isReady() {
 			continue
 		}
-		c := deadlock.Call{What: "a call in the background that goes on"}
+		c := deadlock.Call{What: "nonblocking collective call"}
 		if x.poll != nil {
 			c = x.poll.Call
 		}
@@ -178,7 +178,7 @@ func (p *pollTracker) describeCalls(now time.Time, told map[*pollState]bool) (li
 	})
 	list = mergeCalls(list)
 	if p.more || len(list) > deadlock.MaxListed {
-		list = append(list[:min(len(list), deadlock.MaxListed)], deadlock.Call{What: "more than is told", Polls: true, Busy: true})
+		list = append(list[:min(len(list), deadlock.MaxListed)], deadlock.Call{What: "further calls", Polls: true, Busy: true})
 	}
 	return list
 }

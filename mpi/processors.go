@@ -58,10 +58,10 @@ func readProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 		}
 		count, options, _ := strings.Cut(value, " ")
 		if p[node], err = strconv.Atoi(count); err != nil || p[node] < 1 {
-			return nil, fmt.Errorf("processors of node %d: %q is not a number of them", node, count)
+			return nil, fmt.Errorf("processors of node %d: %q is not a number", node, count)
 		}
 		if ours := o.commonOptions(); node == m.Node(m.Rank()) && options != ours {
-			return nil, fmt.Errorf("ranks of one node have other options: this one %s, the first one %s", ours, options)
+			return nil, fmt.Errorf("options differ within the node: %s at this rank, %s at the first rank", ours, options)
 		}
 	}
 	return p, nil

@@ -70,7 +70,7 @@ func TestProcessors(t *testing.T) {
 	}
 	require.NoError(t, run("8"))
 	for _, told := range []string{"0", "many", "-3"} {
-		require.ErrorContains(t, run(told), `processors of node 1: "`+told+`" is not a number of them`)
+		require.ErrorContains(t, run(told), `processors of node 1: "`+told+`" is not a number`)
 	}
 }
 
@@ -95,8 +95,8 @@ func (s silent) Get(ctx context.Context, key string) (string, error) {
 func TestOptionsDiffer(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_SHARED", "on")
 	for want, o := range map[string]mpi.Options{
-		"this one NoShared true, Check false, the first one NoShared false, Check false": {NoShared: true},
-		"this one NoShared false, Check true, the first one NoShared false, Check false": checked,
+		"NoShared true, Check false at this rank, NoShared false, Check false at the first rank": {NoShared: true},
+		"NoShared false, Check true at this rank, NoShared false, Check false at the first rank": checked,
 	} {
 		err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
 			mine := mpi.Options{}

@@ -109,7 +109,7 @@ func (ls *rdmaChannels) handleNotify(from int, number uint32) error {
 	}
 	r := l.comm.localRank(from)
 	if r == Undefined || l.notified[r] {
-		return fmt.Errorf("notice %d, which is not due", number)
+		return fmt.Errorf("unexpected write notification %d", number)
 	}
 	l.notified[r] = true
 	return nil
@@ -161,7 +161,7 @@ func (l *rdmaChannel) exposeBuffer(b []byte) (known bool, err error) {
 // markBroken ends the use of a channel after a failed call.
 func (l *rdmaChannel) markBroken(err error) {
 	if l.broken == nil {
-		l.broken = fmt.Errorf("an alltoall of %s has failed before: %w", l.comm.Name(), err)
+		l.broken = fmt.Errorf("communicator %s: earlier alltoall failed: %w", l.comm.Name(), err)
 	}
 }
 
@@ -171,7 +171,7 @@ type remoteBuffer struct {
 	len uint64       // bytes
 }
 
-var errAddress = errors.New("no address of memory")
+var errAddress = errors.New("no remote buffer")
 
 // setRemote records the buffer of a rank.
 func (l *rdmaChannel) setRemote(rank int, a coll.Address) error {
@@ -193,7 +193,7 @@ func (l *rdmaChannel) remoteKey(rank, off int) (envelope.Key, error) {
 	case p.key.ID == 0:
 		return p.key, fmt.Errorf("%w of rank %d", errAddress, rank)
 	case p.len != uint64(len(l.exposed.mem)):
-		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, and rank %d %d", ErrMismatch, rank, p.len, l.comm.rank, len(l.exposed.mem))
+		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", ErrMismatch, rank, p.len, l.comm.rank, len(l.exposed.mem))
 	}
 	p.key.Addr += uint64(off)
 	return p.key, nil

@@ -152,7 +152,7 @@ func (m *Message) Recv(b Buffer) (Status, error) {
 func (m *Message) Irecv(b Buffer) (*Request, error) {
 	if m == nil || m.comm.isNull() {
 		r := &Request{op: "receive"}
-		return r, r.failBeforeStart("of a message", errNullRequest)
+		return r, r.failBeforeStart("message", errNullRequest)
 	}
 	r := &Request{comm: m.comm, op: "receive"}
 	if err := checkBuffer(b, true); err != nil {
@@ -163,7 +163,7 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 		return r, nil
 	}
 	if m.m == nil {
-		return r, r.failBeforeStart("of a message that was received before", ErrRequest)
+		return r, r.failBeforeStart("message received before", ErrRequest)
 	}
 	r.prepareReceive(m.comm, b)
 	r.p.Envelope = m.m.Envelope

@@ -125,7 +125,7 @@ func (r *Request) takeResult() (Status, error) {
 	c := r.comm
 	s := Status{Source: c.localRank(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.checkOverhead())}
 	if sent := r.p.SentSignature; r.p.Err == nil && !kindsMatch(sent, r.p.Signature) {
-		r.p.Err = fmt.Errorf("%w: %s were sent by rank %d with tag %d to a buffer of %s", ErrType, kindText(sent), s.Source, s.Tag, kindText(r.p.Signature))
+		r.p.Err = fmt.Errorf("%w: rank %d sent %s with tag %d to a buffer of %s", ErrType, s.Source, kindText(sent), s.Tag, kindText(r.p.Signature))
 	} else if r.packed != nil {
 		if err := c.unpackChecked(r.buf, r.packed[:r.p.Bytes]); err != nil && r.p.Err == nil {
 			r.p.Err = err

@@ -13,9 +13,9 @@ func (c *Comm) checkMessageArgs(b Buffer, rank, tag int, receive bool) error {
 	}
 	switch {
 	case (rank < 0 || rank >= c.size) && rank != ProcNull && !(receive && rank == AnySource):
-		return fmt.Errorf("%w: %d, there are %d", ErrRank, rank, c.size)
+		return fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, c.size)
 	case tag < 0 && !(receive && tag == AnyTag) || tag > MaxTag:
-		return fmt.Errorf("%w: %d, they go from 0 to %d", ErrTag, tag, MaxTag)
+		return fmt.Errorf("%w: %d, want 0 to %d", ErrTag, tag, MaxTag)
 	}
 	return checkBuffer(b, receive)
 }

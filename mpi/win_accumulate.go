@@ -38,7 +38,7 @@ func (w *Win) RgetAccumulate(b, result Buffer, target int, at Place, op Op) (*Re
 func (w *Win) FetchAndOp(b, result Buffer, target, disp int, op Op) error {
 	o := rmaOp{name: "fetch-and-op", packet: packetGetAccumulate, send: b, recv: result, at: At(disp), op: op}
 	if n := result.Count(); n != 1 {
-		return w.fail(o.name, describeTarget(target, o.at), fmt.Errorf("%w: %d, it is for one", ErrCount, n))
+		return w.fail(o.name, describeTarget(target, o.at), fmt.Errorf("%w: %d, want 1", ErrCount, n))
 	}
 	return w.startOp(o, target, nil)
 }
@@ -60,16 +60,16 @@ func sameOp(a, b Op) bool {
 func (o *rmaOp) checkAccumulateOp() error {
 	b := o.elementBuffer()
 	if _, ok := o.op.Code(); !ok {
-		return fmt.Errorf("%w: %v, it has to be a predefined one", ErrOp, o.op)
+		return fmt.Errorf("%w: %v is not predefined", ErrOp, o.op)
 	}
 	if o.packet == packetAccumulate && sameOp(o.op, NoOp) { // MPI 4.1, 12.3.4
-		return fmt.Errorf("%w: %v is for operations that read", ErrOp, o.op)
+		return fmt.Errorf("%w: %v needs a result buffer", ErrOp, o.op)
 	}
 	if err := o.op.Fits(b); err != nil {
 		return fmt.Errorf("%w: %w", ErrOp, err)
 	}
 	if b.Kind() == datatype.Struct {
-		return fmt.Errorf("%w: structs are not combined with others", ErrType)
+		return fmt.Errorf("%w: structs cannot be accumulated", ErrType)
 	}
 	if o.packet == packetAccumulate {
 		return nil
@@ -77,7 +77,7 @@ func (o *rmaOp) checkAccumulateOp() error {
 	others := []Buffer{o.recv}
 	if o.packet == packetCompareAndSwap {
 		if b.Count() != 1 {
-			return fmt.Errorf("%w: %d, it is for one", ErrCount, b.Count())
+			return fmt.Errorf("%w: %d, want 1", ErrCount, b.Count())
 		}
 		if err := rma.CheckSwap(b.Kind()); err != nil {
 			return fmt.Errorf("%w: %w", ErrType, err)
@@ -110,7 +110,7 @@ func (w *Win) startAccumulate(core *protocol.Core, t *transfer) error {
 		}
 	}
 	if !t.fitsPacket() {
-		err := fmt.Errorf("%w: an element of %d bytes is more than a packet takes; raise Options.RDMA.Eager", ErrType, t.element.Size)
+		err := fmt.Errorf("%w: element of %d bytes exceeds a packet; raise Options.RDMA.Eager", ErrType, t.element.Size)
 		t.result = nil
 		t.complete(nil)
 		return err

@@ -37,7 +37,7 @@ func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
 	case !own && row && bytes > w.packetLimit(p)-t.element.EncodedSize(1) && p.sendQueue.rdmaOps < maxMessages:
 		w.startMessage(core, t)
 	case !t.fitsPacket():
-		err := fmt.Errorf("%w: an element of %d bytes is more than a packet takes; raise Options.RDMA.Eager", ErrType, t.element.Size)
+		err := fmt.Errorf("%w: element of %d bytes exceeds a packet; raise Options.RDMA.Eager", ErrType, t.element.Size)
 		t.result = nil
 		t.complete(nil)
 		return err

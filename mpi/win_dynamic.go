@@ -56,7 +56,7 @@ func (w *Win) attach(mem []byte) error {
 	defer w.eng.Unlock()
 	switch {
 	case w.dynamic == nil:
-		return fmt.Errorf("%w: the window is not a dynamic one", ErrAttach)
+		return fmt.Errorf("%w: window is not dynamic", ErrAttach)
 	case w.broken != nil:
 		return w.broken
 	case len(mem) == 0:
@@ -86,7 +86,7 @@ func (w *Win) detach(addr int) error {
 	var v *localRegion
 	switch {
 	case d == nil:
-		err = fmt.Errorf("%w: the window is not a dynamic one", ErrAttach)
+		err = fmt.Errorf("%w: window is not dynamic", ErrAttach)
 	case w.broken != nil:
 		err = w.broken
 	case addr != 0:
@@ -125,11 +125,11 @@ type dynamicState struct {
 func (d *dynamicState) addRegion(mem []byte) error {
 	s := rma.Span{Addr: uint64(Address(mem)), Size: uint64(len(mem))}
 	if other, ok := d.detaching.FindOverlap(s); ok {
-		return fmt.Errorf("%w: %v overlap %v, which are being detached", ErrAttach, s, other)
+		return fmt.Errorf("%w: %v overlap %v being detached", ErrAttach, s, other)
 	}
 	v := &localRegion{Memory: rma.Memory{Bytes: mem}, id: d.lastID + 1, span: s, holders: map[int]*regionKey{}}
 	if other, ok := d.attached.Add(s, v); !ok {
-		return fmt.Errorf("%w: %v overlap %v, which are attached", ErrAttach, s, other)
+		return fmt.Errorf("%w: %v overlap attached %v", ErrAttach, s, other)
 	}
 	d.lastID = v.id
 	if d.regions == nil {
@@ -143,7 +143,7 @@ func (d *dynamicState) addRegion(mem []byte) error {
 func (d *dynamicState) removeRegion(addr uint64) (*localRegion, error) {
 	v, ok := d.attached.Remove(addr)
 	if !ok {
-		return nil, fmt.Errorf("%w: nothing is attached that begins there%s", ErrAttach, describeNearby(d.attached.Neighbors(addr)))
+		return nil, fmt.Errorf("%w: no attached memory begins at the address%s", ErrAttach, describeNearby(d.attached.Neighbors(addr)))
 	}
 	v.detaching = true
 	d.detaching.Add(v.span, v) // addRegion has checked the overlap

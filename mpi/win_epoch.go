@@ -49,11 +49,11 @@ func (e *epochs) checkOperation(p *peerEpoch) error {
 	case e.all || p.locked != 0 || p.started:
 		return nil
 	case e.started != nil:
-		return fmt.Errorf("%w: Start was not called for the rank", ErrEpoch)
+		return fmt.Errorf("%w: target not given to Start", ErrEpoch)
 	case e.locks > 0:
-		return fmt.Errorf("%w: the rank is not locked", ErrEpoch)
+		return fmt.Errorf("%w: target not locked", ErrEpoch)
 	case !e.fence:
-		return fmt.Errorf("%w: call Fence, Start or Lock before", ErrEpoch)
+		return fmt.Errorf("%w: no access epoch: call Fence, Start or Lock first", ErrEpoch)
 	}
 	e.used = true
 	return nil
@@ -63,13 +63,13 @@ func (e *epochs) checkOperation(p *peerEpoch) error {
 func (e *epochs) checkClosed() error {
 	switch {
 	case e.all:
-		return fmt.Errorf("%w: call UnlockAll before", ErrEpoch)
+		return fmt.Errorf("%w: call UnlockAll first", ErrEpoch)
 	case e.locks > 0:
-		return fmt.Errorf("%w: call Unlock before, of %d ranks", ErrEpoch, e.locks)
+		return fmt.Errorf("%w: %d ranks locked: call Unlock first", ErrEpoch, e.locks)
 	case e.started != nil:
-		return fmt.Errorf("%w: call Complete before", ErrEpoch)
+		return fmt.Errorf("%w: call Complete first", ErrEpoch)
 	case e.posted != nil:
-		return fmt.Errorf("%w: call Wait before", ErrEpoch)
+		return fmt.Errorf("%w: call Wait first", ErrEpoch)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (e *epochs) checkClosed() error {
 // started in it.
 func (e *epochs) closeFence() error {
 	if e.used {
-		return fmt.Errorf("%w: call Fence before, there have been operations since the last", ErrEpoch)
+		return fmt.Errorf("%w: operations since the last Fence: call Fence first", ErrEpoch)
 	}
 	e.fence = false
 	return nil
@@ -87,7 +87,7 @@ func (e *epochs) closeFence() error {
 // checkPassive returns an error unless an epoch of Lock or LockAll is open.
 func (e *epochs) checkPassive() error {
 	if !e.all && e.locks == 0 {
-		return fmt.Errorf("%w: call Lock or LockAll before", ErrEpoch)
+		return fmt.Errorf("%w: call Lock or LockAll first", ErrEpoch)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (w *Win) endFence(a Assert) error {
 	}
 	err := w.epochs.checkClosed()
 	if err == nil && a&NoPrecede != 0 && w.epochs.used {
-		err = fmt.Errorf("%w: there have been operations, although NoPrecede", ErrEpoch)
+		err = fmt.Errorf("%w: operations since the last Fence contradict NoPrecede", ErrEpoch)
 	}
 	w.eng.Unlock()
 	if err != nil {

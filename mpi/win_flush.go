@@ -66,7 +66,7 @@ func (w *Win) flushAllRanks(op string, how completionLevel) error {
 func (w *Win) checkLocked(target int) error {
 	e, err := w.epochOf(target)
 	if err == nil && !w.epochs.all && e.locked == 0 {
-		err = fmt.Errorf("%w: the rank is not locked", ErrEpoch)
+		err = fmt.Errorf("%w: target not locked", ErrEpoch)
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (w *Win) epochOf(target int) (*peerEpoch, error) {
 	case target == ProcNull:
 		return &w.epochs.null, nil
 	case !w.hasRank(target):
-		return nil, fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
+		return nil, fmt.Errorf("%w: %d, want [0, %d)", ErrRank, target, len(w.peers))
 	}
 	return &w.peers[target].epoch, nil
 }

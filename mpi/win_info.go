@@ -82,9 +82,9 @@ func (w *Win) decodeInfo(shares []byte) error {
 			switch {
 			case bad != nil:
 			case s.Refused:
-				bad = fmt.Errorf("%w: that of rank %d cannot be one", ErrWin, r)
+				bad = fmt.Errorf("%w: memory of rank %d refused", ErrWin, r)
 			case s.Dynamic != (w.dynamic != nil):
-				bad = fmt.Errorf("%w: rank %d makes a window that memory is attached to: %v, and this one: %v", ErrMismatch, r, s.Dynamic, !s.Dynamic)
+				bad = fmt.Errorf("%w: dynamic window: rank %d %v, this rank %v", ErrMismatch, r, s.Dynamic, !s.Dynamic)
 			}
 		}
 	})

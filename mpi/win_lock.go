@@ -30,7 +30,7 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 	}
 	e, err := w.lockableEpoch(target)
 	if kind != LockShared && kind != LockExclusive {
-		err = fmt.Errorf("%w: lock of kind %d", ErrEpoch, kind)
+		err = fmt.Errorf("%w: invalid lock kind %d", ErrEpoch, kind)
 	}
 	if err == nil {
 		w.epochs.locks++ // so that no other goroutine opens another epoch
@@ -67,11 +67,11 @@ func (w *Win) checkLockable(e *peerEpoch) error {
 	case w.broken != nil:
 		return w.broken
 	case w.epochs.all:
-		return fmt.Errorf("%w: all ranks are locked", ErrEpoch)
+		return fmt.Errorf("%w: all ranks locked", ErrEpoch)
 	case w.epochs.started != nil:
-		return fmt.Errorf("%w: call Complete before", ErrEpoch)
+		return fmt.Errorf("%w: call Complete first", ErrEpoch)
 	case e.locked != 0:
-		return fmt.Errorf("%w: the rank is locked", ErrEpoch)
+		return fmt.Errorf("%w: target already locked", ErrEpoch)
 	}
 	return w.epochs.closeFence()
 }
@@ -82,7 +82,7 @@ func (w *Win) LockAll(as ...Assert) error {
 	if err == nil {
 		e := &w.epochs
 		if _, err = w.lockableEpoch(w.comm.rank); err == nil && e.locks > 0 {
-			err = fmt.Errorf("%w: call Unlock before, of %d ranks", ErrEpoch, e.locks)
+			err = fmt.Errorf("%w: %d ranks locked: call Unlock first", ErrEpoch, e.locks)
 		}
 		if err == nil {
 			e.all = true
@@ -111,7 +111,7 @@ func (w *Win) Unlock(target int) error {
 	if err == nil {
 		err = w.checkLocked(target)
 		if err == nil && w.epochs.all {
-			err = fmt.Errorf("%w: call UnlockAll", ErrEpoch)
+			err = fmt.Errorf("%w: all ranks locked: call UnlockAll", ErrEpoch)
 		}
 		w.eng.Unlock()
 	}
@@ -136,7 +136,7 @@ func (w *Win) UnlockAll() error {
 	_, err := w.lockEngine()
 	if err == nil {
 		if !w.epochs.all {
-			err = fmt.Errorf("%w: call LockAll before", ErrEpoch)
+			err = fmt.Errorf("%w: call LockAll first", ErrEpoch)
 		}
 		w.eng.Unlock()
 	}

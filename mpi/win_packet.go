@@ -78,7 +78,7 @@ func (w *Win) sendSignal(core *protocol.Core, p *winPeer, k winPacket, id uint64
 	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.contextID, Tag: int32(k), ID: id}, nil)
 }
 
-var errUnexpectedReply = fmt.Errorf("%w: a reply to nothing", protocol.ErrProtocol)
+var errUnexpectedReply = fmt.Errorf("%w: unexpected reply", protocol.ErrProtocol)
 
 // recvState is the state of the packets received from a rank.
 type recvState struct {
@@ -99,7 +99,7 @@ const maxMessages = maxReplies / 4
 // handlePacket handles a packet of a rank. An error is a protocol violation.
 func (w *Win) handlePacket(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {
 	if core.ActiveBacklog(p.job) > maxReplies {
-		return fmt.Errorf("window %s: %w: more replies are asked for than are taken", w.Name(), protocol.ErrProtocol)
+		return fmt.Errorf("window %s: %w: more than %d replies queued", w.Name(), protocol.ErrProtocol, maxReplies)
 	}
 	err := w.dispatchPacket(core, p, winPacket(h.Tag), h, payload)
 	if err != nil {
@@ -139,7 +139,7 @@ func (w *Win) dispatchPacket(core *protocol.Core, p *winPeer, k winPacket, h *en
 		p.epoch.ends++
 	case packetFence:
 		if h.ID >= uint64(len(w.barrierSignals)) {
-			return fmt.Errorf("%w: round %d of a fence", protocol.ErrProtocol, h.ID)
+			return fmt.Errorf("%w: invalid fence round %d", protocol.ErrProtocol, h.ID)
 		}
 		w.barrierSignals[h.ID]++
 	case packetBroken:
@@ -147,7 +147,7 @@ func (w *Win) dispatchPacket(core *protocol.Core, p *winPeer, k winPacket, h *en
 	case packetFind, packetFound, packetMissing, packetRecall, packetReturned:
 		return w.dispatchRegion(core, p, k, h, payload)
 	default:
-		return fmt.Errorf("%w: packet %d", protocol.ErrProtocol, k)
+		return fmt.Errorf("%w: unknown window packet %d", protocol.ErrProtocol, k)
 	}
 	return nil
 }

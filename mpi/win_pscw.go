@@ -39,7 +39,7 @@ func (w *Win) postEpoch(ranks []int, a Assert) error {
 		return w.broken
 	}
 	if w.epochs.posted != nil {
-		return fmt.Errorf("%w: call Wait before", ErrEpoch)
+		return fmt.Errorf("%w: call Wait first", ErrEpoch)
 	}
 	if err := w.epochs.closeFence(); err != nil {
 		return err
@@ -76,9 +76,9 @@ func (w *Win) startEpoch(ranks []int, a Assert) error {
 	case w.broken != nil:
 		err = w.broken
 	case e.started != nil:
-		err = fmt.Errorf("%w: call Complete before", ErrEpoch)
+		err = fmt.Errorf("%w: call Complete first", ErrEpoch)
 	case e.all || e.locks > 0:
-		err = fmt.Errorf("%w: call Unlock before", ErrEpoch)
+		err = fmt.Errorf("%w: call Unlock first", ErrEpoch)
 	default:
 		err = e.closeFence()
 	}
@@ -135,7 +135,7 @@ func (w *Win) completeEpoch() error {
 	ranks := w.epochs.started
 	w.eng.Unlock()
 	if ranks == nil {
-		return fmt.Errorf("%w: call Start before", ErrEpoch)
+		return fmt.Errorf("%w: call Start first", ErrEpoch)
 	}
 	w.eng.Do(func(core *protocol.Core) {
 		for _, r := range ranks {
@@ -189,7 +189,7 @@ func (w *Win) postedRanks() ([]int, error) {
 	}
 	defer w.eng.Unlock()
 	if w.epochs.posted == nil {
-		return nil, fmt.Errorf("%w: call Post before", ErrEpoch)
+		return nil, fmt.Errorf("%w: call Post first", ErrEpoch)
 	}
 	return w.epochs.posted, nil
 }

@@ -111,7 +111,7 @@ func (w *Win) startIfKnown(o *rmaOp, target int, done *rmaResult) (unknown rma.S
 		}
 		return unknown, nil
 	case target < 0 || target >= len(w.peers):
-		return unknown, fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
+		return unknown, fmt.Errorf("%w: %d, want [0, %d)", ErrRank, target, len(w.peers))
 	}
 	p := &w.peers[target]
 	if err := w.epochs.checkOperation(&p.epoch); err != nil {
@@ -187,7 +187,7 @@ func (p *winPeer) checkElements(b Buffer) (rma.Element, error) {
 		ok = b.Kind() == p.kind
 	}
 	if !ok {
-		return e, fmt.Errorf("%w: %v, %d bytes each, of a window of %v, %d bytes each; one of bytes takes all", ErrType, b.Kind(), extent, p.kind, p.unit)
+		return e, fmt.Errorf("%w: elements of %v (%d bytes) in a window of %v (%d bytes); a window of bytes accepts all kinds", ErrType, b.Kind(), extent, p.kind, p.unit)
 	}
 	return e, nil
 }
@@ -195,7 +195,7 @@ func (p *winPeer) checkElements(b Buffer) (rma.Element, error) {
 // checkRange returns an error unless the elements are inside of the window of a rank.
 func (p *winPeer) checkRange(n, extent int, at *Place) error {
 	if p.unit == 0 {
-		return fmt.Errorf("%w: its elements have no bytes", ErrRange)
+		return fmt.Errorf("%w: window has elements of size 0", ErrRange)
 	}
 	return wrapPlaceError(at.Validate(n, extent, p.unit, p.size))
 }

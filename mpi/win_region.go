@@ -78,12 +78,12 @@ func (w *Win) targetRegion(p *winPeer, payload []byte) (*localRegion, []byte, er
 		return &w.staticRegion, payload, nil
 	}
 	if len(payload) < regionIDSize {
-		return nil, nil, fmt.Errorf("%w: %d bytes", rma.ErrMalformed, len(payload))
+		return nil, nil, fmt.Errorf("%w: packet of %d bytes without region id", rma.ErrMalformed, len(payload))
 	}
 	id := binary.LittleEndian.Uint64(payload)
 	v := w.dynamic.regions[id]
 	if v == nil || v.holders[p.rank] == nil {
-		return nil, nil, fmt.Errorf("%w: piece %d, which it does not know", protocol.ErrProtocol, id)
+		return nil, nil, fmt.Errorf("%w: access to region %d without lookup", protocol.ErrProtocol, id)
 	}
 	return v, payload[regionIDSize:], nil
 }
@@ -121,7 +121,7 @@ func (w *Win) checkPacketSize() error {
 			continue
 		}
 		if n, most := w.eng.Fabric().Limits(w.peers[r].job).Eager, binary.Size(foundReply{}); n < most {
-			return fmt.Errorf("%w: packets to rank %d have %d bytes, a dynamic one needs %d; raise Options.RDMA.Eager", ErrWin, r, n, most)
+			return fmt.Errorf("%w: packets to rank %d hold %d bytes, a dynamic window needs %d; raise Options.RDMA.Eager", ErrWin, r, n, most)
 		}
 	}
 	return nil
@@ -157,13 +157,13 @@ func (w *Win) sendPayload(core *protocol.Core, p *winPeer, h envelope.Header, wh
 // dispatchRegion handles a packet of the lookup protocol.
 func (w *Win) dispatchRegion(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	if w.dynamic == nil {
-		return fmt.Errorf("%w: packet %d, of dynamic windows", protocol.ErrProtocol, k)
+		return fmt.Errorf("%w: packet %d for a window that is not dynamic", protocol.ErrProtocol, k)
 	}
 	switch k {
 	case packetFind:
 		var s rma.Span
 		if n, err := binary.Decode(payload, binary.LittleEndian, &s); err != nil || n != len(payload) || !s.Valid() {
-			return fmt.Errorf("%w: it looks for %d bytes of something", protocol.ErrProtocol, len(payload))
+			return fmt.Errorf("%w: malformed find request of %d bytes", protocol.ErrProtocol, len(payload))
 		}
 		w.handleFind(core, p, h.ID, s)
 		return nil
@@ -224,7 +224,7 @@ func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, paylo
 		return nil
 	}
 	if f.ID == 0 || !f.Span.Valid() || !f.Span.Contains(q.span) {
-		return fmt.Errorf("%w: %v, which do not have %v", errUnexpectedReply, f.Span, q.span)
+		return fmt.Errorf("%w: found %v, which do not contain %v", errUnexpectedReply, f.Span, q.span)
 	}
 	if g, ok := p.regions.Find(q.span); ok && g.id == f.ID { // two concurrent lookups
 		return nil
@@ -233,7 +233,7 @@ func (w *Win) handleFindReply(p *winPeer, k winPacket, h *envelope.Header, paylo
 	_ = g.key.Unmarshal(f.Key[:]) // which has its length
 	g.direct = p.direct && g.key != (envelope.Key{})
 	if other, ok := p.regions.Add(g.span, g); !ok {
-		return fmt.Errorf("%w: %v, and before %v", errUnexpectedReply, f.Span, other)
+		return fmt.Errorf("%w: found %v, which overlap %v", errUnexpectedReply, f.Span, other)
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func (w *Win) sendRecalls(core *protocol.Core, v *localRegion, ranks []int) {
 func (w *Win) handleRecall(core *protocol.Core, p *winPeer, h *envelope.Header) error {
 	g, ok := p.regions.Find(rma.Span{Addr: h.Length, Size: 1})
 	if !ok || g.id != h.ID || g.span.Addr != h.Length {
-		return fmt.Errorf("%w: it calls back piece %d, which is not known", protocol.ErrProtocol, h.ID)
+		return fmt.Errorf("%w: recall of unknown region %d", protocol.ErrProtocol, h.ID)
 	}
 	p.regions.Remove(h.Length)
 	g.recalled = true
@@ -282,7 +282,7 @@ func (p *winPeer) locateTarget(n, extent int, at Place) (g *remoteRegion, in Pla
 	}
 	s := rma.Span{Addr: uint64(uintptr(at.Disp())) + uint64(from), Size: uint64(size)}
 	if !s.Valid() {
-		return nil, at, rma.Span{}, fmt.Errorf("%w: there are no addresses of %v", ErrRange, s)
+		return nil, at, rma.Span{}, fmt.Errorf("%w: invalid addresses %v", ErrRange, s)
 	}
 	g, ok := p.regions.Find(s)
 	if !ok {

@@ -56,14 +56,14 @@ func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envel
 	switch k {
 	case packetPut:
 		if len(data) != n {
-			return fmt.Errorf("%w: %d bytes for %d", protocol.ErrProtocol, len(data), n)
+			return fmt.Errorf("%w: payload of %d bytes, want %d", protocol.ErrProtocol, len(data), n)
 		}
 		t.Scatter(mem.Bytes, data)
 	case packetGet:
 		t.Gather(old, mem.Bytes)
 	case packetCompareAndSwap:
 		if len(data) != 2*n {
-			return fmt.Errorf("%w: %d bytes for twice %d", protocol.ErrProtocol, len(data), n)
+			return fmt.Errorf("%w: payload of %d bytes, want twice %d", protocol.ErrProtocol, len(data), n)
 		}
 		err = mem.CompareAndSwap(t, kind, data[:n], data[n:], old)
 	default:
@@ -95,14 +95,14 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 		return err
 	}
 	if h.Length > uint64(len(mem.Bytes)) || h.ID > MaxTag || len(rest) > 0 {
-		return fmt.Errorf("%w: a message of %d bytes, tag %d, and %d bytes", protocol.ErrProtocol, h.Length, h.ID, len(rest))
+		return fmt.Errorf("%w: message of %d bytes, tag %d, with %d extra bytes", protocol.ErrProtocol, h.Length, h.ID, len(rest))
 	}
 	if err := t.Validate(len(mem.Bytes), int(h.Length)); err != nil {
 		return err
 	}
 	off, n, ok := t.Contiguous()
 	if !ok || n != int(h.Length) {
-		return fmt.Errorf("%w: a message of %d bytes in pieces", protocol.ErrProtocol, h.Length)
+		return fmt.Errorf("%w: message of %d bytes is not contiguous", protocol.ErrProtocol, h.Length)
 	}
 	if p.recvState.messages++; p.recvState.messages > maxReplies {
 		return fmt.Errorf("%w: %d messages at a time", protocol.ErrProtocol, p.recvState.messages)
@@ -142,7 +142,7 @@ func (w *Win) messageEnvelope(k winPacket, from *winPeer, tag int32) match.Envel
 func (w *Win) serveLockWord(core *protocol.Core, p *winPeer, h *envelope.Header) error {
 	word := int(uint8(h.Tag >> 8))
 	if word >= len(w.control) {
-		return fmt.Errorf("%w: word %d of a lock", protocol.ErrProtocol, word)
+		return fmt.Errorf("%w: invalid lock word %d", protocol.ErrProtocol, word)
 	}
 	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
 	if h.ID != 0 {

@@ -68,7 +68,7 @@ func (ws *windowTable) handlePacket(from int, h *envelope.Header, payload []byte
 	}
 	r := w.comm.localRank(from)
 	if r == Undefined {
-		return fmt.Errorf("window %s: not a rank of it", w.Name())
+		return fmt.Errorf("window %s: packet of a rank that is not a member", w.Name())
 	}
 	return w.handlePacket(w.eng.Core(), &w.peers[r], h, payload)
 }

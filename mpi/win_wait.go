@@ -96,10 +96,10 @@ func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
 // handleBroken handles the report of a rank that has lost another.
 func (w *Win) handleBroken(from *winPeer, rank uint64) error {
 	if rank >= uint64(len(w.peers)) {
-		return fmt.Errorf("window %s: it has lost rank %d, which there is not", w.Name(), rank)
+		return fmt.Errorf("window %s: report of lost rank %d, which is out of range", w.Name(), rank)
 	}
 	if w.broken == nil {
-		w.broken = fmt.Errorf("%w: rank %d, says rank %d", ErrLost, w.peers[rank].job, from.job)
+		w.broken = fmt.Errorf("%w: rank %d, reported by rank %d", ErrLost, w.peers[rank].job, from.job)
 	}
 	return nil
 }

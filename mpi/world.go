@@ -92,7 +92,7 @@ func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 			return tcp.New(h, o.Manager, o.TCP)
 		}
 		if open == nil {
-			return nil, fmt.Errorf("open: nil, and the job has other ranks: %w", verbs.ErrInvalid)
+			return nil, fmt.Errorf("open is nil in a job of several ranks: %w", verbs.ErrInvalid)
 		}
 		dev, err := open()
 		if err == nil {
@@ -202,7 +202,7 @@ func (w *World) waitLastFence() error {
 	defer cancel()
 	err := w.manager.Fence(ctx)
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("mpi: finalize: fence: %w: not all ranks have come %v after their last barrier: one is stopped", ErrLost, w.o.GiveUp)
+		return fmt.Errorf("mpi: finalize: fence: %w: a rank has not arrived %v after the last barrier", ErrLost, w.o.GiveUp)
 	}
 	return err
 }

@@ -150,7 +150,7 @@ func (e Entry) Addrs() ([]netip.Addr, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%w %v; `ip addr` lists those it has", ErrNone, e.Prefix)
+		return nil, fmt.Errorf("%w %v; `ip addr` lists the addresses", ErrNone, e.Prefix)
 	}
 	return list, nil
 }

@@ -38,25 +38,25 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"leaves it at 655 ms", "take 2.2 s"}, false},
 
 		"mpi-hangs.md": {[]promise{
-			{"has waited for [a minute] has the others asked", k.time("mpi.defaultAlarm"), false, "TestHangTimes TestReportAlone"},
-			{"message. [Twice a second] a goroutine", k.time("mpi.lookTime"), false, "TestHangTimes TestReportWhileOthersWork"},
-			{"so it answers within [half a second], and", k.time("mpi.lookTime"), false, "TestHangTimes TestReportWhileOthersWork"},
-			{"without an answer after [3 s] is named", k.time("mpi.answerTime"), false, "TestHangTimes"},
-			{"has waited for less than [a second], or has made", k.time("mpi.settled"), false, "TestHangTimes TestReportOnlyWhatIsSure"},
-			{"of the knot have to have waited for [half a minute]", k.time("mpi.defaultAlarm") / 2, false, "TestHangTimes TestReportOnlyWhatIsSure"},
-			{"most pauses last [20 us] or longer", k.time("mpi/internal/engine.something"), false, "TestPollsOfWhoComputes"},
+			{"has waited for [a minute] makes rank 0 query", k.time("mpi.defaultAlarm"), false, "TestHangTimes TestReportAlone"},
+			{"message. [Twice a second] the detector", k.time("mpi.sampleInterval"), false, "TestHangTimes TestReportWhileOthersWork"},
+			{"so it answers within [half a second], with", k.time("mpi.sampleInterval"), false, "TestHangTimes TestReportWhileOthersWork"},
+			{"without an answer after [3 s] is named", k.time("mpi.stateTimeout"), false, "TestHangTimes"},
+			{"has waited for less than [a second], or has made", k.time("mpi.minWaitAge"), false, "TestHangTimes TestReportOnlyWhatIsSure"},
+			{"of the knot must have waited for [half a minute]", k.time("mpi.defaultAlarm") / 2, false, "TestHangTimes TestReportOnlyWhatIsSure"},
+			{"most pauses last [20 us] or longer", k.time("mpi/internal/engine.minWorkTime"), false, "TestPollsOfWhoComputes"},
 			{"by ssh, after [15 s]", 15 * second, false, "TestAgentCommand"},
-			{"Who has waited for [half a second] sends", k.time("mpi.lookTime"), false, "TestHangTimes TestGiveUp"},
+			{"call that has waited for [half a second] sends", k.time("mpi.sampleInterval"), false, "TestHangTimes TestGiveUp"},
 			{"at last every [2 s]", giveUp / 5, false, "TestGiveUp"},
 			{"the rank is lost: [10 s] after", giveUp, false, "TestGiveUp TestStopped"},
-			{"that want to know, one within [2 s]", k.time("mpi.together"), false, "TestHangTimes"},
-			{"taken for its end | [7.5 s] of 10 s", giveUp * 3 / 4, false, "TestGiveUp TestStopped"},
-			{"by connections [7 s], which", retries(16), true, "TestGiveUp TestStopped"},
-			{"on every net: [10 s], or what", giveUp, false, "TestGiveUp TestStopped"},
-			{"one look, [twice a second]; 32", k.time("mpi.lookTime"), false, "TestHangTimes"},
-			{"errors of the calls](mpi.md#checks), [within a second].", 2 * k.time("mpi.lookTime"), false, "TestMismatch TestHangTimes"},
-			{"polls less than [once in a second] is", 2 * k.time("mpi.lookTime"), false, "TestPollsEnd"},
-			{"that takes [a second].", 2 * k.time("mpi.lookTime"), false, "TestDeath"},
+			{"requests within [2 s] share one", k.time("mpi.coalesceTime"), false, "TestHangTimes"},
+			{"of a lost rank | [7.5 s] of 10 s", giveUp * 3 / 4, false, "TestGiveUp TestStopped"},
+			{"over connections [7 s], the", retries(16), true, "TestGiveUp TestStopped"},
+			{"on every net: [10 s], or `GiveUp`", giveUp, false, "TestGiveUp TestStopped"},
+			{"one sample, [twice a second]; 32", k.time("mpi.sampleInterval"), false, "TestHangTimes"},
+			{"errors of the calls](mpi.md#checks), [within a second].", 2 * k.time("mpi.sampleInterval"), false, "TestMismatch TestHangTimes"},
+			{"polls less than [once in a second] counts", 2 * k.time("mpi.sampleInterval"), false, "TestPollsEnd"},
+			{"that takes [a second].", 2 * k.time("mpi.sampleInterval"), false, "TestDeath"},
 		}, []string{"no answer for 7.5s", "of 10 s (`mpi", "delay 200us"}, false},
 
 		"sdp.md": {[]promise{
@@ -117,7 +117,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"twice as long, up to [256 ms].", k.time("reliability/nack.slowest"), false, "TestPatience TestTail"},
 			{"takes nothing for [30 s] is lost", k.time("reliability/nack.GiveUp"), false, "TestGiveUpByDefault TestGiveUp"},
 			{"at the latest after [50 us].", k.time("mpi/internal/fabric/ud.batchTime"), false, "TestBurst"},
-			{"Every [20 ms] it looks", k.time("mpi/internal/fabric/ud.pulse"), false, "TestLostTail"},
+			{"Every [20 ms] it looks", k.time("mpi/internal/fabric/ud.pollInterval"), false, "TestLostTail"},
 			{"silent for [7.5 s] (`mpi", giveUp * 3 / 4, false, "TestGiveUp TestStopped"},
 		}, []string{"a network that takes 10 us", "after a millisecond. Later"}, false},
 
@@ -131,8 +131,8 @@ func timesOf(t *testing.T) map[string]times {
 		"mpi.md": {[]promise{
 			{"looks at the adapter for [50 us], lets", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
 			{"from [4 us] on", k.time("rnic.leaderAloneTime"), false, "TestSpinnerMisses"},
-			{"and sleep [50 us] in between", k.time("mpi/internal/fabric/rdma.nap"), false, "TestPrograms"},
-			{"0.5 to [1 s], when", 2 * k.time("mpi.lookTime"), false, "TestMismatch TestHangTimes"},
+			{"and sleep [50 us] in between", k.time("mpi/internal/fabric/rdma.pollSleep"), false, "TestPrograms"},
+			{"0.5 to [1 s], when", 2 * k.time("mpi.sampleInterval"), false, "TestMismatch TestHangTimes"},
 			{"A rank that has waited for [a minute] has", k.time("mpi.defaultAlarm"), false, "TestHangTimes"},
 		}, []string{"delay 200us"}, false},
 
@@ -146,11 +146,11 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"`30s`, or seconds"}, false},
 
 		"mpi-onesided.md": {[]promise{
-			{"after [10 us] for each lock", k.time("mpi.lookAgain"), false, "TestWinMutualExclusion"},
-			{"and [1 ms] at last", k.time("mpi.lookAtLast"), false, "TestWinMutualExclusion"},
-			{"when nobody has for [2 ms] (`engine", k.time("mpi/internal/engine.patience"), false, "TestWinPassiveTarget"},
-			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.patience"), false, "TestWinPassiveTarget"},
-			{"who has waited for [half a second] sends", k.time("mpi.watchTime"), false, "TestWinLost"},
+			{"after [10 us] for each lock", k.time("mpi.pollInterval"), false, "TestWinMutualExclusion"},
+			{"and [1 ms] at last", k.time("mpi.maxPollInterval"), false, "TestWinMutualExclusion"},
+			{"when nobody has for [2 ms] (`engine", k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
+			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
+			{"who has waited for [half a second] sends", k.time("mpi.livenessInterval"), false, "TestWinLost"},
 		}, nil, false},
 
 		"queue-pair.md": {[]promise{
@@ -183,8 +183,8 @@ func timesOf(t *testing.T) map[string]times {
 		}, nil, false},
 
 		"collectives.md": {[]promise{
-			{"looks again, for [100 us] and", k.time("mpi.looking"), false, "TestBoardSleepers"},
-			{"64 times, [5 ms] at most", k.time("mpi.longest"), false, "TestBoardSleepers"},
+			{"looks again, for [100 us] and", k.time("mpi.minSpinTime"), false, "TestBoardSleepers"},
+			{"64 times, [5 ms] at most", k.time("mpi.maxSpinTime"), false, "TestBoardSleepers"},
 		}, []string{"30 to 38 us"}, false},
 
 		"engine.md": {[]promise{

@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 	signals <- os.Interrupt
 	r := <-done
 	require.Equal(t, 130, r.failed(t).Status)
-	require.Equal(t, 1, strings.Count(r.stdout, "what the 3 ranks of the job wait for, asked by rank 0"))
+	require.Equal(t, 1, strings.Count(r.stdout, "state of the 3 ranks of the job, queried by rank 0"))
 	require.Regexp(t, `rank.* 0.*: (Recv\(source 1, tag 5\) at mpirun/ranks_unix_test.go:|in no call of MPI after barrier #1)`, r.stdout)
 	require.NotContains(t, r.stdout, "no answer")
 }
