@@ -150,7 +150,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"and [1 ms] at last", k.time("mpi.maxPollInterval"), false, "TestWinMutualExclusion"},
 			{"when nobody has for [2 ms] (`engine", k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
 			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/internal/engine.idleInterval"), false, "TestWinPassiveTarget"},
-			{"who has waited for [half a second] sends", k.time("mpi.livenessInterval"), false, "TestWinLost"},
+			{"call that has waited for [half a second] sends", k.time("mpi.livenessInterval"), false, "TestWinLost"},
 		}, nil, false},
 
 		"queue-pair.md": {[]promise{
