@@ -1,5 +1,5 @@
-// Package environment knows the environment variables of this project, so that one whose
-// name is mistyped does not stay without effect in silence.
+// Package environment lists the environment variables of this project and warns of unknown
+// ones, which are usually typing errors.
 //
 //	environment.WarnUnknown(func(text string) { log.Print(text) })
 package environment
@@ -16,8 +16,8 @@ import (
 // Prefix begins the names of all variables of this project.
 const Prefix = "SOFTRNIC_"
 
-// Known are the variables that programs of this project read, sorted. Those of its tests
-// have TEST, LAB or LAUNCH behind Prefix or as a later word.
+// Known lists the variables that programs of this project read, sorted. Variables of its tests
+// contain the word TEST, LAB or LAUNCH.
 var Known = []string{
 	"SOFTRNIC_ACP_NET", "SOFTRNIC_ADDR", "SOFTRNIC_DEBUG", "SOFTRNIC_IMPAIR", "SOFTRNIC_LINK", "SOFTRNIC_LOG",
 	"SOFTRNIC_MPI_CHECK", "SOFTRNIC_MPI_COLL", "SOFTRNIC_MPI_CONNECT", "SOFTRNIC_MPI_EAGER", "SOFTRNIC_MPI_FAST",
@@ -26,8 +26,8 @@ var Known = []string{
 	"SOFTRNIC_NAS_ALL", "SOFTRNIC_PMI", "SOFTRNIC_PMI_SECRET", "SOFTRNIC_SEED", "SOFTRNIC_SEEDS",
 }
 
-// Unknown returns the names in environ ("NAME=value") that begin with Prefix and that nothing
-// reads, each once and sorted.
+// Unknown returns the names in environ ("NAME=value") that begin with Prefix and are not known,
+// sorted and without duplicates.
 func Unknown(environ []string) []string {
 	var list []string
 	for _, entry := range environ {
@@ -46,13 +46,12 @@ func isTestVariable(name string) bool {
 	})
 }
 
-// Nearest returns the known name with the fewest edits to name.
+// Nearest returns the known name with the smallest edit distance to name.
 func Nearest(name string) string {
 	return slices.MinFunc(Known, func(a, b string) int { return cmp.Compare(editDistance(name, a), editDistance(name, b)) })
 }
 
-// editDistance returns the number of characters to insert, delete or replace to make b of a
-// (Levenshtein).
+// editDistance returns the Levenshtein distance of a and b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -75,8 +74,8 @@ func editDistance(a, b string) int {
 
 var warned sync.Once
 
-// WarnUnknown calls warn for each unknown variable of the process with a sentence about it,
-// the first time that it is called in the process.
+// WarnUnknown calls warn with a sentence for each unknown variable of the process. Only the
+// first call in a process has an effect.
 func WarnUnknown(warn func(text string)) {
 	warned.Do(func() {
 		for _, name := range Unknown(os.Environ()) {

@@ -1,6 +1,6 @@
-// Command forward writes the methods by which a handle that embeds a pointer to
-// another has its methods: those that Go promotes panic if the handle is nil, before
-// the embedded one's are called.
+// Command forward generates methods for a handle type that embeds a pointer to another type,
+// one for each method of that type. A promoted method would panic on a nil handle; a generated
+// one calls the method of the embedded type, which handles nil.
 //
 //	go run ../internal/forward -handle Cart -embedded Comm -out cart_comm.go
 package main
@@ -23,9 +23,9 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	handle := flag.String("handle", "", "type that has the methods")
-	embedded := flag.String("embedded", "", "type whose methods they are")
-	out := flag.String("out", "", "file that is written")
+	handle := flag.String("handle", "", "`type` that gets the methods")
+	embedded := flag.String("embedded", "", "embedded `type` that declares the methods")
+	out := flag.String("out", "", "output `file`")
 	flag.Parse()
 	text, err := generateMethods(".", *handle, *embedded, *out)
 	if err == nil {
@@ -36,8 +36,8 @@ func main() {
 	}
 }
 
-// generateMethods returns the file for the package in dir. Methods that the handle declares
-// elsewhere are left out.
+// generateMethods returns the generated file for the package in dir. It skips methods that the
+// handle declares itself.
 func generateMethods(dir, handle, embedded, out string) ([]byte, error) {
 	set := token.NewFileSet()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -81,7 +81,7 @@ func generateMethods(dir, handle, embedded, out string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// receiverType returns the name of a method's type, if that is a pointer's.
+// receiverType returns the type name of a method with a pointer receiver, else "".
 func receiverType(d *ast.FuncDecl) string {
 	if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
 		if id, ok := star.X.(*ast.Ident); ok {

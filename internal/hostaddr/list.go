@@ -14,20 +14,20 @@ import (
 // Entry is an element of a list of addresses: one address or all addresses of this
 // host in a prefix, each with a range of ports.
 type Entry struct {
-	Prefix      netip.Prefix // one address has all its bits
+	Prefix      netip.Prefix // of a single address: the full length
 	Zone        string       // of an IPv6 link-local address
-	First, Last uint16       // the ports, inclusive
-	Ports       bool         // First and Last were given
+	First, Last uint16       // port range, inclusive
+	Ports       bool         // the entry has a port range
 }
 
-// Parse parses a list with commas between. An entry is an address, an address with a
-// port or a range of ports, or a prefix, with or without these:
+// Parse parses a comma-separated list. An entry is an address, an address with a port or a
+// range of ports, or a prefix with or without ports:
 //
 //	192.0.2.1
 //	192.0.2.1:4791-4799, [2001:db8::1]:4791
 //	127.0.0.0/8, 10.77.0.0/24:4791-4799, [2001:db8::/64]:4791-4799
 //
-// The error says which entry is wrong and lists the forms.
+// The error names the malformed entry and lists the valid forms.
 func Parse(s string) ([]Entry, error) {
 	var list []Entry
 	for text := range strings.SplitSeq(s, ",") {
@@ -49,7 +49,7 @@ func parseEntry(text string) (Entry, bool) {
 	if e, ok := parsePrefix(Unbracket(text)); ok {
 		return e, true
 	}
-	if at, err := netip.ParseAddrPort(text); err == nil { // port 0 as well
+	if at, err := netip.ParseAddrPort(text); err == nil { // accepts port 0
 		e, _ := parsePrefix(at.Addr().String())
 		e.Ports, e.First, e.Last = true, at.Port(), at.Port()
 		return e, true
@@ -64,7 +64,7 @@ func parseEntry(text string) (Entry, bool) {
 			return Entry{}, false
 		}
 	} else if strings.Contains(where, ":") {
-		return Entry{}, false // IPv6 without brackets: the last word could be a port or a part
+		return Entry{}, false // IPv6 without brackets is ambiguous
 	}
 	low, high, isRange := strings.Cut(ports, "-")
 	if !isRange {
@@ -97,7 +97,7 @@ func parsePrefix(text string) (Entry, bool) {
 	return Entry{Prefix: p}, err == nil
 }
 
-// Join is the inverse of Parse.
+// Join formats a list in the form that Parse accepts.
 func Join(list []Entry) string {
 	words := make([]string, len(list))
 	for i, e := range list {
@@ -106,7 +106,7 @@ func Join(list []Entry) string {
 	return strings.Join(words, ",")
 }
 
-// String returns the entry in the form that Parse takes.
+// String returns the entry in the form that Parse accepts.
 func (e Entry) String() string {
 	where := e.Prefix.String()
 	if e.Prefix.IsSingleIP() {
@@ -124,14 +124,13 @@ func (e Entry) String() string {
 	return fmt.Sprintf("%s:%d-%d", where, e.First, e.Last)
 }
 
-// ErrNone says that no interface of this host has an address in a prefix.
+// ErrNone is the error of a prefix that contains no address of this host's interfaces.
 var ErrNone = errors.New("no interface of this machine has an address in")
 
-// Addrs returns the addresses that the entry means: the single one, whether it is
-// this host's or not, or those of this host's interfaces in the prefix. Of a prefix in
-// 127.0.0.0/8, every address of which is the host's own on Linux, they are the
-// lowest and some that are drawn at random. The error of a prefix without any wraps
-// ErrNone.
+// Addrs returns the addresses of the entry: the single address, also if it is not one of this
+// host, or the addresses of this host's interfaces in the prefix. On Linux every address in
+// 127.0.0.0/8 is local; for such a prefix they are the lowest one and random ones. If a prefix
+// contains none, the error wraps ErrNone.
 func (e Entry) Addrs() ([]netip.Addr, error) {
 	if e.Prefix.IsSingleIP() {
 		return []netip.Addr{e.Prefix.Addr().WithZone(e.Zone)}, nil
@@ -155,11 +154,10 @@ func (e Entry) Addrs() ([]netip.Addr, error) {
 	return list, nil
 }
 
-// randomAddrs is the number of addresses that DrawLoopback draws beside the lowest.
+// randomAddrs is the number of random addresses that DrawLoopback returns.
 const randomAddrs = 64
 
-// DrawLoopback returns addresses of a prefix in 127.0.0.0/8: the lowest, and others
-// drawn at random.
+// DrawLoopback returns the lowest address of a prefix in 127.0.0.0/8 and random others.
 func DrawLoopback(in netip.Prefix) []netip.Addr {
 	low := in.Masked().Addr().As4()
 	host := uint32(1)<<(32-in.Bits()) - 1 // mask of the bits to draw

@@ -53,11 +53,10 @@ func IsOwn(ip netip.Addr) bool {
 	return err == nil && slices.Contains(own, ip)
 }
 
-// Toward returns the source address of this host's route to peer, by a UDP socket
-// that is connected and sends nothing. The error is the system's when there is no
-// route.
+// Toward returns the source address of this host's route to peer. It connects a UDP socket and
+// sends nothing. Without a route it returns the error of the system.
 func Toward(peer netip.Addr) (netip.Addr, error) {
-	const discard = 9 // any port will do, nothing is sent
+	const discard = 9 // any port, nothing is sent
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(peer, discard)))
 	if err != nil {
 		return netip.Addr{}, err

@@ -20,15 +20,15 @@ import (
 // EnvAddr is the variable that adapters take their address from.
 const EnvAddr = "SOFTRNIC_ADDR"
 
-// Ports is the range that the ranks of a host share.
+// Ports is the port range that the ranks of a host share.
 const Ports = "4791-5790"
 
-// maxAddrs bounds the addresses that a rank tells.
+// maxAddrs is the maximum number of addresses that a rank publishes.
 const maxAddrs = 8
 
-// Choose sets SOFTRNIC_ADDR to the address of this host on the route to another host of
-// the job, unless it is set, the job is on one host, or there is no such route. All
-// ranks of a job call it: it has a fence if the job is on several hosts.
+// Choose sets SOFTRNIC_ADDR to the source address of the route to another host of the job,
+// unless it is set, the job is on one host, or there is no such route. All ranks of a job must
+// call it, before they open their adapters: it passes a fence if the job is on several hosts.
 func Choose(ctx context.Context, m pmi.Manager) error {
 	other := -1
 	for rank := range m.Size() {
@@ -66,8 +66,8 @@ func Choose(ctx context.Context, m pmi.Manager) error {
 	return nil
 }
 
-// sourceToward returns the source address of the route to the first address of a list
-// that is another host's, of IPv4 if there is one, or the zero Addr.
+// sourceToward returns the source address of the route to the first address of a
+// comma-separated list that is not local, preferring IPv4, or the zero Addr.
 func sourceToward(list string) netip.Addr {
 	for _, four := range []bool{true, false} {
 		for word := range strings.SplitSeq(list, ",") {
@@ -85,7 +85,7 @@ func sourceToward(list string) netip.Addr {
 
 func addrsKey(rank int) string { return "host-addresses-" + strconv.Itoa(rank) }
 
-// formatWithPorts writes an address with the range of ports.
+// formatWithPorts returns an address with the port range.
 func formatWithPorts(ip netip.Addr) string {
 	if ip.Is6() {
 		return fmt.Sprintf("[%v]:%s", ip, Ports)

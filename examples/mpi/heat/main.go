@@ -1,7 +1,6 @@
-// Heat follows how a square plate whose upper edge is hot gets warm: the heat
-// equation in two dimensions, on a grid of ranks. Each has a rectangle of the plate
-// and, around it, the borders of its neighbours' (plate.go). Rank 0 computes the
-// same alone and compares:
+// Heat solves the heat equation in two dimensions on a square plate with a hot upper edge, on
+// a Cartesian grid of ranks. Each rank has a rectangle of the plate with a halo of its
+// neighbors' points (plate.go). Rank 0 computes the same alone and compares the results:
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/mpi/heat -points 500 -steps 1000
 package main
@@ -53,7 +52,7 @@ func run(w *mpi.World, points, steps int, out io.Writer) error {
 	return err
 }
 
-// solve returns the whole plate at rank 0.
+// solve computes the plate and returns it at rank 0, nil at the other ranks.
 func solve(c *mpi.Comm, points, steps int) ([]float64, error) {
 	p, err := newPlate(c, points)
 	if err != nil {
@@ -69,6 +68,6 @@ func solve(c *mpi.Comm, points, steps int) ([]float64, error) {
 
 func check(err error) {
 	if err != nil {
-		log.Fatal(err) // mpirun ends the others
+		log.Fatal(err) // mpirun terminates the other ranks
 	}
 }

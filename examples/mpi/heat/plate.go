@@ -7,19 +7,19 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// plate is a rank's part of the plate: rows x cols points, and a border of one
-// around them, which is the neighbours' or the edge of the whole.
+// plate is a rank's rectangle of the plate: rows x cols points with a halo of one point, which
+// holds points of the neighbors or the edge of the plate.
 type plate struct {
 	grid       *mpi.Cart
-	points     int // along each edge of the whole
+	points     int // along each edge of the plate
 	rows, cols int
-	stride     int // from a row to the next
+	stride     int // between rows
 	now, next  []float64
 }
 
 const (
-	hot  = 100.0 // the upper edge; the others are at 0
-	rate = 0.2   // of a difference that evens out in a step; stable up to 0.25
+	hot  = 100.0 // temperature of the upper edge; that of the other edges is 0
+	rate = 0.2   // share of a temperature difference that a step equalizes; stable up to 0.25
 )
 
 func newPlate(c *mpi.Comm, points int) (*plate, error) {
@@ -46,7 +46,7 @@ func newPlate(c *mpi.Comm, points int) (*plate, error) {
 	return p, nil
 }
 
-// subRectangle is a rank's part of the whole: where it begins, and its size.
+// subRectangle returns the origin and the size of a rank's rectangle.
 func (p *plate) subRectangle(rank int) (row, col, rows, cols int) {
 	at, _ := p.grid.Coords(rank)
 	dims := p.grid.Dims()
@@ -55,7 +55,7 @@ func (p *plate) subRectangle(rank int) (row, col, rows, cols int) {
 	return row, col, cut(0, at[0]+1) - row, cut(1, at[1]+1) - col
 }
 
-// advance goes on by one step in time.
+// advance computes one time step.
 func (p *plate) advance() error {
 	if err := p.exchangeBorders(); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (p *plate) advance() error {
 	return nil
 }
 
-// exchangeBorders gives our outermost points to the neighbours, and gets theirs for the
-// border. At the edge of the whole there are none, and nothing is sent.
+// exchangeBorders sends the outermost points to the neighbors and receives the halo. Beyond the
+// edge of the plate the neighbor is ProcNull, and no message is sent.
 func (p *plate) exchangeBorders() error {
 	row := func(i int) mpi.Buffer { return mpi.Of(p.now[i*p.stride+1:][:p.cols]) }
 	col := func(j int) mpi.Buffer { return datatype.Strided(p.now[p.stride+j:], p.rows, 1, p.stride) }
@@ -80,7 +80,7 @@ func (p *plate) exchangeBorders() error {
 		dim, by int
 		out, in mpi.Buffer
 	}{
-		{0, -1, row(1), row(p.rows + 1)}, // all send upwards, and get from below
+		{0, -1, row(1), row(p.rows + 1)}, // all send upwards and receive from below
 		{0, +1, row(p.rows), row(0)},
 		{1, -1, col(1), col(p.cols + 1)},
 		{1, +1, col(p.cols), col(0)},
@@ -96,8 +96,8 @@ func (p *plate) exchangeBorders() error {
 	return nil
 }
 
-// gatherPlate puts the parts together at rank 0. Layouts say where a part lies on both
-// sides: within its border, and in the whole.
+// gatherPlate returns the whole plate at rank 0. Strided layouts describe the rectangle at both
+// sides: within its halo and within the plate.
 func (p *plate) gatherPlate() ([]float64, error) {
 	ours := datatype.Strided(p.now[p.stride+1:], p.rows, p.cols, p.stride)
 	send, err := p.grid.Isend(ours, 0, 1)

@@ -1,11 +1,9 @@
-// Histogram counts random numbers by how large they are. The bins are dealt out to
-// the ranks, so that each is counted at one place:
+// Histogram counts random numbers in bins. Each rank owns some of the bins:
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/mpi/histogram
 //
-// Each rank counts its numbers for all bins first, and then adds what it has to
-// everybody's bins: these are windows, in which the others work without their
-// owner's help. So rank 0 reads the result.
+// Each rank first counts its own numbers in all bins and then accumulates the counts in the
+// windows of the owners by one-sided communication. Rank 0 reads the result.
 package main
 
 import (
@@ -49,14 +47,14 @@ func run(c *mpi.Comm, n, bins int, seed uint64, out io.Writer) error {
 	return drawBars(all, out)
 }
 
-// ownBins is what of the bins is a rank's.
+// ownBins returns the bins that a rank owns.
 func ownBins(counts []int64, rank, ranks int) []int64 {
 	return counts[rank*len(counts)/ranks : (rank+1)*len(counts)/ranks]
 }
 
-// sumCounts adds up what all ranks have counted, in windows of the bins that are each
-// one's, and returns the sums of all at rank 0. Until a fence the bins are whoever's
-// is quickest; sums do not mind.
+// sumCounts accumulates the counts of all ranks in windows of the bins and returns the sums at
+// rank 0, nil at the other ranks. Accumulate is atomic, so the order of the origins does not
+// matter.
 func sumCounts(c *mpi.Comm, counts []int64) (all []int64, err error) {
 	bins, _, err := mpi.WinAllocate[int64](c, len(ownBins(counts, c.Rank(), c.Size())))
 	if err != nil {
@@ -70,7 +68,7 @@ func sumCounts(c *mpi.Comm, counts []int64) (all []int64, err error) {
 			return nil, err
 		}
 	}
-	if err := bins.Fence(); err != nil { // all have added
+	if err := bins.Fence(); err != nil { // all ranks have accumulated
 		return nil, err
 	}
 	if c.Rank() == 0 {
@@ -81,7 +79,7 @@ func sumCounts(c *mpi.Comm, counts []int64) (all []int64, err error) {
 			}
 		}
 	}
-	if err := bins.Fence(mpi.NoSucceed); err != nil { // and rank 0 has read
+	if err := bins.Fence(mpi.NoSucceed); err != nil { // rank 0 has read
 		return nil, err
 	}
 	return all, bins.Free()
@@ -104,6 +102,6 @@ func drawBars(counts []int64, out io.Writer) error {
 
 func check(err error) {
 	if err != nil {
-		log.Fatal(err) // mpirun ends the others
+		log.Fatal(err) // mpirun terminates the other ranks
 	}
 }

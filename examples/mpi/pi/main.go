@@ -1,5 +1,5 @@
-// Pi computes pi as the area below 4/(1+x^2) from 0 to 1, in strips that are dealt
-// out to the ranks:
+// Pi computes pi as the area below 4/(1+x^2) from 0 to 1, in strips distributed over the
+// ranks:
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/mpi/pi -strips 100000000
 package main
@@ -40,7 +40,7 @@ func run(c *mpi.Comm, strips int, out io.Writer) error {
 	return err
 }
 
-// sumStrips is that of each n-th strip, from one on.
+// sumStrips returns the area of every n-th strip, beginning with first.
 func sumStrips(strips, first, n int) (sum float64) {
 	width := 1 / float64(strips)
 	for i := first; i < strips; i += n {
@@ -52,6 +52,6 @@ func sumStrips(strips, first, n int) (sum float64) {
 
 func check(err error) {
 	if err != nil {
-		log.Fatal(err) // mpirun ends the others
+		log.Fatal(err) // mpirun terminates the other ranks
 	}
 }

@@ -1,4 +1,4 @@
-// Ring passes a number around all ranks, each of which adds its own to it:
+// Ring passes a sum around all ranks; each adds its rank:
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/mpi/ring
 package main
@@ -21,7 +21,7 @@ func main() {
 	check(w.Finalize())
 }
 
-// ring returns when the number is back at rank 0.
+// ring returns when the sum is back at rank 0.
 func ring(c *mpi.Comm, out io.Writer) error {
 	rank, size := c.Rank(), c.Size()
 	next, last := (rank+1)%size, (rank+size-1)%size
@@ -42,6 +42,6 @@ func ring(c *mpi.Comm, out io.Writer) error {
 
 func check(err error) {
 	if err != nil {
-		log.Fatal(err) // mpirun ends the others
+		log.Fatal(err) // mpirun terminates the other ranks
 	}
 }

@@ -1,6 +1,5 @@
-// Samplesort sorts numbers that no rank could hold alone: each rank sorts its own,
-// all look at some of everybody's to agree on limits, and every number goes to the
-// rank that has its range:
+// Samplesort sorts numbers distributed over the ranks: each rank sorts its own numbers, the
+// ranks choose splitters from samples of all, and each number moves to the rank of its range:
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/mpi/samplesort -numbers 1000000
 package main
@@ -57,15 +56,15 @@ func run(c *mpi.Comm, n int, seed uint64, out io.Writer) error {
 	return err
 }
 
-// samplesort returns this rank's numbers of all that there are, in order: none is
-// less than one of a lower rank. It sorts x, too.
+// samplesort returns this rank's part of the sorted numbers: none is less than a number of a
+// lower rank. It also sorts x.
 func samplesort(c *mpi.Comm, x []float64) ([]float64, error) {
 	slices.Sort(x)
 	limits, err := chooseSplitters(c, x)
 	if err != nil {
 		return nil, err
 	}
-	// Pieces of x, one for each rank.
+	// Blocks of x, one for each rank.
 	out, outAt := make([]int, c.Size()), make([]int, c.Size()+1)
 	for rank := range c.Size() - 1 {
 		outAt[rank+1], _ = slices.BinarySearch(x, limits[rank])
@@ -91,12 +90,12 @@ func samplesort(c *mpi.Comm, x []float64) ([]float64, error) {
 	return ours, nil
 }
 
-// oversampling are how many numbers each rank shows the others, times their number:
-// with more of them shares are more equal.
+// oversampling is the number of samples of each rank divided by the number of ranks. More
+// samples make the parts more equal.
 const oversampling = 16
 
-// chooseSplitters makes the limits between ranks' ranges, of which there is one less than
-// ranks. A rank without numbers shows none.
+// chooseSplitters returns the limits between the ranges of the ranks, one less than there are
+// ranks. A rank without numbers has no samples.
 func chooseSplitters(c *mpi.Comm, x []float64) ([]float64, error) {
 	n := min(oversampling*c.Size(), len(x))
 	shown := make([]float64, n)
@@ -127,6 +126,6 @@ func chooseSplitters(c *mpi.Comm, x []float64) ([]float64, error) {
 
 func check(err error) {
 	if err != nil {
-		log.Fatal(err) // mpirun ends the others
+		log.Fatal(err) // mpirun terminates the other ranks
 	}
 }
