@@ -59,11 +59,13 @@ func (x exchange) check(recv []byte) error {
 }
 
 // forms are the ways in which a call is made: blocking, in the background, kept.
-func forms(c *mpi.Comm) []callerLine { return []callerLine{c, formed{c, false}, formed{c, true}} }
+func forms(c *mpi.Comm) []collectiveCaller {
+	return []collectiveCaller{c, formed{c, false}, formed{c, true}}
+}
 
 // exchanges makes calls in a row: into the same memory, into other, and in place,
 // while receives of anything from anybody wait for a message that comes at the end.
-func exchanges(c *mpi.Comm, size int, call callerLine) error {
+func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 	rank, n := c.Rank(), c.Size()
 	other := []byte{0}
 	any, err := c.Irecv(datatype.Bytes(other), mpi.AnySource, mpi.AnyTag)

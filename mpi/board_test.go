@@ -26,8 +26,8 @@ func needBoards(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_SHARED", "on")
 }
 
-// allgatherRecords has a communicator get its memory.
-func allgatherRecords(c *mpi.Comm) error {
+// createSharedMemory has a communicator get its memory.
+func createSharedMemory(c *mpi.Comm) error {
 	for range mpi.BoardAfter {
 		if err := c.Barrier(); err != nil {
 			return err
@@ -65,7 +65,7 @@ func TestBoardCollectives(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 8} {
 		for _, o := range []mpi.Options{{}, checked} {
 			job(t, n, o, func(w *mpi.World) error {
-				if err := allgatherRecords(w.Comm); err != nil {
+				if err := createSharedMemory(w.Comm); err != nil {
 					return err
 				}
 				return everyCollective(w.Comm, w.Rank(), n, trials(n))
@@ -92,7 +92,7 @@ func TestBoardsOfManyCommunicators(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := allgatherRecords(half); err != nil {
+		if err := createSharedMemory(half); err != nil {
 			return err
 		}
 		errs := make([]error, comms)
@@ -137,7 +137,7 @@ func TestBoardSleepers(t *testing.T) {
 	needBoards(t)
 	const n = 4
 	job(t, n, mpi.Options{}, func(w *mpi.World) error {
-		if err := allgatherRecords(w.Comm); err != nil {
+		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
 		for late := range 2 * n {
@@ -161,7 +161,7 @@ func TestBoardMismatch(t *testing.T) {
 	var heard sync.WaitGroup
 	heard.Add(n)
 	job(t, n, mpi.Options{}, func(w *mpi.World) error {
-		if err := allgatherRecords(w.Comm); err != nil {
+		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
 		x := make([]byte, 8+w.Rank()/2)
@@ -180,7 +180,7 @@ func TestBoardMismatch(t *testing.T) {
 func TestBoardChecked(t *testing.T) {
 	needBoards(t)
 	job(t, 3, checked, func(w *mpi.World) error {
-		if err := allgatherRecords(w.Comm); err != nil {
+		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
 		x := []int32{1}
@@ -209,7 +209,7 @@ func TestFinalizeIsNoBarrier(t *testing.T) {
 	err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
 		w, err := mpi.Init(open, mpi.Options{Manager: m})
 		if err == nil {
-			err = allgatherRecords(w.Comm)
+			err = createSharedMemory(w.Comm)
 		}
 		if err != nil {
 			return err
@@ -255,7 +255,7 @@ func TestFinalizePanics(t *testing.T) {
 func TestBoardBesideGroup(t *testing.T) {
 	needBoards(t)
 	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
-		if err := allgatherRecords(w.Comm); err != nil {
+		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
 		g, err := w.Group().Incl(0, 1)
@@ -299,7 +299,7 @@ func TestBoardBesideGroup(t *testing.T) {
 func TestBoardProgress(t *testing.T) {
 	needBoards(t)
 	job(t, 2, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
-		if err := allgatherRecords(w.Comm); err != nil {
+		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
 		var r *mpi.Request
@@ -348,7 +348,7 @@ func TestForgottenBoards(t *testing.T) {
 	}
 	const comms = 5
 	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
-		if err := allgatherRecords(w.Comm); err != nil { // which stays
+		if err := createSharedMemory(w.Comm); err != nil { // which stays
 			return err
 		}
 		for range 2 { // what tests before have left
@@ -358,7 +358,7 @@ func TestForgottenBoards(t *testing.T) {
 		for range comms {
 			c, err := w.Dup()
 			if err == nil {
-				err = allgatherRecords(c)
+				err = createSharedMemory(c)
 			}
 			if err != nil {
 				return err
@@ -384,7 +384,7 @@ func TestBoardUserOps(t *testing.T) {
 		}
 	})
 	job(t, n, mpi.Options{}, func(w *mpi.World) error {
-		if err := allgatherRecords(w.Comm); err != nil {
+		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
 		for range 100 {
@@ -418,7 +418,7 @@ func TestNoBoards(t *testing.T) {
 			return rank(open, mpi.Options{Manager: nodes{m, "2"}}, func(w *mpi.World) error {
 				half, err := w.Split(w.Rank()%2, 0)
 				if err == nil {
-					err = errors.Join(without(w), allgatherRecords(half))
+					err = errors.Join(without(w), createSharedMemory(half))
 				}
 				return err
 			})
@@ -441,7 +441,7 @@ func TestNoBoards(t *testing.T) {
 			name.Store(x)
 			return shm.Open(x, size)
 		})()
-		job(t, 2, mpi.Options{}, func(w *mpi.World) error { return allgatherRecords(w.Comm) })
+		job(t, 2, mpi.Options{}, func(w *mpi.World) error { return createSharedMemory(w.Comm) })
 		_, err := shm.Open(name.Load().(string), shm.BoardSize(2, mpi.BoardRoom(2)))
 		require.ErrorIs(t, err, shm.ErrUnavailable)
 	})

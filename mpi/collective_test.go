@@ -20,8 +20,8 @@ func (t trial) String() string {
 	return fmt.Sprintf("%d elements, strided %v, in place %v, root %d", t.n, t.strided, t.inPlace, t.root)
 }
 
-// callerLine makes the calls of a communicator: blocking, or in other forms.
-type callerLine interface {
+// collectiveCaller makes the calls of a communicator: blocking, or in other forms.
+type collectiveCaller interface {
 	Barrier() error
 	Bcast(b mpi.Buffer, root int) error
 	Gather(send, recv mpi.Buffer, root int) error
@@ -43,16 +43,16 @@ type callerLine interface {
 
 // collectives are the models of all calls. Each makes one and looks at what it has
 // received.
-var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
-	"barrier": func(c callerLine, _, _ int, _ trial) error { return c.Barrier() },
-	"bcast": func(c callerLine, rank, _ int, t trial) error {
+var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) error{
+	"barrier": func(c collectiveCaller, _, _ int, _ trial) error { return c.Barrier() },
+	"bcast": func(c collectiveCaller, rank, _ int, t trial) error {
 		m := newMemory(vector(rank, 0, t.n), t.strided)
 		if err := c.Bcast(m.buf(), t.root); err != nil {
 			return err
 		}
 		return m.is("bcast", vector(t.root, 0, t.n))
 	},
-	"gather": func(c callerLine, rank, size int, t trial) error {
+	"gather": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
 		if rank != t.root {
 			return c.Gather(send.buf(), mpi.Buffer{}, t.root)
@@ -72,7 +72,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("gather", want)
 	},
-	"gatherv": func(c callerLine, rank, size int, t trial) error {
+	"gatherv": func(c collectiveCaller, rank, size int, t trial) error {
 		counts, displs, total := pieces(size, t.n, 1)
 		send := newMemory(vector(rank, 0, counts[rank]), t.strided)
 		if rank != t.root {
@@ -92,7 +92,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("gatherv", want)
 	},
-	"scatter": func(c callerLine, rank, size int, t trial) error {
+	"scatter": func(c collectiveCaller, rank, size int, t trial) error {
 		recv := newMemory(blank(t.n), t.strided)
 		if rank != t.root {
 			if err := c.Scatter(mpi.Buffer{}, recv.buf(), t.root); err != nil {
@@ -109,7 +109,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("scatter at root", vector(t.root, rank*t.n, t.n))
 	},
-	"scatterv": func(c callerLine, rank, size int, t trial) error {
+	"scatterv": func(c collectiveCaller, rank, size int, t trial) error {
 		counts, displs, total := pieces(size, t.n, 2)
 		recv := newMemory(blank(counts[rank]), t.strided)
 		want := vector(t.root, displs[rank], counts[rank])
@@ -128,7 +128,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("scatterv at root", want)
 	},
-	"allgather": func(c callerLine, rank, size int, t trial) error {
+	"allgather": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
 		want, b := blank(t.n*size), send.buf()
 		if t.inPlace {
@@ -144,7 +144,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("allgather", want)
 	},
-	"allgatherv": func(c callerLine, rank, size int, t trial) error {
+	"allgatherv": func(c collectiveCaller, rank, size int, t trial) error {
 		counts, displs, total := pieces(size, t.n, 3)
 		send := newMemory(vector(rank, 0, counts[rank]), t.strided)
 		want, b := blank(total), send.buf()
@@ -161,7 +161,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("allgatherv", want)
 	},
-	"alltoall": func(c callerLine, rank, size int, t trial) error {
+	"alltoall": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n*size), t.strided)
 		recv := newMemory(blank(t.n*size), t.strided)
 		b := send.buf()
@@ -177,7 +177,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("alltoall", want)
 	},
-	"alltoallv": func(c callerLine, rank, size int, t trial) error {
+	"alltoallv": func(c collectiveCaller, rank, size int, t trial) error {
 		// Rank r has (r+s)*n/4 elements for rank s, in its own order.
 		counts := func(r int) (counts, displs []int, total int) {
 			_, displs, _ = pieces(size, 0, uint64(r))
@@ -215,7 +215,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("alltoallv", want)
 	},
-	"alltoallw": func(c callerLine, rank, size int, t trial) error {
+	"alltoallw": func(c collectiveCaller, rank, size int, t trial) error {
 		var send, recv []*memory
 		var out, in []mpi.Buffer
 		for r := range size {
@@ -237,7 +237,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return nil
 	},
-	"reduce": func(c callerLine, rank, size int, t trial) error {
+	"reduce": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
 		if rank != t.root {
 			return c.Reduce(send.buf(), mpi.Buffer{}, mpi.Sum, t.root)
@@ -251,13 +251,13 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.is("reduce", sum(0, size, 0, t.n))
 	},
-	"allreduce": func(c callerLine, rank, size int, t trial) error {
+	"allreduce": func(c collectiveCaller, rank, size int, t trial) error {
 		return vectors(rank, t, func(send, recv mpi.Buffer) error { return c.Allreduce(send, recv, mpi.Sum) }, sum(0, size, 0, t.n))
 	},
-	"scan": func(c callerLine, rank, _ int, t trial) error {
+	"scan": func(c collectiveCaller, rank, _ int, t trial) error {
 		return vectors(rank, t, func(send, recv mpi.Buffer) error { return c.Scan(send, recv, mpi.Sum) }, sum(0, rank+1, 0, t.n))
 	},
-	"exscan": func(c callerLine, rank, _ int, t trial) error {
+	"exscan": func(c collectiveCaller, rank, _ int, t trial) error {
 		want := sum(0, rank, 0, t.n)
 		if rank == 0 {
 			if want = blank(t.n); t.inPlace {
@@ -266,7 +266,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return vectors(rank, t, func(send, recv mpi.Buffer) error { return c.Exscan(send, recv, mpi.Sum) }, want)
 	},
-	"reduce-scatter": func(c callerLine, rank, size int, t trial) error {
+	"reduce-scatter": func(c collectiveCaller, rank, size int, t trial) error {
 		counts, _, _ := pieces(size, t.n, 4)
 		first, total := 0, 0
 		for r, n := range counts {
@@ -285,7 +285,7 @@ var collectives = map[string]func(c callerLine, rank, size int, t trial) error{
 		}
 		return recv.begins("reduce-scatter", sum(0, size, first, counts[rank]))
 	},
-	"reduce-scatter-block": func(c callerLine, rank, size int, t trial) error {
+	"reduce-scatter-block": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n*size), t.strided)
 		recv, b := newMemory(blank(t.n), t.strided), send.buf()
 		if t.inPlace {
@@ -341,7 +341,7 @@ func TestCollectives(t *testing.T) {
 	}
 }
 
-func everyCollective(c callerLine, rank, size int, list []trial) error {
+func everyCollective(c collectiveCaller, rank, size int, list []trial) error {
 	for _, t := range list {
 		for _, name := range everyName {
 			if err := collectives[name](c, rank, size, t); err != nil {

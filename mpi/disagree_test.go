@@ -227,7 +227,7 @@ func disagree(t *testing.T, o mpi.Options, calls []wrongCall) {
 				return err
 			}
 			if !o.NoShared && i%2 == 0 { // the others make the first of their calls
-				if err := allgatherRecords(c); err != nil {
+				if err := createSharedMemory(c); err != nil {
 					return err
 				}
 			}

@@ -82,9 +82,9 @@ func (w *World) SetAlarm(d time.Duration) {
 	w.eng.Do(func(*protocol.Core) { w.detector.alarm = d })
 }
 
-// LookoutTimes returns the times between two looks of a lookout, after which a wait is too
+// DetectorTimes returns the times between two looks of a lookout, after which a wait is too
 // long, and for which it waits for the answers of ranks.
-func LookoutTimes(o Options) (every, alarm, patience time.Duration) {
+func DetectorTimes(o Options) (every, alarm, patience time.Duration) {
 	l := newDeadlockDetector(&World{o: o})
 	return l.interval, l.alarm, l.replyTimeout
 }
@@ -94,8 +94,8 @@ func (w *World) SetPatience(d time.Duration) {
 	w.eng.Do(func(*protocol.Core) { w.detector.replyTimeout = d })
 }
 
-// EndLookout ends the lookout of this rank, so that it answers nothing.
-func (w *World) EndLookout() { w.detector.end() }
+// StopDetector ends the lookout of this rank, so that it answers nothing.
+func (w *World) StopDetector() { w.detector.end() }
 
 // Raise tells rank 0 that somebody has waited for too long.
 func (w *World) Raise() {

@@ -73,7 +73,7 @@ func TestStoppedAtEnd(t *testing.T) {
 
 // TestFinalizedAlone has nobody else.
 func TestFinalizedAlone(t *testing.T) {
-	w, err := checkBuffer(mpi.Options{})
+	w, err := initAlone(mpi.Options{})
 	require.NoError(t, err)
 	finalized(t, w)
 }

@@ -34,6 +34,6 @@ func TestGiveUp(t *testing.T) {
 	require.Equal(t, 45*time.Second, tcp)
 	require.EqualValues(t, 9, timeout)
 	t.Setenv("SOFTRNIC_MPI_GIVE_UP", "0.1s")
-	_, err := checkBuffer(mpi.Options{})
+	_, err := initAlone(mpi.Options{})
 	require.ErrorContains(t, err, "SOFTRNIC_MPI_GIVE_UP=0.1s: want a duration such as 30s, at least 1s")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// checkBuffer is a job of one rank with the options of the environment.
-func checkBuffer(o mpi.Options) (*mpi.World, error) {
+// initAlone is a job of one rank with the options of the environment.
+func initAlone(o mpi.Options) (*mpi.World, error) {
 	o.Manager = pmi.NewLocal(1)[0]
 	return mpi.Init(open, o)
 }
@@ -34,7 +34,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
-			_, err := checkBuffer(mpi.Options{})
+			_, err := initAlone(mpi.Options{})
 			require.ErrorContains(t, err, name+"="+value)
 			require.ErrorContains(t, err, "mpi: init at rank 0 of 1")
 		})
@@ -43,12 +43,12 @@ func TestEnvironment(t *testing.T) {
 
 func TestAlgorithmsOfTheEnvironment(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_COLL", "alltoall=bruck,bcast=chain")
-	w, err := checkBuffer(mpi.Options{})
+	w, err := initAlone(mpi.Options{})
 	require.NoError(t, err)
 	require.Equal(t, coll.Choices{coll.Alltoall: "bruck", coll.Bcast: "chain"}, w.Algorithms())
 	require.NoError(t, w.Finalize())
 	// What the program says counts more.
-	w, err = checkBuffer(mpi.Options{Algorithms: coll.Choices{coll.Bcast: "binomial"}})
+	w, err = initAlone(mpi.Options{Algorithms: coll.Choices{coll.Bcast: "binomial"}})
 	require.NoError(t, err)
 	require.Equal(t, coll.Choices{coll.Bcast: "binomial"}, w.Algorithms())
 	require.NoError(t, w.Finalize())

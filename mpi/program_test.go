@@ -61,7 +61,7 @@ func run(w *mpi.World, list []step) error {
 		case "messages":
 			err = messages(c, s.t.n)
 		default:
-			call := []callerLine{c, formed{c, false}, formed{c, true}}[s.form]
+			call := []collectiveCaller{c, formed{c, false}, formed{c, true}}[s.form]
 			err = collectives[s.name](call, c.Rank(), c.Size(), s.t)
 		}
 		if err != nil {

@@ -325,15 +325,15 @@ func TestReportWhileOthersWork(t *testing.T) {
 // TestHangTimes: the times of a lookout unless configured, and that a rank which says
 // nothing for as long as others wait for it is named.
 func TestHangTimes(t *testing.T) {
-	every, alarm, patience := mpi.LookoutTimes(mpi.Options{})
+	every, alarm, patience := mpi.DetectorTimes(mpi.Options{})
 	require.Equal(t, []time.Duration{time.Second / 2, time.Minute, 3 * time.Second}, []time.Duration{every, alarm, patience})
-	every, alarm, _ = mpi.LookoutTimes(mpi.Options{Watchdog: time.Second})
+	every, alarm, _ = mpi.DetectorTimes(mpi.Options{Watchdog: time.Second})
 	require.Equal(t, []time.Duration{time.Second / 4, time.Second}, []time.Duration{every, alarm}, "four looks in the time of the alarm")
 
 	const silence = 50 * time.Millisecond
 	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
 		if w.Rank() == 1 {
-			w.EndLookout()
+			w.StopDetector()
 		}
 		if err := w.Barrier(); err != nil {
 			return err

@@ -16,39 +16,41 @@ import (
 func TestRootRules(t *testing.T) {
 	one, two := mpi.Of([]int64{1}), mpi.Of([]int64{1, 2})
 	n := []int{1, 1}
-	rooted := map[string]func(c callerLine, root int) error{
-		"Bcast":    func(c callerLine, root int) error { return c.Bcast(one, root) },
-		"Gather":   func(c callerLine, root int) error { return c.Gather(one, two, root) },
-		"Gatherv":  func(c callerLine, root int) error { return c.Gatherv(one, two, n, nil, root) },
-		"Scatter":  func(c callerLine, root int) error { return c.Scatter(two, one, root) },
-		"Scatterv": func(c callerLine, root int) error { return c.Scatterv(two, n, nil, one, root) },
-		"Reduce":   func(c callerLine, root int) error { return c.Reduce(one, mpi.Of([]int64{1}), mpi.Sum, root) },
+	rooted := map[string]func(c collectiveCaller, root int) error{
+		"Bcast":    func(c collectiveCaller, root int) error { return c.Bcast(one, root) },
+		"Gather":   func(c collectiveCaller, root int) error { return c.Gather(one, two, root) },
+		"Gatherv":  func(c collectiveCaller, root int) error { return c.Gatherv(one, two, n, nil, root) },
+		"Scatter":  func(c collectiveCaller, root int) error { return c.Scatter(two, one, root) },
+		"Scatterv": func(c collectiveCaller, root int) error { return c.Scatterv(two, n, nil, one, root) },
+		"Reduce":   func(c collectiveCaller, root int) error { return c.Reduce(one, mpi.Of([]int64{1}), mpi.Sum, root) },
 	}
 	in := mpi.InPlace
-	refused := map[string]func(c callerLine, rank int) error{ // by every rank
-		"Bcast":                        func(c callerLine, rank int) error { return c.Bcast(in, rank) },
-		"Gather, received":             func(c callerLine, rank int) error { return c.Gather(one, in, rank) },
-		"Scatter, sent":                func(c callerLine, rank int) error { return c.Scatter(in, one, rank) },
-		"Reduce, received":             func(c callerLine, rank int) error { return c.Reduce(one, in, mpi.Sum, rank) },
-		"Gather, no root":              func(c callerLine, rank int) error { return c.Gather(in, two, 1-rank) },
-		"Gatherv, no root":             func(c callerLine, rank int) error { return c.Gatherv(in, two, n, nil, 1-rank) },
-		"Scatter, no root":             func(c callerLine, rank int) error { return c.Scatter(two, in, 1-rank) },
-		"Scatterv, no root":            func(c callerLine, rank int) error { return c.Scatterv(two, n, nil, in, 1-rank) },
-		"Reduce, no root":              func(c callerLine, rank int) error { return c.Reduce(in, one, mpi.Sum, 1-rank) },
-		"Allgather, received":          func(c callerLine, rank int) error { return c.Allgather(one, in) },
-		"Allgatherv, received":         func(c callerLine, rank int) error { return c.Allgatherv(one, in, n, nil) },
-		"Alltoall, received":           func(c callerLine, rank int) error { return c.Alltoall(two, in) },
-		"Alltoallv, received":          func(c callerLine, rank int) error { return c.Alltoallv(two, n, nil, in, n, nil) },
-		"Alltoallw, received":          func(c callerLine, rank int) error { return c.Alltoallw([]mpi.Buffer{one, one}, []mpi.Buffer{in, in}) },
-		"Allreduce, received":          func(c callerLine, rank int) error { return c.Allreduce(one, in, mpi.Sum) },
-		"Allreduce, both":              func(c callerLine, rank int) error { return c.Allreduce(in, in, mpi.Sum) },
-		"ReduceScatter, received":      func(c callerLine, rank int) error { return c.ReduceScatter(two, in, n, mpi.Sum) },
-		"ReduceScatterBlock, received": func(c callerLine, rank int) error { return c.ReduceScatterBlock(two, in, mpi.Sum) },
-		"Scan, received":               func(c callerLine, rank int) error { return c.Scan(one, in, mpi.Sum) },
-		"Exscan, received":             func(c callerLine, rank int) error { return c.Exscan(one, in, mpi.Sum) },
+	refused := map[string]func(c collectiveCaller, rank int) error{ // by every rank
+		"Bcast":                func(c collectiveCaller, rank int) error { return c.Bcast(in, rank) },
+		"Gather, received":     func(c collectiveCaller, rank int) error { return c.Gather(one, in, rank) },
+		"Scatter, sent":        func(c collectiveCaller, rank int) error { return c.Scatter(in, one, rank) },
+		"Reduce, received":     func(c collectiveCaller, rank int) error { return c.Reduce(one, in, mpi.Sum, rank) },
+		"Gather, no root":      func(c collectiveCaller, rank int) error { return c.Gather(in, two, 1-rank) },
+		"Gatherv, no root":     func(c collectiveCaller, rank int) error { return c.Gatherv(in, two, n, nil, 1-rank) },
+		"Scatter, no root":     func(c collectiveCaller, rank int) error { return c.Scatter(two, in, 1-rank) },
+		"Scatterv, no root":    func(c collectiveCaller, rank int) error { return c.Scatterv(two, n, nil, in, 1-rank) },
+		"Reduce, no root":      func(c collectiveCaller, rank int) error { return c.Reduce(in, one, mpi.Sum, 1-rank) },
+		"Allgather, received":  func(c collectiveCaller, rank int) error { return c.Allgather(one, in) },
+		"Allgatherv, received": func(c collectiveCaller, rank int) error { return c.Allgatherv(one, in, n, nil) },
+		"Alltoall, received":   func(c collectiveCaller, rank int) error { return c.Alltoall(two, in) },
+		"Alltoallv, received":  func(c collectiveCaller, rank int) error { return c.Alltoallv(two, n, nil, in, n, nil) },
+		"Alltoallw, received": func(c collectiveCaller, rank int) error {
+			return c.Alltoallw([]mpi.Buffer{one, one}, []mpi.Buffer{in, in})
+		},
+		"Allreduce, received":          func(c collectiveCaller, rank int) error { return c.Allreduce(one, in, mpi.Sum) },
+		"Allreduce, both":              func(c collectiveCaller, rank int) error { return c.Allreduce(in, in, mpi.Sum) },
+		"ReduceScatter, received":      func(c collectiveCaller, rank int) error { return c.ReduceScatter(two, in, n, mpi.Sum) },
+		"ReduceScatterBlock, received": func(c collectiveCaller, rank int) error { return c.ReduceScatterBlock(two, in, mpi.Sum) },
+		"Scan, received":               func(c collectiveCaller, rank int) error { return c.Scan(one, in, mpi.Sum) },
+		"Exscan, received":             func(c collectiveCaller, rank int) error { return c.Exscan(one, in, mpi.Sum) },
 	}
 	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
-		for form, c := range map[string]callerLine{"blocking": w.Comm, "background": formed{w.Comm, false}, "persistent": formed{w.Comm, true}} {
+		for form, c := range map[string]collectiveCaller{"blocking": w.Comm, "background": formed{w.Comm, false}, "persistent": formed{w.Comm, true}} {
 			for _, root := range []int{mpi.ProcNull, mpi.AnySource, mpi.Undefined, -7, 2, math.MaxInt, math.MinInt} {
 				for name, call := range rooted {
 					if err := expect(call(c, root), false, mpi.ErrRoot); err != nil {

@@ -247,10 +247,10 @@ var elements = map[datatype.Kind]func(n int) mpi.Buffer{
 	datatype.Struct:      func(n int) mpi.Buffer { return datatype.Structs(make([]struct{ A, B int32 }, n)) },
 }
 
-// sizeClass is a class of kinds (6.9.2).
-type sizeClass string
+// kindClass is a class of kinds (6.9.2).
+type kindClass string
 
-func classOf(k datatype.Kind) sizeClass {
+func classOf(k datatype.Kind) kindClass {
 	switch {
 	case k == datatype.Byte:
 		return "byte"
@@ -271,18 +271,18 @@ func classOf(k datatype.Kind) sizeClass {
 // opRule says what an operation is for.
 type opRule struct {
 	op      mpi.Op
-	classes []sizeClass // nil: all
+	classes []kindClass // nil: all
 	// calls that it is for
 	collective, accumulate, fetch bool
 }
 
 var (
-	numbers = []sizeClass{"integer", "floating point", "complex"}
-	ordered = []sizeClass{"integer", "floating point"}
-	logical = []sizeClass{"integer", "logical"}
-	bits    = []sizeClass{"integer", "byte"}
-	pairs   = []sizeClass{"pair"}
-	simple  = []sizeClass{"byte", "logical", "integer", "floating point", "complex", "pair"}
+	numbers = []kindClass{"integer", "floating point", "complex"}
+	ordered = []kindClass{"integer", "floating point"}
+	logical = []kindClass{"integer", "logical"}
+	bits    = []kindClass{"integer", "byte"}
+	pairs   = []kindClass{"pair"}
+	simple  = []kindClass{"byte", "logical", "integer", "floating point", "complex", "pair"}
 )
 
 // opRules are those of 6.9.2, 6.9.4, 6.9.5 and 12.3.4.
@@ -302,8 +302,8 @@ var opRules = []opRule{
 	{mpi.Replace, simple, false, true, true},
 	{mpi.NoOp, simple, false, false, true},
 	{mpi.Op{}, nil, false, false, false},
-	{mpi.OpFunc("of int64", true, func(in, inout []int64) {}), []sizeClass{"int64"}, true, false, false},
-	{datatype.OpStructs("of structs", true, func(in, inout []struct{ A, B int32 }) {}), []sizeClass{"struct"}, true, false, false},
+	{mpi.OpFunc("of int64", true, func(in, inout []int64) {}), []kindClass{"int64"}, true, false, false},
+	{datatype.OpStructs("of structs", true, func(in, inout []struct{ A, B int32 }) {}), []kindClass{"struct"}, true, false, false},
 	{mpi.OpFunc[int64]("of nil", true, nil), nil, false, false, false},
 }
 
@@ -325,7 +325,7 @@ func TestOperationRules(t *testing.T) {
 		counts := []int{1, 1}
 		for _, form := range []struct {
 			name string
-			c    callerLine
+			c    collectiveCaller
 		}{{"blocking", w.Comm}, {"background", formed{w.Comm, false}}, {"persistent", formed{w.Comm, true}}} {
 			for _, o := range opRules {
 				for k := datatype.Byte; k <= datatype.Struct; k++ {
