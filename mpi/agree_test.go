@@ -18,7 +18,7 @@ type agreedStruct struct {
 	B float64
 }
 
-// agreedCalls are calls that differ between ranks in what MPI leaves to each of them.
+// agreedCalls are calls with arguments that may differ between ranks.
 var agreedCalls = map[string]func(c *mpi.Comm) error{
 	"alltoallw: another kind from every rank": func(c *mpi.Comm) error {
 		of := func(rank int) mpi.Buffer {
@@ -94,7 +94,8 @@ var agreedCalls = map[string]func(c *mpi.Comm) error{
 
 func floats(n int) mpi.Buffer { return mpi.Of(make([]float64, n)) }
 
-// What ranks need not agree about is no error, whoever comes first.
+// TestAgreements checks that arguments that may differ are no mismatch, in any order of
+// arrival.
 func TestAgreements(t *testing.T) {
 	const ranks, rounds = 4, 20
 	for name, o := range map[string]mpi.Options{

@@ -27,7 +27,7 @@ type exchange struct {
 	number     int
 }
 
-// content is what pieces are cut from.
+// content is the source of all blocks.
 var content = func() []byte {
 	b, rng := make([]byte, 2<<20), rand.NewPCG(1, 2)
 	for i := range b {
@@ -36,19 +36,19 @@ var content = func() []byte {
 	return b
 }()
 
-// piece is what one rank sends another.
+// piece returns the block that one rank sends to another.
 func (x exchange) piece(from, to int) []byte {
 	return content[from*31+to*7+x.number*13:][:x.bytes]
 }
 
-// fill fills a buffer with what is sent.
+// fill fills a send buffer.
 func (x exchange) fill(send []byte) {
 	for to := range x.size {
 		copy(send[to*x.bytes:], x.piece(x.rank, to))
 	}
 }
 
-// check compares a buffer with what should have come.
+// check compares a receive buffer with the expected blocks.
 func (x exchange) check(recv []byte) error {
 	for from := range x.size {
 		if !bytes.Equal(x.piece(from, x.rank), recv[from*x.bytes:][:x.bytes]) {
@@ -58,7 +58,7 @@ func (x exchange) check(recv []byte) error {
 	return nil
 }
 
-// forms are the ways in which a call is made: blocking, in the background, kept.
+// forms are the forms of a call: blocking, nonblocking and persistent.
 func forms(c *mpi.Comm) []collectiveCaller {
 	return []collectiveCaller{c, formed{c, false}, formed{c, true}}
 }
@@ -247,8 +247,7 @@ func TestAlltoallLoss(t *testing.T) {
 	require.NotZero(t, lost())
 }
 
-// A rank is lost in the middle of calls: that is an error of all others, whatever
-// they wait for.
+// TestAlltoallLostRank loses a rank during calls: all other ranks get an error, in any wait.
 func TestAlltoallLostRank(t *testing.T) {
 	soon := ud.Options{GiveUp: 2 * time.Second}
 	for name, o := range map[string]mpi.Options{

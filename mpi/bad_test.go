@@ -12,9 +12,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// What cannot be is an error of the call, and a message that is too long one of its
-// receive, whatever messages go by and however long they are. What comes next is
-// right.
+// TestBadMessages checks that invalid arguments are errors of the call and truncation an error
+// of the receive, on every net and for all lengths, and that later messages are correct.
 func TestBadMessages(t *testing.T) {
 	for name, o := range nets {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func needBoards(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_SHARED", "on")
 }
 
-// createSharedMemory has a communicator get its memory.
+// createSharedMemory makes calls until the communicator has shared memory.
 func createSharedMemory(c *mpi.Comm) error {
 	for range mpi.BoardAfter {
 		if err := c.Barrier(); err != nil {
@@ -59,7 +59,7 @@ func TestBoardRoom(t *testing.T) {
 	require.Less(t, shm.BoardSize(256, mpi.BoardRoom(256)), 600<<10)
 }
 
-// Calls in memory in common do what they should, with and without being compared before.
+// TestBoardCollectives runs collective calls in shared memory, with and without Options.Check.
 func TestBoardCollectives(t *testing.T) {
 	needBoards(t)
 	for _, n := range []int{2, 3, 5, 8} {
@@ -74,8 +74,8 @@ func TestBoardCollectives(t *testing.T) {
 	}
 }
 
-// Communicators have memory of their own, calls on several may go on at once, and those
-// in the background beside them. What is Freed gives it back.
+// TestBoardsOfManyCommunicators runs calls on several communicators with shared memory
+// concurrently, beside nonblocking calls. Free releases the memory.
 func TestBoardsOfManyCommunicators(t *testing.T) {
 	needBoards(t)
 	const n, comms = 4, 3
@@ -131,8 +131,7 @@ func TestBoardsOfManyCommunicators(t *testing.T) {
 	})
 }
 
-// Those who wait for long sleep, for whom it matters that the network is looked after,
-// and are called.
+// TestBoardSleepers checks that waiters sleep, make progress and are woken.
 func TestBoardSleepers(t *testing.T) {
 	needBoards(t)
 	const n = 4
@@ -176,7 +175,8 @@ func TestBoardMismatch(t *testing.T) {
 	})
 }
 
-// Calls are compared where some ranks make theirs in the background, which has no such memory.
+// TestBoardChecked compares calls while some ranks make theirs nonblocking, without shared
+// memory.
 func TestBoardChecked(t *testing.T) {
 	needBoards(t)
 	job(t, 3, checked, func(w *mpi.World) error {
@@ -203,7 +203,8 @@ func TestBoardChecked(t *testing.T) {
 	})
 }
 
-// Finalize belongs to no barrier: who is in one learns that somebody leaves.
+// TestFinalizeIsNoBarrier checks that a rank in a barrier gets an error when another rank calls
+// Finalize.
 func TestFinalizeIsNoBarrier(t *testing.T) {
 	needBoards(t)
 	err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
@@ -251,7 +252,8 @@ func TestFinalizePanics(t *testing.T) {
 	require.ErrorContains(t, err, "rank 1 panics: out of paper")
 }
 
-// The messages that wake are not taken for those of a group, by whatever tag.
+// TestBoardBesideGroup checks that wake-up messages do not match messages of CreateGroup with
+// any tag.
 func TestBoardBesideGroup(t *testing.T) {
 	needBoards(t)
 	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
@@ -264,7 +266,7 @@ func TestBoardBesideGroup(t *testing.T) {
 		}
 		for _, tag := range []int{0, 1, 1<<28 - 1} {
 			asleep := make(chan error, 1)
-			if w.Rank() == 1 { // for whom the others sleep
+			if w.Rank() == 1 { // the others sleep until its event
 				asleep <- nil
 			} else {
 				go func() { asleep <- w.Barrier() }()
@@ -295,7 +297,7 @@ func TestBoardBesideGroup(t *testing.T) {
 	})
 }
 
-// Who always comes last, and finds all that it looks for, looks at the network all the same.
+// TestBoardProgress checks that a rank that never waits still polls the network.
 func TestBoardProgress(t *testing.T) {
 	needBoards(t)
 	job(t, 2, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
@@ -335,7 +337,7 @@ func TestBoardProgress(t *testing.T) {
 	})
 }
 
-// The memory of a communicator that nobody has freed goes when the communicator does.
+// TestForgottenBoards checks that the shared memory of an unreachable communicator is released.
 func TestForgottenBoards(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -351,7 +353,7 @@ func TestForgottenBoards(t *testing.T) {
 		if err := createSharedMemory(w.Comm); err != nil { // which stays
 			return err
 		}
-		for range 2 { // what tests before have left
+		for range 2 { // left over from earlier tests
 			runtime.GC()
 		}
 		before := mappings()
@@ -373,7 +375,8 @@ func TestForgottenBoards(t *testing.T) {
 	})
 }
 
-// Functions of the program do not see what others look at: they may write to it.
+// TestBoardUserOps checks that user-defined operations cannot write to memory that other ranks
+// read.
 func TestBoardUserOps(t *testing.T) {
 	needBoards(t)
 	const n = 4
@@ -396,8 +399,8 @@ func TestBoardUserOps(t *testing.T) {
 	})
 }
 
-// Memory is in common where all ranks are on one node, and wish it, and there is some;
-// a name that it had is gone.
+// TestNoBoards checks that shared memory needs one node, equal options and a segment, and that
+// the segment has no name afterwards.
 func TestNoBoards(t *testing.T) {
 	needBoards(t)
 	const n = 4

@@ -12,10 +12,10 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// checked is what most tests run with.
+// checked are the options of most tests.
 var checked = mpi.Options{Check: true}
 
-// wait is the end of a call in the background.
+// wait waits for a nonblocking call.
 func wait(r *mpi.Request, err error) error {
 	if err == nil {
 		_, err = r.Wait()
@@ -25,7 +25,7 @@ func wait(r *mpi.Request, err error) error {
 
 func made[T any](_ T, err error) error { return err }
 
-// Ranks that do not agree are all told so, and go on.
+// TestMismatch checks that all ranks get the mismatch and can continue.
 func TestMismatch(t *testing.T) {
 	f, i := func(n int) mpi.Buffer { return mpi.Of(make([]float64, n)) }, func(n int) mpi.Buffer { return mpi.Of(make([]int32, n)) }
 	keep := mpi.OpFunc("keep", true, func(_, _ []float64) {})
@@ -153,8 +153,8 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// Arguments that cannot be are an error at the one who has them before anything is
-// done, and no reason for the others to wait.
+// TestRefused checks that invalid arguments are an error at their rank before any effect, and
+// do not block the other ranks.
 func TestRefused(t *testing.T) {
 	job(t, 3, checked, func(w *mpi.World) error {
 		for _, call := range []func(root int) error{
@@ -259,8 +259,8 @@ func TestCheckedMessages(t *testing.T) {
 	})
 }
 
-// What a call cannot do is an error of a kind that one can ask for, before anything
-// is sent: the next call finds the ranks in step.
+// TestBadArguments checks the sentinel of each invalid argument. Nothing is sent: the ranks
+// remain synchronized.
 func TestBadArguments(t *testing.T) {
 	x, y := mpi.Of(make([]float64, 4)), mpi.Of(make([]float64, 4))
 	bad := datatype.Strided(make([]float64, 4), 3, 1, 2)

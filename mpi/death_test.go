@@ -27,10 +27,10 @@ const victim = 2
 // giveUp is how long a rank may be silent in these tests.
 const giveUp = 2 * time.Second
 
-// duties are what the ranks do while one of them dies. The victim says when it can be
-// ended.
+// duties are the calls of the ranks while one of them is killed. The victim reports when it is
+// ready.
 var duties = map[string]func(w *mpi.World, ready func()) error{
-	// Each waits in another way for somebody who does nothing.
+	// Each rank waits in another way for an idle rank.
 	"wait": func(w *mpi.World, ready func()) error {
 		if w.Rank() == 0 { // who has something of it
 			if _, err := w.Recv(mpi.Of([]byte{0}), victim, 1); err != nil {
@@ -58,7 +58,7 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 		}
 		return err
 	},
-	// Each asks in another way for something of somebody who does nothing.
+	// Each rank polls in another way for an idle rank.
 	"poll": func(w *mpi.World, ready func()) error {
 		ready()
 		var r *mpi.Request
@@ -86,7 +86,7 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 	// memory that they have in common.
 	"allreduce": func(w *mpi.World, ready func()) error { return allreduces(w, 3000, ready) },
 	"shared":    func(w *mpi.World, ready func()) error { return allreduces(w, 1000, ready) },
-	// All sleep until one of them, who does nothing, shows something there.
+	// All sleep in shared memory until an idle rank publishes its data.
 	"asleep": func(w *mpi.World, ready func()) error {
 		for range 10 {
 			if err := w.Barrier(); err != nil {

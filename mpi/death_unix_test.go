@@ -27,8 +27,8 @@ type process struct {
 	lines *bufio.Scanner
 }
 
-// processes starts the ranks of a job without a launcher, so that nobody ends those who
-// are left when one dies.
+// processes starts the ranks of a job without a launcher, which would end the other ranks when
+// one is killed.
 func processes(ctx context.Context, n int, environ ...string) (list []*process, err error) {
 	id := make([]byte, 0, 16)
 	id = strconv.AppendInt(append(id, "death-"...), time.Now().UnixNano(), 36)
@@ -59,7 +59,7 @@ func processes(ctx context.Context, n int, environ ...string) (list []*process, 
 	return list, nil
 }
 
-// line is what a rank says next.
+// line returns the next line of a rank's output.
 func (p *process) line() (string, error) {
 	if !p.lines.Scan() {
 		return "", errors.Join(errors.New("it says nothing any more"), p.lines.Err())
@@ -67,7 +67,7 @@ func (p *process) line() (string, error) {
 	return p.lines.Text(), nil
 }
 
-// fate is what becomes of the victim, and what the others say of it.
+// fate is a killed or stopped rank and the errors of the others.
 type fate struct {
 	said map[int]string
 	pid  int
@@ -123,8 +123,8 @@ func (f fate) names(t *testing.T, role, net string) {
 	t.Logf("%s, %s: %v\n%v", role, net, f.took, f.said)
 }
 
-// A rank that is killed ends what the others wait for, whatever that is, with an error
-// that names it, also at those who wait for others.
+// TestDeath checks that the waits of all other ranks end with an error that names the killed
+// rank, also those for ranks that wait for it.
 func TestDeath(t *testing.T) {
 	var all sync.WaitGroup
 	for _, net := range []string{"rdma", "ud", "tcp"} {
@@ -144,7 +144,7 @@ func TestDeath(t *testing.T) {
 	all.Wait()
 }
 
-// slack is what a machine with other work may add to a time that is promised.
+// slack is the time that a loaded machine may add to a documented time.
 const slack = 3 * time.Second
 
 // A rank that is stopped is lost when the time that the options promise is over, over

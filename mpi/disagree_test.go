@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// variant is what a rank calls that may not agree with the others.
+// variant is a call with arguments that may not match.
 type variant struct {
 	root, n int
 	ints    bool // instead of floats of the same size
@@ -179,17 +179,16 @@ func wrongCalls(n int) (list []wrongCall) {
 		return err
 	}, (*mpi.Comm).Barrier, "win-create")
 	pair("barrier and ibarrier", func(c *mpi.Comm) error { return wait(c.Ibarrier()) }, (*mpi.Comm).Barrier, "ibarrier")
-	// Everyone waits for somebody else's message, and nobody sends one.
+	// Each rank waits for a message of another, and none is sent.
 	gather := variant{root: 1, n: n}
 	pair("roots that wait", func(c *mpi.Comm) error { return c.Gather(gather.buffer(1), gather.buffer(c.Size()), 1) },
 		func(c *mpi.Comm) error { return c.Bcast(gather.buffer(1), 1) }, "gather")
 	return list
 }
 
-// Whatever ranks do not agree about in a collective call, none of them is told that all is
-// well, and none waits for ever: each has an error that says so in that call or in one of
-// the next. Calls that follow are well. Before calls were compared, 96 of these 99 by messages
-// and 84 in memory in common left a rank waiting or without an error.
+// TestDisagreements checks that for every mismatch of a collective call no rank succeeds
+// silently or waits for ever: each gets an error in that call or a later one, and the calls
+// after it succeed.
 func TestDisagreements(t *testing.T) {
 	for _, way := range []struct {
 		name string

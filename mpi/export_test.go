@@ -66,7 +66,7 @@ func (w *World) Vanish() {
 // LostReason is why ranks are lost by Lose.
 const LostReason = "the test is over"
 
-// Lose makes this rank lose all others, so that whatever it waits for ends.
+// Lose fails all other ranks at this rank, which ends its waits.
 func (w *World) Lose() {
 	w.eng.Do(func(*protocol.Core) {
 		for rank := range w.eng.Size() {
@@ -82,22 +82,22 @@ func (w *World) SetAlarm(d time.Duration) {
 	w.eng.Do(func(*protocol.Core) { w.detector.alarm = d })
 }
 
-// DetectorTimes returns the times between two looks of a lookout, after which a wait is too
-// long, and for which it waits for the answers of ranks.
+// DetectorTimes returns the sample interval, the alarm time and the reply timeout of a
+// detector.
 func DetectorTimes(o Options) (every, alarm, patience time.Duration) {
 	l := newDeadlockDetector(&World{o: o})
 	return l.interval, l.alarm, l.replyTimeout
 }
 
-// SetPatience sets how long this rank waits for the answers of ranks to what they do.
+// SetPatience sets the timeout for the states of other ranks.
 func (w *World) SetPatience(d time.Duration) {
 	w.eng.Do(func(*protocol.Core) { w.detector.replyTimeout = d })
 }
 
-// StopDetector ends the lookout of this rank, so that it answers nothing.
+// StopDetector stops the deadlock detector, so that this rank does not reply to queries.
 func (w *World) StopDetector() { w.detector.end() }
 
-// Raise tells rank 0 that somebody has waited for too long.
+// Raise raises the alarm of a wait.
 func (w *World) Raise() {
 	w.eng.Do(func(core *protocol.Core) { w.detector.raiseAlarm(core, reasonDeadlock) })
 }

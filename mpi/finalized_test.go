@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// What is under way at Finalize, and every call after it, ends with ErrFinalized: no rank
-// is blamed for it.
+// TestFinalized checks that calls in progress at Finalize, and later ones, end with
+// ErrFinalized and blame no rank.
 func TestFinalized(t *testing.T) {
 	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}, "hybrid": {Net: mpi.Hybrid, RCLimit: 1}, "checked": checked} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestStoppedAtEnd(t *testing.T) {
 	})
 }
 
-// TestFinalizedAlone has nobody else.
+// TestFinalizedAlone is TestFinalized in a job of one rank.
 func TestFinalizedAlone(t *testing.T) {
 	w, err := initAlone(mpi.Options{})
 	require.NoError(t, err)

@@ -13,8 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// formed makes calls in another form than blocking: in the background, or kept and
-// begun twice.
+// formed makes nonblocking calls, or persistent calls that it starts twice.
 type formed struct {
 	c    *mpi.Comm
 	kept bool
@@ -98,8 +97,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Several calls under way on one communicator, waited for in an order of each
-// rank's own, between messages.
+// TestBackground waits for several nonblocking calls on one communicator in another order at
+// each rank, between messages.
 func TestBackground(t *testing.T) {
 	const n, calls = 4, 12
 	job(t, n, checked, func(w *mpi.World) error {
@@ -154,8 +153,8 @@ func TestBackground(t *testing.T) {
 	})
 }
 
-// A call goes on while the program does something else: what the last rank of a
-// chain gets has gone through the hands of all.
+// TestProgress checks that a nonblocking call progresses while the program computes: data
+// passes along a chain of ranks.
 func TestProgress(t *testing.T) {
 	const last = 3
 	there := make(chan struct{})
@@ -219,7 +218,8 @@ func TestPersistent(t *testing.T) {
 	})
 }
 
-// The other modes of persistent sends, to nobody and to ourselves.
+// TestPersistentSends tests the other modes of persistent sends, to ProcNull and to the rank
+// itself.
 func TestPersistentSends(t *testing.T) {
 	job(t, 1, checked, func(w *mpi.World) error {
 		out, in := []int32{0}, []int32{0}

@@ -26,7 +26,7 @@ func TestGiveUp(t *testing.T) {
 		require.Equal(t, want.retries, retries, give)
 		require.LessOrEqual(t, 7*time.Second<<timeout>>16, ud, give)
 	}
-	// What the program says counts more.
+	// Options take precedence.
 	o := mpi.Options{GiveUp: time.Minute}
 	o.UD.GiveUp, o.RDMA.Connect.Timeout = time.Second, 9
 	ud, tcp, timeout, _, _ := mpi.GiveUps(o)

@@ -156,8 +156,7 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// Members of a group that give another one, or leave one out, are told of it, and so are
-// the others.
+// TestCreateDisagreements checks that all ranks get an error if members give different groups.
 func TestCreateDisagreements(t *testing.T) {
 	for name, groups := range map[string][][]int{
 		"order":     {{0, 1}, {1, 0}, {0, 1}},

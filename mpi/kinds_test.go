@@ -10,9 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// A message of another kind than its receive is for is an error of the receive, however
-// it is sent, long or short, early or late, and over whatever net. Nothing is compared
-// beforehand.
+// TestKinds checks that a datatype mismatch is an error of the receive, for every send mode,
+// length, order of arrival and net, without Options.Check.
 func TestKinds(t *testing.T) {
 	type pair struct {
 		A int32
@@ -85,7 +84,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// What came too late for the call that was wrong is an error of Finalize.
+// TestFinalizeTellsDisagreement checks that Finalize returns a mismatch found after its call.
 func TestFinalizeTellsDisagreement(t *testing.T) {
 	for _, o := range []mpi.Options{{}, {NoShared: true}} {
 		ends := make(chan error, 2)

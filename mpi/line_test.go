@@ -34,15 +34,15 @@ func (s *swap) buffers() (send, recv mpi.Buffer) {
 	return datatype.Bytes(s.send), datatype.Bytes(s.recv)
 }
 
-// over waits for the call, and looks at what has come.
+// over waits for the call and checks the result.
 func (s *swap) over(r *mpi.Request) error {
 	_, err := r.Wait()
 	return errors.Join(err, s.check(s.recv))
 }
 
-// Calls of several communicators under way at once, in the background and persistent,
-// while others block. What each rank does with the communicators follows in an order of
-// its own; what is done with one of them is in the same order everywhere.
+// TestManyInLine runs nonblocking and persistent calls on several communicators beside blocking
+// calls. Each rank uses the communicators in its own order; the order within a communicator is
+// the same at all ranks.
 func TestManyInLine(t *testing.T) {
 	const n, rounds = 4, 3
 	loss, lost := lossy(5)

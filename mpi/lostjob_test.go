@@ -11,13 +11,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// hasty has a rank that is gone missed after two seconds.
+// hasty has connections fail after two seconds without an acknowledgement.
 var hasty = verbs.ConnectOptions{Timeout: 14}
 
-// loseLast runs a job of n ranks whose last one goes when all have done begin: who is
-// still in a call with it would hear of it there. The others do what begin has
-// returned, meanwhile or, when gone is closed, afterwards. None of them goes before all
-// are through.
+// loseLast runs a job of n ranks whose last rank vanishes after all have run begin. The others
+// run the function that begin returns concurrently, or after gone is closed. No rank exits
+// before all are done.
 func loseLast(n int, o mpi.Options, begin func(w *mpi.World) (then func(gone <-chan struct{}) error, err error)) (errs error) {
 	var ready, told sync.WaitGroup
 	ready.Add(n)

@@ -12,7 +12,7 @@ import (
 // The models say what comes of a collective call: every rank knows what all others
 // send, and works out what it should receive.
 
-// given is what rank r has at element i.
+// given is element i of rank r.
 func given(r, i int) int64 { return int64((r+3)*(i+5)%1009 - 400) }
 
 // vector is n elements of rank r, from element from on.
@@ -80,7 +80,7 @@ func (m *memory) buf() mpi.Buffer {
 	return mpi.Of(m.all[:m.n])
 }
 
-// is compares the memory with what it should be, gaps too.
+// is compares the memory, gaps included, with the expected elements.
 func (m *memory) is(what string, want []int64) error {
 	w := newMemory(want, m.strided)
 	if !reflect.DeepEqual(m.all, w.all) {

@@ -67,8 +67,7 @@ func declared(t *testing.T) (names map[string]bool, comments string) {
 	return names, comments
 }
 
-// What a comment says is MPI's name of something stands in the documentation's
-// tables, and what the tables say is ours is there.
+// TestDocumentedNames compares the MPI names in doc comments with the tables in docs/mpi.md.
 func TestDocumentedNames(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "mpi.md"))
 	require.NoError(t, err)

@@ -52,8 +52,8 @@ func TestNullRequests(t *testing.T) {
 	}
 }
 
-// TestNullAmongRequests: null requests, and those that a null communicator has refused,
-// stand in nobody's way.
+// TestNullAmongRequests checks that null and failed requests do not affect others in WaitAny
+// and the like.
 func TestNullAmongRequests(t *testing.T) {
 	w := aloneWorld(t)
 	refused, err := (*mpi.Comm)(nil).Isend(mpi.Buffer{}, 0, 0)

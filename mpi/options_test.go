@@ -47,7 +47,7 @@ func TestAlgorithmsOfTheEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, coll.Choices{coll.Alltoall: "bruck", coll.Bcast: "chain"}, w.Algorithms())
 	require.NoError(t, w.Finalize())
-	// What the program says counts more.
+	// Options take precedence.
 	w, err = initAlone(mpi.Options{Algorithms: coll.Choices{coll.Bcast: "binomial"}})
 	require.NoError(t, err)
 	require.Equal(t, coll.Choices{coll.Bcast: "binomial"}, w.Algorithms())

@@ -55,7 +55,7 @@ func TestReportPolls(t *testing.T) {
 	}
 }
 
-// Several requests, calls in the background, persistent ones, and windows.
+// TestReportPolledCalls polls several requests, nonblocking and persistent calls, and windows.
 func TestReportPolledCalls(t *testing.T) {
 	text := hung(t, 5, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
@@ -114,7 +114,7 @@ func TestReportPolledCalls(t *testing.T) {
 	}
 }
 
-// asked returns a report that says what it shall.
+// asked repeats World.Report until says accepts the report.
 func asked(ctx context.Context, w *mpi.World, says func(text string) bool) error {
 	before := ""
 	for {
@@ -129,7 +129,7 @@ func asked(ctx context.Context, w *mpi.World, says func(text string) bool) error
 	}
 }
 
-// reply is what rank 1 does: it answers rank 0, once.
+// reply sends one reply to rank 0.
 func reply(w *mpi.World) error {
 	_, err := w.Recv(mpi.Of([]byte{0}), 0, 1)
 	if err == nil {
@@ -138,7 +138,8 @@ func reply(w *mpi.World) error {
 	return err
 }
 
-// What is asked for is told of, but not when it is not any more.
+// TestPollsEnd checks that a polled condition is reported, and no longer after the polling
+// ends.
 func TestPollsEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -183,8 +184,8 @@ func TestPollsEnd(t *testing.T) {
 	})
 }
 
-// Ranks that do nothing but ask for messages of one another. What they do with their
-// time is an estimate, so it may take some looks.
+// TestPollsDeadlock has ranks only poll for messages of one another. The activity is an
+// estimate, which may take some samples.
 func TestPollsDeadlock(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -231,8 +232,8 @@ func compute() {
 	}
 }
 
-// Who polls and computes is told of, and not taken for one that cannot go on: the
-// other waits for what he will do.
+// TestPollsOfWhoComputes checks that a rank that polls and computes is reported, but not as
+// blocked.
 func TestPollsOfWhoComputes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -274,7 +275,7 @@ func TestPollsOfWhoComputes(t *testing.T) {
 	})
 }
 
-// A rank that is lost is the end of what is polled because of it.
+// TestPollsOfLostRank checks that a lost rank ends the polls that depend on it.
 func TestPollsOfLostRank(t *testing.T) {
 	const n = 8
 	require.NoError(t, loseLast(n, mpi.Options{Algorithms: inTurns.Algorithms}, func(w *mpi.World) (func(<-chan struct{}) error, error) {

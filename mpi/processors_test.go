@@ -22,8 +22,7 @@ func TestCountList(t *testing.T) {
 	require.Positive(t, mpi.MachineProcessors())
 }
 
-// nodes is a manager that spreads the ranks over two nodes, of which one has told
-// how many processors it has.
+// nodes is a manager with the ranks on two nodes, of which one has published its processors.
 type nodes struct {
 	pmi.Manager
 	told string // of node 1; of node 0 it is 2
@@ -74,7 +73,7 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
-// Who cannot hear of the processors does not join.
+// TestProcessorsUnknown checks that Init fails without the processors of a node.
 func TestProcessorsUnknown(t *testing.T) {
 	err := pmi.RunLocal(2, grace, func(m pmi.Manager) error {
 		return rank(open, mpi.Options{Manager: silent{m}, Net: mpi.TCP}, func(*mpi.World) error { return nil })

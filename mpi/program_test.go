@@ -76,7 +76,7 @@ func run(w *mpi.World, list []step) error {
 	return nil
 }
 
-// messages has all ranks send to all, in the background.
+// messages sends nonblocking messages from all ranks to all.
 func messages(c *mpi.Comm, n int) error {
 	var rs []*mpi.Request
 	in := make([][]int64, c.Size())
@@ -118,7 +118,7 @@ func newCrew(n int) *crew {
 	return c
 }
 
-// work is what a rank does until there are no more programs.
+// work runs programs at a rank until there are no more.
 func (c *crew) work(w *mpi.World) error {
 	for list := range c.programs[w.Rank()] {
 		err := run(w, list)

@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Long messages are read over several queue pairs at once, which come while ranks
-// talk already, and are what was sent, with loss as well.
+// TestRails reads long messages over several queue pairs, which connect during the transfers,
+// also with packet loss.
 func TestRails(t *testing.T) {
 	for _, loss := range []bool{false, true} {
 		t.Run(fmt.Sprintf("loss %v", loss), func(t *testing.T) {

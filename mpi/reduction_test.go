@@ -48,7 +48,7 @@ func products(from, to, n int) []matrix {
 	return list
 }
 
-// Operands come in the order of the ranks, whoever is the root.
+// TestOrderOfOperands checks that operands are combined in rank order for every root.
 func TestOrderOfOperands(t *testing.T) {
 	const ranks = 5
 	job(t, ranks, checked, func(w *mpi.World) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// soon is after what time a rank of these tests has waited for too long: longer than
-// anything takes that goes on, with a bad network, too.
+// soon is the alarm time of these tests: longer than any wait without a deadlock, also with a
+// bad network.
 var soon = func() time.Duration {
 	if os.Getenv("SOFTRNIC_IMPAIR") != "" {
 		return 3 * time.Second
@@ -83,7 +83,7 @@ func hung(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) string
 	return text
 }
 
-// nets are what messages go by.
+// nets are the transports.
 var nets = map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}}
 
 // Two ranks that wait for messages of one another, and a third one that needs one of
@@ -133,7 +133,8 @@ func TestReportDeadlock(t *testing.T) {
 	}
 }
 
-// Ranks that make another collective call than the others, compared or not: nobody hangs.
+// TestNoReportOfMismatch checks that mismatched calls end with errors, with and without
+// Options.Check.
 func TestNoReportOfMismatch(t *testing.T) {
 	job(t, 4, mpi.Options{Watchdog: soon, NoShared: true, Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
 		for range 13 {
@@ -174,7 +175,8 @@ func TestReportLocks(t *testing.T) {
 	}
 }
 
-// Calls on other communicators, in the background, persistent; windows; probes.
+// TestReportCalls waits in nonblocking and persistent calls, on other communicators and
+// windows, and in probes.
 func TestReportCalls(t *testing.T) {
 	text := hung(t, 3, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
 		row, err := w.Split(w.Rank()/2, -w.Rank()) // 1 and 0; 2
@@ -231,7 +233,7 @@ func TestReportAlone(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-// TestReportAnySource: two ranks that both wait for any source are told why nobody sends.
+// TestReportAnySource has two ranks wait for any source.
 func TestReportAnySource(t *testing.T) {
 	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
 		_, err := w.Recv(mpi.Of([]byte{0}), mpi.AnySource, w.Rank()+1)
@@ -280,8 +282,8 @@ func TestReportLeftOff(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-// Without a watchdog of one's own only what cannot end well is told: not that a rank
-// waits for one that computes.
+// TestReportOnlyWhatIsSure checks that the default watchdog reports deadlocks only, not a wait
+// for a rank that computes.
 func TestReportOnlyWhatIsSure(t *testing.T) {
 	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
 		w.SetAlarm(50 * time.Millisecond)
@@ -300,7 +302,7 @@ func TestReportOnlyWhatIsSure(t *testing.T) {
 	})
 }
 
-// A report that somebody asks for, while others work.
+// TestReportWhileOthersWork requests a report while the other ranks compute.
 func TestReportWhileOthersWork(t *testing.T) {
 	for name, o := range nets {
 		t.Run(name, func(t *testing.T) {
@@ -322,8 +324,8 @@ func TestReportWhileOthersWork(t *testing.T) {
 	}
 }
 
-// TestHangTimes: the times of a lookout unless configured, and that a rank which says
-// nothing for as long as others wait for it is named.
+// TestHangTimes checks the default times of a detector, and that the report names a rank that
+// does not reply in time.
 func TestHangTimes(t *testing.T) {
 	every, alarm, patience := mpi.DetectorTimes(mpi.Options{})
 	require.Equal(t, []time.Duration{time.Second / 2, time.Minute, 3 * time.Second}, []time.Duration{every, alarm, patience})

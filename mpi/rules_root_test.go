@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// TestRootRules goes through the roots of all rooted calls, and through InPlace for both
-// buffers of all calls (6.2 ff. and 8.6 of MPI 4.1), in each form, at the root and at
-// another rank. What is refused is refused at once, without the other ranks.
+// TestRootRules tests the roots of all rooted calls and InPlace for both buffers of all calls
+// (MPI 4.1, 6.2 ff. and 8.6), in each form, at the root and at another rank. Invalid arguments
+// are rejected without communication.
 func TestRootRules(t *testing.T) {
 	one, two := mpi.Of([]int64{1}), mpi.Of([]int64{1, 2})
 	n := []int{1, 1}

@@ -134,8 +134,8 @@ func messageCalls() (list []messageCall) {
 	)
 }
 
-// TestMessageRules goes through all calls with a rank and a tag, each with all kinds of
-// both. What is allowed meets its partner, a message to or of the rank itself.
+// TestMessageRules makes all calls with all kinds of ranks and tags. Valid ones communicate
+// with the rank itself.
 func TestMessageRules(t *testing.T) {
 	one, wide := 1, int64(1)<<32+3 // not constants: an int may have 32 bits
 	const self = 0
@@ -268,7 +268,7 @@ func classOf(k datatype.Kind) kindClass {
 	return "struct"
 }
 
-// opRule says what an operation is for.
+// opRule lists the calls that accept an operation.
 type opRule struct {
 	op      mpi.Op
 	classes []kindClass // nil: all
@@ -351,7 +351,7 @@ func TestOperationRules(t *testing.T) {
 	})
 }
 
-// expect compares an error with what is expected.
+// expect compares an error with the expected one.
 func expect(err error, ok bool, want ...error) error {
 	if ok {
 		return err

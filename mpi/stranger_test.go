@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Strangers who connect where ranks do are sent away, and nobody notices.
+// TestStrangers checks that foreign connections are rejected without effect on the job.
 func TestStrangers(t *testing.T) {
 	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
 		at, err := w.Address("tcp", (w.Rank()+1)%3)

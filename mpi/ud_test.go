@@ -38,8 +38,8 @@ func everything(n int) (list []step) {
 	return list
 }
 
-// A network that loses a twentieth of all datagrams, doubles some, and delivers
-// others late: what it does to which depends on the seed.
+// TestImpairedUD runs a network that loses 5 % of the datagrams, duplicates and delays others,
+// by a seed.
 func TestImpairedUD(t *testing.T) {
 	const n, seed = 4, 5
 	t.Logf("seed %d", seed)

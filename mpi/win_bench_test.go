@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// BenchmarkWin is what rank 0 does to the window of rank 1, which waits for the end.
+// BenchmarkWin measures operations of rank 0 on the window of rank 1, which only waits.
 func BenchmarkWin(b *testing.B) {
 	for _, name := range []string{"direct", "messages", "fast", "tcp"} {
 		o := winNets[name]

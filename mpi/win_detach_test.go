@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Memory is taken back while others work on it: what they do before that is done, what
-// they do later fails, and nothing touches it when Detach has returned. Then the same
-// memory is attached again, in another length.
+// TestWinDetachUnderFire detaches memory during operations of other ranks: started operations
+// complete, later ones fail, and the memory is not accessed after Detach. Then the same memory
+// is attached again with another length.
 func TestWinDetachUnderFire(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
 		const most = 4096
@@ -53,8 +53,8 @@ func TestWinDetachUnderFire(t *testing.T) {
 	})
 }
 
-// fire operates on this rank's part of memory of rank 0, in all ways and each at a place
-// of its own, until it is gone.
+// fire starts all kinds of operations on this rank's part of memory of rank 0, each at its own
+// place, until the memory is detached.
 func fire(w *mpi.World, win *mpi.Win, at, n int) error {
 	q := n / 2 / 4 // ranks, ways
 	place := func(way int) int { return at + 8*q*(4*(w.Rank()-1)+way) }
@@ -92,8 +92,8 @@ func fire(w *mpi.World, win *mpi.Win, at, n int) error {
 	}
 }
 
-// Nobody's program has to do anything for it: neither the target's when an origin
-// looks for what it has attached, nor the origin's when the target detaches.
+// TestWinDetachPassive checks that lookups and recalls need no MPI calls of the other rank's
+// program.
 func TestWinDetachPassive(t *testing.T) {
 	for name, o := range winNets {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 )
 
-// What cannot be attached, detached or reached is told, and changes nothing.
+// TestWinDynamicMisuse checks invalid attaches, detaches and accesses, which have no effect.
 func TestWinDynamicMisuse(t *testing.T) {
 	winJob(t, 2, func(t *testing.T, w *mpi.World) error {
 		win, err := mpi.WinCreateDynamic(w.Comm)
@@ -109,7 +109,8 @@ func TestWinDynamicMisuse(t *testing.T) {
 	}, "direct", "messages", "ud", "tcp")
 }
 
-// Ranks that make windows of two kinds are told.
+// TestWinDynamicMismatch checks that static and dynamic windows at different ranks are a
+// mismatch.
 func TestWinDynamicMismatch(t *testing.T) {
 	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
 		var err error
@@ -123,8 +124,8 @@ func TestWinDynamicMismatch(t *testing.T) {
 	})
 }
 
-// The shortest packets that the environment allows are long enough, and of shorter ones
-// every rank is told.
+// TestWinDynamicPackets checks that the minimum packet length is sufficient, and that all ranks
+// get an error for shorter packets.
 func TestWinDynamicPackets(t *testing.T) {
 	for eager, want := range map[int]error{64: nil, 47: mpi.ErrWin} {
 		job(t, 2, mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: eager}}, func(w *mpi.World) error {
@@ -149,8 +150,8 @@ func TestWinDynamicPackets(t *testing.T) {
 	}
 }
 
-// knownToLost has a window in which the rank that goes knows what the others have
-// attached, and nobody knows what it has.
+// knownToLost makes a window in which the lost rank has looked up regions of the others, and no
+// rank has looked up its region.
 func knownToLost(wait func(win *mpi.Win, mine, lost int) error) losing {
 	return func(w *mpi.World) (*mpi.Win, func() error, error) {
 		win, err := mpi.WinCreateDynamic(w.Comm)

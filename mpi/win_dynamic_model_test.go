@@ -21,7 +21,7 @@ type dynamicProgram struct {
 	amiss  [][]amiss // by epoch and rank: what is tried and must not go
 }
 
-// amiss is an operation on what is not attached.
+// amiss is an operation on memory that is not attached.
 type amiss struct {
 	get     bool
 	target  int
@@ -166,7 +166,7 @@ func (d *dynamicRank) move(to []int) error {
 	return nil
 }
 
-// wrong tries what must not go.
+// wrong starts an invalid operation.
 func (d *dynamicRank) wrong(x amiss, arenas [][]int) error {
 	arena := arenas[x.target][x.section]
 	addr := func(arena, index int) int { return d.bases[2*x.target+arena] + 8*index }

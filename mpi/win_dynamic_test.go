@@ -16,8 +16,7 @@ func addresses(t *testing.T, w *mpi.World, mine int) []int {
 	return all
 }
 
-// All operations, between all calls of synchronisation, on what each rank has
-// attached.
+// TestWinDynamic makes all operations between all synchronization calls on attached memory.
 func TestWinDynamic(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
 		win, err := mpi.WinCreateDynamic(w.Comm)

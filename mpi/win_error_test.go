@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// What a caller does wrong is told at once, and the window stays as it was.
+// TestWinMisuse checks that invalid calls return errors at once and leave the window usable.
 func TestWinMisuse(t *testing.T) {
 	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
 		type pointer struct{ P *int }
@@ -129,8 +129,8 @@ func TestWinMisuse(t *testing.T) {
 	})
 }
 
-// A rank that is gone is named to all who wait for it, or for those who wait for
-// it, in time.
+// TestWinLost checks that all ranks that wait for a lost rank, directly or indirectly, get an
+// error that names it.
 func TestWinLost(t *testing.T) {
 	setups := map[string]losing{
 		// To be told what it has attached, or to be given back what it knows.
@@ -211,7 +211,7 @@ func lockedByLost(wait func(*mpi.World, *mpi.Win) error) losing {
 	}
 }
 
-// lose has two ranks wait for a third one that is gone.
+// lose has two ranks wait for a third one that is lost.
 func lose(o mpi.Options, setup losing) error {
 	return loseLast(3, o, func(w *mpi.World) (func(<-chan struct{}) error, error) {
 		win, wait, err := setup(w)

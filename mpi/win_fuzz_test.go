@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// Whatever a rank sends to a window is refused or done, inside of it. The bytes are
-// packets, one after the other: tag, ID, length, flags, bytes of payload, payload.
+// FuzzWinPacket sends arbitrary packets to a window, which rejects them or stays inside of its
+// memory. The bytes are packets: tag, ID, length, flags, payload length, payload.
 func FuzzWinPacket(f *testing.F) {
 	packet := func(tag, id, length uint32, flags byte, payload []byte) []byte {
 		b := binary.LittleEndian.AppendUint32(nil, tag)

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// More Puts that go as messages than a rank may have under way to another: what is
-// too many goes in packets, and all come.
+// TestWinManyMessages starts more Puts by message than may be in progress: the others use
+// packets, and all complete.
 func TestWinManyMessages(t *testing.T) {
 	const many, each = 6000, 200
 	o := mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: 100}}

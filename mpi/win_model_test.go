@@ -86,7 +86,7 @@ const (
 	commonPlaces = 5
 )
 
-// winMove is an operation of a rank, and what comes of it.
+// winMove is an operation of a rank with its expected result.
 type winMove struct {
 	what   string
 	target int
@@ -101,13 +101,13 @@ type winMove struct {
 	flush  bool    // FlushLocal, or Flush, after it
 }
 
-// winEpoch is what all ranks do between calls of synchronisation.
+// winEpoch is the operations of all ranks between synchronization calls.
 type winEpoch struct {
 	how   string
 	moves [][]winMove // by rank
 }
 
-// winProgram is some epochs, and what is in memory after each.
+// winProgram is a sequence of epochs with the expected memory after each.
 type winProgram struct {
 	n      int
 	epochs []winEpoch
@@ -372,8 +372,8 @@ func (e *winEpoch) run(win *mpi.Win, w *mpi.World, n int, where winWhere) error 
 	return nil
 }
 
-// TestWinModel does random operations in random epochs, and compares every result
-// and all memory with what has to come of them.
+// TestWinModel makes random operations in random epochs and compares all results and memory
+// with a model.
 func TestWinModel(t *testing.T) {
 	checkWinPrograms(t, func(rt *rapid.T, n int) func(*mpi.World) error { return drawWinProgram(rt, n).run })
 }

@@ -22,8 +22,8 @@ func le(numbers ...uint64) (b []byte) {
 	return b
 }
 
-// A rank that names what it does not know, gives back what it does not have, or
-// answers what nobody has asked, breaks the protocol, and nothing comes of it.
+// TestWinPieceBreaches sends packets with unknown regions, replies without a request and
+// returns of unknown regions: all are protocol violations without effect.
 func TestWinPieceBreaches(t *testing.T) {
 	w, err := mpi.Init(open, mpi.Options{Manager: pmi.NewLocal(1)[0]})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestWinPieceBreaches(t *testing.T) {
 	require.Equal(t, []int64{7, 5}, mine[:2])
 	refusedAs(rma.ErrRange, mpi.PacketPut, 0, named(1, beyond, 5))
 	refused(mpi.PacketPut, 0, named(2, put, 5))
-	refused(mpi.PacketReturned, 1, nil) // nobody has called it back
+	refused(mpi.PacketReturned, 1, nil) // not recalled
 	refused(mpi.PacketRecall, 2, nil)
 	require.NoError(t, win.Unlock(0))
 	require.NoError(t, win.Detach(addr))

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Each rank gives its neighbours what it has, and waits for nobody else.
+// TestWinPostStart puts data to the neighbors and waits for these only.
 func TestWinPostStart(t *testing.T) {
 	winJob(t, 5, func(t *testing.T, w *mpi.World) error {
 		n := w.Size()
@@ -52,7 +52,7 @@ func TestWinPostStart(t *testing.T) {
 	}, "direct", "messages", "tcp")
 }
 
-// Nobody is in when another is.
+// TestWinMutualExclusion checks that locks exclude each other.
 func TestWinMutualExclusion(t *testing.T) {
 	const n, rounds = 4, 25
 	for _, name := range []string{"direct", "messages", "tcp"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// winNets are what windows are tried on.
+// winNets are the options of window tests.
 var winNets = map[string]mpi.Options{
 	"direct":   {},
 	"fast":     {RDMA: rdma.Options{Fast: true}},
@@ -56,7 +56,8 @@ func TestWinFence(t *testing.T) {
 	}, "direct", "messages")
 }
 
-// What a rank's memory is others know, and it need not be the same everywhere.
+// TestWinAttributes checks that ranks know the sizes of the windows of others, which may
+// differ.
 func TestWinAttributes(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
 		var win *mpi.Win
@@ -165,7 +166,7 @@ func TestWinShapes(t *testing.T) {
 // vectorOf is n elements of a rank.
 func vectorOf(rank, n int) []int64 { return vector(rank, 0, n) }
 
-// sent is what a memory was made of.
+// sent returns the initial elements.
 func (m *memory) sent() []int64 {
 	v := make([]int64, m.n)
 	for i := range v {
