@@ -134,8 +134,8 @@ func (l *deadlockDetector) run() {
 	}
 }
 
-// end stops the detector and waits for its goroutine.
-func (l *deadlockDetector) end() {
+// stop stops the detector and waits for its goroutine.
+func (l *deadlockDetector) stop() {
 	l.stopOnce.Do(func() { close(l.stopCh) })
 	l.goroutines.Wait()
 	if l.signals != nil {

@@ -54,7 +54,7 @@ func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func())
 
 // Vanish ends the rank's communication without a word to the others.
 func (w *World) Vanish() {
-	w.detector.end()
+	w.detector.stop()
 	w.windows.stop(w)
 	if w.dev != nil {
 		_ = w.dev.Close()
@@ -95,7 +95,7 @@ func (w *World) SetPatience(d time.Duration) {
 }
 
 // StopDetector stops the deadlock detector, so that this rank does not reply to queries.
-func (w *World) StopDetector() { w.detector.end() }
+func (w *World) StopDetector() { w.detector.stop() }
 
 // Raise raises the alarm of a wait.
 func (w *World) Raise() {

@@ -172,7 +172,7 @@ func (w *World) Finalize() error {
 	last := barrierOp()
 	last.calledAs, last.isFinalize = "finalize", true
 	err = errors.Join(err, w.runBlocking(last))
-	w.detector.end() // ranks that exit from now on are not failures
+	w.detector.stop() // ranks that exit from now on are not failures
 	w.eng.FailAll()
 	stopped := false // a rank does not reach the last fence
 	if err == nil {
@@ -243,7 +243,7 @@ func (w *World) releaseResources(ctx context.Context) (err error) {
 	w.finalized.Store(true)
 	if w.eng != nil {
 		if w.detector != nil {
-			w.detector.end()
+			w.detector.stop()
 		}
 		w.windows.stop(w)
 		err = w.eng.Close(ctx)
