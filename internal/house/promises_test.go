@@ -24,17 +24,17 @@ func timesOf(t *testing.T) map[string]times {
 	retries := func(timeout uint8) time.Duration { return 27 * verbs.AckTimeout(timeout) }
 	giveUp, second := k.time("mpi.defaultGiveUp"), time.Second
 	// A message of connection management is repeated with up to a quarter of jitter.
-	unanswered := time.Duration(1+k.get("cm.defaultRepetitions")) * code("cm.DefaultResponseTimeout")
+	unanswered := time.Duration(1+k.get("cm.defaultCMRetries")) * code("cm.DefaultResponseTimeout")
 
 	return map[string]times{
 		"connection-management.md": {[]promise{
 			{"Our RNR timer is [0.64 ms]", time.Duration(wire.RNRNanos(uint8(k.get("cm.defaultMinRNRTimer")))), true, "TestDefaults TestRNRTimers"},
-			{"Codes of peers below [4 ms]", code("cm/internal/protocol.shortestInterval"), true, "TestTimeoutsAreBounded"},
-			{"above [8.6 s] are cut", code("cm/internal/protocol.longestInterval"), true, "TestTimeoutsAreBounded"},
-			{"repeated after [a quarter of a second] already", k.time("cm/internal/protocol.firstDREQ"), false, "TestDREQIsRepeatedSoon"},
+			{"Codes of peers below [4 ms]", code("cm/internal/protocol.minInterval"), true, "TestTimeoutsAreBounded"},
+			{"above [8.6 s] are cut", code("cm/internal/protocol.maxInterval"), true, "TestTimeoutsAreBounded"},
+			{"repeated after [a quarter of a second] already", k.time("cm/internal/protocol.firstDREQDelay"), false, "TestDREQIsRepeatedSoon"},
 			{"an MRA asks it for [17 s] more", code("cm/internal/protocol.DefaultServiceTimeout"), true, "TestRequestLeftAlone"},
-			{"rejected (timeout) after [2 minutes] at most", k.time("cm/internal/protocol.pendingLife"), false, "TestRequestLeftAlone"},
-			{"as many as repetitions, [69 s] each", code("cm/internal/protocol.longestService"), true, "TestMRAIsHeeded"},
+			{"rejected (timeout) after [2 minutes] at most", k.time("cm/internal/protocol.maxPendingTime"), false, "TestRequestLeftAlone"},
+			{"as many as repetitions, [69 s] each", code("cm/internal/protocol.maxServiceTimeout"), true, "TestMRAIsHeeded"},
 		}, []string{"leaves it at 655 ms", "take 2.2 s"}, false},
 
 		"mpi-hangs.md": {[]promise{
@@ -61,13 +61,13 @@ func timesOf(t *testing.T) map[string]times {
 
 		"sdp.md": {[]promise{
 			{"and fails after about [10 s];", unanswered * 9 / 8, true, "TestDefaultRepetitions"},
-			{"no call has been there for [5 ms] its", k.time("sdp.patrolEvery"), false, "TestNoPatrolDuringReads TestNoEventDuringCalls"},
+			{"no call has been there for [5 ms] its", k.time("sdp.idlePollInterval"), false, "TestNoPatrolDuringReads TestNoEventDuringCalls"},
 			{"`OfferTime` ([1 ms])", k.time("sdp.DefaultOfferTime"), false, "TestOptions TestOfferTakenBack"},
 			{"gives none for [a minute] after it was asked", k.time("sdp.returnTime"), false, "TestMemoryIsNotGivenBack"},
 			{"up to `Linger` ([a minute])", k.time("sdp.DefaultLinger"), false, "TestOptions TestLinger"},
 			{"has the error within [7.2 s] or so", retries(16), true, "TestPatienceWithPeers TestRetryBudget"},
 			{"or [1.8 s] if", retries(14), true, "TestPatienceWithPeers TestRetryBudget"},
-			{"`sdp.Options.KeepAlive` is below [10 s]; who", k.time("sdp.impatient"), false, "TestPatienceWithPeers"},
+			{"`sdp.Options.KeepAlive` is below [10 s]; who", k.time("sdp.shortKeepAlive"), false, "TestPatienceWithPeers"},
 			{"by `KeepAlive` ([a minute] by default", k.time("sdp.DefaultKeepAlive"), false, "TestOptions TestKeepAliveLooks TestKeepAliveTime"},
 			{"of 3 s the error comes about [5 s] after", 3*second*17/16 + retries(14), true, "TestKeepAliveTime TestRetryBudget"},
 			{"within [50 ms] | start", 7 * k.time("reliability.RefusedPause") * 10 / 7, true, "TestDialRefusedBySystem"},
