@@ -10,31 +10,30 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Request is a peer's request for a connection, to be accepted or rejected
-// once. One that is left alone is rejected after a while.
+// A Request is a peer's connection request (REQ). It must be accepted or rejected exactly once.
+// The manager rejects a request that remains unanswered with RejTimeout after at most 2 minutes.
 type Request struct {
-	Params // what the peer asks for
+	Params // the parameters in the REQ
 	in     *incomingRequest
 }
 
-// PrivateData is what the peer's program sent along, with the trailing zeros of
-// the field.
+// PrivateData returns the private data of the REQ, including trailing zeros of the field. The
+// caller must not modify it.
 func (r *Request) PrivateData() []byte { return r.orClosed().private }
 
-// RemoteAddr is the peer's address and port.
+// RemoteAddr returns the peer's address and port.
 func (r *Request) RemoteAddr() netip.AddrPort { return r.orClosed().remoteAddr() }
 
-// RemoteAdapter is the address and UDP port of the peer's adapter.
+// RemoteAdapter returns the address and UDP port of the peer's adapter.
 func (r *Request) RemoteAdapter() netip.AddrPort { return r.orClosed().peer }
 
-// LocalAddr is the address and port that the peer dialed.
+// LocalAddr returns the local address and port that the peer dialed.
 func (r *Request) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 
-// Reject refuses the request. The peer's program gets up to 148 bytes of private
-// data.
+// Reject sends a REJ with reason ConsumerReject and up to 148 bytes of private data.
 func (r *Request) Reject(private []byte) error { return r.RejectWith(ConsumerReject, private) }
 
-// RejectWith is Reject with another reason.
+// RejectWith is like Reject but sends the given reason.
 func (r *Request) RejectWith(reason Reason, private []byte) error {
 	if err := checkPrivateData(private, mad.REJPrivateLen); err != nil {
 		return wrapError("reject", r.RemoteAddr(), err, "")
@@ -51,13 +50,14 @@ func (r *Request) RejectWith(reason Reason, private []byte) error {
 	return nil
 }
 
-// pendingAccept is a connection that was accepted and is not established yet.
+// A pendingAccept is an accepted connection that awaits the peer's RTU.
 type pendingAccept struct {
 	conn   *Conn
-	result chan error // room for one
+	result chan error // buffered, capacity 1
 }
 
-// handleEvent implements party, once: then it is over, or the connection hears itself.
+// handleEvent implements eventHandler. It runs once: after the RTU the Conn handles further
+// events.
 func (a *pendingAccept) handleEvent(e *protocol.Event) {
 	var err error
 	switch e.Kind {
@@ -73,7 +73,7 @@ func (a *pendingAccept) handleEvent(e *protocol.Event) {
 	a.result <- err
 }
 
-// handleClose implements party.
+// handleClose implements eventHandler.
 func (a *pendingAccept) handleClose() {
 	select {
 	case a.result <- ErrClosed:
@@ -81,10 +81,10 @@ func (a *pendingAccept) handleClose() {
 	}
 }
 
-// Accept accepts the request with a queue pair of the type that the peer asked
-// for, in StateReset or StateInit, and waits until the peer has confirmed. On an
-// error the queue pair may be in any state; Modify to StateReset starts anew. A
-// peer can let us wait here, so requests should be accepted concurrently.
+// Accept accepts the request with qp, which must have the transport type that the peer requested
+// and be in StateReset or StateInit, and blocks until the peer's RTU arrives. After an error qp
+// may be in any state; modify it to StateReset before reuse. A slow peer can delay the RTU, so a
+// server should accept requests concurrently. A nil ctx is never done.
 func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Conn, error) {
 	c, err := r.accept(orBackground(ctx), qp, &o)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 	return c, c.sendREPAndWait(ctx, r.in, rep)
 }
 
-// checkAccept refuses what the request cannot be accepted with.
+// checkAccept reports why the request cannot be accepted with qp and o, or nil.
 func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) error {
 	if r.orClosed() == closedRequest {
 		return ErrClosed
@@ -131,14 +131,15 @@ func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) error {
 	if err := checkPrivateData(o.PrivateData, mad.REPPrivateLen); err != nil {
 		return err
 	}
-	o.MTU = 0 // it is what the peer asked for
+	o.MTU = 0 // the REQ determines the MTU
 	return checkConnectOptions(&o.ConnectOptions, r.Transport)
 }
 
-// failoverUnsupported in a REP says that there are no alternate paths.
+// failoverUnsupported is the REP's failover code for "alternate paths not supported" (IBTA volume
+// 1, section 12.7.21).
 const failoverUnsupported = 1
 
-// buildREP lays out the REP.
+// buildREP returns the REP that answers the request.
 func (r *Request) buildREP(qp verbs.QP, o *AcceptOptions) mad.REP {
 	m := r.in.l.m
 	credits, shared := creditsAndSRQ(qp)
@@ -158,7 +159,8 @@ func (r *Request) buildREP(qp verbs.QP, o *AcceptOptions) mad.REP {
 	return rep
 }
 
-// sendREPAndWait sends the REP and waits for the RTU.
+// sendREPAndWait sends the REP and waits for the RTU. On error it moves the queue pair to
+// StateErr.
 func (c *Conn) sendREPAndWait(ctx context.Context, in *incomingRequest, rep mad.REP) error {
 	m := c.m
 	a := &pendingAccept{conn: c, result: make(chan error, 1)}
@@ -188,9 +190,9 @@ func (c *Conn) sendREPAndWait(ctx context.Context, in *incomingRequest, rep mad.
 	return err
 }
 
-// Notify tells that data has come on a queue pair that is being accepted
-// (rdma_notify): the peer considers the connection established, so Accept need
-// not wait for a message that says so and may be late or lost.
+// Notify reports that data has arrived on qp, which is being accepted (rdma_notify,
+// IB_EVENT_COMM_EST). Data implies that the peer considers the connection established, so Accept
+// returns without waiting for an RTU that may be delayed or lost.
 func (m *Manager) Notify(qp verbs.QP) {
 	m = m.orClosed()
 	m.mu.Lock()
@@ -201,7 +203,7 @@ func (m *Manager) Notify(qp verbs.QP) {
 	}
 }
 
-// removeAwaitingRTU notes that a queue pair is not being accepted any more.
+// removeAwaitingRTU removes qp from the set of queue pairs that await an RTU.
 func (m *Manager) removeAwaitingRTU(qp verbs.QP) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,21 +11,21 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// dialOp is a question to a peer: a REQ or a SIDR_REQ.
+// A dialOp is an outstanding REQ or SIDR_REQ.
 type dialOp struct {
 	id     uint32
-	result chan dialResult // room for one
+	result chan dialResult // buffered, capacity 1
 }
 
-// dialResult is what became of a question.
+// A dialResult is the outcome of a dialOp.
 type dialResult struct {
-	rep     mad.REP     // without private data, as sidr
-	sidr    mad.SIDRRep // if datagrams were asked for
+	rep     mad.REP     // without private data; the same holds for sidr
+	sidr    mad.SIDRRep // for DialUD
 	private []byte
 	err     error
 }
 
-// handleEvent implements party: one answer counts.
+// handleEvent implements eventHandler. Only the first event counts.
 func (d *dialOp) handleEvent(e *protocol.Event) {
 	a := dialResult{private: append([]byte(nil), e.Private...)}
 	switch e.Kind {
@@ -48,7 +48,7 @@ func (d *dialOp) handleEvent(e *protocol.Event) {
 	}
 }
 
-// handleClose implements party.
+// handleClose implements eventHandler.
 func (d *dialOp) handleClose() {
 	select {
 	case d.result <- dialResult{err: ErrClosed}:
@@ -56,7 +56,8 @@ func (d *dialOp) handleClose() {
 	}
 }
 
-// startDial asks a question with ask, which is called with the lock held.
+// startDial sends a request by calling send, with m.mu held, and registers d for its reply. It
+// returns ErrTooMany if the connection table is full.
 func (m *Manager) startDial(d *dialOp, ask func(now protocol.Time) (uint32, bool)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +74,7 @@ func (m *Manager) startDial(d *dialOp, ask func(now protocol.Time) (uint32, bool
 	return nil
 }
 
-// awaitReply waits for the answer. If ctx ends first the question is taken back.
+// awaitReply waits for the reply to d. If ctx is done first, it abandons the request.
 func (m *Manager) awaitReply(ctx context.Context, d *dialOp) (dialResult, error) {
 	select {
 	case a := <-d.result:
@@ -86,7 +87,7 @@ func (m *Manager) awaitReply(ctx context.Context, d *dialOp) (dialResult, error)
 	}
 }
 
-// abandon ends a connection or a question, and tells the peer. It returns how far it had come.
+// abandon ends a connection or a request and notifies the peer once. It returns the state before.
 func (m *Manager) abandon(id uint32) (was protocol.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +98,7 @@ func (m *Manager) abandon(id uint32) (was protocol.State) {
 	return was
 }
 
-// checkReachable refuses peers that no datagram can be sent to.
+// checkReachable returns an error if no datagram can be sent to peer.
 func (m *Manager) checkReachable(peer netip.AddrPort) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +109,8 @@ func (m *Manager) checkReachable(peer netip.AddrPort) error {
 	return err
 }
 
-// localAddr is our address with a port, or one that is chosen.
+// localAddr returns the local address with the given port, or with an ephemeral port if port is
+// 0.
 func (m *Manager) localAddr(port uint16) netip.AddrPort {
 	if port == 0 {
 		m.mu.Lock()
@@ -118,9 +120,8 @@ func (m *Manager) localAddr(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(m.addr.Addr(), port)
 }
 
-// requestPrivateData is our address and port in a request for a connection, and the
-// private data that tells the peer: by RDMA-CM's header, or in SDP by the
-// program's Hello.
+// requestPrivateData returns the source address of a connection request and the private data that
+// carries it to the peer: RDMA-CM's header, or for SDP the caller's Hello.
 func (m *Manager) requestPrivateData(dst netip.Addr, o *DialOptions) (local netip.AddrPort, private []byte, err error) {
 	if o.PortSpace != SDP {
 		local = m.localAddr(o.LocalPort)
@@ -140,14 +141,15 @@ func (m *Manager) requestPrivateData(dst netip.Addr, o *DialOptions) (local neti
 	return netip.AddrPortFrom(m.addr.Addr(), h.LocalPort), o.PrivateData, nil
 }
 
-// randomPSN draws a starting PSN.
+// randomPSN returns a random starting PSN.
 func (m *Manager) randomPSN() uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.options.Rand() & 0xffffff
 }
 
-// maxPrivateData is how much of a field for private data is the program's.
+// maxPrivateData returns the number of bytes of a private data field that are available to the
+// caller.
 func maxPrivateData(s PortSpace, field int) int {
 	if s.HasHeader() {
 		return field - mad.CMAHeaderLen
@@ -155,7 +157,7 @@ func maxPrivateData(s PortSpace, field int) int {
 	return field
 }
 
-// checkPrivateData refuses private data that does not fit.
+// checkPrivateData returns an error if b is longer than limit.
 func checkPrivateData(b []byte, room int) error {
 	if len(b) > room {
 		return fmt.Errorf("%w: %d bytes of private data, there is room for %d", verbs.ErrInvalid, len(b), room)
@@ -163,7 +165,7 @@ func checkPrivateData(b []byte, room int) error {
 	return nil
 }
 
-// prependCMAHeader puts RDMA-CM's header in front of private data, where it belongs.
+// prependCMAHeader prepends RDMA-CM's header to private if the port space has one.
 func prependCMAHeader(s PortSpace, h mad.CMAHeader, private []byte) []byte {
 	if !s.HasHeader() {
 		return private

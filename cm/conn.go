@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Conn is a connection. Its queue pair is in StateRTS until the connection
-// ends, and then in StateErr. Nil and the zero value are connections that have
-// ended, of which Disconnect returns ErrClosed.
+// A Conn is an RDMA-CM connection. Its queue pair is in StateRTS until the connection ends and in
+// StateErr afterwards. A nil or zero Conn behaves as an ended connection: Disconnect returns
+// ErrClosed.
 type Conn struct {
 	m             *Manager
 	id            uint32
@@ -24,43 +24,44 @@ type Conn struct {
 	private       []byte
 
 	done           chan struct{} // closed when the connection has ended
-	released       chan struct{} // closed when the peer knows, or cannot be told
+	released       chan struct{} // closed when the peer has confirmed the end, or cannot be reached
 	endOnce        sync.Once
 	releaseOnce    sync.Once
-	err            atomic.Pointer[Error] // why it ended; set before the queue pair is in StateErr
+	err            atomic.Pointer[Error] // cause of the end; set before the queue pair enters StateErr
 	endPrivateData []byte                // private data of the peer's DREQ or DREP
-	timedOut       bool                  // the peer did not confirm the end; set before released is closed
+	timedOut       bool                  // the DREQ was not answered; set before released is closed
 
 	afterDoneMu sync.Mutex
-	afterDone   func() // of AfterDone
+	afterDone   func() // the callback of AfterDone
 }
 
-// QP is the queue pair at this end.
+// QP returns the local queue pair.
 func (c *Conn) QP() verbs.QP { return c.orEnded().qp }
 
-// PrivateData is what the peer sent with its REQ or REP, with the trailing
-// zeros of the field.
+// PrivateData returns the private data of the peer's REQ or REP, including trailing zeros of the
+// field.
 func (c *Conn) PrivateData() []byte { return c.orEnded().private }
 
-// Params is what the peer said about its end.
+// Params returns the parameters that the peer sent for its side.
 func (c *Conn) Params() Params { return c.orEnded().params }
 
-// LocalAddr is our address and port.
+// LocalAddr returns the local address and port.
 func (c *Conn) LocalAddr() netip.AddrPort { return c.orEnded().local }
 
-// RemoteAddr is the peer's address and port.
+// RemoteAddr returns the peer's address and port.
 func (c *Conn) RemoteAddr() netip.AddrPort { return c.orEnded().remote }
 
-// RemoteAdapter is the address and UDP port of the peer's adapter.
+// RemoteAdapter returns the address and UDP port of the peer's adapter.
 func (c *Conn) RemoteAdapter() netip.AddrPort { return c.orEnded().adapter }
 
-// Done is closed when the connection has ended; Err says why.
+// Done returns a channel that is closed when the connection has ended; Err then returns the
+// cause.
 func (c *Conn) Done() <-chan struct{} { return c.orEnded().done }
 
-// Err is why the connection ended, nil before it has: ErrDisconnected if the
-// peer ended it, a *RejectError if the peer has forgotten it, ErrClosed if we
-// did. It is known before the queue pair goes to StateErr, so who polls a
-// completion that was flushed for that can ask why.
+// Err returns the cause of the connection's end, or nil while it is established: ErrDisconnected
+// if the peer disconnected, a *RejectError if the peer has lost its state, ErrClosed if the local
+// side disconnected. Err is set before the queue pair enters StateErr, so a consumer that polls a
+// flushed completion can call Err.
 func (c *Conn) Err() error {
 	if err := c.orEnded().err.Load(); err != nil {
 		return err
@@ -68,9 +69,8 @@ func (c *Conn) Err() error {
 	return nil
 }
 
-// AfterDone calls f in a goroutine of its own when the connection has ended,
-// like context.AfterFunc, so that who has many connections needs no goroutine
-// for each. There is one f a connection: nil takes it back.
+// AfterDone calls f in its own goroutine when the connection has ended, like context.AfterFunc.
+// It saves one goroutine per connection. A later call replaces f; nil removes it.
 func (c *Conn) AfterDone(f func()) {
 	c = c.orEnded()
 	c.afterDoneMu.Lock()
@@ -93,8 +93,8 @@ func (c *Conn) runAfterDone() {
 	}
 }
 
-// DisconnectPrivateData is what the peer sent with the message that ended the
-// connection, nil before that.
+// DisconnectPrivateData returns the private data of the message that ended the connection, or nil
+// while it is established.
 func (c *Conn) DisconnectPrivateData() []byte {
 	c = c.orEnded()
 	select {
@@ -105,13 +105,13 @@ func (c *Conn) DisconnectPrivateData() []byte {
 	}
 }
 
-// Disconnect takes the queue pair to StateErr, tells the peer, and waits until
-// the peer has confirmed. It returns ErrUnreachable if the peer does not; the
-// connection is over all the same. If ctx ends first the peer is still told.
-// Disconnecting what has ended returns nil. A ctx that is nil never ends.
+// Disconnect moves the queue pair to StateErr, sends a DREQ and blocks until the peer confirms
+// with a DREP. If the peer does not reply, Disconnect returns ErrUnreachable, and the connection
+// has ended all the same. If ctx is done first, retransmission of the DREQ continues in the
+// background. Disconnecting an ended connection returns nil. A nil ctx is never done.
 func (c *Conn) Disconnect(ctx context.Context) error { return c.DisconnectWith(ctx, nil) }
 
-// DisconnectWith is Disconnect with up to 220 bytes of private data.
+// DisconnectWith is like Disconnect and sends up to 220 bytes of private data with the DREQ.
 func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
 	c, ctx = c.orEnded(), orBackground(ctx)
 	if c.m == closedManager {
@@ -139,7 +139,8 @@ func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
 	}
 }
 
-// terminate ends the connection at this end.
+// terminate ends the connection locally: it records the cause, moves the queue pair to StateErr
+// and closes done. Only the first call has an effect.
 func (c *Conn) terminate(why error, bye []byte) {
 	c.endOnce.Do(func() {
 		c.err.Store(&Error{Op: "connection", Peer: c.remote, Err: why})
@@ -150,7 +151,8 @@ func (c *Conn) terminate(why error, bye []byte) {
 	})
 }
 
-// markReleased notes that the peer knows of the end, or cannot be told.
+// markReleased records that the peer has confirmed the end, or cannot be reached, and closes
+// released.
 func (c *Conn) markReleased(timedOut bool) {
 	c.releaseOnce.Do(func() {
 		c.timedOut = timedOut
@@ -158,7 +160,7 @@ func (c *Conn) markReleased(timedOut bool) {
 	})
 }
 
-// handleEvent implements party.
+// handleEvent implements eventHandler.
 func (c *Conn) handleEvent(e *protocol.Event) {
 	switch e.Kind {
 	case protocol.EventDisconnected:
@@ -174,7 +176,7 @@ func (c *Conn) handleEvent(e *protocol.Event) {
 	}
 }
 
-// handleClose implements party.
+// handleClose implements eventHandler.
 func (c *Conn) handleClose() {
 	c.terminate(ErrClosed, nil)
 	c.markReleased(false)

@@ -13,14 +13,13 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Dial connects o.QP to who listens at addr, and waits until the connection is
-// there. A peer that refuses is a *RejectError, one that does not answer
-// ErrUnreachable or the context's error, with ErrPending if its adapter has said that
-// its program takes longer. Then the queue pair is in any state on
-// the way; Modify to StateReset starts anew.
+// Dial connects o.QP to the listener at addr and blocks until the connection is established. It
+// returns a *RejectError if the peer rejects the request and ErrUnreachable if the peer does not
+// reply. If ctx is done first, it returns the context's error, joined with ErrPending if the
+// peer's adapter has acknowledged the request with an MRA. After an error the queue pair may be
+// in any state; modify it to StateReset before reuse. A nil ctx is never done.
 //
-// A ctx that is nil never ends. If the peer's path MTU is smaller than what was asked for, and o.MTU leaves it
-// open, it is asked once more with that.
+// If the peer rejects the MTU and o.MTU is 0, Dial retries with the MTU that the peer proposes.
 func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) (*Conn, error) {
 	m = m.orClosed()
 	c, err := m.dial(orBackground(ctx), addr, &o)
@@ -30,10 +29,10 @@ func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) 
 	return c, nil
 }
 
-// unreachableHint says what may be wrong when a peer does not answer.
+// unreachableHint returns probable causes of err if the peer did not reply, and "" otherwise.
 func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 	var refused *verbs.RefusedError
-	if !errors.Is(err, ErrUnreachable) || errors.As(err, &refused) { // the latter tells itself
+	if !errors.Is(err, ErrUnreachable) || errors.As(err, &refused) { // a *RefusedError names the cause itself
 		return ""
 	}
 	text := fmt.Sprintf("there is no adapter at UDP port %d of that address, or the way to it is blocked", peerPort)
@@ -78,7 +77,7 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions)
 	return c, nil
 }
 
-// sendREQAndWait sends a REQ and waits for the answer.
+// sendREQAndWait sends a REQ and waits for the reply.
 func (m *Manager) sendREQAndWait(ctx context.Context, peer netip.AddrPort, q *mad.REQ) (*dialOp, dialResult, error) {
 	d := &dialOp{result: make(chan dialResult, 1)}
 	if err := m.startDial(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) }); err != nil {
@@ -88,8 +87,8 @@ func (m *Manager) sendREQAndWait(ctx context.Context, peer netip.AddrPort, q *ma
 	return d, a, err
 }
 
-// smallerMTU is the path MTU that a refusal proposes, 0 if it is no refusal of
-// the MTU or proposes nothing smaller.
+// smallerMTU returns the path MTU that a REJ proposes, or 0 if err is no REJ with InvalidMTU or
+// the proposal is not smaller than asked.
 func smallerMTU(err error, asked uint8) uint8 {
 	var r *RejectError
 	if !errors.As(err, &r) || r.Reason != InvalidMTU || len(r.Info) == 0 {
@@ -101,7 +100,7 @@ func smallerMTU(err error, asked uint8) uint8 {
 	return 0
 }
 
-// checkDial refuses what cannot be asked for.
+// checkDial validates the options of a dial.
 func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	if o.QP == nil {
 		return fmt.Errorf("%w: DialOptions.QP is not set", verbs.ErrInvalid)
@@ -123,7 +122,7 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	return m.checkReachable(peer)
 }
 
-// buildREQ lays out a REQ.
+// buildREQ returns the REQ for a dial of addr.
 func (m *Manager) buildREQ(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 	credits, shared := creditsAndSRQ(o.QP)
 	served, outstanding := m.rdAtomicLimits(&o.ConnectOptions)
@@ -151,15 +150,15 @@ func (m *Manager) buildREQ(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 	return q
 }
 
-// rdAtomicLimits is how many reads and atomics we serve at a time, and want
-// outstanding, as far as the device can.
+// rdAtomicLimits returns the number of RDMA READs and atomics that the local queue pair serves
+// and issues at a time, bounded by the device's limits.
 func (m *Manager) rdAtomicLimits(o *verbs.ConnectOptions) (served, outstanding uint8) {
 	return min(orDefault(o.MaxDestRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPRdAtom, 255))),
 		min(orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255)))
 }
 
-// ackTimeout is our queue pair's: what was asked for or, with a stranger and no
-// wish of the program's, that and the delay that the stranger announces.
+// ackTimeout returns the local ACK timeout code of the queue pair. For a peer that is not known
+// to be a softrnic, and if o.Timeout is 0, it adds the peer's target ACK delay.
 func (c *Conn) ackTimeout(o *DialOptions) uint8 {
 	t := orDefault(o.Timeout, defaultTimeout)
 	if o.Timeout == 0 && c.params.PeerBuffer == 0 {
@@ -168,8 +167,8 @@ func (c *Conn) ackTimeout(o *DialOptions) uint8 {
 	return t
 }
 
-// completeDial moves the queue pair of a connection that the peer has accepted, and
-// sends the RTU.
+// completeDial moves the queue pair to StateRTS with the parameters of the REP and sends the RTU.
+// On error it rejects the REP.
 func (c *Conn) completeDial(q *mad.REQ, o *DialOptions) error {
 	p := &c.params
 	refuse := func(r mad.Reason, err error) error {

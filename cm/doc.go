@@ -1,47 +1,47 @@
-// Package cm makes and ends connections between queue pairs, as RDMA-CM of
-// Linux does: by REQ, REP, RTU, REJ, DREQ and their like between queue pairs 1
-// of two adapters. The peer can be another program with this package, or any
-// that uses librdmacm.
+// Package cm establishes and releases RDMA connections between queue pairs with the messages of
+// the InfiniBand communication manager (REQ, REP, RTU, REJ, DREQ, DREP), as RDMA-CM of Linux
+// does. The messages travel between queue pairs 1 of two adapters. The peer can be a program
+// with this package or with librdmacm.
 //
 // # Use
 //
-// A Manager belongs to a device. One side listens on a port of RDMA-CM (which
-// is no UDP port: all of them share the adapter's):
+// A Manager belongs to a device. One side listens on an RDMA-CM port, which is not a UDP port:
+// all RDMA-CM ports share the adapter's UDP port:
 //
 //	m, err := cm.New(dev, cm.Options{})
 //	l, err := m.Listen(7471, cm.ListenOptions{})
 //	for {
-//		r, err := l.Accept(ctx)          // a peer asks
+//		r, err := l.Accept(ctx)          // a REQ arrives
 //		go func() {
 //			qp, err := pd.CreateQP(...)
 //			conn, err := r.Accept(ctx, qp, cm.AcceptOptions{PrivateData: hello, Prepare: postReceives})
-//			...                          // or r.Reject(why)
+//			...                          // or r.Reject(private)
 //		}()
 //	}
 //
-// The other dials:
+// The other side dials:
 //
 //	conn, err := m.Dial(ctx, netip.MustParseAddrPort("192.0.2.1:7471"), cm.DialOptions{QP: qp, Prepare: postReceives})
 //	...                                  // conn.QP() is in StateRTS on both sides
-//	err = conn.Disconnect(ctx)           // or <-conn.Done(): the peer did
+//	err = conn.Disconnect(ctx)           // or <-conn.Done() if the peer disconnects
 //
-// Prepare is called when the queue pair has reached StateInit and before the
-// peer can send: the place to post receives. A connection without one loses
-// 0.6 ms to 0.6 s with the first message of an eager peer.
+// Prepare is called with the queue pair in StateInit, before the peer can send, to post
+// receives. Without it the first message of the peer may find no receive, and the RNR NAK costs
+// 0.6 ms to 0.6 s.
 //
-// Datagrams need no connection but the peer's queue pair number and Q_Key:
-// [Manager.ListenUD] and [Manager.DialUD] tell them.
+// Datagrams need no connection, only the peer's queue pair number and Q_Key, which
+// [Manager.ListenUD] and [Manager.DialUD] exchange by SIDR.
 //
-// # Who owns what
+// # Ownership
 //
-// Queue pairs are the caller's: the manager takes them through their states
-// and to StateErr at the end of a connection, and never destroys them. The
-// manager owns queue pair 1 of the device, so there is one manager a device.
+// The caller owns queue pairs: the manager moves them through their states, and to StateErr when
+// the connection ends, but never destroys them. The manager owns queue pair 1 of the device, so
+// a device has one manager.
 //
 // # Errors
 //
-// A refusal by the peer is a [*RejectError] with its reason; a peer that does
-// not answer is [ErrUnreachable], at once where the system refuses to send to it (then it is
-// a *[verbs.RefusedError], too). Bad and foreign datagrams are dropped and
-// counted, see [Manager.Stats].
+// A rejection by the peer is a [*RejectError] with its reason. A peer that does not reply causes
+// [ErrUnreachable], at once if the system refuses to send to it (the error is then a
+// *[verbs.RefusedError], too). The manager drops and counts malformed and foreign datagrams
+// ([Manager.Stats]).
 package cm

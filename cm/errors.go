@@ -8,12 +8,12 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// What calls can end with besides a *RejectError and the context's error. They
-// come wrapped in an *Error that names the peer; test with errors.Is.
+// Errors that calls return besides a *RejectError and the context's error. They are wrapped in an
+// *Error that names the peer; test with errors.Is.
 var (
-	ErrClosed       = errors.New("closed")                                                               // the manager, listener or connection
-	ErrUnreachable  = errors.New("the peer does not answer")                                             // however often it was asked, or cannot be sent to
-	ErrPending      = errors.New("the peer's adapter has the request, and its program has not answered") // before the context ended
+	ErrClosed       = errors.New("closed")                                                               // the manager, listener or connection is closed
+	ErrUnreachable  = errors.New("the peer does not answer")                                             // no reply to any transmission, or the system refuses to send to the peer
+	ErrPending      = errors.New("the peer's adapter has the request, and its program has not answered") // the peer's adapter sent an MRA before the context was done
 	ErrWithdrawn    = errors.New("the peer withdrew its request, or it expired")                         // before Accept or Reject
 	ErrDisconnected = errors.New("the peer ended the connection")
 	ErrInUse        = errors.New("port is in use")
@@ -21,11 +21,11 @@ var (
 	ErrAnswered     = errors.New("the request was accepted or rejected before")
 )
 
-// Error is the error of a call: what was tried, with whom, and what came of it.
+// An Error reports the operation, the peer and the cause of a failed call.
 type Error struct {
 	Op     string         // "dial", "accept", "listen", ...
-	Peer   netip.AddrPort // address and port, if there is one
-	Detail string         // what to do about it, or ""
+	Peer   netip.AddrPort // the peer's address and port, if any
+	Detail string         // advice, or ""
 	Err    error
 }
 
@@ -43,8 +43,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// newUnreachable returns ErrUnreachable for the reason err, or without one if it is nil. The
-// text is that of the reason alone, which names the peer's adapter.
+// newUnreachable returns an error that is ErrUnreachable and wraps err, or ErrUnreachable itself
+// if err is nil. The text is that of err, which names the peer's adapter.
 func newUnreachable(err error) error {
 	if err == nil {
 		return ErrUnreachable
@@ -57,34 +57,34 @@ type unreachableError struct{ error }
 func (unreachableError) Is(target error) bool { return target == ErrUnreachable }
 func (e unreachableError) Unwrap() error      { return e.error }
 
-// Reason is why a connection was refused.
+// A Reason is the reason code of a REJ.
 type Reason = mad.Reason
 
-// Reasons that programs tell apart most often. Package mad has all of them.
+// Common reasons of a rejection. Package mad has the complete list.
 const (
-	NoResources      = mad.RejNoResources      // full at the moment
-	InvalidServiceID = mad.RejInvalidServiceID // nobody listens
-	StaleConn        = mad.RejStaleConn        // try again with a new queue pair
+	NoResources      = mad.RejNoResources      // temporarily out of resources
+	InvalidServiceID = mad.RejInvalidServiceID // no listener on the port
+	StaleConn        = mad.RejStaleConn        // retry with a new queue pair
 	InvalidMTU       = mad.RejInvalidMTU
-	ConsumerReject   = mad.RejConsumer // the program refused
-	Timeout          = mad.RejTimeout  // the program neither accepted nor refused
+	ConsumerReject   = mad.RejConsumer // the application rejected the request
+	Timeout          = mad.RejTimeout  // the application neither accepted nor rejected the request
 )
 
-// RejectError is a refusal by the peer.
+// A RejectError reports a REJ from the peer.
 type RejectError struct {
 	Reason      Reason
-	Info        []byte // additional information, which depends on the reason
-	PrivateData []byte // what the peer's program says, with trailing zeros
+	Info        []byte // additional information; its format depends on Reason
+	PrivateData []byte // sent by the peer's application, including trailing zeros
 }
 
 func (e *RejectError) Error() string {
 	return fmt.Sprintf("rejected: %v (%d): %s", e.Reason, uint16(e.Reason), e.Reason.Description())
 }
 
-// UDRejectError is a peer's answer that it does not serve datagrams on a port.
+// A UDRejectError reports a SIDR_REP with a status other than success.
 type UDRejectError struct {
 	Status      mad.SIDRStatus
-	PrivateData []byte // what the peer's program says, with trailing zeros
+	PrivateData []byte // sent by the peer's application, including trailing zeros
 }
 
 func (e *UDRejectError) Error() string {

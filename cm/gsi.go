@@ -11,15 +11,15 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Sizes of the buffers of queue pair 1.
+// Buffer sizes of queue pair 1.
 const (
 	recvSlotSize      = wire.GRHLen + mad.Size
 	sendSlots         = 128
 	maxAddressHandles = 256
 )
 
-// gsi is queue pair 1 of a device with its buffers. Receiving is for one
-// goroutine; sending needs the manager's lock.
+// gsi owns queue pair 1 (the general services interface) of a device, with its buffers. Only one
+// goroutine may receive; sending requires Manager.mu.
 type gsi struct {
 	pd             verbs.PD
 	sendCQ, recvCQ verbs.CQ
@@ -30,7 +30,7 @@ type gsi struct {
 	wcs            []verbs.WC
 }
 
-// openGSI makes queue pair 1 and posts its receives.
+// openGSI creates queue pair 1 and posts its receives.
 func openGSI(dev verbs.Device, receives int, psn uint32) (_ *gsi, err error) {
 	g := &gsi{addressHandles: make(map[netip.AddrPort]verbs.AH), wcs: make([]verbs.WC, 64)}
 	defer func() {
@@ -73,7 +73,7 @@ func openGSI(dev verbs.Device, receives int, psn uint32) (_ *gsi, err error) {
 	return g, err
 }
 
-// modifyToRTS takes the queue pair to StateRTS.
+// modifyToRTS moves the queue pair to StateRTS with starting PSN psn.
 func (g *gsi) modifyToRTS(psn uint32) error {
 	for _, step := range []struct {
 		attr verbs.QPAttr
@@ -94,15 +94,15 @@ func (g *gsi) recvWR(slot uint64) verbs.RecvWR {
 	return verbs.RecvWR{WRID: slot, SGList: []verbs.SGE{g.recvMR.SGE(int(slot)*recvSlotSize, recvSlotSize)}}
 }
 
-// waitRecv blocks until datagrams have come or ctx has ended, and returns their
-// completions.
+// waitRecv blocks until datagrams arrive or ctx is done, and returns their completions, which
+// are valid until the next call.
 func (g *gsi) waitRecv(ctx context.Context) ([]verbs.WC, error) {
 	n, err := g.recvCQ.PollWait(ctx, g.wcs)
 	return g.wcs[:n], err
 }
 
-// parseDatagram returns sender and content of what a completion reports. ok is false
-// if that is nothing from a queue pair 1.
+// parseDatagram returns the source address and the payload of a completed receive. ok is false
+// if the completion failed or the source is not a queue pair 1.
 func (g *gsi) parseDatagram(wc *verbs.WC) (from netip.Addr, b []byte, ok bool) {
 	if wc.Status != verbs.WCSuccess || wc.SrcQPN != wire.QPNGSI || wc.ByteLen < wire.GRHLen {
 		return from, nil, false
@@ -112,7 +112,7 @@ func (g *gsi) parseDatagram(wc *verbs.WC) (from netip.Addr, b []byte, ok bool) {
 	return from, slot[wire.GRHLen:min(wc.ByteLen, recvSlotSize)], ok
 }
 
-// repostRecvs gives buffers back to the queue.
+// repostRecvs posts the receive buffers of wcs again.
 func (g *gsi) repostRecvs(wcs []verbs.WC) error {
 	var wrs [64]verbs.RecvWR
 	n := 0
@@ -124,10 +124,10 @@ func (g *gsi) repostRecvs(wcs []verbs.WC) error {
 	return err
 }
 
-// errNoSendBuffer says that everything is being sent.
+// errNoSendBuffer reports that all send buffers are in flight.
 var errNoSendBuffer = errors.New("no send buffer is free")
 
-// send posts a datagram.
+// send posts a datagram. It returns errNoSendBuffer if all send buffers are in flight.
 func (g *gsi) send(to netip.AddrPort, b *[mad.Size]byte) error {
 	if len(g.freeSendSlots) == 0 {
 		g.reapSends()
@@ -152,23 +152,23 @@ func (g *gsi) send(to netip.AddrPort, b *[mad.Size]byte) error {
 	return err
 }
 
-// reapSends takes the send completions.
+// reapSends polls the send CQ and frees the completed send buffers.
 func (g *gsi) reapSends() {
 	var wcs [sendSlots]verbs.WC
-	n, _ := g.sendCQ.Poll(wcs[:]) // a closed queue has none
+	n, _ := g.sendCQ.Poll(wcs[:]) // a closed queue returns none
 	for i := range n {
 		g.freeSendSlots = append(g.freeSendSlots, uint32(wcs[i].WRID))
 	}
 }
 
-// addressHandle returns an address handle for a peer's adapter.
+// addressHandle returns a cached address handle for a peer's adapter, or creates one.
 func (g *gsi) addressHandle(to netip.AddrPort) (verbs.AH, error) {
 	if ah := g.addressHandles[to]; ah != nil {
 		return ah, nil
 	}
 	if len(g.addressHandles) >= maxAddressHandles {
 		for k, ah := range g.addressHandles {
-			_ = ah.Destroy() // of our own making, and not destroyed before
+			_ = ah.Destroy() // created here and destroyed once
 			delete(g.addressHandles, k)
 		}
 	}
@@ -180,7 +180,7 @@ func (g *gsi) addressHandle(to netip.AddrPort) (verbs.AH, error) {
 	return ah, nil
 }
 
-// close destroys what there is, and returns the first error.
+// close destroys all resources and returns their joined errors.
 func (g *gsi) close() error {
 	var errs []error
 	if g.qp != nil {

@@ -10,35 +10,34 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// listener is what Listener and UDListener share: requests that wait for the
-// program.
+// A listener queues requests for Listener and UDListener until the application accepts them.
 type listener struct {
 	m       *Manager
 	service mad.ServiceID
 	addr    netip.AddrPort
-	waiting list.List     // of *incoming, oldest first; guarded by the manager's lock, as ended
-	wake    chan struct{} // holds a token if there may be some
-	done    chan struct{} // closed with the listener
+	waiting list.List     // of *incomingRequest, oldest first; like closed guarded by Manager.mu
+	wake    chan struct{} // capacity 1; holds a token if waiting may have an element
+	done    chan struct{} // closed by markClosed
 	closed  bool
 }
 
-// incomingRequest is a peer's request, from its arrival to its answer. What is below
-// id is guarded by the manager's lock.
+// An incomingRequest is a peer's request from its arrival to its reply. The fields after id are
+// guarded by Manager.mu.
 type incomingRequest struct {
 	l         *listener
-	peer      netip.AddrPort // its adapter
-	src       netip.AddrPort // what it says of itself in RDMA-CM's header or Hello, if it has one
-	params    Params         // of a request for a connection
-	alternate bool           // it asks for an alternate path, too
+	peer      netip.AddrPort // address of the peer's adapter
+	src       netip.AddrPort // from RDMA-CM's header or SDP's Hello, if present
+	params    Params         // for connection requests
+	alternate bool           // the REQ has an alternate path
 	private   []byte
 	id        uint32
 
-	queueElem *list.Element // in l.waiting, until the program takes it
-	resolved  bool          // withdrawn or answered
+	queueElem *list.Element // in l.waiting until Accept dequeues the request
+	resolved  bool          // withdrawn or replied to
 	answered  bool
 }
 
-// listen begins to listen. Port 0 means any that is free.
+// listen starts a listener. Port 0 selects a free ephemeral port.
 func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions) (*listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,20 +64,20 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions
 	}
 }
 
-// nextEphemeralPort returns the next port of the dynamic ones of RFC 6335: in steps from a
-// random one, so that the port of a closed listener is reused only after all others:
-// a late request for it does not reach another service.
+// nextEphemeralPort returns the next port of the dynamic range (RFC 6335). Ports advance by a
+// random odd step from a random start, so a port is reused only after all others, and a late
+// request for a closed listener does not reach another service.
 func (m *Manager) nextEphemeralPort() uint16 {
 	const first, count = 49152, 1<<16 - 49152
 	if m.ephemeralStep == 0 {
 		m.ephemeralPort = uint16(m.options.Rand() % count)
-		m.ephemeralStep = uint16(m.options.Rand()%count) | 1 // without a common divisor
+		m.ephemeralStep = uint16(m.options.Rand()%count) | 1 // odd, so coprime to count (2^14)
 	}
 	m.ephemeralPort = (m.ephemeralPort + m.ephemeralStep) % count
 	return first + m.ephemeralPort
 }
 
-// enqueueRequest puts a peer's request before the program. The lock is held.
+// enqueueRequest queues a peer's request for Accept. m.mu must be held.
 func (m *Manager) enqueueRequest(e *protocol.Event, id mad.ServiceID) {
 	l := m.listeners[id]
 	if l == nil {
@@ -98,8 +97,8 @@ func (m *Manager) enqueueRequest(e *protocol.Event, id mad.ServiceID) {
 	l.wakeAcceptor()
 }
 
-// rejectLargeMTU rejects a request for an MTU above that of the path to the peer, and tells the
-// peer what would fit. It reports whether it did.
+// rejectLargeMTU rejects a REQ whose MTU exceeds the path MTU to the peer and proposes one that
+// fits. It reports whether it rejected the REQ.
 func (m *Manager) rejectLargeMTU(e *protocol.Event) bool {
 	asked := verbs.MTU(e.REQ.MTU)
 	fits := verbs.FitPathMTU(m.dev, ahAttrTo(e.Peer), asked)
@@ -117,7 +116,7 @@ func (l *listener) wakeAcceptor() {
 	}
 }
 
-// accept waits for a request.
+// accept blocks until a request is queued, the listener is closed or ctx is done.
 func (l *listener) accept(ctx context.Context) (*incomingRequest, error) {
 	ctx = orBackground(ctx)
 	for {
@@ -139,7 +138,7 @@ func (l *listener) accept(ctx context.Context) (*incomingRequest, error) {
 	}
 }
 
-// dequeue returns the oldest request that is still wanted, nil if there is none.
+// dequeue removes the oldest request from the queue and returns it, or nil if the queue is empty.
 func (l *listener) dequeue() *incomingRequest {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
@@ -158,8 +157,7 @@ func (l *listener) dequeue() *incomingRequest {
 	return in
 }
 
-// close ends the listener and rejects the requests that the program has not
-// got.
+// close closes the listener and rejects all requests that Accept has not returned.
 func (l *listener) close() error {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
@@ -173,14 +171,15 @@ func (l *listener) close() error {
 	return nil
 }
 
-// isDelivered reports whether the program has got a request and may still answer it.
-// The lock is held.
+// isDelivered reports whether Accept has returned the request and the application may still
+// reply. m.mu must be held.
 func (m *Manager) isDelivered(id uint32) bool {
 	in, ok := m.handlers[id].(*incomingRequest)
 	return ok && in.queueElem == nil && !in.resolved
 }
 
-// markClosed wakes who waits. The lock is held.
+// markClosed withdraws all queued requests and wakes the goroutines blocked in accept. m.mu must
+// be held.
 func (l *listener) markClosed() {
 	if l.closed {
 		return
@@ -194,7 +193,7 @@ func (l *listener) markClosed() {
 	close(l.done)
 }
 
-// removeFromQueue takes a request out of the queue, if it is in there.
+// removeFromQueue removes the request from the queue if it is queued.
 func (in *incomingRequest) removeFromQueue() {
 	if in.queueElem != nil {
 		in.l.waiting.Remove(in.queueElem)
@@ -202,17 +201,17 @@ func (in *incomingRequest) removeFromQueue() {
 	}
 }
 
-// handleEvent implements party, for requests that are not answered yet: they are
-// withdrawn.
+// handleEvent implements eventHandler: every event before the reply withdraws the request.
 func (in *incomingRequest) handleEvent(*protocol.Event) { in.handleClose() }
 
-// handleClose implements party.
+// handleClose implements eventHandler.
 func (in *incomingRequest) handleClose() {
 	in.resolved = true
 	in.removeFromQueue()
 }
 
-// claim takes a request to answer it. The lock is held.
+// claim marks the request as replied to, or returns an error if it is resolved already.
+// Manager.mu must be held.
 func (in *incomingRequest) claim() error {
 	switch {
 	case in.l.m.closed:
@@ -227,7 +226,8 @@ func (in *incomingRequest) claim() error {
 	return nil
 }
 
-// remoteAddr is the address in RDMA-CM's header or Hello, or else the adapter's.
+// remoteAddr returns the source address of RDMA-CM's header or Hello, or else the adapter's
+// address with port 0.
 func (in *incomingRequest) remoteAddr() netip.AddrPort {
 	if in.src.IsValid() {
 		return in.src
@@ -235,11 +235,10 @@ func (in *incomingRequest) remoteAddr() netip.AddrPort {
 	return netip.AddrPortFrom(in.peer.Addr(), 0)
 }
 
-// Listener takes requests for connections. Nil and the zero value are closed.
+// A Listener accepts connection requests. A nil or zero Listener is closed.
 type Listener struct{ l *listener }
 
-// Listen begins to take requests for connections on a port; 0 means any that is
-// free.
+// Listen listens for connection requests on port. Port 0 selects a free one.
 func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 	m = m.orClosed()
 	setDefault(&o.PortSpace, TCP)
@@ -251,8 +250,8 @@ func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
-// Accept waits for a request, which must be accepted or rejected. It returns
-// ErrClosed once the listener or the manager is closed.
+// Accept blocks until a request arrives, which the caller must accept or reject. It returns
+// ErrClosed after the listener or the manager is closed. A nil ctx is never done.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	in, err := l.orClosed().accept(ctx)
 	if err != nil {
@@ -261,9 +260,9 @@ func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	return &Request{in: in, Params: in.params}, nil
 }
 
-// Addr is the address and port that peers dial.
+// Addr returns the listener's address and port.
 func (l *Listener) Addr() netip.AddrPort { return l.orClosed().addr }
 
-// Close ends the listener: requests that Accept has not returned are rejected,
-// connections stay. Closing twice is safe.
+// Close closes the listener and rejects requests that Accept has not returned. Established
+// connections remain. Close is idempotent.
 func (l *Listener) Close() error { return l.orClosed().close() }

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Manager makes and ends the connections of a device. All methods may be
-// called from any goroutine. Nil and the zero value are managers that were closed.
+// A Manager establishes and releases the connections of a device. Its methods are safe for
+// concurrent use. A nil or zero Manager behaves as a closed one.
 type Manager struct {
 	dev            verbs.Device
 	options        Options
@@ -22,35 +22,34 @@ type Manager struct {
 	limits         verbs.DeviceAttr
 	gsi            *gsi
 	openedAt       time.Time
-	done           chan struct{} // closed when the goroutine has ended
+	done           chan struct{} // closed when the goroutine has returned
 	closeOnce      sync.Once
-	removeCounters func() // takes the counters off the device
+	removeCounters func() // removes the counters from the device
 
-	refusals refusalQueue // of queue pair 1, for the goroutine
+	refusals refusalQueue // of queue pair 1; drained by the goroutine
 
 	mu            sync.Mutex
 	machine       *protocol.Machine
-	handlers      map[uint32]eventHandler // who is told about a connection or request
+	handlers      map[uint32]eventHandler // by communication ID
 	listeners     map[mad.ServiceID]*listener
-	awaitingRTU   map[verbs.QP]uint32 // connections that are being accepted
-	ephemeralPort uint16              // of the listeners at any port, the last that was tried, from the first of them
-	ephemeralStep uint16              // to the next; 0: none was tried
-	wakeAt        protocol.Time       // when the goroutine wakes at the latest, 0 for never
+	awaitingRTU   map[verbs.QP]uint32 // queue pairs of connections being accepted
+	ephemeralPort uint16              // last port tried by nextEphemeralPort, relative to the first dynamic port
+	ephemeralStep uint16              // increment; 0 before the first use
+	wakeAt        protocol.Time       // time at which the goroutine wakes at the latest, 0 for never
 	wake          context.CancelFunc
-	foreign       uint64 // datagrams that are not from a queue pair 1
+	foreign       uint64 // datagrams whose source is not a queue pair 1
 	unsent        uint64 // datagrams that could not be sent
 	closed        bool
 }
 
-// eventHandler hears what happens to a connection or a request. The manager's lock is
-// held, so it must not call back.
+// An eventHandler receives the events of one connection or request. Methods are called with
+// Manager.mu held and must not call the Manager.
 type eventHandler interface {
 	handleEvent(*protocol.Event)
 	handleClose() // the manager was closed
 }
 
-// New makes the manager of a device, which must have no queue pair of type GSI
-// yet.
+// New creates the manager of a device. The device must not have a queue pair of type GSI yet.
 func New(dev verbs.Device, o Options) (*Manager, error) {
 	if err := verbs.CheckDevice(dev); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
@@ -90,16 +89,16 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	return m, nil
 }
 
-// rocePort is where adapters listen unless told otherwise.
+// rocePort is the IANA-assigned UDP port of RoCE v2, the default of every adapter.
 const rocePort = 4791
 
-// Addr is the address of the device and the UDP port of its adapter.
+// Addr returns the address of the device and the UDP port of its adapter.
 func (m *Manager) Addr() netip.AddrPort { return m.orClosed().addr }
 
-// now is the time on the manager's clock, never 0.
+// now returns the time since New, which is never 0.
 func (m *Manager) now() protocol.Time { return protocol.Time(time.Since(m.openedAt)) + 1 }
 
-// run receives datagrams and keeps the time until the manager is closed.
+// run receives datagrams and serves timers until the manager is closed.
 func (m *Manager) run() {
 	defer close(m.done)
 	for {
@@ -114,7 +113,8 @@ func (m *Manager) run() {
 	}
 }
 
-// sleepContext makes a context that ends when there is something to do.
+// sleepContext returns a context that is done at the next deadline, or earlier when m.wake is
+// called.
 func (m *Manager) sleepContext() (ctx context.Context, cancel context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +131,8 @@ func (m *Manager) sleepContext() (ctx context.Context, cancel context.CancelFunc
 	return ctx, cancel
 }
 
-// handleDatagrams handles datagrams and what is due.
+// handleDatagrams handles received datagrams, refusals and expired timers, and reposts the
+// receives.
 func (m *Manager) handleDatagrams(wcs []verbs.WC) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,15 +160,15 @@ func (m *Manager) handleDatagrams(wcs []verbs.WC) error {
 	return m.gsi.repostRecvs(wcs)
 }
 
-// dispatchAndFlush tells what happened, sends what is to be sent, and wakes the
-// goroutine if it would be late. The lock is held.
+// dispatchAndFlush delivers pending events, sends pending MADs and wakes the goroutine if the
+// deadline moved earlier. m.mu must be held.
 func (m *Manager) dispatchAndFlush() {
 	for e, ok := m.machine.NextEvent(); ok; e, ok = m.machine.NextEvent() {
 		m.dispatchEvent(e)
 	}
 	for d, ok := m.machine.NextDatagram(); ok; d, ok = m.machine.NextDatagram() {
 		if err := m.gsi.send(d.To, &d.MAD); err != nil {
-			m.unsent++ // it will be repeated, or the peer repeats its question
+			m.unsent++ // recovered by a retransmission of either side
 		}
 	}
 	if t := m.machine.Deadline(); t != 0 && (m.wakeAt == 0 || t < m.wakeAt) {
@@ -175,7 +176,7 @@ func (m *Manager) dispatchAndFlush() {
 	}
 }
 
-// dispatchEvent passes an event on.
+// dispatchEvent passes an event to its handler, and removes the handler if the event is final.
 func (m *Manager) dispatchEvent(e *protocol.Event) {
 	switch e.Kind {
 	case protocol.EventRequest:
@@ -196,9 +197,8 @@ func (m *Manager) dispatchEvent(e *protocol.Event) {
 	}
 }
 
-// Close ends the manager: listeners are closed, requests under way are
-// rejected, peers of connections get a DREQ, whose answer is not waited for.
-// Closing twice is safe.
+// Close closes the manager: it closes all listeners, rejects outstanding requests and sends a
+// DREQ for each connection without waiting for the DREP. Close is idempotent.
 func (m *Manager) Close() (err error) {
 	m = m.orClosed()
 	m.closeOnce.Do(func() {
@@ -217,8 +217,8 @@ func (m *Manager) Close() (err error) {
 	return err
 }
 
-// closeHandlers tells everyone that it is over. It runs once, at the end of the
-// goroutine.
+// closeHandlers notifies all handlers and listeners that the manager is closed. The goroutine
+// calls it once before it returns.
 func (m *Manager) closeHandlers() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,7 +233,7 @@ func (m *Manager) closeHandlers() {
 	}
 }
 
-// wrapError makes a context's end, a refusal or a failure the error of a call.
+// wrapError wraps err in an *Error with the operation and the peer, unless it is one already.
 func wrapError(op string, peer netip.AddrPort, err error, detail string) error {
 	var e *Error
 	if errors.As(err, &e) {

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Multicast is a group that a queue pair has joined: where datagrams to it go.
+// A Multicast is a group that a queue pair has joined, with the address data for sends to it.
 type Multicast struct {
 	Group     netip.Addr
 	QPN, QKey uint32       // verbs.SendWR.RemoteQPN and RemoteQKey
@@ -15,10 +15,9 @@ type Multicast struct {
 	qp        verbs.QP
 }
 
-// Join makes u.QP a member of a multicast group (rdma_join_multicast). There is
-// no message for it: on RoCE the group's address is its GID, and the network
-// learns of members by IGMP. Datagrams to the group carry the Q_Key of the port
-// space, UDQKey.
+// Join attaches u.QP to a multicast group (rdma_join_multicast). No message is exchanged: on RoCE
+// the group's address is its GID, and the network learns of members by IGMP. Datagrams to the
+// group carry the Q_Key of the port space, UDQKey.
 func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 	group = wire.CanonicalAddr(group)
 	qkey, err := u.activateQP(m.orClosed())
@@ -33,7 +32,7 @@ func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 	}, nil
 }
 
-// Leave ends the membership.
+// Leave detaches the queue pair from the group (rdma_leave_multicast).
 func (g *Multicast) Leave() error {
 	if g == nil || g.qp == nil {
 		return &Error{Op: "leave group", Err: ErrClosed}

@@ -6,8 +6,8 @@ import (
 	"github.com/softrnic/softrnic/cm/internal/protocol"
 )
 
-// Null handles, which are nil or the zero value of their type, act as those of a closed
-// manager: a program that goes on after an error gets ErrClosed, and no panic.
+// Null handles (nil or the zero value of their type) behave as handles of a closed manager, so
+// that a program that continues after an error gets ErrClosed instead of a panic.
 
 // closedManager is the manager of null handles.
 var closedManager = func() *Manager {
@@ -23,7 +23,7 @@ var (
 	closedChannel  = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 )
 
-// orClosed returns m, or the closed manager if m is null.
+// orClosed returns m, or closedManager if m is a null handle.
 func (m *Manager) orClosed() *Manager {
 	if m == nil || m.machine == nil {
 		return closedManager
@@ -31,7 +31,7 @@ func (m *Manager) orClosed() *Manager {
 	return m
 }
 
-// orEnded returns c, or a connection that has ended if c is null.
+// orEnded returns c, or an ended connection if c is a null handle.
 func (c *Conn) orEnded() *Conn {
 	if c != nil && c.m != nil {
 		return c
@@ -66,14 +66,14 @@ func (r *UDRequest) orClosed() *incomingRequest {
 	return r.in
 }
 
-// isClosed reports whether the manager was closed.
+// isClosed reports whether the manager is closed.
 func (m *Manager) isClosed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.closed
 }
 
-// orBackground returns ctx, or a context that never ends if it is nil.
+// orBackground returns ctx, or context.Background() if ctx is nil.
 func orBackground(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()

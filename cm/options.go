@@ -7,61 +7,56 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// PortSpace is a space of port numbers.
+// A PortSpace is a space of port numbers (enum rdma_port_space).
 type PortSpace = mad.PortSpace
 
-// Port spaces. Private data of requests begins with RDMA-CM's header, except
-// with peers' to IB that name themselves by InfiniBand's addresses. That of
-// requests to SDP is the program's Hello, see package bsdh: there addresses and
-// the asking port are read.
+// Port spaces. The private data of a request begins with RDMA-CM's header, except in IB if the
+// peer identifies itself by InfiniBand addresses. For SDP the private data is the application's
+// Hello (package bsdh), which carries the addresses and the source port.
 const (
-	TCP = mad.PortSpaceTCP // connections, the default of Listen and Dial
-	UDP = mad.PortSpaceUDP // datagrams, that of ListenUD and DialUD
+	TCP = mad.PortSpaceTCP // connections; default of Listen and Dial
+	UDP = mad.PortSpaceUDP // datagrams; default of ListenUD and DialUD
 	IB  = mad.PortSpaceIB
 	SDP = mad.PortSpaceSDP
 )
 
-// Options say how a Manager works. The zero value is good for most.
+// Options configure a Manager. The zero value has good defaults.
 type Options struct {
-	// ResponseTimeout is the code of the time after which a message without
-	// an answer is repeated, ours and our peers': 4.096 us * 2^n. 0 means
-	// DefaultResponseTimeout.
+	// ResponseTimeout is the code n of the retransmission timeout, 4.096 us * 2^n, of this side
+	// and of its peers. 0 means DefaultResponseTimeout.
 	ResponseTimeout uint8
 
-	// Retries is how often a message is repeated at most, up to 15; 0 means
-	// 15.
+	// Retries is the maximum number of retransmissions of a message, up to 15. 0 means 15.
 	Retries uint8
 
-	// ServiceTimeout is the code of the time that a peer is asked to wait if
-	// a request is not accepted or rejected soon; 0 means 22 (17 s).
+	// ServiceTimeout is the code of the time that an MRA requests from the peer while the
+	// application has not replied. 0 means 22 (17 s).
 	ServiceTimeout uint8
 
-	// MaxConns is the number of connections in any state at a time, 2^18 by
-	// default.
+	// MaxConns is the maximum number of connections in any state. The default is 2^18.
 	MaxConns int
 
-	// Receives is the number of datagrams that can arrive at a time, 2048 by
-	// default, at 296 bytes each.
+	// Receives is the number of posted receives, the largest burst of datagrams. The default is
+	// 2048, at 296 bytes each.
 	Receives int
 
-	// Announce tells every peer that is dialed that we are a softrnic, and the
-	// size of our socket's receive buffer, in a field that the standard leaves
-	// unused. Without it only peers that are softrnics for sure are told: those
-	// on another UDP port than 4791 and those on a loopback address. Who is
-	// told tells in return.
+	// Announce makes Dial identify this side as a softrnic and send its socket's receive buffer
+	// size to every peer, in a REQ field that the standard leaves unused. By default only peers
+	// that are known to be softrnics get it: those on a UDP port other than 4791 and those on a
+	// loopback address. A peer that gets the field replies with its own.
 	Announce bool
 
-	// Rand replaces the source of ids and packet sequence numbers.
+	// Rand is the source of communication IDs and starting PSNs. The default is crypto/rand.
 	Rand func() uint32
 }
 
-// DefaultResponseTimeout is 0.54 s.
+// DefaultResponseTimeout is the code of 0.54 s.
 const DefaultResponseTimeout = 17
 
-// defaultCMRetries is the default of Options.Retries, the most that a REQ can say.
+// defaultCMRetries is the default of Options.Retries, the maximum of the REQ's 4-bit field.
 const defaultCMRetries = 15
 
-// validate refuses options that no field has room for, and fills in the defaults.
+// validate returns an error for options out of range and sets the defaults.
 func (o *Options) validate() error {
 	for _, f := range []struct {
 		name           string
@@ -90,56 +85,54 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// ListenOptions say what a Listener takes.
+// ListenOptions configure a Listener.
 type ListenOptions struct {
-	PortSpace PortSpace // TCP unless given
+	PortSpace PortSpace // default TCP
 
-	// Backlog is how many requests may be under way at a time: those that
-	// Accept has not returned, and those that are not yet established. A peer
-	// gets half of them. Others are dropped, and come again. DefaultBacklog
-	// unless given.
+	// Backlog is the maximum number of half-open connections: those that Accept has not returned
+	// and those that are not yet established. One peer may use half of them. Requests beyond it
+	// are dropped, and their peers retransmit. The default is DefaultBacklog.
 	Backlog int
 
 	// NoRC and NoUC reject requests for reliable or unreliable connections.
 	NoRC, NoUC bool
 }
 
-// DefaultBacklog is large because many may connect at once.
+// DefaultBacklog is the default of ListenOptions.Backlog, enough for thousands of ranks that
+// connect at once.
 const DefaultBacklog = 8192
 
-// DialOptions say what connection to ask for. QP must be given.
+// DialOptions configure a connection to dial. QP is required.
 //
-// Of ConnectOptions, those with a counterpart at the peer mean: RetryCnt is for
-// both ends, RNRRetry for the peer's queue pair (ours is set by the peer),
-// Timeout for both ends. Access is remote write, and read and atomic if
-// MaxDestRdAtomic is not Zero. MaxRdAtomic and MaxDestRdAtomic are what is asked
-// for; the peer may grant less.
+// ConnectOptions with a counterpart at the peer apply as follows: RetryCnt and Timeout to both
+// sides, RNRRetry to the peer's queue pair (the REP sets the local one). The default of Access is
+// remote write, plus read and atomic unless MaxDestRdAtomic is Zero. MaxRdAtomic and
+// MaxDestRdAtomic are requests; the peer may grant less.
 type DialOptions struct {
 	verbs.ConnectOptions
 
 	QP verbs.QP // RC or UC, in StateReset or StateInit
 
-	// Prepare is called with the queue pair in StateInit, before the peer
-	// hears of it, to post receives.
+	// Prepare is called with the queue pair in StateInit, before the REQ is sent, to post
+	// receives.
 	Prepare func(verbs.QP) error
 
-	PrivateData []byte    // up to 56 bytes; to SDP a Hello, 92 bytes
-	UDPPort     uint16    // of the peer's adapter if not 4791
-	PortSpace   PortSpace // TCP unless given
-	LocalPort   uint16    // that the peer sees; one is chosen unless given, to SDP that of the Hello
+	PrivateData []byte    // up to 56 bytes; for SDP a Hello of 92 bytes
+	UDPPort     uint16    // of the peer's adapter; default 4791
+	PortSpace   PortSpace // default TCP
+	LocalPort   uint16    // source port in the REQ; default an ephemeral one, for SDP that of the Hello
 }
 
-// AcceptOptions say how to accept a connection.
+// AcceptOptions configure a connection to accept.
 //
-// Of ConnectOptions, RNRRetry is for the peer's queue pair; ours, and the MTU,
-// are what the peer asked for. So are RetryCnt, Timeout and the fields of the
-// address vector unless they are given. MaxRdAtomic and MaxDestRdAtomic are at
-// most what the peer offered.
+// Of ConnectOptions, RNRRetry applies to the peer's queue pair; the REQ sets the local one and
+// the MTU. The REQ also sets RetryCnt, Timeout and the address vector unless they are given here.
+// MaxRdAtomic and MaxDestRdAtomic are bounded by the values in the REQ.
 type AcceptOptions struct {
 	verbs.ConnectOptions
 
-	// Prepare is called with the queue pair in StateInit, before the peer can
-	// send, to post receives.
+	// Prepare is called with the queue pair in StateInit, before the REP is sent, to post
+	// receives.
 	Prepare func(verbs.QP) error
 
 	PrivateData []byte // up to 196 bytes

@@ -8,19 +8,19 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Params is what a peer said about its end of a connection and the path.
+// Params are the parameters of a connection's remote side and of the path, from the REQ or REP.
 type Params struct {
 	Transport verbs.QPType // RC or UC
-	QPN       uint32       // the peer's queue pair
-	PSN       uint32       // the first that we send
+	QPN       uint32       // the peer's queue pair number
+	PSN       uint32       // starting PSN of the local send queue
 
-	ResponderResources uint8 // reads and atomics that the peer serves at a time
-	InitiatorDepth     uint8 // reads and atomics that the peer wants outstanding
-	RetryCount         uint8 // for our queue pair (REQ only)
-	RNRRetry           uint8 // for our queue pair
-	FlowControl        bool  // the peer gives end-to-end credits
+	ResponderResources uint8 // RDMA READs and atomics that the peer serves at a time
+	InitiatorDepth     uint8 // RDMA READs and atomics that the peer issues at a time
+	RetryCount         uint8 // for the local queue pair (REQ only)
+	RNRRetry           uint8 // for the local queue pair
+	FlowControl        bool  // the peer sends end-to-end credits
 	SRQ                bool  // the peer has a shared receive queue
-	AckTimeout         uint8 // for our queue pair (REQ only); 4.096 us * 2^n
+	AckTimeout         uint8 // for the local queue pair (REQ only); 4.096 us * 2^n
 	AckDelay           uint8 // of the peer (REP only); 4.096 us * 2^n
 
 	MTU          verbs.MTU // of the path
@@ -31,7 +31,7 @@ type Params struct {
 	PKey         uint16
 
 	GUID       uint64 // of the peer's adapter
-	PeerBuffer uint32 // receive buffer of the peer's socket in bytes, 0 if not told
+	PeerBuffer uint32 // receive buffer of the peer's socket in bytes, 0 if unknown
 }
 
 func paramsFromREQ(q *mad.REQ) Params {
@@ -49,7 +49,7 @@ func paramsFromREQ(q *mad.REQ) Params {
 	return p
 }
 
-// paramsFromREP adds what a REP says to what our REQ said.
+// paramsFromREP combines the REP of the peer with the path parameters of the local REQ.
 func paramsFromREP(q *mad.REQ, r *mad.REP) Params {
 	p := Params{
 		Transport: verbs.RC, QPN: r.QPN, PSN: r.StartingPSN,
@@ -59,7 +59,7 @@ func paramsFromREP(q *mad.REQ, r *mad.REP) Params {
 		FlowLabel: q.Primary.FlowLabel, HopLimit: q.Primary.HopLimit, SL: q.Primary.SL, PKey: q.PKey,
 		GUID: r.CAGUID,
 	}
-	if q.LocalEECN != 0 { // else it means nothing
+	if q.LocalEECN != 0 { // the field is defined only if the REQ had it
 		p.PeerBuffer = mad.BufferOfEECN(r.LocalEECN)
 	}
 	if q.Transport == mad.TransportUC {
@@ -68,7 +68,7 @@ func paramsFromREP(q *mad.REQ, r *mad.REP) Params {
 	return p
 }
 
-// withPathOptions replaces what options say of the path.
+// withPathOptions returns p with the path parameters that o sets.
 func (p Params) withPathOptions(o *verbs.ConnectOptions) Params {
 	p.TrafficClass = cmp.Or(o.TrafficClass, p.TrafficClass)
 	p.FlowLabel = cmp.Or(o.FlowLabel, p.FlowLabel)
@@ -77,7 +77,7 @@ func (p Params) withPathOptions(o *verbs.ConnectOptions) Params {
 	return p
 }
 
-// addressVector is the address vector of a connection.
+// addressVector returns the address vector of the connection.
 func (p *Params) addressVector(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{
 		DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), TrafficClass: p.TrafficClass, FlowLabel: p.FlowLabel,

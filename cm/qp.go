@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Defaults of what ConnectOptions leave open, those of verbs.Connect.
+// Defaults of verbs.ConnectOptions, the same as those of verbs.Connect.
 const (
 	defaultTimeout     = 14 // 67 ms
 	defaultRetryCnt    = 7
@@ -14,7 +14,7 @@ const (
 	defaultRdAtomic    = 16
 )
 
-// orDefault resolves a field of verbs.ConnectOptions.
+// orDefault resolves a field of verbs.ConnectOptions: 0 means the default, verbs.Zero means 0.
 func orDefault[T ~uint8 | ~uint32](v, def T) T {
 	switch v {
 	case 0:
@@ -25,8 +25,8 @@ func orDefault[T ~uint8 | ~uint32](v, def T) T {
 	return v
 }
 
-// checkConnectOptions refuses options that no field has room for. Those that do not count
-// for the type of queue pair it clears.
+// checkConnectOptions returns an error for options out of range. It clears the options that do
+// not apply to a queue pair of type typ.
 func checkConnectOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
 	if typ == verbs.UC {
 		o.Timeout, o.MinRNRTimer, o.RetryCnt, o.RNRRetry, o.MaxRdAtomic, o.MaxDestRdAtomic = 0, 0, 0, 0, 0, 0
@@ -45,7 +45,7 @@ func checkConnectOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
 	return nil
 }
 
-// initQP takes a queue pair to StateInit, unless it is there, and prepares it.
+// initQP moves a queue pair to StateInit, unless it is there already, and calls prepare.
 func initQP(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error) error {
 	switch s := qp.State(); s {
 	case verbs.StateInit:
@@ -65,8 +65,8 @@ func initQP(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error)
 	return nil
 }
 
-// remoteAccess is what a peer may do: what the options say, or writes and, if any
-// are served, reads and atomics.
+// remoteAccess returns the remote access rights of a queue pair: o.Access, or by default write,
+// plus read and atomic if served is not 0.
 func remoteAccess(o *verbs.ConnectOptions, served uint8) verbs.AccessFlags {
 	def := verbs.AccessRemoteWrite
 	if served > 0 {
@@ -75,7 +75,7 @@ func remoteAccess(o *verbs.ConnectOptions, served uint8) verbs.AccessFlags {
 	return orDefault(o.Access, def)
 }
 
-// modifyToRTS takes a queue pair from StateInit to StateRTS.
+// modifyToRTS moves a queue pair from StateInit to StateRTS.
 func modifyToRTS(qp verbs.QP, a verbs.QPAttr, setAccess bool) error {
 	toRTR := verbs.AttrState | verbs.AttrAV | verbs.AttrPathMTU | verbs.AttrDestQPN | verbs.AttrRQPSN
 	toRTS := verbs.AttrState | verbs.AttrSQPSN
@@ -94,15 +94,15 @@ func modifyToRTS(qp verbs.QP, a verbs.QPAttr, setAccess bool) error {
 	return qp.Modify(a, toRTS)
 }
 
-// modifyToErr takes a queue pair to StateErr, so that what was posted is flushed.
+// modifyToErr moves a queue pair to StateErr, which flushes its posted work requests.
 func modifyToErr(qp verbs.QP) {
 	if s := qp.State(); s != verbs.StateReset && s != verbs.StateErr {
-		_ = qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // destroyed, then
+		_ = qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // fails only if the queue pair is destroyed
 	}
 }
 
-// creditsAndSRQ reports whether a queue pair's acknowledgements carry end-to-end
-// credits.
+// creditsAndSRQ reports whether a queue pair's acknowledgements carry end-to-end credits, and
+// whether it uses a shared receive queue.
 func creditsAndSRQ(qp verbs.QP) (credits, shared bool) {
 	_, init := qp.Query()
 	return init.Type == verbs.RC && init.SRQ == nil && !init.NoCredits, init.SRQ != nil

@@ -7,25 +7,27 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// refusalQueue hands the refused packets of queue pair 1 to the manager's goroutine. The
-// adapter reports them with its locks held, which the manager takes while it holds its own.
+// A refusalQueue passes refused packets of queue pair 1 to the manager's goroutine. The adapter
+// reports them with its own locks held, and the manager acquires those locks while it holds m.mu,
+// so a direct call could deadlock.
 type refusalQueue struct {
 	mu   sync.Mutex
 	list []*verbs.RefusedError
 	wake context.CancelFunc
 }
 
-// maxRefusals bounds the list: a peer that is not told of now is refused again.
+// maxRefusals bounds the queue. A refusal beyond it is dropped; the next transmission to the peer
+// reports it again.
 const maxRefusals = 64
 
-// watchRefusals has the queue pair report.
+// watchRefusals registers the queue for refusals of queue pair 1.
 func (m *Manager) watchRefusals() {
 	if q, ok := m.gsi.qp.(verbs.RefusalReporter); ok {
 		q.OnRefusal(m.refusals.add)
 	}
 }
 
-// add takes a report, and wakes the goroutine.
+// add enqueues a refusal and wakes the goroutine.
 func (r *refusalQueue) add(e *verbs.RefusedError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +39,7 @@ func (r *refusalQueue) add(e *verbs.RefusedError) {
 	}
 }
 
-// setWake has wake called for the next report, and reports whether some wait already.
+// setWake sets the function that add calls, and reports whether the queue has elements.
 func (r *refusalQueue) setWake(wake context.CancelFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +47,7 @@ func (r *refusalQueue) setWake(wake context.CancelFunc) bool {
 	return len(r.list) > 0
 }
 
-// drain returns the reports that wait.
+// drain removes and returns all queued refusals.
 func (r *refusalQueue) drain() []*verbs.RefusedError {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Stats counts what a Manager did.
+// Stats are the counters of a Manager.
 type Stats struct {
 	protocol.Stats
-	Foreign uint64 // datagrams to queue pair 1 that are not from one
+	Foreign uint64 // datagrams whose source is not a queue pair 1
 	Unsent  uint64 // messages that could not be sent
 }
 
-// Stats returns what was counted.
+// Stats returns a snapshot of the counters.
 func (m *Manager) Stats() Stats {
 	m = m.orClosed()
 	m.mu.Lock()
@@ -23,13 +23,14 @@ func (m *Manager) Stats() Stats {
 	return Stats{Stats: m.machine.Stats(), Foreign: m.foreign, Unsent: m.unsent}
 }
 
-// counterRegistry is a device that shows counters of what runs on it, as those of
-// package rnic do.
+// A counterRegistry is a device that publishes counters of the layers above it, as package rnic's
+// does.
 type counterRegistry interface {
 	AddLayer(name string, each func(yield func(name string, value uint64, level bool))) (remove func())
 }
 
-// registerCounters makes the counters part of the device's, if it shows such.
+// registerCounters adds the manager's counters to the device's, if the device supports that, and
+// returns a function that removes them.
 func (m *Manager) registerCounters() (hide func()) {
 	dev, ok := m.dev.(counterRegistry)
 	if !ok {
@@ -41,10 +42,10 @@ func (m *Manager) registerCounters() (hide func()) {
 	})
 }
 
-// gauges are the names of what Stats has at present, and does not count up.
+// gauges are the names of the current values among the counters.
 var gauges = map[string]bool{"connections": true, "half_open": true, "timewait": true, "sidr": true}
 
-// Each calls f for every number with its name: "sent_req", "dropped_unknown_id",
+// Each calls f with the name and value of every counter: "sent_req", "dropped_unknown_id",
 // "connections" and so on.
 func (s *Stats) Each(f func(name string, value uint64)) {
 	for i := range protocol.NumMessages {

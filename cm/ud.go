@@ -11,16 +11,16 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// UDQKey is the Q_Key that RDMA-CM gives to datagrams, unless programs agree on
+// UDQKey is RDMA-CM's Q_Key for datagrams (RDMA_UDP_QKEY), used unless the applications agree on
 // another.
 const UDQKey = mad.UDPQKey
 
-// UDListener takes questions which queue pair serves datagrams on a port. Nil and the
-// zero value are closed.
+// A UDListener accepts SIDR requests, which resolve a port to a UD queue pair. A nil or zero
+// UDListener is closed.
 type UDListener struct{ l *listener }
 
-// ListenUD begins to serve a port of datagrams; 0 means any that is free.
-// NoRC and NoUC of the options do not count.
+// ListenUD listens for SIDR requests on port. Port 0 selects a free one. It ignores NoRC and
+// NoUC.
 func (m *Manager) ListenUD(port uint16, o ListenOptions) (*UDListener, error) {
 	m = m.orClosed()
 	setDefault(&o.PortSpace, UDP)
@@ -32,8 +32,8 @@ func (m *Manager) ListenUD(port uint16, o ListenOptions) (*UDListener, error) {
 	return &UDListener{l}, nil
 }
 
-// Accept waits for a question, which must be accepted or rejected. It returns
-// ErrClosed once the listener or the manager is closed.
+// Accept blocks until a request arrives, which the caller must accept or reject. It returns
+// ErrClosed after the listener or the manager is closed. A nil ctx is never done.
 func (l *UDListener) Accept(ctx context.Context) (*UDRequest, error) {
 	in, err := l.orClosed().accept(ctx)
 	if err != nil {
@@ -42,55 +42,52 @@ func (l *UDListener) Accept(ctx context.Context) (*UDRequest, error) {
 	return &UDRequest{in}, nil
 }
 
-// Addr is the address and port that peers dial.
+// Addr returns the listener's address and port.
 func (l *UDListener) Addr() netip.AddrPort { return l.orClosed().addr }
 
-// Close ends the listener: questions that Accept has not returned are rejected.
-// Closing twice is safe.
+// Close closes the listener and rejects requests that Accept has not returned. Close is
+// idempotent.
 func (l *UDListener) Close() error { return l.orClosed().close() }
 
-// UDRequest is a peer's question which queue pair serves datagrams, to be
-// accepted or rejected once.
+// A UDRequest is a peer's SIDR_REQ. It must be accepted or rejected exactly once.
 type UDRequest struct{ in *incomingRequest }
 
-// PrivateData is what the peer's program sent along, with the trailing zeros of
-// the field.
+// PrivateData returns the private data of the SIDR_REQ, including trailing zeros of the field.
 func (r *UDRequest) PrivateData() []byte { return r.orClosed().private }
 
-// RemoteAddr is the peer's address and port.
+// RemoteAddr returns the peer's address and port.
 func (r *UDRequest) RemoteAddr() netip.AddrPort { return r.orClosed().remoteAddr() }
 
-// LocalAddr is the address and port that the peer dialed.
+// LocalAddr returns the local address and port that the peer dialed.
 func (r *UDRequest) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 
-// RemoteAH is where datagrams to the peer go. Its queue pair number comes with
-// its first datagram (verbs.WC.SrcQPN).
+// RemoteAH returns the address vector of the peer. The peer's queue pair number comes with its
+// first datagram (verbs.WC.SrcQPN).
 func (r *UDRequest) RemoteAH() verbs.AHAttr { return ahAttrTo(r.orClosed().peer) }
 
 func ahAttrTo(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), PortNum: 1}
 }
 
-// UDAcceptOptions say how to accept a question about datagrams. QP must be
-// given.
+// UDAcceptOptions configure the reply to a SIDR_REQ. QP is required.
 type UDAcceptOptions struct {
 	UDQueuePair
 	PrivateData []byte // up to 136 bytes
 }
 
-// UDQueuePair is a queue pair for datagrams.
+// A UDQueuePair is a queue pair for datagrams.
 type UDQueuePair struct {
-	// QP is of type UD. In StateReset or StateInit it is taken to StateRTS
-	// with QKey, else it stays as it is.
+	// QP has type UD. In StateReset or StateInit it is moved to StateRTS with QKey; in another
+	// state it is unchanged.
 	QP   verbs.QP
-	QKey uint32 // UDQKey unless given
+	QKey uint32 // default UDQKey
 
-	// Prepare is called before a queue pair leaves StateInit, to post
-	// receives (with 40 bytes for the GRH each).
+	// Prepare is called before the queue pair leaves StateInit, to post receives. Each needs 40
+	// bytes for the GRH.
 	Prepare func(verbs.QP) error
 }
 
-// activateQP makes the queue pair ready and returns its Q_Key.
+// activateQP moves the queue pair to StateRTS if necessary and returns its Q_Key.
 func (u *UDQueuePair) activateQP(m *Manager) (qkey uint32, err error) {
 	if m.isClosed() {
 		return 0, ErrClosed
@@ -121,7 +118,7 @@ func (u *UDQueuePair) activateQP(m *Manager) (qkey uint32, err error) {
 	return u.QKey, verbs.ActivateUD(u.QP, u.QKey, m.randomPSN())
 }
 
-// Accept tells the peer that o.QP serves it.
+// Accept sends a SIDR_REP with o.QP's number and Q_Key.
 func (r *UDRequest) Accept(o UDAcceptOptions) error {
 	qkey, err := o.activateQP(r.orClosed().l.m)
 	if err == nil {
@@ -133,13 +130,12 @@ func (r *UDRequest) Accept(o UDAcceptOptions) error {
 	return nil
 }
 
-// Reject refuses the question. The peer's program gets up to 136 bytes of
-// private data.
+// Reject sends a SIDR_REP with status SIDRReject and up to 136 bytes of private data.
 func (r *UDRequest) Reject(private []byte) error {
 	return r.RejectWith(mad.SIDRReject, private)
 }
 
-// RejectWith is Reject with another status.
+// RejectWith is like Reject but sends the given status.
 func (r *UDRequest) RejectWith(s mad.SIDRStatus, private []byte) error {
 	if err := r.sendReply(mad.SIDRRep{Status: s, PrivateData: private}); err != nil {
 		return wrapError("reject datagrams of", r.RemoteAddr(), err, "")
@@ -163,27 +159,26 @@ func (r *UDRequest) sendReply(rep mad.SIDRRep) error {
 	return nil
 }
 
-// UDDialOptions say what to ask. The zero value asks for the queue pair that
-// serves a port.
+// UDDialOptions configure a SIDR_REQ. The zero value resolves the queue pair that serves a port.
 type UDDialOptions struct {
-	UDQueuePair           // may be left out: then QP is none of the manager's business
+	UDQueuePair           // optional; without QP the manager changes no queue pair
 	PrivateData []byte    // up to 180 bytes; 216 in a port space without RDMA-CM's header
-	UDPPort     uint16    // of the peer's adapter if not 4791
-	PortSpace   PortSpace // UDP unless given
-	LocalPort   uint16    // that the peer sees; one is chosen unless given
+	UDPPort     uint16    // of the peer's adapter; default 4791
+	PortSpace   PortSpace // default UDP
+	LocalPort   uint16    // source port in the request; default an ephemeral one
 }
 
-// UDPeer is where datagrams for a port go.
+// A UDPeer is the destination of datagrams to a port.
 type UDPeer struct {
 	QPN, QKey             uint32       // verbs.SendWR.RemoteQPN and RemoteQKey
 	AH                    verbs.AHAttr // for verbs.PD.CreateAH
-	PrivateData           []byte       // what the peer's program sent along, with trailing zeros
+	PrivateData           []byte       // of the SIDR_REP, including trailing zeros
 	LocalAddr, RemoteAddr netip.AddrPort
 }
 
-// DialUD asks who serves datagrams at addr, and waits for the answer. A peer
-// that refuses is a *UDRejectError, one that does not answer ErrUnreachable or
-// the context's error.
+// DialUD resolves addr to a UD queue pair (SIDR) and blocks until the reply arrives. It returns a
+// *UDRejectError if the peer rejects the request, and ErrUnreachable or the context's error if
+// the peer does not reply. A nil ctx is never done.
 func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptions) (*UDPeer, error) {
 	m = m.orClosed()
 	p, err := m.dialUD(orBackground(ctx), addr, &o)
@@ -223,7 +218,7 @@ func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOpti
 	}, nil
 }
 
-// sendSIDRReqAndWait sends a SIDR_REQ and waits for the answer.
+// sendSIDRReqAndWait sends a SIDR_REQ and waits for the reply.
 func (m *Manager) sendSIDRReqAndWait(ctx context.Context, peer netip.AddrPort, q mad.SIDRReq) (dialResult, error) {
 	d := &dialOp{result: make(chan dialResult, 1)}
 	err := m.startDial(d, func(now protocol.Time) (uint32, bool) {

@@ -6,10 +6,10 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Connect sends a REQ to the adapter at peer and returns the id of what may
-// become a connection, or false if there are too many. The machine fills in
-// LocalID and CAGUID. RemoteResponseTimeout and MaxCMRetries say when and how
-// often the REQ is repeated, and MaxCMRetries counts for all later messages.
+// Connect sends a REQ to the adapter at peer and returns the communication ID of the new
+// connection, or false if the table is full. The machine sets LocalID and CAGUID.
+// RemoteResponseTimeout is the retransmission timeout of the REQ; MaxCMRetries bounds the
+// retransmissions of the REQ and of all later messages.
 func (m *Machine) Connect(now Time, peer netip.AddrPort, q mad.REQ) (id uint32, ok bool) {
 	if m.closed {
 		return 0, false
@@ -29,14 +29,14 @@ func (m *Machine) Connect(now Time, peer netip.AddrPort, q mad.REQ) (id uint32, 
 	return e.id, true
 }
 
-// timewaitDuration is how long packets of a connection may still be on their way:
-// twice the time after which an acknowledgement counts as lost.
+// timewaitDuration returns the length of TIMEWAIT: twice the ACK timeout, the longest time that
+// packets of the connection may remain in flight.
 func timewaitDuration(ackTimeout uint8) Time {
 	return 2 * Time(mad.TimeoutNanos(min(max(ackTimeout, minInterval), maxTimewait)))
 }
 
-// Ready sends the RTU for a REP and makes the connection ESTABLISHED. It
-// returns false if the connection is not there to be established any more.
+// Ready sends the RTU for a REP and makes the connection ESTABLISHED. It returns false if the
+// connection is not in REP_RCVD any more.
 func (m *Machine) Ready(id uint32, private []byte) bool {
 	e := m.entries[id]
 	if e == nil || e.state != StateREPRcvd {
@@ -54,7 +54,7 @@ func (m *Machine) sendRTU(e *entry) {
 	m.sendMAD(e.peer, e.tid, mad.AttrRTU, &mad.RTU{LocalID: e.id, RemoteID: e.remoteID, PrivateData: e.rtuPrivateData})
 }
 
-// handleREP takes the answer to a REQ of ours.
+// handleREP handles the reply to a local REQ.
 func (m *Machine) handleREP(now Time, from netip.AddrPort, h mad.Header, r mad.REP) Drop {
 	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop == DropUnknownID {
@@ -71,7 +71,7 @@ func (m *Machine) handleREP(now Time, from netip.AddrPort, h mad.Header, r mad.R
 	switch e.state {
 	case StateREQSent, StateMRAREQRcvd:
 		return m.acceptREP(now, e, r)
-	case StateREPRcvd: // our program is about to answer
+	case StateREPRcvd: // the application has the REP and has not replied
 		return DropDuplicate
 	case StateEstablished:
 		m.sendRTU(e)
@@ -107,7 +107,7 @@ func (m *Machine) acceptREP(now Time, e *entry, r mad.REP) Drop {
 	return DropNone
 }
 
-// handleMRA takes a peer's word that its answer takes longer.
+// handleMRA handles a message receipt acknowledgement, by which the peer requests more time.
 func (m *Machine) handleMRA(now Time, from netip.AddrPort, h mad.Header, r mad.MRA) Drop {
 	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop != DropNone {
@@ -125,7 +125,7 @@ func (m *Machine) handleMRA(now Time, from netip.AddrPort, h mad.Header, r mad.M
 		return DropUnexpected
 	}
 	if e.mraCount > e.retries {
-		return DropDuplicate // waited for often enough
+		return DropDuplicate // extended as often as allowed
 	}
 	e.mraCount++
 	e.state = next

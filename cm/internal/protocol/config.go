@@ -2,23 +2,22 @@ package protocol
 
 import "github.com/softrnic/softrnic/wire/mad"
 
-// Time is nanoseconds on a monotonic clock. 0 is never.
+// Time is a point in time or a duration in nanoseconds on a monotonic clock. 0 means never.
 type Time int64
 
-// Config is what a Machine needs to know. The zero value of a limit means its
-// default.
+// Config configures a Machine. The zero value of a limit means its default.
 type Config struct {
-	Rand    func() uint32 // ids, transactions and jitter; must not be predictable
+	Rand    func() uint32 // source of IDs, transaction IDs and jitter; must be unpredictable
 	GUID    uint64        // of the adapter
-	GID     [16]byte      // of the adapter; requests for others are rejected
-	UDPPort uint16        // where the adapter listens if not on 4791, else 0
-	MaxMTU  uint8         // largest path MTU accepted, in verbs' encoding
+	GID     [16]byte      // of the adapter; requests for other GIDs are rejected
+	UDPPort uint16        // of the adapter, or 0 if it is 4791
+	MaxMTU  uint8         // largest accepted path MTU, in verbs' encoding
 
-	MaxConns    int // connections in any state; DefaultMaxConns
-	MaxTimewait int // of these in TIMEWAIT; DefaultMaxTimewait
+	MaxConns    int // in any state; default DefaultMaxConns
+	MaxTimewait int // connections in TIMEWAIT; default DefaultMaxTimewait
 
-	// ServiceTimeout is the code of how long peers are asked, by MRA, to wait
-	// for our program; DefaultServiceTimeout.
+	// ServiceTimeout is the code of the time that an MRA requests from peers; default
+	// DefaultServiceTimeout.
 	ServiceTimeout uint8
 }
 
@@ -44,16 +43,16 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Bounds on what peers may ask for.
+// Bounds on values from peers.
 const (
-	minInterval       = 10                    // code of the shortest time between repetitions: 4 ms
-	maxInterval       = 21                    // of the longest: 8.6 s
-	maxServiceTimeout = 24                    // of the longest wait that an MRA can ask for: 69 s
-	maxTimewait       = 20                    // of the longest TIMEWAIT: 4.3 s
-	maxPendingTime    = Time(120_000_000_000) // a request that our program leaves alone ends after 2 minutes at most
+	minInterval       = 10                    // code of the shortest retransmission timeout, 4 ms
+	maxInterval       = 21                    // code of the longest retransmission timeout, 8.6 s
+	maxServiceTimeout = 24                    // code of the longest extension by an MRA, 69 s
+	maxTimewait       = 20                    // code of the longest TIMEWAIT, 4.3 s
+	maxPendingTime    = Time(120_000_000_000) // a request without a reply from the application expires after 2 minutes at most
 )
 
-// clampInterval is the time that a code of a peer stands for, within bounds.
+// clampInterval returns the retransmission timeout for a peer's code, within bounds.
 func clampInterval(code uint8) Time {
 	return Time(mad.TimeoutNanos(min(max(code, minInterval), maxInterval)))
 }

@@ -1,14 +1,14 @@
-// Package protocol is the communication manager as a function of its inputs:
-// management datagrams and the time go in, datagrams, deadlines and events come
-// out. It owns no socket, lock, goroutine, clock or random source, and is used
-// by one goroutine at a time. Package cm wraps it.
+// Package protocol implements the InfiniBand communication manager (CM) as a state machine
+// without I/O: management datagrams (MADs) and the time are its inputs; datagrams, deadlines and
+// events are its outputs. It has no socket, lock, goroutine, clock or random source, and is not
+// safe for concurrent use. Package cm drives it.
 //
 //	m := protocol.New(protocol.Config{Rand: ...})
 //	id, err := m.Connect(now, peer, mad.REQ{...})
-//	m.Handle(now, from, datagram)          // what came
-//	m.Advance(now)                         // when m.Deadline() has come
-//	for d, ok := m.NextDatagram(); ok; ... // what is to be sent
-//	for e, ok := m.NextEvent(); ok; ...    // what happened
+//	m.Handle(now, from, datagram)          // received datagram
+//	m.Advance(now)                         // at m.Deadline()
+//	for d, ok := m.NextDatagram(); ok; ... // send them
+//	for e, ok := m.NextEvent(); ok; ...    // handle them
 //
 // # States
 //
@@ -16,7 +16,7 @@
 //
 //	active                                  passive
 //	REQ_SENT  ------------- REQ ----------> REQ_RCVD     EventRequest
-//	          <------------ MRA ----------- (it takes longer than the REQ allows for)
+//	          <------------ MRA ----------- (more time than the REQ allows)
 //	          <------------ REP ----------- REP_SENT     Accept
 //	REP_RCVD     EventReply
 //	ESTABLISHED  Ready ---- RTU ----------> ESTABLISHED  EventEstablished
@@ -24,16 +24,14 @@
 //	DREQ_SENT  Disconnect - DREQ ---------> EventDisconnected
 //	TIMEWAIT   EventReleased <- DREP ------ TIMEWAIT
 //
-// Either side may refuse with REJ. Each message that wants an answer is
-// repeated until it comes, as long and as often as the fields of the REQ say,
-// within bounds of our own; duplicates are answered again. Every connection ends
-// with exactly one of EventRejected, EventUnreachable, EventReleased and
-// EventDisconnected, unless Abandon or Reject ended it.
+// Either side may refuse with a REJ. A message that requires a reply is retransmitted until the
+// reply arrives, at the interval and up to the count in the REQ, within the machine's own bounds.
+// Duplicates are answered again. Every connection ends with exactly one of EventRejected,
+// EventUnreachable, EventReleased and EventDisconnected, unless Abandon or Reject ended it.
 //
 // # Bounds
 //
-// A listener has room for so many half-open connections, of which one peer gets
-// half; connections in TIMEWAIT give way when there are too many; peers'
-// timeouts are cut to what is sensible. What does not fit is dropped and
-// counted.
+// A listener limits its half-open connections, and one peer gets at most half of the limit. The
+// oldest connection in TIMEWAIT is evicted when the table is full. Timeouts from peers are
+// clamped. The machine drops and counts datagrams beyond these limits.
 package protocol

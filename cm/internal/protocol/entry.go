@@ -6,39 +6,39 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// entry is a connection, or a request for datagrams.
+// An entry is a connection or a SIDR request.
 type entry struct {
 	timer
-	prev, next *entry // in a list: of the half-open of a service, or of those in TIMEWAIT
+	prev, next *entry // in a service's halfOpen or in Machine.timewait
 
-	id          uint32 // our communication id
-	remoteID    uint32 // the peer's, 0 if not known yet
+	id          uint32 // local communication ID
+	remoteID    uint32 // the peer's communication ID, 0 if unknown
 	remoteQPN   uint32
 	localQPN    uint32
 	peer        netip.AddrPort
 	state       State
-	active      bool   // we sent the REQ
-	retries     uint8  // repetitions of each message
-	retriesLeft uint8  // repetitions of this one
-	mraCount    uint8  // MRAs that were heeded
-	psn         uint32 // passive: the REQ's, which tells duplicates from newcomers
+	active      bool   // the local side sent the REQ
+	retries     uint8  // maximum number of retransmissions of each message
+	retriesLeft uint8  // remaining retransmissions of the current message
+	mraCount    uint8  // MRAs accepted
+	psn         uint32 // passive: of the REQ, to tell duplicates from new requests
 	tid         uint64 // of the REQ
-	dreqTID     uint64 // of our DREQ
+	dreqTID     uint64 // of the local DREQ
 
-	retryInterval    Time // between repetitions
-	timewaitDuration Time // how long
-	expiresAt        Time // when an unanswered request of a peer ends
+	retryInterval    Time // retransmission timeout
+	timewaitDuration Time // length of TIMEWAIT
+	expiresAt        Time // time at which a request without a reply expires
 
-	refusal        error // why messages to the peer are refused, nil if they are not
-	attemptRefused bool  // the last repetition of this one was
+	refusal        error // cause of the refusal of messages to the peer, or nil
+	attemptRefused bool  // the last transmission of the current message was refused
 
-	unanswered     *[mad.Size]byte // what is repeated until it is answered
-	rtuPrivateData []byte          // active: private data of the RTU, to repeat it
+	unanswered     *[mad.Size]byte // message to retransmit until the reply arrives
+	rtuPrivateData []byte          // active: for retransmissions of the RTU
 	service        *service        // passive, while half-open
-	sidrService    mad.ServiceID   // SIDR: what was asked for
+	sidrService    mad.ServiceID   // SIDR: the requested service
 }
 
-// entryList is a list of entries, oldest first. An entry is in one at most.
+// An entryList is a doubly linked list of entries, oldest first. An entry is in at most one list.
 type entryList struct {
 	first, last *entry
 	n           int

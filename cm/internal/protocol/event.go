@@ -7,21 +7,21 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// EventKind is what an Event reports.
+// An EventKind identifies the kind of an Event.
 type EventKind uint8
 
-// Events.
+// Kinds of events.
 const (
-	EventRequest      EventKind = iota + 1 // passive: a REQ came; Accept or Reject
-	EventWithdrawn                         // passive: the request ended before it was answered
-	EventReply                             // active: the REP came; Ready or Reject
-	EventEstablished                       // passive: the RTU came, or what stands for it
-	EventRejected                          // the peer refused
-	EventUnreachable                       // the peer did not answer, however often it was asked
-	EventDisconnected                      // the peer ended the connection; it has its DREP
-	EventReleased                          // what Disconnect began is done
-	EventSIDRRequest                       // a SIDR_REQ came; Reply
-	EventSIDRReply                         // the SIDR_REP came
+	EventRequest      EventKind = iota + 1 // passive: a REQ arrived; reply with Accept or Reject
+	EventWithdrawn                         // passive: the request ended before its reply
+	EventReply                             // active: the REP arrived; reply with Ready or Reject
+	EventEstablished                       // passive: the RTU, or its equivalent, arrived
+	EventRejected                          // the peer sent a REJ
+	EventUnreachable                       // no reply after all retransmissions
+	EventDisconnected                      // the peer disconnected; its DREP is sent
+	EventReleased                          // Disconnect is complete
+	EventSIDRRequest                       // a SIDR_REQ arrived; reply with ReplySIDR
+	EventSIDRReply                         // the SIDR_REP arrived
 )
 
 var eventNames = [...]string{
@@ -30,7 +30,7 @@ var eventNames = [...]string{
 	EventReleased: "released", EventSIDRRequest: "SIDR request", EventSIDRReply: "SIDR reply",
 }
 
-// String is the event in a word or two.
+// String returns the name of the event kind.
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) && k > 0 {
 		return eventNames[k]
@@ -38,27 +38,27 @@ func (k EventKind) String() string {
 	return "event " + strconv.Itoa(int(k))
 }
 
-// Event is something that the program has to know. Slices in it are views of
-// the datagram that was handed to Handle, which must not change before the
-// events are taken.
+// An Event reports a change of a connection or request to the application. Its slices are views
+// of the datagram passed to Handle, which must remain unchanged until the event is consumed.
 type Event struct {
 	Kind EventKind
-	ID   uint32         // the connection or the SIDR request
-	Peer netip.AddrPort // its adapter
+	ID   uint32         // of the connection or the SIDR request
+	Peer netip.AddrPort // address of the peer's adapter
 
 	REQ     mad.REQ       // EventRequest
 	REP     mad.REP       // EventReply
 	SIDRReq mad.SIDRReq   // EventSIDRRequest
 	SIDRRep mad.SIDRRep   // EventSIDRReply
-	CMA     mad.CMAHeader // EventRequest, EventSIDRRequest: if the port space has it; of SDP, from the Hello
+	CMA     mad.CMAHeader // EventRequest, EventSIDRRequest: if the port space has the header; for SDP from the Hello
 
-	Reason  mad.Reason // EventRejected; EventDisconnected if by a REJ or a newer connection
+	Reason  mad.Reason // EventRejected; EventDisconnected after a REJ or a newer connection
 	Info    []byte     // EventRejected
-	Private []byte     // of the message behind the event, without RDMA-CM's header
+	Private []byte     // of the message that caused the event, without RDMA-CM's header
 
-	// Err, of EventUnreachable, is why messages to the peer are refused; nil if it is silent.
+	// Err is set with EventUnreachable if messages to the peer are refused; nil if the peer is
+	// silent.
 	Err error
 
-	// TimedOut, of EventReleased, tells that the peer never confirmed.
+	// TimedOut is set with EventReleased if the peer never sent the DREP.
 	TimedOut bool
 }

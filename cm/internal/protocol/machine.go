@@ -6,8 +6,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// State is that of a connection (enum ib_cm_state), or of a request for
-// datagrams.
+// A State is the state of a connection (enum ib_cm_state) or of a SIDR request.
 type State uint8
 
 // States.
@@ -32,27 +31,27 @@ var stateNames = [...]string{
 	"DREQ_SENT", "TIMEWAIT", "SIDR_REQ_SENT", "SIDR_REQ_RCVD", "GONE",
 }
 
-// String is the state's name, for example "REQ_SENT".
+// String returns the name of the state, for example "REQ_SENT".
 func (s State) String() string { return stateNames[min(s, StateGone)] }
 
-// Datagram is a message on its way to a peer's adapter.
+// A Datagram is a MAD to send to a peer's adapter.
 type Datagram struct {
 	To  netip.AddrPort
 	MAD [mad.Size]byte
 }
 
-// Machine is the communication manager of one adapter.
+// A Machine is the communication manager of one adapter. It is not safe for concurrent use.
 type Machine struct {
 	cfg            Config
-	tidHigh        uint32 // upper half of our transaction ids
-	tidLow         uint32 // lower half of the last one
+	tidHigh        uint32 // upper half of local transaction IDs
+	tidLow         uint32 // lower half of the last local transaction ID
 	entries        map[uint32]*entry
-	byRemoteID     map[remoteKey]*entry // by the peer's communication id
-	byRemoteQPN    map[remoteKey]*entry // by the peer's queue pair, until TIMEWAIT
-	sidrByRemoteID map[remoteKey]*entry // SIDR requests of peers, by their id
+	byRemoteID     map[remoteKey]*entry // by the peer's communication ID
+	byRemoteQPN    map[remoteKey]*entry // by the peer's queue pair number, until TIMEWAIT
+	sidrByRemoteID map[remoteKey]*entry // SIDR requests of peers, by their request ID
 	services       map[mad.ServiceID]*service
 	timers         timers
-	timewait       entryList // in TIMEWAIT, oldest first
+	timewait       entryList // entries in TIMEWAIT, oldest first
 
 	out      []Datagram
 	outPos   int
@@ -62,13 +61,13 @@ type Machine struct {
 	closed   bool
 }
 
-// remoteKey is a number of a peer's.
+// A remoteKey is a peer's identifier: a communication ID, queue pair number or request ID.
 type remoteKey struct {
 	peer netip.AddrPort
 	num  uint32
 }
 
-// New makes a Machine.
+// New returns a Machine without connections.
 func New(c Config) *Machine {
 	c.setDefaults()
 	return &Machine{
@@ -78,10 +77,10 @@ func New(c Config) *Machine {
 	}
 }
 
-// Deadline is when Advance must be called, 0 for never.
+// Deadline returns the time at which Advance must be called, or 0 for never.
 func (m *Machine) Deadline() Time { return m.timers.next() }
 
-// Advance does what is due.
+// Advance handles all timers that have expired at now.
 func (m *Machine) Advance(now Time) {
 	for {
 		at := m.timers.next()
@@ -92,7 +91,7 @@ func (m *Machine) Advance(now Time) {
 	}
 }
 
-// NextDatagram takes a datagram that is to be sent.
+// NextDatagram dequeues the next datagram to send.
 func (m *Machine) NextDatagram() (d *Datagram, ok bool) {
 	if m.outPos == len(m.out) {
 		m.out, m.outPos = m.out[:0], 0
@@ -102,7 +101,7 @@ func (m *Machine) NextDatagram() (d *Datagram, ok bool) {
 	return &m.out[m.outPos-1], true
 }
 
-// NextEvent takes an event.
+// NextEvent dequeues the next event.
 func (m *Machine) NextEvent() (e *Event, ok bool) {
 	if m.eventPos == len(m.events) {
 		clear(m.events)
@@ -113,7 +112,7 @@ func (m *Machine) NextEvent() (e *Event, ok bool) {
 	return &m.events[m.eventPos-1], true
 }
 
-// Stats returns what was counted.
+// Stats returns a snapshot of the counters.
 func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Connections = len(m.entries) - s.SIDR
@@ -124,7 +123,7 @@ func (m *Machine) Stats() Stats {
 	return s
 }
 
-// State returns the state of a connection, StateGone if there is none.
+// State returns the state of a connection, or StateGone if it does not exist.
 func (m *Machine) State(id uint32) State {
 	if e := m.entries[id]; e != nil {
 		return e.state
@@ -132,14 +131,14 @@ func (m *Machine) State(id uint32) State {
 	return StateGone
 }
 
-// newTID is a new transaction id.
+// newTID returns a new transaction ID.
 func (m *Machine) newTID() uint64 {
 	m.tidLow++
 	return uint64(m.tidHigh)<<32 | uint64(m.tidLow)
 }
 
-// newEntry adds an entry under an id of its own, or returns nil if there is no
-// room.
+// newEntry adds an entry with a new communication ID, or returns nil if the table is full and no
+// entry in TIMEWAIT can be evicted.
 func (m *Machine) newEntry(peer netip.AddrPort, s State) *entry {
 	if len(m.entries) >= m.cfg.MaxConns && !m.evictTimewait() {
 		return nil
@@ -152,7 +151,7 @@ func (m *Machine) newEntry(peer netip.AddrPort, s State) *entry {
 	return e
 }
 
-// evictTimewait ends the oldest TIMEWAIT, if there is one.
+// evictTimewait removes the oldest entry in TIMEWAIT and reports whether there was one.
 func (m *Machine) evictTimewait() bool {
 	e := m.timewait.first
 	if e != nil {
@@ -161,7 +160,7 @@ func (m *Machine) evictTimewait() bool {
 	return e != nil
 }
 
-// removeEntry drops an entry.
+// removeEntry removes an entry from all tables and lists.
 func (m *Machine) removeEntry(e *entry) {
 	m.timers.set(e, 0)
 	m.removeHalfOpen(e)
@@ -184,7 +183,7 @@ func (m *Machine) deleteIndex(from map[remoteKey]*entry, e *entry, num uint32) {
 	}
 }
 
-// sendMAD lays out a message to a peer.
+// sendMAD enqueues a message to a peer.
 func (m *Machine) sendMAD(to netip.AddrPort, tid uint64, attr mad.Attr, body mad.Message) *Datagram {
 	m.out = append(m.out, Datagram{To: to})
 	d := &m.out[len(m.out)-1]
@@ -193,7 +192,7 @@ func (m *Machine) sendMAD(to netip.AddrPort, tid uint64, attr mad.Attr, body mad
 	return d
 }
 
-// sendWithRetry sends a message that wants an answer, and keeps it for repetition.
+// sendWithRetry enqueues a message that requires a reply and starts its retransmission timer.
 func (m *Machine) sendWithRetry(now Time, e *entry, tid uint64, attr mad.Attr, body mad.Message) {
 	d := m.sendMAD(e.peer, tid, attr, body)
 	e.unanswered = new([mad.Size]byte)
@@ -203,7 +202,7 @@ func (m *Machine) sendWithRetry(now Time, e *entry, tid uint64, attr mad.Attr, b
 	m.timers.set(e, now+m.addJitter(e.retryDelay()))
 }
 
-// retransmit repeats the message that was not answered.
+// retransmit enqueues the unanswered message of e again.
 func (m *Machine) retransmit(now Time, e *entry) {
 	e.attemptRefused = false
 	m.out = append(m.out, Datagram{To: e.peer, MAD: *e.unanswered})
@@ -212,13 +211,13 @@ func (m *Machine) retransmit(now Time, e *entry) {
 	m.stats.Repeated++
 }
 
-// addJitter adds up to a quarter, so that many that were lost together are not
-// repeated together.
+// addJitter adds up to a quarter of t, so that messages lost together are not retransmitted
+// together.
 func (m *Machine) addJitter(t Time) Time {
 	return t + Time(uint64(m.cfg.Rand())*uint64(t/4)>>32)
 }
 
-// queueEvent reports an event.
+// queueEvent enqueues an event of e.
 func (m *Machine) queueEvent(e *entry, ev Event) {
 	ev.ID, ev.Peer = e.id, e.peer
 	m.events = append(m.events, ev)

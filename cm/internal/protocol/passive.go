@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// handleREQ takes a peer's request for a connection.
+// handleREQ handles a peer's connection request.
 func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.REQ) Drop {
 	if q.LocalID == 0 || q.QPN == 0 {
 		return DropReservedField
@@ -29,7 +29,7 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 	if reason != 0 {
 		var info []byte
 		if reason == mad.RejInvalidMTU {
-			info = []byte{m.cfg.MaxMTU << 4} // what would do
+			info = []byte{m.cfg.MaxMTU << 4} // proposal
 		}
 		m.rejectREQ(from, h, q, reason, info)
 		return DropNone
@@ -52,14 +52,14 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 	m.byRemoteQPN[remoteKey{from, q.QPN}] = e
 	patience := clampInterval(q.RemoteResponseTimeout)
 	e.expiresAt = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), maxPendingTime)
-	m.timers.set(e, now+patience*3/4) // then we send an MRA
+	m.timers.set(e, now+patience*3/4) // then an MRA is due
 	m.stats.Requests++
 	m.queueEvent(e, Event{Kind: EventRequest, REQ: q, CMA: cma, Private: private})
 	return DropNone
 }
 
-// validateREQ finds what is wrong with a request, 0 if nothing is. It returns what the
-// peer says of itself, and the program's private data.
+// validateREQ returns the reason to reject a REQ, or 0, together with the peer's source address
+// and the application's private data.
 func (m *Machine) validateREQ(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMAHeader, private []byte, reason mad.Reason) {
 	switch {
 	case q.Transport > mad.TransportUC || l.transports&(1<<q.Transport) == 0:
@@ -80,9 +80,9 @@ func (m *Machine) validateREQ(l *service, from netip.AddrPort, q mad.REQ) (cma m
 	return cma, private, 0
 }
 
-// parseCMAHeader is RDMA-CM's header in front of a request's private data, the zero
-// one if there is none, and what follows it. It returns false if there has to be
-// one and is not, or if it lies.
+// parseCMAHeader splits the private data of a request into RDMA-CM's header, zero if absent, and
+// the application's data. It returns false if a required header is missing or contradicts the
+// packet's source address.
 func parseCMAHeader(id mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, rest []byte, ok bool) {
 	space, _, ours := id.Split()
 	if !ours || !space.HasHeader() {
@@ -95,9 +95,9 @@ func parseCMAHeader(id mad.ServiceID, from netip.AddrPort, private []byte) (cma 
 	return mad.CMAHeader{}, private, space == mad.PortSpaceIB
 }
 
-// parseHello is what RDMA-CM's header would say, from the Hello that is the private
-// data of a request to SDP. The Hello is the program's, and stays whole. It
-// returns false if there is none, or if it lies.
+// parseHello returns the Hello in the private data of an SDP request in the form of RDMA-CM's
+// header, and the unchanged private data. It returns false if the Hello is missing or contradicts
+// the packet's source address.
 func parseHello(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, whole []byte, ok bool) {
 	h, err := bsdh.ParseHello(private)
 	if err != nil || h.Src != from.Addr() {
@@ -106,14 +106,14 @@ func parseHello(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.C
 	return mad.CMAHeader{Src: netip.AddrPortFrom(h.Src, h.LocalPort), Dst: h.Dst}, private, true
 }
 
-// rejectREQ rejects a request that gets no entry.
+// rejectREQ sends a REJ for a request without an entry.
 func (m *Machine) rejectREQ(to netip.AddrPort, h mad.Header, q mad.REQ, r mad.Reason, info []byte) {
 	m.stats.Rejected++
 	m.sendMAD(to, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Which: mad.WhichREQ, Reason: r, Info: info})
 }
 
-// handleDuplicateREQ answers a REQ whose communication id is known: a repetition, or
-// the request of a peer that forgot the connection and chose the id again.
+// handleDuplicateREQ handles a REQ with a known communication ID: a retransmission, or a new
+// request of a restarted peer that chose the same ID.
 func (m *Machine) handleDuplicateREQ(now Time, h mad.Header, e *entry, q mad.REQ) Drop {
 	if e.active || e.remoteQPN != q.QPN || e.psn != q.StartingPSN || e.tid != h.TID || e.state == StateTimewait {
 		m.rejectREQ(e.peer, h, q, mad.RejStaleConn, nil)
@@ -131,7 +131,7 @@ func (m *Machine) handleDuplicateREQ(now Time, h mad.Header, e *entry, q mad.REQ
 	return DropDuplicate
 }
 
-// sendMRA makes the peer wait for our program, until the request expires.
+// sendMRA requests more time from the peer, until the request expires.
 func (m *Machine) sendMRA(e *entry) {
 	e.state = StateMRAREQSent
 	m.timers.set(e, e.expiresAt)
@@ -140,8 +140,8 @@ func (m *Machine) sendMRA(e *entry) {
 	})
 }
 
-// Accept answers a request with a REP. The machine fills in the ids and
-// CAGUID. It returns false if the request is not there to be accepted any more.
+// Accept replies to a request with a REP. The machine sets the IDs and CAGUID. It returns false
+// if the request does not exist any more.
 func (m *Machine) Accept(now Time, id uint32, r mad.REP) bool {
 	e := m.entries[id]
 	if e == nil || e.state != StateREQRcvd && e.state != StateMRAREQSent {
@@ -154,9 +154,8 @@ func (m *Machine) Accept(now Time, id uint32, r mad.REP) bool {
 	return true
 }
 
-// Reject refuses a request, or a REP. Reason, Info and PrivateData of r count.
-// There is no event; the connection is gone. It returns false if it was
-// already.
+// Reject replies to a request or a REP with a REJ, from Reason, Info and PrivateData of r, and
+// removes the connection without an event. It returns false if it does not exist any more.
 func (m *Machine) Reject(now Time, id uint32, r mad.REJ) bool {
 	e := m.entries[id]
 	if e == nil {
@@ -177,7 +176,7 @@ func (m *Machine) Reject(now Time, id uint32, r mad.REJ) bool {
 	return true
 }
 
-// handleRTU takes what makes an accepted connection ESTABLISHED.
+// handleRTU handles the RTU, which makes an accepted connection ESTABLISHED.
 func (m *Machine) handleRTU(from netip.AddrPort, r mad.RTU) Drop {
 	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop != DropNone {
@@ -202,8 +201,8 @@ func (m *Machine) setEstablished(e *entry, private []byte) {
 	m.queueEvent(e, Event{Kind: EventEstablished, Private: private})
 }
 
-// Notify tells that data came on an accepted connection, which stands for an
-// RTU that is late or lost (IB_EVENT_COMM_EST).
+// Notify reports that data arrived on an accepted connection, which implies the RTU
+// (IB_EVENT_COMM_EST).
 func (m *Machine) Notify(id uint32) {
 	if e := m.entries[id]; e != nil && (e.state == StateREPSent || e.state == StateMRAREPRcvd) {
 		m.setEstablished(e, nil)

@@ -6,11 +6,10 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// rocePort is where adapters listen unless they say otherwise.
+// rocePort is the UDP port of adapters that announce no other.
 const rocePort = 4791
 
-// Handle takes a datagram that came from queue pair 1 of the adapter with that
-// address. Events may hold views of b.
+// Handle handles a datagram from queue pair 1 of the adapter at from. Events may hold views of b.
 func (m *Machine) Handle(now Time, from netip.Addr, b []byte) Drop {
 	drop := m.handleMAD(now, from.Unmap(), b)
 	if drop != DropNone {
@@ -59,7 +58,7 @@ func (m *Machine) handleMAD(now Time, addr netip.Addr, b []byte) Drop {
 	return DropUnsupported // APR
 }
 
-// findConn looks up the connection with our id, of a peer at from that calls it
+// findConn returns the connection with the local ID ours, if its peer is at from and has the ID
 // theirs.
 func (m *Machine) findConn(from netip.AddrPort, ours, theirs uint32) (*entry, Drop) {
 	e := m.entries[ours]
@@ -72,7 +71,7 @@ func (m *Machine) findConn(from netip.AddrPort, ours, theirs uint32) (*entry, Dr
 	return e, DropNone
 }
 
-// handleLAP refuses an alternate path.
+// handleLAP rejects an alternate path.
 func (m *Machine) handleLAP(from netip.AddrPort, h mad.Header, r mad.LAP) Drop {
 	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop != DropNone {
@@ -82,12 +81,12 @@ func (m *Machine) handleLAP(from netip.AddrPort, h mad.Header, r mad.LAP) Drop {
 	return DropNone
 }
 
-// handleTimeout does what is due for an entry.
+// handleTimeout handles the expired timer of an entry.
 func (m *Machine) handleTimeout(now Time, e *entry) {
 	switch e.state {
 	case StateREQRcvd:
 		m.sendMRA(e)
-	case StateMRAREQSent, StateREPRcvd: // our program did not answer
+	case StateMRAREQSent, StateREPRcvd: // the application did not reply
 		m.stats.TimedOut++
 		m.queueEvent(e, Event{Kind: expiryEvent(e)})
 		m.Reject(now, e.id, mad.REJ{Reason: mad.RejTimeout})
@@ -109,7 +108,8 @@ func expiryEvent(e *entry) EventKind {
 	return EventWithdrawn
 }
 
-// retransmitOrGiveUp repeats a message, or gives up.
+// retransmitOrGiveUp retransmits the unanswered message of e, or gives up after the last
+// retransmission.
 func (m *Machine) retransmitOrGiveUp(now Time, e *entry) {
 	if e.retriesLeft > 0 {
 		e.retriesLeft--
@@ -120,7 +120,7 @@ func (m *Machine) retransmitOrGiveUp(now Time, e *entry) {
 	m.giveUp(now, e)
 }
 
-// giveUp ends what the peer has not answered.
+// giveUp ends an entry whose peer does not reply.
 func (m *Machine) giveUp(now Time, e *entry) {
 	m.stats.TimedOut++
 	switch e.state {

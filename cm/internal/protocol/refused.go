@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// refusedRetryDelay is the time until a message that was refused is sent again: a route
-// may be changing, or the error be about an earlier process at that address.
+// refusedRetryDelay is the delay before a refused message is sent again, 10 ms: the route may be
+// changing, or the ICMP error may concern an earlier process at that address.
 const refusedRetryDelay = Time(10_000_000)
 
-// HandleRefusal notes that a message to the adapter at peer was not sent, or came back, for the
-// reason err. What waits for an answer of that peer is sent once more, after 10 ms, and
-// ends as if unanswered when that is refused, too.
+// HandleRefusal records that a message to the adapter at peer was refused by the system or by
+// ICMP, with the cause err. Entries that await a reply from that peer retransmit once more after
+// 10 ms, and end as unreachable if that is refused, too.
 func (m *Machine) HandleRefusal(now Time, peer netip.AddrPort, err error) {
 	for _, e := range slices.Clone(m.timers) {
 		if !sameAdapter(e.peer, peer) || e.unanswered == nil || e.attemptRefused || !awaitsReply(e.state) {
@@ -27,12 +27,12 @@ func (m *Machine) HandleRefusal(now Time, peer netip.AddrPort, err error) {
 	}
 }
 
-// sameAdapter compares addresses, of which one may have a zone and the other none.
+// sameAdapter compares addresses without their zones, which may be missing on one side.
 func sameAdapter(a, b netip.AddrPort) bool {
 	return a.Port() == b.Port() && a.Addr().WithZone("") == b.Addr().WithZone("")
 }
 
-// awaitsReply tells states in which nothing has come of the last message.
+// awaitsReply reports whether an entry in state s has had no response to its last message.
 func awaitsReply(s State) bool {
 	return s == StateREQSent || s == StateREPSent || s == StateDREQSent || s == StateSIDRReqSent
 }

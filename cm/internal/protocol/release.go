@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Disconnect sends a DREQ, which ends with EventReleased. It returns false if
-// there is no established connection.
+// Disconnect sends a DREQ. EventReleased reports its completion. It returns false if the
+// connection is not established.
 func (m *Machine) Disconnect(now Time, id uint32, private []byte) bool {
 	e := m.entries[id]
 	if e == nil || e.state != StateEstablished {
@@ -27,13 +27,13 @@ func (m *Machine) sendDREQ(now Time, e *entry, private []byte) {
 	})
 }
 
-// firstDREQDelay is the time until a DREQ is repeated for the first time; each further
-// one takes twice as long, up to what the peer asked for.
+// firstDREQDelay is the first retransmission timeout of a DREQ, 250 ms. It doubles with each
+// retransmission up to the peer's retransmission timeout.
 const firstDREQDelay = Time(250_000_000)
 
-// retryDelay is the time until a message is repeated. What the peer asked for is time
-// for its program to decide; a DREQ is answered by its manager, at once, and
-// programs that end do not stay long to repeat it.
+// retryDelay returns the time until the next retransmission. The peer's timeout allows for its
+// application's decision; a DREQ is answered by the peer's manager at once, and a program that
+// terminates does not stay to retransmit it, so a DREQ starts with a shorter timeout.
 func (e *entry) retryDelay() Time {
 	if e.state == StateDREQSent && e.retriesLeft > 0 {
 		return min(e.retryInterval, firstDREQDelay<<(e.retries-e.retriesLeft))
@@ -41,8 +41,7 @@ func (e *entry) retryDelay() Time {
 	return e.retryInterval
 }
 
-// Abandon ends a connection in whatever state, without an event, and tells the
-// peer once.
+// Abandon ends a connection or request in any state without an event and notifies the peer once.
 func (m *Machine) Abandon(now Time, id uint32) {
 	e := m.entries[id]
 	if e == nil {
@@ -69,7 +68,7 @@ func (m *Machine) Abandon(now Time, id uint32) {
 	}
 }
 
-// Close abandons everything. Nothing is taken from then on.
+// Close abandons all entries. The machine drops all later datagrams.
 func (m *Machine) Close(now Time) {
 	m.closed = true
 	for id := range m.services {
@@ -83,10 +82,10 @@ func (m *Machine) Close(now Time) {
 	}
 }
 
-// enterTimewait puts a connection into TIMEWAIT.
+// enterTimewait moves a connection to TIMEWAIT.
 func (m *Machine) enterTimewait(now Time, e *entry) {
 	m.removeHalfOpen(e)
-	m.deleteIndex(m.byRemoteQPN, e, e.remoteQPN) // the peer may use the queue pair for another
+	m.deleteIndex(m.byRemoteQPN, e, e.remoteQPN) // the peer may connect that queue pair again
 	e.state = StateTimewait
 	e.unanswered, e.rtuPrivateData = nil, nil
 	if m.timewait.n >= m.cfg.MaxTimewait {
@@ -96,7 +95,7 @@ func (m *Machine) enterTimewait(now Time, e *entry) {
 	m.timers.set(e, now+e.timewaitDuration)
 }
 
-// endStale ends a connection that its peer has forgotten.
+// endStale ends a connection whose peer has lost its state.
 func (m *Machine) endStale(now Time, e *entry) {
 	switch e.state {
 	case StateEstablished:
@@ -112,8 +111,8 @@ func (m *Machine) endStale(now Time, e *entry) {
 	}
 }
 
-// handleDREQ takes a peer's wish to end a connection. It is always answered,
-// for the answer to an earlier DREQ may be lost and the connection forgotten.
+// handleDREQ handles a peer's disconnect request. It always sends a DREP, even for an unknown
+// connection: the DREP to an earlier DREQ may be lost and the connection removed.
 func (m *Machine) handleDREQ(now Time, from netip.AddrPort, h mad.Header, r mad.DREQ) Drop {
 	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	switch {
@@ -126,14 +125,14 @@ func (m *Machine) handleDREQ(now Time, from netip.AddrPort, h mad.Header, r mad.
 		return DropWrongQPN
 	}
 	switch e.state {
-	case StateREPSent, StateMRAREPRcvd: // the RTU is lost, but the peer had our REP
+	case StateREPSent, StateMRAREPRcvd: // the RTU is lost, but the DREQ implies it
 		m.setEstablished(e, nil)
 		fallthrough
 	case StateEstablished, StateREPRcvd:
 		m.sendDREP(e, h)
 		m.enterTimewait(now, e)
 		m.queueEvent(e, Event{Kind: EventDisconnected, Private: r.PrivateData})
-	case StateDREQSent: // the two crossed
+	case StateDREQSent: // both sides disconnect at once
 		m.sendDREP(e, h)
 		m.enterTimewait(now, e)
 		m.queueEvent(e, Event{Kind: EventReleased, Private: r.PrivateData})
@@ -150,7 +149,7 @@ func (m *Machine) sendDREP(e *entry, h mad.Header) {
 	m.sendMAD(e.peer, h.TID, mad.AttrDREP, &mad.DREP{LocalID: e.id, RemoteID: e.remoteID})
 }
 
-// handleDREP takes the answer to a DREQ of ours.
+// handleDREP handles the reply to a local DREQ.
 func (m *Machine) handleDREP(now Time, from netip.AddrPort, h mad.Header, r mad.DREP) Drop {
 	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	switch {
@@ -168,17 +167,17 @@ func (m *Machine) handleDREP(now Time, from netip.AddrPort, h mad.Header, r mad.
 	return DropNone
 }
 
-// handleREJ takes a peer's refusal.
+// handleREJ handles a peer's rejection.
 func (m *Machine) handleREJ(now Time, from netip.AddrPort, h mad.Header, r mad.REJ) Drop {
 	var e *entry
 	drop := DropUnknownID
-	if r.RemoteID == 0 { // of one that gave up before it knew our id
+	if r.RemoteID == 0 { // the peer gave up before it knew the local ID
 		if e = m.byRemoteID[remoteKey{from, r.LocalID}]; e != nil && r.LocalID != 0 {
 			drop = DropNone
 		}
 	} else {
 		theirs := r.LocalID
-		if known := m.entries[r.RemoteID]; known != nil && theirs == 0 { // of one that knows nothing of it
+		if known := m.entries[r.RemoteID]; known != nil && theirs == 0 { // the peer has no state
 			theirs = known.remoteID
 		}
 		e, drop = m.findConn(from, r.RemoteID, theirs)

@@ -6,23 +6,22 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// service is what a program listens on.
+// A service is a service ID on which the application listens.
 type service struct {
 	id             mad.ServiceID
-	transports     uint8 // bit of each mad.Transport that is served
+	transports     uint8 // bit set of the accepted mad.Transport values
 	backlog        int
-	halfOpen       entryList          // halfOpen-open connections, and SIDR requests without an answer
-	halfOpenByPeer map[netip.Addr]int // of half, by peer
+	halfOpen       entryList          // half-open connections, and SIDR requests without a reply
+	halfOpenByPeer map[netip.Addr]int // length of halfOpen per peer
 }
 
-// ServiceOptions says what a service takes.
+// ServiceOptions configure a service.
 type ServiceOptions struct {
-	RC, UC  bool // connections of these transports
-	Backlog int  // half-open connections, or requests for datagrams, at a time; at least 1
+	RC, UC  bool // accept connections of these transports
+	Backlog int  // maximum number of half-open connections or SIDR requests; at least 1
 }
 
-// Listen begins to take requests for a service, and returns false if that is
-// done already.
+// Listen starts a service. It returns false if the service exists already.
 func (m *Machine) Listen(id mad.ServiceID, s ServiceOptions) bool {
 	if m.services[id] != nil || m.closed {
 		return false
@@ -38,9 +37,9 @@ func (m *Machine) Listen(id mad.ServiceID, s ServiceOptions) bool {
 	return true
 }
 
-// Unlisten ends a service. Requests that were not accepted yet are rejected,
-// without events, except those that taken reports, if it is given: the program
-// is about to answer them. Those that were accepted go on.
+// Unlisten stops a service. It rejects requests that are not accepted yet, without events, except
+// those for which taken, if not nil, returns true: the application is about to reply to them.
+// Accepted connections remain.
 func (m *Machine) Unlisten(now Time, id mad.ServiceID, taken func(id uint32) bool) {
 	l := m.services[id]
 	if l == nil {
@@ -60,7 +59,7 @@ func (m *Machine) Unlisten(now Time, id mad.ServiceID, taken func(id uint32) boo
 	delete(m.services, id)
 }
 
-// addHalfOpen counts a new half-open connection, or says why there is no room.
+// addHalfOpen adds a half-open connection, or returns the reason for dropping it.
 func (m *Machine) addHalfOpen(l *service, e *entry) Drop {
 	from := e.peer.Addr()
 	switch {
@@ -75,10 +74,9 @@ func (m *Machine) addHalfOpen(l *service, e *entry) Drop {
 	return DropNone
 }
 
-// evictHalfOpen ends a half-open connection that was accepted and whose peer let the
-// REP and its first repetition pass, or asked for more time by MRA: that may be
-// given while there is room for others. Few are looked at, so that a flood
-// costs little; they are the oldest.
+// evictHalfOpen removes a half-open connection whose REP has been retransmitted without an RTU,
+// or whose peer has requested more time by an MRA, to make room for a new one. It examines only
+// the 8 oldest, so that a flood of requests costs little.
 func (m *Machine) evictHalfOpen(l *service) bool {
 	e := l.halfOpen.first
 	for range 8 {
@@ -96,7 +94,7 @@ func (m *Machine) evictHalfOpen(l *service) bool {
 	return false
 }
 
-// removeHalfOpen takes an entry out of the half-open ones.
+// removeHalfOpen removes an entry from its service's half-open connections.
 func (m *Machine) removeHalfOpen(e *entry) {
 	l := e.service
 	if l == nil {

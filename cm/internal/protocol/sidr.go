@@ -6,9 +6,9 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// RequestSIDR sends a SIDR_REQ, which ends with EventSIDRReply, EventUnreachable or
-// Abandon. The machine fills in RequestID. timeout is the code of the time
-// between repetitions. It returns false if there are too many requests.
+// RequestSIDR sends a SIDR_REQ, which ends with EventSIDRReply, EventUnreachable or Abandon. The
+// machine sets RequestID. timeout is the code of the retransmission timeout. It returns false if
+// the table is full.
 func (m *Machine) RequestSIDR(now Time, peer netip.AddrPort, q mad.SIDRReq, timeout, retries uint8) (id uint32, ok bool) {
 	if m.closed {
 		return 0, false
@@ -27,11 +27,11 @@ func (m *Machine) RequestSIDR(now Time, peer netip.AddrPort, q mad.SIDRReq, time
 	return e.id, true
 }
 
-// handleSIDRReq takes a peer's question which queue pair serves datagrams.
+// handleSIDRReq handles a peer's SIDR_REQ.
 func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q mad.SIDRReq) Drop {
 	key := remoteKey{from, q.RequestID}
 	if m.sidrByRemoteID[key] != nil {
-		return DropDuplicate // our program is about to answer
+		return DropDuplicate // the application is about to reply
 	}
 	refuse := func(s mad.SIDRStatus) {
 		m.sendMAD(from, h.TID, mad.AttrSIDRRep, &mad.SIDRRep{RequestID: q.RequestID, Status: s, ServiceID: q.ServiceID})
@@ -64,8 +64,8 @@ func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q m
 	return DropNone
 }
 
-// ReplySIDR answers a SIDR_REQ. The machine fills in ids and service. It returns
-// false if the request is gone.
+// ReplySIDR replies to a SIDR_REQ. The machine sets the request ID and the service. It returns
+// false if the request does not exist any more.
 func (m *Machine) ReplySIDR(id uint32, r mad.SIDRRep) bool {
 	e := m.entries[id]
 	if e == nil || e.state != StateSIDRReqRcvd {
@@ -77,7 +77,7 @@ func (m *Machine) ReplySIDR(id uint32, r mad.SIDRRep) bool {
 	return true
 }
 
-// handleSIDRRep takes the answer to a SIDR_REQ of ours.
+// handleSIDRRep handles the reply to a local SIDR_REQ.
 func (m *Machine) handleSIDRRep(from netip.AddrPort, h mad.Header, r mad.SIDRRep) Drop {
 	e := m.entries[r.RequestID]
 	switch {

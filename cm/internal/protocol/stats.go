@@ -6,24 +6,24 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Drop is the reason why a datagram had no effect.
+// A Drop is the reason for dropping a datagram.
 type Drop uint8
 
-// Reasons.
+// Reasons for dropping a datagram.
 const (
 	DropNone          Drop = iota
-	DropMalformed          // it is no message of the communication manager
-	DropUnknownID          // it belongs to no connection that is known
-	DropWrongPeer          // it names a connection of another peer
-	DropWrongTID           // it answers another transaction
-	DropWrongQPN           // a DREQ that names another queue pair than the connection's
-	DropUnexpected         // the connection is in a state where it means nothing
-	DropDuplicate          // it came before and needs no new answer
-	DropBacklogFull        // the listener has as many half-open connections as it may
-	DropPeerShare          // the peer has as many half-open connections as one peer may
-	DropTableFull          // there are as many connections as there may be
-	DropUnsupported        // APR, which nobody asked for
-	DropReservedField      // a communication id of 0, or a path that cannot be
+	DropMalformed          // not a communication management MAD
+	DropUnknownID          // unknown communication ID
+	DropWrongPeer          // the connection belongs to another peer
+	DropWrongTID           // reply to another transaction
+	DropWrongQPN           // DREQ with a queue pair number other than the connection's
+	DropUnexpected         // not valid in the connection's state
+	DropDuplicate          // duplicate that needs no reply
+	DropBacklogFull        // the listener's backlog is full
+	DropPeerShare          // the peer's share of the backlog is full
+	DropTableFull          // the connection table is full
+	DropUnsupported        // APR without a LAP
+	DropReservedField      // communication ID 0 or an invalid path
 	NumDrops
 )
 
@@ -32,7 +32,7 @@ var dropNames = [NumDrops]string{
 	"backlog_full", "peer_share", "table_full", "unsupported", "reserved_field",
 }
 
-// String is the name of the reason in snake case, as counters carry it.
+// String returns the name of the reason in snake case, as in counter names.
 func (d Drop) String() string {
 	if d < NumDrops {
 		return dropNames[d]
@@ -40,25 +40,25 @@ func (d Drop) String() string {
 	return "drop_" + strconv.Itoa(int(d))
 }
 
-// NumMessages is the number of kinds of messages.
+// NumMessages is the number of message types.
 const NumMessages = int(mad.AttrAPR-mad.AttrREQ) + 1
 
-// Stats counts what a Machine did.
+// Stats are the counters of a Machine.
 type Stats struct {
-	Sent      [NumMessages]uint64 // by mad.Attr - mad.AttrREQ, repetitions included
+	Sent      [NumMessages]uint64 // by mad.Attr - mad.AttrREQ, including retransmissions
 	Received  [NumMessages]uint64
-	Malformed [mad.NumDrops]uint64 // datagrams that are no message, by reason
-	Dropped   [NumDrops]uint64     // datagrams without effect, by reason
-	Repeated  uint64               // messages sent again because no answer came in time
-	TimedOut  uint64               // connections and requests that ended because no answer came at all
-	Evicted   uint64               // half-open connections that gave way to new ones
+	Malformed [mad.NumDrops]uint64 // by reason
+	Dropped   [NumDrops]uint64     // by reason
+	Repeated  uint64               // retransmissions
+	TimedOut  uint64               // connections and requests that ended for lack of a reply
+	Evicted   uint64               // half-open connections removed in favor of new ones
 
-	Requests  uint64 // connections that peers asked for and that reached a listener
-	Connected uint64 // connections that were established
-	Rejected  uint64 // connections that we refused
+	Requests  uint64 // connection requests that reached a listener
+	Connected uint64 // connections established
+	Rejected  uint64 // connections rejected locally
 
-	Connections int // now, in any state
-	HalfOpen    int // of these, asked for by peers and not yet established
+	Connections int // current number, in any state
+	HalfOpen    int // of these, half-open
 	Timewait    int // of these, in TIMEWAIT
-	SIDR        int // requests for datagrams under way, ours and the peers'
+	SIDR        int // outstanding SIDR requests of both sides
 }

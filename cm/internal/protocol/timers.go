@@ -1,15 +1,15 @@
 package protocol
 
-// timers is a heap of what has a deadline, the earliest first.
+// timers is a min-heap of entries by deadline.
 type timers []*entry
 
-// timer is embedded in what can have a deadline.
+// A timer is the heap position and the deadline of an entry.
 type timer struct {
-	deadline Time // 0: none
+	deadline Time // 0 if the timer is not set
 	index    int
 }
 
-// set changes or removes (at 0) a deadline.
+// set sets or, with at 0, removes the deadline of e.
 func (t *timers) set(e *entry, at Time) {
 	was := e.timer.deadline
 	e.timer.deadline = at
@@ -27,7 +27,7 @@ func (t *timers) set(e *entry, at Time) {
 	}
 }
 
-// next is the earliest deadline, 0 if there is none.
+// next returns the earliest deadline, or 0 if there is none.
 func (t timers) next() Time {
 	if len(t) == 0 {
 		return 0
