@@ -26,7 +26,7 @@ func ExampleNetwork() {
 	dev, err := rnic.Open(rnic.Options{})
 	check(err)
 	defer dev.Close()
-	s, err := sdp.New(dev, nil, sdp.Options{Design: sdp.NIC})
+	s, err := sdp.New(dev, nil, sdp.Options{FlowControl: sdp.NIC})
 	check(err)
 	defer s.Close()
 

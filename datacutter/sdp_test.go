@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-var designs = []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit}
+var designs = []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit}
 
 // overSDP is the Network of a stack.
 type overSDP struct{ stack *sdp.Stack }
@@ -23,10 +23,10 @@ func (s overSDP) Dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // newSDP opens an adapter with small buffers, so that they are full soon.
-func newSDP(t testing.TB, design sdp.Design) Network {
+func newSDP(t testing.TB, design sdp.FlowControl) Network {
 	dev, err := rnic.Open(rnic.Options{})
 	require.NoError(t, err)
-	stack, err := sdp.New(dev, nil, sdp.Options{Design: design, Buffers: 4, BufferBytes: 1 << 10})
+	stack, err := sdp.New(dev, nil, sdp.Options{FlowControl: design, Buffers: 4, BufferBytes: 1 << 10})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, stack.Close())

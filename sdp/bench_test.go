@@ -17,7 +17,7 @@ import (
 func pairs(b *testing.B, f func(b *testing.B, x, y net.Conn)) {
 	for _, d := range designs {
 		b.Run(d.String(), func(b *testing.B) {
-			x, y := newEnds(b, rnic.Options{}, sdp.Options{Design: d}).dial(b)
+			x, y := newEnds(b, rnic.Options{}, sdp.Options{FlowControl: d}).dial(b)
 			f(b, x, y)
 		})
 	}

@@ -14,9 +14,9 @@ import (
 
 // Why a buffer is not enlarged.
 var (
-	errBusy   = errors.New("the last change of its size has not ended; try again when more has been read")
-	errCredit = errors.New("with Credit flow control the other end enlarges it, by SetWriteBuffer")
-	errFixed  = errors.New("the send buffer is as long as Options.Buffers and BufferBytes say; only with Credit flow control messages may grow")
+	errResizeBusy = errors.New("the last change of its size has not ended; try again when more has been read")
+	errCreditRing = errors.New("with Credit flow control the other end enlarges it, by SetWriteBuffer")
+	errFixedSend  = errors.New("the send buffer is as long as Options.Buffers and BufferBytes say; only with Credit flow control messages may grow")
 )
 
 // SetReadBuffer makes the receive buffer bytes long at least. The designs with
@@ -38,34 +38,34 @@ func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.enter()
-	defer c.leave()
+	c.enterCall()
+	defer c.exitCall()
 	if c.closed {
 		return c.socketError(net.ErrClosed)
 	}
-	c.poll()
+	c.pollCompletions()
 	err := c.core.Err()
 	if most := bsdh.MaxRing - 1 - int64(c.cfg.RingSlack()); err == nil && (bytes < 0 || int64(bytes) > most) {
 		err = fmt.Errorf("%w: a buffer of %d bytes: 0 to %d", errInvalid, bytes, most)
 	}
 	if err == nil {
 		err = grow(bytes)
-		c.post()
+		c.postPending()
 	}
 	return c.socketError(err)
 }
 
 func (c *Conn) growRing(bytes int) error {
 	switch {
-	case c.design == flow.Credit && bytes <= c.cfg.BufferBytes:
+	case c.flowControl == flow.Credit && bytes <= c.cfg.BufferBytes:
 		return nil
-	case c.design == flow.Credit:
-		return errCredit
+	case c.flowControl == flow.Credit:
+		return errCreditRing
 	case bytes <= c.core.RingSize():
 		return nil
 	case c.readBuffer > 0:
-		return errBusy
-	case c.old.MR != nil: // it became longer by itself, and does so once more behind that
+		return errResizeBusy
+	case c.oldRegion.MR != nil: // it became longer by itself, and does so once more behind that
 		c.readBuffer = bytes
 		return nil
 	}
@@ -78,26 +78,26 @@ func (c *Conn) growRing(bytes int) error {
 
 // changeRing has the peer go on in a ring for so many bytes.
 func (c *Conn) changeRing(bytes int) error {
-	ring, err := c.stack.region(bytes+c.cfg.RingSlack(), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	ring, err := c.stack.newRegion(bytes+c.cfg.RingSlack(), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
 	if err != nil {
 		return err
 	}
-	if !c.core.ChangeRing(ring.memory()) {
-		ring.drop()
-		return errBusy
+	if !c.core.ChangeRing(ring.protocolMemory()) {
+		ring.deregister()
+		return errResizeBusy
 	}
-	c.replace(ringRegion, ring)
+	c.replaceRegion(ringRegion, ring)
 	return nil
 }
 
 func (c *Conn) growMessages(bytes int) error {
 	switch {
-	case c.design != flow.Credit && bytes > c.cfg.Buffers*c.cfg.BufferBytes:
-		return errFixed
-	case c.design != flow.Credit || bytes <= c.core.PeerSize():
+	case c.flowControl != flow.Credit && bytes > c.cfg.Buffers*c.cfg.BufferBytes:
+		return errFixedSend
+	case c.flowControl != flow.Credit || bytes <= c.core.PeerBufferBytes():
 		return nil
-	case !c.core.AskSize(bytes):
-		return errBusy
+	case !c.core.RequestPeerSize(bytes):
+		return errResizeBusy
 	}
 	return nil
 }
@@ -109,55 +109,55 @@ func (c *Conn) PeerBuffer() int {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.poll()
-	return c.core.PeerSize()
+	c.pollCompletions()
+	return c.core.PeerBufferBytes()
 }
 
-// toResize reports whether there is something for resize to do now.
-func (c *Conn) toResize() bool {
+// resizePending reports whether there is something for resize to do now.
+func (c *Conn) resizePending() bool {
 	switch {
-	case c.core.ResizeWanted() > 0:
+	case c.core.RequestedBufferBytes() > 0:
 		return true
-	case c.old.MR != nil:
-		return c.changed()
+	case c.oldRegion.MR != nil:
+		return c.oldRegionUnused()
 	}
 	return c.core.RingWanted() > 0
 }
 
-// changed reports whether the memory that the last change has left is not in use any more.
-func (c *Conn) changed() bool { return !c.core.Resizing() && !c.core.ChangingRing() }
+// oldRegionUnused reports whether the memory that the last change has left is not in use any more.
+func (c *Conn) oldRegionUnused() bool { return !c.core.Resizing() && !c.core.ChangingRing() }
 
-// resize grants the peer larger buffers if it asks, and a longer ring if ours has been too
+// applyResize grants the peer larger buffers if it asks, and a longer ring if ours has been too
 // small, and frees memory that a change has left. That takes long. The lock is held.
-func (c *Conn) resize() {
-	if c.hasty || !c.toResize() {
+func (c *Conn) applyResize() {
+	if c.inHandler || !c.resizePending() {
 		return
 	}
-	if data := c.core.ResizeWanted(); data > 0 {
-		slots, err := c.stack.region(c.cfg.ResizeBytes(data), verbs.AccessLocalWrite)
+	if data := c.core.RequestedBufferBytes(); data > 0 {
+		slots, err := c.stack.newRegion(c.cfg.ResizeBytes(data), verbs.AccessLocalWrite)
 		switch {
 		case err != nil:
-			c.core.Resize(protocol.Memory{}, 0)
-		case c.old.MR == nil && c.core.Resize(slots.memory(), data):
-			c.replace(slotsRegion, slots)
+			c.core.GrantResize(protocol.Memory{}, 0)
+		case c.oldRegion.MR == nil && c.core.GrantResize(slots.protocolMemory(), data):
+			c.replaceRegion(slotsRegion, slots)
 		default:
-			slots.drop()
-			c.core.Resize(protocol.Memory{}, 0)
+			slots.deregister()
+			c.core.GrantResize(protocol.Memory{}, 0)
 		}
-		c.post()
+		c.postPending()
 	}
-	if c.old.MR != nil && c.changed() {
-		c.old.drop()
-		c.old = region{}
+	if c.oldRegion.MR != nil && c.oldRegionUnused() {
+		c.oldRegion.deregister()
+		c.oldRegion = region{}
 		if c.readBuffer <= c.core.RingSize() {
 			c.readBuffer = 0
 		}
 	}
-	if n := max(c.readBuffer, c.core.RingWanted()); n > 0 && c.old.MR == nil {
+	if n := max(c.readBuffer, c.core.RingWanted()); n > 0 && c.oldRegion.MR == nil {
 		if c.changeRing(n) != nil { // no memory, or the peer has ended
 			c.readBuffer = 0
 			c.core.KeepRing()
 		}
-		c.post()
+		c.postPending()
 	}
 }

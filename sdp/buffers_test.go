@@ -32,9 +32,9 @@ func carry(t *testing.T, a, b io.ReadWriter, sent []byte) {
 
 // TestLargerRing: a longer ring takes over while data flows, and holds more.
 func TestLargerRing(t *testing.T) {
-	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA} {
+	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA} {
 		t.Run(d.String(), func(t *testing.T) {
-			o := sdp.Options{Design: d, Buffers: 4, BufferBytes: 4096, ZeroCopy: -1}
+			o := sdp.Options{FlowControl: d, Buffers: 4, BufferBytes: 4096, ZeroCopy: -1}
 			a, b := newEnds(t, rnic.Options{}, o).dial(t)
 			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
 			carry(t, a, b, random(100_000, 1))
@@ -71,9 +71,9 @@ func TestLargerRing(t *testing.T) {
 // TestBuffersGrow: an idle connection has few bytes of its buffers, one whose reader is
 // slow has all of them, and the bytes go on in order.
 func TestBuffersGrow(t *testing.T) {
-	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA} {
+	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA} {
 		t.Run(d.String(), func(t *testing.T) {
-			a, b := newEnds(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: -1}).dial(t)
+			a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: d, ZeroCopy: -1}).dial(t)
 			carry(t, a, b, random(1000, 1))
 			idle := b.Stats().Registered
 			const size = sdp.DefaultBuffers * sdp.DefaultBufferBytes
@@ -96,7 +96,7 @@ func TestBuffersGrow(t *testing.T) {
 // TestLargerMessages: with Credit the peer grants larger buffers, and messages
 // grow.
 func TestLargerMessages(t *testing.T) {
-	o := sdp.Options{Design: sdp.Credit, BufferBytes: 1000, MaxBufferBytes: 4000, ZeroCopy: -1}
+	o := sdp.Options{FlowControl: sdp.Credit, BufferBytes: 1000, MaxBufferBytes: 4000, ZeroCopy: -1}
 	a, b := newEnds(t, rnic.Options{}, o).dial(t)
 	carry(t, a, b, random(100_000, 1))
 	require.Equal(t, 1000, a.PeerBuffer())
@@ -111,7 +111,7 @@ func TestLargerMessages(t *testing.T) {
 
 // TestBufferChangeUnderWay: there is one at a time, and this peer does not answer.
 func TestBufferChangeUnderWay(t *testing.T) {
-	for d, set := range map[sdp.Design]func(c *sdp.Conn, bytes int) error{
+	for d, set := range map[sdp.FlowControl]func(c *sdp.Conn, bytes int) error{
 		sdp.NIC: (*sdp.Conn).SetReadBuffer, sdp.RDMA: (*sdp.Conn).SetReadBuffer, sdp.Credit: (*sdp.Conn).SetWriteBuffer,
 	} {
 		p := newPuppet(t)

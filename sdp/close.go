@@ -26,40 +26,40 @@ func (c *Conn) Close() error {
 		return c.opError("close", net.ErrClosed)
 	}
 	c.closed = true
-	c.lingers.Store(true)
-	if c.lingering == 0 {
-		c.giveUp()
+	c.isLingering.Store(true)
+	if c.lingerTime == 0 {
+		c.resetAndTeardown()
 		c.mu.Unlock()
 		return nil
 	}
-	c.poll()
-	if c.discard(); c.dropped == 0 {
+	c.pollCompletions()
+	if c.discardUnread(); c.discarded == 0 {
 		c.core.CloseWrite()
 	} else { // the peer is not to believe that all was read
-		c.core.Leave()
+		c.core.CloseWithoutDisConn()
 	}
-	c.post()
-	c.readDeadline.interrupt()
-	c.writeLimit.interrupt()
-	c.notify()
-	c.after()
-	if !c.ended {
-		c.linger = time.AfterFunc(c.lingering, c.abort)
-		if !c.pumping { // else a call is on its way out, and leave sees to the rest
-			c.arm()
-			c.after()
+	c.postPending()
+	c.readDeadline.cancel()
+	c.writeDeadline.cancel()
+	c.wakeWaiters()
+	c.teardownIfDone()
+	if !c.tornDown {
+		c.lingerTimer = time.AfterFunc(c.lingerTime, c.abort)
+		if !c.polling { // else a call is on its way out, and leave sees to the rest
+			c.armCQ()
+			c.teardownIfDone()
 		}
 	}
 	c.mu.Unlock()
 	return nil
 }
 
-// pending tells what a closed connection waits for.
-func (c *Conn) pending() string {
+// pendingReason tells what a closed connection waits for.
+func (c *Conn) pendingReason() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch n := c.core.Levels().Send; {
-	case c.ended:
+	case c.tornDown:
 		return "the peer has not acknowledged the end"
 	case n > 0:
 		return fmt.Sprintf("of what was written %d bytes are not known to have arrived", n)
@@ -67,28 +67,28 @@ func (c *Conn) pending() string {
 	return "the peer has not closed"
 }
 
-// discard drops what nobody will read after Close.
-func (c *Conn) discard() {
+// discardUnread drops what nobody will read after Close.
+func (c *Conn) discardUnread() {
 	var waste [4096]byte
 	for n := c.core.Read(waste[:]); n > 0; n = c.core.Read(waste[:]) {
-		c.dropped += uint64(n)
+		c.discarded += uint64(n)
 	}
-	c.core.Refuse()
-	c.post()
+	c.core.RefuseSource()
+	c.postPending()
 }
 
-// after ends a closed connection when nothing remains to be done. The lock is
+// teardownIfDone ends a closed connection when nothing remains to be done. The lock is
 // held.
-func (c *Conn) after() {
-	if !c.closed || c.ended || c.pumping {
+func (c *Conn) teardownIfDone() {
+	if !c.closed || c.tornDown || c.polling {
 		return
 	}
 	switch {
 	case c.core.Err() != nil:
-	case c.core.Over(): // both halves have ended
-	case c.dropped > 0 && c.core.Delivered(): // the peer has sent, or goes on sending, to nobody
+	case c.core.BothClosed(): // both halves have ended
+	case c.discarded > 0 && c.core.Delivered(): // the peer has sent, or goes on sending, to nobody
 		if c.core.Abort() {
-			c.post()
+			c.postPending()
 		}
 	default:
 		return
@@ -100,17 +100,17 @@ func (c *Conn) after() {
 func (c *Conn) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended {
+	if c.tornDown {
 		return
 	}
 	c.closed = true
-	c.giveUp()
+	c.resetAndTeardown()
 }
 
-// giveUp drops what is under way, and resets the connection. The lock is held.
-func (c *Conn) giveUp() {
+// resetAndTeardown drops what is under way, and resets the connection. The lock is held.
+func (c *Conn) resetAndTeardown() {
 	if c.core.Abort() {
-		c.post()
+		c.postPending()
 	}
 	c.core.Fail(net.ErrClosed)
 	c.teardown()
@@ -118,36 +118,36 @@ func (c *Conn) giveUp() {
 
 // teardown frees everything, in a goroutine of its own. The lock is held.
 func (c *Conn) teardown() {
-	c.ended = true
-	if c.alive != nil {
-		c.alive.Stop()
+	c.tornDown = true
+	if c.keepAliveTimer != nil {
+		c.keepAliveTimer.Stop()
 	}
-	if c.linger != nil {
-		c.linger.Stop() // it would keep all our memory until then
+	if c.lingerTimer != nil {
+		c.lingerTimer.Stop() // it would keep all our memory until then
 	}
-	c.torn.interrupt()
-	c.readDeadline.interrupt()
-	c.writeLimit.interrupt()
-	c.notify()
-	farewell := c.farewell()
+	c.endDeadline.cancel()
+	c.readDeadline.cancel()
+	c.writeDeadline.cancel()
+	c.wakeWaiters()
+	farewell := c.disconnectTimeout()
 	go func() {
 		c.reading.Lock() // until the calls are out
 		c.writing.Lock()
-		c.lastWord()
+		c.waitAbortSent()
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		_ = c.cmConn.Disconnect(ctx)
 		cancel()
-		c.free()
+		c.freeResources()
 		c.writing.Unlock()
 		c.reading.Unlock()
-		c.stack.leave(c)
-		close(c.gone)
+		c.stack.removeConn(c)
+		close(c.done)
 	}()
 }
 
-// lastWord waits, not long, until the peer has the AbortConn that was posted, if
+// waitAbortSent waits, not long, until the peer has the AbortConn that was posted, if
 // one was. No call is there any more.
-func (c *Conn) lastWord() {
+func (c *Conn) waitAbortSent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.core.Aborting() {
@@ -155,15 +155,15 @@ func (c *Conn) lastWord() {
 	}
 	limit := newDeadline()
 	limit.set(time.Now().Add(time.Second))
-	for c.core.Aborting() && !limit.past() {
-		c.pump(limit)
+	for c.core.Aborting() && !limit.expired() {
+		c.waitCompletions(limit)
 	}
 	limit.set(time.Time{})
 }
 
-// farewell is how long the peer may take to say that it knows of the end: not
+// disconnectTimeout is how long the peer may take to say that it knows of the end: not
 // long, if it has not acknowledged our messages either.
-func (c *Conn) farewell() time.Duration {
+func (c *Conn) disconnectTimeout() time.Duration {
 	var failed *verbs.CompletionError
 	if errors.As(c.core.Err(), &failed) && failed.Status == verbs.WCRetryExcErr {
 		return 500 * time.Millisecond
@@ -171,8 +171,8 @@ func (c *Conn) farewell() time.Duration {
 	return 5 * time.Second
 }
 
-// free gives back what the connection has of the adapter.
-func (c *Conn) free() {
+// freeResources gives back what the connection has of the adapter.
+func (c *Conn) freeResources() {
 	if c.qp != nil {
 		_ = c.qp.Destroy()
 	}
@@ -180,9 +180,9 @@ func (c *Conn) free() {
 		_ = c.cq.Destroy()
 	}
 	for _, r := range c.regions {
-		r.drop()
+		r.deregister()
 	}
-	if c.old.MR != nil {
-		c.old.drop()
+	if c.oldRegion.MR != nil {
+		c.oldRegion.deregister()
 	}
 }

@@ -140,7 +140,7 @@ func TestAskAfterEnd(t *testing.T) {
 func TestNothingButTheEndIsMissing(t *testing.T) {
 	for _, d := range designs {
 		t.Run(d.String(), func(t *testing.T) {
-			e := newEnds(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: -1})
+			e := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: d, ZeroCopy: -1})
 			for _, size := range []int{1, 100, 100_000} {
 				a, b := e.dial(t)
 				n, err := a.Write(make([]byte, size))

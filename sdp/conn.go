@@ -28,55 +28,55 @@ type Conn struct {
 	zeroCopy      int // from how many bytes on; never if not positive
 	urgentSignal  chan struct{}
 
-	reading, writing         sync.Mutex // held by the call of that direction
-	readDeadline, writeLimit *deadline
-	torn                     *deadline // ends with the connection
+	reading, writing            sync.Mutex // held by the call of that direction
+	readDeadline, writeDeadline *deadline
+	endDeadline                 *deadline // ends with the connection
 
-	mu      sync.Mutex // guards all that follows
-	core    *protocol.Core
-	design  flow.Design
-	regions []region // by sendRegion and so on
-	old     region   // one that a larger one has replaced, while it is in use
+	mu          sync.Mutex // guards all that follows
+	core        *protocol.Core
+	flowControl flow.Control
+	regions     []region // by sendRegion and so on
+	oldRegion   region   // one that a larger one has replaced, while it is in use
 
 	readBuffer int // that SetReadBuffer has asked for, until it is there; 0 for nothing
 
 	// Who serves the connection: a call that waits (progress.go), else events
 	// (watch.go).
-	pumping bool // a call waits for completions, and handles them for all
-	waiting [waits]*waiter
-	wcs     [64]verbs.WC // whoever pumps or polls has it
-	armed   bool         // the queue will tell interrupt, or watch, of a completion
-	hasty   bool         // it is interrupt who looks: what takes long waits
-	listed  bool         // the patrol has it
-	calls   uint64       // of the application, and
-	seen    uint64       // at the patrol's last look
+	polling    bool // a call waits for completions, and handles them for all
+	waiters    [numWaitConds]*waiter
+	wcs        [64]verbs.WC // whoever pumps or polls has it
+	armed      bool         // the queue will tell interrupt, or watch, of a completion
+	inHandler  bool         // it is interrupt who looks: what takes long waits
+	onIdleList bool         // the patrol has it
+	calls      uint64       // of the application, and
+	callsSeen  uint64       // at the patrol's last look
 
-	looks int // that are worth it, because the writer is faster than the reader; see look
+	extraPolls int // that are worth it, because the writer is faster than the reader; see look
 
 	// What the last bytes were like that came or went, for zero-copy
 	// (direct.go).
-	large   bool // they came without a copy
-	sinking bool // they went to memory that the peer had offered
+	lastZeroCopy bool // they came without a copy
+	lastToSink   bool // they went to memory that the peer had offered
 
-	refusals, abstain int // offers in a row that the peer did not want; Writes left that make none
+	offerRefusals, offersToSkip int // offers in a row that the peer did not want; Writes left that make none
 
 	urgentKnown, urgentAnnounced bool // by urgentSignal
 	keepAlive                    keepAlive
-	alive                        *time.Timer // of the keepalive
-	vigil                        vigil       // what that knows
-	heard                        uint64      // completions so far
+	keepAliveTimer               *time.Timer     // of the keepalive
+	silence                      silenceDetector // what that knows
+	completions                  uint64          // completions so far
 	counts                       counts
 	meter                        *meter // of MeasureUse; nil if nobody measures
 
-	readShut  bool          // CloseRead was called
-	writeShut bool          // CloseWrite was called
-	closed    bool          // Close was called
-	dropped   uint64        // bytes that nobody has read before it
-	lingering time.Duration // how long it sends on; 0 not at all
-	linger    *time.Timer   // ends that; nil before
-	lingers   atomic.Bool
-	ended     bool          // teardown has begun
-	gone      chan struct{} // closed when nothing is left of it
+	readShut    bool          // CloseRead was called
+	writeShut   bool          // CloseWrite was called
+	closed      bool          // Close was called
+	discarded   uint64        // bytes that nobody has read before it
+	lingerTime  time.Duration // how long it sends on; 0 not at all
+	lingerTimer *time.Timer   // ends that; nil before
+	isLingering atomic.Bool
+	tornDown    bool          // teardown has begun
+	done        chan struct{} // closed when nothing is left of it
 }
 
 var (
@@ -101,17 +101,17 @@ func (c *Conn) RemoteAddr() net.Addr {
 	return c.remote
 }
 
-// Design is the flow control of the connection.
-func (c *Conn) Design() Design {
+// FlowControl is the flow control of the connection.
+func (c *Conn) FlowControl() FlowControl {
 	if !c.isOpen() {
 		return 0
 	}
-	return c.design
+	return c.flowControl
 }
 
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
-	return c.setDeadlines(func() { c.readDeadline.set(t); c.writeLimit.set(t) })
+	return c.setDeadlines(func() { c.readDeadline.set(t); c.writeDeadline.set(t) })
 }
 
 // SetReadDeadline implements net.Conn.
@@ -121,7 +121,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 
 // SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	return c.setDeadlines(func() { c.writeLimit.set(t) })
+	return c.setDeadlines(func() { c.writeDeadline.set(t) })
 }
 
 func (c *Conn) setDeadlines(set func()) error {
@@ -147,8 +147,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	defer c.reading.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.enter()
-	defer c.leave()
+	c.enterCall()
+	defer c.exitCall()
 	n, err := c.read(p)
 	return n, c.opError("read", err)
 }
@@ -160,22 +160,22 @@ func (c *Conn) read(p []byte) (int, error) {
 			return 0, net.ErrClosed
 		case len(p) == 0:
 			return 0, nil
-		case c.readDeadline.past():
+		case c.readDeadline.expired():
 			return 0, os.ErrDeadlineExceeded
 		}
 		if !place.Readable(p[:min(len(p), c.core.Buffered())]) {
 			return 0, syscall.EFAULT
 		}
 		if n := c.core.Read(p); n > 0 {
-			c.large = false
+			c.lastZeroCopy = false
 			freed := len(c.core.Receives()) > 0
-			c.post()
-			if freed && c.looks > 0 {
-				c.look()
+			c.postPending()
+			if freed && c.extraPolls > 0 {
+				c.pollForWriter()
 			}
 			return n, nil
 		}
-		if c.poll() {
+		if c.pollCompletions() {
 			continue
 		}
 		switch {
@@ -183,20 +183,20 @@ func (c *Conn) read(p []byte) (int, error) {
 			return 0, io.EOF
 		case c.core.Err() != nil:
 			return 0, c.core.Err()
-		case c.core.Available() > 0:
-			if n, err := c.fetch(p); n > 0 || err != nil {
+		case c.core.PeerSourceLen() > 0:
+			if n, err := c.readFromSource(p); n > 0 || err != nil {
 				return n, err
 			}
 			continue
 		case c.readShut:
 			return 0, io.EOF
-		case c.shouldSink(p):
-			if n, err := c.sink(p); n > 0 || err != nil {
+		case c.shouldOfferSink(p):
+			if n, err := c.offerSink(p); n > 0 || err != nil {
 				return n, err
 			}
 			continue
 		}
-		c.wait(toRead, c.readDeadline)
+		c.waitFor(waitReadable, c.readDeadline)
 	}
 }
 
@@ -210,8 +210,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.enter()
-	defer c.leave()
+	c.enterCall()
+	defer c.exitCall()
 	n, err := c.write(p)
 	return n, c.opError("write", err)
 }
@@ -222,13 +222,13 @@ func (c *Conn) write(p []byte) (n int, err error) {
 		if n > 0 && n == len(p) && c.core.Err() == nil {
 			return n, nil // whatever has happened meanwhile
 		}
-		if err := c.mayWrite(); err != nil || n == len(p) {
+		if err := c.checkWritable(); err != nil || n == len(p) {
 			return n, err
 		}
 		if n == 0 && !place.Readable(p) {
 			return 0, syscall.EFAULT
 		}
-		c.poll()
+		c.pollCompletions()
 		if direct && len(p)-n >= c.zeroCopy {
 			k, err := c.writeDirect(p[n:])
 			n += k
@@ -237,32 +237,32 @@ func (c *Conn) write(p []byte) (n int, err error) {
 			}
 			// What the peer did not want goes as copies, unless it offers
 			// memory of its own.
-			direct = n == len(p) || c.sinking || c.core.Drain() > 0
+			direct = n == len(p) || c.lastToSink || c.core.PeerSinkLen() > 0
 			continue
 		}
-		held := c.core.Held()
+		held := c.core.HeldBytes()
 		k := c.core.Write(p[n:])
 		if n == 0 && k > 0 && held > 0 {
 			c.counts.coalesced++
 		}
 		n += k
-		c.post()
+		c.postPending()
 		if k == 0 {
 			c.counts.stalls++
-			c.wait(toWrite, c.writeLimit)
+			c.waitFor(waitWritable, c.writeDeadline)
 		}
 	}
 }
 
-// mayWrite is why nothing can be written, nil if something can.
-func (c *Conn) mayWrite() error {
+// checkWritable is why nothing can be written, nil if something can.
+func (c *Conn) checkWritable() error {
 	switch {
 	case c.closed:
 		return net.ErrClosed
-	case c.writeLimit.past():
+	case c.writeDeadline.expired():
 		return os.ErrDeadlineExceeded
 	case c.writeShut, c.core.Closing():
-		return errShut
+		return errWriteShut
 	}
 	return c.core.Err()
 }
@@ -277,20 +277,20 @@ func (c *Conn) CloseWrite() error {
 	c.mu.Lock()
 	if !c.closed && !c.writeShut {
 		c.writeShut = true
-		c.writeLimit.recheck()
+		c.writeDeadline.wakeAndKeep()
 	}
 	c.mu.Unlock()
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.enter()
-	defer c.leave()
+	c.enterCall()
+	defer c.exitCall()
 	if c.closed {
 		return c.opError("close", net.ErrClosed)
 	}
 	c.core.CloseWrite()
-	c.post()
+	c.postPending()
 	return c.opError("close", c.core.Err())
 }
 
@@ -308,7 +308,7 @@ func (c *Conn) CloseRead() error {
 	}
 	if !c.readShut {
 		c.readShut = true
-		c.readDeadline.recheck()
+		c.readDeadline.wakeAndKeep()
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 func TestHello(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
-		require.Equal(t, o.Design, a.Design())
-		require.Equal(t, o.Design, b.Design())
-		require.Equal(t, o.Design == sdp.NIC, a.AdapterCounts())
-		require.Equal(t, o.Design == sdp.NIC, b.AdapterCounts())
+		require.Equal(t, o.FlowControl, a.FlowControl())
+		require.Equal(t, o.FlowControl, b.FlowControl())
+		require.Equal(t, o.FlowControl == sdp.NIC, a.AdapterCounts())
+		require.Equal(t, o.FlowControl == sdp.NIC, b.AdapterCounts())
 		require.Equal(t, a.LocalAddr(), b.RemoteAddr())
 		n, err := a.Write([]byte("hello"))
 		require.NoError(t, err)

@@ -16,8 +16,8 @@ type deadline struct {
 
 func newDeadline() *deadline { return &deadline{moment: cancelctx.New(os.ErrDeadlineExceeded)} }
 
-// past reports whether the time has come.
-func (d *deadline) past() bool { return d.moment.Canceled() }
+// expired reports whether the time has come.
+func (d *deadline) expired() bool { return d.moment.Canceled() }
 
 // set makes t the time; the zero time is never.
 func (d *deadline) set(t time.Time) {
@@ -30,7 +30,7 @@ func (d *deadline) set(t time.Time) {
 		d.moment.Cancel()
 		return
 	}
-	if d.past() {
+	if d.expired() {
 		d.moment = cancelctx.New(os.ErrDeadlineExceeded)
 	}
 	if !t.IsZero() {
@@ -38,13 +38,13 @@ func (d *deadline) set(t time.Time) {
 	}
 }
 
-// recheck has the waiter look again, and keeps the time.
-func (d *deadline) recheck() {
-	if !d.past() {
+// wakeAndKeep has the waiter look again, and keeps the time.
+func (d *deadline) wakeAndKeep() {
+	if !d.expired() {
 		d.moment.Cancel()
 		d.set(d.at)
 	}
 }
 
-// interrupt ends the moment, so that who waits looks again.
-func (d *deadline) interrupt() { d.moment.Cancel() }
+// cancel ends the moment, so that who waits looks again.
+func (d *deadline) cancel() { d.moment.Cancel() }

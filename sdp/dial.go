@@ -17,8 +17,8 @@ import (
 
 // Dialer says how to dial. The zero value does as the stack's options say.
 type Dialer struct {
-	Design  *Design // instead of the stack's
-	UDPPort uint16  // of the peer's adapter, if it is not 4791
+	FlowControl *FlowControl // instead of the stack's
+	UDPPort     uint16       // of the peer's adapter, if it is not 4791
 
 	// These are as in [net.Dialer].
 	LocalAddr       net.Addr            // our port: an Addr or a *net.TCPAddr, whose address is the device's or none
@@ -50,13 +50,13 @@ func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
 		at = a.AddrPort()
 	}
 	if ip := at.Addr().Unmap(); ip.IsValid() && !ip.IsUnspecified() && ip != own {
-		return 0, fmt.Errorf("%w: the device has address %v, not %v", errNotOurs, own, ip)
+		return 0, fmt.Errorf("%w: the device has address %v, not %v", errAddrNotAvailable, own, ip)
 	}
 	return at.Port(), nil
 }
 
-// bound is ctx with the dialer's Timeout and Deadline.
-func (d *Dialer) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeouts is ctx with the dialer's Timeout and Deadline.
+func (d *Dialer) withTimeouts(ctx context.Context) (context.Context, context.CancelFunc) {
 	until := d.Deadline
 	if d.Timeout != 0 {
 		if t := time.Now().Add(d.Timeout); until.IsZero() || t.Before(until) {
@@ -69,8 +69,8 @@ func (d *Dialer) bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, until)
 }
 
-// keepAlive is the setting of the keepalive of a connection on a stack with this period.
-func (d *Dialer) keepAlive(period time.Duration) keepAlive {
+// keepAliveSetting is the setting of the keepalive of a connection on a stack with this period.
+func (d *Dialer) keepAliveSetting(period time.Duration) keepAlive {
 	k := newKeepAlive(cmp.Or(d.KeepAlive, period))
 	if c := d.KeepAliveConfig; c.Enable {
 		k = newKeepAlive(period)
@@ -106,7 +106,7 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	to, err := s.resolve(ctx, network, address)
+	to, err := s.resolveDialAddr(ctx, network, address)
 	if err != nil {
 		return nil, openError("dial", network, to, err)
 	}
@@ -131,19 +131,19 @@ func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Con
 }
 
 func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn, err error) {
-	if err := s.begin(); err != nil {
+	if err := s.acquire(); err != nil {
 		return nil, err
 	}
-	defer s.opening.Done()
+	defer s.inUse.Done()
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx, cancel := d.bound(ctx)
+	ctx, cancel := d.withTimeouts(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	cfg := s.options.config()
-	if d.Design != nil {
-		if cfg = cfg.With(*d.Design); cfg.Validate() != nil {
+	cfg := s.options.protocolConfig()
+	if d.FlowControl != nil {
+		if cfg = cfg.WithControl(*d.FlowControl); cfg.Validate() != nil {
 			return nil, cfg.Validate()
 		}
 	}
@@ -151,52 +151,52 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	if err != nil {
 		return nil, err
 	}
-	if c, err = s.connection(&cfg); err != nil {
+	if c, err = s.newConn(&cfg); err != nil {
 		return nil, err
 	}
 	to = wire.CanonicalAddrPort(to)
-	c.keepAlive = d.keepAlive(s.options.KeepAlive)
-	local := netip.AddrPortFrom(s.cm.Addr().Addr(), cmp.Or(port, s.ephemeral()))
-	adapter := netip.AddrPortFrom(to.Addr(), cmp.Or(d.UDPPort, usualPort))
+	c.keepAlive = d.keepAliveSetting(s.options.KeepAlive)
+	local := netip.AddrPortFrom(s.cm.Addr().Addr(), cmp.Or(port, s.nextEphemeralPort()))
+	adapter := netip.AddrPortFrom(to.Addr(), cmp.Or(d.UDPPort, defaultUDPPort))
 	if err := ctx.Err(); err != nil {
-		c.free()
-		return nil, s.ended(notAsked(err, adapter))
+		c.freeResources()
+		return nil, s.mapClosed(notAskedError(err, adapter))
 	}
 	began := time.Now()
 	conn, err := s.cm.Dial(ctx, to, cm.DialOptions{
 		ConnectOptions: connectOptions(c.keepAlive),
-		QP:             c.qp, Prepare: c.prepare, UDPPort: d.UDPPort, PortSpace: cm.SDP, LocalPort: local.Port(),
+		QP:             c.qp, Prepare: c.postInitialReceives, UDPPort: d.UDPPort, PortSpace: cm.SDP, LocalPort: local.Port(),
 		PrivateData: cfg.Hello(local, to.Addr()).Append(nil),
 	})
 	if err != nil {
-		c.free()
-		return nil, s.ended(dialError(err, adapter, time.Since(began)))
+		c.freeResources()
+		return nil, s.mapClosed(dialError(err, adapter, time.Since(began)))
 	}
-	c.establish(conn)
+	c.setEstablished(conn)
 	ack, err := bsdh.ParseHelloAck(conn.PrivateData())
 	if err != nil {
 		c.abort()
 		return nil, err
 	}
-	peer, err := cfg.PeerOfAck(&ack)
+	peer, err := cfg.PeerFromHelloAck(&ack)
 	if err != nil {
 		c.abort()
 		return nil, err
 	}
-	c.start(peer)
+	c.startCore(peer)
 	return c, nil
 }
 
-// ended is err, unless it came of the end of the stack.
-func (s *Stack) ended(err error) error {
+// mapClosed is err, unless it came of the end of the stack.
+func (s *Stack) mapClosed(err error) error {
 	if s.ctx.Err() != nil {
 		return errClosedStack
 	}
 	return err
 }
 
-// impatient is the period of the keepalive below which a connection wants to know soon that its peer has gone.
-const impatient = 10 * time.Second
+// shortKeepAlive is the period of the keepalive below which a connection wants to know soon that its peer has gone.
+const shortKeepAlive = 10 * time.Second
 
 // connectOptions returns the options of a connection with this keepalive. A receiver
 // that is out of receives is asked again soon, and for ever: it may be computing. A peer whose process gets
@@ -204,42 +204,42 @@ const impatient = 10 * time.Second
 // period of the keepalive is short (docs/reliability.md).
 func connectOptions(k keepAlive) verbs.ConnectOptions {
 	o := verbs.ConnectOptions{Timeout: 16, RNRRetry: 7, MinRNRTimer: 1, MaxRdAtomic: 4, MaxDestRdAtomic: 4}
-	if k.enabled && k.period < impatient {
+	if k.enabled && k.period < shortKeepAlive {
 		o.Timeout = 14
 	}
 	return o
 }
 
-// start makes the connection work.
-func (c *Conn) start(p protocol.Peer) {
+// startCore makes the connection work.
+func (c *Conn) startCore(p protocol.Peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.design = p.Design
+	c.flowControl = p.FlowControl
 	c.core.Start(p)
-	c.post()
+	c.postPending()
 	c.applyKeepAlive()
-	c.cmConn.AfterDone(c.disconnected)
-	c.leave()
+	c.cmConn.AfterDone(c.handleDisconnected)
+	c.exitCall()
 }
 
-// disconnected is what happens when the peer, or its host, has ended the
+// handleDisconnected is what happens when the peer, or its host, has ended the
 // connection.
-func (c *Conn) disconnected() {
+func (c *Conn) handleDisconnected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended {
+	if c.tornDown {
 		return
 	}
-	if c.pumping {
+	if c.polling {
 		// Its receives are flushed. If there is none this one will be.
 		_, _ = c.qp.PostRecv([]verbs.RecvWR{{}})
 		return
 	}
-	c.poll() // what came before
-	c.core.Cut(c.cmConn.Err())
-	c.notify()
-	c.after()
+	c.pollCompletions() // what came before
+	c.core.PeerDisconnected(c.cmConn.Err())
+	c.wakeWaiters()
+	c.teardownIfDone()
 }
 
-// ephemeral is a port of ours, for the peer to see.
-func (s *Stack) ephemeral() uint16 { return uint16(49152 + s.ports.Add(1)%16384) }
+// nextEphemeralPort is a port of ours, for the peer to see.
+func (s *Stack) nextEphemeralPort() uint16 { return uint16(49152 + s.ports.Add(1)%16384) }

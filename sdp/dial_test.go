@@ -51,8 +51,8 @@ func TestDialErrors(t *testing.T) {
 	is(err, false)
 	_, err = s.Dial("udp", "127.0.0.1:1")
 	is(err, false, net.UnknownNetworkError("udp"))
-	nowhere := sdp.Design(7)
-	_, err = s.DialAddr(t.Context(), silent(), sdp.Dialer{Design: &nowhere})
+	nowhere := sdp.FlowControl(7)
+	_, err = s.DialAddr(t.Context(), silent(), sdp.Dialer{FlowControl: &nowhere})
 	is(err, false)
 	require.ErrorContains(t, err, "flow control Design(7): it is nic, rdma or credit")
 

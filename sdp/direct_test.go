@@ -108,9 +108,9 @@ func TestOffersOfSmallReads(t *testing.T) {
 
 // TestNeverDirect: who wants no zero-copy gets messages, whatever the peer offers.
 func TestNeverDirect(t *testing.T) {
-	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
-		e := newEnds(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: -1})
-		e.a = stack(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: 32 << 10, OfferTime: hang})
+	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
+		e := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: d, ZeroCopy: -1})
+		e.a = stack(t, rnic.Options{}, sdp.Options{FlowControl: d, ZeroCopy: 32 << 10, OfferTime: hang})
 		a, b := e.dial(t)
 		sent := random(1<<20, 1)
 		written := make(chan error, 1)

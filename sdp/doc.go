@@ -31,7 +31,7 @@
 //
 // # Flow control
 //
-// [Options.Design], or [Dialer.Design] for a connection, chooses among three flow
+// [Options.FlowControl], or [Dialer.FlowControl] for a connection, chooses among three flow
 // controls, of which package flow tells more. The peer needs no setting.
 //
 //	NIC     the default. The adapters do it; nobody waits for the application

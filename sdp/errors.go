@@ -37,7 +37,7 @@ func (c *Conn) opError(op string, err error) error {
 		return err
 	}
 	if errors.Is(err, ErrReset) || errors.Is(err, ErrAborted) {
-		err = reset{err}
+		err = resetError{err}
 	}
 	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
 }
@@ -49,7 +49,7 @@ func (c *Conn) socketError(err error) error {
 		return nil
 	}
 	if errors.Is(err, ErrReset) || errors.Is(err, ErrAborted) {
-		err = reset{err}
+		err = resetError{err}
 	}
 	return &net.OpError{Op: "set", Net: network, Addr: c.local, Err: err}
 }
@@ -58,16 +58,16 @@ func (c *Conn) socketError(err error) error {
 const network = "sdp"
 
 // Who writes to a connection that is closed for writing is told as with TCP.
-var errShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
+var errWriteShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
 
 // What package net says when nobody listens, when nobody is there, when somebody else
 // listens, when that address is not ours, and of a value that cannot be.
 var (
-	errInUse    = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
-	errNotOurs  = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
-	errRefused  = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
-	errNoAnswer = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
-	errInvalid  = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
+	errInUse            = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
+	errAddrNotAvailable = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
+	errRefused          = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
+	errNoAnswer         = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
+	errInvalid          = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
 )
 
 // openError is the error of a dial or a listen on a network of that name, at an address if
@@ -102,21 +102,21 @@ func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	var refused *verbs.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		return withoutAddress(err)
+		return trimAddress(err)
 	case errors.Is(err, cm.ErrUnreachable), errors.As(err, &rejected) && rejected.Reason == cm.Timeout:
-		return timeout{fmt.Errorf("%w: %w", errNoAnswer, err)}
+		return timeoutError{fmt.Errorf("%w: %w", errNoAnswer, err)}
 	case rejected != nil:
 		return fmt.Errorf("%w: %w", errRefused, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return late(noAnswer(err, adapter, asked))
+		return wrapTimeout(noAnswerError(err, adapter, asked))
 	}
 	return err
 }
 
-// noAnswer is the error of a dial that the caller's context has ended: it could have
+// noAnswerError is the error of a dial that the caller's context has ended: it could have
 // been too short, nobody be there, or the program there not accept.
-func noAnswer(err error, adapter netip.AddrPort, asked time.Duration) error {
-	err = withoutAddress(err)
+func noAnswerError(err error, adapter netip.AddrPort, asked time.Duration) error {
+	err = trimAddress(err)
 	who := "no answer from the adapter"
 	if errors.Is(err, cm.ErrPending) {
 		who = "no answer from the program behind the adapter"
@@ -124,37 +124,37 @@ func noAnswer(err error, adapter netip.AddrPort, asked time.Duration) error {
 	return fmt.Errorf("%s at %v within %v: %w", who, adapter, asked.Round(time.Millisecond), err)
 }
 
-// withoutAddress takes off what the manager says of the address, which the error of the
+// trimAddress takes off what the manager says of the address, which the error of the
 // call says already.
-func withoutAddress(err error) error {
+func trimAddress(err error) error {
 	if e := (*cm.Error)(nil); errors.As(err, &e) {
 		return e.Err
 	}
 	return err
 }
 
-// notAsked is the error of a dial whose context had ended before the peer was asked.
-func notAsked(err error, adapter netip.AddrPort) error {
-	return late(fmt.Errorf("the adapter at %v was not asked: %w", adapter, err))
+// notAskedError is the error of a dial whose context had ended before the peer was asked.
+func notAskedError(err error, adapter netip.AddrPort) error {
+	return wrapTimeout(fmt.Errorf("the adapter at %v was not asked: %w", adapter, err))
 }
 
-// late is the error of what a context has ended, a timeout if that was its deadline.
-func late(err error) error {
+// wrapTimeout is the error of what a context has ended, a timeout if that was its deadline.
+func wrapTimeout(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return timeout{err}
+		return timeoutError{err}
 	}
 	return err
 }
 
-// timeout is an error of which net.Error's Timeout is true.
-type timeout struct{ error }
+// timeoutError is an error of which net.Error's Timeout is true.
+type timeoutError struct{ error }
 
-func (timeout) Timeout() bool   { return true }
-func (e timeout) Unwrap() error { return e.error }
+func (timeoutError) Timeout() bool   { return true }
+func (e timeoutError) Unwrap() error { return e.error }
 
-// reset is an error of a connection that the peer, or its host, has ended: the
+// resetError is an error of a connection that the peer, or its host, has ended: the
 // same to errors.Is as with TCP.
-type reset struct{ error }
+type resetError struct{ error }
 
-func (reset) Is(target error) bool { return target == syscall.ECONNRESET }
-func (e reset) Unwrap() error      { return e.error }
+func (resetError) Is(target error) bool { return target == syscall.ECONNRESET }
+func (e resetError) Unwrap() error      { return e.error }

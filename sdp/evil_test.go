@@ -23,9 +23,9 @@ func TestPlainPeer(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 100 << 10
 		p := newPuppet(t)
-		c, err := p.dialed(stack(t, rnic.Options{}, o), o.Design, p.ack(sdp.Credit))
+		c, err := p.dialed(stack(t, rnic.Options{}, o), o.FlowControl, p.ack(sdp.Credit))
 		require.NoError(t, err)
-		require.Equal(t, sdp.Credit, c.Design())
+		require.Equal(t, sdp.Credit, c.FlowControl())
 		require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
 		_, err = c.Write([]byte("hello"))
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestPlainPeer(t *testing.T) {
 // lies are what a peer sends that cannot be, and how the connection ends.
 var lies = []struct {
 	name   string
-	design sdp.Design
+	design sdp.FlowControl
 	say    func(p *puppet)
 	cause  string
 }{

@@ -138,8 +138,8 @@ func ExampleStack_DialAddr() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
-		c, err := here.DialAddr(context.Background(), l.Addr().(sdp.Addr).AddrPort, sdp.Dialer{Design: &d})
+	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
+		c, err := here.DialAddr(context.Background(), l.Addr().(sdp.Addr).AddrPort, sdp.Dialer{FlowControl: &d})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func ExampleStack_DialAddr() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(c.Design(), peer.Design())
+		fmt.Println(c.FlowControl(), peer.FlowControl())
 	}
 	here.Close()
 	there.Close()

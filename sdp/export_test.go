@@ -15,22 +15,22 @@ func (c *PacketConn) QueuePair() (qpn, qkey uint32) { return c.qp.Num(), c.qkey 
 func (c *PacketConn) SetMaxPeers(n int) {
 	c.peers.mu.Lock()
 	defer c.peers.mu.Unlock()
-	c.peers.most = n
+	c.peers.limit = n
 }
 
 // Peers is how many peers are kept.
 func (c *PacketConn) Peers() int {
 	c.peers.mu.Lock()
 	defer c.peers.mu.Unlock()
-	return len(c.peers.all)
+	return len(c.peers.byAddr)
 }
 
 // AgePeers makes all that is known of peers as old as makes it asked anew.
 func (c *PacketConn) AgePeers() {
 	c.peers.mu.Lock()
 	defer c.peers.mu.Unlock()
-	for _, p := range c.peers.all {
-		p.asked = time.Now().Add(-peerTime - time.Second)
+	for _, p := range c.peers.byAddr {
+		p.answeredAt = time.Now().Add(-peerTime - time.Second)
 	}
 }
 
@@ -45,7 +45,7 @@ func (s *Stack) UDPPort() uint16 { return s.cm.Addr().Port() }
 
 // Resolve is what Dial makes of an address.
 func (s *Stack) Resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
-	return s.resolve(ctx, network, address)
+	return s.resolveDialAddr(ctx, network, address)
 }
 
 // AdapterCounts is whether the connection's queue pair has end-to-end credits.
@@ -55,19 +55,19 @@ func (c *Conn) AdapterCounts() bool {
 }
 
 // Looks is how many of them make the time of a keepalive.
-const Looks = looks
+const Looks = keepAliveSamples
 
 // NewVigil is what a keepalive's looks at the completions tell: whether to ask.
-func NewVigil() (look func(heard uint32) (ask bool)) { return new(vigil).look }
+func NewVigil() (look func(heard uint32) (ask bool)) { return new(silenceDetector).sample }
 
 // WatchedEvery is the time between the looks of a connection's keepalive, 0 if it has none.
 func (c *Conn) WatchedEvery() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.alive == nil {
+	if c.keepAliveTimer == nil {
 		return 0
 	}
-	return c.vigil.step
+	return c.silence.interval
 }
 
 // counted is a completion queue that counts what is taken back of it, and the looks.
@@ -104,9 +104,9 @@ func (c *Conn) CountDisarms() (armed bool, disarms int) {
 func (c *Conn) Ahead(is bool, f func()) (looks int) {
 	c.CountDisarms()
 	c.mu.Lock()
-	c.looks = 0
+	c.extraPolls = 0
 	if is {
-		c.looks = aheadLooks
+		c.extraPolls = maxExtraPolls
 	}
 	cq := c.cq.(*counted)
 	before := cq.polls
@@ -121,7 +121,7 @@ func (c *Conn) Ahead(is bool, f func()) (looks int) {
 func (c *Conn) IsAhead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.looks > 0
+	return c.extraPolls > 0
 }
 
 // Await polls until there are n bytes to be read, or none will come.
@@ -133,7 +133,7 @@ func (c *Conn) Await(n int) error {
 		if err != nil {
 			return err
 		}
-		c.take(c.wcs[:k])
+		c.handleCompletions(c.wcs[:k])
 	}
 	return nil
 }
@@ -144,13 +144,13 @@ func (c *Conn) Await(n int) error {
 func (c *Conn) HoldBack(f func(c *Conn)) (before, after int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.core.Held() == 0 {
+	for c.core.HeldBytes() == 0 {
 		c.core.Write(make([]byte, 4000)) // so that bytes are what is short, not requests
-		c.post()
+		c.postPending()
 	}
-	before = c.core.Held()
+	before = c.core.HeldBytes()
 	f(c)
-	return before, c.core.Held()
+	return before, c.core.HeldBytes()
 }
 
 // Heard is how many completions the connection has handled, and whether a call waits
@@ -158,7 +158,7 @@ func (c *Conn) HoldBack(f func(c *Conn)) (before, after int) {
 func (c *Conn) Heard() (n uint64, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.heard, c.pumping
+	return c.completions, c.polling
 }
 
 // Interrupt is what the adapter calls for the connection's event, while f runs
@@ -172,18 +172,18 @@ func (c *Conn) Interrupt(ofStack, ofConn bool) (served bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 	}
-	return c.stack.interrupt(c.cq)
+	return c.stack.handleInterrupt(c.cq)
 }
 
 // What may see to what is held back.
 var (
 	// Event is the next completion, while no call is there.
-	Event = (*Conn).event
+	Event = (*Conn).handleEvent
 	// WaitToRead is a Read that waits, but not for long.
 	WaitToRead = func(c *Conn) {
 		over := newDeadline()
 		over.set(time.Now().Add(-time.Second))
-		c.wait(toRead, over)
+		c.waitFor(waitReadable, over)
 	}
 	// WaitWhileWriting is one beside a Write.
 	WaitWhileWriting = func(c *Conn) {
@@ -194,13 +194,13 @@ var (
 )
 
 // HandOver is what the patrol does, and whether that was the last time for now.
-func (c *Conn) HandOver() bool { return c.handOver() }
+func (c *Conn) HandOver() bool { return c.handOverToEvents() }
 
 // LookedAfter is whether an event or the patrol looks after the connection.
 func (c *Conn) LookedAfter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.armed || c.listed
+	return c.armed || c.onIdleList
 }
 
 // AckTimeout returns the acknowledgement timeout of the connection's queue pair.

@@ -31,7 +31,7 @@ func TestMemoryFaults(t *testing.T) {
 			defer unix.Munmap(mem)
 			require.NoError(t, f.Truncate(int64(page)))
 
-			x, y := newEnds(t, rnic.Options{}, sdp.Options{Design: d}).dial(t)
+			x, y := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: d}).dial(t)
 			n, err := x.Write(mem[page-3 : page+3])
 			require.ErrorIs(t, err, syscall.EFAULT)
 			require.Zero(t, n)

@@ -104,11 +104,11 @@ func (e *ends) addr() netip.AddrPort { return e.l.Addr().(sdp.Addr).AddrPort }
 var _ net.Conn = (*sdp.Conn)(nil)
 
 // designs are all flow controls.
-var designs = []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit}
+var designs = []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit}
 
 // eachDesign runs a test for every flow control.
 func eachDesign(t *testing.T, f func(t *testing.T, o sdp.Options)) {
 	for _, d := range designs {
-		t.Run(d.String(), func(t *testing.T) { f(t, sdp.Options{Design: d}) })
+		t.Run(d.String(), func(t *testing.T) { f(t, sdp.Options{FlowControl: d}) })
 	}
 }

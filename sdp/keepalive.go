@@ -2,57 +2,57 @@ package sdp
 
 import "time"
 
-// looks is how many of them in a row have to find nothing new before the peer is
+// keepAliveSamples is how many of them in a row have to find nothing new before the peer is
 // asked. Nobody notes when the last word came, which would cost every one of them a
 // look at the clock: so it is known to a part in so many.
-const looks = 8
+const keepAliveSamples = 8
 
-// vigil finds out that a peer has been silent, by looks at equal distances.
-type vigil struct {
-	step  time.Duration // between looks
-	heard uint32        // completions at the last look: it matters only that there are others
-	quiet uint32        // looks since then that have found no more
+// silenceDetector finds out that a peer has been silent, by looks at equal distances.
+type silenceDetector struct {
+	interval    time.Duration // between looks
+	completions uint32        // completions at the last look: it matters only that there are others
+	idleSamples uint32        // looks since then that have found no more
 }
 
-// look reports whether it is time to ask: a completion was the last word of the peer,
+// sample reports whether it is time to ask: a completion was the last word of the peer,
 // the answer to a question as well.
-func (v *vigil) look(heard uint32) (ask bool) {
-	if heard != v.heard {
-		v.heard, v.quiet = heard, 0
+func (v *silenceDetector) sample(heard uint32) (ask bool) {
+	if heard != v.completions {
+		v.completions, v.idleSamples = heard, 0
 		return false
 	}
-	v.quiet++
-	if v.quiet < looks {
+	v.idleSamples++
+	if v.idleSamples < keepAliveSamples {
 		return false
 	}
-	v.quiet = 0
+	v.idleSamples = 0
 	return true
 }
 
-// watchPeer begins to ask. The lock is held.
-func (c *Conn) watchPeer(every time.Duration) {
-	if c.alive != nil {
-		c.alive.Stop()
-		c.alive = nil
+// startKeepAlive begins to ask. The lock is held.
+func (c *Conn) startKeepAlive(every time.Duration) {
+	if c.keepAliveTimer != nil {
+		c.keepAliveTimer.Stop()
+		c.keepAliveTimer = nil
 	}
-	if every <= 0 || c.ended {
+	if every <= 0 || c.tornDown {
 		return
 	}
-	c.vigil = vigil{step: max(every/looks, 1), heard: uint32(c.heard)}
+	c.silence = silenceDetector{interval: max(every/keepAliveSamples, 1), completions: uint32(c.completions)}
 	var timer *time.Timer
-	timer = time.AfterFunc(c.vigil.step, func() {
+	timer = time.AfterFunc(c.silence.interval, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.alive != timer || c.ended {
+		if c.keepAliveTimer != timer || c.tornDown {
 			return
 		}
-		if c.vigil.look(uint32(c.heard)) && c.core.KeepAlive() {
-			c.post()
-			if !c.pumping {
-				c.arm() // to hear of it if there is no answer
+		if c.silence.sample(uint32(c.completions)) && c.core.SendKeepAlive() {
+			c.postPending()
+			if !c.polling {
+				c.armCQ() // to hear of it if there is no answer
 			}
 		}
-		timer.Reset(c.vigil.step)
+		timer.Reset(c.silence.interval)
 	})
-	c.alive = timer
+	c.keepAliveTimer = timer
 }

@@ -11,9 +11,9 @@ import (
 // otherwise they are sent within so many seconds. Close waits in no case.
 func (c *Conn) SetLinger(sec int) error {
 	return c.setOption(func() error {
-		c.lingering = c.stack.options.Linger
+		c.lingerTime = c.stack.options.Linger
 		if sec >= 0 {
-			c.lingering = time.Duration(min(sec, math.MaxInt32)) * time.Second
+			c.lingerTime = time.Duration(min(sec, math.MaxInt32)) * time.Second
 		}
 		return nil
 	})

@@ -22,13 +22,13 @@ type Listener struct {
 	inner *cm.Listener
 	addr  Addr
 
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when no more connections come
-	places  chan struct{} // the backlog: an element for each connection in it, from its handshake on
-	ready   chan *Conn    // those that are established, which Accept has not taken
-	accepts sync.WaitGroup
-	refused atomic.Uint64
+	ctx          context.Context
+	cancel       context.CancelFunc
+	done         chan struct{} // closed when no more connections come
+	backlogSlots chan struct{} // the backlog: an element for each connection in it, from its handshake on
+	ready        chan *Conn    // those that are established, which Accept has not taken
+	accepts      sync.WaitGroup
+	refused      atomic.Uint64
 
 	mu       sync.Mutex
 	deadline *deadline
@@ -74,10 +74,10 @@ func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
 }
 
 func (s *Stack) listen(port uint16, backlog int) (*Listener, error) {
-	if err := s.begin(); err != nil {
+	if err := s.acquire(); err != nil {
 		return nil, err
 	}
-	defer s.opening.Done()
+	defer s.inUse.Done()
 	inner, err := s.cm.Listen(port, cm.ListenOptions{PortSpace: cm.SDP, NoUC: true})
 	if err != nil {
 		return nil, err
@@ -88,21 +88,21 @@ func (s *Stack) listen(port uint16, backlog int) (*Listener, error) {
 	backlog = min(backlog, maxBacklog)
 	l := &Listener{
 		stack: s, inner: inner, addr: Addr{inner.Addr()}, done: make(chan struct{}),
-		places: make(chan struct{}, backlog), ready: make(chan *Conn, backlog), deadline: newDeadline(),
+		backlogSlots: make(chan struct{}, backlog), ready: make(chan *Conn, backlog), deadline: newDeadline(),
 	}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
-	s.work.Go(l.serve)
+	s.goroutines.Go(l.acceptLoop)
 	return l, nil
 }
 
-// serve answers requests, when there is a place for one more.
-func (l *Listener) serve() {
+// acceptLoop answers requests, when there is a place for one more.
+func (l *Listener) acceptLoop() {
 	defer close(l.done)
 	defer l.inner.Close() // which Close has done, unless the stack has ended
 	defer l.accepts.Wait()
 	for {
 		select {
-		case l.places <- struct{}{}:
+		case l.backlogSlots <- struct{}{}:
 		case <-l.ctx.Done():
 			return
 		}
@@ -110,16 +110,16 @@ func (l *Listener) serve() {
 		if err != nil {
 			return
 		}
-		l.accepts.Go(func() { l.answer(r) })
+		l.accepts.Go(func() { l.acceptRequest(r) })
 	}
 }
 
-// answer accepts a request and queues the connection, which has a place.
-func (l *Listener) answer(r *cm.Request) {
-	c, err := l.stack.accept(l.ctx, r)
+// acceptRequest accepts a request and queues the connection, which has a place.
+func (l *Listener) acceptRequest(r *cm.Request) {
+	c, err := l.stack.acceptConn(l.ctx, r)
 	if err != nil {
 		l.refused.Add(1)
-		<-l.places
+		<-l.backlogSlots
 		return
 	}
 	l.ready <- c
@@ -137,46 +137,46 @@ func (l *Listener) Refused() uint64 {
 // acceptTime bounds an answer to a peer that has gone silent.
 const acceptTime = 10 * time.Second
 
-// heed reads a peer's Hello: what it is, and what our end is to be.
-func (s *Stack) heed(r *cm.Request) (cfg protocol.Config, peer protocol.Peer, err error) {
+// negotiate reads a peer's Hello: what it is, and what our end is to be.
+func (s *Stack) negotiate(r *cm.Request) (cfg protocol.Config, peer protocol.Peer, err error) {
 	hello, err := bsdh.ParseHello(r.PrivateData())
 	if err != nil {
 		return cfg, peer, err
 	}
-	cfg = s.options.config()
-	if cfg, err = cfg.Heed(&hello); err != nil {
+	cfg = s.options.protocolConfig()
+	if cfg, err = cfg.Negotiate(&hello); err != nil {
 		return cfg, peer, err
 	}
-	peer, err = protocol.PeerOf(&hello)
+	peer, err = protocol.PeerFromHello(&hello)
 	return cfg, peer, err
 }
 
-// accept answers a request, and rejects what cannot be a connection.
-func (s *Stack) accept(ctx context.Context, r *cm.Request) (*Conn, error) {
-	if err := s.begin(); err != nil {
+// acceptConn answers a request, and rejects what cannot be a connection.
+func (s *Stack) acceptConn(ctx context.Context, r *cm.Request) (*Conn, error) {
+	if err := s.acquire(); err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
 	}
-	defer s.opening.Done()
-	cfg, peer, err := s.heed(r)
+	defer s.inUse.Done()
+	cfg, peer, err := s.negotiate(r)
 	if err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
 	}
-	c, err := s.connection(&cfg)
+	c, err := s.newConn(&cfg)
 	if err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.NoResources, nil))
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.acceptTime)
 	defer cancel()
 	conn, err := r.Accept(ctx, c.qp, cm.AcceptOptions{
-		ConnectOptions: connectOptions(c.keepAlive), Prepare: func(qp verbs.QP) error { return c.prepare(qp) },
+		ConnectOptions: connectOptions(c.keepAlive), Prepare: func(qp verbs.QP) error { return c.postInitialReceives(qp) },
 		PrivateData: cfg.HelloAck().Append(nil),
 	})
 	if err != nil {
-		c.free()
+		c.freeResources()
 		return nil, err
 	}
-	c.establish(conn)
-	c.start(peer)
+	c.setEstablished(conn)
+	c.startCore(peer)
 	return c, nil
 }
 
@@ -206,7 +206,7 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	}
 	select {
 	case c := <-l.ready:
-		<-l.places
+		<-l.backlogSlots
 		return c, nil
 	case <-limit.Done():
 		why = limit.Err()

@@ -29,7 +29,7 @@ func TestLossyConn(t *testing.T) {
 	}
 	for _, d := range some {
 		t.Run(d.String(), func(t *testing.T) {
-			e := newEnds(t, lossy(t, uint64(time.Now().UnixNano())), sdp.Options{Design: d})
+			e := newEnds(t, lossy(t, uint64(time.Now().UnixNano())), sdp.Options{FlowControl: d})
 			nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
 				a, b := e.dial(t)
 				return a, b, func() { a.Close(); b.Close() }, nil

@@ -126,7 +126,7 @@ func ended(ctx context.Context) context.Context {
 	return ctx
 }
 
-func late(ctx context.Context) context.Context {
+func wrapTimeout(ctx context.Context) context.Context {
 	ctx, cancel := context.WithDeadline(ctx, past)
 	context.AfterFunc(ctx, cancel)
 	return ctx
@@ -143,7 +143,7 @@ func ownAddr(network, host string, port int) net.Addr {
 
 var dialRows = []dialRow{
 	{name: "context canceled", ctx: ended},
-	{name: "context's deadline past", ctx: late},
+	{name: "context's deadline past", ctx: wrapTimeout},
 	{name: "Dialer.Deadline past", dialer: func(string) net.Dialer { return net.Dialer{Deadline: past} }},
 	{name: "Dialer.Timeout of a nanosecond", dialer: func(string) net.Dialer { return net.Dialer{Timeout: 1} }},
 	{name: "unknown network", network: "carrier pigeon"},

@@ -11,11 +11,11 @@ import (
 func TestLearnOffers(t *testing.T) {
 	c := &Conn{}
 	for _, want := range []int{0, 2, 4, 8, 16, 32, 32, 32} {
-		c.learnOffers(false)
-		require.Equal(t, want, c.abstain)
+		c.recordOfferResult(false)
+		require.Equal(t, want, c.offersToSkip)
 	}
-	c.abstain = 0
-	c.learnOffers(true)
-	c.learnOffers(false)
-	require.Zero(t, c.abstain)
+	c.offersToSkip = 0
+	c.recordOfferResult(true)
+	c.recordOfferResult(false)
+	require.Zero(t, c.offersToSkip)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
-// Design is a flow control: see package flow.
-type Design = flow.Design
+// FlowControl is a flow control: see package flow.
+type FlowControl = flow.Control
 
 // The flow controls.
 const (
@@ -29,15 +29,15 @@ const (
 	DefaultKeepAlive   = time.Minute
 )
 
-// firstBytes are used of each buffer until that is not enough: few pages, which a
+// initialBytes are used of each buffer until that is not enough: few pages, which a
 // connection of short messages uses again and again.
-const firstBytes = 128 << 10
+const initialBytes = 128 << 10
 
 // Options say how connections work. The zero value is good for most.
 type Options struct {
-	// Design is the flow control that dialed connections ask for. Accepted
+	// FlowControl is the flow control that dialed connections ask for. Accepted
 	// ones have what the peer asks for.
-	Design Design
+	FlowControl FlowControl
 
 	// Buffers and BufferBytes are the N and S of the designs: so many buffers
 	// of so many bytes on each side, 32 of 64 KiB by default. They take memory as
@@ -96,10 +96,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// config is what a connection is made of, but for its memory.
-func (o *Options) config() protocol.Config {
+// protocolConfig is what a connection is made of, but for its memory.
+func (o *Options) protocolConfig() protocol.Config {
 	return protocol.Config{
-		Design: o.Design, Buffers: o.Buffers, BufferBytes: o.BufferBytes, First: firstBytes, Window: o.Window,
+		FlowControl: o.FlowControl, Buffers: o.Buffers, BufferBytes: o.BufferBytes, InitialBytes: initialBytes, Window: o.Window,
 		Queue: o.Queue, Receives: o.Receives, MaxAdverts: 1, MaxBufferBytes: o.MaxBufferBytes,
 	}
 }
@@ -111,7 +111,7 @@ func (o Options) Validate() error {
 }
 
 func (o *Options) validate() error {
-	c := o.config()
+	c := o.protocolConfig()
 	err := c.Validate()
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 func TestOptions(t *testing.T) {
 	dev := device(t, rnic.Options{})
 	for cause, o := range map[string]sdp.Options{
-		"flow control Design(9)":   {Design: 9},
+		"flow control Design(9)":   {FlowControl: 9},
 		"-1 buffers: 1 to 16384":   {Buffers: -1},
 		"buffers of 7 bytes":       {BufferBytes: 7},
 		"a window of -3 bytes":     {Window: -3},

@@ -22,31 +22,31 @@ import (
 //
 // Its methods may be called from any goroutine.
 type PacketConn struct {
-	stack  *Stack
-	local  Addr
-	l      *cm.UDListener // tells peers of our queue pair
-	qp     verbs.QP
-	mtu    int
-	qkey   uint32
-	recvCQ verbs.CQ
-	sendCQ verbs.CQ
-	in     verbs.MR // receives, each with room for a GRH
-	out    verbs.MR // sends
-	peers  *peers
+	stack        *Stack
+	local        Addr
+	sidrListener *cm.UDListener // tells peers of our queue pair
+	qp           verbs.QP
+	mtu          int
+	qkey         uint32
+	recvCQ       verbs.CQ
+	sendCQ       verbs.CQ
+	recvMR       verbs.MR // receives, each with room for a GRH
+	sendMR       verbs.MR // sends
+	peers        *peerCache
 
-	reading sync.Mutex // held by ReadFrom
-	wcs     [packetBatch]verbs.WC
-	ready   []verbs.WC     // of wcs, not returned yet
-	again   []verbs.RecvWR // receives to be posted
+	reading  sync.Mutex // held by ReadFrom
+	wcs      [packetBatch]verbs.WC
+	ready    []verbs.WC     // of wcs, not returned yet
+	toRepost []verbs.RecvWR // receives to be posted
 
-	writing sync.Mutex // held while a datagram is posted
-	free    []int      // of out
+	writing   sync.Mutex // held while a datagram is posted
+	freeSlots []int      // of out
 
-	mu                       sync.Mutex
-	closed                   bool
-	stats                    PacketStats
-	readDeadline, writeLimit *deadline
-	work                     sync.WaitGroup
+	mu                          sync.Mutex
+	closed                      bool
+	stats                       PacketStats
+	readDeadline, writeDeadline *deadline
+	work                        sync.WaitGroup
 }
 
 var _ net.PacketConn = (*PacketConn)(nil)
@@ -129,7 +129,7 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
-		m, err := c.until(c.readDeadline)
+		m, err := c.currentDeadline(c.readDeadline)
 		if err != nil {
 			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
 		}
@@ -139,11 +139,11 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err
 			if err := wc.Err(); err != nil {
 				return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
 			}
-			if n, from, ok := c.take(wc, p); ok {
+			if n, from, ok := c.copyDatagram(wc, p); ok {
 				return n, from, nil
 			}
 		}
-		if err := c.repost(); err != nil {
+		if err := c.repostReceives(); err != nil {
 			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
 		}
 		k, err := c.recvCQ.PollWait(m, c.wcs[:])
@@ -154,12 +154,12 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err
 	}
 }
 
-// take copies a datagram out, and reports false for one that is none of ours.
-func (c *PacketConn) take(wc *verbs.WC, p []byte) (n int, from netip.AddrPort, ok bool) {
+// copyDatagram copies a datagram out, and reports false for one that is none of ours.
+func (c *PacketConn) copyDatagram(wc *verbs.WC, p []byte) (n int, from netip.AddrPort, ok bool) {
 	room := wire.GRHLen + c.mtu
 	at := int(wc.WRID) * room
-	b := c.in.Bytes()[at:][:wc.ByteLen]
-	c.again = append(c.again, c.receive(int(wc.WRID)))
+	b := c.recvMR.Bytes()[at:][:wc.ByteLen]
+	c.toRepost = append(c.toRepost, c.recvWR(int(wc.WRID)))
 	src, _, _, known := wire.ParseGRH(b)
 	ok = known && wc.Flags&verbs.WCWithImm != 0 && wc.Imm&^packetPortMask == packetMark
 	if ok {
@@ -180,18 +180,18 @@ func (c *PacketConn) take(wc *verbs.WC, p []byte) (n int, from netip.AddrPort, o
 	return n, from, ok
 }
 
-// receive is a receive to be posted.
-func (c *PacketConn) receive(i int) verbs.RecvWR {
+// recvWR is a receive to be posted.
+func (c *PacketConn) recvWR(i int) verbs.RecvWR {
 	room := wire.GRHLen + c.mtu
-	return verbs.RecvWR{WRID: uint64(i), SGList: []verbs.SGE{c.in.SGE(i*room, room)}}
+	return verbs.RecvWR{WRID: uint64(i), SGList: []verbs.SGE{c.recvMR.SGE(i*room, room)}}
 }
 
-func (c *PacketConn) repost() error {
-	if len(c.again) == 0 {
+func (c *PacketConn) repostReceives() error {
+	if len(c.toRepost) == 0 {
 		return nil
 	}
-	_, err := c.qp.PostRecv(c.again)
-	c.again = c.again[:0]
+	_, err := c.qp.PostRecv(c.toRepost)
+	c.toRepost = c.toRepost[:0]
 	return err
 }
 
@@ -237,7 +237,7 @@ func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 
 func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 	for {
-		m, err := c.until(c.writeLimit)
+		m, err := c.currentDeadline(c.writeDeadline)
 		switch {
 		case err != nil:
 			return err
@@ -246,29 +246,29 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 		case !to.IsValid() || to.Port() == 0:
 			return &os.SyscallError{Syscall: "write", Err: syscall.EINVAL}
 		}
-		peer, err := c.peers.find(m, to)
+		peer, err := c.peers.resolve(m, to)
 		if err != nil {
 			return err
 		}
-		if sent, err := c.post(m, p, peer); sent || err != nil {
+		if sent, err := c.postDatagram(m, p, peer); sent || err != nil {
 			return err
 		}
 	}
 }
 
-// post sends a datagram. It is false if the peer has left the cache, or there was
+// postDatagram sends a datagram. It is false if the peer has left the cache, or there was
 // no room for it in time.
-func (c *PacketConn) post(m *cancelctx.Context, p []byte, to *peer) (sent bool, err error) {
+func (c *PacketConn) postDatagram(m *cancelctx.Context, p []byte, to *peer) (sent bool, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if to.gone {
+	if to.evicted {
 		return false, nil
 	}
-	for len(c.free) == 0 {
+	for len(c.freeSlots) == 0 {
 		var wcs [packetBatch]verbs.WC
 		n, err := c.sendCQ.PollWait(m, wcs[:])
 		for _, wc := range wcs[:n] {
-			c.free = append(c.free, int(wc.WRID))
+			c.freeSlots = append(c.freeSlots, int(wc.WRID))
 		}
 		if err != nil && n == 0 {
 			if m.Canceled() {
@@ -277,30 +277,30 @@ func (c *PacketConn) post(m *cancelctx.Context, p []byte, to *peer) (sent bool, 
 			return false, err
 		}
 	}
-	i := c.free[len(c.free)-1]
-	n := copy(c.out.Bytes()[i*c.mtu:], p)
+	i := c.freeSlots[len(c.freeSlots)-1]
+	n := copy(c.sendMR.Bytes()[i*c.mtu:], p)
 	_, err = c.qp.PostSend([]verbs.SendWR{{
 		WRID: uint64(i), Opcode: verbs.WRSendWithImm, Flags: verbs.SendSignaled, Imm: packetMark | uint32(c.local.Port()),
-		SGList: []verbs.SGE{c.out.SGE(i*c.mtu, n)}, AH: to.ah, RemoteQPN: to.qpn, RemoteQKey: to.qkey,
+		SGList: []verbs.SGE{c.sendMR.SGE(i*c.mtu, n)}, AH: to.ah, RemoteQPN: to.qpn, RemoteQKey: to.qkey,
 	}})
 	if err != nil {
 		return false, err
 	}
-	c.free = c.free[:len(c.free)-1]
+	c.freeSlots = c.freeSlots[:len(c.freeSlots)-1]
 	c.mu.Lock()
 	c.stats.Sent++
 	c.mu.Unlock()
 	return true, nil
 }
 
-// until is the moment of a deadline, unless it is past.
-func (c *PacketConn) until(d *deadline) (*cancelctx.Context, error) {
+// currentDeadline is the moment of a deadline, unless it is past.
+func (c *PacketConn) currentDeadline(d *deadline) (*cancelctx.Context, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
 		return nil, net.ErrClosed
-	case d.past():
+	case d.expired():
 		return nil, os.ErrDeadlineExceeded
 	}
 	return d.moment, nil

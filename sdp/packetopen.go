@@ -28,45 +28,45 @@ func (s *Stack) ListenPacket(port uint16) (*PacketConn, error) {
 }
 
 func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
-	if err := s.begin(); err != nil {
+	if err := s.acquire(); err != nil {
 		return nil, err
 	}
-	defer s.opening.Done()
-	c := &PacketConn{stack: s, readDeadline: newDeadline(), writeLimit: newDeadline()}
+	defer s.inUse.Done()
+	c := &PacketConn{stack: s, readDeadline: newDeadline(), writeDeadline: newDeadline()}
 	c.peers = newPeers(c)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.release())
+			err = errors.Join(err, c.freeResources())
 		}
 	}()
-	if err := c.open(); err != nil {
+	if err := c.openResources(); err != nil {
 		return nil, fmt.Errorf("a queue pair for datagrams: %w", err)
 	}
-	if c.l, err = s.cm.ListenUD(port, cm.ListenOptions{}); err != nil {
+	if c.sidrListener, err = s.cm.ListenUD(port, cm.ListenOptions{}); err != nil {
 		return nil, err
 	}
-	c.local = Addr{c.l.Addr()}
-	s.enterPacket(c)
-	c.work.Go(c.answer)
+	c.local = Addr{c.sidrListener.Addr()}
+	s.addPacketConn(c)
+	c.work.Go(c.serveSIDR)
 	return c, nil
 }
 
-// open makes what the connection has of the adapter.
-func (c *PacketConn) open() (err error) {
+// openResources makes what the connection has of the adapter.
+func (c *PacketConn) openResources() (err error) {
 	dev, pd := c.stack.dev, c.stack.pd
 	port, err := dev.QueryPort(1)
 	if err != nil {
 		return err
 	}
 	c.mtu = port.ActiveMTU.Bytes()
-	if c.in, err = pd.RegMR(make([]byte, packetReceives*(wire.GRHLen+c.mtu)), verbs.AccessLocalWrite); err != nil {
+	if c.recvMR, err = pd.RegMR(make([]byte, packetReceives*(wire.GRHLen+c.mtu)), verbs.AccessLocalWrite); err != nil {
 		return err
 	}
-	if c.out, err = pd.RegMR(make([]byte, packetSends*c.mtu), 0); err != nil {
+	if c.sendMR, err = pd.RegMR(make([]byte, packetSends*c.mtu), 0); err != nil {
 		return err
 	}
 	for i := range packetSends {
-		c.free = append(c.free, i)
+		c.freeSlots = append(c.freeSlots, i)
 	}
 	if c.recvCQ, err = dev.CreateCQ(packetReceives); err != nil {
 		return err
@@ -89,28 +89,28 @@ func (c *PacketConn) open() (err error) {
 		return err
 	}
 	for i := range packetReceives {
-		c.again = append(c.again, c.receive(i))
+		c.toRepost = append(c.toRepost, c.recvWR(i))
 	}
-	return c.repost()
+	return c.repostReceives()
 }
 
-// answer tells peers of our queue pair.
-func (c *PacketConn) answer() {
+// serveSIDR tells peers of our queue pair.
+func (c *PacketConn) serveSIDR() {
 	for {
-		r, err := c.l.Accept(c.peers.ctx)
+		r, err := c.sidrListener.Accept(c.peers.ctx)
 		if err != nil {
 			return
 		}
 		if err := r.Accept(cm.UDAcceptOptions{UDQueuePair: cm.UDQueuePair{QP: c.qp}}); err == nil {
 			qpn := binary.BigEndian.Uint32(r.PrivateData())
-			c.peers.heard(r.RemoteAddr(), cmp.Or(r.RemoteAH().UDPPort, usualPort), qpn)
+			c.peers.handlePeerQuery(r.RemoteAddr(), cmp.Or(r.RemoteAH().UDPPort, defaultUDPPort), qpn)
 		}
 	}
 }
 
 // SetDeadline implements net.PacketConn.
 func (c *PacketConn) SetDeadline(t time.Time) error {
-	return c.setDeadlines(func() { c.readDeadline.set(t); c.writeLimit.set(t) })
+	return c.setDeadlines(func() { c.readDeadline.set(t); c.writeDeadline.set(t) })
 }
 
 // SetReadDeadline implements net.PacketConn.
@@ -121,7 +121,7 @@ func (c *PacketConn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline implements net.PacketConn. A WriteTo waits only for the answer
 // of a peer that it has to ask, or for the adapter.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error {
-	return c.setDeadlines(func() { c.writeLimit.set(t) })
+	return c.setDeadlines(func() { c.writeDeadline.set(t) })
 }
 
 // SetReadBuffer implements the method of *net.UDPConn. It has no effect: receives for 256
@@ -157,20 +157,20 @@ func (c *PacketConn) Close() error {
 	}
 	c.closed = true
 	c.readDeadline.set(time.Time{}) // no timer remains
-	c.writeLimit.set(time.Time{})
-	c.readDeadline.interrupt()
-	c.writeLimit.interrupt()
+	c.writeDeadline.set(time.Time{})
+	c.readDeadline.cancel()
+	c.writeDeadline.cancel()
 	c.mu.Unlock()
-	err := c.release()
-	c.stack.leavePacket(c)
+	err := c.freeResources()
+	c.stack.removePacketConn(c)
 	return err
 }
 
-// release gives everything back.
-func (c *PacketConn) release() (err error) {
+// freeResources gives everything back.
+func (c *PacketConn) freeResources() (err error) {
 	c.peers.stop()
-	if c.l != nil {
-		err = c.l.Close()
+	if c.sidrListener != nil {
+		err = c.sidrListener.Close()
 	}
 	c.work.Wait()
 	c.peers.close()
@@ -186,7 +186,7 @@ func (c *PacketConn) release() (err error) {
 			err = errors.Join(err, cq.Destroy())
 		}
 	}
-	for _, mr := range []verbs.MR{c.in, c.out} {
+	for _, mr := range []verbs.MR{c.recvMR, c.sendMR} {
 		if mr != nil {
 			err = errors.Join(err, mr.Dereg())
 		}
@@ -194,14 +194,14 @@ func (c *PacketConn) release() (err error) {
 	return err
 }
 
-// enterPacket adds a PacketConn to those that end with the stack.
-func (s *Stack) enterPacket(c *PacketConn) {
+// addPacketConn adds a PacketConn to those that end with the stack.
+func (s *Stack) addPacketConn(c *PacketConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.packets[c] = struct{}{}
 }
 
-func (s *Stack) leavePacket(c *PacketConn) {
+func (s *Stack) removePacketConn(c *PacketConn) {
 	s.mu.Lock()
 	delete(s.packets, c)
 	s.mu.Unlock()

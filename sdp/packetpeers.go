@@ -19,57 +19,57 @@ import (
 
 // What a PacketConn keeps of its peers.
 const (
-	maxPeers = 4096             // those that were written to last
-	peerTime = 10 * time.Second // after that a peer is asked again: it may have started anew
-	askTime  = 2 * time.Second  // bounds the first question
-	failTime = time.Second      // how long a peer that gave no good answer is not asked
+	maxPeers       = 4096             // those that were written to last
+	peerTime       = 10 * time.Second // after that a peer is asked again: it may have started anew
+	queryTimeout   = 2 * time.Second  // bounds the first question
+	failedPeerTime = time.Second      // how long a peer that gave no good answer is not asked
 )
 
-// peers are the queue pairs of those that a PacketConn sends to, by their
+// peerCache are the queue pairs of those that a PacketConn sends to, by their
 // addresses. They are asked for by SIDR, once and then every so often, which no
 // datagram waits for.
-type peers struct {
+type peerCache struct {
 	conn   *PacketConn
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 
-	mu   sync.Mutex
-	all  map[netip.AddrPort]*peer
-	last list.List // of *peer, by use, the latest in front
-	most int       // maxPeers
-	over bool      // nobody is asked any more
+	mu      sync.Mutex
+	byAddr  map[netip.AddrPort]*peer
+	lru     list.List // of *peer, by use, the latest in front
+	limit   int       // maxPeers
+	stopped bool      // nobody is asked any more
 }
 
 // peer is where datagrams go. Its fields but gone are guarded by peers.mu until
 // ready is closed.
 type peer struct {
-	addr    netip.AddrPort
-	place   *list.Element
-	udpPort uint16 // of its adapter, if it has told
-	num     uint32 // of its queue pair, 0 before the first answer
+	addr     netip.AddrPort
+	lruElem  *list.Element
+	udpPort  uint16 // of its adapter, if it has told
+	knownQPN uint32 // of its queue pair, 0 before the first answer
 
-	ready  chan struct{} // closed when there is an answer
-	err    error         // which may be this
-	asked  time.Time     // when it came
-	asking bool
+	ready      chan struct{} // closed when there is an answer
+	err        error         // which may be this
+	answeredAt time.Time     // when it came
+	querying   bool
 
 	// Changed only by who holds PacketConn.writing.
 	ah        verbs.AH
 	qpn, qkey uint32
-	gone      bool // dropped from the cache
+	evicted   bool // dropped from the cache
 }
 
-func newPeers(c *PacketConn) *peers {
-	p := &peers{conn: c, all: make(map[netip.AddrPort]*peer), most: maxPeers}
+func newPeers(c *PacketConn) *peerCache {
+	p := &peerCache{conn: c, byAddr: make(map[netip.AddrPort]*peer), limit: maxPeers}
 	p.ctx, p.cancel = context.WithCancel(c.stack.ctx)
-	p.last.Init()
+	p.lru.Init()
 	return p
 }
 
-// find returns the peer at an address, which it may have to ask for first.
-func (s *peers) find(m *cancelctx.Context, addr netip.AddrPort) (*peer, error) {
-	p, dropped := s.enter(addr)
-	s.drop(dropped)
+// resolve returns the peer at an address, which it may have to ask for first.
+func (s *peerCache) resolve(m *cancelctx.Context, addr netip.AddrPort) (*peer, error) {
+	p, dropped := s.lookup(addr)
+	s.destroyPeers(dropped)
 	select {
 	case <-p.ready:
 	case <-m.Done():
@@ -80,62 +80,62 @@ func (s *peers) find(m *cancelctx.Context, addr netip.AddrPort) (*peer, error) {
 	return p, p.err
 }
 
-// enter is the peer at an address, and begins to ask for it if it is time. To
+// lookup is the peer at an address, and begins to ask for it if it is time. To
 // make room it drops others.
-func (s *peers) enter(addr netip.AddrPort) (p *peer, dropped []*peer) {
+func (s *peerCache) lookup(addr netip.AddrPort) (p *peer, dropped []*peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = s.all[addr]
-	if p != nil && p.err != nil && !p.asking && time.Since(p.asked) > failTime {
+	p = s.byAddr[addr]
+	if p != nil && p.err != nil && !p.querying && time.Since(p.answeredAt) > failedPeerTime {
 		dropped = append(dropped, p)
-		s.forget(p)
+		s.remove(p)
 		p = nil
 	}
 	if p == nil {
-		p = s.add(addr)
+		p = s.addPeer(addr)
 	}
-	s.last.MoveToFront(p.place)
-	if !s.over && !p.asking && (p.asked.IsZero() || p.err == nil && time.Since(p.asked) > peerTime) {
-		p.asking = true
-		s.conn.work.Go(func() { s.ask(p) })
+	s.lru.MoveToFront(p.lruElem)
+	if !s.stopped && !p.querying && (p.answeredAt.IsZero() || p.err == nil && time.Since(p.answeredAt) > peerTime) {
+		p.querying = true
+		s.conn.work.Go(func() { s.query(p) })
 	}
-	return p, append(dropped, s.excess()...)
+	return p, append(dropped, s.evictExcess()...)
 }
 
-// add adds a peer that nobody has asked yet. The lock is held.
-func (s *peers) add(addr netip.AddrPort) *peer {
+// addPeer adds a peer that nobody has asked yet. The lock is held.
+func (s *peerCache) addPeer(addr netip.AddrPort) *peer {
 	p := &peer{addr: addr, ready: make(chan struct{})}
-	p.place = s.last.PushFront(p)
-	s.all[addr] = p
+	p.lruElem = s.lru.PushFront(p)
+	s.byAddr[addr] = p
 	return p
 }
 
-// excess forgets those beyond the bound that were used least recently. The lock
+// evictExcess forgets those beyond the bound that were used least recently. The lock
 // is held.
-func (s *peers) excess() (list []*peer) {
-	for len(s.all) > s.most {
-		p := s.last.Back().Value.(*peer)
-		s.forget(p)
+func (s *peerCache) evictExcess() (list []*peer) {
+	for len(s.byAddr) > s.limit {
+		p := s.lru.Back().Value.(*peer)
+		s.remove(p)
 		list = append(list, p)
 	}
 	return list
 }
 
-// forget takes a peer out. The lock is held.
-func (s *peers) forget(p *peer) {
-	delete(s.all, p.addr)
-	s.last.Remove(p.place)
+// remove takes a peer out. The lock is held.
+func (s *peerCache) remove(p *peer) {
+	delete(s.byAddr, p.addr)
+	s.lru.Remove(p.lruElem)
 }
 
-// drop frees what peers that were forgotten have.
-func (s *peers) drop(list []*peer) {
+// destroyPeers frees what peers that were forgotten have.
+func (s *peerCache) destroyPeers(list []*peer) {
 	if len(list) == 0 {
 		return
 	}
 	s.conn.writing.Lock()
 	defer s.conn.writing.Unlock()
 	for _, p := range list {
-		p.gone = true
+		p.evicted = true
 		if p.ah != nil {
 			_ = p.ah.Destroy()
 			p.ah = nil
@@ -143,9 +143,9 @@ func (s *peers) drop(list []*peer) {
 	}
 }
 
-// ask asks a peer for its queue pair.
-func (s *peers) ask(p *peer) {
-	ctx, cancel := context.WithTimeout(s.ctx, askTime)
+// query asks a peer for its queue pair.
+func (s *peerCache) query(p *peer) {
+	ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 	defer cancel()
 	s.mu.Lock()
 	udpPort := p.udpPort
@@ -156,7 +156,7 @@ func (s *peers) ask(p *peer) {
 		PrivateData: binary.BigEndian.AppendUint32(nil, c.qp.Num()),
 	})
 	if err == nil {
-		err = s.aim(p, at)
+		err = s.setAddress(p, at)
 	}
 	c.mu.Lock()
 	c.stats.Asked++
@@ -167,25 +167,25 @@ func (s *peers) ask(p *peer) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := p.asked.IsZero()
-	p.asking, p.asked, p.err = false, time.Now(), askError(err)
+	first := p.answeredAt.IsZero()
+	p.querying, p.answeredAt, p.err = false, time.Now(), queryError(err)
 	if err == nil {
-		p.num = at.QPN
+		p.knownQPN = at.QPN
 	}
 	if first {
 		close(p.ready)
 	}
 }
 
-// aim makes datagrams to a peer go where it has said.
-func (s *peers) aim(p *peer, at *cm.UDPeer) error {
+// setAddress makes datagrams to a peer go where it has said.
+func (s *peerCache) setAddress(p *peer, at *cm.UDPeer) error {
 	ah, err := s.conn.stack.pd.CreateAH(at.AH)
 	if err != nil {
 		return err
 	}
 	s.conn.writing.Lock()
 	defer s.conn.writing.Unlock()
-	if p.gone {
+	if p.evicted {
 		return ah.Destroy()
 	}
 	if p.ah != nil {
@@ -195,15 +195,15 @@ func (s *peers) aim(p *peer, at *cm.UDPeer) error {
 	return nil
 }
 
-// askError makes an error what package net has for it.
-func askError(err error) error {
+// queryError makes an error what package net has for it.
+func queryError(err error) error {
 	var rejected *cm.UDRejectError
 	var refused *verbs.RefusedError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
-		return withoutAddress(err)
+		return trimAddress(err)
 	case errors.As(err, &rejected):
 		return fmt.Errorf("%w: %w", errRefused, err)
 	case errors.Is(err, cm.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
@@ -212,47 +212,47 @@ func askError(err error) error {
 	return err
 }
 
-// heard takes note of a peer that asks for us, and tells its adapter's UDP port
+// handlePeerQuery takes note of a peer that asks for us, and tells its adapter's UDP port
 // and its own queue pair. If that is another than it was, it has started anew.
-func (s *peers) heard(addr netip.AddrPort, udpPort uint16, qpn uint32) {
+func (s *peerCache) handlePeerQuery(addr netip.AddrPort, udpPort uint16, qpn uint32) {
 	s.mu.Lock()
 	var dropped []*peer
-	p := s.all[addr]
-	if p != nil && p.num != 0 && p.num != qpn {
-		s.forget(p)
+	p := s.byAddr[addr]
+	if p != nil && p.knownQPN != 0 && p.knownQPN != qpn {
+		s.remove(p)
 		dropped = append(dropped, p)
 		p = nil
 	}
-	if p == nil && udpPort != usualPort {
-		p = s.add(addr)
-		dropped = append(dropped, s.excess()...)
+	if p == nil && udpPort != defaultUDPPort {
+		p = s.addPeer(addr)
+		dropped = append(dropped, s.evictExcess()...)
 	}
 	if p != nil {
 		p.udpPort = udpPort
 	}
 	s.mu.Unlock()
-	s.drop(dropped)
+	s.destroyPeers(dropped)
 }
 
-// usualPort is the UDP port of an adapter that says nothing of one.
-const usualPort = 4791
+// defaultUDPPort is the UDP port of an adapter that says nothing of one.
+const defaultUDPPort = 4791
 
 // stop ends the questions that there are, and allows no more.
-func (s *peers) stop() {
+func (s *peerCache) stop() {
 	s.mu.Lock()
-	s.over = true
+	s.stopped = true
 	s.mu.Unlock()
 	s.cancel()
 }
 
 // close drops all peers.
-func (s *peers) close() {
+func (s *peerCache) close() {
 	s.mu.Lock()
 	var dropped []*peer
-	for _, p := range s.all {
-		s.forget(p)
+	for _, p := range s.byAddr {
+		s.remove(p)
 		dropped = append(dropped, p)
 	}
 	s.mu.Unlock()
-	s.drop(dropped)
+	s.destroyPeers(dropped)
 }

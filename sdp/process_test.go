@@ -102,11 +102,11 @@ func startPeer(t *testing.T) *peer {
 }
 
 // dial connects to the process and tells it what to do.
-func (p *peer) dial(t *testing.T, s *sdp.Stack, d sdp.Design, what string) *sdp.Conn {
+func (p *peer) dial(t *testing.T, s *sdp.Stack, d sdp.FlowControl, what string) *sdp.Conn {
 	t.Helper()
-	c, err := s.DialAddr(t.Context(), p.addr, sdp.Dialer{Design: &d})
+	c, err := s.DialAddr(t.Context(), p.addr, sdp.Dialer{FlowControl: &d})
 	require.NoError(t, err)
-	require.Equal(t, d, c.Design())
+	require.Equal(t, d, c.FlowControl())
 	t.Cleanup(func() { c.Close() })
 	require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
 	_, err = fmt.Fprintln(c, what)
@@ -133,7 +133,7 @@ func (p *peer) requireGone(t *testing.T, op string, err error) {
 func TestPeerDies(t *testing.T) {
 	for name, c := range map[string]struct {
 		how    string
-		design sdp.Design
+		design sdp.FlowControl
 	}{
 		"killed, nic": {"killed", sdp.NIC}, "killed, rdma": {"killed", sdp.RDMA}, "killed, credit": {"killed", sdp.Credit},
 		"exits": {"exits", sdp.NIC}, "frozen": {"frozen", sdp.NIC},
@@ -148,7 +148,7 @@ func TestPeerDies(t *testing.T) {
 	}
 }
 
-func peerDies(t *testing.T, how string, d sdp.Design) {
+func peerDies(t *testing.T, how string, d sdp.FlowControl) {
 	p := startPeer(t)
 	s := stack(t, rnic.Options{}, sdp.Options{KeepAlive: 100 * time.Millisecond})
 	reader := p.dial(t, s, d, "half a frame")

@@ -8,57 +8,57 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// wish is what a call waits for.
-type wish int
+// waitCond is what a call waits for.
+type waitCond int
 
 const (
-	toRead  wish = iota // something to read, or the end
-	toWrite             // room in the send buffer
-	toFetch             // the end of an RDMA READ
-	toSink              // of a SinkAvail
-	toSunk              // the same, or the end of reading
-	toPlace             // of an RDMA WRITE
-	toOffer             // of a SrcAvail
-	toLend              // the right time for one
-	toDrain             // memory of the peer to write to
-	toClose             // of the connection
-	waits
+	waitReadable   waitCond = iota // something to read, or the end
+	waitWritable                   // room in the send buffer
+	waitSourceRead                 // the end of an RDMA READ
+	waitSinkEnd                    // of a SinkAvail
+	waitSinkData                   // the same, or the end of reading
+	waitSinkWrite                  // of an RDMA WRITE
+	waitOfferEnd                   // of a SrcAvail
+	waitCanOffer                   // the right time for one
+	waitPeerSink                   // memory of the peer to write to
+	waitClosed                     // of the connection
+	numWaitConds
 )
 
-// granted reports whether a call need not wait any more.
-func (c *Conn) granted(w wish) bool {
+// isMet reports whether a call need not wait any more.
+func (c *Conn) isMet(w waitCond) bool {
 	if c.core.Err() != nil {
 		return true
 	}
 	switch w {
-	case toRead, toWrite, toDrain:
-		if c.closed || w == toRead && c.readShut || w != toRead && c.writeShut {
+	case waitReadable, waitWritable, waitPeerSink:
+		if c.closed || w == waitReadable && c.readShut || w != waitReadable && c.writeShut {
 			return true
 		}
-	case toSunk:
+	case waitSinkData:
 		if c.closed || c.readShut {
 			return true
 		}
 	} // others wait for memory that is lent
 	switch w {
-	case toRead:
-		return c.core.Buffered() > 0 || c.core.Finished() || c.core.Available() > 0
-	case toWrite:
+	case waitReadable:
+		return c.core.Buffered() > 0 || c.core.Finished() || c.core.PeerSourceLen() > 0
+	case waitWritable:
 		return c.core.Writable() || c.core.Closing()
-	case toFetch:
-		return !c.core.Fetching()
-	case toSink, toSunk:
-		return !c.core.Sinking()
-	case toPlace:
-		return !c.core.Placing()
-	case toDrain:
-		return c.core.Drain() > 0
-	case toLend:
-		return c.core.CanOffer() || c.core.Drain() > 0
-	case toOffer:
-		return !c.core.Offering() || c.core.Drain() > 0
+	case waitSourceRead:
+		return !c.core.ReadingPeerSource()
+	case waitSinkEnd, waitSinkData:
+		return !c.core.SinkActive()
+	case waitSinkWrite:
+		return !c.core.WritingPeerSink()
+	case waitPeerSink:
+		return c.core.PeerSinkLen() > 0
+	case waitCanOffer:
+		return c.core.CanOffer() || c.core.PeerSinkLen() > 0
+	case waitOfferEnd:
+		return !c.core.Offering() || c.core.PeerSinkLen() > 0
 	}
-	return c.ended
+	return c.tornDown
 }
 
 // waiter is a call that waits.
@@ -66,27 +66,27 @@ type waiter struct {
 	wake chan struct{}
 }
 
-// wait returns when a wish may be granted, or d has ended. The first to wait
+// waitFor returns when a wish may be granted, or d has ended. The first to wait
 // serves the adapter for all, and hands that on when it has what it wants. The
 // lock is held, but not meanwhile.
-func (c *Conn) wait(w wish, d *deadline) {
-	if c.core.Held() > 0 { // room for it may have come outside of calls
-		if w == toRead && c.writing.TryLock() { // for an answer, perhaps; nobody adds to it
-			c.core.Push()
+func (c *Conn) waitFor(w waitCond, d *deadline) {
+	if c.core.HeldBytes() > 0 { // room for it may have come outside of calls
+		if w == waitReadable && c.writing.TryLock() { // for an answer, perhaps; nobody adds to it
+			c.core.Flush()
 			c.writing.Unlock()
 		} else {
-			c.core.Resume()
+			c.core.ReleaseHeld()
 		}
-		c.post()
+		c.postPending()
 	}
-	c.measure()
-	for !c.granted(w) && !d.past() {
-		if !c.pumping {
-			c.pump(d)
+	c.recordUse()
+	for !c.isMet(w) && !d.expired() {
+		if !c.polling {
+			c.waitCompletions(d)
 			continue
 		}
 		me := &waiter{make(chan struct{}, 1)}
-		c.waiting[w] = me
+		c.waiters[w] = me
 		m := d.moment
 		c.mu.Unlock()
 		select {
@@ -94,34 +94,34 @@ func (c *Conn) wait(w wish, d *deadline) {
 		case <-m.Done():
 		}
 		c.mu.Lock()
-		c.waiting[w] = nil
+		c.waiters[w] = nil
 	}
-	c.notify()
+	c.wakeWaiters()
 }
 
-// pump waits for completions and handles them.
-func (c *Conn) pump(d *deadline) {
-	c.pumping = true
+// waitCompletions waits for completions and handles them.
+func (c *Conn) waitCompletions(d *deadline) {
+	c.polling = true
 	m := d.moment
 	c.mu.Unlock()
 	n, err := c.cq.PollWait(m, c.wcs[:])
 	c.mu.Lock()
-	c.pumping = false
-	c.take(c.wcs[:n])
+	c.polling = false
+	c.handleCompletions(c.wcs[:n])
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		c.lost(err)
+		c.failConn(err)
 	}
 }
 
-// poll handles the completions that are there, without a system call, and
+// pollCompletions handles the completions that are there, without a system call, and
 // reports whether there were any. They are the pumping call's if there is one, and nobody's
 // once the connection has ended, whose memory may be gone.
-func (c *Conn) poll() (some bool) {
-	for !c.pumping && !c.ended && c.cq.Len() > 0 {
+func (c *Conn) pollCompletions() (some bool) {
+	for !c.polling && !c.tornDown && c.cq.Len() > 0 {
 		n, err := c.cq.Poll(c.wcs[:])
-		c.take(c.wcs[:n])
+		c.handleCompletions(c.wcs[:n])
 		if err != nil {
-			c.lost(err)
+			c.failConn(err)
 			return true
 		}
 		some = true
@@ -129,61 +129,61 @@ func (c *Conn) poll() (some bool) {
 	return some
 }
 
-// aheadLooks is how many looks in a row find nothing before a writer is thought to be no
+// maxExtraPolls is how many looks in a row find nothing before a writer is thought to be no
 // faster than the reader.
-const aheadLooks = 4
+const maxExtraPolls = 4
 
-// look has a look at the adapter for a reader who has given the peer a receive, while the writer
+// pollForWriter has a look at the adapter for a reader who has given the peer a receive, while the writer
 // is faster. That one has filled what there was and waits for the acknowledgement, which brings
 // word of the receive: a reader who looks when nothing is left to be read has it wait so long.
-func (c *Conn) look() {
-	if c.pumping || c.ended {
+func (c *Conn) pollForWriter() {
+	if c.polling || c.tornDown {
 		return
 	}
-	c.looks--
+	c.extraPolls--
 	n, err := c.cq.Poll(c.wcs[:])
 	if n > 0 {
-		c.take(c.wcs[:n])
+		c.handleCompletions(c.wcs[:n])
 	}
 	if err != nil {
-		c.lost(err)
+		c.failConn(err)
 	}
 }
 
-// take handles completions.
-func (c *Conn) take(wcs []verbs.WC) {
+// handleCompletions handles completions.
+func (c *Conn) handleCompletions(wcs []verbs.WC) {
 	for i := range wcs {
-		c.core.Complete(&wcs[i])
+		c.core.HandleCompletion(&wcs[i])
 		if len(c.core.Receives()) > 32 {
-			c.post()
+			c.postPending()
 		}
 	}
-	c.heard += uint64(len(wcs))
-	c.post()
+	c.completions += uint64(len(wcs))
+	c.postPending()
 	if len(wcs) > 0 {
-		c.looks = 0
-		if c.design == flow.NIC && c.core.Crowded() {
-			c.looks = aheadLooks
+		c.extraPolls = 0
+		if c.flowControl == flow.NIC && c.core.RingHalfFull() {
+			c.extraPolls = maxExtraPolls
 		}
 	}
-	if c.core.Offering() && c.core.Spill() > 0 {
-		c.post()
+	if c.core.Offering() && c.core.SpillRing() > 0 {
+		c.postPending()
 	}
-	c.resize()
+	c.applyResize()
 	c.signalUrgent()
 	if c.closed {
-		c.discard()
+		c.discardUnread()
 	}
-	c.measure()
-	c.notify()
+	c.recordUse()
+	c.wakeWaiters()
 }
 
-// notify wakes those who have what they wait for and, if nobody pumps, one who
+// wakeWaiters wakes those who have what they wait for and, if nobody pumps, one who
 // will.
-func (c *Conn) notify() {
-	needed := !c.pumping
-	for w, me := range c.waiting {
-		if me != nil && (needed || c.granted(wish(w))) {
+func (c *Conn) wakeWaiters() {
+	needed := !c.polling
+	for w, me := range c.waiters {
+		if me != nil && (needed || c.isMet(waitCond(w))) {
 			needed = false
 			select {
 			case me.wake <- struct{}{}:
@@ -193,116 +193,116 @@ func (c *Conn) notify() {
 	}
 }
 
-// post gives the adapter what the core has for it.
-func (c *Conn) post() {
+// postPending gives the adapter what the core has for it.
+func (c *Conn) postPending() {
 	if rs := c.core.Receives(); len(rs) > 0 {
 		if _, err := c.qp.PostRecv(rs); err != nil {
-			c.lost(err)
+			c.failConn(err)
 		}
 	}
 	if ss := c.core.Sends(); len(ss) > 0 {
 		if _, err := c.qp.PostSend(ss); err != nil {
-			c.lost(err)
+			c.failConn(err)
 		}
 	}
-	c.core.Posted()
+	c.core.ClearPosted()
 }
 
-// lost ends a connection that the adapter has failed.
-func (c *Conn) lost(err error) { c.core.Fail(err) }
+// failConn ends a connection that the adapter has failed.
+func (c *Conn) failConn(err error) { c.core.Fail(err) }
 
-// enter is the beginning of every call that ends with leave: it looks after the
+// enterCall is the beginning of every call that ends with leave: it looks after the
 // connection now, so no event need wake watch, which would wait for the lock.
-func (c *Conn) enter() {
+func (c *Conn) enterCall() {
 	if c.armed {
 		c.armed = false
 		c.cq.Disarm()
 	}
 }
 
-// leave is the end of every call: who looks after the connection now?
-func (c *Conn) leave() {
-	c.measure()
+// exitCall is the end of every call: who looks after the connection now?
+func (c *Conn) exitCall() {
+	c.recordUse()
 	c.calls++
 	switch {
-	case c.ended || c.pumping:
-	case c.urgent():
-		c.arm()
-		c.after()
-	case !c.armed && !c.listed:
-		c.listed = true
-		c.stack.list(c)
+	case c.tornDown || c.polling:
+	case c.needsPromptService():
+		c.armCQ()
+		c.teardownIfDone()
+	case !c.armed && !c.onIdleList:
+		c.onIdleList = true
+		c.stack.addIdle(c)
 	}
 }
 
-// urgent reports whether the next completion should be handled at once, even
+// needsPromptService reports whether the next completion should be handled at once, even
 // if no call comes. What the RDMA design holds back waits for one.
-func (c *Conn) urgent() bool {
-	return c.closed || c.core.Closing() || c.design != flow.RDMA && c.core.Held() > 0
+func (c *Conn) needsPromptService() bool {
+	return c.closed || c.core.Closing() || c.flowControl != flow.RDMA && c.core.HeldBytes() > 0
 }
 
-// arm makes interrupt, or watch, take care of the next completion, and takes care of
+// armCQ makes interrupt, or watch, take care of the next completion, and takes care of
 // those that are there.
-func (c *Conn) arm() {
+func (c *Conn) armCQ() {
 	if c.armed {
 		return
 	}
 	c.armed = true
 	if err := c.cq.ReqNotify(false); err != nil {
-		c.lost(err)
+		c.failConn(err)
 		return
 	}
-	c.poll()
+	c.pollCompletions()
 }
 
-// event handles the one that the queue was armed for: there are completions. What is held
+// handleEvent handles the one that the queue was armed for: there are completions. What is held
 // back leaves now, without company (section 5.2): no call has come to bring any. The
 // lock is held.
-func (c *Conn) event() {
+func (c *Conn) handleEvent() {
 	c.armed = false
-	if c.ended {
+	if c.tornDown {
 		return
 	}
-	c.resize() // what interrupt has left
-	if c.pumping {
+	c.applyResize() // what interrupt has left
+	if c.polling {
 		return // the pump hands over when it leaves
 	}
-	if c.urgent() {
-		c.arm()
+	if c.needsPromptService() {
+		c.armCQ()
 	}
-	c.aside((*Conn).poll)
-	if c.urgent() && c.core.Held() > 0 {
-		c.core.Push()
-		c.post()
+	c.runOutsideCall((*Conn).pollCompletions)
+	if c.needsPromptService() && c.core.HeldBytes() > 0 {
+		c.core.Flush()
+		c.postPending()
 	}
-	c.after()
-	if !c.ended && !c.armed && !c.listed {
-		c.listed = true
-		c.stack.list(c)
+	c.teardownIfDone()
+	if !c.tornDown && !c.armed && !c.onIdleList {
+		c.onIdleList = true
+		c.stack.addIdle(c)
 	}
 }
 
-// handOver is the patrol's: it reports whether it need not look again.
-func (c *Conn) handOver() bool {
+// handOverToEvents is the patrol's: it reports whether it need not look again.
+func (c *Conn) handOverToEvents() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended || c.armed || c.pumping { // a call that waits lists it again when it leaves
-		c.listed = false
+	if c.tornDown || c.armed || c.polling { // a call that waits lists it again when it leaves
+		c.onIdleList = false
 		return true
 	}
-	if c.calls != c.seen {
-		c.seen = c.calls
+	if c.calls != c.callsSeen {
+		c.callsSeen = c.calls
 		return false
 	}
-	c.listed = false
-	c.aside(func(c *Conn) bool { c.arm(); return true })
-	c.after()
+	c.onIdleList = false
+	c.runOutsideCall(func(c *Conn) bool { c.armCQ(); return true })
+	c.teardownIfDone()
 	return true
 }
 
-// aside does something outside of any call of the application.
-func (c *Conn) aside(f func(*Conn) bool) {
-	c.core.Calm(c.design == flow.RDMA && !c.closed && !c.core.Closing())
+// runOutsideCall does something outside of any call of the application.
+func (c *Conn) runOutsideCall(f func(*Conn) bool) {
+	c.core.HoldData(c.flowControl == flow.RDMA && !c.closed && !c.core.Closing())
 	f(c)
-	c.core.Calm(false)
+	c.core.HoldData(false)
 }

@@ -15,7 +15,7 @@ import (
 // receive back, before all is read; one who is not waits until there is nothing left.
 func TestLook(t *testing.T) {
 	const window = 4096
-	o := sdp.Options{Design: sdp.NIC, Buffers: 8, BufferBytes: window}
+	o := sdp.Options{FlowControl: sdp.NIC, Buffers: 8, BufferBytes: window}
 	a, b := newEnds(t, rnic.Options{}, o).dial(t)
 	read := func(n int) func() {
 		return func() {
@@ -48,7 +48,7 @@ func TestLook(t *testing.T) {
 // TestPush: what waits for company leaves when none is likely to come: an event while no
 // call is there, or a Read that waits, perhaps for the answer.
 func TestPush(t *testing.T) {
-	a, _ := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.NIC}).dial(t)
+	a, _ := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC}).dial(t)
 	for _, by := range []func(*sdp.Conn){sdp.Event, sdp.WaitToRead} {
 		before, after := a.HoldBack(by)
 		require.Positive(t, before)

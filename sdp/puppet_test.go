@@ -61,7 +61,7 @@ func newPuppet(t *testing.T) *puppet {
 }
 
 // dialed connects a stack to the puppet, which answers its Hello with ack.
-func (p *puppet) dialed(s *sdp.Stack, d sdp.Design, ack bsdh.HelloAck) (*sdp.Conn, error) {
+func (p *puppet) dialed(s *sdp.Stack, d sdp.FlowControl, ack bsdh.HelloAck) (*sdp.Conn, error) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), hang)
 	defer cancel()
@@ -81,7 +81,7 @@ func (p *puppet) dialed(s *sdp.Stack, d sdp.Design, ack bsdh.HelloAck) (*sdp.Con
 		}
 		accepted <- err
 	}()
-	c, err := s.DialAddr(ctx, p.addr(), sdp.Dialer{Design: &d, UDPPort: p.udpPort})
+	c, err := s.DialAddr(ctx, p.addr(), sdp.Dialer{FlowControl: &d, UDPPort: p.udpPort})
 	require.NoError(p.t, <-accepted)
 	return c, err
 }
@@ -89,7 +89,7 @@ func (p *puppet) dialed(s *sdp.Stack, d sdp.Design, ack bsdh.HelloAck) (*sdp.Con
 func (p *puppet) addr() netip.AddrPort { return p.l.Addr() }
 
 // ack is a HelloAck as it should be: with a ring, unless by credits.
-func (p *puppet) ack(d sdp.Design) bsdh.HelloAck {
+func (p *puppet) ack(d sdp.FlowControl) bsdh.HelloAck {
 	a := bsdh.HelloAck{Version: bsdh.Version, MaxAdverts: 1, ActRcvSz: puppetSlot, Bufs: puppetSlots}
 	e := bsdh.Extension{Ring: puppetSlots * puppetSlot, Window: puppetSlot, RKey: p.mr.RKey(), Addr: p.mr.Addr()}
 	switch d {

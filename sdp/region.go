@@ -13,8 +13,8 @@ type region struct {
 	free func()
 }
 
-// region makes one of n bytes, all 0.
-func (s *Stack) region(n int, access verbs.AccessFlags) (region, error) {
+// newRegion makes one of n bytes, all 0.
+func (s *Stack) newRegion(n int, access verbs.AccessFlags) (region, error) {
 	mem, free := pages.Alloc(n)
 	mr, err := s.pd.RegMR(mem, access)
 	if err != nil {
@@ -24,15 +24,15 @@ func (s *Stack) region(n int, access verbs.AccessFlags) (region, error) {
 	return region{mr, free}, nil
 }
 
-// drop gives a region back. Nothing may touch its memory any more, and the adapter does not.
-func (r region) drop() {
+// deregister gives a region back. Nothing may touch its memory any more, and the adapter does not.
+func (r region) deregister() {
 	if r.Dereg() == nil {
 		r.free()
 	}
 }
 
-// memory is the region as the core knows it.
-func (r region) memory() protocol.Memory {
+// protocolMemory is the region as the core knows it.
+func (r region) protocolMemory() protocol.Memory {
 	return protocol.Memory{Bytes: r.Bytes(), Addr: r.Addr(), LKey: r.LKey(), RKey: r.RKey()}
 }
 
@@ -43,15 +43,15 @@ const (
 	ringRegion
 )
 
-// register makes the next region of a connection.
-func (c *Conn) register(n int, access verbs.AccessFlags) (protocol.Memory, error) {
-	r, err := c.stack.region(n, access)
+// registerRegion makes the next region of a connection.
+func (c *Conn) registerRegion(n int, access verbs.AccessFlags) (protocol.Memory, error) {
+	r, err := c.stack.newRegion(n, access)
 	if err != nil {
 		return protocol.Memory{}, err
 	}
 	c.regions = append(c.regions, r)
-	return r.memory(), nil
+	return r.protocolMemory(), nil
 }
 
-// replace puts a region in the place of one that is in use for a while yet.
-func (c *Conn) replace(i int, r region) { c.old, c.regions[i] = c.regions[i], r }
+// replaceRegion puts a region in the place of one that is in use for a while yet.
+func (c *Conn) replaceRegion(i int, r region) { c.oldRegion, c.regions[i] = c.regions[i], r }

@@ -20,17 +20,17 @@ func checkNetwork(name string) error {
 	return net.UnknownNetworkError(name)
 }
 
-// resolve reads an address to dial. The zone of a link-local one does not count:
+// resolveDialAddr reads an address to dial. The zone of a link-local one does not count:
 // packets leave by the interface that has the adapter's address.
-func (s *Stack) resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
-	host, port, err := split(ctx, network, address)
+func (s *Stack) resolveDialAddr(ctx context.Context, network, address string) (netip.AddrPort, error) {
+	host, port, err := splitHostPort(ctx, network, address)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
 	if host == "" {
 		return netip.AddrPort{}, &net.AddrError{Err: "no host: say the peer's adapter, for example 192.0.2.1" + address + "; Listener.Addr has it", Addr: address}
 	}
-	ips, err := s.lookup(ctx, network, host)
+	ips, err := s.lookupHost(ctx, network, host)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -43,25 +43,25 @@ func (s *Stack) resolve(ctx context.Context, network, address string) (netip.Add
 func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
 	ctx := context.Background()
 	own := s.cm.Addr().Addr()
-	host, port, err := split(ctx, network, address)
+	host, port, err := splitHostPort(ctx, network, address)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
 	if host == "" {
 		return netip.AddrPortFrom(own, port), nil
 	}
-	ips, err := s.lookup(ctx, network, host)
+	ips, err := s.lookupHost(ctx, network, host)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
 	if !ips[0].IsUnspecified() && !slices.Contains(ips, own) {
-		return netip.AddrPortFrom(ips[0], port), fmt.Errorf("%w: the device has address %v, not %v: open one there (SOFTRNIC_ADDR), or leave the host out", errNotOurs, own, ips[0])
+		return netip.AddrPortFrom(ips[0], port), fmt.Errorf("%w: the device has address %v, not %v: open one there (SOFTRNIC_ADDR), or leave the host out", errAddrNotAvailable, own, ips[0])
 	}
 	return netip.AddrPortFrom(own, port), nil
 }
 
-// split reads HOST:PORT. The port may be the name of a service.
-func split(ctx context.Context, network, address string) (host string, port uint16, err error) {
+// splitHostPort reads HOST:PORT. The port may be the name of a service.
+func splitHostPort(ctx context.Context, network, address string) (host string, port uint16, err error) {
 	if err := checkNetwork(network); err != nil {
 		return "", 0, err
 	}
@@ -73,9 +73,9 @@ func split(ctx context.Context, network, address string) (host string, port uint
 	return host, uint16(n), err
 }
 
-// lookup has the addresses of a host, one at least: those of the adapter's kind of a
+// lookupHost has the addresses of a host, one at least: those of the adapter's kind of a
 // name. An address of another kind than a network of TCP has is an error.
-func (s *Stack) lookup(ctx context.Context, network, host string) ([]netip.Addr, error) {
+func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		ip = wire.CanonicalAddr(ip)
 		if network == "tcp4" && ip.Is6() || network == "tcp6" && ip.Is4() {

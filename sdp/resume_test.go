@@ -14,7 +14,7 @@ import (
 // What the RDMA design holds back stays while no call comes, though the peer has
 // reported room for it meanwhile, and leaves in the next one.
 func TestHeldLeavesInTheNextCall(t *testing.T) {
-	a, b := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.RDMA, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1}).dial(t)
+	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.RDMA, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1}).dial(t)
 	const total = 96 << 10
 	_, err := a.Write(make([]byte, total))
 	require.NoError(t, err)

@@ -25,21 +25,21 @@ type Stack struct {
 	channel verbs.CompChannel
 	options Options
 
-	returnTime time.Duration // see Conn.reclaim
-	acceptTime time.Duration // see Stack.accept
+	returnTime time.Duration // see Conn.reclaimMemory
+	acceptTime time.Duration // see Stack.acceptConn
 
-	ctx     context.Context // ends with the stack
-	cancel  context.CancelFunc
-	end     func() error   // close, once
-	work    sync.WaitGroup // of its goroutines
-	opening sync.WaitGroup // handshakes, and what else begin has let begin
+	ctx        context.Context // ends with the stack
+	cancel     context.CancelFunc
+	closeOnce  func() error   // close, once
+	goroutines sync.WaitGroup // of its goroutines
+	inUse      sync.WaitGroup // handshakes, and what else begin has let begin
 
-	mu      sync.Mutex
-	conns   map[verbs.CQ]*Conn       // established and not ended, by their queues
-	recent  []*Conn                  // that a call has left and nobody looks after
-	packets map[*PacketConn]struct{} // that have not ended
-	closed  bool
-	kick    chan struct{} // recent is not empty
+	mu        sync.Mutex
+	conns     map[verbs.CQ]*Conn       // established and not ended, by their queues
+	idleConns []*Conn                  // that a call has left and nobody looks after
+	packets   map[*PacketConn]struct{} // that have not ended
+	closed    bool
+	idleWake  chan struct{} // recent is not empty
 
 	ports atomic.Uint32 // dialed
 }
@@ -56,21 +56,21 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 	}
 	s := &Stack{
 		dev: dev, cm: m, options: o, returnTime: returnTime, acceptTime: acceptTime,
-		conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1),
+		conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), idleWake: make(chan struct{}, 1),
 	}
-	s.end = sync.OnceValue(s.close)
+	s.closeOnce = sync.OnceValue(s.close)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if err := s.open(); err != nil {
-		s.free()
+	if err := s.openResources(); err != nil {
+		s.freeResources()
 		return nil, fmt.Errorf("sdp: %w", err)
 	}
-	s.work.Add(2)
-	go s.watch()
-	go s.patrol()
+	s.goroutines.Add(2)
+	go s.serveEvents()
+	go s.runIdlePoller()
 	return s, nil
 }
 
-func (s *Stack) open() (err error) {
+func (s *Stack) openResources() (err error) {
 	if s.cm == nil {
 		switch s.cm, err = cm.New(s.dev, cm.Options{}); {
 		case errors.Is(err, verbs.ErrBusy):
@@ -86,10 +86,10 @@ func (s *Stack) open() (err error) {
 	if s.channel, err = s.dev.CreateCompChannel(); err != nil {
 		return err
 	}
-	return s.channel.Handle(s.interrupt)
+	return s.channel.Handle(s.handleInterrupt)
 }
 
-func (s *Stack) free() (err error) {
+func (s *Stack) freeResources() (err error) {
 	s.cancel()
 	if s.channel != nil {
 		err = errors.Join(err, s.channel.Destroy())
@@ -110,11 +110,11 @@ func (s *Stack) Close() error {
 	if !s.isOpen() {
 		return errClosedStack
 	}
-	return s.end()
+	return s.closeOnce()
 }
 
 // isOpen reports whether New has made s: nil and the zero value act as closed stacks.
-func (s *Stack) isOpen() bool { return s != nil && s.end != nil }
+func (s *Stack) isOpen() bool { return s != nil && s.closeOnce != nil }
 
 // isClosed reports whether nothing can be opened any more.
 func (s *Stack) isClosed() bool {
@@ -131,8 +131,8 @@ func (s *Stack) close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel() // ends listeners and handshakes: nobody enters any more
-	s.opening.Wait()
-	s.work.Wait()
+	s.inUse.Wait()
+	s.goroutines.Wait()
 	s.mu.Lock()
 	conns := slices.Collect(maps.Values(s.conns))
 	packets := slices.Collect(maps.Keys(s.packets))
@@ -144,9 +144,9 @@ func (s *Stack) close() error {
 		c.abort() // all at a time: peers may be gone, and saying good-bye takes long then
 	}
 	for _, c := range conns {
-		<-c.gone
+		<-c.done
 	}
-	return s.free()
+	return s.freeResources()
 }
 
 // Drain waits until every connection that was closed is gone: what was written
@@ -162,24 +162,24 @@ func (s *Stack) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	var closed []*Conn
 	for _, c := range s.conns {
-		if c.lingers.Load() {
+		if c.isLingering.Load() {
 			closed = append(closed, c)
 		}
 	}
 	s.mu.Unlock()
 	for _, c := range closed {
 		select {
-		case <-c.gone:
+		case <-c.done:
 		case <-ctx.Done():
-			return fmt.Errorf("sdp: the connection with %v is closed, but %s: %w", c.remote, c.pending(), ctx.Err())
+			return fmt.Errorf("sdp: the connection with %v is closed, but %s: %w", c.remote, c.pendingReason(), ctx.Err())
 		}
 	}
 	return nil
 }
 
-// begin is the beginning of something that uses the adapter, and has to end
+// acquire is the beginning of something that uses the adapter, and has to end
 // before the stack lets go of it: by opening.Done, unless there is an error.
-func (s *Stack) begin() error {
+func (s *Stack) acquire() error {
 	if !s.isOpen() {
 		return errClosedStack
 	}
@@ -188,18 +188,18 @@ func (s *Stack) begin() error {
 	if s.closed {
 		return errClosedStack
 	}
-	s.opening.Add(1)
+	s.inUse.Add(1)
 	return nil
 }
 
-// enter adds a connection that is established: the stack ends it when it ends.
-func (s *Stack) enter(c *Conn) {
+// addConn adds a connection that is established: the stack ends it when it ends.
+func (s *Stack) addConn(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns[c.cq] = c
 }
 
-func (s *Stack) leave(c *Conn) {
+func (s *Stack) removeConn(c *Conn) {
 	s.mu.Lock()
 	delete(s.conns, c.cq)
 	s.mu.Unlock()

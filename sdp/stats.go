@@ -3,7 +3,7 @@ package sdp
 // Stats is what a connection has done since it began, and what it holds at the
 // moment; [Conn.MeasureUse] tells what it held over a time.
 type Stats struct {
-	Design Design
+	Design FlowControl
 
 	// The application's bytes: what Writes have taken and Reads have given.
 	BytesWritten, BytesRead uint64
@@ -79,10 +79,10 @@ func (c *Conn) snapshot() Stats {
 	defer c.mu.Unlock()
 	n, l := c.core.Stats(), c.core.Levels()
 	s := Stats{
-		Design:       c.design,
+		Design:       c.flowControl,
 		BytesWritten: n.BytesWritten, BytesRead: n.BytesRead,
 		MessagesSent: n.Messages, MessagesReceived: n.MessagesReceived, BytesReceived: n.BytesReceived,
-		Controls: n.Controls, CreditUpdates: n.Words, Coalesced: c.counts.coalesced, Stalls: c.counts.stalls,
+		Controls: n.Controls, CreditUpdates: n.CreditUpdates, Coalesced: c.counts.coalesced, Stalls: c.counts.stalls,
 		SendUsed: l.Send, Held: l.Held, ReceiveUsed: l.Receive, BufferSize: l.Size,
 		Credits: l.Credits, Receives: l.Receives,
 		ZeroCopySent: n.ZeroCopySent, ZeroCopyReceived: n.ZeroCopyReceived,

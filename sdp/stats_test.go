@@ -18,12 +18,12 @@ func TestStatsOfFullBuffers(t *testing.T) {
 		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		idle := a.Stats()
-		require.Equal(t, o.Design, idle.Design)
+		require.Equal(t, o.FlowControl, idle.Design)
 		require.Equal(t, 64<<10, idle.BufferSize)
 		require.Zero(t, idle.SendUsed+idle.Held+idle.ReceiveUsed)
 		require.Greater(t, idle.Registered, 2*idle.BufferSize, "a send buffer, and receives")
 		require.Positive(t, idle.Receives)
-		if o.Design == sdp.NIC {
+		if o.FlowControl == sdp.NIC {
 			require.Zero(t, idle.Credits, "the adapter has them")
 		} else {
 			require.Positive(t, idle.Credits)
@@ -47,13 +47,13 @@ func TestStatsOfFullBuffers(t *testing.T) {
 		var full sdp.Stats
 		require.Eventually(t, func() bool {
 			full = a.Stats()
-			if o.Design == sdp.Credit {
+			if o.FlowControl == sdp.Credit {
 				return full.Stalls > 0 && full.BytesWritten == 8*piece
 			}
 			return full.Stalls > 0 && full.BytesWritten > uint64(full.BufferSize*3/2) && full.SendUsed == full.BufferSize
 		}, hang, hang/10000, "more is written than there is room for")
 		require.LessOrEqual(t, full.Held, full.SendUsed)
-		if o.Design == sdp.Credit {
+		if o.FlowControl == sdp.Credit {
 			require.Zero(t, full.Held+full.Credits)
 			require.EqualValues(t, 8, full.MessagesSent, "one for each of the peer's buffers")
 		} else {
@@ -71,7 +71,7 @@ func TestStatsOfFullBuffers(t *testing.T) {
 		require.EqualValues(t, total, received.BytesReceived)
 		require.Equal(t, sent.MessagesSent, received.MessagesReceived)
 		require.Positive(t, received.CreditUpdates+received.Controls+uint64(received.Receives))
-		if o.Design == sdp.Credit {
+		if o.FlowControl == sdp.Credit {
 			require.EqualValues(t, total/piece, sent.MessagesSent)
 			require.Zero(t, sent.Coalesced)
 		} else {

@@ -88,8 +88,8 @@ func (c *Conn) setKeepAlivePeriod(d time.Duration) {
 // applyKeepAlive starts or stops the keepalive as set. The lock is held.
 func (c *Conn) applyKeepAlive() {
 	if c.keepAlive.enabled {
-		c.watchPeer(c.keepAlive.period)
+		c.startKeepAlive(c.keepAlive.period)
 	} else {
-		c.watchPeer(-1)
+		c.startKeepAlive(-1)
 	}
 }

@@ -15,21 +15,21 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.enter()
-	defer c.leave()
-	if err := c.mayWrite(); err != nil {
+	c.enterCall()
+	defer c.exitCall()
+	if err := c.checkWritable(); err != nil {
 		return 0, c.opError("write", err)
 	}
 	for n < len(p) {
-		if err := c.mayWrite(); err != nil {
+		if err := c.checkWritable(); err != nil {
 			return n, c.opError("write", err)
 		}
-		c.poll()
+		c.pollCompletions()
 		k := c.core.SendUrgent(p[n:])
 		n += k
-		c.post()
+		c.postPending()
 		if k == 0 {
-			c.wait(toWrite, c.writeLimit)
+			c.waitFor(waitWritable, c.writeDeadline)
 		}
 	}
 	return n, nil
@@ -44,7 +44,7 @@ func (c *Conn) Urgent() (ahead int, announced bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.poll()
+	c.pollCompletions()
 	return c.core.Urgent()
 }
 

@@ -36,17 +36,17 @@ func (c *Conn) MeasureUse() (stop func() Use) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.meter == m {
-			c.measure()
+			c.recordUse()
 			c.meter = nil
 		}
-		return m.use()
+		return m.average()
 	}
 }
 
-// measure notes what the buffers hold now, if somebody wants to know.
-func (c *Conn) measure() {
+// recordUse notes what the buffers hold now, if somebody wants to know.
+func (c *Conn) recordUse() {
 	if c.meter != nil {
-		c.meter.note(time.Now(), c.core.Levels())
+		c.meter.record(time.Now(), c.core.Levels())
 	}
 }
 
@@ -57,15 +57,15 @@ type meter struct {
 	send, receive float64         // bytes times nanoseconds, until then
 }
 
-// note says what the buffers hold from now on.
-func (m *meter) note(now time.Time, l protocol.Levels) {
+// record says what the buffers hold from now on.
+func (m *meter) record(now time.Time, l protocol.Levels) {
 	d := float64(now.Sub(m.since))
-	m.send += d * float64(max(m.level.Send, m.level.Taken))
+	m.send += d * float64(max(m.level.Send, m.level.PeerUsed))
 	m.receive += d * float64(m.level.Receive)
 	m.since, m.level = now, l
 }
 
-func (m *meter) use() Use {
+func (m *meter) average() Use {
 	over := m.since.Sub(m.began)
 	d := float64(max(over, 1))
 	return Use{Over: over, Send: m.send / d, Receive: m.receive / d}

@@ -7,10 +7,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// interrupt serves a connection that has an event and no call that would: the interrupt
+// handleInterrupt serves a connection that has an event and no call that would: the interrupt
 // handler of the design (section 5.2). It is the adapter's own goroutine that calls, which
 // must not wait, nor do what takes long: it leaves that to watch.
-func (s *Stack) interrupt(cq verbs.CQ) bool {
+func (s *Stack) handleInterrupt(cq verbs.CQ) bool {
 	if !s.mu.TryLock() {
 		return false
 	}
@@ -26,16 +26,16 @@ func (s *Stack) interrupt(cq verbs.CQ) bool {
 	if c.closed { // it may be the end, which wakes others
 		return false
 	}
-	c.hasty = true
-	c.event()
-	c.hasty = false
-	return !c.toResize()
+	c.inHandler = true
+	c.handleEvent()
+	c.inHandler = false
+	return !c.resizePending()
 }
 
-// watch serves connections whose events interrupt has left to it, and those of events that
+// serveEvents serves connections whose events interrupt has left to it, and those of events that
 // came while somebody else served the adapter.
-func (s *Stack) watch() {
-	defer s.work.Done()
+func (s *Stack) serveEvents() {
+	defer s.goroutines.Done()
 	for {
 		cq, err := s.channel.Wait(s.ctx)
 		if cq == nil {
@@ -49,59 +49,59 @@ func (s *Stack) watch() {
 		s.mu.Unlock()
 		if c != nil {
 			c.mu.Lock()
-			c.event()
+			c.handleEvent()
 			c.mu.Unlock()
 		}
 	}
 }
 
-// patrolEvery is how long after its last call a connection is looked after by
+// idlePollInterval is how long after its last call a connection is looked after by
 // events. In between, who calls again soon does its own work, and no event
 // wakes anybody for it.
-const patrolEvery = 5 * time.Millisecond
+const idlePollInterval = 5 * time.Millisecond
 
-// patrol hands connections over to their events when no call has been there for a while.
-func (s *Stack) patrol() {
-	defer s.work.Done()
-	timer := time.NewTimer(patrolEvery)
+// runIdlePoller hands connections over to their events when no call has been there for a while.
+func (s *Stack) runIdlePoller() {
+	defer s.goroutines.Done()
+	timer := time.NewTimer(idlePollInterval)
 	for {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-s.kick:
+		case <-s.idleWake:
 		}
 		for busy := true; busy; {
-			timer.Reset(patrolEvery)
+			timer.Reset(idlePollInterval)
 			select {
 			case <-s.ctx.Done():
 				return
 			case <-timer.C:
 			}
-			busy = s.round()
+			busy = s.pollIdleConns()
 		}
 	}
 }
 
-// round looks at the connections once, and reports whether any remain.
-func (s *Stack) round() bool {
+// pollIdleConns looks at the connections once, and reports whether any remain.
+func (s *Stack) pollIdleConns() bool {
 	s.mu.Lock()
-	list := s.recent
-	s.recent = nil
+	list := s.idleConns
+	s.idleConns = nil
 	s.mu.Unlock()
-	list = slices.DeleteFunc(list, (*Conn).handOver)
+	list = slices.DeleteFunc(list, (*Conn).handOverToEvents)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recent = append(s.recent, list...)
-	return len(s.recent) > 0
+	s.idleConns = append(s.idleConns, list...)
+	return len(s.idleConns) > 0
 }
 
-// list puts a connection on the patrol's way.
-func (s *Stack) list(c *Conn) {
+// addIdle puts a connection on the patrol's way.
+func (s *Stack) addIdle(c *Conn) {
 	s.mu.Lock()
-	s.recent = append(s.recent, c)
+	s.idleConns = append(s.idleConns, c)
 	s.mu.Unlock()
 	select {
-	case s.kick <- struct{}{}:
+	case s.idleWake <- struct{}{}:
 	default:
 	}
 }

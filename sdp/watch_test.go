@@ -15,7 +15,7 @@ import (
 // TestNoEventDuringCalls: what is held back is looked after by events while no call is
 // there, and by the call while one is: the event is taken back, and asked for again.
 func TestNoEventDuringCalls(t *testing.T) {
-	a, b := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.NIC, ZeroCopy: -1}).dial(t)
+	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC, ZeroCopy: -1}).dial(t)
 	wrote := 0 // until there is no room, since b does not read
 	for full := false; !full; full = full && a.Stats().Held > 0 {
 		require.NoError(t, a.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
@@ -50,7 +50,7 @@ func TestNoEventDuringCalls(t *testing.T) {
 // TestInterrupt: the adapter's own goroutine serves an event unless it would have to wait
 // for a lock, or to wake others.
 func TestInterrupt(t *testing.T) {
-	a, _ := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.NIC}).dial(t)
+	a, _ := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC}).dial(t)
 	before, _ := a.HoldBack(func(*sdp.Conn) {})
 	require.Positive(t, before)
 	require.False(t, a.Interrupt(true, false))
@@ -65,7 +65,7 @@ func TestInterrupt(t *testing.T) {
 // TestNoPatrolDuringReads: nobody looks again and again after a connection whose Read waits, be it
 // for hours; when that has ended somebody does.
 func TestNoPatrolDuringReads(t *testing.T) {
-	a, b := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.NIC}).dial(t)
+	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC}).dial(t)
 	for range 2 {
 		read := make(chan error, 1)
 		go func() {

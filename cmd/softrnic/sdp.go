@@ -36,7 +36,7 @@ func (a *app) sdpCommand() *cobra.Command {
 
 // sdpFlags adds the flags of connections by SDP.
 func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
-	f.TextVar(&o.Design, "design", sdp.NIC, "flow `control` of connections that we dial: nic, rdma or credit")
+	f.TextVar(&o.FlowControl, "design", sdp.NIC, "flow `control` of connections that we dial: nic, rdma or credit")
 	o.Buffers, o.BufferBytes, o.ZeroCopy, o.KeepAlive = sdp.DefaultBuffers, sdp.DefaultBufferBytes, sdp.DefaultZeroCopy, sockets.KeepAlive
 	f.IntVar(&o.Buffers, "buffers", o.Buffers, "`number` of buffers for each direction")
 	f.Var(size.Var(&o.BufferBytes), "buffer-size", "`bytes` of each, for example 64KiB")

@@ -101,10 +101,10 @@ func soon(t *testing.T) context.Context {
 
 // TestCalls makes unary calls and a stream of the server's, many at a time.
 func TestCalls(t *testing.T) {
-	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
+	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		t.Run(d.String(), func(t *testing.T) {
 			addr, _ := serve(t, newStack(t, sdp.Options{}), ":0")
-			client := grpc_health_v1.NewHealthClient(newClient(t, newStack(t, sdp.Options{Design: d}), addr))
+			client := grpc_health_v1.NewHealthClient(newClient(t, newStack(t, sdp.Options{FlowControl: d}), addr))
 			var all sync.WaitGroup
 			for range 10 {
 				all.Go(func() {

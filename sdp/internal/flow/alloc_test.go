@@ -12,7 +12,7 @@ import (
 func TestNoAllocation(t *testing.T) {
 	mem, ring := make([]byte, 4096), make([]byte, 4096)
 	in, out := make([]byte, 100), make([]byte, 300)
-	for _, d := range designs {
+	for _, d := range controlNames {
 		credits := new(flow.Credits)
 		credits.Start(64)
 		var s flow.Sender
@@ -29,25 +29,25 @@ func TestNoAllocation(t *testing.T) {
 		round := func() {
 			require.Equal(t, len(in), s.Write(in))
 			for m, ok := s.Next(); ok; m, ok = s.Next() {
-				took = credits.Send()
+				took = credits.NextSeq()
 				switch r := r.(type) {
 				case flow.RingReceiver:
-					require.NoError(t, r.Arrived(m.Remote, m.Len))
+					require.NoError(t, r.Deliver(m.Remote, m.Len))
 				case *flow.CreditReceiver:
-					require.NoError(t, r.Arrived(slot, in))
+					require.NoError(t, r.Deliver(slot, in))
 				}
 				if m.Signal {
-					s.Done(m.End())
+					s.CompleteUpTo(m.End())
 				}
 			}
 			r.Read(out)
 			switch r := r.(type) {
 			case *flow.RDMAReceiver:
-				if freed, due := r.Report(false); due {
-					require.True(t, s.(*flow.RDMASender).Freed(freed))
+				if freed, due := r.ReportFreed(false); due {
+					require.True(t, s.(*flow.RDMASender).SetFreed(freed))
 				}
 			case *flow.CreditReceiver:
-				slot, _ = r.Free()
+				slot, _ = r.PopFreed()
 			}
 			credits.Update(64, took)
 		}

@@ -5,17 +5,17 @@ package flow
 // for each. A message goes out at once or not at all: without a credit Write
 // takes nothing, and its caller blocks.
 type CreditSender struct {
-	mem     []byte // N slots
-	stride  int    // from one slot to the next
-	skip    int    // of a slot, in front of the data
-	size    int    // bytes of data in a message
-	queue   int    // messages in the adapter, at most
-	credits *Credits
+	mem         []byte // N slots
+	stride      int    // from one slot to the next
+	headerSize  int    // of a slot, in front of the data
+	messageSize int    // bytes of data in a message
+	maxInFlight int    // messages in the adapter, at most
+	credits     *Credits
 
-	ends   []uint64 // position of the end of the message in each slot
-	filled uint64   // messages written, of which
-	taken  uint64   // so many by Next
-	free   uint64   // so many done
+	ends        []uint64 // position of the end of the message in each slot
+	filledSlots uint64   // messages written, of which
+	postedSlots uint64   // so many by Next
+	doneSlots   uint64   // so many done
 
 	written, posted, done uint64 // positions: the ends of these
 }
@@ -26,7 +26,7 @@ type CreditSender struct {
 // a time.
 func NewCreditSender(mem []byte, stride, skip, peer, queue int, credits *Credits) *CreditSender {
 	s := &CreditSender{
-		mem: mem, stride: stride, skip: skip, queue: max(1, queue), credits: credits,
+		mem: mem, stride: stride, headerSize: skip, maxInFlight: max(1, queue), credits: credits,
 		ends: make([]uint64, len(mem)/stride),
 	}
 	s.Resize(peer)
@@ -34,58 +34,58 @@ func NewCreditSender(mem []byte, stride, skip, peer, queue int, credits *Credits
 }
 
 // Resize makes peer the bytes of data that the peer's buffers take.
-func (s *CreditSender) Resize(peer int) { s.size = min(peer, s.stride-s.skip) }
+func (s *CreditSender) Resize(peer int) { s.messageSize = min(peer, s.stride-s.headerSize) }
 
-// slots that may be filled: those that are free and have a credit.
-func (s *CreditSender) slots() int {
-	waiting := int(s.filled - s.taken)
-	return max(0, min(len(s.ends)-int(s.filled-s.free), s.credits.Left()-Reserve-waiting))
+// writableSlots that may be filled: those that are free and have a credit.
+func (s *CreditSender) writableSlots() int {
+	waiting := int(s.filledSlots - s.postedSlots)
+	return max(0, min(len(s.ends)-int(s.filledSlots-s.doneSlots), s.credits.Available()-ReservedCredits-waiting))
 }
 
 // Write implements Sender.
 func (s *CreditSender) Write(p []byte) (n int) {
-	for slots := s.slots(); slots > 0 && n < len(p); slots-- {
-		i := s.slot(s.filled)
-		k := copy(s.mem[i*s.stride+s.skip:][:s.size], p[n:])
+	for slots := s.writableSlots(); slots > 0 && n < len(p); slots-- {
+		i := s.slotIndex(s.filledSlots)
+		k := copy(s.mem[i*s.stride+s.headerSize:][:s.messageSize], p[n:])
 		n += k
 		s.written += uint64(k)
 		s.ends[i] = s.written
-		s.filled++
+		s.filledSlots++
 	}
 	return n
 }
 
-// Cut implements Sender: every Write begins another message.
-func (s *CreditSender) Cut() uint64 { return s.written }
+// EndMessage implements Sender: every Write begins another message.
+func (s *CreditSender) EndMessage() uint64 { return s.written }
 
-func (s *CreditSender) slot(message uint64) int { return int(message % uint64(len(s.ends))) }
+func (s *CreditSender) slotIndex(message uint64) int { return int(message % uint64(len(s.ends))) }
 
 // Next implements Sender. The credit that a message had when it was written may
 // have gone to another kind of message since.
 func (s *CreditSender) Next() (Message, bool) {
-	if s.taken == s.filled || s.taken-s.free >= uint64(s.queue) || s.credits.Left() <= Reserve {
+	if s.postedSlots == s.filledSlots || s.postedSlots-s.doneSlots >= uint64(s.maxInFlight) || s.credits.Available() <= ReservedCredits {
 		return Message{}, false
 	}
-	i, from := s.slot(s.taken), s.posted
-	s.taken++
+	i, from := s.slotIndex(s.postedSlots), s.posted
+	s.postedSlots++
 	s.posted = s.ends[i]
-	most := min(len(s.ends), s.queue) // messages under way
+	most := min(len(s.ends), s.maxInFlight) // messages under way
 	return Message{
-		Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.skip,
-		Signal: s.taken%uint64(max(1, most/4)) == 0, Lazy: 2*(s.taken-s.free) < uint64(most),
+		Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.headerSize,
+		Signal: s.postedSlots%uint64(max(1, most/4)) == 0, Unhurried: 2*(s.postedSlots-s.doneSlots) < uint64(most),
 	}, true
 }
 
-// Done implements Sender.
-func (s *CreditSender) Done(pos uint64) {
-	for s.free < s.taken && s.ends[s.slot(s.free)] <= pos {
-		s.done = s.ends[s.slot(s.free)]
-		s.free++
+// CompleteUpTo implements Sender.
+func (s *CreditSender) CompleteUpTo(pos uint64) {
+	for s.doneSlots < s.postedSlots && s.ends[s.slotIndex(s.doneSlots)] <= pos {
+		s.done = s.ends[s.slotIndex(s.doneSlots)]
+		s.doneSlots++
 	}
 }
 
-// Room implements Sender.
-func (s *CreditSender) Room() int { return s.slots() * s.size }
+// Free implements Sender.
+func (s *CreditSender) Free() int { return s.writableSlots() * s.messageSize }
 
 // Unposted implements Sender.
 func (s *CreditSender) Unposted() int { return int(s.written - s.posted) }
@@ -93,17 +93,17 @@ func (s *CreditSender) Unposted() int { return int(s.written - s.posted) }
 // Unsent implements Sender.
 func (s *CreditSender) Unsent() int { return int(s.written - s.done) }
 
-// Taken is how much is in messages that no credit has come back for, if they are as long
+// PeerUsed is how much is in messages that no credit has come back for, if they are as long
 // as the last ones: what of the peer's buffers is used, which may be little of them.
-func (s *CreditSender) Taken() int {
-	out := len(s.ends) - max(0, s.credits.Left()-Reserve)
-	out = max(0, min(out, len(s.ends), int(s.filled)))
-	bytes, in := s.written, int(s.filled)
+func (s *CreditSender) PeerUsed() int {
+	out := len(s.ends) - max(0, s.credits.Available()-ReservedCredits)
+	out = max(0, min(out, len(s.ends), int(s.filledSlots)))
+	bytes, in := s.written, int(s.filledSlots)
 	if in >= len(s.ends) { // the slot to be filled next has the end of the first of them
-		bytes, in = s.written-s.ends[s.slot(s.filled)], len(s.ends)-1
+		bytes, in = s.written-s.ends[s.slotIndex(s.filledSlots)], len(s.ends)-1
 	}
 	if in == 0 {
-		return out * s.size
+		return out * s.messageSize
 	}
 	return int(bytes) * out / in
 }
@@ -111,10 +111,10 @@ func (s *CreditSender) Taken() int {
 // CreditReceiver is the receiving half: N buffers, each of which is a receive
 // until a message has come, and again when that has been read.
 type CreditReceiver struct {
-	slots int
-	queue []arrival // not read yet
-	bytes int       // in queue
-	freed []int     // slots that have been read and not been taken by Free
+	slots      int
+	queue      []arrival // not read yet
+	bytes      int       // in queue
+	freedSlots []int     // slots that have been read and not been taken by Free
 }
 
 // arrival is a message, or what of it is not read yet, and the slot it lies in.
@@ -126,10 +126,10 @@ type arrival struct {
 // NewCreditReceiver makes a receiver with a number of slots.
 func NewCreditReceiver(slots int) *CreditReceiver { return &CreditReceiver{slots: slots} }
 
-// Arrived takes note of a message's data, which lies in a slot. It is ErrOverrun
+// Deliver takes note of a message's data, which lies in a slot. It is ErrOverrun
 // if there are more messages than slots.
-func (r *CreditReceiver) Arrived(slot int, data []byte) error {
-	if len(r.queue)+len(r.freed) >= r.slots {
+func (r *CreditReceiver) Deliver(slot int, data []byte) error {
+	if len(r.queue)+len(r.freedSlots) >= r.slots {
 		return ErrOverrun
 	}
 	r.queue = append(r.queue, arrival{slot, data})
@@ -148,7 +148,7 @@ func (r *CreditReceiver) Read(p []byte) (n int) {
 		if len(a.data) > 0 {
 			break
 		}
-		r.freed = append(r.freed, a.slot)
+		r.freedSlots = append(r.freedSlots, a.slot)
 		done++
 	}
 	r.queue = r.queue[:copy(r.queue, r.queue[done:])]
@@ -156,13 +156,13 @@ func (r *CreditReceiver) Read(p []byte) (n int) {
 	return n
 }
 
-// Free returns a slot that has been read and may be posted again.
-func (r *CreditReceiver) Free() (slot int, ok bool) {
-	if len(r.freed) == 0 {
+// PopFreed returns a slot that has been read and may be posted again.
+func (r *CreditReceiver) PopFreed() (slot int, ok bool) {
+	if len(r.freedSlots) == 0 {
 		return 0, false
 	}
-	slot = r.freed[len(r.freed)-1]
-	r.freed = r.freed[:len(r.freed)-1]
+	slot = r.freedSlots[len(r.freedSlots)-1]
+	r.freedSlots = r.freedSlots[:len(r.freedSlots)-1]
 	return slot, true
 }
 

@@ -11,14 +11,14 @@ type Credits struct {
 // Start begins with what the peer's Hello promises.
 func (c *Credits) Start(bufs uint16) { *c = Credits{bufs: bufs} }
 
-// Send takes the next sequence number.
-func (c *Credits) Send() uint32 {
+// NextSeq takes the next sequence number.
+func (c *Credits) NextSeq() uint32 {
 	c.seq++
 	return c.seq
 }
 
-// Sent is the number of the last message.
-func (c *Credits) Sent() uint32 { return c.seq }
+// LastSeq is the number of the last message.
+func (c *Credits) LastSeq() uint32 { return c.seq }
 
 // Update takes a word of the peer, and reports whether it is one that may be
 // said: a peer cannot have received what was not sent.
@@ -32,8 +32,8 @@ func (c *Credits) Update(bufs uint16, ack uint32) bool {
 	return true
 }
 
-// Left is how many messages may be sent.
-func (c *Credits) Left() int { return int(c.bufs) - int(c.seq-c.ack) }
+// Available is how many messages may be sent.
+func (c *Credits) Available() int { return int(c.bufs) - int(c.seq-c.ack) }
 
-// Reserve is how many credits data leaves for other messages.
-const Reserve = 2
+// ReservedCredits is how many credits data leaves for other messages.
+const ReservedCredits = 2

@@ -31,9 +31,9 @@ func Example() {
 		m := adapter[0]
 		adapter = adapter[1:]
 		copy(ring[m.Remote:], send[m.Local:][:m.Len])
-		_ = r.Arrived(m.Remote, m.Len)
+		_ = r.Deliver(m.Remote, m.Len)
 		receives--
-		s.Done(m.End())
+		s.CompleteUpTo(m.End())
 		post()
 		fmt.Printf("%d bytes at %d, %d receives left\n", m.Len, m.Remote, receives)
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-var designs = []flow.Design{flow.NIC, flow.RDMA, flow.Credit}
+var controlNames = []flow.Control{flow.NIC, flow.RDMA, flow.Credit}
 
 // drawSizes draws small and odd sizes: rings of other lengths than the send
 // buffer, windows that divide nothing, queues of a few messages.
-func drawSizes(t *rapid.T, d flow.Design) sizes {
+func drawSizes(t *rapid.T, d flow.Control) sizes {
 	z := sizes{design: d, queue: rapid.IntRange(1, 20).Draw(t, "queue")}
 	switch d {
 	case flow.Credit:
@@ -21,7 +21,7 @@ func drawSizes(t *rapid.T, d flow.Design) sizes {
 		z.size, z.peer = rapid.IntRange(1, 20).Draw(t, "size"), rapid.IntRange(1, 20).Draw(t, "peer")
 	case flow.RDMA:
 		z.send, z.ring = rapid.IntRange(1, 200).Draw(t, "send"), rapid.IntRange(1, 200).Draw(t, "ring")
-		z.most = rapid.IntRange(flow.Reserve+1, 20).Draw(t, "most")
+		z.most = rapid.IntRange(flow.ReservedCredits+1, 20).Draw(t, "most")
 		z.first = rapid.IntRange(1, z.send).Draw(t, "first")
 	case flow.NIC:
 		z.ring = rapid.IntRange(2, 200).Draw(t, "ring")
@@ -34,7 +34,7 @@ func drawSizes(t *rapid.T, d flow.Design) sizes {
 }
 
 // anything does anything, in any order.
-func anything(t *rapid.T, d flow.Design) {
+func anything(t *rapid.T, d flow.Control) {
 	p := newPipe(t, drawSizes(t, d))
 	size := rapid.OneOf(rapid.IntRange(1, 8), rapid.IntRange(1, 300))
 	t.Repeat(map[string]func(*rapid.T){
@@ -43,7 +43,7 @@ func anything(t *rapid.T, d flow.Design) {
 		"mark":  func(t *rapid.T) { p.write(size.Draw(t, "n"), true) },
 		"post":  func(t *rapid.T) { p.post() },
 		"control": func(t *rapid.T) {
-			if d == flow.NIC || p.credits.Left() >= flow.Reserve {
+			if d == flow.NIC || p.credits.Available() >= flow.ReservedCredits {
 				p.other(control)
 			}
 		},
@@ -86,19 +86,19 @@ func (p *pipe) spill(most int) {
 
 // Every design is a queue of bytes.
 func TestQueue(t *testing.T) {
-	for _, d := range designs {
+	for _, d := range controlNames {
 		t.Run(d.String(), rapid.MakeCheck(func(t *rapid.T) { anything(t, d) }))
 	}
 }
 
 func FuzzQueue(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { anything(t, rapid.SampledFrom(designs).Draw(t, "design")) }))
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { anything(t, rapid.SampledFrom(controlNames).Draw(t, "design")) }))
 }
 
 // With nobody but the sender and its completions, as much is with the peer as
 // the design allows, and no more.
 func TestUnread(t *testing.T) {
-	for _, d := range designs {
+	for _, d := range controlNames {
 		t.Run(d.String(), rapid.MakeCheck(func(t *rapid.T) {
 			z := drawSizes(t, d)
 			p := newPipe(t, z)
@@ -116,7 +116,7 @@ func TestUnread(t *testing.T) {
 			case flow.Credit: // a message in each buffer
 				require.Len(t, p.lengths, z.ring)
 			case flow.RDMA: // the ring is full, or its receives are used up
-				if len(p.lengths) < z.most-flow.Reserve {
+				if len(p.lengths) < z.most-flow.ReservedCredits {
 					require.Equal(t, z.ring, p.r.Buffered())
 				}
 			case flow.NIC: // no window is free
@@ -129,7 +129,7 @@ func TestUnread(t *testing.T) {
 
 // With another ring the sender goes on at once, though the first is still full.
 func TestRingChange(t *testing.T) {
-	for _, d := range designs[:2] {
+	for _, d := range controlNames[:2] {
 		p := newPipe(t, sizes{design: d, send: 1000, ring: 100, window: 10, queue: 50, most: 50})
 		pass := func() {
 			for p.deliver() {
@@ -149,12 +149,12 @@ func TestRingChange(t *testing.T) {
 		ring := p.r.(flow.RingReceiver)
 		if d == flow.RDMA {
 			require.Equal(t, 260, p.r.Buffered())
-			require.True(t, ring.Changing())
+			require.True(t, ring.ChangingRing())
 			p.read(99)
-			require.True(t, ring.Changing())
+			require.True(t, ring.ChangingRing())
 			p.read(1)
 		}
-		for ring.Changing() {
+		for ring.ChangingRing() {
 			p.read(10)
 			pass()
 		}
@@ -166,18 +166,18 @@ func TestRingChange(t *testing.T) {
 // Half of the ring is worth a report, or any news of receives.
 func TestReport(t *testing.T) {
 	r := flow.NewRDMAReceiver(make([]byte, 100), 8)
-	require.NoError(t, r.Arrived(0, 100))
+	require.NoError(t, r.Deliver(0, 100))
 	r.Read(make([]byte, 49))
-	_, due := r.Report(false)
+	_, due := r.ReportFreed(false)
 	require.False(t, due)
 	r.Read(make([]byte, 1))
-	freed, due := r.Report(false)
+	freed, due := r.ReportFreed(false)
 	require.True(t, due)
 	require.Equal(t, uint64(50), freed)
 	r.Read(make([]byte, 1))
-	_, due = r.Report(false)
+	_, due = r.ReportFreed(false)
 	require.False(t, due)
-	freed, due = r.Report(true)
+	freed, due = r.ReportFreed(true)
 	require.True(t, due)
 	require.Equal(t, uint64(51), freed)
 }
@@ -186,36 +186,36 @@ func TestReport(t *testing.T) {
 func TestLies(t *testing.T) {
 	mem := make([]byte, 100)
 	for _, r := range []flow.RingReceiver{flow.NewRDMAReceiver(mem, 8), flow.NewNICReceiver(mem, 40, 8)} {
-		require.NoError(t, r.Arrived(0, 30))
-		require.ErrorIs(t, r.Arrived(30, 71), flow.ErrOverrun)
-		require.ErrorIs(t, r.Arrived(0, 10), flow.ErrMisplaced)
-		require.ErrorIs(t, r.Arrived(29, 10), flow.ErrMisplaced)
-		require.ErrorIs(t, r.Arrived(31, 10), flow.ErrMisplaced)
-		require.ErrorIs(t, r.Arrived(-1, 10), flow.ErrMisplaced)
-		require.ErrorIs(t, r.Arrived(1<<31-1, 10), flow.ErrMisplaced)
-		require.ErrorIs(t, r.Arrived(30, -5), flow.ErrOverrun)
-		require.NoError(t, r.Arrived(30, 40))
-		require.NoError(t, r.Arrived(70, 25))
+		require.NoError(t, r.Deliver(0, 30))
+		require.ErrorIs(t, r.Deliver(30, 71), flow.ErrOverrun)
+		require.ErrorIs(t, r.Deliver(0, 10), flow.ErrMisplaced)
+		require.ErrorIs(t, r.Deliver(29, 10), flow.ErrMisplaced)
+		require.ErrorIs(t, r.Deliver(31, 10), flow.ErrMisplaced)
+		require.ErrorIs(t, r.Deliver(-1, 10), flow.ErrMisplaced)
+		require.ErrorIs(t, r.Deliver(1<<31-1, 10), flow.ErrMisplaced)
+		require.ErrorIs(t, r.Deliver(30, -5), flow.ErrOverrun)
+		require.NoError(t, r.Deliver(30, 40))
+		require.NoError(t, r.Deliver(70, 25))
 		require.Equal(t, 60, r.Read(make([]byte, 60)))
-		require.ErrorIs(t, r.Arrived(95, 6), flow.ErrMisplaced, "over the end")
-		require.False(t, r.Switch(), "no ring was offered")
+		require.ErrorIs(t, r.Deliver(95, 6), flow.ErrMisplaced, "over the end")
+		require.False(t, r.SwitchRing(), "no ring was offered")
 		require.Equal(t, 35, r.Buffered())
 	}
-	require.ErrorIs(t, flow.NewNICReceiver(mem, 40, 8).Arrived(0, 41), flow.ErrOverrun, "longer than a window")
+	require.ErrorIs(t, flow.NewNICReceiver(mem, 40, 8).Deliver(0, 41), flow.ErrOverrun, "longer than a window")
 
 	c := flow.NewCreditReceiver(2)
-	require.NoError(t, c.Arrived(0, mem[:1]))
-	require.NoError(t, c.Arrived(1, mem[:1]))
-	require.ErrorIs(t, c.Arrived(0, mem[:1]), flow.ErrOverrun)
+	require.NoError(t, c.Deliver(0, mem[:1]))
+	require.NoError(t, c.Deliver(1, mem[:1]))
+	require.ErrorIs(t, c.Deliver(0, mem[:1]), flow.ErrOverrun)
 
 	var credits flow.Credits
 	credits.Start(5)
 	s := flow.NewRDMASender(mem, len(mem), 100, 8, &credits)
 	s.Write(mem[:20])
-	require.False(t, s.Freed(1), "nothing is posted")
+	require.False(t, s.SetFreed(1), "nothing is posted")
 	_, ok := s.Next()
 	require.True(t, ok)
-	require.False(t, s.Freed(21))
-	require.True(t, s.Freed(20))
-	require.True(t, s.Freed(10), "an older one")
+	require.False(t, s.SetFreed(21))
+	require.True(t, s.SetFreed(20))
+	require.True(t, s.SetFreed(10), "an older one")
 }

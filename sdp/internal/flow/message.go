@@ -7,19 +7,19 @@ import (
 
 // Message is one message of data for the adapter to send.
 type Message struct {
-	Pos    uint64 // of its first byte among all that went through the send buffer
-	Len    int    // bytes
-	Local  int    // offset in the send buffer
-	Remote int    // offset in the peer's ring; Credit has none
-	Signal bool   // its completion is to be reported by Done
-	Lazy   bool   // and is in no hurry: twice as many may be under way
+	Pos       uint64 // of its first byte among all that went through the send buffer
+	Len       int    // bytes
+	Local     int    // offset in the send buffer
+	Remote    int    // offset in the peer's ring; Credit has none
+	Signal    bool   // its completion is to be reported by Done
+	Unhurried bool   // and is in no hurry: twice as many may be under way
 }
 
 // End is the position behind the message's last byte.
 func (m *Message) End() uint64 { return m.Pos + uint64(m.Len) }
 
-// Everything is a position behind all messages.
-const Everything uint64 = math.MaxUint64
+// MaxPos is a position behind all messages.
+const MaxPos uint64 = math.MaxUint64
 
 // Sender is the sending half of a flow control.
 type Sender interface {
@@ -27,21 +27,21 @@ type Sender interface {
 	// how much that was.
 	Write(p []byte) int
 
-	// Cut makes the last byte that was written the last of a message, and
+	// EndMessage makes the last byte that was written the last of a message, and
 	// returns the position behind it. Who cuts again before that message is
 	// posted moves the cut.
-	Cut() uint64
+	EndMessage() uint64
 
 	// Next returns the next message to post, and false if there is none that
 	// may be posted now. Who has taken it posts it.
 	Next() (Message, bool)
 
-	// Done says that the messages before a position have been sent: their part of the
+	// CompleteUpTo says that the messages before a position have been sent: their part of the
 	// send buffer is free. At Everything it says so of all that Next has returned.
-	Done(pos uint64)
+	CompleteUpTo(pos uint64)
 
-	// Room is how many bytes Write would take now.
-	Room() int
+	// Free is how many bytes Write would take now.
+	Free() int
 
 	// Unposted is how many bytes Next has not returned yet.
 	Unposted() int
@@ -51,7 +51,7 @@ type Sender interface {
 }
 
 // Receiver is the receiving half of a flow control. It is told what has arrived
-// by [CreditReceiver.Arrived] or by a [RingReceiver]'s Arrived.
+// by [CreditReceiver.Deliver] or by a [RingReceiver]'s Arrived.
 type Receiver interface {
 	// Read copies out the next bytes.
 	Read(p []byte) int
@@ -67,25 +67,25 @@ type Receiver interface {
 type RingReceiver interface {
 	Receiver
 
-	// Arrived takes note of n bytes at an offset of the ring. It is ErrOverrun
+	// Deliver takes note of n bytes at an offset of the ring. It is ErrOverrun
 	// or ErrMisplaced if a peer who keeps to the rules cannot have written
 	// them.
-	Arrived(at, n int) error
+	Deliver(at, n int) error
 
-	// Change prepares another ring, which is at least as long. It is false if
+	// ChangeRing prepares another ring, which is at least as long. It is false if
 	// that is not so, or the last change has not ended.
-	Change(mem []byte) bool
+	ChangeRing(mem []byte) bool
 
-	// Crowded is true while more than half of the ring is full.
-	Crowded() bool
+	// HalfFull is true while more than half of the ring is full.
+	HalfFull() bool
 
-	// Switch says that all that arrives from now on is in the ring of Change.
+	// SwitchRing says that all that arrives from now on is in the ring of Change.
 	// It is false if there is none.
-	Switch() bool
+	SwitchRing() bool
 
-	// Changing is true from Change on until all that was in the ring before
+	// ChangingRing is true from Change on until all that was in the ring before
 	// has been read: that one's memory is not used any more.
-	Changing() bool
+	ChangingRing() bool
 }
 
 // What a peer did who does not keep to the rules.

@@ -16,17 +16,17 @@ package flow
 // Nothing has to be known about the peer: a receive means that there is room.
 type NICSender struct {
 	sendRing
-	virtual int    // window, as the peer has it
-	window  int    // the longest message
-	most    int    // bytes of the send buffer that the adapter may have
-	few     int    // bytes with which it is busy enough for others to wait
-	batch   int    // until they are so many
-	pushed  uint64 // position up to which they do not wait
+	peerWindow int    // window, as the peer has it
+	maxMessage int    // the longest message
+	maxPosted  int    // bytes of the send buffer that the adapter may have
+	busyBytes  int    // bytes with which it is busy enough for others to wait
+	batchBytes int    // until they are so many
+	flushedPos uint64 // position up to which they do not wait
 }
 
-// worthwhile is a number of bytes that an adapter sends at a time for little more than half as
+// efficientBatch is a number of bytes that an adapter sends at a time for little more than half as
 // many: measured with system calls of 5 to 8 us for 8 KiB, and of 10 to 12 for 32.
-const worthwhile = 32 << 10
+const efficientBatch = 32 << 10
 
 // NewNICSender makes a sender with the send buffer mem, of which it uses the first
 // bytes until these are not enough, to a ring of remote bytes
@@ -34,53 +34,53 @@ const worthwhile = 32 << 10
 // adapter at a time. The adapter gets seven eighths of the buffer, and a message
 // is not longer than half of it.
 func NewNICSender(mem []byte, first, remote, window, queue int) *NICSender {
-	s := &NICSender{sendRing: newSendRing(mem, first, remote, queue), virtual: window}
-	s.fit()
+	s := &NICSender{sendRing: newSendRing(mem, first, remote, queue), peerWindow: window}
+	s.updateLimits()
 	return s
 }
 
-// fit is when the ring has another length.
-func (s *NICSender) fit() {
+// updateLimits is when the ring has another length.
+func (s *NICSender) updateLimits() {
 	n := len(s.mem)
-	s.few = max(1, n/8)
-	s.most = max(1, n-s.few)
-	s.window = max(1, min(s.virtual, n/2))
-	s.batch = max(s.window, min(3*n/8, worthwhile)/s.window*s.window)
+	s.busyBytes = max(1, n/8)
+	s.maxPosted = max(1, n-s.busyBytes)
+	s.maxMessage = max(1, min(s.peerWindow, n/2))
+	s.batchBytes = max(s.maxMessage, min(3*n/8, efficientBatch)/s.maxMessage*s.maxMessage)
 	// Of messages that are not signaled no more is in flight than leaves room
 	// for a window, and than would have others wait.
-	s.every = min(s.few/2, s.most-s.window+1)
+	s.signalBytes = min(s.busyBytes/2, s.maxPosted-s.maxMessage+1)
 }
 
 // Write implements Sender.
 func (s *NICSender) Write(p []byte) int {
-	if s.stretch(len(p)) {
-		s.fit()
+	if s.growFor(len(p)) {
+		s.updateLimits()
 	}
-	return s.put(p)
+	return s.writeFrom(p)
 }
 
 // Next implements Sender.
 func (s *NICSender) Next() (Message, bool) {
-	s.gather()
-	n := min(s.window, s.Unposted())
-	waits := s.cut <= s.posted && s.pushed <= s.posted
-	if waits && s.inFlight() >= s.few || s.inFlight()+n > s.most {
+	s.releaseFullWindows()
+	n := min(s.maxMessage, s.Unposted())
+	waits := s.messageEnd <= s.posted && s.flushedPos <= s.posted
+	if waits && s.inFlight() >= s.busyBytes || s.inFlight()+n > s.maxPosted {
 		return Message{}, false
 	}
-	return s.next(s.window)
+	return s.nextMessage(s.maxMessage)
 }
 
-// gather lets all windows that are full go when they are enough, or the adapter has less to do.
-func (s *NICSender) gather() {
+// releaseFullWindows lets all windows that are full go when they are enough, or the adapter has less to do.
+func (s *NICSender) releaseFullWindows() {
 	n := s.Unposted()
-	enough := n >= s.batch || n >= s.window && s.inFlight() < s.few
-	if enough && s.cut <= s.posted && s.pushed <= s.posted {
-		s.pushed = s.head - uint64(n%s.window)
+	enough := n >= s.batchBytes || n >= s.maxMessage && s.inFlight() < s.busyBytes
+	if enough && s.messageEnd <= s.posted && s.flushedPos <= s.posted {
+		s.flushedPos = s.head - uint64(n%s.maxMessage)
 	}
 }
 
-// Push lets what has been written go without company.
-func (s *NICSender) Push() { s.pushed = s.head }
+// Flush lets what has been written go without company.
+func (s *NICSender) Flush() { s.flushedPos = s.head }
 
 // NICReceiver is the receiving half: the virtual window scheme (section 5.1).
 // A receive stands for a window of free bytes, not for any particular ones. A
@@ -94,22 +94,22 @@ func (s *NICSender) Push() { s.pushed = s.head }
 // sees that there is no receive for its immediate data.
 type NICReceiver struct {
 	recvRing
-	window, most int
+	window, maxReceives int
 }
 
 // NewNICReceiver makes a receiver with the ring mem and a virtual window, and at
 // most so many receives.
 func NewNICReceiver(mem []byte, window, most int) *NICReceiver {
-	return &NICReceiver{recvRing: recvRing{ring: ring{mem: mem}}, window: window, most: most}
+	return &NICReceiver{recvRing: recvRing{ring: ring{mem: mem}}, window: window, maxReceives: most}
 }
 
 // Receives implements Receiver: one for each window that is free.
-func (r *NICReceiver) Receives() int { return max(0, min((r.room()-r.window)/r.window, r.most)) }
+func (r *NICReceiver) Receives() int { return max(0, min((r.free()-r.window)/r.window, r.maxReceives)) }
 
-// Arrived implements RingReceiver.
-func (r *NICReceiver) Arrived(at, n int) error {
+// Deliver implements RingReceiver.
+func (r *NICReceiver) Deliver(at, n int) error {
 	if n > r.window {
 		return ErrOverrun
 	}
-	return r.recvRing.Arrived(at, n)
+	return r.recvRing.Deliver(at, n)
 }

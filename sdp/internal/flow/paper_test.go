@@ -19,13 +19,13 @@ func TestVirtualWindows(t *testing.T) {
 	require.Equal(t, 8, posted)
 	require.Zero(t, counted()-posted*8*kib, "all of it is windows")
 
-	require.NoError(t, r.Arrived(0, kib)) // instead of 8 KB
+	require.NoError(t, r.Deliver(0, kib)) // instead of 8 KB
 	posted--
 	require.Equal(t, 7, posted)
 	require.Equal(t, 7, r.Receives(), "none to be posted")
 	require.Equal(t, 7*kib, counted()-posted*8*kib, "free behind the last window")
 
-	require.NoError(t, r.Arrived(kib, kib))
+	require.NoError(t, r.Deliver(kib, kib))
 	posted--
 	require.Equal(t, 14*kib, counted()-posted*8*kib)
 	require.Equal(t, posted+1, r.Receives(), "one more may be posted")
@@ -42,7 +42,7 @@ func TestVirtualWindows(t *testing.T) {
 // Section 3.2: of buffers of 8 KB, messages of a byte use a byte each.
 func TestBufferUtilization(t *testing.T) {
 	z := sizes{send: 64 * kib, ring: 64 * kib, window: 8 * kib, queue: 1000, most: 1000}
-	unread := func(d flow.Design, z sizes) int { // messages of a byte that the peer has before anybody reads
+	unread := func(d flow.Control, z sizes) int { // messages of a byte that the peer has before anybody reads
 		z.design = d
 		p := newPipe(t, z)
 		for range 200 {
@@ -71,7 +71,7 @@ func TestCoalescing(t *testing.T) {
 		require.Equal(t, 2*kib, p.send(2*kib))
 	}
 	require.Len(t, p.lengths, 32)
-	require.Zero(t, p.s.Room())
+	require.Zero(t, p.s.Free())
 	require.Equal(t, 64*kib, p.read(1<<20))
 	p.reportIfDue()
 	require.Len(t, p.lengths, 32, "the report has not been seen")
@@ -86,7 +86,7 @@ func TestCutIsNotHeld(t *testing.T) {
 	require.Equal(t, 8*kib, p.send(8*kib))
 	require.Equal(t, 10, p.send(10))
 	require.Equal(t, []int{8 * kib}, p.lengths)
-	p.s.Cut()
+	p.s.EndMessage()
 	p.post()
 	require.Equal(t, []int{8 * kib, 10}, p.lengths)
 }
@@ -117,7 +117,7 @@ func TestLazyWhileHalfIsFree(t *testing.T) {
 	const stride = 64
 	for _, z := range []struct{ slots, queue int }{{8, 8}, {8, 96}, {64, 8}} {
 		var c flow.Credits
-		c.Start(uint16(z.slots) + flow.Reserve)
+		c.Start(uint16(z.slots) + flow.ReservedCredits)
 		s := flow.NewCreditSender(make([]byte, z.slots*stride), stride, 0, stride, z.queue, &c)
 		next := func() (flow.Message, bool) {
 			s.Write([]byte{1})
@@ -126,12 +126,12 @@ func TestLazyWhileHalfIsFree(t *testing.T) {
 		var lazy []bool
 		var last flow.Message
 		for m, ok := next(); ok; m, ok = next() {
-			lazy, last = append(lazy, m.Lazy), m
+			lazy, last = append(lazy, m.Unhurried), m
 		}
 		require.Equal(t, []bool{true, true, true, false, false, false, false, false}, lazy, z)
 		require.True(t, last.Signal)
-		s.Done(last.End())
+		s.CompleteUpTo(last.End())
 		m, ok := next()
-		require.True(t, ok && m.Lazy, z)
+		require.True(t, ok && m.Unhurried, z)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // sizes are what a pipe is made of.
 type sizes struct {
-	design flow.Design
+	design flow.Control
 	send   int // bytes of the send buffer; of Credit, slots
 	first  int // bytes of it that are used at first; not of Credit
 	ring   int // bytes of the ring; of Credit, slots
@@ -81,7 +81,7 @@ func newPipe(t require.TestingT, z sizes) *pipe {
 	switch z.design {
 	case flow.Credit:
 		p.skip = 3
-		stride, n := z.size+p.skip, z.ring+flow.Reserve
+		stride, n := z.size+p.skip, z.ring+flow.ReservedCredits
 		p.mem = make([]byte, z.send*stride)
 		for i := range n {
 			p.slots = append(p.slots, make([]byte, z.peer))
@@ -111,7 +111,7 @@ func (p *pipe) write(n int, cut bool) int {
 		p.counter = p.counter*5 + 7 // a sequence of period 256
 		p.sent = append(p.sent, p.counter)
 	}
-	room := p.s.Room()
+	room := p.s.Free()
 	k := p.s.Write(p.sent)
 	require.Equal(p.t, min(n, room), k)
 	for range n - k { // back to where it was
@@ -120,7 +120,7 @@ func (p *pipe) write(n int, cut bool) int {
 	p.model = append(p.model, p.sent[:k]...)
 	p.total += uint64(k)
 	if cut && k > 0 {
-		p.cut = p.s.Cut()
+		p.cut = p.s.EndMessage()
 		require.Equal(p.t, p.total, p.cut)
 	}
 	return k
@@ -136,7 +136,7 @@ func (p *pipe) send(n int) int {
 // post gives the adapter what may be posted.
 func (p *pipe) post() {
 	for m, ok := p.s.Next(); ok; m, ok = p.s.Next() {
-		p.credits.Send()
+		p.credits.NextSeq()
 		require.Positive(p.t, m.Len)
 		require.False(p.t, m.Pos < p.cut && p.cut < m.End(), "message %+v goes on behind the cut at %d", m, p.cut)
 		p.held = append(p.held, held{Message: m, was: bytes.Clone(p.mem[m.Local:][:m.Len])})
@@ -144,7 +144,7 @@ func (p *pipe) post() {
 		p.messages++
 		require.LessOrEqual(p.t, p.messages, p.sizes.queue)
 		if p.sizes.design != flow.NIC {
-			require.GreaterOrEqual(p.t, p.credits.Left(), flow.Reserve)
+			require.GreaterOrEqual(p.t, p.credits.Available(), flow.ReservedCredits)
 		}
 	}
 }
@@ -168,14 +168,14 @@ func (p *pipe) deliver() bool {
 	case h.kind == control:
 	case h.kind == switching:
 		p.ring, p.next = p.next, nil
-		require.True(p.t, p.r.(flow.RingReceiver).Switch())
+		require.True(p.t, p.r.(flow.RingReceiver).SwitchRing())
 	case p.sizes.design == flow.Credit:
 		slot := p.free[0]
 		p.free = p.free[1:]
 		copy(p.slots[slot], h.was)
-		require.NoError(p.t, p.r.(*flow.CreditReceiver).Arrived(slot, p.slots[slot][:h.Len]))
+		require.NoError(p.t, p.r.(*flow.CreditReceiver).Deliver(slot, p.slots[slot][:h.Len]))
 	default:
-		require.NoError(p.t, p.r.(flow.RingReceiver).Arrived(h.Remote, h.Len))
+		require.NoError(p.t, p.r.(flow.RingReceiver).Deliver(h.Remote, h.Len))
 	}
 	p.held = p.held[1:]
 	p.arrived = append(p.arrived, h)
@@ -199,7 +199,7 @@ func (p *pipe) complete(n int) {
 			require.Equal(p.t, h.was, p.mem[h.Local:][:h.Len], "the send buffer was used again before its time")
 			p.messages--
 			if h.Signal {
-				p.s.Done(h.End())
+				p.s.CompleteUpTo(h.End())
 			}
 		}
 		p.arrived = p.arrived[1:]
@@ -223,7 +223,7 @@ func (p *pipe) read(n int) int {
 // repost posts the receives that there should be.
 func (p *pipe) repost() {
 	if r, ok := p.r.(*flow.CreditReceiver); ok {
-		for slot, ok := r.Free(); ok; slot, ok = r.Free() {
+		for slot, ok := r.PopFreed(); ok; slot, ok = r.PopFreed() {
 			p.free = append(p.free, slot)
 		}
 		p.posted = len(p.free)
@@ -238,7 +238,7 @@ func (p *pipe) repost() {
 func (p *pipe) report() {
 	w := word{bufs: uint16(p.posted), ack: p.took}
 	if r, ok := p.r.(*flow.RDMAReceiver); ok {
-		w.freed, w.due = r.Report(true)
+		w.freed, w.due = r.ReportFreed(true)
 	}
 	p.words = append(p.words, w)
 }
@@ -246,7 +246,7 @@ func (p *pipe) report() {
 // reportIfDue does so when it would by itself.
 func (p *pipe) reportIfDue() {
 	if r, ok := p.r.(*flow.RDMAReceiver); ok {
-		if freed, due := r.Report(false); due {
+		if freed, due := r.ReportFreed(false); due {
 			p.words = append(p.words, word{bufs: uint16(p.posted), ack: p.took, freed: freed, due: true})
 		}
 	}
@@ -259,9 +259,9 @@ func (p *pipe) change(more int) {
 		return
 	}
 	mem := make([]byte, len(p.ring)+more)
-	require.False(p.t, len(mem) > 1 && r.Change(mem[:len(p.ring)-1]), "a shorter ring")
-	changing := r.Changing()
-	if require.Equal(p.t, !changing, r.Change(mem)); !changing {
+	require.False(p.t, len(mem) > 1 && r.ChangeRing(mem[:len(p.ring)-1]), "a shorter ring")
+	changing := r.ChangingRing()
+	if require.Equal(p.t, !changing, r.ChangeRing(mem)); !changing {
 		p.words = append(p.words, word{bufs: uint16(p.posted), ack: p.took, ring: mem})
 	}
 }
@@ -277,11 +277,11 @@ func (p *pipe) hear() bool {
 	switch s := p.s.(type) {
 	case *flow.RDMASender:
 		if w.due {
-			require.True(p.t, s.Freed(w.freed))
+			require.True(p.t, s.SetFreed(w.freed))
 		}
-		p.switchTo(w.ring, s.Switch)
+		p.switchTo(w.ring, s.SwitchRing)
 	case *flow.NICSender:
-		p.switchTo(w.ring, s.Switch)
+		p.switchTo(w.ring, s.SwitchRing)
 	}
 	p.post()
 	return true
@@ -299,7 +299,7 @@ func (p *pipe) switchTo(ring []byte, with func(int)) {
 // other sends a message without data.
 func (p *pipe) other(k kind) {
 	p.held = append(p.held, held{kind: k})
-	p.credits.Send()
+	p.credits.NextSeq()
 }
 
 // check looks at what is always so.
@@ -344,7 +344,7 @@ func (p *pipe) drain() {
 	}
 	require.Empty(p.t, p.model, "of %d bytes the last were not delivered", p.total)
 	require.Zero(p.t, p.s.Unposted())
-	require.Positive(p.t, p.s.Room())
+	require.Positive(p.t, p.s.Free())
 	require.Equal(p.t, 1, p.send(1))
 	p.deliver()
 	require.Equal(p.t, 1, p.r.Buffered(), "what is written when all is quiet goes out at once")

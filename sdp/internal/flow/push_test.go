@@ -19,14 +19,14 @@ func TestLeavesWithoutCompany(t *testing.T) {
 	}
 	require.Equal(t, 8, write(8))
 	require.Zero(t, write(4))
-	require.EqualValues(t, 12, s.Cut())
+	require.EqualValues(t, 12, s.EndMessage())
 	require.Equal(t, 4, write(0))
 	require.Zero(t, write(4), "what comes behind it waits again")
-	s.Push()
+	s.Flush()
 	require.Equal(t, 4, write(0))
 	require.Equal(t, 32, write(32))
 	require.Zero(t, write(16))
-	s.Push()
+	s.Flush()
 	require.Zero(t, write(0), "there is no room in the adapter")
 }
 
@@ -47,19 +47,19 @@ func TestWindowsInCompany(t *testing.T) {
 	require.Equal(t, []int{8, 8, 8}, write(2))
 	require.Empty(t, write(8), "the ninth byte is of the next three")
 	require.Equal(t, []int{8, 8, 8}, write(64-41), "the buffer is full, and then what the adapter may have")
-	s.Done(32)
+	s.CompleteUpTo(32)
 	require.Equal(t, []int{8}, write(0))
-	s.Done(64)
+	s.CompleteUpTo(64)
 	require.Equal(t, []int{8, 8}, write(20), "the adapter had nothing to do when it was asked first")
 
 	s = NewNICSender(make([]byte, 64), 64, 1000, 8, 100)
 	require.Equal(t, []int{8}, write(8))
 	require.Equal(t, []int{8, 8, 8}, write(24))
 	require.Empty(t, write(16))
-	s.Push()
+	s.Flush()
 	require.Equal(t, []int{8, 8}, write(0))
 	require.Empty(t, write(16), "the buffer is full, and a completion will come")
-	s.Done(48)
+	s.CompleteUpTo(48)
 	require.Equal(t, []int{8, 8}, write(0))
 }
 
@@ -71,9 +71,9 @@ func TestPushLeavesCut(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 8, m.Len)
 	s.Write(make([]byte, 3))
-	require.EqualValues(t, 11, s.Cut())
+	require.EqualValues(t, 11, s.EndMessage())
 	s.Write(make([]byte, 5))
-	s.Push()
+	s.Flush()
 	for _, want := range []int{3, 5} {
 		m, ok = s.Next()
 		require.True(t, ok)

@@ -9,8 +9,8 @@ package flow
 // a later call or not at all.
 type RDMASender struct {
 	sendRing
-	credits *Credits
-	freed   uint64 // position up to which the peer has emptied its rings
+	credits   *Credits
+	peerFreed uint64 // position up to which the peer has emptied its rings
 }
 
 // NewRDMASender makes a sender with the send buffer mem, of which it uses the
@@ -18,39 +18,39 @@ type RDMASender struct {
 // queue messages in the adapter at a time.
 func NewRDMASender(mem []byte, first, remote, queue int, credits *Credits) *RDMASender {
 	s := &RDMASender{sendRing: newSendRing(mem, first, remote, queue), credits: credits}
-	s.fit()
+	s.updateLimits()
 	return s
 }
 
-// fit is when the ring has another length.
-func (s *RDMASender) fit() { s.every = len(s.mem) / 4 }
+// updateLimits is when the ring has another length.
+func (s *RDMASender) updateLimits() { s.signalBytes = len(s.mem) / 4 }
 
 // Write implements Sender.
 func (s *RDMASender) Write(p []byte) int {
-	if s.stretch(len(p)) {
-		s.fit()
+	if s.growFor(len(p)) {
+		s.updateLimits()
 	}
-	return s.put(p)
+	return s.writeFrom(p)
 }
 
 // Next implements Sender.
 func (s *RDMASender) Next() (Message, bool) {
-	if s.credits.Left() <= Reserve {
+	if s.credits.Available() <= ReservedCredits {
 		return Message{}, false
 	}
-	return s.next(s.remote - s.Taken())
+	return s.nextMessage(s.remote - s.PeerUsed())
 }
 
-// Taken is how much of the peer's ring is not free, by its last report.
-func (s *RDMASender) Taken() int { return int(s.posted - max(s.freed, s.begun)) }
+// PeerUsed is how much of the peer's ring is not free, by its last report.
+func (s *RDMASender) PeerUsed() int { return int(s.posted - max(s.peerFreed, s.remoteBase)) }
 
-// Freed takes the peer's report of how many bytes it has emptied since the
+// SetFreed takes the peer's report of how many bytes it has emptied since the
 // connection began. It reports whether that can be.
-func (s *RDMASender) Freed(total uint64) bool {
+func (s *RDMASender) SetFreed(total uint64) bool {
 	if total > s.posted {
 		return false
 	}
-	s.freed = max(s.freed, total)
+	s.peerFreed = max(s.peerFreed, total)
 	return true
 }
 
@@ -73,10 +73,10 @@ func NewRDMAReceiver(mem []byte, receives int) *RDMAReceiver {
 // Receives implements Receiver.
 func (r *RDMAReceiver) Receives() int { return r.receives }
 
-// Report returns how many bytes have been read since the connection began, if
+// ReportFreed returns how many bytes have been read since the connection began, if
 // it is time to tell the peer, be it because there are news of receives.
-func (r *RDMAReceiver) Report(news bool) (freed uint64, due bool) {
-	freed = r.emptied()
+func (r *RDMAReceiver) ReportFreed(news bool) (freed uint64, due bool) {
+	freed = r.bytesRead()
 	if 2*(freed-r.reported) < uint64(len(r.mem)) && !news {
 		return 0, false
 	}

@@ -3,16 +3,16 @@ package flow
 // spill is what has been moved out of a ring without having been read. Its
 // memory grows as it is needed, and is let go when all of it has been read.
 type spill struct {
-	mem  []byte
-	read int // of mem
+	mem []byte
+	off int // of mem
 }
 
-func (s *spill) len() int { return len(s.mem) - s.read }
+func (s *spill) len() int { return len(s.mem) - s.off }
 
-func (s *spill) take(p []byte) int {
-	n := copy(p, s.mem[s.read:])
-	s.read += n
-	if s.read == len(s.mem) {
+func (s *spill) readInto(p []byte) int {
+	n := copy(p, s.mem[s.off:])
+	s.off += n
+	if s.off == len(s.mem) {
 		*s = spill{}
 	}
 	return n
@@ -20,8 +20,8 @@ func (s *spill) take(p []byte) int {
 
 // grow makes room for n more bytes, and returns it. What has been read goes.
 func (s *spill) grow(n int) []byte {
-	s.mem = s.mem[:copy(s.mem, s.mem[s.read:])]
-	s.read = 0
+	s.mem = s.mem[:copy(s.mem, s.mem[s.off:])]
+	s.off = 0
 	s.mem = append(s.mem, make([]byte, n)...)
 	return s.mem[len(s.mem)-n:]
 }
@@ -34,12 +34,12 @@ func (r *NICReceiver) Spill(most int) int {
 	if n <= 0 {
 		return 0
 	}
-	to := &r.early
+	to := &r.spillBeforeOld
 	if r.old.mem != nil { // which gives no room, and stays where it is
-		to = &r.late
+		to = &r.spillAfterOld
 	}
-	return r.take(to.grow(n))
+	return r.readInto(to.grow(n))
 }
 
 // Spilled is how much of what waits to be read Spill has moved.
-func (r *NICReceiver) Spilled() int { return r.early.len() + r.late.len() }
+func (r *NICReceiver) Spilled() int { return r.spillBeforeOld.len() + r.spillAfterOld.len() }

@@ -25,7 +25,7 @@ func TestStretch(t *testing.T) {
 			for range 50 {
 				require.Equal(t, 7, s.Write(make([]byte, 7)))
 				send()
-				s.Done(pos)
+				s.CompleteUpTo(pos)
 			}
 			require.LessOrEqual(t, farthest, 200)
 
@@ -36,8 +36,8 @@ func TestStretch(t *testing.T) {
 			require.GreaterOrEqual(t, s.Unsent(), 693)
 			require.Greater(t, farthest, 200)
 			require.Less(t, s.Write(make([]byte, 400)), 400, "the buffer is full")
-			s.Done(pos)
-			require.Positive(t, s.Room())
+			s.CompleteUpTo(pos)
+			require.Positive(t, s.Free())
 		})
 	}
 }

@@ -37,14 +37,14 @@ func TestNoAllocation(t *testing.T) {
 				at = (at + n) % len(e.cfg.Ring.Bytes)
 			}
 			recv = recv[:copy(recv, recv[1:])]
-			c.Complete(&wc)
+			c.HandleCompletion(&wc)
 		}
 		take := func() {
 			for _, wr := range c.Receives() {
 				recv = append(recv, receive{wr.WRID, wr.SGList[0]})
 			}
 			sends = append(sends, c.Sends()...)
-			c.Posted()
+			c.ClearPosted()
 		}
 		round := func() {
 			require.Equal(t, len(out), c.Write(out), "%v: %v", d, c.Err())
@@ -66,7 +66,7 @@ func TestNoAllocation(t *testing.T) {
 			take()
 			for i := range sends {
 				if sends[i].Flags&verbs.SendSignaled != 0 {
-					c.Complete(&verbs.WC{WRID: sends[i].WRID, Opcode: verbs.WCSend})
+					c.HandleCompletion(&verbs.WC{WRID: sends[i].WRID, Opcode: verbs.WCSend})
 				}
 			}
 			sends = sends[:0]

@@ -61,7 +61,7 @@ func (a *writer) act() bool {
 	case a.offering:
 		return a.offered()
 	case a.placing:
-		n, done := c.Placed()
+		n, done := c.PeerSinkWritten()
 		if !done {
 			return false
 		}
@@ -80,18 +80,18 @@ func (a *writer) act() bool {
 	}
 	n := min(a.total-a.off, w.between(1, 400))
 	switch {
-	case a.direct && c.Drain() > 0 && !w.chance(4):
-		n = min(n, c.Drain())
+	case a.direct && c.PeerSinkLen() > 0 && !w.chance(4):
+		n = min(n, c.PeerSinkLen())
 		a.lend("a place", n)
 		a.placing = true
-		c.Place(a.lent.SGE(0, n))
+		c.WritePeerSink(a.lent.SGE(0, n))
 		return true
 	case a.direct && c.CanOffer() && w.chance(2):
 		a.offer(n)
 		return true
 	}
 	if a.direct && !c.CanOffer() {
-		c.Ask()
+		c.RequestReceiveUpdate()
 	}
 	p := make([]byte, n)
 	e.fill(p, a.off)
@@ -140,7 +140,7 @@ func (a *writer) offered() bool {
 		return true
 	}
 	require.Zero(w.t, c.Write([]byte{1}), "behind what is offered")
-	if a.spills && c.Spill() > 0 {
+	if a.spills && c.SpillRing() > 0 {
 		return true
 	}
 	if !a.patient && w.chance(40) { // as if the application had lost interest
@@ -163,7 +163,7 @@ func (a *reader) act() bool {
 	case e.writer.serial && (e.writer.offering || e.writer.placing):
 		return false
 	case a.fetching:
-		n, done := c.Fetched()
+		n, done := c.PeerSourceRead()
 		if !done {
 			return false
 		}
@@ -173,7 +173,7 @@ func (a *reader) act() bool {
 		w.giveBack(a.lent)
 		return true
 	case a.sinking:
-		n, done := c.Sunk()
+		n, done := c.SinkWritten()
 		if done {
 			a.sinking = false
 			a.took(a.lent.Bytes[:n])
@@ -195,27 +195,27 @@ func (a *reader) act() bool {
 	case c.Finished():
 		a.eof = true
 		return false
-	case c.Available() > 0:
+	case c.PeerSourceLen() > 0:
 		if a.refuses && w.chance(3) {
-			c.Refuse()
-			require.Zero(w.t, c.Available())
+			c.RefuseSource()
+			require.Zero(w.t, c.PeerSourceLen())
 			return true
 		}
-		a.size = w.between(1, c.Available())
+		a.size = w.between(1, c.PeerSourceLen())
 		if a.piece > 0 {
-			a.size = min(a.piece, c.Available())
+			a.size = min(a.piece, c.PeerSourceLen())
 		}
 		a.lent = w.register("a fetch of "+e.name, a.size)
 		a.fetching = true
-		c.Fetch(a.lent.SGE(0, a.size))
+		c.ReadPeerSource(a.lent.SGE(0, a.size))
 		return true
-	case a.direct && !c.CanSink() && w.chance(3):
-		c.Ask()
-	case a.direct && c.CanSink() && w.chance(3):
+	case a.direct && !c.CanOfferSink() && w.chance(3):
+		c.RequestReceiveUpdate()
+	case a.direct && c.CanOfferSink() && w.chance(3):
 		a.size = w.between(1, 500)
 		a.lent = w.register("a sink of "+e.name, a.size)
 		a.sinking = true
-		c.Sink(a.lent.Addr, a.lent.RKey, a.size)
+		c.OfferSink(a.lent.Addr, a.lent.RKey, a.size)
 		return true
 	}
 	return false
@@ -253,7 +253,7 @@ func (e *end) meddle(rings map[*end]Memory) {
 	defer e.post()
 	switch w.rng.IntN(6) {
 	case 0:
-		c.KeepAlive()
+		c.SendKeepAlive()
 	case 1:
 		before := c.mode
 		m := bsdh.ModeChange{Mode: bsdh.Mode(w.rng.IntN(3)), SendHalf: w.chance(2)}
@@ -261,21 +261,21 @@ func (e *end) meddle(rings map[*end]Memory) {
 			require.Equal(w.t, before, c.mode)
 		}
 	case 2:
-		c.AskSize(w.between(64, 400))
+		c.RequestPeerSize(w.between(64, 400))
 	case 3:
 		if e.old.Bytes != nil && !c.Resizing() {
 			w.giveBack(e.old)
 			e.old = Memory{}
 		}
-		if n := c.ResizeWanted(); n > 0 && !c.Resizing() {
+		if n := c.RequestedBufferBytes(); n > 0 && !c.Resizing() {
 			if w.chance(3) {
-				require.True(w.t, c.Resize(Memory{}, 0))
+				require.True(w.t, c.GrantResize(Memory{}, 0))
 				return
 			}
-			n = w.between(c.size.ours-bsdh.HeaderBytes+1, n)
+			n = w.between(c.bufSize.ours-bsdh.HeaderBytes+1, n)
 			larger := w.register("larger receives of "+e.name, c.cfg.ResizeBytes(n))
-			require.True(w.t, c.Resize(larger, n))
-			require.Zero(w.t, c.ResizeWanted())
+			require.True(w.t, c.GrantResize(larger, n))
+			require.Zero(w.t, c.RequestedBufferBytes())
 			e.old, e.cfg.Slots = e.cfg.Slots, larger
 		}
 	case 4:

@@ -13,26 +13,26 @@ import (
 // errUnposted ends a connection whose driver mixes up its queue pairs.
 var errUnposted = errors.New("a completion of work that was not posted")
 
-// Complete takes a completion of the connection's queue pair.
-func (c *Core) Complete(wc *verbs.WC) {
+// HandleCompletion takes a completion of the connection's queue pair.
+func (c *Core) HandleCompletion(wc *verbs.WC) {
 	switch {
 	case wc.Status != verbs.WCSuccess:
-		c.broken(wc)
+		c.handleFailure(wc)
 	case wc.Opcode.IsRecv():
-		c.arrived(wc)
+		c.handleReceive(wc)
 	default:
-		c.completed(wc)
+		c.handleSendCompletion(wc)
 	}
 	if c.started {
-		c.proceed()
+		c.postPending()
 	}
 }
 
-// broken takes a failed completion: the queue pair is in StateErr. Flushed work
+// handleFailure takes a failed completion: the queue pair is in StateErr. Flushed work
 // says nothing about the cause.
-func (c *Core) broken(wc *verbs.WC) {
-	c.aborting = 0
-	if c.Over() {
+func (c *Core) handleFailure(wc *verbs.WC) {
+	c.abortSeq = 0
+	if c.BothClosed() {
 		return
 	}
 	if wc.Status == verbs.WCWRFlushErr {
@@ -47,27 +47,27 @@ func (c *Core) broken(wc *verbs.WC) {
 	c.Fail(fmt.Errorf("%w: %w", ErrReset, wc.Err()))
 }
 
-// completed takes the success of a send request.
-func (c *Core) completed(wc *verbs.WC) {
-	switch k, value := split(wc.WRID); {
+// handleSendCompletion takes the success of a send request.
+func (c *Core) handleSendCompletion(wc *verbs.WC) {
+	switch k, value := splitWRID(wc.WRID); {
 	case k == kindData && c.started:
-		c.sender.Done(value)
+		c.sender.CompleteUpTo(value)
 	case k == kindControl:
-		c.controlDone(value)
-	case k == kindRead && c.fetch.reading:
-		c.fetched()
-	case k == kindWrite && c.drain.writing:
-		c.placed()
-	case k == kindAlive && c.asking:
-		c.asking, c.left = false, value == last
+		c.handleControlDone(value)
+	case k == kindRead && c.sourceRead.reading:
+		c.handleSourceReadDone()
+	case k == kindWrite && c.peerSink.writing:
+		c.handleSinkWriteDone()
+	case k == kindAlive && c.probing:
+		c.probing, c.flushed = false, value == probeAfterLast
 	default:
 		c.Fail(errUnposted)
 	}
 }
 
-// arrived takes a message.
-func (c *Core) arrived(wc *verbs.WC) {
-	slot, ok := c.slots.arrived(wc.WRID)
+// handleReceive takes a message.
+func (c *Core) handleReceive(wc *verbs.WC) {
+	slot, ok := c.slots.consume(wc.WRID)
 	if !ok {
 		c.Fail(errUnposted)
 		return
@@ -77,33 +77,33 @@ func (c *Core) arrived(wc *verbs.WC) {
 		return
 	}
 	c.received++
-	if c.peer.Design != flow.NIC && c.known() < 0 {
-		c.violation("message %d, and there were receives for %d", c.received, c.words.at+uint32(c.words.told))
+	if c.peer.FlowControl != flow.NIC && c.advertisedLeft() < 0 {
+		c.violation("message %d, and there were receives for %d", c.received, c.advertised.atSeq+uint32(c.advertised.count))
 		return
 	}
 	if wc.Opcode == verbs.WCRecvRDMAWithImm {
-		c.slots.give(slot)
-		c.ringWrite(bsdh.Imm(wc.Imm), int(wc.ByteLen))
+		c.slots.release(slot)
+		c.handleRingWrite(bsdh.Imm(wc.Imm), int(wc.ByteLen))
 		return
 	}
 	b := c.slots.bytes(slot, int(wc.ByteLen))
 	keeps := false
 	if wc.Flags&verbs.WCWithImm != 0 {
-		keeps = c.brief(bsdh.Brief(wc.Imm), b, slot)
+		keeps = c.handleBrief(bsdh.Brief(wc.Imm), b, slot)
 	} else {
-		keeps = c.message(b, slot)
+		keeps = c.handleMessage(b, slot)
 	}
 	if !keeps {
-		c.slots.give(slot)
+		c.slots.release(slot)
 	}
 	if c.slots.isOld(slot) {
-		c.oldUsed()
+		c.countOldReceive()
 	}
 }
 
-// message takes a message of the standard's form, and reports whether it keeps
+// handleMessage takes a message of the standard's form, and reports whether it keeps
 // the slot.
-func (c *Core) message(b []byte, slot int) (keeps bool) {
+func (c *Core) handleMessage(b []byte, slot int) (keeps bool) {
 	h, err := bsdh.ParseHeader(b)
 	if err != nil {
 		c.violation("%v", err)
@@ -117,22 +117,22 @@ func (c *Core) message(b []byte, slot int) (keeps bool) {
 		c.violation("%v has number %d; %d was due", h.MID, h.Seq, c.received)
 		return false
 	}
-	return c.heard(h, b[bsdh.HeaderBytes:], slot)
+	return c.updateCreditsAndDispatch(h, b[bsdh.HeaderBytes:], slot)
 }
 
-// heard takes the word about the peer's receives in a header, and the message.
-func (c *Core) heard(h bsdh.Header, body []byte, slot int) (keeps bool) {
+// updateCreditsAndDispatch takes the word about the peer's receives in a header, and the message.
+func (c *Core) updateCreditsAndDispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	if !c.credits.Update(h.Bufs, h.Ack) {
 		c.violation("%v acknowledges message %d, which was not sent", h.MID, h.Ack)
 		return false
 	}
-	c.mode.acknowledged(h.Ack)
-	return c.dispatch(h, body, slot)
+	c.mode.handleAck(h.Ack)
+	return c.dispatchMessage(h, body, slot)
 }
 
-// brief takes a Data message whose header is immediate data, and reports whether it
+// handleBrief takes a Data message whose header is immediate data, and reports whether it
 // keeps the slot.
-func (c *Core) brief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
+func (c *Core) handleBrief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
 	if !c.peer.Brief {
 		c.violation("a SEND with immediate data, which was not agreed on")
 		return false
@@ -141,51 +141,51 @@ func (c *Core) brief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
 		c.violation("a brief Data message of %d bytes for a receive of %d", len(payload), room)
 		return false
 	}
-	return c.heard(b.Header(c.received, c.credits.Sent(), len(payload)), payload, slot)
+	return c.updateCreditsAndDispatch(b.Header(c.received, c.credits.LastSeq(), len(payload)), payload, slot)
 }
 
-// ringWrite takes note of data that the peer has written to our ring.
-func (c *Core) ringWrite(imm bsdh.Imm, n int) {
+// handleRingWrite takes note of data that the peer has written to our ring.
+func (c *Core) handleRingWrite(imm bsdh.Imm, n int) {
 	r, ok := c.receiver.(flow.RingReceiver)
 	if !ok {
 		c.violation("an RDMA WRITE with immediate data in a connection without a ring")
 		return
 	}
-	if !c.mayArrive("a write") {
+	if !c.checkDataAllowed("a write") {
 		return
 	}
-	if err := r.Arrived(int(imm.Offset()), n); err != nil {
+	if err := r.Deliver(int(imm.Offset()), n); err != nil {
 		c.violation("a write of %d bytes at %d of the ring: %v", n, imm.Offset(), err)
 		return
 	}
-	c.crowded(r)
-	c.kept(n, imm.Urgent())
+	c.noteRingPressure(r)
+	c.recordData(n, imm.Urgent())
 }
 
-// data takes a Data message of the standard.
-func (c *Core) data(h bsdh.Header, payload []byte, slot int) (keeps bool) {
+// handleData takes a Data message of the standard.
+func (c *Core) handleData(h bsdh.Header, payload []byte, slot int) (keeps bool) {
 	r, ok := c.receiver.(*flow.CreditReceiver)
 	if !ok {
-		c.violation("a Data message with %d bytes in a connection by %v", len(payload), c.peer.Design)
+		c.violation("a Data message with %d bytes in a connection by %v", len(payload), c.peer.FlowControl)
 		return false
 	}
-	if !c.mayArrive("a Data message") {
+	if !c.checkDataAllowed("a Data message") {
 		return false
 	}
-	if err := r.Arrived(slot, payload); err != nil {
+	if err := r.Deliver(slot, payload); err != nil {
 		c.violation("%v", err)
 		return false
 	}
-	c.kept(len(payload), h.Flags&bsdh.OOBPresent != 0)
+	c.recordData(len(payload), h.Flags&bsdh.OOBPresent != 0)
 	return true
 }
 
-// mayArrive reports whether data has its place here.
-func (c *Core) mayArrive(what string) bool {
+// checkDataAllowed reports whether data has its place here.
+func (c *Core) checkDataAllowed(what string) bool {
 	switch {
-	case c.finished:
+	case c.peerClosed:
 		c.violation("%s after DisConn", what)
-	case c.avail.live:
+	case c.peerSource.live:
 		c.violation("%s behind a SrcAvail that is open", what)
 	default:
 		return true
@@ -193,88 +193,88 @@ func (c *Core) mayArrive(what string) bool {
 	return false
 }
 
-// kept counts n bytes of data that have been taken.
-func (c *Core) kept(n int, urgent bool) {
+// recordData counts n bytes of data that have been taken.
+func (c *Core) recordData(n int, urgent bool) {
 	c.carrying++
-	c.stats.arrived(n)
+	c.stats.addReceived(n)
 	if urgent {
-		c.urge.arrive(c.position + uint64(c.receiver.Buffered()))
+		c.oob.recordArrival(c.position + uint64(c.receiver.Buffered()))
 	}
-	c.crossed()
+	c.endCrossedSink()
 }
 
-// dispatch handles a message by its id, and reports whether it keeps the slot.
-func (c *Core) dispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
+// dispatchMessage handles a message by its id, and reports whether it keeps the slot.
+func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	ext, payload := body[:h.MID.Extended()], body[h.MID.Extended():]
 	if h.Flags&bsdh.OOBPending != 0 {
-		c.urge.announced = true
+		c.oob.announced = true
 	}
 	if len(payload) > 0 && !h.MID.MayCarry() {
 		c.violation("%v with %d bytes of data", h.MID, len(payload))
 		return false
 	}
-	if h.MID.Private() && c.peer.Design == flow.Credit {
-		c.violation("%v in a connection by %v", h.MID, c.peer.Design)
+	if h.MID.Private() && c.peer.FlowControl == flow.Credit {
+		c.violation("%v in a connection by %v", h.MID, c.peer.FlowControl)
 		return false
 	}
 	switch h.MID {
 	case bsdh.MIDData:
 		if len(payload) == 0 {
-			c.words.empty++
-			c.questions.heard(h.Flags&bsdh.RequestPipe != 0 && c.peer.Design == flow.NIC)
+			c.advertised.emptyMessages++
+			c.receiveQuery.handleEmptyData(h.Flags&bsdh.RequestPipe != 0 && c.peer.FlowControl == flow.NIC)
 			return false
 		}
-		return c.data(h, payload, slot)
+		return c.handleData(h, payload, slot)
 	case bsdh.MIDDisConn:
-		c.ended()
+		c.handleDisConn()
 	case bsdh.MIDAbortConn:
 		c.Fail(ErrAborted)
 	case bsdh.MIDSrcAvail:
-		return c.sourceAvailable(ext, payload, slot)
+		return c.handleSrcAvail(ext, payload, slot)
 	case bsdh.MIDSinkAvail:
-		c.sinkAvailable(ext, payload)
+		c.handleSinkAvail(ext, payload)
 	case bsdh.MIDRdmaRdCompl:
-		c.offerRead(binary.BigEndian.Uint32(ext), h.Flags)
+		c.handleRdmaRdCompl(binary.BigEndian.Uint32(ext), h.Flags)
 	case bsdh.MIDRdmaWrCompl:
-		c.sinkWritten(binary.BigEndian.Uint32(ext))
+		c.handleRdmaWrCompl(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDSendSm:
-		c.offerRefused()
+		c.handleSendSm()
 	case bsdh.MIDSrcAvailCancel:
-		c.availCancelled()
+		c.handleSrcAvailCancel()
 	case bsdh.MIDSinkAvailCancel:
-		c.drainCancelled()
+		c.handleSinkAvailCancel()
 	case bsdh.MIDSinkCancelAck:
-		c.sinkCancelled()
+		c.handleSinkCancelAck()
 	case bsdh.MIDModeChange:
-		c.modeChange(ext)
+		c.handleModeChange(ext)
 	case bsdh.MIDChRcvBuf:
-		c.sizeAsked(binary.BigEndian.Uint32(ext))
+		c.handleChRcvBuf(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDChRcvBufAck:
-		c.sizeAnswered(binary.BigEndian.Uint32(ext))
+		c.handleChRcvBufAck(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDSuspComm:
 		// The peer wants to move the connection elsewhere. We stay.
 		c.Fail(fmt.Errorf("%w: the peer wants to suspend it (SuspComm), which is not supported", ErrReset))
 	case bsdh.MIDRingUpdate:
-		c.ringFreed(binary.BigEndian.Uint64(ext))
+		c.handleRingUpdate(binary.BigEndian.Uint64(ext))
 	case bsdh.MIDRingChange:
-		c.ringOffered(ext)
+		c.handleRingChange(ext)
 	case bsdh.MIDRingSwitched:
-		c.ringSwitched()
+		c.handleRingSwitched()
 	default:
 		c.violation("%v", h.MID)
 	}
 	return false
 }
 
-// ringFreed takes a RingUpdate.
-func (c *Core) ringFreed(freed uint64) {
+// handleRingUpdate takes a RingUpdate.
+func (c *Core) handleRingUpdate(freed uint64) {
 	s, ok := c.sender.(*flow.RDMASender)
 	if !ok {
-		c.violation("RingUpdate in a connection by %v", c.peer.Design)
+		c.violation("RingUpdate in a connection by %v", c.peer.FlowControl)
 		return
 	}
-	c.words.empty++
-	if !s.Freed(freed) {
+	c.advertised.emptyMessages++
+	if !s.SetFreed(freed) {
 		c.violation("RingUpdate says that %d bytes are free again, more than were sent", freed)
 	}
 }

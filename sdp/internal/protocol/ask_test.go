@@ -19,10 +19,10 @@ func TestAsk(t *testing.T) {
 	}
 	require.Zero(t, len(b.rq))
 	require.False(t, a.core.CanOffer())
-	require.False(t, a.core.CanSink())
-	a.core.Ask()
+	require.False(t, a.core.CanOfferSink())
+	a.core.RequestReceiveUpdate()
 	require.Len(t, a.core.Sends(), 1)
-	a.core.Ask()
+	a.core.RequestReceiveUpdate()
 	require.Len(t, a.core.Sends(), 1, "once is enough")
 	a.post()
 	w.settle()
@@ -35,9 +35,9 @@ func TestAsk(t *testing.T) {
 	// By the first answer there were receives for the data that came behind the question: that
 	// is asked again.
 	require.True(t, a.core.CanOffer())
-	require.True(t, a.core.CanSink())
+	require.True(t, a.core.CanOfferSink())
 	before := b.core.Stats().Controls
-	a.core.Ask()
+	a.core.RequestReceiveUpdate()
 	require.Empty(t, a.core.Sends(), "it is known")
 	w.settle()
 	require.Equal(t, before, b.core.Stats().Controls)
@@ -55,7 +55,7 @@ func TestAsk(t *testing.T) {
 func TestAskNobody(t *testing.T) {
 	for _, d := range allDesigns[1:] {
 		_, a, _ := pair(t, d)
-		a.core.Ask()
+		a.core.RequestReceiveUpdate()
 		require.Empty(t, a.core.Sends())
 		require.True(t, a.core.CanOffer())
 	}

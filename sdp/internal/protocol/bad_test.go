@@ -25,7 +25,7 @@ func offerOf(e *evil, n int) *evil {
 }
 
 func sinkOf(e *evil, n int) *evil {
-	e.core.Sink(1, 1, n)
+	e.core.OfferSink(1, 1, n)
 	e.take()
 	return e
 }
@@ -40,7 +40,7 @@ func mangled(e *evil, id bsdh.MID, off int, with uint32) {
 // what a peer does who does not keep to the protocol, and how it is named.
 var violations = []struct {
 	name  string
-	in    flow.Design
+	in    flow.Control
 	do    func(e *evil)
 	cause string
 }{
@@ -157,7 +157,7 @@ var violations = []struct {
 	{"ChRcvBuf twice", credit, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(150)).say(bsdh.MIDChRcvBuf, size(160)) }, "ChRcvBuf before the one before was answered"},
 	{"ChRcvBufAck", credit, func(e *evil) { e.say(bsdh.MIDChRcvBufAck, size(200)) }, "no other size was asked for"},
 	{"ChRcvBufAck of less", credit, func(e *evil) {
-		require.True(e.t, e.core.AskSize(200))
+		require.True(e.t, e.core.RequestPeerSize(200))
 		e.take()
 		e.say(bsdh.MIDChRcvBufAck, size(115))
 	}, "ChRcvBufAck of 115 bytes, and 116 were in effect"},
@@ -207,8 +207,8 @@ func TestViolations(t *testing.T) {
 			}
 			require.Equal(t, why, e.core.Err(), "the first cause stays")
 			require.Zero(t, e.core.Write(one))
-			require.False(t, e.core.CanOffer() || e.core.CanSink() || e.core.KeepAlive())
-			require.LessOrEqual(t, len(e.core.controls.stream)+len(e.core.controls.aside), maxWaiting)
+			require.False(t, e.core.CanOffer() || e.core.CanOfferSink() || e.core.SendKeepAlive())
+			require.LessOrEqual(t, len(e.core.controls.ordered)+len(e.core.controls.unordered), maxQueuedControls)
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestEarly(t *testing.T) {
 func TestNoViolations(t *testing.T) {
 	for name, do := range map[string]func(e *evil){
 		"cancel of nothing":         func(e *evil) { e.say(bsdh.MIDSrcAvailCancel, nil).say(bsdh.MIDSinkAvailCancel, nil) },
-		"an older word":             func(e *evil) { e.core.KeepAlive(); e.say(data, nil); e.bufs = 3; e.say(data, nil) },
+		"an older word":             func(e *evil) { e.core.SendKeepAlive(); e.say(data, nil); e.bufs = 3; e.say(data, nil) },
 		"SinkAvail before the data": func(e *evil) { e.core.Write(one); e.take(); e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) },
 		"a short completion":        func(e *evil) { sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(0)) },
 		"reads in parts":            func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(4)).say(bsdh.MIDSendSm, nil) },
@@ -239,7 +239,7 @@ func TestNoViolations(t *testing.T) {
 			e := newEvil(t, nic).start()
 			do(e)
 			require.NoError(t, e.core.Err())
-			require.False(t, e.core.Offering() || e.core.Sinking() || e.core.Drain() > 0)
+			require.False(t, e.core.Offering() || e.core.SinkActive() || e.core.PeerSinkLen() > 0)
 		})
 	}
 }
@@ -254,7 +254,7 @@ func TestEnds(t *testing.T) {
 	require.NotErrorIs(t, e.core.Err(), ErrProtocol)
 
 	e = newEvil(t, nic).start()
-	e.core.Complete(&verbs.WC{Status: verbs.WCRetryExcErr})
+	e.core.HandleCompletion(&verbs.WC{Status: verbs.WCRetryExcErr})
 	require.ErrorIs(t, e.core.Err(), ErrReset)
 	var why *verbs.CompletionError
 	require.ErrorAs(t, e.core.Err(), &why)
@@ -262,20 +262,20 @@ func TestEnds(t *testing.T) {
 
 	// Both halves have ended: the queue pair may go.
 	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
-	require.False(t, e.core.Over())
+	require.False(t, e.core.BothClosed())
 	e.core.CloseWrite()
 	e.take()
 	require.False(t, e.core.Delivered())
 	e.finish()
-	require.True(t, e.core.Over())
-	e.core.Complete(&verbs.WC{Status: verbs.WCWRFlushErr})
-	e.core.Cut(ErrAborted)
+	require.True(t, e.core.BothClosed())
+	e.core.HandleCompletion(&verbs.WC{Status: verbs.WCWRFlushErr})
+	e.core.PeerDisconnected(ErrAborted)
 	require.NoError(t, e.core.Err())
 
 	// Who leaves asks behind the last byte whether all is there.
 	e = newEvil(t, nic).start()
 	require.Equal(t, 5, e.core.Write(make([]byte, 5)))
-	e.core.Leave()
+	e.core.CloseWithoutDisConn()
 	require.False(t, e.core.Delivered())
 	sends := e.core.Sends()
 	require.Equal(t, verbs.WRRDMAWriteWithImm, sends[0].Opcode)
@@ -283,11 +283,11 @@ func TestEnds(t *testing.T) {
 	e.take()
 	e.finish()
 	require.True(t, e.core.Delivered())
-	require.False(t, e.core.Over())
+	require.False(t, e.core.BothClosed())
 	require.NoError(t, e.core.Err())
 	e = newEvil(t, nic).start()
 	e.core.CloseWrite()
-	e.core.Leave()
+	e.core.CloseWithoutDisConn()
 	e.take()
 	require.False(t, e.core.Delivered())
 	e.finish()
@@ -304,22 +304,22 @@ func TestEnds(t *testing.T) {
 	e.finish()
 	require.False(t, e.core.Aborting())
 	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
-	e.core.Cut(ErrAborted)
+	e.core.PeerDisconnected(ErrAborted)
 	require.ErrorIs(t, e.core.Err(), ErrReset)
 }
 
 // A driver that mixes something up does not take the process with it.
 func TestDriver(t *testing.T) {
 	for name, do := range map[string]func(c *Core){
-		"a receive that does not exist": func(c *Core) { c.Complete(&verbs.WC{Opcode: verbs.WCRecv, WRID: 1 << 40}) },
-		"a receive that is not posted":  func(c *Core) { c.Complete(&verbs.WC{Opcode: verbs.WCRecv, WRID: 1000}) },
-		"a read":                        func(c *Core) { c.Complete(&verbs.WC{WRID: kindRead.wrid(5)}) },
-		"a write":                       func(c *Core) { c.Complete(&verbs.WC{WRID: kindWrite.wrid(5)}) },
-		"a control":                     func(c *Core) { c.Complete(&verbs.WC{WRID: kindControl.wrid(5)}) },
-		"a keepalive":                   func(c *Core) { c.Complete(&verbs.WC{WRID: kindAlive.wrid(0)}) },
-		"nothing known":                 func(c *Core) { c.Complete(&verbs.WC{WRID: 1<<64 - 1}) },
-		"a fetch of nothing":            func(c *Core) { c.Fetch(verbs.SGE{Length: 1}) },
-		"a place of nothing":            func(c *Core) { c.Place(verbs.SGE{Length: 1}) },
+		"a receive that does not exist": func(c *Core) { c.HandleCompletion(&verbs.WC{Opcode: verbs.WCRecv, WRID: 1 << 40}) },
+		"a receive that is not posted":  func(c *Core) { c.HandleCompletion(&verbs.WC{Opcode: verbs.WCRecv, WRID: 1000}) },
+		"a read":                        func(c *Core) { c.HandleCompletion(&verbs.WC{WRID: kindRead.wrid(5)}) },
+		"a write":                       func(c *Core) { c.HandleCompletion(&verbs.WC{WRID: kindWrite.wrid(5)}) },
+		"a control":                     func(c *Core) { c.HandleCompletion(&verbs.WC{WRID: kindControl.wrid(5)}) },
+		"a keepalive":                   func(c *Core) { c.HandleCompletion(&verbs.WC{WRID: kindAlive.wrid(0)}) },
+		"nothing known":                 func(c *Core) { c.HandleCompletion(&verbs.WC{WRID: 1<<64 - 1}) },
+		"a fetch of nothing":            func(c *Core) { c.ReadPeerSource(verbs.SGE{Length: 1}) },
+		"a place of nothing":            func(c *Core) { c.WritePeerSink(verbs.SGE{Length: 1}) },
 	} {
 		e := newEvil(t, nic).start()
 		do(e.core)

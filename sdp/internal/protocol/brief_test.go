@@ -15,7 +15,7 @@ import (
 func TestBrief(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		w := newWorld(t, 1)
-		cfg := Config{Design: flow.Credit, Buffers: 4, BufferBytes: 100, Queue: 16, Receives: 16, MaxAdverts: 1}
+		cfg := Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 100, Queue: 16, Receives: 16, MaxAdverts: 1}
 		w.connect(cfg, cfg, plain)
 		w.settle()
 		for i, from := range w.ends {
@@ -38,7 +38,7 @@ func TestBrief(t *testing.T) {
 // More receives than a brief header can tell of need a whole one.
 func TestNotBriefEnough(t *testing.T) {
 	w := newWorld(t, 1)
-	cfg := Config{Design: flow.Credit, Buffers: 1 << 14, BufferBytes: 64, Queue: 16, Receives: 16, MaxAdverts: 1}
+	cfg := Config{FlowControl: flow.Credit, Buffers: 1 << 14, BufferBytes: 64, Queue: 16, Receives: 16, MaxAdverts: 1}
 	w.connect(cfg, cfg, false)
 	w.settle()
 	require.Equal(t, 10, w.ends[0].core.Write(make([]byte, 10)))
@@ -60,10 +60,10 @@ func TestBadBrief(t *testing.T) {
 	e.brief(header(e.heard()), []byte("data"))
 	require.NoError(t, e.core.Err())
 	require.Equal(t, 4, e.core.Buffered())
-	left := e.core.credits.Left()
+	left := e.core.credits.Available()
 	e.brief(header(e.heard()+1), []byte("more")) // which is 65535 messages ago
 	require.NoError(t, e.core.Err())
-	require.Equal(t, left, e.core.credits.Left(), "an old word")
+	require.Equal(t, left, e.core.credits.Available(), "an old word")
 	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes))
 	require.NoError(t, e.core.Err())
 	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes+1))

@@ -11,14 +11,14 @@ import (
 // controls are the messages without data that wait to be posted, and those
 // that are.
 type controls struct {
-	stream []control // that have their place among the data
-	aside  []control // that go as soon as they may, in this order
-	word   bool      // the peer should hear about our receives
+	ordered         []control // that have their place among the data
+	unordered       []control // that go as soon as they may, in this order
+	creditUpdateDue bool      // the peer should hear about our receives
 
-	inline [ControlQueue][Inline]byte // of message n at n modulo ControlQueue
-	depth  uint64                     // so many may be posted and not completed
-	sent   uint64                     // posted, since the beginning
-	done   uint64                     // and completed
+	inline [ControlQueue][MaxInline]byte // of message n at n modulo ControlQueue
+	depth  uint64                        // so many may be posted and not completed
+	sent   uint64                        // posted, since the beginning
+	done   uint64                        // and completed
 }
 
 type control struct {
@@ -28,13 +28,13 @@ type control struct {
 	extra []byte // payload
 }
 
-// maxWaiting bounds the messages that wait. Between two ends that keep to the
+// maxQueuedControls bounds the messages that wait. Between two ends that keep to the
 // protocol there is one of each kind at most.
-const maxWaiting = 32
+const maxQueuedControls = 32
 
-// inStream reports whether a message must not change places with data that is
+// isOrdered reports whether a message must not change places with data that is
 // written before or after it.
-func inStream(id bsdh.MID) bool {
+func isOrdered(id bsdh.MID) bool {
 	switch id {
 	case bsdh.MIDSrcAvail, bsdh.MIDDisConn, bsdh.MIDModeChange, bsdh.MIDRdmaWrCompl, bsdh.MIDSinkCancelAck:
 		return true
@@ -42,69 +42,69 @@ func inStream(id bsdh.MID) bool {
 	return false
 }
 
-// say queues a message.
-func (c *Core) say(m control) {
+// queueControl queues a message.
+func (c *Core) queueControl(m control) {
 	q := &c.controls
-	if len(q.stream)+len(q.aside) >= maxWaiting {
-		c.violation("%d messages wait for receives, and the peer asks for %v", maxWaiting, m.id)
+	if len(q.ordered)+len(q.unordered) >= maxQueuedControls {
+		c.violation("%d messages wait for receives, and the peer asks for %v", maxQueuedControls, m.id)
 		return
 	}
-	if inStream(m.id) {
-		q.stream = append(q.stream, m)
+	if isOrdered(m.id) {
+		q.ordered = append(q.ordered, m)
 	} else {
-		q.aside = append(q.aside, m)
+		q.unordered = append(q.unordered, m)
 	}
 }
 
-// waits reports whether a message has not been posted yet.
-func (c *Core) waits(id bsdh.MID) bool {
+// isQueued reports whether a message has not been posted yet.
+func (c *Core) isQueued(id bsdh.MID) bool {
 	such := func(m control) bool { return m.id == id }
-	return slices.ContainsFunc(c.controls.stream, such) || slices.ContainsFunc(c.controls.aside, such)
+	return slices.ContainsFunc(c.controls.ordered, such) || slices.ContainsFunc(c.controls.unordered, such)
 }
 
-// unsay takes back a message that waits, and reports whether it did.
-func (c *Core) unsay(id bsdh.MID) bool {
-	if !c.waits(id) {
+// dropQueued takes back a message that waits, and reports whether it did.
+func (c *Core) dropQueued(id bsdh.MID) bool {
+	if !c.isQueued(id) {
 		return false
 	}
 	such := func(m control) bool { return m.id == id }
-	c.controls.stream = slices.DeleteFunc(c.controls.stream, such)
-	c.controls.aside = slices.DeleteFunc(c.controls.aside, such)
+	c.controls.ordered = slices.DeleteFunc(c.controls.ordered, such)
+	c.controls.unordered = slices.DeleteFunc(c.controls.unordered, such)
 	return true
 }
 
-// pumpAside posts messages that data may overtake.
-func (c *Core) pumpAside() {
+// postUnordered posts messages that data may overtake.
+func (c *Core) postUnordered() {
 	q := &c.controls
 	n := 0
-	for n < len(q.aside) && c.mayControl(&q.aside[n]) {
-		c.postControl(&q.aside[n])
+	for n < len(q.unordered) && c.canPostControl(&q.unordered[n]) {
+		c.postControl(&q.unordered[n])
 		n++
 	}
-	q.aside = q.aside[:copy(q.aside, q.aside[n:])]
+	q.unordered = q.unordered[:copy(q.unordered, q.unordered[n:])]
 }
 
-// pumpStream posts the messages whose turn among the data it is. It is false if
+// postOrdered posts the messages whose turn among the data it is. It is false if
 // one waits that data must not overtake.
-func (c *Core) pumpStream() (free bool) {
+func (c *Core) postOrdered() (free bool) {
 	q := &c.controls
 	n := 0
-	for free = true; n < len(q.stream); n++ {
-		m := &q.stream[n]
-		if c.behindData(m) {
+	for free = true; n < len(q.ordered); n++ {
+		m := &q.ordered[n]
+		if c.mustFollowData(m) {
 			break
 		}
-		if free = c.mayControl(m); !free {
+		if free = c.canPostControl(m); !free {
 			break
 		}
 		c.postControl(m)
 	}
-	q.stream = q.stream[:copy(q.stream, q.stream[n:])]
+	q.ordered = q.ordered[:copy(q.ordered, q.ordered[n:])]
 	return free
 }
 
-// behindData reports whether data, or an offer, goes before a message.
-func (c *Core) behindData(m *control) bool {
+// mustFollowData reports whether data, or an offer, goes before a message.
+func (c *Core) mustFollowData(m *control) bool {
 	switch m.id {
 	case bsdh.MIDSrcAvail:
 		return c.sender.Unposted() > 0
@@ -114,24 +114,24 @@ func (c *Core) behindData(m *control) bool {
 	return false
 }
 
-// mayControl reports whether a message has a place in the send queue, and a
+// canPostControl reports whether a message has a place in the send queue, and a
 // receive at the peer.
-func (c *Core) mayControl(m *control) bool {
-	if c.controls.full() {
+func (c *Core) canPostControl(m *control) bool {
+	if c.controls.isFull() {
 		return false
 	}
-	if c.peer.Design == flow.NIC {
+	if c.peer.FlowControl == flow.NIC {
 		return true // the adapter waits
 	}
 	if len(m.extra) > 0 { // its receive is used until the application reads
-		return c.credits.Left() > flow.Reserve
+		return c.credits.Available() > flow.ReservedCredits
 	}
-	return c.maySpend(c.peer.Dialed)
+	return c.canSpendCredit(c.peer.Dialed)
 }
 
 func (c *Core) postControl(m *control) {
 	q := &c.controls
-	seq := c.credits.Send()
+	seq := c.credits.NextSeq()
 	h := c.header(m.id, len(m.extra), seq)
 	h.Flags |= m.flags
 	b := h.Append(q.inline[q.sent%ControlQueue][:0])
@@ -144,18 +144,18 @@ func (c *Core) postControl(m *control) {
 	}
 	switch m.id {
 	case bsdh.MIDDisConn:
-		c.parted = q.sent
+		c.disConnSeq = q.sent
 		wr.Flags |= verbs.SendSignaled
 	case bsdh.MIDAbortConn:
-		c.aborting = q.sent
+		c.abortSeq = q.sent
 		wr.Flags |= verbs.SendSignaled
 	case bsdh.MIDSrcAvailCancel:
-		c.offer.cancel = q.sent
+		c.offer.cancelSeq = q.sent
 		wr.Flags |= verbs.SendSignaled
 	case bsdh.MIDModeChange:
-		c.mode.sent(seq)
+		c.mode.recordModeChange(seq)
 	case bsdh.MIDRingSwitched:
-		c.switched()
+		c.switchPeerRing()
 	}
 	if len(m.extra) > 0 {
 		c.carried++
@@ -167,22 +167,22 @@ func (c *Core) postControl(m *control) {
 	c.out = append(c.out, wr)
 }
 
-func (q *controls) full() bool { return q.sent-q.done >= q.depth }
+func (q *controls) isFull() bool { return q.sent-q.done >= q.depth }
 
-// controlDone takes the completion of all controls up to number n.
-func (c *Core) controlDone(n uint64) {
+// handleControlDone takes the completion of all controls up to number n.
+func (c *Core) handleControlDone(n uint64) {
 	q := &c.controls
 	if n < q.done || n > q.sent {
 		c.Fail(errUnposted)
 		return
 	}
 	q.done = n
-	if n >= c.aborting {
-		c.aborting = 0
+	if n >= c.abortSeq {
+		c.abortSeq = 0
 	}
-	if !c.there && c.parted > 0 && n >= c.parted {
-		c.there = true
-		c.sender.Done(flow.Everything) // it went behind all data
+	if !c.disConnDelivered && c.disConnSeq > 0 && n >= c.disConnSeq {
+		c.disConnDelivered = true
+		c.sender.CompleteUpTo(flow.MaxPos) // it went behind all data
 	}
-	c.offer.heard = c.offer.heard || c.offer.cancel > 0 && n >= c.offer.cancel
+	c.offer.cancelDelivered = c.offer.cancelDelivered || c.offer.cancelSeq > 0 && n >= c.offer.cancelSeq
 }

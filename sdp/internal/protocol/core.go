@@ -20,39 +20,39 @@ type Core struct {
 	receiver flow.Receiver
 	slots    slots
 
-	out      []verbs.SendWR // to be posted, in this order
-	sges     []verbs.SGE    // of out
-	in       []verbs.RecvWR // to be posted
-	controls controls
-	words    words
+	out        []verbs.SendWR // to be posted, in this order
+	sges       []verbs.SGE    // of out
+	in         []verbs.RecvWR // to be posted
+	controls   controls
+	advertised advertisedReceives
 
 	received uint32 // sequence number of the last message that came
 	carrying uint32 // messages with data that came and were kept (NonDiscards)
 	carried  uint32 // messages with data that were sent
 	position uint64 // bytes that Read has returned
 
-	closing  bool   // CloseWrite was called
-	leaving  bool   // Leave was called
-	left     bool   // and all that was written has arrived at the peer's adapter
-	parted   uint64 // number of our DisConn among the controls, when it is posted
-	there    bool   // and it has arrived at the peer's adapter
-	aborting uint64 // number of our AbortConn among the controls, until it has arrived there; 0 for none
-	finished bool   // the peer's DisConn has come
-	err      error
-	calm     bool
+	closing               bool   // CloseWrite was called
+	closingWithoutDisConn bool   // Leave was called
+	flushed               bool   // and all that was written has arrived at the peer's adapter
+	disConnSeq            uint64 // number of our DisConn among the controls, when it is posted
+	disConnDelivered      bool   // and it has arrived at the peer's adapter
+	abortSeq              uint64 // number of our AbortConn among the controls, until it has arrived there; 0 for none
+	peerClosed            bool   // the peer's DisConn has come
+	err                   error
+	holdData              bool
 
-	avail     avail // the peer's memory with data for us
-	fetch     fetch // what is read of it
-	offer     offer // our memory with data for the peer
-	sink      sink  // our memory that waits for data
-	drain     drain // the peer's memory that waits for data
-	mode      modes
-	urge      urgent
-	size      resize
-	ring      ringChange
-	asking    bool // a keepalive is under way
-	questions questions
-	stats     Stats
+	peerSource   peerSource // the peer's memory with data for us
+	sourceRead   sourceRead // what is read of it
+	offer        offer      // our memory with data for the peer
+	sink         sink       // our memory that waits for data
+	peerSink     peerSink   // the peer's memory that waits for data
+	mode         modes
+	oob          urgentData
+	bufSize      bufferResize
+	ring         ringChange
+	probing      bool // a keepalive is under way
+	receiveQuery receiveQuery
+	stats        Stats
 }
 
 // New makes the end of a connection that begins: its receives are there to be
@@ -61,7 +61,7 @@ func New(cfg Config) *Core {
 	c := &Core{cfg: cfg}
 	c.controls.depth = ControlQueue
 	c.slots.init(&cfg)
-	c.post(cfg.initial())
+	c.prepareReceives(cfg.initialReceives())
 	return c
 }
 
@@ -69,26 +69,26 @@ func New(cfg Config) *Core {
 func (c *Core) Start(p Peer) {
 	c.peer, c.started = p, true
 	c.credits.Start(p.Bufs)
-	c.mode = newModes(p.Design)
+	c.mode = newModes(p.FlowControl)
 	cfg := &c.cfg
-	c.ring.size, c.ring.most = len(cfg.Ring.Bytes)-cfg.RingSlack(), cfg.ring()
-	switch p.Design {
+	c.ring.size, c.ring.maxSize = len(cfg.Ring.Bytes)-cfg.RingSlack(), cfg.ringCapacity()
+	switch p.FlowControl {
 	case flow.Credit:
-		c.slots.onlyLarge()
-		c.size.start(cfg, &p)
-		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, c.PeerSize(), cfg.Queue, &c.credits)
-		c.receiver = flow.NewCreditReceiver(cfg.large())
+		c.slots.dropSmall()
+		c.bufSize.start(cfg, &p)
+		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, c.PeerBufferBytes(), cfg.Queue, &c.credits)
+		c.receiver = flow.NewCreditReceiver(cfg.largeReceives())
 	case flow.RDMA:
-		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], cfg.first(), int(p.Ring), cfg.Queue, &c.credits)
+		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ringCapacity()], cfg.initialRing(), int(p.Ring), cfg.Queue, &c.credits)
 		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)
 	case flow.NIC:
-		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], cfg.first(), int(p.Ring), int(p.Window), cfg.Queue)
+		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ringCapacity()], cfg.initialRing(), int(p.Ring), int(p.Window), cfg.Queue)
 		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
 	}
-	c.words.told = c.slots.posted // by Hello or HelloAck
-	c.repost()
-	c.report()
-	c.pump()
+	c.advertised.count = c.slots.posted // by Hello or HelloAck
+	c.refillReceives()
+	c.scheduleCreditUpdate()
+	c.buildRequests()
 }
 
 // Err is why the connection failed, nil while it has not.
@@ -101,10 +101,10 @@ func (c *Core) Fail(err error) {
 	}
 }
 
-// Cut ends the connection because the peer has, below SDP. That is as it should
+// PeerDisconnected ends the connection because the peer has, below SDP. That is as it should
 // be when both halves have ended.
-func (c *Core) Cut(why error) {
-	if !c.Over() {
+func (c *Core) PeerDisconnected(why error) {
+	if !c.BothClosed() {
 		c.Fail(fmt.Errorf("%w: %w", ErrReset, why))
 	}
 }
@@ -134,14 +134,14 @@ func (c *Core) write(p []byte, urgent bool) (n int) {
 			break
 		}
 		n += k
-		c.drain.live = false // the data voids it, here and there
-		c.questions.lend = false
+		c.peerSink.live = false // the data voids it, here and there
+		c.receiveQuery.wantLend = false
 		if urgent && n == len(p) {
-			c.urge.mark(c.sender.Cut())
+			c.oob.setMark(c.sender.EndMessage())
 		}
-		c.pump()
+		c.buildRequests()
 	}
-	c.stats.wrote(n)
+	c.stats.addWritten(n)
 	return n
 }
 
@@ -151,53 +151,53 @@ func (c *Core) Read(p []byte) (n int) {
 	n = c.receiver.Read(p)
 	if n > 0 {
 		c.position += uint64(n)
-		c.stats.read(n)
-		c.proceed()
+		c.stats.addRead(n)
+		c.postPending()
 	}
 	return n
 }
 
-// proceed posts and says what there is to post and say.
-func (c *Core) proceed() {
+// postPending posts and says what there is to post and say.
+func (c *Core) postPending() {
 	if c.err == nil {
-		c.repost()
-		c.report()
-		c.pump()
+		c.refillReceives()
+		c.scheduleCreditUpdate()
+		c.buildRequests()
 	}
 }
 
 // Buffered is how many bytes wait to be read.
 func (c *Core) Buffered() int { return c.receiver.Buffered() }
 
-// Crowded reports whether more than half of our ring waits to be read. Credit has none.
-func (c *Core) Crowded() bool {
+// RingHalfFull reports whether more than half of our ring waits to be read. Credit has none.
+func (c *Core) RingHalfFull() bool {
 	r, ok := c.receiver.(flow.RingReceiver)
-	return ok && r.Crowded()
+	return ok && r.HalfFull()
 }
 
 // Finished reports whether the peer has sent its last byte and all is read.
-func (c *Core) Finished() bool { return c.finished && c.receiver.Buffered() == 0 }
+func (c *Core) Finished() bool { return c.peerClosed && c.receiver.Buffered() == 0 }
 
 // Writable reports whether Write would take something.
-func (c *Core) Writable() bool { return c.sender.Room() > 0 && !c.offer.live }
+func (c *Core) Writable() bool { return c.sender.Free() > 0 && !c.offer.live }
 
-// Held is how many bytes wait here for the software to post them.
-func (c *Core) Held() int { return c.sender.Unposted() }
+// HeldBytes is how many bytes wait here for the software to post them.
+func (c *Core) HeldBytes() int { return c.sender.Unposted() }
 
-// Calm keeps what is held back where it is, while it is on: what arrives is
+// HoldData keeps what is held back where it is, while it is on: what arrives is
 // handled and answered, and no data leaves. So it is outside of calls with the
 // RDMA design, which makes progress in calls only (section 4.2).
-func (c *Core) Calm(on bool) { c.calm = on }
+func (c *Core) HoldData(on bool) { c.holdData = on }
 
-// Resume lets go what Calm has kept and may leave by now.
-func (c *Core) Resume() { c.pump() }
+// ReleaseHeld lets go what Calm has kept and may leave by now.
+func (c *Core) ReleaseHeld() { c.buildRequests() }
 
-// Push lets what waits for company go without, as far as it may leave by now.
-func (c *Core) Push() {
+// Flush lets what waits for company go without, as far as it may leave by now.
+func (c *Core) Flush() {
 	if s, ok := c.sender.(*flow.NICSender); ok {
-		s.Push()
+		s.Flush()
 	}
-	c.pump()
+	c.buildRequests()
 }
 
 // Sends returns the requests to post, in order. They are the caller's until it
@@ -209,23 +209,23 @@ func (c *Core) Sends() []verbs.SendWR { return c.out }
 // promise them.
 func (c *Core) Receives() []verbs.RecvWR { return c.in }
 
-// Posted empties what Sends and Receives return: all of it has been posted.
-func (c *Core) Posted() { c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0] }
+// ClearPosted empties what Sends and Receives return: all of it has been posted.
+func (c *Core) ClearPosted() { c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0] }
 
-// pump turns what may go out into requests: data in its order, and in their
+// buildRequests turns what may go out into requests: data in its order, and in their
 // places among it the messages that have one.
-func (c *Core) pump() {
+func (c *Core) buildRequests() {
 	if !c.started || c.err != nil {
 		return
 	}
-	c.pumpAside()
-	if c.pumpStream() && !c.calm && !c.owesAnswer() {
+	c.postUnordered()
+	if c.postOrdered() && !c.holdData && !c.owesSourceReply() {
 		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
 			c.postData(m)
 		}
-		c.pumpStream()
+		c.postOrdered()
 	}
-	c.pumpQuestion()
-	c.pumpWord()
-	c.pumpLast()
+	c.sendReceiveQuery()
+	c.postCreditUpdate()
+	c.requestFinalAck()
 }

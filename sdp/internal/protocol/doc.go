@@ -30,7 +30,7 @@
 //	SrcAvail    RdmaRdCompl of all of it, SendSm, or a SinkAvail that crossed with it
 //	SinkAvail   RdmaWrCompl, SinkCancelAck, data or DisConn
 //
-// A call that waits for the end of an offer has to call [Core.Spill] meanwhile.
+// A call that waits for the end of an offer has to call [Core.SpillRing] meanwhile.
 //
 // # Trust
 //

@@ -22,9 +22,9 @@ type evil struct {
 
 // newEvil is the peer of a core with 8 buffers of 100 bytes, windows of 50 and
 // 16 receives.
-func newEvil(t require.TestingT, d flow.Design) *evil {
+func newEvil(t require.TestingT, d flow.Control) *evil {
 	e := &evil{t: t, mem: make(map[uint32]Memory), bufs: 20}
-	e.cfg = Config{Design: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
+	e.cfg = Config{FlowControl: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
 	e.cfg.Send = e.register(e.cfg.SendBytes())
 	e.cfg.Slots = e.register(e.cfg.SlotBytes())
 	e.cfg.Ring = e.register(e.cfg.RingBytes())
@@ -34,7 +34,7 @@ func newEvil(t require.TestingT, d flow.Design) *evil {
 }
 
 func (e *evil) start() *evil {
-	e.core.Start(Peer{Design: e.cfg.Design, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: 800, Window: 50, Addr: 1, RKey: 1, Brief: e.cfg.Design == flow.Credit})
+	e.core.Start(Peer{FlowControl: e.cfg.FlowControl, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: 800, Window: 50, Addr: 1, RKey: 1, Brief: e.cfg.FlowControl == flow.Credit})
 	e.take()
 	return e
 }
@@ -58,7 +58,7 @@ func (e *evil) take() {
 		wr.SGList = nil
 		e.sent = append(e.sent, wr)
 	}
-	e.core.Posted()
+	e.core.ClearPosted()
 	require.LessOrEqual(e.t, len(e.rq), e.cfg.ReceiveQueue())
 	require.LessOrEqual(e.t, len(e.sent), e.cfg.SendQueue())
 }
@@ -69,7 +69,7 @@ func (e *evil) finish() *evil {
 		wr := e.sent[0]
 		e.sent = e.sent[1:]
 		if wr.Flags&verbs.SendSignaled != 0 {
-			e.core.Complete(&verbs.WC{WRID: wr.WRID, Opcode: verbs.WCSend})
+			e.core.HandleCompletion(&verbs.WC{WRID: wr.WRID, Opcode: verbs.WCSend})
 			e.take()
 		}
 	}
@@ -93,7 +93,7 @@ func (e *evil) deliver(b []byte, wc verbs.WC) *evil {
 	m := e.mem[s.LKey]
 	n := copy(m.Bytes[s.Addr-m.Addr:][:s.Length], b)
 	wc.WRID, wc.Opcode, wc.ByteLen = wr.WRID, verbs.WCRecv, uint32(n)
-	e.core.Complete(&wc)
+	e.core.HandleCompletion(&wc)
 	e.take()
 	return e
 }
@@ -108,7 +108,7 @@ func (e *evil) frame(id bsdh.MID, ext, payload []byte) []byte {
 // heard is the number of the last message of the core.
 func (e *evil) heard() uint32 {
 	c := e.core.credits // a copy, whose next number is one more
-	return c.Send() - 1
+	return c.NextSeq() - 1
 }
 
 // say delivers a message.
@@ -122,7 +122,7 @@ func (e *evil) write(at, n int) *evil {
 	require.NotEmpty(e.t, e.rq, "no receive")
 	wr := e.rq[0]
 	e.rq = e.rq[1:]
-	e.core.Complete(&verbs.WC{WRID: wr.WRID, Opcode: verbs.WCRecvRDMAWithImm, ByteLen: uint32(n), Imm: uint32(bsdh.MakeImm(uint32(at), false))})
+	e.core.HandleCompletion(&verbs.WC{WRID: wr.WRID, Opcode: verbs.WCRecvRDMAWithImm, ByteLen: uint32(n), Imm: uint32(bsdh.MakeImm(uint32(at), false))})
 	e.take()
 	return e
 }

@@ -14,12 +14,12 @@ func memory(n int) protocol.Memory { return protocol.Memory{Bytes: make([]byte, 
 
 // One end of a connection by credits. What a queue pair would do is written out.
 func Example() {
-	cfg := protocol.Config{Design: flow.Credit, Buffers: 4, BufferBytes: 1024, Queue: 16, Receives: 16, MaxAdverts: 1}
+	cfg := protocol.Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 1024, Queue: 16, Receives: 16, MaxAdverts: 1}
 	cfg.Send, cfg.Slots = memory(cfg.SendBytes()), memory(cfg.SlotBytes())
 	c := protocol.New(cfg)
 	receives := append([]verbs.RecvWR(nil), c.Receives()...) // qp.PostRecv
-	c.Posted()
-	c.Start(protocol.Peer{Design: flow.Credit, Bufs: 6, BufferBytes: 1040, MaxAdverts: 1})
+	c.ClearPosted()
+	c.Start(protocol.Peer{FlowControl: flow.Credit, Bufs: 6, BufferBytes: 1040, MaxAdverts: 1})
 
 	n := c.Write([]byte("hello"))
 	for _, wr := range c.Sends() { // qp.PostSend
@@ -28,18 +28,18 @@ func Example() {
 		h, _ := bsdh.ParseHeader(message)
 		fmt.Printf("%d bytes written: %v, number %d, %d receives, %q\n", n, h.MID, h.Seq, h.Bufs, h.Payload(message))
 	}
-	c.Posted()
+	c.ClearPosted()
 
 	// The peer's answer comes into the first receive.
 	answer := bsdh.Header{MID: bsdh.MIDData, Bufs: 5, Len: bsdh.HeaderBytes + 2, Seq: 1, Ack: 1}.Append(nil)
 	copy(cfg.Slots.Bytes[receives[0].SGList[0].Addr:], append(answer, "ok"...))
-	c.Complete(&verbs.WC{WRID: receives[0].WRID, Opcode: verbs.WCRecv, ByteLen: 18})
+	c.HandleCompletion(&verbs.WC{WRID: receives[0].WRID, Opcode: verbs.WCRecv, ByteLen: 18})
 	buf := make([]byte, 100)
 	fmt.Printf("read: %q\n", buf[:c.Read(buf)])
 
 	// One that may not be.
 	copy(cfg.Slots.Bytes[receives[1].SGList[0].Addr:], bsdh.Header{MID: bsdh.MIDSendSm, Bufs: 5, Len: 16, Seq: 2, Ack: 1}.Append(nil))
-	c.Complete(&verbs.WC{WRID: receives[1].WRID, Opcode: verbs.WCRecv, ByteLen: 16})
+	c.HandleCompletion(&verbs.WC{WRID: receives[1].WRID, Opcode: verbs.WCRecv, ByteLen: 16})
 	fmt.Println(c.Err())
 
 	// Output:

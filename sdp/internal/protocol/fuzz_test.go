@@ -55,7 +55,7 @@ func (e *evil) step(s *script, at *int) {
 		e.raw(b)
 	case 4: // a write where it should be
 		n := int(s.byte() % 60)
-		if e.cfg.Design != flow.Credit {
+		if e.cfg.FlowControl != flow.Credit {
 			n = min(n, len(e.cfg.Ring.Bytes)-*at)
 			e.write(*at, n)
 			*at = (*at + n) % len(e.cfg.Ring.Bytes)
@@ -66,7 +66,7 @@ func (e *evil) step(s *script, at *int) {
 		e.finish()
 	case 7: // any completion
 		wc := verbs.WC{WRID: uint64(s.byte())<<56 | uint64(s.byte()), Opcode: verbs.WCOpcode(s.byte()), ByteLen: uint32(s.byte()), Imm: uint32(s.byte())}
-		c.Complete(&wc)
+		c.HandleCompletion(&wc)
 	case 8:
 		c.Write(make([]byte, s.byte()))
 	case 9:
@@ -80,44 +80,44 @@ func (e *evil) step(s *script, at *int) {
 	case 13:
 		c.CancelOffer()
 	case 14:
-		if c.CanSink() {
-			c.Sink(1, 1, 1+int(s.byte()))
+		if c.CanOfferSink() {
+			c.OfferSink(1, 1, 1+int(s.byte()))
 		}
 	case 15:
 		c.CancelSink()
 	case 16:
-		if n := c.Available(); n > 0 {
-			c.Fetch(verbs.SGE{Length: uint32(1 + int(s.byte())%n)})
+		if n := c.PeerSourceLen(); n > 0 {
+			c.ReadPeerSource(verbs.SGE{Length: uint32(1 + int(s.byte())%n)})
 		}
 	case 17:
-		if n := c.Drain(); n > 0 {
-			c.Place(verbs.SGE{Length: uint32(1 + int(s.byte())%n)})
+		if n := c.PeerSinkLen(); n > 0 {
+			c.WritePeerSink(verbs.SGE{Length: uint32(1 + int(s.byte())%n)})
 		}
 	case 18:
-		c.Refuse()
+		c.RefuseSource()
 	case 19:
 		c.CloseWrite()
 	case 20:
 		c.ChangeMode(bsdh.ModeChange{Mode: bsdh.Mode(s.byte() % 3), SendHalf: s.byte()%2 == 0})
 	case 21:
-		c.Spill()
+		c.SpillRing()
 	case 22:
-		c.KeepAlive()
-		c.AskSize(int(s.byte()) * 2)
-		if n := c.ResizeWanted(); n > 0 && !c.Resizing() {
-			c.Resize(e.register(c.cfg.ResizeBytes(n)), n)
+		c.SendKeepAlive()
+		c.RequestPeerSize(int(s.byte()) * 2)
+		if n := c.RequestedBufferBytes(); n > 0 && !c.Resizing() {
+			c.GrantResize(e.register(c.cfg.ResizeBytes(n)), n)
 		}
 	case 23:
-		c.Ask()
-		c.Calm(s.byte()%2 == 0)
-		c.Resume()
+		c.RequestReceiveUpdate()
+		c.HoldData(s.byte()%2 == 0)
+		c.ReleaseHeld()
 	case 24:
 		c.ChangeRing(e.register(len(e.cfg.Ring.Bytes) + int(s.byte())))
 	case 25: // data with a brief header, good or bad
 		b, _ := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.Flags(s.byte() & 3), Bufs: e.bufs, Ack: e.heard() + uint32(s.byte()%2)})
 		e.brief(uint32(b), s.take(int(s.byte()%120)))
 	case 26:
-		c.Push()
+		c.Flush()
 	}
 	e.take()
 }
@@ -133,7 +133,7 @@ func FuzzCore(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := script(b)
-		d := flow.Design(s.byte() % 3)
+		d := flow.Control(s.byte() % 3)
 		e := newEvil(t, d)
 		if s.byte() != 255 {
 			e.start()
@@ -142,12 +142,12 @@ func FuzzCore(f *testing.F) {
 		for len(s) > 0 && e.core.started {
 			e.step(&s, &at)
 			c := e.core
-			require.LessOrEqual(t, len(c.controls.stream)+len(c.controls.aside), maxWaiting)
-			require.LessOrEqual(t, len(c.slots.free)+c.slots.posted, e.cfg.large()+e.cfg.Receives)
-			require.LessOrEqual(t, c.spilled(), 2*850)
-			require.LessOrEqual(t, c.Buffered(), 3*850+int(e.cfg.large())*216)
+			require.LessOrEqual(t, len(c.controls.ordered)+len(c.controls.unordered), maxQueuedControls)
+			require.LessOrEqual(t, len(c.slots.freeList)+c.slots.posted, e.cfg.largeReceives()+e.cfg.Receives)
+			require.LessOrEqual(t, c.spilledBytes(), 2*850)
+			require.LessOrEqual(t, c.Buffered(), 3*850+int(e.cfg.largeReceives())*216)
 			if c.Err() != nil {
-				e.core.Complete(&verbs.WC{Status: verbs.WCWRFlushErr})
+				e.core.HandleCompletion(&verbs.WC{Status: verbs.WCWRFlushErr})
 				require.Zero(t, c.Write([]byte{1}))
 			}
 		}

@@ -32,17 +32,17 @@ func TestSinkAcrossModes(t *testing.T) {
 				b.post()
 				w.settle()
 			}
-			require.True(t, b.core.CanSink())
+			require.True(t, b.core.CanOfferSink())
 			sink := w.register("a sink of b", 9)
-			b.core.Sink(sink.Addr, sink.RKey, 9) // not posted: a hears of it when it has changed
+			b.core.OfferSink(sink.Addr, sink.RKey, 9) // not posted: a hears of it when it has changed
 			for _, m := range c.modes {
 				require.True(t, a.core.ChangeMode(m))
 				a.post()
 			}
 			b.post()
 			w.settle()
-			require.Equal(t, c.kept, a.core.Drain() > 0)
-			require.Equal(t, c.kept, b.core.Sinking())
+			require.Equal(t, c.kept, a.core.PeerSinkLen() > 0)
+			require.Equal(t, c.kept, b.core.SinkActive())
 		})
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-func plainConfig(d flow.Design) Config {
-	return Config{Design: d, Buffers: 8, BufferBytes: 1000, Window: 500, Queue: 16, Receives: 16, MaxAdverts: 3}
+func plainConfig(d flow.Control) Config {
+	return Config{FlowControl: d, Buffers: 8, BufferBytes: 1000, Window: 500, Queue: 16, Receives: 16, MaxAdverts: 3}
 }
 
 func helloOf(c *Config) *bsdh.Hello {
@@ -24,17 +24,17 @@ func TestNegotiation(t *testing.T) {
 		a, b := plainConfig(d), plainConfig(flow.NIC)
 		a.Ring = Memory{Bytes: make([]byte, a.RingBytes()), Addr: 100, RKey: 7}
 		hello := helloOf(&a)
-		b, err := b.Heed(hello)
+		b, err := b.Negotiate(hello)
 		require.NoError(t, err)
-		require.Equal(t, d, b.Design)
+		require.Equal(t, d, b.FlowControl)
 		b.Buffers = 9
 		b.Ring = Memory{Bytes: make([]byte, b.RingBytes()), Addr: 200, RKey: 8}
-		ofA, err := PeerOf(hello)
+		ofA, err := PeerFromHello(hello)
 		require.NoError(t, err)
-		ofB, err := a.PeerOfAck(b.HelloAck())
+		ofB, err := a.PeerFromHelloAck(b.HelloAck())
 		require.NoError(t, err)
-		wantA := Peer{Design: d, Bufs: 8, BufferBytes: 1016, MaxAdverts: 3, Dialed: true}
-		wantB := Peer{Design: d, Bufs: 9, BufferBytes: 1016, MaxAdverts: 3}
+		wantA := Peer{FlowControl: d, Bufs: 8, BufferBytes: 1016, MaxAdverts: 3, Dialed: true}
+		wantB := Peer{FlowControl: d, Bufs: 9, BufferBytes: 1016, MaxAdverts: 3}
 		switch d {
 		case flow.Credit:
 			wantA.Bufs, wantB.Bufs = 10, 11
@@ -60,7 +60,7 @@ func TestHeedWindow(t *testing.T) {
 		c.Window = window
 		require.NoError(t, c.Validate())
 		a := plainConfig(flow.NIC)
-		b, err := c.Heed(helloOf(&a))
+		b, err := c.Negotiate(helloOf(&a))
 		require.NoError(t, err)
 		require.NoError(t, b.Validate())
 		require.Positive(t, b.HelloAck().Bufs)
@@ -81,30 +81,30 @@ func TestBadHello(t *testing.T) {
 		"receive buffers of 79 bytes": func(h *bsdh.Hello) { h.Extension = bsdh.Extension{}; h.LocalRcvSz = 79 },
 	} {
 		h := helloOf(&nicConfig)
-		_, err := PeerOf(h)
+		_, err := PeerFromHello(h)
 		require.NoError(t, err)
 		spoil(h)
-		_, err = nicConfig.Heed(h)
+		_, err = nicConfig.Negotiate(h)
 		if err == nil {
-			_, err = PeerOf(h)
+			_, err = PeerFromHello(h)
 		}
 		require.ErrorIs(t, err, ErrProtocol)
 		require.ErrorContains(t, err, cause)
 	}
 	ack := nicConfig.HelloAck()
 	rdmaConfig := plainConfig(flow.RDMA)
-	_, err := rdmaConfig.PeerOfAck(ack)
+	_, err := rdmaConfig.PeerFromHelloAck(ack)
 	require.ErrorIs(t, err, ErrProtocol)
 	require.ErrorContains(t, err, "flow control nic, and rdma was asked for")
 	ack.MaxAdverts = 0
-	_, err = nicConfig.PeerOfAck(ack)
+	_, err = nicConfig.PeerFromHelloAck(ack)
 	require.ErrorContains(t, err, "MaxAdverts")
 }
 
 // A peer may say that its buffers are of any size.
 func TestHugeBuffers(t *testing.T) {
 	e := newEvil(t, flow.Credit)
-	e.core.Start(Peer{Design: flow.Credit, Bufs: 20, BufferBytes: 1<<32 - 1, MaxAdverts: 1})
+	e.core.Start(Peer{FlowControl: flow.Credit, Bufs: 20, BufferBytes: 1<<32 - 1, MaxAdverts: 1})
 	require.Equal(t, 800, e.core.Write(make([]byte, 1000)), "in messages of our size")
 	require.NoError(t, e.core.Err())
 }

@@ -7,20 +7,20 @@ import (
 // offer is memory of our application that the peer may read (SrcAvail): there is
 // one at a time, and it is the application's again when it is not live.
 type offer struct {
-	live      bool
-	cancelled bool
-	cancel    uint64 // number of the SrcAvailCancel among the controls, when it is posted
-	heard     bool   // and it has arrived at the peer's adapter
-	total     int    // bytes
-	inline    int    // of these, sent with the SrcAvail itself
-	read      int    // of these, read by the peer
-	refused   bool   // the peer wants the rest in messages
+	live            bool
+	cancelled       bool
+	cancelSeq       uint64 // number of the SrcAvailCancel among the controls, when it is posted
+	cancelDelivered bool   // and it has arrived at the peer's adapter
+	total           int    // bytes
+	inline          int    // of these, sent with the SrcAvail itself
+	readByPeer      int    // of these, read by the peer
+	refused         bool   // the peer wants the rest in messages
 }
 
 // CanOffer reports whether the peer takes a SrcAvail now. What has been written
 // before goes first by itself.
 func (c *Core) CanOffer() bool {
-	return c.err == nil && !c.closing && !c.offer.live && !c.drain.live &&
+	return c.err == nil && !c.closing && !c.offer.live && !c.peerSink.live &&
 		c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0 && c.canSpill() && c.mayLend()
 }
 
@@ -41,14 +41,14 @@ func (c *Core) Offer(p []byte, addr uint64, rkey uint32) {
 		c.endOffer(true)
 		return
 	}
-	c.say(m)
-	c.pump()
+	c.queueControl(m)
+	c.buildRequests()
 }
 
 // Offered reports how many bytes of the offer the peer has, and whether that is
 // the end of it: all, or as many as it wanted.
 func (c *Core) Offered() (n int, done bool) {
-	return c.offer.inline + c.offer.read, !c.offer.live
+	return c.offer.inline + c.offer.readByPeer, !c.offer.live
 }
 
 // OfferRefused reports whether the peer wanted the last offer, or the rest of it, in messages.
@@ -63,45 +63,45 @@ func (c *Core) CancelOffer() {
 		return
 	}
 	c.offer.cancelled = true
-	if c.unsay(bsdh.MIDSrcAvail) {
+	if c.dropQueued(bsdh.MIDSrcAvail) {
 		c.offer.inline = 0
 		c.endOffer(true)
 	} else {
-		c.say(control{id: bsdh.MIDSrcAvailCancel})
+		c.queueControl(control{id: bsdh.MIDSrcAvailCancel})
 	}
-	c.pump()
+	c.buildRequests()
 }
 
 func (c *Core) endOffer(refused bool) {
 	c.offer.live = false
-	c.unsay(bsdh.MIDSrcAvailCancel)
+	c.dropQueued(bsdh.MIDSrcAvailCancel)
 	c.stats.BytesWritten += uint64(c.offer.inline)
 	if refused {
 		c.stats.OffersRefused++
 	}
 }
 
-// offerRead takes the peer's word that it has read n bytes more.
-func (c *Core) offerRead(n uint32, flags bsdh.Flags) {
+// handleRdmaRdCompl takes the peer's word that it has read n bytes more.
+func (c *Core) handleRdmaRdCompl(n uint32, flags bsdh.Flags) {
 	o := &c.offer
-	if !o.live || c.waits(bsdh.MIDSrcAvail) || uint64(n) > uint64(o.total-o.inline-o.read) {
+	if !o.live || c.isQueued(bsdh.MIDSrcAvail) || uint64(n) > uint64(o.total-o.inline-o.readByPeer) {
 		c.violation("RdmaRdCompl of %d bytes, which were not offered", n)
 		return
 	}
-	o.read += int(n)
+	o.readByPeer += int(n)
 	c.stats.BytesWritten += uint64(n)
 	c.stats.ZeroCopySent += uint64(n)
-	if o.inline+o.read == o.total {
+	if o.inline+o.readByPeer == o.total {
 		c.endOffer(false)
 	}
 	if flags&bsdh.RequestPipe != 0 {
-		c.goPipelined()
+		c.requestPipelined()
 	}
 }
 
-// offerRefused takes the peer's word that it wants the rest in messages.
-func (c *Core) offerRefused() {
-	if !c.offer.live || c.waits(bsdh.MIDSrcAvail) {
+// handleSendSm takes the peer's word that it wants the rest in messages.
+func (c *Core) handleSendSm() {
+	if !c.offer.live || c.isQueued(bsdh.MIDSrcAvail) {
 		c.violation("SendSm without a SrcAvail")
 		return
 	}

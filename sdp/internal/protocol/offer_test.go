@@ -19,30 +19,30 @@ func TestOfferRefused(t *testing.T) {
 		{"refused", func(w *world, a, b *end) {
 			a.post()
 			w.settle()
-			b.core.Refuse()
+			b.core.RefuseSource()
 		}, true},
 		{"after a part", func(w *world, a, b *end) {
 			a.post()
 			w.settle()
 			into := w.register("a part", 40)
-			b.core.Fetch(into.SGE(0, 40))
+			b.core.ReadPeerSource(into.SGE(0, 40))
 			b.post()
 			w.settle()
-			b.core.Refuse()
+			b.core.RefuseSource()
 		}, true},
 		{"read", func(w *world, a, b *end) {
 			a.post()
 			w.settle()
 			into := w.register("all", 100)
-			b.core.Fetch(into.SGE(0, 100))
+			b.core.ReadPeerSource(into.SGE(0, 100))
 		}, false},
 		{"crossed", func(w *world, a, b *end) {
 			sink := w.register("a sink", 100)
-			b.core.Sink(sink.Addr, sink.RKey, 100)
+			b.core.OfferSink(sink.Addr, sink.RKey, 100)
 		}, false},
 		{"crossed, and the sink taken back", func(w *world, a, b *end) {
 			sink := w.register("a sink", 100)
-			b.core.Sink(sink.Addr, sink.RKey, 100)
+			b.core.OfferSink(sink.Addr, sink.RKey, 100)
 			b.core.CancelSink()
 		}, false},
 	} {

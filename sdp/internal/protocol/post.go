@@ -19,41 +19,41 @@ const (
 
 func (k kind) wrid(value uint64) uint64 { return uint64(k)<<56 | value }
 
-func split(wrid uint64) (kind, uint64) { return kind(wrid >> 56), wrid & (1<<56 - 1) }
+func splitWRID(wrid uint64) (kind, uint64) { return kind(wrid >> 56), wrid & (1<<56 - 1) }
 
-// sge keeps an element where a request can refer to it until it is posted.
-func (c *Core) sge(e verbs.SGE) []verbs.SGE {
+// stageSGE keeps an element where a request can refer to it until it is posted.
+func (c *Core) stageSGE(e verbs.SGE) []verbs.SGE {
 	c.sges = append(c.sges, e)
 	return c.sges[len(c.sges)-1 : len(c.sges) : len(c.sges)]
 }
 
 // postData posts a message of the flow control.
 func (c *Core) postData(m flow.Message) {
-	seq := c.credits.Send()
+	seq := c.credits.NextSeq()
 	wr := verbs.SendWR{WRID: kindData.wrid(m.End())}
 	if m.Signal {
 		wr.Flags = verbs.SendSignaled
 	}
-	if m.Lazy {
+	if m.Unhurried {
 		wr.Flags |= verbs.SendUnhurried
 	}
-	urgent := c.urge.last(m.End())
-	if c.peer.Design == flow.Credit {
+	urgent := c.oob.endsMessage(m.End())
+	if c.peer.FlowControl == flow.Credit {
 		h := c.header(bsdh.MIDData, m.Len, seq)
 		if urgent {
 			h.Flags |= bsdh.OOBPresent
 		}
 		if brief, ok := bsdh.MakeBrief(h); ok && c.peer.Brief {
 			wr.Opcode, wr.Imm = verbs.WRSendWithImm, uint32(brief)
-			wr.SGList = c.sge(c.cfg.Send.SGE(m.Local, m.Len))
+			wr.SGList = c.stageSGE(c.cfg.Send.SGE(m.Local, m.Len))
 		} else {
 			h.Append(c.cfg.Send.Bytes[m.Local-bsdh.HeaderBytes : m.Local-bsdh.HeaderBytes])
 			wr.Opcode = verbs.WRSend
-			wr.SGList = c.sge(c.cfg.Send.SGE(m.Local-bsdh.HeaderBytes, m.Len+bsdh.HeaderBytes))
+			wr.SGList = c.stageSGE(c.cfg.Send.SGE(m.Local-bsdh.HeaderBytes, m.Len+bsdh.HeaderBytes))
 		}
 	} else {
 		wr.Opcode = verbs.WRRDMAWriteWithImm
-		wr.SGList = c.sge(c.cfg.Send.SGE(m.Local, m.Len))
+		wr.SGList = c.stageSGE(c.cfg.Send.SGE(m.Local, m.Len))
 		wr.RemoteAddr, wr.RKey = c.peer.Addr+uint64(m.Remote), c.peer.RKey
 		wr.Imm = uint32(bsdh.MakeImm(uint32(m.Remote), urgent))
 	}
@@ -61,22 +61,22 @@ func (c *Core) postData(m flow.Message) {
 		wr.Flags |= verbs.SendSolicited
 	}
 	c.carried++
-	c.questions.due = true
+	c.receiveQuery.due = true
 	c.stats.Messages++
 	c.out = append(c.out, wr)
 }
 
 // header is that of the next message, with a word about our receives.
 func (c *Core) header(id bsdh.MID, payload int, seq uint32) bsdh.Header {
-	c.words.tell(c.received, c.slots.posted)
-	c.stats.Words++
+	c.advertised.record(c.received, c.slots.posted)
+	c.stats.CreditUpdates++
 	h := bsdh.Header{
-		MID: id, Bufs: uint16(c.words.told), Seq: seq, Ack: c.received,
+		MID: id, Bufs: uint16(c.advertised.count), Seq: seq, Ack: c.received,
 		Len: uint32(bsdh.HeaderBytes + id.Extended() + payload),
 	}
-	if c.urge.pending() {
+	if c.oob.isPending() {
 		h.Flags |= bsdh.OOBPending
-		c.urge.told = true
+		c.oob.announcedToPeer = true
 	}
 	return h
 }

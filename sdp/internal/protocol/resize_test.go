@@ -13,7 +13,7 @@ import (
 // has asked b for others.
 func resizing(t *testing.T) (w *world, a, b *end) {
 	w = newWorld(t, 1)
-	cfg := Config{Design: flow.Credit, Buffers: 4, BufferBytes: 300, Queue: 16, Receives: 16, MaxAdverts: 1}
+	cfg := Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 300, Queue: 16, Receives: 16, MaxAdverts: 1}
 	small := cfg
 	small.BufferBytes, small.MaxBufferBytes = 100, 200
 	w.connect(cfg, small, false)
@@ -22,13 +22,13 @@ func resizing(t *testing.T) (w *world, a, b *end) {
 		e.writer, e.reader = writer{end: e}, reader{end: e}
 	}
 	a, b = w.ends[0], w.ends[1]
-	require.Equal(t, 100, a.core.PeerSize())
-	require.False(t, a.core.AskSize(100), "not more than it is")
-	require.True(t, a.core.AskSize(250))
-	require.False(t, a.core.AskSize(260), "before there is an answer")
+	require.Equal(t, 100, a.core.PeerBufferBytes())
+	require.False(t, a.core.RequestPeerSize(100), "not more than it is")
+	require.True(t, a.core.RequestPeerSize(250))
+	require.False(t, a.core.RequestPeerSize(260), "before there is an answer")
 	a.post()
 	w.settle()
-	require.Equal(t, 200, b.core.ResizeWanted(), "as much as b's configuration allows")
+	require.Equal(t, 200, b.core.RequestedBufferBytes(), "as much as b's configuration allows")
 	return w, a, b
 }
 
@@ -36,7 +36,7 @@ func resizing(t *testing.T) (w *world, a, b *end) {
 func longest(w *world, a, b *end) (n int) {
 	require.Positive(w.t, a.core.Write(make([]byte, 1000)))
 	for _, wr := range a.core.Sends() {
-		if k, _ := split(wr.WRID); k == kindData {
+		if k, _ := splitWRID(wr.WRID); k == kindData {
 			require.Equal(w.t, verbs.WRSendWithImm, wr.Opcode)
 			n = max(n, int(wr.SGList[0].Length))
 		}
@@ -53,15 +53,15 @@ func longest(w *world, a, b *end) (n int) {
 // The new size counts when no receive of the old one is left.
 func TestResize(t *testing.T) {
 	w, a, b := resizing(t)
-	require.False(t, b.core.Resize(w.register("too short", 10), 200))
-	require.False(t, b.core.Resize(w.register("more than asked for", b.cfg.ResizeBytes(300)), 300))
-	require.False(t, b.core.Resize(w.register("not larger", b.cfg.ResizeBytes(100)), 100))
-	require.True(t, b.core.Resize(w.register("larger receives", b.cfg.ResizeBytes(180)), 180))
-	require.Zero(t, b.core.ResizeWanted())
-	require.False(t, b.core.Resize(w.register("again", b.cfg.ResizeBytes(190)), 190), "nobody asked")
+	require.False(t, b.core.GrantResize(w.register("too short", 10), 200))
+	require.False(t, b.core.GrantResize(w.register("more than asked for", b.cfg.ResizeBytes(300)), 300))
+	require.False(t, b.core.GrantResize(w.register("not larger", b.cfg.ResizeBytes(100)), 100))
+	require.True(t, b.core.GrantResize(w.register("larger receives", b.cfg.ResizeBytes(180)), 180))
+	require.Zero(t, b.core.RequestedBufferBytes())
+	require.False(t, b.core.GrantResize(w.register("again", b.cfg.ResizeBytes(190)), 190), "nobody asked")
 	require.True(t, b.core.Resizing())
 	w.settle()
-	require.Equal(t, 100, a.core.PeerSize(), "the receives that are posted are the old ones")
+	require.Equal(t, 100, a.core.PeerBufferBytes(), "the receives that are posted are the old ones")
 
 	sizes := []int{longest(w, a, b)}
 	for range 4 {
@@ -69,28 +69,28 @@ func TestResize(t *testing.T) {
 	}
 	require.Equal(t, 100, sizes[0])
 	require.Equal(t, 180, sizes[4])
-	require.Equal(t, 180, a.core.PeerSize())
+	require.Equal(t, 180, a.core.PeerBufferBytes())
 	require.False(t, b.core.Resizing())
 	w.giveBack(b.cfg.Slots)
 	require.Equal(t, 180, longest(w, a, b))
-	require.True(t, a.core.AskSize(300), "and again")
+	require.True(t, a.core.RequestPeerSize(300), "and again")
 	a.post()
 	w.settle()
-	require.Equal(t, 200, b.core.ResizeWanted())
+	require.Equal(t, 200, b.core.RequestedBufferBytes())
 }
 
 func TestResizeDeclined(t *testing.T) {
 	w, a, b := resizing(t)
-	require.True(t, b.core.Resize(Memory{}, 0))
+	require.True(t, b.core.GrantResize(Memory{}, 0))
 	b.post()
 	w.settle()
-	require.Equal(t, 100, a.core.PeerSize())
+	require.Equal(t, 100, a.core.PeerBufferBytes())
 	require.Equal(t, 100, longest(w, a, b))
-	require.True(t, b.core.AskSize(400))
+	require.True(t, b.core.RequestPeerSize(400))
 	b.post()
 	w.settle() // a's configuration allows none: the answer needs nobody
-	require.Equal(t, 300, b.core.PeerSize())
-	require.True(t, b.core.AskSize(400))
+	require.Equal(t, 300, b.core.PeerBufferBytes())
+	require.True(t, b.core.RequestPeerSize(400))
 }
 
 // Another ring takes over in the middle of the stream.

@@ -115,17 +115,17 @@ func (w *world) find(key uint32, addr uint64, n int, who string) (r *region, off
 }
 
 // drawConfig draws small and odd sizes.
-func (w *world) drawConfig(d flow.Design) Config {
+func (w *world) drawConfig(d flow.Control) Config {
 	c := Config{
-		Design: d, Buffers: w.between(1, 6), BufferBytes: w.between(64, 200),
+		FlowControl: d, Buffers: w.between(1, 6), BufferBytes: w.between(64, 200),
 		Queue: w.between(4, 24), Receives: w.between(8, 24), MaxAdverts: 1,
 	}
 	if w.chance(2) {
-		c.First = w.between(1, c.ring())
+		c.InitialBytes = w.between(1, c.ringCapacity())
 	}
-	c.Window = w.between(1, c.ring()/2)
+	c.Window = w.between(1, c.ringCapacity()/2)
 	if w.chance(2) {
-		c.Window = min(c.ring()/2, w.between(16, 64))
+		c.Window = min(c.ringCapacity()/2, w.between(16, 64))
 	}
 	if w.chance(2) {
 		c.MaxBufferBytes = c.BufferBytes + w.between(-10, 100)
@@ -154,15 +154,15 @@ func (w *world) connect(a, b Config, plain bool) {
 	if plain {
 		hello.Extension = bsdh.Extension{}
 	}
-	b, err = b.Heed(&hello)
+	b, err = b.Negotiate(&hello)
 	require.NoError(w.t, err)
-	peerA, err := PeerOf(&hello)
+	peerA, err := PeerFromHello(&hello)
 	require.NoError(w.t, err)
 	w.allocate("b", &b)
 	w.ends[1] = &end{w: w, name: "b", cfg: b, core: New(b)}
 	ack, err := bsdh.ParseHelloAck(b.HelloAck().Append(nil))
 	require.NoError(w.t, err)
-	peerB, err := a.PeerOfAck(&ack)
+	peerB, err := a.PeerFromHelloAck(&ack)
 	require.NoError(w.t, err)
 	w.ends[0].peer, w.ends[1].peer = w.ends[1], w.ends[0]
 	for _, e := range w.ends {
@@ -191,7 +191,7 @@ func (e *end) post() {
 		wr.SGList = slices.Clone(wr.SGList)
 		r := &request{SendWR: wr}
 		if wr.Flags&verbs.SendInline != 0 {
-			require.LessOrEqual(w.t, len(wr.InlineData), Inline)
+			require.LessOrEqual(w.t, len(wr.InlineData), MaxInline)
 			r.data = bytes.Clone(wr.InlineData)
 		} else if len(wr.SGList) > 0 {
 			require.Len(w.t, wr.SGList, 1)
@@ -206,7 +206,7 @@ func (e *end) post() {
 		e.order = append(e.order, r)
 	}
 	require.LessOrEqual(w.t, len(e.order), e.cfg.SendQueue(), "the send queue is full")
-	e.core.Posted()
+	e.core.ClearPosted()
 }
 
 // local is a request's memory here.
@@ -240,7 +240,7 @@ func (e *end) execute() bool {
 		}
 		p := e.peer
 		if len(p.rq) == 0 {
-			require.Equal(w.t, flow.NIC, e.core.peer.Design, "%s sent a message, and there is no receive", e.name)
+			require.Equal(w.t, flow.NIC, e.core.peer.FlowControl, "%s sent a message, and there is no receive", e.name)
 			return false
 		}
 		recv := p.rq[0]
@@ -301,10 +301,10 @@ func (e *end) poll(n int) bool {
 				done = e.order[0].Flags&verbs.SendSignaled != 0
 			}
 		}
-		e.core.Complete(&wc)
+		e.core.HandleCompletion(&wc)
 		require.NoError(e.w.t, e.core.Err(), "%s", e.name)
-		if e.core.peer.Design == flow.Credit {
-			require.GreaterOrEqual(e.w.t, e.core.slots.posted, flow.Reserve, "receives for messages without data")
+		if e.core.peer.FlowControl == flow.Credit {
+			require.GreaterOrEqual(e.w.t, e.core.slots.posted, flow.ReservedCredits, "receives for messages without data")
 		}
 		e.look()
 		if e.w.chance(3) {

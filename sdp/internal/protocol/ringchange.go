@@ -7,12 +7,12 @@ import (
 
 // ringChange is another ring that takes over, ours or the peer's.
 type ringChange struct {
-	size    int  // bytes that ours holds, or will when the change has ended
-	most    int  // that it should hold
-	short   bool // it has been too small
-	offered bool // ours: RingChange was said, and RingSwitched has not come
-	peers   bool // the peer's: RingSwitched is to be said
-	next    bsdh.RingChange
+	size        int  // bytes that ours holds, or will when the change has ended
+	maxSize     int  // that it should hold
+	tooSmall    bool // it has been too small
+	offered     bool // ours: RingChange was said, and RingSwitched has not come
+	peerPending bool // the peer's: RingSwitched is to be said
+	next        bsdh.RingChange
 }
 
 // RingSize is how many bytes our receive ring holds, or will when the change that is under
@@ -23,19 +23,19 @@ func (c *Core) RingSize() int { return c.ring.size }
 // what came filled more than half of it, or used up all receives. It is 0 if that has not
 // been, or the ring is as long as the configuration has it.
 func (c *Core) RingWanted() int {
-	if !c.ring.short || c.err != nil {
+	if !c.ring.tooSmall || c.err != nil {
 		return 0
 	}
-	return min(flow.Longer(c.ring.size), c.ring.most)
+	return min(flow.GrownLength(c.ring.size), c.ring.maxSize)
 }
 
 // KeepRing ends the wish for a longer ring, for there is no memory for one.
-func (c *Core) KeepRing() { c.ring.most, c.ring.short = c.ring.size, false }
+func (c *Core) KeepRing() { c.ring.maxSize, c.ring.tooSmall = c.ring.size, false }
 
-// crowded takes note of whether the ring is too small.
-func (c *Core) crowded(r flow.RingReceiver) {
-	if c.ring.size < c.ring.most && !c.ring.offered && (r.Crowded() || c.slots.posted == 0) {
-		c.ring.short = true
+// noteRingPressure takes note of whether the ring is too small.
+func (c *Core) noteRingPressure(r flow.RingReceiver) {
+	if c.ring.size < c.ring.maxSize && !c.ring.offered && (r.HalfFull() || c.slots.posted == 0) {
+		c.ring.tooSmall = true
 	}
 }
 
@@ -45,54 +45,54 @@ func (c *Core) crowded(r flow.RingReceiver) {
 // with a ring, the ring is shorter, or the last change has not ended.
 func (c *Core) ChangeRing(mem Memory) bool {
 	r, ok := c.receiver.(flow.RingReceiver)
-	if !ok || c.err != nil || c.finished || uint64(len(mem.Bytes)) >= bsdh.MaxRing || !r.Change(mem.Bytes) {
+	if !ok || c.err != nil || c.peerClosed || uint64(len(mem.Bytes)) >= bsdh.MaxRing || !r.ChangeRing(mem.Bytes) {
 		return false
 	}
-	c.ring.size, c.ring.short, c.ring.offered = len(mem.Bytes)-c.cfg.RingSlack(), false, true
+	c.ring.size, c.ring.tooSmall, c.ring.offered = len(mem.Bytes)-c.cfg.RingSlack(), false, true
 	m := control{id: bsdh.MIDRingChange}
 	bsdh.RingChange{Ring: uint32(len(mem.Bytes)), RKey: mem.RKey, Addr: mem.Addr}.Append(m.ext[:0])
-	c.say(m)
-	c.pump()
+	c.queueControl(m)
+	c.buildRequests()
 	return true
 }
 
 // ChangingRing reports whether the ring that was in use at ChangeRing still is.
 func (c *Core) ChangingRing() bool {
 	r, ok := c.receiver.(flow.RingReceiver)
-	return ok && r.Changing()
+	return ok && r.ChangingRing()
 }
 
-// ringSwitched takes a RingSwitched: what follows is in the new ring. Receives
+// handleRingSwitched takes a RingSwitched: what follows is in the new ring. Receives
 // that are posted stand for room in it now, which there is: it is empty, and not
 // shorter.
-func (c *Core) ringSwitched() {
-	if !c.ring.offered || c.waits(bsdh.MIDRingChange) {
+func (c *Core) handleRingSwitched() {
+	if !c.ring.offered || c.isQueued(bsdh.MIDRingChange) {
 		c.violation("RingSwitched, and there is no other ring")
 		return
 	}
 	c.ring.offered = false
-	c.receiver.(flow.RingReceiver).Switch()
+	c.receiver.(flow.RingReceiver).SwitchRing()
 }
 
-// ringOffered takes a RingChange.
-func (c *Core) ringOffered(ext []byte) {
+// handleRingChange takes a RingChange.
+func (c *Core) handleRingChange(ext []byte) {
 	next, _ := bsdh.ParseRingChange(ext)
 	switch {
-	case c.ring.peers:
+	case c.ring.peerPending:
 		c.violation("a second RingChange before the first was answered")
 	case next.Ring < c.peer.Ring || next.Ring >= bsdh.MaxRing:
 		c.violation("RingChange from %d to %d bytes", c.peer.Ring, next.Ring)
 	default:
-		c.ring.peers, c.ring.next = true, next
-		c.say(control{id: bsdh.MIDRingSwitched})
+		c.ring.peerPending, c.ring.next = true, next
+		c.queueControl(control{id: bsdh.MIDRingSwitched})
 	}
 }
 
-// switched is when our RingSwitched is posted: data that is posted from now on
+// switchPeerRing is when our RingSwitched is posted: data that is posted from now on
 // goes to the new ring.
-func (c *Core) switched() {
+func (c *Core) switchPeerRing() {
 	next := c.ring.next
-	c.ring.peers = false
+	c.ring.peerPending = false
 	c.peer.Ring, c.peer.RKey, c.peer.Addr = next.Ring, next.RKey, next.Addr
-	c.sender.(interface{ Switch(remote int) }).Switch(int(next.Ring))
+	c.sender.(interface{ SwitchRing(remote int) }).SwitchRing(int(next.Ring))
 }

@@ -89,9 +89,9 @@ func (w *world) run() {
 	}
 	w.settle()
 	for _, e := range w.ends {
-		require.True(w.t, e.core.Over())
+		require.True(w.t, e.core.BothClosed())
 		require.Equal(w.t, e.writer.total, e.peer.reader.off)
-		require.Zero(w.t, e.core.spilled())
+		require.Zero(w.t, e.core.spilledBytes())
 		if n := len(e.writer.urgent); n > 0 {
 			seen := e.peer.reader.urgent
 			require.NotEmpty(w.t, seen)
@@ -103,7 +103,7 @@ func (w *world) run() {
 // ended reports whether both applications have, and both cores know.
 func (w *world) ended() bool {
 	for _, e := range w.ends {
-		if !e.reader.eof || !e.core.Over() || e.writer.offering {
+		if !e.reader.eof || !e.core.BothClosed() || e.writer.offering {
 			return false
 		}
 	}
@@ -117,16 +117,16 @@ func (w *world) dump() {
 		w.t.Logf("%s: written %d of %d, read %d, eof %v; offering %v placing %v fetching %v sinking %v", e.name,
 			e.writer.off, e.writer.total, e.reader.off, e.reader.eof, e.writer.offering, e.writer.placing, e.reader.fetching, e.reader.sinking)
 		w.t.Logf("   buffered %d, unposted %d, unsent %d, room %d, credits %d, posted %d, known %d, fresh %d, empty %d",
-			c.Buffered(), c.sender.Unposted(), c.sender.Unsent(), c.sender.Room(), c.credits.Left(), c.slots.posted, c.known(), c.fresh(), c.words.empty)
-		w.t.Logf("   sq %d executed %d cq %d rq %d stream %v aside %v word %v", len(e.sq), len(e.executed), len(e.cq), len(e.rq), c.controls.stream, c.controls.aside, c.controls.word)
-		w.t.Logf("   avail %+v offer %+v sink %+v drain %+v modes %+v closing %v parted %v there %v finished %v", c.avail, c.offer, c.sink, c.drain, c.mode, c.closing, c.parted, c.there, c.finished)
+			c.Buffered(), c.sender.Unposted(), c.sender.Unsent(), c.sender.Free(), c.credits.Available(), c.slots.posted, c.advertisedLeft(), c.unadvertised(), c.advertised.emptyMessages)
+		w.t.Logf("   sq %d executed %d cq %d rq %d stream %v aside %v word %v", len(e.sq), len(e.executed), len(e.cq), len(e.rq), c.controls.ordered, c.controls.unordered, c.controls.creditUpdateDue)
+		w.t.Logf("   avail %+v offer %+v sink %+v drain %+v modes %+v closing %v parted %v there %v finished %v", c.peerSource, c.offer, c.sink, c.peerSink, c.mode, c.closing, c.disConnSeq, c.disConnDelivered, c.peerClosed)
 	}
 }
 
 // Whatever both applications do, each gets what the other has written, nothing
 // waits for ever, and memory that was lent is left alone afterwards.
 func TestAnything(t *testing.T) {
-	for _, d := range []flow.Design{flow.NIC, flow.RDMA, flow.Credit} {
+	for _, d := range []flow.Control{flow.NIC, flow.RDMA, flow.Credit} {
 		for _, direct := range []bool{false, true} {
 			name := d.String()
 			if direct {
@@ -148,9 +148,9 @@ func TestAnything(t *testing.T) {
 func TestPlainPeer(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed)
-		w.connect(w.drawConfig(flow.Design(w.rng.IntN(3))), w.drawConfig(flow.Credit), true)
+		w.connect(w.drawConfig(flow.Control(w.rng.IntN(3))), w.drawConfig(flow.Credit), true)
 		for _, e := range w.ends {
-			require.Equal(t, flow.Credit, e.core.peer.Design)
+			require.Equal(t, flow.Credit, e.core.peer.FlowControl)
 		}
 		w.start(5000, w.chance(2))
 		w.run()

@@ -13,11 +13,11 @@ import (
 type slots struct {
 	large, small bank
 	old          bank     // large ones that are going out of use
-	aging        int      // of these, posted or not read yet
+	oldInUse     int      // of these, posted or not read yet
 	generation   uint32   // in the numbers of large ones
-	free         []uint32 // to be posted, the last one first
+	freeList     []uint32 // to be posted, the last one first
 	posted       int
-	room         int // of the receive queue
+	queueDepth   int // of the receive queue
 }
 
 // bank is a row of slots of a size.
@@ -31,19 +31,19 @@ type bank struct {
 const slotMask = 1<<16 - 1
 
 func (s *slots) init(cfg *Config) {
-	large := cfg.large()
-	s.room = cfg.ReceiveQueue()
+	large := cfg.largeReceives()
+	s.queueDepth = cfg.ReceiveQueue()
 	s.large = bank{mem: cfg.Slots, stride: cfg.slotBytes(), posted: make([]bool, large)}
-	s.small = bank{mem: cfg.Slots, off: large * cfg.slotBytes(), stride: smallSlot, posted: make([]bool, cfg.Receives)}
+	s.small = bank{mem: cfg.Slots, off: large * cfg.slotBytes(), stride: smallSlotBytes, posted: make([]bool, cfg.Receives)}
 	all := large + cfg.Receives
-	s.free = make([]uint32, 0, all)
+	s.freeList = make([]uint32, 0, all)
 	for i := all - 1; i >= 0; i-- {
-		s.free = append(s.free, uint32(i))
+		s.freeList = append(s.freeList, uint32(i))
 	}
 }
 
-// bank finds a slot, nil if there is none of that number.
-func (s *slots) bank(slot int) (b *bank, i int) {
+// find finds a slot, nil if there is none of that number.
+func (s *slots) find(slot int) (b *bank, i int) {
 	b, i = &s.large, slot&slotMask
 	generation := uint32(slot &^ slotMask)
 	switch {
@@ -60,29 +60,29 @@ func (s *slots) bank(slot int) (b *bank, i int) {
 
 // bytes is the content of a slot.
 func (s *slots) bytes(slot, n int) []byte {
-	b, i := s.bank(slot)
+	b, i := s.find(slot)
 	return b.mem.Bytes[b.off+i*b.stride:][:min(n, b.stride):b.stride]
 }
 
-// take takes a free slot.
-func (s *slots) take() (slot int, ok bool) {
-	if len(s.free) == 0 || s.posted == s.room {
+// alloc takes a free slot.
+func (s *slots) alloc() (slot int, ok bool) {
+	if len(s.freeList) == 0 || s.posted == s.queueDepth {
 		return 0, false
 	}
-	slot = int(s.free[len(s.free)-1])
-	s.free = s.free[:len(s.free)-1]
+	slot = int(s.freeList[len(s.freeList)-1])
+	s.freeList = s.freeList[:len(s.freeList)-1]
 	s.posted++
-	b, i := s.bank(slot)
+	b, i := s.find(slot)
 	b.posted[i] = true
 	return slot, true
 }
 
-// arrived takes a slot that has been used. It is false if that was not posted.
-func (s *slots) arrived(wrid uint64) (slot int, ok bool) {
+// consume takes a slot that has been used. It is false if that was not posted.
+func (s *slots) consume(wrid uint64) (slot int, ok bool) {
 	if wrid > 1<<32-1 {
 		return 0, false
 	}
-	b, i := s.bank(int(wrid))
+	b, i := s.find(int(wrid))
 	if b == nil || !b.posted[i] {
 		return 0, false
 	}
@@ -91,9 +91,9 @@ func (s *slots) arrived(wrid uint64) (slot int, ok bool) {
 	return int(wrid), true
 }
 
-// onlyLarge takes the small ones out of use.
-func (s *slots) onlyLarge() {
-	s.free = slices.DeleteFunc(s.free, func(i uint32) bool { return int(i) >= len(s.large.posted) })
+// dropSmall takes the small ones out of use.
+func (s *slots) dropSmall() {
+	s.freeList = slices.DeleteFunc(s.freeList, func(i uint32) bool { return int(i) >= len(s.large.posted) })
 }
 
 // isOld reports whether a slot is going out of use.
@@ -101,28 +101,28 @@ func (s *slots) isOld(slot int) bool {
 	return slot&slotMask < len(s.large.posted) && uint32(slot&^slotMask) != s.generation
 }
 
-// give gives a slot back. One that goes out of use is replaced.
-func (s *slots) give(slot int) {
+// release gives a slot back. One that goes out of use is replaced.
+func (s *slots) release(slot int) {
 	if s.isOld(slot) {
-		s.aging--
+		s.oldInUse--
 		slot = int(s.generation) | slot&slotMask
 	}
-	s.free = append(s.free, uint32(slot))
+	s.freeList = append(s.freeList, uint32(slot))
 }
 
-// post prepares n more receives, or as many as there are slots for.
-func (c *Core) post(n int) {
+// prepareReceives prepares n more receives, or as many as there are slots for.
+func (c *Core) prepareReceives(n int) {
 	for ; n > 0; n-- {
-		slot, ok := c.slots.take()
+		slot, ok := c.slots.alloc()
 		if !ok {
 			return
 		}
-		b, i := c.slots.bank(slot)
-		c.in = append(c.in, verbs.RecvWR{WRID: uint64(slot), SGList: c.sge(b.mem.SGE(b.off+i*b.stride, b.stride))})
+		b, i := c.slots.find(slot)
+		c.in = append(c.in, verbs.RecvWR{WRID: uint64(slot), SGList: c.stageSGE(b.mem.SGE(b.off+i*b.stride, b.stride))})
 	}
 }
 
-// repost posts what the flow control wants posted.
-func (c *Core) repost() {
-	c.post(c.receiver.Receives() - c.slots.posted)
+// refillReceives posts what the flow control wants posted.
+func (c *Core) refillReceives() {
+	c.prepareReceives(c.receiver.Receives() - c.slots.posted)
 }

@@ -2,7 +2,7 @@ package protocol
 
 import "github.com/softrnic/softrnic/sdp/internal/flow"
 
-// Spill makes room in the ring of the NIC design, by moving what is in it
+// SpillRing makes room in the ring of the NIC design, by moving what is in it
 // elsewhere, and returns how many bytes that were. It is for a call that waits
 // for the end of an offer, and to be repeated while it does, when something has
 // arrived.
@@ -19,23 +19,23 @@ import "github.com/softrnic/softrnic/sdp/internal/flow"
 // have: nothing more goes ahead of its answer (see owesAnswer). How long that
 // buffer is the peer says; to one who says more than mostSpilled nothing is
 // offered.
-func (c *Core) Spill() int {
+func (c *Core) SpillRing() int {
 	r, ok := c.receiver.(*flow.NICReceiver)
 	if !ok || !c.offer.live || c.slots.posted > 0 || c.err != nil {
 		return 0
 	}
-	n := r.Spill(c.maySpill())
-	c.proceed()
+	n := r.Spill(c.spillLimit())
+	c.postPending()
 	return n
 }
 
-// mostSpilled is the longest buffer of a peer that there would be room for.
-const mostSpilled = 64 << 20
+// maxSpill is the longest buffer of a peer that there would be room for.
+const maxSpill = 64 << 20
 
-// maySpill is how much may lie outside of the ring.
-func (c *Core) maySpill() int {
-	most := int(min(c.peer.Buffer, mostSpilled)) + 2*c.cfg.Window // and a receive for the answer
-	if c.offer.heard {
+// spillLimit is how much may lie outside of the ring.
+func (c *Core) spillLimit() int {
+	most := int(min(c.peer.Buffer, maxSpill)) + 2*c.cfg.Window // and a receive for the answer
+	if c.offer.cancelDelivered {
 		most *= 2
 	}
 	return most
@@ -44,11 +44,11 @@ func (c *Core) maySpill() int {
 // canSpill reports whether there would be room for what is in the way of the
 // answer to an offer.
 func (c *Core) canSpill() bool {
-	return c.peer.Design != flow.NIC || c.peer.Buffer <= mostSpilled && c.spilled() == 0
+	return c.peer.FlowControl != flow.NIC || c.peer.Buffer <= maxSpill && c.spilledBytes() == 0
 }
 
-// spilled is how much lies outside the ring.
-func (c *Core) spilled() int {
+// spilledBytes is how much lies outside the ring.
+func (c *Core) spilledBytes() int {
 	if r, ok := c.receiver.(*flow.NICReceiver); ok {
 		return r.Spilled()
 	}

@@ -23,7 +23,7 @@ func bothWays(t *testing.T, seed uint64) (w *world, a, b *end) {
 	}
 	require.Zero(t, len(a.rq), "a's ring is full")
 	require.NotEmpty(t, b.sq, "b's adapter holds messages back")
-	require.Zero(t, b.core.sender.Room(), "b's send buffer is full")
+	require.Zero(t, b.core.sender.Free(), "b's send buffer is full")
 	a.writer.offer(300)
 	return w, a, b
 }
@@ -42,21 +42,21 @@ func TestSpill(t *testing.T) {
 				moved = a.writer.act()
 				moved = b.reader.act() || moved
 				moved = w.move() || moved
-				require.LessOrEqual(t, a.core.spilled(), b.cfg.ring()+2*a.cfg.Window)
+				require.LessOrEqual(t, a.core.spilledBytes(), b.cfg.ringCapacity()+2*a.cfg.Window)
 				require.LessOrEqual(t, len(a.rq), max(0, (a.core.receiver.(*flow.NICReceiver).Free()-a.cfg.Window)/a.cfg.Window))
 			}
 			require.Equal(t, !spills, a.writer.offering)
 			if !spills {
 				require.True(t, b.reader.fetching, "b waits for its RDMA READ, a for b")
-				require.Zero(t, a.core.spilled())
+				require.Zero(t, a.core.spilledBytes())
 				continue
 			}
-			if a.core.spilled() > 0 {
+			if a.core.spilledBytes() > 0 {
 				require.False(t, a.core.CanOffer(), "while anything lies outside the ring")
 			}
 			for a.reader.act() || w.move() {
 			}
-			require.Zero(t, a.core.spilled())
+			require.Zero(t, a.core.spilledBytes())
 			require.True(t, a.core.CanOffer())
 			require.Equal(t, b.writer.off, a.reader.off)
 		}
@@ -73,7 +73,7 @@ func TestSpillBounded(t *testing.T) {
 		peer := int(a.core.peer.Buffer)
 		b.reader.piece = 3
 		for a.writer.offering && (b.writer.act() || w.move() || b.reader.act() || a.writer.act()) {
-			require.LessOrEqual(t, a.core.spilled(), peer+2*a.cfg.Window)
+			require.LessOrEqual(t, a.core.spilledBytes(), peer+2*a.cfg.Window)
 		}
 		if !a.writer.offering {
 			return // it was answered before that
@@ -84,7 +84,7 @@ func TestSpillBounded(t *testing.T) {
 			moved := w.move() || a.writer.act()
 			moved = b.writer.act() || moved
 			require.True(t, b.reader.act() || moved, "the offer is cancelled, and has no answer")
-			require.LessOrEqual(t, a.core.spilled(), 2*peer+4*a.cfg.Window)
+			require.LessOrEqual(t, a.core.spilledBytes(), 2*peer+4*a.cfg.Window)
 		}
 	})
 }
@@ -111,17 +111,17 @@ func TestAnswerFirst(t *testing.T) {
 // up.
 func TestSpillNot(t *testing.T) {
 	_, a, _ := bothWays(t, 1)
-	require.Positive(t, a.core.Spill())
+	require.Positive(t, a.core.SpillRing())
 	require.Positive(t, a.core.slots.posted)
-	require.Zero(t, a.core.Spill(), "there is a receive")
+	require.Zero(t, a.core.SpillRing(), "there is a receive")
 
 	_, a, _ = pair(t, flow.NIC)
-	require.Zero(t, a.core.Spill())
-	for _, d := range []flow.Design{flow.RDMA, flow.Credit} {
+	require.Zero(t, a.core.SpillRing())
+	for _, d := range []flow.Control{flow.RDMA, flow.Credit} {
 		_, a, _ := pair(t, d)
 		a.writer.offer(10)
 		require.True(t, a.core.Offering())
-		require.Zero(t, a.core.Spill())
+		require.Zero(t, a.core.SpillRing())
 	}
 }
 
@@ -129,18 +129,18 @@ func TestSpillNot(t *testing.T) {
 // that its send buffer is longer is offered nothing.
 func TestSpillOfLiars(t *testing.T) {
 	e := newEvil(t, flow.NIC)
-	e.core.Start(Peer{Design: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: mostSpilled + 1, Window: 50})
+	e.core.Start(Peer{FlowControl: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: maxSpill + 1, Window: 50})
 	require.False(t, e.core.CanOffer())
 
 	e = newEvil(t, flow.NIC).start()
 	require.True(t, e.core.CanOffer())
 	offerOf(e, 9)
-	require.Equal(t, 800+100, e.core.maySpill())
+	require.Equal(t, 800+100, e.core.spillLimit())
 	e.say(bsdh.MIDRingChange, ringOf(bsdh.MaxRing-1)).finish()
 	require.EqualValues(t, bsdh.MaxRing-1, e.core.peer.Ring)
-	require.Equal(t, 800+100, e.core.maySpill(), "its ring is no business of ours")
+	require.Equal(t, 800+100, e.core.spillLimit(), "its ring is no business of ours")
 	e.core.CancelOffer()
 	e.take()
 	e.finish()
-	require.Equal(t, 2*(800+100), e.core.maySpill())
+	require.Equal(t, 2*(800+100), e.core.spillLimit())
 }

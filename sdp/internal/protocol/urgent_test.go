@@ -10,19 +10,19 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-var allDesigns = []flow.Design{flow.NIC, flow.RDMA, flow.Credit}
+var allDesigns = []flow.Control{flow.NIC, flow.RDMA, flow.Credit}
 
 // The urgent byte ends a message, whatever is written after it, and its reader
 // knows how far it is.
 func TestUrgent(t *testing.T) {
 	for _, d := range allDesigns {
 		w, a, b := pair(t, d)
-		a.core.Calm(true) // all of it is there before any of it may go
+		a.core.HoldData(true) // all of it is there before any of it may go
 		require.Equal(t, 10, a.core.Write(make([]byte, 10)))
 		require.Equal(t, 5, a.core.SendUrgent(make([]byte, 5)))
 		require.Equal(t, 7, a.core.Write(make([]byte, 7)))
-		a.core.Calm(false)
-		a.core.Push() // which leaves the urgent byte where it is
+		a.core.HoldData(false)
+		a.core.Flush() // which leaves the urgent byte where it is
 		solicited := 0
 		for _, wr := range a.core.Sends() {
 			if wr.Flags&verbs.SendSolicited != 0 {
@@ -127,22 +127,22 @@ func TestKeepAlive(t *testing.T) {
 	for _, d := range allDesigns {
 		w, a, b := pair(t, d)
 		received := b.core.received
-		require.True(t, a.core.KeepAlive())
-		require.False(t, a.core.KeepAlive(), "one at a time")
+		require.True(t, a.core.SendKeepAlive())
+		require.False(t, a.core.SendKeepAlive(), "one at a time")
 		sends := a.core.Sends()
 		require.Len(t, sends, 1)
 		require.Equal(t, verbs.WRRDMAWrite, sends[0].Opcode)
 		require.Empty(t, sends[0].SGList)
 		require.Equal(t, verbs.SendSignaled, sends[0].Flags)
 		a.post()
-		require.True(t, a.core.asking)
+		require.True(t, a.core.probing)
 		w.settle()
-		require.False(t, a.core.asking)
-		require.True(t, a.core.KeepAlive())
+		require.False(t, a.core.probing)
+		require.True(t, a.core.SendKeepAlive())
 		require.Equal(t, received, b.core.received)
 
-		a.core.Complete(&verbs.WC{WRID: kindAlive.wrid(0), Status: verbs.WCRetryExcErr})
+		a.core.HandleCompletion(&verbs.WC{WRID: kindAlive.wrid(0), Status: verbs.WCRetryExcErr})
 		require.ErrorIs(t, a.core.Err(), ErrReset, "nobody there")
-		require.False(t, a.core.KeepAlive())
+		require.False(t, a.core.SendKeepAlive())
 	}
 }

@@ -5,37 +5,37 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// words are what the peer knows of our receives. It gets to know it from the
+// advertisedReceives are what the peer knows of our receives. It gets to know it from the
 // header of every message; a message of its own is sent when there is no other.
 //
 // That message needs a receive itself, at the other side, and so do other
-// messages without data: flow.Reserve receives are left for them. Two ends whose
+// messages without data: flow.ReservedCredits receives are left for them. Two ends whose
 // buffers are full have these two each, and pass the right to speak between
 // them: who dialed answers a word only if the other could say nothing at all
 // without, and never uses the last credit for a message that gives none; who
 // was dialed may, and answers as long as the other cannot send two. So either can
 // always say something, and they do not answer each other for ever.
-type words struct {
-	at    uint32 // the last message that had come by the last word
-	told  int    // receives there were then
-	empty int    // messages since that are nothing but words
+type advertisedReceives struct {
+	atSeq         uint32 // the last message that had come by the last word
+	count         int    // receives there were then
+	emptyMessages int    // messages since that are nothing but words
 }
 
-func (w *words) tell(received uint32, posted int) {
-	*w = words{at: received, told: min(posted, 1<<16-1)}
+func (w *advertisedReceives) record(received uint32, posted int) {
+	*w = advertisedReceives{atSeq: received, count: min(posted, 1<<16-1)}
 }
 
-// known is how many messages the peer may still send by our last word.
-func (c *Core) known() int { return c.words.told - int(c.received-c.words.at) }
+// advertisedLeft is how many messages the peer may still send by our last word.
+func (c *Core) advertisedLeft() int { return c.advertised.count - int(c.received-c.advertised.atSeq) }
 
-// fresh is how many receives the peer has not heard of.
-func (c *Core) fresh() int { return c.slots.posted - c.known() }
+// unadvertised is how many receives the peer has not heard of.
+func (c *Core) unadvertised() int { return c.slots.posted - c.advertisedLeft() }
 
-// wordDue reports whether the peer should hear of our receives: half of them
+// creditUpdateDue reports whether the peer should hear of our receives: half of them
 // are new (section 3.1), or it knows of none that it may use for data, or for
 // the messages that it may have to send.
-func (c *Core) wordDue() bool {
-	fresh, known := c.fresh(), c.known()
+func (c *Core) creditUpdateDue() bool {
+	fresh, known := c.unadvertised(), c.advertisedLeft()
 	if fresh <= 0 {
 		return false
 	}
@@ -43,52 +43,52 @@ func (c *Core) wordDue() bool {
 	if c.peer.Dialed {
 		least = 1
 	}
-	return known <= least || known <= flow.Reserve && fresh > c.words.empty ||
+	return known <= least || known <= flow.ReservedCredits && fresh > c.advertised.emptyMessages ||
 		fresh > 1 && 2*fresh >= c.receiver.Receives()
 }
 
-// maySpend reports whether there is a credit for a message. The last one is for
+// canSpendCredit reports whether there is a credit for a message. The last one is for
 // a message that gives some back, unless any may have it.
-func (c *Core) maySpend(last bool) bool {
-	left := c.credits.Left()
-	return left >= flow.Reserve || left == 1 && (last || c.fresh() > 0)
+func (c *Core) canSpendCredit(last bool) bool {
+	left := c.credits.Available()
+	return left >= flow.ReservedCredits || left == 1 && (last || c.unadvertised() > 0)
 }
 
-// report makes the peer hear what its flow control waits for, when it is time.
-func (c *Core) report() {
+// scheduleCreditUpdate makes the peer hear what its flow control waits for, when it is time.
+func (c *Core) scheduleCreditUpdate() {
 	switch r := c.receiver.(type) {
 	case *flow.CreditReceiver:
-		for slot, ok := r.Free(); ok; slot, ok = r.Free() {
-			c.slots.give(slot)
+		for slot, ok := r.PopFreed(); ok; slot, ok = r.PopFreed() {
+			c.slots.release(slot)
 		}
-		c.repost()
-		if c.wordDue() {
-			c.controls.word = true
+		c.refillReceives()
+		if c.creditUpdateDue() {
+			c.controls.creditUpdateDue = true
 		}
 	case *flow.NICReceiver:
-		c.tell()
+		c.answerReceiveQuery()
 	case *flow.RDMAReceiver:
-		if _, due := r.Report(c.wordDue()); due {
-			c.controls.word = true
+		if _, due := r.ReportFreed(c.creditUpdateDue()); due {
+			c.controls.creditUpdateDue = true
 		}
 	}
 }
 
-// pumpWord posts a word if it is due, and no other message has brought it.
-func (c *Core) pumpWord() {
+// postCreditUpdate posts a word if it is due, and no other message has brought it.
+func (c *Core) postCreditUpdate() {
 	r, ring := c.receiver.(*flow.RDMAReceiver)
-	notice := c.urge.pending() && !c.urge.told && c.peer.Design != flow.NIC
+	notice := c.oob.isPending() && !c.oob.announcedToPeer && c.peer.FlowControl != flow.NIC
 	q := &c.controls
-	q.word = q.word && (ring || c.wordDue())
-	if !q.word && !notice || q.full() || !c.maySpend(false) {
+	q.creditUpdateDue = q.creditUpdateDue && (ring || c.creditUpdateDue())
+	if !q.creditUpdateDue && !notice || q.isFull() || !c.canSpendCredit(false) {
 		return
 	}
 	m := control{id: bsdh.MIDData}
 	if ring {
 		m.id = bsdh.MIDRingUpdate
-		freed, _ := r.Report(true)
+		freed, _ := r.ReportFreed(true)
 		bsdh.RingUpdate{Freed: freed}.Append(m.ext[:0])
 	}
-	q.word = false
+	q.creditUpdateDue = false
 	c.postControl(&m)
 }

@@ -11,9 +11,9 @@ import (
 
 // pair connects two ends of a design with plain sizes: 8 buffers of 100 bytes,
 // windows of 50, 16 receives.
-func pair(t *testing.T, d flow.Design) (w *world, a, b *end) {
+func pair(t *testing.T, d flow.Control) (w *world, a, b *end) {
 	w = newWorld(t, 1)
-	cfg := Config{Design: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
+	cfg := Config{FlowControl: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
 	w.connect(cfg, cfg, false)
 	w.settle()
 	for _, e := range w.ends {
@@ -97,17 +97,17 @@ func TestWordsAreAnswered(t *testing.T) {
 				e.post()
 				w.settle()
 			}
-			require.True(t, e.core.AskSize(150))
+			require.True(t, e.core.RequestPeerSize(150))
 			e.post()
 			w.settle()
-			require.Equal(t, 150, e.peer.core.ResizeWanted(), "%s has read %d", e.name, reads)
+			require.Equal(t, 150, e.peer.core.RequestedBufferBytes(), "%s has read %d", e.name, reads)
 		}
 	}
 }
 
 // The peer hears of receives when half of them are new, not after each message.
 func TestDelayedWords(t *testing.T) {
-	for _, d := range []flow.Design{flow.RDMA, flow.Credit} {
+	for _, d := range []flow.Control{flow.RDMA, flow.Credit} {
 		w, a, b := pair(t, d)
 		before := b.core.Stats().Controls
 		for range 100 {
@@ -130,7 +130,7 @@ func TestDelayedWords(t *testing.T) {
 // fewer receives than there are. It tells of the others.
 func TestFallbackTells(t *testing.T) {
 	w := newWorld(t, 1)
-	cfg := Config{Design: flow.NIC, Buffers: 1, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1}
+	cfg := Config{FlowControl: flow.NIC, Buffers: 1, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1}
 	w.connect(cfg, cfg, true)
 	w.settle()
 	require.Equal(t, 1, w.ends[1].core.Write([]byte{1}))
@@ -140,7 +140,7 @@ func TestFallbackTells(t *testing.T) {
 func posted(e *end) (list []string) {
 	for _, wr := range e.core.Sends() {
 		name := "data"
-		if k, _ := split(wr.WRID); k == kindControl {
+		if k, _ := splitWRID(wr.WRID); k == kindControl {
 			name = bsdh.MID(wr.InlineData[0]).String()
 		} else if k == kindWrite {
 			name = "write"
@@ -156,35 +156,35 @@ func hold(e *end) { e.core.controls.done -= e.core.controls.depth }
 
 func release(e *end) {
 	e.core.controls.done += e.core.controls.depth
-	e.core.pump()
+	e.core.buildRequests()
 }
 
 // Data does not overtake what must arrive before it, even if the send queue
 // has no room for that.
 func TestStreamOrder(t *testing.T) {
-	for _, d := range []flow.Design{flow.NIC, flow.RDMA} {
+	for _, d := range []flow.Control{flow.NIC, flow.RDMA} {
 		sinking := func() (w *world, a, b *end) {
 			w, a, b = pair(t, d)
-			require.True(t, b.core.CanSink())
+			require.True(t, b.core.CanOfferSink())
 			m := w.register("a sink", 50)
-			b.core.Sink(m.Addr, m.RKey, 50)
+			b.core.OfferSink(m.Addr, m.RKey, 50)
 			b.post()
 			w.settle()
-			require.Equal(t, 50, a.core.Drain())
+			require.Equal(t, 50, a.core.PeerSinkLen())
 			return w, a, b
 		}
 
 		w, a, b := sinking()
 		hold(a)
 		placed := w.register("what is placed", 20)
-		a.core.Place(placed.SGE(0, 20))
+		a.core.WritePeerSink(placed.SGE(0, 20))
 		require.Equal(t, 3, a.core.Write([]byte{1, 2, 3}))
 		require.Equal(t, []string{"write"}, posted(a))
 		release(a)
 		require.Equal(t, []string{"write", "RdmaWrCompl", "data"}, posted(a))
 		a.post()
 		w.settle()
-		n, done := b.core.Sunk()
+		n, done := b.core.SinkWritten()
 		require.True(t, done)
 		require.Equal(t, 20, n)
 		require.Equal(t, 3, b.core.Buffered())
@@ -194,20 +194,20 @@ func TestStreamOrder(t *testing.T) {
 		b.core.CancelSink()
 		b.post()
 		w.settle()
-		require.Zero(t, a.core.Drain())
+		require.Zero(t, a.core.PeerSinkLen())
 		require.Equal(t, 1, a.core.Write([]byte{1}))
 		require.Empty(t, posted(a))
 		release(a)
 		require.Equal(t, []string{"SinkCancelAck", "data"}, posted(a))
 		a.post()
 		w.settle()
-		require.False(t, b.core.Sinking())
+		require.False(t, b.core.SinkActive())
 
 		w, a, _ = sinking()
 		hold(a)
 		require.False(t, a.core.CanOffer(), "the peer waits for data")
 		require.Equal(t, 1, a.core.Write([]byte{1}))
-		require.Zero(t, a.core.Drain(), "the data voids it")
+		require.Zero(t, a.core.PeerSinkLen(), "the data voids it")
 		require.True(t, a.core.CanOffer())
 		m := w.register("an offer", 9)
 		a.core.Offer(m.Bytes, m.Addr, m.RKey)

@@ -28,7 +28,7 @@ type sdpNetwork struct {
 func openSDPNetwork(c Config) (*sdpNetwork, error) {
 	// The paper measures copies through buffers, and the units are small.
 	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: -1}
-	if err := o.Design.UnmarshalText([]byte(strings.TrimPrefix(string(c.Transport), "sdp-"))); err != nil {
+	if err := o.FlowControl.UnmarshalText([]byte(strings.TrimPrefix(string(c.Transport), "sdp-"))); err != nil {
 		return nil, err
 	}
 	dev, err := rnic.Open(rnic.Options{AnyPort: true})

@@ -60,7 +60,7 @@ func (e *side) connectTCP(ctx context.Context, c Config) (disconnect func(), err
 // openStack opens an adapter and an SDP stack on it.
 func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, disconnect func(), err error) {
 	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: c.ZeroCopy}
-	if err := o.Design.UnmarshalText([]byte(c.Transport.flowControl())); err != nil {
+	if err := o.FlowControl.UnmarshalText([]byte(c.Transport.flowControl())); err != nil {
 		return nil, nil, nil, err
 	}
 	if dev, err = rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin}); err != nil {

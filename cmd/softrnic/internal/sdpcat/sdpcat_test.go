@@ -51,7 +51,7 @@ func listen(t *testing.T, ctx context.Context, o sdpcat.Options) (sockets.Point,
 
 // TestBothWays moves different amounts each way.
 func TestBothWays(t *testing.T) {
-	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
+	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		t.Run(d.String(), func(t *testing.T) {
 			there, back := make([]byte, 5_000_001), make([]byte, 70_000)
 			source := rand.NewChaCha8([32]byte{})
@@ -60,7 +60,7 @@ func TestBothWays(t *testing.T) {
 			var far, near, farLog, nearLog bytes.Buffer
 			at, ended := listen(t, toolstest.Soon(t), sdpcat.Options{In: bytes.NewReader(back), Out: &far, Log: &farLog})
 			err := sdpcat.Run(toolstest.Soon(t), sdpcat.Options{
-				Place: anywhere, At: at, In: bytes.NewReader(there), Out: &near, Log: &nearLog, SDP: sdp.Options{Design: d},
+				Place: anywhere, At: at, In: bytes.NewReader(there), Out: &near, Log: &nearLog, SDP: sdp.Options{FlowControl: d},
 			})
 			require.NoError(t, err)
 			require.NoError(t, <-ended)

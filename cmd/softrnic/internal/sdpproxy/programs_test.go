@@ -100,12 +100,12 @@ func TestIperf3(t *testing.T) {
 		}
 	}()
 
-	list := []sdp.Design{sdp.NIC, sdp.Credit}
+	list := []sdp.FlowControl{sdp.NIC, sdp.Credit}
 	if testing.Short() {
 		list = list[:1]
 	}
 	for _, d := range list {
-		near, far := between(t, address, sdp.Options{Design: d})
+		near, far := between(t, address, sdp.Options{FlowControl: d})
 		for _, extra := range [][]string{{"--parallel", "4"}, {"--reverse"}} {
 			select {
 			case <-listening:

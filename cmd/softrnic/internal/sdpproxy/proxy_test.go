@@ -22,10 +22,10 @@ import (
 
 // TestBetween passes many connections on at a time, each to its end.
 func TestBetween(t *testing.T) {
-	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
+	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		t.Run(d.String(), func(t *testing.T) {
 			const clients = 40
-			near, far := between(t, serve(t, echo), sdp.Options{Design: d})
+			near, far := between(t, serve(t, echo), sdp.Options{FlowControl: d})
 			var all sync.WaitGroup
 			var total uint64
 			for i := range clients {
