@@ -37,7 +37,7 @@ func TestAtomicsOnce(t *testing.T) {
 				soft, err := peer.OpenSoftrnic(rnic.Options{Addr: netip.AddrPortFrom(lab.HostIPv4, softPort(target))}, peer.Options{})
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, soft.Close()) })
-				adders := []peer.End{linux, soft}
+				adders := []peer.Side{linux, soft}
 				o := verbs.ConnectOptions{MTU: verbs.MTU1024, MaxRdAtomic: atOnce, MaxDestRdAtomic: atOnce}
 				for i, a := range adders {
 					require.NoError(t, a.Connect(0, b.Endpoint(i), o))

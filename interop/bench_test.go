@@ -25,7 +25,7 @@ func TestBenchPeers(t *testing.T) {
 	defer cancel()
 	program, err := os.ReadFile(lab.Binary(t, "bench"))
 	require.NoError(t, err)
-	require.NoError(t, g.Put(ctx, "/lab/bench", program))
+	require.NoError(t, g.WriteFile(ctx, "/lab/bench", program))
 	out, err := g.Output(ctx, "/lab/bench", "run", "peers", "--quick", "--json", "--set", "beside=rdma", "--set", "rounds=1", "--set", "iters=20", "--set", "time=10ms")
 	require.NoError(t, err)
 	sizes := make(map[string][]float64) // by series

@@ -43,7 +43,7 @@ func count(t testing.TB, g *lab.Guest, f family) *counted {
 
 // end waits for silence and compares, of the queue pairs 0 of two ends. It
 // returns what the capture shows of either side.
-func (c *counted) end(a, b peer.End, mtu verbs.MTU) (host, guest *tally.Counts) {
+func (c *counted) end(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts) {
 	c.t.Helper()
 	soft := softOf(a, b)
 	rxe := c.settle(soft)
@@ -58,15 +58,15 @@ func (c *counted) end(a, b peer.End, mtu verbs.MTU) (host, guest *tally.Counts) 
 	}()
 	sum := tally.New(mtu.Bytes())
 	ea, eb := a.Endpoint(0), b.Endpoint(0)
-	sum.Begin(ea.GID.Addr(), eb.GID.Addr(), eb.QPN, wire.PSN(ea.PSN))
-	sum.Begin(eb.GID.Addr(), ea.GID.Addr(), ea.QPN, wire.PSN(eb.PSN))
+	sum.StartFlow(ea.GID.Addr(), eb.GID.Addr(), eb.QPN, wire.PSN(ea.PSN))
+	sum.StartFlow(eb.GID.Addr(), ea.GID.Addr(), ea.QPN, wire.PSN(eb.PSN))
 	for _, f := range frames {
 		if err := sum.Add(f.Data); !errors.Is(err, tally.ErrNotRoCE) {
 			require.NoError(c.t, err)
 		}
 	}
 	host, guest = sum.From(c.f.host), sum.From(c.f.guest)
-	lost, _, err := c.g.Lost(context.Background())
+	lost, _, err := c.g.DroppedPackets(context.Background())
 	require.NoError(c.t, err)
 	snapshot := soft.Device.Inspect()
 	ours := snapshot.Counters
@@ -130,7 +130,7 @@ func (c *counted) settle(soft *peer.Softrnic) map[string]uint64 {
 }
 
 // softOf is the end of a pair that is softrnic's.
-func softOf(a, b peer.End) *peer.Softrnic {
+func softOf(a, b peer.Side) *peer.Softrnic {
 	if s, ok := a.(*peer.Softrnic); ok {
 		return s
 	}
@@ -181,7 +181,7 @@ func TestCounters(t *testing.T) {
 
 // exercise does every operation some times, one after the other and in a row,
 // and checks what it did.
-func exercise(t testing.TB, a, b peer.End, rounds int) {
+func exercise(t testing.TB, a, b peer.Side, rounds int) {
 	t.Helper()
 	const n = 3000
 	require.NoError(t, b.Put(n, make([]byte, 8)))
@@ -193,7 +193,7 @@ func exercise(t testing.TB, a, b peer.End, rounds int) {
 		}
 		require.NoError(t, a.PostSend(0, wr))
 	}
-	done := func(end peer.End, k int) {
+	done := func(end peer.Side, k int) {
 		t.Helper()
 		for _, wc := range poll(t, end, k) {
 			require.NoError(t, wc.Err())
@@ -211,7 +211,7 @@ func exercise(t testing.TB, a, b peer.End, rounds int) {
 		require.NoError(t, a.Fill(0, n, ^seed))
 		post(verbs.WRRDMARead, a.SGE(0, n))
 		done(a, 1)
-		for _, end := range []peer.End{a, b} {
+		for _, end := range []peer.Side{a, b} {
 			sum, err := end.Sum(0, n)
 			require.NoError(t, err)
 			require.Equal(t, peer.PatternSum(n, seed), sum)

@@ -103,10 +103,10 @@ func payloadSizes(mtu int, all bool) []int {
 }
 
 // transfer moves n bytes by every operation and compares them.
-func transfer(t testing.TB, a, b peer.End, n int, checks *int) {
+func transfer(t testing.TB, a, b peer.Side, n int, checks *int) {
 	t.Helper()
 	seed := uint32(n)
-	check := func(end peer.End, what string) {
+	check := func(end peer.Side, what string) {
 		t.Helper()
 		sum, err := end.Sum(0, n)
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 )
 
 // openPair opens and connects two ends.
-func openPair(t testing.TB, g *lab.Guest, k kind, f family, qps int, oa, ob peer.Options, o verbs.ConnectOptions) (a, b peer.End) {
+func openPair(t testing.TB, g *lab.Guest, k kind, f family, qps int, oa, ob peer.Options, o verbs.ConnectOptions) (a, b peer.Side) {
 	t.Helper()
 	oa.QPs, ob.QPs = qps, qps
 	a = open(t, g, k.a, f, rnic.Options{}, oa)

@@ -36,7 +36,7 @@ func startProgram(t testing.TB, g *lab.Guest) {
 	t.Helper()
 	programOnce.Do(func() {
 		ctx := context.Background()
-		if programErr = g.Put(ctx, "/lab/rxe.py", peer.Program); programErr != nil {
+		if programErr = g.WriteFile(ctx, "/lab/rxe.py", peer.Program); programErr != nil {
 			return
 		}
 		r, w := io.Pipe()
@@ -69,9 +69,9 @@ type family struct {
 var families = []family{{"IPv4", lab.HostIPv4, lab.GuestIPv4}, {"IPv6", lab.HostIPv6, lab.GuestIPv6}}
 
 // open opens an end of a kind for the time of a test.
-func open(t testing.TB, g *lab.Guest, name string, f family, device rnic.Options, o peer.Options) peer.End {
+func open(t testing.TB, g *lab.Guest, name string, f family, device rnic.Options, o peer.Options) peer.Side {
 	t.Helper()
-	var end peer.End
+	var end peer.Side
 	var err error
 	if name == "rxe" {
 		startProgram(t, g)
@@ -86,7 +86,7 @@ func open(t testing.TB, g *lab.Guest, name string, f family, device rnic.Options
 }
 
 // poll takes n completions, all of which must come.
-func poll(t testing.TB, end peer.End, n int) []verbs.WC {
+func poll(t testing.TB, end peer.Side, n int) []verbs.WC {
 	t.Helper()
 	wcs, err := end.Poll(n, patience)
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ func TestPortOfRXE(t *testing.T) {
 	defer cancel()
 	program, err := os.ReadFile(lab.Binary(t, "softrnic"))
 	require.NoError(t, err)
-	require.NoError(t, g.Put(ctx, "/lab/softrnic", program))
+	require.NoError(t, g.WriteFile(ctx, "/lab/softrnic", program))
 	for _, f := range families {
 		_, err := g.Output(ctx, "/lab/softrnic", "pingpong", "rc", "--addr", f.guest.String())
 		require.ErrorContains(t, err, "port 4791 is in use by the kernel's rxe", f.name)

@@ -40,7 +40,7 @@ type statusCase struct {
 // stage is where a case takes place.
 type stage struct {
 	t            testing.TB
-	a, b         peer.End
+	a, b         peer.Side
 	sent, posted []string // what was posted, by the number of its request
 }
 
@@ -205,7 +205,7 @@ func play(t *testing.T, g *lab.Guest, k kind, c statusCase) (a, b []string) {
 // settle returns the state of the queue pair once it is what a case predicts:
 // the error state may come a moment after the completion. Another state is the
 // caller's to complain about.
-func settle(t *testing.T, end peer.End, fails bool) string {
+func settle(t *testing.T, end peer.Side, fails bool) string {
 	t.Helper()
 	for begin := time.Now(); ; {
 		state, err := end.State(0)

@@ -40,14 +40,14 @@ const (
 	SmallMTU = 1500
 )
 
-// layCables makes the network of the namespace, which nobody else is in: this
+// createCables makes the network of the namespace, which nobody else is in: this
 // end of the cables, with QEMU's end kept for the guest.
-func layCables() error {
-	if err := remount(); err != nil {
+func createCables() error {
+	if err := remountProcSys(); err != nil {
 		return err
 	}
 	for _, name := range []string{dataTap, controlTap} {
-		if err := ip("tuntap", "add", "dev", name, "mode", "tap", "vnet_hdr"); err != nil {
+		if err := runIP("tuntap", "add", "dev", name, "mode", "tap", "vnet_hdr"); err != nil {
 			return err
 		}
 	}
@@ -59,15 +59,15 @@ func layCables() error {
 		{"addr", "add", controlHost.String() + "/24", "dev", controlTap},
 		{"link", "set", controlTap, "up"},
 	} {
-		if err := ip(args...); err != nil {
+		if err := runIP(args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remount shows the namespaces' own processes and interfaces in /proc and /sys.
-func remount() error {
+// remountProcSys shows the namespaces' own processes and interfaces in /proc and /sys.
+func remountProcSys() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the mounts private: %w", err)
 	}
@@ -79,8 +79,8 @@ func remount() error {
 	return nil
 }
 
-// ip runs ip(8).
-func ip(args ...string) error {
+// runIP runs ip(8).
+func runIP(args ...string) error {
 	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}

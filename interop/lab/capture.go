@@ -21,11 +21,11 @@ import (
 // Capture records everything on the cable, at this side's end of it.
 type Capture struct {
 	fd     int
-	result chan captured // one, at the end
-	mark   []byte        // of the datagram that ends it
+	result chan captureResult // one, at the end
+	mark   []byte             // of the datagram that ends it
 }
 
-type captured struct {
+type captureResult struct {
 	frames []Frame
 	err    error
 }
@@ -52,7 +52,7 @@ func StartCapture() (*Capture, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	c := &Capture{fd: fd, result: make(chan captured, 1), mark: []byte("softrnic lab: end of capture " + rand.Text())}
+	c := &Capture{fd: fd, result: make(chan captureResult, 1), mark: []byte("softrnic lab: end of capture " + rand.Text())}
 	err = errors.Join(
 		os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, captureBuffer)),
 		os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: device.Index})))
@@ -60,13 +60,13 @@ func StartCapture() (*Capture, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	go c.read()
+	go c.readFrames()
 	return c, nil
 }
 
-// read collects packets until the one that ends the capture.
-func (c *Capture) read() {
-	var r captured
+// readFrames collects packets until the one that ends the capture.
+func (c *Capture) readFrames() {
+	var r captureResult
 	buf := make([]byte, 1<<16)
 	for {
 		n, _, err := unix.Recvfrom(c.fd, buf, 0)

@@ -20,7 +20,7 @@ func ExampleGuest() {
 		if _, err := g.Output(ctx, "ibv_rc_pingpong", "-d", lab.Device, "-g", fmt.Sprint(g.GIDIndex(lab.GuestIPv4)), lab.HostIPv4.String()); err != nil {
 			return err
 		}
-		lost, _, err := g.Lost(ctx)
+		lost, _, err := g.DroppedPackets(ctx)
 		if err != nil {
 			return err
 		}

@@ -26,9 +26,9 @@ func (g *Guest) SetFaults(ctx context.Context, f Faults) error {
 	return err
 }
 
-// Lost returns how many packets the faults have dropped since they were set, of
+// DroppedPackets returns how many packets the faults have dropped since they were set, of
 // those that leave the guest and of those that go there.
-func (g *Guest) Lost(ctx context.Context) (fromGuest, toGuest uint64, err error) {
+func (g *Guest) DroppedPackets(ctx context.Context) (fromGuest, toGuest uint64, err error) {
 	out, err := g.Output(ctx, "tc", "-s", "qdisc", "show")
 	if err != nil {
 		return 0, 0, err
@@ -37,14 +37,14 @@ func (g *Guest) Lost(ctx context.Context) (fromGuest, toGuest uint64, err error)
 	return lost["2:"], lost["3:"], nil
 }
 
-// dropped is the line of tc -s qdisc that follows the one with the handle.
-var dropped = regexp.MustCompile(`(?m)^qdisc netem (\S+) .*\n Sent \d+ bytes \d+ pkt \(dropped (\d+),`)
+// droppedPattern is the line of tc -s qdisc that follows the one with the handle.
+var droppedPattern = regexp.MustCompile(`(?m)^qdisc netem (\S+) .*\n Sent \d+ bytes \d+ pkt \(dropped (\d+),`)
 
 // parseDropped reads the numbers of packets that each netem has dropped, by
 // handle.
 func parseDropped(text string) map[string]uint64 {
 	lost := make(map[string]uint64)
-	for _, m := range dropped.FindAllStringSubmatch(text, -1) {
+	for _, m := range droppedPattern.FindAllStringSubmatch(text, -1) {
 		lost[m[1]], _ = strconv.ParseUint(m[2], 10, 64)
 	}
 	return lost
@@ -59,7 +59,7 @@ func (g *Guest) SetMTU(ctx context.Context, mtu int) error {
 	if _, err := g.Output(ctx, "ip", "link", "set", "eth0", "mtu", fmt.Sprint(mtu)); err != nil {
 		return err
 	}
-	if err := ip("link", "set", dataTap, "mtu", fmt.Sprint(mtu)); err != nil {
+	if err := runIP("link", "set", dataTap, "mtu", fmt.Sprint(mtu)); err != nil {
 		return err
 	}
 	g.mtu = mtu

@@ -45,8 +45,8 @@ type Guest struct {
 	mtu     int
 }
 
-// boot starts QEMU and waits for the agent.
-func boot(ctx context.Context, s *setup) (*Guest, error) {
+// bootGuest starts QEMU and waits for the agent.
+func bootGuest(ctx context.Context, s *setup) (*Guest, error) {
 	ctx, cancel := context.WithTimeout(ctx, bootTime)
 	defer cancel()
 	g := &Guest{
@@ -79,7 +79,7 @@ func boot(ctx context.Context, s *setup) (*Guest, error) {
 // start starts QEMU with the cables and the image, completed with the agent.
 // Nothing of this has a name in a file system.
 func (g *Guest) start(s *setup) error {
-	initrd, err := assemble(s)
+	initrd, err := buildInitrd(s)
 	if err != nil {
 		return err
 	}
@@ -133,16 +133,16 @@ func (g *Guest) Output(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	p, err := g.Start(ctx, &stdout, &stderr, args...)
 	if err != nil {
-		return "", g.explain(err)
+		return "", g.withConsole(err)
 	}
 	if err := p.Wait(); err != nil {
-		return stdout.String(), g.explain(fmt.Errorf("in the guest: %w: %s", err, strings.TrimSpace(stderr.String()+stdout.String())))
+		return stdout.String(), g.withConsole(fmt.Errorf("in the guest: %w: %s", err, strings.TrimSpace(stderr.String()+stdout.String())))
 	}
 	return stdout.String(), nil
 }
 
-// explain adds the console if the guest is no more.
-func (g *Guest) explain(err error) error {
+// withConsole adds the console if the guest is no more.
+func (g *Guest) withConsole(err error) error {
 	select {
 	case <-g.exited:
 		return fmt.Errorf("%w; the guest is gone, its console:\n%s", err, g.console)
@@ -151,9 +151,9 @@ func (g *Guest) explain(err error) error {
 	}
 }
 
-// Put writes an executable file in the guest.
-func (g *Guest) Put(ctx context.Context, path string, data []byte) error {
-	return g.control.Put(ctx, control.File{Path: path, Mode: 0o755, Data: data})
+// WriteFile writes an executable file in the guest.
+func (g *Guest) WriteFile(ctx context.Context, path string, data []byte) error {
+	return g.control.WriteFile(ctx, control.File{Path: path, Mode: 0o755, Data: data})
 }
 
 // ControlAddr is where a server in the guest is reached by the network that no
@@ -200,9 +200,9 @@ func parseGIDs(text string) map[netip.Addr]int {
 	return gids
 }
 
-// assemble returns the initial file system: the image and behind it, as the
+// buildInitrd returns the initial file system: the image and behind it, as the
 // kernel allows, what is this run's own.
-func assemble(s *setup) (*os.File, error) {
+func buildInitrd(s *setup) (*os.File, error) {
 	agent, err := os.ReadFile(filepath.Join(s.Bin, "agent"))
 	if err != nil {
 		return nil, err
@@ -247,11 +247,11 @@ const consoleLines = 200
 func newConsole() *console {
 	r, w := io.Pipe()
 	c := &console{verdict: make(chan error, 1), w: w}
-	go c.follow(r)
+	go c.readLines(r)
 	return c
 }
 
-func (c *console) follow(r io.Reader) {
+func (c *console) readLines(r io.Reader) {
 	told := false
 	for s := bufio.NewScanner(r); s.Scan(); {
 		line := strings.TrimRight(s.Text(), "\r")
@@ -282,8 +282,8 @@ func (c *console) String() string {
 	return strings.Join(c.lines, "\n")
 }
 
-// shared is the one guest of the test binary.
-var shared sharedGuest
+// sharedVM is the one guest of the test binary.
+var sharedVM sharedGuest
 
 type sharedGuest struct {
 	once  sync.Once
@@ -291,8 +291,8 @@ type sharedGuest struct {
 	err   error
 }
 
-func (s *sharedGuest) get() (*Guest, error) {
-	s.once.Do(func() { s.guest, s.err = boot(context.Background(), inside) })
+func (s *sharedGuest) ensureBooted() (*Guest, error) {
+	s.once.Do(func() { s.guest, s.err = bootGuest(context.Background(), insideSetup) })
 	return s.guest, s.err
 }
 

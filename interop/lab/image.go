@@ -32,15 +32,15 @@ var (
 	}
 	// What depends on the packages above but not the other way round at run
 	// time: what installs, starts and documents.
-	unused = regexp.MustCompile(`^(adduser|coreutils|cpio|debconf|dpkg|init-system-helpers|initramfs-.*|klibc-utils|libdb5.*|lib.*-perl|libgdbm.*|libklibc|libperl.*|linux-base|logsave|lsb-base|passwd|pci\.ids|perl.*|sysvinit-utils|tar|udev|usrmerge)$`)
-	pruned = []string{"usr/share", "usr/include", "usr/lib/x86_64-linux-gnu/gconv", "boot", "var"}
+	unusedPackages = regexp.MustCompile(`^(adduser|coreutils|cpio|debconf|dpkg|init-system-helpers|initramfs-.*|klibc-utils|libdb5.*|lib.*-perl|libgdbm.*|libklibc|libperl.*|linux-base|logsave|lsb-base|passwd|pci\.ids|perl.*|sysvinit-utils|tar|udev|usrmerge)$`)
+	prunedFolders  = []string{"usr/share", "usr/include", "usr/lib/x86_64-linux-gnu/gconv", "boot", "var"}
 	// The kernel's folders in which the modules and what they need are found.
 	moduleFolders = []string{"arch/x86/crypto", "crypto", "drivers/infiniband", "drivers/net", "drivers/virtio", "fs/configfs", "lib", "net"}
 )
 
-// warmup imports what Python programs of the lab use, so that the image has
+// pythonWarmup imports what Python programs of the lab use, so that the image has
 // them compiled: the guest is slow.
-const warmup = "import base64, json, os, select, socket, socketserver, struct, sys, threading, time, traceback, zlib, " +
+const pythonWarmup = "import base64, json, os, select, socket, socketserver, struct, sys, threading, time, traceback, zlib, " +
 	"pyverbs.addr, pyverbs.cmid, pyverbs.cq, pyverbs.device, pyverbs.enums, pyverbs.mem_alloc, pyverbs.mr, pyverbs.pd, pyverbs.qp, pyverbs.srq, pyverbs.wr"
 
 //go:embed guest/init
@@ -67,12 +67,12 @@ func buildImage(ctx context.Context, log func(format string, args ...any)) (*ima
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return nil, err
 	}
-	unlock, err := lock(filepath.Join(cache, "lock"))
+	unlock, err := lockFile(filepath.Join(cache, "lock"))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	dir := filepath.Join(cache, "guest-"+recipe())
+	dir := filepath.Join(cache, "guest-"+recipeHash())
 	if img, err := openImage(dir); err == nil {
 		return img, nil
 	}
@@ -84,7 +84,7 @@ func buildImage(ctx context.Context, log func(format string, args ...any)) (*ima
 	}
 	defer os.RemoveAll(work)
 	b := builder{ctx: ctx, root: filepath.Join(work, "root"), debs: filepath.Join(work, "debs"), out: filepath.Join(work, "out")}
-	if err := b.build(); err != nil {
+	if err := b.buildAll(); err != nil {
 		return nil, fmt.Errorf("building the guest: %w", err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -97,11 +97,11 @@ func buildImage(ctx context.Context, log func(format string, args ...any)) (*ima
 	return openImage(dir)
 }
 
-// recipe is a name for everything that makes one image differ from another.
-func recipe() string {
+// recipeHash is a name for everything that makes one image differ from another.
+func recipeHash() string {
 	system, _ := os.ReadFile("/etc/os-release")
 	sum := sha256.Sum256(fmt.Appendf(nil, "2 %s %s %s %s %s %s %s %s", system, kernelPackage, guestPackages, guestModules,
-		unused, pruned, moduleFolders, warmup))
+		unusedPackages, prunedFolders, moduleFolders, pythonWarmup))
 	return fmt.Sprintf("%x", sum[:6])
 }
 
@@ -117,8 +117,8 @@ func openImage(dir string) (*image, error) {
 	}, nil
 }
 
-// lock waits until no other process has the file locked.
-func lock(path string) (unlock func(), err error) {
+// lockFile waits until no other process has the file locked.
+func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ type builder struct {
 	release         string
 }
 
-func (b *builder) build() error {
+func (b *builder) buildAll() error {
 	for _, dir := range []string{b.root, filepath.Join(b.debs, "partial"), b.out} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (b *builder) build() error {
 			return err
 		}
 	}
-	for _, step := range []func() error{b.download, b.unpack, b.modules, b.compile, b.prune, b.pack} {
+	for _, step := range []func() error{b.downloadPackages, b.unpackPackages, b.pruneModules, b.compilePython, b.pruneFiles, b.packRoot} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -160,12 +160,12 @@ func (b *builder) build() error {
 	return nil
 }
 
-// download fetches the packages with all that they depend on, as if nothing
+// downloadPackages fetches the packages with all that they depend on, as if nothing
 // were installed, and the kernel alone.
-func (b *builder) download() error {
+func (b *builder) downloadPackages() error {
 	kernel, err := b.kernelName()
 	if err != nil {
-		if _, err = b.run(b.debs, "apt-get", "update", "-qq"); err != nil {
+		if _, err = b.runIn(b.debs, "apt-get", "update", "-qq"); err != nil {
 			return err
 		}
 		if kernel, err = b.kernelName(); err != nil {
@@ -174,17 +174,17 @@ func (b *builder) download() error {
 	}
 	b.release = strings.TrimPrefix(kernel, "linux-image-")
 	options := []string{"-qq", "-o", "APT::Sandbox::User=root", "-o", "Dir::Cache::Archives=" + b.debs, "-o", "Debug::NoLocking=1"}
-	if _, err := b.run(b.debs, "apt-get", append(options, "download", kernel)...); err != nil {
+	if _, err := b.runIn(b.debs, "apt-get", append(options, "download", kernel)...); err != nil {
 		return err
 	}
 	options = append(options, "-o", "Dir::State::Status=/dev/null", "--no-install-recommends", "-y", "--download-only", "install")
-	_, err = b.run(b.debs, "apt-get", append(options, guestPackages...)...)
+	_, err = b.runIn(b.debs, "apt-get", append(options, guestPackages...)...)
 	return err
 }
 
 // kernelName is the package of the kernel that kernelPackage stands for.
 func (b *builder) kernelName() (string, error) {
-	out, err := b.run(b.debs, "apt-cache", "depends", kernelPackage)
+	out, err := b.runIn(b.debs, "apt-cache", "depends", kernelPackage)
 	if err != nil {
 		return "", err
 	}
@@ -196,7 +196,7 @@ func (b *builder) kernelName() (string, error) {
 	return "", fmt.Errorf("apt does not know which kernel %s is", kernelPackage)
 }
 
-func (b *builder) unpack() error {
+func (b *builder) unpackPackages() error {
 	files, err := filepath.Glob(filepath.Join(b.debs, "*.deb"))
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (b *builder) unpack() error {
 		switch {
 		case strings.HasPrefix(name, "linux-image-"):
 			err = b.unpackKernel(file)
-		case !unused.MatchString(name):
+		case !unusedPackages.MatchString(name):
 			err = b.unpackFile(file)
 		}
 		if err != nil {
@@ -235,12 +235,12 @@ func (b *builder) unpackKernel(file string) error {
 // unpackFile unpacks a package, or only what matches the patterns.
 func (b *builder) unpackFile(file string, patterns ...string) error {
 	script := `f=$1; shift; dpkg-deb --fsys-tarfile "$f" | tar -x --keep-directory-symlink --wildcards "$@"`
-	_, err := b.run(b.root, "sh", append([]string{"-c", script, "sh", file}, patterns...)...)
+	_, err := b.runIn(b.root, "sh", append([]string{"-c", script, "sh", file}, patterns...)...)
 	return err
 }
 
-// modules keeps the modules that the guest loads and those that they need.
-func (b *builder) modules() error {
+// pruneModules keeps the modules that the guest loads and those that they need.
+func (b *builder) pruneModules() error {
 	if err := os.Rename(filepath.Join(b.root, "boot", "vmlinuz-"+b.release), filepath.Join(b.out, "vmlinuz")); err != nil {
 		return err
 	}
@@ -272,14 +272,14 @@ func (b *builder) modules() error {
 	return err
 }
 
-// compile has Python write what it compiles of the modules that are used.
-func (b *builder) compile() error {
-	_, err := b.inRoot("/usr/bin/python3", "-c", warmup)
+// compilePython has Python write what it compiles of the modules that are used.
+func (b *builder) compilePython() error {
+	_, err := b.inRoot("/usr/bin/python3", "-c", pythonWarmup)
 	return err
 }
 
-func (b *builder) prune() error {
-	for _, path := range pruned {
+func (b *builder) pruneFiles() error {
+	for _, path := range prunedFolders {
 		if err := os.RemoveAll(filepath.Join(b.root, path)); err != nil {
 			return err
 		}
@@ -292,8 +292,8 @@ func (b *builder) prune() error {
 	return nil
 }
 
-// pack writes the archive.
-func (b *builder) pack() error {
+// packRoot writes the archive.
+func (b *builder) packRoot() error {
 	f, err := os.Create(filepath.Join(b.out, "root.cpio"))
 	if err != nil {
 		return err
@@ -306,17 +306,17 @@ func (b *builder) pack() error {
 func (b *builder) inRoot(name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(b.ctx, "chroot", append([]string{b.root, name}, args...)...)
 	cmd.SysProcAttr = asRoot(&syscall.SysProcAttr{})
-	return output(cmd)
+	return runOutput(cmd)
 }
 
-// run runs a command in a folder and returns what it prints.
-func (b *builder) run(dir, name string, args ...string) (string, error) {
+// runIn runs a command in a folder and returns what it prints.
+func (b *builder) runIn(dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(b.ctx, name, args...)
 	cmd.Dir = dir
-	return output(cmd)
+	return runOutput(cmd)
 }
 
-func output(cmd *exec.Cmd) (string, error) {
+func runOutput(cmd *exec.Cmd) (string, error) {
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=")
 	var errs strings.Builder
 	cmd.Stderr = &errs

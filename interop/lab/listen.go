@@ -12,7 +12,7 @@ import (
 
 // WaitListen waits until a program in the guest listens on a TCP port.
 func (g *Guest) WaitListen(ctx context.Context, port uint16) error {
-	_, err := g.Output(ctx, "sh", "-c", fmt.Sprintf("until cat /proc/net/tcp /proc/net/tcp6 | grep -q %q; do usleep 20000; done", listening(port)))
+	_, err := g.Output(ctx, "sh", "-c", fmt.Sprintf("until cat /proc/net/tcp /proc/net/tcp6 | grep -q %q; do usleep 20000; done", listenPattern(port)))
 	return err
 }
 
@@ -25,7 +25,7 @@ func (g *Guest) WaitListenCM(ctx context.Context) error {
 
 // WaitListen waits until a program on this side listens on a TCP port.
 func WaitListen(ctx context.Context, port uint16) error {
-	want := regexp.MustCompile(listening(port))
+	want := regexp.MustCompile(listenPattern(port))
 	for {
 		for _, path := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 			if text, err := os.ReadFile(path); err == nil && want.Match(text) {
@@ -40,6 +40,6 @@ func WaitListen(ctx context.Context, port uint16) error {
 	}
 }
 
-// listening matches a line of /proc/net/tcp: local address, remote address, and
+// listenPattern matches a line of /proc/net/tcp: local address, remote address, and
 // the state LISTEN.
-func listening(port uint16) string { return fmt.Sprintf(":%04X [0-9A-F]*:0000 0A", port) }
+func listenPattern(port uint16) string { return fmt.Sprintf(":%04X [0-9A-F]*:0000 0A", port) }

@@ -26,8 +26,8 @@ type setup struct {
 	Bin   string // folder for the programs built for the run
 }
 
-// inside is the setup of this process, if it is the one inside.
-var inside *setup
+// insideSetup is the setup of this process, if it is the one inside.
+var insideSetup *setup
 
 // unavailable is why there is no lab; "" if there is one.
 var unavailable = "lab.Main was not called from TestMain"
@@ -39,11 +39,11 @@ func Main(run func() int) {
 	if text := os.Getenv(envInside); text != "" {
 		os.Exit(runInside(text, run))
 	}
-	if unavailable = missing(); unavailable != "" {
+	if unavailable = missingPrerequisite(); unavailable != "" {
 		fmt.Fprintln(os.Stderr, "interop: every test is skipped:", unavailable)
 		os.Exit(run())
 	}
-	code, err := enter()
+	code, err := runInNamespaces()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		os.Exit(1)
@@ -51,8 +51,8 @@ func Main(run func() int) {
 	os.Exit(code)
 }
 
-// missing says what the lab needs and does not find.
-func missing() string {
+// missingPrerequisite says what the lab needs and does not find.
+func missingPrerequisite() string {
 	if runtime.GOARCH != "amd64" {
 		return "the guest is built for amd64, this is " + runtime.GOARCH
 	}
@@ -69,15 +69,15 @@ func missing() string {
 	}
 	tun.Close()
 	probe := exec.Command("/bin/true")
-	probe.SysProcAttr = namespaces()
+	probe.SysProcAttr = namespaceAttr()
 	if err := probe.Run(); err != nil {
 		return "no root, and no unprivileged user namespaces either: " + err.Error()
 	}
 	return ""
 }
 
-// namespaces are those in which the tests run.
-func namespaces() *syscall.SysProcAttr {
+// namespaceAttr are those in which the tests run.
+func namespaceAttr() *syscall.SysProcAttr {
 	return asRoot(&syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
 		Pdeathsig:  syscall.SIGKILL,
@@ -94,9 +94,9 @@ func asRoot(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return attr
 }
 
-// enter prepares everything that needs the world outside, and runs this test
+// runInNamespaces prepares everything that needs the world outside, and runs this test
 // binary again inside.
-func enter() (code int, err error) {
+func runInNamespaces() (code int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	bin, err := os.MkdirTemp("", "softrnic-interop-")
@@ -110,7 +110,7 @@ func enter() (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := build(ctx, bin, "interop/lab/agent"); err != nil {
+	if err := buildProgram(ctx, bin, "interop/lab/agent"); err != nil {
 		return 0, err
 	}
 	text, err := json.Marshal(setup{Image: img, Bin: bin})
@@ -121,7 +121,7 @@ func enter() (code int, err error) {
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), envInside+"="+string(text))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = namespaces()
+	cmd.SysProcAttr = namespaceAttr()
 	runtime.LockOSThread() // the kernel watches the thread that started it
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -135,9 +135,9 @@ func enter() (code int, err error) {
 	return 0, fmt.Errorf("the tests inside the lab: %w", err)
 }
 
-// build builds a program of this module into a folder, such that it runs in the
+// buildProgram builds a program of this module into a folder, such that it runs in the
 // guest, too, which has another libc.
-func build(ctx context.Context, bin, path string) error {
+func buildProgram(ctx context.Context, bin, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(bin, filepath.Base(path)), "github.com/softrnic/softrnic/"+path)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -153,12 +153,12 @@ func runInside(text string, run func() int) int {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		return 1
 	}
-	if err := layCables(); err != nil {
+	if err := createCables(); err != nil {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		return 1
 	}
-	inside, unavailable = &s, ""
-	defer shared.close()
+	insideSetup, unavailable = &s, ""
+	defer sharedVM.close()
 	return run()
 }
 
@@ -170,7 +170,7 @@ func Need(t testing.TB) *Guest {
 	if unavailable != "" {
 		t.Skip("no lab: " + unavailable)
 	}
-	g, err := shared.get()
+	g, err := sharedVM.ensureBooted()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,10 +180,10 @@ func Need(t testing.TB) *Guest {
 // Versions are the packages of the guest, "perftest 4.5+0.17-1", nil where
 // there is no lab.
 func Versions() []string {
-	if inside == nil {
+	if insideSetup == nil {
 		return nil
 	}
-	return inside.Image.Versions
+	return insideSetup.Image.Versions
 }
 
 // binaries are the programs built so far, by name.
@@ -197,10 +197,10 @@ func Binary(t testing.TB, name string) string {
 		t.Skip("no lab: " + unavailable)
 	}
 	once, _ := binaries.LoadOrStore(name, sync.OnceValue(func() error {
-		return build(context.Background(), inside.Bin, "cmd/"+name)
+		return buildProgram(context.Background(), insideSetup.Bin, "cmd/"+name)
 	}))
 	if err := once.(func() error)(); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(inside.Bin, name)
+	return filepath.Join(insideSetup.Bin, name)
 }

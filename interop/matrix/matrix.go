@@ -55,7 +55,7 @@ func (m *Matrix) Table(title, about string, heads ...string) *Table {
 func (t *Table) Count(column string, passed, total int, row ...string) {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
-	c := t.cell(column, row)
+	c := t.cellAt(column, row)
 	c.passed += passed
 	c.total += total
 }
@@ -64,10 +64,10 @@ func (t *Table) Count(column string, passed, total int, row ...string) {
 func (t *Table) Set(column, text string, row ...string) {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
-	t.cell(column, row).text = text
+	t.cellAt(column, row).text = text
 }
 
-func (t *Table) cell(column string, heads []string) *cell {
+func (t *Table) cellAt(column string, heads []string) *cell {
 	if len(heads) != len(t.heads) {
 		panic(fmt.Sprintf("matrix: a row of %q has %d headings, not %d", t.title, len(t.heads), len(heads)))
 	}
@@ -106,13 +106,13 @@ func (m *Matrix) Totals() (passed, total int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, t := range m.tables {
-		p, n := t.totals()
+		p, n := t.sumCells()
 		passed, total = passed+p, total+n
 	}
 	return passed, total
 }
 
-func (t *Table) totals() (passed, total int) {
+func (t *Table) sumCells() (passed, total int) {
 	for _, r := range t.rows {
 		for _, c := range r.cells {
 			passed, total = passed+c.passed, total+c.total

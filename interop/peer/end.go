@@ -31,7 +31,7 @@ const (
 	qkey          = 0x11111111 // of all UD queue pairs
 )
 
-func (o Options) filled() Options {
+func (o Options) withDefaults() Options {
 	if o.Type == 0 {
 		o.Type = verbs.RC
 	}
@@ -56,8 +56,8 @@ func (o Options) filled() Options {
 	return o
 }
 
-// End is one side of a test. Queue pairs are counted from 0.
-type End interface {
+// Side is one side of a test. Queue pairs are counted from 0.
+type Side interface {
 	// Name is "softrnic" or "rxe".
 	Name() string
 
@@ -111,7 +111,7 @@ type End interface {
 
 // Connect connects all queue pairs of two ends, each with its like. The MTU is
 // 4096 unless given, as Linux does not tell its own.
-func Connect(a, b End, qps int, o verbs.ConnectOptions) error {
+func Connect(a, b Side, qps int, o verbs.ConnectOptions) error {
 	if o.MTU == 0 {
 		o.MTU = verbs.MTU4096
 	}

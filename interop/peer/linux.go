@@ -20,19 +20,19 @@ import (
 //go:embed rxe.py
 var Program []byte
 
-// patience is what a reply may take beyond the time that the request gives.
-const patience = time.Minute
+// replyTimeout is what a reply may take beyond the time that the request gives.
+const replyTimeout = time.Minute
 
 // Linux is an end at a Linux host.
 type Linux struct {
 	conn    net.Conn
 	replies *bufio.Reader
-	made    made
+	opened  openReply
 	psns    []uint32
 }
 
-// made is the reply to open.
-type made struct {
+// openReply is the reply to open.
+type openReply struct {
 	GID  verbs.GID `json:"gid"`
 	QPNs []uint32  `json:"qpns"`
 	Addr uint64    `json:"addr"`
@@ -47,15 +47,15 @@ type request map[string]any
 // DialLinux makes an end of a device at the host where Program listens at an
 // address. The end has the address of an entry of the device's GID table.
 func DialLinux(addr, device string, gidIndex int, o Options) (*Linux, error) {
-	o = o.filled()
+	o = o.withDefaults()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	l := &Linux{conn: conn, replies: bufio.NewReader(conn)}
-	err = l.ask(request{"do": "open", "dev": device, "gid_index": gidIndex, "type": o.Type, "qps": o.QPs, "memory": o.Memory,
+	err = l.roundTrip(request{"do": "open", "dev": device, "gid_index": gidIndex, "type": o.Type, "qps": o.QPs, "memory": o.Memory,
 		"access": o.Access, "qp_access": o.QPAccess, "qkey": qkey, "srq": o.SRQ, "cq_depth": cqDepth,
-		"send_depth": o.SendDepth, "recv_depth": o.RecvDepth}, 0, &l.made)
+		"send_depth": o.SendDepth, "recv_depth": o.RecvDepth}, 0, &l.opened)
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -66,14 +66,14 @@ func DialLinux(addr, device string, gidIndex int, o Options) (*Linux, error) {
 	return l, nil
 }
 
-// ask sends a request and reads the reply.
-func (l *Linux) ask(r request, within time.Duration, reply any) error {
+// roundTrip sends a request and reads the reply.
+func (l *Linux) roundTrip(r request, within time.Duration, reply any) error {
 	fail := func(err error) error { return fmt.Errorf("rxe: %s: %w", r["do"], err) }
 	text, err := json.Marshal(r)
 	if err != nil {
 		return fail(err)
 	}
-	if err := l.conn.SetDeadline(time.Now().Add(within + patience)); err != nil {
+	if err := l.conn.SetDeadline(time.Now().Add(within + replyTimeout)); err != nil {
 		return fail(err)
 	}
 	if _, err := l.conn.Write(append(text, '\n')); err != nil {
@@ -106,7 +106,7 @@ func (l *Linux) Name() string { return "rxe" }
 
 // Endpoint is that of a queue pair.
 func (l *Linux) Endpoint(qp int) verbs.Endpoint {
-	return verbs.Endpoint{GID: l.made.GID, QPN: l.made.QPNs[qp], PSN: l.psns[qp]}
+	return verbs.Endpoint{GID: l.opened.GID, QPN: l.opened.QPNs[qp], PSN: l.psns[qp]}
 }
 
 // Connect takes a queue pair to StateRTS.
@@ -120,13 +120,13 @@ func (l *Linux) Connect(qp int, to verbs.Endpoint, o verbs.ConnectOptions) error
 		}
 		return v
 	}
-	return l.ask(request{"do": "connect", "qp": qp, "gid": to.GID, "qpn": to.QPN, "rq_psn": to.PSN, "sq_psn": l.psns[qp], "qkey": qkey,
+	return l.roundTrip(request{"do": "connect", "qp": qp, "gid": to.GID, "qpn": to.QPN, "rq_psn": to.PSN, "sq_psn": l.psns[qp], "qkey": qkey,
 		"mtu": uint8(o.MTU), "timeout": code(o.Timeout, 14), "retry_cnt": code(o.RetryCnt, 7), "rnr_retry": code(o.RNRRetry, 7),
 		"min_rnr_timer": code(o.MinRNRTimer, 12), "max_rd_atomic": code(o.MaxRdAtomic, 16),
 		"max_dest_rd_atomic": code(o.MaxDestRdAtomic, 16)}, 0, nil)
 }
 
-func list(sges []verbs.SGE) [][3]uint64 {
+func encodeSGEs(sges []verbs.SGE) [][3]uint64 {
 	l := make([][3]uint64, 0, len(sges))
 	for _, s := range sges {
 		l = append(l, [3]uint64{s.Addr, uint64(s.Length), uint64(s.LKey)})
@@ -136,18 +136,18 @@ func list(sges []verbs.SGE) [][3]uint64 {
 
 // PostRecv posts a receive.
 func (l *Linux) PostRecv(qp int, id uint64, sges []verbs.SGE) error {
-	return l.ask(request{"do": "recv", "qp": qp, "id": id, "sges": list(sges)}, 0, nil)
+	return l.roundTrip(request{"do": "recv", "qp": qp, "id": id, "sges": encodeSGEs(sges)}, 0, nil)
 }
 
 // PostSend posts a request.
 func (l *Linux) PostSend(qp int, wr verbs.SendWR) error {
-	r := request{"do": "send", "qp": qp, "id": wr.WRID, "opcode": wr.Opcode, "flags": libibverbs(wr.Flags), "sges": list(wr.SGList), "imm": wr.Imm, "inv": wr.InvKey,
+	r := request{"do": "send", "qp": qp, "id": wr.WRID, "opcode": wr.Opcode, "flags": ibvSendFlags(wr.Flags), "sges": encodeSGEs(wr.SGList), "imm": wr.Imm, "inv": wr.InvKey,
 		"remote": wr.RemoteAddr, "rkey": wr.RKey, "compare_add": wr.CompareAdd, "swap": wr.Swap}
-	return l.ask(r, 0, nil)
+	return l.roundTrip(r, 0, nil)
 }
 
-// libibverbs has another order of the flags.
-func libibverbs(f verbs.SendFlags) (flags int) {
+// ibvSendFlags has another order of the flags.
+func ibvSendFlags(f verbs.SendFlags) (flags int) {
 	for i, bit := range []verbs.SendFlags{verbs.SendFence, verbs.SendSignaled, verbs.SendSolicited, verbs.SendInline} {
 		if f&bit != 0 {
 			flags |= 1 << i
@@ -168,7 +168,7 @@ func (l *Linux) Poll(n int, within time.Duration) ([]verbs.WC, error) {
 		QPN    uint32
 		Src    uint32
 	}
-	if err := l.ask(request{"do": "poll", "n": n, "seconds": within.Seconds()}, within, &got); err != nil {
+	if err := l.roundTrip(request{"do": "poll", "n": n, "seconds": within.Seconds()}, within, &got); err != nil {
 		return nil, err
 	}
 	wcs := make([]verbs.WC, 0, n)
@@ -180,66 +180,66 @@ func (l *Linux) Poll(n int, within time.Duration) ([]verbs.WC, error) {
 
 // Arm asks for an event.
 func (l *Linux) Arm(solicited bool) error {
-	return l.ask(request{"do": "arm", "solicited": solicited}, 0, nil)
+	return l.roundTrip(request{"do": "arm", "solicited": solicited}, 0, nil)
 }
 
 // Event reports whether the event came.
 func (l *Linux) Event(within time.Duration) (came bool, err error) {
-	err = l.ask(request{"do": "event", "seconds": within.Seconds()}, within, &came)
+	err = l.roundTrip(request{"do": "event", "seconds": within.Seconds()}, within, &came)
 	return came, err
 }
 
 // Limit arms the limit event.
-func (l *Linux) Limit(n int) error { return l.ask(request{"do": "limit", "limit": n}, 0, nil) }
+func (l *Linux) Limit(n int) error { return l.roundTrip(request{"do": "limit", "limit": n}, 0, nil) }
 
 // AsyncEvent returns the next asynchronous event.
 func (l *Linux) AsyncEvent(within time.Duration) (verbs.EventType, bool, error) {
 	var kind int
-	if err := l.ask(request{"do": "async_event", "seconds": within.Seconds()}, within, &kind); err != nil || kind < 0 {
+	if err := l.roundTrip(request{"do": "async_event", "seconds": within.Seconds()}, within, &kind); err != nil || kind < 0 {
 		return 0, false, err
 	}
 	return verbs.EventType(kind), true, nil
 }
 
 // Fail takes a queue pair to StateErr.
-func (l *Linux) Fail(qp int) error { return l.ask(request{"do": "fail", "qp": qp}, 0, nil) }
+func (l *Linux) Fail(qp int) error { return l.roundTrip(request{"do": "fail", "qp": qp}, 0, nil) }
 
 // State is that of a queue pair.
 func (l *Linux) State(qp int) (s verbs.QPState, err error) {
-	err = l.ask(request{"do": "state", "qp": qp}, 0, &s)
+	err = l.roundTrip(request{"do": "state", "qp": qp}, 0, &s)
 	return s, err
 }
 
 // SGE names a range of the memory.
 func (l *Linux) SGE(off, n int) []verbs.SGE {
-	return []verbs.SGE{{Addr: l.Addr(off), Length: uint32(n), LKey: l.made.LKey}}
+	return []verbs.SGE{{Addr: l.Addr(off), Length: uint32(n), LKey: l.opened.LKey}}
 }
 
 // Addr is an address in the memory.
-func (l *Linux) Addr(off int) uint64 { return l.made.Addr + uint64(off) }
+func (l *Linux) Addr(off int) uint64 { return l.opened.Addr + uint64(off) }
 
 // RKey is the memory's.
-func (l *Linux) RKey() uint32 { return l.made.RKey }
+func (l *Linux) RKey() uint32 { return l.opened.RKey }
 
 // Fill writes a pattern.
 func (l *Linux) Fill(off, n int, seed uint32) error {
-	return l.ask(request{"do": "fill", "off": off, "n": n, "seed": seed}, 0, nil)
+	return l.roundTrip(request{"do": "fill", "off": off, "n": n, "seed": seed}, 0, nil)
 }
 
 // Sum is the CRC-32 of a range.
 func (l *Linux) Sum(off, n int) (sum uint32, err error) {
-	err = l.ask(request{"do": "sum", "off": off, "n": n}, 0, &sum)
+	err = l.roundTrip(request{"do": "sum", "off": off, "n": n}, 0, &sum)
 	return sum, err
 }
 
 // Put copies to the memory.
 func (l *Linux) Put(off int, data []byte) error {
-	return l.ask(request{"do": "put", "off": off, "data": base64.StdEncoding.EncodeToString(data)}, 0, nil)
+	return l.roundTrip(request{"do": "put", "off": off, "data": base64.StdEncoding.EncodeToString(data)}, 0, nil)
 }
 
 // Get copies from the memory.
 func (l *Linux) Get(off, n int) (data []byte, err error) {
-	err = l.ask(request{"do": "get", "off": off, "n": n}, 0, &data) // JSON has bytes in base64
+	err = l.roundTrip(request{"do": "get", "off": off, "n": n}, 0, &data) // JSON has bytes in base64
 	return data, err
 }
 

@@ -2,23 +2,23 @@ package peer
 
 import "hash/crc32"
 
-// block is after how many bytes the pattern repeats: a prime, so that a packet
+// patternPeriod is after how many bytes the pattern repeats: a prime, so that a packet
 // in another's place is noticed.
-const block = 4099
+const patternPeriod = 4099
 
 // Pattern is n bytes that depend on the seed.
 func Pattern(n int, seed uint32) []byte {
 	b := make([]byte, n)
-	fill(b, seed)
+	fillPattern(b, seed)
 	return b
 }
 
-func fill(b []byte, seed uint32) {
-	for i := range min(len(b), block) {
+func fillPattern(b []byte, seed uint32) {
+	for i := range min(len(b), patternPeriod) {
 		n := uint32(i)
 		b[i] = byte(n*n*7 + n*seed + n>>8 + seed)
 	}
-	for done := block; done < len(b); done *= 2 {
+	for done := patternPeriod; done < len(b); done *= 2 {
 		copy(b[done:], b[:done])
 	}
 }

@@ -12,10 +12,10 @@ import (
 // TestPattern: every byte is what the formula says, however long the range.
 func TestPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 3*block).Draw(t, "n")
+		n := rapid.IntRange(0, 3*patternPeriod).Draw(t, "n")
 		seed := rapid.Uint32().Draw(t, "seed")
 		for i, b := range Pattern(n, seed) {
-			k := uint64(i % block)
+			k := uint64(i % patternPeriod)
 			require.Equal(t, byte(k*k*7+k*uint64(seed)+k>>8+uint64(seed)), b)
 		}
 	})

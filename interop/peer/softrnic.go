@@ -29,19 +29,19 @@ type Softrnic struct {
 // OpenSoftrnic opens an adapter and makes an end of it. Its queue pairs are in
 // StateInit.
 func OpenSoftrnic(device rnic.Options, o Options) (*Softrnic, error) {
-	o = o.filled()
+	o = o.withDefaults()
 	dev, err := rnic.Open(device)
 	if err != nil {
 		return nil, err
 	}
 	s := &Softrnic{Device: dev, options: o, ah: make([]verbs.AH, o.QPs), remote: make([]verbs.Endpoint, o.QPs)}
-	if err := s.open(o); err != nil {
+	if err := s.createResources(o); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
 	return s, nil
 }
 
-func (s *Softrnic) open(o Options) (err error) {
+func (s *Softrnic) createResources(o Options) (err error) {
 	if s.pd, err = s.Device.AllocPD(); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Softrnic) RKey() uint32 { return s.mr.RKey() }
 
 // Fill writes a pattern.
 func (s *Softrnic) Fill(off, n int, seed uint32) error {
-	fill(s.mr.Bytes()[off:][:n], seed)
+	fillPattern(s.mr.Bytes()[off:][:n], seed)
 	return nil
 }
 

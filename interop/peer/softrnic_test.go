@@ -63,7 +63,7 @@ func TestSoftrnicEnds(t *testing.T) {
 }
 
 func Example() {
-	var ends [2]peer.End
+	var ends [2]peer.Side
 	for i := range ends {
 		s, err := peer.OpenSoftrnic(rnic.Options{}, peer.Options{})
 		if err != nil {

@@ -28,9 +28,9 @@ type Counts struct {
 
 // Tally counts. It is for one path MTU.
 type Tally struct {
-	mtu   int
-	by    map[netip.Addr]*Counts
-	flows map[flow]*progress
+	mtu    int
+	byAddr map[netip.Addr]*Counts
+	flows  map[flow]*progress
 }
 
 // flow is what one queue pair sends to another, as far as requests go.
@@ -51,29 +51,29 @@ type progress struct {
 
 // New returns an empty tally for traffic of a path MTU in bytes.
 func New(mtu int) *Tally {
-	return &Tally{mtu: mtu, by: make(map[netip.Addr]*Counts), flows: make(map[flow]*progress)}
+	return &Tally{mtu: mtu, byAddr: make(map[netip.Addr]*Counts), flows: make(map[flow]*progress)}
 }
 
-// Begin tells the PSN of the first request from an address to a queue pair.
+// StartFlow tells the PSN of the first request from an address to a queue pair.
 // Without it the first that came to the cable is taken for it, however many
 // were lost before.
-func (t *Tally) Begin(from, to netip.Addr, qpn uint32, psn wire.PSN) {
+func (t *Tally) StartFlow(from, to netip.Addr, qpn uint32, psn wire.PSN) {
 	t.flows[flow{from, to, qpn}] = &progress{next: psn}
 }
 
 // From returns what an address sent.
 func (t *Tally) From(a netip.Addr) *Counts {
-	c := t.by[a]
+	c := t.byAddr[a]
 	if c == nil {
 		c = &Counts{Opcodes: make(map[wire.Opcode]int)}
-		t.by[a] = c
+		t.byAddr[a] = c
 	}
 	return c
 }
 
 // Addrs returns who sent something, in order.
 func (t *Tally) Addrs() []netip.Addr {
-	return slices.SortedFunc(maps.Keys(t.by), netip.Addr.Compare)
+	return slices.SortedFunc(maps.Keys(t.byAddr), netip.Addr.Compare)
 }
 
 // ErrNotRoCE tells of a frame that is something else, and not counted.
@@ -113,15 +113,15 @@ func (t *Tally) Add(frame []byte) error {
 	case pkt.BTH.Opcode == wire.CNP:
 		c.CNPs++
 	case pkt.Info.Class == wire.ClassRC && pkt.Info.Request:
-		t.request(c, flow{src, dst, pkt.BTH.DestQPN}, &pkt)
+		t.handleRequest(c, flow{src, dst, pkt.BTH.DestQPN}, &pkt)
 	case pkt.BTH.Opcode == wire.RCAck:
-		t.acknowledge(c, src, dst, &pkt)
+		t.handleAck(c, src, dst, &pkt)
 	}
 	return nil
 }
 
-// request follows a request packet of RC.
-func (t *Tally) request(c *Counts, f flow, p *wire.Packet) {
+// handleRequest follows a request packet of RC.
+func (t *Tally) handleRequest(c *Counts, f flow, p *wire.Packet) {
 	at := t.flows[f]
 	if at == nil {
 		at = &progress{next: p.BTH.PSN}
@@ -140,23 +140,23 @@ func (t *Tally) request(c *Counts, f flow, p *wire.Packet) {
 		at.gap = true
 	default:
 		at.gap, at.repeats = false, 0
-		at.next = at.next.Add(t.takes(p))
+		at.next = at.next.Add(t.psnCount(p))
 	}
 }
 
-// takes is how many PSNs a request packet takes up: a READ those of its
+// psnCount is how many PSNs a request packet takes up: a READ those of its
 // responses.
-func (t *Tally) takes(p *wire.Packet) int {
+func (t *Tally) psnCount(p *wire.Packet) int {
 	if p.BTH.Opcode != wire.RCReadRequest {
 		return 1
 	}
 	return max(1, (int(p.RETH().Length)+t.mtu-1)/t.mtu)
 }
 
-// acknowledge counts refusals. A request that met no receive is expected
+// handleAck counts refusals. A request that met no receive is expected
 // again: there is only one flow to the queue pair's address here that can be
 // meant, the one whose next PSN is just behind.
-func (t *Tally) acknowledge(c *Counts, src, dst netip.Addr, p *wire.Packet) {
+func (t *Tally) handleAck(c *Counts, src, dst netip.Addr, p *wire.Packet) {
 	switch s := p.AETH().Syndrome; s.Kind() {
 	case wire.KindRNR:
 		c.RNRNaks++

@@ -121,7 +121,7 @@ func TestBegin(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		sum := tally.New(1024)
 		if known {
-			sum.Begin(a, b, 7, 100)
+			sum.StartFlow(a, b, 7, 100)
 		}
 		ack := wire.AckSyndrome(wire.CreditUnlimited)
 		require.NoError(t, sum.Add(frame(t, a, b, wire.RCSendMiddle, 101, 0, ack)))

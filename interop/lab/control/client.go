@@ -27,19 +27,19 @@ type Process struct {
 // Start runs a command. What it writes goes to stdout and stderr, from another
 // goroutine until Wait has returned. When ctx ends, the command is killed.
 func (c Client) Start(ctx context.Context, cmd Command, stdout, stderr io.Writer) (*Process, error) {
-	conn, err := c.ask(ctx, request{Command: &cmd})
+	conn, err := c.sendRequest(ctx, request{Command: &cmd})
 	if err != nil {
 		return nil, fmt.Errorf("run %q: %w", cmd.Args, err)
 	}
 	p := &Process{args: cmd.Args, conn: conn, ctx: ctx, done: make(chan struct{})}
 	p.stop = context.AfterFunc(ctx, func() { conn.Close() })
-	go p.follow(stdout, stderr)
+	go p.readEvents(stdout, stderr)
 	return p, nil
 }
 
-// Put writes a file, with the folders on its way.
-func (c Client) Put(ctx context.Context, f File) error {
-	conn, err := c.ask(ctx, request{File: &f})
+// WriteFile writes a file, with the folders on its way.
+func (c Client) WriteFile(ctx context.Context, f File) error {
+	conn, err := c.sendRequest(ctx, request{File: &f})
 	if err != nil {
 		return fmt.Errorf("put %s: %w", f.Path, err)
 	}
@@ -47,7 +47,7 @@ func (c Client) Put(ctx context.Context, f File) error {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	var e event
 	if err := gob.NewDecoder(conn).Decode(&e); err != nil {
-		return fmt.Errorf("put %s: %w", f.Path, cause(ctx, err))
+		return fmt.Errorf("put %s: %w", f.Path, contextCause(ctx, err))
 	}
 	if e.Err != "" {
 		return fmt.Errorf("put %s: %s", f.Path, e.Err)
@@ -55,7 +55,7 @@ func (c Client) Put(ctx context.Context, f File) error {
 	return nil
 }
 
-func (c Client) ask(ctx context.Context, r request) (net.Conn, error) {
+func (c Client) sendRequest(ctx context.Context, r request) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.Addr)
 	if err != nil {
 		return nil, err
@@ -63,13 +63,13 @@ func (c Client) ask(ctx context.Context, r request) (net.Conn, error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := gob.NewEncoder(conn).Encode(r); err != nil {
 		conn.Close()
-		return nil, cause(ctx, err)
+		return nil, contextCause(ctx, err)
 	}
 	return conn, nil
 }
 
-// follow passes on what the command writes until it ends.
-func (p *Process) follow(stdout, stderr io.Writer) {
+// readEvents passes on what the command writes until it ends.
+func (p *Process) readEvents(stdout, stderr io.Writer) {
 	defer close(p.done)
 	defer p.conn.Close()
 	defer p.stop()
@@ -80,7 +80,7 @@ func (p *Process) follow(stdout, stderr io.Writer) {
 			if errors.Is(err, io.EOF) {
 				err = errors.New("the server closed the connection")
 			}
-			p.err = fmt.Errorf("%q: %w", p.args, cause(p.ctx, err))
+			p.err = fmt.Errorf("%q: %w", p.args, contextCause(p.ctx, err))
 			return
 		}
 		stdout.Write(e.Stdout)
@@ -115,8 +115,8 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// cause is why ctx ended, if it has, and err otherwise.
-func cause(ctx context.Context, err error) error {
+// contextCause is why ctx ended, if it has, and err otherwise.
+func contextCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -21,8 +21,8 @@ import (
 
 const patience = time.Minute // a guard only
 
-// serve starts a server for the test's time.
-func serve(t testing.TB) control.Client {
+// serveConn starts a server for the test's time.
+func serveConn(t testing.TB) control.Client {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ended := make(chan error, 1)
@@ -37,7 +37,7 @@ func serve(t testing.TB) control.Client {
 func TestCommand(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c := serve(t)
+	c := serveConn(t)
 	var stdout, stderr bytes.Buffer
 	p, err := c.Start(ctx, control.Command{Args: []string{"sh", "-c", "cat; echo $WORD; echo bad >&2"}, Env: []string{"WORD=good"}}, &stdout, &stderr)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestCommand(t *testing.T) {
 func TestCommandStatus(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c := serve(t)
+	c := serveConn(t)
 	for script, code := range map[string]int{"exit 3": 3, "kill -9 $$": 137} {
 		var out bytes.Buffer
 		p, err := c.Start(ctx, control.Command{Args: []string{"sh", "-c", script}}, &out, &out)
@@ -68,7 +68,7 @@ func TestCommandStatus(t *testing.T) {
 
 // TestKillTakesChildren: a pipe that a child has open tells of its end.
 func TestKillTakesChildren(t *testing.T) {
-	c := serve(t)
+	c := serveConn(t)
 	for i, kill := range []func(*control.Process, context.CancelCauseFunc){
 		func(p *control.Process, _ context.CancelCauseFunc) { p.Kill() },
 		func(_ *control.Process, cancel context.CancelCauseFunc) { cancel(errors.New("enough")) },
@@ -93,10 +93,10 @@ func TestKillTakesChildren(t *testing.T) {
 func TestPut(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c := serve(t)
+	c := serveConn(t)
 	path := filepath.Join(t.TempDir(), "a", "b")
 	for _, f := range []control.File{{Path: path, Mode: 0o600, Data: []byte("first")}, {Path: path, Mode: 0o755, Data: []byte("2")}} {
-		require.NoError(t, c.Put(ctx, f))
+		require.NoError(t, c.WriteFile(ctx, f))
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, f.Data, got)
@@ -104,7 +104,7 @@ func TestPut(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, f.Mode, info.Mode())
 	}
-	require.ErrorContains(t, c.Put(ctx, control.File{Path: path + "/c"}), "not a directory")
+	require.ErrorContains(t, c.WriteFile(ctx, control.File{Path: path + "/c"}), "not a directory")
 }
 
 func TestNoServer(t *testing.T) {

@@ -21,26 +21,26 @@ func Serve(l net.Listener) error {
 		if err != nil {
 			return err
 		}
-		go serve(conn)
+		go serveConn(conn)
 	}
 }
 
-func serve(conn net.Conn) {
+func serveConn(conn net.Conn) {
 	defer conn.Close()
 	var r request
 	if gob.NewDecoder(conn).Decode(&r) != nil {
 		return
 	}
-	s := &sender{encoder: gob.NewEncoder(conn)}
+	s := &eventSender{encoder: gob.NewEncoder(conn)}
 	last := event{Done: true}
 	switch {
 	case r.File != nil:
-		if err := write(r.File); err != nil {
+		if err := writeFile(r.File); err != nil {
 			last.Err = err.Error()
 		}
 	case r.Command != nil && len(r.Command.Args) > 0:
 		var err error
-		if last.Code, err = run(r.Command, s, conn); err != nil {
+		if last.Code, err = runCommand(r.Command, s, conn); err != nil {
 			last.Err = err.Error()
 		}
 	default:
@@ -49,7 +49,7 @@ func serve(conn net.Conn) {
 	s.send(last)
 }
 
-func write(f *File) error {
+func writeFile(f *File) error {
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func write(f *File) error {
 	return os.Chmod(f.Path, f.Mode) // of a file that was there already
 }
 
-// run runs a command to its end, or kills it when the connection closes.
-func run(c *Command, s *sender, conn io.Reader) (code int, err error) {
+// runCommand runs a command to its end, or kills it when the connection closes.
+func runCommand(c *Command, s *eventSender, conn io.Reader) (code int, err error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
-	cmd.Stdout = output(func(b []byte) error { return s.send(event{Stdout: b}) })
-	cmd.Stderr = output(func(b []byte) error { return s.send(event{Stderr: b}) })
+	cmd.Stdout = writerFunc(func(b []byte) error { return s.send(event{Stdout: b}) })
+	cmd.Stderr = writerFunc(func(b []byte) error { return s.send(event{Stderr: b}) })
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what it starts goes with it
 	if err := cmd.Start(); err != nil {
 		return 0, err
@@ -84,22 +84,22 @@ func run(c *Command, s *sender, conn io.Reader) (code int, err error) {
 	return 0, err
 }
 
-// sender sends events from several goroutines.
-type sender struct {
+// eventSender sends events from several goroutines.
+type eventSender struct {
 	mu      sync.Mutex
 	encoder *gob.Encoder
 }
 
-func (s *sender) send(e event) error {
+func (s *eventSender) send(e event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.encoder.Encode(e)
 }
 
-// output is a function as a writer.
-type output func([]byte) error
+// writerFunc is a function as a writer.
+type writerFunc func([]byte) error
 
-func (o output) Write(b []byte) (int, error) {
+func (o writerFunc) Write(b []byte) (int, error) {
 	if err := o(b); err != nil {
 		return 0, err
 	}
