@@ -4,9 +4,9 @@ import (
 	"net/netip"
 )
 
-// Addr is the address of an end of a connection: the adapter's, and a port of
+// An Addr is the address of one side of a connection: the adapter's IP address and a port of
 // SDP's own port space.
 type Addr struct{ netip.AddrPort }
 
-// Network is "sdp".
+// Network returns "sdp".
 func (Addr) Network() string { return network }

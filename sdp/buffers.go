@@ -12,26 +12,26 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// Why a buffer is not enlarged.
+// Reasons for refusing a larger buffer.
 var (
 	errResizeBusy = errors.New("the last change of its size has not ended; try again when more has been read")
 	errCreditRing = errors.New("with Credit flow control the other end enlarges it, by SetWriteBuffer")
 	errFixedSend  = errors.New("the send buffer is as long as Options.Buffers and BufferBytes say; only with Credit flow control messages may grow")
 )
 
-// SetReadBuffer makes the receive buffer bytes long at least. The designs with
-// a ring (NIC and RDMA) have the peer go on in a longer one, while what is in
-// the old one is being read. With Credit it is the peer who asks. What cannot be is
-// syscall.EINVAL.
+// SetReadBuffer grows the receive buffer to at least bytes. With NIC and RDMA flow control the
+// peer continues in a longer ring, while data in the old one is read. With Credit only the peer
+// can request larger buffers. It returns syscall.EINVAL if the size is invalid or the mode does
+// not allow it.
 func (c *Conn) SetReadBuffer(bytes int) error { return c.setBuffer(c.growRing, bytes) }
 
-// SetWriteBuffer asks the peer for receive buffers that take messages of bytes
-// bytes (ChRcvBuf), which the peer may grant: with Credit only, where the size
-// of buffers bounds that of messages, and up to the size of our own buffers. What
-// cannot be is syscall.EINVAL.
+// SetWriteBuffer requests receive buffers for messages of bytes bytes from the peer (ChRcvBuf),
+// which the peer may grant. It applies to Credit only, where the buffer size bounds the message
+// size, and up to the size of the local buffers. It returns syscall.EINVAL if the size is invalid
+// or the mode does not allow it.
 func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(c.growMessages, bytes) }
 
-// setBuffer enlarges a buffer.
+// setBuffer calls grow with c.mu held, after validating bytes.
 func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 	if !c.isOpen() {
 		return syscall.EINVAL
@@ -65,7 +65,7 @@ func (c *Conn) growRing(bytes int) error {
 		return nil
 	case c.readBuffer > 0:
 		return errResizeBusy
-	case c.oldRegion.MR != nil: // it became longer by itself, and does so once more behind that
+	case c.oldRegion.MR != nil: // the ring has grown by itself; it grows again when that is complete
 		c.readBuffer = bytes
 		return nil
 	}
@@ -76,7 +76,7 @@ func (c *Conn) growRing(bytes int) error {
 	return nil
 }
 
-// changeRing has the peer go on in a ring for so many bytes.
+// changeRing makes the peer continue in a ring with a capacity of bytes.
 func (c *Conn) changeRing(bytes int) error {
 	ring, err := c.stack.newRegion(bytes+c.cfg.RingSlack(), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Conn) growMessages(bytes int) error {
 	return nil
 }
 
-// PeerBuffer is how many bytes the longest message with Credit may have by now.
+// PeerBuffer returns the current maximum length of a message with Credit in bytes.
 func (c *Conn) PeerBuffer() int {
 	if !c.isOpen() {
 		return 0
@@ -113,7 +113,7 @@ func (c *Conn) PeerBuffer() int {
 	return c.core.PeerBufferBytes()
 }
 
-// resizePending reports whether there is something for resize to do now.
+// resizePending reports whether applyResize has work to do.
 func (c *Conn) resizePending() bool {
 	switch {
 	case c.core.RequestedBufferBytes() > 0:
@@ -124,11 +124,11 @@ func (c *Conn) resizePending() bool {
 	return c.core.RingWanted() > 0
 }
 
-// oldRegionUnused reports whether the memory that the last change has left is not in use any more.
+// oldRegionUnused reports whether the memory replaced by the last resize is no longer in use.
 func (c *Conn) oldRegionUnused() bool { return !c.core.Resizing() && !c.core.ChangingRing() }
 
-// applyResize grants the peer larger buffers if it asks, and a longer ring if ours has been too
-// small, and frees memory that a change has left. That takes long. The lock is held.
+// applyResize grants the peer's request for larger buffers, grows the receive ring if it was too
+// short, and frees replaced memory. Registering memory is slow. c.mu must be held.
 func (c *Conn) applyResize() {
 	if c.inHandler || !c.resizePending() {
 		return
@@ -154,7 +154,7 @@ func (c *Conn) applyResize() {
 		}
 	}
 	if n := max(c.readBuffer, c.core.RingWanted()); n > 0 && c.oldRegion.MR == nil {
-		if c.changeRing(n) != nil { // no memory, or the peer has ended
+		if c.changeRing(n) != nil { // out of memory, or the peer has closed
 			c.readBuffer = 0
 			c.core.KeepRing()
 		}

@@ -11,11 +11,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Close ends the connection. It returns at once; what was written is still sent,
-// within Options.Linger or what SetLinger says. The peer's Reads end with io.EOF
-// and, if it writes more, its Writes with an error. If something that has come is
-// unread, both end with ErrReset, as with TCP: its Reads once they have returned
-// what we wrote.
+// Close closes the connection. It does not block: written data is still sent within
+// Options.Linger or the time of SetLinger. The peer's Reads end with io.EOF, and its later Writes
+// fail. If received data is unread, both directions of the peer end with ErrReset, as with TCP:
+// its Reads after they have returned all data written here.
 func (c *Conn) Close() error {
 	if !c.isOpen() {
 		return syscall.EINVAL
@@ -35,7 +34,7 @@ func (c *Conn) Close() error {
 	c.pollCompletions()
 	if c.discardUnread(); c.discarded == 0 {
 		c.core.CloseWrite()
-	} else { // the peer is not to believe that all was read
+	} else { // the peer must not see an orderly end
 		c.core.CloseWithoutDisConn()
 	}
 	c.postPending()
@@ -45,7 +44,7 @@ func (c *Conn) Close() error {
 	c.teardownIfDone()
 	if !c.tornDown {
 		c.lingerTimer = time.AfterFunc(c.lingerTime, c.abort)
-		if !c.polling { // else a call is on its way out, and leave sees to the rest
+		if !c.polling { // otherwise exitCall of the polling call arms the CQ
 			c.armCQ()
 			c.teardownIfDone()
 		}
@@ -54,7 +53,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// pendingReason tells what a closed connection waits for.
+// pendingReason describes what a closed connection is waiting for.
 func (c *Conn) pendingReason() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +66,7 @@ func (c *Conn) pendingReason() string {
 	return "the peer has not closed"
 }
 
-// discardUnread drops what nobody will read after Close.
+// discardUnread discards received data after Close.
 func (c *Conn) discardUnread() {
 	var waste [4096]byte
 	for n := c.core.Read(waste[:]); n > 0; n = c.core.Read(waste[:]) {
@@ -77,16 +76,16 @@ func (c *Conn) discardUnread() {
 	c.postPending()
 }
 
-// teardownIfDone ends a closed connection when nothing remains to be done. The lock is
-// held.
+// teardownIfDone tears down a closed connection that has nothing left to send or to wait for.
+// c.mu must be held.
 func (c *Conn) teardownIfDone() {
 	if !c.closed || c.tornDown || c.polling {
 		return
 	}
 	switch {
 	case c.core.Err() != nil:
-	case c.core.BothClosed(): // both halves have ended
-	case c.discarded > 0 && c.core.Delivered(): // the peer has sent, or goes on sending, to nobody
+	case c.core.BothClosed(): // both halves are closed
+	case c.discarded > 0 && c.core.Delivered(): // all data is delivered, and later data of the peer would be discarded
 		if c.core.Abort() {
 			c.postPending()
 		}
@@ -96,7 +95,7 @@ func (c *Conn) teardownIfDone() {
 	c.teardown()
 }
 
-// abort ends the connection now.
+// abort resets the connection immediately.
 func (c *Conn) abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +106,8 @@ func (c *Conn) abort() {
 	c.resetAndTeardown()
 }
 
-// resetAndTeardown drops what is under way, and resets the connection. The lock is held.
+// resetAndTeardown discards outstanding data, sends an AbortConn if possible and tears the
+// connection down. c.mu must be held.
 func (c *Conn) resetAndTeardown() {
 	if c.core.Abort() {
 		c.postPending()
@@ -116,14 +116,14 @@ func (c *Conn) resetAndTeardown() {
 	c.teardown()
 }
 
-// teardown frees everything, in a goroutine of its own. The lock is held.
+// teardown releases all resources, in its own goroutine. c.mu must be held.
 func (c *Conn) teardown() {
 	c.tornDown = true
 	if c.keepAliveTimer != nil {
 		c.keepAliveTimer.Stop()
 	}
 	if c.lingerTimer != nil {
-		c.lingerTimer.Stop() // it would keep all our memory until then
+		c.lingerTimer.Stop() // the timer would keep the connection's memory alive
 	}
 	c.endDeadline.cancel()
 	c.readDeadline.cancel()
@@ -131,7 +131,7 @@ func (c *Conn) teardown() {
 	c.wakeWaiters()
 	farewell := c.disconnectTimeout()
 	go func() {
-		c.reading.Lock() // until the calls are out
+		c.reading.Lock() // wait for pending calls
 		c.writing.Lock()
 		c.waitAbortSent()
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
@@ -145,8 +145,8 @@ func (c *Conn) teardown() {
 	}()
 }
 
-// waitAbortSent waits, not long, until the peer has the AbortConn that was posted, if
-// one was. No call is there any more.
+// waitAbortSent waits up to a second for the acknowledgement of an AbortConn, if one was posted.
+// No call may be pending.
 func (c *Conn) waitAbortSent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +161,8 @@ func (c *Conn) waitAbortSent() {
 	limit.set(time.Time{})
 }
 
-// disconnectTimeout is how long the peer may take to say that it knows of the end: not
-// long, if it has not acknowledged our messages either.
+// disconnectTimeout returns the time to wait for the peer's DREP: 500 ms if the peer does not
+// acknowledge data either, otherwise 5 s.
 func (c *Conn) disconnectTimeout() time.Duration {
 	var failed *verbs.CompletionError
 	if errors.As(c.core.Err(), &failed) && failed.Status == verbs.WCRetryExcErr {
@@ -171,7 +171,7 @@ func (c *Conn) disconnectTimeout() time.Duration {
 	return 5 * time.Second
 }
 
-// freeResources gives back what the connection has of the adapter.
+// freeResources releases the connection's queue pair, CQ and memory.
 func (c *Conn) freeResources() {
 	if c.qp != nil {
 		_ = c.qp.Destroy()

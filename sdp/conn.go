@@ -16,8 +16,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Conn is a connection: a net.Conn. Its methods may be called from any
-// goroutine; calls in one direction take turns.
+// A Conn is an SDP connection. It implements net.Conn. Its methods are safe for concurrent use;
+// calls in one direction are serialized.
 type Conn struct {
 	stack         *Stack
 	cfg           protocol.Config
@@ -25,58 +25,56 @@ type Conn struct {
 	cmConn        *cm.Conn
 	qp            verbs.QP
 	cq            verbs.CQ
-	zeroCopy      int // from how many bytes on; never if not positive
+	zeroCopy      int // threshold in bytes; zero-copy is off if not positive
 	urgentSignal  chan struct{}
 
-	reading, writing            sync.Mutex // held by the call of that direction
+	reading, writing            sync.Mutex // held by the pending call of that direction
 	readDeadline, writeDeadline *deadline
-	endDeadline                 *deadline // ends with the connection
+	endDeadline                 *deadline // canceled by teardown
 
-	mu          sync.Mutex // guards all that follows
+	mu          sync.Mutex // guards the following fields
 	core        *protocol.Core
 	flowControl flow.Control
-	regions     []region // by sendRegion and so on
-	oldRegion   region   // one that a larger one has replaced, while it is in use
+	regions     []region // indexed by sendRegion, slotsRegion, ringRegion
+	oldRegion   region   // replaced by a larger region and still in use
 
-	readBuffer int // that SetReadBuffer has asked for, until it is there; 0 for nothing
+	readBuffer int // requested by SetReadBuffer and not granted; 0 for none
 
-	// Who serves the connection: a call that waits (progress.go), else events
-	// (watch.go).
-	polling    bool // a call waits for completions, and handles them for all
+	// Service of the connection: by a waiting call (progress.go) or by events (watch.go).
+	polling    bool // a call polls the CQ on behalf of all
 	waiters    [numWaitConds]*waiter
-	wcs        [64]verbs.WC // whoever pumps or polls has it
-	armed      bool         // the queue will tell interrupt, or watch, of a completion
-	inHandler  bool         // it is interrupt who looks: what takes long waits
-	onIdleList bool         // the patrol has it
-	calls      uint64       // of the application, and
-	callsSeen  uint64       // at the patrol's last look
+	wcs        [64]verbs.WC // for the goroutine that polls
+	armed      bool         // the CQ notifies handleInterrupt or serveEvents
+	inHandler  bool         // handleInterrupt runs; slow work is deferred
+	onIdleList bool         // the idle poller has the connection
+	calls      uint64       // calls of the application
+	callsSeen  uint64       // calls at the last round of the idle poller
 
-	extraPolls int // that are worth it, because the writer is faster than the reader; see look
+	extraPolls int // polls by readers while the writer is faster; see pollForWriter
 
-	// What the last bytes were like that came or went, for zero-copy
-	// (direct.go).
-	lastZeroCopy bool // they came without a copy
-	lastToSink   bool // they went to memory that the peer had offered
+	// Recent transfers, for the choice of zero-copy (direct.go).
+	lastZeroCopy bool // the last received bytes came by zero-copy
+	lastToSink   bool // the last sent bytes went to memory offered by the peer
 
-	offerRefusals, offersToSkip int // offers in a row that the peer did not want; Writes left that make none
+	offerRefusals, offersToSkip int // consecutive refused offers; number of Writes that make no offer
 
-	urgentKnown, urgentAnnounced bool // by urgentSignal
+	urgentKnown, urgentAnnounced bool // last state seen by signalUrgent
 	keepAlive                    keepAlive
 	keepAliveTimer               *time.Timer     // of the keepalive
-	silence                      silenceDetector // what that knows
-	completions                  uint64          // completions so far
+	silence                      silenceDetector // its state
+	completions                  uint64          // number of completions handled
 	counts                       counts
-	meter                        *meter // of MeasureUse; nil if nobody measures
+	meter                        *meter // of MeasureUse, or nil
 
 	readShut    bool          // CloseRead was called
 	writeShut   bool          // CloseWrite was called
 	closed      bool          // Close was called
-	discarded   uint64        // bytes that nobody has read before it
-	lingerTime  time.Duration // how long it sends on; 0 not at all
-	lingerTimer *time.Timer   // ends that; nil before
+	discarded   uint64        // received bytes discarded by Close
+	lingerTime  time.Duration // time to send written data after Close; 0 resets the connection
+	lingerTimer *time.Timer   // nil before Close
 	isLingering atomic.Bool
 	tornDown    bool          // teardown has begun
-	done        chan struct{} // closed when nothing is left of it
+	done        chan struct{} // closed when all resources are released
 }
 
 var (
@@ -85,7 +83,7 @@ var (
 	_ io.WriterTo   = (*Conn)(nil)
 )
 
-// LocalAddr is our end: an Addr.
+// LocalAddr returns the local Addr.
 func (c *Conn) LocalAddr() net.Addr {
 	if !c.isOpen() {
 		return nil
@@ -93,7 +91,7 @@ func (c *Conn) LocalAddr() net.Addr {
 	return c.local
 }
 
-// RemoteAddr is the peer's end: an Addr.
+// RemoteAddr returns the peer's Addr.
 func (c *Conn) RemoteAddr() net.Addr {
 	if !c.isOpen() {
 		return nil
@@ -101,7 +99,7 @@ func (c *Conn) RemoteAddr() net.Addr {
 	return c.remote
 }
 
-// FlowControl is the flow control of the connection.
+// FlowControl returns the flow control mode of the connection.
 func (c *Conn) FlowControl() FlowControl {
 	if !c.isOpen() {
 		return 0
@@ -137,8 +135,8 @@ func (c *Conn) setDeadlines(set func()) error {
 	return nil
 }
 
-// Read implements net.Conn. A Read of at least the zero-copy threshold takes a
-// large Write of the peer straight out of its memory.
+// Read implements net.Conn. A Read of at least Options.ZeroCopy bytes transfers a large Write of
+// the peer without a copy, by an RDMA READ.
 func (c *Conn) Read(p []byte) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
@@ -200,8 +198,8 @@ func (c *Conn) read(p []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. It returns when the send buffer has taken the last
-// of p or, if that is large, the peer has read it where it lies.
+// Write implements net.Conn. It returns when the send buffer has accepted the last byte of p, or
+// when the peer has read p by zero-copy.
 func (c *Conn) Write(p []byte) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
@@ -220,7 +218,7 @@ func (c *Conn) write(p []byte) (n int, err error) {
 	direct := c.zeroCopy > 0
 	for {
 		if n > 0 && n == len(p) && c.core.Err() == nil {
-			return n, nil // whatever has happened meanwhile
+			return n, nil // even if the connection has been closed meanwhile
 		}
 		if err := c.checkWritable(); err != nil || n == len(p) {
 			return n, err
@@ -235,8 +233,7 @@ func (c *Conn) write(p []byte) (n int, err error) {
 			if err != nil {
 				return n, err
 			}
-			// What the peer did not want goes as copies, unless it offers
-			// memory of its own.
+			// Copy the bytes that the peer refused, unless it offers memory itself.
 			direct = n == len(p) || c.lastToSink || c.core.PeerSinkLen() > 0
 			continue
 		}
@@ -254,7 +251,7 @@ func (c *Conn) write(p []byte) (n int, err error) {
 	}
 }
 
-// checkWritable is why nothing can be written, nil if something can.
+// checkWritable returns the reason why no data can be written, or nil.
 func (c *Conn) checkWritable() error {
 	switch {
 	case c.closed:
@@ -267,9 +264,8 @@ func (c *Conn) checkWritable() error {
 	return c.core.Err()
 }
 
-// CloseWrite ends our half of the stream, as (*net.TCPConn).CloseWrite does: the
-// peer reads what was written before, and then io.EOF. A Write that waits returns
-// syscall.EPIPE.
+// CloseWrite closes the local half of the stream, as (*net.TCPConn).CloseWrite does: the peer
+// reads the data written before and then io.EOF. A blocked Write returns syscall.EPIPE.
 func (c *Conn) CloseWrite() error {
 	if !c.isOpen() {
 		return syscall.EINVAL
@@ -294,9 +290,8 @@ func (c *Conn) CloseWrite() error {
 	return c.opError("close", c.core.Err())
 }
 
-// CloseRead ends the other half for this end only, as (*net.TCPConn).CloseRead does: Reads
-// return what has arrived, and then io.EOF. The peer does not learn of it. A Read that waits
-// returns.
+// CloseRead closes the reading side locally, as (*net.TCPConn).CloseRead does: Reads return data
+// that has arrived, and then io.EOF. The peer is not notified. A blocked Read returns.
 func (c *Conn) CloseRead() error {
 	if !c.isOpen() {
 		return syscall.EINVAL

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// ReadFrom implements io.ReaderFrom by reading into a buffer of its own.
+// ReadFrom implements io.ReaderFrom. It reads into its own buffer of 256 KiB.
 func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
@@ -14,7 +14,7 @@ func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
 	return n, c.opError("readfrom", err)
 }
 
-// WriteTo implements io.WriterTo.
+// WriteTo implements io.WriterTo. It reads into its own buffer of 256 KiB.
 func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL

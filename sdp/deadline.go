@@ -7,22 +7,22 @@ import (
 	"github.com/softrnic/softrnic/internal/cancelctx"
 )
 
-// deadline is that of one direction of a connection, whose lock guards it.
+// A deadline is the deadline of one direction of a connection, guarded by the connection's lock.
 type deadline struct {
-	moment *cancelctx.Context // who waits now waits for this one
-	timer  *time.Timer        // which ends it, or nil
-	at     time.Time          // when that is, or zero
+	moment *cancelctx.Context // context of the current waiters
+	timer  *time.Timer        // cancels moment at the deadline, or nil
+	at     time.Time          // the deadline, or zero
 }
 
 func newDeadline() *deadline { return &deadline{moment: cancelctx.New(os.ErrDeadlineExceeded)} }
 
-// expired reports whether the time has come.
+// expired reports whether the deadline has passed.
 func (d *deadline) expired() bool { return d.moment.Canceled() }
 
-// set makes t the time; the zero time is never.
+// set sets the deadline to t. The zero time means no deadline.
 func (d *deadline) set(t time.Time) {
 	if d.timer != nil && !d.timer.Stop() {
-		d.moment.Cancel() // its timer was about to
+		d.moment.Cancel() // the timer is about to fire
 	}
 	d.timer, d.at = nil, t
 	wait := time.Until(t)
@@ -38,7 +38,8 @@ func (d *deadline) set(t time.Time) {
 	}
 }
 
-// wakeAndKeep has the waiter look again, and keeps the time.
+// wakeAndKeep wakes the waiters, so that they check their conditions again, and keeps the
+// deadline.
 func (d *deadline) wakeAndKeep() {
 	if !d.expired() {
 		d.moment.Cancel()
@@ -46,5 +47,5 @@ func (d *deadline) wakeAndKeep() {
 	}
 }
 
-// cancel ends the moment, so that who waits looks again.
+// cancel wakes the waiters and makes the deadline expire.
 func (d *deadline) cancel() { d.moment.Cancel() }

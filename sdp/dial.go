@@ -15,20 +15,20 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// Dialer says how to dial. The zero value does as the stack's options say.
+// A Dialer contains options for dialing. The zero value uses the stack's options.
 type Dialer struct {
-	FlowControl *FlowControl // instead of the stack's
-	UDPPort     uint16       // of the peer's adapter, if it is not 4791
+	FlowControl *FlowControl // overrides the stack's
+	UDPPort     uint16       // of the peer's adapter; default 4791
 
-	// These are as in [net.Dialer].
-	LocalAddr       net.Addr            // our port: an Addr or a *net.TCPAddr, whose address is the device's or none
-	Timeout         time.Duration       // how long the dial may take
-	Deadline        time.Time           // until when
-	KeepAlive       time.Duration       // instead of Options.KeepAlive; negative means never, 0 as the stack has it
-	KeepAliveConfig net.KeepAliveConfig // instead of KeepAlive, if it is enabled
+	// These fields have the meaning of [net.Dialer].
+	LocalAddr       net.Addr            // local port: an Addr or *net.TCPAddr with the device's address or none
+	Timeout         time.Duration       // maximum duration of the dial
+	Deadline        time.Time           // absolute limit of the dial
+	KeepAlive       time.Duration       // overrides Options.KeepAlive; negative disables, 0 means the stack's
+	KeepAliveConfig net.KeepAliveConfig // overrides KeepAlive if enabled
 }
 
-// checkLocalAddr refuses addresses of other networks.
+// checkLocalAddr returns an error if LocalAddr belongs to another network.
 func (d *Dialer) checkLocalAddr() error {
 	switch d.LocalAddr.(type) {
 	case nil, Addr, *net.TCPAddr:
@@ -37,7 +37,7 @@ func (d *Dialer) checkLocalAddr() error {
 	return &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
 }
 
-// localPort is the port that LocalAddr says for a device at own, 0 for any.
+// localPort returns the port of LocalAddr for a device with address own, or 0 for any port.
 func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
 	var at netip.AddrPort
 	switch a := d.LocalAddr.(type) {
@@ -55,7 +55,7 @@ func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
 	return at.Port(), nil
 }
 
-// withTimeouts is ctx with the dialer's Timeout and Deadline.
+// withTimeouts returns ctx with the dialer's Timeout and Deadline.
 func (d *Dialer) withTimeouts(ctx context.Context) (context.Context, context.CancelFunc) {
 	until := d.Deadline
 	if d.Timeout != 0 {
@@ -69,7 +69,7 @@ func (d *Dialer) withTimeouts(ctx context.Context) (context.Context, context.Can
 	return context.WithDeadline(ctx, until)
 }
 
-// keepAliveSetting is the setting of the keepalive of a connection on a stack with this period.
+// keepAliveSetting returns the keepalive setting of a connection. period is that of the stack.
 func (d *Dialer) keepAliveSetting(period time.Duration) keepAlive {
 	k := newKeepAlive(cmp.Or(d.KeepAlive, period))
 	if c := d.KeepAliveConfig; c.Enable {
@@ -81,24 +81,24 @@ func (d *Dialer) keepAliveSetting(period time.Duration) keepAlive {
 	return k
 }
 
-// Dial connects to a listener at an address like "192.0.2.1:7471": the peer's
-// adapter and a port of SDP, a number or the name of a service. The network is "sdp";
-// that of TCP will do.
+// Dial connects to a listener at an address like "192.0.2.1:7471": the IP address of the peer's
+// adapter and an SDP port, as a number or a service name. The network is "sdp" or one of TCP's.
 //
-// What the system does not send, or a host returns because the port is closed, fails within
-// 50 ms with the system's error, for example syscall.ECONNREFUSED or ENETUNREACH.
+// If the system refuses to send, or the peer's host returns an ICMP error because the port is
+// closed, Dial fails within 50 ms with the system's error, for example syscall.ECONNREFUSED or
+// ENETUNREACH.
 //
-// Where nobody answers it asks 16 times, and fails with syscall.ETIMEDOUT after about
-// 10 s. Where an adapter answers, and the program behind it does not accept, that is after
-// 26 s. DialContext gives up sooner; a manager of your own with other [cm.Options]
-// asks less often.
+// Without a reply Dial sends the request 16 times and fails with syscall.ETIMEDOUT after about 10
+// s. If the peer's adapter replies but its application does not accept, it fails after 26 s. Use
+// DialContext for a shorter time, or a manager with other [cm.Options] for fewer retransmissions.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
 	return s.DialContext(context.Background(), network, address)
 }
 
-// DialContext is Dial with a context, which counts until the connection is there:
-// what http.Transport wants. One that ends first is in the error, which says who had
-// not answered until then: the adapter, or the program behind it. A nil context never ends.
+// DialContext is like Dial with a context that applies until the connection is established. It
+// has the signature of http.Transport.DialContext. If ctx is done first, the error contains the
+// context's error and whether the adapter or the application did not reply. A nil ctx is never
+// done.
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if s.isClosed() {
 		return nil, openError("dial", network, netip.AddrPort{}, errClosedStack)
@@ -117,8 +117,8 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// DialAddr connects to a listener. If the peer's SDP knows nothing of the flow
-// control asked for, the connection has that of the standard.
+// DialAddr connects to a listener. If the peer does not support the requested flow control mode,
+// the connection uses Credit.
 func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
 	if err := d.checkLocalAddr(); err != nil {
 		return nil, openError("dial", network, netip.AddrPort{}, err)
@@ -187,7 +187,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	return c, nil
 }
 
-// mapClosed is err, unless it came of the end of the stack.
+// mapClosed returns errClosedStack if the stack has been closed, and err otherwise.
 func (s *Stack) mapClosed(err error) error {
 	if s.ctx.Err() != nil {
 		return errClosedStack
@@ -195,13 +195,14 @@ func (s *Stack) mapClosed(err error) error {
 	return err
 }
 
-// shortKeepAlive is the period of the keepalive below which a connection wants to know soon that its peer has gone.
+// shortKeepAlive is the keepalive period below which a connection uses a short retransmission
+// timeout, to detect a failed peer soon.
 const shortKeepAlive = 10 * time.Second
 
-// connectOptions returns the options of a connection with this keepalive. A receiver
-// that is out of receives is asked again soon, and for ever: it may be computing. A peer whose process gets
-// no processor on a busy machine has 7.2 s until it is taken for gone, or 1.8 s if the
-// period of the keepalive is short (docs/reliability.md).
+// connectOptions returns the queue pair options of a connection with keepalive setting k. RNR
+// retries are unlimited and frequent, because a peer without receives may be computing. A peer
+// whose process is not scheduled on a busy machine has 7.2 s until it is considered failed, or
+// 1.8 s with a short keepalive period (docs/reliability.md).
 func connectOptions(k keepAlive) verbs.ConnectOptions {
 	o := verbs.ConnectOptions{Timeout: 16, RNRRetry: 7, MinRNRTimer: 1, MaxRdAtomic: 4, MaxDestRdAtomic: 4}
 	if k.enabled && k.period < shortKeepAlive {
@@ -210,7 +211,7 @@ func connectOptions(k keepAlive) verbs.ConnectOptions {
 	return o
 }
 
-// startCore makes the connection work.
+// startCore starts the data transfer with the negotiated parameters.
 func (c *Conn) startCore(p protocol.Peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,8 +223,7 @@ func (c *Conn) startCore(p protocol.Peer) {
 	c.exitCall()
 }
 
-// handleDisconnected is what happens when the peer, or its host, has ended the
-// connection.
+// handleDisconnected runs when the peer or its host has ended the connection.
 func (c *Conn) handleDisconnected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,15 +231,15 @@ func (c *Conn) handleDisconnected() {
 		return
 	}
 	if c.polling {
-		// Its receives are flushed. If there is none this one will be.
+		// Flush errors wake the polling call. Post a receive in case none is posted.
 		_, _ = c.qp.PostRecv([]verbs.RecvWR{{}})
 		return
 	}
-	c.pollCompletions() // what came before
+	c.pollCompletions() // handle the data that arrived before
 	c.core.PeerDisconnected(c.cmConn.Err())
 	c.wakeWaiters()
 	c.teardownIfDone()
 }
 
-// nextEphemeralPort is a port of ours, for the peer to see.
+// nextEphemeralPort returns the next local port of a dialed connection.
 func (s *Stack) nextEphemeralPort() uint16 { return uint16(49152 + s.ports.Add(1)%16384) }

@@ -8,27 +8,26 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// withRegistered registers the application's memory for as long as f runs. The lock is
-// held.
+// withRegistered calls f with a memory region of p, and deregisters it afterwards. c.mu must be
+// held; it is released during the deregistration.
 func (c *Conn) withRegistered(p []byte, access verbs.AccessFlags, f func(mr verbs.MR)) error {
 	mr, err := c.stack.pd.RegMR(p, access)
 	if err != nil {
 		return err
 	}
 	f(mr)
-	c.mu.Unlock() // it waits until the adapter does not touch the memory any more
+	c.mu.Unlock() // Dereg blocks until the adapter no longer accesses the memory
 	err = mr.Dereg()
 	c.mu.Lock()
 	return err
 }
 
-// sinkWait is how long a Write waits for the peer to offer memory, if it did so
-// the last time: a Read that has just returned is soon called again.
+// sinkWait is the time that a Write waits for the peer to offer memory, 50 us, if the last Write
+// was written to such memory: the next Read usually follows at once.
 const sinkWait = 50 * time.Microsecond
 
-// writeDirect gives the peer as much of p as it wants to have without a copy: it
-// writes it where the peer waits for it, or offers it to be read. 0 means that
-// it is to be copied.
+// writeDirect transfers as much of p as possible without a copy: into memory that the peer
+// offers, or by offering p to the peer. It returns 0 if p should be copied.
 func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	p = p[:min(len(p), protocol.MaxTransfer)]
 	if c.lastToSink && c.core.PeerSinkLen() == 0 {
@@ -50,7 +49,7 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	}
 	lent := c.withRegistered(p, verbs.AccessRemoteRead, func(mr verbs.MR) {
 		c.core.Offer(p, mr.Addr(), mr.RKey())
-		c.core.SpillRing() // what is here may be in the way of the answer
+		c.core.SpillRing() // unread data may block the reply
 		c.postPending()
 		c.waitForAtMost(waitOfferEnd, c.stack.options.OfferTime, c.writeDeadline)
 		answered := !c.core.Offering()
@@ -67,12 +66,13 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	return n, lent
 }
 
-// maxOfferRefusals are counted: 32 Writes go by at most before memory is offered again.
+// maxOfferRefusals bounds the exponent: at most 32 Writes are copied before the next offer.
 const maxOfferRefusals = 6
 
-// recordOfferResult takes note of whether the peer wanted what was offered. One whose Reads are small
-// wants copies: each offer costs it and us several messages, and the time until it is refused.
-// After two in a row the next Writes do without, twice as many each time.
+// recordOfferResult records whether the peer wanted the last offer. A peer with small Reads
+// prefers copies, and each refused offer costs several messages and the time until the refusal.
+// After two consecutive refusals the next Writes make no offer, twice as many each time
+// (exponential backoff).
 func (c *Conn) recordOfferResult(wanted bool) {
 	if wanted {
 		c.offerRefusals = 0
@@ -83,7 +83,7 @@ func (c *Conn) recordOfferResult(wanted bool) {
 	}
 }
 
-// writeToSink writes to the memory of a waiting peer.
+// writeToSink writes p to memory offered by the peer (SinkAvail) by an RDMA WRITE.
 func (c *Conn) writeToSink(p []byte) (n int, err error) {
 	p = p[:min(len(p), c.core.PeerSinkLen())]
 	lent := c.withRegistered(p, 0, func(mr verbs.MR) {
@@ -96,8 +96,9 @@ func (c *Conn) writeToSink(p []byte) (n int, err error) {
 	return n, lent
 }
 
-// readFromSource reads what the peer offers. Who asks for less at a time than is worth to go
-// without a copy gets it in messages: an RDMA READ for each piece is a round trip for each.
+// readFromSource reads memory offered by the peer (SrcAvail) by an RDMA READ. If p is shorter
+// than the zero-copy threshold and than the offer, it refuses the offer, because each RDMA READ
+// costs a round trip.
 func (c *Conn) readFromSource(p []byte) (n int, err error) {
 	p = p[:min(len(p), c.core.PeerSourceLen(), protocol.MaxTransfer)]
 	if c.zeroCopy <= 0 || len(p) < c.zeroCopy && len(p) < c.core.PeerSourceLen() {
@@ -116,8 +117,8 @@ func (c *Conn) readFromSource(p []byte) (n int, err error) {
 	return n, lent
 }
 
-// shouldOfferSink reports whether a Read is to offer its memory: it is large, and
-// what came last was large enough to come without a copy.
+// shouldOfferSink reports whether a Read should offer p to the peer: p is large, and the last
+// bytes came by zero-copy.
 func (c *Conn) shouldOfferSink(p []byte) bool {
 	if c.zeroCopy <= 0 || len(p) < c.zeroCopy || !c.lastZeroCopy {
 		return false
@@ -130,7 +131,7 @@ func (c *Conn) shouldOfferSink(p []byte) bool {
 	return false
 }
 
-// offerSink offers memory to the peer and waits until something is there.
+// offerSink offers p to the peer (SinkAvail) and waits until data arrives.
 func (c *Conn) offerSink(p []byte) (n int, err error) {
 	p = p[:min(len(p), protocol.MaxTransfer)]
 	lent := c.withRegistered(p, verbs.AccessLocalWrite|verbs.AccessRemoteWrite, func(mr verbs.MR) {
@@ -148,7 +149,7 @@ func (c *Conn) offerSink(p []byte) (n int, err error) {
 	return n, lent
 }
 
-// waitForAtMost waits for a wish, at most for a time or until d has ended.
+// waitForAtMost waits for w, but at most for the time long or until d expires.
 func (c *Conn) waitForAtMost(w waitCond, long time.Duration, d *deadline) {
 	limit := newDeadline()
 	limit.set(time.Now().Add(long))
@@ -158,14 +159,12 @@ func (c *Conn) waitForAtMost(w waitCond, long time.Duration, d *deadline) {
 	limit.set(time.Time{})
 }
 
-// returnTime is how long a peer may take to give back lent memory that we want
-// to have back. What has to travel meanwhile gets a second more for each MiB.
+// returnTime is the time that a peer has to return lent memory, 1 minute plus 1 s per MiB.
 const returnTime = time.Minute
 
-// reclaimMemory waits until memory of so many bytes that was lent is the application's
-// own again, whatever the deadline: until the peer or the adapter has given the
-// answer that it owes. The adapter of a peer that is gone is an answer, too. A
-// peer that is there and gives none does not keep to SDP.
+// reclaimMemory waits, regardless of deadlines, until lent memory of the given length belongs to
+// the application again: until the peer has replied or its adapter has failed. A live peer that
+// does not reply in time violates the protocol, and the connection is reset.
 func (c *Conn) reclaimMemory(w waitCond, bytes int) {
 	if c.isMet(w) {
 		return
@@ -174,7 +173,7 @@ func (c *Conn) reclaimMemory(w waitCond, bytes int) {
 	c.waitForAtMost(w, long, c.endDeadline)
 	if !c.isMet(w) {
 		c.core.Fail(fmt.Errorf("%w: it has not given back memory that was lent to it, %v after it was asked to", ErrProtocol, long))
-		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // nothing touches it any more
+		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the adapter no longer accesses the memory
 		c.wakeWaiters()
 	}
 }

@@ -1,11 +1,11 @@
-// Package sdp is sockets over RDMA: net.Conn, net.Listener and net.PacketConn by
-// the Sockets Direct Protocol (InfiniBand Architecture volume 1, annex A4), on
-// any device that implements package verbs.
+// Package sdp implements sockets over RDMA: net.Conn, net.Listener and net.PacketConn by the
+// Sockets Direct Protocol (InfiniBand Architecture volume 1, annex A4), on any device of package
+// verbs.
 //
 // # Use
 //
-// A Stack belongs to a device. One side listens on a port of SDP, which has
-// nothing to do with the ports of TCP, at the device's address:
+// A Stack belongs to a device. One side listens on an SDP port at the device's address. SDP ports
+// are distinct from TCP ports:
 //
 //	dev, err := rnic.Open(rnic.Options{Addr: netip.MustParseAddrPort("192.0.2.1:4791")})
 //	stack, err := sdp.New(dev, nil, sdp.Options{})
@@ -15,59 +15,59 @@
 //		go serve(conn)
 //	}
 //
-// The other dials:
+// The other side dials:
 //
 //	conn, err := stack.Dial("sdp", "192.0.2.1:7471")
 //
-// Whatever takes a net.Conn, a net.Listener or a function that dials runs over
-// it, among them net/http, crypto/tls, net/rpc and gRPC:
+// Packages that use a net.Conn, a net.Listener or a dial function work over SDP, among them
+// net/http, crypto/tls, net/rpc and gRPC:
 //
 //	client := http.Client{Transport: &http.Transport{DialContext: stack.DialContext}}
 //	err = http.Serve(l, handler)
 //
-// A *Conn does what a *net.TCPConn does: deadlines, CloseRead, CloseWrite, SetLinger,
-// SetKeepAlive, io.ReaderFrom and io.WriterTo. There is no file descriptor below, and so no
-// SyscallConn and no File.
+// A *Conn has the methods of a *net.TCPConn: deadlines, CloseRead, CloseWrite, SetLinger,
+// SetKeepAlive, io.ReaderFrom and io.WriterTo. It has no file descriptor, and so neither
+// SyscallConn nor File.
 //
 // # Flow control
 //
-// [Options.FlowControl], or [Dialer.FlowControl] for a connection, chooses among three flow
-// controls, of which package flow tells more. The peer needs no setting.
+// [Options.FlowControl], or [Dialer.FlowControl] for one connection, selects one of three flow
+// control modes (package flow). The peer needs no setting.
 //
-//	NIC     the default. The adapters do it; nobody waits for the application
-//	RDMA    the sender knows the room at the receiver. What it holds back leaves
-//	        only in a call: a program that has something else to do than to call
-//	        Read, Write or Close leaves the last of it unsent
-//	Credit  a buffer for every message. What the standard has, and what is used
-//	        with every peer that knows nothing of the others
+//	NIC     The default. The adapters do it, without waiting for the application.
+//	RDMA    The sender tracks the free bytes of the receiver. Data held back leaves
+//	        only in a call: a program that stops calling Read, Write or Close leaves
+//	        the last bytes unsent.
+//	Credit  One buffer per message, as in the standard. It is used with every peer
+//	        that does not support the other modes.
 //
-// # Large pieces
+// # Zero-copy
 //
-// A Write and a Read of Options.ZeroCopy bytes or more move bytes between the two
-// applications' memory without a copy: by RDMA READ of memory that the writer
-// has offered, or by RDMA WRITE to memory that the reader has. Such a Write
-// waits for the reader, at most Options.OfferTime; then it copies what the
-// buffers take. Memory is the caller's own again when the call returns.
+// A Write and a Read of at least Options.ZeroCopy bytes transfer data between the two
+// applications' memory without a copy: by an RDMA READ of memory that the writer has offered, or
+// by an RDMA WRITE to memory that the reader has offered. Such a Write waits for the reader for
+// at most Options.OfferTime; then it copies as much as the buffers accept. When the call returns,
+// the memory belongs to the caller again.
 //
-// # Ends
+// # Closing
 //
-// Close returns at once, and what was written is still sent, for a minute unless
-// Options.Linger or SetLinger say another time. The program has to live as long:
-// [Stack.Drain] waits for that. [Stack.Close] does not.
+// Close does not block. Written data is still sent, for a minute unless Options.Linger or
+// SetLinger set another time. The program must stay alive meanwhile: [Stack.Drain] waits for it,
+// [Stack.Close] does not.
 //
 // # Errors
 //
-// Calls return a *net.OpError with both addresses. In it are, for errors.Is:
+// Calls return a *net.OpError with both addresses, which matches with errors.Is:
 //
-//	net.ErrClosed             this end has closed
-//	os.ErrDeadlineExceeded    the deadline, and Timeout is true
-//	ErrReset                  the connection has ended before its time; the text tells why
-//	ErrAborted, ErrProtocol   the peer has given up, or does not speak SDP well
-//	syscall.ECONNRESET        ErrReset and ErrAborted are it, too
+//	net.ErrClosed             the connection is closed locally
+//	os.ErrDeadlineExceeded    the deadline has expired; Timeout is true
+//	ErrReset                  the connection has ended abnormally; the text has the cause
+//	ErrAborted, ErrProtocol   the peer has aborted, or has violated the protocol
+//	syscall.ECONNRESET        with ErrReset and ErrAborted
 //	syscall.EPIPE             a Write after CloseWrite
-//	syscall.ECONNREFUSED      a Dial that nobody wanted
-//	syscall.ETIMEDOUT         a Dial that nobody answered; Timeout is true
+//	syscall.ECONNREFUSED      Dial: the peer rejected the connection
+//	syscall.ETIMEDOUT         Dial: no reply; Timeout is true
 //
-// A peer that is gone without a word is noticed when something is sent that
-// nobody acknowledges. Who only reads sends nothing: Options.KeepAlive asks.
+// A failed peer is detected when sent data is not acknowledged. A connection that only reads
+// depends on the keepalive ([Options.KeepAlive]).
 package sdp

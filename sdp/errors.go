@@ -16,22 +16,22 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Errors of a connection that has ended before its time. They are in the
-// *net.OpError that a call returns.
+// Errors of a connection that has ended abnormally. They are wrapped in the *net.OpError of a
+// call.
 var (
-	// ErrReset says that the peer or its host is gone, or that one end has
-	// closed with data unread, or on the way to it. It is syscall.ECONNRESET, too.
+	// ErrReset reports that the peer or its host has failed, or that one side closed the
+	// connection with data unread or in flight. It matches syscall.ECONNRESET.
 	ErrReset = protocol.ErrReset
 
-	// ErrAborted says that the peer gave up sending, and said so (AbortConn).
-	// It is syscall.ECONNRESET, too.
+	// ErrAborted reports that the peer aborted its stream (AbortConn). It matches
+	// syscall.ECONNRESET.
 	ErrAborted = protocol.ErrAborted
 
-	// ErrProtocol says that the peer sent what cannot be; the text tells what.
+	// ErrProtocol reports a protocol violation by the peer, with details in the text.
 	ErrProtocol = protocol.ErrProtocol
 )
 
-// opError is what a call on c returns.
+// opError wraps err in a *net.OpError with c's addresses, as package net does.
 func (c *Conn) opError(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -42,8 +42,8 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
 }
 
-// socketError returns err as the error of a setting of deadlines and buffers: package net gives it our
-// address alone.
+// socketError wraps the error of a setter of deadlines or buffers in a *net.OpError with the
+// local address only, as package net does.
 func (c *Conn) socketError(err error) error {
 	if err == nil {
 		return nil
@@ -54,14 +54,13 @@ func (c *Conn) socketError(err error) error {
 	return &net.OpError{Op: "set", Net: network, Addr: c.local, Err: err}
 }
 
-// network is the name of the network in addresses and errors.
+// network is the network name in addresses and errors.
 const network = "sdp"
 
-// Who writes to a connection that is closed for writing is told as with TCP.
+// errWriteShut is the error of a Write after CloseWrite, the same as with TCP.
 var errWriteShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
 
-// What package net says when nobody listens, when nobody is there, when somebody else
-// listens, when that address is not ours, and of a value that cannot be.
+// Errors with the system calls and numbers that package net reports in the same situations.
 var (
 	errInUse            = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
 	errAddrNotAvailable = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
@@ -70,8 +69,8 @@ var (
 	errInvalid          = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
 )
 
-// openError is the error of a dial or a listen on a network of that name, at an address if
-// it is known.
+// openError wraps the error of a dial or listen on network name, at the address at if it is
+// known.
 func openError(op, name string, at netip.AddrPort, err error) error {
 	e := &net.OpError{Op: op, Net: network, Err: err}
 	if _, unknown := err.(net.UnknownNetworkError); unknown {
@@ -83,7 +82,7 @@ func openError(op, name string, at netip.AddrPort, err error) error {
 	return e
 }
 
-// listenError is the error of a listen in package net's words, and the reason.
+// listenError wraps the error of a listen with the system error of package net.
 func (s *Stack) listenError(port uint16, err error) error {
 	if errors.Is(err, cm.ErrInUse) {
 		err = fmt.Errorf("%w: %w", errInUse, err)
@@ -95,8 +94,8 @@ func (s *Stack) listenError(port uint16, err error) error {
 	return openError("listen", network, netip.AddrPortFrom(adapter, port), err)
 }
 
-// dialError is the error of a dial in package net's words, and the reason. The adapter
-// was asked for so long.
+// dialError wraps the error of a dial with the system error of package net. asked is the time
+// since the first request.
 func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	var rejected *cm.RejectError
 	var refused *verbs.RefusedError
@@ -113,8 +112,7 @@ func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	return err
 }
 
-// noAnswerError is the error of a dial that the caller's context has ended: it could have
-// been too short, nobody be there, or the program there not accept.
+// noAnswerError wraps the error of a dial whose context was done before the reply.
 func noAnswerError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	err = trimAddress(err)
 	who := "no answer from the adapter"
@@ -124,8 +122,7 @@ func noAnswerError(err error, adapter netip.AddrPort, asked time.Duration) error
 	return fmt.Errorf("%s at %v within %v: %w", who, adapter, asked.Round(time.Millisecond), err)
 }
 
-// trimAddress takes off what the manager says of the address, which the error of the
-// call says already.
+// trimAddress removes the *cm.Error around err, whose address the *net.OpError repeats.
 func trimAddress(err error) error {
 	if e := (*cm.Error)(nil); errors.As(err, &e) {
 		return e.Err
@@ -133,12 +130,12 @@ func trimAddress(err error) error {
 	return err
 }
 
-// notAskedError is the error of a dial whose context had ended before the peer was asked.
+// notAskedError wraps the error of a dial whose context was done before the first request.
 func notAskedError(err error, adapter netip.AddrPort) error {
 	return wrapTimeout(fmt.Errorf("the adapter at %v was not asked: %w", adapter, err))
 }
 
-// wrapTimeout is the error of what a context has ended, a timeout if that was its deadline.
+// wrapTimeout makes err a timeout in the sense of net.Error if it is context.DeadlineExceeded.
 func wrapTimeout(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return timeoutError{err}
@@ -146,14 +143,14 @@ func wrapTimeout(err error) error {
 	return err
 }
 
-// timeoutError is an error of which net.Error's Timeout is true.
+// A timeoutError is an error with Timeout() true.
 type timeoutError struct{ error }
 
 func (timeoutError) Timeout() bool   { return true }
 func (e timeoutError) Unwrap() error { return e.error }
 
-// resetError is an error of a connection that the peer, or its host, has ended: the
-// same to errors.Is as with TCP.
+// A resetError is the error of a connection that the peer or its host has ended. It matches
+// syscall.ECONNRESET, as with TCP.
 type resetError struct{ error }
 
 func (resetError) Is(target error) bool { return target == syscall.ECONNRESET }

@@ -2,20 +2,20 @@ package sdp
 
 import "time"
 
-// keepAliveSamples is how many of them in a row have to find nothing new before the peer is
-// asked. Nobody notes when the last word came, which would cost every one of them a
-// look at the clock: so it is known to a part in so many.
+// keepAliveSamples is the number of consecutive samples without a completion before a probe is
+// sent. Sampling avoids reading the clock for every completion; the idle time is known to within
+// one interval.
 const keepAliveSamples = 8
 
-// silenceDetector finds out that a peer has been silent, by looks at equal distances.
+// A silenceDetector detects an idle peer by sampling the completion count at fixed intervals.
 type silenceDetector struct {
-	interval    time.Duration // between looks
-	completions uint32        // completions at the last look: it matters only that there are others
-	idleSamples uint32        // looks since then that have found no more
+	interval    time.Duration // time between samples
+	completions uint32        // count at the last sample, modulo 2^32
+	idleSamples uint32        // consecutive samples without a new completion
 }
 
-// sample reports whether it is time to ask: a completion was the last word of the peer,
-// the answer to a question as well.
+// sample records the completion count and reports whether a probe is due. The completion of a
+// probe counts, too.
 func (v *silenceDetector) sample(heard uint32) (ask bool) {
 	if heard != v.completions {
 		v.completions, v.idleSamples = heard, 0
@@ -29,7 +29,7 @@ func (v *silenceDetector) sample(heard uint32) (ask bool) {
 	return true
 }
 
-// startKeepAlive begins to ask. The lock is held.
+// startKeepAlive starts or, if every is not positive, stops the keepalive. c.mu must be held.
 func (c *Conn) startKeepAlive(every time.Duration) {
 	if c.keepAliveTimer != nil {
 		c.keepAliveTimer.Stop()
@@ -49,7 +49,7 @@ func (c *Conn) startKeepAlive(every time.Duration) {
 		if c.silence.sample(uint32(c.completions)) && c.core.SendKeepAlive() {
 			c.postPending()
 			if !c.polling {
-				c.armCQ() // to hear of it if there is no answer
+				c.armCQ() // to handle the failure of the probe
 			}
 		}
 		timer.Reset(c.silence.interval)

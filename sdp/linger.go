@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// SetLinger says what Close does about bytes that are not with the peer yet, as
-// (*net.TCPConn).SetLinger does: with sec < 0, the default, they are sent
-// within Options.Linger; with 0 they are dropped and the connection is reset;
-// otherwise they are sent within so many seconds. Close waits in no case.
+// SetLinger sets how Close treats unsent data, as (*net.TCPConn).SetLinger does: with sec < 0,
+// the default, it is sent within Options.Linger; with 0 it is discarded and the connection is
+// reset; otherwise it is sent within sec seconds. Close does not block in any case.
 func (c *Conn) SetLinger(sec int) error {
 	return c.setOption(func() error {
 		c.lingerTime = c.stack.options.Linger

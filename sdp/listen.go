@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// Listener takes connections: a net.Listener.
+// A Listener accepts SDP connections. It implements net.Listener.
 type Listener struct {
 	stack *Stack
 	inner *cm.Listener
@@ -24,9 +24,9 @@ type Listener struct {
 
 	ctx          context.Context
 	cancel       context.CancelFunc
-	done         chan struct{} // closed when no more connections come
-	backlogSlots chan struct{} // the backlog: an element for each connection in it, from its handshake on
-	ready        chan *Conn    // those that are established, which Accept has not taken
+	done         chan struct{} // closed when no more connections are accepted
+	backlogSlots chan struct{} // backlog: one element per connection from its handshake until Accept
+	ready        chan *Conn    // established connections, not yet returned by Accept
 	accepts      sync.WaitGroup
 	refused      atomic.Uint64
 
@@ -37,9 +37,8 @@ type Listener struct {
 
 var _ net.Listener = (*Listener)(nil)
 
-// Listen takes connections at an address like ":7471" or "192.0.2.1:7471", whose
-// address is the device's if it is given. Port 0 is a free one. The network is
-// "sdp"; that of TCP will do.
+// Listen listens at an address like ":7471" or "192.0.2.1:7471". The IP address, if given, must
+// be the device's. Port 0 selects a free one. The network is "sdp" or one of TCP's.
 func (s *Stack) Listen(network, address string) (net.Listener, error) {
 	if s.isClosed() {
 		return nil, openError("listen", network, netip.AddrPort{}, errClosedStack)
@@ -55,16 +54,15 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// DefaultBacklog is how many connections may wait for Accept.
+// DefaultBacklog is the default number of connections that may wait for Accept.
 const DefaultBacklog = 128
 
-// maxBacklog is the most that a program gets of what it asks for, as of listen(2).
+// maxBacklog is the maximum backlog, as with listen(2).
 const maxBacklog = 1 << 16
 
-// ListenPort is Listen with a backlog: how many connections may wait for Accept,
-// those whose handshake is under way included. Others wait longer for an
-// answer, and are refused by nobody but their patience. 0 or less means
-// DefaultBacklog, and more than 65536 that.
+// ListenPort is like Listen with a backlog: the maximum number of connections that wait for
+// Accept, including those in their handshake. Later requests wait for a reply until their dialers
+// time out. A backlog of 0 or less means DefaultBacklog; more than 65536 means 65536.
 func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
 	l, err := s.listen(port, backlog)
 	if err != nil {
@@ -95,10 +93,10 @@ func (s *Stack) listen(port uint16, backlog int) (*Listener, error) {
 	return l, nil
 }
 
-// acceptLoop answers requests, when there is a place for one more.
+// acceptLoop accepts requests while the backlog has a free slot.
 func (l *Listener) acceptLoop() {
 	defer close(l.done)
-	defer l.inner.Close() // which Close has done, unless the stack has ended
+	defer l.inner.Close() // a no-op after Close; needed if the stack is closed
 	defer l.accepts.Wait()
 	for {
 		select {
@@ -114,7 +112,7 @@ func (l *Listener) acceptLoop() {
 	}
 }
 
-// acceptRequest accepts a request and queues the connection, which has a place.
+// acceptRequest accepts a request and queues the connection, or releases its backlog slot.
 func (l *Listener) acceptRequest(r *cm.Request) {
 	c, err := l.stack.acceptConn(l.ctx, r)
 	if err != nil {
@@ -125,8 +123,8 @@ func (l *Listener) acceptRequest(r *cm.Request) {
 	l.ready <- c
 }
 
-// Refused is how many requests did not become a connection: those of peers that
-// do not keep to the protocol, or went away.
+// Refused returns the number of requests that did not become a connection, because the peer
+// violated the protocol or disappeared.
 func (l *Listener) Refused() uint64 {
 	if !l.isOpen() {
 		return 0
@@ -134,10 +132,10 @@ func (l *Listener) Refused() uint64 {
 	return l.refused.Load()
 }
 
-// acceptTime bounds an answer to a peer that has gone silent.
+// acceptTime is the maximum duration of a handshake with an accepted peer.
 const acceptTime = 10 * time.Second
 
-// negotiate reads a peer's Hello: what it is, and what our end is to be.
+// negotiate parses a peer's Hello and returns the local configuration and the peer's parameters.
 func (s *Stack) negotiate(r *cm.Request) (cfg protocol.Config, peer protocol.Peer, err error) {
 	hello, err := bsdh.ParseHello(r.PrivateData())
 	if err != nil {
@@ -151,7 +149,7 @@ func (s *Stack) negotiate(r *cm.Request) (cfg protocol.Config, peer protocol.Pee
 	return cfg, peer, err
 }
 
-// acceptConn answers a request, and rejects what cannot be a connection.
+// acceptConn accepts a request, or rejects it if negotiation or allocation fails.
 func (s *Stack) acceptConn(ctx context.Context, r *cm.Request) (*Conn, error) {
 	if err := s.acquire(); err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
@@ -189,7 +187,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// AcceptSDP waits for a connection.
+// AcceptSDP is like Accept but returns a *Conn.
 func (l *Listener) AcceptSDP() (*Conn, error) {
 	if !l.isOpen() {
 		return nil, syscall.EINVAL
@@ -198,7 +196,7 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	l.mu.Lock()
 	limit := l.deadline.moment
 	l.mu.Unlock()
-	switch { // these go before connections that are ready
+	switch { // these have priority over ready connections
 	case l.ctx.Err() != nil:
 		return nil, l.opError("accept", net.ErrClosed)
 	case limit.Canceled():
@@ -216,15 +214,15 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	return nil, l.opError("accept", why)
 }
 
-// isOpen reports whether l is a listener: calls on nil return syscall.EINVAL.
+// isOpen reports whether Listen created l. Calls on a nil Listener return syscall.EINVAL.
 func (l *Listener) isOpen() bool { return l != nil && l.stack != nil }
 
-// opError returns err as the *net.OpError of a call on l.
+// opError wraps err in a *net.OpError with l's address.
 func (l *Listener) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: network, Addr: l.addr, Err: err}
 }
 
-// SetDeadline is how long Accept waits, as (*net.TCPListener).SetDeadline says.
+// SetDeadline sets the deadline of Accept, as (*net.TCPListener).SetDeadline does.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if !l.isOpen() {
 		return syscall.EINVAL
@@ -232,13 +230,13 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() != nil {
-		return net.ErrClosed // bare, as with *net.TCPListener
+		return net.ErrClosed // unwrapped, as with *net.TCPListener
 	}
 	l.deadline.set(t)
 	return nil
 }
 
-// Addr is the address that peers dial: an Addr.
+// Addr returns the listener's Addr.
 func (l *Listener) Addr() net.Addr {
 	if !l.isOpen() {
 		return nil
@@ -246,8 +244,8 @@ func (l *Listener) Addr() net.Addr {
 	return l.addr
 }
 
-// Close ends the listener. Connections that Accept has not returned are ended,
-// others stay. A second Close is net.ErrClosed.
+// Close closes the listener and resets connections that Accept has not returned. Other
+// connections remain. A second Close returns net.ErrClosed.
 func (l *Listener) Close() error {
 	if !l.isOpen() {
 		return syscall.EINVAL
@@ -259,7 +257,7 @@ func (l *Listener) Close() error {
 	}
 	l.closed = true
 	l.cancel()
-	l.deadline.set(time.Time{}) // no timer remains
+	l.deadline.set(time.Time{}) // stops the timer
 	l.mu.Unlock()
 	err := l.inner.Close()
 	<-l.done

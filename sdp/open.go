@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// newConn makes the resources of a connection and its core; receives are
-// posted by prepare. The memory is put into cfg.
+// newConn allocates the resources of a connection and its core, and stores the memory in cfg.
+// postInitialReceives posts the receives.
 func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 	c = &Conn{
 		stack: s, zeroCopy: s.options.ZeroCopy, lingerTime: s.options.Linger, done: make(chan struct{}),
@@ -45,7 +45,7 @@ func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: protocol.MaxInline,
 		},
 		SelectiveSignaling: true,
-		NoCredits:          cfg.FlowControl != flow.NIC, // the others count receives themselves
+		NoCredits:          cfg.FlowControl != flow.NIC, // the other modes count receives themselves
 	})
 	if err != nil {
 		return
@@ -54,14 +54,14 @@ func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 	return c, nil
 }
 
-// setEstablished is when the peer has agreed: from now on the connection ends by
+// setEstablished records that the peer has accepted. From then on the connection ends by
 // teardown, and with the stack.
 func (c *Conn) setEstablished(conn *cm.Conn) {
 	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
 	c.stack.addConn(c)
 }
 
-// postInitialReceives posts the first receives, as package cm wants it.
+// postInitialReceives posts the first receives. It is the Prepare function of package cm.
 func (c *Conn) postInitialReceives(verbs.QP) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,17 +9,17 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
-// FlowControl is a flow control: see package flow.
+// A FlowControl is a flow control mode; see package flow.
 type FlowControl = flow.Control
 
-// The flow controls.
+// Flow control modes.
 const (
-	NIC    = flow.NIC    // the default
-	RDMA   = flow.RDMA   // progress in calls only
-	Credit = flow.Credit // as the standard has it, and every peer
+	NIC    = flow.NIC    // by the adapters; the default
+	RDMA   = flow.RDMA   // by the sender; progress in calls only
+	Credit = flow.Credit // by credits, as in the standard; every peer supports it
 )
 
-// What the zero values of Options stand for.
+// Defaults of Options.
 const (
 	DefaultBuffers     = 32
 	DefaultBufferBytes = 64 << 10
@@ -29,56 +29,53 @@ const (
 	DefaultKeepAlive   = time.Minute
 )
 
-// initialBytes are used of each buffer until that is not enough: few pages, which a
-// connection of short messages uses again and again.
+// initialBytes is the initially used part of each buffer, 128 KiB: few pages, which connections
+// with short messages reuse while they are cached.
 const initialBytes = 128 << 10
 
-// Options say how connections work. The zero value is good for most.
+// Options configure connections. The zero value has good defaults.
 type Options struct {
-	// FlowControl is the flow control that dialed connections ask for. Accepted
-	// ones have what the peer asks for.
+	// FlowControl is the flow control mode that dialed connections request. Accepted connections
+	// use the mode that the peer requests.
 	FlowControl FlowControl
 
-	// Buffers and BufferBytes are the N and S of the designs: so many buffers
-	// of so many bytes on each side, 32 of 64 KiB by default. They take memory as
-	// they are used.
+	// Buffers and BufferBytes are the number and the size of the buffers on each side, by default
+	// 32 of 64 KiB. Memory is allocated as it is used.
 	Buffers, BufferBytes int
 
-	// MaxBufferBytes is up to which size a peer may have the buffers of a
-	// connection with Credit enlarged: four times BufferBytes by default.
+	// MaxBufferBytes is the largest buffer size that a peer may request with Credit. The default
+	// is four times BufferBytes.
 	MaxBufferBytes int
 
-	// Window is the virtual window of the NIC design in bytes: the longest
-	// message, and what must be free for a receive to be posted. By default
-	// half of BufferBytes, 16 KiB at most, less 4, which makes full packets of
-	// all of a message (see inPieces in package qp).
+	// Window is the virtual window with NIC in bytes: the maximum message length, and the free
+	// space that a posted receive requires. The default is half of BufferBytes, at most 16 KiB,
+	// less 4, so that a message fills its packets completely.
 	Window int
 
-	// ZeroCopy is the number of bytes from which a Write or Read moves them
-	// straight between the two applications' memory. Negative means never: no
-	// memory is offered, and what the peer offers is asked for in messages. The
-	// default is 1 MiB, where both take as long between two processes of one
-	// machine; adapters in hardware gain from 32 KiB on (see the experiment
-	// sdp-zerocopy). ReadFrom, WriteTo and so io.Copy move 256 KiB at a time:
-	// these go without a copy if ZeroCopy is not more than that.
+	// ZeroCopy is the minimum length in bytes of a Write or Read that transfers data directly
+	// between the two applications' memory. A negative value disables zero-copy: no memory is
+	// offered, and offers of the peer are refused. The default is 1 MiB, where both ways take the
+	// same time between two processes of one machine; hardware adapters gain from 32 KiB on
+	// (experiment sdp-zerocopy). ReadFrom, WriteTo and io.Copy transfer 256 KiB at a time,
+	// without a copy if ZeroCopy is at most that.
 	ZeroCopy int
 
-	// OfferTime is how long a large Write waits for the peer to read before it
-	// falls back to copying what the buffers take; 1 ms by default.
+	// OfferTime is the time that a large Write waits for the peer's Read before it falls back to
+	// copying. The default is 1 ms.
 	OfferTime time.Duration
 
-	// Linger is how long a closed connection goes on sending what was
-	// written, and waits for the peer to close as well; a minute by default.
+	// Linger is the time that a closed connection continues to send written data and waits for
+	// the peer to close. The default is a minute.
 	Linger time.Duration
 
-	// KeepAlive is the time without traffic after which the peer's adapter is
-	// asked whether it is there; a minute by default, negative means never. If it is
-	// below 10 s a peer that answers nothing is given up after 2 s instead of 7. See
-	// Conn.SetKeepAlive for how soon one that is gone is noticed.
+	// KeepAlive is the idle time after which a keepalive probes the peer's adapter. The default
+	// is a minute; a negative value disables probes. With less than 10 s, a peer that does not
+	// acknowledge is considered failed after 2 s instead of 7 s. See Conn.SetKeepAlive for the
+	// detection time.
 	KeepAlive time.Duration
 
-	// Queue and Receives bound the messages that a connection has in the
-	// adapter: sends (96 by default) and receives (256).
+	// Queue and Receives bound the work requests of a connection: sends (default 96) and receives
+	// (default 256).
 	Queue, Receives int
 }
 
@@ -96,7 +93,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// protocolConfig is what a connection is made of, but for its memory.
+// protocolConfig returns the configuration of a connection without its memory.
 func (o *Options) protocolConfig() protocol.Config {
 	return protocol.Config{
 		FlowControl: o.FlowControl, Buffers: o.Buffers, BufferBytes: o.BufferBytes, InitialBytes: initialBytes, Window: o.Window,
@@ -104,7 +101,7 @@ func (o *Options) protocolConfig() protocol.Config {
 	}
 }
 
-// Validate says what is wrong with the options, as New does.
+// Validate returns the error that New returns for o, or nil.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	return o.validate()

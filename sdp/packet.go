@@ -16,31 +16,31 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// PacketConn sends and receives datagrams: a net.PacketConn over an unreliable
-// queue pair. They are what they are with UDP: lost, repeated or out of order as
-// the network likes, but never cut, mixed or damaged.
+// A PacketConn sends and receives datagrams over a UD queue pair. It implements net.PacketConn.
+// Datagrams may be lost, duplicated or reordered, as with UDP, but are never truncated in transit
+// or corrupted.
 //
-// Its methods may be called from any goroutine.
+// Its methods are safe for concurrent use.
 type PacketConn struct {
 	stack        *Stack
 	local        Addr
-	sidrListener *cm.UDListener // tells peers of our queue pair
+	sidrListener *cm.UDListener // answers SIDR requests for the queue pair
 	qp           verbs.QP
 	mtu          int
 	qkey         uint32
 	recvCQ       verbs.CQ
 	sendCQ       verbs.CQ
-	recvMR       verbs.MR // receives, each with room for a GRH
-	sendMR       verbs.MR // sends
+	recvMR       verbs.MR // receive buffers, each with space for a GRH
+	sendMR       verbs.MR // send buffers
 	peers        *peerCache
 
 	reading  sync.Mutex // held by ReadFrom
 	wcs      [packetBatch]verbs.WC
-	ready    []verbs.WC     // of wcs, not returned yet
-	toRepost []verbs.RecvWR // receives to be posted
+	ready    []verbs.WC     // part of wcs not returned yet
+	toRepost []verbs.RecvWR // receives to post
 
 	writing   sync.Mutex // held while a datagram is posted
-	freeSlots []int      // of out
+	freeSlots []int      // free send buffers
 
 	mu                          sync.Mutex
 	closed                      bool
@@ -51,32 +51,32 @@ type PacketConn struct {
 
 var _ net.PacketConn = (*PacketConn)(nil)
 
-// Sizes of a PacketConn. There are more receives than a burst of full packets
-// that a socket's buffer holds by default.
+// Sizes of a PacketConn. The receives cover a burst of full packets that fills a socket buffer of
+// the default size.
 const (
 	packetReceives = 256
 	packetSends    = 64
 	packetBatch    = 32
 )
 
-// Immediate data tells the port that a datagram comes from, behind a mark that it
-// is one of ours.
+// The immediate data of a datagram consists of a mark, which identifies a PacketConn, and the
+// source port.
 const (
 	packetMark     = 0x5344 << 16 // "SD"
 	packetPortMask = 1<<16 - 1
 )
 
-// PacketStats counts what a PacketConn has done. What the network has lost is in
-// no count, and what arrived while no receive was free is the adapter's.
+// PacketStats are the counters of a PacketConn. They do not include datagrams lost in the
+// network, or dropped by the adapter for lack of a receive.
 type PacketStats struct {
 	Sent, Received uint64 // datagrams
-	Truncated      uint64 // of those received, longer than ReadFrom had room for
-	Foreign        uint64 // dropped: not from a PacketConn
-	Asked          uint64 // times that a peer was asked for its queue pair
-	Refused        uint64 // of these, without a good answer
+	Truncated      uint64 // received datagrams longer than the buffer of ReadFrom
+	Foreign        uint64 // datagrams dropped because their source is no PacketConn
+	Asked          uint64 // SIDR requests sent
+	Refused        uint64 // of these, failed
 }
 
-// Stats returns the counts.
+// Stats returns a snapshot of the counters.
 func (c *PacketConn) Stats() PacketStats {
 	if !c.isOpen() {
 		return PacketStats{}
@@ -86,11 +86,11 @@ func (c *PacketConn) Stats() PacketStats {
 	return c.stats
 }
 
-// isOpen reports whether c is a connection: calls on nil and on the zero value return
-// syscall.EINVAL, as package net's do.
+// isOpen reports whether ListenPacket created c. Calls on a nil or zero PacketConn return
+// syscall.EINVAL, as in package net.
 func (c *PacketConn) isOpen() bool { return c != nil && c.stack != nil }
 
-// LocalAddr is our address: an Addr.
+// LocalAddr returns the local Addr.
 func (c *PacketConn) LocalAddr() net.Addr {
 	if !c.isOpen() {
 		return nil
@@ -98,7 +98,7 @@ func (c *PacketConn) LocalAddr() net.Addr {
 	return c.local
 }
 
-// MTU is the longest datagram in bytes: what the adapter's path MTU has room for.
+// MTU returns the maximum length of a datagram in bytes, the path MTU of the adapter.
 func (c *PacketConn) MTU() int {
 	if !c.isOpen() {
 		return 0
@@ -106,8 +106,7 @@ func (c *PacketConn) MTU() int {
 	return c.mtu
 }
 
-// ReadFrom implements net.PacketConn. Of a datagram that is longer than p the rest
-// is dropped.
+// ReadFrom implements net.PacketConn. It truncates a datagram longer than p.
 func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	n, from, err := c.ReadFromAddrPort(p)
 	if err != nil {
@@ -116,12 +115,12 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, Addr{from}, nil
 }
 
-// ReadFromUDPAddrPort is ReadFromAddrPort by the name that *net.UDPConn has for it.
+// ReadFromUDPAddrPort is ReadFromAddrPort under the name that *net.UDPConn uses.
 func (c *PacketConn) ReadFromUDPAddrPort(p []byte) (n int, from netip.AddrPort, err error) {
 	return c.ReadFromAddrPort(p)
 }
 
-// ReadFromAddrPort is ReadFrom without an allocation.
+// ReadFromAddrPort is like ReadFrom but does not allocate.
 func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err error) {
 	if !c.isOpen() {
 		return 0, netip.AddrPort{}, syscall.EINVAL
@@ -154,7 +153,7 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err
 	}
 }
 
-// copyDatagram copies a datagram out, and reports false for one that is none of ours.
+// copyDatagram copies a received datagram to p. It returns false if the source is no PacketConn.
 func (c *PacketConn) copyDatagram(wc *verbs.WC, p []byte) (n int, from netip.AddrPort, ok bool) {
 	room := wire.GRHLen + c.mtu
 	at := int(wc.WRID) * room
@@ -180,7 +179,7 @@ func (c *PacketConn) copyDatagram(wc *verbs.WC, p []byte) (n int, from netip.Add
 	return n, from, ok
 }
 
-// recvWR is a receive to be posted.
+// recvWR returns the receive request of buffer i.
 func (c *PacketConn) recvWR(i int) verbs.RecvWR {
 	room := wire.GRHLen + c.mtu
 	return verbs.RecvWR{WRID: uint64(i), SGList: []verbs.SGE{c.recvMR.SGE(i*room, room)}}
@@ -195,11 +194,10 @@ func (c *PacketConn) repostReceives() error {
 	return err
 }
 
-// WriteTo implements net.PacketConn. The address is an Addr or another that has
-// an AddrPort method, as *net.UDPAddr. The first datagram to a peer, and one now
-// and then, asks for the peer's queue pair; who does not answer is
-// syscall.EHOSTUNREACH after a while, and a port that nobody serves
-// syscall.ECONNREFUSED.
+// WriteTo implements net.PacketConn. The address is an Addr or has an AddrPort method, as
+// *net.UDPAddr does. The first datagram to a peer, and later ones after 10 s, resolve the peer's
+// queue pair by SIDR. WriteTo returns syscall.EHOSTUNREACH if the peer does not reply and
+// syscall.ECONNREFUSED if the port is not served.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
@@ -217,12 +215,12 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return 0, &net.OpError{Op: "write", Net: network, Source: c.local, Addr: to, Err: why}
 }
 
-// WriteToUDPAddrPort is WriteToAddrPort by the name that *net.UDPConn has for it.
+// WriteToUDPAddrPort is WriteToAddrPort under the name that *net.UDPConn uses.
 func (c *PacketConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	return c.WriteToAddrPort(p, to)
 }
 
-// WriteToAddrPort is WriteTo without an allocation.
+// WriteToAddrPort is like WriteTo but does not allocate.
 func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
@@ -256,8 +254,8 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 	}
 }
 
-// postDatagram sends a datagram. It is false if the peer has left the cache, or there was
-// no room for it in time.
+// postDatagram posts a datagram to a peer. It returns false if the peer has been evicted from the
+// cache or no send buffer became free in time.
 func (c *PacketConn) postDatagram(m *cancelctx.Context, p []byte, to *peer) (sent bool, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -293,7 +291,8 @@ func (c *PacketConn) postDatagram(m *cancelctx.Context, p []byte, to *peer) (sen
 	return true, nil
 }
 
-// currentDeadline is the moment of a deadline, unless it is past.
+// currentDeadline returns the context of a deadline, or an error if it has expired or c is
+// closed.
 func (c *PacketConn) currentDeadline(d *deadline) (*cancelctx.Context, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,7 +305,7 @@ func (c *PacketConn) currentDeadline(d *deadline) (*cancelctx.Context, error) {
 	return d.moment, nil
 }
 
-// opError is what a call returns.
+// opError wraps err in a *net.OpError with c's address.
 func (c *PacketConn) opError(op string, to netip.AddrPort, err error) error {
 	if errors.Is(err, verbs.ErrClosed) {
 		err = net.ErrClosed

@@ -16,9 +16,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// ListenPacket makes a PacketConn at a port, 0 for a free one. These ports are
-// RDMA-CM's for datagrams (cm.UDP), and have nothing to do with those of
-// Listen.
+// ListenPacket returns a PacketConn on port. Port 0 selects a free one. The port space is
+// RDMA-CM's for datagrams (cm.UDP), distinct from that of Listen.
 func (s *Stack) ListenPacket(port uint16) (*PacketConn, error) {
 	c, err := s.listenPacket(port)
 	if err != nil {
@@ -51,7 +50,7 @@ func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
 	return c, nil
 }
 
-// openResources makes what the connection has of the adapter.
+// openResources allocates the adapter resources of the connection.
 func (c *PacketConn) openResources() (err error) {
 	dev, pd := c.stack.dev, c.stack.pd
 	port, err := dev.QueryPort(1)
@@ -81,9 +80,10 @@ func (c *PacketConn) openResources() (err error) {
 	if err != nil {
 		return err
 	}
-	// A Q_Key that nobody can guess: who sends has asked.
+	// An unpredictable Q_Key, so that only peers that have resolved the queue pair can send to
+	// it.
 	var random [8]byte
-	_, _ = rand.Read(random[:]) // it never fails
+	_, _ = rand.Read(random[:]) // never fails
 	c.qkey = binary.BigEndian.Uint32(random[:]) &^ (1 << 31)
 	if err := verbs.ActivateUD(c.qp, c.qkey, binary.BigEndian.Uint32(random[4:])&(1<<24-1)); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (c *PacketConn) openResources() (err error) {
 	return c.repostReceives()
 }
 
-// serveSIDR tells peers of our queue pair.
+// serveSIDR answers SIDR requests for the queue pair.
 func (c *PacketConn) serveSIDR() {
 	for {
 		r, err := c.sidrListener.Accept(c.peers.ctx)
@@ -118,8 +118,8 @@ func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	return c.setDeadlines(func() { c.readDeadline.set(t) })
 }
 
-// SetWriteDeadline implements net.PacketConn. A WriteTo waits only for the answer
-// of a peer that it has to ask, or for the adapter.
+// SetWriteDeadline implements net.PacketConn. A WriteTo blocks only on the SIDR reply of a peer
+// or on the adapter.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error {
 	return c.setDeadlines(func() { c.writeDeadline.set(t) })
 }
@@ -128,8 +128,8 @@ func (c *PacketConn) SetWriteDeadline(t time.Time) error {
 // datagrams are always posted.
 func (c *PacketConn) SetReadBuffer(int) error { return c.setDeadlines(func() {}) }
 
-// SetWriteBuffer implements the method of *net.UDPConn. It has no effect: there is memory
-// for 64 datagrams.
+// SetWriteBuffer implements the method of *net.UDPConn. It has no effect: the buffer holds 64
+// datagrams.
 func (c *PacketConn) SetWriteBuffer(int) error { return c.setDeadlines(func() {}) }
 
 func (c *PacketConn) setDeadlines(set func()) error {
@@ -145,7 +145,7 @@ func (c *PacketConn) setDeadlines(set func()) error {
 	return nil
 }
 
-// Close ends the connection. Calls that wait return net.ErrClosed.
+// Close closes the connection. Blocked calls return net.ErrClosed.
 func (c *PacketConn) Close() error {
 	if !c.isOpen() {
 		return syscall.EINVAL
@@ -156,7 +156,7 @@ func (c *PacketConn) Close() error {
 		return c.opError("close", netip.AddrPort{}, net.ErrClosed)
 	}
 	c.closed = true
-	c.readDeadline.set(time.Time{}) // no timer remains
+	c.readDeadline.set(time.Time{}) // stops the timer
 	c.writeDeadline.set(time.Time{})
 	c.readDeadline.cancel()
 	c.writeDeadline.cancel()
@@ -166,7 +166,7 @@ func (c *PacketConn) Close() error {
 	return err
 }
 
-// freeResources gives everything back.
+// freeResources releases all resources.
 func (c *PacketConn) freeResources() (err error) {
 	c.peers.stop()
 	if c.sidrListener != nil {
@@ -194,7 +194,7 @@ func (c *PacketConn) freeResources() (err error) {
 	return err
 }
 
-// addPacketConn adds a PacketConn to those that end with the stack.
+// addPacketConn registers c to be closed with the stack.
 func (s *Stack) addPacketConn(c *PacketConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,46 +17,45 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// What a PacketConn keeps of its peers.
+// Limits of the peer cache.
 const (
-	maxPeers       = 4096             // those that were written to last
-	peerTime       = 10 * time.Second // after that a peer is asked again: it may have started anew
-	queryTimeout   = 2 * time.Second  // bounds the first question
-	failedPeerTime = time.Second      // how long a peer that gave no good answer is not asked
+	maxPeers       = 4096             // peers kept, by least recent use
+	peerTime       = 10 * time.Second // age after which a peer is resolved again, since it may have restarted
+	queryTimeout   = 2 * time.Second  // maximum duration of a SIDR exchange
+	failedPeerTime = time.Second      // time after a failure before the next query
 )
 
-// peerCache are the queue pairs of those that a PacketConn sends to, by their
-// addresses. They are asked for by SIDR, once and then every so often, which no
-// datagram waits for.
+// A peerCache maps the addresses of peers to their queue pairs, which SIDR resolves. Entries are
+// refreshed in the background; no datagram waits for that.
 type peerCache struct {
 	conn   *PacketConn
-	ctx    context.Context // ends with the connection
+	ctx    context.Context // canceled with the connection
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	byAddr  map[netip.AddrPort]*peer
-	lru     list.List // of *peer, by use, the latest in front
-	limit   int       // maxPeers
-	stopped bool      // nobody is asked any more
+	lru     list.List // of *peer, most recently used first
+	limit   int       // maximum number of peers
+	stopped bool      // no more queries
 }
 
-// peer is where datagrams go. Its fields but gone are guarded by peers.mu until
-// ready is closed.
+// A peer is the destination of datagrams. Its fields are guarded by peerCache.mu, except as
+// noted; err is constant once ready is closed.
 type peer struct {
 	addr     netip.AddrPort
 	lruElem  *list.Element
-	udpPort  uint16 // of its adapter, if it has told
-	knownQPN uint32 // of its queue pair, 0 before the first answer
+	udpPort  uint16 // of the peer's adapter, if known
+	knownQPN uint32 // queue pair number, 0 before the first reply
 
-	ready      chan struct{} // closed when there is an answer
-	err        error         // which may be this
-	answeredAt time.Time     // when it came
+	ready      chan struct{} // closed after the first reply
+	err        error         // result of the last query
+	answeredAt time.Time     // time of the last reply
 	querying   bool
 
-	// Changed only by who holds PacketConn.writing.
+	// Guarded by PacketConn.writing.
 	ah        verbs.AH
 	qpn, qkey uint32
-	evicted   bool // dropped from the cache
+	evicted   bool // removed from the cache
 }
 
 func newPeers(c *PacketConn) *peerCache {
@@ -66,22 +65,22 @@ func newPeers(c *PacketConn) *peerCache {
 	return p
 }
 
-// resolve returns the peer at an address, which it may have to ask for first.
+// resolve returns the peer at addr, and waits for its resolution if necessary.
 func (s *peerCache) resolve(m *cancelctx.Context, addr netip.AddrPort) (*peer, error) {
 	p, dropped := s.lookup(addr)
 	s.destroyPeers(dropped)
 	select {
 	case <-p.ready:
 	case <-m.Done():
-		return nil, os.ErrDeadlineExceeded // or closed: who called looks
+		return nil, os.ErrDeadlineExceeded // or closed: the caller checks
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return p, p.err
 }
 
-// lookup is the peer at an address, and begins to ask for it if it is time. To
-// make room it drops others.
+// lookup returns the cache entry for addr, starts a query if one is due, and returns evicted
+// peers for destroyPeers.
 func (s *peerCache) lookup(addr netip.AddrPort) (p *peer, dropped []*peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +101,7 @@ func (s *peerCache) lookup(addr netip.AddrPort) (p *peer, dropped []*peer) {
 	return p, append(dropped, s.evictExcess()...)
 }
 
-// addPeer adds a peer that nobody has asked yet. The lock is held.
+// addPeer adds an unresolved peer. s.mu must be held.
 func (s *peerCache) addPeer(addr netip.AddrPort) *peer {
 	p := &peer{addr: addr, ready: make(chan struct{})}
 	p.lruElem = s.lru.PushFront(p)
@@ -110,8 +109,7 @@ func (s *peerCache) addPeer(addr netip.AddrPort) *peer {
 	return p
 }
 
-// evictExcess forgets those beyond the bound that were used least recently. The lock
-// is held.
+// evictExcess removes the least recently used peers beyond the limit. s.mu must be held.
 func (s *peerCache) evictExcess() (list []*peer) {
 	for len(s.byAddr) > s.limit {
 		p := s.lru.Back().Value.(*peer)
@@ -121,13 +119,13 @@ func (s *peerCache) evictExcess() (list []*peer) {
 	return list
 }
 
-// remove takes a peer out. The lock is held.
+// remove removes a peer from the cache. s.mu must be held.
 func (s *peerCache) remove(p *peer) {
 	delete(s.byAddr, p.addr)
 	s.lru.Remove(p.lruElem)
 }
 
-// destroyPeers frees what peers that were forgotten have.
+// destroyPeers destroys the address handles of removed peers.
 func (s *peerCache) destroyPeers(list []*peer) {
 	if len(list) == 0 {
 		return
@@ -143,7 +141,7 @@ func (s *peerCache) destroyPeers(list []*peer) {
 	}
 }
 
-// query asks a peer for its queue pair.
+// query resolves a peer by SIDR.
 func (s *peerCache) query(p *peer) {
 	ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 	defer cancel()
@@ -177,7 +175,7 @@ func (s *peerCache) query(p *peer) {
 	}
 }
 
-// setAddress makes datagrams to a peer go where it has said.
+// setAddress sets the destination of datagrams to a peer.
 func (s *peerCache) setAddress(p *peer, at *cm.UDPeer) error {
 	ah, err := s.conn.stack.pd.CreateAH(at.AH)
 	if err != nil {
@@ -195,7 +193,7 @@ func (s *peerCache) setAddress(p *peer, at *cm.UDPeer) error {
 	return nil
 }
 
-// queryError makes an error what package net has for it.
+// queryError maps an error to the one that package net returns.
 func queryError(err error) error {
 	var rejected *cm.UDRejectError
 	var refused *verbs.RefusedError
@@ -212,8 +210,8 @@ func queryError(err error) error {
 	return err
 }
 
-// handlePeerQuery takes note of a peer that asks for us, and tells its adapter's UDP port
-// and its own queue pair. If that is another than it was, it has started anew.
+// handlePeerQuery records the UDP port and the queue pair of a peer that has sent a SIDR request.
+// Another queue pair than before means that the peer has restarted.
 func (s *peerCache) handlePeerQuery(addr netip.AddrPort, udpPort uint16, qpn uint32) {
 	s.mu.Lock()
 	var dropped []*peer
@@ -234,10 +232,10 @@ func (s *peerCache) handlePeerQuery(addr netip.AddrPort, udpPort uint16, qpn uin
 	s.destroyPeers(dropped)
 }
 
-// defaultUDPPort is the UDP port of an adapter that says nothing of one.
+// defaultUDPPort is the UDP port of an adapter that announces no other.
 const defaultUDPPort = 4791
 
-// stop ends the questions that there are, and allows no more.
+// stop cancels outstanding queries and prevents new ones.
 func (s *peerCache) stop() {
 	s.mu.Lock()
 	s.stopped = true
@@ -245,7 +243,7 @@ func (s *peerCache) stop() {
 	s.cancel()
 }
 
-// close drops all peers.
+// close removes all peers.
 func (s *peerCache) close() {
 	s.mu.Lock()
 	var dropped []*peer

@@ -8,24 +8,24 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// waitCond is what a call waits for.
+// A waitCond is a condition that a call waits for.
 type waitCond int
 
 const (
-	waitReadable   waitCond = iota // something to read, or the end
-	waitWritable                   // room in the send buffer
-	waitSourceRead                 // the end of an RDMA READ
-	waitSinkEnd                    // of a SinkAvail
-	waitSinkData                   // the same, or the end of reading
-	waitSinkWrite                  // of an RDMA WRITE
-	waitOfferEnd                   // of a SrcAvail
-	waitCanOffer                   // the right time for one
-	waitPeerSink                   // memory of the peer to write to
-	waitClosed                     // of the connection
+	waitReadable   waitCond = iota // data or the end of the stream
+	waitWritable                   // space in the send buffer
+	waitSourceRead                 // completion of an RDMA READ
+	waitSinkEnd                    // completion of a SinkAvail
+	waitSinkData                   // completion of a SinkAvail, or CloseRead
+	waitSinkWrite                  // completion of an RDMA WRITE
+	waitOfferEnd                   // completion of a SrcAvail
+	waitCanOffer                   // CanOffer
+	waitPeerSink                   // memory offered by the peer
+	waitClosed                     // end of the connection
 	numWaitConds
 )
 
-// isMet reports whether a call need not wait any more.
+// isMet reports whether a waiting call can continue.
 func (c *Conn) isMet(w waitCond) bool {
 	if c.core.Err() != nil {
 		return true
@@ -39,7 +39,7 @@ func (c *Conn) isMet(w waitCond) bool {
 		if c.closed || c.readShut {
 			return true
 		}
-	} // others wait for memory that is lent
+	} // the other conditions concern lent memory, which must be reclaimed first
 	switch w {
 	case waitReadable:
 		return c.core.Buffered() > 0 || c.core.Finished() || c.core.PeerSourceLen() > 0
@@ -61,17 +61,17 @@ func (c *Conn) isMet(w waitCond) bool {
 	return c.tornDown
 }
 
-// waiter is a call that waits.
+// A waiter is a blocked call.
 type waiter struct {
 	wake chan struct{}
 }
 
-// waitFor returns when a wish may be granted, or d has ended. The first to wait
-// serves the adapter for all, and hands that on when it has what it wants. The
-// lock is held, but not meanwhile.
+// waitFor blocks until w is met, d expires or the connection fails. The first waiter polls the CQ
+// on behalf of all (leader/follower) and hands over when it is done. c.mu must be held; it is
+// released while waiting.
 func (c *Conn) waitFor(w waitCond, d *deadline) {
-	if c.core.HeldBytes() > 0 { // room for it may have come outside of calls
-		if w == waitReadable && c.writing.TryLock() { // for an answer, perhaps; nobody adds to it
+	if c.core.HeldBytes() > 0 { // events may have made space for held-back data
+		if w == waitReadable && c.writing.TryLock() { // a request may precede the awaited reply; flush it, since nothing will be coalesced
 			c.core.Flush()
 			c.writing.Unlock()
 		} else {
@@ -99,7 +99,7 @@ func (c *Conn) waitFor(w waitCond, d *deadline) {
 	c.wakeWaiters()
 }
 
-// waitCompletions waits for completions and handles them.
+// waitCompletions blocks until completions arrive or d expires, and handles them.
 func (c *Conn) waitCompletions(d *deadline) {
 	c.polling = true
 	m := d.moment
@@ -113,9 +113,8 @@ func (c *Conn) waitCompletions(d *deadline) {
 	}
 }
 
-// pollCompletions handles the completions that are there, without a system call, and
-// reports whether there were any. They are the pumping call's if there is one, and nobody's
-// once the connection has ended, whose memory may be gone.
+// pollCompletions handles available completions without a system call and reports whether there
+// were any. It does nothing while another call polls, or after teardown.
 func (c *Conn) pollCompletions() (some bool) {
 	for !c.polling && !c.tornDown && c.cq.Len() > 0 {
 		n, err := c.cq.Poll(c.wcs[:])
@@ -129,13 +128,13 @@ func (c *Conn) pollCompletions() (some bool) {
 	return some
 }
 
-// maxExtraPolls is how many looks in a row find nothing before a writer is thought to be no
-// faster than the reader.
+// maxExtraPolls is the number of consecutive polls without a completion after which the writer is
+// no longer considered faster.
 const maxExtraPolls = 4
 
-// pollForWriter has a look at the adapter for a reader who has given the peer a receive, while the writer
-// is faster. That one has filled what there was and waits for the acknowledgement, which brings
-// word of the receive: a reader who looks when nothing is left to be read has it wait so long.
+// pollForWriter polls once for a Read that has posted a receive while the writer is faster. Such
+// a writer waits for the acknowledgement that advertises the receive; polling before the data
+// runs out saves it that time.
 func (c *Conn) pollForWriter() {
 	if c.polling || c.tornDown {
 		return
@@ -150,7 +149,7 @@ func (c *Conn) pollForWriter() {
 	}
 }
 
-// handleCompletions handles completions.
+// handleCompletions handles completions and posts the resulting requests.
 func (c *Conn) handleCompletions(wcs []verbs.WC) {
 	for i := range wcs {
 		c.core.HandleCompletion(&wcs[i])
@@ -178,8 +177,7 @@ func (c *Conn) handleCompletions(wcs []verbs.WC) {
 	c.wakeWaiters()
 }
 
-// wakeWaiters wakes those who have what they wait for and, if nobody pumps, one who
-// will.
+// wakeWaiters wakes the waiters whose condition is met and, if no call polls, one that will.
 func (c *Conn) wakeWaiters() {
 	needed := !c.polling
 	for w, me := range c.waiters {
@@ -193,7 +191,7 @@ func (c *Conn) wakeWaiters() {
 	}
 }
 
-// postPending gives the adapter what the core has for it.
+// postPending posts the requests that the core has built.
 func (c *Conn) postPending() {
 	if rs := c.core.Receives(); len(rs) > 0 {
 		if _, err := c.qp.PostRecv(rs); err != nil {
@@ -208,11 +206,11 @@ func (c *Conn) postPending() {
 	c.core.ClearPosted()
 }
 
-// failConn ends a connection that the adapter has failed.
+// failConn fails the connection after an adapter error.
 func (c *Conn) failConn(err error) { c.core.Fail(err) }
 
-// enterCall is the beginning of every call that ends with leave: it looks after the
-// connection now, so no event need wake watch, which would wait for the lock.
+// enterCall begins an API call, which exitCall ends. The call serves the connection, so it
+// disarms the CQ to prevent an event handler from contending for the lock.
 func (c *Conn) enterCall() {
 	if c.armed {
 		c.armed = false
@@ -220,7 +218,8 @@ func (c *Conn) enterCall() {
 	}
 }
 
-// exitCall is the end of every call: who looks after the connection now?
+// exitCall ends an API call. If completions must be handled before the next call, it arms the CQ;
+// otherwise it passes the connection to the idle poller.
 func (c *Conn) exitCall() {
 	c.recordUse()
 	c.calls++
@@ -235,14 +234,13 @@ func (c *Conn) exitCall() {
 	}
 }
 
-// needsPromptService reports whether the next completion should be handled at once, even
-// if no call comes. What the RDMA design holds back waits for one.
+// needsPromptService reports whether the next completion must be handled without a call. Data
+// held back with RDMA flow control waits for a call.
 func (c *Conn) needsPromptService() bool {
 	return c.closed || c.core.Closing() || c.flowControl != flow.RDMA && c.core.HeldBytes() > 0
 }
 
-// armCQ makes interrupt, or watch, take care of the next completion, and takes care of
-// those that are there.
+// armCQ requests an event for the next completion, and handles those already there.
 func (c *Conn) armCQ() {
 	if c.armed {
 		return
@@ -255,17 +253,16 @@ func (c *Conn) armCQ() {
 	c.pollCompletions()
 }
 
-// handleEvent handles the one that the queue was armed for: there are completions. What is held
-// back leaves now, without company (section 5.2): no call has come to bring any. The
-// lock is held.
+// handleEvent handles the CQ event: available completions. It flushes held-back data without
+// coalescing, because no call has come to add more (section 5.2). c.mu must be held.
 func (c *Conn) handleEvent() {
 	c.armed = false
 	if c.tornDown {
 		return
 	}
-	c.applyResize() // what interrupt has left
+	c.applyResize() // deferred by handleInterrupt
 	if c.polling {
-		return // the pump hands over when it leaves
+		return // the polling call arms the CQ when it exits
 	}
 	if c.needsPromptService() {
 		c.armCQ()
@@ -282,11 +279,12 @@ func (c *Conn) handleEvent() {
 	}
 }
 
-// handOverToEvents is the patrol's: it reports whether it need not look again.
+// handOverToEvents arms the CQ if no call has come since the last round of the idle poller. It
+// reports whether the idle poller can drop the connection.
 func (c *Conn) handOverToEvents() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tornDown || c.armed || c.polling { // a call that waits lists it again when it leaves
+	if c.tornDown || c.armed || c.polling { // a polling call lists the connection again when it exits
 		c.onIdleList = false
 		return true
 	}
@@ -300,7 +298,7 @@ func (c *Conn) handOverToEvents() bool {
 	return true
 }
 
-// runOutsideCall does something outside of any call of the application.
+// runOutsideCall calls f, without posting data in the RDMA mode.
 func (c *Conn) runOutsideCall(f func(*Conn) bool) {
 	c.core.HoldData(c.flowControl == flow.RDMA && !c.closed && !c.core.Closing())
 	f(c)

@@ -6,14 +6,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// region is registered memory of a connection. It is not the heap's if it is large: what
-// thousands of connections might use would let garbage grow as much.
+// A region is registered memory of a connection. Large regions are allocated outside of the heap,
+// because thousands of mostly unused buffers would let the garbage grow by their size before the
+// next collection.
 type region struct {
 	verbs.MR
 	free func()
 }
 
-// newRegion makes one of n bytes, all 0.
+// newRegion returns a zeroed region of n bytes.
 func (s *Stack) newRegion(n int, access verbs.AccessFlags) (region, error) {
 	mem, free := pages.Alloc(n)
 	mr, err := s.pd.RegMR(mem, access)
@@ -24,26 +25,26 @@ func (s *Stack) newRegion(n int, access verbs.AccessFlags) (region, error) {
 	return region{mr, free}, nil
 }
 
-// deregister gives a region back. Nothing may touch its memory any more, and the adapter does not.
+// deregister frees a region. No other user of its memory may remain.
 func (r region) deregister() {
 	if r.Dereg() == nil {
 		r.free()
 	}
 }
 
-// protocolMemory is the region as the core knows it.
+// protocolMemory returns the region in the form that the core uses.
 func (r region) protocolMemory() protocol.Memory {
 	return protocol.Memory{Bytes: r.Bytes(), Addr: r.Addr(), LKey: r.LKey(), RKey: r.RKey()}
 }
 
-// Conn.regions, in the order in which they are made.
+// Indexes of Conn.regions, in the order of allocation.
 const (
 	sendRegion = iota
 	slotsRegion
 	ringRegion
 )
 
-// registerRegion makes the next region of a connection.
+// registerRegion allocates the next region of a connection.
 func (c *Conn) registerRegion(n int, access verbs.AccessFlags) (protocol.Memory, error) {
 	r, err := c.stack.newRegion(n, access)
 	if err != nil {
@@ -53,5 +54,5 @@ func (c *Conn) registerRegion(n int, access verbs.AccessFlags) (protocol.Memory,
 	return r.protocolMemory(), nil
 }
 
-// replaceRegion puts a region in the place of one that is in use for a while yet.
+// replaceRegion replaces region i and keeps the former one in oldRegion until it is unused.
 func (c *Conn) replaceRegion(i int, r region) { c.oldRegion, c.regions[i] = c.regions[i], r }

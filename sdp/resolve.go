@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// checkNetwork takes the names of TCP's networks as well: programs that were written for
-// TCP pass them on.
+// checkNetwork accepts "sdp" and the names of TCP's networks, which programs written for TCP pass
+// on.
 func checkNetwork(name string) error {
 	switch name {
 	case network, "tcp", "tcp4", "tcp6":
@@ -20,8 +20,8 @@ func checkNetwork(name string) error {
 	return net.UnknownNetworkError(name)
 }
 
-// resolveDialAddr reads an address to dial. The zone of a link-local one does not count:
-// packets leave by the interface that has the adapter's address.
+// resolveDialAddr parses an address to dial. It ignores the zone of a link-local address: packets
+// leave by the interface that has the adapter's address.
 func (s *Stack) resolveDialAddr(ctx context.Context, network, address string) (netip.AddrPort, error) {
 	host, port, err := splitHostPort(ctx, network, address)
 	if err != nil {
@@ -37,9 +37,8 @@ func (s *Stack) resolveDialAddr(ctx context.Context, network, address string) (n
 	return netip.AddrPortFrom(ips[0], port), nil
 }
 
-// listenAddr reads an address to listen at: its host may be left out, and has to be the
-// adapter's otherwise. The result is the adapter's, or with syscall.EADDRNOTAVAIL the one
-// that is not.
+// listenAddr parses an address to listen at. Its host may be omitted and must otherwise be the
+// adapter's. It returns the adapter's address, or with syscall.EADDRNOTAVAIL the foreign one.
 func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
 	ctx := context.Background()
 	own := s.cm.Addr().Addr()
@@ -60,7 +59,7 @@ func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(own, port), nil
 }
 
-// splitHostPort reads HOST:PORT. The port may be the name of a service.
+// splitHostPort parses HOST:PORT. The port may be a service name.
 func splitHostPort(ctx context.Context, network, address string) (host string, port uint16, err error) {
 	if err := checkNetwork(network); err != nil {
 		return "", 0, err
@@ -73,8 +72,8 @@ func splitHostPort(ctx context.Context, network, address string) (host string, p
 	return host, uint16(n), err
 }
 
-// lookupHost has the addresses of a host, one at least: those of the adapter's kind of a
-// name. An address of another kind than a network of TCP has is an error.
+// lookupHost returns at least one address of a host: for a name, those of the adapter's IP
+// version. It returns an error if a TCP network name requires the other IP version.
 func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		ip = wire.CanonicalAddr(ip)
@@ -97,7 +96,7 @@ func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.A
 	return ips, err
 }
 
-// errUnsuitable is package net's error for an address of another kind than the network's.
+// errUnsuitable returns package net's error for an address of the wrong IP version.
 func errUnsuitable(host string) error {
 	return &net.AddrError{Err: "no suitable address found", Addr: host}
 }

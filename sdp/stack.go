@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Stack is SDP on a device: it dials, listens, and looks after connections
-// while no call does. Its methods may be called from any goroutine.
+// A Stack is an SDP endpoint on a device. It dials, listens, and serves connections outside of
+// calls. Its methods are safe for concurrent use.
 type Stack struct {
 	dev     verbs.Device
 	cm      *cm.Manager
@@ -28,24 +28,24 @@ type Stack struct {
 	returnTime time.Duration // see Conn.reclaimMemory
 	acceptTime time.Duration // see Stack.acceptConn
 
-	ctx        context.Context // ends with the stack
+	ctx        context.Context // canceled by Close
 	cancel     context.CancelFunc
-	closeOnce  func() error   // close, once
-	goroutines sync.WaitGroup // of its goroutines
-	inUse      sync.WaitGroup // handshakes, and what else begin has let begin
+	closeOnce  func() error   // calls close once
+	goroutines sync.WaitGroup // of the stack
+	inUse      sync.WaitGroup // handshakes and other users of the adapter; see acquire
 
 	mu        sync.Mutex
-	conns     map[verbs.CQ]*Conn       // established and not ended, by their queues
-	idleConns []*Conn                  // that a call has left and nobody looks after
-	packets   map[*PacketConn]struct{} // that have not ended
+	conns     map[verbs.CQ]*Conn       // established connections by their CQ
+	idleConns []*Conn                  // connections that the idle poller watches
+	packets   map[*PacketConn]struct{} // open PacketConns
 	closed    bool
-	idleWake  chan struct{} // recent is not empty
+	idleWake  chan struct{} // signaled when idleConns is not empty
 
-	ports atomic.Uint32 // dialed
+	ports atomic.Uint32 // for nextEphemeralPort
 }
 
-// New makes a stack on a device. A device has one connection manager: m is that,
-// or nil if nothing else needs one.
+// New returns a stack on a device. A device has one connection manager: pass it as m, or nil to
+// let the stack create it.
 func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -103,9 +103,8 @@ func (s *Stack) freeResources() (err error) {
 	return err
 }
 
-// Close ends all connections at once, and the stack. Connections that are to
-// end well are closed before, and given their time: see [Stack.Drain]. To close twice is
-// safe; whoever does waits for the end and has the same error.
+// Close resets all connections and closes the stack. For an orderly end close the connections and
+// call [Stack.Drain] first. Close is idempotent; concurrent calls wait and return the same error.
 func (s *Stack) Close() error {
 	if !s.isOpen() {
 		return errClosedStack
@@ -113,10 +112,10 @@ func (s *Stack) Close() error {
 	return s.closeOnce()
 }
 
-// isOpen reports whether New has made s: nil and the zero value act as closed stacks.
+// isOpen reports whether New created s. A nil or zero Stack behaves as a closed one.
 func (s *Stack) isOpen() bool { return s != nil && s.closeOnce != nil }
 
-// isClosed reports whether nothing can be opened any more.
+// isClosed reports whether the stack is closed.
 func (s *Stack) isClosed() bool {
 	if !s.isOpen() {
 		return true
@@ -130,7 +129,7 @@ func (s *Stack) close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.cancel() // ends listeners and handshakes: nobody enters any more
+	s.cancel() // ends listeners and handshakes, so no connection is added
 	s.inUse.Wait()
 	s.goroutines.Wait()
 	s.mu.Lock()
@@ -141,7 +140,7 @@ func (s *Stack) close() error {
 		_ = c.Close()
 	}
 	for _, c := range conns {
-		c.abort() // all at a time: peers may be gone, and saying good-bye takes long then
+		c.abort() // concurrently, since disconnecting from a failed peer takes long
 	}
 	for _, c := range conns {
 		<-c.done
@@ -149,9 +148,9 @@ func (s *Stack) close() error {
 	return s.freeResources()
 }
 
-// Drain waits until every connection that was closed is gone: what was written
-// to it has arrived, or cannot, which the log tells of. If ctx ends before, the error names
-// the first peer that is waited for, and what for. A nil context never ends.
+// Drain blocks until all closed connections have delivered their data, or failed to, which the
+// log reports. If ctx is done first, the error names the first pending peer and the reason. A nil
+// ctx is never done.
 func (s *Stack) Drain(ctx context.Context) error {
 	if !s.isOpen() {
 		return errClosedStack
@@ -177,8 +176,8 @@ func (s *Stack) Drain(ctx context.Context) error {
 	return nil
 }
 
-// acquire is the beginning of something that uses the adapter, and has to end
-// before the stack lets go of it: by opening.Done, unless there is an error.
+// acquire registers a user of the adapter, which Close waits for. Unless it returns an error, the
+// caller must call s.inUse.Done.
 func (s *Stack) acquire() error {
 	if !s.isOpen() {
 		return errClosedStack
@@ -192,7 +191,7 @@ func (s *Stack) acquire() error {
 	return nil
 }
 
-// addConn adds a connection that is established: the stack ends it when it ends.
+// addConn registers an established connection to be closed with the stack.
 func (s *Stack) addConn(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

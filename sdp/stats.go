@@ -1,65 +1,60 @@
 package sdp
 
-// Stats is what a connection has done since it began, and what it holds at the
-// moment; [Conn.MeasureUse] tells what it held over a time.
+// Stats are the counters and the current levels of a connection. [Conn.MeasureUse] measures
+// levels over time.
 type Stats struct {
 	Design FlowControl
 
-	// The application's bytes: what Writes have taken and Reads have given.
+	// Bytes of the application: accepted by Writes, and returned by Reads.
 	BytesWritten, BytesRead uint64
 
-	// Messages with data, and what they carried of the peer's bytes. Zero-copy
-	// needs none.
+	// Data messages, and the bytes of the received ones. Zero-copy transfers use none.
 	MessagesSent, MessagesReceived uint64
 	BytesReceived                  uint64
 
-	Controls      uint64 // messages without data that were sent
-	CreditUpdates uint64 // messages of either kind that told the peer of our receives
-	Coalesced     uint64 // Writes whose first bytes left in one message with the bytes of earlier ones
-	Stalls        uint64 // times that a Write waited for room in the send buffer or for credits
+	Controls      uint64 // messages sent without data
+	CreditUpdates uint64 // messages of either kind that advertised receives
+	Coalesced     uint64 // Writes whose first bytes were coalesced with earlier ones
+	Stalls        uint64 // times that a Write blocked on the send buffer or on credits
 
-	// Buffers, in bytes: what is used of each, and the size of either. Bytes
-	// use the send buffer until it is known that the peer's adapter has them (of
-	// the last ones not before more is written, or CloseWrite called), and the receive
-	// buffer from the time that SDP has seen them until they are read. Held
-	// is what of SendUsed SDP has not given to the adapter, to coalesce it.
+	// Buffer levels and the size of either buffer, in bytes. Written bytes occupy the send buffer
+	// until the peer's adapter is known to have acknowledged them; for the last bytes, that is
+	// known only after another Write or CloseWrite. Received bytes occupy the receive buffer from
+	// the handling of their completion until they are read. Held is the part of SendUsed that is
+	// not posted, in order to coalesce it.
 	SendUsed, Held, ReceiveUsed int
 	BufferSize                  int
 
-	// Credits are the messages with data that may be sent, by the peer's last
-	// word. With NIC flow control the adapters know, and it is 0. Receives are
-	// those that we have posted for the peer.
+	// Credits is the number of data messages for which the peer has advertised receives; 0 with
+	// NIC, where only the adapters know. Receives is the number of posted receives.
 	Credits, Receives int
 
-	// RNR NAKs: sent because a message found no receive of ours, received
-	// because one of ours found none. With NIC flow control messages wait in the
-	// adapter for a credit, CreditStalls times, and one asks now and then whether there
-	// is a receive. All are 0 where the device does not tell (see rnic.QP.HWCounter).
+	// RNR NAKs sent because a message found no receive here, and received because one found none
+	// at the peer. With NIC flow control messages wait in the adapter for a credit
+	// (CreditStalls), with occasional probes. All are 0 if the device has no such counters
+	// (rnic.QP.HWCounter).
 	RNRSent, RNRReceived, CreditStalls uint64
 
-	Registered int // bytes of the connection's own memory that the adapter has registered
+	Registered int // bytes of registered memory of the connection
 
-	// Zero-copy, in bytes, and in the messages that arrange it: memory that
-	// was offered to the peer to read (SrcAvail), or to write to (SinkAvail),
-	// and what of these came to nothing: OffersRefused because the peer preferred
-	// copies or did not read in time, SinksCrossed because data was under way already.
+	// Zero-copy transfers in bytes, and offers of memory: to read (SrcAvail) and to write to
+	// (SinkAvail). OffersRefused counts offers that the peer refused or did not read in time,
+	// SinksCrossed those that crossed with data.
 	//
-	// An offer that nobody has read within Options.OfferTime, or until the deadline of
-	// the Write, is taken back, and the bytes go as copies. It counts as refused
-	// unless the peer has read all of it after all; what it has read of it is in
-	// ZeroCopySent.
+	// An offer that is not read within Options.OfferTime or the Write's deadline is canceled, and
+	// the bytes are copied. It counts as refused unless the peer has read all of it; ZeroCopySent
+	// includes the bytes that the peer has read.
 	ZeroCopySent, ZeroCopyReceived uint64
 	Offers, OffersRefused          uint64
 	Sinks, SinksCrossed            uint64
 }
 
-// counts are what the core cannot know.
+// counts are the counters that the core does not have.
 type counts struct {
 	stalls, coalesced uint64
 }
 
-// Stats returns the counts, which keep their last values when the connection is
-// closed.
+// Stats returns a snapshot, which is constant once the connection is closed.
 func (c *Conn) Stats() Stats {
 	if !c.isOpen() {
 		return Stats{}
@@ -73,7 +68,7 @@ func (c *Conn) Stats() Stats {
 	return s
 }
 
-// snapshot is what is known here.
+// snapshot returns the statistics without the adapter's counters.
 func (c *Conn) snapshot() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +89,7 @@ func (c *Conn) snapshot() Stats {
 	return s
 }
 
-// hwCounter is a queue pair whose adapter tells what it has counted.
+// An hwCounter is a queue pair with adapter counters.
 type hwCounter interface {
 	HWCounter(name string) (uint64, bool)
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// isOpen reports whether c is a connection: calls on nil and on the zero value return
-// syscall.EINVAL, as package net's do.
+// isOpen reports whether Dial or Accept created c. Calls on a nil or zero Conn return
+// syscall.EINVAL, as in package net.
 func (c *Conn) isOpen() bool { return c != nil && c.stack != nil }
 
-// setOption calls set with the lock held, unless the connection is closed.
+// setOption calls set with c.mu held, unless the connection is closed.
 func (c *Conn) setOption(set func() error) error {
 	if !c.isOpen() {
 		return syscall.EINVAL
@@ -23,15 +23,14 @@ func (c *Conn) setOption(set func() error) error {
 	return c.opError("set", set())
 }
 
-// SetNoDelay implements the method of *net.TCPConn. It has no effect: no Write is delayed
-// to be sent together with the next one.
+// SetNoDelay implements the method of *net.TCPConn. It has no effect: no Write is delayed for
+// coalescing with a later one.
 func (c *Conn) SetNoDelay(bool) error { return c.setOption(func() error { return nil }) }
 
-// SetKeepAlive turns the keepalive on or off, with the period that Options.KeepAlive or
-// SetKeepAlivePeriod say, [DefaultKeepAlive] if neither does. The probe comes an eighth later
-// than the period at most, and when the peer's adapter has not acknowledged its
-// retransmissions, for 7 s, or 2 s where the period was below 10 s when the connection was
-// made, the connection ends with ErrReset.
+// SetKeepAlive enables or disables the keepalive. The period is that of Options.KeepAlive or
+// SetKeepAlivePeriod, by default [DefaultKeepAlive]. A probe is sent at most an eighth later than
+// the period. If the peer's adapter does not acknowledge its retransmissions for 7 s (2 s if the
+// period was below 10 s when the connection was established), the connection fails with ErrReset.
 func (c *Conn) SetKeepAlive(keepalive bool) error {
 	return c.setOption(func() error {
 		c.keepAlive.enabled = keepalive
@@ -40,8 +39,8 @@ func (c *Conn) SetKeepAlive(keepalive bool) error {
 	})
 }
 
-// SetKeepAlivePeriod sets the time without traffic after which the peer's adapter is
-// probed: 0 is the default of the stack, and a negative one changes nothing.
+// SetKeepAlivePeriod sets the idle time before a probe. 0 means the stack's default; a negative
+// value has no effect.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.setOption(func() error {
 		c.setKeepAlivePeriod(d)
@@ -50,9 +49,8 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	})
 }
 
-// SetKeepAliveConfig sets what SetKeepAlive and SetKeepAlivePeriod do, the period from
-// Idle. Interval and Count have no effect: the adapter retransmits the probe as it does
-// with every packet.
+// SetKeepAliveConfig combines SetKeepAlive and SetKeepAlivePeriod, with Idle as the period.
+// Interval and Count have no effect: the adapter retransmits the probe like any packet.
 func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	return c.setOption(func() error {
 		c.keepAlive.enabled = config.Enable
@@ -62,13 +60,13 @@ func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	})
 }
 
-// keepAlive is the setting of a connection's keepalive.
+// keepAlive is the keepalive setting of a connection.
 type keepAlive struct {
 	enabled bool
 	period  time.Duration
 }
 
-// newKeepAlive is the setting that Options.KeepAlive says.
+// newKeepAlive returns the setting for a value of Options.KeepAlive.
 func newKeepAlive(d time.Duration) keepAlive {
 	if d < 0 {
 		return keepAlive{false, DefaultKeepAlive}
@@ -85,7 +83,7 @@ func (c *Conn) setKeepAlivePeriod(d time.Duration) {
 	}
 }
 
-// applyKeepAlive starts or stops the keepalive as set. The lock is held.
+// applyKeepAlive starts or stops the keepalive according to the setting. c.mu must be held.
 func (c *Conn) applyKeepAlive() {
 	if c.keepAlive.enabled {
 		c.startKeepAlive(c.keepAlive.period)

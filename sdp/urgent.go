@@ -2,11 +2,10 @@ package sdp
 
 import "syscall"
 
-// WriteUrgent is Write whose last byte is urgent (SDP's out-of-band data,
-// MSG_OOB of sockets): the peer is told at once that it is coming, even if it
-// reads nothing else. (With NIC flow control it is told when its ring has room:
-// nothing passes what the adapters hold.) The byte stays in the stream, as with
-// SO_OOBINLINE, and there is one at a time: a later one takes its place.
+// WriteUrgent is like Write with the last byte of p urgent (SDP's out-of-band data, MSG_OOB of
+// sockets). The peer is notified at once, even if it does not read; with NIC flow control when
+// its ring has space, because no message overtakes data in the adapter. The byte remains in the
+// stream, as with SO_OOBINLINE. A later urgent byte replaces an earlier one.
 func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
@@ -35,9 +34,9 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Urgent is how many bytes there are to read up to and with the peer's urgent
-// byte, 0 if there is none, and whether one is on its way that has not come:
-// where sockets have SIOCATMARK, at 1 the next byte is it.
+// Urgent returns the number of unread bytes up to and including the peer's urgent byte, or 0, and
+// whether the peer has announced an urgent byte that has not arrived. The urgent byte is the next
+// one at 1 (SIOCATMARK of sockets).
 func (c *Conn) Urgent() (ahead int, announced bool) {
 	if !c.isOpen() {
 		return 0, false
@@ -48,8 +47,8 @@ func (c *Conn) Urgent() (ahead int, announced bool) {
 	return c.core.Urgent()
 }
 
-// UrgentSignal has an element when what Urgent says may have changed for more: an
-// urgent byte was announced, or has come. It is what SIGURG is to sockets.
+// UrgentSignal returns a channel with capacity 1 that gets an element when the peer announces an
+// urgent byte or one arrives (SIGURG of sockets).
 func (c *Conn) UrgentSignal() <-chan struct{} {
 	if !c.isOpen() {
 		return nil
@@ -57,7 +56,7 @@ func (c *Conn) UrgentSignal() <-chan struct{} {
 	return c.urgentSignal
 }
 
-// signalUrgent fills the channel if there are news. The lock is held.
+// signalUrgent sends to the channel if the urgent state has changed. c.mu must be held.
 func (c *Conn) signalUrgent() {
 	ahead, announced := c.core.Urgent()
 	is := ahead > 0 || announced

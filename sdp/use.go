@@ -6,22 +6,22 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
-// Use is how much of a connection's buffers was used over a time: exact means, in bytes,
-// of the levels of [Stats].
+// Use is the average use of a connection's buffers over a time, in bytes, of the levels in
+// [Stats].
 type Use struct {
 	Over time.Duration
 
-	// Send is of our buffer and of what we know of the peer's, whichever has more in it
-	// that may not be used: what is written and not with the peer's adapter, or sent and
-	// not known to be read. With NIC only the adapters know the latter.
+	// Send is the larger of the use of the local send buffer (bytes not acknowledged) and the
+	// known use of the peer's receive buffer (bytes sent and not read). With NIC only the
+	// adapters know the latter.
 	Send float64
 
-	Receive float64 // arrived, and not read
+	Receive float64 // arrived and unread
 }
 
-// MeasureUse begins to measure how much of the buffers is used, and returns what ends
-// that and tells. One such measurement at a time can be under way: a second one ends the
-// first, which then tells of nothing after that. Each call looks at the clock meanwhile.
+// MeasureUse starts to measure the use of the buffers. stop ends the measurement and returns the
+// result. At most one measurement exists: another call ends the previous one. Each API call reads
+// the clock meanwhile.
 func (c *Conn) MeasureUse() (stop func() Use) {
 	if !c.isOpen() {
 		return func() Use { return Use{} }
@@ -43,21 +43,21 @@ func (c *Conn) MeasureUse() (stop func() Use) {
 	}
 }
 
-// recordUse notes what the buffers hold now, if somebody wants to know.
+// recordUse records the current levels if a measurement is active.
 func (c *Conn) recordUse() {
 	if c.meter != nil {
 		c.meter.record(time.Now(), c.core.Levels())
 	}
 }
 
-// meter adds up what the buffers hold.
+// A meter integrates buffer levels over time.
 type meter struct {
 	began, since  time.Time
-	level         protocol.Levels // since then
-	send, receive float64         // bytes times nanoseconds, until then
+	level         protocol.Levels // level since the time since
+	send, receive float64         // integral up to the time since, in byte nanoseconds
 }
 
-// record says what the buffers hold from now on.
+// record sets the levels from now on.
 func (m *meter) record(now time.Time, l protocol.Levels) {
 	d := float64(now.Sub(m.since))
 	m.send += d * float64(max(m.level.Send, m.level.PeerUsed))

@@ -7,9 +7,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// handleInterrupt serves a connection that has an event and no call that would: the interrupt
-// handler of the design (section 5.2). It is the adapter's own goroutine that calls, which
-// must not wait, nor do what takes long: it leaves that to watch.
+// handleInterrupt serves a connection outside of calls, the interrupt handler of section 5.2. The
+// adapter's goroutine calls it, so it must not block or do slow work; it returns false to leave
+// the event to serveEvents.
 func (s *Stack) handleInterrupt(cq verbs.CQ) bool {
 	if !s.mu.TryLock() {
 		return false
@@ -23,7 +23,7 @@ func (s *Stack) handleInterrupt(cq verbs.CQ) bool {
 		return false
 	}
 	defer c.mu.Unlock()
-	if c.closed { // it may be the end, which wakes others
+	if c.closed { // teardown may follow, which wakes other goroutines
 		return false
 	}
 	c.inHandler = true
@@ -32,8 +32,8 @@ func (s *Stack) handleInterrupt(cq verbs.CQ) bool {
 	return !c.resizePending()
 }
 
-// serveEvents serves connections whose events interrupt has left to it, and those of events that
-// came while somebody else served the adapter.
+// serveEvents serves the connections that handleInterrupt has left, and events that arrived while
+// another goroutine served the adapter.
 func (s *Stack) serveEvents() {
 	defer s.goroutines.Done()
 	for {
@@ -55,12 +55,12 @@ func (s *Stack) serveEvents() {
 	}
 }
 
-// idlePollInterval is how long after its last call a connection is looked after by
-// events. In between, who calls again soon does its own work, and no event
-// wakes anybody for it.
+// idlePollInterval is the time after its last call, 5 ms, at which a connection is handed over to
+// events. A program that calls again earlier handles its completions itself, and no event wakes
+// another goroutine.
 const idlePollInterval = 5 * time.Millisecond
 
-// runIdlePoller hands connections over to their events when no call has been there for a while.
+// runIdlePoller hands connections without recent calls over to events.
 func (s *Stack) runIdlePoller() {
 	defer s.goroutines.Done()
 	timer := time.NewTimer(idlePollInterval)
@@ -82,7 +82,7 @@ func (s *Stack) runIdlePoller() {
 	}
 }
 
-// pollIdleConns looks at the connections once, and reports whether any remain.
+// pollIdleConns checks the listed connections once and reports whether any remain.
 func (s *Stack) pollIdleConns() bool {
 	s.mu.Lock()
 	list := s.idleConns
@@ -95,7 +95,7 @@ func (s *Stack) pollIdleConns() bool {
 	return len(s.idleConns) > 0
 }
 
-// addIdle puts a connection on the patrol's way.
+// addIdle adds a connection to the idle poller's list.
 func (s *Stack) addIdle(c *Conn) {
 	s.mu.Lock()
 	s.idleConns = append(s.idleConns, c)

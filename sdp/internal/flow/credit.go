@@ -1,29 +1,27 @@
 package flow
 
-// CreditSender is the sending half of credit-based flow control (section 3.1):
-// N buffers of S bytes here and at the peer, a message in each, and a credit
-// for each. A message goes out at once or not at all: without a credit Write
-// takes nothing, and its caller blocks.
+// A CreditSender is the sending half of credit-based flow control (section 3.1): N buffers of S
+// bytes on each side, one message per buffer and one credit per message. A message is sent at
+// once or not at all: without a credit Write accepts nothing.
 type CreditSender struct {
 	mem         []byte // N slots
-	stride      int    // from one slot to the next
-	headerSize  int    // of a slot, in front of the data
-	messageSize int    // bytes of data in a message
-	maxInFlight int    // messages in the adapter, at most
+	stride      int    // distance between slots in bytes
+	headerSize  int    // bytes of a slot in front of the data
+	messageSize int    // maximum bytes of data in a message
+	maxInFlight int    // maximum number of messages in flight
 	credits     *Credits
 
-	ends        []uint64 // position of the end of the message in each slot
-	filledSlots uint64   // messages written, of which
-	postedSlots uint64   // so many by Next
-	doneSlots   uint64   // so many done
+	ends        []uint64 // end position of the message in each slot
+	filledSlots uint64   // messages written
+	postedSlots uint64   // of these, returned by Next
+	doneSlots   uint64   // of these, completed
 
-	written, posted, done uint64 // positions: the ends of these
+	written, posted, done uint64 // end positions of the filled, posted and done messages
 }
 
-// NewCreditSender makes a sender with the send buffer mem, in slots of stride
-// bytes that begin with skip bytes of something else, to a peer whose buffers
-// take at most peer bytes of data, with at most queue messages in the adapter at
-// a time.
+// NewCreditSender returns a sender with the send buffer mem. Its slots have stride bytes, of
+// which the first skip are reserved for the header. The peer's buffers hold at most peer bytes of
+// data, and at most queue messages are in flight.
 func NewCreditSender(mem []byte, stride, skip, peer, queue int, credits *Credits) *CreditSender {
 	s := &CreditSender{
 		mem: mem, stride: stride, headerSize: skip, maxInFlight: max(1, queue), credits: credits,
@@ -33,10 +31,10 @@ func NewCreditSender(mem []byte, stride, skip, peer, queue int, credits *Credits
 	return s
 }
 
-// Resize makes peer the bytes of data that the peer's buffers take.
+// Resize sets the number of data bytes that each of the peer's buffers holds.
 func (s *CreditSender) Resize(peer int) { s.messageSize = min(peer, s.stride-s.headerSize) }
 
-// writableSlots that may be filled: those that are free and have a credit.
+// writableSlots returns the number of slots that are free and have a credit.
 func (s *CreditSender) writableSlots() int {
 	waiting := int(s.filledSlots - s.postedSlots)
 	return max(0, min(len(s.ends)-int(s.filledSlots-s.doneSlots), s.credits.Available()-ReservedCredits-waiting))
@@ -55,13 +53,13 @@ func (s *CreditSender) Write(p []byte) (n int) {
 	return n
 }
 
-// EndMessage implements Sender: every Write begins another message.
+// EndMessage implements Sender. Every Write begins a new message.
 func (s *CreditSender) EndMessage() uint64 { return s.written }
 
 func (s *CreditSender) slotIndex(message uint64) int { return int(message % uint64(len(s.ends))) }
 
-// Next implements Sender. The credit that a message had when it was written may
-// have gone to another kind of message since.
+// Next implements Sender. It checks the credits again, because a control message may have used
+// the credit that was available in Write.
 func (s *CreditSender) Next() (Message, bool) {
 	if s.postedSlots == s.filledSlots || s.postedSlots-s.doneSlots >= uint64(s.maxInFlight) || s.credits.Available() <= ReservedCredits {
 		return Message{}, false
@@ -69,7 +67,7 @@ func (s *CreditSender) Next() (Message, bool) {
 	i, from := s.slotIndex(s.postedSlots), s.posted
 	s.postedSlots++
 	s.posted = s.ends[i]
-	most := min(len(s.ends), s.maxInFlight) // messages under way
+	most := min(len(s.ends), s.maxInFlight) // messages in flight
 	return Message{
 		Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.headerSize,
 		Signal: s.postedSlots%uint64(max(1, most/4)) == 0, Unhurried: 2*(s.postedSlots-s.doneSlots) < uint64(most),
@@ -93,13 +91,13 @@ func (s *CreditSender) Unposted() int { return int(s.written - s.posted) }
 // Unsent implements Sender.
 func (s *CreditSender) Unsent() int { return int(s.written - s.done) }
 
-// PeerUsed is how much is in messages that no credit has come back for, if they are as long
-// as the last ones: what of the peer's buffers is used, which may be little of them.
+// PeerUsed estimates the number of bytes in messages for which no credit has returned, from the
+// average length of the last messages. Each message occupies a whole buffer of the peer.
 func (s *CreditSender) PeerUsed() int {
 	out := len(s.ends) - max(0, s.credits.Available()-ReservedCredits)
 	out = max(0, min(out, len(s.ends), int(s.filledSlots)))
 	bytes, in := s.written, int(s.filledSlots)
-	if in >= len(s.ends) { // the slot to be filled next has the end of the first of them
+	if in >= len(s.ends) { // the next slot to fill holds the end of the oldest message
 		bytes, in = s.written-s.ends[s.slotIndex(s.filledSlots)], len(s.ends)-1
 	}
 	if in == 0 {
@@ -108,26 +106,26 @@ func (s *CreditSender) PeerUsed() int {
 	return int(bytes) * out / in
 }
 
-// CreditReceiver is the receiving half: N buffers, each of which is a receive
-// until a message has come, and again when that has been read.
+// A CreditReceiver is the receiving half: N buffers, each posted as a receive until a message
+// arrives in it, and again after the message has been read.
 type CreditReceiver struct {
 	slots      int
-	queue      []arrival // not read yet
-	bytes      int       // in queue
-	freedSlots []int     // slots that have been read and not been taken by Free
+	queue      []arrival // unread messages
+	bytes      int       // sum of the data in queue
+	freedSlots []int     // slots read completely, for PopFreed
 }
 
-// arrival is a message, or what of it is not read yet, and the slot it lies in.
+// An arrival is the unread part of a message, and its slot.
 type arrival struct {
 	slot int
 	data []byte
 }
 
-// NewCreditReceiver makes a receiver with a number of slots.
+// NewCreditReceiver returns a receiver with the given number of slots.
 func NewCreditReceiver(slots int) *CreditReceiver { return &CreditReceiver{slots: slots} }
 
-// Deliver takes note of a message's data, which lies in a slot. It is ErrOverrun
-// if there are more messages than slots.
+// Deliver enqueues the data of a message in a slot. It returns ErrOverrun if there are more
+// messages than slots.
 func (r *CreditReceiver) Deliver(slot int, data []byte) error {
 	if len(r.queue)+len(r.freedSlots) >= r.slots {
 		return ErrOverrun
@@ -156,7 +154,7 @@ func (r *CreditReceiver) Read(p []byte) (n int) {
 	return n
 }
 
-// PopFreed returns a slot that has been read and may be posted again.
+// PopFreed returns a slot that has been read and can be posted again.
 func (r *CreditReceiver) PopFreed() (slot int, ok bool) {
 	if len(r.freedSlots) == 0 {
 		return 0, false
@@ -169,5 +167,5 @@ func (r *CreditReceiver) PopFreed() (slot int, ok bool) {
 // Buffered implements Receiver.
 func (r *CreditReceiver) Buffered() int { return r.bytes }
 
-// Receives implements Receiver: as many as there are slots.
+// Receives implements Receiver: the number of slots.
 func (r *CreditReceiver) Receives() int { return r.slots }

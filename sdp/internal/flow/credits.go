@@ -1,39 +1,40 @@
 package flow
 
-// Credits are the messages that a peer has receives for: a connection has one
-// count of them, for data and for what else SDP sends.
+// Credits count the messages for which the peer has receives posted. A connection has one count
+// for data and control messages.
 type Credits struct {
-	bufs uint16 // posted, by the peer's last word
-	ack  uint32 // the last of ours that the peer had received by then
-	seq  uint32 // the last that we sent
+	bufs uint16 // receives posted, as last advertised by the peer
+	ack  uint32 // last message that the peer had received at that time
+	seq  uint32 // last message sent
 }
 
-// Start begins with what the peer's Hello promises.
+// Start sets the initial number of receives, from the peer's Hello.
 func (c *Credits) Start(bufs uint16) { *c = Credits{bufs: bufs} }
 
-// NextSeq takes the next sequence number.
+// NextSeq allocates the next sequence number, which uses a credit.
 func (c *Credits) NextSeq() uint32 {
 	c.seq++
 	return c.seq
 }
 
-// LastSeq is the number of the last message.
+// LastSeq returns the sequence number of the last message.
 func (c *Credits) LastSeq() uint32 { return c.seq }
 
-// Update takes a word of the peer, and reports whether it is one that may be
-// said: a peer cannot have received what was not sent.
+// Update applies an advertisement from the peer: bufs receives after message ack. It returns
+// false if ack acknowledges a message that was not sent. It ignores advertisements older than the
+// last one.
 func (c *Credits) Update(bufs uint16, ack uint32) bool {
 	if int32(c.seq-ack) < 0 {
 		return false
 	}
-	if int32(ack-c.ack) >= 0 { // not older than what is known
+	if int32(ack-c.ack) >= 0 { // not older than the last advertisement
 		c.bufs, c.ack = bufs, ack
 	}
 	return true
 }
 
-// Available is how many messages may be sent.
+// Available returns the number of messages that may be sent.
 func (c *Credits) Available() int { return int(c.bufs) - int(c.seq-c.ack) }
 
-// ReservedCredits is how many credits data leaves for other messages.
+// ReservedCredits is the number of credits that data leaves for control messages.
 const ReservedCredits = 2

@@ -2,19 +2,19 @@ package flow
 
 import "fmt"
 
-// Control is a flow control.
+// A Control is a flow control mode. The zero value is the default, NIC.
 type Control uint8
 
-// The designs. The zero value is the default.
+// Flow control modes.
 const (
 	NIC    Control = iota // virtual window and end-to-end credits of the adapter (section 5)
-	RDMA                  // a ring at the peer that the sender manages (section 4)
-	Credit                // a credit a message (section 3)
+	RDMA                  // ring at the peer, managed by the sender (section 4)
+	Credit                // one credit per message (section 3)
 )
 
 var controlNames = [...]string{NIC: "nic", RDMA: "rdma", Credit: "credit"}
 
-// String is the design's name as command lines have it.
+// String returns the name used in command lines: "nic", "rdma" or "credit".
 func (d Control) String() string {
 	if int(d) < len(controlNames) {
 		return controlNames[d]
@@ -22,7 +22,7 @@ func (d Control) String() string {
 	return fmt.Sprintf("Design(%d)", uint8(d))
 }
 
-// ParseControl is the reverse of String.
+// ParseControl returns the mode with the given name, the inverse of String.
 func ParseControl(name string) (Control, error) {
 	for d, n := range controlNames {
 		if n == name {

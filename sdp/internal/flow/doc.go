@@ -1,32 +1,30 @@
-// Package flow has the three flow controls of SDP that Balaji, Bhagvat, Panda,
-// Thakur and Gropp compare in "Advanced Flow-control Mechanisms for the Sockets
-// Direct Protocol over InfiniBand" (ANL/MCS-P1422-0507), without I/O: bytes and
-// completions come in, messages to post come out.
+// Package flow implements the three flow control modes of SDP that Balaji, Bhagvat, Panda,
+// Thakur and Gropp compare in "Advanced Flow-control Mechanisms for the Sockets Direct Protocol
+// over InfiniBand" (ANL/MCS-P1422-0507), without I/O: bytes and completions are its inputs,
+// messages to post its outputs. Section numbers in comments refer to that paper.
 //
 //	          send buffer, N x S bytes             receive buffer, N x S bytes
 //	Write -> [ slot | slot | slot ... ]  SEND  ->  [ slot | slot | slot ... ] -> Read      Credit, section 3
 //	Write -> [ posted |  held back    ]  WRITE ->  [ packed bytes | free    ] -> Read      RDMA, section 4
 //	Write -> [ NIC-handled | software ]  WRITE ->  [ packed bytes | windows ] -> Read      NIC, section 5
 //
-// A [Sender] takes bytes and says which message to post next; a [Receiver] is
-// told what arrived where and gives the bytes out:
+// A [Sender] buffers bytes and decides which message to post next. A [Receiver] records arrived
+// data and returns it in order:
 //
 //	n := s.Write(p)                      // less than len(p): the send buffer is full
 //	for m, ok := s.Next(); ok; m, ok = s.Next() {
 //		post(m)                          // a SEND, or an RDMA WRITE with immediate to m.Remote
 //	}
-//	s.Done(m.Pos + uint64(m.Len))        // when a message with m.Signal has completed
+//	s.CompleteUpTo(m.End())              // when a message with m.Signal has completed
 //
-// WRITE with immediate data is what lets the sender choose the place: messages
-// of any size lie back to back in the peer's buffer. What holds a sender back
-// differs: messages at the peer's (Credit), free bytes there that the peer's
-// software reports (RDMA), or the adapter itself, which has no receive to send
-// to until the peer's software has posted one (NIC).
+// With WRITE with immediate data the sender chooses the destination, so messages of any length
+// are packed back to back in the peer's buffer. The modes differ in the backpressure: the number
+// of posted receives (Credit), the free bytes that the peer's software reports (RDMA), or the
+// adapter itself, which holds a message until the peer's software has posted a receive (NIC).
 //
-// A ring may be replaced by a longer one in the middle of the stream: Change at
-// the receiver, Switch at the sender, which says so to the receiver's Switch. And
-// what lies in the ring of the NIC design may be moved out of it to let in what
-// is behind: Spill.
+// A ring can be replaced by a longer one in the middle of the stream, with ChangeRing and
+// SwitchRing of the receiver and SwitchRing of the sender. Spill moves unread data out of a ring
+// in NIC mode, to let in the data behind it.
 //
-// Nothing here has a lock, and a connection has one of each kind.
+// Nothing here is safe for concurrent use. A connection has one Sender and one Receiver.
 package flow

@@ -5,90 +5,88 @@ import (
 	"math"
 )
 
-// Message is one message of data for the adapter to send.
+// A Message is a data message for the adapter to send.
 type Message struct {
-	Pos       uint64 // of its first byte among all that went through the send buffer
-	Len       int    // bytes
+	Pos       uint64 // position of its first byte in the stream
+	Len       int    // length in bytes
 	Local     int    // offset in the send buffer
-	Remote    int    // offset in the peer's ring; Credit has none
-	Signal    bool   // its completion is to be reported by Done
-	Unhurried bool   // and is in no hurry: twice as many may be under way
+	Remote    int    // offset in the peer's ring; unused with Credit
+	Signal    bool   // request a signaled completion, for CompleteUpTo
+	Unhurried bool   // the adapter may delay it: many more messages may be in flight
 }
 
-// End is the position behind the message's last byte.
+// End returns the position after the message's last byte.
 func (m *Message) End() uint64 { return m.Pos + uint64(m.Len) }
 
-// MaxPos is a position behind all messages.
+// MaxPos is a position after all messages.
 const MaxPos uint64 = math.MaxUint64
 
-// Sender is the sending half of a flow control.
+// A Sender is the sending half of a flow control mode.
 type Sender interface {
-	// Write copies what there is room for into the send buffer and returns
-	// how much that was.
+	// Write copies as much of p as fits into the send buffer and returns the number of bytes
+	// copied.
 	Write(p []byte) int
 
-	// EndMessage makes the last byte that was written the last of a message, and
-	// returns the position behind it. Who cuts again before that message is
-	// posted moves the cut.
+	// EndMessage makes the last written byte the last byte of a message, and returns the position
+	// after it. A later call before that message is posted moves the boundary.
 	EndMessage() uint64
 
-	// Next returns the next message to post, and false if there is none that
-	// may be posted now. Who has taken it posts it.
+	// Next returns the next message, which the caller must post, or false if no message may be
+	// posted now.
 	Next() (Message, bool)
 
-	// CompleteUpTo says that the messages before a position have been sent: their part of the
-	// send buffer is free. At Everything it says so of all that Next has returned.
+	// CompleteUpTo reports that the messages before pos have been sent, which frees their part of
+	// the send buffer. MaxPos completes all messages that Next has returned.
 	CompleteUpTo(pos uint64)
 
-	// Free is how many bytes Write would take now.
+	// Free returns the number of bytes that Write would accept.
 	Free() int
 
-	// Unposted is how many bytes Next has not returned yet.
+	// Unposted returns the number of written bytes that Next has not returned.
 	Unposted() int
 
-	// Unsent is how many bytes have been written and not reported by Done.
+	// Unsent returns the number of written bytes that are not completed.
 	Unsent() int
 }
 
-// Receiver is the receiving half of a flow control. It is told what has arrived
-// by [CreditReceiver.Deliver] or by a [RingReceiver]'s Arrived.
+// A Receiver is the receiving half of a flow control mode. Messages arrive by
+// [CreditReceiver.Deliver] or [RingReceiver.Deliver].
 type Receiver interface {
-	// Read copies out the next bytes.
+	// Read copies the next bytes to p and returns their number.
 	Read(p []byte) int
 
-	// Buffered is how many bytes wait to be read.
+	// Buffered returns the number of unread bytes.
 	Buffered() int
 
-	// Receives is how many receives should be posted at the peer's disposal.
+	// Receives returns the number of receives that should be posted.
 	Receives() int
 }
 
-// RingReceiver is the receiving half of a design with a ring.
+// A RingReceiver is the receiving half of a mode with a receive ring.
 type RingReceiver interface {
 	Receiver
 
-	// Deliver takes note of n bytes at an offset of the ring. It is ErrOverrun
-	// or ErrMisplaced if a peer who keeps to the rules cannot have written
-	// them.
+	// Deliver records n bytes at offset at of the ring. It returns ErrOverrun or ErrMisplaced if
+	// the peer violated the protocol.
 	Deliver(at, n int) error
 
-	// ChangeRing prepares another ring, which is at least as long. It is false if
-	// that is not so, or the last change has not ended.
+	// ChangeRing prepares a replacement of the ring. It returns false if mem is shorter than the
+	// ring or the last change is incomplete.
 	ChangeRing(mem []byte) bool
 
-	// HalfFull is true while more than half of the ring is full.
+	// HalfFull reports whether more than half of the ring is in use.
 	HalfFull() bool
 
-	// SwitchRing says that all that arrives from now on is in the ring of Change.
-	// It is false if there is none.
+	// SwitchRing makes the ring of ChangeRing the one that all later data arrives in. It returns
+	// false if no change is prepared.
 	SwitchRing() bool
 
-	// ChangingRing is true from Change on until all that was in the ring before
-	// has been read: that one's memory is not used any more.
+	// ChangingRing reports whether a change is incomplete: from ChangeRing until all data in the
+	// old ring has been read. Then the old ring's memory is unused.
 	ChangingRing() bool
 }
 
-// What a peer did who does not keep to the rules.
+// Protocol violations by the peer.
 var (
 	ErrOverrun   = errors.New("the peer sent more than there is room for")
 	ErrMisplaced = errors.New("the peer wrote to another place than where its last message ended")

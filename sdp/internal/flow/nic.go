@@ -1,53 +1,50 @@
 package flow
 
-// NICSender is the sending half of NIC-assisted RDMA-based flow control
-// (section 5). A part of the send buffer is the adapter's: what is written
-// there is posted at once, in messages no longer than the virtual window, and
-// waits in the adapter until the peer has posted a receive for it. When that
-// part is full what is written stays with the software, and leaves in messages
-// as large as possible when the adapter completes one (section 5.2), whether
-// the application calls or not.
+// A NICSender is the sending half of NIC-assisted RDMA-based flow control (section 5). Part of
+// the send buffer belongs to the adapter: bytes written there are posted at once, in messages no
+// longer than the virtual window, and wait in the adapter until the peer has posted a receive.
+// When that part is full, later bytes remain with the software and are coalesced into messages as
+// large as possible, which are posted as the adapter completes earlier ones (section 5.2), also
+// outside of calls.
 //
-// That part is small for short messages, since each costs as much as a long one,
-// and large for those as long as the window, which are not worth waiting for, unless
-// windows are short: then some of them go together, for less than each by itself.
+// The adapter's part is small for short messages, since each costs as much as a long one, and
+// large for messages of a full window, which gain nothing by coalescing. Short windows are posted
+// in batches, which cost less than single ones.
 //
-// The place of a message in the peer's ring is where the last one ended.
-// Nothing has to be known about the peer: a receive means that there is room.
+// A message is placed in the peer's ring where the last one ended. The sender needs no state of
+// the peer: a posted receive implies free bytes.
 type NICSender struct {
 	sendRing
-	peerWindow int    // window, as the peer has it
-	maxMessage int    // the longest message
-	maxPosted  int    // bytes of the send buffer that the adapter may have
-	busyBytes  int    // bytes with which it is busy enough for others to wait
-	batchBytes int    // until they are so many
-	flushedPos uint64 // position up to which they do not wait
+	peerWindow int    // window advertised by the peer
+	maxMessage int    // maximum message length
+	maxPosted  int    // maximum bytes posted to the adapter
+	busyBytes  int    // bytes in flight above which short messages are held back
+	batchBytes int    // bytes of full windows to post at a time
+	flushedPos uint64 // position up to which nothing is held back
 }
 
-// efficientBatch is a number of bytes that an adapter sends at a time for little more than half as
-// many: measured with system calls of 5 to 8 us for 8 KiB, and of 10 to 12 for 32.
+// efficientBatch is the number of bytes that an adapter sends in one system call for little more
+// than half as many: a call takes 5 to 8 us for 8 KiB and 10 to 12 us for 32 KiB (docs/sdp.md).
 const efficientBatch = 32 << 10
 
-// NewNICSender makes a sender with the send buffer mem, of which it uses the first
-// bytes until these are not enough, to a ring of remote bytes
-// whose virtual window is window bytes, with at most queue messages in the
-// adapter at a time. The adapter gets seven eighths of the buffer, and a message
-// is not longer than half of it.
+// NewNICSender returns a sender with the send buffer mem, which it uses from the first bytes on
+// as needed, to a ring of remote bytes with a virtual window of window bytes. At most queue
+// messages are in flight. The adapter gets seven eighths of the buffer, and a message has at most
+// half of it.
 func NewNICSender(mem []byte, first, remote, window, queue int) *NICSender {
 	s := &NICSender{sendRing: newSendRing(mem, first, remote, queue), peerWindow: window}
 	s.updateLimits()
 	return s
 }
 
-// updateLimits is when the ring has another length.
+// updateLimits recomputes the limits after the send buffer has grown.
 func (s *NICSender) updateLimits() {
 	n := len(s.mem)
 	s.busyBytes = max(1, n/8)
 	s.maxPosted = max(1, n-s.busyBytes)
 	s.maxMessage = max(1, min(s.peerWindow, n/2))
 	s.batchBytes = max(s.maxMessage, min(3*n/8, efficientBatch)/s.maxMessage*s.maxMessage)
-	// Of messages that are not signaled no more is in flight than leaves room
-	// for a window, and than would have others wait.
+	// Unsignaled messages in flight must leave space for a window and must not hold back others.
 	s.signalBytes = min(s.busyBytes/2, s.maxPosted-s.maxMessage+1)
 }
 
@@ -70,7 +67,7 @@ func (s *NICSender) Next() (Message, bool) {
 	return s.nextMessage(s.maxMessage)
 }
 
-// releaseFullWindows lets all windows that are full go when they are enough, or the adapter has less to do.
+// releaseFullWindows releases all full windows if they make a batch or the adapter is not busy.
 func (s *NICSender) releaseFullWindows() {
 	n := s.Unposted()
 	enough := n >= s.batchBytes || n >= s.maxMessage && s.inFlight() < s.busyBytes
@@ -79,31 +76,29 @@ func (s *NICSender) releaseFullWindows() {
 	}
 }
 
-// Flush lets what has been written go without company.
+// Flush releases all written bytes without coalescing.
 func (s *NICSender) Flush() { s.flushedPos = s.head }
 
-// NICReceiver is the receiving half: the virtual window scheme (section 5.1).
-// A receive stands for a window of free bytes, not for any particular ones. A
-// message shorter than its window leaves the rest of it free: the windows behind
-// it shift, and what is free behind the last becomes another one as soon as
-// it is long enough.
+// A NICReceiver is the receiving half: the virtual window scheme (section 5.1). A posted receive
+// represents a window of free bytes at no fixed place. A message shorter than its window leaves
+// the remainder free: the following windows shift, and the free bytes after the last become
+// another window when they suffice.
 //
-// The ring is a window longer than what receives are posted for. An adapter
-// without a credit may send one message all the same, to find out (IBTA volume
-// 1, section 9.7.7.2.5), and the bytes of a WRITE are in place before anybody
-// sees that there is no receive for its immediate data.
+// The ring is one window longer than the posted receives need. An adapter without a credit may
+// send one message as a probe (IBTA volume 1, section 9.7.7.2.5), and the bytes of a WRITE are in
+// memory before the missing receive for its immediate data is detected.
 type NICReceiver struct {
 	recvRing
 	window, maxReceives int
 }
 
-// NewNICReceiver makes a receiver with the ring mem and a virtual window, and at
-// most so many receives.
+// NewNICReceiver returns a receiver with the ring mem, a virtual window in bytes and at most most
+// receives.
 func NewNICReceiver(mem []byte, window, most int) *NICReceiver {
 	return &NICReceiver{recvRing: recvRing{ring: ring{mem: mem}}, window: window, maxReceives: most}
 }
 
-// Receives implements Receiver: one for each window that is free.
+// Receives implements Receiver: one receive per free window.
 func (r *NICReceiver) Receives() int { return max(0, min((r.free()-r.window)/r.window, r.maxReceives)) }
 
 // Deliver implements RingReceiver.

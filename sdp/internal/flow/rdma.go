@@ -1,28 +1,26 @@
 package flow
 
-// RDMASender is the sending half of RDMA-based flow control (section 4.1). It
-// knows the free bytes of the peer's ring and packs messages into it back to
-// back. While there are any, what is written goes out at once; then it stays
-// here, and leaves as one message when the peer has reported room.
+// An RDMASender is the sending half of RDMA-based flow control (section 4.1). It tracks the free
+// bytes of the peer's ring and packs messages into it back to back. While the ring has free
+// bytes, written bytes are posted at once; otherwise they are held back and coalesced into one
+// message when the peer reports free bytes.
 //
-// Its weakness (section 4.2) is its caller's to show: what stays here leaves in
-// a later call or not at all.
+// Held-back bytes leave only in a later call (section 4.2); the caller must show that limitation.
 type RDMASender struct {
 	sendRing
 	credits   *Credits
-	peerFreed uint64 // position up to which the peer has emptied its rings
+	peerFreed uint64 // position up to which the peer has read
 }
 
-// NewRDMASender makes a sender with the send buffer mem, of which it uses the
-// first bytes until these are not enough, to a ring of remote bytes, with at most
-// queue messages in the adapter at a time.
+// NewRDMASender returns a sender with the send buffer mem, which it uses from the first bytes on
+// as needed, to a ring of remote bytes. At most queue messages are in flight.
 func NewRDMASender(mem []byte, first, remote, queue int, credits *Credits) *RDMASender {
 	s := &RDMASender{sendRing: newSendRing(mem, first, remote, queue), credits: credits}
 	s.updateLimits()
 	return s
 }
 
-// updateLimits is when the ring has another length.
+// updateLimits recomputes the limits after the send buffer has grown.
 func (s *RDMASender) updateLimits() { s.signalBytes = len(s.mem) / 4 }
 
 // Write implements Sender.
@@ -41,11 +39,11 @@ func (s *RDMASender) Next() (Message, bool) {
 	return s.nextMessage(s.remote - s.PeerUsed())
 }
 
-// PeerUsed is how much of the peer's ring is not free, by its last report.
+// PeerUsed returns the number of bytes in use in the peer's ring, by its last report.
 func (s *RDMASender) PeerUsed() int { return int(s.posted - max(s.peerFreed, s.remoteBase)) }
 
-// SetFreed takes the peer's report of how many bytes it has emptied since the
-// connection began. It reports whether that can be.
+// SetFreed applies the peer's report that it has read total bytes since the connection began. It
+// returns false if fewer bytes were sent.
 func (s *RDMASender) SetFreed(total uint64) bool {
 	if total > s.posted {
 		return false
@@ -54,18 +52,17 @@ func (s *RDMASender) SetFreed(total uint64) bool {
 	return true
 }
 
-// RDMAReceiver is the receiving half. It has receives for any messages, small
-// as they may be, and reports free room when half of the ring has been emptied
-// since the last report (section 3.1's delayed acknowledgement). Half of the
-// receives are a reason, too: its caller, who counts the messages of all kinds,
-// knows when.
+// An RDMAReceiver is the receiving half. It has receives for messages of any length, and reports
+// free bytes when half of the ring has been read since the last report (the delayed
+// acknowledgement of section 3.1). The caller, which counts all kinds of messages, also requests
+// a report when half of the receives are used.
 type RDMAReceiver struct {
 	recvRing
 	receives int
-	reported uint64 // bytes, at the last report
+	reported uint64 // bytes read at the last report
 }
 
-// NewRDMAReceiver makes a receiver with the ring mem and a number of receives.
+// NewRDMAReceiver returns a receiver with the ring mem and the given number of receives.
 func NewRDMAReceiver(mem []byte, receives int) *RDMAReceiver {
 	return &RDMAReceiver{recvRing: recvRing{ring: ring{mem: mem}}, receives: receives}
 }
@@ -73,8 +70,8 @@ func NewRDMAReceiver(mem []byte, receives int) *RDMAReceiver {
 // Receives implements Receiver.
 func (r *RDMAReceiver) Receives() int { return r.receives }
 
-// ReportFreed returns how many bytes have been read since the connection began, if
-// it is time to tell the peer, be it because there are news of receives.
+// ReportFreed returns the number of bytes read since the connection began, and whether a report
+// to the peer is due: half of the ring has been read, or news is set.
 func (r *RDMAReceiver) ReportFreed(news bool) (freed uint64, due bool) {
 	freed = r.bytesRead()
 	if 2*(freed-r.reported) < uint64(len(r.mem)) && !news {

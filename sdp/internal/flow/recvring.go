@@ -1,13 +1,13 @@
 package flow
 
-// recvRing is the receive buffer of the designs that place messages in it from
-// afar. While one ring takes the place of another there are two.
+// A recvRing is the receive buffer of the modes in which the peer writes to a ring. During a ring
+// change it has two rings.
 type recvRing struct {
-	ring           // where what arrives is
-	old     ring   // where what arrived before Switch is, until it is read
-	nextMem []byte // of Change, until Switch
+	ring           // new data arrives here
+	old     ring   // unread data that arrived before SwitchRing
+	nextMem []byte // ring of ChangeRing, until SwitchRing
 
-	spillBeforeOld, spillAfterOld spill // what has been moved out of ring: to be read before old, and after
+	spillBeforeOld, spillAfterOld spill // data moved out of ring, to be read before and after old
 }
 
 // Deliver implements RingReceiver.
@@ -41,10 +41,10 @@ func (r *recvRing) Buffered() int {
 	return r.spillBeforeOld.len() + r.old.len() + r.spillAfterOld.len() + r.len()
 }
 
-// Free is how much of the ring is empty.
+// Free returns the number of free bytes of the ring.
 func (r *recvRing) Free() int { return r.free() }
 
-// bytesRead is how many bytes have been read since the beginning.
+// bytesRead returns the number of bytes read since the connection began.
 func (r *recvRing) bytesRead() uint64 { return r.head - uint64(r.Buffered()) }
 
 // ChangeRing implements RingReceiver.

@@ -2,32 +2,32 @@ package flow
 
 import "cmp"
 
-// sendRing is the send buffer of the designs that place messages in a ring at
-// the peer: what is written, what of that is posted, what of that is done.
+// A sendRing is the send buffer of the modes that write to a ring at the peer. It tracks written,
+// posted and completed bytes.
 //
-// It goes round in the first part of its memory until that is too small for what is
-// written. So a connection of short messages uses a few pages again and again, which are
-// in the caches, and has no others. A ring that becomes longer goes on behind its end, and
-// comes to its beginning when all that was there then is done.
+// The ring uses the first part of its memory until that is too short for a Write, so a connection
+// with short messages reuses a few cached pages and touches no others. A grown ring continues
+// after its former end, and wraps to its beginning when all bytes from before the growth are
+// completed.
 type sendRing struct {
-	ring                               // in the first part of all; head is what has been written, tail what is done
-	all              []byte            // all the memory there is
-	prevRing         ring              // where what was written before turn lies
-	grownAt          uint64            // position at which the ring became longer
-	posted           uint64            // given to the adapter
-	remote           int               // size of the peer's ring
-	remoteBase       uint64            // position that lies at offset 0 there
+	ring                               // in the first part of all; head is written, tail is completed
+	all              []byte            // the whole buffer
+	prevRing         ring              // holds the bytes before grownAt
+	grownAt          uint64            // position at which the ring grew
+	posted           uint64            // position up to which bytes are posted
+	remote           int               // length of the peer's ring
+	remoteBase       uint64            // position at offset 0 of the peer's ring
 	messageEnd       uint64            // position at which a message must end
-	maxInFlight      int               // bound on messages
+	maxInFlight      int               // maximum number of messages in flight
 	signalBytes      int               // bytes after which a message is signaled
-	outstanding      int               // posted and not done
-	unsignaled       int               // of these, after the last signaled one
-	unsignaledBytes  int               // and in them
-	signaledMessages []signaledMessage // signaled messages that are not done
-	lastSignaled     uint64            // the end of the last one
+	outstanding      int               // messages posted and not completed
+	unsignaled       int               // of these, posted after the last signaled one
+	unsignaledBytes  int               // bytes in the unsignaled messages
+	signaledMessages []signaledMessage // signaled messages that are not completed
+	lastSignaled     uint64            // end of the last signaled message
 }
 
-// signaledMessage is a signaled message and how many messages its completion settles.
+// A signaledMessage is a signaled message with the number of messages that its completion covers.
 type signaledMessage struct {
 	end    uint64
 	covers int
@@ -37,8 +37,8 @@ func newSendRing(mem []byte, first, remote, queue int) sendRing {
 	return sendRing{ring: ring{mem: mem[:min(cmp.Or(first, len(mem)), len(mem))]}, all: mem, remote: remote, maxInFlight: max(1, queue)}
 }
 
-// growFor makes the ring longer if n bytes are too much for it, and reports whether it
-// has become so.
+// growFor grows the ring if n bytes do not fit and growth helps. It reports whether the ring
+// grew.
 func (s *sendRing) growFor(n int) bool {
 	if room := s.free(); n <= room || s.freeAfterGrowth() <= room {
 		return false
@@ -49,13 +49,13 @@ func (s *sendRing) growFor(n int) bool {
 	return true
 }
 
-// nextLength is the next length of the ring.
+// nextLength returns the length of the ring after growth.
 func (s *sendRing) nextLength() int { return min(GrownLength(len(s.mem)), len(s.all)) }
 
-// freeAfterGrowth is the room that there would be in a longer ring.
+// freeAfterGrowth returns the number of free bytes after growth.
 func (s *sendRing) freeAfterGrowth() int {
 	switch {
-	case s.tail < s.grownAt: // it has become longer, and still uses what it was
+	case s.tail < s.grownAt: // the last growth is incomplete
 		return 0
 	case s.len() == 0:
 		return s.nextLength()
@@ -63,8 +63,8 @@ func (s *sendRing) freeAfterGrowth() int {
 	return s.nextLength() - len(s.mem)
 }
 
-// free is how much may be written: behind the end of the ring as it was, until all is
-// done that lies there.
+// free returns the number of bytes that may be written. After growth only the new part is free
+// until all bytes before grownAt are completed.
 func (s *sendRing) free() int {
 	if s.tail < s.grownAt {
 		return len(s.mem) - len(s.prevRing.mem) - int(s.head-s.grownAt)
@@ -72,10 +72,10 @@ func (s *sendRing) free() int {
 	return s.ring.free()
 }
 
-// writeFrom copies in what there is room for.
+// writeFrom copies as much of p as fits and returns the number of bytes copied.
 func (s *sendRing) writeFrom(p []byte) int { return s.ring.writeFrom(p[:min(len(p), s.free())]) }
 
-// contiguousAt is where a position lies, and how many of the n bytes from there do in one piece.
+// contiguousAt returns the offset of pos and how many of the n bytes from there are contiguous.
 func (s *sendRing) contiguousAt(pos uint64, n int) (at, length int) {
 	r := &s.ring
 	if pos < s.grownAt {
@@ -99,16 +99,15 @@ func (s *sendRing) Unposted() int { return int(s.head - s.posted) }
 // Unsent implements Sender.
 func (s *sendRing) Unsent() int { return s.len() }
 
-// SwitchRing makes the next message the first in another ring of the peer.
+// SwitchRing makes the next message the first in another ring of the peer, with remote bytes.
 func (s *sendRing) SwitchRing(remote int) { s.remote, s.remoteBase = remote, s.posted }
 
-// inFlight is how many bytes are posted and not done.
+// inFlight returns the number of bytes posted and not completed.
 func (s *sendRing) inFlight() int { return int(s.posted - s.tail) }
 
-// nextMessage makes a message of at most limit bytes of what waits. Signals are so
-// frequent that there is always a completion to come when what may be posted
-// is used up: a quarter of the messages is, every bytes are, and what makes room again
-// after the ring has become longer.
+// nextMessage returns a message of at most limit bytes. A message is signaled every quarter of
+// maxInFlight messages, every signalBytes bytes, and at the end of the bytes before a growth, so
+// a completion is always outstanding when the limits block the sender.
 func (s *sendRing) nextMessage(limit int) (Message, bool) {
 	if s.outstanding >= s.maxInFlight {
 		return Message{}, false
@@ -145,7 +144,7 @@ func (s *sendRing) CompleteUpTo(pos uint64) {
 		n++
 	}
 	s.signaledMessages = s.signaledMessages[:copy(s.signaledMessages, s.signaledMessages[n:])]
-	if pos >= s.posted { // those behind the last signal, too
+	if pos >= s.posted { // unsignaled messages after the last signaled one
 		s.outstanding -= s.unsignaled
 		s.tail, s.lastSignaled = s.posted, s.posted
 		s.unsignaled, s.unsignaledBytes = 0, 0

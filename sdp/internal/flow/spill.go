@@ -1,10 +1,10 @@
 package flow
 
-// spill is what has been moved out of a ring without having been read. Its
-// memory grows as it is needed, and is let go when all of it has been read.
+// A spill holds unread bytes moved out of a ring. Its memory grows as needed and is released when
+// all bytes have been read.
 type spill struct {
 	mem []byte
-	off int // of mem
+	off int // offset of the next byte to read
 }
 
 func (s *spill) len() int { return len(s.mem) - s.off }
@@ -18,7 +18,7 @@ func (s *spill) readInto(p []byte) int {
 	return n
 }
 
-// grow makes room for n more bytes, and returns it. What has been read goes.
+// grow appends n bytes and returns them. It discards the bytes already read.
 func (s *spill) grow(n int) []byte {
 	s.mem = s.mem[:copy(s.mem, s.mem[s.off:])]
 	s.off = 0
@@ -26,20 +26,19 @@ func (s *spill) grow(n int) []byte {
 	return s.mem[len(s.mem)-n:]
 }
 
-// Spill moves what is in the ring out of it, but no more than fits when so much
-// may lie there in all. It returns how much that was: the ring has room for it
-// again. Read goes on in order.
+// Spill moves unread bytes out of the ring, up to a total of most bytes outside of it, and
+// returns their number, which is free in the ring again. The order of Read is unchanged.
 func (r *NICReceiver) Spill(most int) int {
 	n := min(most-r.Spilled(), r.len())
 	if n <= 0 {
 		return 0
 	}
 	to := &r.spillBeforeOld
-	if r.old.mem != nil { // which gives no room, and stays where it is
+	if r.old.mem != nil { // old frees no bytes of the ring and remains
 		to = &r.spillAfterOld
 	}
 	return r.readInto(to.grow(n))
 }
 
-// Spilled is how much of what waits to be read Spill has moved.
+// Spilled returns the number of unread bytes outside of the ring.
 func (r *NICReceiver) Spilled() int { return r.spillBeforeOld.len() + r.spillAfterOld.len() }

@@ -2,10 +2,9 @@ package protocol
 
 import "github.com/softrnic/softrnic/verbs"
 
-// SendKeepAlive asks the peer's adapter whether it is there, by an RDMA WRITE of
-// nothing. No message of SDP is sent, and the peer's software does not notice;
-// if there is no answer the queue pair fails. It is false if one is under way
-// already.
+// SendKeepAlive probes the peer's adapter by an RDMA WRITE of no bytes. It sends no SDP message
+// and does not involve the peer's software. Without an acknowledgement the queue pair fails. It
+// returns false if a probe is outstanding.
 func (c *Core) SendKeepAlive() bool {
 	if c.probing || c.err != nil || !c.started {
 		return false
@@ -14,7 +13,7 @@ func (c *Core) SendKeepAlive() bool {
 	return true
 }
 
-// probeAfterLast is the value of the question behind the last byte: see pumpLast.
+// probeAfterLast is the value of the probe after the last byte; see requestFinalAck.
 const probeAfterLast = 1
 
 func (c *Core) sendProbe(value uint64) {

@@ -10,10 +10,10 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// errUnposted ends a connection whose driver mixes up its queue pairs.
+// errUnposted reports a completion that belongs to no posted work, a fault of the caller.
 var errUnposted = errors.New("a completion of work that was not posted")
 
-// HandleCompletion takes a completion of the connection's queue pair.
+// HandleCompletion handles a completion of the connection's queue pair.
 func (c *Core) HandleCompletion(wc *verbs.WC) {
 	switch {
 	case wc.Status != verbs.WCSuccess:
@@ -28,8 +28,8 @@ func (c *Core) HandleCompletion(wc *verbs.WC) {
 	}
 }
 
-// handleFailure takes a failed completion: the queue pair is in StateErr. Flushed work
-// says nothing about the cause.
+// handleFailure handles a failed completion, after which the queue pair is in StateErr. A flush
+// error does not tell the cause.
 func (c *Core) handleFailure(wc *verbs.WC) {
 	c.abortSeq = 0
 	if c.BothClosed() {
@@ -47,7 +47,7 @@ func (c *Core) handleFailure(wc *verbs.WC) {
 	c.Fail(fmt.Errorf("%w: %w", ErrReset, wc.Err()))
 }
 
-// handleSendCompletion takes the success of a send request.
+// handleSendCompletion handles a successful send completion.
 func (c *Core) handleSendCompletion(wc *verbs.WC) {
 	switch k, value := splitWRID(wc.WRID); {
 	case k == kindData && c.started:
@@ -65,7 +65,7 @@ func (c *Core) handleSendCompletion(wc *verbs.WC) {
 	}
 }
 
-// handleReceive takes a message.
+// handleReceive handles a receive completion.
 func (c *Core) handleReceive(wc *verbs.WC) {
 	slot, ok := c.slots.consume(wc.WRID)
 	if !ok {
@@ -101,7 +101,7 @@ func (c *Core) handleReceive(wc *verbs.WC) {
 	}
 }
 
-// handleMessage takes a message of the standard's form, and reports whether it keeps
+// handleMessage handles a message with the standard's header (BSDH) and reports whether it keeps
 // the slot.
 func (c *Core) handleMessage(b []byte, slot int) (keeps bool) {
 	h, err := bsdh.ParseHeader(b)
@@ -120,7 +120,8 @@ func (c *Core) handleMessage(b []byte, slot int) (keeps bool) {
 	return c.updateCreditsAndDispatch(h, b[bsdh.HeaderBytes:], slot)
 }
 
-// updateCreditsAndDispatch takes the word about the peer's receives in a header, and the message.
+// updateCreditsAndDispatch applies the credits and the acknowledgement in a header and dispatches
+// the message.
 func (c *Core) updateCreditsAndDispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	if !c.credits.Update(h.Bufs, h.Ack) {
 		c.violation("%v acknowledges message %d, which was not sent", h.MID, h.Ack)
@@ -130,21 +131,21 @@ func (c *Core) updateCreditsAndDispatch(h bsdh.Header, body []byte, slot int) (k
 	return c.dispatchMessage(h, body, slot)
 }
 
-// handleBrief takes a Data message whose header is immediate data, and reports whether it
-// keeps the slot.
+// handleBrief handles a Data message whose header is immediate data and reports whether it keeps
+// the slot.
 func (c *Core) handleBrief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
 	if !c.peer.Brief {
 		c.violation("a SEND with immediate data, which was not agreed on")
 		return false
 	}
-	if room := cap(payload) - bsdh.HeaderBytes; len(payload) > room { // the slot has room for a header, too
+	if room := cap(payload) - bsdh.HeaderBytes; len(payload) > room { // the slot also has space for a header
 		c.violation("a brief Data message of %d bytes for a receive of %d", len(payload), room)
 		return false
 	}
 	return c.updateCreditsAndDispatch(b.Header(c.received, c.credits.LastSeq(), len(payload)), payload, slot)
 }
 
-// handleRingWrite takes note of data that the peer has written to our ring.
+// handleRingWrite handles data that the peer has written to the local ring.
 func (c *Core) handleRingWrite(imm bsdh.Imm, n int) {
 	r, ok := c.receiver.(flow.RingReceiver)
 	if !ok {
@@ -162,7 +163,7 @@ func (c *Core) handleRingWrite(imm bsdh.Imm, n int) {
 	c.recordData(n, imm.Urgent())
 }
 
-// handleData takes a Data message of the standard.
+// handleData handles a Data message with a header and reports whether it keeps the slot.
 func (c *Core) handleData(h bsdh.Header, payload []byte, slot int) (keeps bool) {
 	r, ok := c.receiver.(*flow.CreditReceiver)
 	if !ok {
@@ -180,7 +181,8 @@ func (c *Core) handleData(h bsdh.Header, payload []byte, slot int) (keeps bool) 
 	return true
 }
 
-// checkDataAllowed reports whether data has its place here.
+// checkDataAllowed reports whether data is valid in the current state; otherwise it fails the
+// connection.
 func (c *Core) checkDataAllowed(what string) bool {
 	switch {
 	case c.peerClosed:
@@ -193,7 +195,7 @@ func (c *Core) checkDataAllowed(what string) bool {
 	return false
 }
 
-// recordData counts n bytes of data that have been taken.
+// recordData counts n bytes of delivered data.
 func (c *Core) recordData(n int, urgent bool) {
 	c.carrying++
 	c.stats.addReceived(n)
@@ -203,7 +205,7 @@ func (c *Core) recordData(n int, urgent bool) {
 	c.endCrossedSink()
 }
 
-// dispatchMessage handles a message by its id, and reports whether it keeps the slot.
+// dispatchMessage handles a message by its ID and reports whether it keeps the slot.
 func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	ext, payload := body[:h.MID.Extended()], body[h.MID.Extended():]
 	if h.Flags&bsdh.OOBPending != 0 {
@@ -252,7 +254,7 @@ func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool
 	case bsdh.MIDChRcvBufAck:
 		c.handleChRcvBufAck(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDSuspComm:
-		// The peer wants to move the connection elsewhere. We stay.
+		// SuspComm asks to move the connection to another address.
 		c.Fail(fmt.Errorf("%w: the peer wants to suspend it (SuspComm), which is not supported", ErrReset))
 	case bsdh.MIDRingUpdate:
 		c.handleRingUpdate(binary.BigEndian.Uint64(ext))
@@ -266,7 +268,7 @@ func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool
 	return false
 }
 
-// handleRingUpdate takes a RingUpdate.
+// handleRingUpdate handles a RingUpdate, the peer's report of free bytes.
 func (c *Core) handleRingUpdate(freed uint64) {
 	s, ok := c.sender.(*flow.RDMASender)
 	if !ok {

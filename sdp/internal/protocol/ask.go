@@ -5,39 +5,39 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// receiveQuery are about receives in the NIC design.
+// A receiveQuery asks the peer about its receives with NIC flow control.
 //
-// A message for which the peer has no receive waits in our adapter until the
-// peer's application reads. So may any message, but not one that lends memory,
-// nor the one that asks for it back: who lends has to get it back in time, for
-// a deadline for example. For these the peer must be known to have a receive.
-// That is there again when the first of the two has come, since messages
-// without data leave the ring as empty as it was.
+// A message for which the peer has no receive waits in the local adapter until the peer's
+// application reads. That is acceptable for data, but not for a message that lends memory or
+// reclaims it: the lender must get its memory back in bounded time, for example by a deadline.
+// Before lending, the peer must be known to have a receive. When the first of the two messages
+// has arrived, the receive is available again, since messages without data leave the ring
+// unchanged.
 //
-// Nothing else needs to know, so nobody tells unless asked, by an empty Data with
-// RequestPipe. Until the answer is there bytes are copied.
+// Nothing else requires that knowledge, so a peer reports its receives only on request, by an
+// empty Data message with RequestPipe. Until the reply arrives, data is copied.
 type receiveQuery struct {
-	wantLend  bool // somebody here would lend, and copies nothing meanwhile
-	due       bool // and nobody has asked since, or data has gone out behind the question
-	asked     bool // we have asked, and there is no answer
-	peerAsked bool // the peer has, and there has been nothing good to tell
+	wantLend  bool // a caller wants to lend memory and copies nothing meanwhile
+	due       bool // no query since then, or data has been sent after the last query
+	asked     bool // a query is outstanding
+	peerAsked bool // the peer has a query outstanding, and no receive is posted yet
 }
 
-// handleEmptyData is a message without data: a question, or else the answer to ours.
+// handleEmptyData handles a Data message without payload: a query, or the reply to the local one.
 func (q *receiveQuery) handleEmptyData(question bool) {
 	q.peerAsked = q.peerAsked || question
 	q.asked = q.asked && question
 }
 
-// mayLend reports whether the peer is known to have a receive for a message that
-// lends memory, and nothing in front of it.
+// mayLend reports whether the peer is known to have a receive for a message that lends memory,
+// with no data ahead of it.
 func (c *Core) mayLend() bool {
 	return c.peer.FlowControl != flow.NIC || c.sender.Unposted() == 0 && c.credits.Available() > 0
 }
 
-// RequestReceiveUpdate is for who would lend, and cannot. Until the next Write the peer is made to tell of
-// receives, as often as data that lies in front has used up those it has told of. It is true if
-// CanOffer and CanSink may be true later.
+// RequestReceiveUpdate makes the peer report its receives, until the next Write, whenever data
+// ahead has used up the receives it reported. It returns true if CanOffer and CanOfferSink may
+// become true. Call it when mayLend prevents an offer.
 func (c *Core) RequestReceiveUpdate() bool {
 	if c.mayLend() || c.err != nil || c.closing {
 		return false
@@ -47,8 +47,8 @@ func (c *Core) RequestReceiveUpdate() bool {
 	return true
 }
 
-// sendReceiveQuery asks, if somebody would lend and it is a receive that is missing. Answers take
-// receives, too: two ends that asked again because of those would do so for ever.
+// sendReceiveQuery sends a query if a caller wants to lend and no receive is known. Replies use
+// receives, too, so a reply must not cause another query: two ends would exchange them endlessly.
 func (c *Core) sendReceiveQuery() {
 	q := &c.receiveQuery
 	q.wantLend = q.wantLend && !c.mayLend()
@@ -60,7 +60,7 @@ func (c *Core) sendReceiveQuery() {
 	c.postUnordered()
 }
 
-// answerReceiveQuery answers when there is a receive.
+// answerReceiveQuery replies to the peer's query when a receive is posted.
 func (c *Core) answerReceiveQuery() {
 	if c.receiveQuery.peerAsked && c.slots.posted > 0 {
 		c.receiveQuery.peerAsked = false

@@ -8,28 +8,28 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// peerSource is memory of the peer's application that we may read (SrcAvail). Its
-// bytes come behind all that is buffered.
+// A peerSource is memory of the peer's application that the local side may read (SrcAvail). Its
+// bytes follow all buffered data.
 type peerSource struct {
 	live       bool
 	addr       uint64
 	rkey       uint32
 	left       uint32 // bytes not read yet
-	unreported uint32 // bytes read that the peer has not been told of
-	cancelled  bool   // the peer wants it back
-	dropped    bool   // the peer has taken it back, but for what is being read
+	unreported uint32 // bytes read and not reported to the peer
+	cancelled  bool   // the peer has sent SrcAvailCancel
+	dropped    bool   // withdrawn by a mode change; only the outstanding RDMA READ remains
 }
 
-// sourceRead is an RDMA READ of it.
+// A sourceRead is an RDMA READ of the peerSource.
 type sourceRead struct {
 	reading bool
-	length  int // bytes
-	done    int // bytes that have come, not taken by Fetched
+	length  int // bytes requested
+	done    int // bytes read, not yet returned by PeerSourceRead
 }
 
-// handleSrcAvail takes a SrcAvail.
+// handleSrcAvail handles a SrcAvail and reports whether it keeps the slot.
 func (c *Core) handleSrcAvail(ext, payload []byte, slot int) (keeps bool) {
-	s, _ := bsdh.ParseSrcAvail(ext) // it has its length
+	s, _ := bsdh.ParseSrcAvail(ext) // dispatchMessage has checked the length
 	switch {
 	case c.peerClosed:
 		c.violation("SrcAvail after DisConn")
@@ -42,7 +42,7 @@ func (c *Core) handleSrcAvail(ext, payload []byte, slot int) (keeps bool) {
 	case c.mode.recv == bsdh.Pipelined && (len(payload) > 0 || s.Len == 0):
 		c.violation("SrcAvail of %d bytes with %d of them, in pipelined mode", s.Len, len(payload))
 	case c.sink.live && !c.dropQueued(bsdh.MIDSinkAvail):
-		// They crossed: the peer drops its own and uses ours.
+		// The two offers crossed: the peer drops its SrcAvail and uses the SinkAvail.
 	default:
 		c.sink.live = false
 		if len(payload) > 0 {
@@ -54,7 +54,7 @@ func (c *Core) handleSrcAvail(ext, payload []byte, slot int) (keeps bool) {
 	return keeps
 }
 
-// deliverInline takes the data that came with a SrcAvail.
+// deliverInline delivers the data that a SrcAvail carries.
 func (c *Core) deliverInline(payload []byte, slot int) (keeps bool) {
 	if err := c.receiver.(*flow.CreditReceiver).Deliver(slot, payload); err != nil {
 		c.violation("%v", err)
@@ -64,15 +64,15 @@ func (c *Core) deliverInline(payload []byte, slot int) (keeps bool) {
 	return true
 }
 
-// MaxTransfer bounds an RDMA operation, and memory that is lent for one, in bytes.
+// MaxTransfer is the maximum length of an RDMA operation, and of memory lent for one, in bytes.
 const MaxTransfer = 1 << 30
 
-// errBeyondAdvert ends a connection whose driver would touch memory of the peer that
-// it may not.
+// errBeyondAdvert reports an access beyond the memory that the peer has advertised, a fault of
+// the caller.
 var errBeyondAdvert = errors.New("more than the peer has advertised was asked for")
 
-// PeerSourceLen is how many bytes of the peer's memory can be read now: 0 if there
-// are none, or others to be read first.
+// PeerSourceLen returns the number of bytes of the peer's memory that can be read now: 0 if there
+// are none, or buffered data must be read first.
 func (c *Core) PeerSourceLen() int {
 	if !c.peerSource.live || c.sourceRead.reading || c.peerSource.cancelled || c.Buffered() > 0 || c.err != nil {
 		return 0
@@ -80,8 +80,8 @@ func (c *Core) PeerSourceLen() int {
 	return int(min(c.peerSource.left, MaxTransfer))
 }
 
-// ReadPeerSource reads n bytes, at most Available, into the application's memory. The
-// result is in [Core.PeerSourceRead].
+// ReadPeerSource reads into.Length bytes, at most PeerSourceLen, into the application's memory by
+// an RDMA READ. [Core.PeerSourceRead] returns the result.
 func (c *Core) ReadPeerSource(into verbs.SGE) {
 	if int64(into.Length) > int64(c.PeerSourceLen()) {
 		c.Fail(errBeyondAdvert)
@@ -94,17 +94,18 @@ func (c *Core) ReadPeerSource(into verbs.SGE) {
 	})
 }
 
-// PeerSourceRead returns what a Fetch has brought, once.
+// PeerSourceRead returns the number of bytes that ReadPeerSource has read, once, and whether the
+// read is complete.
 func (c *Core) PeerSourceRead() (n int, done bool) {
 	n, done = c.sourceRead.done, !c.sourceRead.reading
 	c.sourceRead.done = 0
 	return n, done
 }
 
-// ReadingPeerSource reports whether a Fetch is under way.
+// ReadingPeerSource reports whether an RDMA READ is outstanding.
 func (c *Core) ReadingPeerSource() bool { return c.sourceRead.reading }
 
-// handleSourceReadDone takes the completion of a Fetch.
+// handleSourceReadDone handles the completion of an RDMA READ.
 func (c *Core) handleSourceReadDone() {
 	a, n := &c.peerSource, uint32(c.sourceRead.length)
 	c.sourceRead.reading = false
@@ -123,18 +124,18 @@ func (c *Core) handleSourceReadDone() {
 	}
 }
 
-// sendRdmaRdCompl tells the peer what we have read.
+// sendRdmaRdCompl reports the bytes read to the peer.
 func (c *Core) sendRdmaRdCompl() {
 	m := control{id: bsdh.MIDRdmaRdCompl}
 	if c.mode.recv == bsdh.Combined {
-		m.flags = bsdh.RequestPipe // who reads large pieces would offer memory for them
+		m.flags = bsdh.RequestPipe // a reader of large blocks would offer memory for them
 	}
 	bsdh.RdmaCompl{Len: c.peerSource.unreported}.Append(m.ext[:0])
 	c.peerSource.unreported = 0
 	c.queueControl(m)
 }
 
-// RefuseSource asks for the rest in messages.
+// RefuseSource requests the remaining bytes as Data messages (SendSm).
 func (c *Core) RefuseSource() {
 	if c.peerSource.live && !c.sourceRead.reading {
 		c.sendSendSm()
@@ -150,8 +151,8 @@ func (c *Core) sendSendSm() {
 	c.queueControl(control{id: bsdh.MIDSendSm})
 }
 
-// handleSrcAvailCancel takes a SrcAvailCancel. If the SrcAvail is gone its answer is
-// on the way already.
+// handleSrcAvailCancel handles a SrcAvailCancel. If the SrcAvail is complete, its reply is in
+// flight already.
 func (c *Core) handleSrcAvailCancel() {
 	switch a := &c.peerSource; {
 	case !a.live:
@@ -162,10 +163,9 @@ func (c *Core) handleSrcAvailCancel() {
 	}
 }
 
-// owesSourceReply reports whether the peer, who wants its memory back, waits for the
-// end of an RDMA READ or for our word. With the adapter to hold messages back that
-// goes behind the data that it has, but no more is put in front: the peer has
-// to make room for all of it.
+// owesSourceReply reports whether the peer waits for the end of an RDMA READ or for a reply to
+// its SrcAvailCancel. With NIC flow control the reply is queued behind the data in the adapter;
+// no more data may be posted ahead of it, because the peer must spill all of it.
 func (c *Core) owesSourceReply() bool {
 	return c.peer.FlowControl == flow.NIC && (c.peerSource.live && c.peerSource.cancelled ||
 		len(c.controls.unordered) > 0 && (c.isQueued(bsdh.MIDRdmaRdCompl) || c.isQueued(bsdh.MIDSendSm)))

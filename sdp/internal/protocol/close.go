@@ -6,65 +6,64 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// How a connection ends before its time.
+// Causes of an abnormal end of a connection.
 var (
 	ErrReset   = errors.New("the connection was reset")
 	ErrAborted = errors.New("the peer has aborted the connection")
 )
 
-// CloseWrite ends our half of the stream: DisConn follows the last byte. What
-// the application has written before is still sent; an offer ends first, and is
-// the caller's to cancel.
+// CloseWrite closes the local half of the stream: DisConn follows the last written byte. The
+// caller must cancel an outstanding offer.
 func (c *Core) CloseWrite() {
 	if c.closing || c.err != nil {
 		return
 	}
 	c.closing = true
-	c.peerSink.live = false // DisConn ends it
+	c.peerSink.live = false // DisConn voids it
 	c.queueControl(control{id: bsdh.MIDDisConn})
 	c.buildRequests()
 }
 
-// Abort queues a word to the peer that the rest will not come. It reports
-// whether there was a way to say so; if not, ending the connection does.
+// Abort queues an AbortConn, which tells the peer that the stream is incomplete. It returns false
+// if the protocol does not allow the message now; then the caller ends the connection.
 func (c *Core) Abort() bool {
 	if c.err != nil || !c.peerClosed || c.disConnDelivered {
-		return false // the standard has it only after a DisConn, and instead of ours
+		return false // the standard allows it only after the peer's DisConn and instead of the local one
 	}
 	c.queueControl(control{id: bsdh.MIDAbortConn})
 	c.buildRequests()
 	return true
 }
 
-// Aborting reports whether the word of Abort is on its way to the peer's adapter.
+// Aborting reports whether the AbortConn is in flight.
 func (c *Core) Aborting() bool { return c.abortSeq > 0 }
 
 // Closing reports whether CloseWrite was called.
 func (c *Core) Closing() bool { return c.closing }
 
-// CloseWithoutDisConn is instead of CloseWrite when the peer is not to have an end in order, because
-// something of it is unread: what was written is still sent, and [Core.Delivered] tells
-// when the connection may go. After CloseWrite it is too late for that.
+// CloseWithoutDisConn replaces CloseWrite when data of the peer is unread, so that the peer does
+// not see an orderly end: written data is still sent, and [Core.Delivered] reports its
+// acknowledgement. It has no effect after CloseWrite.
 func (c *Core) CloseWithoutDisConn() {
 	c.closingWithoutDisConn = !c.closing
 	c.buildRequests()
 }
 
-// requestFinalAck asks, behind the last byte before a Leave, for an acknowledgement of all.
+// requestFinalAck sends a probe after the last byte, whose acknowledgement covers all data.
 func (c *Core) requestFinalAck() {
 	if c.closingWithoutDisConn && !c.probing && !c.flushed && c.sender.Unposted() == 0 && !c.offer.live && !c.peerSink.writing {
 		c.sendProbe(probeAfterLast)
 	}
 }
 
-// Delivered reports whether everything that we wrote is with the peer's adapter, and
-// our DisConn after CloseWrite. Nothing tells before CloseWrite or Leave.
+// Delivered reports whether the peer's adapter has acknowledged all data, and the DisConn after
+// CloseWrite. It is false before CloseWrite or CloseWithoutDisConn.
 func (c *Core) Delivered() bool { return c.disConnDelivered || c.flushed }
 
-// BothClosed reports whether both halves have ended: the connection may go.
+// BothClosed reports whether both halves of the stream are closed.
 func (c *Core) BothClosed() bool { return c.disConnDelivered && c.peerClosed }
 
-// handleDisConn takes the peer's DisConn.
+// handleDisConn handles the peer's DisConn.
 func (c *Core) handleDisConn() {
 	switch {
 	case c.peerClosed:
@@ -73,6 +72,6 @@ func (c *Core) handleDisConn() {
 		c.violation("DisConn while a SrcAvail is open")
 	default:
 		c.peerClosed = true
-		c.endCrossedSink() // nobody will write to it
+		c.endCrossedSink() // the peer will not write to it
 	}
 }

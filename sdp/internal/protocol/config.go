@@ -8,56 +8,55 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// Memory is a registered region.
+// A Memory is a registered memory region.
 type Memory struct {
 	Bytes      []byte
 	Addr       uint64
 	LKey, RKey uint32
 }
 
-// SGE names a part of the region.
+// SGE returns a scatter/gather element for n bytes at offset off.
 func (m *Memory) SGE(off, n int) verbs.SGE {
 	return verbs.SGE{Addr: m.Addr + uint64(off), Length: uint32(n), LKey: m.LKey}
 }
 
-// Config is what an end of a connection is made of.
+// Config configures one side of a connection.
 type Config struct {
-	FlowControl  flow.Control // that is asked for
+	FlowControl  flow.Control // requested mode
 	Buffers      int          // N
-	BufferBytes  int          // S, of data
-	InitialBytes int          // bytes that are used of each N x S until that is not enough; 0 for all
-	Window       int          // W, the virtual window of the NIC design
-	Queue        int          // messages with data in the adapter at a time
-	Receives     int          // receives at a time, at most
-	MaxAdverts   uint8        // zero-copy advertisements that we take at a time
+	BufferBytes  int          // S, bytes of data
+	InitialBytes int          // initial length of each ring of N x S bytes; 0 means all
+	Window       int          // W, the virtual window with NIC
+	Queue        int          // maximum number of data messages in flight
+	Receives     int          // maximum number of posted receives
+	MaxAdverts   uint8        // accepted zero-copy advertisements at a time
 
-	// MaxBufferBytes is up to which S the peer may have ours enlarged, with
-	// Credit: see Resize. Not more than BufferBytes means not at all.
+	// MaxBufferBytes is the largest S that the peer may request with Credit; see GrantResize. A
+	// value of at most BufferBytes disables resizing.
 	MaxBufferBytes int
 
-	noExtension bool // the peer's Hello has no extension, and our HelloAck will not either
+	noExtension bool // the peer's Hello has no extension, so the HelloAck has none
 
 	Send  Memory // N slots of S bytes and a header
-	Ring  Memory // the first bytes of N x S, which the peer writes to; none with Credit: see RingBytes
-	Slots Memory // receives: see SlotBytes
+	Ring  Memory // initial ring for the peer's writes; unused with Credit; see RingBytes
+	Slots Memory // receive buffers; see SlotBytes
 }
 
-// The sizes of what a connection posts.
+// Sizes of posted work.
 const (
-	smallSlotBytes = 64 // a receive for a message without data
-	ControlQueue   = 32 // messages other than data in the send queue at a time
-	MaxInline      = 64 // bytes of an inline message, at most
+	smallSlotBytes = 64 // bytes of a receive for messages without data
+	ControlQueue   = 32 // maximum number of control messages in the send queue
+	MaxInline      = 64 // maximum bytes of an inline message
 )
 
 func (c *Config) slotBytes() int    { return c.BufferBytes + bsdh.HeaderBytes }
 func (c *Config) ringCapacity() int { return c.Buffers * c.BufferBytes }
 
-// SendBytes, RingBytes and SlotBytes are how much memory a connection needs.
-// Much of it is never touched.
+// SendBytes returns the size of Send in bytes. Most of it may never be touched.
 func (c *Config) SendBytes() int { return c.Buffers * c.slotBytes() }
 
-// RingBytes is the size of the receive ring at first: it becomes longer when that is
-// not enough. See [Core.RingWanted].
+// RingBytes returns the initial size of Ring in bytes. A ring that is too short is replaced by a
+// longer one; see [Core.RingWanted].
 func (c *Config) RingBytes() int {
 	if c.FlowControl == flow.Credit {
 		return 0
@@ -65,7 +64,7 @@ func (c *Config) RingBytes() int {
 	return c.initialRing() + c.RingSlack()
 }
 
-// initialRing is how many bytes a ring is to hold at first: at least two windows.
+// initialRing returns the initial capacity of a ring in bytes, at least two windows.
 func (c *Config) initialRing() int {
 	if c.InitialBytes == 0 {
 		return c.ringCapacity()
@@ -73,7 +72,7 @@ func (c *Config) initialRing() int {
 	return min(c.ringCapacity(), max(c.InitialBytes, 2*c.Window))
 }
 
-// RingSlack is how much longer than the bytes that it is to hold a receive ring is: see
+// RingSlack returns the number of bytes of a receive ring beyond its capacity; see
 // [flow.NICReceiver].
 func (c *Config) RingSlack() int {
 	if c.FlowControl == flow.NIC {
@@ -82,22 +81,22 @@ func (c *Config) RingSlack() int {
 	return 0
 }
 
-// SlotBytes is the size of the receives: those of the standard, and behind
-// them small ones.
+// SlotBytes returns the size of Slots in bytes: large receives followed by small ones.
 func (c *Config) SlotBytes() int { return c.largeReceives()*c.slotBytes() + c.Receives*smallSlotBytes }
 
-// largeReceives is how many receives have room for data: the standard's N, and some for
-// messages that have no data but need a receive. Two for data are the least with
-// which words about receives need no answer (see words).
+// largeReceives returns the number of receives with space for data: N, at least 2, plus the
+// reserve for control messages. With fewer than 2, a credit update would require a reply (see
+// advertisedReceives).
 func (c *Config) largeReceives() int { return max(c.Buffers, 2) + flow.ReservedCredits }
 
-// SendQueue is the depth of the send queue.
+// SendQueue returns the depth of the send queue.
 func (c *Config) SendQueue() int { return c.Queue + ControlQueue + 8 }
 
-// ReceiveQueue is the depth of the receive queue.
+// ReceiveQueue returns the depth of the receive queue.
 func (c *Config) ReceiveQueue() int { return c.largeReceives() + c.Receives }
 
-// initialReceives is how many receives are posted before the design is known.
+// initialReceives returns the number of receives posted before the flow control mode is
+// negotiated.
 func (c *Config) initialReceives() int {
 	switch c.FlowControl {
 	case flow.Credit:
@@ -108,14 +107,14 @@ func (c *Config) initialReceives() int {
 	return min(c.Buffers, c.Receives)
 }
 
-// WithControl is the configuration with another design, and a window that fits it.
+// WithControl returns the configuration with another flow control mode and a valid window.
 func (c Config) WithControl(d flow.Control) Config {
 	c.FlowControl = d
-	c.Window = max(1, min(c.Window, c.ringCapacity()/2)) // that of another design was not looked at
+	c.Window = max(1, min(c.Window, c.ringCapacity()/2)) // unchecked with other modes
 	return c
 }
 
-// Validate says what is wrong with a configuration.
+// Validate returns an error that describes the first invalid field, or nil.
 func (c *Config) Validate() error {
 	switch {
 	case c.FlowControl > flow.Credit:
@@ -138,17 +137,17 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Peer is what the negotiation has found out about the other end.
+// A Peer holds the negotiated parameters of the remote side.
 type Peer struct {
-	FlowControl flow.Control // of this connection
-	Bufs        uint16       // receives that it has posted
-	BufferBytes uint32       // size of its receive buffers, with the header
+	FlowControl flow.Control // negotiated mode
+	Bufs        uint16       // posted receives
+	BufferBytes uint32       // size of its receive buffers, including the header
 	MaxAdverts  uint8
-	Ring        uint32 // size of its ring
+	Ring        uint32 // bytes of its ring
 	Window      uint32
 	Addr        uint64 // of its ring
 	RKey        uint32
-	Buffer      uint64 // size of its send buffer, if it has a ring
-	Dialed      bool   // it sent the Hello, we the HelloAck
-	Brief       bool   // with Credit: its Data messages and ours may have their header in immediate data
+	Buffer      uint64 // bytes of its send buffer, if it has a ring
+	Dialed      bool   // the peer sent the Hello, the local side the HelloAck
+	Brief       bool   // with Credit: Data messages of both sides may carry their header as immediate data
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// controls are the messages without data that wait to be posted, and those
-// that are.
+// controls are the control messages, queued and posted.
 type controls struct {
-	ordered         []control // that have their place among the data
-	unordered       []control // that go as soon as they may, in this order
-	creditUpdateDue bool      // the peer should hear about our receives
+	ordered         []control // in order with data
+	unordered       []control // not ordered with data
+	creditUpdateDue bool      // a credit update should be sent
 
-	inline [ControlQueue][MaxInline]byte // of message n at n modulo ControlQueue
-	depth  uint64                        // so many may be posted and not completed
-	sent   uint64                        // posted, since the beginning
-	done   uint64                        // and completed
+	inline [ControlQueue][MaxInline]byte // buffer of message n at index n modulo ControlQueue
+	depth  uint64                        // maximum number of messages posted and not completed
+	sent   uint64                        // number posted since the connection began
+	done   uint64                        // number completed
 }
 
 type control struct {
@@ -28,12 +27,11 @@ type control struct {
 	extra []byte // payload
 }
 
-// maxQueuedControls bounds the messages that wait. Between two ends that keep to the
-// protocol there is one of each kind at most.
+// maxQueuedControls bounds the queued messages. Between conforming peers at most one message of
+// each kind is queued.
 const maxQueuedControls = 32
 
-// isOrdered reports whether a message must not change places with data that is
-// written before or after it.
+// isOrdered reports whether messages of a kind must keep their order relative to data.
 func isOrdered(id bsdh.MID) bool {
 	switch id {
 	case bsdh.MIDSrcAvail, bsdh.MIDDisConn, bsdh.MIDModeChange, bsdh.MIDRdmaWrCompl, bsdh.MIDSinkCancelAck:
@@ -42,7 +40,7 @@ func isOrdered(id bsdh.MID) bool {
 	return false
 }
 
-// queueControl queues a message.
+// queueControl queues a message, or fails the connection if the peer provokes too many.
 func (c *Core) queueControl(m control) {
 	q := &c.controls
 	if len(q.ordered)+len(q.unordered) >= maxQueuedControls {
@@ -56,13 +54,13 @@ func (c *Core) queueControl(m control) {
 	}
 }
 
-// isQueued reports whether a message has not been posted yet.
+// isQueued reports whether a message of a kind is queued and not posted.
 func (c *Core) isQueued(id bsdh.MID) bool {
 	such := func(m control) bool { return m.id == id }
 	return slices.ContainsFunc(c.controls.ordered, such) || slices.ContainsFunc(c.controls.unordered, such)
 }
 
-// dropQueued takes back a message that waits, and reports whether it did.
+// dropQueued removes queued messages of a kind and reports whether there were any.
 func (c *Core) dropQueued(id bsdh.MID) bool {
 	if !c.isQueued(id) {
 		return false
@@ -73,7 +71,7 @@ func (c *Core) dropQueued(id bsdh.MID) bool {
 	return true
 }
 
-// postUnordered posts messages that data may overtake.
+// postUnordered posts the messages that are not ordered with data.
 func (c *Core) postUnordered() {
 	q := &c.controls
 	n := 0
@@ -84,8 +82,8 @@ func (c *Core) postUnordered() {
 	q.unordered = q.unordered[:copy(q.unordered, q.unordered[n:])]
 }
 
-// postOrdered posts the messages whose turn among the data it is. It is false if
-// one waits that data must not overtake.
+// postOrdered posts the ordered messages that are due. It returns false if one of them is
+// blocked, in which case data must wait.
 func (c *Core) postOrdered() (free bool) {
 	q := &c.controls
 	n := 0
@@ -103,7 +101,7 @@ func (c *Core) postOrdered() (free bool) {
 	return free
 }
 
-// mustFollowData reports whether data, or an offer, goes before a message.
+// mustFollowData reports whether unposted data or an offer precedes a message.
 func (c *Core) mustFollowData(m *control) bool {
 	switch m.id {
 	case bsdh.MIDSrcAvail:
@@ -114,16 +112,15 @@ func (c *Core) mustFollowData(m *control) bool {
 	return false
 }
 
-// canPostControl reports whether a message has a place in the send queue, and a
-// receive at the peer.
+// canPostControl reports whether the send queue and the peer's receives allow a message.
 func (c *Core) canPostControl(m *control) bool {
 	if c.controls.isFull() {
 		return false
 	}
 	if c.peer.FlowControl == flow.NIC {
-		return true // the adapter waits
+		return true // the adapter waits for a receive
 	}
-	if len(m.extra) > 0 { // its receive is used until the application reads
+	if len(m.extra) > 0 { // the data occupies its receive until it is read
 		return c.credits.Available() > flow.ReservedCredits
 	}
 	return c.canSpendCredit(c.peer.Dialed)
@@ -169,7 +166,7 @@ func (c *Core) postControl(m *control) {
 
 func (q *controls) isFull() bool { return q.sent-q.done >= q.depth }
 
-// handleControlDone takes the completion of all controls up to number n.
+// handleControlDone handles the completion of all control messages up to number n.
 func (c *Core) handleControlDone(n uint64) {
 	q := &c.controls
 	if n < q.done || n > q.sent {
@@ -182,7 +179,7 @@ func (c *Core) handleControlDone(n uint64) {
 	}
 	if !c.disConnDelivered && c.disConnSeq > 0 && n >= c.disConnSeq {
 		c.disConnDelivered = true
-		c.sender.CompleteUpTo(flow.MaxPos) // it went behind all data
+		c.sender.CompleteUpTo(flow.MaxPos) // it was posted after all data
 	}
 	c.offer.cancelDelivered = c.offer.cancelDelivered || c.offer.cancelSeq > 0 && n >= c.offer.cancelSeq
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// Core is one end of a connection. It has no lock.
+// A Core is the SDP state machine of one side of a connection. It is not safe for concurrent use.
 type Core struct {
 	cfg     Config
 	peer    Peer
@@ -21,42 +21,42 @@ type Core struct {
 	slots    slots
 
 	out        []verbs.SendWR // to be posted, in this order
-	sges       []verbs.SGE    // of out
+	sges       []verbs.SGE    // storage of the lists in out
 	in         []verbs.RecvWR // to be posted
 	controls   controls
 	advertised advertisedReceives
 
-	received uint32 // sequence number of the last message that came
-	carrying uint32 // messages with data that came and were kept (NonDiscards)
-	carried  uint32 // messages with data that were sent
-	position uint64 // bytes that Read has returned
+	received uint32 // sequence number of the last received message
+	carrying uint32 // data messages received and kept (NonDiscards)
+	carried  uint32 // data messages sent
+	position uint64 // bytes returned by Read
 
 	closing               bool   // CloseWrite was called
-	closingWithoutDisConn bool   // Leave was called
-	flushed               bool   // and all that was written has arrived at the peer's adapter
-	disConnSeq            uint64 // number of our DisConn among the controls, when it is posted
-	disConnDelivered      bool   // and it has arrived at the peer's adapter
-	abortSeq              uint64 // number of our AbortConn among the controls, until it has arrived there; 0 for none
-	peerClosed            bool   // the peer's DisConn has come
+	closingWithoutDisConn bool   // CloseWithoutDisConn was called
+	flushed               bool   // then the peer's adapter has acknowledged all data
+	disConnSeq            uint64 // control number of the local DisConn once posted
+	disConnDelivered      bool   // the peer's adapter has acknowledged the DisConn
+	abortSeq              uint64 // control number of the local AbortConn until it is acknowledged; 0 for none
+	peerClosed            bool   // the peer's DisConn has arrived
 	err                   error
 	holdData              bool
 
-	peerSource   peerSource // the peer's memory with data for us
-	sourceRead   sourceRead // what is read of it
-	offer        offer      // our memory with data for the peer
-	sink         sink       // our memory that waits for data
-	peerSink     peerSink   // the peer's memory that waits for data
+	peerSource   peerSource // the peer's memory, readable by the local side
+	sourceRead   sourceRead // outstanding RDMA READ of peerSource
+	offer        offer      // local memory, readable by the peer
+	sink         sink       // local memory, writable by the peer
+	peerSink     peerSink   // the peer's memory, writable by the local side
 	mode         modes
 	oob          urgentData
 	bufSize      bufferResize
 	ring         ringChange
-	probing      bool // a keepalive is under way
+	probing      bool // a keepalive is outstanding
 	receiveQuery receiveQuery
 	stats        Stats
 }
 
-// New makes the end of a connection that begins: its receives are there to be
-// posted. [Core.Start] must follow before anything else.
+// New returns a Core with its initial receives in Receives. Call [Core.Start] before any other
+// method but Receives and ClearPosted.
 func New(cfg Config) *Core {
 	c := &Core{cfg: cfg}
 	c.controls.depth = ControlQueue
@@ -65,7 +65,7 @@ func New(cfg Config) *Core {
 	return c
 }
 
-// Start begins the exchange with what the negotiation has found out.
+// Start begins the data transfer with the negotiated parameters.
 func (c *Core) Start(p Peer) {
 	c.peer, c.started = p, true
 	c.credits.Start(p.Bufs)
@@ -85,45 +85,44 @@ func (c *Core) Start(p Peer) {
 		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ringCapacity()], cfg.initialRing(), int(p.Ring), int(p.Window), cfg.Queue)
 		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
 	}
-	c.advertised.count = c.slots.posted // by Hello or HelloAck
+	c.advertised.count = c.slots.posted // advertised by Hello or HelloAck
 	c.refillReceives()
 	c.scheduleCreditUpdate()
 	c.buildRequests()
 }
 
-// Err is why the connection failed, nil while it has not.
+// Err returns the cause of the connection's failure, or nil.
 func (c *Core) Err() error { return c.err }
 
-// Fail ends the connection. The first cause counts.
+// Fail fails the connection with err. Only the first call has an effect.
 func (c *Core) Fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 }
 
-// PeerDisconnected ends the connection because the peer has, below SDP. That is as it should
-// be when both halves have ended.
+// PeerDisconnected reports that the peer has disconnected below SDP, which is an error unless
+// both halves of the stream are closed.
 func (c *Core) PeerDisconnected(why error) {
 	if !c.BothClosed() {
 		c.Fail(fmt.Errorf("%w: %w", ErrReset, why))
 	}
 }
 
-// ErrProtocol is in the error of a connection whose peer does not keep to the
-// protocol.
+// ErrProtocol reports a protocol violation by the peer.
 var ErrProtocol = errors.New("the peer does not keep to SDP")
 
-// violation ends the connection because of what the peer did.
+// violation fails the connection because of a protocol violation by the peer.
 func (c *Core) violation(format string, args ...any) {
 	c.Fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
 }
 
-// Write takes as much of p as the flow control does, and returns how much that
-// was: 0 if the caller has to wait for a completion. While memory is offered it
-// is 0, too: what follows must stay behind that.
+// Write accepts as much of p as the flow control allows and returns the number of bytes. 0 means
+// that the caller must wait for a completion. While memory is offered Write accepts nothing,
+// because later data must follow the offered bytes.
 func (c *Core) Write(p []byte) int { return c.write(p, false) }
 
-// write is Write, or SendUrgent.
+// write implements Write and SendUrgent.
 func (c *Core) write(p []byte, urgent bool) (n int) {
 	if c.err != nil || c.closing || c.offer.live {
 		return 0
@@ -134,7 +133,7 @@ func (c *Core) write(p []byte, urgent bool) (n int) {
 			break
 		}
 		n += k
-		c.peerSink.live = false // the data voids it, here and there
+		c.peerSink.live = false // the data voids it on both sides
 		c.receiveQuery.wantLend = false
 		if urgent && n == len(p) {
 			c.oob.setMark(c.sender.EndMessage())
@@ -145,8 +144,8 @@ func (c *Core) write(p []byte, urgent bool) (n int) {
 	return n
 }
 
-// Read copies out what has come. With nothing there it returns 0; the end of
-// the stream is [Core.Finished].
+// Read copies received bytes to p and returns their number, 0 if none are buffered.
+// [Core.Finished] reports the end of the stream.
 func (c *Core) Read(p []byte) (n int) {
 	n = c.receiver.Read(p)
 	if n > 0 {
@@ -157,7 +156,7 @@ func (c *Core) Read(p []byte) (n int) {
 	return n
 }
 
-// postPending posts and says what there is to post and say.
+// postPending refills the receives and builds all requests that are due.
 func (c *Core) postPending() {
 	if c.err == nil {
 		c.refillReceives()
@@ -166,33 +165,34 @@ func (c *Core) postPending() {
 	}
 }
 
-// Buffered is how many bytes wait to be read.
+// Buffered returns the number of unread bytes.
 func (c *Core) Buffered() int { return c.receiver.Buffered() }
 
-// RingHalfFull reports whether more than half of our ring waits to be read. Credit has none.
+// RingHalfFull reports whether more than half of the receive ring is unread. It is false with
+// Credit.
 func (c *Core) RingHalfFull() bool {
 	r, ok := c.receiver.(flow.RingReceiver)
 	return ok && r.HalfFull()
 }
 
-// Finished reports whether the peer has sent its last byte and all is read.
+// Finished reports whether the peer has closed its half and all data has been read.
 func (c *Core) Finished() bool { return c.peerClosed && c.receiver.Buffered() == 0 }
 
-// Writable reports whether Write would take something.
+// Writable reports whether Write would accept data.
 func (c *Core) Writable() bool { return c.sender.Free() > 0 && !c.offer.live }
 
-// HeldBytes is how many bytes wait here for the software to post them.
+// HeldBytes returns the number of written bytes that are not posted.
 func (c *Core) HeldBytes() int { return c.sender.Unposted() }
 
-// HoldData keeps what is held back where it is, while it is on: what arrives is
-// handled and answered, and no data leaves. So it is outside of calls with the
-// RDMA design, which makes progress in calls only (section 4.2).
+// HoldData suspends, while on is set, the posting of data; received messages are still handled
+// and answered. It implements RDMA flow control outside of calls, where the mode makes no
+// progress (section 4.2).
 func (c *Core) HoldData(on bool) { c.holdData = on }
 
-// ReleaseHeld lets go what Calm has kept and may leave by now.
+// ReleaseHeld posts the data that HoldData has held back.
 func (c *Core) ReleaseHeld() { c.buildRequests() }
 
-// Flush lets what waits for company go without, as far as it may leave by now.
+// Flush posts held-back data without coalescing, as far as the flow control allows.
 func (c *Core) Flush() {
 	if s, ok := c.sender.(*flow.NICSender); ok {
 		s.Flush()
@@ -200,20 +200,19 @@ func (c *Core) Flush() {
 	c.buildRequests()
 }
 
-// Sends returns the requests to post, in order. They are the caller's until it
-// calls the core again; after Posted, the memory they name still is the core's
-// until they complete.
+// Sends returns the send requests to post, in order. The slice is valid until the next call of a
+// method; the memory that the requests refer to belongs to the Core until they complete.
 func (c *Core) Sends() []verbs.SendWR { return c.out }
 
-// Receives returns the receives to post. They go first: what Sends says may
-// promise them.
+// Receives returns the receive requests to post. Post them before Sends, whose messages may
+// advertise them.
 func (c *Core) Receives() []verbs.RecvWR { return c.in }
 
-// ClearPosted empties what Sends and Receives return: all of it has been posted.
+// ClearPosted empties Sends and Receives after the caller has posted both.
 func (c *Core) ClearPosted() { c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0] }
 
-// buildRequests turns what may go out into requests: data in its order, and in their
-// places among it the messages that have one.
+// buildRequests builds the send requests that are allowed: data in order, with the ordered
+// control messages in their place, unordered ones first.
 func (c *Core) buildRequests() {
 	if !c.started || c.err != nil {
 		return

@@ -1,43 +1,44 @@
-// Package protocol is SDP between two sockets, without I/O: calls of the
-// application and completions of the queue pair come in, work requests come
-// out.
+// Package protocol implements the Sockets Direct Protocol (SDP) for one connection as a state
+// machine without I/O: calls of the application and completions of the queue pair are its
+// inputs, work requests its outputs.
 //
 //	c := protocol.New(cfg)
-//	post(c.Receives()); c.Posted()             // before the peer can send
+//	post(c.Receives()); c.ClearPosted()             // before the peer can send
 //	c.Start(peer)                              // Hello and HelloAck have been exchanged
 //	n := c.Write(p)                            // or Read, CloseWrite, Offer, ...
-//	qp.PostRecv(c.Receives()); qp.PostSend(c.Sends()); c.Posted()
-//	c.Complete(&wc)                            // and post again
+//	qp.PostRecv(c.Receives()); qp.PostSend(c.Sends()); c.ClearPosted()
+//	c.HandleCompletion(&wc)                    // and post again
 //
-// # How a message travels
+// # Message flow
 //
-//	Write --> flow.Sender --> pump --> Sends      data, in messages of the flow control's choice
-//	                          controls            what is said beside: ends, advertisements, answers
-//	                          words               and how many receives there are
-//	Complete --> arrived --> dispatch --> flow.Receiver --> Read
-//	         --> completed                        buffers are free again
+//	Write --> flow.Sender --> buildRequests --> Sends     data, in messages of the flow control mode
+//	                          controls                    control messages: DisConn, advertisements, replies
+//	                          advertisedReceives          credit updates
+//	HandleCompletion --> handleReceive --> dispatchMessage --> flow.Receiver --> Read
+//	                 --> handleSendCompletion             frees send buffers
 //
-// Some messages have their place among the data, and neither overtake what was
-// written before nor are overtaken by what is written after them; others go aside
-// as soon as there is a receive for them (see controls).
+// Ordered control messages keep their position relative to data; unordered ones are posted as
+// soon as the peer has a receive for them (see controls).
 //
-// Memory of the application itself travels by advertisement: SrcAvail (offer.go
-// at who writes, avail.go at who reads) and SinkAvail (sink.go at who reads,
-// drain.go at who writes). If both sides advertise at the same time the SinkAvail
-// counts; if data and a SinkAvail cross the data does. Each advertisement has one
-// end that both sides see alike:
+// Zero-copy transfers use advertisements of application memory: SrcAvail (offer.go at the
+// writer, peersource.go at the reader) and SinkAvail (sink.go at the reader, peersink.go at the
+// writer). If both sides advertise at once, the SinkAvail takes precedence; if data and a
+// SinkAvail cross, the data does. Each advertisement ends with one message that both sides
+// interpret alike:
 //
 //	SrcAvail    RdmaRdCompl of all of it, SendSm, or a SinkAvail that crossed with it
 //	SinkAvail   RdmaWrCompl, SinkCancelAck, data or DisConn
 //
-// A call that waits for the end of an offer has to call [Core.SpillRing] meanwhile.
+// A caller that waits for the end of an offer must call [Core.SpillRing] meanwhile.
 //
-// # Trust
+// # Untrusted peers
 //
-// A peer that does not keep to the protocol ends the connection with an
-// [ErrProtocol] that says what it did. What is kept for it is bounded.
+// A protocol violation by the peer fails the connection with an [ErrProtocol] that describes it.
+// All state kept for a peer is bounded.
 //
-// Sources: there is no text of the standard (InfiniBand Architecture volume 1,
-// annex A4) to be had freely; the messages and rules are those of the sockets
-// that OpenFabrics once had, of Topspin's and of Mellanox's.
+// # Sources
+//
+// The text of the standard (InfiniBand Architecture volume 1, annex A4) is not freely available;
+// the messages and rules are those of the SDP implementations of OpenFabrics, Topspin and
+// Mellanox.
 package protocol

@@ -5,19 +5,19 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// peerSink is memory of the peer's application that we may write to. Data that is
-// written instead voids it.
+// A peerSink is memory of the peer's application that the local side may write to (SinkAvail).
+// Data sent instead voids it.
 type peerSink struct {
 	live    bool
 	addr    uint64
 	rkey    uint32
 	len     uint32
-	writing bool // of this one, or the one before
-	length  int  // bytes that are being written
-	written int  // bytes written, not taken by Placed
+	writing bool // an RDMA WRITE to this or the previous sink is outstanding
+	length  int  // bytes being written
+	written int  // bytes written, not yet returned by PeerSinkWritten
 }
 
-// handleSinkAvail takes a SinkAvail.
+// handleSinkAvail handles a SinkAvail.
 func (c *Core) handleSinkAvail(ext, payload []byte) {
 	s, _ := bsdh.ParseSinkAvail(ext)
 	switch {
@@ -32,23 +32,22 @@ func (c *Core) handleSinkAvail(ext, payload []byte) {
 	case int32(c.carried-s.NonDiscards) < 0:
 		c.violation("SinkAvail after %d messages with data, and %d were sent", s.NonDiscards, c.carried)
 	case c.mode.send != bsdh.Pipelined, c.mode.unacked, s.NonDiscards != c.carried, c.sender.Unposted() > 0:
-		// It crossed with a change of mode (or two, there and back) or with data, which the
-		// peer will see.
+		// It crossed with a mode change (or two, there and back) or with data, which voids it at
+		// the peer, too.
 	default:
-		if c.offer.live { // it crossed with our SrcAvail, and wins
+		if c.offer.live { // it crossed with the local SrcAvail and takes precedence
 			c.dropQueued(bsdh.MIDSrcAvail)
-			c.endOffer(false) // it is not refused: what was offered goes to the sink
+			c.endOffer(false) // not a refusal: the offered bytes go to the sink
 		}
 		if c.closing {
-			return // DisConn ends it
+			return // DisConn voids it
 		}
-		d := &c.peerSink // whose writer may not have looked yet at how the one before ended
+		d := &c.peerSink // keep the state of a previous write that is still outstanding
 		d.live, d.addr, d.rkey, d.len = true, s.Addr, s.RKey, s.Len
 	}
 }
 
-// PeerSinkLen is how many bytes the peer waits for in memory of its own, 0 if it does
-// not.
+// PeerSinkLen returns the number of bytes that the peer waits for in its own memory, or 0.
 func (c *Core) PeerSinkLen() int {
 	if !c.peerSink.live || c.peerSink.writing || c.err != nil {
 		return 0
@@ -56,8 +55,8 @@ func (c *Core) PeerSinkLen() int {
 	return int(min(c.peerSink.len, MaxTransfer))
 }
 
-// WritePeerSink writes the application's memory, at most Drain bytes of it, to the
-// peer's. The result is in [Core.PeerSinkWritten].
+// WritePeerSink writes the application's memory, at most PeerSinkLen bytes, to the peer's memory
+// by an RDMA WRITE. [Core.PeerSinkWritten] returns the result.
 func (c *Core) WritePeerSink(from verbs.SGE) {
 	d := &c.peerSink
 	if int64(from.Length) > int64(c.PeerSinkLen()) {
@@ -75,17 +74,18 @@ func (c *Core) WritePeerSink(from verbs.SGE) {
 	c.buildRequests()
 }
 
-// PeerSinkWritten returns what a Place has written, once.
+// PeerSinkWritten returns the number of bytes that WritePeerSink has written, once, and whether
+// the write is complete.
 func (c *Core) PeerSinkWritten() (n int, done bool) {
 	n, done = c.peerSink.written, !c.peerSink.writing
 	c.peerSink.written = 0
 	return n, done
 }
 
-// WritingPeerSink reports whether a Place is under way.
+// WritingPeerSink reports whether an RDMA WRITE is outstanding.
 func (c *Core) WritingPeerSink() bool { return c.peerSink.writing }
 
-// handleSinkWriteDone takes the completion of a Place.
+// handleSinkWriteDone handles the completion of an RDMA WRITE.
 func (c *Core) handleSinkWriteDone() {
 	n := c.peerSink.length
 	c.peerSink.writing = false
@@ -94,8 +94,8 @@ func (c *Core) handleSinkWriteDone() {
 	c.stats.ZeroCopySent += uint64(n)
 }
 
-// handleSinkAvailCancel takes a SinkAvailCancel. If the SinkAvail is gone what has
-// ended it is on the way already.
+// handleSinkAvailCancel handles a SinkAvailCancel. If the SinkAvail is complete, the message that
+// completed it is in flight already.
 func (c *Core) handleSinkAvailCancel() {
 	if c.peerSink.live {
 		c.peerSink.live = false

@@ -2,20 +2,19 @@ package protocol
 
 import "github.com/softrnic/softrnic/sdp/internal/flow"
 
-// Levels are what the buffers of a connection hold at a moment, in bytes, and
-// the receives on either side.
+// Levels are the current fill levels of a connection's buffers, in bytes, and its receives.
 type Levels struct {
-	Send     int // of the send buffer: written, and not known to be with the peer's adapter
-	Held     int // of Send: not given to our adapter yet
-	PeerUsed int // of the peer's buffer: sent, and not known to be read; its adapter's secret with NIC, and 0
-	Receive  int // of the receive buffer: arrived and not read
+	Send     int // send buffer: written and not known to be acknowledged
+	Held     int // of Send: not posted yet
+	PeerUsed int // peer's receive buffer: sent and not known to be read; 0 with NIC, where only its adapter knows
+	Receive  int // receive buffer: arrived and unread
 	Size     int // of either buffer, N x S
-	Credits  int // messages with data that the peer has receives for, by its last word; its adapter's secret with NIC, and 0
-	Receives int // posted for the peer
+	Credits  int // data messages for which the peer has receives, as last advertised; 0 with NIC, where only its adapter knows
+	Receives int // posted
 }
 
-// Levels looks at the buffers. What has arrived counts when its completion has
-// been handled.
+// Levels returns the current fill levels. Arrived data counts from the handling of its
+// completion.
 func (c *Core) Levels() Levels {
 	l := Levels{Size: c.cfg.ringCapacity(), Receives: c.slots.posted}
 	if !c.started {

@@ -5,30 +5,30 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// modes are how each direction's data may travel.
+// modes are the transfer modes of both directions.
 type modes struct {
 	send, recv bsdh.Mode
-	unacked    bool   // the peer has not acknowledged our last ModeChange about send
-	posted     bool   // which has gone out
-	changeSeq  uint32 // as the message of this number
+	unacked    bool   // the peer has not acknowledged the last local ModeChange of send
+	posted     bool   // that ModeChange has been posted
+	changeSeq  uint32 // its sequence number
 }
 
-// recordModeChange takes note of a ModeChange that goes out as message seq.
+// recordModeChange records that a ModeChange is posted as message seq.
 func (m *modes) recordModeChange(seq uint32) {
 	if m.unacked && !m.posted {
 		m.posted, m.changeSeq = true, seq
 	}
 }
 
-// handleAck takes the number of the last message that the peer has heard.
+// handleAck applies the acknowledgement of all messages up to seq.
 func (m *modes) handleAck(seq uint32) {
 	if m.unacked && m.posted && int32(seq-m.changeSeq) >= 0 {
 		m.unacked = false
 	}
 }
 
-// newModes are those at the start: combined as the standard has it, pipelined
-// for good between ends with a ring.
+// newModes returns the initial modes: combined with Credit, as in the standard, and permanently
+// pipelined between peers with a ring.
 func newModes(d flow.Control) modes {
 	if d == flow.Credit {
 		return modes{send: bsdh.Combined, recv: bsdh.Combined}
@@ -36,9 +36,9 @@ func newModes(d flow.Control) modes {
 	return modes{send: bsdh.Pipelined, recv: bsdh.Pipelined}
 }
 
-// modeChangeAllowed is the table of the standard: who asks, from where to where. Of who
-// sends, from combined to buffered or pipelined, and from there back; of who
-// receives, from buffered to combined.
+// modeChangeAllowed implements the standard's table of mode changes. The source may change from
+// combined to buffered or pipelined, and from pipelined to combined; the sink from buffered to
+// combined.
 func modeChangeAllowed(bySource bool, from, to bsdh.Mode) bool {
 	if !bySource {
 		return from == bsdh.Buffered && to == bsdh.Combined
@@ -52,9 +52,9 @@ func modeChangeAllowed(bySource bool, from, to bsdh.Mode) bool {
 	return false
 }
 
-// ChangeMode changes the mode of what we send or, with SendHalf, asks the peer to
-// send in another one, and reports whether that may be now. It may not in a
-// connection with a ring, nor while memory is offered.
+// ChangeMode changes the mode of the local direction or, with SendHalf, requests a change of the
+// peer's. It returns false if the change is not allowed now: with a ring, while memory is
+// offered, or by the table of mode changes.
 func (c *Core) ChangeMode(m bsdh.ModeChange) bool {
 	half := &c.mode.send
 	if m.SendHalf {
@@ -76,15 +76,15 @@ func (c *Core) ChangeMode(m bsdh.ModeChange) bool {
 	return true
 }
 
-// requestPipelined makes the peer take and give advertisements in our direction, as
-// it wishes.
+// requestPipelined changes the local direction to pipelined mode, in which both sides may
+// advertise memory.
 func (c *Core) requestPipelined() {
 	if c.mode.send == bsdh.Combined {
 		c.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined})
 	}
 }
 
-// handleModeChange takes a ModeChange.
+// handleModeChange handles a ModeChange.
 func (c *Core) handleModeChange(ext []byte) {
 	m, err := bsdh.ParseModeChange(ext)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *Core) handleModeChange(ext []byte) {
 	default:
 		if *mode == bsdh.Pipelined {
 			c.endCrossedSink()
-			c.peerSource.dropped = true // the peer offers it again
+			c.peerSource.dropped = true // the peer will offer it again
 			c.peerSource.live = c.peerSource.live && c.sourceRead.reading
 		}
 		*mode = m.Mode

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// wireDesigns are the flow controls as Hello and HelloAck name them.
+// wireDesigns are the encodings of the flow control modes in Hello and HelloAck.
 var wireDesigns = map[flow.Control]bsdh.Design{flow.Credit: bsdh.DesignBrief, flow.RDMA: bsdh.DesignRDMA, flow.NIC: bsdh.DesignNIC}
 
 func (c *Config) extension() bsdh.Extension {
@@ -24,7 +24,7 @@ func (c *Config) extension() bsdh.Extension {
 	}
 }
 
-// Hello is what asks for a connection of this configuration.
+// Hello returns the Hello that requests a connection with this configuration.
 func (c *Config) Hello(local netip.AddrPort, remote netip.Addr) *bsdh.Hello {
 	return &bsdh.Hello{
 		Version: bsdh.Version, MaxAdverts: c.MaxAdverts, Bufs: uint16(c.initialReceives()),
@@ -34,8 +34,8 @@ func (c *Config) Hello(local netip.AddrPort, remote netip.Addr) *bsdh.Hello {
 	}
 }
 
-// Negotiate is the configuration that answers a Hello: with its design, if that can
-// be, and windows of ours.
+// Negotiate returns the configuration for the reply to a Hello: the peer's flow control mode if
+// it is supported, with local windows.
 func (c Config) Negotiate(h *bsdh.Hello) (Config, error) {
 	if h.Version>>4 != bsdh.Version>>4 {
 		return c, fmt.Errorf("%w: Hello has version %d.%d, ours is %d.%d", ErrProtocol, h.Version>>4, h.Version&15, bsdh.Version>>4, bsdh.Version&15)
@@ -47,7 +47,7 @@ func (c Config) Negotiate(h *bsdh.Hello) (Config, error) {
 	return c.WithControl(controlOf(h.Extension)), nil
 }
 
-// controlOf is the flow control that an extension asks for.
+// controlOf returns the flow control mode that an extension requests.
 func controlOf(e bsdh.Extension) flow.Control {
 	switch e.Design {
 	case bsdh.DesignRDMA:
@@ -58,12 +58,12 @@ func controlOf(e bsdh.Extension) flow.Control {
 	return flow.Credit
 }
 
-// PeerFromHello is the peer that sent a Hello.
+// PeerFromHello returns the parameters of the peer that sent a Hello.
 func PeerFromHello(h *bsdh.Hello) (Peer, error) {
 	return newPeer(Peer{Dialed: true, Bufs: h.Bufs, BufferBytes: h.LocalRcvSz, MaxAdverts: h.MaxAdverts}, h.Extension)
 }
 
-// HelloAck accepts the connection.
+// HelloAck returns the HelloAck that accepts a connection with this configuration.
 func (c *Config) HelloAck() *bsdh.HelloAck {
 	return &bsdh.HelloAck{
 		Version: bsdh.Version, MaxAdverts: c.MaxAdverts, ActRcvSz: uint32(c.slotBytes()), Bufs: uint16(c.initialReceives()),
@@ -71,7 +71,7 @@ func (c *Config) HelloAck() *bsdh.HelloAck {
 	}
 }
 
-// PeerFromHelloAck is the peer that sent a HelloAck.
+// PeerFromHelloAck returns the parameters of the peer that sent a HelloAck.
 func (c *Config) PeerFromHelloAck(h *bsdh.HelloAck) (Peer, error) {
 	if h.MaxAdverts == 0 {
 		return Peer{}, fmt.Errorf("%w: HelloAck has no MaxAdverts", ErrProtocol)
@@ -82,7 +82,7 @@ func (c *Config) PeerFromHelloAck(h *bsdh.HelloAck) (Peer, error) {
 	return newPeer(Peer{Bufs: h.Bufs, BufferBytes: h.ActRcvSz, MaxAdverts: h.MaxAdverts}, h.Extension)
 }
 
-// newPeer adds the extension, and looks whether one can work with it all.
+// newPeer adds the extension's fields to p and validates them.
 func newPeer(p Peer, e bsdh.Extension) (Peer, error) {
 	p.Ring, p.Window, p.Addr, p.RKey = e.Ring, e.Window, e.Addr, e.RKey
 	p.FlowControl, p.Brief = controlOf(e), e.Design == bsdh.DesignBrief

@@ -4,39 +4,38 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// offer is memory of our application that the peer may read (SrcAvail): there is
-// one at a time, and it is the application's again when it is not live.
+// An offer is local memory that the peer may read (SrcAvail). At most one exists; the memory
+// belongs to the application again when it is not live.
 type offer struct {
 	live            bool
 	cancelled       bool
-	cancelSeq       uint64 // number of the SrcAvailCancel among the controls, when it is posted
-	cancelDelivered bool   // and it has arrived at the peer's adapter
-	total           int    // bytes
-	inline          int    // of these, sent with the SrcAvail itself
+	cancelSeq       uint64 // control number of the SrcAvailCancel once posted
+	cancelDelivered bool   // the peer's adapter has acknowledged the SrcAvailCancel
+	total           int    // bytes offered
+	inline          int    // of these, sent in the SrcAvail itself
 	readByPeer      int    // of these, read by the peer
-	refused         bool   // the peer wants the rest in messages
+	refused         bool   // the peer requested the remaining bytes as Data messages
 }
 
-// CanOffer reports whether the peer takes a SrcAvail now. What has been written
-// before goes first by itself.
+// CanOffer reports whether the peer accepts a SrcAvail now. Unposted data is sent ahead of the
+// SrcAvail.
 func (c *Core) CanOffer() bool {
 	return c.err == nil && !c.closing && !c.offer.live && !c.peerSink.live &&
 		c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0 && c.canSpill() && c.mayLend()
 }
 
-// Offer advertises memory that p is the content of, at addr in the peer's terms.
-// The peer may read it until [Core.Offered] says that it is done. CanOffer is
-// true.
+// Offer advertises the memory with content p, remotely accessible at addr with rkey. The peer may
+// read it until [Core.Offered] reports completion. CanOffer must be true.
 func (c *Core) Offer(p []byte, addr uint64, rkey uint32) {
 	m := control{id: bsdh.MIDSrcAvail}
 	bsdh.SrcAvail{Len: uint32(len(p)), RKey: rkey, Addr: addr}.Append(m.ext[:0])
 	c.offer = offer{live: true, total: len(p)}
-	if c.mode.send == bsdh.Combined { // the standard wants a byte with it
+	if c.mode.send == bsdh.Combined { // the standard requires at least one inline byte
 		m.extra = []byte{p[0]}
 		c.offer.inline = 1
 	}
 	c.stats.Offers++
-	if c.offer.inline == len(p) { // and others without it
+	if c.offer.inline == len(p) { // and at least one other byte
 		c.offer.inline = 0
 		c.endOffer(true)
 		return
@@ -45,19 +44,20 @@ func (c *Core) Offer(p []byte, addr uint64, rkey uint32) {
 	c.buildRequests()
 }
 
-// Offered reports how many bytes of the offer the peer has, and whether that is
-// the end of it: all, or as many as it wanted.
+// Offered returns the number of offered bytes that the peer has, and whether the offer is
+// complete: all bytes, or as many as the peer wanted.
 func (c *Core) Offered() (n int, done bool) {
 	return c.offer.inline + c.offer.readByPeer, !c.offer.live
 }
 
-// OfferRefused reports whether the peer wanted the last offer, or the rest of it, in messages.
+// OfferRefused reports whether the peer requested the last offer, or its remainder, as Data
+// messages.
 func (c *Core) OfferRefused() bool { return c.offer.refused }
 
-// Offering reports whether the peer may still read what Offer gave it.
+// Offering reports whether the peer may still read the offered memory.
 func (c *Core) Offering() bool { return c.offer.live }
 
-// CancelOffer asks for the memory back. The answer is in Offered.
+// CancelOffer reclaims the offered memory. Offered reports the result.
 func (c *Core) CancelOffer() {
 	if !c.offer.live || c.offer.cancelled {
 		return
@@ -81,7 +81,7 @@ func (c *Core) endOffer(refused bool) {
 	}
 }
 
-// handleRdmaRdCompl takes the peer's word that it has read n bytes more.
+// handleRdmaRdCompl handles the peer's report that it has read n more bytes.
 func (c *Core) handleRdmaRdCompl(n uint32, flags bsdh.Flags) {
 	o := &c.offer
 	if !o.live || c.isQueued(bsdh.MIDSrcAvail) || uint64(n) > uint64(o.total-o.inline-o.readByPeer) {
@@ -99,7 +99,7 @@ func (c *Core) handleRdmaRdCompl(n uint32, flags bsdh.Flags) {
 	}
 }
 
-// handleSendSm takes the peer's word that it wants the rest in messages.
+// handleSendSm handles the peer's request for the remaining bytes as Data messages.
 func (c *Core) handleSendSm() {
 	if !c.offer.live || c.isQueued(bsdh.MIDSrcAvail) {
 		c.violation("SendSm without a SrcAvail")

@@ -6,28 +6,28 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// kind is what a request was for, in the top byte of its WRID.
+// A kind is the kind of a send request, in the top byte of its WRID.
 type kind uint8
 
 const (
-	kindData    kind = 1 + iota // value: position behind the last byte
-	kindControl                 // value: how many controls are done
-	kindRead                    // of the peer's memory
-	kindWrite                   // to the peer's memory
-	kindAlive                   // nothing: see alive.go
+	kindData    kind = 1 + iota // value: position after the last byte
+	kindControl                 // value: number of control messages posted
+	kindRead                    // RDMA READ of the peer's memory
+	kindWrite                   // RDMA WRITE to the peer's memory
+	kindAlive                   // probe; see SendKeepAlive
 )
 
 func (k kind) wrid(value uint64) uint64 { return uint64(k)<<56 | value }
 
 func splitWRID(wrid uint64) (kind, uint64) { return kind(wrid >> 56), wrid & (1<<56 - 1) }
 
-// stageSGE keeps an element where a request can refer to it until it is posted.
+// stageSGE stores e until the request that refers to it is posted.
 func (c *Core) stageSGE(e verbs.SGE) []verbs.SGE {
 	c.sges = append(c.sges, e)
 	return c.sges[len(c.sges)-1 : len(c.sges) : len(c.sges)]
 }
 
-// postData posts a message of the flow control.
+// postData builds the request for a data message.
 func (c *Core) postData(m flow.Message) {
 	seq := c.credits.NextSeq()
 	wr := verbs.SendWR{WRID: kindData.wrid(m.End())}
@@ -66,7 +66,7 @@ func (c *Core) postData(m flow.Message) {
 	c.out = append(c.out, wr)
 }
 
-// header is that of the next message, with a word about our receives.
+// header returns the header of the next message, which advertises the local receives.
 func (c *Core) header(id bsdh.MID, payload int, seq uint32) bsdh.Header {
 	c.advertised.record(c.received, c.slots.posted)
 	c.stats.CreditUpdates++

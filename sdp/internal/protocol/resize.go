@@ -5,22 +5,21 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// bufferResize is the size of receive buffers, with the header, in a connection by
-// credits: ours, which the peer may ask us to change, and the peer's.
+// A bufferResize holds the sizes of receive buffers with Credit, including the header: the local
+// one, which the peer may ask to change, and the peer's.
 type bufferResize struct {
-	ours      int  // in effect
-	wanted    int  // by the peer, which waits for our decision; 0 for nothing
-	posted    int  // old receives that messages come into before the new size counts
-	switching bool // the answer follows when these have come
+	ours      int  // current size
+	wanted    int  // requested by the peer and not decided; 0 for none
+	posted    int  // posted receives of the old size
+	switching bool // the ChRcvBufAck follows when these are used
 
-	theirs uint32 // in effect
-	asked  bool   // we have asked for another, and there is no answer
+	theirs uint32 // current size
+	asked  bool   // a ChRcvBuf is outstanding
 }
 
 func (r *bufferResize) start(cfg *Config, p *Peer) { r.ours, r.theirs = cfg.slotBytes(), p.BufferBytes }
 
-// handleChRcvBuf takes a ChRcvBuf: the peer would like our receive buffers to have
-// another size.
+// handleChRcvBuf handles a ChRcvBuf: the peer requests another size of the local receive buffers.
 func (c *Core) handleChRcvBuf(bytes uint32) {
 	r := &c.bufSize
 	switch {
@@ -29,13 +28,13 @@ func (c *Core) handleChRcvBuf(bytes uint32) {
 	case r.wanted > 0 || r.switching:
 		c.violation("ChRcvBuf before the one before was answered")
 	case int64(bytes) <= int64(r.ours) || c.cfg.MaxBufferBytes+bsdh.HeaderBytes <= r.ours || c.Resizing():
-		c.sendChRcvBufAck() // as it is
+		c.sendChRcvBufAck() // refuse: the size is unchanged
 	default:
 		r.wanted = int(min(int64(bytes), int64(c.cfg.MaxBufferBytes+bsdh.HeaderBytes)))
 	}
 }
 
-// sendChRcvBufAck tells the peer what size our receive buffers have.
+// sendChRcvBufAck sends the size of the local receive buffers.
 func (c *Core) sendChRcvBufAck() {
 	c.bufSize.wanted, c.bufSize.switching = 0, false
 	m := control{id: bsdh.MIDChRcvBufAck}
@@ -43,16 +42,15 @@ func (c *Core) sendChRcvBufAck() {
 	c.queueControl(m)
 }
 
-// RequestedBufferBytes is how many bytes of data the peer would like to send in a
-// message, 0 if it has no such wish. The answer is [Core.GrantResize].
+// RequestedBufferBytes returns the number of data bytes per message that the peer has requested,
+// or 0. Reply with [Core.GrantResize].
 func (c *Core) RequestedBufferBytes() int { return max(0, c.bufSize.wanted-bsdh.HeaderBytes) }
 
-// GrantResize grants the peer's wish, or leaves it with the buffers there are if mem
-// is empty: mem is Config.ResizeBytes(data) long, for messages of data bytes,
-// more than before and no more than ResizeWanted. New messages come there when
-// the receives that are posted have been used, and only then the peer gets to
-// know. The memory that was in use before is the caller's again when
-// [Core.Resizing] is false. Nobody having a wish, it is false.
+// GrantResize grants the peer's request or, if mem is empty, refuses it. mem must have
+// Config.ResizeBytes(data) bytes, for messages of data bytes, more than before and at most
+// RequestedBufferBytes. New receives use mem; the peer gets the ChRcvBufAck when all receives
+// posted before have been used. The old memory belongs to the caller again when [Core.Resizing]
+// returns false. GrantResize returns false if no request is pending or the sizes do not fit.
 func (c *Core) GrantResize(mem Memory, data int) bool {
 	r, s := &c.bufSize, &c.slots
 	size := data + bsdh.HeaderBytes
@@ -83,16 +81,15 @@ func (c *Core) GrantResize(mem Memory, data int) bool {
 	return true
 }
 
-// ResizeBytes is the size of the memory that Resize wants for messages with so
-// many bytes of data.
+// ResizeBytes returns the size of the memory that GrantResize requires for messages with data
+// bytes.
 func (c *Config) ResizeBytes(data int) int { return c.largeReceives() * (data + bsdh.HeaderBytes) }
 
-// Resizing reports whether receive buffers from before the last Resize are in
-// use.
+// Resizing reports whether receive buffers from before the last GrantResize are in use.
 func (c *Core) Resizing() bool { return c.slots.oldInUse > 0 }
 
-// countOldReceive takes note of a message in an old receive. After the last of them the
-// new size counts.
+// countOldReceive counts a message in an old receive, and sends the ChRcvBufAck after the last
+// one.
 func (c *Core) countOldReceive() {
 	r := &c.bufSize
 	r.posted--
@@ -101,9 +98,9 @@ func (c *Core) countOldReceive() {
 	}
 }
 
-// RequestPeerSize asks the peer for receive buffers that take so many bytes of data in a
-// message, if that is more than now and the answer to the last question has
-// come. What is larger than our own send buffers does not help.
+// RequestPeerSize sends a ChRcvBuf for receive buffers of data bytes. It returns false if that is
+// no more than the current size or a request is outstanding. Sizes beyond the local send buffers
+// have no effect.
 func (c *Core) RequestPeerSize(data int) bool {
 	r := &c.bufSize
 	size := int64(data) + bsdh.HeaderBytes
@@ -118,12 +115,12 @@ func (c *Core) RequestPeerSize(data int) bool {
 	return true
 }
 
-// PeerBufferBytes is how many bytes of data a receive buffer of the peer takes.
+// PeerBufferBytes returns the number of data bytes that a receive buffer of the peer holds.
 func (c *Core) PeerBufferBytes() int {
 	return int(min(c.bufSize.theirs, MaxTransfer)) - bsdh.HeaderBytes
 }
 
-// handleChRcvBufAck takes a ChRcvBufAck.
+// handleChRcvBufAck handles a ChRcvBufAck.
 func (c *Core) handleChRcvBufAck(bytes uint32) {
 	r := &c.bufSize
 	switch {

@@ -5,23 +5,23 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// ringChange is another ring that takes over, ours or the peer's.
+// A ringChange is the replacement of a receive ring, local or at the peer.
 type ringChange struct {
-	size        int  // bytes that ours holds, or will when the change has ended
-	maxSize     int  // that it should hold
-	tooSmall    bool // it has been too small
-	offered     bool // ours: RingChange was said, and RingSwitched has not come
-	peerPending bool // the peer's: RingSwitched is to be said
+	size        int  // capacity of the local ring, after a pending change
+	maxSize     int  // maximum capacity
+	tooSmall    bool // a longer ring is wanted
+	offered     bool // local: RingChange is queued, RingSwitched has not arrived
+	peerPending bool // peer's: RingSwitched is queued
 	next        bsdh.RingChange
 }
 
-// RingSize is how many bytes our receive ring holds, or will when the change that is under
-// way has ended; 0 without a ring.
+// RingSize returns the capacity of the receive ring in bytes, after a pending change; 0 without a
+// ring.
 func (c *Core) RingSize() int { return c.ring.size }
 
-// RingWanted is how many bytes our receive ring should hold because it has been too small:
-// what came filled more than half of it, or used up all receives. It is 0 if that has not
-// been, or the ring is as long as the configuration has it.
+// RingWanted returns the capacity that the receive ring should get, because unread data filled
+// more than half of it or used all receives. It returns 0 if neither happened or the ring has its
+// maximum capacity.
 func (c *Core) RingWanted() int {
 	if !c.ring.tooSmall || c.err != nil {
 		return 0
@@ -29,20 +29,19 @@ func (c *Core) RingWanted() int {
 	return min(flow.GrownLength(c.ring.size), c.ring.maxSize)
 }
 
-// KeepRing ends the wish for a longer ring, for there is no memory for one.
+// KeepRing cancels the request of RingWanted, for lack of memory.
 func (c *Core) KeepRing() { c.ring.maxSize, c.ring.tooSmall = c.ring.size, false }
 
-// noteRingPressure takes note of whether the ring is too small.
+// noteRingPressure records whether the ring is too short.
 func (c *Core) noteRingPressure(r flow.RingReceiver) {
 	if c.ring.size < c.ring.maxSize && !c.ring.offered && (r.HalfFull() || c.slots.posted == 0) {
 		c.ring.tooSmall = true
 	}
 }
 
-// ChangeRing gives the peer another ring to write to, at least as long as the
-// one that it has. That one stays in use until [Core.ChangingRing] says that it
-// does not, and then is the caller's again. It is false if this is no connection
-// with a ring, the ring is shorter, or the last change has not ended.
+// ChangeRing makes the peer write to another ring, at least as long as the current one, which
+// remains in use until [Core.ChangingRing] returns false. It returns false without a ring, if mem
+// is shorter, or if the last change is incomplete.
 func (c *Core) ChangeRing(mem Memory) bool {
 	r, ok := c.receiver.(flow.RingReceiver)
 	if !ok || c.err != nil || c.peerClosed || uint64(len(mem.Bytes)) >= bsdh.MaxRing || !r.ChangeRing(mem.Bytes) {
@@ -56,15 +55,14 @@ func (c *Core) ChangeRing(mem Memory) bool {
 	return true
 }
 
-// ChangingRing reports whether the ring that was in use at ChangeRing still is.
+// ChangingRing reports whether the ring from before ChangeRing is in use.
 func (c *Core) ChangingRing() bool {
 	r, ok := c.receiver.(flow.RingReceiver)
 	return ok && r.ChangingRing()
 }
 
-// handleRingSwitched takes a RingSwitched: what follows is in the new ring. Receives
-// that are posted stand for room in it now, which there is: it is empty, and not
-// shorter.
+// handleRingSwitched handles a RingSwitched: later data arrives in the new ring. The posted
+// receives remain valid, because the new ring is empty and not shorter.
 func (c *Core) handleRingSwitched() {
 	if !c.ring.offered || c.isQueued(bsdh.MIDRingChange) {
 		c.violation("RingSwitched, and there is no other ring")
@@ -74,7 +72,7 @@ func (c *Core) handleRingSwitched() {
 	c.receiver.(flow.RingReceiver).SwitchRing()
 }
 
-// handleRingChange takes a RingChange.
+// handleRingChange handles a RingChange.
 func (c *Core) handleRingChange(ext []byte) {
 	next, _ := bsdh.ParseRingChange(ext)
 	switch {
@@ -88,8 +86,7 @@ func (c *Core) handleRingChange(ext []byte) {
 	}
 }
 
-// switchPeerRing is when our RingSwitched is posted: data that is posted from now on
-// goes to the new ring.
+// switchPeerRing directs later data to the peer's new ring, when the RingSwitched is posted.
 func (c *Core) switchPeerRing() {
 	next := c.ring.next
 	c.ring.peerPending = false

@@ -4,23 +4,22 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// sink is memory of our application that the peer may write to (SinkAvail).
+// A sink is local memory that the peer may write to (SinkAvail).
 type sink struct {
 	live      bool
 	cancelled bool
 	total     int
-	written   int // by the peer, not taken by Sunk
+	written   int // bytes written by the peer, not yet returned by SinkWritten
 }
 
-// CanOfferSink reports whether a SinkAvail may be sent: nothing is there to be read,
-// or announced.
+// CanOfferSink reports whether a SinkAvail may be sent: no data is buffered or advertised.
 func (c *Core) CanOfferSink() bool {
 	return c.err == nil && c.mode.recv == bsdh.Pipelined && !c.sink.live && !c.peerSource.live && !c.peerClosed &&
 		c.Buffered() == 0 && c.peer.MaxAdverts > 0 && c.mayLend()
 }
 
-// OfferSink advertises n bytes of memory for the peer to write to, until [Core.SinkWritten]
-// says that it is done. CanSink is true.
+// OfferSink advertises n bytes of memory for the peer to write to. The peer may write until
+// [Core.SinkWritten] reports completion. CanOfferSink must be true.
 func (c *Core) OfferSink(addr uint64, rkey uint32, n int) {
 	m := control{id: bsdh.MIDSinkAvail}
 	bsdh.SinkAvail{Len: uint32(n), RKey: rkey, Addr: addr, NonDiscards: c.carrying}.Append(m.ext[:0])
@@ -30,18 +29,18 @@ func (c *Core) OfferSink(addr uint64, rkey uint32, n int) {
 	c.buildRequests()
 }
 
-// SinkWritten reports how many bytes the peer has written, once, and whether the memory is the
-// application's again.
+// SinkWritten returns the number of bytes that the peer has written, once, and whether the memory
+// belongs to the application again.
 func (c *Core) SinkWritten() (n int, done bool) {
 	n, done = c.sink.written, !c.sink.live
 	c.sink.written = 0
 	return n, done
 }
 
-// SinkActive reports whether the peer may still write to what Sink gave it.
+// SinkActive reports whether the peer may still write to the memory of OfferSink.
 func (c *Core) SinkActive() bool { return c.sink.live }
 
-// CancelSink asks for the memory back. The answer is in Sunk.
+// CancelSink reclaims the memory. SinkWritten reports the result.
 func (c *Core) CancelSink() {
 	if !c.sink.live || c.sink.cancelled {
 		return
@@ -55,14 +54,14 @@ func (c *Core) CancelSink() {
 	c.buildRequests()
 }
 
-// endSink ends it: nothing of it need be said any more.
+// endSink ends the advertisement and drops its queued messages.
 func (c *Core) endSink() {
 	c.sink.live = false
 	c.dropQueued(bsdh.MIDSinkAvail)
 	c.dropQueued(bsdh.MIDSinkAvailCancel)
 }
 
-// handleRdmaWrCompl takes a RdmaWrCompl.
+// handleRdmaWrCompl handles an RdmaWrCompl.
 func (c *Core) handleRdmaWrCompl(n uint32) {
 	s := &c.sink
 	if !s.live || c.isQueued(bsdh.MIDSinkAvail) || uint64(n) > uint64(s.total) {
@@ -75,7 +74,7 @@ func (c *Core) handleRdmaWrCompl(n uint32) {
 	c.stats.ZeroCopyReceived += uint64(n)
 }
 
-// handleSinkCancelAck takes a SinkCancelAck.
+// handleSinkCancelAck handles a SinkCancelAck.
 func (c *Core) handleSinkCancelAck() {
 	if !c.sink.live || !c.sink.cancelled || c.isQueued(bsdh.MIDSinkAvailCancel) {
 		c.violation("SinkCancelAck, and nothing was cancelled")
@@ -84,9 +83,8 @@ func (c *Core) handleSinkCancelAck() {
 	c.endSink()
 }
 
-// endCrossedSink is what data does to a SinkAvail that is under way: the peer, who had
-// not seen it, drops it, because the count of messages in it is not right. So it
-// does if it had seen it and sends data all the same.
+// endCrossedSink ends a SinkAvail that crossed with data. The peer drops it as well, because the
+// SinkAvail's count of data messages is outdated, or because data voids it.
 func (c *Core) endCrossedSink() {
 	if c.sink.live {
 		c.endSink()

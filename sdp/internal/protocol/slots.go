@@ -6,24 +6,23 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// slots are the receives of a connection. The large ones hold a message with
-// data as the standard has it; the small ones are for designs whose data does
-// not come in messages. When the large ones change their size (see resize) new
-// ones take the numbers behind generation.
+// slots are the receive buffers of a connection. Large ones hold a data message with its header;
+// small ones are for modes whose data does not arrive in messages. When the large slots are
+// resized, the new ones differ from the old ones in the generation bit of their number.
 type slots struct {
 	large, small bank
-	old          bank     // large ones that are going out of use
-	oldInUse     int      // of these, posted or not read yet
-	generation   uint32   // in the numbers of large ones
-	freeList     []uint32 // to be posted, the last one first
+	old          bank     // large slots being retired
+	oldInUse     int      // of these, posted or unread
+	generation   uint32   // generation bit of the large slots
+	freeList     []uint32 // to be posted, last one first
 	posted       int
-	queueDepth   int // of the receive queue
+	queueDepth   int // depth of the receive queue
 }
 
-// bank is a row of slots of a size.
+// A bank is an array of slots of equal size.
 type bank struct {
 	mem    Memory
-	off    int // of the first
+	off    int // offset of the first slot
 	stride int
 	posted []bool
 }
@@ -42,7 +41,7 @@ func (s *slots) init(cfg *Config) {
 	}
 }
 
-// find finds a slot, nil if there is none of that number.
+// find returns the bank and index of a slot, or nil if the number is invalid.
 func (s *slots) find(slot int) (b *bank, i int) {
 	b, i = &s.large, slot&slotMask
 	generation := uint32(slot &^ slotMask)
@@ -58,13 +57,13 @@ func (s *slots) find(slot int) (b *bank, i int) {
 	return b, i
 }
 
-// bytes is the content of a slot.
+// bytes returns the first n bytes of a slot.
 func (s *slots) bytes(slot, n int) []byte {
 	b, i := s.find(slot)
 	return b.mem.Bytes[b.off+i*b.stride:][:min(n, b.stride):b.stride]
 }
 
-// alloc takes a free slot.
+// alloc allocates a free slot for posting.
 func (s *slots) alloc() (slot int, ok bool) {
 	if len(s.freeList) == 0 || s.posted == s.queueDepth {
 		return 0, false
@@ -77,7 +76,7 @@ func (s *slots) alloc() (slot int, ok bool) {
 	return slot, true
 }
 
-// consume takes a slot that has been used. It is false if that was not posted.
+// consume marks a posted slot as used. It returns false if the slot was not posted.
 func (s *slots) consume(wrid uint64) (slot int, ok bool) {
 	if wrid > 1<<32-1 {
 		return 0, false
@@ -91,17 +90,17 @@ func (s *slots) consume(wrid uint64) (slot int, ok bool) {
 	return int(wrid), true
 }
 
-// dropSmall takes the small ones out of use.
+// dropSmall removes the small slots from the free list.
 func (s *slots) dropSmall() {
 	s.freeList = slices.DeleteFunc(s.freeList, func(i uint32) bool { return int(i) >= len(s.large.posted) })
 }
 
-// isOld reports whether a slot is going out of use.
+// isOld reports whether a slot is being retired.
 func (s *slots) isOld(slot int) bool {
 	return slot&slotMask < len(s.large.posted) && uint32(slot&^slotMask) != s.generation
 }
 
-// release gives a slot back. One that goes out of use is replaced.
+// release frees a slot. A retired slot is replaced by its successor.
 func (s *slots) release(slot int) {
 	if s.isOld(slot) {
 		s.oldInUse--
@@ -110,7 +109,7 @@ func (s *slots) release(slot int) {
 	s.freeList = append(s.freeList, uint32(slot))
 }
 
-// prepareReceives prepares n more receives, or as many as there are slots for.
+// prepareReceives prepares up to n more receives.
 func (c *Core) prepareReceives(n int) {
 	for ; n > 0; n-- {
 		slot, ok := c.slots.alloc()
@@ -122,7 +121,7 @@ func (c *Core) prepareReceives(n int) {
 	}
 }
 
-// refillReceives posts what the flow control wants posted.
+// refillReceives prepares the number of receives that the flow control requires.
 func (c *Core) refillReceives() {
 	c.prepareReceives(c.receiver.Receives() - c.slots.posted)
 }

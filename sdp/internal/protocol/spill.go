@@ -2,23 +2,20 @@ package protocol
 
 import "github.com/softrnic/softrnic/sdp/internal/flow"
 
-// SpillRing makes room in the ring of the NIC design, by moving what is in it
-// elsewhere, and returns how many bytes that were. It is for a call that waits
-// for the end of an offer, and to be repeated while it does, when something has
-// arrived.
+// SpillRing frees space in the receive ring with NIC flow control by moving unread data
+// elsewhere, and returns the number of bytes moved. A caller that waits for the end of an offer
+// must call it whenever data has arrived; otherwise both sides can deadlock.
 //
-// The answer to an offer, and the RDMA READ before it, are behind what the peer
-// has written to us: its adapter holds that back while our ring is full. If our
-// application does nothing but wait for the answer, and the peer's nothing but
-// read, neither would ever come. (Between two ends that offer at the same time it
-// is the SrcAvail that is behind it.)
+// The peer's reply to an offer, and its RDMA READ before, are queued in its adapter behind the
+// data that it has written, and that data waits while the local ring is full. If the local
+// application only waits for the reply and the peer's only reads, neither makes progress. (If
+// both sides offer at once, the SrcAvail is behind the data.)
 //
-// What is moved is no more than the peer's send buffer holds, which is enough if
-// the peer writes nothing new. If it does, the offer has to be cancelled. When
-// the peer has got to know that, there is as much room again as its adapter can
-// have: nothing more goes ahead of its answer (see owesAnswer). How long that
-// buffer is the peer says; to one who says more than mostSpilled nothing is
-// offered.
+// SpillRing moves at most the length of the peer's send buffer, which suffices unless the peer
+// writes more; then the offer must be cancelled. When the cancellation has arrived, the limit
+// doubles, to cover the peer's adapter: no more data is posted ahead of the reply (see
+// owesSourceReply). The peer announces the length of its send buffer; no memory is offered to a
+// peer with more than maxSpill.
 func (c *Core) SpillRing() int {
 	r, ok := c.receiver.(*flow.NICReceiver)
 	if !ok || !c.offer.live || c.slots.posted > 0 || c.err != nil {
@@ -29,25 +26,24 @@ func (c *Core) SpillRing() int {
 	return n
 }
 
-// maxSpill is the longest buffer of a peer that there would be room for.
+// maxSpill is the maximum send buffer of a peer that gets offers, in bytes.
 const maxSpill = 64 << 20
 
-// spillLimit is how much may lie outside of the ring.
+// spillLimit returns the maximum number of bytes outside of the ring.
 func (c *Core) spillLimit() int {
-	most := int(min(c.peer.Buffer, maxSpill)) + 2*c.cfg.Window // and a receive for the answer
+	most := int(min(c.peer.Buffer, maxSpill)) + 2*c.cfg.Window // and a receive for the reply
 	if c.offer.cancelDelivered {
 		most *= 2
 	}
 	return most
 }
 
-// canSpill reports whether there would be room for what is in the way of the
-// answer to an offer.
+// canSpill reports whether the data ahead of a reply to an offer could be moved out of the ring.
 func (c *Core) canSpill() bool {
 	return c.peer.FlowControl != flow.NIC || c.peer.Buffer <= maxSpill && c.spilledBytes() == 0
 }
 
-// spilledBytes is how much lies outside the ring.
+// spilledBytes returns the number of bytes outside of the ring.
 func (c *Core) spilledBytes() int {
 	if r, ok := c.receiver.(*flow.NICReceiver); ok {
 		return r.Spilled()

@@ -5,35 +5,34 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// advertisedReceives are what the peer knows of our receives. It gets to know it from the
-// header of every message; a message of its own is sent when there is no other.
+// advertisedReceives records the local receives that the peer knows of. The header of every
+// message advertises them; without other messages a credit update is sent.
 //
-// That message needs a receive itself, at the other side, and so do other
-// messages without data: flow.ReservedCredits receives are left for them. Two ends whose
-// buffers are full have these two each, and pass the right to speak between
-// them: who dialed answers a word only if the other could say nothing at all
-// without, and never uses the last credit for a message that gives none; who
-// was dialed may, and answers as long as the other cannot send two. So either can
-// always say something, and they do not answer each other for ever.
+// A credit update needs a receive at the peer itself, as other control messages do:
+// flow.ReservedCredits receives are reserved for them. Two sides with full buffers have these two
+// each and must neither deadlock nor exchange updates endlessly. The side that dialed replies to
+// an update only if the peer could not send anything otherwise, and never uses its last credit
+// for a message that returns none. The side that accepted may use its last credit, and replies as
+// long as the peer cannot send two messages.
 type advertisedReceives struct {
-	atSeq         uint32 // the last message that had come by the last word
-	count         int    // receives there were then
-	emptyMessages int    // messages since that are nothing but words
+	atSeq         uint32 // last message received at the last advertisement
+	count         int    // receives posted at that time
+	emptyMessages int    // messages received since then that are only credit updates
 }
 
 func (w *advertisedReceives) record(received uint32, posted int) {
 	*w = advertisedReceives{atSeq: received, count: min(posted, 1<<16-1)}
 }
 
-// advertisedLeft is how many messages the peer may still send by our last word.
+// advertisedLeft returns the number of messages that the peer may still send by the last
+// advertisement.
 func (c *Core) advertisedLeft() int { return c.advertised.count - int(c.received-c.advertised.atSeq) }
 
-// unadvertised is how many receives the peer has not heard of.
+// unadvertised returns the number of posted receives that the peer does not know of.
 func (c *Core) unadvertised() int { return c.slots.posted - c.advertisedLeft() }
 
-// creditUpdateDue reports whether the peer should hear of our receives: half of them
-// are new (section 3.1), or it knows of none that it may use for data, or for
-// the messages that it may have to send.
+// creditUpdateDue reports whether a credit update should be sent: half of the receives are
+// unadvertised (section 3.1), or the peer knows of none for data or for control messages.
 func (c *Core) creditUpdateDue() bool {
 	fresh, known := c.unadvertised(), c.advertisedLeft()
 	if fresh <= 0 {
@@ -47,14 +46,15 @@ func (c *Core) creditUpdateDue() bool {
 		fresh > 1 && 2*fresh >= c.receiver.Receives()
 }
 
-// canSpendCredit reports whether there is a credit for a message. The last one is for
-// a message that gives some back, unless any may have it.
+// canSpendCredit reports whether a credit is available for a message. Unless last is set, the
+// last credit is reserved for messages that advertise new receives.
 func (c *Core) canSpendCredit(last bool) bool {
 	left := c.credits.Available()
 	return left >= flow.ReservedCredits || left == 1 && (last || c.unadvertised() > 0)
 }
 
-// scheduleCreditUpdate makes the peer hear what its flow control waits for, when it is time.
+// scheduleCreditUpdate releases read slots and schedules the credit update that the flow control
+// mode requires.
 func (c *Core) scheduleCreditUpdate() {
 	switch r := c.receiver.(type) {
 	case *flow.CreditReceiver:
@@ -74,7 +74,7 @@ func (c *Core) scheduleCreditUpdate() {
 	}
 }
 
-// postCreditUpdate posts a word if it is due, and no other message has brought it.
+// postCreditUpdate posts a credit update if it is due and no other message has carried it.
 func (c *Core) postCreditUpdate() {
 	r, ring := c.receiver.(*flow.RDMAReceiver)
 	notice := c.oob.isPending() && !c.oob.announcedToPeer && c.peer.FlowControl != flow.NIC
