@@ -123,10 +123,10 @@ func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) error {
 		return ErrClosed
 	}
 	if qp == nil {
-		return fmt.Errorf("%w: no queue pair is given", verbs.ErrInvalid)
+		return fmt.Errorf("%w: nil queue pair", verbs.ErrInvalid)
 	}
 	if t := qp.Type(); t != r.Transport {
-		return fmt.Errorf("%w: the peer asks for %v and the queue pair is %v", verbs.ErrInvalid, r.Transport, t)
+		return fmt.Errorf("%w: transport %v requested, queue pair has %v", verbs.ErrInvalid, r.Transport, t)
 	}
 	if err := checkPrivateData(o.PrivateData, mad.REPPrivateLen); err != nil {
 		return err

@@ -130,12 +130,12 @@ func (m *Manager) requestPrivateData(dst netip.Addr, o *DialOptions) (local neti
 	h, err := bsdh.ParseHello(o.PrivateData)
 	switch {
 	case err != nil:
-		return local, nil, fmt.Errorf("%w: DialOptions.PrivateData must be a Hello to SDP: %w", verbs.ErrInvalid, err)
+		return local, nil, fmt.Errorf("%w: DialOptions.PrivateData: invalid SDP Hello: %w", verbs.ErrInvalid, err)
 	case h.Src != m.addr.Addr() || h.Dst != dst:
-		return local, nil, fmt.Errorf("%w: the Hello in DialOptions.PrivateData is from %v to %v, the request from %v to %v",
+		return local, nil, fmt.Errorf("%w: DialOptions.PrivateData: Hello from %v to %v, request from %v to %v",
 			verbs.ErrInvalid, h.Src, h.Dst, m.addr.Addr(), dst)
 	case o.LocalPort != 0 && o.LocalPort != h.LocalPort:
-		return local, nil, fmt.Errorf("%w: DialOptions.LocalPort is %d, the Hello in DialOptions.PrivateData says %d",
+		return local, nil, fmt.Errorf("%w: DialOptions.LocalPort %d, Hello in DialOptions.PrivateData has %d",
 			verbs.ErrInvalid, o.LocalPort, h.LocalPort)
 	}
 	return netip.AddrPortFrom(m.addr.Addr(), h.LocalPort), o.PrivateData, nil
@@ -160,7 +160,7 @@ func maxPrivateData(s PortSpace, field int) int {
 // checkPrivateData returns an error if b is longer than limit.
 func checkPrivateData(b []byte, room int) error {
 	if len(b) > room {
-		return fmt.Errorf("%w: %d bytes of private data, there is room for %d", verbs.ErrInvalid, len(b), room)
+		return fmt.Errorf("%w: private data of %d bytes, limit %d", verbs.ErrInvalid, len(b), room)
 	}
 	return nil
 }

@@ -35,9 +35,9 @@ func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 	if !errors.Is(err, ErrUnreachable) || errors.As(err, &refused) { // a *RefusedError names the cause itself
 		return ""
 	}
-	text := fmt.Sprintf("there is no adapter at UDP port %d of that address, or the way to it is blocked", peerPort)
+	text := fmt.Sprintf("no adapter at UDP port %d of that address, or a blocked path", peerPort)
 	if m.addr.Port() != rocePort && peerPort == rocePort {
-		text += fmt.Sprintf("; or there is an adapter that is no softrnic: it would send its answers to UDP port 4791 of ours, which listens on %d", m.addr.Port())
+		text += fmt.Sprintf("; or an adapter other than softrnic, which replies to UDP port 4791, while the local one listens on %d", m.addr.Port())
 	}
 	return text
 }
@@ -103,10 +103,10 @@ func smallerMTU(err error, asked uint8) uint8 {
 // checkDial validates the options of a dial.
 func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	if o.QP == nil {
-		return fmt.Errorf("%w: DialOptions.QP is not set", verbs.ErrInvalid)
+		return fmt.Errorf("%w: DialOptions.QP is nil", verbs.ErrInvalid)
 	}
 	if t := o.QP.Type(); t != verbs.RC && t != verbs.UC {
-		return fmt.Errorf("%w: a queue pair of type %v; DialUD is for UD", verbs.ErrUnsupported, t)
+		return fmt.Errorf("%w: queue pair type %v; use DialUD for UD", verbs.ErrUnsupported, t)
 	}
 	if err := checkPrivateData(o.PrivateData, maxPrivateData(o.PortSpace, mad.REQPrivateLen)); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (c *Conn) completeDial(q *mad.REQ, o *DialOptions) error {
 		return err
 	}
 	if int(p.InitiatorDepth) > c.m.limits.MaxQPRdAtom {
-		return refuse(mad.RejNoRespResources, fmt.Errorf("%w: the peer wants %d reads and atomics outstanding, the device serves %d",
+		return refuse(mad.RejNoRespResources, fmt.Errorf("%w: peer requests %d outstanding reads and atomics, device limit %d",
 			verbs.ErrLimit, p.InitiatorDepth, c.m.limits.MaxQPRdAtom))
 	}
 	served := p.InitiatorDepth

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -11,14 +12,14 @@ import (
 // Errors that calls return besides a *RejectError and the context's error. They are wrapped in an
 // *Error that names the peer; test with errors.Is.
 var (
-	ErrClosed       = errors.New("closed")                                                               // the manager, listener or connection is closed
-	ErrUnreachable  = errors.New("the peer does not answer")                                             // no reply to any transmission, or the system refuses to send to the peer
-	ErrPending      = errors.New("the peer's adapter has the request, and its program has not answered") // the peer's adapter sent an MRA before the context was done
-	ErrWithdrawn    = errors.New("the peer withdrew its request, or it expired")                         // before Accept or Reject
-	ErrDisconnected = errors.New("the peer ended the connection")
-	ErrInUse        = errors.New("port is in use")
-	ErrTooMany      = errors.New("too many connections")
-	ErrAnswered     = errors.New("the request was accepted or rejected before")
+	ErrClosed       = errors.New("cm: closed")                                    // the manager, listener or connection is closed
+	ErrUnreachable  = errors.New("cm: peer unreachable")                          // no reply to any transmission, or the system refuses to send to the peer
+	ErrPending      = errors.New("cm: request pending at the peer's application") // the peer's adapter sent an MRA before the context was done
+	ErrWithdrawn    = errors.New("cm: request withdrawn or expired")              // before Accept or Reject
+	ErrDisconnected = errors.New("cm: disconnected by peer")
+	ErrInUse        = errors.New("cm: port in use")
+	ErrTooMany      = errors.New("cm: too many connections")
+	ErrAnswered     = errors.New("cm: request already answered")
 )
 
 // An Error reports the operation, the peer and the cause of a failed call.
@@ -34,7 +35,7 @@ func (e *Error) Error() string {
 	if e.Peer.IsValid() {
 		s += " " + e.Peer.String()
 	}
-	s += ": " + e.Err.Error()
+	s += ": " + strings.TrimPrefix(e.Err.Error(), "cm: ") // the sentinels have the prefix, too
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}

@@ -125,7 +125,7 @@ func (g *gsi) repostRecvs(wcs []verbs.WC) error {
 }
 
 // errNoSendBuffer reports that all send buffers are in flight.
-var errNoSendBuffer = errors.New("no send buffer is free")
+var errNoSendBuffer = errors.New("no free send buffer")
 
 // send posts a datagram. It returns errNoSendBuffer if all send buffers are in flight.
 func (g *gsi) send(to netip.AddrPort, b *[mad.Size]byte) error {
@@ -203,7 +203,7 @@ func (g *gsi) close() error {
 		errs = append(errs, g.pd.Dealloc())
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("closing queue pair 1: %w", err)
+		return fmt.Errorf("close queue pair 1: %w", err)
 	}
 	return nil
 }

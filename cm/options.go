@@ -66,7 +66,7 @@ func (o *Options) validate() error {
 		{"ServiceTimeout", int(o.ServiceTimeout), 0, 31}, {"MaxConns", o.MaxConns, 0, 1 << 30}, {"Receives", o.Receives, 0, 1 << 15},
 	} {
 		if f.have < f.min || f.have > f.max {
-			return fmt.Errorf("%w: Options.%s is %d and may be %d to %d", verbs.ErrInvalid, f.name, f.have, f.min, f.max)
+			return fmt.Errorf("%w: Options.%s %d, want %d to %d", verbs.ErrInvalid, f.name, f.have, f.min, f.max)
 		}
 	}
 	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)

@@ -39,7 +39,7 @@ func checkConnectOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
 		{"MTU", uint8(o.MTU), uint8(verbs.MTU4096)},
 	} {
 		if f.have > f.max && f.have != verbs.Zero {
-			return fmt.Errorf("%w: %s is %d and may be %d at most", verbs.ErrInvalid, f.name, f.have, f.max)
+			return fmt.Errorf("%w: %s %d, maximum %d", verbs.ErrInvalid, f.name, f.have, f.max)
 		}
 	}
 	return nil
@@ -54,13 +54,13 @@ func initQP(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error)
 			return err
 		}
 	default:
-		return fmt.Errorf("%w: the queue pair is in %v; Modify it to StateReset first", verbs.ErrState, s)
+		return fmt.Errorf("%w: queue pair in %v; modify it to StateReset first", verbs.ErrState, s)
 	}
 	if prepare == nil {
 		return nil
 	}
 	if err := prepare(qp); err != nil {
-		return fmt.Errorf("Prepare: %w", err)
+		return fmt.Errorf("Options.Prepare: %w", err)
 	}
 	return nil
 }

@@ -85,9 +85,9 @@ func TestHelloThatLies(t *testing.T) {
 		want  string
 	}{
 		{func(h *bsdh.Hello) { h.MaxAdverts = 0 }, 0, "Hello with MaxAdverts 0"},
-		{func(h *bsdh.Hello) { h.Src = netip.MustParseAddr("192.0.2.1") }, 0, "is from 192.0.2.1 to"},
-		{func(h *bsdh.Hello) { h.Dst = netip.MustParseAddr("192.0.2.1") }, 0, "to 192.0.2.1, the request from"},
-		{func(*bsdh.Hello) {}, 50124, "DialOptions.LocalPort is 50124, the Hello in DialOptions.PrivateData says 50123"},
+		{func(h *bsdh.Hello) { h.Src = netip.MustParseAddr("192.0.2.1") }, 0, "Hello from 192.0.2.1 to"},
+		{func(h *bsdh.Hello) { h.Dst = netip.MustParseAddr("192.0.2.1") }, 0, "to 192.0.2.1, request from"},
+		{func(*bsdh.Hello) {}, 50124, "DialOptions.LocalPort 50124, Hello in DialOptions.PrivateData has 50123"},
 	} {
 		h := helloTo(a, l.Addr())
 		c.spoil(h)

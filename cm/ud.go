@@ -93,10 +93,10 @@ func (u *UDQueuePair) activateQP(m *Manager) (qkey uint32, err error) {
 		return 0, ErrClosed
 	}
 	if u.QP == nil {
-		return 0, fmt.Errorf("%w: QP is not set", verbs.ErrInvalid)
+		return 0, fmt.Errorf("%w: UDQueuePair.QP is nil", verbs.ErrInvalid)
 	}
 	if t := u.QP.Type(); t != verbs.UD {
-		return 0, fmt.Errorf("%w: a queue pair of type %v, not UD", verbs.ErrUnsupported, t)
+		return 0, fmt.Errorf("%w: queue pair type %v, want UD", verbs.ErrUnsupported, t)
 	}
 	if s := u.QP.State(); s != verbs.StateReset && s != verbs.StateInit {
 		attr, _ := u.QP.Query()
@@ -112,7 +112,7 @@ func (u *UDQueuePair) activateQP(m *Manager) (qkey uint32, err error) {
 	}
 	if u.Prepare != nil {
 		if err := u.Prepare(u.QP); err != nil {
-			return 0, fmt.Errorf("Prepare: %w", err)
+			return 0, fmt.Errorf("Options.Prepare: %w", err)
 		}
 	}
 	return u.QKey, verbs.ActivateUD(u.QP, u.QKey, m.randomPSN())

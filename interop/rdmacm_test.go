@@ -36,7 +36,7 @@ var cmPrograms = []cmProgram{
 }
 
 // early is what clients print of a softrnic that does not listen yet.
-var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|nobody serves|does not answer`)
+var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|nobody serves|does not answer|peer unreachable`)
 
 // play runs the program on both sides.
 func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family, impair string) error {

@@ -129,7 +129,7 @@ func TestOneClient(t *testing.T) {
 	require.Error(t, ctx.Err())
 	server := <-s.Ended
 	if server.err != nil { // the client may have been between two steps
-		require.ErrorContains(t, server.err, "the peer ended the connection")
+		require.ErrorContains(t, server.err, "disconnected by peer")
 	}
 }
 

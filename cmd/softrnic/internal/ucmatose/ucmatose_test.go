@@ -186,5 +186,5 @@ func TestIdle(t *testing.T) {
 	server, client = play(t, so, o)
 	require.ErrorIs(t, client.err, watch.ErrIdle)
 	require.ErrorContains(t, client.err, "1 of 10 messages received; give both sides the same -C")
-	require.ErrorContains(t, server.err, "the peer ended the connection before all messages were there")
+	require.ErrorContains(t, server.err, "disconnected by peer")
 }
