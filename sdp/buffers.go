@@ -14,9 +14,9 @@ import (
 
 // Reasons for refusing a larger buffer.
 var (
-	errResizeBusy = errors.New("the last change of its size has not ended; try again when more has been read")
-	errCreditRing = errors.New("with Credit flow control the other end enlarges it, by SetWriteBuffer")
-	errFixedSend  = errors.New("the send buffer is as long as Options.Buffers and BufferBytes say; only with Credit flow control messages may grow")
+	errResizeBusy = errors.New("last resize incomplete; try again after reading")
+	errCreditRing = errors.New("Credit flow control: receive buffer grows by the peer's SetWriteBuffer")
+	errFixedSend  = errors.New("send buffer fixed by Options.Buffers and BufferBytes; only Credit flow control can grow messages")
 )
 
 // SetReadBuffer grows the receive buffer to at least bytes. With NIC and RDMA flow control the
@@ -46,7 +46,7 @@ func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 	c.pollCompletions()
 	err := c.core.Err()
 	if most := bsdh.MaxRing - 1 - int64(c.cfg.RingSlack()); err == nil && (bytes < 0 || int64(bytes) > most) {
-		err = fmt.Errorf("%w: a buffer of %d bytes: 0 to %d", errInvalid, bytes, most)
+		err = fmt.Errorf("%w: buffer of %d bytes, want 0 to %d", errInvalid, bytes, most)
 	}
 	if err == nil {
 		err = grow(bytes)

@@ -59,11 +59,11 @@ func (c *Conn) pendingReason() string {
 	defer c.mu.Unlock()
 	switch n := c.core.Levels().Send; {
 	case c.tornDown:
-		return "the peer has not acknowledged the end"
+		return "disconnect not confirmed by the peer"
 	case n > 0:
-		return fmt.Sprintf("of what was written %d bytes are not known to have arrived", n)
+		return fmt.Sprintf("%d written bytes not acknowledged", n)
 	}
-	return "the peer has not closed"
+	return "not closed by the peer"
 }
 
 // discardUnread discards received data after Close.

@@ -50,7 +50,7 @@ func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
 		at = a.AddrPort()
 	}
 	if ip := at.Addr().Unmap(); ip.IsValid() && !ip.IsUnspecified() && ip != own {
-		return 0, fmt.Errorf("%w: the device has address %v, not %v", errAddrNotAvailable, own, ip)
+		return 0, fmt.Errorf("%w: device address is %v, not %v", errAddrNotAvailable, own, ip)
 	}
 	return at.Port(), nil
 }

@@ -38,15 +38,15 @@ func TestDialErrors(t *testing.T) {
 	defer cancel()
 	_, err := s.DialContext(ctx, "sdp", silent().String())
 	is(err, true, context.DeadlineExceeded)
-	require.Regexp(t, "dial sdp "+silent().String()+": (no answer from the adapter at 127.91.91.90:4791 within |the adapter at 127.91.91.90:4791 was not asked: )", err.Error())
+	require.Regexp(t, "dial sdp "+silent().String()+": (no reply from the adapter at 127.91.91.90:4791 within |no request sent to the adapter at 127.91.91.90:4791: )", err.Error())
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
 	_, err = s.DialContext(ctx, "sdp", silent().String())
 	is(err, false, context.Canceled)
-	require.ErrorContains(t, err, "the adapter at 127.91.91.90:4791 was not asked: context canceled")
+	require.ErrorContains(t, err, "no request sent to the adapter at 127.91.91.90:4791: context canceled")
 	_, err = s.Dial("sdp", ":7471")
 	is(err, false)
-	require.ErrorContains(t, err, "no host: say the peer's adapter, for example 192.0.2.1:7471")
+	require.ErrorContains(t, err, "missing host; give the peer's adapter, for example 192.0.2.1:7471")
 	_, err = s.Dial("sdp", "127.0.0.1")
 	is(err, false)
 	_, err = s.Dial("udp", "127.0.0.1:1")
@@ -54,7 +54,7 @@ func TestDialErrors(t *testing.T) {
 	nowhere := sdp.FlowControl(7)
 	_, err = s.DialAddr(t.Context(), silent(), sdp.Dialer{FlowControl: &nowhere})
 	is(err, false)
-	require.ErrorContains(t, err, "flow control Design(7): it is nic, rdma or credit")
+	require.ErrorContains(t, err, "flow control Control(7): want nic, rdma or credit")
 
 	l, err := s.ListenPort(0, 0)
 	require.NoError(t, err)
@@ -105,14 +105,14 @@ func TestDialAnswers(t *testing.T) {
 	s, m := dialer(cm.Options{})
 	err := until(s, m, silent(), sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent[0] > 0 }) // the REQ
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, ": no answer from the adapter at 127.91.91.90:4791 within ")
+	require.ErrorContains(t, err, ": no reply from the adapter at 127.91.91.90:4791 within ")
 
 	s, m = dialer(cm.Options{ResponseTimeout: 14}) // 67 ms, and 15 times more
 	to, behind := idle(cm.Options{})
 	err = until(s, m, to, behind, func(s cm.Stats) bool { return s.Received[mad.AttrMRA-mad.AttrREQ] > 0 })
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, cm.ErrPending)
-	require.ErrorContains(t, err, fmt.Sprintf(": no answer from the program behind the adapter at %v:%d within ", to.Addr(), behind.UDPPort))
+	require.ErrorContains(t, err, fmt.Sprintf(": no reply from the application behind the adapter at %v:%d within ", to.Addr(), behind.UDPPort))
 
 	to, behind = idle(cm.Options{ServiceTimeout: 10}) // 4 ms more than that
 	_, err = s.DialAddr(soon(t), to, behind)

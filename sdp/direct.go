@@ -172,7 +172,7 @@ func (c *Conn) reclaimMemory(w waitCond, bytes int) {
 	long := c.stack.returnTime + time.Duration(bytes>>20)*time.Second
 	c.waitForAtMost(w, long, c.endDeadline)
 	if !c.isMet(w) {
-		c.core.Fail(fmt.Errorf("%w: it has not given back memory that was lent to it, %v after it was asked to", ErrProtocol, long))
+		c.core.Fail(fmt.Errorf("%w: lent memory not returned within %v of the request", ErrProtocol, long))
 		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the adapter no longer accesses the memory
 		c.wakeWaiters()
 	}

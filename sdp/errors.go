@@ -115,9 +115,9 @@ func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 // noAnswerError wraps the error of a dial whose context was done before the reply.
 func noAnswerError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	err = trimAddress(err)
-	who := "no answer from the adapter"
+	who := "no reply from the adapter"
 	if errors.Is(err, cm.ErrPending) {
-		who = "no answer from the program behind the adapter"
+		who = "no reply from the application behind the adapter"
 	}
 	return fmt.Errorf("%s at %v within %v: %w", who, adapter, asked.Round(time.Millisecond), err)
 }
@@ -132,7 +132,7 @@ func trimAddress(err error) error {
 
 // notAskedError wraps the error of a dial whose context was done before the first request.
 func notAskedError(err error, adapter netip.AddrPort) error {
-	return wrapTimeout(fmt.Errorf("the adapter at %v was not asked: %w", adapter, err))
+	return wrapTimeout(fmt.Errorf("no request sent to the adapter at %v: %w", adapter, err))
 }
 
 // wrapTimeout makes err a timeout in the sense of net.Error if it is context.DeadlineExceeded.

@@ -68,16 +68,16 @@ var lies = []struct {
 	{"half a header", sdp.RDMA, func(p *puppet) { p.raw(p.frame(bsdh.MIDData, nil, nil)[:7]) }, "7 bytes arrived"},
 	{"nothing", sdp.NIC, func(p *puppet) { p.raw(nil) }, "0 bytes arrived"},
 	{"an unknown id", sdp.NIC, func(p *puppet) { p.say(0x42, nil) }, "MID 0x42"},
-	{"another number", sdp.Credit, func(p *puppet) { p.seq = 5; p.say(bsdh.MIDData, nil, 1) }, "has number 6; 1 was due"},
-	{"credits for what was not sent", sdp.Credit, func(p *puppet) { p.heard = 9; p.say(bsdh.MIDData, nil) }, "acknowledges message 9, which was not sent"},
-	{"an offset outside of the ring", sdp.NIC, func(p *puppet) { p.write(1<<31-1, []byte{1}) }, "a write of 1 bytes at 2147483647 of the ring"},
-	{"an offset inside, but not the next", sdp.RDMA, func(p *puppet) { p.write(100, []byte{1}) }, "a write of 1 bytes at 100 of the ring"},
-	{"more than a window", sdp.NIC, func(p *puppet) { p.hello.Extension.Window = 0; p.write(0, make([]byte, puppetSlot)) }, "more than there is room for"},
-	{"free room that was never used", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDRingUpdate, bsdh.RingUpdate{Freed: 99}.Append(nil)) }, "99 bytes are free again"},
+	{"another number", sdp.Credit, func(p *puppet) { p.seq = 5; p.say(bsdh.MIDData, nil, 1) }, "sequence number 6, want 1"},
+	{"credits for what was not sent", sdp.Credit, func(p *puppet) { p.heard = 9; p.say(bsdh.MIDData, nil) }, "acknowledgement of unsent message 9"},
+	{"an offset outside of the ring", sdp.NIC, func(p *puppet) { p.write(1<<31-1, []byte{1}) }, "ring write of 1 bytes at offset 2147483647: "},
+	{"an offset inside, but not the next", sdp.RDMA, func(p *puppet) { p.write(100, []byte{1}) }, "ring write of 1 bytes at offset 100: "},
+	{"more than a window", sdp.NIC, func(p *puppet) { p.hello.Extension.Window = 0; p.write(0, make([]byte, puppetSlot)) }, "exceeds the free receive buffer"},
+	{"free room that was never used", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDRingUpdate, bsdh.RingUpdate{Freed: 99}.Append(nil)) }, "RingUpdate of 99 bytes, more than were sent"},
 	{"a ring that shrinks", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRingChange, bsdh.RingChange{Ring: 1}.Append(nil)) }, "RingChange from"},
-	{"data after its end", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.write(0, []byte{1}) }, "a write after DisConn"},
-	{"two ends", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.say(bsdh.MIDDisConn, nil) }, "DisConn twice"},
-	{"a completion of nothing", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRdmaWrCompl, bsdh.RdmaCompl{Len: 1 << 30}.Append(nil)) }, "there was no SinkAvail"},
+	{"data after its end", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.write(0, []byte{1}) }, "ring write after DisConn"},
+	{"two ends", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.say(bsdh.MIDDisConn, nil) }, "second DisConn"},
+	{"a completion of nothing", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRdmaWrCompl, bsdh.RdmaCompl{Len: 1 << 30}.Append(nil)) }, "without a matching SinkAvail"},
 }
 
 // TestLiars: the connection to a peer that lies ends with an error that says how
@@ -119,10 +119,10 @@ func TestLyingHelloAck(t *testing.T) {
 	}{
 		"no adverts":           {func(a *bsdh.HelloAck) { a.MaxAdverts = 0 }, "MaxAdverts 0"},
 		"no receives":          {func(a *bsdh.HelloAck) { a.Bufs = 0 }, "no receives"},
-		"another flow control": {func(a *bsdh.HelloAck) { a.Extension.Design = bsdh.DesignRDMA }, "flow control rdma, and nic was asked for"},
-		"no ring":              {func(a *bsdh.HelloAck) { a.Extension.Ring = 0 }, "a ring of 0 bytes"},
-		"a ring without end":   {func(a *bsdh.HelloAck) { a.Extension.Ring = 1<<32 - 1 }, "a ring of 4294967295 bytes"},
-		"a window beyond it":   {func(a *bsdh.HelloAck) { a.Extension.Window = 1 << 30 }, "a window of 1073741824 bytes"},
+		"another flow control": {func(a *bsdh.HelloAck) { a.Extension.Design = bsdh.DesignRDMA }, "flow control rdma, want nic"},
+		"no ring":              {func(a *bsdh.HelloAck) { a.Extension.Ring = 0 }, "ring of 0 bytes"},
+		"a ring without end":   {func(a *bsdh.HelloAck) { a.Extension.Ring = 1<<32 - 1 }, "ring of 4294967295 bytes"},
+		"a window beyond it":   {func(a *bsdh.HelloAck) { a.Extension.Window = 1 << 30 }, "window of 1073741824 bytes"},
 		"tiny buffers":         {func(a *bsdh.HelloAck) { a.Extension, a.ActRcvSz = bsdh.Extension{}, 16 }, "receive buffers of 16 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestMemoryIsNotGivenBack(t *testing.T) {
 		defer c.Close()
 		n, err := c.Write(make([]byte, size))
 		require.ErrorIs(t, err, sdp.ErrProtocol)
-		require.ErrorContains(t, err, "has not given back memory that was lent to it, 50ms after it was asked to")
+		require.ErrorContains(t, err, "lent memory not returned within 50ms of the request")
 		require.Zero(t, n)
 		p.want(bsdh.MIDSrcAvail)
 		p.want(bsdh.MIDSrcAvailCancel)

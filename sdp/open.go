@@ -21,7 +21,7 @@ func (s *Stack) newConn(cfg *protocol.Config) (c *Conn, err error) {
 		if err != nil {
 			c.freeResources()
 			c = nil
-			err = fmt.Errorf("a connection's resources: %w", err)
+			err = fmt.Errorf("allocate connection resources: %w", err)
 		}
 	}()
 	if cfg.Send, err = c.registerRegion(cfg.SendBytes(), 0); err != nil {

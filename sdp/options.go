@@ -113,11 +113,11 @@ func (o *Options) validate() error {
 	switch {
 	case err != nil:
 	case o.MaxBufferBytes < 0:
-		err = fmt.Errorf("enlarged buffers of %d bytes: BufferBytes or less means that they stay as they are", o.MaxBufferBytes)
+		err = fmt.Errorf("MaxBufferBytes %d: negative, use BufferBytes or less to disable resizing", o.MaxBufferBytes)
 	case o.OfferTime < 0:
-		err = fmt.Errorf("an offer time of %v: it is a time, and ZeroCopy -1 makes no offers", o.OfferTime)
+		err = fmt.Errorf("OfferTime %v: negative, use ZeroCopy -1 to disable offers", o.OfferTime)
 	case o.Linger < 0:
-		err = fmt.Errorf("a linger of %v: it is a time, and Conn.SetLinger(0) makes Close a reset", o.Linger)
+		err = fmt.Errorf("Linger %v: negative, use Conn.SetLinger(0) to reset on Close", o.Linger)
 	}
 	if err != nil {
 		return fmt.Errorf("sdp: options: %w", err)

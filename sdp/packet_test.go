@@ -430,7 +430,7 @@ func TestPacketEndsWithStack(t *testing.T) {
 	c, err := s.ListenPacket(7)
 	require.NoError(t, err)
 	_, err = s.ListenPacket(7)
-	require.ErrorContains(t, err, "port is in use")
+	require.ErrorContains(t, err, "port in use")
 	require.NoError(t, s.Close())
 	_, _, err = c.ReadFrom(nil)
 	require.ErrorIs(t, err, net.ErrClosed)

@@ -39,7 +39,7 @@ func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
 		}
 	}()
 	if err := c.openResources(); err != nil {
-		return nil, fmt.Errorf("a queue pair for datagrams: %w", err)
+		return nil, fmt.Errorf("create UD queue pair: %w", err)
 	}
 	if c.sidrListener, err = s.cm.ListenUD(port, cm.ListenOptions{}); err != nil {
 		return nil, err

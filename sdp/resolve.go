@@ -28,7 +28,7 @@ func (s *Stack) resolveDialAddr(ctx context.Context, network, address string) (n
 		return netip.AddrPort{}, err
 	}
 	if host == "" {
-		return netip.AddrPort{}, &net.AddrError{Err: "no host: say the peer's adapter, for example 192.0.2.1" + address + "; Listener.Addr has it", Addr: address}
+		return netip.AddrPort{}, &net.AddrError{Err: "missing host; give the peer's adapter, for example 192.0.2.1" + address + "; Listener.Addr has it", Addr: address}
 	}
 	ips, err := s.lookupHost(ctx, network, host)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, err
 	}
 	if !ips[0].IsUnspecified() && !slices.Contains(ips, own) {
-		return netip.AddrPortFrom(ips[0], port), fmt.Errorf("%w: the device has address %v, not %v: open one there (SOFTRNIC_ADDR), or leave the host out", errAddrNotAvailable, own, ips[0])
+		return netip.AddrPortFrom(ips[0], port), fmt.Errorf("%w: device address is %v, not %v; open a device there (SOFTRNIC_ADDR) or omit the host", errAddrNotAvailable, own, ips[0])
 	}
 	return netip.AddrPortFrom(own, port), nil
 }

@@ -30,8 +30,8 @@ func TestAddresses(t *testing.T) {
 		"80":             "missing port",
 		":65536":         "invalid port",
 		":nosuchservice": "unknown port",
-		"192.0.2.77:80":  "the device has address " + own + ", not 192.0.2.77",
-		"localhost:80":   "the device has address " + own + ", not 127.0.0.1",
+		"192.0.2.77:80":  "device address is " + own + ", not 192.0.2.77",
+		"localhost:80":   "device address is " + own + ", not 127.0.0.1",
 	} {
 		_, err := e.b.Listen("sdp", address)
 		var op *net.OpError

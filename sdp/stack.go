@@ -74,7 +74,7 @@ func (s *Stack) openResources() (err error) {
 	if s.cm == nil {
 		switch s.cm, err = cm.New(s.dev, cm.Options{}); {
 		case errors.Is(err, verbs.ErrBusy):
-			return fmt.Errorf("the device has a connection manager already, another Stack's perhaps: share that Stack, or give both the manager: %w", err)
+			return fmt.Errorf("create connection manager: the device has one already: %w; share its Stack, or pass both the manager", err)
 		case err != nil:
 			return err
 		}
@@ -170,7 +170,7 @@ func (s *Stack) Drain(ctx context.Context) error {
 		select {
 		case <-c.done:
 		case <-ctx.Done():
-			return fmt.Errorf("sdp: the connection with %v is closed, but %s: %w", c.remote, c.pendingReason(), ctx.Err())
+			return fmt.Errorf("sdp: drain: connection to %v: %s: %w", c.remote, c.pendingReason(), ctx.Err())
 		}
 	}
 	return nil
@@ -204,4 +204,4 @@ func (s *Stack) removeConn(c *Conn) {
 	s.mu.Unlock()
 }
 
-var errClosedStack = fmt.Errorf("the stack is closed: %w", net.ErrClosed)
+var errClosedStack = fmt.Errorf("sdp: stack closed: %w", net.ErrClosed)

@@ -202,7 +202,7 @@ func TestSecondStack(t *testing.T) {
 	defer m.Close()
 	_, err = sdp.New(dev, nil, sdp.Options{})
 	require.ErrorIs(t, err, verbs.ErrBusy)
-	require.ErrorContains(t, err, "give both the manager")
+	require.ErrorContains(t, err, "pass both the manager")
 	for range 2 {
 		s, err := sdp.New(dev, m, sdp.Options{})
 		require.NoError(t, err)

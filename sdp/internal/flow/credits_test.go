@@ -43,8 +43,8 @@ func TestDesign(t *testing.T) {
 	}
 	require.Zero(t, flow.NIC, "the default")
 	_, err := flow.ParseControl("token")
-	require.ErrorContains(t, err, `flow control "token": it is nic, rdma or credit`)
-	require.Equal(t, "Design(7)", flow.Control(7).String())
+	require.ErrorContains(t, err, `flow control "token": want nic, rdma or credit`)
+	require.Equal(t, "Control(7)", flow.Control(7).String())
 }
 
 // What no credit has come back for is taken, as long as it is and not as its buffers are.

@@ -19,7 +19,7 @@ func (d Control) String() string {
 	if int(d) < len(controlNames) {
 		return controlNames[d]
 	}
-	return fmt.Sprintf("Design(%d)", uint8(d))
+	return fmt.Sprintf("Control(%d)", uint8(d))
 }
 
 // ParseControl returns the mode with the given name, the inverse of String.
@@ -29,7 +29,7 @@ func ParseControl(name string) (Control, error) {
 			return Control(d), nil
 		}
 	}
-	return 0, fmt.Errorf("flow control %q: it is nic, rdma or credit", name)
+	return 0, fmt.Errorf("flow control %q: want nic, rdma or credit", name)
 }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -88,6 +88,6 @@ type RingReceiver interface {
 
 // Protocol violations by the peer.
 var (
-	ErrOverrun   = errors.New("the peer sent more than there is room for")
-	ErrMisplaced = errors.New("the peer wrote to another place than where its last message ended")
+	ErrOverrun   = errors.New("flow: message exceeds the free receive buffer")
+	ErrMisplaced = errors.New("flow: ring write not contiguous with the last message")
 )

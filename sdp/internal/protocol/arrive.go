@@ -11,7 +11,7 @@ import (
 )
 
 // errUnposted reports a completion that belongs to no posted work, a fault of the caller.
-var errUnposted = errors.New("a completion of work that was not posted")
+var errUnposted = errors.New("sdp: completion of work that was not posted")
 
 // HandleCompletion handles a completion of the connection's queue pair.
 func (c *Core) HandleCompletion(wc *verbs.WC) {
@@ -41,7 +41,7 @@ func (c *Core) handleFailure(wc *verbs.WC) {
 	}
 	var refused *verbs.RefusedError
 	if wc.Status == verbs.WCRetryExcErr && !errors.As(wc.Err(), &refused) {
-		c.Fail(fmt.Errorf("%w, because the peer does not answer any more: %w", ErrReset, wc.Err()))
+		c.Fail(fmt.Errorf("%w: no acknowledgement from peer: %w", ErrReset, wc.Err()))
 		return
 	}
 	c.Fail(fmt.Errorf("%w: %w", ErrReset, wc.Err()))
@@ -73,12 +73,12 @@ func (c *Core) handleReceive(wc *verbs.WC) {
 		return
 	}
 	if !c.started {
-		c.violation("a message before the connection is there")
+		c.violation("message before the connection is established")
 		return
 	}
 	c.received++
 	if c.peer.FlowControl != flow.NIC && c.advertisedLeft() < 0 {
-		c.violation("message %d, and there were receives for %d", c.received, c.advertised.atSeq+uint32(c.advertised.count))
+		c.violation("message %d exceeds the advertised receives, %d", c.received, c.advertised.atSeq+uint32(c.advertised.count))
 		return
 	}
 	if wc.Opcode == verbs.WCRecvRDMAWithImm {
@@ -110,11 +110,11 @@ func (c *Core) handleMessage(b []byte, slot int) (keeps bool) {
 		return false
 	}
 	if int(h.Len) != len(b) {
-		c.violation("%v says %d bytes and has %d", h.MID, h.Len, len(b))
+		c.violation("%v: length field %d, message has %d bytes", h.MID, h.Len, len(b))
 		return false
 	}
 	if h.Seq != c.received {
-		c.violation("%v has number %d; %d was due", h.MID, h.Seq, c.received)
+		c.violation("%v: sequence number %d, want %d", h.MID, h.Seq, c.received)
 		return false
 	}
 	return c.updateCreditsAndDispatch(h, b[bsdh.HeaderBytes:], slot)
@@ -124,7 +124,7 @@ func (c *Core) handleMessage(b []byte, slot int) (keeps bool) {
 // the message.
 func (c *Core) updateCreditsAndDispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	if !c.credits.Update(h.Bufs, h.Ack) {
-		c.violation("%v acknowledges message %d, which was not sent", h.MID, h.Ack)
+		c.violation("%v: acknowledgement of unsent message %d", h.MID, h.Ack)
 		return false
 	}
 	c.mode.handleAck(h.Ack)
@@ -135,11 +135,11 @@ func (c *Core) updateCreditsAndDispatch(h bsdh.Header, body []byte, slot int) (k
 // the slot.
 func (c *Core) handleBrief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
 	if !c.peer.Brief {
-		c.violation("a SEND with immediate data, which was not agreed on")
+		c.violation("SEND with immediate data not negotiated")
 		return false
 	}
 	if room := cap(payload) - bsdh.HeaderBytes; len(payload) > room { // the slot also has space for a header
-		c.violation("a brief Data message of %d bytes for a receive of %d", len(payload), room)
+		c.violation("brief Data message of %d bytes exceeds the receive of %d", len(payload), room)
 		return false
 	}
 	return c.updateCreditsAndDispatch(b.Header(c.received, c.credits.LastSeq(), len(payload)), payload, slot)
@@ -149,14 +149,14 @@ func (c *Core) handleBrief(b bsdh.Brief, payload []byte, slot int) (keeps bool) 
 func (c *Core) handleRingWrite(imm bsdh.Imm, n int) {
 	r, ok := c.receiver.(flow.RingReceiver)
 	if !ok {
-		c.violation("an RDMA WRITE with immediate data in a connection without a ring")
+		c.violation("RDMA WRITE with immediate data in a connection without a ring")
 		return
 	}
-	if !c.checkDataAllowed("a write") {
+	if !c.checkDataAllowed("ring write") {
 		return
 	}
 	if err := r.Deliver(int(imm.Offset()), n); err != nil {
-		c.violation("a write of %d bytes at %d of the ring: %v", n, imm.Offset(), err)
+		c.violation("ring write of %d bytes at offset %d: %v", n, imm.Offset(), err)
 		return
 	}
 	c.noteRingPressure(r)
@@ -167,10 +167,10 @@ func (c *Core) handleRingWrite(imm bsdh.Imm, n int) {
 func (c *Core) handleData(h bsdh.Header, payload []byte, slot int) (keeps bool) {
 	r, ok := c.receiver.(*flow.CreditReceiver)
 	if !ok {
-		c.violation("a Data message with %d bytes in a connection by %v", len(payload), c.peer.FlowControl)
+		c.violation("Data message of %d bytes with flow control %v", len(payload), c.peer.FlowControl)
 		return false
 	}
-	if !c.checkDataAllowed("a Data message") {
+	if !c.checkDataAllowed("Data message") {
 		return false
 	}
 	if err := r.Deliver(slot, payload); err != nil {
@@ -188,7 +188,7 @@ func (c *Core) checkDataAllowed(what string) bool {
 	case c.peerClosed:
 		c.violation("%s after DisConn", what)
 	case c.peerSource.live:
-		c.violation("%s behind a SrcAvail that is open", what)
+		c.violation("%s while a SrcAvail is outstanding", what)
 	default:
 		return true
 	}
@@ -216,7 +216,7 @@ func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool
 		return false
 	}
 	if h.MID.Private() && c.peer.FlowControl == flow.Credit {
-		c.violation("%v in a connection by %v", h.MID, c.peer.FlowControl)
+		c.violation("%v with flow control %v", h.MID, c.peer.FlowControl)
 		return false
 	}
 	switch h.MID {
@@ -255,7 +255,7 @@ func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool
 		c.handleChRcvBufAck(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDSuspComm:
 		// SuspComm asks to move the connection to another address.
-		c.Fail(fmt.Errorf("%w: the peer wants to suspend it (SuspComm), which is not supported", ErrReset))
+		c.Fail(fmt.Errorf("%w: SuspComm not supported", ErrReset))
 	case bsdh.MIDRingUpdate:
 		c.handleRingUpdate(binary.BigEndian.Uint64(ext))
 	case bsdh.MIDRingChange:
@@ -272,11 +272,11 @@ func (c *Core) dispatchMessage(h bsdh.Header, body []byte, slot int) (keeps bool
 func (c *Core) handleRingUpdate(freed uint64) {
 	s, ok := c.sender.(*flow.RDMASender)
 	if !ok {
-		c.violation("RingUpdate in a connection by %v", c.peer.FlowControl)
+		c.violation("RingUpdate with flow control %v", c.peer.FlowControl)
 		return
 	}
 	c.advertised.emptyMessages++
 	if !s.SetFreed(freed) {
-		c.violation("RingUpdate says that %d bytes are free again, more than were sent", freed)
+		c.violation("RingUpdate of %d bytes, more than were sent", freed)
 	}
 }

@@ -36,11 +36,11 @@ func (c *Core) handleSrcAvail(ext, payload []byte, slot int) (keeps bool) {
 	case c.mode.recv == bsdh.Buffered:
 		c.violation("SrcAvail in %v mode", c.mode.recv)
 	case c.peerSource.live:
-		c.violation("a second SrcAvail; %d are taken", c.cfg.MaxAdverts)
+		c.violation("second SrcAvail, limit %d", c.cfg.MaxAdverts)
 	case c.mode.recv == bsdh.Combined && (len(payload) == 0 || uint64(len(payload)) >= uint64(s.Len)):
-		c.violation("SrcAvail of %d bytes with %d of them, in combined mode", s.Len, len(payload))
+		c.violation("SrcAvail of %d bytes with %d bytes inline in combined mode", s.Len, len(payload))
 	case c.mode.recv == bsdh.Pipelined && (len(payload) > 0 || s.Len == 0):
-		c.violation("SrcAvail of %d bytes with %d of them, in pipelined mode", s.Len, len(payload))
+		c.violation("SrcAvail of %d bytes with %d bytes inline in pipelined mode", s.Len, len(payload))
 	case c.sink.live && !c.dropQueued(bsdh.MIDSinkAvail):
 		// The two offers crossed: the peer drops its SrcAvail and uses the SinkAvail.
 	default:
@@ -69,7 +69,7 @@ const MaxTransfer = 1 << 30
 
 // errBeyondAdvert reports an access beyond the memory that the peer has advertised, a fault of
 // the caller.
-var errBeyondAdvert = errors.New("more than the peer has advertised was asked for")
+var errBeyondAdvert = errors.New("sdp: access beyond the advertised memory")
 
 // PeerSourceLen returns the number of bytes of the peer's memory that can be read now: 0 if there
 // are none, or buffered data must be read first.

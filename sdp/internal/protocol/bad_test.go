@@ -49,70 +49,70 @@ var violations = []struct {
 	{"longer than it is", credit, func(e *evil) { mangled(e, data, 4, 17) }, "says that it is 17 bytes long, 16 arrived"},
 	{"much longer", credit, func(e *evil) { mangled(e, data, 4, 1<<32-1) }, "says that it is 4294967295"},
 	{"shorter than its header", credit, func(e *evil) { mangled(e, bsdh.MIDSrcAvail, 4, 31) }, "its headers alone take 32"},
-	{"shorter than it is", rdma, func(e *evil) { mangled(e, bsdh.MIDRingUpdate, 4, 24); e.raw(append(e.frame(data, nil, nil), 0)) }, "Data says 16 bytes and has 17"},
-	{"number too high", nic, func(e *evil) { mangled(e, data, 8, 2) }, "has number 2; 1 was due"},
-	{"number again", nic, func(e *evil) { e.say(data, nil); mangled(e, data, 8, 1) }, "has number 1; 2 was due"},
-	{"writes count", nic, func(e *evil) { e.write(0, 5); mangled(e, data, 8, 1) }, "has number 1; 2 was due"},
-	{"ack of the unsent", nic, func(e *evil) { mangled(e, data, 12, 1) }, "acknowledges message 1, which was not sent"},
+	{"shorter than it is", rdma, func(e *evil) { mangled(e, bsdh.MIDRingUpdate, 4, 24); e.raw(append(e.frame(data, nil, nil), 0)) }, "Data: length field 16, message has 17 bytes"},
+	{"number too high", nic, func(e *evil) { mangled(e, data, 8, 2) }, "sequence number 2, want 1"},
+	{"number again", nic, func(e *evil) { e.say(data, nil); mangled(e, data, 8, 1) }, "sequence number 1, want 2"},
+	{"writes count", nic, func(e *evil) { e.write(0, 5); mangled(e, data, 8, 1) }, "sequence number 1, want 2"},
+	{"ack of the unsent", nic, func(e *evil) { mangled(e, data, 12, 1) }, "acknowledgement of unsent message 1"},
 	{"more than receives were announced", credit, func(e *evil) {
 		e.bufs = 0
 		for range 11 {
 			e.say(data, nil)
 		}
-	}, "message 11, and there were receives for 10"},
+	}, "message 11 exceeds the advertised receives, 10"},
 	{"id 15", nic, func(e *evil) { e.say(0x0F, nil) }, "MID 0xf"},
 	{"id 252", credit, func(e *evil) { e.say(0xFC, nil) }, "MID 0xfc"},
 	{"Hello", credit, func(e *evil) { e.say(bsdh.MIDHello, make([]byte, 76)) }, "Hello"},
 	{"SuspCommAck", credit, func(e *evil) { e.say(bsdh.MIDSuspCommAck, nil) }, "SuspCommAck"},
 	{"data where there may be none", credit, func(e *evil) { e.say(bsdh.MIDSendSm, nil, 1) }, "SendSm with 1 bytes of data"},
 
-	{"ring elsewhere", nic, func(e *evil) { e.write(1, 5) }, "at 1 of the ring"},
-	{"ring before", nic, func(e *evil) { e.write(0, 5).write(0, 5) }, "at 0 of the ring"},
-	{"ring outside", nic, func(e *evil) { e.write(1<<31-1, 5) }, "at 2147483647 of the ring"},
+	{"ring elsewhere", nic, func(e *evil) { e.write(1, 5) }, "at offset 1: "},
+	{"ring before", nic, func(e *evil) { e.write(0, 5).write(0, 5) }, "at offset 0: "},
+	{"ring outside", nic, func(e *evil) { e.write(1<<31-1, 5) }, "at offset 2147483647: "},
 	{"longer than a window", nic, func(e *evil) { e.write(0, 51) }, flow.ErrOverrun.Error()},
 	{"longer than the ring", rdma, func(e *evil) { e.write(0, 801) }, flow.ErrOverrun.Error()},
 	{"more than the ring", rdma, func(e *evil) { e.write(0, 800).write(0, 1) }, flow.ErrOverrun.Error()},
 	{"a very long write", rdma, func(e *evil) { e.write(0, 1<<31-1) }, flow.ErrOverrun.Error()},
 	{"a write without a ring", credit, func(e *evil) { e.write(0, 5) }, "without a ring"},
-	{"Data with a ring", nic, func(e *evil) { e.say(data, nil, 1) }, "a Data message with 1 bytes in a connection by nic"},
-	{"RingUpdate without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate in a connection by credit"},
-	{"RingUpdate for nobody", nic, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate in a connection by nic"},
-	{"RingUpdate of the unsent", rdma, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(1)) }, "1 bytes are free again, more than were sent"},
-	{"RingChange without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1000)) }, "RingChange in a connection by credit"},
+	{"Data with a ring", nic, func(e *evil) { e.say(data, nil, 1) }, "Data message of 1 bytes with flow control nic"},
+	{"RingUpdate without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control credit"},
+	{"RingUpdate for nobody", nic, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control nic"},
+	{"RingUpdate of the unsent", rdma, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(1)) }, "RingUpdate of 1 bytes, more than were sent"},
+	{"RingChange without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1000)) }, "RingChange with flow control credit"},
 	{"RingChange to less", rdma, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(849)) }, "RingChange from 850 to 849"},
 	{"RingChange to too much", nic, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1<<31)) }, "RingChange from 850 to 2147483648"},
 	{"RingChange twice", nic, func(e *evil) {
 		e.core.controls.depth = 0 // no answer can go
 		e.say(bsdh.MIDRingChange, ringOf(900)).say(bsdh.MIDRingChange, ringOf(1000))
-	}, "a second RingChange"},
-	{"RingSwitched", nic, func(e *evil) { e.say(bsdh.MIDRingSwitched, nil) }, "there is no other ring"},
+	}, "second RingChange"},
+	{"RingSwitched", nic, func(e *evil) { e.say(bsdh.MIDRingSwitched, nil) }, "without a RingChange"},
 	{"RingSwitched twice", rdma, func(e *evil) {
 		require.True(e.t, e.core.ChangeRing(e.register(900)))
 		e.take()
 		e.say(bsdh.MIDRingSwitched, nil).say(bsdh.MIDRingSwitched, nil)
-	}, "there is no other ring"},
+	}, "without a RingChange"},
 
-	{"a write after DisConn", nic, func(e *evil) { e.say(bsdh.MIDDisConn, nil).write(0, 1) }, "a write after DisConn"},
-	{"data after DisConn", credit, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(data, nil, 1) }, "a Data message after DisConn"},
+	{"a write after DisConn", nic, func(e *evil) { e.say(bsdh.MIDDisConn, nil).write(0, 1) }, "ring write after DisConn"},
+	{"data after DisConn", credit, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(data, nil, 1) }, "Data message after DisConn"},
 	{"SrcAvail after DisConn", nic, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail after DisConn"},
-	{"DisConn twice", rdma, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(bsdh.MIDDisConn, nil) }, "DisConn twice"},
-	{"DisConn with a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDDisConn, nil) }, "while a SrcAvail is open"},
+	{"DisConn twice", rdma, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(bsdh.MIDDisConn, nil) }, "second DisConn"},
+	{"DisConn with a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDDisConn, nil) }, "while a SrcAvail is outstanding"},
 
-	{"SrcAvail without data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail of 9 bytes with 0 of them, in combined mode"},
-	{"SrcAvail that is all data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(3), 1, 2, 3) }, "SrcAvail of 3 bytes with 3 of them, in combined mode"},
-	{"SrcAvail with data", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1) }, "SrcAvail of 9 bytes with 1 of them, in pipelined mode"},
+	{"SrcAvail without data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail of 9 bytes with 0 bytes inline in combined mode"},
+	{"SrcAvail that is all data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(3), 1, 2, 3) }, "SrcAvail of 3 bytes with 3 bytes inline in combined mode"},
+	{"SrcAvail with data", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1) }, "SrcAvail of 9 bytes with 1 bytes inline in pipelined mode"},
 	{"SrcAvail of nothing", rdma, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(0)) }, "SrcAvail of 0 bytes"},
-	{"two SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvail, srcAvail(9)) }, "a second SrcAvail; 1 are taken"},
+	{"two SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvail, srcAvail(9)) }, "second SrcAvail, limit 1"},
 	{"SrcAvail in buffered mode", credit, func(e *evil) {
 		e.say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false)).say(bsdh.MIDSrcAvail, srcAvail(9), 1)
 	}, "SrcAvail in buffered mode"},
-	{"a write behind a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).write(0, 1) }, "a write behind a SrcAvail that is open"},
-	{"data behind a SrcAvail", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1).say(data, nil, 1) }, "a Data message behind a SrcAvail that is open"},
+	{"a write behind a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).write(0, 1) }, "ring write while a SrcAvail is outstanding"},
+	{"data behind a SrcAvail", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1).say(data, nil, 1) }, "Data message while a SrcAvail is outstanding"},
 	{"SinkAvail in combined mode", credit, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "SinkAvail in combined mode"},
 	{"SinkAvail with data", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0), 1) }, "SinkAvail with 1 bytes of data"},
-	{"SinkAvail of nothing", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(0, 0)) }, "SinkAvail of no bytes"},
-	{"SinkAvail after the unsent", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 1)) }, "SinkAvail after 1 messages with data, and 0 were sent"},
-	{"two SinkAvail", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "a second SinkAvail; 1 are taken"},
+	{"SinkAvail of nothing", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(0, 0)) }, "SinkAvail of 0 bytes"},
+	{"SinkAvail after the unsent", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 1)) }, "SinkAvail after 1 data messages, 0 were sent"},
+	{"two SinkAvail", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "second SinkAvail, limit 1"},
 	{"SinkAvail after the change was heard", credit, func(e *evil) {
 		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
 		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Combined}))
@@ -120,29 +120,29 @@ var violations = []struct {
 		e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0))
 	}, "SinkAvail in combined mode"},
 
-	{"RdmaRdCompl of nothing", nic, func(e *evil) { e.say(bsdh.MIDRdmaRdCompl, compl(1)) }, "RdmaRdCompl of 1 bytes, which were not offered"},
-	{"RdmaRdCompl of too much", nic, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(10)) }, "RdmaRdCompl of 10 bytes, which were not offered"},
-	{"RdmaRdCompl of what came with it", credit, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(9)) }, "RdmaRdCompl of 9 bytes, which were not offered"},
+	{"RdmaRdCompl of nothing", nic, func(e *evil) { e.say(bsdh.MIDRdmaRdCompl, compl(1)) }, "RdmaRdCompl of 1 bytes exceeds the offer"},
+	{"RdmaRdCompl of too much", nic, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(10)) }, "RdmaRdCompl of 10 bytes exceeds the offer"},
+	{"RdmaRdCompl of what came with it", credit, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(9)) }, "RdmaRdCompl of 9 bytes exceeds the offer"},
 	{"RdmaRdCompl of too much in all", nic, func(e *evil) {
 		offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(8)).say(bsdh.MIDRdmaRdCompl, compl(2))
-	}, "RdmaRdCompl of 2 bytes, which were not offered"},
+	}, "RdmaRdCompl of 2 bytes exceeds the offer"},
 	{"RdmaRdCompl before it can know", nic, func(e *evil) {
 		e.core.controls.depth = 0
 		offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(9))
-	}, "RdmaRdCompl of 9 bytes, which were not offered"},
+	}, "RdmaRdCompl of 9 bytes exceeds the offer"},
 	{"SendSm", nic, func(e *evil) { e.say(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
 	{"SendSm twice", nic, func(e *evil) { offerOf(e, 9).say(bsdh.MIDSendSm, nil).say(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
-	{"RdmaWrCompl", nic, func(e *evil) { e.say(bsdh.MIDRdmaWrCompl, compl(1)) }, "for which there was no SinkAvail"},
-	{"RdmaWrCompl of too much", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(10)) }, "for which there was no SinkAvail"},
-	{"RdmaWrCompl after data", nic, func(e *evil) { sinkOf(e, 9).write(0, 1).say(bsdh.MIDRdmaWrCompl, compl(9)) }, "for which there was no SinkAvail"},
+	{"RdmaWrCompl", nic, func(e *evil) { e.say(bsdh.MIDRdmaWrCompl, compl(1)) }, "without a matching SinkAvail"},
+	{"RdmaWrCompl of too much", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(10)) }, "without a matching SinkAvail"},
+	{"RdmaWrCompl after data", nic, func(e *evil) { sinkOf(e, 9).write(0, 1).say(bsdh.MIDRdmaWrCompl, compl(9)) }, "without a matching SinkAvail"},
 	{"RdmaWrCompl before it can know", nic, func(e *evil) {
 		e.core.controls.depth = 0
 		sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(1))
-	}, "for which there was no SinkAvail"},
-	{"SinkCancelAck", nic, func(e *evil) { e.say(bsdh.MIDSinkCancelAck, nil) }, "nothing was cancelled"},
-	{"SinkCancelAck before the question", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDSinkCancelAck, nil) }, "nothing was cancelled"},
+	}, "without a matching SinkAvail"},
+	{"SinkCancelAck", nic, func(e *evil) { e.say(bsdh.MIDSinkCancelAck, nil) }, "without a SinkAvailCancel"},
+	{"SinkCancelAck before the question", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDSinkCancelAck, nil) }, "without a SinkAvailCancel"},
 
-	{"ModeChange with a ring", nic, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half in a connection by nic"},
+	{"ModeChange with a ring", nic, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half with flow control nic"},
 	{"ModeChange to the same", credit, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half from combined"},
 	{"ModeChange by the sink", credit, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Pipelined, true)) }, "ModeChange to pipelined, send half from combined"},
 	{"ModeChange over two steps", credit, func(e *evil) {
@@ -151,46 +151,46 @@ var violations = []struct {
 	{"ModeChange to mode 3", credit, func(e *evil) { e.say(bsdh.MIDModeChange, []byte{0x30, 0, 0, 0}) }, "ModeChange to mode 3"},
 	{"ModeChange with a SrcAvail", credit, func(e *evil) {
 		e.say(bsdh.MIDSrcAvail, srcAvail(9), 1).say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false))
-	}, "while a SrcAvail is open"},
+	}, "while a SrcAvail is outstanding"},
 
-	{"ChRcvBuf with a ring", nic, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(9)) }, "ChRcvBuf in a connection by nic"},
-	{"ChRcvBuf twice", credit, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(150)).say(bsdh.MIDChRcvBuf, size(160)) }, "ChRcvBuf before the one before was answered"},
-	{"ChRcvBufAck", credit, func(e *evil) { e.say(bsdh.MIDChRcvBufAck, size(200)) }, "no other size was asked for"},
+	{"ChRcvBuf with a ring", nic, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(9)) }, "ChRcvBuf with flow control nic"},
+	{"ChRcvBuf twice", credit, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(150)).say(bsdh.MIDChRcvBuf, size(160)) }, "second ChRcvBuf before the ChRcvBufAck"},
+	{"ChRcvBufAck", credit, func(e *evil) { e.say(bsdh.MIDChRcvBufAck, size(200)) }, "without a ChRcvBuf"},
 	{"ChRcvBufAck of less", credit, func(e *evil) {
 		require.True(e.t, e.core.RequestPeerSize(200))
 		e.take()
 		e.say(bsdh.MIDChRcvBufAck, size(115))
-	}, "ChRcvBufAck of 115 bytes, and 116 were in effect"},
+	}, "ChRcvBufAck of 115 bytes, less than the current 116"},
 
 	{"SrcAvail and its cancel for ever", nic, func(e *evil) {
 		for e.core.Err() == nil { // nothing that the core says is ever completed
 			e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvailCancel, nil)
 		}
-	}, "32 messages wait for receives, and the peer asks for SendSm"},
+	}, "32 control messages queued, no space for SendSm"},
 	{"SinkAvail and its cancel for ever", nic, func(e *evil) {
 		for e.core.Err() == nil {
 			e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvailCancel, nil)
 		}
-	}, "the peer asks for SinkCancelAck"},
+	}, "no space for SinkCancelAck"},
 	{"questions for ever", nic, func(e *evil) {
 		for e.core.Err() == nil {
 			b := e.frame(data, nil, nil)
 			b[1] = byte(bsdh.RequestPipe)
 			e.raw(b)
 		}
-	}, "the peer asks for Data"},
+	}, "no space for Data"},
 	{"ChRcvBuf for ever", credit, func(e *evil) {
 		e.bufs = 0
 		for e.core.Err() == nil {
 			e.say(bsdh.MIDChRcvBuf, size(9))
 		}
-	}, "there were receives for"},
+	}, "exceeds the advertised receives"},
 	{"ChRcvBuf for ever, with credits", credit, func(e *evil) {
 		e.bufs = 1<<16 - 1
 		for e.core.Err() == nil {
 			e.say(bsdh.MIDChRcvBuf, size(9))
 		}
-	}, "there were receives for"},
+	}, "exceeds the advertised receives"},
 }
 
 // Each ends the connection with an error that says what it was.
@@ -222,7 +222,7 @@ func TestEarly(t *testing.T) {
 		e := newEvil(t, nic)
 		early(e)
 		require.ErrorIs(t, e.core.Err(), ErrProtocol)
-		require.ErrorContains(t, e.core.Err(), "before the connection is there")
+		require.ErrorContains(t, e.core.Err(), "before the connection is established")
 	}
 }
 

@@ -68,10 +68,10 @@ func TestBadBrief(t *testing.T) {
 	require.NoError(t, e.core.Err())
 	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes+1))
 	require.ErrorIs(t, e.core.Err(), ErrProtocol)
-	require.ErrorContains(t, e.core.Err(), "a brief Data message of 101 bytes for a receive of 100")
+	require.ErrorContains(t, e.core.Err(), "brief Data message of 101 bytes exceeds the receive of 100")
 
 	e = newEvil(t, flow.NIC).start()
 	e.brief(header(e.heard()), []byte("data"))
 	require.ErrorIs(t, e.core.Err(), ErrProtocol)
-	require.ErrorContains(t, e.core.Err(), "not agreed on")
+	require.ErrorContains(t, e.core.Err(), "not negotiated")
 }

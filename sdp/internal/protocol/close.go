@@ -8,8 +8,8 @@ import (
 
 // Causes of an abnormal end of a connection.
 var (
-	ErrReset   = errors.New("the connection was reset")
-	ErrAborted = errors.New("the peer has aborted the connection")
+	ErrReset   = errors.New("sdp: connection reset")
+	ErrAborted = errors.New("sdp: connection aborted by peer")
 )
 
 // CloseWrite closes the local half of the stream: DisConn follows the last written byte. The
@@ -67,9 +67,9 @@ func (c *Core) BothClosed() bool { return c.disConnDelivered && c.peerClosed }
 func (c *Core) handleDisConn() {
 	switch {
 	case c.peerClosed:
-		c.violation("DisConn twice")
+		c.violation("second DisConn")
 	case c.peerSource.live:
-		c.violation("DisConn while a SrcAvail is open")
+		c.violation("DisConn while a SrcAvail is outstanding")
 	default:
 		c.peerClosed = true
 		c.endCrossedSink() // the peer will not write to it

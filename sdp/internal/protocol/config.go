@@ -118,7 +118,7 @@ func (c Config) WithControl(d flow.Control) Config {
 func (c *Config) Validate() error {
 	switch {
 	case c.FlowControl > flow.Credit:
-		return fmt.Errorf("flow control %v: it is nic, rdma or credit", c.FlowControl)
+		return fmt.Errorf("flow control %v: want nic, rdma or credit", c.FlowControl)
 	case c.Buffers < 1 || c.Buffers > 1<<14:
 		return fmt.Errorf("%d buffers: 1 to 16384", c.Buffers)
 	case c.BufferBytes < 64 || c.BufferBytes > 1<<24:

@@ -44,7 +44,7 @@ func isOrdered(id bsdh.MID) bool {
 func (c *Core) queueControl(m control) {
 	q := &c.controls
 	if len(q.ordered)+len(q.unordered) >= maxQueuedControls {
-		c.violation("%d messages wait for receives, and the peer asks for %v", maxQueuedControls, m.id)
+		c.violation("%d control messages queued, no space for %v", maxQueuedControls, m.id)
 		return
 	}
 	if isOrdered(m.id) {

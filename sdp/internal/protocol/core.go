@@ -110,7 +110,7 @@ func (c *Core) PeerDisconnected(why error) {
 }
 
 // ErrProtocol reports a protocol violation by the peer.
-var ErrProtocol = errors.New("the peer does not keep to SDP")
+var ErrProtocol = errors.New("sdp: protocol violation by peer")
 
 // violation fails the connection because of a protocol violation by the peer.
 func (c *Core) violation(format string, args ...any) {

@@ -26,11 +26,11 @@ func (c *Core) handleSinkAvail(ext, payload []byte) {
 	case c.mode.send != bsdh.Pipelined && !c.mode.unacked:
 		c.violation("SinkAvail in %v mode", c.mode.send)
 	case c.peerSink.live:
-		c.violation("a second SinkAvail; %d are taken", c.cfg.MaxAdverts)
+		c.violation("second SinkAvail, limit %d", c.cfg.MaxAdverts)
 	case s.Len == 0:
-		c.violation("SinkAvail of no bytes")
+		c.violation("SinkAvail of 0 bytes")
 	case int32(c.carried-s.NonDiscards) < 0:
-		c.violation("SinkAvail after %d messages with data, and %d were sent", s.NonDiscards, c.carried)
+		c.violation("SinkAvail after %d data messages, %d were sent", s.NonDiscards, c.carried)
 	case c.mode.send != bsdh.Pipelined, c.mode.unacked, s.NonDiscards != c.carried, c.sender.Unposted() > 0:
 		// It crossed with a mode change (or two, there and back) or with data, which voids it at
 		// the peer, too.

@@ -45,5 +45,5 @@ func Example() {
 	// Output:
 	// 5 bytes written: Data, number 1, 6 receives, "hello"
 	// read: "ok"
-	// the peer does not keep to SDP: SendSm without a SrcAvail
+	// sdp: protocol violation by peer: SendSm without a SrcAvail
 }

@@ -97,11 +97,11 @@ func (c *Core) handleModeChange(ext []byte) {
 	}
 	switch {
 	case c.peer.FlowControl != flow.Credit:
-		c.violation("ModeChange to %v in a connection by %v", m, c.peer.FlowControl)
+		c.violation("ModeChange to %v with flow control %v", m, c.peer.FlowControl)
 	case !modeChangeAllowed(!m.SendHalf, *mode, m.Mode):
 		c.violation("ModeChange to %v from %v", m, *mode)
 	case m.Mode == bsdh.Buffered && c.peerSource.live:
-		c.violation("ModeChange to %v while a SrcAvail is open", m)
+		c.violation("ModeChange to %v while a SrcAvail is outstanding", m)
 	default:
 		if *mode == bsdh.Pipelined {
 			c.endCrossedSink()

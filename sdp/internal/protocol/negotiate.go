@@ -38,10 +38,10 @@ func (c *Config) Hello(local netip.AddrPort, remote netip.Addr) *bsdh.Hello {
 // it is supported, with local windows.
 func (c Config) Negotiate(h *bsdh.Hello) (Config, error) {
 	if h.Version>>4 != bsdh.Version>>4 {
-		return c, fmt.Errorf("%w: Hello has version %d.%d, ours is %d.%d", ErrProtocol, h.Version>>4, h.Version&15, bsdh.Version>>4, bsdh.Version&15)
+		return c, fmt.Errorf("%w: Hello version %d.%d, want %d.%d", ErrProtocol, h.Version>>4, h.Version&15, bsdh.Version>>4, bsdh.Version&15)
 	}
 	if h.MaxAdverts == 0 {
-		return c, fmt.Errorf("%w: Hello has no MaxAdverts", ErrProtocol)
+		return c, fmt.Errorf("%w: Hello: MaxAdverts 0", ErrProtocol)
 	}
 	c.noExtension = !h.Extension.Present()
 	return c.WithControl(controlOf(h.Extension)), nil
@@ -74,10 +74,10 @@ func (c *Config) HelloAck() *bsdh.HelloAck {
 // PeerFromHelloAck returns the parameters of the peer that sent a HelloAck.
 func (c *Config) PeerFromHelloAck(h *bsdh.HelloAck) (Peer, error) {
 	if h.MaxAdverts == 0 {
-		return Peer{}, fmt.Errorf("%w: HelloAck has no MaxAdverts", ErrProtocol)
+		return Peer{}, fmt.Errorf("%w: HelloAck: MaxAdverts 0", ErrProtocol)
 	}
 	if h.Extension.Present() && h.Extension.Design != wireDesigns[c.FlowControl] {
-		return Peer{}, fmt.Errorf("%w: HelloAck has flow control %v, and %v was asked for", ErrProtocol, h.Extension.Design, c.FlowControl)
+		return Peer{}, fmt.Errorf("%w: HelloAck: flow control %v, want %v", ErrProtocol, h.Extension.Design, c.FlowControl)
 	}
 	return newPeer(Peer{Bufs: h.Bufs, BufferBytes: h.ActRcvSz, MaxAdverts: h.MaxAdverts}, h.Extension)
 }
@@ -93,9 +93,9 @@ func newPeer(p Peer, e bsdh.Extension) (Peer, error) {
 	case p.FlowControl == flow.Credit && p.BufferBytes < bsdh.HeaderBytes+smallSlotBytes:
 		return p, fmt.Errorf("%w: receive buffers of %d bytes", ErrProtocol, p.BufferBytes)
 	case p.FlowControl != flow.Credit && (p.Ring == 0 || p.Ring >= bsdh.MaxRing):
-		return p, fmt.Errorf("%w: a ring of %d bytes", ErrProtocol, p.Ring)
+		return p, fmt.Errorf("%w: ring of %d bytes", ErrProtocol, p.Ring)
 	case p.FlowControl == flow.NIC && (p.Window == 0 || p.Window > p.Ring):
-		return p, fmt.Errorf("%w: a window of %d bytes in a ring of %d", ErrProtocol, p.Window, p.Ring)
+		return p, fmt.Errorf("%w: window of %d bytes exceeds the ring of %d", ErrProtocol, p.Window, p.Ring)
 	case p.Bufs == 0:
 		return p, fmt.Errorf("%w: no receives", ErrProtocol)
 	}

@@ -74,10 +74,10 @@ func TestBadHello(t *testing.T) {
 		"version 1.1":                 func(h *bsdh.Hello) { h.Version = 0x11 },
 		"MaxAdverts":                  func(h *bsdh.Hello) { h.MaxAdverts = 0 },
 		"no receives":                 func(h *bsdh.Hello) { h.Bufs = 0 },
-		"a ring of 0 bytes":           func(h *bsdh.Hello) { h.Extension.Ring = 0 },
-		"a ring of 2147483648 bytes":  func(h *bsdh.Hello) { h.Extension.Ring = 1 << 31 },
-		"a window of 0 bytes":         func(h *bsdh.Hello) { h.Extension.Window = 0 },
-		"a window of 8501 bytes":      func(h *bsdh.Hello) { h.Extension.Window = 8501 },
+		"ring of 0 bytes":             func(h *bsdh.Hello) { h.Extension.Ring = 0 },
+		"ring of 2147483648 bytes":    func(h *bsdh.Hello) { h.Extension.Ring = 1 << 31 },
+		"window of 0 bytes":           func(h *bsdh.Hello) { h.Extension.Window = 0 },
+		"window of 8501 bytes":        func(h *bsdh.Hello) { h.Extension.Window = 8501 },
 		"receive buffers of 79 bytes": func(h *bsdh.Hello) { h.Extension = bsdh.Extension{}; h.LocalRcvSz = 79 },
 	} {
 		h := helloOf(&nicConfig)
@@ -95,7 +95,7 @@ func TestBadHello(t *testing.T) {
 	rdmaConfig := plainConfig(flow.RDMA)
 	_, err := rdmaConfig.PeerFromHelloAck(ack)
 	require.ErrorIs(t, err, ErrProtocol)
-	require.ErrorContains(t, err, "flow control nic, and rdma was asked for")
+	require.ErrorContains(t, err, "flow control nic, want rdma")
 	ack.MaxAdverts = 0
 	_, err = nicConfig.PeerFromHelloAck(ack)
 	require.ErrorContains(t, err, "MaxAdverts")

@@ -85,7 +85,7 @@ func (c *Core) endOffer(refused bool) {
 func (c *Core) handleRdmaRdCompl(n uint32, flags bsdh.Flags) {
 	o := &c.offer
 	if !o.live || c.isQueued(bsdh.MIDSrcAvail) || uint64(n) > uint64(o.total-o.inline-o.readByPeer) {
-		c.violation("RdmaRdCompl of %d bytes, which were not offered", n)
+		c.violation("RdmaRdCompl of %d bytes exceeds the offer", n)
 		return
 	}
 	o.readByPeer += int(n)

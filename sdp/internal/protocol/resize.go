@@ -24,9 +24,9 @@ func (c *Core) handleChRcvBuf(bytes uint32) {
 	r := &c.bufSize
 	switch {
 	case c.peer.FlowControl != flow.Credit:
-		c.violation("ChRcvBuf in a connection by %v", c.peer.FlowControl)
+		c.violation("ChRcvBuf with flow control %v", c.peer.FlowControl)
 	case r.wanted > 0 || r.switching:
-		c.violation("ChRcvBuf before the one before was answered")
+		c.violation("second ChRcvBuf before the ChRcvBufAck")
 	case int64(bytes) <= int64(r.ours) || c.cfg.MaxBufferBytes+bsdh.HeaderBytes <= r.ours || c.Resizing():
 		c.sendChRcvBufAck() // refuse: the size is unchanged
 	default:
@@ -125,9 +125,9 @@ func (c *Core) handleChRcvBufAck(bytes uint32) {
 	r := &c.bufSize
 	switch {
 	case !r.asked || c.isQueued(bsdh.MIDChRcvBuf):
-		c.violation("ChRcvBufAck, and no other size was asked for")
+		c.violation("ChRcvBufAck without a ChRcvBuf")
 	case bytes < r.theirs:
-		c.violation("ChRcvBufAck of %d bytes, and %d were in effect", bytes, r.theirs)
+		c.violation("ChRcvBufAck of %d bytes, less than the current %d", bytes, r.theirs)
 	default:
 		r.asked, r.theirs = false, bytes
 		c.sender.(*flow.CreditSender).Resize(c.PeerBufferBytes())

@@ -65,7 +65,7 @@ func (c *Core) ChangingRing() bool {
 // receives remain valid, because the new ring is empty and not shorter.
 func (c *Core) handleRingSwitched() {
 	if !c.ring.offered || c.isQueued(bsdh.MIDRingChange) {
-		c.violation("RingSwitched, and there is no other ring")
+		c.violation("RingSwitched without a RingChange")
 		return
 	}
 	c.ring.offered = false
@@ -77,7 +77,7 @@ func (c *Core) handleRingChange(ext []byte) {
 	next, _ := bsdh.ParseRingChange(ext)
 	switch {
 	case c.ring.peerPending:
-		c.violation("a second RingChange before the first was answered")
+		c.violation("second RingChange before the RingSwitched")
 	case next.Ring < c.peer.Ring || next.Ring >= bsdh.MaxRing:
 		c.violation("RingChange from %d to %d bytes", c.peer.Ring, next.Ring)
 	default:

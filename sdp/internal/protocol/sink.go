@@ -65,7 +65,7 @@ func (c *Core) endSink() {
 func (c *Core) handleRdmaWrCompl(n uint32) {
 	s := &c.sink
 	if !s.live || c.isQueued(bsdh.MIDSinkAvail) || uint64(n) > uint64(s.total) {
-		c.violation("RdmaWrCompl of %d bytes, for which there was no SinkAvail", n)
+		c.violation("RdmaWrCompl of %d bytes without a matching SinkAvail", n)
 		return
 	}
 	c.endSink()
@@ -77,7 +77,7 @@ func (c *Core) handleRdmaWrCompl(n uint32) {
 // handleSinkCancelAck handles a SinkCancelAck.
 func (c *Core) handleSinkCancelAck() {
 	if !c.sink.live || !c.sink.cancelled || c.isQueued(bsdh.MIDSinkAvailCancel) {
-		c.violation("SinkCancelAck, and nothing was cancelled")
+		c.violation("SinkCancelAck without a SinkAvailCancel")
 		return
 	}
 	c.endSink()
