@@ -41,7 +41,7 @@ func archiveFolder(w io.Writer, root string) error {
 
 func archiveFile(c *cpio.Writer, path, name string, info fs.FileInfo) error {
 	h := &cpio.Header{Name: name, Mode: cpio.FileMode(info.Mode().Perm()), Links: 1,
-		ModTime: info.ModTime()} // Python compares it with that of what it has compiled
+		ModTime: info.ModTime()} // Python checks it against its compiled files
 	var body []byte
 	var err error
 	switch {
@@ -59,7 +59,7 @@ func archiveFile(c *cpio.Writer, path, name string, info fs.FileInfo) error {
 			return err
 		}
 	default:
-		return nil // devices and sockets are the guest's own
+		return nil // the guest creates devices and sockets itself
 	}
 	h.Size = int64(len(body))
 	if err := c.WriteHeader(h); err != nil {
@@ -69,7 +69,7 @@ func archiveFile(c *cpio.Writer, path, name string, info fs.FileInfo) error {
 	return err
 }
 
-// archiveFiles writes executable files, by name in the archive.
+// archiveFiles writes executable files to a cpio archive, keyed by name.
 func archiveFiles(w io.Writer, files map[string][]byte) error {
 	c := cpio.NewWriter(w)
 	for name, body := range files {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Addresses of the two ends: those that RFC 5737 and RFC 3849 keep for
-// documentation. They exist in the namespace only.
+// Addresses of the two sides, from the documentation ranges of RFC 5737 and RFC 3849. They exist
+// in the namespace only.
 var (
 	HostIPv4  = netip.MustParseAddr("192.0.2.1")
 	HostIPv6  = netip.MustParseAddr("2001:db8::1")
@@ -21,7 +21,7 @@ var (
 	GuestIPv6 = netip.MustParseAddr("2001:db8::2")
 )
 
-// The control network, which no fault touches.
+// Addresses of the control network, which has no injected faults.
 var (
 	controlHost  = netip.MustParseAddr("198.51.100.1")
 	controlGuest = netip.MustParseAddr("198.51.100.2")
@@ -33,15 +33,14 @@ const (
 	dataTap    = "tap0"
 	controlTap = "tap1"
 
-	// LargeMTU is that of the cable unless SetMTU changes it: it has room for
-	// packets with 4096 bytes of payload. SmallMTU is Ethernet's usual one,
-	// which has for 1024.
+	// LargeMTU is the default MTU of the data link, enough for packets with 4096 bytes of
+	// payload. SmallMTU is the usual MTU of Ethernet, enough for 1024.
 	LargeMTU = 4400
 	SmallMTU = 1500
 )
 
-// createCables makes the network of the namespace, which nobody else is in: this
-// end of the cables, with QEMU's end kept for the guest.
+// createCables creates the interfaces of the network namespace, including the TAP devices for the
+// guest.
 func createCables() error {
 	if err := remountProcSys(); err != nil {
 		return err
@@ -66,7 +65,8 @@ func createCables() error {
 	return nil
 }
 
-// remountProcSys shows the namespaces' own processes and interfaces in /proc and /sys.
+// remountProcSys remounts /proc and /sys, so that they show the processes and interfaces of the
+// namespaces.
 func remountProcSys() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the mounts private: %w", err)
@@ -87,7 +87,7 @@ func runIP(args ...string) error {
 	return nil
 }
 
-// openTap returns QEMU's end of a cable.
+// openTap opens QEMU's side of a TAP device.
 func openTap(name string) (*os.File, error) {
 	f, err := os.OpenFile(tunDevice, os.O_RDWR, 0)
 	if err != nil {

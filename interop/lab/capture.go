@@ -18,11 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capture records everything on the cable, at this side's end of it.
+// A Capture records all packets of the data link at the host side.
 type Capture struct {
 	fd     int
-	result chan captureResult // one, at the end
-	mark   []byte             // of the datagram that ends it
+	result chan captureResult // capacity 1; sent when the capture ends
+	mark   []byte             // payload of the datagram that ends the capture
 }
 
 type captureResult struct {
@@ -30,7 +30,7 @@ type captureResult struct {
 	err    error
 }
 
-// Frame is a captured packet from the Ethernet header on.
+// A Frame is a captured packet from the Ethernet header on.
 type Frame struct {
 	Time time.Time
 	Data []byte
@@ -38,10 +38,10 @@ type Frame struct {
 
 const (
 	captureBuffer = 64 << 20 // bytes
-	capturePort   = 9        // discard (RFC 863): where the datagram that ends a capture goes
+	capturePort   = 9        // discard (RFC 863): destination of the datagram that ends a capture
 )
 
-// StartCapture starts a capture.
+// StartCapture starts a capture of the data link.
 func StartCapture() (*Capture, error) {
 	device, err := net.InterfaceByName(dataTap)
 	if err != nil {
@@ -64,7 +64,7 @@ func StartCapture() (*Capture, error) {
 	return c, nil
 }
 
-// readFrames collects packets until the one that ends the capture.
+// readFrames records packets until the one that ends the capture.
 func (c *Capture) readFrames() {
 	var r captureResult
 	buf := make([]byte, 1<<16)
@@ -88,7 +88,7 @@ func (c *Capture) readFrames() {
 	c.result <- r
 }
 
-// Stop ends the capture and returns all that was on the cable up to now.
+// Stop ends the capture and returns all frames up to now.
 func (c *Capture) Stop() ([]Frame, error) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(GuestIPv4, capturePort)))
 	if err != nil {
@@ -96,16 +96,16 @@ func (c *Capture) Stop() ([]Frame, error) {
 	}
 	defer conn.Close()
 	for {
-		conn.Write(c.mark) // an error tells of the one before: nobody listens in the guest, as expected
+		conn.Write(c.mark) // an error reports the ICMP reply to the previous datagram, which is expected
 		select {
 		case r := <-c.result:
 			return r.frames, r.err
-		case <-time.After(100 * time.Millisecond): // the address may have to be resolved first
+		case <-time.After(100 * time.Millisecond): // the first datagram may be lost during address resolution
 		}
 	}
 }
 
-// WriteFrames writes frames to a pcapng file, for tshark and Wireshark.
+// WriteFrames writes frames to a pcapng file for tshark and Wireshark.
 func WriteFrames(path string, frames []Frame) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Counters returns the counters of the guest's adapter by name, those of
-// hw_counters (see rdma-statistic(8)).
+// Counters returns the hw_counters of the guest's adapter by name (see rdma-statistic(8)).
 func (g *Guest) Counters(ctx context.Context) (map[string]uint64, error) {
 	out, err := g.Output(ctx, "sh", "-c", "cd /sys/class/infiniband/"+Device+"/ports/1/hw_counters && grep -H . *")
 	if err != nil {
@@ -18,7 +17,7 @@ func (g *Guest) Counters(ctx context.Context) (map[string]uint64, error) {
 	return parseCounters(out), nil
 }
 
-// parseCounters reads lines of name and number with a colon between them.
+// parseCounters parses lines of the form NAME:NUMBER.
 func parseCounters(text string) map[string]uint64 {
 	counters := make(map[string]uint64)
 	for line := range strings.Lines(text) {

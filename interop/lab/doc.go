@@ -1,6 +1,6 @@
-// Package lab boots a real Linux host with kernel soft-RoCE (rdma_rxe), and
-// has the test binary run beside it: QEMU's guest of Debian packages on one end
-// of a cable, the tests and the programs they start on the other.
+// Package lab boots a Linux virtual machine with kernel soft-RoCE (rdma_rxe) and runs the test
+// binary next to it: a QEMU guest of Debian packages on one side of a virtual link, the tests and
+// the programs they start on the other.
 //
 //	this network namespace                                 guest
 //	192.0.2.1      tap0 ------------------------- eth0  192.0.2.2      rxe0
@@ -16,17 +16,17 @@
 //		out, err := g.Output(ctx, "ibv_devinfo", "-d", "rxe0")
 //	}
 //
-// # What it needs
+// # Prerequisites
 //
 // Linux on amd64 with apt-get, root or unprivileged user namespaces,
-// /dev/net/tun, QEMU (qemu-system-x86) and ip (iproute2). What is missing is
-// the text with which every test is skipped. The first run downloads about 60 MB
-// of packages and makes the guest of them, in the user's cache directory
-// (softrnic/interop); they are not installed.
+// /dev/net/tun, QEMU (qemu-system-x86) and ip (iproute2). If one is
+// missing, every test is skipped with that reason. The first run downloads about 60 MB of
+// packages and builds the guest from them in the user's cache directory (softrnic/interop). It
+// does not install them.
 //
-// # What it leaves
+// # Cleanup
 //
-// Main runs the test binary once more in namespaces of its own for network,
-// processes and mounts. However that one ends, the kernel ends everything that
-// it started and takes interfaces and addresses away; only the cache stays.
+// Main runs the test binary again in its own namespaces for network, processes and mounts.
+// However that process ends, the kernel kills its descendants and removes the interfaces and
+// addresses. Only the cache remains.
 package lab

@@ -13,21 +13,21 @@ import (
 //go:embed guest/faults
 var faultsScript []byte
 
-// Faults are what happens to RoCE packets on the cable, in netem's words (see
-// tc-netem(8)); all other packets pass. The guest applies them, in both
-// directions, since not every kernel on this side has netem.
+// Faults are the faults injected into RoCE packets on the data link, in the syntax of
+// tc-netem(8). Other packets are not affected. The guest injects them in both directions, since
+// not every host kernel has netem.
 type Faults struct {
-	FromGuest, ToGuest string // "loss 1%"; "" for none
+	FromGuest, ToGuest string // for example "loss 1%"; "" for none
 }
 
-// SetFaults replaces the faults.
+// SetFaults replaces the injected faults.
 func (g *Guest) SetFaults(ctx context.Context, f Faults) error {
 	_, err := g.Output(ctx, "/lab/faults", f.FromGuest, f.ToGuest)
 	return err
 }
 
-// DroppedPackets returns how many packets the faults have dropped since they were set, of
-// those that leave the guest and of those that go there.
+// DroppedPackets returns the number of packets that the faults have dropped since SetFaults, for
+// each direction.
 func (g *Guest) DroppedPackets(ctx context.Context) (fromGuest, toGuest uint64, err error) {
 	out, err := g.Output(ctx, "tc", "-s", "qdisc", "show")
 	if err != nil {
@@ -37,11 +37,10 @@ func (g *Guest) DroppedPackets(ctx context.Context) (fromGuest, toGuest uint64, 
 	return lost["2:"], lost["3:"], nil
 }
 
-// droppedPattern is the line of tc -s qdisc that follows the one with the handle.
+// droppedPattern matches a netem line of "tc -s qdisc" and the statistics after it.
 var droppedPattern = regexp.MustCompile(`(?m)^qdisc netem (\S+) .*\n Sent \d+ bytes \d+ pkt \(dropped (\d+),`)
 
-// parseDropped reads the numbers of packets that each netem has dropped, by
-// handle.
+// parseDropped returns the number of packets that each netem has dropped, by handle.
 func parseDropped(text string) map[string]uint64 {
 	lost := make(map[string]uint64)
 	for _, m := range droppedPattern.FindAllStringSubmatch(text, -1) {
@@ -50,8 +49,8 @@ func parseDropped(text string) map[string]uint64 {
 	return lost
 }
 
-// SetMTU sets the MTU of both ends of the cable, LargeMTU or SmallMTU. The
-// adapters take theirs from it when they are opened.
+// SetMTU sets the MTU of both sides of the data link to LargeMTU or SmallMTU. Adapters adopt it
+// when they are opened.
 func (g *Guest) SetMTU(ctx context.Context, mtu int) error {
 	if mtu == g.mtu {
 		return nil

@@ -23,18 +23,18 @@ import (
 const (
 	qemu        = "qemu-system-x86_64"
 	controlPort = 22
-	bootTime    = 2 * time.Minute // at most; some seconds where nothing else runs
+	bootTime    = 2 * time.Minute // upper bound; a few seconds on an idle machine
 
-	// Device is the adapter of the guest, with one port.
+	// Device is the name of the guest's adapter, which has one port.
 	Device = "rxe0"
 
-	// envAccel is QEMU's accelerator instead of the emulation that works
-	// everywhere: "kvm" makes the guest a hundred times faster where nested
-	// virtualization is real, and hangs where it only seems to be there.
+	// envAccel selects QEMU's accelerator. The default is emulation, which works everywhere.
+	// "kvm" makes the guest about a hundred times faster with working nested virtualization, and
+	// hangs without.
 	envAccel = "SOFTRNIC_LAB_ACCEL"
 )
 
-// Guest is a running guest.
+// A Guest is a running virtual machine.
 type Guest struct {
 	image   *image
 	qemu    *exec.Cmd
@@ -76,8 +76,7 @@ func bootGuest(ctx context.Context, s *setup) (*Guest, error) {
 	return g, nil
 }
 
-// start starts QEMU with the cables and the image, completed with the agent.
-// Nothing of this has a name in a file system.
+// start starts QEMU with the TAP devices and the image plus the agent. It creates no files.
 func (g *Guest) start(s *setup) error {
 	initrd, err := buildInitrd(s)
 	if err != nil {
@@ -116,7 +115,7 @@ func (g *Guest) start(s *setup) error {
 	return nil
 }
 
-// Close ends the guest at once.
+// Close kills the guest.
 func (g *Guest) Close() {
 	g.qemu.Process.Kill()
 	<-g.exited
@@ -127,8 +126,7 @@ func (g *Guest) Start(ctx context.Context, stdout, stderr io.Writer, args ...str
 	return g.control.Start(ctx, control.Command{Args: args}, stdout, stderr)
 }
 
-// Output runs a program in the guest to its end and returns what it printed.
-// The error has what it printed to stderr.
+// Output runs a program in the guest and returns its stdout. The error includes its stderr.
 func (g *Guest) Output(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	p, err := g.Start(ctx, &stdout, &stderr, args...)
@@ -141,7 +139,7 @@ func (g *Guest) Output(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// withConsole adds the console if the guest is no more.
+// withConsole adds the console output to err if the guest has exited.
 func (g *Guest) withConsole(err error) error {
 	select {
 	case <-g.exited:
@@ -156,19 +154,18 @@ func (g *Guest) WriteFile(ctx context.Context, path string, data []byte) error {
 	return g.control.WriteFile(ctx, control.File{Path: path, Mode: 0o755, Data: data})
 }
 
-// ControlAddr is where a server in the guest is reached by the network that no
-// fault touches.
+// ControlAddr returns the address of a server in the guest on the control network.
 func (g *Guest) ControlAddr(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(controlGuest, port)
 }
 
-// Console is what the kernel has printed lately.
+// Console returns the last lines of the kernel's console.
 func (g *Guest) Console() string { return g.console.String() }
 
-// GIDIndex is the entry of the guest's GID table for an address of it.
+// GIDIndex returns the index of an address in the guest's GID table.
 func (g *Guest) GIDIndex(a netip.Addr) int { return g.gids[a] }
 
-// readGIDs waits for both addresses to be in the GID table.
+// readGIDs waits until the GID table contains both addresses.
 func (g *Guest) readGIDs(ctx context.Context) error {
 	for ctx.Err() == nil {
 		out, err := g.Output(ctx, "sh", "-c", "cd /sys/class/infiniband/"+Device+"/ports/1/gids && head -n 1 * | cat")
@@ -185,7 +182,7 @@ func (g *Guest) readGIDs(ctx context.Context) error {
 	return fmt.Errorf("%s lacks the GIDs of its addresses: %w", Device, ctx.Err())
 }
 
-// parseGIDs reads what head(1) shows of the files of a GID table.
+// parseGIDs parses the output of head(1) for the files of a GID table.
 func parseGIDs(text string) map[netip.Addr]int {
 	gids := make(map[netip.Addr]int)
 	index := 0
@@ -200,8 +197,8 @@ func parseGIDs(text string) map[netip.Addr]int {
 	return gids
 }
 
-// buildInitrd returns the initial file system: the image and behind it, as the
-// kernel allows, what is this run's own.
+// buildInitrd returns the initial RAM file system: the image, followed by an archive with the
+// files of this run, as the kernel allows.
 func buildInitrd(s *setup) (*os.File, error) {
 	agent, err := os.ReadFile(filepath.Join(s.Bin, "agent"))
 	if err != nil {
@@ -232,10 +229,9 @@ func buildInitrd(s *setup) (*os.File, error) {
 	return f, nil
 }
 
-// console keeps the last lines of the serial line, and looks for the agent's
-// verdict in them.
+// A console keeps the last lines of the serial console and reports the agent's status line.
 type console struct {
-	verdict chan error // one
+	verdict chan error // capacity 1
 	w       *io.PipeWriter
 
 	mu    sync.Mutex
@@ -271,7 +267,7 @@ func (c *console) readLines(r io.Reader) {
 			c.verdict <- err
 		}
 	}
-	io.Copy(io.Discard, r) // a line too long for a Scanner must not stop the guest
+	io.Copy(io.Discard, r) // keep reading after a line too long for the Scanner, so that the guest does not block
 }
 
 func (c *console) Write(b []byte) (int, error) { return c.w.Write(b) }
@@ -282,7 +278,7 @@ func (c *console) String() string {
 	return strings.Join(c.lines, "\n")
 }
 
-// sharedVM is the one guest of the test binary.
+// sharedVM is the only guest of the test binary.
 var sharedVM sharedGuest
 
 type sharedGuest struct {

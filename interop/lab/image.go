@@ -18,46 +18,46 @@ import (
 	"time"
 )
 
-// What the guest is made of, by Debian's names.
+// Contents of the guest, as Debian packages and kernel modules.
 var (
 	kernelPackage = "linux-image-amd64"
 	guestPackages = []string{
 		"busybox-static", "dash", "ethtool", "ibverbs-providers", "ibverbs-utils", "iproute2", "kmod",
 		"perftest", "python3-pyverbs", "rdmacm-utils",
 	}
-	// rdma_rxe asks for crc32 by name at run time, so nothing depends on it.
+	// rdma_rxe requests crc32 by name at run time, so no module depends on it.
 	guestModules = []string{
 		"virtio_pci", "virtio_net", "crc32_generic", "crc32_pclmul", "rdma_rxe", "rdma_ucm", "ib_uverbs", "ib_umad",
 		"sch_netem", "sch_prio", "sch_ingress", "cls_u32", "act_mirred", "ifb",
 	}
-	// What depends on the packages above but not the other way round at run
-	// time: what installs, starts and documents.
+	// Dependencies for installation, boot and documentation, which the guest does not need at run
+	// time.
 	unusedPackages = regexp.MustCompile(`^(adduser|coreutils|cpio|debconf|dpkg|init-system-helpers|initramfs-.*|klibc-utils|libdb5.*|lib.*-perl|libgdbm.*|libklibc|libperl.*|linux-base|logsave|lsb-base|passwd|pci\.ids|perl.*|sysvinit-utils|tar|udev|usrmerge)$`)
 	prunedFolders  = []string{"usr/share", "usr/include", "usr/lib/x86_64-linux-gnu/gconv", "boot", "var"}
-	// The kernel's folders in which the modules and what they need are found.
+	// Kernel folders that contain the modules and their dependencies.
 	moduleFolders = []string{"arch/x86/crypto", "crypto", "drivers/infiniband", "drivers/net", "drivers/virtio", "fs/configfs", "lib", "net"}
 )
 
-// pythonWarmup imports what Python programs of the lab use, so that the image has
-// them compiled: the guest is slow.
+// pythonWarmup imports the modules that the lab's Python programs use, so that the image contains
+// them compiled, because the guest is slow.
 const pythonWarmup = "import base64, json, os, select, socket, socketserver, struct, sys, threading, time, traceback, zlib, " +
 	"pyverbs.addr, pyverbs.cmid, pyverbs.cq, pyverbs.device, pyverbs.enums, pyverbs.mem_alloc, pyverbs.mr, pyverbs.pd, pyverbs.qp, pyverbs.srq, pyverbs.wr"
 
 //go:embed guest/init
 var initScript []byte
 
-// image is a built guest.
+// An image is a built guest.
 type image struct {
-	Kernel  string // file
-	Root    string // file: the root file system as a cpio archive, without the agent
-	Release string // of the kernel, "6.1.0-56-amd64"
+	Kernel  string // file name
+	Root    string // file name of the root file system, a cpio archive without the agent
+	Release string // of the kernel, for example "6.1.0-56-amd64"
 
-	// Versions are those of the packages, "perftest 4.5+0.17-1".
+	// Versions are the package versions, for example "perftest 4.5+0.17-1".
 	Versions []string
 }
 
-// buildImage returns the guest of this recipe, from the cache or made anew of
-// Debian's packages, in which case it says so to log.
+// buildImage returns the guest image from the cache, or builds it from Debian packages and
+// reports that to log.
 func buildImage(ctx context.Context, log func(format string, args ...any)) (*image, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -97,7 +97,7 @@ func buildImage(ctx context.Context, log func(format string, args ...any)) (*ima
 	return openImage(dir)
 }
 
-// recipeHash is a name for everything that makes one image differ from another.
+// recipeHash returns a hash of everything that determines the contents of the image.
 func recipeHash() string {
 	system, _ := os.ReadFile("/etc/os-release")
 	sum := sha256.Sum256(fmt.Appendf(nil, "2 %s %s %s %s %s %s %s %s", system, kernelPackage, guestPackages, guestModules,
@@ -117,7 +117,7 @@ func openImage(dir string) (*image, error) {
 	}, nil
 }
 
-// lockFile waits until no other process has the file locked.
+// lockFile blocks until it has an exclusive lock on the file.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -130,7 +130,7 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// builder makes an image: packages to a root folder, and that to an archive.
+// A builder builds an image: it unpacks packages to a root folder and archives that.
 type builder struct {
 	ctx             context.Context
 	root, debs, out string // folders
@@ -143,7 +143,7 @@ func (b *builder) buildAll() error {
 			return err
 		}
 	}
-	// Where packages still say /lib, it is /usr/lib.
+	// Packages that still use /lib get /usr/lib.
 	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
 		if err := os.MkdirAll(filepath.Join(b.root, "usr", name), 0o755); err != nil {
 			return err
@@ -160,8 +160,8 @@ func (b *builder) buildAll() error {
 	return nil
 }
 
-// downloadPackages fetches the packages with all that they depend on, as if nothing
-// were installed, and the kernel alone.
+// downloadPackages downloads the packages with all dependencies, regardless of those installed,
+// and the kernel without dependencies.
 func (b *builder) downloadPackages() error {
 	kernel, err := b.kernelName()
 	if err != nil {
@@ -182,7 +182,7 @@ func (b *builder) downloadPackages() error {
 	return err
 }
 
-// kernelName is the package of the kernel that kernelPackage stands for.
+// kernelName returns the kernel package that the meta package kernelPackage depends on.
 func (b *builder) kernelName() (string, error) {
 	out, err := b.runIn(b.debs, "apt-cache", "depends", kernelPackage)
 	if err != nil {
@@ -221,8 +221,7 @@ func (b *builder) unpackPackages() error {
 	return os.WriteFile(filepath.Join(b.out, "versions"), []byte(strings.Join(versions, "\n")+"\n"), 0o644)
 }
 
-// unpackKernel unpacks the kernel and the folders of its modules that matter,
-// which is a tenth of it.
+// unpackKernel unpacks the kernel and the required module folders, about a tenth of all.
 func (b *builder) unpackKernel(file string) error {
 	modules := "*/lib/modules/" + b.release + "/"
 	paths := []string{"*/boot/vmlinuz-" + b.release, modules + "modules.order", modules + "modules.builtin"}
@@ -232,14 +231,14 @@ func (b *builder) unpackKernel(file string) error {
 	return b.unpackFile(file, paths...)
 }
 
-// unpackFile unpacks a package, or only what matches the patterns.
+// unpackFile unpacks a package, or the files that match the patterns.
 func (b *builder) unpackFile(file string, patterns ...string) error {
 	script := `f=$1; shift; dpkg-deb --fsys-tarfile "$f" | tar -x --keep-directory-symlink --wildcards "$@"`
 	_, err := b.runIn(b.root, "sh", append([]string{"-c", script, "sh", file}, patterns...)...)
 	return err
 }
 
-// pruneModules keeps the modules that the guest loads and those that they need.
+// pruneModules removes all modules but those that the guest loads and their dependencies.
 func (b *builder) pruneModules() error {
 	if err := os.Rename(filepath.Join(b.root, "boot", "vmlinuz-"+b.release), filepath.Join(b.out, "vmlinuz")); err != nil {
 		return err
@@ -272,7 +271,7 @@ func (b *builder) pruneModules() error {
 	return err
 }
 
-// compilePython has Python write what it compiles of the modules that are used.
+// compilePython makes Python compile the modules that are used.
 func (b *builder) compilePython() error {
 	_, err := b.inRoot("/usr/bin/python3", "-c", pythonWarmup)
 	return err
@@ -292,7 +291,7 @@ func (b *builder) pruneFiles() error {
 	return nil
 }
 
-// packRoot writes the archive.
+// packRoot writes the cpio archive of the root folder.
 func (b *builder) packRoot() error {
 	f, err := os.Create(filepath.Join(b.out, "root.cpio"))
 	if err != nil {
@@ -302,14 +301,14 @@ func (b *builder) packRoot() error {
 	return errors.Join(err, f.Close())
 }
 
-// inRoot runs a program of the packages among its like.
+// inRoot runs a program in the root folder by chroot(8).
 func (b *builder) inRoot(name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(b.ctx, "chroot", append([]string{b.root, name}, args...)...)
 	cmd.SysProcAttr = asRoot(&syscall.SysProcAttr{})
 	return runOutput(cmd)
 }
 
-// runIn runs a command in a folder and returns what it prints.
+// runIn runs a command in a folder and returns its stdout.
 func (b *builder) runIn(dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(b.ctx, name, args...)
 	cmd.Dir = dir

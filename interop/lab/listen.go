@@ -16,14 +16,13 @@ func (g *Guest) WaitListen(ctx context.Context, port uint16) error {
 	return err
 }
 
-// WaitListenCM waits until a program in the guest listens for connections of
-// RDMA-CM.
+// WaitListenCM waits until a program in the guest listens for RDMA-CM connections.
 func (g *Guest) WaitListenCM(ctx context.Context) error {
 	_, err := g.Output(ctx, "sh", "-c", "until rdma resource show cm_id | grep -q LISTEN; do usleep 20000; done")
 	return err
 }
 
-// WaitListen waits until a program on this side listens on a TCP port.
+// WaitListen waits until a program on the host listens on a TCP port.
 func WaitListen(ctx context.Context, port uint16) error {
 	want := regexp.MustCompile(listenPattern(port))
 	for {
@@ -40,6 +39,6 @@ func WaitListen(ctx context.Context, port uint16) error {
 	}
 }
 
-// listenPattern matches a line of /proc/net/tcp: local address, remote address, and
-// the state LISTEN.
+// listenPattern matches a line of /proc/net/tcp with local address, remote address and the state
+// LISTEN.
 func listenPattern(port uint16) string { return fmt.Sprintf(":%04X [0-9A-F]*:0000 0A", port) }

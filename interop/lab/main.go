@@ -17,24 +17,24 @@ import (
 	"testing"
 )
 
-// envInside is set in the process inside the namespaces, to its setup as JSON.
+// envInside is the environment variable that holds the setup as JSON in the process inside the
+// namespaces.
 const envInside = "SOFTRNIC_LAB_INSIDE"
 
-// setup is what the process outside hands to the one inside.
+// A setup is the data that the outer process passes to the inner one.
 type setup struct {
 	Image *image
-	Bin   string // folder for the programs built for the run
+	Bin   string // folder of the programs built for the run
 }
 
-// insideSetup is the setup of this process, if it is the one inside.
+// insideSetup is the setup of this process, or nil outside of the namespaces.
 var insideSetup *setup
 
-// unavailable is why there is no lab; "" if there is one.
+// unavailable is the reason why the lab is unavailable, or "".
 var unavailable = "lab.Main was not called from TestMain"
 
-// Main is a test binary's main function: it runs the tests, given as m.Run,
-// beside the guest, or where that cannot be, here, where Need skips them. It
-// does not return.
+// Main runs the tests, given as m.Run, next to the guest, and exits. If the lab is unavailable,
+// it runs them in this process, where Need skips them. Call it from TestMain.
 func Main(run func() int) {
 	if text := os.Getenv(envInside); text != "" {
 		os.Exit(runInside(text, run))
@@ -51,7 +51,7 @@ func Main(run func() int) {
 	os.Exit(code)
 }
 
-// missingPrerequisite says what the lab needs and does not find.
+// missingPrerequisite describes a missing prerequisite of the lab, or returns "".
 func missingPrerequisite() string {
 	if runtime.GOARCH != "amd64" {
 		return "the guest is built for amd64, this is " + runtime.GOARCH
@@ -76,7 +76,7 @@ func missingPrerequisite() string {
 	return ""
 }
 
-// namespaceAttr are those in which the tests run.
+// namespaceAttr returns the process attributes for the namespaces in which the tests run.
 func namespaceAttr() *syscall.SysProcAttr {
 	return asRoot(&syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
@@ -84,7 +84,7 @@ func namespaceAttr() *syscall.SysProcAttr {
 	})
 }
 
-// asRoot makes a user who is not root so, in a user namespace.
+// asRoot adds a user namespace to attr in which an unprivileged user is root.
 func asRoot(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -94,8 +94,8 @@ func asRoot(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return attr
 }
 
-// runInNamespaces prepares everything that needs the world outside, and runs this test
-// binary again inside.
+// runInNamespaces prepares the image and the programs, and runs this test binary again in
+// namespaces.
 func runInNamespaces() (code int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -122,7 +122,7 @@ func runInNamespaces() (code int, err error) {
 	cmd.Env = append(os.Environ(), envInside+"="+string(text))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = namespaceAttr()
-	runtime.LockOSThread() // the kernel watches the thread that started it
+	runtime.LockOSThread() // Pdeathsig applies to the thread that started the process
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return 0, err
@@ -135,8 +135,7 @@ func runInNamespaces() (code int, err error) {
 	return 0, fmt.Errorf("the tests inside the lab: %w", err)
 }
 
-// buildProgram builds a program of this module into a folder, such that it runs in the
-// guest, too, which has another libc.
+// buildProgram builds a program of this module without cgo, because the guest has another libc.
 func buildProgram(ctx context.Context, bin, path string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(bin, filepath.Base(path)), "github.com/softrnic/softrnic/"+path)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -162,9 +161,9 @@ func runInside(text string, run func() int) int {
 	return run()
 }
 
-// Need returns the guest, which all tests of the binary share, as it was when
-// booted: without faults, with the large MTU. Where there can be none, the test
-// is skipped with the reason; where it does not boot, the test fails.
+// Need returns the guest, which all tests of the binary share, in its initial state: without
+// faults and with LargeMTU. It skips the test with the reason if the lab is unavailable, and
+// fails it if the guest does not boot.
 func Need(t testing.TB) *Guest {
 	t.Helper()
 	if unavailable != "" {
@@ -177,8 +176,8 @@ func Need(t testing.TB) *Guest {
 	return g
 }
 
-// Versions are the packages of the guest, "perftest 4.5+0.17-1", nil where
-// there is no lab.
+// Versions returns the package versions of the guest, for example "perftest 4.5+0.17-1", or nil
+// without a lab.
 func Versions() []string {
 	if insideSetup == nil {
 		return nil
@@ -189,8 +188,8 @@ func Versions() []string {
 // binaries are the programs built so far, by name.
 var binaries sync.Map // string to func() error
 
-// Binary is the path of a program of this module, such as softrnic for
-// cmd/softrnic, built for the guest and for this side.
+// Binary returns the path of a program of this module, such as softrnic for cmd/softrnic, built
+// for the guest and for the host.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
 	if unavailable != "" {

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFile returns an empty file that has no place in a file system and ends
-// with its last user.
+// memoryFile returns an empty anonymous file (memfd_create(2)).
 func memoryFile(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {

@@ -5,7 +5,7 @@
 //	go test -tags interop -count=1 ./interop/launch
 //
 // They need root, ip (iproute2), sshd (openssh-server) and Slurm (slurm-wlm, munge).
-// Where one of these is missing, the tests that need it are skipped and say so. The test
-// binary runs itself again in namespaces of its own for network, processes, mounts and
-// the host name, so nothing stays, however it ends.
+// Where one of these is missing, the tests that need it are skipped with the reason. The test
+// binary runs itself again in its own namespaces for network, processes, mounts and the host
+// name, so it leaves nothing behind, even if it is killed.
 package launch

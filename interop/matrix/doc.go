@@ -7,6 +7,5 @@
 //	statuses.Set("rxe to softrnic", "same", "WRITE, wrong rkey")
 //	err := m.WriteFile("docs/rxe-matrix.md", head)
 //
-// What it writes depends on the results only, so that two runs of the same code
-// give the same text.
+// The output depends only on the results, so two runs of the same code give the same text.
 package matrix

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Matrix is a list of tables. The zero value is empty; all its methods and
-// those of its tables may be called from any goroutine.
+// A Matrix is a list of tables. The zero value is empty. All methods of a Matrix and its tables
+// are safe for concurrent use.
 type Matrix struct {
 	mu     sync.Mutex
 	tables []*Table
 }
 
-// Table has rows with some heading cells each, and columns in the order in
-// which they are first named, as rows are.
+// A Table has rows, identified by heading cells, and columns. Both appear in the order of first
+// use.
 type Table struct {
 	m            *Matrix
 	title, about string
@@ -30,14 +30,14 @@ type row struct {
 	cells map[string]*cell // by column
 }
 
-// cell is a count of what passed, and perhaps a text to show instead.
+// A cell counts passed checks, with an optional text to show instead.
 type cell struct {
 	text          string
 	passed, total int
 }
 
-// Table returns the table of a title, made at first use: with a paragraph about
-// it and the heading cells that each row has.
+// Table returns the table with a title, and creates it at first use with a paragraph about it and
+// the headings of the row headers.
 func (m *Matrix) Table(title, about string, heads ...string) *Table {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *Matrix) Table(title, about string, heads ...string) *Table {
 	return t
 }
 
-// Count adds results to the cell of a column in the row with these headings.
+// Count adds results to the cell in the given column and row.
 func (t *Table) Count(column string, passed, total int, row ...string) {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
@@ -60,7 +60,7 @@ func (t *Table) Count(column string, passed, total int, row ...string) {
 	c.total += total
 }
 
-// Set writes a text into a cell, which it shows unless something failed there.
+// Set sets the text of a cell, shown unless a check failed there.
 func (t *Table) Set(column, text string, row ...string) {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *Table) cellAt(column string, heads []string) *cell {
 	return c
 }
 
-// String is the cell as the table shows it: "12", or "11 of 12" if one failed.
+// String returns the cell's text: "12", or "**11 of 12**" if a check failed.
 func (c *cell) String() string {
 	switch {
 	case c == nil:
@@ -101,7 +101,7 @@ func (c *cell) String() string {
 	return fmt.Sprint(c.total)
 }
 
-// Totals are the counts of all cells.
+// Totals returns the sums over all cells.
 func (m *Matrix) Totals() (passed, total int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *Table) sumCells() (passed, total int) {
 	return passed, total
 }
 
-// Markdown is the document: a head, the totals, and the tables.
+// Markdown returns the document: a head, the totals and the tables.
 func (m *Matrix) Markdown(head string) string {
 	passed, total := m.Totals()
 	m.mu.Lock()
@@ -146,7 +146,7 @@ func (m *Matrix) Markdown(head string) string {
 	return b.String()
 }
 
-// WriteFile writes the document.
+// WriteFile writes the document to a file.
 func (m *Matrix) WriteFile(path, head string) error {
 	return os.WriteFile(path, []byte(m.Markdown(head)), 0o644)
 }

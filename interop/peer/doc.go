@@ -1,8 +1,7 @@
-// Package peer gives the tests against Linux one view of an adapter, whether it
-// is softrnic in this process or rdma_rxe in the lab's guest. An [End] is what a
-// test needs at one side: a memory, a completion queue for everything, and
-// queue pairs. The same code runs with any two ends, so what one pair does can
-// be compared with what another does.
+// Package peer gives the tests against Linux one interface to an adapter, softrnic in this
+// process or rdma_rxe in the lab's guest. A [Side] is an adapter with a memory region, a
+// completion queue and queue pairs. The same test runs with any two sides, so the results of
+// different pairs can be compared.
 //
 //	a, err := peer.OpenSoftrnic(addr, peer.Options{})
 //	b, err := linux.Open(ctx, gid, peer.Options{})       // linux, err := peer.StartLinux(ctx, guest)
@@ -11,5 +10,5 @@
 //	err = a.PostSend(0, verbs.SendWR{WRID: 2, Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: a.SGE(0, 64)})
 //	wcs, err := b.Poll(1, time.Minute)
 //
-// At the Linux end a Python program on rdma-core's pyverbs does the work.
+// The Linux side is a Python program that uses rdma-core's pyverbs.
 package peer

@@ -7,23 +7,23 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Options say what an end has. Zero values are good for most.
+// Options configure a Side. Zero values select the defaults.
 type Options struct {
-	Type   verbs.QPType      // RC
-	QPs    int               // number of queue pairs, 1
-	Memory int               // bytes, 64 KiB
-	Access verbs.AccessFlags // of the memory; everything
+	Type   verbs.QPType      // default RC
+	QPs    int               // number of queue pairs, default 1
+	Memory int               // bytes, default 64 KiB
+	Access verbs.AccessFlags // of the memory, default all
 
-	// QPAccess is what peers may do through the queue pairs; everything.
-	// NoQPAccess allows nothing.
+	// QPAccess is the remote access allowed through the queue pairs, default all. NoQPAccess
+	// allows none.
 	QPAccess   verbs.AccessFlags
 	NoQPAccess bool
 
-	SRQ                  bool // all queue pairs receive from one shared queue
-	SendDepth, RecvDepth int  // requests of a queue, 64
+	SRQ                  bool // all queue pairs share a receive queue
+	SendDepth, RecvDepth int  // depth of the queues, default 64
 }
 
-// Defaults for Options.
+// Defaults of Options.
 const (
 	defaultMemory = 64 << 10
 	defaultDepth  = 64
@@ -56,51 +56,52 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Side is one side of a test. Queue pairs are counted from 0.
+// A Side is one side of a test: an adapter with a memory region, a completion queue and queue
+// pairs, which are numbered from 0.
 type Side interface {
-	// Name is "softrnic" or "rxe".
+	// Name returns "softrnic" or "rxe".
 	Name() string
 
-	// Endpoint is what the peer's queue pair must know of one here.
+	// Endpoint returns the data that a peer's queue pair needs to connect.
 	Endpoint(qp int) verbs.Endpoint
 
-	// Connect takes a queue pair to StateRTS. Sends of a UD queue pair go to
-	// the peer given here.
+	// Connect moves a queue pair to StateRTS. Sends of a UD queue pair go to the given peer.
 	Connect(qp int, to verbs.Endpoint, o verbs.ConnectOptions) error
 
-	// PostRecv posts a receive, to the shared queue if there is one.
+	// PostRecv posts a receive, to the shared receive queue if there is one.
 	PostRecv(qp int, id uint64, sges []verbs.SGE) error
 
-	// PostSend posts a request; Flags are taken as they are.
+	// PostSend posts a send request with its Flags unchanged.
 	PostSend(qp int, wr verbs.SendWR) error
 
-	// Poll waits for n completions. Those that have come until the time is
-	// over are returned without an error.
+	// Poll waits for n completions. After the time within, it returns those that have arrived
+	// without an error.
 	Poll(n int, within time.Duration) ([]verbs.WC, error)
 
-	// Arm asks for an event at the next completion, or the next solicited
-	// one. Event reports whether it came in time.
+	// Arm requests an event for the next completion, or the next solicited one. Event reports
+	// whether it arrived in time.
 	Arm(solicited bool) error
 	Event(within time.Duration) (bool, error)
 
 	// Limit arms the limit event of the shared receive queue.
 	Limit(n int) error
 
-	// AsyncEvent returns the next asynchronous event that comes in time.
+	// AsyncEvent returns the next asynchronous event, if one arrives in time.
 	AsyncEvent(within time.Duration) (e verbs.EventType, ok bool, err error)
 
 	State(qp int) (verbs.QPState, error)
 
-	// Fail takes a queue pair to StateErr, which completes everything posted.
+	// Fail moves a queue pair to StateErr, which flushes all posted requests.
 	Fail(qp int) error
 
-	// SGE names a range of the memory; Addr and RKey are for the peer.
+	// SGE returns a scatter/gather list for a range of the memory. Addr and RKey are for the
+	// peer.
 	SGE(off, n int) []verbs.SGE
 	Addr(off int) uint64
 	RKey() uint32
 
-	// Fill writes the pattern of a seed to a range of the memory, Sum is the
-	// CRC-32 of one; see Pattern. Put and Get copy.
+	// Fill writes the pattern of a seed to a range of the memory, Sum returns the CRC-32 of a
+	// range; see Pattern. Put and Get copy data.
 	Fill(off, n int, seed uint32) error
 	Sum(off, n int) (uint32, error)
 	Put(off int, data []byte) error
@@ -109,8 +110,8 @@ type Side interface {
 	Close() error
 }
 
-// Connect connects all queue pairs of two ends, each with its like. The MTU is
-// 4096 unless given, as Linux does not tell its own.
+// Connect connects each queue pair of a with the one of b with the same number. The default MTU
+// is 4096, because Linux does not report its own.
 func Connect(a, b Side, qps int, o verbs.ConnectOptions) error {
 	if o.MTU == 0 {
 		o.MTU = verbs.MTU4096

@@ -14,16 +14,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Program is the Python program that serves ends on a Linux host: run with an
-// address and a port to listen on, it prints a line when it does.
+// Program is a Python program that implements a Side on a Linux host. Run it with an address and
+// a port to listen on; it prints a line when it listens.
 //
 //go:embed rxe.py
 var Program []byte
 
-// replyTimeout is what a reply may take beyond the time that the request gives.
+// replyTimeout is the time for a reply beyond that in the request.
 const replyTimeout = time.Minute
 
-// Linux is an end at a Linux host.
+// Linux is a Side on a Linux host.
 type Linux struct {
 	conn    net.Conn
 	replies *bufio.Reader
@@ -31,7 +31,7 @@ type Linux struct {
 	psns    []uint32
 }
 
-// openReply is the reply to open.
+// openReply is the reply to an open request.
 type openReply struct {
 	GID  verbs.GID `json:"gid"`
 	QPNs []uint32  `json:"qpns"`
@@ -40,12 +40,11 @@ type openReply struct {
 	RKey uint32    `json:"rkey"`
 }
 
-// request is a message to the program; what it has besides depends on what is
-// to do.
+// A request is a message to the program. Its fields depend on the operation, "do".
 type request map[string]any
 
-// DialLinux makes an end of a device at the host where Program listens at an
-// address. The end has the address of an entry of the device's GID table.
+// DialLinux creates a Side at the host where Program listens on addr. Its queue pairs use the
+// given entry of the device's GID table.
 func DialLinux(addr, device string, gidIndex int, o Options) (*Linux, error) {
 	o = o.withDefaults()
 	conn, err := net.Dial("tcp", addr)
@@ -101,15 +100,15 @@ func (l *Linux) roundTrip(r request, within time.Duration, reply any) error {
 	return nil
 }
 
-// Name is "rxe".
+// Name returns "rxe".
 func (l *Linux) Name() string { return "rxe" }
 
-// Endpoint is that of a queue pair.
+// Endpoint implements Side.
 func (l *Linux) Endpoint(qp int) verbs.Endpoint {
 	return verbs.Endpoint{GID: l.opened.GID, QPN: l.opened.QPNs[qp], PSN: l.psns[qp]}
 }
 
-// Connect takes a queue pair to StateRTS.
+// Connect implements Side.
 func (l *Linux) Connect(qp int, to verbs.Endpoint, o verbs.ConnectOptions) error {
 	code := func(v, otherwise uint8) uint8 {
 		switch v {
@@ -134,19 +133,19 @@ func encodeSGEs(sges []verbs.SGE) [][3]uint64 {
 	return l
 }
 
-// PostRecv posts a receive.
+// PostRecv implements Side.
 func (l *Linux) PostRecv(qp int, id uint64, sges []verbs.SGE) error {
 	return l.roundTrip(request{"do": "recv", "qp": qp, "id": id, "sges": encodeSGEs(sges)}, 0, nil)
 }
 
-// PostSend posts a request.
+// PostSend implements Side.
 func (l *Linux) PostSend(qp int, wr verbs.SendWR) error {
 	r := request{"do": "send", "qp": qp, "id": wr.WRID, "opcode": wr.Opcode, "flags": ibvSendFlags(wr.Flags), "sges": encodeSGEs(wr.SGList), "imm": wr.Imm, "inv": wr.InvKey,
 		"remote": wr.RemoteAddr, "rkey": wr.RKey, "compare_add": wr.CompareAdd, "swap": wr.Swap}
 	return l.roundTrip(r, 0, nil)
 }
 
-// ibvSendFlags has another order of the flags.
+// ibvSendFlags converts flags to the bit order of libibverbs.
 func ibvSendFlags(f verbs.SendFlags) (flags int) {
 	for i, bit := range []verbs.SendFlags{verbs.SendFence, verbs.SendSignaled, verbs.SendSolicited, verbs.SendInline} {
 		if f&bit != 0 {
@@ -156,7 +155,7 @@ func ibvSendFlags(f verbs.SendFlags) (flags int) {
 	return flags
 }
 
-// Poll waits for n completions.
+// Poll implements Side.
 func (l *Linux) Poll(n int, within time.Duration) ([]verbs.WC, error) {
 	var got []struct {
 		ID     uint64 `json:"id"`
@@ -178,21 +177,21 @@ func (l *Linux) Poll(n int, within time.Duration) ([]verbs.WC, error) {
 	return wcs, nil
 }
 
-// Arm asks for an event.
+// Arm implements Side.
 func (l *Linux) Arm(solicited bool) error {
 	return l.roundTrip(request{"do": "arm", "solicited": solicited}, 0, nil)
 }
 
-// Event reports whether the event came.
+// Event implements Side.
 func (l *Linux) Event(within time.Duration) (came bool, err error) {
 	err = l.roundTrip(request{"do": "event", "seconds": within.Seconds()}, within, &came)
 	return came, err
 }
 
-// Limit arms the limit event.
+// Limit implements Side.
 func (l *Linux) Limit(n int) error { return l.roundTrip(request{"do": "limit", "limit": n}, 0, nil) }
 
-// AsyncEvent returns the next asynchronous event.
+// AsyncEvent implements Side.
 func (l *Linux) AsyncEvent(within time.Duration) (verbs.EventType, bool, error) {
 	var kind int
 	if err := l.roundTrip(request{"do": "async_event", "seconds": within.Seconds()}, within, &kind); err != nil || kind < 0 {
@@ -201,49 +200,49 @@ func (l *Linux) AsyncEvent(within time.Duration) (verbs.EventType, bool, error) 
 	return verbs.EventType(kind), true, nil
 }
 
-// Fail takes a queue pair to StateErr.
+// Fail implements Side.
 func (l *Linux) Fail(qp int) error { return l.roundTrip(request{"do": "fail", "qp": qp}, 0, nil) }
 
-// State is that of a queue pair.
+// State implements Side.
 func (l *Linux) State(qp int) (s verbs.QPState, err error) {
 	err = l.roundTrip(request{"do": "state", "qp": qp}, 0, &s)
 	return s, err
 }
 
-// SGE names a range of the memory.
+// SGE implements Side.
 func (l *Linux) SGE(off, n int) []verbs.SGE {
 	return []verbs.SGE{{Addr: l.Addr(off), Length: uint32(n), LKey: l.opened.LKey}}
 }
 
-// Addr is an address in the memory.
+// Addr implements Side.
 func (l *Linux) Addr(off int) uint64 { return l.opened.Addr + uint64(off) }
 
-// RKey is the memory's.
+// RKey implements Side.
 func (l *Linux) RKey() uint32 { return l.opened.RKey }
 
-// Fill writes a pattern.
+// Fill implements Side.
 func (l *Linux) Fill(off, n int, seed uint32) error {
 	return l.roundTrip(request{"do": "fill", "off": off, "n": n, "seed": seed}, 0, nil)
 }
 
-// Sum is the CRC-32 of a range.
+// Sum implements Side.
 func (l *Linux) Sum(off, n int) (sum uint32, err error) {
 	err = l.roundTrip(request{"do": "sum", "off": off, "n": n}, 0, &sum)
 	return sum, err
 }
 
-// Put copies to the memory.
+// Put implements Side.
 func (l *Linux) Put(off int, data []byte) error {
 	return l.roundTrip(request{"do": "put", "off": off, "data": base64.StdEncoding.EncodeToString(data)}, 0, nil)
 }
 
-// Get copies from the memory.
+// Get implements Side.
 func (l *Linux) Get(off, n int) (data []byte, err error) {
-	err = l.roundTrip(request{"do": "get", "off": off, "n": n}, 0, &data) // JSON has bytes in base64
+	err = l.roundTrip(request{"do": "get", "off": off, "n": n}, 0, &data) // encoding/json encodes bytes in base64
 	return data, err
 }
 
-// Close ends the end, once or more often.
+// Close closes the connection. It is idempotent.
 func (l *Linux) Close() error {
 	if err := l.conn.Close(); !errors.Is(err, net.ErrClosed) {
 		return err

@@ -2,11 +2,11 @@ package peer
 
 import "hash/crc32"
 
-// patternPeriod is after how many bytes the pattern repeats: a prime, so that a packet
-// in another's place is noticed.
+// patternPeriod is the period of the pattern in bytes, a prime, so that a packet in the wrong
+// place is detected.
 const patternPeriod = 4099
 
-// Pattern is n bytes that depend on the seed.
+// Pattern returns n bytes that depend on seed.
 func Pattern(n int, seed uint32) []byte {
 	b := make([]byte, n)
 	fillPattern(b, seed)
@@ -23,5 +23,5 @@ func fillPattern(b []byte, seed uint32) {
 	}
 }
 
-// PatternSum is what End.Sum is for a range with the pattern.
+// PatternSum returns the result of Side.Sum for a range with the pattern.
 func PatternSum(n int, seed uint32) uint32 { return crc32.ChecksumIEEE(Pattern(n, seed)) }

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Softrnic is an end with an adapter of its own in this process.
+// Softrnic is a Side with its own adapter in this process.
 type Softrnic struct {
 	Device *rnic.Device
 
@@ -22,11 +22,11 @@ type Softrnic struct {
 	mr      verbs.MR
 	qps     []verbs.QP
 	local   []verbs.Endpoint
-	ah      []verbs.AH // of UD queue pairs, once connected
+	ah      []verbs.AH // of UD queue pairs, set by Connect
 	remote  []verbs.Endpoint
 }
 
-// OpenSoftrnic opens an adapter and makes an end of it. Its queue pairs are in
+// OpenSoftrnic opens an adapter and creates the resources of a Side. Its queue pairs are in
 // StateInit.
 func OpenSoftrnic(device rnic.Options, o Options) (*Softrnic, error) {
 	o = o.withDefaults()
@@ -80,13 +80,13 @@ func (s *Softrnic) createResources(o Options) (err error) {
 	return nil
 }
 
-// Name is "softrnic".
+// Name returns "softrnic".
 func (s *Softrnic) Name() string { return "softrnic" }
 
-// Endpoint is that of a queue pair.
+// Endpoint implements Side.
 func (s *Softrnic) Endpoint(qp int) verbs.Endpoint { return s.local[qp] }
 
-// Connect takes a queue pair to StateRTS.
+// Connect implements Side.
 func (s *Softrnic) Connect(qp int, to verbs.Endpoint, o verbs.ConnectOptions) (err error) {
 	if s.options.Type != verbs.UD {
 		return verbs.Connect(s.qps[qp], s.local[qp], to, o)
@@ -98,7 +98,7 @@ func (s *Softrnic) Connect(qp int, to verbs.Endpoint, o verbs.ConnectOptions) (e
 	return verbs.ActivateUD(s.qps[qp], qkey, s.local[qp].PSN)
 }
 
-// PostRecv posts a receive.
+// PostRecv implements Side.
 func (s *Softrnic) PostRecv(qp int, id uint64, sges []verbs.SGE) (err error) {
 	wrs := []verbs.RecvWR{{WRID: id, SGList: sges}}
 	if s.srq != nil {
@@ -109,7 +109,7 @@ func (s *Softrnic) PostRecv(qp int, id uint64, sges []verbs.SGE) (err error) {
 	return err
 }
 
-// PostSend posts a request.
+// PostSend implements Side.
 func (s *Softrnic) PostSend(qp int, wr verbs.SendWR) error {
 	if s.ah[qp] != nil {
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = s.ah[qp], s.remote[qp].QPN, qkey
@@ -118,7 +118,7 @@ func (s *Softrnic) PostSend(qp int, wr verbs.SendWR) error {
 	return err
 }
 
-// Poll waits for n completions.
+// Poll implements Side.
 func (s *Softrnic) Poll(n int, within time.Duration) ([]verbs.WC, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -137,10 +137,10 @@ func (s *Softrnic) Poll(n int, within time.Duration) ([]verbs.WC, error) {
 	return wcs[:got], nil
 }
 
-// Arm asks for an event.
+// Arm implements Side.
 func (s *Softrnic) Arm(solicited bool) error { return s.cq.ReqNotify(solicited) }
 
-// Event reports whether the event came.
+// Event implements Side.
 func (s *Softrnic) Event(within time.Duration) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -151,10 +151,10 @@ func (s *Softrnic) Event(within time.Duration) (bool, error) {
 	return err == nil, err
 }
 
-// Limit arms the limit event.
+// Limit implements Side.
 func (s *Softrnic) Limit(n int) error { return s.srq.Modify(verbs.SRQAttr{Limit: n}, verbs.SRQLimit) }
 
-// AsyncEvent returns the next asynchronous event.
+// AsyncEvent implements Side.
 func (s *Softrnic) AsyncEvent(within time.Duration) (verbs.EventType, bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -165,41 +165,41 @@ func (s *Softrnic) AsyncEvent(within time.Duration) (verbs.EventType, bool, erro
 	return e.Type, err == nil, err
 }
 
-// Fail takes a queue pair to StateErr.
+// Fail implements Side.
 func (s *Softrnic) Fail(qp int) error {
 	return s.qps[qp].Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState)
 }
 
-// State is that of a queue pair.
+// State implements Side.
 func (s *Softrnic) State(qp int) (verbs.QPState, error) { return s.qps[qp].State(), nil }
 
-// SGE names a range of the memory.
+// SGE implements Side.
 func (s *Softrnic) SGE(off, n int) []verbs.SGE { return []verbs.SGE{s.mr.SGE(off, n)} }
 
-// Addr is an address in the memory.
+// Addr implements Side.
 func (s *Softrnic) Addr(off int) uint64 { return s.mr.Addr() + uint64(off) }
 
-// RKey is the memory's.
+// RKey implements Side.
 func (s *Softrnic) RKey() uint32 { return s.mr.RKey() }
 
-// Fill writes a pattern.
+// Fill implements Side.
 func (s *Softrnic) Fill(off, n int, seed uint32) error {
 	fillPattern(s.mr.Bytes()[off:][:n], seed)
 	return nil
 }
 
-// Sum is the CRC-32 of a range.
+// Sum implements Side.
 func (s *Softrnic) Sum(off, n int) (uint32, error) {
 	return crc32.ChecksumIEEE(s.mr.Bytes()[off:][:n]), nil
 }
 
-// Put copies to the memory.
+// Put implements Side.
 func (s *Softrnic) Put(off int, data []byte) error {
 	copy(s.mr.Bytes()[off:][:len(data)], data)
 	return nil
 }
 
-// Get copies from the memory.
+// Get implements Side.
 func (s *Softrnic) Get(off, n int) ([]byte, error) {
 	return append([]byte(nil), s.mr.Bytes()[off:][:n]...), nil
 }

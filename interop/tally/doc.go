@@ -1,6 +1,5 @@
-// Package tally counts what a capture of RoCE v2 packets shows, as an onlooker
-// between the two adapters sees it: packets, repetitions, gaps, and refusals of
-// each direction. The counters of both adapters must agree with it.
+// Package tally counts the packets, retransmissions, gaps and NAKs of each direction in a capture
+// of RoCE v2 traffic. The counters of both adapters must agree with it.
 //
 //	t := tally.New()
 //	for _, frame := range frames {
@@ -8,6 +7,6 @@
 //	}
 //	t.From(addr).Packets
 //
-// It knows nothing of how the adapters work: it follows the PSNs of each queue
-// pair by the rules for what a request takes up.
+// It is independent of the adapters' implementation: it follows the PSNs of each queue pair by
+// the rules for the number of PSNs that a request consumes.
 package tally

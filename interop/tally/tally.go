@@ -13,55 +13,54 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Counts is what one address sent.
+// Counts are the packets that one address sent.
 type Counts struct {
 	Packets    int
 	Opcodes    map[wire.Opcode]int
-	Duplicates int // requests behind what the peer has accepted
+	Duplicates int // requests that the peer had already accepted
 	Gaps       int // times that a request was missing before others
 	RNRNaks    int // receiver not ready
 	SeqNaks    int // PSN sequence error
-	OtherNaks  int // the fatal ones
+	OtherNaks  int // fatal NAKs
 	BadICRC    int
 	CNPs       int
 }
 
-// Tally counts. It is for one path MTU.
+// A Tally counts packets for one path MTU.
 type Tally struct {
 	mtu    int
 	byAddr map[netip.Addr]*Counts
 	flows  map[flow]*progress
 }
 
-// flow is what one queue pair sends to another, as far as requests go.
+// A flow is the requests of one queue pair to another.
 type flow struct {
 	from, to netip.Addr
-	qpn      uint32 // of the destination
+	qpn      uint32 // destination queue pair number
 }
 
-// progress is how far the destination of a flow has come.
+// progress is the state of a flow's destination.
 type progress struct {
-	next wire.PSN // expected
-	gap  bool     // told of a missing packet, which has not come
+	next wire.PSN // expected PSN
+	gap  bool     // a missing packet has been counted and has not arrived
 
-	// repeats are how often the last request was repeated before there was an
-	// answer to it: duplicates, unless the answer is that it met no receive.
+	// repeats is the number of retransmissions of the last request before its reply: duplicates,
+	// unless the reply is an RNR NAK.
 	repeats int
 }
 
-// New returns an empty tally for traffic of a path MTU in bytes.
+// New returns an empty Tally for traffic with a path MTU in bytes.
 func New(mtu int) *Tally {
 	return &Tally{mtu: mtu, byAddr: make(map[netip.Addr]*Counts), flows: make(map[flow]*progress)}
 }
 
-// StartFlow tells the PSN of the first request from an address to a queue pair.
-// Without it the first that came to the cable is taken for it, however many
-// were lost before.
+// StartFlow sets the PSN of the first request from an address to a queue pair. Without it the
+// first captured request counts as the first, however many were lost before.
 func (t *Tally) StartFlow(from, to netip.Addr, qpn uint32, psn wire.PSN) {
 	t.flows[flow{from, to, qpn}] = &progress{next: psn}
 }
 
-// From returns what an address sent.
+// From returns the counts of an address.
 func (t *Tally) From(a netip.Addr) *Counts {
 	c := t.byAddr[a]
 	if c == nil {
@@ -71,15 +70,15 @@ func (t *Tally) From(a netip.Addr) *Counts {
 	return c
 }
 
-// Addrs returns who sent something, in order.
+// Addrs returns the addresses that sent packets, in order.
 func (t *Tally) Addrs() []netip.Addr {
 	return slices.SortedFunc(maps.Keys(t.byAddr), netip.Addr.Compare)
 }
 
-// ErrNotRoCE tells of a frame that is something else, and not counted.
+// ErrNotRoCE reports a frame that is not a RoCE v2 packet and is not counted.
 var ErrNotRoCE = errors.New("tally: not a RoCE v2 packet")
 
-// Add counts a frame, from the Ethernet header on.
+// Add counts a frame, which begins with the Ethernet header.
 func (t *Tally) Add(frame []byte) error {
 	p := gopacket.NewPacket(frame, layers.LinkTypeEthernet, gopacket.NoCopy)
 	udp, ok := p.TransportLayer().(*layers.UDP)
@@ -120,7 +119,7 @@ func (t *Tally) Add(frame []byte) error {
 	return nil
 }
 
-// handleRequest follows a request packet of RC.
+// handleRequest updates a flow with a request packet of RC.
 func (t *Tally) handleRequest(c *Counts, f flow, p *wire.Packet) {
 	at := t.flows[f]
 	if at == nil {
@@ -144,8 +143,7 @@ func (t *Tally) handleRequest(c *Counts, f flow, p *wire.Packet) {
 	}
 }
 
-// psnCount is how many PSNs a request packet takes up: a READ those of its
-// responses.
+// psnCount returns the number of PSNs of a request packet; a READ takes those of its responses.
 func (t *Tally) psnCount(p *wire.Packet) int {
 	if p.BTH.Opcode != wire.RCReadRequest {
 		return 1
@@ -153,9 +151,8 @@ func (t *Tally) psnCount(p *wire.Packet) int {
 	return max(1, (int(p.RETH().Length)+t.mtu-1)/t.mtu)
 }
 
-// handleAck counts refusals. A request that met no receive is expected
-// again: there is only one flow to the queue pair's address here that can be
-// meant, the one whose next PSN is just behind.
+// handleAck counts NAKs. After an RNR NAK the destination expects the request again; it belongs
+// to the flow whose next PSN follows the NAK's.
 func (t *Tally) handleAck(c *Counts, src, dst netip.Addr, p *wire.Packet) {
 	switch s := p.AETH().Syndrome; s.Kind() {
 	case wire.KindRNR:
@@ -168,7 +165,7 @@ func (t *Tally) handleAck(c *Counts, src, dst netip.Addr, p *wire.Packet) {
 			}
 		}
 	case wire.KindAck:
-		for f, at := range t.flows { // of a repeated request that met a receive after all
+		for f, at := range t.flows { // a retransmitted request has found a receive
 			if f.from == dst && f.to == src && at.next == p.BTH.PSN {
 				at.next = p.BTH.PSN.Add(1)
 			}

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Agent is the guest's end of the lab: the guest's init starts it with the
-// address to listen on, and it runs what the lab asks for.
+// Agent is the guest's side of the lab. The guest's init starts it with the address to listen on,
+// and it runs the commands that the lab requests.
 package main
 
 import (

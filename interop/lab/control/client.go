@@ -9,23 +9,23 @@ import (
 	"net"
 )
 
-// Client runs commands at a server.
+// A Client runs commands at a server.
 type Client struct {
 	Addr string // "host:port"
 }
 
-// Process is a command that runs at the server.
+// A Process is a command that runs at the server.
 type Process struct {
 	args []string
 	conn net.Conn
-	stop func() bool // ends the watch over the context
+	stop func() bool // stops watching the context
 	ctx  context.Context
 	done chan struct{}
-	err  error // set when done is closed
+	err  error // set before done is closed
 }
 
-// Start runs a command. What it writes goes to stdout and stderr, from another
-// goroutine until Wait has returned. When ctx ends, the command is killed.
+// Start runs a command. Its output is written to stdout and stderr, from another goroutine, until
+// Wait returns. If ctx is done, the command is killed.
 func (c Client) Start(ctx context.Context, cmd Command, stdout, stderr io.Writer) (*Process, error) {
 	conn, err := c.sendRequest(ctx, request{Command: &cmd})
 	if err != nil {
@@ -37,7 +37,7 @@ func (c Client) Start(ctx context.Context, cmd Command, stdout, stderr io.Writer
 	return p, nil
 }
 
-// WriteFile writes a file, with the folders on its way.
+// WriteFile writes a file at the server and creates missing folders of its path.
 func (c Client) WriteFile(ctx context.Context, f File) error {
 	conn, err := c.sendRequest(ctx, request{File: &f})
 	if err != nil {
@@ -68,7 +68,7 @@ func (c Client) sendRequest(ctx context.Context, r request) (net.Conn, error) {
 	return conn, nil
 }
 
-// readEvents passes on what the command writes until it ends.
+// readEvents forwards the command's output until the command ends.
 func (p *Process) readEvents(stdout, stderr io.Writer) {
 	defer close(p.done)
 	defer p.conn.Close()
@@ -99,23 +99,24 @@ func (p *Process) readEvents(stdout, stderr io.Writer) {
 	}
 }
 
-// Done is closed when the command has ended.
+// Done returns a channel that is closed when the command has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits for the end: nil for status 0, *ExitError for another.
+// Wait blocks until the command ends. It returns nil for exit status 0 and an *ExitError for
+// another.
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
 }
 
-// Kill ends the command, and what it has started, and waits until the
-// connection is closed. Wait returns an error then, unless it had ended before.
+// Kill kills the command with its descendants and waits until the connection is closed. Wait then
+// returns an error unless the command had ended before.
 func (p *Process) Kill() {
 	p.conn.Close()
 	<-p.done
 }
 
-// contextCause is why ctx ended, if it has, and err otherwise.
+// contextCause returns the cause of ctx if it is done, and err otherwise.
 func contextCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -4,9 +4,9 @@
 //	go control.Serve(listener)             // in the guest
 //	c := control.Client{Addr: "198.51.100.2:22"}
 //	p, err := c.Start(ctx, control.Command{Args: []string{"ip", "link"}}, os.Stdout, os.Stderr)
-//	err = p.Wait()                         // nil, *ExitError, or what became of the connection
+//	err = p.Wait()                         // nil, *ExitError, or a connection error
 //
-// A connection that closes takes its command, and what that has started, with
-// it. There is no authentication: whoever reaches the server runs commands
-// there, so it belongs into a guest on a network of its own.
+// When a connection closes, its command and the command's descendants are killed. The server has
+// no authentication: every client can run commands, so it must run in a guest on a private
+// network.
 package control

@@ -5,40 +5,40 @@ import (
 	"io/fs"
 )
 
-// Command is what to run. Stdin is empty.
+// A Command is a command to run. Its stdin is empty.
 type Command struct {
-	Args []string // program, found by PATH, and its arguments
-	Env  []string // "name=value", added to the server's own
+	Args []string // program, looked up in PATH, and its arguments
+	Env  []string // "name=value", added to the server's environment
 }
 
-// File is what to write at the server's.
+// A File is a file to write at the server.
 type File struct {
 	Path string
 	Mode fs.FileMode
 	Data []byte
 }
 
-// request is the first and only message of a client: one of the two.
+// A request is the only message of a client. Exactly one of its fields is set.
 type request struct {
 	Command *Command
 	File    *File
 }
 
-// event is a message of the server. The last one has Done.
+// An event is a message of the server. The last one has Done set.
 type event struct {
 	Stdout, Stderr []byte
 	Done           bool
-	Code           int    // of Done: exit status; 128 and the signal's number if one ended it
-	Err            string // of Done: why the command could not be run or the file not be written
+	Code           int    // with Done: exit status, or 128 plus the signal number
+	Err            string // with Done: error of starting the command or writing the file
 }
 
-// ExitError tells of a command that ended with another status than 0.
+// An ExitError reports a command with an exit status other than 0.
 type ExitError struct {
 	Args []string
-	Code int // 128 and the signal's number if a signal ended it
+	Code int // exit status, or 128 plus the signal number
 }
 
-// Error names the command and its status.
+// Error returns the command and its status.
 func (e *ExitError) Error() string {
 	return fmt.Sprintf("%q ended with status %d", e.Args, e.Code)
 }

@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// Serve answers connections until the listener fails.
+// Serve serves connections until the listener fails.
 func Serve(l net.Listener) error {
 	for {
 		conn, err := l.Accept()
@@ -56,7 +56,7 @@ func writeFile(f *File) error {
 	if err := os.WriteFile(f.Path, f.Data, f.Mode); err != nil {
 		return err
 	}
-	return os.Chmod(f.Path, f.Mode) // of a file that was there already
+	return os.Chmod(f.Path, f.Mode) // in case the file existed
 }
 
 // runCommand runs a command to its end, or kills it when the connection closes.
@@ -65,12 +65,12 @@ func runCommand(c *Command, s *eventSender, conn io.Reader) (code int, err error
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stdout = writerFunc(func(b []byte) error { return s.send(event{Stdout: b}) })
 	cmd.Stderr = writerFunc(func(b []byte) error { return s.send(event{Stderr: b}) })
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what it starts goes with it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to kill its descendants, too
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
 	go func() {
-		conn.Read(make([]byte, 1)) // the client sends nothing more: this is the end of the connection, here or there
+		conn.Read(make([]byte, 1)) // the client sends no more data, so Read returns when the connection closes
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}()
 	err = cmd.Wait()
@@ -84,7 +84,7 @@ func runCommand(c *Command, s *eventSender, conn io.Reader) (code int, err error
 	return 0, err
 }
 
-// eventSender sends events from several goroutines.
+// An eventSender serializes events of several goroutines.
 type eventSender struct {
 	mu      sync.Mutex
 	encoder *gob.Encoder
@@ -96,7 +96,7 @@ func (s *eventSender) send(e event) error {
 	return s.encoder.Encode(e)
 }
 
-// writerFunc is a function as a writer.
+// A writerFunc is an io.Writer that calls a function.
 type writerFunc func([]byte) error
 
 func (o writerFunc) Write(b []byte) (int, error) {
