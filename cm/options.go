@@ -1,6 +1,8 @@
 package cm
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -136,4 +138,11 @@ type AcceptOptions struct {
 	Prepare func(verbs.QP) error
 
 	PrivateData []byte // up to 196 bytes
+}
+
+// randomUint32 draws from the system's source.
+func randomUint32() uint32 {
+	var b [4]byte
+	rand.Read(b[:]) // never fails
+	return binary.NativeEndian.Uint32(b[:])
 }

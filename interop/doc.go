@@ -6,5 +6,5 @@
 //	go test -tags interop -v -count=1 ./interop -matrix full -timeout 12h    the same in every combination
 //
 // They need root (or unprivileged user namespaces), /dev/net/tun and QEMU. Where
-// one of these is missing, every test is skipped and says what is missing.
+// one of these is missing, every test is skipped with the reason.
 package interop

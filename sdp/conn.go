@@ -3,6 +3,7 @@ package sdp
 import (
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -40,7 +41,7 @@ type Conn struct {
 
 	readBuffer int // requested by SetReadBuffer and not granted; 0 for none
 
-	// Service of the connection: by a waiting call (progress.go) or by events (watch.go).
+	// Service of the connection: by a waiting call (progress.go) or by events (events.go).
 	polling    bool // a call polls the CQ on behalf of all
 	waiters    [numWaitConds]*waiter
 	wcs        [64]verbs.WC // for the goroutine that polls
@@ -52,7 +53,7 @@ type Conn struct {
 
 	extraPolls int // polls by readers while the writer is faster; see pollForWriter
 
-	// Recent transfers, for the choice of zero-copy (direct.go).
+	// Recent transfers, for the choice of zero-copy (zerocopy.go).
 	lastZeroCopy bool // the last received bytes came by zero-copy
 	lastToSink   bool // the last sent bytes went to memory offered by the peer
 
@@ -307,3 +308,33 @@ func (c *Conn) CloseRead() error {
 	}
 	return nil
 }
+
+// An Addr is the address of one side of a connection: the adapter's IP address and a port of
+// SDP's own port space.
+type Addr struct{ netip.AddrPort }
+
+// Network returns "sdp".
+func (Addr) Network() string { return network }
+
+// ReadFrom implements io.ReaderFrom. It reads into its own buffer of 256 KiB.
+func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
+	n, err = io.CopyBuffer(onlyWriter{c}, r, make([]byte, copyBytes))
+	return n, c.opError("readfrom", err)
+}
+
+// WriteTo implements io.WriterTo. It reads into its own buffer of 256 KiB.
+func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
+	n, err = io.CopyBuffer(w, onlyReader{c}, make([]byte, copyBytes))
+	return n, c.opError("writeto", err)
+}
+
+const copyBytes = 256 << 10
+
+type onlyWriter struct{ io.Writer }
+type onlyReader struct{ io.Reader }
