@@ -64,6 +64,8 @@ func (c *constants) find(dir, name string) constant.Value {
 				}
 			}
 		}
+	}
+	for _, f := range c.files(dir) { // after all declarations: a field may have the name of a constant
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.KeyValueExpr:
