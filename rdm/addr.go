@@ -10,22 +10,23 @@ import (
 	"github.com/softrnic/softrnic/internal/datagram"
 )
 
-// Addr is where an Endpoint is: all that another one has to know to talk to it.
-// Whoever has it may, so it is told only to them.
+// An Addr is the address of an Endpoint. It contains the Q_Key, which permits
+// its holder to send to the endpoint, so it should only be given to trusted
+// peers.
 type Addr struct {
 	datagram.Address
 
-	// ID names the endpoint, and a later life of it: Options.ID.
+	// ID is Options.ID, which identifies the endpoint across restarts.
 	ID uint64
 }
 
-// String is the address in the form that ParseAddr reads.
+// String returns the address in the form that ParseAddr reads.
 func (a Addr) String() string { return a.Address.String() + "/" + strconv.FormatUint(a.ID, 16) }
 
-// MarshalText is String.
+// MarshalText returns String.
 func (a Addr) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText is ParseAddr.
+// UnmarshalText parses an address as ParseAddr does.
 func (a *Addr) UnmarshalText(text []byte) error {
 	parsed, err := ParseAddr(string(text))
 	if err == nil {
@@ -34,7 +35,7 @@ func (a *Addr) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseAddr reads what String has written.
+// ParseAddr parses an address as String returns it.
 func ParseAddr(s string) (a Addr, err error) {
 	i := strings.LastIndexByte(s, '/')
 	if i < 0 {
@@ -49,7 +50,7 @@ func ParseAddr(s string) (a Addr, err error) {
 	return a, nil
 }
 
-// addrSize is the length of an address in packets, in bytes.
+// addrSize is the length of an encoded address in bytes.
 //
 //	 0           16     18    20    24     28      32       40
 //	+-----------+------+-----+-----+------+-------+--------+

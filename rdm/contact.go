@@ -9,17 +9,16 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Two endpoints make contact by a greeting and its answer, each a datagram of 52
-// bytes that says where its sender is: a receive of a datagram does not tell UDP
-// port, Q_Key and epoch, and without them nobody can be answered. Greetings get
-// lost, and are repeated.
+// The handshake of two endpoints is a hello and a welcome, each a datagram of 52
+// bytes with the address of its sender: a receive of a datagram does not report
+// the UDP port, Q_Key and epoch that a reply needs. Lost hellos are retransmitted.
 //
 //	 0                 4     5        8            12                      52
 //	+-----------------+-----+--------+------------+------------------------+
 //	| 'r' 'd' 'm' '1' |kind | 0 0 0  | their epoch| Addr                   |
 //	+-----------------+-----+--------+------------+------------------------+
 //
-// The epoch is that of the life of ours that the answer is for; 0 in a greeting.
+// The epoch is the receiver's in a welcome or refusal, and 0 in a hello.
 const (
 	handshakeSize  = 12 + addrSize
 	handshakeMagic = "rdm1"
@@ -31,13 +30,13 @@ const (
 	refusalFrame
 )
 
-// Greetings are repeated after 10 ms, and each further one after twice as long.
+// The first hello is retransmitted after 10 ms. The interval doubles up to 320 ms.
 const (
 	firstHelloRetry = 10 * reliability.Millisecond
 	maxHelloRetry   = 320 * reliability.Millisecond
 )
 
-// sendHandshake sends a frame.
+// sendHandshake sends a handshake frame.
 func (e *Endpoint) sendHandshake(to *Addr, kind byte, epoch uint32) {
 	var b [handshakeSize]byte
 	copy(b[:], handshakeMagic)
@@ -49,19 +48,20 @@ func (e *Endpoint) sendHandshake(to *Addr, kind byte, epoch uint32) {
 	}
 }
 
-// sendHello greets a peer.
+// sendHello sends a hello to a peer and schedules its retransmission.
 func (e *Endpoint) sendHello(p *Peer, now nack.Time) {
 	p.nextHelloAt = now + nack.Time(min(firstHelloRetry<<min(p.hellosSent, 10), maxHelloRetry))
 	p.hellosSent++
 	e.sendHandshake(&p.at, helloFrame, 0)
 }
 
-// retryHellos repeats greetings, and gives up those that have had their time.
+// retryHellos retransmits hellos and fails peers that did not respond for
+// Options.GiveUp.
 func (e *Endpoint) retryHellos(now nack.Time) {
 	for i := 0; i < len(e.connecting); {
 		switch p := e.connecting[i]; {
 		case now >= p.firstHelloAt+nack.Time(e.o.GiveUp):
-			e.failPeer(p, ErrUnreachable) // takes it off the list
+			e.failPeer(p, ErrUnreachable) // removes p from the list
 			continue
 		case now >= p.nextHelloAt:
 			e.sendHello(p, now)
@@ -70,8 +70,9 @@ func (e *Endpoint) retryHellos(now nack.Time) {
 	}
 }
 
-// onSendRefused notes that the system refuses to send to a peer: one that has not answered yet is
-// greeted once more after greetFirst, and given up when that is refused, too.
+// onSendRefused records that the system refuses to send to a peer. A connecting
+// peer gets one more hello after firstHelloRetry, and fails if that is refused
+// as well.
 func (e *Endpoint) onSendRefused(now nack.Time, number int, why *verbs.RefusedError) {
 	p := e.peers[number]
 	if p == nil || p.state != connecting || p.firstRefusedHello == p.hellosSent {
@@ -85,7 +86,7 @@ func (e *Endpoint) onSendRefused(now nack.Time, number int, why *verbs.RefusedEr
 	p.nextHelloAt = min(p.nextHelloAt, now+nack.Time(firstHelloRetry))
 }
 
-// markConnected notes that the peer has answered.
+// markConnected completes the handshake of a peer.
 func (e *Endpoint) markConnected(p *Peer) {
 	if p.state != connecting {
 		return
@@ -100,8 +101,8 @@ func (e *Endpoint) markConnected(p *Peer) {
 	e.changed = true
 }
 
-// handleHandshake handles a frame that is no packet of the core. It is believed if it comes
-// from where it says.
+// handleHandshake handles a datagram that is not a packet of the core. Its
+// address must match the source of the datagram.
 func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
 	if len(b) != handshakeSize || string(b[:4]) != handshakeMagic {
 		e.stats.UnknownSenders++
@@ -114,7 +115,7 @@ func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
 		return
 	}
 	epoch := uint32(b[8])<<24 | uint32(b[9])<<16 | uint32(b[10])<<8 | uint32(b[11])
-	e.dispatchEvents() // what is said of a number is not for who gets it now
+	e.dispatchEvents() // pending events of a peer number must not reach its next user
 	p := e.byIncarnation[src]
 	if p != nil && p.at.Epoch != at.Epoch {
 		if p.state == connecting && b[4] == helloFrame || int32(at.Epoch-p.at.Epoch) > 0 {
@@ -135,7 +136,7 @@ func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
 			}
 		}
 		if p.state == failed {
-			return // that life is over for us
+			return // this incarnation has failed
 		}
 		e.markConnected(p)
 		e.sendHandshake(&p.at, welcomeFrame, at.Epoch)
@@ -152,7 +153,7 @@ func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
 	}
 }
 
-// handleDatagram handles a datagram.
+// handleDatagram demultiplexes a received datagram.
 func (e *Endpoint) handleDatagram(now nack.Time, wc *verbs.WC, grh, b []byte) {
 	addr, _, _, ok := wire.ParseGRH(grh)
 	if !ok || e.err != nil {
@@ -180,7 +181,7 @@ func (e *Endpoint) handleDatagram(now nack.Time, wc *verbs.WC, grh, b []byte) {
 	e.core.HandlePacket(now, p.number, b, e.deliver)
 }
 
-// handleMessage handles a message of e.from.
+// handleMessage handles a message of e.currentPeer.
 func (e *Endpoint) handleMessage(b []byte) {
 	switch {
 	case len(b) < tagSize:
@@ -193,7 +194,7 @@ func (e *Endpoint) handleMessage(b []byte) {
 	}
 }
 
-// failProtocol cuts off a peer whose messages make no sense.
+// failProtocol fails a peer that violated the protocol.
 func (e *Endpoint) failProtocol(p *Peer) {
 	e.stats.Malformed++
 	e.failPeer(p, ErrProtocol)

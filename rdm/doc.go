@@ -1,54 +1,54 @@
-// Package rdm is reliable datagrams between any number of peers, without a
-// connection to any: messages, RDMA read and write, and atomics, over one UD queue
-// pair of any adapter that implements verbs. What libfabric calls an endpoint of
-// type FI_EP_RDM.
+// Package rdm implements reliable datagram endpoints: messages, RDMA reads and
+// writes, and atomics between any number of peers without connections, over one
+// UD queue pair of any adapter that implements verbs. An [Endpoint] corresponds to
+// a libfabric endpoint of type FI_EP_RDM.
 //
 //	e, err := rdm.Open(dev, rdm.Options{})
-//	fmt.Println(e.Addr())             // for others, by any means; see also Serve and Resolve
-//	p, err := e.Dial(ctx, addr)       // makes contact
-//	err = p.Send(ctx, msg)            // arrives whole, once and in order, or p is lost
-//	n, from, err := e.Recv(ctx, buf)  // of any peer
+//	fmt.Println(e.Addr())             // pass it to peers out of band, or with Serve and Resolve
+//	p, err := e.Dial(ctx, addr)       // performs the handshake
+//	err = p.Send(ctx, msg)            // exactly once and in order, or p fails
+//	n, from, err := e.Recv(ctx, buf)  // from any peer
 //
 // # Memory of peers
 //
-// Memory is registered, and what is to be known of it told to the peer by any
-// means. Then the peer may use it, without a call here:
+// A region is registered, and its address and key are sent to the peer by any
+// means. The peer then accesses it without a call at this end:
 //
 //	r, err := e.Register(buf, verbs.AccessLocalWrite|verbs.AccessRemoteRead)
-//	there := r.Remote(0)              // a value: address and key
+//	there := r.Remote(0)              // address and key
 //
-//	var op rdm.Op                     // the peer's side; may be used again and again
+//	var op rdm.Op                     // at the peer; reusable after completion
 //	err = p.Read(&op, mine.At(0, 4096), there)
 //	err = p.Write(&op, mine.At(0, 4096), there.Add(8192))
-//	err = p.FetchAdd(&op, there, 1)   // op.Old() is what was there
+//	err = p.FetchAdd(&op, there, 1)   // op.Old() is the original value
 //	err = p.CompareSwap(&op, there, expected, new)
 //	err = op.Wait(ctx)                // or op.Done(), while e.Progress() is called
 //
-// Operations are started and complete in any order; one that is to follow another
-// is started when that is complete. A write is complete when the bytes are in place
-// at the peer, so that a read started then, or a message sent then, finds them. What
-// is not permitted fails with an *OpError that says why, and does nothing. Every
-// operation is carried out exactly once, whatever the network loses, doubles or
-// reorders.
+// Operations are unordered. An operation that depends on another one must be
+// started after its completion. A write is complete when its bytes are in the
+// peer's memory, so that a later read or message observes them. A forbidden
+// operation has no effect and fails with an *OpError. Every operation is executed
+// exactly once, even if the network loses, duplicates or reorders packets.
 //
-// There are two ways, chosen for each peer by what both ends can do ([Peer.Native]
-// tells which), and the same for who calls:
+// Each peer uses one of two implementations, depending on the capabilities of both
+// ends ([Peer.Native] reports it). Both have the same API:
 //
-//   - Emulated, on every adapter: requests and data are messages, and the peer's
-//     Endpoint carries them out: its service goroutine ([Options.Service]), or
-//     whoever calls it. This is "RDMA over UD" of "On using Connection-Oriented vs.
+//   - Emulated, on every adapter: requests and data are messages, executed by the
+//     peer's Endpoint, in its service goroutine ([Options.Service]) or in any call
+//     of its methods. This is "RDMA over UD" of "On using Connection-Oriented vs.
 //     Connection-Less Transport" (PPoPP '07), section 4.2.
-//   - Native, between adapters that implement [verbs.DatagramRDMA]: the adapters do
-//     it themselves, with no goroutine and no copy in between.
+//   - Native, between adapters that implement [verbs.DatagramRDMA]: the adapters
+//     execute operations without a goroutine and without a copy.
 //
-// # Who may
+// # Access control
 //
-// Nobody is heard without the random Q_Key of [Endpoint.Addr]. Options.Allow says
-// what a peer may do, if not everything that a region permits to who knows its key.
+// Datagrams without the random Q_Key of [Endpoint.Addr] are dropped. Options.Allow
+// restricts the operations of a peer. By default a peer that knows the key of a
+// region may do everything that the region permits.
 //
 // # Progress
 //
-// Whoever waits serves the network for all. If nobody does, a timer looks now and
-// then (20 ms), so that others are answered. All methods may be called from any
+// One of the waiting goroutines makes progress for all. If none waits, a timer polls
+// every 20 ms, so that peers get responses. All methods may be called from any
 // goroutine.
 package rdm

@@ -6,23 +6,23 @@ import (
 	"github.com/softrnic/softrnic/reliability/nack"
 )
 
-// rdmaState is what is under way with the memory of a peer, and with ours for it.
+// An rdmaState is the state of memory operations to and from a peer.
 type rdmaState struct {
-	queue       fifo.Queue[*Op] // operations that are not, or not all, asked for
-	outstanding int             // operations, those in the queue included
-	awaiting    int             // emulated ones that are asked for and not answered
+	queue       fifo.Queue[*Op] // operations that are not completely requested
+	outstanding int             // outstanding operations, including the queue
+	awaiting    int             // emulated operations that wait for a reply
 
-	replies    fifo.Queue[reply] // answers that the peer has to get
-	fault      status            // of the write of the peer that is coming
-	unreadable bool              // the memory of what tell did not send
+	replies    fifo.Queue[reply] // replies to send to the peer
+	fault      status            // first error of the peer's incomplete write
+	unreadable bool              // sendOpMessage failed because its memory is unreadable
 	native     nativeState
 }
 
-// maxAwaiting is how many emulated operations are asked for at a time. More than that
-// of a peer are a breach.
+// maxAwaiting is the maximum number of outstanding emulated operations. A peer
+// that exceeds it violates the protocol.
 const maxAwaiting = 64
 
-// ensureRDMA is the peer's sided.
+// ensureRDMA returns p's rdmaState and creates it if necessary.
 func (p *Peer) ensureRDMA() *rdmaState {
 	if p.rdmaState == nil {
 		p.rdmaState = &rdmaState{}
@@ -30,10 +30,12 @@ func (p *Peer) ensureRDMA() *rdmaState {
 	return p.rdmaState
 }
 
-// fragmentSize is how many bytes of a read or write fit into a datagram to the peer.
+// fragmentSize returns the number of read or write bytes in a datagram to the
+// peer.
 func (p *Peer) fragmentSize() int { return p.e.port.PeerMTU(p.number) - nack.DataSize - shortSize }
 
-// flushPending goes on with all that waits for room to a peer.
+// flushPending sends the replies and operations that wait for space in p's
+// window.
 func (e *Endpoint) flushPending(p *Peer) {
 	s := p.rdmaState
 	if s == nil || p.state == failed {
@@ -43,13 +45,13 @@ func (e *Endpoint) flushPending(p *Peer) {
 		return
 	}
 	if s.native.state == agreed {
-		s.replies = fifo.Queue[reply]{} // there will be no more
+		s.replies = fifo.Queue[reply]{} // no more emulated requests follow
 	}
 	for s.queue.Len() > 0 {
 		op := *s.queue.Front()
 		switch e.routeTo(p) {
 		case routeUnknown:
-			return // an answer follows
+			return // the reply resumes the queue
 		case routeNative:
 			if !e.postNative(op) {
 				return
@@ -64,7 +66,8 @@ func (e *Endpoint) flushPending(p *Peer) {
 	}
 }
 
-// sendRequest asks the peer for an operation, and reports whether all of that has been said.
+// sendRequest sends the request of an emulated operation and reports whether it
+// was sent completely.
 func (e *Endpoint) sendRequest(op *Op) bool {
 	r := request{id: op.id, rkey: op.remote.RKey, n: uint32(op.n), addr: op.remote.Addr, a: op.a, b: op.b}
 	switch op.kind {
@@ -89,7 +92,7 @@ func (e *Endpoint) sendRequest(op *Op) bool {
 	return true
 }
 
-// sendWrite sends the pieces of a write, as far as there is room.
+// sendWrite sends the fragments of a write while there is space.
 func (e *Endpoint) sendWrite(op *Op, r request) bool {
 	if op.n == 0 {
 		e.completeOp(op, nil)
@@ -119,14 +122,14 @@ func (e *Endpoint) sendWrite(op *Op, r request) bool {
 	return true
 }
 
-// clearUnreadable reports whether the last message was not sent because the system
-// refuses access to its memory.
+// clearUnreadable reports and clears the unreadable flag: the system refused
+// access to the memory of the last message.
 func (s *rdmaState) clearUnreadable() (fault bool) {
 	fault, s.unreadable = s.unreadable, false
 	return fault
 }
 
-// failWrite ends an emulated write whose memory cannot be read.
+// failWrite completes an emulated write with unreadable memory.
 func (e *Endpoint) failWrite(op *Op) {
 	if op.sent > 0 {
 		op.p.rdmaState.awaiting--
@@ -134,8 +137,8 @@ func (e *Endpoint) failWrite(op *Op) {
 	e.completeOp(op, ErrLocal)
 }
 
-// sendOpMessage sends a message about an operation, if there is room, and its memory can be
-// read: see takeFault.
+// sendOpMessage sends a message about an operation. It reports false if there
+// is no space, or if the memory is unreadable: see clearUnreadable.
 func (e *Endpoint) sendOpMessage(p *Peer, r *request, payload []byte, solicited bool) bool {
 	if p.state == failed {
 		return false
@@ -158,10 +161,10 @@ func (e *Endpoint) sendOpMessage(p *Peer, r *request, payload []byte, solicited 
 	return false
 }
 
-// handleReply takes what the peer says of an operation of ours: DATA or END.
+// handleReply handles the reply to a local operation: DATA or END.
 func (e *Endpoint) handleReply(p *Peer, r *request, payload []byte) {
 	op := e.ops.lookup(r.id)
-	if op == nil || op.p != p || !op.requested { // numbers can be guessed
+	if op == nil || op.p != p || !op.requested { // a peer can guess operation numbers
 		e.failProtocol(p)
 		return
 	}
@@ -190,7 +193,7 @@ func (e *Endpoint) handleReply(p *Peer, r *request, payload []byte) {
 	e.flushPending(p)
 }
 
-// failOps fails all that waits for a peer that is gone.
+// failOps fails all operations of a failed peer.
 func (e *Endpoint) failOps(p *Peer) {
 	s := p.rdmaState
 	if s == nil {

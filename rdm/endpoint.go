@@ -13,11 +13,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Endpoint talks to any number of peers by one UD queue pair. Its methods may be
-// called from any goroutine.
+// An Endpoint communicates with any number of peers over one UD queue pair. Its
+// methods may be called from any goroutine.
 //
-// One lock guards all of it. Who waits for something serves the network: the first
-// one sleeps in the adapter, without the lock, the others until he wakes them.
+// One mutex guards all state. Waiting goroutines follow the leader/follower
+// pattern: the leader blocks in the adapter without the mutex, the followers
+// block until the leader wakes them.
 type Endpoint struct {
 	o    Options
 	addr Addr
@@ -26,57 +27,58 @@ type Endpoint struct {
 	mu   sync.Mutex
 	port *datagram.Port
 	core *nack.Core
-	err  error // why it is of no further use
+	err  error // permanent failure, or ErrClosed
 
-	peers         []*Peer // by number; nil: free
-	free          []int   // numbers
+	peers         []*Peer // by number; nil if free
+	free          []int   // free peer numbers
 	byIncarnation map[incarnation]*Peer
 	byID          map[identity]*Peer
-	lastPeer      *Peer   // whose datagram came last
-	connecting    []*Peer // wait for an answer to our greeting
+	lastPeer      *Peer   // sender of the last datagram
+	connecting    []*Peer // peers with a handshake in progress
 
 	inbox       recvQueue
-	currentPeer *Peer // whose packet is handled
+	currentPeer *Peer // sender of the packet being handled
 	deliver     func(message []byte)
 	wcs         [64]verbs.WC
 	timer       *time.Timer
-	timerAt     nack.Time // when it rings, 0 if it does not
-	dispatching bool      // a look at what has come; what that sends leaves at its end
+	timerAt     nack.Time // expiry of timer, 0 if stopped
+	dispatching bool      // completions or events are being handled; flush is deferred to the end
 
-	leading    bool               // somebody sleeps in the adapter for all
-	leaderCtx  context.Context    // ends his sleep
-	wakeLeader context.CancelFunc // of kick
-	waiters    []chan struct{}    // of those who wait for him
-	changed    bool               // something that somebody may wait for
+	leading    bool               // a leader blocks in the adapter
+	leaderCtx  context.Context    // canceled to wake the leader
+	wakeLeader context.CancelFunc // cancels leaderCtx
+	waiters    []chan struct{}    // followers
+	changed    bool               // state changed that a waiter may wait for
 
 	memory      regionTable
 	ops         opTable
 	native      nativeAdapter
-	served      chan struct{} // closed when the service has ended; nil if there is none
+	served      chan struct{} // closed when the service goroutine ends; nil if there is none
 	serviceCtx  context.Context
-	stopService context.CancelFunc // of over: nothing more is to be served
+	stopService context.CancelFunc // cancels serviceCtx
 	head        [headSize]byte
 	stats       Stats
 }
 
-// incarnation tells peers apart by where their datagrams come from.
+// An incarnation identifies the current instance of a peer by the source of its
+// datagrams.
 type incarnation struct {
 	addr netip.Addr
 	qpn  uint32
 }
 
-// identity is what the lives of a peer have in common.
+// An identity identifies a peer across restarts.
 type identity struct {
 	at netip.AddrPort
 	id uint64
 }
 
-// pollInterval is how often somebody looks what has come, if nobody else does: so that
-// others are answered, and do not take us for lost.
+// pollInterval is the interval of polling when no goroutine waits, so that
+// peers get responses and do not consider the endpoint failed.
 const pollInterval = 20 * time.Millisecond
 
-// Open makes an endpoint on a device, which it does not close. Without a device it is a
-// verbs.ErrInvalid.
+// Open creates an endpoint on a device. Closing the endpoint does not close the
+// device. A nil device is a verbs.ErrInvalid.
 func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	if err := verbs.CheckDevice(dev); err != nil {
 		return nil, fmt.Errorf("rdm: open: %w", err)
@@ -84,7 +86,8 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	o.setDefaults()
 	e := &Endpoint{o: o, byIncarnation: map[incarnation]*Peer{}, byID: map[identity]*Peer{}}
 	e.deliver = e.handleMessage
-	// Epochs are sixteenths of a second: a later life has a later one, for 4 years.
+	// Epochs count sixteenths of a second, so that they increase with each restart.
+	// They wrap after 2^31 units, about 4 years.
 	epoch := max(1, uint32(time.Now().UnixMilli()*16/1000))
 	p, err := datagram.Open(dev, datagram.Options{Self: uint32(o.ID), Epoch: epoch, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
 		QueuePair: e.requestNative, OnDatagram: e.handleDatagram, OnCompletion: e.handleNativeCompletion, OnFailure: e.fail,
@@ -108,29 +111,29 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// Addr is where the endpoint is.
+// Addr returns the address of the endpoint.
 func (e *Endpoint) Addr() Addr { return e.addr }
 
-// MaxMessage is the length of the longest message in bytes: 32 datagrams. To a peer
-// with a smaller MTU it is less.
+// MaxMessage returns the maximum message length in bytes: 32 datagrams. It is
+// less for a peer with a smaller MTU.
 func (e *Endpoint) MaxMessage() int {
 	return datagram.MaxMessageSize(e.mtu, datagram.MaxDatagrams) - tagSize
 }
 
-// Stats counts what an endpoint has done. Of the core it has the packets.
+// Stats counts the events of an Endpoint, including those of its nack.Core.
 type Stats struct {
 	nack.Stats
-	Peers          int    // that are there now
-	UnknownSenders uint64 // datagrams of nobody whom we know
-	Forged         uint64 // greetings that say another address than theirs
-	Refused        uint64 // peers that may not talk to us
-	BacklogDrops   uint64 // packets that came while Options.Backlog was used up
-	Malformed      uint64 // messages and answers that make no sense; their peer is cut off
-	Served         uint64 // operations of peers, and of these
-	Denied         uint64 // were not permitted
+	Peers          int    // connected peers
+	UnknownSenders uint64 // datagrams of unknown senders
+	Forged         uint64 // handshakes whose address is not their source
+	Refused        uint64 // peers rejected by Options.Allow
+	BacklogDrops   uint64 // packets dropped because Options.Backlog was exhausted
+	Malformed      uint64 // protocol violations; the peer fails
+	Served         uint64 // operations of peers
+	Denied         uint64 // operations of peers that failed
 }
 
-// Stats returns what has been counted.
+// Stats returns the counters.
 func (e *Endpoint) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -144,7 +147,7 @@ func (e *Endpoint) Stats() Stats {
 	return s
 }
 
-// fail ends the endpoint: its queue pair is of no further use.
+// fail fails the endpoint and all peers. Later calls have no effect.
 func (e *Endpoint) fail(err error) {
 	if e.err != nil || err == nil {
 		return
@@ -158,23 +161,23 @@ func (e *Endpoint) fail(err error) {
 	e.changed = true
 }
 
-// Close ends the endpoint: what is under way fails with ErrClosed. What has been
-// sent and not acknowledged may be lost. Regions are deregistered. Closing twice is
-// safe.
+// Close closes the endpoint. Outstanding operations fail with ErrClosed,
+// unacknowledged messages may be lost, and regions are deregistered. Closing
+// twice is safe.
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	if e.err == ErrClosed {
 		e.mu.Unlock()
 		return nil
 	}
-	e.poll() // and what is owed leaves
+	e.poll() // sends pending acknowledgements
 	e.err = nil
 	e.fail(ErrClosed)
 	e.timer.Stop()
 	e.stopService()
 	e.wakeLeader()
 	e.wakeAll()
-	for e.leading { // nobody may be in the adapter any more
+	for e.leading { // wait until the leader has left the adapter
 		e.waitAsFollower(context.Background())
 	}
 	served := e.served
@@ -187,7 +190,7 @@ func (e *Endpoint) Close() error {
 	e.memory.closeAll()
 	err := e.closeNative()
 	err = errors.Join(err, e.port.Close())
-	for _, op := range e.ops.slots { // the adapter has touched their memory until now
+	for _, op := range e.ops.slots { // the adapter no longer accesses their memory
 		if op != nil {
 			e.completeOp(op, ErrClosed)
 		}

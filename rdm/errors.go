@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// What may become of a peer, and what calls are refused with. They come wrapped in
-// a *PeerError where one peer is concerned, an *OpError where an operation is.
+// Errors of peers, calls and operations. Errors of a peer are wrapped in a
+// *PeerError, errors of an operation in an *OpError.
 var (
 	ErrUnreachable  = errors.New("nobody answers there")
 	ErrRefused      = errors.New("it does not want to talk to us")
@@ -31,18 +31,18 @@ var (
 	ErrRemote = errors.New("the peer's adapter refused the access: wrong or stale key, range, or permission")
 )
 
-// PeerError says what has become of a peer.
+// A PeerError is the error of a failed peer.
 type PeerError struct {
 	Peer Addr
-	Err  error // one of the above
+	Err  error // one of the errors above, possibly wrapped
 }
 
 func (e *PeerError) Error() string { return fmt.Sprintf("peer %v: %v", e.Peer.At, e.Err) }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// OpError says which operation failed, and why.
+// An OpError is the error of a failed operation.
 type OpError struct {
 	Op     string // "read", "write", "compare-swap", "fetch-add"
 	Peer   Addr
@@ -55,5 +55,5 @@ func (e *OpError) Error() string {
 	return fmt.Sprintf("%s of %d bytes at 0x%x with key 0x%x of peer %v: %v", e.Op, e.N, e.Remote.Addr, e.Remote.RKey, e.Peer.At, e.Err)
 }
 
-// Unwrap is Err.
+// Unwrap returns Err.
 func (e *OpError) Unwrap() error { return e.Err }

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/reliability/nack"
 )
 
-// The first byte of a message says what it is; see request.go for the others. Three
-// bytes of 0 follow it.
+// The first byte of a message is its type, see also request.go. Three bytes of 0
+// follow it.
 const (
 	tagSize    = 4
 	tagMessage = 'M'
@@ -17,9 +17,9 @@ const (
 
 var messageTag = []byte{tagMessage, 0, 0, 0}
 
-// Send sends a message, which is copied: it returns when there is room for it, and
-// the message arrives whole, once and in order, or the peer is lost, which later
-// calls report as a *PeerError.
+// Send sends a message. The message is copied. Send blocks until there is space
+// in the window. The message arrives exactly once and in order, or the peer
+// fails, which later calls report as a *PeerError.
 func (p *Peer) Send(ctx context.Context, message []byte) error {
 	e := p.e
 	e.mu.Lock()
@@ -35,7 +35,8 @@ func (p *Peer) Send(ctx context.Context, message []byte) error {
 	}
 }
 
-// TrySend is Send that does not wait: without room it returns false.
+// TrySend is like Send but does not block. It returns false if there is no
+// space.
 func (p *Peer) TrySend(message []byte) (bool, error) {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
@@ -46,7 +47,8 @@ func (p *Peer) TrySend(message []byte) (bool, error) {
 	return ok, err
 }
 
-// WaitWritable waits until there may be room again for what TrySend has refused, or the peer is gone.
+// WaitWritable blocks until there may be space for the message that TrySend
+// refused, or the peer has failed.
 func (p *Peer) WaitWritable(ctx context.Context) error {
 	e := p.e
 	e.mu.Lock()
@@ -68,7 +70,7 @@ func (p *Peer) sendLocked(message []byte) (bool, error) {
 		return true, nil
 	case nack.ErrWouldBlock:
 		p.full = true
-		e.flush() // a question who it is may leave
+		e.flush() // a handshake may be pending
 		return false, nil
 	case nack.ErrTooLong:
 		return false, ErrTooLong
@@ -79,9 +81,9 @@ func (p *Peer) sendLocked(message []byte) (bool, error) {
 	}
 }
 
-// Recv waits for the next message of any peer, copies it to buf, and returns its
-// length. One that is longer than buf is io.ErrShortBuffer with that length, and
-// stays.
+// Recv waits for the next message of any peer, copies it to buf and returns its
+// length. If the message is longer than buf, Recv returns its length and
+// io.ErrShortBuffer, and keeps the message.
 func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,13 +116,13 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err
 	}
 }
 
-// recvQueue has messages that have come and nobody has received yet.
+// A recvQueue holds messages that are not received yet.
 type recvQueue struct {
 	queue       []message
 	head        int
 	bytes       int
 	freeBuffers [][]byte
-	waiting     *waitingRecv // of one who waits
+	waiting     *waitingRecv // of a blocked Recv
 }
 
 type message struct {
@@ -128,17 +130,18 @@ type message struct {
 	b    []byte
 }
 
-// waitingRecv is the buffer of one who waits for a message, which goes there at once.
+// A waitingRecv is the buffer of a blocked Recv. A message is copied to it
+// directly.
 type waitingRecv struct {
 	buf  []byte
 	n    int
-	from *Peer // nil: nothing has come
+	from *Peer // nil until a message has arrived
 }
 
-// maxFreeBuffers is how many buffers are kept to be used again.
+// maxFreeBuffers is the length limit of the free list.
 const maxFreeBuffers = 64
 
-// queueCost is what a message counts for in Options.Backlog, in bytes.
+// queueCost returns the size of a message in Options.Backlog in bytes.
 func queueCost(b []byte) int { return len(b) + 64 }
 
 func (q *recvQueue) push(from *Peer, b []byte) {
@@ -148,7 +151,7 @@ func (q *recvQueue) push(from *Peer, b []byte) {
 			s.n, s.from = len(b), from
 			return
 		}
-		// Recv finds it in the queue, and fails.
+		// Recv finds the message in the queue and returns ErrLocal.
 	}
 	var m []byte
 	if n := len(q.freeBuffers); n > 0 {

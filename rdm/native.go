@@ -7,23 +7,23 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Native RDMA: the adapters at both ends do it. They have agreed on it by messages
-// (TOKEN), so that nothing of it goes to others:
+// Native RDMA: the adapters at both ends execute operations. The ends negotiate it
+// with TOKEN messages, so it is not used with other adapters:
 //
-//	TOKEN, status 0, a: mine   do you, too? Show this.
-//	TOKEN, status 1, a: mine   yes; with 0: no
+//	TOKEN, status 0, a: token  request; packets to the sender carry the token
+//	TOKEN, status 1, a: token  reply; 0 declines
 const tagToken = 'T'
 
-// nativeAdapter is what the adapter at this end does by itself.
+// A nativeAdapter is the state of native RDMA at this end.
 type nativeAdapter struct {
-	qp            verbs.DatagramRDMA // nil: nothing
-	atomicResults verbs.MR           // what atomics find, by place of the operation
+	qp            verbs.DatagramRDMA // nil if unsupported
+	atomicResults verbs.MR           // original values of atomics, by slot of the operation
 
-	wrs  [1]verbs.SendWR // to be used again
+	wrs  [1]verbs.SendWR // reused
 	sges [1]verbs.SGE
 }
 
-// nativeState is the agreement with a peer.
+// A nativeState is the negotiated state of native RDMA with a peer.
 type nativeState struct {
 	ah    verbs.PeerAH
 	state agreement
@@ -38,7 +38,7 @@ const (
 	agreed
 )
 
-// route is how operations go to a peer.
+// A route is the implementation of operations to a peer.
 type route uint8
 
 const (
@@ -47,22 +47,22 @@ const (
 	routeNative
 )
 
-// Native reports whether the adapters carry out operations on the peer's memory by
-// themselves. It is agreed upon with the first operation.
+// Native reports whether operations on the peer's memory are native. This is
+// negotiated with the first operation.
 func (p *Peer) Native() bool {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
 	return p.rdmaState != nil && p.rdmaState.native.state == agreed
 }
 
-// requestNative asks the adapter for RDMA when the queue pair is made.
+// requestNative enables RDMA over UD in the attributes of the queue pair.
 func (e *Endpoint) requestNative(a *verbs.QPInitAttr) {
 	if !e.o.Emulate {
 		a.MaxDatagramRDMA = e.o.Ops
 	}
 }
 
-// initNative finds out whether it can.
+// initNative allocates the state of native RDMA if the adapter supports it.
 func (e *Endpoint) initNative() (err error) {
 	if e.native.qp, _ = e.port.QP.(verbs.DatagramRDMA); e.native.qp == nil || e.o.Emulate {
 		e.native.qp = nil
@@ -79,7 +79,7 @@ func (e *Endpoint) closeNative() error {
 	return e.native.atomicResults.Dereg()
 }
 
-// routeTo finds out how operations go to a peer, and asks it if need be.
+// routeTo returns the route to a peer and starts the negotiation if necessary.
 func (e *Endpoint) routeTo(p *Peer) route {
 	n := &p.rdmaState.native
 	switch {
@@ -99,7 +99,7 @@ func (e *Endpoint) routeTo(p *Peer) route {
 	return routeUnknown
 }
 
-// ensureNativePeer makes the adapter's handle of a peer, if there is none.
+// ensureNativePeer creates the adapter's handle of a peer if necessary.
 func (e *Endpoint) ensureNativePeer(p *Peer) (err error) {
 	n := &p.ensureRDMA().native
 	if n.ah != nil {
@@ -114,7 +114,7 @@ func (e *Endpoint) ensureNativePeer(p *Peer) (err error) {
 	return err
 }
 
-// handleToken takes a TOKEN.
+// handleToken handles a TOKEN message.
 func (e *Endpoint) handleToken(p *Peer, r *request) {
 	n := &p.ensureRDMA().native
 	question := r.status == 0
@@ -144,7 +144,8 @@ func (e *Endpoint) handleToken(p *Peer, r *request) {
 	e.flushPending(p)
 }
 
-// closeNativePeer ends the adapter's part with a peer. Its operations are flushed.
+// closeNativePeer destroys the adapter's handle of a peer. Its operations are
+// flushed.
 func (e *Endpoint) closeNativePeer(p *Peer) {
 	if n := &p.rdmaState.native; n.ah != nil {
 		_ = n.ah.Destroy()
@@ -152,7 +153,7 @@ func (e *Endpoint) closeNativePeer(p *Peer) {
 	}
 }
 
-// postNative hands an operation to the adapter.
+// postNative posts an operation to the adapter.
 func (e *Endpoint) postNative(op *Op) bool {
 	if op.n == 0 {
 		e.completeOp(op, nil)
@@ -189,7 +190,7 @@ func (e *Endpoint) postNative(op *Op) bool {
 	return true
 }
 
-// handleNativeCompletion takes the completion of an operation.
+// handleNativeCompletion handles the completion of a native operation.
 func (e *Endpoint) handleNativeCompletion(wc *verbs.WC) {
 	op := e.ops.lookup(uint32(wc.WRID))
 	if op == nil {

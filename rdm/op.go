@@ -8,12 +8,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Op is an operation on memory of a peer. The zero value is ready to be started, and
-// so is one that is complete. It must not be copied.
+// An Op is an operation on the memory of a peer. The zero value and a completed
+// Op can be started. An Op must not be copied.
 type Op struct {
-	// Unhurried says of a native Write that nobody will wait for it soon. The peer may
-	// keep its acknowledgement for some milliseconds, and has less to send. It is set
-	// before the operation is started.
+	// Unhurried reports that the completion of a native Write is not urgent.
+	// The peer may delay its acknowledgement by some milliseconds, which saves
+	// packets. It is set before the operation is started.
 	Unhurried bool
 
 	busy atomic.Bool
@@ -26,11 +26,11 @@ type Op struct {
 	a, b   uint64 // operands
 
 	id        uint32
-	posted    bool // native: the adapter has it
-	requested bool // emulated: all of it has been said, and the peer has to answer
-	sent      int  // emulated writes: bytes that have left
-	got       int  // emulated reads: bytes that have come
-	faulty    bool // emulated reads: some of them could not be stored
+	posted    bool // native: posted to the adapter
+	requested bool // emulated: requested completely; a reply is outstanding
+	sent      int  // emulated writes: bytes sent
+	got       int  // emulated reads: bytes received
+	faulty    bool // emulated reads: some bytes could not be stored
 
 	err error
 	old uint64
@@ -49,12 +49,12 @@ func (k opKind) String() string {
 	return [...]string{"read", "write", "compare-swap", "fetch-add"}[k]
 }
 
-// Done reports whether the operation is complete, or was never started. It does not
-// serve the network: Progress and Wait do.
+// Done reports whether the operation is complete or was never started. It does
+// not make progress, see Endpoint.Progress and Wait.
 func (o *Op) Done() bool { return !o.busy.Load() }
 
-// Wait serves the network until the operation is complete and returns Err, or the
-// context's error: then it is still under way.
+// Wait makes progress until the operation is complete and returns Err. If ctx
+// ends first, Wait returns its error, and the operation remains outstanding.
 func (o *Op) Wait(ctx context.Context) error {
 	if o.busy.Load() {
 		e := o.p.e
@@ -68,37 +68,39 @@ func (o *Op) Wait(ctx context.Context) error {
 	return o.err
 }
 
-// Err is nil of an operation that has been carried out, and otherwise an *OpError,
-// of which errors.Is tells the reason. It is for operations that are complete.
+// Err returns nil if the operation succeeded, and otherwise an *OpError. The
+// operation must be complete.
 func (o *Op) Err() error { return o.err }
 
-// Old is what an atomic has found, in the peer's byte order, which is ours.
+// Old returns the original value of an atomic in the peer's byte order, which
+// equals the local one.
 func (o *Op) Old() uint64 { return o.old }
 
-// Read reads the peer's memory into that of a span. The span is the operation's
-// until it is complete, as that of Write.
+// Read reads the peer's memory into a span. The span must not be used until the
+// operation is complete; this also holds for Write.
 func (p *Peer) Read(op *Op, to Span, from Remote) error {
 	return p.startOp(op, opRead, to, from, to.n, 0, 0)
 }
 
-// Write writes the memory of a span to the peer's.
+// Write writes a span to the peer's memory.
 func (p *Peer) Write(op *Op, from Span, to Remote) error {
 	return p.startOp(op, opWrite, from, to, from.n, 0, 0)
 }
 
-// CompareSwap stores new in 8 bytes of the peer's memory, at a multiple of 8, if they
-// are old; Op.Old is what they were. It is atomic with respect to all operations,
-// and to sync/atomic there.
+// CompareSwap stores new in 8 bytes of the peer's memory, at a multiple of 8,
+// if they equal old. Op.Old is the original value. It is atomic with respect to
+// all operations, and to sync/atomic at the peer.
 func (p *Peer) CompareSwap(op *Op, at Remote, old, new uint64) error {
 	return p.startOp(op, opCompareSwap, Span{}, at, 8, old, new)
 }
 
-// FetchAdd adds to 8 bytes of the peer's memory, in the same manner.
+// FetchAdd adds add to 8 bytes of the peer's memory, under the conditions of
+// CompareSwap.
 func (p *Peer) FetchAdd(op *Op, at Remote, add uint64) error {
 	return p.startOp(op, opFetchAdd, Span{}, at, 8, add, 0)
 }
 
-// startOp starts an operation. What is wrong at this end is an error at once.
+// startOp starts an operation. It returns local errors immediately.
 func (p *Peer) startOp(op *Op, kind opKind, span Span, remote Remote, n int, a, b uint64) error {
 	e := p.e
 	e.mu.Lock()
@@ -140,7 +142,7 @@ func (p *Peer) startOp(op *Op, kind opKind, span Span, remote Remote, n int, a, 
 	return nil
 }
 
-// completeOp ends an operation.
+// completeOp completes an operation.
 func (e *Endpoint) completeOp(op *Op, err error) {
 	e.ops.release(op)
 	if op.span.r != nil {
@@ -159,8 +161,9 @@ const (
 	maxLength = 1 << 31 // bytes of an operation
 )
 
-// opTable are the operations under way. The number of one is a place and how often that
-// has been used, so that a late answer finds nobody.
+// An opTable holds the outstanding operations. The number of an operation
+// combines a slot and the generation of the slot, so that a late reply finds no
+// operation.
 type opTable struct {
 	slots      []*Op
 	generation []uint16
@@ -192,7 +195,7 @@ func (t *opTable) release(op *Op) {
 	t.free = append(t.free, i)
 }
 
-// lookup returns the operation with a number, nil if there is none.
+// lookup returns the operation with a number, or nil.
 func (t *opTable) lookup(id uint32) *Op {
 	if i := int(uint16(id)); i < len(t.slots) && t.slots[i] != nil && t.slots[i].id == id {
 		return t.slots[i]

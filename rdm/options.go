@@ -9,61 +9,66 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Options say how an Endpoint works. The zero value is good for most.
+// Options configure an Endpoint. The zero value is suitable for most uses.
 type Options struct {
-	// ID names the endpoint: who is started anew with the same ID on the same
-	// adapter is another life of the same peer to others. Random unless given.
+	// ID identifies the endpoint. Peers treat an endpoint that restarts with
+	// the same ID on the same adapter as a new incarnation of the same peer.
+	// The default is random.
 	ID uint64
 
-	// Receives is the number of buffers for datagrams of all peers; 1024 unless
-	// given. Packets is how many datagrams to all peers are kept at most, because
-	// they may be asked for again; 1024 unless given. Each takes an MTU.
+	// Receives is the number of receive buffers for all peers, by default 1024.
+	// Packets is the number of packets buffered for retransmission to all
+	// peers, by default 1024. Each takes an MTU of memory.
 	Receives, Packets int
 
-	// Backlog is how many bytes of messages wait for Recv at most; 4 MiB unless
-	// given. What is too much is not acknowledged, and comes again.
+	// Backlog is the maximum number of bytes of messages that wait for Recv, by
+	// default 4 MiB. Packets beyond it are dropped, and retransmitted by the
+	// peer.
 	Backlog int
 
-	// Peers is how many there may be at a time; 65536 unless given.
+	// Peers is the maximum number of peers at a time, by default 65536.
 	Peers int
 
-	// Ops is how many operations on memory of peers are under way at most; 1024
-	// unless given.
+	// Ops is the maximum number of outstanding operations on memory of peers,
+	// by default 1024.
 	Ops int
 
-	// GiveUp is how long a peer may answer nothing until it is lost; 30 s
-	// unless given.
+	// GiveUp is the time without a response after which a peer fails, by
+	// default 30 s.
 	GiveUp time.Duration
 
-	// Service says who carries out what peers ask for, if it is emulated.
+	// Service selects the goroutine that executes emulated operations of peers.
 	Service Service
 
-	// Lazy leaves writes to peers, if they are emulated, until the owner of the
-	// memory looks, or its service is awake for something else: they wake nobody.
+	// Lazy sends emulated writes without solicited events, so that they do not
+	// wake the peer. They take effect when the peer makes progress for another
+	// reason.
 	Lazy bool
 
-	// Emulate does without the adapter's own RDMA over UD.
+	// Emulate disables the adapter's RDMA over UD.
 	Emulate bool
 
-	// Allow says what a peer that makes contact may do with our memory, and
-	// with 0 that it may send messages only; ok false does not let it in at all.
-	// It is called with the endpoint's lock held and must not use it. Without it
-	// everyone may do what a region permits.
+	// Allow returns the operations that a new peer may perform on local memory;
+	// 0 permits messages only, ok false rejects the peer. It is called with the
+	// endpoint's lock held and must not use the endpoint. By default a peer may
+	// perform what a region permits.
 	Allow func(Addr) (access verbs.AccessFlags, ok bool)
 
-	// OnPeerFailed is told what has become of a peer, under the same conditions.
+	// OnPeerFailed is called when a peer fails, under the same conditions as
+	// Allow.
 	OnPeerFailed func(*Peer, error)
 }
 
-// Service is who carries out what peers ask for.
+// A Service selects the goroutine that executes emulated operations of peers.
 type Service uint8
 
 const (
-	// ServeEvent: a goroutine that sleeps until there is a solicited event.
+	// ServeEvent is a goroutine that blocks until there is a solicited event.
 	ServeEvent Service = iota
-	// ServePoll: a goroutine that polls all the time.
+	// ServePoll is a goroutine that polls continuously.
 	ServePoll
-	// ServeCalls: nobody but who calls the endpoint, and a timer every 20 ms.
+	// ServeCalls uses no goroutine: calls of the endpoint's methods and a timer
+	// every 20 ms execute operations.
 	ServeCalls
 )
 

@@ -8,44 +8,47 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Peer is another endpoint, in one life of it. An idle one takes some hundred bytes.
+// A Peer is one incarnation of another endpoint. An idle Peer takes some
+// hundred bytes.
 type Peer struct {
 	e      *Endpoint
-	number int // of the core's
+	number int // peer number of the core
 	at     Addr
 	state  state
-	full   bool  // its core had no room: an event follows
-	err    error // why it is gone
+	full   bool  // the window is full: a Writable event follows
+	err    error // reason of the failure
 
-	nextHelloAt, firstHelloAt nack.Time // when to greet again, when we did first
+	nextHelloAt, firstHelloAt nack.Time // time of the next hello, time of the first one
 	hellosSent                int
-	firstRefusedHello         int // greetings when one was refused first, 0: none was
+	firstRefusedHello         int // hellosSent at the first refused hello, 0 if none was refused
 
-	access    verbs.AccessFlags // what it may do with our memory
-	rdmaState *rdmaState        // operations on memory; nil if there were none
+	access    verbs.AccessFlags // permitted operations on local memory
+	rdmaState *rdmaState        // state of memory operations; nil if there were none
 }
 
 type state uint8
 
 const (
-	connecting state = iota // nothing has come of it yet
+	connecting state = iota // handshake in progress
 	open
 	failed
 )
 
-// Addr is where the peer is.
+// Addr returns the address of the peer.
 func (p *Peer) Addr() Addr { return p.at }
 
-// Err says what has become of the peer, a *PeerError; nil if nothing has.
+// Err returns a *PeerError if the peer has failed, otherwise nil.
 func (p *Peer) Err() error {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
 	return p.err
 }
 
-// Dial makes contact with an endpoint and returns the peer, which is the same for
-// all that dial it. Nobody there is a *PeerError with ErrUnreachable, after
-// Options.GiveUp or, where the system refuses to send, at once; or the context's error.
+// Dial performs the handshake with an endpoint and returns the peer. All calls
+// with the same address return the same Peer. If the endpoint does not respond,
+// Dial returns a *PeerError with ErrUnreachable, after Options.GiveUp or, if
+// the system refuses to send, immediately. If ctx ends first, Dial returns its
+// error.
 func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,7 +79,7 @@ func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 func incarnationOf(a *Addr) incarnation { return incarnation{a.At.Addr(), a.QPN} }
 func identityOf(a *Addr) identity       { return identity{a.At, a.ID} }
 
-// addPeer makes a peer of an address, and ends another life of it.
+// addPeer creates a peer and closes an earlier incarnation of it.
 func (e *Endpoint) addPeer(at Addr) (*Peer, error) {
 	var access verbs.AccessFlags = verbs.AccessRemote
 	if e.o.Allow != nil {
@@ -113,7 +116,7 @@ func (e *Endpoint) addPeer(at Addr) (*Peer, error) {
 	return p, nil
 }
 
-// closeRestarted ends a life of a peer that has another now.
+// closeRestarted closes an incarnation of a peer that has a new one.
 func (e *Endpoint) closeRestarted(p *Peer) {
 	if p.state == failed {
 		e.removePeer(p)
@@ -121,13 +124,13 @@ func (e *Endpoint) closeRestarted(p *Peer) {
 	e.failPeer(p, ErrRestarted)
 }
 
-// failPeer ends what there is with a peer: all that waits for it fails.
+// failPeer fails a peer and everything that waits for it.
 func (e *Endpoint) failPeer(p *Peer, why error) {
 	if p.state == failed {
 		return
 	}
-	// What it has sent may still be under way, so that this life of it stays
-	// known as one that is over, unless there is another, or never was this one.
+	// Packets of this incarnation may still be in flight, so it remains known as
+	// failed, unless it was never connected or a new incarnation replaces it.
 	forget := p.state == connecting || why == ErrRestarted
 	p.state, p.err = failed, &PeerError{p.at, why}
 	e.core.ClosePeer(p.number)
@@ -141,7 +144,7 @@ func (e *Endpoint) failPeer(p *Peer, why error) {
 	}
 }
 
-// removePeer takes a peer that is gone out of the tables.
+// removePeer removes a failed peer from the tables.
 func (e *Endpoint) removePeer(p *Peer) {
 	delete(e.byIncarnation, incarnationOf(&p.at))
 	delete(e.byID, identityOf(&p.at))
@@ -154,8 +157,8 @@ func (e *Endpoint) removePeer(p *Peer) {
 	e.free = append(e.free, p.number)
 }
 
-// Disconnect ends what there is with a peer, as long as both live: what is under way
-// fails with ErrHungUp. The peer is not told, and takes us for silent if it goes on.
+// Disconnect closes the peer until one of both ends restarts. Outstanding
+// operations fail with ErrDisconnected. The peer is not notified and times out.
 func (p *Peer) Disconnect() {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()

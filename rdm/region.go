@@ -6,39 +6,39 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Region is memory that operations may use: at this end, and as far as its access
-// flags permit, from peers.
+// A Region is registered memory for local operations and, as far as its access
+// flags permit, for operations of peers.
 type Region struct {
 	e      *Endpoint
 	mr     verbs.MR
 	closed bool
-	busy   int // operations of ours that use it
+	busy   int // local operations that use it
 }
 
-// Remote is memory of a peer: an address and the key of its region, as values that
-// may be sent to whom they are meant for.
+// A Remote is memory of a peer: an address and the key of its region.
 type Remote struct {
 	Addr uint64
 	RKey uint32
 }
 
-// Add is n bytes further.
+// Add returns r advanced by n bytes.
 func (r Remote) Add(n int) Remote { return Remote{r.Addr + uint64(n), r.RKey} }
 
-// Span is a piece of a region at this end.
+// A Span is part of a local region.
 type Span struct {
 	r      *Region
 	off, n int
 }
 
-// regionTable is the regions of an endpoint by their key.
+// A regionTable maps keys to regions.
 type regionTable struct {
 	regions map[uint32]*Region
 }
 
-// Register registers memory, which is not copied and stays in place until
-// Region.Close. With AccessLocalWrite reads may go there; with AccessRemoteRead,
-// AccessRemoteWrite and AccessRemoteAtomic peers may do that.
+// Register registers memory. It is not copied and must stay in place until
+// Region.Close. AccessLocalWrite permits local reads from peers into it.
+// AccessRemoteRead, AccessRemoteWrite and AccessRemoteAtomic permit operations
+// of peers.
 func (e *Endpoint) Register(buf []byte, access verbs.AccessFlags) (*Region, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -61,22 +61,23 @@ func (e *Endpoint) Register(buf []byte, access verbs.AccessFlags) (*Region, erro
 	return r, nil
 }
 
-// Bytes is the memory itself.
+// Bytes returns the memory.
 func (r *Region) Bytes() []byte { return r.mr.Bytes() }
 
-// Remote is what peers have to know to use the region from an offset on.
+// Remote returns the address and key with which peers access the region from an
+// offset on.
 func (r *Region) Remote(off int) Remote { return Remote{r.mr.Addr(), r.mr.RKey()}.Add(off) }
 
-// At is n bytes of the region from an offset on, for operations of this end. They
-// check the range.
+// At returns n bytes of the region from an offset on. Operations check the
+// range.
 func (r *Region) At(off, n int) Span { return Span{r, off, n} }
 
-// LoadUint64 reads the 8 bytes at an offset, which with their address are multiples
-// of 8, in host byte order: it sees what a peer has written, as verbs.MR has it.
+// LoadUint64 loads the 8 bytes at an offset, which must be 8-byte aligned in
+// memory, in host byte order. It observes writes of peers, as verbs.MR does.
 func (r *Region) LoadUint64(off int) uint64 { return r.mr.LoadUint64(off) }
 
-// Close deregisters the region: peers that use it get ErrKey or ErrRemote. It is
-// ErrInUse while an operation of this end uses it.
+// Close deregisters the region. Later operations of peers fail with ErrKey or
+// ErrRemote. Close returns ErrInUse while a local operation uses the region.
 func (r *Region) Close() error {
 	e := r.e
 	e.mu.Lock()
@@ -92,16 +93,17 @@ func (r *Region) Close() error {
 	return r.mr.Dereg()
 }
 
-// permits reports whether the span lies in a region of e that permits access.
+// permits reports whether the span lies in a region of e with the access flags.
 func (s Span) permits(e *Endpoint, access verbs.AccessFlags) bool {
 	return s.r != nil && s.r.e == e && !s.r.closed && s.off >= 0 && s.n >= 0 && s.off <= s.r.mr.Len() && s.n <= s.r.mr.Len()-s.off &&
 		s.r.mr.Access()&access == access
 }
 
-// bytes is the span's memory.
+// bytes returns the span's memory.
 func (s Span) bytes() []byte { return s.r.mr.Bytes()[s.off : s.off+s.n] }
 
-// lookup finds what a peer asks for: n bytes at an address of the region with a key.
+// lookup returns n bytes at an address of the region with a key, for an
+// operation of a peer.
 func (m *regionTable) lookup(key uint32, addr, n uint64, need verbs.AccessFlags) ([]byte, status) {
 	r := m.regions[key]
 	if r == nil || r.mr.RKey() != key || key == 0 {
@@ -117,11 +119,11 @@ func (m *regionTable) lookup(key uint32, addr, n uint64, need verbs.AccessFlags)
 	return r.mr.Bytes()[off : off+n], statusOK
 }
 
-// closeAll deregisters all.
+// closeAll deregisters all regions.
 func (m *regionTable) closeAll() {
 	for _, r := range m.regions {
 		r.closed = true
-		_ = r.mr.Dereg() // ours, and without windows
+		_ = r.mr.Dereg() // cannot fail: no windows are bound
 	}
 	m.regions = nil
 }

@@ -2,21 +2,21 @@ package rdm
 
 import "encoding/binary"
 
-// Operations that are emulated are messages of these kinds. All of them fit into one
-// datagram: reads and writes are cut into pieces of an MTU.
+// Messages of emulated operations. Each fits in one datagram: reads and writes are
+// fragmented.
 //
 //	 0     1        2     4     8      12     16       24      32      40
 //	+-----+--------+-----+-----+------+------+--------+-------+-------+
 //	| tag | status | 0   | id  | RKey | n    | addr   | a     | b     |
 //	+-----+--------+-----+-----+------+------+--------+-------+-------+
 //
-//	READ     n bytes at addr with RKey are wanted
-//	DATA     a piece of them, behind 24 bytes: addr is its place among them
-//	WRITE    a piece for addr, behind 24 bytes; status 1: the last of the operation
-//	SWAP     compare with a, and swap in b
+//	READ     requests n bytes at addr with RKey
+//	DATA     fragment of read data after 24 bytes of header; addr is its offset
+//	WRITE    fragment for addr after 24 bytes of header; status 1: last fragment
+//	SWAP     compare with a, swap in b
 //	ADD      add a
-//	END      of WRITE, SWAP, ADD, and of READ that failed: its status, and in a
-//	         what an atomic has found
+//	END      completes WRITE, SWAP, ADD and a failed READ: the status, and in a
+//	         the original value of an atomic
 const (
 	tagRead  = 'R'
 	tagData  = 'D'
@@ -29,7 +29,7 @@ const (
 	headSize  = 40
 )
 
-// status is what has become of an operation.
+// A status is the result of an operation.
 type status uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 	statuses
 )
 
-// toError is the status as an error.
+// toError returns the error of the status.
 func (s status) toError() error {
 	if s >= statuses {
 		return ErrProtocol
@@ -51,7 +51,7 @@ func (s status) toError() error {
 	return [statuses]error{nil, ErrKey, ErrBounds, ErrAccess, ErrDenied, ErrAlign, ErrFault}[s]
 }
 
-// request is a message about an operation.
+// A request is a message of an emulated operation.
 type request struct {
 	tag    byte
 	status status
@@ -62,12 +62,12 @@ type request struct {
 	a, b   uint64
 }
 
-// hasOperands tells kinds that have them.
+// hasOperands reports whether messages with the tag have operands.
 func hasOperands(tag byte) bool {
 	return tag == tagSwap || tag == tagAdd || tag == tagEnd || tag == tagToken
 }
 
-// encode writes the head of a message to b and returns its length.
+// encode writes the header of a message to b and returns its length.
 func (r *request) encode(b *[headSize]byte) int {
 	be := binary.BigEndian
 	b[0], b[1], b[2], b[3] = r.tag, byte(r.status), 0, 0
@@ -83,7 +83,7 @@ func (r *request) encode(b *[headSize]byte) int {
 	return headSize
 }
 
-// decode reads a message and returns what is behind the head.
+// decode parses a message and returns the payload.
 func (r *request) decode(b []byte) (payload []byte, ok bool) {
 	if len(b) < shortSize || b[2] != 0 || b[3] != 0 {
 		return nil, false

@@ -5,14 +5,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// reply is an answer that a peer has to get: END, or n bytes of memory.
+// A reply is a queued reply to a peer: END, or n bytes of memory.
 type reply struct {
 	request
-	from []byte // what of a read is still to be sent; nil: END
-	key  uint32 // of its region
+	from []byte // remaining read data; nil: END
+	key  uint32 // key of its region
 }
 
-// handleRequest handles a message of a peer about an operation, its own or ours.
+// handleRequest handles a message of an operation of the peer or of a local
+// one.
 func (e *Endpoint) handleRequest(p *Peer, b []byte) {
 	var r request
 	payload, ok := r.decode(b)
@@ -30,7 +31,7 @@ func (e *Endpoint) handleRequest(p *Peer, b []byte) {
 	}
 }
 
-// serveRequest carries out what a peer asks for.
+// serveRequest executes an operation of a peer.
 func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	s := p.ensureRDMA()
 	if s.replies.Len() >= maxAwaiting {
@@ -59,7 +60,7 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 			s.fault = st
 		}
 		if r.status == 0 {
-			return // more of it comes
+			return // more fragments follow
 		}
 		st, s.fault = s.fault, statusOK
 	case st != statusOK:
@@ -77,7 +78,7 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	e.flushPending(p)
 }
 
-// executeAtomic carries out the atomic r on mem, and returns the value before it.
+// executeAtomic executes the atomic r on mem and returns the original value.
 func executeAtomic(r *request, mem []byte) (old uint64, st status) {
 	word, ok := place.Word64(mem)
 	if !ok {
@@ -96,7 +97,8 @@ func executeAtomic(r *request, mem []byte) (old uint64, st status) {
 	return old, statusOK
 }
 
-// sendReplies sends what answers a peer has to get, and reports whether that was all.
+// sendReplies sends the queued replies to a peer and reports whether all were
+// sent.
 func (e *Endpoint) sendReplies(p *Peer) bool {
 	s := p.rdmaState
 	for s.replies.Len() > 0 && p.state != failed {
@@ -108,7 +110,7 @@ func (e *Endpoint) sendReplies(p *Peer) bool {
 			s.replies.Pop()
 			continue
 		}
-		if e.memory.regions[r.key] == nil { // deregistered meanwhile
+		if e.memory.regions[r.key] == nil { // deregistered in the meantime
 			r.from, r.status = nil, statusKey
 			continue
 		}

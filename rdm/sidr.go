@@ -9,9 +9,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Serve tells who asks on a port of the connection manager where the endpoint is,
-// by SIDR, until the context ends or the listener is closed, whose errors it
-// returns. A nil listener is a verbs.ErrInvalid. See Resolve.
+// Serve answers SIDR requests on a port of the connection manager with the
+// address of the endpoint, see Resolve. It returns the error of ctx or the
+// listener when one of them ends. A nil listener is a verbs.ErrInvalid.
 func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
 	if l == nil {
 		return fmt.Errorf("rdm: serve: the listener is nil: %w", verbs.ErrInvalid)
@@ -23,13 +23,13 @@ func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
 		if err != nil {
 			return err
 		}
-		// Who does not wait for the answer any more asks again, or does not.
+		// A requester that misses the reply retransmits its request.
 		_ = r.Accept(cm.UDAcceptOptions{UDQueuePair: cm.UDQueuePair{QP: e.port.QP}, PrivateData: private})
 	}
 }
 
-// Resolve asks the connection manager of an address and port which endpoint serves
-// it. What answers and is none is ErrInvalid, and so is a nil manager.
+// Resolve queries the endpoint that Serve announces at an address and port. The
+// error is a verbs.ErrInvalid if the responder is not an Endpoint or m is nil.
 func Resolve(ctx context.Context, m *cm.Manager, at netip.AddrPort, o cm.UDDialOptions) (a Addr, err error) {
 	if m == nil {
 		return a, fmt.Errorf("rdm: resolve %v: the manager is nil: %w", at, verbs.ErrInvalid)

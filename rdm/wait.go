@@ -12,16 +12,17 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Progress handles what has come, without waiting, and reports whether there was
-// anything. A loop that watches Op.Done or memory calls it.
+// Progress handles pending completions without blocking, and reports whether
+// there were any. A loop that polls Op.Done or memory must call it.
 func (e *Endpoint) Progress() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.poll()
 }
 
-// poll looks what has come, unless somebody sleeps in the adapter: then he does.
-// The lock is held, as in all of this file but the timer's.
+// poll handles pending completions, unless a leader blocks in the adapter, who
+// handles them. It reports whether there were any. e.mu must be held, as in all
+// functions of this file except Progress, onTimer and runService.
 func (e *Endpoint) poll() (some bool) {
 	if e.leading || e.err != nil {
 		return false
@@ -52,8 +53,8 @@ func (e *Endpoint) handleCompletions(n int) {
 	e.dispatching = false
 }
 
-// dispatchAndFlush heeds what has become of peers, sends what is to be sent, and wakes whom
-// it concerns.
+// dispatchAndFlush handles pending events of peers, sends queued packets and
+// wakes the waiters if any state changed.
 func (e *Endpoint) dispatchAndFlush() {
 	e.dispatching = true
 	e.port.HandleRefusals()
@@ -66,7 +67,7 @@ func (e *Endpoint) dispatchAndFlush() {
 	}
 }
 
-// dispatchEvents heeds what has become of peers.
+// dispatchEvents handles the events queued by the NACK core.
 func (e *Endpoint) dispatchEvents() {
 	for ev, ok := e.core.NextEvent(); ok; ev, ok = e.core.NextEvent() {
 		p := e.peers[ev.Peer]
@@ -88,8 +89,8 @@ func (e *Endpoint) dispatchEvents() {
 	}
 }
 
-// timeoutError is the error of a peer that answers nothing any more: ErrSilent, with what the
-// system says of packets to it.
+// timeoutError returns the error of a peer that does not respond: ErrTimeout,
+// with the system's refusal to send to it if there was one.
 func (e *Endpoint) timeoutError(p *Peer) error {
 	if why := e.port.LastRefusal(p.number); why != nil {
 		return fmt.Errorf("%w: %w", ErrTimeout, why)
@@ -97,7 +98,7 @@ func (e *Endpoint) timeoutError(p *Peer) error {
 	return ErrTimeout
 }
 
-// flush sends what the core has to send.
+// flush sends the core's packets and arms the timer.
 func (e *Endpoint) flush() {
 	if e.dispatching || e.err != nil {
 		return
@@ -107,12 +108,12 @@ func (e *Endpoint) flush() {
 	e.armTimer(now)
 }
 
-// waitUntil serves the network until done reports true. It returns the context's error
-// or why the endpoint is of no further use.
+// waitUntil makes progress until done reports true. It returns the error of ctx
+// or the failure of the endpoint.
 func (e *Endpoint) waitUntil(ctx context.Context, done func() bool) error {
 	defer func() {
 		if !e.leading {
-			e.wakeAll() // somebody else has to sleep in the adapter now
+			e.wakeAll() // a follower becomes the leader
 		}
 	}()
 	for first := true; ; first = false {
@@ -135,8 +136,8 @@ func (e *Endpoint) waitUntil(ctx context.Context, done func() bool) error {
 	}
 }
 
-// serveAsLeader sleeps in the adapter, without the lock, until something comes, the context
-// ends, or somebody has done what may concern the sleeper.
+// serveAsLeader blocks in the adapter, without the lock, until a completion
+// arrives, ctx ends, or wakeAll is called.
 func (e *Endpoint) serveAsLeader(ctx context.Context) {
 	kick, wake := e.leaderCtx, e.wakeLeader
 	if ctx.Done() != nil {
@@ -154,7 +155,7 @@ func (e *Endpoint) serveAsLeader(ctx context.Context) {
 		e.handleCompletions(n)
 	}
 	if e.port.CQ.Len() > 0 {
-		e.poll() // nothing is left behind: the service, if it sleeps, would not know
+		e.poll() // handle the rest: a sleeping service would not be notified
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		e.fail(err)
@@ -162,7 +163,7 @@ func (e *Endpoint) serveAsLeader(ctx context.Context) {
 	e.dispatchAndFlush()
 }
 
-// waitAsFollower sleeps, without the lock, until rouse or the end of the context.
+// waitAsFollower blocks, without the lock, until wakeAll or the end of ctx.
 func (e *Endpoint) waitAsFollower(ctx context.Context) {
 	w := make(chan struct{}, 1)
 	e.waiters = append(e.waiters, w)
@@ -177,7 +178,8 @@ func (e *Endpoint) waitAsFollower(ctx context.Context) {
 	}
 }
 
-// wakeAll wakes all that sleep, so that they look whether it was for them.
+// wakeAll wakes the leader and all followers, which check their conditions
+// again.
 func (e *Endpoint) wakeAll() {
 	if e.leading {
 		e.wakeLeader()
@@ -188,7 +190,7 @@ func (e *Endpoint) wakeAll() {
 	e.waiters = e.waiters[:0]
 }
 
-// armTimer makes the timer ring when something is due.
+// armTimer sets the timer to the next deadline.
 func (e *Endpoint) armTimer(now nack.Time) {
 	at := now + nack.Time(pollInterval)
 	if d := e.core.Deadline(); d != 0 {
@@ -204,7 +206,7 @@ func (e *Endpoint) armTimer(now nack.Time) {
 	e.timer.Reset(time.Duration(max(0, at-now)))
 }
 
-// onTimer is the timer's.
+// onTimer handles an expired timer.
 func (e *Endpoint) onTimer() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -217,12 +219,12 @@ func (e *Endpoint) onTimer() {
 	e.core.Advance(now)
 	e.retryHellos(now)
 	e.dispatchAndFlush()
-	e.armTimer(now) // also if the endpoint has failed just now: then late does nothing
+	e.armTimer(now) // also after a failure; onTimer then does nothing
 }
 
-// runService is the service goroutine: it carries out what peers ask for while nobody
-// else serves the network. It sleeps on its own: what wakes a leader may be long before
-// the leader has a processor, and is nothing to it.
+// runService is the service goroutine. It executes emulated operations of peers
+// while no other goroutine makes progress. It waits on the CQ independently of
+// the leader, because events that wake a leader need not wake it.
 func (e *Endpoint) runService(cq verbs.CQ, mode Service) {
 	defer close(e.served)
 	for {
@@ -232,7 +234,7 @@ func (e *Endpoint) runService(cq verbs.CQ, mode Service) {
 			return
 		}
 		some := e.poll()
-		led := e.leading // then the leader finds what has come
+		led := e.leading // the leader handles the completions
 		armed := error(nil)
 		if mode == ServeEvent && !some {
 			armed = cq.ReqNotify(true)
@@ -240,7 +242,7 @@ func (e *Endpoint) runService(cq verbs.CQ, mode Service) {
 		e.mu.Unlock()
 		switch {
 		case armed != nil:
-			return // the queue has overrun; who polls is told
+			return // the CQ has overrun; pollers get the error
 		case mode == ServePoll:
 			runtime.Gosched()
 		case !some && (led || cq.Len() == 0):

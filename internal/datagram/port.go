@@ -116,7 +116,7 @@ func (p *Port) activateQP() (err error) {
 	return verbs.ActivateUD(p.QP, p.at.QKey, 0)
 }
 
-// Address is where the port is.
+// Address returns the address of the port.
 func (p *Port) Address() Address { return p.at }
 
 // Now returns the time of the core's clock, which is never 0.
@@ -144,7 +144,7 @@ func (p *Port) ConnectPeer(number int, a Address) error {
 // peer: the minimum of both ports' MTUs and, if known, the path MTU.
 func (p *Port) PeerMTU(number int) int { return p.peers[number].mtu }
 
-// AddressHandle returns the address handle of an adapter, the same for all that ask.
+// AddressHandle returns the shared address handle of an adapter.
 func (p *Port) AddressHandle(at netip.AddrPort) (verbs.AH, error) {
 	at = wire.CanonicalAddrPort(at)
 	if ah := p.ahs[at]; ah != nil {
