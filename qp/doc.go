@@ -1,42 +1,39 @@
-// Package qp is the queue pair without I/O: work queues, state machine,
-// segmentation, and requester and responder of RC, UC and UD. A [Core] has no
-// goroutine, lock, clock or socket. Work requests, packets and the time go in;
-// packets, completions and a deadline come out. So the same code runs under the
-// adapter's engine, in a simulation, and in a test that plays a scenario
-// packet by packet.
+// Package qp implements a queue pair without I/O: work queues, state machine,
+// segmentation, and requester and responder of RC, UC and UD. A [Core] is sans-IO:
+// it has no goroutine, lock, clock or socket. Its inputs are work requests, packets
+// and the time; its outputs are packets, completions and a deadline. The same code
+// runs in the adapter, in a simulation, and in packet-by-packet tests.
 //
 // # The contract
 //
-// A Core belongs to one caller at a time. In go
+// A Core is not safe for concurrent use. Its inputs are
 //
 //   - work: [Core.PostSend], [Core.PostRecv], [Core.Modify];
-//   - packets that are addressed to it, parsed and with their ICRC checked:
-//     [Core.HandlePacket];
-//   - the time, when its [Core.Deadline] has come: [Core.Advance].
+//   - packets addressed to it, parsed and with a checked ICRC: [Core.HandlePacket];
+//   - the time, at its [Core.Deadline]: [Core.Advance].
 //
-// Out come, during these calls, completions and events through the [Host] and
-// bytes through [Memory]. And after each of them there may be packets to send:
+// During these calls it delivers completions and events to the [Host] and data to
+// [Memory]. After each call there may be packets to send:
 //
 //	for core.Drain(now, batch) { // the batch is full
 //		send(batch)
 //	}
 //	send(batch)
-//	// ... sooner or later, when nothing better goes the same way:
+//	// ... later, unless another packet has carried the acknowledgement:
 //	core.DrainAck(now, batch)
 //
-// Drain lays out responses, NAKs and requests; the one acknowledgement that is
-// owed waits for DrainAck, because the adapter knows better when it costs
-// least: one for a whole batch, and behind the application's answer rather than
-// ahead of it. It must not wait for long, or the peer repeats its requests; and
-// it must not leave before Drain has returned false, for it acknowledges what
-// the responses answer. PostRecv may owe one, too: it tells a peer that ran out
-// of credits of the new receives.
+// Drain builds responses, NAKs and requests. The pending acknowledgement is left to
+// DrainAck, so that the adapter can coalesce acknowledgements of a batch and send
+// them after the application's reply. A long delay causes retransmissions by the
+// peer. DrainAck must not be called before Drain has returned false, because the
+// acknowledgement covers requests answered by responses. PostRecv may schedule an
+// acknowledgement as a credit update for a peer without credits.
 //
-// Packets are laid out straight into memory that [Out] hands over, from BTH to
-// the place of the ICRC, which is stamped when the batch is complete. The large
-// payloads of RC, whose requests end when they are acknowledged, are not copied
-// there: Out gets the user's memory. What is sent again is, because the
-// acknowledgement of the first packet may come while the second waits.
+// Packets are built in memory of [Out], from BTH to the space for the ICRC, which
+// is computed when the batch is complete. Large RC payloads are not copied: Out
+// refers to the application's memory, which is in use until the request is
+// acknowledged. Retransmissions are copied, because the acknowledgement of the
+// first packet may arrive while the second one is queued.
 //
 // # How a packet travels
 //
@@ -47,7 +44,7 @@
 //	   v                                                v
 //	sendQueue                wqe.go                  handleRequest            responder.go
 //	   | a request gets its PSNs                        | PSN: next, ahead, or seen before
-//	   v                                                | place in the message, permission
+//	   v                                                | position in the message, permission
 //	sendRequests             requester.go               | a receive, if it takes one  inbound.go
 //	   | window, credits, fence, max_rd_atomic          v
 //	   v                                             scatter, place           gather.go place.go
@@ -63,18 +60,17 @@
 //	   v
 //	Host.Complete            complete.go, or fail.go: the request failed, the rest is flushed
 //
-// UC and UD take the same road with less on it: unreliable.go and datagram.go.
-// What may be done in which state stands in state.go (attributes of each
-// transition) and legality.go (work requests); modify.go carries it out. The
-// timers and counters behind it all are package reliability's.
+// UC and UD use a subset of this path: unreliable.go and datagram.go. state.go lists
+// the attributes of each state transition, legality.go the work requests of each
+// state, and modify.go applies them. Package reliability provides timers and
+// counters.
 //
-// # What a peer sees
+// # Conformance
 //
-// Only what IBTA volume 1 describes, as Linux's rdma_rxe and hfi1 have it. In
-// particular: a message that is too long for its receive is refused with NAK
-// 0x61 (rxe: 0x63), operations that the queue pair's access flags forbid with
-// 0x61, wrong keys and ranges with 0x62. Packets behind one that drew an RNR
-// NAK are dropped in silence (rxe adds a sequence NAK; as requester we expect
-// it). Repeated SENDs and WRITEs are always acknowledged again. A long read is
-// asked for in parts, each a read of its own on the wire.
+// The wire protocol is that of IBTA volume 1, as implemented by Linux's rdma_rxe
+// and hfi1. In particular: a message that exceeds its receive draws NAK 0x61 (rxe:
+// 0x63), operations that the access flags forbid 0x61, wrong keys and ranges 0x62.
+// Packets after one that drew an RNR NAK are dropped silently (rxe adds a sequence
+// NAK, which the requester accepts). Repeated SENDs and WRITEs are always
+// acknowledged again. A long read is split into several read requests.
 package qp

@@ -57,8 +57,8 @@ func ParseAtomicETH(b []byte) AtomicETH {
 	}
 }
 
-// AtomicAckETH is the atomic ACK extended transport header: what the memory
-// held before the operation. It follows the AETH.
+// AtomicAckETH is the atomic ACK extended transport header: the original value of
+// the memory. It follows the AETH.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

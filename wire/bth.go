@@ -28,8 +28,8 @@ type BTH struct {
 	FECN    bool   // congestion seen on the way here
 	BECN    bool   // congestion seen on the way back; set in a CNP
 	DestQPN uint32 // 24 bits; 1 is the GSI, 0xFFFFFF multicast
-	AckReq  bool   // the responder is to acknowledge this packet
-	More    bool   // reserved bit, between softrnics only: a piece of a message that goes on in the next packet
+	AckReq  bool   // requests an acknowledgement of this packet
+	More    bool   // reserved bit, used between softrnics only: the next packet continues the message
 	PSN     PSN
 }
 
@@ -88,7 +88,7 @@ func boolBit(b bool) uint8 {
 // PadFor returns the number of pad bytes, 0..3, that follow n payload bytes.
 func PadFor(n int) int { return -n & 3 }
 
-// PKeyMatch reports whether two partition keys let their owners talk: same
+// PKeyMatch reports whether two partition keys permit communication: same
 // partition, which is not partition 0, and at least one full member.
 func PKeyMatch(a, b uint16) bool {
 	return (a^b)&0x7FFF == 0 && a&0x7FFF != 0 && (a|b)&0x8000 != 0

@@ -11,9 +11,9 @@ import "hash/crc32"
 //
 // # Folding
 //
-// What counts of a message is its remainder modulo the CRC's polynomial P. So a
-// block A may be cleared if something with the same remainder is added to the
-// block B that stands n bits behind it:
+// The CRC depends only on the remainder of the message modulo the polynomial P. A
+// block A may therefore be cleared if a value with the same remainder is added to
+// the block B that follows n bits later:
 //
 //	| A ... | B                    |
 //	| 0 ... | B + (A x^n modulo P) |
@@ -43,8 +43,8 @@ import "hash/crc32"
 // fold to the same place, 64 bits behind them all. That leaves 96 bits, which are
 // divided by P.
 
-// foldConstants are what fold512 multiplies by. A pair belongs to the low and the
-// high half of a lane.
+// A foldConstants is the set of multipliers of fold512. The elements of a pair
+// belong to the low and the high half of a lane.
 type foldConstants struct {
 	by1     [2]uint64     // folds by one vector
 	by4     [2]uint64     // folds by four vectors
@@ -117,12 +117,12 @@ func crcFold(reg uint32, p []byte) uint32 {
 //go:noescape
 func fold512(reg uint32, p []byte, c *foldConstants) uint32
 
-// canFold tells whether this processor can fold. Those that multiply only vectors
-// of 256 bits are left to hash/crc32, which is no slower there.
+// canFold reports whether this processor supports fold512. On processors limited to
+// vectors of 256 bits, hash/crc32 is as fast.
 var canFold = detectFold()
 
-// detectFold asks the processor what it has and the system which registers it
-// keeps when it switches threads.
+// detectFold checks the features of the processor, and the registers that the
+// system saves when it switches threads.
 //
 // Source: Intel 64 and IA-32 Software Developer's Manual, CPUID and XGETBV.
 func detectFold() bool {
@@ -143,7 +143,7 @@ func detectFold() bool {
 	return has(ecx, vpclmulqdq) && has(ebx, avx2|avx512f) && has(xgetbv(), keeps512)
 }
 
-// cpuid returns what the instruction CPUID says of a leaf, or of its subleaf 0.
+// cpuid returns the result of the CPUID instruction for a leaf, subleaf 0.
 func cpuid(leaf uint32) (eax, ebx, ecx uint32)
 
 // xgetbv returns the low half of XCR0.

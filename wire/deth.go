@@ -21,7 +21,7 @@ type DETH struct {
 	SrcQPN uint32 // 24 bits
 }
 
-// QKeyGSI is the Q_Key of QP 1 everywhere.
+// QKeyGSI is the well-known Q_Key of QP 1.
 const QKeyGSI = 0x80010000
 
 // Put writes the header to the first DETHLen bytes of b.

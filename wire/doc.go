@@ -1,11 +1,11 @@
-// Package wire is the RoCE v2 codec: bytes to headers and back, the table of
-// opcodes, packet sequence numbers, and the invariant CRC. It has no state, no
-// I/O and no clock, and imports nothing of softrnic.
+// Package wire implements the RoCE v2 codec: encoding and decoding of headers, the
+// table of opcodes, packet sequence numbers (PSN), and the invariant CRC (ICRC). It
+// has no state, no I/O and no clock, and imports no other package of softrnic.
 //
 // # A packet
 //
 // A RoCE v2 packet is the payload of one UDP datagram to port 4791. This is an
-// RDMA WRITE ONLY with immediate, with most of what there can be:
+// RDMA WRITE ONLY with immediate:
 //
 //	            0       12             28      32              32+n   +pad   +4
 //	+----+-----+-------+--------------+-------+---------------+------+------+
@@ -14,27 +14,25 @@
 //	             |       \________  ________/    0..MTU         0..3   |
 //	             |                \/                                   |
 //	             |        extended headers,                            CRC-32 of all of it,
-//	             |        which the opcode tells                       IP and UDP included
+//	             |        defined by the opcode                         IP and UDP included
 //	             opcode, destination QPN, PSN
 //
-// Everything here works on the part from BTH to ICRC; the system's UDP socket
-// makes and takes the rest. What follows the BTH is told by its opcode, and
-// only by the one table behind [Opcode.Info]: which headers, how much payload,
-// which place in the message, whether a receive is consumed.
+// The package handles the part from BTH to ICRC; the system's UDP socket handles
+// the rest. The opcode defines the headers after the BTH, the payload length, the
+// position in the message and whether a receive is consumed. [Opcode.Info] is the
+// only table of opcodes.
 //
 // # Reading
 //
-// [Packet.Parse] makes a Packet a view of a datagram or gives the [Drop] reason
-// why it is none. It decodes the BTH; other headers are decoded when asked for,
-// and which ones may be asked for stands in Packet.Info. It never panics and
-// never allocates, whatever the bytes.
+// [Packet.Parse] makes a Packet a view of a datagram, or returns the [Drop] reason if
+// the datagram is invalid. It decodes the BTH; methods decode the other headers,
+// which Packet.Info lists. Parse never panics and never allocates.
 //
 // # Writing
 //
-// Headers write themselves into a slot of the right size with Put. [Compose]
-// finds the opcode for a place in a message; its Info().HeaderLen is the size of
-// the slot. [Sealer.Seal] comes last, when it is known which identification the
-// IPv4 header will carry, because the ICRC covers that too.
+// Put encodes a header. [Compose] returns the opcode for a position in a message,
+// and its Info().HeaderLen is the length of all headers. [Sealer.Seal] computes the
+// ICRC last, because it covers the identification of the IPv4 header.
 //
 // # Sources
 //

@@ -2,11 +2,11 @@ package wire
 
 import "strconv"
 
-// Drop is the reason why a packet was dropped, anywhere in the adapter. Every
-// drop is counted under the name of its reason.
+// A Drop is the reason why the adapter dropped a packet. Drops are counted by
+// reason.
 type Drop uint8
 
-// Reasons, roughly in the order in which a packet meets the checks.
+// Reasons to drop a packet, roughly in the order of the checks.
 const (
 	DropNone Drop = iota // the packet was not dropped
 	DropTruncated
@@ -64,7 +64,7 @@ var drops = [NumDrops]struct{ name, why string }{
 	DropAccessDenied:    {"access_denied", "Key, address range or access flags forbid an unreliable RDMA write."},
 }
 
-// String returns the name of the reason in snake case, as counters carry it.
+// String returns the name of the reason in snake case, as in counters.
 func (d Drop) String() string {
 	if d < NumDrops {
 		return drops[d].name

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// Lengths in bytes of what surrounds a packet on the wire, and of the area in
-// front of the payload in every UD receive buffer.
+// Lengths in bytes of the outer headers of a packet, and of the GRH before the
+// payload in a UD receive buffer.
 const (
 	IPv4Len = 20
 	IPv6Len = 40
@@ -20,17 +20,16 @@ const (
 	flagDF     = 0x4000
 )
 
-// PutGRH fills the first GRHLen bytes of b, the beginning of a UD receive
-// buffer, with the IP header the datagram came with, as far as a socket lets it
-// be known. udpLen is the length in the UDP header: UDPLen and BTH to ICRC.
+// PutGRH writes the IP header of a received datagram, as far as a socket reports
+// it, to the first GRHLen bytes of b, a UD receive buffer. udpLen is the length in the UDP header: UDPLen and BTH to ICRC.
 //
 //	IPv6:  | IPv6 header, 40 bytes                     |
 //	IPv4:  | 20 zero bytes       | IPv4 header, 20 bytes |
 //
-// Identification and flow label are 0, the hop limit is 64, DF is set; what is
-// known of them is for SetGRHHops. The
-// layout is that of Linux rdma_rxe, which leaves the first 20 bytes zero for
-// IPv4, where the specification leaves them undefined.
+// Identification and flow label are 0, the hop limit is 64, and DF is set. If hop
+// limit and flow label are known, SetGRHHops sets them. The layout is that of Linux
+// rdma_rxe, which zeroes the first 20 bytes for IPv4, which the specification
+// leaves undefined.
 func PutGRH(b []byte, src, dst netip.Addr, tos uint8, udpLen int) {
 	b = b[:GRHLen]
 	src, dst = src.Unmap(), dst.Unmap()
@@ -55,8 +54,8 @@ func PutGRH(b []byte, src, dst netip.Addr, tos uint8, udpLen int) {
 	binary.BigEndian.PutUint16(ip[10:], headerChecksum(ip))
 }
 
-// SetGRHHops replaces the hop limit, unless it is 0, and of IPv6 the flow label in
-// a header that PutGRH has written.
+// SetGRHHops sets the hop limit, unless it is 0, and for IPv6 the flow label,
+// in a header written by PutGRH.
 func SetGRHHops(b []byte, hopLimit uint8, flowLabel uint32) {
 	if b[0]>>4 == 6 {
 		binary.BigEndian.PutUint32(b, binary.BigEndian.Uint32(b)&^flowLabelMask|flowLabel&flowLabelMask)

@@ -15,8 +15,8 @@ type ICRCResult uint8
 // Outcomes of Sealer.Check.
 const (
 	ICRCBad    ICRCResult = iota // the packet is damaged
-	ICRCExact                    // right for the identification asked about
-	ICRCMember                   // right for another IPv4 identification
+	ICRCExact                    // correct for the given IPv4 identification
+	ICRCMember                   // correct for another IPv4 identification
 )
 
 // String returns "bad", "exact" or "member".
@@ -36,9 +36,9 @@ func (r ICRCResult) String() string {
 //	| FF x 8 | IP header, masked | UDP header, checksum FFFF | BTH, byte 4 FF | rest without ICRC |
 //	  ^ the same for every packet of a flow, but for lengths and IPv4 identification
 //
-// A CRC is linear, so the register after the UDP header is that of the flow
-// plus what lengths and identification add to it, a handful of table look-ups;
-// only the packet itself is hashed.
+// A CRC is linear, so the register after the UDP header is that of the flow plus
+// the contributions of lengths and identification, a few table look-ups. Only the
+// packet itself is hashed.
 //
 // A Sealer is a value without pointers and may be used by many goroutines.
 //
@@ -56,7 +56,7 @@ const (
 	udpLengthToBTH     = UDPLen - 4
 )
 
-// What the fields that differ between the packets of a flow add to its register.
+// Contributions of the fields that differ between packets of a flow.
 var (
 	totalLength    = newFieldTable(totalLengthToBTH)
 	identification = newFieldTable(idToBTH)
@@ -91,8 +91,8 @@ func NewSealer(src, dst netip.AddrPort) Sealer {
 // afterFF is the register after the eight bytes FF that stand for a masked LRH.
 const afterFF = 0xDEBB20E3
 
-// hashBytes feeds bytes to the register one by one. Headers go this way because
-// hash/crc32 would have them on the heap.
+// hashBytes updates the register with bytes, one by one. With hash/crc32 the
+// headers would escape to the heap.
 func hashBytes(reg uint32, p ...byte) uint32 {
 	for _, v := range p {
 		reg = shift8(reg ^ uint32(v))
@@ -108,8 +108,8 @@ func (s *Sealer) Seal(pkt []byte, id uint16) {
 	binary.LittleEndian.PutUint32(pkt[len(body):], s.computeICRC(body, id))
 }
 
-// SealParts is Seal of a packet in parts: its headers, from the BTH on, its
-// payload, and the four bytes for the ICRC.
+// SealParts is like Seal for a packet in parts: its headers from the BTH on,
+// its payload, and the four bytes of the ICRC.
 func (s *Sealer) SealParts(head, payload, icrc []byte, id uint16) {
 	reg := s.hashBTH(head, len(head)+len(payload), id)
 	rest := head[BTHLen:]
@@ -121,11 +121,11 @@ func (s *Sealer) SealParts(head, payload, icrc []byte, id uint16) {
 }
 
 // Check compares the ICRC of pkt, BTH to ICRC, with the one computed for the
-// IPv4 identification id. When they differ and the flow is IPv4, it looks for
-// an identification that explains the difference and returns it: a UDP socket
-// does not show the identification, and the peer's kernel may choose any. The
-// price is half of the protection: of randomly damaged packets one in 65536
-// passes as ICRCMember. The identification returned with ICRCBad is 0.
+// IPv4 identification id. If they differ and the flow is IPv4, it searches
+// for an identification that explains the difference and returns it: a UDP socket
+// does not report the identification, and the peer's kernel may choose any. This
+// halves the protection: one in 65536 randomly damaged packets passes as
+// ICRCMember. The identification returned with ICRCBad is 0.
 func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 	if len(pkt) < MinPacketLen {
 		return ICRCBad, 0
@@ -166,7 +166,7 @@ func (s *Sealer) hashBTH(bth []byte, n int, id uint16) uint32 {
 // computeICRC returns the ICRC of a packet without its last four bytes.
 func (s *Sealer) computeICRC(body []byte, id uint16) uint32 {
 	reg := s.hashBTH(body, len(body), id)
-	// From 16 bytes on crcUpdate is faster.
+	// crcUpdate is faster from 16 bytes on.
 	rest := body[BTHLen:]
 	if len(rest) >= 16 {
 		return ^crcUpdate(reg, rest)

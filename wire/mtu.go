@@ -26,10 +26,10 @@ func MTUEnum(bytes int) int {
 	return 0
 }
 
-// What surrounds the payload, IP header to ICRC, of the packet with most headers
-// that may carry a full MTU: RDMA WRITE ONLY with immediate. Linux rdma_rxe
-// reckons with 80 for both families: generous for IPv4, and kept so that both
-// ends of a link come to the same result, but 4 too few for IPv6.
+// Overhead in bytes, IP header to ICRC, of the packet with the most headers and a
+// full MTU: RDMA WRITE ONLY with immediate. Linux rdma_rxe uses 80 for both address
+// families, which is more than IPv4 needs, and kept so that both ends compute the
+// same path MTU, but 4 bytes too few for IPv6.
 // Source: Linux, drivers/infiniband/sw/rxe/rxe_param.h.
 const (
 	overheadIPv4 = 80

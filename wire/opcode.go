@@ -60,7 +60,7 @@ const (
 	UDXCmpSwap      Opcode = 0xD3
 	UDXFetchAdd     Opcode = 0xD4
 
-	// NoOpcode is not a valid code: Compose returns it for what does not exist.
+	// NoOpcode is an invalid code, which Compose returns for undefined combinations.
 	NoOpcode Opcode = 0xFF
 )
 
@@ -73,7 +73,7 @@ const (
 	ClassUC               // unreliable connection
 	ClassUD               // unreliable datagram
 	ClassCNP              // congestion notification, for QPs of every type
-	ClassUDX              // RDMA over UD: ours
+	ClassUDX              // RDMA over UD, a softrnic extension
 	numClasses
 )
 
@@ -87,8 +87,8 @@ func (c Class) String() string {
 	return "class " + strconv.Itoa(int(c))
 }
 
-// Operation is what a packet does, whatever its class and its place in the
-// message.
+// An Operation is the operation of a packet, independent of its transport class
+// and its position in the message.
 type Operation uint8
 
 // Operations.
@@ -118,7 +118,7 @@ func (o Operation) String() string {
 	return "operation " + strconv.Itoa(int(o))
 }
 
-// PayloadRule says how many payload bytes a packet may carry.
+// A PayloadRule is the permitted payload length of a packet.
 type PayloadRule uint8
 
 // Payload rules.
@@ -154,8 +154,8 @@ func (r PayloadRule) Fits(n, mtu int) bool {
 	}
 }
 
-// Info is everything there is to know about an opcode. Codec, segmenter and
-// responder all read it; there is no other list of opcodes.
+// Info describes an opcode. It is the only list of opcodes, used by codec,
+// segmenter and responder.
 type Info struct {
 	Valid     bool // the adapter knows this opcode
 	Name      string
@@ -163,19 +163,19 @@ type Info struct {
 	Class     Class
 	Operation Operation
 
-	First, Last       bool // place in the message: ONLY has both, MIDDLE neither
+	First, Last       bool // position in the message: ONLY has both, MIDDLE neither
 	Request, Response bool // CNP is neither
 
 	// Extended headers present, in the order of the wire.
 	DETH, RETH, AtomicETH, AETH, AtomicAckETH, SackETH, Imm, IETH bool
 
 	HeaderLen    int         // bytes of BTH and extended headers
-	Payload      PayloadRule // what may follow them
-	ConsumesRecv bool        // takes a receive WQE, at this packet
+	Payload      PayloadRule // permitted payload length
+	ConsumesRecv bool        // consumes a receive WQE at this packet
 }
 
-// Info returns the description of o: never nil, and not to be changed. For an
-// unknown opcode its Valid is false.
+// Info returns the description of o. It is never nil and must not be modified. For
+// an unknown opcode, Valid is false.
 func (o Opcode) Info() *Info { return &opcodes[o] }
 
 // String returns the name of the opcode, such as "RC_SEND_FIRST".

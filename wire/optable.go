@@ -1,7 +1,7 @@
 package wire
 
-// shape is the place of a packet in its message and the trailing header it
-// carries: the part of an opcode that the segmenter chooses packet by packet.
+// A shape is the position of a packet in its message and its trailing header: the
+// part of an opcode that the segmenter chooses for each packet.
 type shape uint8
 
 const (
@@ -32,7 +32,7 @@ func shapeOf(isFirst, isLast, hasImm, hasInv bool) shape {
 	return s
 }
 
-// ext is the set of extended headers that the shape does not tell.
+// An ext is the set of extended headers that are independent of the shape.
 type ext uint8
 
 const (

@@ -4,7 +4,7 @@ import "net/netip"
 
 // Packet is a parsed packet: a view of the bytes it was parsed from, which
 // belong to the caller and must stay as they are while the Packet is in use.
-// Extended headers are decoded when asked for.
+// Methods decode the extended headers.
 type Packet struct {
 	BTH  BTH
 	Info *Info // of BTH.Opcode
@@ -12,8 +12,8 @@ type Packet struct {
 	Src, Dst netip.AddrPort // of the datagram, canonical, set by the receiving link
 	TOS      uint8          // IPv4 TOS or IPv6 traffic class as received
 
-	HopLimit  uint8  // as received; 0 where the link does not tell, as sockets
-	FlowLabel uint32 // of IPv6, in the same manner
+	HopLimit  uint8  // as received; 0 if the link does not report it
+	FlowLabel uint32 // IPv6 flow label as received, or 0
 
 	Raw     []byte // BTH to ICRC
 	Payload []byte // without padding and ICRC
@@ -23,13 +23,13 @@ type Packet struct {
 // packet: BTH and ICRC.
 const MinPacketLen = BTHLen + ICRCLen
 
-// Parse makes p a view of raw, a datagram from BTH to ICRC, and leaves Src, Dst
-// and TOS alone. It returns DropNone or the reason why raw is no packet. Then
-// the BTH is set as far as raw reaches, so that the reason can be counted where
-// it belongs, and Payload is nil.
+// Parse makes p a view of raw, a datagram from BTH to ICRC, and does not modify
+// Src, Dst and TOS. It returns DropNone, or the reason if raw is not a valid packet.
+// In this case the BTH is set if raw contains it, so that the drop can be counted
+// for its queue pair, and Payload is nil.
 //
-// Parse checks what can be known without a queue pair: lengths, opcode,
-// transport version, padding. It does not check the ICRC.
+// Parse performs the checks that need no queue pair: lengths, opcode, transport
+// version, padding. It does not check the ICRC.
 func (p *Packet) Parse(raw []byte) Drop {
 	p.Raw, p.Payload = raw, nil
 	if len(raw) < MinPacketLen {
@@ -59,14 +59,14 @@ func (p *Packet) Parse(raw []byte) Drop {
 	return DropNone
 }
 
-// LengthFits reports whether payload and padding are what the opcode demands
-// when the path MTU is mtu bytes. Parse cannot know; the responder of a
-// connection refuses a packet that does not fit with NakInvalidRequest.
+// LengthFits reports whether payload and padding conform to the opcode for a path
+// MTU of mtu bytes, which Parse does not know. The responder of a connection
+// rejects a nonconforming packet with NakInvalidRequest.
 func (p *Packet) LengthFits(mtu int) bool {
 	return p.Info.Payload.Fits(len(p.Payload), mtu) && int(p.BTH.Pad) == PadFor(len(p.Payload))
 }
 
-// extendedHeaders is what follows BTH and, in datagrams, DETH.
+// extendedHeaders returns the bytes after BTH and, in datagrams, DETH.
 func (p *Packet) extendedHeaders() []byte {
 	if p.Info.DETH {
 		return p.Raw[BTHLen+DETHLen:]

@@ -6,8 +6,8 @@ import "encoding/binary"
 const SackETHLen = 8
 
 // SackETH is the selective acknowledgement extended transport header of UDX_ACKNOWLEDGE,
-// which follows the AETH: which of the 64 requests up to that of the PSN in the BTH have
-// been carried out.
+// which follows the AETH: a bitmap of the executed requests among the 64 requests up
+// to the PSN in the BTH.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -17,7 +17,7 @@ const SackETHLen = 8
 //	|                                                               |
 //	+---------------------------------------------------------------+
 //
-// It is ours: see docs/ud-rdma.md.
+// It is a softrnic extension: see docs/ud-rdma.md.
 type SackETH struct {
 	Done uint64
 }

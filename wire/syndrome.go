@@ -20,11 +20,11 @@ const (
 	NakPSNSequence       Syndrome = 0x60 // a packet is missing: resend from the PSN of the NAK
 	NakInvalidRequest    Syndrome = 0x61 // malformed, out of order, or not permitted on this QP
 	NakRemoteAccess      Syndrome = 0x62 // key, address range or access flags forbid it
-	NakRemoteOperational Syndrome = 0x63 // the responder could not carry it out
+	NakRemoteOperational Syndrome = 0x63 // the responder could not execute the request
 	NakInvalidRD         Syndrome = 0x64 // reliable datagram only
 )
 
-// SyndromeKind is what a syndrome says in the first place.
+// A SyndromeKind is the type of acknowledgement that a syndrome encodes.
 type SyndromeKind uint8
 
 // Syndrome kinds.
@@ -94,8 +94,8 @@ func (s Syndrome) String() string {
 	return "reserved syndrome 0x" + strconv.FormatUint(uint64(s), 16)
 }
 
-// CreditUnlimited is the credit code of a responder that does not take part in
-// end-to-end flow control.
+// CreditUnlimited is the credit code of a responder without end-to-end flow
+// control.
 const CreditUnlimited = 31
 
 // credits is the table of end-to-end credit codes 0..30.
@@ -119,7 +119,7 @@ func CreditCode(n int) uint8 {
 	return uint8(lo)
 }
 
-// Credits returns the number of receive WQEs that a credit code announces.
+// Credits returns the number of receive WQEs that a credit code advertises.
 func Credits(code uint8) (n int, unlimited bool) {
 	if code &= 31; code != CreditUnlimited {
 		return int(credits[code]), false

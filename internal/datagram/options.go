@@ -30,12 +30,13 @@ type Options struct {
 	// if not nil.
 	QueuePair func(*verbs.QPInitAttr)
 
-	// OnDatagram gets each datagram, without the GRH, which is the 40 bytes before
-	// it; both are the port's again when it returns. Others gets the completions
-	// of requests that the port has not posted: their WRID is below 1<<56.
-	// Failed is told that the queue pair is of no further use. Refused gets the number of each peer to
-	// which the system refuses to send. Wake is called when there are such peers, with
-	// locks of the device held: it must not block, and has HandleRefusals called soon.
+	// OnDatagram receives each datagram and the 40-byte GRH before it. Both are
+	// valid until it returns. OnCompletion receives the completions of work
+	// requests that the port has not posted; their WRID is less than 1<<56.
+	// OnFailure reports that the queue pair has failed. OnRefused reports a
+	// peer to which the system refuses to send packets. Wake is called when
+	// there are such peers, with locks of the device held: it must not block,
+	// and must cause a call of HandleRefusals.
 	OnDatagram   func(now nack.Time, wc *verbs.WC, grh, packet []byte)
 	OnCompletion func(wc *verbs.WC)
 	OnFailure    func(error)

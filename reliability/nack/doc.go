@@ -29,11 +29,11 @@
 //
 // All numbers are big-endian. [Header] describes the fields. Kinds:
 //
-//	DATA    seq is its number; behind length (of the whole message) its payload
-//	ACK     ack: all before has come, and what bits of have say behind it
-//	NACK    the same, and something is missing
-//	ASK     everything before seq has been sent: what has come?
-//	HELLO   who are you?
+//	DATA    seq is its sequence number, length that of the message; payload follows
+//	ACK     all before ack received, and the packets after ack in the bitmap sack
+//	NACK    the same, and packets are missing
+//	PROBE   all before seq has been sent; requests an ACK or NACK
+//	HELLO   requests the epoch of the peer
 //
 // docs/ud-messages.md specifies the protocol.
 package nack

@@ -2,9 +2,9 @@ package bsdh
 
 import "encoding/binary"
 
-// SrcAvail is the extended header of MIDSrcAvail: the sender has data for the
-// receiver to fetch by RDMA READ. Payload of the message is the beginning of
-// that data; the rest is to be read from Addr and the payload's length on.
+// SrcAvail is the extended header of MIDSrcAvail: it advertises data that the
+// receiver fetches with RDMA READ. The payload of the message is the beginning of
+// the data; the rest follows at Addr plus the length of the payload.
 //
 //	0  length     4  R_Key     8  virtual address, 64 bits
 type SrcAvail struct {
@@ -29,8 +29,8 @@ func ParseSrcAvail(b []byte) (s SrcAvail, err error) {
 	return SrcAvail{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint64(b[8:])}, nil
 }
 
-// SinkAvail is the extended header of MIDSinkAvail: the sender has memory for
-// the receiver's data, to be filled by RDMA WRITE.
+// SinkAvail is the extended header of MIDSinkAvail: it advertises memory that the
+// receiver of the message fills with RDMA WRITE.
 //
 //	0  length     4  R_Key     8  virtual address, 64 bits     16  NonDiscards
 type SinkAvail struct {
@@ -38,9 +38,9 @@ type SinkAvail struct {
 	RKey uint32
 	Addr uint64
 
-	// NonDiscards is how many messages with data of the stream the sender has
-	// received and kept, modulo 2^32. If the receiver has sent more, those and
-	// the advertisement crossed, and it is void.
+	// NonDiscards is the number of messages with stream data that the sender
+	// has received and kept, modulo 2^32. If the receiver has sent more, the
+	// advertisement crossed them and is void.
 	NonDiscards uint32
 }
 

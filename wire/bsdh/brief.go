@@ -1,9 +1,9 @@
 package bsdh
 
-// Brief is the header of a Data message as the immediate data of a SEND that carries
-// nothing but the payload. So a payload as long as the path MTU needs one packet, as it
-// does where it is written into a ring. It has what cannot be known otherwise: 16 bits of
-// Ack, 14 of Bufs, and the two flags that data may have.
+// A Brief is the header of a Data message in the immediate data of a SEND, whose
+// payload is only the data. A payload of the path MTU then needs one packet, as with
+// writes into a ring. It has the fields that the receiver cannot derive: 16 bits of
+// Ack, 14 of Bufs, and the two flags of data.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -19,8 +19,8 @@ const (
 	briefFlags   = OOBPresent | OOBPending
 )
 
-// MakeBrief is the brief form of a header, and false if there is none: another message
-// than Data, other flags, or more than 16383 receives.
+// MakeBrief returns the brief form of a header. It reports false if the message is
+// not Data, has other flags, or advertises more than 16383 receives.
 func MakeBrief(h Header) (Brief, bool) {
 	if h.MID != MIDData || h.Flags&^briefFlags != 0 || h.Bufs > maxBriefBufs {
 		return 0, false
@@ -28,9 +28,9 @@ func MakeBrief(h Header) (Brief, bool) {
 	return Brief(h.Ack<<16 | uint32(h.Bufs)<<2 | uint32(h.Flags)), true
 }
 
-// Header is the whole header of a message with n bytes of payload: seq is the number that
-// is due, and sent that of the last message that we have sent, which the peer cannot
-// have received more than 65535 messages before.
+// Header returns the complete header of a message with n bytes of payload. seq is
+// the expected sequence number, and sent that of the last message sent; b
+// acknowledges one of the last 65536 messages.
 func (b Brief) Header(seq, sent uint32, n int) Header {
 	return Header{
 		MID: MIDData, Flags: Flags(b) & briefFlags, Bufs: uint16(b>>2) & maxBriefBufs,

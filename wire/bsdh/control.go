@@ -2,8 +2,8 @@ package bsdh
 
 import "encoding/binary"
 
-// RdmaCompl is the extended header of MIDRdmaWrCompl and MIDRdmaRdCompl: so much
-// was written to the oldest SinkAvail, or read of the SrcAvail, by RDMA.
+// RdmaCompl is the extended header of MIDRdmaWrCompl and MIDRdmaRdCompl: the length
+// written to the oldest SinkAvail, or read from the SrcAvail, by RDMA.
 type RdmaCompl struct {
 	Len uint32 // bytes
 }
@@ -20,9 +20,9 @@ func ParseRdmaCompl(b []byte) (c RdmaCompl, err error) {
 	return RdmaCompl{binary.BigEndian.Uint32(b)}, nil
 }
 
-// ChRcvBuf is the extended header of MIDChRcvBuf, where the size is what the
-// sender wishes of the receiver's buffers, and of MIDChRcvBufAck, where it is
-// what the sender's own have now.
+// ChRcvBuf is the extended header of MIDChRcvBuf, with the requested size of the
+// receiver's buffers, and of MIDChRcvBufAck, with the new size of the sender's
+// buffers.
 type ChRcvBuf struct {
 	Size uint32 // of one receive buffer in bytes, headers included
 }
@@ -39,9 +39,9 @@ func ParseChRcvBuf(b []byte) (c ChRcvBuf, err error) {
 	return ChRcvBuf{binary.BigEndian.Uint32(b)}, nil
 }
 
-// SuspComm is the extended header of MIDSuspComm: the connection is to move.
+// SuspComm is the extended header of MIDSuspComm: the connection will move.
 type SuspComm struct {
-	ServiceID uint64 // where to ask for it anew
+	ServiceID uint64 // service of the new connection
 }
 
 // Append appends the extended header to b.

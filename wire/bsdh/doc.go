@@ -1,9 +1,8 @@
-// Package bsdh is the codec of the Sockets Direct Protocol (SDP): the messages
-// with which two sockets talk over a reliable connection. It knows the base
-// header (BSDH), the extended headers, and the two messages that travel as
-// private data of connection management, Hello and HelloAck. Like package wire
-// it has no state, no I/O and no clock: who may send what, and when, is the
-// socket's.
+// Package bsdh implements the codec of the Sockets Direct Protocol (SDP): the
+// messages of two sockets over a reliable connection. It supports the base header
+// (BSDH), the extended headers, and the messages Hello and HelloAck, which are
+// private data of connection management. Like package wire it has no state, no I/O
+// and no clock. The socket implements the protocol.
 //
 // # A message
 //
@@ -16,13 +15,13 @@
 //	| flags, credits | e.g. SrcAvail    | SrcAvail and Data only    |
 //	+----------------+------------------+---------------------------+
 //
-// Whoever sends appends the headers to a buffer, and the payload behind:
+// The sender appends the headers and the payload to a buffer:
 //
 //	b = bsdh.Header{MID: bsdh.MIDSrcAvail, Bufs: 8, Len: 32 + n, Seq: 7, Ack: 5}.Append(b[:0])
 //	b = bsdh.SrcAvail{Len: 1 << 20, RKey: rkey, Addr: addr}.Append(b)
 //	b = append(b, payload...)
 //
-// Whoever receives reads them in the same order:
+// The receiver parses them in the same order:
 //
 //	h, err := bsdh.ParseHeader(b)
 //	switch h.MID {
@@ -30,17 +29,17 @@
 //		avail, err := bsdh.ParseSrcAvail(b[bsdh.HeaderBytes:])
 //		inline := h.Payload(b)
 //
-// Nothing panics, and nothing is allocated but errors, whatever the bytes. Each
-// error is an [ErrMalformed] and says which numbers do not fit: such a peer does
-// not speak SDP, and its connection is to be aborted.
+// The functions never panic and allocate only errors. Each error wraps
+// [ErrMalformed] and names the inconsistent values. The connection to such a peer
+// should be aborted.
 //
 // # Between two softrnics
 //
-// [Extension] and the messages from [MIDRingUpdate] on are not SDP's. They serve
-// sockets that write into a ring at the peer, in bytes of Hello and HelloAck
-// and numbers of messages that the protocol leaves unused. A peer that knows
-// nothing of them sends zeros there, and never sees one of the messages. Two that have
-// no ring make the header of a Data message immediate data: [Brief].
+// [Extension] and the messages from [MIDRingUpdate] on are softrnic extensions for
+// sockets that write into a ring of the peer. They use reserved bytes of Hello and
+// HelloAck, and reserved message numbers. Other implementations send zeros in these
+// bytes and never receive the messages. Sockets without a ring may send the header
+// of a Data message as immediate data: [Brief].
 //
 // # Sources
 //

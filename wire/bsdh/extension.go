@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// Design is how two softrnics control the flow of a socket's data, after the
+// A Design is a flow control mode of a socket between two softrnics, after the
 // designs of Balaji et al. for SDP over InfiniBand.
 type Design uint8
 
 // Designs.
 const (
-	DesignNone  Design = iota // SDP's own, by credits: the Extension is absent
-	DesignRDMA                // the source writes by RDMA where it sees room in the sink's ring
-	DesignNIC                 // the same, and its adapter holds back what the sink has no receive for
-	DesignBrief               // SDP's own, with the header of a Data message in immediate data: see Brief
+	DesignNone  Design = iota // credit-based flow control of SDP: no Extension
+	DesignRDMA                // the source writes into free space of the sink's ring by RDMA
+	DesignNIC                 // the same, and the source's adapter stalls without a receive of the sink
+	DesignBrief               // credit-based flow control, with headers in immediate data: see Brief
 )
 
-// String is the design's name: "none", "rdma", "nic" or "brief".
+// String returns the name of the design: "none", "rdma", "nic" or "brief".
 func (d Design) String() string {
 	switch d {
 	case DesignNone:
@@ -32,17 +32,17 @@ func (d Design) String() string {
 	return "design " + strconv.Itoa(int(d))
 }
 
-// Extension is what softrnic adds to Hello and HelloAck, in 24 bytes that are
-// reserved: at 52 of the hello header, at 8 of the hello acknowledgement header.
-// A peer that does not know it leaves them 0, and does not look at them.
+// Extension is softrnic's extension of Hello and HelloAck, in 24 reserved bytes: at
+// offset 52 of the hello header, at offset 8 of the hello acknowledgement header.
+// Other implementations send them as 0 and ignore them.
 //
 //	0  design     1  version     2  buffers     4  ring size
 //	8  window    12  R_Key      16  virtual address, 64 bits
 //
-// The zero value is an absent one, and is written as zeros.
+// The zero value is an absent extension, encoded as zeros.
 type Extension struct {
 	Design  Design
-	Buffers uint16 // of the sender's send buffer, each as long as the data in one of its receive buffers
+	Buffers uint16 // number of the sender's send buffers, each as long as the data in one of its receive buffers
 	Ring    uint32 // length of the sender's receive ring in bytes; DesignBrief has none
 	Window  uint32 // virtual window: bytes of the ring that one posted receive stands for
 	RKey    uint32 // of the ring
@@ -69,8 +69,8 @@ func (e Extension) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, e.Addr)
 }
 
-// parseExtension reads what is at b, extensionBytes at least. A version or a
-// design that we do not know is as good as none.
+// parseExtension decodes an extension from b, at least extensionBytes long. An
+// unknown version or design counts as absent.
 func parseExtension(b []byte) Extension {
 	design := Design(b[0])
 	if design == DesignNone || design > DesignBrief || b[1] != extensionVersion {

@@ -11,12 +11,12 @@ type Flags uint8
 // Flags. The others are 0.
 const (
 	OOBPresent  Flags = 1 << iota // the last byte of the payload is urgent
-	OOBPending                    // an urgent byte is on its way
-	RequestPipe                   // the sender would like pipelined mode
+	OOBPending                    // an urgent byte follows
+	RequestPipe                   // the sender requests pipelined mode
 )
 
-// String names the flags as SDP does, for example "OOB_PRES|REQ_PIPE"; "none" if
-// there are none.
+// String returns the SDP names of the flags, for example "OOB_PRES|REQ_PIPE", or
+// "none".
 func (f Flags) String() string {
 	if f == 0 {
 		return "none"
@@ -33,8 +33,8 @@ func (f Flags) String() string {
 	return s[1:]
 }
 
-// Header is the Base Sockets Direct Header (BSDH), with which every message
-// begins.
+// Header is the Base Sockets Direct Header (BSDH), the first header of every
+// message.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -50,9 +50,9 @@ func (f Flags) String() string {
 type Header struct {
 	MID   MID
 	Flags Flags
-	Bufs  uint16 // receives that the sender has posted; to be read together with Ack
+	Bufs  uint16 // receives that the sender has posted, as of Ack
 	Len   uint32 // of the whole message in bytes, the headers included
-	Seq   uint32 // number of the message; Hello and HelloAck are 0, each that follows is one more
+	Seq   uint32 // sequence number: 0 for Hello and HelloAck, then increasing by one
 	Ack   uint32 // Seq of the last message that the sender has received
 }
 
@@ -64,7 +64,7 @@ func (h Header) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, h.Ack)
 }
 
-// parseHeader reads a base header without judging it.
+// parseHeader decodes a base header without checks.
 func parseHeader(b *[HeaderBytes]byte) Header {
 	return Header{
 		MID: MID(b[0]), Flags: Flags(b[1]), Bufs: binary.BigEndian.Uint16(b[2:]),
@@ -72,10 +72,10 @@ func parseHeader(b *[HeaderBytes]byte) Header {
 	}
 }
 
-// ParseHeader reads the base header of the message b, which may be followed by
-// other bytes. It is an error if the message says that it is longer than b, or
-// shorter than its headers: after ParseHeader the extended header is there, and
-// so is the payload. Whether MID is one that the peer may send is not looked at.
+// ParseHeader decodes the base header of the message b, which may be followed by
+// other bytes. It returns an error if Len exceeds b or is less than the headers, so
+// that the extended header and the payload are complete if it succeeds. It does not
+// check whether the peer may send the message.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderBytes {
 		return Header{}, malformedError("%d bytes arrived, the base header alone takes %d", len(b), HeaderBytes)
@@ -91,8 +91,8 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// Payload is the payload of b, the message that h was parsed from: a view, empty
-// if there is none.
+// Payload returns the payload of b, the message that h was parsed from, as a view of
+// b.
 func (h Header) Payload(b []byte) []byte {
 	start := HeaderBytes + h.MID.Extended()
 	if uint64(h.Len) > uint64(len(b)) || uint64(h.Len) < uint64(start) {

@@ -8,21 +8,22 @@ import (
 // HelloBytes is the length of a Hello: all private data of a REQ.
 const HelloBytes = 92
 
-// Version is what Hello and HelloAck of OFED and FreeBSD carry, major version in
-// the high four bits; Topspin's was 0x11. The messages are the same.
+// Version is the protocol version of Hello and HelloAck in OFED and FreeBSD, with
+// the major version in the high four bits. Topspin's version was 0x11, with the same
+// messages.
 const Version = 0x22
 
-// Capabilities of a socket, 4 bits.
+// Capabilities are the capabilities of a socket, 4 bits.
 type Capabilities uint8
 
 // Capabilities.
 const (
-	CapInvalidate         Capabilities = 1 << iota // INVALIDATE_CAP: it takes SENDs with invalidate
-	CapExtendedMaxAdverts                          // EXTENDED_MAXADVERTS: ExtMaxAdverts counts
+	CapInvalidate         Capabilities = 1 << iota // INVALIDATE_CAP: accepts SENDs with invalidate
+	CapExtendedMaxAdverts                          // EXTENDED_MAXADVERTS: ExtMaxAdverts is valid
 )
 
-// Hello asks for a connection. It travels as the private data of a REQ, without
-// RDMA-CM's header. These are the offsets of the hello header (HH), which
+// Hello requests a connection. It is the private data of a REQ, without the RDMA-CM
+// header. These are the offsets of the hello header (HH), which
 // follows the base header:
 //
 //	 0  version: major 4, minor 4      14  reserved
@@ -36,11 +37,11 @@ const (
 // An IPv4 address is in the last four bytes of its field; the others are 0.
 type Hello struct {
 	Version       uint8 // Version
-	MaxAdverts    uint8 // advertisements for RDMA that the sender takes at a time, at least 1
+	MaxAdverts    uint8 // maximum outstanding RDMA advertisements to the sender, at least 1
 	Capabilities  Capabilities
 	ExtMaxAdverts uint16 // instead of MaxAdverts, with CapExtendedMaxAdverts
 
-	DesRemRcvSz uint32 // size that the sender wishes the receiver's buffers to have, bytes
+	DesRemRcvSz uint32 // requested size of the receiver's buffers in bytes
 	LocalRcvSz  uint32 // size of each of the sender's receive buffers, headers included
 	Bufs        uint16 // receives that the sender has posted, from the base header
 
@@ -66,14 +67,13 @@ func (h *Hello) Append(b []byte) []byte {
 	return h.Extension.appendTo(b)
 }
 
-// helloFields is where the last field of early OFED's Hello ends. It says that
-// it is so long, and leaves what follows 0.
+// helloFields is the length of Hello in early OFED, which ends after its last field.
+// Later bytes are 0.
 const helloFields = HeaderBytes + 48
 
-// ParseHello reads a Hello from the private data of a REQ. What is behind it is
-// not looked at. It is an error if the private data is no Hello, does not say
-// IPv4 or IPv6, or lets the peer advertise nothing. Version is for the caller to
-// judge.
+// ParseHello decodes a Hello from the private data of a REQ and ignores bytes after
+// it. It returns an error if the private data is not a Hello, is neither IPv4 nor
+// IPv6, or permits no advertisement. The caller checks Version.
 func ParseHello(private []byte) (h Hello, err error) {
 	if err := checkHello(private, MIDHello, helloFields, HelloBytes); err != nil {
 		return h, err
@@ -103,8 +103,8 @@ func ParseHello(private []byte) (h Hello, err error) {
 	return h, nil
 }
 
-// checkHello checks what Hello and HelloAck have in common. Early OFED says that
-// they end where their last field does.
+// checkHello performs the checks common to Hello and HelloAck. In early OFED both
+// end after their last field.
 func checkHello(private []byte, m MID, fields, whole int) error {
 	if len(private) < whole {
 		return malformedError("%d bytes of private data, %v takes %d", len(private), m, whole)
@@ -119,7 +119,8 @@ func checkHello(private []byte, m MID, fields, whole int) error {
 	return nil
 }
 
-// encodeAddrs are IP version and fields of two addresses: IPv4 if both are.
+// encodeAddrs returns the IP version and the encoded fields of two addresses: IPv4 if
+// both are IPv4.
 func encodeAddrs(src, dst netip.Addr) (version byte, s, d [16]byte) {
 	src, dst = src.Unmap(), dst.Unmap()
 	if !src.Is4() || !dst.Is4() {

@@ -5,8 +5,8 @@ import "encoding/binary"
 // HelloAckBytes is the length of a HelloAck: all private data of a REP.
 const HelloAckBytes = 196
 
-// HelloAck accepts the connection that a Hello asked for. It travels as the
-// private data of a REP. These are the offsets of the hello acknowledgement
+// HelloAck accepts the connection requested by a Hello. It is the private data of a
+// REP. These are the offsets of the hello acknowledgement
 // header (HAH), which follows the base header:
 //
 //	0  version: major 4, minor 4       8  reserved; Extension between softrnics
@@ -15,11 +15,11 @@ const HelloAckBytes = 196
 //	4  ActRcvSz
 type HelloAck struct {
 	Version    uint8  // Version
-	MaxAdverts uint8  // advertisements for RDMA that the sender takes at a time, at least 1
+	MaxAdverts uint8  // maximum outstanding RDMA advertisements to the sender, at least 1
 	ActRcvSz   uint32 // size of each of the sender's receive buffers, headers included
 	Bufs       uint16 // receives that the sender has posted, from the base header
 
-	Extension Extension // that of the Hello, heeded; absent if that was
+	Extension Extension // reply to that of the Hello; absent if that was absent
 }
 
 // Append appends the message, HelloAckBytes with its base header, to b.
@@ -32,12 +32,13 @@ func (h *HelloAck) Append(b []byte) []byte {
 	return append(b, rest[:]...)
 }
 
-// helloAckFields is where the last field of early OFED's HelloAck ends.
+// helloAckFields is the length of HelloAck in early OFED, which ends after its last
+// field.
 const helloAckFields = HeaderBytes + 8
 
-// ParseHelloAck reads a HelloAck from the private data of a REP. It is an error
-// if that is no HelloAck, or lets us advertise nothing. Version is for the
-// caller to judge.
+// ParseHelloAck decodes a HelloAck from the private data of a REP. It returns an
+// error if the data is not a HelloAck or permits no advertisement. The caller checks
+// Version.
 func ParseHelloAck(private []byte) (h HelloAck, err error) {
 	if err := checkHello(private, MIDHelloAck, helloAckFields, HelloAckBytes); err != nil {
 		return h, err

@@ -2,17 +2,17 @@ package bsdh
 
 import "strconv"
 
-// Mode is how the data of one direction may travel.
+// A Mode is the transfer mode of one direction.
 type Mode uint8
 
-// Modes. A connection begins in Combined, both ways.
+// Transfer modes. A connection starts with Combined in both directions.
 const (
 	Buffered  Mode = iota // as Data only
 	Combined              // as Data, or one SrcAvail at a time, with payload
 	Pipelined             // as Data, or several SrcAvail or SinkAvail at a time
 )
 
-// String is the mode's name, for example "pipelined".
+// String returns the name of the mode, for example "pipelined".
 func (m Mode) String() string {
 	switch m {
 	case Buffered:
@@ -25,19 +25,19 @@ func (m Mode) String() string {
 	return "mode " + strconv.Itoa(int(m))
 }
 
-// ModeChange is the extended header of MIDModeChange: the direction that it is
-// about goes on in another mode. It takes effect at once.
+// ModeChange is the extended header of MIDModeChange, which changes the mode of one
+// direction immediately.
 //
 //	0  send half 1, mode 3, reserved 4     1  reserved
 type ModeChange struct {
 	Mode Mode // 3 bits
 
-	// SendHalf: about what the receiver of the message sends. Otherwise about
-	// what it receives, which is what the sender of the message sends.
+	// SendHalf selects the direction from the receiver of the message to its
+	// sender. Otherwise the opposite direction changes.
 	SendHalf bool
 }
 
-// String says for example "pipelined, receive half".
+// String returns mode and direction, for example "pipelined, receive half".
 func (c ModeChange) String() string {
 	if c.SendHalf {
 		return c.Mode.String() + ", send half"

@@ -2,10 +2,10 @@ package bsdh
 
 import "encoding/binary"
 
-// RingUpdate is the extended header of MIDRingUpdate: the sender has read from
-// its ring, and there is room again.
+// RingUpdate is the extended header of MIDRingUpdate: the sender has read from its
+// ring and freed space.
 type RingUpdate struct {
-	Freed uint64 // bytes that have been freed since the connection began
+	Freed uint64 // total bytes freed since the connection was established
 }
 
 // Append appends the extended header to b.
@@ -20,9 +20,8 @@ func ParseRingUpdate(b []byte) (u RingUpdate, err error) {
 	return RingUpdate{binary.BigEndian.Uint64(b)}, nil
 }
 
-// RingChange is the extended header of MIDRingChange: another ring takes the
-// place of the sender's. The receiver answers MIDRingSwitched and uses it from
-// then on.
+// RingChange is the extended header of MIDRingChange: the sender replaces its ring.
+// The receiver replies with MIDRingSwitched and uses the new ring from then on.
 //
 //	0  ring size     4  R_Key     8  virtual address, 64 bits
 type RingChange struct {
@@ -47,7 +46,7 @@ func ParseRingChange(b []byte) (c RingChange, err error) {
 	return RingChange{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint64(b[8:])}, nil
 }
 
-// MaxRing is the length in bytes that a ring may have: Imm has no room for more.
+// MaxRing is the maximum length of a ring in bytes, limited by Imm.
 const MaxRing = 1 << 31
 
 // Imm is the immediate data of an RDMA WRITE into a ring: 31 bits of an offset
@@ -56,8 +55,8 @@ type Imm uint32
 
 const immUrgent = 1 << 31
 
-// MakeImm is the immediate data for an offset below MaxRing; of a larger one
-// the low 31 bits.
+// MakeImm returns the immediate data for an offset less than MaxRing. Larger offsets
+// are truncated to 31 bits.
 func MakeImm(offset uint32, urgent bool) Imm {
 	i := Imm(offset &^ immUrgent)
 	if urgent {
@@ -66,7 +65,7 @@ func MakeImm(offset uint32, urgent bool) Imm {
 	return i
 }
 
-// Offset is the offset into the ring in bytes.
+// Offset returns the offset in the ring in bytes.
 func (i Imm) Offset() uint32 { return uint32(i) &^ immUrgent }
 
 // Urgent reports whether the last byte of the write is urgent.

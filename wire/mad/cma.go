@@ -12,15 +12,16 @@ const CMAHeaderLen = 36
 // chooses another (RDMA_UDP_QKEY).
 const UDPQKey = 0x01234567
 
-// CMAHeader is how private data of a REQ or SIDR_REQ begins in port spaces
-// TCP, UDP and IPoIB: it tells IP addresses and the source port.
+// CMAHeader is the RDMA-CM header: in port spaces TCP, UDP and IPoIB the private
+// data of a REQ or SIDR_REQ begins with it. It has the IP addresses and the source
+// port.
 //
 //	0  version 0                          4  source address, 128 bits
 //	1  IP version 4 bits, 0               20  destination address, 128 bits
 //	2  source port
 //
 // An IPv4 address is in the last four bytes of its field; the others are 0.
-// Answers carry no such header.
+// Replies do not have the header.
 type CMAHeader struct {
 	Src netip.AddrPort
 	Dst netip.Addr // of the same family

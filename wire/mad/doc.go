@@ -1,7 +1,7 @@
-// Package mad is the codec of management datagrams: the 256 bytes that two
-// adapters' queue pairs 1 exchange to make and end connections. It knows the
-// messages of the communication manager (CM) and the header that RDMA-CM puts
-// in front of the private data. Like package wire it has no state, no I/O and
+// Package mad implements the codec of management datagrams (MAD): the 256-byte
+// datagrams that the queue pairs 1 of two adapters exchange to establish and
+// disconnect connections. It supports the messages of the communication manager
+// (CM) and the header that RDMA-CM adds to the private data. Like package wire it has no state, no I/O and
 // no clock.
 //
 // # A datagram
@@ -11,13 +11,13 @@
 //
 //	0                       24                                         256
 //	+-----------------------+------------------------------------------+
-//	| Header: class, method,| body: what Header.Attr says, for example |
+//	| Header: class, method,| body, by Header.Attr, for example         |
 //	| transaction, Attr     | REQ with 92 bytes of private data        |
 //	+-----------------------+------------------------------------------+
 //
-// [Parse] checks the header and returns the body; ParseREQ and its like read a
-// body. None of them panics or allocates, whatever the bytes: private data is a
-// view of the datagram. [Put] writes a whole datagram:
+// [Parse] checks the header and returns the body. ParseREQ and the similar functions
+// decode a body. They never panic or allocate: private data is a view of the
+// datagram. [Put] writes a complete datagram:
 //
 //	var b [mad.Size]byte
 //	mad.Put(&b, mad.Header{TID: tid, Attr: mad.AttrRTU}, &mad.RTU{LocalID: 1, RemoteID: 2})
@@ -27,5 +27,5 @@
 // Layouts are those of the InfiniBand Architecture Specification, volume 1,
 // chapter 12, as Linux has them in include/rdma/ibta_vol1_c12.h; the RDMA-CM
 // header is that of drivers/infiniband/core/cma.c. The tests compare with what
-// Linux sent.
+// packets of Linux.
 package mad

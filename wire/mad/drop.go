@@ -2,18 +2,18 @@ package mad
 
 import "strconv"
 
-// Drop is the reason why Parse does not take a datagram.
+// A Drop is the reason why Parse rejects a datagram.
 type Drop uint8
 
 // Reasons.
 const (
-	DropNone            Drop = iota // it is a message of the communication manager
-	DropBadSize                     // it has not 256 bytes
-	DropBadVersion                  // of another base version
-	DropOtherClass                  // of another management class
-	DropBadClassVersion             // of another class version
-	DropBadMethod                   // its method is not Send
-	DropUnknownAttr                 // no such message
+	DropNone            Drop = iota // the datagram is a message of the communication manager
+	DropBadSize                     // not 256 bytes
+	DropBadVersion                  // unsupported base version
+	DropOtherClass                  // another management class
+	DropBadClassVersion             // unsupported class version
+	DropBadMethod                   // the method is not Send
+	DropUnknownAttr                 // unknown attribute
 	NumDrops                        // number of reasons, DropNone included
 )
 
@@ -21,7 +21,7 @@ var dropNames = [NumDrops]string{
 	"none", "bad_size", "bad_version", "other_class", "bad_class_version", "bad_method", "unknown_attribute",
 }
 
-// String is the name of the reason in snake case, as counters carry it.
+// String returns the name of the reason in snake case, as in counters.
 func (d Drop) String() string {
 	if d < NumDrops {
 		return dropNames[d]

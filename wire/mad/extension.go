@@ -1,15 +1,15 @@
 package mad
 
-// Two softrnics tell each other how much the receive buffers of their sockets
-// hold, so that neither overruns the other. The number travels as the local
-// EECN of REQ and REP, in KiB: end-to-end contexts belong to reliable datagrams
-// alone, which no adapter of today has, so nobody else reads the field, and
-// others send 0. A REP carries it if its REQ did.
+// Two softrnics exchange the sizes of their socket receive buffers, so that neither
+// overruns the other. The size is carried in KiB in the local EECN of REQ and REP.
+// End-to-end contexts exist only for reliable datagrams, which no current adapter
+// supports, so other adapters send 0 and ignore the field. A REP carries the size if
+// its REQ did.
 
-// EECNOfBuffer is the local EECN that announces a receive buffer, 0 for one
-// that is unknown or smaller than 1 KiB.
+// EECNOfBuffer returns the local EECN that advertises a receive buffer, 0 if the
+// size is unknown or less than 1 KiB.
 func EECNOfBuffer(bytes uint32) uint32 { return bytes >> 10 }
 
-// BufferOfEECN is the size of the receive buffer in bytes that a local EECN
-// announces, 0 if it announces none.
+// BufferOfEECN returns the size in bytes of the receive buffer that a local EECN
+// advertises, 0 if there is none.
 func BufferOfEECN(eecn uint32) uint32 { return min(eecn, 1<<22-1) << 10 }

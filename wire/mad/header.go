@@ -12,7 +12,7 @@ const (
 	BodyLen   = Size - HeaderLen
 )
 
-// What the header of every CM message says.
+// Constant fields of the header of CM messages.
 const (
 	baseVersion  = 1
 	classCM      = 0x07
@@ -20,7 +20,7 @@ const (
 	methodSend   = 0x03
 )
 
-// Attr tells the messages of the communication manager apart.
+// An Attr is the type of a CM message.
 type Attr uint16
 
 // Messages.
@@ -40,7 +40,7 @@ const (
 
 var attrNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"}
 
-// String is the message's name, for example "REQ".
+// String returns the name of the message, for example "REQ".
 func (a Attr) String() string {
 	if a >= AttrREQ && a <= AttrAPR {
 		return attrNames[a-AttrREQ]
@@ -48,8 +48,7 @@ func (a Attr) String() string {
 	return "attribute 0x" + strconv.FormatUint(uint64(a), 16)
 }
 
-// Header is the beginning of a datagram, as far as it differs between the
-// messages of the communication manager.
+// Header has the fields of the header that differ between CM messages.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -66,12 +65,12 @@ func (a Attr) String() string {
 //	|                      attribute modifier                       |
 //	+---------------------------------------------------------------+
 type Header struct {
-	TID  uint64 // transaction: an answer carries that of its question
+	TID  uint64 // transaction ID: a reply carries that of its request
 	Attr Attr
 
-	// UDPPort is where the sender's adapter listens, 0 for 4791. Only softrnic
-	// has adapters elsewhere; it uses the reserved half-word, which others
-	// send as 0 and do not read.
+	// UDPPort is the UDP port of the sender's adapter, 0 for 4791. Only
+	// softrnic uses other ports. The field is a reserved half-word that other
+	// implementations send as 0 and ignore.
 	UDPPort uint16
 
 	Modifier uint32 // REQ and REP: options of enhanced connection establishment, 0
@@ -89,8 +88,8 @@ func (h Header) Put(b []byte) {
 }
 
 // Parse reads the header of a datagram and returns its body of BodyLen bytes,
-// a view of b. If it returns another reason than DropNone, b is no message of
-// the communication manager and the rest is not to be used.
+// a view of b. If the reason is not DropNone, b is not a CM message and the other
+// results are invalid.
 func Parse(b []byte) (h Header, body []byte, drop Drop) {
 	switch {
 	case len(b) != Size:
@@ -121,7 +120,7 @@ type Message interface {
 	Put(b []byte)
 }
 
-// Put writes a whole datagram.
+// Put writes a complete datagram.
 func Put(b *[Size]byte, h Header, m Message) {
 	h.Put(b[:])
 	m.Put(b[HeaderLen:])

@@ -2,8 +2,8 @@ package mad
 
 import "encoding/binary"
 
-// LAP asks for an alternate path. Nobody answers it with more than "not
-// supported" here, so only what such an answer needs is read.
+// LAP requests an alternate path. The only supported reply is "not supported", so
+// only the fields that it needs are decoded.
 type LAP struct {
 	LocalID, RemoteID uint32
 }
@@ -15,16 +15,16 @@ func ParseLAP(b []byte) (m LAP) {
 	return m
 }
 
-// APStatus is the answer to a LAP (enum ib_cm_apr_status).
+// An APStatus is the status in the reply to a LAP (enum ib_cm_apr_status).
 type APStatus uint8
 
-// Answers that can be given without alternate paths.
+// Status codes for implementations without alternate paths.
 const (
 	APRInvalidCommID APStatus = 1
 	APRUnsupported   APStatus = 2
 )
 
-// APR answers a LAP.
+// APR is the reply to a LAP.
 //
 //	0  local communication id     8  length of additional information
 //	4  remote communication id    9  status
@@ -49,7 +49,7 @@ func ParseAPR(b []byte) (m APR) {
 	return m
 }
 
-// Put implements Message. The path that is asked for is left out.
+// Put implements Message. It omits the requested path.
 func (m *LAP) Put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)

@@ -2,8 +2,8 @@ package mad
 
 import "encoding/binary"
 
-// LIDPermissive is what Linux writes into both LIDs of a routed path. A LID
-// means nothing on RoCE.
+// LIDPermissive is the value of both LIDs of a routed path in Linux. LIDs have no
+// meaning on RoCE.
 const LIDPermissive = 0xFFFF
 
 // pathLen is the length of a path in a REQ.

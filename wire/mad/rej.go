@@ -11,7 +11,7 @@ const (
 	REJInfoLen    = 72
 )
 
-// REJ refuses a connection.
+// REJ rejects a connection request.
 //
 //	0  local communication id       9  length of additional information, 7 bits
 //	4  remote communication id     10  reason
@@ -51,14 +51,14 @@ func ParseREJ(b []byte) (m REJ) {
 	return m
 }
 
-// Reason is why a connection was refused (enum ib_cm_rej_reason).
+// A Reason is the reason of a REJ (enum ib_cm_rej_reason).
 type Reason uint16
 
 // Reasons. Package cm sends RejNoResources, RejTimeout, RejUnsupported,
 // RejInvalidCommID, RejInvalidServiceID, RejInvalidTransport, RejStaleConn,
 // RejInvalidGID, RejInvalidMTU, RejNoRespResources and RejConsumer. The others come
 // from other implementations only: they are about alternate paths, redirection,
-// reliable datagrams and fields of InfiniBand paths, which cm does not judge.
+// reliable datagrams and fields of InfiniBand paths, which cm does not check.
 const (
 	RejNoQP                Reason = 1
 	RejNoEEC               Reason = 2
@@ -135,7 +135,7 @@ var reasons = [...]struct{ name, meaning string }{
 	RejVendorOption:        {"vendor option not supported", "the peer does not support an option of enhanced connection establishment"},
 }
 
-// String is the reason's name, for example "stale connection".
+// String returns the name of the reason, for example "stale connection".
 func (r Reason) String() string {
 	if int(r) < len(reasons) && r > 0 {
 		return reasons[r].name
@@ -143,7 +143,7 @@ func (r Reason) String() string {
 	return "reason " + strconv.Itoa(int(r))
 }
 
-// Description says what the reason tells the rejected side.
+// Description returns an explanation of the reason for the rejected side.
 func (r Reason) Description() string {
 	if int(r) < len(reasons) && r > 0 {
 		return reasons[r].meaning

@@ -2,10 +2,10 @@ package mad
 
 import "encoding/binary"
 
-// REPPrivateLen is how much private data a REP carries.
+// REPPrivateLen is the length of the private data of a REP in bytes.
 const REPPrivateLen = 196
 
-// REP accepts the connection that a REQ asked for.
+// REP accepts the connection requested by a REQ.
 //
 //	 0  local communication id        20  starting PSN, 24 bits
 //	 4  remote communication id       24  responder resources

@@ -2,7 +2,7 @@ package mad
 
 import "encoding/binary"
 
-// Transport is the service that a REQ asks for.
+// A Transport is the transport service that a REQ requests.
 type Transport uint8
 
 // Transport services. The others are no longer made (RD) or need more than
@@ -12,12 +12,12 @@ const (
 	TransportUC Transport = 1
 )
 
-// REQPrivateLen is how much private data a REQ carries, the RDMA-CM header
-// included.
+// REQPrivateLen is the length of the private data of a REQ in bytes, including the
+// RDMA-CM header.
 const REQPrivateLen = 92
 
-// REQ asks for a connection. Its sender is the active side, its receiver the
-// passive one.
+// REQ requests a connection. Its sender is the active side, its receiver the
+// passive side.
 //
 //	 0  local communication id        43  remote response timeout 5, transport 2, flow control 1
 //	 5  vendor id, 24 bits            44  starting PSN, 24 bits
@@ -45,9 +45,9 @@ type REQ struct {
 	// the receive buffer of the sender's socket, see RecvBuffer.
 	LocalEECN, RemoteEECN uint32
 
-	RemoteResponseTimeout uint8 // 5 bits: how long the receiver may take to answer, 4.096 us * 2^n
-	LocalResponseTimeout  uint8 // 5 bits: how long the sender may take to answer a REP
-	MaxCMRetries          uint8 // 4 bits: repetitions of any message
+	RemoteResponseTimeout uint8 // 5 bits: maximum time until the receiver's reply, 4.096 us * 2^n
+	LocalResponseTimeout  uint8 // 5 bits: maximum time until the sender's reply to a REP
+	MaxCMRetries          uint8 // 4 bits: maximum retransmissions of a message
 
 	Transport         Transport // 2 bits
 	ExtendedTransport uint8     // 3 bits: 1 is XRC, if Transport is 3

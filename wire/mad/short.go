@@ -8,7 +8,7 @@ const (
 	MRAPrivateLen  = 222
 )
 
-// RTU ("ready to use") tells the passive side that its REP arrived.
+// RTU ("ready to use") acknowledges a REP to the passive side.
 //
 //	0  local communication id    8  private data
 //	4  remote communication id
@@ -33,13 +33,13 @@ func ParseRTU(b []byte) (m RTU) {
 	return m
 }
 
-// DREQ asks to end a connection.
+// DREQ requests to disconnect a connection.
 //
 //	0  local communication id     8  remote QPN, 24 bits
 //	4  remote communication id   12  private data
 type DREQ struct {
 	LocalID, RemoteID uint32
-	RemoteQPN         uint32 // the receiver's queue pair; Linux heeds no other
+	RemoteQPN         uint32 // the receiver's queue pair; Linux ignores a DREQ with another one
 	PrivateData       []byte // up to DREQPrivateLen
 }
 
@@ -61,7 +61,7 @@ func ParseDREQ(b []byte) (m DREQ) {
 	return m
 }
 
-// DREP answers a DREQ. Its layout is that of RTU.
+// DREP is the reply to a DREQ. Its layout is that of RTU.
 type DREP struct {
 	LocalID, RemoteID uint32
 	PrivateData       []byte // up to DREPPrivateLen
