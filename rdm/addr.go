@@ -39,13 +39,13 @@ func (a *Addr) UnmarshalText(text []byte) error {
 func ParseAddr(s string) (a Addr, err error) {
 	i := strings.LastIndexByte(s, '/')
 	if i < 0 {
-		return Addr{}, fmt.Errorf("%.80q is no address of an endpoint", s)
+		return Addr{}, fmt.Errorf("rdm: parse address %.80q: no endpoint ID", s)
 	}
 	if a.Address, err = datagram.ParseAddress(s[:i]); err != nil {
 		return Addr{}, err
 	}
 	if a.ID, err = strconv.ParseUint(s[i+1:], 16, 64); err != nil {
-		return Addr{}, fmt.Errorf("%.80q is no address of an endpoint: %w", s, err)
+		return Addr{}, fmt.Errorf("rdm: parse address %.80q: endpoint ID: %w", s, err)
 	}
 	return a, nil
 }

@@ -114,7 +114,7 @@ func (p *Peer) startOp(op *Op, kind opKind, span Span, remote Remote, n int, a, 
 	}
 	switch {
 	case op == nil:
-		return refuse(fmt.Errorf("the operation is nil: %w", verbs.ErrInvalid))
+		return refuse(fmt.Errorf("nil operation: %w", verbs.ErrInvalid))
 	case op.busy.Load():
 		return refuse(ErrInUse)
 	case e.err != nil:

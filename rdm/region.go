@@ -86,7 +86,7 @@ func (r *Region) Close() error {
 	case r.closed:
 		return nil
 	case r.busy > 0:
-		return fmt.Errorf("close region: %w", ErrInUse)
+		return fmt.Errorf("rdm: close region: %w", ErrInUse)
 	}
 	r.closed = true
 	delete(e.memory.regions, r.mr.LKey())

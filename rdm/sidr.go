@@ -14,7 +14,7 @@ import (
 // listener when one of them ends. A nil listener is a verbs.ErrInvalid.
 func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
 	if l == nil {
-		return fmt.Errorf("rdm: serve: the listener is nil: %w", verbs.ErrInvalid)
+		return fmt.Errorf("rdm: serve: nil listener: %w", verbs.ErrInvalid)
 	}
 	private := make([]byte, addrSize)
 	e.addr.encode(private)
@@ -32,7 +32,7 @@ func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
 // error is a verbs.ErrInvalid if the responder is not an Endpoint or m is nil.
 func Resolve(ctx context.Context, m *cm.Manager, at netip.AddrPort, o cm.UDDialOptions) (a Addr, err error) {
 	if m == nil {
-		return a, fmt.Errorf("rdm: resolve %v: the manager is nil: %w", at, verbs.ErrInvalid)
+		return a, fmt.Errorf("rdm: resolve %v: nil manager: %w", at, verbs.ErrInvalid)
 	}
 	p, err := m.DialUD(ctx, at, o)
 	if err != nil {
@@ -42,7 +42,7 @@ func Resolve(ctx context.Context, m *cm.Manager, at netip.AddrPort, o cm.UDDialO
 		a.decode(p.PrivateData)
 	}
 	if a.QPN != p.QPN || a.QKey != p.QKey || a.At.Addr() != p.AH.DGID.Addr() {
-		return Addr{}, fmt.Errorf("resolve %v: %w: the queue pair that answers is no endpoint of this kind", at, verbs.ErrInvalid)
+		return Addr{}, fmt.Errorf("rdm: resolve %v: responder is not an rdm endpoint: %w", at, verbs.ErrInvalid)
 	}
 	return a, nil
 }

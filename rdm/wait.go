@@ -20,7 +20,7 @@ func (e *Endpoint) Progress() bool {
 	return e.poll()
 }
 
-// poll handles pending completions, unless a leader blocks in the adapter, who
+// poll handles pending completions, unless a leader blocks in the adapter and
 // handles them. It reports whether there were any. e.mu must be held, as in all
 // functions of this file except Progress, onTimer and runService.
 func (e *Endpoint) poll() (some bool) {

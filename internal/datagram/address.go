@@ -28,7 +28,7 @@ func (a Address) String() string {
 func ParseAddress(s string) (a Address, err error) {
 	fields := strings.Split(s, "/")
 	if len(fields) != 5 {
-		return Address{}, fmt.Errorf("%.80q has not the five fields of an address", s)
+		return Address{}, fmt.Errorf("parse address %.80q: %d fields, want 5", s, len(fields))
 	}
 	number := func(text string, base int) (v uint32) {
 		n, e := strconv.ParseUint(text, base, 32)
@@ -44,7 +44,7 @@ func ParseAddress(s string) (a Address, err error) {
 		err = a.validate()
 	}
 	if err != nil {
-		return Address{}, fmt.Errorf("%.80q is no address: %w", s, err)
+		return Address{}, fmt.Errorf("parse address %.80q: %w", s, err)
 	}
 	return a, nil
 }
@@ -53,11 +53,11 @@ func ParseAddress(s string) (a Address, err error) {
 func (a *Address) validate() error {
 	switch {
 	case !a.At.IsValid() || a.At.Addr().IsUnspecified() || a.At.Addr().IsMulticast() || a.At.Port() == 0:
-		return fmt.Errorf("%v is not where an adapter can be", a.At)
+		return fmt.Errorf("adapter address %v: not a unicast address with a port", a.At)
 	case a.QPN == 0 || a.QPN >= 1<<24:
-		return fmt.Errorf("0x%x is no queue pair", a.QPN)
+		return fmt.Errorf("queue pair number 0x%x: out of range [1, 0xffffff]", a.QPN)
 	case a.Epoch == 0 || a.MTU < 256 || a.MTU > 1<<16-1:
-		return fmt.Errorf("epoch %d or MTU %d cannot be", a.Epoch, a.MTU)
+		return fmt.Errorf("epoch %d, MTU %d: epoch 0, or MTU out of range [256, 65535]", a.Epoch, a.MTU)
 	}
 	return nil
 }

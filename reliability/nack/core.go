@@ -32,10 +32,10 @@ type Core struct {
 
 // Errors of Send.
 var (
-	ErrWouldBlock = errors.New("no room now")            // an Event follows when there is
-	ErrTooLong    = errors.New("message is too long")    // see Options.MaxMessage
-	ErrFault      = errors.New("message cannot be read") // the system refuses access to its memory; nothing was taken
-	ErrPeerClosed = errors.New("peer is closed, lost")   // or has been started anew, and not opened since
+	ErrWouldBlock = errors.New("nack: send window full")     // a Writable event follows
+	ErrTooLong    = errors.New("nack: message too long")     // see Options.MaxMessage
+	ErrFault      = errors.New("nack: message not readable") // page fault; nothing was queued
+	ErrPeerClosed = errors.New("nack: peer closed")          // closed, failed or restarted, and not reopened
 )
 
 // Stats counts the events of a Core.

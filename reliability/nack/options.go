@@ -55,7 +55,7 @@ const (
 
 func (o *Options) setDefaults() {
 	if o.Epoch == 0 || o.MTU < minMTU || o.MTU > 1<<16-1 || o.Peers < 1 {
-		panic("nack: Options without Peers or Epoch, or with an MTU that is none")
+		panic("nack: Options.Peers or Options.Epoch missing, or Options.MTU out of range")
 	}
 	if o.Slots <= 0 {
 		o.Slots = 1024
