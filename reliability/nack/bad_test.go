@@ -31,8 +31,8 @@ func TestBadPackets(t *testing.T) {
 		{"no epoch", DropMalformed, "x", func(h *Header) { h.Epoch = 0 }},
 		{"for nobody", DropMalformed, "x", func(h *Header) { h.To = 0 }},
 		{"HELLO for somebody", DropMalformed, "", func(h *Header) { *h = Header{Kind: Hello, Epoch: 7, To: 8} }},
-		{"ASK with flags", DropMalformed, "", func(h *Header) { h.Kind = Probe }},
-		{"ASK with payload", DropMalformed, "xxxx", func(h *Header) { h.Kind, h.Flags = Probe, 0 }},
+		{"PROBE with flags", DropMalformed, "", func(h *Header) { h.Kind = Probe }},
+		{"PROBE with payload", DropMalformed, "xxxx", func(h *Header) { h.Kind, h.Flags = Probe, 0 }},
 		{"whole message that says another length", DropMalformed, "x", func(h *Header) { h.Length = 2 }},
 		{"piece without payload", DropMalformed, "", func(h *Header) { h.Flags, h.Length = First, 2 }},
 		{"piece that is all", DropMalformed, "xy", func(h *Header) { h.Flags, h.Length = First, 2 }},
@@ -185,5 +185,5 @@ func TestOptions(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	require.Equal(t, "EventKind(200)", EventKind(200).String())
 	require.Equal(t, "Drop(200)", Drop(200).String())
-	require.Equal(t, "broken", ProtocolError.String())
+	require.Equal(t, "protocol error", ProtocolError.String())
 }

@@ -21,7 +21,7 @@ const (
 	drops
 )
 
-var dropNames = [drops]string{"none", "malformed", "too_long", "not_us", "old_epoch", "gone", "duplicate", "too_far", "no_memory", "never_sent", "lie"}
+var dropNames = [drops]string{"none", "malformed", "too_long", "stale_destination", "old_epoch", "peer_closed", "duplicate", "too_far", "no_memory", "unsent_ack", "inconsistent"}
 
 func (d Drop) String() string {
 	if int(d) >= len(dropNames) {

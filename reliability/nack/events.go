@@ -28,7 +28,7 @@ const (
 )
 
 func (k EventKind) String() string {
-	names := [...]string{"writable", "restarted", "lost", "broken"}
+	names := [...]string{"writable", "restarted", "timed out", "protocol error"}
 	if int(k) >= len(names) {
 		return fmt.Sprintf("EventKind(%d)", uint8(k))
 	}

@@ -23,7 +23,7 @@ func Example() {
 			p := &packets[i]
 			var h nack.Header
 			h.Parse(p.Bytes)
-			fmt.Printf("%d sends %v seq %d ack %d have %b", from, h.Kind, h.Seq, h.Ack, h.Sack)
+			fmt.Printf("%d sends %v seq %d ack %d sack %b", from, h.Kind, h.Seq, h.Ack, h.Sack)
 			if len(lost) > 0 && lost[0] == i {
 				fmt.Println(", which gets lost")
 			} else {
@@ -46,15 +46,15 @@ func Example() {
 	travel(1)
 	travel(0)
 	// Output:
-	// 0 sends DATA seq 0 ack 0 have 0
-	// 0 sends DATA seq 1 ack 0 have 0, which gets lost
-	// 0 sends DATA seq 2 ack 0 have 0
-	// 1 sends NACK seq 0 ack 1 have 1
-	// 0 sends DATA seq 1 ack 0 have 0
+	// 0 sends DATA seq 0 ack 0 sack 0
+	// 0 sends DATA seq 1 ack 0 sack 0, which gets lost
+	// 0 sends DATA seq 2 ack 0 sack 0
+	// 1 sends NACK seq 0 ack 1 sack 1
+	// 0 sends DATA seq 1 ack 0 sack 0
 	// 1 has got 250 bytes
-	// 0 sends DATA seq 3 ack 0 have 0, which gets lost
-	// 0 sends ASK seq 4 ack 0 have 0
-	// 1 sends NACK seq 0 ack 3 have 0
-	// 0 sends DATA seq 3 ack 0 have 0
+	// 0 sends DATA seq 3 ack 0 sack 0, which gets lost
+	// 0 sends PROBE seq 4 ack 0 sack 0
+	// 1 sends NACK seq 0 ack 3 sack 0
+	// 0 sends DATA seq 3 ack 0 sack 0
 	// 1 has got 4 bytes
 }

@@ -18,7 +18,7 @@ const (
 	lastKind
 )
 
-var kindNames = [lastKind]string{Data: "DATA", Ack: "ACK", Nack: "NACK", Probe: "ASK", Hello: "HELLO"}
+var kindNames = [lastKind]string{Data: "DATA", Ack: "ACK", Nack: "NACK", Probe: "PROBE", Hello: "HELLO"}
 
 func (k Kind) String() string {
 	if k == 0 || k >= lastKind {

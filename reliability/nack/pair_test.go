@@ -118,19 +118,19 @@ func (h *Header) text() string {
 	case Data:
 		s += fmt.Sprintf(" %d", h.Seq)
 		if h.Flags&AckRequested != 0 {
-			s += ", answer"
+			s += ", ack requested"
 		}
 	case Probe:
 		s += fmt.Sprintf(" up to %d", h.Seq)
 	case Ack, Nack:
 		s += fmt.Sprintf(" %d", h.Ack)
 		if h.Sack != 0 {
-			s += fmt.Sprintf(" have %b", h.Sack)
+			s += fmt.Sprintf(" sack %b", h.Sack)
 		}
 		s += fmt.Sprintf(" echo %d", h.TxEcho)
 		return s
 	}
-	return s + fmt.Sprintf(" (order %d)", h.TxNum)
+	return s + fmt.Sprintf(" (tx %d)", h.TxNum)
 }
 
 func (p *pair) events(i int) (list []Event) {

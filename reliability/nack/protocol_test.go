@@ -15,7 +15,7 @@ func TestOneMessage(t *testing.T) {
 	p.run(1000 * ms)
 	require.Equal(t, []string{"hello"}, p.got[1])
 	require.Equal(t, []string{
-		"  0.000 ms  a > b  DATA  0 (order 1)",
+		"  0.000 ms  a > b  DATA  0 (tx 1)",
 		"  1.000 ms  b > a  ACK   1 echo 1",
 	}, p.log)
 	p.requireIdle()
@@ -179,10 +179,10 @@ func TestTail(t *testing.T) {
 	p.run(1000 * ms)
 	require.Equal(t, []string{"tail"}, p.got[1])
 	require.Equal(t, []string{
-		"  0.000 ms  a > b  DATA  0 (order 1)  LOST",
-		" 10.000 ms  a > b  ASK   up to 1 (order 2)",
+		"  0.000 ms  a > b  DATA  0 (tx 1)  LOST",
+		" 10.000 ms  a > b  PROBE up to 1 (tx 2)",
 		" 10.010 ms  b > a  NACK  0 echo 2",
-		" 10.020 ms  a > b  DATA  0 (order 3)",
+		" 10.020 ms  a > b  DATA  0 (tx 3)",
 		" 11.020 ms  b > a  ACK   1 echo 3",
 	}, p.log)
 	p.requireIdle()
