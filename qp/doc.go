@@ -47,7 +47,7 @@
 //	   v                                                | position in the message, permission
 //	sendRequests             requester.go               | a receive, if it takes one  inbound.go
 //	   | window, credits, fence, max_rd_atomic          v
-//	   v                                             scatter, place           gather.go place.go
+//	   v                                             scatter, place           gather.go
 //	sendData, sendRead ...                              | into the user's memory, last word last
 //	   | header, gathered data                          v
 //	   v                                             completeRecv             inbound.go
@@ -60,8 +60,8 @@
 //	   v
 //	Host.Complete            complete.go, or fail.go: the request failed, the rest is flushed
 //
-// UC and UD use a subset of this path: unreliable.go and datagram.go. state.go lists
-// the attributes of each state transition, legality.go the work requests of each
+// UC and UD use a subset of this path: unreliable.go and datagram.go. state.go
+// lists the attributes of each state transition and the work requests of each
 // state, and modify.go applies them. Package reliability provides timers and
 // counters.
 //

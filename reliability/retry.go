@@ -282,3 +282,21 @@ func (r *Retry) Stop() {
 	r.nakked, r.sendRefused = false, false
 	r.retriesLeft, r.rnrRetriesLeft, r.backoff, r.lateTimeouts = r.retryLimit, r.rnrLimit, 0, 0
 }
+
+// A Time is a point on the adapter's monotonic clock in nanoseconds. As a
+// deadline, 0 means never.
+type Time int64
+
+// Earlier returns the earlier of two deadlines.
+func Earlier(a, b Time) Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// Durations in nanoseconds.
+const (
+	Microsecond = 1000
+	Millisecond = 1000 * Microsecond
+)

@@ -97,3 +97,43 @@ func (p *Packet) IETH() IETH { return ParseIETH(p.Raw[p.Info.HeaderLen-IETHLen:]
 
 // DETH decodes the header. Info.DETH must be true.
 func (p *Packet) DETH() DETH { return ParseDETH(p.Raw[BTHLen:]) }
+
+const cnpReserved = 16
+
+// CNPLen is the length of a congestion notification packet in bytes, BTH to
+// ICRC.
+const CNPLen = BTHLen + cnpReserved + ICRCLen
+
+// PutCNP writes a congestion notification packet for the sender's QP destQPN to
+// b, which must hold CNPLen bytes: all but the ICRC, which a Sealer adds.
+//
+//	BTH (opcode 0x81, BECN 1, PSN 0) | 16 zero bytes | ICRC
+//
+// Source: scapy, scapy/contrib/roce.py, and a capture from a ConnectX-4 Lx.
+func PutCNP(b []byte, destQPN uint32) {
+	b = b[:CNPLen]
+	clear(b[BTHLen : CNPLen-ICRCLen])
+	h := BTH{Opcode: CNP, PKey: DefaultPKey, BECN: true, DestQPN: destQPN}
+	h.Put(b)
+}
+
+// PSN is a packet sequence number: 24 bits that wrap. Only its low 24 bits are
+// ever set.
+type PSN uint32
+
+// PSNMask has the 24 bits of a PSN set.
+const PSNMask = 1<<24 - 1
+
+// Add returns the PSN n packets after p; n may be negative.
+func (p PSN) Add(n int) PSN { return PSN(uint32(p)+uint32(n)) & PSNMask }
+
+// Sub returns how many packets p is after q, from -2^23 to 2^23-1: negative
+// when p is the older one.
+func (p PSN) Sub(q PSN) int { return int(int32(uint32(p-q)<<8) >> 8) }
+
+// Less reports whether p comes before q. Of two PSNs half the circle (2^23)
+// apart each is before the other, so windows must stay smaller than that.
+func (p PSN) Less(q PSN) bool { return int32(uint32(p-q)<<8) < 0 }
+
+// LessEq reports whether p comes before q or is q.
+func (p PSN) LessEq(q PSN) bool { return p == q || p.Less(q) }

@@ -2,6 +2,8 @@ package bsdh
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"strconv"
 )
 
@@ -99,4 +101,33 @@ func (h Header) Payload(b []byte) []byte {
 		return nil
 	}
 	return b[start:h.Len]
+}
+
+// ErrMalformed is wrapped by all errors of this package: the bytes are not an SDP
+// message, or their length fields are inconsistent.
+var ErrMalformed = errors.New("malformed SDP message")
+
+func malformedError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+}
+
+// checkLength returns an error if an extended header is truncated.
+func checkLength(b []byte, name string, bytes int) error {
+	if len(b) < bytes {
+		return malformedError("the extended header of %s takes %d bytes, %d are there", name, bytes, len(b))
+	}
+	return nil
+}
+
+// servicePrefix has the bits of SDP service IDs above the port.
+const servicePrefix = 0x0000000000010000
+
+// ServiceID returns the connection management service ID of the socket that listens
+// on a port.
+func ServiceID(port uint16) uint64 { return servicePrefix | uint64(port) }
+
+// Port returns the port of an SDP service ID. It reports false for other service
+// IDs.
+func Port(serviceID uint64) (port uint16, ok bool) {
+	return uint16(serviceID), serviceID&^0xFFFF == servicePrefix
 }

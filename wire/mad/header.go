@@ -125,3 +125,61 @@ func Put(b *[Size]byte, h Header, m Message) {
 	h.Put(b[:])
 	m.Put(b[HeaderLen:])
 }
+
+// A Drop is the reason why Parse rejects a datagram.
+type Drop uint8
+
+// Reasons.
+const (
+	DropNone            Drop = iota // the datagram is a message of the communication manager
+	DropBadSize                     // not 256 bytes
+	DropBadVersion                  // unsupported base version
+	DropOtherClass                  // another management class
+	DropBadClassVersion             // unsupported class version
+	DropBadMethod                   // the method is not Send
+	DropUnknownAttr                 // unknown attribute
+	NumDrops                        // number of reasons, DropNone included
+)
+
+var dropNames = [NumDrops]string{
+	"none", "bad_size", "bad_version", "other_class", "bad_class_version", "bad_method", "unknown_attribute",
+}
+
+// String returns the name of the reason in snake case, as in counters.
+func (d Drop) String() string {
+	if d < NumDrops {
+		return dropNames[d]
+	}
+	return "drop_" + strconv.Itoa(int(d))
+}
+
+// timeoutUnit is the unit of 5-bit timeout codes in nanoseconds: 4.096 us.
+const timeoutUnit = 4096
+
+// TimeoutNanos returns the time in nanoseconds of a 5-bit timeout code: 4.096 us *
+// 2^code.
+func TimeoutNanos(code uint8) int64 { return timeoutUnit << (code & 31) }
+
+// TimeoutCode returns the smallest timeout code of at least ns nanoseconds, 31 if
+// there is none.
+func TimeoutCode(ns int64) uint8 {
+	code := uint8(0)
+	for code < 31 && TimeoutNanos(code) < ns {
+		code++
+	}
+	return code
+}
+
+// Two softrnics exchange the sizes of their socket receive buffers, so that neither
+// overruns the other. The size is carried in KiB in the local EECN of REQ and REP.
+// End-to-end contexts exist only for reliable datagrams, which no current adapter
+// supports, so other adapters send 0 and ignore the field. A REP carries the size if
+// its REQ did.
+
+// EECNOfBuffer returns the local EECN that advertises a receive buffer, 0 if the
+// size is unknown or less than 1 KiB.
+func EECNOfBuffer(bytes uint32) uint32 { return bytes >> 10 }
+
+// BufferOfEECN returns the size in bytes of the receive buffer that a local EECN
+// advertises, 0 if there is none.
+func BufferOfEECN(eecn uint32) uint32 { return min(eecn, 1<<22-1) << 10 }
