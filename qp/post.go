@@ -16,7 +16,7 @@ const MaxMessage = 1 << 31
 func (c *Core) PostSend(now Time, wrs []verbs.SendWR) (int, error) {
 	if !maySend(c.state) {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrState,
-			Detail: "it is in " + c.state.String() + "; bring it to RTS first"}
+			Detail: "state " + c.state.String() + "; modify it to RTS first"}
 	}
 	for i := range wrs {
 		if err := c.postSend(&wrs[i]); err != nil {
@@ -147,10 +147,10 @@ const MaxMTU = 4096
 func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	if !mayRecv(c.state) {
 		return 0, &verbs.OpError{Op: "post receive", Object: c.String(), Err: verbs.ErrState,
-			Detail: "it is in RESET; bring it to INIT first"}
+			Detail: "state RESET; modify it to INIT first"}
 	}
 	if c.shared != nil {
-		return 0, c.invalidError("post receive", "it takes its receives from a shared queue; post there")
+		return 0, c.invalidError("post receive", "receives come from a shared receive queue; post there")
 	}
 	for i := range wrs {
 		wr := &wrs[i]

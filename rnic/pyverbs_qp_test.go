@@ -279,7 +279,7 @@ func TestPostReceiveStateBadFlow(t *testing.T) {
 	for _, typ := range qpTypes {
 		_, err := e.at(t, typ, verbs.StateReset).PostRecv(recv0)
 		require.ErrorIs(t, err, verbs.ErrState)
-		require.ErrorContains(t, err, "it is in RESET; bring it to INIT first")
+		require.ErrorContains(t, err, "state RESET; modify it to INIT first")
 		for _, s := range []verbs.QPState{verbs.StateInit, verbs.StateRTR, verbs.StateRTS, verbs.StateSQD} {
 			n, err := e.at(t, typ, s).PostRecv(recv0)
 			require.NoError(t, err, "%v in %v", typ, s)
@@ -299,7 +299,7 @@ func TestPostSendStateBadFlow(t *testing.T) {
 		for _, s := range []verbs.QPState{verbs.StateReset, verbs.StateInit, verbs.StateRTR} {
 			n, err := e.at(t, typ, s).PostSend(send)
 			require.ErrorIs(t, err, verbs.ErrState, "%v in %v", typ, s)
-			require.ErrorContains(t, err, fmt.Sprintf("it is in %v; bring it to RTS first", s))
+			require.ErrorContains(t, err, fmt.Sprintf("state %v; modify it to RTS first", s))
 			require.Zero(t, n)
 		}
 		for _, s := range []verbs.QPState{verbs.StateRTS, verbs.StateSQD} {

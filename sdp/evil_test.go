@@ -63,8 +63,8 @@ var lies = []struct {
 	say    func(p *puppet)
 	cause  string
 }{
-	{"a length beyond the message", sdp.Credit, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, []byte{1}); b[7]++; p.raw(b) }, "says that it is 18 bytes long, 17 arrived"},
-	{"a length below the header", sdp.NIC, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, nil); b[7] = 3; p.raw(b) }, "says that it is 3 bytes long"},
+	{"a length beyond the message", sdp.Credit, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, []byte{1}); b[7]++; p.raw(b) }, "of length 18: 17 bytes received"},
+	{"a length below the header", sdp.NIC, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, nil); b[7] = 3; p.raw(b) }, "of length 3"},
 	{"half a header", sdp.RDMA, func(p *puppet) { p.raw(p.frame(bsdh.MIDData, nil, nil)[:7]) }, "7 bytes arrived"},
 	{"nothing", sdp.NIC, func(p *puppet) { p.raw(nil) }, "0 bytes arrived"},
 	{"an unknown id", sdp.NIC, func(p *puppet) { p.say(0x42, nil) }, "MID 0x42"},

@@ -35,14 +35,14 @@ func TestLies(t *testing.T) {
 	}{
 		{nil, "0 bytes arrived, the base header alone takes 16"},
 		{all["Data"][:15], "15 bytes arrived, the base header alone takes 16"},
-		{with(all["Data"], setLen(15)), "Data says that it is 15 bytes long, its headers alone take 16"},
-		{with(all["Data"], setLen(0)), "Data says that it is 0 bytes long, its headers alone take 16"},
-		{with(all["Data"], setLen(22)), "Data says that it is 22 bytes long, 21 arrived"},
-		{with(all["Data"], setLen(1<<32-1)), "Data says that it is 4294967295 bytes long, 21 arrived"},
-		{with(all["SrcAvail"], setLen(31)), "SrcAvail says that it is 31 bytes long, its headers alone take 32"},
-		{all["SrcAvail"][:36], "SrcAvail says that it is 37 bytes long, 36 arrived"},
+		{with(all["Data"], setLen(15)), "Data of length 15: headers alone take 16 bytes"},
+		{with(all["Data"], setLen(0)), "Data of length 0: headers alone take 16 bytes"},
+		{with(all["Data"], setLen(22)), "Data of length 22: 21 bytes received"},
+		{with(all["Data"], setLen(1<<32-1)), "Data of length 4294967295: 21 bytes received"},
+		{with(all["SrcAvail"], setLen(31)), "SrcAvail of length 31: headers alone take 32 bytes"},
+		{all["SrcAvail"][:36], "SrcAvail of length 37: 36 bytes received"},
 		{with(all["DisConn"], set(0, 0x3F))[:10], "10 bytes arrived"},
-		{with(all["Hello"], setLen(91)), "Hello says that it is 91 bytes long, its headers alone take 92"},
+		{with(all["Hello"], setLen(91)), "Hello of length 91: headers alone take 92 bytes"},
 	} {
 		_, err := bsdh.ParseHeader(c.b)
 		require.ErrorIs(t, err, bsdh.ErrMalformed)
@@ -66,12 +66,12 @@ func TestBadHello(t *testing.T) {
 		want   string
 	}{
 		{set(0, 0xFF), "private data begins with Data instead of Hello"},
-		{setLen(63), "Hello says that it is 63 bytes long, it takes 64 to 92"},
-		{setLen(93), "Hello says that it is 93 bytes long, it takes 64 to 92"},
+		{setLen(63), "Hello of length 63: want 64 to 92"},
+		{setLen(93), "Hello of length 93: want 64 to 92"},
 		{set(17, 0x00), "Hello of IP version 0, there are 4 and 6"},
 		{set(17, 0x04), "Hello of IP version 0"}, // nibbles the other way round
 		{set(17, 0x50), "Hello of IP version 5"},
-		{set(19, 0), "Hello with MaxAdverts 0, at least 1 must be taken"},
+		{set(19, 0), "Hello with MaxAdverts 0: want at least 1"},
 	} {
 		h, err := bsdh.ParseHello(with(all["Hello"], c.change))
 		require.ErrorIs(t, err, bsdh.ErrMalformed)
@@ -88,8 +88,8 @@ func TestBadHello(t *testing.T) {
 		want   string
 	}{
 		{set(0, 0), "private data begins with Hello instead of HelloAck"},
-		{setLen(23), "HelloAck says that it is 23 bytes long, it takes 24 to 196"},
-		{setLen(197), "HelloAck says that it is 197 bytes long, it takes 24 to 196"},
+		{setLen(23), "HelloAck of length 23: want 24 to 196"},
+		{setLen(197), "HelloAck of length 197: want 24 to 196"},
 		{set(19, 0), "HelloAck with MaxAdverts 0"},
 	} {
 		h, err := bsdh.ParseHelloAck(with(all["HelloAck"], c.change))

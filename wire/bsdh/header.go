@@ -85,10 +85,10 @@ func ParseHeader(b []byte) (Header, error) {
 	h := parseHeader((*[HeaderBytes]byte)(b))
 	least := HeaderBytes + h.MID.Extended()
 	if uint64(h.Len) < uint64(least) {
-		return Header{}, malformedError("%v says that it is %d bytes long, its headers alone take %d", h.MID, h.Len, least)
+		return Header{}, malformedError("%v of length %d: headers alone take %d bytes", h.MID, h.Len, least)
 	}
 	if uint64(h.Len) > uint64(len(b)) {
-		return Header{}, malformedError("%v says that it is %d bytes long, %d arrived", h.MID, h.Len, len(b))
+		return Header{}, malformedError("%v of length %d: %d bytes received", h.MID, h.Len, len(b))
 	}
 	return h, nil
 }

@@ -94,7 +94,7 @@ func ParseHello(private []byte) (h Hello, err error) {
 		return Hello{}, malformedError("Hello of IP version %d, there are 4 and 6", version)
 	}
 	if h.MaxAdverts == 0 {
-		return Hello{}, malformedError("Hello with MaxAdverts 0, at least 1 must be taken")
+		return Hello{}, malformedError("Hello with MaxAdverts 0: want at least 1")
 	}
 	if base.Len == HelloBytes {
 		h.ExtMaxAdverts = binary.BigEndian.Uint16(b[50:])
@@ -114,7 +114,7 @@ func checkHello(private []byte, m MID, fields, whole int) error {
 		return malformedError("private data begins with %v instead of %v", h.MID, m)
 	}
 	if h.Len < uint32(fields) || h.Len > uint32(whole) {
-		return malformedError("%v says that it is %d bytes long, it takes %d to %d", m, h.Len, fields, whole)
+		return malformedError("%v of length %d: want %d to %d", m, h.Len, fields, whole)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func ParseHelloAck(private []byte) (h HelloAck, err error) {
 	b := private[HeaderBytes:]
 	h = HelloAck{Version: b[0], MaxAdverts: b[3], ActRcvSz: binary.BigEndian.Uint32(b[4:]), Bufs: base.Bufs}
 	if h.MaxAdverts == 0 {
-		return HelloAck{}, malformedError("HelloAck with MaxAdverts 0, at least 1 must be taken")
+		return HelloAck{}, malformedError("HelloAck with MaxAdverts 0: want at least 1")
 	}
 	if base.Len == HelloAckBytes {
 		h.Extension = parseExtension(b[8:])

@@ -46,9 +46,9 @@ var violations = []struct {
 }{
 	{"nothing", nic, func(e *evil) { e.raw(nil) }, "0 bytes arrived"},
 	{"half a header", nic, func(e *evil) { e.raw(make([]byte, 15)) }, "15 bytes arrived"},
-	{"longer than it is", credit, func(e *evil) { mangled(e, data, 4, 17) }, "says that it is 17 bytes long, 16 arrived"},
-	{"much longer", credit, func(e *evil) { mangled(e, data, 4, 1<<32-1) }, "says that it is 4294967295"},
-	{"shorter than its header", credit, func(e *evil) { mangled(e, bsdh.MIDSrcAvail, 4, 31) }, "its headers alone take 32"},
+	{"longer than it is", credit, func(e *evil) { mangled(e, data, 4, 17) }, "of length 17: 16 bytes received"},
+	{"much longer", credit, func(e *evil) { mangled(e, data, 4, 1<<32-1) }, "of length 4294967295"},
+	{"shorter than its header", credit, func(e *evil) { mangled(e, bsdh.MIDSrcAvail, 4, 31) }, "headers alone take 32 bytes"},
 	{"shorter than it is", rdma, func(e *evil) { mangled(e, bsdh.MIDRingUpdate, 4, 24); e.raw(append(e.frame(data, nil, nil), 0)) }, "Data: length field 16, message has 17 bytes"},
 	{"number too high", nic, func(e *evil) { mangled(e, data, 8, 2) }, "sequence number 2, want 1"},
 	{"number again", nic, func(e *evil) { e.say(data, nil); mangled(e, data, 8, 1) }, "sequence number 1, want 2"},
