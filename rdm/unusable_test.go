@@ -45,7 +45,7 @@ func TestUnusable(t *testing.T) {
 			"Endpoint.Recv on live":  "waits for a message, also into an empty slice",
 			"Region.LoadUint64":      "panics as an index of a slice does",
 			"Endpoint.Close on live": "ends the endpoint of this test",
-			"Peer.HangUp on live":    "ends the peer of this test",
+			"Peer.Disconnect on live":    "ends the peer of this test",
 		},
 		Quiet: map[string]string{"Endpoint.Close on closed": "may be called again"},
 	}
