@@ -1,9 +1,9 @@
-// Package envelope has the packets that ranks of an MPI job send one another:
-// a header of 40 bytes and a payload.
+// Package envelope defines the packets that the ranks of an MPI job exchange: a header
+// of 40 bytes and a payload.
 //
 //	h := envelope.Header{Kind: envelope.Eager, Context: 4, Tag: 7, Length: 5, Bytes: 5, Source: 1}
-//	h.Put(b)                          // and behind it the payload
-//	err := h.Get(b)                   // at the other end; ErrMalformed says what is wrong
+//	h.MarshalTo(b)                    // the payload follows
+//	err := h.Unmarshal(b)             // at the receiver; wraps ErrMalformed
 //
 // All numbers are little-endian:
 //
@@ -12,20 +12,20 @@
 //	|ctx|tag|length |  id   |src |byts|seq |cred|flag|kind|
 //	+---+---+-------+-------+----+----+----+----+----+----+
 //
-// What a packet may be:
+// The kinds of packets:
 //
-//	kind      flags            payload     who sends it
+//	kind      flags            payload     sender
 //	EAGER     SYNCHRONOUS      message     sender of a short message
 //	          and 5 bits of its Signature
-//	RTS       none             key         sender of a long one, to be fetched
-//	RTS       COPIED, PLACE    signature   the same, to be asked for
-//	CTS       PLACE or none    key         receiver, to ask for it
-//	DATA                       part        sender
-//	FIN                        none        who has read, or written
+//	RTS       none             key         sender of a long message, for an RDMA READ
+//	RTS       COPY, WRITE      signature   sender of a long message, waits for CTS
+//	CTS       WRITE or none    key         receiver, asks for the message
+//	DATA                       segment     sender
+//	FIN                        none        the rank that read or wrote the message
 //	MATCHED                    none        receiver of a synchronous message
-//	ACTIVE    its handler's    its own     one-sided communication
-//	THROTTLE                   none        receiver with too much that nobody receives
-//	HELLO, CREDIT, BYE         carrier's   who carries packets
+//	ACTIVE    of the handler   its own     RMA
+//	THROTTLE                   none        receiver with too many unexpected messages
+//	HELLO, CREDIT, BYE         fabric's    fabric
 //
-// Package protocol says how they play together.
+// Package protocol defines the message exchanges.
 package envelope

@@ -10,34 +10,34 @@ import (
 // Size is the length of a header in bytes.
 const Size = 40
 
-// MaxMessage is the length of the longest message in bytes: as much as both
-// the field and this machine can hold.
+// MaxMessage is the maximum length of a message in bytes: the limit of the field and of
+// int.
 const MaxMessage = min(1<<47, math.MaxInt)
 
-// Header describes a packet. It is followed by Bytes bytes of payload, or
-// preceded by them where the header lies at the end (see the RDMA fast path).
+// A Header describes a packet. Bytes bytes of payload follow it, or precede it where
+// the header is at the end (the RDMA fast path).
 //
-// Length is that of the message in bytes; of Clear, how much of it is wanted; of
-// Data, where in the message the payload belongs; of Throttle, 1 or 0. ID is the
-// sender's name for its request in Eager and Ready and what answers them, and the
-// receiver's in Data and in the Finish of who has written. Length, ID, Context,
-// Tag and Flags of Active are its handler's.
+// Length is the length of the message in bytes; of CTS, the number of bytes wanted; of
+// Data, the offset of the payload in the message; of Throttle, 1 or 0. ID is the number
+// of the sender's request in Eager and RTS and their replies, and of the receiver's
+// request in Data and in the FIN of an RDMA write. Length, ID, Context, Tag and Flags
+// of Active belong to its handler.
 type Header struct {
 	Context uint32 // of the communicator
 	Tag     int32
-	Length  uint64 // of the whole message; see below
-	ID      uint64 // of the request that the packet is about, where it is known by one
+	Length  uint64 // of the complete message; see above
+	ID      uint64 // number of the request
 	Source  uint32 // rank in the job
 	Bytes   uint32 // payload of this packet
-	Seq     uint32 // counts the packets of a rank that are Ordered, and apart from them its Throttles
-	Credits uint16 // packets of the other direction that have been dealt with
+	Seq     uint32 // counts the Ordered packets of a rank and, separately, its Throttles
+	Credits uint16 // packets of the reverse direction that were handled
 	Flags   Flags
 	Kind    Kind
 }
 
-// MarshalTo writes the header to b[:Size]. The last aligned word holds sequence
-// number and kind, and is never zero: who polls memory for it sees the rest
-// once it is there.
+// MarshalTo writes the header to b[:Size]. The last aligned word holds sequence number
+// and kind and is never zero: when a poll of the memory sees it, the rest of the packet
+// is visible.
 func (h *Header) MarshalTo(b []byte) {
 	_ = b[Size-1]
 	le := binary.LittleEndian
@@ -53,11 +53,11 @@ func (h *Header) MarshalTo(b []byte) {
 	b[39] = byte(h.Kind)
 }
 
-// ErrMalformed is what Get returns wrapped.
+// ErrMalformed is wrapped by the errors of Unmarshal.
 var ErrMalformed = errors.New("malformed packet")
 
-// Unmarshal reads a header from b[:Size] and checks what can be checked without
-// knowing the sender.
+// Unmarshal reads a header from b[:Size] and performs the checks that do not depend on
+// the sender.
 func (h *Header) Unmarshal(b []byte) error {
 	if len(b) < Size {
 		return fmt.Errorf("%w: %d bytes are no header of %d", ErrMalformed, len(b), Size)
@@ -71,7 +71,7 @@ func (h *Header) Unmarshal(b []byte) error {
 	return h.validate()
 }
 
-// validate reports what a header says that cannot be.
+// validate returns an error if the fields of the header are inconsistent.
 func (h *Header) validate() error {
 	switch {
 	case h.Kind == 0 || h.Kind >= kindEnd:

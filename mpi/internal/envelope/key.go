@@ -8,13 +8,13 @@ import (
 // KeySize is the length of a Key in bytes.
 const KeySize = 24
 
-// Key is memory that the other rank may read or write: the payload of Ready
-// that can be fetched, and of Clear, where without Place only ID counts.
+// A Key refers to memory that the other rank may read or write. It is the payload of an
+// RTS for an RDMA READ, and of CTS, where without ByWrite only ID is valid.
 type Key struct {
 	Addr uint64
 	RKey uint32
-	Rail uint32 // which of several adapters the key is for
-	ID   uint64 // of Clear: the request at the receiver
+	Rail uint32 // index of the adapter
+	ID   uint64 // of CTS: number of the receiver's request
 }
 
 // MarshalTo writes the key to b[:KeySize].
@@ -27,7 +27,7 @@ func (k *Key) MarshalTo(b []byte) {
 	le.PutUint64(b[16:], k.ID)
 }
 
-// Unmarshal reads a key, which b holds and nothing else.
+// Unmarshal reads a key from b, whose length must be KeySize.
 func (k *Key) Unmarshal(b []byte) error {
 	if len(b) != KeySize {
 		return fmt.Errorf("%w: a key of %d bytes, not %d", ErrMalformed, len(b), KeySize)

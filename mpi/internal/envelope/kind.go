@@ -2,21 +2,21 @@ package envelope
 
 import "fmt"
 
-// Kind says what a packet is for.
+// A Kind is the type of a packet.
 type Kind uint8
 
 const (
-	Eager    Kind = iota + 1 // a whole message
-	RTS                      // ready to send: a message that is fetched, or asked for (RTS)
-	CTS                      // clear to send: the receiver of a message is there (CTS)
-	Data                     // a part of a message that was asked for
-	FIN                      // the memory of a message has been read, or written (FIN)
-	Matched                  // a synchronous send has met its receive
-	Active                   // for a handler: one-sided communication
-	Throttle                 // whether messages are to be announced, however short
-	Hello                    // the first packet of a connection, from its client
-	Credit                   // nothing but credits
-	Bye                      // the last packet of a connection
+	Eager    Kind = iota + 1 // a complete message
+	RTS                      // ready to send: announces a message
+	CTS                      // clear to send: the receive is matched
+	Data                     // a segment of a message, after CTS
+	FIN                      // the message was read or written by RDMA
+	Matched                  // a synchronous send is matched
+	Active                   // for a handler: RMA
+	Throttle                 // whether to send RTS for all messages
+	Hello                    // first packet of a connection, from its client
+	Credit                   // returns credits only
+	Bye                      // last packet of a connection
 	kindEnd
 )
 
@@ -29,30 +29,29 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Ordered reports whether packets of a kind are dealt with in the order they
-// were sent in, on whatever ways they came. Header.Seq counts them.
+// Ordered reports whether packets of a kind are handled in the order of sending, on
+// whatever routes they arrive. Header.Seq numbers them.
 func (k Kind) Ordered() bool { return k == Eager || k == RTS || k == Active }
 
 // Flags modify a packet.
 type Flags uint8
 
 const (
-	// Synchronous asks for Matched when an Eager message meets its receive.
+	// Synchronous asks for Matched when an Eager message is matched.
 	Synchronous Flags = 1 << iota
-	// ByCopy says that a Ready message cannot be fetched: it waits for Clear,
-	// and comes in packets.
+	// ByCopy says that the message of an RTS cannot be read by RDMA: it waits for CTS
+	// and is sent in DATA packets.
 	ByCopy
-	// ByWrite says of Ready that the message waits for Clear, and can be written
-	// to memory; of Clear that it names memory that the message shall be
-	// written to.
+	// ByWrite says of RTS that the message waits for CTS and can be written by RDMA; of
+	// CTS that its key is the memory to write to.
 	ByWrite
 	allFlags = Synchronous | ByCopy | ByWrite
 
-	// ShortSignature are the bits that hold Header.Signature of a Synchronous
-	// Eager message.
+	// ShortSignature is the mask of the bits that hold Header.Signature of a
+	// Synchronous Eager message.
 	ShortSignature Flags = 0xf8
 )
 
-// allowedFlags are the flags that a kind may have. An Active packet's are its
+// allowedFlags are the flags that a kind may have. The flags of Active are its
 // handler's.
 var allowedFlags = [kindEnd]Flags{Eager: Synchronous | ShortSignature, RTS: ByCopy | ByWrite, CTS: ByWrite, Active: allFlags}

@@ -2,21 +2,19 @@ package envelope
 
 import "encoding/binary"
 
-// SignatureSize is the length in bytes of the payload of a Ready packet that has no
-// key.
+// SignatureSize is the length in bytes of the payload of an RTS without a key.
 const SignatureSize = 8
 
-// MaxShortSignature is as much of a signature as a Synchronous Eager message can carry.
+// MaxShortSignature is the mask of the signature bits of a Synchronous Eager message.
 const MaxShortSignature = 1<<5 - 1
 
-// The signature of a message is a number that its receiver compares with what it
-// expects: what the message is made of, or which collective call it belongs to. 0 says
-// nothing. It travels where the packet has bits to spare: as the ID of an Eager message,
-// in the flags of one that is Synchronous, whose ID has another use, and as the ID of
-// the key of a Ready message, or as its payload if there is no key.
+// The signature of a message is a number that its receiver compares with the expected one:
+// a hash of the datatype, or of the collective call. 0 means unknown. It uses spare bits of
+// the packet: the ID of an Eager message, the flags of a Synchronous one, whose ID is in use,
+// and the ID of the key of an RTS, or its payload if it has no key.
 
-// SetSignature gives an Eager header the signature of its message. Of a Synchronous one
-// only the lowest bits travel, those of MaxShortSignature.
+// SetSignature sets the signature in an Eager header. Of a Synchronous message only the
+// bits of MaxShortSignature are sent.
 func (h *Header) SetSignature(s uint64) {
 	if h.Flags&Synchronous != 0 {
 		h.Flags |= Flags(s&MaxShortSignature) << 3
@@ -25,14 +23,14 @@ func (h *Header) SetSignature(s uint64) {
 	h.ID = s
 }
 
-// Signature returns the signature of a message, from its Eager or Ready packet.
+// Signature returns the signature in an Eager or RTS packet.
 func (h *Header) Signature(payload []byte) uint64 {
 	switch {
 	case h.Kind == Eager && h.Flags&Synchronous != 0:
 		return uint64(h.Flags >> 3)
 	case h.Kind == Eager:
 		return h.ID
-	case len(payload) >= SignatureSize: // where Key has its ID
+	case len(payload) >= SignatureSize: // Key.ID is the last field
 		return binary.LittleEndian.Uint64(payload[len(payload)-SignatureSize:])
 	}
 	return 0

@@ -1,14 +1,14 @@
-// Package match finds the receive for a message, and the message for a receive,
-// by MPI's rules (MPI 4.1, 3.5): a message goes to the first receive that takes
-// it, and a receive takes the first message that there is for it.
+// Package match implements MPI message matching (MPI 4.1, section 3.5): a message goes
+// to the first posted receive that matches it, and a receive takes the first matching
+// unexpected message.
 //
 //	var receives match.Queue[*Request]
-//	receives.Push(&r.node)                         // r.node.Envelope may have Any in it
-//	if n := receives.Receive(message); n != nil {  // the first that takes it
+//	receives.Push(&r.node)                             // r.node.Envelope may contain Any
+//	if n := receives.FindReceive(message); n != nil {  // the first match
 //		receives.Remove(n)
 //	}
 //
-// Both are found in constant time as long as no Any is involved. A message is
-// compared with the receives with Any that were begun before its other candidate,
-// and a receive with Any with all messages that came before the one it takes.
+// Both lookups take constant time unless wildcards (Any) are involved: a message is
+// also compared with the wildcard receives posted before its exact match, and a
+// wildcard receive with all messages before its match.
 package match

@@ -1,20 +1,20 @@
 package match
 
-// Node is the place of a receive or of a message in a queue. It is part of
-// what it stands for, so that nothing is allocated, and in one queue at a time.
+// A Node is the entry of a receive or of a message in a queue. It is embedded in its
+// item, so that queueing allocates nothing, and is in one queue at a time.
 type Node[T any] struct {
 	Item     T
-	Envelope Envelope // not to be changed while it is queued
+	Envelope Envelope // must not change while the node is queued
 
 	seq    uint64
 	queued bool
 	links  [2]links[T]
 }
 
-// Which of a node's links a list goes by.
+// Indices of Node.links.
 const (
-	byBin = iota // with those of the same bin
-	byAge        // with all others
+	byBin = iota // list of a bin, or of the wildcards
+	byAge        // list of all nodes in order of Push
 )
 
 type links[T any] struct{ prev, next *Node[T] }
@@ -22,7 +22,7 @@ type links[T any] struct{ prev, next *Node[T] }
 // Queued reports whether the node is in a queue.
 func (n *Node[T]) Queued() bool { return n.queued }
 
-// list is a list of nodes by one of their links.
+// A list is a doubly linked list of nodes over one of their links.
 type list[T any] struct{ head, tail *Node[T] }
 
 func (l *list[T]) push(n *Node[T], by int) {

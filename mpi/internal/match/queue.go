@@ -1,23 +1,23 @@
 package match
 
-// Queue keeps receives that wait for a message, or messages that wait for a
-// receive, in order. The zero value is empty.
+// A Queue is the posted receive queue or the unexpected message queue of a rank. The
+// zero value is empty.
 type Queue[T any] struct {
-	bins      []list[T] // exact envelopes, by hash; a power of two of them
-	wildcards list[T]   // receives with Any in them
+	bins      []list[T] // exact envelopes by hash; the length is a power of two
+	wildcards list[T]   // receives with Any
 	all       list[T]
 	lastSeq   uint64
 	len       int
 }
 
-// The number of bins at first, and how many nodes there may be for each before
-// there are twice as many bins.
+// The initial number of bins, and the mean number of nodes per bin at which the bins are
+// doubled.
 const (
 	firstBins = 64
 	perBin    = 4
 )
 
-// Len is the number of nodes in the queue.
+// Len returns the number of nodes in the queue.
 func (q *Queue[T]) Len() int { return q.len }
 
 // Push appends a node, whose Envelope and Item are set.
@@ -32,7 +32,7 @@ func (q *Queue[T]) Push(n *Node[T]) {
 	q.len++
 }
 
-// rehash spreads the nodes over twice as many bins.
+// rehash doubles the number of bins.
 func (q *Queue[T]) rehash() {
 	q.bins = make([]list[T], max(firstBins, 2*len(q.bins)))
 	for n := q.all.head; n != nil; n = n.links[byAge].next {
@@ -42,7 +42,7 @@ func (q *Queue[T]) rehash() {
 	}
 }
 
-// Remove takes a node out. A node that is in no queue is left alone.
+// Remove removes a node. It does nothing if the node is in no queue.
 func (q *Queue[T]) Remove(n *Node[T]) {
 	if !n.queued {
 		return
@@ -62,7 +62,7 @@ func (q *Queue[T]) listFor(n *Node[T]) *list[T] {
 
 func (q *Queue[T]) binFor(e Envelope) *list[T] { return &q.bins[e.hash()&uint32(len(q.bins)-1)] }
 
-// findExact finds the first node with an exact envelope.
+// findExact returns the first node whose envelope equals e, or nil.
 func (q *Queue[T]) findExact(e Envelope) *Node[T] {
 	n := q.binFor(e).head
 	for n != nil && n.Envelope != e {
@@ -71,7 +71,7 @@ func (q *Queue[T]) findExact(e Envelope) *Node[T] {
 	return n
 }
 
-// FindReceive finds the first receive that takes a message, nil if there is none.
+// FindReceive returns the first receive that matches a message, or nil.
 func (q *Queue[T]) FindReceive(message Envelope) *Node[T] {
 	if q.len == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (q *Queue[T]) FindReceive(message Envelope) *Node[T] {
 	return exact
 }
 
-// FindMessage finds the first message that a receive takes, nil if there is none.
+// FindMessage returns the first message that matches a receive, or nil.
 func (q *Queue[T]) FindMessage(receive Envelope) *Node[T] {
 	if q.len == 0 {
 		return nil
@@ -101,8 +101,8 @@ func (q *Queue[T]) FindMessage(receive Envelope) *Node[T] {
 	return nil
 }
 
-// Each calls f for every node, oldest first, until it returns false. f may
-// remove the node it is given, and no other.
+// Each calls f for every node, oldest first, until f returns false. f may remove the
+// node that it is given, but no other.
 func (q *Queue[T]) Each(f func(*Node[T]) bool) {
 	for n := q.all.head; n != nil; {
 		next := n.links[byAge].next

@@ -6,10 +6,10 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// SendActive sends a packet to the Handler of a rank, behind all messages that
-// were sent before. Context, Tag, Length, ID and Flags of the header are the
-// caller's. The payload is the caller's again when it returns; of more than
-// Limits.Eager bytes it is ErrTooLong. To ourselves, the Handler is called at once.
+// SendActive sends a packet to the Handler of a rank, ordered after all earlier
+// messages. The caller sets Context, Tag, Length, ID and Flags of the header. The
+// payload is copied or sent before SendActive returns; more than Limits.Eager bytes are
+// an ErrTooLong. For the own rank the Handler is called at once.
 func (c *Core) SendActive(to int, h envelope.Header, payload []byte) error {
 	c.enter()
 	defer c.exit()
@@ -45,7 +45,7 @@ func (c *Core) trySendActive(to int, h *envelope.Header, payload []byte) bool {
 	return true
 }
 
-// callHandler gives the Handler a packet.
+// callHandler passes an Active packet to the Handler.
 func (c *Core) callHandler(from int, h *envelope.Header, payload []byte) error {
 	if c.Handler == nil {
 		c.Stats.Dropped++

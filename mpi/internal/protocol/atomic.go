@@ -7,23 +7,23 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// Atomics is a Net that has atomic operations on memory of other ranks.
+// An Atomics is a Net with atomic operations on remote memory.
 type Atomics interface {
-	// RDMAAtomic changes the 8 bytes that a key names, at a multiple of 8, and
-	// copies what they were before to b, as this machine has them in memory.
-	// The rest is as with Fetch. What is sent later arrives behind it.
+	// RDMAAtomic applies a to the 8 aligned bytes of key, and stores their previous
+	// value in b, in the byte order of this machine. Otherwise it is as RDMARead.
+	// Packets sent later arrive after it is applied.
 	RDMAAtomic(rank int, b []byte, key envelope.Key, a Atomic, move uint64) error
 }
 
-// Atomic is an atomic operation.
+// An Atomic is an atomic operation: fetch-and-add or compare-and-swap.
 type Atomic struct {
 	Swap    bool
-	Operand uint64 // is added; of Swap, what must be there
-	New     uint64 // of Swap: what is there then
+	Operand uint64 // addend; with Swap, the value to compare with
+	New     uint64 // with Swap, the new value
 }
 
-// Atomic begins an atomic operation on memory of another rank, r.Dest, which is
-// told nothing. r.Buf has 8 bytes, for what was there before.
+// Atomic starts an atomic operation on memory of rank r.Dest, without notification.
+// r.Buf has 8 bytes and receives the previous value.
 func (c *Core) Atomic(r *Request, key envelope.Key, a Atomic) {
 	if _, ok := c.net.(Atomics); !ok || len(r.Buf) != 8 {
 		c.enter()

@@ -5,87 +5,88 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Core is the point-to-point protocol of one rank.
+// A Core is the point-to-point protocol state of one rank.
 type Core struct {
 	net         Net
 	rank        int
 	peers       []peer
-	failedPeers []int // ranks
-	failCause   error // why nothing begins or waits any more: End
+	failedPeers []int // ranks, in the order of failure
+	failCause   error // set by FailAll: the error of all later requests
 
-	posted     match.Queue[*Request] // receives that wait for a message
-	unexpected match.Queue[*Message] // messages that wait for a receive
+	posted     match.Queue[*Request] // posted receive queue
+	unexpected match.Queue[*Message] // unexpected message queue
 	requests   requestTable
 
-	// Handler is given Active packets. Header and payload are its own until it
-	// returns. It may call the Core. An error is a breach of the protocol.
+	// Handler receives Active packets. The header and the payload are valid until it
+	// returns. It may call the Core. A non-nil error is a protocol violation.
 	Handler func(from int, h *envelope.Header, payload []byte) error
 
-	// OnNotify is told of writes to memory here, by Notified. An error is a breach of
-	// the protocol.
+	// OnNotify receives the notifications of RDMA writes to local memory
+	// (HandleNotify). A non-nil error is a protocol violation.
 	OnNotify func(from int, notice uint32) error
 
-	// OnSignature is called with a message of another rank that has a signature and no
-	// receive yet (r is nil), or one that expects another signature: such a message is
-	// received all the same.
+	// OnSignature is called with a signed message of another rank that is unexpected (r
+	// is nil), or whose receive r expects another signature. The message is received in
+	// either case.
 	OnSignature func(from int, e match.Envelope, sign uint64, r *Request)
 
-	// RankName, if it is set, says where and which process a rank is, for errors. It is called
-	// by LostError.Error, in any goroutine.
+	// RankName, if set, returns the host and process of a rank for errors.
+	// LostError.Error calls it in any goroutine.
 	RankName func(rank int) string
 
-	// OnPeerFailed is told that a rank is lost, when all that waited for it has ended.
+	// OnPeerFailed is called when a rank has failed, after the requests that waited for
+	// it are complete.
 	OnPeerFailed func(rank int)
 
-	// Stats counts what the Core does.
+	// Stats counts the operations of the Core.
 	Stats Stats
 
-	depth    int            // of calls of the Core
-	deferred []deferredCall // what the net told meanwhile
+	depth    int            // nesting of enter
+	deferred []deferredCall // calls of the net during a call of the Core
 
-	header envelope.Header // of the packet that leaves
+	header envelope.Header // of the packet being sent
 	key    [envelope.KeySize]byte
-	free   []*Message // to be used again
+	free   []*Message // free list
 
-	throttleWatermark, maxUnexpectedBytes int // those of message.go, but in tests
+	throttleWatermark, maxUnexpectedBytes int // constants of message.go, except in tests
 }
 
-// Stats counts what a Core has done.
+// Stats counts the operations of a Core.
 type Stats struct {
-	Eager, Rendezvous uint64 // messages sent to other ranks: at once, and announced
-	Self              uint64 // to ourselves
-	Expected          uint64 // messages that found their receive waiting
+	Eager, Rendezvous uint64 // messages sent to other ranks, by protocol
+	Self              uint64 // messages to the own rank
+	Expected          uint64 // messages that matched a posted receive
 	Unexpected        uint64
-	Early             uint64 // packets that came before one that was sent earlier
-	Stalled           uint64 // packets that had to wait for room
-	Throttled         uint64 // times that a rank was asked to announce its messages
-	Repacked          uint64 // messages that went in packets because their memory could not be moved
-	Dropped           uint64 // packets of lost ranks, and without a handler
+	Early             uint64 // packets that arrived out of order
+	Stalled           uint64 // packets queued because the net was full
+	Throttled         uint64 // times that a rank was throttled
+	Repacked          uint64 // messages that fell back to RendezvousCopy
+	Dropped           uint64 // packets of failed ranks, or without a handler
 }
 
-// New returns the core of a rank in a job of size ranks. Until Attach it can
-// do nothing but talk to itself.
+// New returns the core of a rank in a job of size ranks. Until Attach only messages to
+// the own rank are possible.
 func New(rank, size int) *Core {
 	return &Core{rank: rank, peers: make([]peer, size), throttleWatermark: throttleWatermark, maxUnexpectedBytes: maxUnexpectedBytes}
 }
 
-// Attach gives the core its net.
+// Attach sets the net. It is called once, before any call about another rank.
 func (c *Core) Attach(net Net) { c.net = net }
 
-// Pending is how many receives, messages without a receive, and requests that
-// others know of there are.
+// Pending returns the number of posted receives, of unexpected messages, and of
+// requests that a peer refers to by number.
 func (c *Core) Pending() (receives, messages, underway int) {
 	return c.posted.Len(), c.unexpected.Len(), c.requests.used
 }
 
-// Backlog is how many packets wait for room on the way to a rank. Who sends
-// Active packets without end should look at it.
+// Backlog returns the number of operations queued for a rank. A sender of an unbounded
+// number of Active packets should check it for backpressure.
 func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.Len() }
 
-// ActiveBacklog is how many of them are Active.
+// ActiveBacklog returns the number of Active packets in the backlog of a rank.
 func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].queuedActives }
 
-// deferredCall is what the net told while the Core was about something else.
+// A deferredCall is a call of the net that arrived during a call of the Core.
 type deferredCall struct {
 	f    func(*Core, deferredCall)
 	rank int
@@ -94,13 +95,13 @@ type deferredCall struct {
 	r    *Request
 }
 
-// enter and leave are around all that may call the net. What the net tells in
-// between is heeded at the end, when nobody is in the middle of anything.
+// enter and exit bracket each call that may call the net. The calls that the net makes
+// in between are deferred and run by the outermost exit, when no state is half changed.
 func (c *Core) enter() { c.depth++ }
 
 func (c *Core) exit() {
 	if c.depth == 1 && len(c.deferred) > 0 {
-		for i := 0; i < len(c.deferred); i++ { // which may grow
+		for i := 0; i < len(c.deferred); i++ { // the list may grow
 			c.deferred[i].f(c, c.deferred[i])
 		}
 		clear(c.deferred)
@@ -109,7 +110,8 @@ func (c *Core) exit() {
 	c.depth--
 }
 
-// deferIfBusy reports whether a call of the net's has to wait, and keeps it if so.
+// deferIfBusy queues l if a call of the Core is in progress, and reports whether it
+// did.
 func (c *Core) deferIfBusy(l deferredCall) bool {
 	if c.depth > 0 {
 		c.deferred = append(c.deferred, l)
@@ -117,13 +119,13 @@ func (c *Core) deferIfBusy(l deferredCall) bool {
 	return c.depth > 0
 }
 
-// newHeader begins the header of a packet.
+// newHeader initializes and returns the header of the packet being sent.
 func (c *Core) newHeader(kind envelope.Kind, id uint64) *envelope.Header {
 	c.header = envelope.Header{Kind: kind, ID: id, Source: uint32(c.rank)}
 	return &c.header
 }
 
-// complete is the end of a request: from now on it is the program's.
+// complete finishes a request and returns it to the program.
 func (c *Core) complete(r *Request, err error) {
 	c.requests.remove(r)
 	if r.exposed != nil {

@@ -1,41 +1,43 @@
-// Package protocol is point-to-point communication of MPI (MPI 4.1, chapter 3)
-// without I/O: calls of the program and packets of other ranks come in, calls of a
-// [Net] go out. One-sided communication has its beginnings here, too.
+// Package protocol implements MPI point-to-point communication (MPI 4.1, chapter 3) as
+// a state machine without I/O: calls of the program and packets of other ranks are its
+// input, calls of a [Net] its output. It also starts RMA transfers (put, get and
+// atomics).
 //
 //	c := protocol.New(rank, size)
 //	c.Attach(net)
-//	c.Receive(&in)                       // in.Envelope says from whom, in.Buf where to
-//	c.Send(&out)                         // out.Done says when Buf may be used again
-//	err := c.Packet(from, &h, payload)   // one has come: in.Done may be true now
-//	c.Moved(move, nil)                   // an RDMA READ or WRITE has ended
-//	c.Resume(to)                         // there is room again on the way to a rank
-//	c.Lost(rank, why)                    // a rank cannot be reached any more
+//	c.Receive(&in)                            // in.Envelope: source, tag; in.Buf: destination
+//	c.Send(&out)                              // out.Done: Buf may be reused
+//	err := c.HandlePacket(from, &h, payload)  // may complete in
+//	c.TransferDone(move, nil)                 // an RDMA READ or WRITE has completed
+//	c.Resume(to)                              // the net can send to a rank again
+//	c.FailPeer(rank, why)                     // a rank is unreachable
 //
-// Nothing in here waits: a call begins what it is to do and returns, and [Request]
-// says when it is done. There is no lock, so one call at a time.
+// No call blocks: a call starts an operation and returns, and [Request] reports its
+// completion. Core has no lock; the caller serializes all calls.
 //
-// # How a message travels
+// # Message protocols
 //
-//	short      EAGER                                 done when it has left
-//	           EAGER, MATCHED                        with Request.Sync
-//	Fetched    RTS, RDMA READ by the receiver, FIN
-//	Stored     RTS, CTS, RDMA WRITE by the sender, FIN
-//	Packed     RTS, CTS, DATA ...
+//	eager             EAGER                                 done when sent
+//	synchronous       EAGER, MATCHED                        with Request.Sync
+//	RendezvousRead    RTS, RDMA READ by the receiver, FIN
+//	RendezvousWrite   RTS, CTS, RDMA WRITE by the sender, FIN
+//	RendezvousCopy    RTS, CTS, DATA ...
 //
-// Which one is for the [Net] to say ([Limits]). Where memory cannot be moved the
-// message is Packed after all. A rank that sends more than is received is told to
-// announce even what is short (THROTTLE).
+// The [Net] selects the protocol ([Limits]). A message whose memory cannot be
+// registered falls back to RendezvousCopy. A receiver whose unexpected messages exceed
+// a watermark sends THROTTLE: the sender then uses a rendezvous for short messages too.
 //
-// Messages of a rank are matched in the order they were sent in, whatever ways
-// their packets took; package match says what matching is.
+// Messages of a rank are matched in the order they were sent, whatever routes their
+// packets took. Package match implements the matching rules.
 //
 // # Trust
 //
-// A packet that does not fit what is under way is an [ErrProtocol] that says what
-// it was, and should be the end of the rank. What is kept for a rank is bounded.
+// A packet that does not fit the state of its request is an [ErrProtocol] with the
+// details; the caller should disconnect the rank. The memory used per rank is bounded.
 //
-// Once a rank is lost nothing waits for it. Memory that the net still has, because
-// it was given to Fetch or Store, comes back by [Core.TransferDone] and not before.
+// After FailPeer no request waits for the rank. Memory that the net still owns, because
+// it was passed to RDMARead or RDMAWrite, is returned by [Core.TransferDone] and not
+// before.
 //
-// docs/mpi-protocol.md has the states and the reasons.
+// docs/mpi-protocol.md describes the states and the reasons.
 package protocol

@@ -5,24 +5,24 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Stage is how far a request is, for those who ask why it takes so long.
+// A Stage is the progress of a request, for deadlock reports.
 type Stage uint8
 
 // The stages.
 const (
-	Idle         Stage = iota // it has not begun, or is done
-	Unsent                    // a send that waits for room on its way
-	Unmatched                 // a send without its receive, or a receive without its message
-	Transferring              // the message is on its way
+	Idle         Stage = iota // not started, or done
+	Unsent                    // a send in the send queue
+	Unmatched                 // a send or a receive without its counterpart
+	Transferring              // the data is in transfer
 )
 
-// Stage is how far a request is.
+// Stage returns the progress of the request.
 func (r *Request) Stage() Stage {
 	switch r.state {
 	case stateIdle:
 		return Idle
 	case stateQueued:
-		if r.remoteID != 0 || r.node.Item != nil { // it has met the other one
+		if r.remoteID != 0 || r.node.Item != nil { // matched
 			return Transferring
 		}
 		return Unsent
@@ -32,24 +32,23 @@ func (r *Request) Stage() Stage {
 	return Transferring
 }
 
-// Length is that of the message of a receive, in bytes: also of what there was no room
-// for.
+// Length returns the length in bytes of the message of a receive, before truncation.
 func (r *Request) Length() uint64 { return r.length }
 
-// EachReceive calls f for the receives that wait for a message, oldest first, until
-// it returns false. f changes nothing.
+// EachReceive calls f for the posted receives, oldest first, until f returns false. f
+// must not call the Core.
 func (c *Core) EachReceive(f func(r *Request) bool) {
 	c.posted.Each(func(n *match.Node[*Request]) bool { return f(n.Item) })
 }
 
-// EachMessage does so for the messages that wait for a receive, with whether they
-// have come or are only announced.
+// EachMessage calls f for the unexpected messages, oldest first, until f returns false.
+// announced is true for an RTS. f must not call the Core.
 func (c *Core) EachMessage(f func(m *Message, announced bool) bool) {
 	c.unexpected.Each(func(n *match.Node[*Message]) bool { return f(n.Item, n.Item.header.Kind == envelope.RTS) })
 }
 
-// EachSend does so, in no order, for the sends that wait for their receive
-// (Unmatched) or for room (Unsent). The rank is Request.Dest.
+// EachSend calls f, in no order, for the sends that are unmatched or in a send queue,
+// until f returns false. f must not call the Core.
 func (c *Core) EachSend(f func(r *Request) bool) {
 	for _, s := range c.requests.slots {
 		if s.r != nil && (s.r.state == stateAwaitMatched || s.r.state == stateRTSSent) && !f(s.r) {

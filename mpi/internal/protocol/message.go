@@ -7,35 +7,35 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Message is a message that has come and has no receive yet, or a packet whose
-// turn has not come.
+// A Message is an unexpected message, or a packet that arrived out of order.
 type Message struct {
 	Envelope match.Envelope
 	Length   uint64
 
 	header   envelope.Header
-	data     []byte   // payload of the packet
-	selfSend *Request // the send of one from ourselves
+	data     []byte   // copy of the packet's payload
+	selfSend *Request // send request of a message from the own rank
 	node     match.Node[*Message]
 }
 
-// Signature returns the Request.Signature that the sender has given the message.
+// Signature returns the Request.Signature of the sender.
 func (m *Message) Signature() uint64 { return m.header.Signature(m.data) }
 
-// What a rank's messages may take here until they are received.
+// Bounds of the unexpected messages of a rank.
 const (
-	// From maxHeld on the rank is asked to announce what it sends, until less
-	// than half of it is left. Then its sends wait for our receives.
+	// throttleWatermark is the number of bytes above which the rank is asked to use a
+	// rendezvous for all messages, until less than half of it is left.
 	throttleWatermark = 64 << 20
 
-	// maxUnexpectedBytes is the end of it: ErrFlood.
+	// maxUnexpectedBytes is the limit in bytes; beyond it is ErrUnexpectedLimit.
 	maxUnexpectedBytes = 1 << 30
 
-	// messageOverhead is what a message takes besides its bytes.
+	// messageOverhead is the cost in bytes that is charged per message in addition to
+	// its payload.
 	messageOverhead = 256
 )
 
-// queueUnexpected puts a message aside until its receive comes.
+// queueUnexpected appends a message to the unexpected queue.
 func (c *Core) queueUnexpected(from int, m *Message) error {
 	p := &c.peers[from]
 	c.Stats.Unexpected++
@@ -53,7 +53,7 @@ func (c *Core) queueUnexpected(from int, m *Message) error {
 	return nil
 }
 
-// dequeueUnexpected takes a message that waits.
+// dequeueUnexpected removes a message from the unexpected queue.
 func (c *Core) dequeueUnexpected(m *Message) {
 	from := int(m.Envelope.Source)
 	p := &c.peers[from]
@@ -65,7 +65,7 @@ func (c *Core) dequeueUnexpected(m *Message) {
 	}
 }
 
-// newMessage returns a message that holds a packet. Its data is a copy.
+// newMessage returns a message with a copy of a packet, from the free list if possible.
 func (c *Core) newMessage(h *envelope.Header, payload []byte) *Message {
 	var m *Message
 	if n := len(c.free) - 1; n >= 0 {
@@ -80,13 +80,13 @@ func (c *Core) newMessage(h *envelope.Header, payload []byte) *Message {
 	return m
 }
 
-// How many messages, and how long ones, are kept to be used again.
+// Bounds of the free list: messages, and bytes of the payload of each.
 const (
 	maxFreeMessages     = 256
 	maxFreeMessageBytes = 64 << 10
 )
 
-// recycle keeps a message that nobody needs any more for the next one.
+// recycle returns a message to the free list.
 func (c *Core) recycle(m *Message) {
 	if len(c.free) < maxFreeMessages && cap(m.data) <= maxFreeMessageBytes {
 		*m = Message{data: m.data[:0]}

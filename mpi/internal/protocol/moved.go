@@ -6,8 +6,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// TransferDone says that a Fetch or a Store has ended, and its memory is not the net's
-// any more. After an error the rank should be Lost.
+// TransferDone reports that an RDMARead, RDMAWrite or RDMAAtomic is complete and that
+// the net no longer owns its memory. After an error the caller should call FailPeer.
 func (c *Core) TransferDone(move uint64, err error) {
 	l := deferredCall{f: (*Core).finishTransfer, move: move, err: err}
 	if c.deferIfBusy(l) {
@@ -37,13 +37,11 @@ func (c *Core) finishTransfer(l deferredCall) {
 	}
 }
 
-// Put begins to write r.Buf to memory of another rank, r.Dest, which is told
-// nothing. It is done when the memory is written. What is sent afterwards arrives
-// behind it.
+// Put starts an RMA write of r.Buf to memory of rank r.Dest, without notification. It
+// is done when the memory is written; packets sent later arrive after the data.
 func (c *Core) Put(r *Request, key envelope.Key) { c.startOneSided(r, key, opPut) }
 
-// Get begins to read memory of another rank, r.Dest, into r.Buf. The rank is
-// told nothing.
+// Get starts an RMA read of memory of rank r.Dest into r.Buf, without notification.
 func (c *Core) Get(r *Request, key envelope.Key) { c.startOneSided(r, key, opGet) }
 
 func (c *Core) startOneSided(r *Request, key envelope.Key, o opKind) {
@@ -57,7 +55,7 @@ func (c *Core) startOneSided(r *Request, key envelope.Key, o opKind) {
 	c.enqueue(r.Dest, sendOp{op: o, r: r})
 }
 
-// startTransfer begins a Put or a Get whose turn has come.
+// startTransfer starts the RDMA operation of an RMA request.
 func (c *Core) startTransfer(to int, o sendOp) bool {
 	r := o.r
 	c.requests.add(r)

@@ -7,61 +7,61 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// Net carries out what a Core decides. Its methods do not block. What comes of
-// them is told later, by Core.HandlePacket, Core.TransferDone, Core.Resume and Core.FailPeer, of
-// which the last three may be called from within them.
+// A Net carries out the decisions of a Core. Its methods do not block. It reports
+// results by Core.HandlePacket, Core.TransferDone, Core.Resume and Core.FailPeer; the
+// last three may be called from within its methods.
 //
-// Packets to a rank may take several ways and overtake one another there, within
-// MaxEarly and MaxEarlyBytes, but none overtakes a Store. Packets are neither lost
-// nor doubled while the rank is not lost.
+// Packets to a rank may take several routes and arrive out of order, within MaxEarly
+// and MaxEarlyBytes, but none overtakes an RDMAWrite. Until the rank fails, packets are
+// neither lost nor duplicated.
 //
-// Before Core.FailPeer is called the rank is cut off: nothing of it comes any more,
-// and it can neither read nor write what it was given by Expose.
+// Before a Net calls Core.FailPeer, it disconnects the rank: no packet of it arrives
+// any more, and it cannot access registered memory.
 type Net interface {
-	// Limits says how a rank is reached.
+	// Limits returns the packet size and the rendezvous protocol for a rank.
 	Limits(rank int) Limits
 
-	// Send sends a packet. The payload is copied, or has left, when it
-	// returns. It returns false if there is no room now, and Core.Resume
-	// follows when there is.
+	// Send sends a packet. The payload is copied, or sent, before Send returns. It
+	// returns false if there is no room now; Core.Resume follows when there is.
 	Send(rank int, h *envelope.Header, payload []byte) bool
 
-	// RegisterMemory lets a rank read b (or write to it) until the Core takes that
-	// back by Hide. If it returns an error the message goes in packets instead.
+	// RegisterMemory lets a rank read b, or write to it, until DeregisterMemory. After
+	// an error the Core falls back to RendezvousCopy.
 	RegisterMemory(rank int, b []byte, write bool) (envelope.Key, Registration, error)
 
-	// DeregisterMemory ends an Expose.
+	// DeregisterMemory ends a registration.
 	DeregisterMemory(Registration)
 
-	// RDMARead reads what a key names into b, and Store writes b there; what is
-	// sent after a Store arrives behind it, and only if it has been done. If they
-	// return nil, b is the net's until Core.TransferDone, which follows once, also if the
-	// rank is lost. They return ErrNoRoom if there is no room now, and Core.Resume
-	// follows when there is. Another error says that b cannot be moved so (there
-	// may be a limit to registered memory): the message goes in packets instead.
+	// RDMARead reads the remote memory of key into b; RDMAWrite writes b to it. A
+	// packet sent after an RDMAWrite arrives after the write is complete. If they
+	// return nil, the net owns b until it calls Core.TransferDone(move), exactly once,
+	// also if the rank fails. They return ErrNoRoom if there is no room now;
+	// Core.Resume follows when there is. Another error means that b cannot be
+	// registered, for example because of a limit of registered memory; the Core falls
+	// back to RendezvousCopy.
 	RDMARead(rank int, b []byte, key envelope.Key, move uint64) error
 	RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error
 }
 
-// ErrNoRoom is what Net.RDMARead and Net.RDMAWrite return when they have to wait.
+// ErrNoRoom is returned by RDMARead and RDMAWrite if the send queue is full.
 var ErrNoRoom = errors.New("no room now")
 
-// Registration is what Net.RegisterMemory gave memory away by. It is not nil.
+// A Registration identifies the memory of a RegisterMemory call. It is not nil.
 type Registration any
 
-// Limits says how a rank is reached.
+// Limits are the properties of the route to a rank.
 type Limits struct {
-	Eager      int    // payload of the longest packet, in bytes; a key fits in at least
-	Rendezvous Scheme // how longer messages travel
+	Eager      int    // maximum payload of a packet in bytes, at least envelope.KeySize
+	Rendezvous Scheme // protocol of longer messages
 }
 
-// Scheme is a way in which a message travels that is too long for a packet:
-// after a handshake, the rendezvous.
+// A Scheme is a rendezvous protocol: the way to send a message that is too long for one
+// packet.
 type Scheme uint8
 
 const (
-	RendezvousRead  Scheme = iota // the receiver reads it: RTS, RDMA READ, FIN
-	RendezvousWrite               // the sender writes it: RTS, CTS, RDMA WRITE, FIN
+	RendezvousRead  Scheme = iota // the receiver reads: RTS, RDMA READ, FIN
+	RendezvousWrite               // the sender writes: RTS, CTS, RDMA WRITE, FIN
 	RendezvousCopy                // in packets: RTS, CTS, DATA
 )
 

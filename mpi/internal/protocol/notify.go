@@ -7,17 +7,16 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// Notifier is a Net that can tell a rank that its memory has been written: an RDMA
-// WRITE with immediate data.
+// A Notifier is a Net with RDMA WRITE with immediate data.
 type Notifier interface {
-	// RDMAWriteImm is Net.RDMAWrite that also has Core.HandleNotify called at the rank, with
-	// the notice, when the memory is written. Packets may overtake it. Core.TransferDone says
-	// no more than that b is not the net's any more.
+	// RDMAWriteImm is Net.RDMAWrite that also causes Core.HandleNotify at the target,
+	// with notice, when the memory is written. Packets may overtake it.
+	// Core.TransferDone only means that the net no longer owns b.
 	RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error
 }
 
-// PutNotify is Put that tells the other rank, too: its Noticed is called when the
-// memory is written. It is done when r.Buf, which is not empty, has another use.
+// PutNotify is Put with a notification: the target's OnNotify is called when the memory
+// is written. It is done when r.Buf, which must not be empty, may be reused.
 func (c *Core) PutNotify(r *Request, key envelope.Key, notice uint32) {
 	if _, ok := c.net.(Notifier); !ok || len(r.Buf) == 0 {
 		c.enter()
@@ -29,8 +28,8 @@ func (c *Core) PutNotify(r *Request, key envelope.Key, notice uint32) {
 	c.startOneSided(r, key, opPutNotify)
 }
 
-// HandleNotify says that another rank has written to memory here, by StoreNotify. An
-// error is a breach of the protocol: the caller cuts the rank off, and Lost follows.
+// HandleNotify handles the notification of an RDMAWriteImm to local memory. A non-nil
+// error is a protocol violation: the caller disconnects the rank and calls FailPeer.
 func (c *Core) HandleNotify(from int, notice uint32) error {
 	c.enter()
 	defer c.exit()

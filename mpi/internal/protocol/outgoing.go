@@ -2,17 +2,16 @@ package protocol
 
 import "github.com/softrnic/softrnic/mpi/internal/envelope"
 
-// sendOp is something that is to leave for a rank, or waits for room on the
-// way to it.
+// A sendOp is an operation in the send queue of a rank.
 type sendOp struct {
 	op     opKind
-	kind   envelope.Kind // of an answer
+	kind   envelope.Kind // of a reply
 	r      *Request
-	id     uint64 // of an answer: the request at the other end
+	id     uint64 // of a reply: number of the peer's request
 	active *activePacket
 }
 
-// activePacket is an Active packet that waits.
+// An activePacket is an Active packet in a send queue.
 type activePacket struct {
 	h       envelope.Header
 	payload []byte
@@ -21,21 +20,22 @@ type activePacket struct {
 type opKind uint8
 
 const (
-	opMessage opKind = iota // a send begins
-	opWrite                 // a send's memory is written
-	opStream                // a send's memory leaves in packets
-	opRead                  // a receive's memory is read
-	opCTS                   // a receive asks for its message
-	opReply                 // a packet without payload about a request of the other rank
+	opMessage opKind = iota // EAGER or RTS of a send
+	opWrite                 // RDMA WRITE of a send
+	opStream                // DATA of a send
+	opRead                  // RDMA READ of a receive
+	opCTS                   // CTS of a receive
+	opReply                 // a packet without payload about a request of the peer
 	opThrottle
 	opActive
-	opPut // one-sided
+	opPut // RMA operations
 	opPutNotify
 	opGet
 	opAtomic
 )
 
-// enqueue lets something leave, or makes it wait its turn.
+// enqueue tries an operation, and queues it if the net is full or operations precede
+// it.
 func (c *Core) enqueue(to int, o sendOp) {
 	p := &c.peers[to]
 	if p.err != nil {
@@ -53,7 +53,7 @@ func (c *Core) enqueue(to int, o sendOp) {
 	}
 }
 
-// tryOp carries out one outgoing thing, and reports whether that is done.
+// tryOp tries an operation, and reports whether the net accepted it.
 func (c *Core) tryOp(to int, o sendOp) bool {
 	switch o.op {
 	case opMessage:
@@ -76,7 +76,7 @@ func (c *Core) tryOp(to int, o sendOp) bool {
 	return c.startTransfer(to, o)
 }
 
-// Resume goes on with what waits for room on the way to a rank.
+// Resume drains the send queue of a rank. The net calls it when it has room again.
 func (c *Core) Resume(rank int) {
 	l := deferredCall{f: (*Core).drainQueue, rank: rank}
 	if c.deferIfBusy(l) {
@@ -101,20 +101,20 @@ func (c *Core) drainQueue(l deferredCall) {
 			}
 			continue
 		}
-		if o.r != nil && o.r.offset != before { // a long message lets others pass
+		if o.r != nil && o.r.offset != before { // round-robin: a long message goes to the end
 			p.queue.Push(p.queue.Pop())
 		}
 		return
 	}
 }
 
-// sendPacket sends a packet, and reports whether there was room. The net may have found
-// out just now that the rank is lost: then what is under way fails by itself.
+// sendPacket sends a packet, and reports whether the net accepted it. The net may have
+// found just now that the rank failed: then its requests fail separately.
 func (c *Core) sendPacket(to int, h *envelope.Header, payload []byte) bool {
 	return c.peers[to].err == nil && c.net.Send(to, h, payload)
 }
 
-// sendThrottle tells a rank whether to announce its messages.
+// sendThrottle tells a rank whether to send RTS for all messages.
 func (c *Core) sendThrottle(to int) bool {
 	p := &c.peers[to]
 	h := c.newHeader(envelope.Throttle, 0)
@@ -129,10 +129,10 @@ func (c *Core) sendThrottle(to int) bool {
 	return true
 }
 
-// handleThrottle is told by a rank whether to announce our messages to it.
+// handleThrottle applies a THROTTLE of a rank, unless it is older than the last one.
 func (c *Core) handleThrottle(from int, h *envelope.Header) {
 	p := &c.peers[from]
-	if int32(h.Seq-p.throttleReceived) > 0 { // and no older than the last
+	if int32(h.Seq-p.throttleReceived) > 0 { // serial number arithmetic: newer than the last
 		p.throttleReceived, p.announceAll = h.Seq, h.Length == 1
 	}
 }

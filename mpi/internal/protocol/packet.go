@@ -7,10 +7,10 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// HandlePacket handles a packet of another rank, whose header envelope.Header.Unmarshal has
-// read without an error. The payload is the caller's again when it returns. An
-// error is a breach of the protocol, or a flood, and no reason to trust the rank
-// any more: the caller cuts it off, and Lost follows.
+// HandlePacket handles a packet of another rank, whose header was read by
+// envelope.Header.Unmarshal without an error. The payload is not kept. A non-nil error
+// is a protocol violation or exceeds a limit: the caller disconnects the rank and calls
+// FailPeer.
 func (c *Core) HandlePacket(from int, h *envelope.Header, payload []byte) error {
 	c.enter()
 	defer c.exit()
@@ -33,7 +33,7 @@ func (c *Core) HandlePacket(from int, h *envelope.Header, payload []byte) error 
 	return c.releaseEarly(from, p)
 }
 
-// handleUnordered handles a packet that needs no order.
+// handleUnordered handles a packet whose kind has no sequence number.
 func (c *Core) handleUnordered(from int, h *envelope.Header, payload []byte) error {
 	switch h.Kind {
 	case envelope.CTS:
@@ -45,10 +45,10 @@ func (c *Core) handleUnordered(from int, h *envelope.Header, payload []byte) err
 	case envelope.Throttle:
 		c.handleThrottle(from, h)
 	}
-	return nil // the others are for those who carry packets
+	return nil // the other kinds are handled by the fabric
 }
 
-// handleFinish handles the end of a request that the other rank has to tell.
+// handleFinish handles a FIN or MATCHED, which completes a request.
 func (c *Core) handleFinish(from int, h *envelope.Header) error {
 	r, err := c.lookupRequest(from, h)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Core) handleFinish(from int, h *envelope.Header) error {
 	return stateError(from, h)
 }
 
-// lookupRequest finds the request that a rank names, if it has to do with it.
+// lookupRequest returns the request of the number in h, if its peer is from.
 func (c *Core) lookupRequest(from int, h *envelope.Header) (*Request, error) {
 	if r := c.requests.get(h.ID); r != nil && int(r.peer) == from {
 		return r, nil
@@ -72,18 +72,19 @@ func (c *Core) lookupRequest(from int, h *envelope.Header) (*Request, error) {
 	return nil, fmt.Errorf("%w: rank %d: %v about request %#x, which there is not", ErrProtocol, from, h.Kind, h.ID)
 }
 
+// stateError returns the error of a packet that does not fit the state of its request.
 func stateError(from int, h *envelope.Header) error {
 	return fmt.Errorf("%w: rank %d: %v about request %#x, which does not wait for it", ErrProtocol, from, h.Kind, h.ID)
 }
 
-// How far packets of a rank may come before their turn: how many before one that
-// was sent earlier, and how many bytes of them are kept.
+// Bounds of reordering: packets of a rank that may overtake a packet sent earlier, and
+// the bytes of them that are buffered.
 const (
 	MaxEarly      = 1 << 12
 	MaxEarlyBytes = 64 << 20
 )
 
-// bufferEarly puts a packet aside that came before its predecessor: on another way.
+// bufferEarly buffers a packet that arrived before its predecessor, over another route.
 func (c *Core) bufferEarly(from int, p *peer, h *envelope.Header, payload []byte) error {
 	ahead := h.Seq - p.recvSeq
 	switch {
@@ -103,7 +104,7 @@ func (c *Core) bufferEarly(from int, p *peer, h *envelope.Header, payload []byte
 	return nil
 }
 
-// releaseEarly handles the packets that waited for the one that was just handled.
+// releaseEarly handles the buffered packets that are next in sequence.
 func (c *Core) releaseEarly(from int, p *peer) error {
 	for len(p.early) > 0 {
 		m := p.early[p.recvSeq]
@@ -120,8 +121,8 @@ func (c *Core) releaseEarly(from int, p *peer) error {
 	return nil
 }
 
-// handleOrdered handles a packet whose turn it is. It is in a message of its own if it
-// was kept, which is used up.
+// handleOrdered handles the next packet in sequence. If the packet was buffered, m is
+// its message and is consumed; otherwise m is nil.
 func (c *Core) handleOrdered(from int, h *envelope.Header, payload []byte, m *Message) error {
 	if h.Kind != envelope.Active {
 		e := match.Envelope{Context: h.Context, Source: int32(from), Tag: h.Tag}

@@ -2,19 +2,19 @@ package protocol
 
 import "slices"
 
-// rangeSet are the bytes of a message that have come.
+// A rangeSet is the set of byte ranges of a message that were received.
 type rangeSet struct {
-	prefix uint64      // all before it
-	ranges []byteRange // and these, in order; none touches the next
+	prefix uint64      // all bytes before it are received
+	ranges []byteRange // received ranges beyond prefix, sorted and not adjacent
 }
 
 type byteRange struct{ from, to uint64 }
 
-// maxRanges bounds the pieces that have come before their turn.
+// maxRanges is the maximum number of ranges beyond the prefix.
 const maxRanges = 1 << 10
 
-// add notes that the bytes from one offset to another have come. It returns
-// false if some of them had before, or if there are too many pieces.
+// add adds the bytes [from, to). It returns false if one of them is present already or
+// if there are too many ranges.
 func (p *rangeSet) add(from, to uint64) bool {
 	if from < p.prefix {
 		return false
@@ -24,7 +24,7 @@ func (p *rangeSet) add(from, to uint64) bool {
 			return -1
 		}
 		return 1
-	}) // of the first span that begins at from or behind it
+	}) // index of the first range at or after from
 	if i < len(p.ranges) && p.ranges[i].from < to || i > 0 && p.ranges[i-1].to > from {
 		return false
 	}
@@ -34,7 +34,7 @@ func (p *rangeSet) add(from, to uint64) bool {
 	case from == p.prefix:
 		p.prefix = to
 		if after {
-			p.prefix = p.ranges[0].to // it is the first, for none touches the front
+			p.prefix = p.ranges[0].to // no other range is adjacent to the prefix
 			p.ranges = slices.Delete(p.ranges, 0, 1)
 		}
 	case before && after:

@@ -9,28 +9,28 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// peer is what a Core knows of another rank.
+// A peer is the state of another rank.
 type peer struct {
-	queue         fifo.Queue[sendOp] // what waits for room on the way to it
-	queuedActives int                // of these: Active packets
-	sendSeq       uint32             // of the next ordered packet to it
-	recvSeq       uint32             // that is expected from it
+	queue         fifo.Queue[sendOp] // send queue: operations that wait for the net
+	queuedActives int                // Active packets in queue
+	sendSeq       uint32             // sequence number of the next ordered packet to it
+	recvSeq       uint32             // sequence number expected from it
 
-	early      map[uint32]*Message // by number: packets that came before their turn
+	early      map[uint32]*Message // out-of-order packets by sequence number
 	earlyBytes int
 
-	unexpectedBytes  int    // bytes that messages of it take here until they are received
-	throttled        bool   // so many that it is to announce what it sends
-	throttleSent     uint32 // number of the last Throttle to it
-	throttleReceived uint32 // and from it
-	announceAll      bool   // we are to announce what we send
+	unexpectedBytes  int    // in unexpected messages of this rank, with overhead
+	throttled        bool   // the rank is asked to send RTS only
+	throttleSent     uint32 // number of the last Throttle sent
+	throttleReceived uint32 // number of the last Throttle received
+	announceAll      bool   // the rank asked us to send RTS only
 
 	err error
 }
 
-// FailPeer says that a rank is cut off. Whatever waits for it fails; what has come
-// from it and is complete stays. A request whose memory the net still has is
-// done when Moved says so.
+// FailPeer marks a rank as failed. The caller has disconnected it. The requests that
+// wait for the rank fail; messages of it that are complete stay. A request whose memory
+// the net still owns completes by TransferDone.
 func (c *Core) FailPeer(rank int, why error) {
 	p := &c.peers[rank]
 	if p.err != nil {
@@ -47,7 +47,7 @@ func (c *Core) FailPeer(rank int, why error) {
 	c.failPeer(l)
 }
 
-// newLostError is the error of what waits for a rank that is lost.
+// newLostError returns the error of the requests that wait for a failed rank.
 func (c *Core) newLostError(rank int, why error) error {
 	if c.failCause != nil {
 		return c.failCause
@@ -55,14 +55,14 @@ func (c *Core) newLostError(rank int, why error) error {
 	return &LostError{Rank: rank, Cause: why, RankName: c.RankName}
 }
 
-// LostError is the error of what waits for a lost rank: an ErrLost.
+// LostError is the error of requests that wait for a failed rank. It wraps ErrLost.
 type LostError struct {
 	Rank     int
-	Cause    error            // what the net says
-	RankName func(int) string // where and which process the rank is, nil or "" if unknown
+	Cause    error            // reported by the net
+	RankName func(int) string // host and process of the rank; nil or "" if unknown
 }
 
-// Error implements error. It calls Name, and so may take as long as that.
+// Error implements error. It calls RankName, which may block.
 func (e *LostError) Error() string {
 	name := ""
 	if e.RankName != nil {
@@ -74,10 +74,10 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("rank %d%s is lost: %v", e.Rank, name, e.Cause)
 }
 
-// Unwrap returns ErrLost and what the net says.
+// Unwrap returns ErrLost and the cause.
 func (e *LostError) Unwrap() []error { return []error{ErrLost, e.Cause} }
 
-// failPeer ends everything that waits for a lost rank.
+// failPeer completes all requests that wait for a failed rank.
 func (c *Core) failPeer(l deferredCall) {
 	rank, p := l.rank, &c.peers[l.rank]
 	for p.queue.Len() > 0 {
@@ -110,9 +110,9 @@ func (c *Core) failPeer(l deferredCall) {
 	}
 }
 
-// FailAll ends all requests that wait for a packet or their turn, and all that begin from now
-// on, with an error: the program wants no more. Those whose memory the net has are done
-// when Moved says so. Ranks that are lost from now on end nothing otherwise.
+// FailAll fails, with why, all requests that wait for a packet or in a send queue, and
+// all that start later. Requests whose memory the net owns complete by TransferDone. A
+// rank that fails afterwards fails no request with another error.
 func (c *Core) FailAll(why error) {
 	c.enter()
 	defer c.exit()
@@ -148,11 +148,11 @@ func (c *Core) FailAll(why error) {
 	}
 }
 
-// PeerError is why a rank is lost, nil if it is not.
+// PeerError returns the error of a failed rank, or nil.
 func (c *Core) PeerError(rank int) error { return c.peers[rank].err }
 
-// SourceError says why a receive, or a probe, might wait for ever: a rank that it
-// can have its message from is lost. Among is as in Request.
+// SourceError returns the error of a failed rank among the sources of a receive or
+// probe, which could block forever, or nil. sources is Request.Sources.
 func (c *Core) SourceError(e match.Envelope, among []int) error {
 	if len(c.failedPeers) == 0 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Receive begins a receive.
+// Receive starts a receive: it matches an unexpected message or posts the request.
 func (c *Core) Receive(r *Request) {
 	c.enter()
 	defer c.exit()
@@ -30,9 +30,9 @@ func (c *Core) Receive(r *Request) {
 	c.posted.Push(&r.node)
 }
 
-// Probe finds the message that a receive would take, nil if there is none. With
-// take it is the caller's, for ReceiveMessage; else it may be gone with the next
-// call of the Core. See Hopeless.
+// Probe returns the unexpected message that a receive would match, or nil. With take,
+// the message leaves the queue and is the caller's, for ReceiveMessage (MPI_Mprobe);
+// without, the result is valid until the next call of the Core. See also SourceError.
 func (c *Core) Probe(e match.Envelope, take bool) *Message {
 	n := c.unexpected.FindMessage(e)
 	if n == nil {
@@ -46,14 +46,14 @@ func (c *Core) Probe(e match.Envelope, take bool) *Message {
 	return n.Item
 }
 
-// ReceiveMessage begins the receive of a message that Probe took, once.
+// ReceiveMessage starts the receive of a message that Probe took. It is called once.
 func (c *Core) ReceiveMessage(r *Request, m *Message) {
 	c.enter()
 	defer c.exit()
 	c.startReceive(r, m)
 }
 
-// Cancel ends a receive that has no message yet, and reports whether it had none.
+// Cancel cancels a posted receive, and reports whether it was unmatched.
 func (c *Core) Cancel(r *Request) bool {
 	if !r.node.Queued() {
 		return false
@@ -65,14 +65,14 @@ func (c *Core) Cancel(r *Request) bool {
 	return true
 }
 
-// matchPosted takes a receive that waited for its message.
+// matchPosted removes a receive from the posted queue and records its message.
 func (c *Core) matchPosted(r *Request, e match.Envelope, length uint64) {
 	c.Stats.Expected++
 	c.posted.Remove(&r.node)
 	r.Received, r.length = e, length
 }
 
-// startReceive gives a receive its message, which is used up.
+// startReceive gives a receive its message, and consumes the message.
 func (c *Core) startReceive(r *Request, m *Message) {
 	r.Received, r.length = m.Envelope, m.Length
 	switch {
@@ -91,20 +91,20 @@ func (c *Core) startReceive(r *Request, m *Message) {
 	c.recycle(m)
 }
 
-// sendMatched tells the sender of an eager message that its receive is there.
+// sendMatched replies MATCHED to a synchronous eager message.
 func (c *Core) sendMatched(h *envelope.Header) {
 	if h.Flags&envelope.Synchronous != 0 {
 		c.enqueue(int(h.Source), sendOp{op: opReply, kind: envelope.Matched, id: h.ID})
 	}
 }
 
-// copyAndComplete copies a whole message to its receive.
+// copyAndComplete copies a complete message to its receive.
 func (c *Core) copyAndComplete(r *Request, data []byte) {
 	r.Bytes = copy(r.Buf, data)
 	c.complete(r, nil)
 }
 
-// startRendezvous starts the transfer of a message that its sender has announced.
+// startRendezvous starts the transfer of a message announced by an RTS.
 func (c *Core) startRendezvous(r *Request, h *envelope.Header, payload []byte) {
 	r.peer, r.remoteID = int32(h.Source), h.ID
 	r.Bytes = int(min(h.Length, uint64(len(r.Buf))))
@@ -120,13 +120,13 @@ func (c *Core) startRendezvous(r *Request, h *envelope.Header, payload []byte) {
 			c.complete(r, nil)
 			return
 		}
-		_ = r.key.Unmarshal(payload) // which has its length
+		_ = r.key.Unmarshal(payload) // Header.Unmarshal checked the length
 		r.scheme, o.op = RendezvousRead, opRead
 	}
 	c.enqueue(int(r.peer), o)
 }
 
-// readMessage reads a message from the sender's memory.
+// readMessage reads a message from the sender's memory by RDMA.
 func (c *Core) readMessage(from int, r *Request) bool {
 	c.requests.add(r)
 	switch err := c.net.RDMARead(from, r.Buf[:r.Bytes], r.key, r.id); {
@@ -143,7 +143,7 @@ func (c *Core) readMessage(from int, r *Request) bool {
 	return c.sendCTS(from, r)
 }
 
-// sendCTS asks the sender for a message.
+// sendCTS asks the sender of an RTS for its message.
 func (c *Core) sendCTS(to int, r *Request) bool {
 	c.requests.add(r)
 	if r.scheme == RendezvousWrite && r.exposed == nil && r.Bytes > 0 {
@@ -175,7 +175,7 @@ func (c *Core) sendCTS(to int, r *Request) bool {
 	return true
 }
 
-// handleData handles a part of a message.
+// handleData handles a DATA packet, a segment of a message.
 func (c *Core) handleData(from int, h *envelope.Header, payload []byte) error {
 	r, err := c.lookupRequest(from, h)
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *Core) handleData(from int, h *envelope.Header, payload []byte) error {
 	if !r.received.add(h.Length, end) {
 		return fmt.Errorf("%w: rank %d: DATA for %d to %d a second time, or in too many pieces", ErrProtocol, from, h.Length, end)
 	}
-	r.state = stateAwaitData // also if it was to be stored: that could not be done
+	r.state = stateAwaitData // also after a CTS with memory: the sender could not write
 	copy(r.Buf[h.Length:], payload)
 	if r.received.prefix == uint64(r.Bytes) {
 		c.complete(r, nil)

@@ -9,60 +9,59 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Request is a send, a receive, or one-sided communication. Who makes it sets
-// the fields of its first group and leaves it alone until Done. To be used again
-// it has to be zero again.
+// A Request is a send, a receive, or an RMA operation. The caller sets the fields of
+// the first group and does not change them until Done. Before reuse it must be zeroed.
 type Request struct {
-	Envelope  match.Envelope // of a receive, Source is the sender, or match.Any; of a send it does not count
-	Dest      int            // rank, but for a receive
-	Buf       []byte         // the Core's until Done
-	Sync      bool           // a send is done when its receive is there
-	Signature uint64         // signature of a send's message; what a receive expects, 0 for any (see Core.OnSignature)
-	Sources   []int          // of a receive from match.Any: the ranks it can come from; nil is all
-	OnDone    func(*Request) // called once it is Done, before the call of the Core that it is in returns; it may call the Core
+	Envelope  match.Envelope // of a receive, Source is the sender or match.Any; of a send it is ignored
+	Dest      int            // target rank of a send or an RMA operation
+	Buf       []byte         // owned by the Core until Done
+	Sync      bool           // synchronous send: done when matched
+	Signature uint64         // signature of the message sent, or expected by a receive; 0 is any (Core.OnSignature)
+	Sources   []int          // possible sources of a receive from match.Any; nil is all
+	OnDone    func(*Request) // called once when Done, before the current call of the Core returns; may call the Core
 
 	// Results, once Done.
 	Done          bool
 	Err           error
-	Received      match.Envelope // of the message
-	Bytes         int            // that came, or went
-	SentSignature uint64         // of a receive: the signature of its message, 0 if the sender gave none
-	WasUnexpected bool           // of a receive: its message was there before it, which Core.Receive finds
+	Received      match.Envelope // envelope of the message received
+	Bytes         int            // transferred
+	SentSignature uint64         // of a receive: signature of its message, 0 if the sender set none
+	WasUnexpected bool           // of a receive: Core.Receive found its message in the unexpected queue
 
 	node     match.Node[*Request]
 	state    state
-	scheme   Scheme // how it travels, if it is long
-	oneSided bool   // one-sided: the other rank is told nothing
-	peer     int32  // with whom it is under way
-	id       uint64 // in the table of requests that the peer knows
-	remoteID uint64 // the request at the other end
-	length   uint64 // of the message that a receive has
+	scheme   Scheme // rendezvous protocol of a long message
+	oneSided bool   // RMA: no FIN to the other rank
+	peer     int32  // rank of the transfer
+	id       uint64 // number in the request table, known to the peer
+	remoteID uint64 // number of the peer's request
+	length   uint64 // of the message matched
 	key      envelope.Key
 	exposed  Registration
-	received rangeSet // that have come (Packed)
-	offset   uint64   // of the next byte that leaves (Packed)
+	received rangeSet // ranges received (RendezvousCopy)
+	offset   uint64   // of the next byte to send (RendezvousCopy)
 	atomic   Atomic
-	notice   uint32 // of PutNotify
+	notice   uint32 // immediate data of PutNotify
 }
 
-// state is where a request stands. A packet, or a call of the net, that does
-// not belong to it changes nothing.
+// state is the state of a request. A packet or a call of the net that does not fit it
+// is ignored or is an error, and changes nothing.
 type state uint8
 
 const (
 	stateIdle         state = iota
-	stateQueued             // its turn on the way to the peer has not come
-	stateAwaitMatched       // a send, for Matched
-	stateRTSSent            // a send, for Clear or Finish
-	stateWriting            // a send, for Net.RDMAWrite
-	stateStreaming          // a send, in packets
-	stateUnmatched          // a receive, for its message; a send to ourselves, for its receive
-	stateReading            // a receive, for Net.RDMARead
-	stateAwaitWrite         // a receive, for Finish of who stores it, or Data
-	stateAwaitData          // a receive, for Data
+	stateQueued             // in the send queue of the peer
+	stateAwaitMatched       // a synchronous eager send, waits for MATCHED
+	stateRTSSent            // a rendezvous send, waits for CTS or FIN
+	stateWriting            // a send, waits for Net.RDMAWrite
+	stateStreaming          // a send, in DATA packets
+	stateUnmatched          // a posted receive; or a send to the own rank without a receive
+	stateReading            // a receive, waits for Net.RDMARead
+	stateAwaitWrite         // a receive, waits for FIN after an RDMA WRITE, or for DATA
+	stateAwaitData          // a receive, waits for DATA
 )
 
-// Errors of requests and packets, wrapped with whom they concern.
+// Errors of requests and packets, wrapped with the rank and the details.
 var (
 	ErrTruncated       = errors.New("message is longer than the receive buffer") // MPI_ERR_TRUNCATE
 	ErrLost            = errors.New("the other rank is lost")                    // MPI_ERR_PROC_FAILED
@@ -75,7 +74,7 @@ var (
 // Ready reports whether the request is done.
 func (r *Request) Ready() bool { return r.Done }
 
-// canMatch reports whether a receive can have its message from a rank.
+// canMatch reports whether a receive can match a message of a rank.
 func (r *Request) canMatch(rank int) bool {
 	if r.Envelope.Source != match.Any {
 		return int(r.Envelope.Source) == rank

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Send begins a send.
+// Send starts a send.
 func (c *Core) Send(r *Request) {
 	c.enter()
 	defer c.exit()
@@ -24,15 +24,15 @@ func (c *Core) Send(r *Request) {
 	c.enqueue(r.Dest, sendOp{op: opMessage, r: r})
 }
 
-// sendMessage sends a message whose turn has come, or announces it, and reports
-// whether there was room.
+// sendMessage sends an eager message or an RTS, and reports whether the net accepted
+// it.
 func (c *Core) sendMessage(to int, r *Request) bool {
 	limits := c.net.Limits(to)
 	if len(r.Buf) <= limits.Eager && !c.peers[to].announceAll {
 		return c.sendEager(to, r)
 	}
 	if len(r.Buf) <= limits.Eager {
-		limits.Rendezvous = RendezvousCopy // memory is not worth being moved
+		limits.Rendezvous = RendezvousCopy // too short for RDMA
 	}
 	return c.sendRTS(to, r, limits.Rendezvous)
 }
@@ -59,7 +59,7 @@ func (c *Core) sendEager(to int, r *Request) bool {
 	return true
 }
 
-// sendRTS sends Ready.
+// sendRTS announces a message.
 func (c *Core) sendRTS(to int, r *Request, scheme Scheme) bool {
 	p := &c.peers[to]
 	if scheme == RendezvousRead && r.exposed == nil {
@@ -97,8 +97,8 @@ func (c *Core) sendRTS(to int, r *Request, scheme Scheme) bool {
 	return true
 }
 
-// handleCTS handles the answer to Ready: the receive is there, and says how much of
-// the message it wants and how.
+// handleCTS handles the reply to an RTS: the number of bytes wanted, and optionally
+// memory to write them to.
 func (c *Core) handleCTS(from int, h *envelope.Header, payload []byte) error {
 	r, err := c.lookupRequest(from, h)
 	place := h.Flags == envelope.ByWrite
@@ -125,7 +125,7 @@ func (c *Core) handleCTS(from int, h *envelope.Header, payload []byte) error {
 	return nil
 }
 
-// writeMessage writes a message to the receiver's memory, and tells it.
+// writeMessage writes a message to the receiver's memory by RDMA, followed by a FIN.
 func (c *Core) writeMessage(to int, r *Request) bool {
 	if r.state == stateQueued {
 		switch err := c.net.RDMAWrite(to, r.Buf[:r.Bytes], r.key, r.id); {
@@ -142,7 +142,7 @@ func (c *Core) writeMessage(to int, r *Request) bool {
 	return c.sendData(to, r)
 }
 
-// sendData sends as much of a message as there is room for.
+// sendData sends as many DATA packets of a message as the net accepts.
 func (c *Core) sendData(to int, r *Request) bool {
 	r.state = stateStreaming
 	limit := uint64(max(1, c.net.Limits(to).Eager))
@@ -159,11 +159,11 @@ func (c *Core) sendData(to int, r *Request) bool {
 	return true
 }
 
-// maxSelfCopy is the length of the longest message to ourselves that is copied
-// aside, so that its send is done at once.
+// maxSelfCopy is the maximum length in bytes of a message to the own rank that is
+// buffered, so that its send completes at once.
 const maxSelfCopy = 16 << 10
 
-// sendSelf is a send to ourselves.
+// sendSelf sends a message to the own rank.
 func (c *Core) sendSelf(r *Request) {
 	c.Stats.Self++
 	e := match.Envelope{Context: r.Envelope.Context, Source: int32(c.rank), Tag: r.Envelope.Tag}
@@ -184,5 +184,5 @@ func (c *Core) sendSelf(r *Request) {
 		m.data = append(m.data, r.Buf...)
 		c.complete(r, nil)
 	}
-	_ = c.queueUnexpected(c.rank, m) // as much as the program wants
+	_ = c.queueUnexpected(c.rank, m) // messages to the own rank are not limited
 }

@@ -1,7 +1,7 @@
 package protocol
 
-// requestTable gives requests numbers that peers can name. A number that is old or
-// made up finds nothing.
+// A requestTable assigns requests numbers that peers can refer to. A stale or invalid
+// number finds no request, because each slot has an epoch.
 type requestTable struct {
 	slots []tableSlot
 	free  []uint32
@@ -10,10 +10,10 @@ type requestTable struct {
 
 type tableSlot struct {
 	r     *Request
-	epoch uint32 // of the number it has, or had last
+	epoch uint32 // of the current or the last number
 }
 
-// add gives a request a number, which is not 0.
+// add assigns a request a number other than 0, if it has none.
 func (t *requestTable) add(r *Request) {
 	if r.id != 0 {
 		return
@@ -35,7 +35,7 @@ func (t *requestTable) add(r *Request) {
 	t.used++
 }
 
-// get finds the request that has a number, nil if there is none.
+// get returns the request of a number, or nil.
 func (t *requestTable) get(id uint64) *Request {
 	i := uint32(id)
 	if uint64(i) >= uint64(len(t.slots)) || t.slots[i].epoch != uint32(id>>32) {
