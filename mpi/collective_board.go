@@ -48,10 +48,10 @@ func (c *Comm) onOneNode() bool {
 	return true
 }
 
-// Room implements coll.SharedMemoryNet. Nonblocking calls do not use shared memory, because several may
+// SharedBytes implements coll.SharedMemoryNet. Nonblocking calls do not use shared memory, because several may
 // be in progress; nor do the messages that compare calls, because other ranks may make theirs
 // in nonblocking calls.
-func (n *callNet) Room() int {
+func (n *callNet) SharedBytes() int {
 	if c := n.comm; !c.sharesNode || n.call.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
 		return 0
 	}

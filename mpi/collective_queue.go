@@ -10,19 +10,19 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Queues implements coll.SharedQueueNet. Nonblocking calls get their channel when they reach the front
+// CanQueue implements coll.SharedQueueNet. Nonblocking calls get their channel when they reach the front
 // of the queue.
-func (n *callNet) Queues() bool {
+func (n *callNet) CanQueue() bool {
 	_, ok := n.comm.eng.Fabric().(*rdma.Fabric)
-	return ok && (n.call.isQueued() || n.Places())
+	return ok && (n.call.isQueued() || n.CanWrite())
 }
 
 // endpointSize is the size in bytes of an endpoint as text.
 const endpointSize = 256
 
-// Open implements coll.SharedQueueNet. In the first call the ranks exchange the endpoints of their
+// OpenQueue implements coll.SharedQueueNet. In the first call the ranks exchange the endpoints of their
 // connections.
-func (n *callNet) Open(send, recv []byte) error {
+func (n *callNet) OpenQueue(send, recv []byte) error {
 	if n.channel == nil {
 		if err := n.call.waitTurn(); err != nil {
 			return err
@@ -78,13 +78,13 @@ func (n *callNet) Open(send, recv []byte) error {
 	return err
 }
 
-// Post implements coll.SharedQueueNet.
-func (n *callNet) Post(b []byte) coll.Request {
+// PostShared implements coll.SharedQueueNet.
+func (n *callNet) PostShared(b []byte) coll.Request {
 	return n.startQueued(b, -1, func(then func(error)) error { return n.channel.queue.Post(b, then) })
 }
 
-// Ship implements coll.SharedQueueNet.
-func (n *callNet) Ship(to int, b []byte) coll.Request {
+// SendShared implements coll.SharedQueueNet.
+func (n *callNet) SendShared(to int, b []byte) coll.Request {
 	return n.startQueued(b, n.comm.worldRank(to), func(then func(error)) error { return n.channel.queue.Send(n.comm.worldRank(to), b, then) })
 }
 

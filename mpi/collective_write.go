@@ -5,8 +5,15 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Carried implements coll.TransportNet.
-func (n *callNet) Carried() coll.Transports {
+var (
+	_ coll.TransportNet    = (*callNet)(nil)
+	_ coll.RDMANet         = (*callNet)(nil)
+	_ coll.SharedQueueNet  = (*callNet)(nil)
+	_ coll.SharedMemoryNet = (*callNet)(nil)
+)
+
+// Transports implements coll.TransportNet.
+func (n *callNet) Transports() coll.Transports {
 	w := n.comm.world
 	if w.eng.Fabric() == nil {
 		return 0
@@ -14,16 +21,16 @@ func (n *callNet) Carried() coll.Transports {
 	return w.o.transports(w.Size())
 }
 
-// Places implements coll.RDMANet.
-func (n *callNet) Places() bool {
+// CanWrite implements coll.RDMANet.
+func (n *callNet) CanWrite() bool {
 	if n.channel == nil {
 		n.channel = n.call.openChannel()
 	}
 	return n.channel != nil
 }
 
-// Expose implements coll.RDMANet.
-func (n *callNet) Expose(b []byte) (a coll.Address, known bool, err error) {
+// RegisterTarget implements coll.RDMANet.
+func (n *callNet) RegisterTarget(b []byte) (a coll.Address, known bool, err error) {
 	if _, err = n.comm.eng.Lock(); err != nil {
 		return a, false, err
 	}
@@ -32,8 +39,8 @@ func (n *callNet) Expose(b []byte) (a coll.Address, known bool, err error) {
 	return n.channel.address, known, err
 }
 
-// Pin implements coll.RDMANet.
-func (n *callNet) Pin(b []byte) (err error) {
+// RegisterSource implements coll.RDMANet.
+func (n *callNet) RegisterSource(b []byte) (err error) {
 	if _, err = n.comm.eng.Lock(); err != nil {
 		return err
 	}
@@ -42,11 +49,13 @@ func (n *callNet) Pin(b []byte) (err error) {
 	return err
 }
 
-// Learn implements coll.RDMANet.
-func (n *callNet) Learn(rank int, a coll.Address) error { return n.channel.setRemote(rank, a) }
+// SetRemoteAddress implements coll.RDMANet.
+func (n *callNet) SetRemoteAddress(rank int, a coll.Address) error {
+	return n.channel.setRemote(rank, a)
+}
 
-// Place implements coll.RDMANet.
-func (n *callNet) Place(to, off int, b []byte) coll.Request {
+// Write implements coll.RDMANet.
+func (n *callNet) Write(to, off int, b []byte) coll.Request {
 	m := n.newMessage()
 	key, err := n.channel.remoteKey(to, off)
 	if err != nil {
@@ -64,8 +73,8 @@ func (n *callNet) Place(to, off int, b []byte) coll.Request {
 	return m
 }
 
-// Placed implements coll.RDMANet.
-func (n *callNet) Placed(from int) coll.Request {
+// WriteArrived implements coll.RDMANet.
+func (n *callNet) WriteArrived(from int) coll.Request {
 	m := n.newMessage()
 	m.writer = from + 1
 	return m

@@ -47,8 +47,8 @@ func (w *world) share() {
 	}
 }
 
-// Room implements coll.SharedMemoryNet.
-func (r *rank) Room() int {
+// SharedBytes implements coll.SharedMemoryNet.
+func (r *rank) SharedBytes() int {
 	if r.w == nil || r.w.boards == nil {
 		return 0
 	}

@@ -16,8 +16,8 @@ type exposure struct {
 	open  int  // so many are to write to it, and have not been waited for
 }
 
-// Expose implements coll.RDMANet.
-func (r *rank) Expose(b []byte) (a coll.Address, known bool, err error) {
+// RegisterTarget implements coll.RDMANet.
+func (r *rank) RegisterTarget(b []byte) (a coll.Address, known bool, err error) {
 	w := r.w
 	if e := r.exposed; e != nil && len(e.mem) == len(b) && &e.mem[0] == &b[0] {
 		known = true
@@ -37,14 +37,14 @@ func (r *rank) Expose(b []byte) (a coll.Address, known bool, err error) {
 	return a, known, nil
 }
 
-// Pin implements coll.RDMANet.
-func (r *rank) Pin(b []byte) error {
+// RegisterSource implements coll.RDMANet.
+func (r *rank) RegisterSource(b []byte) error {
 	r.pinned = b
 	return nil
 }
 
-// Learn implements coll.RDMANet.
-func (r *rank) Learn(rank int, a coll.Address) error {
+// SetRemoteAddress implements coll.RDMANet.
+func (r *rank) SetRemoteAddress(rank int, a coll.Address) error {
 	i := binary.LittleEndian.Uint64(a[:])
 	if i == 0 || i > uint64(len(r.w.exposures)) || r.w.exposures[i-1].rank != rank {
 		return fmt.Errorf("address %d", i)
@@ -59,15 +59,15 @@ func (r *rank) Learn(rank int, a coll.Address) error {
 	return nil
 }
 
-// Carried implements coll.TransportNet.
-func (*rank) Carried() coll.Transports { return coll.UnreliableDatagrams }
+// Transports implements coll.TransportNet.
+func (*rank) Transports() coll.Transports { return coll.UnreliableDatagrams }
 
-// Places implements coll.RDMANet.
-func (*rank) Places() bool { return true }
+// CanWrite implements coll.RDMANet.
+func (*rank) CanWrite() bool { return true }
 
-// Place implements coll.RDMANet: what is written is there at once, or with the
+// Write implements coll.RDMANet: what is written is there at once, or with the
 // message that tells it.
-func (r *rank) Place(to, off int, b []byte) coll.Request {
+func (r *rank) Write(to, off int, b []byte) coll.Request {
 	e := r.theirs[to]
 	first := &r.pinned[to*len(b)]
 	switch {
@@ -96,8 +96,8 @@ func (q *request) write() {
 	q.place = nil
 }
 
-// Placed implements coll.RDMANet.
-func (r *rank) Placed(from int) coll.Request {
+// WriteArrived implements coll.RDMANet.
+func (r *rank) WriteArrived(from int) coll.Request {
 	q := r.irecv(r.w.placements, from, nil)
 	q.opened = r.exposed
 	return q

@@ -6,14 +6,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// Queues implements coll.SharedQueueNet.
-func (*rank) Queues() bool { return true }
+// CanQueue implements coll.SharedQueueNet.
+func (*rank) CanQueue() bool { return true }
 
-// Open implements coll.SharedQueueNet.
-func (r *rank) Open(_, _ []byte) error { return nil }
+// OpenQueue implements coll.SharedQueueNet.
+func (r *rank) OpenQueue(_, _ []byte) error { return nil }
 
-// Post implements coll.SharedQueueNet.
-func (r *rank) Post(b []byte) coll.Request {
+// PostShared implements coll.SharedQueueNet.
+func (r *rank) PostShared(b []byte) coll.Request {
 	for i := range b {
 		b[i] = byte(0x5a + i)
 	}
@@ -23,8 +23,8 @@ func (r *rank) Post(b []byte) coll.Request {
 	return q
 }
 
-// Ship implements coll.SharedQueueNet: it takes the first receive there is.
-func (r *rank) Ship(to int, b []byte) coll.Request {
+// SendShared implements coll.SharedQueueNet: it takes the first receive there is.
+func (r *rank) SendShared(to int, b []byte) coll.Request {
 	q := &request{rank: r.id, peer: to, b: b, was: bytes.Clone(b), posted: r.clock, done: true}
 	r.begun = append(r.begun, q)
 	peer := r.w.ranks[to]

@@ -68,7 +68,11 @@ type Fabric struct {
 	stats  stats
 }
 
-var _ fabric.Fabric = (*Fabric)(nil)
+var (
+	_ fabric.Fabric     = (*Fabric)(nil)
+	_ protocol.Notifier = (*Fabric)(nil)
+	_ protocol.Atomics  = (*Fabric)(nil)
+)
 
 // New makes the fabric of a rank on a device, which it does not close. The
 // addresses are in the book once all ranks have called Book.Fence.

@@ -17,10 +17,10 @@ func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) er
 	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMAWrite}, rank, b, key, move)
 }
 
-// StoreNotify implements protocol.Notifier. The notice takes a receive of the rank,
+// RDMAWriteImm implements protocol.Notifier. The notice takes a receive of the rank,
 // so there has to be a credit, as for a packet. What is short has left at once: who
 // has many ranks to write to does not wait for their acknowledgements.
-func (f *Fabric) StoreNotify(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error {
+func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error {
 	l := f.links[rank]
 	if l != nil && l.up && l.credits == 0 {
 		l.coreWaiting = true
@@ -51,8 +51,8 @@ func (f *Fabric) StoreNotify(rank int, b []byte, key envelope.Key, notice uint32
 	return nil
 }
 
-// Atomic implements protocol.Atomics, in a send buffer.
-func (f *Fabric) Atomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
+// RDMAAtomic implements protocol.Atomics, in a send buffer.
+func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
 	l, err := f.usableLink(rank, 1)
 	if err != nil {
 		return err

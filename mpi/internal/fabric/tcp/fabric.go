@@ -49,7 +49,10 @@ type Fabric struct {
 	packets  uint64
 }
 
-var _ fabric.Fabric = (*Fabric)(nil)
+var (
+	_ fabric.Fabric    = (*Fabric)(nil)
+	_ protocol.Atomics = (*Fabric)(nil)
+)
 
 // New makes the fabric of a rank. The addresses are in the book once all ranks
 // have called Book.Fence.

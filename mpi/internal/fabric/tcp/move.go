@@ -43,8 +43,8 @@ func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) er
 	return err
 }
 
-// Atomic implements protocol.Atomics.
-func (f *Fabric) Atomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
+// RDMAAtomic implements protocol.Atomics.
+func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
 	l, err := f.writableLink(rank)
 	if err == nil {
 		l.transfers[move] = &transfer{id: move, b: b}
