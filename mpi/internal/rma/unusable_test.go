@@ -17,7 +17,7 @@ func TestUnusable(t *testing.T) {
 	s := &misuse.Surface{
 		Dir:    ".",
 		NoNull: "values, of which package mpi holds no pointer that may be nil",
-		Funcs:  map[string]any{"At": rma.At, "Plain": rma.DenseElement, "Swappable": rma.CheckSwap, "Word": rma.IsAtomicWord},
+		Funcs:  map[string]any{"At": rma.At, "DenseElement": rma.DenseElement, "CheckSwap": rma.CheckSwap, "IsAtomicWord": rma.IsAtomicWord},
 		Types: map[string][]misuse.Receiver{
 			"Element": live(func() any { return &rma.Element{} }),
 			"Memory":  live(func() any { return &rma.Memory{} }),
@@ -28,7 +28,7 @@ func TestUnusable(t *testing.T) {
 		},
 		Values: []any{&rma.Target{}, datatype.Kind(200), datatype.Op{}, []rma.Vector{{}}, []datatype.Block{{At: -5, Len: -1}}},
 		Except: map[string]string{
-			"Place.Next": "goes on with a cursor, of which the caller has one",
+			"Place.AppendVectors": "goes on with a cursor, of which the caller has one",
 		},
 	}
 	s.Check(t)

@@ -21,7 +21,7 @@ func TestUnusable(t *testing.T) {
 	}
 	s := &misuse.Surface{
 		Dir:   ".",
-		Funcs: map[string]any{"Open": shm.Open, "Size": shm.BoardSize},
+		Funcs: map[string]any{"Open": shm.Open, "BoardSize": shm.BoardSize},
 		Types: map[string][]misuse.Receiver{
 			"Segment": {{Name: "closed", Make: func() any {
 				s := segment()
@@ -33,7 +33,7 @@ func TestUnusable(t *testing.T) {
 		Values: []any{"board1-/etc/passwd", "board1-"},
 		Except: map[string]string{
 			"Create":   "takes memory of any size that is there: sizes below 1 are tried by themselves",
-			"NewBoard": "panics as a slice of memory that is too short does: package mpi makes both by one Size",
+			"NewBoard": "panics as a slice of memory that is too short does: package mpi makes both by one BoardSize",
 			"Board":    "comes of NewBoard alone, and panics as an index of a slice does for ranks that are not there",
 		},
 		Errors: []error{shm.ErrUnavailable, os.ErrClosed},
