@@ -6,61 +6,59 @@ import (
 	"math/bits"
 )
 
-// ErrAlgorithm is a name that is none, and an algorithm that cannot do a call.
+// ErrAlgorithm is wrapped by the errors of an unknown algorithm and of an algorithm
+// that cannot do a call.
 var ErrAlgorithm = errors.New("coll: algorithm")
 
-// Algorithm is a way to do a collective.
+// An Algorithm is an implementation of a collective.
 type Algorithm struct {
 	Name   string
-	Source string // who described it, and where
+	Source string // publication that describes it
 	Needs  Needs
 
 	run func(c *Call, a *args) error
 }
 
-// Needs is what an algorithm cannot do without.
+// Needs are the requirements of an algorithm.
 type Needs struct {
 	Even        bool // an even number of ranks
-	Commutative bool // a reduction for which order does not matter
-	Predefined  bool // a reduction by no function of the program
+	Commutative bool // a commutative reduction
+	Predefined  bool // a predefined reduction, not the program's function
 
-	// Network is nil, or reports whether a network has what the algorithm needs
-	// besides the methods of Net. It has to be the same on all ranks.
-	//
-	// This is how algorithms say that they are more than messages. Such a one asserts
-	// that its Net is an interface that extends Net, as Placer does.
+	// Network, if not nil, reports whether a network has the extensions of Net that the
+	// algorithm requires. The result must be the same on all ranks. The algorithm
+	// asserts that its Net implements the extension, for example RDMANet.
 	Network func(Net) bool
 
-	// SharedBytes is nil, or how many bytes each rank has to show at most: the algorithm
-	// needs a Board with room for them.
+	// SharedBytes, if not nil, returns the maximum number of bytes that each rank
+	// shows: the algorithm requires a Board with that capacity.
 	SharedBytes func(Case) int
 }
 
-// Case is what is known of a call when its algorithm is chosen. It is the same on
-// all ranks, so all choose the same.
+// A Case is the input of the selection of an algorithm. It is the same on all ranks, so
+// that all select the same.
 type Case struct {
 	Ranks int
-	// Bytes is the size of the call: of Bcast, Reduce, Allreduce, Scan and Exscan the
-	// vector's, of ReduceScatter and ReduceScatterBlock that of what is reduced, of
-	// Allgather and Allgatherv that of what everyone gets, of Gather, Scatter and
-	// Alltoall that of what one rank has for another. Of the others no rank knows
-	// what the others have, and it is 0.
+	// Bytes is the size of the call: of Bcast, Reduce, Allreduce, Scan and Exscan, of
+	// the vector; of ReduceScatter and ReduceScatterBlock, of the input vector; of
+	// Allgather and Allgatherv, of the result; of Gather, Scatter and Alltoall, of the
+	// block that one rank has for another. It is 0 for the others, because no rank
+	// knows the sizes of all blocks.
 	Bytes       int
-	Commutative bool // the reduction, if there is one
-	Predefined  bool // so is this
-	Processors  int  // of all ranks together; 0: one each
+	Commutative bool // the reduction, if any
+	Predefined  bool // the reduction, if any
+	Processors  int  // of all ranks together; 0 is one per rank
 	Net         Net
 }
 
-// isCrowded reports whether ranks that take turns on few processors are done sooner
-// if one of them is told everything and tells the others. That takes 2(n-1) messages,
-// half of them, of n-1, one after the other at that one. By doubling n ranks send n lg n,
-// which p processors share.
+// isCrowded reports whether ranks that share processors are faster with a central rank:
+// that takes 2(n-1) messages, half of them serialized at the central rank, against n
+// log2 n messages of recursive doubling, which p processors share.
 func (c Case) isCrowded() bool {
 	return c.Processors > 0 && (c.Ranks-1)*c.Processors < c.Ranks*bits.Len(uint(c.Ranks-1))
 }
 
-// need is what an algorithm needs and a call has not.
+// A need is a requirement of an algorithm that a call does not meet.
 type need uint8
 
 const (
@@ -98,8 +96,8 @@ func (a *Algorithm) missing(c Case) need {
 	return needNone
 }
 
-// Validate is nil if the algorithm can do a call, and an ErrAlgorithm that says what it
-// needs if not.
+// Validate returns nil if the algorithm can do a call, and otherwise an ErrAlgorithm
+// that names the requirement.
 func (a *Algorithm) Validate(c Case) error {
 	if a == nil {
 		return fmt.Errorf("%w: nil", ErrAlgorithm)
@@ -121,7 +119,7 @@ func (a *Algorithm) Validate(c Case) error {
 	return nil
 }
 
-// Algorithms lists the algorithms of a collective. The first can do every call.
+// Algorithms returns the algorithms of a collective. The first can do every call.
 func Algorithms(c Collective) []Algorithm {
 	if c >= numCollectives {
 		return nil
@@ -129,7 +127,7 @@ func Algorithms(c Collective) []Algorithm {
 	return append([]Algorithm(nil), algorithms[c]...)
 }
 
-// findAlgorithm is the algorithm of a name.
+// findAlgorithm returns the algorithm of a name.
 func findAlgorithm(what Collective, name string) (*Algorithm, error) {
 	for i := range algorithms[what] {
 		if a := &algorithms[what][i]; a.Name == name {

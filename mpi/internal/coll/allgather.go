@@ -1,10 +1,10 @@
 package coll
 
-// The algorithms of this file work on dense pieces of memory that all ranks have.
-// Our own is there. Those that take a root count ranks from there on.
+// The algorithms of this file work on dense blocks in memory that all ranks have. The own block is
+// the input. Algorithms with a root number the ranks from there.
 
-// allgatherRing: everyone hands on to the next what came from the one before, n-1
-// times. Neighbours are the only ones that talk. Pieces need not be dense.
+// allgatherRing forwards, n-1 times, the block received from the previous rank to the
+// next one. Only neighbors communicate. Blocks need not be dense.
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func allgatherRing(c *Call, root int, b blocks) error {
@@ -19,8 +19,8 @@ func allgatherRing(c *Call, root int, b blocks) error {
 	return nil
 }
 
-// allgatherDoubling: in round k ranks whose numbers differ in bit k exchange all
-// they have: log2 n rounds, and two more if n is no power of two.
+// allgatherDoubling exchanges, in round k, all blocks present between ranks whose
+// numbers differ in bit k: log2 n rounds, and two more if n is no power of two.
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func allgatherDoubling(c *Call, root int, b blocks) error {
@@ -51,16 +51,16 @@ func allgatherDoubling(c *Call, root int, b blocks) error {
 	return nil
 }
 
-// allgatherBruck: in round k every rank gets what the one 2^k further on has: any
-// number of ranks takes ceil(log2 n) rounds. It needs as much scratch memory.
+// allgatherBruck receives, in round k, the blocks of the rank 2^k further on: ceil(log2
+// n) rounds for any number of ranks. It needs scratch memory of the size of the result.
 //
-// Bruck and others, "Efficient algorithms for all-to-all communications in
-// multiport message-passing systems", 1997: the "concatenation".
+// Bruck and others, "Efficient algorithms for all-to-all communications in multiport
+// message-passing systems", 1997: the "concatenation".
 func allgatherBruck(c *Call, b blocks) error {
 	n := c.size
 	begin, ours, end := b.start(0), b.start(c.rank), b.start(n)
-	// at is where the piece of the rank i further on lies in scratch memory, which
-	// begins with our own.
+	// at returns the offset in scratch memory of the block of the rank i further on. The
+	// own block is first.
 	at := func(i int) int {
 		if c.rank+i <= n {
 			return b.start(c.rank+i) - ours
@@ -80,15 +80,15 @@ func allgatherBruck(c *Call, b blocks) error {
 	return nil
 }
 
-// allgatherNeighbour: every rank exchanges with its two neighbours in turn, the two
-// pieces that came last: n/2 rounds, for even numbers of ranks.
+// allgatherNeighbour exchanges the two most recent blocks with the two neighbors
+// alternately: n/2 rounds, for even numbers of ranks.
 //
-// Chen and others, "Performance evaluation of allgather algorithms on terascale
-// Linux cluster with Fast Ethernet", 2005.
+// Chen and others, "Performance evaluation of allgather algorithms on terascale Linux
+// cluster with Fast Ethernet", 2005.
 func allgatherNeighbour(c *Call, b blocks) error {
 	n, pair := c.size, c.rank&^1
-	// Even ranks begin with the one behind them, and then get the pairs in front of
-	// them from the other side; of odd ranks it is the other way round.
+	// Even ranks start with the next rank and then get the preceding pairs from the other
+	// side; odd ranks do the reverse.
 	peer, step := [2]int{c.rank + 1, (c.rank - 1 + n) % n}, [2]int{2, -2}
 	if c.rank != pair {
 		peer, step = [2]int{c.rank - 1, (c.rank + 1) % n}, [2]int{-2, 2}
@@ -108,7 +108,7 @@ func allgatherNeighbour(c *Call, b blocks) error {
 	return nil
 }
 
-// allgatherGatherBcast: gathered by rank 0, which sends everything to everyone.
+// allgatherGatherBcast gathers at rank 0 and broadcasts, both over binomial trees.
 func allgatherGatherBcast(c *Call, b blocks) error {
 	if err := gatherTree(c, b); err != nil {
 		return err
@@ -116,7 +116,7 @@ func allgatherGatherBcast(c *Call, b blocks) error {
 	return bcastBinomial(c, 0, b.blockRange(0, b.n))
 }
 
-// allgatherLinear: everyone sends to rank 0, which sends all to everyone.
+// allgatherLinear gathers at rank 0 and broadcasts, both linearly.
 func allgatherLinear(c *Call, b blocks) error {
 	if err := gatherLinear(c, 0, b.block(c.rank), b); err != nil {
 		return err

@@ -1,10 +1,10 @@
 package coll
 
-// In the algorithms of this file buf has our vector, and the result afterwards.
+// In the algorithms of this file buf is the vector and the result.
 
-// allreduceDoubling: in round k ranks whose numbers differ in bit k exchange what
-// they have and combine it: log2 n rounds, and two more if n is no power of two. It
-// keeps the order of the ranks.
+// allreduceDoubling exchanges and combines, in round k, the partial results of ranks
+// whose numbers differ in bit k: log2 n rounds, and two more if n is no power of two.
+// It preserves the order of ranks.
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
@@ -40,9 +40,9 @@ func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
 	return nil
 }
 
-// allreduceRabenseifner: a reduce-scatter by vector halving and an allgather by
-// vector doubling. Each rank sends about twice the vector, and combines it once. It
-// keeps the order of the ranks.
+// allreduceRabenseifner is a reduce-scatter by vector halving and an allgather by
+// vector doubling. Each rank sends about twice the vector and combines it once. It
+// preserves the order of ranks.
 //
 // Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005.
 func allreduceRabenseifner(c *Call, buf []byte, op *Reduction) error {
@@ -71,9 +71,8 @@ func allreduceRabenseifner(c *Call, buf []byte, op *Reduction) error {
 	return nil
 }
 
-// allreduceRing: a piece for each rank goes around and collects, then goes around
-// again and is kept: 2(n-1) rounds between neighbours only. Operands come in the
-// order of the ring, which is not that of the ranks.
+// allreduceRing is a ring reduce-scatter followed by a ring allgather: 2(n-1) rounds
+// between neighbors only. Operands are combined in the order of the ring, not of ranks.
 //
 // Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 // workstations", 2009.
@@ -94,7 +93,8 @@ func allreduceRing(c *Call, buf []byte, op *Reduction) error {
 	return allgatherRing(c, 0, b)
 }
 
-// allreduceReduceBcast: reduced at rank 0, which sends the result to everyone.
+// allreduceReduceBcast reduces at rank 0 and broadcasts the result, both over binomial
+// trees.
 func allreduceReduceBcast(c *Call, buf []byte, op *Reduction) error {
 	if err := reduceBinomial(c, 0, buf, buf, op); err != nil {
 		return err
@@ -102,8 +102,8 @@ func allreduceReduceBcast(c *Call, buf []byte, op *Reduction) error {
 	return bcastBinomial(c, 0, buf)
 }
 
-// allreduceLinear: everyone sends to rank 0, which sends the result to everyone. It
-// keeps the order of the ranks.
+// allreduceLinear reduces at rank 0 and broadcasts the result, both linearly. It
+// preserves the order of ranks.
 func allreduceLinear(c *Call, buf []byte, op *Reduction) error {
 	if err := reduceLinear(c, 0, buf, buf, op); err != nil {
 		return err

@@ -1,8 +1,8 @@
 package coll
 
-// alltoallPairwise: n-1 rounds, in each of which every rank exchanges with one
-// other: with the one whose number differs in the bits of the round, if there is
-// a power of two of them, else it sends so many ranks forward.
+// alltoallPairwise takes n-1 rounds. In round i a rank exchanges with the rank whose
+// number is XORed with i if n is a power of two; otherwise it sends i ranks forward and
+// receives from i ranks back.
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func alltoallPairwise(c *Call, send, recv blocks) error {
@@ -20,12 +20,12 @@ func alltoallPairwise(c *Call, send, recv blocks) error {
 	return nil
 }
 
-// alltoallDirect: every rank sends to all others at once, each beginning with the
-// one behind it, so that not all send to the same. At most Window messages are
-// under way each way.
+// alltoallDirect sends to all other ranks concurrently, starting with the next rank, so
+// that not all send to the same rank. At most Window messages are in flight in each
+// direction.
 //
-// Sur, Jin and Panda, "Efficient and scalable all-to-all exchange for
-// InfiniBand-based clusters", 2004; Mamidala and others 2007, section 2.
+// Sur, Jin and Panda, "Efficient and scalable all-to-all exchange for InfiniBand-based
+// clusters", 2004; Mamidala and others 2007, section 2.
 func alltoallDirect(c *Call, send, recv blocks) error {
 	n, window := c.size, c.Window
 	if window <= 0 {
@@ -43,8 +43,8 @@ func alltoallDirect(c *Call, send, recv blocks) error {
 	return c.waitAll()
 }
 
-// alltoallLinear: every rank sends to all others in their order. It is what the
-// others are compared with.
+// alltoallLinear sends to all other ranks in order. It is the baseline of the other
+// algorithms.
 func alltoallLinear(c *Call, send, recv blocks) error {
 	for i := range c.size {
 		if i != c.rank {
@@ -60,9 +60,9 @@ func alltoallLinear(c *Call, send, recv blocks) error {
 	return c.waitAll()
 }
 
-// alltoallInPlace: pairs of ranks exchange what they have for each other by way of
-// one piece of scratch memory. Pairs whose numbers add up to the round meet in it,
-// so everyone meets everyone in n rounds.
+// alltoallInPlace exchanges blocks in place through one scratch block. In round i the
+// ranks whose numbers add up to i modulo n exchange, so that each pair meets once in n
+// rounds.
 func alltoallInPlace(c *Call, b blocks) error {
 	most := 0
 	for i := range b.n {

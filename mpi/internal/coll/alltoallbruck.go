@@ -1,14 +1,14 @@
 package coll
 
-// alltoallBruck: pieces go by way of others. In round k every rank sends those that
-// have bit k in the distance to go, in one message, 2^k ranks forward. So there are
-// ceil(log2 n) messages instead of n-1, each of up to n/2 pieces. Pieces have one size.
+// alltoallBruck forwards blocks over other ranks. In round k a rank sends the blocks
+// whose remaining distance has bit k set, in one message, 2^k ranks forward: ceil(log2
+// n) messages instead of n-1, each of up to n/2 blocks. Blocks have equal size.
 //
 // Bruck and others 1997: the "index"; Thakur, Rabenseifner and Gropp 2005.
 func alltoallBruck(c *Call, send, recv blocks) error {
 	n, size := c.size, len(recv.block(0))
-	// Place i has a piece that is to go i ranks forward; in the end it is one that has
-	// come so far.
+	// Position i has a block that must go i ranks forward; at the end, a block that has
+	// come i ranks.
 	ahead := c.scratch(n * size)
 	at := func(i int) []byte { return ahead[i*size:][:size] }
 	copy(ahead[copy(ahead, send.blockRange(c.rank, n)):], send.blockRange(0, c.rank))

@@ -1,8 +1,8 @@
 package coll
 
-// alltoallCentral: everyone sends all it has to rank 0, which sends everyone what is
-// for it: 2(n-1) messages of n pieces, which have one size. Rank 0 has memory for two
-// times the pieces of all. In place is no different: nothing comes before all has left.
+// alltoallCentral sends all blocks to rank 0, which sends each rank its blocks: 2(n-1)
+// messages of n blocks of equal size. Rank 0 needs scratch memory for twice the blocks
+// of all ranks. It works in place, because nothing is received before all is sent.
 func alltoallCentral(c *Call, send, recv blocks) error {
 	n, all := c.size, len(send.mem)
 	if c.rank != 0 {

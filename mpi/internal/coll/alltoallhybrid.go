@@ -1,10 +1,9 @@
 package coll
 
-// alltoallHybrid: in round k, of n, the two ranks exchange whose numbers add up to k
-// modulo n. So there are rounds in which all pairs are connected, and rounds in
-// which none is, if that is the rule by which the network connects pairs (package
-// mpi/internal/fabric/hybrid): of n ranks k rounds go by connections, the rest by datagrams.
-// It is the exchange in pairs, for other numbers of ranks than powers of two as well.
+// alltoallHybrid exchanges, in round k of n, between ranks whose numbers add up to k
+// modulo n. If the network connects pairs by the same rule (package
+// mpi/internal/fabric/hybrid), each round uses either connections or datagrams. It is a
+// pairwise exchange that works for any number of ranks.
 //
 // Mamidala and others 2007, section 4.3.
 func alltoallHybrid(c *Call, send, recv blocks) error {

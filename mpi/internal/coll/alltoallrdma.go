@@ -5,14 +5,13 @@ import (
 	"fmt"
 )
 
-// alltoallRDMA: every rank writes straight into the receive buffers of the others,
-// each beginning with the one behind it. Nobody copies, and nobody waits his turn,
-// for every piece has a place of its own. That a piece is there is told by the
-// write's immediate data.
+// alltoallRDMA writes each block by RDMA directly to the receive buffers of the other
+// ranks, starting with the next rank: no copies, and no ordering between ranks, because
+// each block has its own target. The immediate data of the write notifies the receiver.
 //
-// Nobody may write before the other one has called, so there is a synchronisation
-// first, and in it ranks tell the addresses of their buffers: those who have another
-// one than in the call before.
+// Since a rank may write only after the target rank has called, a synchronization
+// precedes the writes. In it ranks exchange the addresses of buffers that changed since
+// the previous call.
 //
 // Mamidala and others 2007, section 4.1.
 func alltoallRDMA(c *Call, send, recv blocks) error {
@@ -35,22 +34,22 @@ func alltoallRDMA(c *Call, send, recv blocks) error {
 	return c.waitAll()
 }
 
-// entrySize is the length of what is told of a rank's address: its number, and the
+// entrySize is the length in bytes of an entry of exchangeAddresses: a rank and its
 // address.
 const entrySize = 4 + len(Address{})
 
-// exchangeAddresses returns when all ranks have called it, and know the addresses of all others'
-// buffers. It is a barrier by dissemination: in round k every rank tells the one
-// 2^k behind it what it has heard so far. If nobody's address is new that is no
-// more than a count of 0.
+// exchangeAddresses returns when all ranks have called it and this rank knows the
+// buffer addresses of all others. It is a dissemination barrier: in round k a rank
+// sends the rank 2^k further on the entries it has. If no address is new, it sends only
+// a count of 0.
 func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 	n := c.size
 	mine, known, err := p.RegisterTarget(b)
 	if err != nil {
 		return err
 	}
-	// List is entries of ranks, the one before us before those before it. It has
-	// room for all, behind the counts of a round, which go out and come in.
+	// list has entries in order of increasing distance back from this rank. It has room for
+	// all, after the two counts of a round.
 	room := c.scratch(16 + n*entrySize)
 	out, in, list := room[:8], room[8:16], room[16:16]
 	if !known {
@@ -85,8 +84,8 @@ func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 	return nil
 }
 
-// unknownTo is what the rank that is d behind us has not heard: all but those that are
-// n-d or more before us, who are at it, or behind.
+// unknownTo returns the entries that the rank d further on does not have: all except
+// those of ranks n-d or more back.
 func (c *Call) unknownTo(list []byte, d int) []byte {
 	end := 0
 	for ; end < len(list); end += entrySize {

@@ -1,12 +1,11 @@
 package coll
 
-// alltoallRTSRTR: without a copy, by sends and receives. Who has something to send
-// says so (RTS); who is to receive it posts a receive for it at the place where it
-// belongs, and tells the sender (RTR). With one queue for all ranks nobody knows
-// whose message takes a receive, so there can be one at a time: all have said at the
-// beginning that they are ready to send, and have to wait their turn.
+// alltoallRTSRTR sends without a copy. A sender announces itself (RTS); the receiver
+// posts a receive for the target block and replies (RTR). Since all ranks share one
+// receive queue, any message could consume a receive, so that only one may be posted at
+// a time: all ranks send RTS at the start and then wait for their RTR.
 //
-// It is here to be compared with alltoallRDMA, which has the turns out of the way.
+// It is the baseline of alltoallRDMA, which needs no such serialization.
 //
 // Mamidala and others 2007, section 2 and figure 2.
 func alltoallRTSRTR(c *Call, send, recv blocks) error {
@@ -19,7 +18,7 @@ func alltoallRTSRTR(c *Call, send, recv blocks) error {
 		return err
 	}
 	copyUnlessSame(recv.block(c.rank), send.block(c.rank))
-	rts := make([]Request, n) // of a rank it is the first message, and RTR the second
+	rts := make([]Request, n) // RTS is the first message of a rank, RTR the second
 	for i := 1; i < n; i++ {
 		rts[i] = c.Net.Irecv((c.rank-i+n)%n, nil)
 		c.sendEmpty((c.rank + i) % n)

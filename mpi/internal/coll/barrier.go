@@ -1,7 +1,7 @@
 package coll
 
-// barrierDissemination: in round k every rank tells the one 2^k further on. After
-// ceil(log2 n) rounds each has heard of all, directly or not.
+// barrierDissemination sends, in round k, a message to the rank 2^k further on. After
+// ceil(log2 n) rounds each rank depends on all others.
 //
 // Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", 1988;
 // Mamidala and others 2007, section 2.
@@ -16,8 +16,8 @@ func barrierDissemination(c *Call) error {
 	return nil
 }
 
-// barrierTree: up a binomial tree and down again. It has the fewest messages,
-// 2(n-1), in 2 ceil(log2 n) rounds.
+// barrierTree goes up and down a binomial tree: 2(n-1) messages, the minimum, in 2
+// ceil(log2 n) rounds.
 func barrierTree(c *Call) error {
 	t := c.newTree(0)
 	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
@@ -41,8 +41,8 @@ func barrierTree(c *Call) error {
 	return c.waitAll()
 }
 
-// barrierDoubling: in round k ranks whose numbers differ in bit k tell each other.
-// Of other numbers than powers of two it has two rounds more, before and after.
+// barrierDoubling exchanges, in round k, messages between ranks whose numbers differ in
+// bit k. If n is no power of two, it takes two more rounds.
 //
 // Brooks, "The butterfly barrier", 1986.
 func barrierDoubling(c *Call) error {
@@ -72,8 +72,8 @@ func barrierDoubling(c *Call) error {
 	return c.waitAll()
 }
 
-// barrierLinear: everyone tells rank 0, which tells everyone. It has the fewest
-// messages, 2(n-1), as the tree has, and the fewest turns: two of each rank.
+// barrierLinear sends all messages to rank 0, which replies to all. It has the minimum
+// of messages, 2(n-1), and of context switches: two per rank.
 func barrierLinear(c *Call) error {
 	if c.rank != 0 {
 		c.sendEmpty(0)

@@ -1,6 +1,6 @@
 package coll
 
-// bcastBinomial: down a binomial tree, in ceil(log2 n) rounds.
+// bcastBinomial sends down a binomial tree in ceil(log2 n) rounds.
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func bcastBinomial(c *Call, root int, buf []byte) error {
@@ -18,7 +18,7 @@ func bcastBinomial(c *Call, root int, buf []byte) error {
 	return c.waitAll()
 }
 
-// bcastLinear: the root sends to everyone, to the next rank first.
+// bcastLinear sends from the root to every rank, to the next rank first.
 func bcastLinear(c *Call, root int, buf []byte) error {
 	if c.rank != root {
 		return c.recv(root, buf)
@@ -29,9 +29,8 @@ func bcastLinear(c *Call, root int, buf []byte) error {
 	return c.waitAll()
 }
 
-// bcastScatter: the buffer is cut into a piece for each rank, which go down a
-// binomial tree, and then are gathered by all. Everyone sends and receives about
-// twice the buffer, however many ranks there are.
+// bcastScatter scatters the buffer over a binomial tree, followed by an allgather. Each
+// rank sends and receives about twice the buffer, for any number of ranks.
 //
 // Barnett and others, "Interprocessor collective communication library (InterCom)",
 // 1994; Thakur, Rabenseifner and Gropp 2005.
@@ -43,8 +42,8 @@ func bcastScatter(c *Call, root int, buf []byte, allgather func(c *Call, root in
 	return allgather(c, root, b)
 }
 
-// scatterTree brings each rank its piece of a buffer that all have the memory of.
-// Pieces are those of the ranks counted from the root on.
+// scatterTree sends each rank its block of a buffer for which all ranks have memory.
+// Blocks are in the order of ranks, numbered from the root.
 func scatterTree(c *Call, root int, b blocks) error {
 	t := c.newTree(root)
 	if t.node != 0 {
@@ -60,15 +59,15 @@ func scatterTree(c *Call, root int, b blocks) error {
 	return c.waitAll()
 }
 
-// bcastChain: each rank hands on to the next, a segment at a time, so that all are
-// at work at once: n-2 rounds and one for each segment.
+// bcastChain forwards segments from each rank to the next, so that all ranks work
+// concurrently: n-2 rounds and one per segment.
 //
 // Open MPI's "pipeline"; Worringen, "Pipelining and overlapping for MPI collective
 // operations", 2003.
 func bcastChain(c *Call, root int, buf []byte) error {
 	t := c.newTree(root)
 	last := t.node == c.size-1
-	var ahead Request // the receive of the segment after this one
+	var ahead Request // receive of the next segment
 	next := buf
 	receive := func() {
 		if n := c.segmentSize(next); t.node != 0 && n > 0 {
@@ -96,10 +95,10 @@ func bcastChain(c *Call, root int, buf []byte) error {
 	return c.waitAll()
 }
 
-// chainDepth is how many segments a rank is sending at a time.
+// chainDepth is the maximum number of segments that a rank has in flight.
 const chainDepth = 4
 
-// segmentSize is the size of the first segment of what is left.
+// segmentSize returns the size of the next segment.
 func (c *Call) segmentSize(left []byte) int {
 	if c.Segment > 0 {
 		return min(c.Segment, len(left))

@@ -1,42 +1,42 @@
 package coll
 
-// Part is a piece of a buffer, in bytes.
+// A Part is a range of a buffer, in bytes.
 type Part struct {
-	At  int // from the beginning of the buffer
+	At  int // offset in the buffer
 	Len int
 }
 
-// blocks is memory in pieces, one for each rank: pieces that differ by at most one
-// unit and lie in a row, or parts of the memory, or a list.
+// blocks is memory divided into one block per rank: contiguous blocks that differ by at
+// most one unit, parts of the memory, or a list of slices.
 type blocks struct {
 	mem []byte
 	n   int
 
-	unit, unitsPerBlock, remainder int // unitsPerBlock piece has so many units, and the first ones one more
+	unit, unitsPerBlock, remainder int // each block has unitsPerBlock units, and the first remainder blocks one more
 
 	parts []Part
 	list  [][]byte
 }
 
-// splitUniform cuts memory into n pieces of equal size, which it is a multiple of.
+// splitUniform divides memory into n blocks of equal size; len(mem) is a multiple of n.
 func splitUniform(mem []byte, n int) blocks {
 	return blocks{mem: mem, n: n, unit: len(mem) / n, unitsPerBlock: 1}
 }
 
-// splitUnits cuts memory between units into n pieces of almost equal size.
+// splitUnits divides memory between units into n blocks of almost equal size.
 func splitUnits(mem []byte, unit, n int) blocks {
 	units := len(mem) / unit
 	return blocks{mem: mem, n: n, unit: unit, unitsPerBlock: units / n, remainder: units % n}
 }
 
-// withMemory is the same pieces of other memory.
+// withMemory returns the same blocks of other memory.
 func (b blocks) withMemory(mem []byte) blocks {
 	b.mem = mem
 	return b
 }
 
-// start is where piece i begins and piece i-1 ends, unless there is a list. Only of
-// dense pieces both are the same.
+// start returns the offset of block i. For dense blocks this is also the end of block
+// i-1. There must be no list.
 func (b blocks) start(i int) int {
 	switch {
 	case b.parts == nil:
@@ -47,7 +47,7 @@ func (b blocks) start(i int) int {
 	return b.parts[i-1].At + b.parts[i-1].Len
 }
 
-// block is piece i.
+// block returns block i.
 func (b blocks) block(i int) []byte {
 	switch {
 	case b.list != nil:
@@ -58,13 +58,13 @@ func (b blocks) block(i int) []byte {
 	return b.blockRange(i, i+1)
 }
 
-// blockRange is the pieces from until to, which are dense.
+// blockRange returns the blocks [from, to), which must be dense.
 func (b blocks) blockRange(from, to int) []byte {
 	i, j := b.start(from), b.start(to)
 	return b.mem[i:j:j]
 }
 
-// isDense reports whether the pieces lie in a row without gaps.
+// isDense reports whether the blocks are contiguous and in order.
 func (b blocks) isDense() bool {
 	for i := 1; i < len(b.parts); i++ {
 		if b.parts[i].At != b.parts[i-1].At+b.parts[i-1].Len {
@@ -74,8 +74,8 @@ func (b blocks) isDense() bool {
 	return b.list == nil
 }
 
-// runDense runs an algorithm that needs dense pieces, and brings them to their places
-// if they are not. Only our own piece is there before.
+// runDense runs an algorithm that needs dense blocks, with a dense copy of b if
+// necessary. Only the own block of b is an input.
 func (c *Call) runDense(b blocks, run func(c *Call, b blocks) error) error {
 	if b.isDense() {
 		return run(c, b)
@@ -97,10 +97,10 @@ func (c *Call) runDense(b blocks, run func(c *Call, b blocks) error) error {
 	return nil
 }
 
-// sameStart reports whether two pieces begin with the same byte of memory.
+// sameStart reports whether two slices start at the same byte of memory.
 func sameStart(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// copyUnlessSame copies a piece to where it belongs, unless it is there.
+// copyUnlessSame copies a block unless it is in place.
 func copyUnlessSame(to, from []byte) {
 	if !sameStart(to, from) {
 		copy(to, from)

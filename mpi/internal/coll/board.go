@@ -5,38 +5,40 @@ import (
 	"fmt"
 )
 
-// ErrMismatch is a call that others do not make.
+// ErrMismatch is wrapped by the error of a call that other ranks do not make.
 var ErrMismatch = errors.New("the ranks of a collective call do not agree")
 
-// SharedMemoryNet is a Net whose ranks may have memory in common.
+// A SharedMemoryNet is a Net whose ranks may share memory.
 type SharedMemoryNet interface {
 	Net
 
-	// SharedBytes is how many bytes a rank can show in this call, 0 if the ranks have no memory
-	// in common. It is the same on all ranks.
+	// SharedBytes returns the number of bytes that a rank can show in this call, 0 if
+	// the ranks share no memory. The result is the same on all ranks.
 	SharedBytes() int
-	// Board is that memory. It is nil if there is none after all, at all ranks: they may
-	// talk to each other to find out. It is asked for calls for which there is room.
+	// Board returns the shared memory, or nil on all ranks if it is not available after
+	// all: ranks may communicate to find out. It is called only for calls that fit
+	// SharedBytes.
 	Board() Board
 }
 
-// Board is memory in which each rank has a place that the others can look at. It is
-// used in rounds, which all ranks make alike: everyone shows something, or nothing
-// but that it is there, looks at what others show as far as it needs to, and is done.
-// Nobody gets further than two rounds ahead of another.
+// A Board is shared memory in which each rank has a slot that the others can read. It
+// is used in rounds, which all ranks make alike: each rank shows its slot, with data or
+// empty, reads the slots of other ranks, and ends the round. No rank gets more than two
+// rounds ahead of another.
 type Board interface {
-	// BeginRound begins a round: it returns our place when nobody looks at it any more.
+	// BeginRound starts a round. It returns the own slot when no rank reads it any
+	// more.
 	BeginRound() ([]byte, error)
-	// Show shows what is there now. What others find with it, sign, says what call it
-	// belongs to.
+	// Show publishes the slot, with the sign of the call.
 	Show(sign uint64) error
-	// WaitShown waits until a rank has shown what it has, and returns its place, and its sign.
+	// WaitShown waits until a rank has shown its slot, and returns the slot and its
+	// sign.
 	WaitShown(rank int) (place []byte, sign uint64, err error)
-	// EndRound says that we look at nobody's any more.
+	// EndRound declares that this rank reads no slot of the round any more.
 	EndRound() error
 }
 
-// sharedBytes is how many bytes a rank can show in a call.
+// sharedBytes returns the number of bytes that a rank can show in a call.
 func sharedBytes(n Net) int {
 	if s, ok := n.(SharedMemoryNet); ok {
 		return s.SharedBytes()
@@ -44,15 +46,15 @@ func sharedBytes(n Net) int {
 	return 0
 }
 
-// needNothing, oneOf and oneEach are Needs.SharedBytes of those who show nothing, what
-// Case.Bytes counts at most, and so much for each rank.
+// needNothing, needVector and needVectorPerRank are the Needs.SharedBytes of algorithms
+// that show nothing, at most Case.Bytes, and Case.Bytes per rank.
 func needNothing(Case) int         { return 0 }
 func needVector(c Case) int        { return c.Bytes }
 func needVectorPerRank(c Case) int { return c.Ranks * c.Bytes }
 
-// callSign says what the call is: two calls with different ones do not belong together. It
-// has the collective, the root, the bytes, which are few where it counts, and a hash of
-// the parts and of the size of elements.
+// callSign returns the sign of the call: two calls with different signs do not match.
+// It contains the collective, the root, the low bits of the size, and a hash of the
+// parts and of the element size.
 func (c *Call) callSign() uint64 {
 	if c.Sign != 0 {
 		return c.Sign
@@ -71,10 +73,10 @@ func (c *Call) callSign() uint64 {
 	return uint64(c.collective)<<56 | uint64(a.root&0xffff)<<40 | uint64(c.bytes&0xffff)<<24 | uint64(hash^hash>>24)&(1<<24-1)
 }
 
-// lastSign is that of a call that is the last.
+// lastSign is the sign of a call with Call.Last.
 const lastSign = uint64(numCollectives) << 56
 
-// formatSign is a sign in words.
+// formatSign describes the call of a sign.
 func formatSign(s uint64) string {
 	what := Collective(s >> 56)
 	switch {
@@ -94,7 +96,7 @@ func formatSign(s uint64) string {
 	return text
 }
 
-// showRound begins the call's round, in which the others see b.
+// showRound starts the call's round and shows b to the other ranks.
 func (c *Call) showRound(b []byte) error {
 	c.board, c.sign = c.Net.(SharedMemoryNet).Board(), c.callSign()
 	place, err := c.board.BeginRound()
@@ -105,7 +107,8 @@ func (c *Call) showRound(b []byte) error {
 	return c.board.Show(c.sign)
 }
 
-// waitShown is the n bytes that another rank shows, until the end of the call.
+// waitShown returns the first n bytes that another rank shows, valid until the end of
+// the call.
 func (c *Call) waitShown(rank, n int) ([]byte, error) {
 	place, theirs, err := c.board.WaitShown(rank)
 	if err != nil {

@@ -5,39 +5,39 @@ import (
 	"fmt"
 )
 
-// ErrArgument is a call that cannot be.
+// ErrArgument is wrapped by the errors of invalid arguments.
 var ErrArgument = errors.New("coll: argument")
 
-// Call does collectives for one rank, one at a time. Its fields may be set between
-// calls, and are the same on all ranks but for Net and Memory. A Call that is used
-// again has its bookkeeping already.
+// A Call executes the collectives of one rank, one at a time. Its fields may be set
+// between calls and are the same on all ranks except for Net and Memory. Reusing a Call
+// saves allocations.
 type Call struct {
 	Net     Net
 	Memory  Memory  // scratch memory; nil: make
-	Choices Choices // algorithms; nil: the defaults
-	// Processors is how many the ranks have together; 0: one each.
+	Choices Choices // algorithms; nil is the defaults
+	// Processors is the number of processors of all ranks together; 0 is one per rank.
 	Processors int
-	Window     int // messages that Alltoall's direct has under way each way; 0: 32
-	Segment    int // bytes that Bcast's chain hands on at a time; 0: 64 KiB
-	// Last says that the next call is the last, to which no call of other ranks belongs
-	// but their last.
+	Window     int // messages in flight in each direction of the direct alltoall; 0 is 32
+	Segment    int // segment size of the chain bcast in bytes; 0 is 64 KiB
+	// Last marks the next call as the last one of the communicator; it matches only the
+	// last call of the other ranks.
 	Last bool
-	// Sign says what the next call is, for ranks that compare their calls on a Board:
-	// calls with different signs do not belong together. 0: what Call knows itself.
+	// Sign identifies the next call for ranks that compare their calls on a Board:
+	// calls with different signs do not match. 0 is a sign derived from the arguments.
 	Sign uint64
 
 	rank, size   int
 	collective   Collective
-	bytes        int // of Case
+	bytes        int // Case.Bytes
 	args         args
 	pending      []Request
 	single       [1]Request
-	scratchInUse [][]byte // scratch memory
+	scratchInUse [][]byte // scratch memory of the current call
 	sign         uint64
-	board        Board // that something has been shown on
+	board        Board // of the current round, or nil
 }
 
-// args is what a collective is called with. Each uses some of them.
+// args are the arguments of a collective. Each collective uses some of them.
 type args struct {
 	root       int
 	send, recv blocks
@@ -45,7 +45,7 @@ type args struct {
 	op         Reduction
 }
 
-// start takes note of who we are.
+// start checks the root and records the rank and the size.
 func (c *Call) start(what Collective, root int) error {
 	if c == nil || c.Net == nil {
 		return fmt.Errorf("%w: %v: no Call, or one without Net", ErrArgument, what)
@@ -57,12 +57,12 @@ func (c *Call) start(what Collective, root int) error {
 	return nil
 }
 
-// argumentError is an error of the caller's.
+// argumentError returns an ErrArgument about a collective.
 func (c *Call) argumentError(what Collective, format string, a ...any) error {
 	return fmt.Errorf("%w: %v at rank %d: %s", ErrArgument, what, c.rank, fmt.Sprintf(format, a...))
 }
 
-// run does a call. bytes is that of Case.
+// run selects the algorithm and executes it. bytes is Case.Bytes.
 func (c *Call) run(what Collective, bytes int, a args) error {
 	c.args, c.collective, c.bytes = a, what, bytes
 	alg, err := c.Choices.algorithmFor(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
@@ -82,7 +82,7 @@ func (c *Call) run(what Collective, bytes int, a args) error {
 		}
 	} else {
 		clear(c.pending)
-		c.pending = c.pending[:0] // the network's, with all memory that it was given
+		c.pending = c.pending[:0] // owned by the network, with its memory
 	}
 	clear(c.scratchInUse)
 	c.scratchInUse = c.scratchInUse[:0]

@@ -1,10 +1,10 @@
 package coll
 
-// Of all calls: in place means that send and the place of recv where our own
-// belongs are the same memory. Otherwise send and recv do not overlap. All ranks
-// call the same, with the same root and sizes that agree.
+// For all calls: in place means that send is the same memory as the own block of recv.
+// Otherwise send and recv do not overlap. All ranks make the same call with the same root
+// and matching sizes.
 
-// Barrier returns when all ranks have called it (MPI section 6.3).
+// Barrier blocks until all ranks have called it (MPI 4.1, section 6.3).
 func (c *Call) Barrier() error {
 	if err := c.start(Barrier, 0); err != nil {
 		return err
@@ -12,8 +12,7 @@ func (c *Call) Barrier() error {
 	return c.run(Barrier, 0, args{})
 }
 
-// Bcast gives all ranks what is in the root's buf. All are of one size (MPI section
-// 6.4).
+// Bcast copies the root's buf to all ranks. All bufs have the same size (section 6.4).
 func (c *Call) Bcast(root int, buf []byte) error {
 	if err := c.start(Bcast, root); err != nil {
 		return err
@@ -21,8 +20,8 @@ func (c *Call) Bcast(root int, buf []byte) error {
 	return c.run(Bcast, len(buf), args{root: root, recv: blocks{mem: buf}})
 }
 
-// Gather gives the root the send of all ranks, which are of one size, back to back
-// in the order of the ranks. recv counts at the root only (MPI section 6.5).
+// Gather collects the send of all ranks, of equal size, at the root, in the order of
+// ranks. recv is significant only at the root (section 6.5).
 func (c *Call) Gather(root int, send, recv []byte) error {
 	if err := c.start(Gather, root); err != nil {
 		return err
@@ -37,8 +36,8 @@ func (c *Call) Gather(root int, send, recv []byte) error {
 	return c.run(Gather, len(send), a)
 }
 
-// Gatherv gives the root the send of all ranks, each in its part of recv. recv and
-// parts count at the root only.
+// Gatherv collects the send of all ranks at the root, each in its part of recv. recv
+// and parts are significant only at the root.
 func (c *Call) Gatherv(root int, send, recv []byte, parts []Part) error {
 	if err := c.start(Gatherv, root); err != nil {
 		return err
@@ -56,9 +55,9 @@ func (c *Call) Gatherv(root int, send, recv []byte, parts []Part) error {
 	return c.run(Gatherv, 0, a)
 }
 
-// Scatter gives each rank its piece of the root's send, of the size of recv. send
-// counts at the root only (MPI section 6.6). In place recv is the root's piece of
-// send.
+// Scatter distributes the blocks of the root's send, of the size of recv, to the ranks.
+// send is significant only at the root (section 6.6). In place, recv is the root's
+// block of send.
 func (c *Call) Scatter(root int, send, recv []byte) error {
 	if err := c.start(Scatter, root); err != nil {
 		return err
@@ -73,8 +72,8 @@ func (c *Call) Scatter(root int, send, recv []byte) error {
 	return c.run(Scatter, len(recv), a)
 }
 
-// Scatterv gives each rank its part of the root's send. send and parts count at the
-// root only.
+// Scatterv distributes the parts of the root's send to the ranks. send and parts are
+// significant only at the root.
 func (c *Call) Scatterv(root int, send []byte, parts []Part, recv []byte) error {
 	if err := c.start(Scatterv, root); err != nil {
 		return err
@@ -92,8 +91,8 @@ func (c *Call) Scatterv(root int, send []byte, parts []Part, recv []byte) error 
 	return c.run(Scatterv, 0, a)
 }
 
-// Allgather gives all ranks the send of all, which are of one size, back to back in
-// the order of the ranks (MPI section 6.7).
+// Allgather collects the send of all ranks, of equal size, at all ranks, in the order
+// of ranks (section 6.7).
 func (c *Call) Allgather(send, recv []byte) error {
 	if err := c.start(Allgather, 0); err != nil {
 		return err
@@ -106,8 +105,8 @@ func (c *Call) Allgather(send, recv []byte) error {
 	return c.run(Allgather, len(recv), args{recv: b})
 }
 
-// Allgatherv gives all ranks the send of all, each in its part of recv. The parts
-// have the same lengths on all ranks.
+// Allgatherv collects the send of all ranks at all ranks, each in its part of recv. The
+// parts have the same lengths on all ranks.
 func (c *Call) Allgatherv(send, recv []byte, parts []Part) error {
 	if err := c.start(Allgatherv, 0); err != nil {
 		return err
@@ -123,8 +122,8 @@ func (c *Call) Allgatherv(send, recv []byte, parts []Part) error {
 	return c.run(Allgatherv, totalSize(b), args{recv: b})
 }
 
-// Alltoall gives each rank its piece of send, and gets one of each rank in recv, in
-// the order of the ranks. All pieces are of one size (MPI section 6.8). In place
+// Alltoall sends each rank its block of send and receives a block from each rank in
+// recv, in the order of ranks. All blocks have the same size (section 6.8). In place,
 // send is recv.
 func (c *Call) Alltoall(send, recv []byte) error {
 	if err := c.start(Alltoall, 0); err != nil {
@@ -138,8 +137,8 @@ func (c *Call) Alltoall(send, recv []byte) error {
 	})
 }
 
-// Alltoallv gives each rank its part of send, and gets one of each rank in its part
-// of recv. In place send and sendParts are recv and recvParts.
+// Alltoallv sends each rank its part of send and receives from each rank its part of
+// recv. In place, send and sendParts are recv and recvParts.
 func (c *Call) Alltoallv(send []byte, sendParts []Part, recv []byte, recvParts []Part) error {
 	if err := c.start(Alltoallv, 0); err != nil {
 		return err
@@ -153,8 +152,8 @@ func (c *Call) Alltoallv(send []byte, sendParts []Part, recv []byte, recvParts [
 	return c.exchangeAll(Alltoallv, blocks{mem: send, n: c.size, parts: sendParts}, blocks{mem: recv, n: c.size, parts: recvParts})
 }
 
-// Alltoallw gives each rank its slice of send, and gets one of each rank in its
-// slice of recv. In place the slices are the same.
+// Alltoallw sends each rank its slice of send and receives from each rank into its
+// slice of recv. In place, the slices are the same.
 func (c *Call) Alltoallw(send, recv [][]byte) error {
 	if err := c.start(Alltoallw, 0); err != nil {
 		return err
@@ -165,7 +164,7 @@ func (c *Call) Alltoallw(send, recv [][]byte) error {
 	return c.exchangeAll(Alltoallw, blocks{n: c.size, list: send}, blocks{n: c.size, list: recv})
 }
 
-// exchangeAll is the end of Alltoallv and Alltoallw.
+// exchangeAll checks the blocks of Alltoallv and Alltoallw and runs the call.
 func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 	a := args{send: send, recv: recv}
 	for i := range c.size {
@@ -181,7 +180,7 @@ func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 	return c.run(what, 0, a)
 }
 
-// checkParts looks for parts beyond the end.
+// checkParts checks that there is a part for each rank, inside of mem.
 func (c *Call) checkParts(what Collective, mem []byte, parts []Part) error {
 	if len(parts) != c.size {
 		return c.argumentError(what, "%d parts are not one for each of %d ranks", len(parts), c.size)

@@ -1,18 +1,18 @@
 package coll
 
-// TransportNet is a Net that tells what its messages travel by.
+// A TransportNet is a Net that reports its transports.
 type TransportNet interface {
 	Net
 	Transports() Transports
 }
 
-// Transports is what messages of a job travel by. It is the same on all ranks.
+// Transports is the set of transports of a job's messages. It is the same on all ranks.
 type Transports uint8
 
-// There may be pairs of ranks of both kinds.
+// The transports. A job may use both, for different pairs of ranks.
 const (
-	ReliableConnections Transports = 1 << iota // that are reliable
-	UnreliableDatagrams                        // that are made so: UD
+	ReliableConnections Transports = 1 << iota // RC
+	UnreliableDatagrams                        // UD, made reliable in software
 )
 
 func transportsOf(n Net) Transports {
@@ -22,7 +22,7 @@ func transportsOf(n Net) Transports {
 	return 0
 }
 
-// onlyDatagrams is Needs.Network of those who send nothing but datagrams, and someCarrier
-// of those whose pairs may be of both kinds.
+// onlyDatagrams is the Needs.Network of an algorithm for datagrams only;
+// knownTransport, of one for any known mix of transports.
 func onlyDatagrams(n Net) bool  { return transportsOf(n) == UnreliableDatagrams }
 func knownTransport(n Net) bool { return transportsOf(n) != 0 }

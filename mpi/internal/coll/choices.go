@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Choices are algorithms by name, for some of the collectives. An algorithm that
-// cannot do a call does not do it: then the default does.
+// Choices are algorithms by name for some of the collectives. The default algorithm
+// replaces one that cannot do a call.
 type Choices map[Collective]string
 
-// ParseChoices takes a list such as "allreduce=ring,bcast=chain".
+// ParseChoices parses a list such as "allreduce=ring,bcast=chain".
 func ParseChoices(list string) (Choices, error) {
 	ch := Choices{}
 	for item := range strings.SplitSeq(list, ",") {
@@ -32,7 +32,7 @@ func ParseChoices(list string) (Choices, error) {
 	return ch, nil
 }
 
-// String is the reverse of ParseChoices.
+// String returns the list in the form of ParseChoices.
 func (ch Choices) String() string {
 	var items []string
 	for c := range numCollectives {
@@ -43,7 +43,7 @@ func (ch Choices) String() string {
 	return strings.Join(items, ",")
 }
 
-// algorithmFor is the algorithm for a call.
+// algorithmFor returns the algorithm of a call.
 func (ch Choices) algorithmFor(what Collective, c Case) (*Algorithm, error) {
 	if name, ok := ch[what]; ok {
 		a, err := findAlgorithm(what, name)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Collective is a collective operation (MPI chapter 6).
+// A Collective is a collective operation (MPI 4.1, chapter 6).
 type Collective uint8
 
-// The collectives, each of which is a method of Call.
+// The collectives. Each is a method of Call.
 const (
 	Barrier Collective = iota
 	Bcast
@@ -35,7 +35,7 @@ var collectiveNames = [numCollectives]string{
 	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce-scatter", "reduce-scatter-block", "scan", "exscan",
 }
 
-// String is the collective's name, in small letters.
+// String returns the collective's name in lower case.
 func (c Collective) String() string {
 	if c < numCollectives {
 		return collectiveNames[c]
@@ -43,8 +43,8 @@ func (c Collective) String() string {
 	return fmt.Sprintf("Collective(%d)", uint8(c))
 }
 
-// ParseCollective is the reverse of String. It also takes MPI's own spelling, such
-// as reduce_scatter_block.
+// ParseCollective returns the collective of a name as of String, or in MPI's spelling,
+// for example reduce_scatter_block.
 func ParseCollective(name string) (Collective, error) {
 	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	for c, n := range collectiveNames {
@@ -55,7 +55,7 @@ func ParseCollective(name string) (Collective, error) {
 	return 0, fmt.Errorf("%w: there is no collective %q: it is %s", ErrAlgorithm, name, joinChoices(collectiveNames[:]))
 }
 
-// Collectives are all of them.
+// Collectives returns all collectives.
 func Collectives() []Collective {
 	all := make([]Collective, numCollectives)
 	for i := range all {
@@ -64,7 +64,7 @@ func Collectives() []Collective {
 	return all
 }
 
-// joinChoices lists choices.
+// joinChoices joins names with commas and "or".
 func joinChoices(names []string) string {
 	last := len(names) - 1
 	if last < 1 {

@@ -1,24 +1,24 @@
 package coll
 
-// decisionRule is for calls of at most so many ranks and bytes; 0 is any number.
+// A decisionRule selects an algorithm for calls of limited size. 0 is no limit.
 type decisionRule struct {
 	ranks, bytes int
-	totalBytes   int  // bytes at most, times the ranks
-	power        bool // powers of two of ranks only
-	crowded      bool // Case.isCrowded only
+	totalBytes   int  // limit of bytes times ranks
+	power        bool // only if the number of ranks is a power of two
+	crowded      bool // only if Case.isCrowded
 	name         string
 }
 
-// matches reports whether the rule is for a call.
+// matches reports whether the rule applies to a call.
 func (r *decisionRule) matches(c Case, crowded bool) bool {
 	return (r.ranks == 0 || c.Ranks <= r.ranks) && (r.bytes == 0 || c.Bytes <= r.bytes) && (r.totalBytes == 0 || c.Bytes <= r.totalBytes/c.Ranks) &&
 		(!r.power || c.Ranks&(c.Ranks-1) == 0) && (!r.crowded || crowded)
 }
 
-// decisions says which algorithm does a call: the first rule that the call agrees
-// with, and whose algorithm fits it. The limits are those that MPICH begins with
-// (Thakur, Rabenseifner and Gropp 2005), but for that of alltoall's direct and those for
-// crowded machines, which were measured: docs/collectives.md. Case.Bytes says what is counted.
+// decisions selects the algorithm of a call: the first rule that matches it and whose
+// algorithm can do it. The limits are the defaults of MPICH (Thakur, Rabenseifner and
+// Gropp 2005), except for those of the direct alltoall and of crowded machines, which
+// were measured: docs/collectives.md. Case.Bytes defines the size.
 var decisions = [numCollectives][]decisionRule{
 	Barrier: {
 		{name: "shared"},
@@ -94,8 +94,8 @@ var decideReduceScatter = []decisionRule{
 	{name: "pairwise"},
 }
 
-// Decide is the algorithm that a call is done by if nothing else was chosen, the zero
-// value for a collective that is not there.
+// Decide returns the default algorithm of a call, or the zero Algorithm for an unknown
+// collective.
 func Decide(what Collective, c Case) Algorithm {
 	if int(what) >= len(algorithms) {
 		return Algorithm{}
@@ -117,6 +117,6 @@ func decideAlgorithm(what Collective, c Case) *Algorithm {
 }
 
 const (
-	defaultWindow  = 32       // messages of alltoallDirect each way
+	defaultWindow  = 32       // messages in flight in each direction of alltoallDirect
 	defaultSegment = 64 << 10 // bytes of a segment of bcastChain
 )

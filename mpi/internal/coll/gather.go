@@ -1,6 +1,6 @@
 package coll
 
-// gatherLinear: everyone sends to the root. recv counts at the root only.
+// gatherLinear sends from every rank to the root. recv is significant only at the root.
 func gatherLinear(c *Call, root int, send []byte, recv blocks) error {
 	if c.rank != root {
 		return c.send(root, send)
@@ -14,11 +14,11 @@ func gatherLinear(c *Call, root int, send []byte, recv blocks) error {
 	return c.waitAll()
 }
 
-// gatherBinomial: up a binomial tree in ceil(log2 n) rounds, each node sends what
-// is below it in one message. Pieces have one size, which everyone knows.
+// gatherBinomial sends up a binomial tree in ceil(log2 n) rounds; each node sends its
+// subtree in one message. Blocks have equal size, known to all ranks.
 //
-// Thakur, Rabenseifner and Gropp 2005; Chan and others, "Collective
-// communication: theory, practice, and experience", 2007.
+// Thakur, Rabenseifner and Gropp 2005; Chan and others, "Collective communication:
+// theory, practice, and experience", 2007.
 func gatherBinomial(c *Call, root int, send []byte, recv blocks) error {
 	t, size := c.newTree(root), len(send)
 	if t.node != 0 {
@@ -36,7 +36,7 @@ func gatherBinomial(c *Call, root int, send []byte, recv blocks) error {
 		return c.send(t.parent(), all)
 	}
 	copyUnlessSame(recv.block(root), send)
-	var wrapped []byte // what comes from a child that has ranks on both sides of 0 below it
+	var wrapped []byte // data of a child whose subtree wraps around rank 0
 	from := 0
 	for d := 1; t.hasChild(d); d *= 2 {
 		to := t.child(d)
@@ -55,7 +55,7 @@ func gatherBinomial(c *Call, root int, send []byte, recv blocks) error {
 	return nil
 }
 
-// gatherTree gathers dense pieces at rank 0, where all ranks have memory for all.
+// gatherTree gathers dense blocks at rank 0; all ranks have memory for all blocks.
 func gatherTree(c *Call, b blocks) error {
 	t := c.newTree(0)
 	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {

@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// lengthSize is the bytes of a length in a message.
+// lengthSize is the size of a length in a message in bytes.
 const lengthSize = 8
 
-// blockLengths is a message of the lengths of pieces.
+// blockLengths is a message with the lengths of blocks.
 type blockLengths []byte
 
 func (l blockLengths) set(i, n int)        { binary.BigEndian.PutUint64(l[i*lengthSize:], uint64(n)) }
 func (l blockLengths) get(i int) int       { return int(binary.BigEndian.Uint64(l[i*lengthSize:])) }
 func (l blockLengths) sub(i, n int) []byte { return l[i*lengthSize:][:n*lengthSize] }
 
-// sum is the bytes of n pieces from i on.
+// sum returns the total size of n blocks starting at block i.
 func (l blockLengths) sum(i, n int) (total int) {
 	for ; n > 0; n-- {
 		total += l.get(i)
@@ -25,7 +25,7 @@ func (l blockLengths) sum(i, n int) (total int) {
 	return total
 }
 
-// validate is an error if the lengths that came are none.
+// validate returns an error if the total of the received lengths overflows.
 func (l blockLengths) validate() error {
 	total := uint64(0)
 	for i := range len(l) / lengthSize {
@@ -38,8 +38,9 @@ func (l blockLengths) validate() error {
 	return nil
 }
 
-// gathervBinomial: as gatherBinomial. Only the root knows how long the pieces are,
-// so a node tells the one above before it sends, unless that is the root.
+// gathervBinomial is gatherBinomial for blocks of different sizes. Only the root knows
+// the sizes, so a node sends the lengths of its subtree to its parent first, unless the
+// parent is the root.
 //
 // Traff, "Hierarchical gather/scatter algorithms with graceful degradation", 2004.
 func gathervBinomial(c *Call, root int, send []byte, recv blocks) error {
@@ -98,7 +99,7 @@ func gathervRoot(c *Call, t binomialTree, send []byte, recv blocks) error {
 	return nil
 }
 
-// totalSize is the bytes of all pieces.
+// totalSize returns the total size of all blocks.
 func totalSize(b blocks) (n int) {
 	for i := range b.n {
 		n += len(b.block(i))

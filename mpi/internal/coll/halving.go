@@ -1,17 +1,17 @@
 package coll
 
-// halvingState is the state of the reduce-scatter of Rabenseifner's algorithms: vector
-// halving, distance doubling. The vector is cut into as many pieces as there are
-// ids, of which a range is ours.
+// A halvingState is the state of the reduce-scatter of Rabenseifner's algorithms:
+// vector halving, distance doubling. The vector is divided into one block per ID, of
+// which this rank owns a range.
 type halvingState struct {
 	id     int
 	pieces blocks
-	lo, hi int // our range
+	lo, hi int // range owned by this rank
 }
 
-// reduceScatterFold runs the reduce-scatter over the ids of a fold, of which we are one. acc is
-// the vector, of which the range that is left to us has the result afterwards.
-// Neighbours are combined first, so the order of ranks is kept.
+// reduceScatterFold runs the reduce-scatter over the IDs of a fold, of which this rank
+// has one. acc is the vector; afterwards the owned range of it is the result. Neighbors
+// are combined first, so that the order of ranks is preserved.
 func (c *Call) reduceScatterFold(f powerOfTwoFold, acc []byte, op *Reduction) (halvingState, error) {
 	h := halvingState{id: f.id(c.rank), pieces: splitUnits(acc, op.Size, f.size), hi: f.size}
 	partner, paired := f.partner(c.rank)
@@ -46,10 +46,10 @@ func (c *Call) reduceScatterFold(f powerOfTwoFold, acc []byte, op *Reduction) (h
 	return h, nil
 }
 
-// ownRange is the range of the vector that is ours.
+// ownRange returns the owned range of the vector.
 func (h *halvingState) ownRange() []byte { return h.pieces.blockRange(h.lo, h.hi) }
 
-// sibling is the other half of what was ours before the round of mask.
+// sibling returns the other half of the range owned before the round of mask.
 func (h *halvingState) sibling(mask int) []byte {
 	n := h.hi - h.lo
 	if h.id&mask != 0 {
@@ -58,7 +58,7 @@ func (h *halvingState) sibling(mask int) []byte {
 	return h.pieces.blockRange(h.hi, h.hi+n)
 }
 
-// mergeSibling makes the sibling ours.
+// mergeSibling extends the owned range by its sibling.
 func (h *halvingState) mergeSibling(mask int) {
 	n := h.hi - h.lo
 	if h.id&mask != 0 {

@@ -1,42 +1,40 @@
 package coll
 
-// Net is what an algorithm has of its communicator: messages between ranks 0 to
-// Size()-1, of this call only, in order from each rank to each other. Package mpi
-// implements it.
+// A Net is the communicator of an algorithm: messages between ranks 0 to Size()-1, of
+// this call only, in order between each pair of ranks. Package mpi implements it.
 //
-// What is given to Isend and Irecv is the network's until Wait: a sender does not
-// write it, a receiver neither writes nor reads it. When a call has failed,
-// requests may be left that nobody waits for; who called cancels them, or waits,
-// before the memory has another use. Scratch memory that they may refer to is not
-// used again.
+// The network owns the buffers of Isend and Irecv until Wait: the sender does not write
+// them, the receiver neither reads nor writes them. After a failed call, requests may
+// be left pending; the caller cancels them, or waits for them, before it reuses the
+// memory. Scratch memory of a failed call is not reused.
 type Net interface {
 	Rank() int
 	Size() int
 
-	// Isend begins to send b, which may be empty.
+	// Isend starts a send of b, which may be empty.
 	Isend(to int, b []byte) Request
-	// Irecv begins to receive the next message of a rank, which has exactly
-	// len(b) bytes. That it has not is an error of Wait.
+	// Irecv starts a receive of the next message of a rank, whose length must be
+	// len(b); otherwise Wait returns an error.
 	Irecv(from int, b []byte) Request
-	// Wait waits for all of the requests, each of which is waited for once, and
-	// does not keep the slice.
+	// Wait waits for all of the requests. Each request is waited for once. Wait does
+	// not keep the slice.
 	Wait(r ...Request) error
 }
 
-// Request is a message under way: what Net makes of it, such as a pointer, which
-// costs no allocation.
+// A Request is a message in flight. Net chooses its dynamic type, for example a
+// pointer, which needs no allocation.
 type Request any
 
-// Memory is where scratch memory comes from and goes to. It has one user at a time.
+// Memory allocates scratch memory. It is not safe for concurrent use.
 type Memory interface {
-	// Alloc returns n bytes of any content, n > 0, aligned for any element.
+	// Alloc returns n > 0 bytes with arbitrary content, aligned for any element.
 	Alloc(n int) []byte
-	// Free takes back what Get returned.
+	// Free returns memory of Alloc.
 	Free(b []byte)
 }
 
-// isend and irecv begin a message. Requests are waited for in the order in which
-// they were begun. Both ends know the length, so empty messages are not sent.
+// isend and irecv start a message. Requests are waited for in the order in which they were
+// started. Both ends know the length, so empty messages are not sent.
 func (c *Call) isend(to int, b []byte) {
 	if len(b) > 0 {
 		c.pending = append(c.pending, c.Net.Isend(to, b))
@@ -49,14 +47,14 @@ func (c *Call) irecv(from int, b []byte) {
 	}
 }
 
-// sendEmpty and await are messages without content.
+// sendEmpty and recvEmpty start an empty message, for synchronization.
 func (c *Call) sendEmpty(to int)   { c.pending = append(c.pending, c.Net.Isend(to, nil)) }
 func (c *Call) recvEmpty(from int) { c.pending = append(c.pending, c.Net.Irecv(from, nil)) }
 
-// waitAll waits for everything that was begun.
+// waitAll waits for all pending requests.
 func (c *Call) waitAll() error { return c.waitUntil(0) }
 
-// waitUntil waits for the oldest requests until no more than n are left.
+// waitUntil waits for the oldest requests until at most n are pending.
 func (c *Call) waitUntil(n int) error {
 	over := len(c.pending) - n
 	if over <= 0 {
@@ -87,14 +85,14 @@ func (c *Call) recv(from int, b []byte) error {
 	return c.waitAll()
 }
 
-// exchange sends and receives at once.
+// exchange sends and receives concurrently.
 func (c *Call) exchange(to int, out []byte, from int, in []byte) error {
 	c.irecv(from, in)
 	c.isend(to, out)
 	return c.waitAll()
 }
 
-// scratch is memory until the end of the call.
+// scratch allocates memory until the end of the call.
 func (c *Call) scratch(n int) []byte {
 	if n == 0 {
 		return nil
@@ -107,7 +105,7 @@ func (c *Call) scratch(n int) []byte {
 	return b[:n:n]
 }
 
-// scratchCopy is scratch memory with a copy of b.
+// scratchCopy allocates a copy of b until the end of the call.
 func (c *Call) scratchCopy(b []byte) []byte {
 	s := c.scratch(len(b))
 	copy(s, b)

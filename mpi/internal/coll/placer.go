@@ -1,38 +1,39 @@
 package coll
 
-// RDMANet is a Net whose ranks write into each other's memory by RDMA.
+// An RDMANet is a Net whose ranks write to each other's memory by RDMA.
 type RDMANet interface {
 	Net
 
-	// CanWrite reports whether that can be done in this call. It is the same on all
-	// ranks.
+	// CanWrite reports whether the extension is available in this call. The result is
+	// the same on all ranks.
 	CanWrite() bool
 
-	// RegisterSource says that the call writes from pieces of b.
+	// RegisterSource registers b as the source of the call's writes.
 	RegisterSource(b []byte) error
 
-	// RegisterTarget lets the other ranks write to b, from when they know of it until all of
-	// them have. The address is what they have to know. It is the same as in the
-	// call before if all of them have learned it then: so says known.
+	// RegisterTarget registers b as the target of the other ranks' writes, until all of
+	// them have written. They need the address a; known reports that it is the address
+	// of the previous call and that all ranks have received it.
 	RegisterTarget(b []byte) (a Address, known bool, err error)
 
-	// SetRemoteAddress takes note of another rank's address, until it has a new one. An error
-	// says that it is none.
+	// SetRemoteAddress records the address of another rank until the next one. It
+	// returns an error if a is malformed.
 	SetRemoteAddress(rank int, a Address) error
 
-	// Write begins to write b to a rank's memory, off bytes behind its beginning,
-	// and tells the rank when it is there. It is an error of Wait that its memory is not
-	// known, or not as long as ours.
+	// Write starts an RDMA write of b to offset off of a rank's memory, with a
+	// notification. If the rank's address is unknown or its memory too short, Wait
+	// returns an error.
 	Write(to, off int, b []byte) Request
 
-	// WriteArrived is done when a rank has written, by one Place, what it has for us.
+	// WriteArrived returns a request that is done when a rank has written its block, by
+	// one Write.
 	WriteArrived(from int) Request
 }
 
-// Address is what a rank has to know of another one's memory to write to it.
+// An Address identifies the registered memory of a rank to the other ranks.
 type Address [32]byte
 
-// canWrite is Needs.Network of those who need a Placer.
+// canWrite is the Needs.Network of algorithms that need an RDMANet.
 func canWrite(n Net) bool {
 	p, ok := n.(RDMANet)
 	return ok && p.CanWrite()

@@ -1,27 +1,27 @@
 package coll
 
-// SharedQueueNet is a Net with a queue of receives that messages of all ranks take, in the
-// order in which they come: a shared receive queue, of memory of the program.
+// A SharedQueueNet is a Net with a shared receive queue of the program's memory: a
+// message of any rank consumes the first posted receive.
 type SharedQueueNet interface {
 	Net
 
-	// CanQueue reports whether there can be one in this call. It is the same on all
-	// ranks.
+	// CanQueue reports whether the extension is available in this call. The result is
+	// the same on all ranks.
 	CanQueue() bool
 
-	// OpenQueue makes the queue, if a call before has not, for messages from pieces of
-	// one memory and to pieces of the other. All ranks call it before all else.
+	// OpenQueue creates the queue, unless a previous call did, for messages from blocks
+	// of send to blocks of recv. All ranks call it first.
 	OpenQueue(send, recv []byte) error
 
-	// PostShared has the next message land in b, whoever sends it.
+	// PostShared posts a receive into b for the next message of any rank.
 	PostShared(b []byte) Request
 
-	// SendShared sends b, where it is, to the queue of a rank, which is known to have a
-	// receive for it.
+	// SendShared sends b without a copy to the queue of a rank that is known to have
+	// posted a receive for it.
 	SendShared(to int, b []byte) Request
 }
 
-// canQueue is Needs.Network of those who need a Queuer.
+// canQueue is the Needs.Network of algorithms that need a SharedQueueNet.
 func canQueue(n Net) bool {
 	q, ok := n.(SharedQueueNet)
 	return ok && q.CanQueue()

@@ -1,8 +1,9 @@
 package coll
 
-// reduceBinomial: up a binomial tree in ceil(log2 n) rounds. If the order matters
-// the tree is that of rank 0, which has the ranks in order, and sends the result to
-// the root. recv counts at the root only.
+// reduceBinomial reduces up a binomial tree in ceil(log2 n) rounds. For a
+// non-commutative operation the tree is rooted at rank 0, whose subtrees are in the
+// order of ranks, and rank 0 sends the result to the root. recv is significant only at
+// the root.
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func reduceBinomial(c *Call, root int, send, recv []byte, op *Reduction) error {
@@ -47,7 +48,7 @@ func reduceBinomial(c *Call, root int, send, recv []byte, op *Reduction) error {
 	return nil
 }
 
-// reduceLinear: everyone sends to the root, which combines from the last rank to
+// reduceLinear sends all vectors to the root, which combines them from the last rank to
 // the first.
 func reduceLinear(c *Call, root int, send, recv []byte, op *Reduction) error {
 	if c.rank != root {
@@ -79,10 +80,9 @@ func reduceLinear(c *Call, root int, send, recv []byte, op *Reduction) error {
 	return nil
 }
 
-// reduceRabenseifner: the vector is halved again and again while ranks of growing
-// distance exchange halves and combine them (a reduce-scatter); then the pieces are
-// gathered at the root. Each rank sends about twice the vector, and combines it
-// once, however many there are. It keeps the order of the ranks.
+// reduceRabenseifner is a reduce-scatter by recursive halving, followed by a gather to
+// the root. Each rank sends about twice the vector and combines it once, for any number
+// of ranks. It preserves the order of ranks.
 //
 // Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur,
 // Rabenseifner and Gropp 2005.

@@ -1,11 +1,11 @@
 package coll
 
-// In the algorithms of this file send is the vector, in dense pieces for each rank
-// from its beginning on, and recv gets ours of the result. It may be the beginning of send's memory.
+// In the algorithms of this file send is the vector in dense blocks, one per rank, and recv gets
+// this rank's block of the result. recv may be the start of send's memory.
 
-// reduceScatterHalving: ranks of shrinking distance exchange the halves of what
-// they still have: log2 n rounds, and two more if n is no power of two. Operands do
-// not come in the order of the ranks.
+// reduceScatterHalving exchanges, with ranks at shrinking distance, half of the
+// remaining range: log2 n rounds, and two more if n is no power of two. It does not
+// preserve the order of operands.
 //
 // Thakur, Rabenseifner and Gropp 2005, "recursive halving".
 func reduceScatterHalving(c *Call, send blocks, recv []byte, op *Reduction) error {
@@ -54,16 +54,16 @@ func reduceScatterHalving(c *Call, send blocks, recv []byte, op *Reduction) erro
 	return nil
 }
 
-// reduceScatterPairwise: in each of n-1 rounds every rank sends one other the piece
-// that is that one's, and combines what it gets itself. Nothing is sent twice. If
-// the order matters, what comes from the ranks behind us is collected apart.
+// reduceScatterPairwise sends, in each of n-1 rounds, another rank its block and
+// combines the block received. No data is sent twice. For a non-commutative operation
+// the blocks of higher ranks are combined separately.
 //
 // Thakur, Rabenseifner and Gropp 2005, "pairwise exchange".
 func reduceScatterPairwise(c *Call, send blocks, recv []byte, op *Reduction) error {
 	n := c.size
 	acc := c.scratchCopy(send.block(c.rank))
 	in := c.scratch(len(acc))
-	var behind []byte // of the ranks behind us
+	var behind []byte // combination of the blocks of higher ranks
 	for i := 1; i < n; i++ {
 		to, from := (c.rank+i)%n, (c.rank-i+n)%n
 		if err := c.exchange(to, send.block(to), from, in); err != nil {
@@ -90,7 +90,8 @@ func reduceScatterPairwise(c *Call, send blocks, recv []byte, op *Reduction) err
 	return nil
 }
 
-// reduceScatterLinear: everyone sends to rank 0, which sends everyone its piece.
+// reduceScatterLinear reduces at rank 0 by a linear reduce, followed by a linear
+// scatter.
 func reduceScatterLinear(c *Call, send blocks, recv []byte, op *Reduction) error {
 	all := send.blockRange(0, c.size)
 	var sum []byte
@@ -103,8 +104,8 @@ func reduceScatterLinear(c *Call, send blocks, recv []byte, op *Reduction) error
 	return scatterLinear(c, 0, send.withMemory(sum), recv)
 }
 
-// reduceScatterReduce: reduced at rank 0, which sends everyone its piece, both by way
-// of others.
+// reduceScatterReduce reduces at rank 0 and scatters the result, both over binomial
+// trees.
 func reduceScatterReduce(c *Call, send blocks, recv []byte, op *Reduction) error {
 	all := send.blockRange(0, c.size)
 	sum := c.scratch(len(all))

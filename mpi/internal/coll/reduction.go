@@ -1,21 +1,22 @@
 package coll
 
-// Reduction is how two vectors become one. It is associative.
+// A Reduction combines two vectors. It is associative.
 type Reduction struct {
-	// Size is the bytes of an element. Vectors are cut between elements only.
+	// Size is the size of an element in bytes. Vectors are divided between elements
+	// only.
 	Size int
-	// Commutative says that the order of operands does not matter. If it does they
-	// are combined in the order of the ranks.
+	// Commutative says that the order of operands is irrelevant. Otherwise operands are
+	// combined in the order of ranks.
 	Commutative bool
-	// Predefined says that Reduce is quick and does not write to in: it may be memory at
-	// which others look, and be called at all ranks for all vectors.
+	// Predefined says that Reduce is fast and does not write to in: in may be shared
+	// memory, and Reduce may be called at all ranks for all vectors.
 	Predefined bool
-	// Reduce makes each element of inout that of in, on the left, combined with
-	// itself. The two are of one length, not empty, and do not overlap.
+	// Reduce replaces each element of inout by in op inout. The two have the same
+	// length, are not empty and do not overlap.
 	Reduce func(inout, in []byte) error
 }
 
-// reduceLeft makes acc the combination of other, on the left, and itself.
+// reduceLeft sets acc to other op acc.
 func (r *Reduction) reduceLeft(acc, other []byte) error {
 	if len(acc) == 0 {
 		return nil
@@ -23,8 +24,7 @@ func (r *Reduction) reduceLeft(acc, other []byte) error {
 	return r.Reduce(acc, other)
 }
 
-// reduceRight makes acc the combination of itself and other, on the right, whose memory
-// may be used for it.
+// reduceRight sets acc to acc op other. It may overwrite other.
 func (r *Reduction) reduceRight(acc, other []byte) error {
 	if r.Commutative || len(acc) == 0 {
 		return r.reduceLeft(acc, other)
@@ -34,7 +34,8 @@ func (r *Reduction) reduceRight(acc, other []byte) error {
 	return err
 }
 
-// reduceOrdered is left if the other operand is of lower ranks, and right if not.
+// reduceOrdered is reduceLeft if other comes from lower ranks, and reduceRight
+// otherwise.
 func (r *Reduction) reduceOrdered(acc, other []byte, lower bool) error {
 	if lower {
 		return r.reduceLeft(acc, other)

@@ -1,7 +1,7 @@
 package coll
 
-// Reduce gives the root the combination of the send of all ranks, which are of one
-// size. recv counts at the root only (MPI section 6.9).
+// Reduce combines the send of all ranks, of equal size, at the root. recv is
+// significant only at the root (MPI 4.1, section 6.9).
 func (c *Call) Reduce(root int, send, recv []byte, op Reduction) error {
 	if err := c.start(Reduce, root); err != nil {
 		return err
@@ -14,22 +14,22 @@ func (c *Call) Reduce(root int, send, recv []byte, op Reduction) error {
 	return c.runReduction(Reduce, args{root: root, send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
 }
 
-// Allreduce gives all ranks the combination of the send of all (MPI section 6.9.6).
+// Allreduce combines the send of all ranks at all ranks (section 6.9.6).
 func (c *Call) Allreduce(send, recv []byte, op Reduction) error {
 	return c.runVector(Allreduce, send, recv, op)
 }
 
-// Scan gives each rank the combination of the send of all ranks up to itself (MPI
-// section 6.11).
+// Scan combines, at each rank, the send of the ranks up to and including itself
+// (section 6.11).
 func (c *Call) Scan(send, recv []byte, op Reduction) error { return c.runVector(Scan, send, recv, op) }
 
-// Exscan gives each rank the combination of the send of all ranks before it. Rank 0,
-// which has none, keeps what is in recv.
+// Exscan combines, at each rank, the send of the ranks before it. At rank 0 it does not
+// change recv.
 func (c *Call) Exscan(send, recv []byte, op Reduction) error {
 	return c.runVector(Exscan, send, recv, op)
 }
 
-// runVector is a reduction whose result is of one size everywhere.
+// runVector runs a reduction whose result has the same size everywhere.
 func (c *Call) runVector(what Collective, send, recv []byte, op Reduction) error {
 	if err := c.start(what, 0); err != nil {
 		return err
@@ -43,10 +43,10 @@ func (c *Call) runVector(what Collective, send, recv []byte, op Reduction) error
 	return c.runReduction(what, args{send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
 }
 
-// ReduceScatter combines the send of all ranks, and gives each its piece of the
-// result: counts has the bytes of all pieces, the same on all ranks, which lie back
-// to back (MPI section 6.10). In place recv is the beginning of send, the rest of
-// which has no content afterwards.
+// ReduceScatter combines the send of all ranks and distributes the blocks of the
+// result: counts has the sizes of all blocks in bytes, the same on all ranks (section
+// 6.10). In place, recv is the start of send, the remainder of which is undefined
+// afterwards.
 func (c *Call) ReduceScatter(send, recv []byte, counts []int, op Reduction) error {
 	if err := c.start(ReduceScatter, 0); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *Call) ReduceScatter(send, recv []byte, counts []int, op Reduction) erro
 	return c.runReduction(ReduceScatter, args{send: b, recv: blocks{mem: recv}, op: op})
 }
 
-// ReduceScatterBlock is ReduceScatter with pieces of one size.
+// ReduceScatterBlock is ReduceScatter with blocks of equal size.
 func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
 	if err := c.start(ReduceScatterBlock, 0); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
 	return c.runReduction(ReduceScatterBlock, args{send: splitUniform(send, c.size), recv: blocks{mem: recv}, op: op})
 }
 
-// runReduction is the end of all reductions.
+// runReduction checks the operation and runs the call.
 func (c *Call) runReduction(what Collective, a args) error {
 	n := len(a.send.mem)
 	if a.op.Reduce == nil || a.op.Size <= 0 || n%a.op.Size != 0 {

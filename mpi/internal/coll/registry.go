@@ -1,6 +1,6 @@
 package coll
 
-// algorithms is all there are, by collective.
+// algorithms are the algorithms by collective.
 var algorithms = [numCollectives][]Algorithm{
 	Barrier: {
 		{Name: "dissemination", Source: hensgen, run: func(c *Call, _ *args) error { return barrierDissemination(c) }},
@@ -117,8 +117,8 @@ var alltoallAlgorithms = []Algorithm{
 	{Name: "linear", run: outOfPlace(alltoallLinear)},
 }
 
-// outOfPlace runs an alltoall whose messages go straight to where they belong. In
-// place they cannot, and the exchange in pairs does it instead.
+// outOfPlace wraps an alltoall algorithm that sends from the user's buffer. Calls in
+// place use alltoallInPlace instead.
 func outOfPlace(run func(c *Call, send, recv blocks) error) func(c *Call, a *args) error {
 	return func(c *Call, a *args) error {
 		if a.inPlace {
@@ -146,7 +146,7 @@ var reduceScatterAlgorithms = []Algorithm{
 	}},
 }
 
-// The sources. Those without one are what the definition says.
+// The sources. Algorithms without one follow the definition of the collective.
 const (
 	brooks       = "Brooks 1986, The butterfly barrier"
 	bruck        = "Bruck, Ho, Kipnis, Upfal, Weathersby 1997, Efficient algorithms for all-to-all communications in multiport message-passing systems"

@@ -1,7 +1,7 @@
 package coll
 
-// scanLinear: every rank combines what the one before sends with its own, and
-// sends it to the next. buf has our vector, and the result afterwards.
+// scanLinear receives from the previous rank, combines, and sends to the next. buf is
+// the vector and the result.
 func scanLinear(c *Call, buf []byte, op *Reduction) error {
 	if c.rank > 0 {
 		in := c.scratch(len(buf))
@@ -18,8 +18,8 @@ func scanLinear(c *Call, buf []byte, op *Reduction) error {
 	return nil
 }
 
-// scanDoubling: in round k every rank sends what it has 2^k ranks forward, so that
-// afterwards it has that of 2^(k+1) ranks up to itself: ceil(log2 n) rounds.
+// scanDoubling sends, in round k, the partial result 2^k ranks forward, so that each
+// rank has the combination of 2^(k+1) ranks afterwards: ceil(log2 n) rounds.
 //
 // Hillis and Steele, "Data parallel algorithms", 1986.
 func scanDoubling(c *Call, buf []byte, op *Reduction) error {
@@ -37,7 +37,8 @@ func scanDoubling(c *Call, buf []byte, op *Reduction) error {
 	return nil
 }
 
-// exchangeShifted sends out d ranks forward, and receives in, as far as there are ranks.
+// exchangeShifted sends out d ranks forward and receives in from d ranks back, where
+// these exist.
 func (c *Call) exchangeShifted(d int, out, in []byte) error {
 	if c.rank >= d {
 		c.irecv(c.rank-d, in)
@@ -48,8 +49,8 @@ func (c *Call) exchangeShifted(d int, out, in []byte) error {
 	return c.waitAll()
 }
 
-// exscanLinear: as scanLinear, without our own. recv may be the memory of send, and
-// is left alone at rank 0.
+// exscanLinear is scanLinear without the own vector. recv may be the memory of send and
+// is not changed at rank 0.
 func exscanLinear(c *Call, send, recv []byte, op *Reduction) error {
 	acc := send
 	if c.rank > 0 {
@@ -71,7 +72,7 @@ func exscanLinear(c *Call, send, recv []byte, op *Reduction) error {
 	return c.send(c.rank+1, acc)
 }
 
-// exscanDoubling: as scanDoubling, without our own. recv as for exscanLinear.
+// exscanDoubling is scanDoubling without the own vector. recv is as for exscanLinear.
 func exscanDoubling(c *Call, send, recv []byte, op *Reduction) error {
 	acc, in := c.scratchCopy(send), c.scratch(len(send))
 	for d := 1; d < c.size; d *= 2 {

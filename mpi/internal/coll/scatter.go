@@ -1,6 +1,7 @@
 package coll
 
-// scatterLinear: the root sends to everyone. send counts at the root only.
+// scatterLinear sends from the root to every rank. send is significant only at the
+// root.
 func scatterLinear(c *Call, root int, send blocks, recv []byte) error {
 	if c.rank != root {
 		return c.recv(root, recv)
@@ -14,8 +15,8 @@ func scatterLinear(c *Call, root int, send blocks, recv []byte) error {
 	return c.waitAll()
 }
 
-// scatterBinomial: down a binomial tree in ceil(log2 n) rounds, each node gets what
-// is for those below it in one message. Pieces have one size, which everyone knows.
+// scatterBinomial sends down a binomial tree in ceil(log2 n) rounds; each node receives
+// the blocks of its subtree in one message. Blocks have equal size, known to all ranks.
 //
 // Sources as for gatherBinomial.
 func scatterBinomial(c *Call, root int, send blocks, recv []byte) error {
@@ -45,7 +46,7 @@ func scatterBinomial(c *Call, root int, send blocks, recv []byte) error {
 			c.isend(to, send.blockRange(to, end))
 			continue
 		}
-		wrapped := c.scratch(t.childSubtreeSize(d) * size) // for ranks on both sides of 0
+		wrapped := c.scratch(t.childSubtreeSize(d) * size) // for a subtree that wraps around rank 0
 		n := copy(wrapped, send.blockRange(to, c.size))
 		copy(wrapped[n:], send.blockRange(0, c.size))
 		c.isend(to, wrapped)

@@ -1,7 +1,7 @@
 package coll
 
-// scattervBinomial: as scatterBinomial. Only the root knows how long the pieces
-// are, so a node that has others below it is told before.
+// scattervBinomial is scatterBinomial for blocks of different sizes. Only the root
+// knows the sizes, so a node with children receives the lengths of its subtree first.
 //
 // Sources as for gathervBinomial.
 func scattervBinomial(c *Call, root int, send blocks, recv []byte) error {

@@ -1,11 +1,10 @@
 package coll
 
-// The algorithms of this file are for ranks with memory in common (Board). All of
-// them are one round: everyone shows what it has, and who wants it looks. So each rank
-// waits once, at most, and where ranks take turns on a processor that is what counts.
-// What is shown is copied twice, as if it were sent and received.
+// The algorithms of this file use shared memory (Board). Each is one round: every rank shows its
+// data and reads the data that it needs. Each rank waits at most once, which dominates the time of
+// ranks that share a processor. Data is copied twice, as by a send and a receive.
 
-// barrierShared: everyone waits for everyone.
+// barrierShared waits for all ranks.
 func barrierShared(c *Call) error {
 	if err := c.showRound(nil); err != nil {
 		return err
@@ -18,7 +17,7 @@ func barrierShared(c *Call) error {
 	return nil
 }
 
-// bcastShared: everyone waits for the root.
+// bcastShared waits for the root.
 func bcastShared(c *Call, root int, buf []byte) error {
 	if c.rank == root {
 		return c.showRound(buf)
@@ -29,14 +28,14 @@ func bcastShared(c *Call, root int, buf []byte) error {
 	return c.copyShown(root, buf)
 }
 
-// copyShown gets what a rank shows, from its beginning on.
+// copyShown copies the start of the data that a rank shows.
 func (c *Call) copyShown(rank int, to []byte) error {
 	b, err := c.waitShown(rank, len(to))
 	copy(to, b)
 	return err
 }
 
-// gatherShared: the root waits for everyone.
+// gatherShared waits for all ranks at the root.
 func gatherShared(c *Call, root int, send []byte, recv blocks) error {
 	if c.rank != root {
 		return c.showRound(send)
@@ -48,7 +47,7 @@ func gatherShared(c *Call, root int, send []byte, recv blocks) error {
 	return c.copyAllShown(recv)
 }
 
-// copyAllShown gets what the others show, each to its place.
+// copyAllShown copies the data that the other ranks show to their blocks of recv.
 func (c *Call) copyAllShown(recv blocks) error {
 	for i := 1; i < c.size; i++ {
 		r := (c.rank + i) % c.size
@@ -59,7 +58,7 @@ func (c *Call) copyAllShown(recv blocks) error {
 	return nil
 }
 
-// scatterShared: everyone waits for the root, which shows the pieces of all.
+// scatterShared waits for the root, which shows the blocks of all ranks.
 func scatterShared(c *Call, root int, send blocks, recv []byte) error {
 	if c.rank == root {
 		copyUnlessSame(recv, send.block(root))
@@ -75,7 +74,7 @@ func scatterShared(c *Call, root int, send blocks, recv []byte) error {
 	return err
 }
 
-// allgatherShared: everyone shows its piece. Pieces need not be dense.
+// allgatherShared shows the own block and reads all others. Blocks need not be dense.
 func allgatherShared(c *Call, recv blocks) error {
 	if err := c.showRound(recv.block(c.rank)); err != nil {
 		return err
@@ -83,8 +82,8 @@ func allgatherShared(c *Call, recv blocks) error {
 	return c.copyAllShown(recv)
 }
 
-// alltoallShared: everyone shows its pieces for all, which have one size. In place is
-// no different: what comes is written after all that leaves has been shown.
+// alltoallShared shows the blocks for all ranks, of equal size. It works in place,
+// because a rank writes recv only after it has shown send.
 func alltoallShared(c *Call, send, recv blocks) error {
 	if err := c.showRound(send.mem); err != nil {
 		return err
@@ -100,8 +99,8 @@ func alltoallShared(c *Call, send, recv blocks) error {
 	return nil
 }
 
-// reduceShown makes acc the combination of part i of the vectors that ranks first to last
-// show, in their order.
+// reduceShown sets acc to the combination of block i of the vectors that ranks first to
+// last show, in their order.
 func (c *Call) reduceShown(acc []byte, first, last int, all blocks, i int, op *Reduction) error {
 	for r := last; r >= first; r-- {
 		b, err := c.waitShown(r, len(all.mem))
@@ -118,10 +117,10 @@ func (c *Call) reduceShown(acc []byte, first, last int, all blocks, i int, op *R
 	return nil
 }
 
-// singleBlock is a vector in one part.
+// singleBlock returns a vector as one block.
 func singleBlock(b []byte) blocks { return splitUniform(b, 1) }
 
-// reduceShared: everyone shows its vector, and the root combines them.
+// reduceShared shows the vector of each rank and combines them at the root.
 func reduceShared(c *Call, root int, send, recv []byte, op *Reduction) error {
 	if err := c.showRound(send); err != nil || c.rank != root {
 		return err
@@ -129,8 +128,8 @@ func reduceShared(c *Call, root int, send, recv []byte, op *Reduction) error {
 	return c.reduceShown(recv, 0, c.size-1, singleBlock(send), 0, op)
 }
 
-// allreduceShared: everyone combines all vectors, in the same order, so that all
-// have the same result to the last bit.
+// allreduceShared combines all vectors at every rank, in the same order, so that all
+// results are bitwise identical.
 func allreduceShared(c *Call, buf []byte, op *Reduction) error {
 	if err := c.showRound(buf); err != nil {
 		return err
@@ -138,8 +137,8 @@ func allreduceShared(c *Call, buf []byte, op *Reduction) error {
 	return c.reduceShown(buf, 0, c.size-1, singleBlock(buf), 0, op)
 }
 
-// reduceScatterShared: everyone combines its piece of all vectors. recv may be the
-// beginning of send's memory.
+// reduceScatterShared combines, at each rank, its block of all vectors. recv may be the
+// start of send's memory.
 func reduceScatterShared(c *Call, send blocks, recv []byte, op *Reduction) error {
 	if err := c.showRound(send.mem); err != nil {
 		return err
@@ -147,7 +146,7 @@ func reduceScatterShared(c *Call, send blocks, recv []byte, op *Reduction) error
 	return c.reduceShown(recv, 0, c.size-1, send, c.rank, op)
 }
 
-// scanShared: everyone combines the vectors up to its own.
+// scanShared combines, at each rank, the vectors up to its own.
 func scanShared(c *Call, buf []byte, op *Reduction) error {
 	if err := c.showRound(buf); err != nil {
 		return err
@@ -155,8 +154,8 @@ func scanShared(c *Call, buf []byte, op *Reduction) error {
 	return c.reduceShown(buf, 0, c.rank, singleBlock(buf), 0, op)
 }
 
-// exscanShared: everyone combines the vectors before its own. recv may be the memory
-// of send, and is left alone at rank 0.
+// exscanShared combines, at each rank, the vectors before its own. recv may be the
+// memory of send.
 func exscanShared(c *Call, send, recv []byte, op *Reduction) error {
 	if err := c.showRound(send); err != nil {
 		return err
