@@ -5,43 +5,43 @@ import (
 	"slices"
 )
 
-// Report is what is known of a job.
+// A Report is the result of the analysis of a job.
 type Report struct {
 	Size    int
-	States  []*State // of those that have answered, by rank
-	NoReply []int    // those that have not
+	States  []*State // of the ranks that replied, by rank
+	NoReply []int    // the other ranks
 
-	Knot       []int      // ranks that cannot go on: see the package
-	Cycle      []Edge     // of them: each waits for the next, the last for the first
-	Mismatches []Mismatch // collective calls that do not belong together
+	Knot       []int      // ranks that cannot progress; see the package comment
+	Cycle      []Edge     // a cycle in the knot: each edge waits for the next
+	Mismatches []Mismatch // collective calls that do not match
 
 	stateByRank map[int]*State
 	minWait     int64
 }
 
-// Edge is a rank that waits for another.
+// An Edge is a rank that waits for another rank in a call.
 type Edge struct {
 	Rank, For int
 	Call      *Call
 }
 
-// Mismatch is a place among a communicator's collective calls where not all ranks
-// have made the same one.
+// A Mismatch is a position in the sequence of a communicator's collective calls at
+// which not all ranks have made the same call.
 type Mismatch struct {
 	Comm  string
 	Calls []Group
 }
 
-// Group is who has made which call.
+// A Group is a call and the ranks that made it.
 type Group struct {
 	Call  Collective
 	Ranks []int
-	At    string // where the first of them is
+	At    string // source position of the first rank
 }
 
-// Analyze finds out what can be known from the states of some ranks of a job. Of
-// ranks that are there twice it takes the first. The states are not of one moment: calls
-// that have waited less than so many ms may have what they wait for, and can go on.
+// Analyze analyzes the states of the ranks of a job. Of two states of a rank it uses
+// the first. The states are not a consistent snapshot: calls that have waited less than
+// millis count as able to progress.
 func Analyze(size int, states []*State, millis int64) *Report {
 	r := &Report{Size: size, stateByRank: map[int]*State{}, minWait: millis}
 	for _, s := range states {
@@ -62,13 +62,13 @@ func Analyze(size int, states []*State, millis int64) *Report {
 	return r
 }
 
-// isBlocked reports whether a rank waits, whatever it does.
+// isBlocked reports whether the rank waits in a foreground call.
 func (s *State) isBlocked() bool {
 	return slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.Aside })
 }
 
-// findKnot finds those that can go on, from those who do not wait, as long as there
-// are more; the others are the knot.
+// findKnot reduces the graph: it repeatedly removes the ranks that can progress. The
+// ranks left are the knot.
 func (r *Report) findKnot() {
 	free := make(map[int]bool, r.Size)
 	for _, rank := range r.NoReply {
@@ -77,7 +77,7 @@ func (r *Report) findKnot() {
 	for _, s := range r.States {
 		free[s.Rank] = !s.isBlocked() || s.Quiet < r.minWait || s.MoreCalls > 0
 	}
-	goesOn := func(c *Call) bool {
+	canProgress := func(c *Call) bool {
 		is := func(rank int) bool { return free[rank] || rank < 0 || rank >= r.Size }
 		if c.Millis < r.minWait || c.Busy {
 			return true
@@ -94,7 +94,7 @@ func (r *Report) findKnot() {
 				continue
 			}
 			for i := range s.Calls {
-				if goesOn(&s.Calls[i]) {
+				if canProgress(&s.Calls[i]) {
 					free[s.Rank], more = true, true
 				}
 			}
@@ -107,15 +107,15 @@ func (r *Report) findKnot() {
 	}
 }
 
-// findCycle follows those who wait within the knot until it meets somebody again.
-// There is a way on from each: who waits for one who can go on, and for no other,
-// could go on himself.
+// findCycle follows the edges within the knot until a rank repeats. Each rank has an
+// edge within the knot, because a rank that waited only for ranks outside could
+// progress.
 func (r *Report) findCycle() {
 	if len(r.Knot) == 0 {
 		return
 	}
 	var path []Edge
-	at := map[int]int{} // by rank
+	at := map[int]int{} // index in path, by rank
 	for rank := r.Knot[0]; ; {
 		if i, met := at[rank]; met {
 			r.Cycle = path[i:]
@@ -124,15 +124,15 @@ func (r *Report) findCycle() {
 		at[rank] = len(path)
 		e, ok := r.waitEdge(rank)
 		if !ok {
-			return // a call that waits for nobody
+			return // a call that waits for no rank
 		}
 		path = append(path, e)
 		rank = e.For
 	}
 }
 
-// waitEdge is a call of a rank of the knot, and one of the knot that it waits for: itself
-// only if a call waits for nobody else.
+// waitEdge returns an edge from a rank to another rank of the knot. It returns an edge
+// to the rank itself only if one of its calls waits for no other rank.
 func (r *Report) waitEdge(rank int) (self Edge, ok bool) {
 	s := r.stateByRank[rank]
 	for i := range s.Calls {
@@ -153,7 +153,8 @@ func (r *Report) waitEdge(rank int) (self Edge, ok bool) {
 	return self, ok
 }
 
-// collectiveKey is one among a communicator's collective calls.
+// A collectiveKey identifies a position in the sequence of a communicator's collective
+// calls.
 type collectiveKey struct {
 	comm  uint32
 	ranks uint64
@@ -162,14 +163,14 @@ type collectiveKey struct {
 
 func (c *Collective) key() collectiveKey { return collectiveKey{c.Comm, c.Ranks, c.Seq} }
 
-// matches reports whether two calls at one place can be the same. A communicator's name
-// is each rank's own business.
+// matches reports whether two calls at one position can be the same. Names of
+// communicators are local to each rank and are not compared.
 func (c *Collective) matches(o *Collective) bool {
 	return c.What == o.What && (c.With == o.With || c.Begun || o.Begun)
 }
 
-// findMismatches compares the collective calls that ranks are in with those that
-// others are in, or have begun, at the same place.
+// findMismatches compares the collective calls in which ranks wait with those that
+// other ranks have made or started at the same position.
 func (r *Report) findMismatches() {
 	groups := map[collectiveKey][]Group{}
 	var order []collectiveKey
@@ -210,8 +211,8 @@ func (r *Report) findMismatches() {
 	}
 }
 
-// IsStuck reports whether what is seen cannot end well by itself: there is a knot whose
-// calls have all waited for so many ms, or collective calls do not belong together.
+// IsStuck reports whether the job cannot recover: collective calls do not match, or
+// there is a knot whose calls have all waited for at least millis.
 func (r *Report) IsStuck(millis int64) bool {
 	if len(r.Mismatches) > 0 {
 		return true

@@ -1,27 +1,26 @@
-// Package deadlock finds out why a job does not go on: from what each rank says of
-// itself, who waits for whom, which ranks wait for one another for ever, which make
-// collective calls that do not belong together, and which messages nobody wants. It is
-// a core without I/O: package mpi gathers the States and prints the Report.
+// Package deadlock analyzes why a job makes no progress. From the state of each rank it
+// derives the ranks that wait for each other forever, the collective calls that do not
+// match, and the unmatched messages. It performs no I/O: package mpi gathers the States
+// and prints the Report.
 //
-//	states := []*deadlock.State{...}          // of the ranks that have answered
+//	states := []*deadlock.State{...}          // of the ranks that replied
 //	r := deadlock.Analyze(size, states, 1000)
-//	if r.Stuck(quiet) {                   // nothing that they wait for can come
+//	if r.IsStuck(quiet) {                     // no call in the knot can complete
 //		os.Stderr.WriteString(r.String())
 //	}
 //
-// # Who waits for whom
+// # Wait-for graph
 //
-// A rank is blocked if every goroutine of it that is in a call of MPI waits, and there
-// is one. A call waits for all of some ranks (a collective call for those whose
-// messages it needs now), or for any of them (a receive from any source). Whoever is
-// not blocked may do anything; so may who has not answered. A blocked rank can go on
-// if one of its calls can: if those that it waits for can go on, all of them or any. Those
-// that cannot, however long one waits, are the knot of the graph, and in it is a cycle.
+// A rank is blocked if it has goroutines in MPI calls and all of these wait. A call
+// waits for all of some ranks (a collective call, for the ranks whose messages it needs
+// now) or for any of them (a receive from any source: the OR model). A rank that is not
+// blocked, or that did not reply, may do anything. A blocked rank can progress if one
+// of its calls can: if the ranks that it waits for can, all or any. The ranks that
+// cannot progress are the knot of the graph, which contains a cycle.
 //
-// Who asks again and again instead of waiting, and does nothing else, waits as well.
-// If he does something else in between he is not blocked: nobody knows what that is
-// for.
+// A rank that polls in a loop and does nothing else waits as well. If it does other
+// work in between, it is not blocked, since the purpose of that work is unknown.
 //
-// What is not known is what goroutines do that are not in a call of MPI. So a knot is a
-// deadlock of the calls, which ends only if another goroutine of these ranks makes one.
+// The analysis does not see goroutines outside of MPI calls. Thus a knot is a deadlock
+// of the calls, which ends only if another goroutine of these ranks makes an MPI call.
 package deadlock

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// FormatRanks names ranks: "rank 1", "ranks 0 to 2 and 5". Of many it names the first.
+// FormatRanks formats a list of ranks: "rank 1", "ranks 0 to 2 and 5". It abbreviates
+// long lists.
 func FormatRanks(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])
@@ -40,13 +41,13 @@ func FormatRanks(ranks []int) string {
 	return "ranks " + strings.Join(runs[:last], ", ") + " and " + runs[last]
 }
 
-// How much is said: of ranks in a row, of lines of a kind.
+// Maximum number of ranges in a list of ranks, and of lines of a section.
 const (
 	maxRuns  = 8
 	maxLines = 40
 )
 
-// String is the report for people. Ranks are those of the job.
+// String returns the report as text. Ranks are those of the job.
 func (r *Report) String() string {
 	var b strings.Builder
 	r.writeMismatches(&b)
@@ -65,7 +66,7 @@ func (r *Report) writeMismatches(b *strings.Builder) {
 	}
 }
 
-// writeKnot tells who waits for one another.
+// writeKnot writes the cycle of ranks that wait for each other.
 func (r *Report) writeKnot(b *strings.Builder) {
 	if len(r.Knot) == 0 {
 		return
@@ -115,7 +116,7 @@ func (r *Report) writeKnot(b *strings.Builder) {
 	b.WriteString(".\n")
 }
 
-// formatTargets names the ranks of which an edge waits for one.
+// formatTargets formats the ranks of which the edge waits for one.
 func (e *Edge) formatTargets() string {
 	switch {
 	case !e.Call.Any:
@@ -126,8 +127,8 @@ func (e *Edge) formatTargets() string {
 	return e.Call.formatTargets()
 }
 
-// writeUnsent tells of each rank of the cycle that waits for any of several why none of
-// them does what it waits for.
+// writeUnsent writes, for each rank of the cycle that waits for any of several, why
+// none of them can satisfy it.
 func (r *Report) writeUnsent(b *strings.Builder) {
 	for i, e := range r.Cycle {
 		if !e.Call.Any || len(e.Call.For) < 2 {
@@ -144,8 +145,8 @@ func (r *Report) writeUnsent(b *strings.Builder) {
 	}
 }
 
-// formatReasons tells what the ranks that an edge waits for do instead, those that do the same
-// together.
+// formatReasons formats the calls in which the targets of an edge wait, grouped by
+// call.
 func (r *Report) formatReasons(e Edge) string {
 	var order []string
 	ranks := map[string][]int{}
@@ -170,7 +171,7 @@ func (r *Report) formatReasons(e Edge) string {
 	return strings.Join(list, "; ")
 }
 
-// formatWait tells in which call a rank waits, the first one that has a waiter.
+// formatWait formats the first foreground call in which a rank waits.
 func (r *Report) formatWait(rank int) string {
 	if s := r.stateByRank[rank]; s != nil {
 		for i := range s.Calls {
@@ -182,13 +183,13 @@ func (r *Report) formatWait(rank int) string {
 	return "in a call that is not known"
 }
 
-// isReceive reports whether a call waits for a message alone.
+// isReceive reports whether a call waits only for a message.
 func (c *Call) isReceive() bool {
 	return strings.HasPrefix(c.What, "Recv") || strings.HasPrefix(c.What, "Probe")
 }
 
-// mayBeSent reports whether the message that an edge waits for may be on its way, or the
-// call is not one that waits for a message from somebody.
+// mayBeSent reports whether the message that an edge waits for may be in flight, or
+// whether the call is no receive.
 func (r *Report) mayBeSent(e Edge) bool {
 	if !strings.HasPrefix(e.Call.What, "Recv") {
 		return true
@@ -204,14 +205,14 @@ func (r *Report) mayBeSent(e Edge) bool {
 	})
 }
 
-// activity is what a rank does, for how long.
+// An activity is a call or state of ranks, and its duration.
 type activity struct {
 	text   string
 	millis int64
 	ranks  []int
 }
 
-// writeRanks tells what each rank does, those that do the same together.
+// writeRanks writes the activity of each rank, grouped by activity.
 func (r *Report) writeRanks(b *strings.Builder) {
 	var lines []activity
 	index := map[string]int{}
@@ -251,7 +252,7 @@ func (r *Report) writeRanks(b *strings.Builder) {
 	}
 }
 
-// activities is what a rank does, in lines.
+// activities returns the activities of a rank.
 func (s *State) activities() (list []activity) {
 	if !s.isBlocked() {
 		text := "in no call of MPI"
@@ -293,8 +294,8 @@ func (c *Call) formatTargets() string {
 	return FormatRanks(c.For)
 }
 
-// writeMessages tells what is left over. Each list counts what it leaves off itself: that
-// one, not lines.
+// writeMessages writes the unmatched messages, receives and sends. Each list counts its
+// omitted messages, not lines.
 func (r *Report) writeMessages(b *strings.Builder) {
 	write := func(title string, list func(*State) ([]Message, int)) {
 		var lines []string
@@ -332,7 +333,7 @@ func (r *Report) writeMessages(b *strings.Builder) {
 	}
 }
 
-// String is the call and where it is.
+// String returns the call and its source position.
 func (c *Call) String() string {
 	text := c.What
 	if c.Comm != "" && c.Comm != "world" {
@@ -348,7 +349,7 @@ func formatLocation(place string) string {
 	return " at " + place
 }
 
-// String is the call's name, its number, and its arguments.
+// String returns the call's name, sequence number and arguments.
 func (c *Collective) String() string {
 	text := fmt.Sprintf("%s #%d", c.What, c.Seq)
 	if c.With != "" {
@@ -357,7 +358,7 @@ func (c *Collective) String() string {
 	return text
 }
 
-// String says what is told of a message.
+// String returns a description of the message.
 func (m *Message) String() string {
 	name := func(n int) string {
 		if n == Any {
@@ -391,7 +392,7 @@ func (m *Message) String() string {
 	return text
 }
 
-// formatDuration is a time for people.
+// formatDuration formats a duration in ms.
 func formatDuration(millis int64) string {
 	switch {
 	case millis < 10_000:

@@ -5,81 +5,81 @@ import "encoding/json"
 // Any is any rank, or any tag.
 const Any = -1
 
-// State is what a rank says of itself. Ranks are those of the job.
+// A State is the report of a rank about itself. Ranks are those of the job.
 type State struct {
 	Rank int
 	Host string
 	PID  int
 
-	Calls []Call // that wait; none if the rank computes
-	Last  string // what it did last
-	Quiet int64  // since when it has made no call, in ms
+	Calls []Call // waiting calls; none if the rank computes
+	Last  string // last operation
+	Quiet int64  // time in ms since the last call
 
-	Collectives []Collective // the last one of each communicator, begun
+	Collectives []Collective // last one started on each communicator
 
-	Receives []Message // that wait for a message
-	Messages []Message // that wait for a receive
-	Sends    []Message // that wait for their receive, or for room
-	Left     Left      // of these, that are not listed
-	More     int       // the same, of no list in particular
+	Receives []Message // posted receives
+	Messages []Message // unexpected messages
+	Sends    []Message // sends that are unmatched or queued
+	Left     Left      // numbers of omitted entries of these lists
+	More     int       // omitted entries of unknown kind
 
-	MoreCalls int // that wait and are not in Calls: nothing is known of them
+	MoreCalls int // waiting calls that are not in Calls
 
-	Lost []string // ranks that it has lost, and why
+	Lost []string // failed ranks, with the cause
 }
 
-// Left counts what is not listed for want of room. A count of MaxLeft means as many or
-// more.
+// Left counts the entries omitted from the lists of a State. A count of MaxLeft means
+// at least as many.
 type Left struct{ Receives, Messages, Sends int }
 
-// MaxLeft is the maximum of a count of Left: beyond it nothing is counted, since the
-// rank stands still meanwhile.
+// MaxLeft is the maximum count of Left. Counting stops there, because the rank makes no
+// progress meanwhile.
 const MaxLeft = 1 << 16
 
-// Call is a call of MPI that waits, or several that are asked for again and again.
+// A Call is a waiting MPI call, or several calls that poll.
 type Call struct {
 	What   string // "Recv(source 1, tag 5)"
 	Comm   string // name of the communicator
-	At     string // where in the program, "ring/main.go:23", or ""
-	Millis int64  // so long
+	At     string // source position, "ring/main.go:23", or ""
+	Millis int64  // time in ms that it has waited
 
 	For   []int // ranks that it waits for
-	Any   bool  // one of them is enough
+	Any   bool  // it waits for any one of them
 	Why   string
-	Unmet bool // the message, or the receive, is not there
-	Aside bool // it goes on in the background, and nobody waits for it
-	Polls bool // it does not wait: the program asks for it again and again
-	Busy  bool // and does something else for most of the time
+	Unmet bool // the message or the receive is missing
+	Aside bool // it runs in the background without a waiter
+	Polls bool // the program polls instead of waiting
+	Busy  bool // and does other work most of the time
 
 	Collective *Collective `json:",omitempty"`
 }
 
-// Collective is a collective call.
+// A Collective is a collective call.
 type Collective struct {
-	Comm  uint32 // number of the communicator
-	Ranks uint64 // hash of its ranks: two communicators may have one number
-	Name  string // its name
-	Seq   uint32 // number of the call
+	Comm  uint32 // ID of the communicator
+	Ranks uint64 // hash of its ranks: IDs of communicators are not unique
+	Name  string // of the communicator
+	Seq   uint32 // sequence number of the call
 	What  string // "allreduce"
 	With  string // "of 8 float64 with sum"
-	Begun bool   // it was begun; With is not known
+	Begun bool   // it was started; With is unknown
 }
 
-// Message is a message, a receive or a send, or several that are alike.
+// A Message is a message, a receive or a send, or several equal ones.
 type Message struct {
 	Comm     string
-	Call     uint32 // of which collective call, or 0
-	From, To int    // Any if that is not known
+	Call     uint32 // sequence number of the collective call, or 0
+	From, To int    // Any if unknown
 	Tag      int
 	Bytes    int64 // of the first
 	Count    int
-	Held     bool // of a message: it is only announced; of a send: there is no room for it
+	Held     bool // of a message: only the RTS arrived; of a send: it is queued
 }
 
-// MaxListed is how many messages of a kind a State has.
+// MaxListed is the maximum length of each list of messages of a State.
 const MaxListed = 16
 
-// AddMessage adds a message to a list, to one that is alike if there is one. It reports
+// AddMessage adds a message to a list, or counts it in an equal entry. It reports
 // whether there was room.
 func AddMessage(list *[]Message, m Message) bool {
 	m.Count = 1
@@ -97,17 +97,16 @@ func AddMessage(list *[]Message, m Message) bool {
 	return true
 }
 
-// AppendJSON writes a state for another rank.
+// AppendJSON appends the encoding of a state to b.
 func (s *State) AppendJSON(b []byte) []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // it has no fields that could
+		panic(err) // no field can fail to encode
 	}
 	return append(b, text...)
 }
 
-// DecodeState reads what Append has written. It bounds nothing: the caller has bounded the
-// bytes.
+// DecodeState decodes the encoding of AppendJSON. The caller bounds the length of b.
 func DecodeState(b []byte) (*State, error) {
 	s := &State{}
 	if err := json.Unmarshal(b, s); err != nil {

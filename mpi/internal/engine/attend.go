@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Lock gives the caller the Core until Unlock. It returns ErrClosed, and nothing
-// is locked, when the engine is closed.
+// Lock acquires the lock and returns the Core, for use until Unlock. If the engine is
+// closed it returns ErrClosed without the lock.
 func (e *Engine) Lock() (*protocol.Core, error) {
 	e.mu.Lock()
 	if e.closed {
@@ -18,24 +18,24 @@ func (e *Engine) Lock() (*protocol.Core, error) {
 	return e.core, nil
 }
 
-// Unlock is the end of Lock. It wakes those whose wait has come to its end.
+// Unlock releases the lock and wakes the goroutines whose Waitable is ready.
 func (e *Engine) Unlock() {
 	e.wakeReady()
 	e.mu.Unlock()
 }
 
-// idleInterval is how long nobody may look at the network before Attend does.
+// idleInterval is the time without a poll after which PollWhenIdle polls.
 const idleInterval = 2 * time.Millisecond
 
-// idlePoller leads those who do not wait.
+// An idlePoller is the Waitable of PollWhenIdle, which is never ready.
 type idlePoller struct{}
 
 func (idlePoller) Ready() bool { return false }
 
-// PollWhenIdle looks at the network when nobody else has done so for a while, until ctx
-// ends or the engine is closed: so that handlers are called although the program
-// computes. Who comes to wait takes its place. It is called by one goroutine, which
-// has ended when Close is called.
+// PollWhenIdle leads when no other goroutine has polled or waited for idleInterval,
+// until ctx ends or the engine is closed, so that handlers run while the program
+// computes. A goroutine that comes to wait takes over. It is called by one goroutine,
+// which must have returned before Close is called.
 func (e *Engine) PollWhenIdle(ctx context.Context) {
 	tick := time.NewTicker(idleInterval)
 	defer tick.Stop()
@@ -55,7 +55,7 @@ func (e *Engine) PollWhenIdle(ctx context.Context) {
 	}
 }
 
-// recordActivity is called by those who look at the network, or are going to wait.
+// recordActivity is called by each poll and wait. It ends an idlePoller's lead.
 func (e *Engine) recordActivity() {
 	e.activity++
 	if e.leader == Waitable(idlePoller{}) {

@@ -1,26 +1,25 @@
-// Package engine is a rank while it runs: the lock around its protocol, and the
-// question who looks after the network.
+// Package engine runs the protocol of one rank: it owns the lock around the Core, and
+// makes progress on the network for the goroutines that wait.
 //
 //	e, err := engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
 //		return rdma.New(dev, h, book, rdma.Options{})
 //	})
 //	r := &protocol.Request{...}
-//	err = e.Receive(r)          // begins
-//	err = e.Wait(ctx, r)        // serves the network until it is done
+//	err = e.Receive(r)          // starts
+//	err = e.Wait(ctx, r)        // makes progress until r is done
 //
-// There is no goroutine of its own. Of the goroutines that wait one leads: it
-// is in Fabric.Block, and handles what comes for all. The others are parked,
-// and woken when what they wait for is there, or when the leader leaves and one
-// of them has to follow. So a program of one goroutine waits in the adapter
-// itself, without a hand-over, and any number of goroutines may call.
+// The engine has no goroutine. It uses the leader/follower pattern: of the waiting
+// goroutines one is the leader, blocks in Fabric.Block and handles the events of all.
+// The others are followers; they are woken when their Waitable is ready or when the
+// leader returns and another leader is needed. A program of one goroutine thus waits in
+// the adapter itself, without a context switch, and any number of goroutines may call.
 //
-// A rank that is asked for something while it computes, as windows are, has a
-// goroutine call Attend: it leads when nobody else has for a while.
+// A rank that must respond while its program computes, as with windows, has a goroutine
+// call PollWhenIdle, which leads when no other goroutine has polled for a while.
 //
-// What programs ask for with Test again and again is noted, too, so that it can be
-// seen who waits like this (Polls).
+// The engine also records which Waitables a program polls repeatedly with Test, for
+// deadlock reports (PollStats).
 //
-// A Waitable is anything whose Ready can be asked under the lock: a request,
-// one of several requests, a message that Probe looks for, a collective call
-// in the background.
+// A Waitable is a condition that is evaluated under the lock: a request, one of several
+// requests, a message that Probe looks for, a nonblocking collective.
 package engine

@@ -11,34 +11,34 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// ErrClosed is what calls of a closed engine return.
+// ErrClosed is returned by calls of a closed engine.
 var ErrClosed = errors.New("MPI is finalized")
 
-// Engine is a rank: its protocol, its fabric, and those who wait. Whoever has
-// to wait serves the fabric for all, one at a time. All methods may be called
-// from any goroutine.
+// An Engine is a rank: its protocol, its fabric and its waiting goroutines. All methods
+// are safe for concurrent use.
 type Engine struct {
 	rank, size int
-	fab        fabric.Fabric // nil if there are no others
+	fab        fabric.Fabric // nil in a job of one rank
 
 	mu         sync.Mutex
 	core       *protocol.Core
-	leader     Waitable           // of who is in Fabric.Block, or nil
-	interrupt  *cancelctx.Context // ends the Block
-	activity   uint64             // of those who look or wait, for Attend
-	followers  []*follower        // those who wait for another to lead them
-	lastWaitID uint64             // number of the last wait
-	active     []ActiveWait       // those who are in one
-	lastOp     LastOp             // of Send and Receive
-	pollStats  PollStats          // of Test
-	snapshot   *waitSnapshot      // under way, or nil
+	leader     Waitable           // of the goroutine in Fabric.Block, or nil
+	interrupt  *cancelctx.Context // ends Fabric.Block
+	activity   uint64             // number of polls and waits, for PollWhenIdle
+	followers  []*follower        // goroutines that wait without leading
+	lastWaitID uint64             // ID of the last wait
+	active     []ActiveWait       // the current waits
+	lastOp     LastOp             // of Send and Receive, for deadlock reports
+	pollStats  PollStats          // unsuccessful calls of Test
+	snapshot   *waitSnapshot      // in progress, or nil
 	closed     bool
 }
 
-// Waitable is what a goroutine waits for. Ready is called with the lock held.
+// A Waitable is a condition that a goroutine waits for. Ready is called with the lock
+// held.
 type Waitable interface{ Ready() bool }
 
-// follower is a goroutine that waits and does not lead.
+// A follower is a goroutine that waits without leading.
 type follower struct {
 	Waitable
 	wake chan struct{}
@@ -46,12 +46,12 @@ type follower struct {
 
 var followerPool = sync.Pool{New: func() any { return &follower{wake: make(chan struct{}, 1)} }}
 
-// New makes the engine of a rank. Open makes its fabric, whose host the engine
-// is; it is not called if there are no others.
+// New returns the engine of a rank. open creates its fabric, whose host is the engine;
+// it is not called in a job of one rank.
 func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
 	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), interrupt: cancelctx.New(context.Canceled), pollStats: PollStats{round: 1}}
 	if size > 1 {
-		e.mu.Lock() // who connects early has to wait for Attach
+		e.mu.Lock() // early connections wait for Attach
 		defer e.mu.Unlock()
 		var err error
 		if e.fab, err = open(e); err != nil {
@@ -62,11 +62,11 @@ func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine
 	return e, nil
 }
 
-// Rank and Size are those of the job.
+// Rank and Size return the rank and the size of the job.
 func (e *Engine) Rank() int { return e.rank }
 func (e *Engine) Size() int { return e.size }
 
-// Fabric is what carries the rank's packets, nil if it is alone.
+// Fabric returns the fabric of the rank, or nil in a job of one rank.
 func (e *Engine) Fabric() fabric.Fabric { return e.fab }
 
 // Do implements fabric.Host.
@@ -80,7 +80,7 @@ func (e *Engine) Do(f func(*protocol.Core)) {
 // Core implements fabric.Host.
 func (e *Engine) Core() *protocol.Core { return e.core }
 
-// Send begins a send.
+// Send starts a send.
 func (e *Engine) Send(r *protocol.Request) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,7 +93,7 @@ func (e *Engine) Send(r *protocol.Request) error {
 	return nil
 }
 
-// Receive begins a receive.
+// Receive starts a receive.
 func (e *Engine) Receive(r *protocol.Request) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,8 +106,7 @@ func (e *Engine) Receive(r *protocol.Request) error {
 	return nil
 }
 
-// Test reports whether something is ready, and has a look at the network if it
-// is not.
+// Test reports whether w is ready. If it is not, Test polls the network once.
 func (e *Engine) Test(w Waitable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,7 +125,7 @@ func (e *Engine) Test(w Waitable) bool {
 	return true
 }
 
-// pollFabric looks at the network if nobody else does.
+// pollFabric polls the network, unless another goroutine leads.
 func (e *Engine) pollFabric() {
 	e.recordActivity()
 	if e.fab != nil && e.leader == nil && e.fab.Poll() {
@@ -134,8 +133,8 @@ func (e *Engine) pollFabric() {
 	}
 }
 
-// Wait returns when something is ready, or ctx has ended, whose error it then
-// returns. What it waits for may have become ready all the same.
+// Wait blocks until w is ready or ctx ends, and returns the error of ctx in the latter
+// case. w may be ready even then.
 func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,11 +144,11 @@ func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 			return err
 		}
 	}
-	e.wakeReady() // somebody else has to lead now
+	e.wakeReady() // a follower has to lead now
 	return nil
 }
 
-// waitUntilReady is Wait for something that is not ready.
+// waitUntilReady is Wait for a w that is not ready.
 func (e *Engine) waitUntilReady(ctx context.Context, w Waitable) error {
 	e.lastWaitID++
 	id := e.lastWaitID
@@ -178,13 +177,14 @@ func (e *Engine) waitUntilReady(ctx context.Context, w Waitable) error {
 	}
 }
 
-// endWait is the end of a wait.
+// endWait removes a wait from the current ones.
 func (e *Engine) endWait(id uint64) {
 	e.active = slices.DeleteFunc(e.active, func(w ActiveWait) bool { return w.ID == id })
 	e.snapshot.removeWait(id)
 }
 
-// serveAsLeader serves the network for all until something has happened.
+// serveAsLeader blocks in the fabric for all waiting goroutines until an event, and
+// handles it.
 func (e *Engine) serveAsLeader(ctx context.Context, w Waitable) {
 	e.leader = w
 	kick := e.interrupt
@@ -209,7 +209,7 @@ func (e *Engine) serveAsLeader(ctx context.Context, w Waitable) {
 	e.wakeReady()
 }
 
-// waitAsFollower waits for who leads.
+// waitAsFollower blocks until the leader wakes this goroutine or ctx ends.
 func (e *Engine) waitAsFollower(ctx context.Context, w Waitable) {
 	me := followerPool.Get().(*follower)
 	me.Waitable = w
@@ -221,7 +221,7 @@ func (e *Engine) waitAsFollower(ctx context.Context, w Waitable) {
 	}
 	e.mu.Lock()
 	for i, p := range e.followers {
-		if p == me { // the context's end, not a wake
+		if p == me { // ctx ended
 			e.followers = append(e.followers[:i], e.followers[i+1:]...)
 		}
 	}
@@ -233,8 +233,8 @@ func (e *Engine) waitAsFollower(ctx context.Context, w Waitable) {
 	followerPool.Put(me)
 }
 
-// wakeReady wakes those who have what they wait for and, if nobody leads, one who
-// will.
+// wakeReady wakes the followers whose Waitable is ready and, if there is no leader, one
+// follower to lead.
 func (e *Engine) wakeReady() {
 	if e.leader != nil && e.leader.Ready() {
 		e.interrupt.Cancel()
@@ -256,12 +256,12 @@ func (e *Engine) wakeReady() {
 	e.followers = kept
 }
 
-// FailAll ends all requests that are not done, with ErrClosed, and all that begin from now
-// on. Packets that others need are dealt with until Close.
+// FailAll fails, with ErrClosed, all requests that are not done and all that start
+// later. Packets of other ranks are handled until Close.
 func (e *Engine) FailAll() { e.Do(func(core *protocol.Core) { core.FailAll(ErrClosed) }) }
 
-// Close ends the engine and its fabric. Whoever waits, or comes to wait for what is not
-// done, has ErrClosed.
+// Close closes the engine and its fabric. All current and later waits return ErrClosed,
+// unless their Waitable is ready.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	closed := e.closed

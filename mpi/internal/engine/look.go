@@ -10,22 +10,22 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// ActiveWait is a goroutine that waits.
+// An ActiveWait is a call of Wait in progress.
 type ActiveWait struct {
-	ID     uint64 // another for every call of Wait
+	ID     uint64 // unique per call of Wait
 	Target Waitable
 }
 
-// LastOp is the last message that was begun to be sent or received.
+// LastOp is the last send or receive that was started.
 type LastOp struct {
-	Calls    uint64 // of Send, Receive, Wait, and Test but for those in vain, so far
+	Calls    uint64 // number of calls of Send, Receive, Wait and successful Test
 	Send     bool
 	Peer     int // rank, or match.Any
 	Envelope match.Envelope
 }
 
-// Inspect has a look at the network, if nobody else does, and calls f with the lock
-// held: who waits, and what was done last. It does nothing when the engine is closed.
+// Inspect polls the network, unless another goroutine leads, and calls f with the lock
+// held, the current waits and the last operation. It does nothing on a closed engine.
 func (e *Engine) Inspect(f func(core *protocol.Core, waiting []ActiveWait, last LastOp)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -41,8 +41,8 @@ func (e *Engine) Inspect(f func(core *protocol.Core, waiting []ActiveWait, last 
 	e.wakeReady()
 }
 
-// PollOnce has a look at the network, if nobody else does: for someone who waits
-// elsewhere, while others may wait for what comes.
+// PollOnce polls the network, unless another goroutine leads. It serves callers that
+// wait elsewhere, for example on shared memory.
 func (e *Engine) PollOnce() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,20 +51,19 @@ func (e *Engine) PollOnce() {
 	}
 }
 
-// waitSnapshot is the question to all who wait where in the program they are. They answer
-// themselves, each in its goroutine, when they are woken for that: so waiting costs
-// nothing when nobody asks.
+// A waitSnapshot collects the stacks of all waiting goroutines. Each is woken and
+// records its own stack, so that waiting costs nothing without a snapshot.
 type waitSnapshot struct {
-	missing map[uint64]bool // waits without an answer
+	missing map[uint64]bool // waits that have not recorded their stack
 	stacks  map[uint64][]uintptr
-	done    chan struct{} // closed when there are no more of those
+	done    chan struct{} // closed when missing is empty
 }
 
-// maxStackDepth is how many callers are looked at: the algorithms of collective calls are
-// deep.
+// maxStackDepth is the number of callers recorded; collective algorithms nest deeply.
 const maxStackDepth = 32
 
-// recordStack is called by who waits. There is nothing to say without a census.
+// recordStack records the stack of the calling goroutine. It does nothing without a
+// snapshot.
 func (c *waitSnapshot) recordStack(id uint64) {
 	if c == nil || !c.missing[id] {
 		return
@@ -74,7 +73,7 @@ func (c *waitSnapshot) recordStack(id uint64) {
 	c.removeWait(id)
 }
 
-// removeWait is called by who waits no more, and has no answer.
+// removeWait removes a wait that has ended from the missing ones.
 func (c *waitSnapshot) removeWait(id uint64) {
 	if c == nil || !c.missing[id] {
 		return
@@ -85,13 +84,13 @@ func (c *waitSnapshot) removeWait(id uint64) {
 	}
 }
 
-// snapshotTimeout is how long somebody may take to answer: as long as a goroutine that is
-// ready to run may have to wait on a machine with much to do.
+// snapshotTimeout is the time that a goroutine has to record its stack: the latency of
+// a runnable goroutine on a loaded machine.
 const snapshotTimeout = time.Second
 
-// WaitStacks says where those who wait are, by Waiting.ID: program counters as
-// runtime.Callers has them, innermost first. Who waits no more has none. It is called
-// by one goroutine at a time.
+// WaitStacks returns the stacks of the waiting goroutines by ActiveWait.ID: program
+// counters as of runtime.Callers, innermost first. A wait that ended meanwhile has
+// none. It is called by one goroutine at a time.
 func (e *Engine) WaitStacks() map[uint64][]uintptr {
 	c := &waitSnapshot{missing: map[uint64]bool{}, stacks: map[uint64][]uintptr{}, done: make(chan struct{})}
 	e.mu.Lock()

@@ -5,56 +5,54 @@ import (
 	"time"
 )
 
-// PollObserver is a Waitable that can be told of when a program asks for it again and again
-// instead of waiting for it.
+// A PollObserver is a Waitable that is notified of unsuccessful polls.
 type PollObserver interface {
 	Waitable
 
-	// OnPoll is called with the lock held when Test has found that it is not ready. It
-	// calls Add, once a round, which New tells.
+	// OnPoll is called with the lock held after an unsuccessful Test. It calls Add at
+	// most once a round, as reported by FirstInRound.
 	OnPoll(p *PollStats)
 }
 
-// PollStats is what was asked for in vain since the last call of Engine.TakePollStats: a round.
-// What is polled is noted once a round, so that a Test costs a comparison, and the
-// clock is read for a few of them only.
+// PollStats records the Waitables that Test found not ready since the last call of
+// Engine.TakePollStats: a round. A Waitable is recorded once a round, so that a Test
+// costs one comparison, and only a sample of the tests is timed.
 type PollStats struct {
 	round     uint64
-	tests     uint64 // in vain, of this round
+	tests     uint64 // unsuccessful, in this round
 	records   []PollRecord
 	truncated bool
 	time      PollTime
-	testStart time.Time // the test that is timed, or zero
-	testEnd   time.Time // the test that was timed, until the next one begins; or zero
-	weight    int       // for so many tests it stands
+	testStart time.Time // start of the timed test, or zero
+	testEnd   time.Time // end of the timed test until the next one starts, or zero
+	weight    int       // number of tests that the sample represents
 }
 
-// PollRecord is something that was asked for in vain.
+// A PollRecord is a Waitable that was polled without success.
 type PollRecord struct {
-	Key    any       // the same in each round
-	Target any       // to those who ask
-	Stack  []uintptr // where in the program, as runtime.Callers says it, innermost first; or nil
+	Key    any       // identity, the same in each round
+	Target any       // description, for the caller of TakePollStats
+	Stack  []uintptr // as of runtime.Callers, innermost first; or nil
 }
 
-// PollTime says what a program that polls does with its time. It is an estimate: not all
-// tests are timed.
+// PollTime is an estimate of the time of a polling program, from a sample of its tests.
 type PollTime struct {
-	Inside   time.Duration // of Test
-	Between  time.Duration // from the end of one to the beginning of the next
+	Inside   time.Duration // inside Test
+	Between  time.Duration // from the end of a Test to the start of the next
 	Tests    int
-	LongGaps int // of them, until the next of which the program has done something
+	LongGaps int // tests followed by at least minWorkTime until the next
 }
 
 const (
-	maxPollRecords = 1024 // of a round
-	maxPollStacks  = 16   // of them, of which it is known where they are
-	timingInterval = 64   // tests: the first of a round is timed, and then each of so many
+	maxPollRecords = 1024 // records of a round
+	maxPollStacks  = 16   // records with a stack
+	timingInterval = 64   // of tests, the first of a round is timed
 
-	minWorkTime = 20 * time.Microsecond // it takes at least to do something else
+	minWorkTime = 20 * time.Microsecond // minimum time between two tests that counts as other work
 )
 
-// FirstInRound reports whether something is polled for the first time in this round, which it
-// notes. It does not when there is no room for more.
+// FirstInRound reports whether a Waitable, whose last round is *round, is polled for
+// the first time in this round and there is room for a record. It updates *round.
 func (p *PollStats) FirstInRound(round *uint64) bool {
 	if *round == p.round {
 		return false
@@ -63,17 +61,18 @@ func (p *PollStats) FirstInRound(round *uint64) bool {
 	return p.HasRoom(true)
 }
 
-// Round is the number of the round, never 0.
+// Round returns the number of the round, which is never 0.
 func (p *PollStats) Round() uint64 { return p.round }
 
-// HasRoom reports whether there is room for another, if the caller has room for it.
+// HasRoom reports whether there is room for another record; ours is false if the caller
+// has none itself. It notes if a record is omitted.
 func (p *PollStats) HasRoom(ours bool) bool {
 	ours = ours && len(p.records) < maxPollRecords
 	p.truncated = p.truncated || !ours
 	return ours
 }
 
-// Add notes what is polled.
+// Add appends a record.
 func (p *PollStats) Add(key, what any) {
 	x := PollRecord{Key: key, Target: what}
 	if len(p.records) < maxPollStacks {
@@ -83,7 +82,7 @@ func (p *PollStats) Add(key, what any) {
 	p.records = append(p.records, x)
 }
 
-// startTest is the beginning of a look at the network by Test.
+// startTest is called when Test starts to poll the network.
 func (p *PollStats) startTest() {
 	if !p.testEnd.IsZero() {
 		between := time.Since(p.testEnd)
@@ -103,7 +102,7 @@ func (p *PollStats) startTest() {
 	p.tests++
 }
 
-// recordFailedTest is the end of one that was in vain.
+// recordFailedTest is called at the end of an unsuccessful Test.
 func (p *PollStats) recordFailedTest(w Waitable) {
 	timed := !p.testStart.IsZero()
 	if timed {
@@ -117,16 +116,16 @@ func (p *PollStats) recordFailedTest(w Waitable) {
 	}
 }
 
-// recordSuccessfulTest is the end of one that was not, of which nothing is made.
+// recordSuccessfulTest is called at the end of a successful Test, which is not timed.
 func (p *PollStats) recordSuccessfulTest() { p.testStart, p.testEnd = time.Time{}, time.Time{} }
 
-// TakePollStats ends a round: what was polled in it, whether there was more than is listed,
-// and what the program did meanwhile.
+// TakePollStats ends a round and returns its records, whether records were omitted, and
+// the estimated time of the program.
 func (e *Engine) TakePollStats() (list []PollRecord, more bool, spent PollTime) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := &e.pollStats
-	if !p.testEnd.IsZero() { // since when the program does something else
+	if !p.testEnd.IsZero() { // the program does other work since then
 		now := time.Now()
 		p.time.Between += now.Sub(p.testEnd)
 		p.testEnd, p.weight = now, 1
