@@ -11,20 +11,21 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// Memory is that of a window at its own rank. One call at a time.
+// Memory is the memory of a window at its own rank. It is not safe for concurrent use.
 type Memory struct {
 	Bytes []byte
 
-	operand [8]byte // an operand
-	buffer  []byte  // elements that do not lie in one piece
+	operand [8]byte // operand of combineWord
+	buffer  []byte  // packed copy of elements with gaps
 }
 
-// ErrKind is an atomic operation on elements of a kind that it is not for.
+// ErrKind is wrapped by the error of an operation that does not support a kind of
+// elements.
 var ErrKind = errors.New("elements of a kind that this cannot be done with")
 
-// Accumulate makes each element of a target the combination of itself and the one
-// that came (MPI 4.1, 12.3.4), and copies what was there before to old, unless that
-// is nil. Check has seen the target; data and old have its length.
+// Accumulate replaces each element of t by the combination of itself and the one in
+// data (MPI 4.1, section 12.3.4), and copies the previous elements to old, unless old
+// is nil. Validate has accepted t; data and old have its length.
 func (m *Memory) Accumulate(t *Target, op datatype.Op, kind datatype.Kind, data, old []byte) error {
 	if t == nil {
 		return fmt.Errorf("%w: no target", ErrMalformed)
@@ -47,7 +48,7 @@ func (m *Memory) Accumulate(t *Target, op datatype.Op, kind datatype.Kind, data,
 			if old != nil {
 				old = old[copy(old, piece):]
 			}
-			_ = op.Apply(kind, piece, data[:len(piece)]) // which is valid
+			_ = op.Apply(kind, piece, data[:len(piece)]) // op.Valid accepted it
 			data = data[len(piece):]
 		})
 		return nil
@@ -60,17 +61,17 @@ func (m *Memory) Accumulate(t *Target, op datatype.Op, kind datatype.Kind, data,
 	return err
 }
 
-// isDense reports whether the elements have no gaps in them.
+// isDense reports whether the elements have no gaps.
 func (t *Target) isDense() bool { return t.Element.isDense() }
 
-// What the processor has operations for.
+// Operations with atomic instructions.
 var (
 	sum, _     = datatype.Sum.Code()
 	replace, _ = datatype.Replace.Code()
 	noOp, _    = datatype.NoOp.Code()
 )
 
-// accumulateWords is Accumulate of integers of 8 bytes.
+// accumulateWords is Accumulate of 8-byte integers.
 func (m *Memory) accumulateWords(t *Target, op datatype.Op, kind datatype.Kind, data, old []byte) {
 	code, _ := op.Code()
 	ne := binary.NativeEndian
@@ -100,7 +101,7 @@ func (m *Memory) accumulateWords(t *Target, op datatype.Op, kind datatype.Kind, 
 	})
 }
 
-// combineWord is an operation that the processor does not have.
+// combineWord applies, by compare-and-swap, an operation without an atomic instruction.
 func (m *Memory) combineWord(p *uint64, op datatype.Op, kind datatype.Kind, data []byte) uint64 {
 	for {
 		was := atomic.LoadUint64(p)
@@ -112,7 +113,7 @@ func (m *Memory) combineWord(p *uint64, op datatype.Op, kind datatype.Kind, data
 	}
 }
 
-// asWord is memory that the processor has atomic operations for.
+// asWord returns b as a word for atomic operations, if it is aligned.
 func asWord(b []byte) (*uint64, bool) {
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if len(b) < 8 || uintptr(p)%8 != 0 {
@@ -121,8 +122,8 @@ func asWord(b []byte) (*uint64, bool) {
 	return (*uint64)(p), true
 }
 
-// CompareAndSwap makes one element of a target what came if it is equal to compare,
-// and copies what was there before to old (MPI 4.1, 12.3.4.3).
+// CompareAndSwap replaces one element of t by data if it is equal to compare, and
+// copies the previous element to old (MPI 4.1, section 12.3.4.3).
 func (m *Memory) CompareAndSwap(t *Target, kind datatype.Kind, data, compare, old []byte) error {
 	if err := CheckSwap(kind); err != nil {
 		return err
@@ -154,8 +155,8 @@ func (m *Memory) CompareAndSwap(t *Target, kind datatype.Kind, data, compare, ol
 	return nil
 }
 
-// CheckSwap is nil if CompareAndSwap is for elements of a kind: integers, truth
-// values and bytes.
+// CheckSwap returns nil if CompareAndSwap supports elements of a kind: integers,
+// booleans and bytes.
 func CheckSwap(k datatype.Kind) error {
 	switch k {
 	case datatype.Float32, datatype.Float64, datatype.Complex64, datatype.Complex128, datatype.Struct:
@@ -168,7 +169,7 @@ func CheckSwap(k datatype.Kind) error {
 }
 
 // IsAtomicWord reports whether elements of a kind at an address are combined by atomic
-// operations of the processor, or of an adapter.
+// operations of the processor or of an adapter.
 func IsAtomicWord(kind datatype.Kind, addr uint64) bool {
 	return (kind == datatype.Int64 || kind == datatype.Uint64) && addr%8 == 0
 }

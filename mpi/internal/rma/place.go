@@ -8,14 +8,13 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// ErrCount is a place for another number of elements than the message has.
+// ErrCount says that a Place has another number of elements than the message.
 var ErrCount = errors.New("place for another number of elements")
 
-// Place is where the elements of a message lie in the window of another rank:
-// target displacement, count and datatype of the standard. The zero Place is
-// At(0).
+// A Place is the layout of the elements of a message in the window of another rank:
+// target displacement, count and datatype of the standard. The zero Place is At(0).
 type Place struct {
-	disp   int // in the units of the target's window
+	disp   int // in displacement units of the window
 	layout layout
 	count  int // blocks
 	block  int // elements
@@ -33,11 +32,10 @@ const (
 	indexed
 )
 
-// At is a place where elements lie one behind the other, from a displacement on,
-// as many as the message has.
+// At returns a contiguous place at a displacement, for any number of elements.
 func At(disp int) Place { return Place{disp: disp} }
 
-// Strided is a place of count blocks of block elements, whose begins are stride
+// Strided returns a place of count blocks of block elements, whose starts are stride
 // elements apart (MPI_Type_vector).
 func (p Place) Strided(count, block, stride int) Place {
 	p.layout, p.count, p.block, p.stride = strided, count, block, stride
@@ -50,8 +48,8 @@ func (p Place) Strided(count, block, stride int) Place {
 	return p
 }
 
-// Indexed is a place of some blocks, in their order, whose indices count from the
-// displacement on (MPI_Type_indexed). It keeps blocks.
+// Indexed returns a place of blocks whose indices count from the displacement
+// (MPI_Type_indexed). It keeps blocks.
 func (p Place) Indexed(blocks []datatype.Block) Place {
 	p.layout, p.blocks, p.total = indexed, blocks, 0
 	for i, b := range blocks {
@@ -67,13 +65,13 @@ func (p Place) Indexed(blocks []datatype.Block) Place {
 	return p
 }
 
-// IsContiguous reports whether the elements lie one behind the other.
+// IsContiguous reports whether the elements are contiguous.
 func (p *Place) IsContiguous() bool { return p.layout == contiguous }
 
-// Offset is the byte of a window where the place begins, with a displacement unit.
+// Offset returns the byte offset of the place in the window, for a displacement unit.
 func (p *Place) Offset(unit int) int { return p.disp * unit }
 
-// Blocks is the number of blocks that the elements lie in.
+// Blocks returns the number of blocks.
 func (p *Place) Blocks() int {
 	switch p.layout {
 	case strided:
@@ -84,16 +82,16 @@ func (p *Place) Blocks() int {
 	return 1
 }
 
-// Disp is the displacement.
+// Disp returns the displacement.
 func (p *Place) Disp() int { return p.disp }
 
-// WithDisp is the same place from another displacement on.
+// WithDisp returns the place at another displacement.
 func (p Place) WithDisp(disp int) Place {
 	p.disp = disp
 	return p
 }
 
-// Validate is nil if the place is for n elements of an extent, and lies inside of a
+// Validate returns nil if the place has n elements of an extent, and lies inside of a
 // window of size bytes with a displacement unit.
 func (p *Place) Validate(n, extent, unit, size int) error {
 	if err := p.checkCount(n); err != nil || n == 0 && p.disp >= 0 {
@@ -112,9 +110,9 @@ func (p *Place) Validate(n, extent, unit, size int) error {
 	return nil
 }
 
-// Span is where the first of n elements of an extent begins, in bytes from the
-// displacement on, and how many bytes there are from there to the end of the last,
-// with all gaps.
+// Span returns the offset in bytes of the first of n elements of an extent from the
+// displacement, and the number of bytes from there to the end of the last element,
+// including gaps.
 func (p *Place) Span(n, extent int) (from, size int, err error) {
 	if err := p.checkCount(n); err != nil || n == 0 {
 		return 0, 0, err
@@ -126,7 +124,7 @@ func (p *Place) Span(n, extent int) (from, size int, err error) {
 	return first * extent, (end - first) * extent, nil
 }
 
-// checkCount is nil if the place is for n elements.
+// checkCount returns nil if the place has n elements.
 func (p *Place) checkCount(n int) error {
 	if p.err != nil {
 		return p.err
@@ -137,8 +135,8 @@ func (p *Place) checkCount(n int) error {
 	return nil
 }
 
-// elementRange are the first and, and one, the last element of n, the greatest number there
-// is if that is beyond all numbers.
+// elementRange returns the index of the first element and the index after the last one
+// of n elements, capped at math.MaxInt.
 func (p *Place) elementRange(n int) (first, end int) {
 	switch p.layout {
 	case strided:
@@ -158,7 +156,7 @@ func (p *Place) elementRange(n int) (first, end int) {
 	return 0, n
 }
 
-// String is the place for errors.
+// String returns a description of the place for errors.
 func (p Place) String() string {
 	switch p.layout {
 	case strided:
@@ -169,16 +167,15 @@ func (p Place) String() string {
 	return fmt.Sprint(p.disp)
 }
 
-// Cursor goes through the elements of a place.
+// A Cursor is a position in the elements of a place.
 type Cursor struct {
 	block int // of Strided and Indexed
-	skip  int // elements of it
+	skip  int // elements of the block already visited
 }
 
-// AppendVectors appends vectors for up to n more elements to list, which has room for as
-// many as its capacity, and returns how many elements they are for. Fit has been
-// nil, for the same extent and unit, and c.Next is never asked for more than there
-// are.
+// AppendVectors appends vectors for up to n more elements to list, within its capacity,
+// and returns the number of elements covered. Validate has accepted the place with the
+// same extent and unit, and n is at most the number of elements left.
 func (p *Place) AppendVectors(c *Cursor, list []Vector, n, extent, unit int) ([]Vector, int) {
 	done := 0
 	for done < n {
@@ -207,8 +204,8 @@ func (p *Place) AppendVectors(c *Cursor, list []Vector, n, extent, unit int) ([]
 	return list, done
 }
 
-// appendBlock appends a block of elements, which becomes part of the last vector if it
-// can. It reports whether there was room.
+// appendBlock appends a block of elements, merged into the last vector if possible. It
+// reports whether there was room.
 func appendBlock(list []Vector, off, n, extent int) ([]Vector, bool) {
 	if len(list) > 0 {
 		v := &list[len(list)-1]

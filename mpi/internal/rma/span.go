@@ -6,28 +6,26 @@ import (
 	"slices"
 )
 
-// Span is some bytes of a rank's memory, by their addresses there.
+// A Span is a range of a rank's memory.
 type Span struct{ Addr, Size uint64 }
 
-// Valid reports whether there can be such memory: it has bytes, and their addresses
-// do not wrap.
+// Valid reports whether the span is not empty and does not wrap around.
 func (s Span) Valid() bool { return s.Size > 0 && s.Addr <= math.MaxUint64-s.Size }
 
-// End is the address behind the last byte.
+// End returns the address after the last byte.
 func (s Span) End() uint64 { return s.Addr + s.Size }
 
-// Contains reports whether all of o lies in s.
+// Contains reports whether o lies inside of s.
 func (s Span) Contains(o Span) bool {
 	return o.Addr >= s.Addr && o.Size <= s.Size && o.Addr-s.Addr <= s.Size-o.Size
 }
 
-// Overlaps reports whether two spans, which are Valid, have a byte in common.
+// Overlaps reports whether two Valid spans have a byte in common.
 func (s Span) Overlaps(o Span) bool { return s.Addr < o.End() && o.Addr < s.End() }
 
 func (s Span) String() string { return fmt.Sprintf("%d bytes from %#x on", s.Size, s.Addr) }
 
-// Spans are spans that do not overlap, with something that is known of each. The
-// zero Spans is none.
+// Spans is a map of disjoint spans to items. The zero value is empty.
 type Spans[T any] struct {
 	list []spanned[T] // by address
 }
@@ -37,10 +35,10 @@ type spanned[T any] struct {
 	item T
 }
 
-// Len is their number.
+// Len returns the number of spans.
 func (l *Spans[T]) Len() int { return len(l.list) }
 
-// searchAbove is the first that begins behind an address.
+// searchAbove returns the index of the first span that starts after an address.
 func (l *Spans[T]) searchAbove(addr uint64) int {
 	i, found := slices.BinarySearchFunc(l.list, addr, func(s spanned[T], addr uint64) int {
 		switch {
@@ -57,7 +55,7 @@ func (l *Spans[T]) searchAbove(addr uint64) int {
 	return i
 }
 
-// FindOverlap returns the first one that a Valid span overlaps.
+// FindOverlap returns the first span that overlaps a Valid span.
 func (l *Spans[T]) FindOverlap(s Span) (other Span, ok bool) {
 	i := l.searchAbove(s.Addr)
 	if i > 0 && l.list[i-1].Overlaps(s) {
@@ -69,7 +67,7 @@ func (l *Spans[T]) FindOverlap(s Span) (other Span, ok bool) {
 	return Span{}, false
 }
 
-// Add adds a Valid span, unless there is an Overlap, which is returned then.
+// Add adds a Valid span. If it overlaps another one, Add returns that one and false.
 func (l *Spans[T]) Add(s Span, item T) (other Span, ok bool) {
 	if other, ok := l.FindOverlap(s); ok {
 		return other, false
@@ -78,7 +76,7 @@ func (l *Spans[T]) Add(s Span, item T) (other Span, ok bool) {
 	return Span{}, true
 }
 
-// Find returns the one that all of s lies in.
+// Find returns the item of the span that contains s.
 func (l *Spans[T]) Find(s Span) (item T, ok bool) {
 	if i := l.searchAbove(s.Addr); i > 0 && l.list[i-1].Contains(s) {
 		return l.list[i-1].item, true
@@ -86,7 +84,7 @@ func (l *Spans[T]) Find(s Span) (item T, ok bool) {
 	return item, false
 }
 
-// Remove removes the one that begins at an address, and returns it.
+// Remove removes the span that starts at an address, and returns its item.
 func (l *Spans[T]) Remove(addr uint64) (item T, ok bool) {
 	i := l.searchAbove(addr)
 	if i == 0 || l.list[i-1].Addr != addr {
@@ -97,8 +95,8 @@ func (l *Spans[T]) Remove(addr uint64) (item T, ok bool) {
 	return item, true
 }
 
-// Neighbors returns the last that begins at an address or before, and the first that
-// begins behind it, as far as there are such: for errors.
+// Neighbors returns the last span that starts at or before an address, and the first
+// that starts after it, for errors. Either may be zero.
 func (l *Spans[T]) Neighbors(addr uint64) (below, above Span) {
 	i := l.searchAbove(addr)
 	if i > 0 {

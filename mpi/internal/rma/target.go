@@ -9,55 +9,54 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// Errors of Target, wrapped with what is wrong.
+// Errors of Target, wrapped with the details.
 var (
 	ErrMalformed = errors.New("malformed one-sided request")
 	ErrRange     = errors.New("not inside of the window") // MPI_ERR_RMA_RANGE
 )
 
-// Target is where in a window's memory the elements of a message lie, in their
-// order.
+// A Target is the layout in a window's memory of the elements of a message, in order.
 type Target struct {
 	Element Element
 	Vectors []Vector
 }
 
-// Element is how an element lies in memory.
+// An Element is the layout of an element in memory.
 type Element struct {
-	Size   int     // bytes of it on the wire
-	Extent int     // bytes from one to the next
-	Pieces []Piece // it is made of; nil: it is one of Size bytes
+	Size   int     // packed size in bytes
+	Extent int     // bytes from one element to the next
+	Pieces []Piece // nil is one piece of Size bytes
 }
 
-// Piece is a part of an element.
+// A Piece is a range of an element.
 type Piece = datatype.Piece
 
-// DenseElement is an element without gaps.
+// DenseElement returns an element without gaps.
 func DenseElement(size int) Element { return Element{Size: size, Extent: size} }
 
-// Vector is blocks of elements: Count of them, of N elements each, Stride bytes
-// apart, from byte Off of the window on.
+// A Vector is Count blocks of N elements, Stride bytes apart, at byte offset Off of the
+// window.
 type Vector struct {
 	Off, Stride int
 	N, Count    int
 }
 
-// Lengths on the wire: of what is always there, and of each piece and vector.
+// Encoded sizes in bytes: of the fixed part, of a piece, and of a vector.
 const (
 	HeaderSize = 12
 	pieceSize  = 8
 	VectorSize = 24
 )
 
-// maxBytes is more than any window has.
+// maxBytes is an upper bound of offsets in a window.
 const maxBytes = min(1<<47, math.MaxInt/2)
 
-// EncodedSize is the bytes of a target with a number of vectors.
+// EncodedSize returns the encoded size in bytes of a target with a number of vectors.
 func (e *Element) EncodedSize(vectors int) int {
 	return HeaderSize + len(e.Pieces)*pieceSize + vectors*VectorSize
 }
 
-// Append appends the target to b.
+// Append appends the encoding of the target to b.
 func (t *Target) Append(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, uint32(t.Element.Size))
@@ -77,8 +76,8 @@ func (t *Target) Append(b []byte) []byte {
 	return b
 }
 
-// Decode reads a target from the beginning of b, and returns what is behind it.
-// It uses the memory of t again. What it says has to be checked.
+// Decode decodes a target from the start of b, and returns the rest of b. It reuses the
+// memory of t. The result must be checked by Validate.
 func (t *Target) Decode(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	if len(b) < HeaderSize {
@@ -106,8 +105,8 @@ func (t *Target) Decode(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// Validate is nil if all elements lie inside of a window of size bytes, and are limit
-// bytes on the wire at most.
+// Validate returns nil if all elements lie inside of a window of size bytes and have at
+// most limit packed bytes.
 func (t *Target) Validate(size, limit int) error {
 	e := &t.Element
 	if e.Size <= 0 || e.Extent < e.Size || e.Extent > maxElement {
@@ -139,10 +138,10 @@ func (t *Target) Validate(size, limit int) error {
 	return nil
 }
 
-// maxElement is the extent of the largest element.
+// maxElement is the maximum extent of an element in bytes.
 const maxElement = 1 << 24
 
-// lastByte is where the last byte of an element is, and one.
+// lastByte returns the offset after the last byte of an element.
 func (e *Element) lastByte() int {
 	if len(e.Pieces) == 0 {
 		return e.Size
@@ -154,7 +153,7 @@ func (e *Element) lastByte() int {
 	return end
 }
 
-// Elements is their number.
+// Elements returns the number of elements.
 func (t *Target) Elements() int {
 	n := 0
 	for _, v := range t.Vectors {
@@ -163,11 +162,11 @@ func (t *Target) Elements() int {
 	return n
 }
 
-// Bytes is what they are on the wire.
+// Bytes returns the packed size of the elements.
 func (t *Target) Bytes() int { return t.Elements() * t.Element.Size }
 
-// Contiguous reports whether the elements lie in one piece of memory, as they go
-// on the wire, and where.
+// Contiguous returns the range of memory of the elements, if they are contiguous in
+// packed order.
 func (t *Target) Contiguous() (off, n int, ok bool) {
 	if len(t.Vectors) != 1 || t.Vectors[0].Count != 1 || !t.Element.isDense() {
 		return 0, 0, false
@@ -175,7 +174,7 @@ func (t *Target) Contiguous() (off, n int, ok bool) {
 	return t.Vectors[0].Off, t.Bytes(), true
 }
 
-// isDense reports whether elements have no gaps in them and between them.
+// isDense reports whether elements have no gaps in and between them.
 func (e *Element) isDense() bool { return len(e.Pieces) == 0 && e.Size == e.Extent }
 
 // eachPiece calls f for every piece of memory, in order.
@@ -202,13 +201,14 @@ func (t *Target) eachPiece(mem []byte, f func(piece []byte)) {
 	}
 }
 
-// Gather copies the elements from a window's memory, which Check has seen, to dst,
-// as they go on the wire.
+// Gather packs the elements from a window's memory into dst. Validate has accepted the
+// target.
 func (t *Target) Gather(dst, mem []byte) {
 	t.eachPiece(mem, func(piece []byte) { dst = dst[copy(dst, piece):] })
 }
 
-// Scatter copies elements from src, as they came on the wire, to a window's memory.
+// Scatter unpacks elements from src into a window's memory. Validate has accepted the
+// target.
 func (t *Target) Scatter(mem, src []byte) {
 	t.eachPiece(mem, func(piece []byte) { src = src[copy(piece, src):] })
 }

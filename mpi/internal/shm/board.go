@@ -7,58 +7,59 @@ import (
 	"github.com/softrnic/softrnic/internal/racesync"
 )
 
-// Board is what one rank sees of memory in which each has a place that the others
-// look at. Its methods are called by one goroutine at a time.
+// A Board is one rank's view of shared memory in which each rank has a slot that the
+// others read. It is not safe for concurrent use.
 //
-//	header | line of rank 0 | line of rank 1 ... | even places by rank | odd places by rank
+//	header | line of rank 0 | line of rank 1 ... | even slots by rank | odd slots by rank
 type Board struct {
 	rank, ranks, room int
 
 	header    *header
 	lines     []line // by rank
 	data      []byte
-	round     uint64           // ours, counted from 1
-	lastShown [parities]uint64 // the last rounds of each parity that we have shown something in
+	round     uint64           // current round of this rank, from 1
+	lastShown [parities]uint64 // last round shown, by parity
 }
 
-// parities is how many rounds have a place of their own, one after the other: so who
-// has shown something may go on while others still look at it.
+// parities is the number of rounds that have slots of their own: a rank may go on to
+// the next round while others still read its slot.
 const parities = 2
 
-// lineSize is what processors take as one to and from each other, two lines of a
-// cache: what different ranks write is further apart.
+// lineSize is the false-sharing granularity in bytes: two cache lines, because
+// processors prefetch pairs. Data written by different ranks is that far apart.
 const lineSize = 128
 
-// header is for all.
+// The header is shared by all ranks.
 type header struct {
-	sleepers atomic.Uint32 // how many are asleep, or about to be
+	sleepers atomic.Uint32 // number of ranks asleep, or about to sleep
 	_        [lineSize - 4]byte
 }
 
-// line is what a rank says of itself.
+// A line is the state that a rank publishes.
 type line struct {
-	shown  atomic.Uint64     // the last round in which it has shown something
-	done   atomic.Uint64     // the last round that it looks at no more
+	shown  atomic.Uint64     // last round shown
+	done   atomic.Uint64     // last round whose slots it does not read any more
 	signs  [signHistory]sign // of the last rounds
-	asleep atomic.Uint32     // who has to wake it, and 1: others set it to 0
+	asleep atomic.Uint32     // 1 + the rank that has to wake it, which sets it to 0
 	_      [lineSize - 20 - 16*signHistory]byte
 }
 
-// signHistory is the number of rounds that a sign stays: no rank is more than two rounds ahead of one
-// that begins one, which so finds those of the round before the last one, too.
+// signHistory is the number of rounds for which a sign stays available: no rank is more
+// than two rounds ahead of one that starts a round, which therefore also finds the
+// signs of the round before its last one.
 const signHistory = 4
 
-// A sign is the sign that a rank has shown in a round. round is 0 while the sign changes.
+// A sign is the sign of a round. round is 0 while sign changes.
 type sign struct{ round, sign atomic.Uint64 }
 
-// BoardSize is the memory that a board takes, with room for so many bytes of each rank.
+// BoardSize returns the size of a board in bytes, with room bytes per slot.
 func BoardSize(ranks, room int) int { return lineSize + ranks*(lineSize+parities*slotStride(room)) }
 
-// slotStride is from one rank's place to the next.
+// slotStride returns the distance from one slot to the next.
 func slotStride(room int) int { return (room + lineSize - 1) &^ (lineSize - 1) }
 
-// NewBoard is the board of a rank on memory that all of them have in common, of the Size of
-// ranks and room. It begins with zeros.
+// NewBoard returns the board of a rank in shared memory of BoardSize(ranks, room)
+// bytes, initially zero.
 func NewBoard(mem []byte, ranks, room, rank int) *Board {
 	mem = mem[:BoardSize(ranks, room)]
 	lines := mem[lineSize:][:ranks*lineSize]
@@ -70,32 +71,32 @@ func NewBoard(mem []byte, ranks, room, rank int) *Board {
 	}
 }
 
-// BeginNextRound begins the next round.
+// BeginNextRound starts the next round.
 func (b *Board) BeginNextRound() { b.BeginRound(b.round + 1) }
 
-// BeginRound begins a round of any number greater than the last one's. Ranks that leave
-// out different rounds meet again in the next one that all of them begin.
+// BeginRound starts a round with a number greater than the last one. Ranks that skip
+// different rounds meet again in the next round that all of them start.
 func (b *Board) BeginRound(round uint64) {
 	racesync.Release()
 	b.lines[b.rank].done.Store(round - 1)
 	b.round = round
 }
 
-// IsFree reports whether a rank looks no more at what was in our place of this round
-// before.
+// IsFree reports whether a rank has finished reading the previous content of the
+// current slot of this rank.
 func (b *Board) IsFree(rank int) bool {
 	free := b.lines[rank].done.Load() >= b.lastShown[b.round%parities]
 	racesync.Acquire()
 	return free
 }
 
-// Slot is a rank's place in this round.
+// Slot returns a rank's slot in this round.
 func (b *Board) Slot(rank int) []byte {
 	at := (int(b.round%parities)*b.ranks + rank) * slotStride(b.room)
 	return b.data[at:][:b.room:b.room]
 }
 
-// Show shows what is in our place, and a sign.
+// Show publishes the slot of this rank, with a sign.
 func (b *Board) Show(sign uint64) {
 	us := &b.lines[b.rank]
 	slot := &us.signs[b.round%signHistory]
@@ -107,21 +108,21 @@ func (b *Board) Show(sign uint64) {
 	b.lastShown[b.round%parities] = b.round
 }
 
-// HasShown reports whether a rank has shown what it has in this round.
+// HasShown reports whether a rank has shown its slot in this round.
 func (b *Board) HasShown(rank int) bool {
 	shown := b.lines[rank].shown.Load() >= b.round
 	racesync.Acquire()
 	return shown
 }
 
-// Sign is the sign that a rank has shown in this round, 0 if it has left the round out.
+// Sign returns the sign of a rank in this round, or 0 if the rank skipped the round.
 func (b *Board) Sign(rank int) uint64 {
 	sign, _ := b.SignInRound(rank, b.round)
 	return sign
 }
 
-// SignInRound returns the sign that a rank has shown in a round, and whether there is one:
-// not before it has shown something, nor for more than a few rounds after that.
+// SignInRound returns the sign of a rank in a round. ok is false before the rank has
+// shown its slot, and a few rounds later.
 func (b *Board) SignInRound(rank int, round uint64) (sign uint64, ok bool) {
 	slot := &b.lines[rank].signs[round%signHistory]
 	if slot.round.Load() != round {
@@ -131,15 +132,16 @@ func (b *Board) SignInRound(rank int, round uint64) (sign uint64, ok bool) {
 	return sign, slot.round.Load() == round
 }
 
-// EndRound says that we look at no place of this round any more.
+// EndRound declares that this rank reads no slot of this round any more.
 func (b *Board) EndRound() {
 	racesync.Release()
 	b.lines[b.rank].done.Store(b.round)
 }
 
-// PrepareSleep says that we are going to sleep until another rank, the one that wakes, has shown
-// something or is done, and that there reports. It reports whether we have to: then a
-// call of that rank comes, for which we have to wait, and then we are Awake.
+// PrepareSleep declares that this rank is about to sleep until the rank wakes has shown
+// its slot or ended the round, which there reports. It reports whether the rank must
+// sleep: then rank wakes sends a wakeup, which must be awaited and followed by
+// EndSleep.
 func (b *Board) PrepareSleep(wakes int, there func() bool) bool {
 	us := &b.lines[b.rank].asleep
 	us.Store(uint32(wakes) + 1)
@@ -151,17 +153,17 @@ func (b *Board) PrepareSleep(wakes int, there func() bool) bool {
 	return true
 }
 
-// EndSleep is the end of a sleep.
+// EndSleep ends a sleep.
 func (b *Board) EndSleep() {
 	b.lines[b.rank].asleep.Store(0)
 	b.header.sleepers.Add(^uint32(0))
 }
 
-// Sleepers is how many ranks sleep now, or are about to.
+// Sleepers returns the number of ranks asleep, or about to sleep.
 func (b *Board) Sleepers() int { return int(b.header.sleepers.Load()) }
 
-// NextSleeper returns a rank that sleeps and that we have to wake, now that we have shown
-// something or are done, and -1 when there are no more. Nobody else wakes it.
+// NextSleeper returns a sleeping rank that this rank must wake after it has shown its
+// slot or ended a round, or -1 if there is none. No other rank wakes it.
 func (b *Board) NextSleeper() int {
 	if b.header.sleepers.Load() == 0 {
 		return -1

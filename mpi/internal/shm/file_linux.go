@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file is in memory and has no name (memfd_create(2)), so that nothing is left when
-// its process ends, however. Other processes of its user reach it by its descriptor,
-// as long as that is open (proc(5)).
+// The file is anonymous memory (memfd_create(2)), so that nothing is left when the process ends.
+// Other processes of the user open it by its descriptor in /proc (proc(5)).
 
 func newFile() (f *os.File, name string, err error) {
 	fd, err := unix.MemfdCreate("softrnic", unix.MFD_CLOEXEC)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// A file is among temporary ones, for nobody else.
+// The file is a temporary file with mode 0600.
 
 const pattern = "softrnic-*"
 

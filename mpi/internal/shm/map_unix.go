@@ -11,7 +11,7 @@ import (
 
 const supported = true
 
-// mapFile is a file as memory (mmap(2)).
+// mapFile maps a file into memory (mmap(2)).
 func mapFile(f *os.File, size int) ([]byte, error) {
 	mem, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// ErrUnavailable says that memory cannot be had in common here.
+// ErrUnavailable says that shared memory is not available.
 var ErrUnavailable = errors.New("shm: no memory in common")
 
-// Segment is memory that processes have in common.
+// A Segment is memory shared by processes.
 type Segment struct {
 	name string
-	file *os.File // of who has made it, until Unlink
+	file *os.File // of the creator, until Unlink
 	mem  []byte
 }
 
-// namePrefix is that of all names. It changes with the layout of Board: ranks of other
-// versions of this package cannot open it.
+// namePrefix is the prefix of all names. It changes with the layout of Board, so that
+// other versions of this package cannot open a segment.
 const namePrefix = "board1-"
 
-// Create makes a segment of so many bytes, which are zero. All of them are there: a
-// lack of memory is an error now, and not the end of the process later. Others can open
-// it until Unlink.
+// Create creates a segment of size zero bytes. The memory is allocated at once, so that
+// a shortage is an error here and not a fault later. Other processes can open it until
+// Unlink.
 func Create(size int) (*Segment, error) {
 	if !supported {
 		return nil, ErrUnavailable
@@ -48,7 +48,7 @@ func Create(size int) (*Segment, error) {
 	return s, nil
 }
 
-// zeroReader is a reader of them.
+// A zeroReader reads zeros.
 type zeroReader struct{}
 
 func (zeroReader) Read(b []byte) (int, error) {
@@ -56,8 +56,7 @@ func (zeroReader) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Open is the segment of a name that another process of the same user has made, of so
-// many bytes.
+// Open opens a segment of size bytes that another process of the same user created.
 func Open(name string, size int) (*Segment, error) {
 	if !supported {
 		return nil, ErrUnavailable
@@ -81,7 +80,7 @@ func Open(name string, size int) (*Segment, error) {
 	return s, nil
 }
 
-// Name is what Open wants to know.
+// Name returns the name for Open.
 func (s *Segment) Name() string {
 	if s == nil {
 		return ""
@@ -89,7 +88,7 @@ func (s *Segment) Name() string {
 	return namePrefix + s.name
 }
 
-// Bytes is the memory, until Close.
+// Bytes returns the memory, valid until Close.
 func (s *Segment) Bytes() []byte {
 	if s == nil {
 		return nil
@@ -97,8 +96,8 @@ func (s *Segment) Bytes() []byte {
 	return s.mem
 }
 
-// Unlink is for who has made the segment: nobody opens it any more. Those who have it
-// keep it.
+// Unlink removes the name, so that no process can open the segment any more. Only the
+// creator calls it. Existing mappings stay valid.
 func (s *Segment) Unlink() error {
 	if s == nil {
 		return os.ErrClosed
@@ -111,7 +110,7 @@ func (s *Segment) Unlink() error {
 	return removeFile(f, s.name)
 }
 
-// Close gives the memory back, which nobody may use any more.
+// Close unmaps the memory, which must not be used any more.
 func (s *Segment) Close() error {
 	if s == nil {
 		return nil
