@@ -8,58 +8,57 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Fabric carries the packets of a rank. All methods but Block and Close are
-// called with the engine's lock held.
+// A Fabric carries the packets of a rank. All methods except Block, ConnectAll and
+// Close are called with the engine's lock held.
 type Fabric interface {
 	protocol.Net
 
-	// Poll handles what has come, without waiting, and reports whether there
-	// was anything.
+	// Poll handles pending events without blocking, and reports whether there were any.
 	Poll() bool
 
-	// Flush sends what was kept back to leave together.
+	// Flush sends packets that were delayed for coalescing.
 	Flush()
 
-	// Block returns when Poll may find something, or ctx has ended, whose
-	// error it then returns. It is called by one goroutine at a time, without
-	// the lock.
+	// Block blocks until Poll may find an event or ctx ends, and returns the error of
+	// ctx in the latter case. It is called by one goroutine at a time, without the
+	// lock.
 	Block(ctx context.Context) error
 
-	// ConnectAll makes the connections to all ranks, which otherwise are made
-	// when they are first needed. Without the lock.
+	// ConnectAll starts the connections to all ranks, which otherwise are made on first
+	// use. It is called without the lock.
 	ConnectAll(ctx context.Context) error
 
-	// Disconnect ends the connection to a rank that others have lost, or lets there be
-	// none: Core.FailPeer follows.
+	// Disconnect ends the connection to a rank that has failed elsewhere, or prevents
+	// one. Core.FailPeer follows.
 	Disconnect(rank int, why error)
 
-	// Stats are figures by name.
+	// Stats returns the counters by name.
 	Stats() map[string]uint64
 
-	// Close ends all connections. The other ranks are known to be about to do
-	// the same. Without the lock.
+	// Close closes all connections. The other ranks are known to be about to do the
+	// same. It is called without the lock.
 	Close(ctx context.Context) error
 }
 
-// Host is the engine of a rank, as its Fabric sees it.
+// A Host is the engine of a rank, for its Fabric.
 type Host interface {
-	// Do runs f with the lock held, and wakes who waits for what came of it.
-	// Goroutines of a Fabric use it; its other methods run in such an f.
+	// Do runs f with the lock held, and wakes the goroutines whose wait is over.
+	// Goroutines of a Fabric use it; its methods already hold the lock.
 	Do(f func(*protocol.Core))
 
-	// Core is the protocol of the rank, for methods that have the lock.
+	// Core returns the protocol of the rank, for methods with the lock.
 	Core() *protocol.Core
 }
 
-// SharedCQ is a completion queue of another fabric, that one uses which is, as that one,
-// a part of a third. They do not poll it: the third does, and hands each what is its
-// own.
+// A SharedCQ is the completion queue that two fabrics share as parts of a third one.
+// They do not poll it: the third fabric does, and passes each its completions.
 type SharedCQ struct {
 	CQ               verbs.CQ
-	OtherCompletions int // completions that there may be of others
+	OtherCompletions int // maximum number of completions of the other fabric
 }
 
-// Book is where ranks find each other's addresses: a process manager's.
+// A Book is the address exchange of the ranks: the key-value space of a process
+// manager.
 type Book interface {
 	Rank() int
 	Size() int
@@ -69,7 +68,7 @@ type Book interface {
 	Fence(ctx context.Context) error
 }
 
-// Errors of connections, wrapped with the rank they concern.
+// Errors of connections, wrapped with the rank.
 var (
 	ErrRefused = errors.New("not a rank of this job")
 	ErrClosed  = errors.New("the fabric is closed")

@@ -7,20 +7,20 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// LossError is why a rank is lost, in a few words.
+// A LossError is the cause of a rank's failure in a few words.
 type LossError struct {
 	Reason string
-	Err    error // the transport's own story
+	Err    error // details from the transport
 }
 
 // Error implements error.
 func (l *LossError) Error() string { return l.Reason }
 
-// Unwrap returns the transport's story.
+// Unwrap returns the error of the transport.
 func (l *LossError) Unwrap() error { return l.Err }
 
-// WrapLoss makes few words of what a transport says of the loss of a rank, whose story of
-// queue pairs and work requests goes to the debug log.
+// WrapLoss summarizes the transport's error about a failed rank. The details, with
+// queue pairs and work requests, go to the debug log.
 func WrapLoss(rank int, err error) error {
 	slog.Debug("mpi: a rank is lost", "rank", rank, "why", err)
 	var refused *verbs.RefusedError

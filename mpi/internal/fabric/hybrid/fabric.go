@@ -13,35 +13,35 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Options say how ranks talk.
+// Options are the parameters of the fabric.
 type Options struct {
-	Limit int          // how many ranks each is connected with at most
-	RDMA  rdma.Options // with these; nothing is polled, so Fast does not count
-	UD    ud.Options   // with the others
+	Limit int          // maximum number of connections of a rank
+	RDMA  rdma.Options // of the connections; Fast is ignored
+	UD    ud.Options   // of the datagrams
 }
 
-// Fabric carries packets in both ways.
+// A Fabric carries packets over connections and datagrams.
 type Fabric struct {
 	rank, size, limit int
 
 	cq  verbs.CQ
 	rc  *rdma.Fabric
 	ud  *ud.Fabric
-	qpn uint32 // of datagrams
+	qpn uint32 // queue pair of the datagrams
 
 	wcs      [64]verbs.WC
-	ready    int // completions of wcs that Block has found
+	ready    int // number of completions in wcs, found by Block
 	blocked  atomic.Bool
-	timerWCs [64]verbs.WC // of look
+	timerWCs [64]verbs.WC // used by pollShared
 
-	// Completions, sorted.
+	// Completions by fabric.
 	rcCompletions, udCompletions []verbs.WC
 }
 
 var _ fabric.Fabric = (*Fabric)(nil)
 
-// New makes the fabric of a rank on a device, which it does not close. The
-// addresses are in the book once all ranks have called Book.Fence.
+// New returns the fabric of a rank on a device, which it does not close. The other
+// ranks can connect once all ranks have called Book.Fence.
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	f := &Fabric{rank: book.Rank(), size: book.Size(), limit: o.Limit}
 	var err error
@@ -57,10 +57,10 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabr
 	return f, nil
 }
 
-// UsesConnection reports whether two ranks of a job of so many talk by a connection.
+// UsesConnection reports whether two ranks of a job use a connection.
 func UsesConnection(a, b, size, limit int) bool { return (a+b)%size < limit }
 
-// fabricFor is how a rank is reached.
+// fabricFor returns the fabric that reaches a rank.
 func (f *Fabric) fabricFor(rank int) fabric.Fabric {
 	if UsesConnection(f.rank, rank, f.size, f.limit) {
 		return f.rc
@@ -81,7 +81,7 @@ func (f *Fabric) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, p
 	return f.fabricFor(rank).RegisterMemory(rank, b, write)
 }
 
-// DeregisterMemory implements protocol.Net: nothing is exposed but by connections.
+// DeregisterMemory implements protocol.Net. Only connections register memory.
 func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.rc.DeregisterMemory(e) }
 
 // RDMARead implements protocol.Net.
@@ -129,7 +129,8 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
-// pollShared is ud.Options.PollShared. If somebody is in Block, he handles what comes.
+// pollShared is ud.Options.PollShared. A goroutine in Block handles the completions
+// itself.
 func (f *Fabric) pollShared() {
 	for n := len(f.timerWCs); n == len(f.timerWCs) && !f.blocked.Load(); {
 		n = f.pollCQ(f.timerWCs[:])
@@ -146,7 +147,7 @@ func (f *Fabric) pollCQ(wcs []verbs.WC) int {
 	return n
 }
 
-// dispatchCompletions hands completions to whose they are.
+// dispatchCompletions passes completions to their fabrics.
 func (f *Fabric) dispatchCompletions(wcs []verbs.WC) {
 	f.rcCompletions, f.udCompletions = f.rcCompletions[:0], f.udCompletions[:0]
 	for _, wc := range wcs {
@@ -177,8 +178,7 @@ func (f *Fabric) ConnectAll(ctx context.Context) error {
 // Disconnect implements fabric.Fabric.
 func (f *Fabric) Disconnect(rank int, why error) { f.fabricFor(rank).Disconnect(rank, why) }
 
-// Stats implements fabric.Fabric: those of the connections, and with ud_ in front
-// those of the datagrams.
+// Stats implements fabric.Fabric. The counters of the datagrams have the prefix ud_.
 func (f *Fabric) Stats() map[string]uint64 {
 	m := f.rc.Stats()
 	for name, n := range f.ud.Stats() {
@@ -189,5 +189,5 @@ func (f *Fabric) Stats() map[string]uint64 {
 
 // Close implements fabric.Fabric.
 func (f *Fabric) Close(ctx context.Context) error {
-	return errors.Join(f.rc.Close(ctx), f.ud.Close(ctx)) // the latter has the queue
+	return errors.Join(f.rc.Close(ctx), f.ud.Close(ctx)) // ud owns the queue
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// maxMemoryPolls is how often packets in memory alone are enough for Poll: a look at the
-// adapter is a system call, which takes as long as all the rest.
+// maxMemoryPolls is the number of consecutive calls of Poll that may skip the
+// completion queue because the fast path had packets: polling the adapter is a system
+// call, as expensive as all other work.
 const maxMemoryPolls = 8
 
 // Poll implements fabric.Fabric.
@@ -59,8 +60,8 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
-// Complete handles completions. Who polls Options.Queue calls it, with the engine's
-// lock; Poll and Block are not called then.
+// Complete handles completions. The owner of Options.Queue calls it with the engine's
+// lock held; Poll and Block are not called then.
 func (f *Fabric) Complete(wcs []verbs.WC) {
 	for i := range wcs {
 		f.handleCompletion(&wcs[i])
@@ -91,7 +92,7 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 	case wrBuffer:
 		f.sendBuffers.release(index)
 	case wrTransfer:
-		f.completePart(index, why) // unless fail has ended it
+		f.completePart(index, why) // a no-op after failAll
 	case wrStripe:
 		f.handleStripe(wc, index)
 	}
@@ -108,7 +109,7 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 	}
 }
 
-// handleReceive handles what a receive took: a packet, or several together.
+// handleReceive handles the content of a receive buffer: one or more coalesced packets.
 func (f *Fabric) handleReceive(l *link, b []byte) {
 	for first := true; len(b) > 0 && !l.failed; first = false {
 		if len(b) < envelope.Size {
@@ -126,7 +127,8 @@ func (f *Fabric) handleReceive(l *link, b []byte) {
 	f.returnCreditsIfDue(l)
 }
 
-// handleNotify handles a notice, whose receive gave nothing but itself.
+// handleNotify handles the immediate data of an RDMA WRITE, which consumed a receive
+// without using its buffer.
 func (f *Fabric) handleNotify(l *link, notice uint32) {
 	if l.failed {
 		return
@@ -139,7 +141,7 @@ func (f *Fabric) handleNotify(l *link, notice uint32) {
 	f.returnCreditsIfDue(l)
 }
 
-// handlePacket handles a packet. The first of several brings credits.
+// handlePacket handles a packet. Only the first packet of a buffer uses a credit.
 func (f *Fabric) handlePacket(l *link, header, payload []byte, first bool) {
 	h := &f.header
 	if err := h.Unmarshal(header); err != nil {
@@ -155,7 +157,7 @@ func (f *Fabric) handlePacket(l *link, header, payload []byte, first bool) {
 		return
 	}
 	l.credits += h.Credits
-	if first && h.Kind != envelope.Credit { // which has not used any itself
+	if first && h.Kind != envelope.Credit { // Credit packets use no credit
 		l.unreturnedCredits++
 	}
 	switch h.Kind {
@@ -173,21 +175,20 @@ func (f *Fabric) handlePacket(l *link, header, payload []byte, first bool) {
 	}
 }
 
-// returnCreditsIfDue gives credits when there are many to give.
+// returnCreditsIfDue sends a Credit packet if half of the credits are unreturned.
 func (f *Fabric) returnCreditsIfDue(l *link) {
 	if int(l.unreturnedCredits) >= f.o.Credits/2 {
 		f.sendCredits(l)
 	}
 }
 
-// sendCredits tells a rank how many of its packets were dealt with, if there
-// is nothing else to tell it.
+// sendCredits returns credits in the pending batch, or in a packet of its own.
 func (f *Fabric) sendCredits(l *link) {
 	if !l.up || l.freeSendSlots() == 0 {
 		return // later
 	}
 	if l.batch.n > 0 && f.flushBatch(l) {
-		return // they went with it
+		return // the batch returned the credits
 	}
 	h := envelope.Header{Kind: envelope.Credit, Source: uint32(f.rank), Credits: l.unreturnedCredits}
 	h.MarshalTo(f.frame[:])
@@ -198,12 +199,10 @@ func (f *Fabric) sendCredits(l *link) {
 	}
 }
 
-// repostBatch is how many receives are posted together, a quarter of those that there
-// are at most.
+// repostBatch is the maximum number of receives that are reposted together.
 const repostBatch = 16
 
-// repostReceives posts the receives that were used, and lets those go on who waited
-// for a send buffer.
+// repostReceives reposts used receives, and resumes links that wait for a send buffer.
 func (f *Fabric) repostReceives() {
 	if len(f.repost) >= min(repostBatch, max(1, f.recvBuffers.count/4)) {
 		if _, err := f.srq.PostRecv(f.repost); err != nil {

@@ -9,27 +9,25 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A program that sends many short messages in a row does not wait for any of
-// them: all but the first go together, in one packet with a header each. They
-// leave when there is no room for more, when the program waits for something
-// or looks, and after batchTime at the latest.
+// Consecutive short packets are coalesced: all except the first are sent in one SEND, each with its header. The batch is sent
+// when it is full, when the program waits or polls, and after batchTime at the latest.
 
 const (
-	maxBatchedPacket = 1 << 10               // a longer packet goes alone
-	batchTime        = 50 * time.Microsecond // for a program that sends and then computes
+	maxBatchedPacket = 1 << 10               // in bytes; longer packets are not coalesced
+	batchTime        = 50 * time.Microsecond // maximum delay while the program computes
 )
 
-// batch is what waits to leave together, in a send buffer.
+// A batch is a send buffer with packets to be sent together.
 type batch struct {
 	buffer int
 
-	n int // bytes; 0: nothing, and no buffer
+	n int // length in bytes; 0 is no batch and no buffer
 }
 
-// paddedSize is the room that a packet takes among others.
+// paddedSize returns the length of a packet in a batch.
 func paddedSize(n int) int { return (n + 7) &^ 7 }
 
-// appendToBatch puts a packet to those that leave together, and reports whether it did.
+// appendToBatch appends a packet to the batch, and reports whether it did.
 func (f *Fabric) appendToBatch(l *link, h *envelope.Header, payload []byte) bool {
 	n := paddedSize(envelope.Size + len(payload))
 	if l.recent == 0 || n > maxBatchedPacket || h.Kind == envelope.Hello || h.Kind == envelope.Bye {
@@ -55,7 +53,7 @@ func (f *Fabric) appendToBatch(l *link, h *envelope.Header, payload []byte) bool
 	return true
 }
 
-// flushBatch sends what leaves together, and reports whether it has left.
+// flushBatch sends the batch, and reports whether it is sent.
 func (f *Fabric) flushBatch(l *link) bool {
 	if l.batch.n == 0 || l.failed {
 		return true
@@ -96,10 +94,10 @@ func (f *Fabric) Flush() {
 	f.batchedLinks = kept
 }
 
-// onTimer is the timer's: the program does something else.
+// onTimer flushes while the program computes.
 func (f *Fabric) onTimer() { f.host.Do(func(*protocol.Core) { f.Flush() }) }
 
-// resumeLink goes on with what waits for room on the way to a rank.
+// resumeLink continues with the packets that wait for room or credits.
 func (f *Fabric) resumeLink(l *link) {
 	if l.credits > 0 && f.flushBatch(l) {
 		l.coreWaiting = false

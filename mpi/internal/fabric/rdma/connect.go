@@ -19,7 +19,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// link is the connection to a rank.
+// A link is the connection to a rank.
 type link struct {
 	rank              int
 	qp                verbs.QP
@@ -27,28 +27,28 @@ type link struct {
 	up                bool // packets may be sent
 	failed            bool // for good
 	cause             error
-	peerDisconnecting bool // the other end has nothing more to say
+	peerDisconnecting bool // the peer sends no more packets
 	coreWaiting       bool // the core waits for room
 	waitsForBuffer    bool // for a send buffer
 	credits           uint16
 	unreturnedCredits uint16
-	remoteRing        remoteRing // of the rank's ring
+	remoteRing        remoteRing // fast path to the rank
 	recent            int        // packets since the last Flush
 	batch             batch
-	list              *postList // of transfers, or nil
+	list              *postList // transfers to post together, or nil
 	rails             []*rail
 	posted            uint32
 	completed         uint32
 }
 
-// freeSendSlots is how many more work requests the send queue takes.
+// freeSendSlots returns the number of free work requests of the send queue.
 func (l *link) freeSendSlots() int { return sendQueue - int(l.posted-l.completed) }
 
-// hello is what a client tells its server: REQ's private data.
+// A hello is the private data of a client's REQ.
 type hello struct {
 	job  uint64
 	rank uint32
-	rail uint32 // 0: the connection itself
+	rail uint32 // 0 is the first queue pair
 }
 
 const (
@@ -63,7 +63,7 @@ func (t hello) marshal() []byte {
 	return binary.BigEndian.AppendUint32(b, t.rail)
 }
 
-// parseHello reads a ticket of the job.
+// parseHello checks and decodes a hello.
 func (f *Fabric) parseHello(b []byte) (rank int, err error) {
 	if len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic {
 		return 0, fmt.Errorf("%w: it speaks something else", fabric.ErrRefused)
@@ -78,7 +78,7 @@ func (f *Fabric) parseHello(b []byte) (rank int, err error) {
 	return rank, nil
 }
 
-// isRail tells the ticket of a rail, which check has read, from a connection's.
+// isRail reports whether a hello accepted by parseHello is of a rail.
 func isRail(b []byte) bool { return binary.BigEndian.Uint32(b[16:]) != 0 }
 
 func (f *Fabric) jobHash() uint64 {
@@ -91,10 +91,10 @@ func (f *Fabric) marshalHello(rail int) []byte {
 	return hello{f.jobHash(), uint32(f.rank), uint32(rail)}.marshal()
 }
 
-// rankAddress is where a rank listens, as the book has it.
+// A rankAddress is the address at which a rank listens, as in the book.
 type rankAddress struct {
-	at      netip.AddrPort // address and port of RDMA-CM, of both port spaces
-	udpPort uint16         // of the adapter
+	at      netip.AddrPort // IP address and RDMA-CM port, of both port spaces
+	udpPort uint16         // UDP port of the adapter
 }
 
 func (a rankAddress) String() string { return fmt.Sprintf("%v/%d", a.at, a.udpPort) }
@@ -111,8 +111,8 @@ func parseAddress(s string) (a rankAddress, err error) {
 
 func addressKey(rank int) string { return "rdma-" + strconv.Itoa(rank) }
 
-// startListeners begins to take connections of higher ranks, and questions of lower
-// ones to be connected.
+// startListeners starts to accept connections of higher ranks, and requests of lower
+// ranks to be connected.
 func (f *Fabric) startListeners() (err error) {
 	if f.cm, err = cm.New(f.dev, cm.Options{Retries: uint8(f.o.Retries)}); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (f *Fabric) startListeners() (err error) {
 	return nil
 }
 
-// acceptLoop takes connections: the lower rank is the server (section 3.1).
+// acceptLoop accepts connections: the lower rank is the server (section 3.1).
 func (f *Fabric) acceptLoop(l *cm.Listener) {
 	for {
 		r, err := l.Accept(f.ctx)
@@ -173,7 +173,7 @@ func (f *Fabric) acceptLink(r *cm.Request) {
 	}
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
-			if !l.failed && l.conn == nil { // the client will try again
+			if !l.failed && l.conn == nil { // the client will retry
 				f.removeLink(l)
 			}
 			return
@@ -182,7 +182,7 @@ func (f *Fabric) acceptLink(r *cm.Request) {
 	})
 }
 
-// connectRequestLoop connects to lower ranks that ask for it.
+// connectRequestLoop connects to the lower ranks that request it.
 func (f *Fabric) connectRequestLoop(asks *cm.UDListener) {
 	for {
 		r, err := asks.Accept(f.ctx)
@@ -190,15 +190,15 @@ func (f *Fabric) connectRequestLoop(asks *cm.UDListener) {
 			return
 		}
 		rank, err := f.parseHello(r.PrivateData())
-		_ = r.Reject([]byte("heard")) // there are no datagrams: this is the answer
+		_ = r.Reject([]byte("heard")) // the rejection is the acknowledgement
 		if err == nil && rank < f.rank {
 			f.host.Do(func(*protocol.Core) { f.startConnect(rank) })
 		}
 	}
 }
 
-// newLink makes a connection's queue pair. There is one to a rank, but a
-// client whose first try got lost comes again.
+// newLink creates a connection's queue pair. There is one connection per rank, but a
+// client may retry.
 func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: f.srq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 1, MaxInlineData: inlineMax}})
@@ -228,7 +228,7 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 	return l, nil
 }
 
-// removeLink forgets a connection that has not come about.
+// removeLink removes a connection that was not established.
 func (f *Fabric) removeLink(l *link) {
 	if f.links[l.rank] == l {
 		f.links[l.rank] = nil
@@ -238,7 +238,7 @@ func (f *Fabric) removeLink(l *link) {
 	_ = l.qp.Destroy()
 }
 
-// attachConn is called when cm has made a connection.
+// attachConn is called when cm has established a connection.
 func (f *Fabric) attachConn(l *link, conn *cm.Conn) {
 	l.conn = conn
 	conn.AfterDone(func() {
@@ -252,7 +252,7 @@ func (f *Fabric) attachConn(l *link, conn *cm.Conn) {
 	if l.peerDisconnecting || l.failed {
 		return
 	}
-	if l.rank < f.rank { // we are the client: ours is the first packet (section 3.2)
+	if l.rank < f.rank { // the client sends the first packet (section 3.2)
 		l.up = true
 		if f.o.Rails > 1 {
 			f.work.Go(func() { f.dialRails(l) })
@@ -262,7 +262,7 @@ func (f *Fabric) attachConn(l *link, conn *cm.Conn) {
 	}
 }
 
-// handleHello is called when the client's first packet has come: we may send now.
+// handleHello handles the client's first packet: the server may send now.
 func (f *Fabric) handleHello(l *link) {
 	if l.up || l.rank < f.rank {
 		return
@@ -272,13 +272,13 @@ func (f *Fabric) handleHello(l *link) {
 	f.host.Core().Resume(l.rank)
 }
 
-// startConnect makes the connection to a rank, if nobody is at it already.
+// startConnect connects to a rank, unless that is in progress.
 func (f *Fabric) startConnect(rank int) {
 	if f.links[rank] != nil || f.closed {
 		return
 	}
 	if rank < f.rank {
-		f.links[rank] = &link{rank: rank} // being made
+		f.links[rank] = &link{rank: rank} // in progress
 		f.work.Go(func() { f.dialRank(rank) })
 		return
 	}
@@ -286,7 +286,8 @@ func (f *Fabric) startConnect(rank int) {
 	f.work.Go(func() { f.requestConnect(rank) })
 }
 
-// Connect makes the connection to a rank, as sending to it does. Without the lock.
+// Connect starts the connection to a lower rank, as sending to it does. It is called
+// without the lock.
 func (f *Fabric) Connect(rank int) {
 	f.host.Do(func(*protocol.Core) {
 		if rank < f.rank {
@@ -295,13 +296,13 @@ func (f *Fabric) Connect(rank int) {
 	})
 }
 
-// connectTimeout is how long a rank may take to answer.
+// connectTimeout is the time limit of a connection.
 const connectTimeout = 60 * time.Second
 
-// connectBackTimeout is the time in which a rank that has been asked to connect must do so.
+// connectBackTimeout is the time in which a rank that was asked to connect must do so.
 const connectBackTimeout = 10 * time.Second
 
-// lookupAddress looks a rank up.
+// lookupAddress returns the address of a rank from the book.
 func (f *Fabric) lookupAddress(ctx context.Context, rank int) (rankAddress, error) {
 	s, err := f.book.Get(ctx, addressKey(rank))
 	if err != nil {
@@ -339,7 +340,7 @@ func (f *Fabric) dialRank(rank int) {
 	})
 }
 
-// requestConnect asks a higher rank to connect to us.
+// requestConnect asks a higher rank to connect.
 func (f *Fabric) requestConnect(rank int) {
 	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
 	defer cancel()
@@ -348,16 +349,16 @@ func (f *Fabric) requestConnect(rank int) {
 		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.marshalHello(0)})
 	}
 	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) {
-		time.AfterFunc(connectBackTimeout, func() { f.checkConnectedBack(rank) }) // it has heard, and dials
+		time.AfterFunc(connectBackTimeout, func() { f.checkConnectedBack(rank) }) // the request was received
 		return
 	}
 	f.host.Do(func(*protocol.Core) { f.failConnect(rank, nil, err) })
 }
 
-// errNoConnectBack is a rank that has heard that it is to connect, and has not.
+// errNoConnectBack says that a rank was asked to connect and did not.
 var errNoConnectBack = errors.New("it has been asked to, and does not")
 
-// checkConnectedBack is called when a rank that was asked to connect should have.
+// checkConnectedBack fails a rank that was asked to connect and did not in time.
 func (f *Fabric) checkConnectedBack(rank int) {
 	f.host.Do(func(*protocol.Core) {
 		if l := f.links[rank]; l == nil || l.qp == nil {
@@ -384,8 +385,8 @@ func (f *Fabric) failConnect(rank int, l *link, err error) {
 	f.host.Core().FailPeer(rank, err)
 }
 
-// ConnectAll implements fabric.Fabric: every rank asks the ones below it, the
-// nearest first (section 3.1), so that they do not all begin with rank 0.
+// ConnectAll implements fabric.Fabric. Each rank connects to the ones below it, the
+// nearest first (section 3.1), so that they do not all start with rank 0.
 func (f *Fabric) ConnectAll(ctx context.Context) error {
 	f.host.Do(func(*protocol.Core) {
 		for rank := f.rank - 1; rank >= 0; rank-- {
@@ -395,9 +396,8 @@ func (f *Fabric) ConnectAll(ctx context.Context) error {
 	return nil
 }
 
-// disconnectTimeout is how long a rank may take to hear that we leave: one repetition. It
-// leaves as well. When it was told and its answer got lost it is gone, and nobody
-// would ever answer.
+// disconnectTimeout is the time limit of a disconnect, enough for one retransmission.
+// The peer closes as well: if its reply got lost, it will not reply again.
 const disconnectTimeout = 600 * time.Millisecond
 
 // Close implements fabric.Fabric.

@@ -1,36 +1,35 @@
-// Package rdma carries the packets of ranks over reliable connections of an
-// adapter, in the ways of "Design and implementation of MPI over iWARP"
-// (Narravula, Mamidala, Vishnu, Santhanaraman, Panda; "the iWARP paper").
+// Package rdma carries the packets of ranks over reliable connections of an adapter, as
+// in "Design and implementation of MPI over iWARP" (Narravula, Mamidala, Vishnu,
+// Santhanaraman, Panda; "the iWARP paper").
 //
 //	f, err := rdma.New(dev, host, book, rdma.Options{}) // a fabric.Fabric
 //
 // # Packets
 //
-//   - SR: a packet is a SEND to the receives that all connections share
-//     (a shared receive queue). There are few at first; the queue's limit event
-//     adds more, until there is one for every packet that could come.
-//   - R, the fast path: a packet is an RDMA WRITE to a slot of a ring that the
-//     receiver polls, header last (section 3.3). Options.Fast switches it on;
-//     it is for jobs with a core for every rank.
-//   - Short packets in a row leave together, and so do short transfers.
+//   - SR: a packet is a SEND to a shared receive queue of all connections. The queue
+//     starts small; its limit event adds receives, up to one for every packet in
+//     flight.
+//   - R, the fast path: a packet is an RDMA WRITE to a slot of a ring that the receiver
+//     polls, header last (section 3.3). Options.Fast enables it, for jobs with a core
+//     per rank.
+//   - Consecutive short packets are coalesced, and consecutive short transfers are
+//     posted together.
 //
-// On either way a rank may have Options.Credits packets under way to another
-// that it has not dealt with; credits come back in the headers of packets, or
-// in a packet of their own when half of them are owed.
+// In both cases flow control is by credits: a rank has at most Options.Credits packets
+// in flight to another that the other has not handled. Credits return in the headers of
+// packets, or in a packet of their own when half of them are unreturned.
 //
-// Longer messages travel as protocol.Scheme says, by RDMA READ or WRITE from
-// and to the program's memory. Registrations are kept (and memory with them)
-// until 64 others, or 256 MiB, have been used since. With Options.Rails they are read
-// over several queue pairs at once (multi-rail). One-sided transfers of at most
-// a packet, from memory that is not registered, go in the work request or through
-// a send buffer, and atomics do, too.
+// Longer messages use the rendezvous of protocol.Scheme, by RDMA READ or WRITE of the
+// program's memory. Registrations are cached (and keep the memory alive) until 64
+// others, or 256 MiB, have been used since. With Options.Rails, reads are striped over
+// several queue pairs (multi-rail). RMA transfers of at most a packet from unregistered
+// memory are sent inline or through a send buffer; so are atomics.
 //
 // # Connections
 //
-// They are made when a rank is first sent to, or all at once, by the rules of
-// section 3: the lower rank is the server, the higher one asks it to be
-// connected, the nearest rank first; the first packet is the client's. A lower
-// rank that has something to say asks the higher one to come, by a SIDR
-// request whose answer means no more than that it was heard. REQ and REP carry
-// job, rank and where the ring is.
+// Connections are made on first use, or all at once, by the rules of section 3: the
+// lower rank is the server; the higher one connects, to the nearest rank first, and the
+// first packet is the client's. A lower rank with data to send asks the higher one to
+// connect by a SIDR request, whose reply only acknowledges it. REQ and REP carry the
+// job, the rank and the address of the ring.
 package rdma

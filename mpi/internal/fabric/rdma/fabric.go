@@ -13,15 +13,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// inlineMax is the longest packet that travels in its work request.
+// inlineMax is the maximum length in bytes of a packet that is sent inline in its work
+// request.
 const inlineMax = 256
 
 // sendQueue is the depth of a connection's send queue.
 const sendQueue = 128
 
-// Fabric carries packets by SEND over reliable connections, with one queue of
-// receives for all of them (SR of the iWARP paper, section 3), and memory by
-// RDMA.
+// A Fabric carries packets by SEND over reliable connections with a shared receive
+// queue (SR of the iWARP paper, section 3), and messages by RDMA.
 type Fabric struct {
 	host fabric.Host
 	book fabric.Book
@@ -44,22 +44,22 @@ type Fabric struct {
 
 	queues []*Queue
 
-	recentLinks  []*link     // those that were sent to since the last Flush
-	batchedLinks []*link     // those that packets wait for
-	timer        *time.Timer // for their sake
+	recentLinks  []*link     // links sent to since the last Flush
+	batchedLinks []*link     // links with a batch
+	timer        *time.Timer // flushes batches and post lists
 
-	rings atomic.Pointer[[]*packetRing] // of the fast path
+	rings atomic.Pointer[[]*packetRing] // fast path
 
 	wcs           [64]verbs.WC
-	ready         int // completions of wcs that Block has found
-	memoryPolls   int // calls of Poll that have looked at memory only
+	ready         int // number of completions in wcs, found by Block
+	memoryPolls   int // consecutive calls of Poll that polled memory only
 	repost        []verbs.RecvWR
-	stripeRails   []*rail // of the message that is moved
+	stripeRails   []*rail // rails of the current message
 	frame         [inlineMax]byte
-	header        envelope.Header // of the packet that is handled
+	header        envelope.Header // of the packet being handled
 	wr            [1]verbs.SendWR
 	sge           [1]verbs.SGE
-	bufferWaiters []int // ranks whose packets wait for a send buffer
+	bufferWaiters []int // ranks that wait for a send buffer
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -74,8 +74,8 @@ var (
 	_ protocol.Atomics  = (*Fabric)(nil)
 )
 
-// New makes the fabric of a rank on a device, which it does not close. The
-// addresses are in the book once all ranks have called Book.Fence.
+// New returns the fabric of a rank on a device, which it does not close. The other
+// ranks can connect once all ranks have called Book.Fence.
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
 	o.setDefaults()
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
@@ -122,8 +122,8 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	return f, nil
 }
 
-// srqLimitLoop adds receive buffers when few are left: by the limit of the shared
-// queue, whose event comes whether the program calls or not.
+// srqLimitLoop adds receive buffers when the shared receive queue reaches its limit.
+// The event arrives while the program computes, too.
 func (f *Fabric) srqLimitLoop() {
 	for {
 		ev, err := f.dev.GetAsyncEvent(f.ctx)
@@ -141,8 +141,8 @@ func (f *Fabric) srqLimitLoop() {
 	}
 }
 
-// growReceives adds as many buffers as there were at first, unless there is
-// one for every packet that could come.
+// growReceives adds Options.Receives buffers, unless there is one for every packet in
+// flight.
 func (f *Fabric) growReceives() error {
 	if f.closed || f.recvBuffers.count >= len(f.byQP)*f.o.Credits || f.recvBuffers.count >= maxReceives {
 		return nil
@@ -156,12 +156,12 @@ func (f *Fabric) growReceives() error {
 	return f.armSRQLimit()
 }
 
-// armSRQLimit arms the event.
+// armSRQLimit arms the limit event of the shared receive queue.
 func (f *Fabric) armSRQLimit() error {
 	return f.srq.Modify(verbs.SRQAttr{Limit: f.o.Receives / 4}, verbs.SRQLimit)
 }
 
-// cqDepth is how many completions there can be, with more receives than now.
+// cqDepth returns the maximum number of completions with more additional receives.
 func (f *Fabric) cqDepth(more int) int {
 	others := 64
 	if f.o.Queue != nil {

@@ -11,10 +11,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// packetRing is memory that a rank writes packets to and we poll: the RDMA fast path
-// (iWARP paper, section 3.3). A packet ends at the end of its slot, its header
-// behind its payload, so the word that becomes visible last is always at the
-// same place.
+// A packetRing is memory that a rank writes packets to and this rank polls: the RDMA
+// fast path (iWARP paper, section 3.3). A packet ends at the end of its slot, with its
+// header after the payload, so that the word written last is always at the same offset.
 type packetRing struct {
 	mr   verbs.MR
 	l    *link
@@ -22,12 +21,12 @@ type packetRing struct {
 	last int // offset of the last word of the next packet's slot
 }
 
-// remoteRing is what a rank has to know of a ring to write to it: the way out.
+// A remoteRing is the address of a ring at the other rank, to write packets to.
 type remoteRing struct {
 	addr uint64
 	rkey uint32
 	size uint32 // of a slot
-	n    uint32 // slots; 0 is no ring
+	n    uint32 // number of slots; 0 is no ring
 	head uint32 // slot of the next packet
 }
 
@@ -50,8 +49,8 @@ func (v *remoteRing) unmarshal(b []byte) {
 	}
 }
 
-// createRing makes the ring of a connection, and returns what the rank has to know
-// of it. There is a slot for every credit, so that who has one has a slot.
+// createRing creates the ring of a connection, and returns its address for the rank. It
+// has a slot per credit, so that a credit implies a free slot.
 func (f *Fabric) createRing(l *link) (v remoteRing, err error) {
 	rings := f.rings.Load()
 	if !f.o.Fast || rings != nil && len(*rings) >= f.o.FastPeers {
@@ -69,7 +68,7 @@ func (f *Fabric) createRing(l *link) (v remoteRing, err error) {
 	return remoteRing{addr: r.mr.Addr(), rkey: r.mr.RKey(), size: uint32(r.size), n: uint32(f.o.Credits)}, nil
 }
 
-// removeRing ends the use of a connection's ring.
+// removeRing stops polling a connection's ring.
 func (f *Fabric) removeRing(l *link) {
 	rings := f.rings.Load()
 	if rings == nil {
@@ -84,8 +83,7 @@ func (f *Fabric) removeRing(l *link) {
 	f.rings.Store(&list)
 }
 
-// prepareRingWrite makes f.wr the write of a packet to its slot, whose payload and header
-// are in b.
+// prepareRingWrite turns f.wr into the write of a packet of n bytes to its slot.
 func (f *Fabric) prepareRingWrite(l *link, n int) {
 	v := &l.remoteRing
 	end := v.addr + uint64(v.head+1)*uint64(v.size)
@@ -95,10 +93,10 @@ func (f *Fabric) prepareRingWrite(l *link, n int) {
 	f.wr[0].Opcode, f.wr[0].RemoteAddr, f.wr[0].RKey = verbs.WRRDMAWrite, end-uint64(n), v.rkey
 }
 
-// hasPacket reports whether there is a packet in the ring.
+// hasPacket reports whether the next slot has a packet.
 func (r *packetRing) hasPacket() bool { return r.mr.LoadUint64(r.last) != 0 }
 
-// pollRings handles the packets that were written to memory.
+// pollRings handles the packets in the rings.
 func (f *Fabric) pollRings() (some bool) {
 	rings := f.rings.Load()
 	if rings == nil {
@@ -131,15 +129,14 @@ func (f *Fabric) handleRingPacket(l *link, slot []byte) {
 	f.returnCreditsIfDue(l)
 }
 
-// How long a rank that polls looks before it lets others have the processor,
-// and before it sleeps in between.
+// The number of polls before yielding the processor, and before sleeping between polls.
 const (
 	spinRounds  = 200
 	yieldRounds = 5000
 	pollSleep   = 50 * time.Microsecond
 )
 
-// pollUntilReady is Block of a rank that polls memory.
+// pollUntilReady is Block with the fast path.
 func (f *Fabric) pollUntilReady(ctx context.Context) error {
 	for round := 0; ; round++ {
 		for _, r := range *f.rings.Load() {

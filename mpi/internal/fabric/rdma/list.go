@@ -2,15 +2,13 @@ package rdma
 
 import "github.com/softrnic/softrnic/verbs"
 
-// Transfers in a row, as short packets do, leave together: all but the first are
-// posted in one call. They leave when there are many, when a packet goes the same
-// way, when the program waits for something or looks, and after batchTime at the
-// latest.
+// Consecutive transfers, like short packets, are coalesced: all except the first are posted in one call. The list is posted when
+// it is full, before a packet on the same connection, when the program waits or polls, and after batchTime at the latest.
 
-// maxPostList is how many leave together at most.
+// maxPostList is the maximum length of a post list.
 const maxPostList = 16
 
-// postList is what waits to be posted together.
+// A postList is a list of work requests to be posted together.
 type postList struct {
 	n      int
 	wrs    [maxPostList]verbs.SendWR
@@ -19,7 +17,7 @@ type postList struct {
 	moves  [maxPostList]int
 }
 
-// enqueueTransfer puts a transfer to those that leave together, and reports whether it did.
+// enqueueTransfer appends a transfer to the post list, and reports whether it did.
 func (f *Fabric) enqueueTransfer(l *link, wr *verbs.SendWR, move int) bool {
 	if l.recent == 0 {
 		return false
@@ -45,7 +43,7 @@ func (f *Fabric) enqueueTransfer(l *link, wr *verbs.SendWR, move int) bool {
 	return true
 }
 
-// flushPostList posts what leaves together. What cannot be posted has failed.
+// flushPostList posts the list. Transfers that cannot be posted fail.
 func (f *Fabric) flushPostList(l *link) {
 	q := l.list
 	if q == nil || q.n == 0 {

@@ -8,7 +8,7 @@ func (f *Fabric) failLink(l *link, why error) {
 		return
 	}
 	l.failed, l.up, l.cause = true, false, why
-	_ = l.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the rank reads and writes nothing any more
+	_ = l.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // ends remote access
 	l.failRails()
 	f.removeRing(l)
 	f.host.Core().FailPeer(l.rank, why)
@@ -21,14 +21,14 @@ func (f *Fabric) Disconnect(rank int, why error) {
 		f.failLink(l, why)
 		return
 	}
-	f.links[rank] = &link{rank: rank, failed: true, cause: why} // who dials gives up
+	f.links[rank] = &link{rank: rank, failed: true, cause: why} // a dial in progress gives up
 	f.host.Core().FailPeer(rank, why)
 }
 
-// Fail ends them all: nothing comes out of Options.Queue any more.
+// Fail fails all connections, because Options.Queue delivers no completions any more.
 func (f *Fabric) Fail(why error) { f.failAll(why) }
 
-// failAll ends them all.
+// failAll fails all connections.
 func (f *Fabric) failAll(why error) {
 	for rank, l := range f.links {
 		switch {
@@ -39,7 +39,7 @@ func (f *Fabric) failAll(why error) {
 			f.host.Core().FailPeer(rank, why)
 		}
 	}
-	for i, m := range f.transfers.list { // whose completions may be lost; nothing is moved any more
+	for i, m := range f.transfers.list { // completions may be lost; the adapter accesses no memory any more
 		if m.live {
 			f.finishTransfer(i, why)
 		}

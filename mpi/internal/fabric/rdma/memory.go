@@ -7,14 +7,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// maxReceives is the number of receive buffers at most.
+// maxReceives is the maximum number of receive buffers.
 const maxReceives = 1 << 14
 
-// access is what memory is registered for. It is everything, so that one
-// registration serves all that its memory is used for.
+// access are the access rights of registrations. They are complete, so that one
+// registration serves all uses of its memory.
 const access = verbs.AccessLocalWrite | verbs.AccessRemote
 
-// recvSlabs are the receive buffers, in slabs that are added as needed.
+// recvSlabs are the receive buffers, in slabs that are added on demand.
 type recvSlabs struct {
 	pd    verbs.PD
 	srq   verbs.SRQ
@@ -29,7 +29,7 @@ func (s *recvSlabs) setup(pd verbs.PD, srq verbs.SRQ, size int) {
 	s.pd, s.srq, s.size = pd, srq, (size+63)&^63
 }
 
-// addBuffers adds buffers and posts them.
+// addBuffers adds n buffers and posts them.
 func (s *recvSlabs) addBuffers(n int) error {
 	if s.each == 0 {
 		s.each = n
@@ -58,7 +58,7 @@ func (s *recvSlabs) buffer(i int) []byte {
 
 func (s *recvSlabs) recvWR(i int) verbs.RecvWR { return s.wrs[i] }
 
-// sendPool are the send buffers.
+// A sendPool is the pool of send buffers.
 type sendPool struct {
 	mr    verbs.MR
 	size  int // of a buffer
@@ -77,9 +77,10 @@ func (p *sendPool) setup(pd verbs.PD, n, size int) (err error) {
 
 func (p *sendPool) available() int { return len(p.free) }
 
-// sendFlags are those of a message from a buffer, which comes back with the completion:
-// soon only if they are getting few, since an acknowledgement costs both ends a turn.
-// That one was lost is noticed later then, after reliability.DelayedAckProbe.
+// sendFlags returns the flags of a send from a buffer, which is released by the
+// completion. The acknowledgement is requested promptly only if buffers are scarce,
+// because it costs both ends a context switch. A lost one is detected after
+// reliability.DelayedAckProbe.
 func (p *sendPool) sendFlags() verbs.SendFlags {
 	if 2*p.available() < p.count {
 		return verbs.SendSignaled
@@ -87,7 +88,7 @@ func (p *sendPool) sendFlags() verbs.SendFlags {
 	return verbs.SendSignaled | verbs.SendUnhurried
 }
 
-// alloc returns a free buffer, -1 if there is none.
+// alloc returns a free buffer, or -1.
 func (p *sendPool) alloc() int {
 	n := len(p.free) - 1
 	if n < 0 {
@@ -102,7 +103,7 @@ func (p *sendPool) release(i int)          { p.free = append(p.free, i) }
 func (p *sendPool) buffer(i int) []byte    { return p.mr.Bytes()[i*p.size : (i+1)*p.size] }
 func (p *sendPool) sge(i, n int) verbs.SGE { return p.mr.SGE(i*p.size, n) }
 
-// transferTable are the transfers under way.
+// A transferTable has the transfers in flight.
 type transferTable struct {
 	list []transfer
 	free []int
@@ -127,9 +128,9 @@ func (m *transferTable) remove(i int) transfer {
 	return v
 }
 
-// regCache keeps registrations of the program's memory, the last used last, and
-// gives them up late: programs send from the same memory again and again. What
-// is registered stays alive, so no other memory can take its address.
+// A regCache caches registrations of the program's memory in LRU order, because
+// programs send from the same memory repeatedly. A registration keeps its memory alive,
+// so that no other memory can reuse its address.
 type regCache struct {
 	pd               verbs.PD
 	list             []*region
@@ -137,7 +138,7 @@ type regCache struct {
 	registered, hits uint64
 }
 
-// Bounds of what is kept without being in use.
+// Bounds of the cached registrations that are not in use.
 const (
 	cacheRegions = 64
 	cacheBytes   = 256 << 20
@@ -153,7 +154,7 @@ func (r *region) sge(b []byte) verbs.SGE {
 	return r.mr.SGE(int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))-r.base), len(b))
 }
 
-// lookup returns a registration that b lies in, nil if there is none.
+// lookup returns a registration that contains b, or nil.
 func (c *regCache) lookup(b []byte) *region {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	for i := len(c.list) - 1; i >= 0; i-- {
@@ -168,7 +169,8 @@ func (c *regCache) lookup(b []byte) *region {
 	return nil
 }
 
-// acquire returns a registration that b lies in, a new one if there is none.
+// acquire returns a registration that contains b, a new one if necessary. The caller
+// must release it.
 func (c *regCache) acquire(b []byte) (*region, error) {
 	if r := c.lookup(b); r != nil {
 		return r, nil
@@ -185,7 +187,7 @@ func (c *regCache) acquire(b []byte) (*region, error) {
 	return r, nil
 }
 
-// release ends a use.
+// release ends a use of a registration.
 func (c *regCache) release(r *region) {
 	r.users--
 	c.evict()

@@ -11,15 +11,15 @@ func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) err
 	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMARead}, rank, b, key, move)
 }
 
-// RDMAWrite implements protocol.Net. A packet that is sent after it arrives behind
-// it, for it takes the same queue pair.
+// RDMAWrite implements protocol.Net. A packet sent later uses the same queue pair and
+// so arrives after the data.
 func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
 	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMAWrite}, rank, b, key, move)
 }
 
-// RDMAWriteImm implements protocol.Notifier. The notice takes a receive of the rank,
-// so there has to be a credit, as for a packet. What is short has left at once: who
-// has many ranks to write to does not wait for their acknowledgements.
+// RDMAWriteImm implements protocol.Notifier. The immediate data consumes a receive at
+// the target, so it needs a credit like a packet. Short data is inline and complete at
+// once, so that a rank with many targets does not wait for their acknowledgements.
 func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error {
 	l := f.links[rank]
 	if l != nil && l.up && l.credits == 0 {
@@ -51,7 +51,7 @@ func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint3
 	return nil
 }
 
-// RDMAAtomic implements protocol.Atomics, in a send buffer.
+// RDMAAtomic implements protocol.Atomics through a send buffer.
 func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
 	l, err := f.usableLink(rank, 1)
 	if err != nil {
@@ -71,12 +71,13 @@ func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Ato
 	return nil
 }
 
-// usableLink is the connection to a rank, if its send queue has room.
+// usableLink returns the connection to a rank, if its send queue has room for some work
+// requests.
 func (f *Fabric) usableLink(rank, room int) (*link, error) {
 	l := f.links[rank]
 	if l == nil || !l.up {
 		f.startConnect(rank)
-		return nil, protocol.ErrNoRoom // and Resume or Lost follows
+		return nil, protocol.ErrNoRoom // Resume or FailPeer follows
 	}
 	if l.freeSendSlots() < room {
 		l.coreWaiting = true
@@ -85,27 +86,27 @@ func (f *Fabric) usableLink(rank, room int) (*link, error) {
 	return l, nil
 }
 
-// maxTransferWR is the longest piece of memory that one work request moves.
+// maxTransferWR is the maximum length in bytes of a work request.
 const maxTransferWR = 1 << 30
 
-// transfer is a transfer under way.
+// A transfer is an RDMA operation in flight.
 type transfer struct {
-	id         uint64      // the core's
-	mr         *region     // its memory, or nil
-	buffer     int         // the send buffer that it goes through, or noSlot
-	readBuffer []byte      // where what comes in that belongs
-	parts      int         // work requests that are to complete: rails bring some
-	err        error       // of one of them
-	onDone     func(error) // instead of telling the core
+	id         uint64      // ID at the core
+	mr         *region     // registration of its memory, or nil
+	buffer     int         // send buffer in use, or noBuffer
+	readBuffer []byte      // destination of data read into the send buffer
+	parts      int         // outstanding work requests, with those of rails
+	err        error       // first error
+	onDone     func(error) // called instead of Core.TransferDone
 	live       bool
 }
 
-// noBuffer is what there is instead of a send buffer.
+// noBuffer is the index of no send buffer.
 const noBuffer = -1
 
-// startTransfer begins a transfer: of little in its work request or through a send buffer,
-// unless the memory is registered, of much from where it is. The work request says
-// which.
+// startTransfer posts a transfer, whose operation wr gives: short ones inline or
+// through a send buffer unless the memory is registered, long ones from the registered
+// memory.
 func (f *Fabric) startTransfer(wr verbs.SendWR, rank int, b []byte, key envelope.Key, move uint64) error {
 	pieces := (len(b) + maxTransferWR - 1) / maxTransferWR
 	l, err := f.usableLink(rank, pieces)
@@ -149,7 +150,7 @@ func (f *Fabric) startTransfer(wr verbs.SendWR, rank int, b []byte, key envelope
 		if off+n == len(b) {
 			f.wr[0].Flags, f.wr[0].WRID = verbs.SendSignaled, l.nextWRID(wrTransfer, index)
 		} else if op == verbs.WRRDMAWriteWithImm {
-			f.wr[0].Opcode = verbs.WRRDMAWrite // the last one tells
+			f.wr[0].Opcode = verbs.WRRDMAWrite // only the last one notifies
 		}
 		if !f.postWR(l) {
 			f.completePart(index, l.cause)
@@ -159,7 +160,7 @@ func (f *Fabric) startTransfer(wr verbs.SendWR, rank int, b []byte, key envelope
 	return nil
 }
 
-// postTransfer begins a transfer that is one work request.
+// postTransfer posts a transfer that is one work request.
 func (f *Fabric) postTransfer(l *link, wr verbs.SendWR, m transfer) {
 	index := f.transfers.add(m)
 	wr.Flags |= verbs.SendSignaled
@@ -175,7 +176,7 @@ func (f *Fabric) postTransfer(l *link, wr verbs.SendWR, m transfer) {
 	f.countRecent(l)
 }
 
-// finishTransfer ends a transfer.
+// finishTransfer completes a transfer and releases its resources.
 func (f *Fabric) finishTransfer(index int, err error) {
 	m := f.transfers.remove(index)
 	if m.mr != nil {

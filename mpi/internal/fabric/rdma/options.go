@@ -6,53 +6,51 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Options say how ranks talk. The zero value is good for most.
+// Options are the parameters of the fabric. The zero value is usable.
 type Options struct {
-	// Eager is the payload of the longest message that is sent without
-	// asking, in bytes. 8 KiB unless given.
+	// Eager is the maximum payload of an eager message in bytes; 0 is 8 KiB.
 	Eager int
 
-	// Rendezvous is how longer ones travel: read by the receiver unless given.
+	// Rendezvous is the protocol of longer messages; the default is RendezvousRead.
 	Rendezvous protocol.Scheme
 
-	// Credits is how many packets a rank may have under way to another that
-	// the other has not dealt with. 64 unless given.
+	// Credits is the maximum number of packets in flight from one rank to another, not
+	// yet handled; 0 is 64.
 	Credits int
 
-	// Receives is the number of buffers that packets of all ranks arrive in,
-	// at first; more are added as they run low. 128 unless given.
+	// Receives is the initial number of receive buffers, shared by all ranks, and the
+	// number by which it grows; 0 is 128.
 	Receives int
 
-	// Sends is the number of buffers that packets leave from which are too
-	// long for their work request. 128 unless given.
+	// Sends is the number of send buffers, for packets that are too long to be inline;
+	// 0 is 128.
 	Sends int
 
-	// Fast lets ranks write short packets into memory that the receiver
-	// polls: the RDMA fast path. It needs an adapter that makes the end of a
-	// write visible last, and waiting is looking again and again: it is for
-	// jobs with a core for every rank.
+	// Fast lets ranks write short packets into memory that the receiver polls: the RDMA
+	// fast path. It needs an adapter that writes the end of a message last. Waiting
+	// becomes busy polling: it is for jobs with a core per rank.
 	Fast bool
 
-	// FastSize is the length of the longest such packet with its header, in
-	// bytes, a multiple of 64; 1 KiB unless given. FastPeers is how many ranks
-	// are polled at most; others send. 16 unless given.
+	// FastSize is the maximum length in bytes of a packet on the fast path, with its
+	// header, a multiple of 64; 0 is 1 KiB. FastPeers is the maximum number of ranks
+	// that are polled; the others use SEND; 0 is 16.
 	FastSize, FastPeers int
 
-	// Rails is the number of queue pairs between two ranks: long messages are
-	// read over all of them. 1 unless given, MaxRails at most; the same at all ranks.
+	// Rails is the number of queue pairs between two ranks, over which long reads are
+	// striped; 0 is 1, the maximum is MaxRails. It must be the same on all ranks.
 	Rails int
 
-	// Queue is for a fabric that is a part of another: see Complete. Then Fast does
-	// not count.
+	// Queue is the completion queue of a fabric that is a part of another one; see
+	// Complete. Fast is ignored then.
 	Queue *fabric.SharedCQ
 
-	// Connect are the attributes of the connections. Timeout is 16 unless given, 0.27 s: a rank
-	// that acknowledges nothing is lost after some 7 s. Many a rank that shares its
-	// processor has had none for two.
+	// Connect are the attributes of the connections. A Timeout of 0 is 16, that is 0.27
+	// s: a rank that acknowledges nothing fails after about 7 s. Ranks that share a
+	// processor may be unresponsive for up to 2 s.
 	Connect verbs.ConnectOptions
 
-	// Retries is how often a rank that does not answer is asked again to connect,
-	// about twice a second. 15 unless given, and at most.
+	// Retries is the number of retransmissions of a connect request, about twice a
+	// second; 0 is 15, which is the maximum.
 	Retries int
 }
 

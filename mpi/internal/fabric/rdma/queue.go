@@ -8,10 +8,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Queue is a shared receive queue of its own, with connections of its own to some
-// ranks: messages land in memory of the program, where the first receive is that was
-// posted, whoever sends them (PPoPP '07, section 2). Its methods are called with the
-// engine's lock held.
+// A Queue is a separate shared receive queue with connections of its own to some ranks:
+// messages are received in memory of the program, in the order of posted receives, from
+// any rank (PPoPP '07, section 2). Its methods are called with the engine's lock held.
 type Queue struct {
 	f         *Fabric
 	srq       verbs.SRQ
@@ -19,11 +18,12 @@ type Queue struct {
 	endpoints map[int]verbs.Endpoint
 }
 
-// queueDepth is how many sends to a rank, and receives, there may be at a time.
+// queueDepth is the maximum number of outstanding sends to a rank, and of posted
+// receives.
 const queueDepth = 4
 
-// NewQueue makes a queue without connections. It lasts until the fabric is closed:
-// ranks that are through with it may still repeat what they have sent.
+// NewQueue creates a queue without connections. It lasts until the fabric is closed,
+// because other ranks may still retransmit.
 func (f *Fabric) NewQueue() (*Queue, error) {
 	q := &Queue{f: f, qps: map[int]verbs.QP{}, endpoints: map[int]verbs.Endpoint{}}
 	var err error
@@ -34,7 +34,7 @@ func (f *Fabric) NewQueue() (*Queue, error) {
 	return q, f.cq.Resize(f.cqDepth(0))
 }
 
-// Endpoint makes one end of the connection to a rank, and says where it is.
+// Endpoint creates the local end of the connection to a rank, and returns its address.
 func (q *Queue) Endpoint(rank int) (verbs.Endpoint, error) {
 	f := q.f
 	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: q.srq, Cap: verbs.QPCap{MaxSendWR: queueDepth, MaxSendSGE: 1}})
@@ -51,7 +51,7 @@ func (q *Queue) Endpoint(rank int) (verbs.Endpoint, error) {
 	return q.endpoints[rank], err
 }
 
-// Connect connects it with the other end.
+// Connect connects the local end with the remote one.
 func (q *Queue) Connect(rank int, other verbs.Endpoint) error {
 	qp := q.qps[rank]
 	if qp == nil {
@@ -60,8 +60,8 @@ func (q *Queue) Connect(rank int, other verbs.Endpoint) error {
 	return verbs.Connect(qp, q.endpoints[rank], other, q.f.o.Connect)
 }
 
-// Post posts a receive of a message of len(b) bytes, from whomever. It is over when
-// then is called.
+// Post posts a receive of a message of len(b) bytes from any rank. then is called when
+// it is complete.
 func (q *Queue) Post(b []byte, then func(error)) error {
 	return q.postTransfer(b, then, func(wrid uint64, sge []verbs.SGE) error {
 		_, err := q.srq.PostRecv([]verbs.RecvWR{{WRID: wrid, SGList: sge}})
@@ -69,7 +69,7 @@ func (q *Queue) Post(b []byte, then func(error)) error {
 	})
 }
 
-// Send sends b to a rank that has posted a receive. It is over when then is called.
+// Send sends b to a rank that has posted a receive. then is called when it is complete.
 func (q *Queue) Send(rank int, b []byte, then func(error)) error {
 	return q.postTransfer(b, then, func(wrid uint64, sge []verbs.SGE) error {
 		_, err := q.qps[rank].PostSend([]verbs.SendWR{{WRID: wrid, Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: sge}})
@@ -93,7 +93,7 @@ func (q *Queue) postTransfer(b []byte, then func(error), post func(wrid uint64, 
 	return nil
 }
 
-// destroyQPs ends the connections.
+// destroyQPs destroys the connections.
 func (q *Queue) destroyQPs() (err error) {
 	for _, qp := range q.qps {
 		if e := qp.Destroy(); err == nil {

@@ -11,32 +11,30 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Rails are further queue pairs between two ranks (multi-rail, section 2.2 of the
-// iWARP paper). A long message is read over all of them at once, in stripes: each
-// has a window of its own in the adapter, and an adapter with several engines serves
-// them side by side. What is written keeps to the first one, because the packet
-// that tells of it must not overtake it.
+// Rails are additional queue pairs between two ranks (multi-rail, section 2.2 of the iWARP paper). A long message is read over all
+// of them concurrently, in stripes: each queue pair has its own window in the adapter, and an adapter with several engines serves
+// them in parallel. Writes use only the first queue pair, because the packet that follows must not overtake them.
 
-// rail is a queue pair beside the first.
+// A rail is an additional queue pair.
 type rail struct {
 	link     *link
 	qp       verbs.QP
 	conn     *cm.Conn
-	up       bool // a read may be asked for
-	inFlight int  // stripes that have not completed
+	up       bool // reads may be posted
+	inFlight int  // stripes in flight
 }
 
-// MaxRails is how many queue pairs two ranks may have between them.
+// MaxRails is the maximum number of queue pairs between two ranks.
 const MaxRails = 8
 
 // railQueue is the depth of a rail's send queue.
 const railQueue = 32
 
-// stripeMin is the length from which on a message is read in stripes, and the
-// shortest stripe, bytes.
+// stripeMin is the minimum length in bytes of a stripe and of a striped message.
 const stripeMin = 256 << 10
 
-// railsFor are the rails that n bytes are read over beside the first queue pair.
+// railsFor returns the rails for a read of n bytes, in addition to the first queue
+// pair.
 func (f *Fabric) railsFor(l *link, n int) []*rail {
 	f.stripeRails = f.stripeRails[:0]
 	for _, r := range l.rails {
@@ -47,8 +45,8 @@ func (f *Fabric) railsFor(l *link, n int) []*rail {
 	return f.stripeRails
 }
 
-// postStripes asks for what the rails shall bring of b, which is its end, and returns
-// the rest. The move ends with its last part.
+// postStripes posts the reads of the rails, for the end of b, and returns the rest of
+// b. The transfer is complete when all parts are.
 func (f *Fabric) postStripes(rails []*rail, b []byte, mr *region, index int, wr verbs.SendWR) []byte {
 	part := (len(b)/(len(rails)+1) + 4095) &^ 4095
 	for _, r := range rails {
@@ -86,8 +84,8 @@ func (f *Fabric) handleStripe(wc *verbs.WC, index int) {
 	}
 }
 
-// completePart is the end of a part of a move. The last one ends it: until then an adapter
-// may write to its memory.
+// completePart records the completion of one part of a transfer. The last one finishes
+// the transfer: until then an adapter may write to its memory.
 func (f *Fabric) completePart(index int, err error) {
 	m := &f.transfers.list[index]
 	if !m.live {
@@ -101,7 +99,7 @@ func (f *Fabric) completePart(index int, err error) {
 	}
 }
 
-// newRail makes the queue pair of one.
+// newRail creates the queue pair of a rail.
 func (f *Fabric) newRail(l *link) (r *rail, err error) {
 	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: f.srq,
 		Cap: verbs.QPCap{MaxSendWR: railQueue, MaxSendSGE: 1}})
@@ -127,7 +125,7 @@ func (f *Fabric) newRail(l *link) (r *rail, err error) {
 	return r, nil
 }
 
-// dialRails makes the rails of a connection whose client we are.
+// dialRails connects the rails of a connection as the client.
 func (f *Fabric) dialRails(l *link) {
 	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
 	defer cancel()
@@ -143,7 +141,7 @@ func (f *Fabric) dialRails(l *link) {
 	}
 }
 
-// acceptRail makes one whose server we are.
+// acceptRail accepts a rail as the server.
 func (f *Fabric) acceptRail(q *cm.Request, rank int) {
 	var l *link
 	f.host.Do(func(*protocol.Core) { l = f.links[rank] })
@@ -160,7 +158,7 @@ func (f *Fabric) acceptRail(q *cm.Request, rank int) {
 	f.attachRail(r, conn, err)
 }
 
-// attachRail is called when cm has made a rail, or has not: then it is done without.
+// attachRail records the result of a rail's connection. A failed rail is not used.
 func (f *Fabric) attachRail(r *rail, conn *cm.Conn, err error) {
 	f.host.Do(func(*protocol.Core) {
 		if r.conn = conn; err != nil {
@@ -171,7 +169,7 @@ func (f *Fabric) attachRail(r *rail, conn *cm.Conn, err error) {
 	})
 }
 
-// failRails ends the rails of a connection that has failed: they read nothing any more.
+// failRails ends remote access over the rails of a failed connection.
 func (l *link) failRails() {
 	for _, r := range l.rails {
 		r.up = false

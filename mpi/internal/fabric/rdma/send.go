@@ -47,7 +47,7 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 		f.prepareRingWrite(l, n)
 	}
 	if !f.postWR(l) {
-		return true // lost: the core hears of it by the completion
+		return true // failed: failLink has reported it
 	}
 	l.unreturnedCredits = 0
 	l.credits--
@@ -56,15 +56,15 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return true
 }
 
-// countRecent counts what leaves until the next Flush.
+// countRecent counts the packets sent since the last Flush.
 func (f *Fabric) countRecent(l *link) {
 	if l.recent++; l.recent == 1 {
 		f.recentLinks = append(f.recentLinks, l)
 	}
 }
 
-// marshalPacket writes a packet to b: header and payload, or the other way round where
-// the end is what counts.
+// marshalPacket writes a packet to b: header and payload, or the reverse on the fast
+// path, where the end is written last.
 func marshalPacket(b []byte, h *envelope.Header, payload []byte, headerLast bool) {
 	if headerLast {
 		h.MarshalTo(b[copy(b, payload):])
@@ -85,7 +85,7 @@ func (f *Fabric) postWR(l *link) bool {
 	return true
 }
 
-// waitForBuffer makes a rank's packets wait for a send buffer.
+// waitForBuffer notes that a link waits for a send buffer.
 func (f *Fabric) waitForBuffer(l *link) {
 	if !l.waitsForBuffer {
 		l.waitsForBuffer = true

@@ -1,17 +1,17 @@
 package rdma
 
-// What a work request is, in the top byte of its WRID; then 24 bits of an
-// index that depends on it, and 32 bits of its place in its send queue.
+// The kind of a work request is the top byte of its WRID; 24 bits of an index that depends on the kind and 32 bits of the
+// ordinal in its send queue follow.
 const (
-	wrRecv     = iota + 1 // index: of the receive buffer
-	wrInline              // nothing
-	wrBuffer              // index: of the send buffer
-	wrTransfer            // index: of the move
-	wrSegment             // a piece of a move that is not the last: nothing
-	wrStripe              // index: of the move of which a rail brings a part
+	wrRecv     = iota + 1 // index of the receive buffer
+	wrInline              // no index
+	wrBuffer              // index of the send buffer
+	wrTransfer            // index of the transfer
+	wrSegment             // a segment of a transfer except the last
+	wrStripe              // index of the transfer, for a stripe on a rail
 )
 
-// signalInterval is how many short packets leave for each that is reported.
+// signalInterval is the number of inline packets per signaled one.
 const signalInterval = 32
 
 func wrid(kind, index int, ordinal uint32) uint64 {

@@ -7,15 +7,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// The system of a rank acknowledges what is sent to it although its process is stopped.
-// So ranks that have something under way to another send it a ping now and then, which
-// the goroutine that reads answers, whatever the program does. A rank from which nothing
-// comes, and whose system takes nothing more either, is lost after Options.GiveUp.
+// TCP acknowledges data although the receiving process is stopped. So a rank with data in flight sends pings, which the
+// reader goroutine of the peer answers while its program computes. A rank that sends nothing, and whose socket accepts
+// nothing either, fails after Options.GiveUp.
 
 // checksPerGiveUp is the number of liveness checks of a connection within GiveUp.
 const checksPerGiveUp = 20
 
-// livenessLoop looks after all connections, until the fabric is closed.
+// livenessLoop checks all connections until the fabric is closed.
 func (f *Fabric) livenessLoop() {
 	tick := time.NewTicker(max(f.o.GiveUp/checksPerGiveUp, time.Millisecond))
 	defer tick.Stop()
@@ -38,23 +37,24 @@ func (f *Fabric) livenessLoop() {
 	}
 }
 
-// livenessState is the liveness state of the other end of a connection. The engine's lock guards it.
+// A livenessState is the liveness state of the other end of a connection. The engine's
+// lock guards it.
 type livenessState struct {
-	sent         bool          // something, since the other end has shown that it is there
-	pinged       bool          // so has a ping been
-	silence      time.Duration // since the first of it, as far as this process has run
-	queuedBefore int           // bytes that waited when it was looked at last
+	sent         bool          // data was sent since the last sign of liveness
+	pinged       bool          // a ping was sent since then
+	silence      time.Duration // running time of this process since then
+	queuedBefore int           // length of the send queue at the last check
 }
 
-// markAlive notes a sign of life.
+// markAlive records a sign of liveness.
 func (l *link) markAlive() { l.liveness = livenessState{queuedBefore: l.liveness.queuedBefore} }
 
-// checkAlive is called when so much time has passed: time in which this process did not
-// run does not count.
+// checkAlive checks liveness after the time passed, which does not include time in
+// which this process did not run.
 func (l *link) checkAlive(passed time.Duration) {
 	waiting := len(l.queue)
 	if waiting < l.liveness.queuedBefore {
-		l.markAlive() // its system takes what is sent
+		l.markAlive() // the peer's system accepts data
 	}
 	l.liveness.queuedBefore = waiting
 	if !l.liveness.sent {

@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// ticket is the first thing on a connection: who has made it, and whether it
-// is only to ask for one the other way round.
+// A hello is the first message on a connection: the connecting rank, and whether it only
+// requests a connection in the reverse direction.
 const (
 	helloMagic         = 0x4d505454 // "MPTT"
 	helloSize          = 20
@@ -24,8 +24,7 @@ const (
 	purposeConnectBack = 2
 )
 
-// Whoever connects has a while to say who he is, and there are not many of those at a
-// time: they may be strangers.
+// Bounds of unidentified connections, which may come from strangers: the time to send a hello, and their number.
 const (
 	helloTimeout     = 10 * time.Second
 	maxPendingHellos = 64
@@ -42,7 +41,7 @@ func (f *Fabric) hello(why uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, why)
 }
 
-// parseHello reads a ticket of the job.
+// parseHello checks and decodes a hello.
 func (f *Fabric) parseHello(b []byte) (rank int, why uint32, err error) {
 	mine := f.hello(0)
 	rank, why = int(binary.BigEndian.Uint32(b[12:])), binary.BigEndian.Uint32(b[16:])
@@ -94,7 +93,7 @@ func (f *Fabric) handleAccepted(conn *net.TCPConn) {
 	f.attachConn(rank, conn)
 }
 
-// attachConn begins the use of a connection. There is one to a rank.
+// attachConn starts the use of a connection. There is one per rank.
 func (f *Fabric) attachConn(rank int, conn *net.TCPConn) {
 	f.host.Do(func(c *protocol.Core) {
 		l := f.links[rank]
@@ -113,8 +112,8 @@ func (f *Fabric) attachConn(rank int, conn *net.TCPConn) {
 	})
 }
 
-// startConnect makes the connection to a rank, if nobody is at it already: the
-// lower rank is the server, and asks the other to come.
+// startConnect connects to a rank, unless that is in progress. The lower rank is the
+// server and asks the higher one to connect.
 func (f *Fabric) startConnect(rank int) {
 	if f.links[rank] != nil || f.closed {
 		return
@@ -153,10 +152,10 @@ func (f *Fabric) dialRank(rank int) error {
 	return nil
 }
 
-// errNoConnectBack is a rank that has heard that it is to connect, and has not.
+// errNoConnectBack says that a rank was asked to connect and did not.
 var errNoConnectBack = errors.New("connecting: it has been asked to, and does not")
 
-// checkConnectedBack is called when a rank that was asked to connect should have.
+// checkConnectedBack fails a rank that was asked to connect and did not in time.
 func (f *Fabric) checkConnectedBack(rank int) {
 	f.host.Do(func(*protocol.Core) {
 		if l := f.links[rank]; l.conn == nil {
@@ -165,8 +164,8 @@ func (f *Fabric) checkConnectedBack(rank int) {
 	})
 }
 
-// enableKeepAlive has the system find out whether the other one is there: what was sent has
-// to be acknowledged in time, and a connection on which nothing is sent is tried.
+// enableKeepAlive lets the system detect an unreachable host: sent data must be
+// acknowledged in time, and an idle connection is probed.
 func (f *Fabric) enableKeepAlive(conn *net.TCPConn) {
 	const tries = 3
 	every := max(time.Second, f.o.GiveUp/(tries+1))

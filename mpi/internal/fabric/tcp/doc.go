@@ -1,15 +1,13 @@
-// Package tcp carries the packets of ranks over TCP: what MPI is without an
-// RDMA adapter, for comparison ("MPI over TCP" of the iWARP paper) and where
-// nothing else passes.
+// Package tcp carries the packets of ranks over TCP, as a baseline for RDMA ("MPI over
+// TCP" of the iWARP paper) and for networks without RDMA.
 //
 //	f, err := tcp.New(host, book, tcp.Options{}) // a fabric.Fabric
 //
-// A connection to each rank is made when it is first needed, by the higher of
-// the two. Packets leave in the call that sends them as far as the system takes
-// them; the rest leaves from a goroutine. Another one reads. Longer messages
-// than Options.Eager are asked for, and follow in packets of that size.
+// A connection to each rank is made on first use, by the higher rank of the two.
+// Packets are sent in the calling goroutine as far as the socket buffer permits; a
+// writer goroutine sends the rest. Another goroutine reads. Messages longer than
+// Options.Eager use a rendezvous, and are sent in packets of that size.
 //
-// Memory of other ranks is read, written and changed by atomics in frames that go
-// between the packets. The goroutine that reads does at the other end what an
-// adapter would do, so its program can compute meanwhile.
+// RDMA is emulated by frames between the packets. The reader goroutine executes them at
+// the target, as an adapter would, so that the target program can compute meanwhile.
 package tcp

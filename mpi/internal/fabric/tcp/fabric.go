@@ -12,23 +12,23 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Options say how ranks talk. The zero value is good for most.
+// Options are the parameters of the fabric. The zero value is usable.
 type Options struct {
-	Eager  int    // payload of the longest packet in bytes; 64 KiB unless given
-	Queue  int    // bytes that may wait for the system to take them, for each rank; 1 MiB unless given
-	Listen string // address to listen at, with port 0; the first of Addrs, or loopback, unless given
+	Eager  int    // maximum payload of a packet in bytes; 0 is 64 KiB
+	Queue  int    // maximum length of the send queue of a rank in bytes; 0 is 1 MiB
+	Listen string // address to listen at, with port 0; empty is the first of Addrs, or loopback
 
-	// Addrs is a list of addresses in the form of SOFTRNIC_ADDR, of which the first
-	// that this host has is listened at if Listen is empty: at a free port of its
-	// range, or one of the system's choice if it has none.
+	// Addrs is a list of addresses in the form of SOFTRNIC_ADDR. If Listen is empty,
+	// the fabric listens at the first one that this host has, at a free port of its
+	// range, or at one chosen by the system if it has no range.
 	Addrs string
 
-	// GiveUp is the time without an answer of the process of a rank until the rank is
-	// lost; 10 s unless given. What it takes in is an answer, too.
+	// GiveUp is the time without a sign of liveness after which a rank fails; 0 is 10
+	// s. Accepting data is a sign of liveness, too.
 	GiveUp time.Duration
 }
 
-// Fabric carries packets over TCP.
+// A Fabric carries packets over TCP.
 type Fabric struct {
 	host  fabric.Host
 	book  fabric.Book
@@ -38,10 +38,10 @@ type Fabric struct {
 
 	registered map[uint32]*registration // by key
 
-	helloSlots chan struct{} // of those who have not said who they are
+	helloSlots chan struct{} // semaphore of unidentified connections
 
 	listener net.Listener
-	zone     string // of a link-local address of this rank
+	zone     string // zone of a link-local address of this rank
 	ctx      context.Context
 	cancel   context.CancelFunc
 	work     sync.WaitGroup
@@ -54,8 +54,8 @@ var (
 	_ protocol.Atomics = (*Fabric)(nil)
 )
 
-// New makes the fabric of a rank. The addresses are in the book once all ranks
-// have called Book.Fence.
+// New returns the fabric of a rank. The other ranks can connect once all ranks have
+// called Book.Fence.
 func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	if o.Eager <= 0 {
 		o.Eager = 64 << 10
@@ -96,14 +96,13 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return true
 }
 
-// Poll implements fabric.Fabric: the goroutines that read have handled what
-// there is.
+// Poll implements fabric.Fabric. The reader goroutines have handled all events.
 func (f *Fabric) Poll() bool { return false }
 
-// Flush implements fabric.Fabric: nothing is kept back.
+// Flush implements fabric.Fabric. No packet is delayed.
 func (*Fabric) Flush() {}
 
-// Block implements fabric.Fabric. Who waits is told by those goroutines.
+// Block implements fabric.Fabric. The reader goroutines wake the engine.
 func (f *Fabric) Block(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -155,8 +154,8 @@ func (f *Fabric) Disconnect(rank int, why error) {
 	f.failLink(f.links[rank], why)
 }
 
-// Close implements fabric.Fabric. What is queued leaves before: the other ranks
-// have had all they waited for, so little is.
+// Close implements fabric.Fabric. Queued data may be lost; the other ranks have
+// received all data that they waited for.
 func (f *Fabric) Close(ctx context.Context) error {
 	var conns []*link
 	f.host.Do(func(*protocol.Core) {
@@ -170,7 +169,7 @@ func (f *Fabric) Close(ctx context.Context) error {
 	f.cancel()
 	err := f.listener.Close()
 	for _, l := range conns {
-		if e := l.conn.Close(); !errors.Is(e, net.ErrClosed) { // by the other end, before
+		if e := l.conn.Close(); !errors.Is(e, net.ErrClosed) { // closed by the peer before
 			err = errors.Join(err, e)
 		}
 	}

@@ -7,34 +7,34 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// frame is what goes between the packets of ranks: a piece of a Fetch or a Store,
-// an Atomic, and what answers them. It is as long as a packet's header, and its
-// last byte tells the two apart.
+// A frame is a message of the RDMA emulation: a segment of an RDMARead or RDMAWrite, an
+// atomic operation, or a reply. It has the length of a packet header, and its last byte
+// distinguishes the two.
 type frame struct {
-	Transfer uint64 // of the rank that began it
+	Transfer uint64 // ID of the transfer at its initiator
 	Addr     uint64
-	Offset   uint64 // of a piece in its move; of Atomic and its Done, an operand
-	New      uint64 // of Atomic
+	Offset   uint64 // offset of a segment in the transfer; of an atomic and its reply, an operand
+	New      uint64 // of compare-and-swap
 	Key      uint32
-	Bytes    uint32 // below 2^24: of the payload, or wanted by Fetch
+	Bytes    uint32 // length of the payload, or requested by a read; below 2^24
 	Kind     uint8
 }
 
-// Kinds of frames, none of which is an envelope.Kind.
+// Kinds of frames. None is an envelope.Kind.
 const (
-	writeFrame     = 0x80 + iota // payload: what is stored
-	writeLastFrame               // the same, and Done is wanted
-	readFrame                    // Data is wanted
-	readReplyFrame               // payload: what was fetched
-	addFrame                     // Done is wanted
-	swapFrame                    // the same
+	writeFrame     = 0x80 + iota // segment of an RDMAWrite
+	writeLastFrame               // last segment of an RDMAWrite; requests doneFrame
+	readFrame                    // requests readReplyFrame
+	readReplyFrame               // payload: data read
+	addFrame                     // fetch-and-add; requests doneFrame
+	swapFrame                    // compare-and-swap; requests doneFrame
 	doneFrame
-	pingFrame // Pong is wanted
+	pingFrame // requests pongFrame
 	pongFrame
 	frameEnd
 )
 
-// maxFramePayload is the payload of the longest frame.
+// maxFramePayload is the maximum payload of a frame in bytes.
 const maxFramePayload = 64 << 10
 
 // isFrame reports whether a header is that of a frame.
@@ -61,7 +61,7 @@ func (f *frame) unmarshal(b []byte) error {
 	return nil
 }
 
-// payloadSize is how many bytes follow.
+// payloadSize returns the number of payload bytes that follow.
 func (f *frame) payloadSize() int {
 	if f.Kind == writeFrame || f.Kind == writeLastFrame || f.Kind == readReplyFrame {
 		return int(f.Bytes)

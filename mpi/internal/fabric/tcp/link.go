@@ -11,21 +11,21 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// link is the connection to a rank. The engine's lock guards it.
+// A link is the connection to a rank. The engine's lock guards it.
 type link struct {
 	f             *Fabric
 	rank          int
 	conn          *net.TCPConn
 	failed        bool
-	coreWaiting   bool   // the core waits for room in the queue
-	queue         []byte // what the system did not take yet
-	writerRunning bool   // a goroutine is at it
+	coreWaiting   bool   // the core waits for room in queue
+	queue         []byte // bytes that the socket did not accept yet
+	writerRunning bool   // the writer goroutine is running
 	frame         [envelope.Size]byte
 
-	transfers      map[uint64]*transfer // of ours
-	currentWrite   *transfer            // a Store that has not left yet, before everything that follows
-	pendingReads   []*transfer          // that are not asked for yet
-	requestedBytes int                  // bytes that are and have not come
+	transfers      map[uint64]*transfer // started by this rank
+	currentWrite   *transfer            // an RDMAWrite being sent, which blocks all packets after it
+	pendingReads   []*transfer          // RDMAReads not completely requested yet
+	requestedBytes int                  // bytes requested and not received
 
 	liveness livenessState
 }
@@ -46,8 +46,8 @@ func (l *link) sendFrame(h *frame, payload []byte) {
 	l.transmit(payload)
 }
 
-// transmit sends l.frame and what follows, or queues what the system does not take at
-// once.
+// transmit sends l.frame and payload, and queues the part that the socket does not
+// accept at once.
 func (l *link) transmit(payload []byte) {
 	if l.failed {
 		return
@@ -56,7 +56,7 @@ func (l *link) transmit(payload []byte) {
 	n := 0
 	if len(l.queue) == 0 && !l.writerRunning {
 		racesync.Release()
-		n = tryWrite(l.conn, l.frame[:], payload) // an error comes again
+		n = tryWrite(l.conn, l.frame[:], payload) // the writer repeats an error
 	}
 	if n < len(l.frame) {
 		l.queue = append(append(l.queue, l.frame[n:]...), payload...)
@@ -68,7 +68,7 @@ func (l *link) transmit(payload []byte) {
 	}
 }
 
-// startWriter starts the goroutine that writes.
+// startWriter starts the writer goroutine.
 func (l *link) startWriter() {
 	if !l.writerRunning {
 		l.writerRunning = true
@@ -76,7 +76,7 @@ func (l *link) startWriter() {
 	}
 }
 
-// writeLoop sends what is queued or being stored, until there is no more.
+// writeLoop sends the queue and the current RDMAWrite until both are empty.
 func (l *link) writeLoop() {
 	var out []byte
 	for {
@@ -100,7 +100,7 @@ func (l *link) writeLoop() {
 	}
 }
 
-// readLoop handles what comes.
+// readLoop handles received packets and frames.
 func (l *link) readLoop() {
 	in := bufio.NewReaderSize(l.conn, 128<<10)
 	var header [envelope.Size]byte
@@ -139,7 +139,7 @@ func (l *link) readLoop() {
 	}
 }
 
-// readFrame handles a frame, and reports whether there may be more.
+// readFrame handles a frame, and reports whether reading can continue.
 func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
 	var h frame
 	err := h.unmarshal(header)
@@ -154,7 +154,7 @@ func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
 		case err != nil:
 		case h.Kind == pingFrame:
 			l.sendFrame(&frame{Kind: pongFrame}, nil)
-			l.markAlive() // a Pong wants no answer
+			l.markAlive() // a pong needs no reply
 		case h.Kind == pongFrame:
 		case h.Kind == readReplyFrame || h.Kind == doneFrame:
 			err = l.handleReply(c, &h, payload)

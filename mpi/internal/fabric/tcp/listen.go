@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/internal/hostaddr"
 )
 
-// openListener opens the listener of a rank: at Listen if that is given, and else at the
-// first address of Addrs that this host has. The zone is that of a link-local address,
-// which not every system tells of a socket.
+// openListener opens the listener of a rank: at Listen if set, otherwise at the first
+// address of Addrs that this host has. zone is that of a link-local address, which not
+// every system reports for a socket.
 func (o *Options) openListener() (l net.Listener, zone string, err error) {
 	if o.Listen != "" || o.Addrs == "" {
 		if o.Listen == "" {
@@ -35,7 +35,7 @@ func (o *Options) openListener() (l net.Listener, zone string, err error) {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		first, last := 0, 0 // of the system's choice
+		first, last := 0, 0 // chosen by the system
 		if e.First < e.Last {
 			first, last = int(e.First), int(e.Last)
 		}
@@ -58,15 +58,15 @@ func (o *Options) openListener() (l net.Listener, zone string, err error) {
 	return nil, "", fmt.Errorf("mpi/internal/fabric/tcp: listen at %s: %w", o.Addrs, failed)
 }
 
-// advertisedAddress returns the listener's address for other ranks. The zone of a
-// link-local address is left out: it means nothing on other hosts.
+// advertisedAddress returns the listener's address for other ranks, without the zone of
+// a link-local address, which is meaningless on other hosts.
 func (f *Fabric) advertisedAddress() string {
 	at := f.listener.Addr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port()).String()
 }
 
-// dialAddress connects to the address that a rank has announced. A link-local one is
-// reached through the interface of this rank's own.
+// dialAddress connects to an advertised address. A link-local address is reached
+// through this rank's own interface.
 func (f *Fabric) dialAddress(ctx context.Context, addr string) (net.Conn, error) {
 	if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is6() && at.Addr().IsLinkLocalUnicast() {
 		addr = netip.AddrPortFrom(at.Addr().WithZone(f.zone), at.Port()).String()

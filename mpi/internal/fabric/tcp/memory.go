@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// registration is memory that a rank may read, and perhaps write.
+// A registration is memory that a rank may read, and possibly write.
 type registration struct {
 	key   uint32
 	rank  int
@@ -20,8 +20,8 @@ type registration struct {
 
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// RegisterMemory implements protocol.Net: what the rank does to the memory, the goroutine
-// that reads from it does here.
+// RegisterMemory implements protocol.Net. The goroutine that reads from the rank
+// accesses the memory.
 func (f *Fabric) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, protocol.Registration, error) {
 	e := &registration{key: rand.Uint32(), rank: rank, b: b, write: write}
 	for f.registered[e.key] != nil {
@@ -36,24 +36,24 @@ func (f *Fabric) DeregisterMemory(e protocol.Registration) {
 	delete(f.registered, e.(*registration).key)
 }
 
-// checkedMemory is what a frame of a rank names, if the rank may have it.
+// checkedMemory returns the memory that a frame refers to, if the rank may access it.
 func (f *Fabric) checkedMemory(rank int, h *frame, n int) ([]byte, error) {
 	e := f.registered[h.Key]
 	if e == nil || e.rank != rank || !e.write && h.Kind != readFrame {
 		return nil, fmt.Errorf("%w: no key %#x for that", envelope.ErrMalformed, h.Key)
 	}
-	off := h.Addr - addressOf(e.b) // which wraps, if it is before
+	off := h.Addr - addressOf(e.b) // wraps around if below
 	if off > uint64(len(e.b)) || uint64(n) > uint64(len(e.b))-off {
 		return nil, fmt.Errorf("%w: %d bytes at %d of %d", envelope.ErrMalformed, n, int64(off), len(e.b))
 	}
 	return e.b[off:][:n], nil
 }
 
-// maxReplyBytes is how many bytes may wait for the system to take them beside what
-// waits anyway: what a rank asks for at a time, and more.
+// maxReplyBytes is the maximum number of bytes of replies in the send queue, beyond
+// Options.Queue: more than a rank requests at a time.
 const maxReplyBytes = 4 * readWindow
 
-// handleMemoryFrame handles a frame of a rank that concerns memory here.
+// handleMemoryFrame executes a request of a rank on local memory.
 func (l *link) handleMemoryFrame(h *frame, payload []byte) error {
 	if len(l.queue) > l.f.o.Queue+maxReplyBytes {
 		return fmt.Errorf("%w: more is asked for than is taken", envelope.ErrMalformed)
@@ -84,7 +84,7 @@ func (l *link) handleMemoryFrame(h *frame, payload []byte) error {
 	return nil
 }
 
-// applyAtomic carries out an atomic operation, and returns what was there before.
+// applyAtomic executes an atomic operation and returns the previous value.
 func applyAtomic(p *uint64, h *frame) uint64 {
 	if h.Kind == addFrame {
 		return atomic.AddUint64(p, h.Offset) - h.Offset

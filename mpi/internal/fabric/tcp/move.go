@@ -8,16 +8,16 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// transfer is a Fetch, a Store or an Atomic of ours under way.
+// A transfer is an RDMARead, RDMAWrite or RDMAAtomic of this rank in flight.
 type transfer struct {
 	id   uint64
 	b    []byte
 	key  envelope.Key
-	next int // of the bytes, to leave or to be asked for
-	left int // that have not come
+	next int // offset of the next byte to send or to request
+	left int // bytes not received yet
 }
 
-// readWindow is how much is asked for at a time.
+// readWindow is the maximum number of bytes requested and not received.
 const readWindow = 16 * maxFramePayload
 
 // RDMARead implements protocol.Net.
@@ -57,7 +57,7 @@ func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Ato
 	return err
 }
 
-// writableLink is the connection to a rank, if there is room on it.
+// writableLink returns the connection to a rank, if its send queue has room.
 func (f *Fabric) writableLink(rank int) (*link, error) {
 	l := f.links[rank]
 	if l == nil || l.conn == nil || l.failed {
@@ -71,7 +71,7 @@ func (f *Fabric) writableLink(rank int) (*link, error) {
 	return l, nil
 }
 
-// requestReads asks for more of what is being fetched.
+// requestReads requests more bytes of the pending reads, within readWindow.
 func (l *link) requestReads() {
 	for len(l.pendingReads) > 0 && l.requestedBytes < readWindow {
 		m := l.pendingReads[0]
@@ -85,11 +85,10 @@ func (l *link) requestReads() {
 	}
 }
 
-// writeBurst is how much leaves at a stretch.
+// writeBurst is the maximum number of bytes that writePending queues per call.
 const writeBurst = 1 << 20
 
-// writePending sends more of what is being stored. The goroutine that writes goes on with
-// it.
+// writePending sends more of the current RDMAWrite. The writer goroutine continues it.
 func (l *link) writePending() {
 	for turn := 0; l.currentWrite != nil && turn < writeBurst && len(l.queue) <= l.f.o.Queue; {
 		m := l.currentWrite
@@ -107,7 +106,7 @@ func (l *link) writePending() {
 	}
 }
 
-// handleReply handles an answer to one of ours.
+// handleReply handles a reply to a transfer of this rank.
 func (l *link) handleReply(c *protocol.Core, h *frame, payload []byte) error {
 	m := l.transfers[h.Transfer]
 	if m == nil || m == l.currentWrite {

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout is how long what was sent may be without an acknowledgement
-// (TCP_USER_TIMEOUT, RFC 5482). Linux alone tries for a quarter of an hour.
+// setUserTimeout bounds the time that sent data may be unacknowledged
+// (TCP_USER_TIMEOUT, RFC 5482). Without it Linux retransmits for about 15 minutes.
 func setUserTimeout(conn *net.TCPConn, d time.Duration) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return // it is closed
+		return // closed
 	}
 	_ = raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryWrite writes as much as the system takes without waiting, and returns how much
-// that is.
+// tryWrite writes as much as the socket accepts without blocking, and returns the
+// number of bytes.
 func tryWrite(c *net.TCPConn, a, b []byte) (n int) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -21,7 +21,7 @@ func tryWrite(c *net.TCPConn, a, b []byte) (n int) {
 		} else {
 			n, err = writev(int(fd), a, b)
 		}
-		return true // no waiting
+		return true // do not block
 	})
 	return max(n, 0)
 }

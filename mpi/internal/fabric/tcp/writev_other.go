@@ -4,7 +4,7 @@ package tcp
 
 import "golang.org/x/sys/unix"
 
-// writev writes two pieces.
+// writev writes two buffers.
 func writev(fd int, a, b []byte) (int, error) {
 	n, err := unix.Write(fd, a)
 	if n < len(a) || err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// parseAddress reads where a rank is, as the book has it.
+// parseAddress parses the address of a rank in the book.
 func parseAddress(s string) (datagram.Address, error) {
 	a, err := datagram.ParseAddress(s)
 	if err != nil {
@@ -22,26 +22,26 @@ func parseAddress(s string) (datagram.Address, error) {
 
 func addressKey(rank int) string { return "ud-" + strconv.Itoa(rank) }
 
-// link is what is known of a rank.
+// A link is the state of a rank.
 type link struct {
 	state state
 	qpn   uint32
-	eager int // payload of the longest packet to it, in bytes
+	eager int // maximum payload of a packet in bytes
 }
 
 type state uint8
 
 const (
 	stateUnknown state = iota
-	stateLookup        // in the book
+	stateLookup        // lookup in the book in progress
 	stateOpen
 	stateFailed
 )
 
-// lookupTimeout is how long the book may take to answer.
+// lookupTimeout is the time limit of a lookup in the book.
 const lookupTimeout = 60 * time.Second
 
-// startLookup looks a rank up, if nobody is at it already.
+// startLookup looks up a rank, unless that is in progress.
 func (f *Fabric) startLookup(rank int) {
 	if l := &f.links[rank]; l.state == stateUnknown && !f.closed {
 		l.state = stateLookup
@@ -62,7 +62,7 @@ func (f *Fabric) lookupAddress(ctx context.Context, rank int) (a datagram.Addres
 	return parseAddress(s)
 }
 
-// finishLookup begins to talk to a rank.
+// finishLookup opens the communication with a rank after its lookup.
 func (f *Fabric) finishLookup(rank int, a datagram.Address, err error) {
 	l := &f.links[rank]
 	if f.closed || l.state != stateLookup {
@@ -80,8 +80,8 @@ func (f *Fabric) finishLookup(rank int, a datagram.Address, err error) {
 	f.dispatchAndTransmit()
 }
 
-// ConnectAll implements fabric.Fabric: there are no connections, but all ranks
-// can be looked up.
+// ConnectAll implements fabric.Fabric. There are no connections; all ranks are looked
+// up.
 func (f *Fabric) ConnectAll(ctx context.Context) error {
 	for i := 1; i < len(f.links); i++ {
 		rank := (f.rank + i) % len(f.links)

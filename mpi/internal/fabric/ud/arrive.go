@@ -54,7 +54,8 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
-// Complete handles completions of Queue, with the engine's lock: see Options.PollShared.
+// Complete handles completions of Queue, with the engine's lock held; see
+// Options.PollShared.
 func (f *Fabric) Complete(wcs []verbs.WC) {
 	f.handleCompletions(wcs)
 	f.dispatchAndTransmit()
@@ -67,7 +68,7 @@ func (f *Fabric) handleCompletions(wcs []verbs.WC) {
 	f.dispatching = false
 }
 
-// handleDatagram handles a datagram.
+// handleDatagram handles a received datagram.
 func (f *Fabric) handleDatagram(now nack.Time, wc *verbs.WC, _, packet []byte) {
 	from, ok := nack.ParseFrom(packet)
 	rank := int(from)
@@ -75,12 +76,12 @@ func (f *Fabric) handleDatagram(now nack.Time, wc *verbs.WC, _, packet []byte) {
 		f.stats.strangers++
 		return
 	}
-	f.startLookup(rank) // to be able to answer
+	f.startLookup(rank) // to be able to reply
 	f.from = rank
 	f.core.HandlePacket(now, rank, packet, f.deliver)
 }
 
-// handleMessage handles a packet of the core that is complete.
+// handleMessage handles a complete message of the NACK core.
 func (f *Fabric) handleMessage(b []byte) {
 	var h envelope.Header
 	err := h.Unmarshal(b)
@@ -98,15 +99,15 @@ func (f *Fabric) handleMessage(b []byte) {
 	}
 }
 
-// What may become of ranks.
+// Causes of a rank's failure.
 var (
 	errRestarted = errors.New("it has been started anew")
 	errTimeout   = errors.New("no answer")
 	errProtocol  = errors.New("its packets do not fit together")
 )
 
-// timeoutError is the error of a rank that does not answer: what the system says of packets to
-// it, or else for how long.
+// timeoutError returns the error of a rank that does not reply: the system's ICMP error
+// for packets to it, or otherwise the timeout.
 func (f *Fabric) timeoutError(rank int) error {
 	if why := f.port.LastRefusal(rank); why != nil {
 		return fabric.WrapLoss(rank, fmt.Errorf("%w: %w", errTimeout, why))
@@ -114,7 +115,7 @@ func (f *Fabric) timeoutError(rank int) error {
 	return fmt.Errorf("%w for %v", errTimeout, f.o.GiveUp)
 }
 
-// dispatchAndTransmit heeds what has become of ranks, and sends what is to be sent.
+// dispatchAndTransmit handles pending peer events and sends queued packets.
 func (f *Fabric) dispatchAndTransmit() {
 	f.dispatching = true
 	f.port.HandleRefusals()

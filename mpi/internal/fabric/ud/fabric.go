@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Fabric carries packets by datagrams of one UD queue pair.
+// A Fabric carries packets by datagrams of one UD queue pair.
 type Fabric struct {
 	host fabric.Host
 	book fabric.Book
@@ -27,22 +27,22 @@ type Fabric struct {
 
 	links []link // by rank
 
-	// What leaves.
-	unsent         int  // messages that wait to leave together
-	sentSinceFlush bool // something has been sent since the last Flush
-	dispatching    bool // a look at what has come; what that sends leaves at its end
+	// Send side.
+	unsent         int  // messages to be sent together
+	sentSinceFlush bool // a packet was sent since the last Flush
+	dispatching    bool // completions are being handled; packets are sent at the end
 	frame          [envelope.Size]byte
 
-	// What comes.
+	// Receive side.
 	wcs     [64]verbs.WC
-	ready   int // completions of wcs that Block has found
+	ready   int // number of completions in wcs, found by Block
 	blocked atomic.Bool
-	from    int // rank of the packet that is handled
+	from    int // rank of the packet being handled
 	deliver func(message []byte)
 
 	timer    *time.Timer
-	armed    nack.Time    // when it rings, 0 if it does not
-	timerWCs [64]verbs.WC // the timer's
+	armed    nack.Time    // deadline of the timer; 0 if it is not set
+	timerWCs [64]verbs.WC // used by onTimer
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -51,8 +51,8 @@ type Fabric struct {
 	stats  struct{ strangers, refused uint64 }
 }
 
-// New makes the fabric of a rank on a device, which it does not close. The
-// addresses are in the book once all ranks have called Book.Fence.
+// New returns the fabric of a rank on a device, which it does not close. The other
+// ranks can look it up once all ranks have called Book.Fence.
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
 	attr, err := dev.QueryPort(1)
 	if err != nil {
@@ -76,7 +76,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	return f, nil
 }
 
-// clock is the time of the core's clock, which is never 0.
+// clock returns the time of the core's clock, which is never 0.
 func (f *Fabric) clock() nack.Time { return f.port.Now() }
 
 // Limits implements protocol.Net.
@@ -88,21 +88,21 @@ func (f *Fabric) Limits(rank int) protocol.Limits {
 	return protocol.Limits{Eager: eager, Rendezvous: protocol.RendezvousCopy}
 }
 
-// Send implements protocol.Net. Of messages in a row all but the first leave
-// together.
+// Send implements protocol.Net. Of consecutive messages all except the first are
+// coalesced.
 func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	switch f.links[rank].state {
 	case stateUnknown, stateLookup:
 		f.startLookup(rank)
 		return false
 	case stateFailed:
-		return true // the core hears of it, if it has not
+		return true // the core is notified, if not before
 	}
 	h.MarshalTo(f.frame[:])
 	now := f.clock()
 	switch err := f.core.Send(now, rank, f.frame[:], payload); {
 	case err == nack.ErrWouldBlock:
-		return false // an event follows
+		return false // a Writable event follows
 	case err != nil:
 		f.failRank(rank, err)
 		return true
@@ -120,8 +120,8 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return true
 }
 
-// RegisterMemory, Hide, Fetch and Store implement protocol.Net: there is no RDMA here,
-// and Limits says so.
+// RegisterMemory, DeregisterMemory, RDMARead and RDMAWrite implement protocol.Net. They
+// are not called, because Limits announces no RDMA.
 func (*Fabric) RegisterMemory(int, []byte, bool) (envelope.Key, protocol.Registration, error) {
 	return envelope.Key{}, nil, errors.ErrUnsupported
 }
@@ -129,7 +129,7 @@ func (*Fabric) DeregisterMemory(protocol.Registration)            {}
 func (*Fabric) RDMARead(int, []byte, envelope.Key, uint64) error  { return errors.ErrUnsupported }
 func (*Fabric) RDMAWrite(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
 
-// failRank cuts a rank off.
+// failRank disconnects a rank that has failed.
 func (f *Fabric) failRank(rank int, why error) {
 	l := &f.links[rank]
 	if l.state == stateFailed {
@@ -143,13 +143,14 @@ func (f *Fabric) failRank(rank int, why error) {
 // Disconnect implements fabric.Fabric.
 func (f *Fabric) Disconnect(rank int, why error) { f.failRank(rank, why) }
 
-// Queue is where its completions are, and QPN what it has in them: see Options.PollShared.
+// Queue returns the completion queue and the queue pair number of this fabric; see
+// Options.PollShared.
 func (f *Fabric) Queue() (cq verbs.CQ, qpn uint32) { return f.port.CQ, f.port.QP.Num() }
 
-// Fail cuts all ranks off: nothing comes out of Queue any more.
+// Fail fails all ranks, because Queue delivers no completions any more.
 func (f *Fabric) Fail(why error) { f.failAll(why) }
 
-// failAll cuts all ranks off.
+// failAll fails all ranks.
 func (f *Fabric) failAll(why error) {
 	for rank := range f.links {
 		if rank != f.rank {
@@ -170,7 +171,7 @@ func (f *Fabric) Stats() map[string]uint64 {
 	return m
 }
 
-// Close implements fabric.Fabric. Nothing that anybody waits for is under way.
+// Close implements fabric.Fabric. No rank waits for a packet of this one any more.
 func (f *Fabric) Close(context.Context) error {
 	f.host.Do(func(*protocol.Core) { f.closed = true })
 	f.timer.Stop()

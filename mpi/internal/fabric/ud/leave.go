@@ -10,7 +10,7 @@ func (f *Fabric) Flush() {
 	}
 }
 
-// transmit sends what the core has to send, as far as the send queue has room.
+// transmit sends the packets of the NACK core, as far as the send queue has room.
 func (f *Fabric) transmit(now nack.Time) {
 	f.unsent = 0
 	f.port.SendPending(now)

@@ -7,28 +7,27 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// Options say how ranks talk. The zero value is good for most.
+// Options are the parameters of the fabric. The zero value is usable.
 type Options struct {
-	// Eager is the payload of the longest message that is sent without asking,
-	// and of the packets of longer ones, in bytes. About 8 KiB unless given,
-	// which is two datagrams of 4 KiB; at most 32 datagrams.
+	// Eager is the maximum payload of an eager message, and of the packets of longer
+	// ones, in bytes; 0 is about 8 KiB, two datagrams of 4 KiB. The maximum is 32
+	// datagrams.
 	Eager int
 
-	// Receives is the number of buffers for datagrams of all ranks; 1024 unless
-	// given. Packets is how many datagrams to all ranks are kept at most,
-	// because they may be asked for again; 1024 unless given. Each takes an MTU.
+	// Receives is the number of receive buffers for datagrams of all ranks; 0 is 1024.
+	// Packets is the maximum number of datagrams to all ranks that are buffered for
+	// retransmission; 0 is 1024. Each takes an MTU.
 	Receives, Packets int
 
-	// GiveUp is the time without an answer of a rank until it is lost; 10 s
-	// unless given.
+	// GiveUp is the time without a reply after which a rank fails; 0 is 10 s.
 	GiveUp time.Duration
 
-	// PollShared is for a fabric that is a part of another, which polls its queue of
-	// completions: it sees what has come. Poll and Block are not called then.
+	// PollShared is set by a fabric that this one is a part of, and polls the shared
+	// completion queue. Poll and Block are not called then.
 	PollShared func()
 }
 
-// setDefaults fills in what is not given, for an adapter whose datagrams have mtu bytes.
+// setDefaults sets the options that are zero, for an adapter with an MTU of mtu bytes.
 func (o *Options) setDefaults(mtu int) {
 	def := func(v *int, d int) {
 		if *v <= 0 {
@@ -45,7 +44,7 @@ func (o *Options) setDefaults(mtu int) {
 	}
 }
 
-// maxPayload is the payload of a packet that is as many datagrams.
+// maxPayload returns the payload of a packet that takes a number of datagrams.
 func maxPayload(mtu, datagrams int) int {
 	return datagram.MaxMessageSize(mtu, datagrams) - envelope.Size
 }

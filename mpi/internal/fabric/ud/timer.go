@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// batchTime is how long messages wait for others, of a program that sends
-	// and then computes.
+	// batchTime is the maximum delay of coalesced messages while the program computes.
 	batchTime = 50 * time.Microsecond
 
-	// pollInterval is how often somebody looks what has come, if the program does not:
-	// so that others are answered, and do not take it for lost.
+	// pollInterval is the interval of polls while the program does not call, so that
+	// other ranks get replies and do not time out.
 	pollInterval = 20 * time.Millisecond
 )
 
-// armTimer makes the timer ring when something is due.
+// armTimer sets the timer to the next deadline.
 func (f *Fabric) armTimer(now nack.Time) {
 	at := now + nack.Time(pollInterval)
 	if d := f.core.Deadline(); d != 0 {
@@ -33,7 +32,8 @@ func (f *Fabric) armTimer(now nack.Time) {
 	f.timer.Reset(time.Duration(max(0, at-now)))
 }
 
-// onTimer is the timer's. If somebody is in Block, he handles what comes.
+// onTimer polls and handles deadlines. A goroutine in Block handles the completions
+// itself.
 func (f *Fabric) onTimer() {
 	f.host.Do(func(*protocol.Core) {
 		if f.closed {
