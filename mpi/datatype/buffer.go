@@ -2,26 +2,26 @@ package datatype
 
 import "fmt"
 
-// Buffer is the memory of a message: elements of a kind, in a row or as a layout
-// has them. It is passed by value, refers to memory that is its caller's, and
-// allocates nothing if that is contiguous. The zero Buffer is the empty message.
+// A Buffer is the memory of a message: elements of a kind, contiguous or in a layout.
+// It is passed by value, refers to memory of the caller, and allocates nothing if that
+// is contiguous. The zero Buffer is the empty message.
 //
-// A Buffer of a bad description has no elements, and an Err that tells why.
+// A Buffer with an invalid description has no elements; Err returns the cause.
 type Buffer struct {
-	mem    []byte  // without a layout the message, with one all it may touch
+	mem    []byte  // the message; with a layout, all memory it may access
 	layout *layout // nil: contiguous elements of kind
-	from   int     // with a layout: the message's begin in the packed form, in bytes
+	from   int     // with a layout: offset of the message in packed form, in bytes
 	count  int     // elements
 	kind   Kind
 }
 
-// Kind is the kind of the elements.
+// Kind returns the kind of the elements.
 func (b Buffer) Kind() Kind { return b.kind }
 
-// Count is the number of elements. Of structs each is one.
+// Count returns the number of elements. A struct is one element.
 func (b Buffer) Count() int { return b.count }
 
-// ElementSize is the bytes of an element on the wire.
+// ElementSize returns the packed size of an element in bytes.
 func (b Buffer) ElementSize() int {
 	if b.kind == Struct && b.layout != nil {
 		return b.layout.size
@@ -29,10 +29,10 @@ func (b Buffer) ElementSize() int {
 	return b.kind.Size()
 }
 
-// Size is the bytes of the message on the wire.
+// Size returns the packed size of the message in bytes.
 func (b Buffer) Size() int { return b.count * b.ElementSize() }
 
-// Err is why the buffer cannot be used, or nil. It is an ErrLayout.
+// Err returns an ErrLayout if the buffer is invalid, or nil.
 func (b Buffer) Err() error {
 	if b.layout == nil {
 		return nil
@@ -40,8 +40,8 @@ func (b Buffer) Err() error {
 	return b.layout.err
 }
 
-// RecvErr is why the buffer cannot receive, or nil: its Err, or that its
-// elements overlap, which is allowed in what is sent only (MPI section 5.1.11).
+// RecvErr returns an error if the buffer cannot receive: Err, or that its elements
+// overlap, which is allowed for sends only (MPI 4.1, section 5.1.11).
 func (b Buffer) RecvErr() error {
 	if b.layout == nil || b.layout.err != nil {
 		return b.Err()
@@ -49,8 +49,8 @@ func (b Buffer) RecvErr() error {
 	return b.layout.overlapErr
 }
 
-// Contiguous is the buffer's memory as it goes on the wire, if it lies in one
-// piece. It is the caller's memory, not a copy.
+// Contiguous returns the buffer's memory in packed form, if it is contiguous. The
+// result is not a copy.
 func (b Buffer) Contiguous() ([]byte, bool) {
 	switch {
 	case b.layout == nil:
@@ -61,15 +61,17 @@ func (b Buffer) Contiguous() ([]byte, bool) {
 	return nil, b.count == 0 && b.layout.err == nil
 }
 
-// Pack copies the message into dst, as much as fits, and returns how many bytes. Sent as
-// bytes, they have to be received as bytes, too, and brought back by Unpack.
+// Pack copies the message to dst, as much as fits, and returns the number of bytes.
+// Packed bytes that are sent as bytes must be received as bytes and copied back by
+// Unpack.
 func (b Buffer) Pack(dst []byte) int { return b.copyPacked(dst, false) }
 
-// Unpack copies a message into the buffer's memory and returns how many bytes. A
-// shorter message leaves what is behind its end as it was, a longer one is cut.
+// Unpack copies a packed message to the buffer's memory and returns the number of
+// bytes. A shorter message leaves the rest of the memory unchanged; a longer one is
+// truncated.
 func (b Buffer) Unpack(src []byte) int { return b.copyPacked(src, true) }
 
-// Slice is the buffer of elements from until to, in the same memory.
+// Slice returns the buffer of the elements [from, to), in the same memory.
 func (b Buffer) Slice(from, to int) Buffer {
 	if b.Err() != nil {
 		return b
@@ -86,7 +88,7 @@ func (b Buffer) Slice(from, to int) Buffer {
 	return b
 }
 
-// Describe tells a reader of an error message what the buffer is.
+// Describe returns a description of the buffer for errors.
 func (b Buffer) Describe() string {
 	l := b.layout
 	switch {

@@ -7,18 +7,18 @@ import (
 	"unsafe"
 )
 
-// asBytes is a slice as bytes.
+// asBytes returns the memory of a slice as bytes.
 func asBytes[T any](s []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
-// Of is the buffer of a slice.
+// Of returns the buffer of a slice.
 func Of[T Element](s []T) Buffer {
 	return Buffer{mem: asBytes(s), count: len(s), kind: KindOf[T]()}
 }
 
-// Value is the buffer of one value.
+// Value returns the buffer of one value.
 func Value[T Element](p *T) Buffer {
 	if p == nil {
 		return badBuffer("the value is nil")
@@ -26,17 +26,17 @@ func Value[T Element](p *T) Buffer {
 	return Of(unsafe.Slice(p, 1))
 }
 
-// Bytes is the buffer of bytes that are nothing else. Reductions of numbers are
-// for Of, whose []byte are of kind Uint8; for messages the two are the same.
+// Bytes returns the buffer of uninterpreted bytes. For reductions of numbers use Of,
+// whose []byte have kind Uint8; for messages the two are equal.
 func Bytes(s []byte) Buffer { return Buffer{mem: s, count: len(s), kind: Byte} }
 
-// Bools is the buffer of truth values. It takes the sender's word that each is
-// one: a byte that is neither 0 nor 1 makes a bool that is neither.
+// Bools returns the buffer of booleans. Received bytes are not checked: a byte other
+// than 0 or 1 makes an invalid bool.
 func Bools(s []bool) Buffer { return Buffer{mem: asBytes(s), count: len(s), kind: Bool} }
 
-// Strided is the buffer of count blocks of block elements, whose begins are
-// stride elements apart, from the beginning of s on (MPI_Type_vector). A column of
-// a matrix in row order is Strided(m[column:], rows, 1, columns).
+// Strided returns the buffer of count blocks of block elements, whose starts are stride
+// elements apart, from the start of s (MPI_Type_vector). A column of a matrix in row
+// order is Strided(m[column:], rows, 1, columns).
 func Strided[T Element](s []T, count, block, stride int) Buffer {
 	kind := KindOf[T]()
 	switch {
@@ -59,14 +59,14 @@ func Strided[T Element](s []T, count, block, stride int) Buffer {
 	return Buffer{mem: asBytes(s), layout: &l, count: count * block, kind: kind}
 }
 
-// Block is a piece of a slice, in elements.
+// A Block is a range of a slice, in elements.
 type Block struct {
-	At  int // the first one's index
+	At  int // index of the first element
 	Len int
 }
 
-// Indexed is the buffer of some blocks of s, in their order (MPI_Type_indexed).
-// It keeps no reference to blocks.
+// Indexed returns the buffer of some blocks of s, in the order given
+// (MPI_Type_indexed). It does not keep blocks.
 func Indexed[T Element](s []T, blocks []Block) Buffer {
 	kind := KindOf[T]()
 	l := layout{runs: make([]run, 0, len(blocks)), extent: len(s) * kind.Size()}
@@ -93,7 +93,7 @@ func Indexed[T Element](s []T, blocks []Block) Buffer {
 	return Buffer{mem: asBytes(s), layout: &l, count: count, kind: kind}
 }
 
-// findOverlap names two blocks that have elements in common.
+// findOverlap returns an error that names two blocks with common elements, or nil.
 func findOverlap(blocks []Block) error {
 	order := make([]int, 0, len(blocks))
 	for i, b := range blocks {

@@ -2,8 +2,8 @@ package datatype
 
 import "unsafe"
 
-// copyColumn copies items that are a word each, such as those in a matrix's column, as
-// far as wire has whole ones. It copies nothing of other items.
+// copyColumn copies items of 4, 8 or 16 bytes, for example of a matrix column, while
+// wire has complete ones. It copies nothing for other sizes.
 func copyColumn(mem, wire []byte, size, extent int, in bool) int {
 	switch size {
 	case 4:

@@ -1,17 +1,17 @@
-// Package datatype says what a message is made of: which memory, how many
-// elements of which kind, and what lies between them (chapter 5 of the MPI
-// standard), and how elements are combined by a reduction (section 6.9).
+// Package datatype describes the data of a message: its memory, the number and kind of
+// elements and the layout of the elements (MPI 4.1, chapter 5); and the operations of
+// reductions (section 6.9).
 //
 //	b := datatype.Of(x)                      // x is a []float64, or of any other Element
 //	b := datatype.Value(&x)                  // one
 //	b := datatype.Strided(m, rows, 1, cols)  // a column of a matrix: MPI_Type_vector
 //	b := datatype.Indexed(x, blocks)         // MPI_Type_indexed
 //	b := datatype.Structs(particles)         // structs without pointers; padding is not sent
-//	if err := b.Err(); err != nil {          // which block is where it cannot be
+//	if err := b.Err(); err != nil {          // which block is out of range
 //
-// A [Buffer] is a value. It refers to the memory and owns none of it, so it may
-// be made once and used for many messages. Of a contiguous one Contiguous is the
-// message as it goes on the wire; another one is packed and unpacked:
+// A [Buffer] is a value. It refers to the memory and does not own it, so that it can be
+// created once and used for many messages. The Contiguous bytes of a contiguous buffer
+// are the message on the wire; any other buffer is packed and unpacked:
 //
 //	if mem, ok := b.Contiguous(); ok {
 //		send(mem)
@@ -21,13 +21,13 @@
 //		send(wire)
 //	}
 //
-// What goes on the wire are the elements back to back in the byte order of the
-// machine. A job whose machines differ in it cannot exchange elements, and has to
-// be told so when it starts.
+// The wire format is the elements back to back in the byte order of the machine. A job
+// of machines with different byte orders cannot exchange elements and must be rejected
+// at its start.
 //
 // An [Op] combines the elements of two packed messages:
 //
 //	err := datatype.Sum.Apply(datatype.Float64, inout, in) // inout[i] = in[i] + inout[i]
 //
-// Nothing in here communicates, locks or keeps state.
+// The package performs no I/O and keeps no state.
 package datatype

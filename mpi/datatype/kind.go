@@ -5,13 +5,13 @@ import (
 	"reflect"
 )
 
-// Kind is the type of an element (MPI section 3.2.2).
+// A Kind is the type of an element (MPI 4.1, section 3.2.2).
 type Kind uint8
 
-// The kinds. The zero value is that of the empty message. Go's int and uint are
-// Int64 and Uint64, or Int32 and Uint32 where they have 32 bits.
+// The kinds. The zero value is the kind of the empty message. Go's int and uint are Int64
+// and Uint64, or Int32 and Uint32 on 32-bit machines.
 const (
-	Byte Kind = iota // eight bits that nobody interprets
+	Byte Kind = iota // eight uninterpreted bits
 	Bool             // one byte, 0 or 1
 	Int8
 	Int16
@@ -30,7 +30,7 @@ const (
 	PairInt64   // Pair[int64]
 	PairFloat32 // Pair[float32]
 	PairFloat64 // Pair[float64]
-	Struct      // anything else: the Buffer knows
+	Struct      // any other type; described by the Buffer
 	numKinds
 )
 
@@ -60,7 +60,7 @@ var kindInfo = [numKinds]struct {
 	Struct:      {"struct", 0},
 }
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k Kind) String() string {
 	if k < numKinds {
 		return kindInfo[k].name
@@ -68,8 +68,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Size is the bytes of an element on the wire; 0 for Struct, whose size only a
-// Buffer knows.
+// Size returns the packed size of an element in bytes; 0 for Struct, whose size depends
+// on the Buffer.
 func (k Kind) Size() int {
 	if k < numKinds {
 		return kindInfo[k].size
@@ -77,20 +77,20 @@ func (k Kind) Size() int {
 	return 0
 }
 
-// Element is what most messages are made of.
+// An Element is a basic type of elements.
 type Element interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~int |
 		~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uint |
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// KindOf is the kind of a type's values.
+// KindOf returns the kind of a type.
 func KindOf[T Element]() Kind {
 	k, _ := basicKind(reflect.TypeFor[T]())
 	return k
 }
 
-// basicKind is the kind of a type that is not made of others.
+// basicKind returns the kind of a type that is not composite.
 func basicKind(t reflect.Type) (k Kind, ok bool) {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -127,5 +127,5 @@ func basicKind(t reflect.Type) (k Kind, ok bool) {
 	return Byte, false
 }
 
-// intKind is Int32 or Int64, as int has it here.
+// intKind is the kind of int on this machine: Int32 or Int64.
 const intKind = Int32 + (Int64-Int32)*Kind(^uint(0)>>63)

@@ -6,11 +6,11 @@ import (
 	"sort"
 )
 
-// ErrLayout is what every description of memory is that cannot be.
+// ErrLayout is wrapped by the error of an invalid description of memory.
 var ErrLayout = errors.New("datatype")
 
-// layout is where the bytes of a message lie: pieces of memory that make an
-// item, and the distance from one item to the next.
+// A layout describes the memory of a message: the runs of bytes of an item, and the
+// distance from one item to the next.
 //
 //	        item             item
 //	|<---- extent ---->|
@@ -18,26 +18,26 @@ var ErrLayout = errors.New("datatype")
 //	[run][run][run][run]                     packed
 //	|<-size->|
 //
-// A strided buffer has a run in an item, an indexed one a single item, and of
-// structs each is an item. A layout is not changed once it is in a Buffer.
+// An item of a strided buffer has one run; an indexed buffer is one item; each struct
+// is an item. A layout is not modified once it is in a Buffer.
 type layout struct {
 	runs       []run
-	size       int    // bytes of an item, packed
+	size       int    // packed size of an item in bytes
 	extent     int    // bytes from one item to the next in memory
 	name       string // of structs
 	kinds      []kindRun
-	err        error // nothing else counts
-	overlapErr error // no receives
+	err        error // the layout is invalid
+	overlapErr error // the layout overlaps and cannot receive
 }
 
-// run is a piece of memory.
+// A run is a contiguous range of bytes.
 type run struct {
-	off  int // in the item
+	off  int // offset in the item
 	size int
-	pos  int // in the packed item
+	pos  int // offset in the packed item
 }
 
-// add appends a piece, which becomes one with that before it if it can.
+// add appends bytes, merged into the last run if possible.
 func (l *layout) add(off, size int) {
 	if size == 0 {
 		return
@@ -50,12 +50,12 @@ func (l *layout) add(off, size int) {
 	l.size += size
 }
 
-// isDense reports whether the items lie packed in memory.
+// isDense reports whether the items are packed in memory.
 func (l *layout) isDense() bool {
 	return l.err == nil && (l.size == 0 || len(l.runs) == 1 && l.runs[0].off == 0 && l.size == l.extent)
 }
 
-// findRun is the run that a position in the packed item lies in.
+// findRun returns the index of the run of a position in the packed item.
 func (l *layout) findRun(pos int) int {
 	return sort.Search(len(l.runs), func(i int) bool { return l.runs[i].pos > pos }) - 1
 }
@@ -99,7 +99,7 @@ func (b Buffer) copyPacked(wire []byte, in bool) (done int) {
 	}
 }
 
-// badBuffer is a buffer that cannot be used.
+// badBuffer returns a buffer with an error.
 func badBuffer(format string, args ...any) Buffer {
 	return Buffer{layout: &layout{err: layoutError(format, args...)}}
 }

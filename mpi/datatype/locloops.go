@@ -5,15 +5,15 @@ import (
 	"unsafe"
 )
 
-// addPairOps fills in the operations on pairs.
+// addPairOps adds the operations on pairs.
 func addPairOps[V int16 | int32 | int64 | float32 | float64](t *loopTable, k Kind) {
 	t[opMaxLoc][k] = pairLoop(func(v, w V) bool { return v > w })
 	t[opMinLoc][k] = pairLoop(func(v, w V) bool { return v < w })
 }
 
-// pairLoop makes a loop over packed pairs, whose fields need not be aligned, that
-// keeps the pair whose value goes before. What is not a number goes before all
-// that is, so that the result does not depend on the order.
+// pairLoop returns a loop over packed, possibly unaligned pairs that keeps the pair
+// whose value is before the other. NaN is before all numbers, so that the result does
+// not depend on the order.
 func pairLoop[V PairValue](before func(v, w V) bool) func(inout, in []byte) {
 	const indexSize = 8
 	valueSize := int(unsafe.Sizeof(*new(V)))
@@ -39,7 +39,7 @@ func pairLoop[V PairValue](before func(v, w V) bool) func(inout, in []byte) {
 	}
 }
 
-// loadUnaligned is a value from bytes of any alignment.
+// loadUnaligned reads a value from unaligned bytes.
 func loadUnaligned[V PairValue](b []byte) (v V) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), b)
 	return v

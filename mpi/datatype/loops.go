@@ -1,7 +1,7 @@
 package datatype
 
-// opLoops has what the predefined operations do with each kind; nil where MPI's
-// table (section 6.9.2) has no entry.
+// opLoops has the loop of each predefined operation and kind; nil if the combination is
+// undefined (MPI 4.1, section 6.9.2).
 var opLoops = buildLoops()
 
 type loopTable [numCodes][numKinds]func(inout, in []byte)

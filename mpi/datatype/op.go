@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// ErrOp is an operation on elements that it is not for.
+// ErrOp is wrapped by the error of an operation that is not defined for its elements.
 var ErrOp = errors.New("datatype: operation")
 
-// Op combines elements, one of each message (MPI section 6.9). All are
-// associative, or are taken to be. The zero Op combines nothing.
+// An Op is an associative operation that combines the elements of two messages (MPI
+// 4.1, section 6.9). The zero Op is invalid.
 type Op struct {
 	name        string
 	code        opCode
 	commutative bool
-	kind        Kind // of a user's function
-	size        int  // bytes of an element, of a user's function
+	kind        Kind // of a user function
+	size        int  // of an element of a user function, in bytes
 	apply       func(inout, in []byte)
-	err         error // of a user's function that cannot be
+	err         error // of an invalid user function
 }
 
 type opCode uint8
@@ -42,8 +42,8 @@ const (
 	numCodes = opUser
 )
 
-// The predefined operations, and what they are for (MPI sections 6.9.2, 6.9.4).
-// Max and Min of something that is not a number are not a number.
+// The predefined operations and their kinds of elements (MPI 4.1, sections 6.9.2 and
+// 6.9.4). Max and Min of NaN are NaN.
 var (
 	Sum    = Op{name: "sum", code: opSum, commutative: true}       // integers, floating point, complex
 	Prod   = Op{name: "product", code: opProd, commutative: true}  // integers, floating point, complex
@@ -58,16 +58,16 @@ var (
 	MaxLoc = Op{name: "maxloc", code: opMaxLoc, commutative: true} // pairs: the greatest, of equals that of the least index
 	MinLoc = Op{name: "minloc", code: opMinLoc, commutative: true} // pairs: the least, of equals that of the least index
 
-	Replace = Op{name: "replace", code: opReplace} // everything: what comes in, for one-sided accumulation
-	NoOp    = Op{name: "no-op", code: opNoOp}      // everything: what was there
+	Replace = Op{name: "replace", code: opReplace} // all kinds: the incoming element, for RMA accumulate
+	NoOp    = Op{name: "no-op", code: opNoOp}      // all kinds: the present element
 )
 
-// Ops are the predefined operations.
+// Ops returns the predefined operations.
 func Ops() []Op {
 	return []Op{Sum, Prod, Max, Min, LAnd, LOr, LXor, BAnd, BOr, BXor, MaxLoc, MinLoc, Replace, NoOp}
 }
 
-// String is the operation's name.
+// String returns the operation's name.
 func (o Op) String() string {
 	if o.code == opNone {
 		return "no operation"
@@ -75,8 +75,8 @@ func (o Op) String() string {
 	return o.name
 }
 
-// Number tells the predefined operations apart: from 1 on, in the order of Ops. It is 0
-// of an operation of the program, and of none.
+// Number returns the index of a predefined operation in Ops, plus 1. It is 0 for a user
+// function and for the zero Op.
 func (o Op) Number() int {
 	if o.code == opUser {
 		return 0
@@ -84,14 +84,15 @@ func (o Op) Number() int {
 	return int(o.code)
 }
 
-// Predefined reports whether it is one of MPI's, and no function of the program.
+// Predefined reports whether the operation is not a user function.
 func (o Op) Predefined() bool { return o.code != opUser }
 
-// Commutative reports whether the order of the operands does not matter. If it
-// does a reduction combines them in the order of the ranks.
+// Commutative reports whether the order of the operands is irrelevant. Otherwise a
+// reduction combines them in the order of ranks.
 func (o Op) Commutative() bool { return o.commutative }
 
-// Valid is nil if the operation is for elements of a kind, and an ErrOp if not.
+// Valid returns nil if the operation is defined for elements of a kind, and otherwise
+// an ErrOp.
 func (o Op) Valid(k Kind) error {
 	switch {
 	case o.code == opNone:
@@ -112,8 +113,7 @@ func (o Op) Valid(k Kind) error {
 	return nil
 }
 
-// Fits is Valid for the elements of a buffer. It knows one struct from another,
-// by its size.
+// Fits is Valid for the elements of a buffer. It distinguishes structs by their size.
 func (o Op) Fits(b Buffer) error {
 	if err := o.Valid(b.kind); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (o Op) Fits(b Buffer) error {
 	return nil
 }
 
-// validKinds names the kinds that the operation is for.
+// validKinds returns the kinds of the operation, for errors.
 func (o Op) validKinds() string {
 	switch o.code {
 	case opSum, opProd:
@@ -139,9 +139,8 @@ func (o Op) validKinds() string {
 	return "Pair"
 }
 
-// Apply makes each element of inout the combination of that of in, on the left,
-// and itself, on the right: inout[i] = in[i] o inout[i]. Both are packed messages
-// of one length. They need not be aligned; aligned ones are faster.
+// Apply sets inout[i] = in[i] op inout[i] for all elements. Both are packed messages of
+// equal length. Alignment is not required, but faster.
 func (o Op) Apply(k Kind, inout, in []byte) error {
 	if err := o.Valid(k); err != nil {
 		return err

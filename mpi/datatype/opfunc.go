@@ -6,11 +6,10 @@ import (
 	"unsafe"
 )
 
-// OpFunc is an operation of the user's (MPI_Op_create): f makes each element of
-// inout the combination of that of in, on the left, and itself, on the right. It
-// has to be associative, and must not keep the slices, which may be any part of a
-// message. If it is not commutative operands come in the order of the ranks. Of a
-// nil f Valid and Apply are errors.
+// OpFunc returns a user-defined operation (MPI_Op_create): f sets inout[i] = in[i] op
+// inout[i]. It must be associative and must not keep the slices, which may be any part
+// of a message. If it is not commutative, operands are combined in the order of ranks.
+// For a nil f, Valid and Apply return an error.
 func OpFunc[T Element](name string, commutative bool, f func(in, inout []T)) Op {
 	k := KindOf[T]()
 	if f == nil {
@@ -20,14 +19,14 @@ func OpFunc[T Element](name string, commutative bool, f func(in, inout []T)) Op 
 	return Op{name: name, code: opUser, commutative: commutative, kind: k, size: k.Size(), apply: loop}
 }
 
-// badOp returns an operation without a function, whose Valid tells so.
+// badOp returns an operation whose Valid returns an error about the nil function.
 func badOp(name string) Op {
 	return Op{name: name, code: opUser, err: fmt.Errorf("%w: %s: the function is nil", ErrOp, name)}
 }
 
-// OpStructs is an operation of the user's on the elements of a Buffer that
-// Structs[T] made without naming fields. What f sees of padding is anything. For a
-// T with pointers Valid and Apply are errors.
+// OpStructs returns a user-defined operation on the elements of a Buffer made by
+// Structs[T] without field names. Padding that f sees is undefined. For a T with
+// pointers, Valid and Apply return an error.
 func OpStructs[T any](name string, commutative bool, f func(in, inout []T)) Op {
 	if f == nil {
 		return badOp(name)
@@ -52,11 +51,11 @@ func OpStructs[T any](name string, commutative bool, f func(in, inout []T)) Op {
 	return Op{name: name, code: opUser, commutative: commutative, kind: Struct, size: l.size, apply: loop}
 }
 
-// copyChunk is how many elements are copied at a time where they cannot be combined
-// in place.
+// copyChunk is the number of elements that are copied at a time if they cannot be
+// combined in place.
 const copyChunk = 256
 
-// bytesLoop makes a loop over elements one over bytes.
+// bytesLoop converts a loop over elements to one over bytes.
 func bytesLoop[T any](loop func(inout, in []T)) func(inout, in []byte) {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
@@ -84,7 +83,7 @@ func isAligned[T any](b []byte) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(zero) == 0
 }
 
-// asElements is an aligned piece of memory as what it is made of.
+// asElements returns aligned memory as a slice of elements.
 func asElements[T any](b []byte) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))

@@ -5,19 +5,19 @@ import (
 	"unsafe"
 )
 
-// PairValue is what MinLoc and MaxLoc compare.
+// A PairValue is a value that MinLoc and MaxLoc compare.
 type PairValue interface {
 	~int16 | ~int32 | ~int64 | ~int | ~float32 | ~float64
 }
 
-// Pair is a value and where it was found, for MinLoc and MaxLoc: MPI_FLOAT_INT
-// and its sisters (MPI section 6.9.4).
+// A Pair is a value and its index, for MinLoc and MaxLoc: MPI_FLOAT_INT and similar
+// types (MPI 4.1, section 6.9.4).
 type Pair[V PairValue] struct {
 	Value V
-	Index int64 // a rank, or a place in an array
+	Index int64 // for example a rank or an array index
 }
 
-// Pairs is the buffer of pairs. Their kind is PairInt16 to PairFloat64.
+// Pairs returns the buffer of pairs. Its kind is one of PairInt16 to PairFloat64.
 func Pairs[V PairValue](s []Pair[V]) Buffer {
 	value, _ := basicKind(reflect.TypeFor[V]())
 	b := Buffer{mem: asBytes(s), count: len(s), kind: pairKind(value)}
@@ -32,7 +32,7 @@ func Pairs[V PairValue](s []Pair[V]) Buffer {
 	return b
 }
 
-// pairKind is the kind of a pair by that of its value.
+// pairKind returns the kind of a pair by the kind of its value.
 func pairKind(value Kind) Kind {
 	switch value {
 	case Int16:

@@ -5,25 +5,26 @@ import (
 	"fmt"
 )
 
-// ErrSignature is what a message is that its receiver does not expect.
+// ErrSignature is wrapped by the error of a message that does not match the receive
+// buffer.
 var ErrSignature = errors.New("datatype: message and buffer differ")
 
-// Signature is what a message is made of, in the form that its sender can tell
-// its receiver, who can then say whether it is what was expected (MPI section
-// 3.3.1). Elements that lie differently in memory have the same signature.
+// A Signature is the type signature of a message (MPI 4.1, section 3.3.1). The sender
+// sends it, and the receiver compares it with that of its buffer. Elements with
+// different layouts in memory have the same signature.
 type Signature struct {
 	Kind  Kind   // of all elements, or Struct
-	Unit  uint32 // of Struct: a hash of what one is made of
+	Unit  uint32 // of Struct: a hash of its fields
 	Count int    // elements
 }
 
-// kindRun is a number of elements of a kind.
+// A kindRun is a sequence of elements of one kind.
 type kindRun struct {
 	kind  Kind
 	count int
 }
 
-// addKind notes the kinds that an item is made of.
+// addKind appends elements of a kind to the fields of an item.
 func (l *layout) addKind(k Kind, count int) {
 	if n := len(l.kinds); n > 0 && l.kinds[n-1].kind == k {
 		l.kinds[n-1].count += count
@@ -32,10 +33,11 @@ func (l *layout) addKind(k Kind, count int) {
 	}
 }
 
-// findPeriod finds the shortest sequence of elements that makes all when it is repeated,
-// and how often it is: n runs, and the last one where merged is set, since the last kind of
-// a sequence is the first of the next. Equal elements have equal signatures by it, however
-// they are divided into structs (MPI 4.1, 3.3.1).
+// findPeriod returns the shortest sequence of runs that yields all runs when repeated,
+// and the number of repetitions. The sequence has n runs, plus the last one if merged
+// is set, because the last kind of a sequence may equal the first of the next. Equal
+// elements thus have equal signatures, however they are divided into structs (MPI 4.1,
+// section 3.3.1).
 func findPeriod(runs []kindRun) (n, times int, merged bool) {
 	last := len(runs) - 1
 	merged = runs[0].kind == runs[last].kind
@@ -60,8 +62,8 @@ func findPeriod(runs []kindRun) (n, times int, merged bool) {
 	return n, all / n, merged
 }
 
-// Signature is the buffer's signature. Structs whose fields are all of one kind have that
-// of an array, and structs of equal structs have that of these.
+// Signature returns the buffer's signature. Structs with fields of one kind have the
+// signature of an array, and structs of equal structs have the signature of these.
 func (b Buffer) Signature() Signature {
 	if b.kind != Struct || b.layout == nil {
 		return Signature{Kind: b.kind, Count: b.count}
@@ -94,9 +96,9 @@ func (b Buffer) Signature() Signature {
 	}
 }
 
-// Accept is nil if a buffer of this signature can receive a message of that one:
-// the same kind, and not more of it. Bytes and uint8 are the same. Of structs the
-// kinds and numbers of the fields have to agree, not their names.
+// Accept returns nil if a buffer of this signature can receive a message of that one:
+// the same kind, and no more elements. Bytes and uint8 are equal. Of structs the kinds
+// and counts of the fields must match, not their names.
 func (s Signature) Accept(sent Signature) error {
 	switch {
 	case sent.Count == 0:
@@ -111,7 +113,7 @@ func (s Signature) Accept(sent Signature) error {
 	return nil
 }
 
-// normalizeKind makes bytes and uint8 one kind, since they are one type.
+// normalizeKind maps Byte to Uint8, since they are one type.
 func normalizeKind(k Kind) Kind {
 	if k == Byte {
 		return Uint8

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Structs is the buffer of values of any type that has no pointers in it: of
-// structs, which may hold arrays and other structs (MPI_Type_create_struct). Each
-// is one element. Padding and fields named _ are not sent, nor are fields that are
-// not named by fields, if any are. Fields go in the order of their declaration.
+// Structs returns the buffer of values of any type without pointers: of structs, which
+// may contain arrays and other structs (MPI_Type_create_struct). Each is one element.
+// Padding and fields named _ are not sent. If fields are named, only these are sent, in
+// the order of their declaration.
 //
-// The layout is found out anew by every call, so a buffer that is used often is
-// better made once.
+// Each call computes the layout, so a buffer that is used often should be created once.
 func Structs[T any](s []T, fields ...string) Buffer {
 	l := layoutOf(reflect.TypeFor[T](), fields)
 	if l.err != nil {
@@ -21,7 +20,7 @@ func Structs[T any](s []T, fields ...string) Buffer {
 	return Buffer{mem: asBytes(s), layout: l, count: len(s), kind: Struct}
 }
 
-// layoutOf is the layout of a type's values, or one with an error.
+// layoutOf returns the layout of a type, or a layout with an error.
 func layoutOf(t reflect.Type, fields []string) *layout {
 	l := &layout{extent: int(t.Size()), name: t.String()}
 	if len(fields) == 0 {
@@ -55,7 +54,7 @@ func layoutOf(t reflect.Type, fields []string) *layout {
 	return l
 }
 
-// addType adds a type's bytes, which are at off and called path.
+// addType appends the bytes of a type at offset off, whose field path is path.
 func (l *layout) addType(t reflect.Type, off int, path string) error {
 	if k, ok := basicKind(t); ok {
 		l.add(off, k.Size())
@@ -93,7 +92,7 @@ func (l *layout) addType(t reflect.Type, off int, path string) error {
 	return layoutError("%s is a %v, which has pointers: send what it points to, or name the fields to send", l.fieldName(path), t)
 }
 
-// fieldName is a path in front of which stands the type.
+// fieldName returns the name of a field with its type, for errors.
 func (l *layout) fieldName(path string) string {
 	if path == "" {
 		return "the element"

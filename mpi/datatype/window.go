@@ -2,8 +2,8 @@ package datatype
 
 import "reflect"
 
-// Raw is the memory of values of any type that has no pointers in it, padding and
-// all: a window. Their kind is that of an element, or Struct.
+// Raw returns the memory, including padding, of values of any type without pointers,
+// for a window. kind is that of an element, or Struct.
 func Raw[T any](s []T) (mem []byte, kind Kind, err error) {
 	t := reflect.TypeFor[T]()
 	if k, ok := basicKind(t); ok {
@@ -15,15 +15,15 @@ func Raw[T any](s []T) (mem []byte, kind Kind, err error) {
 	return asBytes(s), Struct, nil
 }
 
-// Piece is a part of an element, in bytes.
+// A Piece is a range of an element, in bytes.
 type Piece struct {
-	Off int // in the element
+	Off int // offset in the element
 	Len int
 }
 
-// Element says how an element of the buffer lies in memory: how many bytes it is
-// from one to the next in a slice, and which of them are the element's; nil if all
-// are.
+// Element returns the layout of an element of the buffer in memory: the distance in
+// bytes from one element to the next, and the ranges that belong to the element; nil is
+// all bytes.
 func (b Buffer) Element() (extent int, pieces []Piece) {
 	if b.kind < PairInt16 || b.layout == nil || b.layout.isDense() {
 		return b.ElementSize(), nil

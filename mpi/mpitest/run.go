@@ -9,16 +9,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// grace is how long the others may go on when a rank has failed. They may wait
-// for it for ever, which no process manager ends here.
+// grace is the time that ranks may run after another rank has failed. They may wait for
+// it forever, and no process manager ends them here.
 var grace = 5 * time.Second
 
-// Run calls f as each of n ranks at the same time, between mpi.Init and Finalize.
-// The error is that of all ranks that failed. Ranks that do not return after
-// another has failed are left behind, and the error names them.
+// Run calls f as each of n ranks concurrently, between mpi.Init and Finalize. The error
+// joins those of all ranks. Ranks that do not return within a few seconds of a failure
+// are abandoned, and the error names them.
 func Run(n int, f func(*mpi.World) error) error { return RunOptions(n, mpi.Options{}, f) }
 
-// RunOptions is Run with options for the ranks, whose Manager is set by it.
+// RunOptions is Run with options for the ranks. It sets Options.Manager.
 func RunOptions(n int, o mpi.Options, f func(*mpi.World) error) error {
 	return pmi.RunLocal(n, grace, func(m pmi.Manager) error {
 		o := o
@@ -27,7 +27,7 @@ func RunOptions(n int, o mpi.Options, f func(*mpi.World) error) error {
 	})
 }
 
-// rank is one of them.
+// rank runs one rank.
 func rank(o mpi.Options, f func(*mpi.World) error) error {
 	w, err := mpi.Init(open, o)
 	if err != nil {

@@ -9,26 +9,26 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// maxSize is more ranks than a job has. It bounds what a manager's word makes us
-// allocate.
+// maxSize is the maximum number of ranks. It bounds the memory allocated on behalf of a
+// manager.
 const maxSize = 1 << 22
 
-// client is a Manager that is asked over a connection.
+// A client is a Manager over a connection.
 type client struct {
 	*conn
 	protocol
 	rank, size int
 	id         string
 	nodes      []int
-	maxPart    int // characters of a part of a value
+	maxPart    int // maximum size of a part of a value in characters
 
 	// Under the connection's lock.
-	fenceStep int // requests of a fence that are answered
+	fenceStep int // number of completed requests of the current fence
 	finalized bool
 }
 
-// joinJob joins the job. The rank and size that the environment tells, if any, are
-// in c.
+// joinJob joins the job. c has the rank and the size from the environment, if they are
+// set there.
 func (c *client) joinJob(ctx context.Context) (err error) {
 	if err := c.lock(ctx); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (c *client) joinJob(ctx context.Context) (err error) {
 		c.nodes, err = wire.ParseMapping(text, c.size)
 		return err
 	}
-	// A manager that does not know: nobody shares memory.
+	// The manager has no mapping: no ranks share memory.
 	c.nodes = make([]int, c.size)
 	for i := range c.nodes {
 		c.nodes[i] = i
@@ -56,7 +56,7 @@ func (c *client) joinJob(ctx context.Context) (err error) {
 	return nil
 }
 
-// setLimits takes the lengths of keys and values that the manager can do with.
+// setLimits applies the manager's maximum lengths of keys and values.
 func (c *client) setLimits(keys, values int) error {
 	if longest := len(partKey(strings.Repeat("k", MaxKey), maxParts)); keys < longest {
 		return fmt.Errorf("the process manager has keys of %d characters; need %d", keys, longest)
@@ -73,7 +73,7 @@ func (c *client) Size() int         { return c.size }
 func (c *client) JobID() string     { return c.id }
 func (c *client) Node(rank int) int { return c.nodes[rank] }
 
-// lockActive takes the lock for a request, if there can be any.
+// lockActive acquires the lock for a request, unless the job is finalized.
 func (c *client) lockActive(ctx context.Context) error {
 	if err := c.lock(ctx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (c *client) lockActive(ctx context.Context) error {
 	return nil
 }
 
-// finishPending reads the answer that a call has left behind which was given up.
+// finishPending reads the reply of a canceled request.
 func (c *client) finishPending(ctx context.Context) error {
 	if c.pending == nil {
 		return nil
@@ -99,9 +99,9 @@ func (c *client) finishPending(ctx context.Context) error {
 	return err
 }
 
-// checkFenceReply is the error of an answer within a fence.
+// checkFenceReply returns the error of a reply within a fence.
 func (c *client) checkFenceReply(r *request, m wire.Message) error {
-	if r.message.Cmd == "kvs-get" { // it is absent, one way or the other
+	if r.message.Cmd == "kvs-get" { // the key is absent in either case
 		return nil
 	}
 	if err := replyError(r, m); err != nil {
@@ -202,11 +202,11 @@ func (c *client) Fence(ctx context.Context) error {
 	return nil
 }
 
-// maxAbortReason is how much of a reason is told: with it, a message stays below
-// maxLine.
+// maxAbortReason is the maximum length of a reason in bytes: with it, a message stays
+// below maxLine.
 const maxAbortReason = 300
 
-// Abort writes in between: whoever waits may wait for what never comes.
+// Abort is not serialized with other requests, which may wait forever.
 func (c *client) Abort(code int, why string) error {
 	version := wire.PMI1
 	if _, ok := c.protocol.(protocolV2); ok {

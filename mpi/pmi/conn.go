@@ -14,37 +14,37 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// replyTimeout is how long a manager may take to answer what it can answer at once.
+// replyTimeout is the time limit of a reply that does not depend on other ranks.
 const replyTimeout = time.Minute
 
-// conn is the connection to a manager: one request after the other, each with one
-// answer. It survives a request that is given up: its answer is owed, and is read
-// before the next.
+// A conn is the connection to a manager. It carries one request at a time, each with
+// one reply. It survives a canceled request: the pending reply is read before the next
+// request.
 type conn struct {
 	net.Conn
 	name string // "PMI_FD=3", for errors
 
-	sem     chan struct{} // full while a request is under way
-	buf     []byte        // read, and not taken as a message
-	pending *request      // whose answer has still to come
-	err     error         // why nothing can be asked any more
+	sem     chan struct{} // full during a request
+	buf     []byte        // received, not parsed yet
+	pending *request      // request whose reply is pending
+	err     error         // the connection has failed
 
-	write sync.Mutex // messages leave whole, also that of Abort
+	write sync.Mutex // serializes messages, also of Abort
 }
 
-// request is what is asked, and the command of the answer.
+// A request is a message and the command of its reply.
 type request struct {
 	message wire.Message
 	version wire.Version
 	reply   string
-	fence   bool // the answer waits for others
+	fence   bool // the reply depends on other ranks
 }
 
 func newConn(c net.Conn, name string) *conn {
 	return &conn{Conn: c, name: name, sem: make(chan struct{}, 1)}
 }
 
-// lock waits for the requests of others to end.
+// lock acquires the connection. It waits for requests of other goroutines.
 func (c *conn) lock(ctx context.Context) error {
 	select {
 	case c.sem <- struct{}{}:
@@ -60,7 +60,7 @@ func (c *conn) lock(ctx context.Context) error {
 
 func (c *conn) unlock() { <-c.sem }
 
-// fail ends the connection's use, for a reason.
+// fail closes the connection with a cause.
 func (c *conn) fail(err error) error {
 	if c.err == nil {
 		c.err = fmt.Errorf("%s: %w", c.name, err)
@@ -86,7 +86,7 @@ func (c *conn) send(m wire.Message, v wire.Version) error {
 	return nil
 }
 
-// roundTrip sends a request and returns the answer. The caller has the lock.
+// roundTrip sends a request and returns the reply. The caller holds the lock.
 func (c *conn) roundTrip(ctx context.Context, r *request) (wire.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return wire.Message{}, context.Cause(ctx)
@@ -101,7 +101,7 @@ func (c *conn) roundTrip(ctx context.Context, r *request) (wire.Message, error) 
 	return c.awaitReply(ctx)
 }
 
-// awaitReply returns the answer that is owed.
+// awaitReply returns the pending reply.
 func (c *conn) awaitReply(ctx context.Context) (wire.Message, error) {
 	r := c.pending
 	if !r.fence {
@@ -117,7 +117,7 @@ func (c *conn) awaitReply(ctx context.Context) (wire.Message, error) {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrGone) {
 			return m, c.fail(cause)
 		}
-		return m, context.Cause(ctx) // it is still owed
+		return m, context.Cause(ctx) // the reply stays pending
 	}
 	if err != nil {
 		return m, c.fail(err)
@@ -129,7 +129,8 @@ func (c *conn) awaitReply(ctx context.Context) (wire.Message, error) {
 	return m, nil
 }
 
-// readMessage returns the next message. What was read of one is kept when ctx ends.
+// readMessage returns the next message. A partly received message is kept when ctx
+// ends.
 func (c *conn) readMessage(ctx context.Context) (wire.Message, error) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -160,7 +161,7 @@ func (c *conn) readMessage(ctx context.Context) (wire.Message, error) {
 	}
 }
 
-// connError says in words what the end of a connection means.
+// connError wraps the error of a connection.
 func connError(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -171,7 +172,7 @@ func connError(err error) error {
 	return fmt.Errorf("%w: %w", ErrGone, err)
 }
 
-// replyError is the error of an answer that says no, or nil.
+// replyError returns the error of a reply that rejects the request, or nil.
 func replyError(r *request, m wire.Message) error {
 	rc, ok := m.Get("rc")
 	if !ok || rc == "0" {

@@ -11,28 +11,28 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// protocol is a version of the protocol: how things are asked in it.
+// A protocol is a version of PMI: the requests and replies of each operation.
 type protocol interface {
-	// initSession begins the session and says what the manager says of the job.
+	// initSession starts the session and reads the job's properties.
 	initSession(ctx context.Context, c *client) error
 
 	putRequest(key, value string) *request
 	getRequest(key string) *request
 	attributeRequest(key string) *request // of the job
 
-	// fenceRequests is what has to be asked, one after the other, until all ranks have
-	// come.
+	// fenceRequests returns the sequence of requests that completes when all ranks have
+	// made it.
 	fenceRequests() []*request
 
-	// replyValue is what an answer to get or attribute says.
+	// replyValue returns the value of a reply to getRequest or attributeRequest.
 	replyValue(m wire.Message) (string, bool)
 
 	finalizeRequest() *request
 	abortMessage(code int, why string) wire.Message
 }
 
-// maxLine is how long a message of PMI-1 may be: Slurm takes what one read of 1024
-// bytes gives for a message.
+// maxLine is the maximum length of a PMI-1 message in bytes: Slurm expects a message in
+// one read of 1024 bytes.
 const maxLine = 1000
 
 // protocolV1 is PMI-1.
@@ -72,7 +72,7 @@ func (d *protocolV1) initSession(ctx context.Context, c *client) error {
 		return fmt.Errorf("the process manager gives the job no name: %q", m)
 	}
 	d.kvsname, c.id = name, name
-	// One byte less each: in C, these are sizes of arrays.
+	// One byte less each: these are sizes of C arrays.
 	frame := len("cmd=put kvsname= key= value=\n") + len(name)
 	return c.setLimits(keys-1, min(values-1, maxLine-frame-keys))
 }
@@ -102,7 +102,8 @@ func (d *protocolV1) replyValue(m wire.Message) (string, bool) {
 
 func (d *protocolV1) finalizeRequest() *request { return newRequestV1("finalize_ack", "finalize") }
 
-// abortMessage has the reason in an attribute of our own: PMI-1 has no blanks.
+// abortMessage has the reason in an attribute of this package, escaped because PMI-1
+// has no blanks.
 func (d *protocolV1) abortMessage(code int, why string) wire.Message {
 	m := wire.New("abort", "exitcode", strconv.Itoa(code))
 	if why != "" {
@@ -118,13 +119,13 @@ func newRequestV2(cmd string, attrs ...string) *request {
 	return &request{message: wire.New(cmd, attrs...), version: wire.PMI2, reply: cmd + "-response"}
 }
 
-// Sizes of PMI-2, which has no word for them (PMI2_MAX_KEYLEN, PMI2_MAX_VALLEN).
+// Limits of PMI-2, which has no request for them (PMI2_MAX_KEYLEN, PMI2_MAX_VALLEN).
 const (
 	maxKeyV2   = 64
 	maxValueV2 = 1024
 )
 
-// absentKey is a key that nobody puts.
+// absentKey is a key that is never put.
 const absentKey = "-softrnic-absent"
 
 func (protocolV2) initSession(ctx context.Context, c *client) error {
@@ -140,7 +141,7 @@ func (protocolV2) initSession(ctx context.Context, c *client) error {
 		return fmt.Errorf("the process manager does not speak PMI-2: %q", m)
 	}
 	full := newRequestV2("fullinit", "pmirank", strconv.Itoa(c.rank), "threaded", "TRUE")
-	if id := os.Getenv("PMI_JOBID"); id != "" { // Slurm wants it back
+	if id := os.Getenv("PMI_JOBID"); id != "" { // required by Slurm
 		full.message = full.message.With("pmijobid", id)
 	}
 	if m, err = c.roundTrip(ctx, full); err != nil {
@@ -182,8 +183,8 @@ func (protocolV2) attributeRequest(key string) *request {
 	return newRequestV2("info-getjobattr", "key", key)
 }
 
-// fenceRequests asks for what nobody has put as well: hydra answers kvs-fence at once, and
-// keeps a kvs-get for an absent key waiting until all ranks have come so far.
+// fenceRequests also gets an absent key: hydra replies to kvs-fence at once, and delays
+// a kvs-get of an absent key until all ranks have made the fence.
 func (d protocolV2) fenceRequests() []*request {
 	list := []*request{newRequestV2("kvs-fence"), d.getRequest(absentKey)}
 	for _, r := range list {

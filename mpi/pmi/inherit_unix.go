@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openInherited takes over a socket that the process was started with. Descriptors
-// that Go has opened are closed on exec, so one that is not came from outside; to
-// take another one, by a variable that a rank's child has from its parent, would
-// break whatever it is.
+// openInherited opens a socket that the process was started with. Descriptors opened by
+// Go are close-on-exec, so one that is not was inherited; using another one, because a
+// child of a rank has the rank's environment, would break its owner.
 func openInherited(fd int) (net.Conn, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	if err != nil || flags&unix.FD_CLOEXEC != 0 {

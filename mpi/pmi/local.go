@@ -10,9 +10,9 @@ import (
 )
 
 // NewLocal returns the managers of a job of n ranks in one process, for tests and
-// examples, and for a process that nobody has started as a rank (n is 1). All
-// ranks are on node 0. Who aborts the job makes everybody's calls fail with an
-// *AbortError; no process ends. It panics if n is less than 1.
+// examples, and for a process without a manager (n is 1). All ranks are on node 0.
+// Abort makes all calls of all ranks fail with an *AbortError; the process does not
+// exit. NewLocal panics if n is less than 1.
 func NewLocal(n int) []Manager {
 	if n < 1 {
 		panic(fmt.Sprintf("pmi: a job of %d ranks", n))
@@ -27,28 +27,28 @@ func NewLocal(n int) []Manager {
 	return list
 }
 
-// localJob is what the ranks share.
+// A localJob is the state shared by the ranks.
 type localJob struct {
 	id   string
 	size int
 
 	mu          sync.Mutex
 	committed   map[string]string // put before the last fence
-	uncommitted map[string]string // since
-	waiting     int               // ranks at the fence
-	fence       chan struct{}     // closed when all have come
+	uncommitted map[string]string // put since then
+	waiting     int               // number of ranks in the fence
+	fence       chan struct{}     // closed when all ranks are in the fence
 	aborted     chan struct{}     // closed by Abort
 	abort       *AbortError
 }
 
-// local is the view of one rank.
+// A local is the Manager of one rank.
 type local struct {
 	job  *localJob
 	rank int
 	sem  chan struct{} // full while this rank is in Fence
 
 	// Under the job's lock.
-	pendingFence chan struct{} // the gate of a fence that was given up
+	pendingFence chan struct{} // fence of a canceled call
 	finalized    bool
 }
 
@@ -63,7 +63,8 @@ func (l *local) Node(rank int) int {
 	return 0
 }
 
-// usable says why nothing can be asked. The caller has the lock.
+// usable returns an error if the job is aborted or finalized. The caller holds the
+// lock.
 func (l *local) usable() error {
 	if l.job.abort != nil {
 		return l.job.abort
@@ -133,8 +134,8 @@ func (l *local) Fence(ctx context.Context) error {
 	return nil
 }
 
-// enterFence comes to the fence, if this rank is not there already, and returns its
-// gate.
+// enterFence enters the fence, unless a canceled call already did, and returns its
+// channel.
 func (l *local) enterFence() (chan struct{}, error) {
 	j := l.job
 	j.mu.Lock()

@@ -16,21 +16,21 @@ import (
 // Variables of the environment that Open reads, beside PMI_FD, PMI_RANK, PMI_SIZE,
 // PMI_PORT, PMI_ID and PMI_JOBID of the managers.
 const (
-	EnvVersion = "SOFTRNIC_PMI"        // "1" (so unless set) or "2": the version to speak
-	EnvSecret  = "SOFTRNIC_PMI_SECRET" // what a manager at PMI_PORT has to be told
+	EnvVersion = "SOFTRNIC_PMI"        // PMI version, "1" (default) or "2"
+	EnvSecret  = "SOFTRNIC_PMI_SECRET" // secret for a manager at PMI_PORT
 )
 
-// EnvironmentError says that a variable of the environment has no sense.
+// An EnvironmentError reports an invalid environment variable.
 type EnvironmentError struct{ Name, Value, Why string }
 
-// Error names the variable and what is wrong.
+// Error returns the variable, its value and the cause.
 func (e *EnvironmentError) Error() string {
 	return fmt.Sprintf("%s=%s: %s", e.Name, e.Value, e.Why)
 }
 
-// Open returns the manager that has started this process, or that of a job of one
-// rank if nobody has. ctx is for Open only. The connection is one for the process:
-// Open can be called once, and processes that this one starts have no part in it.
+// Open connects to the manager that started this process, or returns that of a job of
+// one rank if there is none. ctx limits Open only. There is one connection per process:
+// Open can be called once, and child processes are not part of the job.
 func Open(ctx context.Context) (Manager, error) {
 	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
 	if managed && joined.Swap(true) {
@@ -39,7 +39,7 @@ func Open(ctx context.Context) (Manager, error) {
 	return openFrom(ctx, os.Getenv)
 }
 
-// joined says that this process has its connection, or has had it.
+// joined says that this process has, or had, a connection.
 var joined atomic.Bool
 
 func openFrom(ctx context.Context, getenv func(string) string) (Manager, error) {
@@ -73,11 +73,11 @@ func openFrom(ctx context.Context, getenv func(string) string) (Manager, error) 
 	return c.joinManager(ctx)
 }
 
-// joinManager is the manager once the job is joined.
+// joinManager joins the job and returns the client as a Manager.
 func (c *client) joinManager(ctx context.Context) (Manager, error) {
 	if err := c.joinJob(ctx); err != nil {
 		c.Close()
-		if c.err != nil { // it has the name
+		if c.err != nil { // c.err has the name
 			return nil, fmt.Errorf("joining the job: %w", err)
 		}
 		return nil, fmt.Errorf("joining the job at %s: %w", c.name, err)
@@ -85,7 +85,7 @@ func (c *client) joinManager(ctx context.Context) (Manager, error) {
 	return c, nil
 }
 
-// envInt reads a variable that has to be a number.
+// envInt parses a variable as a number that is at least least.
 func envInt(getenv func(string) string, name string, least int) (int, error) {
 	text := getenv(name)
 	n, err := strconv.Atoi(text)
@@ -95,7 +95,7 @@ func envInt(getenv func(string) string, name string, least int) (int, error) {
 	return n, nil
 }
 
-// useInherited takes the socket PMI_FD.
+// useInherited connects to the socket PMI_FD.
 func (c *client) useInherited(getenv func(string) string) (err error) {
 	fd, err := envInt(getenv, "PMI_FD", 0)
 	if err != nil {
@@ -115,8 +115,8 @@ func (c *client) useInherited(getenv func(string) string) (err error) {
 	return nil
 }
 
-// dial connects to PMI_PORT and says who this is. Over PMI-1 the manager says how
-// many there are.
+// dial connects to PMI_PORT and identifies this process. With PMI-1 the manager sends
+// the size of the job.
 func (c *client) dial(ctx context.Context, getenv func(string) string) error {
 	at := getenv("PMI_PORT")
 	id, err := envInt(getenv, "PMI_ID", 0)
@@ -135,7 +135,7 @@ func (c *client) dial(ctx context.Context, getenv func(string) string) error {
 	c.rank = id
 	secret := getenv(EnvSecret)
 	if _, two := c.protocol.(protocolV2); two && secret == "" {
-		return nil // fullinit says it all
+		return nil // fullinit identifies the process
 	}
 	if err := c.sendInitAck(ctx, id, secret); err != nil {
 		s.Close()
@@ -160,7 +160,7 @@ func (c *client) sendInitAck(ctx context.Context, id int, secret string) error {
 	if err := replyError(hello, m); err != nil {
 		return err
 	}
-	// Three messages follow, nobody having asked.
+	// Three unsolicited messages follow.
 	for _, set := range []struct {
 		name string
 		to   *int
@@ -176,8 +176,8 @@ func (c *client) sendInitAck(ctx context.Context, id int, secret string) error {
 	return nil
 }
 
-// checkLaunchers returns an error if the environment is that of a rank whose launcher does not
-// speak PMI, among others: each rank would be a job of its own.
+// checkLaunchers returns an error if the environment is that of a rank whose launcher
+// does not speak PMI: otherwise each rank would be a job of its own.
 func checkLaunchers(getenv func(string) string) error {
 	for _, l := range launchers {
 		rank := getenv(l.rank)
@@ -206,8 +206,8 @@ func checkLaunchers(getenv func(string) string) error {
 	return nil
 }
 
-// launchers are those that do not speak PMI, with the variables that they give a rank:
-// its number, and the size of the job, the first of which counts.
+// launchers are the launchers that do not speak PMI, with their variables for the rank
+// and the size of the job, the first of which is used.
 var launchers = []struct {
 	rank          string
 	size          []string
@@ -222,17 +222,18 @@ var launchers = []struct {
 	{"FLUX_TASK_RANK", []string{"FLUX_JOB_SIZE"}, "flux run without its PMI", "flux run -o pmi=simple"},
 }
 
-// slurmRank is the rank that Slurm gives a task, and also a batch script, which is none.
+// slurmRank is the variable that Slurm sets to the rank of a task. It is also set in a
+// batch script, which is no rank.
 const slurmRank = "SLURM_PROCID"
 
-// inBatchScript reports whether this process belongs to a batch script of Slurm and not
-// to a step of srun in it. A program in a script is started alone, as it is elsewhere.
+// inBatchScript reports whether this process runs in a batch script of Slurm and not in
+// a step of srun. A program in a script is a job of one rank.
 func inBatchScript(getenv func(string) string) bool {
 	return getenv("ENVIRONMENT") == "BATCH" && getenv("SLURM_STEP_ID") == "" && getenv("SLURM_STEPID") == "" && getenv("SLURM_STEP_NUM_TASKS") == ""
 }
 
-// singletonHint returns a word for a job of one rank that is alone where a batch system
-// has more tasks, or "": the user has perhaps forgotten the launcher.
+// singletonHint returns a warning for a job of one rank in an allocation of several
+// tasks, or "": the user may have forgotten the launcher.
 func singletonHint(getenv func(string) string) string {
 	n := getenv("SLURM_NTASKS")
 	if n == "" || n == "1" || getenv("SLURM_JOB_ID") == "" || getenv("SLURM_STEP_NUM_TASKS") != "" {

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// errGoexit is the error of a rank that has called runtime.Goexit, as t.FailNow does.
+// errGoexit is the error of a rank that called runtime.Goexit, as t.FailNow does.
 var errGoexit = errors.New("it has left f without returning")
 
 // maxLocal is the maximum number of ranks of RunLocal: goroutines of one process.
 const maxLocal = 1 << 20
 
-// RunLocal calls f as each of n ranks of NewLocal at the same time. The error is that
-// of all ranks that failed. The others may wait for them for ever, and no process
-// manager ends that here: who has not returned grace after the first failure is left
-// behind, and the error names it. It is an error as well if n is less than 1, or f nil.
+// RunLocal calls f as each of n ranks of NewLocal concurrently. The error joins those
+// of all ranks. A rank that has not returned grace after the first failure is
+// abandoned, and the error names it. It is an error if n is less than 1 or f is nil.
 func RunLocal(n int, grace time.Duration, f func(Manager) error) error {
 	switch {
 	case n < 1 || n > maxLocal:

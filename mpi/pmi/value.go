@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// A value is put in parts. The first has its key and a head, the others the key
-// with +1, +2 and so on, which no key of a caller's has:
+// A value is put in parts. The first has the key and a head; the others have the key with
+// +1, +2 and so on, which no key of a caller contains:
 //
 //	t3:some.text      text as it is, in 3 parts
 //	b1:AAEC           base64 without padding, in 1 part
 //
 // Every character means itself in both protocols.
 
-// maxParts is more than any value has: each has at least 16 characters.
+// maxParts is the maximum number of parts of a value: each has at least 16 characters.
 const maxParts = MaxValue/3*4/minPartSize + 1
 
-// minPartSize is the least room for a part that a manager can be used with.
+// minPartSize is the minimum size of a part in characters that a manager must support.
 const minPartSize = 16
 
 // encodeValue returns the parts of a value, none longer than room characters.
@@ -50,7 +50,7 @@ func encodeValue(value string, room int) []string {
 	}
 }
 
-// decodeHead reads the first part of a value and returns how many there are.
+// decodeHead decodes the first part of a value and returns the number of parts.
 func decodeHead(part string) (kind byte, parts int, text string, err error) {
 	head, text, ok := strings.Cut(part, ":")
 	if !ok || len(head) < 2 || head[0] != 't' && head[0] != 'b' {
@@ -63,7 +63,7 @@ func decodeHead(part string) (kind byte, parts int, text string, err error) {
 	return head[0], parts, text, nil
 }
 
-// decodeParts returns the value that all parts together are.
+// decodeParts returns the value of all parts together.
 func decodeParts(kind byte, text string) (string, error) {
 	if kind == 't' {
 		return text, nil
@@ -75,7 +75,7 @@ func decodeParts(kind byte, text string) (string, error) {
 	return string(value), nil
 }
 
-// partKey is the key of a part of a value.
+// partKey returns the key of a part of a value.
 func partKey(key string, part int) string {
 	if part == 0 {
 		return key

@@ -8,46 +8,46 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// Limits that PMI-1's processes are told, sizes of arrays in C. They are hydra's
-// and Slurm's.
+// Limits announced to PMI-1 processes, as sizes of C arrays. They are those of hydra and
+// Slurm.
 const (
 	maxName  = 256
 	maxKey   = 64
 	maxValue = 1024
 )
 
-// maxKeys bounds what one job's ranks can make the manager keep.
+// maxKeys bounds the number of keys that a job can store.
 const maxKeys = 1 << 20
 
-// kvs is what the manager knows of a job: who is how far, and what they have put.
-// It does no I/O.
+// A kvs is the state of a job: the state of each rank and the key-value space. It
+// performs no I/O.
 type kvs struct {
 	Options
 	mapping string
 	ranks   []rankState
 	values  map[string]string
-	nodes   []map[string]string // attributes of a node
-	waiting int                 // ranks at the fence
-	fences  int                 // that all have passed
+	nodes   []map[string]string // attributes by node
+	waiting int                 // number of ranks at the fence
+	fences  int                 // completed fences
 }
 
-// rankState is what is known of one rank.
+// A rankState is the state of one rank.
 type rankState struct {
-	version    wire.Version // agreed on, or 0
+	version    wire.Version // negotiated version, or 0
 	state      State
-	ended      bool         // its process
-	fence      wire.Message // by which it has come to one
-	pendingGet wire.Message // for an attribute of its node that is not there yet
+	ended      bool         // its process has ended
+	fence      wire.Message // request of the current fence
+	pendingGet wire.Message // request of a node attribute that is not set yet
 }
 
-// reply is a message for a rank.
+// A reply is a message to a rank.
 type reply struct {
 	rank    int
 	version wire.Version
 	message wire.Message
 }
 
-// outcome is what follows from a message.
+// An outcome is the result of a message.
 type outcome struct {
 	replies []reply
 	events  []Event
@@ -67,7 +67,7 @@ func (o *outcome) say(rank int, v wire.Version, cmd string, attrs ...string) {
 	o.replies = append(o.replies, reply{rank, v, wire.New(cmd, attrs...)})
 }
 
-// replyV2 is the answer to a message of PMI-2.
+// replyV2 appends the reply to a PMI-2 message.
 func (o *outcome) replyV2(rank int, m wire.Message, attrs ...string) {
 	if thread, ok := m.Get("thrid"); ok {
 		attrs = append([]string{"thrid", thread}, attrs...)
@@ -75,8 +75,8 @@ func (o *outcome) replyV2(rank int, m wire.Message, attrs ...string) {
 	o.say(rank, wire.PMI2, m.Cmd+"-response", attrs...)
 }
 
-// handleMessage takes a message of a rank. An error says what a rank that speaks PMI does
-// not send.
+// handleMessage handles a message of a rank. It returns an error if the message
+// violates the protocol.
 func (b *kvs) handleMessage(rank int, m wire.Message) (o outcome, err error) {
 	r := &b.ranks[rank]
 	switch {
@@ -97,7 +97,7 @@ func (b *kvs) handleMessage(rank int, m wire.Message) (o outcome, err error) {
 	return o, b.handleV1(rank, m, &o)
 }
 
-// negotiateVersion agrees on a version. It is a line of PMI-1 in both.
+// negotiateVersion agrees on a version. The message is a PMI-1 line for both versions.
 func (b *kvs) negotiateVersion(rank int, m wire.Message, o *outcome) error {
 	version, err := m.Int("pmi_version")
 	if err != nil {
@@ -116,13 +116,13 @@ func (b *kvs) negotiateVersion(rank int, m wire.Message, o *outcome) error {
 	return nil
 }
 
-// reportAbort ends the job: there is nothing to answer.
+// reportAbort reports an abort event. There is no reply.
 func (b *kvs) reportAbort(rank int, m wire.Message, o *outcome) {
 	code, err := m.Int("exitcode")
 	if err != nil {
 		code = 1
 	}
-	why, ok := m.Get("why") // ours
+	why, ok := m.Get("why") // of package pmi
 	if text, err := url.QueryUnescape(why); ok && err == nil {
 		why = text
 	}
@@ -134,7 +134,7 @@ func (b *kvs) reportAbort(rank int, m wire.Message, o *outcome) {
 	o.events = append(o.events, Event{Kind: Abort, Rank: rank, Code: code, Why: why})
 }
 
-// handleV1 answers what is asked in PMI-1, word for word as hydra 4.0 does.
+// handleV1 handles a PMI-1 request, with the replies of hydra 4.0.
 func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 	say := func(cmd string, attrs ...string) { o.say(rank, wire.PMI1, cmd, attrs...) }
 	switch m.Cmd {
@@ -173,7 +173,7 @@ func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 		say("finalize_ack")
 		b.finalize(rank, o)
 	case "spawn":
-		// One message a program, one answer for all.
+		// One message per program, one reply for all.
 		if total, _ := m.Get("totspawns"); total != "" {
 			if so, _ := m.Get("spawnssofar"); so != total {
 				return nil
@@ -189,8 +189,8 @@ func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 	return nil
 }
 
-// handleV2 answers what is asked in PMI-2. An attribute thrid, which tells threads
-// apart, goes back as it came.
+// handleV2 handles a PMI-2 request. An attribute thrid, which identifies a thread, is
+// returned unchanged.
 func (b *kvs) handleV2(rank int, m wire.Message, o *outcome) error {
 	say := func(attrs ...string) { o.replyV2(rank, m, attrs...) }
 	tell := func(value string, ok bool) {
@@ -253,7 +253,7 @@ func (b *kvs) handleV2(rank int, m wire.Message, o *outcome) error {
 	return nil
 }
 
-// appNum is which of the job's programs a rank runs.
+// appNum returns the index of the program of a rank.
 func (b *kvs) appNum(rank int) int {
 	if len(b.Apps) == 0 {
 		return 0
@@ -261,14 +261,13 @@ func (b *kvs) appNum(rank int) int {
 	return b.Apps[rank]
 }
 
-// namesOtherKVS says whether a message names another job's keys.
+// namesOtherKVS reports whether a message names the key-value space of another job.
 func (b *kvs) namesOtherKVS(m wire.Message) bool {
 	name, ok := m.Get("kvsname")
 	return ok && name != b.ID
 }
 
-// keyValue is the key and value of a message, which have to be as short as processes
-// were told.
+// keyValue returns the key and value of a message, and checks their lengths.
 func (b *kvs) keyValue(m wire.Message) (key, value string, err error) {
 	key, ok := m.Get("key")
 	value, has := m.Get("value")
@@ -286,7 +285,7 @@ func (b *kvs) store(to map[string]string, key, value string) bool {
 	return true
 }
 
-// lookup is what there is to a key, put or known from the start.
+// lookup returns the value of a key, put or predefined.
 func (b *kvs) lookup(key string) (string, bool) {
 	switch key {
 	case wire.MappingKey:
@@ -298,7 +297,7 @@ func (b *kvs) lookup(key string) (string, bool) {
 	return value, ok
 }
 
-// answerPendingGets answers those who wait for an attribute of their node.
+// answerPendingGets replies to the ranks that wait for an attribute of their node.
 func (b *kvs) answerPendingGets(node int, key, value string, o *outcome) {
 	for rank := range b.ranks {
 		r := &b.ranks[rank]

@@ -2,8 +2,8 @@ package server
 
 import "github.com/softrnic/softrnic/internal/pmi/wire"
 
-// enterFence is a rank that comes to the fence. All leave it together: PMI-1 calls it
-// a barrier.
+// enterFence handles a rank that enters the fence (barrier in PMI-1). All ranks leave
+// it together.
 func (b *kvs) enterFence(rank int, m wire.Message, o *outcome) {
 	b.ranks[rank].state, b.ranks[rank].fence = AtFence, m
 	if b.waiting++; b.waiting < b.Size {
@@ -23,13 +23,13 @@ func (b *kvs) enterFence(rank int, m wire.Message, o *outcome) {
 	}
 }
 
-// finalize is a rank that needs the manager no more.
+// finalize handles a rank that ends the use of the manager.
 func (b *kvs) finalize(rank int, o *outcome) {
 	b.ranks[rank].state = Finalized
 	b.checkStuck(o)
 }
 
-// markEnded is a rank whose process has ended.
+// markEnded handles the end of a rank's process.
 func (b *kvs) markEnded(rank int, o *outcome) {
 	r := &b.ranks[rank]
 	if r.ended {
@@ -37,14 +37,14 @@ func (b *kvs) markEnded(rank int, o *outcome) {
 	}
 	r.ended = true
 	if r.state == AtFence {
-		b.waiting-- // its word does not count
+		b.waiting-- // it no longer counts as waiting
 		r.state = Running
 	}
 	b.checkStuck(o)
 }
 
-// checkStuck finds out whether ranks wait at the fence for one that does not come any
-// more.
+// checkStuck reports an event if ranks wait at the fence for one that cannot enter it
+// any more.
 func (b *kvs) checkStuck(o *outcome) {
 	if b.waiting == 0 {
 		return

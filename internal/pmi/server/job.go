@@ -9,44 +9,44 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// Options describe a job.
+// Options are the parameters of a job.
 type Options struct {
 	Size  int    // ranks
-	ID    string // the job's name, without blanks; another for every job
-	Nodes []int  // the host of each rank, counted from 0; nil is all on one
-	Apps  []int  // the program of each rank, counted from 0; nil is all the same
+	ID    string // name of the job, unique and without blanks
+	Nodes []int  // index of the host of each rank, from 0; nil is one host
+	Apps  []int  // index of the program of each rank, from 0; nil is one program
 
-	// Notify is told what happens to the job. It is called by Serve, Feed and
-	// Ended, in their goroutine.
+	// Notify receives the events of the job. Serve, Feed and ProcessEnded call it in
+	// their goroutine.
 	Notify func(Event)
 }
 
-// State is how far a rank is, in the manager's eyes.
+// A State is the state of a rank.
 type State int
 
 // The states.
 const (
-	NotJoined State = iota // has said nothing
+	NotJoined State = iota // no message yet
 	Running                // has joined
-	AtFence                // waits for the others
-	Finalized              // needs the manager no more
+	AtFence                // waits for the other ranks
+	Finalized              // has ended the use of the manager
 )
 
-// String says the state in words.
+// String returns the state in words.
 func (s State) String() string {
 	return [...]string{"has not joined", "runs", "waits at the fence", "is finalized"}[s]
 }
 
-// EventKind says what has happened.
+// An EventKind is the kind of an Event.
 type EventKind int
 
-// What can happen.
+// The kinds of events.
 const (
-	Abort EventKind = iota // Rank ends the job with Code and Why
-	Stuck                  // Waiting are at a fence that Gone will not come to; may be said again
+	Abort EventKind = iota // Rank aborts the job with Code and Why
+	Stuck                  // Waiting are at a fence that Missing cannot enter; may be repeated
 )
 
-// Event is what happens to a job and has to have consequences.
+// An Event is an event of a job that the launcher must handle.
 type Event struct {
 	Kind EventKind
 	Rank int
@@ -56,14 +56,14 @@ type Event struct {
 	Waiting, Missing []int
 }
 
-// RankState is how far a rank is.
+// A RankState is the state of a rank.
 type RankState struct {
 	Rank   int
 	State  State
-	Fences int // it has passed
+	Fences int // fences completed
 }
 
-// Job is a job that is managed. All methods may be called from any goroutine.
+// A Job is a managed job. All methods are safe for concurrent use.
 type Job struct {
 	notify func(Event)
 
@@ -72,7 +72,7 @@ type Job struct {
 	sessions []*Session
 }
 
-// New makes the books of a job.
+// New returns a job.
 func New(o Options) (*Job, error) {
 	if o.Size < 1 {
 		return nil, fmt.Errorf("a job of %d ranks", o.Size)
@@ -93,7 +93,7 @@ func New(o Options) (*Job, error) {
 	return &Job{notify: notify, book: newKVS(o), sessions: make([]*Session, o.Size)}, nil
 }
 
-// Session is the connection of one rank.
+// A Session is the connection of one rank.
 type Session struct {
 	job  *Job
 	rank int
@@ -103,9 +103,8 @@ type Session struct {
 	err error
 }
 
-// Attach makes the session of a rank. What the rank is to be sent is given to
-// send, which must neither wait nor call the job: it owns the bytes. A rank
-// has one session in a job.
+// Attach creates the session of a rank. send transmits bytes to the rank; it owns them
+// and must neither block nor call the job. A rank has one session per job.
 func (j *Job) Attach(rank int, send func([]byte)) (*Session, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -120,9 +119,9 @@ func (j *Job) Attach(rank int, send func([]byte)) (*Session, error) {
 	return s, nil
 }
 
-// Feed takes bytes that the rank has sent. An error says what in them is not PMI;
-// the session takes nothing any more, and its rank should be told by the end of
-// the connection.
+// Feed handles bytes received from the rank. After an error, which describes the
+// protocol violation, the session ignores all input, and the caller should close the
+// connection.
 func (s *Session) Feed(p []byte) error {
 	j := s.job
 	j.mu.Lock()
@@ -155,11 +154,11 @@ func (s *Session) Feed(p []byte) error {
 	return err
 }
 
-// sendReplies sends replies. The caller has the lock, so that they leave in order.
+// sendReplies sends replies. The caller holds the lock, so that they are sent in order.
 func (j *Job) sendReplies(o outcome) {
 	for _, r := range o.replies {
 		b, err := r.message.Append(nil, r.version)
-		if err != nil { // what one version can say and the other cannot
+		if err != nil { // not representable in this version
 			b, _ = wire.New(r.message.Cmd, "rc", "-1", "found", "FALSE", "msg", "cannot_be_said_in_"+r.version.String()).Append(nil, r.version)
 		}
 		if s := j.sessions[r.rank]; s != nil {
@@ -168,7 +167,8 @@ func (j *Job) sendReplies(o outcome) {
 	}
 }
 
-// ProcessEnded says that the process of a rank has ended: it comes to no fence any more.
+// ProcessEnded reports that the process of a rank has ended: it cannot enter a fence
+// any more.
 func (j *Job) ProcessEnded(rank int) {
 	j.mu.Lock()
 	var o outcome
@@ -180,7 +180,7 @@ func (j *Job) ProcessEnded(rank int) {
 	}
 }
 
-// Ranks says how far each rank is.
+// Ranks returns the state of each rank.
 func (j *Job) Ranks() []RankState {
 	j.mu.Lock()
 	defer j.mu.Unlock()

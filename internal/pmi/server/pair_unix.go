@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pair makes the connection of a rank to its manager (socketpair(2)): our end, for Serve,
-// and the one that the rank is started with, whose number there PMI_FD tells. No
-// other process that is started meanwhile inherits them. Both are the caller's to close.
+// Pair returns the two ends of a connection between the manager and a rank
+// (socketpair(2)): ours for Serve, theirs for the rank's process, whose descriptor
+// there is PMI_FD. Both are close-on-exec, so that no other process inherits them. The
+// caller closes both.
 func Pair() (ours net.Conn, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)

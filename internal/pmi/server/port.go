@@ -14,25 +14,25 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// Bounds of what strangers can ask of a port.
+// Bounds of unidentified connections.
 const (
 	helloTimeout     = 10 * time.Second
 	maxHello         = 512
-	maxPendingHellos = 64 // at a time
+	maxPendingHellos = 64 // concurrent
 )
 
-// PortOptions say who may come.
+// PortOptions are the parameters of a port.
 type PortOptions struct {
 	Address    string              // to listen on, "127.0.0.1:0" for example
 	Size       int                 // ranks of the job
-	Secret     string              // that a process has to tell, not empty
-	IsExpected func(int) bool      // whether a rank is to come here; nil is any
-	OnReject   func(err error)     // is told of everybody who is sent away; may be nil
-	OnRank     func(int, net.Conn) // is given the connection of a rank; it must not wait
+	Secret     string              // secret that a process must send, not empty
+	IsExpected func(int) bool      // reports whether a rank may connect here; nil is any
+	OnReject   func(err error)     // receives the error of each rejected connection; may be nil
+	OnRank     func(int, net.Conn) // receives the connection of a rank; it must not block
 }
 
-// Port is where ranks that inherit no socket connect, PMI_PORT in their
-// environment. A stranger who does not know the secret is sent away and counted.
+// A Port is a TCP listener for ranks that inherit no socket; its address is their
+// PMI_PORT. A process without the secret is rejected and counted.
 type Port struct {
 	PortOptions
 	l          net.Listener
@@ -42,7 +42,7 @@ type Port struct {
 
 	mu           sync.Mutex
 	closed       bool
-	unidentified map[net.Conn]bool // have not told who they are
+	unidentified map[net.Conn]bool // connections without a hello
 	connected    map[int]bool
 }
 
@@ -60,13 +60,13 @@ func Listen(o PortOptions) (*Port, error) {
 	return p, nil
 }
 
-// Addr is where the port is, HOST:PORT: the value of PMI_PORT.
+// Addr returns the address of the port, HOST:PORT: the value of PMI_PORT.
 func (p *Port) Addr() string { return p.l.Addr().String() }
 
-// Rejected is how many were sent away.
+// Rejected returns the number of rejected connections.
 func (p *Port) Rejected() uint64 { return p.rejected.Load() }
 
-// Close takes no more connections. Those of ranks live on.
+// Close stops listening. Connections of ranks stay open.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -85,7 +85,7 @@ func (p *Port) acceptLoop() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // no descriptors left, for example
+		if err != nil { // for example out of descriptors
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -101,7 +101,7 @@ func (p *Port) acceptLoop() {
 	}
 }
 
-// register keeps a connection whose process is not known yet, unless it is too late.
+// register records an unidentified connection, unless the port is closed.
 func (p *Port) register(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *Port) register(c net.Conn) bool {
 	return !p.closed
 }
 
-// identify finds out who has connected.
+// identify reads the hello of a connection and accepts or rejects it.
 func (p *Port) identify(c net.Conn) {
 	rank, err := p.readHello(c)
 	p.mu.Lock()
@@ -141,8 +141,7 @@ func (p *Port) identify(c net.Conn) {
 	}
 }
 
-// readHello reads the line in which a process says who it is. It takes not one byte
-// more.
+// readHello reads the line in which a process identifies itself, and not one byte more.
 func (p *Port) readHello(c net.Conn) (rank int, err error) {
 	if err := c.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return 0, err
@@ -174,7 +173,7 @@ func (p *Port) readHello(c net.Conn) (rank int, err error) {
 	return rank, nil
 }
 
-// replyHello answers as hydra does, four lines.
+// replyHello sends the four lines that hydra sends.
 func (p *Port) replyHello(c net.Conn, rank int) error {
 	var b []byte
 	for _, m := range []wire.Message{

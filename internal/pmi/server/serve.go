@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// maxUnread is how many bytes may wait for a rank that does not read them: more
-// than all answers to what it can have asked.
+// maxUnread is the maximum length of the send queue of a rank in bytes: more than the
+// replies to all its possible requests.
 const maxUnread = 1 << 20
 
-// errNotReading says that a rank asks and does not read the answers.
+// errNotReading says that a rank sends requests without reading the replies.
 var errNotReading = errors.New("it asks without reading the answers")
 
-// Serve serves a rank on a connection, until the rank closes it or sends what is
-// not PMI, which is the error. It closes the connection.
+// Serve serves a rank on a connection until the rank closes it or violates the
+// protocol, which is the error. It closes the connection.
 func (j *Job) Serve(rank int, c io.ReadWriteCloser) error {
 	out := newSendQueue(c)
 	defer out.close()
@@ -40,7 +40,7 @@ func (j *Job) Serve(rank int, c io.ReadWriteCloser) error {
 	}
 }
 
-// sendQueue writes to a connection, so that nobody waits for who does not read.
+// A sendQueue writes to a connection without blocking the sender.
 type sendQueue struct {
 	to   io.WriteCloser
 	more sync.Cond
@@ -95,12 +95,12 @@ func (o *sendQueue) writeLoop() {
 			return
 		}
 		if _, err := o.to.Write(b); err != nil {
-			return // the reader finds out
+			return // the reader gets the error
 		}
 	}
 }
 
-// close ends the connection at once; what is not written is not wanted any more.
+// close closes the connection at once and discards the queue.
 func (o *sendQueue) close() {
 	o.mu.Lock()
 	o.closed, o.queue = true, nil

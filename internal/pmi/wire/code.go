@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// MaxMessage is the longest message that Next takes, in bytes. Those of PMI are
-// far below; who sends a longer one does not speak it.
+// MaxMessage is the maximum length in bytes of a message that Next accepts, far above
+// that of any PMI message.
 const MaxMessage = 1 << 16
 
-// lengthDigits are in front of every message of PMI-2.
+// lengthDigits is the length of the length prefix of a PMI-2 message.
 const lengthDigits = 6
 
-// FormatError says that bytes are no message of PMI.
+// A FormatError reports bytes that are no PMI message.
 type FormatError struct {
-	Bytes []byte // the first of them
+	Bytes []byte // the first bytes
 	Why   string
 }
 
-// Error says what is wrong and shows the bytes.
+// Error returns the cause and the bytes.
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("not a message of PMI: %q: %s", e.Bytes, e.Why)
 }
@@ -29,9 +29,9 @@ func formatError(b []byte, why string) error {
 	return &FormatError{Bytes: bytes.Clone(b[:min(len(b), 80)]), Why: why}
 }
 
-// Append writes a message behind b. What the protocol has no way to write is an
-// error: it knows no escapes that all managers understand, so there are no
-// separators in a value.
+// Append appends the encoding of the message to b. It returns an error for attributes
+// that the protocol cannot represent: there is no escape that all managers understand,
+// so values contain no separators.
 func (m Message) Append(b []byte, v Version) ([]byte, error) {
 	start := len(b)
 	separator, end := " ", "\n"
@@ -59,8 +59,8 @@ func (m Message) Append(b []byte, v Version) ([]byte, error) {
 	return b, nil
 }
 
-// Next takes the first message from the beginning of b, of either version, and
-// says how many bytes it has; 0 if there are some still to come.
+// Next decodes the first message of b, of either version, and returns its length; 0 if
+// it is incomplete.
 func Next(b []byte) (m Message, n int, err error) {
 	for _, start := range []string{"cmd=", "mcmd="} {
 		if len(b) < len(start) && strings.HasPrefix(start, string(b)) {
@@ -76,7 +76,7 @@ func Next(b []byte) (m Message, n int, err error) {
 	return nextCounted(b)
 }
 
-// nextLine takes a message of PMI-1.
+// nextLine decodes a PMI-1 message.
 func nextLine(b []byte) (m Message, n int, err error) {
 	n = bytes.IndexByte(b, '\n') + 1
 	if n == 0 {
@@ -103,7 +103,7 @@ func nextLine(b []byte) (m Message, n int, err error) {
 	return m, n, nil
 }
 
-// cutWord cuts at the first blank without a backslash in front of it.
+// cutWord cuts at the first blank that is not escaped.
 func cutWord(line string) (word, rest string) {
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -116,7 +116,7 @@ func cutWord(line string) (word, rest string) {
 	return line, ""
 }
 
-// unescape takes the backslashes away that MPICH 4.2 and later know in PMI-1.
+// unescape removes the backslash escapes of PMI-1 in MPICH 4.2 and later.
 func unescape(value string) string {
 	if !strings.Contains(value, `\`) {
 		return value
@@ -131,7 +131,7 @@ func unescape(value string) string {
 	return b.String()
 }
 
-// nextMulti takes the one message of PMI-1 that has many lines, mcmd=spawn.
+// nextMulti decodes the only multi-line message of PMI-1, mcmd=spawn.
 func nextMulti(b []byte) (m Message, n int, err error) {
 	const last = "\nendcmd\n"
 	n = bytes.Index(b, []byte(last))
@@ -149,7 +149,7 @@ func nextMulti(b []byte) (m Message, n int, err error) {
 	return m, n + len(last), nil
 }
 
-// nextCounted takes a message of PMI-2.
+// nextCounted decodes a PMI-2 message.
 func nextCounted(b []byte) (m Message, n int, err error) {
 	head := b[:min(len(b), lengthDigits)]
 	if i := bytes.IndexFunc(head, func(r rune) bool { return r != ' ' && (r < '0' || r > '9') }); i >= 0 {
@@ -187,8 +187,7 @@ func nextCounted(b []byte) (m Message, n int, err error) {
 	return m, n, nil
 }
 
-// tooLong is an error if a message that is not there as a whole has more bytes
-// than any has.
+// tooLong returns an error if an incomplete message exceeds MaxMessage.
 func tooLong(b []byte) error {
 	if len(b) > MaxMessage {
 		return formatError(b, "longer than "+strconv.Itoa(MaxMessage)+" bytes")

@@ -1,5 +1,4 @@
-// Package wire is what a process and its process manager say to each other: the
-// messages of PMI-1 and PMI-2 in bytes and back, without a connection.
+// Package wire encodes and decodes the messages of PMI-1 and PMI-2.
 //
 // A message is a command with attributes. PMI-1 writes it in one line,
 //
@@ -9,13 +8,13 @@
 //
 //	38    cmd=kvs-put;key=P0-card;value=1.2.3.4;
 //
-// Both begin with the line cmd=init, by which they agree on one of the two.
+// Both begin with the line cmd=init, which negotiates the version.
 //
 //	m := wire.New("kvs-put", "key", key, "value", value)
 //	b, err := m.Append(nil, wire.PMI2)
 //
-//	m, n, err := wire.Next(buf) // n == 0: it is not there as a whole yet
+//	m, n, err := wire.Next(buf) // n == 0: incomplete
 //
-// The protocols are those of MPICH (src/pmi/maint/pmi-1.1.txt and pmi-2.0.txt
-// there); Slurm's plugin mpi/pmi2 speaks both.
+// The protocols are those of MPICH (src/pmi/maint/pmi-1.1.txt and pmi-2.0.txt there);
+// Slurm's plugin mpi/pmi2 speaks both.
 package wire

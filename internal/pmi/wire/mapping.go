@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// MappingKey is the key whose value says which node each rank runs on.
+// MappingKey is the key of the mapping of ranks to nodes.
 const MappingKey = "PMI_process_mapping"
 
-// maxDepth is how deep repetitions may be in one another.
+// maxDepth is the maximum nesting of repetitions.
 const maxDepth = 8
 
-// ParseMapping reads the value of MappingKey for a job of size ranks and returns
-// the node of each. The value is a list of blocks,
+// ParseMapping parses the value of MappingKey for a job of size ranks and returns the
+// node of each rank. The value is a list of blocks,
 //
 //	(vector,(0,2,3),2)
 //
-// where (a,b,c) puts c ranks on each of b nodes from node a on, a lone number a
-// one rank on node a, and [...]x4 is its blocks four times. When the list is at its
-// end and there are ranks left, it goes on from the first block that begins at
-// node 0: a manager that knows nothing better says (vector,(0,1,1)).
+// where (a,b,c) puts c ranks on each of b nodes starting with node a, a single number a
+// puts one rank on node a, and [...]x4 repeats its blocks four times. If ranks are left
+// at the end of the list, it repeats from the first block that starts at node 0: the
+// default of a manager is (vector,(0,1,1)).
 func ParseMapping(text string, size int) ([]int, error) {
 	p := &mappingParser{text: text, rest: text, size: size, repeatFrom: -1, nodes: make([]int, 0, min(size, 1<<16))}
 	p.expectToken("(")
@@ -32,7 +32,7 @@ func ParseMapping(text string, size int) ([]int, error) {
 	if p.acceptToken("]") {
 		p.fail("a ] without a [")
 	}
-	// Slurm leaves the last parenthesis away in places.
+	// Slurm sometimes omits the last parenthesis.
 	if p.acceptToken(")"); p.rest != "" {
 		p.fail("something is behind the last block")
 	}
@@ -89,7 +89,7 @@ func (p *mappingParser) parseInt() int {
 	return int(n)
 }
 
-// parseBlock reads a block and puts its ranks where they are, as far as there are any.
+// parseBlock parses a block and assigns its ranks.
 func (p *mappingParser) parseBlock(depth int) {
 	switch {
 	case p.acceptToken("("):
@@ -136,16 +136,16 @@ func (p *mappingParser) parseBlock(depth int) {
 	}
 }
 
-// markRepeat remembers the first block that begins at node 0.
+// markRepeat records the first block that starts at node 0.
 func (p *mappingParser) markRepeat(node int) {
 	if p.repeatFrom < 0 && node == 0 && len(p.nodes) < p.size {
 		p.repeatFrom = len(p.nodes)
 	}
 }
 
-// FormatMapping writes the value of MappingKey for ranks on these nodes, in the
-// form that clients of every age read: blocks in parentheses only, and what
-// repeats from node 0 on once.
+// FormatMapping returns the value of MappingKey for the nodes of the ranks, in the form
+// that clients of all versions parse: blocks in parentheses only, without repetitions
+// from node 0.
 func FormatMapping(nodes []int) string {
 	if len(nodes) > 0 && nodes[0] == 0 {
 		period := 1

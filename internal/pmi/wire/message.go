@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Version is a version of the protocol.
+// A Version is a version of the protocol.
 type Version int
 
-// The versions. A manager of PMI-1.1 or 1.2 serves what is said here of PMI-1.
+// The versions. PMI1 is compatible with managers of PMI-1.1 and 1.2.
 const (
 	PMI1 Version = 1
 	PMI2 Version = 2
@@ -18,16 +18,16 @@ const (
 // String returns "PMI-1" or "PMI-2".
 func (v Version) String() string { return "PMI-" + strconv.Itoa(int(v)) }
 
-// Attr is an attribute of a message.
+// An Attr is an attribute of a message.
 type Attr struct{ Key, Value string }
 
-// Message is a request or an answer: a command and its attributes, in order.
+// A Message is a request or a reply: a command and its attributes, in order.
 type Message struct {
 	Cmd   string
 	Attrs []Attr
 }
 
-// New makes a message of a command and of keys and values in turn.
+// New returns a message with a command and alternating keys and values.
 func New(cmd string, attrs ...string) Message {
 	m := Message{Cmd: cmd}
 	for i := 0; i+1 < len(attrs); i += 2 {
@@ -36,7 +36,7 @@ func New(cmd string, attrs ...string) Message {
 	return m
 }
 
-// With returns the message with one attribute more.
+// With returns the message with one more attribute.
 func (m Message) With(key, value string) Message {
 	m.Attrs = append(m.Attrs[:len(m.Attrs):len(m.Attrs)], Attr{key, value})
 	return m
@@ -52,8 +52,8 @@ func (m Message) Get(key string) (string, bool) {
 	return "", false
 }
 
-// Int returns the first attribute of a name as a number. It is an error if there
-// is none, or something else than a number of 32 bits.
+// Int returns the first attribute of a name as a number. It is an error if the
+// attribute is absent or no 32-bit number.
 func (m Message) Int(key string) (int, error) {
 	text, ok := m.Get(key)
 	if !ok {
@@ -66,13 +66,13 @@ func (m Message) Int(key string) (int, error) {
 	return int(n), nil
 }
 
-// Bool says whether an attribute is TRUE, as PMI-2 writes it.
+// Bool reports whether an attribute is TRUE, as PMI-2 writes it.
 func (m Message) Bool(key string) bool {
 	text, _ := m.Get(key)
 	return strings.EqualFold(text, "true")
 }
 
-// String writes the message for people, at most 200 characters of it.
+// String returns the message for logs, truncated to 200 characters.
 func (m Message) String() string {
 	var b strings.Builder
 	b.WriteString("cmd=" + m.Cmd)
