@@ -51,7 +51,7 @@ func ExampleOp_Apply() {
 	fmt.Println(datatype.MaxLoc.Apply(datatype.Int32, inout, in))
 	// Output:
 	// <nil> [11 22 33]
-	// datatype: operation: there is no maxloc of int32, only of Pair
+	// datatype: operation: maxloc of int32 is undefined, want Pair
 }
 
 func ExampleOpFunc() {

@@ -108,7 +108,7 @@ func (o Op) Valid(k Kind) error {
 		if k == Byte {
 			hint = "; a []byte of numbers is datatype.Of"
 		}
-		return fmt.Errorf("%w: there is no %s of %v, only of %s%s", ErrOp, o.name, k, o.validKinds(), hint)
+		return fmt.Errorf("%w: %s of %v is undefined, want %s%s", ErrOp, o.name, k, o.validKinds(), hint)
 	}
 	return nil
 }

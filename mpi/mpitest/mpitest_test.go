@@ -70,5 +70,5 @@ func TestRankThatLeaves(t *testing.T) {
 		runtime.Goexit()
 		return nil
 	})
-	require.ErrorContains(t, err, "rank 0: it has left")
+	require.ErrorContains(t, err, "rank 0: f called runtime.Goexit")
 }

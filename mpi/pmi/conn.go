@@ -165,9 +165,9 @@ func (c *conn) readMessage(ctx context.Context) (wire.Message, error) {
 func connError(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it has closed the connection", ErrGone)
+		return fmt.Errorf("%w: connection closed", ErrGone)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w: it does not read", ErrGone)
+		return fmt.Errorf("%w: write timeout", ErrGone)
 	}
 	return fmt.Errorf("%w: %w", ErrGone, err)
 }

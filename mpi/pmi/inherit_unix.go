@@ -16,7 +16,7 @@ import (
 func openInherited(fd int) (net.Conn, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	if err != nil || flags&unix.FD_CLOEXEC != 0 {
-		return nil, errors.New("no such descriptor was inherited: it was opened before, or this process was started by a rank and is none (unset PMI_FD and PMI_RANK then)")
+		return nil, errors.New("descriptor not inherited: opened by this process, or this process is a child of a rank; unset PMI_FD and PMI_RANK then")
 	}
 	if _, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		return nil, errors.New("the descriptor is no socket")

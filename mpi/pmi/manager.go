@@ -54,7 +54,7 @@ const (
 // Errors of a Manager, wrapped with details: use errors.Is.
 var (
 	// ErrNotFound says that the key was not put before the last Fence.
-	ErrNotFound = errors.New("nobody has put it")
+	ErrNotFound = errors.New("pmi: key not found")
 
 	// ErrGone says that the manager has closed the connection or does not reply.
 	ErrGone = errors.New("the process manager is gone")

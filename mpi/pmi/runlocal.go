@@ -7,7 +7,7 @@ import (
 )
 
 // errGoexit is the error of a rank that called runtime.Goexit, as t.FailNow does.
-var errGoexit = errors.New("it has left f without returning")
+var errGoexit = errors.New("f called runtime.Goexit")
 
 // maxLocal is the maximum number of ranks of RunLocal: goroutines of one process.
 const maxLocal = 1 << 20

@@ -66,5 +66,5 @@ func TestRunLocalLeft(t *testing.T) {
 		runtime.Goexit()
 		return nil
 	})
-	require.EqualError(t, err, "rank 0: it has left f without returning")
+	require.EqualError(t, err, "rank 0: f called runtime.Goexit")
 }

@@ -109,7 +109,7 @@ func (j *Job) Attach(rank int, send func([]byte)) (*Session, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if rank < 0 || rank >= len(j.sessions) {
-		return nil, fmt.Errorf("there is no rank %d in a job of %d", rank, len(j.sessions))
+		return nil, fmt.Errorf("attach: rank %d out of range [0, %d)", rank, len(j.sessions))
 	}
 	if j.sessions[rank] != nil {
 		return nil, fmt.Errorf("rank %d is connected already", rank)

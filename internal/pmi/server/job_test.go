@@ -114,7 +114,7 @@ func TestOptions(t *testing.T) {
 	j, err := server.New(server.Options{Size: 1, ID: "j"})
 	require.NoError(t, err)
 	_, err = j.Attach(1, nil)
-	require.ErrorContains(t, err, "no rank 1")
+	require.ErrorContains(t, err, "rank 1 out of range")
 	_, err = j.Attach(0, nil)
 	require.NoError(t, err)
 	_, err = j.Attach(0, nil)

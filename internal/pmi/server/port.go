@@ -149,7 +149,7 @@ func (p *Port) readHello(c net.Conn) (rank int, err error) {
 	var line []byte
 	for one := make([]byte, 1); ; {
 		if _, err := io.ReadFull(c, one); err != nil {
-			return 0, fmt.Errorf("it does not say who it is: %w", err)
+			return 0, fmt.Errorf("read hello: %w", err)
 		}
 		line = append(line, one[0])
 		if one[0] == '\n' || len(line) == maxHello {
@@ -162,10 +162,10 @@ func (p *Port) readHello(c net.Conn) (rank int, err error) {
 	}
 	secret, _ := m.Get("secret")
 	if n == 0 || m.Cmd != "initack" || subtle.ConstantTimeCompare([]byte(secret), []byte(p.Secret)) != 1 {
-		return 0, errors.New("it does not know the job's secret")
+		return 0, errors.New("wrong secret")
 	}
 	if rank, err = m.Int("pmiid"); err != nil {
-		return 0, errors.New("it does not say which rank it is")
+		return 0, errors.New("hello without a rank")
 	}
 	if rank < 0 || rank >= p.Size || p.IsExpected != nil && !p.IsExpected(rank) {
 		return 0, fmt.Errorf("rank %d is not expected here", rank)

@@ -45,11 +45,11 @@ func TestStrangersAreSentAway(t *testing.T) {
 		{"cmd=initack pmiid=0\n", "secret"},
 		{"cmd=initack pmiid=0 secret=s3cre\n", "secret"},
 		{"cmd=init pmi_version=1 secret=s3cret\n", "secret"},
-		{"cmd=initack secret=s3cret\n", "which rank"},
+		{"cmd=initack secret=s3cret\n", "hello without a rank"},
 		{"cmd=initack pmiid=3 secret=s3cret\n", "not expected"},
 		{"cmd=initack pmiid=-1 secret=s3cret\n", "not expected"},
 		{hello, "already"},
-		{"cmd=init", "does not say"},
+		{"cmd=init", "read hello"},
 	}
 	for i, s := range strangers {
 		c := dial(t, port.Addr())

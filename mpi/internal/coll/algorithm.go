@@ -138,5 +138,5 @@ func findAlgorithm(what Collective, name string) (*Algorithm, error) {
 	for _, a := range algorithms[what] {
 		choices = append(choices, a.Name)
 	}
-	return nil, fmt.Errorf("%w: there is no %q of %v: it is %s", ErrAlgorithm, name, what, joinChoices(choices))
+	return nil, fmt.Errorf("%w: unknown algorithm %q of %v: want %s", ErrAlgorithm, name, what, joinChoices(choices))
 }

@@ -18,7 +18,7 @@ func ParseChoices(list string) (Choices, error) {
 		}
 		what, name, ok := strings.Cut(item, "=")
 		if !ok {
-			return nil, fmt.Errorf("%w: %q is no choice: it is COLLECTIVE=ALGORITHM", ErrAlgorithm, item)
+			return nil, fmt.Errorf("%w: malformed choice %q: want COLLECTIVE=ALGORITHM", ErrAlgorithm, item)
 		}
 		c, err := ParseCollective(what)
 		if err != nil {

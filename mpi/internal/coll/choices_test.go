@@ -19,7 +19,7 @@ func TestCollectiveNames(t *testing.T) {
 	require.Equal(t, coll.ReduceScatterBlock, c)
 	_, err = coll.ParseCollective("allredce")
 	require.ErrorIs(t, err, coll.ErrAlgorithm)
-	require.ErrorContains(t, err, `there is no collective "allredce": it is barrier, bcast, gather,`)
+	require.ErrorContains(t, err, `unknown collective "allredce": want barrier, bcast, gather,`)
 	require.ErrorContains(t, err, "scan or exscan")
 	require.Equal(t, "Collective(99)", coll.Collective(99).String())
 	require.Empty(t, coll.Algorithms(99))
@@ -51,9 +51,9 @@ func TestChoices(t *testing.T) {
 	require.Empty(t, ch.String())
 
 	for list, want := range map[string]string{
-		"allreduce":      `"allreduce" is no choice: it is COLLECTIVE=ALGORITHM`,
-		"allredce=ring":  `there is no collective "allredce"`,
-		"allreduce=rign": `there is no "rign" of allreduce: it is recursive-doubling, rabenseifner, ring, reduce-bcast, linear or shared`,
+		"allreduce":      `malformed choice "allreduce": want COLLECTIVE=ALGORITHM`,
+		"allredce=ring":  `unknown collective "allredce"`,
+		"allreduce=rign": `unknown algorithm "rign" of allreduce: want recursive-doubling, rabenseifner, ring, reduce-bcast, linear or shared`,
 	} {
 		_, err := coll.ParseChoices(list)
 		require.ErrorIs(t, err, coll.ErrAlgorithm)
@@ -62,7 +62,7 @@ func TestChoices(t *testing.T) {
 
 	w := newWorld(1, nil)
 	err = w.run(func(r *rank) error { return r.call(coll.Choices{coll.Barrier: "tee"}).Barrier() })
-	require.ErrorContains(t, err, `there is no "tee" of barrier: it is dissemination, tree, recursive-doubling, linear or shared`)
+	require.ErrorContains(t, err, `unknown algorithm "tee" of barrier: want dissemination, tree, recursive-doubling, linear or shared`)
 }
 
 // What was chosen is what is done, unless it cannot be.

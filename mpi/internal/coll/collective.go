@@ -52,7 +52,7 @@ func ParseCollective(name string) (Collective, error) {
 			return Collective(c), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: there is no collective %q: it is %s", ErrAlgorithm, name, joinChoices(collectiveNames[:]))
+	return 0, fmt.Errorf("%w: unknown collective %q: want %s", ErrAlgorithm, name, joinChoices(collectiveNames[:]))
 }
 
 // Collectives returns all collectives.

@@ -87,7 +87,7 @@ func ExampleParseChoices() {
 	fmt.Println(err)
 	// Output:
 	// alltoall=bruck,allreduce=ring <nil>
-	// coll: algorithm: there is no "bruck" of barrier: it is dissemination, tree, recursive-doubling, linear or shared
+	// coll: algorithm: unknown algorithm "bruck" of barrier: want dissemination, tree, recursive-doubling, linear or shared
 }
 
 func ExampleDecide() {

@@ -23,7 +23,7 @@ func (c *Core) SendActive(to int, h envelope.Header, payload []byte) error {
 		return c.callHandler(to, &own, payload)
 	}
 	if limit := c.net.Limits(to).Eager; len(payload) > limit {
-		return fmt.Errorf("%w: %d bytes for the handler of rank %d, there is room for %d", ErrTooLong, len(payload), to, limit)
+		return fmt.Errorf("%w: %d bytes for the handler of rank %d, limit %d", ErrTooLong, len(payload), to, limit)
 	}
 	c.header = h
 	if p.queue.Len() == 0 && c.trySendActive(to, &c.header, payload) {

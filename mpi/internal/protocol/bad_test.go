@@ -36,13 +36,13 @@ var violations = []struct {
 	{"no rank's packet", RendezvousCopy, func(e *evil) error { return e.raw(1, envelope.Header{Kind: envelope.Credit, Source: 1<<32 - 1}) }, "rank 1: CREDIT of rank 4294967295"},
 	{"less payload", RendezvousCopy, func(e *evil) error {
 		return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 5, Bytes: 5}, 1, 2, 3, 4)
-	}, "with 5 bytes, there are 4"},
+	}, "with 5 bytes, payload has 4"},
 	{"more payload", RendezvousCopy, func(e *evil) error {
 		return e.raw(1, envelope.Header{Kind: envelope.Matched, Source: 1}, 1)
-	}, "with 0 bytes, there are 1"},
+	}, "with 0 bytes, payload has 1"},
 	{"a short key", RendezvousCopy, func(e *evil) error {
 		return e.raw(1, envelope.Header{Kind: envelope.RTS, Source: 1, Length: 500, Bytes: envelope.KeySize}, key(0)[1:]...)
-	}, "RTS of rank 1 with 24 bytes, there are 23"},
+	}, "RTS of rank 1 with 24 bytes, payload has 23"},
 
 	{"a number again", RendezvousCopy, func(e *evil) error {
 		require.NoError(e.t, e.say(eager))
@@ -64,18 +64,18 @@ var violations = []struct {
 		}
 	}, "more than 67108864 bytes come before number 0"},
 
-	{"CTS for nothing", RendezvousCopy, func(e *evil) error { return e.say(clearFor(1<<32, 0), key(hers)...) }, "CTS about request 0x100000000, which there is not"},
-	{"CTS about request 0", RendezvousCopy, func(e *evil) error { e.send(500, false); return e.say(clearFor(0, 0), key(hers)...) }, "CTS about request 0x0, which there is not"},
-	{"CTS about a request outside", RendezvousCopy, func(e *evil) error { e.send(500, false); return e.say(clearFor(1<<64-1, 0), key(hers)...) }, "which there is not"},
+	{"CTS for nothing", RendezvousCopy, func(e *evil) error { return e.say(clearFor(1<<32, 0), key(hers)...) }, "CTS for unknown request 0x100000000"},
+	{"CTS about request 0", RendezvousCopy, func(e *evil) error { e.send(500, false); return e.say(clearFor(0, 0), key(hers)...) }, "CTS for unknown request 0x0"},
+	{"CTS about a request outside", RendezvousCopy, func(e *evil) error { e.send(500, false); return e.say(clearFor(1<<64-1, 0), key(hers)...) }, "for unknown request"},
 	{"CTS of another rank", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		return e.as(2, clearFor(id, 500), key(hers)...)
-	}, "rank 2: CTS about request 0x100000000, which there is not"},
+	}, "rank 2: CTS for unknown request 0x100000000"},
 	{"CTS twice", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		require.NoError(e.t, e.say(clearFor(id, 500), key(hers)...))
 		return e.say(clearFor(id, 500), key(hers)...)
-	}, "which there is not"},
+	}, "for unknown request"},
 	{"CTS twice, while it leaves", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		e.full = true
@@ -121,18 +121,18 @@ var violations = []struct {
 		return e.say(h, key(hers)...)
 	}, "CTS with memory for 0 bytes"},
 
-	{"FIN of nothing", RendezvousRead, func(e *evil) error { return e.say(about(envelope.FIN, 77)) }, "FIN about request 0x4d, which there is not"},
+	{"FIN of nothing", RendezvousRead, func(e *evil) error { return e.say(about(envelope.FIN, 77)) }, "FIN for unknown request 0x4d"},
 	{"FIN twice", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, false)
 		require.NoError(e.t, e.say(about(envelope.FIN, id)))
 		return e.say(about(envelope.FIN, id))
-	}, "which there is not"},
+	}, "for unknown request"},
 	{"FIN of one before", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, false)
 		require.NoError(e.t, e.say(about(envelope.FIN, id)))
 		e.send(500, false) // in the same place
 		return e.say(about(envelope.FIN, id))
-	}, "which there is not"},
+	}, "for unknown request"},
 	{"FIN before RTS", RendezvousRead, func(e *evil) error {
 		e.full = true
 		_, id := e.send(500, false)
@@ -176,7 +176,7 @@ var violations = []struct {
 		return e.say(about(envelope.FIN, r.id))
 	}, "which does not wait for it"},
 
-	{"MATCHED of nothing", RendezvousCopy, func(e *evil) error { return e.say(about(envelope.Matched, 1<<32)) }, "MATCHED about request 0x100000000, which there is not"},
+	{"MATCHED of nothing", RendezvousCopy, func(e *evil) error { return e.say(about(envelope.Matched, 1<<32)) }, "MATCHED for unknown request 0x100000000"},
 	{"MATCHED of what is announced", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, true)
 		return e.say(about(envelope.Matched, id))
@@ -188,8 +188,8 @@ var violations = []struct {
 	}, "which does not wait for it"},
 	{"MATCHED of a receive", RendezvousWrite, func(e *evil) error { return e.say(about(envelope.Matched, places(e))) }, "which does not wait for it"},
 
-	{"DATA for nothing", RendezvousCopy, func(e *evil) error { return e.say(part(5, 0), 1) }, "DATA about request 0x5, which there is not"},
-	{"DATA of another rank", RendezvousCopy, func(e *evil) error { return e.as(2, part(fills(e), 0), 1) }, "rank 2: DATA about request"},
+	{"DATA for nothing", RendezvousCopy, func(e *evil) error { return e.say(part(5, 0), 1) }, "DATA for unknown request 0x5"},
+	{"DATA of another rank", RendezvousCopy, func(e *evil) error { return e.as(2, part(fills(e), 0), 1) }, "rank 2: DATA for unknown request"},
 	{"DATA to a send", RendezvousCopy, func(e *evil) error { _, id := e.send(500, false); return e.say(part(id, 0), 1) }, "which does not wait for it"},
 	{"DATA to what is being fetched", RendezvousCopy, func(e *evil) error {
 		r := e.receive(150)
@@ -224,7 +224,7 @@ var violations = []struct {
 		require.NoError(e.t, e.say(part(id, 0), make([]byte, 100)...))
 		require.NoError(e.t, e.say(part(id, 100), make([]byte, 50)...))
 		return e.say(part(id, 100), make([]byte, 50)...)
-	}, "which there is not"},
+	}, "for unknown request"},
 	{"DATA in crumbs", RendezvousCopy, func(e *evil) error {
 		e.receive(10_000)
 		require.NoError(e.t, e.announce(RendezvousCopy, 10_000))

@@ -20,7 +20,7 @@ func (c *Core) HandlePacket(from int, h *envelope.Header, payload []byte) error 
 		c.Stats.Dropped++
 		return nil
 	case int(h.Source) != from || uint64(h.Bytes) != uint64(len(payload)):
-		return fmt.Errorf("%w: rank %d: %v of rank %d with %d bytes, there are %d", ErrProtocol, from, h.Kind, h.Source, h.Bytes, len(payload))
+		return fmt.Errorf("%w: rank %d: %v of rank %d with %d bytes, payload has %d", ErrProtocol, from, h.Kind, h.Source, h.Bytes, len(payload))
 	case !h.Kind.Ordered():
 		return c.handleUnordered(from, h, payload)
 	case h.Seq != p.recvSeq:
@@ -69,7 +69,7 @@ func (c *Core) lookupRequest(from int, h *envelope.Header) (*Request, error) {
 	if r := c.requests.get(h.ID); r != nil && int(r.peer) == from {
 		return r, nil
 	}
-	return nil, fmt.Errorf("%w: rank %d: %v about request %#x, which there is not", ErrProtocol, from, h.Kind, h.ID)
+	return nil, fmt.Errorf("%w: rank %d: %v for unknown request %#x", ErrProtocol, from, h.Kind, h.ID)
 }
 
 // stateError returns the error of a packet that does not fit the state of its request.

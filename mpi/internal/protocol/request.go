@@ -83,6 +83,6 @@ func (r *Request) canMatch(rank int) bool {
 }
 
 func (r *Request) truncatedError() error {
-	return fmt.Errorf("%w: %d bytes came from rank %d with tag %d, there is room for %d", ErrTruncated,
+	return fmt.Errorf("%w: %d bytes came from rank %d with tag %d, buffer has %d", ErrTruncated,
 		r.length, r.Received.Source, r.Received.Tag, len(r.Buf))
 }

@@ -165,7 +165,7 @@ func CheckSwap(k datatype.Kind) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: compare and swap of %v, there is only that of integers, bool and bytes", ErrKind, k)
+	return fmt.Errorf("%w: compare and swap of %v, want integers, bool or bytes", ErrKind, k)
 }
 
 // IsAtomicWord reports whether elements of a kind at an address are combined by atomic

@@ -42,7 +42,7 @@ func (p Place) Strided(count, block, stride int) Place {
 	if count < 0 || block < 0 || stride < 0 {
 		p.err = fmt.Errorf("%w: %d blocks of %d, %d apart: none of them may be negative", datatype.ErrLayout, count, block, stride)
 	} else if count > 0 && block > math.MaxInt/count {
-		p.err = fmt.Errorf("%w: %d blocks of %d are more than there are numbers for", datatype.ErrLayout, count, block)
+		p.err = fmt.Errorf("%w: strided place: %d blocks of %d elements overflow int", datatype.ErrLayout, count, block)
 	}
 	p.total = count * block
 	return p
@@ -58,7 +58,7 @@ func (p Place) Indexed(blocks []datatype.Block) Place {
 			return p
 		}
 		if p.total += b.Len; p.total < 0 {
-			p.err = fmt.Errorf("%w: block %d: there are more elements than there are numbers for", datatype.ErrLayout, i)
+			p.err = fmt.Errorf("%w: indexed place: block %d: number of elements overflows int", datatype.ErrLayout, i)
 			return p
 		}
 	}
@@ -130,7 +130,7 @@ func (p *Place) checkCount(n int) error {
 		return p.err
 	}
 	if p.layout != contiguous && p.total != n {
-		return fmt.Errorf("%w: there is room for %d elements, the buffer has %d", ErrCount, p.total, n)
+		return fmt.Errorf("%w: %d elements, buffer has %d", ErrCount, p.total, n)
 	}
 	return nil
 }

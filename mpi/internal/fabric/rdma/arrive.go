@@ -149,7 +149,7 @@ func (f *Fabric) handlePacket(l *link, header, payload []byte, first bool) {
 		return
 	}
 	if int(h.Source) != l.rank || int(h.Bytes) != len(payload) {
-		f.failLink(l, fmt.Errorf("%w: payload of %d bytes, it says %d, of rank %d", envelope.ErrMalformed, len(payload), h.Bytes, h.Source))
+		f.failLink(l, fmt.Errorf("%w: payload of %d bytes, header has %d bytes of rank %d", envelope.ErrMalformed, len(payload), h.Bytes, h.Source))
 		return
 	}
 	if int(h.Credits)+int(l.credits) > f.o.Credits {

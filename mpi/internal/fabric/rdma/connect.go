@@ -66,14 +66,14 @@ func (t hello) marshal() []byte {
 // parseHello checks and decodes a hello.
 func (f *Fabric) parseHello(b []byte) (rank int, err error) {
 	if len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic {
-		return 0, fmt.Errorf("%w: it speaks something else", fabric.ErrRefused)
+		return 0, fmt.Errorf("%w: private data is no hello of package rdma", fabric.ErrRefused)
 	}
 	if binary.BigEndian.Uint64(b[4:]) != f.jobHash() {
-		return 0, fmt.Errorf("%w: it is of another", fabric.ErrRefused)
+		return 0, fmt.Errorf("%w: job id mismatch", fabric.ErrRefused)
 	}
 	rank = int(binary.BigEndian.Uint32(b[12:]))
 	if rank >= len(f.links) || rank == f.rank {
-		return 0, fmt.Errorf("%w: it says it is rank %d", fabric.ErrRefused, rank)
+		return 0, fmt.Errorf("%w: rank %d out of range", fabric.ErrRefused, rank)
 	}
 	return rank, nil
 }
@@ -356,7 +356,7 @@ func (f *Fabric) requestConnect(rank int) {
 }
 
 // errNoConnectBack says that a rank was asked to connect and did not.
-var errNoConnectBack = errors.New("it has been asked to, and does not")
+var errNoConnectBack = errors.New("no connection after request")
 
 // checkConnectedBack fails a rank that was asked to connect and did not in time.
 func (f *Fabric) checkConnectedBack(rank int) {

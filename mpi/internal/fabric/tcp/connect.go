@@ -153,7 +153,7 @@ func (f *Fabric) dialRank(rank int) error {
 }
 
 // errNoConnectBack says that a rank was asked to connect and did not.
-var errNoConnectBack = errors.New("connecting: it has been asked to, and does not")
+var errNoConnectBack = errors.New("connect: no connection after request")
 
 // checkConnectedBack fails a rank that was asked to connect and did not in time.
 func (f *Fabric) checkConnectedBack(rank int) {

@@ -110,7 +110,7 @@ func (l *link) writePending() {
 func (l *link) handleReply(c *protocol.Core, h *frame, payload []byte) error {
 	m := l.transfers[h.Transfer]
 	if m == nil || m == l.currentWrite {
-		return fmt.Errorf("%w: an answer to %#x, which there is not", envelope.ErrMalformed, h.Transfer)
+		return fmt.Errorf("%w: reply to unknown transfer %#x", envelope.ErrMalformed, h.Transfer)
 	}
 	switch {
 	case h.Kind == readReplyFrame:

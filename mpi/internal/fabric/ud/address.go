@@ -72,7 +72,7 @@ func (f *Fabric) finishLookup(rank int, a datagram.Address, err error) {
 		err = f.port.ConnectPeer(rank, a)
 	}
 	if err != nil {
-		f.failRank(rank, fmt.Errorf("looking up where it is: %w", err))
+		f.failRank(rank, fmt.Errorf("address lookup: %w", err))
 		return
 	}
 	l.state, l.qpn, l.eager = stateOpen, a.QPN, min(f.o.Eager, maxPayload(f.port.PeerMTU(rank), datagram.MaxDatagrams))

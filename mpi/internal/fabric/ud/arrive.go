@@ -88,7 +88,7 @@ func (f *Fabric) handleMessage(b []byte) {
 	if err == nil {
 		payload := b[envelope.Size:]
 		if int(h.Source) != f.from || int64(h.Bytes) != int64(len(payload)) {
-			err = fmt.Errorf("%w: payload of %d bytes, it says %d, of rank %d", envelope.ErrMalformed, len(payload), h.Bytes, h.Source)
+			err = fmt.Errorf("%w: payload of %d bytes, header has %d bytes of rank %d", envelope.ErrMalformed, len(payload), h.Bytes, h.Source)
 		} else {
 			err = f.host.Core().HandlePacket(f.from, &h, payload)
 		}
@@ -101,7 +101,7 @@ func (f *Fabric) handleMessage(b []byte) {
 
 // Causes of a rank's failure.
 var (
-	errRestarted = errors.New("it has been started anew")
+	errRestarted = errors.New("peer restarted")
 	errTimeout   = errors.New("no answer")
 	errProtocol  = errors.New("its packets do not fit together")
 )

@@ -294,7 +294,7 @@ func TestBadRanks(t *testing.T) {
 	c.post(b[:(&nack.Header{Kind: nack.Hello, From: 2, Epoch: 9}).Put(b)])
 	c.visit(ctx, e, 3)
 	require.ErrorIs(t, stateFailed(e, 1), envelope.ErrMalformed)
-	require.ErrorContains(t, stateFailed(e, 2), "started anew")
+	require.ErrorContains(t, stateFailed(e, 2), "peer restarted")
 	require.NoError(t, stateFailed(e, 3))
 }
 
@@ -317,6 +317,6 @@ func TestConnectAll(t *testing.T) {
 	require.NoError(t, e.Send(&out.Request))
 	require.NoError(t, e.Wait(context.Background(), out))
 	require.ErrorIs(t, out.Err, protocol.ErrLost)
-	require.ErrorContains(t, out.Err, "looking up where it is")
+	require.ErrorContains(t, out.Err, "address lookup")
 	require.NoError(t, e.Close(context.Background()))
 }
