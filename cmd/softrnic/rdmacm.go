@@ -20,7 +20,7 @@ leads to the server. --addr or SOFTRNIC_ADDR name another one.`
 
 // rdmacmTool makes a command of a program that connects by RDMA-CM. run gets
 // where it runs.
-func (a *app) rdmacmTool(c *cobra.Command, unused *unusedFlags, run func(*cobra.Command, rdmacm.Place) error) *cobra.Command {
+func (a *app) rdmacmTool(c *cobra.Command, unused *unusedFlags, run func(*cobra.Command, rdmacm.DeviceSource) error) *cobra.Command {
 	t := &tool{app: a}
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -42,7 +42,7 @@ func (a *app) rdmacmTool(c *cobra.Command, unused *unusedFlags, run func(*cobra.
 		if dev != nil {
 			defer func() { err = errors.Join(err, dev.Close()) }()
 		}
-		return run(c, rdmacm.Place{Device: dev, Open: t.atPort})
+		return run(c, rdmacm.DeviceSource{Device: dev, Open: t.atPort})
 	}
 	return c
 }

@@ -43,12 +43,12 @@ func (a *app) rpingCommand() *cobra.Command {
 	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a ping")
 	f.BoolVarP(&o.Persistent, "persistent", "P", false, "serve any number of clients, until killed")
 	unused.add(f, "self-create-qp", "q", "there is one way to make queue pairs, the program's own")
-	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
+	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
 		if server == o.Client {
 			return usage("give either -s, to be the server, or -c, to be the client")
 		}
 		t := &tool{app: a}
-		o.Place, o.Out, o.Log, o.Dropped, o.Listening = p, a.stdout, a.stderr, t.dropped, t.waitingCM
+		o.DeviceSource, o.Out, o.Log, o.Dropped, o.Listening = p, a.stdout, a.stderr, t.dropped, t.waitingCM
 		return rping.Run(c.Context(), o)
 	})
 }

@@ -64,14 +64,14 @@ func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
 }
 
 // withSockets runs a tool of SDP in its place, with the options that its flags have set.
-func (a *app) withSockets(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.Place) error) (err error) {
+func (a *app) withSockets(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.DeviceSource) error) (err error) {
 	if err := checkSDPFlags(f, o); err != nil {
 		return err
 	}
 	if err := o.Validate(); err != nil {
 		return usage("%w", err)
 	}
-	p := rdmacm.Place{Open: a.openVerbs}
+	p := rdmacm.DeviceSource{Open: a.openVerbs}
 	if a.named() {
 		if p.Device, err = a.openVerbs(netip.AddrPort{}); err != nil {
 			return err

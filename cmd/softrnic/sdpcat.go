@@ -39,19 +39,19 @@ func (a *app) sdpCatCommand() *cobra.Command {
 		if a.json {
 			return usage("--json cannot be: the output is the peer's")
 		}
-		if o.At, err = catPoint(args, o.Listen); err != nil {
+		if o.Addr, err = catPoint(args, o.Listen); err != nil {
 			return usage("%w: want `%s`; --help tells more", err, c.UseLine())
 		}
 		// Who reads our output may go away: the peer is to be told, which a
 		// process that the signal ends cannot.
 		signal.Ignore(syscall.SIGPIPE)
-		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.Place) error {
-			o.Place, o.In, o.Out = p, c.InOrStdin(), a.stdout
+		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
+			o.DeviceSource, o.In, o.Out = p, c.InOrStdin(), a.stdout
 			switch {
 			case verbose:
 				o.Log = a.stderr
-			case o.Listen && (o.At.Host == "" || o.At.Port == 0): // who dials cannot know
-				o.Listening = func(at net.Addr) { fmt.Fprintln(a.stderr, "listening at", sockets.Name(at)) }
+			case o.Listen && (o.Addr.Host == "" || o.Addr.Port == 0): // who dials cannot know
+				o.Listening = func(at net.Addr) { fmt.Fprintln(a.stderr, "listening at", sockets.FormatAddr(at)) }
 			}
 			return sdpcat.Run(c.Context(), o)
 		})
@@ -60,22 +60,22 @@ func (a *app) sdpCatCommand() *cobra.Command {
 }
 
 // catPoint reads HOST PORT, HOST:PORT or, for a listener, PORT.
-func catPoint(args []string, listen bool) (p sockets.Point, err error) {
+func catPoint(args []string, listen bool) (p sockets.Addr, err error) {
 	switch {
 	case len(args) == 0:
 		return p, errors.New("whom to talk to is missing")
 	case len(args) > 2:
 		return p, fmt.Errorf("%q is too much", args[2])
 	case len(args) == 2 && strings.HasPrefix(args[0], "["):
-		p, err = sockets.Parse(args[0] + ":" + args[1])
+		p, err = sockets.ParseAddr(args[0] + ":" + args[1])
 	case len(args) == 2:
-		p, err = sockets.Parse(net.JoinHostPort(args[0], args[1]))
+		p, err = sockets.ParseAddr(net.JoinHostPort(args[0], args[1]))
 	case listen && !strings.Contains(args[0], ":"):
-		p, err = sockets.Parse(":" + args[0])
+		p, err = sockets.ParseAddr(":" + args[0])
 	case !strings.Contains(args[0], ":"):
 		return p, fmt.Errorf("%q is a host or a port, and both are needed", args[0])
 	default:
-		p, err = sockets.Parse(args[0])
+		p, err = sockets.ParseAddr(args[0])
 	}
 	switch {
 	case err != nil:

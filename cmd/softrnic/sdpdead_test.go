@@ -184,7 +184,7 @@ func errno(err error) (n syscall.Errno) {
 func TestSDPProxyTimes(t *testing.T) {
 	const retries = 2500 * time.Millisecond
 	require.Less(t, sockets.KeepAlive*9/8+retries, 5*time.Second)
-	require.Less(t, sdpproxy.DefaultPatience, 5*time.Second)
+	require.Less(t, sdpproxy.DefaultDialTimeout, 5*time.Second)
 	_, help, _ := run(t, newApp(nil, nil), "sdp proxy --help")
 	require.Regexp(t, `--keepalive time .*\(default 1\.5s\)`, help)
 	require.Regexp(t, `--patience .*\(default 4s\)`, help)

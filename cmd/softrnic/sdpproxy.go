@@ -37,7 +37,7 @@ func (a *app) sdpProxyCommand() *cobra.Command {
 	f := c.Flags()
 	f.Var(&o.Listen, "listen", "where connections come in: tcp:[HOST]:PORT or sdp:[HOST]:PORT")
 	f.Var(&o.To, "to", "where they are passed on to: tcp:HOST:PORT or sdp:HOST:PORT")
-	f.DurationVar(&o.Patience, "patience", sdpproxy.DefaultPatience, "how long a connection to there may take")
+	f.DurationVar(&o.DialTimeout, "patience", sdpproxy.DefaultDialTimeout, "how long a connection to there may take")
 	f.DurationVar(&o.Grace, "grace", 5*time.Second, "how long connections may go on after an interrupt")
 	f.BoolVarP(&o.Verbose, "verbose", "v", false, "say also which clients have gone")
 	sdpFlags(f, &o.SDP)
@@ -47,9 +47,9 @@ func (a *app) sdpProxyCommand() *cobra.Command {
 				return usage("--%s %v: want a time such as 5s", name, d)
 			}
 		}
-		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.Place) error {
-			o.Place, o.Log = p, a.stderr
-			o.Listening = func(at net.Addr) { fmt.Fprintf(a.stderr, "%s to %s\n", sockets.Name(at), o.To) }
+		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
+			o.DeviceSource, o.Log = p, a.stderr
+			o.Listening = func(at net.Addr) { fmt.Fprintf(a.stderr, "%s to %s\n", sockets.FormatAddr(at), o.To) }
 			o.Ending = func(open int) {
 				if open > 0 {
 					fmt.Fprintf(a.stderr, "no more connections are taken; %d have %v to end\n", open, o.Grace)

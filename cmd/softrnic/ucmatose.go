@@ -38,8 +38,8 @@ func (a *app) ucmatoseCommand() *cobra.Command {
 	f.IntVarP(&o.Port, "port", "p", o.Port, "`port` of RDMA-CM")
 	f.VarP(&o.AckTimeout, "ack-timeout", "a", "ACK timeout of our queue pairs, 4.096 us * 2^`code`")
 	unused.add(f, "migrate", "m", "there are no event channels to migrate between")
-	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
-		o.Place, o.Out, o.Log = p, a.stdout, a.stderr
+	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
+		o.DeviceSource, o.Out, o.Log = p, a.stdout, a.stderr
 		o.Listening = (&tool{app: a}).waitingCM
 		return ucmatose.Run(c.Context(), o)
 	})

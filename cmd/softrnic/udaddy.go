@@ -40,11 +40,11 @@ func (a *app) udaddyCommand() *cobra.Command {
 	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a datagram, up to the MTU")
 	f.StringVarP(&number, "port-space-number", "p", number, "port `space` by its number: 0x111 (UDP)")
 	f.StringVarP(&name, "port-space", "P", name, "port `space`: udp")
-	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
+	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
 		if err := udaddySpace(number, name); err != nil {
 			return err
 		}
-		o.Place, o.Out, o.Log = p, a.stdout, a.stderr
+		o.DeviceSource, o.Out, o.Log = p, a.stdout, a.stderr
 		o.Listening = (&tool{app: a}).waitingCM
 		return udaddy.Run(c.Context(), o)
 	})

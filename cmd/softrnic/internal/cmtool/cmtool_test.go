@@ -56,7 +56,7 @@ func TestFits(t *testing.T) {
 // TestRunIsSilent with options that say nothing of where to write.
 func TestRunIsSilent(t *testing.T) {
 	o := cmtool.Options{Server: "there"}
-	require.NoError(t, o.Run(toolstest.Soon(t), nil, func(context.Context) error {
+	require.NoError(t, o.Run(toolstest.Context(t), nil, func(context.Context) error {
 		o.Skipped(context.Canceled)
 		o.Listening([]netip.AddrPort{})
 		return nil

@@ -20,19 +20,19 @@ type Options struct {
 	TOS         uint8         // -t: traffic class of our packets
 	Port        int           // of RDMA-CM; 0 is any free one, for a server
 
-	rdmacm.Place
+	rdmacm.DeviceSource
 
 	Out       io.Writer              // gets what the original writes
 	Log       io.Writer              // gets what it writes to stderr
 	Listening func([]netip.AddrPort) // hears where the server waits; may be nil
 	NoTerms   bool                   // a client sends no parameters, as the originals
 
-	Idle time.Duration // how long nothing may happen
+	IdleTimeout time.Duration // how long nothing may happen
 }
 
 // Defaults are those of the originals, which differ in the port.
 func Defaults(port int) Options {
-	return Options{Connections: 1, Count: 10, Size: 100, Port: port, Idle: 30 * time.Second}
+	return Options{Connections: 1, Count: 10, Size: 100, Port: port, IdleTimeout: 30 * time.Second}
 }
 
 // Limits of the options.
@@ -57,7 +57,7 @@ func (o *Options) Check(port string) error {
 	case o.Count < 0:
 		return rdmacm.Refuse("-C", "%d messages cannot be", o.Count)
 	}
-	return o.Place.Check()
+	return o.DeviceSource.Check()
 }
 
 // Fits refuses more receives of room bytes on each connection than fit into MaxMemory.

@@ -34,7 +34,7 @@ func (o *Options) Skipped(err error) { fmt.Fprintln(o.Log, err) }
 
 // Own is the address to bind to, the zero Addr if none was given.
 func (o *Options) Own(ctx context.Context) (netip.Addr, error) {
-	bind, err := rdmacm.ResolveOwn(ctx, o.Bind, o.Format)
+	bind, err := rdmacm.ResolveBind(ctx, o.Bind, o.Format)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("-b: %w", err)
 	}
@@ -42,7 +42,7 @@ func (o *Options) Own(ctx context.Context) (netip.Addr, error) {
 }
 
 // Towards makes a client's end, which must be closed, and says where the server is.
-func (o *Options) Towards(ctx context.Context) (*rdmacm.End, netip.AddrPort, error) {
+func (o *Options) Towards(ctx context.Context) (*rdmacm.Endpoint, netip.AddrPort, error) {
 	addr, err := rdmacm.Resolve(ctx, o.Server, o.Format)
 	if err != nil {
 		return nil, netip.AddrPort{}, fmt.Errorf("-s: %w", err)
@@ -51,6 +51,6 @@ func (o *Options) Towards(ctx context.Context) (*rdmacm.End, netip.AddrPort, err
 	if err != nil {
 		return nil, netip.AddrPort{}, err
 	}
-	at, err := rdmacm.Towards(o.Place, addr, bind)
+	at, err := rdmacm.OpenClient(o.DeviceSource, addr, bind)
 	return at, netip.AddrPortFrom(addr, uint16(o.Port)), err
 }

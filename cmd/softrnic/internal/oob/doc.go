@@ -9,7 +9,7 @@
 //	l, err := oob.Listen(netip.Addr{}, 18515)
 //	defer l.Close()
 //	accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, 10*time.Second) }
-//	conn, hello, err := oob.First(ctx, accept, readHello, func(err error) { log.Print(err) })
+//	conn, hello, err := oob.AcceptFirst(ctx, accept, readHello, func(err error) { log.Print(err) })
 //	defer conn.Close()
 //	err = conn.Write(answer, "answer")
 //

@@ -37,7 +37,7 @@ func Example() {
 		return int(b[0] - '0'), nil
 	}
 	accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, time.Minute) }
-	server, number, err := oob.First(ctx, accept, hello, func(err error) { fmt.Println("dropped:", err) })
+	server, number, err := oob.AcceptFirst(ctx, accept, hello, func(err error) { fmt.Println("dropped:", err) })
 	if err != nil {
 		fmt.Println(err)
 		return

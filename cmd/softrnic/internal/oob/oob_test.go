@@ -53,7 +53,7 @@ func word(c *oob.Conn) (string, error) {
 		return "", err
 	}
 	if string(b) != "hello" {
-		return "", oob.Nonsense(c.Peer(), "read its hello", "%q", b)
+		return "", oob.ProtocolErrorf(c.Peer(), "read its hello", "%q", b)
 	}
 	return string(b), nil
 }
@@ -114,7 +114,7 @@ func TestFirstServesWhoSpeaks(t *testing.T) {
 	}
 	result := make(chan taken)
 	go func() {
-		c, said, err := oob.First(soon(t), accept(l, hang), word, d.add)
+		c, said, err := oob.AcceptFirst(soon(t), accept(l, hang), word, d.add)
 		if said != "hello" && err == nil {
 			err = errors.New(said)
 		}
@@ -126,9 +126,9 @@ func TestFirstServesWhoSpeaks(t *testing.T) {
 	r := <-result
 	require.NoError(t, r.err)
 	defer r.conn.Close()
-	require.Equal(t, 1, d.count(oob.ErrNonsense))
-	require.Equal(t, 1, d.count(oob.ErrGone))
-	require.Equal(t, d.count(oob.ErrLate)+2, len(d.list), "the silent ones were too late, or not seen at all")
+	require.Equal(t, 1, d.count(oob.ErrProtocol))
+	require.Equal(t, 1, d.count(oob.ErrPeerClosed))
+	require.Equal(t, d.count(oob.ErrNotFirst)+2, len(d.list), "the silent ones were too late, or not seen at all")
 
 	// The connection lives on, both ways.
 	require.NoError(t, r.conn.Write([]byte("yes"), "answer"))
@@ -141,13 +141,13 @@ func TestSilenceIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(soon(t))
 	done := make(chan error)
 	go func() {
-		_, _, err := oob.First(ctx, accept(l, 10*time.Millisecond), word, d.add)
+		_, _, err := oob.AcceptFirst(ctx, accept(l, 10*time.Millisecond), word, d.add)
 		done <- err
 	}()
 	c := dial(t, l)
 	require.NoError(t, c.Write([]byte("hell"), "talk"))
 	d.wait(t, 1)
-	require.Equal(t, 1, d.count(oob.ErrSilent))
+	require.Equal(t, 1, d.count(oob.ErrTimeout))
 	require.ErrorContains(t, d.list[0], "4 of 5 bytes within 10ms")
 	require.Error(t, c.Read(make([]byte, 1), "listen"), "the connection is closed")
 	cancel()
@@ -160,7 +160,7 @@ func TestFirstAgain(t *testing.T) {
 	for range 3 {
 		c := dial(t, l)
 		require.NoError(t, c.Write([]byte("hello"), "talk"))
-		got, _, err := oob.First(soon(t), accept(l, hang), word, func(err error) { t.Error(err) })
+		got, _, err := oob.AcceptFirst(soon(t), accept(l, hang), word, func(err error) { t.Error(err) })
 		require.NoError(t, err)
 		require.NoError(t, got.Close())
 		require.NoError(t, got.Close())
@@ -175,7 +175,7 @@ func TestManyAtOnce(t *testing.T) {
 	require.NoError(t, dial(t, l).Write([]byte("hello"), "talk"))
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	c, _, err := oob.First(ctx, accept(l, 50*time.Millisecond), word, d.add)
+	c, _, err := oob.AcceptFirst(ctx, accept(l, 50*time.Millisecond), word, d.add)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 }
@@ -184,7 +184,7 @@ func TestReadEnds(t *testing.T) {
 	l := listen(t)
 	taken := make(chan *oob.Conn)
 	go func() {
-		c, _, err := oob.First(soon(t), accept(l, hang), word, func(error) {})
+		c, _, err := oob.AcceptFirst(soon(t), accept(l, hang), word, func(error) {})
 		if err != nil {
 			close(taken)
 			return
@@ -200,13 +200,13 @@ func TestReadEnds(t *testing.T) {
 	require.NotNil(t, server)
 
 	err = c.Read(make([]byte, 8), "read its answer")
-	require.ErrorIs(t, err, oob.ErrSilent)
+	require.ErrorIs(t, err, oob.ErrTimeout)
 	require.ErrorContains(t, err, "read its answer: it stays silent: 0 of 8 bytes within 5ms")
 
 	require.NoError(t, server.Write([]byte("abc"), "talk"))
 	require.NoError(t, server.Close())
-	err = c.Await(make([]byte, 8), "read its answer")
-	require.ErrorIs(t, err, oob.ErrGone)
+	err = c.ReadNoTimeout(make([]byte, 8), "read its answer")
+	require.ErrorIs(t, err, oob.ErrPeerClosed)
 	require.ErrorContains(t, err, "after 3 of 8 bytes")
 
 	cancel()

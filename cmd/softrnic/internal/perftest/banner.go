@@ -18,8 +18,8 @@ func onOff(on bool) string {
 	return "OFF"
 }
 
-// title is the name of the test as perftest writes it.
-func (p *plan) title() string {
+// testTitle is the name of the test as perftest writes it.
+func (p *plan) testTitle() string {
 	words := []string{[...]string{"Send", "RDMA_Write", "RDMA_Read", "Atomic"}[p.Test.Verb]}
 	if p.Test.Verb == Atomic {
 		words = append(words, string(p.Atomic))
@@ -38,16 +38,16 @@ func (p *plan) title() string {
 	return strings.Join(append(words, "Test"), " ")
 }
 
-// method is how the handshake travels.
-func (p *plan) method() string {
+// handshakeMethod is how the handshake travels.
+func (p *plan) handshakeMethod() string {
 	if p.RDMACM || p.CommRDMACM {
 		return "rdma_cm"
 	}
 	return "Ethernet"
 }
 
-// fact is a line of the banner and a member of the JSON.
-type fact struct {
+// bannerField is a line of the banner and a member of the JSON.
+type bannerField struct {
 	label  string // in the banner
 	name   string // in JSON; "" is not there
 	value  any
@@ -55,9 +55,9 @@ type fact struct {
 	second bool   // on the line of the one before
 }
 
-// facts describe a test, in perftest's order.
-func (p *plan) facts(dev verbs.Device) []fact {
-	list := []fact{
+// bannerFields describe a test, in perftest's order.
+func (p *plan) bannerFields(dev verbs.Device) []bannerField {
+	list := []bannerField{
 		{"Dual-port", "Dual_port", "OFF", "", false},
 		{"Device", "Device", dev.Name(), "", true},
 		{"Number of qps", "Number_of_qps", p.QPs, "", false},
@@ -71,7 +71,7 @@ func (p *plan) facts(dev verbs.Device) []fact {
 	}
 	add := func(when bool, label, name string, value any, unit string) {
 		if when {
-			list = append(list, fact{label, name, value, unit, false})
+			list = append(list, bannerField{label, name, value, unit, false})
 		}
 	}
 	bandwidth := p.Test.Metric == Bandwidth
@@ -87,17 +87,17 @@ func (p *plan) facts(dev verbs.Device) []fact {
 	add(!p.Test.fetches(), "Max inline data", "Max_inline_data", p.inline, "[B]")
 	add(p.Test.fetches(), "Outstand reads", "Outstand_reads", p.OutReads, "")
 	add(true, "rdma_cm QPs\t ", "rdma_cm_QPs", onOff(p.RDMACM), "")
-	add(true, "Data ex. method", "Data_ex_method", p.method(), "")
+	add(true, "Data ex. method", "Data_ex_method", p.handshakeMethod(), "")
 	return list
 }
 
-// banner writes what perftest writes before the test.
-func (p *plan) banner(w io.Writer, dev verbs.Device) {
-	fmt.Fprintf(w, "%s                    %s", dashes, p.title())
+// writeBanner writes what perftest writes before the test.
+func (p *plan) writeBanner(w io.Writer, dev verbs.Device) {
+	fmt.Fprintf(w, "%s                    %s", dashes, p.testTitle())
 	if p.Events {
 		fmt.Fprintf(w, "\n Test with events. Using %s_comp0", dev.Name())
 	}
-	for _, f := range p.facts(dev) {
+	for _, f := range p.bannerFields(dev) {
 		switch {
 		case f.second:
 			fmt.Fprintf(w, "\t\t%-15s: %v", f.label, f.value)
@@ -110,8 +110,8 @@ func (p *plan) banner(w io.Writer, dev verbs.Device) {
 	fmt.Fprintf(w, "\n%s", dashes)
 }
 
-// address writes one side's keys.
-func (p *plan) address(w io.Writer, which string, k Keys) {
+// writeAddress writes one side's keys.
+func (p *plan) writeAddress(w io.Writer, which string, k Keys) {
 	fmt.Fprintf(w, " %s address: LID %s QPN %s PSN %s", which, cHex(uint64(k.LID), 4), cHex(uint64(k.QPN), 6), cHex(uint64(k.PSN), 6))
 	if p.Test.Verb == Read {
 		fmt.Fprintf(w, " OUT %s", cHex(uint64(k.OutReads), 4))

@@ -16,29 +16,29 @@ import (
 // connectCM connects the queue pairs by the RDMA CM, one after the other. The
 // client asks; the server's listener is the one of the channel.
 func (r *runner) connectCM(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Patience)
+	ctx, cancel := context.WithTimeout(ctx, r.HandshakeTimeout)
 	defer cancel()
 	ctx, gone := context.WithCancelCause(ctx)
 	defer gone(nil)
-	if c, ok := r.talk.channel.(*rdma); ok { // a peer that has left does not connect any more
-		c.conn.AfterDone(func() { gone(oob.ErrGone) })
+	if c, ok := r.handshake.channel.(*cmChannel); ok { // a peer that has left does not connect any more
+		c.conn.AfterDone(func() { gone(oob.ErrPeerClosed) })
 		defer c.conn.AfterDone(nil)
 	}
-	for i := range r.end.qps {
+	for i := range r.endpoint.qps {
 		var err error
 		switch {
 		case r.Connection == verbs.UD:
-			err = r.agreeUD(ctx, i)
+			err = r.exchangeUD(ctx, i)
 		case r.Server != "":
 			err = r.dialQP(ctx, i)
 		default:
 			err = r.acceptQP(ctx, i)
 		}
-		if err != nil && errors.Is(context.Cause(ctx), oob.ErrGone) {
-			err = oob.ErrGone
+		if err != nil && errors.Is(context.Cause(ctx), oob.ErrPeerClosed) {
+			err = oob.ErrPeerClosed
 		}
 		if err != nil {
-			return r.talk.fail("connect to its queue pairs", err)
+			return r.handshake.peerError("connect to its queue pairs", err)
 		}
 	}
 	return nil
@@ -53,47 +53,47 @@ func (r *runner) dialCM(ctx context.Context) (channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.place, err = rdmacm.Towards(rdmacm.Place{Device: r.Device, Open: r.Open}, ip, r.Bind); err != nil {
+	if r.cmEndpoint, err = rdmacm.OpenClient(rdmacm.DeviceSource{Device: r.Device, Open: r.Open}, ip, r.Bind); err != nil {
 		return nil, err
 	}
-	r.dev, r.manager = r.place.Device, r.place.Manager
-	r.server = netip.AddrPortFrom(ip, uint16(r.Port))
-	c, err := newRDMA(ctx, r.place, r.plan)
+	r.dev, r.manager = r.cmEndpoint.Device, r.cmEndpoint.Manager
+	r.serverAddr = netip.AddrPortFrom(ip, uint16(r.Port))
+	c, err := newCMChannel(ctx, r.cmEndpoint, r.plan)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.dial(r.server); err != nil {
-		return nil, errors.Join(&oob.PeerError{Peer: r.server.String(), Doing: "connect", Err: err}, c.free())
+	if err := c.dialServer(r.serverAddr); err != nil {
+		return nil, errors.Join(&oob.PeerError{Peer: r.serverAddr.String(), Op: "connect", Err: err}, c.free())
 	}
 	return c, nil
 }
 
 // listenCM listens on a port of the RDMA CM, at every address of the machine
 // unless one is given.
-func (r *runner) listenCM() (port int, accept func(context.Context) (visitor, error), stop func(), err error) {
+func (r *runner) listenCM() (port int, accept func(context.Context) (clientChannel, error), stop func(), err error) {
 	skipped := func(err error) { fmt.Fprintf(r.Log, "The RDMA CM does not listen everywhere: %v\n", err) }
-	r.door, err = rdmacm.Connections(rdmacm.Place{Device: r.Device, Open: r.Open}, r.Bind, uint16(r.Port), cm.ListenOptions{}, skipped)
+	r.cmServer, err = rdmacm.Listen(rdmacm.DeviceSource{Device: r.Device, Open: r.Open}, r.Bind, uint16(r.Port), cm.ListenOptions{}, skipped)
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	accept = func(ctx context.Context) (visitor, error) {
-		a, err := r.door.Accept(ctx)
+	accept = func(ctx context.Context) (clientChannel, error) {
+		a, err := r.cmServer.Accept(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c, err := newRDMA(ctx, a.End, r.plan)
+		c, err := newCMChannel(ctx, a.Endpoint, r.plan)
 		if err != nil {
 			return nil, err
 		}
-		c.asked, c.name = a.Request, a.Request.RemoteAddr().String()
+		c.request, c.peerName = a.Request, a.Request.RemoteAddr().String()
 		return c, nil
 	}
-	return int(r.door.Addrs()[0].Port()), accept, func() { r.door.Stop() }, nil
+	return int(r.cmServer.Addrs()[0].Port()), accept, func() { r.cmServer.Stop() }, nil
 }
 
-// receive takes a client that has connected.
-func (r *runner) receive(c *rdma) (err error) {
-	r.guest, r.dev, r.manager = c, c.place.Device, c.place.Manager
+// useCMChannel takes a client that has connected.
+func (r *runner) useCMChannel(c *cmChannel) (err error) {
+	r.cmClient, r.dev, r.manager = c, c.endpoint.Device, c.endpoint.Manager
 	if r.RDMACM && r.Connection == verbs.UD {
 		r.udListener, err = r.manager.ListenUD(c.conn.LocalAddr().Port(), cm.ListenOptions{})
 	}
@@ -101,7 +101,7 @@ func (r *runner) receive(c *rdma) (err error) {
 }
 
 // connectOptions are what -R gives a queue pair for data.
-func (e *end) connectOptions() verbs.ConnectOptions {
+func (e *endpoint) connectOptions() verbs.ConnectOptions {
 	o := verbs.ConnectOptions{MTU: e.mtu, Access: e.access, Timeout: orZero(e.QPTimeout), RetryCnt: orZero(e.RetryCount), RNRRetry: orZero(e.RetryCount),
 		TrafficClass: uint8(max(e.TOS, 0)), MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
 	if e.Test.fetches() {
@@ -120,8 +120,8 @@ const (
 	dialPause = 100 * time.Millisecond
 )
 
-// again calls f until somebody listens.
-func again(ctx context.Context, f func() error) error {
+// retryUntilListening calls f until somebody listens.
+func retryUntilListening(ctx context.Context, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
 		var refused *cm.RejectError
@@ -139,13 +139,13 @@ func again(ctx context.Context, f func() error) error {
 }
 
 func (r *runner) dialQP(ctx context.Context, i int) error {
-	return again(ctx, func() error {
-		if r.end.qps[i].State() != verbs.StateInit { // the try before
-			if err := r.end.qps[i].Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState); err != nil {
+	return retryUntilListening(ctx, func() error {
+		if r.endpoint.qps[i].State() != verbs.StateInit { // the try before
+			if err := r.endpoint.qps[i].Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState); err != nil {
 				return err
 			}
 		}
-		conn, err := r.manager.Dial(ctx, r.server, cm.DialOptions{QP: r.end.qps[i], ConnectOptions: r.end.connectOptions()})
+		conn, err := r.manager.Dial(ctx, r.serverAddr, cm.DialOptions{QP: r.endpoint.qps[i], ConnectOptions: r.endpoint.connectOptions()})
 		if err == nil {
 			r.conns = append(r.conns, conn)
 		}
@@ -158,7 +158,7 @@ func (r *runner) acceptQP(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	conn, err := q.Accept(ctx, r.end.qps[i], cm.AcceptOptions{ConnectOptions: r.end.connectOptions()})
+	conn, err := q.Accept(ctx, r.endpoint.qps[i], cm.AcceptOptions{ConnectOptions: r.endpoint.connectOptions()})
 	if err == nil {
 		r.conns = append(r.conns, conn)
 	}
@@ -169,11 +169,11 @@ func (r *runner) acceptQP(ctx context.Context, i int) error {
 // is refused.
 func (r *runner) nextRequest(ctx context.Context) (*cm.Request, error) {
 	for {
-		a, err := r.door.Accept(ctx)
+		a, err := r.cmServer.Accept(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if a.End == r.guest.place && a.Request.RemoteAdapter() == r.guest.conn.RemoteAdapter() {
+		if a.Endpoint == r.cmClient.endpoint && a.Request.RemoteAdapter() == r.cmClient.conn.RemoteAdapter() {
 			return a.Request, nil
 		}
 		r.Dropped(&cm.Error{Op: "accept", Peer: a.Request.RemoteAddr(), Err: errBusy})

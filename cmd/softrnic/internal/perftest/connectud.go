@@ -9,30 +9,30 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// agreeUD learns the queue pair of the peer's that belongs to queue pair i. The
+// exchangeUD learns the queue pair of the peer's that belongs to queue pair i. The
 // client asks for it (SIDR); the server, if it is going to answer, learns the
 // client's from the first datagram.
-func (r *runner) agreeUD(ctx context.Context, i int) error {
+func (r *runner) exchangeUD(ctx context.Context, i int) error {
 	if r.Server != "" {
-		return r.askUD(ctx, i)
+		return r.requestUDPeer(ctx, i)
 	}
-	return r.tellUD(ctx, i)
+	return r.acceptUDPeer(ctx, i)
 }
 
-// answers reports whether the server sends, too.
-func (p *plan) answers() bool { return p.Bidirectional || p.Test.Metric == Latency }
+// serverSends reports whether the server sends, too.
+func (p *plan) serverSends() bool { return p.Bidirectional || p.Test.Metric == Latency }
 
-func (r *runner) askUD(ctx context.Context, i int) error {
-	e := r.end
+func (r *runner) requestUDPeer(ctx context.Context, i int) error {
+	e := r.endpoint
 	var peer *cm.UDPeer
-	err := again(ctx, func() (err error) {
-		peer, err = r.manager.DialUD(ctx, r.server, cm.UDDialOptions{UDQueuePair: cm.UDQueuePair{QP: e.qps[i]}})
+	err := retryUntilListening(ctx, func() (err error) {
+		peer, err = r.manager.DialUD(ctx, r.serverAddr, cm.UDDialOptions{UDQueuePair: cm.UDQueuePair{QP: e.qps[i]}})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := e.addPeer(peer.AH, peer.QPN, peer.QKey); err != nil || !r.answers() {
+	if err := e.addPeer(peer.AH, peer.QPN, peer.QKey); err != nil || !r.serverSends() {
 		return err
 	}
 	// Four bytes, and the number in the immediate data.
@@ -43,20 +43,20 @@ func (r *runner) askUD(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.one(ctx)
-	copy(at.mr.Bytes()[at.send:], e.content[:4])
+	_, err = e.waitCompletion(ctx)
+	copy(at.mr.Bytes()[at.send:], e.pattern[:4])
 	return err
 }
 
-func (r *runner) tellUD(ctx context.Context, i int) error {
-	e := r.end
+func (r *runner) acceptUDPeer(ctx context.Context, i int) error {
+	e := r.endpoint
 	q, err := r.udListener.Accept(ctx)
 	if err != nil {
 		return err
 	}
 	at := e.areas[i]
 	prepare := func(qp verbs.QP) error {
-		if !r.answers() {
+		if !r.serverSends() {
 			return nil
 		}
 		receive := []verbs.RecvWR{{SGList: []verbs.SGE{at.mr.SGE(at.recv-grhLen, grhLen+4)}}}
@@ -70,21 +70,21 @@ func (r *runner) tellUD(ctx context.Context, i int) error {
 	if err := q.Accept(cm.UDAcceptOptions{UDQueuePair: cm.UDQueuePair{QP: e.qps[i], Prepare: prepare}}); err != nil {
 		return err
 	}
-	if !r.answers() {
+	if !r.serverSends() {
 		return e.addPeer(q.RemoteAH(), 0, cm.UDQKey)
 	}
-	wc, err := e.one(ctx)
+	wc, err := e.waitCompletion(ctx)
 	if err != nil {
 		return err
 	}
 	if wc.Flags&verbs.WCWithImm == 0 {
-		return nonsense("its first datagram does not tell its queue pair")
+		return protocolErrorf("its first datagram does not tell its queue pair")
 	}
 	return e.addPeer(q.RemoteAH(), wc.Imm, cm.UDQKey)
 }
 
 // addPeer adds where the datagrams of the next queue pair go.
-func (e *end) addPeer(to verbs.AHAttr, qpn, qkey uint32) error {
+func (e *endpoint) addPeer(to verbs.AHAttr, qpn, qkey uint32) error {
 	to.TrafficClass, to.SL, to.HopLimit = uint8(max(e.TOS, 0)), uint8(e.SL), hops
 	ah, err := e.pd.CreateAH(to)
 	if err != nil {
@@ -98,12 +98,12 @@ func (e *end) addPeer(to verbs.AHAttr, qpn, qkey uint32) error {
 // udPeer is a queue pair of the peer's.
 type udPeer struct{ qpn, qkey uint32 }
 
-// one waits for a completion.
-func (e *end) one(ctx context.Context) (verbs.WC, error) {
+// waitCompletion waits for a completion.
+func (e *endpoint) waitCompletion(ctx context.Context) (verbs.WC, error) {
 	var wc [1]verbs.WC
 	if _, err := e.cq.PollWait(ctx, wc[:]); err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = nonsense("its first datagram did not come")
+			err = protocolErrorf("its first datagram did not come")
 		}
 		return wc[0], err
 	}

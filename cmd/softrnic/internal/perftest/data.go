@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// contents are the first n bytes of what this test moves: the payload again and
+// testPattern are the first n bytes of what this test moves: the payload again and
 // again, or a pattern that tells places apart.
-func (p *plan) contents(n int) []byte {
+func (p *plan) testPattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(uint32(i+1) * 2654435761 >> 24) // Knuth's multiplicative hash
@@ -18,9 +18,9 @@ func (p *plan) contents(n int) []byte {
 	return b
 }
 
-// fill fills the part of memory that messages come from; the rest stays 0.
+// fillMemory fills the part of memory that messages come from; the rest stays 0.
 // Both parts are half bytes long.
-func (e *end) fill(b []byte, half int) {
+func (e *endpoint) fillMemory(b []byte, half int) {
 	switch e.Test.Verb {
 	case Send, Write:
 		b = b[:half]
@@ -29,8 +29,8 @@ func (e *end) fill(b []byte, half int) {
 	case Atomic:
 		return
 	}
-	for at := 0; at < len(b); at += len(e.content) {
-		copy(b[at:], e.content)
+	for at := 0; at < len(b); at += len(e.pattern) {
+		copy(b[at:], e.pattern)
 	}
 }
 
@@ -45,12 +45,12 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("wrong data: at offset %d of queue pair %d is %#x and should be %#x; are both sides run with --data_validation and the same payload?", d.Offset, d.QP, d.Got, d.Want)
 }
 
-// handOver orders what the adapter has written before what we read, and what we
+// syncMemory orders what the adapter has written before what we read, and what we
 // have read before what it writes next.
-func (e *end) handOver() { e.dev.Progress() }
+func (e *endpoint) syncMemory() { e.dev.Progress() }
 
-// gets reports whether messages put something into this side's memory.
-func (e *end) gets() bool {
+// receivesData reports whether messages put something into this side's memory.
+func (e *endpoint) receivesData() bool {
 	switch {
 	case e.Test.Verb == Atomic:
 		return false // but for the sum
@@ -60,16 +60,16 @@ func (e *end) gets() bool {
 	return !e.client || e.Bidirectional || e.Test.Metric == Latency
 }
 
-// validate compares what n messages of a size have left on each queue pair with
+// validateMemory compares what n messages of a size have left on each queue pair with
 // what was sent. The last tail bytes of a message are not looked at.
-func (e *end) validate(size, n, tail int) error {
-	if !e.Validate || n == 0 || !e.gets() {
+func (e *endpoint) validateMemory(size, n, tail int) error {
+	if !e.Validate || n == 0 || !e.receivesData() {
 		return nil
 	}
-	e.handOver()
-	defer e.handOver()
-	by, slots := e.steps(size)
-	toBy, toSlots := e.receiveSteps(size)
+	e.syncMemory()
+	defer e.syncMemory()
+	by, slots := e.messageSlots(size)
+	toBy, toSlots := e.receiveSlots(size)
 	if e.Test.Metric == Latency {
 		slots, toSlots = 1, 1
 	}
@@ -81,7 +81,7 @@ func (e *end) validate(size, n, tail int) error {
 		memory := at.mr.Bytes()
 		for slot := range min(n, toSlots) {
 			last := slot + (n-1-slot)/toSlots*toSlots // message that came here last
-			want := e.content[last%slots*by:][:size-tail]
+			want := e.pattern[last%slots*by:][:size-tail]
 			got := memory[to+slot*toBy:][:size-tail]
 			if bytes.Equal(got, want) {
 				continue
@@ -96,14 +96,14 @@ func (e *end) validate(size, n, tail int) error {
 	return nil
 }
 
-// validateAdds compares the sum of what fetch-and-add has left with the number
+// validateSums compares the sum of what fetch-and-add has left with the number
 // of additions to each queue pair's memory.
-func (e *end) validateAdds(n int) error {
+func (e *endpoint) validateSums(n int) error {
 	if !e.Validate || e.Test.Verb != Atomic || e.Atomic != FetchAndAdd {
 		return nil
 	}
-	_, slots := e.steps(atomicSize)
-	by, _ := e.steps(atomicSize)
+	_, slots := e.messageSlots(atomicSize)
+	by, _ := e.messageSlots(atomicSize)
 	for q, at := range e.areas {
 		var sum uint64
 		for slot := range slots {

@@ -15,7 +15,7 @@
 // length:
 //
 //	version       16 bytes  "6.06", and behind its NUL "softrnic" of an end of ours
-//	terms        256        oob.Terms, text, if both versions have "softrnic"
+//	terms        256        oob.Params, text, if both versions have "softrnic"
 //	page size      4        big-endian; the larger counts
 //	cache line     4        big-endian; the larger counts
 //	MTU            2        "5"; the smaller counts
@@ -25,7 +25,7 @@
 //
 // Keys carry the sender's own first PSN, the address and the rkey of the memory
 // that the peer may use. Which steps a test has, and in which order, is in
-// runner.meet and behind it: write_lat, read_lat and atomic_lat begin with a
+// runner.exchangeAddresses and behind it: write_lat, read_lat and atomic_lat begin with a
 // sync, send tests wait for each other before each size, the client of
 // write_bw, read_bw and atomic_bw tells its report to a server that sleeps, and
 // write_lat ends without a word. There the server writes first; in send_lat the

@@ -23,7 +23,7 @@ import (
 
 // transcript reads a recorded handshake.
 func transcript(t *testing.T, name string) []toolstest.Message {
-	return toolstest.Transcript(t, name, func(quoted string) ([]string, error) {
+	return toolstest.ReadTranscript(t, name, func(quoted string) ([]string, error) {
 		text, err := strconv.Unquote(quoted)
 		return []string{text}, err
 	})
@@ -33,7 +33,7 @@ func transcript(t *testing.T, name string) []toolstest.Message {
 // messages were spoken.
 func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (spoken int) {
 	t.Helper()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.Hang)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
 	keys := ""
 	for i, m := range list {
 		if m.Original {
@@ -95,9 +95,9 @@ func TestServesOriginal(t *testing.T) {
 			o := defaults(test.String())
 			sleeps := test.Metric == perftest.Bandwidth && test.Verb != perftest.Send || test == (perftest.Test{Verb: perftest.Read, Metric: perftest.Latency}) ||
 				test == (perftest.Test{Verb: perftest.Atomic, Metric: perftest.Latency})
-			o.Iters, o.Idle = 5, 100*time.Millisecond
+			o.Iters, o.IdleTimeout = 5, 100*time.Millisecond
 			if sleeps {
-				o.Idle = toolstest.Hang
+				o.IdleTimeout = toolstest.HangTimeout
 			}
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
@@ -129,7 +129,7 @@ func TestJoinsOriginal(t *testing.T) {
 			t.Parallel()
 			list := transcript(t, test.String()+"-original-is-server")
 			o := defaults(test.String())
-			o.Iters, o.Idle, o.QPTimeout = 5, 100*time.Millisecond, 1
+			o.Iters, o.IdleTimeout, o.QPTimeout = 5, 100*time.Millisecond, 1
 			o.Device = toolstest.Device(t, rnic.Options{Impair: "loss 100%"})
 			conn, ended := host(t, o)
 			spoken := speak(t, conn, list)
@@ -222,27 +222,27 @@ func TestNonsense(t *testing.T) {
 		kind       error
 		why        string
 	}{
-		{"HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", oob.ErrNonsense, "is no version of perftest"},
-		{"text", "six point zero six", oob.ErrNonsense, "is no version of perftest"},
+		{"HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", oob.ErrProtocol, "is no version of perftest"},
+		{"text", "six point zero six", oob.ErrProtocol, "is no version of perftest"},
 		{"old", "5.33" + strings.Repeat("\x00", 12), perftest.ErrVersion, "it is 5.33; start a newer one there"},
-		{"silence", "", oob.ErrSilent, "0 of 16 bytes"},
-		{"half a version", "6.0", oob.ErrSilent, "3 of 16 bytes"},
-		{"a version and no more", version, oob.ErrSilent, "exchange page sizes"},
-		{"huge pages", version + "\x7f\x00\x00\x00" + "\x00\x00\x00\x40", oob.ErrNonsense, "cannot be"},
-		{"huge lines", version + "\x00\x00\x10\x00" + "\x00\x00\x20\x00", oob.ErrNonsense, "cannot be"},
-		{"MTU 9", start + "9\x00", oob.ErrNonsense, "is none of 1 to 5"},
-		{"no keys", start + "5\x00" + strings.Repeat(":", 108), oob.ErrNonsense, "want LID:reads:QPN"},
-		{"keys without GID", start + "5\x00" + keys[:50] + "00000000\x00", oob.ErrSilent, "59 of 108 bytes"},
-		{"zero GID", start + "5\x00" + keys[:50] + strings.Repeat("00:", 16) + "00000000:\x00", oob.ErrNonsense, "start it with -x"},
+		{"silence", "", oob.ErrTimeout, "0 of 16 bytes"},
+		{"half a version", "6.0", oob.ErrTimeout, "3 of 16 bytes"},
+		{"a version and no more", version, oob.ErrTimeout, "exchange page sizes"},
+		{"huge pages", version + "\x7f\x00\x00\x00" + "\x00\x00\x00\x40", oob.ErrProtocol, "cannot be"},
+		{"huge lines", version + "\x00\x00\x10\x00" + "\x00\x00\x20\x00", oob.ErrProtocol, "cannot be"},
+		{"MTU 9", start + "9\x00", oob.ErrProtocol, "is none of 1 to 5"},
+		{"no keys", start + "5\x00" + strings.Repeat(":", 108), oob.ErrProtocol, "want LID:reads:QPN"},
+		{"keys without GID", start + "5\x00" + keys[:50] + "00000000\x00", oob.ErrTimeout, "59 of 108 bytes"},
+		{"zero GID", start + "5\x00" + keys[:50] + strings.Repeat("00:", 16) + "00000000:\x00", oob.ErrProtocol, "start it with -x"},
 		{"other family", start + "5\x00" + keys[:50] + "20:01:0d:b8:" + strings.Repeat("00:", 11) + "01:00000000:\x00", verbs.ErrInvalid, "different families"},
 		{"no queue pair", start + "5\x00" + strings.Replace(keys, "000019", "000000", 1), verbs.ErrInvalid, "queue pair number"},
-		{"silence later", start + "5\x00" + keys, oob.ErrSilent, "wait for each other"},
-		{"other keys later", start + "5\x00" + keys + strings.Repeat("x", 108), oob.ErrNonsense, "want LID:reads:QPN"},
+		{"silence later", start + "5\x00" + keys, oob.ErrTimeout, "wait for each other"},
+		{"other keys later", start + "5\x00" + keys + strings.Repeat("x", 108), oob.ErrProtocol, "want LID:reads:QPN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := defaults("send_bw")
-			o.Patience = toolstest.Patience(c.kind == oob.ErrSilent)
+			o.HandshakeTimeout = toolstest.ServerTimeout(c.kind == oob.ErrTimeout)
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
 			_, err := io.WriteString(conn, c.text)
@@ -251,9 +251,9 @@ func TestNonsense(t *testing.T) {
 			require.ErrorIs(t, err, c.kind)
 			require.ErrorContains(t, err, c.why)
 
-			o.Patience = toolstest.Hang
+			o.HandshakeTimeout = toolstest.HangTimeout
 			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
-			client := run(toolstest.Soon(t), o)
+			client := run(toolstest.Context(t), o)
 			require.NoError(t, client.err)
 			require.NoError(t, (<-s.Ended).err)
 		})
@@ -266,12 +266,12 @@ func TestServerNonsense(t *testing.T) {
 		text string
 		kind error
 	}{
-		{"220 mail.example.org ESMTP", oob.ErrNonsense},
+		{"220 mail.example.org ESMTP", oob.ErrProtocol},
 		{"4.20" + strings.Repeat("\x00", 12), perftest.ErrVersion},
-		{"6.06", oob.ErrSilent},
+		{"6.06", oob.ErrTimeout},
 	} {
 		o := defaults("write_bw")
-		o.Patience = 300 * time.Millisecond
+		o.HandshakeTimeout = 300 * time.Millisecond
 		o.Device = toolstest.Device(t, rnic.Options{})
 		conn, ended := host(t, o)
 		_, err := io.WriteString(conn, c.text)
@@ -284,7 +284,7 @@ func TestServerNonsense(t *testing.T) {
 func TestSleepingServerGivesUp(t *testing.T) {
 	list := transcript(t, "read_lat-original-is-client")
 	o := defaults("read_lat")
-	o.Idle = 100 * time.Millisecond
+	o.IdleTimeout = 100 * time.Millisecond
 	s := serve(t, o)
 	conn := toolstest.Dial(t, s.At)
 	require.Equal(t, runs["read_lat"], speak(t, conn, list[:runs["read_lat"]]))

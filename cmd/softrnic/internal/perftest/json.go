@@ -54,11 +54,11 @@ func (f figure) MarshalJSON() ([]byte, error) {
 
 // testInfo is what JSON says of the test.
 func (p *plan) testInfo(dev verbs.Device) object {
-	o := object{{"test", underscores(p.title())}}
+	o := object{{"test", underscores(p.testTitle())}}
 	if p.Events {
 		o = append(o, member{"Test with events", "Using_" + dev.Name() + "_comp0"})
 	}
-	for _, f := range p.facts(dev) {
+	for _, f := range p.bannerFields(dev) {
 		if f.name != "" {
 			o = append(o, member{f.name, f.value})
 		}

@@ -79,10 +79,10 @@ func (k Keys) AppendBinary(b []byte) []byte { return k.appendBinary(b) }
 // AppendLong appends the KeysLongLen bytes that perftest 6.29 and up wants
 // there: behind the address is that of the tail markers of its
 // --data_validation, which is not ours and 0.
-func (k Keys) AppendLong(b []byte) []byte { return k.appendBinary(b, make([]byte, tailLen)...) }
+func (k Keys) AppendLong(b []byte) []byte { return k.appendBinary(b, make([]byte, longKeysExtra)...) }
 
-// tailLen is how much longer long keys are.
-const tailLen = KeysLongLen - KeysBinaryLen
+// longKeysExtra is how much longer long keys are.
+const longKeysExtra = KeysLongLen - KeysBinaryLen
 
 func (k Keys) appendBinary(b []byte, tail ...byte) []byte {
 	for _, x := range []uint32{uint32(k.LID), k.OutReads, k.QPN, k.PSN, k.RKey, 0} {

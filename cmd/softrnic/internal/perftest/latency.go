@@ -19,20 +19,20 @@ type LatencyRow struct {
 	TPS     float64 // round trips a second; of a test of a given duration
 	CPU     *float64
 
-	sorted []float64 // all of them
-	order  []float64 // as they came
+	sorted  []float64 // all of them
+	samples []float64 // as they came
 }
 
-// tail is how many of the longest rounds do not count, as in perftest.
-const tail = 2
+// outliers is how many of the longest rounds do not count, as in perftest.
+const outliers = 2
 
-// row makes a row of a run.
-func (r *rounds) row(perUnit float64) LatencyRow {
+// latencyRow makes a row of a run.
+func (r *latencyRun) latencyRow(perUnit float64) LatencyRow {
 	row := LatencyRow{Size: int64(r.size)}
 	ways := r.Test.roundTrips()
 	if r.timed {
-		from, to, early := r.measured(r.now())
-		row.Iters = r.counted
+		from, to, early := r.measuredSpan(r.now())
+		row.Iters = r.countedRounds
 		if early {
 			row.Iters = r.completed
 		}
@@ -44,7 +44,7 @@ func (r *rounds) row(perUnit float64) LatencyRow {
 	}
 	row.Iters = int64(len(r.times)) // all, unless the test was ended
 	for i := 1; i < len(r.times); i++ {
-		row.order = append(row.order, float64(r.times[i]-r.times[i-1])/perUnit/ways)
+		row.samples = append(row.samples, float64(r.times[i]-r.times[i-1])/perUnit/ways)
 	}
 	row.summarize()
 	return row
@@ -53,8 +53,8 @@ func (r *rounds) row(perUnit float64) LatencyRow {
 // summarize fills in the figures. The median, the average and the deviation
 // leave the tail out; Max is the first of it, and the percentiles go up to it.
 func (row *LatencyRow) summarize() {
-	row.sorted = slices.Sorted(slices.Values(row.order))
-	n := len(row.sorted) - tail
+	row.sorted = slices.Sorted(slices.Values(row.samples))
+	n := len(row.sorted) - outliers
 	if n < 1 {
 		return
 	}

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// measured are figures of the machine and the device at one time.
-type measured struct {
-	ticks  cpuTicks
-	values []uint64 // of Counters
+// usage are figures of the machine and the device at one time.
+type usage struct {
+	cpuTicks cpuTicks
+	values   []uint64 // of Counters
 }
 
-// measure reads what the options ask for.
-func (r *runner) measure() (m measured, err error) {
+// readUsage reads what the options ask for.
+func (r *runner) readUsage() (m usage, err error) {
 	if r.CPUUtil {
-		if m.ticks, err = readCPU(); err != nil {
+		if m.cpuTicks, err = readCPUTicks(); err != nil {
 			return m, err
 		}
 	}
 	for _, name := range r.Counters {
-		value, ok := r.Counter(r.end.dev, name[strings.LastIndexByte(name, '/')+1:])
+		value, ok := r.Counter(r.endpoint.dev, name[strings.LastIndexByte(name, '/')+1:])
 		if !ok {
 			return m, &OptionError{"-W", fmt.Sprintf("the device has no counter %q; `softrnic stat` lists those it has", name)}
 		}
@@ -30,12 +30,12 @@ func (r *runner) measure() (m measured, err error) {
 	return m, nil
 }
 
-// counters writes how much the counters have gone up since before.
-func (r *runner) counters(before measured) error {
+// printCounters writes how much the counters have gone up since before.
+func (r *runner) printCounters(before usage) error {
 	if len(r.Counters) == 0 {
 		return nil
 	}
-	now, err := r.measure()
+	now, err := r.readUsage()
 	if err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (r *runner) counters(before measured) error {
 // cpuTicks are times of all processors together since the system started.
 type cpuTicks struct{ user, idle float64 }
 
-// readCPU reads them from Linux's /proc/stat.
-func readCPU() (t cpuTicks, err error) {
+// readCPUTicks reads them from Linux's /proc/stat.
+func readCPUTicks() (t cpuTicks, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return t, fmt.Errorf("--cpu_util needs Linux: %w", err)
@@ -63,17 +63,17 @@ func readCPU() (t cpuTicks, err error) {
 	return t, err
 }
 
-// cpu is how busy the processors have been with user programs since, in
+// cpuUtilization is how busy the processors have been with user programs since, in
 // percent; nil if nobody asks.
-func (m measured) cpu(p *plan) (*float64, error) {
+func (m usage) cpuUtilization(p *plan) (*float64, error) {
 	if !p.CPUUtil {
 		return nil, nil
 	}
-	now, err := readCPU()
+	now, err := readCPUTicks()
 	if err != nil {
 		return nil, err
 	}
-	user, idle := now.user-m.ticks.user, now.idle-m.ticks.idle
+	user, idle := now.user-m.cpuTicks.user, now.idle-m.cpuTicks.idle
 	percent := 0.0
 	if user+idle > 0 {
 		percent = 100 * user / (user + idle)
@@ -81,9 +81,9 @@ func (m measured) cpu(p *plan) (*float64, error) {
 	return &percent, nil
 }
 
-// perUnit is how many nanoseconds one unit of a latency report has: 1000, or
+// nanosPerUnit is how many nanoseconds one unit of a latency report has: 1000, or
 // with Cycles what one of the processor takes.
-func (p *plan) perUnit() (float64, error) {
+func (p *plan) nanosPerUnit() (float64, error) {
 	if !p.Cycles {
 		return 1e3, nil
 	}

@@ -15,24 +15,24 @@ type area struct {
 	recv int // offset; of UD, the payload's: the GRH is in front
 }
 
-// stride is how much memory of either kind a queue pair has.
-func (p *plan) stride() int {
-	n := roundUp(max(p.largest(), p.cycle), p.line)
-	if p.Connection == verbs.UD || p.polled() {
-		n += p.line
+// strideLen is how much memory of either kind a queue pair has.
+func (p *plan) strideLen() int {
+	n := roundUp(max(p.maxMessageSize(), p.cycleBuffer), p.cacheLineSize)
+	if p.Connection == verbs.UD || p.pollsMemory() {
+		n += p.cacheLineSize
 	}
 	return n
 }
 
-// polled reports whether what arrives is seen by its last byte in memory. Then
+// pollsMemory reports whether what arrives is seen by its last byte in memory. Then
 // it ends with a whole word, which the adapter stores last; the last byte of a
 // message without a whole word is polled as C does.
-func (p *plan) polled() bool {
+func (p *plan) pollsMemory() bool {
 	return p.Test == (Test{Write, Latency}) && !p.WithImm
 }
 
-// register makes the memory of all queue pairs.
-func (e *end) register() error {
+// registerMemory makes the memory of all queue pairs.
+func (e *endpoint) registerMemory() error {
 	flags := verbs.AccessLocalWrite
 	switch e.Test.Verb {
 	case Write:
@@ -43,20 +43,20 @@ func (e *end) register() error {
 		flags |= verbs.AccessRemoteAtomic
 	}
 	e.access = flags &^ verbs.AccessLocalWrite
-	stride, front := e.stride(), 0
+	stride, front := e.strideLen(), 0
 	switch {
 	case e.Connection == verbs.UD:
-		front = e.line // holds the GRH at its end
-	case e.polled():
-		front = -e.largest() & 7
+		front = e.cacheLineSize // holds the GRH at its end
+	case e.pollsMemory():
+		front = -e.maxMessageSize() & 7
 	}
-	e.content = e.contents(stride)
+	e.pattern = e.testPattern(stride)
 	regions, each := 1, e.QPs
 	if e.MRPerQP {
 		regions, each = e.QPs, 1
 	}
 	for range regions {
-		mr, err := e.pd.RegMR(aligned(2*each*stride), flags)
+		mr, err := e.pd.RegMR(alignedBytes(2*each*stride), flags)
 		if err != nil {
 			return err
 		}
@@ -64,32 +64,32 @@ func (e *end) register() error {
 		for i := range each {
 			e.areas = append(e.areas, area{mr, i * stride, (each+i)*stride + front})
 		}
-		e.fill(mr.Bytes(), each*stride)
+		e.fillMemory(mr.Bytes(), each*stride)
 	}
 	return nil
 }
 
-// aligned returns n bytes at a multiple of the page size.
-func aligned(n int) []byte {
+// alignedBytes returns n bytes at a multiple of the page size.
+func alignedBytes(n int) []byte {
 	b := make([]byte, n+pageSize)
 	off := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (pageSize - 1)
 	return b[off : off+n : off+n]
 }
 
-// steps is how messages of a size walk through memory: by so many bytes, and
+// messageSlots is how messages of a size walk through memory: by so many bytes, and
 // from the start again after so many of them.
-func (p *plan) steps(size int) (by, slots int) {
-	by = roundUp(size, p.line)
-	if size > p.cycle/2 {
+func (p *plan) messageSlots(size int) (by, slots int) {
+	by = roundUp(size, p.cacheLineSize)
+	if size > p.cycleBuffer/2 {
 		return 0, 1
 	}
-	return by, p.cycle / by
+	return by, p.cycleBuffer / by
 }
 
-// receiveSteps is steps for receives, which in UD have the GRH in front.
-func (p *plan) receiveSteps(size int) (by, slots int) {
+// receiveSlots is steps for receives, which in UD have the GRH in front.
+func (p *plan) receiveSlots(size int) (by, slots int) {
 	if p.Connection == verbs.UD {
 		size += grhLen
 	}
-	return p.steps(size)
+	return p.messageSlots(size)
 }

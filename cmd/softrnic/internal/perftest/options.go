@@ -109,12 +109,12 @@ type Options struct {
 	Dropped   func(error)    // hears of clients that were sent away; may be nil
 	Listening func(port int) // hears where the server waits; may be nil
 
-	Patience time.Duration // for each step of the handshake
-	Idle     time.Duration // without a message after which no more are expected
+	HandshakeTimeout time.Duration // for each step of the handshake
+	IdleTimeout      time.Duration // without a message after which no more are expected
 
-	// Stay keeps the adapter up at the end of write_lat, which has no
+	// Linger keeps the adapter up at the end of write_lat, which has no
 	// handshake there, for a peer who has missed the last acknowledgement.
-	Stay func(context.Context)
+	Linger func(context.Context)
 }
 
 // What perftest uses.
@@ -145,7 +145,7 @@ func Defaults(t Test) Options {
 		Test: t, Port: 18515, IBPort: 1, QPTimeout: 14, RetryCount: 7, TOS: -1, Connection: verbs.RC,
 		Size: 65536, Iters: 1000, Margin: unsetMargin, QPs: 1, TxDepth: 128, PostList: 1, RecvPostList: 1, PollBatch: 16,
 		Inline: -1, Atomic: FetchAndAdd,
-		Patience: 30 * time.Second, Idle: time.Minute, Stay: stay,
+		HandshakeTimeout: 30 * time.Second, IdleTimeout: time.Minute, Linger: lingerForAcks,
 	}
 	if t.Metric == Latency {
 		o.Size, o.TxDepth = 2, 1
@@ -159,8 +159,8 @@ func Defaults(t Test) Options {
 	return o
 }
 
-// stay stays for four repetitions of the peer's.
-func stay(ctx context.Context) {
+// lingerForAcks stays for four repetitions of the peer's.
+func lingerForAcks(ctx context.Context) {
 	select {
 	case <-time.After(4 * verbs.AckTimeout(14)):
 	case <-ctx.Done():
@@ -184,8 +184,8 @@ const (
 	RatePPS  RateUnit = "p" // messages a second
 )
 
-// perSecond is the limit in messages of so many bytes.
-func (r Rate) perSecond(size int) float64 {
+// messagesPerSecond is the limit in messages of so many bytes.
+func (r Rate) messagesPerSecond(size int) float64 {
 	switch r.Units {
 	case RateMega:
 		return r.Limit * (1 << 20) / float64(size)

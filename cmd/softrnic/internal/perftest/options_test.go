@@ -87,7 +87,7 @@ func TestOptions(t *testing.T) {
 			o := defaults(c.test)
 			o.Device = dev
 			c.change(&o)
-			_, err := perftest.Run(toolstest.Soon(t), o)
+			_, err := perftest.Run(toolstest.Context(t), o)
 			var wrong *perftest.OptionError
 			require.ErrorAs(t, err, &wrong)
 			require.ErrorContains(t, err, c.text)
@@ -116,7 +116,7 @@ func TestDeviceRefuses(t *testing.T) {
 			host := serve(t, o)
 			o.Server, o.Port, o.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
 			c.change(&o)
-			client := run(toolstest.Soon(t), o)
+			client := run(toolstest.Context(t), o)
 			require.ErrorContains(t, client.err, c.text)
 			require.Error(t, host.Next(t), "the server waits for the next")
 		})

@@ -190,7 +190,7 @@ func TestDuration(t *testing.T) {
 					o.Size = 8
 				}
 				// On a busy machine nothing may happen for long.
-				for o.Duration = 20 * time.Millisecond; o.Duration < toolstest.Hang; o.Duration *= 2 {
+				for o.Duration = 20 * time.Millisecond; o.Duration < toolstest.HangTimeout; o.Duration *= 2 {
 					server, client := play(t, o, o)
 					require.NoError(t, server.err)
 					require.NoError(t, client.err)
@@ -223,7 +223,7 @@ func TestInfinite(t *testing.T) {
 			o.Infinite, o.Duration, o.Size = true, 20*time.Millisecond, 1000
 			host := serve(t, o)
 			o.Server, o.Port, o.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
-			ctx, cancel := context.WithCancel(toolstest.Soon(t))
+			ctx, cancel := context.WithCancel(toolstest.Context(t))
 			out := &reports{done: cancel, left: 3}
 			o.Out = out
 			client := run(ctx, o)
@@ -304,7 +304,7 @@ func TestSizesDiffer(t *testing.T) {
 		c.Size = 256
 		server, client := play(t, o, c)
 		require.ErrorContains(t, server.err, "a message of 256 bytes came, and they are 512; give both sides the same -s", name)
-		require.ErrorIs(t, client.err, oob.ErrGone)
+		require.ErrorIs(t, client.err, oob.ErrPeerClosed)
 	}
 }
 
@@ -319,12 +319,12 @@ func TestPeerDies(t *testing.T) {
 			host := serve(t, o)
 			c := o
 			c.Server, c.Port, c.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
-			ctx, cancel := context.WithCancel(toolstest.Soon(t))
+			ctx, cancel := context.WithCancel(toolstest.Context(t))
 			c.Out = &header{cancel}
 			client := run(ctx, c)
 			require.ErrorIs(t, client.err, context.Canceled)
 			server := <-host.Ended
-			require.ErrorIs(t, server.err, oob.ErrGone)
+			require.ErrorIs(t, server.err, oob.ErrPeerClosed)
 		})
 	}
 }
@@ -352,10 +352,10 @@ func TestIdle(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := apply(defaults(c.name), c.change)
-			o.Idle, o.Size = 200*time.Millisecond, 8
+			o.IdleTimeout, o.Size = 200*time.Millisecond, 8
 			s := o
 			s.Device = toolstest.Device(t, rnic.Options{Impair: c.impair})
-			o.Idle *= 5 // the server is the first to give up
+			o.IdleTimeout *= 5 // the server is the first to give up
 			server, client := play(t, s, o)
 			require.ErrorIs(t, server.err, watch.ErrIdle)
 			require.ErrorContains(t, server.err, "what gets lost on the way is not repeated")

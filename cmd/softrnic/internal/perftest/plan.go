@@ -23,16 +23,16 @@ type plan struct {
 	timed    bool // by Duration
 	inline   int
 
-	agreed
+	negotiated
 }
 
 // defaultDuration is that of Infinite.
 const defaultDuration = 5 * time.Second
 
-// plan settles what the options leave open.
-func (o *Options) plan() (*plan, error) {
-	o.complete()
-	if err := o.check(); err != nil {
+// makePlan settles what the options leave open.
+func (o *Options) makePlan() (*plan, error) {
+	o.setDefaults()
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	p := &plan{Options: o, client: (o.Server != "") != o.Reversed, txDepth: o.TxDepth, rxDepth: o.RxDepth, margin: o.Margin}
@@ -45,15 +45,15 @@ func (o *Options) plan() (*plan, error) {
 	}
 	both := o.Bidirectional || o.Test.Metric == Latency
 	p.sends = p.client || both && !(o.Test.fetches() && o.Test.Metric == Latency)
-	p.receives = o.takesReceives() && (!p.client || both)
-	p.depths()
+	p.receives = o.consumesReceives() && (!p.client || both)
+	p.setDepths()
 	p.noPeak = o.NoPeak || p.timed || o.Iters > peakIters || !p.sends
-	p.inlineSize()
+	p.setInlineSize()
 	return p, nil
 }
 
-// complete gives everything that hears of something an ear.
-func (o *Options) complete() {
+// setDefaults gives everything that hears of something an ear.
+func (o *Options) setDefaults() {
 	if o.Out == nil {
 		o.Out = io.Discard
 	}
@@ -68,11 +68,11 @@ func (o *Options) complete() {
 	}
 }
 
-// takesReceives reports whether messages complete receives.
-func (o *Options) takesReceives() bool { return o.Test.Verb == Send || o.WithImm }
+// consumesReceives reports whether messages complete receives.
+func (o *Options) consumesReceives() bool { return o.Test.Verb == Send || o.WithImm }
 
-// depths settles the depths of the queues, and how often to signal.
-func (p *plan) depths() {
+// setDepths settles the depths of the queues, and how often to signal.
+func (p *plan) setDepths() {
 	unconnected := p.Connection != verbs.RC
 	if p.rxDepth == 0 {
 		p.rxDepth = defaultRx
@@ -104,8 +104,8 @@ func (p *plan) depths() {
 	p.cqMod = min(p.cqMod, p.txDepth)
 }
 
-// inlineSize settles up to which size messages go inline.
-func (p *plan) inlineSize() {
+// setInlineSize settles up to which size messages go inline.
+func (p *plan) setInlineSize() {
 	p.inline = p.Inline
 	switch {
 	case p.Test.fetches():
@@ -122,8 +122,8 @@ func (p *plan) inlineSize() {
 	}
 }
 
-// sizes are the message sizes to run, once the MTU is known.
-func (p *plan) sizes() []int {
+// messageSizes are the message sizes to run, once the MTU is known.
+func (p *plan) messageSizes() []int {
 	if !p.All {
 		return []int{p.Size}
 	}
@@ -138,9 +138,9 @@ func (p *plan) sizes() []int {
 	return list
 }
 
-// largest is the largest message.
-func (p *plan) largest() int {
-	list := p.sizes()
+// maxMessageSize is the largest message.
+func (p *plan) maxMessageSize() int {
+	list := p.messageSizes()
 	return list[len(list)-1]
 }
 

@@ -10,16 +10,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// postFirst posts as many receives as the queues hold, but no more than
+// postInitialReceives posts as many receives as the queues hold, but no more than
 // messages will come.
-func (t *traffic) postFirst() error {
+func (t *bandwidthRun) postInitialReceives() error {
 	each := t.rxDepth / t.RecvPostList
 	if t.srq != nil {
 		each = max(1, each/t.QPs)
 	}
-	for i := range t.lanes {
+	for i := range t.qps {
 		for range each {
-			if err := t.giveBack(i); err != nil {
+			if err := t.postReceives(i); err != nil {
 				return err
 			}
 		}
@@ -27,15 +27,15 @@ func (t *traffic) postFirst() error {
 	return nil
 }
 
-// giveBack posts a list of receives on queue pair i.
-func (t *traffic) giveBack(i int) (err error) {
-	by, slots := t.receiveSteps(t.size)
-	l, at, front := &t.lanes[i], t.areas[i], 0
+// postReceives posts a list of receives on queue pair i.
+func (t *bandwidthRun) postReceives(i int) (err error) {
+	by, slots := t.receiveSlots(t.size)
+	l, at, front := &t.qps[i], t.areas[i], 0
 	if t.Connection == verbs.UD {
 		front = grhLen
 	}
 	for j := range l.rwrs {
-		off := int((l.given+uint64(j))%uint64(slots)) * by
+		off := int((l.recvPosted+uint64(j))%uint64(slots)) * by
 		l.rwrs[j].SGList[0] = at.mr.SGE(at.recv+off-front, t.size+front)
 	}
 	if t.srq != nil {
@@ -43,14 +43,14 @@ func (t *traffic) giveBack(i int) (err error) {
 	} else {
 		_, err = l.qp.PostRecv(l.rwrs)
 	}
-	l.given += uint64(len(l.rwrs))
+	l.recvPosted += uint64(len(l.rwrs))
 	return err
 }
 
-// receive handles a message that has come into a receive of lane i.
-func (t *traffic) receive(i int, wc *verbs.WC, now int64) error {
+// handleReceive handles a message that has come into a receive of lane i.
+func (t *bandwidthRun) handleReceive(i int, wc *verbs.WC, now int64) error {
 	if t.received == 0 {
-		t.begin(now)
+		t.startWindow(now)
 		if !t.sends {
 			t.first = now
 		}
@@ -60,13 +60,13 @@ func (t *traffic) receive(i int, wc *verbs.WC, now int64) error {
 	}
 	t.received++
 	t.last = now
-	if t.timed && t.counts(now) {
-		t.counted++
+	if t.timed && t.inWindow(now) {
+		t.countedMessages++
 	}
-	l := &t.lanes[i]
-	if l.spare++; l.spare >= t.RecvPostList && (t.timed || l.given+uint64(t.RecvPostList) <= uint64(t.Iters)) {
-		l.spare -= t.RecvPostList
-		return t.giveBack(i)
+	l := &t.qps[i]
+	if l.toRepost++; l.toRepost >= t.RecvPostList && (t.timed || l.recvPosted+uint64(t.RecvPostList) <= uint64(t.Iters)) {
+		l.toRepost -= t.RecvPostList
+		return t.postReceives(i)
 	}
 	return nil
 }
@@ -86,19 +86,19 @@ func (p *plan) checkLength(size int, wc *verbs.WC) error {
 // errLost says that the rest of the messages got lost.
 var errLost = errors.New("messages got lost")
 
-// grace is how long a message of UC or UD may be on its way.
-const grace = 250 * time.Millisecond
+// lossGrace is how long a message of UC or UD may be on its way.
+const lossGrace = 250 * time.Millisecond
 
 // watchLoss ends ctx with errLost when no more messages of UC or UD are going
 // to come: the peer is through, or we are if both send, and none came for a
 // while.
-func (t *traffic) watchLoss(ctx context.Context, alive *watch.Watch, through <-chan struct{}) (context.Context, func()) {
+func (t *bandwidthRun) watchLoss(ctx context.Context, alive *watch.Watch, through <-chan struct{}) (context.Context, func()) {
 	if !t.lossy || !t.receives || t.timed {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		tick := time.NewTicker(grace)
+		tick := time.NewTicker(lossGrace)
 		defer tick.Stop()
 		for before := alive.Beats(); ; {
 			select {

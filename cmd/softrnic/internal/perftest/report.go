@@ -15,19 +15,19 @@ const (
 	headCPU            = "    CPU_Util[%]"
 )
 
-// full reports whether more than one number is written.
-func (p *plan) full() bool { return p.Output == OutputFull }
+// fullOutput reports whether more than one number is written.
+func (p *plan) fullOutput() bool { return p.Output == OutputFull }
 
-// rule writes a line of dashes.
-func (p *plan) rule() {
-	if p.full() {
+// writeRule writes a line of dashes.
+func (p *plan) writeRule() {
+	if p.fullOutput() {
 		io.WriteString(p.Out, dashes)
 	}
 }
 
-// header writes the table's header.
-func (p *plan) header() {
-	if !p.full() {
+// writeHeader writes the table's header.
+func (p *plan) writeHeader() {
+	if !p.fullOutput() {
 		return
 	}
 	head := headBandwidth
@@ -45,8 +45,8 @@ func (p *plan) header() {
 	fmt.Fprintf(p.Out, "%s%s\n", dashes, head)
 }
 
-// bandwidth writes a row.
-func (p *plan) bandwidth(r BandwidthRow) {
+// writeBandwidth writes a row.
+func (p *plan) writeBandwidth(r BandwidthRow) {
 	switch {
 	case p.Output == OutputBandwidth:
 		fmt.Fprintf(p.Out, "%f\n", r.Average)
@@ -66,8 +66,8 @@ func cpuColumn(cpu *float64) string {
 	return fmt.Sprintf("\t    %-3.2f", *cpu)
 }
 
-// latency writes a row, behind all its samples if they are asked for.
-func (p *plan) latency(r LatencyRow) {
+// writeLatency writes a row, behind all its samples if they are asked for.
+func (p *plan) writeLatency(r LatencyRow) {
 	unit := "usec"
 	if p.Cycles {
 		unit = "cycles"
@@ -79,11 +79,11 @@ func (p *plan) latency(r LatencyRow) {
 		}
 	}
 	if p.Unsorted {
-		list(r.order)
+		list(r.samples)
 	}
 	if p.Histogram || p.Unsorted {
-		list(r.sorted[:max(0, len(r.sorted)-tail)])
-		p.header()
+		list(r.sorted[:max(0, len(r.sorted)-outliers)])
+		p.writeHeader()
 	}
 	switch {
 	case p.Output == OutputLatency:

@@ -29,37 +29,37 @@ var ErrLimit = errors.New("below the limit")
 
 // Run is one run of a program, on either side.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	p, err := o.plan()
+	p, err := o.makePlan()
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{plan: p, result: &Result{plan: p}}
 	if o.Server == "" {
-		err = r.host(ctx)
+		err = r.runServer(ctx)
 	} else {
-		err = r.join(ctx)
+		err = r.runClient(ctx)
 	}
 	err = errors.Join(err, r.close())
 	if r.result.info == nil {
 		return nil, err
 	}
-	return r.result, errors.Join(err, r.limits())
+	return r.result, errors.Join(err, r.checkLimits())
 }
 
 // runner is a run under way.
 type runner struct {
 	*plan
-	dev    verbs.Device
-	talk   *talk
-	end    *end
-	result *Result
+	dev       verbs.Device
+	handshake *handshake
+	endpoint  *endpoint
+	result    *Result
 
 	// With the RDMA CM.
-	place      *rdmacm.End // of a client
-	door       *rdmacm.Server[*cm.Request]
+	cmEndpoint *rdmacm.Endpoint // of a client
+	cmServer   *rdmacm.Server[*cm.Request]
 	manager    *cm.Manager
-	server     netip.AddrPort // that the client connects to
-	guest      *rdma          // the client that is served
+	serverAddr netip.AddrPort // that the client connects to
+	cmClient   *cmChannel     // the client that is served
 	udListener *cm.UDListener
 	conns      []*cm.Conn // of the queue pairs
 }
@@ -77,8 +77,8 @@ func (r *runner) openDevice(ip netip.Addr) (err error) {
 	return err
 }
 
-// join meets the server.
-func (r *runner) join(ctx context.Context) error {
+// runClient meets the server.
+func (r *runner) runClient(ctx context.Context) error {
 	dial := r.dialTCP
 	if r.usesCM() {
 		dial = r.dialCM
@@ -87,26 +87,26 @@ func (r *runner) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.talk = &talk{channel: c, client: true, terms: r.terms()}
-	if err := r.prepare(ctx); err != nil {
+	r.handshake = &handshake{channel: c, client: true, params: r.testParams()}
+	if err := r.setUpTest(ctx); err != nil {
 		return err
 	}
-	return r.play(ctx)
+	return r.runTest(ctx)
 }
 
 func (r *runner) dialTCP(ctx context.Context) (channel, error) {
-	c, err := oob.Dial(ctx, r.Bind, r.Server, r.Port, r.Patience)
+	c, err := oob.Dial(ctx, r.Bind, r.Server, r.Port, r.HandshakeTimeout)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.openDevice(c.LocalIP()); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return tcp{c}, nil
+	return tcpChannel{c}, nil
 }
 
-// host meets the first client that does its part.
-func (r *runner) host(ctx context.Context) error {
+// runServer meets the first client that does its part.
+func (r *runner) runServer(ctx context.Context) error {
 	listen := r.listenTCP
 	if r.usesCM() {
 		listen = r.listenCM
@@ -118,99 +118,99 @@ func (r *runner) host(ctx context.Context) error {
 	stop = sync.OnceFunc(stop)
 	defer stop()
 	r.Listening(port)
-	if r.full() {
+	if r.fullOutput() {
 		io.WriteString(r.Out, "\n************************************\n* Waiting for client to connect... *\n************************************\n")
 	}
 	for {
-		c, first, err := oob.First(ctx, accept, r.hello, r.Dropped)
+		c, first, err := oob.AcceptFirst(ctx, accept, r.readHello, r.Dropped)
 		if err != nil {
 			return err
 		}
-		r.talk = &talk{channel: c, terms: r.terms()}
-		r.talk.said(first)
-		if err = r.greet(ctx, c); err == nil {
+		r.handshake = &handshake{channel: c, params: r.testParams()}
+		r.handshake.setFirstMessage(first)
+		if err = r.acceptClient(ctx, c); err == nil {
 			stop()
-			return r.play(ctx)
+			return r.runTest(ctx)
 		}
 		var wrong *oob.PeerError
 		if !errors.As(err, &wrong) {
 			return err
 		}
 		r.Dropped(err)
-		if err := r.leave(); err != nil {
+		if err := r.closePeer(); err != nil {
 			return err
 		}
 	}
 }
 
-// visitor is a client of ours, from its connection on.
-type visitor interface {
+// clientChannel is a client of ours, from its connection on.
+type clientChannel interface {
 	channel
 	oob.Client
 }
 
-func (r *runner) listenTCP() (port int, accept func(context.Context) (visitor, error), stop func(), err error) {
+func (r *runner) listenTCP() (port int, accept func(context.Context) (clientChannel, error), stop func(), err error) {
 	l, err := oob.Listen(r.Bind, r.Port)
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	accept = func(ctx context.Context) (visitor, error) {
-		c, err := l.Accept(ctx, min(r.Patience, helloPatience))
-		return tcp{c}, err
+	accept = func(ctx context.Context) (clientChannel, error) {
+		c, err := l.Accept(ctx, min(r.HandshakeTimeout, helloTimeout))
+		return tcpChannel{c}, err
 	}
 	return l.Port(), accept, func() { l.Close() }, nil
 }
 
-// greet takes a client whose first message has come.
-func (r *runner) greet(ctx context.Context, c visitor) error {
+// acceptClient takes a client whose first message has come.
+func (r *runner) acceptClient(ctx context.Context, c clientChannel) error {
 	switch c := c.(type) {
-	case tcp:
-		c.SetPatience(r.Patience)
+	case tcpChannel:
+		c.SetTimeout(r.HandshakeTimeout)
 		if err := r.openDevice(c.LocalIP()); err != nil {
 			return err
 		}
-	case *rdma:
-		if err := r.receive(c); err != nil {
+	case *cmChannel:
+		if err := r.useCMChannel(c); err != nil {
 			return err
 		}
 	}
-	return r.prepare(ctx)
+	return r.setUpTest(ctx)
 }
 
-// prepare agrees with the peer, makes our side, and connects.
-func (r *runner) prepare(ctx context.Context) (err error) {
+// setUpTest agrees with the peer, makes our side, and connects.
+func (r *runner) setUpTest(ctx context.Context) (err error) {
 	mtu, err := r.portMTU(r.dev)
 	if err != nil {
 		return err
 	}
-	if r.agreed, err = r.talk.start(mtu, r.NoVersions); err != nil {
+	if r.negotiated, err = r.handshake.negotiate(mtu, r.NoVersions); err != nil {
 		return err
 	}
 	if r.RDMACM {
-		if _, err := r.talk.keys(Keys{}, "wait for each other before connecting"); err != nil {
+		if _, err := r.handshake.exchangeKeys(Keys{}, "wait for each other before connecting"); err != nil {
 			return err
 		}
 	}
-	if r.end, err = newEnd(r.plan, r.dev); err != nil {
+	if r.endpoint, err = newEndpoint(r.plan, r.dev); err != nil {
 		return err
 	}
 	if r.RDMACM {
 		if err := r.connectCM(ctx); err != nil {
 			return err
 		}
-		if _, err := r.talk.keys(Keys{}, "wait for each other after connecting"); err != nil {
+		if _, err := r.handshake.exchangeKeys(Keys{}, "wait for each other after connecting"); err != nil {
 			return err
 		}
 	}
 	r.result.info = r.testInfo(r.dev)
-	if r.full() {
-		r.banner(r.Out, r.dev)
+	if r.fullOutput() {
+		r.writeBanner(r.Out, r.dev)
 	}
-	return r.meet()
+	return r.exchangeAddresses()
 }
 
-// limits compares the result with what was asked for.
-func (r *runner) limits() error {
+// checkLimits compares the result with what was asked for.
+func (r *runner) checkLimits() error {
 	var most BandwidthRow
 	for _, row := range r.result.Bandwidth {
 		most.Average, most.MsgRate = max(most.Average, row.Average), max(most.MsgRate, row.MsgRate)
@@ -225,24 +225,24 @@ func (r *runner) limits() error {
 	return nil
 }
 
-// leave ends what there is with a peer, and the device if it was opened for
+// closePeer ends what there is with a peer, and the device if it was opened for
 // the peer.
-func (r *runner) leave() (err error) {
+func (r *runner) closePeer() (err error) {
 	var calls sync.WaitGroup
 	for _, conn := range r.conns {
-		calls.Go(func() { hangUp(conn) })
+		calls.Go(func() { disconnect(conn) })
 	}
 	calls.Wait()
-	if r.talk != nil {
-		err = r.talk.close()
+	if r.handshake != nil {
+		err = r.handshake.close()
 	}
-	if r.end != nil {
-		err = errors.Join(err, r.end.close())
+	if r.endpoint != nil {
+		err = errors.Join(err, r.endpoint.close())
 	}
 	if r.udListener != nil {
 		err = errors.Join(err, r.udListener.Close())
 	}
-	r.conns, r.talk, r.end, r.udListener = nil, nil, nil, nil
+	r.conns, r.handshake, r.endpoint, r.udListener = nil, nil, nil, nil
 	if !r.usesCM() {
 		err = errors.Join(err, r.closeDevice())
 	}
@@ -259,12 +259,12 @@ func (r *runner) closeDevice() (err error) {
 
 // close ends everything.
 func (r *runner) close() error {
-	err := r.leave()
+	err := r.closePeer()
 	switch {
-	case r.place != nil:
-		err = errors.Join(err, r.place.Close())
-	case r.door != nil:
-		err = errors.Join(err, r.door.Close())
+	case r.cmEndpoint != nil:
+		err = errors.Join(err, r.cmEndpoint.Close())
+	case r.cmServer != nil:
+		err = errors.Join(err, r.cmServer.Close())
 	}
 	return err
 }

@@ -10,94 +10,94 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
 )
 
-// helloPatience is how long a client may take for its first message.
-const helloPatience = 10 * time.Second
+// helloTimeout is how long a client may take for its first message.
+const helloTimeout = 10 * time.Second
 
-// sync waits for the peer.
-func (r *runner) sync() error {
-	_, err := r.talk.keys(r.end.mine[0], "wait for each other")
+// syncWithPeer waits for the peer.
+func (r *runner) syncWithPeer() error {
+	_, err := r.handshake.exchangeKeys(r.endpoint.mine[0], "wait for each other")
 	return err
 }
 
-// meet tells each other the queue pairs and connects them. The order is that of
+// exchangeAddresses tells each other the queue pairs and connects them. The order is that of
 // the eight programs.
-func (r *runner) meet() error {
-	e := r.end
+func (r *runner) exchangeAddresses() error {
+	e := r.endpoint
 	if r.Test.Metric == Latency && r.Test.Verb != Send {
-		if err := r.sync(); err != nil {
+		if err := r.syncWithPeer(); err != nil {
 			return err
 		}
 	}
 	for _, mine := range e.mine {
-		theirs, err := r.talk.keys(mine, "exchange addresses")
+		theirs, err := r.handshake.exchangeKeys(mine, "exchange addresses")
 		if err != nil {
 			return err
 		}
 		e.theirs = append(e.theirs, theirs)
 	}
 	if !r.RDMACM {
-		if err := e.connect(); err != nil {
-			return r.talk.fail("connect to its queue pairs", err)
+		if err := e.connectQPs(); err != nil {
+			return r.handshake.peerError("connect to its queue pairs", err)
 		}
 	}
 	if r.Test.Verb == Send {
-		if err := r.sync(); err != nil {
+		if err := r.syncWithPeer(); err != nil {
 			return err
 		}
 	}
-	r.print("local", e.mine)
+	r.printAddresses("local", e.mine)
 	for i, mine := range e.mine {
-		theirs, err := r.talk.keys(mine, "exchange addresses again")
+		theirs, err := r.handshake.exchangeKeys(mine, "exchange addresses again")
 		if err != nil {
 			return err
 		}
 		e.theirs[i] = theirs
 	}
-	r.print("remote", e.theirs)
+	r.printAddresses("remote", e.theirs)
 	if r.Test.Verb != Send {
-		return r.sync() // after the queue pairs are ready to receive
+		return r.syncWithPeer() // after the queue pairs are ready to receive
 	}
 	return nil
 }
 
-func (r *runner) print(which string, keys []Keys) {
-	if !r.full() {
+func (r *runner) printAddresses(which string, keys []Keys) {
+	if !r.fullOutput() {
 		return
 	}
 	for _, k := range keys {
-		r.address(r.Out, which, k)
+		r.writeAddress(r.Out, which, k)
 	}
 }
 
-// play runs the test.
-func (r *runner) play(ctx context.Context) error {
-	ctx, alive := watch.Start(ctx, r.Idle)
+// runTest runs the test.
+func (r *runner) runTest(ctx context.Context) error {
+	ctx, alive := watch.Start(ctx, r.IdleTimeout)
 	defer alive.Stop()
-	r.talk.patient = func(a *ahead) error { return r.awaitPeer(ctx, alive, a) }
+	r.handshake.waitAhead = func(a *pendingRead) error { return r.waitPeerMessage(ctx, alive, a) }
 	switch {
 	case !r.sends && !r.receives:
-		return r.serve()
+		return r.runPassive()
 	case r.Test.Metric == Bandwidth:
 		return r.bandwidthTest(ctx, alive)
 	}
 	return r.latencyTest(ctx, alive)
 }
 
-// awaitPeer waits for the peer's next message as long as the test is alive: our
+// waitPeerMessage waits for the peer's next message as long as the test is alive: our
 // queue pairs receive, if nothing else.
-func (r *runner) awaitPeer(ctx context.Context, alive *watch.Watch, a *ahead) error {
-	tick := time.NewTicker(max(r.Idle/16, time.Millisecond))
+func (r *runner) waitPeerMessage(ctx context.Context, alive *watch.Watch, a *pendingRead) error {
+	tick := time.NewTicker(max(r.IdleTimeout/16, time.Millisecond))
 	defer tick.Stop()
-	before := make([]uint32, len(r.end.qps))
+	before := make([]uint32, len(r.endpoint.qps))
 	for {
 		select {
 		case <-a.done:
 			return nil
 		case <-ctx.Done():
-			return r.talk.fail("wait for its end of the test", context.Cause(ctx))
+			return r.handshake.peerError("wait for its end of the test", context.Cause(ctx))
 		case <-tick.C:
 		}
-		for i, qp := range r.end.qps {
+		for i, qp := range r.endpoint.qps {
 			if attr, _ := qp.Query(); attr.RQPSN != before[i] {
 				before[i] = attr.RQPSN
 				alive.Beat()
@@ -106,16 +106,16 @@ func (r *runner) awaitPeer(ctx context.Context, alive *watch.Watch, a *ahead) er
 	}
 }
 
-// serve is the side of a test whose program has nothing to do but to wait for
+// runPassive is the side of a test whose program has nothing to do but to wait for
 // the client's end, and its report.
-func (r *runner) serve() error {
+func (r *runner) runPassive() error {
 	bandwidth := r.Test.Metric == Bandwidth
 	if bandwidth {
-		r.header()
+		r.writeHeader()
 	}
-	r.talk.listen(r.talk.keysLen())
-	err := r.sync()
-	if r.Infinite && errors.Is(err, oob.ErrGone) {
+	r.handshake.readAhead(r.handshake.keysLen())
+	err := r.syncWithPeer()
+	if r.Infinite && errors.Is(err, oob.ErrPeerClosed) {
 		fmt.Fprintln(r.Out, " Client closed connection")
 		return nil
 	}
@@ -123,81 +123,81 @@ func (r *runner) serve() error {
 		return err
 	}
 	if !bandwidth { // that was its end
-		r.rule()
-		return errors.Join(r.farewell(), r.validate())
+		r.writeRule()
+		return errors.Join(r.exchangeGoodbye(), r.validatePassive())
 	}
 	// What we know ourselves is nothing, as with perftest.
 	row, err := r.exchangeReports(BandwidthRow{})
 	if err != nil {
 		return err
 	}
-	r.tellBandwidth(row)
-	r.rule()
-	return errors.Join(r.finish(), r.validate())
+	r.reportBandwidth(row)
+	r.writeRule()
+	return errors.Join(r.finishTest(), r.validatePassive())
 }
 
-// validate compares what a sleeping program has got.
-func (r *runner) validate() error {
+// validatePassive compares what a sleeping program has got.
+func (r *runner) validatePassive() error {
 	if r.timed {
 		return nil
 	}
-	return errors.Join(r.end.validate(r.largest(), r.Iters, 0), r.end.validateAdds(r.Iters))
+	return errors.Join(r.endpoint.validateMemory(r.maxMessageSize(), r.Iters, 0), r.endpoint.validateSums(r.Iters))
 }
 
 // bandwidthTest is the side of a bandwidth test that does something.
 func (r *runner) bandwidthTest(ctx context.Context, alive *watch.Watch) error {
-	r.header()
+	r.writeHeader()
 	var row BandwidthRow
 	var err error
-	for _, size := range r.sizes() {
-		if row, err = r.bandwidthRun(ctx, alive, size); err != nil {
+	for _, size := range r.messageSizes() {
+		if row, err = r.measureBandwidth(ctx, alive, size); err != nil {
 			return err
 		}
 	}
-	r.rule()
+	r.writeRule()
 	if r.Infinite {
 		return nil // the peer is gone
 	}
-	if !r.Bidirectional && !r.takesReceives() {
-		if err := r.sync(); err != nil {
+	if !r.Bidirectional && !r.consumesReceives() {
+		if err := r.syncWithPeer(); err != nil {
 			return err
 		}
 		if _, err := r.exchangeReports(row); err != nil {
 			return err
 		}
 	}
-	return r.finish()
+	return r.finishTest()
 }
 
-// bandwidthRun is one size of a bandwidth test.
-func (r *runner) bandwidthRun(ctx context.Context, alive *watch.Watch, size int) (BandwidthRow, error) {
+// measureBandwidth is one size of a bandwidth test.
+func (r *runner) measureBandwidth(ctx context.Context, alive *watch.Watch, size int) (BandwidthRow, error) {
 	none := BandwidthRow{}
 	if r.WarmUp && r.sends {
 		if err := r.warmUp(ctx, alive, size); err != nil {
 			return none, err
 		}
 	}
-	t, err := r.end.newTraffic(size)
+	t, err := r.endpoint.newBandwidthRun(size)
 	if err != nil {
 		return none, err
 	}
-	t.tell = func(f flow) { r.tellBandwidth(r.row(f)) }
-	if r.Bidirectional || r.takesReceives() {
-		if err := r.sync(); err != nil {
+	t.report = func(f transfer) { r.reportBandwidth(r.bandwidthRow(f)) }
+	if r.Bidirectional || r.consumesReceives() {
+		if err := r.syncWithPeer(); err != nil {
 			return none, err
 		}
 	}
-	before, err := r.measure()
+	before, err := r.readUsage()
 	if err != nil {
 		return none, err
 	}
-	next := r.talk.listen(r.nextLen())
-	during, stop := r.talk.watchPeer(ctx, next, 0)
+	next := r.handshake.readAhead(r.nextMessageLen())
+	during, stop := r.handshake.watchPeer(ctx, next, 0)
 	defer stop()
 	whole, stopLoss := t.watchLoss(during, alive, next.done)
 	defer stopLoss()
 	err = t.run(whole, alive)
-	if r.Infinite && errors.Is(err, oob.ErrGone) {
+	if r.Infinite && errors.Is(err, oob.ErrPeerClosed) {
 		fmt.Fprintln(r.Out, " Client closed connection")
 		return none, nil
 	}
@@ -208,28 +208,28 @@ func (r *runner) bandwidthRun(ctx context.Context, alive *watch.Watch, size int)
 		fmt.Fprintf(r.Log, "%d of %d messages were lost: what gets lost on the way is not repeated\n", t.lost, t.total)
 		r.result.Lost += t.lost
 	}
-	mine := r.row(t.flow())
-	if mine.CPU, err = before.cpu(r.plan); err != nil {
+	mine := r.bandwidthRow(t.totalTransfer())
+	if mine.CPU, err = before.cpuUtilization(r.plan); err != nil {
 		return none, err
 	}
-	if err := r.reports(mine); err != nil {
+	if err := r.reportRun(mine); err != nil {
 		return none, err
 	}
-	if err := r.counters(before); err != nil || t.lost > 0 || r.timed {
+	if err := r.printCounters(before); err != nil || t.lost > 0 || r.timed {
 		return mine, err
 	}
-	return mine, r.end.validate(size, r.Iters, 0)
+	return mine, r.endpoint.validateMemory(size, r.Iters, 0)
 }
 
 // reportInterrupted writes the row of what a bandwidth run has moved until a signal, or
 // another end of ctx that is not the watch's, ended it, and returns err.
-func (r *runner) reportInterrupted(ctx context.Context, t *traffic, err error) error {
+func (r *runner) reportInterrupted(ctx context.Context, t *bandwidthRun, err error) error {
 	if !interrupted(ctx) {
 		return err
 	}
-	if f := t.partialFlow(); f.messages > 0 && f.to > f.from {
-		r.tellBandwidth(r.row(f))
-		r.rule()
+	if f := t.partialTransfer(); f.messages > 0 && f.to > f.from {
+		r.reportBandwidth(r.bandwidthRow(f))
+		r.writeRule()
 	}
 	return err
 }
@@ -239,71 +239,73 @@ func interrupted(ctx context.Context) bool {
 	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), watch.ErrIdle)
 }
 
-// nextLen is the length of the peer's next message behind a run.
-func (r *runner) nextLen() int {
-	if r.Bidirectional && r.tellsBoth() && !r.syncsBehind() {
+// nextMessageLen is the length of the peer's next message behind a run.
+func (r *runner) nextMessageLen() int {
+	if r.Bidirectional && r.exchangesReports() && !r.syncsAfterSize() {
 		return 8 // the first number of its report
 	}
-	return r.talk.keysLen()
+	return r.handshake.keysLen()
 }
 
-// tellsBoth reports whether both sides of a test in both directions tell each
+// exchangesReports reports whether both sides of a test in both directions tell each
 // other what they got, for the sum to be reported.
-func (r *runner) tellsBoth() bool { return r.Bidirectional && !(r.takesReceives() && r.timed) }
+func (r *runner) exchangesReports() bool {
+	return r.Bidirectional && !(r.consumesReceives() && r.timed)
+}
 
-// syncsBehind reports whether both sides wait for each other behind each size,
+// syncsAfterSize reports whether both sides wait for each other behind each size,
 // before the report; those of send tests do so behind it.
-func (r *runner) syncsBehind() bool {
+func (r *runner) syncsAfterSize() bool {
 	return r.Test.Verb != Send && r.All && (r.Bidirectional || r.WithImm)
 }
 
-// reports writes the row of a run, of both directions if there are two.
-func (r *runner) reports(mine BandwidthRow) error {
-	if r.syncsBehind() {
-		if err := r.sync(); err != nil {
+// reportRun writes the row of a run, of both directions if there are two.
+func (r *runner) reportRun(mine BandwidthRow) error {
+	if r.syncsAfterSize() {
+		if err := r.syncWithPeer(); err != nil {
 			return err
 		}
 	}
-	if r.tellsBoth() {
+	if r.exchangesReports() {
 		theirs, err := r.exchangeReports(mine)
 		if err != nil {
 			return err
 		}
-		r.tellBandwidth(mine.plus(theirs))
+		r.reportBandwidth(mine.plus(theirs))
 		if r.ReportBoth {
-			r.section("Local", mine)
-			r.section("Remote", theirs)
+			r.writeDirection("Local", mine)
+			r.writeDirection("Remote", theirs)
 		}
 	} else {
-		r.tellBandwidth(mine)
+		r.reportBandwidth(mine)
 	}
 	if r.Test.Verb == Send && r.All {
-		return r.sync()
+		return r.syncWithPeer()
 	}
 	return nil
 }
 
-// section writes the row of one direction under a heading.
-func (r *runner) section(which string, row BandwidthRow) {
-	r.rule()
+// writeDirection writes the row of one direction under a heading.
+func (r *runner) writeDirection(which string, row BandwidthRow) {
+	r.writeRule()
 	fmt.Fprintf(r.Out, "\n %s results: \n", which)
-	r.header()
-	r.bandwidth(row)
+	r.writeHeader()
+	r.writeBandwidth(row)
 }
 
-// tellBandwidth writes a row and keeps it.
-func (r *runner) tellBandwidth(row BandwidthRow) {
+// reportBandwidth writes a row and keeps it.
+func (r *runner) reportBandwidth(row BandwidthRow) {
 	r.result.Bandwidth = append(r.result.Bandwidth, row)
-	r.bandwidth(row)
+	r.writeBandwidth(row)
 }
 
 // exchangeReports tells each other the results.
 func (r *runner) exchangeReports(mine BandwidthRow) (theirs BandwidthRow, err error) {
-	size, err := r.talk.number(uint64(mine.Size))
+	size, err := r.handshake.exchangeUint64(uint64(mine.Size))
 	if err != nil {
 		return theirs, err
 	}
-	iters, err := r.talk.number(uint64(mine.Iters))
+	iters, err := r.handshake.exchangeUint64(uint64(mine.Iters))
 	if err != nil {
 		return theirs, err
 	}
@@ -312,7 +314,7 @@ func (r *runner) exchangeReports(mine BandwidthRow) (theirs BandwidthRow, err er
 		mine   float64
 		theirs *float64
 	}{{mine.Peak, &theirs.Peak}, {mine.Average, &theirs.Average}, {mine.MsgRate, &theirs.MsgRate}} {
-		if *f.theirs, err = r.talk.float(f.mine); err != nil {
+		if *f.theirs, err = r.handshake.exchangeFloat(f.mine); err != nil {
 			return theirs, err
 		}
 	}
@@ -321,40 +323,40 @@ func (r *runner) exchangeReports(mine BandwidthRow) (theirs BandwidthRow, err er
 
 // latencyTest is a side of a latency test that does something.
 func (r *runner) latencyTest(ctx context.Context, alive *watch.Watch) error {
-	perUnit, err := r.perUnit()
+	perUnit, err := r.nanosPerUnit()
 	if err != nil {
 		return err
 	}
-	r.header()
-	for _, size := range r.sizes() {
-		if err := r.latencyRun(ctx, alive, size, perUnit); err != nil {
+	r.writeHeader()
+	for _, size := range r.messageSizes() {
+		if err := r.measureLatency(ctx, alive, size, perUnit); err != nil {
 			return err
 		}
 	}
-	r.rule()
+	r.writeRule()
 	if r.Test.Verb == Write { // which ends without a word
-		r.Stay(ctx)
+		r.Linger(ctx)
 		return nil
 	}
-	return r.finish()
+	return r.finishTest()
 }
 
 // closeGrace is the time in which a side of write_lat completes after its peer has
 // closed the connection, which it does without a word: several retransmission timeouts.
 const closeGrace = time.Second
 
-// latencyRun is one size of a latency test.
-func (r *runner) latencyRun(ctx context.Context, alive *watch.Watch, size int, perUnit float64) error {
-	t, err := r.end.newRounds(size)
+// measureLatency is one size of a latency test.
+func (r *runner) measureLatency(ctx context.Context, alive *watch.Watch, size int, perUnit float64) error {
+	t, err := r.endpoint.newLatencyRun(size)
 	if err != nil {
 		return err
 	}
-	if r.takesReceives() {
-		if err := r.sync(); err != nil {
+	if r.consumesReceives() {
+		if err := r.syncWithPeer(); err != nil {
 			return err
 		}
 	}
-	before, err := r.measure()
+	before, err := r.readUsage()
 	if err != nil {
 		return err
 	}
@@ -362,54 +364,54 @@ func (r *runner) latencyRun(ctx context.Context, alive *watch.Watch, size int, p
 	if r.Test.Verb == Write {
 		grace = closeGrace
 	}
-	during, stop := r.talk.watchPeer(ctx, r.talk.listen(r.talk.keysLen()), grace)
+	during, stop := r.handshake.watchPeer(ctx, r.handshake.readAhead(r.handshake.keysLen()), grace)
 	defer stop()
 	if err := t.run(during, alive); err != nil {
-		if r.takesReceives() && !r.timed && t.got == int64(r.Iters) {
+		if r.consumesReceives() && !r.timed && t.received == int64(r.Iters) {
 			// The peer has what we have, and may have left because that is wrong.
-			return errors.Join(r.end.validate(size, r.Iters, 0), err)
+			return errors.Join(r.endpoint.validateMemory(size, r.Iters, 0), err)
 		}
 		if interrupted(ctx) {
-			if row := t.row(perUnit); row.Average > 0 {
+			if row := t.latencyRow(perUnit); row.Average > 0 {
 				r.result.Latency = append(r.result.Latency, row)
-				r.latency(row)
-				r.rule()
+				r.writeLatency(row)
+				r.writeRule()
 			}
 		}
 		return err
 	}
-	row := t.row(perUnit)
-	if row.CPU, err = before.cpu(r.plan); err != nil {
+	row := t.latencyRow(perUnit)
+	if row.CPU, err = before.cpuUtilization(r.plan); err != nil {
 		return err
 	}
 	r.result.Latency = append(r.result.Latency, row)
-	r.latency(row)
-	if err := r.counters(before); err != nil || r.timed {
+	r.writeLatency(row)
+	if err := r.printCounters(before); err != nil || r.timed {
 		return err
 	}
 	last := 0
 	if r.Test.Verb == Write && !r.WithImm {
 		last = 1 // the number of the round
 	}
-	return r.end.validate(size, r.Iters, last)
+	return r.endpoint.validateMemory(size, r.Iters, last)
 }
 
-// finish ends the conversation.
-func (r *runner) finish() error {
-	if err := r.sync(); err != nil {
+// finishTest ends the conversation.
+func (r *runner) finishTest() error {
+	if err := r.syncWithPeer(); err != nil {
 		return err
 	}
-	return r.farewell()
+	return r.exchangeGoodbye()
 }
 
-// farewell is the last word over TCP. The original does not read ours, so it
+// exchangeGoodbye is the last word over TCP. The original does not read ours, so it
 // may be gone already; and who closes before it has read makes its system tell
 // the peer that something went wrong.
-func (r *runner) farewell() error {
-	if _, ok := r.talk.channel.(tcp); ok {
+func (r *runner) exchangeGoodbye() error {
+	if _, ok := r.handshake.channel.(tcpChannel); ok {
 		word := []byte("done\x00")
-		if r.talk.write(word, "say goodbye") == nil {
-			_ = r.talk.read(word, "hear its goodbye")
+		if r.handshake.write(word, "say goodbye") == nil {
+			_ = r.handshake.read(word, "hear its goodbye")
 		}
 	}
 	return nil

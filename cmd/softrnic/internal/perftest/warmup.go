@@ -9,10 +9,10 @@ import (
 // warmUp sends as many messages as the queues hold, before the test, on each
 // queue pair.
 func (r *runner) warmUp(ctx context.Context, alive *watch.Watch, size int) error {
-	o, p, e := *r.Options, *r.plan, *r.end
+	o, p, e := *r.Options, *r.plan, *r.endpoint
 	o.Iters = max(r.txDepth, r.PostList) / r.PostList * r.PostList
 	p.Options, p.noPeak, p.timed, e.plan = &o, true, false, &p
-	t, err := e.newTraffic(size)
+	t, err := e.newBandwidthRun(size)
 	if err != nil {
 		return err
 	}

@@ -6,27 +6,27 @@ import "fmt"
 // each is its number modulo sizeof(char), which is 0.
 const page = 4096
 
-// message is the memory that messages leave from and arrive in.
-func (e *end) message() []byte { return e.mr.Bytes()[e.room:] }
+// payload is the memory that messages leave from and arrive in.
+func (e *endpoint) payload() []byte { return e.mr.Bytes()[e.headerLen:] }
 
-// want is byte i of the messages.
-func (e *end) want(i int) byte {
+// wantByte is byte i of the messages.
+func (e *endpoint) wantByte(i int) byte {
 	if e.Check && i%page == 0 || e.Kind == SRQ {
 		return 0
 	}
-	return fill
+	return fillByte
 }
 
-// fill writes the message. A server that is going to check starts with the
+// fillMessage writes the message. A server that is going to check starts with the
 // opposite, so that what it finds at the end has come from the client.
-func (e *end) fill() {
+func (e *endpoint) fillMessage() {
 	flip := byte(0)
 	if e.Check && e.Server == "" {
 		flip = 0xff
 	}
-	m := e.message()
+	m := e.payload()
 	for i := range m {
-		m[i] = e.want(i) ^ flip
+		m[i] = e.wantByte(i) ^ flip
 	}
 }
 
@@ -41,10 +41,10 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("invalid data in page %d: byte %d is %#02x and should be %#02x", d.Page, d.Offset, d.Got, d.Want)
 }
 
-// check compares the last message with what should have come.
-func (e *end) check(message []byte) error {
+// checkMessage compares the last message with what should have come.
+func (e *endpoint) checkMessage(message []byte) error {
 	for i, got := range message {
-		if want := e.want(i); got != want {
+		if want := e.wantByte(i); got != want {
 			return &DataError{i / page, i, got, want}
 		}
 	}

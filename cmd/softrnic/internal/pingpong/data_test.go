@@ -17,22 +17,22 @@ func TestCheck(t *testing.T) {
 		{RC, -1, nil},
 		{RC, 0, &DataError{Page: 0, Offset: 0, Got: 0x55, Want: 0}},
 		{RC, 4096, &DataError{Page: 1, Offset: 4096, Got: 0x55, Want: 0}},
-		{UD, 4097, &DataError{Page: 1, Offset: 4097, Got: 0x55, Want: fill}},
+		{UD, 4097, &DataError{Page: 1, Offset: 4097, Got: 0x55, Want: fillByte}},
 		{SRQ, 7, &DataError{Page: 0, Offset: 7, Got: 0x55, Want: 0}},
 	} {
-		e := &end{Options: &Options{Kind: c.kind, Check: true}}
+		e := &endpoint{Options: &Options{Kind: c.kind, Check: true}}
 		message := make([]byte, 5000)
 		if c.kind != SRQ {
-			message = bytes.Repeat([]byte{fill}, len(message))
+			message = bytes.Repeat([]byte{fillByte}, len(message))
 			message[0], message[page] = 0, 0
 		}
 		if c.want == nil {
-			require.NoError(t, e.check(message))
+			require.NoError(t, e.checkMessage(message))
 			continue
 		}
 		message[c.at] = 0x55
 		var wrong *DataError
-		require.ErrorAs(t, e.check(message), &wrong)
+		require.ErrorAs(t, e.checkMessage(message), &wrong)
 		require.Equal(t, c.want, wrong)
 	}
 }

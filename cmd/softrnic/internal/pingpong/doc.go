@@ -11,7 +11,7 @@
 //
 // Client and server tell each other their queue pairs over TCP, port 18515: a
 // [Record] of 52 bytes each way, 256 of them for srq, and then the client's
-// "done". Between two ends of ours the server then tells its oob.Terms, 256 bytes
+// "done". Between two ends of ours the server then tells its oob.Params, 256 bytes
 // of text, the client answers with its own, and the connection stays; an original
 // closes it. A record carries the sender's own first PSN. The client sends first;
 // each side answers what it receives, until both have sent and received Iters

@@ -24,7 +24,7 @@ import (
 
 // transcript reads a recorded handshake, in which "xN" is N times the same.
 func transcript(t *testing.T, name string) []toolstest.Message {
-	return toolstest.Transcript(t, name, func(what string) ([]string, error) {
+	return toolstest.ReadTranscript(t, name, func(what string) ([]string, error) {
 		text, times, many := strings.Cut(what, " x")
 		if !many {
 			return []string{text + "\x00"}, nil
@@ -37,7 +37,7 @@ func transcript(t *testing.T, name string) []toolstest.Message {
 // speak takes the original's part of a handshake and returns ours.
 func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (ours []string) {
 	t.Helper()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.Hang)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
 	for _, m := range list {
 		if m.Original {
 			_, err := io.WriteString(conn, m.Text)
@@ -57,7 +57,7 @@ func goldenOptions(k pingpong.Kind) pingpong.Options {
 	if k == pingpong.SRQ {
 		o.NumQP = 2
 	}
-	o.Idle = 50 * time.Millisecond // nobody is there to play with
+	o.IdleTimeout = 50 * time.Millisecond // nobody is there to play with
 	return o
 }
 
@@ -198,27 +198,27 @@ func TestNonsense(t *testing.T) {
 		kind2 error
 		why   string
 	}{
-		{pingpong.RC, "GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\nConnection: close\r\n\r\n", oob.ErrNonsense, "want LID:QPN:PSN:GID"},
-		{pingpong.UD, strings.Repeat("\x00", 52), oob.ErrNonsense, "want LID:QPN:PSN:GID"},
-		{pingpong.RC, "0000:000000:f6c11c:00000000000000000000ffffc6336402\x00", oob.ErrNonsense, "it names no queue pair"},
-		{pingpong.UC, "0000:000011:f6c11c:00000000000000000000000000000000\x00", oob.ErrNonsense, "start it with -g"},
-		{pingpong.SRQ, strings.Repeat(good, 256), oob.ErrNonsense, "it has 256 queue pairs and we have 2; give both sides the same -q"},
+		{pingpong.RC, "GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\nConnection: close\r\n\r\n", oob.ErrProtocol, "want LID:QPN:PSN:GID"},
+		{pingpong.UD, strings.Repeat("\x00", 52), oob.ErrProtocol, "want LID:QPN:PSN:GID"},
+		{pingpong.RC, "0000:000000:f6c11c:00000000000000000000ffffc6336402\x00", oob.ErrProtocol, "it names no queue pair"},
+		{pingpong.UC, "0000:000011:f6c11c:00000000000000000000000000000000\x00", oob.ErrProtocol, "start it with -g"},
+		{pingpong.SRQ, strings.Repeat(good, 256), oob.ErrProtocol, "it has 256 queue pairs and we have 2; give both sides the same -q"},
 		{pingpong.RC, "0000:000011:f6c11c:20010db8000000000000000000000001\x00", nil, "different families"},
-		{pingpong.RC, "6.06\x00softrnic\x00\x00\x00", oob.ErrNonsense, "it runs perftest or softrnic perf"},
-		{pingpong.RC, good[:20], oob.ErrSilent, "15 of 47 bytes"},
-		{pingpong.SRQ, strings.Repeat(good, 2) + good[:10], oob.ErrSilent, "bytes within"},
-		{pingpong.RC, "", oob.ErrSilent, "0 of 5 bytes"},
-		{pingpong.RC, good, oob.ErrSilent, `read its "done": it stays silent: 0 of 5 bytes`},
+		{pingpong.RC, "6.06\x00softrnic\x00\x00\x00", oob.ErrProtocol, "it runs perftest or softrnic perf"},
+		{pingpong.RC, good[:20], oob.ErrTimeout, "15 of 47 bytes"},
+		{pingpong.SRQ, strings.Repeat(good, 2) + good[:10], oob.ErrTimeout, "bytes within"},
+		{pingpong.RC, "", oob.ErrTimeout, "0 of 5 bytes"},
+		{pingpong.RC, good, oob.ErrTimeout, `read its "done": it stays silent: 0 of 5 bytes`},
 	} {
 		t.Run(string(c.kind)+c.why, func(t *testing.T) {
 			t.Parallel()
 			o := goldenOptions(c.kind)
-			o.Patience, o.Idle, o.Iters = toolstest.Patience(c.kind2 == oob.ErrSilent), toolstest.Hang, 5
+			o.HandshakeTimeout, o.IdleTimeout, o.Iters = toolstest.ServerTimeout(c.kind2 == oob.ErrTimeout), toolstest.HangTimeout, 5
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
 			_, err := io.WriteString(conn, c.text)
 			require.NoError(t, err)
-			if c.kind2 != oob.ErrSilent {
+			if c.kind2 != oob.ErrTimeout {
 				require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 			}
 			err = s.Next(t)
@@ -227,9 +227,9 @@ func TestNonsense(t *testing.T) {
 				require.ErrorIs(t, err, c.kind2)
 			}
 
-			o.Patience = toolstest.Hang
+			o.HandshakeTimeout = toolstest.HangTimeout
 			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
-			client := run(toolstest.Soon(t), o)
+			client := run(toolstest.Context(t), o)
 			require.NoError(t, client.err)
 			require.NoError(t, (<-s.Ended).err)
 		})
@@ -243,12 +243,12 @@ func TestServerNonsense(t *testing.T) {
 		hang bool // up, after the text
 		kind error
 	}{
-		{"220 mail.example.org ESMTP ready when you are, whoever you are\r\n", false, oob.ErrNonsense},
-		{"0000:", false, oob.ErrSilent},
-		{"0000:", true, oob.ErrGone},
+		{"220 mail.example.org ESMTP ready when you are, whoever you are\r\n", false, oob.ErrProtocol},
+		{"0000:", false, oob.ErrTimeout},
+		{"0000:", true, oob.ErrPeerClosed},
 	} {
 		o := pingpong.Defaults(pingpong.RC)
-		o.Patience = 300 * time.Millisecond
+		o.HandshakeTimeout = 300 * time.Millisecond
 		o.Device = toolstest.Device(t, rnic.Options{})
 		conn, ended := host(t, o)
 		_, err := io.ReadFull(conn, make([]byte, pingpong.RecordLen)) // or closing would reset

@@ -26,13 +26,13 @@ type outcome struct {
 // server is a server that waits.
 type server struct {
 	*toolstest.Server[int, outcome]
-	*toolstest.Drops
+	*toolstest.DroppedClients
 }
 
 // serve starts a server on a device of its own.
 func serve(t *testing.T, o pingpong.Options) server {
 	t.Helper()
-	drops := toolstest.NewDrops()
+	drops := toolstest.NewDroppedClients()
 	if o.Device == nil && o.Open == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
@@ -51,23 +51,23 @@ func run(ctx context.Context, o pingpong.Options) outcome {
 
 // host starts a client whose server is the test itself.
 func host(t *testing.T, o pingpong.Options) (net.Conn, <-chan outcome) {
-	return toolstest.Host(t, func(port int) outcome {
+	return toolstest.RunClient(t, func(port int) outcome {
 		o.Server, o.Port = "127.0.0.1", port
-		return run(toolstest.Soon(t), o)
+		return run(toolstest.Context(t), o)
 	})
 }
 
 // play runs a server and a client against each other.
 func play(t *testing.T, s, c pingpong.Options) (server, client outcome) {
 	t.Helper()
-	end := toolstest.NewMeeting()
-	s.Stay, c.Stay = end.Stay(0), end.Stay(1)
+	end := toolstest.NewBarrier()
+	s.Linger, c.Linger = end.Wait(0), end.Wait(1)
 	host := serve(t, s)
 	c.Server, c.Port = "127.0.0.1", host.At
 	if c.Device == nil && c.Open == nil {
 		c.Device = toolstest.Device(t, rnic.Options{})
 	}
-	server, client = toolstest.Play(host.Server, end, func() outcome { return run(toolstest.Soon(t), c) })
+	server, client = toolstest.RunPair(host.Server, end, func() outcome { return run(toolstest.Context(t), c) })
 	require.Zero(t, host.Len(), "clients were sent away")
 	return server, client
 }

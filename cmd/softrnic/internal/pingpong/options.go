@@ -21,8 +21,8 @@ const (
 	SRQ Kind = "srq" // RC with several queue pairs and one shared receive queue
 )
 
-// transport is the type of the kind's queue pairs.
-func (k Kind) transport() verbs.QPType {
+// qpType is the type of the kind's queue pairs.
+func (k Kind) qpType() verbs.QPType {
 	switch k {
 	case UC:
 		return verbs.UC
@@ -58,19 +58,19 @@ type Options struct {
 	Dropped   func(error)    // hears of clients that were sent away; may be nil
 	Listening func(port int) // hears where the server waits; may be nil
 
-	Patience time.Duration // for each step of the handshake
-	Idle     time.Duration // without a message after which no more are expected
+	HandshakeTimeout time.Duration // for each step of the handshake
+	IdleTimeout      time.Duration // without a message after which no more are expected
 
-	// Stay keeps the adapter up at the end, for a peer who has missed the last
+	// Linger keeps the adapter up at the end, for a peer who has missed the last
 	// acknowledgement: nothing tells when it has got it.
-	Stay func(context.Context)
+	Linger func(context.Context)
 }
 
 // Defaults are those of the originals.
 func Defaults(k Kind) Options {
 	o := Options{
 		Kind: k, Port: 18515, IBPort: 1, Size: 4096, MTU: verbs.MTU1024, RxDepth: 500, Iters: 1000, NumQP: 1,
-		Patience: 10 * time.Second, Idle: 30 * time.Second, Stay: stay,
+		HandshakeTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, Linger: lingerForAcks,
 	}
 	switch k {
 	case UD:
@@ -81,16 +81,16 @@ func Defaults(k Kind) Options {
 	return o
 }
 
-// stay stays for four repetitions of the peer's.
-func stay(ctx context.Context) {
+// lingerForAcks stays for four repetitions of the peer's.
+func lingerForAcks(ctx context.Context) {
 	select {
 	case <-time.After(4 * verbs.AckTimeout(ackTimeout)):
 	case <-ctx.Done():
 	}
 }
 
-// complete gives everything that hears of something an ear.
-func (o *Options) complete() {
+// setDefaults gives everything that hears of something an ear.
+func (o *Options) setDefaults() {
 	if o.Out == nil {
 		o.Out = io.Discard
 	}
@@ -117,8 +117,8 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
 
-// check refuses what cannot be.
-func (o *Options) check() error {
+// validate refuses what cannot be.
+func (o *Options) validate() error {
 	refuse := func(option, format string, args ...any) error {
 		return &OptionError{option, fmt.Sprintf(format, args...)}
 	}

@@ -131,7 +131,7 @@ func TestIdle(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,events=%v", k, events), func(t *testing.T) {
 				t.Parallel()
 				o := pingpong.Defaults(k)
-				o.Idle, o.Events = 100*time.Millisecond, events
+				o.IdleTimeout, o.Events = 100*time.Millisecond, events
 				s, c := o, o
 				s.Device = toolstest.Device(t, rnic.Options{Impair: "drop 40th SEND_ONLY; drop 30th SEND_LAST"})
 				server, client := play(t, s, c)
@@ -173,9 +173,9 @@ func TestEndsThatDoNotFit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			server, client := play(t, c.server, c.client)
-			require.ErrorIs(t, server.err, oob.ErrTerms)
+			require.ErrorIs(t, server.err, oob.ErrParams)
 			require.ErrorContains(t, server.err, c.want)
-			require.ErrorIs(t, client.err, oob.ErrTerms)
+			require.ErrorIs(t, client.err, oob.ErrParams)
 			require.NotContains(t, server.out+client.out, "bytes in")
 		})
 	}
@@ -188,22 +188,22 @@ func TestPeerDies(t *testing.T) {
 		t.Run(string(k), func(t *testing.T) {
 			t.Parallel()
 			o := pingpong.Defaults(k)
-			o.Iters, o.Idle = 1e9, toolstest.Hang
+			o.Iters, o.IdleTimeout = 1e9, toolstest.HangTimeout
 			dev := toolstest.Device(t, rnic.Options{})
 			c := o
 			o.Device = dev
 			s := serve(t, o)
 			c.Server, c.Port, c.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
-			ctx, kill := context.WithCancel(toolstest.Soon(t))
+			ctx, kill := context.WithCancel(toolstest.Context(t))
 			ended := make(chan outcome, 1)
 			go func() { ended <- run(ctx, c) }()
-			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 100 }, toolstest.Hang, time.Millisecond)
+			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 100 }, toolstest.HangTimeout, time.Millisecond)
 			kill()
 			e := <-ended
 			require.ErrorIs(t, e.err, context.Canceled)
 			require.Contains(t, e.out, "bytes in", "what was measured until then")
 			require.Positive(t, e.result.Iters)
-			require.ErrorIs(t, (<-s.Ended).err, oob.ErrGone)
+			require.ErrorIs(t, (<-s.Ended).err, oob.ErrPeerClosed)
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestOptions(t *testing.T) {
 		o := pingpong.Defaults(pingpong.RC)
 		o.Device = dev
 		c.change(&o)
-		_, err := pingpong.Run(toolstest.Soon(t), o)
+		_, err := pingpong.Run(toolstest.Context(t), o)
 		var wrong *pingpong.OptionError
 		require.ErrorAs(t, err, &wrong)
 		require.ErrorContains(t, err, c.text)
@@ -248,7 +248,7 @@ func TestOptions(t *testing.T) {
 		o := pingpong.Defaults(pingpong.RC)
 		o.Device, o.Port = dev, 0
 		c.change(&o)
-		_, err := pingpong.Run(toolstest.Soon(t), o)
+		_, err := pingpong.Run(toolstest.Context(t), o)
 		require.ErrorContains(t, err, c.text)
 	}
 }
@@ -258,6 +258,6 @@ func TestPort4791(t *testing.T) {
 	o := pingpong.Defaults(pingpong.RC)
 	o.Port = 0
 	o.Device = toolstest.Device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
-	_, err := pingpong.Run(toolstest.Soon(t), o)
+	_, err := pingpong.Run(toolstest.Context(t), o)
 	require.ErrorContains(t, err, "the handshake has no word for a port: it has to be 4791")
 }

@@ -29,23 +29,23 @@ func (r Record) Append(b []byte) []byte {
 	return fmt.Appendf(b, "%04x:%06x:%06x:%x\x00", r.LID, r.QPN, r.PSN, r.GID[:])
 }
 
-// errForm says what is wrong with bytes that are no record.
-var errForm = errors.New("want LID:QPN:PSN:GID in 4, 6, 6 and 32 hexadecimal digits and a NUL")
+// errRecordSyntax says what is wrong with bytes that are no record.
+var errRecordSyntax = errors.New("want LID:QPN:PSN:GID in 4, 6, 6 and 32 hexadecimal digits and a NUL")
 
 // ParseRecord reads RecordLen bytes.
 func ParseRecord(b []byte) (Record, error) {
 	if len(b) != RecordLen || b[4] != ':' || b[11] != ':' || b[18] != ':' || b[RecordLen-1] != 0 {
-		return Record{}, errForm
+		return Record{}, errRecordSyntax
 	}
 	var r Record
 	if n, err := hex.Decode(r.GID[:], b[19:RecordLen-1]); err != nil || n != len(r.GID) {
-		return Record{}, errForm
+		return Record{}, errRecordSyntax
 	}
 	lid, err1 := parseHex(b[:4])
 	qpn, err2 := parseHex(b[5:11])
 	psn, err3 := parseHex(b[12:18])
 	if err1 != nil || err2 != nil || err3 != nil {
-		return Record{}, errForm
+		return Record{}, errRecordSyntax
 	}
 	r.LID, r.QPN, r.PSN = uint16(lid), qpn, psn
 	return r, nil
@@ -54,16 +54,16 @@ func ParseRecord(b []byte) (Record, error) {
 func parseHex(b []byte) (uint32, error) {
 	for _, c := range b {
 		if c == '+' || c == '-' || c == '_' {
-			return 0, errForm
+			return 0, errRecordSyntax
 		}
 	}
 	n, err := strconv.ParseUint(string(b), 16, 32)
 	return uint32(n), err
 }
 
-// line is how the originals print a record. That of ud has a colon where the
+// formatLine is how the originals print a record. That of ud has a colon where the
 // others have a comma, on its own side.
-func (r Record) line(which string, colon bool) string {
+func (r Record) formatLine(which string, colon bool) string {
 	separator := ","
 	if colon {
 		separator = ":"

@@ -24,19 +24,19 @@ type Result struct {
 
 // Run is one run of the program, on either side.
 func Run(ctx context.Context, o Options) (Result, error) {
-	if err := o.check(); err != nil {
+	if err := o.validate(); err != nil {
 		return Result{}, err
 	}
-	o.complete()
+	o.setDefaults()
 	r := runner{Options: &o}
-	meet := r.join
+	meet := r.runClient
 	if o.Server == "" {
-		meet = r.host
+		meet = r.runServer
 	}
 	err := meet(ctx)
 	var result Result
 	if err == nil {
-		result, err = r.play(ctx)
+		result, err = r.runTest(ctx)
 	}
 	return result, errors.Join(err, r.close())
 }
@@ -44,40 +44,40 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // runner is a run under way.
 type runner struct {
 	*Options
-	end    *end
-	opened verbs.Device // by us
-	peer   *oob.Conn    // kept during the test if the peer keeps it, too; or nil
+	endpoint *endpoint
+	opened   verbs.Device // by us
+	peer     *oob.Conn    // kept during the test if the peer keeps it, too; or nil
 }
 
-// join meets the server.
-func (r *runner) join(ctx context.Context) error {
-	c, err := oob.Dial(ctx, netip.Addr{}, r.Server, r.Port, r.Patience)
+// runClient meets the server.
+func (r *runner) runClient(ctx context.Context) error {
+	c, err := oob.Dial(ctx, netip.Addr{}, r.Server, r.Port, r.HandshakeTimeout)
 	if err != nil {
 		return err
 	}
 	r.peer = c
-	if err := r.prepare(c); err != nil {
+	if err := r.openEndpoint(c); err != nil {
 		return err
 	}
-	if err := writeRecords(c, r.Kind.records(), r.end.local); err != nil {
+	if err := writeRecords(c, r.Kind.recordCount(), r.endpoint.local); err != nil {
 		return err
 	}
 	remote, unfit := readRecords(c, r.Options)
 	if unfit != nil && !errors.Is(unfit, errQueuePairs) {
 		return unfit
 	}
-	if err := c.Write([]byte(done), "say that we are done"); err != nil {
+	if err := c.Write([]byte(doneMessage), "say that we are done"); err != nil {
 		return err
 	}
-	if err := r.agree(); err != nil || unfit != nil {
+	if err := r.exchangeParams(); err != nil || unfit != nil {
 		return cmp.Or(err, unfit)
 	}
-	return r.connect(remote)
+	return r.connectQPs(remote)
 }
 
-// agree exchanges terms with the peer, and closes the connection if it has none.
-func (r *runner) agree() error {
-	exchanged, err := exchangeTerms(r.peer, r.Options)
+// exchangeParams exchanges terms with the peer, and closes the connection if it has none.
+func (r *runner) exchangeParams() error {
+	exchanged, err := exchangeParams(r.peer, r.Options)
 	if !exchanged {
 		err = errors.Join(err, r.peer.Close())
 		r.peer = nil
@@ -85,8 +85,8 @@ func (r *runner) agree() error {
 	return err
 }
 
-// host meets the first client that does its part.
-func (r *runner) host(ctx context.Context) error {
+// runServer meets the first client that does its part.
+func (r *runner) runServer(ctx context.Context) error {
 	l, err := oob.Listen(netip.Addr{}, r.Port)
 	if err != nil {
 		return err
@@ -94,27 +94,27 @@ func (r *runner) host(ctx context.Context) error {
 	defer l.Close()
 	r.Listening(l.Port())
 	if r.Device != nil {
-		if err := r.prepare(nil); err != nil {
+		if err := r.openEndpoint(nil); err != nil {
 			return err
 		}
 	}
 	for {
-		accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, r.Patience) }
-		hello := func(c *oob.Conn) (greeting, error) {
+		accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, r.HandshakeTimeout) }
+		hello := func(c *oob.Conn) (clientHello, error) {
 			remote, err := readRecords(c, r.Options)
-			if errors.Is(err, oob.ErrTerms) || errors.Is(err, errQueuePairs) {
-				return greeting{unfit: err}, nil
+			if errors.Is(err, oob.ErrParams) || errors.Is(err, errQueuePairs) {
+				return clientHello{mismatch: err}, nil
 			}
-			return greeting{remote: remote}, err
+			return clientHello{remote: remote}, err
 		}
-		c, g, err := oob.First(ctx, accept, hello, r.Dropped)
+		c, g, err := oob.AcceptFirst(ctx, accept, hello, r.Dropped)
 		if err != nil {
 			return err
 		}
 		r.peer = c
-		err = r.receive(c, g)
+		err = r.completeHandshake(c, g)
 		var wrong *oob.PeerError
-		if !errors.As(err, &wrong) || errors.Is(err, oob.ErrTerms) {
+		if !errors.As(err, &wrong) || errors.Is(err, oob.ErrParams) {
 			return err
 		}
 		r.Dropped(err)
@@ -124,47 +124,47 @@ func (r *runner) host(ctx context.Context) error {
 	}
 }
 
-// A greeting is the result of a client's first message: its queue pairs, or the reason
+// A clientHello is the result of a client's first message: its queue pairs, or the reason
 // why it does not fit.
-type greeting struct {
-	remote []Record
-	unfit  error
+type clientHello struct {
+	remote   []Record
+	mismatch error
 }
 
-// receive completes the handshake with a client that has told its queue pairs.
-func (r *runner) receive(c *oob.Conn, g greeting) error {
-	if r.end == nil {
-		if err := r.prepare(c); err != nil {
+// completeHandshake completes the handshake with a client that has told its queue pairs.
+func (r *runner) completeHandshake(c *oob.Conn, g clientHello) error {
+	if r.endpoint == nil {
+		if err := r.openEndpoint(c); err != nil {
 			return err
 		}
 	}
-	records := r.Kind.records()
-	if errors.Is(g.unfit, oob.ErrTerms) {
+	records := r.Kind.recordCount()
+	if errors.Is(g.mismatch, oob.ErrParams) {
 		records = 1 // as it expects, to learn our terms
 	}
-	if g.unfit == nil {
-		if err := r.end.connect(g.remote); err != nil {
-			return &oob.PeerError{Peer: c.Peer().String(), Doing: "connect to its queue pairs", Err: err}
+	if g.mismatch == nil {
+		if err := r.endpoint.connectQPs(g.remote); err != nil {
+			return &oob.PeerError{Peer: c.Peer().String(), Op: "connect to its queue pairs", Err: err}
 		}
 	}
-	if err := writeRecords(c, records, r.end.local); err != nil {
+	if err := writeRecords(c, records, r.endpoint.local); err != nil {
 		return err
 	}
-	if err := readDone(c, r.Options); errors.Is(err, oob.ErrTerms) {
-		_, _ = exchangeTerms(c, r.Options) // for the client to report
+	if err := readDone(c, r.Options); errors.Is(err, oob.ErrParams) {
+		_, _ = exchangeParams(c, r.Options) // for the client to report
 		return err
 	} else if err != nil {
-		return cmp.Or(g.unfit, err)
+		return cmp.Or(g.mismatch, err)
 	}
-	if err := r.agree(); err != nil || g.unfit != nil {
-		return cmp.Or(err, g.unfit)
+	if err := r.exchangeParams(); err != nil || g.mismatch != nil {
+		return cmp.Or(err, g.mismatch)
 	}
-	r.print("remote", g.remote)
+	r.printRecords("remote", g.remote)
 	return nil
 }
 
-// prepare makes our side, on a device that the peer can reach.
-func (r *runner) prepare(c *oob.Conn) (err error) {
+// openEndpoint makes our side, on a device that the peer can reach.
+func (r *runner) openEndpoint(c *oob.Conn) (err error) {
 	dev := r.Device
 	if dev == nil {
 		if dev, err = r.Open(c.LocalIP()); err != nil {
@@ -172,47 +172,47 @@ func (r *runner) prepare(c *oob.Conn) (err error) {
 		}
 		r.opened = dev
 	}
-	if r.end, err = newEnd(r.Options, dev); err != nil {
+	if r.endpoint, err = newEndpoint(r.Options, dev); err != nil {
 		return err
 	}
-	r.print("local", r.end.local)
+	r.printRecords("local", r.endpoint.local)
 	return nil
 }
 
-func (r *runner) connect(remote []Record) error {
-	r.print("remote", remote)
-	return r.end.connect(remote)
+func (r *runner) connectQPs(remote []Record) error {
+	r.printRecords("remote", remote)
+	return r.endpoint.connectQPs(remote)
 }
 
-func (r *runner) print(which string, records []Record) {
+func (r *runner) printRecords(which string, records []Record) {
 	for _, record := range records {
-		io.WriteString(r.Out, record.line(which, r.Kind == UD && which == "local"))
+		io.WriteString(r.Out, record.formatLine(which, r.Kind == UD && which == "local"))
 	}
 }
 
-// play exchanges the messages and reports.
-func (r *runner) play(ctx context.Context) (Result, error) {
+// runTest exchanges the messages and reports.
+func (r *runner) runTest(ctx context.Context) (Result, error) {
 	watched, stop := r.watchPeer(ctx)
-	iters, elapsed, err := r.end.play(watched)
+	iters, elapsed, err := r.endpoint.exchangeMessages(watched)
 	stop()
 	if err != nil && (ctx.Err() == nil || iters == 0) {
 		return Result{}, err
 	}
-	result := Result{r.end.local, r.end.remote, 2 * int64(r.Size) * int64(iters), iters, elapsed}
-	result.report(r.Out)
+	result := Result{r.endpoint.local, r.endpoint.remote, 2 * int64(r.Size) * int64(iters), iters, elapsed}
+	result.writeReport(r.Out)
 	if err != nil { // the end of ctx, which leaves what was measured so far
 		return result, err
 	}
-	r.Stay(ctx)
+	r.Linger(ctx)
 	if !r.Check {
 		return result, nil
 	}
 	// Not before the adapter leaves the memory alone: srq's peer may still send.
-	message := r.end.message()
-	if err := r.end.close(); err != nil {
+	message := r.endpoint.payload()
+	if err := r.endpoint.close(); err != nil {
 		return result, err
 	}
-	return result, r.end.check(message)
+	return result, r.endpoint.checkMessage(message)
 }
 
 // closeGrace is the time in which the test completes after the peer has closed the
@@ -228,7 +228,7 @@ func (r *runner) watchPeer(ctx context.Context) (context.Context, func()) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		err := peer.Await(make([]byte, 1), "wait for its end of the test")
+		err := peer.ReadNoTimeout(make([]byte, 1), "wait for its end of the test")
 		select {
 		case <-time.After(closeGrace):
 			cancel(err)
@@ -238,8 +238,8 @@ func (r *runner) watchPeer(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// report writes the originals' two lines.
-func (r Result) report(w io.Writer) {
+// writeReport writes the originals' two lines.
+func (r Result) writeReport(w io.Writer) {
 	seconds, usec := r.Elapsed.Seconds(), float64(r.Elapsed)/1e3
 	fmt.Fprintf(w, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", r.Bytes, seconds, float64(r.Bytes)*8/usec)
 	fmt.Fprintf(w, "%d iters in %.2f seconds = %.2f usec/iter\n", r.Iters, seconds, usec/float64(r.Iters))
@@ -247,8 +247,8 @@ func (r Result) report(w io.Writer) {
 
 // close frees our side, and the device if it is ours.
 func (r *runner) close() (err error) {
-	if r.end != nil {
-		err = r.end.close()
+	if r.endpoint != nil {
+		err = r.endpoint.close()
 	}
 	if r.opened != nil {
 		err = errors.Join(err, r.opened.Close())
@@ -256,6 +256,6 @@ func (r *runner) close() (err error) {
 	if r.peer != nil {
 		err = errors.Join(err, r.peer.Close())
 	}
-	r.end, r.opened, r.peer = nil, nil, nil
+	r.endpoint, r.opened, r.peer = nil, nil, nil
 	return err
 }

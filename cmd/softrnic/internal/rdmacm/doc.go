@@ -11,7 +11,7 @@
 // A client needs one that leads to the server:
 //
 //	addr, err := rdmacm.Resolve(ctx, "localhost")
-//	end, err := rdmacm.Towards(place, addr, bind)
+//	end, err := rdmacm.OpenClient(place, addr, bind)
 //	conn, err := end.Manager.Dial(ctx, netip.AddrPortFrom(addr, 7174), ...)
 //
 // RDMA-CM has no word for the UDP port of a server's adapter: it is 4791.

@@ -14,8 +14,8 @@ import (
 // A server that wants nobody, and a client.
 func Example() {
 	ctx := context.Background()
-	anywhere := rdmacm.Place{Open: func(netip.AddrPort) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }}
-	server, err := rdmacm.Datagrams(anywhere, netip.MustParseAddr("127.0.0.1"), 7174, cm.ListenOptions{}, nil)
+	anywhere := rdmacm.DeviceSource{Open: func(netip.AddrPort) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }}
+	server, err := rdmacm.ListenUD(anywhere, netip.MustParseAddr("127.0.0.1"), 7174, cm.ListenOptions{}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -28,7 +28,7 @@ func Example() {
 		}
 	}()
 
-	client, err := rdmacm.Towards(anywhere, at.Addr(), netip.Addr{})
+	client, err := rdmacm.OpenClient(anywhere, at.Addr(), netip.Addr{})
 	if err != nil {
 		fmt.Println(err)
 		return

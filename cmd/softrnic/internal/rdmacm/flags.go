@@ -14,9 +14,9 @@ type Format string
 
 // The formats. The zero value takes all of them.
 const (
-	Name Format = "name"
-	IP   Format = "ip"
-	IPv6 Format = "ipv6"
+	FormatName Format = "name"
+	FormatIP   Format = "ip"
+	FormatIPv6 Format = "ipv6"
 )
 
 // String implements pflag.Value.
@@ -97,8 +97,8 @@ func (t *TimeoutCode) Set(s string) error {
 	return nil
 }
 
-// Option is what ConnectOptions.Timeout has for it.
-func (t TimeoutCode) Option() uint8 {
+// ConnectTimeout is what ConnectOptions.Timeout has for it.
+func (t TimeoutCode) ConnectTimeout() uint8 {
 	if t.given && t.code == 0 {
 		return verbs.Zero
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// ErrPeerGone reports that nothing listens at the address of the peer's adapter any more: its
+// ErrPeerExited reports that nothing listens at the address of the peer's adapter any more: its
 // process was killed or has ended. It comes wrapped, with the peer and the system's reason.
-var ErrPeerGone = errors.New("its process has ended")
+var ErrPeerExited = errors.New("its process has ended")
 
 const (
-	probeEvery  = time.Second / 2 // of an adapter that nothing came from
-	probesInRow = 2               // refused until the peer counts as gone: what it said last may be unread
-	probePort   = 1               // of RDMA-CM, which no program serves
+	probeInterval    = time.Second / 2 // of an adapter that nothing came from
+	maxRefusedProbes = 2               // refused until the peer counts as gone: what it said last may be unread
+	probePort        = 1               // of RDMA-CM, which no program serves
 )
 
 // WatchPeer calls gone, once, when the system of the peer reports twice in a row that nothing
@@ -33,7 +33,7 @@ func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progr
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(probeEvery)
+		ticker := time.NewTicker(probeInterval)
 		defer ticker.Stop()
 		var last uint64
 		for refused := 0; ; {
@@ -51,8 +51,8 @@ func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progr
 			why := probePeer(ctx, m, adapter)
 			if why == nil {
 				refused = 0
-			} else if refused++; refused == probesInRow {
-				gone(fmt.Errorf("peer %v: %w: %w", adapter, ErrPeerGone, why))
+			} else if refused++; refused == maxRefusedProbes {
+				gone(fmt.Errorf("peer %v: %w: %w", adapter, ErrPeerExited, why))
 				return
 			}
 		}
@@ -66,7 +66,7 @@ func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progr
 // probePeer asks the manager of connections of an adapter, and returns why the system does
 // not deliver that, or nil.
 func probePeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort) error {
-	ctx, cancel := context.WithTimeout(ctx, probeEvery)
+	ctx, cancel := context.WithTimeout(ctx, probeInterval)
 	defer cancel()
 	_, err := m.DialUD(ctx, netip.AddrPortFrom(adapter.Addr(), probePort), cm.UDDialOptions{UDPPort: adapter.Port()})
 	var refused *verbs.RefusedError
@@ -76,8 +76,8 @@ func probePeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort) error
 	return nil
 }
 
-// AdapterOf returns the address and UDP port of the adapter that datagrams with the address vector a go to.
-func AdapterOf(a verbs.AHAttr) netip.AddrPort {
+// AdapterAddr returns the address and UDP port of the adapter that datagrams with the address vector a go to.
+func AdapterAddr(a verbs.AHAttr) netip.AddrPort {
 	port := a.UDPPort
 	if port == 0 {
 		port = RoCEPort
@@ -85,10 +85,10 @@ func AdapterOf(a verbs.AHAttr) netip.AddrPort {
 	return netip.AddrPortFrom(a.DGID.Addr(), port)
 }
 
-// Play returns the context of a test with a peer, which ends with ErrPeerGone as its cause
+// StartTest returns the context of a test with a peer, which ends with ErrPeerGone as its cause
 // when the peer has gone, and with [watch.ErrIdle] when there is no beat for limit. stop has to
 // be called; it ends the context.
-func Play(ctx context.Context, limit time.Duration, m *cm.Manager, adapter netip.AddrPort) (_ context.Context, alive *watch.Watch, stop func()) {
+func StartTest(ctx context.Context, limit time.Duration, m *cm.Manager, adapter netip.AddrPort) (_ context.Context, alive *watch.Watch, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ctx, alive = watch.Start(ctx, limit)
 	unwatch := WatchPeer(ctx, m, adapter, alive.Beats, cancel)

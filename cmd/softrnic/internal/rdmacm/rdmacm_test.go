@@ -29,23 +29,23 @@ func TestResolve(t *testing.T) {
 	}{
 		{"192.0.2.1", "", "192.0.2.1"},
 		{"::ffff:192.0.2.1", "", "192.0.2.1"},
-		{"2001:db8::1", rdmacm.IPv6, "2001:db8::1"},
-		{"2001:db8::1", rdmacm.IP, "2001:db8::1"},
-		{"localhost", rdmacm.Name, "127.0.0.1"},
-		{"localhost", rdmacm.IP, `-f ip: "localhost" is no address`},
-		{"192.0.2.1", rdmacm.IPv6, "-f ipv6: 192.0.2.1 is no IPv6 address"},
+		{"2001:db8::1", rdmacm.FormatIPv6, "2001:db8::1"},
+		{"2001:db8::1", rdmacm.FormatIP, "2001:db8::1"},
+		{"localhost", rdmacm.FormatName, "127.0.0.1"},
+		{"localhost", rdmacm.FormatIP, `-f ip: "localhost" is no address`},
+		{"192.0.2.1", rdmacm.FormatIPv6, "-f ipv6: 192.0.2.1 is no IPv6 address"},
 		{"fe80::1%eth0", "", "fe80::1%eth0"},
 		{"2001:db8::1%eth0", "", "2001:db8::1"},
 		{"host.invalid", "", `"host.invalid" is neither an address nor the name of a host`},
 	} {
-		got, err := rdmacm.Resolve(toolstest.Soon(t), c.host, c.format)
+		got, err := rdmacm.Resolve(toolstest.Context(t), c.host, c.format)
 		if err != nil {
 			require.ErrorContains(t, err, c.want)
 			continue
 		}
 		require.Equal(t, c.want, got.String(), c.host)
 	}
-	got, err := rdmacm.ResolveOwn(toolstest.Soon(t), "", rdmacm.IP)
+	got, err := rdmacm.ResolveBind(toolstest.Context(t), "", rdmacm.FormatIP)
 	require.NoError(t, err)
 	require.False(t, got.IsValid())
 }
@@ -65,12 +65,12 @@ func TestPlaces(t *testing.T) {
 	} {
 		stop := errors.New("that was all")
 		var at netip.AddrPort
-		p := rdmacm.Place{Open: func(a netip.AddrPort) (verbs.Device, error) { at = a; return nil, stop }}
+		p := rdmacm.DeviceSource{Open: func(a netip.AddrPort) (verbs.Device, error) { at = a; return nil, stop }}
 		bind := netip.Addr{}
 		if c.bind != "" {
 			bind = netip.MustParseAddr(c.bind)
 		}
-		_, err := rdmacm.Towards(p, netip.MustParseAddr(c.server), bind)
+		_, err := rdmacm.OpenClient(p, netip.MustParseAddr(c.server), bind)
 		if !errors.Is(err, stop) {
 			require.ErrorContains(t, err, c.at)
 			continue
@@ -81,8 +81,8 @@ func TestPlaces(t *testing.T) {
 
 // elsewhere opens devices at free addresses, whatever address is asked for, and
 // none at some.
-func elsewhere(asked *[]netip.AddrPort, refused func(netip.Addr) bool) rdmacm.Place {
-	return rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+func elsewhere(asked *[]netip.AddrPort, refused func(netip.Addr) bool) rdmacm.DeviceSource {
+	return rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 		*asked = append(*asked, at)
 		if refused(at.Addr()) {
 			return nil, fmt.Errorf("in use")
@@ -99,7 +99,7 @@ func TestServer(t *testing.T) {
 	skip := func(err error) { skipped = append(skipped, err) }
 	refused := func(a netip.Addr) bool { return a != localhost && a.Is4() }
 
-	s, err := rdmacm.Connections(elsewhere(&asked, refused), netip.Addr{}, 0, cm.ListenOptions{}, skip)
+	s, err := rdmacm.Listen(elsewhere(&asked, refused), netip.Addr{}, 0, cm.ListenOptions{}, skip)
 	require.NoError(t, err)
 	require.Contains(t, asked, netip.AddrPortFrom(localhost, 4791))
 	require.Len(t, s.Addrs(), len(asked)-len(skipped))
@@ -109,7 +109,7 @@ func TestServer(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	asked, skipped = nil, nil
-	s, err = rdmacm.Connections(elsewhere(&asked, refused), netip.IPv4Unspecified(), 77, cm.ListenOptions{}, skip)
+	s, err = rdmacm.Listen(elsewhere(&asked, refused), netip.IPv4Unspecified(), 77, cm.ListenOptions{}, skip)
 	require.NoError(t, err)
 	for _, a := range asked {
 		require.True(t, a.Addr().Is4())
@@ -119,22 +119,22 @@ func TestServer(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	skipped = nil
-	_, err = rdmacm.Connections(elsewhere(&asked, func(netip.Addr) bool { return true }), netip.Addr{}, 0, cm.ListenOptions{}, skip)
+	_, err = rdmacm.Listen(elsewhere(&asked, func(netip.Addr) bool { return true }), netip.Addr{}, 0, cm.ListenOptions{}, skip)
 	require.ErrorContains(t, err, "not at 127.0.0.1: in use")
 	require.Empty(t, skipped)
 
 	dev := toolstest.Device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
-	_, err = rdmacm.Datagrams(rdmacm.Place{Device: dev}, netip.Addr{}, 0, cm.ListenOptions{}, skip)
+	_, err = rdmacm.ListenUD(rdmacm.DeviceSource{Device: dev}, netip.Addr{}, 0, cm.ListenOptions{}, skip)
 	require.ErrorContains(t, err, "RDMA-CM has no word for a server's port: it has to be 4791")
 }
 
 // TestArrivals come from all adapters, until the server stops.
 func TestArrivals(t *testing.T) {
 	var asked []netip.AddrPort
-	s, err := rdmacm.Datagrams(elsewhere(&asked, func(netip.Addr) bool { return false }), netip.Addr{}, 0, cm.ListenOptions{}, func(error) {})
+	s, err := rdmacm.ListenUD(elsewhere(&asked, func(netip.Addr) bool { return false }), netip.Addr{}, 0, cm.ListenOptions{}, func(error) {})
 	require.NoError(t, err)
 	_, client := toolstest.Manager(t)
-	ctx := toolstest.Soon(t)
+	ctx := toolstest.Context(t)
 	dial := func(at netip.AddrPort) <-chan error {
 		ch := make(chan error, 1)
 		go func() {
@@ -147,7 +147,7 @@ func TestArrivals(t *testing.T) {
 		dialed := dial(at)
 		a, err := s.Accept(ctx)
 		require.NoError(t, err)
-		require.Equal(t, at.Addr(), a.End.Addr())
+		require.Equal(t, at.Addr(), a.Endpoint.Addr())
 		require.NoError(t, a.Request.Reject(nil))
 		var refused *cm.UDRejectError
 		require.ErrorAs(t, <-dialed, &refused)
@@ -171,10 +171,10 @@ func TestArrivals(t *testing.T) {
 func TestEach(t *testing.T) {
 	const n = 1000
 	var done [n]bool
-	require.NoError(t, rdmacm.Each(t.Context(), n, func(_ context.Context, i int) error { done[i] = true; return nil }))
+	require.NoError(t, rdmacm.ForEach(t.Context(), n, func(_ context.Context, i int) error { done[i] = true; return nil }))
 	require.NotContains(t, done, false)
 	want := errors.New("enough")
-	err := rdmacm.Each(t.Context(), n, func(ctx context.Context, i int) error {
+	err := rdmacm.ForEach(t.Context(), n, func(ctx context.Context, i int) error {
 		if i == 100 {
 			return want
 		}
@@ -185,9 +185,9 @@ func TestEach(t *testing.T) {
 
 	idle, w := watch.Start(t.Context(), time.Millisecond)
 	defer w.Stop()
-	err = rdmacm.Each(idle, 1, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() })
-	require.EqualError(t, rdmacm.Missing(err, "%d of 2", 1), "nothing happens any more: 1 of 2")
-	require.Equal(t, want, rdmacm.Missing(want, "nothing"))
+	err = rdmacm.ForEach(idle, 1, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() })
+	require.EqualError(t, rdmacm.ExplainIdle(err, "%d of 2", 1), "nothing happens any more: 1 of 2")
+	require.Equal(t, want, rdmacm.ExplainIdle(want, "nothing"))
 }
 
 func TestFlags(t *testing.T) {
@@ -195,7 +195,7 @@ func TestFlags(t *testing.T) {
 	for _, s := range []string{"name", "ip", "ipv6", "IPv6"} {
 		require.NoError(t, f.Set(s))
 	}
-	require.Equal(t, rdmacm.IPv6, f)
+	require.Equal(t, rdmacm.FormatIPv6, f)
 	require.ErrorContains(t, f.Set("gid"), "on Ethernet give an IP address, of which the GID is made")
 	require.ErrorContains(t, f.Set("lid"), "there are name, ip and ipv6")
 
@@ -208,11 +208,11 @@ func TestFlags(t *testing.T) {
 	require.ErrorContains(t, p.Set("udp"), "there are tcp and ib")
 
 	var c rdmacm.TimeoutCode
-	require.Zero(t, c.Option())
+	require.Zero(t, c.ConnectTimeout())
 	require.NoError(t, c.Set("14"))
-	require.EqualValues(t, 14, c.Option())
+	require.EqualValues(t, 14, c.ConnectTimeout())
 	require.NoError(t, c.Set("0"))
-	require.EqualValues(t, verbs.Zero, c.Option(), "for ever")
+	require.EqualValues(t, verbs.Zero, c.ConnectTimeout(), "for ever")
 	require.Equal(t, "0", c.String())
 	require.ErrorContains(t, c.Set("32"), "give 0 to 31")
 	require.ErrorContains(t, c.Set("soon"), "give 0 to 31")

@@ -15,11 +15,11 @@ import (
 func Resolve(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(host)
 	switch {
-	case err == nil && f == IPv6 && !addr.Is6():
+	case err == nil && f == FormatIPv6 && !addr.Is6():
 		return netip.Addr{}, fmt.Errorf("-f ipv6: %s is no IPv6 address", host)
 	case err == nil:
 		return link.NormalizeBind(addr), nil
-	case f == IP || f == IPv6:
+	case f == FormatIP || f == FormatIPv6:
 		return netip.Addr{}, fmt.Errorf("-f %s: %q is no address", f, host)
 	}
 	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -36,16 +36,16 @@ func Resolve(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	return best, nil
 }
 
-// ResolveOwn is Resolve for an address to bind to, where "" is the zero Addr.
-func ResolveOwn(ctx context.Context, host string, f Format) (netip.Addr, error) {
+// ResolveBind is Resolve for an address to bind to, where "" is the zero Addr.
+func ResolveBind(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	if host == "" {
 		return netip.Addr{}, nil
 	}
 	return Resolve(ctx, host, f)
 }
 
-// route is our address on the way to another. Nothing is sent.
-func route(to netip.Addr) (netip.Addr, error) {
+// localAddrTo is our address on the way to another. Nothing is sent.
+func localAddrTo(to netip.Addr) (netip.Addr, error) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, RoCEPort)))
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("no way to %v: %w", to, err)
@@ -54,10 +54,10 @@ func route(to netip.Addr) (netip.Addr, error) {
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
 }
 
-// ownAddrs are the addresses of this machine at which a server is reached, with
+// localAddrs are the addresses of this machine at which a server is reached, with
 // the zones of link-local ones. Of the loopback interface it is one of each
 // family.
-func ownAddrs() ([]netip.Addr, error) {
+func localAddrs() ([]netip.Addr, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil, err

@@ -19,18 +19,18 @@ type Request interface {
 // Server waits for clients at one address or at several, with an adapter at
 // each.
 type Server[R Request] struct {
-	ends      []*End
-	listeners []listener[R]
-	arrived   chan Arrival[R]
-	stop      context.CancelFunc
-	pumps     sync.WaitGroup
-	ended     chan struct{} // closed when no listener is left
+	endpoints  []*Endpoint
+	listeners  []listener[R]
+	requests   chan Incoming[R]
+	stop       context.CancelFunc
+	forwarders sync.WaitGroup
+	done       chan struct{} // closed when no listener is left
 }
 
-// Arrival is a request and the end that it has come to.
-type Arrival[R Request] struct {
-	Request R
-	End     *End
+// Incoming is a request and the end that it has come to.
+type Incoming[R Request] struct {
+	Request  R
+	Endpoint *Endpoint
 }
 
 type listener[R Request] interface {
@@ -39,26 +39,26 @@ type listener[R Request] interface {
 	Close() error
 }
 
-// Connections is a server of connections. Bind is where it waits: one address,
+// Listen is a server of connections. Bind is where it waits: one address,
 // or all of the machine's if it is the zero Addr or "::", all IPv4 addresses if
 // it is 0.0.0.0. Where no adapter can be opened is told to skipped, unless that
 // is everywhere. The port is one of RDMA-CM; 0 is any free one. The server must
 // be closed.
-func Connections(p Place, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.Request], error) {
+func Listen(p DeviceSource, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.Request], error) {
 	listen := func(m *cm.Manager, port uint16) (listener[*cm.Request], error) { return m.Listen(port, o) }
-	return serve(p, bind, port, listen, skipped)
+	return newServer(p, bind, port, listen, skipped)
 }
 
-// Datagrams is a server of datagrams, otherwise as Connections.
-func Datagrams(p Place, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.UDRequest], error) {
+// ListenUD is a server of datagrams, otherwise as Connections.
+func ListenUD(p DeviceSource, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.UDRequest], error) {
 	listen := func(m *cm.Manager, port uint16) (listener[*cm.UDRequest], error) { return m.ListenUD(port, o) }
-	return serve(p, bind, port, listen, skipped)
+	return newServer(p, bind, port, listen, skipped)
 }
 
-func serve[R Request](p Place, bind netip.Addr, port uint16, listen func(*cm.Manager, uint16) (listener[R], error), skipped func(error)) (*Server[R], error) {
-	s := &Server[R]{arrived: make(chan Arrival[R]), ended: make(chan struct{})}
-	err := s.open(p, bind, skipped)
-	for _, e := range s.ends {
+func newServer[R Request](p DeviceSource, bind netip.Addr, port uint16, listen func(*cm.Manager, uint16) (listener[R], error), skipped func(error)) (*Server[R], error) {
+	s := &Server[R]{requests: make(chan Incoming[R]), done: make(chan struct{})}
+	err := s.openEndpoints(p, bind, skipped)
+	for _, e := range s.endpoints {
 		if err != nil {
 			break
 		}
@@ -71,11 +71,11 @@ func serve[R Request](p Place, bind netip.Addr, port uint16, listen func(*cm.Man
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
 	for i, l := range s.listeners {
-		s.pumps.Go(func() { s.pump(ctx, l, s.ends[i]) })
+		s.forwarders.Go(func() { s.forwardRequests(ctx, l, s.endpoints[i]) })
 	}
 	go func() {
-		s.pumps.Wait()
-		close(s.ended)
+		s.forwarders.Wait()
+		close(s.done)
 	}()
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -83,24 +83,24 @@ func serve[R Request](p Place, bind netip.Addr, port uint16, listen func(*cm.Man
 	return s, nil
 }
 
-// open opens the ends.
-func (s *Server[R]) open(p Place, bind netip.Addr, skipped func(error)) error {
+// openEndpoints opens the ends.
+func (s *Server[R]) openEndpoints(p DeviceSource, bind netip.Addr, skipped func(error)) error {
 	if p.Device != nil || bind.IsValid() && !bind.IsUnspecified() {
 		at := netip.AddrPort{}
 		if p.Device == nil {
 			at = netip.AddrPortFrom(bind, RoCEPort)
 		}
-		e, err := p.end(at, bind)
+		e, err := p.openEndpoint(at, bind)
 		if err != nil {
 			return err
 		}
-		s.ends = append(s.ends, e)
+		s.endpoints = append(s.endpoints, e)
 		if port := e.Manager.Addr().Port(); port != RoCEPort {
 			return portError(port)
 		}
 		return nil
 	}
-	own, err := ownAddrs()
+	own, err := localAddrs()
 	if err != nil {
 		return err
 	}
@@ -109,14 +109,14 @@ func (s *Server[R]) open(p Place, bind netip.Addr, skipped func(error)) error {
 		if bind.Is4() && !ip.Is4() {
 			continue
 		}
-		e, err := p.end(netip.AddrPortFrom(ip, RoCEPort), netip.Addr{})
+		e, err := p.openEndpoint(netip.AddrPortFrom(ip, RoCEPort), netip.Addr{})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("not at %v: %w", ip, err))
 			continue
 		}
-		s.ends = append(s.ends, e)
+		s.endpoints = append(s.endpoints, e)
 	}
-	if len(s.ends) == 0 {
+	if len(s.endpoints) == 0 {
 		return errors.Join(append(errs, errors.New("there is no address to wait at"))...)
 	}
 	for _, err := range errs {
@@ -125,15 +125,15 @@ func (s *Server[R]) open(p Place, bind netip.Addr, skipped func(error)) error {
 	return nil
 }
 
-// pump passes on the requests of one listener.
-func (s *Server[R]) pump(ctx context.Context, l listener[R], e *End) {
+// forwardRequests passes on the requests of one listener.
+func (s *Server[R]) forwardRequests(ctx context.Context, l listener[R], e *Endpoint) {
 	for {
 		r, err := l.Accept(ctx)
 		if err != nil {
 			return
 		}
 		select {
-		case s.arrived <- Arrival[R]{r, e}:
+		case s.requests <- Incoming[R]{r, e}:
 		case <-ctx.Done():
 			_ = r.Reject(nil) // withdrawn, if it cannot be
 			return
@@ -142,14 +142,14 @@ func (s *Server[R]) pump(ctx context.Context, l listener[R], e *End) {
 }
 
 // Accept waits for a request, which must be accepted or rejected.
-func (s *Server[R]) Accept(ctx context.Context) (Arrival[R], error) {
+func (s *Server[R]) Accept(ctx context.Context) (Incoming[R], error) {
 	select {
-	case a := <-s.arrived:
+	case a := <-s.requests:
 		return a, nil
-	case <-s.ended:
-		return Arrival[R]{}, cm.ErrClosed
+	case <-s.done:
+		return Incoming[R]{}, cm.ErrClosed
 	case <-ctx.Done():
-		return Arrival[R]{}, context.Cause(ctx)
+		return Incoming[R]{}, context.Cause(ctx)
 	}
 }
 
@@ -168,14 +168,14 @@ func (s *Server[R]) Stop() error {
 		errs = append(errs, l.Close())
 	}
 	s.stop()
-	<-s.ended
+	<-s.done
 	return errors.Join(errs...)
 }
 
 // Close ends the server with all its ends.
 func (s *Server[R]) Close() error {
 	err := s.Stop()
-	for _, e := range s.ends {
+	for _, e := range s.endpoints {
 		err = errors.Join(err, e.Close())
 	}
 	return err

@@ -53,7 +53,7 @@ func TestBadClients(t *testing.T) {
 			copy(p.mr.Bytes(), goldenPing(t, 0))
 			p.advertise(0, 64)
 			p.hear()
-			p.conn.Disconnect(toolstest.Soon(t))
+			p.conn.Disconnect(toolstest.Context(t))
 		}, "ping 0: cm: connection"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestBadClients(t *testing.T) {
 			require.ErrorContains(t, err, "client "+p.conn.LocalAddr().String())
 			good := towards(t, s.At, o)
 			good.Count = 2
-			require.NoError(t, run(toolstest.Soon(t), good).err)
+			require.NoError(t, run(toolstest.Context(t), good).err)
 		})
 	}
 }
@@ -73,7 +73,7 @@ func TestBadClients(t *testing.T) {
 // TestSilentPeers end the waiting.
 func TestSilentPeers(t *testing.T) {
 	o := rping.Defaults()
-	o.Idle = 100 * time.Millisecond
+	o.IdleTimeout = 100 * time.Millisecond
 	s := serve(t, o)
 	p := newPuppet(t)
 	p.dial(s.At, nil)
@@ -84,7 +84,7 @@ func TestSilentPeers(t *testing.T) {
 	p = newPuppet(t)
 	addr, done := p.listen(func() {})
 	o = towards(t, addr, o)
-	client := run(toolstest.Soon(t), o)
+	client := run(toolstest.Context(t), o)
 	require.ErrorIs(t, client.err, watch.ErrIdle)
 	require.ErrorContains(t, client.err, "ping 0: nothing happens any more since 100ms: waiting for the server to read")
 	<-done
@@ -95,7 +95,7 @@ func TestUnheardGoodBye(t *testing.T) {
 	golden := goldenPing(t, 0)
 	for count, why := range map[int]string{1: "", 2: "ping 1: nothing happens any more"} {
 		o := rping.Defaults()
-		o.Idle, o.Count = time.Second, count
+		o.IdleTimeout, o.Count = time.Second, count
 		s := serve(t, o)
 		p := newPuppet(t)
 		copy(p.mr.Bytes(), golden)
@@ -127,14 +127,14 @@ func TestBadServers(t *testing.T) {
 			p.hear()
 			p.send(make([]byte, rping.InfoLen))
 		}, "data mismatch! ping 0: byte 0 is 0x00 and should be 0x72"},
-		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Soon(t)) }, "ping 0: cm: connection"},
+		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Context(t)) }, "ping 0: cm: connection"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPuppet(t)
 			addr, done := p.listen(func() { c.act(p) })
 			o := rping.Defaults()
 			o.Validate, o.Count = true, 1
-			client := run(toolstest.Soon(t), towards(t, addr, o))
+			client := run(toolstest.Context(t), towards(t, addr, o))
 			require.ErrorContains(t, client.err, c.why)
 			<-done
 		})
@@ -147,12 +147,12 @@ func TestNobody(t *testing.T) {
 	o := rping.Defaults()
 	o.Count = 1
 	addr := p.m.Addr()
-	err := run(toolstest.Soon(t), towards(t, addr, o)).err
+	err := run(toolstest.Context(t), towards(t, addr, o)).err
 	require.ErrorContains(t, err, "connect error: cm: dial")
 	require.ErrorContains(t, err, "nobody listens on that port")
 	require.ErrorContains(t, err, "the adapter there is that of a program that serves other ports or none")
 
-	ctx, cancel := context.WithTimeout(toolstest.Soon(t), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(toolstest.Context(t), 50*time.Millisecond)
 	defer cancel()
 	require.NoError(t, p.m.Close())
 	err = run(ctx, towards(t, addr, o)).err

@@ -11,54 +11,54 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// client connects to a server and pings it.
-func (o *Options) client(ctx context.Context) (err error) {
+// runClient connects to a server and pings it.
+func (o *Options) runClient(ctx context.Context) (err error) {
 	addr, err := rdmacm.Resolve(ctx, o.Addr, "")
 	if err != nil {
 		return fmt.Errorf("-a: %w", err)
 	}
-	source, err := rdmacm.ResolveOwn(ctx, o.Source, "")
+	source, err := rdmacm.ResolveBind(ctx, o.Source, "")
 	if err != nil {
 		return fmt.Errorf("-I: %w", err)
 	}
-	at, err := rdmacm.Towards(o.Place, addr, source)
+	at, err := rdmacm.OpenClient(o.DeviceSource, addr, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
-	e, err := newEnd(o, at.Device)
+	e, err := newEndpoint(o, at.Device)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	e.conn, err = at.Manager.Dial(ctx, netip.AddrPortFrom(addr, uint16(o.Port)), cm.DialOptions{
-		ConnectOptions: o.connection(), QP: e.qp, Prepare: e.prepare, PrivateData: rdmacm.EncodeTerms(o.terms()),
+		ConnectOptions: o.connectOptions(), QP: e.qp, Prepare: e.postFirstReceive, PrivateData: rdmacm.EncodeParams(o.params()),
 	})
 	if err != nil {
-		return fmt.Errorf("connect error: %w", rdmacm.ExplainRejection(err, o.terms()))
+		return fmt.Errorf("connect error: %w", rdmacm.ExplainRejection(err, o.params()))
 	}
 	o.debugf("rdma_connect successful\n")
-	err = e.talk(ctx, at.Manager, e.pings)
+	err = e.runTest(ctx, at.Manager, e.sendPings)
 	if o.Count == 0 && (ctx.Err() != nil || errors.Is(err, cm.ErrDisconnected)) {
 		return nil // there is no other end
 	}
 	return err
 }
 
-// pings sends all pings.
-func (e *end) pings(ctx context.Context) error {
+// sendPings sends all pings.
+func (e *endpoint) sendPings(ctx context.Context) error {
 	for n := 0; e.Count == 0 || n < e.Count; n++ {
-		if err := e.ping(ctx, n); err != nil {
+		if err := e.sendPing(ctx, n); err != nil {
 			return fmt.Errorf("ping %d: %w", n, err)
 		}
 	}
 	return nil
 }
 
-// ping sends ping number n.
-func (e *end) ping(ctx context.Context, n int) error {
+// sendPing sends ping number n.
+func (e *endpoint) sendPing(ctx context.Context, n int) error {
 	source, sink := e.source.Bytes(), e.data.Bytes()
-	fill(source, n)
+	fillPing(source, n)
 	for _, step := range []struct {
 		mr      verbs.MR
 		missing string
@@ -68,20 +68,20 @@ func (e *end) ping(ctx context.Context, n int) error {
 	} {
 		info := Info{step.mr.Addr(), step.mr.RKey(), uint32(e.Size)}
 		e.debugf("RDMA addr %x rkey %x len %d\n", info.Addr, info.RKey, info.Size)
-		if err := e.send(info); err != nil {
+		if err := e.sendInfo(info); err != nil {
 			return err
 		}
-		if _, err := e.await(ctx, verbs.WCRecv); err != nil {
-			return e.idle(err, step.missing)
+		if _, err := e.waitCompletion(ctx, verbs.WCRecv); err != nil {
+			return e.explainIdle(err, step.missing)
 		}
 	}
 	if e.Validate {
-		if err := compare(n, sink, source); err != nil {
+		if err := comparePing(n, sink, source); err != nil {
 			return err
 		}
 	}
 	if e.Verbose {
-		fmt.Fprintf(e.Out, "ping data: %s\n", text(sink))
+		fmt.Fprintf(e.Out, "ping data: %s\n", untilNUL(sink))
 	}
 	return nil
 }

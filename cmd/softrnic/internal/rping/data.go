@@ -8,9 +8,9 @@ const (
 	chars     = 'z' - 'A' + 1
 )
 
-// fill writes the data of a ping: its number, then characters that begin one
+// fillPing writes the data of a ping: its number, then characters that begin one
 // further each time, and a NUL.
-func fill(b []byte, ping int) {
+func fillPing(b []byte, ping int) {
 	head := copy(b, fmt.Sprintf("rdma-ping-%d: ", ping))
 	for i := range b[head:] {
 		b[head+i] = byte(firstChar + (ping+i)%chars)
@@ -29,8 +29,8 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("data mismatch! ping %d: byte %d is %#02x and should be %#02x", d.Ping, d.Offset, d.Got, d.Want)
 }
 
-// compare compares the data of a ping.
-func compare(ping int, got, want []byte) error {
+// comparePing compares the data of a ping.
+func comparePing(ping int, got, want []byte) error {
 	for i := range want {
 		if i >= len(got) || got[i] != want[i] {
 			e := &DataError{Ping: ping, Offset: i, Want: want[i]}

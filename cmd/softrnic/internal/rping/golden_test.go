@@ -68,5 +68,5 @@ func TestDataOfLinux(t *testing.T) {
 		b := goldenPing(t, n)
 		want += "ping data: " + string(b[:len(b)-1]) + "\n"
 	}
-	require.Equal(t, want, run(toolstest.Soon(t), o).out)
+	require.Equal(t, want, run(toolstest.Context(t), o).out)
 }

@@ -34,13 +34,13 @@ func run(ctx context.Context, o rping.Options) outcome {
 // server is a server that waits.
 type server struct {
 	*toolstest.Server[netip.AddrPort, outcome]
-	*toolstest.Drops
+	*toolstest.DroppedClients
 }
 
 // serve starts a server on a device of its own.
 func serve(t *testing.T, o rping.Options) server {
 	t.Helper()
-	drops := toolstest.NewDrops()
+	drops := toolstest.NewDroppedClients()
 	if o.Device == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
@@ -98,7 +98,7 @@ func (p *puppet) receives(verbs.QP) error {
 func (p *puppet) dial(to netip.AddrPort, private []byte) {
 	p.t.Helper()
 	var err error
-	p.conn, err = p.m.Dial(toolstest.Soon(p.t), to, cm.DialOptions{QP: p.qp, Prepare: p.receives, PrivateData: private})
+	p.conn, err = p.m.Dial(toolstest.Context(p.t), to, cm.DialOptions{QP: p.qp, Prepare: p.receives, PrivateData: private})
 	require.NoError(p.t, err)
 }
 
@@ -108,7 +108,7 @@ func (p *puppet) listen(then func()) (at netip.AddrPort, done chan struct{}) {
 	l, err := p.m.Listen(0, cm.ListenOptions{})
 	require.NoError(p.t, err)
 	done = make(chan struct{})
-	ctx := toolstest.Soon(p.t)
+	ctx := toolstest.Context(p.t)
 	go func() {
 		defer close(done)
 		r, err := l.Accept(ctx)
@@ -137,7 +137,7 @@ func (p *puppet) advertise(off int, size uint32) {
 // hear waits for a message and returns it.
 func (p *puppet) hear() rping.Info {
 	var wcs [1]verbs.WC
-	_, err := p.cq.PollWait(toolstest.Soon(p.t), wcs[:])
+	_, err := p.cq.PollWait(toolstest.Context(p.t), wcs[:])
 	if err != nil || wcs[0].Err() != nil {
 		p.t.Error(err, wcs[0].Err())
 		return rping.Info{}

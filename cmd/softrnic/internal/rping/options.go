@@ -21,19 +21,19 @@ type Options struct {
 	Persistent bool   // -P: a server serves any number of clients, at the same time
 	Debug      bool   // -d: say what happens
 
-	rdmacm.Place
+	rdmacm.DeviceSource
 
 	Out       io.Writer              // gets the data and what Debug says
 	Log       io.Writer              // gets what the original writes to stderr
 	Dropped   func(error)            // hears of a persistent server's clients that failed; may be nil
 	Listening func([]netip.AddrPort) // hears where the server waits; may be nil
 
-	Idle time.Duration // how long a peer may take for its next step
+	IdleTimeout time.Duration // how long a peer may take for its next step
 }
 
 // Defaults are those of the original.
 func Defaults() Options {
-	return Options{Port: 7174, Size: 64, Idle: 30 * time.Second}
+	return Options{Port: 7174, Size: 64, IdleTimeout: 30 * time.Second}
 }
 
 // Limits of the size: what the original takes.
@@ -45,8 +45,8 @@ const (
 // maxClients is how many a persistent server serves at a time.
 const maxClients = 1024
 
-// check refuses what cannot be.
-func (o *Options) check() error {
+// validate refuses what cannot be.
+func (o *Options) validate() error {
 	switch {
 	case o.Port < 0 || o.Port > 65535:
 		return rdmacm.Refuse("-p", "%d is no port; give 1 to 65535", o.Port)
@@ -63,11 +63,11 @@ func (o *Options) check() error {
 	case o.Count < 0:
 		return rdmacm.Refuse("-C", "invalid count %d", o.Count)
 	}
-	return o.Place.Check()
+	return o.DeviceSource.Check()
 }
 
-// complete gives everything that hears of something an ear.
-func (o *Options) complete() {
+// setDefaults gives everything that hears of something an ear.
+func (o *Options) setDefaults() {
 	if o.Out == nil {
 		o.Out = io.Discard
 	}

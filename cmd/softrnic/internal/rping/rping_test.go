@@ -25,7 +25,7 @@ func TestPing(t *testing.T) {
 			s := serve(t, o)
 			o = towards(t, s.At, o)
 			o.Count = 3
-			client := run(toolstest.Soon(t), o)
+			client := run(toolstest.Context(t), o)
 			server := <-s.Ended
 			require.NoError(t, client.err)
 			require.NoError(t, server.err)
@@ -49,7 +49,7 @@ func TestMisfits(t *testing.T) {
 	s := serve(t, o)
 	c := towards(t, s.At, o)
 	c.Size, c.Count, c.Validate = 30, 2, true
-	require.NoError(t, run(toolstest.Soon(t), c).err)
+	require.NoError(t, run(toolstest.Context(t), c).err)
 	require.NoError(t, (<-s.Ended).err)
 
 	for _, m := range []struct {
@@ -64,11 +64,11 @@ func TestMisfits(t *testing.T) {
 		s = serve(t, o)
 		c = towards(t, s.At, o)
 		c.Size, c.Count = m.size, m.count
-		client := run(toolstest.Soon(t), c)
-		require.ErrorIs(t, client.err, oob.ErrTerms)
+		client := run(toolstest.Context(t), c)
+		require.ErrorIs(t, client.err, oob.ErrParams)
 		require.ErrorContains(t, client.err, m.client)
 		server := <-s.Ended
-		require.ErrorIs(t, server.err, oob.ErrTerms)
+		require.ErrorIs(t, server.err, oob.ErrParams)
 		require.ErrorContains(t, server.err, m.server)
 	}
 }
@@ -82,7 +82,7 @@ func TestLoss(t *testing.T) {
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "loss 3% seed 6"})
 	c.Count = 20
 	host := serve(t, s)
-	client := run(toolstest.Soon(t), towards(t, host.At, c))
+	client := run(toolstest.Context(t), towards(t, host.At, c))
 	require.NoError(t, client.err)
 }
 
@@ -97,7 +97,7 @@ func TestPersistent(t *testing.T) {
 		c := towards(t, s.At, o)
 		c.Count = 5 + i
 		clients.Go(func() {
-			if e := run(toolstest.Soon(t), c); e.err != nil {
+			if e := run(toolstest.Context(t), c); e.err != nil {
 				t.Error(e.err)
 			}
 		})
@@ -112,7 +112,7 @@ func TestPersistent(t *testing.T) {
 func TestOneClient(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
-	ctx, stop := context.WithCancel(toolstest.Soon(t))
+	ctx, stop := context.WithCancel(toolstest.Context(t))
 	c := towards(t, s.At, o)
 	out := &signal{first: make(chan struct{})}
 	c.Out, c.Verbose = out, true
@@ -121,7 +121,7 @@ func TestOneClient(t *testing.T) {
 	<-out.first
 	second := towards(t, s.At, o)
 	second.Count = 1
-	require.ErrorContains(t, run(toolstest.Soon(t), second).err, "nobody listens on that port")
+	require.ErrorContains(t, run(toolstest.Context(t), second).err, "nobody listens on that port")
 
 	// Being stopped is how pings for ever end.
 	stop()
@@ -151,7 +151,7 @@ func TestDebug(t *testing.T) {
 	s := serve(t, o)
 	c := towards(t, s.At, o)
 	c.Count = 1
-	client := run(toolstest.Soon(t), c)
+	client := run(toolstest.Context(t), c)
 	require.NoError(t, client.err)
 	require.Regexp(t, `(?s)rdma_connect successful.*RDMA addr [0-9a-f]+ rkey [0-9a-f]+ len 64.*recv completion`, client.out)
 	require.Regexp(t, `(?s)listening on 127.*Received rkey [0-9a-f]+ addr [0-9a-f]+ len 64 from peer`, (<-s.Ended).out)
@@ -176,7 +176,7 @@ func TestOptions(t *testing.T) {
 		o := rping.Defaults()
 		o.Device = dev
 		c.change(&o)
-		err := run(toolstest.Soon(t), o).err
+		err := run(toolstest.Context(t), o).err
 		var wrong *rdmacm.OptionError
 		require.ErrorAs(t, err, &wrong)
 		require.ErrorContains(t, err, c.text)
@@ -194,6 +194,6 @@ func TestOptions(t *testing.T) {
 		o := rping.Defaults()
 		o.Device = dev
 		c.change(&o)
-		require.ErrorContains(t, run(toolstest.Soon(t), o).err, c.text)
+		require.ErrorContains(t, run(toolstest.Context(t), o).err, c.text)
 	}
 }

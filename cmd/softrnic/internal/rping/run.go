@@ -14,33 +14,33 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// farewell is how long the peer may take to confirm the end of a connection.
+// disconnectTimeout is how long the peer may take to confirm the end of a connection.
 // Nothing depends on it.
-const farewell = 2 * time.Second
+const disconnectTimeout = 2 * time.Second
 
 // Run is one run of the program, on either side. The end of ctx is the regular
 // end of a persistent server and of a client that pings for ever.
 func Run(ctx context.Context, o Options) error {
-	if err := o.check(); err != nil {
+	if err := o.validate(); err != nil {
 		return err
 	}
-	o.complete()
+	o.setDefaults()
 	// Connections of a persistent server write at the same time.
 	var mu sync.Mutex
-	o.Out, o.Log = &locked{&mu, o.Out}, &locked{&mu, o.Log}
+	o.Out, o.Log = &lockedWriter{&mu, o.Out}, &lockedWriter{&mu, o.Log}
 	if o.Client {
-		return o.client(ctx)
+		return o.runClient(ctx)
 	}
-	return o.server(ctx)
+	return o.runServer(ctx)
 }
 
-// locked is a writer that many use.
-type locked struct {
+// lockedWriter is a writer that many use.
+type lockedWriter struct {
 	mu *sync.Mutex
 	w  io.Writer
 }
 
-func (l *locked) Write(b []byte) (int, error) {
+func (l *lockedWriter) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(b)
@@ -52,18 +52,18 @@ func (o *Options) debugf(format string, args ...any) {
 	}
 }
 
-// connection is what both sides ask for.
-func (o *Options) connection() verbs.ConnectOptions {
+// connectOptions is what both sides ask for.
+func (o *Options) connectOptions() verbs.ConnectOptions {
 	return verbs.ConnectOptions{RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: 1, MaxDestRdAtomic: 1}
 }
 
-// talk lets play use a connection until it ends, and ends it.
-func (e *end) talk(ctx context.Context, m *cm.Manager, play func(context.Context) error) error {
-	playing, alive, stop := rdmacm.Play(ctx, e.Idle, m, e.conn.RemoteAdapter())
+// runTest lets play use a connection until it ends, and ends it.
+func (e *endpoint) runTest(ctx context.Context, m *cm.Manager, play func(context.Context) error) error {
+	playing, alive, stop := rdmacm.StartTest(ctx, e.IdleTimeout, m, e.conn.RemoteAdapter())
 	defer stop()
 	e.alive = alive
 	err := play(playing)
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), disconnectTimeout)
 	defer cancel()
 	_ = e.conn.Disconnect(bye) // a peer that does not confirm is gone, too
 	name := "client"
@@ -76,11 +76,11 @@ func (e *end) talk(ctx context.Context, m *cm.Manager, play func(context.Context
 	return err
 }
 
-// idle makes the end of a wait in which nothing happened an error that says
+// explainIdle makes the end of a wait in which nothing happened an error that says
 // what was missing.
-func (o *Options) idle(err error, missing string) error {
+func (o *Options) explainIdle(err error, missing string) error {
 	if errors.Is(err, watch.ErrIdle) {
-		return fmt.Errorf("%w since %v: waiting for %s", err, o.Idle, missing)
+		return fmt.Errorf("%w since %v: waiting for %s", err, o.IdleTimeout, missing)
 	}
 	return err
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-type arrival = rdmacm.Arrival[*cm.Request]
+type incoming = rdmacm.Incoming[*cm.Request]
 
-// server serves one client, or any number.
-func (o *Options) server(ctx context.Context) (err error) {
-	bind, err := rdmacm.ResolveOwn(ctx, o.Addr, "")
+// runServer serves one client, or any number.
+func (o *Options) runServer(ctx context.Context) (err error) {
+	bind, err := rdmacm.ResolveBind(ctx, o.Addr, "")
 	if err != nil {
 		return fmt.Errorf("-a: %w", err)
 	}
 	skipped := func(err error) { fmt.Fprintln(o.Log, err) }
-	s, err := rdmacm.Connections(o.Place, bind, uint16(o.Port), cm.ListenOptions{NoUC: true}, skipped)
+	s, err := rdmacm.Listen(o.DeviceSource, bind, uint16(o.Port), cm.ListenOptions{NoUC: true}, skipped)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (o *Options) server(ctx context.Context) (err error) {
 	}
 	o.Listening(s.Addrs())
 	if o.Persistent {
-		return o.serveAll(ctx, s)
+		return o.servePersistent(ctx, s)
 	}
 	a, err := s.Accept(ctx)
 	if err != nil {
@@ -41,11 +41,11 @@ func (o *Options) server(ctx context.Context) (err error) {
 	if err := s.Stop(); err != nil {
 		return err
 	}
-	return o.serve(ctx, a)
+	return o.serveClient(ctx, a)
 }
 
-// serveAll serves clients until ctx ends.
-func (o *Options) serveAll(ctx context.Context, s *rdmacm.Server[*cm.Request]) error {
+// servePersistent serves clients until ctx ends.
+func (o *Options) servePersistent(ctx context.Context, s *rdmacm.Server[*cm.Request]) error {
 	var clients sync.WaitGroup
 	defer clients.Wait()
 	room := make(chan struct{}, maxClients)
@@ -67,7 +67,7 @@ func (o *Options) serveAll(ctx context.Context, s *rdmacm.Server[*cm.Request]) e
 			continue
 		}
 		clients.Go(func() {
-			if err := o.serve(ctx, a); err != nil && ctx.Err() == nil {
+			if err := o.serveClient(ctx, a); err != nil && ctx.Err() == nil {
 				o.Dropped(err)
 			}
 			<-room
@@ -75,41 +75,41 @@ func (o *Options) serveAll(ctx context.Context, s *rdmacm.Server[*cm.Request]) e
 	}
 }
 
-// serve serves a client to its end.
-func (o *Options) serve(ctx context.Context, a arrival) (err error) {
-	if err := rdmacm.RejectMisfit(a.Request, o.termsFor); err != nil {
+// serveClient serves a client to its end.
+func (o *Options) serveClient(ctx context.Context, a incoming) (err error) {
+	if err := rdmacm.RejectMismatch(a.Request, o.paramsFor); err != nil {
 		return fmt.Errorf("client %v: %w", a.Request.RemoteAddr(), err)
 	}
-	e, err := newEnd(o, a.End.Device)
+	e, err := newEndpoint(o, a.Endpoint.Device)
 	if err != nil {
 		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	o.debugf("accepting client connection request\n")
-	e.conn, err = a.Request.Accept(ctx, e.qp, cm.AcceptOptions{ConnectOptions: o.connection(), Prepare: e.prepare})
+	e.conn, err = a.Request.Accept(ctx, e.qp, cm.AcceptOptions{ConnectOptions: o.connectOptions(), Prepare: e.postFirstReceive})
 	if err != nil {
 		return fmt.Errorf("connect error: %w", err)
 	}
-	if err := e.talk(ctx, a.End.Manager, e.pongs); err != nil {
+	if err := e.runTest(ctx, a.Endpoint.Manager, e.answerPings); err != nil {
 		return fmt.Errorf("client %v: %w", a.Request.RemoteAddr(), err)
 	}
 	return nil
 }
 
-// pongs answers pings until the client disconnects between two of them. Of a program that
+// answerPings answers pings until the client disconnects between two of them. Of a program that
 // ends at once the system may say so only once, and that can be lost: who has been heard of
 // as often as Count says, and then no more, has disconnected too.
-func (e *end) pongs(ctx context.Context) error {
+func (e *endpoint) answerPings(ctx context.Context) error {
 	for n := 0; ; n++ {
-		info, err := e.await(ctx, verbs.WCRecv)
+		info, err := e.waitCompletion(ctx, verbs.WCRecv)
 		if errors.Is(err, cm.ErrDisconnected) {
 			return nil
 		}
 		if err == nil {
-			err = e.pong(ctx, n, info)
+			err = e.answerPing(ctx, n, info)
 		} else {
-			err = e.idle(err, "the client to say where to read")
-			if silent := errors.Is(err, watch.ErrIdle) || errors.Is(err, rdmacm.ErrPeerGone); silent && e.Count > 0 && n >= e.Count {
+			err = e.explainIdle(err, "the client to say where to read")
+			if silent := errors.Is(err, watch.ErrIdle) || errors.Is(err, rdmacm.ErrPeerExited); silent && e.Count > 0 && n >= e.Count {
 				return nil
 			}
 		}
@@ -119,13 +119,13 @@ func (e *end) pongs(ctx context.Context) error {
 	}
 }
 
-// pong answers ping number n, which is to be read at from.
-func (e *end) pong(ctx context.Context, n int, from Info) error {
+// answerPing answers ping number n, which is to be read at from.
+func (e *endpoint) answerPing(ctx context.Context, n int, from Info) error {
 	e.debugf("Received rkey %x addr %x len %d from peer\n", from.RKey, from.Addr, from.Size)
 	if int64(from.Size) > int64(e.Size) || from.Size == 0 {
 		return fmt.Errorf("it has %d bytes, and there is room for %d; give both sides the same -S", from.Size, e.Size)
 	}
-	if err := e.rdma(ctx, verbs.WRRDMARead, verbs.WCRDMARead, from, int(from.Size)); err != nil {
+	if err := e.accessMemory(ctx, verbs.WRRDMARead, verbs.WCRDMARead, from, int(from.Size)); err != nil {
 		return err
 	}
 	ping := e.data.Bytes()[:from.Size]
@@ -135,46 +135,46 @@ func (e *end) pong(ctx context.Context, n int, from Info) error {
 	}
 	if e.Validate {
 		want := make([]byte, len(ping))
-		fill(want, n)
-		if err := compare(n, ping, want); err != nil {
+		fillPing(want, n)
+		if err := comparePing(n, ping, want); err != nil {
 			return err
 		}
 	}
 	if e.Verbose {
 		fmt.Fprintf(e.Out, "server ping data: %s\n", ping[:length-1])
 	}
-	if err := e.send(Info{}); err != nil {
+	if err := e.sendInfo(Info{}); err != nil {
 		return err
 	}
-	to, err := e.await(ctx, verbs.WCRecv)
+	to, err := e.waitCompletion(ctx, verbs.WCRecv)
 	if err != nil {
-		return e.idle(err, "the client to say where to write")
+		return e.explainIdle(err, "the client to say where to write")
 	}
 	e.debugf("Received rkey %x addr %x len %d from peer\n", to.RKey, to.Addr, to.Size)
 	if int64(to.Size) < int64(length) {
 		return fmt.Errorf("there are %d bytes to write, and the client has room for %d", length, to.Size)
 	}
-	if err := e.rdma(ctx, verbs.WRRDMAWrite, verbs.WCRDMAWrite, to, length); err != nil {
+	if err := e.accessMemory(ctx, verbs.WRRDMAWrite, verbs.WCRDMAWrite, to, length); err != nil {
 		return err
 	}
-	return e.send(Info{})
+	return e.sendInfo(Info{})
 }
 
-// rdma reads or writes n bytes of the client's memory.
-func (e *end) rdma(ctx context.Context, op verbs.WROpcode, done verbs.WCOpcode, at Info, n int) error {
+// accessMemory reads or writes n bytes of the client's memory.
+func (e *endpoint) accessMemory(ctx context.Context, op verbs.WROpcode, done verbs.WCOpcode, at Info, n int) error {
 	wr := verbs.SendWR{Opcode: op, SGList: []verbs.SGE{e.data.SGE(0, n)}, RemoteAddr: at.Addr, RKey: at.RKey}
-	if err := e.post(wr); err != nil {
+	if err := e.postSend(wr); err != nil {
 		return err
 	}
-	_, err := e.await(ctx, done)
+	_, err := e.waitCompletion(ctx, done)
 	if errors.Is(err, watch.ErrIdle) {
-		err = e.idle(err, "the client's memory")
+		err = e.explainIdle(err, "the client's memory")
 	}
 	return err
 }
 
-// text is the data up to its NUL.
-func text(b []byte) []byte {
+// untilNUL is the data up to its NUL.
+func untilNUL(b []byte) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		return b[:i]
 	}

@@ -3,7 +3,7 @@
 //
 //	err := sdpcat.Run(ctx, sdpcat.Options{
 //		Place: place,
-//		At:    sockets.Point{Network: "sdp", Host: "192.0.2.1", Port: 7471},
+//		At:    sockets.Addr{Network: "sdp", Host: "192.0.2.1", Port: 7471},
 //		In:    os.Stdin, Out: os.Stdout,
 //	})
 //

@@ -17,16 +17,16 @@ func Example() {
 	where, ended := make(chan net.Addr), make(chan error)
 	go func() {
 		ended <- sdpcat.Run(ctx, sdpcat.Options{
-			Place: anywhere, Listen: true, At: sockets.Point{Network: "sdp"},
+			DeviceSource: anywhere, Listen: true, Addr: sockets.Addr{Network: "sdp"},
 			In: strings.NewReader(""), Out: os.Stdout, Listening: func(a net.Addr) { where <- a },
 		})
 	}()
-	at, err := sockets.Parse(sockets.Name(<-where))
+	at, err := sockets.ParseAddr(sockets.FormatAddr(<-where))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	err = sdpcat.Run(ctx, sdpcat.Options{Place: anywhere, At: at, In: strings.NewReader("hello, sockets\n"), Out: os.Stdout})
+	err = sdpcat.Run(ctx, sdpcat.Options{DeviceSource: anywhere, Addr: at, In: strings.NewReader("hello, sockets\n"), Out: os.Stdout})
 	fmt.Println(err, <-ended)
 	// Output:
 	// hello, sockets

@@ -15,10 +15,10 @@ import (
 
 // Options say whom to talk to.
 type Options struct {
-	rdmacm.Place
+	rdmacm.DeviceSource
 
-	Listen bool          // -l: wait for one connection at At, instead of dialing it
-	At     sockets.Point // the peer, or where it comes to
+	Listen bool         // -l: wait for one connection at At, instead of dialing it
+	Addr   sockets.Addr // the peer, or where it comes to
 	SDP    sdp.Options
 
 	In  io.Reader // what is sent; its end is passed on
@@ -28,30 +28,30 @@ type Options struct {
 	Listening func(net.Addr) // hears where a listener waits; may be nil
 }
 
-// deliver is how long the peer may take, after everything has ended, for the last
+// deliverTimeout is how long the peer may take, after everything has ended, for the last
 // that was sent.
-const deliver = time.Minute
+const deliverTimeout = time.Minute
 
-// tell is how long it may take to tell the peer of an end that the user wants.
-const tell = time.Second
+// resetTimeout is how long it may take to tell the peer of an end that the user wants.
+const resetTimeout = time.Second
 
 // Run is one connection. It returns when both directions have ended, or one has
 // failed; what In blocks in is not waited for then.
 func Run(ctx context.Context, o Options) (err error) {
-	if err := o.Place.Check(); err != nil {
+	if err := o.DeviceSource.Check(); err != nil {
 		return err
 	}
-	s := sockets.New(o.Place, o.SDP)
+	s := sockets.New(o.DeviceSource, o.SDP)
 	defer func() {
-		from, patience := ctx, deliver
+		from, patience := ctx, deliverTimeout
 		if ctx.Err() != nil { // the connection was reset, and the peer is being told
-			from, patience = context.WithoutCancel(ctx), tell
+			from, patience = context.WithoutCancel(ctx), resetTimeout
 		}
 		last, cancel := context.WithTimeout(from, patience)
 		defer cancel()
 		err = errors.Join(err, s.Close(last))
 	}()
-	c, err := o.connect(ctx, s)
+	c, err := o.connectPeer(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -59,14 +59,14 @@ func Run(ctx context.Context, o Options) (err error) {
 		_ = c.SetLinger(0) // the peer is to know that it has not got everything
 		c.Close()
 	})()
-	o.say("connected to %v", sockets.Name(c.RemoteAddr()))
-	in, out := make(chan result, 1), make(chan result, 1)
-	go func() { in <- o.send(c) }()
+	o.logf("connected to %v", sockets.FormatAddr(c.RemoteAddr()))
+	in, out := make(chan directionResult, 1), make(chan directionResult, 1)
+	go func() { in <- o.sendInput(c) }()
 	go func() {
 		n, err := io.Copy(o.Out, c)
-		out <- result{n, err}
+		out <- directionResult{n, err}
 	}()
-	err = o.await(ctx, in, out)
+	err = o.waitDirections(ctx, in, out)
 	if err != nil {
 		_ = c.SetLinger(0)
 	}
@@ -76,23 +76,23 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// result is how a direction has ended.
-type result struct {
+// directionResult is how a direction has ended.
+type directionResult struct {
 	bytes int64
 	err   error
 }
 
-// await waits for both directions, or for one that fails.
-func (o *Options) await(ctx context.Context, in, out <-chan result) error {
+// waitDirections waits for both directions, or for one that fails.
+func (o *Options) waitDirections(ctx context.Context, in, out <-chan directionResult) error {
 	for in != nil || out != nil {
-		var r result
+		var r directionResult
 		select {
 		case r = <-in:
 			in = nil
-			o.say("sent %d bytes", r.bytes)
+			o.logf("sent %d bytes", r.bytes)
 		case r = <-out:
 			out = nil
-			o.say("received %d bytes", r.bytes)
+			o.logf("received %d bytes", r.bytes)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -103,26 +103,26 @@ func (o *Options) await(ctx context.Context, in, out <-chan result) error {
 	return nil
 }
 
-// send sends what there is to read, and its end.
-func (o *Options) send(c sockets.Conn) result {
+// sendInput sends what there is to read, and its end.
+func (o *Options) sendInput(c sockets.Conn) directionResult {
 	n, err := io.Copy(c, o.In)
 	if err == nil {
 		err = c.CloseWrite()
 	}
-	return result{n, err}
+	return directionResult{n, err}
 }
 
-// connect dials the peer, or waits for one.
-func (o *Options) connect(ctx context.Context, s *sockets.Sockets) (sockets.Conn, error) {
+// connectPeer dials the peer, or waits for one.
+func (o *Options) connectPeer(ctx context.Context, s *sockets.Sockets) (sockets.Conn, error) {
 	if !o.Listen {
-		return s.Dial(ctx, o.At)
+		return s.Dial(ctx, o.Addr)
 	}
-	l, err := s.Listen(ctx, o.At)
+	l, err := s.Listen(ctx, o.Addr)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close() // nobody else
-	o.say("listening at %v", sockets.Name(l.Addr()))
+	o.logf("listening at %v", sockets.FormatAddr(l.Addr()))
 	if o.Listening != nil {
 		o.Listening(l.Addr())
 	}
@@ -140,7 +140,7 @@ func (o *Options) connect(ctx context.Context, s *sockets.Sockets) (sockets.Conn
 	return c.(sockets.Conn), nil
 }
 
-func (o *Options) say(format string, args ...any) {
+func (o *Options) logf(format string, args ...any) {
 	if o.Log != nil {
 		fmt.Fprintf(o.Log, format+"\n", args...)
 	}

@@ -26,21 +26,21 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // anywhere opens devices where they are asked for.
-var anywhere = rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+var anywhere = rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
 }}
 
 // listen starts a listener, and returns where it waits and how it ends.
-func listen(t *testing.T, ctx context.Context, o sdpcat.Options) (sockets.Point, <-chan error) {
+func listen(t *testing.T, ctx context.Context, o sdpcat.Options) (sockets.Addr, <-chan error) {
 	t.Helper()
 	ready := make(chan net.Addr, 1)
-	o.Place, o.Listen, o.At = anywhere, true, sockets.Point{Network: "sdp"}
+	o.DeviceSource, o.Listen, o.Addr = anywhere, true, sockets.Addr{Network: "sdp"}
 	o.Listening = func(a net.Addr) { ready <- a }
 	ended := make(chan error, 1)
 	go func() { ended <- sdpcat.Run(ctx, o) }()
 	select {
 	case a := <-ready:
-		p, err := sockets.Parse(sockets.Name(a))
+		p, err := sockets.ParseAddr(sockets.FormatAddr(a))
 		require.NoError(t, err)
 		return p, ended
 	case err := <-ended:
@@ -58,9 +58,9 @@ func TestBothWays(t *testing.T) {
 			_, _ = source.Read(there)
 			_, _ = source.Read(back)
 			var far, near, farLog, nearLog bytes.Buffer
-			at, ended := listen(t, toolstest.Soon(t), sdpcat.Options{In: bytes.NewReader(back), Out: &far, Log: &farLog})
-			err := sdpcat.Run(toolstest.Soon(t), sdpcat.Options{
-				Place: anywhere, At: at, In: bytes.NewReader(there), Out: &near, Log: &nearLog, SDP: sdp.Options{FlowControl: d},
+			at, ended := listen(t, toolstest.Context(t), sdpcat.Options{In: bytes.NewReader(back), Out: &far, Log: &farLog})
+			err := sdpcat.Run(toolstest.Context(t), sdpcat.Options{
+				DeviceSource: anywhere, Addr: at, In: bytes.NewReader(there), Out: &near, Log: &nearLog, SDP: sdp.Options{FlowControl: d},
 			})
 			require.NoError(t, err)
 			require.NoError(t, <-ended)
@@ -77,12 +77,12 @@ func TestBothWays(t *testing.T) {
 // TestHalfClose sends on when the peer has nothing more to say.
 func TestHalfClose(t *testing.T) {
 	var far bytes.Buffer
-	at, ended := listen(t, toolstest.Soon(t), sdpcat.Options{In: strings.NewReader("bye"), Out: &far})
+	at, ended := listen(t, toolstest.Context(t), sdpcat.Options{In: strings.NewReader("bye"), Out: &far})
 	r, w := io.Pipe()
 	heard, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- sdpcat.Run(toolstest.Soon(t), sdpcat.Options{Place: anywhere, At: at, In: r, Out: out})
+		done <- sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: anywhere, Addr: at, In: r, Out: out})
 		out.Close()
 	}()
 	bye := make([]byte, 3)
@@ -100,17 +100,17 @@ func TestHalfClose(t *testing.T) {
 func TestEnd(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
-	ctx, cancel := context.WithCancel(toolstest.Soon(t))
+	ctx, cancel := context.WithCancel(toolstest.Context(t))
 	at, ended := listen(t, ctx, sdpcat.Options{In: r, Out: io.Discard})
 	cancel() // nobody has come
 	require.ErrorIs(t, <-ended, context.Canceled)
 
-	ctx, cancel = context.WithCancel(toolstest.Soon(t))
+	ctx, cancel = context.WithCancel(toolstest.Context(t))
 	at, ended = listen(t, ctx, sdpcat.Options{In: io.MultiReader(strings.NewReader("hello"), r), Out: io.Discard})
 	out := &first{at: make(chan struct{})}
 	peer := make(chan error, 1)
 	go func() {
-		peer <- sdpcat.Run(toolstest.Soon(t), sdpcat.Options{Place: anywhere, At: at, In: r, Out: out})
+		peer <- sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: anywhere, Addr: at, In: r, Out: out})
 	}()
 	<-out.at
 	cancel()
@@ -136,10 +136,10 @@ func TestRefused(t *testing.T) {
 	defer s.Close()
 	l, err := s.ListenPort(0, 0)
 	require.NoError(t, err)
-	at, err := sockets.Parse(sockets.Name(l.Addr()))
+	at, err := sockets.ParseAddr(sockets.FormatAddr(l.Addr()))
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	err = sdpcat.Run(toolstest.Soon(t), sdpcat.Options{Place: anywhere, At: at, In: strings.NewReader(""), Out: io.Discard})
+	err = sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: anywhere, Addr: at, In: strings.NewReader(""), Out: io.Discard})
 	require.ErrorContains(t, err, "connection refused")
 	require.ErrorContains(t, err, at.String()[len("sdp:"):])
 }

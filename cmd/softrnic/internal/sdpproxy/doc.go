@@ -5,8 +5,8 @@
 //
 //	totals, err := sdpproxy.Run(ctx, sdpproxy.Options{
 //		Place:  place,
-//		Listen: sockets.Point{Network: "tcp", Host: "localhost", Port: 8080},
-//		To:     sockets.Point{Network: "sdp", Host: "192.0.2.1", Port: 7471},
+//		Listen: sockets.Addr{Network: "tcp", Host: "localhost", Port: 8080},
+//		To:     sockets.Addr{Network: "sdp", Host: "192.0.2.1", Port: 7471},
 //	})
 //
 // The end of one direction is passed on while the other goes on (half-close), and

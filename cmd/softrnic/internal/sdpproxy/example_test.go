@@ -30,14 +30,14 @@ func Example() {
 	ended := make(chan error)
 	proxy := func(listen, to string) (at string) {
 		where := make(chan net.Addr)
-		o := sdpproxy.Options{Place: anywhere, Listening: func(a net.Addr) { where <- a }}
-		o.Listen, _ = sockets.Parse(listen)
-		o.To, _ = sockets.Parse(to)
+		o := sdpproxy.Options{DeviceSource: anywhere, Listening: func(a net.Addr) { where <- a }}
+		o.Listen, _ = sockets.ParseAddr(listen)
+		o.To, _ = sockets.ParseAddr(to)
 		go func() {
 			_, err := sdpproxy.Run(ctx, o)
 			ended <- err
 		}()
-		return sockets.Name(<-where)
+		return sockets.FormatAddr(<-where)
 	}
 	far := proxy("sdp::0", "tcp:"+server.Addr().String())
 	near := proxy("tcp:127.0.0.1:0", far)

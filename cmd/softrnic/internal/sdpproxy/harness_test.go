@@ -26,13 +26,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // anywhere opens devices where they are asked for.
-var anywhere = rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+var anywhere = rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
 }}
 
 // running is a proxy under way.
 type running struct {
-	at    sockets.Point
+	at    sockets.Addr
 	stop  context.CancelFunc
 	ended chan struct{}
 
@@ -60,12 +60,12 @@ func (t *text) String() string {
 }
 
 // start starts a proxy.
-func start(t *testing.T, listen, to sockets.Point, o sdpproxy.Options) *running {
+func start(t *testing.T, listen, to sockets.Addr, o sdpproxy.Options) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &running{stop: cancel, ended: make(chan struct{})}
 	ready := make(chan net.Addr, 1)
-	o.Place, o.Listen, o.To, o.Log = anywhere, listen, to, &p.log
+	o.DeviceSource, o.Listen, o.To, o.Log = anywhere, listen, to, &p.log
 	o.Listening = func(a net.Addr) { ready <- a }
 	go func() {
 		defer close(p.ended)
@@ -74,7 +74,7 @@ func start(t *testing.T, listen, to sockets.Point, o sdpproxy.Options) *running 
 	t.Cleanup(func() { p.end(t) })
 	select {
 	case a := <-ready:
-		at, err := sockets.Parse(sockets.Name(a))
+		at, err := sockets.ParseAddr(sockets.FormatAddr(a))
 		require.NoError(t, err)
 		p.at = at
 	case <-p.ended:
@@ -89,7 +89,7 @@ func (p *running) end(t *testing.T) {
 	select {
 	case <-p.ended:
 		require.NoError(t, p.err)
-	case <-time.After(toolstest.Hang):
+	case <-time.After(toolstest.HangTimeout):
 		t.Error("the proxy does not end")
 	}
 }
@@ -98,17 +98,17 @@ func (p *running) end(t *testing.T) {
 // server.
 func between(t *testing.T, server net.Addr, o sdp.Options) (near, far *running) {
 	t.Helper()
-	return betweenPatient(t, server, o, toolstest.Hang)
+	return betweenPatient(t, server, o, toolstest.HangTimeout)
 }
 
 // betweenPatient is between with proxies that wait so long for who does not answer.
 func betweenPatient(t *testing.T, server net.Addr, o sdp.Options, patience time.Duration) (near, far *running) {
 	t.Helper()
-	to, err := sockets.Parse(sockets.Name(server))
+	to, err := sockets.ParseAddr(sockets.FormatAddr(server))
 	require.NoError(t, err)
-	each := sdpproxy.Options{SDP: o, Patience: patience}
-	far = start(t, sockets.Point{Network: "sdp"}, to, each)
-	near = start(t, sockets.Point{Network: "tcp", Host: "127.0.0.1"}, far.at, each)
+	each := sdpproxy.Options{SDP: o, DialTimeout: patience}
+	far = start(t, sockets.Addr{Network: "sdp"}, to, each)
+	near = start(t, sockets.Addr{Network: "tcp", Host: "127.0.0.1"}, far.at, each)
 	return near, far
 }
 
@@ -139,11 +139,11 @@ func (p *running) dial(t testing.TB) *net.TCPConn {
 	c, err := net.Dial("tcp", net.JoinHostPort(p.at.Host, portText(p.at)))
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	require.NoError(t, c.SetDeadline(time.Now().Add(toolstest.Hang)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
 	return c.(*net.TCPConn)
 }
 
-func portText(p sockets.Point) string {
+func portText(p sockets.Addr) string {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(p.String(), p.Network+":"))
 	return port
 }

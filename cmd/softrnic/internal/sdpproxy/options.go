@@ -11,20 +11,20 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// DefaultPatience is the time after which a client is reset if the other side does not
+// DefaultDialTimeout is the time after which a client is reset if the other side does not
 // answer.
-const DefaultPatience = 4 * time.Second
+const DefaultDialTimeout = 4 * time.Second
 
 // Options say what to pass on.
 type Options struct {
-	rdmacm.Place
+	rdmacm.DeviceSource
 
-	Listen sockets.Point // where connections come in
-	To     sockets.Point // where they are passed on to
-	SDP    sdp.Options   // of connections by SDP; KeepAlive is sockets.KeepAlive by default
+	Listen sockets.Addr // where connections come in
+	To     sockets.Addr // where they are passed on to
+	SDP    sdp.Options  // of connections by SDP; KeepAlive is sockets.KeepAlive by default
 
-	Patience time.Duration // how long a connection to To may take, DefaultPatience by default
-	Grace    time.Duration // how long connections go on after the end, 5 s by default
+	DialTimeout time.Duration // how long a connection to To may take, DefaultPatience by default
+	Grace       time.Duration // how long connections go on after the end, 5 s by default
 
 	Log       io.Writer      // gets a line for each connection that fails; may be nil
 	Verbose   bool           // a line also for each client that has gone
@@ -32,7 +32,7 @@ type Options struct {
 	Ending    func(open int) // hears that no more are taken, and how many there are; may be nil
 }
 
-func (o *Options) check() error {
+func (o *Options) validate() error {
 	switch {
 	case o.Listen.Network == "":
 		return rdmacm.Refuse("--listen", "say where connections come in, for example tcp:localhost:8080")
@@ -46,11 +46,11 @@ func (o *Options) check() error {
 	if o.Listen.Network == sockets.TCP && o.To.Network == sockets.TCP {
 		return nil // no adapter
 	}
-	return o.Place.Check()
+	return o.DeviceSource.Check()
 }
 
-func (o *Options) complete() {
-	o.Patience = cmp.Or(o.Patience, DefaultPatience)
+func (o *Options) setDefaults() {
+	o.DialTimeout = cmp.Or(o.DialTimeout, DefaultDialTimeout)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	if o.Log == nil {
 		o.Log = io.Discard

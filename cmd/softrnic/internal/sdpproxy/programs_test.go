@@ -64,7 +64,7 @@ func TestCurl(t *testing.T) {
 	url := "http://127.0.0.1:" + portText(near.at)
 
 	run := func(stdin io.Reader, args ...string) []byte {
-		c := exec.CommandContext(toolstest.Soon(t), curl, append([]string{"--silent", "--show-error", "--fail", "--noproxy", "*"}, args...)...)
+		c := exec.CommandContext(toolstest.Context(t), curl, append([]string{"--silent", "--show-error", "--fail", "--noproxy", "*"}, args...)...)
 		var diag bytes.Buffer
 		c.Stdin, c.Stderr = stdin, &diag
 		out, err := c.Output()
@@ -109,11 +109,11 @@ func TestIperf3(t *testing.T) {
 		for _, extra := range [][]string{{"--parallel", "4"}, {"--reverse"}} {
 			select {
 			case <-listening:
-			case <-time.After(toolstest.Hang):
+			case <-time.After(toolstest.HangTimeout):
 				t.Fatal("iperf3 does not listen")
 			}
 			args := append([]string{"--client", "127.0.0.1", "--port", portText(near.at), "--time", "1", "--json"}, extra...)
-			text, err := exec.CommandContext(toolstest.Soon(t), iperf, args...).CombinedOutput()
+			text, err := exec.CommandContext(toolstest.Context(t), iperf, args...).CombinedOutput()
 			require.NoError(t, err, "%s", text)
 			var report struct {
 				End struct {

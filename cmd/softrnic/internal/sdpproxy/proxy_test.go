@@ -173,9 +173,9 @@ func TestNobodyThere(t *testing.T) {
 
 // TestEnd lets those that are there finish, in the time that is given.
 func TestEnd(t *testing.T) {
-	to, err := sockets.Parse(sockets.Name(serve(t, echo)))
+	to, err := sockets.ParseAddr(sockets.FormatAddr(serve(t, echo)))
 	require.NoError(t, err)
-	listen := sockets.Point{Network: "sdp"}
+	listen := sockets.Addr{Network: "sdp"}
 	for name, c := range map[string]struct {
 		grace time.Duration
 		want  sdpproxy.Totals
@@ -217,13 +217,13 @@ func TestEnd(t *testing.T) {
 
 // TestRefusals tells what cannot be.
 func TestRefusals(t *testing.T) {
-	in, out := sockets.Point{Network: "tcp", Host: "127.0.0.1"}, sockets.Point{Network: "sdp", Host: "127.0.0.1", Port: 7}
+	in, out := sockets.Addr{Network: "tcp", Host: "127.0.0.1"}, sockets.Addr{Network: "sdp", Host: "127.0.0.1", Port: 7}
 	for text, o := range map[string]sdpproxy.Options{
 		"--listen: say where":          {To: out},
 		"--to: say where":              {Listen: in},
-		"--to: sdp::7 names no host":   {Listen: in, To: sockets.Point{Network: "sdp", Port: 7}},
+		"--to: sdp::7 names no host":   {Listen: in, To: sockets.Addr{Network: "sdp", Port: 7}},
 		"device: there is none":        {Listen: in, To: out},
-		"no interface of this machine": {Listen: sockets.Point{Network: "sdp", Host: "203.0.113.1"}, To: out, Place: anywhere},
+		"no interface of this machine": {Listen: sockets.Addr{Network: "sdp", Host: "203.0.113.1"}, To: out, DeviceSource: anywhere},
 	} {
 		_, err := sdpproxy.Run(t.Context(), o)
 		require.ErrorContains(t, err, text)

@@ -15,11 +15,11 @@ import (
 // Run passes connections on until ctx ends. No more are taken then, and those
 // that there are have Options.Grace. Connections that fail do not end it.
 func Run(ctx context.Context, o Options) (Totals, error) {
-	if err := o.check(); err != nil {
+	if err := o.validate(); err != nil {
 		return Totals{}, err
 	}
-	o.complete()
-	p := &proxy{Options: &o, sockets: sockets.New(o.Place, o.SDP), links: make(map[*link]struct{})}
+	o.setDefaults()
+	p := &proxy{Options: &o, sockets: sockets.New(o.DeviceSource, o.SDP), relays: make(map[*relay]struct{})}
 	err := p.run(ctx)
 	return p.totals(), err
 }
@@ -30,18 +30,18 @@ type proxy struct {
 	sockets *sockets.Sockets
 	running sync.WaitGroup // links
 
-	count, failed, cut atomic.Uint64
-	bytesTo, bytesFrom atomic.Uint64
+	count, failed, aborted atomic.Uint64
+	bytesTo, bytesFrom     atomic.Uint64
 
-	mu    sync.Mutex
-	links map[*link]struct{}
-	over  bool // no time is left
+	mu           sync.Mutex
+	relays       map[*relay]struct{}
+	graceExpired bool // no time is left
 
 	log sync.Mutex
 }
 
-// say writes a line to the log.
-func (p *proxy) say(format string, args ...any) {
+// logf writes a line to the log.
+func (p *proxy) logf(format string, args ...any) {
 	p.log.Lock()
 	defer p.log.Unlock()
 	fmt.Fprintf(p.Log, format+"\n", args...)
@@ -49,7 +49,7 @@ func (p *proxy) say(format string, args ...any) {
 
 func (p *proxy) totals() Totals {
 	return Totals{
-		Connections: p.count.Load(), Failed: p.failed.Load(), Cut: p.cut.Load(),
+		Connections: p.count.Load(), Failed: p.failed.Load(), Cut: p.aborted.Load(),
 		BytesTo: p.bytesTo.Load(), BytesFrom: p.bytesFrom.Load(),
 	}
 }
@@ -67,15 +67,15 @@ func (p *proxy) run(ctx context.Context) (err error) {
 	p.Listening(l.Addr())
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	err = p.accept(ctx, l)
+	err = p.acceptConns(ctx, l)
 	l.Close()
-	p.Ending(p.open())
-	p.finish()
+	p.Ending(p.openRelays())
+	p.drainRelays()
 	return err
 }
 
-// accept takes connections until ctx ends.
-func (p *proxy) accept(ctx context.Context, l net.Listener) error {
+// acceptConns takes connections until ctx ends.
+func (p *proxy) acceptConns(ctx context.Context, l net.Listener) error {
 	for pause := time.Duration(0); ; {
 		c, err := l.Accept()
 		switch {
@@ -87,7 +87,7 @@ func (p *proxy) accept(ctx context.Context, l net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case err != nil: // out of files, for example: some will end
-			p.say("accept: %v", err)
+			p.logf("accept: %v", err)
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			select {
 			case <-time.After(pause):
@@ -96,45 +96,45 @@ func (p *proxy) accept(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		pause = 0
-		k := &link{proxy: p, number: p.count.Add(1), in: c.(sockets.Conn)}
-		p.running.Go(func() { k.run(ctx) })
+		k := &relay{proxy: p, number: p.count.Add(1), in: c.(sockets.Conn)}
+		p.running.Go(func() { k.runRelay(ctx) })
 	}
 }
 
-// finish gives links their time, and then ends them.
-func (p *proxy) finish() {
+// drainRelays gives links their time, and then ends them.
+func (p *proxy) drainRelays() {
 	late := time.AfterFunc(p.Grace, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.over = true
-		for k := range p.links {
-			k.end(errCut)
+		p.graceExpired = true
+		for k := range p.relays {
+			k.reset(errAborted)
 		}
 	})
 	p.running.Wait()
 	late.Stop()
 }
 
-// open is how many links there are.
-func (p *proxy) open() int {
+// openRelays is how many links there are.
+func (p *proxy) openRelays() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.links)
+	return len(p.relays)
 }
 
-// enter adds a link that is there, unless no time is left.
-func (p *proxy) enter(k *link) bool {
+// addRelay adds a link that is there, unless no time is left.
+func (p *proxy) addRelay(k *relay) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
+	if p.graceExpired {
 		return false
 	}
-	p.links[k] = struct{}{}
+	p.relays[k] = struct{}{}
 	return true
 }
 
-func (p *proxy) leave(k *link) {
+func (p *proxy) removeRelay(k *relay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.links, k)
+	delete(p.relays, k)
 }

@@ -13,7 +13,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	s := sockets.New(anywhere, sdp.Options{})
-	at, err := sockets.Parse("sdp:127.94.2.1:7471")
+	at, err := sockets.ParseAddr("sdp:127.94.2.1:7471")
 	if err != nil {
 		fmt.Println(err)
 		return

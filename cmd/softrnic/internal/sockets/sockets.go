@@ -34,41 +34,41 @@ type Conn interface {
 
 // Sockets makes streams. Its methods may be called from any goroutine.
 type Sockets struct {
-	place   rdmacm.Place
+	place   rdmacm.DeviceSource
 	options sdp.Options
 
-	mu     sync.Mutex
-	ends   []end
-	toward map[netip.Addr]*sdp.Stack // that dial an address
+	mu        sync.Mutex
+	endpoints []endpoint
+	dialing   map[netip.Addr]*sdp.Stack // that dial an address
 }
 
-// end is an adapter with its stack.
-type end struct {
-	*rdmacm.End
+// endpoint is an adapter with its stack.
+type endpoint struct {
+	*rdmacm.Endpoint
 	stack *sdp.Stack
 }
 
 // New makes a maker of streams, with the options that its connections by SDP
 // have; a KeepAlive of 0 means [KeepAlive]. It must be closed.
-func New(p rdmacm.Place, o sdp.Options) *Sockets {
+func New(p rdmacm.DeviceSource, o sdp.Options) *Sockets {
 	o.KeepAlive = cmp.Or(o.KeepAlive, KeepAlive)
-	return &Sockets{place: p, options: o, toward: make(map[netip.Addr]*sdp.Stack)}
+	return &Sockets{place: p, options: o, dialing: make(map[netip.Addr]*sdp.Stack)}
 }
 
 // Listen waits for connections at a point. For SDP a host is the adapter's
 // address; without one it is where the place opens a device.
-func (s *Sockets) Listen(ctx context.Context, at Point) (net.Listener, error) {
+func (s *Sockets) Listen(ctx context.Context, at Addr) (net.Listener, error) {
 	if at.Network == TCP {
 		l := net.ListenConfig{KeepAliveConfig: tcpKeepAlive}
-		return l.Listen(ctx, "tcp", at.address())
+		return l.Listen(ctx, "tcp", at.hostPort())
 	}
-	bind, err := rdmacm.ResolveOwn(ctx, at.Host, "")
+	bind, err := rdmacm.ResolveBind(ctx, at.Host, "")
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stack, err := s.stack(func() (*rdmacm.End, error) { return rdmacm.At(s.place, bind) })
+	stack, err := s.openStack(func() (*rdmacm.Endpoint, error) { return rdmacm.OpenServer(s.place, bind) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +77,10 @@ func (s *Sockets) Listen(ctx context.Context, at Point) (net.Listener, error) {
 
 // Dial connects to a point. A Dial by SDP goes through an adapter at an address
 // that leads there.
-func (s *Sockets) Dial(ctx context.Context, to Point) (Conn, error) {
+func (s *Sockets) Dial(ctx context.Context, to Addr) (Conn, error) {
 	if to.Network == TCP {
 		d := net.Dialer{KeepAliveConfig: tcpKeepAlive}
-		c, err := d.DialContext(ctx, "tcp", to.address())
+		c, err := d.DialContext(ctx, "tcp", to.hostPort())
 		if err != nil {
 			return nil, err
 		}
@@ -90,34 +90,34 @@ func (s *Sockets) Dial(ctx context.Context, to Point) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	stack, err := s.dialer(addr)
+	stack, err := s.dialingStack(addr)
 	if err != nil {
 		return nil, err
 	}
 	return stack.DialAddr(ctx, netip.AddrPortFrom(addr, to.Port), sdp.Dialer{})
 }
 
-// dialer is the stack that dials an address.
-func (s *Sockets) dialer(to netip.Addr) (*sdp.Stack, error) {
+// dialingStack is the stack that dials an address.
+func (s *Sockets) dialingStack(to netip.Addr) (*sdp.Stack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stack := s.toward[to]; stack != nil {
+	if stack := s.dialing[to]; stack != nil {
 		return stack, nil
 	}
 	place := s.place
 	if place.Open != nil {
-		place.Open = s.beside
+		place.Open = s.openAnyPort
 	}
-	stack, err := s.stack(func() (*rdmacm.End, error) { return rdmacm.Towards(place, to, netip.Addr{}) })
+	stack, err := s.openStack(func() (*rdmacm.Endpoint, error) { return rdmacm.OpenClient(place, to, netip.Addr{}) })
 	if err == nil {
-		s.toward[to] = stack
+		s.dialing[to] = stack
 	}
 	return stack, err
 }
 
-// beside opens a device that nobody has to find: on another UDP port if 4791 is
+// openAnyPort opens a device that nobody has to find: on another UDP port if 4791 is
 // taken, which peers are told.
-func (s *Sockets) beside(at netip.AddrPort) (verbs.Device, error) {
+func (s *Sockets) openAnyPort(at netip.AddrPort) (verbs.Device, error) {
 	dev, err := s.place.Open(at)
 	if errors.Is(err, syscall.EADDRINUSE) && at.Port() != 0 {
 		return s.place.Open(netip.AddrPortFrom(at.Addr(), 0))
@@ -125,11 +125,11 @@ func (s *Sockets) beside(at netip.AddrPort) (verbs.Device, error) {
 	return dev, err
 }
 
-// stack makes a stack on an adapter. If the place has one for all, they share
+// openStack makes a stack on an adapter. If the place has one for all, they share
 // it. The lock is held.
-func (s *Sockets) stack(open func() (*rdmacm.End, error)) (*sdp.Stack, error) {
-	if s.place.Device != nil && len(s.ends) > 0 {
-		return s.ends[0].stack, nil
+func (s *Sockets) openStack(open func() (*rdmacm.Endpoint, error)) (*sdp.Stack, error) {
+	if s.place.Device != nil && len(s.endpoints) > 0 {
+		return s.endpoints[0].stack, nil
 	}
 	e, err := open()
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Sockets) stack(open func() (*rdmacm.End, error)) (*sdp.Stack, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	s.ends = append(s.ends, end{e, stack})
+	s.endpoints = append(s.endpoints, endpoint{e, stack})
 	return stack, nil
 }
 
@@ -148,12 +148,12 @@ func (s *Sockets) stack(open func() (*rdmacm.End, error)) (*sdp.Stack, error) {
 func (s *Sockets) Close(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.ends {
+	for _, e := range s.endpoints {
 		if late := e.stack.Drain(ctx); late != nil {
 			err = errors.Join(err, late)
 		}
-		err = errors.Join(err, e.stack.Close(), e.End.Close())
+		err = errors.Join(err, e.stack.Close(), e.Endpoint.Close())
 	}
-	s.ends, s.toward = nil, make(map[netip.Addr]*sdp.Stack)
+	s.endpoints, s.dialing = nil, make(map[netip.Addr]*sdp.Stack)
 	return err
 }

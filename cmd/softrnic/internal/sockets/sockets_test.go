@@ -24,12 +24,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // anywhere opens devices where they are asked for.
-var anywhere = rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+var anywhere = rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
 }}
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]sockets.Point{
+	for text, want := range map[string]sockets.Addr{
 		"sdp:192.0.2.1:7471":  {Network: "sdp", Host: "192.0.2.1", Port: 7471},
 		"192.0.2.1:7471":      {Network: "sdp", Host: "192.0.2.1", Port: 7471},
 		"tcp:localhost:80":    {Network: "tcp", Host: "localhost", Port: 80},
@@ -38,13 +38,13 @@ func TestParse(t *testing.T) {
 		":0":                  {Network: "sdp"},
 		"sdp:[2001:db8::1]:1": {Network: "sdp", Host: "2001:db8::1", Port: 1},
 	} {
-		p, err := sockets.Parse(text)
+		p, err := sockets.ParseAddr(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, p, text)
-		again, err := sockets.Parse(p.String())
+		again, err := sockets.ParseAddr(p.String())
 		require.NoError(t, err)
 		require.Equal(t, p, again)
-		var flag sockets.Point
+		var flag sockets.Addr
 		require.NoError(t, flag.Set(text))
 		require.Equal(t, want, flag)
 	}
@@ -57,20 +57,20 @@ func TestParse(t *testing.T) {
 		"sdp:h:70000":     `port "70000" is no number`,
 		"::1:80":          "for example sdp:192.0.2.1:7471",
 	} {
-		_, err := sockets.Parse(text)
+		_, err := sockets.ParseAddr(text)
 		require.ErrorContains(t, err, why, text)
 	}
-	require.Empty(t, sockets.Point{}.String())
+	require.Empty(t, sockets.Addr{}.String())
 }
 
 // talk sends a word from a dialer to a listener, which may be of one maker.
-func talk(t *testing.T, from, to *sockets.Sockets, at sockets.Point) {
+func talk(t *testing.T, from, to *sockets.Sockets, at sockets.Addr) {
 	t.Helper()
-	ctx := toolstest.Soon(t)
+	ctx := toolstest.Context(t)
 	l, err := to.Listen(ctx, at)
 	require.NoError(t, err)
 	defer l.Close()
-	where, err := sockets.Parse(sockets.Name(l.Addr()))
+	where, err := sockets.ParseAddr(sockets.FormatAddr(l.Addr()))
 	require.NoError(t, err)
 	c, err := from.Dial(ctx, where)
 	require.NoError(t, err)
@@ -87,42 +87,42 @@ func talk(t *testing.T, from, to *sockets.Sockets, at sockets.Point) {
 
 // TestPlaces: adapters are opened where they are needed, or there is one for all.
 func TestPlaces(t *testing.T) {
-	for name, place := range map[string]rdmacm.Place{"opened": anywhere, "one": {Device: toolstest.Device(t, rnic.Options{})}} {
+	for name, place := range map[string]rdmacm.DeviceSource{"opened": anywhere, "one": {Device: toolstest.Device(t, rnic.Options{})}} {
 		t.Run(name, func(t *testing.T) {
 			from, to := sockets.New(place, sdp.Options{}), sockets.New(anywhere, sdp.Options{})
-			talk(t, from, to, sockets.Point{Network: "sdp"})
-			talk(t, to, from, sockets.Point{Network: "sdp"}) // a listener that has dialed
-			talk(t, from, from, sockets.Point{Network: "tcp", Host: "localhost"})
-			require.NoError(t, from.Close(toolstest.Soon(t)))
-			require.NoError(t, to.Close(toolstest.Soon(t)))
+			talk(t, from, to, sockets.Addr{Network: "sdp"})
+			talk(t, to, from, sockets.Addr{Network: "sdp"}) // a listener that has dialed
+			talk(t, from, from, sockets.Addr{Network: "tcp", Host: "localhost"})
+			require.NoError(t, from.Close(toolstest.Context(t)))
+			require.NoError(t, to.Close(toolstest.Context(t)))
 		})
 	}
 	s := sockets.New(anywhere, sdp.Options{})
-	talk(t, s, s, sockets.Point{Network: "sdp", Host: "127.94.1.1"}) // an adapter each
-	require.NoError(t, s.Close(toolstest.Soon(t)))
+	talk(t, s, s, sockets.Addr{Network: "sdp", Host: "127.94.1.1"}) // an adapter each
+	require.NoError(t, s.Close(toolstest.Context(t)))
 }
 
 // TestRefusals says what was not possible, and where.
 func TestRefusals(t *testing.T) {
-	ctx := toolstest.Soon(t)
+	ctx := toolstest.Context(t)
 	s := sockets.New(anywhere, sdp.Options{})
 	defer func() { require.NoError(t, s.Close(ctx)) }()
-	_, err := s.Listen(ctx, sockets.Point{Network: "sdp", Host: "203.0.113.1"})
+	_, err := s.Listen(ctx, sockets.Addr{Network: "sdp", Host: "203.0.113.1"})
 	require.ErrorContains(t, err, "no interface of this machine has that address")
-	_, err = s.Dial(ctx, sockets.Point{Network: "sdp", Host: "0.0.0.0", Port: 1})
+	_, err = s.Dial(ctx, sockets.Addr{Network: "sdp", Host: "0.0.0.0", Port: 1})
 	require.ErrorContains(t, err, "0.0.0.0 is not the address of one server")
-	_, err = s.Dial(ctx, sockets.Point{Network: "tcp", Host: "127.0.0.1", Port: 1})
+	_, err = s.Dial(ctx, sockets.Addr{Network: "tcp", Host: "127.0.0.1", Port: 1})
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 
-	elsewhere := sockets.New(rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+	elsewhere := sockets.New(rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 		return rnic.Open(rnic.Options{Addr: netip.MustParseAddrPort("127.94.1.2:5000")})
 	}}, sdp.Options{})
-	_, err = elsewhere.Listen(ctx, sockets.Point{Network: "sdp"})
+	_, err = elsewhere.Listen(ctx, sockets.Addr{Network: "sdp"})
 	require.ErrorContains(t, err, "the device listens on UDP port 5000")
 	require.NoError(t, elsewhere.Close(ctx))
 
 	bad := sockets.New(anywhere, sdp.Options{Buffers: -1})
-	_, err = bad.Listen(ctx, sockets.Point{Network: "sdp"})
+	_, err = bad.Listen(ctx, sockets.Addr{Network: "sdp"})
 	require.ErrorContains(t, err, "-1 buffers")
 	require.NoError(t, bad.Close(ctx))
 }
@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 // TestBeside: who dials takes another UDP port if 4791 is not to be had.
 func TestBeside(t *testing.T) {
 	var ports []uint16
-	place := rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+	place := rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 		ports = append(ports, at.Port())
 		if at.Port() != 0 || len(ports) == 1 {
 			return nil, fmt.Errorf("taken: %w", syscall.EADDRINUSE)
@@ -138,7 +138,7 @@ func TestBeside(t *testing.T) {
 		return nil, errors.New("the end")
 	}}
 	s := sockets.New(place, sdp.Options{})
-	_, err := s.Dial(t.Context(), sockets.Point{Network: "sdp", Host: "192.0.2.1", Port: 1})
+	_, err := s.Dial(t.Context(), sockets.Addr{Network: "sdp", Host: "192.0.2.1", Port: 1})
 	if err != nil && strings.Contains(err.Error(), "no way to") {
 		t.Skip("this machine has no route to others")
 	}

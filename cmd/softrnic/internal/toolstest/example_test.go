@@ -9,13 +9,13 @@ import (
 
 // Whoever comes first waits.
 func ExampleMeeting() {
-	m := toolstest.NewMeeting()
+	m := toolstest.NewBarrier()
 	done := make(chan string)
 	go func() {
-		m.Stay(0)(context.Background())
+		m.Wait(0)(context.Background())
 		done <- "both were there"
 	}()
-	m.Stay(1)(context.Background())
+	m.Wait(1)(context.Background())
 	fmt.Println(<-done)
 	// Output: both were there
 }

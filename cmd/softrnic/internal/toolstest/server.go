@@ -18,7 +18,7 @@ type Server[A, O any] struct {
 func Serve[A, O any](t testing.TB, run func(ctx context.Context, listening func(A)) O) *Server[A, O] {
 	t.Helper()
 	ready, ended, done := make(chan A, 1), make(chan O, 1), make(chan struct{})
-	ctx, cancel := context.WithCancel(Soon(t))
+	ctx, cancel := context.WithCancel(Context(t))
 	t.Cleanup(func() { cancel(); <-done })
 	go func() {
 		defer close(done)
@@ -33,9 +33,9 @@ func Serve[A, O any](t testing.TB, run func(ctx context.Context, listening func(
 	return s
 }
 
-// Play runs a client against a server that has been started, both of which Stay at
+// RunPair runs a client against a server that has been started, both of which Stay at
 // the meeting, as sides 1 and 0.
-func Play[A, O any](s *Server[A, O], end *Meeting, run func() O) (server, client O) {
+func RunPair[A, O any](s *Server[A, O], end *Barrier, run func() O) (server, client O) {
 	clients := make(chan O)
 	go func() {
 		e := run()

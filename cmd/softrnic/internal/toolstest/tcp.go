@@ -18,9 +18,9 @@ type Message struct {
 	Text     string
 }
 
-// Transcript reads a recorded handshake of testdata: lines of who speaks, and what,
+// ReadTranscript reads a recorded handshake of testdata: lines of who speaks, and what,
 // of which parse makes messages.
-func Transcript(t testing.TB, name string, parse func(what string) ([]string, error)) (list []Message) {
+func ReadTranscript(t testing.TB, name string, parse func(what string) ([]string, error)) (list []Message) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name+".txt"))
 	require.NoError(t, err)
@@ -50,9 +50,9 @@ func Dial(t testing.TB, port int) net.Conn {
 	return conn
 }
 
-// Host starts a client, in the background, that connects to a TCP port of 127.0.0.1,
+// RunClient starts a client, in the background, that connects to a TCP port of 127.0.0.1,
 // where the test itself takes the server's part.
-func Host[O any](t testing.TB, run func(port int) O) (conn net.Conn, ended <-chan O) {
+func RunClient[O any](t testing.TB, run func(port int) O) (conn net.Conn, ended <-chan O) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -1,12 +1,12 @@
 // Package toolstest is what the tests of the tools share.
 //
-//	meeting := toolstest.NewMeeting()
+//	meeting := toolstest.NewBarrier()
 //	o.Device, o.Stay = toolstest.Device(t, rnic.Options{}), meeting.Stay(0)
 //	s := toolstest.Serve(t, func(ctx context.Context, listening func(port int)) outcome {
 //		o.Listening = listening
 //		return run(ctx, o)
 //	})
-//	server, client := toolstest.Play(s, meeting, func() outcome { return run(toolstest.Soon(t), to(s.At)) })
+//	server, client := toolstest.RunPair(s, meeting, func() outcome { return run(toolstest.Context(t), to(s.At)) })
 package toolstest
 
 import (
@@ -23,21 +23,21 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Hang is a time after which a test has failed.
-const Hang = time.Minute
+// HangTimeout is a time after which a test has failed.
+const HangTimeout = time.Minute
 
-// Patience is a server's with a client that does not do its part: short where it is to be found
+// ServerTimeout is a server's with a client that does not do its part: short where it is to be found
 // silent, and still enough for the next one, which does its part.
-func Patience(silent bool) time.Duration {
+func ServerTimeout(silent bool) time.Duration {
 	if silent {
 		return 2 * time.Second
 	}
-	return Hang
+	return HangTimeout
 }
 
-// Soon is a context that ends with the test, or when it hangs.
-func Soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), Hang)
+// Context is a context that ends with the test, or when it hangs.
+func Context(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), HangTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -62,23 +62,23 @@ func Manager(t testing.TB) (verbs.Device, *cm.Manager) {
 	return dev, m
 }
 
-// Meeting is where two sides wait for each other at the end, so that no
+// Barrier is where two sides wait for each other at the end, so that no
 // acknowledgement gets lost.
-type Meeting struct {
+type Barrier struct {
 	once [2]sync.Once
 	here [2]chan struct{}
 }
 
-// NewMeeting makes a meeting of sides 0 and 1.
-func NewMeeting() *Meeting {
-	return &Meeting{here: [2]chan struct{}{make(chan struct{}), make(chan struct{})}}
+// NewBarrier makes a meeting of sides 0 and 1.
+func NewBarrier() *Barrier {
+	return &Barrier{here: [2]chan struct{}{make(chan struct{}), make(chan struct{})}}
 }
 
 // Arrive says that a side has come to the end.
-func (m *Meeting) Arrive(side int) { m.once[side].Do(func() { close(m.here[side]) }) }
+func (m *Barrier) Arrive(side int) { m.once[side].Do(func() { close(m.here[side]) }) }
 
-// Stay returns a function that arrives and waits for the other side.
-func (m *Meeting) Stay(side int) func(context.Context) {
+// Wait returns a function that arrives and waits for the other side.
+func (m *Barrier) Wait(side int) func(context.Context) {
 	return func(ctx context.Context) {
 		m.Arrive(side)
 		select {
@@ -88,28 +88,28 @@ func (m *Meeting) Stay(side int) func(context.Context) {
 	}
 }
 
-// Drops collects clients that were sent away.
-type Drops struct {
+// DroppedClients collects clients that were sent away.
+type DroppedClients struct {
 	errs chan error
 }
 
-// NewDrops makes an empty collection.
-func NewDrops() *Drops { return &Drops{make(chan error, 1000)} }
+// NewDroppedClients makes an empty collection.
+func NewDroppedClients() *DroppedClients { return &DroppedClients{make(chan error, 1000)} }
 
 // Add is the Dropped of a tool's options.
-func (d *Drops) Add(err error) { d.errs <- err }
+func (d *DroppedClients) Add(err error) { d.errs <- err }
 
 // Next waits for the next one.
-func (d *Drops) Next(t testing.TB) error {
+func (d *DroppedClients) Next(t testing.TB) error {
 	t.Helper()
 	select {
 	case err := <-d.errs:
 		return err
-	case <-time.After(Hang):
+	case <-time.After(HangTimeout):
 		t.Fatal("nobody was sent away")
 		return nil
 	}
 }
 
 // Len is how many were not looked at.
-func (d *Drops) Len() int { return len(d.errs) }
+func (d *DroppedClients) Len() int { return len(d.errs) }

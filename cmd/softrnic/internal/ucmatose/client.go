@@ -24,7 +24,7 @@ func (r *runner) client(ctx context.Context) (err error) {
 	if err := r.dial(ctx, at, addr); err != nil {
 		return err
 	}
-	playing, alive, stop := rdmacm.Play(ctx, r.Idle, at.Manager, r.nodes[0].conn.RemoteAdapter())
+	playing, alive, stop := rdmacm.StartTest(ctx, r.IdleTimeout, at.Manager, r.nodes[0].conn.RemoteAdapter())
 	defer stop()
 	if r.Count > 0 {
 		if err := r.receive(playing, alive); err != nil {
@@ -40,8 +40,8 @@ func (r *runner) client(ctx context.Context) (err error) {
 }
 
 // dial makes all connections.
-func (r *runner) dial(ctx context.Context, at *rdmacm.End, addr netip.AddrPort) error {
-	return rdmacm.FirstAndEach(ctx, r.Connections, func(ctx context.Context, i int) error {
+func (r *runner) dial(ctx context.Context, at *rdmacm.Endpoint, addr netip.AddrPort) error {
+	return rdmacm.ForFirstThenEach(ctx, r.Connections, func(ctx context.Context, i int) error {
 		n, err := newNode(r.Options, i, at.Device)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (n *node) released(ctx context.Context, alive *watch.Watch) error {
 	case <-n.conn.Done():
 		alive.Beat()
 	case <-ctx.Done():
-		return rdmacm.Missing(context.Cause(ctx), "the server does not disconnect; give both sides the same -C and -S")
+		return rdmacm.ExplainIdle(context.Cause(ctx), "the server does not disconnect; give both sides the same -C and -S")
 	}
 	if err := n.conn.Err(); !errors.Is(err, cm.ErrDisconnected) {
 		return err

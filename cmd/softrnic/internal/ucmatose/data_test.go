@@ -30,7 +30,7 @@ func TestWrongData(t *testing.T) {
 
 	s := serve(t, o)
 	p := newPuppet(t, 10)
-	conn, err := p.m.Dial(toolstest.Soon(t), s.At, cm.DialOptions{QP: p.qp, Prepare: p.receives})
+	conn, err := p.m.Dial(toolstest.Context(t), s.At, cm.DialOptions{QP: p.qp, Prepare: p.receives})
 	require.NoError(t, err)
 	for i := range o.Count {
 		p.send(message(i))
@@ -46,10 +46,10 @@ func TestWrongData(t *testing.T) {
 	l, err := p.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	clients := make(chan outcome)
-	go func() { clients <- run(toolstest.Soon(t), towards(t, l.Addr(), o)) }()
-	r, err := l.Accept(toolstest.Soon(t))
+	go func() { clients <- run(toolstest.Context(t), towards(t, l.Addr(), o)) }()
+	r, err := l.Accept(toolstest.Context(t))
 	require.NoError(t, err)
-	_, err = r.Accept(toolstest.Soon(t), p.qp, cm.AcceptOptions{Prepare: p.receives})
+	_, err = r.Accept(toolstest.Context(t), p.qp, cm.AcceptOptions{Prepare: p.receives})
 	require.NoError(t, err)
 	for i := range o.Count {
 		p.send(message(i))

@@ -53,6 +53,6 @@ func towards(t *testing.T, at netip.AddrPort, o ucmatose.Options) ucmatose.Optio
 func play(t *testing.T, so, co ucmatose.Options) (server, client outcome) {
 	t.Helper()
 	s := serve(t, so)
-	client = run(toolstest.Soon(t), towards(t, s.At, co))
+	client = run(toolstest.Context(t), towards(t, s.At, co))
 	return <-s.Ended, client
 }

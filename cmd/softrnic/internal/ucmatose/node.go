@@ -78,7 +78,7 @@ func (n *node) prepare(verbs.QP) error {
 
 // connection is what both sides ask for.
 func (n *node) connection() verbs.ConnectOptions {
-	return verbs.ConnectOptions{RetryCnt: 5, MaxRdAtomic: 1, MaxDestRdAtomic: 1, TrafficClass: n.TOS, Timeout: n.AckTimeout.Option()}
+	return verbs.ConnectOptions{RetryCnt: 5, MaxRdAtomic: 1, MaxDestRdAtomic: 1, TrafficClass: n.TOS, Timeout: n.AckTimeout.ConnectTimeout()}
 }
 
 // postSends sends all messages: the server its own, the client those that came.
@@ -100,7 +100,7 @@ func (n *node) postSends() error {
 func (n *node) complete(ctx context.Context, cq verbs.CQ, what string, beat func()) error {
 	var wcs [8]verbs.WC
 	for done := 0; done < n.Count; {
-		k, err := rdmacm.Poll(ctx, cq, wcs[:])
+		k, err := rdmacm.PollWait(ctx, cq, wcs[:])
 		if err == nil {
 			beat()
 		}
@@ -108,7 +108,7 @@ func (n *node) complete(ctx context.Context, cq verbs.CQ, what string, beat func
 			err = n.judge(ctx, &wcs[i])
 		}
 		if err != nil {
-			return rdmacm.Missing(err, "%d of %d messages %s; give both sides the same -C", done, n.Count, what)
+			return rdmacm.ExplainIdle(err, "%d of %d messages %s; give both sides the same -C", done, n.Count, what)
 		}
 		done += k
 	}

@@ -44,7 +44,7 @@ func (r *runner) receive(ctx context.Context, alive *watch.Watch) error {
 func (r *runner) disconnect(ctx context.Context) {
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
-	_ = rdmacm.Each(bye, len(r.nodes), func(ctx context.Context, i int) error {
+	_ = rdmacm.ForEach(bye, len(r.nodes), func(ctx context.Context, i int) error {
 		if n := r.nodes[i]; n != nil && n.conn != nil {
 			_ = n.conn.Disconnect(ctx) // a peer that does not confirm is gone, too
 		}

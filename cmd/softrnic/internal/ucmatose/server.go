@@ -18,7 +18,7 @@ func (r *runner) server(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := rdmacm.Connections(r.Place, bind, uint16(r.Port), r.listen(), r.Skipped)
+	s, err := rdmacm.Listen(r.DeviceSource, bind, uint16(r.Port), r.listen(), r.Skipped)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (r *runner) server(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	playing, alive, stop := rdmacm.Play(ctx, r.Idle, first.End.Manager, first.Request.RemoteAdapter())
+	playing, alive, stop := rdmacm.StartTest(ctx, r.IdleTimeout, first.Endpoint.Manager, first.Request.RemoteAdapter())
 	defer stop()
 	defer r.disconnect(ctx)
 	if err := r.accept(playing, s, first, alive); err != nil {
@@ -50,7 +50,7 @@ func (r *runner) server(ctx context.Context) (err error) {
 }
 
 // accept takes connections until all are there.
-func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rdmacm.Arrival[*cm.Request], alive *watch.Watch) error {
+func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rdmacm.Incoming[*cm.Request], alive *watch.Watch) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var calls sync.WaitGroup
@@ -67,7 +67,7 @@ func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rd
 			break
 		}
 		if a, err = s.Accept(ctx); err != nil {
-			err = rdmacm.Missing(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
+			err = rdmacm.ExplainIdle(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
 			cancel(err)
 			break
 		}
@@ -80,11 +80,11 @@ func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rd
 	return context.Cause(ctx)
 }
 
-func (r *runner) acceptOne(ctx context.Context, i int, a rdmacm.Arrival[*cm.Request]) error {
+func (r *runner) acceptOne(ctx context.Context, i int, a rdmacm.Incoming[*cm.Request]) error {
 	if err := r.RejectMisfit(a.Request, test); err != nil {
 		return err
 	}
-	n, err := newNode(r.Options, i, a.End.Device)
+	n, err := newNode(r.Options, i, a.Endpoint.Device)
 	if err != nil {
 		r.Say("cmatose: failing connection request")
 		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))

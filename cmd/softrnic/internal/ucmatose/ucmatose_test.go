@@ -80,7 +80,7 @@ func TestSidesDiffer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := ucmatose.Defaults()
-			o.Connections, o.Idle = 2, 200*time.Millisecond
+			o.Connections, o.IdleTimeout = 2, 200*time.Millisecond
 			co := o
 			co.NoTerms = true
 			c.change(&co)
@@ -113,9 +113,9 @@ func TestMisfits(t *testing.T) {
 		co := o
 		c.change(&co)
 		server, client := play(t, o, co)
-		require.ErrorIs(t, server.err, oob.ErrTerms)
+		require.ErrorIs(t, server.err, oob.ErrParams)
 		require.ErrorContains(t, server.err, c.server)
-		require.ErrorIs(t, client.err, oob.ErrTerms)
+		require.ErrorIs(t, client.err, oob.ErrParams)
 		require.ErrorContains(t, client.err, c.client)
 	}
 }
@@ -123,7 +123,7 @@ func TestMisfits(t *testing.T) {
 // TestNobody listens.
 func TestNobody(t *testing.T) {
 	_, m := toolstest.Manager(t)
-	client := run(toolstest.Soon(t), towards(t, m.Addr(), ucmatose.Defaults()))
+	client := run(toolstest.Context(t), towards(t, m.Addr(), ucmatose.Defaults()))
 	var refused *cm.RejectError
 	require.ErrorAs(t, client.err, &refused)
 	require.Equal(t, "cmatose: starting client\ncmatose: connecting\ntest complete\nreturn status 1\n", client.out)
@@ -150,7 +150,7 @@ func TestOptions(t *testing.T) {
 		o := ucmatose.Defaults()
 		o.Device = dev
 		c.change(&o)
-		err := run(toolstest.Soon(t), o).err
+		err := run(toolstest.Context(t), o).err
 		var wrong *rdmacm.OptionError
 		require.ErrorAs(t, err, &wrong, c.text)
 		require.ErrorContains(t, err, c.text)
@@ -160,29 +160,29 @@ func TestOptions(t *testing.T) {
 		text   string
 	}{
 		{func(o *ucmatose.Options) { o.Bind = "127.77.7.7" }, "cannot be bound to 127.77.7.7"},
-		{func(o *ucmatose.Options) { o.Server, o.Format = "localhost", rdmacm.IP }, `-s: -f ip: "localhost" is no address`},
-		{func(o *ucmatose.Options) { o.Server, o.Bind, o.Format = "::1", "127.0.0.1", rdmacm.IPv6 }, `-b: -f ipv6: 127.0.0.1 is no IPv6 address`},
+		{func(o *ucmatose.Options) { o.Server, o.Format = "localhost", rdmacm.FormatIP }, `-s: -f ip: "localhost" is no address`},
+		{func(o *ucmatose.Options) { o.Server, o.Bind, o.Format = "::1", "127.0.0.1", rdmacm.FormatIPv6 }, `-b: -f ipv6: 127.0.0.1 is no IPv6 address`},
 	} {
 		o := ucmatose.Defaults()
 		o.Device = dev
 		c.change(&o)
-		require.ErrorContains(t, run(toolstest.Soon(t), o).err, c.text)
+		require.ErrorContains(t, run(toolstest.Context(t), o).err, c.text)
 	}
 }
 
 // TestIdle ends the waiting for messages that do not come, or cannot go.
 func TestIdle(t *testing.T) {
 	o := ucmatose.Defaults()
-	o.Idle = 100 * time.Millisecond
+	o.IdleTimeout = 100 * time.Millisecond
 	co := o
-	co.NoTerms, co.Count, co.Idle = true, 0, toolstest.Hang // it has no receives
+	co.NoTerms, co.Count, co.IdleTimeout = true, 0, toolstest.HangTimeout // it has no receives
 	server, client := play(t, o, co)
 	require.NoError(t, client.err, "the server disconnects, which is the end")
 	require.ErrorIs(t, server.err, watch.ErrIdle)
 	require.ErrorContains(t, server.err, "connection 0: nothing happens any more: 0 of 10 messages sent")
 
 	so := o
-	so.Count, so.Idle, o.NoTerms = 1, toolstest.Hang, true
+	so.Count, so.IdleTimeout, o.NoTerms = 1, toolstest.HangTimeout, true
 	server, client = play(t, so, o)
 	require.ErrorIs(t, client.err, watch.ErrIdle)
 	require.ErrorContains(t, client.err, "1 of 10 messages received; give both sides the same -C")

@@ -18,7 +18,7 @@ func TestStrangers(t *testing.T) {
 	o.Count, o.Size = 3, 8
 	s := serve(t, o)
 	p, stranger := newPuppet(t, o.Count), newPuppet(t, o.Count)
-	peer, err := p.m.DialUD(toolstest.Soon(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
+	peer, err := p.m.DialUD(toolstest.Context(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
 	require.NoError(t, err)
 	p.towards(peer.AH, peer.QPN)
 	require.NoError(t, verbs.ActivateUD(stranger.qp, cm.UDQKey, 0))
@@ -59,7 +59,7 @@ func TestWrongData(t *testing.T) {
 
 	s := serve(t, o)
 	p := newPuppet(t, o.Count)
-	peer, err := p.m.DialUD(toolstest.Soon(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
+	peer, err := p.m.DialUD(toolstest.Context(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
 	require.NoError(t, err)
 	p.towards(peer.AH, peer.QPN)
 	for i := range o.Count {
@@ -73,8 +73,8 @@ func TestWrongData(t *testing.T) {
 	require.NoError(t, err)
 	clients := make(chan outcome)
 	co := towards(t, l.Addr(), o)
-	go func() { clients <- run(toolstest.Soon(t), co) }()
-	r, err := l.Accept(toolstest.Soon(t))
+	go func() { clients <- run(toolstest.Context(t), co) }()
+	r, err := l.Accept(toolstest.Context(t))
 	require.NoError(t, err)
 	require.NoError(t, r.Accept(cm.UDAcceptOptions{UDQueuePair: p.pair()}))
 	p.towards(r.RemoteAH(), p.next().SrcQPN)
@@ -149,7 +149,7 @@ func (p *puppet) send(message []byte, op verbs.WROpcode, imm uint32) {
 func (p *puppet) next() verbs.WC {
 	p.t.Helper()
 	var wcs [1]verbs.WC
-	_, err := p.cq.PollWait(toolstest.Soon(p.t), wcs[:])
+	_, err := p.cq.PollWait(toolstest.Context(p.t), wcs[:])
 	require.NoError(p.t, err)
 	require.NoError(p.t, wcs[0].Err())
 	return wcs[0]

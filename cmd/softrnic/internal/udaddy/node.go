@@ -129,9 +129,9 @@ func (n *node) postSends() error {
 func (n *node) complete(ctx context.Context, recv bool, beat func()) error {
 	var wcs [8]verbs.WC
 	for done := 0; done < n.Count; {
-		k, err := rdmacm.Poll(ctx, n.cq, wcs[:min(8, n.Count-done)])
+		k, err := rdmacm.PollWait(ctx, n.cq, wcs[:min(8, n.Count-done)])
 		if err != nil {
-			return rdmacm.Missing(err, "%d of %d datagrams came; what gets lost on the way is not repeated, and both sides need the same -C and -S",
+			return rdmacm.ExplainIdle(err, "%d of %d datagrams came; what gets lost on the way is not repeated, and both sides need the same -C and -S",
 				len(n.order), n.Count)
 		}
 		beat()

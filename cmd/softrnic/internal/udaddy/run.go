@@ -45,7 +45,7 @@ func (r *runner) server(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := rdmacm.Datagrams(r.Place, bind, uint16(r.Port), cm.ListenOptions{}, r.Skipped)
+	s, err := rdmacm.ListenUD(r.DeviceSource, bind, uint16(r.Port), cm.ListenOptions{}, r.Skipped)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (r *runner) server(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	playing, alive, stop := rdmacm.Play(ctx, r.Idle, a.End.Manager, rdmacm.AdapterOf(a.Request.RemoteAH()))
+	playing, alive, stop := rdmacm.StartTest(ctx, r.IdleTimeout, a.Endpoint.Manager, rdmacm.AdapterAddr(a.Request.RemoteAH()))
 	defer stop()
 	for i := 0; ; i++ {
 		if err := r.accept(i, a); err != nil {
@@ -66,7 +66,7 @@ func (r *runner) server(ctx context.Context) (err error) {
 			break
 		}
 		if a, err = s.Accept(playing); err != nil {
-			return rdmacm.Missing(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
+			return rdmacm.ExplainIdle(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
 		}
 	}
 	if r.Count == 0 {
@@ -87,11 +87,11 @@ func (r *runner) server(ctx context.Context) (err error) {
 }
 
 // accept tells a client queue pair number i.
-func (r *runner) accept(i int, a rdmacm.Arrival[*cm.UDRequest]) (err error) {
+func (r *runner) accept(i int, a rdmacm.Incoming[*cm.UDRequest]) (err error) {
 	if err := r.RejectMisfit(a.Request, test); err != nil {
 		return err
 	}
-	if r.nodes[i], err = newNode(r.Options, i, a.End.Device); err != nil {
+	if r.nodes[i], err = newNode(r.Options, i, a.Endpoint.Device); err != nil {
 		r.Say("udaddy: failing connection request")
 		return errors.Join(err, a.Request.Reject(nil))
 	}
@@ -118,7 +118,7 @@ func (r *runner) client(ctx context.Context) (err error) {
 	if r.Count == 0 {
 		return nil
 	}
-	playing, alive, stop := rdmacm.Play(ctx, r.Idle, at.Manager, netip.AddrPortFrom(addr.Addr(), rdmacm.RoCEPort))
+	playing, alive, stop := rdmacm.StartTest(ctx, r.IdleTimeout, at.Manager, netip.AddrPortFrom(addr.Addr(), rdmacm.RoCEPort))
 	defer stop()
 	r.Say("initiating data transfers")
 	if err := r.nodes.Each((*node).postSends); err != nil {
@@ -132,8 +132,8 @@ func (r *runner) client(ctx context.Context) (err error) {
 }
 
 // dial asks for all queue pairs.
-func (r *runner) dial(ctx context.Context, at *rdmacm.End, addr netip.AddrPort) error {
-	return rdmacm.FirstAndEach(ctx, r.Connections, func(ctx context.Context, i int) error {
+func (r *runner) dial(ctx context.Context, at *rdmacm.Endpoint, addr netip.AddrPort) error {
+	return rdmacm.ForFirstThenEach(ctx, r.Connections, func(ctx context.Context, i int) error {
 		n, err := newNode(r.Options, i, at.Device)
 		if err != nil {
 			return err

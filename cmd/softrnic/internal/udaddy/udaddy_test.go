@@ -52,7 +52,7 @@ func TestPlay(t *testing.T) {
 // connection manager.
 func TestLoss(t *testing.T) {
 	o := udaddy.Defaults()
-	o.Idle = 300 * time.Millisecond
+	o.IdleTimeout = 300 * time.Millisecond
 	c := o
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "drop 4th SEND_ONLY_IMM"})
 	server, client := play(t, o, c)
@@ -62,7 +62,7 @@ func TestLoss(t *testing.T) {
 	require.ErrorContains(t, client.err, "0 of 10 datagrams came")
 	require.Contains(t, client.out, "test complete\nreturn status 1\n")
 
-	o.Idle = toolstest.Hang
+	o.IdleTimeout = toolstest.HangTimeout
 	c = o
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "drop 1st UD_SEND_ONLY"})
 	_, client = play(t, o, c)
@@ -83,7 +83,7 @@ func TestSidesDiffer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := udaddy.Defaults()
-			o.Connections, o.Idle = 2, 200*time.Millisecond
+			o.Connections, o.IdleTimeout = 2, 200*time.Millisecond
 			co := o
 			co.NoTerms = true
 			c.change(&co)
@@ -110,9 +110,9 @@ func TestMisfits(t *testing.T) {
 		co := o
 		c.change(&co)
 		server, client := play(t, o, co)
-		require.ErrorIs(t, server.err, oob.ErrTerms)
+		require.ErrorIs(t, server.err, oob.ErrParams)
 		require.ErrorContains(t, server.err, c.server)
-		require.ErrorIs(t, client.err, oob.ErrTerms)
+		require.ErrorIs(t, client.err, oob.ErrParams)
 		require.ErrorContains(t, client.err, c.client)
 	}
 }
@@ -120,7 +120,7 @@ func TestMisfits(t *testing.T) {
 // TestNobody serves datagrams.
 func TestNobody(t *testing.T) {
 	_, m := toolstest.Manager(t)
-	client := run(toolstest.Soon(t), towards(t, m.Addr(), udaddy.Defaults()))
+	client := run(toolstest.Context(t), towards(t, m.Addr(), udaddy.Defaults()))
 	var refused *cm.UDRejectError
 	require.ErrorAs(t, client.err, &refused)
 	require.Equal(t, "udaddy: starting client\nudaddy: connecting\ntest complete\nreturn status 1\n", client.out)
@@ -145,7 +145,7 @@ func TestOptions(t *testing.T) {
 		o := udaddy.Defaults()
 		o.Device = dev
 		c.change(&o)
-		err := run(toolstest.Soon(t), o).err
+		err := run(toolstest.Context(t), o).err
 		var wrong *rdmacm.OptionError
 		require.ErrorAs(t, err, &wrong, c.text)
 		require.ErrorContains(t, err, c.text)

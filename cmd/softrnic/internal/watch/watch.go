@@ -22,8 +22,8 @@ import (
 // ErrIdle is the cause of the end of a context in which nothing happened.
 var ErrIdle = errors.New("nothing happens any more")
 
-// looks is how often an interval looks for beats, at least.
-const looks = 4
+// checksPerLimit is how often an interval looks for beats, at least.
+const checksPerLimit = 4
 
 // A Watch counts beats.
 type Watch struct {
@@ -36,12 +36,12 @@ type Watch struct {
 func Start(ctx context.Context, limit time.Duration) (context.Context, *Watch) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &Watch{stop: cancel}
-	go w.run(ctx, limit)
+	go w.monitor(ctx, limit)
 	return ctx, w
 }
 
-func (w *Watch) run(ctx context.Context, limit time.Duration) {
-	t := time.NewTicker(max(limit/looks, 1))
+func (w *Watch) monitor(ctx context.Context, limit time.Duration) {
+	t := time.NewTicker(max(limit/checksPerLimit, 1))
 	defer t.Stop()
 	for last, idle := w.beats.Load(), 0; ; {
 		select {
@@ -53,7 +53,7 @@ func (w *Watch) run(ctx context.Context, limit time.Duration) {
 		if idle++; now != last {
 			last, idle = now, 0
 		}
-		if idle > looks {
+		if idle > checksPerLimit {
 			w.stop(ErrIdle)
 		}
 	}

@@ -12,18 +12,18 @@ func (o *Options) PrivateData(test string) []byte {
 	if o.NoTerms {
 		return nil
 	}
-	return rdmacm.EncodeTerms(o.Terms(test))
+	return rdmacm.EncodeParams(o.Terms(test))
 }
 
 // RejectMisfit rejects a request of a client with other parameters, see
-// [rdmacm.RejectMisfit].
-func (o *Options) RejectMisfit(r rdmacm.TermsRequest, test string) error {
-	return rdmacm.RejectMisfit(r, func(oob.Terms) oob.Terms { return o.Terms(test) })
+// [rdmacm.RejectMismatch].
+func (o *Options) RejectMisfit(r rdmacm.ParamsRequest, test string) error {
+	return rdmacm.RejectMismatch(r, func(oob.Params) oob.Params { return o.Terms(test) })
 }
 
 // Terms returns the parameters that both ends of a test must have alike.
-func (o *Options) Terms(test string) oob.Terms {
-	var t oob.Terms
+func (o *Options) Terms(test string) oob.Params {
+	var t oob.Params
 	t.Add("test", test)
 	t.Add("-c", strconv.Itoa(o.Connections))
 	t.Add("-C", strconv.Itoa(o.Count))

@@ -14,57 +14,57 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
 
-// rule is what an option must not be.
-type rule struct {
-	broken bool
-	option string
-	why    string
+// constraint is what an option must not be.
+type constraint struct {
+	violated bool
+	option   string
+	reason   string
 }
 
-// within is a rule of a range.
-func within(option string, value, least, most int) rule {
-	return rule{value < least || value > most, option, fmt.Sprintf("%d is not one of %d to %d", value, least, most)}
+// inRange is a rule of a range.
+func inRange(option string, value, least, most int) constraint {
+	return constraint{value < least || value > most, option, fmt.Sprintf("%d is not one of %d to %d", value, least, most)}
 }
 
 // maxAnySize bounds -s.
 const maxAnySize = 1 << 30
 
-// check refuses what cannot be.
-func (o *Options) check() error {
-	for _, rules := range [][]rule{o.ranges(), o.combinations(), o.reports()} {
+// validate refuses what cannot be.
+func (o *Options) validate() error {
+	for _, rules := range [][]constraint{o.rangeConstraints(), o.combinationConstraints(), o.outputConstraints()} {
 		for _, r := range rules {
-			if r.broken {
-				return &OptionError{r.option, r.why}
+			if r.violated {
+				return &OptionError{r.option, r.reason}
 			}
 		}
 	}
 	return nil
 }
 
-func (o *Options) ranges() []rule {
-	iters := within("-n", o.Iters, 5, maxIters)
-	iters.broken = iters.broken && o.Duration == 0 && !o.Infinite
-	rx := within("-r", o.RxDepth, 1, maxRx)
-	rx.broken = rx.broken && o.RxDepth != 0
-	cqMod := within("-Q", o.CQMod, 1, maxCQMod)
-	cqMod.broken = cqMod.broken && o.CQMod != 0
-	return []rule{
-		within("-p", o.Port, 0, 65535),
+func (o *Options) rangeConstraints() []constraint {
+	iters := inRange("-n", o.Iters, 5, maxIters)
+	iters.violated = iters.violated && o.Duration == 0 && !o.Infinite
+	rx := inRange("-r", o.RxDepth, 1, maxRx)
+	rx.violated = rx.violated && o.RxDepth != 0
+	cqMod := inRange("-Q", o.CQMod, 1, maxCQMod)
+	cqMod.violated = cqMod.violated && o.CQMod != 0
+	return []constraint{
+		inRange("-p", o.Port, 0, 65535),
 		{o.Port == 0 && o.Server != "", "-p", "a client needs the server's port"},
-		within("-s", o.Size, 1, maxAnySize),
+		inRange("-s", o.Size, 1, maxAnySize),
 		iters, rx, cqMod,
-		within("-t", o.TxDepth, 1, maxDepth),
-		within("-q", o.QPs, 1, maxQPs),
-		within("-l", o.PostList, 1, o.TxDepth),
-		within("--recv_post_list", o.RecvPostList, 1, maxRx),
-		within("--cqe_poll", o.PollBatch, 1, maxRx),
-		within("-I", o.Inline, -1, maxInline),
-		within("-S", o.SL, 0, 15),
-		within("--tclass", o.TrafficClass, 0, 255),
-		within("-u", o.QPTimeout, 0, 31),
-		within("--retry_count", o.RetryCount, 0, 7),
-		within("-T", o.TOS, -1, 255),
-		within("-o", o.OutReads, 0, 255),
+		inRange("-t", o.TxDepth, 1, maxDepth),
+		inRange("-q", o.QPs, 1, maxQPs),
+		inRange("-l", o.PostList, 1, o.TxDepth),
+		inRange("--recv_post_list", o.RecvPostList, 1, maxRx),
+		inRange("--cqe_poll", o.PollBatch, 1, maxRx),
+		inRange("-I", o.Inline, -1, maxInline),
+		inRange("-S", o.SL, 0, 15),
+		inRange("--tclass", o.TrafficClass, 0, 255),
+		inRange("-u", o.QPTimeout, 0, 31),
+		inRange("--retry_count", o.RetryCount, 0, 7),
+		inRange("-T", o.TOS, -1, 255),
+		inRange("-o", o.OutReads, 0, 255),
 		{o.MTU > verbs.MTU4096, "-m", "the MTU is 256, 512, 1024, 2048 or 4096"},
 		{o.Duration < 0, "-D", "a test cannot take negative time"},
 		{o.Margin > 0 && 2*o.Margin >= o.Duration && o.Duration > 0, "-f", "the margins leave nothing of the duration"},
@@ -73,11 +73,11 @@ func (o *Options) ranges() []rule {
 	}
 }
 
-func (o *Options) combinations() []rule {
+func (o *Options) combinationConstraints() []constraint {
 	t := o.Test
 	bandwidth := t.Metric == Bandwidth
 	timed := o.Duration > 0 || o.Infinite
-	return []rule{
+	return []constraint{
 		{o.Connection != verbs.RC && o.Connection != verbs.UC && o.Connection != verbs.UD, "-c", "there are RC, UC and UD"},
 		{o.Connection == verbs.UD && t.Verb != Send, "-c", "datagrams can only be sent"},
 		{o.Connection == verbs.UC && t.fetches(), "-c", "unreliable connections have no reads and no atomics"},
@@ -96,20 +96,20 @@ func (o *Options) combinations() []rule {
 		{o.UseSRQ && t.Verb != Send, "--use-srq", "is for send tests"},
 		{o.UseSRQ && o.RxDepth != 0 && o.QPs > o.RxDepth, "--use-srq", "each queue pair needs a receive"},
 		{o.Infinite && !bandwidth, "--run_infinitely", "is for bandwidth tests"},
-		{o.Infinite && o.Bidirectional && o.takesReceives(), "--run_infinitely", "does not go with sends both ways"},
+		{o.Infinite && o.Bidirectional && o.consumesReceives(), "--run_infinitely", "does not go with sends both ways"},
 		{o.Gap > 0 && bandwidth, "--latency_gap", "is for latency tests"},
-		{o.Rate.Limit > 0 && (!bandwidth || t.Verb == Atomic || o.Bidirectional && o.takesReceives()), "--rate_limit", "is for bandwidth tests of sends, writes and reads, and not of sends both ways"},
+		{o.Rate.Limit > 0 && (!bandwidth || t.Verb == Atomic || o.Bidirectional && o.consumesReceives()), "--rate_limit", "is for bandwidth tests of sends, writes and reads, and not of sends both ways"},
 		{o.Rate.Limit > 0 && o.Infinite, "--rate_limit", "does not go with --run_infinitely"},
 		{o.TOS >= 0 && !o.RDMACM, "-T", "is for what -R connects"},
 		{o.RDMACM && o.Connection == verbs.UC, "-R", "the RDMA CM connects no UC"},
-		{o.WarmUp && o.takesReceives(), "--perform_warm_up", "would take receives"},
+		{o.WarmUp && o.consumesReceives(), "--perform_warm_up", "would take receives"},
 		{o.Validate && timed, "--data_validation", "needs a number of iterations"},
 	}
 }
 
-func (o *Options) reports() []rule {
+func (o *Options) outputConstraints() []constraint {
 	bandwidth := o.Test.Metric == Bandwidth
-	return []rule{
+	return []constraint{
 		{(o.Histogram || o.Unsorted || o.Cycles) && bandwidth, "-H", "-H, -U and -C are for latency tests"},
 		{o.CPUUtil && o.Duration == 0 && !o.Infinite, "--cpu_util", "needs a duration (-D)"},
 		{o.Output != OutputFull && o.Output != OutputLatency && !bandwidth, "--output", "of a latency test is latency"},

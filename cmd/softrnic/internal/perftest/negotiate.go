@@ -31,14 +31,14 @@ var ErrVersion = errors.New("its perftest is older than 5.70")
 var versionRE = regexp.MustCompile(`^(\d{1,4}\.\d{1,4})\x00(softrnic)?\x00*$`)
 
 // termsMark follows the NUL of a version and says that the sender exchanges
-// oob.Terms next, with a peer that says so, too. An original reads up to the NUL.
+// oob.Params next, with a peer that says so, too. An original reads up to the NUL.
 const termsMark = "softrnic"
 
 // encodeVersion returns the versionLen bytes of our version.
-func (t *talk) encodeVersion() []byte {
+func (t *handshake) encodeVersion() []byte {
 	b := make([]byte, versionLen)
 	n := copy(b, Version)
-	if t.terms != nil {
+	if t.params != nil {
 		copy(b[n+1:], termsMark)
 	}
 	return b
@@ -53,7 +53,7 @@ func hasTerms(version []byte) bool {
 func parseVersion(b []byte) (string, error) {
 	m := versionRE.FindSubmatch(append(bytes.Clone(b), 0))
 	if m == nil {
-		return "", nonsense("%q is no version of perftest", b)
+		return "", protocolErrorf("%q is no version of perftest", b)
 	}
 	v, err := strconv.ParseFloat(string(m[1]), 64)
 	if err == nil && v < oldest {
@@ -62,16 +62,16 @@ func parseVersion(b []byte) (string, error) {
 	return string(m[1]), err
 }
 
-// hello reads a client's first message.
-func (r *runner) hello(c visitor) ([]byte, error) {
-	if c, ok := c.(*rdma); ok {
-		if err := c.accept(); err != nil {
+// readHello reads a client's first message.
+func (r *runner) readHello(c clientChannel) ([]byte, error) {
+	if c, ok := c.(*cmChannel); ok {
+		if err := c.acceptClient(); err != nil {
 			return nil, err
 		}
 	}
 	doing, n := "read its version", versionLen
 	if r.NoVersions {
-		doing, n = "read its address", (&talk{channel: c}).keysLen()
+		doing, n = "read its address", (&handshake{channel: c}).keysLen()
 	}
 	first := make([]byte, n)
 	if err := c.read(first, doing); err != nil {
@@ -81,24 +81,24 @@ func (r *runner) hello(c visitor) ([]byte, error) {
 		return first, nil
 	}
 	if _, err := parseVersion(first); err != nil {
-		return nil, &oob.PeerError{Peer: c.PeerName(), Doing: doing, Err: err}
+		return nil, &oob.PeerError{Peer: c.PeerName(), Op: doing, Err: err}
 	}
 	return first, nil
 }
 
-// said makes the peer's first message, which has been read, the next one to
+// setFirstMessage makes the peer's first message, which has been read, the next one to
 // hear.
-func (t *talk) said(first []byte) {
-	t.pending = &ahead{b: first, done: make(chan struct{})}
+func (t *handshake) setFirstMessage(first []byte) {
+	t.pending = &pendingRead{b: first, done: make(chan struct{})}
 	close(t.pending.done)
 }
 
-// agreed is what the start of the handshake settles.
-type agreed struct {
-	version string
-	cycle   int // bytes that small messages are spread over; the larger page of both
-	line    int // bytes of a cache line; the larger of both
-	mtu     verbs.MTU
+// negotiated is what the start of the handshake settles.
+type negotiated struct {
+	version       string
+	cycleBuffer   int // bytes that small messages are spread over; the larger page of both
+	cacheLineSize int // bytes of a cache line; the larger of both
+	mtu           verbs.MTU
 }
 
 // Sizes of memory that a peer may ask for.
@@ -109,9 +109,9 @@ const (
 	maxCacheLine = 4096
 )
 
-// start exchanges versions and sizes. mtu is ours.
-func (t *talk) start(mtu verbs.MTU, skip bool) (a agreed, err error) {
-	a = agreed{Version, pageSize, cacheLine, mtu}
+// negotiate exchanges versions and sizes. mtu is ours.
+func (t *handshake) negotiate(mtu verbs.MTU, skip bool) (a negotiated, err error) {
+	a = negotiated{Version, pageSize, cacheLine, mtu}
 	if skip {
 		return a, nil
 	}
@@ -121,27 +121,27 @@ func (t *talk) start(mtu verbs.MTU, skip bool) (a agreed, err error) {
 		return a, err
 	}
 	if a.version, err = parseVersion(theirs); err != nil {
-		return a, t.fail(doing, err)
+		return a, t.peerError(doing, err)
 	}
-	if t.terms != nil && hasTerms(theirs) {
-		if err := t.exchangeTerms(); err != nil {
+	if t.params != nil && hasTerms(theirs) {
+		if err := t.exchangeParams(); err != nil {
 			return a, err
 		}
 	}
 	if v, _ := strconv.ParseFloat(a.version, 64); v >= longSince {
-		t.long = true
+		t.longKeys = true
 	}
-	cycle, err := t.int32(pageSize, "exchange page sizes")
+	cycle, err := t.exchangeInt32(pageSize, "exchange page sizes")
 	if err != nil {
 		return a, err
 	}
-	line, err := t.int32(cacheLine, "exchange cache line sizes")
+	line, err := t.exchangeInt32(cacheLine, "exchange cache line sizes")
 	if err != nil {
 		return a, err
 	}
-	a.cycle, a.line = max(cycle, pageSize), max(line, cacheLine)
-	if a.cycle > maxCycle || a.line > maxCacheLine || a.line > a.cycle {
-		return a, t.fail("exchange page sizes", nonsense("pages of %d bytes and cache lines of %d cannot be", cycle, line))
+	a.cycleBuffer, a.cacheLineSize = max(cycle, pageSize), max(line, cacheLine)
+	if a.cycleBuffer > maxCycle || a.cacheLineSize > maxCacheLine || a.cacheLineSize > a.cycleBuffer {
+		return a, t.peerError("exchange page sizes", protocolErrorf("pages of %d bytes and cache lines of %d cannot be", cycle, line))
 	}
 	digit := []byte{'0' + byte(mtu), 0}
 	their := make([]byte, len(digit))
@@ -150,7 +150,7 @@ func (t *talk) start(mtu verbs.MTU, skip bool) (a agreed, err error) {
 	}
 	theirMTU := verbs.MTU(their[0] - '0')
 	if theirMTU.Bytes() == 0 || their[1] != 0 {
-		return a, t.fail("exchange MTUs", nonsense("%q is none of 1 to 5", their))
+		return a, t.peerError("exchange MTUs", protocolErrorf("%q is none of 1 to 5", their))
 	}
 	a.mtu = min(mtu, theirMTU)
 	return a, nil

@@ -6,20 +6,20 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 )
 
-// terms returns the parameters that both ends of a test must have alike. An
+// testParams returns the parameters that both ends of a test must have alike. An
 // option that only one end acts on, such as the number of messages of a test whose
 // server sleeps, is none of them.
-func (p *plan) terms() oob.Terms {
+func (p *plan) testParams() oob.Params {
 	size := strconv.Itoa(p.Size)
 	if p.All {
 		size = "all (-a)"
 	}
-	var t oob.Terms
+	var t oob.Params
 	t.Add("test", p.Test.String())
 	t.Add("-c", p.Connection.String())
 	t.Add("-s", size)
 	t.Add("-q", strconv.Itoa(p.QPs))
-	if p.takesReceives() || p.Bidirectional || p.Test == (Test{Write, Latency}) { // both ends count
+	if p.consumesReceives() || p.Bidirectional || p.Test == (Test{Write, Latency}) { // both ends count
 		if p.timed {
 			t.Add("-D", p.Duration.String())
 		} else {
@@ -43,16 +43,16 @@ func (p *plan) terms() oob.Terms {
 	return t
 }
 
-// exchangeTerms exchanges the parameters of the test and refuses a peer with others.
-func (t *talk) exchangeTerms() error {
+// exchangeParams exchanges the parameters of the test and refuses a peer with others.
+func (t *handshake) exchangeParams() error {
 	const doing = "exchange the parameters of the test"
-	theirs := make([]byte, oob.TermsLen)
-	if err := t.exchange(t.terms.Encode(), theirs, doing); err != nil {
+	theirs := make([]byte, oob.ParamsLen)
+	if err := t.exchange(t.params.Encode(), theirs, doing); err != nil {
 		return err
 	}
-	peer, err := oob.ParseTerms(theirs)
+	peer, err := oob.ParseParams(theirs)
 	if err != nil {
-		return t.fail(doing, nonsense("%v", err))
+		return t.peerError(doing, protocolErrorf("%v", err))
 	}
-	return t.terms.Check(peer)
+	return t.params.Check(peer)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// end is one side: what it has of the verbs. One completion queue serves all
+// endpoint is one side: what it has of the verbs. One completion queue serves all
 // queue pairs, for sends and receives.
-type end struct {
+type endpoint struct {
 	*plan
 	dev     verbs.Device
 	pd      verbs.PD
 	mrs     []verbs.MR
 	areas   []area
-	content []byte            // of what a queue pair sends
+	pattern []byte            // of what a queue pair sends
 	access  verbs.AccessFlags // that the peer has
 	cq      verbs.CQ
 	srq     verbs.SRQ // or nil
@@ -46,24 +46,24 @@ func (p *plan) portMTU(dev verbs.Device) (verbs.MTU, error) {
 	return port.ActiveMTU, nil
 }
 
-// newEnd makes a side on dev; what both sides agree on is known. It must be
+// newEndpoint makes a side on dev; what both sides agree on is known. It must be
 // closed.
-func newEnd(p *plan, dev verbs.Device) (*end, error) {
-	e := &end{plan: p, dev: dev}
-	if err := e.open(); err != nil {
+func newEndpoint(p *plan, dev verbs.Device) (*endpoint, error) {
+	e := &endpoint{plan: p, dev: dev}
+	if err := e.allocate(); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
 }
 
-func (e *end) open() (err error) {
-	if err := e.fits(); err != nil {
+func (e *endpoint) allocate() (err error) {
+	if err := e.checkCapabilities(); err != nil {
 		return err
 	}
 	if e.pd, err = e.dev.AllocPD(); err != nil {
 		return err
 	}
-	if err := e.register(); err != nil {
+	if err := e.registerMemory(); err != nil {
 		return err
 	}
 	if e.cq, err = e.dev.CreateCQ(e.QPs * (e.txDepth + e.rxDepth)); err != nil {
@@ -82,8 +82,8 @@ func (e *end) open() (err error) {
 	return nil
 }
 
-// fits refuses what the device has no means for, and settles what it limits.
-func (e *end) fits() error {
+// checkCapabilities refuses what the device has no means for, and settles what it limits.
+func (e *endpoint) checkCapabilities() error {
 	limits := e.dev.QueryDevice()
 	e.inline = min(e.inline, limits.MaxInlineData)
 	switch most := limits.MaxQPRdAtom; {
@@ -105,7 +105,7 @@ func (e *end) fits() error {
 }
 
 // addQP makes queue pair i, to which receives can be posted.
-func (e *end) addQP(i int) error {
+func (e *endpoint) addQP(i int) error {
 	a := verbs.QPInitAttr{Type: e.Connection, SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: e.txDepth, MaxSendSGE: 1, MaxInlineData: e.inline}}
 	if e.srq == nil && e.receives {
@@ -137,8 +137,8 @@ func (e *end) addQP(i int) error {
 	return nil
 }
 
-// connect makes all queue pairs ready to send, to the peer's.
-func (e *end) connect() error {
+// connectQPs makes all queue pairs ready to send, to the peer's.
+func (e *endpoint) connectQPs() error {
 	for i, qp := range e.qps {
 		if err := e.connectQP(i, qp); err != nil {
 			return err
@@ -147,10 +147,10 @@ func (e *end) connect() error {
 	return nil
 }
 
-func (e *end) connectQP(i int, qp verbs.QP) error {
+func (e *endpoint) connectQP(i int, qp verbs.QP) error {
 	mine, theirs := e.mine[i], e.theirs[i]
 	if [8]byte(theirs.GID[8:]) == [8]byte{} {
-		return nonsense("it names no GID, without which RoCE cannot reach it; start it with -x and the index of a RoCE v2 GID")
+		return protocolErrorf("it names no GID, without which RoCE cannot reach it; start it with -x and the index of a RoCE v2 GID")
 	}
 	var label uint32
 	if n := len(e.FlowLabel); n > 0 {
@@ -181,7 +181,7 @@ func orZero(n int) uint8 {
 }
 
 // close frees everything. Closing twice is safe.
-func (e *end) close() error {
+func (e *endpoint) close() error {
 	var errs []error
 	for _, qp := range e.qps {
 		errs = append(errs, qp.Destroy())

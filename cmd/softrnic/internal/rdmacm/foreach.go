@@ -10,16 +10,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// atOnce is how many connections Each works on at a time.
-const atOnce = 256
+// maxConcurrent is how many connections Each works on at a time.
+const maxConcurrent = 256
 
-// Each calls do for 0 to n-1, many at a time, and waits for all. The first
+// ForEach calls do for 0 to n-1, many at a time, and waits for all. The first
 // error ends the context of the others, and is returned.
-func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+func ForEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var calls sync.WaitGroup
-	room := make(chan struct{}, atOnce)
+	room := make(chan struct{}, maxConcurrent)
 	for i := 0; i < n && ctx.Err() == nil; i++ {
 		room <- struct{}{}
 		calls.Go(func() {
@@ -33,18 +33,18 @@ func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return context.Cause(ctx)
 }
 
-// FirstAndEach is Each that calls do for 0 alone before all others, so that what refuses
+// ForFirstThenEach is Each that calls do for 0 alone before all others, so that what refuses
 // every connection, such as parameters that do not fit, is the error of the first.
-func FirstAndEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+func ForFirstThenEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	if err := do(ctx, 0); err != nil {
 		return err
 	}
-	return Each(ctx, n-1, func(ctx context.Context, i int) error { return do(ctx, i+1) })
+	return ForEach(ctx, n-1, func(ctx context.Context, i int) error { return do(ctx, i+1) })
 }
 
-// Poll waits for completions as PollWait does, and gives the context's cause if
+// PollWait waits for completions as PollWait does, and gives the context's cause if
 // that ends.
-func Poll(ctx context.Context, cq verbs.CQ, wcs []verbs.WC) (int, error) {
+func PollWait(ctx context.Context, cq verbs.CQ, wcs []verbs.WC) (int, error) {
 	n, err := cq.PollWait(ctx, wcs)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -52,9 +52,9 @@ func Poll(ctx context.Context, cq verbs.CQ, wcs []verbs.WC) (int, error) {
 	return n, err
 }
 
-// Missing says what did not come when nothing happened any more. Other errors
+// ExplainIdle says what did not come when nothing happened any more. Other errors
 // stay as they are.
-func Missing(err error, format string, args ...any) error {
+func ExplainIdle(err error, format string, args ...any) error {
 	if errors.Is(err, watch.ErrIdle) {
 		return fmt.Errorf("%w: %s", err, fmt.Sprintf(format, args...))
 	}

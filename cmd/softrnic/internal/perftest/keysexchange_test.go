@@ -32,7 +32,7 @@ func (s *script) write(b []byte, _ string) error {
 
 func (s *script) read(b []byte, doing string) error {
 	if len(s.says) == 0 {
-		return &oob.PeerError{Peer: "script", Doing: doing, Err: oob.ErrGone}
+		return &oob.PeerError{Peer: "script", Op: doing, Err: oob.ErrPeerClosed}
 	}
 	m := s.says[0]
 	s.says = s.says[1:]
@@ -63,19 +63,19 @@ func TestOriginalOverRDMA(t *testing.T) {
 	}
 	recorded := len(s.says)
 	original := s.says[6]
-	talk := &talk{channel: s}
-	a, err := talk.start(verbs.MTU4096, false)
+	talk := &handshake{channel: s}
+	a, err := talk.negotiate(verbs.MTU4096, false)
 	require.NoError(t, err)
-	require.Equal(t, agreed{"6.06", 4096, 64, verbs.MTU4096}, a)
+	require.Equal(t, negotiated{"6.06", 4096, 64, verbs.MTU4096}, a)
 	mine := Keys{OutReads: 1, QPN: 5, PSN: 6, VAddr: 7}
 	for _, doing := range []string{"before connecting", "after connecting"} {
-		theirs, err := talk.keys(mine, doing)
+		theirs, err := talk.exchangeKeys(mine, doing)
 		require.NoError(t, err)
 		require.Equal(t, Keys{}, theirs)
 	}
 	want := Keys{OutReads: 1, QPN: 0x12, PSN: 0xd82a87, VAddr: 0x561040e8a000, GID: verbs.GIDFromAddr(netip.MustParseAddr("198.51.100.2")), GIDIndex: 1}
 	for range recorded - 6 {
-		theirs, err := talk.keys(mine, "wait")
+		theirs, err := talk.exchangeKeys(mine, "wait")
 		require.NoError(t, err)
 		require.Equal(t, want, theirs)
 		require.Equal(t, original, theirs.AppendBinary(nil))
@@ -85,8 +85,8 @@ func TestOriginalOverRDMA(t *testing.T) {
 	for i, n := range []int{16, 4, 4, 2, 56, 56, 56} {
 		require.Len(t, s.heard[i], n)
 	}
-	_, err = talk.keys(mine, "wait")
-	require.ErrorIs(t, err, oob.ErrGone)
+	_, err = talk.exchangeKeys(mine, "wait")
+	require.ErrorIs(t, err, oob.ErrPeerClosed)
 }
 
 // TestNewerOriginalOverRDMA: from 6.29 on keys have eight bytes more there, in
@@ -97,12 +97,12 @@ func TestNewerOriginalOverRDMA(t *testing.T) {
 		"00000000000000000000ffffc6336402" + "0000000500000001")
 	require.NoError(t, err)
 	s := &script{says: [][]byte{[]byte("6.29" + strings.Repeat("\x00", 12)), {0, 0, 16, 0}, {0, 0, 0, 64}, []byte("5\x00"), theirs}}
-	talk := &talk{channel: s}
-	a, err := talk.start(verbs.MTU4096, false)
+	talk := &handshake{channel: s}
+	a, err := talk.negotiate(verbs.MTU4096, false)
 	require.NoError(t, err)
 	require.Equal(t, "6.29", a.version)
 	mine := Keys{OutReads: 1, QPN: 5, PSN: 6, VAddr: 7, GID: verbs.GIDFromAddr(netip.MustParseAddr("198.51.100.1")), SRQN: 8, GIDIndex: 9}
-	k, err := talk.keys(mine, "wait")
+	k, err := talk.exchangeKeys(mine, "wait")
 	require.NoError(t, err)
 	require.Equal(t, Keys{OutReads: 1, QPN: 0x12, PSN: 0xd82a87, RKey: 0x77, VAddr: 0x561040e8a000,
 		GID: verbs.GIDFromAddr(netip.MustParseAddr("198.51.100.2")), SRQN: 5, GIDIndex: 1}, k)
@@ -111,8 +111,8 @@ func TestNewerOriginalOverRDMA(t *testing.T) {
 	require.Equal(t, KeysLongLen, talk.keysLen())
 
 	s = &script{says: [][]byte{[]byte("6.28" + strings.Repeat("\x00", 12)), {0, 0, 16, 0}, {0, 0, 0, 64}, []byte("5\x00")}}
-	talk.channel, talk.long = s, false
-	_, err = talk.start(verbs.MTU4096, false)
+	talk.channel, talk.longKeys = s, false
+	_, err = talk.negotiate(verbs.MTU4096, false)
 	require.NoError(t, err)
 	require.Equal(t, KeysBinaryLen, talk.keysLen())
 	s.text = true
@@ -122,12 +122,12 @@ func TestNewerOriginalOverRDMA(t *testing.T) {
 // TestClientFirst: the client tells before it hears.
 func TestClientFirst(t *testing.T) {
 	s := &script{text: true}
-	_, err := (&talk{channel: s, client: true}).start(verbs.MTU1024, false)
-	require.ErrorIs(t, err, oob.ErrGone)
+	_, err := (&handshake{channel: s, client: true}).negotiate(verbs.MTU1024, false)
+	require.ErrorIs(t, err, oob.ErrPeerClosed)
 	require.Len(t, s.heard, 1)
 	s = &script{text: true}
-	_, err = (&talk{channel: s}).start(verbs.MTU1024, false)
-	require.ErrorIs(t, err, oob.ErrGone)
+	_, err = (&handshake{channel: s}).negotiate(verbs.MTU1024, false)
+	require.ErrorIs(t, err, oob.ErrPeerClosed)
 	require.Empty(t, s.heard)
 }
 
@@ -136,7 +136,7 @@ func TestClientFirst(t *testing.T) {
 func TestAwaitBesideClose(t *testing.T) {
 	dev := toolstest.Device(t, rnic.Options{})
 	o := Defaults(Test{Write, Latency})
-	c, err := newRDMA(toolstest.Soon(t), &rdmacm.End{Device: dev}, &plan{Options: &o})
+	c, err := newCMChannel(toolstest.Context(t), &rdmacm.Endpoint{Device: dev}, &plan{Options: &o})
 	require.NoError(t, err)
 	require.NoError(t, c.free())
 	require.NoError(t, c.free())

@@ -11,33 +11,33 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// TermsLen is the most bytes that encoded terms may have: the private data of a REQ behind
+// ParamsLen is the most bytes that encoded terms may have: the private data of a REQ behind
 // RDMA-CM's header, which is the shortest of the messages that carry them.
-const TermsLen = 56
+const ParamsLen = 56
 
-// termsMagic begins encoded terms. Its digit is the version of the format.
-const termsMagic = "softrnic 1 "
+// paramsMagic begins encoded terms. Its digit is the version of the format.
+const paramsMagic = "softrnic 1 "
 
-// EncodeTerms returns terms as private data: termsMagic, the value of the first term, which
+// EncodeParams returns terms as private data: termsMagic, the value of the first term, which
 // is the test, and " option=value" for each of the others. The original programs send no
 // private data, and ignore what a peer sends (rdma-core, librdmacm/examples).
-func EncodeTerms(t oob.Terms) []byte {
-	text := termsMagic + t[0].Value
+func EncodeParams(t oob.Params) []byte {
+	text := paramsMagic + t[0].Value
 	for _, term := range t[1:] {
 		text += " " + term.Option + "=" + term.Value
 	}
 	return []byte(text)
 }
 
-// ParseTerms decodes terms that EncodeTerms has written. It reports false for other
+// ParseParams decodes terms that EncodeTerms has written. It reports false for other
 // private data, which is that of a program that sends no terms.
-func ParseTerms(private []byte) (oob.Terms, bool) {
-	text, ok := strings.CutPrefix(string(bytes.TrimRight(private, "\x00")), termsMagic)
+func ParseParams(private []byte) (oob.Params, bool) {
+	text, ok := strings.CutPrefix(string(bytes.TrimRight(private, "\x00")), paramsMagic)
 	if !ok {
 		return nil, false
 	}
 	test, rest, _ := strings.Cut(text, " ")
-	var t oob.Terms
+	var t oob.Params
 	t.Add("test", test)
 	for _, field := range strings.Fields(rest) {
 		option, value, _ := strings.Cut(field, "=")
@@ -46,41 +46,41 @@ func ParseTerms(private []byte) (oob.Terms, bool) {
 	return t, true
 }
 
-// CheckTerms compares the terms of this end with the peer's, as [oob.Terms.Check] does.
+// CheckParams compares the terms of this end with the peer's, as [oob.Params.Check] does.
 // Those of another test are not compared one by one.
-func CheckTerms(mine, peer oob.Terms) error {
+func CheckParams(mine, peer oob.Params) error {
 	if mine[0] != peer[0] {
 		mine, peer = mine[:1], peer[:1]
 	}
 	return mine.Check(peer)
 }
 
-// TermsRequest is a request that may carry terms: *cm.Request or *cm.UDRequest.
-type TermsRequest interface {
+// ParamsRequest is a request that may carry terms: *cm.Request or *cm.UDRequest.
+type ParamsRequest interface {
 	PrivateData() []byte
 	Reject(private []byte) error
 }
 
-// RejectMisfit compares the terms of a server with those in the private data of a request.
+// RejectMismatch compares the terms of a server with those in the private data of a request.
 // Where they do not fit it rejects the request with the server's terms as private data, and
-// returns an error that wraps [oob.ErrTerms]. A request without terms fits.
-func RejectMisfit(r TermsRequest, mine func(peer oob.Terms) oob.Terms) error {
-	peer, ok := ParseTerms(r.PrivateData())
+// returns an error that wraps [oob.ErrParams]. A request without terms fits.
+func RejectMismatch(r ParamsRequest, mine func(peer oob.Params) oob.Params) error {
+	peer, ok := ParseParams(r.PrivateData())
 	if !ok {
 		return nil
 	}
 	own := mine(peer)
-	err := CheckTerms(own, peer)
+	err := CheckParams(own, peer)
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, r.Reject(EncodeTerms(own)))
+	return errors.Join(err, r.Reject(EncodeParams(own)))
 }
 
 // ExplainRejection returns the difference of terms that made a server reject a client with
 // the terms mine, or err if that is something else. Where the peer's adapter has no listener on the port
 // it says so.
-func ExplainRejection(err error, mine oob.Terms) error {
+func ExplainRejection(err error, mine oob.Params) error {
 	var private []byte
 	var connection *cm.RejectError
 	var datagrams *cm.UDRejectError
@@ -93,8 +93,8 @@ func ExplainRejection(err error, mine oob.Terms) error {
 	if connection != nil && connection.Reason == cm.InvalidServiceID || datagrams != nil && datagrams.Status == mad.SIDRUnsupported {
 		return fmt.Errorf("%w; the adapter there is that of a program that serves other ports or none", err)
 	}
-	if peer, ok := ParseTerms(private); ok {
-		if misfit := CheckTerms(mine, peer); misfit != nil {
+	if peer, ok := ParseParams(private); ok {
+		if misfit := CheckParams(mine, peer); misfit != nil {
 			return misfit
 		}
 	}

@@ -60,7 +60,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 			t.Parallel()
 			server, client := play(t, c.server, c.client)
 			for _, end := range []outcome{server, client} {
-				require.ErrorIs(t, end.err, oob.ErrTerms)
+				require.ErrorIs(t, end.err, oob.ErrParams)
 				require.Nil(t, end.Result, "printed %s", end.out)
 			}
 			require.ErrorContains(t, server.err, c.want)
@@ -102,11 +102,11 @@ func TestInterrupted(t *testing.T) {
 			o := apply(defaults(test.String()), c.changes...)
 			dev := toolstest.Device(t, rnic.Options{})
 			s := serve(t, apply(o, func(o *perftest.Options) { o.Device = dev }))
-			ctx, interrupt := context.WithCancel(toolstest.Soon(t))
+			ctx, interrupt := context.WithCancel(toolstest.Context(t))
 			ended := make(chan outcome, 1)
 			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
 			go func() { ended <- run(ctx, o) }()
-			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 3000 }, toolstest.Hang, time.Millisecond)
+			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 3000 }, toolstest.HangTimeout, time.Millisecond)
 			interrupt()
 			e := <-ended
 			require.ErrorIs(t, e.err, context.Canceled)
@@ -118,7 +118,7 @@ func TestInterrupted(t *testing.T) {
 				require.Positive(t, e.Bandwidth[0].Average)
 				require.Less(t, e.Bandwidth[0].Iters, int64(1e7))
 			}
-			require.ErrorIs(t, (<-s.Ended).err, oob.ErrGone)
+			require.ErrorIs(t, (<-s.Ended).err, oob.ErrPeerClosed)
 		})
 	}
 }

@@ -55,29 +55,29 @@ func TestRDMANonsense(t *testing.T) {
 		kind       error
 		why        string
 	}{
-		{"silence", "", false, oob.ErrSilent, "it stays silent for"},
-		{"hang up", "", true, oob.ErrGone, "its own output says why"},
-		{"text", "six point zero si", false, oob.ErrNonsense, "a message of 17 bytes came instead of 16"},
-		{"no version", "six point zero s", false, oob.ErrNonsense, "is no version of perftest"},
+		{"silence", "", false, oob.ErrTimeout, "it stays silent for"},
+		{"hang up", "", true, oob.ErrPeerClosed, "its own output says why"},
+		{"text", "six point zero si", false, oob.ErrProtocol, "a message of 17 bytes came instead of 16"},
+		{"no version", "six point zero s", false, oob.ErrProtocol, "is no version of perftest"},
 		{"old", "5.33" + strings.Repeat("\x00", 12), false, perftest.ErrVersion, "it is 5.33"},
-		{"too long", strings.Repeat("x", 60), false, oob.ErrGone, ""}, // the queue pair breaks
+		{"too long", strings.Repeat("x", 60), false, oob.ErrPeerClosed, ""}, // the queue pair breaks
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := defaults("write_bw")
-			o.RDMACM, o.Patience = true, toolstest.Patience(c.kind == oob.ErrSilent)
+			o.RDMACM, o.HandshakeTimeout = true, toolstest.ServerTimeout(c.kind == oob.ErrTimeout)
 			o.Device = toolstest.Device(t, rnic.Options{})
 			s := serve(t, o)
 			at := hostOf(t, o.Device, s.At)
 			bad := newCaller(t)
-			conn, err := bad.m.Dial(toolstest.Soon(t), at, cm.DialOptions{QP: bad.qp})
+			conn, err := bad.m.Dial(toolstest.Context(t), at, cm.DialOptions{QP: bad.qp})
 			require.NoError(t, err)
 			if c.text != "" {
 				_, err := bad.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(c.text)}})
 				require.NoError(t, err)
 			}
 			if c.gone {
-				require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+				require.NoError(t, conn.Disconnect(toolstest.Context(t)))
 			}
 			err = s.Next(t)
 			if c.why != "" {
@@ -85,9 +85,9 @@ func TestRDMANonsense(t *testing.T) {
 				require.ErrorContains(t, err, c.why)
 			}
 
-			o.Patience = toolstest.Hang
+			o.HandshakeTimeout = toolstest.HangTimeout
 			o.Server, o.Port, o.Device = at.Addr().String(), s.At, toolstest.Device(t, rnic.Options{})
-			client := run(toolstest.Soon(t), o)
+			client := run(toolstest.Context(t), o)
 			require.NoError(t, client.err)
 			require.NoError(t, (<-s.Ended).err)
 		})
@@ -104,13 +104,13 @@ func (c *caller) greet(t *testing.T, at netip.AddrPort, version string, keys []b
 		_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
 		return err
 	}
-	conn, err := c.m.Dial(toolstest.Soon(t), at, cm.DialOptions{QP: c.qp, Prepare: post})
+	conn, err := c.m.Dial(toolstest.Context(t), at, cm.DialOptions{QP: c.qp, Prepare: post})
 	require.NoError(t, err)
 	for _, m := range []string{version + strings.Repeat("\x00", 12), "\x00\x00\x10\x00", "\x00\x00\x00\x40", "5\x00", string(keys)} {
 		_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(m)}})
 		require.NoError(t, err)
 		var wc [1]verbs.WC
-		_, err = c.cq.PollWait(toolstest.Soon(t), wc[:])
+		_, err = c.cq.PollWait(toolstest.Context(t), wc[:])
 		require.NoError(t, err)
 		require.NoError(t, wc[0].Err())
 		require.EqualValues(t, len(m), wc[0].ByteLen)
@@ -131,20 +131,20 @@ func TestNewerOriginalIsServed(t *testing.T) {
 	ours, err := perftest.ParseKeysBinary(answer)
 	require.NoError(t, err)
 	require.Equal(t, hostOf(t, o.Device, 0).Addr(), ours.GID.Addr())
-	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
-	require.ErrorIs(t, s.Next(t), oob.ErrGone)
+	require.NoError(t, conn.Disconnect(toolstest.Context(t)))
+	require.ErrorIs(t, s.Next(t), oob.ErrPeerClosed)
 }
 
 // TestLeavesBeforeConnecting: who hangs up instead of connecting its queue
 // pairs is not waited for.
 func TestLeavesBeforeConnecting(t *testing.T) {
 	o := defaults("write_bw")
-	o.RDMACM, o.Patience, o.Device = true, 10*toolstest.Hang, toolstest.Device(t, rnic.Options{})
+	o.RDMACM, o.HandshakeTimeout, o.Device = true, 10*toolstest.HangTimeout, toolstest.Device(t, rnic.Options{})
 	s := serve(t, o)
 	conn, _ := newCaller(t).greet(t, hostOf(t, o.Device, s.At), "6.06", make([]byte, perftest.KeysBinaryLen))
-	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+	require.NoError(t, conn.Disconnect(toolstest.Context(t)))
 	err := s.Next(t)
-	require.ErrorIs(t, err, oob.ErrGone)
+	require.ErrorIs(t, err, oob.ErrPeerClosed)
 	require.ErrorContains(t, err, "connect to its queue pairs")
 }
 
@@ -154,11 +154,11 @@ func TestRDMAServers(t *testing.T) {
 	l, err := silent.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	o := defaults("send_bw")
-	o.RDMACM, o.Patience = true, 300*time.Millisecond
+	o.RDMACM, o.HandshakeTimeout = true, 300*time.Millisecond
 	o.Server, o.Port, o.Device = l.Addr().Addr().String(), int(l.Addr().Port()), toolstest.Device(t, rnic.Options{})
 	ended := make(chan outcome)
-	go func() { ended <- run(toolstest.Soon(t), o) }()
-	q, err := l.Accept(toolstest.Soon(t))
+	go func() { ended <- run(toolstest.Context(t), o) }()
+	q, err := l.Accept(toolstest.Context(t))
 	require.NoError(t, err)
 	receive := func(qp verbs.QP) error {
 		mr, err := silent.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
@@ -166,13 +166,13 @@ func TestRDMAServers(t *testing.T) {
 		_, err = qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
 		return err
 	}
-	_, err = q.Accept(toolstest.Soon(t), silent.qp, cm.AcceptOptions{Prepare: receive})
+	_, err = q.Accept(toolstest.Context(t), silent.qp, cm.AcceptOptions{Prepare: receive})
 	require.NoError(t, err)
-	require.ErrorIs(t, (<-ended).err, oob.ErrSilent)
+	require.ErrorIs(t, (<-ended).err, oob.ErrTimeout)
 
 	require.NoError(t, l.Close())
-	o.Patience, o.Device = toolstest.Hang, toolstest.Device(t, rnic.Options{})
-	e := run(toolstest.Soon(t), o)
+	o.HandshakeTimeout, o.Device = toolstest.HangTimeout, toolstest.Device(t, rnic.Options{})
+	e := run(toolstest.Context(t), o)
 	var refused *cm.RejectError
 	require.ErrorAs(t, e.err, &refused)
 	require.Equal(t, cm.InvalidServiceID, refused.Reason)

@@ -18,12 +18,12 @@ func (busyCQ) Poll([]verbs.WC) (int, error) { return 1, nil }
 func TestWaitEndsOnFastPath(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e := &end{Options: &Options{}, cq: busyCQ{}}
+	e := &endpoint{Options: &Options{}, cq: busyCQ{}}
 	for calls := 1; ; calls++ {
-		if _, err := e.wait(ctx, make([]verbs.WC, 1)); err != nil {
+		if _, err := e.pollCompletions(ctx, make([]verbs.WC, 1)); err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 			return
 		}
-		require.LessOrEqual(t, calls, glance)
+		require.LessOrEqual(t, calls, contextCheckPolls)
 	}
 }

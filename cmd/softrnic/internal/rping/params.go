@@ -6,9 +6,9 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 )
 
-// terms returns the parameters of a client.
-func (o *Options) terms() oob.Terms {
-	var t oob.Terms
+// params returns the parameters of a client.
+func (o *Options) params() oob.Params {
+	var t oob.Params
 	t.Add("test", "rping")
 	t.Add("-S", strconv.Itoa(o.Size))
 	if o.Count > 0 {
@@ -17,9 +17,9 @@ func (o *Options) terms() oob.Terms {
 	return t
 }
 
-// termsFor returns the parameters that a server wants of a client with those of peer: the
+// paramsFor returns the parameters that a server wants of a client with those of peer: the
 // client's -S if there is room for it, and the client's -C unless the server has one.
-func (o *Options) termsFor(peer oob.Terms) oob.Terms {
+func (o *Options) paramsFor(peer oob.Params) oob.Params {
 	want := *o
 	want.Count = 0
 	for _, term := range peer {
@@ -34,5 +34,5 @@ func (o *Options) termsFor(peer oob.Terms) oob.Terms {
 	if o.Count > 0 {
 		want.Count = o.Count
 	}
-	return want.terms()
+	return want.params()
 }

@@ -7,58 +7,58 @@ import (
 	"strings"
 )
 
-// TermsLen is the length of encoded [Terms] in bytes.
-const TermsLen = 256
+// ParamsLen is the length of encoded [Terms] in bytes.
+const ParamsLen = 256
 
-// ErrTerms reports that the two ends were started with parameters that do not
+// ErrParams reports that the two ends were started with parameters that do not
 // fit. It comes wrapped in an error that lists the differences.
-var ErrTerms = errors.New("the two ends do not fit")
+var ErrParams = errors.New("the two ends do not fit")
 
-// Terms are the parameters of a test that must be the same at both ends, in the
+// Params are the parameters of a test that must be the same at both ends, in the
 // order in which differences are reported. Ends of this project exchange them
 // before the first message of the test; the original programs do not have them.
-type Terms []Term
+type Params []Param
 
-// A Term is one parameter: the option that sets it, such as "-s", and its value
+// A Param is one parameter: the option that sets it, such as "-s", and its value
 // as text. Neither contains a line feed or a NUL.
-type Term struct{ Option, Value string }
+type Param struct{ Option, Value string }
 
 // Add appends a term.
-func (t *Terms) Add(option, value string) { *t = append(*t, Term{option, value}) }
+func (t *Params) Add(option, value string) { *t = append(*t, Param{option, value}) }
 
-// termsMagic begins encoded terms. Its last digit is the version of the format.
-const termsMagic = "softrnic terms 1\n"
+// paramsMagic begins encoded terms. Its last digit is the version of the format.
+const paramsMagic = "softrnic terms 1\n"
 
 // Encode returns t as TermsLen bytes: termsMagic, a line "option=value" for each
 // term, and NULs. It panics if t needs more, which the caller's list of terms decides.
-func (t Terms) Encode() []byte {
-	b := []byte(termsMagic)
+func (t Params) Encode() []byte {
+	b := []byte(paramsMagic)
 	for _, term := range t {
 		b = fmt.Appendf(b, "%s=%s\n", term.Option, term.Value)
 	}
-	if len(b) > TermsLen {
-		panic(fmt.Sprintf("oob: terms: %d bytes, limit %d", len(b), TermsLen))
+	if len(b) > ParamsLen {
+		panic(fmt.Sprintf("oob: terms: %d bytes, limit %d", len(b), ParamsLen))
 	}
-	return append(b, make([]byte, TermsLen-len(b))...)
+	return append(b, make([]byte, ParamsLen-len(b))...)
 }
 
-// errTermsForm reports bytes that are no encoded Terms.
-var errTermsForm = errors.New("terms: want " + strings.TrimSpace(termsMagic) + " and lines option=value")
+// errParamsSyntax reports bytes that are no encoded Terms.
+var errParamsSyntax = errors.New("terms: want " + strings.TrimSpace(paramsMagic) + " and lines option=value")
 
-// ParseTerms decodes terms that Encode has written.
-func ParseTerms(b []byte) (Terms, error) {
-	text, magic := bytes.CutPrefix(b, []byte(termsMagic))
+// ParseParams decodes terms that Encode has written.
+func ParseParams(b []byte) (Params, error) {
+	text, magic := bytes.CutPrefix(b, []byte(paramsMagic))
 	text, padding, _ := bytes.Cut(text, []byte{0})
-	if len(b) != TermsLen || !magic || len(bytes.Trim(padding, "\x00")) > 0 {
-		return nil, errTermsForm
+	if len(b) != ParamsLen || !magic || len(bytes.Trim(padding, "\x00")) > 0 {
+		return nil, errParamsSyntax
 	}
-	var t Terms
+	var t Params
 	for line := range strings.Lines(string(text)) {
 		option, value, ok := strings.Cut(line, "=")
 		if !ok || option == "" || !strings.HasSuffix(value, "\n") {
-			return nil, errTermsForm
+			return nil, errParamsSyntax
 		}
-		t = append(t, Term{option, strings.TrimSuffix(value, "\n")})
+		t = append(t, Param{option, strings.TrimSuffix(value, "\n")})
 	}
 	return t, nil
 }
@@ -66,7 +66,7 @@ func ParseTerms(b []byte) (Terms, error) {
 // Check compares the terms of this end with the peer's and returns an error that
 // wraps ErrTerms and names every difference. A term that one end does not have
 // is a difference, too: it depends on the others.
-func (t Terms) Check(peer Terms) error {
+func (t Params) Check(peer Params) error {
 	theirs := make(map[string]string, len(peer))
 	for _, term := range peer {
 		theirs[term.Option] = term.Value
@@ -89,5 +89,5 @@ func (t Terms) Check(peer Terms) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrTerms, strings.Join(list, ", "))
+	return fmt.Errorf("%w: %s", ErrParams, strings.Join(list, ", "))
 }

@@ -13,34 +13,34 @@ import (
 // RoCEPort is the UDP port at which programs expect a server's adapter.
 const RoCEPort = 4791
 
-// End is an adapter and its manager of connections.
-type End struct {
-	Device  verbs.Device
-	Manager *cm.Manager
-	opened  bool // by us
+// Endpoint is an adapter and its manager of connections.
+type Endpoint struct {
+	Device     verbs.Device
+	Manager    *cm.Manager
+	ownsDevice bool // by us
 }
 
-// Towards makes an end that leads to a server; bind is its address, or the zero
+// OpenClient makes an end that leads to a server; bind is its address, or the zero
 // Addr for the one on the way. It must be closed.
-func Towards(p Place, server, bind netip.Addr) (*End, error) {
+func OpenClient(p DeviceSource, server, bind netip.Addr) (*Endpoint, error) {
 	if p.Device != nil {
-		return p.end(netip.AddrPort{}, bind)
+		return p.openEndpoint(netip.AddrPort{}, bind)
 	}
-	at, err := beside(server, bind)
+	at, err := clientAddr(server, bind)
 	if err != nil {
 		return nil, err
 	}
-	return p.end(at, netip.Addr{})
+	return p.openEndpoint(at, netip.Addr{})
 }
 
-// At makes an end at an address of this machine for others to find, or where the
+// OpenServer makes an end at an address of this machine for others to find, or where the
 // place opens one for the zero Addr. It must be closed.
-func At(p Place, own netip.Addr) (*End, error) {
+func OpenServer(p DeviceSource, own netip.Addr) (*Endpoint, error) {
 	at := netip.AddrPort{}
 	if own.IsValid() {
 		at = netip.AddrPortFrom(own, RoCEPort)
 	}
-	e, err := p.end(at, own)
+	e, err := p.openEndpoint(at, own)
 	if err != nil {
 		return nil, err
 	}
@@ -55,17 +55,17 @@ func portError(port uint16) error {
 	return fmt.Errorf("the device listens on UDP port %d, and RDMA-CM has no word for a server's port: it has to be %d", port, RoCEPort)
 }
 
-// beside is where a client's adapter goes. On the server's own address it takes
+// clientAddr is where a client's adapter goes. On the server's own address it takes
 // another port, which the server learns; and everywhere on the loopback interface, so as
 // not to sit where a server, perhaps this one, is to be.
-func beside(server, bind netip.Addr) (netip.AddrPort, error) {
+func clientAddr(server, bind netip.Addr) (netip.AddrPort, error) {
 	if server.IsUnspecified() || server.IsMulticast() {
 		return netip.AddrPort{}, fmt.Errorf("%v is not the address of one server", server)
 	}
 	own := bind
 	if !bind.IsValid() || bind.IsUnspecified() {
 		var err error
-		if own, err = route(server); err != nil {
+		if own, err = localAddrTo(server); err != nil {
 			return netip.AddrPort{}, err
 		}
 	}
@@ -75,15 +75,15 @@ func beside(server, bind netip.Addr) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(own, RoCEPort), nil
 }
 
-// end opens a device at an address, unless there is one already, which has to
+// openEndpoint opens a device at an address, unless there is one already, which has to
 // be at want if that is an address.
-func (p *Place) end(at netip.AddrPort, want netip.Addr) (_ *End, err error) {
-	e := &End{Device: p.Device}
+func (p *DeviceSource) openEndpoint(at netip.AddrPort, want netip.Addr) (_ *Endpoint, err error) {
+	e := &Endpoint{Device: p.Device}
 	if p.Device == nil {
 		if e.Device, err = p.Open(at); err != nil {
 			return nil, err
 		}
-		e.opened = true
+		e.ownsDevice = true
 	}
 	if e.Manager, err = cm.New(e.Device, cm.Options{}); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -95,14 +95,14 @@ func (p *Place) end(at netip.AddrPort, want netip.Addr) (_ *End, err error) {
 }
 
 // Addr is the adapter's address.
-func (e *End) Addr() netip.Addr { return e.Manager.Addr().Addr() }
+func (e *Endpoint) Addr() netip.Addr { return e.Manager.Addr().Addr() }
 
 // Close closes the manager, and the device if it was opened for the end.
-func (e *End) Close() (err error) {
+func (e *Endpoint) Close() (err error) {
 	if e.Manager != nil {
 		err = e.Manager.Close()
 	}
-	if e.opened {
+	if e.ownsDevice {
 		err = errors.Join(err, e.Device.Close())
 	}
 	return err

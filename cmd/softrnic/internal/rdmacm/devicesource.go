@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Place is where a tool runs.
-type Place struct {
+// DeviceSource is where a tool runs.
+type DeviceSource struct {
 	// Device is an open device, which stays open. If it is nil, Open is called
 	// for one at an address of this machine: port 0 means any port, and the
 	// zero AddrPort any free address of the loopback interface.
@@ -17,7 +17,7 @@ type Place struct {
 }
 
 // Check refuses a place that is none.
-func (p *Place) Check() error {
+func (p *DeviceSource) Check() error {
 	if p.Device == nil && p.Open == nil {
 		return &OptionError{"device", "there is none"}
 	}

@@ -12,51 +12,51 @@ import (
 // What the originals use.
 const (
 	qkey       = 0x11111111
-	fill       = 0x7b // every byte of a message; srq's are 0
+	fillByte   = 0x7b // every byte of a message; srq's are 0
 	ackTimeout = 14   // 67 ms
 	grhLen     = 40   // in front of each datagram
 )
 
-// end is one side: what it has of the verbs.
-type end struct {
+// endpoint is one side: what it has of the verbs.
+type endpoint struct {
 	*Options
-	dev  verbs.Device
-	pd   verbs.PD
-	mr   verbs.MR
-	cq   verbs.CQ
-	srq  verbs.SRQ // or nil
-	qps  []verbs.QP
-	ah   verbs.AH // UD: leads to the peer
-	room int      // bytes in front of the message
+	dev       verbs.Device
+	pd        verbs.PD
+	mr        verbs.MR
+	cq        verbs.CQ
+	srq       verbs.SRQ // or nil
+	qps       []verbs.QP
+	ah        verbs.AH // UD: leads to the peer
+	headerLen int      // bytes in front of the message
 
 	local, remote []Record
 	receives      []verbs.RecvWR // RxDepth of them, all the same
-	looks         int            // at the completion queue
+	polls         int            // at the completion queue
 }
 
-// newEnd makes a side on dev, with receives posted. It must be closed.
-func newEnd(o *Options, dev verbs.Device) (*end, error) {
-	e := &end{Options: o, dev: dev}
-	if err := e.open(); err != nil {
+// newEndpoint makes a side on dev, with receives posted. It must be closed.
+func newEndpoint(o *Options, dev verbs.Device) (*endpoint, error) {
+	e := &endpoint{Options: o, dev: dev}
+	if err := e.allocate(); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
 }
 
-func (e *end) open() (err error) {
-	if err := e.fits(); err != nil {
+func (e *endpoint) allocate() (err error) {
+	if err := e.checkCapabilities(); err != nil {
 		return err
 	}
 	if e.Kind == UD {
-		e.room = grhLen
+		e.headerLen = grhLen
 	}
 	if e.pd, err = e.dev.AllocPD(); err != nil {
 		return err
 	}
-	if e.mr, err = e.pd.RegMR(make([]byte, e.room+e.Size), verbs.AccessLocalWrite); err != nil {
+	if e.mr, err = e.pd.RegMR(make([]byte, e.headerLen+e.Size), verbs.AccessLocalWrite); err != nil {
 		return err
 	}
-	e.fill()
+	e.fillMessage()
 	if e.cq, err = e.dev.CreateCQ(e.RxDepth + e.NumQP); err != nil {
 		return err
 	}
@@ -71,15 +71,15 @@ func (e *end) open() (err error) {
 		}
 	}
 	e.receives = make([]verbs.RecvWR, e.RxDepth)
-	all := []verbs.SGE{e.mr.SGE(0, e.room+e.Size)}
+	all := []verbs.SGE{e.mr.SGE(0, e.headerLen+e.Size)}
 	for i := range e.receives {
 		e.receives[i].SGList = all
 	}
 	return e.postReceives(e.RxDepth)
 }
 
-// fits refuses options that the device has no means for.
-func (e *end) fits() error {
+// checkCapabilities refuses options that the device has no means for.
+func (e *endpoint) checkCapabilities() error {
 	port, err := e.dev.QueryPort(e.IBPort)
 	if err != nil {
 		return err
@@ -102,8 +102,8 @@ func (e *end) fits() error {
 const roceUDPPort = 4791
 
 // addQP makes a queue pair to which receives can be posted.
-func (e *end) addQP() error {
-	a := verbs.QPInitAttr{Type: e.Kind.transport(), SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq,
+func (e *endpoint) addQP() error {
+	a := verbs.QPInitAttr{Type: e.Kind.qpType(), SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq,
 		Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}}
 	if e.srq == nil {
 		a.Cap.MaxRecvWR, a.Cap.MaxRecvSGE = e.RxDepth, 1
@@ -127,11 +127,11 @@ func (e *end) addQP() error {
 	return err
 }
 
-// connect makes the queue pairs ready to send, to the peer's.
-func (e *end) connect(remote []Record) (err error) {
+// connectQPs makes the queue pairs ready to send, to the peer's.
+func (e *endpoint) connectQPs(remote []Record) (err error) {
 	e.remote = remote
 	if e.Kind == UD {
-		return e.activate(remote[0])
+		return e.activateUD(remote[0])
 	}
 	for i, qp := range e.qps {
 		local := verbs.Endpoint{GID: e.local[i].GID, QPN: e.local[i].QPN, PSN: e.local[i].PSN}
@@ -145,7 +145,7 @@ func (e *end) connect(remote []Record) (err error) {
 	return nil
 }
 
-func (e *end) activate(remote Record) (err error) {
+func (e *endpoint) activateUD(remote Record) (err error) {
 	if err := verbs.ActivateUD(e.qps[0], qkey, e.local[0].PSN); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (e *end) activate(remote Record) (err error) {
 }
 
 // postReceives posts n receives.
-func (e *end) postReceives(n int) (err error) {
+func (e *endpoint) postReceives(n int) (err error) {
 	if e.srq != nil {
 		_, err = e.srq.PostRecv(e.receives[:n])
 	} else {
@@ -167,7 +167,7 @@ func (e *end) postReceives(n int) (err error) {
 func gidText(g verbs.GID) string { return netip.AddrFrom16(g).String() }
 
 // close frees everything. Closing twice is safe.
-func (e *end) close() error {
+func (e *endpoint) close() error {
 	var errs []error
 	for _, qp := range e.qps {
 		errs = append(errs, qp.Destroy())

@@ -13,8 +13,8 @@ import (
 // sendDepth is the original's.
 const sendDepth = 16
 
-// end is one side of a connection: what it has of the verbs.
-type end struct {
+// endpoint is one side of a connection: what it has of the verbs.
+type endpoint struct {
 	*Options
 	pd     verbs.PD
 	cq     verbs.CQ
@@ -26,16 +26,16 @@ type end struct {
 	alive  *watch.Watch
 }
 
-// newEnd makes a side on dev. It must be closed.
-func newEnd(o *Options, dev verbs.Device) (*end, error) {
-	e := &end{Options: o}
-	if err := e.open(dev); err != nil {
+// newEndpoint makes a side on dev. It must be closed.
+func newEndpoint(o *Options, dev verbs.Device) (*endpoint, error) {
+	e := &endpoint{Options: o}
+	if err := e.allocate(dev); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
 }
 
-func (e *end) open(dev verbs.Device) (err error) {
+func (e *endpoint) allocate(dev verbs.Device) (err error) {
 	if e.pd, err = dev.AllocPD(); err != nil {
 		return err
 	}
@@ -64,28 +64,28 @@ func (e *end) open(dev verbs.Device) (err error) {
 	return err
 }
 
-// prepare posts the receive; the manager calls it.
-func (e *end) prepare(verbs.QP) error { return e.postRecv() }
+// postFirstReceive posts the receive; the manager calls it.
+func (e *endpoint) postFirstReceive(verbs.QP) error { return e.postRecv() }
 
-func (e *end) postRecv() error {
+func (e *endpoint) postRecv() error {
 	_, err := e.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{e.recv.SGE(0, InfoLen+1)}}})
 	return err
 }
 
-// send sends a message.
-func (e *end) send(i Info) error {
-	return e.post(verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: i.Append(nil)})
+// sendInfo sends a message.
+func (e *endpoint) sendInfo(i Info) error {
+	return e.postSend(verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: i.Append(nil)})
 }
 
-func (e *end) post(wr verbs.SendWR) error {
+func (e *endpoint) postSend(wr verbs.SendWR) error {
 	wr.Flags |= verbs.SendSignaled
 	_, err := e.qp.PostSend([]verbs.SendWR{wr})
 	return err
 }
 
-// await waits until work of a kind is complete, and returns what a receive has
+// waitCompletion waits until work of a kind is complete, and returns what a receive has
 // received.
-func (e *end) await(ctx context.Context, want verbs.WCOpcode) (Info, error) {
+func (e *endpoint) waitCompletion(ctx context.Context, want verbs.WCOpcode) (Info, error) {
 	var wcs [1]verbs.WC
 	for {
 		if _, err := e.cq.PollWait(ctx, wcs[:]); err != nil {
@@ -96,7 +96,7 @@ func (e *end) await(ctx context.Context, want verbs.WCOpcode) (Info, error) {
 		}
 		wc := &wcs[0]
 		if err := wc.Err(); err != nil {
-			return Info{}, e.explain(ctx, wc, err)
+			return Info{}, e.completionError(ctx, wc, err)
 		}
 		e.alive.Beat()
 		switch {
@@ -117,8 +117,8 @@ func (e *end) await(ctx context.Context, want verbs.WCOpcode) (Info, error) {
 	}
 }
 
-// explain tells why work failed. It is flushed when the connection has ended.
-func (e *end) explain(ctx context.Context, wc *verbs.WC, err error) error {
+// completionError tells why work failed. It is flushed when the connection has ended.
+func (e *endpoint) completionError(ctx context.Context, wc *verbs.WC, err error) error {
 	if wc.Status != verbs.WCWRFlushErr {
 		return fmt.Errorf("cq completion failed status %d: %w", wc.Status, err)
 	}
@@ -131,10 +131,10 @@ func (e *end) explain(ctx context.Context, wc *verbs.WC, err error) error {
 }
 
 // debugf says what happens, if somebody wants to know.
-func (e *end) debugf(format string, args ...any) { e.Options.debugf(format, args...) }
+func (e *endpoint) debugf(format string, args ...any) { e.Options.debugf(format, args...) }
 
 // close frees everything. Closing twice is safe.
-func (e *end) close() error {
+func (e *endpoint) close() error {
 	var errs []error
 	if e.qp != nil {
 		errs = append(errs, e.qp.Destroy())

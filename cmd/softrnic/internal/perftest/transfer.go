@@ -1,41 +1,41 @@
 package perftest
 
-// flow is what a bandwidth run has moved: what a report is made of.
-type flow struct {
+// transfer is what a bandwidth run has moved: what a report is made of.
+type transfer struct {
 	size     int64
 	messages int64
-	peak     float64 // nanoseconds a message where it went fastest; 0 is unknown
+	peakTime float64 // nanoseconds a message where it went fastest; 0 is unknown
 	from, to int64   // nanoseconds
 }
 
-// flow sums a run up.
-func (t *traffic) flow() flow {
+// totalTransfer sums a run up.
+func (t *bandwidthRun) totalTransfer() transfer {
 	if t.timed {
-		return flow{int64(t.size), t.counted, 0, t.from, t.to}
+		return transfer{int64(t.size), t.countedMessages, 0, t.from, t.to}
 	}
-	f := flow{int64(t.size), t.total - t.lost, 0, t.first, t.last}
+	f := transfer{int64(t.size), t.total - t.lost, 0, t.first, t.last}
 	if t.posted != nil {
-		f.peak = peak(t.posted, t.done)
+		f.peakTime = peakMessageTime(t.posted, t.done)
 		f.from = t.posted[0]
 	}
 	return f
 }
 
-// partialFlow returns what a run has moved that was ended before its time. Within the first
+// partialTransfer returns what a run has moved that was ended before its time. Within the first
 // margin of -D, where nothing counts yet, it is what was moved so far.
-func (t *traffic) partialFlow() flow {
+func (t *bandwidthRun) partialTransfer() transfer {
 	messages := t.completed
 	if !t.sends {
 		messages = t.received
 	}
 	if !t.timed {
-		return flow{int64(t.size), messages, 0, t.first, t.last}
+		return transfer{int64(t.size), messages, 0, t.first, t.last}
 	}
-	from, to, early := t.measured(t.now())
+	from, to, early := t.measuredSpan(t.now())
 	if !early {
-		messages = t.counted
+		messages = t.countedMessages
 	}
-	return flow{int64(t.size), messages, 0, from, to}
+	return transfer{int64(t.size), messages, 0, from, to}
 }
 
 // BandwidthRow is a row of a bandwidth test's report.
@@ -48,8 +48,8 @@ type BandwidthRow struct {
 	CPU     *float64
 }
 
-// row makes a row of a run.
-func (p *plan) row(f flow) BandwidthRow {
+// bandwidthRow makes a row of a run.
+func (p *plan) bandwidthRow(f transfer) BandwidthRow {
 	unit := float64(1 << 20)
 	if p.Gbits {
 		unit = 1e9 / 8
@@ -59,8 +59,8 @@ func (p *plan) row(f flow) BandwidthRow {
 		r.Average = float64(f.size*f.messages) / seconds / unit
 		r.MsgRate = float64(f.messages) / seconds / 1e6
 	}
-	if f.peak > 0 {
-		r.Peak = float64(f.size) / (f.peak / 1e9) / unit
+	if f.peakTime > 0 {
+		r.Peak = float64(f.size) / (f.peakTime / 1e9) / unit
 	}
 	return r
 }
@@ -73,14 +73,14 @@ func (r BandwidthRow) plus(o BandwidthRow) BandwidthRow {
 	return r
 }
 
-// peak returns the least time a message among all stretches from the post of
+// peakMessageTime returns the least time a message among all stretches from the post of
 // one to the completion of another: the least (done[j]-posted[i])/(j-i+1), in
 // which i does not come behind j. done is 0 where no completion was asked for.
 //
 // The least value l makes the least of done[j]-posted[i]-l*(j-i+1) zero, and a
 // value above it makes that negative at a stretch with a lesser value, from
 // which to go on (Dinkelbach's method): a few passes do.
-func peak(posted, done []int64) float64 {
+func peakMessageTime(posted, done []int64) float64 {
 	best := -1.0
 	for j := len(done) - 1; j >= 0; j-- {
 		if done[j] != 0 {

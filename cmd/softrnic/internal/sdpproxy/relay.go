@@ -13,62 +13,62 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// link is a connection that came in, with the one that it is passed on by.
-type link struct {
+// relay is a connection that came in, with the one that it is passed on by.
+type relay struct {
 	*proxy
 	number  uint64
 	in, out sockets.Conn
 
-	once sync.Once
-	why  error // it ended before its time
+	once  sync.Once
+	cause error // it ended before its time
 }
 
-// errCut is why a link ends when there is no time left.
-var errCut = errors.New("cut off, because the proxy ends")
+// errAborted is why a link ends when there is no time left.
+var errAborted = errors.New("cut off, because the proxy ends")
 
-// run passes everything on, both ways, to the end.
-func (k *link) run(ctx context.Context) {
+// runRelay passes everything on, both ways, to the end.
+func (k *relay) runRelay(ctx context.Context) {
 	defer k.in.Close()
-	dialing, cancel := context.WithTimeout(ctx, k.Patience)
+	dialing, cancel := context.WithTimeout(ctx, k.DialTimeout)
 	out, err := k.sockets.Dial(dialing, k.To)
 	cancel()
 	if err != nil {
 		_ = k.in.SetLinger(0) // the client is refused, too
-		k.fail(err)
+		k.recordFailure(err)
 		return
 	}
 	k.out = out
 	defer out.Close()
-	if !k.enter(k) {
-		k.end(errCut)
+	if !k.addRelay(k) {
+		k.reset(errAborted)
 	}
-	defer k.leave(k)
+	defer k.removeRelay(k)
 
 	var both sync.WaitGroup
-	both.Go(func() { k.pass(k.out, k.in, &k.bytesTo) })
-	both.Go(func() { k.pass(k.in, k.out, &k.bytesFrom) })
+	both.Go(func() { k.copyDirection(k.out, k.in, &k.bytesTo) })
+	both.Go(func() { k.copyDirection(k.in, k.out, &k.bytesFrom) })
 	both.Wait()
-	if k.why != nil {
-		k.fail(k.why)
+	if k.cause != nil {
+		k.recordFailure(k.cause)
 	}
 }
 
-// pass copies one direction, and passes on its end.
-func (k *link) pass(to, from sockets.Conn, bytes *atomic.Uint64) {
+// copyDirection copies one direction, and passes on its end.
+func (k *relay) copyDirection(to, from sockets.Conn, bytes *atomic.Uint64) {
 	n, err := io.Copy(to, from)
 	bytes.Add(uint64(n))
 	if err == nil {
 		err = to.CloseWrite()
 	}
 	if err != nil {
-		k.end(err) // what is missing must not look like an end
+		k.reset(err) // what is missing must not look like an end
 	}
 }
 
-// end resets both connections. The first cause counts.
-func (k *link) end(why error) {
+// reset resets both connections. The first cause counts.
+func (k *relay) reset(why error) {
 	k.once.Do(func() {
-		k.why = why
+		k.cause = why
 		for _, c := range []sockets.Conn{k.in, k.out} {
 			_ = c.SetLinger(0)
 			_ = c.Close()
@@ -76,22 +76,22 @@ func (k *link) end(why error) {
 	})
 }
 
-// fail counts a link that has not ended well, and logs it unless its client has gone.
-func (k *link) fail(err error) {
+// recordFailure counts a link that has not ended well, and logs it unless its client has gone.
+func (k *relay) recordFailure(err error) {
 	k.failed.Add(1)
-	if err == errCut {
-		k.cut.Add(1)
+	if err == errAborted {
+		k.aborted.Add(1)
 	}
 	if k.isClientGone(err) && !k.Verbose {
 		return
 	}
-	k.say("connection %d of %v: %v", k.number, sockets.Name(k.in.RemoteAddr()), err)
+	k.logf("connection %d of %v: %v", k.number, sockets.FormatAddr(k.in.RemoteAddr()), err)
 }
 
 // isClientGone reports whether err says that the client has closed or reset its
 // connection, as clients do that have seen enough. A client whose host or process has
 // vanished is not one of these.
-func (k *link) isClientGone(err error) bool {
+func (k *relay) isClientGone(err error) bool {
 	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		return false
 	}
@@ -107,4 +107,6 @@ func (k *link) isClientGone(err error) bool {
 	return inner != nil && equalAddr(inner.Source, k.in.LocalAddr()) && equalAddr(inner.Addr, k.in.RemoteAddr())
 }
 
-func equalAddr(a, b net.Addr) bool { return a != nil && b != nil && sockets.Name(a) == sockets.Name(b) }
+func equalAddr(a, b net.Addr) bool {
+	return a != nil && b != nil && sockets.FormatAddr(a) == sockets.FormatAddr(b)
+}

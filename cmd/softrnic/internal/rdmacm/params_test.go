@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 )
 
-func listTerms(words ...string) (t oob.Terms) {
+func listTerms(words ...string) (t oob.Params) {
 	for i := 0; i < len(words); i += 2 {
 		t.Add(words[i], words[i+1])
 	}
@@ -20,22 +20,22 @@ func listTerms(words ...string) (t oob.Terms) {
 
 // TestTerms go through private data, which is padded with zeros, also with the longest values.
 func TestTerms(t *testing.T) {
-	for _, terms := range []oob.Terms{
+	for _, terms := range []oob.Params{
 		listTerms("test", "rping"),
 		listTerms("test", "rping", "-S", "65535", "-C", strconv.Itoa(math.MaxInt)),
 		listTerms("test", "ucmatose", "-c", "65536", "-C", "1073741824", "-S", "1073741824"),
 	} {
-		b := rdmacm.EncodeTerms(terms)
-		require.LessOrEqual(t, len(b), rdmacm.TermsLen)
-		got, ok := rdmacm.ParseTerms(append(b, make([]byte, 100)...))
+		b := rdmacm.EncodeParams(terms)
+		require.LessOrEqual(t, len(b), rdmacm.ParamsLen)
+		got, ok := rdmacm.ParseParams(append(b, make([]byte, 100)...))
 		require.True(t, ok)
 		require.Equal(t, terms, got)
-		require.NoError(t, rdmacm.CheckTerms(terms, got))
+		require.NoError(t, rdmacm.CheckParams(terms, got))
 	}
 	for _, b := range []string{"", "\x00\x00", "softrnic", "hello", "softrnic 2 rping"} {
-		_, ok := rdmacm.ParseTerms([]byte(b))
+		_, ok := rdmacm.ParseParams([]byte(b))
 		require.False(t, ok, b)
 	}
-	err := rdmacm.CheckTerms(listTerms("test", "rping", "-S", "64"), listTerms("test", "ucmatose", "-c", "1"))
+	err := rdmacm.CheckParams(listTerms("test", "rping", "-S", "64"), listTerms("test", "ucmatose", "-c", "1"))
 	require.EqualError(t, err, "the two ends do not fit: test is rping here and ucmatose at the peer")
 }

@@ -1,0 +1,257 @@
+package perftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// cmChannel is the channel of -R and -z: a queue pair that the RDMA CM has
+// connected. A message is one SEND; a single receive is posted, and anew once
+// the message was taken. One goroutine may read while another writes.
+type cmChannel struct {
+	endpoint       *rdmacm.Endpoint
+	pd             verbs.PD
+	mr             verbs.MR // what comes, and behind it what leaves
+	sendCQ, recvCQ verbs.CQ
+	qp             verbs.QP
+	conn           *cm.Conn
+	request        *cm.Request // of a client that is not accepted yet
+	options        verbs.ConnectOptions
+	peerName       string // of the peer
+	timeout        time.Duration
+	freed          bool
+
+	unwatch func() // ends the watch of the peer's process; nil before there is a connection
+
+	mu      sync.Mutex // guards what follows
+	ctx     context.Context
+	exitErr error // why the peer's process is known to have ended
+}
+
+// maxMessage is the length of the longest message in bytes.
+const maxMessage = max(KeysLongLen, oob.ParamsLen)
+
+// newCMChannel makes a channel that is not connected yet. It must be closed.
+func newCMChannel(ctx context.Context, place *rdmacm.Endpoint, p *plan) (*cmChannel, error) {
+	c := &cmChannel{endpoint: place, ctx: ctx, timeout: p.HandshakeTimeout}
+	c.options = verbs.ConnectOptions{RetryCnt: orZero(p.RetryCount), RNRRetry: 7, MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
+	if err := c.allocate(); err != nil {
+		return nil, errors.Join(err, c.free())
+	}
+	return c, nil
+}
+
+func (c *cmChannel) allocate() (err error) {
+	if c.pd, err = c.endpoint.Device.AllocPD(); err != nil {
+		return err
+	}
+	if c.mr, err = c.pd.RegMR(make([]byte, 2*maxMessage), verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	if c.sendCQ, err = c.endpoint.Device.CreateCQ(2); err != nil {
+		return err
+	}
+	if c.recvCQ, err = c.endpoint.Device.CreateCQ(2); err != nil {
+		return err
+	}
+	c.qp, err = c.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c.sendCQ, RecvCQ: c.recvCQ,
+		Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	return err
+}
+
+// dialServer connects to a server.
+func (c *cmChannel) dialServer(peer netip.AddrPort) (err error) {
+	ctx, cancel := c.withTimeout()
+	defer cancel()
+	c.peerName = peer.String()
+	c.conn, err = c.endpoint.Manager.Dial(ctx, peer, cm.DialOptions{QP: c.qp, Prepare: c.postReceive, ConnectOptions: c.options})
+	if err == nil {
+		c.watchPeer()
+	}
+	return err
+}
+
+// acceptClient accepts the client that has asked.
+func (c *cmChannel) acceptClient() (err error) {
+	ctx, cancel := c.withTimeout()
+	defer cancel()
+	c.conn, err = c.request.Accept(ctx, c.qp, cm.AcceptOptions{Prepare: c.postReceive, ConnectOptions: c.options})
+	if err != nil {
+		return c.peerError("connect", err)
+	}
+	c.watchPeer()
+	return nil
+}
+
+// watchPeer ends the connection when the peer's process has ended, as the system does with
+// the connection of TCP.
+func (c *cmChannel) watchPeer() {
+	c.unwatch = rdmacm.WatchPeer(context.Background(), c.endpoint.Manager, c.conn.RemoteAdapter(), nil, func(why error) {
+		c.mu.Lock()
+		c.exitErr = why
+		c.mu.Unlock()
+		disconnect(c.conn)
+	})
+}
+
+// peerExitError returns why the peer's process is known to have ended, or nil.
+func (c *cmChannel) peerExitError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.exitErr
+}
+
+// postReceive posts the receive.
+func (c *cmChannel) postReceive(qp verbs.QP) error {
+	_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{c.mr.SGE(0, maxMessage)}}})
+	return err
+}
+
+func (c *cmChannel) write(b []byte, doing string) error {
+	copy(c.mr.Bytes()[maxMessage:], b)
+	_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{c.mr.SGE(maxMessage, len(b))}}})
+	if err != nil {
+		return c.peerError(doing, err)
+	}
+	ctx, cancel := c.withTimeout()
+	defer cancel()
+	_, err = c.waitCompletion(ctx, c.sendCQ, doing)
+	return err
+}
+
+func (c *cmChannel) read(b []byte, doing string) error {
+	ctx, cancel := c.withTimeout()
+	defer cancel()
+	return c.readMessage(ctx, b, doing)
+}
+
+func (c *cmChannel) await(b []byte, doing string) error {
+	return c.readMessage(c.currentContext(), b, doing)
+}
+
+// readMessage takes a message.
+func (c *cmChannel) readMessage(ctx context.Context, b []byte, doing string) error {
+	wc, err := c.waitCompletion(ctx, c.recvCQ, doing)
+	if err != nil {
+		return err
+	}
+	copy(b, c.mr.Bytes()[:maxMessage])
+	if err := c.postReceive(c.qp); err != nil {
+		return c.peerError(doing, err)
+	}
+	if int(wc.ByteLen) != len(b) {
+		return c.peerError(doing, protocolErrorf("a message of %d bytes came instead of %d", wc.ByteLen, len(b)))
+	}
+	return nil
+}
+
+// waitCompletion waits for one.
+func (c *cmChannel) waitCompletion(ctx context.Context, q verbs.CQ, doing string) (verbs.WC, error) {
+	var wc [1]verbs.WC
+	_, err := q.PollWait(ctx, wc[:])
+	if err == nil {
+		err = wc[0].Err()
+	}
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && c.currentContext().Err() == nil:
+		err = c.peerError(doing, fmt.Errorf("%w for %v", oob.ErrTimeout, c.timeout))
+	case ctx.Err() != nil:
+		err = c.peerError(doing, context.Cause(c.currentContext()))
+	case c.peerExitError() != nil:
+		err = c.peerError(doing, c.peerExitError())
+	case c.conn.Err() != nil:
+		err = c.peerError(doing, fmt.Errorf("%w; its own output says why", oob.ErrPeerClosed))
+	default:
+		err = c.peerError(doing, err)
+	}
+	return wc[0], err
+}
+
+func (c *cmChannel) peerError(doing string, err error) error {
+	return &oob.PeerError{Peer: c.peerName, Op: doing, Err: err}
+}
+
+func (c *cmChannel) currentContext() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx
+}
+
+func (c *cmChannel) withTimeout() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.currentContext(), c.timeout)
+}
+
+// SetContext implements oob.Client.
+func (c *cmChannel) SetContext(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ctx = ctx
+}
+
+// PeerName implements oob.Client.
+func (c *cmChannel) PeerName() string { return c.peerName }
+
+func (c *cmChannel) binary() bool { return true }
+func (c *cmChannel) peer() string { return c.peerName }
+
+// Close implements oob.Client. The peer is told, but not waited for longer than
+// goodbye.
+func (c *cmChannel) Close() error {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	if c.conn != nil {
+		disconnect(c.conn)
+	} else if c.request != nil {
+		_ = c.request.Reject(nil) // if it was not answered
+	}
+	return c.free()
+}
+
+func (c *cmChannel) close() error { return c.Close() }
+
+// disconnectTimeout is how long the end of a connection may take.
+const disconnectTimeout = time.Second
+
+// disconnect ends a connection. That the peer does not answer, as it may be gone,
+// is no error at the end.
+func disconnect(conn *cm.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
+	defer cancel()
+	_ = conn.Disconnect(ctx)
+}
+
+// free frees what the channel has of the verbs, which ends a read that still waits.
+// Freeing twice is safe.
+func (c *cmChannel) free() error {
+	if c.freed {
+		return nil
+	}
+	c.freed = true
+	var errs []error
+	if c.qp != nil {
+		errs = append(errs, c.qp.Destroy())
+	}
+	for _, q := range []verbs.CQ{c.sendCQ, c.recvCQ} {
+		if q != nil {
+			errs = append(errs, q.Destroy())
+		}
+	}
+	if c.mr != nil {
+		errs = append(errs, c.mr.Dereg())
+	}
+	if c.pd != nil {
+		errs = append(errs, c.pd.Dealloc())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,153 @@
+package pingpong
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Kinds of work, in WRID and in what a queue pair waits for.
+const (
+	recvWork = 1
+	sendWork = 2
+)
+
+// contextCheckPolls is the number of polls between two checks of the context.
+const contextCheckPolls = 1 << 10
+
+// exchange is a side while messages go to and fro.
+type exchange struct {
+	*endpoint
+	send           []verbs.SendWR // one a queue pair
+	qpIndex        map[uint32]int // queue pair by number
+	waitingFor     []int          // what each queue pair waits for until it sends again
+	postedReceives int            // receives
+	sent           int
+	received       int
+}
+
+// exchangeMessages exchanges the messages and returns how many went each way and the time it took,
+// also when ctx has ended it before all had.
+func (e *endpoint) exchangeMessages(ctx context.Context) (iters int, elapsed time.Duration, err error) {
+	ctx, alive := watch.Start(ctx, e.IdleTimeout)
+	defer alive.Stop()
+	g := e.newExchange()
+	if e.Server != "" {
+		for i := range e.qps {
+			if err := g.postSend(i); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	wcs := make([]verbs.WC, e.RxDepth+e.NumQP)
+	start := time.Now()
+	for g.sent < e.Iters || g.received < e.Iters {
+		n, err := e.pollCompletions(ctx, wcs)
+		if err != nil {
+			return min(g.sent, g.received), time.Since(start), g.withProgress(err)
+		}
+		alive.Beat()
+		for i := range wcs[:n] {
+			if err := g.handleCompletion(&wcs[i]); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	return e.Iters, time.Since(start), nil
+}
+
+func (e *endpoint) newExchange() *exchange {
+	g := &exchange{endpoint: e, qpIndex: make(map[uint32]int), postedReceives: e.RxDepth}
+	for i, qp := range e.qps {
+		g.qpIndex[qp.Num()] = i
+		g.waitingFor = append(g.waitingFor, recvWork)
+		wr := verbs.SendWR{WRID: sendWork, Opcode: verbs.WRSend, Flags: verbs.SendSignaled,
+			SGList: []verbs.SGE{e.mr.SGE(e.headerLen, e.Size)}}
+		if e.Kind == UD {
+			wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.ah, e.remote[0].QPN, qkey
+		}
+		g.send = append(g.send, wr)
+	}
+	return g
+}
+
+// postSend sends a message on queue pair i.
+func (g *exchange) postSend(i int) error {
+	_, err := g.qps[i].PostSend(g.send[i : i+1])
+	g.waitingFor[i] = sendWork | recvWork
+	return err
+}
+
+// handleCompletion takes a completion, and sends when its queue pair has nothing more to
+// wait for.
+func (g *exchange) handleCompletion(wc *verbs.WC) error {
+	if err := wc.Err(); err != nil {
+		return fmt.Errorf("failed status %s (%d): %w", wc.Status.Description(), wc.Status, err)
+	}
+	i := g.qpIndex[wc.QPN]
+	if wc.Opcode.IsRecv() {
+		g.received++
+		g.waitingFor[i] &^= recvWork
+		if int(wc.ByteLen) != g.headerLen+g.Size {
+			return fmt.Errorf("a message of %d bytes came, and they are %d; give both sides the same -s", int(wc.ByteLen)-g.headerLen, g.Size)
+		}
+		if g.postedReceives--; g.postedReceives <= g.NumQP {
+			if err := g.postReceives(g.RxDepth - g.postedReceives); err != nil {
+				return err
+			}
+			g.postedReceives = g.RxDepth
+		}
+	} else {
+		g.sent++
+		g.waitingFor[i] &^= sendWork
+	}
+	if g.sent < g.Iters && g.waitingFor[i] == 0 {
+		return g.postSend(i)
+	}
+	return nil
+}
+
+// pollCompletions returns at least one completion.
+func (e *endpoint) pollCompletions(ctx context.Context, wcs []verbs.WC) (int, error) {
+	if e.Events {
+		n, err := e.cq.PollWait(ctx, wcs)
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return n, err
+	}
+	for {
+		// Looks of all calls count: on a fast path each call may find something soon.
+		if e.polls++; e.polls%contextCheckPolls == 0 && ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if n, err := e.cq.Poll(wcs); n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// ErrIdle says that messages stopped coming.
+var ErrIdle = watch.ErrIdle
+
+// withProgress tells what has happened until a wait ended.
+func (g *exchange) withProgress(err error) error {
+	if !errors.Is(err, ErrIdle) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	so := fmt.Sprintf("%d of %d messages sent, %d received", g.sent, g.Iters, g.received)
+	if !errors.Is(err, ErrIdle) {
+		return fmt.Errorf("%w: %s", err, so)
+	}
+	switch {
+	case g.sent == 0 && g.received == 0:
+		so += "; is the peer's address reachable on UDP port 4791?"
+	case g.Kind == UC || g.Kind == UD:
+		so += "; what gets lost on the way is not repeated"
+	}
+	return fmt.Errorf("%w since %v: %s", err, g.IdleTimeout, so)
+}
