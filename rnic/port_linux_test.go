@@ -51,7 +51,7 @@ func (e *end) happens(t *testing.T, state verbs.PortState, types ...verbs.EventT
 // ends of a cable, and has the events that hardware has.
 func TestPortFollowsInterface(t *testing.T) {
 	a, b := netns.New(t), netns.New(t)
-	netns.Cable(a, b, "cable0")
+	netns.ConnectVeth(a, b, "cable0")
 	ips := []netip.Addr{a.Up("cable0", "10.9.0.1/24"), b.Up("cable0", "10.9.0.2/24")}
 	x, y := portOf(t, a, ips[0]), portOf(t, b, ips[1])
 	connect(t, x.dev, x.qp, y.dev, y.qp)
@@ -112,7 +112,7 @@ func (e *end) nextEvent(t *testing.T) verbs.EventType {
 // TestPortDownAtOpen opens a device whose interface is down already.
 func TestPortDownAtOpen(t *testing.T) {
 	a, b := netns.New(t), netns.New(t)
-	netns.Cable(a, b, "cable0")
+	netns.ConnectVeth(a, b, "cable0")
 	ip := a.Up("cable0", "10.9.0.1/24")
 	a.IP("link set cable0 down")
 	var d *Device

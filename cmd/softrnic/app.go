@@ -24,8 +24,8 @@ type app struct {
 	stdout, stderr io.Writer
 	options        rnic.Options // of every device that a command opens, before the flags
 
-	// look finds out what doctor judges.
-	look func(ctx context.Context, options rnic.Options) surroundings
+	// inspectMachine finds out what doctor judges.
+	inspectMachine func(ctx context.Context, options rnic.Options) machineFacts
 
 	// Flags of every command.
 	addr, impair string
@@ -33,7 +33,7 @@ type app struct {
 }
 
 func newApp(stdout, stderr io.Writer) *app {
-	return &app{stdout: stdout, stderr: stderr, look: look}
+	return &app{stdout: stdout, stderr: stderr, inspectMachine: inspectMachine}
 }
 
 // Exit statuses.
@@ -48,11 +48,11 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+func usageErrorf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// isUsage reports whether err is a mistake in the command line or in the environment,
+// isUsageError reports whether err is a mistake in the command line or in the environment,
 // also one that a tool has found in its options.
-func isUsage(err error) bool {
+func isUsageError(err error) bool {
 	var mistake *usageError
 	var pingpongOption *pingpong.OptionError
 	var perftestOption *perftest.OptionError
@@ -60,12 +60,12 @@ func isUsage(err error) bool {
 	return errors.As(err, &mistake) || errors.As(err, &pingpongOption) || errors.As(err, &perftestOption) || errors.As(err, &rdmacmOption)
 }
 
-// main runs the command line and returns the exit status.
-func (a *app) main(ctx context.Context, args []string) int {
+// runCommand runs the command line and returns the exit status.
+func (a *app) runCommand(ctx context.Context, args []string) int {
 	out := cmdline.NewOutput(a.stdout)
 	a.stdout = out
 	environment.WarnUnknown(func(text string) { fmt.Fprintln(a.stderr, "softrnic: warning:", text) })
-	c := a.command()
+	c := a.rootCommand()
 	c.SetArgs(args)
 	err := c.ExecuteContext(ctx)
 	if lost := out.Err(); !errors.Is(err, lost) {
@@ -75,7 +75,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 		return 0
 	}
 	fmt.Fprintln(a.stderr, "softrnic:", err)
-	if isUsage(err) {
+	if isUsageError(err) {
 		return statusUsage
 	}
 	if failed := (*mpirun.Failure)(nil); errors.As(err, &failed) {
@@ -84,7 +84,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return cmdline.FailureStatus(ctx, statusFailed)
 }
 
-func (a *app) command() *cobra.Command {
+func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "softrnic",
 		Version:       cmdline.ReadVersion().String(),
@@ -95,7 +95,7 @@ func (a *app) command() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 
 		Example:           rootExample,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return errors.Join(checkNoEffect(c), a.checkDeviceFlags()) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return errors.Join(checkFlagsApply(c), a.checkDeviceFlags()) },
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
@@ -108,12 +108,12 @@ func (a *app) command() *cobra.Command {
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
 	root.AddGroup(groups...)
-	group(root, "look", a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand())
-	group(root, "test", a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand())
-	group(root, "use", a.sdpCommand())
-	group(root, "mpi", a.mpirunCommand())
+	addGroup(root, "look", a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand())
+	addGroup(root, "test", a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand())
+	addGroup(root, "use", a.sdpCommand())
+	addGroup(root, "mpi", a.mpirunCommand())
 	root.AddCommand(a.versionCommand())
-	root.SetHelpFunc(helpOf(root.HelpFunc()))
+	root.SetHelpFunc(filteredHelp(root.HelpFunc()))
 	completeValues(root)
 	return root
 }
@@ -129,13 +129,13 @@ func unknownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usage("unknown command %q for %q; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+	return usageErrorf("unknown command %q for %q; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
 }
 
 // noArgs accepts no arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no argument, but there is %q", c.CommandPath(), args[0])
+		return usageErrorf("%s takes no argument, but there is %q", c.CommandPath(), args[0])
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func run(t *testing.T, a *app, line string) (status int, stdout, stderr string) 
 	t.Helper()
 	var out, diag bytes.Buffer
 	a.stdout, a.stderr = &out, &diag
-	status = a.main(t.Context(), strings.Fields(line))
+	status = a.runCommand(t.Context(), strings.Fields(line))
 	return status, out.String(), diag.String()
 }
 
@@ -177,14 +177,14 @@ func TestHelp(t *testing.T) {
 // without on systems that have no place for a socket.
 func TestOpenServes(t *testing.T) {
 	quiet(t)
-	dev, err := newApp(nil, nil).open()
+	dev, err := newApp(nil, nil).openDefault()
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(dev.DebugAddr(), "unix:"), dev.DebugAddr())
 	require.NoError(t, dev.Close())
 
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Setenv("TMPDIR", "/nonexistent")
-	dev, err = newApp(nil, nil).open()
+	dev, err = newApp(nil, nil).openDefault()
 	require.NoError(t, err)
 	require.Empty(t, dev.DebugAddr())
 	require.NoError(t, dev.Close())
@@ -237,7 +237,7 @@ func TestLostOutput(t *testing.T) {
 	defer full.Close()
 	for _, line := range []string{"version", "version --json", "devinfo", "--version"} {
 		var diag bytes.Buffer
-		require.Equal(t, 1, newApp(full, &diag).main(t.Context(), strings.Fields(line)), line)
+		require.Equal(t, 1, newApp(full, &diag).runCommand(t.Context(), strings.Fields(line)), line)
 		require.Contains(t, diag.String(), "no space left on device")
 	}
 }

@@ -33,8 +33,8 @@ func (a *app) captureCommand() *cobra.Command {
 			"reads as well. Several devices have a file each, with their names before the ending:\n" +
 			"x.softrnic0.pcapng and x.softrnic1.pcapng. --of 4711/softrnic0 takes one of them.\n" +
 			"-w - writes one device's packets to stdout: softrnic capture --of 4711 -w - | wireshark -k -i -",
-		Args: func(c *cobra.Command, args []string) error { return hintOf(args, noArgs(c, args)) },
-		RunE: func(c *cobra.Command, _ []string) error { return a.capture(c.Context(), f) },
+		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, noArgs(c, args)) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runCapture(c.Context(), f) },
 	}
 	c.Flags().StringVar(&f.of, "of", "", "the process, device or endpoint: 4711, softrnic0, 4711/softrnic0, unix:/path")
 	c.Flags().StringVarP(&f.file, "write", "w", "", "the `file`, which the process creates or overwrites; - is stdout")
@@ -42,14 +42,14 @@ func (a *app) captureCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) capture(ctx context.Context, f captureFlags) error {
+func (a *app) runCapture(ctx context.Context, f captureFlags) error {
 	switch {
 	case f.of == "":
-		return usage("capture needs --of, the process to look at; `softrnic stat` lists them")
+		return usageErrorf("capture needs --of, the process to look at; `softrnic stat` lists them")
 	case f.file == "":
-		return usage("capture needs -w, the file to write, for example -w out.pcapng")
+		return usageErrorf("capture needs -w, the file to write, for example -w out.pcapng")
 	case f.time < 0:
-		return usage("--for %v: want a time such as 10s", f.time)
+		return usageErrorf("--for %v: want a time such as 10s", f.time)
 	}
 	peers, err := debug.Find(ctx, f.of)
 	if err != nil {
@@ -62,17 +62,17 @@ func (a *app) capture(ctx context.Context, f captureFlags) error {
 	if err != nil {
 		return err
 	}
-	files := captureFiles(path, peers)
+	files := captureFileNames(path, peers)
 	if err := a.captureAll(ctx, peers, files, f.time, nil); err != nil {
 		return err
 	}
-	return a.captured(files)
+	return a.reportCaptureSizes(files)
 }
 
 // captureToStdout makes a device write to a pipe, and copies that to stdout.
 func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit time.Duration) (err error) {
 	if len(peers) > 1 {
-		return usage("capture: -w -: %d devices cannot share stdout; name one, for example --of %d/%s", len(peers), peers[0].PID, peers[0].Report.Device.Name)
+		return usageErrorf("capture: -w -: %d devices cannot share stdout; name one, for example --of %d/%s", len(peers), peers[0].PID, peers[0].Report.Device.Name)
 	}
 	pipe, err := newCapturePipe()
 	if err != nil {
@@ -94,9 +94,9 @@ func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit tim
 	return cmp.Or(copyErr, err)
 }
 
-// captureFiles are the files of the peers: the path itself for one, and for
+// captureFileNames are the files of the peers: the path itself for one, and for
 // several the path with what tells them apart before its ending.
-func captureFiles(path string, peers []debug.Peer) []string {
+func captureFileNames(path string, peers []debug.Peer) []string {
 	if len(peers) == 1 {
 		return []string{path}
 	}
@@ -165,8 +165,8 @@ func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string
 	return cmp.Or(errors.Join(failed...), errors.Join(errs...))
 }
 
-// captured tells how large the files have become.
-func (a *app) captured(files []string) error {
+// reportCaptureSizes tells how large the files have become.
+func (a *app) reportCaptureSizes(files []string) error {
 	type file struct {
 		File  string `json:"file"`
 		Bytes int64  `json:"bytes"`

@@ -15,52 +15,52 @@ import (
 func (a *app) deviceOptions() (rnic.Options, error) {
 	o := a.options
 	var err error
-	if from, text := setting("--addr", a.addr, rnic.EnvAddr); text != "" {
+	if from, text := flagOrEnv("--addr", a.addr, rnic.EnvAddr); text != "" {
 		o.Addr = netip.AddrPort{}
 		if o.Addrs, err = rnic.ParseAddrs(text); err != nil {
-			return o, usage("%s: %w", from, err)
+			return o, usageErrorf("%s: %w", from, err)
 		}
 	}
-	from, text := setting("--impair", a.impair, rnic.EnvImpair)
+	from, text := flagOrEnv("--impair", a.impair, rnic.EnvImpair)
 	if _, err := impair.Parse(text); err != nil {
-		return o, usage("%s: %w", from, err)
+		return o, usageErrorf("%s: %w", from, err)
 	}
 	o.Impair = text
 	if text := os.Getenv(rnic.EnvDebug); text != "" {
 		if err := endpoint.CheckAddress(text); err != nil {
-			return o, usage("%s: %w", rnic.EnvDebug, err)
+			return o, usageErrorf("%s: %w", rnic.EnvDebug, err)
 		}
 	}
 	return o, nil
 }
 
-// named reports whether the user has said where a device is to be.
-func (a *app) named() bool {
+// addrGiven reports whether the user has said where a device is to be.
+func (a *app) addrGiven() bool {
 	return a.addr != "" || os.Getenv(rnic.EnvAddr) != "" || a.options.Addr.IsValid() || !a.options.Addrs.IsZero() || a.options.Conn != nil
 }
 
 // checkDeviceFlags tells what is wrong with --addr and --impair.
 func (a *app) checkDeviceFlags() error {
 	if _, err := rnic.ParseAddrs(a.addr); a.addr != "" && err != nil {
-		return usage("--addr: %w", err)
+		return usageErrorf("--addr: %w", err)
 	}
 	if _, err := impair.Parse(a.impair); err != nil {
-		return usage("--impair: %w", err)
+		return usageErrorf("--impair: %w", err)
 	}
 	return nil
 }
 
-// setting is a flag's value or else the environment's, and where it is from.
-func setting(flag, value, env string) (from, text string) {
+// flagOrEnv is a flag's value or else the environment's, and where it is from.
+func flagOrEnv(flag, value, env string) (from, text string) {
 	if value != "" {
 		return flag, value
 	}
 	return env, os.Getenv(env)
 }
 
-// open opens the device that the command line asks for. `softrnic stat` finds
+// openDefault opens the device that the command line asks for. `softrnic stat` finds
 // it, unless SOFTRNIC_DEBUG names another endpoint or is "off".
-func (a *app) open() (*rnic.Device, error) { return a.openAt(netip.Addr{}) }
+func (a *app) openDefault() (*rnic.Device, error) { return a.openAt(netip.Addr{}) }
 
 // openAt is open for a device that goes to ip unless the command line or the
 // environment names another address.

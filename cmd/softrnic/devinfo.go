@@ -23,7 +23,7 @@ func (a *app) devinfoCommand() *cobra.Command {
 			"the form of ibv_devinfo(1), with the same flags. Devices that other processes have\n" +
 			"open are shown by `softrnic stat`.",
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return a.devinfo(f) },
+		RunE: func(*cobra.Command, []string) error { return a.runDevinfo(f) },
 	}
 	c.Flags().StringVarP(&f.name, "ib-dev", "d", "", "show the device of this name only")
 	c.Flags().IntVarP(&f.port, "ib-port", "i", 0, "show this port only (default all)")
@@ -32,8 +32,8 @@ func (a *app) devinfoCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) devinfo(f devinfoFlags) error {
-	dev, err := a.open()
+func (a *app) runDevinfo(f devinfoFlags) error {
+	dev, err := a.openDefault()
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (a *app) devinfo(f devinfoFlags) error {
 	case f.name != "" && f.name != dev.Name():
 		return fmt.Errorf("IB device %q wasn't found; there is %s", f.name, dev.Name())
 	case f.port < 0 || f.port > dev.QueryDevice().PhysPortCnt:
-		return usage("--ib-port %d: this adapter has one port, 1", f.port)
+		return usageErrorf("--ib-port %d: this adapter has one port, 1", f.port)
 	case f.list && a.json:
 		return a.writeJSON([]string{dev.Name()})
 	case f.list:
@@ -63,7 +63,7 @@ func (a *app) devinfo(f devinfoFlags) error {
 // describeDevice lists what ibv_devinfo lists, for one port or for all (0).
 func describeDevice(dev verbs.Device, port int, verbose bool) (*listing, error) {
 	l := newListing()
-	l.device(dev.Name(), dev.QueryDevice(), verbose)
+	l.writeDevice(dev.Name(), dev.QueryDevice(), verbose)
 	for p := 1; p <= dev.QueryDevice().PhysPortCnt; p++ {
 		if port != 0 && port != p {
 			continue
@@ -80,7 +80,7 @@ func describeDevice(dev verbs.Device, port int, verbose bool) (*listing, error) 
 			}
 			gids = append(gids, gid)
 		}
-		l.port(p, attr, gids, verbose)
+		l.writePort(p, attr, gids, verbose)
 	}
 	return l, nil
 }

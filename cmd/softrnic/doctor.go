@@ -17,8 +17,8 @@ const (
 	levelFail level = "FAIL" // does not work
 )
 
-// finding is the outcome of one check.
-type finding struct {
+// checkResult is the outcome of one check.
+type checkResult struct {
 	Level  level    `json:"level"`
 	Check  string   `json:"check"`
 	Detail string   `json:"detail"`
@@ -42,13 +42,13 @@ func (a *app) doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.diagnose(judge(a.look(c.Context(), options)))
+			return a.reportChecks(evaluate(a.inspectMachine(c.Context(), options)))
 		},
 	}
 }
 
-// diagnose shows the findings. The error counts those that fail.
-func (a *app) diagnose(findings []finding) error {
+// reportChecks shows the findings. The error counts those that fail.
+func (a *app) reportChecks(findings []checkResult) error {
 	failed := 0
 	for _, f := range findings {
 		if f.Level == levelFail {
@@ -57,16 +57,16 @@ func (a *app) diagnose(findings []finding) error {
 	}
 	if a.json {
 		err := a.writeJSON(struct {
-			OK        bool      `json:"ok"`
-			Checks    []finding `json:"checks"`
-			NotTested string    `json:"not_tested"`
+			OK        bool          `json:"ok"`
+			Checks    []checkResult `json:"checks"`
+			NotTested string        `json:"not_tested"`
 		}{failed == 0, findings, notTested})
 		if err != nil {
 			return err
 		}
 	} else {
 		for _, f := range findings {
-			f.print(a.stdout)
+			f.writeTo(a.stdout)
 		}
 		fmt.Fprintf(a.stdout, "\n%s\n", notTested)
 	}
@@ -76,7 +76,7 @@ func (a *app) diagnose(findings []finding) error {
 	return nil
 }
 
-func (f finding) print(w io.Writer) {
+func (f checkResult) writeTo(w io.Writer) {
 	fmt.Fprintf(w, "%-4s  %-16s  %s\n", f.Level, f.Check, f.Detail)
 	for _, fix := range f.Fix {
 		fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", 24), fix)

@@ -22,26 +22,26 @@ const rootExample = `  softrnic doctor                                  # is thi
   softrnic perf write_bw & sleep 1; softrnic perf write_bw localhost
   SOFTRNIC_DEBUG=auto ./program & softrnic stat    # what does it do?`
 
-// group adds commands to a group of the root command.
-func group(root *cobra.Command, id string, list ...*cobra.Command) {
+// addGroup adds commands to a group of the root command.
+func addGroup(root *cobra.Command, id string, list ...*cobra.Command) {
 	for _, c := range list {
 		c.GroupID = id
 		root.AddCommand(c)
 	}
 }
 
-// noDevice names the commands that open no device: --addr and --impair have no effect there.
-var noDevice = []string{"stat", "history", "capture", "version", "completion", "help"}
+// commandsWithoutDevice names the commands that open no device: --addr and --impair have no effect there.
+var commandsWithoutDevice = []string{"stat", "history", "capture", "version", "completion", "help"}
 
-// noFigures names the commands with the output of another program: --json has no effect, and
+// commandsWithoutJSON names the commands with the output of another program: --json has no effect, and
 // they refuse it with the reason.
-var noFigures = []string{"rping", "ucmatose", "udaddy", "cat", "mpirun", "completion", "help"}
+var commandsWithoutJSON = []string{"rping", "ucmatose", "udaddy", "cat", "mpirun", "completion", "help"}
 
 // opensDevice reports whether c or one of its subcommands may open a device.
-func opensDevice(c *cobra.Command) bool { return !isOrIsIn(c, noDevice) }
+func opensDevice(c *cobra.Command) bool { return !isWithin(c, commandsWithoutDevice) }
 
-// isOrIsIn reports whether c or a command above it has one of the names.
-func isOrIsIn(c *cobra.Command, names []string) bool {
+// isWithin reports whether c or a command above it has one of the names.
+func isWithin(c *cobra.Command, names []string) bool {
 	for ; c.HasParent(); c = c.Parent() {
 		if slices.Contains(names, c.Name()) {
 			return true
@@ -50,18 +50,18 @@ func isOrIsIn(c *cobra.Command, names []string) bool {
 	return false
 }
 
-// checkNoEffect refuses the flags of a device for a command that opens none.
-func checkNoEffect(c *cobra.Command) error {
+// checkFlagsApply refuses the flags of a device for a command that opens none.
+func checkFlagsApply(c *cobra.Command) error {
 	for _, name := range []string{"addr", "impair"} {
 		if c.Flags().Changed(name) && !opensDevice(c) {
-			return usage("--%s: %s opens no device", name, c.CommandPath())
+			return usageErrorf("--%s: %s opens no device", name, c.CommandPath())
 		}
 	}
 	return nil
 }
 
-// helpOf writes the help of a command without the global flags that have no effect on it.
-func helpOf(standard func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+// filteredHelp writes the help of a command without the global flags that have no effect on it.
+func filteredHelp(standard func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(c *cobra.Command, args []string) {
 		hide := func(name string, hidden bool) {
 			if f := c.Root().PersistentFlags().Lookup(name); f != nil {
@@ -70,7 +70,7 @@ func helpOf(standard func(*cobra.Command, []string)) func(*cobra.Command, []stri
 		}
 		hide("addr", !opensDevice(c))
 		hide("impair", !opensDevice(c))
-		hide("json", isOrIsIn(c, noFigures))
+		hide("json", isWithin(c, commandsWithoutJSON))
 		standard(c, args)
 	}
 }

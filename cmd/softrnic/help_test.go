@@ -32,7 +32,7 @@ func walk(c *cobra.Command, words string, do func(c *cobra.Command, words string
 func TestBadValues(t *testing.T) {
 	quiet(t)
 	n := 0
-	walk(newApp(nil, nil).command(), "", func(c *cobra.Command, words string) {
+	walk(newApp(nil, nil).rootCommand(), "", func(c *cobra.Command, words string) {
 		c.InheritedFlags() // merges the flags of the commands above into Flags
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if strings.HasPrefix(f.Value.Type(), "string") || f.Name == "help" {
@@ -46,7 +46,7 @@ func TestBadValues(t *testing.T) {
 				line := strings.TrimSpace(words + " --" + f.Name + "=" + value)
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a server that starts waits
 				var out, diag bytes.Buffer
-				status, stderr := newApp(&out, &diag).main(ctx, strings.Fields(line)), diag.String()
+				status, stderr := newApp(&out, &diag).runCommand(ctx, strings.Fields(line)), diag.String()
 				cancel()
 				require.Equal(t, 2, status, "%s: %s", line, stderr)
 				require.NotRegexp(t, goWords, stderr, line)
@@ -103,7 +103,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"stat", "--of", ""}, ":4\n"},
 	} {
 		var out, diag bytes.Buffer
-		require.Zero(t, newApp(&out, &diag).main(t.Context(), append([]string{"__complete"}, c.args...)))
+		require.Zero(t, newApp(&out, &diag).runCommand(t.Context(), append([]string{"__complete"}, c.args...)))
 		require.Contains(t, out.String(), c.want, "%q", c.args)
 	}
 }

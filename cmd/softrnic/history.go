@@ -18,8 +18,8 @@ func (a *app) historyCommand() *cobra.Command {
 		Short: "Show the last packets and state transitions of queue pairs",
 		Long: "Reads the flight recorder of each queue pair, or of the one that --qp names: what it\n" +
 			"sent (->) and received (<-) last, and how its state changed, with the time since then.",
-		Args: func(c *cobra.Command, args []string) error { return hintOf(args, noArgs(c, args)) },
-		RunE: func(c *cobra.Command, _ []string) error { return a.history(c.Context(), of, qp) },
+		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, noArgs(c, args)) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runHistory(c.Context(), of, qp) },
 	}
 	targetFlags(c, &of, &qp)
 	return c
@@ -33,15 +33,15 @@ type qpHistory struct {
 	rnic.QPInfo
 }
 
-func (a *app) history(ctx context.Context, of, qp string) error {
+func (a *app) runHistory(ctx context.Context, of, qp string) error {
 	if err := checkQP(qp); err != nil {
 		return err
 	}
-	peers, err := a.peers(ctx, of)
+	peers, err := a.findPeers(ctx, of)
 	if err != nil {
 		return err
 	}
-	if peers, err = onlyQP(peers, qp); err != nil {
+	if peers, err = filterQP(peers, qp); err != nil {
 		return err
 	}
 	list := []qpHistory{}

@@ -9,27 +9,27 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// judge turns facts into findings.
-func judge(s surroundings) []finding {
-	list := []finding{s.system(), s.processors()}
+// evaluate turns facts into findings.
+func evaluate(s machineFacts) []checkResult {
+	list := []checkResult{s.checkSystem(), s.checkProcessors()}
 	if s.probe.Err != nil {
-		list = append(list, finding{levelFail, "sockets", s.probe.Err.Error(), nil})
+		list = append(list, checkResult{levelFail, "sockets", s.probe.Err.Error(), nil})
 	} else {
-		list = append(list, s.buffer("receive buffer", "rmem_max", s.probe.RecvBuffer, s.probe.RecvBufferMax, link.DefaultRecvBuffer),
-			s.buffer("send buffer", "wmem_max", s.probe.SendBuffer, s.probe.SendBufferMax, link.DefaultSendBuffer))
-		list = append(list, s.offloads()...)
+		list = append(list, s.checkBuffer("receive buffer", "rmem_max", s.probe.RecvBuffer, s.probe.RecvBufferMax, link.DefaultRecvBuffer),
+			s.checkBuffer("send buffer", "wmem_max", s.probe.SendBuffer, s.probe.SendBufferMax, link.DefaultSendBuffer))
+		list = append(list, s.checkOffloads()...)
 	}
-	list = append(list, s.port())
-	list = append(list, s.addressFindings()...)
-	return append(list, s.debugEndpoint(), s.selfTestFinding())
+	list = append(list, s.checkPort())
+	list = append(list, s.checkAddresses()...)
+	return append(list, s.checkDebugEndpoint(), s.checkSelfTest())
 }
 
-func (s surroundings) system() finding {
-	return finding{levelOK, "system", fmt.Sprintf("%s/%s, %s, link %s", s.goos, s.goarch, s.goVersion, s.probe.Name), nil}
+func (s machineFacts) checkSystem() checkResult {
+	return checkResult{levelOK, "system", fmt.Sprintf("%s/%s, %s, link %s", s.goos, s.goarch, s.goVersion, s.probe.Name), nil}
 }
 
-func (s surroundings) processors() finding {
-	f := finding{levelOK, "processors", fmt.Sprintf("%d, GOMAXPROCS %d", s.cpus, s.maxProcs), nil}
+func (s machineFacts) checkProcessors() checkResult {
+	f := checkResult{levelOK, "processors", fmt.Sprintf("%d, GOMAXPROCS %d", s.cpus, s.maxProcs), nil}
 	switch {
 	case s.maxProcs == 1 && s.cpus > 1:
 		f.Level = levelWarn
@@ -46,24 +46,24 @@ func (s surroundings) processors() finding {
 	return f
 }
 
-// buffer judges what a socket got that asked for want bytes.
-func (s surroundings) buffer(check, sysctl string, got, limit, want int) finding {
-	f := finding{Level: levelOK, Check: check}
+// checkBuffer judges what a socket got that asked for want bytes.
+func (s machineFacts) checkBuffer(check, sysctl string, got, limit, want int) checkResult {
+	f := checkResult{Level: levelOK, Check: check}
 	switch {
 	case got == 0:
 		f.Detail = "the system does not tell its size"
 	case got >= want:
-		f.Detail = inUnits(got)
+		f.Detail = formatBytes(got)
 	case s.goos == "linux":
 		f.Level = levelWarn
-		f.Detail = fmt.Sprintf("%s instead of %s (net.core.%s is %d): works, but bursts lose packets that are then sent again", inUnits(got), inUnits(want), sysctl, limit)
+		f.Detail = fmt.Sprintf("%s instead of %s (net.core.%s is %d): works, but bursts lose packets that are then sent again", formatBytes(got), formatBytes(want), sysctl, limit)
 		f.Fix = []string{
 			fmt.Sprintf("sudo sysctl -w net.core.%s=%d", sysctl, want),
 			fmt.Sprintf("echo net.core.%s=%d | sudo tee -a /etc/sysctl.d/90-softrnic.conf", sysctl, want),
 		}
 	default:
 		f.Level = levelWarn
-		f.Detail = fmt.Sprintf("%s instead of %s: works, but bursts lose packets that are then sent again", inUnits(got), inUnits(want))
+		f.Detail = fmt.Sprintf("%s instead of %s: works, but bursts lose packets that are then sent again", formatBytes(got), formatBytes(want))
 		if s.goos == "darwin" {
 			f.Fix = []string{fmt.Sprintf("sudo sysctl -w kern.ipc.maxsockbuf=%d", 2*want)}
 		}
@@ -71,17 +71,17 @@ func (s surroundings) buffer(check, sysctl string, got, limit, want int) finding
 	return f
 }
 
-// inUnits writes a number of bytes as the kernel's limits are thought of.
-func inUnits(bytes int) string {
+// formatBytes writes a number of bytes as the kernel's limits are thought of.
+func formatBytes(bytes int) string {
 	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)
 	}
 	return fmt.Sprintf("%d KiB", bytes>>10)
 }
 
-// offloads judges what lets one system call move many packets.
-func (s surroundings) offloads() []finding {
-	var list []finding
+// checkOffloads judges what lets one system call move many packets.
+func (s machineFacts) checkOffloads() []checkResult {
+	var list []checkResult
 	for _, o := range []struct {
 		check, what, since string
 		works              bool
@@ -90,7 +90,7 @@ func (s surroundings) offloads() []finding {
 		{"GRO", "UDP_GRO", "5.0", s.probe.GRO},
 		{"mmsg", "sendmmsg", "3.0", s.probe.MMsg},
 	} {
-		f := finding{levelOK, o.check, o.what + " works", nil}
+		f := checkResult{levelOK, o.check, o.what + " works", nil}
 		switch {
 		case o.works:
 		case s.goos == "linux":
@@ -103,15 +103,15 @@ func (s surroundings) offloads() []finding {
 		list = append(list, f)
 	}
 	if s.linkEnv != "" {
-		list = append(list, finding{levelWarn, "environment", fmt.Sprintf("%s=%s makes devices do without accelerations", link.EnvVar, s.linkEnv),
+		list = append(list, checkResult{levelWarn, "environment", fmt.Sprintf("%s=%s makes devices do without accelerations", link.EnvVar, s.linkEnv),
 			[]string{"unset " + link.EnvVar}})
 	}
 	return list
 }
 
-// port judges UDP port 4791, which rdma_rxe takes on all addresses at once.
-func (s surroundings) port() finding {
-	f := finding{levelOK, "port 4791", "free", nil}
+// checkPort judges UDP port 4791, which rdma_rxe takes on all addresses at once.
+func (s machineFacts) checkPort() checkResult {
+	f := checkResult{levelOK, "port 4791", "free", nil}
 	if len(s.rdmaDevices) > 0 {
 		f.Detail += "; the kernel has RDMA devices of its own: " + strings.Join(s.rdmaDevices, ", ")
 	}
@@ -142,27 +142,27 @@ func (s surroundings) port() finding {
 	return f
 }
 
-// addressFindings judge each address a device could have.
-func (s surroundings) addressFindings() []finding {
-	var list []finding
+// checkAddresses judge each address a device could have.
+func (s machineFacts) checkAddresses() []checkResult {
+	var list []checkResult
 	others := 0
 	for _, a := range s.addresses {
 		if !a.ip.IsLoopback() {
 			others++
 		}
-		list = append(list, a.finding())
+		list = append(list, a.checkMTU())
 	}
 	if len(list) == 0 {
-		list = append(list, finding{levelFail, "addresses", "no interface that is up has an address", []string{"sudo ip link set dev lo up"}})
+		list = append(list, checkResult{levelFail, "addresses", "no interface that is up has an address", []string{"sudo ip link set dev lo up"}})
 	} else if others == 0 {
-		list = append(list, finding{levelWarn, "addresses", "only loopback: peers on this machine only", nil})
+		list = append(list, checkResult{levelWarn, "addresses", "only loopback: peers on this machine only", nil})
 	}
 	return list
 }
 
-func (a address) finding() finding {
+func (a interfaceAddr) checkMTU() checkResult {
 	mtu := wire.ForInterface(a.mtu, !a.ip.Is4())
-	f := finding{levelOK, "address", fmt.Sprintf("%v on %s, GID %s, interface MTU %d, RoCE MTU %d", a.ip, a.name, gidText(verbs.GIDFromAddr(a.ip)), a.mtu, mtu), nil}
+	f := checkResult{levelOK, "address", fmt.Sprintf("%v on %s, GID %s, interface MTU %d, RoCE MTU %d", a.ip, a.name, formatGID(verbs.GIDFromAddr(a.ip)), a.mtu, mtu), nil}
 	if mtu == 0 {
 		f.Level = levelWarn
 		f.Detail = fmt.Sprintf("%v on %s: interface MTU %d is too small for any RoCE packet", a.ip, a.name, a.mtu)
@@ -183,20 +183,20 @@ func fullMTU() int {
 	return mtu
 }
 
-func (s surroundings) debugEndpoint() finding {
+func (s machineFacts) checkDebugEndpoint() checkResult {
 	if s.endpoint != nil {
-		return finding{levelWarn, "debug endpoint", s.endpoint.Error(), nil}
+		return checkResult{levelWarn, "debug endpoint", s.endpoint.Error(), nil}
 	}
-	return finding{levelOK, "debug endpoint", "`softrnic stat` finds processes that run with SOFTRNIC_DEBUG=auto", nil}
+	return checkResult{levelOK, "debug endpoint", "`softrnic stat` finds processes that run with SOFTRNIC_DEBUG=auto", nil}
 }
 
-func (s surroundings) selfTestFinding() finding {
+func (s machineFacts) checkSelfTest() checkResult {
 	if s.test.err != nil {
-		return finding{levelFail, "self test", s.test.err.Error(), nil}
+		return checkResult{levelFail, "self test", s.test.err.Error(), nil}
 	}
 	if s.test.retransmitted*100 > s.test.packets || s.test.took > selfTestSlow {
-		return finding{levelWarn, "self test", s.test.String() + ": slow, or retransmitted without a network between",
+		return checkResult{levelWarn, "self test", s.test.String() + ": slow, or retransmitted without a network between",
 			[]string{"is the machine busy (uptime), or are the socket buffers small (above)?"}}
 	}
-	return finding{levelOK, "self test", s.test.String(), nil}
+	return checkResult{levelOK, "self test", s.test.String(), nil}
 }

@@ -17,7 +17,7 @@ import (
 func TestLinkLocalTools(t *testing.T) {
 	quiet(t)
 	a, b := netns.New(t), netns.New(t)
-	at, here := netns.Cable(a, b, "cable0")
+	at, here := netns.ConnectVeth(a, b, "cable0")
 	for _, c := range []struct{ server, client string }{
 		{"rping -s -a AT -C 1", "rping -c -a AT -C 1"},
 		{"rping -s -C 1", "rping -c -a AT -C 1 -I HERE"}, // at every address

@@ -33,77 +33,77 @@ type section struct {
 	column int
 }
 
-// put writes an attribute whose text is its value.
-func (s section) put(label string, value any) { s.show(label, value, fmt.Sprint(value)) }
+// writeValue writes an attribute whose text is its value.
+func (s section) writeValue(label string, value any) { s.writeAttr(label, value, fmt.Sprint(value)) }
 
-// show writes an attribute.
-func (s section) show(label string, value any, text string) {
+// writeAttr writes an attribute.
+func (s section) writeAttr(label string, value any, text string) {
 	s.object[label] = value
-	s.line(label, text)
+	s.writeLine(label, text)
 }
 
-// line writes a label and a text, with the tabs between that fill the column.
-func (s section) line(label, text string) {
+// writeLine writes a label and a text, with the tabs between that fill the column.
+func (s section) writeLine(label, text string) {
 	at := 8*len(s.indent) + len(label) + 1
 	tabs := max(1, (s.column-at+7)/8)
 	fmt.Fprintf(s.text, "%s%s:%s%s\n", s.indent, label, strings.Repeat("\t", tabs), text)
 }
 
-// device writes the attributes of a device. Those that DeviceAttr does not
+// writeDevice writes the attributes of a device. Those that DeviceAttr does not
 // have because no softrnic device has the feature are 0, as with rdma_rxe.
-func (l *listing) device(name string, a verbs.DeviceAttr, verbose bool) {
+func (l *listing) writeDevice(name string, a verbs.DeviceAttr, verbose bool) {
 	l.object["hca_id"] = name
 	fmt.Fprintf(&l.text, "hca_id:\t%s\n", name)
 	s := section{&l.text, l.object, "\t", deviceColumn}
-	s.show("transport", "InfiniBand", "InfiniBand (0)")
-	s.put("fw_ver", a.FWVer)
-	s.put("node_guid", guid(a.NodeGUID))
-	s.put("sys_image_guid", guid(a.SysImageGUID))
-	s.show("vendor_id", a.VendorID, fmt.Sprintf("0x%04x", a.VendorID))
-	s.put("vendor_part_id", a.VendorPartID)
-	s.show("hw_ver", a.HWVer, fmt.Sprintf("0x%X", a.HWVer))
-	s.put("phys_port_cnt", a.PhysPortCnt)
+	s.writeAttr("transport", "InfiniBand", "InfiniBand (0)")
+	s.writeValue("fw_ver", a.FWVer)
+	s.writeValue("node_guid", formatGUID(a.NodeGUID))
+	s.writeValue("sys_image_guid", formatGUID(a.SysImageGUID))
+	s.writeAttr("vendor_id", a.VendorID, fmt.Sprintf("0x%04x", a.VendorID))
+	s.writeValue("vendor_part_id", a.VendorPartID)
+	s.writeAttr("hw_ver", a.HWVer, fmt.Sprintf("0x%X", a.HWVer))
+	s.writeValue("phys_port_cnt", a.PhysPortCnt)
 	if !verbose {
 		return
 	}
 	const pageSizes = 0xfffffffffffff000 // any from 4096 up: nothing here depends on pages
-	s.show("max_mr_size", a.MaxMRSize, fmt.Sprintf("0x%x", a.MaxMRSize))
-	s.show("page_size_cap", uint64(pageSizes), fmt.Sprintf("0x%x", uint64(pageSizes)))
-	s.put("max_qp", a.MaxQP)
-	s.put("max_qp_wr", a.MaxQPWR)
-	l.capabilities(s)
-	s.put("max_sge", a.MaxSGE)
-	s.put("max_sge_rd", a.MaxSGERd)
-	s.put("max_cq", a.MaxCQ)
-	s.put("max_cqe", a.MaxCQE)
-	s.put("max_mr", a.MaxMR)
-	s.put("max_pd", a.MaxPD)
-	s.put("max_qp_rd_atom", a.MaxQPRdAtom)
-	s.put("max_ee_rd_atom", 0)
-	s.put("max_res_rd_atom", a.MaxQPRdAtom*a.MaxQP)
-	s.put("max_qp_init_rd_atom", a.MaxQPInitRdAtom)
-	s.put("max_ee_init_rd_atom", 0)
-	s.show("atomic_cap", a.AtomicCap.String(), fmt.Sprintf("%v (%d)", a.AtomicCap, a.AtomicCap))
+	s.writeAttr("max_mr_size", a.MaxMRSize, fmt.Sprintf("0x%x", a.MaxMRSize))
+	s.writeAttr("page_size_cap", uint64(pageSizes), fmt.Sprintf("0x%x", uint64(pageSizes)))
+	s.writeValue("max_qp", a.MaxQP)
+	s.writeValue("max_qp_wr", a.MaxQPWR)
+	l.writeCapabilities(s)
+	s.writeValue("max_sge", a.MaxSGE)
+	s.writeValue("max_sge_rd", a.MaxSGERd)
+	s.writeValue("max_cq", a.MaxCQ)
+	s.writeValue("max_cqe", a.MaxCQE)
+	s.writeValue("max_mr", a.MaxMR)
+	s.writeValue("max_pd", a.MaxPD)
+	s.writeValue("max_qp_rd_atom", a.MaxQPRdAtom)
+	s.writeValue("max_ee_rd_atom", 0)
+	s.writeValue("max_res_rd_atom", a.MaxQPRdAtom*a.MaxQP)
+	s.writeValue("max_qp_init_rd_atom", a.MaxQPInitRdAtom)
+	s.writeValue("max_ee_init_rd_atom", 0)
+	s.writeAttr("atomic_cap", a.AtomicCap.String(), fmt.Sprintf("%v (%d)", a.AtomicCap, a.AtomicCap))
 	for _, label := range []string{"max_ee", "max_rdd"} {
-		s.put(label, 0)
+		s.writeValue(label, 0)
 	}
-	s.put("max_mw", a.MaxMW)
+	s.writeValue("max_mw", a.MaxMW)
 	for _, label := range []string{"max_raw_ipv6_qp", "max_raw_ethy_qp"} {
-		s.put(label, 0)
+		s.writeValue(label, 0)
 	}
-	s.put("max_mcast_grp", a.MaxMcastGrp)
-	s.put("max_mcast_qp_attach", a.MaxQP)
-	s.put("max_total_mcast_qp_attach", a.MaxQP)
-	s.put("max_ah", a.MaxAH)
-	s.put("max_fmr", 0)
-	s.put("max_srq", a.MaxSRQ)
+	s.writeValue("max_mcast_grp", a.MaxMcastGrp)
+	s.writeValue("max_mcast_qp_attach", a.MaxQP)
+	s.writeValue("max_total_mcast_qp_attach", a.MaxQP)
+	s.writeValue("max_ah", a.MaxAH)
+	s.writeValue("max_fmr", 0)
+	s.writeValue("max_srq", a.MaxSRQ)
 	if a.MaxSRQ > 0 {
-		s.put("max_srq_wr", a.MaxSRQWR)
-		s.put("max_srq_sge", a.MaxSRQSGE)
+		s.writeValue("max_srq_wr", a.MaxSRQWR)
+		s.writeValue("max_srq_sge", a.MaxSRQSGE)
 	}
-	s.put("max_pkeys", a.MaxPKeys)
-	s.put("local_ca_ack_delay", a.LocalCAAckDelay)
-	l.without(s)
+	s.writeValue("max_pkeys", a.MaxPKeys)
+	s.writeValue("local_ca_ack_delay", a.LocalCAAckDelay)
+	l.writeUnsupported(s)
 }
 
 // deviceCaps are the flags of enum ibv_device_cap_flags that hold for every
@@ -116,97 +116,97 @@ var deviceCaps = []struct {
 	{13, "SRQ_RESIZE"}, {21, "MEM_MGT_EXTENSIONS"}, {24, "MEM_WINDOW_TYPE_2B"},
 }
 
-func (l *listing) capabilities(s section) {
+func (l *listing) writeCapabilities(s section) {
 	flags := uint32(0)
 	names := []string{}
 	for _, c := range deviceCaps {
 		flags |= 1 << c.bit
 		names = append(names, c.name)
 	}
-	s.show("device_cap_flags", names, fmt.Sprintf("0x%08x", flags))
+	s.writeAttr("device_cap_flags", names, fmt.Sprintf("0x%08x", flags))
 	for _, name := range names {
 		fmt.Fprintf(&l.text, "\t\t\t\t\t%s\n", name)
 	}
 }
 
-// without writes what is said of features that no softrnic device has:
+// writeUnsupported writes what is said of features that no softrnic device has:
 // on-demand paging, timestamps, segmentation of messages, hashing, pacing and
 // tag matching. Its columns follow no rule.
-func (l *listing) without(s section) {
+func (l *listing) writeUnsupported(s section) {
 	l.text.WriteString("\tgeneral_odp_caps:\n")
 	for _, transport := range []string{"rc", "uc", "ud", "xrc"} {
 		fmt.Fprintf(&l.text, "\t%s_odp_caps:\n\t\t\t\t\tNO SUPPORT\n", transport)
 	}
 	l.text.WriteString("\tcompletion_timestamp_mask not supported\n\tcore clock not supported\n")
-	s.line("device_cap_flags_ex", "0x0")
+	s.writeLine("device_cap_flags_ex", "0x0")
 	l.text.WriteString("\ttso_caps:\n\t\tmax_tso:\t\t\t0\n\trss_caps:\n" +
 		"\t\tmax_rwq_indirection_tables:\t\t\t0\n\t\tmax_rwq_indirection_table_size:\t\t\t0\n" +
 		"\t\trx_hash_function:\t\t\t\t0x0\n\t\trx_hash_fields_mask:\t\t\t\t0x0\n")
-	s.line("max_wq_type_rq", "0")
+	s.writeLine("max_wq_type_rq", "0")
 	l.text.WriteString("\tpacket_pacing_caps:\n\t\tqp_rate_limit_min:\t0kbps\n\t\tqp_rate_limit_max:\t0kbps\n\ttag matching not supported\n")
-	s.put("num_comp_vectors", 1)
+	s.writeValue("num_comp_vectors", 1)
 }
 
-// port writes the attributes of a port.
-func (l *listing) port(number int, a verbs.PortAttr, gids []verbs.GIDEntry, verbose bool) {
+// writePort writes the attributes of a port.
+func (l *listing) writePort(number int, a verbs.PortAttr, gids []verbs.GIDEntry, verbose bool) {
 	object := map[string]any{"port": number}
 	ports, _ := l.object["ports"].([]any)
 	l.object["ports"] = append(ports, object)
 	fmt.Fprintf(&l.text, "\t\tport:\t%d\n", number)
 	s := section{&l.text, object, "\t\t\t", portColumn}
-	s.show("state", a.State.String(), fmt.Sprintf("%v (%d)", a.State, a.State))
-	s.show("max_mtu", a.MaxMTU.Bytes(), fmt.Sprintf("%v (%d)", a.MaxMTU, a.MaxMTU))
-	s.show("active_mtu", a.ActiveMTU.Bytes(), fmt.Sprintf("%v (%d)", a.ActiveMTU, a.ActiveMTU))
-	s.put("sm_lid", a.SMLID)
-	s.put("port_lid", a.LID)
-	s.show("port_lmc", a.LMC, fmt.Sprintf("0x%02x", a.LMC))
-	s.put("link_layer", a.LinkLayer)
+	s.writeAttr("state", a.State.String(), fmt.Sprintf("%v (%d)", a.State, a.State))
+	s.writeAttr("max_mtu", a.MaxMTU.Bytes(), fmt.Sprintf("%v (%d)", a.MaxMTU, a.MaxMTU))
+	s.writeAttr("active_mtu", a.ActiveMTU.Bytes(), fmt.Sprintf("%v (%d)", a.ActiveMTU, a.ActiveMTU))
+	s.writeValue("sm_lid", a.SMLID)
+	s.writeValue("port_lid", a.LID)
+	s.writeAttr("port_lmc", a.LMC, fmt.Sprintf("0x%02x", a.LMC))
+	s.writeValue("link_layer", a.LinkLayer)
 	if verbose {
-		s.show("max_msg_sz", a.MaxMsgSize, fmt.Sprintf("0x%x", a.MaxMsgSize))
-		s.line("port_cap_flags", "0x00000000")
-		s.line("port_cap_flags2", "0x0000")
-		s.show("max_vl_num", a.MaxVLNum, fmt.Sprintf("%s (%d)", lanes[a.MaxVLNum], a.MaxVLNum))
-		s.show("bad_pkey_cntr", a.BadPKeyCntr, fmt.Sprintf("0x%x", a.BadPKeyCntr))
-		s.show("qkey_viol_cntr", a.QKeyViolCntr, fmt.Sprintf("0x%x", a.QKeyViolCntr))
-		s.put("sm_sl", 0)
-		s.put("pkey_tbl_len", a.PKeyTableLen)
-		s.put("gid_tbl_len", a.GIDTableLen)
-		s.put("subnet_timeout", 0)
-		s.put("init_type_reply", 0)
-		s.show("active_width", a.ActiveWidth, fmt.Sprintf("%sX (%d)", widths[a.ActiveWidth], a.ActiveWidth))
-		s.show("active_speed", a.ActiveSpeed, fmt.Sprintf("%s (%d)", speeds[a.ActiveSpeed], a.ActiveSpeed))
-		s.show("phys_state", a.PhysState, fmt.Sprintf("%s (%d)", physStates[a.PhysState], a.PhysState))
-		l.gids(object, gids)
+		s.writeAttr("max_msg_sz", a.MaxMsgSize, fmt.Sprintf("0x%x", a.MaxMsgSize))
+		s.writeLine("port_cap_flags", "0x00000000")
+		s.writeLine("port_cap_flags2", "0x0000")
+		s.writeAttr("max_vl_num", a.MaxVLNum, fmt.Sprintf("%s (%d)", vlNames[a.MaxVLNum], a.MaxVLNum))
+		s.writeAttr("bad_pkey_cntr", a.BadPKeyCntr, fmt.Sprintf("0x%x", a.BadPKeyCntr))
+		s.writeAttr("qkey_viol_cntr", a.QKeyViolCntr, fmt.Sprintf("0x%x", a.QKeyViolCntr))
+		s.writeValue("sm_sl", 0)
+		s.writeValue("pkey_tbl_len", a.PKeyTableLen)
+		s.writeValue("gid_tbl_len", a.GIDTableLen)
+		s.writeValue("subnet_timeout", 0)
+		s.writeValue("init_type_reply", 0)
+		s.writeAttr("active_width", a.ActiveWidth, fmt.Sprintf("%sX (%d)", widthNames[a.ActiveWidth], a.ActiveWidth))
+		s.writeAttr("active_speed", a.ActiveSpeed, fmt.Sprintf("%s (%d)", speedNames[a.ActiveSpeed], a.ActiveSpeed))
+		s.writeAttr("phys_state", a.PhysState, fmt.Sprintf("%s (%d)", physStateNames[a.PhysState], a.PhysState))
+		l.writeGIDs(object, gids)
 	}
 	l.text.WriteByte('\n')
 }
 
-func (l *listing) gids(object map[string]any, gids []verbs.GIDEntry) {
+func (l *listing) writeGIDs(object map[string]any, gids []verbs.GIDEntry) {
 	list := []map[string]any{}
 	for _, g := range gids {
 		if g.GID.IsZero() {
 			continue
 		}
-		text := gidText(g.GID)
+		text := formatGID(g.GID)
 		fmt.Fprintf(&l.text, "\t\t\tGID[%3d]:\t\t%s, %v\n", g.Index, text, g.Type)
 		list = append(list, map[string]any{"index": g.Index, "gid": text, "type": g.Type.String()})
 	}
 	object["gids"] = list
 }
 
-// gidText writes the GID of a RoCE v2 port as ibv_devinfo does, as an IPv6
+// formatGID writes the GID of a RoCE v2 port as ibv_devinfo does, as an IPv6
 // address that may be a mapped IPv4 one.
-func gidText(g verbs.GID) string { return netip.AddrFrom16(g).String() }
+func formatGID(g verbs.GID) string { return netip.AddrFrom16(g).String() }
 
 // Words for codes of struct ibv_port_attr (ibv_query_port(3)).
 var (
-	lanes      = map[uint8]string{1: "1", 2: "2", 3: "4", 4: "8", 5: "15"}
-	widths     = map[uint8]string{1: "1", 2: "4", 4: "8", 8: "12", 16: "2"}
-	speeds     = map[uint8]string{1: "2.5 Gbps", 2: "5.0 Gbps", 4: "10.0 Gbps", 8: "10.0 Gbps", 16: "14.0 Gbps", 32: "25.0 Gbps", 64: "50.0 Gbps", 128: "100.0 Gbps"}
-	physStates = map[uint8]string{1: "SLEEP", 2: "POLLING", 3: "DISABLED", 4: "PORT_CONFIGURATION TRAINNING", 5: "LINK_UP", 6: "LINK_ERROR_RECOVERY", 7: "PHY TEST"}
+	vlNames        = map[uint8]string{1: "1", 2: "2", 3: "4", 4: "8", 5: "15"}
+	widthNames     = map[uint8]string{1: "1", 2: "4", 4: "8", 8: "12", 16: "2"}
+	speedNames     = map[uint8]string{1: "2.5 Gbps", 2: "5.0 Gbps", 4: "10.0 Gbps", 8: "10.0 Gbps", 16: "14.0 Gbps", 32: "25.0 Gbps", 64: "50.0 Gbps", 128: "100.0 Gbps"}
+	physStateNames = map[uint8]string{1: "SLEEP", 2: "POLLING", 3: "DISABLED", 4: "PORT_CONFIGURATION TRAINNING", 5: "LINK_UP", 6: "LINK_ERROR_RECOVERY", 7: "PHY TEST"}
 )
 
-// guid writes a GUID as ibv_devinfo does.
-func guid(g uint64) string {
+// formatGUID writes a GUID as ibv_devinfo does.
+func formatGUID(g uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", uint16(g>>48), uint16(g>>32), uint16(g>>16), uint16(g))
 }

@@ -9,7 +9,7 @@ import (
 
 func main() {
 	ctx, stop := cmdline.NotifyContext(context.Background())
-	status := newApp(os.Stdout, os.Stderr).main(ctx, os.Args[1:])
+	status := newApp(os.Stdout, os.Stderr).runCommand(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
 }

@@ -62,7 +62,7 @@ type mpirunFlags struct {
 	hosts, hostfile, launcher, remote, net string
 	bind                                   string
 	genv                                   []string
-	timeout, grace, report, launch         patience
+	timeout, grace, report, launch         timeFlag
 }
 
 func (a *app) mpirunCommand() *cobra.Command {
@@ -73,7 +73,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 		Long:               mpirunLong,
 		DisableFlagParsing: true, // ranks' arguments are theirs
 	}
-	o := &mpirunFlags{grace: patience(2 * time.Second)}
+	o := &mpirunFlags{grace: timeFlag(2 * time.Second)}
 	f := c.Flags()
 	f.StringVar(&o.hosts, "hosts", "", "`hosts` to run on, each with its ranks in a row: node1,node2:4")
 	f.StringVarP(&o.hostfile, "hostfile", "f", "", "`file` with a host in each line: node2:4 or node2 slots=4")
@@ -99,11 +99,11 @@ func (a *app) mpirunCommand() *cobra.Command {
 	}
 	o.Programs = []mpirun.Program{{}}
 	programFlags(f, &o.Programs[0])
-	f.SetNormalizeFunc(otherNames)
+	f.SetNormalizeFunc(canonicalFlagName)
 	f.SetInterspersed(false)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		c.DisableFlagParsing = false
-		if err := c.ParseFlags(twoDashes(f, args)); err != nil {
+		if err := c.ParseFlags(doubleDashes(f, args)); err != nil {
 			return c.FlagErrorFunc()(c, err)
 		}
 		if help, _ := f.GetBool("help"); help {
@@ -115,36 +115,36 @@ func (a *app) mpirunCommand() *cobra.Command {
 		if o.agent {
 			return agent.Run(c.InOrStdin(), a.stdout)
 		}
-		return a.mpirun(c, o)
+		return a.runMPIJob(c, o)
 	}
 	return c
 }
 
 // programFlags adds the flags that each program has its own of.
 func programFlags(f *pflag.FlagSet, p *mpirun.Program) {
-	f.VarP((*ranks)(&p.N), "np", "n", "`ranks` of this program (default: 1, or what the hosts say)")
+	f.VarP((*rankCount)(&p.N), "np", "n", "`ranks` of this program (default: 1, or what the hosts say)")
 	f.StringArrayVarP(&p.Environ, "env", "x", nil, "`NAME=VALUE` in the environment of this program; NAME alone is its value here")
 	f.StringVar(&p.Dir, "wdir", "", "`directory` to run this program in")
 }
 
-// ranks is a number of them as a flag's value. Of a program of which nobody says it
+// rankCount is a number of them as a flag's value. Of a program of which nobody says it
 // there are 0, so that cannot be said.
-type ranks int
+type rankCount int
 
-func (n *ranks) Set(s string) error {
+func (n *rankCount) Set(s string) error {
 	v, err := strconv.Atoi(s)
 	if err == nil && v == 0 {
 		err = errors.New("0 ranks are no program")
 	}
-	*n = ranks(v)
+	*n = rankCount(v)
 	return err
 }
 
-func (*ranks) Type() string     { return "int" }
-func (n *ranks) String() string { return "" }
+func (*rankCount) Type() string     { return "int" }
+func (n *rankCount) String() string { return "" }
 
-// otherNames are flags' names with hydra and Open MPI.
-func otherNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+// canonicalFlagName are flags' names with hydra and Open MPI.
+func canonicalFlagName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "n":
 		name = "np"
@@ -162,9 +162,9 @@ func otherNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// twoDashes gives flags the second dash that hydra and Open MPI do without, up to
+// doubleDashes gives flags the second dash that hydra and Open MPI do without, up to
 // the program.
-func twoDashes(f *pflag.FlagSet, args []string) []string {
+func doubleDashes(f *pflag.FlagSet, args []string) []string {
 	args = slices.Clone(args)
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -186,24 +186,24 @@ func twoDashes(f *pflag.FlagSet, args []string) []string {
 	return args
 }
 
-// mpirun runs a job.
-func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
+// runMPIJob runs a job.
+func (a *app) runMPIJob(c *cobra.Command, o *mpirunFlags) (err error) {
 	if a.json {
-		return usage("--json cannot be: the output is the ranks'")
+		return usageErrorf("--json cannot be: the output is the ranks'")
 	}
-	if err := o.programs(c); err != nil {
+	if err := o.parsePrograms(c); err != nil {
 		return err
 	}
-	if err := o.where(); err != nil {
+	if err := o.parseHosts(); err != nil {
 		return err
 	}
 	if o.Bind, err = cpus.ParseBinding(o.bind); err != nil {
-		return usage("--bind-to: %w", err)
+		return usageErrorf("--bind-to: %w", err)
 	}
-	if o.Environ, err = environ(o.genv); err != nil {
+	if o.Environ, err = resolveEnviron(o.genv); err != nil {
 		return err
 	}
-	if os.Getenv(envReportSignal) == "" && len(mpirun.Forwarded) > 0 {
+	if os.Getenv(envReportSignal) == "" && len(mpirun.ForwardedSignals) > 0 {
 		o.Environ = append([]string{envReportSignal + "=USR1"}, o.Environ...)
 	}
 	for _, v := range []struct{ name, value string }{{envNet, o.net}, {envWatchdog, o.report.String()}, {rnic.EnvImpair, a.impair}, {rnic.EnvAddr, a.addr}} {
@@ -215,18 +215,18 @@ func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
 	o.Stdin, o.Stdout, o.Stderr = c.InOrStdin(), a.stdout, a.stderr
 	o.Terminal = cmdline.IsTerminal(a.stdout) && cmdline.IsTerminal(a.stderr)
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, append(mpirun.Forwarded, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
+	signal.Notify(signals, append(mpirun.ForwardedSignals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	defer signal.Stop(signals)
 	o.Signals = signals
 	err = mpirun.Run(context.WithoutCancel(c.Context()), o.Options) // signals say more than a context
 	if wrong := (*mpirun.OptionError)(nil); errors.As(err, &wrong) {
-		return usage("%w; `%s --help` tells more", err, c.CommandPath())
+		return usageErrorf("%w; `%s --help` tells more", err, c.CommandPath())
 	}
 	return err
 }
 
-// programs reads what is behind the flags: programs with their own.
-func (o *mpirunFlags) programs(c *cobra.Command) (err error) {
+// parsePrograms reads what is behind the flags: programs with their own.
+func (o *mpirunFlags) parsePrograms(c *cobra.Command) (err error) {
 	rest := c.Flags().Args()
 	for first := true; first || len(rest) > 0; first = false {
 		p := &o.Programs[0]
@@ -235,11 +235,11 @@ func (o *mpirunFlags) programs(c *cobra.Command) (err error) {
 			p = &o.Programs[len(o.Programs)-1]
 			f := pflag.NewFlagSet("program", pflag.ContinueOnError)
 			programFlags(f, p)
-			f.SetNormalizeFunc(otherNames)
+			f.SetNormalizeFunc(canonicalFlagName)
 			f.SetInterspersed(false)
 			f.Usage = func() {}
-			if err := f.Parse(twoDashes(f, rest)); err != nil {
-				return usage("%w; after a : there are -n, -x and --wdir", err)
+			if err := f.Parse(doubleDashes(f, rest)); err != nil {
+				return usageErrorf("%w; after a : there are -n, -x and --wdir", err)
 			}
 			rest = f.Args()
 		}
@@ -248,24 +248,24 @@ func (o *mpirunFlags) programs(c *cobra.Command) (err error) {
 			end = len(rest)
 		}
 		p.Args = rest[:end:end]
-		if p.Environ, err = environ(p.Environ); err != nil {
+		if p.Environ, err = resolveEnviron(p.Environ); err != nil {
 			return err
 		}
 		if end == len(rest) {
 			return nil
 		}
 		if rest = rest[end+1:]; len(rest) == 0 {
-			return usage("there is no program behind the last :")
+			return usageErrorf("there is no program behind the last :")
 		}
 	}
 	return nil
 }
 
-// where reads the hosts.
-func (o *mpirunFlags) where() (err error) {
+// parseHosts reads the hosts.
+func (o *mpirunFlags) parseHosts() (err error) {
 	switch {
 	case o.hosts != "" && o.hostfile != "":
-		return usage("give either --hosts or --hostfile")
+		return usageErrorf("give either --hosts or --hostfile")
 	case o.hosts != "":
 		o.Hosts, err = mpirun.ParseHosts(o.hosts)
 	case o.hostfile != "":
@@ -278,7 +278,7 @@ func (o *mpirunFlags) where() (err error) {
 		o.Allocation, err = mpirun.ReadAllocation(os.Getenv)
 	}
 	if err != nil {
-		return usage("%w", err)
+		return usageErrorf("%w", err)
 	}
 	o.Launch = strings.Fields(o.launcher)
 	self, err := os.Executable()
@@ -292,8 +292,8 @@ func (o *mpirunFlags) where() (err error) {
 	return nil
 }
 
-// environ gives names without a value the one that they have here.
-func environ(list []string) ([]string, error) {
+// resolveEnviron gives names without a value the one that they have here.
+func resolveEnviron(list []string) ([]string, error) {
 	list = slices.Clone(list)
 	for i, v := range list {
 		if strings.Contains(v, "=") {
@@ -301,26 +301,26 @@ func environ(list []string) ([]string, error) {
 		}
 		value, ok := os.LookupEnv(v)
 		if !ok {
-			return nil, usage("%s has no value here: want %s=VALUE", v, v)
+			return nil, usageErrorf("%s has no value here: want %s=VALUE", v, v)
 		}
 		list[i] = v + "=" + value
 	}
 	return list, nil
 }
 
-// patience is a time that can be given as a number of seconds, as Open MPI has it.
-type patience time.Duration
+// timeFlag is a time that can be given as a number of seconds, as Open MPI has it.
+type timeFlag time.Duration
 
-func (s *patience) String() string {
+func (s *timeFlag) String() string {
 	if *s == 0 {
 		return ""
 	}
 	return time.Duration(*s).String()
 }
 
-func (s *patience) Type() string { return "time" }
+func (s *timeFlag) Type() string { return "time" }
 
-func (s *patience) Set(text string) error {
+func (s *timeFlag) Set(text string) error {
 	n, err := strconv.ParseFloat(text, 64)
 	d := time.Duration(n * float64(time.Second))
 	if err != nil {
@@ -329,6 +329,6 @@ func (s *patience) Set(text string) error {
 	if err != nil || d <= 0 {
 		return fmt.Errorf("want a time such as 30s")
 	}
-	*s = patience(d)
+	*s = timeFlag(d)
 	return nil
 }

@@ -26,7 +26,7 @@ func mpirunLine(t *testing.T, args ...string) (status int, stdout, stderr string
 	}
 	var out, diag bytes.Buffer
 	a := newApp(&out, &diag)
-	status = a.main(t.Context(), append([]string{"mpirun"}, args...))
+	status = a.runCommand(t.Context(), append([]string{"mpirun"}, args...))
 	return status, out.String(), diag.String()
 }
 
@@ -123,7 +123,7 @@ func TestTwoDashes(t *testing.T) {
 	programFlags(f, new(mpirun.Program))
 	f.BoolP("prefix", "l", false, "")
 	f.Int("ppn", 0, "")
-	f.SetNormalizeFunc(otherNames)
+	f.SetNormalizeFunc(canonicalFlagName)
 	for line, want := range map[string]string{
 		"-np 4 prog -np 5":           "--np 4 prog -np 5",
 		"-n 4 -l -wdir /x prog":      "-n 4 -l --wdir /x prog",
@@ -134,6 +134,6 @@ func TestTwoDashes(t *testing.T) {
 		"-n4 -l prog":                "-n4 -l prog",
 		"- -np":                      "- -np",
 	} {
-		require.Equal(t, strings.Fields(want), twoDashes(f, strings.Fields(line)), line)
+		require.Equal(t, strings.Fields(want), doubleDashes(f, strings.Fields(line)), line)
 	}
 }

@@ -23,7 +23,7 @@ func (a *app) perfCommand() *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, t := range perftest.Tests {
-		c.AddCommand(a.perfTest(t))
+		c.AddCommand(a.perfTestCommand(t))
 	}
 	return c
 }
@@ -49,7 +49,7 @@ perftest's --out_json has; with -a, results is a list.
 
 Exit status 0 is success; 1 is failure, or a result below -w or -y.`
 
-func (a *app) perfTest(test perftest.Test) *cobra.Command {
+func (a *app) perfTestCommand(test perftest.Test) *cobra.Command {
 	what := "the bandwidth of "
 	if test.Metric == perftest.Latency {
 		what = "the latency of "
@@ -63,7 +63,7 @@ func (a *app) perfTest(test perftest.Test) *cobra.Command {
 		Long:  fmt.Sprintf(perfLong, test, what),
 		Args:  atMostOneHost,
 	}
-	f.define(c.Flags())
+	f.addFlags(c.Flags())
 	c.Flags().BoolVar(&a.json, "json", false, "write JSON instead")
 	c.Flags().StringVarP(&t.name, "ib-dev", "d", "", "use the `device` of this name")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -71,40 +71,40 @@ func (a *app) perfTest(test perftest.Test) *cobra.Command {
 			fmt.Fprintf(a.stdout, "Version: %s\n", perftest.Version)
 			return nil
 		}
-		o, err := f.options(c, a.stderr)
+		o, err := f.testOptions(c, a.stderr)
 		if err != nil {
 			return err
 		}
 		if len(args) == 1 {
 			o.Server = args[0]
 		}
-		return a.perf(c, t, f, o)
+		return a.runPerf(c, t, f, o)
 	}
 	return c
 }
 
-// perf runs a test with all its options.
-func (a *app) perf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Options) (err error) {
-	if o.Device, err = t.fixed(); err != nil {
+// runPerf runs a test with all its options.
+func (a *app) runPerf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Options) (err error) {
+	if o.Device, err = t.openGiven(); err != nil {
 		return err
 	}
 	if o.Device != nil {
 		defer func() { err = errors.Join(err, o.Device.Close()) }()
 	} else if o.Server == "" && !o.RDMACM && !o.CommRDMACM {
-		if err := t.probe(); err != nil {
+		if err := t.probeDevice(); err != nil {
 			return err
 		}
 	}
-	o.Open = t.atPort
+	o.Open = t.openVerbsAt
 	if !o.RDMACM {
-		o.Open = func(at netip.AddrPort) (verbs.Device, error) { return t.at(at.Addr()) }
+		o.Open = func(at netip.AddrPort) (verbs.Device, error) { return t.openAtRoCEPort(at.Addr()) }
 	}
-	o.Dropped, o.Counter = t.dropped, deviceCounter
+	o.Dropped, o.Counter = t.reportDropped, deviceCounter
 	o.Listening = func(port int) {
 		if o.RDMACM || o.CommRDMACM {
-			t.waiting(fmt.Sprintf("port %d of RDMA-CM", port))
+			t.announce(fmt.Sprintf("port %d of RDMA-CM", port))
 		} else {
-			t.waitingTCP(port)
+			t.announceTCP(port)
 		}
 	}
 	o.Out, o.Log = a.stdout, a.stderr
@@ -146,5 +146,5 @@ func deviceCounter(dev verbs.Device, name string) (uint64, bool) {
 // maxSeconds is the longest test, eleven days; NaN and what overflows time.Duration is refused.
 const maxSeconds = 1e6
 
-// seconds is a flag's number of seconds.
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+// toDuration is a flag's number of seconds.
+func toDuration(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

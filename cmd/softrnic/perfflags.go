@@ -37,8 +37,8 @@ type perfFlags struct {
 	outJSONFile string
 	version     bool
 	counters    []string
-	idle        []string // accepted, and without effect
-	unused      unusedFlags
+	ignored     []string // accepted, and without effect
+	unsupported unsupportedFlags
 }
 
 func newPerfFlags(t perftest.Test) *perfFlags {
@@ -47,23 +47,23 @@ func newPerfFlags(t perftest.Test) *perfFlags {
 		outJSONFile: "perftest_out.json"}
 }
 
-// define defines the flags of a test.
-func (p *perfFlags) define(f *pflag.FlagSet) {
-	p.defineWhere(f)
-	p.defineWork(f)
+// addFlags defines the flags of a test.
+func (p *perfFlags) addFlags(f *pflag.FlagSet) {
+	p.addTargetFlags(f)
+	p.addWorkloadFlags(f)
 	if p.o.Test.Metric == perftest.Bandwidth {
-		p.defineBandwidth(f)
+		p.addBandwidthFlags(f)
 	} else {
-		p.defineLatency(f)
+		p.addLatencyFlags(f)
 	}
-	p.defineVerb(f)
-	p.defineReport(f)
-	p.defineIdle(f)
-	p.defineUnused(f)
+	p.addVerbFlags(f)
+	p.addReportFlags(f)
+	p.addIgnoredFlags(f)
+	p.addUnsupportedFlags(f)
 	f.SortFlags = true
 }
 
-func (p *perfFlags) defineWhere(f *pflag.FlagSet) {
+func (p *perfFlags) addTargetFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.IntVarP(&o.Port, "port", "p", o.Port, "listen on/connect to `port`")
 	f.IntVarP(&o.IBPort, "ib-port", "i", o.IBPort, "use this `port` of the device")
@@ -81,7 +81,7 @@ func (p *perfFlags) defineWhere(f *pflag.FlagSet) {
 	f.BoolVar(&o.NoVersions, "dont_xchg_versions", false, "do not exchange versions and MTU")
 }
 
-func (p *perfFlags) defineWork(f *pflag.FlagSet) {
+func (p *perfFlags) addWorkloadFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.IntVarP(&o.Iters, "iters", "n", o.Iters, "messages to exchange (at least 5)")
 	f.Float64VarP(&p.duration, "duration", "D", 0, "run for so many `seconds`")
@@ -98,7 +98,7 @@ func (p *perfFlags) defineWork(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Events, "events", "e", false, "sleep until completions come, instead of polling")
 }
 
-func (p *perfFlags) defineBandwidth(f *pflag.FlagSet) {
+func (p *perfFlags) addBandwidthFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.BoolVarP(&o.Bidirectional, "bidirectional", "b", false, "measure both directions at once")
 	f.IntVarP(&o.QPs, "qp", "q", o.QPs, "queue `pairs`")
@@ -119,7 +119,7 @@ func (p *perfFlags) defineBandwidth(f *pflag.FlagSet) {
 	f.StringVar(&p.limitType, "rate_limit_type", p.limitType, "`how` the rate is limited: SW")
 }
 
-func (p *perfFlags) defineLatency(f *pflag.FlagSet) {
+func (p *perfFlags) addLatencyFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.BoolVarP(&o.Cycles, "report-cycles", "C", false, "report cycles of the processor instead of microseconds")
 	f.BoolVarP(&o.Histogram, "report-histogram", "H", false, "print all results, sorted")
@@ -127,8 +127,8 @@ func (p *perfFlags) defineLatency(f *pflag.FlagSet) {
 	f.IntVar(&p.gap, "latency_gap", 0, "wait so many `microseconds` before each post")
 }
 
-// defineVerb defines what depends on what the test does.
-func (p *perfFlags) defineVerb(f *pflag.FlagSet) {
+// addVerbFlags defines what depends on what the test does.
+func (p *perfFlags) addVerbFlags(f *pflag.FlagSet) {
 	o := &p.o
 	switch o.Test.Verb {
 	case perftest.Send:
@@ -149,7 +149,7 @@ func (p *perfFlags) defineVerb(f *pflag.FlagSet) {
 	}
 }
 
-func (p *perfFlags) defineReport(f *pflag.FlagSet) {
+func (p *perfFlags) addReportFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.StringVar(&p.output, "output", "", "print one number only: bandwidth, message_rate or latency")
 	f.BoolVar(&o.CPUUtil, "cpu_util", false, "show how busy the processors are (with -D, on Linux)")
@@ -159,12 +159,12 @@ func (p *perfFlags) defineReport(f *pflag.FlagSet) {
 	f.BoolVarP(&p.version, "version", "V", false, "print the version of perftest that this stands in for")
 }
 
-// defineIdle defines flags that are accepted and change nothing here.
-func (p *perfFlags) defineIdle(f *pflag.FlagSet) {
+// addIgnoredFlags defines flags that are accepted and change nothing here.
+func (p *perfFlags) addIgnoredFlags(f *pflag.FlagSet) {
 	idle := func(name, letter, why string) {
 		f.BoolP(name, letter, false, why)
 		f.MarkHidden(name)
-		p.idle = append(p.idle, name)
+		p.ignored = append(p.ignored, name)
 	}
 	idle("CPU-freq", "F", "cycles of the processor are not counted")
 	idle("use_old_post_send", "", "there is one way to post")
@@ -187,28 +187,28 @@ func (p *perfFlags) defineIdle(f *pflag.FlagSet) {
 	} {
 		f.StringP(v.name, v.letter, "", v.why)
 		f.MarkHidden(v.name)
-		p.idle = append(p.idle, v.name)
+		p.ignored = append(p.ignored, v.name)
 	}
 }
 
-// defineUnused defines flags that ask for what is not here.
-func (p *perfFlags) defineUnused(f *pflag.FlagSet) {
-	p.unused.add(f, "odp", "", onDemand)
-	p.unused.add(f, "use_hugepages", "", "a Go program does not choose its pages; transparent huge pages work")
-	p.unused.add(f, "use_ooo", "", "packets are placed in order")
-	p.unused.add(f, "dualport", "O", "the device has one port")
-	p.unused.add(f, "report-per-port", "", "the device has one port")
-	p.unused.add(f, "unsolicited_write", "", "immediate data completes a receive")
-	p.unused.add(f, "use-null-mr", "", "there are no null memory regions")
-	p.unused.add(f, "mcg", "g", "multicast is not part of this test here")
+// addUnsupportedFlags defines flags that ask for what is not here.
+func (p *perfFlags) addUnsupportedFlags(f *pflag.FlagSet) {
+	p.unsupported.add(f, "odp", "", noODP)
+	p.unsupported.add(f, "use_hugepages", "", "a Go program does not choose its pages; transparent huge pages work")
+	p.unsupported.add(f, "use_ooo", "", "packets are placed in order")
+	p.unsupported.add(f, "dualport", "O", "the device has one port")
+	p.unsupported.add(f, "report-per-port", "", "the device has one port")
+	p.unsupported.add(f, "unsolicited_write", "", "immediate data completes a receive")
+	p.unsupported.add(f, "use-null-mr", "", "there are no null memory regions")
+	p.unsupported.add(f, "mcg", "g", "multicast is not part of this test here")
 }
 
-// options are what the flags come to.
-func (p *perfFlags) options(c *cobra.Command, log io.Writer) (perftest.Options, error) {
-	if err := p.unused.check(c); err != nil {
+// testOptions are what the flags come to.
+func (p *perfFlags) testOptions(c *cobra.Command, log io.Writer) (perftest.Options, error) {
+	if err := p.unsupported.rejectGiven(c); err != nil {
 		return p.o, err
 	}
-	for _, name := range p.idle {
+	for _, name := range p.ignored {
 		if f := c.Flags().Lookup(name); f.Changed {
 			fmt.Fprintf(log, "softrnic: --%s changes nothing: %s\n", name, f.Usage)
 		}
@@ -216,40 +216,40 @@ func (p *perfFlags) options(c *cobra.Command, log io.Writer) (perftest.Options, 
 	o := p.o
 	if p.mtu != 0 {
 		if err := o.MTU.UnmarshalText([]byte(strconv.Itoa(p.mtu))); err != nil {
-			return o, usage("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", p.mtu)
+			return o, usageErrorf("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", p.mtu)
 		}
 	}
 	if p.bind != "" {
 		var err error
 		if o.Bind, err = netip.ParseAddr(p.bind); err != nil {
-			return o, usage("--bind_source_ip: %q is not an address", p.bind)
+			return o, usageErrorf("--bind_source_ip: %q is not an address", p.bind)
 		}
 	}
 	types := map[string]verbs.QPType{"RC": verbs.RC, "UC": verbs.UC, "UD": verbs.UD}
 	var known bool
 	if o.Connection, known = types[p.connection]; !known {
-		return o, usage("-c %s: there are RC, UC and UD", p.connection)
+		return o, usageErrorf("-c %s: there are RC, UC and UD", p.connection)
 	}
 	if c.Flags().Changed("duration") && !(p.duration > 0 && p.duration <= maxSeconds) {
-		return o, usage("-D %v: give a number of seconds up to %v", p.duration, maxSeconds)
+		return o, usageErrorf("-D %v: give a number of seconds up to %v", p.duration, maxSeconds)
 	}
 	if c.Flags().Changed("margin") && !(p.margin <= maxSeconds) {
-		return o, usage("-f %v: give a number of seconds up to %v", p.margin, maxSeconds)
+		return o, usageErrorf("-f %v: give a number of seconds up to %v", p.margin, maxSeconds)
 	}
-	o.Duration, o.Margin, o.Infinite = seconds(p.duration), seconds(p.margin), p.infinite
+	o.Duration, o.Margin, o.Infinite = toDuration(p.duration), toDuration(p.margin), p.infinite
 	for _, label := range p.flowLabels {
 		if label >= 1<<20 {
-			return o, usage("--flow_label %d: it has 20 bits", label)
+			return o, usageErrorf("--flow_label %d: it has 20 bits", label)
 		}
 		o.FlowLabel = append(o.FlowLabel, uint32(label))
 	}
 	o.Atomic, o.Gap, o.Output, o.Counters = perftest.AtomicType(p.atomic), time.Duration(p.gap)*time.Microsecond, perftest.Output(p.output), p.counters
 	o.Rate.Units = perftest.RateUnit(p.units)
 	if p.limitType != "SW" {
-		return o, usage("--rate_limit_type %s: the rate is limited by software (SW)", p.limitType)
+		return o, usageErrorf("--rate_limit_type %s: the rate is limited by software (SW)", p.limitType)
 	}
 	if !strings.Contains("Mgp", p.units) || len(p.units) != 1 {
-		return o, usage("--rate_units %q: there are M, g and p", p.units)
+		return o, usageErrorf("--rate_units %q: there are M, g and p", p.units)
 	}
 	if p.payload == "" {
 		return o, nil

@@ -44,18 +44,18 @@ func (a *app) pingpongCommand() *cobra.Command {
 		Args:  unknownCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.pingpongKind(pingpong.RC, "over a reliable connection (ibv_rc_pingpong)"),
-		a.pingpongKind(pingpong.UC, "over an unreliable connection (ibv_uc_pingpong)"),
-		a.pingpongKind(pingpong.UD, "in datagrams (ibv_ud_pingpong)"),
-		a.pingpongKind(pingpong.SRQ, "over many connections with one receive queue (ibv_srq_pingpong)"))
+	c.AddCommand(a.pingpongKindCommand(pingpong.RC, "over a reliable connection (ibv_rc_pingpong)"),
+		a.pingpongKindCommand(pingpong.UC, "over an unreliable connection (ibv_uc_pingpong)"),
+		a.pingpongKindCommand(pingpong.UD, "in datagrams (ibv_ud_pingpong)"),
+		a.pingpongKindCommand(pingpong.SRQ, "over many connections with one receive queue (ibv_srq_pingpong)"))
 	return c
 }
 
-func (a *app) pingpongKind(k pingpong.Kind, short string) *cobra.Command {
+func (a *app) pingpongKindCommand(k pingpong.Kind, short string) *cobra.Command {
 	o := pingpong.Defaults(k)
 	t := &tool{app: a}
 	mtu := o.MTU.Bytes()
-	var unused unusedFlags
+	var unused unsupportedFlags
 	c := &cobra.Command{
 		Use:   string(k) + " [HOST]",
 		Short: "Exchange messages " + short,
@@ -80,36 +80,36 @@ func (a *app) pingpongKind(k pingpong.Kind, short string) *cobra.Command {
 	switch k {
 	case pingpong.SRQ:
 		f.IntVarP(&o.NumQP, "num-qp", "q", o.NumQP, "queue `pairs`")
-		unused.add(f, "odp", "o", onDemand)
+		unused.add(f, "odp", "o", noODP)
 	case pingpong.RC:
-		unused.add(f, "odp", "o", onDemand)
-		unused.add(f, "iodp", "O", onDemand)
-		unused.add(f, "prefetch", "P", onDemand)
+		unused.add(f, "odp", "o", noODP)
+		unused.add(f, "iodp", "O", noODP)
+		unused.add(f, "prefetch", "P", noODP)
 		unused.add(f, "ts", "t", "completions carry no time")
 		unused.add(f, "dm", "j", "the device has no memory of its own")
 		unused.add(f, "new_send", "N", "there is one way to post")
 	}
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if err := unused.check(c); err != nil {
+		if err := unused.rejectGiven(c); err != nil {
 			return err
 		}
 		if err := o.MTU.UnmarshalText(fmt.Append(nil, mtu)); err != nil || mtu == 0 {
-			return usage("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", mtu)
+			return usageErrorf("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", mtu)
 		}
 		if len(args) == 1 {
 			o.Server = args[0]
 		}
-		if o.Device, err = t.fixed(); err != nil {
+		if o.Device, err = t.openGiven(); err != nil {
 			return err
 		}
 		if o.Device != nil {
 			defer func() { err = errors.Join(err, o.Device.Close()) }()
 		} else if o.Server == "" {
-			if err := t.probe(); err != nil {
+			if err := t.probeDevice(); err != nil {
 				return err
 			}
 		}
-		o.Open, o.Dropped, o.Listening, o.Out = t.at, t.dropped, t.waitingTCP, a.stdout
+		o.Open, o.Dropped, o.Listening, o.Out = t.openAtRoCEPort, t.reportDropped, t.announceTCP, a.stdout
 		if a.json {
 			o.Out = io.Discard
 		}

@@ -10,39 +10,39 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// rdmacmWhere is the part of the help that says how the two sides find each
+// rdmacmHelp is the part of the help that says how the two sides find each
 // other.
-const rdmacmWhere = `The adapter listens on UDP port 4791, through which connections are made, too: no
+const rdmacmHelp = `The adapter listens on UDP port 4791, through which connections are made, too: no
 TCP is needed. A server waits at every address of this machine, each with an
 adapter of its own, or at the one that is given; so does rdma_rxe for its network
 namespace, and only one of them can. A client's adapter goes to the address that
 leads to the server. --addr or SOFTRNIC_ADDR name another one.`
 
-// rdmacmTool makes a command of a program that connects by RDMA-CM. run gets
+// rdmacmCommand makes a command of a program that connects by RDMA-CM. run gets
 // where it runs.
-func (a *app) rdmacmTool(c *cobra.Command, unused *unusedFlags, run func(*cobra.Command, rdmacm.DeviceSource) error) *cobra.Command {
+func (a *app) rdmacmCommand(c *cobra.Command, unused *unsupportedFlags, run func(*cobra.Command, rdmacm.DeviceSource) error) *cobra.Command {
 	t := &tool{app: a}
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usage("%s takes no argument, but there is %q; `%s --help` lists the flags", c.CommandPath(), args[0], c.CommandPath())
+			return usageErrorf("%s takes no argument, but there is %q; `%s --help` lists the flags", c.CommandPath(), args[0], c.CommandPath())
 		}
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		if err := unused.check(c); err != nil {
+		if err := unused.rejectGiven(c); err != nil {
 			return err
 		}
 		if a.json {
-			return usage("--json: there are no figures to write")
+			return usageErrorf("--json: there are no figures to write")
 		}
 		var dev verbs.Device
-		if dev, err = t.fixed(); err != nil {
+		if dev, err = t.openGiven(); err != nil {
 			return err
 		}
 		if dev != nil {
 			defer func() { err = errors.Join(err, dev.Close()) }()
 		}
-		return run(c, rdmacm.DeviceSource{Device: dev, Open: t.atPort})
+		return run(c, rdmacm.DeviceSource{Device: dev, Open: t.openVerbsAt})
 	}
 	return c
 }

@@ -63,7 +63,7 @@ func TestRDMACMTools(t *testing.T) {
 			defer cancel()
 			var out, diag bytes.Buffer
 			ended := make(chan int, 1)
-			go func() { ended <- newApp(&out, &diag).main(ctx, strings.Fields(c.server)) }()
+			go func() { ended <- newApp(&out, &diag).runCommand(ctx, strings.Fields(c.server)) }()
 
 			status, stdout, stderr := 1, "", ""
 			for status != 0 && len(ended) == 0 && ctx.Err() == nil { // until the server is there

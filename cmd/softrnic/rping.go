@@ -16,7 +16,7 @@ success. On one machine:
     softrnic rping -s -a 127.0.0.1 &
     softrnic rping -c -a 127.0.0.1 -v -V -C 10
 
-` + rdmacmWhere + `
+` + rdmacmHelp + `
 
 A peer that does nothing for 30 s, or nonsense, is an error. A persistent server
 (-P) tells of it and goes on serving.`
@@ -24,7 +24,7 @@ A peer that does nothing for 30 s, or nonsense, is an error. A persistent server
 func (a *app) rpingCommand() *cobra.Command {
 	o := rping.Defaults()
 	var server bool
-	var unused unusedFlags
+	var unused unsupportedFlags
 	c := &cobra.Command{
 		Use:   "rping (-s | -c -a ADDRESS)",
 		Short: "Ping by RDMA read and write over RDMA-CM (rping)",
@@ -43,12 +43,12 @@ func (a *app) rpingCommand() *cobra.Command {
 	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a ping")
 	f.BoolVarP(&o.Persistent, "persistent", "P", false, "serve any number of clients, until killed")
 	unused.add(f, "self-create-qp", "q", "there is one way to make queue pairs, the program's own")
-	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
+	return a.rdmacmCommand(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
 		if server == o.Client {
-			return usage("give either -s, to be the server, or -c, to be the client")
+			return usageErrorf("give either -s, to be the server, or -c, to be the client")
 		}
 		t := &tool{app: a}
-		o.DeviceSource, o.Out, o.Log, o.Dropped, o.Listening = p, a.stdout, a.stderr, t.dropped, t.waitingCM
+		o.DeviceSource, o.Out, o.Log, o.Dropped, o.Listening = p, a.stdout, a.stderr, t.reportDropped, t.announceCM
 		return rping.Run(c.Context(), o)
 	})
 }

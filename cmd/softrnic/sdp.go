@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// sdpWhere is the part of the help that says where adapters are.
-const sdpWhere = `By SDP a listener waits at the adapter's address, on UDP port 4791: HOST is an
+// sdpHelp is the part of the help that says where adapters are.
+const sdpHelp = `By SDP a listener waits at the adapter's address, on UDP port 4791: HOST is an
 address of this machine, or without it a free one of the loopback interface. To dial,
 an adapter opens at an address that leads to the peer. --addr or SOFTRNIC_ADDR name
 another one, for both.`
@@ -50,29 +50,29 @@ func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
 	switch {
 	case o.Buffers == 0:
-		return usage("--buffers 0: want 1 to 16384 of them")
+		return usageErrorf("--buffers 0: want 1 to 16384 of them")
 	case o.BufferBytes == 0:
-		return usage("--buffer-size 0: want 64 to 16777216 bytes")
+		return usageErrorf("--buffer-size 0: want 64 to 16777216 bytes")
 	case o.Window <= 0 && f.Changed("window"):
-		return usage("--window %d: want the bytes of one", o.Window)
+		return usageErrorf("--window %d: want the bytes of one", o.Window)
 	case o.ZeroCopy < -1 || o.ZeroCopy == 0:
-		return usage("--zero-copy %d: want the bytes from which nothing is copied, at least 1, or -1 for never", o.ZeroCopy)
+		return usageErrorf("--zero-copy %d: want the bytes from which nothing is copied, at least 1, or -1 for never", o.ZeroCopy)
 	case o.KeepAlive <= 0 && o.KeepAlive != -time.Second:
-		return usage("--keepalive %v: want a time such as 30s, or -1s for never", o.KeepAlive)
+		return usageErrorf("--keepalive %v: want a time such as 30s, or -1s for never", o.KeepAlive)
 	}
 	return nil
 }
 
-// withSockets runs a tool of SDP in its place, with the options that its flags have set.
-func (a *app) withSockets(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.DeviceSource) error) (err error) {
+// runSDPTool runs a tool of SDP in its place, with the options that its flags have set.
+func (a *app) runSDPTool(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.DeviceSource) error) (err error) {
 	if err := checkSDPFlags(f, o); err != nil {
 		return err
 	}
 	if err := o.Validate(); err != nil {
-		return usage("%w", err)
+		return usageErrorf("%w", err)
 	}
 	p := rdmacm.DeviceSource{Open: a.openVerbs}
-	if a.named() {
+	if a.addrGiven() {
 		if p.Device, err = a.openVerbs(netip.AddrPort{}); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (a *app) withSockets(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.Devi
 	}
 	err = run(p)
 	if wrong := (*rdmacm.OptionError)(nil); errors.As(err, &wrong) {
-		return usage("%w", err)
+		return usageErrorf("%w", err)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ passed on while the other direction goes on. On one machine:
     softrnic sdp cat -l -v 127.0.0.1 7471 &
     echo hello | softrnic sdp cat 127.0.0.1 7471
 
-` + sdpWhere
+` + sdpHelp
 
 func (a *app) sdpCatCommand() *cobra.Command {
 	var o sdpcat.Options
@@ -37,15 +37,15 @@ func (a *app) sdpCatCommand() *cobra.Command {
 	sdpFlags(f, &o.SDP)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if a.json {
-			return usage("--json cannot be: the output is the peer's")
+			return usageErrorf("--json cannot be: the output is the peer's")
 		}
-		if o.Addr, err = catPoint(args, o.Listen); err != nil {
-			return usage("%w: want `%s`; --help tells more", err, c.UseLine())
+		if o.Addr, err = parseCatAddr(args, o.Listen); err != nil {
+			return usageErrorf("%w: want `%s`; --help tells more", err, c.UseLine())
 		}
 		// Who reads our output may go away: the peer is to be told, which a
 		// process that the signal ends cannot.
 		signal.Ignore(syscall.SIGPIPE)
-		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
+		return a.runSDPTool(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
 			o.DeviceSource, o.In, o.Out = p, c.InOrStdin(), a.stdout
 			switch {
 			case verbose:
@@ -59,8 +59,8 @@ func (a *app) sdpCatCommand() *cobra.Command {
 	return c
 }
 
-// catPoint reads HOST PORT, HOST:PORT or, for a listener, PORT.
-func catPoint(args []string, listen bool) (p sockets.Addr, err error) {
+// parseCatAddr reads HOST PORT, HOST:PORT or, for a listener, PORT.
+func parseCatAddr(args []string, listen bool) (p sockets.Addr, err error) {
 	switch {
 	case len(args) == 0:
 		return p, errors.New("whom to talk to is missing")

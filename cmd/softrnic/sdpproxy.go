@@ -24,7 +24,7 @@ noticed within 5 s, and what it leaves is reset. A connection that fails is told
 stderr and counted, a client that has just gone only with --verbose; others go on. After an interrupt no more are taken, and
 those that there are have the time of --grace; a second one ends them at once.
 
-` + sdpWhere
+` + sdpHelp
 
 func (a *app) sdpProxyCommand() *cobra.Command {
 	var o sdpproxy.Options
@@ -44,10 +44,10 @@ func (a *app) sdpProxyCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, name := range []string{"patience", "grace"} {
 			if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 {
-				return usage("--%s %v: want a time such as 5s", name, d)
+				return usageErrorf("--%s %v: want a time such as 5s", name, d)
 			}
 		}
-		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
+		return a.runSDPTool(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
 			o.DeviceSource, o.Log = p, a.stderr
 			o.Listening = func(at net.Addr) { fmt.Fprintf(a.stderr, "%s to %s\n", sockets.FormatAddr(at), o.To) }
 			o.Ending = func(open int) {

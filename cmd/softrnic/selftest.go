@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// testResult tells how the self test went.
-type testResult struct {
+// selfTestResult tells how the self test went.
+type selfTestResult struct {
 	err           error
 	from, to      netip.AddrPort
 	bytes         int
@@ -22,9 +22,9 @@ type testResult struct {
 	retransmitted uint64
 }
 
-func (r testResult) String() string {
+func (r selfTestResult) String() string {
 	return fmt.Sprintf("%v wrote and sent %s to %v in %v, %d packets, %d of them twice",
-		r.from, inUnits(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
+		r.from, formatBytes(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
 }
 
 // Size of the messages of the self test, how long it may take, and from when on that is a finding.
@@ -36,7 +36,7 @@ const (
 
 // selfTest lets two devices of this process exchange an RDMA write and a
 // message over their sockets, and looks for one of them at its debug endpoint.
-func selfTest(ctx context.Context, options rnic.Options) (r testResult, endpoint error) {
+func selfTest(ctx context.Context, options rnic.Options) (r selfTestResult, endpoint error) {
 	ctx, cancel := context.WithTimeout(ctx, selfTestTime)
 	defer cancel()
 	r.bytes = selfTestBytes
@@ -55,18 +55,18 @@ func selfTest(ctx context.Context, options rnic.Options) (r testResult, endpoint
 	defer b.Close()
 	r.from, r.to = a.Addr(), b.Addr()
 	start := time.Now()
-	r.err = exchange(ctx, a, b)
+	r.err = exchangeData(ctx, a, b)
 	r.took = time.Since(start)
 	for _, d := range []*rnic.Device{a, b} {
 		c := d.Inspect().Counters
 		r.packets += c.SentPkts
 		r.retransmitted += c.Retransmitted
 	}
-	return r, tryEndpoint(ctx, a)
+	return r, tryDebugEndpoint(ctx, a)
 }
 
-// tryEndpoint serves a device and asks for it.
-func tryEndpoint(ctx context.Context, dev *rnic.Device) error {
+// tryDebugEndpoint serves a device and asks for it.
+func tryDebugEndpoint(ctx context.Context, dev *rnic.Device) error {
 	if err := dev.ServeDebug(rnic.DebugAuto); err != nil {
 		return err
 	}
@@ -78,16 +78,16 @@ func tryEndpoint(ctx context.Context, dev *rnic.Device) error {
 	return err
 }
 
-// end is one end of the self test: a connected queue pair and memory, half of
+// selfTestEndpoint is one end of the self test: a connected queue pair and memory, half of
 // it for the write, half for the message.
-type end struct {
+type selfTestEndpoint struct {
 	dev verbs.Device
 	cq  verbs.CQ
 	qp  verbs.QP
 	mr  verbs.MR
 }
 
-func newEnd(dev verbs.Device) (e end, err error) {
+func newSelfTestEndpoint(dev verbs.Device) (e selfTestEndpoint, err error) {
 	e.dev = dev
 	pd, err := dev.AllocPD()
 	if err != nil {
@@ -105,13 +105,13 @@ func newEnd(dev verbs.Device) (e end, err error) {
 	return e, err
 }
 
-// exchange writes to b and sends to b, and compares what arrives.
-func exchange(ctx context.Context, da, db verbs.Device) error {
-	a, err := newEnd(da)
+// exchangeData writes to b and sends to b, and compares what arrives.
+func exchangeData(ctx context.Context, da, db verbs.Device) error {
+	a, err := newSelfTestEndpoint(da)
 	if err != nil {
 		return err
 	}
-	b, err := newEnd(db)
+	b, err := newSelfTestEndpoint(db)
 	if err != nil {
 		return err
 	}
@@ -144,10 +144,10 @@ func exchange(ctx context.Context, da, db verbs.Device) error {
 	if err != nil {
 		return err
 	}
-	if err := completions(ctx, a.cq, 2); err != nil {
+	if err := waitCompletions(ctx, a.cq, 2); err != nil {
 		return err
 	}
-	if err := completions(ctx, b.cq, 1); err != nil {
+	if err := waitCompletions(ctx, b.cq, 1); err != nil {
 		return err
 	}
 	if !bytes.Equal(a.mr.Bytes(), b.mr.Bytes()) {
@@ -156,8 +156,8 @@ func exchange(ctx context.Context, da, db verbs.Device) error {
 	return nil
 }
 
-// completions waits for n of them, all successful.
-func completions(ctx context.Context, cq verbs.CQ, n int) error {
+// waitCompletions waits for n of them, all successful.
+func waitCompletions(ctx context.Context, cq verbs.CQ, n int) error {
 	wc := make([]verbs.WC, n)
 	for got := 0; got < n; {
 		k, err := cq.PollWait(ctx, wc[got:])

@@ -29,8 +29,8 @@ func (a *app) statCommand() *cobra.Command {
 		Long: "Asks every process of yours that has a debug endpoint (SOFTRNIC_DEBUG=auto) for its\n" +
 			"devices, or the one that --of names, and shows what they count. Counters have the\n" +
 			"names of rdma-statistic(8); those that are 0 are left out unless --all asks for them.",
-		Args: func(c *cobra.Command, args []string) error { return hintOf(args, unknownCommand(c, args)) },
-		RunE: func(c *cobra.Command, _ []string) error { return a.stat(c.Context(), f) },
+		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, unknownCommand(c, args)) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.runStat(c.Context(), f) },
 	}
 	targetFlags(c, &f.of, &f.qp)
 	c.Flags().BoolVarP(&f.all, "all", "a", false, "show counters that are 0, too")
@@ -46,37 +46,37 @@ func targetFlags(c *cobra.Command, of, qp *string) {
 	c.Flags().StringVar(qp, "qp", "", "look at the queue pair of this number only, as 17 or 0x11")
 }
 
-// hintOf tells those who name a process in an argument how to name it.
-func hintOf(args []string, err error) error {
+// withTargetHint tells those who name a process in an argument how to name it.
+func withTargetHint(args []string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return usage("%w; to look at one process or device: --of %s", err, args[0])
+	return usageErrorf("%w; to look at one process or device: --of %s", err, args[0])
 }
 
-func (a *app) stat(ctx context.Context, f statFlags) error {
+func (a *app) runStat(ctx context.Context, f statFlags) error {
 	switch {
 	case f.watch < 0:
-		return usage("--watch %v: want an interval such as 1s", f.watch)
+		return usageErrorf("--watch %v: want an interval such as 1s", f.watch)
 	case f.prometheus && (a.json || f.watch > 0 || f.qp != ""):
-		return usage("--prometheus goes with --of only")
+		return usageErrorf("--prometheus goes with --of only")
 	}
 	if err := checkQP(f.qp); err != nil {
 		return err
 	}
 	var before []debug.Peer
 	for {
-		peers, err := a.peers(ctx, f.of)
+		peers, err := a.findPeers(ctx, f.of)
 		if f.watch > 0 && ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if peers, err = onlyQP(peers, f.qp); err != nil {
+		if peers, err = filterQP(peers, f.qp); err != nil {
 			return err
 		}
-		if err := a.show(peers, before, f); err != nil {
+		if err := a.showStat(peers, before, f); err != nil {
 			return err
 		}
 		if f.watch == 0 {
@@ -91,29 +91,29 @@ func (a *app) stat(ctx context.Context, f statFlags) error {
 	}
 }
 
-// show writes one look in the form that was asked for.
-func (a *app) show(peers, before []debug.Peer, f statFlags) error {
+// showStat writes one look in the form that was asked for.
+func (a *app) showStat(peers, before []debug.Peer, f statFlags) error {
 	switch {
 	case f.prometheus:
 		return writeMetrics(a.stdout, peers)
 	case a.json && f.watch > 0:
-		return writeLine(a.stdout, reports(peers))
+		return writeJSONLine(a.stdout, reportsOf(peers))
 	case a.json:
-		return a.writeJSON(reports(peers))
+		return a.writeJSON(reportsOf(peers))
 	}
 	if f.watch > 0 && cmdline.IsTerminal(a.stdout) {
 		fmt.Fprint(a.stdout, "\x1b[H\x1b[2J") // cursor to the top, rest erased
 	}
 	s := statText{w: a.stdout, all: f.all}
 	for i := range peers {
-		s.device(&peers[i].Report, reportBefore(before, &peers[i]), f.qp != "")
+		s.writeDevice(&peers[i].Report, previousReport(before, &peers[i]), f.qp != "")
 	}
 	return nil
 }
 
-// peers asks the devices that of names, or all. Those that do not answer are
+// findPeers asks the devices that of names, or all. Those that do not answer are
 // reported and left out.
-func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
+func (a *app) findPeers(ctx context.Context, of string) ([]debug.Peer, error) {
 	find := debug.Discover
 	if of != "" {
 		find = func(ctx context.Context) ([]debug.Peer, error) { return debug.Find(ctx, of) }
@@ -139,20 +139,20 @@ func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
 // checkQP tells what is wrong with the value of --qp.
 func checkQP(number string) error {
 	if _, err := debug.ParseQPN(number); number != "" && err != nil {
-		return usage("--qp: %w", err)
+		return usageErrorf("--qp: %w", err)
 	}
 	return nil
 }
 
-// onlyQP leaves the queue pair that number names and the devices that have it.
+// filterQP leaves the queue pair that number names and the devices that have it.
 // Without a number all stay.
-func onlyQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
+func filterQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
 	if number == "" {
 		return peers, nil
 	}
 	num, err := debug.ParseQPN(number)
 	if err != nil {
-		return nil, usage("--qp: %w", err)
+		return nil, usageErrorf("--qp: %w", err)
 	}
 	peers = slices.DeleteFunc(peers, func(p debug.Peer) bool {
 		return !slices.ContainsFunc(p.Report.QPs, func(q rnic.QPInfo) bool { return q.Num == num })
@@ -167,8 +167,8 @@ func onlyQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
 	return peers, nil
 }
 
-// reports are what the peers said.
-func reports(peers []debug.Peer) []debug.Report {
+// reportsOf are what the peers said.
+func reportsOf(peers []debug.Peer) []debug.Report {
 	list := make([]debug.Report, len(peers))
 	for i, p := range peers {
 		list[i] = p.Report
@@ -176,8 +176,8 @@ func reports(peers []debug.Peer) []debug.Report {
 	return list
 }
 
-// reportBefore is what the peer said the time before, or nil.
-func reportBefore(before []debug.Peer, p *debug.Peer) *debug.Report {
+// previousReport is what the peer said the time before, or nil.
+func previousReport(before []debug.Peer, p *debug.Peer) *debug.Report {
 	for i := range before {
 		if before[i].Client.Addr() == p.Client.Addr() && before[i].PID == p.PID {
 			return &before[i].Report

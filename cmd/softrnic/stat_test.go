@@ -32,7 +32,7 @@ func live(t *testing.T) (a, b *rnic.Device) {
 		t.Cleanup(func() { require.NoError(t, dev.Close()) })
 		*d = dev
 	}
-	require.NoError(t, exchange(t.Context(), a, b))
+	require.NoError(t, exchangeData(t.Context(), a, b))
 	return a, b
 }
 
@@ -166,7 +166,7 @@ func TestStatWatch(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		w := &untilWriter{text: text, times: 3, end: cancel}
-		require.Zero(t, newApp(w, w).main(ctx, append([]string{"stat", "--of", "nic0", "--watch", "1ms"}, args...)))
+		require.Zero(t, newApp(w, w).runCommand(ctx, append([]string{"stat", "--of", "nic0", "--watch", "1ms"}, args...)))
 		return w.String()
 	}
 	text := watch("objects:")
@@ -233,11 +233,11 @@ func TestCaptureDiskFull(t *testing.T) {
 	a, b := live(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
-		require.NoError(t, exchange(t.Context(), a, b))
+		require.NoError(t, exchangeData(t.Context(), a, b))
 		interrupt()
 	})}
 	var stdout bytes.Buffer
-	require.Equal(t, 1, newApp(&stdout, diag).main(ctx, []string{"capture", "--of", "nic0", "-w", "/dev/full"}))
+	require.Equal(t, 1, newApp(&stdout, diag).runCommand(ctx, []string{"capture", "--of", "nic0", "-w", "/dev/full"}))
 	require.Contains(t, diag.String(), "no space left on device")
 	require.Empty(t, stdout.String())
 }
@@ -250,11 +250,11 @@ func TestCaptureToStdout(t *testing.T) {
 	a, b := live(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
-		require.NoError(t, exchange(t.Context(), a, b))
+		require.NoError(t, exchangeData(t.Context(), a, b))
 		interrupt()
 	})}
 	var stdout bytes.Buffer
-	require.Zero(t, newApp(&stdout, diag).main(ctx, []string{"capture", "--of", "nic0", "-w", "-"}))
+	require.Zero(t, newApp(&stdout, diag).runCommand(ctx, []string{"capture", "--of", "nic0", "-w", "-"}))
 	require.Greater(t, stdout.Len(), 2*selfTestBytes, "the whole exchange, and nothing else")
 	require.Equal(t, []byte{0x0a, 0x0d, 0x0d, 0x0a}, stdout.Bytes()[:4], "a section header block of pcapng")
 
@@ -269,7 +269,7 @@ func TestCaptureOfClosedDevice(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.pcapng")
 	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() { go a.Close() })}
 	var stdout bytes.Buffer
-	require.Zero(t, newApp(&stdout, diag).main(t.Context(), []string{"capture", "--of", "nic0", "-w", file}))
+	require.Zero(t, newApp(&stdout, diag).runCommand(t.Context(), []string{"capture", "--of", "nic0", "-w", file}))
 	require.Contains(t, diag.String(), "nic0 of process")
 	require.Contains(t, stdout.String(), file+": ")
 }
@@ -320,11 +320,11 @@ func TestCaptureFiles(t *testing.T) {
 		p.Report.Device.Name = device
 		return p
 	}
-	require.Equal(t, []string{"/d/x"}, captureFiles("/d/x", []debug.Peer{peer(1, "a")}))
-	require.Equal(t, []string{"/d.e/x.a", "/d.e/x.b"}, captureFiles("/d.e/x", []debug.Peer{peer(1, "a"), peer(1, "b")}))
-	require.Equal(t, []string{"/d/my.x.a.pcapng.zst", "/d/my.x.b.pcapng.zst"}, captureFiles("/d/my.x.pcapng.zst", []debug.Peer{peer(1, "a"), peer(1, "b")}))
+	require.Equal(t, []string{"/d/x"}, captureFileNames("/d/x", []debug.Peer{peer(1, "a")}))
+	require.Equal(t, []string{"/d.e/x.a", "/d.e/x.b"}, captureFileNames("/d.e/x", []debug.Peer{peer(1, "a"), peer(1, "b")}))
+	require.Equal(t, []string{"/d/my.x.a.pcapng.zst", "/d/my.x.b.pcapng.zst"}, captureFileNames("/d/my.x.pcapng.zst", []debug.Peer{peer(1, "a"), peer(1, "b")}))
 	require.Equal(t, []string{"/d/x.1-a.pcapng", "/d/x.2-a.pcapng", "/d/x.b.pcapng"},
-		captureFiles("/d/x.pcapng", []debug.Peer{peer(1, "a"), peer(2, "a"), peer(2, "b")}))
+		captureFileNames("/d/x.pcapng", []debug.Peer{peer(1, "a"), peer(2, "a"), peer(2, "b")}))
 }
 
 // TestCaptureUntilInterrupted catches what is sent while it runs.
@@ -336,9 +336,11 @@ func TestCaptureUntilInterrupted(t *testing.T) {
 	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() { close(started) })}
 	var out bytes.Buffer
 	done := make(chan int)
-	go func() { done <- newApp(&out, diag).main(ctx, []string{"capture", "-j", "--of", "nic0", "-w", file}) }()
+	go func() {
+		done <- newApp(&out, diag).runCommand(ctx, []string{"capture", "-j", "--of", "nic0", "-w", file})
+	}()
 	<-started
-	require.NoError(t, exchange(t.Context(), a, b))
+	require.NoError(t, exchangeData(t.Context(), a, b))
 	interrupt()
 	require.Zero(t, <-done)
 	var result struct {

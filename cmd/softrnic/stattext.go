@@ -21,11 +21,11 @@ type statText struct {
 	all bool // counters that are 0, too
 }
 
-// device writes a device with rates since before, if that is not nil. With
+// writeDevice writes a device with rates since before, if that is not nil. With
 // one, the report is about a single queue pair.
-func (s statText) device(r, before *debug.Report, one bool) {
+func (s statText) writeDevice(r, before *debug.Report, one bool) {
 	d := r.Device
-	fmt.Fprintf(s.w, "%s  process %d (%s)  %s  %s  MTU %d  %s\n", d.Name, r.Process.PID, r.Process.Command, d.Addr, d.State, d.ActiveMTU, linkWords(d.Link))
+	fmt.Fprintf(s.w, "%s  process %d (%s)  %s  %s  MTU %d  %s\n", d.Name, r.Process.PID, r.Process.Command, d.Addr, d.State, d.ActiveMTU, describeLink(d.Link))
 	seconds := 0.0
 	if before != nil {
 		seconds = r.Time.Sub(before.Time).Seconds()
@@ -37,33 +37,33 @@ func (s statText) device(r, before *debug.Report, one bool) {
 		if before != nil && len(before.QPs) == 1 {
 			old = &before.QPs[0].Counters
 		}
-		s.counters(t, q.Counters.All(), allOf(old), seconds)
+		s.writeCounters(t, q.Counters.All(), countersOrZero(old), seconds)
 	} else {
-		s.deviceCounters(t, r, before, seconds)
+		s.writeDeviceCounters(t, r, before, seconds)
 	}
 	t.Flush()
-	s.queuePairs(r.QPs)
+	s.writeQueuePairs(r.QPs)
 	if !one {
-		s.completionQueues(r.CQs)
+		s.writeCompletionQueues(r.CQs)
 	}
 	fmt.Fprintln(s.w)
 }
 
-func (s statText) deviceCounters(t io.Writer, r, before *debug.Report, seconds float64) {
+func (s statText) writeDeviceCounters(t io.Writer, r, before *debug.Report, seconds float64) {
 	if before == nil {
 		before = &debug.Report{}
 	}
-	s.counters(t, r.Counters.All(), before.Counters.All(), seconds)
-	s.counters(t, prefixed("link ", r.Link.All()), before.Link.All(), seconds)
+	s.writeCounters(t, r.Counters.All(), before.Counters.All(), seconds)
+	s.writeCounters(t, prefixNames("link ", r.Link.All()), before.Link.All(), seconds)
 	if f := r.Faults; f != nil {
 		var old rnic.FaultCounters
 		if before.Faults != nil {
 			old = before.Faults.Counters
 		}
 		fmt.Fprintf(t, "  faults: %s\n", f.Spec)
-		s.counters(t, prefixed("fault ", f.Counters.All()), old.All(), seconds)
+		s.writeCounters(t, prefixNames("fault ", f.Counters.All()), old.All(), seconds)
 	}
-	s.layers(t, r.Layers, before.Layers, seconds)
+	s.writeLayers(t, r.Layers, before.Layers, seconds)
 	for _, d := range r.Drops {
 		if d.Packets > 0 {
 			fmt.Fprintf(t, "  dropped %s\t%d\t\t%s\n", d.Reason, d.Packets, d.Why)
@@ -76,9 +76,9 @@ func (s statText) deviceCounters(t io.Writer, r, before *debug.Report, seconds f
 	fmt.Fprintf(t, "  objects: %s\n", strings.Join(objects, ", "))
 }
 
-// counters writes a line for each counter: its name, its value, its rate when
+// writeCounters writes a line for each counter: its name, its value, its rate when
 // time has passed, its meaning.
-func (s statText) counters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, uint64], seconds float64) {
+func (s statText) writeCounters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, uint64], seconds float64) {
 	next, stop := iter.Pull2(before)
 	defer stop()
 	for c, n := range now {
@@ -94,14 +94,14 @@ func (s statText) counters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, 
 	}
 }
 
-// layers writes the counters of what runs on the device.
-func (s statText) layers(t io.Writer, now, before []rnic.LayerInfo, seconds float64) {
+// writeLayers writes the counters of what runs on the device.
+func (s statText) writeLayers(t io.Writer, now, before []rnic.LayerInfo, seconds float64) {
 	for i, l := range now {
 		var old []rnic.LayerCounter
 		if i < len(before) && before[i].Name == l.Name && len(before[i].Counters) == len(l.Counters) {
 			old = before[i].Counters
 		}
-		s.counters(t, prefixed(l.Name+" ", layerCounters(l.Counters)), layerCounters(old), seconds)
+		s.writeCounters(t, prefixNames(l.Name+" ", layerCounters(l.Counters)), layerCounters(old), seconds)
 	}
 }
 
@@ -115,16 +115,16 @@ func layerCounters(list []rnic.LayerCounter) iter.Seq2[rnic.CounterInfo, uint64]
 	}
 }
 
-// allOf are the counters, or zeros if there are none.
-func allOf(c *rnic.QPCounters) iter.Seq2[rnic.CounterInfo, uint64] {
+// countersOrZero are the counters, or zeros if there are none.
+func countersOrZero(c *rnic.QPCounters) iter.Seq2[rnic.CounterInfo, uint64] {
 	if c == nil {
 		c = new(rnic.QPCounters)
 	}
 	return c.All()
 }
 
-// prefixed puts a word in front of the names.
-func prefixed(word string, counters iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[rnic.CounterInfo, uint64] {
+// prefixNames puts a word in front of the names.
+func prefixNames(word string, counters iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[rnic.CounterInfo, uint64] {
 	return func(yield func(rnic.CounterInfo, uint64) bool) {
 		for c, n := range counters {
 			c.Name = word + c.Name
@@ -135,17 +135,17 @@ func prefixed(word string, counters iter.Seq2[rnic.CounterInfo, uint64]) iter.Se
 	}
 }
 
-// shownQPs is how many queue pairs are listed at most.
-const shownQPs = 64
+// maxListed is how many queue pairs are listed at most.
+const maxListed = 64
 
-func (s statText) queuePairs(list []rnic.QPInfo) {
+func (s statText) writeQueuePairs(list []rnic.QPInfo) {
 	if len(list) == 0 {
 		return
 	}
 	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "  QP\ttype\tstate\tpeer\tsq-psn\trq-psn\tsends\treceives\tsent\treceived\tagain\n")
 	for i, q := range list {
-		if i == shownQPs && !s.all {
+		if i == maxListed && !s.all {
 			fmt.Fprintf(t, "  and %d more (--all shows them, --qp one of them)\n", len(list)-i)
 			break
 		}
@@ -168,14 +168,14 @@ func (s statText) queuePairs(list []rnic.QPInfo) {
 	}
 }
 
-func (s statText) completionQueues(list []rnic.CQInfo) {
+func (s statText) writeCompletionQueues(list []rnic.CQInfo) {
 	if len(list) == 0 {
 		return
 	}
 	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "  CQ\tused\tarmed\tusers\n")
 	for i, q := range list {
-		if i == shownQPs && !s.all {
+		if i == maxListed && !s.all {
 			fmt.Fprintf(t, "  and %d more\n", len(list)-i)
 			break
 		}
@@ -196,8 +196,8 @@ func (s statText) completionQueues(list []rnic.CQInfo) {
 	}
 }
 
-// linkWords say how packets travel.
-func linkWords(l rnic.LinkInfo) string {
+// describeLink say how packets travel.
+func describeLink(l rnic.LinkInfo) string {
 	words := l.Name
 	for _, c := range []struct {
 		name string
@@ -233,5 +233,5 @@ func writeMetrics(w io.Writer, peers []debug.Peer) error {
 	return nil
 }
 
-// writeLine writes one value on a line.
-func writeLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+// writeJSONLine writes one value on a line.
+func writeJSONLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -14,43 +14,43 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// surroundings are the facts about a machine and a process that doctor judges.
-type surroundings struct {
+// machineFacts are the facts about a machine and a process that doctor judges.
+type machineFacts struct {
 	goos, goarch, goVersion string
 	cpus, maxProcs          int
 	linkEnv                 string // SOFTRNIC_LINK
 	probe                   link.ProbeResult
 	rdmaDevices             []string
 	rxeLoaded               bool // rdma_rxe is in the kernel
-	addresses               []address
+	addresses               []interfaceAddr
 	endpoint                error // why `softrnic stat` would not find a process
-	test                    testResult
+	test                    selfTestResult
 }
 
-// address is an address of an interface that is up.
-type address struct {
+// interfaceAddr is an address of an interface that is up.
+type interfaceAddr struct {
 	ip   netip.Addr
 	name string // of the interface
 	mtu  int
 }
 
-// look finds out about this machine.
-func look(ctx context.Context, options rnic.Options) surroundings {
-	s := surroundings{
+// inspectMachine finds out about this machine.
+func inspectMachine(ctx context.Context, options rnic.Options) machineFacts {
+	s := machineFacts{
 		goos: runtime.GOOS, goarch: runtime.GOARCH, goVersion: runtime.Version(),
 		cpus: runtime.NumCPU(), maxProcs: runtime.GOMAXPROCS(0),
 		linkEnv:     os.Getenv(link.EnvVar),
 		probe:       link.Probe(),
-		rdmaDevices: names("/sys/class/infiniband"),
+		rdmaDevices: listDir("/sys/class/infiniband"),
 		rxeLoaded:   moduleLoaded("/proc/modules", "rdma_rxe"),
-		addresses:   addresses(),
+		addresses:   interfaceAddrs(),
 	}
 	s.test, s.endpoint = selfTest(ctx, options)
 	return s
 }
 
-// names lists a directory; one that is not there is empty.
-func names(dir string) []string {
+// listDir lists a directory; one that is not there is empty.
+func listDir(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	list := make([]string, len(entries))
 	for i, e := range entries {
@@ -74,13 +74,13 @@ func moduleLoaded(file, module string) bool {
 	return false
 }
 
-// addresses lists the addresses of all interfaces that are up.
-func addresses() []address {
+// interfaceAddrs lists the addresses of all interfaces that are up.
+func interfaceAddrs() []interfaceAddr {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil
 	}
-	var list []address
+	var list []interfaceAddr
 	for _, i := range interfaces {
 		if i.Flags&net.FlagUp == 0 {
 			continue
@@ -92,7 +92,7 @@ func addresses() []address {
 		for _, a := range addrs {
 			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
 				ip := link.NormalizeBind(prefix.Addr().WithZone(i.Name)) // as --addr wants it
-				list = append(list, address{ip, i.Name, i.MTU})
+				list = append(list, interfaceAddr{ip, i.Name, i.MTU})
 			}
 		}
 	}

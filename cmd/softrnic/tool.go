@@ -23,24 +23,24 @@ type tool struct {
 // atMostOneHost accepts the server's name, or nothing.
 func atMostOneHost(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usage("%s takes one host at most, but there are %q", c.CommandPath(), args)
+		return usageErrorf("%s takes one host at most, but there are %q", c.CommandPath(), args)
 	}
 	return nil
 }
 
-// fixed returns the device at the address that the user has named, or nil if
+// openGiven returns the device at the address that the user has named, or nil if
 // the address is to follow from the peer's.
-func (t *tool) fixed() (verbs.Device, error) {
-	if !t.named() {
+func (t *tool) openGiven() (verbs.Device, error) {
+	if !t.addrGiven() {
 		return nil, nil
 	}
-	return t.openDevice(netip.Addr{})
+	return t.openNamed(netip.Addr{})
 }
 
-// at opens a device at an address of this machine, or anywhere on the loopback
+// openAtRoCEPort opens a device at an address of this machine, or anywhere on the loopback
 // interface, on UDP port 4791: handshakes have no word for another.
-func (t *tool) at(ip netip.Addr) (verbs.Device, error) {
-	dev, err := t.openDevice(ip)
+func (t *tool) openAtRoCEPort(ip netip.Addr) (verbs.Device, error) {
+	dev, err := t.openNamed(ip)
 	if err != nil {
 		return nil, err
 	}
@@ -51,30 +51,30 @@ func (t *tool) at(ip netip.Addr) (verbs.Device, error) {
 	if err := dev.Close(); err != nil {
 		return nil, err
 	}
-	return t.openDevice(netip.AddrFrom4([4]byte{127, 0, 0, 1})) // says who has the port
+	return t.openNamed(netip.AddrFrom4([4]byte{127, 0, 0, 1})) // says who has the port
 }
 
-// probe finds out, before a server waits, whether a device can be opened at all
+// probeDevice finds out, before a server waits, whether a device can be opened at all
 // once a client is there.
-func (t *tool) probe() error {
-	dev, err := t.at(netip.Addr{})
+func (t *tool) probeDevice() error {
+	dev, err := t.openAtRoCEPort(netip.Addr{})
 	if err != nil {
 		return err
 	}
 	return dev.Close()
 }
 
-// atPort is at with a UDP port; 0 is any free one.
-func (t *tool) atPort(at netip.AddrPort) (verbs.Device, error) {
-	return t.checked(t.app.openAtPort(at))
+// openVerbsAt is at with a UDP port; 0 is any free one.
+func (t *tool) openVerbsAt(at netip.AddrPort) (verbs.Device, error) {
+	return t.checkName(t.app.openAtPort(at))
 }
 
-func (t *tool) openDevice(ip netip.Addr) (verbs.Device, error) {
-	return t.checked(t.app.openAt(ip))
+func (t *tool) openNamed(ip netip.Addr) (verbs.Device, error) {
+	return t.checkName(t.app.openAt(ip))
 }
 
-// checked is a device that was opened, if it is the one with the name.
-func (t *tool) checked(dev *rnic.Device, err error) (verbs.Device, error) {
+// checkName is a device that was opened, if it is the one with the name.
+func (t *tool) checkName(dev *rnic.Device, err error) (verbs.Device, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -85,20 +85,20 @@ func (t *tool) checked(dev *rnic.Device, err error) (verbs.Device, error) {
 	return dev, nil
 }
 
-// waiting says where a server waits, on stderr: stdout is the original's.
-func (t *tool) waiting(at any) { fmt.Fprintln(t.stderr, "softrnic: waiting for a client on", at) }
+// announce says where a server waits, on stderr: stdout is the original's.
+func (t *tool) announce(at any) { fmt.Fprintln(t.stderr, "softrnic: waiting for a client on", at) }
 
-// waitingTCP is waiting for a server's TCP port.
-func (t *tool) waitingTCP(port int) { t.waiting(fmt.Sprintf("TCP port %d", port)) }
+// announceTCP is waiting for a server's TCP port.
+func (t *tool) announceTCP(port int) { t.announce(fmt.Sprintf("TCP port %d", port)) }
 
-// waitingCM is waiting for the ports of RDMA-CM that a server listens on.
-func (t *tool) waitingCM(at []netip.AddrPort) {
+// announceCM is waiting for the ports of RDMA-CM that a server listens on.
+func (t *tool) announceCM(at []netip.AddrPort) {
 	names := make([]string, len(at))
 	for i, a := range at {
 		names[i] = a.String()
 	}
-	t.waiting(strings.Join(names, " "))
+	t.announce(strings.Join(names, " "))
 }
 
-// dropped tells of a client that was sent away.
-func (t *tool) dropped(err error) { fmt.Fprintln(t.stderr, "softrnic: dropped:", err) }
+// reportDropped tells of a client that was sent away.
+func (t *tool) reportDropped(err error) { fmt.Fprintln(t.stderr, "softrnic: dropped:", err) }

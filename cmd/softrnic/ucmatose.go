@@ -16,14 +16,14 @@ success. With -s it is the client, without it the server. On one machine:
     softrnic ucmatose -b 127.0.0.1 -c 16 &
     softrnic ucmatose -s 127.0.0.1 -c 16
 
-` + rdmacmWhere + `
+` + rdmacmHelp + `
 
 Both sides need the same -c, -C and -S. A peer that does nothing for 30 s is an
 error.`
 
 func (a *app) ucmatoseCommand() *cobra.Command {
 	o := ucmatose.Defaults()
-	var unused unusedFlags
+	var unused unsupportedFlags
 	c := &cobra.Command{
 		Use:   "ucmatose [-s ADDRESS]",
 		Short: "Connect by RDMA-CM and send messages both ways (ucmatose)",
@@ -38,9 +38,9 @@ func (a *app) ucmatoseCommand() *cobra.Command {
 	f.IntVarP(&o.Port, "port", "p", o.Port, "`port` of RDMA-CM")
 	f.VarP(&o.AckTimeout, "ack-timeout", "a", "ACK timeout of our queue pairs, 4.096 us * 2^`code`")
 	unused.add(f, "migrate", "m", "there are no event channels to migrate between")
-	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
+	return a.rdmacmCommand(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
 		o.DeviceSource, o.Out, o.Log = p, a.stdout, a.stderr
-		o.Listening = (&tool{app: a}).waitingCM
+		o.Listening = (&tool{app: a}).announceCM
 		return ucmatose.Run(c.Context(), o)
 	})
 }

@@ -19,7 +19,7 @@ success. With -s it is the client, without it the server. On one machine:
     softrnic udaddy -b 127.0.0.1 &
     softrnic udaddy -s 127.0.0.1
 
-` + rdmacmWhere + `
+` + rdmacmHelp + `
 
 Both sides need the same -c, -C and -S. What gets lost is not repeated; when nothing
 comes for 30 s it is an error.`
@@ -27,7 +27,7 @@ comes for 30 s it is an error.`
 func (a *app) udaddyCommand() *cobra.Command {
 	o := udaddy.Defaults()
 	number, name := "0x111", "udp"
-	var unused unusedFlags
+	var unused unsupportedFlags
 	c := &cobra.Command{
 		Use:   "udaddy [-s ADDRESS]",
 		Short: "Find queue pairs by RDMA-CM and send datagrams both ways (udaddy)",
@@ -40,12 +40,12 @@ func (a *app) udaddyCommand() *cobra.Command {
 	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a datagram, up to the MTU")
 	f.StringVarP(&number, "port-space-number", "p", number, "port `space` by its number: 0x111 (UDP)")
 	f.StringVarP(&name, "port-space", "P", name, "port `space`: udp")
-	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
+	return a.rdmacmCommand(c, &unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
 		if err := udaddySpace(number, name); err != nil {
 			return err
 		}
 		o.DeviceSource, o.Out, o.Log = p, a.stdout, a.stderr
-		o.Listening = (&tool{app: a}).waitingCM
+		o.Listening = (&tool{app: a}).announceCM
 		return udaddy.Run(c.Context(), o)
 	})
 }
@@ -56,11 +56,11 @@ func udaddySpace(number, name string) error {
 	n, err := strconv.ParseUint(number, 0, 16)
 	switch {
 	case err != nil || n != ipoib && n != udp:
-		return usage("-p %s: the port space is 0x111 (UDP)", number)
+		return usageErrorf("-p %s: the port space is 0x111 (UDP)", number)
 	case n == ipoib || strings.EqualFold(name, "ipoib"):
-		return usage("the port space of IPoIB cannot be: it is for IP over InfiniBand, and this is Ethernet")
+		return usageErrorf("the port space of IPoIB cannot be: it is for IP over InfiniBand, and this is Ethernet")
 	case !strings.EqualFold(name, "udp"):
-		return usage("-P %s: the port space is udp", name)
+		return usageErrorf("-P %s: the port space is udp", name)
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wanted says what a flag takes, by the type of its value (pflag.Value.Type), where the
+// valueHints says what a flag takes, by the type of its value (pflag.Value.Type), where the
 // error has the words of packages strconv and time. Other values say so in their errors.
-var wanted = map[string]string{
+var valueHints = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "intSlice": "whole numbers with commas between",
 	"uint": "a whole number from 0", "uint8": "a whole number from 0 to 255", "uintSlice": "whole numbers from 0 with commas between",
 	"float64": "a number", "bool": "true or false", "duration": "a time such as 10s or 1m30s",
@@ -31,7 +31,7 @@ func FlagError(c *cobra.Command, err error) error {
 		name = "-" + flag.Shorthand + ", " + name
 	}
 	var number *strconv.NumError
-	want, known := wanted[flag.Value.Type()]
+	want, known := valueHints[flag.Value.Type()]
 	if known && (errors.As(err, &number) || strings.HasPrefix(invalid.Unwrap().Error(), "time: ")) {
 		return fmt.Errorf("%s: %q: want %s", name, invalid.GetValue(), want)
 	}

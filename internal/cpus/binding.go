@@ -23,8 +23,8 @@ const (
 	Thread Binding = "hwthread"
 )
 
-// ErrUnknown says that the processors of this system are not known.
-var ErrUnknown = errors.New("processes cannot be bound to processors on this system")
+// ErrUnsupported says that the processors of this system are not known.
+var ErrUnsupported = errors.New("processes cannot be bound to processors on this system")
 
 // ParseBinding takes a binding's name. Behind it there may be what Open MPI has to say
 // about more processes than processors, which are allowed anyway.
@@ -37,28 +37,28 @@ func ParseBinding(name string) (Binding, error) {
 	return "", fmt.Errorf("no binding %q: want auto, none, core or hwthread", name)
 }
 
-// Places returns the sets of processors that n processes get in turn, nil if they are
+// CPUSets returns the sets of processors that n processes get in turn, nil if they are
 // bound to none. Auto does without where this process may not choose; with the others
 // that is an error of On.
-func (b Binding) Places(n int) ([][]int, error) {
-	sets, err := b.sets(n, Cores())
-	if b == Auto && On(Turn(sets, 0), func() error { return nil }) != nil {
+func (b Binding) CPUSets(n int) ([][]int, error) {
+	sets, err := b.setsFor(n, Cores())
+	if b == Auto && RunOn(SetOf(sets, 0), func() error { return nil }) != nil {
 		return nil, nil
 	}
 	return sets, err
 }
 
-// sets is Places on a machine of some cores.
-func (b Binding) sets(n int, cores [][]int) ([][]int, error) {
+// setsFor is Places on a machine of some cores.
+func (b Binding) setsFor(n int, cores [][]int) ([][]int, error) {
 	if b == None {
 		return nil, nil
 	}
-	order := inOrder(cores)
+	order := spreadOverCores(cores)
 	switch {
 	case b == Auto && (n <= len(order) || len(order) == 0 || n%len(order) != 0):
 		return nil, nil
 	case len(order) == 0:
-		return nil, ErrUnknown
+		return nil, ErrUnsupported
 	case b == Core:
 		return cores, nil
 	}
@@ -69,19 +69,19 @@ func (b Binding) sets(n int, cores [][]int) ([][]int, error) {
 	return sets, nil
 }
 
-// Turn is the set of process i, nil if it has none.
-func Turn(sets [][]int, i int) []int {
+// SetOf is the set of process i, nil if it has none.
+func SetOf(sets [][]int, i int) []int {
 	if len(sets) == 0 {
 		return nil
 	}
 	return sets[i%len(sets)]
 }
 
-// Order lists the processors that this process may run on, one of each core first, so
+// CPUOrder lists the processors that this process may run on, one of each core first, so
 // that the first processes do not share one. It is empty where they are not known.
-func Order() []int { return inOrder(Cores()) }
+func CPUOrder() []int { return spreadOverCores(Cores()) }
 
-func inOrder(cores [][]int) (order []int) {
+func spreadOverCores(cores [][]int) (order []int) {
 	var rest []int
 	for _, core := range cores {
 		order = append(order, core[0])

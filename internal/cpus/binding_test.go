@@ -41,40 +41,40 @@ func TestSets(t *testing.T) {
 		{Auto, 8, threads},
 		{Auto, 16, threads},
 	} {
-		sets, err := c.b.sets(c.n, two)
+		sets, err := c.b.setsFor(c.n, two)
 		require.NoError(t, err)
 		require.Equal(t, c.want, sets, "%s of %d", c.b, c.n)
 	}
 	for _, b := range []Binding{Auto, None} {
-		sets, err := b.sets(8, nil)
+		sets, err := b.setsFor(8, nil)
 		require.NoError(t, err)
 		require.Nil(t, sets, "of a system that does not tell")
 	}
 	for _, b := range []Binding{Core, Thread} {
-		_, err := b.sets(8, nil)
-		require.ErrorIs(t, err, ErrUnknown)
+		_, err := b.setsFor(8, nil)
+		require.ErrorIs(t, err, ErrUnsupported)
 	}
 }
 
 // Whatever may be done here, Auto does not fail.
 func TestPlaces(t *testing.T) {
-	sets, err := Auto.Places(1)
+	sets, err := Auto.CPUSets(1)
 	require.NoError(t, err)
 	require.Nil(t, sets)
-	_, err = Auto.Places(2 * max(1, len(Order())))
+	_, err = Auto.CPUSets(2 * max(1, len(CPUOrder())))
 	require.NoError(t, err)
-	sets, err = None.Places(5)
+	sets, err = None.CPUSets(5)
 	require.NoError(t, err)
 	require.Nil(t, sets)
 }
 
 func TestTurn(t *testing.T) {
-	require.Nil(t, Turn(nil, 3))
-	require.Equal(t, []int{1, 3}, Turn(two, 3))
+	require.Nil(t, SetOf(nil, 3))
+	require.Equal(t, []int{1, 3}, SetOf(two, 3))
 }
 
 func TestOrder(t *testing.T) {
-	require.Equal(t, []int{0, 1, 2, 3}, inOrder(two))
-	require.Equal(t, []int{0, 2, 1, 3}, inOrder([][]int{{0, 1}, {2, 3}}), "one of each core first")
-	require.Equal(t, []int{5}, inOrder([][]int{{5}}))
+	require.Equal(t, []int{0, 1, 2, 3}, spreadOverCores(two))
+	require.Equal(t, []int{0, 2, 1, 3}, spreadOverCores([][]int{{0, 1}, {2, 3}}), "one of each core first")
+	require.Equal(t, []int{5}, spreadOverCores([][]int{{5}}))
 }

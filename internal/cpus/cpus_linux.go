@@ -33,11 +33,11 @@ func Cores() (cores [][]int) {
 	return cores
 }
 
-// On calls f in a thread that runs on the processors of a set only, as processes do
+// RunOn calls f in a thread that runs on the processors of a set only, as processes do
 // that it starts. Without a set it only calls f. The error is f's, or that the set
 // cannot be, and then f is not called. A thread that cannot go back to where it was ends
 // with its goroutine.
-func On(set []int, f func() error) error {
+func RunOn(set []int, f func() error) error {
 	if len(set) == 0 {
 		return f()
 	}
@@ -62,10 +62,10 @@ func On(set []int, f func() error) error {
 	return f()
 }
 
-// Stay keeps every thread of this process on one processor; those to come inherit it.
+// PinCPU keeps every thread of this process on one processor; those to come inherit it.
 // GOMAXPROCS stays what it is: having been set, it no longer follows the number
 // of processors allowed, which the runtime looks up now and then.
-func Stay(cpu int) error {
+func PinCPU(cpu int) error {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var set unix.CPUSet
 	set.Set(cpu)

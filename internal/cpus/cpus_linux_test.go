@@ -12,10 +12,10 @@ import (
 )
 
 func TestOn(t *testing.T) {
-	order := Order()
+	order := CPUOrder()
 	require.NotEmpty(t, order)
 	last := order[len(order)-1]
-	if On([]int{last}, func() error { return nil }) != nil {
+	if RunOn([]int{last}, func() error { return nil }) != nil {
 		t.Skip("this process may not choose its processors")
 	}
 	runtime.LockOSThread()
@@ -25,7 +25,7 @@ func TestOn(t *testing.T) {
 	require.Equal(t, len(order), before.Count())
 	mine := errors.New("mine")
 	for _, end := range []error{nil, mine} {
-		err := On([]int{last}, func() error {
+		err := RunOn([]int{last}, func() error {
 			out, err := exec.Command("grep", "Cpus_allowed_list", "/proc/self/status").Output()
 			require.NoError(t, err)
 			require.Equal(t, "Cpus_allowed_list:\t"+strconv.Itoa(last)+"\n", string(out))
@@ -35,7 +35,7 @@ func TestOn(t *testing.T) {
 		require.NoError(t, unix.SchedGetaffinity(0, &after))
 		require.Equal(t, before, after, "it was for as long as f")
 	}
-	require.Equal(t, mine, On(nil, func() error { return mine }))
-	err := On([]int{1023}, func() error { t.Error("called"); return nil })
+	require.Equal(t, mine, RunOn(nil, func() error { return mine }))
+	err := RunOn([]int{1023}, func() error { t.Error("called"); return nil })
 	require.ErrorContains(t, err, "processors [1023]")
 }

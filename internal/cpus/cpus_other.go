@@ -5,8 +5,8 @@ package cpus
 // Cores is empty: Go has no portable way to keep a thread on a processor.
 func Cores() [][]int { return nil }
 
-// On calls f.
-func On(_ []int, f func() error) error { return f() }
+// RunOn calls f.
+func RunOn(_ []int, f func() error) error { return f() }
 
-// Stay does nothing.
-func Stay(int) error { return nil }
+// PinCPU does nothing.
+func PinCPU(int) error { return nil }

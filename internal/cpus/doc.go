@@ -6,7 +6,7 @@
 //
 //	sets, err := cpus.Auto.Places(len(ranks))
 //	for i, cmd := range ranks {
-//		err := cpus.On(cpus.Turn(sets, i), cmd.Start)
+//		err := cpus.RunOn(cpus.SetOf(sets, i), cmd.Start)
 //	}
 //
 // Where processors are not known, which is everywhere but on Linux, processes stay

@@ -8,9 +8,9 @@ import (
 
 // Four ranks take turns on two processors.
 func ExampleTurn() {
-	sets := [][]int{{0}, {1}} // of Binding.Places
+	sets := [][]int{{0}, {1}} // of Binding.CPUSets
 	for rank := range 4 {
-		fmt.Println(rank, cpus.Turn(sets, rank))
+		fmt.Println(rank, cpus.SetOf(sets, rank))
 	}
 	// Output:
 	// 0 [0]

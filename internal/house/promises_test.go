@@ -137,8 +137,8 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"delay 200us"}, false},
 
 		"mpirun.md": {[]promise{
-			{"waits [half a second] for the news", k.time("internal/mpirun.causeTime"), false, "TestFailures"},
-			{"shown after [a tenth of a second], a", k.time("internal/mpirun.shown"), false, "TestQuestions"},
+			{"waits [half a second] for the news", k.time("internal/mpirun.causeDelay"), false, "TestFailures"},
+			{"shown after [a tenth of a second], a", k.time("internal/mpirun.partialLineDelay"), false, "TestQuestions"},
 			{"`--launch-timeout` ([30 s], and", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
 			{"SIGTERM and SIGKILL, [2 s] |", k.time("cmd/softrnic.grace"), false, "TestSignals"},
 			{"for the hosts to answer, [30 s] |", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},

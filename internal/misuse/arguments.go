@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// arguments returns the lists of arguments that a function is called with: all zero
+// argumentLists returns the lists of arguments that a function is called with: all zero
 // unless the receiver is usable, each argument out of range by itself, and all of them
 // at once.
-func (s *Surface) arguments(f reflect.Type, usable bool) (lists [][]reflect.Value) {
+func (s *Surface) argumentLists(f reflect.Type, usable bool) (lists [][]reflect.Value) {
 	n := f.NumIn()
 	if f.IsVariadic() {
 		n--
@@ -20,7 +20,7 @@ func (s *Surface) arguments(f reflect.Type, usable bool) (lists [][]reflect.Valu
 	most := 0
 	for i := range f.NumIn() {
 		if i < n {
-			base[i] = neutral(f.In(i))
+			base[i] = zeroArgument(f.In(i))
 		}
 		bad[i] = s.outOfRange(f.In(i))
 		most = max(most, len(bad[i]))
@@ -58,17 +58,17 @@ func (s *Surface) arguments(f reflect.Type, usable bool) (lists [][]reflect.Valu
 	return lists
 }
 
-// neutral returns the zero value of a parameter, but for a context one that has not
+// zeroArgument returns the zero value of a parameter, but for a context one that has not
 // ended.
-func neutral(t reflect.Type) reflect.Value {
+func zeroArgument(t reflect.Type) reflect.Value {
 	if t == reflect.TypeFor[context.Context]() {
 		return reflect.ValueOf(context.Background())
 	}
 	return reflect.Zero(t)
 }
 
-// ended returns a context that has ended.
-func ended() context.Context {
+// endedContext returns a context that has ended.
+func endedContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -82,7 +82,7 @@ func (s *Surface) outOfRange(t reflect.Type) (list []reflect.Value) {
 		}
 	}
 	if t == reflect.TypeFor[context.Context]() {
-		list = append(list, reflect.ValueOf(ended()))
+		list = append(list, reflect.ValueOf(endedContext()))
 	}
 	number := func(n int64) { list = append(list, reflect.ValueOf(n).Convert(t)) }
 	switch t.Kind() {

@@ -61,13 +61,13 @@ type Receiver struct {
 	Usable bool
 }
 
-// limit is the time that a call may take. It bounds a failing test only.
-const limit = 20 * time.Second
+// callTimeout is the time that a call may take. It bounds a failing test only.
+const callTimeout = 20 * time.Second
 
 // Check calls the surface and reports panics, hangs, missing errors and missing
 // entries.
 func (s *Surface) Check(t *testing.T) {
-	src := s.read(t)
+	src := s.readSource(t)
 	used := map[string]bool{}
 	except := func(names ...string) bool {
 		for _, n := range names {
@@ -85,7 +85,7 @@ func (s *Surface) Check(t *testing.T) {
 		case !ok:
 			t.Errorf("function %s: no entry in Surface.Funcs", name)
 		default:
-			s.call(t, name, reflect.ValueOf(f), false, false)
+			s.callFunc(t, name, reflect.ValueOf(f), false, false)
 		}
 	}
 	for _, name := range src.types {
@@ -103,7 +103,7 @@ func (s *Surface) Check(t *testing.T) {
 			typ := reflect.TypeOf(r.Make())
 			for i := range typ.NumMethod() {
 				method := name + "." + typ.Method(i).Name
-				if src.ofTests(name, typ.Method(i).Name) || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
+				if src.declaredInTests(name, typ.Method(i).Name) || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
 					continue
 				}
 				if except(method, name+" on "+r.Name, method+" on "+r.Name) {
@@ -154,7 +154,7 @@ type source struct {
 	testOnly     map[string]bool // methods that tests of the package declare, with and without their type
 }
 
-func (s *Surface) read(t *testing.T) (src source) {
+func (s *Surface) readSource(t *testing.T) (src source) {
 	t.Helper()
 	src.byValue, src.methods, src.testOnly = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(s.Dir, "*.go"))
@@ -171,7 +171,7 @@ func (s *Surface) read(t *testing.T) (src source) {
 			switch {
 			case !ok || !d.Name.IsExported():
 			case !strings.HasSuffix(name, "_test.go"):
-				src.add(d)
+				src.addFunc(d)
 			case d.Recv != nil:
 				typ, _ := receiverOf(d)
 				src.testOnly[typ+"."+d.Name.Name], src.testOnly[d.Name.Name] = true, true
@@ -187,7 +187,7 @@ func (s *Surface) read(t *testing.T) (src source) {
 	return src
 }
 
-func (src *source) add(d *ast.FuncDecl) {
+func (src *source) addFunc(d *ast.FuncDecl) {
 	if d.Recv == nil {
 		src.funcs = append(src.funcs, d.Name.Name)
 		return
@@ -199,8 +199,8 @@ func (src *source) add(d *ast.FuncDecl) {
 	}
 }
 
-// ofTests reports whether only tests declare a method of a type, or of one that it embeds.
-func (src *source) ofTests(typ, method string) bool {
+// declaredInTests reports whether only tests declare a method of a type, or of one that it embeds.
+func (src *source) declaredInTests(typ, method string) bool {
 	return src.testOnly[typ+"."+method] || src.testOnly[method] && !src.methods[method]
 }
 
@@ -223,14 +223,14 @@ func receiverOf(d *ast.FuncDecl) (name string, pointer bool) {
 	}
 }
 
-func (s *Surface) call(t *testing.T, name string, f reflect.Value, usable, fails bool) {
+func (s *Surface) callFunc(t *testing.T, name string, f reflect.Value, usable, fails bool) {
 	s.callEach(t, name, func() reflect.Value { return f }, usable, fails)
 }
 
 // callEach calls a function with each list of arguments.
 func (s *Surface) callEach(t *testing.T, name string, f func() reflect.Value, usable, fails bool) {
 	typ := f().Type()
-	for _, args := range s.arguments(typ, usable) {
+	for _, args := range s.argumentLists(typ, usable) {
 		failure := make(chan string, 1)
 		go func() {
 			defer func() {
@@ -242,24 +242,24 @@ func (s *Surface) callEach(t *testing.T, name string, f func() reflect.Value, us
 			text := ""
 			if n := len(out); fails && n > 0 && typ.Out(n-1) == reflect.TypeFor[error]() {
 				err, _ := out[n-1].Interface().(error)
-				text = s.judge(err)
+				text = s.checkError(err)
 			}
 			failure <- text
 		}()
 		select {
 		case text := <-failure:
 			if text != "" {
-				t.Errorf("%s(%s): %s", name, describe(args), text)
+				t.Errorf("%s(%s): %s", name, formatArgs(args), text)
 				return // one of its failures is enough
 			}
-		case <-time.After(limit):
-			t.Fatalf("%s(%s): hangs", name, describe(args))
+		case <-time.After(callTimeout):
+			t.Fatalf("%s(%s): hangs", name, formatArgs(args))
 		}
 	}
 }
 
-// judge returns the failure of a method that returns err for an unusable receiver.
-func (s *Surface) judge(err error) string {
+// checkError returns the failure of a method that returns err for an unusable receiver.
+func (s *Surface) checkError(err error) string {
 	switch {
 	case err == nil:
 		return "returns no error"
@@ -269,7 +269,7 @@ func (s *Surface) judge(err error) string {
 	return ""
 }
 
-func describe(args []reflect.Value) string {
+func formatArgs(args []reflect.Value) string {
 	var list []string
 	for _, a := range args {
 		text := fmt.Sprintf("%v", a)

@@ -13,7 +13,7 @@ import (
 func TestArguments(t *testing.T) {
 	s := &Surface{}
 	ints := func(usable bool) (lists [][]int64) {
-		for _, list := range s.arguments(reflect.TypeFor[func(a, b int)](), usable) {
+		for _, list := range s.argumentLists(reflect.TypeFor[func(a, b int)](), usable) {
 			var x []int64
 			for _, v := range list {
 				x = append(x, v.Int())
@@ -30,7 +30,7 @@ func TestArguments(t *testing.T) {
 
 // TestRead: functions, methods and how their receivers are passed are found in source.
 func TestRead(t *testing.T) {
-	src := (&Surface{Dir: "."}).read(t)
+	src := (&Surface{Dir: "."}).readSource(t)
 	require.Empty(t, src.funcs)
 	require.Equal(t, []string{"Surface"}, src.types)
 	require.Equal(t, map[string]bool{"Surface.Check": false}, src.byValue)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ssh is the command that reaches other hosts: without a terminal, X11 or questions, which
+// sshCommand is the command that reaches other hosts: without a terminal, X11 or questions, which
 // nobody would see. A host that does not answer in 10 s is not there, and one that says
 // nothing for 15 s is lost.
-var ssh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
+var sshCommand = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
 
 // agentCommand returns the command that runs an agent on a host.
 func (o *Options) agentCommand(host string) *exec.Cmd {
@@ -20,14 +20,14 @@ func (o *Options) agentCommand(host string) *exec.Cmd {
 	}
 	words, own := []string(nil), ownVariables
 	switch {
-	case o.here(host):
+	case o.isLocal(host):
 		words, own = o.Agent, own[:1]
 	case len(o.Launch) > 0:
 		words = append(slices.Clone(o.Launch), host, shellCommand(agent))
 	case len(o.Hosts) == 0 && o.Allocation != nil && o.Allocation.command != nil:
 		words = o.Allocation.command(host, agent)
 	default:
-		words = append(slices.Clone(ssh), host, shellCommand(agent))
+		words = append(slices.Clone(sshCommand), host, shellCommand(agent))
 	}
 	cmd := exec.Command(words[0], words[1:]...)
 	for _, v := range os.Environ() {
@@ -49,20 +49,20 @@ var ownVariables = []string{"SSH_CONNECTION", "SOFTRNIC_ADDR", "SLURM_NTASKS_PER
 func shellCommand(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = quote(word)
+		quoted[i] = shellQuote(word)
 	}
 	return "exec " + strings.Join(quoted, " ")
 }
 
-// quote writes a word for a POSIX shell.
-func quote(word string) string {
+// shellQuote writes a word for a POSIX shell.
+func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// exported says which variables of the launcher's environment ranks on other hosts
+// exportedEnviron says which variables of the launcher's environment ranks on other hosts
 // get: those of softrnic, but for the address, which is another on each host, and
 // those of Go's runtime.
-func exported(environ []string) (list []string) {
+func exportedEnviron(environ []string) (list []string) {
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {

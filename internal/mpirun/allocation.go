@@ -31,17 +31,17 @@ func ReadAllocation(getenv func(string) string) (*Allocation, error) {
 	return nil, nil
 }
 
-// slots returns the number of ranks that the allocation has room for.
-func (a *Allocation) slots() (n int) {
+// slotCount returns the number of ranks that the allocation has room for.
+func (a *Allocation) slotCount() (n int) {
 	for _, h := range a.Hosts {
 		n += h.Slots
 	}
 	return n
 }
 
-// fillCounts gives the program without a number of ranks those tasks of the allocation
+// fillRankCounts gives the program without a number of ranks those tasks of the allocation
 // that the others leave. With ppn it gets ppn on each host.
-func (a *Allocation) fillCounts(programs []Program, ppn int) ([]Program, error) {
+func (a *Allocation) fillRankCounts(programs []Program, ppn int) ([]Program, error) {
 	tasks := a.Tasks
 	if ppn > 0 {
 		tasks = ppn * len(a.Hosts)
@@ -52,7 +52,7 @@ func (a *Allocation) fillCounts(programs []Program, ppn int) ([]Program, error) 
 		case p.N > 0:
 			tasks -= p.N
 		case open >= 0:
-			return nil, wrong("%s and %s: give one of them a number of ranks (-n) to share the %d tasks of %s",
+			return nil, optionErrorf("%s and %s: give one of them a number of ranks (-n) to share the %d tasks of %s",
 				programs[open].Args[0], p.Args[0], a.Tasks, a.Name)
 		default:
 			open = i
@@ -62,17 +62,17 @@ func (a *Allocation) fillCounts(programs []Program, ppn int) ([]Program, error) 
 		return programs, nil
 	}
 	if tasks < 1 {
-		return nil, wrong("%s: no task of the %d of %s is left; give it a number of ranks (-n) and --oversubscribe", programs[open].Args[0], a.Tasks, a.Name)
+		return nil, optionErrorf("%s: no task of the %d of %s is left; give it a number of ranks (-n) and --oversubscribe", programs[open].Args[0], a.Tasks, a.Name)
 	}
 	programs = slices.Clone(programs)
 	programs[open].N = tasks
 	return programs, nil
 }
 
-// checkRoom refuses more ranks than the allocation has tasks, in all and on a host.
-func (a *Allocation) checkRoom(seats []seat, nodes []string) error {
-	if room := max(a.slots(), a.Tasks); len(seats) > room {
-		return wrong("%d ranks are more than the %d that %s has allocated; --oversubscribe runs them all the same", len(seats), room, a.Name)
+// checkCapacity refuses more ranks than the allocation has tasks, in all and on a host.
+func (a *Allocation) checkCapacity(seats []placement, nodes []string) error {
+	if room := max(a.slotCount(), a.Tasks); len(seats) > room {
+		return optionErrorf("%d ranks are more than the %d that %s has allocated; --oversubscribe runs them all the same", len(seats), room, a.Name)
 	}
 	used, room := make([]int, len(nodes)), map[string]int{}
 	for _, s := range seats {
@@ -82,8 +82,8 @@ func (a *Allocation) checkRoom(seats []seat, nodes []string) error {
 		room[h.Name] += h.Slots
 	}
 	for i, name := range nodes {
-		if used[i] > room[name] && len(seats) <= a.slots() {
-			return wrong("%d ranks on %s are more than the %d that %s has allocated there; --oversubscribe runs them all the same", used[i], name, room[name], a.Name)
+		if used[i] > room[name] && len(seats) <= a.slotCount() {
+			return optionErrorf("%d ranks on %s are more than the %d that %s has allocated there; --oversubscribe runs them all the same", used[i], name, room[name], a.Name)
 		}
 	}
 	return nil
@@ -98,41 +98,41 @@ func addSlots(list []Host, name string, slots int) []Host {
 	return append(list, Host{name, slots})
 }
 
-// finish checks an allocation's hosts, which are the text of a variable.
-func (a *Allocation) finish(variable, text string) (*Allocation, error) {
+// checkHosts checks an allocation's hosts, which are the text of a variable.
+func (a *Allocation) checkHosts(variable, text string) (*Allocation, error) {
 	for _, h := range a.Hosts {
 		if checked, err := parseHost(h.Name); err != nil || checked.Name != h.Name {
-			return nil, wrong("%s=%s: %q is no name of a host", variable, text, h.Name)
+			return nil, optionErrorf("%s=%s: %q is no name of a host", variable, text, h.Name)
 		}
 		if h.Slots < 1 || h.Slots > maxRanks {
-			return nil, wrong("%s=%s: %d ranks on %s: want 1 to %d", variable, text, h.Slots, h.Name, maxRanks)
+			return nil, optionErrorf("%s=%s: %d ranks on %s: want 1 to %d", variable, text, h.Slots, h.Name, maxRanks)
 		}
 	}
 	if len(a.Hosts) == 0 {
-		return nil, wrong("%s=%s: no host in it", variable, text)
+		return nil, optionErrorf("%s=%s: no host in it", variable, text)
 	}
 	if a.Tasks == 0 {
-		a.Tasks = a.slots()
+		a.Tasks = a.slotCount()
 	}
 	return a, nil
 }
 
-// positive reads a variable that is a number of at least 1. It returns 0 if it is empty.
-func positive(getenv func(string) string, name string) (int, error) {
+// readPositive reads a variable that is a number of at least 1. It returns 0 if it is empty.
+func readPositive(getenv func(string) string, name string) (int, error) {
 	text := getenv(name)
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxRanks {
-		return 0, wrong("%s=%s: want a number from 1 to %d", name, text, maxRanks)
+		return 0, optionErrorf("%s=%s: want a number from 1 to %d", name, text, maxRanks)
 	}
 	return n, nil
 }
 
-// startBy returns the command of a batch system that starts another on a host, if it
+// startCommand returns the command of a batch system that starts another on a host, if it
 // is installed: its words, the host and that command.
-func startBy(words ...string) func(host string, agent []string) []string {
+func startCommand(words ...string) func(host string, agent []string) []string {
 	if _, err := exec.LookPath(words[0]); err != nil {
 		return nil
 	}
@@ -149,7 +149,7 @@ func readPBS(getenv func(string) string) (*Allocation, error) {
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, wrong("PBS_NODEFILE: %v", err)
+		return nil, optionErrorf("PBS_NODEFILE: %v", err)
 	}
 	a := &Allocation{Name: "PBS job " + id}
 	single := true // no host twice
@@ -157,7 +157,7 @@ func readPBS(getenv func(string) string) (*Allocation, error) {
 		a.Hosts = addSlots(a.Hosts, name, 1)
 		single = single && a.Hosts[len(a.Hosts)-1].Name == name && a.Hosts[len(a.Hosts)-1].Slots == 1
 	}
-	ppn, err := positive(getenv, "PBS_NUM_PPN")
+	ppn, err := readPositive(getenv, "PBS_NUM_PPN")
 	if err != nil {
 		return nil, err
 	}
@@ -166,26 +166,26 @@ func readPBS(getenv func(string) string) (*Allocation, error) {
 			a.Hosts[i].Slots = ppn
 		}
 	}
-	return a.finish("PBS_NODEFILE", file)
+	return a.checkHosts("PBS_NODEFILE", file)
 }
 
 // readLSF reads an allocation of LSF: hosts with numbers, or a host for each slot.
 func readLSF(getenv func(string) string) (*Allocation, error) {
 	id := getenv("LSB_JOBID")
-	a := &Allocation{Name: "LSF job " + id, command: startBy("blaunch")}
+	a := &Allocation{Name: "LSF job " + id, command: startCommand("blaunch")}
 	if text := getenv("LSB_MCPU_HOSTS"); text != "" {
 		words := strings.Fields(text)
 		for i := 0; i < len(words); i += 2 {
 			if i+1 == len(words) {
-				return nil, wrong("LSB_MCPU_HOSTS=%s: want HOST NUMBER HOST NUMBER ...", text)
+				return nil, optionErrorf("LSB_MCPU_HOSTS=%s: want HOST NUMBER HOST NUMBER ...", text)
 			}
 			n, err := strconv.Atoi(words[i+1])
 			if err != nil {
-				return nil, wrong("LSB_MCPU_HOSTS=%s: %q is no number of slots", text, words[i+1])
+				return nil, optionErrorf("LSB_MCPU_HOSTS=%s: %q is no number of slots", text, words[i+1])
 			}
 			a.Hosts = addSlots(a.Hosts, words[i], n)
 		}
-		return a.finish("LSB_MCPU_HOSTS", text)
+		return a.checkHosts("LSB_MCPU_HOSTS", text)
 	}
 	text := getenv("LSB_HOSTS")
 	if text == "" {
@@ -194,7 +194,7 @@ func readLSF(getenv func(string) string) (*Allocation, error) {
 	for name := range strings.FieldsSeq(text) {
 		a.Hosts = addSlots(a.Hosts, name, 1)
 	}
-	return a.finish("LSB_HOSTS", text)
+	return a.checkHosts("LSB_HOSTS", text)
 }
 
 // readGridEngine reads an allocation of Grid Engine: a file with lines of a host, its
@@ -206,9 +206,9 @@ func readGridEngine(getenv func(string) string) (*Allocation, error) {
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, wrong("PE_HOSTFILE: %v", err)
+		return nil, optionErrorf("PE_HOSTFILE: %v", err)
 	}
-	a := &Allocation{Name: "Grid Engine job " + getenv("JOB_ID"), command: startBy("qrsh", "-inherit", "-V")}
+	a := &Allocation{Name: "Grid Engine job " + getenv("JOB_ID"), command: startCommand("qrsh", "-inherit", "-V")}
 	for line := range strings.Lines(string(b)) {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -219,9 +219,9 @@ func readGridEngine(getenv func(string) string) (*Allocation, error) {
 			n, err = strconv.Atoi(words[1])
 		}
 		if n < 1 || err != nil {
-			return nil, wrong("PE_HOSTFILE=%s: line %q: want HOST SLOTS ...", file, strings.TrimSpace(line))
+			return nil, optionErrorf("PE_HOSTFILE=%s: line %q: want HOST SLOTS ...", file, strings.TrimSpace(line))
 		}
 		a.Hosts = addSlots(a.Hosts, words[0], n)
 	}
-	return a.finish("PE_HOSTFILE", file)
+	return a.checkHosts("PE_HOSTFILE", file)
 }

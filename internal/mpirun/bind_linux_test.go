@@ -13,8 +13,8 @@ import (
 
 // Ranks run where they are bound to, in turn.
 func TestBinding(t *testing.T) {
-	order := cpus.Order()
-	if len(order) < 2 || cpus.On(order[:1], func() error { return nil }) != nil {
+	order := cpus.CPUOrder()
+	if len(order) < 2 || cpus.RunOn(order[:1], func() error { return nil }) != nil {
 		t.Skip("there is one processor to choose from, or none")
 	}
 	const most = 64 // ranks that a test starts
@@ -46,7 +46,7 @@ func TestBinding(t *testing.T) {
 // places are the processors that each rank may run on, as proc(5) lists them.
 func places(t *testing.T, ranks int, bind cpus.Binding) (list []string) {
 	t.Helper()
-	r := job(t, Options{
+	r := runJob(t, Options{
 		Programs: []Program{{N: ranks, Args: []string{"sh", "-c", `echo $(printf %04d $PMI_RANK) $(grep Cpus_allowed_list /proc/$$/status)`}}},
 		Bind:     bind,
 	})

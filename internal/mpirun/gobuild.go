@@ -19,18 +19,18 @@ type builder struct {
 	built  map[string]string // what was asked for -> program
 }
 
-// clean removes the programs.
-func (b *builder) clean() error {
+// removePrograms removes the programs.
+func (b *builder) removePrograms() error {
 	if b.dir == "" {
 		return nil
 	}
 	return os.RemoveAll(b.dir)
 }
 
-// program returns the file to run for the first word of a command: a Go package's
+// build returns the file to run for the first word of a command: a Go package's
 // program if it is one, and else the word itself.
-func (b *builder) program(ctx context.Context, word string) (string, error) {
-	dir, what, ok := goSource(word)
+func (b *builder) build(ctx context.Context, word string) (string, error) {
+	dir, what, ok := parseGoSource(word)
 	if !ok {
 		return word, nil
 	}
@@ -61,7 +61,7 @@ func (b *builder) program(ctx context.Context, word string) (string, error) {
 		return "", fmt.Errorf("building %s: go %s: %w", word, strings.Join(args, " "), err)
 	}
 	if at, err := os.Stat(out); err != nil || !at.Mode().IsRegular() || runtime.GOOS != "windows" && at.Mode()&0o111 == 0 {
-		return "", wrong("%s is no program: it is not package main", word)
+		return "", optionErrorf("%s is no program: it is not package main", word)
 	}
 	if b.built == nil {
 		b.built = map[string]string{}
@@ -79,10 +79,10 @@ func programName(word string) string {
 	return filepath.Base(at)
 }
 
-// goSource says whether a word names Go source: a .go file, a directory with such,
+// parseGoSource says whether a word names Go source: a .go file, a directory with such,
 // or the path of a package that is no program in PATH. The package is what in the
 // directory dir.
-func goSource(word string) (dir, what string, ok bool) {
+func parseGoSource(word string) (dir, what string, ok bool) {
 	at, err := os.Stat(word)
 	switch {
 	case err == nil && at.Mode().IsRegular() && strings.HasSuffix(word, ".go"):

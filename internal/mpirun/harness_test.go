@@ -101,8 +101,8 @@ func start(t *testing.T, o Options) (stdout *text, done <-chan result) {
 	return stdout, ended
 }
 
-// job runs a job to its end.
-func job(t *testing.T, o Options) result {
+// runJob runs a job to its end.
+func runJob(t *testing.T, o Options) result {
 	t.Helper()
 	_, done := start(t, o)
 	r := <-done

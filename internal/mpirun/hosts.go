@@ -36,7 +36,7 @@ func ParseHosts(text string) ([]Host, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		h, err := parseHost(strings.TrimSpace(word))
 		if err != nil {
-			return nil, wrong("--hosts %s: entry %d: %v; %s", text, len(list)+1, err, listForm)
+			return nil, optionErrorf("--hosts %s: entry %d: %v; %s", text, len(list)+1, err, listForm)
 		}
 		list = append(list, h)
 	}
@@ -69,7 +69,7 @@ func ReadHosts(file string, r io.Reader) (list []Host, err error) {
 			}
 		}
 		if err != nil {
-			return nil, wrong("%s:%d: %v; %s", file, n, err, fileForm)
+			return nil, optionErrorf("%s:%d: %v; %s", file, n, err, fileForm)
 		}
 		list = append(list, h)
 	}
@@ -77,7 +77,7 @@ func ReadHosts(file string, r io.Reader) (list []Host, err error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(list) == 0 {
-		return nil, wrong("%s: no host; %s", file, fileForm)
+		return nil, optionErrorf("%s: no host; %s", file, fileForm)
 	}
 	return list, nil
 }
@@ -125,9 +125,9 @@ func parseHost(word string) (Host, error) {
 	return h, nil
 }
 
-// here reports whether a host is the one that we run on: by its name, or as an address
+// isLocal reports whether a host is the one that we run on: by its name, or as an address
 // of one of its interfaces.
-func (o *Options) here(name string) bool {
+func (o *Options) isLocal(name string) bool {
 	if name == "localhost" {
 		return true
 	}

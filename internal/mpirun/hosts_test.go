@@ -48,19 +48,19 @@ func TestReadHosts(t *testing.T) {
 }
 
 func TestPlace(t *testing.T) {
-	seats, nodes := place(nil, 0, []Program{{N: 2}, {N: 1}})
-	require.Equal(t, []seat{{0, 0}, {0, 0}, {0, 1}}, seats)
+	seats, nodes := mapRanks(nil, 0, []Program{{N: 2}, {N: 1}})
+	require.Equal(t, []placement{{0, 0}, {0, 0}, {0, 1}}, seats)
 	require.Equal(t, []string{"localhost"}, nodes)
 
-	seats, nodes = place([]Host{{"a", 2}, {"b", 1}, {"a", 1}}, 0, []Program{{}})
-	require.Equal(t, []seat{{0, 0}, {0, 0}, {1, 0}, {0, 0}}, seats)
+	seats, nodes = mapRanks([]Host{{"a", 2}, {"b", 1}, {"a", 1}}, 0, []Program{{}})
+	require.Equal(t, []placement{{0, 0}, {0, 0}, {1, 0}, {0, 0}}, seats)
 	require.Equal(t, []string{"a", "b"}, nodes)
 
 	// Rank r of any number is in block r/ppn, of the hosts in turn.
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := []Host{{"a", 3}, {"b", 1}, {"c", 2}}[:rapid.IntRange(1, 3).Draw(t, "hosts")]
 		ppn, n := rapid.IntRange(1, 4).Draw(t, "ppn"), rapid.IntRange(1, 40).Draw(t, "n")
-		seats, nodes := place(hosts, ppn, []Program{{N: n}})
+		seats, nodes := mapRanks(hosts, ppn, []Program{{N: n}})
 		require.Len(t, seats, n)
 		for r, s := range seats {
 			require.Equal(t, hosts[r/ppn%len(hosts)].Name, nodes[s.node])
@@ -75,20 +75,20 @@ func TestHere(t *testing.T) {
 	require.NoError(t, err)
 	o := Options{}
 	for _, name := range []string{"localhost", "127.0.0.2", "::1", own, strings.ToUpper(own)} {
-		require.True(t, o.here(name), name)
+		require.True(t, o.isLocal(name), name)
 	}
 	for _, ip := range addrs {
-		require.True(t, o.here(ip.String()), ip)
+		require.True(t, o.isLocal(ip.String()), ip)
 	}
 	for _, name := range []string{"192.0.2.1", "2001:db8::1", "fe80::1%lo", "fe80::1", own + "x", "other-" + own, own + ".invalid", "root@" + own} {
-		require.False(t, o.here(name), name)
+		require.False(t, o.isLocal(name), name)
 	}
 	o.Allocation = &Allocation{Here: "n7"}
-	require.True(t, o.here("n7"))
+	require.True(t, o.isLocal("n7"))
 	o.Launch = []string{"rsh"}
-	require.True(t, o.here("localhost"))
-	require.False(t, o.here("127.0.0.2"))
-	require.False(t, o.here(own))
+	require.True(t, o.isLocal("localhost"))
+	require.False(t, o.isLocal("127.0.0.2"))
+	require.False(t, o.isLocal(own))
 }
 
 func TestAgentCommand(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAgentCommand(t *testing.T) {
 
 func TestExported(t *testing.T) {
 	require.Equal(t, []string{"SOFTRNIC_IMPAIR=loss 1%", "GOMAXPROCS=2"},
-		exported([]string{"HOME=/root", "SOFTRNIC_IMPAIR=loss 1%", "SOFTRNIC_ADDR=192.0.2.1", "GOMAXPROCS=2", "SOFTRNIC_PMI_SECRET=x", "GOPATH=/go"}))
+		exportedEnviron([]string{"HOME=/root", "SOFTRNIC_IMPAIR=loss 1%", "SOFTRNIC_ADDR=192.0.2.1", "GOMAXPROCS=2", "SOFTRNIC_PMI_SECRET=x", "GOPATH=/go"}))
 }
 
 func TestOptionsWithoutSense(t *testing.T) {
@@ -117,7 +117,7 @@ func TestOptionsWithoutSense(t *testing.T) {
 		return Options{Programs: []Program{{N: 1, Args: []string{"true"}}}, Agent: []string{"x"}, Stdout: newText(), Stderr: newText()}
 	}
 	o := good()
-	require.NoError(t, o.check())
+	require.NoError(t, o.validate())
 	for want, spoil := range map[string]func(*Options){
 		"no program":         func(o *Options) { o.Programs = nil },
 		"no program to":      func(o *Options) { o.Programs[0].Args = nil },
@@ -130,7 +130,7 @@ func TestOptionsWithoutSense(t *testing.T) {
 	} {
 		o := good()
 		spoil(&o)
-		require.ErrorContains(t, o.check(), want)
+		require.ErrorContains(t, o.validate(), want)
 		require.Error(t, Run(t.Context(), o))
 	}
 }

@@ -18,37 +18,37 @@ import (
 
 // event is something that the loop has to know.
 type event struct {
-	started *frame.Process
-	failed  *frame.Failure
-	exited  *frame.Exit
-	job     *server.Event
-	arrived *frame.Arrival
-	lost    error // how a link was lost; its end is said as well
-	greeted bool  // after the agent's hello
-	isEnd   bool  // of a link
+	started   *frame.Process
+	failed    *frame.Failure
+	exited    *frame.Exit
+	job       *server.Event
+	arrived   *frame.HostInfo
+	linkErr   error // how a link was lost; its end is said as well
+	sawHello  bool  // after the agent's hello
+	linkEnded bool  // of a link
 
 	rank int
-	link *link
+	link *agentLink
 }
 
-// link is an agent on a host.
-type link struct {
-	*run
+// agentLink is an agent on a host.
+type agentLink struct {
+	*job
 	host    string
 	cmd     *exec.Cmd
 	out     *frame.Queue
-	arrival *frame.Arrival // nil until the agent has said where it is; the loop's
-	started bool           // the agent knows what to run; the loop's
+	arrival *frame.HostInfo // nil until the agent has said where it is; the loop's
+	started bool            // the agent knows what to run; the loop's
 
 	sessions map[int]*server.Session // of ranks that speak PMI; the reader's
-	stdin    *credit
+	stdin    *stdinCredit
 }
 
-// link starts the agent of a host.
-func (r *run) link(host string) (*link, error) {
-	k := &link{run: r, host: host, cmd: r.agentCommand(host), sessions: map[int]*server.Session{}, stdin: newCredit()}
-	apart(k.cmd)
-	k.cmd.WaitDelay = afterwards
+// startAgent starts the agent of a host.
+func (r *job) startAgent(host string) (*agentLink, error) {
+	k := &agentLink{job: r, host: host, cmd: r.agentCommand(host), sessions: map[int]*server.Session{}, stdin: newStdinCredit()}
+	newSession(k.cmd)
+	k.cmd.WaitDelay = agentWaitDelay
 	in, err := k.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -58,24 +58,24 @@ func (r *run) link(host string) (*link, error) {
 		return nil, err
 	}
 	prefix := ""
-	if !r.here(host) {
+	if !r.isLocal(host) {
 		prefix = host + ": "
 	}
-	said := newStream(r.stderr, prefix, false)
+	said := newRankStream(r.stderr, prefix, false)
 	k.cmd.Stderr = said
 	if err := k.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", host, err)
 	}
 	k.out = frame.NewQueue(in)
-	go k.serve(out, said)
+	go k.serveAgent(out, said)
 	return k, nil
 }
 
-// end has the agent end its ranks. One that has not been told what to run is ended by
+// stop has the agent end its ranks. One that has not been told what to run is ended by
 // the end of its input, and the command that should start it is killed.
-func (k *link) end(grace time.Duration) {
+func (k *agentLink) stop(grace time.Duration) {
 	if k.started {
-		_ = k.out.SendJSON(frame.End, 0, frame.Ending{GraceMillis: int(grace.Milliseconds())})
+		_ = k.out.SendJSON(frame.Stop, 0, frame.StopRequest{GraceMillis: int(grace.Milliseconds())})
 		return
 	}
 	k.out.Close()
@@ -84,19 +84,19 @@ func (k *link) end(grace time.Duration) {
 	}
 }
 
-// afterwards is how long an agent's command may take to end, and what holds its
+// agentWaitDelay is how long an agent's command may take to end, and what holds its
 // output to let go, when the agent says no more.
-const afterwards = time.Second
+const agentWaitDelay = time.Second
 
-// serve serves an agent until it and the command that has started it have ended.
-func (k *link) serve(out io.ReadCloser, said *stream) {
-	greeted, lost := k.listen(frame.NewReader(out), said)
+// serveAgent serves an agent until it and the command that has started it have ended.
+func (k *agentLink) serveAgent(out io.ReadCloser, said *rankStream) {
+	greeted, lost := k.readFrames(frame.NewReader(out), said)
 	out.Close() // who still writes has nobody who reads
 	k.out.Close()
 	k.stdin.close()
 	ended := make(chan error, 1)
 	go func() { ended <- k.cmd.Wait() }()
-	wait := time.NewTimer(afterwards)
+	wait := time.NewTimer(agentWaitDelay)
 	defer wait.Stop()
 	var err error
 	select {
@@ -108,16 +108,16 @@ func (k *link) serve(out io.ReadCloser, said *stream) {
 		if err != nil {
 			lost = fmt.Errorf("%w (%s: %w)", lost, filepath.Base(k.cmd.Path), err)
 		}
-		k.say(event{lost: lost, greeted: greeted, link: k})
+		k.sendEvent(event{linkErr: lost, sawHello: greeted, link: k})
 	}
 	<-ended
 	_ = said.close()
-	k.say(event{isEnd: true, link: k})
+	k.sendEvent(event{linkEnded: true, link: k})
 }
 
-// listen does with what the agent says what has to be done, until its farewell.
-func (k *link) listen(frames *frame.Reader, noise io.Writer) (greeted bool, err error) {
-	if err := frames.Greet(noise); err != nil {
+// readFrames does with what the agent says what has to be done, until its farewell.
+func (k *agentLink) readFrames(frames *frame.Reader, noise io.Writer) (greeted bool, err error) {
+	if err := frames.ReadHello(noise); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("no agent of softrnic mpirun answers there")
 		}
@@ -131,38 +131,38 @@ func (k *link) listen(frames *frame.Reader, noise io.Writer) (greeted bool, err 
 			}
 			return true, err
 		}
-		if kind != frame.Arrived && kind != frame.Note && kind != frame.Bye && (rank < 0 || rank >= len(k.seats) || k.nodes[k.seats[rank].node] != k.host) {
+		if kind != frame.HostReady && kind != frame.Note && kind != frame.Finished && (rank < 0 || rank >= len(k.placements) || k.nodes[k.placements[rank].node] != k.host) {
 			return true, fmt.Errorf("its agent speaks of rank %d, which is not there", rank)
 		}
-		bye, err := k.take(kind, rank, b)
+		bye, err := k.handleFrame(kind, rank, b)
 		if err != nil || bye {
 			return true, err
 		}
 	}
 }
 
-// take does with one frame what has to be done.
-func (k *link) take(kind frame.Kind, rank int, b []byte) (bye bool, err error) {
+// handleFrame does with one frame what has to be done.
+func (k *agentLink) handleFrame(kind frame.Kind, rank int, b []byte) (bye bool, err error) {
 	e := event{rank: rank, link: k}
 	switch kind {
 	case frame.Stdout:
 		_, err := k.streams[rank][0].Write(b)
-		k.wrote(err)
+		k.noteWriteError(err)
 	case frame.Stderr:
 		_, err := k.streams[rank][1].Write(b)
-		k.wrote(err)
+		k.noteWriteError(err)
 	case frame.PMI:
-		k.pmi(rank, b)
+		k.handlePMI(rank, b)
 	case frame.Credit:
 		n, err := strconv.Atoi(string(b))
 		if err != nil {
 			return false, err
 		}
-		k.stdin.give(n)
+		k.stdin.grant(n)
 	case frame.Note:
-		k.note("%s: %s", k.host, bytes.TrimSpace(b))
-	case frame.Arrived:
-		e.arrived = new(frame.Arrival)
+		k.notef("%s: %s", k.host, bytes.TrimSpace(b))
+	case frame.HostReady:
+		e.arrived = new(frame.HostInfo)
 		err = json.Unmarshal(b, e.arrived)
 	case frame.Started:
 		e.started = new(frame.Process)
@@ -173,32 +173,32 @@ func (k *link) take(kind frame.Kind, rank int, b []byte) (bye bool, err error) {
 	case frame.Exited:
 		e.exited = new(frame.Exit)
 		err = json.Unmarshal(b, e.exited)
-	case frame.Bye:
-		var f frame.Farewell
+	case frame.Finished:
+		var f frame.Summary
 		if err := json.Unmarshal(b, &f); err != nil {
 			return false, err
 		}
 		if f.Refused > 0 {
-			k.note("%s: %d connections that are no ranks' were refused", k.host, f.Refused)
+			k.notef("%s: %d connections that are no ranks' were refused", k.host, f.Refused)
 		}
 		return true, nil
 	default:
 		err = fmt.Errorf("its agent says %q, which is not understood", kind)
 	}
 	if err == nil && (e.arrived != nil || e.started != nil || e.failed != nil || e.exited != nil) {
-		k.say(e)
+		k.sendEvent(e)
 	}
 	return false, err
 }
 
-// pmi is what a rank says to its process manager.
-func (k *link) pmi(rank int, b []byte) {
+// handlePMI is what a rank says to its process manager.
+func (k *agentLink) handlePMI(rank int, b []byte) {
 	s := k.sessions[rank]
 	if s == nil {
 		var err error
-		s, err = k.job.Attach(rank, func(b []byte) { k.out.Send(frame.PMI, rank, b) })
+		s, err = k.pmi.Attach(rank, func(b []byte) { k.out.Send(frame.PMI, rank, b) })
 		if err != nil { // an agent's mistake
-			k.note("%v", err)
+			k.notef("%v", err)
 			return
 		}
 		k.sessions[rank] = s
@@ -208,49 +208,49 @@ func (k *link) pmi(rank int, b []byte) {
 	}
 	if err := s.Feed(b); err != nil && !k.refused[rank] {
 		k.refused[rank] = true
-		k.note("%v: its connection to the process manager is closed", err)
+		k.notef("%v: its connection to the process manager is closed", err)
 		k.out.Send(frame.PMI, rank, nil)
 	}
 }
 
-// window is how much input is on its way to a rank that has not read it.
-const window = 256 << 10
+// stdinWindow is how much input is on its way to a rank that has not read it.
+const stdinWindow = 256 << 10
 
-// credit is what may still be sent.
-type credit struct {
-	mu     sync.Mutex
-	change sync.Cond
-	left   int
-	closed bool
+// stdinCredit is what may still be sent.
+type stdinCredit struct {
+	mu        sync.Mutex
+	change    sync.Cond
+	available int
+	closed    bool
 }
 
-func newCredit() *credit {
-	c := &credit{left: window}
+func newStdinCredit() *stdinCredit {
+	c := &stdinCredit{available: stdinWindow}
 	c.change.L = &c.mu
 	return c
 }
 
-func (c *credit) give(n int) {
+func (c *stdinCredit) grant(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = min(c.left+max(n, 0), window)
+	c.available = min(c.available+max(n, 0), stdinWindow)
 	c.change.Broadcast()
 }
 
-func (c *credit) close() {
+func (c *stdinCredit) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 	c.change.Broadcast()
 }
 
-// take waits until there is credit for n bytes. False is that nobody takes any.
-func (c *credit) take(n int) bool {
+// acquire waits until there is credit for n bytes. False is that nobody takes any.
+func (c *stdinCredit) acquire(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.left < n && !c.closed {
+	for c.available < n && !c.closed {
 		c.change.Wait()
 	}
-	c.left -= n
+	c.available -= n
 	return !c.closed
 }

@@ -45,13 +45,13 @@ func TestMPICH(t *testing.T) {
 	if out, err := exec.Command("cc", "-o", made, source, "-l:libmpich.so.12").CombinedOutput(); err != nil {
 		t.Skipf("needs a C compiler and MPICH's library (Debian: package mpich): %s", strings.TrimSpace(string(out)))
 	}
-	r := job(t, Options{Programs: []Program{{N: 4, Args: []string{made}}}, Prefix: true})
+	r := runJob(t, Options{Programs: []Program{{N: 4, Args: []string{made}}}, Prefix: true})
 	require.NoError(t, r.err)
 	for _, line := range []string{"[0] rank 0 of 4: sum 6\n", "[1] rank 1 of 4: sum 6\n", "[2] rank 2 of 4: sum 6\n", "[3] rank 3 of 4: sum 6\n"} {
 		require.Contains(t, r.stdout, line)
 	}
 	// Its PMI-1 has no word for the reason.
-	f := job(t, Options{Programs: []Program{{N: 2, Args: []string{made, "7"}}}}).failed(t)
+	f := runJob(t, Options{Programs: []Program{{N: 2, Args: []string{made, "7"}}}}).failed(t)
 	require.Equal(t, 7, f.Status)
-	require.Contains(t, f.Why, "aborted the job with code 7; the other rank was ended")
+	require.Contains(t, f.Reason, "aborted the job with code 7; the other rank was ended")
 }

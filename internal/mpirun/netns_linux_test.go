@@ -71,7 +71,7 @@ func TestHostVanishes(t *testing.T) {
 		r := <-k.done
 		require.Contains(t, r.stdout, "rank 0 ends: mpi: receive from 1, tag 5 at rank 0 of world: rank 1 (", net)
 		require.Contains(t, r.stdout, "rank 1 ends: mpi: receive from 0, tag 5 at rank 1 of world: rank 0 (", net)
-		require.NotContains(t, r.failed(t).Why, "hangs", net)
+		require.NotContains(t, r.failed(t).Reason, "hangs", net)
 		t.Logf("%s\n%s", net, r.stdout)
 	}
 }
@@ -82,7 +82,7 @@ func TestTwoHosts(t *testing.T) {
 	names, launch := namespaces(t)
 	hosts := []Host{{names[0], 2}, {names[1], 2}}
 	for _, port := range []bool{false, true} {
-		r := job(t, Options{Programs: []Program{program(4, "exchange")}, Hosts: hosts, Launch: launch, Port: port})
+		r := runJob(t, Options{Programs: []Program{program(4, "exchange")}, Hosts: hosts, Launch: launch, Port: port})
 		require.NoError(t, r.err)
 		lines := r.lines(t)
 		slices.Sort(lines)
@@ -91,10 +91,10 @@ func TestTwoHosts(t *testing.T) {
 
 	// Input, variables and failures cross hosts as well.
 	t.Setenv("SOFTRNIC_TEST_X", "exported")
-	r := job(t, Options{Programs: []Program{program(4, "say", "$SOFTRNIC_TEST_X")}, Hosts: hosts, Launch: launch})
+	r := runJob(t, Options{Programs: []Program{program(4, "say", "$SOFTRNIC_TEST_X")}, Hosts: hosts, Launch: launch})
 	require.NoError(t, r.err)
 	require.Equal(t, 4, strings.Count(r.stdout, "exported\n"))
-	r = job(t, Options{Programs: []Program{program(2, "cat")}, Hosts: hosts, PPN: 1, Launch: launch, Stdin: strings.NewReader("to rank 0\n")})
+	r = runJob(t, Options{Programs: []Program{program(2, "cat")}, Hosts: hosts, PPN: 1, Launch: launch, Stdin: strings.NewReader("to rank 0\n")})
 	require.NoError(t, r.err)
 	require.Equal(t, "to rank 0\n", r.stdout)
 
@@ -107,7 +107,7 @@ func TestTwoHosts(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	failure := (<-done).failed(t)
-	require.Contains(t, failure.Why, "rank 0 on "+names[0])
-	require.Contains(t, failure.Why, "exited with status 3; the other 3 ranks were ended")
+	require.Contains(t, failure.Reason, "rank 0 on "+names[0])
+	require.Contains(t, failure.Reason, "exited with status 3; the other 3 ranks were ended")
 	w.alone(t)
 }

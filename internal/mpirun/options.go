@@ -67,12 +67,12 @@ type Options struct {
 }
 
 // OptionError is a mistake in Options.
-type OptionError struct{ Why string }
+type OptionError struct{ Reason string }
 
 // Error says what is wrong.
-func (e *OptionError) Error() string { return e.Why }
+func (e *OptionError) Error() string { return e.Reason }
 
-func wrong(format string, args ...any) error {
+func optionErrorf(format string, args ...any) error {
 	return &OptionError{fmt.Sprintf(format, args...)}
 }
 
@@ -82,24 +82,24 @@ const launchTimeout = 30 * time.Second
 // maxRanks is more than one launcher can serve.
 const maxRanks = 1 << 16
 
-// check refuses what makes no sense.
-func (o *Options) check() error {
+// validate refuses what makes no sense.
+func (o *Options) validate() error {
 	if len(o.Programs) == 0 {
-		return wrong("there is no program to run")
+		return optionErrorf("there is no program to run")
 	}
 	for _, p := range o.Programs {
 		if len(p.Args) == 0 || p.Args[0] == "" {
-			return wrong("there is no program to run")
+			return optionErrorf("there is no program to run")
 		}
 		if p.N < 0 || p.N > maxRanks {
-			return wrong("%s is to run %d times: want 1 to %d", p.Args[0], p.N, maxRanks)
+			return optionErrorf("%s is to run %d times: want 1 to %d", p.Args[0], p.N, maxRanks)
 		}
 		if err := checkEnviron(p.Environ); err != nil {
 			return err
 		}
 	}
 	if o.PPN < 0 || o.Timeout < 0 || o.Grace < 0 || o.LaunchTimeout < 0 {
-		return wrong("%d ranks for each host, %v for the job, %v to end and %v to start: none can be negative", o.PPN, o.Timeout, o.Grace, o.LaunchTimeout)
+		return optionErrorf("%d ranks for each host, %v for the job, %v to end and %v to start: none can be negative", o.PPN, o.Timeout, o.Grace, o.LaunchTimeout)
 	}
 	o.LaunchTimeout = cmp.Or(o.LaunchTimeout, launchTimeout)
 	if len(o.Agent) == 0 || o.Stdout == nil || o.Stderr == nil {
@@ -113,9 +113,9 @@ func checkEnviron(list []string) error {
 		name, _, ok := strings.Cut(v, "=")
 		switch {
 		case !ok || name == "" || strings.ContainsRune(v, 0):
-			return wrong("%q for the environment: want NAME=VALUE", v)
+			return optionErrorf("%q for the environment: want NAME=VALUE", v)
 		case strings.HasPrefix(name, "PMI_"):
-			return wrong("%s is set by mpirun itself", name)
+			return optionErrorf("%s is set by mpirun itself", name)
 		}
 	}
 	return nil

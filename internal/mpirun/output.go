@@ -11,25 +11,25 @@ import (
 // written as it comes.
 const maxLine = 64 << 10
 
-// shown is after which time the beginning of a line is shown to somebody who
+// partialLineDelay is after which time the beginning of a line is shown to somebody who
 // looks, a question for example.
-const shown = 100 * time.Millisecond
+const partialLineDelay = 100 * time.Millisecond
 
-// sink is where several ranks write, a whole line at a time.
-type sink struct {
+// lineWriter is where several ranks write, a whole line at a time.
+type lineWriter struct {
 	w io.Writer
-	*line
+	*lineState
 }
 
-// line is the last line of a file, or of a terminal that several sinks write to.
-type line struct {
-	mu   sync.Mutex
-	open *stream // has written the beginning of it
+// lineState is the last line of a file, or of a terminal that several sinks write to.
+type lineState struct {
+	mu      sync.Mutex
+	partial *rankStream // has written the beginning of it
 }
 
-// stream is one rank's output or error output.
-type stream struct {
-	to     *sink
+// rankStream is one rank's output or error output.
+type rankStream struct {
+	to     *lineWriter
 	prefix []byte
 
 	mu    sync.Mutex
@@ -37,8 +37,8 @@ type stream struct {
 	timer *time.Timer
 }
 
-func newStream(to *sink, prefix string, terminal bool) *stream {
-	s := &stream{to: to, prefix: []byte(prefix)}
+func newRankStream(to *lineWriter, prefix string, terminal bool) *rankStream {
+	s := &rankStream{to: to, prefix: []byte(prefix)}
 	if terminal {
 		s.timer = time.AfterFunc(time.Hour, func() { _ = s.flush() })
 		s.timer.Stop()
@@ -47,7 +47,7 @@ func newStream(to *sink, prefix string, terminal bool) *stream {
 }
 
 // Write takes what comes, and writes the lines that are whole.
-func (s *stream) Write(p []byte) (int, error) {
+func (s *rankStream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.b = append(s.b, p...)
@@ -60,14 +60,14 @@ func (s *stream) Write(p []byte) (int, error) {
 	if s.timer != nil {
 		s.timer.Stop()
 		if len(s.b) > 0 {
-			s.timer.Reset(shown)
+			s.timer.Reset(partialLineDelay)
 		}
 	}
 	return len(p), err
 }
 
 // flush writes the beginning of a line, also if the rest does not come.
-func (s *stream) flush() error {
+func (s *rankStream) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.to.write(s, s.b)
@@ -76,7 +76,7 @@ func (s *stream) flush() error {
 }
 
 // close flushes for the last time.
-func (s *stream) close() error {
+func (s *rankStream) close() error {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -84,17 +84,17 @@ func (s *stream) close() error {
 }
 
 // write writes in one piece. A line that another rank has begun is ended before.
-func (k *sink) write(s *stream, b []byte) error {
+func (k *lineWriter) write(s *rankStream, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var out []byte
-	if k.open != nil && k.open != s {
+	if k.partial != nil && k.partial != s {
 		out = append(out, '\n')
 	}
-	begins := k.open != s
+	begins := k.partial != s
 	for line := range bytes.Lines(b) {
 		if begins {
 			out = append(out, s.prefix...)
@@ -102,9 +102,9 @@ func (k *sink) write(s *stream, b []byte) error {
 		out = append(out, line...)
 		begins = true
 	}
-	k.open = nil
+	k.partial = nil
 	if b[len(b)-1] != '\n' {
-		k.open = s
+		k.partial = s
 	}
 	_, err := k.w.Write(out)
 	return err

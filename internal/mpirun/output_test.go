@@ -15,16 +15,16 @@ import (
 func TestLinesAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer
-		to := &sink{&out, new(line)}
+		to := &lineWriter{&out, new(lineState)}
 		n := rapid.IntRange(1, 4).Draw(t, "ranks")
 		prefix := rapid.Bool().Draw(t, "prefix")
-		streams, left, want := make([]*stream, n), make([]string, n), make([][]string, n)
+		streams, left, want := make([]*rankStream, n), make([]string, n), make([][]string, n)
 		for i := range streams {
 			name := ""
 			if prefix {
 				name = fmt.Sprintf("[%d] ", i)
 			}
-			streams[i] = newStream(to, name, false)
+			streams[i] = newRankStream(to, name, false)
 			for range rapid.IntRange(0, 5).Draw(t, "lines") {
 				text := string(rune('a'+i)) + strings.Repeat("x", rapid.IntRange(0, 8).Draw(t, "length"))
 				left[i] += text + "\n"
@@ -71,10 +71,10 @@ func TestLinesAreWhole(t *testing.T) {
 // anew.
 func TestQuestions(t *testing.T) {
 	var out, diag bytes.Buffer
-	last := new(line)
-	a := newStream(&sink{&out, last}, "[0] ", false)
-	b := newStream(&sink{&diag, last}, "[1] ", false)
-	write := func(s *stream, text string) {
+	last := new(lineState)
+	a := newRankStream(&lineWriter{&out, last}, "[0] ", false)
+	b := newRankStream(&lineWriter{&diag, last}, "[1] ", false)
+	write := func(s *rankStream, text string) {
 		_, err := s.Write([]byte(text))
 		require.NoError(t, err)
 	}
@@ -94,7 +94,7 @@ func TestQuestions(t *testing.T) {
 // A stream without ends of lines passes through as it is.
 func TestBytesWithoutLines(t *testing.T) {
 	var out bytes.Buffer
-	s := newStream(&sink{&out, new(line)}, "", false)
+	s := newRankStream(&lineWriter{&out, new(lineState)}, "", false)
 	block := strings.Repeat("\x00\x01\x02", 50000)
 	for range 4 {
 		_, err := s.Write([]byte(block))

@@ -2,13 +2,13 @@ package mpirun
 
 import "slices"
 
-// seat is the place of a rank: a host and a program.
-type seat struct{ node, app int }
+// placement is the place of a rank: a host and a program.
+type placement struct{ node, app int }
 
 // placeRanks gives every rank its place on Hosts, those of the Allocation, or this
 // host. nodes are the hosts that got any, in order; the same name twice is one. An
 // error is an *OptionError: an allocation is too small.
-func (o *Options) placeRanks() (seats []seat, nodes []string, err error) {
+func (o *Options) placeRanks() (seats []placement, nodes []string, err error) {
 	hosts, programs := o.Hosts, o.Programs
 	a := o.Allocation
 	if len(hosts) > 0 {
@@ -16,16 +16,16 @@ func (o *Options) placeRanks() (seats []seat, nodes []string, err error) {
 	}
 	if a != nil {
 		hosts = a.Hosts
-		if programs, err = a.fillCounts(programs, o.PPN); err != nil {
+		if programs, err = a.fillRankCounts(programs, o.PPN); err != nil {
 			return nil, nil, err
 		}
 	}
 	if n := countRanks(hosts, o.PPN, programs); n > maxRanks {
-		return nil, nil, wrong("%d ranks are more than %d", n, maxRanks)
+		return nil, nil, optionErrorf("%d ranks are more than %d", n, maxRanks)
 	}
-	seats, nodes = place(hosts, o.PPN, programs)
+	seats, nodes = mapRanks(hosts, o.PPN, programs)
 	if a != nil && !o.Oversubscribe {
-		err = a.checkRoom(seats, nodes)
+		err = a.checkCapacity(seats, nodes)
 	}
 	return seats, nodes, err
 }
@@ -46,14 +46,14 @@ func countRanks(hosts []Host, ppn int, programs []Program) (n int) {
 func totalSlots(hosts []Host, ppn int) int {
 	n := 0
 	for _, h := range hosts {
-		n += block(h, ppn)
+		n += ranksPerTurn(h, ppn)
 	}
 	return max(n, 1)
 }
 
-// place gives every rank its place: block by block over the hosts, and from the
+// mapRanks gives every rank its place: block by block over the hosts, and from the
 // first again when all are full.
-func place(hosts []Host, ppn int, programs []Program) (seats []seat, nodes []string) {
+func mapRanks(hosts []Host, ppn int, programs []Program) (seats []placement, nodes []string) {
 	if len(hosts) == 0 {
 		hosts = []Host{{Name: "localhost", Slots: 1}}
 	}
@@ -66,7 +66,7 @@ func place(hosts []Host, ppn int, programs []Program) (seats []seat, nodes []str
 			n = slots
 		}
 		for range n {
-			if used == block(hosts[host], ppn) {
+			if used == ranksPerTurn(hosts[host], ppn) {
 				host, used = (host+1)%len(hosts), 0
 			}
 			used++
@@ -77,14 +77,14 @@ func place(hosts []Host, ppn int, programs []Program) (seats []seat, nodes []str
 				index[name] = node
 				nodes = append(nodes, name)
 			}
-			seats = append(seats, seat{node, app})
+			seats = append(seats, placement{node, app})
 		}
 	}
 	return seats, nodes
 }
 
-// block returns the number of ranks that a host gets in a row.
-func block(h Host, ppn int) int {
+// ranksPerTurn returns the number of ranks that a host gets in a row.
+func ranksPerTurn(h Host, ppn int) int {
 	if ppn > 0 {
 		return ppn
 	}
@@ -94,10 +94,10 @@ func block(h Host, ppn int) int {
 // maxPeers bounds the other hosts of which an agent is told.
 const maxPeers = 4
 
-// peers returns addresses and names of hosts other than a node's, by which its agent
+// peerAddrs returns addresses and names of hosts other than a node's, by which its agent
 // finds its own address, and the IP version that it has to be of (0 for any). They are
 // none if all ranks are on one host. All agents have arrived.
-func (r *run) peers(node int) (list []string, family int) {
+func (r *job) peerAddrs(node int) (list []string, family int) {
 	hosts := 0
 	for other, name := range r.nodes {
 		if other == node || hosts == maxPeers || r.local[other] && r.local[node] {
@@ -120,7 +120,7 @@ func (r *run) peers(node int) (list []string, family int) {
 
 // commonFamily returns 4 or 6 if hosts were reached by different IP versions and all
 // have addresses of that one, and else 0.
-func (r *run) commonFamily() int {
+func (r *job) commonFamily() int {
 	reached := map[int]bool{}
 	for _, k := range r.links {
 		if k.arrival.Here != "" {
@@ -128,7 +128,7 @@ func (r *run) commonFamily() int {
 		}
 	}
 	for _, family := range []int{4, 6} {
-		missing := slices.ContainsFunc(r.links, func(k *link) bool {
+		missing := slices.ContainsFunc(r.links, func(k *agentLink) bool {
 			return familyOf(k.arrival.Here) != family && !slices.ContainsFunc(k.arrival.Addrs, func(a string) bool { return familyOf(a) == family })
 		})
 		if len(reached) > 1 && !missing {

@@ -21,7 +21,7 @@ import (
 func TestRanksMeet(t *testing.T) {
 	for _, version := range []string{"1", "2"} {
 		for _, port := range []bool{false, true} {
-			r := job(t, Options{Programs: []Program{program(4, "exchange")}, Environ: []string{"SOFTRNIC_PMI=" + version}, Port: port})
+			r := runJob(t, Options{Programs: []Program{program(4, "exchange")}, Environ: []string{"SOFTRNIC_PMI=" + version}, Port: port})
 			require.NoError(t, r.err)
 			lines := r.lines(t)
 			slices.Sort(lines)
@@ -36,7 +36,7 @@ func TestProgramsOfTheirOwn(t *testing.T) {
 	a.Environ = []string{"Y=a"}
 	t.Setenv("PMI_SIZE", "99") // of another job that this is a rank of
 	t.Setenv("PMI_PORT", "nowhere")
-	r := job(t, Options{Programs: []Program{a, b}, Environ: []string{"X=all", "Y=all"}, Prefix: true})
+	r := runJob(t, Options{Programs: []Program{a, b}, Environ: []string{"X=all", "Y=all"}, Prefix: true})
 	require.NoError(t, r.err)
 	lines := r.lines(t)
 	slices.Sort(lines)
@@ -49,22 +49,22 @@ func TestDirectories(t *testing.T) {
 	t.Chdir(dir)
 	a, b, c := program(1, "where"), program(1, "where"), program(1, "where")
 	b.Dir, c.Dir = "sub", "/"
-	r := job(t, Options{Programs: []Program{a, b, c}})
+	r := runJob(t, Options{Programs: []Program{a, b, c}})
 	require.NoError(t, r.err)
 	lines := r.lines(t)
 	slices.Sort(lines)
 	require.Equal(t, []string{"/", dir, filepath.Join(dir, "sub")}, lines)
 
 	a.Dir = "nowhere"
-	f := job(t, Options{Programs: []Program{a}}).failed(t)
-	require.Contains(t, f.Why, filepath.Join(dir, "nowhere")+" is not there")
+	f := runJob(t, Options{Programs: []Program{a}}).failed(t)
+	require.Contains(t, f.Reason, filepath.Join(dir, "nowhere")+" is not there")
 }
 
 func TestFilesForTheOutput(t *testing.T) {
 	dir := t.TempDir()
 	p := program(2, "question", "oops")
 	q := program(1, "say", "x")
-	r := job(t, Options{Programs: []Program{p, q}, Outfile: filepath.Join(dir, "%h-%p-%r-%n%%.out"), Errfile: filepath.Join(dir, "err"), Prefix: true})
+	r := runJob(t, Options{Programs: []Program{p, q}, Outfile: filepath.Join(dir, "%h-%p-%r-%n%%.out"), Errfile: filepath.Join(dir, "err"), Prefix: true})
 	require.NoError(t, r.err)
 	require.Empty(t, r.stdout)
 	for name, want := range map[string]string{
@@ -80,9 +80,9 @@ func TestFilesForTheOutput(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, []string{"[0] oops\n[1] oops", "[1] oops\n[0] oops"}, string(both))
 
-	require.Error(t, job(t, Options{Programs: []Program{p}, Outfile: filepath.Join(dir, "nowhere", "x")}).err)
+	require.Error(t, runJob(t, Options{Programs: []Program{p}, Outfile: filepath.Join(dir, "nowhere", "x")}).err)
 	if _, err := os.Stat("/dev/full"); err == nil {
-		require.ErrorContains(t, job(t, Options{Programs: []Program{p}, Outfile: "/dev/full"}).err, "output of ranks is lost")
+		require.ErrorContains(t, runJob(t, Options{Programs: []Program{p}, Outfile: "/dev/full"}).err, "output of ranks is lost")
 	}
 }
 
@@ -94,7 +94,7 @@ func TestInput(t *testing.T) {
 	require.True(t, r.stdout == text)
 
 	// A rank that does not read is no reason to wait.
-	r = job(t, Options{Programs: []Program{program(1, "say", "no")}, Stdin: strings.NewReader(text)})
+	r = runJob(t, Options{Programs: []Program{program(1, "say", "no")}, Stdin: strings.NewReader(text)})
 	require.NoError(t, r.err)
 
 	// An answer to a question that is shown before its line ends.
@@ -147,8 +147,8 @@ func TestFailures(t *testing.T) {
 		{[]Program{{N: 1, Args: []string{"softrnic-no-such-program"}}}, 127, `rank 0 on localhost could not be started: exec: "softrnic-no-such-program": executable file not found in $PATH`},
 		{[]Program{program(1, "nonsense")}, 5, "rank 0 on localhost (pid 4711) exited with status 5"},
 	} {
-		f := job(t, Options{Programs: c.programs}).failed(t)
-		why := f.Why
+		f := runJob(t, Options{Programs: c.programs}).failed(t)
+		why := f.Reason
 		if i := strings.Index(why, "(pid "); i >= 0 {
 			why = why[:i] + "(pid 4711" + why[i+strings.Index(why[i:], ")"):]
 		}
@@ -157,13 +157,13 @@ func TestFailures(t *testing.T) {
 }
 
 func TestNonsenseIsTold(t *testing.T) {
-	r := job(t, Options{Programs: []Program{program(1, "nonsense")}})
+	r := runJob(t, Options{Programs: []Program{program(1, "nonsense")}})
 	require.Contains(t, r.stderr, "rank 0: not a message of PMI")
 	require.Equal(t, "EOF\n", r.stdout)
 }
 
 func TestStrangersAtThePort(t *testing.T) {
-	r := job(t, Options{Programs: []Program{program(1, "strangers")}, Port: true})
+	r := runJob(t, Options{Programs: []Program{program(1, "strangers")}, Port: true})
 	require.NoError(t, r.err)
 	require.Contains(t, r.stderr, "localhost: 3 connections that are no ranks' were refused")
 	require.Contains(t, r.stderr, "does not know the job's secret")
@@ -171,10 +171,10 @@ func TestStrangersAtThePort(t *testing.T) {
 
 // A rank that does not come to a fence holds up all others until the time is up.
 func TestTimeout(t *testing.T) {
-	f := job(t, Options{Programs: []Program{program(3, "silent", "1")}, Timeout: 1500 * time.Millisecond}).failed(t)
+	f := runJob(t, Options{Programs: []Program{program(3, "silent", "1")}, Timeout: 1500 * time.Millisecond}).failed(t)
 	require.Equal(t, 124, f.Status)
-	require.Contains(t, f.Why, "no end after 1.5s: ")
-	require.Contains(t, f.Why, "rank")
+	require.Contains(t, f.Reason, "no end after 1.5s: ")
+	require.Contains(t, f.Reason, "rank")
 }
 
 // When a rank fails, all go, also a process that has a session of its own and does
@@ -207,14 +207,14 @@ func TestSignals(t *testing.T) {
 	w.alone(t)
 
 	signals <- syscall.SIGTERM // before anything is started
-	f = job(t, Options{Programs: []Program{program(2, "silent", "0")}, Signals: signals}).failed(t)
+	f = runJob(t, Options{Programs: []Program{program(2, "silent", "0")}, Signals: signals}).failed(t)
 	require.Equal(t, 143, f.Status)
 }
 
 // What ranks leave behind when all end well is ended as well.
 func TestNothingStays(t *testing.T) {
 	w := newWitness(t)
-	r := job(t, Options{Grace: 50 * time.Millisecond, Programs: []Program{{N: 1, Args: []string{"sh", "-c",
+	r := runJob(t, Options{Grace: 50 * time.Millisecond, Programs: []Program{{N: 1, Args: []string{"sh", "-c",
 		`"$0" rank stubborn "$1" & read x; echo "$x"`, os.Args[0], w.path}}}, Stdin: waitFor(t, w)})
 	require.NoError(t, r.err)
 	require.Contains(t, r.stdout, "go\n")
@@ -272,13 +272,13 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestHostsThatCannotBeReached(t *testing.T) {
-	missing := job(t, Options{Programs: []Program{program(2, "say")}, Hosts: []Host{{"node1", 1}, {"node2", 1}}, Launch: []string{"/nonexistent/ssh"}}).failed(t)
-	require.Equal(t, "node1 cannot be reached, where rank 0 should run: node1: fork/exec /nonexistent/ssh: no such file or directory", missing.Why)
+	missing := runJob(t, Options{Programs: []Program{program(2, "say")}, Hosts: []Host{{"node1", 1}, {"node2", 1}}, Launch: []string{"/nonexistent/ssh"}}).failed(t)
+	require.Equal(t, "node1 cannot be reached, where rank 0 should run: node1: fork/exec /nonexistent/ssh: no such file or directory", missing.Reason)
 
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\necho \"no route to $1\" >&2\nexit 255\n"), 0o700))
-	r := job(t, Options{Programs: []Program{program(1, "say")}, Hosts: []Host{{"node1", 1}}, Launch: []string{ssh}})
-	require.Equal(t, "node1 cannot be reached, where rank 0 should run: no agent of softrnic mpirun answers there (ssh: exit status 255)", r.failed(t).Why)
+	r := runJob(t, Options{Programs: []Program{program(1, "say")}, Hosts: []Host{{"node1", 1}}, Launch: []string{ssh}})
+	require.Equal(t, "node1 cannot be reached, where rank 0 should run: no agent of softrnic mpirun answers there (ssh: exit status 255)", r.failed(t).Reason)
 	require.Contains(t, r.stderr, "node1: no route to node1\n")
 }
 
@@ -286,7 +286,7 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 func TestGreetings(t *testing.T) {
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\nprintf 'Welcome to %s' \"$1\"\neval \"$2\"\n"), 0o700))
-	r := job(t, Options{Programs: []Program{program(4, "exchange")}, Hosts: []Host{{"node1", 1}, {"node2", 1}}, PPN: 1, Launch: []string{ssh}})
+	r := runJob(t, Options{Programs: []Program{program(4, "exchange")}, Hosts: []Host{{"node1", 1}, {"node2", 1}}, PPN: 1, Launch: []string{ssh}})
 	require.NoError(t, r.err)
 	require.Contains(t, r.stderr, "node2: Welcome to node2")
 	for _, line := range []string{"rank 0 of 4 on node 0", "rank 1 of 4 on node 1", "rank 2 of 4 on node 0", "rank 3 of 4 on node 1"} {
@@ -294,7 +294,7 @@ func TestGreetings(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\nexec yes\n"), 0o700))
 	r = job0(t, Options{Programs: []Program{program(1, "say")}, Hosts: []Host{{"node1", 1}}, Launch: []string{ssh}})
-	require.Contains(t, r.failed(t).Why, "no agent of this version")
+	require.Contains(t, r.failed(t).Reason, "no agent of this version")
 }
 
 func TestGoSource(t *testing.T) {
@@ -311,7 +311,7 @@ func TestGoSource(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	r := job(t, Options{Programs: []Program{{N: 1, Args: []string{dir, "a"}}, {N: 1, Args: []string{dir, "b"}}}})
+	r := runJob(t, Options{Programs: []Program{{N: 1, Args: []string{dir, "a"}}, {N: 1, Args: []string{dir, "b"}}}})
 	require.NoError(t, r.err)
 	lines := r.lines(t)
 	slices.Sort(lines)
@@ -320,10 +320,10 @@ func TestGoSource(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 
-	r = job(t, Options{Programs: []Program{{N: 1, Args: []string{filepath.Join(dir, "broken")}}}})
+	r = runJob(t, Options{Programs: []Program{{N: 1, Args: []string{filepath.Join(dir, "broken")}}}})
 	require.ErrorContains(t, r.err, "building")
 	require.Contains(t, r.stderr, "nonsense")
-	require.ErrorContains(t, job(t, Options{Programs: []Program{{N: 1, Args: []string{filepath.Join(dir, "lib")}}}}).err, "not package main")
+	require.ErrorContains(t, runJob(t, Options{Programs: []Program{{N: 1, Args: []string{filepath.Join(dir, "lib")}}}}).err, "not package main")
 
 	t.Chdir(dir)
 	for word, want := range map[string][2]string{
@@ -338,7 +338,7 @@ func TestGoSource(t *testing.T) {
 		"go.mod":               {"", ""},
 		"node/bin/program.exe": {"", ""},
 	} {
-		in, what, ok := goSource(word)
+		in, what, ok := parseGoSource(word)
 		require.Equal(t, want[1] != "", ok, word)
 		if ok {
 			require.Equal(t, want, [2]string{in, what}, word)

@@ -17,7 +17,7 @@ func readSlurm(getenv func(string) string) (*Allocation, error) {
 		return nil, nil
 	}
 	if n := getenv("SLURM_STEP_NUM_TASKS"); n != "" && n != "1" {
-		return nil, wrong("SLURM_STEP_NUM_TASKS=%s: srun runs %s launchers, each of which would run the whole job; "+
+		return nil, optionErrorf("SLURM_STEP_NUM_TASKS=%s: srun runs %s launchers, each of which would run the whole job; "+
 			"run one, without srun, or the program itself by `srun --mpi=pmi2` (--hosts localhost for a job of its own at each)", n, n)
 	}
 	a := &Allocation{Name: "Slurm job " + id, Here: getenv("SLURMD_NODENAME"), command: srunCommand()}
@@ -26,7 +26,7 @@ func readSlurm(getenv func(string) string) (*Allocation, error) {
 		tasks = "SLURM_NPROCS"
 	}
 	var err error
-	if a.Tasks, err = positive(getenv, tasks); err != nil {
+	if a.Tasks, err = readPositive(getenv, tasks); err != nil {
 		return nil, err
 	}
 	list, variable := getenv("SLURM_JOB_NODELIST"), "SLURM_JOB_NODELIST"
@@ -42,7 +42,7 @@ func readSlurm(getenv func(string) string) (*Allocation, error) {
 	}
 	names, err := expandNodeList(list)
 	if err != nil {
-		return nil, wrong("%s=%s: %v", variable, list, err)
+		return nil, optionErrorf("%s=%s: %v", variable, list, err)
 	}
 	counts, err := a.slurmCounts(getenv, len(names))
 	if err != nil {
@@ -51,7 +51,7 @@ func readSlurm(getenv func(string) string) (*Allocation, error) {
 	for i, name := range names {
 		a.Hosts = addSlots(a.Hosts, name, counts[i])
 	}
-	return a.finish(variable, list)
+	return a.checkHosts(variable, list)
 }
 
 // slurmCounts returns the tasks of each of n nodes.
@@ -62,11 +62,11 @@ func (a *Allocation) slurmCounts(getenv func(string) string, n int) ([]int, erro
 			err = fmt.Errorf("numbers of %d nodes, where SLURM_JOB_NODELIST has %d", len(counts), n)
 		}
 		if err != nil {
-			return nil, wrong("SLURM_TASKS_PER_NODE=%s: %v", text, err)
+			return nil, optionErrorf("SLURM_TASKS_PER_NODE=%s: %v", text, err)
 		}
 		return counts, nil
 	}
-	per, err := positive(getenv, "SLURM_NTASKS_PER_NODE")
+	per, err := readPositive(getenv, "SLURM_NTASKS_PER_NODE")
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,12 @@ import (
 	"os/exec"
 )
 
-func apart(*exec.Cmd) {}
+func newSession(*exec.Cmd) {}
 
-func inBackground() {}
+func ignoreTTYInput() {}
 
-// Forwarded are the signals that are the ranks' and do not end the job.
-var Forwarded []os.Signal
+// ForwardedSignals are the signals that are the ranks' and do not end the job.
+var ForwardedSignals []os.Signal
 
-// inherits says whether ranks can inherit a socket.
-const inherits = false
+// canInheritSockets says whether ranks can inherit a socket.
+const canInheritSockets = false

@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// apart starts a command in a session of its own: Ctrl-C is for the launcher, which
+// newSession starts a command in a session of its own: Ctrl-C is for the launcher, which
 // tells the agents, and ssh has no terminal to ask questions on.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+func newSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// inBackground makes reading from the terminal an error and no stop, when the
+// ignoreTTYInput makes reading from the terminal an error and no stop, when the
 // launcher runs in the background.
-func inBackground() { signal.Ignore(syscall.SIGTTIN) }
+func ignoreTTYInput() { signal.Ignore(syscall.SIGTTIN) }
 
-// Forwarded are the signals that are the ranks' and do not end the job.
-var Forwarded = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
+// ForwardedSignals are the signals that are the ranks' and do not end the job.
+var ForwardedSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
 
-// inherits says whether ranks can inherit a socket.
-const inherits = true
+// canInheritSockets says whether ranks can inherit a socket.
+const canInheritSockets = true

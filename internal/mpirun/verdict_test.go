@@ -15,7 +15,7 @@ import (
 func eight() *verdict {
 	v := newVerdict([]string{"node0", "node0", "node0", "node1", "node1", "node1", "node1", "node1"})
 	for rank := range v.ranks {
-		v.started(rank, frame.Process{PID: 4708 + rank})
+		v.rankStarted(rank, frame.Process{PID: 4708 + rank})
 	}
 	return v
 }
@@ -27,62 +27,62 @@ func TestWords(t *testing.T) {
 		happen func(v *verdict)
 	}{
 		"rank 3 on node1 (pid 4711) exited with status 2; the other 7 ranks were ended": {2, func(v *verdict) {
-			v.exited(3, status(2), false, false)
-			v.exited(4, status(9), false, false) // its end is our doing
+			v.rankExited(3, status(2), false, false)
+			v.rankExited(4, status(9), false, false) // its end is our doing
 		}},
 		"rank 3 on node1 (pid 4711) exited with status 2; 5 ranks that still ran were ended": {2, func(v *verdict) {
-			v.exited(0, status(0), true, true)
-			v.exited(1, status(0), false, false)
-			v.exited(3, status(2), true, false)
+			v.rankExited(0, status(0), true, true)
+			v.rankExited(1, status(0), false, false)
+			v.rankExited(3, status(2), true, false)
 		}},
 		"rank 4 on node1 (pid 4712) was ended by signal 9 (killed); 6 ranks that still ran were ended": {137, func(v *verdict) {
-			v.hosts = true
-			v.exited(0, status(1), true, false) // it has lost rank 4
-			v.exited(4, frame.Exit{Signal: 9, Name: "killed"}, true, false)
-			v.exited(5, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
+			v.multipleHosts = true
+			v.rankExited(0, status(1), true, false) // it has lost rank 4
+			v.rankExited(4, frame.Exit{Signal: 9, Name: "killed"}, true, false)
+			v.rankExited(5, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
 		}},
 		"node1 was lost with ranks 3-7: no answer; 1 rank that still ran was ended": {1, func(v *verdict) {
-			v.hosts = true
-			v.exited(0, status(1), true, false)
-			v.exited(2, status(7), true, false)
-			v.lost("node1", true, "no answer")
+			v.multipleHosts = true
+			v.rankExited(0, status(1), true, false)
+			v.rankExited(2, status(7), true, false)
+			v.hostLost("node1", true, "no answer")
 		}},
 		"rank 0 on node0 (pid 4708) exited with status 3; the other 7 ranks were ended": {3, func(v *verdict) {
-			v.hosts = true
-			v.exited(0, status(3), true, false)
+			v.multipleHosts = true
+			v.rankExited(0, status(3), true, false)
 			v.pending = false // the wait is over
-			v.exited(4, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
+			v.rankExited(4, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
 		}},
 		"rank 0 on node0 (pid 4708) was ended by signal 11 (segmentation fault, core dumped); the other 7 ranks were ended": {139, func(v *verdict) {
-			v.exited(0, frame.Exit{Signal: 11, Name: "segmentation fault", Core: true}, true, false)
+			v.rankExited(0, frame.Exit{Signal: 11, Name: "segmentation fault", Core: true}, true, false)
 		}},
 		"rank 7 on node1 (pid 4715) exited with status 0 in the middle of the job, without MPI_Finalize; the other 7 ranks were ended": {1, func(v *verdict) {
-			v.exited(7, status(0), true, false)
+			v.rankExited(7, status(0), true, false)
 		}},
 		"rank 1 on node0 (pid 4709) aborted the job with code 7: no memory; the other 7 ranks were ended": {7, func(v *verdict) {
-			v.aborted(1, 7, "no memory")
+			v.jobAborted(1, 7, "no memory")
 		}},
 		"rank 1 on node0 (pid 4709) aborted the job with code 256; the other 7 ranks were ended": {1, func(v *verdict) {
-			v.aborted(1, 256, "")
+			v.jobAborted(1, 256, "")
 		}},
 		"node1 was lost with ranks 3-7: its agent has ended; 3 ranks that still ran were ended": {1, func(v *verdict) {
-			v.lost("node1", true, "its agent has ended")
+			v.hostLost("node1", true, "its agent has ended")
 		}},
 		"node1 cannot be reached, where ranks 3-7 should run: no ssh": {1, func(v *verdict) {
-			v.lost("node1", false, "no ssh")
+			v.hostLost("node1", false, "no ssh")
 		}},
 		"ranks 0, 2 and 4-6 wait at the fence for rank 1, which has ended or finalized; the other 7 ranks were ended": {1, func(v *verdict) {
-			v.exited(1, status(0), false, false)
-			v.stuck([]int{0, 2, 4, 5, 6}, []int{1})
+			v.rankExited(1, status(0), false, false)
+			v.ranksStuck([]int{0, 2, 4, 5, 6}, []int{1})
 		}},
 		"rank 0 waits at the fence for ranks 1 and 2, which have ended or finalized; 8 ranks that still ran were ended": {1, func(v *verdict) {
-			v.stuck([]int{0}, []int{1, 2})
+			v.ranksStuck([]int{0}, []int{1, 2})
 		}},
 		"no end after 30s: waits at the fence: ranks 0-2, runs: rank 3; 8 ranks that still ran were ended": {124, func(v *verdict) {
-			v.timeout(30*time.Second, []server.RankState{{Rank: 0, State: server.AtFence}, {Rank: 1, State: server.AtFence}, {Rank: 2, State: server.AtFence}, {Rank: 3, State: server.Running}})
+			v.jobTimedOut(30*time.Second, []server.RankState{{Rank: 0, State: server.AtFence}, {Rank: 1, State: server.AtFence}, {Rank: 2, State: server.AtFence}, {Rank: 3, State: server.Running}})
 		}},
 		"ended by the user (interrupt); 8 ranks that still ran were ended": {130, func(v *verdict) {
-			v.interrupted("ended by the user (interrupt)", 2)
+			v.jobInterrupted("ended by the user (interrupt)", 2)
 		}},
 	} {
 		v := eight()
@@ -92,30 +92,30 @@ func TestWords(t *testing.T) {
 		require.True(t, v.ending)
 	}
 	v := newVerdict([]string{"localhost", "localhost"})
-	require.True(t, v.notStarted(1, frame.Failure{Why: "no such file", Status: 127}))
+	require.True(t, v.rankNotStarted(1, frame.Failure{Why: "no such file", Status: 127}))
 	require.Equal(t, &Failure{127, "rank 1 on localhost could not be started: no such file"}, v.failure)
-	require.False(t, v.notStarted(0, frame.Failure{Why: "no such file", Status: 127}))
-	require.True(t, v.done())
+	require.False(t, v.rankNotStarted(0, frame.Failure{Why: "no such file", Status: 127}))
+	require.True(t, v.allEnded())
 	v = newVerdict([]string{"localhost"})
-	require.True(t, v.exited(0, status(4), false, false))
+	require.True(t, v.rankExited(0, status(4), false, false))
 	require.EqualError(t, v.failure, "rank 0 on localhost exited with status 4")
 	v = eight()
 	for _, r := range []int{0, 1, 2, 3, 4, 5} {
-		v.exited(r, status(0), false, false)
+		v.rankExited(r, status(0), false, false)
 	}
-	v.exited(6, status(1), false, false)
+	v.rankExited(6, status(1), false, false)
 	require.EqualError(t, v.failure, "rank 6 on node1 (pid 4714) exited with status 1; 1 rank that still ran was ended")
 }
 
 func TestRanksText(t *testing.T) {
-	require.Equal(t, "no rank", ranksText(nil))
-	require.Equal(t, "ranks 0 and 1", ranksText([]int{0, 1}))
-	require.Equal(t, "ranks 0-2, 4, 6 and 7", ranksText([]int{0, 1, 2, 4, 6, 7}))
+	require.Equal(t, "no rank", formatRanks(nil))
+	require.Equal(t, "ranks 0 and 1", formatRanks([]int{0, 1}))
+	require.Equal(t, "ranks 0-2, 4, 6 and 7", formatRanks([]int{0, 1, 2, 4, 6, 7}))
 	var odd []int
 	for i := 1; i < 1000; i += 2 {
 		odd = append(odd, i)
 	}
-	require.Less(t, len(ranksText(odd)), 80)
+	require.Less(t, len(formatRanks(odd)), 80)
 }
 
 // Whatever happens in whatever order: the first failure is the one that is told,
@@ -130,23 +130,23 @@ func TestFirstFailure(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
 				status := rapid.IntRange(0, 2).Draw(t, "status")
-				fails = v.exited(rank, frame.Exit{Status: status}, false, false)
+				fails = v.rankExited(rank, frame.Exit{Status: status}, false, false)
 				require.Equal(t, first == "" && status != 0 && !ended[rank], fails)
 				ended[rank] = true
 			case 1:
-				fails = v.aborted(rank, 1, "")
+				fails = v.jobAborted(rank, 1, "")
 				require.Equal(t, first == "", fails)
 			case 2:
-				fails = v.lost("node0", true, "x")
+				fails = v.hostLost("node0", true, "x")
 				require.Equal(t, first == "", fails)
 				ended[0], ended[1], ended[2] = true, true, true
 			}
-			require.Equal(t, 8-len(ended), v.left)
+			require.Equal(t, 8-len(ended), v.running)
 			if fails {
-				first = v.failure.Why
+				first = v.failure.Reason
 			}
 			if first != "" {
-				require.Equal(t, first, v.failure.Why)
+				require.Equal(t, first, v.failure.Reason)
 			}
 		}
 	})

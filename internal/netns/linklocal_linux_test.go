@@ -317,7 +317,7 @@ func connected(t *testing.T, a, b *end, typ verbs.QPType) {
 // of a cable between two namespaces, with capture, fault injection and every link.
 func TestLinkLocal(t *testing.T) {
 	a, b := netns.New(t), netns.New(t)
-	ipA, ipB := netns.Cable(a, b, "cable0")
+	ipA, ipB := netns.ConnectVeth(a, b, "cable0")
 	for _, place := range []struct {
 		name string
 		a, b site

@@ -35,7 +35,7 @@ func New(t testing.TB) *Namespace {
 	}
 	n := &Namespace{t: t}
 	err := error(nil)
-	run(func() {
+	runOnThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
 			n.dir, err = os.Open("/proc/thread-self/ns/net")
 		}
@@ -48,8 +48,8 @@ func New(t testing.TB) *Namespace {
 	return n
 }
 
-// run runs f on a thread that ends with it, and waits.
-func run(f func()) {
+// runOnThread runs f on a thread that ends with it, and waits.
+func runOnThread(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)      // also when f ends the goroutine
@@ -64,7 +64,7 @@ func run(f func()) {
 func (n *Namespace) Do(f func()) {
 	n.t.Helper()
 	ended := false
-	run(func() {
+	runOnThread(func() {
 		if err := unix.Setns(int(n.dir.Fd()), unix.CLONE_NEWNET); err != nil {
 			n.t.Errorf("setns: %v", err)
 			return
@@ -87,8 +87,8 @@ func (n *Namespace) IP(args string) {
 	})
 }
 
-// await runs the ip command until its output has a text.
-func (n *Namespace) await(args, text string) {
+// waitOutput runs the ip command until its output has a text.
+func (n *Namespace) waitOutput(args, text string) {
 	n.t.Helper()
 	n.Do(func() {
 		var out []byte
@@ -101,9 +101,9 @@ func (n *Namespace) await(args, text string) {
 	})
 }
 
-// Cable connects two namespaces by interfaces of that name, which are up, and
+// ConnectVeth connects two namespaces by interfaces of that name, which are up, and
 // returns their addresses, which are link-local and have the interface as zone.
-func Cable(a, b *Namespace, name string) (ofA, ofB netip.Addr) {
+func ConnectVeth(a, b *Namespace, name string) (ofA, ofB netip.Addr) {
 	a.t.Helper()
 	a.Do(func() {
 		c := exec.Command("ip", "link", "add", name, "type", "veth", "peer", "name", name, "netns", "/proc/self/fd/3")
@@ -119,9 +119,9 @@ func Cable(a, b *Namespace, name string) (ofA, ofB netip.Addr) {
 	a.IP("neigh replace fe80::b lladdr 02:00:00:00:00:0b dev " + name)
 	b.IP("neigh replace fe80::a lladdr 02:00:00:00:00:0a dev " + name)
 	for _, n := range []*Namespace{a, b} { // before, packets are dropped
-		n.await("link show "+name, "state UP")
-		n.await("-6 route show table local dev "+name, "local fe80::")
-		n.await("-6 route show dev "+name, "fe80::/64")
+		n.waitOutput("link show "+name, "state UP")
+		n.waitOutput("-6 route show table local dev "+name, "local fe80::")
+		n.waitOutput("-6 route show dev "+name, "fe80::/64")
 	}
 	return ofA, ofB
 }

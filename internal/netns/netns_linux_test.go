@@ -13,7 +13,7 @@ import (
 // TestCable sends a datagram from one namespace to another.
 func TestCable(t *testing.T) {
 	a, b := netns.New(t), netns.New(t)
-	_, to := netns.Cable(a, b, "cable0")
+	_, to := netns.ConnectVeth(a, b, "cable0")
 	var in net.PacketConn
 	b.Do(func() {
 		var err error

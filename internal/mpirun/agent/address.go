@@ -22,17 +22,17 @@ const (
 	lastPort  = 5790
 )
 
-// maxArrivalAddrs bounds the addresses of a host that the launcher is sent.
-const maxArrivalAddrs = 16
+// maxHostAddrs bounds the addresses of a host that the launcher is sent.
+const maxHostAddrs = 16
 
-// arrival returns the addresses of this host.
-func arrival() (a frame.Arrival) {
+// hostInfo returns the addresses of this host.
+func hostInfo() (a frame.HostInfo) {
 	if here := sshAddress(); here.IsValid() {
 		a.Here = here.String()
 	}
 	own, _ := hostaddr.Own() // without any, ranks here still reach one another
 	for _, ip := range own {
-		if !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && len(a.Addrs) < maxArrivalAddrs {
+		if !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && len(a.Addrs) < maxHostAddrs {
 			a.Addrs = append(a.Addrs, ip.String())
 		}
 	}
@@ -53,8 +53,8 @@ func sshAddress() netip.Addr {
 	return ip.Unmap()
 }
 
-// lookupTime bounds the look-up of a peer's name.
-const lookupTime = 2 * time.Second
+// lookupTimeout bounds the look-up of a peer's name.
+const lookupTimeout = 2 * time.Second
 
 // findAddress sets the address of the ranks here to the one that reaches the other
 // hosts of the job: the one by which the user names this host or that ssh came to, or
@@ -76,7 +76,7 @@ func (a *agent) findAddress() {
 	}
 	near := 0 // peers on this host
 	for _, peer := range a.spec.Peers {
-		for _, ip := range lookup(peer) {
+		for _, ip := range lookupAddrs(peer) {
 			if ip.IsLoopback() || hostaddr.IsOwn(ip) {
 				near++
 			} else if from, err := hostaddr.Toward(ip); err == nil && fits(ip) && fits(from) {
@@ -87,7 +87,7 @@ func (a *agent) findAddress() {
 	}
 	switch {
 	case near == 0:
-		a.note(fmt.Sprintf("no route to the other hosts (%s): adapters open on the loopback interface; --addr or %s names an address",
+		a.sendNote(fmt.Sprintf("no route to the other hosts (%s): adapters open on the loopback interface; --addr or %s names an address",
 			strings.Join(a.spec.Peers, ", "), envAddr))
 	case here.IsLoopback():
 		a.setAddress(here)
@@ -107,12 +107,12 @@ func withPorts(e hostaddr.Entry) hostaddr.Entry {
 	return e
 }
 
-// lookup returns the addresses of a peer, which is an address or a name.
-func lookup(peer string) []netip.Addr {
+// lookupAddrs returns the addresses of a peer, which is an address or a name.
+func lookupAddrs(peer string) []netip.Addr {
 	if ip, err := netip.ParseAddr(peer); err == nil {
 		return []netip.Addr{ip.Unmap()}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	list, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", peer) // a name of ssh's own has none
 	for i, ip := range list {

@@ -23,12 +23,12 @@ import (
 
 // agent is what one host runs.
 type agent struct {
-	out  *frame.Writer
-	spec frame.Spec
-	tree *tree
-	sets [][]int      // of processors, that ranks get in turn
-	port *server.Port // nil where sockets are inherited
-	addr string       // SOFTRNIC_ADDR for ranks to which the user gives none; may be empty
+	out       *frame.Writer
+	spec      frame.Spec
+	processes *processTree
+	cpuSets   [][]int      // of processors, that ranks get in turn
+	port      *server.Port // nil where sockets are inherited
+	addr      string       // SOFTRNIC_ADDR for ranks to which the user gives none; may be empty
 
 	ranks map[int]*process // all of them, from the beginning
 
@@ -41,13 +41,13 @@ type agent struct {
 // its input has ended, and nothing runs any more. An error is of in and out only.
 func Run(in io.Reader, out io.Writer) error {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, endings...) // SIGPIPE too: who writes to a dead launcher has to clean up
+	signal.Notify(signals, stopSignals...) // SIGPIPE too: who writes to a dead launcher has to clean up
 	defer signal.Stop(signals)
 	if _, err := io.WriteString(out, frame.Hello); err != nil {
 		return err
 	}
 	a := &agent{out: frame.NewWriter(out), ranks: map[int]*process{}}
-	if err := a.out.WriteJSON(frame.Arrived, 0, arrival()); err != nil {
+	if err := a.out.WriteJSON(frame.HostReady, 0, hostInfo()); err != nil {
 		return err
 	}
 	frames := frame.NewReader(in)
@@ -69,55 +69,57 @@ func Run(in io.Reader, out io.Writer) error {
 		return err
 	}
 	var unbound error
-	a.sets, unbound = binding.Places(len(a.spec.Ranks))
+	a.cpuSets, unbound = binding.CPUSets(len(a.spec.Ranks))
 	for i, r := range a.spec.Ranks { // known before the launcher has something for them
 		p := newProcess(a, r, i)
 		p.failed = errors.Join(p.failed, unbound)
 		a.ranks[r.Rank] = p
 	}
 	ending := make(chan time.Duration, 4)
-	go a.listen(frames, ending)
+	go a.readCommands(frames, ending)
 
 	// The parent of a process is a thread, with which it dies.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	a.tree = newTree()
+	a.processes = newProcessTree()
 	if err := a.openPort(); err != nil {
-		a.note(fmt.Sprintf("no port for ranks: %v", err))
+		a.sendNote(fmt.Sprintf("no port for ranks: %v", err))
 	}
 	a.findAddress()
 	for _, r := range a.spec.Ranks {
-		a.ranks[r.Rank].start(r)
+		a.ranks[r.Rank].startRank(r)
 	}
-	wait := a.grace()
+	wait := a.gracePeriod()
 	for waiting := true; waiting; {
 		select {
 		case wait = <-ending:
 			waiting = false
 		case s := <-signals:
-			waiting = isPipe(s)
+			waiting = isSIGPIPE(s)
 		}
 	}
-	a.end(wait, ending)
+	a.stopAll(wait, ending)
 	var refused uint64
 	if a.port != nil {
 		refused = a.port.Rejected()
 	}
-	return a.out.WriteJSON(frame.Bye, 0, frame.Farewell{Refused: refused})
+	return a.out.WriteJSON(frame.Finished, 0, frame.Summary{Refused: refused})
 }
 
-// grace is how long processes have after SIGTERM when nobody says another time.
-func (a *agent) grace() time.Duration { return time.Duration(a.spec.GraceMillis) * time.Millisecond }
+// gracePeriod is how long processes have after SIGTERM when nobody says another time.
+func (a *agent) gracePeriod() time.Duration {
+	return time.Duration(a.spec.GraceMillis) * time.Millisecond
+}
 
-// end ends everything: SIGTERM, and SIGKILL after a while or when told so.
-func (a *agent) end(wait time.Duration, ending <-chan time.Duration) {
+// stopAll ends everything: SIGTERM, and SIGKILL after a while or when told so.
+func (a *agent) stopAll(wait time.Duration, ending <-chan time.Duration) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	kill := wait <= 0
 	pause := time.Millisecond
 	// Who is born while we look is seen when we look again.
 	for clear := 0; clear < 2; {
-		if a.tree.signal(kill) == 0 {
+		if a.processes.signalAll(kill) == 0 {
 			clear++
 			continue
 		}
@@ -136,13 +138,13 @@ func (a *agent) end(wait time.Duration, ending <-chan time.Duration) {
 		a.port.Close()
 	}
 	for _, p := range a.ranks {
-		p.hurry()
+		p.closeInputs()
 	}
 	a.output.Wait()
 }
 
-// listen does what the launcher says, until it says no more.
-func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
+// readCommands does what the launcher says, until it says no more.
+func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) {
 	say := func(wait time.Duration) {
 		select {
 		case ending <- wait:
@@ -152,31 +154,31 @@ func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
 	for {
 		kind, rank, b, err := frames.Next()
 		if err != nil {
-			say(a.grace())
+			say(a.gracePeriod())
 			return
 		}
 		switch kind {
-		case frame.End:
-			var e frame.Ending
+		case frame.Stop:
+			var e frame.StopRequest
 			if err := json.Unmarshal(b, &e); err != nil {
-				a.note(fmt.Sprintf("an end that is not understood: %v", err))
+				a.sendNote(fmt.Sprintf("an end that is not understood: %v", err))
 			}
 			say(time.Duration(e.GraceMillis) * time.Millisecond)
-		case frame.Kick:
+		case frame.Signal:
 			n, err := strconv.Atoi(string(b))
 			if err != nil {
-				a.note(fmt.Sprintf("a signal that is not understood: %v", err))
+				a.sendNote(fmt.Sprintf("a signal that is not understood: %v", err))
 				continue
 			}
 			for _, p := range a.ranks {
-				p.kick(syscall.Signal(n))
+				p.sendSignal(syscall.Signal(n))
 			}
 		case frame.Stdin, frame.PMI:
 			if p := a.ranks[rank]; p != nil {
-				p.take(kind, b)
+				p.deliver(kind, b)
 			}
 		default:
-			a.note(fmt.Sprintf("frame %q is not understood", kind))
+			a.sendNote(fmt.Sprintf("frame %q is not understood", kind))
 		}
 	}
 }
@@ -184,8 +186,8 @@ func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
 // maxNotes is how much is said of what can happen any number of times.
 const maxNotes = 20
 
-// note tells people something.
-func (a *agent) note(text string) {
+// sendNote tells people something.
+func (a *agent) sendNote(text string) {
 	switch n := a.notes.Add(1); {
 	case n < maxNotes:
 		_ = a.out.Write(frame.Note, 0, []byte(text))
@@ -204,9 +206,9 @@ func (a *agent) openPort() (err error) {
 		Size:       a.spec.Size,
 		Secret:     a.spec.Secret,
 		IsExpected: func(rank int) bool { return a.ranks[rank] != nil },
-		OnReject:   func(err error) { a.note(err.Error()) },
+		OnReject:   func(err error) { a.sendNote(err.Error()) },
 		OnRank: func(rank int, c net.Conn) {
-			a.ranks[rank].carry(c)
+			a.ranks[rank].attachPMI(c)
 		},
 	})
 	return err

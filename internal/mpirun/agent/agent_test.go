@@ -23,7 +23,7 @@ func said(t *testing.T, in []byte) (map[frame.Kind][]string, error) {
 	var out bytes.Buffer
 	err := Run(bytes.NewReader(in), &out)
 	r := frame.NewReader(&out)
-	require.NoError(t, r.Greet(io.Discard))
+	require.NoError(t, r.ReadHello(io.Discard))
 	list := map[frame.Kind][]string{}
 	for {
 		kind, _, b, end := r.Next()
@@ -53,8 +53,8 @@ func TestLaunchersThatMakeNoSense(t *testing.T) {
 	list, err := said(t, nil) // it is gone before it says anything
 	require.NoError(t, err)
 	require.Len(t, list, 1)
-	require.Len(t, list[frame.Arrived], 1)
-	_, err = said(t, frames(t, frame.End, frame.Ending{}))
+	require.Len(t, list[frame.HostReady], 1)
+	_, err = said(t, frames(t, frame.Stop, frame.StopRequest{}))
 	require.ErrorContains(t, err, "before a start")
 	_, err = said(t, frames(t, frame.Start, "{"))
 	require.Error(t, err)
@@ -63,10 +63,10 @@ func TestLaunchersThatMakeNoSense(t *testing.T) {
 	_, err = said(t, []byte("hello"))
 	require.Error(t, err)
 
-	list, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1}, frame.Bye, "", frame.Stdin, "to nobody", frame.PMI, "", frame.End, "?"))
+	list, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1}, frame.Finished, "", frame.Stdin, "to nobody", frame.PMI, "", frame.Stop, "?"))
 	require.NoError(t, err)
 	require.Len(t, list[frame.Note], 2)
-	require.Equal(t, []string{`{"Refused":0}`}, list[frame.Bye])
+	require.Equal(t, []string{`{"Refused":0}`}, list[frame.Finished])
 }
 
 func TestRanksThatCannotBe(t *testing.T) {
@@ -81,14 +81,14 @@ func TestRanksThatCannotBe(t *testing.T) {
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/softrnic-none", nil, 0o600))
-	require.Contains(t, explain(frame.Rank{Args: []string{"softrnic-none"}, Dir: dir}, errNotFound(t)), "there is ./softrnic-none")
+	require.Contains(t, startFailureText(frame.Rank{Args: []string{"softrnic-none"}, Dir: dir}, errNotFound(t)), "there is ./softrnic-none")
 }
 
 func errNotFound(t *testing.T) error {
-	p := newProcess(&agent{tree: newTree(), out: frame.NewWriter(io.Discard)}, frame.Rank{}, 0)
-	_, err := p.launch(frame.Rank{Args: []string{"softrnic-none"}})
+	p := newProcess(&agent{processes: newProcessTree(), out: frame.NewWriter(io.Discard)}, frame.Rank{}, 0)
+	_, err := p.startProgram(frame.Rank{Args: []string{"softrnic-none"}})
 	require.Error(t, err)
-	p.hurry()
+	p.closeInputs()
 	p.output.Wait()
 	return err
 }
@@ -106,39 +106,39 @@ func TestEndOfTheInput(t *testing.T) {
 func TestOutlet(t *testing.T) {
 	r, w := io.Pipe()
 	written := make(chan int, 100)
-	o := newOutlet(w, func(n int) { written <- n })
-	o.put([]byte("hello"))
+	o := newAsyncWriter(w, func(n int) { written <- n })
+	o.enqueue([]byte("hello"))
 	got := make([]byte, 5)
 	_, err := io.ReadFull(r, got)
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(got))
 	require.Equal(t, 5, <-written)
-	chunk := bytes.Repeat([]byte("x"), maxUnread/4)
+	chunk := bytes.Repeat([]byte("x"), maxQueued/4)
 	for range 10 {
-		o.put(chunk)
+		o.enqueue(chunk)
 	}
 	require.True(t, o.closed)
 	rest, _ := io.ReadAll(r)
-	require.LessOrEqual(t, len(rest), maxUnread)
+	require.LessOrEqual(t, len(rest), maxQueued)
 	for len(written) > 0 {
 		<-written
 	}
 
 	r, w = io.Pipe() // a reader that goes
-	o = newOutlet(w, func(n int) { written <- n })
+	o = newAsyncWriter(w, func(n int) { written <- n })
 	require.NoError(t, r.Close())
 	for range 3 {
-		o.put([]byte("x"))
+		o.enqueue([]byte("x"))
 		require.Equal(t, 1, <-written)
 	}
-	o.drop()
+	o.closeNow()
 }
 
 func TestNotesAreBounded(t *testing.T) {
 	var out bytes.Buffer
 	a := &agent{out: frame.NewWriter(&out)}
 	for range 1000 {
-		a.note("a stranger")
+		a.sendNote("a stranger")
 	}
 	require.Equal(t, maxNotes, strings.Count(out.String(), "a stranger"))
 	require.Contains(t, out.String(), "no more is said")

@@ -21,9 +21,9 @@ func Example() {
 	}()
 	w, r := frame.NewWriter(launcher), frame.NewReader(answers)
 	var noise bytes.Buffer
-	fmt.Println("greeted:", r.Greet(&noise))
+	fmt.Println("greeted:", r.ReadHello(&noise))
 	kind, _, _, err := r.Next()
-	fmt.Println("arrived:", kind == frame.Arrived, err)
+	fmt.Println("arrived:", kind == frame.HostReady, err)
 	w.WriteJSON(frame.Start, 0, frame.Spec{Size: 1, Ranks: []frame.Rank{{Args: []string{"sh", "-c", "exit $PMI_SIZE"}}}})
 	for {
 		kind, rank, b, err := r.Next()
@@ -34,8 +34,8 @@ func Example() {
 		switch kind {
 		case frame.Exited:
 			fmt.Println("rank", rank, string(b))
-			go w.WriteJSON(frame.End, 0, frame.Ending{})
-		case frame.Bye:
+			go w.WriteJSON(frame.Stop, 0, frame.StopRequest{})
+		case frame.Finished:
 			fmt.Println("bye:", <-done)
 			launcher.Close()
 			return

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// maxUnread is how much waits for a rank that does not read. The launcher sends
+// maxQueued is how much waits for a rank that does not read. The launcher sends
 // less: input by credit, and PMI as asked.
-const maxUnread = 1 << 20
+const maxQueued = 1 << 20
 
-// outlet writes to a rank in a goroutine.
-type outlet struct {
+// asyncWriter writes to a rank in a goroutine.
+type asyncWriter struct {
 	to      io.WriteCloser
 	written func(n int) // may be nil
 	more    sync.Cond
@@ -20,21 +20,21 @@ type outlet struct {
 	closed bool
 }
 
-func newOutlet(to io.WriteCloser, written func(n int)) *outlet {
-	o := &outlet{to: to, written: written}
+func newAsyncWriter(to io.WriteCloser, written func(n int)) *asyncWriter {
+	o := &asyncWriter{to: to, written: written}
 	o.more.L = &o.mu
-	go o.run()
+	go o.writeQueued()
 	return o
 }
 
-// put queues bytes; they are copied.
-func (o *outlet) put(b []byte) {
+// enqueue queues bytes; they are copied.
+func (o *asyncWriter) enqueue(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
-	if len(o.b)+len(b) > maxUnread {
+	if len(o.b)+len(b) > maxQueued {
 		o.closed, o.b = true, nil
 	} else {
 		o.b = append(o.b, b...)
@@ -42,16 +42,16 @@ func (o *outlet) put(b []byte) {
 	o.more.Signal()
 }
 
-// finish closes after what is queued.
-func (o *outlet) finish() {
+// closeAfterFlush closes after what is queued.
+func (o *asyncWriter) closeAfterFlush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	o.more.Signal()
 }
 
-// drop closes at once.
-func (o *outlet) drop() {
+// closeNow closes at once.
+func (o *asyncWriter) closeNow() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed, o.b = true, nil
@@ -59,7 +59,7 @@ func (o *outlet) drop() {
 	o.to.Close()
 }
 
-func (o *outlet) run() {
+func (o *asyncWriter) writeQueued() {
 	defer o.to.Close()
 	broken := false
 	for {

@@ -24,17 +24,17 @@ import (
 type process struct {
 	*agent
 	rank   int
-	local  int         // its number among those here
-	pipes  []io.Closer // ends of ours of its output
-	input  *os.File    // its standard input until it is started; nil is nothing
-	stdin  *outlet     // the other end
-	failed error       // before it is started
+	local  int          // its number among those here
+	pipes  []io.Closer  // ends of ours of its output
+	input  *os.File     // its standard input until it is started; nil is nothing
+	stdin  *asyncWriter // the other end
+	failed error        // before it is started
 
-	mu      sync.Mutex
-	pmi     *outlet       // its connection to the manager
-	pmiDone chan struct{} // closed when nothing comes from there any more
-	runs    *os.Process   // nil before it is started
-	ended   bool
+	mu        sync.Mutex
+	pmi       *asyncWriter  // its connection to the manager
+	pmiDone   chan struct{} // closed when nothing comes from there any more
+	osProcess *os.Process   // nil before it is started
+	ended     bool
 }
 
 // newProcess is a rank that is not started.
@@ -43,7 +43,7 @@ func newProcess(a *agent, r frame.Rank, local int) *process {
 	if r.Stdin {
 		var write *os.File
 		if p.input, write, p.failed = os.Pipe(); p.failed == nil {
-			p.stdin = newOutlet(write, func(n int) {
+			p.stdin = newAsyncWriter(write, func(n int) {
 				_ = p.out.Write(frame.Credit, p.rank, []byte(strconv.Itoa(n)))
 			})
 		}
@@ -51,23 +51,23 @@ func newProcess(a *agent, r frame.Rank, local int) *process {
 	return p
 }
 
-// start starts the rank and says so.
-func (p *process) start(r frame.Rank) {
-	cmd, err := p.launch(r)
+// startRank starts the rank and says so.
+func (p *process) startRank(r frame.Rank) {
+	cmd, err := p.startProgram(r)
 	if err != nil {
-		p.hurry()
-		_ = p.out.WriteJSON(frame.Failed, r.Rank, frame.Failure{Why: explain(r, err), Status: notStarted(err)})
+		p.closeInputs()
+		_ = p.out.WriteJSON(frame.Failed, r.Rank, frame.Failure{Why: startFailureText(r, err), Status: startFailureStatus(err)})
 		return
 	}
 	p.mu.Lock()
-	p.runs = cmd.Process
+	p.osProcess = cmd.Process
 	p.mu.Unlock()
 	_ = p.out.WriteJSON(frame.Started, r.Rank, frame.Process{PID: cmd.Process.Pid})
-	p.running.Go(func() { p.wait(cmd) })
+	p.running.Go(func() { p.waitExit(cmd) })
 }
 
-// launch starts the program with all that it needs.
-func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
+// startProgram starts the program with all that it needs.
+func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
 	var theirs []*os.File // ends of the rank
 	if p.input != nil {
 		theirs = append(theirs, p.input)
@@ -90,7 +90,7 @@ func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
 	}
 	cmd := exec.Command(r.Args[0], r.Args[1:]...)
 	cmd.Dir = r.Dir
-	cmd.Env = p.environ(r)
+	cmd.Env = p.buildEnviron(r)
 	if p.input != nil {
 		cmd.Stdin = p.input
 	}
@@ -102,7 +102,7 @@ func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
 		}
 		theirs, outputs = append(theirs, write), append(outputs, write)
 		p.pipes = append(p.pipes, read)
-		p.output.Go(func() { p.read(kind, read) })
+		p.output.Go(func() { p.forwardOutput(kind, read) })
 	}
 	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
 	switch {
@@ -116,16 +116,16 @@ func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
 		theirs = append(theirs, fd)
 		cmd.ExtraFiles = []*os.File{fd}
 		cmd.Env = append(cmd.Env, "PMI_FD=3")
-		p.carry(ours)
+		p.attachPMI(ours)
 	default:
 		return nil, errors.New("there is no port for its process manager")
 	}
-	return cmd, cpus.On(cpus.Turn(p.sets, p.local), func() error { return p.tree.start(cmd) })
+	return cmd, cpus.RunOn(cpus.SetOf(p.cpuSets, p.local), func() error { return p.processes.startRank(cmd) })
 }
 
-// environ is the agent's environment without another job's manager, and what the
+// buildEnviron is the agent's environment without another job's manager, and what the
 // launcher says.
-func (p *process) environ(r frame.Rank) []string {
+func (p *process) buildEnviron(r frame.Rank) []string {
 	var list []string
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, pmi.EnvSecret+"=") {
@@ -143,8 +143,8 @@ func (p *process) environ(r frame.Rank) []string {
 		"MPI_LOCALRANKID="+strconv.Itoa(p.local), "MPI_LOCALNRANKS="+strconv.Itoa(len(p.spec.Ranks)))
 }
 
-// read passes on what the rank writes.
-func (p *process) read(kind frame.Kind, from io.ReadCloser) {
+// forwardOutput passes on what the rank writes.
+func (p *process) forwardOutput(kind frame.Kind, from io.ReadCloser) {
 	defer from.Close()
 	b := make([]byte, frame.Chunk)
 	for {
@@ -155,26 +155,26 @@ func (p *process) read(kind frame.Kind, from io.ReadCloser) {
 	}
 }
 
-// carry takes the connection to the manager.
-func (p *process) carry(c net.Conn) {
+// attachPMI takes the connection to the manager.
+func (p *process) attachPMI(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || p.pmi != nil {
 		c.Close()
 		return
 	}
-	p.pmi = newOutlet(c, nil)
+	p.pmi = newAsyncWriter(c, nil)
 	p.pmiDone = make(chan struct{})
 	done := p.pmiDone
 	p.output.Go(func() {
 		defer close(done)
-		p.read(frame.PMI, c)
+		p.forwardOutput(frame.PMI, c)
 		_ = p.out.Write(frame.PMI, p.rank, nil)
 	})
 }
 
-// take is what the launcher has for the rank.
-func (p *process) take(kind frame.Kind, b []byte) {
+// deliver is what the launcher has for the rank.
+func (p *process) deliver(kind frame.Kind, b []byte) {
 	to := p.stdin
 	if kind == frame.PMI {
 		p.mu.Lock()
@@ -184,29 +184,29 @@ func (p *process) take(kind frame.Kind, b []byte) {
 	switch {
 	case to == nil:
 	case len(b) == 0:
-		to.finish()
+		to.closeAfterFlush()
 	default:
-		to.put(b)
+		to.enqueue(b)
 	}
 }
 
-// kick sends the rank a signal, if it runs.
-func (p *process) kick(s os.Signal) {
+// sendSignal sends the rank a signal, if it runs.
+func (p *process) sendSignal(s os.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.runs != nil && !p.ended {
-		_ = p.runs.Signal(s) // it may have ended just now
+	if p.osProcess != nil && !p.ended {
+		_ = p.osProcess.Signal(s) // it may have ended just now
 	}
 }
 
-// pmiTime is how long what a rank has said to its manager may take to come, after
+// pmiDrainTimeout is how long what a rank has said to its manager may take to come, after
 // its end: it has come, unless a process that it has left holds the connection.
-const pmiTime = 100 * time.Millisecond
+const pmiDrainTimeout = 100 * time.Millisecond
 
-// wait waits for the rank's end and says how it was.
-func (p *process) wait(cmd *exec.Cmd) {
+// waitExit waits for the rank's end and says how it was.
+func (p *process) waitExit(cmd *exec.Cmd) {
 	err := cmd.Wait()
-	p.tree.ended(cmd)
+	p.processes.removeRank(cmd)
 	p.mu.Lock()
 	p.ended = true
 	done := p.pmiDone
@@ -214,39 +214,39 @@ func (p *process) wait(cmd *exec.Cmd) {
 	if done != nil { // an abort is to be known before the exit
 		select {
 		case <-done:
-		case <-time.After(pmiTime):
+		case <-time.After(pmiDrainTimeout):
 		}
 	}
-	exit := how(cmd.ProcessState)
+	exit := exitInfo(cmd.ProcessState)
 	if cmd.ProcessState == nil {
 		exit = frame.Exit{Status: 1, Name: err.Error()}
 	}
 	_ = p.out.WriteJSON(frame.Exited, p.rank, exit)
 }
 
-// lastWords is how long output may take to come when nothing runs any more.
-const lastWords = time.Second
+// outputDrainTimeout is how long output may take to come when nothing runs any more.
+const outputDrainTimeout = time.Second
 
-// hurry ends what is still open: somebody who could not be ended may hold it.
-func (p *process) hurry() {
+// closeInputs ends what is still open: somebody who could not be ended may hold it.
+func (p *process) closeInputs() {
 	if p.stdin != nil {
-		p.stdin.drop()
+		p.stdin.closeNow()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
 	if p.pmi != nil {
-		p.pmi.drop()
+		p.pmi.closeNow()
 	}
-	time.AfterFunc(lastWords, func() {
+	time.AfterFunc(outputDrainTimeout, func() {
 		for _, c := range p.pipes {
 			c.Close()
 		}
 	})
 }
 
-// explain says why a rank could not be started.
-func explain(r frame.Rank, err error) string {
+// startFailureText says why a rank could not be started.
+func startFailureText(r frame.Rank, err error) string {
 	text := err.Error()
 	if errors.Is(err, exec.ErrNotFound) && !strings.ContainsRune(r.Args[0], os.PathSeparator) {
 		if _, err := os.Stat(filepath.Join(r.Dir, r.Args[0])); err == nil {
@@ -256,8 +256,8 @@ func explain(r frame.Rank, err error) string {
 	return text
 }
 
-// notStarted is the exit status that a shell has for it.
-func notStarted(err error) int {
+// startFailureStatus is the exit status that a shell has for it.
+func startFailureStatus(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return 127
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/internal/mpirun/frame"
 )
 
-// endings are the signals that end an agent.
-var endings = []os.Signal{os.Interrupt}
+// stopSignals are the signals that end an agent.
+var stopSignals = []os.Signal{os.Interrupt}
 
-func isPipe(os.Signal) bool { return false }
+func isSIGPIPE(os.Signal) bool { return false }
 
-// how says how a process has ended.
-func how(s *os.ProcessState) frame.Exit {
+// exitInfo says how a process has ended.
+func exitInfo(s *os.ProcessState) frame.Exit {
 	if s == nil {
 		return frame.Exit{}
 	}

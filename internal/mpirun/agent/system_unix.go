@@ -9,13 +9,13 @@ import (
 	"github.com/softrnic/softrnic/internal/mpirun/frame"
 )
 
-// endings are the signals that end an agent.
-var endings = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
+// stopSignals are the signals that end an agent.
+var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
 
-func isPipe(s os.Signal) bool { return s == syscall.SIGPIPE }
+func isSIGPIPE(s os.Signal) bool { return s == syscall.SIGPIPE }
 
-// how says how a process has ended.
-func how(s *os.ProcessState) frame.Exit {
+// exitInfo says how a process has ended.
+func exitInfo(s *os.ProcessState) frame.Exit {
 	if s == nil {
 		return frame.Exit{}
 	}

@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tree is all that ranks have started: everything below this process.
-type tree struct {
-	mu    sync.Mutex
-	ranks map[int]bool // children that somebody waits for
-	told  map[int]bool // by SIGTERM
+// processTree is all that ranks have started: everything below this process.
+type processTree struct {
+	mu       sync.Mutex
+	ranks    map[int]bool // children that somebody waits for
+	signaled map[int]bool // by SIGTERM
 }
 
-// newTree makes this process the parent of who loses its own.
-func newTree() *tree {
+// newProcessTree makes this process the parent of who loses its own.
+func newProcessTree() *processTree {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // Linux 3.4
-	return &tree{ranks: map[int]bool{}, told: map[int]bool{}}
+	return &processTree{ranks: map[int]bool{}, signaled: map[int]bool{}}
 }
 
-// start starts a rank, which dies with this thread.
-func (t *tree) start(cmd *exec.Cmd) error {
+// startRank starts a rank, which dies with this thread.
+func (t *processTree) startRank(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,22 +36,22 @@ func (t *tree) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// ended is a rank that was waited for.
-func (t *tree) ended(cmd *exec.Cmd) {
+// removeRank is a rank that was waited for.
+func (t *processTree) removeRank(cmd *exec.Cmd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.ranks, cmd.Process.Pid)
 }
 
-// signal ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
+// signalAll ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
 // many processes there are.
-func (t *tree) signal(kill bool) int {
+func (t *processTree) signalAll(kill bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all, err := below(os.Getpid())
+	all, err := descendants(os.Getpid())
 	if err != nil { // no /proc: ranks and their groups
 		for pid := range t.ranks {
-			all = append(all, running{pid: -pid})
+			all = append(all, processInfo{pid: -pid})
 		}
 	}
 	left := 0
@@ -67,8 +67,8 @@ func (t *tree) signal(kill bool) int {
 		switch {
 		case kill:
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
-		case !t.told[p.pid]:
-			t.told[p.pid] = true
+		case !t.signaled[p.pid]:
+			t.signaled[p.pid] = true
 			_ = syscall.Kill(p.pid, syscall.SIGTERM)
 			_ = syscall.Kill(p.pid, syscall.SIGCONT) // who is stopped hears it too
 		}
@@ -76,14 +76,14 @@ func (t *tree) signal(kill bool) int {
 	return left
 }
 
-// running is a process as /proc tells it.
-type running struct {
+// processInfo is a process as /proc tells it.
+type processInfo struct {
 	pid, parent int
 	dead        bool // and not waited for
 }
 
-// below returns the descendants of a process.
-func below(pid int) (list []running, err error) {
+// descendants returns the descendants of a process.
+func descendants(pid int) (list []processInfo, err error) {
 	all, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func below(pid int) (list []running, err error) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		return nil, err
 	}
-	children := map[int][]running{}
+	children := map[int][]processInfo{}
 	for _, entry := range all {
 		n, err := strconv.Atoi(entry.Name())
 		if err != nil {
@@ -107,7 +107,7 @@ func below(pid int) (list []running, err error) {
 			continue
 		}
 		parent, _ := strconv.Atoi(string(fields[1]))
-		children[parent] = append(children[parent], running{pid: n, parent: parent, dead: fields[0][0] == 'Z' || fields[0][0] == 'X'})
+		children[parent] = append(children[parent], processInfo{pid: n, parent: parent, dead: fields[0][0] == 'Z' || fields[0][0] == 'X'})
 	}
 	for next := []int{pid}; len(next) > 0; {
 		var further []int

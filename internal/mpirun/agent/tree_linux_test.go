@@ -16,18 +16,18 @@ func TestBelow(t *testing.T) {
 	require.NoError(t, err)
 	read.Close()
 	for deadline := time.Now().Add(time.Minute); ; {
-		list, err := below(os.Getpid())
+		list, err := descendants(os.Getpid())
 		require.NoError(t, err)
 		if len(list) == 2 { // the child and its child
 			break
 		}
 		require.True(t, time.Now().Before(deadline))
 	}
-	tr := newTree()
+	tr := newProcessTree()
 	write.Close()
 	_, err = p.Wait()
 	require.NoError(t, err)
-	require.Equal(t, 1, tr.signal(false)) // it is ours now, and told
-	for tr.signal(true) > 0 {
+	require.Equal(t, 1, tr.signalAll(false)) // it is ours now, and told
+	for tr.signalAll(true) > 0 {
 	}
 }

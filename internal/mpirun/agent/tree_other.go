@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// tree is the ranks: nothing else is found here.
-type tree struct {
+// processTree is the ranks: nothing else is found here.
+type processTree struct {
 	mu    sync.Mutex
 	ranks map[*os.Process]bool
 }
 
-func newTree() *tree { return &tree{ranks: map[*os.Process]bool{}} }
+func newProcessTree() *processTree { return &processTree{ranks: map[*os.Process]bool{}} }
 
-func (t *tree) start(cmd *exec.Cmd) error {
+func (t *processTree) startRank(cmd *exec.Cmd) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := cmd.Start()
@@ -26,14 +26,14 @@ func (t *tree) start(cmd *exec.Cmd) error {
 	return err
 }
 
-func (t *tree) ended(cmd *exec.Cmd) {
+func (t *processTree) removeRank(cmd *exec.Cmd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.ranks, cmd.Process)
 }
 
-// signal ends all ranks: there is no gentle way. It returns how many there are.
-func (t *tree) signal(bool) int {
+// signalAll ends all ranks: there is no gentle way. It returns how many there are.
+func (t *processTree) signalAll(bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for p := range t.ranks {

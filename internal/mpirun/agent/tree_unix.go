@@ -8,17 +8,19 @@ import (
 	"syscall"
 )
 
-// tree is all that ranks have started and that is in their process groups.
-type tree struct {
-	mu     sync.Mutex
-	groups map[int]bool // and whether the rank itself still runs
-	told   map[int]bool // by SIGTERM
+// processTree is all that ranks have started and that is in their process groups.
+type processTree struct {
+	mu       sync.Mutex
+	groups   map[int]bool // and whether the rank itself still runs
+	signaled map[int]bool // by SIGTERM
 }
 
-func newTree() *tree { return &tree{groups: map[int]bool{}, told: map[int]bool{}} }
+func newProcessTree() *processTree {
+	return &processTree{groups: map[int]bool{}, signaled: map[int]bool{}}
+}
 
-// start starts a rank in a group of its own.
-func (t *tree) start(cmd *exec.Cmd) error {
+// startRank starts a rank in a group of its own.
+func (t *processTree) startRank(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -29,9 +31,9 @@ func (t *tree) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// ended is a rank that was waited for. Its group lives on if there is somebody
+// removeRank is a rank that was waited for. Its group lives on if there is somebody
 // else in it.
-func (t *tree) ended(cmd *exec.Cmd) {
+func (t *processTree) removeRank(cmd *exec.Cmd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.groups[cmd.Process.Pid] = false
@@ -40,9 +42,9 @@ func (t *tree) ended(cmd *exec.Cmd) {
 	}
 }
 
-// signal ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
+// signalAll ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
 // many groups there are.
-func (t *tree) signal(kill bool) int {
+func (t *processTree) signalAll(kill bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for group, rank := range t.groups {
@@ -52,8 +54,8 @@ func (t *tree) signal(kill bool) int {
 			delete(t.groups, group)
 		case kill:
 			_ = syscall.Kill(-group, syscall.SIGKILL)
-		case !t.told[group]:
-			t.told[group] = true
+		case !t.signaled[group]:
+			t.signaled[group] = true
 			_ = syscall.Kill(-group, syscall.SIGTERM)
 			_ = syscall.Kill(-group, syscall.SIGCONT)
 		}

@@ -18,10 +18,10 @@ type Kind byte
 
 // Kinds of frames from the launcher.
 const (
-	Start Kind = 'S' // a Spec: ranks to start
-	Stdin Kind = 'i' // bytes for a rank's standard input; none is its end
-	Kick  Kind = 'K' // a number: all ranks get this signal
-	End   Kind = 'E' // an Ending: end whatever runs, and say Bye
+	Start  Kind = 'S' // a Spec: ranks to start
+	Stdin  Kind = 'i' // bytes for a rank's standard input; none is its end
+	Signal Kind = 'K' // a number: all ranks get this signal
+	Stop   Kind = 'E' // an Ending: end whatever runs, and say Bye
 )
 
 // PMI has bytes of a rank's connection to its process manager, in both directions;
@@ -30,15 +30,15 @@ const PMI Kind = 'p'
 
 // Kinds of frames from an agent.
 const (
-	Arrived Kind = 'A' // an Arrival, the first frame
-	Started Kind = 'R' // a Process
-	Failed  Kind = 'F' // a Failure: the rank could not be started
-	Stdout  Kind = 'o'
-	Stderr  Kind = 'e'
-	Credit  Kind = 'c' // a number: so many bytes of Stdin are written
-	Exited  Kind = 'X' // an Exit; its output may still come
-	Note    Kind = 'n' // text for people
-	Bye     Kind = 'B' // a Farewell, the last frame
+	HostReady Kind = 'A' // an Arrival, the first frame
+	Started   Kind = 'R' // a Process
+	Failed    Kind = 'F' // a Failure: the rank could not be started
+	Stdout    Kind = 'o'
+	Stderr    Kind = 'e'
+	Credit    Kind = 'c' // a number: so many bytes of Stdin are written
+	Exited    Kind = 'X' // an Exit; its output may still come
+	Note      Kind = 'n' // text for people
+	Finished  Kind = 'B' // a Farewell, the last frame
 )
 
 // Spec is what an agent is to start.
@@ -61,8 +61,8 @@ type Spec struct {
 	Here   string
 }
 
-// Arrival tells the launcher where an agent's host is.
-type Arrival struct {
+// HostInfo tells the launcher where an agent's host is.
+type HostInfo struct {
 	Here  string   // the address that the launcher's ssh came to; empty without ssh
 	Addrs []string // of the host's interfaces, without loopback and link-local ones
 }
@@ -76,8 +76,8 @@ type Rank struct {
 	Stdin   bool // gets what the launcher reads
 }
 
-// Ending says how long processes have between SIGTERM and SIGKILL.
-type Ending struct{ GraceMillis int }
+// StopRequest says how long processes have between SIGTERM and SIGKILL.
+type StopRequest struct{ GraceMillis int }
 
 // Process is a rank that was started.
 type Process struct{ PID int }
@@ -97,14 +97,14 @@ type Exit struct {
 	Core   bool
 }
 
-// Farewell is what an agent has counted.
-type Farewell struct{ Refused uint64 }
+// Summary is what an agent has counted.
+type Summary struct{ Refused uint64 }
 
 // Bounds. Bytes of ranks are in frames of at most Chunk bytes.
 const (
-	Chunk    = 32 << 10
-	maxBytes = 16 << 20 // of a Spec with everybody's environment
-	header   = 1 + 4 + 4
+	Chunk     = 32 << 10
+	maxBytes  = 16 << 20 // of a Spec with everybody's environment
+	headerLen = 1 + 4 + 4
 )
 
 // Writer writes frames, from any goroutine.
@@ -151,12 +151,12 @@ type Reader struct {
 }
 
 // NewReader makes a reader from r.
-func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, Chunk+header)} }
+func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, Chunk+headerLen)} }
 
 // Next returns the next frame. The bytes are the caller's until the next call. An
 // end between frames is io.EOF.
 func (r *Reader) Next() (kind Kind, rank int, b []byte, err error) {
-	var h [header]byte
+	var h [headerLen]byte
 	if _, err := io.ReadFull(r.r, h[:]); err != nil {
 		return 0, 0, nil, err
 	}
@@ -177,12 +177,12 @@ func (r *Reader) Next() (kind Kind, rank int, b []byte, err error) {
 	return Kind(h[0]), int(int32(binary.BigEndian.Uint32(h[1:5]))), r.b, nil
 }
 
-// noise is how much a host may say before its agent.
-const noise = 64 << 10
+// maxNoise is how much a host may say before its agent.
+const maxNoise = 64 << 10
 
-// Greet reads up to Hello. What was there before, a shell's greeting for example,
+// ReadHello reads up to Hello. What was there before, a shell's greeting for example,
 // is given to other, at most 64 KiB of it; an end before Hello is io.ErrUnexpectedEOF.
-func (r *Reader) Greet(other io.Writer) error {
+func (r *Reader) ReadHello(other io.Writer) error {
 	var seen []byte
 	for {
 		c, err := r.r.ReadByte()
@@ -198,7 +198,7 @@ func (r *Reader) Greet(other io.Writer) error {
 			_, err := other.Write(seen[:n])
 			return err
 		}
-		if len(seen) > noise {
+		if len(seen) > maxNoise {
 			other.Write(seen)
 			return fmt.Errorf("%d bytes came, and no agent of this version of softrnic", len(seen))
 		}

@@ -56,18 +56,18 @@ func TestFramesComeAsTheyWent(t *testing.T) {
 func TestGreet(t *testing.T) {
 	var other strings.Builder
 	r := frame.NewReader(strings.NewReader("welcome to node1" + frame.Hello + "B\x00\x00\x00\x00\x00\x00\x00\x00\n"))
-	require.NoError(t, r.Greet(&other))
+	require.NoError(t, r.ReadHello(&other))
 	require.Equal(t, "welcome to node1", other.String())
 	kind, _, _, err := r.Next()
 	require.NoError(t, err)
-	require.Equal(t, frame.Bye, kind)
+	require.Equal(t, frame.Finished, kind)
 
 	other.Reset()
-	err = frame.NewReader(strings.NewReader("sh: softrnic: not found\n")).Greet(&other)
+	err = frame.NewReader(strings.NewReader("sh: softrnic: not found\n")).ReadHello(&other)
 	require.Equal(t, io.ErrUnexpectedEOF, err)
 	require.Equal(t, "sh: softrnic: not found\n", other.String())
 
-	require.ErrorContains(t, frame.NewReader(io.LimitReader(endless{}, 1<<20)).Greet(io.Discard), "no agent")
+	require.ErrorContains(t, frame.NewReader(io.LimitReader(endless{}, 1<<20)).ReadHello(io.Discard), "no agent")
 }
 
 type endless struct{}

@@ -21,7 +21,7 @@ type Queue struct {
 func NewQueue(w io.WriteCloser) *Queue {
 	q := &Queue{done: make(chan struct{})}
 	q.more.L = &q.mu
-	go q.run(w)
+	go q.writeQueued(w)
 	return q
 }
 
@@ -55,7 +55,7 @@ func (q *Queue) Close() {
 // Done is closed when nothing is written any more.
 func (q *Queue) Done() <-chan struct{} { return q.done }
 
-func (q *Queue) run(w io.WriteCloser) {
+func (q *Queue) writeQueued(w io.WriteCloser) {
 	defer close(q.done)
 	defer w.Close()
 	for {

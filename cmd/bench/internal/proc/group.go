@@ -84,12 +84,12 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	sets, err := cmp.Or(o.Bind, cpus.None).Places(len(specs))
+	sets, err := cmp.Or(o.Bind, cpus.None).CPUSets(len(specs))
 	if err != nil {
 		return nil, fmt.Errorf("proc: %w", err)
 	}
 	for i, s := range specs {
-		p, err := launchProcess(exe, s, i, cpus.Turn(sets, i))
+		p, err := launchProcess(exe, s, i, cpus.SetOf(sets, i))
 		if err != nil {
 			for _, p := range g.procs {
 				p.kill()
@@ -117,7 +117,7 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 func newHelloMessages(o Options, specs []Spec) ([]message, error) {
 	var order []int
 	if o.Pin {
-		order = cpus.Order()
+		order = cpus.CPUOrder()
 	}
 	hellos := make([]message, len(specs))
 	for i, s := range specs {

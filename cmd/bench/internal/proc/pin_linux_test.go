@@ -53,8 +53,8 @@ type cpusReply struct {
 
 // Bound workers run like ranks: on CPUs assigned round-robin, with GOMAXPROCS 1.
 func TestBind(t *testing.T) {
-	order := cpus.Order()
-	sets, err := cpus.Auto.Places(2 * len(order))
+	order := cpus.CPUOrder()
+	sets, err := cpus.Auto.CPUSets(2 * len(order))
 	require.NoError(t, err)
 	if len(order) < 2 || len(order) > 16 || sets == nil {
 		t.Skip("there is no choice of processors, or too much of it")
@@ -71,7 +71,7 @@ func TestBind(t *testing.T) {
 }
 
 func TestPin(t *testing.T) {
-	order := cpus.Order()
+	order := cpus.CPUOrder()
 	require.NotEmpty(t, order)
 	role := Spec{Name: "test", Role: "cpus"}
 	g, err := Start(t.Context(), Options{Pin: true}, role, role)

@@ -46,7 +46,7 @@ func launchProcess(exe string, spec Spec, rank int, set []int) (*process, error)
 	err := errors.Join(err1, err2, err3)
 	if err == nil {
 		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = inR, outW, errW
-		err = cpus.On(set, p.cmd.Start)
+		err = cpus.RunOn(set, p.cmd.Start)
 	}
 	for _, f := range []*os.File{inR, outW, errW} {
 		f.Close() // the worker has its own; closing nil is safe

@@ -88,7 +88,7 @@ func (w *Worker) runFunc(ctx context.Context, name, role string) error {
 	}
 	w.Rank, w.Size, w.args, w.timeout = h.Rank, h.Size, h.Args, h.Timeout
 	if h.CPU != nil {
-		if err := cpus.Stay(*h.CPU); err != nil {
+		if err := cpus.PinCPU(*h.CPU); err != nil {
 			return fmt.Errorf("proc: pin to CPU %d: %w", *h.CPU, err)
 		}
 	}
