@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// sshCommand is the command that reaches other hosts: without a terminal, X11 or questions, which
-// nobody would see. A host that does not answer in 10 s is not there, and one that says
-// nothing for 15 s is lost.
+// sshCommand is the command that reaches other hosts. It has no terminal, no X11 and asks no
+// questions. It gives up after 10 s without a connection and after 15 s (3 x 5 s) without a reply.
 var sshCommand = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
 
 // agentCommand returns the command that runs an agent on a host.
@@ -38,14 +37,13 @@ func (o *Options) agentCommand(host string) *exec.Cmd {
 	return cmd
 }
 
-// ownVariables are those of the launcher's environment that must not reach an agent.
-// The first tells an agent how its own ssh came; the launcher's was the user's.
-// Commands such as srun carry the whole environment to other hosts, where
-// SOFTRNIC_ADDR is wrong, and what srun takes from the others is meant for ranks, not
-// for the one agent of a host.
+// ownVariables are the variables of the launcher's environment that must not reach an agent. The
+// first describes the ssh connection of the launcher's user; an agent reads its own. Commands such
+// as srun copy the environment to other hosts, where SOFTRNIC_ADDR is wrong; the Slurm variables
+// are options of srun for ranks and would apply to the one agent of a host.
 var ownVariables = []string{"SSH_CONNECTION", "SOFTRNIC_ADDR", "SLURM_NTASKS_PER_NODE", "SLURM_DISTRIBUTION", "SLURM_HOSTFILE"}
 
-// shellCommand writes a command for a POSIX shell.
+// shellCommand returns a command line for a POSIX shell.
 func shellCommand(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -54,14 +52,14 @@ func shellCommand(words []string) string {
 	return "exec " + strings.Join(quoted, " ")
 }
 
-// shellQuote writes a word for a POSIX shell.
+// shellQuote quotes a word for a POSIX shell.
 func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// exportedEnviron says which variables of the launcher's environment ranks on other hosts
-// get: those of softrnic, but for the address, which is another on each host, and
-// those of Go's runtime.
+// exportedEnviron returns the variables of the launcher's environment that ranks on other hosts
+// inherit: those of softrnic except the address, which differs by host, and those of the Go
+// runtime.
 func exportedEnviron(environ []string) (list []string) {
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Allocation is the set of hosts that a batch system has allocated to the job in which
-// the launcher runs.
+// An Allocation is the set of hosts that a batch system has allocated to the job in which the
+// launcher runs.
 type Allocation struct {
 	Name  string // "Slurm job 4711"
 	Hosts []Host // with a slot for each task
@@ -31,7 +31,7 @@ func ReadAllocation(getenv func(string) string) (*Allocation, error) {
 	return nil, nil
 }
 
-// slotCount returns the number of ranks that the allocation has room for.
+// slotCount returns the number of slots of all hosts.
 func (a *Allocation) slotCount() (n int) {
 	for _, h := range a.Hosts {
 		n += h.Slots
@@ -39,8 +39,8 @@ func (a *Allocation) slotCount() (n int) {
 	return n
 }
 
-// fillRankCounts gives the program without a number of ranks those tasks of the allocation
-// that the others leave. With ppn it gets ppn on each host.
+// fillRankCounts gives the program without a number of ranks the tasks of the allocation that
+// remain. With ppn > 0 that program gets ppn ranks on each host.
 func (a *Allocation) fillRankCounts(programs []Program, ppn int) ([]Program, error) {
 	tasks := a.Tasks
 	if ppn > 0 {
@@ -69,7 +69,7 @@ func (a *Allocation) fillRankCounts(programs []Program, ppn int) ([]Program, err
 	return programs, nil
 }
 
-// checkCapacity refuses more ranks than the allocation has tasks, in all and on a host.
+// checkCapacity returns an error if there are more ranks than slots, in total or on one host.
 func (a *Allocation) checkCapacity(seats []placement, nodes []string) error {
 	if room := max(a.slotCount(), a.Tasks); len(seats) > room {
 		return optionErrorf("%d ranks are more than the %d that %s has allocated; --oversubscribe runs them all the same", len(seats), room, a.Name)
@@ -89,7 +89,7 @@ func (a *Allocation) checkCapacity(seats []placement, nodes []string) error {
 	return nil
 }
 
-// addSlots adds slots on a host to a list, in which a host is once.
+// addSlots adds slots of a host to a list in which each host occurs once.
 func addSlots(list []Host, name string, slots int) []Host {
 	if i := slices.IndexFunc(list, func(h Host) bool { return h.Name == name }); i >= 0 {
 		list[i].Slots += slots
@@ -98,7 +98,7 @@ func addSlots(list []Host, name string, slots int) []Host {
 	return append(list, Host{name, slots})
 }
 
-// checkHosts checks an allocation's hosts, which are the text of a variable.
+// checkHosts validates the hosts of an allocation, read from a variable with this text.
 func (a *Allocation) checkHosts(variable, text string) (*Allocation, error) {
 	for _, h := range a.Hosts {
 		if checked, err := parseHost(h.Name); err != nil || checked.Name != h.Name {
@@ -117,7 +117,7 @@ func (a *Allocation) checkHosts(variable, text string) (*Allocation, error) {
 	return a, nil
 }
 
-// readPositive reads a variable that is a number of at least 1. It returns 0 if it is empty.
+// readPositive returns the value of a variable that must be at least 1, or 0 if it is empty.
 func readPositive(getenv func(string) string, name string) (int, error) {
 	text := getenv(name)
 	if text == "" {
@@ -130,8 +130,8 @@ func readPositive(getenv func(string) string, name string) (int, error) {
 	return n, nil
 }
 
-// startCommand returns the command of a batch system that starts another on a host, if it
-// is installed: its words, the host and that command.
+// startCommand returns the command by which a batch system starts another on a host, or nil if it
+// is not installed.
 func startCommand(words ...string) func(host string, agent []string) []string {
 	if _, err := exec.LookPath(words[0]); err != nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// openOutput opens where ranks write.
+// openOutput opens the output streams of all ranks.
 func (r *job) openOutput() error {
 	stdout := &lineWriter{r.Stdout, new(lineState)}
 	r.stderr = &lineWriter{r.Stderr, new(lineState)}
@@ -43,15 +43,15 @@ func (r *job) openOutput() error {
 	return nil
 }
 
-// outputFileName is the file of a rank after a pattern.
+// outputFileName expands the pattern of an output file for a rank.
 func (r *job) outputFileName(pattern string, rank int) string {
 	s := r.placements[rank]
 	return strings.NewReplacer("%%", "%", "%r", strconv.Itoa(rank), "%h", filepath.Base(r.nodes[s.node]), "%n", strconv.Itoa(s.node),
 		"%p", strconv.Itoa(s.app)).Replace(pattern)
 }
 
-// closeOutput closes what open has opened. An error is the first of what could not be
-// written.
+// closeOutput flushes the streams and closes the files. It returns the first write error of the
+// job.
 func (r *job) closeOutput() error {
 	for _, pair := range r.streams {
 		for _, s := range pair {
@@ -66,7 +66,7 @@ func (r *job) closeOutput() error {
 	return r.writeErr
 }
 
-// noteWriteError notes the first error of writing what ranks say.
+// noteWriteError records the first error of writing a rank's output.
 func (r *job) noteWriteError(err error) {
 	r.writeErrMu.Lock()
 	defer r.writeErrMu.Unlock()

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// builder makes programs of Go packages, each once.
+// A builder compiles Go packages, each once.
 type builder struct {
 	dir    string // of the programs, "" before the first
 	stderr io.Writer
 	built  map[string]string // what was asked for -> program
 }
 
-// removePrograms removes the programs.
+// removePrograms removes the compiled programs.
 func (b *builder) removePrograms() error {
 	if b.dir == "" {
 		return nil
@@ -27,8 +27,8 @@ func (b *builder) removePrograms() error {
 	return os.RemoveAll(b.dir)
 }
 
-// build returns the file to run for the first word of a command: a Go package's
-// program if it is one, and else the word itself.
+// build returns the file to execute for the first word of a command: the compiled program if the
+// word names a Go package, or else the word.
 func (b *builder) build(ctx context.Context, word string) (string, error) {
 	dir, what, ok := parseGoSource(word)
 	if !ok {
@@ -70,7 +70,7 @@ func (b *builder) build(ctx context.Context, word string) (string, error) {
 	return out, nil
 }
 
-// programName is what the program of a package is called.
+// programName returns the name of the program built from a package.
 func programName(word string) string {
 	at, err := filepath.Abs(word)
 	if err != nil {
@@ -79,9 +79,8 @@ func programName(word string) string {
 	return filepath.Base(at)
 }
 
-// parseGoSource says whether a word names Go source: a .go file, a directory with such,
-// or the path of a package that is no program in PATH. The package is what in the
-// directory dir.
+// parseGoSource reports whether a word names Go source: a .go file, a directory with .go files, or
+// an import path that is no program in PATH. The package is what, relative to the directory dir.
 func parseGoSource(word string) (dir, what string, ok bool) {
 	at, err := os.Stat(word)
 	switch {

@@ -16,21 +16,21 @@ import (
 	"github.com/softrnic/softrnic/internal/hostaddr"
 )
 
-// Host is where ranks can run.
+// A Host is a machine on which ranks can run.
 type Host struct {
 	Name  string // as ssh knows it
 	Slots int    // ranks in a row
 }
 
-// Forms of hosts, for error messages.
+// Syntax of hosts, for error texts.
 const (
 	listForm = "want HOST or HOST:RANKS with commas between, such as node1,node2:4,user@192.0.2.1,[2001:db8::1]:2"
 	fileForm = "want HOST, HOST:RANKS or HOST slots=RANKS [max_slots=RANKS] in each line, and # before a comment"
 )
 
-// ParseHosts reads a list of hosts with commas, each with its ranks in a row if
-// they are not one: node1,node2:4,user@192.0.2.1,[2001:db8::1]:2. An error is an
-// *OptionError that names the entry and the syntax.
+// ParseHosts parses a list of hosts separated by commas, each with an optional number of slots:
+// node1,node2:4,user@192.0.2.1,[2001:db8::1]:2. An error is an *OptionError that names the entry
+// and the syntax.
 func ParseHosts(text string) ([]Host, error) {
 	var list []Host
 	for word := range strings.SplitSeq(text, ",") {
@@ -43,10 +43,9 @@ func ParseHosts(text string) ([]Host, error) {
 	return list, nil
 }
 
-// ReadHosts reads the hosts file of a name, with a host in each line: "node1",
-// "node1:4" as hydra has it, or "node1 slots=4" as Open MPI has it. What follows # does
-// not count. An error is an *OptionError that names the file, the line and the
-// syntax, or that of r.
+// ReadHosts reads a hosts file with one host a line: "node1", "node1:4" (hydra) or "node1 slots=4"
+// (Open MPI); # begins a comment. A syntax error is an *OptionError that names the file, the line
+// and the syntax; other errors are those of r.
 func ReadHosts(file string, r io.Reader) (list []Host, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -125,8 +124,7 @@ func parseHost(word string) (Host, error) {
 	return h, nil
 }
 
-// isLocal reports whether a host is the one that we run on: by its name, or as an address
-// of one of its interfaces.
+// isLocal reports whether a host is this machine, by its name or by an address of an interface.
 func (o *Options) isLocal(name string) bool {
 	if name == "localhost" {
 		return true
@@ -160,12 +158,13 @@ func sameHost(name, own string) bool {
 	return slices.ContainsFunc(ips, hostaddr.IsOwn)
 }
 
-// lookupTime bounds the look-up of a name that may be this host's.
+// lookupTime bounds the resolution of a name that may be this host's.
 const lookupTime = 2 * time.Second
 
 // hostPart returns the host of [USER@]HOST.
 func hostPart(name string) string { return name[strings.LastIndexByte(name, '@')+1:] }
 
+// isAddress reports whether host is an IP address.
 func isAddress(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil

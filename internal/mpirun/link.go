@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// event is something that the loop has to know.
+// An event is an input of the job's loop: exactly one of the first fields is set.
 type event struct {
 	started   *frame.Process
 	failed    *frame.Failure
@@ -31,7 +31,7 @@ type event struct {
 	link *agentLink
 }
 
-// agentLink is an agent on a host.
+// An agentLink is the launcher's connection to the agent of one host.
 type agentLink struct {
 	*job
 	host    string
@@ -44,7 +44,7 @@ type agentLink struct {
 	stdin    *stdinCredit
 }
 
-// startAgent starts the agent of a host.
+// startAgent starts the agent of a host and the goroutine that serves it.
 func (r *job) startAgent(host string) (*agentLink, error) {
 	k := &agentLink{job: r, host: host, cmd: r.agentCommand(host), sessions: map[int]*server.Session{}, stdin: newStdinCredit()}
 	newSession(k.cmd)
@@ -71,8 +71,8 @@ func (r *job) startAgent(host string) (*agentLink, error) {
 	return k, nil
 }
 
-// stop has the agent end its ranks. One that has not been told what to run is ended by
-// the end of its input, and the command that should start it is killed.
+// stop makes the agent terminate its ranks. An agent without a Spec ends with its input, and the
+// command that has not reached it yet is killed.
 func (k *agentLink) stop(grace time.Duration) {
 	if k.started {
 		_ = k.out.SendJSON(frame.Stop, 0, frame.StopRequest{GraceMillis: int(grace.Milliseconds())})
@@ -84,11 +84,11 @@ func (k *agentLink) stop(grace time.Duration) {
 	}
 }
 
-// agentWaitDelay is how long an agent's command may take to end, and what holds its
-// output to let go, when the agent says no more.
+// agentWaitDelay bounds the time between the last frame of an agent and the exit of its command,
+// and the time until processes that inherited its output close it.
 const agentWaitDelay = time.Second
 
-// serveAgent serves an agent until it and the command that has started it have ended.
+// serveAgent handles the frames of an agent until the agent and its command have ended.
 func (k *agentLink) serveAgent(out io.ReadCloser, said *rankStream) {
 	greeted, lost := k.readFrames(frame.NewReader(out), said)
 	out.Close() // who still writes has nobody who reads
@@ -115,7 +115,7 @@ func (k *agentLink) serveAgent(out io.ReadCloser, said *rankStream) {
 	k.sendEvent(event{linkEnded: true, link: k})
 }
 
-// readFrames does with what the agent says what has to be done, until its farewell.
+// readFrames handles the agent's frames until its Summary. It reports whether Hello was received.
 func (k *agentLink) readFrames(frames *frame.Reader, noise io.Writer) (greeted bool, err error) {
 	if err := frames.ReadHello(noise); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -141,7 +141,7 @@ func (k *agentLink) readFrames(frames *frame.Reader, noise io.Writer) (greeted b
 	}
 }
 
-// handleFrame does with one frame what has to be done.
+// handleFrame handles one frame and reports whether it was the last.
 func (k *agentLink) handleFrame(kind frame.Kind, rank int, b []byte) (bye bool, err error) {
 	e := event{rank: rank, link: k}
 	switch kind {
@@ -191,7 +191,7 @@ func (k *agentLink) handleFrame(kind frame.Kind, rank int, b []byte) (bye bool, 
 	return false, err
 }
 
-// handlePMI is what a rank says to its process manager.
+// handlePMI feeds bytes of a rank's PMI connection to the process manager.
 func (k *agentLink) handlePMI(rank int, b []byte) {
 	s := k.sessions[rank]
 	if s == nil {
@@ -213,10 +213,10 @@ func (k *agentLink) handlePMI(rank int, b []byte) {
 	}
 }
 
-// stdinWindow is how much input is on its way to a rank that has not read it.
+// stdinWindow is the maximum number of bytes of standard input in flight to a rank.
 const stdinWindow = 256 << 10
 
-// stdinCredit is what may still be sent.
+// A stdinCredit is the flow control window of a rank's standard input.
 type stdinCredit struct {
 	mu        sync.Mutex
 	change    sync.Cond
@@ -230,6 +230,7 @@ func newStdinCredit() *stdinCredit {
 	return c
 }
 
+// grant adds n bytes to the window.
 func (c *stdinCredit) grant(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,6 +238,7 @@ func (c *stdinCredit) grant(n int) {
 	c.change.Broadcast()
 }
 
+// close wakes the waiters of acquire, which then fail.
 func (c *stdinCredit) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,7 +246,8 @@ func (c *stdinCredit) close() {
 	c.change.Broadcast()
 }
 
-// acquire waits until there is credit for n bytes. False is that nobody takes any.
+// acquire waits until n bytes of credit are available and takes them. It reports false if the link
+// is closed.
 func (c *stdinCredit) acquire(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/internal/cpus"
 )
 
-// Program is one of the programs of a job: several make it MPMD.
+// A Program is one program of a job. Several make the job MPMD.
 type Program struct {
 	N       int      // ranks; 0 is one for every slot of the hosts
 	Args    []string // the program, or a Go package or .go file, and its arguments
@@ -20,7 +20,7 @@ type Program struct {
 	Environ []string // NAME=VALUE
 }
 
-// Options say what to run, where and how.
+// Options describe a job: its programs, hosts, streams and limits.
 type Options struct {
 	Programs []Program
 	Environ  []string // NAME=VALUE for all programs; one's own come after
@@ -66,10 +66,10 @@ type Options struct {
 	Signals <-chan os.Signal
 }
 
-// OptionError is a mistake in Options.
+// An OptionError reports an invalid option.
 type OptionError struct{ Reason string }
 
-// Error says what is wrong.
+// Error returns the reason.
 func (e *OptionError) Error() string { return e.Reason }
 
 func optionErrorf(format string, args ...any) error {
@@ -79,10 +79,10 @@ func optionErrorf(format string, args ...any) error {
 // launchTimeout is the default of Options.LaunchTimeout.
 const launchTimeout = 30 * time.Second
 
-// maxRanks is more than one launcher can serve.
+// maxRanks is the maximum number of ranks of a job.
 const maxRanks = 1 << 16
 
-// validate refuses what makes no sense.
+// validate checks the options and sets defaults.
 func (o *Options) validate() error {
 	if len(o.Programs) == 0 {
 		return optionErrorf("there is no program to run")

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// maxLine is how much of a line is kept until its end comes. A longer one is
-// written as it comes.
+// maxLine is the maximum number of buffered bytes of an incomplete line. A longer line is written
+// in pieces.
 const maxLine = 64 << 10
 
-// partialLineDelay is after which time the beginning of a line is shown to somebody who
-// looks, a question for example.
+// partialLineDelay is the time after which an incomplete line, such as a prompt, is written to a
+// terminal.
 const partialLineDelay = 100 * time.Millisecond
 
-// lineWriter is where several ranks write, a whole line at a time.
+// A lineWriter writes the output of several ranks in whole lines.
 type lineWriter struct {
 	w io.Writer
 	*lineState
 }
 
-// lineState is the last line of a file, or of a terminal that several sinks write to.
+// A lineState is the last line of a file, or of a terminal that several lineWriters share.
 type lineState struct {
 	mu      sync.Mutex
 	partial *rankStream // has written the beginning of it
 }
 
-// rankStream is one rank's output or error output.
+// A rankStream is the standard output or error output of one rank.
 type rankStream struct {
 	to     *lineWriter
 	prefix []byte
@@ -46,7 +46,7 @@ func newRankStream(to *lineWriter, prefix string, terminal bool) *rankStream {
 	return s
 }
 
-// Write takes what comes, and writes the lines that are whole.
+// Write buffers p and writes the complete lines.
 func (s *rankStream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *rankStream) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// flush writes the beginning of a line, also if the rest does not come.
+// flush writes the incomplete line.
 func (s *rankStream) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *rankStream) flush() error {
 	return err
 }
 
-// close flushes for the last time.
+// close flushes the stream and stops its timer.
 func (s *rankStream) close() error {
 	if s.timer != nil {
 		s.timer.Stop()
@@ -83,7 +83,7 @@ func (s *rankStream) close() error {
 	return s.flush()
 }
 
-// write writes in one piece. A line that another rank has begun is ended before.
+// write writes b in one call. It first ends an incomplete line of another rank.
 func (k *lineWriter) write(s *rankStream, b []byte) error {
 	if len(b) == 0 {
 		return nil

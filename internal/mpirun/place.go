@@ -2,12 +2,12 @@ package mpirun
 
 import "slices"
 
-// placement is the place of a rank: a host and a program.
-type placement struct{ node, app int }
+// A placement is the host and the program of one rank.
+type placement struct{ node, app int } // indexes into job.nodes and Options.Programs
 
-// placeRanks gives every rank its place on Hosts, those of the Allocation, or this
-// host. nodes are the hosts that got any, in order; the same name twice is one. An
-// error is an *OptionError: an allocation is too small.
+// placeRanks maps every rank to a host of Hosts, of the Allocation, or to this host. nodes lists
+// the hosts that have ranks, in order and each once. An error is an *OptionError: the allocation
+// is too small.
 func (o *Options) placeRanks() (seats []placement, nodes []string, err error) {
 	hosts, programs := o.Hosts, o.Programs
 	a := o.Allocation
@@ -30,7 +30,7 @@ func (o *Options) placeRanks() (seats []placement, nodes []string, err error) {
 	return seats, nodes, err
 }
 
-// countRanks returns the number of ranks that place will place.
+// countRanks returns the number of ranks that mapRanks will place.
 func countRanks(hosts []Host, ppn int, programs []Program) (n int) {
 	for _, p := range programs {
 		if p.N > 0 {
@@ -42,7 +42,7 @@ func countRanks(hosts []Host, ppn int, programs []Program) (n int) {
 	return n
 }
 
-// totalSlots returns the number of ranks that the hosts get in one turn.
+// totalSlots returns the number of ranks of one round over the hosts.
 func totalSlots(hosts []Host, ppn int) int {
 	n := 0
 	for _, h := range hosts {
@@ -51,8 +51,8 @@ func totalSlots(hosts []Host, ppn int) int {
 	return max(n, 1)
 }
 
-// mapRanks gives every rank its place: block by block over the hosts, and from the
-// first again when all are full.
+// mapRanks places the ranks block by block over the hosts, and starts over at the first host when
+// all are full.
 func mapRanks(hosts []Host, ppn int, programs []Program) (seats []placement, nodes []string) {
 	if len(hosts) == 0 {
 		hosts = []Host{{Name: "localhost", Slots: 1}}
@@ -83,7 +83,7 @@ func mapRanks(hosts []Host, ppn int, programs []Program) (seats []placement, nod
 	return seats, nodes
 }
 
-// ranksPerTurn returns the number of ranks that a host gets in a row.
+// ranksPerTurn returns the number of consecutive ranks of a host in one round.
 func ranksPerTurn(h Host, ppn int) int {
 	if ppn > 0 {
 		return ppn
@@ -91,12 +91,12 @@ func ranksPerTurn(h Host, ppn int) int {
 	return max(h.Slots, 1)
 }
 
-// maxPeers bounds the other hosts of which an agent is told.
+// maxPeers is the maximum number of other hosts in the Spec of an agent.
 const maxPeers = 4
 
-// peerAddrs returns addresses and names of hosts other than a node's, by which its agent
-// finds its own address, and the IP version that it has to be of (0 for any). They are
-// none if all ranks are on one host. All agents have arrived.
+// peerAddrs returns addresses and names of the hosts other than node, from which its agent derives
+// its own address, and the IP version of that address (0 for any). The list is empty if all ranks
+// are on one host. All agents must have sent their HostInfo.
 func (r *job) peerAddrs(node int) (list []string, family int) {
 	hosts := 0
 	for other, name := range r.nodes {
@@ -118,8 +118,8 @@ func (r *job) peerAddrs(node int) (list []string, family int) {
 	return list, r.commonFamily()
 }
 
-// commonFamily returns 4 or 6 if hosts were reached by different IP versions and all
-// have addresses of that one, and else 0.
+// commonFamily returns 4 or 6 if hosts were reached by different IP versions and every host has an
+// address of the version returned, or else 0.
 func (r *job) commonFamily() int {
 	reached := map[int]bool{}
 	for _, k := range r.links {

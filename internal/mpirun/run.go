@@ -18,7 +18,7 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// job is a job that runs.
+// A job is the state of a running job.
 type job struct {
 	Options
 	placements []placement
@@ -40,8 +40,8 @@ type job struct {
 	done   chan struct{} // closed when nobody takes events any more
 }
 
-// Run runs a job to its end. A failure of the job is a *Failure, a mistake in the
-// options an *OptionError. When ctx ends, the job is ended.
+// Run runs a job to its end. The failure of a job is a *Failure, an invalid option an
+// *OptionError. The end of ctx terminates the job.
 func Run(ctx context.Context, o Options) (err error) {
 	if err := o.validate(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return r.runLoop(ctx)
 }
 
-// prepare makes what the job needs before anything starts.
+// prepare creates the process manager and opens the output before any agent starts.
 func (r *job) prepare() (err error) {
 	id := make([]byte, 8)
 	rand.Read(id)
@@ -102,7 +102,7 @@ func (r *job) prepare() (err error) {
 	return r.openOutput()
 }
 
-// sendEvent tells the loop what happens.
+// sendEvent passes e to the loop, or drops it after the loop has ended.
 func (r *job) sendEvent(e event) {
 	select {
 	case r.events <- e:
@@ -110,13 +110,13 @@ func (r *job) sendEvent(e event) {
 	}
 }
 
-// notef tells people something that is no rank's output.
+// notef writes a message of the launcher to the error output.
 func (r *job) notef(format string, args ...any) {
 	s := newRankStream(r.stderr, "", false)
 	fmt.Fprintf(s, "softrnic mpirun: "+format+"\n", args...)
 }
 
-// agentSpec is what a host is to start.
+// agentSpec returns the Spec for the agent of a node.
 func (r *job) agentSpec(node int) frame.Spec {
 	dir, _ := os.Getwd()
 	spec := frame.Spec{Host: r.nodes[node], Size: len(r.placements), Environ: r.Environ, Bind: string(r.Bind), GraceMillis: int(r.Grace.Milliseconds())}
@@ -149,14 +149,15 @@ func (r *job) agentSpec(node int) frame.Spec {
 	return spec
 }
 
-// agentExitTimeout is how long agents have to end, beyond the time that ranks have.
+// agentExitTimeout is the time for agents to end after the grace period of the ranks.
 const agentExitTimeout = 10 * time.Second
 
-// causeDelay is the time that the news of a killed rank may take longer than that of ranks
-// on other hosts which have lost it.
+// causeDelay is the time by which the report of a killed rank may come later than the reports of
+// ranks on other hosts that failed because of it.
 const causeDelay = 500 * time.Millisecond
 
-// runLoop runs the loop: what happens comes in, and the verdict says when to end.
+// runLoop starts the agents and handles events until all have ended. The verdict decides when to
+// terminate the job.
 func (r *job) runLoop(ctx context.Context) error {
 	defer close(r.done)
 	end := func(grace time.Duration) {
@@ -249,8 +250,8 @@ func (r *job) runLoop(ctx context.Context) error {
 	return nil
 }
 
-// startRanks tells all agents what to run. All have arrived, so each can be told where
-// the others are.
+// startRanks sends every agent its Spec. All agents must have sent their HostInfo, so that each
+// Spec can name the other hosts.
 func (r *job) startRanks() {
 	for node, k := range r.links {
 		k.started = true
@@ -265,7 +266,7 @@ func (r *job) startRanks() {
 	}
 }
 
-// launchTimedOut fails the job if there are agents that have not arrived.
+// launchTimedOut fails the job if an agent has not sent its HostInfo.
 func (r *job) launchTimedOut() {
 	var hosts []string
 	for _, k := range r.links {
@@ -278,7 +279,7 @@ func (r *job) launchTimedOut() {
 	}
 }
 
-// handleEvent tells the verdict and the process manager what has happened.
+// handleEvent passes an event to the verdict and the process manager.
 func (r *job) handleEvent(e event) {
 	switch {
 	case e.started != nil:
@@ -301,13 +302,13 @@ func (r *job) handleEvent(e event) {
 	}
 }
 
-// notifyRankEnded tells the process manager that a rank has ended. What follows from it
-// comes as an event, which the caller takes: so not in its goroutine.
+// notifyRankEnded tells the process manager that a rank has ended. It runs in a goroutine because
+// the resulting events are received by the caller's loop.
 func (r *job) notifyRankEnded(rank int) {
 	go r.pmi.ProcessEnded(rank)
 }
 
-// forwardStdin passes on what the launcher reads to rank 0.
+// forwardStdin copies the launcher's standard input to rank 0.
 func (r *job) forwardStdin(k *agentLink) {
 	b := make([]byte, frame.Chunk)
 	for {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readSlurm reads an allocation of Slurm, within salloc or a batch script. Names of
-// variables that older versions have are taken as well.
+// readSlurm reads an allocation of Slurm, within salloc or a batch script. It accepts the variable
+// names of older versions too.
 func readSlurm(getenv func(string) string) (*Allocation, error) {
 	id := cmp.Or(getenv("SLURM_JOB_ID"), getenv("SLURM_JOBID"))
 	if id == "" {
@@ -54,7 +54,7 @@ func readSlurm(getenv func(string) string) (*Allocation, error) {
 	return a.checkHosts(variable, list)
 }
 
-// slurmCounts returns the tasks of each of n nodes.
+// slurmCounts returns the number of tasks of each of n nodes.
 func (a *Allocation) slurmCounts(getenv func(string) string, n int) ([]int, error) {
 	if text := getenv("SLURM_TASKS_PER_NODE"); text != "" {
 		counts, err := expandCounts(text)
@@ -78,7 +78,7 @@ func (a *Allocation) slurmCounts(getenv func(string) string, n int) ([]int, erro
 	return counts, nil
 }
 
-// expandCounts reads numbers of tasks, "2(x3),1" for 2, 2, 2 and 1.
+// expandCounts expands "2(x3),1" to 2, 2, 2 and 1.
 func expandCounts(text string) (list []int, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		number, times, repeated := strings.Cut(word, "(x")
@@ -98,9 +98,8 @@ func expandCounts(text string) (list []int, err error) {
 	return list, nil
 }
 
-// expandNodeList reads the names in a list of Slurm: "n[1-3,07],login" for n1, n2, n3,
-// n07 and login. Digits of a range keep their leading zeros, and there may be several
-// brackets in a name.
+// expandNodeList expands a node list of Slurm: "n[1-3,07],login" is n1, n2, n3, n07 and login.
+// Ranges keep leading zeros, and a name may have several brackets.
 func expandNodeList(text string) (names []string, err error) {
 	for len(text) > 0 {
 		word := text
@@ -127,7 +126,7 @@ func expandNodeList(text string) (names []string, err error) {
 	return names, nil
 }
 
-// expandName reads a name with ranges in brackets.
+// expandName expands the ranges in the brackets of one name.
 func expandName(word string) ([]string, error) {
 	before, rest, ok := strings.Cut(word, "[")
 	if !ok {
@@ -170,9 +169,10 @@ func expandName(word string) ([]string, error) {
 	return names, nil
 }
 
-// srunCommand starts agents by srun, if that is installed: as a step of one task on the
-// node, beside other steps and with all processors of the job there. --overlap, which
-// says the former, is a variable for the sake of versions before 20.11.
+// srunCommand returns the command that starts an agent by srun, or nil if srun is not installed.
+// The agent is a step of one task on the node, in parallel with other steps and with all
+// processors of the job there. SLURM_OVERLAP stands for --overlap, which versions before 20.11
+// reject.
 func srunCommand() func(host string, agent []string) []string {
 	if _, err := exec.LookPath("srun"); err != nil {
 		return nil

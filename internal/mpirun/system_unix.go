@@ -9,16 +9,17 @@ import (
 	"syscall"
 )
 
-// newSession starts a command in a session of its own: Ctrl-C is for the launcher, which
-// tells the agents, and ssh has no terminal to ask questions on.
+// newSession starts a command in its own session: Ctrl-C reaches only the launcher, which stops
+// the agents, and ssh has no terminal for questions.
 func newSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// ignoreTTYInput makes reading from the terminal an error and no stop, when the
-// launcher runs in the background.
+// ignoreTTYInput makes reading from the terminal fail, instead of stopping the launcher, when it
+// runs in the background.
 func ignoreTTYInput() { signal.Ignore(syscall.SIGTTIN) }
 
-// ForwardedSignals are the signals that are the ranks' and do not end the job.
+// ForwardedSignals are the signals that the launcher passes on to the ranks instead of terminating
+// the job.
 var ForwardedSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
 
-// canInheritSockets says whether ranks can inherit a socket.
+// canInheritSockets reports whether ranks can inherit a socket.
 const canInheritSockets = true

@@ -10,34 +10,33 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// Exit statuses that are nobody's else.
+// Exit statuses of the launcher.
 const (
 	statusFailed  = 1
 	statusTimeout = 124 // as timeout(1)
 	statusSignal  = 128 // and the number of the signal
 )
 
-// Failure is why a job has failed: the first thing that went wrong.
+// A Failure describes the first error of a job.
 type Failure struct {
 	Status int // for mpirun to exit with
 	Reason string
 }
 
-// Error says what happened to which rank, and to the others.
+// Error names the failed rank, the cause and the fate of the other ranks.
 func (f *Failure) Error() string { return f.Reason }
 
-// verdict finds out whether a job has failed, and why: what happens comes in, in
-// order, and each tells whether it is the first failure, at which everything has
-// to be ended.
+// A verdict determines whether and why a job has failed. Its methods take events in order and
+// report whether the event is the first failure, which terminates the job.
 type verdict struct {
 	ranks   []rankState
 	running int // ranks that have not ended
 	failure *Failure
-	ending  bool // what ends now is our doing
+	ending  bool // the launcher terminates the ranks
 
-	// Ranks on several hosts notice the loss of one before its own host has told of it,
-	// and exit. So with hosts, the exit of a rank is pending for a while, in which a rank
-	// that was killed or a host that was lost is the failure instead.
+	// Ranks on several hosts detect the loss of one before its host has reported it, and
+	// exit. With multipleHosts, the exit of a rank is therefore pending for causeDelay, in
+	// which a killed rank or a lost host replaces it as the failure.
 	multipleHosts, pending bool
 }
 
@@ -56,17 +55,17 @@ func newVerdict(hosts []string) *verdict {
 	return v
 }
 
-// allEnded says that all ranks have ended.
+// allEnded reports whether all ranks have ended.
 func (v *verdict) allEnded() bool { return v.running == 0 }
 
-// dropPending drops a failure that is pending, for the one that has caused it.
+// dropPending drops a pending failure in favor of its cause.
 func (v *verdict) dropPending() {
 	if v.pending {
 		v.pending, v.ending = false, false
 	}
 }
 
-// setFailure notes the first failure.
+// setFailure records the first failure and reports whether this is it.
 func (v *verdict) setFailure(status int, format string, args ...any) bool {
 	if v.ending {
 		return false
@@ -76,7 +75,7 @@ func (v *verdict) setFailure(status int, format string, args ...any) bool {
 	return true
 }
 
-// rankName names a rank.
+// rankName returns the rank with its host and process.
 func (v *verdict) rankName(rank int) string {
 	r := v.ranks[rank]
 	name := fmt.Sprintf("rank %d on %s", rank, r.host)
@@ -86,7 +85,7 @@ func (v *verdict) rankName(rank int) string {
 	return name
 }
 
-// describeOthers says what happens to those that still run.
+// describeOthers returns the fate of the ranks that still run.
 func (v *verdict) describeOthers() string {
 	switch {
 	case v.running == 0:
@@ -103,7 +102,7 @@ func (v *verdict) describeOthers() string {
 
 func (v *verdict) rankStarted(rank int, p frame.Process) { v.ranks[rank].pid = p.PID }
 
-// markEnded counts a rank that has ended.
+// markEnded counts the end of a rank and reports whether it is the first report of it.
 func (v *verdict) markEnded(rank int) bool {
 	if v.ranks[rank].ended {
 		return false
@@ -113,8 +112,8 @@ func (v *verdict) markEnded(rank int) bool {
 	return true
 }
 
-// rankExited is a rank that has ended. joined says that it has joined the job by PMI,
-// and finalized that it has left it.
+// rankExited records the exit of a rank. joined and finalized report whether the rank has joined
+// and left the job by PMI.
 func (v *verdict) rankExited(rank int, e frame.Exit, joined, finalized bool) bool {
 	if !v.markEnded(rank) {
 		return false
@@ -138,13 +137,13 @@ func (v *verdict) rankExited(rank int, e frame.Exit, joined, finalized bool) boo
 	return false
 }
 
-// rankNotStarted is a rank that could not be started.
+// rankNotStarted records a rank that could not be started.
 func (v *verdict) rankNotStarted(rank int, f frame.Failure) bool {
 	v.markEnded(rank)
 	return v.setFailure(f.Status, "%s could not be started: %s", v.rankName(rank), f.Why)
 }
 
-// jobAborted is a rank that wants the job to end. It has not ended itself.
+// jobAborted records the abort of the job by a rank, which may still run.
 func (v *verdict) jobAborted(rank, code int, why string) bool {
 	if why != "" {
 		why = ": " + why
@@ -162,7 +161,7 @@ func (v *verdict) jobAborted(rank, code int, why string) bool {
 	return v.setFailure(status, "%s aborted the job with code %d%s%s", v.rankName(rank), code, why, others)
 }
 
-// hostLost is an agent that has ended without a farewell, or was never reached.
+// hostLost records an agent that ended without a Summary or was never reached.
 func (v *verdict) hostLost(host string, reached bool, why string) bool {
 	var ranks []int
 	for i, r := range v.ranks {
@@ -177,7 +176,7 @@ func (v *verdict) hostLost(host string, reached bool, why string) bool {
 	return v.setFailure(statusFailed, "%s was lost with %s: %s%s", host, formatRanks(ranks), why, v.describeOthers())
 }
 
-// hostsUnreachable is the failure of hosts whose agents do not answer in time.
+// hostsUnreachable records hosts whose agents have not replied in time.
 func (v *verdict) hostsUnreachable(hosts []string, after time.Duration) bool {
 	var ranks []int
 	for i, r := range v.ranks {
@@ -188,7 +187,7 @@ func (v *verdict) hostsUnreachable(hosts []string, after time.Duration) bool {
 	return v.setFailure(statusFailed, "%s cannot be reached, where %s should run: no answer within %v", strings.Join(hosts, ", "), formatRanks(ranks), after)
 }
 
-// ranksStuck are ranks that wait for others that have ended.
+// ranksStuck records ranks that wait in a fence for ranks that have ended.
 func (v *verdict) ranksStuck(waiting, gone []int) bool {
 	verb := "has"
 	if len(gone) > 1 {
@@ -201,17 +200,17 @@ func (v *verdict) ranksStuck(waiting, gone []int) bool {
 	return v.setFailure(statusFailed, "%s %s at the fence for %s, which %s ended or finalized%s", formatRanks(waiting), verb2, formatRanks(gone), verb, v.describeOthers())
 }
 
-// jobTimedOut is the end of the job's time.
+// jobTimedOut records the end of Options.Timeout.
 func (v *verdict) jobTimedOut(after time.Duration, ranks []server.RankState) bool {
 	return v.setFailure(statusTimeout, "no end after %v: %s%s", after, describeStates(ranks), v.describeOthers())
 }
 
-// jobInterrupted is the user, who wants no more.
+// jobInterrupted records a signal or the end of the context.
 func (v *verdict) jobInterrupted(name string, number int) bool {
 	return v.setFailure(statusSignal+number, "%s%s", name, v.describeOthers())
 }
 
-// describeStates says how far ranks are, those in the same state together.
+// describeStates returns the ranks grouped by their PMI state.
 func describeStates(ranks []server.RankState) string {
 	var parts []string
 	for _, state := range []server.State{server.AtFence, server.Running, server.NotJoined, server.Finalized} {
@@ -228,7 +227,7 @@ func describeStates(ranks []server.RankState) string {
 	return strings.Join(parts, ", ")
 }
 
-// formatRanks writes a list of ranks: "rank 3", "ranks 0-2 and 5".
+// formatRanks formats a list of ranks: "rank 3", "ranks 0-2 and 5".
 func formatRanks(list []int) string {
 	if len(list) == 0 {
 		return "no rank"
