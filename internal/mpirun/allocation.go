@@ -102,14 +102,14 @@ func addSlots(list []Host, name string, slots int) []Host {
 func (a *Allocation) checkHosts(variable, text string) (*Allocation, error) {
 	for _, h := range a.Hosts {
 		if checked, err := parseHost(h.Name); err != nil || checked.Name != h.Name {
-			return nil, optionErrorf("%s=%s: %q is no name of a host", variable, text, h.Name)
+			return nil, optionErrorf("%s=%s: %q is not a host name", variable, text, h.Name)
 		}
 		if h.Slots < 1 || h.Slots > maxRanks {
 			return nil, optionErrorf("%s=%s: %d ranks on %s: want 1 to %d", variable, text, h.Slots, h.Name, maxRanks)
 		}
 	}
 	if len(a.Hosts) == 0 {
-		return nil, optionErrorf("%s=%s: no host in it", variable, text)
+		return nil, optionErrorf("%s=%s: no host", variable, text)
 	}
 	if a.Tasks == 0 {
 		a.Tasks = a.slotCount()
@@ -181,7 +181,7 @@ func readLSF(getenv func(string) string) (*Allocation, error) {
 			}
 			n, err := strconv.Atoi(words[i+1])
 			if err != nil {
-				return nil, optionErrorf("LSB_MCPU_HOSTS=%s: %q is no number of slots", text, words[i+1])
+				return nil, optionErrorf("LSB_MCPU_HOSTS=%s: %q is not a number of slots", text, words[i+1])
 			}
 			a.Hosts = addSlots(a.Hosts, words[i], n)
 		}

@@ -71,6 +71,6 @@ func (r *job) noteWriteError(err error) {
 	r.writeErrMu.Lock()
 	defer r.writeErrMu.Unlock()
 	if err != nil && r.writeErr == nil {
-		r.writeErr = fmt.Errorf("output of ranks is lost: %w", err)
+		r.writeErr = fmt.Errorf("write output of ranks: %w", err)
 	}
 }

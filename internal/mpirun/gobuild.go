@@ -61,7 +61,7 @@ func (b *builder) build(ctx context.Context, word string) (string, error) {
 		return "", fmt.Errorf("building %s: go %s: %w", word, strings.Join(args, " "), err)
 	}
 	if at, err := os.Stat(out); err != nil || !at.Mode().IsRegular() || runtime.GOOS != "windows" && at.Mode()&0o111 == 0 {
-		return "", optionErrorf("%s is no program: it is not package main", word)
+		return "", optionErrorf("%s: not a program: want package main", word)
 	}
 	if b.built == nil {
 		b.built = map[string]string{}

@@ -112,7 +112,7 @@ func parseHost(word string) (Host, error) {
 	h := Host{user + name, 1}
 	// A name that looks like an option would be one of ssh's.
 	if name == "" || user == "@" || strings.HasPrefix(h.Name, "-") || strings.ContainsAny(h.Name, " \t\n'\"\\$`;&|<>()=/") || strings.Contains(name, "@") {
-		return Host{}, fmt.Errorf("host %q: no name of a host", word)
+		return Host{}, fmt.Errorf("host %q: not a host name", word)
 	}
 	if slots != "" {
 		n, err := strconv.Atoi(slots)

@@ -38,7 +38,7 @@ func TestReadHosts(t *testing.T) {
 		"a slots=1 b=2":   `rack:1: unexpected "b=2"`,
 		"a max_slots=two": `rack:1: "max_slots=two": want 1 to`,
 		"a:x slots=2":     `rack:1: host "a:x"`,
-		"slots=2":         `rack:1: host "slots=2": no name`,
+		"slots=2":         `rack:1: host "slots=2": not a host name`,
 	} {
 		_, err := ReadHosts("rack", strings.NewReader(text))
 		var wrong *OptionError

@@ -119,7 +119,7 @@ func (k *agentLink) serveAgent(out io.ReadCloser, said *rankStream) {
 func (k *agentLink) readFrames(frames *frame.Reader, noise io.Writer) (greeted bool, err error) {
 	if err := frames.ReadHello(noise); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("no agent of softrnic mpirun answers there")
+			err = errors.New("no reply from an agent of softrnic mpirun")
 		}
 		return false, err
 	}
@@ -127,12 +127,12 @@ func (k *agentLink) readFrames(frames *frame.Reader, noise io.Writer) (greeted b
 		kind, rank, b, err := frames.Next()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				err = errors.New("its agent has ended")
+				err = errors.New("agent has ended")
 			}
 			return true, err
 		}
 		if kind != frame.HostReady && kind != frame.Note && kind != frame.Finished && (rank < 0 || rank >= len(k.placements) || k.nodes[k.placements[rank].node] != k.host) {
-			return true, fmt.Errorf("its agent speaks of rank %d, which is not there", rank)
+			return true, fmt.Errorf("agent: rank %d is not on this host", rank)
 		}
 		bye, err := k.handleFrame(kind, rank, b)
 		if err != nil || bye {
@@ -179,11 +179,11 @@ func (k *agentLink) handleFrame(kind frame.Kind, rank int, b []byte) (bye bool, 
 			return false, err
 		}
 		if f.Refused > 0 {
-			k.notef("%s: %d connections that are no ranks' were refused", k.host, f.Refused)
+			k.notef("%s: %d connections rejected that are not from ranks", k.host, f.Refused)
 		}
 		return true, nil
 	default:
-		err = fmt.Errorf("its agent says %q, which is not understood", kind)
+		err = fmt.Errorf("agent: unknown frame %q", kind)
 	}
 	if err == nil && (e.arrived != nil || e.started != nil || e.failed != nil || e.exited != nil) {
 		k.sendEvent(e)

@@ -85,11 +85,11 @@ const maxRanks = 1 << 16
 // validate checks the options and sets defaults.
 func (o *Options) validate() error {
 	if len(o.Programs) == 0 {
-		return optionErrorf("there is no program to run")
+		return optionErrorf("no program to run")
 	}
 	for _, p := range o.Programs {
 		if len(p.Args) == 0 || p.Args[0] == "" {
-			return optionErrorf("there is no program to run")
+			return optionErrorf("no program to run")
 		}
 		if p.N < 0 || p.N > maxRanks {
 			return optionErrorf("%s is to run %d times: want 1 to %d", p.Args[0], p.N, maxRanks)
@@ -103,7 +103,7 @@ func (o *Options) validate() error {
 	}
 	o.LaunchTimeout = cmp.Or(o.LaunchTimeout, launchTimeout)
 	if len(o.Agent) == 0 || o.Stdout == nil || o.Stderr == nil {
-		return errors.New("mpirun: Agent, Stdout and Stderr have to be given")
+		return errors.New("mpirun: Options.Agent, Stdout and Stderr must be set")
 	}
 	return checkEnviron(o.Environ)
 }
@@ -113,7 +113,7 @@ func checkEnviron(list []string) error {
 		name, _, ok := strings.Cut(v, "=")
 		switch {
 		case !ok || name == "" || strings.ContainsRune(v, 0):
-			return optionErrorf("%q for the environment: want NAME=VALUE", v)
+			return optionErrorf("environment %q: want NAME=VALUE", v)
 		case strings.HasPrefix(name, "PMI_"):
 			return optionErrorf("%s is set by mpirun itself", name)
 		}

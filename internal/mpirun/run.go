@@ -241,7 +241,7 @@ func (r *job) runLoop(ctx context.Context) error {
 			for _, k := range r.links {
 				_ = k.cmd.Process.Kill()
 			}
-			r.notef("some agents do not answer; what they have started may still run")
+			r.notef("some agents do not reply; their processes may still run")
 		}
 	}
 	if f := r.verdict.failure; f != nil {
@@ -298,7 +298,7 @@ func (r *job) handleEvent(e event) {
 	case e.linkErr != nil:
 		r.verdict.hostLost(e.link.host, e.sawHello, e.linkErr.Error())
 	case e.linkEnded && !r.verdict.ending && !r.verdict.allEnded():
-		r.verdict.hostLost(e.link.host, true, "its agent was ended")
+		r.verdict.hostLost(e.link.host, true, "agent was terminated")
 	}
 }
 

@@ -57,7 +57,7 @@ func TestDirectories(t *testing.T) {
 
 	a.Dir = "nowhere"
 	f := runJob(t, Options{Programs: []Program{a}}).failed(t)
-	require.Contains(t, f.Reason, filepath.Join(dir, "nowhere")+" is not there")
+	require.Contains(t, f.Reason, filepath.Join(dir, "nowhere")+" does not exist")
 }
 
 func TestFilesForTheOutput(t *testing.T) {
@@ -82,7 +82,7 @@ func TestFilesForTheOutput(t *testing.T) {
 
 	require.Error(t, runJob(t, Options{Programs: []Program{p}, Outfile: filepath.Join(dir, "nowhere", "x")}).err)
 	if _, err := os.Stat("/dev/full"); err == nil {
-		require.ErrorContains(t, runJob(t, Options{Programs: []Program{p}, Outfile: "/dev/full"}).err, "output of ranks is lost")
+		require.ErrorContains(t, runJob(t, Options{Programs: []Program{p}, Outfile: "/dev/full"}).err, "write output of ranks")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestNonsenseIsTold(t *testing.T) {
 func TestStrangersAtThePort(t *testing.T) {
 	r := runJob(t, Options{Programs: []Program{program(1, "strangers")}, Port: true})
 	require.NoError(t, r.err)
-	require.Contains(t, r.stderr, "localhost: 3 connections that are no ranks' were refused")
+	require.Contains(t, r.stderr, "localhost: 3 connections rejected that are not from ranks")
 	require.Contains(t, r.stderr, "does not know the job's secret")
 }
 
@@ -240,7 +240,7 @@ func TestAgentDies(t *testing.T) {
 	_, done := start(t, Options{Programs: []Program{program(3, "killagent", w.path)}})
 	w.hears(t, 3)
 	f := (<-done).failed(t)
-	require.Equal(t, Failure{1, "localhost was lost with ranks 0-2: its agent has ended (" + filepath.Base(os.Args[0]) + ": signal: killed)"}, *f)
+	require.Equal(t, Failure{1, "localhost was lost with ranks 0-2: agent has ended (" + filepath.Base(os.Args[0]) + ": signal: killed)"}, *f)
 	if pdeathsig {
 		w.alone(t)
 	}
@@ -278,7 +278,7 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\necho \"no route to $1\" >&2\nexit 255\n"), 0o700))
 	r := runJob(t, Options{Programs: []Program{program(1, "say")}, Hosts: []Host{{"node1", 1}}, Launch: []string{ssh}})
-	require.Equal(t, "node1 cannot be reached, where rank 0 should run: no agent of softrnic mpirun answers there (ssh: exit status 255)", r.failed(t).Reason)
+	require.Equal(t, "node1 cannot be reached, where rank 0 should run: no reply from an agent of softrnic mpirun (ssh: exit status 255)", r.failed(t).Reason)
 	require.Contains(t, r.stderr, "node1: no route to node1\n")
 }
 
@@ -323,7 +323,7 @@ func TestGoSource(t *testing.T) {
 	r = runJob(t, Options{Programs: []Program{{N: 1, Args: []string{filepath.Join(dir, "broken")}}}})
 	require.ErrorContains(t, r.err, "building")
 	require.Contains(t, r.stderr, "nonsense")
-	require.ErrorContains(t, runJob(t, Options{Programs: []Program{{N: 1, Args: []string{filepath.Join(dir, "lib")}}}}).err, "not package main")
+	require.ErrorContains(t, runJob(t, Options{Programs: []Program{{N: 1, Args: []string{filepath.Join(dir, "lib")}}}}).err, "want package main")
 
 	t.Chdir(dir)
 	for word, want := range map[string][2]string{

@@ -131,13 +131,13 @@ func expandName(word string) ([]string, error) {
 	before, rest, ok := strings.Cut(word, "[")
 	if !ok {
 		if word == "" || strings.Contains(word, "]") {
-			return nil, fmt.Errorf("%q is no name of a node", word)
+			return nil, fmt.Errorf("%q is not a node name", word)
 		}
 		return []string{word}, nil
 	}
 	inner, rest, ok := strings.Cut(rest, "]")
 	if !ok || strings.ContainsAny(before, "]") {
-		return nil, fmt.Errorf("%q has a bracket without the other", word)
+		return nil, fmt.Errorf("%q: unbalanced bracket", word)
 	}
 	tails := []string{""}
 	if rest != "" {

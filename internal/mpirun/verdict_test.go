@@ -65,8 +65,8 @@ func TestWords(t *testing.T) {
 		"rank 1 on node0 (pid 4709) aborted the job with code 256; the other 7 ranks were ended": {1, func(v *verdict) {
 			v.jobAborted(1, 256, "")
 		}},
-		"node1 was lost with ranks 3-7: its agent has ended; 3 ranks that still ran were ended": {1, func(v *verdict) {
-			v.hostLost("node1", true, "its agent has ended")
+		"node1 was lost with ranks 3-7: agent has ended; 3 ranks that still ran were ended": {1, func(v *verdict) {
+			v.hostLost("node1", true, "agent has ended")
 		}},
 		"node1 cannot be reached, where ranks 3-7 should run: no ssh": {1, func(v *verdict) {
 			v.hostLost("node1", false, "no ssh")

@@ -204,7 +204,7 @@ func TestSlurm(t *testing.T) {
 			t.Parallel()
 			r := s.run(t, "salloc -Q -N 2 -n 3 $softrnic mpirun $rank killagent")
 			require.Equal(t, 1, r.status)
-			require.Regexp(t, `n\d was lost with ranks? .*: its agent has ended`, r.stderr)
+			require.Regexp(t, `n\d was lost with ranks? .*: agent has ended`, r.stderr)
 		})
 		t.Run("a time limit", func(t *testing.T) {
 			t.Parallel()
@@ -213,7 +213,7 @@ func TestSlurm(t *testing.T) {
 			require.NotZero(t, r.status)
 			require.Contains(t, r.stderr, "DUE TO TIME LIMIT")
 			// Slurm ends ranks and agents at once, in any order.
-			require.Regexp(t, `softrnic: (rank \d on n\d \(pid \d+\) was ended by signal 15|n\d was lost with ranks? .*: its agent was ended)`, r.stderr)
+			require.Regexp(t, `softrnic: (rank \d on n\d \(pid \d+\) was ended by signal 15|n\d was lost with ranks? .*: agent was terminated)`, r.stderr)
 		})
 	})
 }

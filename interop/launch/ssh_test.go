@@ -222,7 +222,7 @@ func TestHosts(t *testing.T) {
 			t.Parallel()
 			r := c.mpirun(t, "killagent", "--hosts", "10.77.0.1,10.77.0.2:2")
 			require.Equal(t, 1, r.status)
-			require.Contains(t, r.stderr, "10.77.0.2 was lost with ranks 1 and 2: its agent has ended (ssh: exit status 255); 1 rank that still ran was ended")
+			require.Contains(t, r.stderr, "10.77.0.2 was lost with ranks 1 and 2: agent has ended (ssh: exit status 255); 1 rank that still ran was ended")
 		})
 		t.Run("no such host", func(t *testing.T) {
 			t.Parallel()

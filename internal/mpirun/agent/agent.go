@@ -56,7 +56,7 @@ func Run(in io.Reader, out io.Writer) error {
 		return nil // the launcher is gone
 	}
 	if err == nil && kind != frame.Start {
-		err = fmt.Errorf("frame %q comes before a start", kind)
+		err = fmt.Errorf("frame %q before the Start frame", kind)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &a.spec)
@@ -161,13 +161,13 @@ func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) 
 		case frame.Stop:
 			var e frame.StopRequest
 			if err := json.Unmarshal(b, &e); err != nil {
-				a.sendNote(fmt.Sprintf("an end that is not understood: %v", err))
+				a.sendNote(fmt.Sprintf("invalid Stop frame: %v", err))
 			}
 			say(time.Duration(e.GraceMillis) * time.Millisecond)
 		case frame.Signal:
 			n, err := strconv.Atoi(string(b))
 			if err != nil {
-				a.sendNote(fmt.Sprintf("a signal that is not understood: %v", err))
+				a.sendNote(fmt.Sprintf("invalid Signal frame: %v", err))
 				continue
 			}
 			for _, p := range a.ranks {
@@ -178,7 +178,7 @@ func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) 
 				p.deliver(kind, b)
 			}
 		default:
-			a.sendNote(fmt.Sprintf("frame %q is not understood", kind))
+			a.sendNote(fmt.Sprintf("unknown frame %q", kind))
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (a *agent) sendNote(text string) {
 	case n < maxNotes:
 		_ = a.out.Write(frame.Note, 0, []byte(text))
 	case n == maxNotes:
-		_ = a.out.Write(frame.Note, 0, []byte(text+"; no more is said of such"))
+		_ = a.out.Write(frame.Note, 0, []byte(text+"; further messages of this kind are suppressed"))
 	}
 }
 

@@ -55,7 +55,7 @@ func TestLaunchersThatMakeNoSense(t *testing.T) {
 	require.Len(t, list, 1)
 	require.Len(t, list[frame.HostReady], 1)
 	_, err = said(t, frames(t, frame.Stop, frame.StopRequest{}))
-	require.ErrorContains(t, err, "before a start")
+	require.ErrorContains(t, err, "before the Start frame")
 	_, err = said(t, frames(t, frame.Start, "{"))
 	require.Error(t, err)
 	_, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1, Bind: "socket"}))
@@ -76,7 +76,7 @@ func TestRanksThatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list[frame.Failed], 3)
 	require.Contains(t, list[frame.Failed][0], "no program")
-	require.Contains(t, list[frame.Failed][1], "/nonexistent is not there")
+	require.Contains(t, list[frame.Failed][1], "/nonexistent does not exist")
 	require.Contains(t, list[frame.Failed][2], "127")
 
 	dir := t.TempDir()
@@ -141,5 +141,5 @@ func TestNotesAreBounded(t *testing.T) {
 		a.sendNote("a stranger")
 	}
 	require.Equal(t, maxNotes, strings.Count(out.String(), "a stranger"))
-	require.Contains(t, out.String(), "no more is said")
+	require.Contains(t, out.String(), "further messages of this kind are suppressed")
 }

@@ -78,14 +78,14 @@ func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
 		}
 	}()
 	if len(r.Args) == 0 {
-		return nil, errors.New("there is no program")
+		return nil, errors.New("no program")
 	}
 	if p.failed != nil {
 		return nil, p.failed
 	}
 	if r.Dir != "" {
 		if at, err := os.Stat(r.Dir); err != nil || !at.IsDir() {
-			return nil, fmt.Errorf("the working directory %s is not there", r.Dir)
+			return nil, fmt.Errorf("working directory %s does not exist", r.Dir)
 		}
 	}
 	cmd := exec.Command(r.Args[0], r.Args[1:]...)
@@ -118,7 +118,7 @@ func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
 		cmd.Env = append(cmd.Env, "PMI_FD=3")
 		p.attachPMI(ours)
 	default:
-		return nil, errors.New("there is no port for its process manager")
+		return nil, errors.New("no port for the process manager")
 	}
 	return cmd, cpus.RunOn(cpus.SetOf(p.cpuSets, p.local), func() error { return p.processes.startRank(cmd) })
 }

@@ -162,17 +162,17 @@ func (r *Reader) Next() (kind Kind, rank int, b []byte, err error) {
 	}
 	size := binary.BigEndian.Uint32(h[5:])
 	if size > maxBytes {
-		return 0, 0, nil, fmt.Errorf("a frame of %d bytes, more than %d", size, maxBytes)
+		return 0, 0, nil, fmt.Errorf("frame of %d bytes: limit %d", size, maxBytes)
 	}
 	if int(size) > cap(r.b) {
 		r.b = make([]byte, size)
 	}
 	r.b = r.b[:size]
 	if _, err := io.ReadFull(r.r, r.b); err != nil {
-		return 0, 0, nil, fmt.Errorf("within a frame: %w", err)
+		return 0, 0, nil, fmt.Errorf("truncated frame: %w", err)
 	}
 	if end, err := r.r.ReadByte(); err != nil || end != '\n' {
-		return 0, 0, nil, fmt.Errorf("frame %q of %d bytes has no line feed behind it: %v", h[0], size, err)
+		return 0, 0, nil, fmt.Errorf("frame %q of %d bytes has no line feed after it: %v", h[0], size, err)
 	}
 	return Kind(h[0]), int(int32(binary.BigEndian.Uint32(h[1:5]))), r.b, nil
 }
@@ -200,7 +200,7 @@ func (r *Reader) ReadHello(other io.Writer) error {
 		}
 		if len(seen) > maxNoise {
 			other.Write(seen)
-			return fmt.Errorf("%d bytes came, and no agent of this version of softrnic", len(seen))
+			return fmt.Errorf("no agent of this version of softrnic in the first %d bytes", len(seen))
 		}
 	}
 }

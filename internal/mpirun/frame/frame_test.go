@@ -78,7 +78,7 @@ func TestBadFrames(t *testing.T) {
 	_, _, _, err := frame.NewReader(strings.NewReader("o\x00\x00\x00\x00\xff\xff\xff\xff")).Next()
 	require.ErrorContains(t, err, "4294967295 bytes")
 	_, _, _, err = frame.NewReader(strings.NewReader("o\x00\x00\x00\x00\x00\x00\x00\x05abc")).Next()
-	require.ErrorContains(t, err, "within a frame")
+	require.ErrorContains(t, err, "truncated frame")
 	_, _, _, err = frame.NewReader(strings.NewReader("o\x00")).Next()
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.Error(t, frame.NewWriter(io.Discard).WriteJSON(frame.Note, 0, func() {}))
