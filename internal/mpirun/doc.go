@@ -1,6 +1,6 @@
-// Package mpirun starts the ranks of a job, here or on other hosts by ssh, is
-// their process manager, passes on what they read and write, and ends them all when
-// one fails.
+// Package mpirun starts the ranks of a job on this host or, by ssh, on others. It is
+// their process manager, forwards their input and output, and terminates all ranks
+// when one fails.
 //
 //	err := mpirun.Run(ctx, mpirun.Options{
 //		Programs: []mpirun.Program{{N: 4, Args: []string{"./ring"}}},
@@ -12,16 +12,16 @@
 //		os.Exit(failed.Status) // "rank 3 on node1 (pid 4711) exited with status 2; ..."
 //	}
 //
-// On each host there is an agent, also on this one: package agent. The launcher talks
-// to it through its standard input and output, which ssh carries to other hosts, and
-// everything between a rank and the process manager (package server of mpi/pmi)
-// goes the same way. So there is no port to be reached through firewalls or to be
-// guarded against strangers, and the end of either side is the end of both.
+// Each host, including this one, runs an agent (package agent). The launcher
+// exchanges frames with it over its standard input and output, which ssh carries to
+// other hosts. The PMI connection of a rank to the process manager (package
+// server of internal/pmi) takes the same path. So no port has to pass firewalls or to be
+// guarded against strangers, and the end of either side ends the other.
 //
-//	Options      what the user says; hosts.go and place.go say who runs where
-//	gobuild.go   Go packages become programs
-//	verdict.go   why a job ends, a state machine
-//	run.go       the loop around it
-//	link.go      an agent, as the launcher sees it
-//	output.go    whole lines, whoever writes at the same time; files.go says where
+//	Options      the user's settings; hosts.go and place.go map ranks to hosts
+//	gobuild.go   compiles Go packages
+//	verdict.go   the state machine that determines why a job ends
+//	run.go       the event loop around it
+//	link.go      the connection to one agent
+//	output.go    merges output in whole lines; files.go opens the files
 package mpirun

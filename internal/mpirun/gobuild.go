@@ -16,7 +16,7 @@ import (
 type builder struct {
 	dir    string // of the programs, "" before the first
 	stderr io.Writer
-	built  map[string]string // what was asked for -> program
+	built  map[string]string // the compiled program of each word
 }
 
 // removePrograms removes the compiled programs.
@@ -80,7 +80,7 @@ func programName(word string) string {
 }
 
 // parseGoSource reports whether a word names Go source: a .go file, a directory with .go files, or
-// an import path that is no program in PATH. The package is what, relative to the directory dir.
+// an import path that is no program in PATH. The package path is relative to the directory dir.
 func parseGoSource(word string) (dir, what string, ok bool) {
 	at, err := os.Stat(word)
 	switch {

@@ -37,10 +37,10 @@ type agentLink struct {
 	host    string
 	cmd     *exec.Cmd
 	out     *frame.Queue
-	arrival *frame.HostInfo // nil until the agent has said where it is; the loop's
-	started bool            // the agent knows what to run; the loop's
+	arrival *frame.HostInfo // nil until it is received; owned by the loop
+	started bool            // the Spec was sent; owned by the loop
 
-	sessions map[int]*server.Session // of ranks that speak PMI; the reader's
+	sessions map[int]*server.Session // of ranks that use PMI; owned by the reader
 	stdin    *stdinCredit
 }
 
@@ -91,7 +91,7 @@ const agentWaitDelay = time.Second
 // serveAgent handles the frames of an agent until the agent and its command have ended.
 func (k *agentLink) serveAgent(out io.ReadCloser, said *rankStream) {
 	greeted, lost := k.readFrames(frame.NewReader(out), said)
-	out.Close() // who still writes has nobody who reads
+	out.Close() // a process that still writes gets SIGPIPE
 	k.out.Close()
 	k.stdin.close()
 	ended := make(chan error, 1)

@@ -47,7 +47,7 @@ type Options struct {
 
 	Stdin          io.Reader // for rank 0; nil is nothing
 	Stdout, Stderr io.Writer
-	Terminal       bool // somebody looks: beginnings of lines are shown soon
+	Terminal       bool // incomplete lines are written after partialLineDelay
 
 	Prefix           bool   // "[3] " in front of each line of rank 3
 	Outfile, Errfile string // patterns of files for the output: %r rank, %h host, %n node, %p program

@@ -37,7 +37,7 @@ type job struct {
 	writeErr   error // of output
 
 	events chan event
-	done   chan struct{} // closed when nobody takes events any more
+	done   chan struct{} // closed when the loop no longer receives events
 }
 
 // Run runs a job to its end. The failure of a job is a *Failure, an invalid option an

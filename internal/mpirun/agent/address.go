@@ -13,16 +13,16 @@ import (
 	"github.com/softrnic/softrnic/internal/mpirun/frame"
 )
 
-// envAddr is rnic.EnvAddr: the addresses that an adapter chooses from.
+// envAddr is rnic.EnvAddr: the addresses from which an adapter chooses.
 const envAddr = "SOFTRNIC_ADDR"
 
-// Ports of the ranks of a host, which share its address: RoCE's and those above.
+// UDP ports of the ranks of a host, which share its address: RoCE's port 4791 and those above.
 const (
 	firstPort = 4791
 	lastPort  = 5790
 )
 
-// maxHostAddrs bounds the addresses of a host that the launcher is sent.
+// maxHostAddrs is the maximum number of addresses in a HostInfo.
 const maxHostAddrs = 16
 
 // hostInfo returns the addresses of this host.
@@ -39,7 +39,7 @@ func hostInfo() (a frame.HostInfo) {
 	return a
 }
 
-// sshAddress returns the address of this host that ssh came to, the third word of
+// sshAddress returns the address of this host that ssh connected to, the third word of
 // SSH_CONNECTION, or the zero Addr without ssh.
 func sshAddress() netip.Addr {
 	words := strings.Fields(os.Getenv("SSH_CONNECTION"))
@@ -53,12 +53,12 @@ func sshAddress() netip.Addr {
 	return ip.Unmap()
 }
 
-// lookupTimeout bounds the look-up of a peer's name.
+// lookupTimeout bounds the resolution of a peer's name.
 const lookupTimeout = 2 * time.Second
 
-// findAddress sets the address of the ranks here to the one that reaches the other
-// hosts of the job: the one by which the user names this host or that ssh came to, or
-// else the source of the route to the first peer. If all ranks are on this host it stays empty.
+// findAddress sets the address of the ranks on this host to one that reaches the other hosts of
+// the job: the address by which the user names this host or to which ssh connected, or else the
+// source address of the route to the first peer. It stays empty if all ranks are on this host.
 func (a *agent) findAddress() {
 	if len(a.spec.Peers) == 0 {
 		return
@@ -94,12 +94,12 @@ func (a *agent) findAddress() {
 	}
 }
 
-// setAddress gives ranks an address, with ports for all of them.
+// setAddress sets the address of the ranks, with a range of ports.
 func (a *agent) setAddress(ip netip.Addr) {
 	a.addr = withPorts(hostaddr.Entry{Prefix: netip.PrefixFrom(ip.WithZone(""), ip.BitLen()), Zone: ip.Zone()}).String()
 }
 
-// withPorts adds the range of ports to an address that has none.
+// withPorts adds the range of ports to an address without one.
 func withPorts(e hostaddr.Entry) hostaddr.Entry {
 	if !e.Ports && e.Prefix.IsSingleIP() {
 		e.Ports, e.First, e.Last = true, firstPort, lastPort
@@ -107,7 +107,7 @@ func withPorts(e hostaddr.Entry) hostaddr.Entry {
 	return e
 }
 
-// lookupAddrs returns the addresses of a peer, which is an address or a name.
+// lookupAddrs returns the addresses of a peer, given as an address or a name.
 func lookupAddrs(peer string) []netip.Addr {
 	if ip, err := netip.ParseAddr(peer); err == nil {
 		return []netip.Addr{ip.Unmap()}
@@ -121,8 +121,8 @@ func lookupAddrs(peer string) []netip.Addr {
 	return list
 }
 
-// addressFor returns the addresses of a rank with an environment: those that the user
-// gives, with ports if ranks here have to share one, or else the agent's.
+// addressFor returns the value of SOFTRNIC_ADDR for a rank with this environment: the user's
+// addresses, with ports if ranks share one, or else the agent's address.
 func (a *agent) addressFor(environ []string) string {
 	given := ""
 	for _, v := range environ {

@@ -21,7 +21,7 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// agent is what one host runs.
+// An agent runs the ranks of one host.
 type agent struct {
 	out       *frame.Writer
 	spec      frame.Spec
@@ -37,11 +37,11 @@ type agent struct {
 	notes   atomic.Uint64
 }
 
-// Run is the whole life of an agent. It returns when the launcher has said End, or
-// its input has ended, and nothing runs any more. An error is of in and out only.
+// Run runs an agent. It returns after the launcher's Stop frame or the end of in, when no process
+// of the ranks is left. An error concerns in and out only.
 func Run(in io.Reader, out io.Writer) error {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, stopSignals...) // SIGPIPE too: who writes to a dead launcher has to clean up
+	signal.Notify(signals, stopSignals...) // SIGPIPE too: a write to a dead launcher must not skip the cleanup
 	defer signal.Stop(signals)
 	if _, err := io.WriteString(out, frame.Hello); err != nil {
 		return err
@@ -70,7 +70,7 @@ func Run(in io.Reader, out io.Writer) error {
 	}
 	var unbound error
 	a.cpuSets, unbound = binding.CPUSets(len(a.spec.Ranks))
-	for i, r := range a.spec.Ranks { // known before the launcher has something for them
+	for i, r := range a.spec.Ranks { // registered before frames for them arrive
 		p := newProcess(a, r, i)
 		p.failed = errors.Join(p.failed, unbound)
 		a.ranks[r.Rank] = p
@@ -78,7 +78,7 @@ func Run(in io.Reader, out io.Writer) error {
 	ending := make(chan time.Duration, 4)
 	go a.readCommands(frames, ending)
 
-	// The parent of a process is a thread, with which it dies.
+	// PR_SET_PDEATHSIG is sent when the parent thread ends, so it must not end before.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	a.processes = newProcessTree()
@@ -106,18 +106,19 @@ func Run(in io.Reader, out io.Writer) error {
 	return a.out.WriteJSON(frame.Finished, 0, frame.Summary{Refused: refused})
 }
 
-// gracePeriod is how long processes have after SIGTERM when nobody says another time.
+// gracePeriod is the default time between SIGTERM and SIGKILL.
 func (a *agent) gracePeriod() time.Duration {
 	return time.Duration(a.spec.GraceMillis) * time.Millisecond
 }
 
-// stopAll ends everything: SIGTERM, and SIGKILL after a while or when told so.
+// stopAll terminates all processes: by SIGTERM, and by SIGKILL after wait or on request. It
+// returns when none is left and their output is sent.
 func (a *agent) stopAll(wait time.Duration, ending <-chan time.Duration) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	kill := wait <= 0
 	pause := time.Millisecond
-	// Who is born while we look is seen when we look again.
+	// A process forked during one scan is found by the next.
 	for clear := 0; clear < 2; {
 		if a.processes.signalAll(kill) == 0 {
 			clear++
@@ -143,7 +144,7 @@ func (a *agent) stopAll(wait time.Duration, ending <-chan time.Duration) {
 	a.output.Wait()
 }
 
-// readCommands does what the launcher says, until it says no more.
+// readCommands executes the launcher's frames until the end of its input.
 func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) {
 	say := func(wait time.Duration) {
 		select {
@@ -183,10 +184,10 @@ func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) 
 	}
 }
 
-// maxNotes is how much is said of what can happen any number of times.
+// maxNotes is the maximum number of notes of an agent, whose causes can repeat without bound.
 const maxNotes = 20
 
-// sendNote tells people something.
+// sendNote sends a message for the user, up to maxNotes of them.
 func (a *agent) sendNote(text string) {
 	switch n := a.notes.Add(1); {
 	case n < maxNotes:
@@ -196,7 +197,7 @@ func (a *agent) sendNote(text string) {
 	}
 }
 
-// openPort opens a port on this host for ranks that inherit no socket.
+// openPort opens a TCP port on this host for ranks that inherit no socket.
 func (a *agent) openPort() (err error) {
 	if a.spec.Secret == "" {
 		return nil

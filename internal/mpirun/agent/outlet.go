@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// maxQueued is how much waits for a rank that does not read. The launcher sends
-// less: input by credit, and PMI as asked.
+// maxQueued is the maximum number of bytes queued for a rank that does not read. The launcher
+// stays below it: it sends input by credit, and PMI replies on request.
 const maxQueued = 1 << 20
 
-// asyncWriter writes to a rank in a goroutine.
+// An asyncWriter writes to a rank in a goroutine, so that a rank that does not read blocks no
+// other.
 type asyncWriter struct {
 	to      io.WriteCloser
 	written func(n int) // may be nil
@@ -27,7 +28,7 @@ func newAsyncWriter(to io.WriteCloser, written func(n int)) *asyncWriter {
 	return o
 }
 
-// enqueue queues bytes; they are copied.
+// enqueue copies b to the queue. A queue longer than maxQueued is dropped and closed.
 func (o *asyncWriter) enqueue(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -42,7 +43,7 @@ func (o *asyncWriter) enqueue(b []byte) {
 	o.more.Signal()
 }
 
-// closeAfterFlush closes after what is queued.
+// closeAfterFlush closes the destination after the queued bytes.
 func (o *asyncWriter) closeAfterFlush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +51,7 @@ func (o *asyncWriter) closeAfterFlush() {
 	o.more.Signal()
 }
 
-// closeNow closes at once.
+// closeNow drops the queue and closes the destination.
 func (o *asyncWriter) closeNow() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +76,7 @@ func (o *asyncWriter) writeQueued() {
 		}
 		if !broken {
 			_, err := o.to.Write(b)
-			broken = err != nil // the rank reads no more; what comes is nothing
+			broken = err != nil // the rank reads no more: drop the rest
 		}
 		if o.written != nil {
 			o.written(len(b))

@@ -20,7 +20,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// process is a rank that runs here.
+// A process is a rank on this host.
 type process struct {
 	*agent
 	rank   int
@@ -37,7 +37,7 @@ type process struct {
 	ended     bool
 }
 
-// newProcess is a rank that is not started.
+// newProcess returns a rank that is not started yet.
 func newProcess(a *agent, r frame.Rank, local int) *process {
 	p := &process{agent: a, rank: r.Rank, local: local}
 	if r.Stdin {
@@ -51,7 +51,7 @@ func newProcess(a *agent, r frame.Rank, local int) *process {
 	return p
 }
 
-// startRank starts the rank and says so.
+// startRank starts the rank and reports the outcome to the launcher.
 func (p *process) startRank(r frame.Rank) {
 	cmd, err := p.startProgram(r)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *process) startRank(r frame.Rank) {
 	p.running.Go(func() { p.waitExit(cmd) })
 }
 
-// startProgram starts the program with all that it needs.
+// startProgram starts the program with its streams, its PMI connection and its processors.
 func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
 	var theirs []*os.File // ends of the rank
 	if p.input != nil {
@@ -123,8 +123,8 @@ func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
 	return cmd, cpus.RunOn(cpus.SetOf(p.cpuSets, p.local), func() error { return p.processes.startRank(cmd) })
 }
 
-// buildEnviron is the agent's environment without another job's manager, and what the
-// launcher says.
+// buildEnviron returns the agent's environment without the PMI variables of another job, followed
+// by the variables of the Spec and of the job's process manager.
 func (p *process) buildEnviron(r frame.Rank) []string {
 	var list []string
 	for _, v := range os.Environ() {
@@ -143,7 +143,7 @@ func (p *process) buildEnviron(r frame.Rank) []string {
 		"MPI_LOCALRANKID="+strconv.Itoa(p.local), "MPI_LOCALNRANKS="+strconv.Itoa(len(p.spec.Ranks)))
 }
 
-// forwardOutput passes on what the rank writes.
+// forwardOutput sends the rank's output to the launcher in frames of a kind.
 func (p *process) forwardOutput(kind frame.Kind, from io.ReadCloser) {
 	defer from.Close()
 	b := make([]byte, frame.Chunk)
@@ -155,7 +155,7 @@ func (p *process) forwardOutput(kind frame.Kind, from io.ReadCloser) {
 	}
 }
 
-// attachPMI takes the connection to the manager.
+// attachPMI takes over the rank's connection to the process manager.
 func (p *process) attachPMI(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +173,8 @@ func (p *process) attachPMI(c net.Conn) {
 	})
 }
 
-// deliver is what the launcher has for the rank.
+// deliver queues bytes from the launcher for the rank's stdin or PMI connection; no bytes close
+// it.
 func (p *process) deliver(kind frame.Kind, b []byte) {
 	to := p.stdin
 	if kind == frame.PMI {
@@ -190,7 +191,7 @@ func (p *process) deliver(kind frame.Kind, b []byte) {
 	}
 }
 
-// sendSignal sends the rank a signal, if it runs.
+// sendSignal sends the rank a signal if it runs.
 func (p *process) sendSignal(s os.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,11 +200,11 @@ func (p *process) sendSignal(s os.Signal) {
 	}
 }
 
-// pmiDrainTimeout is how long what a rank has said to its manager may take to come, after
-// its end: it has come, unless a process that it has left holds the connection.
+// pmiDrainTimeout bounds the wait for the end of the PMI connection after the exit of a rank. It
+// expires only if a process that the rank has left holds the connection.
 const pmiDrainTimeout = 100 * time.Millisecond
 
-// waitExit waits for the rank's end and says how it was.
+// waitExit waits for the rank's exit and reports it.
 func (p *process) waitExit(cmd *exec.Cmd) {
 	err := cmd.Wait()
 	p.processes.removeRank(cmd)
@@ -224,10 +225,10 @@ func (p *process) waitExit(cmd *exec.Cmd) {
 	_ = p.out.WriteJSON(frame.Exited, p.rank, exit)
 }
 
-// outputDrainTimeout is how long output may take to come when nothing runs any more.
+// outputDrainTimeout bounds the wait for remaining output after the last process has ended.
 const outputDrainTimeout = time.Second
 
-// closeInputs ends what is still open: somebody who could not be ended may hold it.
+// closeInputs closes the rank's streams. A process that could not be killed may hold them.
 func (p *process) closeInputs() {
 	if p.stdin != nil {
 		p.stdin.closeNow()
@@ -245,7 +246,7 @@ func (p *process) closeInputs() {
 	})
 }
 
-// startFailureText says why a rank could not be started.
+// startFailureText returns the reason why a rank could not be started.
 func startFailureText(r frame.Rank, err error) string {
 	text := err.Error()
 	if errors.Is(err, exec.ErrNotFound) && !strings.ContainsRune(r.Args[0], os.PathSeparator) {
@@ -256,7 +257,8 @@ func startFailureText(r frame.Rank, err error) string {
 	return text
 }
 
-// startFailureStatus is the exit status that a shell has for it.
+// startFailureStatus returns the exit status that a shell reports for a command that fails to
+// start.
 func startFailureStatus(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return 127

@@ -9,12 +9,12 @@ import (
 	"github.com/softrnic/softrnic/internal/mpirun/frame"
 )
 
-// stopSignals are the signals that end an agent.
+// stopSignals are the signals that terminate an agent.
 var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
 
 func isSIGPIPE(s os.Signal) bool { return s == syscall.SIGPIPE }
 
-// exitInfo says how a process has ended.
+// exitInfo returns how a process has ended.
 func exitInfo(s *os.ProcessState) frame.Exit {
 	if s == nil {
 		return frame.Exit{}

@@ -11,20 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processTree is all that ranks have started: everything below this process.
+// A processTree tracks the processes that ranks have started.
 type processTree struct {
 	mu       sync.Mutex
 	ranks    map[int]bool // children that somebody waits for
 	signaled map[int]bool // by SIGTERM
 }
 
-// newProcessTree makes this process the parent of who loses its own.
+// newProcessTree returns an empty tree. On Linux it makes this process the parent of orphaned
+// descendants.
 func newProcessTree() *processTree {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // Linux 3.4
 	return &processTree{ranks: map[int]bool{}, signaled: map[int]bool{}}
 }
 
-// startRank starts a rank, which dies with this thread.
+// startRank starts a rank.
 func (t *processTree) startRank(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	t.mu.Lock()
@@ -36,15 +37,15 @@ func (t *processTree) startRank(cmd *exec.Cmd) error {
 	return err
 }
 
-// removeRank is a rank that was waited for.
+// removeRank removes a rank after its exit.
 func (t *processTree) removeRank(cmd *exec.Cmd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.ranks, cmd.Process.Pid)
 }
 
-// signalAll ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
-// many processes there are.
+// signalAll sends SIGTERM once to each remaining process, or SIGKILL, and returns the number of
+// processes left, or of process groups where only those are known.
 func (t *processTree) signalAll(kill bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,13 +71,13 @@ func (t *processTree) signalAll(kill bool) int {
 		case !t.signaled[p.pid]:
 			t.signaled[p.pid] = true
 			_ = syscall.Kill(p.pid, syscall.SIGTERM)
-			_ = syscall.Kill(p.pid, syscall.SIGCONT) // who is stopped hears it too
+			_ = syscall.Kill(p.pid, syscall.SIGCONT) // so that a stopped process handles it
 		}
 	}
 	return left
 }
 
-// processInfo is a process as /proc tells it.
+// A processInfo is a process as listed in /proc.
 type processInfo struct {
 	pid, parent int
 	dead        bool // and not waited for

@@ -8,18 +8,20 @@ import (
 	"syscall"
 )
 
-// processTree is all that ranks have started and that is in their process groups.
+// A processTree tracks the processes that ranks have started.
 type processTree struct {
 	mu       sync.Mutex
 	groups   map[int]bool // and whether the rank itself still runs
 	signaled map[int]bool // by SIGTERM
 }
 
+// newProcessTree returns an empty tree. On Linux it makes this process the parent of orphaned
+// descendants.
 func newProcessTree() *processTree {
 	return &processTree{groups: map[int]bool{}, signaled: map[int]bool{}}
 }
 
-// startRank starts a rank in a group of its own.
+// startRank starts a rank.
 func (t *processTree) startRank(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	t.mu.Lock()
@@ -31,8 +33,7 @@ func (t *processTree) startRank(cmd *exec.Cmd) error {
 	return err
 }
 
-// removeRank is a rank that was waited for. Its group lives on if there is somebody
-// else in it.
+// removeRank removes a rank after its exit.
 func (t *processTree) removeRank(cmd *exec.Cmd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,8 +43,8 @@ func (t *processTree) removeRank(cmd *exec.Cmd) {
 	}
 }
 
-// signalAll ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
-// many groups there are.
+// signalAll sends SIGTERM once to each remaining process, or SIGKILL, and returns the number of
+// processes left, or of process groups where only those are known.
 func (t *processTree) signalAll(kill bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,39 +9,39 @@ import (
 	"sync"
 )
 
-// Hello is the first thing that an agent writes. The number counts the versions of the
-// protocol that follows: both sides have to be of one.
+// Hello is the first output of an agent. Its number is the version of the protocol, which must be
+// equal on both sides.
 const Hello = "\n\x01softrnic-mpirun-agent 2\n"
 
-// Kind says what a frame is.
+// A Kind is the type of a frame.
 type Kind byte
 
 // Kinds of frames from the launcher.
 const (
-	Start  Kind = 'S' // a Spec: ranks to start
-	Stdin  Kind = 'i' // bytes for a rank's standard input; none is its end
-	Signal Kind = 'K' // a number: all ranks get this signal
-	Stop   Kind = 'E' // an Ending: end whatever runs, and say Bye
+	Start  Kind = 'S' // a Spec
+	Stdin  Kind = 'i' // bytes for a rank's standard input; no bytes mean its end
+	Signal Kind = 'K' // the number of a signal for all ranks
+	Stop   Kind = 'E' // a StopRequest: terminate all processes, then send Finished
 )
 
-// PMI has bytes of a rank's connection to its process manager, in both directions;
-// none is its end.
+// PMI carries bytes of a rank's connection to its process manager, in both directions; no bytes
+// mean its end.
 const PMI Kind = 'p'
 
 // Kinds of frames from an agent.
 const (
-	HostReady Kind = 'A' // an Arrival, the first frame
+	HostReady Kind = 'A' // a HostInfo, the first frame
 	Started   Kind = 'R' // a Process
 	Failed    Kind = 'F' // a Failure: the rank could not be started
 	Stdout    Kind = 'o'
 	Stderr    Kind = 'e'
 	Credit    Kind = 'c' // a number: so many bytes of Stdin are written
 	Exited    Kind = 'X' // an Exit; its output may still come
-	Note      Kind = 'n' // text for people
-	Finished  Kind = 'B' // a Farewell, the last frame
+	Note      Kind = 'n' // a message for the user
+	Finished  Kind = 'B' // a Summary, the last frame
 )
 
-// Spec is what an agent is to start.
+// A Spec describes the ranks that an agent starts.
 type Spec struct {
 	Host    string   // what the user calls it
 	Size    int      // ranks of the whole job
@@ -50,7 +50,7 @@ type Spec struct {
 	Ranks   []Rank
 	Bind    string // a cpus.Binding
 
-	GraceMillis int // as in Ending, when the launcher ends without a word
+	GraceMillis int // as in StopRequest, when the launcher ends without one
 
 	// Peers are addresses and names of the other hosts of the job, the best first; none
 	// if its ranks are all on this one. The ranks' own address is the one by which those
@@ -61,13 +61,13 @@ type Spec struct {
 	Here   string
 }
 
-// HostInfo tells the launcher where an agent's host is.
+// A HostInfo describes the addresses of an agent's host.
 type HostInfo struct {
 	Here  string   // the address that the launcher's ssh came to; empty without ssh
 	Addrs []string // of the host's interfaces, without loopback and link-local ones
 }
 
-// Rank is one process to start.
+// A Rank is one process to start.
 type Rank struct {
 	Rank    int
 	Args    []string // the program and its arguments
@@ -76,20 +76,20 @@ type Rank struct {
 	Stdin   bool // gets what the launcher reads
 }
 
-// StopRequest says how long processes have between SIGTERM and SIGKILL.
+// A StopRequest is the time between SIGTERM and SIGKILL.
 type StopRequest struct{ GraceMillis int }
 
-// Process is a rank that was started.
+// A Process is a started rank.
 type Process struct{ PID int }
 
-// Failure is why a rank could not be started, and the exit status that a shell
-// would have.
+// A Failure is the reason why a rank could not be started, and the exit status that a shell would
+// report.
 type Failure struct {
 	Why    string
 	Status int
 }
 
-// Exit is how a process has ended.
+// An Exit describes how a process has ended.
 type Exit struct {
 	Status int
 	Signal int    // that has ended it, or 0
@@ -97,28 +97,28 @@ type Exit struct {
 	Core   bool
 }
 
-// Summary is what an agent has counted.
+// A Summary has the counters of an agent.
 type Summary struct{ Refused uint64 }
 
-// Bounds. Bytes of ranks are in frames of at most Chunk bytes.
+// Lengths in bytes. Output and input of ranks are sent in frames of at most Chunk bytes.
 const (
 	Chunk     = 32 << 10
-	maxBytes  = 16 << 20 // of a Spec with everybody's environment
+	maxBytes  = 16 << 20 // of any frame; the largest is a Spec with the environment of every rank
 	headerLen = 1 + 4 + 4
 )
 
-// Writer writes frames, from any goroutine.
+// A Writer writes frames. Its methods may be called from any goroutine.
 type Writer struct {
 	mu sync.Mutex
 	w  io.Writer
 	b  []byte
 }
 
-// NewWriter makes a writer to w.
+// NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes a frame in one piece. A line feed follows every frame: srun passes on
-// the output of a step line by line.
+// Write writes a frame in one call. A line feed follows every frame, because srun forwards the
+// output of a step line by line.
 func (w *Writer) Write(kind Kind, rank int, b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +127,7 @@ func (w *Writer) Write(kind Kind, rank int, b []byte) error {
 	return err
 }
 
-// WriteJSON writes a frame with a value.
+// WriteJSON writes a frame with v as JSON.
 func (w *Writer) WriteJSON(kind Kind, rank int, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -144,17 +144,17 @@ func appendFrame(to []byte, kind Kind, rank int, b []byte) []byte {
 	return append(to, '\n')
 }
 
-// Reader reads frames.
+// A Reader reads frames.
 type Reader struct {
 	r *bufio.Reader
 	b []byte
 }
 
-// NewReader makes a reader from r.
+// NewReader returns a Reader from r.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, Chunk+headerLen)} }
 
-// Next returns the next frame. The bytes are the caller's until the next call. An
-// end between frames is io.EOF.
+// Next returns the next frame. b is valid until the next call. The error is io.EOF if the input
+// ends between frames.
 func (r *Reader) Next() (kind Kind, rank int, b []byte, err error) {
 	var h [headerLen]byte
 	if _, err := io.ReadFull(r.r, h[:]); err != nil {
@@ -177,11 +177,11 @@ func (r *Reader) Next() (kind Kind, rank int, b []byte, err error) {
 	return Kind(h[0]), int(int32(binary.BigEndian.Uint32(h[1:5]))), r.b, nil
 }
 
-// maxNoise is how much a host may say before its agent.
+// maxNoise is the maximum number of bytes before Hello.
 const maxNoise = 64 << 10
 
-// ReadHello reads up to Hello. What was there before, a shell's greeting for example,
-// is given to other, at most 64 KiB of it; an end before Hello is io.ErrUnexpectedEOF.
+// ReadHello reads up to and including Hello. It writes the bytes before it, such as a shell's
+// greeting, to other. The error is io.ErrUnexpectedEOF if the input ends before Hello.
 func (r *Reader) ReadHello(other io.Writer) error {
 	var seen []byte
 	for {

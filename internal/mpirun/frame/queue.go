@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Queue writes frames in a goroutine, so that nobody waits for who does not read.
-// Senders bound what they send: by credit, or by what they were asked.
+// A Queue writes frames in a goroutine, so that a peer that does not read blocks no sender.
+// Senders bound the queued bytes: by credit, or by replying to requests only.
 type Queue struct {
 	more sync.Cond
 	done chan struct{}
@@ -17,7 +17,7 @@ type Queue struct {
 	closed bool
 }
 
-// NewQueue makes a queue to w, which it closes after the last frame.
+// NewQueue returns a Queue to w, which it closes after the last frame.
 func NewQueue(w io.WriteCloser) *Queue {
 	q := &Queue{done: make(chan struct{})}
 	q.more.L = &q.mu
@@ -25,7 +25,7 @@ func NewQueue(w io.WriteCloser) *Queue {
 	return q
 }
 
-// Send queues a frame. After Close, or when nobody reads any more, it is nothing.
+// Send queues a copy of a frame. It does nothing after Close or a write error.
 func (q *Queue) Send(kind Kind, rank int, b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -35,7 +35,7 @@ func (q *Queue) Send(kind Kind, rank int, b []byte) {
 	}
 }
 
-// SendJSON queues a frame with a value.
+// SendJSON queues a frame with v as JSON.
 func (q *Queue) SendJSON(kind Kind, rank int, v any) error {
 	b, err := json.Marshal(v)
 	if err == nil {
@@ -44,7 +44,7 @@ func (q *Queue) SendJSON(kind Kind, rank int, v any) error {
 	return err
 }
 
-// Close writes what is queued, in the goroutine, and then closes.
+// Close makes the goroutine close the destination after the queued frames.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,7 +52,7 @@ func (q *Queue) Close() {
 	q.more.Signal()
 }
 
-// Done is closed when nothing is written any more.
+// Done returns a channel that is closed when the goroutine has ended.
 func (q *Queue) Done() <-chan struct{} { return q.done }
 
 func (q *Queue) writeQueued(w io.WriteCloser) {
@@ -69,7 +69,7 @@ func (q *Queue) writeQueued(w io.WriteCloser) {
 		if len(b) == 0 {
 			return
 		}
-		if _, err := w.Write(b); err != nil { // the reader of the other direction finds out
+		if _, err := w.Write(b); err != nil { // the reader of the other direction reports the failure
 			q.mu.Lock()
 			q.closed, q.b = true, nil
 			q.mu.Unlock()
