@@ -32,7 +32,7 @@ type agent struct {
 
 	ranks map[int]*process // all of them, from the beginning
 
-	output  sync.WaitGroup // readers of what ranks write
+	output  sync.WaitGroup // readers of the output of ranks
 	running sync.WaitGroup // waiters for their end
 	notes   atomic.Uint64
 }

@@ -14,7 +14,7 @@ import (
 // A processTree tracks the processes that ranks have started.
 type processTree struct {
 	mu       sync.Mutex
-	ranks    map[int]bool // children that somebody waits for
+	ranks    map[int]bool // children with a waiter
 	signaled map[int]bool // by SIGTERM
 }
 

@@ -43,7 +43,7 @@ const (
 
 // A Spec describes the ranks that an agent starts.
 type Spec struct {
-	Host    string   // what the user calls it
+	Host    string   // the name that the user gives it
 	Size    int      // ranks of the whole job
 	Environ []string // NAME=VALUE of all ranks, beside the agent's own environment
 	Secret  string   // of the port that ranks connect to; without, they inherit a socket
@@ -73,7 +73,7 @@ type Rank struct {
 	Args    []string // the program and its arguments
 	Dir     string
 	Environ []string
-	Stdin   bool // gets what the launcher reads
+	Stdin   bool // receives the standard input of the launcher
 }
 
 // A StopRequest is the time between SIGTERM and SIGKILL.

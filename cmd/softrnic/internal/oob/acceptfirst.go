@@ -6,26 +6,27 @@ import (
 	"sync"
 )
 
-// Client is a connection with a client of a server that serves one.
+// A Client is a connection that AcceptFirst has accepted from the listener.
 type Client interface {
 	io.Closer
-	SetContext(ctx context.Context) // its context is ctx from now on
+	SetContext(ctx context.Context) // replaces its context
 	PeerName() string
 }
 
-// maxPendingHellos is how many clients may be about to say hello at a time. More wait
-// in the backlog.
+// maxPendingHellos is the maximum number of clients whose hello is awaited at a time. More clients
+// wait in the listener's backlog.
 const maxPendingHellos = 64
 
-// AcceptFirst returns the first client that hello accepts, and what hello returned.
-// Many say hello at once. Whom hello refuses, and who has not finished when
-// another is taken, is closed and told to dropped. Clients come from accept,
-// with the context that it gets; the context of the one that is taken is ctx.
+// AcceptFirst returns the first client whose hello succeeds, and the result of hello. It runs
+// hello for many clients concurrently. Clients that hello rejects, and those still in hello at the
+// return, are closed and reported to dropped. Clients come from accept, which gets a context that
+// ends with AcceptFirst; the context of the returned client is ctx.
 func AcceptFirst[C Client, T any](ctx context.Context, accept func(context.Context) (C, error), hello func(C) (T, error), dropped func(error)) (C, T, error) {
 	f := firstAcceptor[C, T]{accept: accept, hello: hello, accepted: make(chan helloResult[C, T]), rejected: make(chan error)}
 	return f.run(ctx, dropped)
 }
 
+// A firstAcceptor is one call of AcceptFirst.
 type firstAcceptor[C Client, T any] struct {
 	accept   func(context.Context) (C, error)
 	hello    func(C) (T, error)
@@ -34,15 +35,16 @@ type firstAcceptor[C Client, T any] struct {
 	clients  sync.WaitGroup
 }
 
+// A helloResult is a client with the result of its hello.
 type helloResult[C Client, T any] struct {
 	client C
 	hello  T
 }
 
 func (f *firstAcceptor[C, T]) run(ctx context.Context, dropped func(error)) (C, T, error) {
-	greeting, stop := context.WithCancelCause(ctx)
+	pending, stop := context.WithCancelCause(ctx)
 	failed := make(chan error, 1)
-	f.clients.Go(func() { failed <- f.acceptClients(greeting) })
+	f.clients.Go(func() { failed <- f.acceptClients(pending) })
 	defer f.dropOthers(stop, dropped)
 	for {
 		select {
@@ -59,7 +61,7 @@ func (f *firstAcceptor[C, T]) run(ctx context.Context, dropped func(error)) (C, 
 	}
 }
 
-// dropOthers sends away who is left, and tells.
+// dropOthers cancels the remaining clients, waits for them and reports them to dropped.
 func (f *firstAcceptor[C, T]) dropOthers(stop context.CancelCauseFunc, dropped func(error)) {
 	stop(ErrNotFirst)
 	all := make(chan struct{})
@@ -80,12 +82,12 @@ func (f *firstAcceptor[C, T]) dropOthers(stop context.CancelCauseFunc, dropped f
 	}
 }
 
-// acceptClients takes clients until ctx ends.
+// acceptClients accepts clients until ctx ends.
 func (f *firstAcceptor[C, T]) acceptClients(ctx context.Context) error {
-	room := make(chan struct{}, maxPendingHellos)
+	slots := make(chan struct{}, maxPendingHellos)
 	for {
 		select {
-		case room <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -95,12 +97,12 @@ func (f *firstAcceptor[C, T]) acceptClients(ctx context.Context) error {
 		}
 		f.clients.Go(func() {
 			f.readHello(client)
-			<-room
+			<-slots
 		})
 	}
 }
 
-// readHello hears one client.
+// readHello runs hello for one client.
 func (f *firstAcceptor[C, T]) readHello(client C) {
 	said, err := f.hello(client)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Conn is a connection to the other program.
+// A Conn is a connection to the peer's program.
 type Conn struct {
 	conn    net.Conn
 	peer    net.Addr
@@ -20,14 +20,14 @@ type Conn struct {
 	timeout time.Duration
 }
 
-// newConn takes over a connection; the end of ctx ends what is under way on it.
-func newConn(ctx context.Context, conn net.Conn, patience time.Duration) *Conn {
-	c := &Conn{conn: conn, peer: conn.RemoteAddr(), timeout: patience}
+// newConn wraps conn. The end of ctx fails calls in progress.
+func newConn(ctx context.Context, conn net.Conn, timeout time.Duration) *Conn {
+	c := &Conn{conn: conn, peer: conn.RemoteAddr(), timeout: timeout}
 	c.SetContext(ctx)
 	return c
 }
 
-// SetContext makes ctx the one whose end ends what is under way.
+// SetContext replaces the context whose end fails calls in progress.
 func (c *Conn) SetContext(ctx context.Context) {
 	if c.stop != nil {
 		c.stop()
@@ -36,11 +36,10 @@ func (c *Conn) SetContext(ctx context.Context) {
 	c.stop = context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) }) // long ago
 }
 
-// Dial connects to a server, by name or address, from an address of ours unless
-// that is the zero Addr. Patience bounds the dialing, and each read and write
-// after it.
-func Dial(ctx context.Context, from netip.Addr, host string, port int, patience time.Duration) (*Conn, error) {
-	d := net.Dialer{Timeout: patience}
+// Dial connects to a server by name or address, from the address from unless it is the zero Addr.
+// timeout bounds the dialing and each later read and write.
+func Dial(ctx context.Context, from netip.Addr, host string, port int, timeout time.Duration) (*Conn, error) {
+	d := net.Dialer{Timeout: timeout}
 	if from.IsValid() {
 		d.LocalAddr = tcpAddr(from, 0)
 	}
@@ -48,9 +47,10 @@ func Dial(ctx context.Context, from netip.Addr, host string, port int, patience 
 	if err != nil {
 		return nil, dialError(host, port, err)
 	}
-	return newConn(ctx, conn, patience), nil
+	return newConn(ctx, conn, timeout), nil
 }
 
+// dialError returns the error of a failed Dial.
 func dialError(host string, port int, err error) error {
 	e := &PeerError{Peer: net.JoinHostPort(host, strconv.Itoa(port)), Op: "connect", Err: err}
 	if errors.Is(err, syscall.ECONNREFUSED) {
@@ -59,22 +59,22 @@ func dialError(host string, port int, err error) error {
 	return e
 }
 
-// isReset reports whether the peer's system says that its program is gone.
+// isReset reports whether the peer's system has closed the connection because its process ended.
 func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// SetTimeout changes how long each Read and Write to come may take.
+// SetTimeout sets the timeout of later calls of Read and Write.
 func (c *Conn) SetTimeout(d time.Duration) { c.timeout = d }
 
-// Peer is the other program's address.
+// Peer returns the peer's address.
 func (c *Conn) Peer() net.Addr { return c.peer }
 
-// PeerName is Peer as text.
+// PeerName returns the peer's address as text.
 func (c *Conn) PeerName() string { return c.peer.String() }
 
-// LocalIP is our address on the way to the peer. It is not valid if the peer is
-// on this machine: then any two addresses of the loopback interface do.
+// LocalIP returns the local address of the connection. It is the zero Addr if the peer is on this
+// machine, where any two addresses of the loopback interface work.
 func (c *Conn) LocalIP() netip.Addr {
 	local, peer := tcpIP(c.conn.LocalAddr()), tcpIP(c.peer)
 	if local == peer || local.IsLoopback() {
@@ -83,6 +83,7 @@ func (c *Conn) LocalIP() netip.Addr {
 	return local
 }
 
+// tcpIP returns the address of a, or the zero Addr if it is no TCP address.
 func tcpIP(a net.Addr) netip.Addr {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap()
@@ -90,36 +91,36 @@ func tcpIP(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// Read fills b; doing says what that means. One goroutine may read while
-// another writes.
-func (c *Conn) Read(b []byte, doing string) error {
-	return c.readBefore(b, doing, time.Now().Add(c.timeout))
+// Read fills b. op names the operation in errors. One goroutine may read while another writes.
+func (c *Conn) Read(b []byte, op string) error {
+	return c.readBefore(b, op, time.Now().Add(c.timeout))
 }
 
-// ReadNoTimeout is Read that takes as long as it takes.
-func (c *Conn) ReadNoTimeout(b []byte, doing string) error {
-	return c.readBefore(b, doing, time.Time{})
+// ReadNoTimeout is Read without a timeout.
+func (c *Conn) ReadNoTimeout(b []byte, op string) error {
+	return c.readBefore(b, op, time.Time{})
 }
 
-func (c *Conn) readBefore(b []byte, doing string, deadline time.Time) error {
+// readBefore fills b before the deadline, if that is not zero.
+func (c *Conn) readBefore(b []byte, op string, deadline time.Time) error {
 	n, err := 0, c.conn.SetReadDeadline(deadline)
 	if err == nil && c.ctx.Err() == nil { // whose end may have set a deadline before
 		n, err = io.ReadFull(c.conn, b)
 	}
 	if err != nil || c.ctx.Err() != nil && n < len(b) {
-		return c.ioError(doing, n, len(b), err)
+		return c.ioError(op, n, len(b), err)
 	}
 	return nil
 }
 
-// Write sends b, in one piece.
-func (c *Conn) Write(b []byte, doing string) error {
+// Write sends b in one call. op names the operation in errors.
+func (c *Conn) Write(b []byte, op string) error {
 	n, err := 0, c.conn.SetWriteDeadline(time.Now().Add(c.timeout))
 	if err == nil && c.ctx.Err() == nil {
 		n, err = c.conn.Write(b)
 	}
 	if err != nil || c.ctx.Err() != nil && n < len(b) {
-		return c.ioError(doing, n, len(b), err)
+		return c.ioError(op, n, len(b), err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// What a peer can do wrong. They come wrapped in a *PeerError.
+// Errors of a peer. They are wrapped in a *PeerError.
 var (
 	ErrTimeout    = errors.New("it stays silent")
 	ErrPeerClosed = errors.New("it has closed the connection")
@@ -17,12 +17,12 @@ var (
 	ErrNotFirst   = errors.New("another client was first")
 )
 
-// PeerError is what went wrong with whom while doing what.
+// A PeerError is an error of the peer or of the connection to it.
 type PeerError struct {
-	Peer   string // its address
+	Peer   string // address
 	Op     string // "read its address"
-	Err    error  // one of the above, the context's end, or the system's
-	Detail string // what came, and what to do; or ""
+	Err    error  // one of the above, the cause of the context's end, or an error of the system
+	Detail string // values and advice, or ""
 }
 
 func (e *PeerError) Error() string {
@@ -35,14 +35,14 @@ func (e *PeerError) Error() string {
 
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// ProtocolErrorf is the error of a message that came whole and means nothing.
-func ProtocolErrorf(peer net.Addr, doing, format string, args ...any) error {
-	return &PeerError{peer.String(), doing, ErrProtocol, fmt.Sprintf(format, args...)}
+// ProtocolErrorf returns an error about a complete message with invalid content.
+func ProtocolErrorf(peer net.Addr, op, format string, args ...any) error {
+	return &PeerError{peer.String(), op, ErrProtocol, fmt.Sprintf(format, args...)}
 }
 
-// ioError tells why a read or write of n bytes ended after done.
-func (c *Conn) ioError(doing string, done, n int, err error) error {
-	e := &PeerError{Peer: c.peer.String(), Op: doing, Err: err}
+// ioError returns the error of a read or write of n bytes that ended after done bytes.
+func (c *Conn) ioError(op string, done, n int, err error) error {
+	e := &PeerError{Peer: c.peer.String(), Op: op, Err: err}
 	var timeout net.Error
 	switch {
 	case c.ctx.Err() != nil:

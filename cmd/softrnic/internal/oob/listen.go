@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// Listener waits for clients.
+// A Listener accepts clients.
 type Listener struct{ tcp *net.TCPListener }
 
-// Listen listens on a TCP port; 0 is any free one. The zero Addr is all
-// addresses.
+// Listen listens on a TCP port; 0 is any free one. The zero Addr stands for all addresses.
 func Listen(at netip.Addr, port int) (*Listener, error) {
 	l, err := net.ListenTCP("tcp", tcpAddr(at, port))
 	switch {
@@ -27,7 +26,7 @@ func Listen(at netip.Addr, port int) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
-// tcpAddr is an address for package net, for which the zero Addr is none.
+// tcpAddr returns an address for package net; the zero Addr becomes a nil IP.
 func tcpAddr(at netip.Addr, port int) *net.TCPAddr {
 	if !at.IsValid() {
 		return &net.TCPAddr{Port: port}
@@ -35,14 +34,14 @@ func tcpAddr(at netip.Addr, port int) *net.TCPAddr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, uint16(port)))
 }
 
-// Port is the port it listens on.
+// Port returns the port of the listener.
 func (l *Listener) Port() int { return l.tcp.Addr().(*net.TCPAddr).Port }
 
 // Close stops listening.
 func (l *Listener) Close() error { return l.tcp.Close() }
 
-// Accept waits for a client, who has patience for each step.
-func (l *Listener) Accept(ctx context.Context, patience time.Duration) (*Conn, error) {
+// Accept waits for a client. timeout bounds each of its reads and writes.
+func (l *Listener) Accept(ctx context.Context, timeout time.Duration) (*Conn, error) {
 	for {
 		if err := l.tcp.SetDeadline(time.Time{}); err != nil {
 			return nil, err
@@ -52,7 +51,7 @@ func (l *Listener) Accept(ctx context.Context, patience time.Duration) (*Conn, e
 		stop()
 		switch {
 		case err == nil:
-			return newConn(ctx, conn, patience), nil
+			return newConn(ctx, conn, timeout), nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case !errors.Is(err, os.ErrDeadlineExceeded): // of a context before this one

@@ -42,8 +42,8 @@ func dial(t *testing.T, l *oob.Listener) *oob.Conn {
 }
 
 // accept is what First takes clients from.
-func accept(l *oob.Listener, patience time.Duration) func(context.Context) (*oob.Conn, error) {
-	return func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, patience) }
+func accept(l *oob.Listener, timeout time.Duration) func(context.Context) (*oob.Conn, error) {
+	return func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, timeout) }
 }
 
 // word reads a hello of five bytes.

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// ParamsLen is the length of encoded [Terms] in bytes.
+// ParamsLen is the length of encoded [Params] in bytes.
 const ParamsLen = 256
 
-// ErrParams reports that the two ends were started with parameters that do not
-// fit. It comes wrapped in an error that lists the differences.
+// ErrParams reports that the two ends were started with different parameters. The error that wraps
+// it lists the differences.
 var ErrParams = errors.New("the two ends do not fit")
 
-// Params are the parameters of a test that must be the same at both ends, in the
-// order in which differences are reported. Ends of this project exchange them
-// before the first message of the test; the original programs do not have them.
+// Params are the parameters of a test that must be equal at both ends, in the order in which
+// differences are reported. Ends of this project exchange them before the first message of the
+// test; the original programs do not.
 type Params []Param
 
-// A Param is one parameter: the option that sets it, such as "-s", and its value
-// as text. Neither contains a line feed or a NUL.
+// A Param is one parameter: the option that sets it, such as "-s", and its value as text. Neither
+// contains a line feed or a NUL.
 type Param struct{ Option, Value string }
 
-// Add appends a term.
-func (t *Params) Add(option, value string) { *t = append(*t, Param{option, value}) }
+// Add appends a parameter.
+func (p *Params) Add(option, value string) { *p = append(*p, Param{option, value}) }
 
-// paramsMagic begins encoded terms. Its last digit is the version of the format.
+// paramsMagic begins encoded parameters. Its last digit is the version of the format.
 const paramsMagic = "softrnic terms 1\n"
 
-// Encode returns t as TermsLen bytes: termsMagic, a line "option=value" for each
-// term, and NULs. It panics if t needs more, which the caller's list of terms decides.
-func (t Params) Encode() []byte {
+// Encode returns p as ParamsLen bytes: paramsMagic, a line "option=value" for each parameter, and
+// NULs. It panics if they do not fit.
+func (p Params) Encode() []byte {
 	b := []byte(paramsMagic)
-	for _, term := range t {
+	for _, term := range p {
 		b = fmt.Appendf(b, "%s=%s\n", term.Option, term.Value)
 	}
 	if len(b) > ParamsLen {
@@ -42,10 +42,10 @@ func (t Params) Encode() []byte {
 	return append(b, make([]byte, ParamsLen-len(b))...)
 }
 
-// errParamsSyntax reports bytes that are no encoded Terms.
+// errParamsSyntax reports bytes that are no encoded Params.
 var errParamsSyntax = errors.New("terms: want " + strings.TrimSpace(paramsMagic) + " and lines option=value")
 
-// ParseParams decodes terms that Encode has written.
+// ParseParams decodes the result of Encode.
 func ParseParams(b []byte) (Params, error) {
 	text, magic := bytes.CutPrefix(b, []byte(paramsMagic))
 	text, padding, _ := bytes.Cut(text, []byte{0})
@@ -63,16 +63,16 @@ func ParseParams(b []byte) (Params, error) {
 	return t, nil
 }
 
-// Check compares the terms of this end with the peer's and returns an error that
-// wraps ErrTerms and names every difference. A term that one end does not have
-// is a difference, too: it depends on the others.
-func (t Params) Check(peer Params) error {
+// Check compares the parameters of this end with the peer's and returns an error that wraps
+// ErrParams and lists every difference. A parameter that only one end has is a difference, because
+// it depends on the others.
+func (p Params) Check(peer Params) error {
 	theirs := make(map[string]string, len(peer))
 	for _, term := range peer {
 		theirs[term.Option] = term.Value
 	}
 	var list []string
-	for _, mine := range t {
+	for _, mine := range p {
 		value, ok := theirs[mine.Option]
 		if !ok {
 			value = "not set"
