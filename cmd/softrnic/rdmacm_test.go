@@ -29,7 +29,7 @@ func TestRDMACMRefusals(t *testing.T) {
 		"ucmatose -f gid -s ::1":       "on Ethernet give an IP address",
 		"ucmatose -P sdp":              "there are tcp and ib",
 		"ucmatose -a 32":               "give 0 to 31, for 4.096 us * 2^n",
-		"ucmatose -c 0":                "-c: 0 connections cannot be",
+		"ucmatose -c 0":                "-c: 0 connections: want 1",
 		"ucmatose -t 256":              "-t, --tos: \"256\": want a whole number from 0 to 255",
 		"udaddy -p 2":                  "the port space of IPoIB cannot be",
 		"udaddy -p 0x106":              "the port space is 0x111 (UDP)",

@@ -49,13 +49,13 @@ func (o *Options) Check(port string) error {
 	}
 	switch {
 	case o.Port < 0 || o.Port > 65535:
-		return rdmacm.Refuse(port, "%d is no port; give 1 to 65535", o.Port)
+		return rdmacm.Refuse(port, "port %d: want 1 to 65535", o.Port)
 	case o.Port == 0 && o.Server != "":
 		return rdmacm.Refuse(port, "a client needs the server's port")
 	case o.Connections < 1 || o.Connections > maxConnections:
-		return rdmacm.Refuse("-c", "%d connections cannot be; give 1 to %d", o.Connections, maxConnections)
+		return rdmacm.Refuse("-c", "%d connections: want 1 to %d", o.Connections, maxConnections)
 	case o.Count < 0:
-		return rdmacm.Refuse("-C", "%d messages cannot be", o.Count)
+		return rdmacm.Refuse("-C", "%d messages: want 0 or more", o.Count)
 	}
 	return o.DeviceSource.Check()
 }

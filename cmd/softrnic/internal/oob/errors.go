@@ -11,10 +11,10 @@ import (
 
 // Errors of a peer. They are wrapped in a *PeerError.
 var (
-	ErrTimeout    = errors.New("it stays silent")
-	ErrPeerClosed = errors.New("it has closed the connection")
-	ErrProtocol   = errors.New("it does not speak this protocol")
-	ErrNotFirst   = errors.New("another client was first")
+	ErrTimeout    = errors.New("peer timed out")
+	ErrPeerClosed = errors.New("peer closed the connection")
+	ErrProtocol   = errors.New("peer violated the protocol")
+	ErrNotFirst   = errors.New("another client was accepted first")
 )
 
 // A PeerError is an error of the peer or of the connection to it.
@@ -52,7 +52,7 @@ func (c *Conn) ioError(op string, done, n int, err error) error {
 		e.Detail = fmt.Sprintf("%d of %d bytes within %v", done, n, c.timeout)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), isReset(err):
 		e.Err = ErrPeerClosed
-		e.Detail = fmt.Sprintf("after %d of %d bytes; its own output says why", done, n)
+		e.Detail = fmt.Sprintf("after %d of %d bytes; see the peer's output", done, n)
 	}
 	return e
 }

@@ -19,7 +19,7 @@ func Listen(at netip.Addr, port int) (*Listener, error) {
 	l, err := net.ListenTCP("tcp", tcpAddr(at, port))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("TCP port %d is in use: another server waits there; stop it, or use another port on both sides: %w", port, err)
+		return nil, fmt.Errorf("TCP port %d is in use by another server; stop it, or use another port on both sides: %w", port, err)
 	case err != nil:
 		return nil, err
 	}

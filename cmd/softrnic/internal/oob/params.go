@@ -12,7 +12,7 @@ const ParamsLen = 256
 
 // ErrParams reports that the two ends were started with different parameters. The error that wraps
 // it lists the differences.
-var ErrParams = errors.New("the two ends do not fit")
+var ErrParams = errors.New("test parameters of the two ends differ")
 
 // Params are the parameters of a test that must be equal at both ends, in the order in which
 // differences are reported. Ends of this project exchange them before the first message of the
@@ -37,13 +37,13 @@ func (p Params) Encode() []byte {
 		b = fmt.Appendf(b, "%s=%s\n", term.Option, term.Value)
 	}
 	if len(b) > ParamsLen {
-		panic(fmt.Sprintf("oob: terms: %d bytes, limit %d", len(b), ParamsLen))
+		panic(fmt.Sprintf("oob: parameters: %d bytes, limit %d", len(b), ParamsLen))
 	}
 	return append(b, make([]byte, ParamsLen-len(b))...)
 }
 
 // errParamsSyntax reports bytes that are no encoded Params.
-var errParamsSyntax = errors.New("terms: want " + strings.TrimSpace(paramsMagic) + " and lines option=value")
+var errParamsSyntax = errors.New("parameters: want " + strings.TrimSpace(paramsMagic) + " and lines option=value")
 
 // ParseParams decodes the result of Encode.
 func ParseParams(b []byte) (Params, error) {

@@ -149,7 +149,7 @@ func (c *cmChannel) readMessage(ctx context.Context, b []byte, doing string) err
 		return c.peerError(doing, err)
 	}
 	if int(wc.ByteLen) != len(b) {
-		return c.peerError(doing, protocolErrorf("a message of %d bytes came instead of %d", wc.ByteLen, len(b)))
+		return c.peerError(doing, protocolErrorf("message of %d bytes, want %d", wc.ByteLen, len(b)))
 	}
 	return nil
 }
@@ -164,13 +164,13 @@ func (c *cmChannel) waitCompletion(ctx context.Context, q verbs.CQ, doing string
 	switch {
 	case err == nil:
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && c.currentContext().Err() == nil:
-		err = c.peerError(doing, fmt.Errorf("%w for %v", oob.ErrTimeout, c.timeout))
+		err = c.peerError(doing, fmt.Errorf("%w: no reply within %v", oob.ErrTimeout, c.timeout))
 	case ctx.Err() != nil:
 		err = c.peerError(doing, context.Cause(c.currentContext()))
 	case c.peerExitError() != nil:
 		err = c.peerError(doing, c.peerExitError())
 	case c.conn.Err() != nil:
-		err = c.peerError(doing, fmt.Errorf("%w; its own output says why", oob.ErrPeerClosed))
+		err = c.peerError(doing, fmt.Errorf("%w; see the peer's output", oob.ErrPeerClosed))
 	default:
 		err = c.peerError(doing, err)
 	}

@@ -78,7 +78,7 @@ func (r *runner) acceptUDPeer(ctx context.Context, i int) error {
 		return err
 	}
 	if wc.Flags&verbs.WCWithImm == 0 {
-		return protocolErrorf("its first datagram does not tell its queue pair")
+		return protocolErrorf("first datagram carries no queue pair number")
 	}
 	return e.addPeer(q.RemoteAH(), wc.Imm, cm.UDQKey)
 }
@@ -103,7 +103,7 @@ func (e *endpoint) waitCompletion(ctx context.Context) (verbs.WC, error) {
 	var wc [1]verbs.WC
 	if _, err := e.cq.PollWait(ctx, wc[:]); err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = protocolErrorf("its first datagram did not come")
+			err = protocolErrorf("first datagram did not arrive")
 		}
 		return wc[0], err
 	}

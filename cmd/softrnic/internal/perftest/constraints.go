@@ -69,7 +69,7 @@ func (o *Options) rangeConstraints() []constraint {
 		{o.Duration < 0, "-D", "a test cannot take negative time"},
 		{o.Margin > 0 && 2*o.Margin >= o.Duration && o.Duration > 0, "-f", "the margins leave nothing of the duration"},
 		{o.Rate.Limit < 0 || o.Rate.Burst < 0, "--rate_limit", "cannot be negative"},
-		{o.Device == nil && o.Open == nil, "device", "there is none"},
+		{o.Device == nil && o.Open == nil, "device", "none given"},
 	}
 }
 

@@ -37,7 +37,7 @@ func (p *plan) portMTU(dev verbs.Device) (verbs.MTU, error) {
 	case err != nil:
 		return 0, err
 	case port.UDPPort != 0 && port.UDPPort != roceUDPPort && !p.RDMACM:
-		return 0, fmt.Errorf("the device listens on UDP port %d, and the handshake has no word for a port: it has to be %d", port.UDPPort, roceUDPPort)
+		return 0, fmt.Errorf("device listens on UDP port %d, want %d: the handshake cannot carry a UDP port", port.UDPPort, roceUDPPort)
 	case p.MTU > port.ActiveMTU:
 		return 0, &OptionError{"-m", fmt.Sprintf("%d bytes are more than the port's MTU (%d)", p.MTU.Bytes(), port.ActiveMTU.Bytes())}
 	case p.MTU != 0:
@@ -150,7 +150,7 @@ func (e *endpoint) connectQPs() error {
 func (e *endpoint) connectQP(i int, qp verbs.QP) error {
 	mine, theirs := e.mine[i], e.theirs[i]
 	if [8]byte(theirs.GID[8:]) == [8]byte{} {
-		return protocolErrorf("it names no GID, without which RoCE cannot reach it; start it with -x and the index of a RoCE v2 GID")
+		return protocolErrorf("peer sent no GID, which RoCE needs; start it with -x and the index of a RoCE v2 GID")
 	}
 	var label uint32
 	if n := len(e.FlowLabel); n > 0 {

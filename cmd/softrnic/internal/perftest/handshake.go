@@ -90,7 +90,7 @@ func (t *handshake) readMessage(b []byte, doing string) error {
 		return a.err
 	}
 	if n := copy(b, a.b); n < len(a.b) || n < len(b) {
-		return t.peerError(doing, protocolErrorf("a message of %d bytes came instead of %d", len(a.b), len(b)))
+		return t.peerError(doing, protocolErrorf("message of %d bytes, want %d", len(a.b), len(b)))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (t *handshake) watchPeer(ctx context.Context, a *pendingRead, grace time.Du
 		}
 		select {
 		case <-time.After(grace):
-			cancel(fmt.Errorf("the peer gave up: %w", a.err))
+			cancel(fmt.Errorf("peer gave up: %w", a.err))
 		case <-ctx.Done():
 		}
 	}()

@@ -222,14 +222,14 @@ func TestNonsense(t *testing.T) {
 		kind       error
 		why        string
 	}{
-		{"HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", oob.ErrProtocol, "is no version of perftest"},
-		{"text", "six point zero six", oob.ErrProtocol, "is no version of perftest"},
+		{"HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", oob.ErrProtocol, "is not a version of perftest"},
+		{"text", "six point zero six", oob.ErrProtocol, "is not a version of perftest"},
 		{"old", "5.33" + strings.Repeat("\x00", 12), perftest.ErrVersion, "it is 5.33; start a newer one there"},
 		{"silence", "", oob.ErrTimeout, "0 of 16 bytes"},
 		{"half a version", "6.0", oob.ErrTimeout, "3 of 16 bytes"},
 		{"a version and no more", version, oob.ErrTimeout, "exchange page sizes"},
-		{"huge pages", version + "\x7f\x00\x00\x00" + "\x00\x00\x00\x40", oob.ErrProtocol, "cannot be"},
-		{"huge lines", version + "\x00\x00\x10\x00" + "\x00\x00\x20\x00", oob.ErrProtocol, "cannot be"},
+		{"huge pages", version + "\x7f\x00\x00\x00" + "\x00\x00\x00\x40", oob.ErrProtocol, "invalid sizes"},
+		{"huge lines", version + "\x00\x00\x10\x00" + "\x00\x00\x20\x00", oob.ErrProtocol, "invalid sizes"},
 		{"MTU 9", start + "9\x00", oob.ErrProtocol, "is none of 1 to 5"},
 		{"no keys", start + "5\x00" + strings.Repeat(":", 108), oob.ErrProtocol, "want LID:reads:QPN"},
 		{"keys without GID", start + "5\x00" + keys[:50] + "00000000\x00", oob.ErrTimeout, "59 of 108 bytes"},
@@ -289,7 +289,7 @@ func TestSleepingServerGivesUp(t *testing.T) {
 	conn := toolstest.Dial(t, s.At)
 	require.Equal(t, runs["read_lat"], speak(t, conn, list[:runs["read_lat"]]))
 	e := <-s.Ended
-	require.ErrorContains(t, e.err, "wait for its end of the test: nothing happens any more")
+	require.ErrorContains(t, e.err, "wait for its end of the test: no progress")
 }
 
 // TestOutput compares what is written with what the originals write.

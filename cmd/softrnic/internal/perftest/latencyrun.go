@@ -79,7 +79,7 @@ func (r *latencyRun) run(ctx context.Context, alive *watch.Watch) (err error) {
 	if errors.Is(err, watch.ErrIdle) || errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("%w: %d messages posted, %d received", err, r.sent, r.received)
 		if r.Connection != verbs.RC {
-			err = fmt.Errorf("%w; what gets lost on the way is not repeated", err)
+			err = fmt.Errorf("%w; this transport does not retransmit", err)
 		}
 	}
 	return err
@@ -273,4 +273,4 @@ func (r *latencyRun) onEmptyPoll() error {
 
 // errTimeOver ends a wait when the time of the test is over: the other side was
 // through before us.
-var errTimeOver = errors.New("the time is over")
+var errTimeOver = errors.New("test duration has ended")

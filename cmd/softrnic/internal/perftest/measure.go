@@ -98,7 +98,7 @@ func (p *plan) nanosPerUnit() (float64, error) {
 func readMHz(file string) (float64, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return 0, fmt.Errorf("the frequency of the processor is known on Linux only: %w", err)
+		return 0, fmt.Errorf("processor frequency: only known on Linux: %w", err)
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -109,5 +109,5 @@ func readMHz(file string) (float64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%s does not tell the frequency of the processor", file)
+	return 0, fmt.Errorf("%s: no frequency of the processor", file)
 }

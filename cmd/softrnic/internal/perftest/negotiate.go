@@ -26,7 +26,7 @@ const oldest = 5.70
 const longSince = 6.29
 
 // ErrVersion says that the peer is too old.
-var ErrVersion = errors.New("its perftest is older than 5.70")
+var ErrVersion = errors.New("perftest of the peer is older than 5.70")
 
 var versionRE = regexp.MustCompile(`^(\d{1,4}\.\d{1,4})\x00(softrnic)?\x00*$`)
 
@@ -53,11 +53,11 @@ func hasTerms(version []byte) bool {
 func parseVersion(b []byte) (string, error) {
 	m := versionRE.FindSubmatch(append(bytes.Clone(b), 0))
 	if m == nil {
-		return "", protocolErrorf("%q is no version of perftest", b)
+		return "", protocolErrorf("%q is not a version of perftest", b)
 	}
 	v, err := strconv.ParseFloat(string(m[1]), 64)
 	if err == nil && v < oldest {
-		err = fmt.Errorf("%w: it is %s; start a newer one there", ErrVersion, m[1])
+		err = fmt.Errorf("%w: version %s; start a newer one there", ErrVersion, m[1])
 	}
 	return string(m[1]), err
 }
@@ -141,7 +141,7 @@ func (t *handshake) negotiate(mtu verbs.MTU, skip bool) (a negotiated, err error
 	}
 	a.cycleBuffer, a.cacheLineSize = max(cycle, pageSize), max(line, cacheLine)
 	if a.cycleBuffer > maxCycle || a.cacheLineSize > maxCacheLine || a.cacheLineSize > a.cycleBuffer {
-		return a, t.peerError("exchange page sizes", protocolErrorf("pages of %d bytes and cache lines of %d cannot be", cycle, line))
+		return a, t.peerError("exchange page sizes", protocolErrorf("invalid sizes: pages of %d bytes, cache lines of %d", cycle, line))
 	}
 	digit := []byte{'0' + byte(mtu), 0}
 	their := make([]byte, len(digit))
@@ -150,7 +150,7 @@ func (t *handshake) negotiate(mtu verbs.MTU, skip bool) (a negotiated, err error
 	}
 	theirMTU := verbs.MTU(their[0] - '0')
 	if theirMTU.Bytes() == 0 || their[1] != 0 {
-		return a, t.peerError("exchange MTUs", protocolErrorf("%q is none of 1 to 5", their))
+		return a, t.peerError("exchange MTUs", protocolErrorf("MTU code %q: want 1 to 5", their))
 	}
 	a.mtu = min(mtu, theirMTU)
 	return a, nil

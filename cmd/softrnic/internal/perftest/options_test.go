@@ -81,7 +81,7 @@ func TestOptions(t *testing.T) {
 		{"send_bw", func(o *perftest.Options) { o.ReportBoth = true }, "--report-both: needs both directions"},
 		{"send_lat", func(o *perftest.Options) { o.LimitBW = 1 }, "-w: -w and -y are for bandwidth"},
 		{"send_bw", func(o *perftest.Options) { o.Counters = []string{"x"} }, "-W: the device has no counters"},
-		{"send_bw", func(o *perftest.Options) { o.Device = nil }, "device: there is none"},
+		{"send_bw", func(o *perftest.Options) { o.Device = nil }, "device: none given"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			o := defaults(c.test)
@@ -108,7 +108,7 @@ func TestDeviceRefuses(t *testing.T) {
 		{"send_bw", func(o *perftest.Options) { o.IBPort = 3 }, "port"},
 		{"send_bw", func(o *perftest.Options) {
 			o.Device = toolstest.Device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
-		}, "the handshake has no word for a port: it has to be 4791"},
+		}, "want 4791: the handshake cannot carry a UDP port"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			o := defaults(c.test)

@@ -24,7 +24,7 @@ func ParsePayload(text string) ([]byte, error) {
 		payload = binary.LittleEndian.AppendUint32(payload, uint32(n))
 	}
 	if len(payload) == 0 {
-		return nil, fmt.Errorf("payload: there is none; write 0xaaaaaaaa,0xbbbbbbbb,...")
+		return nil, fmt.Errorf("payload: empty; write 0xaaaaaaaa,0xbbbbbbbb,...")
 	}
 	return payload, nil
 }

@@ -303,7 +303,7 @@ func TestSizesDiffer(t *testing.T) {
 		c := o
 		c.Size = 256
 		server, client := play(t, o, c)
-		require.ErrorContains(t, server.err, "a message of 256 bytes came, and they are 512; give both sides the same -s", name)
+		require.ErrorContains(t, server.err, "message of 256 bytes received, want 512; give both sides the same -s", name)
 		require.ErrorIs(t, client.err, oob.ErrPeerClosed)
 	}
 }
@@ -358,7 +358,7 @@ func TestIdle(t *testing.T) {
 			o.IdleTimeout *= 5 // the server is the first to give up
 			server, client := play(t, s, o)
 			require.ErrorIs(t, server.err, watch.ErrIdle)
-			require.ErrorContains(t, server.err, "what gets lost on the way is not repeated")
+			require.ErrorContains(t, server.err, "this transport does not retransmit")
 			require.Error(t, client.err)
 		})
 	}

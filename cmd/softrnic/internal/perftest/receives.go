@@ -78,13 +78,13 @@ func (p *plan) checkLength(size int, wc *verbs.WC) error {
 		got -= grhLen
 	}
 	if got != size {
-		return fmt.Errorf("a message of %d bytes came, and they are %d; give both sides the same -s", got, size)
+		return fmt.Errorf("message of %d bytes received, want %d; give both sides the same -s", got, size)
 	}
 	return nil
 }
 
 // errLost says that the rest of the messages got lost.
-var errLost = errors.New("messages got lost")
+var errLost = errors.New("messages were lost")
 
 // lossGrace is how long a message of UC or UD may be on its way.
 const lossGrace = 250 * time.Millisecond

@@ -205,7 +205,7 @@ func (r *runner) measureBandwidth(ctx context.Context, alive *watch.Watch, size 
 		return none, r.reportInterrupted(ctx, t, err)
 	}
 	if t.lost > 0 {
-		fmt.Fprintf(r.Log, "%d of %d messages were lost: what gets lost on the way is not repeated\n", t.lost, t.total)
+		fmt.Fprintf(r.Log, "%d of %d messages were lost: this transport does not retransmit\n", t.lost, t.total)
 		r.result.Lost += t.lost
 	}
 	mine := r.bandwidthRow(t.totalTransfer())

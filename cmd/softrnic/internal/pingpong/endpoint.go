@@ -87,7 +87,7 @@ func (e *endpoint) checkCapabilities() error {
 	limits := e.dev.QueryDevice()
 	switch active := port.ActiveMTU; {
 	case port.UDPPort != 0 && port.UDPPort != roceUDPPort:
-		return fmt.Errorf("the device listens on UDP port %d, and the handshake has no word for a port: it has to be %d", port.UDPPort, roceUDPPort)
+		return fmt.Errorf("device listens on UDP port %d, want %d: the handshake cannot carry a UDP port", port.UDPPort, roceUDPPort)
 	case e.Kind == UD && e.Size > active.Bytes():
 		return &OptionError{"-s", fmt.Sprintf("%d bytes are more than the port's MTU (%d), and a datagram is one packet", e.Size, active.Bytes())}
 	case e.Kind != UD && e.MTU > active:

@@ -93,7 +93,7 @@ func (g *exchange) handleCompletion(wc *verbs.WC) error {
 		g.received++
 		g.waitingFor[i] &^= recvWork
 		if int(wc.ByteLen) != g.headerLen+g.Size {
-			return fmt.Errorf("a message of %d bytes came, and they are %d; give both sides the same -s", int(wc.ByteLen)-g.headerLen, g.Size)
+			return fmt.Errorf("message of %d bytes received, want %d; give both sides the same -s", int(wc.ByteLen)-g.headerLen, g.Size)
 		}
 		if g.postedReceives--; g.postedReceives <= g.NumQP {
 			if err := g.postReceives(g.RxDepth - g.postedReceives); err != nil {
@@ -147,7 +147,7 @@ func (g *exchange) withProgress(err error) error {
 	case g.sent == 0 && g.received == 0:
 		so += "; is the peer's address reachable on UDP port 4791?"
 	case g.Kind == UC || g.Kind == UD:
-		so += "; what gets lost on the way is not repeated"
+		so += "; this transport does not retransmit"
 	}
 	return fmt.Errorf("%w since %v: %s", err, g.IdleTimeout, so)
 }

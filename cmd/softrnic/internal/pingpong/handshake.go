@@ -75,7 +75,7 @@ func readRecords(c *oob.Conn, o *Options) ([]Record, error) {
 		}
 	}
 	if theirs := countQueuePairs(list); theirs != o.NumQP && len(list) > 1 {
-		return nil, fmt.Errorf("%w; %w", oob.ProtocolErrorf(c.Peer(), doing, "it has %d queue pairs and we have %d", theirs, o.NumQP), errQueuePairs)
+		return nil, fmt.Errorf("%w; %w", oob.ProtocolErrorf(c.Peer(), doing, "%d queue pairs, want %d", theirs, o.NumQP), errQueuePairs)
 	}
 	if err := checkRecords(list[:o.NumQP]); err != nil {
 		return nil, oob.ProtocolErrorf(c.Peer(), doing, "%v", err)
@@ -189,14 +189,14 @@ func countQueuePairs(list []Record) (n int) {
 // checkRecords refuses peers that we cannot connect to.
 func checkRecords(list []Record) error {
 	if countQueuePairs(list) == 0 {
-		return fmt.Errorf("it names no queue pair")
+		return fmt.Errorf("peer sent no queue pair")
 	}
 	for _, r := range list {
 		if [8]byte(r.GID[8:]) == [8]byte{} {
-			return fmt.Errorf("it names no GID, without which RoCE cannot reach it; start it with -g and the index of a RoCE v2 GID (ibv_devinfo -v lists them)")
+			return fmt.Errorf("peer sent no GID, which RoCE needs; start it with -g and the index of a RoCE v2 GID (ibv_devinfo -v lists them)")
 		}
 		if r.QPN == 0 {
-			return fmt.Errorf("its queue pairs have gaps")
+			return fmt.Errorf("queue pairs of the peer have gaps")
 		}
 	}
 	return nil

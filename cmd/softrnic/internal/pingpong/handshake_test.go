@@ -200,15 +200,15 @@ func TestNonsense(t *testing.T) {
 	}{
 		{pingpong.RC, "GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\nConnection: close\r\n\r\n", oob.ErrProtocol, "want LID:QPN:PSN:GID"},
 		{pingpong.UD, strings.Repeat("\x00", 52), oob.ErrProtocol, "want LID:QPN:PSN:GID"},
-		{pingpong.RC, "0000:000000:f6c11c:00000000000000000000ffffc6336402\x00", oob.ErrProtocol, "it names no queue pair"},
+		{pingpong.RC, "0000:000000:f6c11c:00000000000000000000ffffc6336402\x00", oob.ErrProtocol, "peer sent no queue pair"},
 		{pingpong.UC, "0000:000011:f6c11c:00000000000000000000000000000000\x00", oob.ErrProtocol, "start it with -g"},
-		{pingpong.SRQ, strings.Repeat(good, 256), oob.ErrProtocol, "it has 256 queue pairs and we have 2; give both sides the same -q"},
+		{pingpong.SRQ, strings.Repeat(good, 256), oob.ErrProtocol, "256 queue pairs, want 2; give both sides the same -q"},
 		{pingpong.RC, "0000:000011:f6c11c:20010db8000000000000000000000001\x00", nil, "different families"},
 		{pingpong.RC, "6.06\x00softrnic\x00\x00\x00", oob.ErrProtocol, "it runs perftest or softrnic perf"},
 		{pingpong.RC, good[:20], oob.ErrTimeout, "15 of 47 bytes"},
 		{pingpong.SRQ, strings.Repeat(good, 2) + good[:10], oob.ErrTimeout, "bytes within"},
 		{pingpong.RC, "", oob.ErrTimeout, "0 of 5 bytes"},
-		{pingpong.RC, good, oob.ErrTimeout, `read its "done": it stays silent: 0 of 5 bytes`},
+		{pingpong.RC, good, oob.ErrTimeout, `read its "done": peer timed out: 0 of 5 bytes`},
 	} {
 		t.Run(string(c.kind)+c.why, func(t *testing.T) {
 			t.Parallel()

@@ -126,7 +126,7 @@ func (o *Options) validate() error {
 	case o.Kind != RC && o.Kind != UC && o.Kind != UD && o.Kind != SRQ:
 		return refuse("kind", "%q is none of rc, uc, ud, srq", o.Kind)
 	case o.Port < 0 || o.Port > 65535:
-		return refuse("-p", "%d is no TCP port; give 1 to 65535", o.Port)
+		return refuse("-p", "TCP port %d: want 1 to 65535", o.Port)
 	case o.Port == 0 && o.Server != "":
 		return refuse("-p", "a client needs the server's TCP port")
 	case o.Size < 1 || o.Size > maxSize:
@@ -146,7 +146,7 @@ func (o *Options) validate() error {
 	case o.NumQP > o.RxDepth:
 		return refuse("-r", "%d receives are too few for %d queue pairs; each needs one", o.RxDepth, o.NumQP)
 	case o.Device == nil && o.Open == nil:
-		return refuse("device", "there is none")
+		return refuse("device", "none given")
 	}
 	return nil
 }

@@ -7,24 +7,24 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// DeviceSource is where a tool runs.
+// A DeviceSource provides the device of a tool: an open one, or a function that opens one.
 type DeviceSource struct {
-	// Device is an open device, which stays open. If it is nil, Open is called
+	// Device is an open device; the tool does not close it. If it is nil, Open is called
 	// for one at an address of this machine: port 0 means any port, and the
 	// zero AddrPort any free address of the loopback interface.
 	Device verbs.Device
 	Open   func(at netip.AddrPort) (verbs.Device, error)
 }
 
-// Check refuses a place that is none.
+// Check returns an error if the source has neither a device nor a function.
 func (p *DeviceSource) Check() error {
 	if p.Device == nil && p.Open == nil {
-		return &OptionError{"device", "there is none"}
+		return &OptionError{"device", "none given"}
 	}
 	return nil
 }
 
-// OptionError is an option that cannot be.
+// An OptionError reports an invalid option.
 type OptionError struct {
 	Option string // as on the command line: "-C"
 	Why    string
@@ -32,7 +32,7 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
 
-// Refuse makes an *OptionError.
+// Refuse returns an *OptionError.
 func Refuse(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Sprintf(format, args...)}
 }

@@ -1,18 +1,17 @@
-// Package rdmacm is what the tools that connect by RDMA-CM share: how they come
-// to an adapter with a manager of connections.
+// Package rdmacm has the parts shared by the tools that connect by RDMA-CM: how they
+// open an adapter with a connection manager.
 //
-// A server waits at one address, or at every one of the machine, each with an
-// adapter of its own:
+// A server listens at one address, or at every address of the machine, with an
+// adapter for each:
 //
-//	s, err := rdmacm.Serve(place, bind, log)
-//	err = s.Listen(7174, cm.ListenOptions{})
-//	r, end, err := s.Accept(ctx) // end is the adapter that the request has come to
+//	s, err := rdmacm.Listen(source, bind, 7174, cm.ListenOptions{}, skipped)
+//	r, err := s.Accept(ctx) // r.Endpoint is the adapter that received r.Request
 //
-// A client needs one that leads to the server:
+// A client needs an adapter with a route to the server:
 //
-//	addr, err := rdmacm.Resolve(ctx, "localhost")
-//	end, err := rdmacm.OpenClient(place, addr, bind)
-//	conn, err := end.Manager.Dial(ctx, netip.AddrPortFrom(addr, 7174), ...)
+//	addr, err := rdmacm.Resolve(ctx, "localhost", "")
+//	e, err := rdmacm.OpenClient(source, addr, bind)
+//	conn, err := e.Manager.Dial(ctx, netip.AddrPortFrom(addr, 7174), ...)
 //
-// RDMA-CM has no word for the UDP port of a server's adapter: it is 4791.
+// RDMA-CM cannot carry the UDP port of a server's adapter: it is 4791.
 package rdmacm

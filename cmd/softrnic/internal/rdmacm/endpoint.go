@@ -13,15 +13,15 @@ import (
 // RoCEPort is the UDP port at which programs expect a server's adapter.
 const RoCEPort = 4791
 
-// Endpoint is an adapter and its manager of connections.
+// An Endpoint is an adapter with its connection manager.
 type Endpoint struct {
 	Device     verbs.Device
 	Manager    *cm.Manager
-	ownsDevice bool // by us
+	ownsDevice bool // Close closes Device
 }
 
-// OpenClient makes an end that leads to a server; bind is its address, or the zero
-// Addr for the one on the way. It must be closed.
+// OpenClient opens an endpoint with a route to a server. bind is its address; the zero Addr stands
+// for the source address of the route. The caller must close it.
 func OpenClient(p DeviceSource, server, bind netip.Addr) (*Endpoint, error) {
 	if p.Device != nil {
 		return p.openEndpoint(netip.AddrPort{}, bind)
@@ -33,8 +33,8 @@ func OpenClient(p DeviceSource, server, bind netip.Addr) (*Endpoint, error) {
 	return p.openEndpoint(at, netip.Addr{})
 }
 
-// OpenServer makes an end at an address of this machine for others to find, or where the
-// place opens one for the zero Addr. It must be closed.
+// OpenServer opens an endpoint at an address of this machine, on UDP port 4791. The zero Addr
+// leaves the address to the source. The caller must close it.
 func OpenServer(p DeviceSource, own netip.Addr) (*Endpoint, error) {
 	at := netip.AddrPort{}
 	if own.IsValid() {
@@ -50,17 +50,18 @@ func OpenServer(p DeviceSource, own netip.Addr) (*Endpoint, error) {
 	return e, nil
 }
 
-// portError refuses a server's adapter that clients would not find.
+// portError returns the error of a server's adapter on another UDP port than 4791, where clients
+// do not find it.
 func portError(port uint16) error {
-	return fmt.Errorf("the device listens on UDP port %d, and RDMA-CM has no word for a server's port: it has to be %d", port, RoCEPort)
+	return fmt.Errorf("device listens on UDP port %d, want %d: RDMA-CM cannot carry the UDP port of a server", port, RoCEPort)
 }
 
-// clientAddr is where a client's adapter goes. On the server's own address it takes
-// another port, which the server learns; and everywhere on the loopback interface, so as
-// not to sit where a server, perhaps this one, is to be.
+// clientAddr returns the address of a client's adapter. The port is 0 on the server's own address,
+// because the server learns a client's port, and everywhere on the loopback interface, where port
+// 4791 is left to servers.
 func clientAddr(server, bind netip.Addr) (netip.AddrPort, error) {
 	if server.IsUnspecified() || server.IsMulticast() {
-		return netip.AddrPort{}, fmt.Errorf("%v is not the address of one server", server)
+		return netip.AddrPort{}, fmt.Errorf("server address %v: not a unicast address", server)
 	}
 	own := bind
 	if !bind.IsValid() || bind.IsUnspecified() {
@@ -75,8 +76,8 @@ func clientAddr(server, bind netip.Addr) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(own, RoCEPort), nil
 }
 
-// openEndpoint opens a device at an address, unless there is one already, which has to
-// be at want if that is an address.
+// openEndpoint opens a device at an address, unless the source has an open one, which must be at
+// want if that is a specified address.
 func (p *DeviceSource) openEndpoint(at netip.AddrPort, want netip.Addr) (_ *Endpoint, err error) {
 	e := &Endpoint{Device: p.Device}
 	if p.Device == nil {
@@ -89,15 +90,15 @@ func (p *DeviceSource) openEndpoint(at netip.AddrPort, want netip.Addr) (_ *Endp
 		return nil, errors.Join(err, e.Close())
 	}
 	if is := e.Addr(); p.Device != nil && want.IsValid() && !want.IsUnspecified() && wire.CanonicalAddr(want) != is {
-		return nil, errors.Join(fmt.Errorf("the device is at %v and cannot be bound to %v; name one address", is, want), e.Close())
+		return nil, errors.Join(fmt.Errorf("device at %v cannot be bound to %v; name one address", is, want), e.Close())
 	}
 	return e, nil
 }
 
-// Addr is the adapter's address.
+// Addr returns the adapter's address.
 func (e *Endpoint) Addr() netip.Addr { return e.Manager.Addr().Addr() }
 
-// Close closes the manager, and the device if it was opened for the end.
+// Close closes the manager, and the device if the endpoint has opened it.
 func (e *Endpoint) Close() (err error) {
 	if e.Manager != nil {
 		err = e.Manager.Close()

@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Format is how addresses are written (-f). It is a flag's value.
+// A Format is the form of addresses on the command line (-f). It is the value of a flag.
 type Format string
 
-// The formats. The zero value takes all of them.
+// The formats. The zero value accepts all of them.
 const (
 	FormatName Format = "name"
 	FormatIP   Format = "ip"
@@ -25,20 +25,19 @@ func (f *Format) String() string { return string(*f) }
 // Type implements pflag.Value.
 func (f *Format) Type() string { return "format" }
 
-// Set implements pflag.Value. The originals look at the beginning, and in any
-// case of letters.
+// Set implements pflag.Value. Like the originals it compares prefixes and ignores case.
 func (f *Format) Set(s string) error {
 	switch lower := strings.ToLower(s); {
 	case strings.HasPrefix(lower, "gid"):
-		return fmt.Errorf("addresses in InfiniBand's form belong to its networks; on Ethernet give an IP address, of which the GID is made")
+		return fmt.Errorf("GID addresses are InfiniBand's; on Ethernet give an IP address, from which the GID is made")
 	case lower == "name", lower == "ip", lower == "ipv6":
 		*f = Format(lower)
 		return nil
 	}
-	return fmt.Errorf("unknown address format %q; there are name, ip and ipv6", s)
+	return fmt.Errorf("unknown address format %q; want name, ip or ipv6", s)
 }
 
-// PortSpace is a flag's port space (-P of ucmatose): tcp or ib.
+// A PortSpace is the flag value of a port space (-P of ucmatose): tcp or ib.
 type PortSpace struct{ To *cm.PortSpace }
 
 // String implements pflag.Value.
@@ -63,14 +62,13 @@ func (p PortSpace) Set(s string) error {
 	case "ib":
 		*p.To = cm.IB
 	default:
-		return fmt.Errorf("unknown port space %q; there are tcp and ib", s)
+		return fmt.Errorf("unknown port space %q; want tcp or ib", s)
 	}
 	return nil
 }
 
-// TimeoutCode is a flag's ACK timeout (-a of ucmatose): a code n for
-// 4.096 us * 2^n, where 0 is none and so for ever. The zero value leaves it
-// open.
+// A TimeoutCode is the flag value of an ACK timeout (-a of ucmatose): a code n stands for 4.096 us
+// * 2^n, and 0 for no timeout. The zero value is unset.
 type TimeoutCode struct {
 	code  uint8
 	given bool
@@ -91,13 +89,13 @@ func (t *TimeoutCode) Type() string { return "code" }
 func (t *TimeoutCode) Set(s string) error {
 	n, err := strconv.ParseUint(s, 0, 8)
 	if err != nil || n > 31 {
-		return fmt.Errorf("%q is no code of a timeout; give 0 to 31, for 4.096 us * 2^n", s)
+		return fmt.Errorf("timeout code %q: want 0 to 31, for 4.096 us * 2^n", s)
 	}
 	*t = TimeoutCode{uint8(n), true}
 	return nil
 }
 
-// ConnectTimeout is what ConnectOptions.Timeout has for it.
+// ConnectTimeout returns the value for verbs.ConnectOptions.Timeout.
 func (t TimeoutCode) ConnectTimeout() uint8 {
 	if t.given && t.code == 0 {
 		return verbs.Zero

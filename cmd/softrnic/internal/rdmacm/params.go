@@ -11,16 +11,16 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// ParamsLen is the most bytes that encoded terms may have: the private data of a REQ behind
-// RDMA-CM's header, which is the shortest of the messages that carry them.
+// ParamsLen is the maximum length of encoded parameters in bytes: the private data of a REQ after
+// the header of RDMA-CM, the shortest of the messages that carry them.
 const ParamsLen = 56
 
-// paramsMagic begins encoded terms. Its digit is the version of the format.
+// paramsMagic begins encoded parameters. Its digit is the version of the format.
 const paramsMagic = "softrnic 1 "
 
-// EncodeParams returns terms as private data: termsMagic, the value of the first term, which
-// is the test, and " option=value" for each of the others. The original programs send no
-// private data, and ignore what a peer sends (rdma-core, librdmacm/examples).
+// EncodeParams returns parameters as private data: paramsMagic, the value of the first parameter,
+// which is the test, and " option=value" for each of the others. The original programs send no
+// private data and ignore the peer's (rdma-core, librdmacm/examples).
 func EncodeParams(t oob.Params) []byte {
 	text := paramsMagic + t[0].Value
 	for _, term := range t[1:] {
@@ -29,8 +29,8 @@ func EncodeParams(t oob.Params) []byte {
 	return []byte(text)
 }
 
-// ParseParams decodes terms that EncodeTerms has written. It reports false for other
-// private data, which is that of a program that sends no terms.
+// ParseParams decodes the result of EncodeParams. It reports false for other private data, that of
+// a program without parameters.
 func ParseParams(private []byte) (oob.Params, bool) {
 	text, ok := strings.CutPrefix(string(bytes.TrimRight(private, "\x00")), paramsMagic)
 	if !ok {
@@ -46,8 +46,8 @@ func ParseParams(private []byte) (oob.Params, bool) {
 	return t, true
 }
 
-// CheckParams compares the terms of this end with the peer's, as [oob.Params.Check] does.
-// Those of another test are not compared one by one.
+// CheckParams compares parameters as [oob.Params.Check] does. If the tests differ it reports only
+// that.
 func CheckParams(mine, peer oob.Params) error {
 	if mine[0] != peer[0] {
 		mine, peer = mine[:1], peer[:1]
@@ -55,15 +55,15 @@ func CheckParams(mine, peer oob.Params) error {
 	return mine.Check(peer)
 }
 
-// ParamsRequest is a request that may carry terms: *cm.Request or *cm.UDRequest.
+// A ParamsRequest is a request that may carry parameters: *cm.Request or *cm.UDRequest.
 type ParamsRequest interface {
 	PrivateData() []byte
 	Reject(private []byte) error
 }
 
-// RejectMismatch compares the terms of a server with those in the private data of a request.
-// Where they do not fit it rejects the request with the server's terms as private data, and
-// returns an error that wraps [oob.ErrParams]. A request without terms fits.
+// RejectMismatch compares a server's parameters with those in the private data of a request. If
+// they differ it rejects the request with the server's parameters as private data and returns an
+// error that wraps [oob.ErrParams]. It accepts a request without parameters.
 func RejectMismatch(r ParamsRequest, mine func(peer oob.Params) oob.Params) error {
 	peer, ok := ParseParams(r.PrivateData())
 	if !ok {
@@ -77,9 +77,8 @@ func RejectMismatch(r ParamsRequest, mine func(peer oob.Params) oob.Params) erro
 	return errors.Join(err, r.Reject(EncodeParams(own)))
 }
 
-// ExplainRejection returns the difference of terms that made a server reject a client with
-// the terms mine, or err if that is something else. Where the peer's adapter has no listener on the port
-// it says so.
+// ExplainRejection returns the difference of parameters because of which a server rejected a
+// client, or err if there is none. If no listener has the port, it adds that.
 func ExplainRejection(err error, mine oob.Params) error {
 	var private []byte
 	var connection *cm.RejectError
@@ -91,7 +90,7 @@ func ExplainRejection(err error, mine oob.Params) error {
 		private = datagrams.PrivateData
 	}
 	if connection != nil && connection.Reason == cm.InvalidServiceID || datagrams != nil && datagrams.Status == mad.SIDRUnsupported {
-		return fmt.Errorf("%w; the adapter there is that of a program that serves other ports or none", err)
+		return fmt.Errorf("%w; the program at that adapter does not serve the port", err)
 	}
 	if peer, ok := ParseParams(private); ok {
 		if misfit := CheckParams(mine, peer); misfit != nil {

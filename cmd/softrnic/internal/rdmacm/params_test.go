@@ -37,5 +37,5 @@ func TestTerms(t *testing.T) {
 		require.False(t, ok, b)
 	}
 	err := rdmacm.CheckParams(listTerms("test", "rping", "-S", "64"), listTerms("test", "ucmatose", "-c", "1"))
-	require.EqualError(t, err, "the two ends do not fit: test is rping here and ucmatose at the peer")
+	require.EqualError(t, err, "test parameters of the two ends differ: test is rping here and ucmatose at the peer")
 }

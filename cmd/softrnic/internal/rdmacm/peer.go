@@ -12,22 +12,21 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// ErrPeerExited reports that nothing listens at the address of the peer's adapter any more: its
-// process was killed or has ended. It comes wrapped, with the peer and the system's reason.
-var ErrPeerExited = errors.New("its process has ended")
+// ErrPeerExited reports that no process listens at the address of the peer's adapter any more. It
+// is wrapped with the peer's address and the system's reason.
+var ErrPeerExited = errors.New("peer process has exited")
 
 const (
-	probeInterval    = time.Second / 2 // of an adapter that nothing came from
-	maxRefusedProbes = 2               // refused until the peer counts as gone: what it said last may be unread
-	probePort        = 1               // of RDMA-CM, which no program serves
+	probeInterval    = time.Second / 2 // between two probes of an adapter without progress
+	maxRefusedProbes = 2               // consecutive refused probes after which the peer counts as exited; one may overtake its last message
+	probePort        = 1               // a port of RDMA-CM that no program serves
 )
 
-// WatchPeer calls gone, once, when the system of the peer reports twice in a row that nothing
-// listens at its adapter. A process that is killed sends nothing, and an end that waits for it
-// sends nothing either, so after each half second without progress WatchPeer asks the peer's manager of
-// connections by SIDR for a service that no program has. Any answer, and silence too, counts as
-// life. progress returns a number that changes with progress; it may be nil. The returned
-// function ends the watch and waits for it.
+// WatchPeer calls gone, once, when the peer's system refuses two consecutive probes of its
+// adapter. A process that is killed sends nothing, so after each probeInterval without progress
+// WatchPeer sends a SIDR request for a service that no program has. Any reply, and silence too,
+// counts as liveness. progress returns a counter that changes with progress; it may be nil. stop
+// ends the watch and waits for it.
 func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progress func() uint64, gone func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -63,8 +62,8 @@ func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progr
 	}
 }
 
-// probePeer asks the manager of connections of an adapter, and returns why the system does
-// not deliver that, or nil.
+// probePeer sends a liveness probe to the connection manager of an adapter. It returns the
+// system's refusal to deliver it, or nil.
 func probePeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort) error {
 	ctx, cancel := context.WithTimeout(ctx, probeInterval)
 	defer cancel()
@@ -76,7 +75,7 @@ func probePeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort) error
 	return nil
 }
 
-// AdapterAddr returns the address and UDP port of the adapter that datagrams with the address vector a go to.
+// AdapterAddr returns the address and UDP port of the adapter that an address vector leads to.
 func AdapterAddr(a verbs.AHAttr) netip.AddrPort {
 	port := a.UDPPort
 	if port == 0 {
@@ -85,9 +84,9 @@ func AdapterAddr(a verbs.AHAttr) netip.AddrPort {
 	return netip.AddrPortFrom(a.DGID.Addr(), port)
 }
 
-// StartTest returns the context of a test with a peer, which ends with ErrPeerGone as its cause
-// when the peer has gone, and with [watch.ErrIdle] when there is no beat for limit. stop has to
-// be called; it ends the context.
+// StartTest returns the context of a test with a peer. It ends with ErrPeerExited as its cause
+// when the peer's process has exited, and with [watch.ErrIdle] when there is no beat for limit.
+// The caller must call stop, which cancels the context.
 func StartTest(ctx context.Context, limit time.Duration, m *cm.Manager, adapter netip.AddrPort) (_ context.Context, alive *watch.Watch, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ctx, alive = watch.Start(ctx, limit)

@@ -32,8 +32,8 @@ func TestResolve(t *testing.T) {
 		{"2001:db8::1", rdmacm.FormatIPv6, "2001:db8::1"},
 		{"2001:db8::1", rdmacm.FormatIP, "2001:db8::1"},
 		{"localhost", rdmacm.FormatName, "127.0.0.1"},
-		{"localhost", rdmacm.FormatIP, `-f ip: "localhost" is no address`},
-		{"192.0.2.1", rdmacm.FormatIPv6, "-f ipv6: 192.0.2.1 is no IPv6 address"},
+		{"localhost", rdmacm.FormatIP, `-f ip: "localhost" is not an address`},
+		{"192.0.2.1", rdmacm.FormatIPv6, "-f ipv6: 192.0.2.1 is not an IPv6 address"},
 		{"fe80::1%eth0", "", "fe80::1%eth0"},
 		{"2001:db8::1%eth0", "", "2001:db8::1"},
 		{"host.invalid", "", `"host.invalid" is neither an address nor the name of a host`},
@@ -125,7 +125,7 @@ func TestServer(t *testing.T) {
 
 	dev := toolstest.Device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
 	_, err = rdmacm.ListenUD(rdmacm.DeviceSource{Device: dev}, netip.Addr{}, 0, cm.ListenOptions{}, skip)
-	require.ErrorContains(t, err, "RDMA-CM has no word for a server's port: it has to be 4791")
+	require.ErrorContains(t, err, "want 4791: RDMA-CM cannot carry the UDP port of a server")
 }
 
 // TestArrivals come from all adapters, until the server stops.
@@ -186,7 +186,7 @@ func TestEach(t *testing.T) {
 	idle, w := watch.Start(t.Context(), time.Millisecond)
 	defer w.Stop()
 	err = rdmacm.ForEach(idle, 1, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() })
-	require.EqualError(t, rdmacm.ExplainIdle(err, "%d of 2", 1), "nothing happens any more: 1 of 2")
+	require.EqualError(t, rdmacm.ExplainIdle(err, "%d of 2", 1), "no progress: 1 of 2")
 	require.Equal(t, want, rdmacm.ExplainIdle(want, "nothing"))
 }
 

@@ -9,22 +9,21 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 )
 
-// Resolve returns the address of a host, which is a name unless the format says
-// that it is an address. Of several it is the first by IPv4, or else by IPv6. A
-// link-local address keeps its zone, by which the route to it is found.
+// Resolve returns the address of a host, which is a name or an address as the format allows. It
+// prefers the first IPv4 address. A link-local address keeps its zone, which routing needs.
 func Resolve(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && f == FormatIPv6 && !addr.Is6():
-		return netip.Addr{}, fmt.Errorf("-f ipv6: %s is no IPv6 address", host)
+		return netip.Addr{}, fmt.Errorf("-f ipv6: %s is not an IPv6 address", host)
 	case err == nil:
 		return link.NormalizeBind(addr), nil
 	case f == FormatIP || f == FormatIPv6:
-		return netip.Addr{}, fmt.Errorf("-f %s: %q is no address", f, host)
+		return netip.Addr{}, fmt.Errorf("-f %s: %q is not an address", f, host)
 	}
 	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("%q is neither an address nor the name of a host: %w", host, err)
+		return netip.Addr{}, fmt.Errorf("%q is neither an address nor a host name: %w", host, err)
 	}
 	best := link.NormalizeBind(list[0])
 	for _, a := range list {
@@ -36,7 +35,7 @@ func Resolve(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	return best, nil
 }
 
-// ResolveBind is Resolve for an address to bind to, where "" is the zero Addr.
+// ResolveBind is Resolve for a local address; "" stands for the zero Addr.
 func ResolveBind(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	if host == "" {
 		return netip.Addr{}, nil
@@ -44,19 +43,18 @@ func ResolveBind(ctx context.Context, host string, f Format) (netip.Addr, error)
 	return Resolve(ctx, host, f)
 }
 
-// localAddrTo is our address on the way to another. Nothing is sent.
+// localAddrTo returns the source address of the route to another address. It sends no packet.
 func localAddrTo(to netip.Addr) (netip.Addr, error) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, RoCEPort)))
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("no way to %v: %w", to, err)
+		return netip.Addr{}, fmt.Errorf("no route to %v: %w", to, err)
 	}
 	defer conn.Close()
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
 }
 
-// localAddrs are the addresses of this machine at which a server is reached, with
-// the zones of link-local ones. Of the loopback interface it is one of each
-// family.
+// localAddrs returns the addresses of this machine at which a server is reachable, with the zones
+// of link-local ones.
 func localAddrs() ([]netip.Addr, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {

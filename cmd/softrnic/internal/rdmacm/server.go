@@ -10,14 +10,13 @@ import (
 	"github.com/softrnic/softrnic/cm"
 )
 
-// Request is what a client asks: *cm.Request or *cm.UDRequest.
+// A Request is a client's request: *cm.Request or *cm.UDRequest.
 type Request interface {
 	RemoteAddr() netip.AddrPort
 	Reject(private []byte) error
 }
 
-// Server waits for clients at one address or at several, with an adapter at
-// each.
+// A Server accepts the requests of clients at one or several addresses, with an adapter for each.
 type Server[R Request] struct {
 	endpoints  []*Endpoint
 	listeners  []listener[R]
@@ -27,7 +26,7 @@ type Server[R Request] struct {
 	done       chan struct{} // closed when no listener is left
 }
 
-// Incoming is a request and the end that it has come to.
+// An Incoming is a request with the endpoint that received it.
 type Incoming[R Request] struct {
 	Request  R
 	Endpoint *Endpoint
@@ -39,17 +38,16 @@ type listener[R Request] interface {
 	Close() error
 }
 
-// Listen is a server of connections. Bind is where it waits: one address,
-// or all of the machine's if it is the zero Addr or "::", all IPv4 addresses if
-// it is 0.0.0.0. Where no adapter can be opened is told to skipped, unless that
-// is everywhere. The port is one of RDMA-CM; 0 is any free one. The server must
-// be closed.
+// Listen returns a server of connections. bind is one address; the zero Addr and "::" stand for
+// all addresses of the machine, and 0.0.0.0 for all IPv4 addresses. Addresses at which no adapter
+// can be opened are reported to skipped, unless none can be opened at all, which is an error. port
+// is a port of RDMA-CM; 0 is any free one. The caller must close the server.
 func Listen(p DeviceSource, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.Request], error) {
 	listen := func(m *cm.Manager, port uint16) (listener[*cm.Request], error) { return m.Listen(port, o) }
 	return newServer(p, bind, port, listen, skipped)
 }
 
-// ListenUD is a server of datagrams, otherwise as Connections.
+// ListenUD returns a server of datagrams (SIDR); otherwise it is like Listen.
 func ListenUD(p DeviceSource, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.UDRequest], error) {
 	listen := func(m *cm.Manager, port uint16) (listener[*cm.UDRequest], error) { return m.ListenUD(port, o) }
 	return newServer(p, bind, port, listen, skipped)
@@ -83,7 +81,7 @@ func newServer[R Request](p DeviceSource, bind netip.Addr, port uint16, listen f
 	return s, nil
 }
 
-// openEndpoints opens the ends.
+// openEndpoints opens an endpoint for each address of bind.
 func (s *Server[R]) openEndpoints(p DeviceSource, bind netip.Addr, skipped func(error)) error {
 	if p.Device != nil || bind.IsValid() && !bind.IsUnspecified() {
 		at := netip.AddrPort{}
@@ -111,13 +109,13 @@ func (s *Server[R]) openEndpoints(p DeviceSource, bind netip.Addr, skipped func(
 		}
 		e, err := p.openEndpoint(netip.AddrPortFrom(ip, RoCEPort), netip.Addr{})
 		if err != nil {
-			errs = append(errs, fmt.Errorf("not at %v: %w", ip, err))
+			errs = append(errs, fmt.Errorf("listen at %v: %w", ip, err))
 			continue
 		}
 		s.endpoints = append(s.endpoints, e)
 	}
 	if len(s.endpoints) == 0 {
-		return errors.Join(append(errs, errors.New("there is no address to wait at"))...)
+		return errors.Join(append(errs, errors.New("no address to listen at"))...)
 	}
 	for _, err := range errs {
 		skipped(err)
@@ -125,7 +123,7 @@ func (s *Server[R]) openEndpoints(p DeviceSource, bind netip.Addr, skipped func(
 	return nil
 }
 
-// forwardRequests passes on the requests of one listener.
+// forwardRequests passes the requests of one listener to Accept.
 func (s *Server[R]) forwardRequests(ctx context.Context, l listener[R], e *Endpoint) {
 	for {
 		r, err := l.Accept(ctx)
@@ -135,13 +133,13 @@ func (s *Server[R]) forwardRequests(ctx context.Context, l listener[R], e *Endpo
 		select {
 		case s.requests <- Incoming[R]{r, e}:
 		case <-ctx.Done():
-			_ = r.Reject(nil) // withdrawn, if it cannot be
+			_ = r.Reject(nil) // fails if the client has withdrawn it
 			return
 		}
 	}
 }
 
-// Accept waits for a request, which must be accepted or rejected.
+// Accept waits for a request. The caller must accept or reject it.
 func (s *Server[R]) Accept(ctx context.Context) (Incoming[R], error) {
 	select {
 	case a := <-s.requests:
@@ -153,7 +151,7 @@ func (s *Server[R]) Accept(ctx context.Context) (Incoming[R], error) {
 	}
 }
 
-// Addrs are the addresses and the port of RDMA-CM at which clients find it.
+// Addrs returns the addresses and ports of RDMA-CM of all listeners.
 func (s *Server[R]) Addrs() (list []netip.AddrPort) {
 	for _, l := range s.listeners {
 		list = append(list, l.Addr())
@@ -161,7 +159,7 @@ func (s *Server[R]) Addrs() (list []netip.AddrPort) {
 	return list
 }
 
-// Stop rejects whoever has not been accepted or comes now. Connections stay.
+// Stop rejects pending and later requests. Connections stay open.
 func (s *Server[R]) Stop() error {
 	var errs []error
 	for _, l := range s.listeners {
@@ -172,7 +170,7 @@ func (s *Server[R]) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Close ends the server with all its ends.
+// Close stops the server and closes its endpoints.
 func (s *Server[R]) Close() error {
 	err := s.Stop()
 	for _, e := range s.endpoints {

@@ -150,7 +150,7 @@ func TestNobody(t *testing.T) {
 	err := run(toolstest.Context(t), towards(t, addr, o)).err
 	require.ErrorContains(t, err, "connect error: cm: dial")
 	require.ErrorContains(t, err, "nobody listens on that port")
-	require.ErrorContains(t, err, "the adapter there is that of a program that serves other ports or none")
+	require.ErrorContains(t, err, "the program at that adapter does not serve the port")
 
 	ctx, cancel := context.WithTimeout(toolstest.Context(t), 50*time.Millisecond)
 	defer cancel()

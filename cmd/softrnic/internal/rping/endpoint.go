@@ -104,7 +104,7 @@ func (e *endpoint) waitCompletion(ctx context.Context, want verbs.WCOpcode) (Inf
 			e.debugf("send completion\n")
 			continue
 		case wc.Opcode != want:
-			return Info{}, fmt.Errorf("a message came out of turn: the peer does not speak rping")
+			return Info{}, fmt.Errorf("unexpected completion: peer does not follow the rping protocol")
 		case want != verbs.WCRecv:
 			return Info{}, nil
 		}

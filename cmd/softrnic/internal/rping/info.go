@@ -25,7 +25,7 @@ func (i Info) Append(b []byte) []byte {
 // ParseInfo is the opposite of Append.
 func ParseInfo(b []byte) (Info, error) {
 	if len(b) != InfoLen {
-		return Info{}, fmt.Errorf("received bogus data, size %d: a message of rping has %d bytes", len(b), InfoLen)
+		return Info{}, fmt.Errorf("received bogus data, size %d: want %d bytes", len(b), InfoLen)
 	}
 	return Info{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}, nil
 }

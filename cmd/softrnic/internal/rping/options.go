@@ -49,7 +49,7 @@ const maxClients = 1024
 func (o *Options) validate() error {
 	switch {
 	case o.Port < 0 || o.Port > 65535:
-		return rdmacm.Refuse("-p", "%d is no port; give 1 to 65535", o.Port)
+		return rdmacm.Refuse("-p", "port %d: want 1 to 65535", o.Port)
 	case o.Port == 0 && o.Client:
 		return rdmacm.Refuse("-p", "a client needs the server's port")
 	case o.Client && o.Addr == "":

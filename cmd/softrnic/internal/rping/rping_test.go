@@ -163,7 +163,7 @@ func TestOptions(t *testing.T) {
 		change func(*rping.Options)
 		text   string
 	}{
-		{func(o *rping.Options) { o.Port = 70000 }, "-p: 70000 is no port"},
+		{func(o *rping.Options) { o.Port = 70000 }, "-p: port 70000"},
 		{func(o *rping.Options) { o.Port, o.Client, o.Addr = 0, true, "localhost" }, "-p: a client needs"},
 		{func(o *rping.Options) { o.Client = true }, "-a: a client needs"},
 		{func(o *rping.Options) { o.Client, o.Addr, o.Persistent = true, "localhost", true }, "-P: only a server"},
@@ -171,7 +171,7 @@ func TestOptions(t *testing.T) {
 		{func(o *rping.Options) { o.Size = rping.MinSize - 1 }, "-S: invalid size 22 (valid range is 23 to 65535)"},
 		{func(o *rping.Options) { o.Size = rping.MaxSize + 1 }, "-S: invalid size 65536"},
 		{func(o *rping.Options) { o.Count = -1 }, "-C: invalid count -1"},
-		{func(o *rping.Options) { o.Device = nil }, "device: there is none"},
+		{func(o *rping.Options) { o.Device = nil }, "device: none given"},
 	} {
 		o := rping.Defaults()
 		o.Device = dev

@@ -60,7 +60,7 @@ func (o *Options) servePersistent(ctx context.Context, s *rdmacm.Server[*cm.Requ
 		select {
 		case room <- struct{}{}:
 		default:
-			o.Dropped(fmt.Errorf("client %v: there are %d already", a.Request.RemoteAddr(), maxClients))
+			o.Dropped(fmt.Errorf("client %v: limit of %d clients reached", a.Request.RemoteAddr(), maxClients))
 			if err := a.Request.RejectWith(cm.NoResources, nil); err != nil {
 				o.Dropped(err)
 			}
@@ -123,7 +123,7 @@ func (e *endpoint) answerPings(ctx context.Context) error {
 func (e *endpoint) answerPing(ctx context.Context, n int, from Info) error {
 	e.debugf("Received rkey %x addr %x len %d from peer\n", from.RKey, from.Addr, from.Size)
 	if int64(from.Size) > int64(e.Size) || from.Size == 0 {
-		return fmt.Errorf("it has %d bytes, and there is room for %d; give both sides the same -S", from.Size, e.Size)
+		return fmt.Errorf("ping of %d bytes, limit %d; give both sides the same -S", from.Size, e.Size)
 	}
 	if err := e.accessMemory(ctx, verbs.WRRDMARead, verbs.WCRDMARead, from, int(from.Size)); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (e *endpoint) answerPing(ctx context.Context, n int, from Info) error {
 	ping := e.data.Bytes()[:from.Size]
 	length := bytes.IndexByte(ping, 0) + 1
 	if length == 0 {
-		return fmt.Errorf("its %d bytes have no NUL at the end: the peer does not speak rping", len(ping))
+		return fmt.Errorf("ping of %d bytes without a NUL: peer does not follow the rping protocol", len(ping))
 	}
 	if e.Validate {
 		want := make([]byte, len(ping))
@@ -152,7 +152,7 @@ func (e *endpoint) answerPing(ctx context.Context, n int, from Info) error {
 	}
 	e.debugf("Received rkey %x addr %x len %d from peer\n", to.RKey, to.Addr, to.Size)
 	if int64(to.Size) < int64(length) {
-		return fmt.Errorf("there are %d bytes to write, and the client has room for %d", length, to.Size)
+		return fmt.Errorf("write of %d bytes: client buffer has %d", length, to.Size)
 	}
 	if err := e.accessMemory(ctx, verbs.WRRDMAWrite, verbs.WCRDMAWrite, to, length); err != nil {
 		return err

@@ -129,7 +129,7 @@ func (f *first) Write(p []byte) (int, error) {
 // TestRefused says who refuses.
 func TestRefused(t *testing.T) {
 	err := sdpcat.Run(t.Context(), sdpcat.Options{})
-	require.ErrorContains(t, err, "device: there is none")
+	require.ErrorContains(t, err, "device: none given")
 	dev := toolstest.Device(t, rnic.Options{})
 	s, err := sdp.New(dev, nil, sdp.Options{})
 	require.NoError(t, err)

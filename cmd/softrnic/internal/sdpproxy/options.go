@@ -35,9 +35,9 @@ type Options struct {
 func (o *Options) validate() error {
 	switch {
 	case o.Listen.Network == "":
-		return rdmacm.Refuse("--listen", "say where connections come in, for example tcp:localhost:8080")
+		return rdmacm.Refuse("--listen", "missing; give the address to listen at, for example tcp:localhost:8080")
 	case o.To.Network == "":
-		return rdmacm.Refuse("--to", "say where they are passed on to, for example sdp:192.0.2.1:7471")
+		return rdmacm.Refuse("--to", "missing; give the address to connect to, for example sdp:192.0.2.1:7471")
 	case o.To.Host == "":
 		return rdmacm.Refuse("--to", "%v names no host", o.To)
 	case o.To.Port == 0:

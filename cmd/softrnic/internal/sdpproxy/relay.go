@@ -24,7 +24,7 @@ type relay struct {
 }
 
 // errAborted is why a link ends when there is no time left.
-var errAborted = errors.New("cut off, because the proxy ends")
+var errAborted = errors.New("aborted at the end of the proxy")
 
 // runRelay passes everything on, both ways, to the end.
 func (k *relay) runRelay(ctx context.Context) {

@@ -33,7 +33,7 @@ const addrSyntax = "want sdp:[HOST]:PORT or tcp:[HOST]:PORT, for example sdp:192
 func ParseAddr(text string) (Addr, error) {
 	network, rest := SDP, text
 	if word, _, _ := strings.Cut(text, ":"); slices.Contains(foreignNetworks, word) {
-		return Addr{}, fmt.Errorf("%q: %s is no network of this: %s", text, word, addrSyntax)
+		return Addr{}, fmt.Errorf("%q: unknown network %s: %s", text, word, addrSyntax)
 	}
 	for _, n := range []string{SDP, TCP} {
 		if after, ok := strings.CutPrefix(text, n+":"); ok {
@@ -46,7 +46,7 @@ func ParseAddr(text string) (Addr, error) {
 	}
 	port, err := strconv.ParseUint(service, 10, 16)
 	if err != nil {
-		return Addr{}, fmt.Errorf("%q: port %q is no number from 0 to 65535", text, service)
+		return Addr{}, fmt.Errorf("%q: port %q: want 0 to 65535", text, service)
 	}
 	return Addr{network, host, uint16(port)}, nil
 }

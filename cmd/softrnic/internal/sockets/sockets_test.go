@@ -51,10 +51,10 @@ func TestParse(t *testing.T) {
 	for text, why := range map[string]string{
 		"":                "want sdp:[HOST]:PORT or tcp:[HOST]:PORT",
 		"tcp:localhost":   "for example sdp:192.0.2.1:7471",
-		"udp:localhost:1": `"udp:localhost:1": udp is no network of this: want sdp:[HOST]:PORT or tcp:[HOST]:PORT`,
-		"udp:1":           "udp is no network of this: want sdp:[HOST]:PORT",
-		"sdp:h:http":      `port "http" is no number`,
-		"sdp:h:70000":     `port "70000" is no number`,
+		"udp:localhost:1": `"udp:localhost:1": unknown network udp: want sdp:[HOST]:PORT or tcp:[HOST]:PORT`,
+		"udp:1":           "unknown network udp: want sdp:[HOST]:PORT",
+		"sdp:h:http":      `port "http": want 0 to 65535`,
+		"sdp:h:70000":     `port "70000": want 0 to 65535`,
 		"::1:80":          "for example sdp:192.0.2.1:7471",
 	} {
 		_, err := sockets.ParseAddr(text)

@@ -119,18 +119,18 @@ func (n *node) complete(ctx context.Context, cq verbs.CQ, what string, beat func
 func (n *node) judge(ctx context.Context, wc *verbs.WC) error {
 	switch {
 	case wc.Status == verbs.WCLocLenErr:
-		return fmt.Errorf("a message has more than %d bytes; give both sides the same -S: %w", n.Size, wc.Err())
+		return fmt.Errorf("message longer than %d bytes; give both sides the same -S: %w", n.Size, wc.Err())
 	case wc.Status == verbs.WCWRFlushErr:
 		select {
 		case <-n.conn.Done():
-			return fmt.Errorf("%w before all messages were there; give both sides the same -C and -S", n.conn.Err())
+			return fmt.Errorf("%w before all messages were received; give both sides the same -C and -S", n.conn.Err())
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	case wc.Err() != nil:
 		return wc.Err()
 	case wc.Opcode.IsRecv() && int(wc.ByteLen) != n.Size:
-		return fmt.Errorf("a message of %d bytes came, and they are %d; give both sides the same -S", wc.ByteLen, n.Size)
+		return fmt.Errorf("message of %d bytes received, want %d; give both sides the same -S", wc.ByteLen, n.Size)
 	}
 	return nil
 }

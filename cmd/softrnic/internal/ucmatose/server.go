@@ -67,7 +67,7 @@ func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rd
 			break
 		}
 		if a, err = s.Accept(ctx); err != nil {
-			err = rdmacm.ExplainIdle(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
+			err = rdmacm.ExplainIdle(err, "%d of %d connections established; give both sides the same -c", i+1, r.Connections)
 			cancel(err)
 			break
 		}

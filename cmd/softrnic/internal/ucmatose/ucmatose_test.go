@@ -72,10 +72,10 @@ func TestSidesDiffer(t *testing.T) {
 		change         func(client *ucmatose.Options)
 		server, client string
 	}{
-		{"fewer connections", func(o *ucmatose.Options) { o.Connections = 1 }, "1 of 2 connections are there; give both sides the same -c", ""},
+		{"fewer connections", func(o *ucmatose.Options) { o.Connections = 1 }, "1 of 2 connections established; give both sides the same -c", ""},
 		{"more connections", func(o *ucmatose.Options) { o.Connections = 3 }, "", "rejected"},
-		{"smaller", func(o *ucmatose.Options) { o.Size = 99 }, "", "a message has more than 99 bytes; give both sides the same -S"},
-		{"larger", func(o *ucmatose.Options) { o.Size = 101 }, "", "a message of 100 bytes came, and they are 101; give both sides the same -S"},
+		{"smaller", func(o *ucmatose.Options) { o.Size = 99 }, "", "message longer than 99 bytes; give both sides the same -S"},
+		{"larger", func(o *ucmatose.Options) { o.Size = 101 }, "", "message of 100 bytes received, want 101; give both sides the same -S"},
 		{"more", func(o *ucmatose.Options) { o.Count = 11 }, "", "give both sides the same -C"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestOptions(t *testing.T) {
 		{func(o *ucmatose.Options) { o.Size = 1<<30 + 1 }, "-S: messages of"},
 		{func(o *ucmatose.Options) { o.Count, o.Size = 1000, 1<<30 }, "-C: 1000 messages of 1073741824 bytes on 1 connections do not fit"},
 		{func(o *ucmatose.Options) { o.Connections, o.Count = 1<<16, 1<<10 }, "do not fit"},
-		{func(o *ucmatose.Options) { o.Device = nil }, "device: there is none"},
+		{func(o *ucmatose.Options) { o.Device = nil }, "device: none given"},
 		{func(o *ucmatose.Options) { o.Count, o.Server, o.Size = 1<<20, "127.0.0.1", 1 }, "-C: the device takes at most"},
 	} {
 		o := ucmatose.Defaults()
@@ -161,7 +161,7 @@ func TestOptions(t *testing.T) {
 	}{
 		{func(o *ucmatose.Options) { o.Bind = "127.77.7.7" }, "cannot be bound to 127.77.7.7"},
 		{func(o *ucmatose.Options) { o.Server, o.Format = "localhost", rdmacm.FormatIP }, `-s: -f ip: "localhost" is no address`},
-		{func(o *ucmatose.Options) { o.Server, o.Bind, o.Format = "::1", "127.0.0.1", rdmacm.FormatIPv6 }, `-b: -f ipv6: 127.0.0.1 is no IPv6 address`},
+		{func(o *ucmatose.Options) { o.Server, o.Bind, o.Format = "::1", "127.0.0.1", rdmacm.FormatIPv6 }, `-b: -f ipv6: 127.0.0.1 is not an IPv6 address`},
 	} {
 		o := ucmatose.Defaults()
 		o.Device = dev
@@ -179,7 +179,7 @@ func TestIdle(t *testing.T) {
 	server, client := play(t, o, co)
 	require.NoError(t, client.err, "the server disconnects, which is the end")
 	require.ErrorIs(t, server.err, watch.ErrIdle)
-	require.ErrorContains(t, server.err, "connection 0: nothing happens any more: 0 of 10 messages sent")
+	require.ErrorContains(t, server.err, "connection 0: no progress: 0 of 10 messages sent")
 
 	so := o
 	so.Count, so.IdleTimeout, o.NoTerms = 1, toolstest.HangTimeout, true

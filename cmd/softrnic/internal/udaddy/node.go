@@ -131,7 +131,7 @@ func (n *node) complete(ctx context.Context, recv bool, beat func()) error {
 	for done := 0; done < n.Count; {
 		k, err := rdmacm.PollWait(ctx, n.cq, wcs[:min(8, n.Count-done)])
 		if err != nil {
-			return rdmacm.ExplainIdle(err, "%d of %d datagrams came; what gets lost on the way is not repeated, and both sides need the same -C and -S",
+			return rdmacm.ExplainIdle(err, "%d of %d datagrams received; UD does not retransmit, and both sides need the same -C and -S",
 				len(n.order), n.Count)
 		}
 		beat()
@@ -158,7 +158,7 @@ func (n *node) take(wc *verbs.WC) (bool, error) {
 		return false, n.postRecv(int(wc.WRID))
 	}
 	if got := int(wc.ByteLen) - grhLen; got != n.Size {
-		return false, fmt.Errorf("a datagram of %d bytes came, and they are %d; give both sides the same -S", got, n.Size)
+		return false, fmt.Errorf("datagram of %d bytes received, want %d; give both sides the same -S", got, n.Size)
 	}
 	n.qpn = wc.SrcQPN
 	n.order = append(n.order, int(wc.WRID))

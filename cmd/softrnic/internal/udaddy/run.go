@@ -66,7 +66,7 @@ func (r *runner) server(ctx context.Context) (err error) {
 			break
 		}
 		if a, err = s.Accept(playing); err != nil {
-			return rdmacm.ExplainIdle(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
+			return rdmacm.ExplainIdle(err, "%d of %d connections established; give both sides the same -c", i+1, r.Connections)
 		}
 	}
 	if r.Count == 0 {

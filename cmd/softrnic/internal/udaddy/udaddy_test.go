@@ -57,9 +57,9 @@ func TestLoss(t *testing.T) {
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "drop 4th SEND_ONLY_IMM"})
 	server, client := play(t, o, c)
 	require.ErrorIs(t, server.err, watch.ErrIdle)
-	require.ErrorContains(t, server.err, "connection 0: nothing happens any more: 9 of 10 datagrams came; what gets lost on the way is not repeated")
+	require.ErrorContains(t, server.err, "connection 0: no progress: 9 of 10 datagrams received; this transport does not retransmit")
 	require.ErrorIs(t, client.err, watch.ErrIdle)
-	require.ErrorContains(t, client.err, "0 of 10 datagrams came")
+	require.ErrorContains(t, client.err, "0 of 10 datagrams received")
 	require.Contains(t, client.out, "test complete\nreturn status 1\n")
 
 	o.IdleTimeout = toolstest.HangTimeout
@@ -76,10 +76,10 @@ func TestSidesDiffer(t *testing.T) {
 		change func(client *udaddy.Options)
 		server string
 	}{
-		{"fewer connections", func(o *udaddy.Options) { o.Connections = 1 }, "1 of 2 connections are there; give both sides the same -c"},
-		{"smaller", func(o *udaddy.Options) { o.Size = 99 }, "a datagram of 99 bytes came, and they are 100; give both sides the same -S"},
-		{"larger", func(o *udaddy.Options) { o.Size = 101 }, "0 of 10 datagrams came; what gets lost on the way is not repeated, and both sides need the same -C and -S"},
-		{"fewer", func(o *udaddy.Options) { o.Count = 9 }, "9 of 10 datagrams came"},
+		{"fewer connections", func(o *udaddy.Options) { o.Connections = 1 }, "1 of 2 connections established; give both sides the same -c"},
+		{"smaller", func(o *udaddy.Options) { o.Size = 99 }, "datagram of 99 bytes received, want 100; give both sides the same -S"},
+		{"larger", func(o *udaddy.Options) { o.Size = 101 }, "0 of 10 datagrams received; UD does not retransmit, and both sides need the same -C and -S"},
+		{"fewer", func(o *udaddy.Options) { o.Count = 9 }, "9 of 10 datagrams received"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := udaddy.Defaults()
@@ -132,13 +132,13 @@ func TestOptions(t *testing.T) {
 		change func(*udaddy.Options)
 		text   string
 	}{
-		{func(o *udaddy.Options) { o.Port = 70000 }, "port: 70000 is no port"},
+		{func(o *udaddy.Options) { o.Port = 70000 }, "port: port 70000"},
 		{func(o *udaddy.Options) { o.Port, o.Server = 0, "localhost" }, "port: a client needs"},
 		{func(o *udaddy.Options) { o.Connections = 0 }, "-c: 0 connections"},
 		{func(o *udaddy.Options) { o.Count = -1 }, "-C: -1 messages"},
 		{func(o *udaddy.Options) { o.Size = -1 }, "-S: messages of -1 bytes"},
 		{func(o *udaddy.Options) { o.Connections, o.Count = 1<<16, 1<<10 }, "-C: 1024 messages of 100 bytes on 65536 connections do not fit"},
-		{func(o *udaddy.Options) { o.Device = nil }, "device: there is none"},
+		{func(o *udaddy.Options) { o.Device = nil }, "device: none given"},
 		{func(o *udaddy.Options) { o.Server, o.Size = "127.0.0.1", 4097 }, "-S: message_size 4097 is larger than active mtu 4096"},
 		{func(o *udaddy.Options) { o.Count, o.Server, o.Size = 1<<20, "127.0.0.1", 1 }, "-C: the device takes at most"},
 	} {

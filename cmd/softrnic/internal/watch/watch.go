@@ -20,7 +20,7 @@ import (
 )
 
 // ErrIdle is the cause of the end of a context in which nothing happened.
-var ErrIdle = errors.New("nothing happens any more")
+var ErrIdle = errors.New("no progress")
 
 // checksPerLimit is how often an interval looks for beats, at least.
 const checksPerLimit = 4
