@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// bandwidthRun is one bandwidth run: this side sends, receives, or both.
+// A bandwidthRun measures the bandwidth of one message size. This side sends, receives, or both.
 type bandwidthRun struct {
 	*endpoint
 	ctx   context.Context
@@ -26,35 +26,35 @@ type bandwidthRun struct {
 	received  int64
 	allSent   atomic.Bool
 	measureWindow
-	countedMessages int64 // messages in the time that counts
-	lossy           bool  // nothing repeats what gets lost
+	countedMessages int64 // messages within the measurement window
+	lossy           bool  // the transport does not retransmit
 	lost            int64
 
-	// When each message was posted and, if it was signaled, completed; for the
-	// peak. Otherwise the first and the last only.
+	// Times at which each message was posted and, if signaled, completed, for the
+	// peak. Without peak only first and last are set.
 	posted, done []int64
 	first, last  int64
 
 	pacer  pacer
-	report func(transfer) // gets a report whenever Duration is over, if Infinite
+	report func(transfer) // is called at the end of each Duration, if Infinite
 }
 
-// runQP is a queue pair in a run.
+// A runQP is the state of a queue pair in a run.
 type runQP struct {
 	qp         verbs.QP
 	wrs        []verbs.SendWR
 	rwrs       []verbs.RecvWR
 	sent       uint64 // messages
-	signaled   uint64 // up to the last one that asks for a completion
+	signaled   uint64 // number of the last signaled message
 	done       uint64
-	toRepost   int    // receives that may be posted anew
+	toRepost   int    // consumed receives to repost
 	recvPosted uint64 // receives posted
 }
 
-// qpShift divides WRID into the lane and the number of the message in it.
+// qpShift splits a WRID into the index of the queue pair and the number of the message.
 const qpShift = 40
 
-// newBandwidthRun prepares a run of messages of a size, with receives posted.
+// newBandwidthRun prepares a run of messages of a size and posts the receives.
 func (e *endpoint) newBandwidthRun(size int) (*bandwidthRun, error) {
 	t := &bandwidthRun{endpoint: e, clock: newClock(), size: size, wcs: make([]verbs.WC, e.PollBatch), measureWindow: e.newWindow()}
 	t.lossy = e.Connection != verbs.RC
@@ -84,8 +84,8 @@ func (e *endpoint) newBandwidthRun(size int) (*bandwidthRun, error) {
 	return t, nil
 }
 
-// sendRequests are the requests of one list on queue pair i; what changes from
-// message to message is not set.
+// sendRequests returns the requests of one list on queue pair i, without the fields that differ by
+// message.
 func (e *endpoint) sendRequests(i, size int) []verbs.SendWR {
 	wrs := make([]verbs.SendWR, e.PostList)
 	for j := range wrs {
@@ -125,7 +125,7 @@ func (e *endpoint) sendRequests(i, size int) []verbs.SendWR {
 	return wrs
 }
 
-// setRequest sets request wr to message n of queue pair i.
+// setRequest sets the fields of wr for message n of queue pair i.
 func (e *endpoint) setRequest(wr *verbs.SendWR, i int, n uint64, size int) {
 	by, slots := e.messageSlots(size)
 	at := e.areas[i]
@@ -173,7 +173,7 @@ func (t *bandwidthRun) run(ctx context.Context, alive *watch.Watch) error {
 	return nil
 }
 
-// isDone reports whether the run is.
+// isDone reports whether the run has ended.
 func (t *bandwidthRun) isDone(now int64) bool {
 	if t.timed {
 		return !t.Infinite && t.expired(now) && t.allCompleted()
@@ -181,7 +181,7 @@ func (t *bandwidthRun) isDone(now int64) bool {
 	return (!t.sends || t.completed == t.total) && (!t.receives || t.received == t.total)
 }
 
-// allCompleted reports whether everything that is going to complete has.
+// allCompleted reports whether all signaled messages have completed.
 func (t *bandwidthRun) allCompleted() bool {
 	for i := range t.qps {
 		if t.qps[i].done < t.qps[i].signaled {
@@ -191,7 +191,7 @@ func (t *bandwidthRun) allCompleted() bool {
 	return true
 }
 
-// postAll posts on all queue pairs what may be posted.
+// postAll posts on every queue pair as many requests as the depth and the rate allow.
 func (t *bandwidthRun) postAll(now int64) (posted bool, err error) {
 	if !t.sends || !t.started || t.timed && t.expired(now) {
 		return false, nil
@@ -211,7 +211,7 @@ func (t *bandwidthRun) mayPost(l *runQP) bool {
 	return (t.timed || l.sent < uint64(t.Iters)) && l.sent-l.done+uint64(t.PostList) <= uint64(t.txDepth)
 }
 
-// postList posts one list.
+// postList posts one list of requests on queue pair i.
 func (t *bandwidthRun) postList(i int, l *runQP) error {
 	for j := range l.wrs {
 		wr, n := &l.wrs[j], l.sent+uint64(j)
@@ -245,7 +245,7 @@ func (t *bandwidthRun) postList(i int, l *runQP) error {
 	return nil
 }
 
-// handleCompletions takes completions; with block it sleeps until there is one.
+// handleCompletions polls the completion queue; with block it sleeps until a completion comes.
 func (t *bandwidthRun) handleCompletions(block bool) error {
 	n, err := 0, error(nil)
 	if block {
@@ -253,7 +253,7 @@ func (t *bandwidthRun) handleCompletions(block bool) error {
 	} else {
 		n, err = t.cq.Poll(t.wcs)
 	}
-	// Without a peer to wait for, as with UC and UD, no look may ever be empty.
+	// Without acknowledgements, as with UC and UD, every poll may find a completion.
 	if t.polls++; (n > 0 || t.polls%contextCheckPolls == 0 || err != nil) && t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
 	}
@@ -270,10 +270,10 @@ func (t *bandwidthRun) handleCompletions(block bool) error {
 	return nil
 }
 
-// contextCheckPolls is the maximum number of empty polls between two checks of the context.
+// contextCheckPolls is the number of polls between two checks of the context.
 const contextCheckPolls = 1 << 10
 
-// handleCompletion handles a completion.
+// handleCompletion handles one completion.
 func (t *bandwidthRun) handleCompletion(wc *verbs.WC, now int64) error {
 	if err := wc.Err(); err != nil {
 		return fmt.Errorf("completion with error: failed status %d: %w", wc.Status, err)
@@ -296,7 +296,7 @@ func (t *bandwidthRun) handleCompletion(wc *verbs.WC, now int64) error {
 	return nil
 }
 
-// withProgress tells what has happened until a wait ended.
+// withProgress adds the message counts to the error that ended a wait.
 func (t *bandwidthRun) withProgress(err error) error {
 	if !errors.Is(err, watch.ErrIdle) && !errors.Is(err, context.Canceled) {
 		return err

@@ -10,7 +10,7 @@ import (
 
 const dashes = "---------------------------------------------------------------------------------------\n"
 
-// onOff is how perftest writes a switch.
+// onOff returns perftest's text for a switch.
 func onOff(on bool) string {
 	if on {
 		return "ON"
@@ -18,7 +18,7 @@ func onOff(on bool) string {
 	return "OFF"
 }
 
-// testTitle is the name of the test as perftest writes it.
+// testTitle returns perftest's name of the test.
 func (p *plan) testTitle() string {
 	words := []string{[...]string{"Send", "RDMA_Write", "RDMA_Read", "Atomic"}[p.Test.Verb]}
 	if p.Test.Verb == Atomic {
@@ -38,7 +38,7 @@ func (p *plan) testTitle() string {
 	return strings.Join(append(words, "Test"), " ")
 }
 
-// handshakeMethod is how the handshake travels.
+// handshakeMethod returns perftest's name of the handshake's transport.
 func (p *plan) handshakeMethod() string {
 	if p.RDMACM || p.CommRDMACM {
 		return "rdma_cm"
@@ -46,7 +46,7 @@ func (p *plan) handshakeMethod() string {
 	return "Ethernet"
 }
 
-// bannerField is a line of the banner and a member of the JSON.
+// A bannerField is a line of the banner and a member of the JSON.
 type bannerField struct {
 	label  string // in the banner
 	name   string // in JSON; "" is not there
@@ -55,7 +55,7 @@ type bannerField struct {
 	second bool   // on the line of the one before
 }
 
-// bannerFields describe a test, in perftest's order.
+// bannerFields returns the description of the test in perftest's order.
 func (p *plan) bannerFields(dev verbs.Device) []bannerField {
 	list := []bannerField{
 		{"Dual-port", "Dual_port", "OFF", "", false},
@@ -91,7 +91,7 @@ func (p *plan) bannerFields(dev verbs.Device) []bannerField {
 	return list
 }
 
-// writeBanner writes what perftest writes before the test.
+// writeBanner writes perftest's text before the test.
 func (p *plan) writeBanner(w io.Writer, dev verbs.Device) {
 	fmt.Fprintf(w, "%s                    %s", dashes, p.testTitle())
 	if p.Events {
@@ -110,7 +110,7 @@ func (p *plan) writeBanner(w io.Writer, dev verbs.Device) {
 	fmt.Fprintf(w, "\n%s", dashes)
 }
 
-// writeAddress writes one side's keys.
+// writeAddress writes the keys of one side.
 func (p *plan) writeAddress(w io.Writer, which string, k Keys) {
 	fmt.Fprintf(w, " %s address: LID %s QPN %s PSN %s", which, cHex(uint64(k.LID), 4), cHex(uint64(k.QPN), 6), cHex(uint64(k.PSN), 6))
 	if p.Test.Verb == Read {
@@ -126,7 +126,7 @@ func (p *plan) writeAddress(w io.Writer, which string, k Keys) {
 	fmt.Fprintf(w, "\n GID: %s\n", strings.Join(g, ":"))
 }
 
-// cHex is C's %#0*x: the 0x counts, and 0 goes without it.
+// cHex formats n as C's %#0*x does: the width includes 0x, and 0 has no prefix.
 func cHex(n uint64, width int) string {
 	if n == 0 {
 		return strings.Repeat("0", width)

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// byteOf is the byte at an offset of a word as it lies in memory.
+// byteOf returns the byte at an offset of a word in memory.
 func byteOf(word uint64, off int) byte {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], word)

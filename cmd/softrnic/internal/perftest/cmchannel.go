@@ -14,17 +14,17 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// cmChannel is the channel of -R and -z: a queue pair that the RDMA CM has
-// connected. A message is one SEND; a single receive is posted, and anew once
-// the message was taken. One goroutine may read while another writes.
+// A cmChannel is the channel of -R and -z: a queue pair connected by RDMA-CM. A message is one
+// SEND; a single receive is posted, and reposted after each message. One goroutine may read while
+// another writes.
 type cmChannel struct {
 	endpoint       *rdmacm.Endpoint
 	pd             verbs.PD
-	mr             verbs.MR // what comes, and behind it what leaves
+	mr             verbs.MR // receive buffer, then send buffer
 	sendCQ, recvCQ verbs.CQ
 	qp             verbs.QP
 	conn           *cm.Conn
-	request        *cm.Request // of a client that is not accepted yet
+	request        *cm.Request // of a client before acceptClient
 	options        verbs.ConnectOptions
 	peerName       string // of the peer
 	timeout        time.Duration
@@ -34,13 +34,13 @@ type cmChannel struct {
 
 	mu      sync.Mutex // guards what follows
 	ctx     context.Context
-	exitErr error // why the peer's process is known to have ended
+	exitErr error // the reason, after the peer's process has exited
 }
 
-// maxMessage is the length of the longest message in bytes.
+// maxMessage is the maximum length of a message in bytes.
 const maxMessage = max(KeysLongLen, oob.ParamsLen)
 
-// newCMChannel makes a channel that is not connected yet. It must be closed.
+// newCMChannel returns a channel that is not connected yet. The caller must close it.
 func newCMChannel(ctx context.Context, place *rdmacm.Endpoint, p *plan) (*cmChannel, error) {
 	c := &cmChannel{endpoint: place, ctx: ctx, timeout: p.HandshakeTimeout}
 	c.options = verbs.ConnectOptions{RetryCnt: orZero(p.RetryCount), RNRRetry: 7, MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
@@ -80,7 +80,7 @@ func (c *cmChannel) dialServer(peer netip.AddrPort) (err error) {
 	return err
 }
 
-// acceptClient accepts the client that has asked.
+// acceptClient accepts the client's request.
 func (c *cmChannel) acceptClient() (err error) {
 	ctx, cancel := c.withTimeout()
 	defer cancel()
@@ -92,8 +92,8 @@ func (c *cmChannel) acceptClient() (err error) {
 	return nil
 }
 
-// watchPeer ends the connection when the peer's process has ended, as the system does with
-// the connection of TCP.
+// watchPeer disconnects when the peer's process has exited, as the system does with a TCP
+// connection.
 func (c *cmChannel) watchPeer() {
 	c.unwatch = rdmacm.WatchPeer(context.Background(), c.endpoint.Manager, c.conn.RemoteAdapter(), nil, func(why error) {
 		c.mu.Lock()
@@ -103,7 +103,7 @@ func (c *cmChannel) watchPeer() {
 	})
 }
 
-// peerExitError returns why the peer's process is known to have ended, or nil.
+// peerExitError returns the error of an exited peer process, or nil.
 func (c *cmChannel) peerExitError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *cmChannel) await(b []byte, doing string) error {
 	return c.readMessage(c.currentContext(), b, doing)
 }
 
-// readMessage takes a message.
+// readMessage waits for a message of len(b) bytes.
 func (c *cmChannel) readMessage(ctx context.Context, b []byte, doing string) error {
 	wc, err := c.waitCompletion(ctx, c.recvCQ, doing)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *cmChannel) readMessage(ctx context.Context, b []byte, doing string) err
 	return nil
 }
 
-// waitCompletion waits for one.
+// waitCompletion waits for one completion.
 func (c *cmChannel) waitCompletion(ctx context.Context, q verbs.CQ, doing string) (verbs.WC, error) {
 	var wc [1]verbs.WC
 	_, err := q.PollWait(ctx, wc[:])
@@ -204,8 +204,7 @@ func (c *cmChannel) PeerName() string { return c.peerName }
 func (c *cmChannel) binary() bool { return true }
 func (c *cmChannel) peer() string { return c.peerName }
 
-// Close implements oob.Client. The peer is told, but not waited for longer than
-// goodbye.
+// Close implements oob.Client. It disconnects and waits up to disconnectTimeout for the peer.
 func (c *cmChannel) Close() error {
 	if c.unwatch != nil {
 		c.unwatch()
@@ -220,19 +219,17 @@ func (c *cmChannel) Close() error {
 
 func (c *cmChannel) close() error { return c.Close() }
 
-// disconnectTimeout is how long the end of a connection may take.
+// disconnectTimeout bounds a disconnect.
 const disconnectTimeout = time.Second
 
-// disconnect ends a connection. That the peer does not answer, as it may be gone,
-// is no error at the end.
+// disconnect ends a connection. A peer that does not reply may have exited, so this is no error.
 func disconnect(conn *cm.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
 	defer cancel()
 	_ = conn.Disconnect(ctx)
 }
 
-// free frees what the channel has of the verbs, which ends a read that still waits.
-// Freeing twice is safe.
+// free frees the verbs objects, which ends a read in progress. Freeing twice is safe.
 func (c *cmChannel) free() error {
 	if c.freed {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// connectCM connects the queue pairs by the RDMA CM, one after the other. The
-// client asks; the server's listener is the one of the channel.
+// connectCM connects the queue pairs by RDMA-CM, one after the other. The client dials; the server
+// uses the listener of the channel.
 func (r *runner) connectCM(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.HandshakeTimeout)
 	defer cancel()
@@ -44,10 +44,10 @@ func (r *runner) connectCM(ctx context.Context) error {
 	return nil
 }
 
-// usesCM reports whether the handshake travels over the RDMA CM.
+// usesCM reports whether the handshake uses RDMA-CM.
 func (p *plan) usesCM() bool { return p.RDMACM || p.CommRDMACM }
 
-// dialCM connects to the server's port of the RDMA CM.
+// dialCM connects to the server's port of RDMA-CM.
 func (r *runner) dialCM(ctx context.Context) (channel, error) {
 	ip, err := rdmacm.Resolve(ctx, r.Server, "")
 	if err != nil {
@@ -68,8 +68,7 @@ func (r *runner) dialCM(ctx context.Context) (channel, error) {
 	return c, nil
 }
 
-// listenCM listens on a port of the RDMA CM, at every address of the machine
-// unless one is given.
+// listenCM listens on a port of RDMA-CM, at every address of the machine unless Bind is set.
 func (r *runner) listenCM() (port int, accept func(context.Context) (clientChannel, error), stop func(), err error) {
 	skipped := func(err error) { fmt.Fprintf(r.Log, "The RDMA CM does not listen everywhere: %v\n", err) }
 	r.cmServer, err = rdmacm.Listen(rdmacm.DeviceSource{Device: r.Device, Open: r.Open}, r.Bind, uint16(r.Port), cm.ListenOptions{}, skipped)
@@ -91,7 +90,7 @@ func (r *runner) listenCM() (port int, accept func(context.Context) (clientChann
 	return int(r.cmServer.Addrs()[0].Port()), accept, func() { r.cmServer.Stop() }, nil
 }
 
-// useCMChannel takes a client that has connected.
+// useCMChannel continues with a client that has connected by RDMA-CM.
 func (r *runner) useCMChannel(c *cmChannel) (err error) {
 	r.cmClient, r.dev, r.manager = c, c.endpoint.Device, c.endpoint.Manager
 	if r.RDMACM && r.Connection == verbs.UD {
@@ -100,7 +99,7 @@ func (r *runner) useCMChannel(c *cmChannel) (err error) {
 	return err
 }
 
-// connectOptions are what -R gives a queue pair for data.
+// connectOptions returns the attributes of a queue pair for data with -R.
 func (e *endpoint) connectOptions() verbs.ConnectOptions {
 	o := verbs.ConnectOptions{MTU: e.mtu, Access: e.access, Timeout: orZero(e.QPTimeout), RetryCnt: orZero(e.RetryCount), RNRRetry: orZero(e.RetryCount),
 		TrafficClass: uint8(max(e.TOS, 0)), MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
@@ -113,14 +112,14 @@ func (e *endpoint) connectOptions() verbs.ConnectOptions {
 	return o
 }
 
-// The original's server begins to listen anew when it has told the client that
-// it is ready to, so its first answers may be that nobody listens.
+// The original's server listens again only after it has told the client that it is
+// ready, so its first replies may be rejections.
 const (
 	dialTries = 20
 	dialPause = 100 * time.Millisecond
 )
 
-// retryUntilListening calls f until somebody listens.
+// retryUntilListening calls f until the peer no longer rejects it for lack of a listener.
 func retryUntilListening(ctx context.Context, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
@@ -165,8 +164,7 @@ func (r *runner) acceptQP(ctx context.Context, i int) error {
 	return err
 }
 
-// nextRequest waits for the client's next connection; who else asks meanwhile
-// is refused.
+// nextRequest waits for the client's next connection and rejects requests of other clients.
 func (r *runner) nextRequest(ctx context.Context) (*cm.Request, error) {
 	for {
 		a, err := r.cmServer.Accept(ctx)
@@ -177,7 +175,7 @@ func (r *runner) nextRequest(ctx context.Context) (*cm.Request, error) {
 			return a.Request, nil
 		}
 		r.Dropped(&cm.Error{Op: "accept", Peer: a.Request.RemoteAddr(), Err: errBusy})
-		_ = a.Request.Reject(nil) // it may have withdrawn
+		_ = a.Request.Reject(nil) // fails if the client has withdrawn it
 	}
 }
 

@@ -9,9 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// exchangeUD learns the queue pair of the peer's that belongs to queue pair i. The
-// client asks for it (SIDR); the server, if it is going to answer, learns the
-// client's from the first datagram.
+// exchangeUD determines the peer's queue pair for queue pair i. The client requests it by SIDR; a
+// server that sends learns the client's from the first datagram.
 func (r *runner) exchangeUD(ctx context.Context, i int) error {
 	if r.Server != "" {
 		return r.requestUDPeer(ctx, i)
@@ -19,7 +18,7 @@ func (r *runner) exchangeUD(ctx context.Context, i int) error {
 	return r.acceptUDPeer(ctx, i)
 }
 
-// serverSends reports whether the server sends, too.
+// serverSends reports whether the server sends data.
 func (p *plan) serverSends() bool { return p.Bidirectional || p.Test.Metric == Latency }
 
 func (r *runner) requestUDPeer(ctx context.Context, i int) error {
@@ -83,7 +82,7 @@ func (r *runner) acceptUDPeer(ctx context.Context, i int) error {
 	return e.addPeer(q.RemoteAH(), wc.Imm, cm.UDQKey)
 }
 
-// addPeer adds where the datagrams of the next queue pair go.
+// addPeer adds the destination of the datagrams of the next queue pair.
 func (e *endpoint) addPeer(to verbs.AHAttr, qpn, qkey uint32) error {
 	to.TrafficClass, to.SL, to.HopLimit = uint8(max(e.TOS, 0)), uint8(e.SL), hops
 	ah, err := e.pd.CreateAH(to)
@@ -95,10 +94,10 @@ func (e *endpoint) addPeer(to verbs.AHAttr, qpn, qkey uint32) error {
 	return nil
 }
 
-// udPeer is a queue pair of the peer's.
+// A udPeer is a queue pair of the peer.
 type udPeer struct{ qpn, qkey uint32 }
 
-// waitCompletion waits for a completion.
+// waitCompletion waits for one completion.
 func (e *endpoint) waitCompletion(ctx context.Context) (verbs.WC, error) {
 	var wc [1]verbs.WC
 	if _, err := e.cq.PollWait(ctx, wc[:]); err != nil {

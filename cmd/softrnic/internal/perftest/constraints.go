@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// OptionError is an option that cannot be.
+// An OptionError reports an invalid option.
 type OptionError struct {
 	Option string // as on the command line: "-q"
 	Why    string
@@ -14,22 +14,22 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
 
-// constraint is what an option must not be.
+// A constraint is a condition on the options.
 type constraint struct {
 	violated bool
 	option   string
 	reason   string
 }
 
-// inRange is a rule of a range.
+// inRange returns the constraint of a range.
 func inRange(option string, value, least, most int) constraint {
 	return constraint{value < least || value > most, option, fmt.Sprintf("%d is not one of %d to %d", value, least, most)}
 }
 
-// maxAnySize bounds -s.
+// maxAnySize is the maximum of -s in bytes.
 const maxAnySize = 1 << 30
 
-// validate refuses what cannot be.
+// validate returns the first violated constraint.
 func (o *Options) validate() error {
 	for _, rules := range [][]constraint{o.rangeConstraints(), o.combinationConstraints(), o.outputConstraints()} {
 		for _, r := range rules {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// testPattern are the first n bytes of what this test moves: the payload again and
-// again, or a pattern that tells places apart.
+// testPattern returns the first n bytes of the test's data: the repeated payload, or a pattern
+// that differs by position.
 func (p *plan) testPattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -18,8 +18,8 @@ func (p *plan) testPattern(n int) []byte {
 	return b
 }
 
-// fillMemory fills the part of memory that messages come from; the rest stays 0.
-// Both parts are half bytes long.
+// fillMemory fills the source half of the memory with the pattern; the other half stays 0. half is
+// the length of either.
 func (e *endpoint) fillMemory(b []byte, half int) {
 	switch e.Test.Verb {
 	case Send, Write:
@@ -34,7 +34,7 @@ func (e *endpoint) fillMemory(b []byte, half int) {
 	}
 }
 
-// DataError says that memory is not what it should be after a test.
+// A DataError reports memory with unexpected content after a test.
 type DataError struct {
 	QP        int // index
 	Offset    int // of the first wrong byte in its memory
@@ -45,23 +45,23 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("wrong data: at offset %d of queue pair %d is %#x and should be %#x; are both sides run with --data_validation and the same payload?", d.Offset, d.QP, d.Got, d.Want)
 }
 
-// syncMemory orders what the adapter has written before what we read, and what we
-// have read before what it writes next.
+// syncMemory orders the adapter's writes before this side's reads, and these before its next
+// writes.
 func (e *endpoint) syncMemory() { e.dev.Progress() }
 
-// receivesData reports whether messages put something into this side's memory.
+// receivesData reports whether messages write into this side's memory.
 func (e *endpoint) receivesData() bool {
 	switch {
 	case e.Test.Verb == Atomic:
-		return false // but for the sum
+		return false // except for the sum
 	case e.Test.Verb == Read:
 		return e.sends
 	}
 	return !e.client || e.Bidirectional || e.Test.Metric == Latency
 }
 
-// validateMemory compares what n messages of a size have left on each queue pair with
-// what was sent. The last tail bytes of a message are not looked at.
+// validateMemory compares the content that n messages of a size have left on each queue pair with
+// the data sent. It ignores the last tail bytes of a message.
 func (e *endpoint) validateMemory(size, n, tail int) error {
 	if !e.Validate || n == 0 || !e.receivesData() {
 		return nil
@@ -96,8 +96,8 @@ func (e *endpoint) validateMemory(size, n, tail int) error {
 	return nil
 }
 
-// validateSums compares the sum of what fetch-and-add has left with the number
-// of additions to each queue pair's memory.
+// validateSums compares the sum of the counters with the number of fetch-and-adds to each queue
+// pair's memory.
 func (e *endpoint) validateSums(n int) error {
 	if !e.Validate || e.Test.Verb != Atomic || e.Atomic != FetchAndAdd {
 		return nil

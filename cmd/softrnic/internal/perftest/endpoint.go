@@ -8,15 +8,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// endpoint is one side: what it has of the verbs. One completion queue serves all
-// queue pairs, for sends and receives.
+// An endpoint has the verbs objects of one side. One completion queue serves the sends and
+// receives of all queue pairs.
 type endpoint struct {
 	*plan
 	dev     verbs.Device
 	pd      verbs.PD
 	mrs     []verbs.MR
 	areas   []area
-	pattern []byte            // of what a queue pair sends
+	pattern []byte            // the data that a queue pair sends
 	access  verbs.AccessFlags // that the peer has
 	cq      verbs.CQ
 	srq     verbs.SRQ // or nil
@@ -27,10 +27,10 @@ type endpoint struct {
 	udPeers      []udPeer // that the RDMA CM told
 }
 
-// roceUDPPort is the one that every adapter listens on.
+// roceUDPPort is the UDP port of RoCE v2.
 const roceUDPPort = 4791
 
-// portMTU is the MTU that we can do.
+// portMTU returns the MTU of this side.
 func (p *plan) portMTU(dev verbs.Device) (verbs.MTU, error) {
 	port, err := dev.QueryPort(p.IBPort)
 	switch {
@@ -46,8 +46,7 @@ func (p *plan) portMTU(dev verbs.Device) (verbs.MTU, error) {
 	return port.ActiveMTU, nil
 }
 
-// newEndpoint makes a side on dev; what both sides agree on is known. It must be
-// closed.
+// newEndpoint opens an endpoint on dev. The plan must be negotiated. The caller must close it.
 func newEndpoint(p *plan, dev verbs.Device) (*endpoint, error) {
 	e := &endpoint{plan: p, dev: dev}
 	if err := e.allocate(); err != nil {
@@ -82,7 +81,8 @@ func (e *endpoint) allocate() (err error) {
 	return nil
 }
 
-// checkCapabilities refuses what the device has no means for, and settles what it limits.
+// checkCapabilities rejects options beyond the device's limits and resolves options that depend on
+// them.
 func (e *endpoint) checkCapabilities() error {
 	limits := e.dev.QueryDevice()
 	e.inline = min(e.inline, limits.MaxInlineData)
@@ -104,7 +104,7 @@ func (e *endpoint) checkCapabilities() error {
 	return nil
 }
 
-// addQP makes queue pair i, to which receives can be posted.
+// addQP creates queue pair i in a state that accepts receives.
 func (e *endpoint) addQP(i int) error {
 	a := verbs.QPInitAttr{Type: e.Connection, SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: e.txDepth, MaxSendSGE: 1, MaxInlineData: e.inline}}
@@ -137,7 +137,7 @@ func (e *endpoint) addQP(i int) error {
 	return nil
 }
 
-// connectQPs makes all queue pairs ready to send, to the peer's.
+// connectQPs connects all queue pairs to the peer's.
 func (e *endpoint) connectQPs() error {
 	for i, qp := range e.qps {
 		if err := e.connectQP(i, qp); err != nil {
@@ -172,7 +172,7 @@ func (e *endpoint) connectQP(i int, qp verbs.QP) error {
 			MaxRdAtomic: orZero(min(int(theirs.OutReads), e.dev.QueryDevice().MaxQPInitRdAtom, 255)), MaxDestRdAtomic: orZero(int(mine.OutReads))})
 }
 
-// orZero is n for ConnectOptions, in which 0 is a default.
+// orZero returns n for ConnectOptions, in which 0 stands for the default.
 func orZero(n int) uint8 {
 	if n == 0 {
 		return verbs.Zero
@@ -180,7 +180,7 @@ func orZero(n int) uint8 {
 	return uint8(n)
 }
 
-// close frees everything. Closing twice is safe.
+// close frees all objects. Closing twice is safe.
 func (e *endpoint) close() error {
 	var errs []error
 	for _, qp := range e.qps {

@@ -10,18 +10,18 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 )
 
-// channel carries the messages of a handshake: a TCP connection, or a queue
-// pair that the RDMA CM has connected.
+// A channel carries the control messages of a handshake: a TCP connection, or a queue pair
+// connected by RDMA-CM.
 type channel interface {
 	write(b []byte, doing string) error
 	read(b []byte, doing string) error  // fills b
-	await(b []byte, doing string) error // the same, however long it takes
-	binary() bool                       // keys travel in binary form
+	await(b []byte, doing string) error // read without a timeout
+	binary() bool                       // keys have the binary form
 	peer() string
 	close() error
 }
 
-// tcpChannel is the channel of perftest without -R.
+// A tcpChannel is the channel of a test without -R and -z.
 type tcpChannel struct{ *oob.Conn }
 
 func (c tcpChannel) write(b []byte, doing string) error { return c.Write(b, doing) }
@@ -31,35 +31,34 @@ func (c tcpChannel) binary() bool                       { return false }
 func (c tcpChannel) peer() string                       { return c.Peer().String() }
 func (c tcpChannel) close() error                       { return c.Close() }
 
-// handshake is the conversation of the two programs: messages that go both ways,
-// the client's first.
+// A handshake exchanges control messages with the peer, the client's first.
 type handshake struct {
 	channel
 	client    bool
-	longKeys  bool                     // the peer's binary keys are long ones, and it wants such
-	pending   *pendingRead             // a message that is being read
-	waitAhead func(*pendingRead) error // waits for it, or gives up
-	params    oob.Params               // of our test; nil are never exchanged
+	longKeys  bool                     // binary keys have the long form
+	pending   *pendingRead             // a message read ahead, or nil
+	waitAhead func(*pendingRead) error // waits for a message read ahead, or fails
+	params    oob.Params               // of this side; nil are never exchanged
 }
 
-// pendingRead is a message that is read while the test runs.
+// A pendingRead is a message that is read while the test runs.
 type pendingRead struct {
 	b    []byte
 	err  error
 	done chan struct{}
 }
 
-// peerError is an error of the peer's.
+// peerError returns an error of the peer.
 func (t *handshake) peerError(doing string, err error) error {
 	return &oob.PeerError{Peer: t.peer(), Op: doing, Err: err}
 }
 
-// protocolErrorf says what is wrong with a message.
+// protocolErrorf returns an error that wraps oob.ErrProtocol.
 func protocolErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", oob.ErrProtocol, fmt.Sprintf(format, args...))
 }
 
-// exchange tells mine and fills theirs, of the same length.
+// exchange sends mine and fills theirs, which have the same length.
 func (t *handshake) exchange(mine, theirs []byte, doing string) error {
 	if t.client {
 		if err := t.write(mine, doing); err != nil {
@@ -73,7 +72,7 @@ func (t *handshake) exchange(mine, theirs []byte, doing string) error {
 	return t.write(mine, doing)
 }
 
-// readMessage reads a message, or takes it if it has been read ahead.
+// readMessage reads a message, or takes the one read ahead.
 func (t *handshake) readMessage(b []byte, doing string) error {
 	a := t.pending
 	if a == nil {
@@ -95,9 +94,9 @@ func (t *handshake) readMessage(b []byte, doing string) error {
 	return nil
 }
 
-// readAhead reads the peer's next message, of n bytes, while the test runs. It
-// tells that the peer is through; an error, that it is gone. It has all the
-// time it needs. Asked again before the message was heard, it is the same one.
+// readAhead starts to read the peer's next message, of n bytes, without a timeout. Its arrival
+// shows that the peer has finished, an error that the peer has failed. A second call before
+// readMessage returns the same message.
 func (t *handshake) readAhead(n int) *pendingRead {
 	if t.pending != nil {
 		return t.pending
@@ -111,6 +110,7 @@ func (t *handshake) readAhead(n int) *pendingRead {
 	return a
 }
 
+// keysLen returns the length of encoded keys.
 func (t *handshake) keysLen() int {
 	switch {
 	case !t.binary():
@@ -121,8 +121,7 @@ func (t *handshake) keysLen() int {
 	return KeysBinaryLen
 }
 
-// exchangeKeys exchanges the keys of a queue pair. Later on the same message serves to
-// wait for each other.
+// exchangeKeys exchanges the keys of a queue pair. The same message serves as barrier.
 func (t *handshake) exchangeKeys(mine Keys, doing string) (Keys, error) {
 	theirs := make([]byte, t.keysLen())
 	text := mine.AppendText
@@ -149,6 +148,7 @@ func (t *handshake) exchangeFloat(mine float64) (float64, error) {
 	return math.Float64frombits(n), err
 }
 
+// exchangeUint64 exchanges 8 bytes of a report.
 func (t *handshake) exchangeUint64(mine uint64) (uint64, error) {
 	var theirs [8]byte
 	err := t.exchange(binary.BigEndian.AppendUint64(nil, mine), theirs[:], "exchange reports")
@@ -164,9 +164,8 @@ func (t *handshake) exchangeInt32(mine int, doing string) (int, error) {
 	return int(int32(binary.BigEndian.Uint32(theirs[:]))), nil
 }
 
-// watchPeer returns a context that is canceled when reading a fails during the
-// test, grace later: a peer that is through may close before our last message is
-// acknowledged.
+// watchPeer returns a context that is canceled grace after reading a fails during the test. A peer
+// that has finished may close before this side's last message is acknowledged.
 func (t *handshake) watchPeer(ctx context.Context, a *pendingRead, grace time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

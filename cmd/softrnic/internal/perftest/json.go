@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// member is a member of a JSON object, which keeps its place.
+// A member is a member of an ordered JSON object.
 type member struct {
 	name  string
 	value any
 }
 
-// object is a JSON object whose members keep their order.
+// An object is a JSON object with ordered members.
 type object []member
 
 // MarshalJSON implements json.Marshaler.
@@ -41,7 +41,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// figure is a number with so many digits behind the point.
+// A figure is a number with a fixed number of decimals.
 type figure struct {
 	value  float64
 	digits int
@@ -52,7 +52,7 @@ func (f figure) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%.*f", f.digits, f.value), nil
 }
 
-// testInfo is what JSON says of the test.
+// testInfo returns the description of the test in JSON.
 func (p *plan) testInfo(dev verbs.Device) object {
 	o := object{{"test", underscores(p.testTitle())}}
 	if p.Events {
@@ -116,7 +116,7 @@ func withCPU(o object, cpu *float64) object {
 	return o
 }
 
-// JSON is a report as perftest's --out_json has it, but valid: test_info, and
+// JSON returns the report in the format of perftest's --out_json, but valid: test_info and
 // results, which with All is a list with an element for each size.
 func (r *Result) JSON() ([]byte, error) {
 	var rows []object

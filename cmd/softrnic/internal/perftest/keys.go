@@ -10,17 +10,17 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Keys are what one side tells of a queue pair (perftest's pingpong_dest).
+// Keys describe a queue pair to the peer (perftest's pingpong_dest).
 type Keys struct {
 	LID      uint16
-	OutReads uint32 // reads and atomics that this side serves at a time
+	OutReads uint32 // maximum reads and atomics that this side serves concurrently
 	QPN      uint32 // 24 bits
 	PSN      uint32 // the first that this side sends, 24 bits
 	RKey     uint32
 	VAddr    uint64 // where the peer may write to or read from
 	GID      verbs.GID
 	SRQN     uint32
-	GIDIndex uint32 // in the sender's table; not in the text
+	GIDIndex uint32 // in the sender's table; absent in the text form
 }
 
 // Lengths of keys.
@@ -31,9 +31,8 @@ const (
 	noGIDLen      = 59  // over TCP without a GID, which RoCE cannot do with
 )
 
-// AppendText appends the KeysTextLen bytes that travel over TCP: hexadecimal
-// digits of fixed width, each with a colon behind, the GID byte by byte, and a
-// NUL.
+// AppendText appends the KeysTextLen bytes of the TCP form: hexadecimal digits of fixed width,
+// each field followed by a colon, the GID byte by byte, and a NUL.
 func (k Keys) AppendText(b []byte) []byte {
 	b = fmt.Appendf(b, "%04x:%04x:%06x:%06x:%08x:%016x:", k.LID, k.OutReads, k.QPN, k.PSN, k.RKey, k.VAddr)
 	for _, x := range k.GID {
@@ -44,7 +43,7 @@ func (k Keys) AppendText(b []byte) []byte {
 
 var errKeys = errors.New("want LID:reads:QPN:PSN:rkey:address:GID:SRQN: in hexadecimal digits and a NUL")
 
-// ParseKeysText reads KeysTextLen bytes.
+// ParseKeysText parses the result of AppendText.
 func ParseKeysText(b []byte) (k Keys, err error) {
 	fields := strings.Split(strings.TrimSuffix(string(b), ":\x00"), ":")
 	if len(b) != KeysTextLen || b[KeysTextLen-1] != 0 || len(fields) != 6+16+1 {
@@ -72,16 +71,14 @@ func ParseKeysText(b []byte) (k Keys, err error) {
 	return k, nil
 }
 
-// AppendBinary appends the KeysBinaryLen bytes that travel over an RDMA
-// connection, big-endian.
+// AppendBinary appends the KeysBinaryLen bytes of the RDMA form, big-endian.
 func (k Keys) AppendBinary(b []byte) []byte { return k.appendBinary(b) }
 
-// AppendLong appends the KeysLongLen bytes that perftest 6.29 and up wants
-// there: behind the address is that of the tail markers of its
-// --data_validation, which is not ours and 0.
+// AppendLong appends the KeysLongLen bytes that perftest 6.29 and up expects. The field after the
+// address is that of its tail markers for --data_validation, here always 0.
 func (k Keys) AppendLong(b []byte) []byte { return k.appendBinary(b, make([]byte, longKeysExtra)...) }
 
-// longKeysExtra is how much longer long keys are.
+// longKeysExtra is the length by which long keys exceed the binary form.
 const longKeysExtra = KeysLongLen - KeysBinaryLen
 
 func (k Keys) appendBinary(b []byte, tail ...byte) []byte {
@@ -95,7 +92,7 @@ func (k Keys) appendBinary(b []byte, tail ...byte) []byte {
 	return binary.BigEndian.AppendUint32(b, k.GIDIndex)
 }
 
-// ParseKeysBinary reads KeysBinaryLen or KeysLongLen bytes.
+// ParseKeysBinary parses KeysBinaryLen or KeysLongLen bytes.
 func ParseKeysBinary(b []byte) (Keys, error) {
 	if len(b) != KeysBinaryLen && len(b) != KeysLongLen {
 		return Keys{}, fmt.Errorf("want %d or %d bytes of keys, not %d", KeysBinaryLen, KeysLongLen, len(b))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// LatencyRow is a row of a latency test's report, in microseconds (or cycles).
+// A LatencyRow is a row of a latency test's report, in microseconds (or cycles).
 type LatencyRow struct {
 	Size    int64
 	Iters   int64
@@ -23,10 +23,10 @@ type LatencyRow struct {
 	samples []float64 // as they came
 }
 
-// outliers is how many of the longest rounds do not count, as in perftest.
+// outliers is the number of longest rounds that do not count, as in perftest.
 const outliers = 2
 
-// latencyRow makes a row of a run.
+// latencyRow returns the row of a run.
 func (r *latencyRun) latencyRow(perUnit float64) LatencyRow {
 	row := LatencyRow{Size: int64(r.size)}
 	ways := r.Test.roundTrips()
@@ -50,8 +50,8 @@ func (r *latencyRun) latencyRow(perUnit float64) LatencyRow {
 	return row
 }
 
-// summarize fills in the figures. The median, the average and the deviation
-// leave the tail out; Max is the first of it, and the percentiles go up to it.
+// summarize computes the figures from samples. The median, the average and the deviation exclude
+// the outliers; Max is the first outlier, and the percentiles include it.
 func (row *LatencyRow) summarize() {
 	row.sorted = slices.Sorted(slices.Values(row.samples))
 	n := len(row.sorted) - outliers

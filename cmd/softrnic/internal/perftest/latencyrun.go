@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// latencyRun is one latency run.
+// A latencyRun measures the latency of one message size.
 type latencyRun struct {
 	*endpoint
 	ctx   context.Context
@@ -25,11 +25,11 @@ type latencyRun struct {
 	received      int64
 	acked         int64
 	completed     int64   // rounds
-	countedRounds int64   // of these, in the time that counts
+	countedRounds int64   // of these, within the measurement window
 	times         []int64 // of each post; nil if timed
 }
 
-// newLatencyRun prepares a run of messages of a size, with receives posted.
+// newLatencyRun prepares a run of messages of a size and posts the receives.
 func (e *endpoint) newLatencyRun(size int) (*latencyRun, error) {
 	r := &latencyRun{endpoint: e, clock: newClock(), measureWindow: e.newWindow(), size: size, wc: make([]verbs.WC, 1)}
 	if e.sends {
@@ -62,7 +62,7 @@ func (r *latencyRun) postReceive() (err error) {
 	return err
 }
 
-// run does all rounds.
+// run runs all rounds.
 func (r *latencyRun) run(ctx context.Context, alive *watch.Watch) (err error) {
 	r.ctx, r.alive = ctx, alive
 	switch {
@@ -93,7 +93,7 @@ func (r *latencyRun) hasMore(n int64) bool {
 	return n < int64(r.Iters)
 }
 
-// fetchRounds is the client of read_lat and atomic_lat: the server's program sleeps.
+// fetchRounds is the client of read_lat and atomic_lat; the server is passive.
 func (r *latencyRun) fetchRounds() error {
 	for r.startWindow(r.now()); r.hasMore(r.sent); {
 		if err := r.postNext(verbs.SendSignaled); err != nil {
@@ -107,7 +107,7 @@ func (r *latencyRun) fetchRounds() error {
 	return nil
 }
 
-// countRound counts a round that is over.
+// countRound counts a completed round.
 func (r *latencyRun) countRound() {
 	r.completed++
 	if r.timed && r.inWindow(r.now()) {
@@ -115,8 +115,8 @@ func (r *latencyRun) countRound() {
 	}
 }
 
-// writeRounds polls memory for what comes. The server writes first. Both write
-// the number of the round into a message's last byte.
+// writeRounds polls memory for the peer's writes. The server writes first. Both write the number
+// of the round into the last byte of a message.
 func (r *latencyRun) writeRounds() error {
 	at := r.areas[0]
 	last := at.recv + r.size - 1
@@ -203,7 +203,7 @@ func (r *latencyRun) postNext(signaled verbs.SendFlags) error {
 	return err
 }
 
-// waitCompletions takes completions until there is what is waited for.
+// waitCompletions handles completions until done reports true.
 func (r *latencyRun) waitCompletions(done func() bool) error {
 	for !done() {
 		n, err := r.pollOnce()
@@ -244,7 +244,7 @@ func (r *latencyRun) pollOnce() (n int, err error) {
 	return n, err
 }
 
-// pollMemory polls memory until there is what is waited for.
+// pollMemory polls memory until come reports true.
 func (r *latencyRun) pollMemory(come func() bool) error {
 	for !come() {
 		if r.dev.Progress() == 0 {
@@ -257,7 +257,7 @@ func (r *latencyRun) pollMemory(come func() bool) error {
 	return nil
 }
 
-// onEmptyPoll looks at the context now and then, and at the time.
+// onEmptyPoll checks the context and the duration every contextCheckPolls polls.
 func (r *latencyRun) onEmptyPoll() error {
 	if r.polls++; r.polls%contextCheckPolls != 0 && !r.Events {
 		return nil
@@ -271,6 +271,5 @@ func (r *latencyRun) onEmptyPoll() error {
 	return nil
 }
 
-// errTimeOver ends a wait when the time of the test is over: the other side was
-// through before us.
+// errTimeOver ends a wait at the end of the test's duration, when the peer has finished first.
 var errTimeOver = errors.New("test duration has ended")

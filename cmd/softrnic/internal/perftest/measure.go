@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// usage are figures of the machine and the device at one time.
+// A usage has figures of the machine and the device at one time.
 type usage struct {
 	cpuTicks cpuTicks
 	values   []uint64 // of Counters
 }
 
-// readUsage reads what the options ask for.
+// readUsage reads the figures that the options request.
 func (r *runner) readUsage() (m usage, err error) {
 	if r.CPUUtil {
 		if m.cpuTicks, err = readCPUTicks(); err != nil {
@@ -30,7 +30,7 @@ func (r *runner) readUsage() (m usage, err error) {
 	return m, nil
 }
 
-// printCounters writes how much the counters have gone up since before.
+// printCounters writes the increase of the counters since before.
 func (r *runner) printCounters(before usage) error {
 	if len(r.Counters) == 0 {
 		return nil
@@ -46,10 +46,10 @@ func (r *runner) printCounters(before usage) error {
 	return nil
 }
 
-// cpuTicks are times of all processors together since the system started.
+// A cpuTicks has the times of all processors together since boot.
 type cpuTicks struct{ user, idle float64 }
 
-// readCPUTicks reads them from Linux's /proc/stat.
+// readCPUTicks reads the times from Linux's /proc/stat.
 func readCPUTicks() (t cpuTicks, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -63,8 +63,7 @@ func readCPUTicks() (t cpuTicks, err error) {
 	return t, err
 }
 
-// cpuUtilization is how busy the processors have been with user programs since, in
-// percent; nil if nobody asks.
+// cpuUtilization returns the share of user time since m in percent, or nil without --cpu_util.
 func (m usage) cpuUtilization(p *plan) (*float64, error) {
 	if !p.CPUUtil {
 		return nil, nil
@@ -81,8 +80,8 @@ func (m usage) cpuUtilization(p *plan) (*float64, error) {
 	return &percent, nil
 }
 
-// nanosPerUnit is how many nanoseconds one unit of a latency report has: 1000, or
-// with Cycles what one of the processor takes.
+// nanosPerUnit returns the length of a unit of a latency report in nanoseconds: 1000, or with
+// Cycles that of a cycle.
 func (p *plan) nanosPerUnit() (float64, error) {
 	if !p.Cycles {
 		return 1e3, nil

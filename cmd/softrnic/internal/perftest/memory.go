@@ -6,16 +6,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// area is a queue pair's memory: what it sends from, or reads into, and what
-// arrives. Small messages walk through both in steps of whole cache lines, as
-// the peer expects of those that it has put there.
+// An area is the memory of one queue pair: a buffer to send from or read into, and one to receive
+// in. Small messages advance through both in steps of whole cache lines, as the peer's do.
 type area struct {
 	mr   verbs.MR
 	send int // offset
 	recv int // offset; of UD, the payload's: the GRH is in front
 }
 
-// strideLen is how much memory of either kind a queue pair has.
+// strideLen returns the length of either buffer of a queue pair.
 func (p *plan) strideLen() int {
 	n := roundUp(max(p.maxMessageSize(), p.cycleBuffer), p.cacheLineSize)
 	if p.Connection == verbs.UD || p.pollsMemory() {
@@ -24,14 +23,14 @@ func (p *plan) strideLen() int {
 	return n
 }
 
-// pollsMemory reports whether what arrives is seen by its last byte in memory. Then
-// it ends with a whole word, which the adapter stores last; the last byte of a
-// message without a whole word is polled as C does.
+// pollsMemory reports whether a side detects a message by its last byte in memory. The message
+// then ends with a whole word, which the adapter stores last; the last byte of a message without a
+// whole word is polled without ordering, as in C.
 func (p *plan) pollsMemory() bool {
 	return p.Test == (Test{Write, Latency}) && !p.WithImm
 }
 
-// registerMemory makes the memory of all queue pairs.
+// registerMemory registers the memory of all queue pairs.
 func (e *endpoint) registerMemory() error {
 	flags := verbs.AccessLocalWrite
 	switch e.Test.Verb {
@@ -76,8 +75,8 @@ func alignedBytes(n int) []byte {
 	return b[off : off+n : off+n]
 }
 
-// messageSlots is how messages of a size walk through memory: by so many bytes, and
-// from the start again after so many of them.
+// messageSlots returns the distance and the number of the slots through which messages of a size
+// advance.
 func (p *plan) messageSlots(size int) (by, slots int) {
 	by = roundUp(size, p.cacheLineSize)
 	if size > p.cycleBuffer/2 {
@@ -86,7 +85,7 @@ func (p *plan) messageSlots(size int) (by, slots int) {
 	return by, p.cycleBuffer / by
 }
 
-// receiveSlots is steps for receives, which in UD have the GRH in front.
+// receiveSlots is messageSlots for receives, which in UD begin with the GRH.
 func (p *plan) receiveSlots(size int) (by, slots int) {
 	if p.Connection == verbs.UD {
 		size += grhLen

@@ -15,26 +15,25 @@ import (
 // peers that announce it.
 const Version = "6.06"
 
-// versionLen is the length of a version on the way, padded with NULs.
+// versionLen is the length of an encoded version, padded with NULs.
 const versionLen = 16
 
-// oldest is the first version whose handshake this is.
+// oldest is the first version with this handshake.
 const oldest = 5.70
 
-// longSince is the first version whose binary keys are long, whatever the
-// version of its peer.
+// longSince is the first version with long binary keys, whatever its peer's version.
 const longSince = 6.29
 
-// ErrVersion says that the peer is too old.
+// ErrVersion reports a peer that is too old.
 var ErrVersion = errors.New("perftest of the peer is older than 5.70")
 
 var versionRE = regexp.MustCompile(`^(\d{1,4}\.\d{1,4})\x00(softrnic)?\x00*$`)
 
-// termsMark follows the NUL of a version and says that the sender exchanges
-// oob.Params next, with a peer that says so, too. An original reads up to the NUL.
+// termsMark follows the NUL of a version. It announces that the sender exchanges oob.Params next
+// with a peer that announces it too. An original reads up to the NUL.
 const termsMark = "softrnic"
 
-// encodeVersion returns the versionLen bytes of our version.
+// encodeVersion returns the versionLen bytes of this program's version.
 func (t *handshake) encodeVersion() []byte {
 	b := make([]byte, versionLen)
 	n := copy(b, Version)
@@ -44,7 +43,7 @@ func (t *handshake) encodeVersion() []byte {
 	return b
 }
 
-// hasTerms reports whether the sender of a version exchanges terms.
+// hasTerms reports whether the sender of a version exchanges parameters.
 func hasTerms(version []byte) bool {
 	return bytes.Contains(version, []byte("\x00"+termsMark))
 }
@@ -86,14 +85,13 @@ func (r *runner) readHello(c clientChannel) ([]byte, error) {
 	return first, nil
 }
 
-// setFirstMessage makes the peer's first message, which has been read, the next one to
-// hear.
+// setFirstMessage makes first, which has been read, the result of the next readMessage.
 func (t *handshake) setFirstMessage(first []byte) {
 	t.pending = &pendingRead{b: first, done: make(chan struct{})}
 	close(t.pending.done)
 }
 
-// negotiated is what the start of the handshake settles.
+// negotiated has the results of the negotiation.
 type negotiated struct {
 	version       string
 	cycleBuffer   int // bytes that small messages are spread over; the larger page of both
@@ -101,7 +99,7 @@ type negotiated struct {
 	mtu           verbs.MTU
 }
 
-// Sizes of memory that a peer may ask for.
+// Sizes of this side, and the limits for a peer's.
 const (
 	pageSize     = 4096
 	cacheLine    = 64
@@ -109,7 +107,7 @@ const (
 	maxCacheLine = 4096
 )
 
-// negotiate exchanges versions and sizes. mtu is ours.
+// negotiate exchanges versions, parameters, sizes and the MTU, or with skip returns this side's.
 func (t *handshake) negotiate(mtu verbs.MTU, skip bool) (a negotiated, err error) {
 	a = negotiated{Version, pageSize, cacheLine, mtu}
 	if skip {

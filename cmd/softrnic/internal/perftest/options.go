@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// AtomicType is which atomic operation.
+// An AtomicType is an atomic operation.
 type AtomicType string
 
 // The atomic operations, as -A names them.
@@ -18,10 +18,10 @@ const (
 	CmpAndSwap  AtomicType = "CMP_AND_SWAP"
 )
 
-// Output is how much is written.
+// An Output selects the amount of output.
 type Output string
 
-// Everything, or one number.
+// The outputs: the full report, or one number.
 const (
 	OutputFull        Output = ""
 	OutputBandwidth   Output = "bandwidth"
@@ -29,11 +29,12 @@ const (
 	OutputLatency     Output = "latency"
 )
 
-// Options are those of perftest, and where to run. Comments give the flags.
+// Options are the options of perftest, and the device and streams of the run. Comments name the
+// flags.
 type Options struct {
 	Test Test
 
-	// Where.
+	// Device, peer and connection.
 	Server       string     // host; "" is the server itself
 	Port         int        // -p: of TCP, or of the RDMA CM; 0 is any free one, for a server
 	IBPort       int        // -i
@@ -48,10 +49,10 @@ type Options struct {
 	RDMACM       bool       // -R: the RDMA CM connects, and carries the handshake
 	CommRDMACM   bool       // -z: the RDMA CM carries the handshake
 	NoVersions   bool       // --dont_xchg_versions
-	Bind         netip.Addr // --bind_source_ip: our end of the handshake
+	Bind         netip.Addr // --bind_source_ip: local address of the handshake
 	Connection   verbs.QPType
 
-	// What.
+	// Workload.
 	Size          int           // -s: bytes of a message
 	All           bool          // -a: sizes from 2 to 2^23
 	Iters         int           // -n: messages a queue pair
@@ -77,10 +78,10 @@ type Options struct {
 	WithImm       bool          // --write_with_imm, --send_with_imm
 	Gap           time.Duration // --latency_gap: before each post
 	Rate          Rate          // --rate_limit and its sisters
-	Payload       []byte        // --payload_file_path: what messages consist of, again and again
-	Validate      bool          // --data_validation: both sides compare what came
+	Payload       []byte        // --payload_file_path: repeated to fill messages
+	Validate      bool          // --data_validation: both sides verify received data
 
-	// What is written.
+	// Output.
 	NoPeak     bool     // -N
 	Gbits      bool     // --report_gbits
 	ReportBoth bool     // --report-both
@@ -93,10 +94,9 @@ type Options struct {
 	LimitBW    float64  // -w: 0 is none
 	LimitRate  float64  // -y: 0 is none
 
-	// Device is an open device, which stays open. If it is nil, Open is called
-	// for one at our address on the way to the peer. Port 0 means any port, and
-	// the zero AddrPort any free address of the loopback interface. Run closes
-	// the device.
+	// Device is an open device, which Run does not close. If it is nil, Run opens
+	// and closes one at the source address of the route to the peer. Port 0 means
+	// any port, and the zero AddrPort any free address of the loopback interface.
 	Device verbs.Device
 	Open   func(at netip.AddrPort) (verbs.Device, error)
 
@@ -104,27 +104,27 @@ type Options struct {
 	// in sysfs; nil if there are none.
 	Counter func(dev verbs.Device, name string) (value uint64, ok bool)
 
-	Out       io.Writer      // gets what perftest writes to stdout
-	Log       io.Writer      // gets its remarks
-	Dropped   func(error)    // hears of clients that were sent away; may be nil
-	Listening func(port int) // hears where the server waits; may be nil
+	Out       io.Writer      // receives the standard output of perftest
+	Log       io.Writer      // receives remarks
+	Dropped   func(error)    // is called for dropped clients; may be nil
+	Listening func(port int) // is called with the port of the server; may be nil
 
-	HandshakeTimeout time.Duration // for each step of the handshake
-	IdleTimeout      time.Duration // without a message after which no more are expected
+	HandshakeTimeout time.Duration // bounds each step of the handshake
+	IdleTimeout      time.Duration // bounds the time without progress in a test
 
-	// Linger keeps the adapter up at the end of write_lat, which has no
-	// handshake there, for a peer who has missed the last acknowledgement.
+	// Linger keeps the adapter open at the end of write_lat, which ends without a
+	// message, so that the peer can retransmit if the last acknowledgement was lost.
 	Linger func(context.Context)
 }
 
-// What perftest uses.
+// Constants and limits of perftest.
 const (
 	qkey        = 0x11111111
 	maxSize     = 1 << 23
 	atomicSize  = 8
 	largeSize   = 8192 // above which every request is signaled
 	ucMaxRx     = 16000
-	peakIters   = 20000 // above which no peak is looked for
+	peakIters   = 20000 // above which the peak is not computed
 	maxIters    = 100000000
 	maxDepth    = 15000
 	maxRx       = 16384
@@ -139,7 +139,7 @@ const (
 	unsetMargin = -1
 )
 
-// Defaults are those of perftest.
+// Defaults returns the defaults of perftest.
 func Defaults(t Test) Options {
 	o := Options{
 		Test: t, Port: 18515, IBPort: 1, QPTimeout: 14, RetryCount: 7, TOS: -1, Connection: verbs.RC,
@@ -159,7 +159,7 @@ func Defaults(t Test) Options {
 	return o
 }
 
-// lingerForAcks stays for four repetitions of the peer's.
+// lingerForAcks waits for four retransmission timeouts of the peer.
 func lingerForAcks(ctx context.Context) {
 	select {
 	case <-time.After(4 * verbs.AckTimeout(14)):
@@ -167,14 +167,14 @@ func lingerForAcks(ctx context.Context) {
 	}
 }
 
-// Rate limits how fast requests are posted (SW of --rate_limit_type).
+// A Rate limits the rate at which requests are posted (SW of --rate_limit_type).
 type Rate struct {
 	Limit float64  // --rate_limit; 0 is none
 	Units RateUnit // --rate_units
 	Burst int      // --burst_size: messages posted at a time; 0 is TxDepth
 }
 
-// RateUnit is a unit of Rate.Limit.
+// A RateUnit is a unit of Rate.Limit.
 type RateUnit string
 
 // The units.
@@ -184,7 +184,7 @@ const (
 	RatePPS  RateUnit = "p" // messages a second
 )
 
-// messagesPerSecond is the limit in messages of so many bytes.
+// messagesPerSecond returns the limit in messages of size bytes.
 func (r Rate) messagesPerSecond(size int) float64 {
 	switch r.Units {
 	case RateMega:

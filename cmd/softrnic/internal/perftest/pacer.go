@@ -1,12 +1,12 @@
 package perftest
 
-// pacer lets bursts of messages go at even times.
+// A pacer spaces bursts of messages evenly.
 type pacer struct {
 	enabled   bool
 	interval  int64 // nanoseconds from burst to burst
 	burst     int
-	burstLeft int   // of the burst under way
-	nextBurst int64 // when the next one may go
+	burstLeft int   // messages left in the current burst
+	nextBurst int64 // earliest time of the next burst
 }
 
 func (p *plan) newPacer(size int) pacer {
@@ -20,7 +20,7 @@ func (p *plan) newPacer(size int) pacer {
 	return pacer{enabled: true, burst: burst, interval: int64(float64(burst) / p.Rate.messagesPerSecond(size) * 1e9)}
 }
 
-// allow reports whether a message may go now.
+// allow reports whether a message may be posted now.
 func (p *pacer) allow(now func() int64) bool {
 	if !p.enabled || p.burstLeft > 0 {
 		return true
@@ -33,7 +33,7 @@ func (p *pacer) allow(now func() int64) bool {
 	return true
 }
 
-// consume tells that n messages went.
+// consume counts n posted messages.
 func (p *pacer) consume(n int) {
 	if p.enabled {
 		p.burstLeft = max(0, p.burstLeft-n)

@@ -6,9 +6,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 )
 
-// testParams returns the parameters that both ends of a test must have alike. An
-// option that only one end acts on, such as the number of messages of a test whose
-// server sleeps, is none of them.
+// testParams returns the parameters that must be equal at both ends. It omits options that only
+// one end acts on, such as the number of messages of a test with a passive server.
 func (p *plan) testParams() oob.Params {
 	size := strconv.Itoa(p.Size)
 	if p.All {
@@ -43,7 +42,7 @@ func (p *plan) testParams() oob.Params {
 	return t
 }
 
-// exchangeParams exchanges the parameters of the test and refuses a peer with others.
+// exchangeParams exchanges the parameters of the test and fails if they differ.
 func (t *handshake) exchangeParams() error {
 	const doing = "exchange the parameters of the test"
 	theirs := make([]byte, oob.ParamsLen)

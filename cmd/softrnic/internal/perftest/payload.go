@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// ParsePayload reads a payload as perftest's --payload_file_path has it: words
-// of 32 bits in hexadecimal digits with commas between, little-endian in
-// memory.
+// ParsePayload parses the format of perftest's --payload_file_path: words of 32 bits in
+// hexadecimal digits separated by commas, little-endian in memory.
 func ParsePayload(text string) ([]byte, error) {
 	var payload []byte
 	for i, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' }) {

@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// plan is what the options come to.
+// A plan has the options with all defaults resolved.
 type plan struct {
 	*Options
-	client   bool // in perftest's sense: who sends in a test of one direction
+	client   bool // in perftest's sense: this side sends in a unidirectional test
 	sends    bool // this side posts sends
 	receives bool // this side posts receives
 	txDepth  int
@@ -26,10 +26,10 @@ type plan struct {
 	negotiated
 }
 
-// defaultDuration is that of Infinite.
+// defaultDuration is the interval between reports with Infinite.
 const defaultDuration = 5 * time.Second
 
-// makePlan settles what the options leave open.
+// makePlan validates the options and resolves defaults.
 func (o *Options) makePlan() (*plan, error) {
 	o.setDefaults()
 	if err := o.validate(); err != nil {
@@ -52,7 +52,7 @@ func (o *Options) makePlan() (*plan, error) {
 	return p, nil
 }
 
-// setDefaults gives everything that hears of something an ear.
+// setDefaults replaces nil writers and functions.
 func (o *Options) setDefaults() {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -71,7 +71,7 @@ func (o *Options) setDefaults() {
 // consumesReceives reports whether messages complete receives.
 func (o *Options) consumesReceives() bool { return o.Test.Verb == Send || o.WithImm }
 
-// setDepths settles the depths of the queues, and how often to signal.
+// setDepths sets the depths of the queues and the signaling interval.
 func (p *plan) setDepths() {
 	unconnected := p.Connection != verbs.RC
 	if p.rxDepth == 0 {
@@ -104,7 +104,7 @@ func (p *plan) setDepths() {
 	p.cqMod = min(p.cqMod, p.txDepth)
 }
 
-// setInlineSize settles up to which size messages go inline.
+// setInlineSize sets the maximum size of inline messages.
 func (p *plan) setInlineSize() {
 	p.inline = p.Inline
 	switch {
@@ -122,7 +122,7 @@ func (p *plan) setInlineSize() {
 	}
 }
 
-// messageSizes are the message sizes to run, once the MTU is known.
+// messageSizes returns the message sizes to run. The MTU must be negotiated.
 func (p *plan) messageSizes() []int {
 	if !p.All {
 		return []int{p.Size}
@@ -138,7 +138,7 @@ func (p *plan) messageSizes() []int {
 	return list
 }
 
-// maxMessageSize is the largest message.
+// maxMessageSize returns the largest message size.
 func (p *plan) maxMessageSize() int {
 	list := p.messageSizes()
 	return list[len(list)-1]

@@ -10,8 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// postInitialReceives posts as many receives as the queues hold, but no more than
-// messages will come.
+// postInitialReceives posts as many receives as the queues hold, up to the number of messages.
 func (t *bandwidthRun) postInitialReceives() error {
 	each := t.rxDepth / t.RecvPostList
 	if t.srq != nil {
@@ -47,7 +46,7 @@ func (t *bandwidthRun) postReceives(i int) (err error) {
 	return err
 }
 
-// handleReceive handles a message that has come into a receive of lane i.
+// handleReceive handles a message received on queue pair i.
 func (t *bandwidthRun) handleReceive(i int, wc *verbs.WC, now int64) error {
 	if t.received == 0 {
 		t.startWindow(now)
@@ -71,7 +70,7 @@ func (t *bandwidthRun) handleReceive(i int, wc *verbs.WC, now int64) error {
 	return nil
 }
 
-// checkLength refuses messages of another size.
+// checkLength returns an error for a message of another size.
 func (p *plan) checkLength(size int, wc *verbs.WC) error {
 	got := int(wc.ByteLen)
 	if p.Connection == verbs.UD {
@@ -83,15 +82,14 @@ func (p *plan) checkLength(size int, wc *verbs.WC) error {
 	return nil
 }
 
-// errLost says that the rest of the messages got lost.
+// errLost reports that the remaining messages were lost.
 var errLost = errors.New("messages were lost")
 
-// lossGrace is how long a message of UC or UD may be on its way.
+// lossGrace is the maximum delay of a message of UC or UD.
 const lossGrace = 250 * time.Millisecond
 
-// watchLoss ends ctx with errLost when no more messages of UC or UD are going
-// to come: the peer is through, or we are if both send, and none came for a
-// while.
+// watchLoss cancels ctx with errLost when no more messages of UC or UD will come: the peer has
+// finished, or this side of a bidirectional test has, and none came for lossGrace.
 func (t *bandwidthRun) watchLoss(ctx context.Context, alive *watch.Watch, through <-chan struct{}) (context.Context, func()) {
 	if !t.lossy || !t.receives || t.timed {
 		return ctx, func() {}

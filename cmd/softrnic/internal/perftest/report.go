@@ -25,7 +25,7 @@ func (p *plan) writeRule() {
 	}
 }
 
-// writeHeader writes the table's header.
+// writeHeader writes the header of the table.
 func (p *plan) writeHeader() {
 	if !p.fullOutput() {
 		return
@@ -66,7 +66,7 @@ func cpuColumn(cpu *float64) string {
 	return fmt.Sprintf("\t    %-3.2f", *cpu)
 }
 
-// writeLatency writes a row, behind all its samples if they are asked for.
+// writeLatency writes a row, after its samples if they are requested.
 func (p *plan) writeLatency(r LatencyRow) {
 	unit := "usec"
 	if p.Cycles {

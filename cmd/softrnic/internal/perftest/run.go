@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Result is what a run came to.
+// A Result has the measurements of a run.
 type Result struct {
 	Bandwidth []BandwidthRow // of a bandwidth test, one a size
 	Latency   []LatencyRow   // of a latency test, one a size
@@ -24,10 +24,10 @@ type Result struct {
 	info object
 }
 
-// ErrLimit says that a result is below the limit that was asked for.
+// ErrLimit reports a result below the requested limit.
 var ErrLimit = errors.New("below the limit")
 
-// Run is one run of a program, on either side.
+// Run runs a test on either side. An interrupted run returns the result so far with the error.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	p, err := o.makePlan()
 	if err != nil {
@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r.result, errors.Join(err, r.checkLimits())
 }
 
-// runner is a run under way.
+// A runner is the state of a run.
 type runner struct {
 	*plan
 	dev       verbs.Device
@@ -64,8 +64,7 @@ type runner struct {
 	conns      []*cm.Conn // of the queue pairs
 }
 
-// openDevice opens the device at our address on the way to the peer, unless
-// there is one.
+// openDevice opens the device at the source address ip, unless Options.Device is set.
 func (r *runner) openDevice(ip netip.Addr) (err error) {
 	at := netip.AddrPort{}
 	if ip.IsValid() {
@@ -77,7 +76,7 @@ func (r *runner) openDevice(ip netip.Addr) (err error) {
 	return err
 }
 
-// runClient meets the server.
+// runClient connects to the server and runs the test.
 func (r *runner) runClient(ctx context.Context) error {
 	dial := r.dialTCP
 	if r.usesCM() {
@@ -105,7 +104,7 @@ func (r *runner) dialTCP(ctx context.Context) (channel, error) {
 	return tcpChannel{c}, nil
 }
 
-// runServer meets the first client that does its part.
+// runServer runs the test with the first client that completes the handshake.
 func (r *runner) runServer(ctx context.Context) error {
 	listen := r.listenTCP
 	if r.usesCM() {
@@ -143,7 +142,7 @@ func (r *runner) runServer(ctx context.Context) error {
 	}
 }
 
-// clientChannel is a client of ours, from its connection on.
+// A clientChannel is a server's channel to a client.
 type clientChannel interface {
 	channel
 	oob.Client
@@ -161,7 +160,7 @@ func (r *runner) listenTCP() (port int, accept func(context.Context) (clientChan
 	return l.Port(), accept, func() { l.Close() }, nil
 }
 
-// acceptClient takes a client whose first message has come.
+// acceptClient continues the handshake with a client whose first message has been read.
 func (r *runner) acceptClient(ctx context.Context, c clientChannel) error {
 	switch c := c.(type) {
 	case tcpChannel:
@@ -177,7 +176,7 @@ func (r *runner) acceptClient(ctx context.Context, c clientChannel) error {
 	return r.setUpTest(ctx)
 }
 
-// setUpTest agrees with the peer, makes our side, and connects.
+// setUpTest negotiates with the peer, opens the endpoint and connects the queue pairs.
 func (r *runner) setUpTest(ctx context.Context) (err error) {
 	mtu, err := r.portMTU(r.dev)
 	if err != nil {
@@ -209,7 +208,7 @@ func (r *runner) setUpTest(ctx context.Context) (err error) {
 	return r.exchangeAddresses()
 }
 
-// checkLimits compares the result with what was asked for.
+// checkLimits compares the result with the requested limits.
 func (r *runner) checkLimits() error {
 	var most BandwidthRow
 	for _, row := range r.result.Bandwidth {
@@ -225,8 +224,8 @@ func (r *runner) checkLimits() error {
 	return nil
 }
 
-// closePeer ends what there is with a peer, and the device if it was opened for
-// the peer.
+// closePeer closes the connections to a peer and the endpoint, and the device if it was opened for
+// that peer.
 func (r *runner) closePeer() (err error) {
 	var calls sync.WaitGroup
 	for _, conn := range r.conns {
@@ -257,7 +256,7 @@ func (r *runner) closeDevice() (err error) {
 	return err
 }
 
-// close ends everything.
+// close closes all resources of the run.
 func (r *runner) close() error {
 	err := r.closePeer()
 	switch {

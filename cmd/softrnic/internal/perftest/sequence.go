@@ -10,17 +10,17 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
 )
 
-// helloTimeout is how long a client may take for its first message.
+// helloTimeout is the time for a client's first message.
 const helloTimeout = 10 * time.Second
 
-// syncWithPeer waits for the peer.
+// syncWithPeer is a barrier with the peer, an exchange of keys.
 func (r *runner) syncWithPeer() error {
 	_, err := r.handshake.exchangeKeys(r.endpoint.mine[0], "wait for each other")
 	return err
 }
 
-// exchangeAddresses tells each other the queue pairs and connects them. The order is that of
-// the eight programs.
+// exchangeAddresses exchanges the keys of the queue pairs and connects them, in the order of the
+// test's original.
 func (r *runner) exchangeAddresses() error {
 	e := r.endpoint
 	if r.Test.Metric == Latency && r.Test.Verb != Send {
@@ -69,7 +69,7 @@ func (r *runner) printAddresses(which string, keys []Keys) {
 	}
 }
 
-// runTest runs the test.
+// runTest runs the test after the handshake.
 func (r *runner) runTest(ctx context.Context) error {
 	ctx, alive := watch.Start(ctx, r.IdleTimeout)
 	defer alive.Stop()
@@ -83,8 +83,8 @@ func (r *runner) runTest(ctx context.Context) error {
 	return r.latencyTest(ctx, alive)
 }
 
-// waitPeerMessage waits for the peer's next message as long as the test is alive: our
-// queue pairs receive, if nothing else.
+// waitPeerMessage waits for the peer's next message while the test makes progress. Received
+// packets of the queue pairs count as progress.
 func (r *runner) waitPeerMessage(ctx context.Context, alive *watch.Watch, a *pendingRead) error {
 	tick := time.NewTicker(max(r.IdleTimeout/16, time.Millisecond))
 	defer tick.Stop()
@@ -106,8 +106,7 @@ func (r *runner) waitPeerMessage(ctx context.Context, alive *watch.Watch, a *pen
 	}
 }
 
-// runPassive is the side of a test whose program has nothing to do but to wait for
-// the client's end, and its report.
+// runPassive is the passive side of a test, which waits for the client's end and its report.
 func (r *runner) runPassive() error {
 	bandwidth := r.Test.Metric == Bandwidth
 	if bandwidth {
@@ -126,7 +125,7 @@ func (r *runner) runPassive() error {
 		r.writeRule()
 		return errors.Join(r.exchangeGoodbye(), r.validatePassive())
 	}
-	// What we know ourselves is nothing, as with perftest.
+	// A passive side has no figures of its own, as in perftest.
 	row, err := r.exchangeReports(BandwidthRow{})
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func (r *runner) runPassive() error {
 	return errors.Join(r.finishTest(), r.validatePassive())
 }
 
-// validatePassive compares what a sleeping program has got.
+// validatePassive verifies the memory of a passive side.
 func (r *runner) validatePassive() error {
 	if r.timed {
 		return nil
@@ -144,7 +143,7 @@ func (r *runner) validatePassive() error {
 	return errors.Join(r.endpoint.validateMemory(r.maxMessageSize(), r.Iters, 0), r.endpoint.validateSums(r.Iters))
 }
 
-// bandwidthTest is the side of a bandwidth test that does something.
+// bandwidthTest runs an active side of a bandwidth test.
 func (r *runner) bandwidthTest(ctx context.Context, alive *watch.Watch) error {
 	r.writeHeader()
 	var row BandwidthRow
@@ -169,7 +168,7 @@ func (r *runner) bandwidthTest(ctx context.Context, alive *watch.Watch) error {
 	return r.finishTest()
 }
 
-// measureBandwidth is one size of a bandwidth test.
+// measureBandwidth measures one message size.
 func (r *runner) measureBandwidth(ctx context.Context, alive *watch.Watch, size int) (BandwidthRow, error) {
 	none := BandwidthRow{}
 	if r.WarmUp && r.sends {
@@ -221,8 +220,8 @@ func (r *runner) measureBandwidth(ctx context.Context, alive *watch.Watch, size 
 	return mine, r.endpoint.validateMemory(size, r.Iters, 0)
 }
 
-// reportInterrupted writes the row of what a bandwidth run has moved until a signal, or
-// another end of ctx that is not the watch's, ended it, and returns err.
+// reportInterrupted writes the row of a bandwidth run that ctx has ended, unless the watch ended
+// it, and returns err.
 func (r *runner) reportInterrupted(ctx context.Context, t *bandwidthRun, err error) error {
 	if !interrupted(ctx) {
 		return err
@@ -234,12 +233,12 @@ func (r *runner) reportInterrupted(ctx context.Context, t *bandwidthRun, err err
 	return err
 }
 
-// interrupted reports whether something else than idleness ended the context of a test.
+// interrupted reports whether the context of a test ended for another reason than idleness.
 func interrupted(ctx context.Context) bool {
 	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), watch.ErrIdle)
 }
 
-// nextMessageLen is the length of the peer's next message behind a run.
+// nextMessageLen returns the length of the peer's next message after a run.
 func (r *runner) nextMessageLen() int {
 	if r.Bidirectional && r.exchangesReports() && !r.syncsAfterSize() {
 		return 8 // the first number of its report
@@ -247,19 +246,19 @@ func (r *runner) nextMessageLen() int {
 	return r.handshake.keysLen()
 }
 
-// exchangesReports reports whether both sides of a test in both directions tell each
-// other what they got, for the sum to be reported.
+// exchangesReports reports whether both sides of a bidirectional test exchange reports, whose sum
+// is reported.
 func (r *runner) exchangesReports() bool {
 	return r.Bidirectional && !(r.consumesReceives() && r.timed)
 }
 
-// syncsAfterSize reports whether both sides wait for each other behind each size,
-// before the report; those of send tests do so behind it.
+// syncsAfterSize reports whether the sides sync after each size, before the report. Send tests
+// sync after the report.
 func (r *runner) syncsAfterSize() bool {
 	return r.Test.Verb != Send && r.All && (r.Bidirectional || r.WithImm)
 }
 
-// reportRun writes the row of a run, of both directions if there are two.
+// reportRun writes the row of a run, with both directions if there are two.
 func (r *runner) reportRun(mine BandwidthRow) error {
 	if r.syncsAfterSize() {
 		if err := r.syncWithPeer(); err != nil {
@@ -293,13 +292,13 @@ func (r *runner) writeDirection(which string, row BandwidthRow) {
 	r.writeBandwidth(row)
 }
 
-// reportBandwidth writes a row and keeps it.
+// reportBandwidth writes a row and appends it to the result.
 func (r *runner) reportBandwidth(row BandwidthRow) {
 	r.result.Bandwidth = append(r.result.Bandwidth, row)
 	r.writeBandwidth(row)
 }
 
-// exchangeReports tells each other the results.
+// exchangeReports exchanges the results with the peer.
 func (r *runner) exchangeReports(mine BandwidthRow) (theirs BandwidthRow, err error) {
 	size, err := r.handshake.exchangeUint64(uint64(mine.Size))
 	if err != nil {
@@ -321,7 +320,7 @@ func (r *runner) exchangeReports(mine BandwidthRow) (theirs BandwidthRow, err er
 	return theirs, nil
 }
 
-// latencyTest is a side of a latency test that does something.
+// latencyTest runs an active side of a latency test.
 func (r *runner) latencyTest(ctx context.Context, alive *watch.Watch) error {
 	perUnit, err := r.nanosPerUnit()
 	if err != nil {
@@ -341,11 +340,11 @@ func (r *runner) latencyTest(ctx context.Context, alive *watch.Watch) error {
 	return r.finishTest()
 }
 
-// closeGrace is the time in which a side of write_lat completes after its peer has
-// closed the connection, which it does without a word: several retransmission timeouts.
+// closeGrace is the time for a side of write_lat to complete after the peer has closed the
+// connection: several retransmission timeouts.
 const closeGrace = time.Second
 
-// measureLatency is one size of a latency test.
+// measureLatency measures one message size.
 func (r *runner) measureLatency(ctx context.Context, alive *watch.Watch, size int, perUnit float64) error {
 	t, err := r.endpoint.newLatencyRun(size)
 	if err != nil {
@@ -396,7 +395,7 @@ func (r *runner) measureLatency(ctx context.Context, alive *watch.Watch, size in
 	return r.endpoint.validateMemory(size, r.Iters, last)
 }
 
-// finishTest ends the conversation.
+// finishTest ends the handshake after the last report.
 func (r *runner) finishTest() error {
 	if err := r.syncWithPeer(); err != nil {
 		return err
@@ -404,9 +403,9 @@ func (r *runner) finishTest() error {
 	return r.exchangeGoodbye()
 }
 
-// exchangeGoodbye is the last word over TCP. The original does not read ours, so it
-// may be gone already; and who closes before it has read makes its system tell
-// the peer that something went wrong.
+// exchangeGoodbye sends the last message over TCP and reads the peer's, so that closing does not
+// reset the connection. Errors are ignored, because an original does not read it and may have
+// exited.
 func (r *runner) exchangeGoodbye() error {
 	if _, ok := r.handshake.channel.(tcpChannel); ok {
 		word := []byte("done\x00")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Verb is what a test does.
+// A Verb is the operation of a test.
 type Verb uint8
 
 // The verbs.
@@ -16,7 +16,7 @@ const (
 	Atomic
 )
 
-// Metric is what a test measures.
+// A Metric is the quantity that a test measures.
 type Metric uint8
 
 // The metrics.
@@ -25,24 +25,24 @@ const (
 	Latency
 )
 
-// Test is one of the eight programs.
+// A Test is one of the eight programs.
 type Test struct {
 	Verb   Verb
 	Metric Metric
 }
 
-// Tests are the eight, in perftest's order.
+// Tests are the eight programs in perftest's order.
 var Tests = []Test{
 	{Send, Bandwidth}, {Send, Latency}, {Write, Bandwidth}, {Write, Latency},
 	{Read, Bandwidth}, {Read, Latency}, {Atomic, Bandwidth}, {Atomic, Latency},
 }
 
-// String is the program's name without ib_, such as "send_bw".
+// String returns the program's name without ib_, such as "send_bw".
 func (t Test) String() string {
 	return [...]string{"send", "write", "read", "atomic"}[t.Verb] + [...]string{"_bw", "_lat"}[t.Metric]
 }
 
-// ParseTest reads a program's name, with or without ib_.
+// ParseTest parses a program's name, with or without ib_.
 func ParseTest(name string) (Test, error) {
 	for _, t := range Tests {
 		if t.String() == strings.TrimPrefix(name, "ib_") {
@@ -52,12 +52,10 @@ func ParseTest(name string) (Test, error) {
 	return Test{}, fmt.Errorf("%q is none of the tests: send, write, read and atomic with _bw or _lat", name)
 }
 
-// fetches reports whether the data goes from the server to the client, whose
-// program sleeps.
+// fetches reports whether data moves from the server to the client, so that the server is passive.
 func (t Test) fetches() bool { return t.Verb == Read || t.Verb == Atomic }
 
-// roundTrips is how many ways of a message there are between two posts of a
-// latency test.
+// roundTrips returns the number of one-way trips between two posts of a latency test.
 func (t Test) roundTrips() float64 {
 	if t.fetches() {
 		return 1

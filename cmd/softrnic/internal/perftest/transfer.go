@@ -1,14 +1,14 @@
 package perftest
 
-// transfer is what a bandwidth run has moved: what a report is made of.
+// A transfer has the figures of a bandwidth run for a report.
 type transfer struct {
 	size     int64
 	messages int64
-	peakTime float64 // nanoseconds a message where it went fastest; 0 is unknown
+	peakTime float64 // least nanoseconds a message; 0 is unknown
 	from, to int64   // nanoseconds
 }
 
-// totalTransfer sums a run up.
+// totalTransfer returns the figures of a complete run.
 func (t *bandwidthRun) totalTransfer() transfer {
 	if t.timed {
 		return transfer{int64(t.size), t.countedMessages, 0, t.from, t.to}
@@ -21,8 +21,8 @@ func (t *bandwidthRun) totalTransfer() transfer {
 	return f
 }
 
-// partialTransfer returns what a run has moved that was ended before its time. Within the first
-// margin of -D, where nothing counts yet, it is what was moved so far.
+// partialTransfer returns the figures of an interrupted run. Within the first margin of -D it
+// counts the messages so far.
 func (t *bandwidthRun) partialTransfer() transfer {
 	messages := t.completed
 	if !t.sends {
@@ -38,7 +38,7 @@ func (t *bandwidthRun) partialTransfer() transfer {
 	return transfer{int64(t.size), messages, 0, from, to}
 }
 
-// BandwidthRow is a row of a bandwidth test's report.
+// A BandwidthRow is a row of a bandwidth test's report.
 type BandwidthRow struct {
 	Size    int64
 	Iters   int64
@@ -48,7 +48,7 @@ type BandwidthRow struct {
 	CPU     *float64
 }
 
-// bandwidthRow makes a row of a run.
+// bandwidthRow returns the row of a run.
 func (p *plan) bandwidthRow(f transfer) BandwidthRow {
 	unit := float64(1 << 20)
 	if p.Gbits {
@@ -65,7 +65,7 @@ func (p *plan) bandwidthRow(f transfer) BandwidthRow {
 	return r
 }
 
-// plus adds the other direction.
+// plus returns the sum of both directions.
 func (r BandwidthRow) plus(o BandwidthRow) BandwidthRow {
 	r.Peak += o.Peak
 	r.Average += o.Average
@@ -73,13 +73,9 @@ func (r BandwidthRow) plus(o BandwidthRow) BandwidthRow {
 	return r
 }
 
-// peakMessageTime returns the least time a message among all stretches from the post of
-// one to the completion of another: the least (done[j]-posted[i])/(j-i+1), in
-// which i does not come behind j. done is 0 where no completion was asked for.
-//
-// The least value l makes the least of done[j]-posted[i]-l*(j-i+1) zero, and a
-// value above it makes that negative at a stretch with a lesser value, from
-// which to go on (Dinkelbach's method): a few passes do.
+// peakMessageTime returns the least time a message over all stretches from the post of one to the
+// completion of another: the least (done[j]-posted[i])/(j-i+1) with i <= j. done is 0 for
+// unsignaled messages.
 func peakMessageTime(posted, done []int64) float64 {
 	best := -1.0
 	for j := len(done) - 1; j >= 0; j-- {
@@ -88,6 +84,9 @@ func peakMessageTime(posted, done []int64) float64 {
 			break
 		}
 	}
+	// Dinkelbach's method: the least value l makes the least of done[j]-posted[i]-l*(j-i+1)
+	// zero, and a value above it makes that negative at a stretch with a lesser value, from
+	// which the next pass starts. A few passes suffice.
 	for best > 0 {
 		// start is the i up to j that gains most: posted[i]-best*i.
 		gain, start := float64(posted[0]), 0
