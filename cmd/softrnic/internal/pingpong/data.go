@@ -2,14 +2,14 @@ package pingpong
 
 import "fmt"
 
-// page is what the originals mark messages by: with Check, the first byte of
-// each is its number modulo sizeof(char), which is 0.
+// page is the distance of the marks in a message: with Check the originals set the first byte of
+// each page to its number modulo sizeof(char), which is 0.
 const page = 4096
 
-// payload is the memory that messages leave from and arrive in.
+// payload returns the memory that messages are sent from and received in.
 func (e *endpoint) payload() []byte { return e.mr.Bytes()[e.headerLen:] }
 
-// wantByte is byte i of the messages.
+// wantByte returns the expected byte i of a message.
 func (e *endpoint) wantByte(i int) byte {
 	if e.Check && i%page == 0 || e.Kind == SRQ {
 		return 0
@@ -17,8 +17,8 @@ func (e *endpoint) wantByte(i int) byte {
 	return fillByte
 }
 
-// fillMessage writes the message. A server that is going to check starts with the
-// opposite, so that what it finds at the end has come from the client.
+// fillMessage writes the message. A server with Check inverts it, so that the expected content at
+// the end must have come from the client.
 func (e *endpoint) fillMessage() {
 	flip := byte(0)
 	if e.Check && e.Server == "" {
@@ -30,7 +30,7 @@ func (e *endpoint) fillMessage() {
 	}
 }
 
-// DataError says that a message was not what was sent.
+// A DataError reports a message with unexpected content.
 type DataError struct {
 	Page      int // of the first wrong byte
 	Offset    int // of it in the message
@@ -41,7 +41,7 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("invalid data in page %d: byte %d is %#02x and should be %#02x", d.Page, d.Offset, d.Got, d.Want)
 }
 
-// checkMessage compares the last message with what should have come.
+// checkMessage compares the last message with the expected content.
 func (e *endpoint) checkMessage(message []byte) error {
 	for i, got := range message {
 		if want := e.wantByte(i); got != want {

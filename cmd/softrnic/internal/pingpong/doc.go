@@ -1,28 +1,27 @@
-// Package pingpong is libibverbs' ibv_rc_pingpong, ibv_uc_pingpong,
-// ibv_ud_pingpong and ibv_srq_pingpong, on either side against the originals.
+// Package pingpong implements ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong and
+// ibv_srq_pingpong of libibverbs. Either side interoperates with the originals.
 //
 //	o := pingpong.Defaults(pingpong.RC)
-//	o.Server = "192.0.2.2" // "" is the server
+//	o.Server = "192.0.2.2" // "" runs the server
 //	o.Open = func(at netip.Addr) (verbs.Device, error) { ... }
 //	o.Out = os.Stdout
 //	result, err := pingpong.Run(ctx, o)
 //
-// # What goes over the wire
+// # Handshake
 //
-// Client and server tell each other their queue pairs over TCP, port 18515: a
-// [Record] of 52 bytes each way, 256 of them for srq, and then the client's
-// "done". Between two ends of ours the server then tells its oob.Params, 256 bytes
-// of text, the client answers with its own, and the connection stays; an original
-// closes it. A record carries the sender's own first PSN. The client sends first;
-// each side answers what it receives, until both have sent and received Iters
-// messages (with srq all queue pairs together). Nothing is said at the end, so
-// each side stays for a while to repeat a lost acknowledgement.
+// Client and server exchange their queue pairs over TCP, port 18515: a [Record] of 52
+// bytes each way, 256 of them for srq, and then the client's "done". Between two ends of
+// this project the server then sends its oob.Params, 256 bytes of text, the client replies
+// with its own, and the connection stays open; an original closes it. A record carries
+// the sender's first PSN. The client sends the first message; each side replies to
+// each message until both have sent and received Iters messages (with srq over all
+// queue pairs). No message marks the end, so each side stays open for several timeouts
+// to repeat a lost acknowledgement.
 //
 // # Differences
 //
-// A GID is always sent, as RoCE needs it, and the peer has to send one
-// (-g INDEX of the originals). Waits end: a peer that says nothing, or talks
-// nonsense, is dropped and the server waits for the next; messages that stop
-// coming are an error. Check compares every byte, on both sides, and wrong data
-// is an error.
+// Each side sends a GID, which RoCE needs, and requires one (-g INDEX of the originals).
+// Waits are bounded: the server drops a client that is silent or sends invalid messages
+// and waits for the next; a test without progress fails. Check compares every byte
+// on both sides, and a difference is an error.
 package pingpong

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// What the originals use.
+// Constants of the originals.
 const (
 	qkey       = 0x11111111
 	fillByte   = 0x7b // every byte of a message; srq's are 0
@@ -17,7 +17,7 @@ const (
 	grhLen     = 40   // in front of each datagram
 )
 
-// endpoint is one side: what it has of the verbs.
+// An endpoint has the verbs objects of one side.
 type endpoint struct {
 	*Options
 	dev       verbs.Device
@@ -31,10 +31,10 @@ type endpoint struct {
 
 	local, remote []Record
 	receives      []verbs.RecvWR // RxDepth of them, all the same
-	polls         int            // at the completion queue
+	polls         int            // of the completion queue
 }
 
-// newEndpoint makes a side on dev, with receives posted. It must be closed.
+// newEndpoint opens an endpoint on dev and posts the receives. The caller must close it.
 func newEndpoint(o *Options, dev verbs.Device) (*endpoint, error) {
 	e := &endpoint{Options: o, dev: dev}
 	if err := e.allocate(); err != nil {
@@ -78,7 +78,7 @@ func (e *endpoint) allocate() (err error) {
 	return e.postReceives(e.RxDepth)
 }
 
-// checkCapabilities refuses options that the device has no means for.
+// checkCapabilities rejects options beyond the device's limits.
 func (e *endpoint) checkCapabilities() error {
 	port, err := e.dev.QueryPort(e.IBPort)
 	if err != nil {
@@ -98,10 +98,10 @@ func (e *endpoint) checkCapabilities() error {
 	return nil
 }
 
-// roceUDPPort is the one that every adapter listens on.
+// roceUDPPort is the UDP port of RoCE v2.
 const roceUDPPort = 4791
 
-// addQP makes a queue pair to which receives can be posted.
+// addQP creates a queue pair in a state that accepts receives.
 func (e *endpoint) addQP() error {
 	a := verbs.QPInitAttr{Type: e.Kind.qpType(), SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq,
 		Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}}
@@ -127,7 +127,7 @@ func (e *endpoint) addQP() error {
 	return err
 }
 
-// connectQPs makes the queue pairs ready to send, to the peer's.
+// connectQPs connects the queue pairs to the peer's.
 func (e *endpoint) connectQPs(remote []Record) (err error) {
 	e.remote = remote
 	if e.Kind == UD {
@@ -163,10 +163,10 @@ func (e *endpoint) postReceives(n int) (err error) {
 	return err
 }
 
-// gidText is a GID as inet_ntop writes it.
+// gidText formats a GID as inet_ntop does.
 func gidText(g verbs.GID) string { return netip.AddrFrom16(g).String() }
 
-// close frees everything. Closing twice is safe.
+// close frees all objects. Closing twice is safe.
 func (e *endpoint) close() error {
 	var errs []error
 	for _, qp := range e.qps {

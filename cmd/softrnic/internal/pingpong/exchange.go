@@ -19,19 +19,19 @@ const (
 // contextCheckPolls is the number of polls between two checks of the context.
 const contextCheckPolls = 1 << 10
 
-// exchange is a side while messages go to and fro.
+// An exchange is the state of the message exchange.
 type exchange struct {
 	*endpoint
 	send           []verbs.SendWR // one a queue pair
 	qpIndex        map[uint32]int // queue pair by number
-	waitingFor     []int          // what each queue pair waits for until it sends again
+	waitingFor     []int          // work that each queue pair waits for before it sends
 	postedReceives int            // receives
 	sent           int
 	received       int
 }
 
-// exchangeMessages exchanges the messages and returns how many went each way and the time it took,
-// also when ctx has ended it before all had.
+// exchangeMessages exchanges the messages. It returns the number sent each way and the time, also
+// when ctx ends it.
 func (e *endpoint) exchangeMessages(ctx context.Context) (iters int, elapsed time.Duration, err error) {
 	ctx, alive := watch.Start(ctx, e.IdleTimeout)
 	defer alive.Stop()
@@ -82,8 +82,7 @@ func (g *exchange) postSend(i int) error {
 	return err
 }
 
-// handleCompletion takes a completion, and sends when its queue pair has nothing more to
-// wait for.
+// handleCompletion handles a completion and sends when its queue pair waits for no more work.
 func (g *exchange) handleCompletion(wc *verbs.WC) error {
 	if err := wc.Err(); err != nil {
 		return fmt.Errorf("failed status %s (%d): %w", wc.Status.Description(), wc.Status, err)
@@ -121,7 +120,7 @@ func (e *endpoint) pollCompletions(ctx context.Context, wcs []verbs.WC) (int, er
 		return n, err
 	}
 	for {
-		// Looks of all calls count: on a fast path each call may find something soon.
+		// The count spans calls: each call may find a completion soon.
 		if e.polls++; e.polls%contextCheckPolls == 0 && ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
@@ -131,10 +130,10 @@ func (e *endpoint) pollCompletions(ctx context.Context, wcs []verbs.WC) (int, er
 	}
 }
 
-// ErrIdle says that messages stopped coming.
+// ErrIdle reports that no more messages came.
 var ErrIdle = watch.ErrIdle
 
-// withProgress tells what has happened until a wait ended.
+// withProgress adds the message counts to the error that ended a wait.
 func (g *exchange) withProgress(err error) error {
 	if !errors.Is(err, ErrIdle) && !errors.Is(err, context.Canceled) {
 		return err

@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 )
 
-// doneMessage is the client's last word in the handshake.
+// doneMessage is the client's last message of the handshake.
 const doneMessage = "done\x00"
 
-// recordCount is how many records go each way.
+// recordCount returns the number of records that each side sends.
 func (k Kind) recordCount() int {
 	if k == SRQ {
 		return maxRecords
@@ -20,9 +20,8 @@ func (k Kind) recordCount() int {
 	return 1
 }
 
-// writeRecords tells the peer of our queue pairs. The rest of srq's records are
-// of none. They leave one by one, because the originals of other kinds read a
-// record with one read.
+// writeRecords sends the records of the local queue pairs, padded with empty ones. Each record
+// leaves with its own write, because the originals of other kinds read one record by one read.
 func writeRecords(c *oob.Conn, n int, local []Record) error {
 	b := make([]byte, 0, n*RecordLen)
 	for i := range n {
@@ -35,22 +34,22 @@ func writeRecords(c *oob.Conn, n int, local []Record) error {
 	return c.Write(b, "tell our address")
 }
 
-// restTimeout is the time that a peer has for its second to last record once the
-// first has come. All are sent at once, so a peer that stays silent has one only.
+// restTimeout is the time between a peer's first record and the others, which it sends at once. A
+// peer that stays silent has one record only.
 const restTimeout = 1500 * time.Millisecond
 
-// errQueuePairs reports a peer with another number of queue pairs. One of this project
-// tells the difference in its terms.
+// errQueuePairs reports a peer with another number of queue pairs. A peer of this project reports
+// the difference in its parameters.
 var errQueuePairs = errors.New("give both sides the same -q")
 
-// readRecords reads the peer's records and returns the first n. If the peer runs a kind
-// with another number of records, as far as can be told, the error wraps oob.ErrParams; if
-// it runs the same kind with another number of queue pairs, errQueuePairs.
+// readRecords reads the peer's records and returns the first n. The error wraps oob.ErrParams if
+// the peer apparently runs a kind with another number of records, and errQueuePairs if it runs the
+// same kind with another number of queue pairs.
 func readRecords(c *oob.Conn, o *Options) ([]Record, error) {
 	const doing = "read its address"
 	b := make([]byte, o.Kind.recordCount()*RecordLen)
-	// The first record alone, and its beginning first, so that nonsense shows before
-	// much is waited for.
+	// The first record alone, and its beginning first, so that invalid bytes are
+	// detected before the read waits for all records.
 	const lid = len("0000:")
 	if err := c.Read(b[:lid], doing); err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func readRecords(c *oob.Conn, o *Options) ([]Record, error) {
 	return list[:o.NumQP], nil
 }
 
-// describeProgram returns what is known of a client by the beginning of its first message.
+// describeProgram returns a guess of the client's program from the beginning of its first message.
 func describeProgram(b []byte) string {
 	if b[0] >= '0' && b[0] <= '9' && b[1] == '.' && b[len(b)-1] == 0 {
 		return "; it runs perftest or softrnic perf"
@@ -91,8 +90,8 @@ func describeProgram(b []byte) string {
 	return ""
 }
 
-// readRemainingRecords reads the records behind the first. A peer of another kind has none; a server
-// of this project tells its terms instead.
+// readRemainingRecords reads the records after the first. A peer of another kind sends none; a
+// server of this project sends its parameters instead.
 func readRemainingRecords(c *oob.Conn, o *Options, b []byte, doing string) error {
 	c.SetTimeout(min(o.HandshakeTimeout, restTimeout))
 	defer c.SetTimeout(o.HandshakeTimeout)
@@ -109,7 +108,7 @@ func readRemainingRecords(c *oob.Conn, o *Options, b []byte, doing string) error
 	return err
 }
 
-// readDone reads the client's last word in the handshake.
+// readDone reads the client's last message of the handshake.
 func readDone(c *oob.Conn, o *Options) error {
 	const doing = `read its "done"`
 	b := make([]byte, len(doneMessage))
@@ -125,7 +124,7 @@ func readDone(c *oob.Conn, o *Options) error {
 	return oob.ProtocolErrorf(c.Peer(), doing, "%q", b)
 }
 
-// params returns the parameters that both ends must have alike.
+// params returns the parameters that must be equal at both ends.
 func (o *Options) params() oob.Params {
 	var t oob.Params
 	t.Add("kind", string(o.Kind))
@@ -143,12 +142,12 @@ func (o *Options) params() oob.Params {
 	return t
 }
 
-// paramsTimeout is the time that an end waits for the peer's terms. An original closes
-// the connection behind "done" instead.
+// paramsTimeout is the time for the peer's parameters. An original closes the connection after
+// "done" instead.
 const paramsTimeout = 2 * time.Second
 
-// exchangeParams exchanges the parameters of the test, the server's first, and refuses a
-// peer with others. It reports whether the peer has terms at all: an original has none.
+// exchangeParams exchanges the parameters of the test, the server's first, and fails if they
+// differ. It reports whether the peer has sent any; an original does not.
 func exchangeParams(c *oob.Conn, o *Options) (exchanged bool, err error) {
 	const doing = "exchange the parameters of the test"
 	mine, theirs := o.params(), make([]byte, oob.ParamsLen)
@@ -176,7 +175,7 @@ func exchangeParams(c *oob.Conn, o *Options) (exchanged bool, err error) {
 	return true, mine.Check(peer)
 }
 
-// countQueuePairs returns how many of the records are of a queue pair.
+// countQueuePairs returns the number of records with a queue pair.
 func countQueuePairs(list []Record) (n int) {
 	for _, r := range list {
 		if r.QPN != 0 {
@@ -186,7 +185,7 @@ func countQueuePairs(list []Record) (n int) {
 	return n
 }
 
-// checkRecords refuses peers that we cannot connect to.
+// checkRecords rejects records that cannot be connected to.
 func checkRecords(list []Record) error {
 	if countQueuePairs(list) == 0 {
 		return fmt.Errorf("peer sent no queue pair")

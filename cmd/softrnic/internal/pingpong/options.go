@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Kind is which of the programs it is.
+// A Kind selects one of the programs.
 type Kind string
 
 // The programs, by the middle of their names.
@@ -21,7 +21,7 @@ const (
 	SRQ Kind = "srq" // RC with several queue pairs and one shared receive queue
 )
 
-// qpType is the type of the kind's queue pairs.
+// qpType returns the type of the queue pairs.
 func (k Kind) qpType() verbs.QPType {
 	switch k {
 	case UC:
@@ -32,7 +32,8 @@ func (k Kind) qpType() verbs.QPType {
 	return verbs.RC
 }
 
-// Options are the originals' (see their manual pages), and where to run.
+// Options are the options of the originals (see their manual pages), and the device and streams of
+// the run.
 type Options struct {
 	Kind     Kind
 	Server   string    // host of the server; "" is the server itself
@@ -46,27 +47,27 @@ type Options struct {
 	SL       int       // service level
 	NumQP    int       // SRQ: queue pairs
 	Events   bool      // sleep until completions come, instead of polling
-	Check    bool      // compare what came with what should have come
+	Check    bool      // verify received messages
 
-	// Device is an open device, which stays open. If it is nil, Open is called
-	// once the peer is there, with our address on the way to it, or the zero
-	// Addr for the loopback interface; Run closes the device.
+	// Device is an open device, which Run does not close. If it is nil, Run opens
+	// and closes one after the peer has connected, at the source address of the
+	// route to the peer, or the zero Addr for the loopback interface.
 	Device verbs.Device
 	Open   func(at netip.Addr) (verbs.Device, error)
 
-	Out       io.Writer      // gets what the original writes
-	Dropped   func(error)    // hears of clients that were sent away; may be nil
-	Listening func(port int) // hears where the server waits; may be nil
+	Out       io.Writer      // receives the output of the original
+	Dropped   func(error)    // is called for dropped clients; may be nil
+	Listening func(port int) // is called with the port of the server; may be nil
 
-	HandshakeTimeout time.Duration // for each step of the handshake
-	IdleTimeout      time.Duration // without a message after which no more are expected
+	HandshakeTimeout time.Duration // bounds each step of the handshake
+	IdleTimeout      time.Duration // bounds the time without progress in a test
 
-	// Linger keeps the adapter up at the end, for a peer who has missed the last
-	// acknowledgement: nothing tells when it has got it.
+	// Linger keeps the adapter open at the end, so that the peer can retransmit if
+	// the last acknowledgement was lost.
 	Linger func(context.Context)
 }
 
-// Defaults are those of the originals.
+// Defaults returns the defaults of the originals.
 func Defaults(k Kind) Options {
 	o := Options{
 		Kind: k, Port: 18515, IBPort: 1, Size: 4096, MTU: verbs.MTU1024, RxDepth: 500, Iters: 1000, NumQP: 1,
@@ -81,7 +82,7 @@ func Defaults(k Kind) Options {
 	return o
 }
 
-// lingerForAcks stays for four repetitions of the peer's.
+// lingerForAcks waits for four retransmission timeouts of the peer.
 func lingerForAcks(ctx context.Context) {
 	select {
 	case <-time.After(4 * verbs.AckTimeout(ackTimeout)):
@@ -89,7 +90,7 @@ func lingerForAcks(ctx context.Context) {
 	}
 }
 
-// setDefaults gives everything that hears of something an ear.
+// setDefaults replaces nil writers and functions.
 func (o *Options) setDefaults() {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -109,7 +110,7 @@ const (
 	maxDepth   = 1 << 15
 )
 
-// OptionError is an option that cannot be.
+// An OptionError reports an invalid option.
 type OptionError struct {
 	Option string // as on the command line: "-q"
 	Why    string
@@ -117,7 +118,7 @@ type OptionError struct {
 
 func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
 
-// validate refuses what cannot be.
+// validate returns an error for an invalid option.
 func (o *Options) validate() error {
 	refuse := func(option, format string, args ...any) error {
 		return &OptionError{option, fmt.Sprintf(format, args...)}

@@ -12,11 +12,9 @@ import (
 // RecordLen is the length of a record, its NUL included.
 const RecordLen = len("0000:000000:000000:00000000000000000000000000000000") + 1
 
-// Record is what one side tells of a queue pair. Its text is LID, QPN, PSN and
-// GID in hexadecimal digits of fixed width, with colons between and a NUL
-// behind:
-//
-//	0000:000011:f6c11c:00000000000000000000ffffc6336402
+// A Record describes a queue pair to the peer. Its text is LID, QPN, PSN and GID in hexadecimal
+// digits of fixed width, separated by colons and followed by a NUL
+// (0000:000011:f6c11c:00000000000000000000ffffc6336402).
 type Record struct {
 	LID uint16
 	QPN uint32 // 24 bits
@@ -29,10 +27,10 @@ func (r Record) Append(b []byte) []byte {
 	return fmt.Appendf(b, "%04x:%06x:%06x:%x\x00", r.LID, r.QPN, r.PSN, r.GID[:])
 }
 
-// errRecordSyntax says what is wrong with bytes that are no record.
+// errRecordSyntax reports bytes that are no record.
 var errRecordSyntax = errors.New("want LID:QPN:PSN:GID in 4, 6, 6 and 32 hexadecimal digits and a NUL")
 
-// ParseRecord reads RecordLen bytes.
+// ParseRecord parses RecordLen bytes.
 func ParseRecord(b []byte) (Record, error) {
 	if len(b) != RecordLen || b[4] != ':' || b[11] != ':' || b[18] != ':' || b[RecordLen-1] != 0 {
 		return Record{}, errRecordSyntax
@@ -61,8 +59,8 @@ func parseHex(b []byte) (uint32, error) {
 	return uint32(n), err
 }
 
-// formatLine is how the originals print a record. That of ud has a colon where the
-// others have a comma, on its own side.
+// formatLine returns the originals' line of a record. The local line of ud has a colon in place of
+// the comma.
 func (r Record) formatLine(which string, colon bool) string {
 	separator := ","
 	if colon {

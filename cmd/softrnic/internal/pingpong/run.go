@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Result is what a run came to.
+// A Result has the measurements of a run.
 type Result struct {
 	Local   []Record
 	Remote  []Record
@@ -22,7 +22,7 @@ type Result struct {
 	Elapsed time.Duration
 }
 
-// Run is one run of the program, on either side.
+// Run runs a test on either side.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.validate(); err != nil {
 		return Result{}, err
@@ -41,15 +41,15 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return result, errors.Join(err, r.close())
 }
 
-// runner is a run under way.
+// A runner is the state of a run.
 type runner struct {
 	*Options
 	endpoint *endpoint
-	opened   verbs.Device // by us
-	peer     *oob.Conn    // kept during the test if the peer keeps it, too; or nil
+	opened   verbs.Device // opened for the run
+	peer     *oob.Conn    // open during the test if the peer keeps it open, or nil
 }
 
-// runClient meets the server.
+// runClient is the client's side of the handshake.
 func (r *runner) runClient(ctx context.Context) error {
 	c, err := oob.Dial(ctx, netip.Addr{}, r.Server, r.Port, r.HandshakeTimeout)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *runner) runClient(ctx context.Context) error {
 	return r.connectQPs(remote)
 }
 
-// exchangeParams exchanges terms with the peer, and closes the connection if it has none.
+// exchangeParams exchanges parameters with the peer, and closes the connection if it has none.
 func (r *runner) exchangeParams() error {
 	exchanged, err := exchangeParams(r.peer, r.Options)
 	if !exchanged {
@@ -85,7 +85,7 @@ func (r *runner) exchangeParams() error {
 	return err
 }
 
-// runServer meets the first client that does its part.
+// runServer is the server's side of the handshake, with the first client that completes it.
 func (r *runner) runServer(ctx context.Context) error {
 	l, err := oob.Listen(netip.Addr{}, r.Port)
 	if err != nil {
@@ -124,14 +124,14 @@ func (r *runner) runServer(ctx context.Context) error {
 	}
 }
 
-// A clientHello is the result of a client's first message: its queue pairs, or the reason
-// why it does not fit.
+// A clientHello is the content of a client's first message: its queue pairs, or the reason why it
+// does not fit.
 type clientHello struct {
 	remote   []Record
 	mismatch error
 }
 
-// completeHandshake completes the handshake with a client that has told its queue pairs.
+// completeHandshake continues the handshake with a client whose queue pairs are known.
 func (r *runner) completeHandshake(c *oob.Conn, g clientHello) error {
 	if r.endpoint == nil {
 		if err := r.openEndpoint(c); err != nil {
@@ -163,7 +163,7 @@ func (r *runner) completeHandshake(c *oob.Conn, g clientHello) error {
 	return nil
 }
 
-// openEndpoint makes our side, on a device that the peer can reach.
+// openEndpoint opens the endpoint on a device that the peer can reach.
 func (r *runner) openEndpoint(c *oob.Conn) (err error) {
 	dev := r.Device
 	if dev == nil {
@@ -190,7 +190,7 @@ func (r *runner) printRecords(which string, records []Record) {
 	}
 }
 
-// runTest exchanges the messages and reports.
+// runTest exchanges the messages and writes the report.
 func (r *runner) runTest(ctx context.Context) (Result, error) {
 	watched, stop := r.watchPeer(ctx)
 	iters, elapsed, err := r.endpoint.exchangeMessages(watched)
@@ -215,12 +215,12 @@ func (r *runner) runTest(ctx context.Context) (Result, error) {
 	return result, r.endpoint.checkMessage(message)
 }
 
-// closeGrace is the time in which the test completes after the peer has closed the
-// connection, which it does when it is through and has stayed for retransmissions.
+// closeGrace is the time for the test to complete after the peer has closed the connection, which
+// it does at its end.
 const closeGrace = time.Second
 
-// watchPeer returns a context that is canceled closeGrace after the peer is gone, as far
-// as its TCP connection tells.
+// watchPeer returns a context that is canceled closeGrace after the peer has closed its TCP
+// connection.
 func (r *runner) watchPeer(ctx context.Context) (context.Context, func()) {
 	peer := r.peer
 	if peer == nil {
@@ -245,7 +245,7 @@ func (r Result) writeReport(w io.Writer) {
 	fmt.Fprintf(w, "%d iters in %.2f seconds = %.2f usec/iter\n", r.Iters, seconds, usec/float64(r.Iters))
 }
 
-// close frees our side, and the device if it is ours.
+// close closes the endpoint, the peer's connection and a device opened for the run.
 func (r *runner) close() (err error) {
 	if r.endpoint != nil {
 		err = r.endpoint.close()

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// runClient connects to a server and pings it.
+// runClient connects to a server and sends the pings.
 func (o *Options) runClient(ctx context.Context) (err error) {
 	addr, err := rdmacm.Resolve(ctx, o.Addr, "")
 	if err != nil {
@@ -40,7 +40,7 @@ func (o *Options) runClient(ctx context.Context) (err error) {
 	o.debugf("rdma_connect successful\n")
 	err = e.runTest(ctx, at.Manager, e.sendPings)
 	if o.Count == 0 && (ctx.Err() != nil || errors.Is(err, cm.ErrDisconnected)) {
-		return nil // there is no other end
+		return nil // the regular end of an endless client
 	}
 	return err
 }

@@ -2,14 +2,14 @@ package rping
 
 import "fmt"
 
-// Characters of the data, around and around.
+// Characters of the data, used cyclically.
 const (
 	firstChar = 'A'
 	chars     = 'z' - 'A' + 1
 )
 
-// fillPing writes the data of a ping: its number, then characters that begin one
-// further each time, and a NUL.
+// fillPing writes the data of a ping: its number, then characters that start one later with each
+// ping, and a NUL.
 func fillPing(b []byte, ping int) {
 	head := copy(b, fmt.Sprintf("rdma-ping-%d: ", ping))
 	for i := range b[head:] {
@@ -18,7 +18,7 @@ func fillPing(b []byte, ping int) {
 	b[len(b)-1] = 0
 }
 
-// DataError says that a ping's data was not what was sent.
+// A DataError reports a ping with unexpected data.
 type DataError struct {
 	Ping      int
 	Offset    int // of the first wrong byte

@@ -1,4 +1,5 @@
-// Package rping is librdmacm's rping, on either side against the original.
+// Package rping implements rping of librdmacm. Either side interoperates with the
+// original.
 //
 //	o := rping.Defaults()
 //	o.Client, o.Addr = true, "192.0.2.2"
@@ -7,23 +8,23 @@
 //	o.Out, o.Log = os.Stdout, os.Stderr
 //	err := rping.Run(ctx, o)
 //
-// # What goes over the wire
+// # Protocol
 //
-// An RC connection by RDMA-CM, port 7174. Then, for every ping:
+// An RC connection by RDMA-CM, port 7174. Then, for each ping:
 //
-//	client  SEND        where its source buffer is, an [Info] of 16 bytes
+//	client  SEND        the address of its source buffer, an [Info] of 16 bytes
 //	server  RDMA READ   from there
-//	server  SEND        16 bytes whose content does not matter: go on
-//	client  SEND        where its sink buffer is
-//	server  RDMA WRITE  what it has read, to there
-//	server  SEND        go on
+//	server  SEND        16 bytes of any content: proceed
+//	client  SEND        the address of its sink buffer
+//	server  RDMA WRITE  the data read, to there
+//	server  SEND        proceed
 //
-// The client disconnects after the last one.
+// The client disconnects after the last ping.
 //
 // # Differences
 //
-// Waits end: a peer that stops is an error after Idle. A client that advertises
-// more than fits, or text without an end, is an error and no overflow. A server
-// with Validate checks what it reads, too. Without an address the server waits
-// at every address of the machine, by IPv4 and IPv6.
+// Waits are bounded: a peer without progress is an error after IdleTimeout. A client that
+// advertises more bytes than the server's Size, or data without a NUL, is an error instead
+// of an overflow. A server with Validate verifies the data it reads. Without an address
+// the server listens at every IPv4 and IPv6 address of the machine.
 package rping

@@ -10,23 +10,23 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// sendDepth is the original's.
+// sendDepth is the send queue depth of the original.
 const sendDepth = 16
 
-// endpoint is one side of a connection: what it has of the verbs.
+// An endpoint has the verbs objects of one side of a connection.
 type endpoint struct {
 	*Options
 	pd     verbs.PD
 	cq     verbs.CQ
 	qp     verbs.QP
-	recv   verbs.MR // an Info arrives here
-	data   verbs.MR // what was read, or was written by the server
-	source verbs.MR // a client's: what the server reads
-	conn   *cm.Conn // once there is one
+	recv   verbs.MR // receives an Info
+	data   verbs.MR // the data read, or written by the server
+	source verbs.MR // client: the data for the server to read
+	conn   *cm.Conn // nil before the connection
 	alive  *watch.Watch
 }
 
-// newEndpoint makes a side on dev. It must be closed.
+// newEndpoint opens an endpoint on dev. The caller must close it.
 func newEndpoint(o *Options, dev verbs.Device) (*endpoint, error) {
 	e := &endpoint{Options: o}
 	if err := e.allocate(dev); err != nil {
@@ -47,13 +47,13 @@ func (e *endpoint) allocate(dev verbs.Device) (err error) {
 		return err
 	}
 	e.debugf("created qp 0x%x\n", e.qp.Num())
-	// A byte more, to know too long a message from one that fits.
+	// One byte more, to detect a longer message.
 	if e.recv, err = e.pd.RegMR(make([]byte, InfoLen+1), verbs.AccessLocalWrite); err != nil {
 		return err
 	}
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite
 	if !e.Client {
-		access = verbs.AccessLocalWrite // nobody is told where it is
+		access = verbs.AccessLocalWrite // its address is not advertised
 	}
 	if e.data, err = e.pd.RegMR(make([]byte, e.Size), access); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (e *endpoint) allocate(dev verbs.Device) (err error) {
 	return err
 }
 
-// postFirstReceive posts the receive; the manager calls it.
+// postFirstReceive posts the receive. The connection manager calls it.
 func (e *endpoint) postFirstReceive(verbs.QP) error { return e.postRecv() }
 
 func (e *endpoint) postRecv() error {
@@ -83,8 +83,7 @@ func (e *endpoint) postSend(wr verbs.SendWR) error {
 	return err
 }
 
-// waitCompletion waits until work of a kind is complete, and returns what a receive has
-// received.
+// waitCompletion waits for a completion with opcode want. For a receive it returns the message.
 func (e *endpoint) waitCompletion(ctx context.Context, want verbs.WCOpcode) (Info, error) {
 	var wcs [1]verbs.WC
 	for {
@@ -117,7 +116,8 @@ func (e *endpoint) waitCompletion(ctx context.Context, want verbs.WCOpcode) (Inf
 	}
 }
 
-// completionError tells why work failed. It is flushed when the connection has ended.
+// completionError returns the reason of a failed completion: the end of the connection if it was
+// flushed.
 func (e *endpoint) completionError(ctx context.Context, wc *verbs.WC, err error) error {
 	if wc.Status != verbs.WCWRFlushErr {
 		return fmt.Errorf("cq completion failed status %d: %w", wc.Status, err)
@@ -130,10 +130,10 @@ func (e *endpoint) completionError(ctx context.Context, wc *verbs.WC, err error)
 	}
 }
 
-// debugf says what happens, if somebody wants to know.
+// debugf writes a message with Debug.
 func (e *endpoint) debugf(format string, args ...any) { e.Options.debugf(format, args...) }
 
-// close frees everything. Closing twice is safe.
+// close frees all objects. Closing twice is safe.
 func (e *endpoint) close() error {
 	var errs []error
 	if e.qp != nil {

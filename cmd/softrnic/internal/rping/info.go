@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Info says where a buffer is: the message of rping.
+// An Info is the message of rping: the address of a buffer.
 type Info struct {
 	Addr uint64
 	RKey uint32
@@ -15,14 +15,14 @@ type Info struct {
 // InfoLen is the length of an Info as a message.
 const InfoLen = 16
 
-// Append appends the message: all in network byte order.
+// Append appends the message in network byte order.
 func (i Info) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, i.Addr)
 	b = binary.BigEndian.AppendUint32(b, i.RKey)
 	return binary.BigEndian.AppendUint32(b, i.Size)
 }
 
-// ParseInfo is the opposite of Append.
+// ParseInfo parses the result of Append.
 func ParseInfo(b []byte) (Info, error) {
 	if len(b) != InfoLen {
 		return Info{}, fmt.Errorf("received bogus data, size %d: want %d bytes", len(b), InfoLen)

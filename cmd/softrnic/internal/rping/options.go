@@ -8,44 +8,44 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 )
 
-// Options are the original's (see rping(1)), and where to run.
+// Options are the options of the original (see rping(1)), and the device and streams of the run.
 type Options struct {
 	Client     bool   // -c; else the server, -s
-	Addr       string // -a: the server's, or where the server waits; "" is everywhere
-	Source     string // -I: the client's own, "" is the one that leads to the server
+	Addr       string // -a: the server's address, or the one to listen at; "" is every address
+	Source     string // -I: the client's address; "" is the source address of the route
 	Port       int    // -p: of RDMA-CM; 0 is any free one, for a server
 	Verbose    bool   // -v: print the data
 	Validate   bool   // -V: compare the data
-	Count      int    // -C: pings of a client, 0 for ever; a server takes it that there are no more
-	Size       int    // -S: bytes of a ping, and the most that a server takes
+	Count      int    // -C: pings of a client, 0 without end; a server expects no more
+	Size       int    // -S: bytes of a ping, for a server the maximum
 	Persistent bool   // -P: a server serves any number of clients, at the same time
-	Debug      bool   // -d: say what happens
+	Debug      bool   // -d: write debug messages
 
 	rdmacm.DeviceSource
 
-	Out       io.Writer              // gets the data and what Debug says
-	Log       io.Writer              // gets what the original writes to stderr
-	Dropped   func(error)            // hears of a persistent server's clients that failed; may be nil
-	Listening func([]netip.AddrPort) // hears where the server waits; may be nil
+	Out       io.Writer              // receives the data and debug messages
+	Log       io.Writer              // receives the error output of the original
+	Dropped   func(error)            // is called for failed clients of a persistent server; may be nil
+	Listening func([]netip.AddrPort) // is called with the server's addresses; may be nil
 
-	IdleTimeout time.Duration // how long a peer may take for its next step
+	IdleTimeout time.Duration // bounds each step of the peer
 }
 
-// Defaults are those of the original.
+// Defaults returns the defaults of the original.
 func Defaults() Options {
 	return Options{Port: 7174, Size: 64, IdleTimeout: 30 * time.Second}
 }
 
-// Limits of the size: what the original takes.
+// Limits of the size in the original.
 const (
 	MinSize = 23
 	MaxSize = 1<<16 - 1
 )
 
-// maxClients is how many a persistent server serves at a time.
+// maxClients is the maximum number of concurrent clients of a persistent server.
 const maxClients = 1024
 
-// validate refuses what cannot be.
+// validate returns an error for an invalid option.
 func (o *Options) validate() error {
 	switch {
 	case o.Port < 0 || o.Port > 65535:
@@ -66,7 +66,7 @@ func (o *Options) validate() error {
 	return o.DeviceSource.Check()
 }
 
-// setDefaults gives everything that hears of something an ear.
+// setDefaults replaces nil writers and functions.
 func (o *Options) setDefaults() {
 	if o.Out == nil {
 		o.Out = io.Discard

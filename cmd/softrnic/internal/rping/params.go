@@ -17,8 +17,8 @@ func (o *Options) params() oob.Params {
 	return t
 }
 
-// paramsFor returns the parameters that a server wants of a client with those of peer: the
-// client's -S if there is room for it, and the client's -C unless the server has one.
+// paramsFor returns the parameters that a server requires of a client with the parameters peer:
+// the client's -S up to the server's, and the client's -C unless the server has one.
 func (o *Options) paramsFor(peer oob.Params) oob.Params {
 	want := *o
 	want.Count = 0

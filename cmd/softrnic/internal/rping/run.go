@@ -14,18 +14,17 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// disconnectTimeout is how long the peer may take to confirm the end of a connection.
-// Nothing depends on it.
+// disconnectTimeout is the time for the peer to confirm a disconnect.
 const disconnectTimeout = 2 * time.Second
 
-// Run is one run of the program, on either side. The end of ctx is the regular
-// end of a persistent server and of a client that pings for ever.
+// Run runs the program on either side. The end of ctx is the regular end of a persistent server
+// and of an endless client.
 func Run(ctx context.Context, o Options) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
 	o.setDefaults()
-	// Connections of a persistent server write at the same time.
+	// Connections of a persistent server write concurrently.
 	var mu sync.Mutex
 	o.Out, o.Log = &lockedWriter{&mu, o.Out}, &lockedWriter{&mu, o.Log}
 	if o.Client {
@@ -34,7 +33,7 @@ func Run(ctx context.Context, o Options) error {
 	return o.runServer(ctx)
 }
 
-// lockedWriter is a writer that many use.
+// A lockedWriter is a writer for concurrent use.
 type lockedWriter struct {
 	mu *sync.Mutex
 	w  io.Writer
@@ -52,12 +51,12 @@ func (o *Options) debugf(format string, args ...any) {
 	}
 }
 
-// connectOptions is what both sides ask for.
+// connectOptions returns the attributes of a connection.
 func (o *Options) connectOptions() verbs.ConnectOptions {
 	return verbs.ConnectOptions{RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: 1, MaxDestRdAtomic: 1}
 }
 
-// runTest lets play use a connection until it ends, and ends it.
+// runTest runs play on the connection and disconnects.
 func (e *endpoint) runTest(ctx context.Context, m *cm.Manager, play func(context.Context) error) error {
 	playing, alive, stop := rdmacm.StartTest(ctx, e.IdleTimeout, m, e.conn.RemoteAdapter())
 	defer stop()
@@ -65,7 +64,7 @@ func (e *endpoint) runTest(ctx context.Context, m *cm.Manager, play func(context
 	err := play(playing)
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), disconnectTimeout)
 	defer cancel()
-	_ = e.conn.Disconnect(bye) // a peer that does not confirm is gone, too
+	_ = e.conn.Disconnect(bye) // a peer that does not confirm has ended as well
 	name := "client"
 	if !e.Client {
 		name = "server"
@@ -76,8 +75,7 @@ func (e *endpoint) runTest(ctx context.Context, m *cm.Manager, play func(context
 	return err
 }
 
-// explainIdle makes the end of a wait in which nothing happened an error that says
-// what was missing.
+// explainIdle adds the missing step to an error that wraps watch.ErrIdle.
 func (o *Options) explainIdle(err error, missing string) error {
 	if errors.Is(err, watch.ErrIdle) {
 		return fmt.Errorf("%w since %v: waiting for %s", err, o.IdleTimeout, missing)

@@ -15,7 +15,7 @@ import (
 
 type incoming = rdmacm.Incoming[*cm.Request]
 
-// runServer serves one client, or any number.
+// runServer serves one client, or any number with Persistent.
 func (o *Options) runServer(ctx context.Context) (err error) {
 	bind, err := rdmacm.ResolveBind(ctx, o.Addr, "")
 	if err != nil {
@@ -48,7 +48,7 @@ func (o *Options) runServer(ctx context.Context) (err error) {
 func (o *Options) servePersistent(ctx context.Context, s *rdmacm.Server[*cm.Request]) error {
 	var clients sync.WaitGroup
 	defer clients.Wait()
-	room := make(chan struct{}, maxClients)
+	slots := make(chan struct{}, maxClients)
 	for {
 		a, err := s.Accept(ctx)
 		if ctx.Err() != nil {
@@ -58,7 +58,7 @@ func (o *Options) servePersistent(ctx context.Context, s *rdmacm.Server[*cm.Requ
 			return err
 		}
 		select {
-		case room <- struct{}{}:
+		case slots <- struct{}{}:
 		default:
 			o.Dropped(fmt.Errorf("client %v: limit of %d clients reached", a.Request.RemoteAddr(), maxClients))
 			if err := a.Request.RejectWith(cm.NoResources, nil); err != nil {
@@ -70,7 +70,7 @@ func (o *Options) servePersistent(ctx context.Context, s *rdmacm.Server[*cm.Requ
 			if err := o.serveClient(ctx, a); err != nil && ctx.Err() == nil {
 				o.Dropped(err)
 			}
-			<-room
+			<-slots
 		})
 	}
 }
@@ -96,9 +96,9 @@ func (o *Options) serveClient(ctx context.Context, a incoming) (err error) {
 	return nil
 }
 
-// answerPings answers pings until the client disconnects between two of them. Of a program that
-// ends at once the system may say so only once, and that can be lost: who has been heard of
-// as often as Count says, and then no more, has disconnected too.
+// answerPings answers pings until the client disconnects between two of them. The refusal by the
+// system of an exited client can be lost, so a silent client that has sent Count pings counts as
+// disconnected.
 func (e *endpoint) answerPings(ctx context.Context) error {
 	for n := 0; ; n++ {
 		info, err := e.waitCompletion(ctx, verbs.WCRecv)
@@ -119,7 +119,7 @@ func (e *endpoint) answerPings(ctx context.Context) error {
 	}
 }
 
-// answerPing answers ping number n, which is to be read at from.
+// answerPing answers ping number n, whose data is at from.
 func (e *endpoint) answerPing(ctx context.Context, n int, from Info) error {
 	e.debugf("Received rkey %x addr %x len %d from peer\n", from.RKey, from.Addr, from.Size)
 	if int64(from.Size) > int64(e.Size) || from.Size == 0 {
@@ -173,7 +173,7 @@ func (e *endpoint) accessMemory(ctx context.Context, op verbs.WROpcode, done ver
 	return err
 }
 
-// untilNUL is the data up to its NUL.
+// untilNUL returns the data before its NUL.
 func untilNUL(b []byte) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		return b[:i]

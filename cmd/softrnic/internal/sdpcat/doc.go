@@ -1,11 +1,11 @@
-// Package sdpcat is netcat over SDP: what it reads goes to the peer, and what the
-// peer sends is written.
+// Package sdpcat is netcat over SDP: it sends its input to the peer and writes the peer's
+// data to its output.
 //
 //	err := sdpcat.Run(ctx, sdpcat.Options{
-//		Place: place,
-//		At:    sockets.Addr{Network: "sdp", Host: "192.0.2.1", Port: 7471},
-//		In:    os.Stdin, Out: os.Stdout,
+//		DeviceSource: source,
+//		Addr:         sockets.Addr{Network: "sdp", Host: "192.0.2.1", Port: 7471},
+//		In:           os.Stdin, Out: os.Stdout,
 //	})
 //
-// The end of either direction is passed on while the other goes on.
+// The end of one direction half-closes the connection; the other continues.
 package sdpcat

@@ -13,41 +13,40 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// Options say whom to talk to.
+// Options describe the peer and the streams.
 type Options struct {
 	rdmacm.DeviceSource
 
-	Listen bool         // -l: wait for one connection at At, instead of dialing it
-	Addr   sockets.Addr // the peer, or where it comes to
+	Listen bool         // -l: accept one connection at Addr instead of dialing it
+	Addr   sockets.Addr // the peer, or the address to listen at
 	SDP    sdp.Options
 
-	In  io.Reader // what is sent; its end is passed on
-	Out io.Writer // gets what comes
-	Log io.Writer // -v: says what happens; may be nil
+	In  io.Reader // the data to send; its end half-closes the connection
+	Out io.Writer // receives the peer's data
+	Log io.Writer // -v: receives messages; may be nil
 
-	Listening func(net.Addr) // hears where a listener waits; may be nil
+	Listening func(net.Addr) // is called with the listener's address; may be nil
 }
 
-// deliverTimeout is how long the peer may take, after everything has ended, for the last
-// that was sent.
+// deliverTimeout is the time to deliver sent data after both directions have ended.
 const deliverTimeout = time.Minute
 
-// resetTimeout is how long it may take to tell the peer of an end that the user wants.
+// resetTimeout is the time to deliver a reset after an interrupt.
 const resetTimeout = time.Second
 
-// Run is one connection. It returns when both directions have ended, or one has
-// failed; what In blocks in is not waited for then.
+// Run runs one connection. It returns when both directions have ended or one has failed, without
+// waiting for a blocked read of In.
 func Run(ctx context.Context, o Options) (err error) {
 	if err := o.DeviceSource.Check(); err != nil {
 		return err
 	}
 	s := sockets.New(o.DeviceSource, o.SDP)
 	defer func() {
-		from, patience := ctx, deliverTimeout
-		if ctx.Err() != nil { // the connection was reset, and the peer is being told
-			from, patience = context.WithoutCancel(ctx), resetTimeout
+		from, timeout := ctx, deliverTimeout
+		if ctx.Err() != nil { // the reset still has to be delivered
+			from, timeout = context.WithoutCancel(ctx), resetTimeout
 		}
-		last, cancel := context.WithTimeout(from, patience)
+		last, cancel := context.WithTimeout(from, timeout)
 		defer cancel()
 		err = errors.Join(err, s.Close(last))
 	}()
@@ -56,7 +55,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() {
-		_ = c.SetLinger(0) // the peer is to know that it has not got everything
+		_ = c.SetLinger(0) // the peer must not take the end for a complete stream
 		c.Close()
 	})()
 	o.logf("connected to %v", sockets.FormatAddr(c.RemoteAddr()))
@@ -76,7 +75,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return err
 }
 
-// directionResult is how a direction has ended.
+// A directionResult is the end of one direction.
 type directionResult struct {
 	bytes int64
 	err   error
@@ -103,7 +102,7 @@ func (o *Options) waitDirections(ctx context.Context, in, out <-chan directionRe
 	return nil
 }
 
-// sendInput sends what there is to read, and its end.
+// sendInput sends In and half-closes the connection.
 func (o *Options) sendInput(c sockets.Conn) directionResult {
 	n, err := io.Copy(c, o.In)
 	if err == nil {
@@ -112,7 +111,7 @@ func (o *Options) sendInput(c sockets.Conn) directionResult {
 	return directionResult{n, err}
 }
 
-// connectPeer dials the peer, or waits for one.
+// connectPeer dials the peer or accepts one connection.
 func (o *Options) connectPeer(ctx context.Context, s *sockets.Sockets) (sockets.Conn, error) {
 	if !o.Listen {
 		return s.Dial(ctx, o.Addr)
@@ -121,7 +120,7 @@ func (o *Options) connectPeer(ctx context.Context, s *sockets.Sockets) (sockets.
 	if err != nil {
 		return nil, err
 	}
-	defer l.Close() // nobody else
+	defer l.Close() // accepts one connection only
 	o.logf("listening at %v", sockets.FormatAddr(l.Addr()))
 	if o.Listening != nil {
 		o.Listening(l.Addr())

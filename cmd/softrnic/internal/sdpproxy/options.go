@@ -11,25 +11,24 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// DefaultDialTimeout is the time after which a client is reset if the other side does not
-// answer.
+// DefaultDialTimeout is the time to connect to Options.To, after which the client is reset.
 const DefaultDialTimeout = 4 * time.Second
 
-// Options say what to pass on.
+// Options describe the two sides of a proxy.
 type Options struct {
 	rdmacm.DeviceSource
 
-	Listen sockets.Addr // where connections come in
-	To     sockets.Addr // where they are passed on to
+	Listen sockets.Addr // address to accept connections at
+	To     sockets.Addr // address to forward them to
 	SDP    sdp.Options  // of connections by SDP; KeepAlive is sockets.KeepAlive by default
 
 	DialTimeout time.Duration // how long a connection to To may take, DefaultPatience by default
-	Grace       time.Duration // how long connections go on after the end, 5 s by default
+	Grace       time.Duration // time of open connections after the end of ctx, 5 s by default
 
-	Log       io.Writer      // gets a line for each connection that fails; may be nil
-	Verbose   bool           // a line also for each client that has gone
-	Listening func(net.Addr) // hears where connections come in; may be nil
-	Ending    func(open int) // hears that no more are taken, and how many there are; may be nil
+	Log       io.Writer      // receives a line for each failed connection; may be nil
+	Verbose   bool           // also a line for each client that has disconnected
+	Listening func(net.Addr) // is called with the listener's address; may be nil
+	Ending    func(open int) // is called with the number of open connections when accepting ends; may be nil
 }
 
 func (o *Options) validate() error {
@@ -63,11 +62,11 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Totals are what has been done at the end.
+// Totals are the counters at the end.
 type Totals struct {
-	Connections uint64 `json:"connections"` // that came in
-	Failed      uint64 `json:"failed"`      // of these, not connected or not ended well
-	Cut         uint64 `json:"cut"`         // of these, ended because the proxy did
-	BytesTo     uint64 `json:"bytes_to"`    // passed on to Options.To
-	BytesFrom   uint64 `json:"bytes_from"`  // and back
+	Connections uint64 `json:"connections"` // accepted
+	Failed      uint64 `json:"failed"`      // of these, not connected or ended abnormally
+	Cut         uint64 `json:"cut"`         // of these, aborted at the end of the proxy
+	BytesTo     uint64 `json:"bytes_to"`    // forwarded to Options.To
+	BytesFrom   uint64 `json:"bytes_from"`  // forwarded to clients
 }

@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 		"--listen: say where":          {To: out},
 		"--to: say where":              {Listen: in},
 		"--to: sdp::7 names no host":   {Listen: in, To: sockets.Addr{Network: "sdp", Port: 7}},
-		"device: none given":        {Listen: in, To: out},
+		"device: none given":           {Listen: in, To: out},
 		"no interface of this machine": {Listen: sockets.Addr{Network: "sdp", Host: "203.0.113.1"}, To: out, DeviceSource: anywhere},
 	} {
 		_, err := sdpproxy.Run(t.Context(), o)

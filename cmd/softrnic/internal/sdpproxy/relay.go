@@ -13,27 +13,27 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// relay is a connection that came in, with the one that it is passed on by.
+// A relay forwards an accepted connection over a second one.
 type relay struct {
 	*proxy
 	number  uint64
 	in, out sockets.Conn
 
 	once  sync.Once
-	cause error // it ended before its time
+	cause error // of an abnormal end
 }
 
-// errAborted is why a link ends when there is no time left.
+// errAborted is the cause of relays that the end of the proxy aborts.
 var errAborted = errors.New("aborted at the end of the proxy")
 
-// runRelay passes everything on, both ways, to the end.
+// runRelay forwards both directions to their ends.
 func (k *relay) runRelay(ctx context.Context) {
 	defer k.in.Close()
 	dialing, cancel := context.WithTimeout(ctx, k.DialTimeout)
 	out, err := k.sockets.Dial(dialing, k.To)
 	cancel()
 	if err != nil {
-		_ = k.in.SetLinger(0) // the client is refused, too
+		_ = k.in.SetLinger(0) // resets the client's connection
 		k.recordFailure(err)
 		return
 	}
@@ -53,7 +53,7 @@ func (k *relay) runRelay(ctx context.Context) {
 	}
 }
 
-// copyDirection copies one direction, and passes on its end.
+// copyDirection copies one direction and half-closes its destination at the end.
 func (k *relay) copyDirection(to, from sockets.Conn, bytes *atomic.Uint64) {
 	n, err := io.Copy(to, from)
 	bytes.Add(uint64(n))
@@ -61,11 +61,11 @@ func (k *relay) copyDirection(to, from sockets.Conn, bytes *atomic.Uint64) {
 		err = to.CloseWrite()
 	}
 	if err != nil {
-		k.reset(err) // what is missing must not look like an end
+		k.reset(err) // a truncated stream must not look complete
 	}
 }
 
-// reset resets both connections. The first cause counts.
+// reset resets both connections. The first cause is kept.
 func (k *relay) reset(why error) {
 	k.once.Do(func() {
 		k.cause = why
@@ -76,7 +76,7 @@ func (k *relay) reset(why error) {
 	})
 }
 
-// recordFailure counts a link that has not ended well, and logs it unless its client has gone.
+// recordFailure counts an abnormal end, and logs it unless the client has disconnected.
 func (k *relay) recordFailure(err error) {
 	k.failed.Add(1)
 	if err == errAborted {
@@ -88,9 +88,8 @@ func (k *relay) recordFailure(err error) {
 	k.logf("connection %d of %v: %v", k.number, sockets.FormatAddr(k.in.RemoteAddr()), err)
 }
 
-// isClientGone reports whether err says that the client has closed or reset its
-// connection, as clients do that have seen enough. A client whose host or process has
-// vanished is not one of these.
+// isClientGone reports whether err means that the client has closed or reset its connection, as
+// clients do that have read enough. A client whose host or process has vanished does not count.
 func (k *relay) isClientGone(err error) bool {
 	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		return false

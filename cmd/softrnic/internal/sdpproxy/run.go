@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 )
 
-// Run passes connections on until ctx ends. No more are taken then, and those
-// that there are have Options.Grace. Connections that fail do not end it.
+// Run forwards connections until ctx ends. It accepts no more then, and open connections have
+// Options.Grace. Failed connections do not end it.
 func Run(ctx context.Context, o Options) (Totals, error) {
 	if err := o.validate(); err != nil {
 		return Totals{}, err
@@ -24,7 +24,7 @@ func Run(ctx context.Context, o Options) (Totals, error) {
 	return p.totals(), err
 }
 
-// proxy is a run under way.
+// A proxy is the state of a run.
 type proxy struct {
 	*Options
 	sockets *sockets.Sockets
@@ -35,7 +35,7 @@ type proxy struct {
 
 	mu           sync.Mutex
 	relays       map[*relay]struct{}
-	graceExpired bool // no time is left
+	graceExpired bool // Options.Grace has passed
 
 	log sync.Mutex
 }
@@ -74,7 +74,7 @@ func (p *proxy) run(ctx context.Context) (err error) {
 	return err
 }
 
-// acceptConns takes connections until ctx ends.
+// acceptConns accepts connections until ctx ends.
 func (p *proxy) acceptConns(ctx context.Context, l net.Listener) error {
 	for pause := time.Duration(0); ; {
 		c, err := l.Accept()
@@ -86,7 +86,7 @@ func (p *proxy) acceptConns(ctx context.Context, l net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // out of files, for example: some will end
+		case err != nil: // such as too many open files: retry with backoff
 			p.logf("accept: %v", err)
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			select {
@@ -101,7 +101,7 @@ func (p *proxy) acceptConns(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// drainRelays gives links their time, and then ends them.
+// drainRelays waits for the relays and aborts them after Options.Grace.
 func (p *proxy) drainRelays() {
 	late := time.AfterFunc(p.Grace, func() {
 		p.mu.Lock()
@@ -115,14 +115,14 @@ func (p *proxy) drainRelays() {
 	late.Stop()
 }
 
-// openRelays is how many links there are.
+// openRelays returns the number of open relays.
 func (p *proxy) openRelays() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.relays)
 }
 
-// addRelay adds a link that is there, unless no time is left.
+// addRelay registers a relay and reports false after Options.Grace has passed.
 func (p *proxy) addRelay(k *relay) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

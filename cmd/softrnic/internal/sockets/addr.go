@@ -14,22 +14,21 @@ const (
 	TCP = "tcp"
 )
 
-// Addr is where a stream ends: "sdp:192.0.2.1:7471". It is a flag's value.
+// An Addr is the address of a stream: "sdp:192.0.2.1:7471". It is the value of a flag.
 type Addr struct {
 	Network string // SDP or TCP
 	Host    string // a name or an address; "" is any of this machine
 	Port    uint16
 }
 
-// foreignNetworks are networks that programs have elsewhere. A host of such a name needs its
-// network in front of it.
+// foreignNetworks are networks of other programs. A host with such a name must be written with its
+// network.
 var foreignNetworks = []string{"udp", "udp4", "udp6", "tcp4", "tcp6", "unix", "http", "https", "rdma", "ib"}
 
-// addrSyntax are what Parse reads.
+// addrSyntax is the syntax of ParseAddr for error texts.
 const addrSyntax = "want sdp:[HOST]:PORT or tcp:[HOST]:PORT, for example sdp:192.0.2.1:7471, tcp:localhost:80 or tcp::8080"
 
-// ParseAddr reads a point: the network, which may be left out for sdp, a host and a
-// port.
+// ParseAddr parses an address: an optional network (default sdp), a host and a port.
 func ParseAddr(text string) (Addr, error) {
 	network, rest := SDP, text
 	if word, _, _ := strings.Cut(text, ":"); slices.Contains(foreignNetworks, word) {
@@ -51,7 +50,7 @@ func ParseAddr(text string) (Addr, error) {
 	return Addr{network, host, uint16(port)}, nil
 }
 
-// String is the point as Parse reads it, and "" for none.
+// String returns the form that ParseAddr reads, or "" for the zero Addr.
 func (p Addr) String() string {
 	if p.Network == "" {
 		return ""
@@ -70,5 +69,5 @@ func (p *Addr) Set(text string) (err error) {
 // Type implements pflag.Value.
 func (*Addr) Type() string { return "point" }
 
-// FormatAddr is an address with its network, as Parse reads it.
+// FormatAddr returns an address with its network, as ParseAddr reads it.
 func FormatAddr(a net.Addr) string { return a.Network() + ":" + a.String() }

@@ -15,48 +15,46 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// KeepAlive is the default of [sdp.Options.KeepAlive] for the tools. A tool has nothing else
-// to do than to pass bytes on, so it probes a silent peer sooner than a program that has its
-// own deadlines: a peer that has died is an error within 5 s, of which the adapter takes
-// about 2 s for its retries.
+// KeepAlive is the default of [sdp.Options.KeepAlive] for the tools. They only forward bytes, so
+// they probe an idle peer sooner than a program with deadlines of its own: a dead peer is an error
+// within 5 s, of which the adapter's retries take about 2 s.
 const KeepAlive = 1500 * time.Millisecond
 
-// tcpKeepAlive is the same for TCP: a host that has vanished is an error after 4 s without
-// traffic.
+// tcpKeepAlive is the keepalive of TCP: a vanished host is an error after 4 s without traffic.
 var tcpKeepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 2}
 
-// Conn is a stream: a *sdp.Conn or a *net.TCPConn.
+// A Conn is a stream: a *sdp.Conn or a *net.TCPConn.
 type Conn interface {
 	net.Conn
 	CloseWrite() error
 	SetLinger(seconds int) error
 }
 
-// Sockets makes streams. Its methods may be called from any goroutine.
+// A Sockets dials and accepts streams. Its methods may be called from any goroutine.
 type Sockets struct {
 	place   rdmacm.DeviceSource
 	options sdp.Options
 
 	mu        sync.Mutex
 	endpoints []endpoint
-	dialing   map[netip.Addr]*sdp.Stack // that dial an address
+	dialing   map[netip.Addr]*sdp.Stack // stacks for dialing, by remote address
 }
 
-// endpoint is an adapter with its stack.
+// An endpoint is an adapter with its SDP stack.
 type endpoint struct {
 	*rdmacm.Endpoint
 	stack *sdp.Stack
 }
 
-// New makes a maker of streams, with the options that its connections by SDP
-// have; a KeepAlive of 0 means [KeepAlive]. It must be closed.
+// New returns a Sockets whose SDP connections have the options o; a KeepAlive of 0 means
+// [KeepAlive]. The caller must close it.
 func New(p rdmacm.DeviceSource, o sdp.Options) *Sockets {
 	o.KeepAlive = cmp.Or(o.KeepAlive, KeepAlive)
 	return &Sockets{place: p, options: o, dialing: make(map[netip.Addr]*sdp.Stack)}
 }
 
-// Listen waits for connections at a point. For SDP a host is the adapter's
-// address; without one it is where the place opens a device.
+// Listen listens at an address. For SDP the host is the adapter's address; without one the source
+// chooses it.
 func (s *Sockets) Listen(ctx context.Context, at Addr) (net.Listener, error) {
 	if at.Network == TCP {
 		l := net.ListenConfig{KeepAliveConfig: tcpKeepAlive}
@@ -75,8 +73,7 @@ func (s *Sockets) Listen(ctx context.Context, at Addr) (net.Listener, error) {
 	return stack.ListenPort(at.Port, 0)
 }
 
-// Dial connects to a point. A Dial by SDP goes through an adapter at an address
-// that leads there.
+// Dial connects to an address. For SDP it uses an adapter with a route there.
 func (s *Sockets) Dial(ctx context.Context, to Addr) (Conn, error) {
 	if to.Network == TCP {
 		d := net.Dialer{KeepAliveConfig: tcpKeepAlive}
@@ -97,7 +94,7 @@ func (s *Sockets) Dial(ctx context.Context, to Addr) (Conn, error) {
 	return stack.DialAddr(ctx, netip.AddrPortFrom(addr, to.Port), sdp.Dialer{})
 }
 
-// dialingStack is the stack that dials an address.
+// dialingStack returns the stack that dials an address.
 func (s *Sockets) dialingStack(to netip.Addr) (*sdp.Stack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +112,8 @@ func (s *Sockets) dialingStack(to netip.Addr) (*sdp.Stack, error) {
 	return stack, err
 }
 
-// openAnyPort opens a device that nobody has to find: on another UDP port if 4791 is
-// taken, which peers are told.
+// openAnyPort opens a device for dialing: on another UDP port if 4791 is in use, which RDMA-CM
+// tells the peer.
 func (s *Sockets) openAnyPort(at netip.AddrPort) (verbs.Device, error) {
 	dev, err := s.place.Open(at)
 	if errors.Is(err, syscall.EADDRINUSE) && at.Port() != 0 {
@@ -125,8 +122,8 @@ func (s *Sockets) openAnyPort(at netip.AddrPort) (verbs.Device, error) {
 	return dev, err
 }
 
-// openStack makes a stack on an adapter. If the place has one for all, they share
-// it. The lock is held.
+// openStack returns a stack on a new adapter, or the existing one if the source has one device.
+// s.mu must be held.
 func (s *Sockets) openStack(open func() (*rdmacm.Endpoint, error)) (*sdp.Stack, error) {
 	if s.place.Device != nil && len(s.endpoints) > 0 {
 		return s.endpoints[0].stack, nil
@@ -143,8 +140,8 @@ func (s *Sockets) openStack(open func() (*rdmacm.Endpoint, error)) (*sdp.Stack, 
 	return stack, nil
 }
 
-// Close ends everything. Connections that were closed before are given until ctx
-// ends to deliver what was written; if that is not enough it is an error.
+// Close closes everything. Closed connections have until the end of ctx to deliver written data;
+// undelivered data is an error.
 func (s *Sockets) Close(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// Server is a tool's server that waits, in the background. A is how a tool says
-// where: a TCP port, or an address; O is how a run ends.
+// A Server is a running server of a tool. A is the type of its address, a TCP port or an address;
+// O is the outcome of a run.
 type Server[A, O any] struct {
 	At    A
 	Ended <-chan O
 	Stop  context.CancelFunc
 }
 
-// Serve starts a server, which calls listening once it waits. At the end of the test
-// it is stopped and waited for.
+// Serve starts a server, which calls listening with its address. The end of the test stops it and
+// waits for it.
 func Serve[A, O any](t testing.TB, run func(ctx context.Context, listening func(A)) O) *Server[A, O] {
 	t.Helper()
 	ready, ended, done := make(chan A, 1), make(chan O, 1), make(chan struct{})
@@ -33,8 +33,8 @@ func Serve[A, O any](t testing.TB, run func(ctx context.Context, listening func(
 	return s
 }
 
-// RunPair runs a client against a server that has been started, both of which Stay at
-// the meeting, as sides 1 and 0.
+// RunPair runs a client against a started server. Both wait for each other at the barrier, as
+// sides 1 and 0.
 func RunPair[A, O any](s *Server[A, O], end *Barrier, run func() O) (server, client O) {
 	clients := make(chan O)
 	go func() {

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Message is a message of a recorded handshake.
+// A Message is a message of a recorded handshake.
 type Message struct {
-	Original bool // said by the original program
+	Original bool // sent by the original program
 	Text     string
 }
 
-// ReadTranscript reads a recorded handshake of testdata: lines of who speaks, and what,
-// of which parse makes messages.
+// ReadTranscript reads a recorded handshake of testdata: lines of the sender and the text, which
+// parse splits into messages.
 func ReadTranscript(t testing.TB, name string, parse func(what string) ([]string, error)) (list []Message) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name+".txt"))
@@ -50,8 +50,8 @@ func Dial(t testing.TB, port int) net.Conn {
 	return conn
 }
 
-// RunClient starts a client, in the background, that connects to a TCP port of 127.0.0.1,
-// where the test itself takes the server's part.
+// RunClient starts a client in the background that connects to a TCP port of 127.0.0.1, where the
+// test plays the server.
 func RunClient[O any](t testing.TB, run func(port int) O) (conn net.Conn, ended <-chan O) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,4 +1,4 @@
-// Package toolstest is what the tests of the tools share.
+// Package toolstest has the test helpers of the tools.
 //
 //	meeting := toolstest.NewBarrier()
 //	o.Device, o.Stay = toolstest.Device(t, rnic.Options{}), meeting.Stay(0)
@@ -23,11 +23,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// HangTimeout is a time after which a test has failed.
+// HangTimeout is the time after which a test has failed.
 const HangTimeout = time.Minute
 
-// ServerTimeout is a server's with a client that does not do its part: short where it is to be found
-// silent, and still enough for the next one, which does its part.
+// ServerTimeout returns a server's handshake timeout: short if a test expects a silent client to
+// be dropped, and still long enough for the next one.
 func ServerTimeout(silent bool) time.Duration {
 	if silent {
 		return 2 * time.Second
@@ -35,7 +35,7 @@ func ServerTimeout(silent bool) time.Duration {
 	return HangTimeout
 }
 
-// Context is a context that ends with the test, or when it hangs.
+// Context returns a context that ends with the test, or after HangTimeout.
 func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), HangTimeout)
 	t.Cleanup(cancel)
@@ -52,7 +52,7 @@ func Device(t testing.TB, o rnic.Options) verbs.Device {
 	return dev
 }
 
-// Manager opens such a device with a manager of connections.
+// Manager opens a device with a connection manager.
 func Manager(t testing.TB) (verbs.Device, *cm.Manager) {
 	t.Helper()
 	dev := Device(t, rnic.Options{})
@@ -62,19 +62,18 @@ func Manager(t testing.TB) (verbs.Device, *cm.Manager) {
 	return dev, m
 }
 
-// Barrier is where two sides wait for each other at the end, so that no
-// acknowledgement gets lost.
+// A Barrier lets two sides wait for each other at the end, so that no acknowledgement is lost.
 type Barrier struct {
 	once [2]sync.Once
 	here [2]chan struct{}
 }
 
-// NewBarrier makes a meeting of sides 0 and 1.
+// NewBarrier returns a barrier of sides 0 and 1.
 func NewBarrier() *Barrier {
 	return &Barrier{here: [2]chan struct{}{make(chan struct{}), make(chan struct{})}}
 }
 
-// Arrive says that a side has come to the end.
+// Arrive records that a side has reached the end.
 func (m *Barrier) Arrive(side int) { m.once[side].Do(func() { close(m.here[side]) }) }
 
 // Wait returns a function that arrives and waits for the other side.
@@ -88,18 +87,18 @@ func (m *Barrier) Wait(side int) func(context.Context) {
 	}
 }
 
-// DroppedClients collects clients that were sent away.
+// DroppedClients collects dropped clients.
 type DroppedClients struct {
 	errs chan error
 }
 
-// NewDroppedClients makes an empty collection.
+// NewDroppedClients returns an empty collection.
 func NewDroppedClients() *DroppedClients { return &DroppedClients{make(chan error, 1000)} }
 
-// Add is the Dropped of a tool's options.
+// Add is a tool's Options.Dropped.
 func (d *DroppedClients) Add(err error) { d.errs <- err }
 
-// Next waits for the next one.
+// Next waits for the next dropped client.
 func (d *DroppedClients) Next(t testing.TB) error {
 	t.Helper()
 	select {
@@ -111,5 +110,5 @@ func (d *DroppedClients) Next(t testing.TB) error {
 	}
 }
 
-// Len is how many were not looked at.
+// Len returns the number of clients not returned by Next.
 func (d *DroppedClients) Len() int { return len(d.errs) }

@@ -1,4 +1,4 @@
-// Package watch ends a wait that nothing happens in.
+// Package watch cancels a wait without progress.
 //
 //	ctx, w := watch.Start(ctx, time.Minute)
 //	defer w.Stop()
@@ -9,7 +9,7 @@
 //	}
 //	return context.Cause(ctx) // ErrIdle after a minute without a beat
 //
-// A beat is an increment, so that it can stand in a loop that is measured.
+// A beat is one atomic increment, cheap enough for a measured loop.
 package watch
 
 import (
@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// ErrIdle is the cause of the end of a context in which nothing happened.
+// ErrIdle is the cause of a context that ended for lack of beats.
 var ErrIdle = errors.New("no progress")
 
-// checksPerLimit is how often an interval looks for beats, at least.
+// checksPerLimit is the number of checks within the limit.
 const checksPerLimit = 4
 
 // A Watch counts beats.
@@ -31,8 +31,8 @@ type Watch struct {
 	stop  context.CancelCauseFunc
 }
 
-// Start returns a context that ends with ErrIdle as its cause when there is no
-// beat for limit, or up to a quarter longer. It must be stopped.
+// Start returns a context that is canceled with ErrIdle as its cause after limit without a beat,
+// or up to a quarter later. The caller must stop the watch.
 func Start(ctx context.Context, limit time.Duration) (context.Context, *Watch) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &Watch{stop: cancel}
@@ -59,11 +59,11 @@ func (w *Watch) monitor(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// Beat tells that something has happened.
+// Beat records progress.
 func (w *Watch) Beat() { w.beats.Add(1) }
 
-// Beats is how many beats there were.
+// Beats returns the number of beats.
 func (w *Watch) Beats() uint64 { return w.beats.Load() }
 
-// Stop ends the watch, and the context.
+// Stop ends the watch and cancels the context.
 func (w *Watch) Stop() { w.stop(context.Canceled) }
