@@ -57,9 +57,9 @@ func TestRDMANonsense(t *testing.T) {
 	}{
 		{"silence", "", false, oob.ErrTimeout, "peer timed out: no reply within"},
 		{"hang up", "", true, oob.ErrPeerClosed, "see the peer's output"},
-		{"text", "six point zero si", false, oob.ErrProtocol, "a message of 17 bytes came instead of 16"},
+		{"text", "six point zero si", false, oob.ErrProtocol, "message of 17 bytes, want 16"},
 		{"no version", "six point zero s", false, oob.ErrProtocol, "is not a version of perftest"},
-		{"old", "5.33" + strings.Repeat("\x00", 12), false, perftest.ErrVersion, "it is 5.33"},
+		{"old", "5.33" + strings.Repeat("\x00", 12), false, perftest.ErrVersion, "version 5.33"},
 		{"too long", strings.Repeat("x", 60), false, oob.ErrPeerClosed, ""}, // the queue pair breaks
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestResolve(t *testing.T) {
 		{"192.0.2.1", rdmacm.FormatIPv6, "-f ipv6: 192.0.2.1 is not an IPv6 address"},
 		{"fe80::1%eth0", "", "fe80::1%eth0"},
 		{"2001:db8::1%eth0", "", "2001:db8::1"},
-		{"host.invalid", "", `"host.invalid" is neither an address nor the name of a host`},
+		{"host.invalid", "", `"host.invalid" is neither an address nor a host name`},
 	} {
 		got, err := rdmacm.Resolve(toolstest.Context(t), c.host, c.format)
 		if err != nil {
@@ -60,7 +60,7 @@ func TestPlaces(t *testing.T) {
 		{"192.0.2.77", "192.0.2.1", "192.0.2.1:4791"},
 		{"2001:db8::2", "2001:db8::1", "[2001:db8::1]:4791"},
 		{"2001:db8::2", "2001:db8::2", "[2001:db8::2]:0"},
-		{"0.0.0.0", "", "0.0.0.0 is not the address of one server"},
+		{"0.0.0.0", "", "server address 0.0.0.0: not a unicast address"},
 		{"ff02::1", "", "ff02::1 is not the address of one server"},
 	} {
 		stop := errors.New("that was all")
@@ -120,7 +120,7 @@ func TestServer(t *testing.T) {
 
 	skipped = nil
 	_, err = rdmacm.Listen(elsewhere(&asked, func(netip.Addr) bool { return true }), netip.Addr{}, 0, cm.ListenOptions{}, skip)
-	require.ErrorContains(t, err, "not at 127.0.0.1: in use")
+	require.ErrorContains(t, err, "listen at 127.0.0.1: in use")
 	require.Empty(t, skipped)
 
 	dev := toolstest.Device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
@@ -196,7 +196,7 @@ func TestFlags(t *testing.T) {
 		require.NoError(t, f.Set(s))
 	}
 	require.Equal(t, rdmacm.FormatIPv6, f)
-	require.ErrorContains(t, f.Set("gid"), "on Ethernet give an IP address, of which the GID is made")
+	require.ErrorContains(t, f.Set("gid"), "on Ethernet give an IP address, from which the GID is made")
 	require.ErrorContains(t, f.Set("lid"), "there are name, ip and ipv6")
 
 	space := cm.TCP

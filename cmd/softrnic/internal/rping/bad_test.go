@@ -28,8 +28,8 @@ func TestBadClients(t *testing.T) {
 		{"empty message", func(p *puppet) { p.send(nil) }, "received bogus data, size 0"},
 		{"a byte too many", func(p *puppet) { p.send(make([]byte, 17)) }, "received bogus data, size 17"},
 		{"long message", func(p *puppet) { p.send(make([]byte, 64)) }, "cq completion failed status 1"},
-		{"nothing to read", func(p *puppet) { p.advertise(0, 0) }, "it has 0 bytes"},
-		{"too much to read", func(p *puppet) { p.advertise(0, 1<<32-1) }, "it has 4294967295 bytes, and there is room for 64"},
+		{"nothing to read", func(p *puppet) { p.advertise(0, 0) }, "ping of 0 bytes"},
+		{"too much to read", func(p *puppet) { p.advertise(0, 1<<32-1) }, "ping of 4294967295 bytes, limit 64"},
 		{"wrong key", func(p *puppet) {
 			p.send(rping.Info{Addr: p.mr.Addr(), RKey: p.mr.RKey() ^ 0x100, Size: 64}.Append(nil))
 		}, "cq completion failed status 10"},
@@ -37,7 +37,7 @@ func TestBadClients(t *testing.T) {
 		{"no end of the text", func(p *puppet) {
 			copy(p.mr.Bytes(), bytes.Repeat([]byte("x"), 64))
 			p.advertise(0, 64)
-		}, "have no NUL at the end"},
+		}, "bytes without a NUL"},
 		{"wrong text", func(p *puppet) {
 			copy(p.mr.Bytes(), "rdma-ping-1: ABC\x00")
 			p.advertise(0, 64)
@@ -48,7 +48,7 @@ func TestBadClients(t *testing.T) {
 			p.advertise(0, uint32(len(golden)))
 			p.hear()
 			p.advertise(100, uint32(len(golden))-1)
-		}, "there are 64 bytes to write, and the client has room for 63"},
+		}, "write of 64 bytes: client buffer has 63"},
 		{"gone in the middle", func(p *puppet) {
 			copy(p.mr.Bytes(), goldenPing(t, 0))
 			p.advertise(0, 64)
@@ -86,14 +86,14 @@ func TestSilentPeers(t *testing.T) {
 	o = towards(t, addr, o)
 	client := run(toolstest.Context(t), o)
 	require.ErrorIs(t, client.err, watch.ErrIdle)
-	require.ErrorContains(t, client.err, "ping 0: nothing happens any more since 100ms: waiting for the server to read")
+	require.ErrorContains(t, client.err, "ping 0: no progress since 100ms: waiting for the server to read")
 	<-done
 }
 
 // TestUnheardGoodBye ends well: the client had all its pings.
 func TestUnheardGoodBye(t *testing.T) {
 	golden := goldenPing(t, 0)
-	for count, why := range map[int]string{1: "", 2: "ping 1: nothing happens any more"} {
+	for count, why := range map[int]string{1: "", 2: "ping 1: no progress"} {
 		o := rping.Defaults()
 		o.IdleTimeout, o.Count = time.Second, count
 		s := serve(t, o)

@@ -110,7 +110,7 @@ func TestRefusals(t *testing.T) {
 	_, err := s.Listen(ctx, sockets.Addr{Network: "sdp", Host: "203.0.113.1"})
 	require.ErrorContains(t, err, "no interface of this machine has that address")
 	_, err = s.Dial(ctx, sockets.Addr{Network: "sdp", Host: "0.0.0.0", Port: 1})
-	require.ErrorContains(t, err, "0.0.0.0 is not the address of one server")
+	require.ErrorContains(t, err, "server address 0.0.0.0: not a unicast address")
 	_, err = s.Dial(ctx, sockets.Addr{Network: "tcp", Host: "127.0.0.1", Port: 1})
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 

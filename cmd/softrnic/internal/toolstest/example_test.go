@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 )
 
-// Whoever comes first waits.
-func ExampleMeeting() {
+// The side that arrives first waits for the other.
+func ExampleBarrier() {
 	m := toolstest.NewBarrier()
 	done := make(chan string)
 	go func() {

@@ -131,7 +131,7 @@ func (n *node) complete(ctx context.Context, recv bool, beat func()) error {
 	for done := 0; done < n.Count; {
 		k, err := rdmacm.PollWait(ctx, n.cq, wcs[:min(8, n.Count-done)])
 		if err != nil {
-			return rdmacm.ExplainIdle(err, "%d of %d datagrams received; UD does not retransmit, and both sides need the same -C and -S",
+			return rdmacm.ExplainIdle(err, "%d of %d datagrams received; this transport does not retransmit, and both sides need the same -C and -S",
 				len(n.order), n.Count)
 		}
 		beat()
