@@ -27,8 +27,8 @@ func TestRDMACMRefusals(t *testing.T) {
 		"rping -s -a 192.0.2.77":       "no interface of this machine has that address",
 		"ucmatose -m":                  "--migrate cannot be: there are no event channels",
 		"ucmatose -f gid -s ::1":       "on Ethernet give an IP address",
-		"ucmatose -P sdp":              "there are tcp and ib",
-		"ucmatose -a 32":               "give 0 to 31, for 4.096 us * 2^n",
+		"ucmatose -P sdp":              "want tcp or ib",
+		"ucmatose -a 32":               "want 0 to 31, for 4.096 us * 2^n",
 		"ucmatose -c 0":                "-c: 0 connections: want 1",
 		"ucmatose -t 256":              "-t, --tos: \"256\": want a whole number from 0 to 255",
 		"udaddy -p 2":                  "the port space of IPoIB cannot be",
@@ -93,7 +93,7 @@ func TestRDMACMMisfits(t *testing.T) {
 		status, diag := 0, ""
 		for ctx.Err() == nil { // until the server is there
 			status, _, diag = run(t, newApp(nil, nil), fmt.Sprintf(c.client, addr))
-			if strings.Contains(diag, "do not fit") {
+			if strings.Contains(diag, "of the two ends differ") {
 				break
 			}
 		}

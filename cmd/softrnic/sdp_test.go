@@ -25,8 +25,8 @@ func TestSDPRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
 		"sdp nosuch":                             `unknown command "nosuch" for "softrnic sdp"; there are cat, proxy`,
-		"sdp proxy":                              "--listen: missing connections come in",
-		"sdp proxy --listen tcp::1":              "--to: say where they are passed on to",
+		"sdp proxy":                              "--listen: missing; give the address to listen at",
+		"sdp proxy --listen tcp::1":              "--to: missing; give the address to connect to",
 		"sdp proxy --listen nowhere":             "want sdp:[HOST]:PORT or tcp:[HOST]:PORT, for example sdp:192.0.2.1:7471",
 		"sdp proxy --listen udp:1":               "unknown network udp: want sdp:[HOST]:PORT or tcp:[HOST]:PORT",
 		"sdp proxy --listen tcp::1 --to sdp:h":   "want sdp:[HOST]:PORT or tcp:[HOST]:PORT",

@@ -61,7 +61,7 @@ func TestPlaces(t *testing.T) {
 		{"2001:db8::2", "2001:db8::1", "[2001:db8::1]:4791"},
 		{"2001:db8::2", "2001:db8::2", "[2001:db8::2]:0"},
 		{"0.0.0.0", "", "server address 0.0.0.0: not a unicast address"},
-		{"ff02::1", "", "ff02::1 is not the address of one server"},
+		{"ff02::1", "", "server address ff02::1: not a unicast address"},
 	} {
 		stop := errors.New("that was all")
 		var at netip.AddrPort
@@ -197,7 +197,7 @@ func TestFlags(t *testing.T) {
 	}
 	require.Equal(t, rdmacm.FormatIPv6, f)
 	require.ErrorContains(t, f.Set("gid"), "on Ethernet give an IP address, from which the GID is made")
-	require.ErrorContains(t, f.Set("lid"), "there are name, ip and ipv6")
+	require.ErrorContains(t, f.Set("lid"), "want name, ip or ipv6")
 
 	space := cm.TCP
 	p := rdmacm.PortSpace{To: &space}
@@ -205,7 +205,7 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, p.Set("IB"))
 	require.Equal(t, cm.IB, space)
 	require.Equal(t, "ib", p.String())
-	require.ErrorContains(t, p.Set("udp"), "there are tcp and ib")
+	require.ErrorContains(t, p.Set("udp"), "want tcp or ib")
 
 	var c rdmacm.TimeoutCode
 	require.Zero(t, c.ConnectTimeout())
@@ -214,6 +214,6 @@ func TestFlags(t *testing.T) {
 	require.NoError(t, c.Set("0"))
 	require.EqualValues(t, verbs.Zero, c.ConnectTimeout(), "for ever")
 	require.Equal(t, "0", c.String())
-	require.ErrorContains(t, c.Set("32"), "give 0 to 31")
-	require.ErrorContains(t, c.Set("soon"), "give 0 to 31")
+	require.ErrorContains(t, c.Set("32"), "want 0 to 31")
+	require.ErrorContains(t, c.Set("soon"), "want 0 to 31")
 }

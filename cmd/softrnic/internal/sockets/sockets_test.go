@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 		return rnic.Open(rnic.Options{Addr: netip.MustParseAddrPort("127.94.1.2:5000")})
 	}}, sdp.Options{})
 	_, err = elsewhere.Listen(ctx, sockets.Addr{Network: "sdp"})
-	require.ErrorContains(t, err, "the device listens on UDP port 5000")
+	require.ErrorContains(t, err, "device listens on UDP port 5000")
 	require.NoError(t, elsewhere.Close(ctx))
 
 	bad := sockets.New(anywhere, sdp.Options{Buffers: -1})

@@ -78,7 +78,7 @@ func TestSidesDiffer(t *testing.T) {
 	}{
 		{"fewer connections", func(o *udaddy.Options) { o.Connections = 1 }, "1 of 2 connections established; give both sides the same -c"},
 		{"smaller", func(o *udaddy.Options) { o.Size = 99 }, "datagram of 99 bytes received, want 100; give both sides the same -S"},
-		{"larger", func(o *udaddy.Options) { o.Size = 101 }, "0 of 10 datagrams received; UD does not retransmit, and both sides need the same -C and -S"},
+		{"larger", func(o *udaddy.Options) { o.Size = 101 }, "0 of 10 datagrams received; this transport does not retransmit, and both sides need the same -C and -S"},
 		{"fewer", func(o *udaddy.Options) { o.Count = 9 }, "9 of 10 datagrams received"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func Example() {
 	ctx, w := watch.Start(context.Background(), 10*time.Millisecond)
 	defer w.Stop()
 	w.Beat()
-	<-ctx.Done() // nothing happens any more
+	<-ctx.Done() // without a beat
 	fmt.Println(context.Cause(ctx))
-	// Output: nothing happens any more
+	// Output: no progress
 }
