@@ -19,7 +19,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// app is the command with its surroundings, so that tests can replace them.
+// An app is the command with its streams and hooks, which tests can replace.
 type app struct {
 	stdout, stderr io.Writer
 	options        rnic.Options // of every device that a command opens, before the flags
@@ -42,7 +42,7 @@ const (
 	statusUsage  = 2
 )
 
-// usageError is a mistake in the command line or in the environment.
+// A usageError is a mistake in the command line or in the environment.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -51,7 +51,7 @@ func (e *usageError) Unwrap() error { return e.err }
 func usageErrorf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // isUsageError reports whether err is a mistake in the command line or in the environment,
-// also one that a tool has found in its options.
+// including an invalid option that a tool reports.
 func isUsageError(err error) bool {
 	var mistake *usageError
 	var pingpongOption *pingpong.OptionError
@@ -118,7 +118,7 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
-// unknownCommand accepts no arguments: a word that is no command ends there.
+// unknownCommand accepts no arguments: a word here is an unknown command.
 func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -69,7 +69,7 @@ func (a *app) runCapture(ctx context.Context, f captureFlags) error {
 	return a.reportCaptureSizes(files)
 }
 
-// captureToStdout makes a device write to a pipe, and copies that to stdout.
+// captureToStdout makes a device write to a pipe and copies that to stdout.
 func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit time.Duration) (err error) {
 	if len(peers) > 1 {
 		return usageErrorf("capture: -w -: %d devices cannot share stdout; name one, for example --of %d/%s", len(peers), peers[0].PID, peers[0].Report.Device.Name)
@@ -86,7 +86,7 @@ func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit tim
 	err = a.captureAll(ctx, peers, []string{pipe.path}, limit, func() {
 		copying.Go(func() {
 			if copyErr = pipe.copyTo(a.stdout); copyErr != nil {
-				end() // nobody reads stdout any more
+				end() // stdout is closed
 			}
 		})
 	})
@@ -94,8 +94,8 @@ func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit tim
 	return cmp.Or(copyErr, err)
 }
 
-// captureFileNames are the files of the peers: the path itself for one, and for
-// several the path with what tells them apart before its ending.
+// captureFileNames returns the files of the peers: path itself for one; for several, path with the
+// device's name before its extension.
 func captureFileNames(path string, peers []debug.Peer) []string {
 	if len(peers) == 1 {
 		return []string{path}
@@ -119,9 +119,8 @@ func captureFileNames(path string, peers []debug.Peer) []string {
 	return files
 }
 
-// captureAll makes every peer write its file until ctx ends, or for a time if
-// that is not 0. When one cannot, it ends the others. It calls writing, if that is
-// not nil, once all write.
+// captureAll makes every peer write its file until ctx ends, or for limit if that is not 0. The
+// failure of one ends the others. It calls writing, if not nil, after all have started.
 func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string, limit time.Duration, writing func()) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -159,13 +158,13 @@ func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string
 		}
 	}
 	running.Wait()
-	// Those that another's failure ended before they began have nothing to say,
-	// unless there is no other.
+	// Drop the errors of captures that another's failure has canceled, unless there is
+	// no other error.
 	failed := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, context.Canceled) })
 	return cmp.Or(errors.Join(failed...), errors.Join(errs...))
 }
 
-// reportCaptureSizes tells how large the files have become.
+// reportCaptureSizes writes the sizes of the files.
 func (a *app) reportCaptureSizes(files []string) error {
 	type file struct {
 		File  string `json:"file"`

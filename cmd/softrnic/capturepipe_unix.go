@@ -17,7 +17,7 @@ type capturePipe struct {
 	r    *os.File
 }
 
-// newCapturePipe makes a pipe in a directory of its own. It must be closed.
+// newCapturePipe creates a named pipe in a temporary directory. The caller must close it.
 func newCapturePipe() (*capturePipe, error) {
 	dir, err := os.MkdirTemp("", "softrnic-capture-*")
 	if err != nil {
@@ -33,7 +33,7 @@ func newCapturePipe() (*capturePipe, error) {
 	return p, nil
 }
 
-// copyTo copies what is written until the writer, which is there already, closes.
+// copyTo copies the pipe to w until the writer, which has opened it, closes it.
 func (p *capturePipe) copyTo(w io.Writer) error {
 	_, err := io.Copy(w, p.r)
 	return err

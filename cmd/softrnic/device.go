@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// deviceOptions are what the flags and the environment say of a device. What
-// is wrong with them is a usageError.
+// deviceOptions returns the device options of the flags and the environment. An invalid value is a
+// usageError.
 func (a *app) deviceOptions() (rnic.Options, error) {
 	o := a.options
 	var err error
@@ -34,12 +34,12 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 	return o, nil
 }
 
-// addrGiven reports whether the user has said where a device is to be.
+// addrGiven reports whether the user has given the address of a device.
 func (a *app) addrGiven() bool {
 	return a.addr != "" || os.Getenv(rnic.EnvAddr) != "" || a.options.Addr.IsValid() || !a.options.Addrs.IsZero() || a.options.Conn != nil
 }
 
-// checkDeviceFlags tells what is wrong with --addr and --impair.
+// checkDeviceFlags returns a usageError for an invalid --addr or --impair.
 func (a *app) checkDeviceFlags() error {
 	if _, err := rnic.ParseAddrs(a.addr); a.addr != "" && err != nil {
 		return usageErrorf("--addr: %w", err)
@@ -50,7 +50,7 @@ func (a *app) checkDeviceFlags() error {
 	return nil
 }
 
-// flagOrEnv is a flag's value or else the environment's, and where it is from.
+// flagOrEnv returns the value of a flag or else of the environment, with its origin.
 func flagOrEnv(flag, value, env string) (from, text string) {
 	if value != "" {
 		return flag, value
@@ -58,12 +58,11 @@ func flagOrEnv(flag, value, env string) (from, text string) {
 	return env, os.Getenv(env)
 }
 
-// openDefault opens the device that the command line asks for. `softrnic stat` finds
-// it, unless SOFTRNIC_DEBUG names another endpoint or is "off".
+// openDefault opens the device at the address of the command line. `softrnic stat` finds it,
+// unless SOFTRNIC_DEBUG names another endpoint or is "off".
 func (a *app) openDefault() (*rnic.Device, error) { return a.openAt(netip.Addr{}) }
 
-// openAt is open for a device that goes to ip unless the command line or the
-// environment names another address.
+// openAt opens a device at ip unless the command line or the environment names another address.
 func (a *app) openAt(ip netip.Addr) (*rnic.Device, error) {
 	return a.openAtPort(netip.AddrPortFrom(ip, link.RoCEPort))
 }
@@ -79,7 +78,7 @@ func (a *app) openAtPort(at netip.AddrPort) (*rnic.Device, error) {
 	}
 	dev, err := rnic.Open(o)
 	if err == nil && os.Getenv(rnic.EnvDebug) == "" {
-		_ = dev.ServeDebug(rnic.DebugAuto) // nobody asked for it: no reason to do without the device
+		_ = dev.ServeDebug(rnic.DebugAuto) // not requested, so its failure is ignored
 	}
 	return dev, err
 }

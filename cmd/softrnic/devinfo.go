@@ -60,7 +60,7 @@ func (a *app) runDevinfo(f devinfoFlags) error {
 	return nil
 }
 
-// describeDevice lists what ibv_devinfo lists, for one port or for all (0).
+// describeDevice returns the listing of ibv_devinfo for one port, or for all (0).
 func describeDevice(dev verbs.Device, port int, verbose bool) (*listing, error) {
 	l := newListing()
 	l.writeDevice(dev.Name(), dev.QueryDevice(), verbose)

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// level is how bad a finding is.
+// A level is the severity of a checkResult.
 type level string
 
 const (
@@ -17,7 +17,7 @@ const (
 	levelFail level = "FAIL" // does not work
 )
 
-// checkResult is the outcome of one check.
+// A checkResult is the outcome of one check.
 type checkResult struct {
 	Level  level    `json:"level"`
 	Check  string   `json:"check"`
@@ -25,7 +25,7 @@ type checkResult struct {
 	Fix    []string `json:"fix,omitempty"` // commands, or advice when there is no command
 }
 
-// notTested is what doctor cannot know.
+// notTested names the conditions that doctor cannot check.
 const notTested = "not tested: firewalls and the path to other hosts, which must let UDP port 4791 pass in both directions"
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// reportChecks shows the findings. The error counts those that fail.
+// reportChecks writes the results. The error counts failed checks.
 func (a *app) reportChecks(findings []checkResult) error {
 	failed := 0
 	for _, f := range findings {

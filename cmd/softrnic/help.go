@@ -30,11 +30,12 @@ func addGroup(root *cobra.Command, id string, list ...*cobra.Command) {
 	}
 }
 
-// commandsWithoutDevice names the commands that open no device: --addr and --impair have no effect there.
+// commandsWithoutDevice are the commands that open no device: --addr and --impair have no effect
+// there.
 var commandsWithoutDevice = []string{"stat", "history", "capture", "version", "completion", "help"}
 
-// commandsWithoutJSON names the commands with the output of another program: --json has no effect, and
-// they refuse it with the reason.
+// commandsWithoutJSON are the commands with the output of another program. They refuse --json with
+// the reason.
 var commandsWithoutJSON = []string{"rping", "ucmatose", "udaddy", "cat", "mpirun", "completion", "help"}
 
 // opensDevice reports whether c or one of its subcommands may open a device.
@@ -75,7 +76,7 @@ func filteredHelp(standard func(*cobra.Command, []string)) func(*cobra.Command, 
 	}
 }
 
-// flagValues are the values that the shell completes, by the name of the flag.
+// flagValues are the values for shell completion, by flag.
 var flagValues = map[string][]cobra.Completion{
 	"mtu":        {"256", "512", "1024", "2048", "4096"},
 	"connection": {"RC", "UC", "UD"},

@@ -25,7 +25,7 @@ func (a *app) historyCommand() *cobra.Command {
 	return c
 }
 
-// qpHistory is a queue pair with its history, and whose it is.
+// A qpHistory is the history of a queue pair with its process and device.
 type qpHistory struct {
 	PID    int    `json:"pid"`
 	Device string `json:"device"`

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// evaluate turns facts into findings.
+// evaluate turns facts into check results.
 func evaluate(s machineFacts) []checkResult {
 	list := []checkResult{s.checkSystem(), s.checkProcessors()}
 	if s.probe.Err != nil {
@@ -46,7 +46,7 @@ func (s machineFacts) checkProcessors() checkResult {
 	return f
 }
 
-// checkBuffer judges what a socket got that asked for want bytes.
+// checkBuffer checks the size of a socket buffer of which want bytes were requested.
 func (s machineFacts) checkBuffer(check, sysctl string, got, limit, want int) checkResult {
 	f := checkResult{Level: levelOK, Check: check}
 	switch {
@@ -71,7 +71,7 @@ func (s machineFacts) checkBuffer(check, sysctl string, got, limit, want int) ch
 	return f
 }
 
-// formatBytes writes a number of bytes as the kernel's limits are thought of.
+// formatBytes formats a number of bytes in KiB or MiB.
 func formatBytes(bytes int) string {
 	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)
@@ -79,7 +79,7 @@ func formatBytes(bytes int) string {
 	return fmt.Sprintf("%d KiB", bytes>>10)
 }
 
-// checkOffloads judges what lets one system call move many packets.
+// checkOffloads checks the features by which one system call moves many packets.
 func (s machineFacts) checkOffloads() []checkResult {
 	var list []checkResult
 	for _, o := range []struct {
@@ -109,7 +109,7 @@ func (s machineFacts) checkOffloads() []checkResult {
 	return list
 }
 
-// checkPort judges UDP port 4791, which rdma_rxe takes on all addresses at once.
+// checkPort checks UDP port 4791, which rdma_rxe occupies on all addresses.
 func (s machineFacts) checkPort() checkResult {
 	f := checkResult{levelOK, "port 4791", "free", nil}
 	if len(s.rdmaDevices) > 0 {
@@ -142,7 +142,7 @@ func (s machineFacts) checkPort() checkResult {
 	return f
 }
 
-// checkAddresses judge each address a device could have.
+// checkAddresses checks each possible address of a device.
 func (s machineFacts) checkAddresses() []checkResult {
 	var list []checkResult
 	others := 0
@@ -173,8 +173,8 @@ func (a interfaceAddr) checkMTU() checkResult {
 	return f
 }
 
-// fullMTU is the smallest interface MTU that carries packets of the largest
-// RoCE MTU over IPv4 and IPv6.
+// fullMTU returns the least interface MTU that carries packets of the largest RoCE MTU over IPv4
+// and IPv6.
 func fullMTU() int {
 	mtu := wire.MaxMTU
 	for wire.ForInterface(mtu, true) < wire.MaxMTU || wire.ForInterface(mtu, false) < wire.MaxMTU {

@@ -8,10 +8,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// listing is the form of ibv_devinfo (rdma-core, libibverbs/examples/
-// devinfo.c): a line an attribute, its label after one tab for the device and
-// three for a port, its value in a column of its own. The same attributes are
-// gathered for JSON, under their labels.
+// A listing has the format of ibv_devinfo (rdma-core, libibverbs/examples/devinfo.c): one
+// attribute a line, its label after one tab for the device and three for a port, its value in a
+// fixed column. It collects the same attributes for JSON.
 type listing struct {
 	text   strings.Builder
 	object map[string]any
@@ -25,7 +24,7 @@ const (
 	portColumn   = 48
 )
 
-// section writes attributes of one depth.
+// A section writes attributes of one indentation.
 type section struct {
 	text   *strings.Builder
 	object map[string]any
@@ -36,21 +35,21 @@ type section struct {
 // writeValue writes an attribute whose text is its value.
 func (s section) writeValue(label string, value any) { s.writeAttr(label, value, fmt.Sprint(value)) }
 
-// writeAttr writes an attribute.
+// writeAttr writes an attribute with a text for its value.
 func (s section) writeAttr(label string, value any, text string) {
 	s.object[label] = value
 	s.writeLine(label, text)
 }
 
-// writeLine writes a label and a text, with the tabs between that fill the column.
+// writeLine writes a label and a text, separated by tabs up to the column.
 func (s section) writeLine(label, text string) {
 	at := 8*len(s.indent) + len(label) + 1
 	tabs := max(1, (s.column-at+7)/8)
 	fmt.Fprintf(s.text, "%s%s:%s%s\n", s.indent, label, strings.Repeat("\t", tabs), text)
 }
 
-// writeDevice writes the attributes of a device. Those that DeviceAttr does not
-// have because no softrnic device has the feature are 0, as with rdma_rxe.
+// writeDevice writes the attributes of a device. Attributes of features that no softrnic device
+// has are 0, as with rdma_rxe.
 func (l *listing) writeDevice(name string, a verbs.DeviceAttr, verbose bool) {
 	l.object["hca_id"] = name
 	fmt.Fprintf(&l.text, "hca_id:\t%s\n", name)
@@ -106,8 +105,7 @@ func (l *listing) writeDevice(name string, a verbs.DeviceAttr, verbose bool) {
 	l.writeUnsupported(s)
 }
 
-// deviceCaps are the flags of enum ibv_device_cap_flags that hold for every
-// softrnic device.
+// deviceCaps are the flags of enum ibv_device_cap_flags of every softrnic device.
 var deviceCaps = []struct {
 	bit  int
 	name string
@@ -129,9 +127,8 @@ func (l *listing) writeCapabilities(s section) {
 	}
 }
 
-// writeUnsupported writes what is said of features that no softrnic device has:
-// on-demand paging, timestamps, segmentation of messages, hashing, pacing and
-// tag matching. Its columns follow no rule.
+// writeUnsupported writes the attributes of features that no softrnic device has: on-demand
+// paging, timestamps, segmentation, hashing, pacing and tag matching. Their columns are irregular.
 func (l *listing) writeUnsupported(s section) {
 	l.text.WriteString("\tgeneral_odp_caps:\n")
 	for _, transport := range []string{"rc", "uc", "ud", "xrc"} {
@@ -194,11 +191,11 @@ func (l *listing) writeGIDs(object map[string]any, gids []verbs.GIDEntry) {
 	object["gids"] = list
 }
 
-// formatGID writes the GID of a RoCE v2 port as ibv_devinfo does, as an IPv6
-// address that may be a mapped IPv4 one.
+// formatGID formats the GID of a RoCE v2 port as ibv_devinfo does: an IPv6 address, possibly a
+// mapped IPv4 one.
 func formatGID(g verbs.GID) string { return netip.AddrFrom16(g).String() }
 
-// Words for codes of struct ibv_port_attr (ibv_query_port(3)).
+// Names of codes of struct ibv_port_attr (ibv_query_port(3)).
 var (
 	vlNames        = map[uint8]string{1: "1", 2: "2", 3: "4", 4: "8", 5: "15"}
 	widthNames     = map[uint8]string{1: "1", 2: "4", 4: "8", 8: "12", 16: "2"}
@@ -206,7 +203,7 @@ var (
 	physStateNames = map[uint8]string{1: "SLEEP", 2: "POLLING", 3: "DISABLED", 4: "PORT_CONFIGURATION TRAINNING", 5: "LINK_UP", 6: "LINK_ERROR_RECOVERY", 7: "PHY TEST"}
 )
 
-// formatGUID writes a GUID as ibv_devinfo does.
+// formatGUID formats a GUID as ibv_devinfo does.
 func formatGUID(g uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", uint16(g>>48), uint16(g>>32), uint16(g>>16), uint16(g))
 }

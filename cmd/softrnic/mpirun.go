@@ -22,10 +22,10 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// envNet is the variable that says what MPI's ranks talk by.
+// envNet is the variable of the transport of MPI ranks.
 const envNet = "SOFTRNIC_MPI_NET"
 
-// Variables that have ranks say what they wait for.
+// Variables of the deadlock reports of ranks.
 const (
 	envWatchdog     = "SOFTRNIC_MPI_WATCHDOG"
 	envReportSignal = "SOFTRNIC_MPI_REPORT_SIGNAL"
@@ -55,7 +55,7 @@ SOFTRNIC_ADDR names another, a prefix such as 10.77.0.0/24 for example. Options 
 be written with one dash, as mpiexec has them (-np 4, -hosts a,b), and those of Open
 MPI's and hydra's that mean the same have their names there too.`
 
-// mpirunFlags are the flags of the command, read.
+// mpirunFlags are the parsed flags of mpirun.
 type mpirunFlags struct {
 	mpirun.Options
 	agent                                  bool
@@ -71,7 +71,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 		Aliases:            []string{"mpiexec"},
 		Short:              "Run the ranks of an MPI job, here or on other hosts",
 		Long:               mpirunLong,
-		DisableFlagParsing: true, // ranks' arguments are theirs
+		DisableFlagParsing: true, // the arguments of ranks are not parsed
 	}
 	o := &mpirunFlags{grace: timeFlag(2 * time.Second)}
 	f := c.Flags()
@@ -120,15 +120,14 @@ func (a *app) mpirunCommand() *cobra.Command {
 	return c
 }
 
-// programFlags adds the flags that each program has its own of.
+// programFlags adds the flags that apply to one program.
 func programFlags(f *pflag.FlagSet, p *mpirun.Program) {
 	f.VarP((*rankCount)(&p.N), "np", "n", "`ranks` of this program (default: 1, or what the hosts say)")
 	f.StringArrayVarP(&p.Environ, "env", "x", nil, "`NAME=VALUE` in the environment of this program; NAME alone is its value here")
 	f.StringVar(&p.Dir, "wdir", "", "`directory` to run this program in")
 }
 
-// rankCount is a number of them as a flag's value. Of a program of which nobody says it
-// there are 0, so that cannot be said.
+// A rankCount is the flag value of a number of ranks. 0 stands for an unset flag and is refused.
 type rankCount int
 
 func (n *rankCount) Set(s string) error {
@@ -143,7 +142,7 @@ func (n *rankCount) Set(s string) error {
 func (*rankCount) Type() string     { return "int" }
 func (n *rankCount) String() string { return "" }
 
-// canonicalFlagName are flags' names with hydra and Open MPI.
+// canonicalFlagName maps flag names of hydra and Open MPI.
 func canonicalFlagName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "n":
@@ -162,7 +161,7 @@ func canonicalFlagName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// doubleDashes gives flags the second dash that hydra and Open MPI do without, up to
+// doubleDashes adds the second dash to long flags that hydra and Open MPI write with one, up to
 // the program.
 func doubleDashes(f *pflag.FlagSet, args []string) []string {
 	args = slices.Clone(args)
@@ -225,7 +224,7 @@ func (a *app) runMPIJob(c *cobra.Command, o *mpirunFlags) (err error) {
 	return err
 }
 
-// parsePrograms reads what is behind the flags: programs with their own.
+// parsePrograms parses the arguments after the flags: programs with their own flags.
 func (o *mpirunFlags) parsePrograms(c *cobra.Command) (err error) {
 	rest := c.Flags().Args()
 	for first := true; first || len(rest) > 0; first = false {
@@ -261,7 +260,7 @@ func (o *mpirunFlags) parsePrograms(c *cobra.Command) (err error) {
 	return nil
 }
 
-// parseHosts reads the hosts.
+// parseHosts parses the hosts, or reads the allocation of a batch system.
 func (o *mpirunFlags) parseHosts() (err error) {
 	switch {
 	case o.hosts != "" && o.hostfile != "":
@@ -292,7 +291,7 @@ func (o *mpirunFlags) parseHosts() (err error) {
 	return nil
 }
 
-// resolveEnviron gives names without a value the one that they have here.
+// resolveEnviron adds the launcher's value to names without one.
 func resolveEnviron(list []string) ([]string, error) {
 	list = slices.Clone(list)
 	for i, v := range list {
@@ -308,7 +307,7 @@ func resolveEnviron(list []string) ([]string, error) {
 	return list, nil
 }
 
-// timeFlag is a time that can be given as a number of seconds, as Open MPI has it.
+// A timeFlag is a duration that can be given in seconds, as with Open MPI.
 type timeFlag time.Duration
 
 func (s *timeFlag) String() string {

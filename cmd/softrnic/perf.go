@@ -83,7 +83,7 @@ func (a *app) perfTestCommand(test perftest.Test) *cobra.Command {
 	return c
 }
 
-// runPerf runs a test with all its options.
+// runPerf runs a test.
 func (a *app) runPerf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Options) (err error) {
 	if o.Device, err = t.openGiven(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (a *app) runPerf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Option
 	return err
 }
 
-// deviceCounter reads a counter of a device of ours.
+// deviceCounter reads a counter of a device of this process.
 func deviceCounter(dev verbs.Device, name string) (uint64, bool) {
 	d, ok := dev.(interface{ Inspect() rnic.Snapshot })
 	if !ok {
@@ -143,8 +143,9 @@ func deviceCounter(dev verbs.Device, name string) (uint64, bool) {
 	return 0, false
 }
 
-// maxSeconds is the longest test, eleven days; NaN and what overflows time.Duration is refused.
+// maxSeconds is the longest duration of a test: 11.6 days. Larger values, which may overflow
+// time.Duration, and NaN are refused.
 const maxSeconds = 1e6
 
-// toDuration is a flag's number of seconds.
+// toDuration converts the seconds of a flag.
 func toDuration(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

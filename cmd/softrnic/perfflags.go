@@ -17,7 +17,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// perfFlags are perftest's flags that need more than to be stored.
+// perfFlags are perftest's flags that need conversion.
 type perfFlags struct {
 	o           perftest.Options
 	mtu         int
@@ -37,7 +37,7 @@ type perfFlags struct {
 	outJSONFile string
 	version     bool
 	counters    []string
-	ignored     []string // accepted, and without effect
+	ignored     []string // accepted without effect
 	unsupported unsupportedFlags
 }
 
@@ -47,7 +47,7 @@ func newPerfFlags(t perftest.Test) *perfFlags {
 		outJSONFile: "perftest_out.json"}
 }
 
-// addFlags defines the flags of a test.
+// addFlags adds the flags of a test.
 func (p *perfFlags) addFlags(f *pflag.FlagSet) {
 	p.addTargetFlags(f)
 	p.addWorkloadFlags(f)
@@ -127,7 +127,7 @@ func (p *perfFlags) addLatencyFlags(f *pflag.FlagSet) {
 	f.IntVar(&p.gap, "latency_gap", 0, "wait so many `microseconds` before each post")
 }
 
-// addVerbFlags defines what depends on what the test does.
+// addVerbFlags adds the flags that depend on the operation.
 func (p *perfFlags) addVerbFlags(f *pflag.FlagSet) {
 	o := &p.o
 	switch o.Test.Verb {
@@ -159,7 +159,7 @@ func (p *perfFlags) addReportFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&p.version, "version", "V", false, "print the version of perftest that this stands in for")
 }
 
-// addIgnoredFlags defines flags that are accepted and change nothing here.
+// addIgnoredFlags adds flags that are accepted without effect.
 func (p *perfFlags) addIgnoredFlags(f *pflag.FlagSet) {
 	idle := func(name, letter, why string) {
 		f.BoolP(name, letter, false, why)
@@ -191,7 +191,7 @@ func (p *perfFlags) addIgnoredFlags(f *pflag.FlagSet) {
 	}
 }
 
-// addUnsupportedFlags defines flags that ask for what is not here.
+// addUnsupportedFlags adds flags of features that do not exist here.
 func (p *perfFlags) addUnsupportedFlags(f *pflag.FlagSet) {
 	p.unsupported.add(f, "odp", "", noODP)
 	p.unsupported.add(f, "use_hugepages", "", "a Go program does not choose its pages; transparent huge pages work")
@@ -203,7 +203,7 @@ func (p *perfFlags) addUnsupportedFlags(f *pflag.FlagSet) {
 	p.unsupported.add(f, "mcg", "g", "multicast is not part of this test here")
 }
 
-// testOptions are what the flags come to.
+// testOptions converts the flags.
 func (p *perfFlags) testOptions(c *cobra.Command, log io.Writer) (perftest.Options, error) {
 	if err := p.unsupported.rejectGiven(c); err != nil {
 		return p.o, err

@@ -122,7 +122,7 @@ func (a *app) pingpongKindCommand(k pingpong.Kind, short string) *cobra.Command 
 	return c
 }
 
-// pingpongJSON is what --json writes.
+// A pingpongJSON is the output of --json.
 type pingpongJSON struct {
 	Program     string       `json:"program"`
 	Local       []recordJSON `json:"local"`

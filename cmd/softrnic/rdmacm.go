@@ -10,16 +10,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// rdmacmHelp is the part of the help that says how the two sides find each
-// other.
+// rdmacmHelp is the part of the help about the addresses of both sides.
 const rdmacmHelp = `The adapter listens on UDP port 4791, through which connections are made, too: no
 TCP is needed. A server waits at every address of this machine, each with an
 adapter of its own, or at the one that is given; so does rdma_rxe for its network
 namespace, and only one of them can. A client's adapter goes to the address that
 leads to the server. --addr or SOFTRNIC_ADDR name another one.`
 
-// rdmacmCommand makes a command of a program that connects by RDMA-CM. run gets
-// where it runs.
+// rdmacmCommand completes the command of a program that connects by RDMA-CM. run gets the source
+// of its device.
 func (a *app) rdmacmCommand(c *cobra.Command, unused *unsupportedFlags, run func(*cobra.Command, rdmacm.DeviceSource) error) *cobra.Command {
 	t := &tool{app: a}
 	c.Args = func(c *cobra.Command, args []string) error {
@@ -47,7 +46,7 @@ func (a *app) rdmacmCommand(c *cobra.Command, unused *unsupportedFlags, run func
 	return c
 }
 
-// cmtoolFlags adds the flags that ucmatose and udaddy explain alike.
+// cmtoolFlags adds the flags that ucmatose and udaddy share.
 func cmtoolFlags(c *cobra.Command, o *cmtool.Options) {
 	f := c.Flags()
 	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")

@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// sdpHelp is the part of the help that says where adapters are.
+// sdpHelp is the part of the help about the addresses of adapters.
 const sdpHelp = `By SDP a listener waits at the adapter's address, on UDP port 4791: HOST is an
 address of this machine, or without it a free one of the loopback interface. To dial,
 an adapter opens at an address that leads to the peer. --addr or SOFTRNIC_ADDR name
@@ -34,7 +34,7 @@ func (a *app) sdpCommand() *cobra.Command {
 	return c
 }
 
-// sdpFlags adds the flags of connections by SDP.
+// sdpFlags adds the flags of SDP connections.
 func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 	f.TextVar(&o.FlowControl, "design", sdp.NIC, "flow `control` of connections that we dial: nic, rdma or credit")
 	o.Buffers, o.BufferBytes, o.ZeroCopy, o.KeepAlive = sdp.DefaultBuffers, sdp.DefaultBufferBytes, sdp.DefaultZeroCopy, sockets.KeepAlive
@@ -45,8 +45,8 @@ func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 	f.DurationVar(&o.KeepAlive, "keepalive", o.KeepAlive, "`time` without traffic after which the peer is asked whether it is there; -1s never")
 }
 
-// checkSDPFlags refuses values that sdp.Options would take for no value, and those that
-// look like a number and mean never.
+// checkSDPFlags refuses values that sdp.Options would take for unset, and negative ones other than
+// -1.
 func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
 	switch {
 	case o.Buffers == 0:
@@ -63,7 +63,7 @@ func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
 	return nil
 }
 
-// runSDPTool runs a tool of SDP in its place, with the options that its flags have set.
+// runSDPTool runs a tool of SDP with its device source.
 func (a *app) runSDPTool(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.DeviceSource) error) (err error) {
 	if err := checkSDPFlags(f, o); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (a *app) runSDPTool(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.Devic
 	return err
 }
 
-// openVerbs is openAtPort; the zero AddrPort is any address.
+// openVerbs is openAtPort with an interface result; the zero AddrPort stands for any address.
 func (a *app) openVerbs(at netip.AddrPort) (verbs.Device, error) {
 	dev, err := a.openAtPort(at)
 	if err != nil {

@@ -42,15 +42,15 @@ func (a *app) sdpCatCommand() *cobra.Command {
 		if o.Addr, err = parseCatAddr(args, o.Listen); err != nil {
 			return usageErrorf("%w: want `%s`; --help tells more", err, c.UseLine())
 		}
-		// Who reads our output may go away: the peer is to be told, which a
-		// process that the signal ends cannot.
+		// The reader of stdout may exit. SIGPIPE would end the process before it
+		// can reset the connection.
 		signal.Ignore(syscall.SIGPIPE)
 		return a.runSDPTool(c.Flags(), &o.SDP, func(p rdmacm.DeviceSource) error {
 			o.DeviceSource, o.In, o.Out = p, c.InOrStdin(), a.stdout
 			switch {
 			case verbose:
 				o.Log = a.stderr
-			case o.Listen && (o.Addr.Host == "" || o.Addr.Port == 0): // who dials cannot know
+			case o.Listen && (o.Addr.Host == "" || o.Addr.Port == 0): // the peer cannot know the address
 				o.Listening = func(at net.Addr) { fmt.Fprintln(a.stderr, "listening at", sockets.FormatAddr(at)) }
 			}
 			return sdpcat.Run(c.Context(), o)
@@ -59,7 +59,7 @@ func (a *app) sdpCatCommand() *cobra.Command {
 	return c
 }
 
-// parseCatAddr reads HOST PORT, HOST:PORT or, for a listener, PORT.
+// parseCatAddr parses HOST PORT, HOST:PORT or, for a listener, PORT.
 func parseCatAddr(args []string, listen bool) (p sockets.Addr, err error) {
 	switch {
 	case len(args) == 0:

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// selfTestResult tells how the self test went.
+// A selfTestResult has the figures of the self test.
 type selfTestResult struct {
 	err           error
 	from, to      netip.AddrPort
@@ -27,15 +27,15 @@ func (r selfTestResult) String() string {
 		r.from, formatBytes(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
 }
 
-// Size of the messages of the self test, how long it may take, and from when on that is a finding.
+// Parameters of the self test: the bytes of a message, the timeout, and the duration that is a warning.
 const (
 	selfTestBytes = 1 << 20
 	selfTestTime  = 5 * time.Second
 	selfTestSlow  = 250 * time.Millisecond // it takes 1 to 10 ms on an idle machine
 )
 
-// selfTest lets two devices of this process exchange an RDMA write and a
-// message over their sockets, and looks for one of them at its debug endpoint.
+// selfTest exchanges an RDMA write and a message between two devices of this process over their
+// sockets, and requests a report from the debug endpoint of one.
 func selfTest(ctx context.Context, options rnic.Options) (r selfTestResult, endpoint error) {
 	ctx, cancel := context.WithTimeout(ctx, selfTestTime)
 	defer cancel()
@@ -65,7 +65,7 @@ func selfTest(ctx context.Context, options rnic.Options) (r selfTestResult, endp
 	return r, tryDebugEndpoint(ctx, a)
 }
 
-// tryDebugEndpoint serves a device and asks for it.
+// tryDebugEndpoint opens the debug endpoint of a device and requests a report.
 func tryDebugEndpoint(ctx context.Context, dev *rnic.Device) error {
 	if err := dev.ServeDebug(rnic.DebugAuto); err != nil {
 		return err
@@ -78,8 +78,8 @@ func tryDebugEndpoint(ctx context.Context, dev *rnic.Device) error {
 	return err
 }
 
-// selfTestEndpoint is one end of the self test: a connected queue pair and memory, half of
-// it for the write, half for the message.
+// A selfTestEndpoint is one side of the self test: a connected queue pair and memory, half of it
+// for the write, half for the message.
 type selfTestEndpoint struct {
 	dev verbs.Device
 	cq  verbs.CQ
@@ -105,7 +105,7 @@ func newSelfTestEndpoint(dev verbs.Device) (e selfTestEndpoint, err error) {
 	return e, err
 }
 
-// exchangeData writes to b and sends to b, and compares what arrives.
+// exchangeData writes and sends from a to b and compares the data.
 func exchangeData(ctx context.Context, da, db verbs.Device) error {
 	a, err := newSelfTestEndpoint(da)
 	if err != nil {
@@ -156,7 +156,7 @@ func exchangeData(ctx context.Context, da, db verbs.Device) error {
 	return nil
 }
 
-// waitCompletions waits for n of them, all successful.
+// waitCompletions waits for n successful completions.
 func waitCompletions(ctx context.Context, cq verbs.CQ, n int) error {
 	wc := make([]verbs.WC, n)
 	for got := 0; got < n; {

@@ -40,13 +40,13 @@ func (a *app) statCommand() *cobra.Command {
 	return c
 }
 
-// targetFlags are the flags of commands that look into processes.
+// targetFlags adds the flags of commands that inspect processes.
 func targetFlags(c *cobra.Command, of, qp *string) {
 	c.Flags().StringVar(of, "of", "", "look at this process, device or endpoint only: 4711, softrnic0, 4711/softrnic0, unix:/path, 127.0.0.1:9479")
 	c.Flags().StringVar(qp, "qp", "", "look at the queue pair of this number only, as 17 or 0x11")
 }
 
-// withTargetHint tells those who name a process in an argument how to name it.
+// withTargetHint adds to err how to name the process of an argument.
 func withTargetHint(args []string, err error) error {
 	if err == nil {
 		return nil
@@ -91,7 +91,7 @@ func (a *app) runStat(ctx context.Context, f statFlags) error {
 	}
 }
 
-// showStat writes one look in the form that was asked for.
+// showStat writes one sample in the requested format.
 func (a *app) showStat(peers, before []debug.Peer, f statFlags) error {
 	switch {
 	case f.prometheus:
@@ -111,8 +111,8 @@ func (a *app) showStat(peers, before []debug.Peer, f statFlags) error {
 	return nil
 }
 
-// findPeers asks the devices that of names, or all. Those that do not answer are
-// reported and left out.
+// findPeers queries the devices that of names, or all. Devices that do not reply are reported and
+// left out.
 func (a *app) findPeers(ctx context.Context, of string) ([]debug.Peer, error) {
 	find := debug.Discover
 	if of != "" {
@@ -136,7 +136,7 @@ func (a *app) findPeers(ctx context.Context, of string) ([]debug.Peer, error) {
 	}), nil
 }
 
-// checkQP tells what is wrong with the value of --qp.
+// checkQP returns a usageError for an invalid --qp.
 func checkQP(number string) error {
 	if _, err := debug.ParseQPN(number); number != "" && err != nil {
 		return usageErrorf("--qp: %w", err)
@@ -144,8 +144,7 @@ func checkQP(number string) error {
 	return nil
 }
 
-// filterQP leaves the queue pair that number names and the devices that have it.
-// Without a number all stay.
+// filterQP keeps the queue pair that number names and its devices. Without a number it keeps all.
 func filterQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
 	if number == "" {
 		return peers, nil
@@ -167,7 +166,7 @@ func filterQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
 	return peers, nil
 }
 
-// reportsOf are what the peers said.
+// reportsOf returns the reports of the peers.
 func reportsOf(peers []debug.Peer) []debug.Report {
 	list := make([]debug.Report, len(peers))
 	for i, p := range peers {
@@ -176,7 +175,7 @@ func reportsOf(peers []debug.Peer) []debug.Report {
 	return list
 }
 
-// previousReport is what the peer said the time before, or nil.
+// previousReport returns the peer's report of the previous sample, or nil.
 func previousReport(before []debug.Peer, p *debug.Peer) *debug.Report {
 	for i := range before {
 		if before[i].Client.Addr() == p.Client.Addr() && before[i].PID == p.PID {

@@ -15,14 +15,14 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// statText writes reports for people.
+// A statText writes reports as text.
 type statText struct {
 	w   io.Writer
 	all bool // counters that are 0, too
 }
 
-// writeDevice writes a device with rates since before, if that is not nil. With
-// one, the report is about a single queue pair.
+// writeDevice writes a device, with rates if before is not nil. With one, the report has a single
+// queue pair.
 func (s statText) writeDevice(r, before *debug.Report, one bool) {
 	d := r.Device
 	fmt.Fprintf(s.w, "%s  process %d (%s)  %s  %s  MTU %d  %s\n", d.Name, r.Process.PID, r.Process.Command, d.Addr, d.State, d.ActiveMTU, describeLink(d.Link))
@@ -76,8 +76,8 @@ func (s statText) writeDeviceCounters(t io.Writer, r, before *debug.Report, seco
 	fmt.Fprintf(t, "  objects: %s\n", strings.Join(objects, ", "))
 }
 
-// writeCounters writes a line for each counter: its name, its value, its rate when
-// time has passed, its meaning.
+// writeCounters writes a line for each counter: name, value, rate if seconds is not 0, and
+// description.
 func (s statText) writeCounters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, uint64], seconds float64) {
 	next, stop := iter.Pull2(before)
 	defer stop()
@@ -94,7 +94,7 @@ func (s statText) writeCounters(t io.Writer, now, before iter.Seq2[rnic.CounterI
 	}
 }
 
-// writeLayers writes the counters of what runs on the device.
+// writeLayers writes the counters of the layers above the device.
 func (s statText) writeLayers(t io.Writer, now, before []rnic.LayerInfo, seconds float64) {
 	for i, l := range now {
 		var old []rnic.LayerCounter
@@ -115,7 +115,7 @@ func layerCounters(list []rnic.LayerCounter) iter.Seq2[rnic.CounterInfo, uint64]
 	}
 }
 
-// countersOrZero are the counters, or zeros if there are none.
+// countersOrZero returns the counters, or zeros for nil.
 func countersOrZero(c *rnic.QPCounters) iter.Seq2[rnic.CounterInfo, uint64] {
 	if c == nil {
 		c = new(rnic.QPCounters)
@@ -123,7 +123,7 @@ func countersOrZero(c *rnic.QPCounters) iter.Seq2[rnic.CounterInfo, uint64] {
 	return c.All()
 }
 
-// prefixNames puts a word in front of the names.
+// prefixNames prepends a word to the names.
 func prefixNames(word string, counters iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[rnic.CounterInfo, uint64] {
 	return func(yield func(rnic.CounterInfo, uint64) bool) {
 		for c, n := range counters {
@@ -135,7 +135,7 @@ func prefixNames(word string, counters iter.Seq2[rnic.CounterInfo, uint64]) iter
 	}
 }
 
-// maxListed is how many queue pairs are listed at most.
+// maxListed is the maximum number of queue pairs in a listing.
 const maxListed = 64
 
 func (s statText) writeQueuePairs(list []rnic.QPInfo) {
@@ -196,7 +196,7 @@ func (s statText) writeCompletionQueues(list []rnic.CQInfo) {
 	}
 }
 
-// describeLink say how packets travel.
+// describeLink returns the link's name and its offloads.
 func describeLink(l rnic.LinkInfo) string {
 	words := l.Name
 	for _, c := range []struct {
@@ -210,8 +210,7 @@ func describeLink(l rnic.LinkInfo) string {
 	return words
 }
 
-// writeMetrics writes the reports in the text format of Prometheus, as one
-// exposition: each process has its label.
+// writeMetrics writes the reports in the text format of Prometheus, with a label for each process.
 func writeMetrics(w io.Writer, peers []debug.Peer) error {
 	registry := prometheus.NewRegistry()
 	for i, p := range peers {

@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// machineFacts are the facts about a machine and a process that doctor judges.
+// machineFacts are the facts about a machine and a process that doctor evaluates.
 type machineFacts struct {
 	goos, goarch, goVersion string
 	cpus, maxProcs          int
@@ -27,14 +27,14 @@ type machineFacts struct {
 	test                    selfTestResult
 }
 
-// interfaceAddr is an address of an interface that is up.
+// An interfaceAddr is an address of an interface that is up.
 type interfaceAddr struct {
 	ip   netip.Addr
 	name string // of the interface
 	mtu  int
 }
 
-// inspectMachine finds out about this machine.
+// inspectMachine collects the facts about this machine.
 func inspectMachine(ctx context.Context, options rnic.Options) machineFacts {
 	s := machineFacts{
 		goos: runtime.GOOS, goarch: runtime.GOARCH, goVersion: runtime.Version(),
@@ -49,7 +49,7 @@ func inspectMachine(ctx context.Context, options rnic.Options) machineFacts {
 	return s
 }
 
-// listDir lists a directory; one that is not there is empty.
+// listDir returns the names in a directory, or none if it does not exist.
 func listDir(dir string) []string {
 	entries, _ := os.ReadDir(dir)
 	list := make([]string, len(entries))
@@ -59,7 +59,7 @@ func listDir(dir string) []string {
 	return list
 }
 
-// moduleLoaded looks a kernel module up in /proc/modules.
+// moduleLoaded reports whether /proc/modules lists a kernel module.
 func moduleLoaded(file, module string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -74,7 +74,7 @@ func moduleLoaded(file, module string) bool {
 	return false
 }
 
-// interfaceAddrs lists the addresses of all interfaces that are up.
+// interfaceAddrs returns the addresses of all interfaces that are up.
 func interfaceAddrs() []interfaceAddr {
 	interfaces, err := net.Interfaces()
 	if err != nil {

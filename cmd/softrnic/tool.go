@@ -13,14 +13,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// tool is what the commands that stand in for RDMA's known programs share: how
-// they come to a device.
+// A tool is a command that stands in for a known RDMA program, with the name of its device.
 type tool struct {
 	*app
 	name string // of the device, or "" for any
 }
 
-// atMostOneHost accepts the server's name, or nothing.
+// atMostOneHost accepts the server's name, or no argument.
 func atMostOneHost(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageErrorf("%s takes one host at most, but there are %q", c.CommandPath(), args)
@@ -28,8 +27,8 @@ func atMostOneHost(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// openGiven returns the device at the address that the user has named, or nil if
-// the address is to follow from the peer's.
+// openGiven opens the device at the address that the user has given, or returns nil if the peer's
+// address determines it.
 func (t *tool) openGiven() (verbs.Device, error) {
 	if !t.addrGiven() {
 		return nil, nil
@@ -37,8 +36,8 @@ func (t *tool) openGiven() (verbs.Device, error) {
 	return t.openNamed(netip.Addr{})
 }
 
-// openAtRoCEPort opens a device at an address of this machine, or anywhere on the loopback
-// interface, on UDP port 4791: handshakes have no word for another.
+// openAtRoCEPort opens a device at an address of this machine, or any of the loopback interface,
+// on UDP port 4791: the handshakes cannot carry another.
 func (t *tool) openAtRoCEPort(ip netip.Addr) (verbs.Device, error) {
 	dev, err := t.openNamed(ip)
 	if err != nil {
@@ -51,11 +50,10 @@ func (t *tool) openAtRoCEPort(ip netip.Addr) (verbs.Device, error) {
 	if err := dev.Close(); err != nil {
 		return nil, err
 	}
-	return t.openNamed(netip.AddrFrom4([4]byte{127, 0, 0, 1})) // says who has the port
+	return t.openNamed(netip.AddrFrom4([4]byte{127, 0, 0, 1})) // its error names the owner of the port
 }
 
-// probeDevice finds out, before a server waits, whether a device can be opened at all
-// once a client is there.
+// probeDevice checks, before a server waits, that a device can be opened.
 func (t *tool) probeDevice() error {
 	dev, err := t.openAtRoCEPort(netip.Addr{})
 	if err != nil {
@@ -64,7 +62,7 @@ func (t *tool) probeDevice() error {
 	return dev.Close()
 }
 
-// openVerbsAt is at with a UDP port; 0 is any free one.
+// openVerbsAt opens a device at an address and UDP port; 0 is any free one.
 func (t *tool) openVerbsAt(at netip.AddrPort) (verbs.Device, error) {
 	return t.checkName(t.app.openAtPort(at))
 }
@@ -73,7 +71,7 @@ func (t *tool) openNamed(ip netip.Addr) (verbs.Device, error) {
 	return t.checkName(t.app.openAt(ip))
 }
 
-// checkName is a device that was opened, if it is the one with the name.
+// checkName returns an opened device if it has the name of the flag.
 func (t *tool) checkName(dev *rnic.Device, err error) (verbs.Device, error) {
 	if err != nil {
 		return nil, err
@@ -85,13 +83,13 @@ func (t *tool) checkName(dev *rnic.Device, err error) (verbs.Device, error) {
 	return dev, nil
 }
 
-// announce says where a server waits, on stderr: stdout is the original's.
+// announce writes the address of a server to stderr; stdout has the original's output.
 func (t *tool) announce(at any) { fmt.Fprintln(t.stderr, "softrnic: waiting for a client on", at) }
 
-// announceTCP is waiting for a server's TCP port.
+// announceTCP announces a server's TCP port.
 func (t *tool) announceTCP(port int) { t.announce(fmt.Sprintf("TCP port %d", port)) }
 
-// announceCM is waiting for the ports of RDMA-CM that a server listens on.
+// announceCM announces the addresses of a server in RDMA-CM.
 func (t *tool) announceCM(at []netip.AddrPort) {
 	names := make([]string, len(at))
 	for i, a := range at {
@@ -100,5 +98,5 @@ func (t *tool) announceCM(at []netip.AddrPort) {
 	t.announce(strings.Join(names, " "))
 }
 
-// reportDropped tells of a client that was sent away.
+// reportDropped writes the error of a dropped client.
 func (t *tool) reportDropped(err error) { fmt.Fprintln(t.stderr, "softrnic: dropped:", err) }

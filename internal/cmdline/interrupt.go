@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Interrupt is the cause of a context that a signal has ended. errors.Is finds it equal
-// to context.Canceled.
+// An Interrupt is the cause of a context that a signal has ended. errors.Is matches it with
+// context.Canceled.
 type Interrupt struct{ Signal os.Signal }
 
 func (i *Interrupt) Error() string { return fmt.Sprintf("ended by a signal (%v)", i.Signal) }

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// Output is a standard output that remembers the first error of writing, so that a
-// command whose output is lost, on a full disk for example, can fail. Goroutines may
-// share it.
+// An Output is a standard output that records its first write error, so that a command whose
+// output is lost, for example on a full disk, can fail. It is safe for concurrent use.
 type Output struct {
 	mu  sync.Mutex
 	w   io.Writer
@@ -19,8 +18,7 @@ type Output struct {
 // NewOutput returns an Output that writes to w.
 func NewOutput(w io.Writer) *Output { return &Output{w: w} }
 
-// Write implements io.Writer. Its first error is that of Err, so that a caller that returns
-// it has not to be told of it again.
+// Write implements io.Writer. Its first error is also that of Err.
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

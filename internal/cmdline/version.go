@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Version identifies a build.
+// A Version identifies a build.
 type Version struct {
 	Version  string `json:"version"`            // of the module, "(devel)" if it is not known
 	Revision string `json:"revision,omitempty"` // of the repository, if it was built there

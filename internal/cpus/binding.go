@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Binding is how processes of one machine are bound to its processors.
+// A Binding determines the processors to which processes of one machine are bound.
 type Binding string
 
 const (
@@ -23,11 +23,11 @@ const (
 	Thread Binding = "hwthread"
 )
 
-// ErrUnsupported says that the processors of this system are not known.
+// ErrUnsupported reports that this system cannot bind processes to processors.
 var ErrUnsupported = errors.New("processes cannot be bound to processors on this system")
 
-// ParseBinding takes a binding's name. Behind it there may be what Open MPI has to say
-// about more processes than processors, which are allowed anyway.
+// ParseBinding parses the name of a binding. It accepts Open MPI's suffix :overload-allowed, which
+// is always the case.
 func ParseBinding(name string) (Binding, error) {
 	plain, _ := strings.CutSuffix(name, ":overload-allowed")
 	switch b := Binding(plain); b {
@@ -37,9 +37,8 @@ func ParseBinding(name string) (Binding, error) {
 	return "", fmt.Errorf("no binding %q: want auto, none, core or hwthread", name)
 }
 
-// CPUSets returns the sets of processors that n processes get in turn, nil if they are
-// bound to none. Auto does without where this process may not choose; with the others
-// that is an error of On.
+// CPUSets returns the sets of processors to which n processes are bound in turn, or nil without
+// binding. Auto is nil where binding is not permitted; for the others RunOn returns that error.
 func (b Binding) CPUSets(n int) ([][]int, error) {
 	sets, err := b.setsFor(n, Cores())
 	if b == Auto && RunOn(SetOf(sets, 0), func() error { return nil }) != nil {
@@ -48,7 +47,7 @@ func (b Binding) CPUSets(n int) ([][]int, error) {
 	return sets, err
 }
 
-// setsFor is Places on a machine of some cores.
+// setsFor is CPUSets on a machine with these cores.
 func (b Binding) setsFor(n int, cores [][]int) ([][]int, error) {
 	if b == None {
 		return nil, nil
@@ -69,7 +68,7 @@ func (b Binding) setsFor(n int, cores [][]int) ([][]int, error) {
 	return sets, nil
 }
 
-// SetOf is the set of process i, nil if it has none.
+// SetOf returns the set of process i, or nil without binding.
 func SetOf(sets [][]int, i int) []int {
 	if len(sets) == 0 {
 		return nil
@@ -77,8 +76,8 @@ func SetOf(sets [][]int, i int) []int {
 	return sets[i%len(sets)]
 }
 
-// CPUOrder lists the processors that this process may run on, one of each core first, so
-// that the first processes do not share one. It is empty where they are not known.
+// CPUOrder returns the processors that this process may use, one of each core first, so that the
+// first processes share no core. It is empty where they are not known.
 func CPUOrder() []int { return spreadOverCores(Cores()) }
 
 func spreadOverCores(cores [][]int) (order []int) {

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cores lists the processors that this process may run on, by core.
+// Cores returns the processors that this process may use, by core. It is empty where they are not
+// known.
 func Cores() (cores [][]int) {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil {
@@ -33,10 +34,9 @@ func Cores() (cores [][]int) {
 	return cores
 }
 
-// RunOn calls f in a thread that runs on the processors of a set only, as processes do
-// that it starts. Without a set it only calls f. The error is f's, or that the set
-// cannot be, and then f is not called. A thread that cannot go back to where it was ends
-// with its goroutine.
+// RunOn calls f in a thread that runs on the processors of a set, which processes started by f
+// inherit. Without a set it only calls f. It returns f's error, or the error of binding, in which
+// case f is not called. A thread that cannot be unbound ends with its goroutine.
 func RunOn(set []int, f func() error) error {
 	if len(set) == 0 {
 		return f()
@@ -62,9 +62,8 @@ func RunOn(set []int, f func() error) error {
 	return f()
 }
 
-// PinCPU keeps every thread of this process on one processor; those to come inherit it.
-// GOMAXPROCS stays what it is: having been set, it no longer follows the number
-// of processors allowed, which the runtime looks up now and then.
+// PinCPU binds every thread of this process to one processor; new threads inherit it. GOMAXPROCS
+// keeps its value: once set, it no longer follows the number of permitted processors.
 func PinCPU(cpu int) error {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var set unix.CPUSet

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// argumentLists returns the lists of arguments that a function is called with: all zero
-// unless the receiver is usable, each argument out of range by itself, and all of them
-// at once.
+// argumentLists returns the argument lists of calls: all zero unless the receiver is usable, each
+// argument out of range by itself, and all of them at once.
 func (s *Surface) argumentLists(f reflect.Type, usable bool) (lists [][]reflect.Value) {
 	n := f.NumIn()
 	if f.IsVariadic() {
@@ -58,8 +57,7 @@ func (s *Surface) argumentLists(f reflect.Type, usable bool) (lists [][]reflect.
 	return lists
 }
 
-// zeroArgument returns the zero value of a parameter, but for a context one that has not
-// ended.
+// zeroArgument returns the zero value of a parameter, and a live context for a context.
 func zeroArgument(t reflect.Type) reflect.Value {
 	if t == reflect.TypeFor[context.Context]() {
 		return reflect.ValueOf(context.Background())
@@ -67,14 +65,14 @@ func zeroArgument(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// endedContext returns a context that has ended.
+// endedContext returns a canceled context.
 func endedContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// outOfRange returns values of a parameter that no call can make use of.
+// outOfRange returns invalid values of a parameter.
 func (s *Surface) outOfRange(t reflect.Type) (list []reflect.Value) {
 	for _, v := range s.Values {
 		if reflect.TypeOf(v) == t {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A Surface is the exported surface of a package and how it is called.
+// A Surface is the exported API of a package and the values to call it with.
 type Surface struct {
 	// Dir is the directory of the package's source.
 	Dir string
@@ -61,7 +61,7 @@ type Receiver struct {
 	Usable bool
 }
 
-// callTimeout is the time that a call may take. It bounds a failing test only.
+// callTimeout bounds a call. It limits a failing test only.
 const callTimeout = 20 * time.Second
 
 // Check calls the surface and reports panics, hangs, missing errors and missing
@@ -130,8 +130,7 @@ func (s *Surface) Check(t *testing.T) {
 	}
 }
 
-// withNull adds the nil pointer and the zero value of each pointer type that is no
-// error's: no error is a nil pointer in an interface.
+// withNull adds the nil pointer and the zero value of each pointer type, except error types.
 func withNull(list []Receiver) (all []Receiver) {
 	seen := map[reflect.Type]bool{}
 	for _, r := range list {
@@ -146,7 +145,7 @@ func withNull(list []Receiver) (all []Receiver) {
 	return append(all, list...)
 }
 
-// source is the exported surface as the source has it.
+// A source is the exported API as declared in the source.
 type source struct {
 	funcs, types []string
 	byValue      map[string]bool // methods whose receiver is no pointer

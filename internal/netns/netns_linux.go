@@ -20,14 +20,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a network namespace. It lives as long as the test and everything
-// that was opened in it.
+// A Namespace is a network namespace. It exists as long as the test and the sockets opened in it.
 type Namespace struct {
 	t   testing.TB
 	dir *os.File // of /proc
 }
 
-// New makes a namespace with a loopback interface that is up.
+// New creates a namespace with a loopback interface that is up.
 func New(t testing.TB) *Namespace {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
@@ -87,7 +86,7 @@ func (n *Namespace) IP(args string) {
 	})
 }
 
-// waitOutput runs the ip command until its output has a text.
+// waitOutput runs the ip command until its output contains text.
 func (n *Namespace) waitOutput(args, text string) {
 	n.t.Helper()
 	n.Do(func() {
@@ -101,8 +100,8 @@ func (n *Namespace) waitOutput(args, text string) {
 	})
 }
 
-// ConnectVeth connects two namespaces by interfaces of that name, which are up, and
-// returns their addresses, which are link-local and have the interface as zone.
+// ConnectVeth connects two namespaces by a veth pair of that name, which is up, and returns the
+// link-local addresses with the interface as zone.
 func ConnectVeth(a, b *Namespace, name string) (ofA, ofB netip.Addr) {
 	a.t.Helper()
 	a.Do(func() {
@@ -126,8 +125,8 @@ func ConnectVeth(a, b *Namespace, name string) (ofA, ofB netip.Addr) {
 	return ofA, ofB
 }
 
-// Up gives an interface an address as its only one, without a search for
-// duplicates, and takes it up. A link-local one is returned with its zone.
+// Up sets the only address of an interface, without duplicate address detection, and takes it up.
+// A link-local address is returned with its zone.
 func (n *Namespace) Up(name, prefix string) netip.Addr {
 	n.t.Helper()
 	n.IP("link set " + name + " addrgenmode none")

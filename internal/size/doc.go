@@ -1,4 +1,4 @@
-// Package size reads numbers of bytes as people write them.
+// Package size parses numbers of bytes with units.
 //
 //	n, err := size.Parse("64KiB")              // 65536
 //	flags.Var(size.Var(&n), "buffer-size", …)  // a flag that takes the same

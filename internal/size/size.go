@@ -12,7 +12,7 @@ var units = []struct {
 	factor int
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}}
 
-// Parse reads a whole number with or without a unit.
+// Parse parses a whole number with or without a unit.
 func Parse(s string) (int, error) {
 	digits, factor := s, 1
 	for _, u := range units {
@@ -28,10 +28,10 @@ func Parse(s string) (int, error) {
 	return n * factor, nil
 }
 
-// Value is a number of bytes as the value of a flag (flag.Value, pflag.Value).
+// A Value is a number of bytes as the value of a flag (flag.Value, pflag.Value).
 type Value int
 
-// Var is a flag that sets *p.
+// Var returns a flag value that sets *p.
 func Var(p *int) *Value { return (*Value)(p) }
 
 // String implements flag.Value.
