@@ -129,13 +129,13 @@ func unknownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usageErrorf("unknown command %q for %q; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+	return usageErrorf("unknown command %q for %q; want one of %s", args[0], c.CommandPath(), strings.Join(names, ", "))
 }
 
 // noArgs accepts no arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageErrorf("%s takes no argument, but there is %q", c.CommandPath(), args[0])
+		return usageErrorf("%s takes no argument, got %q", c.CommandPath(), args[0])
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (a *app) runDevinfo(f devinfoFlags) error {
 	defer dev.Close()
 	switch {
 	case f.name != "" && f.name != dev.Name():
-		return fmt.Errorf("IB device %q wasn't found; there is %s", f.name, dev.Name())
+		return fmt.Errorf("IB device %q not found; the device is %s", f.name, dev.Name())
 	case f.port < 0 || f.port > dev.QueryDevice().PhysPortCnt:
 		return usageErrorf("--ib-port %d: this adapter has one port, 1", f.port)
 	case f.list && a.json:

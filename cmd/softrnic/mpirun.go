@@ -238,7 +238,7 @@ func (o *mpirunFlags) parsePrograms(c *cobra.Command) (err error) {
 			f.SetInterspersed(false)
 			f.Usage = func() {}
 			if err := f.Parse(doubleDashes(f, rest)); err != nil {
-				return usageErrorf("%w; after a : there are -n, -x and --wdir", err)
+				return usageErrorf("%w; after a : the flags are -n, -x and --wdir", err)
 			}
 			rest = f.Args()
 		}
@@ -254,7 +254,7 @@ func (o *mpirunFlags) parsePrograms(c *cobra.Command) (err error) {
 			return nil
 		}
 		if rest = rest[end+1:]; len(rest) == 0 {
-			return usageErrorf("there is no program behind the last :")
+			return usageErrorf("no program after the last :")
 		}
 	}
 	return nil

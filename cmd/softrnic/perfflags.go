@@ -228,7 +228,7 @@ func (p *perfFlags) testOptions(c *cobra.Command, log io.Writer) (perftest.Optio
 	types := map[string]verbs.QPType{"RC": verbs.RC, "UC": verbs.UC, "UD": verbs.UD}
 	var known bool
 	if o.Connection, known = types[p.connection]; !known {
-		return o, usageErrorf("-c %s: there are RC, UC and UD", p.connection)
+		return o, usageErrorf("-c %s: want RC, UC or UD", p.connection)
 	}
 	if c.Flags().Changed("duration") && !(p.duration > 0 && p.duration <= maxSeconds) {
 		return o, usageErrorf("-D %v: give a number of seconds up to %v", p.duration, maxSeconds)
@@ -239,7 +239,7 @@ func (p *perfFlags) testOptions(c *cobra.Command, log io.Writer) (perftest.Optio
 	o.Duration, o.Margin, o.Infinite = toDuration(p.duration), toDuration(p.margin), p.infinite
 	for _, label := range p.flowLabels {
 		if label >= 1<<20 {
-			return o, usageErrorf("--flow_label %d: it has 20 bits", label)
+			return o, usageErrorf("--flow_label %d: want 20 bits", label)
 		}
 		o.FlowLabel = append(o.FlowLabel, uint32(label))
 	}
@@ -249,7 +249,7 @@ func (p *perfFlags) testOptions(c *cobra.Command, log io.Writer) (perftest.Optio
 		return o, usageErrorf("--rate_limit_type %s: the rate is limited by software (SW)", p.limitType)
 	}
 	if !strings.Contains("Mgp", p.units) || len(p.units) != 1 {
-		return o, usageErrorf("--rate_units %q: there are M, g and p", p.units)
+		return o, usageErrorf("--rate_units %q: want M, g or p", p.units)
 	}
 	if p.payload == "" {
 		return o, nil

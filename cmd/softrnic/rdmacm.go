@@ -23,7 +23,7 @@ func (a *app) rdmacmCommand(c *cobra.Command, unused *unsupportedFlags, run func
 	t := &tool{app: a}
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usageErrorf("%s takes no argument, but there is %q; `%s --help` lists the flags", c.CommandPath(), args[0], c.CommandPath())
+			return usageErrorf("%s takes no argument, got %q; `%s --help` lists the flags", c.CommandPath(), args[0], c.CommandPath())
 		}
 		return nil
 	}
@@ -32,7 +32,7 @@ func (a *app) rdmacmCommand(c *cobra.Command, unused *unsupportedFlags, run func
 			return err
 		}
 		if a.json {
-			return usageErrorf("--json: there are no figures to write")
+			return usageErrorf("--json: no figures to write")
 		}
 		var dev verbs.Device
 		if dev, err = t.openGiven(); err != nil {

@@ -22,7 +22,7 @@ type tool struct {
 // atMostOneHost accepts the server's name, or no argument.
 func atMostOneHost(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageErrorf("%s takes one host at most, but there are %q", c.CommandPath(), args)
+		return usageErrorf("%s takes one host at most, got %q", c.CommandPath(), args)
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (t *tool) checkName(dev *rnic.Device, err error) (verbs.Device, error) {
 		return nil, err
 	}
 	if t.name != "" && t.name != dev.Name() {
-		err := fmt.Errorf("IB device %s not found; there is %s", t.name, dev.Name())
+		err := fmt.Errorf("IB device %s not found; the device is %s", t.name, dev.Name())
 		return nil, errors.Join(err, dev.Close())
 	}
 	return dev, nil

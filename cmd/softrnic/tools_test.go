@@ -32,7 +32,7 @@ func init() {
 func TestToolRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
-		"pingpong xrc":                        `unknown command "xrc" for "softrnic pingpong"; there are rc, srq, uc, ud`,
+		"pingpong xrc":                        `unknown command "xrc" for "softrnic pingpong"; want one of rc, srq, uc, ud`,
 		"pingpong rc a b":                     "takes one host at most",
 		"pingpong rc -m 1000":                 "-m 1000: the MTU is 256, 512, 1024, 2048 or 4096",
 		"pingpong rc -m 0":                    "-m 0: the MTU is",
@@ -45,13 +45,13 @@ func TestToolRefusals(t *testing.T) {
 		"pingpong rc -j":                      "--dm cannot be: the device has no memory of its own",
 		"pingpong srq -o":                     "--odp cannot be: nothing is pinned",
 		"pingpong rc --addr x":                "is not an address",
-		"pingpong rc -d other":                "IB device other not found; there is softrnic",
+		"pingpong rc -d other":                "IB device other not found; the device is softrnic",
 		"pingpong rc --addr 127.0.0.9:5000":   "want 4791: the handshake cannot carry a UDP port",
 		"pingpong rc --impair slowly":         "--impair: ",
 		"pingpong rc -p 70000":                "-p: TCP port 70000",
 		"perf raw_ethernet_bw":                `unknown command "raw_ethernet_bw" for "softrnic perf"`,
 		"perf send_bw a b":                    "takes one host at most",
-		"perf send_bw -c XRC":                 "-c XRC: there are RC, UC and UD",
+		"perf send_bw -c XRC":                 "-c XRC: want RC, UC or UD",
 		"perf read_bw -c UC":                  "-c: unreliable connections have no reads",
 		"perf send_bw -m 1500":                "-m 1500: the MTU is",
 		"perf send_bw -n 3":                   "-n: 3 is not one of 5 to",
@@ -62,9 +62,9 @@ func TestToolRefusals(t *testing.T) {
 		"perf send_bw -O":                     "--dualport cannot be: the device has one port",
 		"perf send_bw --use_hugepages":        "--use_hugepages cannot be",
 		"perf send_bw --rate_limit_type HW":   "the rate is limited by software (SW)",
-		"perf send_bw --rate_units x":         "there are M, g and p",
+		"perf send_bw --rate_units x":         "want M, g or p",
 		"perf send_bw --payload_file_path no": "no such file",
-		"perf send_bw --flow_label 1048576":   "it has 20 bits",
+		"perf send_bw --flow_label 1048576":   "want 20 bits",
 		"perf send_bw --bind_source_ip here":  `"here" is not an address`,
 		"perf send_bw --output latency":       "--output: of a bandwidth test is bandwidth or message_rate",
 		"perf write_bw -R -c UC":              "-R: the RDMA CM connects no UC",
@@ -73,7 +73,7 @@ func TestToolRefusals(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			status, _, stderr := run(t, newApp(nil, nil), line)
 			want := 2
-			if runtime := []string{"not found; there is", "want 4791", "no such file"}; slices.ContainsFunc(runtime, func(s string) bool { return strings.Contains(text, s) }) {
+			if runtime := []string{"not found; the device is", "want 4791", "no such file"}; slices.ContainsFunc(runtime, func(s string) bool { return strings.Contains(text, s) }) {
 				want = 1 // what the machine has, not how it was asked
 			}
 			require.Equal(t, want, status, stderr)

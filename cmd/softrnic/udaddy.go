@@ -58,7 +58,7 @@ func udaddySpace(number, name string) error {
 	case err != nil || n != ipoib && n != udp:
 		return usageErrorf("-p %s: the port space is 0x111 (UDP)", number)
 	case n == ipoib || strings.EqualFold(name, "ipoib"):
-		return usageErrorf("the port space of IPoIB cannot be: it is for IP over InfiniBand, and this is Ethernet")
+		return usageErrorf("port space IPoIB: not supported on Ethernet")
 	case !strings.EqualFold(name, "udp"):
 		return usageErrorf("-P %s: the port space is udp", name)
 	}
