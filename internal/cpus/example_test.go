@@ -7,7 +7,7 @@ import (
 )
 
 // Four ranks take turns on two processors.
-func ExampleTurn() {
+func ExampleSetOf() {
 	sets := [][]int{{0}, {1}} // of Binding.CPUSets
 	for rank := range 4 {
 		fmt.Println(rank, cpus.SetOf(sets, rank))
