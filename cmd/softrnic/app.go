@@ -24,7 +24,7 @@ type app struct {
 	stdout, stderr io.Writer
 	options        rnic.Options // of every device that a command opens, before the flags
 
-	// inspectMachine finds out what doctor judges.
+	// inspectMachine collects the facts for doctor.
 	inspectMachine func(ctx context.Context, options rnic.Options) machineFacts
 
 	// Flags of every command.

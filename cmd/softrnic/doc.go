@@ -1,7 +1,7 @@
 // Softrnic is the user's tool of the adapter.
 //
-//	softrnic devinfo [-v]       what a device here is and can do, as ibv_devinfo prints it
-//	softrnic doctor             what on this machine stands in the way, and how to change it
+//	softrnic devinfo [-v]       the attributes of a device, in the format of ibv_devinfo
+//	softrnic doctor             problems of this machine, with the commands to fix them
 //	softrnic stat               counters of the devices that processes of the user have open
 //	softrnic history            the last packets and transitions of their queue pairs
 //	softrnic capture            packets of a running process, for Wireshark

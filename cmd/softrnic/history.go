@@ -70,7 +70,7 @@ func (a *app) printHistory(h qpHistory) {
 	fmt.Fprintf(a.stdout, "%s  process %d  %s QP %s  %s\n", h.Device, h.PID, h.Type, debug.FormatQPN(h.Num), h.State)
 	now := h.Now
 	for _, e := range h.History {
-		now = max(now, e.At) // what happened between the two questions
+		now = max(now, e.At) // events between the two requests
 	}
 	for _, e := range h.History {
 		ago := "" // the recorder begins without knowing the time

@@ -1,5 +1,5 @@
-// Package cmtool is what ucmatose and udaddy share, which differ in their queue
-// pairs: options, the frame of a run, and a node for each connection.
+// Package cmtool has the parts shared by ucmatose and udaddy, which differ in the
+// type of their queue pairs: options, the frame of a run, and a node for each connection.
 //
 //	type runner struct {
 //		*cmtool.Options

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Node is one side of a connection, or nil.
+// A Node is one side of a connection, or nil.
 type Node interface {
 	comparable
 	Close() error
@@ -14,7 +14,7 @@ type Node interface {
 // Nodes are those of a run, by the number of the connection.
 type Nodes[N Node] []N
 
-// Each calls do for all nodes, in turn, until one fails.
+// Each calls do for all nodes in order until one fails.
 func (ns Nodes[N]) Each(do func(N) error) error {
 	for i, n := range ns {
 		if err := do(n); err != nil {
@@ -24,7 +24,7 @@ func (ns Nodes[N]) Each(do func(N) error) error {
 	return nil
 }
 
-// Close closes those that are there.
+// Close closes the nodes that exist.
 func (ns Nodes[N]) Close() error {
 	var errs []error
 	var none N
@@ -36,7 +36,7 @@ func (ns Nodes[N]) Close() error {
 	return errors.Join(errs...)
 }
 
-// Fill writes the message that is sent first on connection i.
+// Fill writes the data of the first message on connection i.
 func Fill(b []byte, i int) {
 	for at := range b {
 		b[at] = byte(i + at + at>>8)

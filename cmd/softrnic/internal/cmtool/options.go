@@ -22,15 +22,15 @@ type Options struct {
 
 	rdmacm.DeviceSource
 
-	Out       io.Writer              // gets what the original writes
-	Log       io.Writer              // gets what it writes to stderr
+	Out       io.Writer              // receives the output of the original
+	Log       io.Writer              // receives the error output of the original
 	Listening func([]netip.AddrPort) // hears where the server waits; may be nil
 	NoTerms   bool                   // a client sends no parameters, as the originals
 
 	IdleTimeout time.Duration // how long nothing may happen
 }
 
-// Defaults are those of the originals, which differ in the port.
+// Defaults returns the defaults of the originals, which differ in the port.
 func Defaults(port int) Options {
 	return Options{Connections: 1, Count: 10, Size: 100, Port: port, IdleTimeout: 30 * time.Second}
 }
@@ -41,8 +41,8 @@ const (
 	MaxMemory      = 1 << 30 // bytes of all messages of all connections
 )
 
-// Check refuses what cannot be, and makes no messages of messages without bytes, as
-// the originals do. It leaves the size to the tool; port is what its option is called.
+// Check returns an error for an invalid option. Empty messages set the count to 0, as in the
+// originals. The tool checks the size; port is the name of its port option.
 func (o *Options) Check(port string) error {
 	if o.Size == 0 {
 		o.Count = 0
@@ -60,7 +60,7 @@ func (o *Options) Check(port string) error {
 	return o.DeviceSource.Check()
 }
 
-// Fits refuses more receives of room bytes on each connection than fit into MaxMemory.
+// Fits returns an error if the receives of room bytes of all connections exceed MaxMemory.
 func (o *Options) Fits(receives, room int) error {
 	if room > 0 && receives > MaxMemory/room/o.Connections {
 		return rdmacm.Refuse("-C", "%d messages of %d bytes on %d connections do not fit into %d bytes of memory", o.Count, o.Size, o.Connections, MaxMemory)
@@ -68,7 +68,7 @@ func (o *Options) Fits(receives, room int) error {
 	return nil
 }
 
-// complete gives everything that hears of something an ear.
+// complete replaces nil writers and functions.
 func (o *Options) complete() {
 	if o.Out == nil {
 		o.Out = io.Discard

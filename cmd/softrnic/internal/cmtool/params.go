@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 )
 
-// PrivateData returns what a client sends with each of its requests.
+// PrivateData returns the private data of a client's requests.
 func (o *Options) PrivateData(test string) []byte {
 	if o.NoTerms {
 		return nil

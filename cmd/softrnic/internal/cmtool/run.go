@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 )
 
-// Run calls the part that the options ask for, and says how it ended. Options that
-// are nil do nothing from then on.
+// Run runs the server or the client, and writes its status. Nil writers and functions are
+// replaced.
 func (o *Options) Run(ctx context.Context, server, client func(context.Context) error) error {
 	o.complete()
 	part := server
@@ -29,10 +29,10 @@ func (o *Options) Run(ctx context.Context, server, client func(context.Context) 
 // Say writes a line.
 func (o *Options) Say(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }
 
-// Skipped tells of an address without an adapter.
+// Skipped reports an address without an adapter.
 func (o *Options) Skipped(err error) { fmt.Fprintln(o.Log, err) }
 
-// Own is the address to bind to, the zero Addr if none was given.
+// Own returns the address to bind to, or the zero Addr.
 func (o *Options) Own(ctx context.Context) (netip.Addr, error) {
 	bind, err := rdmacm.ResolveBind(ctx, o.Bind, o.Format)
 	if err != nil {
@@ -41,7 +41,8 @@ func (o *Options) Own(ctx context.Context) (netip.Addr, error) {
 	return bind, nil
 }
 
-// Towards makes a client's end, which must be closed, and says where the server is.
+// Towards opens a client's endpoint and returns the server's address. The caller must close the
+// endpoint.
 func (o *Options) Towards(ctx context.Context) (*rdmacm.Endpoint, netip.AddrPort, error) {
 	addr, err := rdmacm.Resolve(ctx, o.Server, o.Format)
 	if err != nil {

@@ -32,7 +32,7 @@ type cmChannel struct {
 
 	unwatch func() // ends the watch of the peer's process; nil before there is a connection
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards ctx and exitErr
 	ctx     context.Context
 	exitErr error // the reason, after the peer's process has exited
 }

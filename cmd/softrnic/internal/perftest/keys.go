@@ -97,7 +97,7 @@ func ParseKeysBinary(b []byte) (Keys, error) {
 	if len(b) != KeysBinaryLen && len(b) != KeysLongLen {
 		return Keys{}, fmt.Errorf("want %d or %d bytes of keys, not %d", KeysBinaryLen, KeysLongLen, len(b))
 	}
-	rest := b[len(b)-KeysBinaryLen:] // where what is behind the address has its usual place
+	rest := b[len(b)-KeysBinaryLen:] // aligns the fields after the address
 	word := func(b []byte, at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
 	k := Keys{LID: uint16(word(b, 0)), OutReads: word(b, 4), QPN: word(b, 8), PSN: word(b, 12), RKey: word(b, 16),
 		VAddr: binary.BigEndian.Uint64(b[24:]), GID: verbs.GID(rest[32:48]), SRQN: word(rest, 48), GIDIndex: word(rest, 52)}

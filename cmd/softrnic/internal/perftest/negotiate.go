@@ -21,7 +21,7 @@ const versionLen = 16
 // oldest is the first version with this handshake.
 const oldest = 5.70
 
-// longSince is the first version with long binary keys, whatever its peer's version.
+// longSince is the first version with long binary keys, independent of its peer's version.
 const longSince = 6.29
 
 // ErrVersion reports a peer that is too old.
@@ -76,7 +76,7 @@ func (r *runner) readHello(c clientChannel) ([]byte, error) {
 	if err := c.read(first, doing); err != nil {
 		return nil, err
 	}
-	if r.NoVersions { // what it says is looked at in its turn
+	if r.NoVersions { // exchangeKeys parses it later
 		return first, nil
 	}
 	if _, err := parseVersion(first); err != nil {

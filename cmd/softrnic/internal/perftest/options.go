@@ -44,8 +44,8 @@ type Options struct {
 	TrafficClass int        // --tclass
 	FlowLabel    []uint32   // --flow_label: of each queue pair in turn
 	QPTimeout    int        // -u: code of the local ACK timeout
-	RetryCount   int        // --retry_count: of what the RDMA CM connects
-	TOS          int        // -T: of what the RDMA CM connects; -1 is none
+	RetryCount   int        // --retry_count: of connections by RDMA-CM
+	TOS          int        // -T: of connections by RDMA-CM; -1 is none
 	RDMACM       bool       // -R: the RDMA CM connects, and carries the handshake
 	CommRDMACM   bool       // -z: the RDMA CM carries the handshake
 	NoVersions   bool       // --dont_xchg_versions

@@ -367,7 +367,7 @@ func (r *runner) measureLatency(ctx context.Context, alive *watch.Watch, size in
 	defer stop()
 	if err := t.run(during, alive); err != nil {
 		if r.consumesReceives() && !r.timed && t.received == int64(r.Iters) {
-			// The peer has what we have, and may have left because that is wrong.
+			// The peer has all messages and may have closed because its data is wrong.
 			return errors.Join(r.endpoint.validateMemory(size, r.Iters, 0), err)
 		}
 		if interrupted(ctx) {

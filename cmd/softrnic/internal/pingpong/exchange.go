@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Kinds of work, in WRID and in what a queue pair waits for.
+// Kinds of work, in WRID and in exchange.waitingFor.
 const (
 	recvWork = 1
 	sendWork = 2

@@ -200,7 +200,7 @@ func (r *runner) runTest(ctx context.Context) (Result, error) {
 	}
 	result := Result{r.endpoint.local, r.endpoint.remote, 2 * int64(r.Size) * int64(iters), iters, elapsed}
 	result.writeReport(r.Out)
-	if err != nil { // the end of ctx, which leaves what was measured so far
+	if err != nil { // the end of ctx, with a partial result
 		return result, err
 	}
 	r.Linger(ctx)

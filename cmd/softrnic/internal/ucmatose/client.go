@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
 )
 
-// client connects and sends back what comes.
+// client connects and returns the received messages.
 func (r *runner) client(ctx context.Context) (err error) {
 	r.Say("cmatose: starting client")
 	at, addr, err := r.Towards(ctx)

@@ -7,7 +7,7 @@
 //	o.Out = os.Stdout
 //	err := ucmatose.Run(ctx, o)
 //
-// # What goes over the wire
+// # Protocol
 //
 // A number of RC connections by RDMA-CM, port 7471. When all are there the
 // server sends a number of messages on each; the client receives all of them

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// node is one side of a connection: what it has of the verbs.
+// A node has the verbs objects of one side of a connection.
 type node struct {
 	*Options
 	index        int
@@ -23,7 +23,7 @@ type node struct {
 	conn         *cm.Conn // once there is one
 }
 
-// newNode makes a side of connection number i. It must be closed.
+// newNode creates the queue pair of connection i. The caller must close it.
 func newNode(o *Options, i int, dev verbs.Device) (*node, error) {
 	n := &node{Options: o, index: i}
 	if err := n.open(dev); err != nil {
@@ -76,12 +76,12 @@ func (n *node) prepare(verbs.QP) error {
 	return err
 }
 
-// connection is what both sides ask for.
+// connection returns the attributes of a connection.
 func (n *node) connection() verbs.ConnectOptions {
 	return verbs.ConnectOptions{RetryCnt: 5, MaxRdAtomic: 1, MaxDestRdAtomic: 1, TrafficClass: n.TOS, Timeout: n.AckTimeout.ConnectTimeout()}
 }
 
-// postSends sends all messages: the server its own, the client those that came.
+// postSends sends all messages: the first sender its own, the other side the received ones.
 func (n *node) postSends() error {
 	wrs := make([]verbs.SendWR, n.Count)
 	for i := range wrs {
@@ -135,8 +135,8 @@ func (n *node) judge(ctx context.Context, wc *verbs.WC) error {
 	return nil
 }
 
-// check compares what came: to a server what it has sent, to a client the same
-// every time.
+// check verifies the received messages: the first sender against its own, the other side against
+// each other.
 func (n *node) check() error {
 	if n.Count == 0 {
 		return nil
@@ -156,7 +156,7 @@ func (n *node) check() error {
 	return nil
 }
 
-// DataError says that a message was not what was sent.
+// A DataError reports a message with unexpected data.
 type DataError struct {
 	Connection, Message int // counted from 0
 	Offset              int // of the first wrong byte
@@ -167,7 +167,7 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("message %d has wrong data: byte %d is %#02x and should be %#02x", d.Message, d.Offset, d.Got, d.Want)
 }
 
-// Close frees everything. Closing twice is safe.
+// Close frees all objects. Closing twice is safe.
 func (n *node) Close() error {
 	var errs []error
 	if n.qp != nil {

@@ -16,12 +16,12 @@ type Options struct {
 // test names the test to the peer.
 const test = "ucmatose"
 
-// Defaults are those of the original.
+// Defaults returns the defaults of the original.
 func Defaults() Options {
 	return Options{Options: cmtool.Defaults(7471), PortSpace: cm.TCP}
 }
 
-// check refuses what cannot be.
+// check returns an error for an invalid option.
 func (o *Options) check() error {
 	if err := o.Check("-p"); err != nil {
 		return err

@@ -10,11 +10,10 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
 )
 
-// farewell is how long the peer may take to confirm the end of a connection.
-// Nothing depends on it.
+// farewell is the time for the peer to confirm a disconnect.
 const farewell = 2 * time.Second
 
-// Run is one run of the program, on either side.
+// Run runs the program on either side.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -23,7 +22,7 @@ func Run(ctx context.Context, o Options) error {
 	return o.Run(ctx, r.server, r.client)
 }
 
-// runner is a run under way.
+// A runner is the state of a run.
 type runner struct {
 	*Options
 	nodes cmtool.Nodes[*node]
@@ -52,7 +51,7 @@ func (r *runner) disconnect(ctx context.Context) {
 	})
 }
 
-// listen is how a server listens.
+// listen returns the options of a server's listener.
 func (o *Options) listen() cm.ListenOptions {
 	return cm.ListenOptions{PortSpace: o.PortSpace, NoUC: true}
 }

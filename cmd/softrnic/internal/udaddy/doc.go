@@ -6,7 +6,7 @@
 //	o.Out = os.Stdout
 //	err := udaddy.Run(ctx, o)
 //
-// # What goes over the wire
+// # Protocol
 //
 // SIDR_REQ and SIDR_REP of RDMA-CM, port 7174, tell the client a queue pair of
 // the server for each of its own. The client sends datagrams there, each with

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// node is one of our queue pairs: what it has of the verbs.
+// A node has the verbs objects of one side of a connection.
 type node struct {
 	*Options
 	index int
@@ -27,7 +27,7 @@ type node struct {
 	order     []int  // receives in the order of their arrival
 }
 
-// newNode makes queue pair number i. It must be closed.
+// newNode creates the queue pair of connection i. The caller must close it.
 func newNode(o *Options, i int, dev verbs.Device) (*node, error) {
 	n := &node{Options: o, index: i}
 	if err := n.open(dev); err != nil {
@@ -82,7 +82,7 @@ func (n *node) fits(dev verbs.Device) error {
 // receive is receive i, from its GRH on.
 func (n *node) receive(i int) []byte { return n.in.Bytes()[i*n.room() : (i+1)*n.room()] }
 
-// pair is the queue pair with what the manager has to know of it.
+// pair returns the queue pair for the connection manager.
 func (n *node) pair() cm.UDQueuePair { return cm.UDQueuePair{QP: n.qp, Prepare: n.prepare} }
 
 // prepare posts the receives; the manager calls it.
@@ -107,7 +107,7 @@ func (n *node) reach(a verbs.AHAttr) (err error) {
 	return err
 }
 
-// postSends sends all datagrams: the client its own, the server what came.
+// postSends sends all messages: the first sender its own, the other side the received ones.
 func (n *node) postSends() error {
 	wrs := make([]verbs.SendWR, n.Count)
 	for i := range wrs {
@@ -148,8 +148,7 @@ func (n *node) complete(ctx context.Context, recv bool, beat func()) error {
 	return nil
 }
 
-// take takes a completion. It reports false for a datagram that is not the
-// peer's.
+// take handles a completion. It reports false for a datagram of another sender.
 func (n *node) take(wc *verbs.WC) (bool, error) {
 	if err := wc.Err(); err != nil || !wc.Opcode.IsRecv() {
 		return true, err
@@ -171,8 +170,8 @@ func (n *node) known(wc *verbs.WC) bool {
 	return wc.Flags&verbs.WCWithImm != 0 && wc.Imm == wc.SrcQPN && (n.qpn == 0 || n.qpn == wc.SrcQPN)
 }
 
-// check compares what came: to a client what it has sent, behind the GRH that
-// the server sends along, and to a server the same every time.
+// check verifies the received messages: the first sender against its own, the other side against
+// each other.
 func (n *node) check() error {
 	if n.Count == 0 {
 		return nil
@@ -200,7 +199,7 @@ func (n *node) check() error {
 // slide is b behind n other bytes, as much of it as fits.
 func slide(b []byte, n int) []byte { return append(make([]byte, n), b[:len(b)-n]...) }
 
-// DataError says that a datagram was not what was sent.
+// A DataError reports a message with unexpected data.
 type DataError struct {
 	Connection, Message int // counted from 0
 	Offset              int // of the first wrong byte
@@ -211,7 +210,7 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("datagram %d has wrong data: byte %d is %#02x and should be %#02x", d.Message, d.Offset, d.Got, d.Want)
 }
 
-// Close frees everything. Closing twice is safe.
+// Close frees all objects. Closing twice is safe.
 func (n *node) Close() error {
 	var errs []error
 	if n.ah != nil {

@@ -14,10 +14,10 @@ type Options struct {
 // test names the test to the peer.
 const test = "udaddy"
 
-// Defaults are those of the original.
+// Defaults returns the defaults of the original.
 func Defaults() Options { return Options{cmtool.Defaults(7174)} }
 
-// check refuses what cannot be. How long a datagram may be, the device says.
+// check returns an error for an invalid option.
 func (o *Options) check() error {
 	if err := o.Check("port"); err != nil {
 		return err
@@ -28,11 +28,10 @@ func (o *Options) check() error {
 	return o.Fits(o.receives(), o.room())
 }
 
-// spare is how many receives there are beside those for the peer's datagrams,
-// for strangers to use up.
+// spare is the number of receives beyond the peer's datagrams, for datagrams of other senders.
 const spare = 16
 
-// receives is how many receives there are.
+// receives returns the number of receives.
 func (o *Options) receives() int {
 	if o.Count == 0 {
 		return 0
@@ -40,8 +39,8 @@ func (o *Options) receives() int {
 	return o.Count + spare
 }
 
-// grhLen is how much room a receive has in front of a datagram.
+// grhLen is the length of the GRH before a datagram.
 const grhLen = 40
 
-// room is the length of a receive.
+// room returns the length of a receive buffer.
 func (o *Options) room() int { return grhLen + o.Size }

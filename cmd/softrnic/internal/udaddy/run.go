@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
 )
 
-// Run is one run of the program, on either side.
+// Run runs the program on either side.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -21,7 +21,7 @@ func Run(ctx context.Context, o Options) error {
 	return o.Run(ctx, r.server, r.client)
 }
 
-// runner is a run under way.
+// A runner is the state of a run.
 type runner struct {
 	*Options
 	nodes cmtool.Nodes[*node]
@@ -38,7 +38,7 @@ func (r *runner) receive(ctx context.Context, alive *watch.Watch) error {
 	})
 }
 
-// server tells clients queue pairs and sends back what comes.
+// server assigns queue pairs to clients and returns the received datagrams.
 func (r *runner) server(ctx context.Context) (err error) {
 	r.Say("udaddy: starting server")
 	bind, err := r.Own(ctx)
