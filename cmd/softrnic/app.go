@@ -10,9 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/pingpong"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/mpirun"
@@ -54,10 +52,8 @@ func usageErrorf(format string, args ...any) error { return &usageError{fmt.Erro
 // including an invalid option that a tool reports.
 func isUsageError(err error) bool {
 	var mistake *usageError
-	var pingpongOption *pingpong.OptionError
-	var perftestOption *perftest.OptionError
-	var rdmacmOption *rdmacm.OptionError
-	return errors.As(err, &mistake) || errors.As(err, &pingpongOption) || errors.As(err, &perftestOption) || errors.As(err, &rdmacmOption)
+	var invalid *option.Error
+	return errors.As(err, &mistake) || errors.As(err, &invalid)
 }
 
 // runCommand runs the command line and returns the exit status.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 	"github.com/softrnic/softrnic/internal/size"
@@ -79,7 +80,7 @@ func (a *app) runSDPTool(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.Devic
 		defer func() { err = errors.Join(err, p.Device.Close()) }()
 	}
 	err = run(p)
-	if wrong := (*rdmacm.OptionError)(nil); errors.As(err, &wrong) {
+	if wrong := (*option.Error)(nil); errors.As(err, &wrong) {
 		return usageErrorf("%w", err)
 	}
 	return err

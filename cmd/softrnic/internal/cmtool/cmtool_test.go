@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
-		var wrong *rdmacm.OptionError
+		var wrong *option.Error
 		require.ErrorAs(t, err, &wrong)
 		require.Equal(t, c.option, wrong.Option)
 	}

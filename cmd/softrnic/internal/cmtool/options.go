@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 )
 
@@ -49,13 +50,13 @@ func (o *Options) Check(port string) error {
 	}
 	switch {
 	case o.Port < 0 || o.Port > 65535:
-		return rdmacm.Refuse(port, "port %d: want 1 to 65535", o.Port)
+		return option.Errorf(port, "port %d: want 1 to 65535", o.Port)
 	case o.Port == 0 && o.Server != "":
-		return rdmacm.Refuse(port, "a client needs the server's port")
+		return option.Errorf(port, "a client needs the server's port")
 	case o.Connections < 1 || o.Connections > maxConnections:
-		return rdmacm.Refuse("-c", "%d connections: want 1 to %d", o.Connections, maxConnections)
+		return option.Errorf("-c", "%d connections: want 1 to %d", o.Connections, maxConnections)
 	case o.Count < 0:
-		return rdmacm.Refuse("-C", "%d messages: want 0 or more", o.Count)
+		return option.Errorf("-C", "%d messages: want 0 or more", o.Count)
 	}
 	return o.DeviceSource.Check()
 }
@@ -63,7 +64,7 @@ func (o *Options) Check(port string) error {
 // Fits returns an error if the receives of room bytes of all connections exceed MaxMemory.
 func (o *Options) Fits(receives, room int) error {
 	if room > 0 && receives > MaxMemory/room/o.Connections {
-		return rdmacm.Refuse("-C", "%d messages of %d bytes on %d connections do not fit into %d bytes of memory", o.Count, o.Size, o.Connections, MaxMemory)
+		return option.Errorf("-C", "%d messages of %d bytes on %d connections do not fit into %d bytes of memory", o.Count, o.Size, o.Connections, MaxMemory)
 	}
 	return nil
 }

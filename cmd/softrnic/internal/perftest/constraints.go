@@ -3,16 +3,9 @@ package perftest
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
 )
-
-// An OptionError reports an invalid option.
-type OptionError struct {
-	Option string // as on the command line: "-q"
-	Why    string
-}
-
-func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
 
 // A constraint is a condition on the options.
 type constraint struct {
@@ -34,7 +27,7 @@ func (o *Options) validate() error {
 	for _, rules := range [][]constraint{o.rangeConstraints(), o.combinationConstraints(), o.outputConstraints()} {
 		for _, r := range rules {
 			if r.violated {
-				return &OptionError{r.option, r.reason}
+				return option.Errorf(r.option, "%s", r.reason)
 			}
 		}
 	}

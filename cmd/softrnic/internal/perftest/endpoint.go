@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -39,7 +40,7 @@ func (p *plan) portMTU(dev verbs.Device) (verbs.MTU, error) {
 	case port.UDPPort != 0 && port.UDPPort != roceUDPPort && !p.RDMACM:
 		return 0, fmt.Errorf("device listens on UDP port %d, want %d: the handshake cannot carry a UDP port", port.UDPPort, roceUDPPort)
 	case p.MTU > port.ActiveMTU:
-		return 0, &OptionError{"-m", fmt.Sprintf("%d bytes are more than the port's MTU (%d)", p.MTU.Bytes(), port.ActiveMTU.Bytes())}
+		return 0, option.Errorf("-m", "%d bytes are more than the port's MTU (%d)", p.MTU.Bytes(), port.ActiveMTU.Bytes())
 	case p.MTU != 0:
 		return p.MTU, nil
 	}
@@ -92,11 +93,11 @@ func (e *endpoint) checkCapabilities() error {
 	case e.OutReads == 0:
 		e.OutReads = min(most, 255)
 	case e.OutReads > most:
-		return &OptionError{"-o", fmt.Sprintf("the device takes at most %d", most)}
+		return option.Errorf("-o", "the device takes at most %d", most)
 	}
 	if e.Connection == verbs.UD && e.Size > e.mtu.Bytes() && !e.All {
 		if e.Size != Defaults(e.Test).Size {
-			return &OptionError{"-s", fmt.Sprintf("%d bytes are more than the MTU (%d), and a datagram is one packet", e.Size, e.mtu.Bytes())}
+			return option.Errorf("-s", "%d bytes are more than the MTU (%d), and a datagram is one packet", e.Size, e.mtu.Bytes())
 		}
 		fmt.Fprintf(e.Log, "Max msg size in UD is MTU %d\nChanging to this MTU\n", e.mtu.Bytes())
 		e.Size = e.mtu.Bytes()

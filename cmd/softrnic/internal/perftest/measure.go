@@ -2,6 +2,7 @@ package perftest
 
 import (
 	"fmt"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"os"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func (r *runner) readUsage() (m usage, err error) {
 	for _, name := range r.Counters {
 		value, ok := r.Counter(r.endpoint.dev, name[strings.LastIndexByte(name, '/')+1:])
 		if !ok {
-			return m, &OptionError{"-W", fmt.Sprintf("the device has no counter %q; `softrnic stat` lists those it has", name)}
+			return m, option.Errorf("-W", "the device has no counter %q; `softrnic stat` lists those it has", name)
 		}
 		m.values = append(m.values, value)
 	}
@@ -88,7 +89,7 @@ func (p *plan) nanosPerUnit() (float64, error) {
 	}
 	mhz, err := readMHz("/proc/cpuinfo")
 	if err != nil {
-		return 0, &OptionError{"-C", err.Error()}
+		return 0, option.Errorf("-C", "%s", err.Error())
 	}
 	return 1e3 / mhz, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/rnic"
@@ -88,7 +89,7 @@ func TestOptions(t *testing.T) {
 			o.Device = dev
 			c.change(&o)
 			_, err := perftest.Run(toolstest.Context(t), o)
-			var wrong *perftest.OptionError
+			var wrong *option.Error
 			require.ErrorAs(t, err, &wrong)
 			require.ErrorContains(t, err, c.text)
 		})

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -89,11 +90,11 @@ func (e *endpoint) checkCapabilities() error {
 	case port.UDPPort != 0 && port.UDPPort != roceUDPPort:
 		return fmt.Errorf("device listens on UDP port %d, want %d: the handshake cannot carry a UDP port", port.UDPPort, roceUDPPort)
 	case e.Kind == UD && e.Size > active.Bytes():
-		return &OptionError{"-s", fmt.Sprintf("%d bytes are more than the port's MTU (%d), and a datagram is one packet", e.Size, active.Bytes())}
+		return option.Errorf("-s", "%d bytes are more than the port's MTU (%d), and a datagram is one packet", e.Size, active.Bytes())
 	case e.Kind != UD && e.MTU > active:
-		return &OptionError{"-m", fmt.Sprintf("%d bytes are more than the port's MTU (%d)", e.MTU.Bytes(), active.Bytes())}
+		return option.Errorf("-m", "%d bytes are more than the port's MTU (%d)", e.MTU.Bytes(), active.Bytes())
 	case e.RxDepth > limits.MaxQPWR:
-		return &OptionError{"-r", fmt.Sprintf("the device takes at most %d receives", limits.MaxQPWR)}
+		return option.Errorf("-r", "the device takes at most %d receives", limits.MaxQPWR)
 	}
 	return nil
 }

@@ -2,11 +2,11 @@ package pingpong
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/netip"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -110,44 +110,33 @@ const (
 	maxDepth   = 1 << 15
 )
 
-// An OptionError reports an invalid option.
-type OptionError struct {
-	Option string // as on the command line: "-q"
-	Why    string
-}
-
-func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
-
 // validate returns an error for an invalid option.
 func (o *Options) validate() error {
-	refuse := func(option, format string, args ...any) error {
-		return &OptionError{option, fmt.Sprintf(format, args...)}
-	}
 	switch {
 	case o.Kind != RC && o.Kind != UC && o.Kind != UD && o.Kind != SRQ:
-		return refuse("kind", "%q is none of rc, uc, ud, srq", o.Kind)
+		return option.Errorf("kind", "%q is none of rc, uc, ud, srq", o.Kind)
 	case o.Port < 0 || o.Port > 65535:
-		return refuse("-p", "TCP port %d: want 1 to 65535", o.Port)
+		return option.Errorf("-p", "TCP port %d: want 1 to 65535", o.Port)
 	case o.Port == 0 && o.Server != "":
-		return refuse("-p", "a client needs the server's TCP port")
+		return option.Errorf("-p", "a client needs the server's TCP port")
 	case o.Size < 1 || o.Size > maxSize:
-		return refuse("-s", "messages of %d bytes cannot be; give 1 to %d", o.Size, maxSize)
+		return option.Errorf("-s", "messages of %d bytes cannot be; give 1 to %d", o.Size, maxSize)
 	case o.MTU.Bytes() == 0:
-		return refuse("-m", "the MTU is 256, 512, 1024, 2048 or 4096")
+		return option.Errorf("-m", "the MTU is 256, 512, 1024, 2048 or 4096")
 	case o.RxDepth < 1 || o.RxDepth > maxDepth:
-		return refuse("-r", "%d receives at a time cannot be; give 1 to %d", o.RxDepth, maxDepth)
+		return option.Errorf("-r", "%d receives at a time cannot be; give 1 to %d", o.RxDepth, maxDepth)
 	case o.Iters < 1:
-		return refuse("-n", "%d messages cannot be exchanged; give 1 or more", o.Iters)
+		return option.Errorf("-n", "%d messages cannot be exchanged; give 1 or more", o.Iters)
 	case o.SL < 0 || o.SL > 15:
-		return refuse("-l", "service level %d cannot be; give 0 to 15", o.SL)
+		return option.Errorf("-l", "service level %d cannot be; give 0 to 15", o.SL)
 	case o.NumQP < 1 || o.NumQP >= maxRecords:
-		return refuse("-q", "%d queue pairs cannot be; give 1 to %d", o.NumQP, maxRecords-1)
+		return option.Errorf("-q", "%d queue pairs cannot be; give 1 to %d", o.NumQP, maxRecords-1)
 	case o.NumQP > 1 && o.Kind != SRQ:
-		return refuse("-q", "only srq has more than one queue pair")
+		return option.Errorf("-q", "only srq has more than one queue pair")
 	case o.NumQP > o.RxDepth:
-		return refuse("-r", "%d receives are too few for %d queue pairs; each needs one", o.RxDepth, o.NumQP)
+		return option.Errorf("-r", "%d receives are too few for %d queue pairs; each needs one", o.RxDepth, o.NumQP)
 	case o.Device == nil && o.Open == nil:
-		return refuse("device", "none given")
+		return option.Errorf("device", "none given")
 	}
 	return nil
 }

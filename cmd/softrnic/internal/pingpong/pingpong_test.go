@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/pingpong"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/rnic"
@@ -231,7 +232,7 @@ func TestOptions(t *testing.T) {
 		o.Device = dev
 		c.change(&o)
 		_, err := pingpong.Run(toolstest.Context(t), o)
-		var wrong *pingpong.OptionError
+		var wrong *option.Error
 		require.ErrorAs(t, err, &wrong)
 		require.ErrorContains(t, err, c.text)
 	}

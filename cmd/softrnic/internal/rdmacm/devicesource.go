@@ -1,9 +1,9 @@
 package rdmacm
 
 import (
-	"fmt"
 	"net/netip"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -19,20 +19,7 @@ type DeviceSource struct {
 // Check returns an error if the source has neither a device nor a function.
 func (p *DeviceSource) Check() error {
 	if p.Device == nil && p.Open == nil {
-		return &OptionError{"device", "none given"}
+		return option.Errorf("device", "none given")
 	}
 	return nil
-}
-
-// An OptionError reports an invalid option.
-type OptionError struct {
-	Option string // as on the command line: "-C"
-	Why    string
-}
-
-func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
-
-// Refuse returns an *OptionError.
-func Refuse(option, format string, args ...any) error {
-	return &OptionError{option, fmt.Sprintf(format, args...)}
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 )
 
@@ -49,19 +50,19 @@ const maxClients = 1024
 func (o *Options) validate() error {
 	switch {
 	case o.Port < 0 || o.Port > 65535:
-		return rdmacm.Refuse("-p", "port %d: want 1 to 65535", o.Port)
+		return option.Errorf("-p", "port %d: want 1 to 65535", o.Port)
 	case o.Port == 0 && o.Client:
-		return rdmacm.Refuse("-p", "a client needs the server's port")
+		return option.Errorf("-p", "a client needs the server's port")
 	case o.Client && o.Addr == "":
-		return rdmacm.Refuse("-a", "a client needs the server's address")
+		return option.Errorf("-a", "a client needs the server's address")
 	case o.Client && o.Persistent:
-		return rdmacm.Refuse("-P", "only a server (-s) is persistent")
+		return option.Errorf("-P", "only a server (-s) is persistent")
 	case !o.Client && o.Source != "":
-		return rdmacm.Refuse("-I", "is a client's (-c); a server binds to -a")
+		return option.Errorf("-I", "is a client's (-c); a server binds to -a")
 	case o.Size < MinSize || o.Size > MaxSize:
-		return rdmacm.Refuse("-S", "invalid size %d (valid range is %d to %d)", o.Size, MinSize, MaxSize)
+		return option.Errorf("-S", "invalid size %d (valid range is %d to %d)", o.Size, MinSize, MaxSize)
 	case o.Count < 0:
-		return rdmacm.Refuse("-C", "invalid count %d", o.Count)
+		return option.Errorf("-C", "invalid count %d", o.Count)
 	}
 	return o.DeviceSource.Check()
 }

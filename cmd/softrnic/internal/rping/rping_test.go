@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rping"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/rnic"
@@ -177,7 +177,7 @@ func TestOptions(t *testing.T) {
 		o.Device = dev
 		c.change(&o)
 		err := run(toolstest.Context(t), o).err
-		var wrong *rdmacm.OptionError
+		var wrong *option.Error
 		require.ErrorAs(t, err, &wrong)
 		require.ErrorContains(t, err, c.text)
 	}

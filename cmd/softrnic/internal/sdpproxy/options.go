@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 	"github.com/softrnic/softrnic/sdp"
@@ -34,13 +35,13 @@ type Options struct {
 func (o *Options) validate() error {
 	switch {
 	case o.Listen.Network == "":
-		return rdmacm.Refuse("--listen", "missing; give the address to listen at, for example tcp:localhost:8080")
+		return option.Errorf("--listen", "missing; give the address to listen at, for example tcp:localhost:8080")
 	case o.To.Network == "":
-		return rdmacm.Refuse("--to", "missing; give the address to connect to, for example sdp:192.0.2.1:7471")
+		return option.Errorf("--to", "missing; give the address to connect to, for example sdp:192.0.2.1:7471")
 	case o.To.Host == "":
-		return rdmacm.Refuse("--to", "%v names no host", o.To)
+		return option.Errorf("--to", "%v names no host", o.To)
 	case o.To.Port == 0:
-		return rdmacm.Refuse("--to", "%v names no port", o.To)
+		return option.Errorf("--to", "%v names no port", o.To)
 	}
 	if o.Listen.Network == sockets.TCP && o.To.Network == sockets.TCP {
 		return nil // no adapter

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 	"github.com/softrnic/softrnic/sdp"
@@ -228,7 +228,7 @@ func TestRefusals(t *testing.T) {
 		_, err := sdpproxy.Run(t.Context(), o)
 		require.ErrorContains(t, err, text)
 	}
-	var refused *rdmacm.OptionError
+	var refused *option.Error
 	_, err := sdpproxy.Run(t.Context(), sdpproxy.Options{})
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "--listen", refused.Option)

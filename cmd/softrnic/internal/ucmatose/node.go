@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -35,7 +36,7 @@ func newNode(o *Options, i int, dev verbs.Device) (*node, error) {
 func (n *node) open(dev verbs.Device) (err error) {
 	depth := max(n.Count, 1)
 	if limit := dev.QueryDevice().MaxQPWR; depth > limit {
-		return rdmacm.Refuse("-C", "the device takes at most %d messages at a time", limit)
+		return option.Errorf("-C", "the device takes at most %d messages at a time", limit)
 	}
 	if n.pd, err = dev.AllocPD(); err != nil {
 		return err

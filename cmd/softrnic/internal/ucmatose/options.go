@@ -3,6 +3,7 @@ package ucmatose
 import (
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 )
 
@@ -28,9 +29,9 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.PortSpace != cm.TCP && o.PortSpace != cm.IB:
-		return rdmacm.Refuse("-P", "%v is neither tcp nor ib", o.PortSpace)
+		return option.Errorf("-P", "%v is neither tcp nor ib", o.PortSpace)
 	case o.Size < 0 || o.Size > cmtool.MaxMemory:
-		return rdmacm.Refuse("-S", "messages of %d bytes cannot be; give 0 to %d", o.Size, cmtool.MaxMemory)
+		return option.Errorf("-S", "messages of %d bytes cannot be; give 0 to %d", o.Size, cmtool.MaxMemory)
 	}
 	return o.Fits(o.Count, o.Size)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -71,10 +72,10 @@ func (n *node) fits(dev verbs.Device) error {
 		return err
 	}
 	if mtu := port.ActiveMTU.Bytes(); n.Count > 0 && n.Size > mtu {
-		return rdmacm.Refuse("-S", "message_size %d is larger than active mtu %d", n.Size, mtu)
+		return option.Errorf("-S", "message_size %d is larger than active mtu %d", n.Size, mtu)
 	}
 	if limit := dev.QueryDevice().MaxQPWR; n.receives() > limit {
-		return rdmacm.Refuse("-C", "the device takes at most %d messages at a time", limit-spare)
+		return option.Errorf("-C", "the device takes at most %d messages at a time", limit-spare)
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package udaddy
 
 import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 )
 
 // Options are the original's (see udaddy(1)), and where to run. The original has no
@@ -23,7 +23,7 @@ func (o *Options) check() error {
 		return err
 	}
 	if o.Size < 0 {
-		return rdmacm.Refuse("-S", "messages of %d bytes cannot be", o.Size)
+		return option.Errorf("-S", "messages of %d bytes cannot be", o.Size)
 	}
 	return o.Fits(o.receives(), o.room())
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/udaddy"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
@@ -146,7 +146,7 @@ func TestOptions(t *testing.T) {
 		o.Device = dev
 		c.change(&o)
 		err := run(toolstest.Context(t), o).err
-		var wrong *rdmacm.OptionError
+		var wrong *option.Error
 		require.ErrorAs(t, err, &wrong, c.text)
 		require.ErrorContains(t, err, c.text)
 	}
