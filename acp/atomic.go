@@ -18,76 +18,76 @@ import (
 
 // CompareSwap8 stores value if there is compare.
 func (p *Process) CompareSwap8(old *uint64, at GA, compare, value uint64, after Handle) Handle {
-	return p.modify(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}}, after)
+	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}}, after)
 }
 
 // Swap8 stores value.
 func (p *Process) Swap8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.modify(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.Swap, Operand: value}}, after)
+	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Swap, Operand: value}}, after)
 }
 
 // Add8 adds value.
 func (p *Process) Add8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.modify(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}}, after)
+	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}}, after)
 }
 
 // Xor8 combines with value by exclusive or.
 func (p *Process) Xor8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.modify(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: value}}, after)
+	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: value}}, after)
 }
 
 // Or8 combines with value by or.
 func (p *Process) Or8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.modify(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.Or, Operand: value}}, after)
+	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Or, Operand: value}}, after)
 }
 
 // And8 combines with value by and.
 func (p *Process) And8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.modify(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.And, Operand: value}}, after)
+	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.And, Operand: value}}, after)
 }
 
 // CompareSwap4 is CompareSwap8 of 4 bytes.
 func (p *Process) CompareSwap4(old *uint32, at GA, compare, value uint32, after Handle) Handle {
-	return p.modify(&modifying{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: uint64(compare), Operand: uint64(value)}}, after)
+	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: uint64(compare), Operand: uint64(value)}}, after)
 }
 
 // Swap4 is Swap8 of 4 bytes.
 func (p *Process) Swap4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.modify(&modifying{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Swap, Operand: uint64(value)}}, after)
+	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Swap, Operand: uint64(value)}}, after)
 }
 
 // Add4 is Add8 of 4 bytes.
 func (p *Process) Add4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.modify(&modifying{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Add, Operand: uint64(value)}}, after)
+	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Add, Operand: uint64(value)}}, after)
 }
 
 // Xor4 is Xor8 of 4 bytes.
 func (p *Process) Xor4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.modify(&modifying{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: uint64(value)}}, after)
+	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: uint64(value)}}, after)
 }
 
 // Or4 is Or8 of 4 bytes.
 func (p *Process) Or4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.modify(&modifying{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Or, Operand: uint64(value)}}, after)
+	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Or, Operand: uint64(value)}}, after)
 }
 
 // And4 is And8 of 4 bytes.
 func (p *Process) And4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.modify(&modifying{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.And, Operand: uint64(value)}}, after)
+	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.And, Operand: uint64(value)}}, after)
 }
 
-func (p *Process) modify(t *modifying, after Handle) Handle {
+func (p *Process) issueAtomic(t *atomicOp, after Handle) Handle {
 	if p.isNull() {
 		return None
 	}
 	p.mu.Lock()
-	defer p.unlock()
-	p.visit()
-	return p.issue(t, after, -1)
+	defer p.unlockAndNotify()
+	p.noteActivity()
+	return p.issueOp(t, after, -1)
 }
 
-// modifying is the task of an atomic operation.
-type modifying struct {
+// atomicOp is the task of an atomic operation.
+type atomicOp struct {
 	at   GA
 	half bool
 	old8 *uint64
@@ -96,56 +96,56 @@ type modifying struct {
 	o    *operation
 }
 
-func (t *modifying) name() string { return t.m.Op.String() + fmt.Sprint(t.size()) }
-func (t *modifying) what() string { return "at " + t.at.String() }
+func (t *atomicOp) opName() string   { return t.m.Op.String() + fmt.Sprint(t.width()) }
+func (t *atomicOp) opTarget() string { return "at " + t.at.String() }
 
-func (t *modifying) size() int {
+func (t *atomicOp) width() int {
 	if t.half {
 		return 4
 	}
 	return 8
 }
 
-func (t *modifying) begin(o *operation) {
+func (t *atomicOp) startTask(o *operation) {
 	t.o = o
-	err := o.p.valid(t.at, t.size())
-	if err == nil && t.at.Offset()%uint64(t.size()) != 0 {
+	err := o.p.checkRange(t.at, t.width())
+	if err == nil && t.at.Offset()%uint64(t.width()) != 0 {
 		err = ErrAlign
 	}
 	if err != nil {
-		o.finish(err)
+		o.finishOp(err)
 		return
 	}
 	if t.half {
-		t.m.Half(t.at.Offset(), bigEndian)
+		t.m.SetWidth4(t.at.Offset(), bigEndian)
 	}
-	if t.m.Native() {
-		t.try()
+	if t.m.IsNative() {
+		t.tryOnce()
 		return
 	}
-	line := o.p.lines[t.at&^7]
-	o.p.lines[t.at&^7] = append(line, t)
+	line := o.p.modifyQueues[t.at&^7]
+	o.p.modifyQueues[t.at&^7] = append(line, t)
 	if len(line) == 0 {
-		t.try()
+		t.tryOnce()
 	}
 }
 
-// try does a round of the loop.
-func (t *modifying) try() {
+// tryOnce does a round of the loop.
+func (t *atomicOp) tryOnce() {
 	a := t.o.p.newAccess(t.at&^7, 8, t)
-	if a.Kind = fabric.FetchAdd; t.m.Native() {
+	if a.Kind = fabric.FetchAdd; t.m.IsNative() {
 		a.Operand = t.m.Operand
 	} else {
 		a.Kind = fabric.CompareSwap
-		a.Compare, a.Operand = t.m.Next()
+		a.Compare, a.Operand = t.m.NextSwap()
 	}
-	t.o.p.start(a)
+	t.o.p.startAccess(a)
 }
 
-// accessed implements accessOwner.
-func (t *modifying) accessed(a *access, err error) {
-	if err == nil && !t.m.Native() && !t.m.Found(a.Old) {
-		t.try()
+// onAccessDone implements accessOwner.
+func (t *atomicOp) onAccessDone(a *access, err error) {
+	if err == nil && !t.m.IsNative() && !t.m.HandleResult(a.Old) {
+		t.tryOnce()
 		return
 	}
 	found := a.Old
@@ -154,26 +154,26 @@ func (t *modifying) accessed(a *access, err error) {
 	case t.old8 != nil:
 		*t.old8 = found
 	case t.old4 != nil:
-		*t.old4 = uint32(t.m.Old(found))
+		*t.old4 = uint32(t.m.OldValue(found))
 	}
-	if !t.m.Native() {
-		t.leave(found)
+	if !t.m.IsNative() {
+		t.startNextInLine(found)
 	}
-	t.o.finish(err)
+	t.o.finishOp(err)
 }
 
 // Loops of this rank on one word stand in line: they would only make each other fail. Who is next knows what
 // the one before it has left there.
 
-// leave ends a turn.
-func (t *modifying) leave(found uint64) {
-	lines, word := t.o.p.lines, t.at&^7
+// startNextInLine ends a turn.
+func (t *atomicOp) startNextInLine(found uint64) {
+	lines, word := t.o.p.modifyQueues, t.at&^7
 	line := lines[word][1:]
 	if len(line) == 0 {
 		delete(lines, word)
 		return
 	}
 	lines[word] = line
-	line[0].m.Guess(t.m.Apply(found))
-	line[0].try()
+	line[0].m.SetGuess(t.m.ApplyTo(found))
+	line[0].tryOnce()
 }

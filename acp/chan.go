@@ -16,8 +16,8 @@ type Chan[T any] struct{ ch *Channel }
 
 // NewChan makes this rank's end of a channel of values from one rank to another: see Process.NewChannel.
 func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T], error) {
-	if t := reflect.TypeFor[T](); !flat(t) {
-		return nil, p.wrong("create channel", fmt.Sprintf("of %v", t), fmt.Errorf("%w: its values refer to memory of this process", ErrOptions))
+	if t := reflect.TypeFor[T](); !isFlat(t) {
+		return nil, p.newError("create channel", fmt.Sprintf("of %v", t), fmt.Errorf("%w: its values refer to memory of this process", ErrOptions))
 	}
 	ch, err := p.NewChannel(sender, receiver, o)
 	if err != nil {
@@ -26,14 +26,14 @@ func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T
 	return &Chan[T]{ch}, nil
 }
 
-// flat reports whether values of a type can be sent as they are in memory.
-func flat(t reflect.Type) bool {
+// isFlat reports whether values of a type can be sent as they are in memory.
+func isFlat(t reflect.Type) bool {
 	switch k := t.Kind(); {
 	case k == reflect.Array:
-		return flat(t.Elem())
+		return isFlat(t.Elem())
 	case k == reflect.Struct:
 		for i := range t.NumField() {
-			if !flat(t.Field(i).Type) {
+			if !isFlat(t.Field(i).Type) {
 				return false
 			}
 		}
@@ -44,28 +44,28 @@ func flat(t reflect.Type) bool {
 }
 
 // Channel is the channel of bytes that the values go through.
-func (c *Chan[T]) Channel() *Channel { return c.channel() }
+func (c *Chan[T]) Channel() *Channel { return c.bytesChannel() }
 
 // Send sends a value. It returns when the value is in a slot, as far as there are any. If ctx ends first, the value
 // is sent all the same.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	_, err := c.channel().Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
+	_, err := c.bytesChannel().Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
 	return err
 }
 
 // SendSlice sends values in one message, to a RecvSlice. If ctx ends first, they are sent all the same, and are not to be
 // changed until a later Send, SendSlice or Close has returned without an error.
 func (c *Chan[T]) SendSlice(ctx context.Context, v []T) error {
-	_, err := c.channel().Send(bytesOf(v)).Wait(ctx)
+	_, err := c.bytesChannel().Send(bytesOf(v)).Wait(ctx)
 	return err
 }
 
 // Recv receives the next value. When the sender has closed its end, and all is received, it is ErrEnd. If ctx ends first,
 // nothing has been received: what comes is the next Recv's.
 func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
-	n, err := c.receive(ctx, bytesOf(unsafe.Slice(&v, 1)))
+	n, err := c.recvMessage(ctx, bytesOf(unsafe.Slice(&v, 1)))
 	if size := int(unsafe.Sizeof(v)); err == nil && n != size {
-		err = c.ch.p.wrong("receive", "on "+c.ch.String(), fmt.Errorf("%w: a message of %d bytes is no %T of %d", ErrLength, n, v, size))
+		err = c.ch.p.newError("receive", "on "+c.ch.String(), fmt.Errorf("%w: a message of %d bytes is no %T of %d", ErrLength, n, v, size))
 	}
 	return v, err
 }
@@ -73,7 +73,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
 // RecvSlice receives the next message into v, and returns how many values it has brought: the smaller number,
 // if they differ.
 func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
-	n, err = c.receive(ctx, bytesOf(v))
+	n, err = c.recvMessage(ctx, bytesOf(v))
 	var one T
 	if size := int(unsafe.Sizeof(one)); size > 0 {
 		n /= size
@@ -81,11 +81,11 @@ func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
 	return n, err
 }
 
-// receive receives a message, unless ctx ends before anything of it has come.
-func (c *Chan[T]) receive(ctx context.Context, buf []byte) (int, error) {
-	r := c.channel().push(receiving, buf, false)
+// recvMessage receives a message, unless ctx ends before anything of it has come.
+func (c *Chan[T]) recvMessage(ctx context.Context, buf []byte) (int, error) {
+	r := c.bytesChannel().pushRequest(recvKind, buf, false)
 	n, err := r.Wait(ctx)
-	if err == nil || r == nil || ctx == nil || ctx.Err() == nil || r.withdraw() {
+	if err == nil || r == nil || ctx == nil || ctx.Err() == nil || r.cancelRecv() {
 		return n, err
 	}
 	return r.Wait(context.WithoutCancel(ctx)) // it is there, or the rest of it is on its way
@@ -107,7 +107,7 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 
 // Close frees this end: see Channel.Free. Both ends do so.
 func (c *Chan[T]) Close(ctx context.Context) error {
-	_, err := c.channel().Free().Wait(ctx)
+	_, err := c.bytesChannel().Free().Wait(ctx)
 	return err
 }
 

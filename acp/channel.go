@@ -33,7 +33,7 @@ const directMin = 8 << 10
 // maxSlotSize is the length of a slot at most.
 const maxSlotSize = 1 << 30
 
-func (o *ChannelOptions) fill(sends bool) error {
+func (o *ChannelOptions) applyDefaults(sends bool) error {
 	if o.SlotSize == 0 {
 		o.SlotSize = 64 << 10
 	}
@@ -58,41 +58,41 @@ func (o *ChannelOptions) fill(sends bool) error {
 // Channel is an end of a channel (acp_ch_t): a queue of messages from one rank to another. Its methods
 // do not wait. They may be called from any goroutine.
 type Channel struct {
-	p       *Process
-	mem     *Region // control block and slots
-	remote  GA      // control block of the other end
-	send    *protocol.Sender
-	recv    *protocol.Receiver
-	first   *Request // sends or receives that are not done, and at last the freeing
-	last    *Request
-	err     error // why the channel is of no more use
-	peer    int32
-	number  uint32 // of the channels from one rank to another
-	size    uint32 // of a slot
-	id, far uint16 // of this end, and of the other one
+	p            *Process
+	mem          *Region // control block and slots
+	remote       GA      // control block of the other end
+	send         *protocol.Sender
+	recv         *protocol.Receiver
+	first        *Request // sends or receives that are not done, and at last the freeing
+	last         *Request
+	err          error // why the channel is of no more use
+	peer         int32
+	number       uint32 // of the channels from one rank to another
+	size         uint32 // of a slot
+	id, remoteID uint16 // of this end, and of the other one
 
-	state  channelState
-	imm    bool
-	copies bool
-	active bool  // in channels.active
-	owes   bool  // in channels.owing
-	freed  bool  // Free was called
-	asks   bool  // an access for the connecting is under way
-	probe  uint8 // the place in the connection request buffer that is tried next
-	bye    bool  // no message follows: the sender has put that, or the receiver has seen it
-	over   bool  // the receiver writes no more: the sender's memory may go
-	board  bool  // the sending end has one
-	long   bool  // the last message that came was
-	under  int32 // accesses under way
+	state          channelState
+	imm            bool
+	copyOnly       bool
+	active         bool  // in channels.active
+	creditDue      bool  // in channels.creditsDue
+	freed          bool  // Free was called
+	connectPending bool  // an access for the connecting is under way
+	crbProbe       uint8 // the place in the connection request buffer that is tried next
+	eof            bool  // no message follows: the sender has put that, or the receiver has seen it
+	receiverFreed  bool  // the receiver writes no more: the sender's memory may go
+	hasBoard       bool  // the sending end has one
+	lastWasLong    bool  // the last message that came was
+	outstanding    int32 // accesses under way
 }
 
 type channelState uint8
 
 const (
 	connecting channelState = iota // sender: to enter the request. Receiver: none has come
-	entered                        // sender: to be answered
+	requested                      // sender: to be answered
 	open
-	gone // its memory is given back
+	released // its memory is given back
 )
 
 // NewChannel makes this rank's end of a channel from one rank to another (acp_create_ch), of which this
@@ -102,38 +102,38 @@ const (
 // From a rank to itself, the first call makes the receiving end and the next one the sending end.
 func (p *Process) NewChannel(sender, receiver int, o ChannelOptions) (*Channel, error) {
 	if p.isNull() {
-		return nil, p.wrong("create channel", "", ErrNull)
+		return nil, p.newError("create channel", "", ErrNull)
 	}
 	p.mu.Lock()
-	defer p.unlock()
-	p.visit()
+	defer p.unlockAndNotify()
+	p.noteActivity()
 	ch, err := p.newChannel(sender, receiver, o)
 	if err != nil {
-		return nil, p.wrong("create channel", fmt.Sprintf("from rank %d to rank %d", sender, receiver), err)
+		return nil, p.newError("create channel", fmt.Sprintf("from rank %d to rank %d", sender, receiver), err)
 	}
-	p.progress()
+	p.pollProgress()
 	return ch, nil
 }
 
 func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, error) {
 	c := &p.channels
-	e := end{rank: receiver, sends: sender == p.rank}
+	e := direction{rank: receiver, sends: sender == p.rank}
 	switch {
 	case p.closed:
 		return nil, ErrClosed
 	case sender < 0 || sender >= p.size || receiver < 0 || receiver >= p.size:
 		return nil, fmt.Errorf("%w: there are %d", ErrRank, p.size)
 	case sender == receiver && sender == p.rank:
-		e.sends = c.numbers[end{p.rank, false}] > c.numbers[end{p.rank, true}]
+		e.sends = c.created[direction{p.rank, false}] > c.created[direction{p.rank, true}]
 	case receiver == p.rank:
 		e.rank = sender
 	case sender != p.rank:
 		return nil, fmt.Errorf("%w: it does not concern rank %d", ErrRank, p.rank)
 	}
-	if err := o.fill(e.sends); err != nil {
+	if err := o.applyDefaults(e.sends); err != nil {
 		return nil, err
 	}
-	ch := &Channel{p: p, peer: int32(e.rank), number: c.numbers[e], size: uint32(o.SlotSize), imm: o.Imm, copies: o.Copy}
+	ch := &Channel{p: p, peer: int32(e.rank), number: c.created[e], size: uint32(o.SlotSize), imm: o.Imm, copyOnly: o.Copy}
 	control, signals := protocol.ReceiverControl, o.Slots
 	if e.sends {
 		ch.send = protocol.NewSender(o.SlotSize, o.Slots)
@@ -142,42 +142,42 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 		ch.recv = protocol.NewReceiver(o.SlotSize, o.Slots)
 	}
 	if ch.imm {
-		if err := p.net.Expect(signals); err != nil {
+		if err := p.net.ReserveSignals(signals); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	ch.mem, err = p.memory.register(p, make([]byte, control+o.Slots*o.SlotSize))
+	ch.mem, err = p.memory.registerRegion(p, make([]byte, control+o.Slots*o.SlotSize))
 	if err == nil {
-		if err = c.add(ch); err != nil {
-			_ = p.memory.unregister(ch.mem)
+		if err = c.assignID(ch); err != nil {
+			_ = p.memory.unregisterRegion(ch.mem)
 		}
 	}
 	if err != nil {
 		if ch.imm {
-			p.net.Forget(signals)
+			p.net.ReleaseSignals(signals)
 		}
 		return nil, err
 	}
-	c.numbers[e]++
+	c.created[e]++
 	if e.sends {
-		ch.board = !ch.copies && ch.size >= protocol.HeaderSize+directMin+protocol.BoardSize && e.rank != p.rank
-		q := protocol.Ask{SlotSize: ch.size, Number: ch.number, ID: ch.id, Imm: ch.imm, Board: ch.board, To: uint32(e.rank)}
-		for i, w := range q.Words() {
-			atomic.StoreUint64(word(ch.mem.Bytes(), ch.base()+8*i), w)
+		ch.hasBoard = !ch.copyOnly && ch.size >= protocol.HeaderSize+directMin+protocol.BoardSize && e.rank != p.rank
+		q := protocol.ConnectRequest{SlotSize: ch.size, Number: ch.number, ID: ch.id, Imm: ch.imm, Board: ch.hasBoard, To: uint32(e.rank)}
+		for i, w := range q.EncodeWords() {
+			atomic.StoreUint64(wordPtr(ch.mem.Bytes(), ch.controlOffset()+8*i), w)
 		}
-		c.activate(ch)
+		c.markActive(ch)
 		return ch, nil
 	}
-	name := asking{e.rank, ch.number}
-	if q, ok := c.asked[name]; ok {
-		delete(c.asked, name)
-		ch.accept(q)
+	name := requestKey{e.rank, ch.number}
+	if q, ok := c.requests[name]; ok {
+		delete(c.requests, name)
+		ch.acceptRequest(q)
 	} else {
-		c.seekers[name] = ch
+		c.unmatched[name] = ch
 	}
-	if r := p.peers[e.rank]; r != nil && r.why != nil {
-		ch.fail(r.why)
+	if r := p.peers[e.rank]; r != nil && r.lostErr != nil {
+		ch.failChannel(r.lostErr)
 	}
 	return ch, nil
 }
@@ -212,78 +212,78 @@ func (ch *Channel) String() string {
 	return fmt.Sprintf("channel %d from rank %d to rank %d", ch.number, from, to)
 }
 
-// step does what can be done, and reports whether only memory will tell when there is more.
-func (ch *Channel) step() (watch bool) {
+// makeProgress does what can be done, and reports whether only memory will tell when there is more.
+func (ch *Channel) makeProgress() (watch bool) {
 	switch {
-	case ch.state == gone:
+	case ch.state == released:
 		return false
 	case ch.err != nil:
-		ch.release()
+		ch.releaseMemory()
 		return false
 	case ch.send != nil:
-		return ch.stepSend()
+		return ch.progressSend()
 	default:
-		return ch.stepRecv()
+		return ch.progressRecv()
 	}
 }
 
-// fail ends a channel: all that is asked of it fails, and its memory is given back.
-func (ch *Channel) fail(why error) {
-	if ch.err != nil || ch.state == gone {
+// failChannel ends a channel: all that is asked of it fails, and its memory is given back.
+func (ch *Channel) failChannel(why error) {
+	if ch.err != nil || ch.state == released {
 		return
 	}
 	ch.err = why
 	if ch.recv != nil {
-		delete(ch.p.channels.seekers, asking{int(ch.peer), ch.number})
+		delete(ch.p.channels.unmatched, requestKey{int(ch.peer), ch.number})
 	}
-	over := ch.recv != nil && ch.bye // all has come that there was: nothing is lost
-	for r := ch.pop(); r != nil; r = ch.pop() {
+	over := ch.recv != nil && ch.eof // all has come that there was: nothing is lost
+	for r := ch.popRequest(); r != nil; r = ch.popRequest() {
 		switch {
-		case over && r.kind == freeing:
-			r.end(nil)
+		case over && r.kind == freeKind:
+			r.complete(nil)
 		case over:
-			r.end(ErrEnd)
+			r.complete(ErrEnd)
 		default:
-			r.end(why)
+			r.complete(why)
 		}
 	}
-	ch.p.turns.events++
-	ch.p.channels.activate(ch) // for release, when nothing is under way any more
+	ch.p.engine.events++
+	ch.p.channels.markActive(ch) // for release, when nothing is under way any more
 }
 
-// release gives the memory of an end back.
-func (ch *Channel) release() {
-	if ch.state == gone {
+// releaseMemory gives the memory of an end back.
+func (ch *Channel) releaseMemory() {
+	if ch.state == released {
 		return
 	}
-	if ch.under > 0 || ch.asks {
+	if ch.outstanding > 0 || ch.connectPending {
 		if int(ch.peer) != ch.p.rank {
-			ch.p.ask(int(ch.peer)) // nobody hears of what is Lazy unless something follows
+			ch.p.probeRank(int(ch.peer)) // nobody hears of what is Lazy unless something follows
 		}
 		return
 	}
-	ch.state = gone
+	ch.state = released
 	if ch.imm {
 		n := 3
 		if ch.recv != nil {
-			n = ch.slots()
+			n = ch.slotCount()
 		}
-		ch.p.net.Forget(n)
+		ch.p.net.ReleaseSignals(n)
 	}
-	_ = ch.p.memory.unregister(ch.mem) // nothing is under way on it
+	_ = ch.p.memory.unregisterRegion(ch.mem) // nothing is under way on it
 	ch.mem = nil
-	ch.p.channels.remove(ch)
-	ch.p.turns.events++
+	ch.p.channels.removeEnd(ch)
+	ch.p.engine.events++
 }
 
-// control is a word of our control block.
-func (ch *Channel) control(off int) uint64 { return ch.mem.LoadUint64(ch.base() + off) }
+// controlWord is a word of our control block.
+func (ch *Channel) controlWord(off int) uint64 { return ch.mem.LoadUint64(ch.controlOffset() + off) }
 
-// slots is how many slots this end has.
-func (ch *Channel) slots() int { return ch.base() / int(ch.size) }
+// slotCount is how many slots this end has.
+func (ch *Channel) slotCount() int { return ch.controlOffset() / int(ch.size) }
 
-// base is where our control block begins: behind the slots.
-func (ch *Channel) base() int {
+// controlOffset is where our control block begins: behind the slots.
+func (ch *Channel) controlOffset() int {
 	n := len(ch.mem.Bytes()) - protocol.ReceiverControl
 	if ch.send != nil {
 		n += protocol.ReceiverControl - protocol.SenderControl
@@ -291,8 +291,8 @@ func (ch *Channel) base() int {
 	return n
 }
 
-// slot is the memory of one of our slots, and where it begins.
-func (ch *Channel) slot(i int) (b []byte, off int) {
+// slotBuf is the memory of one of our slots, and where it begins.
+func (ch *Channel) slotBuf(i int) (b []byte, off int) {
 	off = i * int(ch.size)
 	return ch.mem.Bytes()[off:][:ch.size], off
 }

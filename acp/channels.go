@@ -11,45 +11,45 @@ import (
 
 // channels are the ends of channels at this rank.
 type channels struct {
-	ends    []*Channel          // by id, which others name in immediate data; 0 is nobody's
-	free    []uint16            // ids that are not in use any more
-	active  []*Channel          // that have to look at memory, or have something to do
-	owing   []*Channel          // receiving ends that give slots back with what happens next
-	numbers map[end]uint32      // how many were made to and from a rank
-	asked   map[asking]asked    // requests that have come before their receiving end was made
-	seekers map[asking]*Channel // receiving ends that no request has come for
-	placed  uint64              // messages that were put to their place
+	ends           []*Channel                    // by id, which others name in immediate data; 0 is nobody's
+	free           []uint16                      // ids that are not in use any more
+	active         []*Channel                    // that have to look at memory, or have something to do
+	creditsDue     []*Channel                    // receiving ends that give slots back with what happens next
+	created        map[direction]uint32          // how many were made to and from a rank
+	requests       map[requestKey]connectRequest // requests that have come before their receiving end was made
+	unmatched      map[requestKey]*Channel       // receiving ends that no request has come for
+	directMessages uint64                        // messages that were put to their place
 }
 
-// end is one of the two directions between this rank and another.
-type end struct {
+// direction is one of the two directions between this rank and another.
+type direction struct {
 	rank  int
 	sends bool
 }
 
-// asking names the channel that a request is for.
-type asking struct {
+// requestKey names the channel that a request is for.
+type requestKey struct {
 	rank   int
 	number uint32
 }
 
-// asked is a request.
-type asked struct {
+// connectRequest is a request.
+type connectRequest struct {
 	control GA // of the sending end
-	protocol.Ask
+	protocol.ConnectRequest
 }
 
-// askedMax is how many requests are kept for receiving ends that are not made yet. More stay where they
+// maxRequests is how many requests are kept for receiving ends that are not made yet. More stay where they
 // are, in the connection request buffer, and those who ask have to wait.
-const askedMax = 1 << 16
+const maxRequests = 1 << 16
 
 func (c *channels) init() {
 	c.ends = []*Channel{nil}
-	c.numbers, c.asked, c.seekers = map[end]uint32{}, map[asking]asked{}, map[asking]*Channel{}
+	c.created, c.requests, c.unmatched = map[direction]uint32{}, map[requestKey]connectRequest{}, map[requestKey]*Channel{}
 }
 
-// add gives an end its id.
-func (c *channels) add(ch *Channel) error {
+// assignID gives an end its id.
+func (c *channels) assignID(ch *Channel) error {
 	if n := len(c.free); n > 0 {
 		ch.id = c.free[n-1]
 		c.free = c.free[:n-1]
@@ -64,23 +64,23 @@ func (c *channels) add(ch *Channel) error {
 	return nil
 }
 
-func (c *channels) remove(ch *Channel) {
+func (c *channels) removeEnd(ch *Channel) {
 	c.ends[ch.id] = nil
 	c.free = append(c.free, ch.id)
 }
 
-// activate has step look at an end.
-func (c *channels) activate(ch *Channel) {
+// markActive has step look at an end.
+func (c *channels) markActive(ch *Channel) {
 	if !ch.active {
 		ch.active = true
 		c.active = append(c.active, ch)
 	}
 }
 
-// step has all go on that can. Those stay active that only memory will tell something.
-func (c *channels) step(p *Process) {
-	if len(c.seekers) > 0 {
-		c.scan(p)
+// progressActive has all go on that can. Those stay active that only memory will tell something.
+func (c *channels) progressActive(p *Process) {
+	if len(c.unmatched) > 0 {
+		c.scanRequests(p)
 	}
 	if len(c.active) == 0 {
 		return
@@ -90,7 +90,7 @@ func (c *channels) step(p *Process) {
 	kept := list[:0]
 	for _, ch := range list {
 		ch.active = false
-		if ch.step() && !ch.active {
+		if ch.makeProgress() && !ch.active {
 			ch.active = true
 			kept = append(kept, ch)
 		}
@@ -98,62 +98,62 @@ func (c *channels) step(p *Process) {
 	c.active = append(kept, c.active...)
 }
 
-// scan takes requests out of the connection request buffer. Their details are read from those who ask.
-func (c *channels) scan(p *Process) {
+// scanRequests takes requests out of the connection request buffer. Their details are read from those who ask.
+func (c *channels) scanRequests(p *Process) {
 	for i := range crbSlots {
 		off := crbOffset + 8*i
 		ga := GA(p.memory.starter.LoadUint64(off))
 		if ga == Null {
 			continue
 		}
-		if len(c.asked) >= askedMax || len(p.memory.landing.free) == 0 {
+		if len(c.requests) >= maxRequests || len(p.memory.readBuf.free) == 0 {
 			return
 		}
-		atomic.StoreUint64(word(p.memory.starter.Bytes(), off), 0)
-		p.turns.events++
+		atomic.StoreUint64(wordPtr(p.memory.starter.Bytes(), off), 0)
+		p.engine.events++
 		if ga.Rank() < p.size && ga.Region() != 0 {
-			p.inspect(ga)
+			p.readRequest(ga)
 		}
 	}
 }
 
-// inspect reads the control block of a sending end.
-func (p *Process) inspect(control GA) {
-	i := &inspection{p: p, control: control, slot: p.memory.landing.take()}
+// readRequest reads the control block of a sending end.
+func (p *Process) readRequest(control GA) {
+	i := &requestRead{p: p, control: control, slot: p.memory.readBuf.allocSlot()}
 	a := p.newAccess(control, 16, i)
-	a.Kind, a.Mem, a.Off, a.N = fabric.Get, p.memory.landing.mr, i.slot*protocol.EntrySize, 16
-	p.start(a)
+	a.Kind, a.Mem, a.Off, a.N = fabric.Get, p.memory.readBuf.mr, i.slot*protocol.EntrySize, 16
+	p.startAccess(a)
 }
 
-// inspection hears what it says.
-type inspection struct {
+// requestRead hears what it says.
+type requestRead struct {
 	p       *Process
 	control GA
 	slot    int
 }
 
-func (i *inspection) accessed(_ *access, err error) {
-	w := i.p.memory.landing.words(i.slot)
-	i.p.freeLanding(i.slot)
+func (i *requestRead) onAccessDone(_ *access, err error) {
+	w := i.p.memory.readBuf.slotWords(i.slot)
+	i.p.freeReadSlot(i.slot)
 	if err != nil {
 		return // who has asked is gone, and channels with it fail for that
 	}
-	q, ok := protocol.ParseAsk([2]uint64(w[:2]), i.p.rank)
+	q, ok := protocol.ParseConnectRequest([2]uint64(w[:2]), i.p.rank)
 	if !ok {
 		return
 	}
 	c := &i.p.channels
-	name := asking{i.control.Rank(), q.Number}
-	if ch := c.seekers[name]; ch != nil {
-		delete(c.seekers, name)
-		ch.accept(asked{i.control, q})
+	name := requestKey{i.control.Rank(), q.Number}
+	if ch := c.unmatched[name]; ch != nil {
+		delete(c.unmatched, name)
+		ch.acceptRequest(connectRequest{i.control, q})
 		return
 	}
-	c.asked[name] = asked{i.control, q}
+	c.requests[name] = connectRequest{i.control, q}
 }
 
-// Signal implements fabric.Host.
-func (p *Process) Signal(rank int, imm uint32) {
+// HandleSignal implements fabric.Host.
+func (p *Process) HandleSignal(rank int, imm uint32) {
 	if p.isNull() {
 		return
 	}
@@ -167,50 +167,50 @@ func (p *Process) Signal(rank int, imm uint32) {
 	}
 	var err error
 	switch {
-	case s == protocol.Filled && ch.recv != nil:
-		err = ch.recv.More()
-	case s == protocol.Freed && ch.send != nil:
-		err = ch.send.Credit(count)
-	case s == protocol.Ended && ch.send != nil:
-		ch.over = true
+	case s == protocol.SlotFilled && ch.recv != nil:
+		err = ch.recv.AddSlot()
+	case s == protocol.SlotsFreed && ch.send != nil:
+		err = ch.send.AddCredits(count)
+	case s == protocol.ReceiverFreed && ch.send != nil:
+		ch.receiverFreed = true
 	default:
 		err = fmt.Errorf("%w: signal %d to the wrong end", ErrBroken, s)
 	}
 	if err != nil {
-		ch.fail(err)
+		ch.failChannel(err)
 		return
 	}
-	p.channels.activate(ch)
+	p.channels.markActive(ch)
 }
 
-// lost fails all channels with a rank.
-func (c *channels) lost(rank int, why error) {
+// failPeer fails all channels with a rank.
+func (c *channels) failPeer(rank int, why error) {
 	for _, ch := range c.ends {
 		if ch != nil && int(ch.peer) == rank {
-			ch.fail(why)
+			ch.failChannel(why)
 		}
 	}
-	for name := range c.asked {
+	for name := range c.requests {
 		if name.rank == rank {
-			delete(c.asked, name)
+			delete(c.requests, name)
 		}
 	}
 }
 
-// close fails all channels: who waits does so no longer, and no receive's memory is written to.
-func (c *channels) close() {
+// failAll fails all channels: who waits does so no longer, and no receive's memory is written to.
+func (c *channels) failAll() {
 	for _, ch := range c.ends {
 		if ch != nil {
-			ch.fail(ErrClosed)
+			ch.failChannel(ErrClosed)
 		}
 	}
 }
 
-// suspect asks the other ends of those channels that somebody waits for.
-func (c *channels) suspect(p *Process) {
+// probePeers asks the other ends of those channels that somebody waits for.
+func (c *channels) probePeers(p *Process) {
 	for _, ch := range c.ends {
 		if ch != nil && ch.err == nil && int(ch.peer) != p.rank && (ch.state == connecting || ch.first != nil || ch.freed) {
-			p.ask(int(ch.peer))
+			p.probeRank(int(ch.peer))
 		}
 	}
 }

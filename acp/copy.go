@@ -18,75 +18,75 @@ func (p *Process) Copy(to, from GA, n int, after Handle) Handle {
 		return None
 	}
 	p.mu.Lock()
-	defer p.unlock()
-	p.visit()
+	defer p.unlockAndNotify()
+	p.noteActivity()
 	putTo := -1
 	if from.Rank() == p.rank && to.Rank() != p.rank {
 		putTo = to.Rank()
 	}
-	return p.issue(&copying{to: to, from: from, n: n}, after, putTo)
+	return p.issueOp(&copyOp{to: to, from: from, n: n}, after, putTo)
 }
 
-// copying is the task of Copy.
-type copying struct {
+// copyOp is the task of Copy.
+type copyOp struct {
 	to, from GA
 	n        int
 	o        *operation
 }
 
-func (*copying) name() string { return "copy" }
+func (*copyOp) opName() string { return "copy" }
 
-func (c *copying) what() string {
+func (c *copyOp) opTarget() string {
 	return fmt.Sprintf("of %d bytes to %v, from %v", c.n, c.to, c.from)
 }
 
-// maxMove is the longest piece of memory that one access moves.
-const maxMove = 1 << 30
+// maxAccess is the longest piece of memory that one access moves.
+const maxAccess = 1 << 30
 
-func (c *copying) begin(o *operation) {
+func (c *copyOp) startTask(o *operation) {
 	c.o = o
 	p := o.p
-	err := p.valid(c.to, c.n)
+	err := p.checkRange(c.to, c.n)
 	if err == nil {
-		err = p.valid(c.from, c.n)
+		err = p.checkRange(c.from, c.n)
 	}
 	if err != nil || c.n == 0 {
-		o.finish(err)
+		o.finishOp(err)
 		return
 	}
 	var to, from *Region
 	if c.to.Rank() == p.rank {
-		to, err = p.memory.find(p, c.to, c.n)
+		to, err = p.memory.findRegion(p, c.to, c.n)
 	}
 	if c.from.Rank() == p.rank && err == nil {
-		from, err = p.memory.find(p, c.from, c.n)
+		from, err = p.memory.findRegion(p, c.from, c.n)
 	}
 	switch {
 	case err != nil:
-		o.finish(err)
+		o.finishOp(err)
 	case to != nil && from != nil:
 		copy(to.mr.Bytes()[c.to.Offset():][:c.n], from.mr.Bytes()[c.from.Offset():])
-		o.finish(nil)
+		o.finishOp(nil)
 	case to == nil && from == nil:
-		p.relay(c)
+		p.startRelay(c)
 	default:
-		o.parts = (c.n + maxMove - 1) / maxMove
-		for off := 0; off < c.n; off += maxMove {
-			n := min(maxMove, c.n-off)
+		o.outstanding = (c.n + maxAccess - 1) / maxAccess
+		for off := 0; off < c.n; off += maxAccess {
+			n := min(maxAccess, c.n-off)
 			if from != nil {
-				p.start(p.put(c.to.Add(off), from, int(c.from.Offset())+off, n, c))
+				p.startAccess(p.newPut(c.to.Add(off), from, int(c.from.Offset())+off, n, c))
 			} else {
-				p.start(p.get(to, int(c.to.Offset())+off, c.from.Add(off), n, c))
+				p.startAccess(p.newGet(to, int(c.to.Offset())+off, c.from.Add(off), n, c))
 			}
 		}
 	}
 }
 
-// accessed implements accessOwner.
-func (c *copying) accessed(_ *access, err error) { c.o.part(err) }
+// onAccessDone implements accessOwner.
+func (c *copyOp) onAccessDone(_ *access, err error) { c.o.completePart(err) }
 
-// valid refuses what cannot be n bytes at an address that the program has.
-func (p *Process) valid(ga GA, n int) error {
+// checkRange refuses what cannot be n bytes at an address that the program has.
+func (p *Process) checkRange(ga GA, n int) error {
 	switch {
 	case n < 0:
 		return fmt.Errorf("%w: %d bytes", ErrLength, n)

@@ -54,8 +54,8 @@ func (e *Error) Error() string {
 // Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// wrong makes an error of a call.
-func (p *Process) wrong(op, what string, err error) error {
+// newError makes an error of a call.
+func (p *Process) newError(op, what string, err error) error {
 	if p.isNull() {
 		return &Error{Rank: -1, Op: op, What: what, Err: err}
 	}

@@ -10,12 +10,12 @@ import (
 // SayPlaced has a sending end say that a message of n bytes is in its place, where it has not put any.
 func (ch *Channel) SayPlaced(n int) bool {
 	ch.p.mu.Lock()
-	defer ch.p.unlock()
-	g, ok := ch.send.Place()
+	defer ch.p.unlockAndNotify()
+	g, ok := ch.send.NextDirect()
 	if ok {
-		ch.p.start(ch.putHeader(ch.ring(g.Ring), uint64(n)|protocol.Placed, (*answering)(ch)))
-		ch.tell()
-		ch.p.flush()
+		ch.p.startAccess(ch.newHeaderPut(ch.remoteSlot(g.Ring), uint64(n)|protocol.DirectFlag, (*controlOp)(ch)))
+		ch.putTail()
+		ch.p.flushPosted()
 	}
 	return ok
 }
@@ -23,12 +23,12 @@ func (ch *Channel) SayPlaced(n int) bool {
 // Lie has the other end of a channel that mirrors indices tell one that cannot be.
 func (ch *Channel) Lie() {
 	ch.p.mu.Lock()
-	defer ch.p.unlock()
+	defer ch.p.unlockAndNotify()
 	off := 0
 	if ch.send != nil {
 		off = protocol.HeadOffset
 	}
-	atomic.StoreUint64(word(ch.mem.Bytes(), ch.base()+off), 1<<40)
+	atomic.StoreUint64(wordPtr(ch.mem.Bytes(), ch.controlOffset()+off), 1<<40)
 }
 
 // Done reports whether a request is at its end, without a look at anything.

@@ -21,111 +21,111 @@ const (
 
 // operation is what a handle stands for.
 type operation struct {
-	p     *Process
-	seq   Handle
-	after Handle // it begins when these are complete
-	done  bool
-	parts int   // accesses under way
-	err   error // of the first part that failed
-	task  task
-	group *Group // that hears what becomes of it, or nil
+	p           *Process
+	seq         Handle
+	after       Handle // it begins when these are complete
+	done        bool
+	outstanding int   // accesses under way
+	err         error // of the first part that failed
+	task        task
+	group       *Group // that hears what becomes of it, or nil
 }
 
 // task is what an operation does when it may begin. It calls finish in the end.
 type task interface {
-	begin(o *operation)
-	name() string // of the function
-	what() string // on what, in words
+	startTask(o *operation)
+	opName() string   // of the function
+	opTarget() string // on what, in words
 }
 
 // handles are the operations of this rank that are under way.
 type handles struct {
-	issued   Handle       // the last that was given out
-	complete Handle       // all up to it are
-	under    []*operation // from complete+1 on
-	held     held         // those that may not begin yet
-	putTo    int          // the rank that the last one is a put to, -1 if it is not, or has not been posted
-	failed   []*Error     // not told yet
-	lost     int          // failures too many to keep
+	issued          Handle       // the last that was given out
+	completed       Handle       // all up to it are
+	outstanding     []*operation // from complete+1 on
+	deferred        deferredOps  // those that may not begin yet
+	lastPutRank     int          // the rank that the last one is a put to, -1 if it is not, or has not been posted
+	failed          []*Error     // not told yet
+	droppedFailures int          // failures too many to keep
 }
 
-// failedMax is how many failures are kept until somebody asks.
-const failedMax = 64
+// maxFailures is how many failures are kept until somebody asks.
+const maxFailures = 64
 
-func (h *handles) init() { h.putTo = -1 }
+func (h *handles) init() { h.lastPutRank = -1 }
 
-// issue begins an operation, or holds it until it may begin.
-func (p *Process) issue(t task, after Handle, putTo int) Handle {
-	return p.issueFor(nil, t, after, putTo)
+// issueOp begins an operation, or holds it until it may begin.
+func (p *Process) issueOp(t task, after Handle, putTo int) Handle {
+	return p.issueGroupOp(nil, t, after, putTo)
 }
 
-// issueFor is issue of an operation of a group.
-func (p *Process) issueFor(g *Group, t task, after Handle, putTo int) Handle {
+// issueGroupOp is issue of an operation of a group.
+func (p *Process) issueGroupOp(g *Group, t task, after Handle, putTo int) Handle {
 	h := &p.handles
 	h.issued++
 	o := &operation{p: p, seq: h.issued, after: after, task: t, group: g}
 	switch {
-	case after == Cont && putTo >= 0 && h.putTo == putTo:
+	case after == Cont && putTo >= 0 && h.lastPutRank == putTo:
 		o.after = None
 	case after == All || after == Cont:
 		o.after = o.seq - 1
 	}
-	h.under = append(h.under, o)
+	h.outstanding = append(h.outstanding, o)
 	switch {
 	case p.closed:
-		o.finish(ErrClosed)
+		o.finishOp(ErrClosed)
 	case o.after >= o.seq:
-		o.finish(fmt.Errorf("%w: it shall begin after %d", ErrHandle, o.after))
-	case o.after > h.complete:
-		heap.Push(&h.held, o)
+		o.finishOp(fmt.Errorf("%w: it shall begin after %d", ErrHandle, o.after))
+	case o.after > h.completed:
+		heap.Push(&h.deferred, o)
 	default:
-		h.putTo = putTo
-		t.begin(o)
+		h.lastPutRank = putTo
+		t.startTask(o)
 		if !p.closed {
-			p.flush()
+			p.flushPosted()
 		}
 		return o.seq
 	}
-	h.putTo = -1
+	h.lastPutRank = -1
 	return o.seq
 }
 
-// finish ends an operation.
-func (o *operation) finish(err error) {
+// finishOp ends an operation.
+func (o *operation) finishOp(err error) {
 	h := &o.p.handles
 	o.done = true
 	var failure *Error
 	if err != nil {
-		failure = &Error{Rank: o.p.rank, Op: o.task.name(), What: o.task.what(), Handle: o.seq, Err: err}
+		failure = &Error{Rank: o.p.rank, Op: o.task.opName(), What: o.task.opTarget(), Handle: o.seq, Err: err}
 	}
 	switch {
 	case o.group != nil:
-		o.group.ended(failure)
+		o.group.onOpDone(failure)
 	case err == nil:
-	case len(h.failed) < failedMax:
+	case len(h.failed) < maxFailures:
 		h.failed = append(h.failed, failure)
 	default:
-		h.lost++
+		h.droppedFailures++
 	}
-	for len(h.under) > 0 && h.under[0].done {
-		h.under[0] = nil
-		h.under = h.under[1:]
-		h.complete++
+	for len(h.outstanding) > 0 && h.outstanding[0].done {
+		h.outstanding[0] = nil
+		h.outstanding = h.outstanding[1:]
+		h.completed++
 	}
-	for len(h.held) > 0 && h.held[0].after <= h.complete {
-		next := heap.Pop(&h.held).(*operation)
-		next.task.begin(next)
+	for len(h.deferred) > 0 && h.deferred[0].after <= h.completed {
+		next := heap.Pop(&h.deferred).(*operation)
+		next.task.startTask(next)
 	}
-	o.p.turns.events++
+	o.p.engine.events++
 }
 
-// part notes the end of one of an operation's accesses.
-func (o *operation) part(err error) {
+// completePart notes the end of one of an operation's accesses.
+func (o *operation) completePart(err error) {
 	if o.err == nil {
 		o.err = err
 	}
-	if o.parts--; o.parts == 0 {
-		o.finish(o.err)
+	if o.outstanding--; o.outstanding == 0 {
+		o.finishOp(o.err)
 	}
 }
 
@@ -134,20 +134,20 @@ func (o *operation) part(err error) {
 // whose failure was not told before: each in it is an *Error.
 func (p *Process) Complete(ctx context.Context, h Handle) error {
 	if p.isNull() {
-		return p.wrong("complete", "", ErrNull)
+		return p.newError("complete", "", ErrNull)
 	}
 	p.mu.Lock()
-	defer p.unlock()
+	defer p.unlockAndNotify()
 	switch {
 	case h == All || h == Cont:
 		h = p.handles.issued
 	case h > p.handles.issued:
-		return p.wrong("complete", fmt.Sprintf("handle %d", h), ErrHandle)
+		return p.newError("complete", fmt.Sprintf("handle %d", h), ErrHandle)
 	}
-	if err := p.wait(ctx, until{p, h}); err != nil {
-		return p.wrong("complete", fmt.Sprintf("handle %d", h), err)
+	if err := p.waitFor(ctx, completeCond{p, h}); err != nil {
+		return p.newError("complete", fmt.Sprintf("handle %d", h), err)
 	}
-	return p.failures(h)
+	return p.takeFailures(h)
 }
 
 // Inquire reports whether the operation and all before it are complete (acp_inquire). It has a
@@ -157,27 +157,27 @@ func (p *Process) Inquire(h Handle) bool {
 		return true
 	}
 	p.mu.Lock()
-	defer p.unlock()
-	p.visit()
+	defer p.unlockAndNotify()
+	p.noteActivity()
 	if h == All || h == Cont {
 		h = p.handles.issued
 	}
-	if p.handles.complete < h {
-		p.progress()
+	if p.handles.completed < h {
+		p.pollProgress()
 	}
-	return p.handles.complete >= h
+	return p.handles.completed >= h
 }
 
-// until is ready when all operations up to a handle are complete.
-type until struct {
+// completeCond is ready when all operations up to a handle are complete.
+type completeCond struct {
 	p *Process
 	h Handle
 }
 
-func (u until) ready() bool { return u.p.handles.complete >= u.h || u.p.closed }
+func (u completeCond) isReady() bool { return u.p.handles.completed >= u.h || u.p.closed }
 
-// failures takes the failures of operations up to a handle.
-func (p *Process) failures(upTo Handle) error {
+// takeFailures takes the failures of operations up to a handle.
+func (p *Process) takeFailures(upTo Handle) error {
 	h := &p.handles
 	if len(h.failed) == 0 {
 		return nil
@@ -193,24 +193,24 @@ func (p *Process) failures(upTo Handle) error {
 	}
 	clear(h.failed[len(kept):])
 	h.failed = kept
-	if h.lost > 0 && len(errs) > 0 {
-		errs = append(errs, fmt.Errorf("acp: rank %d: and %d more", p.rank, h.lost))
-		h.lost = 0
+	if h.droppedFailures > 0 && len(errs) > 0 {
+		errs = append(errs, fmt.Errorf("acp: rank %d: and %d more", p.rank, h.droppedFailures))
+		h.droppedFailures = 0
 	}
 	return errors.Join(errs...)
 }
 
-// held is operations that wait for others, those first that wait for the oldest; it is a
+// deferredOps is operations that wait for others, those first that wait for the oldest; it is a
 // heap.
-type held []*operation
+type deferredOps []*operation
 
-func (h held) Len() int { return len(h) }
-func (h held) Less(i, j int) bool {
+func (h deferredOps) Len() int { return len(h) }
+func (h deferredOps) Less(i, j int) bool {
 	return h[i].after < h[j].after || h[i].after == h[j].after && h[i].seq < h[j].seq
 }
-func (h held) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *held) Push(x any)   { *h = append(*h, x.(*operation)) }
-func (h *held) Pop() any {
+func (h deferredOps) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *deferredOps) Push(x any)   { *h = append(*h, x.(*operation)) }
+func (h *deferredOps) Pop() any {
 	last := len(*h) - 1
 	x := (*h)[last]
 	(*h)[last] = nil

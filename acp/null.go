@@ -16,13 +16,13 @@ func (r *Region) isNull() bool { return r == nil || r.p == nil }
 // isNull reports whether g is a group of no rank.
 func (g *Group) isNull() bool { return g == nil || g.p.isNull() }
 
-// channel returns the channel of bytes of c, or nil.
-func (c *Chan[T]) channel() *Channel {
+// bytesChannel returns the channel of bytes of c, or nil.
+func (c *Chan[T]) bytesChannel() *Channel {
 	if c == nil {
 		return nil
 	}
 	return c.ch
 }
 
-// has reports whether a rank is one of the job.
-func (p *Process) has(rank int) bool { return !p.isNull() && rank >= 0 && rank < p.size }
+// hasRank reports whether a rank is one of the job.
+func (p *Process) hasRank(rank int) bool { return !p.isNull() && rank >= 0 && rank < p.size }

@@ -49,15 +49,15 @@ const (
 	UD            // datagrams by one queue pair, and RDMA over them
 )
 
-// open opens what carries the operations of a rank.
-func (o *Options) open(dev verbs.Device, host fabric.Host, book fabric.Book) (fabric.Net, error) {
+// openNet opens what carries the operations of a rank.
+func (o *Options) openNet(dev verbs.Device, host fabric.Host, book fabric.KVS) (fabric.Net, error) {
 	if o.Net == UD {
 		return ud.New(dev, host, book, o.UD)
 	}
 	return rc.New(dev, host, book, o.RC)
 }
 
-func (o *Options) fill() error {
+func (o *Options) applyDefaults() error {
 	switch v := os.Getenv("SOFTRNIC_ACP_NET"); strings.ToLower(v) {
 	case "", "rc":
 	case "ud":

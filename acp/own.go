@@ -7,18 +7,18 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 )
 
-// flush sends what was posted, and does what is to be done in memory of this rank.
-func (p *Process) flush() {
-	for a := p.own.pop(); a != nil; a = p.own.pop() {
-		p.ended(a, p.do(a))
+// flushPosted sends what was posted, and does what is to be done in memory of this rank.
+func (p *Process) flushPosted() {
+	for a := p.localOps.pop(); a != nil; a = p.localOps.pop() {
+		p.finishAccess(a, p.runLocal(a))
 	}
 	p.net.Flush()
 }
 
-// do carries out an access to memory of this rank, by the processor, with whose atomics
+// runLocal carries out an access to memory of this rank, by the processor, with whose atomics
 // those of the adapter are atomic.
-func (p *Process) do(a *access) error {
-	r, err := p.memory.find(p, a.ga, a.n)
+func (p *Process) runLocal(a *access) error {
+	r, err := p.memory.findRegion(p, a.ga, a.n)
 	if err != nil {
 		return err
 	}
@@ -33,22 +33,22 @@ func (p *Process) do(a *access) error {
 		copy(mem, a.Mem.Bytes()[a.Off:a.Off+a.N])
 	case a.Kind == fabric.Put:
 		for len(mem) >= 8 { // words, which somebody may look at
-			atomic.StoreUint64(word(mem, 0), binary.NativeEndian.Uint64(a.Inline))
+			atomic.StoreUint64(wordPtr(mem, 0), binary.NativeEndian.Uint64(a.Inline))
 			mem, a.Inline = mem[8:], a.Inline[8:]
 		}
 		copy(mem, a.Inline)
 	case a.Kind == fabric.FetchAdd:
-		a.Old = atomic.AddUint64(word(mem, 0), a.Operand) - a.Operand
+		a.Old = atomic.AddUint64(wordPtr(mem, 0), a.Operand) - a.Operand
 	default:
 		a.Old = a.Compare
-		for !atomic.CompareAndSwapUint64(word(mem, 0), a.Compare, a.Operand) {
-			if a.Old = atomic.LoadUint64(word(mem, 0)); a.Old != a.Compare {
+		for !atomic.CompareAndSwapUint64(wordPtr(mem, 0), a.Compare, a.Operand) {
+			if a.Old = atomic.LoadUint64(wordPtr(mem, 0)); a.Old != a.Compare {
 				break
 			}
 		}
 	}
 	if a.Signal {
-		p.Signal(p.rank, a.Imm)
+		p.HandleSignal(p.rank, a.Imm)
 	}
 	return nil
 }

@@ -8,67 +8,67 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// placeMin is the length of a receive that tells its place, and of the message before it.
-const placeMin = 32 << 10
+// minAdvert is the length of a receive that tells its place, and of the message before it.
+const minAdvert = 32 << 10
 
-// putMax is the length of a put at most.
-const putMax = 1 << 30
+// maxPut is the length of a put at most.
+const maxPut = 1 << 30
 
-// placeOf is where the receiver wants the message that is to leave next, if that is known.
-func (ch *Channel) placeOf() (at protocol.Place, ok bool) {
-	number, begins := ch.send.Begins()
-	if !ch.board || !begins {
+// nextAdvert is where the receiver wants the message that is to leave next, if that is known.
+func (ch *Channel) nextAdvert() (at protocol.Advert, ok bool) {
+	number, begins := ch.send.NextMessage()
+	if !ch.hasBoard || !begins {
 		return at, false
 	}
-	return protocol.ReadPlace(number, ch.control)
+	return protocol.ReadAdvert(number, ch.controlWord)
 }
 
-// toPlace puts a message where it is wanted, and behind it the word of that.
-func (ch *Channel) toPlace(r *Request, at protocol.Place, g protocol.Segment) {
-	ch.p.channels.placed++
+// writeToAdvert puts a message where it is wanted, and behind it the word of that.
+func (ch *Channel) writeToAdvert(r *Request, at protocol.Advert, g protocol.Segment) {
+	ch.p.channels.directMessages++
 	n := int(min(uint64(len(r.buf)), uint64(at.Length)))
-	for off := 0; off < n; off += putMax {
-		a := ch.p.newAccess(protocol.Make(int(ch.peer), 0, 0), min(n-off, putMax), (*slotPut)(ch))
-		a.Kind, a.Addr, a.RKey, a.known = fabric.Put, at.Addr+uint64(off), at.RKey, true
-		a.carry(r, off, a.n)
-		ch.under++
-		ch.p.start(a)
+	for off := 0; off < n; off += maxPut {
+		a := ch.p.newAccess(protocol.Make(int(ch.peer), 0, 0), min(n-off, maxPut), (*slotPutOp)(ch))
+		a.Kind, a.Addr, a.RKey, a.resolved = fabric.Put, at.Addr+uint64(off), at.RKey, true
+		a.setMessage(r, off, a.n)
+		ch.outstanding++
+		ch.p.startAccess(a)
 	}
-	a := ch.putHeader(ch.ring(g.Ring), uint64(len(r.buf))|protocol.Placed, (*answering)(ch))
+	a := ch.newHeaderPut(ch.remoteSlot(g.Ring), uint64(len(r.buf))|protocol.DirectFlag, (*controlOp)(ch))
 	if a.Lazy = true; ch.imm {
-		a.Signal, a.Imm = true, protocol.Imm(protocol.Filled, 1, ch.far)
+		a.Signal, a.Imm = true, protocol.EncodeImm(protocol.SlotFilled, 1, ch.remoteID)
 	}
-	ch.p.start(a)
+	ch.p.startAccess(a)
 }
 
-// offer tells the sender where messages are wanted that it has not begun to send, as far as is known. Nothing is
+// advertiseReceives tells the sender where messages are wanted that it has not begun to send, as far as is known. Nothing is
 // offered behind a receive that may be withdrawn: its message would be another's.
-func (ch *Channel) offer() {
-	if !ch.board || !ch.long || ch.recv == nil || ch.err != nil || ch.bye {
+func (ch *Channel) advertiseReceives() {
+	if !ch.hasBoard || !ch.lastWasLong || ch.recv == nil || ch.err != nil || ch.eof {
 		return
 	}
-	number := ch.recv.Messages()
-	most := number + protocol.Places
-	for r := ch.first; r != nil && r.kind == receiving && r.stays && number < most; r = r.next {
-		if r.place == nil && len(r.buf) >= placeMin && uint64(len(r.buf)) <= math.MaxUint32 && !(r == ch.first && ch.recv.Halfway()) {
-			ch.tellPlace(r, number)
+	number := ch.recv.MessageCount()
+	most := number + protocol.BoardSlots
+	for r := ch.first; r != nil && r.kind == recvKind && r.committed && number < most; r = r.next {
+		if r.advertMem == nil && len(r.buf) >= minAdvert && uint64(len(r.buf)) <= math.MaxUint32 && !(r == ch.first && ch.recv.InMessage()) {
+			ch.sendAdvert(r, number)
 		}
 		number++
 	}
 }
 
-func (ch *Channel) tellPlace(r *Request, number uint64) {
+func (ch *Channel) sendAdvert(r *Request, number uint64) {
 	mr, err := ch.p.net.Register(r.buf, true)
 	if err != nil {
 		return // through slots, then
 	}
-	r.place = mr
-	at := protocol.Place{Number: number, Addr: mr.Addr(), RKey: mr.RKey(), Length: uint32(len(r.buf))}
-	a := ch.p.newAccess(ch.remote.Add(protocol.PlaceOffset(number)), protocol.PlaceSize, (*answering)(ch))
+	r.advertMem = mr
+	at := protocol.Advert{Number: number, Addr: mr.Addr(), RKey: mr.RKey(), Length: uint32(len(r.buf))}
+	a := ch.p.newAccess(ch.remote.Add(protocol.AdvertOffset(number)), protocol.AdvertSize, (*controlOp)(ch))
 	a.Kind, a.Inline, a.Lazy = fabric.Put, a.words[:0], true
-	for _, w := range at.Words() {
+	for _, w := range at.EncodeWords() {
 		a.Inline = binary.NativeEndian.AppendUint64(a.Inline, w)
 	}
-	ch.under++
-	ch.p.start(a)
+	ch.outstanding++
+	ch.p.startAccess(a)
 }

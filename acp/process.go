@@ -29,18 +29,18 @@ type Process struct {
 	net        fabric.Net
 
 	mu     sync.Mutex
-	turns  turns
+	engine progressEngine
 	closed bool
 
-	memory   memory
-	peers    []*peer // by rank: the table that grows with the job
-	handles  handles
-	relays   relays
-	lines    map[GA][]*modifying // atomics that are loops, by word: the first has its turn
-	barrier  barrier
-	channels channels
-	own      accessList // accesses to memory of this rank
-	accesses *access    // to be used again
+	memory       memory
+	peers        []*peer // by rank: the table that grows with the job
+	handles      handles
+	relays       relays
+	modifyQueues map[GA][]*atomicOp // atomics that are loops, by word: the first has its turn
+	barrier      barrier
+	channels     channels
+	localOps     accessList // accesses to memory of this rank
+	freeAccesses *access    // to be used again
 }
 
 // Open opens the adapter of a rank: for example
@@ -48,14 +48,14 @@ type Process struct {
 //	func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 type Open func() (verbs.Device, error)
 
-// startTime is how long the ranks of a job may take to find one another.
-const startTime = 5 * time.Minute
+// startTimeout is how long the ranks of a job may take to find one another.
+const startTimeout = 5 * time.Minute
 
 // Init joins the job that the process was started in (acp_init): by softrnic mpirun or
 // another process manager, see package pmi. A program that was started alone is a job of one
 // rank. The adapter is closed by Finalize.
 func Init(open Open, o Options) (*Process, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if o.Manager == nil {
 		var err error
@@ -67,15 +67,15 @@ func Init(open Open, o Options) (*Process, error) {
 		}
 	}
 	p := &Process{manager: o.Manager, o: o, rank: o.Manager.Rank(), size: o.Manager.Size()}
-	p.turns.init(&p.mu)
-	if err := p.join(ctx, open); err != nil {
-		return nil, fmt.Errorf("acp: init at rank %d of %d: %w", p.rank, p.size, errors.Join(err, p.release(ctx)))
+	p.engine.init(&p.mu)
+	if err := p.joinJob(ctx, open); err != nil {
+		return nil, fmt.Errorf("acp: init at rank %d of %d: %w", p.rank, p.size, errors.Join(err, p.releaseAll(ctx)))
 	}
 	return p, nil
 }
 
-func (p *Process) join(ctx context.Context, open Open) (err error) {
-	if err = p.o.fill(); err != nil {
+func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
+	if err = p.o.applyDefaults(); err != nil {
 		return err
 	}
 	if p.size > protocol.MaxRanks {
@@ -98,22 +98,22 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 	p.handles.init()
 	p.channels.init()
 	p.peers = make([]*peer, p.size)
-	p.lines = map[GA][]*modifying{}
-	if p.net, err = p.o.open(p.dev, p, p.manager); err != nil {
+	p.modifyQueues = map[GA][]*atomicOp{}
+	if p.net, err = p.o.openNet(p.dev, p, p.manager); err != nil {
 		return err
 	}
 	if err = p.memory.init(p); err != nil {
 		return err
 	}
-	if err = p.net.Start(p.memory.card()); err != nil {
+	if err = p.net.Start(p.memory.encodeCard()); err != nil {
 		return err
 	}
 	if err = p.manager.Fence(ctx); err != nil {
 		return err
 	}
 	if p.o.Progress || p.o.Net == UD { // over datagrams, what is queued behind an operation needs somebody to begin it
-		p.turns.attending = make(chan struct{})
-		go p.attend()
+		p.engine.backgroundDone = make(chan struct{})
+		go p.runBackground()
 	}
 	return nil
 }
@@ -139,15 +139,15 @@ func (p *Process) Size() int {
 // have. Operations and channels that are not done are lost.
 func (p *Process) Finalize() error {
 	if p.isNull() {
-		return p.wrong("finalize", "", ErrNull)
+		return p.newError("finalize", "", ErrNull)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	err := p.Sync(ctx)
 	if err == nil {
 		err = p.manager.Fence(ctx) // the last puts of Sync have come everywhere
 	}
-	err = errors.Join(err, p.release(ctx))
+	err = errors.Join(err, p.releaseAll(ctx))
 	return errors.Join(err, p.manager.Finalize())
 }
 
@@ -155,32 +155,32 @@ func (p *Process) Finalize() error {
 // Those that want something of this rank lose it.
 func (p *Process) Close() error {
 	if p.isNull() {
-		return p.wrong("close", "", ErrNull)
+		return p.newError("close", "", ErrNull)
 	}
-	return p.release(context.Background())
+	return p.releaseAll(context.Background())
 }
 
 // Abort ends all processes of the job (acp_abort).
 func (p *Process) Abort(code int, why string) error {
 	if p.isNull() {
-		return p.wrong("abort", "", ErrNull)
+		return p.newError("abort", "", ErrNull)
 	}
 	return p.manager.Abort(code, why)
 }
 
-// release gives everything back.
-func (p *Process) release(ctx context.Context) (err error) {
+// releaseAll gives everything back.
+func (p *Process) releaseAll(ctx context.Context) (err error) {
 	p.mu.Lock()
 	closed := p.closed
 	p.closed = true
-	p.channels.close()
-	p.turns.events++
-	p.unlock()
+	p.channels.failAll()
+	p.engine.events++
+	p.unlockAndNotify()
 	if closed {
 		return nil
 	}
-	if p.turns.attending != nil {
-		<-p.turns.attending
+	if p.engine.backgroundDone != nil {
+		<-p.engine.backgroundDone
 	}
 	if p.net != nil {
 		err = p.net.Close(ctx)
@@ -191,15 +191,15 @@ func (p *Process) release(ctx context.Context) (err error) {
 	return err
 }
 
-// Do implements fabric.Host.
-func (p *Process) Do(f func()) {
+// DoLocked implements fabric.Host.
+func (p *Process) DoLocked(f func()) {
 	if p.isNull() || f == nil {
 		return
 	}
 	p.mu.Lock()
-	defer p.unlock()
+	defer p.unlockAndNotify()
 	f()
-	p.turns.events++
+	p.engine.events++
 }
 
 // Stats are figures of this rank's communication, by name: those of what carries it, and how many messages it
@@ -211,6 +211,6 @@ func (p *Process) Stats() map[string]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.net.Stats()
-	s["placed"] = p.channels.placed
+	s["placed"] = p.channels.directMessages
 	return s
 }

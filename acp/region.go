@@ -24,13 +24,13 @@ type Region struct {
 // are to be used on it.
 func (p *Process) Register(buf []byte) (*Region, error) {
 	if p.isNull() {
-		return nil, p.wrong("register", "", ErrNull)
+		return nil, p.newError("register", "", ErrNull)
 	}
 	p.mu.Lock()
-	defer p.unlock()
-	r, err := p.memory.register(p, buf)
+	defer p.unlockAndNotify()
+	r, err := p.memory.registerRegion(p, buf)
 	if err != nil {
-		return nil, p.wrong("register", fmt.Sprintf("%d bytes", len(buf)), err)
+		return nil, p.newError("register", fmt.Sprintf("%d bytes", len(buf)), err)
 	}
 	return r, nil
 }
@@ -39,12 +39,12 @@ func (p *Process) Register(buf []byte) (*Region, error) {
 // error. With an operation of this rank under way on the memory it is ErrBusy.
 func (r *Region) Unregister() error {
 	if r.isNull() {
-		return (*Process)(nil).wrong("unregister", "", ErrNull)
+		return (*Process)(nil).newError("unregister", "", ErrNull)
 	}
 	r.p.mu.Lock()
-	defer r.p.unlock()
-	if err := r.p.memory.unregister(r); err != nil {
-		return r.p.wrong("unregister", r.GA(0).String(), err)
+	defer r.p.unlockAndNotify()
+	if err := r.p.memory.unregisterRegion(r); err != nil {
+		return r.p.newError("unregister", r.GA(0).String(), err)
 	}
 	return nil
 }
@@ -79,8 +79,8 @@ func (p *Process) Local(ga GA, n int) []byte {
 		return nil
 	}
 	p.mu.Lock()
-	defer p.unlock()
-	r, err := p.memory.find(p, ga, n)
+	defer p.unlockAndNotify()
+	r, err := p.memory.findRegion(p, ga, n)
 	if err != nil {
 		return nil
 	}
@@ -104,7 +104,7 @@ const (
 // StarterGA is the address of a rank's starter memory (acp_query_starter_ga), which
 // every rank knows. It is Null if there is no such rank.
 func (p *Process) StarterGA(rank int) GA {
-	if !p.has(rank) {
+	if !p.hasRank(rank) {
 		return Null
 	}
 	return protocol.Make(rank, starterRegion, starterOffset)
@@ -126,40 +126,40 @@ func (p *Process) LoadStarter(off int) uint64 {
 // memory is what this rank has registered: the regions, and the directory of them that other
 // ranks read.
 type memory struct {
-	directory fabric.Memory // entries by number
-	regions   []*Region     // by number; as long as the highest
-	last      int           // that was given away
-	live      int
-	starter   *Region
-	landing   landing
+	directory   fabric.Memory // entries by number
+	regions     []*Region     // by number; as long as the highest
+	lastNumber  int           // that was given away
+	liveRegions int
+	starter     *Region
+	readBuf     readBuffer
 }
 
 func (m *memory) init(p *Process) (err error) {
 	if m.directory, err = p.net.Register(make([]byte, protocol.MaxRegions*protocol.EntrySize), true); err != nil {
 		return err
 	}
-	m.starter, err = m.register(p, make([]byte, starterOffset+p.o.Starter)) // the first: it is number 1
+	m.starter, err = m.registerRegion(p, make([]byte, starterOffset+p.o.Starter)) // the first: it is number 1
 	if err != nil {
 		return err
 	}
-	return m.landing.init(p.net)
+	return m.readBuf.init(p.net)
 }
 
-// register finds a number, the one that was not in use for the longest time, so that addresses of what is no more do not soon mean something else.
-func (m *memory) register(p *Process, buf []byte) (*Region, error) {
+// registerRegion finds a number, the one that was not in use for the longest time, so that addresses of what is no more do not soon mean something else.
+func (m *memory) registerRegion(p *Process, buf []byte) (*Region, error) {
 	switch {
 	case p.closed:
 		return nil, ErrClosed
 	case len(buf) == 0 || uint64(len(buf)) > protocol.MaxLength:
 		return nil, fmt.Errorf("%w: a region has 1 to 2^%d bytes", ErrLength, protocol.OffsetBits)
-	case m.live == protocol.MaxRegions-1:
+	case m.liveRegions == protocol.MaxRegions-1:
 		return nil, fmt.Errorf("%w: a rank has %d regions at most", verbs.ErrLimit, protocol.MaxRegions-1)
 	}
 	mr, err := p.net.Register(buf, true)
 	if err != nil {
 		return nil, err
 	}
-	number := m.last%(protocol.MaxRegions-1) + 1
+	number := m.lastNumber%(protocol.MaxRegions-1) + 1
 	for number < len(m.regions) && m.regions[number] != nil {
 		number = number%(protocol.MaxRegions-1) + 1
 	}
@@ -167,20 +167,20 @@ func (m *memory) register(p *Process, buf []byte) (*Region, error) {
 		m.regions = append(m.regions, nil)
 	}
 	r := &Region{p: p, mr: mr, number: uint16(number)}
-	m.regions[number], m.last = r, number
-	m.live++
-	m.enter(number, protocol.Entry{Addr: mr.Addr(), Length: uint64(len(buf)), RKey: mr.RKey()})
+	m.regions[number], m.lastNumber = r, number
+	m.liveRegions++
+	m.storeEntry(number, protocol.Entry{Addr: mr.Addr(), Length: uint64(len(buf)), RKey: mr.RKey()})
 	return r, nil
 }
 
-// enter writes an entry of the directory, which others may read meanwhile.
-func (m *memory) enter(number int, e protocol.Entry) {
-	for i, w := range e.Words() {
-		atomic.StoreUint64(word(m.directory.Bytes(), number*protocol.EntrySize+8*i), w)
+// storeEntry writes an entry of the directory, which others may read meanwhile.
+func (m *memory) storeEntry(number int, e protocol.Entry) {
+	for i, w := range e.EncodeWords() {
+		atomic.StoreUint64(wordPtr(m.directory.Bytes(), number*protocol.EntrySize+8*i), w)
 	}
 }
 
-func (m *memory) unregister(r *Region) error {
+func (m *memory) unregisterRegion(r *Region) error {
 	switch {
 	case m.regions[r.number] != r:
 		return ErrRegion
@@ -192,14 +192,14 @@ func (m *memory) unregister(r *Region) error {
 	if err := r.mr.Dereg(); err != nil {
 		return err
 	}
-	m.enter(int(r.number), protocol.Entry{})
+	m.storeEntry(int(r.number), protocol.Entry{})
 	m.regions[r.number] = nil
-	m.live--
+	m.liveRegions--
 	return nil
 }
 
-// find returns the region of n bytes at an address of this rank.
-func (m *memory) find(p *Process, ga GA, n int) (*Region, error) {
+// findRegion returns the region of n bytes at an address of this rank.
+func (m *memory) findRegion(p *Process, ga GA, n int) (*Region, error) {
 	if ga.Rank() != p.rank {
 		return nil, ErrRank
 	}
@@ -214,9 +214,9 @@ func (m *memory) find(p *Process, ga GA, n int) (*Region, error) {
 	return r, nil
 }
 
-// card is what other ranks have to know to find everything else: address and key of the directory, and the
+// encodeCard is what other ranks have to know to find everything else: address and key of the directory, and the
 // byte order of words.
-func (m *memory) card() []byte {
+func (m *memory) encodeCard() []byte {
 	b := binary.BigEndian.AppendUint64(nil, m.directory.Addr())
 	b = binary.BigEndian.AppendUint32(b, m.directory.RKey())
 	return binary.NativeEndian.AppendUint32(b, byteOrder)
@@ -228,50 +228,50 @@ const byteOrder = 0x01020304
 // bigEndian is how this machine does.
 var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-// word is 8 bytes of memory as what sync/atomic takes.
-func word(b []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&b[off : off+8][0])) }
+// wordPtr is 8 bytes of memory as what sync/atomic takes.
+func wordPtr(b []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&b[off : off+8][0])) }
 
-// landing is memory that entries of directories, and control blocks of channels, are read into.
-type landing struct {
-	mr   fabric.Memory
-	free []int
-	wait []*lookup // for one that is free
+// readBuffer is memory that entries of directories, and control blocks of channels, are read into.
+type readBuffer struct {
+	mr      fabric.Memory
+	free    []int
+	waiting []*entryLookup // for one that is free
 }
 
-// landingCount is how many are read at a time.
-const landingCount = 64
+// readSlots is how many are read at a time.
+const readSlots = 64
 
-func (l *landing) init(net fabric.Net) (err error) {
-	l.mr, err = net.Register(make([]byte, landingCount*protocol.EntrySize), false)
-	for i := range landingCount {
+func (l *readBuffer) init(net fabric.Net) (err error) {
+	l.mr, err = net.Register(make([]byte, readSlots*protocol.EntrySize), false)
+	for i := range readSlots {
 		l.free = append(l.free, i)
 	}
 	return err
 }
 
-// take returns a place. There has to be one.
-func (l *landing) take() (slot int) {
+// allocSlot returns a place. There has to be one.
+func (l *readBuffer) allocSlot() (slot int) {
 	last := len(l.free) - 1
 	slot = l.free[last]
 	l.free = l.free[:last]
 	return slot
 }
 
-// words is what has come to a place.
-func (l *landing) words(slot int) (w [protocol.EntryWords]uint64) {
+// slotWords is what has come to a place.
+func (l *readBuffer) slotWords(slot int) (w [protocol.EntryWords]uint64) {
 	for i := range w {
 		w[i] = binary.NativeEndian.Uint64(l.mr.Bytes()[slot*protocol.EntrySize+8*i:])
 	}
 	return w
 }
 
-// freeLanding gives a place back, to a lookup that waits for one.
-func (p *Process) freeLanding(slot int) {
-	l := &p.memory.landing
+// freeReadSlot gives a place back, to a lookup that waits for one.
+func (p *Process) freeReadSlot(slot int) {
+	l := &p.memory.readBuf
 	l.free = append(l.free, slot)
-	if n := len(l.wait); n > 0 {
-		next := l.wait[n-1]
-		l.wait = l.wait[:n-1]
-		p.read(next)
+	if n := len(l.waiting); n > 0 {
+		next := l.waiting[n-1]
+		l.waiting = l.waiting[:n-1]
+		p.readEntry(next)
 	}
 }

@@ -5,40 +5,40 @@ import "fmt"
 // A copy between two other ranks comes here and goes on: pieces are read into
 // buffers and written from there, several at a time. Buffers are made when they are first needed.
 const (
-	relayPiece = 128 << 10 // bytes
-	relayCount = 4
+	relayBlockSize = 128 << 10 // bytes
+	relayCount     = 4
 )
 
 // relays are the buffers, and the copies that use them or wait.
 type relays struct {
-	memory *Region
-	free   []int
-	wait   []*relay
+	memory  *Region
+	free    []int
+	waiting []*relay
 }
 
 // relay is such a copy.
 type relay struct {
-	*copying
-	next  int // byte that is to be read next
-	moves int // pieces under way
-	err   error
+	*copyOp
+	nextOffset  int // byte that is to be read next
+	outstanding int // pieces under way
+	err         error
 }
 
-// piece is one on its way.
-type piece struct {
+// relayBlock is one on its way.
+type relayBlock struct {
 	*relay
-	buffer int
-	off, n int
-	stored bool // it is being written
+	buffer  int
+	off, n  int
+	writing bool // it is being written
 }
 
-// relay begins a copy between two other ranks.
-func (p *Process) relay(c *copying) {
+// startRelay begins a copy between two other ranks.
+func (p *Process) startRelay(c *copyOp) {
 	r := &p.relays
 	if r.memory == nil {
-		memory, err := p.memory.register(p, make([]byte, relayCount*relayPiece))
+		memory, err := p.memory.registerRegion(p, make([]byte, relayCount*relayBlockSize))
 		if err != nil {
-			c.o.finish(fmt.Errorf("buffers for a copy between other ranks: %w", err))
+			c.o.finishOp(fmt.Errorf("buffers for a copy between other ranks: %w", err))
 			return
 		}
 		r.memory = memory
@@ -46,57 +46,57 @@ func (p *Process) relay(c *copying) {
 			r.free = append(r.free, i)
 		}
 	}
-	r.wait = append(r.wait, &relay{copying: c})
-	p.serveRelays()
+	r.waiting = append(r.waiting, &relay{copyOp: c})
+	p.scheduleRelays()
 }
 
-// serveRelays gives buffers to who waits for them, in turn: a long copy does not keep short ones from
+// scheduleRelays gives buffers to who waits for them, in turn: a long copy does not keep short ones from
 // going on.
-func (p *Process) serveRelays() {
+func (p *Process) scheduleRelays() {
 	r := &p.relays
-	for len(r.free) > 0 && len(r.wait) > 0 {
-		c := r.wait[0]
-		r.wait = r.wait[:copy(r.wait, r.wait[1:])]
+	for len(r.free) > 0 && len(r.waiting) > 0 {
+		c := r.waiting[0]
+		r.waiting = r.waiting[:copy(r.waiting, r.waiting[1:])]
 		last := len(r.free) - 1
-		m := &piece{relay: c, buffer: r.free[last], off: c.next, n: min(relayPiece, c.n-c.next)}
+		m := &relayBlock{relay: c, buffer: r.free[last], off: c.nextOffset, n: min(relayBlockSize, c.n-c.nextOffset)}
 		r.free = r.free[:last]
-		c.next += m.n
-		c.moves++
-		if c.next < c.n {
-			r.wait = append(r.wait, c)
+		c.nextOffset += m.n
+		c.outstanding++
+		if c.nextOffset < c.n {
+			r.waiting = append(r.waiting, c)
 		}
-		p.start(p.get(r.memory, m.buffer*relayPiece, c.from.Add(m.off), m.n, m))
+		p.startAccess(p.newGet(r.memory, m.buffer*relayBlockSize, c.from.Add(m.off), m.n, m))
 	}
 }
 
-// accessed implements accessOwner.
-func (m *piece) accessed(_ *access, err error) {
+// onAccessDone implements accessOwner.
+func (m *relayBlock) onAccessDone(_ *access, err error) {
 	p := m.o.p
-	if err == nil && !m.stored {
-		m.stored = true
-		p.start(p.put(m.to.Add(m.off), p.relays.memory, m.buffer*relayPiece, m.n, m))
+	if err == nil && !m.writing {
+		m.writing = true
+		p.startAccess(p.newPut(m.to.Add(m.off), p.relays.memory, m.buffer*relayBlockSize, m.n, m))
 		return
 	}
 	if err != nil {
 		if m.err == nil {
 			m.err = err
 		}
-		m.stop()
+		m.stopReading()
 	}
 	p.relays.free = append(p.relays.free, m.buffer)
-	m.moves--
-	if m.moves == 0 && (m.next == m.whole() || m.err != nil) {
-		m.o.finish(m.err)
+	m.outstanding--
+	if m.outstanding == 0 && (m.nextOffset == m.totalLen() || m.err != nil) {
+		m.o.finishOp(m.err)
 	}
-	p.serveRelays()
+	p.scheduleRelays()
 }
 
-// whole is the length of the whole copy.
-func (m *piece) whole() int { return m.copying.n }
+// totalLen is the length of the whole copy.
+func (m *relayBlock) totalLen() int { return m.copyOp.n }
 
-// stop has no more pieces read.
-func (c *relay) stop() {
-	wait := &c.o.p.relays.wait
+// stopReading has no more pieces read.
+func (c *relay) stopReading() {
+	wait := &c.o.p.relays.waiting
 	for i, w := range *wait {
 		if w == c {
 			*wait = append((*wait)[:i], (*wait)[i+1:]...)

@@ -12,28 +12,28 @@ const (
 	flushAll = 128 << 10
 )
 
-// stepSend has a sending end go on, and reports whether only memory will tell when there is
+// progressSend has a sending end go on, and reports whether only memory will tell when there is
 // more to do.
-func (ch *Channel) stepSend() (watch bool) {
+func (ch *Channel) progressSend() (watch bool) {
 	if ch.state != open {
-		return ch.stepConnect()
+		return ch.progressConnect()
 	}
-	if !ch.imm && !ch.hear() {
+	if !ch.imm && !ch.readHead() {
 		return false
 	}
-	put := ch.send.Put()
+	put := ch.send.Tail()
 	told, kept, enough := put, 0, flushMin
-	if ch.under > 0 {
+	if ch.outstanding > 0 {
 		enough = flushAll
 	}
-	for r := ch.next(); r != nil; r = ch.next() {
-		if r.kind == freeing {
-			if !ch.sayBye() {
+	for r := ch.nextUnsent(); r != nil; r = ch.nextUnsent() {
+		if r.kind == freeKind {
+			if !ch.putEOF() {
 				break
 			}
 			continue
 		}
-		n, ok := ch.put(r)
+		n, ok := ch.putNext(r)
 		if !ok {
 			break
 		}
@@ -41,202 +41,204 @@ func (ch *Channel) stepSend() (watch bool) {
 			return false
 		}
 		if kept += n; kept >= enough {
-			ch.tell()
-			told = ch.send.Put()
+			ch.putTail()
+			told = ch.send.Tail()
 			ch.p.net.Flush()
 			kept, enough = 0, flushAll
 		}
 	}
-	if now := ch.send.Put(); now != put {
-		ch.p.turns.events++
+	if now := ch.send.Tail(); now != put {
+		ch.p.engine.events++
 		if now != told {
-			ch.tell()
+			ch.putTail()
 		}
 	}
-	if ch.over && ch.bye && ch.send.Quiet() && ch.under == 0 {
-		ch.release()
+	if ch.receiverFreed && ch.eof && ch.send.AllSent() && ch.outstanding == 0 {
+		ch.releaseMemory()
 		return false
 	}
-	return !ch.imm && (ch.bye || ch.next() != nil)
+	return !ch.imm && (ch.eof || ch.nextUnsent() != nil)
 }
 
-// put puts what is next of a message: all of it to its place, if that is known, and else a segment. It returns how much
+// putNext puts what is next of a message: all of it to its place, if that is known, and else a segment. It returns how much
 // that is, and is not ok without room.
-func (ch *Channel) put(r *Request) (n int, ok bool) {
-	direct := !ch.copies && len(r.buf) >= directMin
-	if direct && !ch.direct(r) {
+func (ch *Channel) putNext(r *Request) (n int, ok bool) {
+	direct := !ch.copyOnly && len(r.buf) >= directMin
+	if direct && !ch.registerMessage(r) {
 		return 0, true // its end
 	}
-	if at, known := ch.placeOf(); known && direct {
-		g, ok := ch.send.Place()
+	if at, known := ch.nextAdvert(); known && direct {
+		g, ok := ch.send.NextDirect()
 		if ok {
-			ch.toPlace(r, at, g)
-			r.left = true
+			ch.writeToAdvert(r, at, g)
+			r.sent = true
 		}
 		return len(r.buf), ok
 	}
-	g, ok := ch.send.Next(len(r.buf), direct || ch.send.Ahead(len(r.buf)) <= inlineMax)
+	g, ok := ch.send.NextSegment(len(r.buf), direct || ch.send.NextLen(len(r.buf)) <= maxInline)
 	if ok {
-		ch.fill(r, g)
-		r.left = g.Last
+		ch.putSegment(r, g)
+		r.sent = g.Last
 	}
-	return g.Bytes(), ok
+	return g.Size(), ok
 }
 
-// next is the first request that has not left yet. Those at their end are taken away: requests end in their order, when
+// nextUnsent is the first request that has not left yet. Those at their end are taken away: requests end in their order, when
 // nothing leaves from their memory any more.
-func (ch *Channel) next() *Request {
-	for ch.first != nil && (ch.first.done || ch.first.left && ch.first.mr.mr == nil) {
-		if r := ch.pop(); !r.done {
-			r.end(nil)
+func (ch *Channel) nextUnsent() *Request {
+	for ch.first != nil && (ch.first.done || ch.first.sent && ch.first.sendMem.mr == nil) {
+		if r := ch.popRequest(); !r.done {
+			r.complete(nil)
 		}
 	}
 	r := ch.first
-	for r != nil && (r.left || r.done) {
+	for r != nil && (r.sent || r.done) {
 		r = r.next
 	}
 	return r
 }
 
-// hear reads how many slots the receiver has taken.
-func (ch *Channel) hear() bool {
-	head := ch.control(protocol.HeadOffset)
-	ch.over = ch.over || head&protocol.HeadBye != 0
-	if err := ch.send.Taken(head &^ protocol.HeadBye); err != nil {
-		ch.fail(err)
+// readHead reads how many slots the receiver has taken.
+func (ch *Channel) readHead() bool {
+	head := ch.controlWord(protocol.HeadOffset)
+	ch.receiverFreed = ch.receiverFreed || head&protocol.HeadFreed != 0
+	if err := ch.send.SetHead(head &^ protocol.HeadFreed); err != nil {
+		ch.failChannel(err)
 		return false
 	}
 	return true
 }
 
-// fill puts a segment of a message: from where the message is, behind its length, within the work request, or through
+// putSegment puts a segment of a message: from where the message is, behind its length, within the work request, or through
 // its slot.
-func (ch *Channel) fill(r *Request, g protocol.Segment) {
-	if r.mr.mr != nil {
-		to, n := ch.ring(g.Ring), g.Bytes()
-		if g.Lead > 0 {
-			a := ch.putHeader(to, uint64(len(r.buf)), (*answering)(ch))
+func (ch *Channel) putSegment(r *Request, g protocol.Segment) {
+	if r.sendMem.mr != nil {
+		to, n := ch.remoteSlot(g.Ring), g.Size()
+		if g.HeaderLen > 0 {
+			a := ch.newHeaderPut(to, uint64(len(r.buf)), (*controlOp)(ch))
 			a.Lazy = true
-			ch.p.start(a)
-			to, n = to.Add(g.Lead), g.N
+			ch.p.startAccess(a)
+			to, n = to.Add(g.HeaderLen), g.N
 		}
-		a := ch.slotPut(to, n)
-		a.carry(r, g.Off, g.N)
-		ch.p.start(a)
+		a := ch.newSlotPut(to, n)
+		a.setMessage(r, g.Off, g.N)
+		ch.p.startAccess(a)
 		return
 	}
-	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
+	a := ch.newSlotPut(ch.remoteSlot(g.Ring), g.Size())
 	var slot []byte
 	if g.Slot < 0 {
-		slot = a.words[:g.Bytes()]
+		slot = a.words[:g.Size()]
 		a.Inline, a.Lazy = slot, true
 	} else {
 		var off int
-		slot, off = ch.slot(g.Slot)
-		a.use(ch.mem, off, g.Bytes())
+		slot, off = ch.slotBuf(g.Slot)
+		a.setLocal(ch.mem, off, g.Size())
 	}
-	if g.Lead > 0 {
+	if g.HeaderLen > 0 {
 		protocol.PutHeader(slot, uint64(len(r.buf)))
 	}
-	copy(slot[g.Lead:], r.buf[g.Off:g.Off+g.N])
-	ch.p.start(a)
+	copy(slot[g.HeaderLen:], r.buf[g.Off:g.Off+g.N])
+	ch.p.startAccess(a)
 }
 
-// carry has a put take n bytes of a message from where they are.
-func (a *access) carry(r *Request, off, n int) {
-	a.Mem, a.Off, a.N, a.request = r.mr.mr, off, n, r
-	r.mr.under++
+// setMessage has a put take n bytes of a message from where they are.
+func (a *access) setMessage(r *Request, off, n int) {
+	a.Mem, a.Off, a.N, a.request = r.sendMem.mr, off, n, r
+	r.sendMem.outstanding++
 }
 
-// putHeader is the put of the length of a message.
-func (ch *Channel) putHeader(to GA, length uint64, owner accessOwner) *access {
-	a := ch.p.putWord(to, 0, owner)
+// newHeaderPut is the put of the length of a message.
+func (ch *Channel) newHeaderPut(to GA, length uint64, owner accessOwner) *access {
+	a := ch.p.newWordPut(to, 0, owner)
 	protocol.PutHeader(a.Inline, length)
-	ch.under++
+	ch.outstanding++
 	return a
 }
 
-// ring is where a slot of the receiver begins.
-func (ch *Channel) ring(i int) GA { return ch.remote.Add((i - ch.send.Ring()) * int(ch.size)) }
+// remoteSlot is where a slot of the receiver begins.
+func (ch *Channel) remoteSlot(i int) GA {
+	return ch.remote.Add((i - ch.send.RemoteSlots()) * int(ch.size))
+}
 
-// slotPut is the put of n bytes of a segment, whose memory is to be filled in.
-func (ch *Channel) slotPut(to GA, n int) *access {
-	a := ch.p.newAccess(to, n, (*slotPut)(ch))
+// newSlotPut is the put of n bytes of a segment, whose memory is to be filled in.
+func (ch *Channel) newSlotPut(to GA, n int) *access {
+	a := ch.p.newAccess(to, n, (*slotPutOp)(ch))
 	a.Kind = fabric.Put
 	if ch.imm {
-		a.Signal, a.Imm = true, protocol.Imm(protocol.Filled, 1, ch.far)
+		a.Signal, a.Imm = true, protocol.EncodeImm(protocol.SlotFilled, 1, ch.remoteID)
 	}
-	ch.under++
+	ch.outstanding++
 	return a
 }
 
-// slotPut hears that a slot has left.
-type slotPut Channel
+// slotPutOp hears that a slot has left.
+type slotPutOp Channel
 
-func (e *slotPut) accessed(a *access, err error) {
+func (e *slotPutOp) onAccessDone(a *access, err error) {
 	ch := (*Channel)(e)
-	ch.under--
+	ch.outstanding--
 	if a.local != nil {
-		ch.send.Left()
+		ch.send.SlotSent()
 	}
 	if r := a.request; r != nil {
-		if r.mr.under--; r.mr.under == 0 && (r.left || r.done) {
-			r.withhold() // next ends it, unless the channel has failed
+		if r.sendMem.outstanding--; r.sendMem.outstanding == 0 && (r.sent || r.done) {
+			r.deregister() // next ends it, unless the channel has failed
 		}
 	}
 	if err != nil {
-		ch.fail(err)
+		ch.failChannel(err)
 	}
-	ch.p.channels.activate(ch)
+	ch.p.channels.markActive(ch)
 }
 
-// direct is memory of the program that a message leaves from.
-type direct struct {
-	mr    fabric.Memory
-	under int // puts
+// sendMemory is memory of the program that a message leaves from.
+type sendMemory struct {
+	mr          fabric.Memory
+	outstanding int // puts
 }
 
-// direct registers the memory of a message, for the time being. If that cannot be, the message does not leave: it is too
+// registerMessage registers the memory of a message, for the time being. If that cannot be, the message does not leave: it is too
 // long for what the end of a slot is used for besides.
-func (ch *Channel) direct(r *Request) bool {
-	if r.mr.mr == nil {
+func (ch *Channel) registerMessage(r *Request) bool {
+	if r.sendMem.mr == nil {
 		mr, err := ch.p.net.Register(r.buf, false)
 		if err != nil {
-			r.end(err)
+			r.complete(err)
 			return false
 		}
-		r.mr.mr = mr
+		r.sendMem.mr = mr
 	}
 	return true
 }
 
-// tell mirrors our tail, unless each slot has told of itself.
-func (ch *Channel) tell() {
+// putTail mirrors our tail, unless each slot has told of itself.
+func (ch *Channel) putTail() {
 	if ch.imm {
 		return
 	}
-	a := ch.p.putWord(ch.remote, ch.send.Put(), (*answering)(ch))
-	a.Lazy = !ch.bye // nothing may follow the last
-	ch.under++
-	ch.p.start(a)
+	a := ch.p.newWordPut(ch.remote, ch.send.Tail(), (*controlOp)(ch))
+	a.Lazy = !ch.eof // nothing may follow the last
+	ch.outstanding++
+	ch.p.startAccess(a)
 }
 
-// sayBye puts the word that no message follows. With that the end is freed, as far as the program is
+// putEOF puts the word that no message follows. With that the end is freed, as far as the program is
 // concerned: its memory goes when the receiver has said that it writes no more.
-func (ch *Channel) sayBye() bool {
-	g, ok := ch.send.Bye()
+func (ch *Channel) putEOF() bool {
+	g, ok := ch.send.NextEOF()
 	if !ok {
 		return false
 	}
-	slot, off := ch.slot(g.Slot)
-	protocol.PutHeader(slot, protocol.Bye)
-	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
-	a.use(ch.mem, off, g.Bytes())
-	ch.p.start(a)
-	ch.bye = true
+	slot, off := ch.slotBuf(g.Slot)
+	protocol.PutHeader(slot, protocol.EOF)
+	a := ch.newSlotPut(ch.remoteSlot(g.Ring), g.Size())
+	a.setLocal(ch.mem, off, g.Size())
+	ch.p.startAccess(a)
+	ch.eof = true
 	for r := ch.first; r != nil; r = r.next {
-		if r.kind == freeing {
-			r.left = true
+		if r.kind == freeKind {
+			r.sent = true
 		}
 	}
 	return true

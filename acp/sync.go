@@ -11,83 +11,83 @@ import (
 // further on, and waits for that of the rank 2^k before it: after the last round it has heard of all
 // (dissemination). Numbers only grow, so a flag that is ahead is as good.
 type barrier struct {
-	calls uint64 // that have come to their end
-	busy  bool
-	round bool // waits for a flag
-	from  int  // of this rank
-	puts  int  // under way
-	err   error
+	completed   uint64 // that have come to their end
+	inProgress  bool
+	waiting     bool // waits for a flag
+	source      int  // of this rank
+	outstanding int  // under way
+	err         error
 }
 
 // Sync returns when all ranks have called it (acp_sync). Operations are not waited for: what others shall
 // see of them is to be completed before. If ctx ends first, the next call goes on with the same.
 func (p *Process) Sync(ctx context.Context) error {
 	if p.isNull() {
-		return p.wrong("sync", "", ErrNull)
+		return p.newError("sync", "", ErrNull)
 	}
 	p.mu.Lock()
-	defer p.unlock()
+	defer p.unlockAndNotify()
 	b := &p.barrier
 	switch {
 	case p.closed:
-		return p.wrong("sync", "", ErrClosed)
-	case b.busy:
-		return p.wrong("sync", "", fmt.Errorf("%w: another goroutine is in it", ErrBusy))
+		return p.newError("sync", "", ErrClosed)
+	case b.inProgress:
+		return p.newError("sync", "", fmt.Errorf("%w: another goroutine is in it", ErrBusy))
 	}
-	b.busy, b.err = true, nil
-	err := p.disseminate(ctx)
-	b.busy, b.round = false, false
+	b.inProgress, b.err = true, nil
+	err := p.runDissemination(ctx)
+	b.inProgress, b.waiting = false, false
 	if err != nil {
-		return p.wrong("sync", "", err)
+		return p.newError("sync", "", err)
 	}
-	b.calls++
+	b.completed++
 	return nil
 }
 
-func (p *Process) disseminate(ctx context.Context) error {
+func (p *Process) runDissemination(ctx context.Context) error {
 	b := &p.barrier
 	for k, far := 0, 1; far < p.size; k, far = k+1, 2*far {
 		to := (p.rank + far) % p.size
-		b.from = (p.rank + p.size - far) % p.size
-		b.puts++
-		p.start(p.putWord(protocol.Make(to, starterRegion, flagsOffset+8*uint64(k)), b.calls+1, b))
-		p.flush()
-		b.round = true
-		if err := p.wait(ctx, flag{p, flagsOffset + 8*k}); err != nil {
-			return fmt.Errorf("waiting for rank %d: %w", b.from, err)
+		b.source = (p.rank + p.size - far) % p.size
+		b.outstanding++
+		p.startAccess(p.newWordPut(protocol.Make(to, starterRegion, flagsOffset+8*uint64(k)), b.completed+1, b))
+		p.flushPosted()
+		b.waiting = true
+		if err := p.waitFor(ctx, flagCond{p, flagsOffset + 8*k}); err != nil {
+			return fmt.Errorf("waiting for rank %d: %w", b.source, err)
 		}
 		if b.err != nil {
 			return b.err
 		}
 	}
-	b.round = false
-	if err := p.wait(ctx, quiet{p}); err != nil {
+	b.waiting = false
+	if err := p.waitFor(ctx, putsCond{p}); err != nil {
 		return err
 	}
 	return b.err
 }
 
-// accessed implements accessOwner.
-func (b *barrier) accessed(_ *access, err error) {
-	b.puts--
+// onAccessDone implements accessOwner.
+func (b *barrier) onAccessDone(_ *access, err error) {
+	b.outstanding--
 	if b.err == nil {
 		b.err = err
 	}
 }
 
-// flag is ready when the rank before us has come.
-type flag struct {
+// flagCond is ready when the rank before us has come.
+type flagCond struct {
 	p   *Process
 	off int
 }
 
-func (f flag) ready() bool {
+func (f flagCond) isReady() bool {
 	b := &f.p.barrier
-	if f.p.memory.starter.LoadUint64(f.off) > b.calls {
+	if f.p.memory.starter.LoadUint64(f.off) > b.completed {
 		return true
 	}
-	if r := f.p.peers[b.from]; b.err == nil && r != nil {
-		b.err = r.why
+	if r := f.p.peers[b.source]; b.err == nil && r != nil {
+		b.err = r.lostErr
 	}
 	if b.err == nil && f.p.closed {
 		b.err = ErrClosed
@@ -95,7 +95,7 @@ func (f flag) ready() bool {
 	return b.err != nil
 }
 
-// quiet is ready when all puts of the barrier are done.
-type quiet struct{ p *Process }
+// putsCond is ready when all puts of the barrier are done.
+type putsCond struct{ p *Process }
 
-func (q quiet) ready() bool { return q.p.barrier.puts == 0 || q.p.closed }
+func (q putsCond) isReady() bool { return q.p.barrier.outstanding == 0 || q.p.closed }

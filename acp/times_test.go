@@ -11,10 +11,10 @@ import (
 // to a millisecond.
 func TestWaitTimes(t *testing.T) {
 	naps := 1
-	for nap := napMin; nap < napMax; nap = nextNap(nap) {
-		require.Equal(t, min(2*nap, time.Millisecond), nextNap(nap))
+	for nap := minSleep; nap < maxSleep; nap = nextSleep(nap) {
+		require.Equal(t, min(2*nap, time.Millisecond), nextSleep(nap))
 		naps++
 	}
 	require.Equal(t, 7, naps, "naps until the longest")
-	require.Equal(t, napMax, nextNap(napMax))
+	require.Equal(t, maxSleep, nextSleep(maxSleep))
 }

@@ -9,69 +9,69 @@ import (
 	"github.com/softrnic/softrnic/internal/cancelctx"
 )
 
-// turns says who looks at the network: one of those who wait, for all of them.
-type turns struct {
-	change sync.Cond          // something has happened, or nobody leads
-	led    bool               // somebody looks
-	sleeps bool               // and is asleep in fabric.Net.Block
-	kick   *cancelctx.Context // which this ends
-	timer  *time.Timer        // and this, by kick
-	events uint64             // of the network, of operations, of channels
-	told   uint64             // of these, those that who waits knows of
+// progressEngine says who looks at the network: one of those who wait, for all of them.
+type progressEngine struct {
+	cond      sync.Cond          // something has happened, or nobody leads
+	hasLeader bool               // somebody looks
+	blocked   bool               // and is asleep in fabric.Net.Block
+	wakeCtx   *cancelctx.Context // which this ends
+	timer     *time.Timer        // and this, by kick
+	events    uint64             // of the network, of operations, of channels
+	notified  uint64             // of these, those that who waits knows of
 
-	visits    uint64        // of those who look or wait
-	attends   bool          // the one who leads is attend
-	attending chan struct{} // closed when attend has ended
+	activity        uint64        // of those who look or wait
+	backgroundLeads bool          // the one who leads is attend
+	backgroundDone  chan struct{} // closed when attend has ended
 }
 
-func (t *turns) init(mu *sync.Mutex) {
-	t.change.L = mu
-	t.kick = cancelctx.New(context.Canceled)
+func (t *progressEngine) init(mu *sync.Mutex) {
+	t.cond.L = mu
+	t.wakeCtx = cancelctx.New(context.Canceled)
 }
 
-// waitable is what a goroutine waits for. ready is called with the lock held.
-type waitable interface{ ready() bool }
+// condition is what a goroutine waits for. ready is called with the lock held.
+type condition interface{ isReady() bool }
 
-// unlock ends a call: if it has changed anything, those who wait have a look.
-func (p *Process) unlock() {
-	if t := &p.turns; t.told != t.events {
-		t.told = t.events
-		t.change.Broadcast()
-		if t.sleeps {
-			t.kick.Cancel()
+// unlockAndNotify ends a call: if it has changed anything, those who wait have a look.
+func (p *Process) unlockAndNotify() {
+	if t := &p.engine; t.notified != t.events {
+		t.notified = t.events
+		t.cond.Broadcast()
+		if t.blocked {
+			t.wakeCtx.Cancel()
 		}
-	} else if t.sleeps && p.o.Net == UD { // who sleeps does not hear of operations that were begun since
-		t.kick.Cancel()
+	} else if t.blocked && p.o.Net == UD { // who sleeps does not hear of operations that were begun since
+		t.wakeCtx.Cancel()
 	}
 	p.mu.Unlock()
 }
 
-// visit is called by those who look at the network, or are going to wait.
-func (p *Process) visit() {
-	t := &p.turns
-	t.visits++
-	if t.attends && t.sleeps {
-		t.kick.Cancel()
+// noteActivity is called by those who look at the network, or are going to wait.
+func (p *Process) noteActivity() {
+	t := &p.engine
+	t.activity++
+	if t.backgroundLeads && t.blocked {
+		t.wakeCtx.Cancel()
 	}
 }
 
-// progress does what there is to do, without waiting, and reports whether there was
+// pollProgress does what there is to do, without waiting, and reports whether there was
 // anything.
-func (p *Process) progress() bool {
-	t := &p.turns
+func (p *Process) pollProgress() bool {
+	t := &p.engine
 	before := t.events
 	if p.closed {
 		return false
 	}
-	if len(p.channels.owing) > 0 {
-		p.channels.pay()
-		p.flush()
+	if len(p.channels.creditsDue) > 0 {
+		p.channels.flushCredits()
+		p.flushPosted()
 	}
-	if !t.sleeps && p.net.Poll() {
+	if !t.blocked && p.net.Poll() {
 		t.events++
 	}
-	p.channels.step(p)
-	p.flush()
+	p.channels.progressActive(p)
+	p.flushPosted()
 	return t.events != before
 }
 
@@ -82,44 +82,44 @@ func (p *Process) Progress() {
 		return
 	}
 	p.mu.Lock()
-	defer p.unlock()
-	p.visit()
-	p.progress()
+	defer p.unlockAndNotify()
+	p.noteActivity()
+	p.pollProgress()
 }
 
-// wait returns when something is ready, or ctx has ended, whose error it then returns. The
+// waitFor returns when something is ready, or ctx has ended, whose error it then returns. The
 // lock is held, but not while it waits.
-func (p *Process) wait(ctx context.Context, w waitable) error {
+func (p *Process) waitFor(ctx context.Context, w condition) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	t := &p.turns
-	for !w.ready() {
+	t := &p.engine
+	for !w.isReady() {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		p.visit()
-		if t.led {
-			p.park(ctx)
+		p.noteActivity()
+		if t.hasLeader {
+			p.waitAsFollower(ctx)
 		} else {
-			p.lead(ctx, w)
+			p.serveAsLeader(ctx, w)
 		}
 	}
 	return nil
 }
 
-// park waits for who leads.
-func (p *Process) park(ctx context.Context) {
-	t := &p.turns
+// waitAsFollower waits for who leads.
+func (p *Process) waitAsFollower(ctx context.Context) {
+	t := &p.engine
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			t.change.Broadcast()
+			t.cond.Broadcast()
 		})
 		defer stop()
 	}
-	t.change.Wait()
+	t.cond.Wait()
 }
 
 // How long who waits looks before it sleeps: first without a pause, then letting other goroutines run.
@@ -127,25 +127,25 @@ func (p *Process) park(ctx context.Context) {
 const (
 	spinRounds  = 100
 	yieldRounds = 200
-	napMin      = 20 * time.Microsecond
-	napMax      = time.Millisecond
+	minSleep    = 20 * time.Microsecond
+	maxSleep    = time.Millisecond
 )
 
-// lead looks at the network for all until what the caller waits for is ready, or ctx has ended.
-func (p *Process) lead(ctx context.Context, w waitable) {
-	t := &p.turns
-	t.led = true
+// serveAsLeader looks at the network for all until what the caller waits for is ready, or ctx has ended.
+func (p *Process) serveAsLeader(ctx context.Context, w condition) {
+	t := &p.engine
+	t.hasLeader = true
 	defer func() {
-		t.led = false
-		t.change.Broadcast()
+		t.hasLeader = false
+		t.cond.Broadcast()
 	}()
 	var quiet time.Time // since when nothing has happened, if it is a while
-	nap := napMin
-	for idle := 0; !w.ready(); {
-		if p.progress() {
-			t.told = t.events
-			t.change.Broadcast()
-			idle, nap, quiet = 0, napMin, time.Time{}
+	nap := minSleep
+	for idle := 0; !w.isReady(); {
+		if p.pollProgress() {
+			t.notified = t.events
+			t.cond.Broadcast()
+			idle, nap, quiet = 0, minSleep, time.Time{}
 			continue
 		}
 		if idle++; idle < yieldRounds {
@@ -163,44 +163,44 @@ func (p *Process) lead(ctx context.Context, w waitable) {
 			quiet = now
 		} else if now.Sub(quiet) >= p.o.Patience {
 			quiet = now
-			p.suspect()
+			p.probeAwaited()
 		}
-		if p.watches() {
-			p.sleep(ctx, nap)
-			nap = nextNap(nap)
+		if p.mustPollMemory() {
+			p.blockOnNet(ctx, nap)
+			nap = nextSleep(nap)
 		} else {
-			p.sleep(ctx, p.o.Patience)
-			nap = napMin // somebody may have begun what memory tells of
+			p.blockOnNet(ctx, p.o.Patience)
+			nap = minSleep // somebody may have begun what memory tells of
 		}
 	}
 }
 
-// nextNap returns the time to sleep after a nap in which nothing has happened.
-func nextNap(nap time.Duration) time.Duration { return min(2*nap, napMax) }
+// nextSleep returns the time to sleep after a nap in which nothing has happened.
+func nextSleep(nap time.Duration) time.Duration { return min(2*nap, maxSleep) }
 
-// watches reports whether something may happen that nothing tells but memory.
-func (p *Process) watches() bool {
-	return p.barrier.round || len(p.channels.active) > 0 || len(p.channels.seekers) > 0
+// mustPollMemory reports whether something may happen that nothing tells but memory.
+func (p *Process) mustPollMemory() bool {
+	return p.barrier.waiting || len(p.channels.active) > 0 || len(p.channels.unmatched) > 0
 }
 
-// suspect asks those that are waited for whether they are there.
-func (p *Process) suspect() {
-	if p.barrier.round {
-		p.ask(p.barrier.from)
+// probeAwaited asks those that are waited for whether they are there.
+func (p *Process) probeAwaited() {
+	if p.barrier.waiting {
+		p.probeRank(p.barrier.source)
 	}
-	p.channels.suspect(p)
+	p.channels.probePeers(p)
 }
 
-// sleep returns when the network has something, something has happened, or after a while.
-func (p *Process) sleep(ctx context.Context, d time.Duration) {
-	t := &p.turns
-	kick := t.kick
+// blockOnNet returns when the network has something, something has happened, or after a while.
+func (p *Process) blockOnNet(ctx context.Context, d time.Duration) {
+	t := &p.engine
+	kick := t.wakeCtx
 	if t.timer == nil {
-		t.timer = time.AfterFunc(d, p.awake)
+		t.timer = time.AfterFunc(d, p.wakeLeader)
 	} else {
 		t.timer.Reset(d)
 	}
-	t.sleeps = true
+	t.blocked = true
 	p.mu.Unlock()
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, kick.Cancel)
@@ -209,37 +209,37 @@ func (p *Process) sleep(ctx context.Context, d time.Duration) {
 	_ = p.net.Block(kick)
 	p.mu.Lock()
 	t.timer.Stop()
-	t.sleeps = false
-	if t.kick.Canceled() {
-		t.kick = cancelctx.New(context.Canceled)
+	t.blocked = false
+	if t.wakeCtx.Canceled() {
+		t.wakeCtx = cancelctx.New(context.Canceled)
 	}
 }
 
-// awake ends a sleep.
-func (p *Process) awake() {
+// wakeLeader ends a sleep.
+func (p *Process) wakeLeader() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.turns.kick.Cancel()
+	p.engine.wakeCtx.Cancel()
 }
 
-// attendTime is how long nobody may look at the network before attend does.
-const attendTime = time.Millisecond
+// backgroundInterval is how long nobody may look at the network before attend does.
+const backgroundInterval = time.Millisecond
 
-// attend looks at the network when nobody else has done so for a while (Options.Progress). Who
+// runBackground looks at the network when nobody else has done so for a while (Options.Progress). Who
 // comes to wait takes its place.
-func (p *Process) attend() {
-	t := &p.turns
-	defer close(t.attending)
-	tick := time.NewTicker(attendTime)
+func (p *Process) runBackground() {
+	t := &p.engine
+	defer close(t.backgroundDone)
+	tick := time.NewTicker(backgroundInterval)
 	defer tick.Stop()
 	for last := uint64(0); ; <-tick.C {
 		p.mu.Lock()
-		for !p.closed && !t.led && t.visits == last {
-			t.attends = true
-			p.lead(context.Background(), visited{p, last})
-			t.attends = false
+		for !p.closed && !t.hasLeader && t.activity == last {
+			t.backgroundLeads = true
+			p.serveAsLeader(context.Background(), activityCond{p, last})
+			t.backgroundLeads = false
 		}
-		last = t.visits
+		last = t.activity
 		closed := p.closed
 		p.mu.Unlock()
 		if closed {
@@ -248,10 +248,10 @@ func (p *Process) attend() {
 	}
 }
 
-// visited is ready when somebody else looks at the network.
-type visited struct {
+// activityCond is ready when somebody else looks at the network.
+type activityCond struct {
 	p    *Process
 	last uint64
 }
 
-func (v visited) ready() bool { return v.p.turns.visits != v.last || v.p.closed }
+func (v activityCond) isReady() bool { return v.p.engine.activity != v.last || v.p.closed }

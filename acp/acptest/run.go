@@ -29,12 +29,12 @@ func RunOptions(n int, o Options, f func(*acp.Process) error) error {
 	return pmi.RunLocal(n, grace, func(m pmi.Manager) error {
 		o := o
 		o.ACP.Manager = m
-		return rank(o, f)
+		return runRank(o, f)
 	})
 }
 
-// rank is one of them.
-func rank(o Options, f func(*acp.Process) error) error {
+// runRank is one of them.
+func runRank(o Options, f func(*acp.Process) error) error {
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(o.RNIC) }, o.ACP)
 	if err != nil {
 		return err

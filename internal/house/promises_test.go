@@ -82,8 +82,8 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"`sdp.Options.KeepAlive` of 3 s"}, false},
 
 		"acp.md": {[]promise{
-			{"to look, after [20 us] at first", k.time("acp.napMin"), false, "TestWaitTimes"},
-			{"and [each millisecond] in the end", k.time("acp.napMax"), false, "TestWaitTimes"},
+			{"to look, after [20 us] at first", k.time("acp.minSleep"), false, "TestWaitTimes"},
+			{"and [each millisecond] in the end", k.time("acp.maxSleep"), false, "TestWaitTimes"},
 			{"after `acp.Options.Patience` ([half a second] by default)", k.time("acp.Patience"), false, "TestPeerDies TestPeerDiesOverDatagrams"},
 			{"turn for `data.Options.Patience` ([a second] by default)", k.time("acp/data.Patience"), false, "TestHolderDies TestHeld"},
 		}, nil, false},

@@ -5,7 +5,7 @@
 //	net, err := rc.New(dev, host, book, rc.Options{}) // a fabric.Net
 //	mem, err := net.Register(buf, true)
 //	err = net.Start(card)                             // others find us
-//	net.Connect(3)                                    // Host.Met(3, its card) follows, or Host.Lost
+//	net.Connect(3)                                    // Host.PeerFound(3, its card) follows, or Host.PeerLost
 //	net.Post(3, &fabric.Op{Kind: fabric.Put, Mem: mem, N: 100, Addr: addr, RKey: rkey, Owner: o})
 //	net.Flush()                                       // o.OpDone follows
 //

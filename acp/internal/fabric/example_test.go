@@ -22,20 +22,20 @@ type host struct {
 	err  error
 }
 
-func (h *host) Do(f func()) {
+func (h *host) DoLocked(f func()) {
 	h.Lock()
 	defer h.Unlock()
 	f()
 }
-func (h *host) Met(_ int, card []byte)       { h.card = card }
-func (h *host) Lost(_ int, why error)        { h.err = why }
-func (h *host) Signal(int, uint32)           {}
+func (h *host) PeerFound(_ int, card []byte) { h.card = card }
+func (h *host) PeerLost(_ int, why error)    { h.err = why }
+func (h *host) HandleSignal(int, uint32)     {}
 func (h *host) OpDone(_ *fabric.Op, e error) { h.done, h.err = h.done+1, e }
 
 // until looks at the network until something is there.
 func (h *host) until(ready func() bool) {
 	for there := false; !there; {
-		h.Do(func() {
+		h.DoLocked(func() {
 			h.net.Flush()
 			h.net.Poll()
 			there = ready() || h.err != nil
@@ -71,13 +71,13 @@ func Example() {
 		check(ms[0].Fence(context.Background()))
 
 		h := ranks[0]
-		h.Do(func() { h.net.Connect(1) })
+		h.DoLocked(func() { h.net.Connect(1) })
 		h.until(func() bool { return h.card != nil })
 		op := &fabric.Op{Kind: fabric.Put, Mem: mems[0], Off: 0, N: 4, Owner: h}
 		_, err := fmt.Sscan(string(h.card), &op.Addr, &op.RKey)
 		check(err)
 		op.Addr += 5 // instead of "bytes"
-		h.Do(func() { h.net.Post(1, op) })
+		h.DoLocked(func() { h.net.Post(1, op) })
 		h.until(func() bool { return h.done == 1 })
 		fmt.Println(string(mems[1].Bytes()), h.err)
 	}

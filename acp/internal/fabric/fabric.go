@@ -27,9 +27,9 @@ type Net interface {
 	// Flush sends what was kept.
 	Flush()
 
-	// Expect makes ready for n more signals at a time, Forget for n less.
-	Expect(n int) error
-	Forget(n int)
+	// ReserveSignals makes ready for n more signals at a time, Forget for n less.
+	ReserveSignals(n int) error
+	ReleaseSignals(n int)
 
 	// Poll handles what has come, without waiting, and reports whether there was anything.
 	Poll() bool
@@ -48,21 +48,21 @@ type Net interface {
 // Host is the rank that a Net works for. A Net calls the other methods in a function
 // that it gives to Do, or when it is called itself.
 type Host interface {
-	// Do calls f with the lock held.
-	Do(f func())
+	// DoLocked calls f with the lock held.
+	DoLocked(f func())
 
-	// Met says that a rank is found, and which card it has. It can be said again.
-	Met(rank int, card []byte)
+	// PeerFound says that a rank is found, and which card it has. It can be said again.
+	PeerFound(rank int, card []byte)
 
-	// Lost says that a rank is lost for good, after all operations on it have ended.
-	Lost(rank int, why error)
+	// PeerLost says that a rank is lost for good, after all operations on it have ended.
+	PeerLost(rank int, why error)
 
-	// Signal delivers the immediate data of a put.
-	Signal(rank int, imm uint32)
+	// HandleSignal delivers the immediate data of a put.
+	HandleSignal(rank int, imm uint32)
 }
 
-// Book is where ranks find each other's addresses: a process manager's.
-type Book interface {
+// KVS is where ranks find each other's addresses: a process manager's.
+type KVS interface {
 	Rank() int
 	Size() int
 	JobID() string
@@ -117,9 +117,9 @@ type Op struct {
 	Owner Owner
 
 	// The Net's, while it has the operation.
-	Next    *Op
-	Ordinal uint32
-	Cell    int32
+	Next       *Op
+	Seq        uint32
+	ResultSlot int32
 }
 
 // Owner hears when an operation is done, with the host's lock held. The operation is its own
@@ -133,20 +133,20 @@ var (
 	ErrClosed = errors.New("finalized")
 )
 
-// List is operations in order.
-type List struct {
+// OpList is operations in order.
+type OpList struct {
 	first, last *Op
 	n           int
 }
 
 // Len is how many there are.
-func (l *List) Len() int { return l.n }
+func (l *OpList) Len() int { return l.n }
 
 // First is the first, or nil.
-func (l *List) First() *Op { return l.first }
+func (l *OpList) First() *Op { return l.first }
 
 // Push puts one to the end.
-func (l *List) Push(op *Op) {
+func (l *OpList) Push(op *Op) {
 	op.Next = nil
 	if l.first == nil {
 		l.first = op
@@ -158,7 +158,7 @@ func (l *List) Push(op *Op) {
 }
 
 // Pop takes the first, or nil.
-func (l *List) Pop() *Op {
+func (l *OpList) Pop() *Op {
 	op := l.first
 	if op != nil {
 		l.first, op.Next = op.Next, nil
@@ -168,7 +168,7 @@ func (l *List) Pop() *Op {
 }
 
 // Append puts all of another list to the end, which is empty then.
-func (l *List) Append(other *List) {
+func (l *OpList) Append(other *OpList) {
 	for op := other.Pop(); op != nil; op = other.Pop() {
 		l.Push(op)
 	}

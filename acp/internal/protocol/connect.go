@@ -25,26 +25,26 @@ const (
 	SenderControl   = 24 // bytes
 	ReceiverControl = 8
 
-	HeadOffset   = 16 // in the sender's control block
-	AnswerOffset = 8
+	HeadOffset  = 16 // in the sender's control block
+	ReplyOffset = 8
 )
 
-// HeadBye in the mirrored head says that the receiver has freed its end, and writes no more.
-const HeadBye = 1 << 63
+// HeadFreed in the mirrored head says that the receiver has freed its end, and writes no more.
+const HeadFreed = 1 << 63
 
 // State is what the ends know of each other.
 type State uint8
 
 // The states, as an Answer has them.
 const (
-	Asking   State = iota // no answer yet
-	Accepted              // the other word is the receiver's control block
-	Refused               // the sizes of slots differ: the other word is the receiver's
-	Mixed                 // one end signals by immediate data and the other does not
+	Pending      State = iota // no answer yet
+	Accepted                  // the other word is the receiver's control block
+	SizeMismatch              // the sizes of slots differ: the other word is the receiver's
+	ModeMismatch              // one end signals by immediate data and the other does not
 )
 
-// Ask is what a sending end says of itself.
-type Ask struct {
+// ConnectRequest is what a sending end says of itself.
+type ConnectRequest struct {
 	SlotSize uint32
 	Number   uint32 // which channel of those from this rank to that one, from 0
 	ID       uint16 // of the end at its rank, for immediate data
@@ -53,8 +53,8 @@ type Ask struct {
 	To       uint32 // the rank of the receiver
 }
 
-// Words lays it out.
-func (a Ask) Words() (w [2]uint64) {
+// EncodeWords lays it out.
+func (a ConnectRequest) EncodeWords() (w [2]uint64) {
 	w[0] = uint64(a.SlotSize) | uint64(a.Number)<<32
 	w[1] = uint64(a.To)<<8 | uint64(a.ID)<<32
 	if a.Imm {
@@ -66,14 +66,14 @@ func (a Ask) Words() (w [2]uint64) {
 	return w
 }
 
-// ParseAsk reads it back. It is not ok if it is no question, or not to rank to.
-func ParseAsk(w [2]uint64, to int) (a Ask, ok bool) {
-	a = Ask{SlotSize: uint32(w[0]), Number: uint32(w[0] >> 32), To: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32), Imm: w[1]>>48&1 != 0, Board: w[1]>>49&1 != 0}
-	return a, a.Words() == w && int(a.To) == to
+// ParseConnectRequest reads it back. It is not ok if it is no question, or not to rank to.
+func ParseConnectRequest(w [2]uint64, to int) (a ConnectRequest, ok bool) {
+	a = ConnectRequest{SlotSize: uint32(w[0]), Number: uint32(w[0] >> 32), To: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32), Imm: w[1]>>48&1 != 0, Board: w[1]>>49&1 != 0}
+	return a, a.EncodeWords() == w && int(a.To) == to
 }
 
-// Answer is what the receiving end says to it.
-type Answer struct {
+// ConnectReply is what the receiving end says to it.
+type ConnectReply struct {
 	State    State
 	Control  GA     // of the receiving end, if Accepted
 	SlotSize uint32 // of the receiving end, if Refused
@@ -81,20 +81,20 @@ type Answer struct {
 	ID       uint16 // of the receiving end at its rank
 }
 
-// Words lays it out: the second becomes visible last.
-func (a Answer) Words() (w [2]uint64) {
+// EncodeWords lays it out: the second becomes visible last.
+func (a ConnectReply) EncodeWords() (w [2]uint64) {
 	w[0] = uint64(a.Control)
-	if a.State == Refused {
+	if a.State == SizeMismatch {
 		w[0] = uint64(a.SlotSize)
 	}
 	w[1] = uint64(a.State) | uint64(a.Slots&0xffffff)<<8 | uint64(a.ID)<<32
 	return w
 }
 
-// ParseAnswer reads it back, from a block whose second word says that it is one.
-func ParseAnswer(w [2]uint64) (a Answer) {
-	a = Answer{State: StateOf(w[1]), Slots: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32)}
-	if a.State == Refused {
+// ParseConnectReply reads it back, from a block whose second word says that it is one.
+func ParseConnectReply(w [2]uint64) (a ConnectReply) {
+	a = ConnectReply{State: StateOf(w[1]), Slots: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32)}
+	if a.State == SizeMismatch {
 		a.SlotSize = uint32(w[0])
 	} else {
 		a.Control = GA(w[0])
@@ -114,13 +114,13 @@ type Signal uint8
 
 // The signals.
 const (
-	Filled Signal = iota // a slot of the receiving end
-	Freed                // so many slots, says the receiving end
-	Ended                // the receiving end is freed
+	SlotFilled    Signal = iota // a slot of the receiving end
+	SlotsFreed                  // so many slots, says the receiving end
+	ReceiverFreed               // the receiving end is freed
 )
 
-// Imm makes immediate data.
-func Imm(s Signal, count int, id uint16) uint32 {
+// EncodeImm makes immediate data.
+func EncodeImm(s Signal, count int, id uint16) uint32 {
 	return uint32(s)<<30 | uint32(count)<<RegionBits | uint32(id)
 }
 

@@ -15,21 +15,21 @@ const EntryWords = 4
 // EntrySize is the same in bytes.
 const EntrySize = 8 * EntryWords
 
-// Words lays the entry out. The last word tells an entry from one that was read
+// EncodeWords lays the entry out. The last word tells an entry from one that was read
 // while it changed.
-func (e Entry) Words() [EntryWords]uint64 {
+func (e Entry) EncodeWords() [EntryWords]uint64 {
 	w := [EntryWords]uint64{e.Addr, e.Length, uint64(e.RKey)}
-	w[3] = check(w)
+	w[3] = checksum(w)
 	return w
 }
 
 // ParseEntry reads it back. An entry that was changing is not ok: read it again.
 func ParseEntry(w [EntryWords]uint64) (e Entry, ok bool) {
-	return Entry{Addr: w[0], Length: w[1], RKey: uint32(w[2])}, w[3] == check(w)
+	return Entry{Addr: w[0], Length: w[1], RKey: uint32(w[2])}, w[3] == checksum(w)
 }
 
-// check mixes the words (the finalizer of SplitMix64 on each). That of nothing is 0.
-func check(w [EntryWords]uint64) (sum uint64) {
+// checksum mixes the words (the finalizer of SplitMix64 on each). That of nothing is 0.
+func checksum(w [EntryWords]uint64) (sum uint64) {
 	for _, x := range w[:3] {
 		sum ^= x
 		sum = (sum ^ sum>>30) * 0xbf58476d1ce4e5b9
@@ -39,5 +39,7 @@ func check(w [EntryWords]uint64) (sum uint64) {
 	return sum
 }
 
-// Holds reports whether n bytes at an offset lie within the region.
-func (e Entry) Holds(offset, n uint64) bool { return offset <= e.Length && n <= e.Length-offset }
+// ContainsRange reports whether n bytes at an offset lie within the region.
+func (e Entry) ContainsRange(offset, n uint64) bool {
+	return offset <= e.Length && n <= e.Length-offset
+}

@@ -46,25 +46,25 @@ func TestEntry(t *testing.T) {
 			return protocol.Entry{Addr: rapid.Uint64().Draw(t, name), Length: rapid.Uint64().Draw(t, "length"), RKey: rapid.Uint32().Draw(t, "rkey")}
 		}
 		old, e := draw("old"), draw("new")
-		got, ok := protocol.ParseEntry(e.Words())
+		got, ok := protocol.ParseEntry(e.EncodeWords())
 		require.True(t, ok)
 		require.Equal(t, e, got)
-		torn := old.Words()
+		torn := old.EncodeWords()
 		k := rapid.IntRange(0, protocol.EntryWords-1).Draw(t, "words")
-		whole := e.Words()
+		whole := e.EncodeWords()
 		copy(torn[:k], whole[:k])
-		if torn == old.Words() || torn == e.Words() {
+		if torn == old.EncodeWords() || torn == e.EncodeWords() {
 			return
 		}
 		_, ok = protocol.ParseEntry(torn)
 		require.False(t, ok)
 	})
 	e := protocol.Entry{Length: 100}
-	require.True(t, e.Holds(100, 0))
-	require.True(t, e.Holds(0, 100))
-	require.False(t, e.Holds(1, 100))
-	require.False(t, e.Holds(101, 0))
-	require.False(t, e.Holds(2, ^uint64(0)))
+	require.True(t, e.ContainsRange(100, 0))
+	require.True(t, e.ContainsRange(0, 100))
+	require.False(t, e.ContainsRange(1, 100))
+	require.False(t, e.ContainsRange(101, 0))
+	require.False(t, e.ContainsRange(2, ^uint64(0)))
 }
 
 // TestModify: loops of several ranks on one word, whose steps are mixed in any way, come to what they
@@ -86,7 +86,7 @@ func TestModify(t *testing.T) {
 			r := &running{m: m}
 			if rapid.Bool().Draw(t, "half") {
 				at := rapid.SampledFrom([]uint64{0, 4}).Draw(t, "at")
-				r.m.Half(at, false)
+				r.m.SetWidth4(at, false)
 				r.plain = func(w uint64) (uint64, uint64) {
 					b := binary.LittleEndian.AppendUint64(nil, w)
 					old := binary.LittleEndian.Uint32(b[at:])
@@ -106,15 +106,15 @@ func TestModify(t *testing.T) {
 			}
 			before := word
 			want, old := r.plain(word)
-			if r.m.Native() {
+			if r.m.IsNative() {
 				word += r.m.Operand
 				r.done = true
 			} else {
-				compare, swap := r.m.Next()
+				compare, swap := r.m.NextSwap()
 				if word == compare {
 					word = swap
 				}
-				r.done = r.m.Found(before)
+				r.done = r.m.HandleResult(before)
 			}
 			if !r.done {
 				require.Equal(t, before, word)
@@ -122,7 +122,7 @@ func TestModify(t *testing.T) {
 			}
 			left--
 			require.Equal(t, want, word)
-			require.Equal(t, old, r.m.Old(before))
+			require.Equal(t, old, r.m.OldValue(before))
 		}
 	})
 }
@@ -150,9 +150,9 @@ func plain[T uint32 | uint64](op protocol.AtomicOp, old, compare, v T) T {
 // TestModifyBigEndian: the first half of a word is its upper one.
 func TestModifyBigEndian(t *testing.T) {
 	m := protocol.Modify{Op: protocol.Swap, Operand: 7}
-	m.Half(0, true)
-	require.Equal(t, uint64(7<<32|9), m.Apply(8<<32|9))
-	require.EqualValues(t, 8, m.Old(8<<32|9))
+	m.SetWidth4(0, true)
+	require.Equal(t, uint64(7<<32|9), m.ApplyTo(8<<32|9))
+	require.EqualValues(t, 8, m.OldValue(8<<32|9))
 }
 
 // TestUnknownAtomic: an operation that is none has a name that tells its number.

@@ -41,49 +41,49 @@ type Modify struct {
 	guess uint64
 }
 
-// Half makes the operation one of 4 bytes: those of the word that begin at byte 0 or 4,
+// SetWidth4 makes the operation one of 4 bytes: those of the word that begin at byte 0 or 4,
 // at ranks whose byte order is little or big endian.
-func (m *Modify) Half(at uint64, bigEndian bool) {
+func (m *Modify) SetWidth4(at uint64, bigEndian bool) {
 	m.half = true
 	if at&4 != 0 != bigEndian {
 		m.shift = 32
 	}
 }
 
-// Native reports whether the adapter does the operation in one go, as a fetch-and-add of
+// IsNative reports whether the adapter does the operation in one go, as a fetch-and-add of
 // Operand.
-func (m *Modify) Native() bool { return m.Op == Add && !m.half }
+func (m *Modify) IsNative() bool { return m.Op == Add && !m.half }
 
-// Guess tells what the word is likely to be, before the first round.
-func (m *Modify) Guess(word uint64) { m.guess = word }
+// SetGuess tells what the word is likely to be, before the first round.
+func (m *Modify) SetGuess(word uint64) { m.guess = word }
 
-// Next is the compare-and-swap to try.
-func (m *Modify) Next() (compare, swap uint64) {
+// NextSwap is the compare-and-swap to try.
+func (m *Modify) NextSwap() (compare, swap uint64) {
 	if m.Op == CompareSwap && !m.half {
 		return m.Compare, m.Operand
 	}
-	return m.guess, m.Apply(m.guess)
+	return m.guess, m.ApplyTo(m.guess)
 }
 
-// Found takes the word that the compare-and-swap has found, and reports whether the operation is
+// HandleResult takes the word that the compare-and-swap has found, and reports whether the operation is
 // done. It is done, too, when the word needs no change: it was read atomically.
-func (m *Modify) Found(word uint64) (done bool) {
-	compare, _ := m.Next()
+func (m *Modify) HandleResult(word uint64) (done bool) {
+	compare, _ := m.NextSwap()
 	m.guess = word
-	return word == compare || m.Op == CompareSwap && !m.half || m.Apply(word) == word
+	return word == compare || m.Op == CompareSwap && !m.half || m.ApplyTo(word) == word
 }
 
-// Old is the value in a word: what the operation returns.
-func (m *Modify) Old(word uint64) uint64 {
+// OldValue is the value in a word: what the operation returns.
+func (m *Modify) OldValue(word uint64) uint64 {
 	if m.half {
 		return uint64(uint32(word >> m.shift))
 	}
 	return word
 }
 
-// Apply is what becomes of a word.
-func (m *Modify) Apply(word uint64) uint64 {
-	old := m.Old(word)
+// ApplyTo is what becomes of a word.
+func (m *Modify) ApplyTo(word uint64) uint64 {
+	old := m.OldValue(word)
 	value := old
 	switch m.Op {
 	case CompareSwap:

@@ -7,42 +7,42 @@ package protocol
 // a message begins: if there is its Place, it puts the message there, and its length, with Placed, in a slot
 // behind it.
 
-// Places is how many places a board has: that of a message is at its number modulo this.
-const Places = 8
+// BoardSlots is how many places a board has: that of a message is at its number modulo this.
+const BoardSlots = 8
 
-// PlaceWords is the length of a place on a board, in words of 8 bytes.
-const PlaceWords = 3
+// AdvertWords is the length of a place on a board, in words of 8 bytes.
+const AdvertWords = 3
 
 // PlaceSize and BoardSize are the lengths of a place and of a board in bytes.
 const (
-	PlaceSize = 8 * PlaceWords
-	BoardSize = Places * PlaceSize
+	AdvertSize = 8 * AdvertWords
+	BoardSize  = BoardSlots * AdvertSize
 )
 
-// Place is memory where a receiver wants a message.
-type Place struct {
+// Advert is memory where a receiver wants a message.
+type Advert struct {
 	Number uint64 // of the message, of those of the channel, from 0
 	Addr   uint64 // as the adapter has it
 	RKey   uint32
 	Length uint32 // bytes: of a longer message, the rest is dropped
 }
 
-// PlaceOffset is where the place of a message is, from the control block of the sending end.
-func PlaceOffset(number uint64) int { return int(number%Places)*PlaceSize - BoardSize }
+// AdvertOffset is where the place of a message is, from the control block of the sending end.
+func AdvertOffset(number uint64) int { return int(number%BoardSlots)*AdvertSize - BoardSize }
 
-// Words lays it out. The last word becomes visible last. From then on nobody changes the place until its
+// EncodeWords lays it out. The last word becomes visible last. From then on nobody changes the place until its
 // message has been taken.
-func (p Place) Words() [PlaceWords]uint64 {
-	return [PlaceWords]uint64{p.Addr, uint64(p.RKey)<<32 | uint64(p.Length), p.Number + 1}
+func (p Advert) EncodeWords() [AdvertWords]uint64 {
+	return [AdvertWords]uint64{p.Addr, uint64(p.RKey)<<32 | uint64(p.Length), p.Number + 1}
 }
 
-// ReadPlace reads that of a message, by the words at offsets from the control block. It is not ok if it
+// ReadAdvert reads that of a message, by the words at offsets from the control block. It is not ok if it
 // has not been told, or is of nothing.
-func ReadPlace(number uint64, word func(off int) uint64) (p Place, ok bool) {
-	at := PlaceOffset(number)
-	if word(at+PlaceSize-8) != number+1 { // before others are looked at
+func ReadAdvert(number uint64, word func(off int) uint64) (p Advert, ok bool) {
+	at := AdvertOffset(number)
+	if word(at+AdvertSize-8) != number+1 { // before others are looked at
 		return p, false
 	}
 	w := word(at + 8)
-	return Place{Number: number, Addr: word(at), RKey: uint32(w >> 32), Length: uint32(w)}, uint32(w) > 0
+	return Advert{Number: number, Addr: word(at), RKey: uint32(w >> 32), Length: uint32(w)}, uint32(w) > 0
 }

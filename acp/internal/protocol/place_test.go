@@ -12,23 +12,23 @@ import (
 // TestPlace: a place on a board is read back, and no other in its stead.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var words [protocol.Places * protocol.PlaceWords]uint64
+		var words [protocol.BoardSlots * protocol.AdvertWords]uint64
 		load := func(off int) uint64 { return words[(off+protocol.BoardSize)/8] }
-		told := map[int]protocol.Place{} // by where they are
+		told := map[int]protocol.Advert{} // by where they are
 		first := rapid.Uint64Range(0, 1<<50).Draw(t, "first")
 		for range rapid.IntRange(0, 20).Draw(t, "places") {
-			p := protocol.Place{
+			p := protocol.Advert{
 				Number: first + rapid.Uint64Range(0, 20).Draw(t, "number"), Addr: rapid.Uint64().Draw(t, "address"),
 				RKey: rapid.Uint32().Draw(t, "key"), Length: rapid.Uint32Max(3).Draw(t, "length"),
 			}
-			at := protocol.PlaceOffset(p.Number)
-			w := p.Words()
+			at := protocol.AdvertOffset(p.Number)
+			w := p.EncodeWords()
 			require.Equal(t, 3, copy(words[(at+protocol.BoardSize)/8:], w[:]))
 			told[at] = p
 		}
 		for number := first; number < first+30; number++ {
-			p, ok := protocol.ReadPlace(number, load)
-			want, is := told[protocol.PlaceOffset(number)]
+			p, ok := protocol.ReadAdvert(number, load)
+			want, is := told[protocol.AdvertOffset(number)]
 			require.Equal(t, is && want.Number == number && want.Length > 0, ok)
 			if ok {
 				require.Equal(t, want, p)
@@ -46,17 +46,17 @@ func TestLead(t *testing.T) {
 		for _, n := range []int{size - protocol.HeaderSize, size - protocol.HeaderSize + 1, 3 * size} {
 			total := 0
 			for last := false; !last; {
-				g, ok := s.Next(n, true)
+				g, ok := s.NextSegment(n, true)
 				require.True(t, ok)
-				require.LessOrEqual(t, g.Bytes(), size)
+				require.LessOrEqual(t, g.Size(), size)
 				slot := make([]byte, size)
-				if g.Lead > 0 {
+				if g.HeaderLen > 0 {
 					protocol.PutHeader(slot, uint64(n))
 				}
-				require.NoError(t, r.More())
-				p := r.Take(slot)
+				require.NoError(t, r.AddSlot())
+				p := r.TakeSlot(slot)
 				long := size == 4096 && n > size-protocol.HeaderSize
-				require.Equal(t, long && g.Off == 0, g.Lead == 64)
+				require.Equal(t, long && g.Off == 0, g.HeaderLen == 64)
 				if long {
 					require.Zero(t, g.Off%64)
 				}
@@ -65,8 +65,8 @@ func TestLead(t *testing.T) {
 				last = g.Last
 			}
 			require.Equal(t, n, total)
-			_, k := r.Tell()
-			require.NoError(t, s.Credit(k))
+			_, k := r.TakeCredits()
+			require.NoError(t, s.AddCredits(k))
 		}
 	}
 }

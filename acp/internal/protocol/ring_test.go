@@ -54,8 +54,8 @@ func TestRing(t *testing.T) {
 			"return":  func(*rapid.T) { deliver(&w.back) },
 			"take":    func(*rapid.T) { w.take() },
 			"": func(*rapid.T) {
-				require.LessOrEqual(t, w.s.Room(), min(slots, ring))
-				require.LessOrEqual(t, w.r.Full(), ring)
+				require.LessOrEqual(t, w.s.FreeSlots(), min(slots, ring))
+				require.LessOrEqual(t, w.r.AvailableSlots(), ring)
 			},
 		})
 		for range 1000 { // all that is under way comes
@@ -66,7 +66,7 @@ func TestRing(t *testing.T) {
 		}
 		require.Equal(t, total, w.received)
 		require.Empty(t, w.queue)
-		require.True(t, w.s.Quiet())
+		require.True(t, w.s.AllSent())
 		require.Equal(t, w.bye, w.end)
 	})
 }
@@ -84,30 +84,30 @@ func (w *world) put() {
 		return
 	}
 	m := w.queue[0]
-	if number, begins := w.s.Begins(); begins && len(m)%5 == 4 {
-		if g, ok := w.s.Place(); ok {
+	if number, begins := w.s.NextMessage(); begins && len(m)%5 == 4 {
+		if g, ok := w.s.NextDirect(); ok {
 			require.EqualValues(w.t, w.received+len(w.sent), number)
 			slot := make([]byte, w.size)
-			protocol.PutHeader(slot, uint64(len(m))|protocol.Placed)
+			protocol.PutHeader(slot, uint64(len(m))|protocol.DirectFlag)
 			w.sent, w.queue = append(w.sent, m), w.queue[1:]
 			w.leave(g, slot)
 		}
 		return
 	}
-	ahead := w.s.Ahead(len(m))
-	g, ok := w.s.Next(len(m), len(m)%3 == 0)
+	ahead := w.s.NextLen(len(m))
+	g, ok := w.s.NextSegment(len(m), len(m)%3 == 0)
 	if !ok {
 		return
 	}
-	require.Equal(w.t, ahead, g.Bytes())
+	require.Equal(w.t, ahead, g.Size())
 	if g.Slot >= 0 {
 		require.Nil(w.t, w.slots[g.Slot], "a slot that has not left")
 	}
 	slot := make([]byte, w.size)
 	b := slot
-	if g.Lead > 0 {
+	if g.HeaderLen > 0 {
 		protocol.PutHeader(b, uint64(len(m)))
-		b = b[g.Lead:]
+		b = b[g.HeaderLen:]
 		w.sent = append(w.sent, m)
 	}
 	copy(b, m[g.Off:g.Off+g.N])
@@ -122,15 +122,15 @@ func (w *world) leave(g protocol.Segment, slot []byte) {
 	if g.Slot >= 0 {
 		w.slots[g.Slot] = slot
 	}
-	tail := w.s.Put()
+	tail := w.s.Tail()
 	w.wire = append(w.wire, func() {
-		copy(w.ring[g.Ring], slot[:g.Bytes()])
+		copy(w.ring[g.Ring], slot[:g.Size()])
 		if g.Slot >= 0 {
 			w.slots[g.Slot] = nil
-			w.s.Left()
+			w.s.SlotSent()
 		}
 		if w.imm {
-			require.NoError(w.t, w.r.More())
+			require.NoError(w.t, w.r.AddSlot())
 		}
 	})
 	if !w.imm {
@@ -142,9 +142,9 @@ func (w *world) sayBye() {
 	if w.bye || len(w.queue) > 0 {
 		return
 	}
-	if g, ok := w.s.Bye(); ok {
+	if g, ok := w.s.NextEOF(); ok {
 		slot := make([]byte, w.size)
-		protocol.PutHeader(slot, protocol.Bye)
+		protocol.PutHeader(slot, protocol.EOF)
 		w.leave(g, slot)
 		w.bye = true
 	}
@@ -153,19 +153,19 @@ func (w *world) sayBye() {
 // take takes a slot, and gives slots back.
 func (w *world) take() {
 	if !w.imm {
-		require.NoError(w.t, w.r.Come(w.tail))
+		require.NoError(w.t, w.r.SetTail(w.tail))
 	}
-	if w.r.Full() == 0 {
+	if w.r.AvailableSlots() == 0 {
 		return
 	}
-	i := w.r.Slot()
-	g := w.r.Take(w.ring[i])
-	if g.Bye {
+	i := w.r.NextSlot()
+	g := w.r.TakeSlot(w.ring[i])
+	if g.EOF {
 		w.end = true
 	} else {
 		require.EqualValues(w.t, len(w.got), g.Off)
 		require.EqualValues(w.t, len(w.sent[0]), g.Length)
-		if require.Equal(w.t, len(w.sent[0])%5 == 4 && g.Off == 0 && g.Bytes == nil, g.Placed); g.Placed {
+		if require.Equal(w.t, len(w.sent[0])%5 == 4 && g.Off == 0 && g.Bytes == nil, g.Direct); g.Direct {
 			w.got = w.sent[0]
 		}
 		w.got = append(w.got, g.Bytes...)
@@ -173,19 +173,19 @@ func (w *world) take() {
 			require.Equal(w.t, string(w.sent[0]), string(w.got))
 			w.sent, w.got = w.sent[1:], nil
 			w.received++
-			require.EqualValues(w.t, w.received, w.r.Messages())
+			require.EqualValues(w.t, w.received, w.r.MessageCount())
 		}
 	}
 	clear(w.ring[i]) // whoever reads it again is found out
-	if w.imm && !w.r.Due() {
+	if w.imm && !w.r.CreditsDue() {
 		return
 	}
-	head, n := w.r.Tell()
+	head, n := w.r.TakeCredits()
 	w.back = append(w.back, func() {
 		if w.imm {
-			require.NoError(w.t, w.s.Credit(n))
+			require.NoError(w.t, w.s.AddCredits(n))
 		} else {
-			require.NoError(w.t, w.s.Taken(head))
+			require.NoError(w.t, w.s.SetHead(head))
 		}
 	})
 	require.LessOrEqual(w.t, len(w.back), 1000)
@@ -199,14 +199,14 @@ func TestRingCredits(t *testing.T) {
 		slot := make([]byte, 16)
 		notices := 0
 		for range 1000 {
-			if _, ok := s.Next(0, false); !ok {
+			if _, ok := s.NextSegment(0, false); !ok {
 				break
 			}
-			s.Left()
-			require.NoError(t, r.More())
-			require.True(t, r.Take(slot).Last)
-			if r.Due() {
-				r.Tell()
+			s.SlotSent()
+			require.NoError(t, r.AddSlot())
+			require.True(t, r.TakeSlot(slot).Last)
+			if r.CreditsDue() {
+				r.TakeCredits()
 				notices++
 			}
 		}
@@ -219,20 +219,20 @@ func TestRingCredits(t *testing.T) {
 func TestRingLies(t *testing.T) {
 	s, r := protocol.NewSender(16, 2), protocol.NewReceiver(16, 4)
 	s.Connect(4)
-	_, ok := s.Next(0, false)
+	_, ok := s.NextSegment(0, false)
 	require.True(t, ok)
-	require.ErrorIs(t, s.Taken(2), protocol.ErrBroken)
-	require.NoError(t, s.Taken(1))
-	require.ErrorIs(t, s.Taken(0), protocol.ErrBroken)
-	require.ErrorIs(t, s.Credit(1), protocol.ErrBroken)
-	require.ErrorIs(t, r.Come(5), protocol.ErrBroken)
-	require.NoError(t, r.Come(4))
-	require.ErrorIs(t, r.Come(3), protocol.ErrBroken)
-	require.ErrorIs(t, r.More(), protocol.ErrBroken)
+	require.ErrorIs(t, s.SetHead(2), protocol.ErrBroken)
+	require.NoError(t, s.SetHead(1))
+	require.ErrorIs(t, s.SetHead(0), protocol.ErrBroken)
+	require.ErrorIs(t, s.AddCredits(1), protocol.ErrBroken)
+	require.ErrorIs(t, r.SetTail(5), protocol.ErrBroken)
+	require.NoError(t, r.SetTail(4))
+	require.ErrorIs(t, r.SetTail(3), protocol.ErrBroken)
+	require.ErrorIs(t, r.AddSlot(), protocol.ErrBroken)
 
 	slot := make([]byte, 16)
 	protocol.PutHeader(slot, 1<<62)
-	g := r.Take(slot)
+	g := r.TakeSlot(slot)
 	require.False(t, g.Last)
 	require.Len(t, g.Bytes, 8)
 }

@@ -9,7 +9,7 @@
 // A Fabric implements protocol.Net: it sends packets in order or reports that it has no
 // room, and passes received packets to the Core of its Host. Its methods are called
 // with the engine's lock held; its own goroutines, which make connections or read
-// sockets, acquire the lock by Host.Do. Block is called without the lock: the rank
+// sockets, acquire the lock by Host.DoLocked. Block is called without the lock: the rank
 // waits there.
 //
 // Ranks exchange addresses through a Book, which a process manager implements (package

@@ -7,51 +7,51 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// cells is the memory that atomics bring what they have found to. There are few for all
+// atomicResults is the memory that atomics bring what they have found to. There are few for all
 // connections: who finds none waits until one is free.
-type cells struct {
+type atomicResults struct {
 	mr   verbs.MR
 	free []int32
 }
 
-// cellCount is how many atomics are under way at most.
-const cellCount = 256
+// maxAtomics is how many atomics are under way at most.
+const maxAtomics = 256
 
-func (c *cells) init(pd verbs.PD) (err error) {
-	c.mr, err = pd.RegMR(make([]byte, 8*cellCount), verbs.AccessLocalWrite)
-	for i := range int32(cellCount) {
+func (c *atomicResults) init(pd verbs.PD) (err error) {
+	c.mr, err = pd.RegMR(make([]byte, 8*maxAtomics), verbs.AccessLocalWrite)
+	for i := range int32(maxAtomics) {
 		c.free = append(c.free, i)
 	}
 	return err
 }
 
-func (c *cells) sge(op *fabric.Op) verbs.SGE { return c.mr.SGE(int(op.Cell)*8, 8) }
+func (c *atomicResults) slotSGE(op *fabric.Op) verbs.SGE { return c.mr.SGE(int(op.ResultSlot)*8, 8) }
 
-// take gives an atomic a cell, or has its link wait for one.
-func (c *cells) take(n *Net, l *link, op *fabric.Op) bool {
+// allocSlot gives an atomic a cell, or has its link wait for one.
+func (c *atomicResults) allocSlot(n *Net, l *link, op *fabric.Op) bool {
 	last := len(c.free) - 1
 	if last < 0 {
-		if !l.hungry {
-			l.hungry = true
-			n.starved = append(n.starved, l)
+		if !l.waiting {
+			l.waiting = true
+			n.waiting = append(n.waiting, l)
 		}
 		return false
 	}
-	op.Cell = c.free[last]
+	op.ResultSlot = c.free[last]
 	c.free = c.free[:last]
 	return true
 }
 
-// put takes it back, with what has been found.
-func (c *cells) put(n *Net, op *fabric.Op) {
+// freeSlot takes it back, with what has been found.
+func (c *atomicResults) freeSlot(n *Net, op *fabric.Op) {
 	if op.Kind != fabric.CompareSwap && op.Kind != fabric.FetchAdd {
 		return
 	}
-	op.Old = binary.NativeEndian.Uint64(c.mr.Bytes()[op.Cell*8:])
-	c.free = append(c.free, op.Cell)
-	for _, l := range n.starved {
-		l.hungry = false
-		n.soil(l)
+	op.Old = binary.NativeEndian.Uint64(c.mr.Bytes()[op.ResultSlot*8:])
+	c.free = append(c.free, op.ResultSlot)
+	for _, l := range n.waiting {
+		l.waiting = false
+		n.markDirty(l)
 	}
-	n.starved = n.starved[:0]
+	n.waiting = n.waiting[:0]
 }

@@ -17,36 +17,36 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// connectTime is how long a rank may take to answer.
-const connectTime = 60 * time.Second
+// connectTimeout is how long a rank may take to answer.
+const connectTimeout = 60 * time.Second
 
-// farewell is how long a rank may take to hear that a connection ends.
-const farewell = 600 * time.Millisecond
+// disconnectTimeout is how long a rank may take to hear that a connection ends.
+const disconnectTimeout = 600 * time.Millisecond
 
 // ticket is what a rank says of itself when it connects: REQ's private data.
 const (
-	ticketMagic = 0x41435031 // "ACP1"
-	ticketSize  = 16
+	helloMagic = 0x41435031 // "ACP1"
+	helloSize  = 16
 )
 
-func (n *Net) ticket() []byte {
-	b := binary.BigEndian.AppendUint32(nil, ticketMagic)
-	b = binary.BigEndian.AppendUint64(b, n.job())
+func (n *Net) encodeHello() []byte {
+	b := binary.BigEndian.AppendUint32(nil, helloMagic)
+	b = binary.BigEndian.AppendUint64(b, n.jobHash())
 	return binary.BigEndian.AppendUint32(b, uint32(n.rank))
 }
 
-func (n *Net) job() uint64 {
+func (n *Net) jobHash() uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(n.book.JobID()))
+	h.Write([]byte(n.kvs.JobID()))
 	return h.Sum64()
 }
 
-// check reads a ticket of the job.
-func (n *Net) check(b []byte) (rank int, err error) {
+// parseHello reads a ticket of the job.
+func (n *Net) parseHello(b []byte) (rank int, err error) {
 	switch {
-	case len(b) < ticketSize || binary.BigEndian.Uint32(b) != ticketMagic:
+	case len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic:
 		return 0, errors.New("it speaks something else")
-	case binary.BigEndian.Uint64(b[4:]) != n.job():
+	case binary.BigEndian.Uint64(b[4:]) != n.jobHash():
 		return 0, errors.New("it is of another job")
 	}
 	if rank = int(binary.BigEndian.Uint32(b[12:])); rank >= len(n.links) || rank == n.rank {
@@ -55,11 +55,11 @@ func (n *Net) check(b []byte) (rank int, err error) {
 	return rank, nil
 }
 
-func key(rank int) string { return "acp-rc-" + strconv.Itoa(rank) }
+func kvsKey(rank int) string { return "acp-rc-" + strconv.Itoa(rank) }
 
-// listen begins to take connections, and puts into the book where: address and port of
+// startListener begins to take connections, and puts into the book where: address and port of
 // RDMA-CM, UDP port of the adapter.
-func (n *Net) listen() (err error) {
+func (n *Net) startListener() (err error) {
 	if n.cm, err = cm.New(n.dev, n.o.CM); err != nil {
 		return err
 	}
@@ -67,16 +67,16 @@ func (n *Net) listen() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := n.book.Put(key(n.rank), fmt.Sprintf("%v/%d", l.Addr(), n.cm.Addr().Port())); err != nil {
+	if err := n.kvs.Put(kvsKey(n.rank), fmt.Sprintf("%v/%d", l.Addr(), n.cm.Addr().Port())); err != nil {
 		return err
 	}
-	n.work.Go(func() { n.serve(l) })
+	n.goroutines.Go(func() { n.acceptLoop(l) })
 	return nil
 }
 
-// find looks a rank up.
-func (n *Net) find(ctx context.Context, rank int) (at netip.AddrPort, udpPort uint16, err error) {
-	s, err := n.book.Get(ctx, key(rank))
+// lookUpAddr looks a rank up.
+func (n *Net) lookUpAddr(ctx context.Context, rank int) (at netip.AddrPort, udpPort uint16, err error) {
+	s, err := n.kvs.Get(ctx, kvsKey(rank))
 	if err != nil {
 		return at, 0, err
 	}
@@ -88,23 +88,23 @@ func (n *Net) find(ctx context.Context, rank int) (at netip.AddrPort, udpPort ui
 	return at, uint16(port), err
 }
 
-// dial makes a link's connection, in the background.
-func (n *Net) dial(l *link) {
+// startDial makes a link's connection, in the background.
+func (n *Net) startDial(l *link) {
 	if n.closed {
 		return
 	}
 	n.stats.connects++
-	n.work.Go(func() {
-		ctx, cancel := context.WithTimeout(n.ctx, connectTime)
+	n.goroutines.Go(func() {
+		ctx, cancel := context.WithTimeout(n.ctx, connectTimeout)
 		defer cancel()
-		qp, conn, err := n.reach(ctx, l.rank)
-		n.host.Do(func() { n.reached(l, qp, conn, err) })
+		qp, conn, err := n.connectQP(ctx, l.rank)
+		n.host.DoLocked(func() { n.onConnected(l, qp, conn, err) })
 	})
 }
 
-// reach connects a new queue pair to a rank.
-func (n *Net) reach(ctx context.Context, rank int) (verbs.QP, *cm.Conn, error) {
-	at, udpPort, err := n.find(ctx, rank)
+// connectQP connects a new queue pair to a rank.
+func (n *Net) connectQP(ctx context.Context, rank int) (verbs.QP, *cm.Conn, error) {
+	at, udpPort, err := n.lookUpAddr(ctx, rank)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,18 +113,18 @@ func (n *Net) reach(ctx context.Context, rank int) (verbs.QP, *cm.Conn, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := n.cm.Dial(ctx, at, cm.DialOptions{QP: qp, PrivateData: n.ticket(), UDPPort: udpPort, ConnectOptions: n.o.Connect})
+	conn, err := n.cm.Dial(ctx, at, cm.DialOptions{QP: qp, PrivateData: n.encodeHello(), UDPPort: udpPort, ConnectOptions: n.o.Connect})
 	return qp, conn, err
 }
 
-// reached is called with the lock when that has come to its end.
-func (n *Net) reached(l *link, qp verbs.QP, conn *cm.Conn, err error) {
+// onConnected is called with the lock when that has come to its end.
+func (n *Net) onConnected(l *link, qp verbs.QP, conn *cm.Conn, err error) {
 	if err == nil && !n.closed {
 		n.byQP[qp.Num()] = l
-		err = n.cq.Resize(n.depth())
+		err = n.cq.Resize(n.cqDepth())
 	}
 	if l.state == down { // everything has ended meanwhile
-		n.work.Go(func() { n.end(&link{qp: qp, conn: conn}) })
+		n.goroutines.Go(func() { n.closeLink(&link{qp: qp, conn: conn}) })
 		return
 	}
 	l.qp, l.conn = qp, conn
@@ -132,24 +132,24 @@ func (n *Net) reached(l *link, qp verbs.QP, conn *cm.Conn, err error) {
 		return // Close ends it
 	}
 	if err != nil {
-		n.lose(l, fmt.Errorf("connecting: %w", err))
+		n.failLink(l, fmt.Errorf("connecting: %w", err))
 		return
 	}
 	l.state = up
 	conn.AfterDone(func() {
-		n.host.Do(func() {
+		n.host.DoLocked(func() {
 			if l.conn == conn { // else it was made anew
-				n.lose(l, conn.Err())
+				n.failLink(l, conn.Err())
 			}
 		})
 	})
-	n.host.Met(l.rank, conn.PrivateData())
-	n.post(l)
+	n.host.PeerFound(l.rank, conn.PrivateData())
+	n.postPending(l)
 }
 
-// end ends the connection of a link that nothing refers to any more.
-func (n *Net) end(l *link) {
-	ctx, cancel := context.WithTimeout(n.ctx, farewell)
+// closeLink ends the connection of a link that nothing refers to any more.
+func (n *Net) closeLink(l *link) {
+	ctx, cancel := context.WithTimeout(n.ctx, disconnectTimeout)
 	defer cancel()
 	if l.conn != nil {
 		_ = l.conn.Disconnect(ctx)
@@ -162,10 +162,10 @@ func (n *Net) end(l *link) {
 // Close implements fabric.Net. The other ranks are known to be about to do the same, so
 // that one whose answer got lost is not waited for.
 func (n *Net) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, disconnectTimeout)
 	defer cancel()
 	var ends sync.WaitGroup
-	n.host.Do(func() {
+	n.host.DoLocked(func() {
 		n.closed = true
 		for _, l := range n.links {
 			if l != nil && l.conn != nil {
@@ -179,8 +179,8 @@ func (n *Net) Close(ctx context.Context) error {
 	if n.cm != nil {
 		err = n.cm.Close()
 	}
-	n.work.Wait()
-	err = errors.Join(err, n.in.destroy())
+	n.goroutines.Wait()
+	err = errors.Join(err, n.incoming.destroyAll())
 	for _, l := range n.links {
 		if l != nil && l.qp != nil {
 			err = errors.Join(err, l.qp.Destroy())

@@ -12,94 +12,94 @@ import (
 // incoming are the connections that other ranks have made: one each, the newest.
 type incoming struct {
 	mu   sync.Mutex
-	byQP map[uint32]caller
+	byQP map[uint32]remoteQP
 	qps  map[int]verbs.QP
 
-	gone  []verbs.QP // destroyed, but what has come on them may still have to be looked at
-	leave atomic.Bool
+	retired    []verbs.QP // destroyed, but what has come on them may still have to be looked at
+	hasRetired atomic.Bool
 }
 
-// caller is who is at the other end of a queue pair.
-type caller struct {
+// remoteQP is who is at the other end of a queue pair.
+type remoteQP struct {
 	rank int
 	qp   verbs.QP
 }
 
-// rank is who is at the other end of a queue pair, or was.
-func (in *incoming) rank(qpn uint32) (rank int, ok bool) {
+// rankOf is who is at the other end of a queue pair, or was.
+func (in *incoming) rankOf(qpn uint32) (rank int, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	c, ok := in.byQP[qpn]
 	return c.rank, ok
 }
 
-// add notes a rank's queue pair, and returns the one that it had before, for retire.
-func (in *incoming) add(rank int, qp verbs.QP) (old verbs.QP) {
+// addQP notes a rank's queue pair, and returns the one that it had before, for retire.
+func (in *incoming) addQP(rank int, qp verbs.QP) (old verbs.QP) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.byQP == nil {
-		in.byQP, in.qps = map[uint32]caller{}, map[int]verbs.QP{}
+		in.byQP, in.qps = map[uint32]remoteQP{}, map[int]verbs.QP{}
 	}
 	old = in.qps[rank]
-	in.byQP[qp.Num()], in.qps[rank] = caller{rank, qp}, qp
+	in.byQP[qp.Num()], in.qps[rank] = remoteQP{rank, qp}, qp
 	return old
 }
 
-// retire gives up a queue pair, which forget destroys. Signals that have come on it before are still its rank's: a rank
+// retireQP gives up a queue pair, which forget destroys. Signals that have come on it before are still its rank's: a rank
 // that is busy polls them when the connection has long been made anew, and with the queue pair they would go.
-func (in *incoming) retire(rank int, qp verbs.QP) {
+func (in *incoming) retireQP(rank int, qp verbs.QP) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.qps[rank] == qp {
 		delete(in.qps, rank)
 	}
-	in.gone = append(in.gone, qp)
-	in.leave.Store(true)
+	in.retired = append(in.retired, qp)
+	in.hasRetired.Store(true)
 }
 
-// leaving is how many queue pairs are gone: who has looked at all completions after this may forget them.
-func (in *incoming) leaving() int {
-	if !in.leave.Load() {
+// retiredCount is how many queue pairs are gone: who has looked at all completions after this may forget them.
+func (in *incoming) retiredCount() int {
+	if !in.hasRetired.Load() {
 		return 0
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return len(in.gone)
+	return len(in.retired)
 }
 
-// forget forgets and destroys the first k that are gone.
-func (in *incoming) forget(k int) {
+// destroyRetired forgets and destroys the first k that are gone.
+func (in *incoming) destroyRetired(k int) {
 	if k == 0 {
 		return
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for _, qp := range in.gone[:k] {
+	for _, qp := range in.retired[:k] {
 		_ = qp.Destroy()
 	}
-	for _, qp := range in.gone[:k] {
+	for _, qp := range in.retired[:k] {
 		if in.byQP[qp.Num()].qp == qp { // else the number is another's by now
 			delete(in.byQP, qp.Num())
 		}
 	}
-	in.gone = append([]verbs.QP(nil), in.gone[k:]...)
-	in.leave.Store(len(in.gone) > 0)
+	in.retired = append([]verbs.QP(nil), in.retired[k:]...)
+	in.hasRetired.Store(len(in.retired) > 0)
 }
 
-// serve takes connections of other ranks.
-func (n *Net) serve(l *cm.Listener) {
+// acceptLoop takes connections of other ranks.
+func (n *Net) acceptLoop(l *cm.Listener) {
 	for {
 		r, err := l.Accept(n.ctx)
 		if err != nil {
 			return
 		}
-		n.work.Go(func() { n.accept(r) })
+		n.goroutines.Go(func() { n.acceptConn(r) })
 	}
 }
 
-// accept takes one. Nothing is done here any more until it ends: its operations are the adapter's.
-func (n *Net) accept(r *cm.Request) {
-	rank, err := n.check(r.PrivateData())
+// acceptConn takes one. Nothing is done here any more until it ends: its operations are the adapter's.
+func (n *Net) acceptConn(r *cm.Request) {
+	rank, err := n.parseHello(r.PrivateData())
 	if err != nil {
 		_ = r.Reject([]byte(err.Error()))
 		return
@@ -110,11 +110,11 @@ func (n *Net) accept(r *cm.Request) {
 		_ = r.Reject([]byte(err.Error()))
 		return
 	}
-	if old := n.in.add(rank, qp); old != nil { // made anew after an operation was refused
-		n.in.retire(rank, old)
+	if old := n.incoming.addQP(rank, qp); old != nil { // made anew after an operation was refused
+		n.incoming.retireQP(rank, old)
 	}
 	conn, err := r.Accept(n.ctx, qp, cm.AcceptOptions{ConnectOptions: n.o.Connect, PrivateData: n.card})
-	gone := func() { n.in.retire(rank, qp) }
+	gone := func() { n.incoming.retireQP(rank, qp) }
 	if err != nil {
 		gone()
 		return
@@ -122,14 +122,14 @@ func (n *Net) accept(r *cm.Request) {
 	conn.AfterDone(gone)
 }
 
-// destroy ends all of them.
-func (in *incoming) destroy() (err error) {
+// destroyAll ends all of them.
+func (in *incoming) destroyAll() (err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, qp := range in.qps {
 		err = errors.Join(err, qp.Destroy())
 	}
-	for _, qp := range in.gone {
+	for _, qp := range in.retired {
 		err = errors.Join(err, qp.Destroy())
 	}
 	return err

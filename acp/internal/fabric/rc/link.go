@@ -11,17 +11,17 @@ import (
 
 // link is the connection on which our operations on a rank go.
 type link struct {
-	rank   int
-	state  state
-	dirty  bool // in Net.dirty
-	hungry bool // in Net.starved
-	qp     verbs.QP
-	conn   *cm.Conn
-	why    error // it is down
+	rank    int
+	state   state
+	dirty   bool // in Net.dirty
+	waiting bool // in Net.waiting
+	qp      verbs.QP
+	conn    *cm.Conn
+	err     error // it is down
 
-	pending fabric.List // operations that are not posted yet
-	flight  fabric.List // those that are, the oldest first
-	posted  uint32      // how many there were
+	pending  fabric.OpList // operations that are not posted yet
+	inFlight fabric.OpList // those that are, the oldest first
+	posted   uint32        // how many there were
 }
 
 type state uint8
@@ -32,11 +32,11 @@ const (
 	down // for good
 )
 
-func (l *link) lost() error {
-	if l.why == nil {
+func (l *link) lostError() error {
+	if l.err == nil {
 		return fabric.ErrClosed
 	}
-	return l.why
+	return l.err
 }
 
 // postMax is how many operations leave in one list.
@@ -45,24 +45,24 @@ const postMax = 32
 // signalEvery is how many operations there are at most for each that is reported.
 const signalEvery = 16
 
-// post posts what waits, as far as there is room.
-func (n *Net) post(l *link) {
+// postPending posts what waits, as far as there is room.
+func (n *Net) postPending(l *link) {
 	for l.state == up && l.pending.Len() > 0 {
-		k := n.layOut(l)
+		k := n.buildRequests(l)
 		if k == 0 {
 			return
 		}
 		done, err := l.qp.PostSend(n.wrs[:k])
 		for range done {
 			op := l.pending.Pop()
-			op.Ordinal = l.posted
+			op.Seq = l.posted
 			l.posted++
-			l.flight.Push(op)
+			l.inFlight.Push(op)
 		}
 		if done == k {
 			continue
 		}
-		n.takeBack(l, k-done)
+		n.freeResults(l, k-done)
 		if errors.Is(err, verbs.ErrState) || errors.Is(err, verbs.ErrClosed) {
 			return // it breaks: a completion tells why, or cm does
 		}
@@ -71,16 +71,16 @@ func (n *Net) post(l *link) {
 	}
 }
 
-// takeBack takes the cells back of the first k operations that wait, which have been laid out and not posted.
-func (n *Net) takeBack(l *link, k int) {
+// freeResults takes the cells back of the first k operations that wait, which have been laid out and not posted.
+func (n *Net) freeResults(l *link, k int) {
 	for op := l.pending.First(); k > 0; op, k = op.Next, k-1 {
-		n.cells.put(n, op)
+		n.results.freeSlot(n, op)
 	}
 }
 
-// layOut makes work requests of the first that wait.
-func (n *Net) layOut(l *link) (k int) {
-	room := min(sendQueue-l.flight.Len(), postMax)
+// buildRequests makes work requests of the first that wait.
+func (n *Net) buildRequests(l *link) (k int) {
+	room := min(sendQueue-l.inFlight.Len(), postMax)
 	report := -1 // the last that somebody waits for
 posts:
 	for op := l.pending.First(); op != nil && k < room; op = op.Next {
@@ -96,16 +96,16 @@ posts:
 			if op.Mem == nil {
 				wr.SGList, wr.InlineData, wr.Flags = nil, op.Inline, verbs.SendInline
 			} else {
-				n.sges[k][0] = sge(op.Mem, op.Off, op.N)
+				n.sges[k][0] = memorySGE(op.Mem, op.Off, op.N)
 			}
 		case fabric.Get:
 			wr.Opcode = verbs.WRRDMARead
-			n.sges[k][0] = sge(op.Mem, op.Off, op.N)
+			n.sges[k][0] = memorySGE(op.Mem, op.Off, op.N)
 		default:
-			if !n.cells.take(n, l, op) { // it waits, and what is behind it
+			if !n.results.allocSlot(n, l, op) { // it waits, and what is behind it
 				break posts
 			}
-			n.sges[k][0] = n.cells.sge(op)
+			n.sges[k][0] = n.results.slotSGE(op)
 			wr.Opcode, wr.CompareAdd = verbs.WRAtomicFetchAdd, op.Operand
 			if op.Kind == fabric.CompareSwap {
 				wr.Opcode, wr.CompareAdd, wr.Swap = verbs.WRAtomicCmpSwap, op.Compare, op.Operand
@@ -125,45 +125,45 @@ posts:
 	return k
 }
 
-// sge names a piece of memory that Register has returned.
-func sge(m fabric.Memory, off, n int) verbs.SGE { return m.(verbs.MR).SGE(off, n) }
+// memorySGE names a piece of memory that Register has returned.
+func memorySGE(m fabric.Memory, off, n int) verbs.SGE { return m.(verbs.MR).SGE(off, n) }
 
-// done ends the operations before an ordinal: an adapter reports them in order.
-func (n *Net) done(l *link, before uint32) {
-	for op := l.flight.First(); op != nil && int32(op.Ordinal-before) < 0; op = l.flight.First() {
-		l.flight.Pop()
-		n.cells.put(n, op)
+// completeBefore ends the operations before an ordinal: an adapter reports them in order.
+func (n *Net) completeBefore(l *link, before uint32) {
+	for op := l.inFlight.First(); op != nil && int32(op.Seq-before) < 0; op = l.inFlight.First() {
+		l.inFlight.Pop()
+		n.results.freeSlot(n, op)
 		op.Owner.OpDone(op, nil)
 	}
 	if l.pending.Len() > 0 {
-		n.soil(l)
+		n.markDirty(l)
 	}
 }
 
-// failed handles a completion that is no success: an operation's own, after which the
+// handleFailure handles a completion that is no success: an operation's own, after which the
 // connection is made anew for those behind it, or that of the connection.
-func (n *Net) failed(l *link, ordinal uint32, wc *verbs.WC) {
-	n.done(l, ordinal)
+func (n *Net) handleFailure(l *link, ordinal uint32, wc *verbs.WC) {
+	n.completeBefore(l, ordinal)
 	switch wc.Status {
 	case verbs.WCRemAccessErr, verbs.WCRemInvReqErr, verbs.WCRemOpErr, verbs.WCLocProtErr, verbs.WCLocLenErr, verbs.WCLocAccessErr, verbs.WCLocQPOpErr:
 	case verbs.WCWRFlushErr:
 		if err := connErr(l); err != nil {
-			n.lose(l, err)
+			n.failLink(l, err)
 			return
 		}
-		n.lose(l, wc.Err())
+		n.failLink(l, wc.Err())
 		return
 	default:
-		n.lose(l, wc.Err())
+		n.failLink(l, wc.Err())
 		return
 	}
-	op := l.flight.Pop()
-	if op == nil || op.Ordinal != ordinal {
-		n.lose(l, wc.Err())
+	op := l.inFlight.Pop()
+	if op == nil || op.Seq != ordinal {
+		n.failLink(l, wc.Err())
 		return
 	}
-	n.repair(l)
-	n.cells.put(n, op)
+	n.reconnect(l)
+	n.results.freeSlot(n, op)
 	err := wc.Err()
 	if wc.Status == verbs.WCRemAccessErr || wc.Status == verbs.WCRemInvReqErr {
 		err = fmt.Errorf("%w: %w", fabric.ErrAccess, err)
@@ -178,26 +178,26 @@ func connErr(l *link) error {
 	return l.conn.Err()
 }
 
-// repair makes a connection anew. What is in flight was behind an operation that the target has
+// reconnect makes a connection anew. What is in flight was behind an operation that the target has
 // refused, and it has looked at nothing since: it goes once more.
-func (n *Net) repair(l *link) {
+func (n *Net) reconnect(l *link) {
 	n.stats.repaired++
-	var again fabric.List
-	for op := l.flight.Pop(); op != nil; op = l.flight.Pop() {
-		n.cells.put(n, op)
+	var again fabric.OpList
+	for op := l.inFlight.Pop(); op != nil; op = l.inFlight.Pop() {
+		n.results.freeSlot(n, op)
 		again.Push(op)
 	}
 	again.Append(&l.pending)
 	l.pending = again
 	old := *l
-	n.forget(l)
+	n.detachQP(l)
 	l.state = dialing
-	n.dial(l)
-	n.work.Go(func() { n.end(&old) })
+	n.startDial(l)
+	n.goroutines.Go(func() { n.closeLink(&old) })
 }
 
-// forget takes a link's queue pair away.
-func (n *Net) forget(l *link) {
+// detachQP takes a link's queue pair away.
+func (n *Net) detachQP(l *link) {
 	if l.qp != nil {
 		delete(n.byQP, l.qp.Num())
 	}
@@ -207,19 +207,19 @@ func (n *Net) forget(l *link) {
 	l.qp, l.conn = nil, nil
 }
 
-// lose ends a link for good, with all operations on it.
-func (n *Net) lose(l *link, why error) {
+// failLink ends a link for good, with all operations on it.
+func (n *Net) failLink(l *link, why error) {
 	if l.state == down || n.closed {
 		return
 	}
-	l.state, l.why = down, fmt.Errorf("%w: %w", fabric.ErrLost, why)
+	l.state, l.err = down, fmt.Errorf("%w: %w", fabric.ErrLost, why)
 	old := *l
-	n.forget(l)
-	n.work.Go(func() { n.end(&old) })
-	l.flight.Append(&l.pending)
-	for op := l.flight.Pop(); op != nil; op = l.flight.Pop() {
-		n.cells.put(n, op)
-		op.Owner.OpDone(op, l.why)
+	n.detachQP(l)
+	n.goroutines.Go(func() { n.closeLink(&old) })
+	l.inFlight.Append(&l.pending)
+	for op := l.inFlight.Pop(); op != nil; op = l.inFlight.Pop() {
+		n.results.freeSlot(n, op)
+		op.Owner.OpDone(op, l.err)
 	}
-	n.host.Lost(l.rank, l.why)
+	n.host.PeerLost(l.rank, l.err)
 }

@@ -25,7 +25,7 @@ type Options struct {
 // Net is a fabric.Net of reliable connections.
 type Net struct {
 	host fabric.Host
-	book fabric.Book
+	kvs  fabric.KVS
 	card []byte
 	o    Options
 	rank int
@@ -36,13 +36,13 @@ type Net struct {
 	srq verbs.SRQ
 	cm  *cm.Manager
 
-	links []*link          // by rank: the table that grows with the job
-	byQP  map[uint32]*link // by number of their queue pair
-	in    incoming
-	cells cells
+	links    []*link          // by rank: the table that grows with the job
+	byQP     map[uint32]*link // by number of their queue pair
+	incoming incoming
+	results  atomicResults
 
 	dirty   []*link // that operations wait at, for Flush
-	starved []*link // that wait for a cell
+	waiting []*link // that wait for a cell
 	recvs   receives
 
 	wcs   [64]verbs.WC
@@ -50,11 +50,11 @@ type Net struct {
 	wrs   [postMax]verbs.SendWR
 	sges  [postMax][1]verbs.SGE
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	work   sync.WaitGroup
-	closed bool
-	stats  stats
+	ctx        context.Context
+	cancel     context.CancelFunc
+	goroutines sync.WaitGroup
+	closed     bool
+	stats      stats
 }
 
 var _ fabric.Net = (*Net)(nil)
@@ -62,11 +62,11 @@ var _ fabric.Net = (*Net)(nil)
 type stats struct{ ops, signals, stray, connects, repaired uint64 }
 
 // New makes the net of a rank on a device, which it does not close.
-func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Net, err error) {
+func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (_ *Net, err error) {
 	if o.CM.Receives == 0 {
 		o.CM.Receives = 512
 	}
-	n := &Net{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
+	n := &Net{host: host, kvs: book, o: o, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -77,13 +77,13 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Ne
 	if n.pd, err = dev.AllocPD(); err != nil {
 		return nil, err
 	}
-	if n.cq, err = dev.CreateCQ(n.depth()); err != nil {
+	if n.cq, err = dev.CreateCQ(n.cqDepth()); err != nil {
 		return nil, err
 	}
 	if n.srq, err = n.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
 		return nil, err
 	}
-	return n, n.cells.init(n.pd)
+	return n, n.results.init(n.pd)
 }
 
 // Register implements fabric.Net.
@@ -98,40 +98,40 @@ func (n *Net) Register(buf []byte, shared bool) (fabric.Memory, error) {
 // Start implements fabric.Net.
 func (n *Net) Start(card []byte) error {
 	n.card = card
-	return n.listen()
+	return n.startListener()
 }
 
-// depth is how many completions there can be.
-func (n *Net) depth() int { return 64 + n.recvs.posted + (len(n.byQP)+1)*sendQueue }
+// cqDepth is how many completions there can be.
+func (n *Net) cqDepth() int { return 64 + n.recvs.posted + (len(n.byQP)+1)*sendQueue }
 
 // Connect implements fabric.Net.
-func (n *Net) Connect(rank int) { n.link(rank) }
+func (n *Net) Connect(rank int) { n.linkTo(rank) }
 
-// link is the connection to a rank, perhaps to be.
-func (n *Net) link(rank int) *link {
+// linkTo is the connection to a rank, perhaps to be.
+func (n *Net) linkTo(rank int) *link {
 	l := n.links[rank]
 	if l == nil {
 		l = &link{rank: rank}
 		n.links[rank] = l
-		n.dial(l)
+		n.startDial(l)
 	}
 	return l
 }
 
 // Post implements fabric.Net.
 func (n *Net) Post(rank int, op *fabric.Op) {
-	l := n.link(rank)
+	l := n.linkTo(rank)
 	if l.state == down || n.closed {
-		op.Owner.OpDone(op, l.lost())
+		op.Owner.OpDone(op, l.lostError())
 		return
 	}
 	n.stats.ops++
 	l.pending.Push(op)
-	n.soil(l)
+	n.markDirty(l)
 }
 
-// soil puts a link to those that Flush looks at.
-func (n *Net) soil(l *link) {
+// markDirty puts a link to those that Flush looks at.
+func (n *Net) markDirty(l *link) {
 	if !l.dirty {
 		l.dirty = true
 		n.dirty = append(n.dirty, l)
@@ -143,14 +143,14 @@ func (n *Net) Flush() {
 	for i := 0; i < len(n.dirty); i++ {
 		l := n.dirty[i]
 		l.dirty = false
-		n.post(l)
+		n.postPending(l)
 	}
 	n.dirty = n.dirty[:0]
 }
 
 // Poll implements fabric.Net.
 func (n *Net) Poll() (some bool) {
-	gone, drained := n.in.leaving(), false
+	gone, drained := n.incoming.retiredCount(), false
 	for {
 		have := n.ready
 		n.ready = 0
@@ -160,23 +160,23 @@ func (n *Net) Poll() (some bool) {
 			drained = have < len(n.wcs)
 			if have == 0 {
 				if err != nil {
-					n.fail(err)
+					n.failAll(err)
 				}
 				break
 			}
 		}
 		some = true
 		for i := range n.wcs[:have] {
-			n.complete(&n.wcs[i])
+			n.handleCompletion(&n.wcs[i])
 		}
 		if have < len(n.wcs) {
 			break
 		}
 	}
 	if drained {
-		n.in.forget(gone)
+		n.incoming.destroyRetired(gone)
 	}
-	n.recvs.refill(n)
+	n.recvs.repostUsed(n)
 	n.Flush()
 	return some
 }
@@ -191,12 +191,12 @@ func (n *Net) Block(ctx context.Context) error {
 	return err
 }
 
-// complete handles a completion.
-func (n *Net) complete(wc *verbs.WC) {
+// handleCompletion handles a completion.
+func (n *Net) handleCompletion(wc *verbs.WC) {
 	if wc.WRID == recvID {
 		n.recvs.used++
 		if wc.Status == verbs.WCSuccess && wc.Flags&verbs.WCWithImm != 0 {
-			n.signal(wc)
+			n.deliverSignal(wc)
 		}
 		return
 	}
@@ -205,28 +205,28 @@ func (n *Net) complete(wc *verbs.WC) {
 		return // of a connection that is no more
 	}
 	if wc.Status != verbs.WCSuccess {
-		n.failed(l, uint32(wc.WRID), wc)
+		n.handleFailure(l, uint32(wc.WRID), wc)
 		return
 	}
-	n.done(l, uint32(wc.WRID)+1)
+	n.completeBefore(l, uint32(wc.WRID)+1)
 }
 
-// signal delivers immediate data.
-func (n *Net) signal(wc *verbs.WC) {
-	rank, ok := n.in.rank(wc.QPN)
+// deliverSignal delivers immediate data.
+func (n *Net) deliverSignal(wc *verbs.WC) {
+	rank, ok := n.incoming.rankOf(wc.QPN)
 	if !ok {
 		n.stats.stray++
 		return
 	}
 	n.stats.signals++
-	n.host.Signal(rank, wc.Imm)
+	n.host.HandleSignal(rank, wc.Imm)
 }
 
-// fail ends everything: there are no completions any more.
-func (n *Net) fail(why error) {
+// failAll ends everything: there are no completions any more.
+func (n *Net) failAll(why error) {
 	for rank := range n.links {
 		if rank != n.rank {
-			n.lose(n.link(rank), why)
+			n.failLink(n.linkTo(rank), why)
 		}
 	}
 }

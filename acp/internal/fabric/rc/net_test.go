@@ -30,14 +30,14 @@ type rank struct {
 	lost    map[int]error
 }
 
-func (r *rank) Do(f func()) {
+func (r *rank) DoLocked(f func()) {
 	r.Lock()
 	defer r.Unlock()
 	f()
 }
-func (r *rank) Met(rank int, card []byte)   { r.cards[rank] = string(card) }
-func (r *rank) Lost(rank int, why error)    { r.lost[rank] = why }
-func (r *rank) Signal(from int, imm uint32) { r.signals = append(r.signals, imm) }
+func (r *rank) PeerFound(rank int, card []byte)   { r.cards[rank] = string(card) }
+func (r *rank) PeerLost(rank int, why error)      { r.lost[rank] = why }
+func (r *rank) HandleSignal(from int, imm uint32) { r.signals = append(r.signals, imm) }
 
 // outcome hears how an operation ends.
 type outcome struct {
@@ -73,7 +73,7 @@ func start(t *testing.T, size int) *job {
 		})
 		r.mem, err = r.net.Register(make([]byte, memory), true)
 		require.NoError(t, err)
-		require.NoError(t, r.net.Expect(4))
+		require.NoError(t, r.net.ReserveSignals(4))
 		require.NoError(t, r.net.Start(fmt.Appendf(nil, "card of %d", i)))
 		j.ranks = append(j.ranks, r)
 		fences.Go(func() { _ = m.Fence(ctx) })
@@ -87,9 +87,9 @@ func (j *job) until(ready func() bool) {
 	j.t.Helper()
 	for there := false; !there; {
 		for _, r := range j.ranks {
-			r.Do(func() { r.net.Poll() })
+			r.DoLocked(func() { r.net.Poll() })
 		}
-		j.ranks[0].Do(func() { there = ready() })
+		j.ranks[0].DoLocked(func() { there = ready() })
 		require.NoError(j.t, j.ctx.Err())
 	}
 }
@@ -99,7 +99,7 @@ func (j *job) do(ops ...*fabric.Op) []outcome {
 	j.t.Helper()
 	ends := make([]outcome, len(ops))
 	r := j.ranks[0]
-	r.Do(func() {
+	r.DoLocked(func() {
 		for i, op := range ops {
 			op.Owner = &ends[i]
 			r.net.Post(1, op)
@@ -190,7 +190,7 @@ func TestOperations(t *testing.T) {
 // More atomics at a time than there are cells wait for one, and each finds what the one before has left.
 func TestMoreAtomicsThanCells(t *testing.T) {
 	j := start(t, 2)
-	ops := make([]*fabric.Op, 3*cellCount)
+	ops := make([]*fabric.Op, 3*maxAtomics)
 	for i := range ops {
 		ops[i] = j.op(fabric.FetchAdd, 0)
 		ops[i].Operand = 1
@@ -199,7 +199,7 @@ func TestMoreAtomicsThanCells(t *testing.T) {
 		require.NoError(t, e.err)
 		require.EqualValues(t, i, ops[i].Old)
 	}
-	require.Len(t, j.ranks[0].net.cells.free, cellCount, "all are given back")
+	require.Len(t, j.ranks[0].net.results.free, maxAtomics, "all are given back")
 }
 
 // An operation that the target refuses fails alone: those before and behind it are carried out once, over a
@@ -236,13 +236,13 @@ func TestRefused(t *testing.T) {
 	}
 	j.until(func() bool {
 		n := 0
-		j.ranks[1].Do(func() { n = len(j.ranks[1].signals) })
+		j.ranks[1].DoLocked(func() { n = len(j.ranks[1].signals) })
 		return n == 6
 	})
 	require.Equal(t, []uint32{10, 30, 1<<8 | 10, 1<<8 | 30, 2<<8 | 10, 2<<8 | 30}, j.ranks[1].signals)
 	require.EqualValues(t, 9, j.ranks[0].net.Stats()["repaired"])
 	require.Zero(t, j.ranks[1].net.Stats()["stray_signals"])
-	require.Len(t, j.ranks[0].net.cells.free, cellCount)
+	require.Len(t, j.ranks[0].net.results.free, maxAtomics)
 }
 
 // A rank that goes is lost with what is under way to it, and what is posted afterwards ends at once. Others
@@ -257,7 +257,7 @@ func TestLost(t *testing.T) {
 	j.until(func() bool { return r.lost[1] != nil })
 	require.ErrorIs(t, r.lost[1], fabric.ErrLost)
 	var o, p outcome
-	r.Do(func() {
+	r.DoLocked(func() {
 		r.net.Post(1, &fabric.Op{Kind: fabric.FetchAdd, Addr: gone.mem.Addr(), RKey: gone.mem.RKey(), Owner: &o})
 		other := j.ranks[1].mem
 		r.net.Post(2, &fabric.Op{Kind: fabric.FetchAdd, Addr: other.Addr(), RKey: other.RKey(), Owner: &p})
@@ -272,14 +272,14 @@ func TestLost(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	j := start(t, 2)
 	r := j.ranks[0]
-	at, port, err := r.net.find(j.ctx, 1)
+	at, port, err := r.net.lookUpAddr(j.ctx, 1)
 	require.NoError(t, err)
 	tickets := map[string][]byte{
 		"nothing":        nil,
-		"something else": make([]byte, ticketSize),
-		"itself":         j.ranks[1].net.ticket(),
-		"another job":    append(r.net.ticket()[:8], 1, 2, 3, 4, 0, 0, 0, 0),
-		"rank 2 of two":  append(r.net.ticket()[:12], 0, 0, 0, 2),
+		"something else": make([]byte, helloSize),
+		"itself":         j.ranks[1].net.encodeHello(),
+		"another job":    append(r.net.encodeHello()[:8], 1, 2, 3, 4, 0, 0, 0, 0),
+		"rank 2 of two":  append(r.net.encodeHello()[:12], 0, 0, 0, 2),
 	}
 	for name, ticket := range tickets {
 		qp, err := r.net.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: r.net.cq, RecvCQ: r.net.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})

@@ -28,8 +28,8 @@ type receives struct {
 	wrs     [64]verbs.RecvWR
 }
 
-// Expect implements fabric.Net.
-func (n *Net) Expect(more int) error {
+// ReserveSignals implements fabric.Net.
+func (n *Net) ReserveSignals(more int) error {
 	r := &n.recvs
 	if again := min(more, r.surplus); again > 0 {
 		r.surplus -= again
@@ -43,20 +43,20 @@ func (n *Net) Expect(more int) error {
 	}
 	r.posted += more
 	r.used += more
-	if err := n.cq.Resize(n.depth()); err != nil {
+	if err := n.cq.Resize(n.cqDepth()); err != nil {
 		r.posted -= more
 		r.used -= more
 		return err
 	}
-	r.refill(n)
+	r.repostUsed(n)
 	return nil
 }
 
-// Forget implements fabric.Net.
-func (n *Net) Forget(less int) { n.recvs.surplus += less }
+// ReleaseSignals implements fabric.Net.
+func (n *Net) ReleaseSignals(less int) { n.recvs.surplus += less }
 
-// refill posts what has been used up.
-func (r *receives) refill(n *Net) {
+// repostUsed posts what has been used up.
+func (r *receives) repostUsed(n *Net) {
 	if gone := min(r.surplus, r.used); gone > 0 {
 		r.surplus -= gone
 		r.used -= gone
@@ -71,7 +71,7 @@ func (r *receives) refill(n *Net) {
 			r.wrs[i].WRID = recvID
 		}
 		if _, err := n.srq.PostRecv(r.wrs[:k]); err != nil {
-			n.fail(err)
+			n.failAll(err)
 			return
 		}
 		r.used -= k

@@ -27,19 +27,19 @@ type Options struct {
 
 // Net is a fabric.Net of datagrams.
 type Net struct {
-	host  fabric.Host
-	book  fabric.Book
-	rank  int
-	e     *rdm.Endpoint
-	words *rdm.Region // of Inline, a piece for each link that needs one
+	host      fabric.Host
+	kvs       fabric.KVS
+	rank      int
+	e         *rdm.Endpoint
+	inlineMem *rdm.Region // of Inline, a piece for each link that needs one
 
-	links  []*link                  // by rank
-	free   []int                    // pieces of words
-	starve []*link                  // that wait for one
-	oldest atomic.Pointer[rdm.Op]   // one that is under way, or nil
-	full   atomic.Pointer[rdm.Peer] // one that a signal has to leave to, or nil
-	under  []*link                  // with an operation under way, or a signal that waits for room
-	stats  stats
+	links       []*link                  // by rank
+	freeInline  []int                    // pieces of words
+	waiting     []*link                  // that wait for one
+	oldest      atomic.Pointer[rdm.Op]   // one that is under way, or nil
+	writable    atomic.Pointer[rdm.Peer] // one that a signal has to leave to, or nil
+	outstanding []*link                  // with an operation under way, or a signal that waits for room
+	stats       stats
 
 	got     [signalSize]byte // a signal that Block has received
 	gotSize int
@@ -55,11 +55,11 @@ var _ fabric.Net = (*Net)(nil)
 
 type stats struct{ ops, signals, stray uint64 }
 
-// wordCount is how many short puts are under way at most.
-const wordCount = 256
+// inlineSlots is how many short puts are under way at most.
+const inlineSlots = 256
 
 // New makes the net of a rank on a device, which it does not close.
-func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Net, error) {
+func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (*Net, error) {
 	if o.RDM.GiveUp == 0 {
 		o.RDM.GiveUp = 10 * time.Second
 	}
@@ -70,12 +70,12 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Net,
 	if err != nil {
 		return nil, err
 	}
-	n := &Net{host: host, book: book, rank: book.Rank(), e: e, links: make([]*link, book.Size())}
+	n := &Net{host: host, kvs: book, rank: book.Rank(), e: e, links: make([]*link, book.Size())}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	for i := range wordCount {
-		n.free = append(n.free, i)
+	for i := range inlineSlots {
+		n.freeInline = append(n.freeInline, i)
 	}
-	if n.words, err = e.Register(make([]byte, wordCount*fabric.InlineMax), verbs.AccessLocalWrite); err != nil {
+	if n.inlineMem, err = e.Register(make([]byte, inlineSlots*fabric.InlineMax), verbs.AccessLocalWrite); err != nil {
 		n.cancel()
 		return nil, errors.Join(err, e.Close())
 	}
@@ -88,11 +88,11 @@ type memory struct{ *rdm.Region }
 func (m memory) Addr() uint64              { return m.Remote(0).Addr }
 func (m memory) RKey() uint32              { return m.Remote(0).RKey }
 func (m memory) Len() int                  { return len(m.Bytes()) }
-func (m memory) LoadUint32(off int) uint32 { return half(m.LoadUint64(off&^7), off) }
+func (m memory) LoadUint32(off int) uint32 { return halfWord(m.LoadUint64(off&^7), off) }
 func (m memory) Dereg() error              { return m.Close() }
 
-// half is 4 bytes of a word.
-func half(w uint64, off int) uint32 {
+// halfWord is 4 bytes of a word.
+func halfWord(w uint64, off int) uint32 {
 	return binary.NativeEndian.Uint32(binary.NativeEndian.AppendUint64(nil, w)[off&4:])
 }
 
@@ -106,48 +106,48 @@ func (n *Net) Register(buf []byte, shared bool) (fabric.Memory, error) {
 	return memory{r}, err
 }
 
-func key(rank int) string { return "acp-ud-" + strconv.Itoa(rank) }
+func kvsKey(rank int) string { return "acp-ud-" + strconv.Itoa(rank) }
 
 // Start implements fabric.Net: the book has the address of the endpoint and the card.
 func (n *Net) Start(card []byte) error {
-	return n.book.Put(key(n.rank), n.e.Addr().String()+" "+base64.RawURLEncoding.EncodeToString(card))
+	return n.kvs.Put(kvsKey(n.rank), n.e.Addr().String()+" "+base64.RawURLEncoding.EncodeToString(card))
 }
 
 // Connect implements fabric.Net.
-func (n *Net) Connect(rank int) { n.link(rank) }
+func (n *Net) Connect(rank int) { n.linkTo(rank) }
 
-// link is the way to a rank, which is found when it is first wanted.
-func (n *Net) link(rank int) *link {
+// linkTo is the way to a rank, which is found when it is first wanted.
+func (n *Net) linkTo(rank int) *link {
 	l := n.links[rank]
 	if l != nil {
 		return l
 	}
-	l = &link{rank: rank, word: -1}
+	l = &link{rank: rank, inlineSlot: -1}
 	n.links[rank] = l
 	if n.closed {
 		return l
 	}
 	n.work.Go(func() {
-		peer, card, err := n.find(n.ctx, rank)
-		n.host.Do(func() {
+		peer, card, err := n.dialRank(n.ctx, rank)
+		n.host.DoLocked(func() {
 			if n.closed {
 				return
 			}
 			if err != nil {
-				n.lose(l, fmt.Errorf("finding it: %w", err))
+				n.failLink(l, fmt.Errorf("finding it: %w", err))
 				return
 			}
 			l.peer = peer
-			n.host.Met(rank, card)
-			n.begin(l)
+			n.host.PeerFound(rank, card)
+			n.startNext(l)
 		})
 	})
 	return l
 }
 
-// find makes contact with a rank.
-func (n *Net) find(ctx context.Context, rank int) (*rdm.Peer, []byte, error) {
-	s, err := n.book.Get(ctx, key(rank))
+// dialRank makes contact with a rank.
+func (n *Net) dialRank(ctx context.Context, rank int) (*rdm.Peer, []byte, error) {
+	s, err := n.kvs.Get(ctx, kvsKey(rank))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,11 +164,11 @@ func (n *Net) find(ctx context.Context, rank int) (*rdm.Peer, []byte, error) {
 	return peer, card, err
 }
 
-// Expect implements fabric.Net: messages need no receives of ours.
-func (n *Net) Expect(int) error { return nil }
+// ReserveSignals implements fabric.Net: messages need no receives of ours.
+func (n *Net) ReserveSignals(int) error { return nil }
 
-// Forget implements fabric.Net.
-func (n *Net) Forget(int) {}
+// ReleaseSignals implements fabric.Net.
+func (n *Net) ReleaseSignals(int) {}
 
 // Flush implements fabric.Net: nothing is kept.
 func (n *Net) Flush() {}
@@ -178,14 +178,14 @@ func (n *Net) Poll() (some bool) {
 	some = n.e.Progress()
 	if n.gotSize > 0 {
 		some = true
-		n.signal(n.gotFrom, n.got[:n.gotSize])
+		n.deliverSignal(n.gotFrom, n.got[:n.gotSize])
 		n.gotSize = 0
 	}
 	for {
-		size, from, err := n.e.Recv(over, n.got[:])
+		size, from, err := n.e.Recv(canceledCtx, n.got[:])
 		if errors.Is(err, io.ErrShortBuffer) { // no signal: it must not stay before those that are
 			n.stats.stray++
-			if _, _, err = n.e.Recv(over, make([]byte, size)); err == nil {
+			if _, _, err = n.e.Recv(canceledCtx, make([]byte, size)); err == nil {
 				some = true
 				continue
 			}
@@ -194,43 +194,43 @@ func (n *Net) Poll() (some bool) {
 			break // nothing has come
 		}
 		some = true
-		n.signal(from, n.got[:size])
+		n.deliverSignal(from, n.got[:size])
 	}
-	list := n.under
-	n.under = nil
+	list := n.outstanding
+	n.outstanding = nil
 	for _, l := range list {
-		if !l.op.Done() || !n.next(l) {
-			n.under = append(n.under, l)
+		if !l.op.Done() || !n.advanceLink(l) {
+			n.outstanding = append(n.outstanding, l)
 		} else {
 			some = true
 		}
 	}
 	n.oldest.Store(nil)
-	n.full.Store(nil)
-	for _, l := range n.under {
-		n.heed(l)
+	n.writable.Store(nil)
+	for _, l := range n.outstanding {
+		n.setBlockTarget(l)
 	}
 	return some
 }
 
-// await has Poll look at a link.
-func (n *Net) await(l *link) {
-	n.under = append(n.under, l)
-	n.heed(l)
+// watchLink has Poll look at a link.
+func (n *Net) watchLink(l *link) {
+	n.outstanding = append(n.outstanding, l)
+	n.setBlockTarget(l)
 }
 
-// heed has Block wait for a link, unless it waits for one like it. What is done by now is waited for as well, for
+// setBlockTarget has Block wait for a link, unless it waits for one like it. What is done by now is waited for as well, for
 // Poll has not seen that.
-func (n *Net) heed(l *link) {
-	if l.step == moving {
+func (n *Net) setBlockTarget(l *link) {
+	if l.step == stepTransfer {
 		n.oldest.CompareAndSwap(nil, &l.op)
 	} else {
-		n.full.CompareAndSwap(nil, l.peer)
+		n.writable.CompareAndSwap(nil, l.peer)
 	}
 }
 
-// over is a context that has ended: a call with it does not wait.
-var over = func() context.Context {
+// canceledCtx is a context that has ended: a call with it does not wait.
+var canceledCtx = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -243,7 +243,7 @@ func (n *Net) Block(ctx context.Context) error {
 		_ = op.Wait(ctx)
 		return ctx.Err()
 	}
-	if peer := n.full.Load(); peer != nil {
+	if peer := n.writable.Load(); peer != nil {
 		_ = peer.WaitWritable(ctx)
 		return ctx.Err()
 	}
@@ -270,7 +270,7 @@ func (n *Net) Stats() map[string]uint64 {
 
 // Close implements fabric.Net.
 func (n *Net) Close(context.Context) error {
-	n.host.Do(func() { n.closed = true })
+	n.host.DoLocked(func() { n.closed = true })
 	n.cancel()
 	err := n.e.Close()
 	n.work.Wait()

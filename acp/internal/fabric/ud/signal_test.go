@@ -22,15 +22,15 @@ type listener struct {
 	done    bool
 }
 
-func (l *listener) Do(f func()) {
+func (l *listener) DoLocked(f func()) {
 	l.Lock()
 	defer l.Unlock()
 	f()
 }
-func (l *listener) Met(rank int, _ []byte)   { l.met[rank] = true }
-func (l *listener) Lost(int, error)          {}
-func (l *listener) Signal(_ int, imm uint32) { l.signals = append(l.signals, imm) }
-func (l *listener) OpDone(*fabric.Op, error) { l.done = true }
+func (l *listener) PeerFound(rank int, _ []byte)   { l.met[rank] = true }
+func (l *listener) PeerLost(int, error)            {}
+func (l *listener) HandleSignal(_ int, imm uint32) { l.signals = append(l.signals, imm) }
+func (l *listener) OpDone(*fabric.Op, error)       { l.done = true }
 
 // TestForgedSignals: who is no rank of the job and knows the address of one can neither speak for another nor keep
 // signals from coming by messages that are none.
@@ -59,14 +59,14 @@ func TestForgedSignals(t *testing.T) {
 	until := func(ready func() bool) {
 		for there := false; !there; {
 			for i, n := range nets {
-				hosts[i].Do(func() { n.Poll() })
+				hosts[i].DoLocked(func() { n.Poll() })
 			}
-			hosts[0].Do(func() { hosts[1].Do(func() { there = ready() }) })
+			hosts[0].DoLocked(func() { hosts[1].DoLocked(func() { there = ready() }) })
 			require.NoError(t, ctx.Err())
 		}
 	}
 	for i, n := range nets {
-		hosts[i].Do(func() { n.Connect(1 - i) })
+		hosts[i].DoLocked(func() { n.Connect(1 - i) })
 	}
 	until(func() bool { return hosts[0].met[1] && hosts[1].met[0] })
 
@@ -79,7 +79,7 @@ func TestForgedSignals(t *testing.T) {
 		require.NoError(t, p.Send(ctx, b))
 	}
 	until(func() bool { return nets[0].stats.stray == 4 })
-	hosts[1].Do(func() { nets[1].Post(0, &fabric.Op{Kind: fabric.Put, Signal: true, Imm: 5, Owner: hosts[1]}) })
+	hosts[1].DoLocked(func() { nets[1].Post(0, &fabric.Op{Kind: fabric.Put, Signal: true, Imm: 5, Owner: hosts[1]}) })
 	until(func() bool { return len(hosts[0].signals) > 0 && hosts[1].done })
 	require.Equal(t, []uint32{5}, hosts[0].signals)
 
