@@ -136,7 +136,7 @@ func TestOptions(t *testing.T) {
 		change func(*ucmatose.Options)
 		text   string
 	}{
-		{func(o *ucmatose.Options) { o.Port = 70000 }, "-p: 70000 is no port"},
+		{func(o *ucmatose.Options) { o.Port = 70000 }, "-p: port 70000"},
 		{func(o *ucmatose.Options) { o.Port, o.Server = 0, "localhost" }, "-p: a client needs"},
 		{func(o *ucmatose.Options) { o.PortSpace = cm.SDP }, "-P: SDP is neither tcp nor ib"},
 		{func(o *ucmatose.Options) { o.Connections = 0 }, "-c: 0 connections"},
@@ -161,7 +161,7 @@ func TestOptions(t *testing.T) {
 		text   string
 	}{
 		{func(o *ucmatose.Options) { o.Bind = "127.77.7.7" }, "cannot be bound to 127.77.7.7"},
-		{func(o *ucmatose.Options) { o.Server, o.Format = "localhost", rdmacm.FormatIP }, `-s: -f ip: "localhost" is no address`},
+		{func(o *ucmatose.Options) { o.Server, o.Format = "localhost", rdmacm.FormatIP }, `-s: -f ip: "localhost" is not an address`},
 		{func(o *ucmatose.Options) { o.Server, o.Bind, o.Format = "::1", "127.0.0.1", rdmacm.FormatIPv6 }, `-b: -f ipv6: 127.0.0.1 is not an IPv6 address`},
 	} {
 		o := ucmatose.Defaults()
