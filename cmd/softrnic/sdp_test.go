@@ -210,7 +210,7 @@ func TestSDPCatWithoutReader(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, out.Close())
 	require.Error(t, client.Wait())
-	require.Contains(t, said.String(), "the connection was reset")
+	require.Contains(t, said.String(), "sdp: connection reset")
 	require.NotContains(t, said.String(), "no acknowledgement")
 	rest, err := io.ReadAll(log)
 	require.NoError(t, err)

@@ -166,7 +166,7 @@ func TestStrangersAtThePort(t *testing.T) {
 	r := runJob(t, Options{Programs: []Program{program(1, "strangers")}, Port: true})
 	require.NoError(t, r.err)
 	require.Contains(t, r.stderr, "localhost: 3 connections rejected that are not from ranks")
-	require.Contains(t, r.stderr, "does not know the job's secret")
+	require.Contains(t, r.stderr, "wrong secret")
 }
 
 // A rank that does not come to a fence holds up all others until the time is up.
