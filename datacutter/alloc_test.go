@@ -10,13 +10,13 @@ import (
 
 // ends returns the ends of a stream over a pipe, without a run.
 func ends(unitSize int) (*Output, *Input) {
-	a, b := pipe()
+	a, b := newPipe()
 	s := &Stream{Name: "a", UnitSize: unitSize}
 	out := &Output{stream: s, to: make([]Instance, 1), links: []*link{{ctx: context.Background(), conn: a, frames: newFrameReader(a, 0)}}}
-	out.start(nil, false, false)
+	out.startReplies(nil, false, false)
 	in := &Input{stream: s, links: []*link{{ctx: context.Background(), conn: b, frames: newFrameReader(b, unitSize)}}}
-	in.start(nil)
-	in.begin(0)
+	in.startReaders(nil)
+	in.startWork(0)
 	return out, in
 }
 
@@ -54,7 +54,7 @@ func BenchmarkStream(b *testing.B) {
 						}
 						return nil
 					})
-					view := always(func(_ context.Context, w *Work) error { return w.In("a").skip() })
+					view := always(func(_ context.Context, w *Work) error { return w.In("a").skipRest() })
 					job := pair(read, view)
 					job.Layout[0].Copies, job.Layout[1].Copies = c.from, c.to
 					job.Group.Streams[0].UnitSize, job.Group.Streams[0].Policy = unitSize, c.policy

@@ -14,37 +14,37 @@ import (
 // hello. So data begins to flow when everything it can reach is connected.
 
 const (
-	helloTime   = 10 * time.Second // within which a connection must say hello
-	maxGreeters = 64               // connections without hello, beyond those that are to come
+	helloTimeout  = 10 * time.Second // within which a connection must say hello
+	maxHandshakes = 64               // connections without hello, beyond those that are to come
 )
 
 func (r *run) newLink(conn net.Conn, frames *frameReader, peer Instance) *link {
 	return &link{ctx: r.ctx, conn: conn, frames: frames, peer: peer, grace: r.grace}
 }
 
-// dial opens a connection to the consumer's copy and says hello.
-func (r *run) dial(to Instance, s slot) (*link, error) {
-	conn, err := r.reach(to.Host)
+// dialCopy opens a connection to the consumer's copy and says hello.
+func (r *run) dialCopy(to Instance, s slot) (*link, error) {
+	conn, err := r.dialHost(to.Host)
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	if err := r.track(conn); err != nil {
+	if err := r.trackConn(conn); err != nil {
 		return nil, err
 	}
 	l := r.newLink(conn, newFrameReader(conn, 0), to)
 	r.mu.Lock()
 	r.links = append(r.links, l)
 	r.mu.Unlock()
-	if err := l.write(hello{r.plan.digest, s}.append(nil)); err != nil {
-		return l, l.why(err)
+	if err := l.writeFrames(hello{r.plan.digest, s}.appendTo(nil)); err != nil {
+		return l, l.peerReason(err)
 	}
 	return l, nil
 }
 
-// tell tells a consumer that still waits for its connection why there is to be
+// sendAbort tells a consumer that still waits for its connection why there is to be
 // none.
-func (r *run) tell(to Instance, s slot, why string) {
-	if to.Host == r.me {
+func (r *run) sendAbort(to Instance, s slot, why string) {
+	if to.Host == r.host {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), r.grace)
@@ -55,98 +55,98 @@ func (r *run) tell(to Instance, s slot, why string) {
 	}
 	l := r.newLink(conn, nil, Instance{})
 	if err := conn.SetDeadline(time.Now().Add(r.grace)); err == nil {
-		_ = l.write(hello{r.plan.digest, s}.append(nil)) // where that fails, so does the next
+		_ = l.writeFrames(hello{r.plan.digest, s}.appendTo(nil)) // where that fails, so does the next
 	}
-	l.farewell(why)
+	l.closeWithAbort(why)
 }
 
-// reach connects to a host. Instances on one host are joined in memory.
-func (r *run) reach(host string) (net.Conn, error) {
-	if host != r.me {
+// dialHost connects to a host. Instances on one host are joined in memory.
+func (r *run) dialHost(host string) (net.Conn, error) {
+	if host != r.host {
 		return r.network.Dial(r.ctx, r.addrs[host])
 	}
-	here, there := pipe()
-	if err := r.track(there); err != nil {
+	here, there := newPipe()
+	if err := r.trackConn(there); err != nil {
 		here.Close()
 		return nil, err
 	}
-	r.greeters.Go(func() { r.greet(there) })
+	r.handshakes.Go(func() { r.handleHello(there) })
 	return here, nil
 }
 
-// accept takes connections until the run has all that it wants, or ends.
-func (r *run) accept(tokens chan struct{}) {
+// acceptLoop takes connections until the run has all that it wants, or ends.
+func (r *run) acceptLoop(tokens chan struct{}) {
 	r.closeIfComplete()
 	for {
 		conn, err := r.listener.Accept()
 		if err != nil {
-			if !r.complete() {
+			if !r.isComplete() {
 				r.fail(fmt.Errorf("accept: %w", err))
 			}
 			return
 		}
-		if r.track(conn) != nil {
+		if r.trackConn(conn) != nil {
 			return
 		}
 		select {
 		case tokens <- struct{}{}:
-			r.greeters.Go(func() {
-				r.greet(conn)
+			r.handshakes.Go(func() {
+				r.handleHello(conn)
 				<-tokens
 			})
 		default:
-			r.refuse(conn, "too many connections at once")
+			r.rejectConn(conn, "too many connections at once")
 		}
 	}
 }
 
-// complete reports whether no more connections are wanted.
-func (r *run) complete() bool {
+// isComplete reports whether no more connections are wanted.
+func (r *run) isComplete() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.cut || len(r.slots) == 0
+	return r.stopping || len(r.slots) == 0
 }
 
 func (r *run) closeIfComplete() {
-	if r.complete() {
+	if r.isComplete() {
 		r.listener.Close()
 	}
 }
 
-// greet takes the hello of a connection and gives the connection to the
+// handleHello takes the hello of a connection and gives the connection to the
 // instance that waits for it.
-func (r *run) greet(conn net.Conn) {
-	_ = conn.SetReadDeadline(time.Now().Add(helloTime)) // where that fails, so does the read
+func (r *run) handleHello(conn net.Conn) {
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // where that fails, so does the read
 	b := make([]byte, frameHeader+helloLen)
 	if _, err := io.ReadFull(conn, b); err != nil {
-		r.refuse(conn, "no hello came")
+		r.rejectConn(conn, "no hello came")
 		return
 	}
 	h, err := parseHello(b)
 	if err != nil {
-		r.refuse(conn, err.Error())
+		r.rejectConn(conn, err.Error())
 		return
 	}
 	if h.digest != r.plan.digest {
-		r.refuse(conn, "host "+r.me+" has a different job: filters, streams, layout and works must be the same")
+		r.rejectConn(conn, "host "+r.host+" has a different job: filters, streams, layout and works must be the same")
 		return
 	}
-	if err := r.admit(conn, h.slot); err != nil {
-		r.refuse(conn, err.Error())
+	if err := r.assignSlot(conn, h.slot); err != nil {
+		r.rejectConn(conn, err.Error())
 	}
 	r.closeIfComplete()
 }
 
-// admit puts a connection into its slot.
-func (r *run) admit(conn net.Conn, s slot) error {
+// assignSlot puts a connection into its slot.
+func (r *run) assignSlot(conn net.Conn, s slot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	to := r.slots[s]
 	switch {
-	case r.cut:
+	case r.stopping:
 		return context.Cause(r.ctx)
 	case to == nil:
-		return fmt.Errorf("host %s does not wait for a connection of stream %d from copy %d to copy %d of group %d", r.me, s.stream, s.from, s.to, s.group)
+		return fmt.Errorf("host %s does not wait for a connection of stream %d from copy %d to copy %d of group %d", r.host, s.stream, s.from, s.to, s.group)
 	}
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -159,24 +159,24 @@ func (r *run) admit(conn net.Conn, s slot) error {
 	return nil
 }
 
-// refuse closes a connection and says why.
-func (r *run) refuse(conn net.Conn, why string) {
+// rejectConn closes a connection and says why.
+func (r *run) rejectConn(conn net.Conn, why string) {
 	r.mu.Lock()
-	if !r.cut {
-		r.strangers++
-		r.stranger = why
+	if !r.stopping {
+		r.rejected++
+		r.lastRejection = why
 	}
 	r.mu.Unlock()
 	l := r.newLink(conn, nil, Instance{})
-	l.farewell(why)
-	r.drop(conn)
+	l.closeWithAbort(why)
+	r.dropConn(conn)
 }
 
-// connect connects the instance's streams, and returns when data can flow.
-func (i *instance) connect() error {
+// connectStreams connects the instance's streams, and returns when data can flow.
+func (i *instance) connectStreams() error {
 	for _, out := range i.outputs {
 		for c := range out.links {
-			l, err := i.run.dial(out.to[c], out.slot(i.Instance, c))
+			l, err := i.run.dialCopy(out.to[c], out.slotFor(i.Instance, c))
 			if err != nil {
 				return &StreamError{Stream: out.stream.Name, To: true, Peer: out.to[c], Err: err}
 			}
@@ -185,8 +185,8 @@ func (i *instance) connect() error {
 	}
 	for _, out := range i.outputs {
 		for c, l := range out.links {
-			if err := l.expect(kindWelcome); err != nil {
-				return out.fail(c, i.run.waited(err))
+			if err := l.expectFrame(kindWelcome); err != nil {
+				return out.failStream(c, i.run.wrapConnectError(err))
 			}
 		}
 	}
@@ -195,30 +195,30 @@ func (i *instance) connect() error {
 			select {
 			case in.links[c] = <-in.slots[c]:
 			case <-i.run.ctx.Done():
-				return &StreamError{Stream: in.stream.Name, Peer: from, Err: i.run.waited(context.Cause(i.run.ctx))}
+				return &StreamError{Stream: in.stream.Name, Peer: from, Err: i.run.wrapConnectError(context.Cause(i.run.ctx))}
 			}
 		}
 	}
 	for _, in := range i.inputs {
 		for _, l := range in.links {
-			if err := l.write(appendFrame(nil, kindWelcome, nil)); err != nil {
-				return in.fail(l, l.why(err))
+			if err := l.writeFrames(appendFrame(nil, kindWelcome, nil)); err != nil {
+				return in.failStream(l, l.peerReason(err))
 			}
 		}
 	}
 	return nil
 }
 
-// waited says that an error came while the instance waited for a connection,
+// wrapConnectError says that an error came while the instance waited for a connection,
 // and which others came instead.
-func (r *run) waited(err error) error {
+func (r *run) wrapConnectError(err error) error {
 	if errors.As(err, new(*RemoteError)) || errors.As(err, new(*FilterError)) {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.strangers > 0 {
-		return fmt.Errorf("waiting for its connection: %w (%d were refused, the last: %s)", err, r.strangers, r.stranger)
+	if r.rejected > 0 {
+		return fmt.Errorf("waiting for its connection: %w (%d were refused, the last: %s)", err, r.rejected, r.lastRejection)
 	}
 	return fmt.Errorf("waiting for its connection: %w", err)
 }

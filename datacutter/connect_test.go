@@ -56,7 +56,7 @@ func listen(t *testing.T, c net.Conn) {
 // with what the peer has not read.
 func closeWrite(t *testing.T, c net.Conn) {
 	if p, ok := c.(*pipeEnd); ok {
-		p.out.close(&p.out.ended)
+		p.out.close(&p.out.writeClosed)
 		return
 	}
 	require.NoError(t, c.(interface{ CloseWrite() error }).CloseWrite())
@@ -64,7 +64,7 @@ func closeWrite(t *testing.T, c net.Conn) {
 
 // said is the reason with which a peer ends a connection.
 func said(t *testing.T, c net.Conn) string {
-	f, err := newFrameReader(c, 0).next()
+	f, err := newFrameReader(c, 0).nextFrame()
 	require.NoError(t, err)
 	require.Equal(t, kindAbort, f.kind)
 	return string(f.payload)
@@ -78,7 +78,7 @@ func TestStrangers(t *testing.T) {
 			var b bin
 			job := pair(count(3, "a"), b.sink("a"))
 			addr, done := started(t, network, job)
-			good := hello{digest: job.digest()}
+			good := hello{digest: job.computeDigest()}
 
 			c := dial(t, network, addr)
 			_, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: example.com\r\nUser-Agent: a long name\r\n\r\n"))
@@ -95,26 +95,26 @@ func TestStrangers(t *testing.T) {
 			other := pair(count(3, "a"), b.sink("a"))
 			other.Layout[1].Copies = 2
 			c = dial(t, network, addr)
-			_, err = c.Write(hello{digest: other.digest()}.append(nil))
+			_, err = c.Write(hello{digest: other.computeDigest()}.appendTo(nil))
 			require.NoError(t, err)
 			require.Contains(t, said(t, c), "host y has a different job")
 
 			c = dial(t, network, addr)
-			_, err = c.Write(hello{good.digest, slot{to: 1}}.append(nil))
+			_, err = c.Write(hello{good.digest, slot{to: 1}}.appendTo(nil))
 			require.NoError(t, err)
 			require.Contains(t, said(t, c), "host y does not wait for a connection of stream 0 from copy 0 to copy 1")
 
 			c = dial(t, network, addr)
-			_, err = c.Write(good.append(nil))
+			_, err = c.Write(good.appendTo(nil))
 			require.NoError(t, err)
 			r := newFrameReader(c, 0)
-			f, err := r.next()
+			f, err := r.nextFrame()
 			require.NoError(t, err)
 			require.Equal(t, kindWelcome, f.kind)
 			bytes := appendEnd(appendFrame(nil, kindUnit, []byte("hi")), 0, Counts{1, 2})
 			_, err = c.Write(appendFrame(bytes, kindBye, nil))
 			require.NoError(t, err)
-			f, err = r.next()
+			f, err = r.nextFrame()
 			require.NoError(t, err)
 			require.Equal(t, kindBye, f.kind)
 			require.NoError(t, c.Close())
@@ -136,7 +136,7 @@ func TestLyingProducer(t *testing.T) {
 		"unit of 65 bytes, 0 to 64":   appendFrame(nil, kindUnit, make([]byte, 65)),
 		"bye where only units":        appendFrame(unit, kindBye, nil),
 		"unit where only bye":         append(appendEnd(unit, 0, Counts{1, 2}), unit...),
-		"hello where only units":      hello{}.append(nil),
+		"hello where only units":      hello{}.appendTo(nil),
 		"header 47 45 54 20":          []byte("GET / HTTP/1.1"),
 		"the connection ended":        unit,
 		"unexpected EOF":              unit[:9],
@@ -150,7 +150,7 @@ func TestLyingProducer(t *testing.T) {
 				addr, done := started(t, network, job)
 				for c := range copies {
 					conn := dial(t, network, addr)
-					_, err := conn.Write(hello{job.digest(), slot{from: c}}.append(nil))
+					_, err := conn.Write(hello{job.computeDigest(), slot{from: c}}.appendTo(nil))
 					require.NoError(t, err)
 					listen(t, conn)
 					if c == 0 {
@@ -177,11 +177,11 @@ func TestLyingProducer(t *testing.T) {
 }
 
 func TestAcknowledgementOfNothing(t *testing.T) {
-	rs := &replies{has: []int{1, 0}, err: make([]error, 2)}
+	rs := &replies{unacked: []int{1, 0}, err: make([]error, 2)}
 	rs.changed.L = &rs.mu
-	require.True(t, rs.take(0, frame{kind: kindAck}, nil))
-	require.False(t, rs.take(0, frame{kind: kindAck}, nil))
-	to, err := rs.choose()
+	require.True(t, rs.handleFrame(0, frame{kind: kindAck}, nil))
+	require.False(t, rs.handleFrame(0, frame{kind: kindAck}, nil))
+	to, err := rs.chooseCopy()
 	require.Zero(t, to)
 	require.ErrorIs(t, err, ErrFrame)
 	require.ErrorContains(t, err, "acknowledgement of nothing")
@@ -256,10 +256,10 @@ func TestMissingHost(t *testing.T) {
 			wg.Go(func() {
 				c, err := network.Dial(ctx, n.Addr())
 				if err == nil {
-					_, err = c.Write(hello{}.append(nil))
+					_, err = c.Write(hello{}.appendTo(nil))
 				}
 				if err == nil {
-					_, err = newFrameReader(c, 0).next()
+					_, err = newFrameReader(c, 0).nextFrame()
 					c.Close()
 				}
 				cancel(errors.Join(enough, err))

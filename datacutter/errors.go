@@ -19,8 +19,8 @@ type FilterError struct {
 	Err      error
 }
 
-func (e *FilterError) Error() string { return "datacutter: " + e.reason() }
-func (e *FilterError) reason() string {
+func (e *FilterError) Error() string { return "datacutter: " + e.abortReason() }
+func (e *FilterError) abortReason() string {
 	return e.Instance.String() + ": " + fmt.Sprint(e.Err)
 }
 func (e *FilterError) Unwrap() error { return e.Err }
@@ -52,16 +52,16 @@ type RemoteError struct {
 
 func (e *RemoteError) Error() string { return "ended there: " + e.Reason }
 
-// reason is what to tell other hosts about a failure: what happened first,
+// abortReason is what to tell other hosts about a failure: what happened first,
 // wherever that was.
-func reason(err error) string {
+func abortReason(err error) string {
 	var remote *RemoteError
 	if errors.As(err, &remote) {
 		return remote.Reason
 	}
 	var filter *FilterError
 	if errors.As(err, &filter) {
-		return filter.reason()
+		return filter.abortReason()
 	}
 	return err.Error()
 }

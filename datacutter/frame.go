@@ -99,7 +99,7 @@ type frame struct {
 type frameReader struct {
 	from     *bufio.Reader
 	unitSize int
-	held     int // bytes of the last frame, which are still in the buffer
+	consumed int // bytes of the last frame, which are still in the buffer
 }
 
 // newFrameReader returns a reader of frames with units of up to unitSize bytes;
@@ -112,18 +112,18 @@ func newFrameReader(from io.Reader, unitSize int) *frameReader {
 	return &frameReader{from: bufio.NewReaderSize(from, size), unitSize: unitSize}
 }
 
-// next returns the next frame; it ends the validity of the one before. The
+// nextFrame returns the next frame; it ends the validity of the one before. The
 // error is io.EOF between frames and io.ErrUnexpectedEOF within one.
-func (r *frameReader) next() (frame, error) {
-	if r.held > 0 {
-		if _, err := r.from.Discard(r.held); err != nil {
+func (r *frameReader) nextFrame() (frame, error) {
+	if r.consumed > 0 {
+		if _, err := r.from.Discard(r.consumed); err != nil {
 			return frame{}, err
 		}
-		r.held = 0
+		r.consumed = 0
 	}
 	b, err := r.from.Peek(frameHeader)
 	if err != nil {
-		return frame{}, cut(err, len(b))
+		return frame{}, truncatedError(err, len(b))
 	}
 	k, n, err := parseHeader(b, r.unitSize)
 	if err != nil {
@@ -131,14 +131,14 @@ func (r *frameReader) next() (frame, error) {
 	}
 	b, err = r.from.Peek(frameHeader + n)
 	if err != nil {
-		return frame{}, cut(err, len(b))
+		return frame{}, truncatedError(err, len(b))
 	}
-	r.held = len(b)
+	r.consumed = len(b)
 	return frame{k, b[frameHeader:]}, nil
 }
 
-// cut is the error of a read that ended after n bytes of a frame.
-func cut(err error, n int) error {
+// truncatedError is the error of a read that ended after n bytes of a frame.
+func truncatedError(err error, n int) error {
 	if n > 0 && errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -150,7 +150,7 @@ type Counts struct {
 	Units, Bytes uint64
 }
 
-func (c *Counts) add(unit []byte) {
+func (c *Counts) addUnit(unit []byte) {
 	c.Units++
 	c.Bytes += uint64(len(unit))
 }

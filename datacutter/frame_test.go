@@ -20,7 +20,7 @@ func TestFrameBytes(t *testing.T) {
 	require.Equal(t, "dc05000000000000", hex.EncodeToString(ackFrame[:]))
 	h := hello{digest: digest{0: 0xAB, 31: 0xCD}, slot: slot{stream: 1, group: 2, from: 3, to: 4}}
 	require.Equal(t, "dc01000000000030"+"ab"+hex.EncodeToString(make([]byte, 30))+"cd"+"00000001"+"00000002"+"00000003"+"00000004",
-		hex.EncodeToString(h.append(nil)))
+		hex.EncodeToString(h.appendTo(nil)))
 }
 
 func TestFrameLengthsLie(t *testing.T) {
@@ -49,7 +49,7 @@ func TestFrameLengthsLie(t *testing.T) {
 		header, err := hex.DecodeString(c.header)
 		require.NoError(t, err)
 		// No payload follows: a reader that believed the length would wait.
-		_, err = newFrameReader(bytes.NewReader(header), unitSize).next()
+		_, err = newFrameReader(bytes.NewReader(header), unitSize).nextFrame()
 		switch {
 		case !c.ok:
 			require.ErrorIs(t, err, ErrFrame, c.name)
@@ -85,25 +85,25 @@ func slowFrames(b []byte, unitSize int) (frames [][]byte, err error) {
 func FuzzFrames(f *testing.F) {
 	f.Add(slices.Concat(appendFrame(nil, kindUnit, []byte("abc")), appendEnd(nil, 0, Counts{1, 3}), appendFrame(nil, kindBye, nil)), uint16(3))
 	f.Add(appendFrame(nil, kindAbort, []byte("why")), uint16(0))
-	f.Add(hello{}.append(nil), uint16(1))
+	f.Add(hello{}.appendTo(nil), uint16(1))
 	f.Add([]byte{0xDC, 3, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 1, 2, 3}, uint16(65535))
 	f.Fuzz(func(t *testing.T, b []byte, unitSize uint16) {
 		want, end := slowFrames(b, int(unitSize))
 		for _, from := range []io.Reader{bytes.NewReader(b), iotest.OneByteReader(bytes.NewReader(b))} {
 			r := newFrameReader(from, int(unitSize))
 			for _, w := range want {
-				f, err := r.next()
+				f, err := r.nextFrame()
 				require.NoError(t, err)
 				require.Equal(t, w, appendFrame(nil, f.kind, f.payload))
 			}
-			_, err := r.next()
+			_, err := r.nextFrame()
 			require.ErrorIs(t, err, end)
 		}
 	})
 }
 
 func FuzzHello(f *testing.F) {
-	f.Add(hello{digest: digest{1, 2, 3}, slot: slot{1, 2, 3, 4}}.append(nil))
+	f.Add(hello{digest: digest{1, 2, 3}, slot: slot{1, 2, 3, 4}}.appendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) < frameHeader+helloLen {
 			return
@@ -114,7 +114,7 @@ func FuzzHello(f *testing.F) {
 			require.ErrorIs(t, err, ErrFrame)
 			return
 		}
-		require.Equal(t, b, h.append(nil))
+		require.Equal(t, b, h.appendTo(nil))
 	})
 }
 
@@ -123,8 +123,8 @@ func TestFrameReaderWaitsOutDeadlines(t *testing.T) {
 	whole := appendFrame(nil, kindUnit, []byte("abc"))
 	late := errors.New("late")
 	r := newFrameReader(io.MultiReader(bytes.NewReader(whole[:9]), iotest.ErrReader(late)), 3)
-	_, err := r.next()
+	_, err := r.nextFrame()
 	require.ErrorIs(t, err, late)
-	_, err = r.next()
+	_, err = r.nextFrame()
 	require.ErrorIs(t, err, late)
 }

@@ -22,7 +22,7 @@ type slot struct {
 	stream, group, from, to int
 }
 
-func (h hello) append(b []byte) []byte {
+func (h hello) appendTo(b []byte) []byte {
 	b = append(b, make([]byte, frameHeader)...)
 	putHeader(b[len(b)-frameHeader:], kindHello, helloLen)
 	b = append(b, h.digest[:]...)

@@ -25,7 +25,7 @@ type Input struct {
 	// frames. A pump that handed over a frame pauses until the frame is done
 	// with, and after the end of a work until all links have reached it.
 	arrivals chan arrival
-	pumps    map[*link]chan struct{} // capacity 1
+	resumes  map[*link]chan struct{} // capacity 1
 }
 
 type arrival struct {
@@ -43,24 +43,24 @@ func (in *Input) Next() ([]byte, error) {
 		return nil, in.err
 	}
 	for in.open > 0 {
-		l, f, err := in.next()
+		l, f, err := in.nextFrame()
 		if err != nil {
-			return nil, in.fail(l, err)
+			return nil, in.failStream(l, err)
 		}
 		switch f.kind {
 		case kindUnit:
-			l.work.add(f.payload)
-			l.total.add(f.payload)
+			l.work.addUnit(f.payload)
+			l.total.addUnit(f.payload)
 			in.last = l
 			return f.payload, nil
 		case kindEnd:
 			if err := checkEnd(f.payload, in.number, l.work); err != nil {
-				return nil, in.fail(l, err)
+				return nil, in.failStream(l, err)
 			}
 			l.work = Counts{}
 			in.open--
 		default:
-			return nil, in.fail(l, unexpected(f.kind, "units"))
+			return nil, in.failStream(l, unexpectedFrame(f.kind, "units"))
 		}
 	}
 	return nil, io.EOF
@@ -85,21 +85,21 @@ func (in *Input) Units() iter.Seq2[[]byte, error] {
 	}
 }
 
-// next gives back the last unit and takes a frame from any link.
-func (in *Input) next() (*link, frame, error) {
+// nextFrame gives back the last unit and takes a frame from any link.
+func (in *Input) nextFrame() (*link, frame, error) {
 	if l := in.last; l != nil {
 		in.last = nil
 		if in.acked {
-			if err := l.write(ackFrame[:]); err != nil {
-				return l, frame{}, l.why(err)
+			if err := l.writeFrames(ackFrame[:]); err != nil {
+				return l, frame{}, l.peerReason(err)
 			}
 		}
-		in.resume(l)
+		in.resumeReader(l)
 	}
 	var a arrival
 	if in.arrivals == nil {
 		a.link = in.links[0]
-		a.frame, a.err = a.link.next()
+		a.frame, a.err = a.link.nextFrame()
 	} else {
 		a = <-in.arrivals
 	}
@@ -111,33 +111,33 @@ func (in *Input) next() (*link, frame, error) {
 
 var ackFrame = [frameHeader]byte(appendFrame(nil, kindAck, nil))
 
-func (in *Input) fail(l *link, err error) error {
+func (in *Input) failStream(l *link, err error) error {
 	in.err = &StreamError{Stream: in.stream.Name, Peer: l.peer, Err: err}
 	return in.err
 }
 
-// start makes the pumps, which end with the run.
-func (in *Input) start(r *run) {
+// startReaders makes the pumps, which end with the run.
+func (in *Input) startReaders(r *run) {
 	if len(in.links) < 2 {
 		return
 	}
 	in.arrivals = make(chan arrival)
-	in.pumps = make(map[*link]chan struct{}, len(in.links))
+	in.resumes = make(map[*link]chan struct{}, len(in.links))
 	for _, l := range in.links {
 		on := make(chan struct{}, 1)
-		in.pumps[l] = on
-		r.pumps.Go(func() { pump(l, on, in.arrivals, r.quit) })
+		in.resumes[l] = on
+		r.readers.Go(func() { readFrames(l, on, in.arrivals, r.quit) })
 	}
 }
 
-func pump(l *link, on <-chan struct{}, to chan<- arrival, quit <-chan struct{}) {
+func readFrames(l *link, on <-chan struct{}, to chan<- arrival, quit <-chan struct{}) {
 	for {
 		select {
 		case <-on:
 		case <-quit:
 			return
 		}
-		f, err := l.next()
+		f, err := l.nextFrame()
 		select {
 		case to <- arrival{l, f, err}:
 		case <-quit:
@@ -149,22 +149,22 @@ func pump(l *link, on <-chan struct{}, to chan<- arrival, quit <-chan struct{}) 
 	}
 }
 
-func (in *Input) resume(l *link) {
-	if in.pumps != nil {
-		in.pumps[l] <- struct{}{}
+func (in *Input) resumeReader(l *link) {
+	if in.resumes != nil {
+		in.resumes[l] <- struct{}{}
 	}
 }
 
-// begin begins a work.
-func (in *Input) begin(number int) {
+// startWork begins a work.
+func (in *Input) startWork(number int) {
 	in.number, in.open = number, len(in.links)
 	for _, l := range in.links {
-		in.resume(l)
+		in.resumeReader(l)
 	}
 }
 
-// skip takes what the filter left of a work.
-func (in *Input) skip() error {
+// skipRest takes what the filter left of a work.
+func (in *Input) skipRest() error {
 	for _, err := range in.Units() {
 		if err != nil {
 			return err
@@ -173,33 +173,33 @@ func (in *Input) skip() error {
 	return nil
 }
 
-// bye takes the producer's bye and answers it, by which the producer knows that
+// replyBye takes the producer's bye and answers it, by which the producer knows that
 // everything behind this end is done.
-func (in *Input) bye() error {
+func (in *Input) replyBye() error {
 	for _, l := range in.links {
-		in.resume(l)
+		in.resumeReader(l)
 	}
 	for range in.links {
-		l, f, err := in.next()
+		l, f, err := in.nextFrame()
 		if err == nil && f.kind != kindBye {
-			err = unexpected(f.kind, "bye")
+			err = unexpectedFrame(f.kind, "bye")
 		}
 		if err == nil {
-			err = l.write(appendFrame(nil, kindBye, nil))
+			err = l.writeFrames(appendFrame(nil, kindBye, nil))
 		}
 		if err != nil {
-			return in.fail(l, err)
+			return in.failStream(l, err)
 		}
 		in.last = nil
 	}
 	return nil
 }
 
-// end waits, not for ever, until the producers have hung up: then they have the
+// waitHangup waits, not for ever, until the producers have hung up: then they have the
 // answers, and this host may be gone.
-func (in *Input) end() {
+func (in *Input) waitHangup() {
 	for _, l := range in.links {
 		_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // where that fails, so does the read
-		_, _ = l.frames.next()                              // nothing can come
+		_, _ = l.frames.nextFrame()                         // nothing can come
 	}
 }

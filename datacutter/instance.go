@@ -29,7 +29,7 @@ func newInstance(r *run, at Instance) *instance {
 	for n := range r.plan.Group.Streams {
 		s := &r.plan.Group.Streams[n]
 		if s.To == at.Filter {
-			in := &Input{stream: s, from: r.plan.copies[role{at.Group, s.From}], acked: r.plan.acked(s, at.Group)}
+			in := &Input{stream: s, from: r.plan.copies[role{at.Group, s.From}], acked: r.plan.needsAcks(s, at.Group)}
 			in.links = make([]*link, len(in.from))
 			for c := range in.from {
 				wanted := make(chan *link, 1)
@@ -47,8 +47,8 @@ func newInstance(r *run, at Instance) *instance {
 	return i
 }
 
-// do makes the filter, connects it, has it do its works and says bye.
-func (i *instance) do() error {
+// runFilter makes the filter, connects it, has it do its works and says bye.
+func (i *instance) runFilter() error {
 	f, err := i.def.New(i.Instance)
 	if err != nil {
 		return fmt.Errorf("new: %w", err)
@@ -56,7 +56,7 @@ func (i *instance) do() error {
 	if f == nil {
 		return fmt.Errorf("%w: New returned no Filter", ErrJob)
 	}
-	err = i.works(f)
+	err = i.processWorks(f)
 	if c, ok := f.(io.Closer); ok {
 		if failed := c.Close(); err == nil && failed != nil {
 			err = fmt.Errorf("close: %w", failed)
@@ -65,14 +65,14 @@ func (i *instance) do() error {
 	if err != nil {
 		return err
 	}
-	return i.leave()
+	return i.closeStreams()
 }
 
-// leave says bye to the consumers, hears it from them, and only then answers
+// closeStreams says bye to the consumers, hears it from them, and only then answers
 // the producers.
-func (i *instance) leave() error {
+func (i *instance) closeStreams() error {
 	for _, out := range i.outputs {
-		if err := out.bye(); err != nil {
+		if err := out.sendBye(); err != nil {
 			return err
 		}
 	}
@@ -82,43 +82,43 @@ func (i *instance) leave() error {
 		}
 	}
 	for _, in := range i.inputs {
-		if err := in.bye(); err != nil {
+		if err := in.replyBye(); err != nil {
 			return err
 		}
 	}
 	for _, in := range i.inputs {
-		in.end()
+		in.waitHangup()
 	}
 	return nil
 }
 
-func (i *instance) works(f Filter) error {
-	if err := i.connect(); err != nil {
-		i.run.waits(&FilterError{Instance: i.Instance, Err: err})
-		i.run.hear(err)
+func (i *instance) processWorks(f Filter) error {
+	if err := i.connectStreams(); err != nil {
+		i.run.noteConnectError(&FilterError{Instance: i.Instance, Err: err})
+		i.run.waitAbort(err)
 		return err
 	}
 	for _, in := range i.inputs {
-		in.start(i.run)
+		in.startReaders(i.run)
 	}
 	for _, out := range i.outputs {
-		out.start(i.run, i.run.plan.acked(out.stream, i.Group), !i.run.plan.line[i.Group])
+		out.startReplies(i.run, i.run.plan.needsAcks(out.stream, i.Group), !i.run.plan.isPipeline[i.Group])
 	}
 	i.start = time.Now()
 	defer func() { i.end = time.Now() }()
-	return i.run.plan.works(i.Group, func(number int, query []byte) error {
+	return i.run.plan.forEachWork(i.Group, func(number int, query []byte) error {
 		for _, in := range i.inputs {
-			in.begin(number)
+			in.startWork(number)
 		}
 		w := &Work{Instance: i.Instance, Number: number, Query: query, inputs: i.inputs, outputs: i.outputs}
 		if err := f.Process(i.run.ctx, w); err != nil {
 			return fmt.Errorf("work %d: %w", number, err)
 		}
-		if err := i.skip(); err != nil {
+		if err := i.skipInputs(); err != nil {
 			return err
 		}
 		for _, out := range i.outputs {
-			if err := out.finish(number); err != nil {
+			if err := out.endWork(number); err != nil {
 				return err
 			}
 		}
@@ -126,26 +126,26 @@ func (i *instance) works(f Filter) error {
 	})
 }
 
-// skip takes what the filter left of a work. A producer of several streams may
+// skipInputs takes what the filter left of a work. A producer of several streams may
 // wait until one of them has room, so all are taken at once.
-func (i *instance) skip() error {
+func (i *instance) skipInputs() error {
 	errs := make([]error, len(i.inputs))
 	var wg sync.WaitGroup
 	for n, in := range i.inputs {
 		if n > 0 {
-			wg.Go(func() { errs[n] = in.skip() })
+			wg.Go(func() { errs[n] = in.skipRest() })
 		}
 	}
 	if len(i.inputs) > 0 {
-		errs[0] = i.inputs[0].skip()
+		errs[0] = i.inputs[0].skipRest()
 	}
 	wg.Wait()
 	return errors.Join(errs...)
 }
 
-// report is what went through the instance. An instance with inputs starts
+// buildReport is what went through the instance. An instance with inputs starts
 // when the first data comes.
-func (i *instance) report() Report {
+func (i *instance) buildReport() Report {
 	r := InstanceReport{Instance: i.Instance}
 	start := i.start
 	for n, in := range i.inputs {
@@ -153,19 +153,19 @@ func (i *instance) report() Report {
 			start = in.first
 		}
 		for _, l := range in.links {
-			r.In.plus(l)
+			r.In.addLink(l)
 		}
 	}
 	for _, out := range i.outputs {
 		for _, l := range out.links {
-			r.Out.plus(l)
+			r.Out.addLink(l)
 		}
 	}
 	return Report{Start: start, End: i.end, Instances: []InstanceReport{r}}
 }
 
-// plus adds what went over a connection, if it was made.
-func (c *Counts) plus(l *link) {
+// addLink adds what went over a connection, if it was made.
+func (c *Counts) addLink(l *link) {
 	if l != nil {
 		c.Units += l.total.Units
 		c.Bytes += l.total.Bytes

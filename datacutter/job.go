@@ -91,7 +91,7 @@ const digestLen = sha256.Size
 // digest is the same on hosts whose jobs are.
 type digest [digestLen]byte
 
-func (j *Job) digest() (d digest) {
+func (j *Job) computeDigest() (d digest) {
 	text, err := json.Marshal(j)
 	if err != nil {
 		panic(err) // strings and numbers only
@@ -108,19 +108,19 @@ type role struct {
 // plan is a job that has been checked, with its instances numbered.
 type plan struct {
 	*Job
-	digest digest
-	groups int                 // instances of the group
-	copies map[role][]Instance // of each filter
-	line   []bool              // by instance of the group: it is one line of filters, none with copies
+	digest     digest
+	groups     int                 // instances of the group
+	copies     map[role][]Instance // of each filter
+	isPipeline []bool              // by instance of the group: it is one line of filters, none with copies
 }
 
 // newPlan checks a job.
 func newPlan(j *Job) (*plan, error) {
-	if err := j.Group.check(); err != nil {
+	if err := j.Group.checkGroup(); err != nil {
 		return nil, err
 	}
-	p := &plan{Job: j, digest: j.digest(), copies: make(map[role][]Instance)}
-	if err := p.place(); err != nil {
+	p := &plan{Job: j, digest: j.computeDigest(), copies: make(map[role][]Instance)}
+	if err := p.numberInstances(); err != nil {
 		return nil, err
 	}
 	conns := 0
@@ -133,7 +133,7 @@ func newPlan(j *Job) (*plan, error) {
 		for _, s := range j.Group.Streams {
 			conns += len(p.copies[role{g, s.From}]) * len(p.copies[role{g, s.To}])
 		}
-		p.line = append(p.line, p.isLine(g))
+		p.isPipeline = append(p.isPipeline, p.checkPipeline(g))
 	}
 	if conns > maxConns {
 		return nil, fmt.Errorf("%w: streams of %d connections, at most %d: have fewer copies", ErrJob, conns, maxConns)
@@ -141,8 +141,8 @@ func newPlan(j *Job) (*plan, error) {
 	return p, nil
 }
 
-// place numbers the instances.
-func (p *plan) place() error {
+// numberInstances numbers the instances.
+func (p *plan) numberInstances() error {
 	total := 0
 	for i, at := range p.Layout {
 		n := max(at.Copies, 1)
@@ -174,8 +174,8 @@ func (p *plan) place() error {
 	return nil
 }
 
-// on returns the instances that run on a host.
-func (p *plan) on(host string) (list []Instance) {
+// instancesOn returns the instances that run on a host.
+func (p *plan) instancesOn(host string) (list []Instance) {
 	for g := range p.groups {
 		for _, f := range p.Group.Filters {
 			for _, i := range p.copies[role{g, f.Name}] {
@@ -188,9 +188,9 @@ func (p *plan) on(host string) (list []Instance) {
 	return list
 }
 
-// isLine reports whether no instance of a group sends to several others, or takes
+// checkPipeline reports whether no instance of a group sends to several others, or takes
 // from several.
-func (p *plan) isLine(group int) bool {
+func (p *plan) checkPipeline(group int) bool {
 	from, to := make(map[string]bool), make(map[string]bool)
 	for _, s := range p.Group.Streams {
 		if from[s.From] || to[s.To] || len(p.copies[role{group, s.From}]) > 1 || len(p.copies[role{group, s.To}]) > 1 {
@@ -201,14 +201,14 @@ func (p *plan) isLine(group int) bool {
 	return true
 }
 
-// acked reports whether the consumer acknowledges the units of a stream. With
+// needsAcks reports whether the consumer acknowledges the units of a stream. With
 // one copy there is nothing to choose, so nobody asks.
-func (p *plan) acked(s *Stream, group int) bool {
+func (p *plan) needsAcks(s *Stream, group int) bool {
 	return s.Policy == DemandDriven && len(p.copies[role{group, s.To}]) > 1
 }
 
-// works calls f for each work of an instance of the group, until it fails.
-func (p *plan) works(group int, f func(number int, query []byte) error) error {
+// forEachWork calls f for each work of an instance of the group, until it fails.
+func (p *plan) forEachWork(group int, f func(number int, query []byte) error) error {
 	if len(p.Works) == 0 {
 		return f(group, nil)
 	}
@@ -220,8 +220,8 @@ func (p *plan) works(group int, f func(number int, query []byte) error) error {
 	return nil
 }
 
-// check refuses groups that cannot run.
-func (g *Group) check() error {
+// checkGroup refuses groups that cannot run.
+func (g *Group) checkGroup() error {
 	depth := make(map[string]int) // by filter
 	for _, f := range g.Filters {
 		if _, twice := depth[f.Name]; f.Name == "" || twice {

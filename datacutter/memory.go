@@ -21,7 +21,7 @@ func (m *Memory) Listen(context.Context) (net.Listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	l := &memoryListener{of: m, addr: memoryAddr("memory:" + strconv.Itoa(m.last)), dialed: make(chan net.Conn), closed: make(chan struct{})}
+	l := &memoryListener{network: m, addr: memoryAddr("memory:" + strconv.Itoa(m.last)), dialed: make(chan net.Conn), closed: make(chan struct{})}
 	if m.listeners == nil {
 		m.listeners = make(map[string]*memoryListener)
 	}
@@ -37,7 +37,7 @@ func (m *Memory) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if l == nil {
 		return nil, fmt.Errorf("%s: nobody listens", addr)
 	}
-	here, there := pipe()
+	here, there := newPipe()
 	select {
 	case l.dialed <- there:
 		return here, nil
@@ -49,11 +49,11 @@ func (m *Memory) Dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 type memoryListener struct {
-	of     *Memory
-	addr   memoryAddr
-	dialed chan net.Conn
-	closed chan struct{}
-	once   sync.Once
+	network *Memory
+	addr    memoryAddr
+	dialed  chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
 }
 
 func (l *memoryListener) Accept() (net.Conn, error) {
@@ -67,9 +67,9 @@ func (l *memoryListener) Accept() (net.Conn, error) {
 
 func (l *memoryListener) Close() error {
 	l.once.Do(func() {
-		l.of.mu.Lock()
-		delete(l.of.listeners, l.addr.String())
-		l.of.mu.Unlock()
+		l.network.mu.Lock()
+		delete(l.network.listeners, l.addr.String())
+		l.network.mu.Unlock()
 		close(l.closed)
 	})
 	return nil

@@ -61,7 +61,7 @@ func (n *Node) Run(ctx context.Context, job Job, me string, addrs map[string]str
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	return newRun(ctx, fail, n, p, me, addrs).run()
+	return newRun(ctx, fail, n, p, me, addrs).runAll()
 }
 
 func checkAddrs(l Layout, me string, addrs map[string]string) error {
@@ -107,7 +107,7 @@ func Run(ctx context.Context, network Network, job Job) (Report, error) {
 	for i, h := range hosts {
 		r := newRun(ctx, fail, nodes[i], p, h, addrs)
 		wg.Go(func() {
-			did, err := r.run()
+			did, err := r.runAll()
 			mu.Lock()
 			defer mu.Unlock()
 			report = report.Merge(did)

@@ -5,15 +5,15 @@ import "fmt"
 // Output is the producer's end of a stream. It belongs to the goroutine that
 // runs the filter's Process, or to one at a time.
 type Output struct {
-	stream  *Stream
-	number  int        // of the stream
-	to      []Instance // the copies of the consumer
-	links   []*link    // their connections
-	frame   []byte     // room for a header and a unit
-	turn    int        // the copy that is next in turn
-	err     error      // sticky
-	replies *replies   // nil if nobody has to listen before bye
-	acked   bool       // consumers acknowledge units; then there are replies
+	stream   *Stream
+	number   int        // of the stream
+	to       []Instance // the copies of the consumer
+	links    []*link    // their connections
+	frame    []byte     // room for a header and a unit
+	nextCopy int        // the copy that is next in turn
+	err      error      // sticky
+	replies  *replies   // nil if nobody has to listen before bye
+	acked    bool       // consumers acknowledge units; then there are replies
 }
 
 // UnitSize is the most that a unit of the stream can have, in bytes.
@@ -40,99 +40,99 @@ func (out *Output) SendKey(key uint64, unit []byte) error {
 		out.err = fmt.Errorf("stream %s: %w: %d bytes, at most %d", out.stream.Name, ErrTooLong, len(unit), out.stream.UnitSize)
 		return out.err
 	}
-	to, err := out.choose(key)
+	to, err := out.chooseCopy(key)
 	l := out.links[to]
 	if err != nil {
-		return out.fail(to, err)
+		return out.failStream(to, err)
 	}
 	putHeader(out.frame, kindUnit, len(unit))
 	n := copy(out.frame[frameHeader:], unit)
-	if err := l.write(out.frame[:frameHeader+n]); err != nil {
-		return out.fail(to, out.why(to, err))
+	if err := l.writeFrames(out.frame[:frameHeader+n]); err != nil {
+		return out.failStream(to, out.peerReason(to, err))
 	}
-	l.work.add(unit)
-	l.total.add(unit)
+	l.work.addUnit(unit)
+	l.total.addUnit(unit)
 	return nil
 }
 
-// slot is the name of the connection from an instance to a copy of the consumer.
-func (out *Output) slot(from Instance, to int) slot {
+// slotFor is the name of the connection from an instance to a copy of the consumer.
+func (out *Output) slotFor(from Instance, to int) slot {
 	return slot{stream: out.number, group: from.Group, from: from.Copy, to: to}
 }
 
-// choose returns the number of the copy for a unit, by the stream's policy.
-func (out *Output) choose(key uint64) (int, error) {
+// chooseCopy returns the number of the copy for a unit, by the stream's policy.
+func (out *Output) chooseCopy(key uint64) (int, error) {
 	switch {
 	case out.stream.Policy == ByKey:
 		return int(key % uint64(len(out.links))), nil
 	case out.acked:
-		return out.replies.choose()
+		return out.replies.chooseCopy()
 	}
-	to := out.turn
-	out.turn = (to + 1) % len(out.links)
+	to := out.nextCopy
+	out.nextCopy = (to + 1) % len(out.links)
 	return to, nil
 }
 
-func (out *Output) fail(to int, err error) error {
+func (out *Output) failStream(to int, err error) error {
 	out.err = &StreamError{Stream: out.stream.Name, To: true, Peer: out.to[to], Err: err}
 	return out.err
 }
 
-// why looks for the peer's reason when a write failed with err; see link.cause.
-func (out *Output) why(to int, err error) error {
+// peerReason looks for the peer's reason when a write failed with err; see link.cause.
+func (out *Output) peerReason(to int, err error) error {
 	if out.replies != nil {
-		return out.replies.why(to, out.links[to], err)
+		return out.replies.peerReason(to, out.links[to], err)
 	}
-	return out.links[to].why(err)
+	return out.links[to].peerReason(err)
 }
 
-// finish ends a work.
-func (out *Output) finish(number int) error {
+// endWork ends a work.
+func (out *Output) endWork(number int) error {
 	if out.err != nil {
 		return out.err // the filter saw it and went on
 	}
 	for to, l := range out.links {
-		if err := l.write(appendEnd(out.frame[:0], number, l.work)); err != nil {
-			return out.fail(to, out.why(to, err))
+		if err := l.writeFrames(appendEnd(out.frame[:0], number, l.work)); err != nil {
+			return out.failStream(to, out.peerReason(to, err))
 		}
 		l.work = Counts{}
 	}
 	return nil
 }
 
-// bye says that no work follows.
-func (out *Output) bye() error {
+// sendBye says that no work follows.
+func (out *Output) sendBye() error {
 	if out.replies != nil {
-		out.replies.leave()
+		out.replies.allowBye()
 	}
 	for to, l := range out.links {
-		if err := l.write(appendFrame(nil, kindBye, nil)); err != nil {
-			return out.fail(to, out.why(to, err))
+		if err := l.writeFrames(appendFrame(nil, kindBye, nil)); err != nil {
+			return out.failStream(to, out.peerReason(to, err))
 		}
 	}
 	return nil
 }
 
-// waitBye waits for the consumer's answer to bye, and hangs up; see Input.bye.
+// waitBye waits for the consumer's answer to bye, and hangs up; see Input.replyBye.
 func (out *Output) waitBye() error {
 	for to, l := range out.links {
 		var err error
 		if out.replies != nil {
-			err = out.replies.bye(to)
+			err = out.replies.waitBye(to)
 		} else {
-			err = l.expect(kindBye)
+			err = l.expectFrame(kindBye)
 		}
 		if err != nil {
-			return out.fail(to, err)
+			return out.failStream(to, err)
 		}
 		l.conn.Close()
 	}
 	return nil
 }
 
-// start prepares for the first work. Consumers that acknowledge units are
+// startReplies prepares for the first work. Consumers that acknowledge units are
 // listened to.
-func (out *Output) start(r *run, acked, listen bool) {
+func (out *Output) startReplies(r *run, acked, listen bool) {
 	out.frame = make([]byte, frameHeader+max(out.stream.UnitSize, endLen))
 	out.acked = acked
 	if listen {

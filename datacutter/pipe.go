@@ -12,10 +12,10 @@ import (
 // pipe.
 const pipeSize = 64 << 10
 
-// pipe returns the ends of a connection in memory. Unlike those of net.Pipe
+// newPipe returns the ends of a connection in memory. Unlike those of net.Pipe
 // they have a buffer between them, as a socket has, and what was written before
 // Close can still be read.
-func pipe() (net.Conn, net.Conn) {
+func newPipe() (net.Conn, net.Conn) {
 	a, b := newFlow(), newFlow()
 	return &pipeEnd{in: a, out: b}, &pipeEnd{in: b, out: a}
 }
@@ -29,8 +29,8 @@ func (p *pipeEnd) Read(b []byte) (int, error)  { return p.in.read(b) }
 func (p *pipeEnd) Write(b []byte) (int, error) { return p.out.write(b) }
 
 func (p *pipeEnd) Close() error {
-	p.in.close(&p.in.deaf)
-	p.out.close(&p.out.ended)
+	p.in.close(&p.in.readClosed)
+	p.out.close(&p.out.writeClosed)
 	return nil
 }
 
@@ -64,8 +64,8 @@ type flow struct {
 	changed        sync.Cond
 	ring           []byte // made by the first write
 	start, n       int
-	ended          bool // the writer has closed
-	deaf           bool // the reader has closed
+	writeClosed    bool // the writer has closed
+	readClosed     bool // the reader has closed
 	reader, writer deadline
 }
 
@@ -75,7 +75,7 @@ type deadline struct {
 	timer *time.Timer
 }
 
-func (d *deadline) passed() bool { return !d.at.IsZero() && time.Until(d.at) <= 0 }
+func (d *deadline) hasPassed() bool { return !d.at.IsZero() && time.Until(d.at) <= 0 }
 
 func newFlow() *flow {
 	f := &flow{}
@@ -88,9 +88,9 @@ func (f *flow) read(b []byte) (int, error) {
 	defer f.mu.Unlock()
 	for {
 		switch {
-		case f.deaf:
+		case f.readClosed:
 			return 0, io.ErrClosedPipe
-		case f.reader.passed():
+		case f.reader.hasPassed():
 			return 0, os.ErrDeadlineExceeded
 		case len(b) == 0:
 			return 0, nil
@@ -100,7 +100,7 @@ func (f *flow) read(b []byte) (int, error) {
 			f.start, f.n = (f.start+n)%len(f.ring), f.n-n
 			f.changed.Broadcast()
 			return n, nil
-		case f.ended:
+		case f.writeClosed:
 			return 0, io.EOF
 		}
 		f.changed.Wait()
@@ -115,9 +115,9 @@ func (f *flow) write(b []byte) (done int, err error) {
 	}
 	for {
 		switch {
-		case f.deaf, f.ended:
+		case f.readClosed, f.writeClosed:
 			return done, io.ErrClosedPipe
-		case f.writer.passed():
+		case f.writer.hasPassed():
 			return done, os.ErrDeadlineExceeded
 		case done == len(b):
 			return done, nil
@@ -136,15 +136,15 @@ func (f *flow) close(side *bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	*side = true
-	f.reader.set(time.Time{}, nil)
-	f.writer.set(time.Time{}, nil)
+	f.reader.setTimer(time.Time{}, nil)
+	f.writer.setTimer(time.Time{}, nil)
 	f.changed.Broadcast()
 }
 
 func (f *flow) setDeadline(d *deadline, t time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	d.set(t, func() {
+	d.setTimer(t, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.changed.Broadcast()
@@ -152,8 +152,8 @@ func (f *flow) setDeadline(d *deadline, t time.Time) {
 	f.changed.Broadcast()
 }
 
-// set replaces the time, with what to do when it comes.
-func (d *deadline) set(t time.Time, f func()) {
+// setTimer replaces the time, with what to do when it comes.
+func (d *deadline) setTimer(t time.Time, f func()) {
 	d.at = t
 	if d.timer != nil {
 		d.timer.Stop()

@@ -11,13 +11,13 @@ import (
 
 func TestPipeIsAConn(t *testing.T) {
 	nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
-		a, b := pipe()
+		a, b := newPipe()
 		return a, b, func() { a.Close(); b.Close() }, nil
 	})
 }
 
 func TestPipeDeliversWhatWasWrittenBeforeClose(t *testing.T) {
-	a, b := pipe()
+	a, b := newPipe()
 	n, err := a.Write(make([]byte, pipeSize)) // it has room for that
 	require.NoError(t, err)
 	require.Equal(t, pipeSize, n)

@@ -15,7 +15,7 @@ func TestGrace(t *testing.T) {
 		conn, peer := net.Pipe()
 		defer peer.Close()
 		begin := time.Now()
-		(&link{ctx: t.Context(), conn: conn, grace: defaultGrace}).farewell("boom")
+		(&link{ctx: t.Context(), conn: conn, grace: defaultGrace}).closeWithAbort("boom")
 		require.Equal(t, time.Second, time.Since(begin))
 	})
 }
@@ -27,8 +27,8 @@ func TestSilentStranger(t *testing.T) {
 		defer peer.Close()
 		r := &run{Node: &Node{grace: defaultGrace}, ctx: t.Context()}
 		begin := time.Now()
-		go r.greet(conn)
-		f, err := newFrameReader(peer, 0).next()
+		go r.handleHello(conn)
+		f, err := newFrameReader(peer, 0).nextFrame()
 		require.NoError(t, err)
 		require.Equal(t, kindAbort, f.kind)
 		require.Equal(t, "no hello came", string(f.payload))

@@ -22,7 +22,7 @@ import (
 // The states are apart from the blocks. So what a program writes beyond its block damages no more than lists of what is free,
 // which is noticed, and an address is known to be that of an allocated block or not, whatever is in memory there.
 type buddy struct {
-	*sheet
+	*wordCache
 	blocks uint64
 }
 
@@ -45,8 +45,8 @@ func blocksOffset(blocks uint64) uint64 {
 	return (offStates + blocks + blockSize - 1) / blockSize * blockSize
 }
 
-// blocksIn is how many blocks fit into a heap of so many bytes.
-func blocksIn(length uint64) uint64 {
+// blockCount is how many blocks fit into a heap of so many bytes.
+func blockCount(length uint64) uint64 {
 	n := length / (blockSize + 1)
 	for n > 0 && blocksOffset(n)+n*blockSize > length {
 		n--
@@ -57,16 +57,16 @@ func blocksIn(length uint64) uint64 {
 // orderOf is the order of the shortest block of at least n bytes.
 func orderOf(n uint64) int { return bits.Len64((max(n, 1) - 1) / blockSize) }
 
-// format makes memory that is all zero a heap in which all is free.
-func format(s *sheet, length uint64) error {
-	b := buddy{s, blocksIn(length)}
-	s.set(offBlocks, b.blocks)
+// formatHeap makes memory that is all zero a heap in which all is free.
+func formatHeap(s *wordCache, length uint64) error {
+	b := buddy{s, blockCount(length)}
+	s.setWord(offBlocks, b.blocks)
 	for at := uint64(0); at < b.blocks; {
 		order := bits.Len64(b.blocks-at) - 1
 		if at > 0 {
 			order = min(order, bits.TrailingZeros64(at))
 		}
-		if err := b.link(at, order); err != nil {
+		if err := b.pushFree(at, order); err != nil {
 			return err
 		}
 		at += 1 << order
@@ -75,11 +75,11 @@ func format(s *sheet, length uint64) error {
 }
 
 // openBuddy reads what every operation needs.
-func openBuddy(s *sheet) (b buddy, err error) {
-	if err = s.fetch(offBlocks, (offStates-offBlocks)/8); err != nil {
+func openBuddy(s *wordCache) (b buddy, err error) {
+	if err = s.fetchWords(offBlocks, (offStates-offBlocks)/8); err != nil {
 		return b, err
 	}
-	n, err := s.get(offBlocks)
+	n, err := s.getWord(offBlocks)
 	if n == 0 || n > protocol.MaxLength/blockSize {
 		return b, fmt.Errorf("%w: a heap of %d blocks", ErrDamaged, n)
 	}
@@ -92,7 +92,7 @@ func (b buddy) alloc(n uint64) (off uint64, err error) {
 	var head uint64
 	from := order
 	for ; from < orders; from++ {
-		if head, err = b.get(offHeads + 8*uint64(from)); err != nil {
+		if head, err = b.getWord(offHeads + 8*uint64(from)); err != nil {
 			return 0, err
 		}
 		if head != 0 {
@@ -100,35 +100,35 @@ func (b buddy) alloc(n uint64) (off uint64, err error) {
 		}
 	}
 	if from >= orders {
-		used, err := b.get(offBytes)
+		used, err := b.getWord(offBytes)
 		if err != nil {
 			return 0, err
 		}
 		return 0, fmt.Errorf("%w: %d bytes; %d of %d are in use", ErrNoMemory, n, used, b.blocks*blockSize)
 	}
 	at := head - 1
-	if err := b.unlink(at, from); err != nil {
+	if err := b.removeFree(at, from); err != nil {
 		return 0, err
 	}
 	for from > order {
 		from--
-		if err := b.link(at+1<<from, from); err != nil {
+		if err := b.pushFree(at+1<<from, from); err != nil {
 			return 0, err
 		}
 	}
 	if err := b.setState(at, stateLive|byte(order)); err != nil {
 		return 0, err
 	}
-	return blocksOffset(b.blocks) + at*blockSize, b.count(1, order)
+	return blocksOffset(b.blocks) + at*blockSize, b.addUsage(1, order)
 }
 
 // free gives the block that begins at an offset back.
 func (b buddy) free(off uint64) error {
-	order, at, err := b.live(off)
+	order, at, err := b.liveBlock(off)
 	if err != nil {
 		return err
 	}
-	if err := b.count(-1, order); err != nil {
+	if err := b.addUsage(-1, order); err != nil {
 		return err
 	}
 	for order < orders-1 {
@@ -136,14 +136,14 @@ func (b buddy) free(off uint64) error {
 		if other+1<<order > b.blocks {
 			break
 		}
-		state, err := b.state(other)
+		state, err := b.blockState(other)
 		if err != nil {
 			return err
 		}
 		if state != stateFree+byte(order) {
 			break
 		}
-		if err := b.unlink(other, order); err != nil {
+		if err := b.removeFree(other, order); err != nil {
 			return err
 		}
 		if err := b.setState(max(at, other), 0); err != nil {
@@ -152,17 +152,17 @@ func (b buddy) free(off uint64) error {
 		at = min(at, other)
 		order++
 	}
-	return b.link(at, order)
+	return b.pushFree(at, order)
 }
 
-// live returns order and number of the allocated block that begins at an offset.
-func (b buddy) live(off uint64) (order int, at uint64, err error) {
+// liveBlock returns order and number of the allocated block that begins at an offset.
+func (b buddy) liveBlock(off uint64) (order int, at uint64, err error) {
 	from := blocksOffset(b.blocks)
 	at = (off - from) / blockSize
 	if off < from || at >= b.blocks || (off-from)%blockSize != 0 {
 		return 0, 0, fmt.Errorf("%w: blocks begin at multiples of %d from %d to %d", ErrNotAllocated, blockSize, from, from+b.blocks*blockSize)
 	}
-	state, err := b.state(at)
+	state, err := b.blockState(at)
 	if err == nil && state&stateLive == 0 {
 		err = ErrNotAllocated
 	}
@@ -173,61 +173,61 @@ func (b buddy) live(off uint64) (order int, at uint64, err error) {
 	return order, at, err
 }
 
-// count notes blocks that come and go.
-func (b buddy) count(n int, order int) error {
-	live, err := b.get(offLive)
+// addUsage notes blocks that come and go.
+func (b buddy) addUsage(n int, order int) error {
+	live, err := b.getWord(offLive)
 	if err != nil {
 		return err
 	}
-	bytes, err := b.get(offBytes)
-	b.set(offLive, live+uint64(n))
-	b.set(offBytes, bytes+uint64(n)*(blockSize<<order))
+	bytes, err := b.getWord(offBytes)
+	b.setWord(offLive, live+uint64(n))
+	b.setWord(offBytes, bytes+uint64(n)*(blockSize<<order))
 	return err
 }
 
 // Lists of free blocks.
 
-// node is the offset of a free block's links.
-func (b buddy) node(at uint64) uint64 { return blocksOffset(b.blocks) + at*blockSize }
+// linksOffset is the offset of a free block's links.
+func (b buddy) linksOffset(at uint64) uint64 { return blocksOffset(b.blocks) + at*blockSize }
 
-// link makes a block the first of its list.
-func (b buddy) link(at uint64, order int) error {
+// pushFree makes a block the first of its list.
+func (b buddy) pushFree(at uint64, order int) error {
 	head := offHeads + 8*uint64(order)
-	next, err := b.get(head)
+	next, err := b.getWord(head)
 	if err != nil {
 		return err
 	}
 	if next > b.blocks {
 		return fmt.Errorf("%w: free block %d of %d", ErrDamaged, next, b.blocks)
 	}
-	b.set(b.node(at)+nodeNext, next)
-	b.set(b.node(at)+nodeBefore, 0)
+	b.setWord(b.linksOffset(at)+nodeNext, next)
+	b.setWord(b.linksOffset(at)+nodeBefore, 0)
 	if next != 0 {
-		b.set(b.node(next-1)+nodeBefore, at+1)
+		b.setWord(b.linksOffset(next-1)+nodeBefore, at+1)
 	}
-	b.set(head, at+1)
+	b.setWord(head, at+1)
 	return b.setState(at, stateFree+byte(order))
 }
 
-// unlink takes a block out of its list.
-func (b buddy) unlink(at uint64, order int) error {
+// removeFree takes a block out of its list.
+func (b buddy) removeFree(at uint64, order int) error {
 	if at >= b.blocks || 1<<order > b.blocks-at {
 		return fmt.Errorf("%w: free block %d of order %d, of %d", ErrDamaged, at, order, b.blocks)
 	}
-	state, err := b.state(at)
+	state, err := b.blockState(at)
 	if err != nil {
 		return err
 	}
-	if _, known := b.words[b.node(at)+nodeNext]; !known {
-		if err := b.fetch(b.node(at)+nodeNext, 2); err != nil {
+	if _, known := b.words[b.linksOffset(at)+nodeNext]; !known {
+		if err := b.fetchWords(b.linksOffset(at)+nodeNext, 2); err != nil {
 			return err
 		}
 	}
-	next, err := b.get(b.node(at) + nodeNext)
+	next, err := b.getWord(b.linksOffset(at) + nodeNext)
 	if err != nil {
 		return err
 	}
-	before, err := b.get(b.node(at) + nodeBefore)
+	before, err := b.getWord(b.linksOffset(at) + nodeBefore)
 	if err != nil {
 		return err
 	}
@@ -235,26 +235,26 @@ func (b buddy) unlink(at uint64, order int) error {
 		return fmt.Errorf("%w: free block %d, whose state is %#x, between %d and %d: somebody has written to memory that was freed", ErrDamaged, at, state, before, next)
 	}
 	if before == 0 {
-		b.set(offHeads+8*uint64(order), next)
+		b.setWord(offHeads+8*uint64(order), next)
 	} else {
-		b.set(b.node(before-1)+nodeNext, next)
+		b.setWord(b.linksOffset(before-1)+nodeNext, next)
 	}
 	if next != 0 {
-		b.set(b.node(next-1)+nodeBefore, before)
+		b.setWord(b.linksOffset(next-1)+nodeBefore, before)
 	}
 	return b.setState(at, 0)
 }
 
 // States, eight to a word.
 
-func (b buddy) state(at uint64) (byte, error) {
-	w, err := b.get(offStates + at&^7)
+func (b buddy) blockState(at uint64) (byte, error) {
+	w, err := b.getWord(offStates + at&^7)
 	return byte(w >> (8 * (at & 7))), err
 }
 
 func (b buddy) setState(at uint64, state byte) error {
-	w, err := b.get(offStates + at&^7)
+	w, err := b.getWord(offStates + at&^7)
 	shift := 8 * (at & 7)
-	b.set(offStates+at&^7, w&^(0xff<<shift)|uint64(state)<<shift)
+	b.setWord(offStates+at&^7, w&^(0xff<<shift)|uint64(state)<<shift)
 	return err
 }

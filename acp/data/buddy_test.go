@@ -18,16 +18,16 @@ func TestBuddy(t *testing.T) {
 func tryBuddy(t *rapid.T) {
 	mem := make([]byte, rapid.IntRange(heapMin, 1<<16).Draw(t, "heap"))
 	op := func(f func(b buddy) error) error {
-		b, err := openBuddy(newSheet(own(mem)))
+		b, err := openBuddy(newWordCache(localStore(mem)))
 		require.NoError(t, err)
 		if err = f(b); err == nil {
-			own(mem).write(b.edits)
+			localStore(mem).writeWords(b.edits)
 		}
 		return err
 	}
-	s := newSheet(own(mem))
-	require.NoError(t, format(s, uint64(len(mem))))
-	own(mem).write(s.edits)
+	s := newWordCache(localStore(mem))
+	require.NoError(t, formatHeap(s, uint64(len(mem))))
+	localStore(mem).writeWords(s.edits)
 	fresh := string(mem[:offStates])
 	live := map[uint64]uint64{} // length by offset
 	free := func(off uint64) error { return op(func(b buddy) error { return b.free(off) }) }
@@ -75,9 +75,9 @@ func tryBuddy(t *rapid.T) {
 	}
 	require.NoError(t, op(func(b buddy) error {
 		for order := range orders { // the same blocks are free, in another order perhaps
-			head, err := b.get(offHeads + 8*uint64(order))
+			head, err := b.getWord(offHeads + 8*uint64(order))
 			require.NoError(t, err)
-			was, err := buddy{newSheet(own([]byte(fresh))), b.blocks}.get(offHeads + 8*uint64(order))
+			was, err := buddy{newWordCache(localStore([]byte(fresh))), b.blocks}.getWord(offHeads + 8*uint64(order))
 			require.NoError(t, err)
 			require.Equal(t, was, head)
 		}
@@ -88,22 +88,22 @@ func tryBuddy(t *rapid.T) {
 // TestDamaged: memory that is written to when it has been freed is noticed, and so is a header that cannot be.
 func TestDamaged(t *testing.T) {
 	mem := make([]byte, 4096)
-	s := newSheet(own(mem))
-	require.NoError(t, format(s, 4096))
-	own(mem).write(s.edits)
-	b, err := openBuddy(newSheet(own(mem)))
+	s := newWordCache(localStore(mem))
+	require.NoError(t, formatHeap(s, 4096))
+	localStore(mem).writeWords(s.edits)
+	b, err := openBuddy(newWordCache(localStore(mem)))
 	require.NoError(t, err)
 	off, err := b.alloc(64)
 	require.NoError(t, err)
-	own(mem).write(b.edits)
+	localStore(mem).writeWords(b.edits)
 	for i := range mem[off+64:] {
 		mem[off+64+uint64(i)] = 0xff
 	}
-	b, err = openBuddy(newSheet(own(mem)))
+	b, err = openBuddy(newWordCache(localStore(mem)))
 	require.NoError(t, err)
 	_, err = b.alloc(64)
 	require.ErrorIs(t, err, ErrDamaged)
 	mem[offBlocks+6] = 1
-	_, err = openBuddy(newSheet(own(mem)))
+	_, err = openBuddy(newWordCache(localStore(mem)))
 	require.ErrorIs(t, err, ErrDamaged)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// chain is what a list is: elements in blocks of their own, at any rank, each linked with those beside it.
+// linkedList is what a list is: elements in blocks of their own, at any rank, each linked with those beside it.
 //
 //	0    kindNode
 //	8    the list
@@ -16,7 +16,7 @@ import (
 //	24   the one before, or Null
 //	32   bytes of the value
 //	40   the value
-type chain struct{ object }
+type linkedList struct{ object }
 
 // The words of a list's header.
 const (
@@ -38,18 +38,18 @@ type node struct {
 	value        []byte
 }
 
-// load reads an element.
-func (c *chain) load(at acp.GA) (n node, err error) {
+// loadNode reads an element.
+func (c *linkedList) loadNode(at acp.GA) (n node, err error) {
 	if at == acp.Null {
 		return n, fmt.Errorf("%w: %v", ErrElement, at)
 	}
 	b := make([]byte, nodeSize+max(c.size, 0))
-	if err := c.s.get(at, b); err != nil {
+	if err := c.s.readBytes(at, b); err != nil {
 		return n, err
 	}
-	w := words(b[:nodeSize])
+	w := parseWords(b[:nodeSize])
 	switch {
-	case w[0] != kindNode.free() || acp.GA(w[1]) != c.ga:
+	case w[0] != kindNode.freeWord() || acp.GA(w[1]) != c.ga:
 		return n, fmt.Errorf("%w: %v", ErrElement, at)
 	case w[4] > maxValue || c.size >= 0 && w[4] != uint64(c.size):
 		return n, fmt.Errorf("%w: an element of %d bytes at %v", ErrDamaged, w[4], at)
@@ -57,45 +57,45 @@ func (c *chain) load(at acp.GA) (n node, err error) {
 	n = node{at: at, next: acp.GA(w[2]), before: acp.GA(w[3]), value: b[nodeSize:]}
 	if c.size < 0 {
 		n.value = make([]byte, w[4])
-		err = c.s.get(at.Add(nodeSize), n.value)
+		err = c.s.readBytes(at.Add(nodeSize), n.value)
 	}
 	return n, err
 }
 
 // Which element is beside which is written to elements, if there are any, and otherwise to the header: there the first and the last.
 
-func (c *chain) setNext(h *header, of, next acp.GA) {
+func (c *linkedList) setNext(h *header, of, next acp.GA) {
 	if of == acp.Null {
 		h.words[chainFirst] = uint64(next)
 	} else {
-		h.pieces = append(h.pieces, piece{to: of.Add(linkNext), b: wordBytes(uint64(next))})
+		h.writes = append(h.writes, pendingWrite{to: of.Add(linkNext), b: wordBytes(uint64(next))})
 	}
 }
 
-func (c *chain) setBefore(h *header, of, before acp.GA) {
+func (c *linkedList) setBefore(h *header, of, before acp.GA) {
 	if of == acp.Null {
 		h.words[chainLast] = uint64(before)
 	} else {
-		h.pieces = append(h.pieces, piece{to: of.Add(linkBefore), b: wordBytes(uint64(before))})
+		h.writes = append(h.writes, pendingWrite{to: of.Add(linkBefore), b: wordBytes(uint64(before))})
 	}
 }
 
-// insert puts a value before the element that place chooses, at the end if it is Null, in the memory of a rank.
-func (c *chain) insert(ctx context.Context, rank int, value []byte, place func(h *header) (acp.GA, error)) (at acp.GA, err error) {
+// insertNode puts a value before the element that place chooses, at the end if it is Null, in the memory of a rank.
+func (c *linkedList) insertNode(ctx context.Context, rank int, value []byte, place func(h *header) (acp.GA, error)) (at acp.GA, err error) {
 	if len(value) > maxValue {
 		return acp.Null, fmt.Errorf("%w: a value of %d bytes", acp.ErrLength, len(value))
 	}
 	if at, err = c.s.malloc(ctx, rank, nodeSize+len(value)); err != nil {
 		return acp.Null, err
 	}
-	err = c.locked(ctx, func(h *header) error {
+	err = c.withLock(ctx, func(h *header) error {
 		next, err := place(h)
 		if err != nil {
 			return err
 		}
 		before := acp.GA(h.words[chainLast])
 		if next != acp.Null {
-			n, err := c.load(next)
+			n, err := c.loadNode(next)
 			if err != nil {
 				return err
 			}
@@ -103,25 +103,25 @@ func (c *chain) insert(ctx context.Context, rank int, value []byte, place func(h
 		}
 		c.setNext(h, before, at)
 		c.setBefore(h, next, at)
-		mine := wordBytes(kindNode.free(), uint64(c.ga), uint64(next), uint64(before), uint64(len(value)))
+		mine := wordBytes(kindNode.freeWord(), uint64(c.ga), uint64(next), uint64(before), uint64(len(value)))
 		h.length++
-		h.pieces = append(h.pieces, piece{to: at, b: append(mine, value...)})
+		h.writes = append(h.writes, pendingWrite{to: at, b: append(mine, value...)})
 		return nil
 	})
 	if err != nil {
-		return acp.Null, errors.Join(err, c.s.free(uncancelled(ctx), at))
+		return acp.Null, errors.Join(err, c.s.free(withoutCancel(ctx), at))
 	}
 	return at, nil
 }
 
-// remove takes the element out that choose chooses, and returns its value.
-func (c *chain) remove(ctx context.Context, choose func(h *header) (acp.GA, error)) (value []byte, err error) {
-	err = c.locked(ctx, func(h *header) error {
+// removeNode takes the element out that choose chooses, and returns its value.
+func (c *linkedList) removeNode(ctx context.Context, choose func(h *header) (acp.GA, error)) (value []byte, err error) {
+	err = c.withLock(ctx, func(h *header) error {
 		at, err := choose(h)
 		if err != nil {
 			return err
 		}
-		n, err := c.load(at)
+		n, err := c.loadNode(at)
 		if err != nil {
 			return err
 		}
@@ -130,17 +130,17 @@ func (c *chain) remove(ctx context.Context, choose func(h *header) (acp.GA, erro
 		h.garbage = at
 		c.setNext(h, n.before, n.next)
 		c.setBefore(h, n.next, n.before)
-		h.pieces = append(h.pieces, piece{to: at, b: wordBytes(kindDead.free())})
+		h.writes = append(h.writes, pendingWrite{to: at, b: wordBytes(kindDead.freeWord())})
 		return nil
 	})
 	return value, err
 }
 
-// walk reads all elements. Each has to know which one is before it, so the way does not come back to where it was.
-func (c *chain) walk(h *header) (list []node, err error) {
+// walkNodes reads all elements. Each has to know which one is before it, so the way does not come back to where it was.
+func (c *linkedList) walkNodes(h *header) (list []node, err error) {
 	before := acp.Null
 	for at := acp.GA(h.words[chainFirst]); at != acp.Null; {
-		n, err := c.load(at)
+		n, err := c.loadNode(at)
 		if err == nil && n.before != before {
 			err = fmt.Errorf("%w: the element at %v is behind %v, and takes itself to be behind %v", ErrDamaged, at, before, n.before)
 		}
@@ -156,20 +156,20 @@ func (c *chain) walk(h *header) (list []node, err error) {
 	return list, nil
 }
 
-// dispose frees the list and its elements.
-func (c *chain) dispose(ctx context.Context) error {
-	return c.destroy(ctx, func(h *header) error { return c.empty(ctx, h) })
+// destroyList frees the list and its elements.
+func (c *linkedList) destroyList(ctx context.Context) error {
+	return c.destroyObject(ctx, func(h *header) error { return c.freeNodes(ctx, h) })
 }
 
-// empty frees the elements.
-func (c *chain) empty(ctx context.Context, h *header) error {
-	list, err := c.walk(h)
+// freeNodes frees the elements.
+func (c *linkedList) freeNodes(ctx context.Context, h *header) error {
+	list, err := c.walkNodes(h)
 	if err != nil {
 		return err
 	}
 	h.length, h.words = 0, [3]uint64{}
 	for _, n := range list {
-		err = errors.Join(err, c.s.put(piece{to: n.at, b: wordBytes(kindDead.free())}), c.s.free(uncancelled(ctx), n.at))
+		err = errors.Join(err, c.s.writeAll(pendingWrite{to: n.at, b: wordBytes(kindDead.freeWord())}), c.s.free(withoutCancel(ctx), n.at))
 	}
 	return err
 }

@@ -21,9 +21,9 @@ type codec[T any] struct {
 type form uint8
 
 const (
-	flat  form = iota // as they are in memory
-	text              // strings
-	bytes             // []byte
+	formFlat   form = iota // as they are in memory
+	formString             // strings
+	formBytes              // []byte
 )
 
 // anySize is the size of strings and []byte.
@@ -33,19 +33,19 @@ const anySize = -1
 func flatCodec[T any]() (c codec[T], err error) {
 	t := reflect.TypeFor[T]()
 	var words strings.Builder
-	if !describe(&words, t) {
+	if !writeLayout(&words, t) {
 		return c, fmt.Errorf("%w: %v refers to memory of one process", ErrFlat, t)
 	}
-	return codec[T]{size: int(t.Size()), layout: hash([]byte(words.String()))}, nil
+	return codec[T]{size: int(t.Size()), layout: hashBytes([]byte(words.String()))}, nil
 }
 
 // anyCodec is that of strings and []byte as well.
 func anyCodec[T any]() (codec[T], error) {
 	switch t := reflect.TypeFor[T](); {
 	case t.Kind() == reflect.String:
-		return codec[T]{text, anySize, hash([]byte("bytes"))}, nil
+		return codec[T]{formString, anySize, hashBytes([]byte("bytes"))}, nil
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return codec[T]{bytes, anySize, hash([]byte("bytes"))}, nil
+		return codec[T]{formBytes, anySize, hashBytes([]byte("bytes"))}, nil
 	}
 	return flatCodec[T]()
 }
@@ -53,23 +53,23 @@ func anyCodec[T any]() (codec[T], error) {
 // keyCodec is that of keys, which are the same if their bytes are: so there may be no bytes that mean nothing, and no
 // numbers that are equal although their bytes are not.
 func keyCodec[T any]() (c codec[T], err error) {
-	if c, err = anyCodec[T](); err == nil && c.size != anySize && !exact(reflect.TypeFor[T]()) {
+	if c, err = anyCodec[T](); err == nil && c.size != anySize && !isExact(reflect.TypeFor[T]()) {
 		err = fmt.Errorf("%w: a key of type %v has padding or floating point numbers in it, and keys are compared by their bytes", ErrFlat, reflect.TypeFor[T]())
 	}
 	return c, err
 }
 
-// describe writes down how values of a type are laid out, and reports whether they are flat.
-func describe(w *strings.Builder, t reflect.Type) bool {
+// writeLayout writes down how values of a type are laid out, and reports whether they are flat.
+func writeLayout(w *strings.Builder, t reflect.Type) bool {
 	switch k := t.Kind(); {
 	case k == reflect.Array:
 		fmt.Fprintf(w, "[%d]", t.Len())
-		return describe(w, t.Elem())
+		return writeLayout(w, t.Elem())
 	case k == reflect.Struct:
 		w.WriteByte('{')
 		for i := range t.NumField() {
 			w.WriteString(strconv.Itoa(int(t.Field(i).Offset)) + ":")
-			if !describe(w, t.Field(i).Type) {
+			if !writeLayout(w, t.Field(i).Type) {
 				return false
 			}
 		}
@@ -84,15 +84,15 @@ func describe(w *strings.Builder, t reflect.Type) bool {
 	}
 }
 
-// exact reports whether values of a flat type are equal just if their bytes are.
-func exact(t reflect.Type) bool {
+// isExact reports whether values of a flat type are equal just if their bytes are.
+func isExact(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:
-		return exact(t.Elem())
+		return isExact(t.Elem())
 	case reflect.Struct:
 		used := uintptr(0)
 		for i := range t.NumField() {
-			if !exact(t.Field(i).Type) {
+			if !isExact(t.Field(i).Type) {
 				return false
 			}
 			used += t.Field(i).Type.Size()
@@ -105,45 +105,45 @@ func exact(t reflect.Type) bool {
 	}
 }
 
-// bytes are those of a value. They are the value's own.
-func (c codec[T]) bytes(v *T) []byte {
+// bytesOf are those of a value. They are the value's own.
+func (c codec[T]) bytesOf(v *T) []byte {
 	switch c.form {
-	case text:
+	case formString:
 		s := *(*string)(unsafe.Pointer(v))
 		return unsafe.Slice(unsafe.StringData(s), len(s))
-	case bytes:
+	case formBytes:
 		return *(*[]byte)(unsafe.Pointer(v))
 	default:
 		return unsafe.Slice((*byte)(unsafe.Pointer(v)), c.size)
 	}
 }
 
-// value is the value that bytes are of, of the length that method bytes has returned.
-func (c codec[T]) value(b []byte) (v T) {
+// decodeValue is the value that bytes are of, of the length that method bytes has returned.
+func (c codec[T]) decodeValue(b []byte) (v T) {
 	switch c.form {
-	case text:
+	case formString:
 		*(*string)(unsafe.Pointer(&v)) = string(b)
-	case bytes:
+	case formBytes:
 		*(*[]byte)(unsafe.Pointer(&v)) = append([]byte{}, b...) // not nil, if it is empty
 	default:
-		copy(c.bytes(&v), b)
+		copy(c.bytesOf(&v), b)
 	}
 	return v
 }
 
-// values are those of bytes, all of a fixed size.
-func (c codec[T]) values(b []byte) []T {
+// decodeValues are those of bytes, all of a fixed size.
+func (c codec[T]) decodeValues(b []byte) []T {
 	v := make([]T, len(b)/c.size)
-	copy(c.image(v), b)
+	copy(c.valueBytes(v), b)
 	return v
 }
 
-// image is the memory of values of a fixed size.
-func (c codec[T]) image(v []T) []byte {
+// valueBytes is the memory of values of a fixed size.
+func (c codec[T]) valueBytes(v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*c.size)
 }
 
-func hash(b []byte) uint64 {
+func hashBytes(b []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(b)
 	return h.Sum64()

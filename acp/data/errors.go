@@ -44,8 +44,8 @@ func (e *LockError) Error() string {
 // Unwrap returns what is wrong.
 func (e *LockError) Unwrap() error { return e.Err }
 
-// wrong makes an error of a call.
-func (s *Space) wrong(op, what string, err error) error {
+// newError makes an error of a call.
+func (s *Space) newError(op, what string, err error) error {
 	if err == nil {
 		return nil
 	}

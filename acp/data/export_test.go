@@ -22,19 +22,19 @@ func (s *Space) HoldVector(ctx context.Context, at acp.GA) (release func() error
 
 // HoldBucket takes the lock of the bucket that a string is in.
 func (m *Map[K, V]) HoldBucket(ctx context.Context, key string) (release func() error, err error) {
-	return m.s.hold(ctx, m.bucketOf(hashOf([]byte(key))).at, kindBucket)
+	return m.s.hold(ctx, m.bucketFor(hashOf([]byte(key))).at, kindBucket)
 }
 
 func (s *Space) hold(ctx context.Context, at acp.GA, k kind) (release func() error, err error) {
-	mine, err := s.lock(ctx, at, k)
-	return func() error { return s.unlock(at, mine, k.free()) }, err
+	mine, err := s.lockStruct(ctx, at, k)
+	return func() error { return s.unlockStruct(at, mine, k.freeWord()) }, err
 }
 
 // Peek and Poke read and write memory of any rank.
 func (s *Space) Peek(from acp.GA, n int) ([]byte, error) {
 	b := make([]byte, n)
-	return b, s.get(from, b)
+	return b, s.readBytes(from, b)
 }
 
 // Poke is the other one.
-func (s *Space) Poke(to acp.GA, b []byte) error { return s.put(piece{to: to, b: b}) }
+func (s *Space) Poke(to acp.GA, b []byte) error { return s.writeAll(pendingWrite{to: to, b: b}) }

@@ -15,25 +15,25 @@ func FuzzBuddy(f *testing.F) {
 	f.Add([]byte{9, 0, 0, 0, 0, 0, 0, 0, 9}, uint16(456), uint64(64), uint64(448))
 	f.Fuzz(func(t *testing.T, over []byte, at uint16, n, off uint64) {
 		mem := make([]byte, 8<<10)
-		s := newSheet(own(mem))
-		require.NoError(t, format(s, uint64(len(mem))))
-		own(mem).write(s.edits)
+		s := newWordCache(localStore(mem))
+		require.NoError(t, formatHeap(s, uint64(len(mem))))
+		localStore(mem).writeWords(s.edits)
 		if at < 16 { // the lock, and how many blocks there are
 			at += 16
 		}
 		copy(mem[min(int(at), len(mem)):], over)
 		for range 2 {
-			b, err := openBuddy(newSheet(own(mem)))
+			b, err := openBuddy(newWordCache(localStore(mem)))
 			require.NoError(t, err)
 			if _, err := b.alloc(n); err == nil {
-				own(mem).write(b.edits)
+				localStore(mem).writeWords(b.edits)
 			} else {
 				require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrNoMemory), "%v", err)
 			}
-			b, err = openBuddy(newSheet(own(mem)))
+			b, err = openBuddy(newWordCache(localStore(mem)))
 			require.NoError(t, err)
 			if err := b.free(off); err == nil {
-				own(mem).write(b.edits)
+				localStore(mem).writeWords(b.edits)
 			} else {
 				require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotAllocated), "%v", err)
 			}

@@ -16,38 +16,38 @@ import (
 // An element has an address, by which all ranks know it. When it is erased the address means nothing, which is an error, ErrElement,
 // until the memory becomes that of an element of the same list once more.
 type List[T any] struct {
-	chain
+	linkedList
 	codec[T]
 	rank int // of new elements
 }
 
 // NewList makes a list at a rank (acp_create_list).
 func NewList[T any](ctx context.Context, s *Space, rank int) (*List[T], error) {
-	l, err := list[T](s, acp.Null)
+	l, err := listHandle[T](s, acp.Null)
 	if err == nil {
-		err = l.create(ctx, rank)
+		err = l.createObject(ctx, rank)
 	}
 	if err != nil {
-		return nil, s.wrong("create", fmt.Sprintf("list of %v at rank %d", reflect.TypeFor[T](), rank), err)
+		return nil, s.newError("create", fmt.Sprintf("list of %v at rank %d", reflect.TypeFor[T](), rank), err)
 	}
 	return l.On(rank), nil
 }
 
 // OpenList finds the list that another rank has made.
 func OpenList[T any](ctx context.Context, s *Space, at acp.GA) (*List[T], error) {
-	l, err := list[T](s, at)
+	l, err := listHandle[T](s, at)
 	if err == nil {
-		err = l.check(ctx)
+		err = l.checkExists(ctx)
 	}
 	if err != nil {
-		return nil, s.wrong("open", fmt.Sprintf("list of %v at %v", reflect.TypeFor[T](), at), err)
+		return nil, s.newError("open", fmt.Sprintf("list of %v at %v", reflect.TypeFor[T](), at), err)
 	}
 	return l.On(at.Rank()), nil
 }
 
-func list[T any](s *Space, at acp.GA) (*List[T], error) {
+func listHandle[T any](s *Space, at acp.GA) (*List[T], error) {
 	c, err := anyCodec[T]()
-	return &List[T]{chain: chain{object{s: s, ga: at, kind: kindList, size: c.size, layout: c.layout}}, codec: c}, cmp.Or(s.usable(), err)
+	return &List[T]{linkedList: linkedList{object{s: s, ga: at, kind: kindList, size: c.size, layout: c.layout}}, codec: c}, cmp.Or(s.checkUsable(), err)
 }
 
 // On is the same list; elements that are added by it lie at that rank. Without On they do where the list does.
@@ -59,66 +59,68 @@ func (l *List[T]) On(rank int) *List[T] {
 
 // PushBack adds an element at the end, and returns its address (acp_push_back_list).
 func (l *List[T]) PushBack(ctx context.Context, v T) (acp.GA, error) {
-	at, err := l.insert(ctx, l.rank, l.bytes(&v), func(*header) (acp.GA, error) { return acp.Null, nil })
-	return at, l.wrong("push back", err)
+	at, err := l.insertNode(ctx, l.rank, l.bytesOf(&v), func(*header) (acp.GA, error) { return acp.Null, nil })
+	return at, l.newError("push back", err)
 }
 
 // PushFront adds an element before the first, and returns its address (acp_push_front_list).
 func (l *List[T]) PushFront(ctx context.Context, v T) (acp.GA, error) {
-	at, err := l.insert(ctx, l.rank, l.bytes(&v), func(h *header) (acp.GA, error) { return acp.GA(h.words[chainFirst]), nil })
-	return at, l.wrong("push front", err)
+	at, err := l.insertNode(ctx, l.rank, l.bytesOf(&v), func(h *header) (acp.GA, error) { return acp.GA(h.words[chainFirst]), nil })
+	return at, l.newError("push front", err)
 }
 
 // Insert adds an element before another one, and returns its address (acp_insert_list).
 func (l *List[T]) Insert(ctx context.Context, next acp.GA, v T) (acp.GA, error) {
-	at, err := l.insert(ctx, l.rank, l.bytes(&v), func(*header) (acp.GA, error) { return next, given(next) })
-	return at, l.wrong("insert", err)
+	at, err := l.insertNode(ctx, l.rank, l.bytesOf(&v), func(*header) (acp.GA, error) { return next, checkElement(next) })
+	return at, l.newError("insert", err)
 }
 
 // PopBack takes the last element (acp_pop_back_list). Without any it is ErrEmpty.
-func (l *List[T]) PopBack(ctx context.Context) (T, error) { return l.pop(ctx, "pop back", chainLast) }
+func (l *List[T]) PopBack(ctx context.Context) (T, error) {
+	return l.popEnd(ctx, "pop back", chainLast)
+}
 
 // PopFront takes the first element (acp_pop_front_list). Without any it is ErrEmpty.
 func (l *List[T]) PopFront(ctx context.Context) (T, error) {
-	return l.pop(ctx, "pop front", chainFirst)
+	return l.popEnd(ctx, "pop front", chainFirst)
 }
 
-func (l *List[T]) pop(ctx context.Context, op string, end int) (v T, _ error) {
-	b, err := l.remove(ctx, func(h *header) (acp.GA, error) {
+func (l *List[T]) popEnd(ctx context.Context, op string, end int) (v T, _ error) {
+	b, err := l.removeNode(ctx, func(h *header) (acp.GA, error) {
 		if h.length == 0 {
 			return acp.Null, ErrEmpty
 		}
 		return acp.GA(h.words[end]), nil
 	})
 	if err != nil {
-		return v, l.wrong(op, err)
+		return v, l.newError(op, err)
 	}
-	return l.value(b), nil
+	return l.decodeValue(b), nil
 }
 
 // Erase takes an element out and returns its value (acp_erase_list).
 func (l *List[T]) Erase(ctx context.Context, e acp.GA) (v T, _ error) {
-	b, err := l.remove(ctx, func(*header) (acp.GA, error) { return e, given(e) })
+	b, err := l.removeNode(ctx, func(*header) (acp.GA, error) { return e, checkElement(e) })
 	if err != nil {
-		return v, l.wrong("erase", err)
+		return v, l.newError("erase", err)
 	}
-	return l.value(b), nil
+	return l.decodeValue(b), nil
 }
 
 // Value returns the value of an element (acp_dereference_list_it).
 func (l *List[T]) Value(ctx context.Context, e acp.GA) (v T, _ error) {
-	err := l.locked(ctx, func(*header) error {
-		n, err := l.load(e)
+	err := l.withLock(ctx, func(*header) error {
+		n, err := l.loadNode(e)
 		if err == nil {
-			v = l.value(n.value)
+			v = l.decodeValue(n.value)
 		}
 		return err
 	})
-	return v, l.wrong("value", err)
+	return v, l.newError("value", err)
 }
 
-// given refuses the address of no element.
-func given(e acp.GA) error {
+// checkElement refuses the address of no element.
+func checkElement(e acp.GA) error {
 	if e == acp.Null {
 		return fmt.Errorf("%w: %v", ErrElement, e)
 	}
@@ -135,16 +137,16 @@ type Element[T any] struct {
 func (l *List[T]) Elements(ctx context.Context) iter.Seq2[Element[T], error] {
 	return func(yield func(Element[T], error) bool) {
 		var nodes []node
-		err := l.locked(ctx, func(h *header) (err error) {
-			nodes, err = l.walk(h)
+		err := l.withLock(ctx, func(h *header) (err error) {
+			nodes, err = l.walkNodes(h)
 			return err
 		})
 		if err != nil {
-			yield(Element[T]{}, l.wrong("all", err))
+			yield(Element[T]{}, l.newError("all", err))
 			return
 		}
 		for _, n := range nodes {
-			if !yield(Element[T]{n.at, l.value(n.value)}, nil) {
+			if !yield(Element[T]{n.at, l.decodeValue(n.value)}, nil) {
 				return
 			}
 		}
@@ -164,8 +166,10 @@ func (l *List[T]) All(ctx context.Context) iter.Seq2[T, error] {
 
 // Clear takes all elements out, and frees them.
 func (l *List[T]) Clear(ctx context.Context) error {
-	return l.wrong("clear", l.locked(ctx, func(h *header) error { return l.empty(ctx, h) }))
+	return l.newError("clear", l.withLock(ctx, func(h *header) error { return l.freeNodes(ctx, h) }))
 }
 
 // Destroy frees the list and its elements (acp_destroy_list), as Vector.Destroy does a vector.
-func (l *List[T]) Destroy(ctx context.Context) error { return l.wrong("destroy", l.dispose(ctx)) }
+func (l *List[T]) Destroy(ctx context.Context) error {
+	return l.newError("destroy", l.destroyList(ctx))
+}

@@ -13,9 +13,9 @@ import (
 // it and 1, or 0, and 19 that count that rank's locks. So one compare-and-swap locks a structure that is there, is free and
 // is what the caller takes it for, and changes nothing else: a wrong address does no harm.
 const (
-	turnBits   = 19
+	seqBits    = 19
 	holderBits = 21
-	kindShift  = holderBits + turnBits
+	kindShift  = holderBits + seqBits
 )
 
 // kind is what a structure is: three letters.
@@ -42,11 +42,11 @@ func (k kind) String() string {
 	return fmt.Sprintf("kind %#x", uint64(k))
 }
 
-// free is the word of a structure that nobody holds.
-func (k kind) free() uint64 { return uint64(k) << kindShift }
+// freeWord is the word of a structure that nobody holds.
+func (k kind) freeWord() uint64 { return uint64(k) << kindShift }
 
-// isNot says what a word is that is not that of a kind.
-func (k kind) isNot(word uint64) error {
+// checkWord says what a word is that is not that of a kind.
+func (k kind) checkWord(word uint64) error {
 	switch is := kind(word >> kindShift); {
 	case is == k:
 		return nil
@@ -65,55 +65,55 @@ const (
 	pauseMax = time.Millisecond
 )
 
-// heldTurns is how often in a row a holder may be found alive with the same lock.
-const heldTurns = 20
+// maxHeldProbes is how often in a row a holder may be found alive with the same lock.
+const maxHeldProbes = 20
 
-// lock takes the lock of a structure, and returns the word that gives it back. ctx ends the wait only. A holder that is lost
+// lockStruct takes the lock of a structure, and returns the word that gives it back. ctx ends the wait only. A holder that is lost
 // ends it as well, and one that does not come to its end.
-func (s *Space) lock(ctx context.Context, at acp.GA, k kind) (mine uint64, err error) {
-	turn := uint64(s.turn.Add(1)) & (1<<turnBits - 1)
-	mine = k.free() | uint64(s.p.Rank()+1)<<turnBits | turn
+func (s *Space) lockStruct(ctx context.Context, at acp.GA, k kind) (mine uint64, err error) {
+	turn := uint64(s.lockSeq.Add(1)) & (1<<seqBits - 1)
+	mine = k.freeWord() | uint64(s.p.Rank()+1)<<seqBits | turn
 	var seen uint64 // holder
 	var since, asked time.Time
 	asks := 0
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
-		found, err := s.swap(at, k.free(), mine)
+		found, err := s.compareSwap(at, k.freeWord(), mine)
 		if err != nil {
 			return 0, err
 		}
-		if found == k.free() {
+		if found == k.freeWord() {
 			return mine, nil
 		}
-		if err := k.isNot(found); err != nil {
+		if err := k.checkWord(found); err != nil {
 			return 0, err
 		}
 		now := time.Now()
 		if found != seen {
 			seen, since, asked, asks = found, now, now, 0
 		}
-		holder := int(found>>turnBits&(1<<holderBits-1)) - 1
+		holder := int(found>>seqBits&(1<<holderBits-1)) - 1
 		if holder < 0 || holder >= s.p.Size() {
 			return 0, fmt.Errorf("%w: the lock at %v is held by rank %d of %d", ErrDamaged, at, holder, s.p.Size())
 		}
 		if now.Sub(asked) >= s.o.Patience {
-			if err := s.ask(holder); err != nil {
+			if err := s.probeRank(holder); err != nil {
 				return 0, &LockError{At: at, Holder: holder, For: time.Since(since), Err: fmt.Errorf("%w: %w", ErrHolderLost, err)}
 			}
-			if asks++; asks == heldTurns {
+			if asks++; asks == maxHeldProbes {
 				return 0, &LockError{At: at, Holder: holder, For: time.Since(since), Err: ErrHeld}
 			}
 			asked = time.Now()
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleepCtx(ctx, pause); err != nil {
 			return 0, fmt.Errorf("waiting for rank %d, which holds the lock at %v: %w", holder, at, err)
 		}
 	}
 }
 
-// unlock writes what has changed and gives a lock back, with the word that the structure has from now on. Operations on one
+// unlockStruct writes what has changed and gives a lock back, with the word that the structure has from now on. Operations on one
 // region are carried out in order, so pieces there need not be waited for.
-func (s *Space) unlock(at acp.GA, mine, next uint64, pieces ...piece) error {
-	var near, far []piece
+func (s *Space) unlockStruct(at acp.GA, mine, next uint64, pieces ...pendingWrite) error {
+	var near, far []pendingWrite
 	for _, p := range pieces {
 		if p.to.Rank() == at.Rank() && p.to.Region() == at.Region() {
 			near = append(near, p)
@@ -122,13 +122,13 @@ func (s *Space) unlock(at acp.GA, mine, next uint64, pieces ...piece) error {
 		}
 	}
 	if len(far) > 0 {
-		if err := s.put(far...); err != nil {
-			return errors.Join(err, s.unlock(at, mine, next))
+		if err := s.writeAll(far...); err != nil {
+			return errors.Join(err, s.unlockStruct(at, mine, next))
 		}
 	}
 	g := s.p.NewGroup()
 	var found uint64
-	if err := s.write(g, near, func() { g.CompareSwap8(&found, at, mine, next) }); err != nil {
+	if err := s.writeThen(g, near, func() { g.CompareSwap8(&found, at, mine, next) }); err != nil {
 		return err
 	}
 	if found != mine {
@@ -137,16 +137,16 @@ func (s *Space) unlock(at acp.GA, mine, next uint64, pieces ...piece) error {
 	return nil
 }
 
-// ask reads a word of a rank, which fails when it is gone.
-func (s *Space) ask(rank int) error {
+// probeRank reads a word of a rank, which fails when it is gone.
+func (s *Space) probeRank(rank int) error {
 	if rank == s.p.Rank() {
 		return nil
 	}
-	return s.get(s.p.StarterGA(rank).Add(s.o.Anchor), make([]byte, 8))
+	return s.readBytes(s.p.StarterGA(rank).Add(s.o.Anchor), make([]byte, 8))
 }
 
-// sleep returns after a while, or when ctx ends, whose error it then returns.
-func sleep(ctx context.Context, d time.Duration) error {
+// sleepCtx returns after a while, or when ctx ends, whose error it then returns.
+func sleepCtx(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	if ctx == nil {
@@ -160,9 +160,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// uncancelled returns ctx, or the background for nil, without its end: for work that
+// withoutCancel returns ctx, or the background for nil, without its end: for work that
 // leaves memory in order.
-func uncancelled(ctx context.Context) context.Context {
+func withoutCancel(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
 	}

@@ -14,7 +14,7 @@ import (
 // ctx ends the wait for the heap's lock, as far as others hold it.
 func (s *Space) Malloc(ctx context.Context, rank, n int) (acp.GA, error) {
 	ga, err := s.malloc(ctx, rank, n)
-	return ga, s.wrong("malloc", fmt.Sprintf("%d bytes at rank %d", n, rank), err)
+	return ga, s.newError("malloc", fmt.Sprintf("%d bytes at rank %d", n, rank), err)
 }
 
 func (s *Space) malloc(ctx context.Context, rank, n int) (ga acp.GA, err error) {
@@ -35,7 +35,7 @@ func (s *Space) malloc(ctx context.Context, rank, n int) (ga acp.GA, err error) 
 // Free gives an allocated block back, from any rank (acp_free). An address where none begins is ErrNotAllocated, and so is
 // one that was freed before and has not been allocated again.
 func (s *Space) Free(ctx context.Context, ga acp.GA) error {
-	return s.wrong("free", ga.String(), s.free(ctx, ga))
+	return s.newError("free", ga.String(), s.free(ctx, ga))
 }
 
 func (s *Space) free(ctx context.Context, ga acp.GA) error {
@@ -61,12 +61,12 @@ type HeapStats struct {
 func (s *Space) Stats(ctx context.Context, rank int) (h HeapStats, err error) {
 	err = s.inHeap(ctx, rank, func(_ acp.GA, b buddy) (err error) {
 		h.Capacity = b.blocks * blockSize
-		if h.Blocks, err = b.get(offLive); err == nil {
-			h.Bytes, err = b.get(offBytes)
+		if h.Blocks, err = b.getWord(offLive); err == nil {
+			h.Bytes, err = b.getWord(offBytes)
 		}
 		return err
 	})
-	return h, s.wrong("stats", fmt.Sprintf("of the heap of rank %d", rank), err)
+	return h, s.newError("stats", fmt.Sprintf("of the heap of rank %d", rank), err)
 }
 
 // inHeap has f change a heap while nobody else does. What f has changed is written if it has no error.
@@ -75,20 +75,20 @@ func (s *Space) inHeap(ctx context.Context, rank int, f func(heap acp.GA, b budd
 	if err != nil {
 		return err
 	}
-	mine, err := s.lock(ctx, heap, kindHeap)
+	mine, err := s.lockStruct(ctx, heap, kindHeap)
 	if errors.Is(err, ErrKind) {
 		err = fmt.Errorf("rank %d: %w", rank, ErrNoHeap)
 	}
 	if err != nil {
 		return err
 	}
-	from := remote{s, heap}
-	b, err := openBuddy(newSheet(from))
+	from := remoteStore{s, heap}
+	b, err := openBuddy(newWordCache(from))
 	if err == nil {
 		err = f(heap, b)
 	}
 	if err != nil {
-		return errors.Join(err, s.unlock(heap, mine, kindHeap.free()))
+		return errors.Join(err, s.unlockStruct(heap, mine, kindHeap.freeWord()))
 	}
-	return s.unlock(heap, mine, kindHeap.free(), from.pieces(b.edits)...)
+	return s.unlockStruct(heap, mine, kindHeap.freeWord(), from.pendingWrites(b.edits)...)
 }

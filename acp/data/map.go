@@ -31,7 +31,7 @@ type MapOptions struct {
 	Buckets int
 }
 
-func (o *MapOptions) fill(size int) error {
+func (o *MapOptions) applyDefaults(size int) error {
 	if len(o.Ranks) == 0 {
 		for rank := range size {
 			o.Ranks = append(o.Ranks, rank)
@@ -48,44 +48,44 @@ func (o *MapOptions) fill(size int) error {
 
 // NewMap makes a map (acp_create_map). What tells where its parts are lies at the rank.
 func NewMap[K comparable, V any](ctx context.Context, s *Space, rank int, o MapOptions) (*Map[K, V], error) {
-	m, err := mapOf[K, V](s, acp.Null)
+	m, err := mapHandle[K, V](s, acp.Null)
 	if err == nil {
-		err = m.create(ctx, rank, o)
+		err = m.createTable(ctx, rank, o)
 	}
 	if err != nil {
-		return nil, s.wrong("create", fmt.Sprintf("%v at rank %d", reflect.TypeFor[map[K]V](), rank), err)
+		return nil, s.newError("create", fmt.Sprintf("%v at rank %d", reflect.TypeFor[map[K]V](), rank), err)
 	}
 	return m, nil
 }
 
 // OpenMap finds the map that another rank has made.
 func OpenMap[K comparable, V any](ctx context.Context, s *Space, at acp.GA) (*Map[K, V], error) {
-	m, err := mapOf[K, V](s, at)
+	m, err := mapHandle[K, V](s, at)
 	if err == nil {
-		err = m.open(ctx)
+		err = m.openTable(ctx)
 	}
 	if err != nil {
-		return nil, s.wrong("open", fmt.Sprintf("%v at %v", reflect.TypeFor[map[K]V](), at), err)
+		return nil, s.newError("open", fmt.Sprintf("%v at %v", reflect.TypeFor[map[K]V](), at), err)
 	}
 	return m, nil
 }
 
-func mapOf[K comparable, V any](s *Space, at acp.GA) (*Map[K, V], error) {
+func mapHandle[K comparable, V any](s *Space, at acp.GA) (*Map[K, V], error) {
 	k, err := keyCodec[K]()
 	if err != nil {
 		return nil, err
 	}
 	v, err := anyCodec[V]()
-	return &Map[K, V]{table{s: s, ga: at, key: k.size, value: v.size, layout: 3*k.layout + v.layout}, k, v}, cmp.Or(s.usable(), err)
+	return &Map[K, V]{table{s: s, ga: at, key: k.size, value: v.size, layout: 3*k.layout + v.layout}, k, v}, cmp.Or(s.checkUsable(), err)
 }
 
-// change calls f with the pair of a key, if there is one, while nobody else can get at it.
-func (m *Map[K, V]) change(ctx context.Context, k K, f func(b *bucket, key []byte, hash uint64, p pair, found bool) error) error {
-	key := m.keys.bytes(&k)
+// withPair calls f with the pair of a key, if there is one, while nobody else can get at it.
+func (m *Map[K, V]) withPair(ctx context.Context, k K, f func(b *bucket, key []byte, hash uint64, p pair, found bool) error) error {
+	key := m.keys.bytesOf(&k)
 	h := hashOf(key)
-	b := m.bucketOf(h)
-	return b.locked(ctx, kindBucket, func() error {
-		p, found, err := b.find(key, h)
+	b := m.bucketFor(h)
+	return b.withLock(ctx, kindBucket, func() error {
+		p, found, err := b.findPair(key, h)
 		if err == nil {
 			err = f(b, key, h, p, found)
 		}
@@ -95,70 +95,70 @@ func (m *Map[K, V]) change(ctx context.Context, k K, f func(b *bucket, key []byt
 
 // Find returns the value of a key (acp_find_map).
 func (m *Map[K, V]) Find(ctx context.Context, k K) (v V, found bool, err error) {
-	err = m.change(ctx, k, func(_ *bucket, _ []byte, _ uint64, p pair, ok bool) error {
+	err = m.withPair(ctx, k, func(_ *bucket, _ []byte, _ uint64, p pair, ok bool) error {
 		if found = ok; found {
-			v = m.values.value(p.value)
+			v = m.values.decodeValue(p.value)
 		}
 		return nil
 	})
-	return v, found, m.wrong("find", err)
+	return v, found, m.newError("find", err)
 }
 
 // Insert adds a pair, if the key is not there (acp_insert_map), and reports whether it has.
 func (m *Map[K, V]) Insert(ctx context.Context, k K, v V) (added bool, err error) {
-	err = m.change(ctx, k, func(b *bucket, key []byte, h uint64, _ pair, found bool) error {
+	err = m.withPair(ctx, k, func(b *bucket, key []byte, h uint64, _ pair, found bool) error {
 		if found {
 			return nil
 		}
 		added = true
-		return b.add(ctx, h, key, m.values.bytes(&v))
+		return b.addPair(ctx, h, key, m.values.bytesOf(&v))
 	})
-	return added && err == nil, m.wrong("insert", err)
+	return added && err == nil, m.newError("insert", err)
 }
 
 // Set gives a key a value, whether it is there or not.
 func (m *Map[K, V]) Set(ctx context.Context, k K, v V) error {
-	return m.wrong("set", m.update(ctx, k, func(V, bool) V { return v }))
+	return m.newError("set", m.updatePair(ctx, k, func(V, bool) V { return v }))
 }
 
 // Update gives a key the value that f makes of that which it has, if it is there. Nobody else gets at the
 // key meanwhile, so f is short and does not use the map. It is an ErrOptions if f is nil.
 func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) error {
 	if f == nil {
-		return m.wrong("update", fmt.Errorf("%w: the function is nil", ErrOptions))
+		return m.newError("update", fmt.Errorf("%w: the function is nil", ErrOptions))
 	}
-	return m.wrong("update", m.update(ctx, k, f))
+	return m.newError("update", m.updatePair(ctx, k, f))
 }
 
-func (m *Map[K, V]) update(ctx context.Context, k K, f func(v V, found bool) V) error {
-	return m.change(ctx, k, func(b *bucket, key []byte, h uint64, p pair, found bool) error {
+func (m *Map[K, V]) updatePair(ctx context.Context, k K, f func(v V, found bool) V) error {
+	return m.withPair(ctx, k, func(b *bucket, key []byte, h uint64, p pair, found bool) error {
 		var v V
 		if found {
-			v = m.values.value(p.value)
+			v = m.values.decodeValue(p.value)
 		}
 		v = f(v, found)
 		if found {
-			return b.change(ctx, p, h, m.values.bytes(&v))
+			return b.replaceValue(ctx, p, h, m.values.bytesOf(&v))
 		}
-		return b.add(ctx, h, key, m.values.bytes(&v))
+		return b.addPair(ctx, h, key, m.values.bytesOf(&v))
 	})
 }
 
 // Erase takes a pair out (acp_remove_map), and reports whether it was there.
 func (m *Map[K, V]) Erase(ctx context.Context, k K) (found bool, err error) {
-	err = m.change(ctx, k, func(b *bucket, _ []byte, _ uint64, p pair, ok bool) error {
+	err = m.withPair(ctx, k, func(b *bucket, _ []byte, _ uint64, p pair, ok bool) error {
 		if found = ok; found {
-			b.remove(p)
+			b.removePair(p)
 		}
 		return nil
 	})
-	return found, m.wrong("erase", err)
+	return found, m.newError("erase", err)
 }
 
 // Len is the number of pairs: at some time during the call, if nobody changes it meanwhile.
 func (m *Map[K, V]) Len(context.Context) (int, error) {
-	n, err := m.len()
-	return n, m.wrong("len", err)
+	n, err := m.countPairs()
+	return n, m.newError("len", err)
 }
 
 // Pair is a key and its value.
@@ -168,14 +168,14 @@ type Pair[K, V any] struct {
 }
 
 // All are the pairs, in no order: those of each bucket as they are when it is its turn. An error is the last.
-func (m *Map[K, V]) All(ctx context.Context) iter.Seq2[Pair[K, V], error] { return m.all(ctx, -1) }
+func (m *Map[K, V]) All(ctx context.Context) iter.Seq2[Pair[K, V], error] { return m.allPairs(ctx, -1) }
 
 // Local are the pairs that lie at this rank.
 func (m *Map[K, V]) Local(ctx context.Context) iter.Seq2[Pair[K, V], error] {
-	return m.all(ctx, m.s.p.Rank())
+	return m.allPairs(ctx, m.s.p.Rank())
 }
 
-func (m *Map[K, V]) all(ctx context.Context, rank int) iter.Seq2[Pair[K, V], error] {
+func (m *Map[K, V]) allPairs(ctx context.Context, rank int) iter.Seq2[Pair[K, V], error] {
 	return func(yield func(Pair[K, V], error) bool) {
 		for _, part := range m.parts {
 			if rank >= 0 && part.Rank() != rank {
@@ -184,16 +184,16 @@ func (m *Map[K, V]) all(ctx context.Context, rank int) iter.Seq2[Pair[K, V], err
 			for i := range m.buckets {
 				b := m.bucketAt(part, i)
 				var list []pair
-				err := b.locked(ctx, kindBucket, func() (err error) {
-					list, err = b.pairs()
+				err := b.withLock(ctx, kindBucket, func() (err error) {
+					list, err = b.allPairs()
 					return err
 				})
 				if err != nil {
-					yield(Pair[K, V]{}, m.wrong("all", err))
+					yield(Pair[K, V]{}, m.newError("all", err))
 					return
 				}
 				for _, p := range list {
-					if !yield(Pair[K, V]{m.keys.value(p.key), m.values.value(p.value)}, nil) {
+					if !yield(Pair[K, V]{m.keys.decodeValue(p.key), m.values.decodeValue(p.value)}, nil) {
 						return
 					}
 				}
@@ -204,8 +204,10 @@ func (m *Map[K, V]) all(ctx context.Context, rank int) iter.Seq2[Pair[K, V], err
 
 // Clear takes all pairs out, bucket after bucket.
 func (m *Map[K, V]) Clear(ctx context.Context) error {
-	return m.wrong("clear", m.drop(ctx, kindBucket))
+	return m.newError("clear", m.dropPairs(ctx, kindBucket))
 }
 
 // Destroy frees the map (acp_destroy_map), as Vector.Destroy does a vector.
-func (m *Map[K, V]) Destroy(ctx context.Context) error { return m.wrong("destroy", m.dispose(ctx)) }
+func (m *Map[K, V]) Destroy(ctx context.Context) error {
+	return m.newError("destroy", m.destroyTable(ctx))
+}

@@ -28,8 +28,8 @@ type header struct {
 	layout, size, length uint64
 	words                [3]uint64
 
-	pieces  []piece // not in memory: what is to be written together with the header,
-	garbage acp.GA  // and a block to be freed then
+	writes  []pendingWrite // not in memory: what is to be written together with the header,
+	garbage acp.GA         // and a block to be freed then
 }
 
 const (
@@ -37,11 +37,11 @@ const (
 	headerWords = headerSize/8 - 1
 )
 
-func (h *header) pack() [headerWords]uint64 {
+func (h *header) encodeWords() [headerWords]uint64 {
 	return [headerWords]uint64{h.layout, h.size, h.length, h.words[0], h.words[1], h.words[2]}
 }
 
-func unpack(w [headerWords]uint64) header {
+func parseHeader(w [headerWords]uint64) header {
 	return header{layout: w[0], size: w[1], length: w[2], words: [3]uint64{w[3], w[4], w[5]}}
 }
 
@@ -50,26 +50,26 @@ func (o *object) GA() acp.GA { return o.ga }
 
 func (o *object) String() string { return fmt.Sprintf("%v at %v", o.kind, o.ga) }
 
-// wrong makes an error of a method.
-func (o *object) wrong(op string, err error) error { return o.s.wrong(op, o.String(), err) }
+// newError makes an error of a method.
+func (o *object) newError(op string, err error) error { return o.s.newError(op, o.String(), err) }
 
-// create makes an object without elements at a rank.
-func (o *object) create(ctx context.Context, rank int) (err error) {
+// createObject makes an object without elements at a rank.
+func (o *object) createObject(ctx context.Context, rank int) (err error) {
 	if o.ga, err = o.s.malloc(ctx, rank, headerSize); err != nil {
 		return err
 	}
 	h := header{layout: o.layout, size: uint64(o.size)}
-	w := h.pack()
-	return o.s.put(piece{to: o.ga, b: wordBytes(append([]uint64{o.kind.free()}, w[:]...)...)})
+	w := h.encodeWords()
+	return o.s.writeAll(pendingWrite{to: o.ga, b: wordBytes(append([]uint64{o.kind.freeWord()}, w[:]...)...)})
 }
 
-// check has a look whether the object is there.
-func (o *object) check(ctx context.Context) error {
-	return o.locked(ctx, func(*header) error { return nil })
+// checkExists has a look whether the object is there.
+func (o *object) checkExists(ctx context.Context) error {
+	return o.withLock(ctx, func(*header) error { return nil })
 }
 
-// fits compares a header with what the caller takes it for.
-func (o *object) fits(h *header) error {
+// checkType compares a header with what the caller takes it for.
+func (o *object) checkType(h *header) error {
 	if h.layout != o.layout || h.size != uint64(o.size) {
 		return fmt.Errorf("%w: those there have %s, these %s", ErrType, sizeString(h.size), sizeString(uint64(o.size)))
 	}
@@ -83,63 +83,63 @@ func sizeString(size uint64) string {
 	return fmt.Sprintf("%d bytes each", size)
 }
 
-// locked calls f with the header while nobody else uses the object. What f changes in the header, and its pieces, are written
+// withLock calls f with the header while nobody else uses the object. What f changes in the header, and its pieces, are written
 // if it has no error.
-func (o *object) locked(ctx context.Context, f func(h *header) error) error {
-	return o.become(ctx, o.kind, f)
+func (o *object) withLock(ctx context.Context, f func(h *header) error) error {
+	return o.withLockAs(ctx, o.kind, f)
 }
 
-// become is locked, and the object is of another kind afterwards.
-func (o *object) become(ctx context.Context, next kind, f func(h *header) error) error {
-	mine, err := o.s.lock(ctx, o.ga, o.kind)
+// withLockAs is locked, and the object is of another kind afterwards.
+func (o *object) withLockAs(ctx context.Context, next kind, f func(h *header) error) error {
+	mine, err := o.s.lockStruct(ctx, o.ga, o.kind)
 	if err != nil {
 		return err
 	}
-	h, err := o.change(f)
+	h, err := o.applyChange(f)
 	if err != nil {
-		return errors.Join(err, o.s.unlock(o.ga, mine, o.kind.free()))
+		return errors.Join(err, o.s.unlockStruct(o.ga, mine, o.kind.freeWord()))
 	}
-	err = o.s.unlock(o.ga, mine, next.free(), h.pieces...)
+	err = o.s.unlockStruct(o.ga, mine, next.freeWord(), h.writes...)
 	if err == nil && h.garbage != acp.Null {
-		err = o.s.free(uncancelled(ctx), h.garbage)
+		err = o.s.free(withoutCancel(ctx), h.garbage)
 	}
 	return err
 }
 
-// change reads the header and calls f with it. The last of its pieces is then the header, if it has changed.
-func (o *object) change(f func(h *header) error) (h header, err error) {
+// applyChange reads the header and calls f with it. The last of its pieces is then the header, if it has changed.
+func (o *object) applyChange(f func(h *header) error) (h header, err error) {
 	var was [headerWords]uint64
 	if err = o.s.getWords(o.ga.Add(8), was[:]); err != nil {
 		return h, err
 	}
-	h = unpack(was)
-	if err = o.fits(&h); err != nil {
+	h = parseHeader(was)
+	if err = o.checkType(&h); err != nil {
 		return h, err
 	}
 	if err = f(&h); err != nil {
 		return h, err
 	}
-	if is := h.pack(); is != was {
-		h.pieces = append(h.pieces, piece{to: o.ga.Add(8), b: wordBytes(is[:]...)})
+	if is := h.encodeWords(); is != was {
+		h.writes = append(h.writes, pendingWrite{to: o.ga.Add(8), b: wordBytes(is[:]...)})
 	}
 	return h, nil
 }
 
 // Len is the number of elements.
 func (o *object) Len(ctx context.Context) (n int, err error) {
-	err = o.locked(ctx, func(h *header) error {
+	err = o.withLock(ctx, func(h *header) error {
 		n = int(h.length)
 		return nil
 	})
-	return n, o.wrong("len", err)
+	return n, o.newError("len", err)
 }
 
-// destroy ends the object: who still uses it hears so, as long as its memory is not used again. contents frees what
+// destroyObject ends the object: who still uses it hears so, as long as its memory is not used again. contents frees what
 // it has besides.
-func (o *object) destroy(ctx context.Context, contents func(h *header) error) error {
-	err := o.become(ctx, kindDead, contents)
+func (o *object) destroyObject(ctx context.Context, contents func(h *header) error) error {
+	err := o.withLockAs(ctx, kindDead, contents)
 	if err == nil {
-		err = o.s.free(uncancelled(ctx), o.ga)
+		err = o.s.free(withoutCancel(ctx), o.ga)
 	}
 	return err
 }

@@ -19,23 +19,23 @@ const (
 	ringHead        // the place of the first element
 )
 
-// room is how many elements a ring has room for at first.
-const room = 8
+// initialCap is how many elements a ring has room for at first.
+const initialCap = 8
 
 // maxElements bounds what lengths and indices are, so that their sums and products are numbers too.
 const maxElements = 1 << 30
 
 // createRing makes a ring with room for n elements.
-func (r *ring) create(ctx context.Context, rank, n int) error {
+func (r *ring) createRing(ctx context.Context, rank, n int) error {
 	if n < 0 || n > maxElements {
 		return fmt.Errorf("%w: room for %d elements", acp.ErrLength, n)
 	}
-	if err := r.object.create(ctx, rank); err != nil || n == 0 {
+	if err := r.object.createObject(ctx, rank); err != nil || n == 0 {
 		return err
 	}
-	err := r.locked(ctx, func(h *header) error { return r.grow(ctx, h, n) })
+	err := r.withLock(ctx, func(h *header) error { return r.growTo(ctx, h, n) })
 	if err != nil {
-		err = errors.Join(err, r.s.free(uncancelled(ctx), r.ga))
+		err = errors.Join(err, r.s.free(withoutCancel(ctx), r.ga))
 	}
 	return err
 }
@@ -46,8 +46,8 @@ type span struct {
 	n  int // bytes
 }
 
-// spans are where n elements from i on are: one piece, or two.
-func (r *ring) spans(h *header, i, n int) []span {
+// spansOf are where n elements from i on are: one piece, or two.
+func (r *ring) spansOf(h *header, i, n int) []span {
 	room, body := int(h.words[ringCap]), acp.GA(h.words[ringBody])
 	from := int(h.words[ringHead]) + i
 	if from >= room {
@@ -61,15 +61,15 @@ func (r *ring) spans(h *header, i, n int) []span {
 	return list
 }
 
-// read returns n elements from i on.
-func (r *ring) read(h *header, i, n int) ([]byte, error) {
+// readElements returns n elements from i on.
+func (r *ring) readElements(h *header, i, n int) ([]byte, error) {
 	b := make([]byte, n*r.size)
 	rest := b
 	if n == 0 {
 		return b, nil
 	}
-	for _, p := range r.spans(h, i, n) {
-		if err := r.s.get(p.at, rest[:p.n]); err != nil {
+	for _, p := range r.spansOf(h, i, n) {
+		if err := r.s.readBytes(p.at, rest[:p.n]); err != nil {
 			return nil, err
 		}
 		rest = rest[p.n:]
@@ -77,20 +77,20 @@ func (r *ring) read(h *header, i, n int) ([]byte, error) {
 	return b, nil
 }
 
-// write has elements written to the places from i on.
-func (r *ring) write(h *header, i int, b []byte) {
+// writeElements has elements written to the places from i on.
+func (r *ring) writeElements(h *header, i int, b []byte) {
 	if len(b) == 0 {
 		return
 	}
-	for _, p := range r.spans(h, i, len(b)/r.size) {
-		h.pieces = append(h.pieces, piece{to: p.at, b: b[:p.n]})
+	for _, p := range r.spansOf(h, i, len(b)/r.size) {
+		h.writes = append(h.writes, pendingWrite{to: p.at, b: b[:p.n]})
 		b = b[p.n:]
 	}
 }
 
-// with is locked, with a header that can be.
-func (r *ring) with(ctx context.Context, f func(h *header) error) error {
-	return r.locked(ctx, func(h *header) error {
+// withHeader is locked, with a header that can be.
+func (r *ring) withHeader(ctx context.Context, f func(h *header) error) error {
+	return r.withLock(ctx, func(h *header) error {
 		if room, head := h.words[ringCap], h.words[ringHead]; h.length > room || room > maxElements || head > 0 && head >= room {
 			return fmt.Errorf("%w: %d elements from place %d on of %d", ErrDamaged, h.length, head, room)
 		}
@@ -98,8 +98,8 @@ func (r *ring) with(ctx context.Context, f func(h *header) error) error {
 	})
 }
 
-// grow makes room for n elements.
-func (r *ring) grow(ctx context.Context, h *header, n int) error {
+// growTo makes room for n elements.
+func (r *ring) growTo(ctx context.Context, h *header, n int) error {
 	if n > maxElements {
 		return fmt.Errorf("%w: %d elements; there may be %d", acp.ErrLength, n, maxElements)
 	}
@@ -109,14 +109,14 @@ func (r *ring) grow(ctx context.Context, h *header, n int) error {
 	if uint64(n)*uint64(r.size) > 1<<31-1 {
 		return fmt.Errorf("%w: %d elements of %d bytes each", ErrNoMemory, n, r.size)
 	}
-	body, err := r.s.malloc(uncancelled(ctx), r.ga.Rank(), n*r.size)
+	body, err := r.s.malloc(withoutCancel(ctx), r.ga.Rank(), n*r.size)
 	if err != nil {
 		return err
 	}
 	to := body
 	if h.length > 0 {
-		for _, p := range r.spans(h, 0, int(h.length)) {
-			if err := r.s.move(to, p.at, p.n); err != nil {
+		for _, p := range r.spansOf(h, 0, int(h.length)) {
+			if err := r.s.copyBytes(to, p.at, p.n); err != nil {
 				return err
 			}
 			to = to.Add(p.n)
@@ -127,23 +127,23 @@ func (r *ring) grow(ctx context.Context, h *header, n int) error {
 	return nil
 }
 
-// more makes room for n more elements, and some, so that it is not made often.
-func (r *ring) more(ctx context.Context, h *header, n int) error {
+// reserveMore makes room for n more elements, and some, so that it is not made often.
+func (r *ring) reserveMore(ctx context.Context, h *header, n int) error {
 	if n > maxElements {
-		return r.grow(ctx, h, n)
+		return r.growTo(ctx, h, n)
 	}
 	need, have := int(h.length)+n, int(h.words[ringCap])
 	if need <= have {
 		return nil
 	}
-	if err := r.grow(ctx, h, max(need, min(2*have, maxElements), room)); !errors.Is(err, ErrNoMemory) {
+	if err := r.growTo(ctx, h, max(need, min(2*have, maxElements), initialCap)); !errors.Is(err, ErrNoMemory) {
 		return err
 	}
-	return r.grow(ctx, h, need)
+	return r.growTo(ctx, h, need)
 }
 
-// inside refuses n elements from i on that are not there.
-func inside(h *header, i, n int) error {
+// checkIndex refuses n elements from i on that are not there.
+func checkIndex(h *header, i, n int) error {
 	if i < 0 || n < 0 || uint64(i)+uint64(n) > h.length {
 		return fmt.Errorf("%w: %d from %d on, of %d", ErrIndex, n, i, h.length)
 	}
@@ -152,78 +152,78 @@ func inside(h *header, i, n int) error {
 
 // The operations on bytes of elements.
 
-func (r *ring) load(ctx context.Context, i, n int) (b []byte, err error) {
-	err = r.with(ctx, func(h *header) error {
-		if err := inside(h, i, n); err != nil {
+func (r *ring) loadRange(ctx context.Context, i, n int) (b []byte, err error) {
+	err = r.withHeader(ctx, func(h *header) error {
+		if err := checkIndex(h, i, n); err != nil {
 			return err
 		}
-		b, err = r.read(h, i, n)
+		b, err = r.readElements(h, i, n)
 		return err
 	})
 	return b, err
 }
 
 func (r *ring) loadAll(ctx context.Context) (b []byte, err error) {
-	err = r.with(ctx, func(h *header) (err error) {
-		b, err = r.read(h, 0, int(h.length))
+	err = r.withHeader(ctx, func(h *header) (err error) {
+		b, err = r.readElements(h, 0, int(h.length))
 		return err
 	})
 	return b, err
 }
 
-func (r *ring) store(ctx context.Context, i int, b []byte) error {
-	return r.with(ctx, func(h *header) error {
-		if err := inside(h, i, len(b)/r.size); err != nil {
+func (r *ring) storeRange(ctx context.Context, i int, b []byte) error {
+	return r.withHeader(ctx, func(h *header) error {
+		if err := checkIndex(h, i, len(b)/r.size); err != nil {
 			return err
 		}
-		r.write(h, i, b)
+		r.writeElements(h, i, b)
 		return nil
 	})
 }
 
 func (r *ring) pushBack(ctx context.Context, b []byte) error {
 	n := len(b) / r.size
-	return r.with(ctx, func(h *header) error {
-		if err := r.more(ctx, h, n); err != nil {
+	return r.withHeader(ctx, func(h *header) error {
+		if err := r.reserveMore(ctx, h, n); err != nil {
 			return err
 		}
 		h.length += uint64(n)
-		r.write(h, int(h.length)-n, b)
+		r.writeElements(h, int(h.length)-n, b)
 		return nil
 	})
 }
 
 func (r *ring) pushFront(ctx context.Context, b []byte) error {
 	n := len(b) / r.size
-	return r.with(ctx, func(h *header) error {
-		if err := r.more(ctx, h, n); err != nil || n == 0 {
+	return r.withHeader(ctx, func(h *header) error {
+		if err := r.reserveMore(ctx, h, n); err != nil || n == 0 {
 			return err
 		}
 		h.length += uint64(n)
 		h.words[ringHead] = (h.words[ringHead] + h.words[ringCap] - uint64(n)) % h.words[ringCap]
-		r.write(h, 0, b)
+		r.writeElements(h, 0, b)
 		return nil
 	})
 }
 
 func (r *ring) popBack(ctx context.Context) (b []byte, err error) {
-	err = r.with(ctx, func(h *header) error {
+	err = r.withHeader(ctx, func(h *header) error {
 		if h.length == 0 {
 			return ErrEmpty
 		}
 		h.length--
-		b, err = r.read(h, int(h.length), 1)
+		b, err = r.readElements(h, int(h.length), 1)
 		return err
 	})
 	return b, err
 }
 
 func (r *ring) popFront(ctx context.Context) (b []byte, err error) {
-	err = r.with(ctx, func(h *header) error {
+	err = r.withHeader(ctx, func(h *header) error {
 		if h.length == 0 {
 			return ErrEmpty
 		}
-		if b, err = r.read(h, 0, 1); err != nil {
+		if b, err = r.readElements(h, 0, 1); err != nil {
 			return err
 		}
 		h.length--
@@ -233,64 +233,64 @@ func (r *ring) popFront(ctx context.Context) (b []byte, err error) {
 	return b, err
 }
 
-func (r *ring) insert(ctx context.Context, i int, b []byte) error {
+func (r *ring) insertRange(ctx context.Context, i int, b []byte) error {
 	n := len(b) / r.size
-	return r.with(ctx, func(h *header) error {
-		if err := inside(h, i, 0); err != nil {
+	return r.withHeader(ctx, func(h *header) error {
+		if err := checkIndex(h, i, 0); err != nil {
 			return err
 		}
-		if err := r.more(ctx, h, n); err != nil {
+		if err := r.reserveMore(ctx, h, n); err != nil {
 			return err
 		}
-		behind, err := r.read(h, i, int(h.length)-i)
+		behind, err := r.readElements(h, i, int(h.length)-i)
 		if err != nil {
 			return err
 		}
 		h.length += uint64(n)
-		r.write(h, i, append(append(make([]byte, 0, len(b)+len(behind)), b...), behind...))
+		r.writeElements(h, i, append(append(make([]byte, 0, len(b)+len(behind)), b...), behind...))
 		return nil
 	})
 }
 
-func (r *ring) erase(ctx context.Context, i, n int) error {
-	return r.with(ctx, func(h *header) error {
-		if err := inside(h, i, n); err != nil {
+func (r *ring) eraseRange(ctx context.Context, i, n int) error {
+	return r.withHeader(ctx, func(h *header) error {
+		if err := checkIndex(h, i, n); err != nil {
 			return err
 		}
-		behind, err := r.read(h, i+n, int(h.length)-i-n)
+		behind, err := r.readElements(h, i+n, int(h.length)-i-n)
 		if err != nil {
 			return err
 		}
 		h.length -= uint64(n)
-		r.write(h, i, behind)
+		r.writeElements(h, i, behind)
 		return nil
 	})
 }
 
-func (r *ring) clear(ctx context.Context) error {
-	return r.with(ctx, func(h *header) error {
+func (r *ring) clearAll(ctx context.Context) error {
+	return r.withHeader(ctx, func(h *header) error {
 		h.length, h.words[ringHead] = 0, 0
 		return nil
 	})
 }
 
-func (r *ring) reserve(ctx context.Context, n int) error {
-	return r.with(ctx, func(h *header) error { return r.grow(ctx, h, n) })
+func (r *ring) reserveTotal(ctx context.Context, n int) error {
+	return r.withHeader(ctx, func(h *header) error { return r.growTo(ctx, h, n) })
 }
 
 func (r *ring) capacity(ctx context.Context) (n int, err error) {
-	err = r.with(ctx, func(h *header) error {
+	err = r.withHeader(ctx, func(h *header) error {
 		n = int(h.words[ringCap])
 		return nil
 	})
 	return n, err
 }
 
-// dispose frees the ring and its body.
-func (r *ring) dispose(ctx context.Context) error {
-	return r.destroy(ctx, func(h *header) error {
+// destroyRing frees the ring and its body.
+func (r *ring) destroyRing(ctx context.Context) error {
+	return r.destroyObject(ctx, func(h *header) error {
 		if body := acp.GA(h.words[ringBody]); body != acp.Null {
-			return r.s.free(uncancelled(ctx), body)
+			return r.s.free(withoutCancel(ctx), body)
 		}
 		return nil
 	})

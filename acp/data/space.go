@@ -32,20 +32,20 @@ type Options struct {
 // Space is a rank's way into the heaps of all ranks. Its methods, and those of all structures, may be called from any
 // goroutine.
 type Space struct {
-	p    *acp.Process
-	o    Options
-	heap *acp.Region
-	turn atomic.Uint64 // of locks
+	p       *acp.Process
+	o       Options
+	heap    *acp.Region
+	lockSeq atomic.Uint64 // of locks
 
-	mu     sync.Mutex
-	heaps  map[int]acp.GA // by rank, those that are known
-	stages [bits.UintSize][]*acp.Region
+	mu      sync.Mutex
+	heaps   map[int]acp.GA // by rank, those that are known
+	staging [bits.UintSize][]*acp.Region
 }
 
 // heapMin is the shortest heap, in bytes.
 const heapMin = 1 << 10
 
-func (o *Options) fill(p *acp.Process) error {
+func (o *Options) applyDefaults(p *acp.Process) error {
 	if o.Heap == 0 {
 		o.Heap = 1 << 20
 	}
@@ -67,17 +67,17 @@ func (o *Options) fill(p *acp.Process) error {
 // Open gives this rank a heap. All ranks call it, and it returns when all have.
 func Open(ctx context.Context, p *acp.Process, o Options) (*Space, error) {
 	s := &Space{p: p, o: o, heaps: map[int]acp.GA{}}
-	if err := s.usable(); err != nil {
-		return nil, s.wrong("open", "heaps", err)
+	if err := s.checkUsable(); err != nil {
+		return nil, s.newError("open", "heaps", err)
 	}
-	if err := s.open(ctx); err != nil {
-		return nil, s.wrong("open", "heaps", err)
+	if err := s.openHeap(ctx); err != nil {
+		return nil, s.newError("open", "heaps", err)
 	}
 	return s, nil
 }
 
-func (s *Space) open(ctx context.Context) (err error) {
-	if err = s.o.fill(s.p); err != nil {
+func (s *Space) openHeap(ctx context.Context) (err error) {
+	if err = s.o.applyDefaults(s.p); err != nil {
 		return err
 	}
 	anchor := s.p.Starter()[s.o.Anchor:][:8]
@@ -85,12 +85,12 @@ func (s *Space) open(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: word %d of starter memory is in use; choose another Options.Anchor", ErrOptions, s.o.Anchor)
 	}
 	mem := make([]byte, s.o.Heap)
-	fresh := newSheet(own(mem))
-	if err = format(fresh, uint64(len(mem))); err != nil {
+	fresh := newWordCache(localStore(mem))
+	if err = formatHeap(fresh, uint64(len(mem))); err != nil {
 		return err
 	}
-	fresh.set(0, kindHeap.free())
-	own(mem).write(fresh.edits)
+	fresh.setWord(0, kindHeap.freeWord())
+	localStore(mem).writeWords(fresh.edits)
 	if s.heap, err = s.p.Register(mem); err != nil {
 		return err
 	}
@@ -101,17 +101,17 @@ func (s *Space) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// own is a store in memory of this rank that no other one knows.
-type own []byte
+// localStore is a store in memory of this rank that no other one knows.
+type localStore []byte
 
-func (o own) read(off uint64, w []uint64) error {
+func (o localStore) readWords(off uint64, w []uint64) error {
 	for i := range w {
 		w[i] = binary.NativeEndian.Uint64(o[off+8*uint64(i):])
 	}
 	return nil
 }
 
-func (o own) write(edits map[uint64]uint64) {
+func (o localStore) writeWords(edits map[uint64]uint64) {
 	for off, w := range edits {
 		binary.NativeEndian.PutUint64(o[off:], w)
 	}
@@ -125,8 +125,8 @@ func (s *Space) Process() *acp.Process {
 	return s.p
 }
 
-// usable returns ErrNull for a space that is nil or zero.
-func (s *Space) usable() error {
+// checkUsable returns ErrNull for a space that is nil or zero.
+func (s *Space) checkUsable() error {
 	if s == nil || s.p == nil {
 		return acp.ErrNull
 	}
@@ -136,28 +136,28 @@ func (s *Space) usable() error {
 // Close ends this rank's heap, and what is in it. All ranks call it, and it returns when all have. Finalize does without
 // it.
 func (s *Space) Close(ctx context.Context) error {
-	if err := s.usable(); err != nil {
-		return s.wrong("close", "heaps", err)
+	if err := s.checkUsable(); err != nil {
+		return s.newError("close", "heaps", err)
 	}
 	if err := s.p.Sync(ctx); err != nil {
-		return s.wrong("close", "heaps", err)
+		return s.newError("close", "heaps", err)
 	}
 	binary.NativeEndian.PutUint64(s.p.Starter()[s.o.Anchor:], 0)
 	err := s.heap.Unregister()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.stages {
-		for _, r := range s.stages[i] {
+	for i := range s.staging {
+		for _, r := range s.staging[i] {
 			err = errors.Join(err, r.Unregister())
 		}
-		s.stages[i] = nil
+		s.staging[i] = nil
 	}
-	return s.wrong("close", "heaps", err)
+	return s.newError("close", "heaps", err)
 }
 
 // heapOf returns where the heap of a rank begins.
 func (s *Space) heapOf(rank int) (acp.GA, error) {
-	if err := s.usable(); err != nil {
+	if err := s.checkUsable(); err != nil {
 		return acp.Null, err
 	}
 	if rank < 0 || rank >= s.p.Size() {

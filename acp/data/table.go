@@ -41,11 +41,11 @@ func (t *table) GA() acp.GA { return t.ga }
 
 func (t *table) String() string { return fmt.Sprintf("map at %v", t.ga) }
 
-func (t *table) wrong(op string, err error) error { return t.s.wrong(op, t.String(), err) }
+func (t *table) newError(op string, err error) error { return t.s.newError(op, t.String(), err) }
 
-// create makes a table without pairs.
-func (t *table) create(ctx context.Context, rank int, o MapOptions) (err error) {
-	if err = o.fill(t.s.p.Size()); err != nil {
+// createTable makes a table without pairs.
+func (t *table) createTable(ctx context.Context, rank int, o MapOptions) (err error) {
+	if err = o.applyDefaults(t.s.p.Size()); err != nil {
 		return err
 	}
 	t.buckets = uint64(o.Buckets)
@@ -53,7 +53,7 @@ func (t *table) create(ctx context.Context, rank int, o MapOptions) (err error) 
 		if err != nil {
 			for _, part := range append(t.parts, t.ga) {
 				if part != acp.Null {
-					err = errors.Join(err, t.s.free(uncancelled(ctx), part))
+					err = errors.Join(err, t.s.free(withoutCancel(ctx), part))
 				}
 			}
 		}
@@ -63,30 +63,30 @@ func (t *table) create(ctx context.Context, rank int, o MapOptions) (err error) 
 	}
 	fresh := make([]byte, partHeader, partHeader+bucketSize*o.Buckets)
 	for range o.Buckets {
-		fresh = append(fresh, wordBytes(kindBucket.free(), uint64(acp.Null))...)
+		fresh = append(fresh, wordBytes(kindBucket.freeWord(), uint64(acp.Null))...)
 	}
-	w := []uint64{kindMap.free(), t.layout, uint64(t.key), uint64(t.value), uint64(len(o.Ranks)), t.buckets}
+	w := []uint64{kindMap.freeWord(), t.layout, uint64(t.key), uint64(t.value), uint64(len(o.Ranks)), t.buckets}
 	for _, r := range o.Ranks {
 		part, err := t.s.malloc(ctx, r, len(fresh))
 		if err != nil {
 			return err
 		}
 		t.parts = append(t.parts, part)
-		if err := t.s.put(piece{to: part, b: fresh}); err != nil {
+		if err := t.s.writeAll(pendingWrite{to: part, b: fresh}); err != nil {
 			return err
 		}
 		w = append(w, uint64(part))
 	}
-	return t.s.put(piece{to: t.ga, b: wordBytes(w...)})
+	return t.s.writeAll(pendingWrite{to: t.ga, b: wordBytes(w...)})
 }
 
-// open reads the control block.
-func (t *table) open(ctx context.Context) error {
-	mine, err := t.s.lock(ctx, t.ga, kindMap)
+// openTable reads the control block.
+func (t *table) openTable(ctx context.Context) error {
+	mine, err := t.s.lockStruct(ctx, t.ga, kindMap)
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.readControl(), t.s.unlock(t.ga, mine, kindMap.free()))
+	return errors.Join(t.readControl(), t.s.unlockStruct(t.ga, mine, kindMap.freeWord()))
 }
 
 func (t *table) readControl() error {
@@ -112,10 +112,10 @@ func (t *table) readControl() error {
 	return nil
 }
 
-// len is the number of pairs of the parts together.
-func (t *table) len() (n int, err error) {
+// countPairs is the number of pairs of the parts together.
+func (t *table) countPairs() (n int, err error) {
 	for _, part := range t.parts {
-		w, err := t.s.add(part, 0)
+		w, err := t.s.fetchAdd(part, 0)
 		if err != nil {
 			return 0, err
 		}
@@ -124,21 +124,21 @@ func (t *table) len() (n int, err error) {
 	return n, nil
 }
 
-// drop frees all pairs, and makes the buckets be of a kind.
-func (t *table) drop(ctx context.Context, next kind) error {
+// dropPairs frees all pairs, and makes the buckets be of a kind.
+func (t *table) dropPairs(ctx context.Context, next kind) error {
 	for _, part := range t.parts {
 		for i := range t.buckets {
 			b := t.bucketAt(part, i)
-			err := b.locked(ctx, next, func() error {
-				list, err := b.pairs()
+			err := b.withLock(ctx, next, func() error {
+				list, err := b.allPairs()
 				if err != nil || len(list) == 0 {
 					return err
 				}
 				for _, p := range list {
 					b.garbage = append(b.garbage, p.at)
 				}
-				b.write(b.at.Add(8), wordBytes(uint64(acp.Null)))
-				b.count(-len(list))
+				b.addWrite(b.at.Add(8), wordBytes(uint64(acp.Null)))
+				b.addCount(-len(list))
 				return nil
 			})
 			if err != nil {
@@ -149,20 +149,20 @@ func (t *table) drop(ctx context.Context, next kind) error {
 	return nil
 }
 
-// dispose frees the table, when all who are in it have left it.
-func (t *table) dispose(ctx context.Context) error {
-	mine, err := t.s.lock(ctx, t.ga, kindMap)
+// destroyTable frees the table, when all who are in it have left it.
+func (t *table) destroyTable(ctx context.Context) error {
+	mine, err := t.s.lockStruct(ctx, t.ga, kindMap)
 	if err != nil {
 		return err
 	}
-	if err := t.drop(uncancelled(ctx), kindDead); err != nil {
-		return errors.Join(err, t.s.unlock(t.ga, mine, kindMap.free()))
+	if err := t.dropPairs(withoutCancel(ctx), kindDead); err != nil {
+		return errors.Join(err, t.s.unlockStruct(t.ga, mine, kindMap.freeWord()))
 	}
-	if err := t.s.unlock(t.ga, mine, kindDead.free()); err != nil {
+	if err := t.s.unlockStruct(t.ga, mine, kindDead.freeWord()); err != nil {
 		return err
 	}
 	for _, part := range append(t.parts, t.ga) {
-		err = errors.Join(err, t.s.free(uncancelled(ctx), part))
+		err = errors.Join(err, t.s.free(withoutCancel(ctx), part))
 	}
 	return err
 }

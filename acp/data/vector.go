@@ -20,115 +20,117 @@ type Vector[T any] struct {
 
 // NewVector makes a vector at a rank, with room for so many elements (acp_create_vector).
 func NewVector[T any](ctx context.Context, s *Space, rank, capacity int) (*Vector[T], error) {
-	v, err := vector[T](s, acp.Null)
+	v, err := vectorHandle[T](s, acp.Null)
 	if err == nil {
-		err = v.create(ctx, rank, capacity)
+		err = v.createRing(ctx, rank, capacity)
 	}
 	if err != nil {
-		return nil, s.wrong("create", fmt.Sprintf("vector of %v at rank %d", reflect.TypeFor[T](), rank), err)
+		return nil, s.newError("create", fmt.Sprintf("vector of %v at rank %d", reflect.TypeFor[T](), rank), err)
 	}
 	return v, nil
 }
 
 // OpenVector finds the vector that another rank has made.
 func OpenVector[T any](ctx context.Context, s *Space, at acp.GA) (*Vector[T], error) {
-	v, err := vector[T](s, at)
+	v, err := vectorHandle[T](s, at)
 	if err == nil {
-		err = v.check(ctx)
+		err = v.checkExists(ctx)
 	}
 	if err != nil {
-		return nil, s.wrong("open", fmt.Sprintf("vector of %v at %v", reflect.TypeFor[T](), at), err)
+		return nil, s.newError("open", fmt.Sprintf("vector of %v at %v", reflect.TypeFor[T](), at), err)
 	}
 	return v, nil
 }
 
-func vector[T any](s *Space, at acp.GA) (*Vector[T], error) {
+func vectorHandle[T any](s *Space, at acp.GA) (*Vector[T], error) {
 	c, err := elementCodec[T]()
-	return &Vector[T]{ring{object{s: s, ga: at, kind: kindVector, size: c.size, layout: c.layout}}, c}, cmp.Or(s.usable(), err)
+	return &Vector[T]{ring{object{s: s, ga: at, kind: kindVector, size: c.size, layout: c.layout}}, c}, cmp.Or(s.checkUsable(), err)
 }
 
 // At returns element i.
 func (v *Vector[T]) At(ctx context.Context, i int) (x T, err error) {
-	b, err := v.load(ctx, i, 1)
+	b, err := v.loadRange(ctx, i, 1)
 	if err != nil {
-		return x, v.wrong("at", err)
+		return x, v.newError("at", err)
 	}
-	return v.value(b), nil
+	return v.decodeValue(b), nil
 }
 
 // Slice returns n elements from i on.
 func (v *Vector[T]) Slice(ctx context.Context, i, n int) ([]T, error) {
-	b, err := v.load(ctx, i, n)
-	return v.values(b), v.wrong("slice", err)
+	b, err := v.loadRange(ctx, i, n)
+	return v.decodeValues(b), v.newError("slice", err)
 }
 
 // Set replaces elements from i on.
 func (v *Vector[T]) Set(ctx context.Context, i int, x ...T) error {
-	return v.wrong("set", v.store(ctx, i, v.image(x)))
+	return v.newError("set", v.storeRange(ctx, i, v.valueBytes(x)))
 }
 
 // PushBack adds elements at the end (acp_push_back_vector).
 func (v *Vector[T]) PushBack(ctx context.Context, x ...T) error {
-	return v.wrong("push back", v.pushBack(ctx, v.image(x)))
+	return v.newError("push back", v.pushBack(ctx, v.valueBytes(x)))
 }
 
 // PopBack takes the last element. Without any it is ErrEmpty.
 func (v *Vector[T]) PopBack(ctx context.Context) (x T, err error) {
 	b, err := v.popBack(ctx)
 	if err != nil {
-		return x, v.wrong("pop back", err)
+		return x, v.newError("pop back", err)
 	}
-	return v.value(b), nil
+	return v.decodeValue(b), nil
 }
 
 // Insert puts elements before element i, or at the end (acp_insert_vector).
 func (v *Vector[T]) Insert(ctx context.Context, i int, x ...T) error {
-	return v.wrong("insert", v.insert(ctx, i, v.image(x)))
+	return v.newError("insert", v.insertRange(ctx, i, v.valueBytes(x)))
 }
 
 // Erase takes n elements out, from i on (acp_erase_vector).
 func (v *Vector[T]) Erase(ctx context.Context, i, n int) error {
-	return v.wrong("erase", v.erase(ctx, i, n))
+	return v.newError("erase", v.eraseRange(ctx, i, n))
 }
 
 // Clear takes all elements out. Their memory stays the vector's.
-func (v *Vector[T]) Clear(ctx context.Context) error { return v.wrong("clear", v.clear(ctx)) }
+func (v *Vector[T]) Clear(ctx context.Context) error { return v.newError("clear", v.clearAll(ctx)) }
 
 // Reserve makes room for n elements in all (acp_reserve_vector).
 func (v *Vector[T]) Reserve(ctx context.Context, n int) error {
-	return v.wrong("reserve", v.reserve(ctx, n))
+	return v.newError("reserve", v.reserveTotal(ctx, n))
 }
 
 // Cap is how many elements there is room for.
 func (v *Vector[T]) Cap(ctx context.Context) (n int, err error) {
 	n, err = v.capacity(ctx)
-	return n, v.wrong("cap", err)
+	return n, v.newError("cap", err)
 }
 
 // Address is where element i is (acp_at_vector), for copies and atomics of package acp. It is so until the vector gets longer
 // than its capacity, or is destroyed; who uses it then damages something else.
 func (v *Vector[T]) Address(ctx context.Context, i int) (at acp.GA, err error) {
-	err = v.with(ctx, func(h *header) error {
-		if err := inside(h, i, 1); err != nil {
+	err = v.withHeader(ctx, func(h *header) error {
+		if err := checkIndex(h, i, 1); err != nil {
 			return err
 		}
-		at = v.spans(h, i, 1)[0].at
+		at = v.spansOf(h, i, 1)[0].at
 		return nil
 	})
-	return at, v.wrong("address", err)
+	return at, v.newError("address", err)
 }
 
 // All are the elements as they are at the time of the call, in order. An error is the last.
 func (v *Vector[T]) All(ctx context.Context) iter.Seq2[T, error] {
-	return all(v.codec, func() ([]byte, error) {
+	return allValues(v.codec, func() ([]byte, error) {
 		b, err := v.loadAll(ctx)
-		return b, v.wrong("all", err)
+		return b, v.newError("all", err)
 	})
 }
 
 // Destroy frees the vector (acp_destroy_vector). Who still uses it has an error, ErrDestroyed as long as its memory is not
 // another's.
-func (v *Vector[T]) Destroy(ctx context.Context) error { return v.wrong("destroy", v.dispose(ctx)) }
+func (v *Vector[T]) Destroy(ctx context.Context) error {
+	return v.newError("destroy", v.destroyRing(ctx))
+}
 
 // elementCodec is that of elements of a ring, which have a size.
 func elementCodec[T any]() (codec[T], error) {
@@ -139,15 +141,15 @@ func elementCodec[T any]() (codec[T], error) {
 	return c, err
 }
 
-// all are the values of bytes that are read at once.
-func all[T any](c codec[T], read func() ([]byte, error)) iter.Seq2[T, error] {
+// allValues are the values of bytes that are read at once.
+func allValues[T any](c codec[T], read func() ([]byte, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		b, err := read()
 		if err != nil {
 			yield(*new(T), err)
 			return
 		}
-		for _, x := range c.values(b) {
+		for _, x := range c.decodeValues(b) {
 			if !yield(x, nil) {
 				return
 			}

@@ -90,7 +90,7 @@ func timesOf(t *testing.T) map[string]times {
 
 		"datacutter.md": {[]promise{
 			{"[within a second], by an abort", k.time("datacutter.defaultGrace"), false, "TestGrace TestFailureIsHeardEverywhere"},
-			{"than are to come, each [10 s] |", k.time("datacutter.helloTime"), false, "TestSilentStranger"},
+			{"than are to come, each [10 s] |", k.time("datacutter.helloTimeout"), false, "TestSilentStranger"},
 		}, nil, false},
 
 		"tools.md": {[]promise{

@@ -19,21 +19,21 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// part is how many elements a rank has.
-const part = 100
+// partSize is how many elements a rank has.
+const partSize = 100
 
 func main() {
 	steps := flag.Int("steps", 10000, "how often to shift")
 	imm := flag.Bool("imm", false, "signal by immediate data")
 	flag.Parse()
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
-	check(err)
-	check(shift(p, *steps, acp.ChannelOptions{SlotSize: 64, Imm: *imm}, os.Stdout))
-	check(p.Finalize())
+	exitOnError(err)
+	exitOnError(shiftArray(p, *steps, acp.ChannelOptions{SlotSize: 64, Imm: *imm}, os.Stdout))
+	exitOnError(p.Finalize())
 }
 
-// shift does it, and looks whether all is where it has to be.
-func shift(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) error {
+// shiftArray does it, and looks whether all is where it has to be.
+func shiftArray(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) error {
 	ctx := context.Background()
 	left, right := (p.Rank()+p.Size()-1)%p.Size(), (p.Rank()+1)%p.Size()
 	in, err := acp.NewChan[int64](p, left, p.Rank(), o)
@@ -44,19 +44,19 @@ func shift(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) error
 	if err != nil {
 		return err
 	}
-	buf := make([]int64, part)
+	buf := make([]int64, partSize)
 	for i := range buf {
-		buf[i] = int64(p.Rank()*part + i)
+		buf[i] = int64(p.Rank()*partSize + i)
 	}
 	for range steps {
-		if err := to.Send(ctx, buf[part-1]); err != nil { // it is on its way, or in a slot
+		if err := to.Send(ctx, buf[partSize-1]); err != nil { // it is on its way, or in a slot
 			return err
 		}
 		last, err := in.Recv(ctx)
 		if err != nil {
 			return err
 		}
-		buf = slices.Insert(buf[:part-1], 0, last)
+		buf = slices.Insert(buf[:partSize-1], 0, last)
 	}
 	if err := to.Close(ctx); err != nil {
 		return err
@@ -64,9 +64,9 @@ func shift(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) error
 	if err := in.Close(ctx); err != nil {
 		return err
 	}
-	all := p.Size() * part
+	all := p.Size() * partSize
 	for i, have := range buf {
-		if want := ((p.Rank()*part+i-steps)%all + all) % all; have != int64(want) {
+		if want := ((p.Rank()*partSize+i-steps)%all + all) % all; have != int64(want) {
 			return fmt.Errorf("element %d of rank %d is %d, not %d", i, p.Rank(), have, want)
 		}
 	}
@@ -76,7 +76,7 @@ func shift(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) error
 	return err
 }
 
-func check(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		log.Fatal(err) // mpirun ends the others
 	}

@@ -17,9 +17,9 @@ func TestShift(t *testing.T) {
 		for _, n := range []int{1, 2, 4} {
 			var out bytes.Buffer // rank 0's
 			require.NoError(t, acptest.Run(n, func(p *acp.Process) error {
-				return shift(p, steps, acp.ChannelOptions{SlotSize: 64, Imm: imm}, &out)
+				return shiftArray(p, steps, acp.ChannelOptions{SlotSize: 64, Imm: imm}, &out)
 			}))
-			require.Equal(t, fmt.Sprintf("%d elements of %d ranks are shifted by %d.\n", part*n, n, steps), out.String())
+			require.Equal(t, fmt.Sprintf("%d elements of %d ranks are shifted by %d.\n", partSize*n, n, steps), out.String())
 		}
 	}
 }

@@ -29,23 +29,23 @@ func main() {
 	top := flag.Int("top", 10, "how many words to print")
 	flag.Parse()
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
-	check(err)
-	check(count(context.Background(), p, flag.Args(), *top, os.Stdout))
-	check(p.Finalize())
+	exitOnError(err)
+	exitOnError(countWords(context.Background(), p, flag.Args(), *top, os.Stdout))
+	exitOnError(p.Finalize())
 }
 
-// count counts, and rank 0 prints.
-func count(ctx context.Context, p *acp.Process, files []string, top int, out io.Writer) error {
+// countWords counts, and rank 0 prints.
+func countWords(ctx context.Context, p *acp.Process, files []string, top int, out io.Writer) error {
 	s, err := data.Open(ctx, p, data.Options{Heap: 8 << 20})
 	if err != nil {
 		return err
 	}
-	m, err := share(ctx, s)
+	m, err := shareMap(ctx, s)
 	if err != nil {
 		return err
 	}
 	for i := p.Rank(); i < len(files); i += p.Size() {
-		words, err := read(files[i])
+		words, err := countFile(files[i])
 		if err != nil {
 			return err
 		}
@@ -59,13 +59,13 @@ func count(ctx context.Context, p *acp.Process, files []string, top int, out io.
 		return err
 	}
 	if p.Rank() == 0 {
-		err = report(ctx, m, top, out)
+		err = printTop(ctx, m, top, out)
 	}
 	return errors.Join(err, s.Close(ctx))
 }
 
-// share makes the map at rank 0, which tells the others by their starter memory where it is.
-func share(ctx context.Context, s *data.Space) (m *data.Map[string, int], err error) {
+// shareMap makes the map at rank 0, which tells the others by their starter memory where it is.
+func shareMap(ctx context.Context, s *data.Space) (m *data.Map[string, int], err error) {
 	p := s.Process()
 	if p.Rank() == 0 {
 		if m, err = data.NewMap[string, int](ctx, s, 0, data.MapOptions{Buckets: 1024}); err != nil {
@@ -84,8 +84,8 @@ func share(ctx context.Context, s *data.Space) (m *data.Map[string, int], err er
 	return data.OpenMap[string, int](ctx, s, acp.GA(binary.NativeEndian.Uint64(p.Starter())))
 }
 
-// read counts the words of a file.
-func read(name string) (map[string]int, error) {
+// countFile counts the words of a file.
+func countFile(name string) (map[string]int, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func read(name string) (map[string]int, error) {
 	return words, lines.Err()
 }
 
-func report(ctx context.Context, m *data.Map[string, int], top int, out io.Writer) error {
+func printTop(ctx context.Context, m *data.Map[string, int], top int, out io.Writer) error {
 	var all []data.Pair[string, int]
 	for pair, err := range m.All(ctx) {
 		if err != nil {
@@ -120,7 +120,7 @@ func report(ctx context.Context, m *data.Map[string, int], top int, out io.Write
 	return nil
 }
 
-func check(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		log.Fatal(err) // mpirun ends the others
 	}

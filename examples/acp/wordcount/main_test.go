@@ -21,10 +21,10 @@ func TestCount(t *testing.T) {
 	}
 	for _, n := range []int{1, 2, 4} {
 		var out bytes.Buffer // rank 0's
-		require.NoError(t, acptest.Run(n, func(p *acp.Process) error { return count(t.Context(), p, files, 4, &out) }))
+		require.NoError(t, acptest.Run(n, func(p *acp.Process) error { return countWords(t.Context(), p, files, 4, &out) }))
 		require.Equal(t, "     3 be\n     3 to\n     2 the\n     1 end\n", out.String())
 	}
 	require.ErrorIs(t, acptest.Run(1, func(p *acp.Process) error {
-		return count(t.Context(), p, []string{filepath.Join(dir, "none")}, 4, &bytes.Buffer{})
+		return countWords(t.Context(), p, []string{filepath.Join(dir, "none")}, 4, &bytes.Buffer{})
 	}), os.ErrNotExist)
 }

@@ -47,13 +47,13 @@ func run(ctx context.Context, listen, dir, get string, out io.Writer) error {
 	}
 	defer stack.Close()
 	if listen != "" {
-		return serve(ctx, stack, listen, dir, out)
+		return serveFiles(ctx, stack, listen, dir, out)
 	}
-	return fetch(ctx, stack, get, out)
+	return copyBody(ctx, stack, get, out)
 }
 
-// serve serves until ctx ends: all that is different over SDP is where Accept is.
-func serve(ctx context.Context, stack *sdp.Stack, addr, dir string, out io.Writer) error {
+// serveFiles serves until ctx ends: all that is different over SDP is where Accept is.
+func serveFiles(ctx context.Context, stack *sdp.Stack, addr, dir string, out io.Writer) error {
 	l, err := stack.Listen("sdp", addr)
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func serve(ctx context.Context, stack *sdp.Stack, addr, dir string, out io.Write
 	return nil
 }
 
-// fetch copies a body: all that is different is how the client dials.
-func fetch(ctx context.Context, stack *sdp.Stack, url string, out io.Writer) error {
+// copyBody copies a body: all that is different is how the client dials.
+func copyBody(ctx context.Context, stack *sdp.Stack, url string, out io.Writer) error {
 	transport := &http.Transport{DialContext: stack.DialContext}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
