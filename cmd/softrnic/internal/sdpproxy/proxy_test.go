@@ -133,7 +133,7 @@ func TestReset(t *testing.T) {
 	far.end(t)
 	require.EqualValues(t, 1, near.totals.Failed)
 	require.EqualValues(t, 1, far.totals.Failed)
-	require.Regexp(t, `^connection 2 of tcp:\S+: .*sdp.*: the connection was reset.*\n$`, near.log.String())
+	require.Regexp(t, `^connection 2 of tcp:\S+: .*sdp.*: sdp: connection reset.*\n$`, near.log.String())
 	require.Regexp(t, `^connection 2 of sdp:\S+: .*: connection reset by peer\n$`, far.log.String())
 }
 
