@@ -7,29 +7,29 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 )
 
-// access is one operation of the adapter on memory of another rank, by its global address.
+// access is one operation on memory of any rank, addressed by its global address.
 type access struct {
 	fabric.Op
 	p        *Process
-	ga       GA  // if known is set, of nothing but the rank: Addr and RKey are given
-	n        int // bytes there
+	ga       GA  // if resolved is set, only its rank is valid: Addr and RKey are set
+	n        int // bytes at ga
 	local    *Region
 	owner    accessOwner
-	retried  bool // it has been refused once
+	retried  bool // the target has refused it once
 	resolved bool
-	request  *Request        // of a channel, whose memory leaves
-	words    [maxInline]byte // of Inline
+	request  *Request        // of a channel: the send whose buffer is read
+	words    [maxInline]byte // backing array of Inline
 	next     *access
 }
 
-// accessOwner hears when an access is done, with the lock held. The access is not its own any more when it
-// returns.
+// accessOwner is notified when an access completes, with Process.mu held. The access is recycled when
+// onAccessDone returns.
 type accessOwner interface{ onAccessDone(a *access, err error) }
 
-// maxInline is the longest piece of a message that travels in its request.
+// maxInline is the maximum length in bytes of data that is sent inline in a work request.
 const maxInline = fabric.InlineMax
 
-// newAccess returns an access to n bytes at an address, to be filled in and started.
+// newAccess returns an access to n bytes at ga, for the caller to fill in and start.
 func (p *Process) newAccess(ga GA, n int, owner accessOwner) *access {
 	a := p.freeAccesses
 	if a == nil {
@@ -42,13 +42,13 @@ func (p *Process) newAccess(ga GA, n int, owner accessOwner) *access {
 	return a
 }
 
-// setLocal makes n bytes at an offset of a region of ours what the access reads or writes.
+// setLocal makes n bytes at offset off of r the local buffer of a.
 func (a *access) setLocal(r *Region, off, n int) {
 	a.Mem, a.Off, a.N, a.local = r.mr, off, n, r
 	r.uses++
 }
 
-// newPut makes the access a put of n bytes of our memory.
+// newPut returns a put of n bytes from a local region.
 func (p *Process) newPut(to GA, from *Region, off, n int, owner accessOwner) *access {
 	a := p.newAccess(to, n, owner)
 	a.Kind = fabric.Put
@@ -56,7 +56,7 @@ func (p *Process) newPut(to GA, from *Region, off, n int, owner accessOwner) *ac
 	return a
 }
 
-// newGet makes the access a get of n bytes into our memory.
+// newGet returns a get of n bytes into a local region.
 func (p *Process) newGet(into *Region, off int, from GA, n int, owner accessOwner) *access {
 	a := p.newAccess(from, n, owner)
 	a.Kind = fabric.Get
@@ -64,21 +64,22 @@ func (p *Process) newGet(into *Region, off int, from GA, n int, owner accessOwne
 	return a
 }
 
-// newWordPut makes the access a put of a word.
+// newWordPut returns an inline put of one word.
 func (p *Process) newWordPut(to GA, w uint64, owner accessOwner) *access {
 	a := p.newAccess(to, 8, owner)
 	a.Kind, a.Inline = fabric.Put, binary.NativeEndian.AppendUint64(a.words[:0], w)
 	return a
 }
 
-// newTwoWordPut makes the access a put of two words, of which the second becomes visible last.
+// newTwoWordPut returns an inline put of two words, the second of which becomes visible last.
 func (p *Process) newTwoWordPut(to GA, w [2]uint64, owner accessOwner) *access {
 	a := p.newWordPut(to, w[0], owner)
 	a.n, a.Inline = 16, binary.NativeEndian.AppendUint64(a.Inline, w[1])
 	return a
 }
 
-// startAccess begins an access, as soon as it is known where its memory is.
+// startAccess posts a, or queues it until the peer is connected and the directory entry of the region is
+// known. p.mu must be held.
 func (p *Process) startAccess(a *access) {
 	rank := a.ga.Rank()
 	switch {
@@ -109,7 +110,7 @@ func (p *Process) startAccess(a *access) {
 			return
 		}
 		e = p.lookUpEntry(r, number)
-		if r.entries[number] == nil { // it has failed already
+		if r.entries[number] == nil { // the lookup failed at once
 			p.finishAccess(a, ErrRegion)
 			return
 		}
@@ -129,8 +130,8 @@ func (p *Process) startAccess(a *access) {
 	}
 }
 
-// OpDone implements fabric.Owner. A refusal may mean that the number of the region is another region's
-// now: its entry is read once more.
+// OpDone implements fabric.Owner. If the target refuses the cached key, the region number may have been
+// reused: OpDone reads the directory entry again and retries once.
 func (a *access) OpDone(_ *fabric.Op, err error) {
 	if errors.Is(err, fabric.ErrAccess) && !a.retried && !a.resolved {
 		r := a.p.peerFor(a.ga.Rank())
@@ -144,7 +145,7 @@ func (a *access) OpDone(_ *fabric.Op, err error) {
 	a.p.finishAccess(a, err)
 }
 
-// finishAccess gives an access back.
+// finishAccess notifies the owner and recycles a.
 func (p *Process) finishAccess(a *access, err error) {
 	if a.local != nil {
 		a.local.uses--
@@ -154,7 +155,7 @@ func (p *Process) finishAccess(a *access, err error) {
 	p.freeAccesses = a
 }
 
-// accessList is accesses in order.
+// accessList is a FIFO queue of accesses.
 type accessList struct{ first, last *access }
 
 func (l *accessList) push(a *access) {

@@ -7,16 +7,16 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// Atomic operations on 8 or 4 bytes at a global address of any rank, a multiple of as many
-// (acp_cas8 and its like). They begin when the operations up to after are complete. What was there before goes to
-// old, which may be nil, and is there when the operation is complete.
+// The atomic operations act on 8 or 4 aligned bytes at a global address of any rank (acp_cas8, ...). They
+// start when the operations up to after are complete. The previous value is stored in *old, unless old is
+// nil, when the operation is complete.
 //
-// All of them are atomic with each other, whatever operation, width and rank, and with sync/atomic in the
-// program whose memory it is: they are done on the word of 8 bytes that contains the value, by compare-and-swap,
-// or by fetch-and-add where that is it, of the adapter that owns it. Others that change the word meanwhile make a
-// compare-and-swap fail, and it is tried again.
+// All operations are atomic with each other, whatever their kind, width and rank, and with sync/atomic in the
+// program that owns the memory: the owner's adapter executes them on the 8-byte word that contains the value,
+// by fetch-and-add or a loop of compare-and-swap. A compare-and-swap that fails because the word has changed
+// is retried.
 
-// CompareSwap8 stores value if there is compare.
+// CompareSwap8 stores value if the word equals compare.
 func (p *Process) CompareSwap8(old *uint64, at GA, compare, value uint64, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}}, after)
 }
@@ -31,47 +31,47 @@ func (p *Process) Add8(old *uint64, at GA, value uint64, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}}, after)
 }
 
-// Xor8 combines with value by exclusive or.
+// Xor8 stores the exclusive or with value.
 func (p *Process) Xor8(old *uint64, at GA, value uint64, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: value}}, after)
 }
 
-// Or8 combines with value by or.
+// Or8 stores the bitwise or with value.
 func (p *Process) Or8(old *uint64, at GA, value uint64, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Or, Operand: value}}, after)
 }
 
-// And8 combines with value by and.
+// And8 stores the bitwise and with value.
 func (p *Process) And8(old *uint64, at GA, value uint64, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.And, Operand: value}}, after)
 }
 
-// CompareSwap4 is CompareSwap8 of 4 bytes.
+// CompareSwap4 is CompareSwap8 for 4 bytes.
 func (p *Process) CompareSwap4(old *uint32, at GA, compare, value uint32, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: uint64(compare), Operand: uint64(value)}}, after)
 }
 
-// Swap4 is Swap8 of 4 bytes.
+// Swap4 is Swap8 for 4 bytes.
 func (p *Process) Swap4(old *uint32, at GA, value uint32, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Swap, Operand: uint64(value)}}, after)
 }
 
-// Add4 is Add8 of 4 bytes.
+// Add4 is Add8 for 4 bytes.
 func (p *Process) Add4(old *uint32, at GA, value uint32, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Add, Operand: uint64(value)}}, after)
 }
 
-// Xor4 is Xor8 of 4 bytes.
+// Xor4 is Xor8 for 4 bytes.
 func (p *Process) Xor4(old *uint32, at GA, value uint32, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: uint64(value)}}, after)
 }
 
-// Or4 is Or8 of 4 bytes.
+// Or4 is Or8 for 4 bytes.
 func (p *Process) Or4(old *uint32, at GA, value uint32, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Or, Operand: uint64(value)}}, after)
 }
 
-// And4 is And8 of 4 bytes.
+// And4 is And8 for 4 bytes.
 func (p *Process) And4(old *uint32, at GA, value uint32, after Handle) Handle {
 	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.And, Operand: uint64(value)}}, after)
 }
@@ -130,7 +130,7 @@ func (t *atomicOp) startTask(o *operation) {
 	}
 }
 
-// tryOnce does a round of the loop.
+// tryOnce starts one iteration of the loop.
 func (t *atomicOp) tryOnce() {
 	a := t.o.p.newAccess(t.at&^7, 8, t)
 	if a.Kind = fabric.FetchAdd; t.m.IsNative() {
@@ -162,10 +162,10 @@ func (t *atomicOp) onAccessDone(a *access, err error) {
 	t.o.finishOp(err)
 }
 
-// Loops of this rank on one word stand in line: they would only make each other fail. Who is next knows what
-// the one before it has left there.
+// Compare-and-swap loops of this rank on the same word would make each other fail, so they run one after the
+// other. Each starts with the value that its predecessor stored.
 
-// startNextInLine ends a turn.
+// startNextInLine removes t from the queue of its word, and starts the next operation there.
 func (t *atomicOp) startNextInLine(found uint64) {
 	lines, word := t.o.p.modifyQueues, t.at&^7
 	line := lines[word][1:]

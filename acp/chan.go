@@ -9,12 +9,12 @@ import (
 	"unsafe"
 )
 
-// Chan is an end of a channel of values, in the manner of Go's channels: its methods wait. Values are sent as
-// they are in memory, so T has no pointers, slices, strings, maps, channels, functions or interfaces in it. Its
-// methods may be called from any goroutine.
+// Chan is one end of a channel of values, with blocking methods as those of Go's channels. Values are sent as
+// they are in memory, so T must not contain pointers, slices, strings, maps, channels, functions or
+// interfaces. The methods may be called concurrently.
 type Chan[T any] struct{ ch *Channel }
 
-// NewChan makes this rank's end of a channel of values from one rank to another: see Process.NewChannel.
+// NewChan creates this rank's end of a channel of values: see Process.NewChannel.
 func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T], error) {
 	if t := reflect.TypeFor[T](); !isFlat(t) {
 		return nil, p.newError("create channel", fmt.Sprintf("of %v", t), fmt.Errorf("%w: its values refer to memory of this process", ErrOptions))
@@ -43,25 +43,25 @@ func isFlat(t reflect.Type) bool {
 	}
 }
 
-// Channel is the channel of bytes that the values go through.
+// Channel returns the underlying channel of bytes.
 func (c *Chan[T]) Channel() *Channel { return c.bytesChannel() }
 
-// Send sends a value. It returns when the value is in a slot, as far as there are any. If ctx ends first, the value
-// is sent all the same.
+// Send sends a value. It returns when the value is in a slot, if one is free. If ctx ends first, the value is
+// still sent.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	_, err := c.bytesChannel().Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
 	return err
 }
 
-// SendSlice sends values in one message, to a RecvSlice. If ctx ends first, they are sent all the same, and are not to be
-// changed until a later Send, SendSlice or Close has returned without an error.
+// SendSlice sends values as one message, for a RecvSlice. If ctx ends first, the values are still sent and
+// must not be changed until a later Send, SendSlice or Close has returned without an error.
 func (c *Chan[T]) SendSlice(ctx context.Context, v []T) error {
 	_, err := c.bytesChannel().Send(bytesOf(v)).Wait(ctx)
 	return err
 }
 
-// Recv receives the next value. When the sender has closed its end, and all is received, it is ErrEnd. If ctx ends first,
-// nothing has been received: what comes is the next Recv's.
+// Recv receives the next value. It returns ErrEnd when the sender has closed its end and all values have been
+// received. If ctx ends first, no value is consumed.
 func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
 	n, err := c.recvMessage(ctx, bytesOf(unsafe.Slice(&v, 1)))
 	if size := int(unsafe.Sizeof(v)); err == nil && n != size {
@@ -70,8 +70,8 @@ func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
 	return v, err
 }
 
-// RecvSlice receives the next message into v, and returns how many values it has brought: the smaller number,
-// if they differ.
+// RecvSlice receives the next message into v. It returns the number of values stored, which is the smaller of
+// the message's length and len(v).
 func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
 	n, err = c.recvMessage(ctx, bytesOf(v))
 	var one T
@@ -81,17 +81,17 @@ func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
 	return n, err
 }
 
-// recvMessage receives a message, unless ctx ends before anything of it has come.
+// recvMessage receives a message, or returns when ctx ends before any part of a message has arrived.
 func (c *Chan[T]) recvMessage(ctx context.Context, buf []byte) (int, error) {
 	r := c.bytesChannel().pushRequest(recvKind, buf, false)
 	n, err := r.Wait(ctx)
 	if err == nil || r == nil || ctx == nil || ctx.Err() == nil || r.cancelRecv() {
 		return n, err
 	}
-	return r.Wait(context.WithoutCancel(ctx)) // it is there, or the rest of it is on its way
+	return r.Wait(context.WithoutCancel(ctx)) // complete or partly received
 }
 
-// All are the values until the sender closes its end. An error is the last.
+// All returns an iterator over the values until the sender closes its end. An error ends the iteration.
 //
 //	for v, err := range c.All(ctx) {
 func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
@@ -105,13 +105,13 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close frees this end: see Channel.Free. Both ends do so.
+// Close frees this end: see Channel.Free. Both ranks must call it.
 func (c *Chan[T]) Close(ctx context.Context) error {
 	_, err := c.bytesChannel().Free().Wait(ctx)
 	return err
 }
 
-// bytesOf is the memory of values.
+// bytesOf returns the memory of values.
 func bytesOf[T any](v []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(one)))

@@ -9,28 +9,29 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// ChannelOptions say what the end of a channel is made of. The zero value is good for most.
+// ChannelOptions configure one end of a channel. The zero value suits most programs.
 type ChannelOptions struct {
-	// SlotSize is the length of a slot in bytes, a multiple of 8; 64 KiB unless given.
-	// It is the same at both ends.
+	// SlotSize is the length of a slot in bytes, a multiple of 8. 0 means 64 KiB. It must be equal at both
+	// ends.
 	SlotSize int
 
-	// Slots is how many slots this end has: 2 of a sender and 8 of a receiver unless given.
+	// Slots is the number of slots of this end. 0 means 2 for a sender and 8 for a receiver.
 	Slots int
 
-	// Imm has the ends signal by immediate data of writes. Without it they mirror indices
-	// in each other's memory, as the paper has it. It is the same at both ends.
+	// Imm makes the ends signal by RDMA WRITE with immediate data. Without it they mirror head and tail
+	// indices in each other's memory, as the ACP paper does. It must be equal at both ends.
 	Imm bool
 
-	// Copy has long messages, too, go through the sender's slots. Without it, messages that are longer than
-	// a few KiB leave from where they are, and their send is complete when they have left.
+	// Copy makes long messages go through the sender's slots as well. Without it, messages of 8 KiB or more
+	// are sent from the program's buffer (zero-copy), and their send completes when the adapter has sent
+	// them.
 	Copy bool
 }
 
-// directMin is the length of messages that leave from where they are.
+// directMin is the minimum length in bytes of messages that are sent from the program's buffer.
 const directMin = 8 << 10
 
-// maxSlotSize is the length of a slot at most.
+// maxSlotSize is the maximum length of a slot in bytes.
 const maxSlotSize = 1 << 30
 
 func (o *ChannelOptions) applyDefaults(sends bool) error {
@@ -55,21 +56,21 @@ func (o *ChannelOptions) applyDefaults(sends bool) error {
 	return nil
 }
 
-// Channel is an end of a channel (acp_ch_t): a queue of messages from one rank to another. Its methods
-// do not wait. They may be called from any goroutine.
+// Channel is one end of a channel (acp_ch_t): a queue of messages from one rank to another. Its methods do
+// not block, and may be called concurrently.
 type Channel struct {
 	p            *Process
-	mem          *Region // control block and slots
+	mem          *Region // slots and control block
 	remote       GA      // control block of the other end
 	send         *protocol.Sender
 	recv         *protocol.Receiver
-	first        *Request // sends or receives that are not done, and at last the freeing
+	first        *Request // incomplete sends or receives in order, and at last the Free
 	last         *Request
-	err          error // why the channel is of no more use
+	err          error // why the channel failed
 	peer         int32
-	number       uint32 // of the channels from one rank to another
-	size         uint32 // of a slot
-	id, remoteID uint16 // of this end, and of the other one
+	number       uint32 // index among the channels between the same ranks in this direction
+	size         uint32 // of a slot, in bytes
+	id, remoteID uint16 // identifiers of this end and the other one
 
 	state          channelState
 	imm            bool
@@ -77,29 +78,30 @@ type Channel struct {
 	active         bool  // in channels.active
 	creditDue      bool  // in channels.creditsDue
 	freed          bool  // Free was called
-	connectPending bool  // an access for the connecting is under way
-	crbProbe       uint8 // the place in the connection request buffer that is tried next
-	eof            bool  // no message follows: the sender has put that, or the receiver has seen it
-	receiverFreed  bool  // the receiver writes no more: the sender's memory may go
-	hasBoard       bool  // the sending end has one
-	lastWasLong    bool  // the last message that came was
-	outstanding    int32 // accesses under way
+	connectPending bool  // an access of the connection handshake is in flight
+	crbProbe       uint8 // offset of the CRB word that is tried next
+	eof            bool  // no message follows: the sender has sent EOF, or the receiver has received it
+	receiverFreed  bool  // the receiver writes no more, so the sender's memory may be released
+	hasBoard       bool  // the sending end has a board of adverts
+	lastWasLong    bool  // the last received message was long
+	outstanding    int32 // accesses in flight
 }
 
 type channelState uint8
 
 const (
-	connecting channelState = iota // sender: to enter the request. Receiver: none has come
-	requested                      // sender: to be answered
+	connecting channelState = iota // sender: the request must be entered. Receiver: no request has arrived
+	requested                      // sender: waits for the reply
 	open
-	released // its memory is given back
+	released // the memory is deregistered
 )
 
-// NewChannel makes this rank's end of a channel from one rank to another (acp_create_ch), of which this
-// one is one. It does not wait for the other end to be made: the channel is connected with the first
-// message. There may be several channels between two ranks: both make them in the same order.
+// NewChannel creates this rank's end of a channel between two ranks, one of which is this one
+// (acp_create_ch). It does not wait for the other end: the connection is established with the first message.
+// Several channels may exist between two ranks: both create them in the same order.
 //
-// From a rank to itself, the first call makes the receiving end and the next one the sending end.
+// For a channel from a rank to itself, the first call creates the receiving end and the next one the sending
+// end.
 func (p *Process) NewChannel(sender, receiver int, o ChannelOptions) (*Channel, error) {
 	if p.isNull() {
 		return nil, p.newError("create channel", "", ErrNull)
@@ -137,7 +139,7 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	control, signals := protocol.ReceiverControl, o.Slots
 	if e.sends {
 		ch.send = protocol.NewSender(o.SlotSize, o.Slots)
-		control, signals = protocol.SenderControl, 3 // two for half of the slots each, and that the end is freed
+		control, signals = protocol.SenderControl, 3 // two credits, of half of the slots each, and ReceiverFreed
 	} else {
 		ch.recv = protocol.NewReceiver(o.SlotSize, o.Slots)
 	}
@@ -182,8 +184,7 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	return ch, nil
 }
 
-// Memory is what this end takes, in bytes, as it was asked of the allocator: all that there is
-// for as long as the end, whatever its use.
+// Memory returns the memory of this end in bytes. It is constant while the end exists.
 func (ch *Channel) Memory() int {
 	if ch.isNull() {
 		return 0
@@ -200,7 +201,7 @@ func (ch *Channel) Memory() int {
 	return n
 }
 
-// String names the channel: "channel 0 from rank 2 to rank 3".
+// String returns a name such as "channel 0 from rank 2 to rank 3".
 func (ch *Channel) String() string {
 	if ch.isNull() {
 		return "null channel"
@@ -212,7 +213,8 @@ func (ch *Channel) String() string {
 	return fmt.Sprintf("channel %d from rank %d to rank %d", ch.number, from, to)
 }
 
-// makeProgress does what can be done, and reports whether only memory will tell when there is more.
+// makeProgress advances the channel. It reports whether the next event is visible in memory only, so that the
+// channel must be polled.
 func (ch *Channel) makeProgress() (watch bool) {
 	switch {
 	case ch.state == released:
@@ -227,7 +229,8 @@ func (ch *Channel) makeProgress() (watch bool) {
 	}
 }
 
-// failChannel ends a channel: all that is asked of it fails, and its memory is given back.
+// failChannel fails the channel and all its requests with why, and releases its memory when no access is in
+// flight. It is idempotent.
 func (ch *Channel) failChannel(why error) {
 	if ch.err != nil || ch.state == released {
 		return
@@ -236,7 +239,7 @@ func (ch *Channel) failChannel(why error) {
 	if ch.recv != nil {
 		delete(ch.p.channels.unmatched, requestKey{int(ch.peer), ch.number})
 	}
-	over := ch.recv != nil && ch.eof // all has come that there was: nothing is lost
+	over := ch.recv != nil && ch.eof // everything has been received: no message is lost
 	for r := ch.popRequest(); r != nil; r = ch.popRequest() {
 		switch {
 		case over && r.kind == freeKind:
@@ -248,17 +251,17 @@ func (ch *Channel) failChannel(why error) {
 		}
 	}
 	ch.p.engine.events++
-	ch.p.channels.markActive(ch) // for release, when nothing is under way any more
+	ch.p.channels.markActive(ch) // calls releaseMemory when nothing is in flight
 }
 
-// releaseMemory gives the memory of an end back.
+// releaseMemory deregisters the memory of an end, unless accesses are still in flight.
 func (ch *Channel) releaseMemory() {
 	if ch.state == released {
 		return
 	}
 	if ch.outstanding > 0 || ch.connectPending {
 		if int(ch.peer) != ch.p.rank {
-			ch.p.probeRank(int(ch.peer)) // nobody hears of what is Lazy unless something follows
+			ch.p.probeRank(int(ch.peer)) // lazy operations complete only with a later one
 		}
 		return
 	}
@@ -270,19 +273,19 @@ func (ch *Channel) releaseMemory() {
 		}
 		ch.p.net.ReleaseSignals(n)
 	}
-	_ = ch.p.memory.unregisterRegion(ch.mem) // nothing is under way on it
+	_ = ch.p.memory.unregisterRegion(ch.mem) // nothing is in flight on it
 	ch.mem = nil
 	ch.p.channels.removeEnd(ch)
 	ch.p.engine.events++
 }
 
-// controlWord is a word of our control block.
+// controlWord returns a word of the local control block.
 func (ch *Channel) controlWord(off int) uint64 { return ch.mem.LoadUint64(ch.controlOffset() + off) }
 
-// slotCount is how many slots this end has.
+// slotCount returns the number of slots of this end.
 func (ch *Channel) slotCount() int { return ch.controlOffset() / int(ch.size) }
 
-// controlOffset is where our control block begins: behind the slots.
+// controlOffset returns the offset of the control block, which follows the slots.
 func (ch *Channel) controlOffset() int {
 	n := len(ch.mem.Bytes()) - protocol.ReceiverControl
 	if ch.send != nil {
@@ -291,7 +294,7 @@ func (ch *Channel) controlOffset() int {
 	return n
 }
 
-// slotBuf is the memory of one of our slots, and where it begins.
+// slotBuf returns the memory of a local slot and its offset in the region.
 func (ch *Channel) slotBuf(i int) (b []byte, off int) {
 	off = i * int(ch.size)
 	return ch.mem.Bytes()[off:][:ch.size], off

@@ -9,38 +9,38 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// channels are the ends of channels at this rank.
+// channels holds the channel ends of this rank.
 type channels struct {
-	ends           []*Channel                    // by id, which others name in immediate data; 0 is nobody's
-	free           []uint16                      // ids that are not in use any more
-	active         []*Channel                    // that have to look at memory, or have something to do
-	creditsDue     []*Channel                    // receiving ends that give slots back with what happens next
-	created        map[direction]uint32          // how many were made to and from a rank
-	requests       map[requestKey]connectRequest // requests that have come before their receiving end was made
-	unmatched      map[requestKey]*Channel       // receiving ends that no request has come for
-	directMessages uint64                        // messages that were put to their place
+	ends           []*Channel                    // by id, which immediate data carries; id 0 is unused
+	free           []uint16                      // unused ids
+	active         []*Channel                    // ends that must poll memory or have work
+	creditsDue     []*Channel                    // receiving ends whose credits are returned with the next send or wait
+	created        map[direction]uint32          // number of channels created per rank and direction
+	requests       map[requestKey]connectRequest // connection requests without a receiving end
+	unmatched      map[requestKey]*Channel       // receiving ends without a connection request
+	directMessages uint64                        // messages written directly into a receive buffer
 }
 
-// direction is one of the two directions between this rank and another.
+// direction is one of the two directions between this rank and another one.
 type direction struct {
 	rank  int
 	sends bool
 }
 
-// requestKey names the channel that a request is for.
+// requestKey identifies the channel of a connection request.
 type requestKey struct {
 	rank   int
 	number uint32
 }
 
-// connectRequest is a request.
+// connectRequest is a connection request that was read from the sender.
 type connectRequest struct {
 	control GA // of the sending end
 	protocol.ConnectRequest
 }
 
-// maxRequests is how many requests are kept for receiving ends that are not made yet. More stay where they
-// are, in the connection request buffer, and those who ask have to wait.
+// maxRequests is the maximum number of requests kept for receiving ends that do not exist yet. More requests
+// stay in the connection request buffer, and their senders wait.
 const maxRequests = 1 << 16
 
 func (c *channels) init() {
@@ -69,7 +69,7 @@ func (c *channels) removeEnd(ch *Channel) {
 	c.free = append(c.free, ch.id)
 }
 
-// markActive has step look at an end.
+// markActive queues an end for progressActive.
 func (c *channels) markActive(ch *Channel) {
 	if !ch.active {
 		ch.active = true
@@ -77,7 +77,7 @@ func (c *channels) markActive(ch *Channel) {
 	}
 }
 
-// progressActive has all go on that can. Those stay active that only memory will tell something.
+// progressActive advances all active ends. Those that must poll memory stay active.
 func (c *channels) progressActive(p *Process) {
 	if len(c.unmatched) > 0 {
 		c.scanRequests(p)
@@ -86,7 +86,7 @@ func (c *channels) progressActive(p *Process) {
 		return
 	}
 	list := c.active
-	c.active = c.active[len(c.active):] // who is activated meanwhile comes behind
+	c.active = c.active[len(c.active):] // ends activated meanwhile are appended
 	kept := list[:0]
 	for _, ch := range list {
 		ch.active = false
@@ -98,7 +98,7 @@ func (c *channels) progressActive(p *Process) {
 	c.active = append(kept, c.active...)
 }
 
-// scanRequests takes requests out of the connection request buffer. Their details are read from those who ask.
+// scanRequests takes requests out of the connection request buffer, and reads their details from the senders.
 func (c *channels) scanRequests(p *Process) {
 	for i := range crbSlots {
 		off := crbOffset + 8*i
@@ -117,7 +117,7 @@ func (c *channels) scanRequests(p *Process) {
 	}
 }
 
-// readRequest reads the control block of a sending end.
+// readRequest starts reading the control block of a sending end.
 func (p *Process) readRequest(control GA) {
 	i := &requestRead{p: p, control: control, slot: p.memory.readBuf.allocSlot()}
 	a := p.newAccess(control, 16, i)
@@ -125,7 +125,7 @@ func (p *Process) readRequest(control GA) {
 	p.startAccess(a)
 }
 
-// requestRead hears what it says.
+// requestRead is the owner of that read.
 type requestRead struct {
 	p       *Process
 	control GA
@@ -136,7 +136,7 @@ func (i *requestRead) onAccessDone(_ *access, err error) {
 	w := i.p.memory.readBuf.slotWords(i.slot)
 	i.p.freeReadSlot(i.slot)
 	if err != nil {
-		return // who has asked is gone, and channels with it fail for that
+		return // the sender failed, and its channels fail for that
 	}
 	q, ok := protocol.ParseConnectRequest([2]uint64(w[:2]), i.p.rank)
 	if !ok {
@@ -152,7 +152,7 @@ func (i *requestRead) onAccessDone(_ *access, err error) {
 	c.requests[name] = connectRequest{i.control, q}
 }
 
-// HandleSignal implements fabric.Host.
+// HandleSignal implements fabric.Host: it delivers the immediate data of a channel.
 func (p *Process) HandleSignal(rank int, imm uint32) {
 	if p.isNull() {
 		return
@@ -163,7 +163,7 @@ func (p *Process) HandleSignal(rank int, imm uint32) {
 	}
 	ch := p.channels.ends[id]
 	if ch == nil || !ch.imm || int(ch.peer) != rank || ch.err != nil {
-		return // it has been freed, or is none of that rank's affair
+		return // the end was freed, or belongs to another rank
 	}
 	var err error
 	switch {
@@ -197,7 +197,7 @@ func (c *channels) failPeer(rank int, why error) {
 	}
 }
 
-// failAll fails all channels: who waits does so no longer, and no receive's memory is written to.
+// failAll fails all channels with ErrClosed.
 func (c *channels) failAll() {
 	for _, ch := range c.ends {
 		if ch != nil {
@@ -206,7 +206,7 @@ func (c *channels) failAll() {
 	}
 }
 
-// probePeers asks the other ends of those channels that somebody waits for.
+// probePeers probes the peers of the channels that have incomplete requests.
 func (c *channels) probePeers(p *Process) {
 	for _, ch := range c.ends {
 		if ch != nil && ch.err == nil && int(ch.peer) != p.rank && (ch.state == connecting || ch.first != nil || ch.freed) {

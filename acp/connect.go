@@ -7,16 +7,16 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// progressConnect has a sending end go on with its connection: enter the request, see the answer.
+// progressConnect advances the connection of a sending end: enter the request, poll for the reply.
 func (ch *Channel) progressConnect() (watch bool) {
 	if ch.connectPending {
-		return false // what is under way tells when it is done
+		return false // its completion activates the channel
 	}
 	if ch.state == connecting {
 		ch.enterRequest()
 		return false
 	}
-	state := ch.controlWord(protocol.ReplyOffset) // visible last: the rest may be looked at behind it only
+	state := ch.controlWord(protocol.ReplyOffset) // becomes visible last, so it must be read before the other word
 	if protocol.StateOf(state) == protocol.Pending {
 		return true
 	}
@@ -39,7 +39,8 @@ func (ch *Channel) progressConnect() (watch bool) {
 	return false
 }
 
-// enterRequest tries to store the request in a word of the receiver's connection request buffer.
+// enterRequest tries to store the request in a word of the receiver's connection request buffer by
+// compare-and-swap.
 func (ch *Channel) enterRequest() {
 	at := (int(ch.crbProbe) + ch.p.rank) % crbSlots
 	a := ch.p.newAccess(protocol.Make(int(ch.peer), starterRegion, crbOffset+8*uint64(at)), 8, (*enterOp)(ch))
@@ -48,7 +49,7 @@ func (ch *Channel) enterRequest() {
 	ch.p.startAccess(a)
 }
 
-// enterOp hears how a try to enter ends.
+// enterOp is the owner of that compare-and-swap.
 type enterOp Channel
 
 func (e *enterOp) onAccessDone(a *access, err error) {
@@ -60,13 +61,13 @@ func (e *enterOp) onAccessDone(a *access, err error) {
 	case a.Old == 0:
 		ch.state = requested
 	default:
-		ch.crbProbe++ // somebody else's: the next one
+		ch.crbProbe++ // the word is in use: try the next one
 	}
 	ch.p.channels.markActive(ch)
 }
 
-// primeConnection writes nothing to the receiver's memory, so that it is known from now on where that is: a send is
-// complete when its message is in a slot, and must not need the program any more to leave from there.
+// primeConnection issues a zero-length write to the receiver, which resolves its address. A send is complete
+// when its message is in a slot, so sending it later must not depend on calls of the program.
 func (ch *Channel) primeConnection() {
 	a := ch.p.newAccess(ch.remote, 0, (*primeOp)(ch))
 	a.Kind = fabric.Put
@@ -74,7 +75,7 @@ func (ch *Channel) primeConnection() {
 	ch.p.startAccess(a)
 }
 
-// primeOp hears that it is known.
+// primeOp is the owner of that write.
 type primeOp Channel
 
 func (e *primeOp) onAccessDone(_ *access, err error) {
@@ -86,7 +87,7 @@ func (e *primeOp) onAccessDone(_ *access, err error) {
 	ch.p.channels.markActive(ch)
 }
 
-// acceptRequest has a receiving end answer a request.
+// acceptRequest replies to a connection request, and opens the receiving end if the parameters match.
 func (ch *Channel) acceptRequest(q connectRequest) {
 	ch.remote, ch.remoteID = q.control, q.ID
 	a := protocol.ConnectReply{State: protocol.Accepted, Control: ch.mem.GA(ch.controlOffset()), Slots: uint32(ch.slotCount()), ID: ch.id}
@@ -108,7 +109,7 @@ func (ch *Channel) acceptRequest(q connectRequest) {
 	ch.p.channels.markActive(ch)
 }
 
-// controlOp hears that the answer is there, or a signal.
+// controlOp is the owner of writes to the other end's control block and of signals.
 type controlOp Channel
 
 func (e *controlOp) onAccessDone(_ *access, err error) {

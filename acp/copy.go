@@ -6,13 +6,13 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// Copy copies n bytes from any global address to any other, of whichever ranks they are (acp_copy),
-// when the operations up to after are complete. Memory of this rank is read and written by the adapter
-// until the operation is complete; so is that of the others, whose programs have no part in it.
+// Copy copies n bytes between any two global addresses (acp_copy). It starts when the operations up to after
+// are complete. The adapters access the memory until the operation is complete; the programs of other ranks
+// take no part in it.
 //
-// From one other rank to another, or within one, the bytes come through this rank, piece by piece.
+// A copy between two other ranks, or within one, is relayed by this rank block by block.
 //
-// What is wrong with the addresses is told by Complete.
+// Errors of the addresses are returned by Complete.
 func (p *Process) Copy(to, from GA, n int, after Handle) Handle {
 	if p.isNull() {
 		return None
@@ -40,7 +40,7 @@ func (c *copyOp) opTarget() string {
 	return fmt.Sprintf("of %d bytes to %v, from %v", c.n, c.to, c.from)
 }
 
-// maxAccess is the longest piece of memory that one access moves.
+// maxAccess is the maximum length in bytes of one access.
 const maxAccess = 1 << 30
 
 func (c *copyOp) startTask(o *operation) {
@@ -85,7 +85,7 @@ func (c *copyOp) startTask(o *operation) {
 // onAccessDone implements accessOwner.
 func (c *copyOp) onAccessDone(_ *access, err error) { c.o.completePart(err) }
 
-// checkRange refuses what cannot be n bytes at an address that the program has.
+// checkRange returns an error unless n bytes at ga can be an address of the program.
 func (p *Process) checkRange(ga GA, n int) error {
 	switch {
 	case n < 0:

@@ -7,13 +7,13 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// Group is operations on global addresses that somebody waits for together. They begin at once. Those that write to one
-// region of one rank, atomics included, are carried out in the order of the calls, unless an atomic waits for others of this
-// rank at its word.
+// Group is a set of operations on global addresses that are waited for together. They start at once.
+// Operations that write to one region of one rank, atomics included, are executed in the order of the calls,
+// except for an atomic that waits for other atomics of this rank on the same word.
 //
-// What fails is told to who waits for the group: not by Complete, which tells the failures of all handles up to one, whoever
-// asked for them. So layers above, and goroutines that do not know of each other, do not hear each other's failures. A group is used by
-// one goroutine at a time.
+// Failures of a group are returned by its Wait and never by Complete, which reports the failures of all
+// callers. So layers and goroutines that are independent of each other do not see each other's failures. A
+// group must not be used concurrently.
 type Group struct {
 	p           *Process
 	outstanding int // operations

@@ -7,59 +7,59 @@ import (
 	"fmt"
 )
 
-// Handle stands for an operation on global addresses (acp_handle_t). Those of a rank grow
-// in the order of the calls.
+// Handle names an operation on global addresses (acp_handle_t). The handles of a rank increase in the order
+// of the calls.
 type Handle uint64
 
-// Handles that stand for none. As the last argument of an operation they say when it begins:
-// like that of an operation, behind which, and all before it, it waits.
+// Handles that name no operation. As the last argument of an operation, a handle determines when it starts:
+// after the named operation and all before it are complete.
 const (
 	None Handle = 0          // at once (ACP_HANDLE_NULL)
-	All  Handle = ^Handle(0) // when all before it are complete (ACP_HANDLE_ALL)
-	Cont Handle = All - 1    // behind the one before it, without waiting for it where both are puts to one rank (ACP_HANDLE_CONT)
+	All  Handle = ^Handle(0) // after all previous operations are complete (ACP_HANDLE_ALL)
+	Cont Handle = All - 1    // after the previous one, without waiting for it if both are puts to the same rank (ACP_HANDLE_CONT)
 )
 
-// operation is what a handle stands for.
+// operation is the operation that a handle names.
 type operation struct {
 	p           *Process
 	seq         Handle
-	after       Handle // it begins when these are complete
+	after       Handle // the operation starts when these are complete
 	done        bool
-	outstanding int   // accesses under way
-	err         error // of the first part that failed
+	outstanding int   // accesses in flight
+	err         error // of the first access that failed
 	task        task
-	group       *Group // that hears what becomes of it, or nil
+	group       *Group // notified of the completion, or nil
 }
 
-// task is what an operation does when it may begin. It calls finish in the end.
+// task is the action of an operation. It calls operation.finishOp when it is complete.
 type task interface {
 	startTask(o *operation)
-	opName() string   // of the function
-	opTarget() string // on what, in words
+	opName() string   // name of the ACP function
+	opTarget() string // addresses as text, for errors
 }
 
-// handles are the operations of this rank that are under way.
+// handles holds the incomplete operations of this rank.
 type handles struct {
-	issued          Handle       // the last that was given out
-	completed       Handle       // all up to it are
-	outstanding     []*operation // from complete+1 on
-	deferred        deferredOps  // those that may not begin yet
-	lastPutRank     int          // the rank that the last one is a put to, -1 if it is not, or has not been posted
-	failed          []*Error     // not told yet
-	droppedFailures int          // failures too many to keep
+	issued          Handle       // the newest handle
+	completed       Handle       // all operations up to this one are complete
+	outstanding     []*operation // from completed+1 on
+	deferred        deferredOps  // operations that may not start yet
+	lastPutRank     int          // target rank if the last operation is a put that has been posted, or -1
+	failed          []*Error     // not yet reported by Complete
+	droppedFailures int          // number of failures beyond maxFailures
 }
 
-// maxFailures is how many failures are kept until somebody asks.
+// maxFailures is the maximum number of failures kept for Complete.
 const maxFailures = 64
 
 func (h *handles) init() { h.lastPutRank = -1 }
 
-// issueOp begins an operation, or holds it until it may begin.
+// issueOp starts an operation, or defers it until the operations up to after are complete.
 func (p *Process) issueOp(t task, after Handle, putTo int) Handle {
 	return p.issueGroupOp(nil, t, after, putTo)
 }
 
-// issueGroupOp is issue of an operation of a group.
+// issueGroupOp is issueOp for an operation of a group.
 func (p *Process) issueGroupOp(g *Group, t task, after Handle, putTo int) Handle {
 	h := &p.handles
 	h.issued++
@@ -90,7 +90,7 @@ func (p *Process) issueGroupOp(g *Group, t task, after Handle, putTo int) Handle
 	return o.seq
 }
 
-// finishOp ends an operation.
+// finishOp completes o, records its failure, and starts the operations that waited for it.
 func (o *operation) finishOp(err error) {
 	h := &o.p.handles
 	o.done = true
@@ -119,7 +119,7 @@ func (o *operation) finishOp(err error) {
 	o.p.engine.events++
 }
 
-// completePart notes the end of one of an operation's accesses.
+// completePart records the completion of one of o's accesses.
 func (o *operation) completePart(err error) {
 	if o.err == nil {
 		o.err = err
@@ -129,9 +129,9 @@ func (o *operation) completePart(err error) {
 	}
 }
 
-// Complete waits until the operation and all before it are complete, those up to All
-// all there are (acp_complete). Its error is that of all operations up to it that have failed and
-// whose failure was not told before: each in it is an *Error.
+// Complete blocks until the operation h and all before it are complete; All means all that were issued
+// (acp_complete). It returns the joined failures of these operations that were not returned before, each an
+// *Error.
 func (p *Process) Complete(ctx context.Context, h Handle) error {
 	if p.isNull() {
 		return p.newError("complete", "", ErrNull)
@@ -150,8 +150,8 @@ func (p *Process) Complete(ctx context.Context, h Handle) error {
 	return p.takeFailures(h)
 }
 
-// Inquire reports whether the operation and all before it are complete (acp_inquire). It has a
-// look at the network. What has failed is told by Complete.
+// Inquire polls the network once, and reports whether the operation h and all before it are complete
+// (acp_inquire). Failures are returned by Complete.
 func (p *Process) Inquire(h Handle) bool {
 	if p.isNull() {
 		return true
@@ -168,7 +168,7 @@ func (p *Process) Inquire(h Handle) bool {
 	return p.handles.completed >= h
 }
 
-// completeCond is ready when all operations up to a handle are complete.
+// completeCond is ready when all operations up to h are complete.
 type completeCond struct {
 	p *Process
 	h Handle
@@ -176,7 +176,7 @@ type completeCond struct {
 
 func (u completeCond) isReady() bool { return u.p.handles.completed >= u.h || u.p.closed }
 
-// takeFailures takes the failures of operations up to a handle.
+// takeFailures removes and returns the failures of operations up to a handle.
 func (p *Process) takeFailures(upTo Handle) error {
 	h := &p.handles
 	if len(h.failed) == 0 {
@@ -200,8 +200,7 @@ func (p *Process) takeFailures(upTo Handle) error {
 	return errors.Join(errs...)
 }
 
-// deferredOps is operations that wait for others, those first that wait for the oldest; it is a
-// heap.
+// deferredOps is a heap of operations that wait for others, ordered by the operation they wait for.
 type deferredOps []*operation
 
 func (h deferredOps) Len() int { return len(h) }

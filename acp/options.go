@@ -13,43 +13,43 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Options say how a rank works. The zero value is good for most.
+// Options configure a rank. The zero value suits most programs.
 type Options struct {
-	// Manager is the job's process manager; that of the environment unless given.
-	// Finalize finalizes it.
+	// Manager is the job's process manager. Nil means the one named by the environment. Finalize finalizes
+	// it.
 	Manager pmi.Manager
 
-	// Starter is the length of the rank's starter memory in bytes, a multiple of 8;
-	// 4 KiB unless given.
+	// Starter is the length of the rank's starter memory in bytes, a multiple of 8. 0 means 4 KiB.
 	Starter int
 
-	// Progress has a goroutine go on with operations and channels while the program does something
-	// else. Without it, things go on in calls of this package only, but for what adapters do by themselves. Over datagrams
-	// there always is such a goroutine, for operations wait for each other there.
+	// Progress starts a background goroutine that makes progress on operations and channels while the program
+	// computes. Without it, progress happens only in calls of this package, except for the operations that
+	// adapters carry out by themselves. Over UD the goroutine always runs, because operations queue behind
+	// each other there.
 	Progress bool
 
-	// Patience is how long a rank waits for others without hearing of them before it asks
-	// whether they are still there; half a second unless given.
+	// Patience is the time without an event after which a waiting rank probes the ranks it waits for. 0 means
+	// 500 ms.
 	Patience time.Duration
 
-	// Net is what carries operations: reliable connections, or datagrams for many ranks.
-	// SOFTRNIC_ACP_NET sets it, to rc or ud.
+	// Net selects the transport: reliable connections, or datagrams for jobs of many ranks. The environment
+	// variable SOFTRNIC_ACP_NET (rc or ud) overrides it.
 	Net Net
 
-	RC rc.Options // how ranks connect
-	UD ud.Options // the same, of datagrams
+	RC rc.Options // Options of the RC transport.
+	UD ud.Options // Options of the UD transport.
 }
 
-// Net is what carries operations.
+// Net is a transport for operations.
 type Net uint8
 
-// The nets.
+// The transports.
 const (
-	RC Net = iota // reliable connections, one for each rank that something is wanted of
-	UD            // datagrams by one queue pair, and RDMA over them
+	RC Net = iota // Reliable connections, one to each rank that is accessed.
+	UD            // Datagrams over one UD queue pair, with RDMA over UD.
 )
 
-// openNet opens what carries the operations of a rank.
+// openNet opens the transport that o selects.
 func (o *Options) openNet(dev verbs.Device, host fabric.Host, book fabric.KVS) (fabric.Net, error) {
 	if o.Net == UD {
 		return ud.New(dev, host, book, o.UD)

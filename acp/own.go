@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 )
 
-// flushPosted sends what was posted, and does what is to be done in memory of this rank.
+// flushPosted executes the pending accesses to memory of this rank, and posts those to other ranks.
 func (p *Process) flushPosted() {
 	for a := p.localOps.pop(); a != nil; a = p.localOps.pop() {
 		p.finishAccess(a, p.runLocal(a))
@@ -15,8 +15,8 @@ func (p *Process) flushPosted() {
 	p.net.Flush()
 }
 
-// runLocal carries out an access to memory of this rank, by the processor, with whose atomics
-// those of the adapter are atomic.
+// runLocal executes an access to memory of this rank by the processor. The adapter's atomics are atomic with
+// the processor's (verbs.AtomicGlob).
 func (p *Process) runLocal(a *access) error {
 	r, err := p.memory.findRegion(p, a.ga, a.n)
 	if err != nil {
@@ -32,7 +32,7 @@ func (p *Process) runLocal(a *access) error {
 	case a.Kind == fabric.Put && a.Mem != nil:
 		copy(mem, a.Mem.Bytes()[a.Off:a.Off+a.N])
 	case a.Kind == fabric.Put:
-		for len(mem) >= 8 { // words, which somebody may look at
+		for len(mem) >= 8 { // word by word: a goroutine may poll them
 			atomic.StoreUint64(wordPtr(mem, 0), binary.NativeEndian.Uint64(a.Inline))
 			mem, a.Inline = mem[8:], a.Inline[8:]
 		}

@@ -8,27 +8,27 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// peer is another rank that something is wanted of.
+// peer is the state of another rank that this rank accesses.
 type peer struct {
 	rank      int
-	connected bool   // the card is there
-	probing   bool   // it is being asked whether it is there
-	lostErr   error  // it is lost
-	directory uint64 // address there
+	connected bool   // its card has arrived
+	probing   bool   // a probe is in flight
+	lostErr   error  // not nil if the rank is lost
+	directory uint64 // address of its directory of regions
 	rkey      uint32
-	pending   accessList // until it is met
+	pending   accessList // accesses queued until it is connected
 	entries   map[uint16]*regionEntry
 	probe     fabric.Op
 }
 
-// regionEntry is what we know of a region of a peer, or are about to.
+// regionEntry caches the directory entry of a peer's region.
 type regionEntry struct {
 	protocol.Entry
 	valid   bool
-	pending accessList // until it is
+	pending accessList // accesses queued until the entry is valid
 }
 
-// peerFor returns what we know of a rank, and begins to find it if that is nothing.
+// peerFor returns the state of a rank, and starts connecting to it on first use.
 func (p *Process) peerFor(rank int) *peer {
 	r := p.peers[rank]
 	if r == nil {
@@ -81,12 +81,11 @@ func (p *Process) PeerLost(rank int, why error) {
 	p.engine.events++
 }
 
-// probeRank has a look whether a rank is still there: an empty put is acknowledged by its adapter, and fails
-// if it is gone.
+// probeRank starts a liveness probe: an empty put, which the peer's adapter acknowledges or which fails.
 func (p *Process) probeRank(rank int) {
 	r := p.peerFor(rank)
 	if !r.connected || r.probing || r.lostErr != nil {
-		return // or it is being found, which fails as well
+		return // a peer that is being connected needs no probe: connecting fails as well
 	}
 	r.probing = true
 	r.probe = fabric.Op{Kind: fabric.Put, Owner: (*probeOp)(r)}
@@ -94,7 +93,7 @@ func (p *Process) probeRank(rank int) {
 	p.net.Flush()
 }
 
-// probeOp hears the answer to ask.
+// probeOp is the owner of the liveness probe.
 type probeOp peer
 
 // OpDone implements fabric.Owner.
@@ -105,15 +104,15 @@ type entryLookup struct {
 	p      *Process
 	peer   *peer
 	number uint16
-	slot   int // of memory.readBuf
+	slot   int // slot of memory.readBuf
 	tries  int
 	op     fabric.Op
 }
 
-// maxLookupTries is how often an entry is read that changes meanwhile.
+// maxLookupTries is the maximum number of reads of an entry that changes meanwhile.
 const maxLookupTries = 16
 
-// lookUpEntry begins a lookup.
+// lookUpEntry starts the lookup of an unknown directory entry.
 func (p *Process) lookUpEntry(r *peer, number uint16) *regionEntry {
 	e := &regionEntry{}
 	r.entries[number] = e
@@ -152,7 +151,7 @@ func (l *entryLookup) OpDone(_ *fabric.Op, err error) {
 	}
 	e.valid = err == nil
 	if !e.valid {
-		delete(l.peer.entries, l.number) // it may be registered later
+		delete(l.peer.entries, l.number) // the region may be registered later
 	}
 	for a := e.pending.pop(); a != nil; a = e.pending.pop() {
 		if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// minAdvert is the length of a receive that tells its place, and of the message before it.
+// minAdvert is the minimum length in bytes of a receive that is advertised, and of the message before it.
 const minAdvert = 32 << 10
 
-// maxPut is the length of a put at most.
+// maxPut is the maximum length of a put in bytes.
 const maxPut = 1 << 30
 
-// nextAdvert is where the receiver wants the message that is to leave next, if that is known.
+// nextAdvert returns the advert of the receive buffer for the next message, if the receiver has sent one.
 func (ch *Channel) nextAdvert() (at protocol.Advert, ok bool) {
 	number, begins := ch.send.NextMessage()
 	if !ch.hasBoard || !begins {
@@ -23,7 +23,8 @@ func (ch *Channel) nextAdvert() (at protocol.Advert, ok bool) {
 	return protocol.ReadAdvert(number, ch.controlWord)
 }
 
-// writeToAdvert puts a message where it is wanted, and behind it the word of that.
+// writeToAdvert writes a message directly into the advertised receive buffer, and its header into a slot
+// behind it.
 func (ch *Channel) writeToAdvert(r *Request, at protocol.Advert, g protocol.Segment) {
 	ch.p.channels.directMessages++
 	n := int(min(uint64(len(r.buf)), uint64(at.Length)))
@@ -41,8 +42,8 @@ func (ch *Channel) writeToAdvert(r *Request, at protocol.Advert, g protocol.Segm
 	ch.p.startAccess(a)
 }
 
-// advertiseReceives tells the sender where messages are wanted that it has not begun to send, as far as is known. Nothing is
-// offered behind a receive that may be withdrawn: its message would be another's.
+// advertiseReceives sends adverts for the posted receives whose messages have not started to arrive. Nothing
+// behind a receive that may be canceled is advertised, because its message would go to another receive.
 func (ch *Channel) advertiseReceives() {
 	if !ch.hasBoard || !ch.lastWasLong || ch.recv == nil || ch.err != nil || ch.eof {
 		return
@@ -60,7 +61,7 @@ func (ch *Channel) advertiseReceives() {
 func (ch *Channel) sendAdvert(r *Request, number uint64) {
 	mr, err := ch.p.net.Register(r.buf, true)
 	if err != nil {
-		return // through slots, then
+		return // the message goes through slots then
 	}
 	r.advertMem = mr
 	at := protocol.Advert{Number: number, Addr: mr.Addr(), RKey: mr.RKey(), Length: uint32(len(r.buf))}

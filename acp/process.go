@@ -14,13 +14,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// GA is a global address: see package protocol. It is 8 bytes that may be sent to anyone.
+// GA is a global address of 8 bytes. It has the same meaning at every rank, so it may be sent to any of them.
 type GA = protocol.GA
 
-// Null is no address.
+// Null is the null address.
 const Null = protocol.Null
 
-// Process is a rank of a job. All methods may be called from any goroutine.
+// Process is a rank of a job. All methods may be called concurrently.
 type Process struct {
 	manager    pmi.Manager
 	o          Options
@@ -36,24 +36,24 @@ type Process struct {
 	peers        []*peer // by rank: the table that grows with the job
 	handles      handles
 	relays       relays
-	modifyQueues map[GA][]*atomicOp // atomics that are loops, by word: the first has its turn
+	modifyQueues map[GA][]*atomicOp // atomics done by a compare-and-swap loop, by word: the first one runs
 	barrier      barrier
 	channels     channels
-	localOps     accessList // accesses to memory of this rank
-	freeAccesses *access    // to be used again
+	localOps     accessList // pending accesses to memory of this rank
+	freeAccesses *access    // free list
 }
 
-// Open opens the adapter of a rank: for example
+// Open opens the adapter of a rank, for example:
 //
 //	func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 type Open func() (verbs.Device, error)
 
-// startTimeout is how long the ranks of a job may take to find one another.
+// startTimeout bounds Init, and the barriers of Finalize.
 const startTimeout = 5 * time.Minute
 
-// Init joins the job that the process was started in (acp_init): by softrnic mpirun or
-// another process manager, see package pmi. A program that was started alone is a job of one
-// rank. The adapter is closed by Finalize.
+// Init joins the job in which the process was started (acp_init), by softrnic mpirun or another process
+// manager that package pmi supports. A program started without one is a job of one rank. Finalize and Close
+// close the adapter.
 func Init(open Open, o Options) (*Process, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -88,7 +88,7 @@ func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
 	if err == nil {
 		err = verbs.CheckDevice(dev)
 	}
-	if err != nil { // and dev a nil that is of a type, as that of rnic.Open
+	if err != nil { // dev may be a typed nil, as returned by rnic.Open
 		return err
 	}
 	p.dev = dev
@@ -111,15 +111,14 @@ func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
 	if err = p.manager.Fence(ctx); err != nil {
 		return err
 	}
-	if p.o.Progress || p.o.Net == UD { // over datagrams, what is queued behind an operation needs somebody to begin it
+	if p.o.Progress || p.o.Net == UD { // over UD, an operation queued behind another one is started by a poll
 		p.engine.backgroundDone = make(chan struct{})
 		go p.runBackground()
 	}
 	return nil
 }
 
-// Rank is who this is, from 0 (acp_rank).
-// It is -1 of the null handle.
+// Rank returns this process's rank, from 0 (acp_rank), or -1 for a null handle.
 func (p *Process) Rank() int {
 	if p.isNull() {
 		return -1
@@ -127,7 +126,7 @@ func (p *Process) Rank() int {
 	return p.rank
 }
 
-// Size is how many ranks the job has (acp_procs).
+// Size returns the number of ranks of the job (acp_procs).
 func (p *Process) Size() int {
 	if p == nil {
 		return 0
@@ -135,8 +134,8 @@ func (p *Process) Size() int {
 	return p.size
 }
 
-// Finalize ends the membership (acp_finalize): all ranks call it, and it returns when all
-// have. Operations and channels that are not done are lost.
+// Finalize leaves the job (acp_finalize). It is collective: all ranks call it, and it returns when all have.
+// Incomplete operations and channels fail.
 func (p *Process) Finalize() error {
 	if p.isNull() {
 		return p.newError("finalize", "", ErrNull)
@@ -145,14 +144,14 @@ func (p *Process) Finalize() error {
 	defer cancel()
 	err := p.Sync(ctx)
 	if err == nil {
-		err = p.manager.Fence(ctx) // the last puts of Sync have come everywhere
+		err = p.manager.Fence(ctx) // until the last puts of Sync are delivered everywhere
 	}
 	err = errors.Join(err, p.releaseAll(ctx))
 	return errors.Join(err, p.manager.Finalize())
 }
 
-// Close ends the membership without waiting for the others: after an error, when they may not come any more.
-// Those that want something of this rank lose it.
+// Close leaves the job without waiting for the other ranks, for use after an error. Operations of other ranks
+// on this rank's memory fail with ErrLost.
 func (p *Process) Close() error {
 	if p.isNull() {
 		return p.newError("close", "", ErrNull)
@@ -160,7 +159,7 @@ func (p *Process) Close() error {
 	return p.releaseAll(context.Background())
 }
 
-// Abort ends all processes of the job (acp_abort).
+// Abort terminates all processes of the job (acp_abort).
 func (p *Process) Abort(code int, why string) error {
 	if p.isNull() {
 		return p.newError("abort", "", ErrNull)
@@ -168,7 +167,8 @@ func (p *Process) Abort(code int, why string) error {
 	return p.manager.Abort(code, why)
 }
 
-// releaseAll gives everything back.
+// releaseAll fails all channels, stops the background goroutine, and closes the transport and the device. It
+// is idempotent.
 func (p *Process) releaseAll(ctx context.Context) (err error) {
 	p.mu.Lock()
 	closed := p.closed
@@ -202,8 +202,8 @@ func (p *Process) DoLocked(f func()) {
 	p.engine.events++
 }
 
-// Stats are figures of this rank's communication, by name: those of what carries it, and how many messages it
-// has put to where a receive waited for them (placed).
+// Stats returns the counters of this rank by name: those of the transport, and the number of messages that
+// were written directly into a receive buffer (placed).
 func (p *Process) Stats() map[string]uint64 {
 	if p.isNull() {
 		return map[string]uint64{}

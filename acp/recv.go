@@ -7,11 +7,10 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// progressRecv has a receiving end go on, and reports whether only memory will tell when there is more
-// to do.
+// progressRecv advances a receiving end. It reports whether the next event is visible in memory only.
 func (ch *Channel) progressRecv() (watch bool) {
 	if ch.state != open {
-		return false // the request will tell
+		return false // the connection request opens it
 	}
 	if !ch.imm {
 		if err := ch.recv.SetTail(ch.controlWord(0)); err != nil {
@@ -24,7 +23,7 @@ func (ch *Channel) progressRecv() (watch bool) {
 		ch.p.engine.events++
 		switch {
 		case !ch.recv.CreditsDue():
-		case n >= flushMin: // the sender waits for room rather than we for an answer
+		case n >= flushMin: // the sender waits for credits rather than this rank for a reply
 			ch.returnCredits()
 		default:
 			ch.scheduleCredits()
@@ -43,7 +42,8 @@ func (ch *Channel) progressRecv() (watch bool) {
 	return !ch.imm && ch.first != nil
 }
 
-// takeSlot takes a slot, for a receive, or for nobody if the end is freed, and returns how many bytes were in it.
+// takeSlot consumes the next slot: it copies the data for r, or drops it if r is the Free. It returns the
+// length of the data in bytes.
 func (ch *Channel) takeSlot(r *Request) int {
 	slot, _ := ch.slotBuf(ch.recv.NextSlot())
 	g := ch.recv.TakeSlot(slot)
@@ -66,8 +66,8 @@ func (ch *Channel) takeSlot(r *Request) int {
 	return len(g.Bytes)
 }
 
-// scheduleCredits has slots given back to the sender: with what the program does next, its answer perhaps, or when it comes
-// back and waits. Ahead of an answer they would cost a packet that is waited for.
+// scheduleCredits queues ch for a credit update, which is sent with the next send or when the program waits.
+// Sent ahead of a reply, the update would cost a packet on the critical path.
 func (ch *Channel) scheduleCredits() {
 	if !ch.creditDue {
 		ch.creditDue = true
@@ -75,7 +75,7 @@ func (ch *Channel) scheduleCredits() {
 	}
 }
 
-// flushCredits has all give that owe.
+// flushCredits sends all pending credit updates.
 func (c *channels) flushCredits() {
 	for i, ch := range c.creditsDue {
 		c.creditsDue[i] = nil
@@ -87,7 +87,7 @@ func (c *channels) flushCredits() {
 	c.creditsDue = c.creditsDue[:0]
 }
 
-// returnCredits gives slots that were taken back to the sender.
+// returnCredits sends a credit update for the slots that were consumed.
 func (ch *Channel) returnCredits() {
 	head, n := ch.recv.TakeCredits()
 	if ch.imm {
@@ -100,7 +100,7 @@ func (ch *Channel) returnCredits() {
 	ch.p.startAccess(a)
 }
 
-// sendImm tells the sender something by immediate data.
+// sendImm sends a signal to the sender as immediate data.
 func (ch *Channel) sendImm(s protocol.Signal, n int) {
 	a := ch.p.newAccess(ch.remote, 0, (*controlOp)(ch))
 	a.Kind, a.Signal, a.Imm = fabric.Put, true, protocol.EncodeImm(s, n, ch.remoteID)
@@ -109,8 +109,8 @@ func (ch *Channel) sendImm(s protocol.Signal, n int) {
 	ch.p.startAccess(a)
 }
 
-// completeAtEOF ends what waits for messages, of which no more come. If the end is freed, it says so, and goes when that has
-// left.
+// completeAtEOF completes the receives that get no message with ErrEnd. If the end was freed, it notifies the
+// sender and releases the memory when that has been sent.
 func (ch *Channel) completeAtEOF() {
 	for ch.first != nil && ch.first.kind == recvKind {
 		ch.popRequest().complete(ErrEnd)

@@ -16,12 +16,11 @@ type Region struct {
 	p      *Process
 	mr     fabric.Memory
 	number uint16
-	uses   int32 // operations of ours that read or write it
+	uses   int32 // operations of this rank that use it
 }
 
-// Register gives memory global addresses (acp_register_memory). It is not copied, stays in place and
-// alive, and belongs to all ranks until Unregister. Its first byte has to be at a multiple of 8 if atomics
-// are to be used on it.
+// Register gives buf global addresses (acp_register_memory). The memory is not copied and stays alive, and
+// all ranks may access it until Unregister. For atomics, its first byte must be aligned to 8 bytes.
 func (p *Process) Register(buf []byte) (*Region, error) {
 	if p.isNull() {
 		return nil, p.newError("register", "", ErrNull)
@@ -35,8 +34,8 @@ func (p *Process) Register(buf []byte) (*Region, error) {
 	return r, nil
 }
 
-// Unregister ends the addresses (acp_unregister_memory). Others that use them still have an
-// error. With an operation of this rank under way on the memory it is ErrBusy.
+// Unregister invalidates the addresses (acp_unregister_memory). Later accesses of other ranks fail. If
+// operations of this rank still use the region, it returns ErrBusy.
 func (r *Region) Unregister() error {
 	if r.isNull() {
 		return (*Process)(nil).newError("unregister", "", ErrNull)
@@ -49,7 +48,7 @@ func (r *Region) Unregister() error {
 	return nil
 }
 
-// GA is the global address of byte off of the region (acp_query_ga).
+// GA returns the global address of byte off of the region (acp_query_ga).
 func (r *Region) GA(off int) GA {
 	if r.isNull() {
 		return Null
@@ -57,7 +56,7 @@ func (r *Region) GA(off int) GA {
 	return protocol.Make(r.p.rank, int(r.number), 0).Add(off)
 }
 
-// Bytes is the memory.
+// Bytes returns the memory.
 func (r *Region) Bytes() []byte {
 	if r.isNull() {
 		return nil
@@ -65,15 +64,15 @@ func (r *Region) Bytes() []byte {
 	return r.mr.Bytes()
 }
 
-// LoadUint64 reads the 8 bytes at offset off, a multiple of 8, in the byte order of the machine, so
-// that what other ranks put before is seen as well: to wait for them by looking, with Progress in between.
-// It panics if they do not lie in the region, as an index of a slice does.
+// LoadUint64 atomically reads the 8 bytes at offset off, a multiple of 8, in native byte order. The bytes
+// that other ranks put before a word are visible when the word is, so a program can poll for them, calling
+// Progress in between. It panics if off is out of range.
 func (r *Region) LoadUint64(off int) uint64 { return r.mr.LoadUint64(off) }
 
-// LoadUint32 is LoadUint64 of 4 bytes.
+// LoadUint32 is LoadUint64 for 4 bytes.
 func (r *Region) LoadUint32(off int) uint32 { return r.mr.LoadUint32(off) }
 
-// Local is the memory at an address of this rank, nil if there is none (acp_query_address).
+// Local returns n bytes at an address of this rank, or nil if no region contains them (acp_query_address).
 func (p *Process) Local(ga GA, n int) []byte {
 	if p.isNull() {
 		return nil
@@ -87,11 +86,10 @@ func (p *Process) Local(ga GA, n int) []byte {
 	return r.mr.Bytes()[ga.Offset():][:n:n]
 }
 
-// Starter memory is region 1. What all ranks have to know of each other begins it, and the
-// program's part follows:
+// Starter memory is region 1. It begins with the words that all ranks access, and the program's part follows:
 //
 //	0      flags of Sync
-//	512    connection request buffer: crbSlots words
+//	512    connection request buffer (CRB): crbSlots words
 //	2560   the program's
 const (
 	starterRegion = 1
@@ -101,8 +99,8 @@ const (
 	starterOffset = crbOffset + 8*crbSlots
 )
 
-// StarterGA is the address of a rank's starter memory (acp_query_starter_ga), which
-// every rank knows. It is Null if there is no such rank.
+// StarterGA returns the address of a rank's starter memory (acp_query_starter_ga), which is the same function
+// of the rank at all ranks. It returns Null if the rank is out of range.
 func (p *Process) StarterGA(rank int) GA {
 	if !p.hasRank(rank) {
 		return Null
@@ -110,7 +108,7 @@ func (p *Process) StarterGA(rank int) GA {
 	return protocol.Make(rank, starterRegion, starterOffset)
 }
 
-// Starter is this rank's starter memory.
+// Starter returns this rank's starter memory.
 func (p *Process) Starter() []byte {
 	if p.isNull() {
 		return nil
@@ -118,17 +116,16 @@ func (p *Process) Starter() []byte {
 	return p.memory.starter.mr.Bytes()[starterOffset:]
 }
 
-// LoadStarter is Region.LoadUint64 of starter memory.
+// LoadStarter is Region.LoadUint64 for starter memory.
 func (p *Process) LoadStarter(off int) uint64 {
 	return p.memory.starter.LoadUint64(starterOffset + off)
 }
 
-// memory is what this rank has registered: the regions, and the directory of them that other
-// ranks read.
+// memory holds the registered regions of this rank and the directory that the other ranks read.
 type memory struct {
-	directory   fabric.Memory // entries by number
-	regions     []*Region     // by number; as long as the highest
-	lastNumber  int           // that was given away
+	directory   fabric.Memory // by region number
+	regions     []*Region     // by number, up to the highest in use
+	lastNumber  int           // the number assigned last
 	liveRegions int
 	starter     *Region
 	readBuf     readBuffer
@@ -138,14 +135,15 @@ func (m *memory) init(p *Process) (err error) {
 	if m.directory, err = p.net.Register(make([]byte, protocol.MaxRegions*protocol.EntrySize), true); err != nil {
 		return err
 	}
-	m.starter, err = m.registerRegion(p, make([]byte, starterOffset+p.o.Starter)) // the first: it is number 1
+	m.starter, err = m.registerRegion(p, make([]byte, starterOffset+p.o.Starter)) // the first region, so its number is 1
 	if err != nil {
 		return err
 	}
 	return m.readBuf.init(p.net)
 }
 
-// registerRegion finds a number, the one that was not in use for the longest time, so that addresses of what is no more do not soon mean something else.
+// registerRegion registers buf under the number that has been unused for the longest time, so that stale
+// addresses stay invalid for long.
 func (m *memory) registerRegion(p *Process, buf []byte) (*Region, error) {
 	switch {
 	case p.closed:
@@ -173,7 +171,7 @@ func (m *memory) registerRegion(p *Process, buf []byte) (*Region, error) {
 	return r, nil
 }
 
-// storeEntry writes an entry of the directory, which others may read meanwhile.
+// storeEntry writes a directory entry, word by word, because other ranks may read it concurrently.
 func (m *memory) storeEntry(number int, e protocol.Entry) {
 	for i, w := range e.EncodeWords() {
 		atomic.StoreUint64(wordPtr(m.directory.Bytes(), number*protocol.EntrySize+8*i), w)
@@ -198,7 +196,7 @@ func (m *memory) unregisterRegion(r *Region) error {
 	return nil
 }
 
-// findRegion returns the region of n bytes at an address of this rank.
+// findRegion returns the region that contains n bytes at an address of this rank.
 func (m *memory) findRegion(p *Process, ga GA, n int) (*Region, error) {
 	if ga.Rank() != p.rank {
 		return nil, ErrRank
@@ -214,31 +212,31 @@ func (m *memory) findRegion(p *Process, ga GA, n int) (*Region, error) {
 	return r, nil
 }
 
-// encodeCard is what other ranks have to know to find everything else: address and key of the directory, and the
-// byte order of words.
+// encodeCard returns the card by which other ranks reach this one: address and key of its directory, and its
+// byte order.
 func (m *memory) encodeCard() []byte {
 	b := binary.BigEndian.AppendUint64(nil, m.directory.Addr())
 	b = binary.BigEndian.AppendUint32(b, m.directory.RKey())
 	return binary.NativeEndian.AppendUint32(b, byteOrder)
 }
 
-// byteOrder tells by its bytes how a rank lays out words.
+// byteOrder is a word whose bytes reveal a rank's byte order.
 const byteOrder = 0x01020304
 
-// bigEndian is how this machine does.
+// bigEndian reports whether this machine is big-endian.
 var bigEndian = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 
-// wordPtr is 8 bytes of memory as what sync/atomic takes.
+// wordPtr returns a pointer for sync/atomic to the 8 bytes at off.
 func wordPtr(b []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&b[off : off+8][0])) }
 
-// readBuffer is memory that entries of directories, and control blocks of channels, are read into.
+// readBuffer is registered memory that directory entries and control blocks are read into.
 type readBuffer struct {
 	mr      fabric.Memory
 	free    []int
-	waiting []*entryLookup // for one that is free
+	waiting []*entryLookup // lookups that wait for a free slot
 }
 
-// readSlots is how many are read at a time.
+// readSlots is the maximum number of concurrent reads.
 const readSlots = 64
 
 func (l *readBuffer) init(net fabric.Net) (err error) {
@@ -249,7 +247,7 @@ func (l *readBuffer) init(net fabric.Net) (err error) {
 	return err
 }
 
-// allocSlot returns a place. There has to be one.
+// allocSlot returns a free slot. The caller checks that there is one.
 func (l *readBuffer) allocSlot() (slot int) {
 	last := len(l.free) - 1
 	slot = l.free[last]
@@ -257,7 +255,7 @@ func (l *readBuffer) allocSlot() (slot int) {
 	return slot
 }
 
-// slotWords is what has come to a place.
+// slotWords returns the words that were read into a slot.
 func (l *readBuffer) slotWords(slot int) (w [protocol.EntryWords]uint64) {
 	for i := range w {
 		w[i] = binary.NativeEndian.Uint64(l.mr.Bytes()[slot*protocol.EntrySize+8*i:])
@@ -265,7 +263,7 @@ func (l *readBuffer) slotWords(slot int) (w [protocol.EntryWords]uint64) {
 	return w
 }
 
-// freeReadSlot gives a place back, to a lookup that waits for one.
+// freeReadSlot returns a slot to the free list, and starts a waiting lookup.
 func (p *Process) freeReadSlot(slot int) {
 	l := &p.memory.readBuf
 	l.free = append(l.free, slot)

@@ -2,37 +2,37 @@ package acp
 
 import "fmt"
 
-// A copy between two other ranks comes here and goes on: pieces are read into
-// buffers and written from there, several at a time. Buffers are made when they are first needed.
+// A copy between two other ranks is relayed by this rank: blocks are read into buffers and written from
+// there, several at a time. The buffers are allocated on first use.
 const (
 	relayBlockSize = 128 << 10 // bytes
 	relayCount     = 4
 )
 
-// relays are the buffers, and the copies that use them or wait.
+// relays holds the relay buffers, and the copies that wait for them.
 type relays struct {
 	memory  *Region
 	free    []int
 	waiting []*relay
 }
 
-// relay is such a copy.
+// relay is one relayed copy.
 type relay struct {
 	*copyOp
-	nextOffset  int // byte that is to be read next
-	outstanding int // pieces under way
+	nextOffset  int // offset of the next block to read
+	outstanding int // blocks in flight
 	err         error
 }
 
-// relayBlock is one on its way.
+// relayBlock is a block in flight.
 type relayBlock struct {
 	*relay
 	buffer  int
 	off, n  int
-	writing bool // it is being written
+	writing bool // the block is being written
 }
 
-// startRelay begins a copy between two other ranks.
+// startRelay starts a copy between two other ranks.
 func (p *Process) startRelay(c *copyOp) {
 	r := &p.relays
 	if r.memory == nil {
@@ -50,8 +50,8 @@ func (p *Process) startRelay(c *copyOp) {
 	p.scheduleRelays()
 }
 
-// scheduleRelays gives buffers to who waits for them, in turn: a long copy does not keep short ones from
-// going on.
+// scheduleRelays assigns free buffers to waiting copies in round-robin order, so that a long copy does not
+// delay short ones.
 func (p *Process) scheduleRelays() {
 	r := &p.relays
 	for len(r.free) > 0 && len(r.waiting) > 0 {
@@ -91,10 +91,10 @@ func (m *relayBlock) onAccessDone(_ *access, err error) {
 	p.scheduleRelays()
 }
 
-// totalLen is the length of the whole copy.
+// totalLen returns the length of the copy in bytes.
 func (m *relayBlock) totalLen() int { return m.copyOp.n }
 
-// stopReading has no more pieces read.
+// stopReading stops c from reading further blocks.
 func (c *relay) stopReading() {
 	wait := &c.o.p.relays.waiting
 	for i, w := range *wait {

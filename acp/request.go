@@ -6,18 +6,18 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 )
 
-// Request is a send, a receive or the freeing of a channel under way (acp_request_t).
+// Request is a send, a receive or a Free in progress (acp_request_t).
 type Request struct {
 	ch      *Channel
 	buf     []byte
-	sendMem sendMemory // of a send that leaves from where it is
-	// of a receive whose message may come there without going through slots
+	sendMem sendMemory // of a zero-copy send
+	// registration of an advertised receive buffer
 	advertMem fabric.Memory
-	committed bool // it cannot be withdrawn
+	committed bool // a receive that cannot be canceled
 	kind      requestKind
 	done      bool
-	sent      bool // a send: all of it was put, or copied
-	n         int  // of a receive: bytes that have come
+	sent      bool // of a send: all data was put or copied
+	n         int  // of a receive: bytes received
 	err       error
 	next      *Request
 }
@@ -32,13 +32,13 @@ const (
 
 func (k requestKind) String() string { return [...]string{"send", "receive", "free"}[k] }
 
-// isReady implements waitable.
+// isReady implements condition.
 func (r *Request) isReady() bool { return r.done || r.ch.p.closed }
 
-// Wait waits for the end of the request (acp_wait_ch). A send is complete when its buffer is free again,
-// a receive when its message is there, whose size it returns: the smaller one if it and the
-// buffer differ. A sender's end is freed when it has told the receiver, a receiver's when it has
-// heard of that.
+// Wait blocks until the request is complete (acp_wait_ch). A send is complete when its buffer may be reused.
+// A receive is complete when its message has arrived; Wait returns its length, or the length of the buffer if
+// that is smaller. The Free of a sender is complete when EOF has been sent, that of a receiver when EOF has
+// been received.
 func (r *Request) Wait(ctx context.Context) (n int, err error) {
 	if r == nil || r.ch.isNull() {
 		return 0, (*Process)(nil).newError("wait", "for a request", ErrNull)
@@ -52,8 +52,8 @@ func (r *Request) Wait(ctx context.Context) (n int, err error) {
 	return r.result()
 }
 
-// Test reports whether the request has come to its end, after a look at the network. Then Wait returns at
-// once.
+// Test polls the network once if necessary, and reports whether the request is complete. Wait does not block
+// then.
 func (r *Request) Test() bool {
 	if r == nil || r.ch.isNull() {
 		return true
@@ -78,15 +78,15 @@ func (r *Request) result() (int, error) {
 	return r.n, nil
 }
 
-// complete ends a request.
+// complete completes a request.
 func (r *Request) complete(err error) {
 	r.deregister()
 	r.done, r.err, r.buf = true, err, nil
 	r.ch.p.engine.events++
 }
 
-// deregister takes the memory of a request from the adapters: nobody writes to the place of a receive any more, and what
-// a send leaves from is known while puts are under way.
+// deregister invalidates the memory registrations of a request: no peer writes to an advertised buffer any
+// more. The buffer of a send stays registered while puts read it.
 func (r *Request) deregister() {
 	if r.advertMem != nil {
 		_ = r.advertMem.Dereg()
@@ -98,7 +98,7 @@ func (r *Request) deregister() {
 	}
 }
 
-// pushRequest puts a request to the end of a channel's, and begins it. One that cannot be is at its end at once.
+// pushRequest appends a request and starts it. A request that cannot be started is complete at once.
 func (ch *Channel) pushRequest(kind requestKind, buf []byte, stays bool) *Request {
 	if ch.isNull() {
 		return nil
@@ -130,7 +130,7 @@ func (ch *Channel) pushRequest(kind requestKind, buf []byte, stays bool) *Reques
 			p.channels.markActive(ch)
 		}
 		ch.advertiseReceives()
-		if kind == sendKind || p.engine.events == p.engine.notified { // an answer, or nothing that an answer may follow
+		if kind == sendKind || p.engine.events == p.engine.notified { // a reply, or no event that a reply may follow
 			p.channels.flushCredits()
 		}
 		p.flushPosted()
@@ -138,8 +138,8 @@ func (ch *Channel) pushRequest(kind requestKind, buf []byte, stays bool) *Reques
 	return r
 }
 
-// cancelRecv takes back a receive that nothing has come for yet, so that the next one gets what comes. It reports
-// whether it could.
+// cancelRecv removes a receive for which no data has arrived, so that the next receive gets the message. It
+// reports whether it did.
 func (r *Request) cancelRecv() bool {
 	ch := r.ch
 	ch.p.mu.Lock()
@@ -164,7 +164,7 @@ func (r *Request) cancelRecv() bool {
 	return true
 }
 
-// popRequest takes the first request.
+// popRequest removes and returns the first request, or nil.
 func (ch *Channel) popRequest() *Request {
 	r := ch.first
 	if r != nil {
@@ -173,13 +173,14 @@ func (ch *Channel) popRequest() *Request {
 	return r
 }
 
-// Free ends the use of this end (acp_nbfree_ch), when what was asked of it before is done. A receiver drops what comes and was not received, until the sender frees its end, too. From now on
-// nothing can be sent or received.
+// Free ends the use of this end (acp_nbfree_ch) after the requests before it are complete. A receiver then
+// drops messages until the sender frees its end. After Free, sends and receives fail with ErrFreed.
 func (ch *Channel) Free() *Request { return ch.pushRequest(freeKind, nil, true) }
 
-// Send begins to send a message (acp_nbsend_ch). buf is not to be changed until the request is complete.
+// Send starts sending a message (acp_nbsend_ch). buf must not be changed until the request is complete.
 func (ch *Channel) Send(buf []byte) *Request { return ch.pushRequest(sendKind, buf, true) }
 
-// Recv begins to receive the next message (acp_nbrecv_ch). buf is not to be touched until the request is complete. A message
-// that is longer is cut off. ErrEnd says that the sender has freed its end, and no message follows.
+// Recv starts receiving the next message (acp_nbrecv_ch). buf must not be accessed until the request is
+// complete. A longer message is truncated. The error ErrEnd means that the sender has freed its end and no
+// message follows.
 func (ch *Channel) Recv(buf []byte) *Request { return ch.pushRequest(recvKind, buf, true) }

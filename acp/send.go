@@ -5,15 +5,14 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// Segments leave together, as datagrams that are whole then rather than each with an odd packet
-// at its end. But the first one leaves at once, if it has some length, and has the receiver begin.
+// Segments are flushed in batches of flushAll bytes, which fill packets better than single segments. The
+// first flush comes earlier, after flushMin bytes, to start the receiver.
 const (
 	flushMin = 4 << 10
 	flushAll = 128 << 10
 )
 
-// progressSend has a sending end go on, and reports whether only memory will tell when there is
-// more to do.
+// progressSend advances a sending end. It reports whether the next event is visible in memory only.
 func (ch *Channel) progressSend() (watch bool) {
 	if ch.state != open {
 		return ch.progressConnect()
@@ -60,12 +59,12 @@ func (ch *Channel) progressSend() (watch bool) {
 	return !ch.imm && (ch.eof || ch.nextUnsent() != nil)
 }
 
-// putNext puts what is next of a message: all of it to its place, if that is known, and else a segment. It returns how much
-// that is, and is not ok without room.
+// putNext sends the next part of r: the whole message if its receive buffer is advertised, else a segment. It
+// returns the length in bytes, and false if the receiver has no free slot.
 func (ch *Channel) putNext(r *Request) (n int, ok bool) {
 	direct := !ch.copyOnly && len(r.buf) >= directMin
 	if direct && !ch.registerMessage(r) {
-		return 0, true // its end
+		return 0, true // r has failed
 	}
 	if at, known := ch.nextAdvert(); known && direct {
 		g, ok := ch.send.NextDirect()
@@ -83,8 +82,8 @@ func (ch *Channel) putNext(r *Request) (n int, ok bool) {
 	return g.Size(), ok
 }
 
-// nextUnsent is the first request that has not left yet. Those at their end are taken away: requests end in their order, when
-// nothing leaves from their memory any more.
+// nextUnsent returns the first request that is not sent completely. It completes the sends before it, in
+// order, once no put reads their buffers.
 func (ch *Channel) nextUnsent() *Request {
 	for ch.first != nil && (ch.first.done || ch.first.sent && ch.first.sendMem.mr == nil) {
 		if r := ch.popRequest(); !r.done {
@@ -98,7 +97,7 @@ func (ch *Channel) nextUnsent() *Request {
 	return r
 }
 
-// readHead reads how many slots the receiver has taken.
+// readHead reads the receiver's mirrored head index.
 func (ch *Channel) readHead() bool {
 	head := ch.controlWord(protocol.HeadOffset)
 	ch.receiverFreed = ch.receiverFreed || head&protocol.HeadFreed != 0
@@ -109,8 +108,8 @@ func (ch *Channel) readHead() bool {
 	return true
 }
 
-// putSegment puts a segment of a message: from where the message is, behind its length, within the work request, or through
-// its slot.
+// putSegment sends a segment of a message: from the program's buffer, inline in the work request, or copied
+// to a slot.
 func (ch *Channel) putSegment(r *Request, g protocol.Segment) {
 	if r.sendMem.mr != nil {
 		to, n := ch.remoteSlot(g.Ring), g.Size()
@@ -142,13 +141,13 @@ func (ch *Channel) putSegment(r *Request, g protocol.Segment) {
 	ch.p.startAccess(a)
 }
 
-// setMessage has a put take n bytes of a message from where they are.
+// setMessage makes n bytes of r's buffer the source of a put.
 func (a *access) setMessage(r *Request, off, n int) {
 	a.Mem, a.Off, a.N, a.request = r.sendMem.mr, off, n, r
 	r.sendMem.outstanding++
 }
 
-// newHeaderPut is the put of the length of a message.
+// newHeaderPut returns a put of the header of a message.
 func (ch *Channel) newHeaderPut(to GA, length uint64, owner accessOwner) *access {
 	a := ch.p.newWordPut(to, 0, owner)
 	protocol.PutHeader(a.Inline, length)
@@ -156,12 +155,12 @@ func (ch *Channel) newHeaderPut(to GA, length uint64, owner accessOwner) *access
 	return a
 }
 
-// remoteSlot is where a slot of the receiver begins.
+// remoteSlot returns the address of a slot of the receiver.
 func (ch *Channel) remoteSlot(i int) GA {
 	return ch.remote.Add((i - ch.send.RemoteSlots()) * int(ch.size))
 }
 
-// newSlotPut is the put of n bytes of a segment, whose memory is to be filled in.
+// newSlotPut returns a put of n bytes of a segment. The caller sets the source.
 func (ch *Channel) newSlotPut(to GA, n int) *access {
 	a := ch.p.newAccess(to, n, (*slotPutOp)(ch))
 	a.Kind = fabric.Put
@@ -172,7 +171,7 @@ func (ch *Channel) newSlotPut(to GA, n int) *access {
 	return a
 }
 
-// slotPutOp hears that a slot has left.
+// slotPutOp is the owner of puts to slots.
 type slotPutOp Channel
 
 func (e *slotPutOp) onAccessDone(a *access, err error) {
@@ -183,7 +182,7 @@ func (e *slotPutOp) onAccessDone(a *access, err error) {
 	}
 	if r := a.request; r != nil {
 		if r.sendMem.outstanding--; r.sendMem.outstanding == 0 && (r.sent || r.done) {
-			r.deregister() // next ends it, unless the channel has failed
+			r.deregister() // nextUnsent completes it, unless the channel has failed
 		}
 	}
 	if err != nil {
@@ -192,14 +191,14 @@ func (e *slotPutOp) onAccessDone(a *access, err error) {
 	ch.p.channels.markActive(ch)
 }
 
-// sendMemory is memory of the program that a message leaves from.
+// sendMemory is the registered buffer of a zero-copy send.
 type sendMemory struct {
 	mr          fabric.Memory
-	outstanding int // puts
+	outstanding int // puts in flight
 }
 
-// registerMessage registers the memory of a message, for the time being. If that cannot be, the message does not leave: it is too
-// long for what the end of a slot is used for besides.
+// registerMessage registers the buffer of a zero-copy send. If that fails, so does the send: a slot cannot
+// take its place, because the board is in the last slot.
 func (ch *Channel) registerMessage(r *Request) bool {
 	if r.sendMem.mr == nil {
 		mr, err := ch.p.net.Register(r.buf, false)
@@ -212,19 +211,19 @@ func (ch *Channel) registerMessage(r *Request) bool {
 	return true
 }
 
-// putTail mirrors our tail, unless each slot has told of itself.
+// putTail mirrors the tail index in the receiver's memory. With immediate data each slot signals itself.
 func (ch *Channel) putTail() {
 	if ch.imm {
 		return
 	}
 	a := ch.p.newWordPut(ch.remote, ch.send.Tail(), (*controlOp)(ch))
-	a.Lazy = !ch.eof // nothing may follow the last
+	a.Lazy = !ch.eof // EOF may be the last operation, so its tail must not be lazy
 	ch.outstanding++
 	ch.p.startAccess(a)
 }
 
-// putEOF puts the word that no message follows. With that the end is freed, as far as the program is
-// concerned: its memory goes when the receiver has said that it writes no more.
+// putEOF sends EOF. The Free is complete then; the memory is released when the receiver has reported that it
+// writes no more.
 func (ch *Channel) putEOF() bool {
 	g, ok := ch.send.NextEOF()
 	if !ok {

@@ -7,20 +7,20 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// barrier is Sync under way. In round k a rank puts the number of the call to the rank 2^k
-// further on, and waits for that of the rank 2^k before it: after the last round it has heard of all
-// (dissemination). Numbers only grow, so a flag that is ahead is as good.
+// barrier is the state of Sync, a dissemination barrier. In round k a rank writes the number of the call to
+// the rank 2^k further on, and waits for the flag from the rank 2^k before it. Numbers only grow, so a flag
+// of a later call counts as well.
 type barrier struct {
-	completed   uint64 // that have come to their end
+	completed   uint64 // number of completed calls
 	inProgress  bool
 	waiting     bool // waits for a flag
-	source      int  // of this rank
-	outstanding int  // under way
+	source      int  // the rank whose flag is awaited
+	outstanding int  // incomplete puts
 	err         error
 }
 
-// Sync returns when all ranks have called it (acp_sync). Operations are not waited for: what others shall
-// see of them is to be completed before. If ctx ends first, the next call goes on with the same.
+// Sync blocks until all ranks have called it (acp_sync). It does not wait for operations: complete those that
+// the other ranks must see before the call. If ctx ends first, the next call resumes the same barrier.
 func (p *Process) Sync(ctx context.Context) error {
 	if p.isNull() {
 		return p.newError("sync", "", ErrNull)
@@ -75,7 +75,7 @@ func (b *barrier) onAccessDone(_ *access, err error) {
 	}
 }
 
-// flagCond is ready when the rank before us has come.
+// flagCond is ready when the flag of the previous rank has arrived, or the barrier has failed.
 type flagCond struct {
 	p   *Process
 	off int
@@ -95,7 +95,7 @@ func (f flagCond) isReady() bool {
 	return b.err != nil
 }
 
-// putsCond is ready when all puts of the barrier are done.
+// putsCond is ready when all puts of the barrier are complete.
 type putsCond struct{ p *Process }
 
 func (q putsCond) isReady() bool { return q.p.barrier.outstanding == 0 || q.p.closed }

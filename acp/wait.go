@@ -9,19 +9,20 @@ import (
 	"github.com/softrnic/softrnic/internal/cancelctx"
 )
 
-// progressEngine says who looks at the network: one of those who wait, for all of them.
+// progressEngine is the leader/follower state of the waiting goroutines: one of them, the leader, polls the
+// network for all.
 type progressEngine struct {
-	cond      sync.Cond          // something has happened, or nobody leads
-	hasLeader bool               // somebody looks
-	blocked   bool               // and is asleep in fabric.Net.Block
-	wakeCtx   *cancelctx.Context // which this ends
-	timer     *time.Timer        // and this, by kick
-	events    uint64             // of the network, of operations, of channels
-	notified  uint64             // of these, those that who waits knows of
+	cond      sync.Cond          // an event, or no leader
+	hasLeader bool               // a goroutine polls
+	blocked   bool               // the leader sleeps in fabric.Net.Block
+	wakeCtx   *cancelctx.Context // canceled to wake the leader
+	timer     *time.Timer        // wakes the leader by wakeCtx
+	events    uint64             // counts events of the network, operations and channels
+	notified  uint64             // the value of events at the last broadcast
 
-	activity        uint64        // of those who look or wait
-	backgroundLeads bool          // the one who leads is attend
-	backgroundDone  chan struct{} // closed when attend has ended
+	activity        uint64        // counts the calls that poll or wait
+	backgroundLeads bool          // the leader is runBackground
+	backgroundDone  chan struct{} // closed when runBackground has returned
 }
 
 func (t *progressEngine) init(mu *sync.Mutex) {
@@ -29,10 +30,10 @@ func (t *progressEngine) init(mu *sync.Mutex) {
 	t.wakeCtx = cancelctx.New(context.Canceled)
 }
 
-// condition is what a goroutine waits for. ready is called with the lock held.
+// condition is the condition that a goroutine waits for. isReady is called with Process.mu held.
 type condition interface{ isReady() bool }
 
-// unlockAndNotify ends a call: if it has changed anything, those who wait have a look.
+// unlockAndNotify ends an API call: it unlocks p.mu, and if there were events it wakes the waiters.
 func (p *Process) unlockAndNotify() {
 	if t := &p.engine; t.notified != t.events {
 		t.notified = t.events
@@ -40,13 +41,13 @@ func (p *Process) unlockAndNotify() {
 		if t.blocked {
 			t.wakeCtx.Cancel()
 		}
-	} else if t.blocked && p.o.Net == UD { // who sleeps does not hear of operations that were begun since
+	} else if t.blocked && p.o.Net == UD { // a sleeping leader does not wait for operations started later
 		t.wakeCtx.Cancel()
 	}
 	p.mu.Unlock()
 }
 
-// noteActivity is called by those who look at the network, or are going to wait.
+// noteActivity tells the background goroutine that a caller is about to poll or wait. p.mu must be held.
 func (p *Process) noteActivity() {
 	t := &p.engine
 	t.activity++
@@ -55,8 +56,8 @@ func (p *Process) noteActivity() {
 	}
 }
 
-// pollProgress does what there is to do, without waiting, and reports whether there was
-// anything.
+// pollProgress returns pending credits, polls the transport once and makes progress on the channels. It
+// reports whether there were events. p.mu must be held.
 func (p *Process) pollProgress() bool {
 	t := &p.engine
 	before := t.events
@@ -75,8 +76,7 @@ func (p *Process) pollProgress() bool {
 	return t.events != before
 }
 
-// Progress has operations and channels go on without waiting for anything: for programs that look at memory
-// until others have changed it.
+// Progress makes progress on operations and channels without blocking, for programs that poll memory.
 func (p *Process) Progress() {
 	if p.isNull() {
 		return
@@ -87,8 +87,8 @@ func (p *Process) Progress() {
 	p.pollProgress()
 }
 
-// waitFor returns when something is ready, or ctx has ended, whose error it then returns. The
-// lock is held, but not while it waits.
+// waitFor blocks until w is ready or ctx ends, and returns the cause in that case. p.mu must be held; it is
+// released while the goroutine blocks.
 func (p *Process) waitFor(ctx context.Context, w condition) error {
 	if ctx == nil {
 		ctx = context.Background()
@@ -108,7 +108,7 @@ func (p *Process) waitFor(ctx context.Context, w condition) error {
 	return nil
 }
 
-// waitAsFollower waits for who leads.
+// waitAsFollower blocks until the next broadcast or the end of ctx. p.mu must be held.
 func (p *Process) waitAsFollower(ctx context.Context) {
 	t := &p.engine
 	if ctx.Done() != nil {
@@ -122,8 +122,9 @@ func (p *Process) waitAsFollower(ctx context.Context) {
 	t.cond.Wait()
 }
 
-// How long who waits looks before it sleeps: first without a pause, then letting other goroutines run.
-// Where memory is all that tells, it looks again after naps that grow.
+// Number of polls before the leader blocks: first in a spin loop, then yielding to the scheduler. If the
+// awaited event is visible in memory only, the leader polls again after sleeps that double from minSleep to
+// maxSleep.
 const (
 	spinRounds  = 100
 	yieldRounds = 200
@@ -131,7 +132,7 @@ const (
 	maxSleep    = time.Millisecond
 )
 
-// serveAsLeader looks at the network for all until what the caller waits for is ready, or ctx has ended.
+// serveAsLeader polls the network on behalf of all waiters until w is ready or ctx ends. p.mu must be held.
 func (p *Process) serveAsLeader(ctx context.Context, w condition) {
 	t := &p.engine
 	t.hasLeader = true
@@ -139,7 +140,7 @@ func (p *Process) serveAsLeader(ctx context.Context, w condition) {
 		t.hasLeader = false
 		t.cond.Broadcast()
 	}()
-	var quiet time.Time // since when nothing has happened, if it is a while
+	var quiet time.Time // start of the time without events, or zero
 	nap := minSleep
 	for idle := 0; !w.isReady(); {
 		if p.pollProgress() {
@@ -170,20 +171,20 @@ func (p *Process) serveAsLeader(ctx context.Context, w condition) {
 			nap = nextSleep(nap)
 		} else {
 			p.blockOnNet(ctx, p.o.Patience)
-			nap = minSleep // somebody may have begun what memory tells of
+			nap = minSleep // another goroutine may have started an operation that must be polled
 		}
 	}
 }
 
-// nextSleep returns the time to sleep after a nap in which nothing has happened.
+// nextSleep returns the sleep that follows an unsuccessful one of length nap.
 func nextSleep(nap time.Duration) time.Duration { return min(2*nap, maxSleep) }
 
-// mustPollMemory reports whether something may happen that nothing tells but memory.
+// mustPollMemory reports whether an awaited event may be visible in memory only.
 func (p *Process) mustPollMemory() bool {
 	return p.barrier.waiting || len(p.channels.active) > 0 || len(p.channels.unmatched) > 0
 }
 
-// probeAwaited asks those that are waited for whether they are there.
+// probeAwaited probes the ranks that this rank waits for.
 func (p *Process) probeAwaited() {
 	if p.barrier.waiting {
 		p.probeRank(p.barrier.source)
@@ -191,7 +192,8 @@ func (p *Process) probeAwaited() {
 	p.channels.probePeers(p)
 }
 
-// blockOnNet returns when the network has something, something has happened, or after a while.
+// blockOnNet blocks until the network has an event, the leader is woken, ctx ends or d has passed. p.mu must
+// be held; it is released meanwhile.
 func (p *Process) blockOnNet(ctx context.Context, d time.Duration) {
 	t := &p.engine
 	kick := t.wakeCtx
@@ -215,18 +217,18 @@ func (p *Process) blockOnNet(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wakeLeader ends a sleep.
+// wakeLeader ends the leader's sleep.
 func (p *Process) wakeLeader() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.engine.wakeCtx.Cancel()
 }
 
-// backgroundInterval is how long nobody may look at the network before attend does.
+// backgroundInterval is the time without polls after which runBackground becomes the leader.
 const backgroundInterval = time.Millisecond
 
-// runBackground looks at the network when nobody else has done so for a while (Options.Progress). Who
-// comes to wait takes its place.
+// runBackground polls the network while no caller does (Options.Progress). A caller that waits takes over the
+// lead.
 func (p *Process) runBackground() {
 	t := &p.engine
 	defer close(t.backgroundDone)
@@ -248,7 +250,7 @@ func (p *Process) runBackground() {
 	}
 }
 
-// activityCond is ready when somebody else looks at the network.
+// activityCond is ready when another goroutine polls or waits.
 type activityCond struct {
 	p    *Process
 	last uint64

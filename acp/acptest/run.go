@@ -9,18 +9,18 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// grace is how long the others may go on when a rank has failed. They may wait
-// for it for ever, which no process manager ends here.
+// grace is the time that the other ranks have to return after one has failed. They may wait for it forever,
+// and no process manager terminates them here.
 const grace = 10 * time.Second
 
-// Run calls f as each of n ranks at the same time, between acp.Init and Finalize.
-// The error is that of all ranks that failed. Ranks that do not return after
-// another has failed are left behind, and the error names them.
+// Run calls f as each of n ranks concurrently, between acp.Init and Finalize. It returns the joined errors of
+// all ranks. Ranks that do not return after another one has failed are left running, and the error names
+// them.
 func Run(n int, f func(*acp.Process) error) error { return RunOptions(n, Options{}, f) }
 
-// Options say how the ranks are run.
+// Options configure the ranks.
 type Options struct {
-	ACP  acp.Options // whose Manager is set by RunOptions
+	ACP  acp.Options // RunOptions sets Manager
 	RNIC rnic.Options
 }
 
@@ -33,7 +33,7 @@ func RunOptions(n int, o Options, f func(*acp.Process) error) error {
 	})
 }
 
-// runRank is one of them.
+// runRank runs f as one rank.
 func runRank(o Options, f func(*acp.Process) error) error {
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(o.RNIC) }, o.ACP)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package fabric is what carries the operations of package acp to the memory of other
-// ranks: puts, gets and atomics on keys, and their completion. Package rc does
-// it by reliable connections, package ud by datagrams.
+// Package fabric defines the transport of package acp to the memory of other ranks: puts, gets and atomics
+// with remote keys, and their completion. Package rc implements it by reliable connections, package ud by
+// datagrams.
 //
 //	net, err := rc.New(dev, host, book, rc.Options{}) // a fabric.Net
 //	mem, err := net.Register(buf, true)

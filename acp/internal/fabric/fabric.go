@@ -5,63 +5,63 @@ import (
 	"errors"
 )
 
-// Net carries operations of a rank. All methods but Block and Close are called with
-// the host's lock held.
+// Net is the transport of a rank. All methods except Block and Close are called with the host's lock held.
 type Net interface {
-	// Register makes memory known to the adapter, for operations of this rank only, or
-	// of all ranks that know its key.
+	// Register registers memory with the adapter: for local use only, or shared with all ranks that know its
+	// key.
 	Register(buf []byte, shared bool) (Memory, error)
 
-	// Start begins to be found by other ranks, which get the card, at most 128 bytes. When it has returned,
-	// and all ranks have come to a fence, others can be found.
+	// Start publishes this rank's address and its card of at most 128 bytes. Other ranks can connect when
+	// Start has returned and all ranks have passed a fence.
 	Start(card []byte) error
 
-	// Connect finds a rank, if that has not been done yet.
+	// Connect starts connecting to a rank, unless it has been started before.
 	Connect(rank int)
 
-	// Post queues an operation on memory of another rank, which belongs to the Net until
-	// its owner hears that it is done. It may be kept until Flush. Nothing is refused: what has to
-	// wait for room waits here.
+	// Post queues an operation on memory of another rank. The Net owns op until its owner's OpDone is called.
+	// The operation may be held back until Flush. Post never fails: operations beyond the queue depth wait in
+	// the Net.
 	Post(rank int, op *Op)
 
-	// Flush sends what was kept.
+	// Flush sends the operations that were held back.
 	Flush()
 
-	// ReserveSignals makes ready for n more signals at a time, Forget for n less.
+	// ReserveSignals prepares for n more signals in flight, ReleaseSignals for n fewer.
 	ReserveSignals(n int) error
 	ReleaseSignals(n int)
 
-	// Poll handles what has come, without waiting, and reports whether there was anything.
+	// Poll handles completions and signals without blocking, and reports whether there were any.
 	Poll() bool
 
-	// Block returns when Poll may find something, or ctx has ended, whose error it
-	// then returns. It is called by one goroutine at a time, without the lock.
+	// Block returns when Poll may find an event, or when ctx ends, with its error in that case. It is called
+	// by one goroutine at a time, without the lock.
 	Block(ctx context.Context) error
 
-	// Stats are figures by name.
+	// Stats returns counters by name.
 	Stats() map[string]uint64
 
-	// Close ends it. Operations that are not done stay so. Without the lock.
+	// Close closes the transport. Incomplete operations are not completed. It is called without the lock.
 	Close(ctx context.Context) error
 }
 
-// Host is the rank that a Net works for. A Net calls the other methods in a function
-// that it gives to Do, or when it is called itself.
+// Host is the rank that a Net works for. A Net calls the other methods within DoLocked, or when it is called
+// itself.
 type Host interface {
 	// DoLocked calls f with the lock held.
 	DoLocked(f func())
 
-	// PeerFound says that a rank is found, and which card it has. It can be said again.
+	// PeerFound reports that a rank is connected, and delivers its card. It may be called again for the same
+	// rank.
 	PeerFound(rank int, card []byte)
 
-	// PeerLost says that a rank is lost for good, after all operations on it have ended.
+	// PeerLost reports that a rank is lost for good, after all operations on it have completed.
 	PeerLost(rank int, why error)
 
 	// HandleSignal delivers the immediate data of a put.
 	HandleSignal(rank int, imm uint32)
 }
 
-// KVS is where ranks find each other's addresses: a process manager's.
+// KVS is the key-value space of the process manager, where ranks publish their addresses.
 type KVS interface {
 	Rank() int
 	Size() int
@@ -70,7 +70,7 @@ type KVS interface {
 	Get(ctx context.Context, key string) (string, error)
 }
 
-// Memory is memory that a Net has registered: what verbs.MR has of the same names.
+// Memory is memory registered by a Net. Its methods are those of verbs.MR.
 type Memory interface {
 	Addr() uint64
 	Len() int
@@ -81,71 +81,70 @@ type Memory interface {
 	Dereg() error
 }
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
-// The kinds.
+// The kinds of operations.
 const (
-	Put         Kind = iota // local memory, or Inline, to remote memory
-	Get                     // remote memory to local memory
-	CompareSwap             // of 8 bytes: if they are Compare they become Operand; Old is what they were
-	FetchAdd                // of 8 bytes: Operand is added; Old is what they were
+	Put         Kind = iota // writes local memory, or Inline, to remote memory
+	Get                     // reads remote memory into local memory
+	CompareSwap             // replaces 8 bytes equal to Compare by Operand; Old is the previous value
+	FetchAdd                // adds Operand to 8 bytes; Old is the previous value
 )
 
-// InlineMax is the length of Op.Inline at most.
+// InlineMax is the maximum length of Op.Inline in bytes.
 const InlineMax = 64
 
 // Op is an operation on memory of another rank.
 type Op struct {
 	Kind   Kind
-	Signal bool // a Put that delivers Imm at its target, behind what it has written
+	Signal bool // of a Put: deliver Imm at the target after the data
 
-	Mem    Memory // local memory of Put and Get: N bytes from byte Off of it
+	Mem    Memory // local memory of Put and Get: N bytes at offset Off
 	Off, N int
-	// Lazy lets the owner hear only when an operation behind it is done that is not, or one in
-	// some: nobody waits for it.
+	// Lazy operations are unsignaled: OpDone may be delayed until a later operation that is not lazy, or one
+	// of several, completes.
 	Lazy   bool
-	Inline []byte // of a Put, instead
+	Inline []byte // data of a Put, instead of Mem
 
-	Addr uint64 // remote memory; a multiple of 8 of atomics
+	Addr uint64 // remote memory; a multiple of 8 for atomics
 	RKey uint32
 	Imm  uint32
 
-	Compare, Operand uint64 // of atomics
-	Old              uint64 // what an atomic has found
+	Compare, Operand uint64 // operands of atomics
+	Old              uint64 // result of an atomic
 
 	Owner Owner
 
-	// The Net's, while it has the operation.
+	// Used by the Net while it owns the operation.
 	Next       *Op
 	Seq        uint32
 	ResultSlot int32
 }
 
-// Owner hears when an operation is done, with the host's lock held. The operation is its own
-// again.
+// Owner is notified when an operation completes, with the host's lock held. It owns the operation again.
 type Owner interface{ OpDone(op *Op, err error) }
 
-// Errors of operations, wrapped with what has happened.
+// The errors of operations, which wrap the cause.
 var (
 	ErrAccess = errors.New("the target's adapter refuses it") // wrong key, bounds or access
 	ErrLost   = errors.New("the rank is lost")
 	ErrClosed = errors.New("finalized")
 )
 
-// OpList is operations in order.
+// OpList is a FIFO queue of operations.
 type OpList struct {
 	first, last *Op
 	n           int
 }
 
-// Len is how many there are.
+// Len returns the number of operations.
 func (l *OpList) Len() int { return l.n }
 
-// First is the first, or nil.
+// First returns the first operation, or nil.
 func (l *OpList) First() *Op { return l.first }
 
-// Push puts one to the end.
+// Push appends an operation.
 func (l *OpList) Push(op *Op) {
 	op.Next = nil
 	if l.first == nil {
@@ -157,7 +156,7 @@ func (l *OpList) Push(op *Op) {
 	l.n++
 }
 
-// Pop takes the first, or nil.
+// Pop removes and returns the first operation, or nil.
 func (l *OpList) Pop() *Op {
 	op := l.first
 	if op != nil {
@@ -167,7 +166,7 @@ func (l *OpList) Pop() *Op {
 	return op
 }
 
-// Append puts all of another list to the end, which is empty then.
+// Append moves all operations of other to the end of l.
 func (l *OpList) Append(other *OpList) {
 	for op := other.Pop(); op != nil; op = other.Pop() {
 		l.Push(op)

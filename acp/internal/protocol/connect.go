@@ -1,59 +1,57 @@
 package protocol
 
-// How the ends of a channel find each other (section III.D.3 of the paper).
+// The connection handshake of a channel (section III.D.3 of the ACP paper).
 //
-// The sending end has its memory registered. At its end are three words, its
-// control block:
+// The memory of the sending end is registered. It ends with a control block of three words:
 //
-//	0   what it asks for: Ask. Then the answer: the receiver's control block
-//	8   Ask, and then Answer, whose state makes it one
-//	16  head: the receiver mirrors there how many slots it has taken
+//	0   the ConnectRequest, then the reply: the receiver's control block
+//	8   the ConnectRequest, then the ConnectReply, whose state replaces it
+//	16  head: mirrored by the receiver, the number of slots that it has consumed
 //
-// It enters the address of the block into the receiver's connection request buffer (CRB), a
-// field of words in its starter memory, by a compare-and-swap of a word that is 0. So a
-// request is there whole or not at all, and a sender that dies leaves no place behind that
-// would be lost for others.
+// The sender enters the address of the block into the receiver's connection request buffer (CRB), an array of
+// words in its starter memory, by a compare-and-swap of a word that is 0. So a request is entered completely
+// or not at all, and a sender that dies leaks no word.
 //
-// The receiver takes the word out, reads the block, finds the channel that is meant, the
-// same in the order in which both have made channels from the one to the other,
-// and writes the answer. The receiving end's memory ends with one word, its control block:
+// The receiver takes the word out, reads the block, finds the channel by its index among those created from
+// the one rank to the other, and writes the reply. The receiving end's memory ends with a control block of
+// one word:
 //
-//	0   tail: the sender mirrors there how many slots it has put
+//	0   tail: mirrored by the sender, the number of slots that it has written
 //
-// In front of the control blocks are the slots, at the edges of lines of the cache.
+// The slots precede the control blocks, aligned to cache lines.
 const (
 	SenderControl   = 24 // bytes
 	ReceiverControl = 8
 
-	HeadOffset  = 16 // in the sender's control block
+	HeadOffset  = 16 // offsets in the sender's control block
 	ReplyOffset = 8
 )
 
-// HeadFreed in the mirrored head says that the receiver has freed its end, and writes no more.
+// HeadFreed in the mirrored head means that the receiver has freed its end and writes no more.
 const HeadFreed = 1 << 63
 
-// State is what the ends know of each other.
+// State is the state of a connection request.
 type State uint8
 
-// The states, as an Answer has them.
+// The states of a ConnectReply.
 const (
-	Pending      State = iota // no answer yet
+	Pending      State = iota // no reply yet
 	Accepted                  // the other word is the receiver's control block
-	SizeMismatch              // the sizes of slots differ: the other word is the receiver's
-	ModeMismatch              // one end signals by immediate data and the other does not
+	SizeMismatch              // the slot sizes differ: the other word is the receiver's
+	ModeMismatch              // one end signals by immediate data and the other one does not
 )
 
-// ConnectRequest is what a sending end says of itself.
+// ConnectRequest contains the parameters of a sending end.
 type ConnectRequest struct {
 	SlotSize uint32
-	Number   uint32 // which channel of those from this rank to that one, from 0
+	Number   uint32 // index among the channels from this rank to the other one, from 0
 	ID       uint16 // of the end at its rank, for immediate data
-	Imm      bool   // it signals by immediate data
-	Board    bool   // it looks at its board: see Place
-	To       uint32 // the rank of the receiver
+	Imm      bool   // signals by immediate data
+	Board    bool   // has a board for adverts
+	To       uint32 // rank of the receiver
 }
 
-// EncodeWords lays it out.
+// EncodeWords encodes the request.
 func (a ConnectRequest) EncodeWords() (w [2]uint64) {
 	w[0] = uint64(a.SlotSize) | uint64(a.Number)<<32
 	w[1] = uint64(a.To)<<8 | uint64(a.ID)<<32
@@ -66,22 +64,22 @@ func (a ConnectRequest) EncodeWords() (w [2]uint64) {
 	return w
 }
 
-// ParseConnectRequest reads it back. It is not ok if it is no question, or not to rank to.
+// ParseConnectRequest decodes a request. It returns false if w is not one, or is not for rank to.
 func ParseConnectRequest(w [2]uint64, to int) (a ConnectRequest, ok bool) {
 	a = ConnectRequest{SlotSize: uint32(w[0]), Number: uint32(w[0] >> 32), To: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32), Imm: w[1]>>48&1 != 0, Board: w[1]>>49&1 != 0}
 	return a, a.EncodeWords() == w && int(a.To) == to
 }
 
-// ConnectReply is what the receiving end says to it.
+// ConnectReply is the reply of the receiving end.
 type ConnectReply struct {
 	State    State
 	Control  GA     // of the receiving end, if Accepted
-	SlotSize uint32 // of the receiving end, if Refused
+	SlotSize uint32 // of the receiving end, if SizeMismatch
 	Slots    uint32 // of the receiving end
 	ID       uint16 // of the receiving end at its rank
 }
 
-// EncodeWords lays it out: the second becomes visible last.
+// EncodeWords encodes the reply. The second word must become visible last.
 func (a ConnectReply) EncodeWords() (w [2]uint64) {
 	w[0] = uint64(a.Control)
 	if a.State == SizeMismatch {
@@ -91,7 +89,7 @@ func (a ConnectReply) EncodeWords() (w [2]uint64) {
 	return w
 }
 
-// ParseConnectReply reads it back, from a block whose second word says that it is one.
+// ParseConnectReply decodes a reply, from a block whose second word has the state of one.
 func ParseConnectReply(w [2]uint64) (a ConnectReply) {
 	a = ConnectReply{State: StateOf(w[1]), Slots: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32)}
 	if a.State == SizeMismatch {
@@ -102,29 +100,29 @@ func ParseConnectReply(w [2]uint64) (a ConnectReply) {
 	return a
 }
 
-// StateOf is the state in the second word of a block.
+// StateOf returns the state in the second word of a block.
 func StateOf(word uint64) State { return State(word) }
 
-// MaxSlots is the number of slots of an end at most.
+// MaxSlots is the maximum number of slots of an end.
 const MaxSlots = 1<<18 - 1
 
-// Signals of channels that do without mirrored indices come as immediate data: from the top
-// what happened, how many slots it is about, and the end that it is for.
+// Signal is a signal of a channel that does not mirror indices. It is sent as immediate data, which contains
+// from the top the signal, a number of slots, and the id of the end it is for.
 type Signal uint8
 
 // The signals.
 const (
-	SlotFilled    Signal = iota // a slot of the receiving end
-	SlotsFreed                  // so many slots, says the receiving end
+	SlotFilled    Signal = iota // one slot of the receiving end was written
+	SlotsFreed                  // the receiving end returns credits for a number of slots
 	ReceiverFreed               // the receiving end is freed
 )
 
-// EncodeImm makes immediate data.
+// EncodeImm returns the immediate data of a signal.
 func EncodeImm(s Signal, count int, id uint16) uint32 {
 	return uint32(s)<<30 | uint32(count)<<RegionBits | uint32(id)
 }
 
-// ParseImm reads it back.
+// ParseImm decodes immediate data.
 func ParseImm(imm uint32) (s Signal, count int, id uint16) {
 	return Signal(imm >> 30), int(imm >> RegionBits & MaxSlots), uint16(imm & (MaxRegions - 1))
 }

@@ -1,7 +1,5 @@
-// Package protocol is what ranks of ACP agree on, without I/O, lock or clock:
-// what a global address is, what a directory says of memory, how operations are made of a
-// compare-and-swap that the adapter does not have, and how the two ends of a channel
-// share a ring of slots and find each other.
+// Package protocol is the protocol between ranks of ACP, without I/O, locks or clocks: global addresses,
+// directory entries, atomics made of compare-and-swap, and the ring of slots and the handshake of channels.
 //
 //	ga := protocol.Make(rank, region, offset)    // 8 bytes, for any rank
 //
@@ -14,6 +12,6 @@
 //	err := r.Come(tail)                          // what the sender has written
 //	piece, err := r.Take(slot)                   // of the message at hand
 //
-// Ring and connecting are those of "Evaluation of On-Demand Message-Passing Module
-// over RDMA Network" (Nanri, Soga; "the ACP paper"), section III.
+// The ring and the handshake are those of section III of "Evaluation of On-Demand Message-Passing Module over
+// RDMA Network" (Nanri, Soga; "the ACP paper").
 package protocol

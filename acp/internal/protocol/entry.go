@@ -1,34 +1,33 @@
 package protocol
 
-// Entry says what a region of a rank is: how to reach it by RDMA. A rank's directory
-// has one for each number of a region, and any rank reads there what an address
-// means. The zero Entry is a region that does not exist.
+// Entry describes a region of a rank for RDMA. A rank's directory has one entry for each region number, which
+// other ranks read to resolve an address. The zero Entry is a region that does not exist.
 type Entry struct {
-	Addr   uint64 // of the first byte, as the adapter has it
+	Addr   uint64 // of the first byte, as the adapter addresses it
 	Length uint64 // bytes
 	RKey   uint32
 }
 
-// EntryWords is the length of an entry in a directory, in words of 8 bytes.
+// EntryWords is the length of an entry in words of 8 bytes.
 const EntryWords = 4
 
-// EntrySize is the same in bytes.
+// EntrySize is the length of an entry in bytes.
 const EntrySize = 8 * EntryWords
 
-// EncodeWords lays the entry out. The last word tells an entry from one that was read
-// while it changed.
+// EncodeWords encodes the entry. The last word is a checksum, which reveals an entry that was read while it
+// changed.
 func (e Entry) EncodeWords() [EntryWords]uint64 {
 	w := [EntryWords]uint64{e.Addr, e.Length, uint64(e.RKey)}
 	w[3] = checksum(w)
 	return w
 }
 
-// ParseEntry reads it back. An entry that was changing is not ok: read it again.
+// ParseEntry decodes an entry. It returns false if the entry was changing, and must be read again.
 func ParseEntry(w [EntryWords]uint64) (e Entry, ok bool) {
 	return Entry{Addr: w[0], Length: w[1], RKey: uint32(w[2])}, w[3] == checksum(w)
 }
 
-// checksum mixes the words (the finalizer of SplitMix64 on each). That of nothing is 0.
+// checksum mixes the words by the finalizer of SplitMix64. The checksum of the zero Entry is 0.
 func checksum(w [EntryWords]uint64) (sum uint64) {
 	for _, x := range w[:3] {
 		sum ^= x

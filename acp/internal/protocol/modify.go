@@ -2,20 +2,20 @@ package protocol
 
 import "fmt"
 
-// AtomicOp is what an atomic operation does with the value that it finds.
+// AtomicOp is the kind of an atomic operation.
 type AtomicOp uint8
 
 // The operations of ACP.
 const (
-	CompareSwap AtomicOp = iota // if it is Compare then it becomes Operand
-	Swap                        // it becomes Operand
+	CompareSwap AtomicOp = iota // becomes Operand if it equals Compare
+	Swap                        // becomes Operand
 	Add
 	Xor
 	Or
 	And
 )
 
-// String is the name of ACP's function without the width.
+// String returns the name of ACP's function without the width.
 func (o AtomicOp) String() string {
 	names := [...]string{"cas", "swap", "add", "xor", "or", "and"}
 	if int(o) >= len(names) {
@@ -24,25 +24,25 @@ func (o AtomicOp) String() string {
 	return names[o]
 }
 
-// Modify is an atomic operation of 4 or 8 bytes, made of what an adapter has:
-// compare-and-swap and fetch-and-add of aligned words of 8 bytes. All operations are
-// done on the word that contains the value, by the adapter that owns the memory, so all are
-// atomic with each other, whatever their width.
+// Modify is an atomic operation on 4 or 8 bytes, made of the adapter's compare-and-swap and fetch-and-add of
+// aligned 8-byte words. All operations act on the word that contains the value, at the adapter that owns the
+// memory, so all are atomic with each other, whatever their width.
 //
-// It is a loop in steps: do what Next says, and tell Found the word that was there, until it is
-// done. A first round guesses what the word is, 0 unless Guess says otherwise. Each further round knows better, and fails only
-// if somebody else has changed the word meanwhile: of those who contend one gets on.
+// The caller loops: it executes the compare-and-swap of NextSwap and passes the previous word to
+// HandleResult, until that reports true. The first iteration guesses the word, which is 0 unless SetGuess was
+// called. Each further iteration fails only if the word has changed since the previous one, so one of several
+// contenders always succeeds.
 type Modify struct {
 	Op               AtomicOp
-	Operand, Compare uint64 // in the low 4 bytes, if it has no more
+	Operand, Compare uint64 // in the low 4 bytes after SetWidth4
 
 	shift uint8 // of the value in its word
 	half  bool  // 4 bytes
 	guess uint64
 }
 
-// SetWidth4 makes the operation one of 4 bytes: those of the word that begin at byte 0 or 4,
-// at ranks whose byte order is little or big endian.
+// SetWidth4 makes the operation one of the 4 bytes at address at. Their position in the word depends on the
+// byte order of the ranks.
 func (m *Modify) SetWidth4(at uint64, bigEndian bool) {
 	m.half = true
 	if at&4 != 0 != bigEndian {
@@ -50,14 +50,13 @@ func (m *Modify) SetWidth4(at uint64, bigEndian bool) {
 	}
 }
 
-// IsNative reports whether the adapter does the operation in one go, as a fetch-and-add of
-// Operand.
+// IsNative reports whether the adapter executes the operation directly, as a fetch-and-add of Operand.
 func (m *Modify) IsNative() bool { return m.Op == Add && !m.half }
 
-// SetGuess tells what the word is likely to be, before the first round.
+// SetGuess sets the word expected by the first iteration.
 func (m *Modify) SetGuess(word uint64) { m.guess = word }
 
-// NextSwap is the compare-and-swap to try.
+// NextSwap returns the operands of the next compare-and-swap.
 func (m *Modify) NextSwap() (compare, swap uint64) {
 	if m.Op == CompareSwap && !m.half {
 		return m.Compare, m.Operand
@@ -65,15 +64,15 @@ func (m *Modify) NextSwap() (compare, swap uint64) {
 	return m.guess, m.ApplyTo(m.guess)
 }
 
-// HandleResult takes the word that the compare-and-swap has found, and reports whether the operation is
-// done. It is done, too, when the word needs no change: it was read atomically.
+// HandleResult handles the previous word returned by the compare-and-swap, and reports whether the operation
+// is complete. It is also complete if the word need not change, because it was read atomically.
 func (m *Modify) HandleResult(word uint64) (done bool) {
 	compare, _ := m.NextSwap()
 	m.guess = word
 	return word == compare || m.Op == CompareSwap && !m.half || m.ApplyTo(word) == word
 }
 
-// OldValue is the value in a word: what the operation returns.
+// OldValue returns the value in a word, which is the result of the operation.
 func (m *Modify) OldValue(word uint64) uint64 {
 	if m.half {
 		return uint64(uint32(word >> m.shift))
@@ -81,7 +80,7 @@ func (m *Modify) OldValue(word uint64) uint64 {
 	return word
 }
 
-// ApplyTo is what becomes of a word.
+// ApplyTo returns the word after the operation.
 func (m *Modify) ApplyTo(word uint64) uint64 {
 	old := m.OldValue(word)
 	value := old

@@ -6,42 +6,40 @@ import (
 	"fmt"
 )
 
-// ErrBroken says that the other end of a channel has told something impossible.
+// ErrBroken means that the other end of a channel sent an impossible index or reply.
 var ErrBroken = errors.New("the other end of the channel breaks the protocol")
 
-// A message travels as its length in 8 bytes and then its bytes, cut into pieces of
-// the size of a slot: so a slot holds nothing but what it was made for, and a message
-// costs 8 bytes however long it is.
+// A message is sent as its length in 8 bytes followed by its data, cut into segments of the size of a slot.
+// So a message costs 8 bytes of overhead whatever its length.
 const (
 	HeaderSize = 8
 
-	// lineSize is where a message begins in its first slot that takes more than that, if they
-	// are of some length: then it has the same place in a line of the cache here as there.
+	// lineSize is the offset of the data in the first of several slots of at least alignedFrom bytes. The
+	// data then has the same offset in a cache line at both ends.
 	lineSize    = 64
 	alignedFrom = 4096
 
-	// EOF instead of a length says that no message follows (the paper's message of
-	// disconnection).
+	// EOF instead of a length means that no message follows (the disconnection message of the ACP paper).
 	EOF = ^uint64(0)
 
-	// DirectFlag in a length says that the message is where the receiver wants it already: see Place.
+	// DirectFlag in a length means that the message was written into the advertised buffer: see Advert.
 	DirectFlag = 1 << 63
 )
 
-// Sender is the sending end of a ring: it owns the slots that messages leave from, and
-// counts those of the receiver. All counts are of slots since the channel was made.
+// Sender is the sending end of a ring. It allocates its own slots and those of the receiver. All counts are
+// of slots since the channel was created.
 type Sender struct {
-	size               uint32 // bytes of a slot, at both ends
-	slots, remoteSlots uint32 // slots here and at the receiver
-	inFlight           uint32 // slots of ours that were filled, and have not left
-	tail               uint64 // slots of the receiver that were written
-	head               uint64 // of these, those that it has taken: its head, mirrored
-	used               uint64 // slots of ours that were filled
-	messages           uint64 // that have left whole
-	sentBytes          uint64 // bytes of the message at hand that have left, and HeaderSize
+	size               uint32 // of a slot, at both ends, in bytes
+	slots, remoteSlots uint32 // numbers of slots here and at the receiver
+	inFlight           uint32 // local slots written and not sent yet
+	tail               uint64 // receiver's slots written
+	head               uint64 // receiver's slots consumed, as mirrored by it
+	used               uint64 // local slots written
+	messages           uint64 // messages sent completely
+	sentBytes          uint64 // HeaderSize plus the bytes sent of the current message, or 0
 }
 
-// dataOffset is where a message of n bytes begins in its first slot.
+// dataOffset returns the offset of the data of a message of n bytes in its first slot.
 func dataOffset(size uint32, n uint64) int {
 	if size >= alignedFrom && n > uint64(size-HeaderSize) {
 		return lineSize
@@ -49,33 +47,33 @@ func dataOffset(size uint32, n uint64) int {
 	return HeaderSize
 }
 
-// NewSender makes an end with slots of size bytes, a multiple of 8 of at least 16.
+// NewSender returns an end with slots of size bytes, a multiple of 8 and at least 16.
 func NewSender(size, slots int) *Sender { return &Sender{size: uint32(size), slots: uint32(slots)} }
 
-// Connect tells how many slots the receiver has.
+// Connect sets the number of the receiver's slots.
 func (s *Sender) Connect(ring int) { s.remoteSlots = uint32(ring) }
 
-// RemoteSlots is how many slots the receiver has.
+// RemoteSlots returns the number of the receiver's slots.
 func (s *Sender) RemoteSlots() int { return int(s.remoteSlots) }
 
-// Segment is what goes into a slot.
+// Segment is the content of a slot.
 type Segment struct {
-	Slot, Ring int  // which slot here, -1 of none, and at the receiver
-	HeaderLen  int  // bytes in front, of which the first HeaderSize are the length of the message: 0 of the others
-	Off, N     int  // and then these bytes of it
+	Slot, Ring int  // slot numbers here, or -1, and at the receiver
+	HeaderLen  int  // bytes before the data, which begin with the message's length; 0 in later segments
+	Off, N     int  // the data: N bytes at offset Off of the message
 	Last       bool // the message ends here
 }
 
-// Size is what has to be put: from the beginning of the slot.
+// Size returns the length of the segment in its slot in bytes.
 func (g Segment) Size() int { return g.HeaderLen + g.N }
 
-// FreeSlots is how many slots of the receiver can be written, through ours.
+// FreeSlots returns the number of slots that are free at both ends.
 func (s *Sender) FreeSlots() int { return min(int(s.slots)-int(s.inFlight), s.remoteFree()) }
 
-// remoteFree is how many slots the receiver has.
+// remoteFree returns the number of free slots at the receiver.
 func (s *Sender) remoteFree() int { return int(s.remoteSlots) - int(s.tail-s.head) }
 
-// allocSlot takes one of ours, and one of the receiver's.
+// allocSlot allocates a slot of the receiver, and a local one unless direct.
 func (s *Sender) allocSlot(direct bool) (g Segment, ok bool) {
 	g = Segment{Slot: -1, Ring: int(s.tail % uint64(s.remoteSlots))}
 	if !direct {
@@ -92,9 +90,8 @@ func (s *Sender) allocSlot(direct bool) (g Segment, ok bool) {
 	return g, true
 }
 
-// NextSegment takes the next slot, for a message of n bytes, the same until the segment that is its
-// Last. One that leaves from elsewhere, direct, takes none of ours. It is not ok when no slot is free at
-// either end.
+// NextSegment allocates the next segment of a message of n bytes; n stays the same until the Last segment. A
+// direct segment needs no local slot. It returns false if no slot is free.
 func (s *Sender) NextSegment(n int, direct bool) (g Segment, ok bool) {
 	if s.remoteSlots == 0 {
 		return g, false
@@ -116,7 +113,7 @@ func (s *Sender) NextSegment(n int, direct bool) (g Segment, ok bool) {
 	return g, true
 }
 
-// NextLen is how many bytes the next segment of a message of n bytes will be, from the beginning of its slot.
+// NextLen returns the length in its slot of the next segment of a message of n bytes.
 func (s *Sender) NextLen(n int) int {
 	if s.sentBytes == 0 {
 		return min(int(s.size), n+dataOffset(s.size, uint64(n)))
@@ -124,10 +121,10 @@ func (s *Sender) NextLen(n int) int {
 	return min(int(s.size), n-int(s.sentBytes-HeaderSize))
 }
 
-// NextMessage is the number of the next message, if no part of one has left.
+// NextMessage returns the number of the next message, and whether none is partly sent.
 func (s *Sender) NextMessage() (number uint64, ok bool) { return s.messages, s.sentBytes == 0 }
 
-// NextDirect takes the next slot for the word that a message is in its place.
+// NextDirect allocates a slot for the header of a message that was written to its advertised buffer.
 func (s *Sender) NextDirect() (g Segment, ok bool) {
 	if g, ok = s.allocSlot(true); ok {
 		g.HeaderLen, g.Last = HeaderSize, true
@@ -136,7 +133,7 @@ func (s *Sender) NextDirect() (g Segment, ok bool) {
 	return g, ok
 }
 
-// NextEOF takes the next slot for the word that no message follows.
+// NextEOF allocates a slot for EOF.
 func (s *Sender) NextEOF() (g Segment, ok bool) {
 	if g, ok = s.allocSlot(false); ok {
 		g.HeaderLen, g.Last = HeaderSize, true
@@ -144,19 +141,19 @@ func (s *Sender) NextEOF() (g Segment, ok bool) {
 	return g, ok
 }
 
-// PutHeader writes the length of a message, or Bye, to the beginning of a slot.
+// PutHeader writes the length of a message, or EOF, to the beginning of a slot.
 func PutHeader(slot []byte, length uint64) { binary.LittleEndian.PutUint64(slot, length) }
 
-// Tail is how many slots were put: the tail that the receiver mirrors.
+// Tail returns the number of slots written, which the receiver mirrors.
 func (s *Sender) Tail() uint64 { return s.tail }
 
-// SlotSent says that the oldest of our slots under way has left, and may be filled again.
+// SlotSent frees the oldest local slot in flight.
 func (s *Sender) SlotSent() { s.inFlight-- }
 
-// AllSent reports whether all of our slots have left.
+// AllSent reports whether no local slot is in flight.
 func (s *Sender) AllSent() bool { return s.inFlight == 0 }
 
-// SetHead hears the receiver's head: how many slots it has taken in all.
+// SetHead sets the receiver's head: the number of slots that it has consumed.
 func (s *Sender) SetHead(head uint64) error {
 	if head < s.head || head > s.tail {
 		return fmt.Errorf("%w: %d slots were taken and then %d, of %d", ErrBroken, s.head, head, s.tail)
@@ -165,25 +162,25 @@ func (s *Sender) SetHead(head uint64) error {
 	return nil
 }
 
-// AddCredits hears that the receiver has taken n more.
+// AddCredits adds n slots to the receiver's head.
 func (s *Sender) AddCredits(n int) error { return s.SetHead(s.head + uint64(n)) }
 
 // Receiver is the receiving end of a ring.
 type Receiver struct {
 	size, slots    uint32
-	head           uint64 // slots
-	available      uint32 // slots that were put besides
-	pendingCredits uint32 // slots that were taken, of which the sender does not know
-	messages       uint64 // that were taken whole
-	length, off    uint64 // of the message at hand, if off is not 0: its length, and what has come, and HeaderSize
+	head           uint64 // slots consumed
+	available      uint32 // slots written and not consumed
+	pendingCredits uint32 // slots consumed, of which the sender has not been notified
+	messages       uint64 // messages received completely
+	length, off    uint64 // of the current message if off is not 0: its length, and HeaderSize plus the bytes received
 }
 
-// NewReceiver makes an end with slots of size bytes.
+// NewReceiver returns an end with slots of size bytes.
 func NewReceiver(size, slots int) *Receiver {
 	return &Receiver{size: uint32(size), slots: uint32(slots)}
 }
 
-// SetTail hears the sender's tail: how many slots it has put in all.
+// SetTail sets the sender's tail: the number of slots that it has written.
 func (r *Receiver) SetTail(tail uint64) error {
 	if come := r.head + uint64(r.available); tail < come || tail > r.head+uint64(r.slots) {
 		return fmt.Errorf("%w: %d slots had come and then %d, where %d are taken and there are %d", ErrBroken, come, tail, r.head, r.slots)
@@ -192,30 +189,29 @@ func (r *Receiver) SetTail(tail uint64) error {
 	return nil
 }
 
-// AddSlot hears that one more has come.
+// AddSlot adds one slot to the sender's tail.
 func (r *Receiver) AddSlot() error { return r.SetTail(r.head + uint64(r.available) + 1) }
 
-// InMessage reports whether a message has been taken in part.
+// InMessage reports whether a message has been received in part.
 func (r *Receiver) InMessage() bool { return r.off != 0 }
 
-// AvailableSlots is how many slots wait to be taken.
+// AvailableSlots returns the number of slots to consume.
 func (r *Receiver) AvailableSlots() int { return int(r.available) }
 
-// NextSlot is the next to be taken.
+// NextSlot returns the number of the next slot to consume.
 func (r *Receiver) NextSlot() int { return int(r.head % uint64(r.slots)) }
 
-// Fragment is what a slot holds of a message.
+// Fragment is the part of a message in a slot.
 type Fragment struct {
 	Bytes  []byte // in the slot
-	Off    uint64 // where they belong in the message
+	Off    uint64 // offset in the message
 	Length uint64 // of the message
 	Last   bool   // the message ends here
 	EOF    bool   // no message follows
-	Direct bool   // all of it is in its place
+	Direct bool   // the message is in the advertised buffer
 }
 
-// TakeSlot reads the next slot, whose memory it is given. It belongs to the sender again when that is
-// told so.
+// TakeSlot consumes the next slot, whose memory is passed. The sender may reuse the slot after TakeCredits.
 func (r *Receiver) TakeSlot(slot []byte) (p Fragment) {
 	r.head++
 	r.available--
@@ -242,17 +238,17 @@ func (r *Receiver) TakeSlot(slot []byte) (p Fragment) {
 	return p
 }
 
-// MessageCount is how many were taken whole.
+// MessageCount returns the number of messages received completely.
 func (r *Receiver) MessageCount() uint64 { return r.messages }
 
-// PendingCredits is how many slots were taken that the sender does not know of.
+// PendingCredits returns the number of consumed slots of which the sender has not been notified.
 func (r *Receiver) PendingCredits() int { return int(r.pendingCredits) }
 
-// CreditsDue reports whether enough are owed that the sender should know. It hears of half of the slots at a time, so
-// at most twice for all that it has not looked at.
+// CreditsDue reports whether a credit update should be sent: when half of the slots are pending, so at most
+// two updates are outstanding.
 func (r *Receiver) CreditsDue() bool { return r.PendingCredits() >= (int(r.slots)+1)/2 }
 
-// TakeCredits is the head that the sender hears of now, and how many slots it adds.
+// TakeCredits returns the head to mirror, and the number of slots it adds.
 func (r *Receiver) TakeCredits() (head uint64, n int) {
 	n = r.PendingCredits()
 	r.pendingCredits = 0

@@ -7,14 +7,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// atomicResults is the memory that atomics bring what they have found to. There are few for all
-// connections: who finds none waits until one is free.
+// atomicResults is registered memory that receives the results of atomics. Its slots are shared by all
+// connections: a link that finds none free waits for one.
 type atomicResults struct {
 	mr   verbs.MR
 	free []int32
 }
 
-// maxAtomics is how many atomics are under way at most.
+// maxAtomics is the maximum number of atomics in flight.
 const maxAtomics = 256
 
 func (c *atomicResults) init(pd verbs.PD) (err error) {
@@ -27,7 +27,7 @@ func (c *atomicResults) init(pd verbs.PD) (err error) {
 
 func (c *atomicResults) slotSGE(op *fabric.Op) verbs.SGE { return c.mr.SGE(int(op.ResultSlot)*8, 8) }
 
-// allocSlot gives an atomic a cell, or has its link wait for one.
+// allocSlot assigns a result slot to an atomic. If none is free it queues the link for one and returns false.
 func (c *atomicResults) allocSlot(n *Net, l *link, op *fabric.Op) bool {
 	last := len(c.free) - 1
 	if last < 0 {
@@ -42,7 +42,7 @@ func (c *atomicResults) allocSlot(n *Net, l *link, op *fabric.Op) bool {
 	return true
 }
 
-// freeSlot takes it back, with what has been found.
+// freeSlot stores an atomic's result in op.Old, and frees its slot.
 func (c *atomicResults) freeSlot(n *Net, op *fabric.Op) {
 	if op.Kind != fabric.CompareSwap && op.Kind != fabric.FetchAdd {
 		return

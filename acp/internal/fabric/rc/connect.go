@@ -17,13 +17,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// connectTimeout is how long a rank may take to answer.
+// connectTimeout bounds the time to connect to a rank.
 const connectTimeout = 60 * time.Second
 
-// disconnectTimeout is how long a rank may take to hear that a connection ends.
+// disconnectTimeout bounds the wait for the peer's reply to a disconnect.
 const disconnectTimeout = 600 * time.Millisecond
 
-// ticket is what a rank says of itself when it connects: REQ's private data.
+// encodeHello returns the private data of the connection request: magic, job and rank.
 const (
 	helloMagic = 0x41435031 // "ACP1"
 	helloSize  = 16
@@ -41,7 +41,7 @@ func (n *Net) jobHash() uint64 {
 	return h.Sum64()
 }
 
-// parseHello reads a ticket of the job.
+// parseHello returns the rank of a hello of this job.
 func (n *Net) parseHello(b []byte) (rank int, err error) {
 	switch {
 	case len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic:
@@ -57,8 +57,8 @@ func (n *Net) parseHello(b []byte) (rank int, err error) {
 
 func kvsKey(rank int) string { return "acp-rc-" + strconv.Itoa(rank) }
 
-// startListener begins to take connections, and puts into the book where: address and port of
-// RDMA-CM, UDP port of the adapter.
+// startListener starts accepting connections, and publishes the addresses: RDMA-CM address and port, and the
+// adapter's UDP port.
 func (n *Net) startListener() (err error) {
 	if n.cm, err = cm.New(n.dev, n.o.CM); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (n *Net) startListener() (err error) {
 	return nil
 }
 
-// lookUpAddr looks a rank up.
+// lookUpAddr returns the addresses that a rank has published.
 func (n *Net) lookUpAddr(ctx context.Context, rank int) (at netip.AddrPort, udpPort uint16, err error) {
 	s, err := n.kvs.Get(ctx, kvsKey(rank))
 	if err != nil {
@@ -88,7 +88,7 @@ func (n *Net) lookUpAddr(ctx context.Context, rank int) (at netip.AddrPort, udpP
 	return at, uint16(port), err
 }
 
-// startDial makes a link's connection, in the background.
+// startDial connects l in the background.
 func (n *Net) startDial(l *link) {
 	if n.closed {
 		return
@@ -102,7 +102,7 @@ func (n *Net) startDial(l *link) {
 	})
 }
 
-// connectQP connects a new queue pair to a rank.
+// connectQP creates a queue pair and connects it to a rank.
 func (n *Net) connectQP(ctx context.Context, rank int) (verbs.QP, *cm.Conn, error) {
 	at, udpPort, err := n.lookUpAddr(ctx, rank)
 	if err != nil {
@@ -117,19 +117,19 @@ func (n *Net) connectQP(ctx context.Context, rank int) (verbs.QP, *cm.Conn, erro
 	return qp, conn, err
 }
 
-// onConnected is called with the lock when that has come to its end.
+// onConnected records the result of startDial. The host's lock is held.
 func (n *Net) onConnected(l *link, qp verbs.QP, conn *cm.Conn, err error) {
 	if err == nil && !n.closed {
 		n.byQP[qp.Num()] = l
 		err = n.cq.Resize(n.cqDepth())
 	}
-	if l.state == down { // everything has ended meanwhile
+	if l.state == down { // the link has failed meanwhile
 		n.goroutines.Go(func() { n.closeLink(&link{qp: qp, conn: conn}) })
 		return
 	}
 	l.qp, l.conn = qp, conn
 	if n.closed {
-		return // Close ends it
+		return // Close destroys it
 	}
 	if err != nil {
 		n.failLink(l, fmt.Errorf("connecting: %w", err))
@@ -138,7 +138,7 @@ func (n *Net) onConnected(l *link, qp verbs.QP, conn *cm.Conn, err error) {
 	l.state = up
 	conn.AfterDone(func() {
 		n.host.DoLocked(func() {
-			if l.conn == conn { // else it was made anew
+			if l.conn == conn { // otherwise the link has reconnected
 				n.failLink(l, conn.Err())
 			}
 		})
@@ -147,7 +147,7 @@ func (n *Net) onConnected(l *link, qp verbs.QP, conn *cm.Conn, err error) {
 	n.postPending(l)
 }
 
-// closeLink ends the connection of a link that nothing refers to any more.
+// closeLink disconnects and destroys the connection of a link, which nothing may refer to any more.
 func (n *Net) closeLink(l *link) {
 	ctx, cancel := context.WithTimeout(n.ctx, disconnectTimeout)
 	defer cancel()
@@ -159,8 +159,8 @@ func (n *Net) closeLink(l *link) {
 	}
 }
 
-// Close implements fabric.Net. The other ranks are known to be about to do the same, so
-// that one whose answer got lost is not waited for.
+// Close implements fabric.Net. It is called after a barrier, when the other ranks close as well, so a lost
+// reply to the disconnect is awaited for disconnectTimeout only.
 func (n *Net) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, disconnectTimeout)
 	defer cancel()

@@ -9,23 +9,23 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// incoming are the connections that other ranks have made: one each, the newest.
+// incoming holds the connections that other ranks have made. The newest one of each rank is current.
 type incoming struct {
 	mu   sync.Mutex
 	byQP map[uint32]remoteQP
 	qps  map[int]verbs.QP
 
-	retired    []verbs.QP // destroyed, but what has come on them may still have to be looked at
+	retired    []verbs.QP // disconnected, but their completions may still be in the CQ
 	hasRetired atomic.Bool
 }
 
-// remoteQP is who is at the other end of a queue pair.
+// remoteQP is the rank at the other end of a queue pair.
 type remoteQP struct {
 	rank int
 	qp   verbs.QP
 }
 
-// rankOf is who is at the other end of a queue pair, or was.
+// rankOf returns the rank at the other end of a queue pair, which may be retired.
 func (in *incoming) rankOf(qpn uint32) (rank int, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -33,7 +33,7 @@ func (in *incoming) rankOf(qpn uint32) (rank int, ok bool) {
 	return c.rank, ok
 }
 
-// addQP notes a rank's queue pair, and returns the one that it had before, for retire.
+// addQP records a rank's queue pair, and returns the previous one, for retireQP.
 func (in *incoming) addQP(rank int, qp verbs.QP) (old verbs.QP) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -45,8 +45,9 @@ func (in *incoming) addQP(rank int, qp verbs.QP) (old verbs.QP) {
 	return old
 }
 
-// retireQP gives up a queue pair, which forget destroys. Signals that have come on it before are still its rank's: a rank
-// that is busy polls them when the connection has long been made anew, and with the queue pair they would go.
+// retireQP marks a queue pair for destroyRetired. Its completions in the CQ still count: a busy rank may poll
+// signals of the old connection long after the peer has reconnected, and destroying the queue pair would drop
+// them.
 func (in *incoming) retireQP(rank int, qp verbs.QP) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -57,7 +58,8 @@ func (in *incoming) retireQP(rank int, qp verbs.QP) {
 	in.hasRetired.Store(true)
 }
 
-// retiredCount is how many queue pairs are gone: who has looked at all completions after this may forget them.
+// retiredCount returns the number of retired queue pairs. After the caller has then drained the CQ, it may
+// destroy that many.
 func (in *incoming) retiredCount() int {
 	if !in.hasRetired.Load() {
 		return 0
@@ -67,7 +69,7 @@ func (in *incoming) retiredCount() int {
 	return len(in.retired)
 }
 
-// destroyRetired forgets and destroys the first k that are gone.
+// destroyRetired destroys the first k retired queue pairs.
 func (in *incoming) destroyRetired(k int) {
 	if k == 0 {
 		return
@@ -78,7 +80,7 @@ func (in *incoming) destroyRetired(k int) {
 		_ = qp.Destroy()
 	}
 	for _, qp := range in.retired[:k] {
-		if in.byQP[qp.Num()].qp == qp { // else the number is another's by now
+		if in.byQP[qp.Num()].qp == qp { // otherwise the number has been reused
 			delete(in.byQP, qp.Num())
 		}
 	}
@@ -86,7 +88,7 @@ func (in *incoming) destroyRetired(k int) {
 	in.hasRetired.Store(len(in.retired) > 0)
 }
 
-// acceptLoop takes connections of other ranks.
+// acceptLoop accepts connections of other ranks.
 func (n *Net) acceptLoop(l *cm.Listener) {
 	for {
 		r, err := l.Accept(n.ctx)
@@ -97,7 +99,7 @@ func (n *Net) acceptLoop(l *cm.Listener) {
 	}
 }
 
-// acceptConn takes one. Nothing is done here any more until it ends: its operations are the adapter's.
+// acceptConn accepts one connection. Afterwards the adapter alone serves its operations.
 func (n *Net) acceptConn(r *cm.Request) {
 	rank, err := n.parseHello(r.PrivateData())
 	if err != nil {
@@ -110,7 +112,7 @@ func (n *Net) acceptConn(r *cm.Request) {
 		_ = r.Reject([]byte(err.Error()))
 		return
 	}
-	if old := n.incoming.addQP(rank, qp); old != nil { // made anew after an operation was refused
+	if old := n.incoming.addQP(rank, qp); old != nil { // the peer has reconnected after a refused operation
 		n.incoming.retireQP(rank, old)
 	}
 	conn, err := r.Accept(n.ctx, qp, cm.AcceptOptions{ConnectOptions: n.o.Connect, PrivateData: n.card})
@@ -122,7 +124,7 @@ func (n *Net) acceptConn(r *cm.Request) {
 	conn.AfterDone(gone)
 }
 
-// destroyAll ends all of them.
+// destroyAll destroys all incoming queue pairs.
 func (in *incoming) destroyAll() (err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

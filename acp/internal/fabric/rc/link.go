@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// link is the connection on which our operations on a rank go.
+// link is the connection for this rank's operations on another rank.
 type link struct {
 	rank    int
 	state   state
@@ -17,11 +17,11 @@ type link struct {
 	waiting bool // in Net.waiting
 	qp      verbs.QP
 	conn    *cm.Conn
-	err     error // it is down
+	err     error // not nil in state down
 
-	pending  fabric.OpList // operations that are not posted yet
-	inFlight fabric.OpList // those that are, the oldest first
-	posted   uint32        // how many there were
+	pending  fabric.OpList // operations not posted yet
+	inFlight fabric.OpList // posted operations, the oldest first
+	posted   uint32        // number of operations posted
 }
 
 type state uint8
@@ -29,7 +29,7 @@ type state uint8
 const (
 	dialing state = iota
 	up
-	down // for good
+	down // failed for good
 )
 
 func (l *link) lostError() error {
@@ -39,13 +39,13 @@ func (l *link) lostError() error {
 	return l.err
 }
 
-// postMax is how many operations leave in one list.
+// postMax is the maximum number of work requests in one post.
 const postMax = 32
 
-// signalEvery is how many operations there are at most for each that is reported.
+// signalEvery is the maximum distance between signaled operations.
 const signalEvery = 16
 
-// postPending posts what waits, as far as there is room.
+// postPending posts pending operations up to the depth of the send queue.
 func (n *Net) postPending(l *link) {
 	for l.state == up && l.pending.Len() > 0 {
 		k := n.buildRequests(l)
@@ -64,24 +64,25 @@ func (n *Net) postPending(l *link) {
 		}
 		n.freeResults(l, k-done)
 		if errors.Is(err, verbs.ErrState) || errors.Is(err, verbs.ErrClosed) {
-			return // it breaks: a completion tells why, or cm does
+			return // the connection breaks: a completion or the CM reports the cause
 		}
-		op := l.pending.Pop() // the one that cannot be posted
+		op := l.pending.Pop() // the operation that cannot be posted
 		op.Owner.OpDone(op, err)
 	}
 }
 
-// freeResults takes the cells back of the first k operations that wait, which have been laid out and not posted.
+// freeResults frees the result slots of the first k pending operations, for which requests were built but not
+// posted.
 func (n *Net) freeResults(l *link, k int) {
 	for op := l.pending.First(); k > 0; op, k = op.Next, k-1 {
 		n.results.freeSlot(n, op)
 	}
 }
 
-// buildRequests makes work requests of the first that wait.
+// buildRequests builds work requests for the first pending operations, and returns their number.
 func (n *Net) buildRequests(l *link) (k int) {
 	room := min(sendQueue-l.inFlight.Len(), postMax)
-	report := -1 // the last that somebody waits for
+	report := -1 // the last operation that is not lazy
 posts:
 	for op := l.pending.First(); op != nil && k < room; op = op.Next {
 		wr := &n.wrs[k]
@@ -102,7 +103,7 @@ posts:
 			wr.Opcode = verbs.WRRDMARead
 			n.sges[k][0] = memorySGE(op.Mem, op.Off, op.N)
 		default:
-			if !n.results.allocSlot(n, l, op) { // it waits, and what is behind it
+			if !n.results.allocSlot(n, l, op) { // this operation and those behind it wait
 				break posts
 			}
 			n.sges[k][0] = n.results.slotSGE(op)
@@ -125,10 +126,11 @@ posts:
 	return k
 }
 
-// memorySGE names a piece of memory that Register has returned.
+// memorySGE returns the scatter/gather element for memory that Register has returned.
 func memorySGE(m fabric.Memory, off, n int) verbs.SGE { return m.(verbs.MR).SGE(off, n) }
 
-// completeBefore ends the operations before an ordinal: an adapter reports them in order.
+// completeBefore completes the operations in flight before an ordinal. Completions of a queue pair arrive in
+// order.
 func (n *Net) completeBefore(l *link, before uint32) {
 	for op := l.inFlight.First(); op != nil && int32(op.Seq-before) < 0; op = l.inFlight.First() {
 		l.inFlight.Pop()
@@ -140,8 +142,8 @@ func (n *Net) completeBefore(l *link, before uint32) {
 	}
 }
 
-// handleFailure handles a completion that is no success: an operation's own, after which the
-// connection is made anew for those behind it, or that of the connection.
+// handleFailure handles an error completion. An error of the operation itself fails that operation and
+// reconnects for those behind it; an error of the connection fails the link.
 func (n *Net) handleFailure(l *link, ordinal uint32, wc *verbs.WC) {
 	n.completeBefore(l, ordinal)
 	switch wc.Status {
@@ -178,8 +180,8 @@ func connErr(l *link) error {
 	return l.conn.Err()
 }
 
-// reconnect makes a connection anew. What is in flight was behind an operation that the target has
-// refused, and it has looked at nothing since: it goes once more.
+// reconnect replaces a broken connection. The operations in flight were behind one that the target refused,
+// and the target has executed none of them, so they are posted again.
 func (n *Net) reconnect(l *link) {
 	n.stats.repaired++
 	var again fabric.OpList
@@ -196,7 +198,7 @@ func (n *Net) reconnect(l *link) {
 	n.goroutines.Go(func() { n.closeLink(&old) })
 }
 
-// detachQP takes a link's queue pair away.
+// detachQP removes the queue pair and connection from a link.
 func (n *Net) detachQP(l *link) {
 	if l.qp != nil {
 		delete(n.byQP, l.qp.Num())
@@ -207,7 +209,8 @@ func (n *Net) detachQP(l *link) {
 	l.qp, l.conn = nil, nil
 }
 
-// failLink ends a link for good, with all operations on it.
+// failLink fails a link for good, completes its operations with the error, and reports the rank as lost. It
+// is idempotent.
 func (n *Net) failLink(l *link, why error) {
 	if l.state == down || n.closed {
 		return

@@ -13,16 +13,16 @@ import (
 // sendQueue is the depth of a connection's send queue.
 const sendQueue = 128
 
-// Options say how ranks connect. The zero value is good for most.
+// Options configure the connections. The zero value suits most programs.
 type Options struct {
-	// Connect are the attributes of the connections.
+	// Connect contains the attributes of the connections.
 	Connect verbs.ConnectOptions
 
-	// CM says how they are made. Receives is 512 unless given.
+	// CM configures the connection manager. Receives is 512 unless set.
 	CM cm.Options
 }
 
-// Net is a fabric.Net of reliable connections.
+// Net is a fabric.Net over reliable connections.
 type Net struct {
 	host fabric.Host
 	kvs  fabric.KVS
@@ -37,16 +37,16 @@ type Net struct {
 	cm  *cm.Manager
 
 	links    []*link          // by rank: the table that grows with the job
-	byQP     map[uint32]*link // by number of their queue pair
+	byQP     map[uint32]*link // by queue pair number
 	incoming incoming
 	results  atomicResults
 
-	dirty   []*link // that operations wait at, for Flush
-	waiting []*link // that wait for a cell
+	dirty   []*link // links with pending operations, for Flush
+	waiting []*link // links that wait for a result slot
 	recvs   receives
 
 	wcs   [64]verbs.WC
-	ready int // completions of wcs that Block has found
+	ready int // number of completions in wcs that Block has polled
 	wrs   [postMax]verbs.SendWR
 	sges  [postMax][1]verbs.SGE
 
@@ -61,7 +61,7 @@ var _ fabric.Net = (*Net)(nil)
 
 type stats struct{ ops, signals, stray, connects, repaired uint64 }
 
-// New makes the net of a rank on a device, which it does not close.
+// New creates the transport of a rank on dev. Close does not close dev.
 func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (_ *Net, err error) {
 	if o.CM.Receives == 0 {
 		o.CM.Receives = 512
@@ -101,13 +101,13 @@ func (n *Net) Start(card []byte) error {
 	return n.startListener()
 }
 
-// cqDepth is how many completions there can be.
+// cqDepth returns the maximum number of completions outstanding.
 func (n *Net) cqDepth() int { return 64 + n.recvs.posted + (len(n.byQP)+1)*sendQueue }
 
 // Connect implements fabric.Net.
 func (n *Net) Connect(rank int) { n.linkTo(rank) }
 
-// linkTo is the connection to a rank, perhaps to be.
+// linkTo returns the link to a rank, and starts connecting on first use.
 func (n *Net) linkTo(rank int) *link {
 	l := n.links[rank]
 	if l == nil {
@@ -130,7 +130,7 @@ func (n *Net) Post(rank int, op *fabric.Op) {
 	n.markDirty(l)
 }
 
-// markDirty puts a link to those that Flush looks at.
+// markDirty queues a link for Flush.
 func (n *Net) markDirty(l *link) {
 	if !l.dirty {
 		l.dirty = true
@@ -191,7 +191,7 @@ func (n *Net) Block(ctx context.Context) error {
 	return err
 }
 
-// handleCompletion handles a completion.
+// handleCompletion handles one completion.
 func (n *Net) handleCompletion(wc *verbs.WC) {
 	if wc.WRID == recvID {
 		n.recvs.used++
@@ -202,7 +202,7 @@ func (n *Net) handleCompletion(wc *verbs.WC) {
 	}
 	l := n.byQP[wc.QPN]
 	if l == nil {
-		return // of a connection that is no more
+		return // the connection was replaced
 	}
 	if wc.Status != verbs.WCSuccess {
 		n.handleFailure(l, uint32(wc.WRID), wc)
@@ -211,7 +211,7 @@ func (n *Net) handleCompletion(wc *verbs.WC) {
 	n.completeBefore(l, uint32(wc.WRID)+1)
 }
 
-// deliverSignal delivers immediate data.
+// deliverSignal delivers immediate data to the host.
 func (n *Net) deliverSignal(wc *verbs.WC) {
 	rank, ok := n.incoming.rankOf(wc.QPN)
 	if !ok {
@@ -222,7 +222,7 @@ func (n *Net) deliverSignal(wc *verbs.WC) {
 	n.host.HandleSignal(rank, wc.Imm)
 }
 
-// failAll ends everything: there are no completions any more.
+// failAll fails all links, after the CQ has failed.
 func (n *Net) failAll(why error) {
 	for rank := range n.links {
 		if rank != n.rank {

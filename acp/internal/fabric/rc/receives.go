@@ -6,25 +6,25 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// maxReceives is how many signals can be expected.
+// maxReceives is the maximum number of signals that can be reserved.
 const maxReceives = 1 << 14
 
-// spare is how many receives there are beyond those that are expected, so that they need not be posted
-// one by one: refillMin at a time.
+// spare is the number of receives beyond those that are reserved, so that receives can be reposted in batches
+// of refillMin.
 const (
 	spare     = 32
 	refillMin = 16
 )
 
-// recvID is the WRID of receives, which no operation has.
+// recvID is the WRID of receives. No operation has it.
 const recvID = 1 << 63
 
-// receives are what immediate data uses up. They have no memory. There is one for every signal
-// that can come before we look.
+// receives are the posted receives that immediate data consumes. They have no buffers. One is posted for
+// every signal that can arrive before the next poll.
 type receives struct {
-	posted  int // there are
-	used    int // of these, to be posted again
-	surplus int // of these, not wanted any more
+	posted  int // posted, or consumed and to be reposted
+	used    int // of these, consumed
+	surplus int // of these, no longer reserved
 	wrs     [64]verbs.RecvWR
 }
 
@@ -55,7 +55,7 @@ func (n *Net) ReserveSignals(more int) error {
 // ReleaseSignals implements fabric.Net.
 func (n *Net) ReleaseSignals(less int) { n.recvs.surplus += less }
 
-// repostUsed posts what has been used up.
+// repostUsed reposts the consumed receives.
 func (r *receives) repostUsed(n *Net) {
 	if gone := min(r.surplus, r.used); gone > 0 {
 		r.surplus -= gone
@@ -63,7 +63,7 @@ func (r *receives) repostUsed(n *Net) {
 		r.posted -= gone
 	}
 	if r.used < refillMin && r.used < r.posted/2 {
-		return // the spare ones are enough until there are more
+		return // the spare receives suffice until more are consumed
 	}
 	for r.used > 0 {
 		k := min(r.used, len(r.wrs))

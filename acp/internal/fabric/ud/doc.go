@@ -1,10 +1,10 @@
-// Package ud carries operations between ranks over datagrams of one queue pair, by RDMA over
-// UD of package rdm: memory does not grow with connections, of which there are none.
+// Package ud implements package fabric by datagrams of one queue pair, with the RDMA over UD of package rdm.
+// Memory does not grow with connections.
 //
 //	net, err := ud.New(dev, host, book, ud.Options{}) // a fabric.Net
 //
-// Operations of package rdm are in no order. So a rank has one at a time under way to each other one, and the next
-// is begun when it is done. A signal is a message of 8 bytes, which is sent when the bytes before it are
-// in place. Where adapters have no RDMA over UD of their own, the other end's service carries
-// operations out.
+// Operations of package rdm are unordered. So a rank has one operation in flight to each other rank, and
+// starts the next one when it completes. A signal is a message of 8 bytes, sent when the data before it has
+// been delivered. If adapters do not support RDMA over UD, the service of package rdm at the target executes
+// the operations.
 package ud

@@ -10,27 +10,27 @@ import (
 	"github.com/softrnic/softrnic/rdm"
 )
 
-// link is the way to a rank.
+// link is the state of the operations to a rank.
 type link struct {
 	rank       int
-	peer       *rdm.Peer     // nil until it is found
-	err        error         // it is lost
-	pending    fabric.OpList // operations; the first is under way if step says so
-	step       step          // of the first
+	peer       *rdm.Peer     // nil until it is connected
+	err        error         // not nil if the rank is lost
+	pending    fabric.OpList // operations; the first is in flight unless step is stepIdle
+	step       step          // progress of the first operation
 	op         rdm.Op
-	inlineSlot int // piece of Net.inlineMem that the first uses, or -1
+	inlineSlot int // slot of Net.inlineMem that the first operation uses, or -1
 }
 
-// step is how far an operation has come.
+// step is the progress of an operation.
 type step uint8
 
 const (
 	stepIdle     step = iota
-	stepTransfer      // its bytes are under way
-	stepSignal        // the signal has to leave
+	stepTransfer      // its transfer is in flight
+	stepSignal        // its signal must be sent
 )
 
-// signalSize is the length of a signal: the rank that it is from, and the immediate data.
+// signalSize is the length of a signal in bytes: the sender's rank and the immediate data.
 const signalSize = 8
 
 // Post implements fabric.Net.
@@ -52,7 +52,7 @@ func (l *link) lostError() error {
 	return l.err
 }
 
-// startNext begins the first operation that waits.
+// startNext starts the first pending operation if the link is idle.
 func (n *Net) startNext(l *link) {
 	if l.step != stepIdle || l.peer == nil || l.pending.Len() == 0 {
 		return
@@ -62,7 +62,7 @@ func (n *Net) startNext(l *link) {
 
 func remoteOf(op *fabric.Op) rdm.Remote { return rdm.Remote{Addr: op.Addr, RKey: op.RKey} }
 
-// startTransfer begins the operation itself.
+// startTransfer starts the transfer of the first operation.
 func (n *Net) startTransfer(l *link) {
 	op := l.pending.First()
 	l.step = stepTransfer
@@ -90,13 +90,13 @@ func (n *Net) startTransfer(l *link) {
 	case op.Signal:
 		l.step = stepSignal
 		n.watchLink(l)
-	default: // an empty put asks whether the rank is there: so does a message, to nobody
+	default: // an empty put is a liveness probe, and so is an empty message
 		l.step = stepSignal
 		n.watchLink(l)
 	}
 }
 
-// onStarted notes that a step is under way, or could not be.
+// onStarted handles the result of starting a transfer.
 func (n *Net) onStarted(l *link, err error) {
 	if err != nil {
 		n.finishFirst(l, err)
@@ -105,10 +105,10 @@ func (n *Net) onStarted(l *link, err error) {
 	n.watchLink(l)
 }
 
-// advanceLink goes on behind a step that is done. It reports whether there is nothing more to do for the link here.
+// advanceLink continues after a completed step. It reports false if the signal could not be sent yet.
 func (n *Net) advanceLink(l *link) bool {
 	op := l.pending.First()
-	if op == nil { // it was lost meanwhile
+	if op == nil { // the link has failed meanwhile
 		return true
 	}
 	if l.step != stepSignal {
@@ -134,7 +134,7 @@ func (n *Net) advanceLink(l *link) bool {
 	return true
 }
 
-// finishFirst ends the first operation, and begins the next one.
+// finishFirst completes the first operation, and starts the next one.
 func (n *Net) finishFirst(l *link, err error) {
 	op := l.pending.Pop()
 	if op.Kind == fabric.CompareSwap || op.Kind == fabric.FetchAdd {
@@ -154,20 +154,20 @@ func (n *Net) finishFirst(l *link, err error) {
 	n.startNext(l)
 }
 
-// isPeerFailure reports whether an error is the end of a peer: what an operation that was under way then tells, or one that came later.
+// isPeerFailure reports whether err means that the peer is lost.
 func isPeerFailure(err error) bool {
 	var peer *rdm.PeerError
 	return errors.As(err, &peer) || slices.ContainsFunc([]error{rdm.ErrTimeout, rdm.ErrRestarted, rdm.ErrProtocol, rdm.ErrDisconnected},
 		func(why error) bool { return errors.Is(err, why) })
 }
 
-// isAccessError reports whether the target does not permit what was asked of it.
+// isAccessError reports whether err is a refusal by the target.
 func isAccessError(err error) bool {
 	return slices.ContainsFunc([]error{rdm.ErrKey, rdm.ErrBounds, rdm.ErrAccess, rdm.ErrDenied, rdm.ErrRemote, rdm.ErrAlign},
 		func(why error) bool { return errors.Is(err, why) })
 }
 
-// releaseInline gives the piece of words back, and lets those go on who wait for one.
+// releaseInline frees the link's inline slot, and starts the links that wait for one.
 func (n *Net) releaseInline(l *link) {
 	if l.inlineSlot < 0 {
 		return
@@ -181,7 +181,8 @@ func (n *Net) releaseInline(l *link) {
 	}
 }
 
-// failLink ends the way to a rank, with all operations on it.
+// failLink fails the link, completes its operations with the error, and reports the rank as lost. It is
+// idempotent.
 func (n *Net) failLink(l *link, why error) {
 	if l.err != nil {
 		return
@@ -195,8 +196,8 @@ func (n *Net) failLink(l *link, why error) {
 	n.host.PeerLost(l.rank, l.err)
 }
 
-// deliverSignal delivers a message: the immediate data of a rank, or nothing of one that asks whether we are there. It has to
-// come from the rank that it names, which we have met: nobody else has an end of a channel with us.
+// deliverSignal handles a message: immediate data, or a liveness probe. A signal must come from the rank that
+// it names, which is connected: no other rank has a channel with this one.
 func (n *Net) deliverSignal(from *rdm.Peer, b []byte) {
 	if len(b) == signalSize/2 {
 		return

@@ -18,27 +18,27 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Options say how ranks talk. The zero value is good for most.
+// Options configure the endpoint. The zero value suits most programs.
 type Options struct {
-	// RDM is how the endpoint works. GiveUp, how long a rank may answer nothing, is 10 s unless
-	// given.
+	// RDM configures the endpoint. GiveUp, the time without a response after which a rank is lost, is 10 s
+	// unless set.
 	RDM rdm.Options
 }
 
-// Net is a fabric.Net of datagrams.
+// Net is a fabric.Net over datagrams.
 type Net struct {
 	host      fabric.Host
 	kvs       fabric.KVS
 	rank      int
 	e         *rdm.Endpoint
-	inlineMem *rdm.Region // of Inline, a piece for each link that needs one
+	inlineMem *rdm.Region // slots for Inline data
 
 	links       []*link                  // by rank
-	freeInline  []int                    // pieces of words
-	waiting     []*link                  // that wait for one
-	oldest      atomic.Pointer[rdm.Op]   // one that is under way, or nil
-	writable    atomic.Pointer[rdm.Peer] // one that a signal has to leave to, or nil
-	outstanding []*link                  // with an operation under way, or a signal that waits for room
+	freeInline  []int                    // free slots of inlineMem
+	waiting     []*link                  // links that wait for a slot
+	oldest      atomic.Pointer[rdm.Op]   // an operation in flight, or nil
+	writable    atomic.Pointer[rdm.Peer] // a peer for which a signal waits to be sent, or nil
+	outstanding []*link                  // links with an operation in flight, or with a signal that waits to be sent
 	stats       stats
 
 	got     [signalSize]byte // a signal that Block has received
@@ -55,16 +55,16 @@ var _ fabric.Net = (*Net)(nil)
 
 type stats struct{ ops, signals, stray uint64 }
 
-// inlineSlots is how many short puts are under way at most.
+// inlineSlots is the maximum number of inline puts in flight.
 const inlineSlots = 256
 
-// New makes the net of a rank on a device, which it does not close.
+// New creates the transport of a rank on dev. Close does not close dev.
 func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (*Net, error) {
 	if o.RDM.GiveUp == 0 {
 		o.RDM.GiveUp = 10 * time.Second
 	}
 	if o.RDM.Ops == 0 {
-		o.RDM.Ops = 1 << 12 // one for each rank, of those that are talked to at a time
+		o.RDM.Ops = 1 << 12 // one for each rank accessed at a time
 	}
 	e, err := rdm.Open(dev, o.RDM)
 	if err != nil {
@@ -82,7 +82,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (*Net, 
 	return n, nil
 }
 
-// memory is a region as package fabric has it.
+// memory is a region with the methods of fabric.Memory.
 type memory struct{ *rdm.Region }
 
 func (m memory) Addr() uint64              { return m.Remote(0).Addr }
@@ -91,7 +91,7 @@ func (m memory) Len() int                  { return len(m.Bytes()) }
 func (m memory) LoadUint32(off int) uint32 { return halfWord(m.LoadUint64(off&^7), off) }
 func (m memory) Dereg() error              { return m.Close() }
 
-// halfWord is 4 bytes of a word.
+// halfWord returns the 4 bytes of a word at an offset.
 func halfWord(w uint64, off int) uint32 {
 	return binary.NativeEndian.Uint32(binary.NativeEndian.AppendUint64(nil, w)[off&4:])
 }
@@ -108,7 +108,7 @@ func (n *Net) Register(buf []byte, shared bool) (fabric.Memory, error) {
 
 func kvsKey(rank int) string { return "acp-ud-" + strconv.Itoa(rank) }
 
-// Start implements fabric.Net: the book has the address of the endpoint and the card.
+// Start implements fabric.Net: it publishes the endpoint's address and the card.
 func (n *Net) Start(card []byte) error {
 	return n.kvs.Put(kvsKey(n.rank), n.e.Addr().String()+" "+base64.RawURLEncoding.EncodeToString(card))
 }
@@ -116,7 +116,7 @@ func (n *Net) Start(card []byte) error {
 // Connect implements fabric.Net.
 func (n *Net) Connect(rank int) { n.linkTo(rank) }
 
-// linkTo is the way to a rank, which is found when it is first wanted.
+// linkTo returns the link to a rank, and starts connecting on first use.
 func (n *Net) linkTo(rank int) *link {
 	l := n.links[rank]
 	if l != nil {
@@ -145,7 +145,7 @@ func (n *Net) linkTo(rank int) *link {
 	return l
 }
 
-// dialRank makes contact with a rank.
+// dialRank connects to a rank.
 func (n *Net) dialRank(ctx context.Context, rank int) (*rdm.Peer, []byte, error) {
 	s, err := n.kvs.Get(ctx, kvsKey(rank))
 	if err != nil {
@@ -164,13 +164,13 @@ func (n *Net) dialRank(ctx context.Context, rank int) (*rdm.Peer, []byte, error)
 	return peer, card, err
 }
 
-// ReserveSignals implements fabric.Net: messages need no receives of ours.
+// ReserveSignals implements fabric.Net. Messages need no receives posted here.
 func (n *Net) ReserveSignals(int) error { return nil }
 
 // ReleaseSignals implements fabric.Net.
 func (n *Net) ReleaseSignals(int) {}
 
-// Flush implements fabric.Net: nothing is kept.
+// Flush implements fabric.Net. Operations are not held back.
 func (n *Net) Flush() {}
 
 // Poll implements fabric.Net.
@@ -183,7 +183,7 @@ func (n *Net) Poll() (some bool) {
 	}
 	for {
 		size, from, err := n.e.Recv(canceledCtx, n.got[:])
-		if errors.Is(err, io.ErrShortBuffer) { // no signal: it must not stay before those that are
+		if errors.Is(err, io.ErrShortBuffer) { // not a signal: drop it, or it would block those behind it
 			n.stats.stray++
 			if _, _, err = n.e.Recv(canceledCtx, make([]byte, size)); err == nil {
 				some = true
@@ -191,7 +191,7 @@ func (n *Net) Poll() (some bool) {
 			}
 		}
 		if err != nil {
-			break // nothing has come
+			break // no more messages
 		}
 		some = true
 		n.deliverSignal(from, n.got[:size])
@@ -213,14 +213,14 @@ func (n *Net) Poll() (some bool) {
 	return some
 }
 
-// watchLink has Poll look at a link.
+// watchLink makes Poll check a link.
 func (n *Net) watchLink(l *link) {
 	n.outstanding = append(n.outstanding, l)
 	n.setBlockTarget(l)
 }
 
-// setBlockTarget has Block wait for a link, unless it waits for one like it. What is done by now is waited for as well, for
-// Poll has not seen that.
+// setBlockTarget makes Block wait for a link, unless it waits for another one of the same kind. A completed
+// step counts as well, because Poll has not seen it.
 func (n *Net) setBlockTarget(l *link) {
 	if l.step == stepTransfer {
 		n.oldest.CompareAndSwap(nil, &l.op)
@@ -229,15 +229,15 @@ func (n *Net) setBlockTarget(l *link) {
 	}
 }
 
-// canceledCtx is a context that has ended: a call with it does not wait.
+// canceledCtx is a canceled context, for calls that must not block.
 var canceledCtx = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }()
 
-// Block implements fabric.Net. With an operation under way it waits for that, with a signal that has to leave for room, and
-// else for a signal.
+// Block implements fabric.Net. It waits for an operation in flight, else for space to send a signal, else for
+// a message.
 func (n *Net) Block(ctx context.Context) error {
 	if op := n.oldest.Load(); op != nil {
 		_ = op.Wait(ctx)
@@ -252,7 +252,7 @@ func (n *Net) Block(ctx context.Context) error {
 	case err == nil:
 		n.gotSize, n.gotFrom = size, from
 	case errors.Is(err, io.ErrShortBuffer):
-		return nil // it is for Poll, which drops it
+		return nil // Poll drops the message
 	}
 	return err
 }
