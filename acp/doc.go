@@ -1,47 +1,46 @@
-// Package acp is communication in as little memory as it takes, in the manner of the
-// library Advanced Communication Primitives (ACP): one space of global addresses over the memory of
-// all ranks of a job, and channels, which are there for those that talk and for as long as they do.
-// It runs on any device that implements package verbs.
+// Package acp implements communication with little memory per rank, after the library Advanced Communication
+// Primitives (ACP): a global address space over the memory of all ranks of a job, and channels whose memory
+// exists only while they are used. It runs on any device that implements package verbs.
 //
 // # Use
 //
-// A program is started once for each rank, by softrnic mpirun -n 4 ./program or another
-// process manager that package pmi knows. Alone it is a job of one rank.
+// A program is started once for each rank, by softrnic mpirun -n 4 ./program or another process manager that
+// package pmi supports. Started without one, it is a job of one rank.
 //
 //	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
 //
-//	r, err := p.Register(buf)                         // buf has global addresses now
-//	h := p.Copy(p.StarterGA(2), r.GA(0), 100, acp.None) // to rank 2's starter memory, which all know
-//	h = p.Copy(there, elsewhere, 100, acp.None)       // from any rank to any other
-//	h = p.Add8(&old, there, 1, h)                     // when that is done; old is what there was
-//	err = p.Complete(ctx, h)                          // all up to that
-//	err = p.Sync(ctx)                                 // all ranks have come here
+//	r, err := p.Register(buf)                           // buf has global addresses now
+//	h := p.Copy(p.StarterGA(2), r.GA(0), 100, acp.None) // to rank 2's starter memory, known to all ranks
+//	h = p.Copy(there, elsewhere, 100, acp.None)         // between any two ranks
+//	h = p.Add8(&old, there, 1, h)                       // starts when h is complete
+//	err = p.Complete(ctx, h)                            // waits for h and all operations before it
+//	err = p.Sync(ctx)                                   // barrier
 //
-//	ch, err := p.NewChannel(left, p.Rank(), acp.ChannelOptions{}) // this end; connected by and by
-//	n, err := ch.Recv(buf).Wait(ctx)                  // or Send, at the other end
+//	ch, err := p.NewChannel(left, p.Rank(), acp.ChannelOptions{}) // this end, which connects in the background
+//	n, err := ch.Recv(buf).Wait(ctx)                              // or Send, at the other end
 //	_, err = ch.Free().Wait(ctx)
 //
-//	c, err := acp.NewChan[Particle](p, left, right, acp.ChannelOptions{}) // the same in Go's manner
+//	c, err := acp.NewChan[Particle](p, left, right, acp.ChannelOptions{}) // a typed channel with blocking methods
 //	err = c.Send(ctx, Particle{...})
 //
 //	err = p.Finalize()
 //
-// docs/acp.md says what each acp_ function is called here.
+// docs/acp.md maps the acp_ functions to methods of this package.
 //
 // # Memory
 //
-// What grows with the number of ranks is two pointers for each. A connection is made to those that
-// something is wanted of. What a channel takes, [Channel.Memory] tells.
+// Memory that grows with the number of ranks is two pointers for each rank. A rank connects only to the ranks that
+// it accesses. [Channel.Memory] returns the memory of a channel.
 //
 // # Goroutines and progress
 //
-// All methods may be called from any goroutine at any time: who waits first serves the
-// network for all. Copies and most atomics go on by themselves, for the adapters do them. Channels
-// go on in calls of this package, or all the time with Options.Progress.
+// All methods may be called concurrently: one of the waiting goroutines polls the network for all. The adapters
+// execute copies and most atomics without calls of the program. Channels make progress in calls of this package,
+// or all the time with Options.Progress.
 //
 // # Errors
 //
-// An operation on an address that nobody has, or that lies beyond the end of its region, fails, and its
-// failure is told by Complete, with words that name it; no other operation suffers. All errors are an [*Error]; in it
-// are, for errors.Is, [ErrRegion], [ErrRange], [ErrLost] and the others.
+// An operation on an address outside of all regions fails, and Complete returns its error, which names the
+// operation; other operations are not affected. All errors are an [*Error] that wraps [ErrRegion], [ErrRange],
+// [ErrLost] or another error of this package.
 package acp

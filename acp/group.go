@@ -20,19 +20,19 @@ type Group struct {
 	errs        []error
 }
 
-// NewGroup makes a group without operations.
+// NewGroup returns an empty group.
 func (p *Process) NewGroup() *Group { return &Group{p: p} }
 
-// Copy is Process.Copy, in the group.
+// Copy is Process.Copy in the group.
 func (g *Group) Copy(to, from GA, n int) { g.issueOp(&copyOp{to: to, from: from, n: n}) }
 
-// CompareSwap8 is Process.CompareSwap8, in the group. What was there is in old, which may be nil, when Wait
-// has returned.
+// CompareSwap8 is Process.CompareSwap8 in the group. The previous value is stored in *old, unless old is nil,
+// when Wait returns.
 func (g *Group) CompareSwap8(old *uint64, at GA, compare, value uint64) {
 	g.issueOp(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}})
 }
 
-// Add8 is Process.Add8, in the group.
+// Add8 is Process.Add8 in the group.
 func (g *Group) Add8(old *uint64, at GA, value uint64) {
 	g.issueOp(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}})
 }
@@ -48,8 +48,8 @@ func (g *Group) issueOp(t task) {
 	g.p.issueGroupOp(g, t, None, -1)
 }
 
-// Wait returns when all operations of the group are complete, with all that was wrong: each in it is an *Error. The group may then be
-// used again. If ctx ends first, the operations go on, and Wait may be called once more.
+// Wait blocks until all operations of the group are complete, and returns their joined failures, each an *Error.
+// The group may then be used again. If ctx ends first, the operations continue, and Wait may be called again.
 func (g *Group) Wait(ctx context.Context) error {
 	if g.isNull() {
 		return (*Process)(nil).newError("wait", "for a group", ErrNull)
@@ -67,10 +67,10 @@ func (g *Group) Wait(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// isReady implements waitable.
+// isReady implements condition.
 func (g *Group) isReady() bool { return g.outstanding == 0 || g.p.closed }
 
-// onOpDone notes the end of an operation.
+// onOpDone records the completion of an operation.
 func (g *Group) onOpDone(err *Error) {
 	g.outstanding--
 	if err != nil {

@@ -7,6 +7,5 @@
 //		}))
 //	}
 //
-// Each rank has an adapter of its own, on a free address of 127.0.0.0/8, so what
-// runs is the whole of it but the process manager.
+// Each rank has its own adapter on a free address of 127.0.0.0/8. Only the process manager is simulated.
 package acptest

@@ -1,50 +1,52 @@
 // Package data is the middle layer of ACP: memory that is allocated at any rank, and vectors, deques, lists, maps and
-// sets in it that all ranks use, by one-sided copies and atomics alone. The program whose memory it is has no part in that.
+// sets in it that all ranks share. It uses one-sided copies and atomics only, so the program that owns the memory
+// takes no part in the operations.
 //
 // # Use
 //
-//	s, err := data.Open(ctx, p, data.Options{Heap: 16 << 20}) // all ranks: each has a heap
+//	s, err := data.Open(ctx, p, data.Options{Heap: 16 << 20}) // collective: each rank has a heap
 //
-//	ga, err := s.Malloc(ctx, 3, 1000) // of rank 3's
-//	err = s.Free(ctx, ga)             // by whoever
+//	ga, err := s.Malloc(ctx, 3, 1000) // in rank 3's heap
+//	err = s.Free(ctx, ga)             // from any rank
 //
-//	v, err := data.NewVector[int64](ctx, s, 3, 0)   // lies at rank 3
+//	v, err := data.NewVector[int64](ctx, s, 3, 0)   // in rank 3's heap
 //	err = v.PushBack(ctx, 1, 2, 3)
-//	v, err = data.OpenVector[int64](ctx, s, v.GA()) // at another rank, which was told the address
+//	v, err = data.OpenVector[int64](ctx, s, v.GA()) // at another rank, which has received the address
 //	for x, err := range v.All(ctx) {
 //
 //	l, err := data.NewList[string](ctx, s, 3)
-//	e, err := l.On(1).PushBack(ctx, "this element lies at rank 1")
+//	e, err := l.On(1).PushBack(ctx, "this element is stored at rank 1")
 //	e, err = l.Insert(ctx, e, "before that")
 //
-//	m, err := data.NewMap[string, int](ctx, s, 0, data.MapOptions{}) // over all ranks, by the hash of keys
+//	m, err := data.NewMap[string, int](ctx, s, 0, data.MapOptions{}) // distributed over all ranks by the hash of keys
 //	err = m.Update(ctx, "word", func(n int, found bool) int { return n + 1 })
 //
-//	err = s.Close(ctx) // all ranks
+//	err = s.Close(ctx) // collective
 //
-// docs/acp.md says what each acp_ function is called here, and how many copies and atomics it is.
+// docs/acp.md maps the acp_ functions to methods of this package, and lists the copies and atomics of each.
 //
-// # All ranks at once
+// # Concurrency
 //
-// Every method may be called from all ranks, and by any goroutine, at any time. What it does it does as a whole, as if
-// those of others came before or behind it, but for methods All, Local, Len, Clear and Destroy of maps and sets, which go from bucket to bucket. It is
-// locked what is used: a heap by Malloc and Free, a vector, deque or list, or one bucket of a map. Addresses that Vector.Address has told are
-// the caller's affair.
+// Every method may be called from all ranks and by any goroutine at any time. Methods are atomic with each other, except
+// for All, Local, Len, Clear and Destroy of maps and sets, which proceed bucket by bucket. A method locks the structure it
+// uses: Malloc and Free a heap, the others a vector, deque or list, or one bucket of a map. Accesses to addresses
+// returned by Vector.Address are not synchronized.
 //
 // # Locks
 //
-// A lock is the first word of a structure, taken and given back by compare-and-swap. Locks are not fair. Who waits looks again after
-// pauses of up to a millisecond, until its context ends. Once a method has the lock the context does not end it, for half
-// of a change is worse than all of it. A function that is given to Map.Update may panic: the lock is given back.
+// A lock is the first word of a structure, acquired and released by compare-and-swap. Locks are not fair. A waiter
+// retries after pauses of up to a millisecond until its context ends. Once a method has acquired the lock, the end of the
+// context does not interrupt it, because a partial change would damage the structure. A function passed to Map.Update
+// may panic: the lock is released.
 //
-// When the holder of a lock dies, the structure is not what it should be and nobody mends it. Who waits asks a holder that has not moved for
-// Options.Patience whether it is there, and if it is not, has a [*LockError] with [ErrHolderLost] that names it. One that is there, but
-// holds the same lock for twenty times as long, is [ErrHeld].
+// If the holder of a lock dies, the structure may be damaged and is not repaired. A waiter probes a holder whose lock has
+// not changed for Options.Patience. If the holder is lost, the waiter returns a [*LockError] that names it and wraps
+// [ErrHolderLost]. If the holder is alive but keeps the same lock for twenty times as long, the error wraps [ErrHeld].
 //
 // # Values
 //
-// Elements are bytes: those that a value of fixed size has in memory, or those of a string or []byte. Structures
-// know their types, by what they are made of and not by name: int32 and float32 are not the same, two structs of an int32 each
-// are. The word that is the lock says as well what kind of structure it is, so a wrong address, or one of a structure that was destroyed, is an error
-// and does no harm.
+// Elements are stored as bytes: the memory of a value of fixed size, or the contents of a string or []byte. Structures
+// record their element type by its layout and not by its name: int32 and float32 differ, two structs of an int32 each do
+// not. The lock word also identifies the kind of structure, so the use of a wrong address, or of a destroyed structure,
+// returns an error and has no effect.
 package data

@@ -4,20 +4,19 @@
 //
 //	net, err := rc.New(dev, host, book, rc.Options{}) // a fabric.Net
 //	mem, err := net.Register(buf, true)
-//	err = net.Start(card)                             // others find us
-//	net.Connect(3)                                    // Host.PeerFound(3, its card) follows, or Host.PeerLost
+//	err = net.Start(card)                             // publishes the address
+//	net.Connect(3)                                    // calls Host.PeerFound(3, its card), or Host.PeerLost
 //	net.Post(3, &fabric.Op{Kind: fabric.Put, Mem: mem, N: 100, Addr: addr, RKey: rkey, Owner: o})
-//	net.Flush()                                       // o.OpDone follows
+//	net.Flush()                                       // calls o.OpDone later
 //
 // # Order
 //
-// Operations of one rank on another are carried out in the order in which they were posted, as far
-// as puts and atomics go: what a put has written is seen by who sees what a later one has written,
-// of each put the last word last. A get sees what operations before it have done.
+// Operations of one rank on another are executed in the order in which they were posted, as far as puts and atomics
+// go: a reader that sees the data of a put also sees that of earlier puts, and of each put the last word becomes
+// visible last. A get sees the effects of the operations before it.
 //
 // # Failure
 //
-// An operation that the target refuses (ErrAccess) fails, and those behind it
-// are carried out all the same, once each. A rank that does not answer any more is lost, with all
-// operations on it (ErrLost).
+// An operation that the target refuses fails with ErrAccess, and the operations behind it are still executed, once
+// each. A rank that does not respond any more is lost, and all operations on it fail with ErrLost.
 package fabric
