@@ -28,7 +28,10 @@ func newLoop(t testing.TB, opts ...option) *loop {
 }
 
 // countingHost is a Host that keeps nothing.
-type countingHost struct{ completions, events, failures int }
+type countingHost struct {
+	handles
+	completions, events, failures int
+}
 
 func (h *countingHost) Complete(wc verbs.WC, _ bool) {
 	h.completions++

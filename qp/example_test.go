@@ -35,6 +35,9 @@ func (name printer) Complete(wc verbs.WC, _ bool) {
 
 func (name printer) Event(e verbs.EventType, _ *verbs.Failure) { fmt.Printf("%s: %v\n", name, e) }
 
+func (printer) Path(verbs.AH) *wire.Path   { return nil } // RC has no address handles
+func (printer) RDMAPeer(verbs.AH) *qp.Peer { return nil }
+
 // mailbag is an Out that keeps packets until they are delivered.
 type mailbag [][]byte
 

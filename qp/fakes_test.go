@@ -155,7 +155,20 @@ type handle struct {
 	path wire.Path
 }
 
-func (h *handle) Path() *wire.Path { return &h.path }
+// handles resolves the address handles of the tests: it is embedded in hosts.
+type handles struct{}
+
+func (handles) Path(ah verbs.AH) *wire.Path {
+	if h, ok := ah.(*handle); ok {
+		return &h.path
+	}
+	return nil
+}
+
+func (handles) RDMAPeer(ah verbs.AH) *Peer {
+	h, _ := ah.(peerHandle)
+	return h.peer
+}
 
 // checkInvariants holds for a queue pair at all times.
 func checkInvariants(t testing.TB, c *Core) {

@@ -16,7 +16,8 @@ import (
 // records, an address.
 type node struct {
 	*Core
-	t    testing.TB
+	t testing.TB
+	handles
 	addr netip.AddrPort
 	mem  *memory
 	srq  *recvQueue // or nil
@@ -31,7 +32,7 @@ type node struct {
 	whys      []*verbs.Failure
 }
 
-// Complete and Event make the node a Host.
+// Complete, Event and the methods of handles make the node a Host.
 func (n *node) Complete(wc verbs.WC, solicited bool) {
 	n.wcs, n.solicited = append(n.wcs, wc), append(n.solicited, solicited)
 }

@@ -55,6 +55,15 @@ type Host interface {
 
 	// Event raises an asynchronous event of this queue pair.
 	Event(t verbs.EventType, why *verbs.Failure)
+
+	// Path returns the path of an address handle of this adapter, which must
+	// not change afterwards, or nil for any other handle. Only UD and GSI queue
+	// pairs call it.
+	Path(ah verbs.AH) *wire.Path
+
+	// RDMAPeer returns the peer that an address handle stands for, or nil if it
+	// stands for none. Only queue pairs with [Config].MaxRDMA call it.
+	RDMAPeer(ah verbs.AH) *Peer
 }
 
 // A SharedQueue is a shared receive queue.
@@ -71,13 +80,6 @@ type SharedQueue interface {
 type RecvWQE struct {
 	ID     uint64
 	SGList []verbs.SGE
-}
-
-// A Route is implemented by the address handles of this adapter, beside
-// verbs.AH.
-type Route interface {
-	// Path returns the path of the handle. It does not change.
-	Path() *wire.Path
 }
 
 // An Out is a batch of packets to send.

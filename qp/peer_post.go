@@ -30,11 +30,6 @@ type rdmaOp struct {
 	why    *verbs.Failure
 }
 
-// A PeerRoute is implemented by handles of RDMA peers, beside verbs.AH.
-type PeerRoute interface {
-	RDMAPeer() *Peer
-}
-
 // isRDMA reports whether op is posted with postRDMA.
 func isRDMA(op verbs.WROpcode) bool {
 	return op == verbs.WRRDMARead || op == verbs.WRRDMAWrite || isAtomic(op)
@@ -48,11 +43,10 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 	if err != nil {
 		return err
 	}
-	route, ok := wr.AH.(PeerRoute)
-	if !ok || route.RDMAPeer() == nil {
+	p := c.host.RDMAPeer(wr.AH)
+	if p == nil {
 		return c.invalidError("post send", "RDMA of a UD queue pair needs the handle of a peer (verbs.PeerAH)")
 	}
-	p := route.RDMAPeer()
 	switch {
 	case p.core != c:
 		return c.invalidError("post send", "the peer is one of another queue pair")

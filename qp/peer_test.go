@@ -25,8 +25,6 @@ type peerHandle struct {
 	peer *Peer
 }
 
-func (h peerHandle) RDMAPeer() *Peer { return h.peer }
-
 func newCouple(t testing.TB, mtu int, access verbs.AccessFlags) *couple {
 	c := &couple{pair: connect(t, ofType(verbs.UD), withConfig(func(c *Config) { c.MaxRDMA, c.PortMTU, c.LocalBuffer = 40, mtu, 64<<10 }))}
 	c.ofA = c.a.AddPeer(PeerConfig{Path: wire.Path{Dst: c.b.addr}, QPN: c.b.Num(), Token: 0xa, Access: access, GiveUp: 1000 * reliability.Millisecond})

@@ -51,14 +51,12 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	}
 	var route *wire.Path
 	if c.class == wire.ClassUD {
-		r, ok := wr.AH.(Route)
-		if !ok {
+		if route = c.host.Path(wr.AH); route == nil {
 			return c.invalidError("post send", "a datagram needs the AH of this adapter")
 		}
 		if wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask {
 			return c.invalidError("post send", "remote QPN 0x%x is not one of 1 to 0xffffff", wr.RemoteQPN)
 		}
-		route = r.Path()
 	}
 	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
 	i := c.sq.push(inline)

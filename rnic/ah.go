@@ -22,10 +22,7 @@ type AH struct {
 	closed atomic.Bool
 }
 
-var (
-	_ verbs.AH = (*AH)(nil)
-	_ qp.Route = (*AH)(nil)
-)
+var _ verbs.AH = (*AH)(nil)
 
 // CreateAH implements verbs.PD. The handle is for UD sends to an adapter or,
 // with a multicast DGID, to a group.
@@ -44,9 +41,6 @@ func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 
 // Attr returns the address vector with defaults filled in.
 func (ah *AH) Attr() verbs.AHAttr { return ah.attr }
-
-// Path implements qp.Route.
-func (ah *AH) Path() *wire.Path { return &ah.path }
 
 // Destroy frees the handle, also while sends that use it are in flight. The
 // second call returns ErrClosed.

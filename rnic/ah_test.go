@@ -29,19 +29,18 @@ func TestCreateAH(t *testing.T) {
 		made, err := pd.CreateAH(c.attr)
 		require.NoError(t, err)
 		ah := made.(*AH)
-		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.Path().Dst)
-		require.Equal(t, c.attr.TrafficClass, ah.Path().TrafficClass)
-		require.Same(t, ah.Path(), ah.Path())
+		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.path.Dst)
+		require.Equal(t, c.attr.TrafficClass, ah.path.TrafficClass)
 
 		attr := ah.Attr()
 		require.Equal(t, c.attr.DGID, attr.DGID)
-		require.Equal(t, ah.Path().Dst.Port(), attr.UDPPort)
+		require.Equal(t, ah.path.Dst.Port(), attr.UDPPort)
 		require.EqualValues(t, 1, attr.PortNum)
 		require.EqualValues(t, 64, attr.HopLimit)
 
 		require.NoError(t, ah.Destroy())
 		require.ErrorIs(t, ah.Destroy(), verbs.ErrClosed)
-		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.Path().Dst, "sends under way still have it")
+		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.path.Dst, "sends under way still have it")
 	}
 	require.NoError(t, pd.Dealloc())
 }

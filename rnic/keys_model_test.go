@@ -191,10 +191,10 @@ func TestMemoryAgainstModel(t *testing.T) {
 				}
 			}
 			wantMem, want := m.local(pd, key, addr, n, write)
-			gotMem, got := pd.Local(key, addr, n, write)
+			gotMem, got := (*pdMemory)(pd).Local(key, addr, n, write)
 			same(wantMem, want, gotMem, got)
 			wantMem, want = m.remote(pd, key, addr, n, need, qpn)
-			gotMem, got = pd.Remote(key, addr, n, need, qpn)
+			gotMem, got = (*pdMemory)(pd).Remote(key, addr, n, need, qpn)
 			same(wantMem, want, gotMem, got)
 		}
 
@@ -268,7 +268,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 				if possible && b.Access&verbs.AccessZeroBased != 0 && b.Access&verbs.AccessRemoteAtomic != 0 {
 					possible = realAddr(r.mr.Bytes()[off:])%8 == 0
 				}
-				fault := pd.Bind(b, qpn)
+				fault := (*pdMemory)(pd).Bind(b, qpn)
 				require.Equal(t, possible, fault == qp.NoFault, "%v", fault)
 				if possible {
 					w.key, w.to, w.qpn, w.off, w.size, w.access = b.RKey, r, qpn, off, size, b.Access
@@ -283,7 +283,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 					pd = w.pd
 				}
 				possible := w != nil && w.pd == pd && w.to != nil && w.qpn == qpn
-				fault := pd.Invalidate(key, qpn)
+				fault := (*pdMemory)(pd).Invalidate(key, qpn)
 				require.Equal(t, possible, fault == qp.NoFault, "%v", fault)
 				if possible {
 					w.to = nil

@@ -72,12 +72,12 @@ func TestZeroBased(t *testing.T) {
 	buf := make([]byte, 64)
 	mr := mustReg(t, pd, buf, allAccess|verbs.AccessZeroBased)
 	require.Zero(t, mr.Addr())
-	mem, fault := pd.Remote(mr.RKey(), 10, 54, verbs.AccessRemoteWrite, 1)
+	mem, fault := (*pdMemory)(pd).Remote(mr.RKey(), 10, 54, verbs.AccessRemoteWrite, 1)
 	require.Equal(t, qp.NoFault, fault)
 	require.Same(t, &buf[10], &mem[0])
-	_, fault = pd.Remote(mr.RKey(), 11, 54, verbs.AccessRemoteWrite, 1)
+	_, fault = (*pdMemory)(pd).Remote(mr.RKey(), 11, 54, verbs.AccessRemoteWrite, 1)
 	require.Equal(t, qp.FaultBounds, fault)
-	_, fault = pd.Remote(mr.RKey(), uint64(uintptr(unsafe.Pointer(&buf[0]))), 1, verbs.AccessRemoteWrite, 1)
+	_, fault = (*pdMemory)(pd).Remote(mr.RKey(), uint64(uintptr(unsafe.Pointer(&buf[0]))), 1, verbs.AccessRemoteWrite, 1)
 	require.Equal(t, qp.FaultBounds, fault)
 }
 
@@ -87,7 +87,7 @@ func TestSGE(t *testing.T) {
 		mr := mustReg(t, pd, make([]byte, 64), verbs.AccessLocalWrite|zero)
 		use := func(off, n int) qp.Fault {
 			s := mr.SGE(off, n)
-			_, fault := pd.Local(s.LKey, s.Addr, s.Length, true)
+			_, fault := (*pdMemory)(pd).Local(s.LKey, s.Addr, s.Length, true)
 			return fault
 		}
 		require.Equal(t, verbs.SGE{Addr: mr.Addr() + 4, Length: 60, LKey: mr.LKey()}, mr.SGE(4, 60))
@@ -137,9 +137,9 @@ func TestDereg(t *testing.T) {
 	mr := mustReg(t, pd, make([]byte, 64), allAccess)
 	require.NoError(t, mr.Dereg())
 	require.EqualValues(t, 1, host.quiesced.Load())
-	_, fault := pd.Local(mr.LKey(), mr.Addr(), 1, false)
+	_, fault := (*pdMemory)(pd).Local(mr.LKey(), mr.Addr(), 1, false)
 	require.Equal(t, qp.FaultKey, fault)
-	_, fault = pd.Remote(mr.RKey(), mr.Addr(), 1, verbs.AccessRemoteRead, 1)
+	_, fault = (*pdMemory)(pd).Remote(mr.RKey(), mr.Addr(), 1, verbs.AccessRemoteRead, 1)
 	require.Equal(t, qp.FaultKey, fault)
 
 	err := mr.Dereg()
@@ -179,7 +179,7 @@ func TestMRKeepsItsBufferAlive(t *testing.T) {
 	}()
 	runtime.GC()
 	runtime.GC()
-	mem, fault := pd.Local(key, addr+100, 1, false)
+	mem, fault := (*pdMemory)(pd).Local(key, addr+100, 1, false)
 	require.Equal(t, qp.NoFault, fault)
 	require.EqualValues(t, 42, mem[0])
 	select {
@@ -217,7 +217,7 @@ func TestDeregBesideTheEngine(t *testing.T) {
 				continue
 			}
 			host.shard.Lock()
-			if mem, fault := pd.Remote(mr.key, mr.base, 64, verbs.AccessRemoteWrite, 1); fault == qp.NoFault {
+			if mem, fault := (*pdMemory)(pd).Remote(mr.key, mr.base, 64, verbs.AccessRemoteWrite, 1); fault == qp.NoFault {
 				copy(mem, data)
 				hits.Add(1)
 			}

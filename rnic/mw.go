@@ -71,7 +71,8 @@ func (w *MW) close() error {
 // windows of type 2: an unbound window, a key with another variant, a region
 // with AccessMWBind and, for a writable window, AccessLocalWrite, and a range
 // inside it. Beyond rxe, a region may be zero-based.
-func (pd *PD) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
+func (m *pdMemory) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
+	pd := (*PD)(m)
 	w, _ := b.MW.(*MW)
 	mr, _ := b.MR.(*MR)
 	if w == nil || w.pd != pd || mr == nil || mr.pd != pd {
@@ -127,7 +128,8 @@ func (mr *MR) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
 
 // Invalidate implements qp.Memory. It does not quiesce the shards: only the
 // window's queue pair can be accessing its memory, and that is the caller.
-func (pd *PD) Invalidate(rkey, qpn uint32) qp.Fault {
+func (m *pdMemory) Invalidate(rkey, qpn uint32) qp.Fault {
+	pd := (*PD)(m)
 	found := pd.keys.lookup(rkey)
 	switch {
 	case found == nil || found.win == nil:

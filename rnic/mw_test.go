@@ -38,7 +38,7 @@ func (w *windowTest) bind(change func(*verbs.BindMW)) qp.Fault {
 	if change != nil {
 		change(&b)
 	}
-	return w.pd.Bind(&b, qpn)
+	return (*pdMemory)(w.pd).Bind(&b, qpn)
 }
 
 func (w *windowTest) mustBind() {
@@ -47,7 +47,7 @@ func (w *windowTest) mustBind() {
 }
 
 func (w *windowTest) remote(off int, n uint32, need verbs.AccessFlags, qpn uint32) qp.Fault {
-	_, fault := w.pd.Remote(w.mw.RKey(), w.mr.Addr()+uint64(off), n, need, qpn)
+	_, fault := (*pdMemory)(w.pd).Remote(w.mw.RKey(), w.mr.Addr()+uint64(off), n, need, qpn)
 	return fault
 }
 
@@ -62,22 +62,22 @@ func TestWindowLife(t *testing.T) {
 	w.mustBind()
 	require.Equal(t, verbs.IncRKey(first), w.mw.RKey())
 	require.Equal(t, qp.NoFault, w.remote(16, 32, read|write, qpn))
-	mem, _ := w.pd.Remote(w.mw.RKey(), w.mr.Addr()+20, 4, write, qpn)
+	mem, _ := (*pdMemory)(w.pd).Remote(w.mw.RKey(), w.mr.Addr()+20, 4, write, qpn)
 	require.Same(t, &w.mr.Bytes()[20], &mem[0])
 	require.Equal(t, qp.FaultBounds, w.remote(15, 1, read, qpn))
 	require.Equal(t, qp.FaultBounds, w.remote(48, 1, read, qpn))
 	require.Equal(t, qp.FaultAccess, w.remote(16, 8, atomic, qpn))
 	require.Equal(t, qp.FaultQP, w.remote(16, 1, read, otherQPN))
 	require.Nil(t, w.host.keys.lookup(first), "the key from before the bind")
-	_, fault := newPD(w.host).Remote(w.mw.RKey(), w.mr.Addr()+16, 1, read, qpn)
+	_, fault := (*pdMemory)(newPD(w.host)).Remote(w.mw.RKey(), w.mr.Addr()+16, 1, read, qpn)
 	require.Equal(t, qp.FaultDomain, fault)
-	_, fault = w.pd.Local(w.mw.RKey(), w.mr.Addr()+16, 1, false)
+	_, fault = (*pdMemory)(w.pd).Local(w.mw.RKey(), w.mr.Addr()+16, 1, false)
 	require.Equal(t, qp.FaultKey, fault)
 
-	require.Equal(t, qp.FaultQP, w.pd.Invalidate(w.mw.RKey(), otherQPN))
-	require.Equal(t, qp.NoFault, w.pd.Invalidate(w.mw.RKey(), qpn))
+	require.Equal(t, qp.FaultQP, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), otherQPN))
+	require.Equal(t, qp.NoFault, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), qpn))
 	require.Equal(t, qp.FaultUnbound, w.remote(16, 1, read, qpn))
-	require.Equal(t, qp.FaultUnbound, w.pd.Invalidate(w.mw.RKey(), qpn))
+	require.Equal(t, qp.FaultUnbound, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), qpn))
 
 	w.mustBind()
 	require.Equal(t, verbs.IncRKey(verbs.IncRKey(first)), w.mw.RKey())
@@ -85,7 +85,7 @@ func TestWindowLife(t *testing.T) {
 	require.NoError(t, w.mw.Dealloc())
 	require.EqualValues(t, 1, w.host.quiesced.Load())
 	require.Equal(t, qp.FaultKey, w.remote(16, 1, read, qpn))
-	require.Equal(t, qp.FaultKey, w.pd.Invalidate(w.mw.RKey(), qpn))
+	require.Equal(t, qp.FaultKey, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), qpn))
 	require.Equal(t, qp.FaultKey, w.bind(nil))
 	require.ErrorIs(t, w.mw.Dealloc(), verbs.ErrClosed)
 
@@ -162,10 +162,10 @@ func TestZeroBasedWindow(t *testing.T) {
 	for _, zeroMR := range []verbs.AccessFlags{0, verbs.AccessZeroBased} {
 		w := newWindowTest(t, verbs.AccessLocalWrite|verbs.AccessMWBind|zeroMR)
 		require.Equal(t, qp.NoFault, w.bind(func(b *verbs.BindMW) { b.Access |= verbs.AccessZeroBased | verbs.AccessRemoteAtomic }))
-		mem, fault := w.pd.Remote(w.mw.RKey(), 0, 32, verbs.AccessRemoteWrite, qpn)
+		mem, fault := (*pdMemory)(w.pd).Remote(w.mw.RKey(), 0, 32, verbs.AccessRemoteWrite, qpn)
 		require.Equal(t, qp.NoFault, fault)
 		require.Same(t, &w.mr.Bytes()[16], &mem[0])
-		_, fault = w.pd.Remote(w.mw.RKey(), 1, 32, verbs.AccessRemoteWrite, qpn)
+		_, fault = (*pdMemory)(w.pd).Remote(w.mw.RKey(), 1, 32, verbs.AccessRemoteWrite, qpn)
 		require.Equal(t, qp.FaultBounds, fault)
 	}
 }
@@ -177,21 +177,21 @@ func TestDeregIsBusyWhileBound(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrBusy)
 	require.ErrorContains(t, err, "memory windows bound to it: 1")
 	require.Equal(t, qp.NoFault, w.remote(16, 32, verbs.AccessRemoteRead, qpn), "nothing changed")
-	_, fault := w.pd.Remote(w.mr.RKey(), w.mr.Addr(), 1, verbs.AccessRemoteRead, qpn)
+	_, fault := (*pdMemory)(w.pd).Remote(w.mr.RKey(), w.mr.Addr(), 1, verbs.AccessRemoteRead, qpn)
 	require.Equal(t, qp.NoFault, fault)
 
-	require.Equal(t, qp.NoFault, w.pd.Invalidate(w.mw.RKey(), qpn))
+	require.Equal(t, qp.NoFault, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), qpn))
 	require.NoError(t, w.mr.Dereg())
 }
 
 func TestOnlyWindowsAreInvalidated(t *testing.T) {
 	w := newWindowTest(t, allAccess)
-	require.Equal(t, qp.FaultKey, w.pd.Invalidate(w.mr.RKey(), qpn))
-	require.Equal(t, qp.FaultKey, w.pd.Invalidate(0, qpn))
-	require.Equal(t, qp.FaultUnbound, w.pd.Invalidate(w.mw.RKey(), qpn))
+	require.Equal(t, qp.FaultKey, (*pdMemory)(w.pd).Invalidate(w.mr.RKey(), qpn))
+	require.Equal(t, qp.FaultKey, (*pdMemory)(w.pd).Invalidate(0, qpn))
+	require.Equal(t, qp.FaultUnbound, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), qpn))
 	w.mustBind()
-	require.Equal(t, qp.FaultKey, w.pd.Invalidate(w.mw.RKey()^2, qpn))
-	require.Equal(t, qp.FaultDomain, newPD(w.host).Invalidate(w.mw.RKey(), qpn))
+	require.Equal(t, qp.FaultKey, (*pdMemory)(w.pd).Invalidate(w.mw.RKey()^2, qpn))
+	require.Equal(t, qp.FaultDomain, (*pdMemory)(newPD(w.host)).Invalidate(w.mw.RKey(), qpn))
 	require.Equal(t, qp.NoFault, w.remote(16, 32, verbs.AccessRemoteRead, qpn))
 }
 
@@ -200,14 +200,14 @@ func TestUnbindQP(t *testing.T) {
 	w.mustBind()
 	second, err := w.pd.AllocMW()
 	require.NoError(t, err)
-	require.Equal(t, qp.NoFault, w.pd.Bind(&verbs.BindMW{MW: second, MR: w.mr, RKey: verbs.IncRKey(second.RKey()),
+	require.Equal(t, qp.NoFault, (*pdMemory)(w.pd).Bind(&verbs.BindMW{MW: second, MR: w.mr, RKey: verbs.IncRKey(second.RKey()),
 		Addr: w.mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}, otherQPN))
 
 	w.pd.unbindQP(0x33)
 	require.Equal(t, qp.NoFault, w.remote(16, 1, verbs.AccessRemoteRead, qpn))
 	w.pd.unbindQP(qpn)
 	require.Equal(t, qp.FaultUnbound, w.remote(16, 1, verbs.AccessRemoteRead, qpn))
-	_, fault := w.pd.Remote(second.RKey(), w.mr.Addr(), 8, verbs.AccessRemoteRead, otherQPN)
+	_, fault := (*pdMemory)(w.pd).Remote(second.RKey(), w.mr.Addr(), 8, verbs.AccessRemoteRead, otherQPN)
 	require.Equal(t, qp.NoFault, fault)
 	require.ErrorIs(t, w.mr.Dereg(), verbs.ErrBusy)
 	w.pd.unbindQP(otherQPN)
@@ -236,11 +236,11 @@ func TestWindowsBesideEverything(t *testing.T) {
 			for range 30 {
 				host.shard.Lock()
 				key := verbs.IncRKey(mw.RKey())
-				pd.Bind(&verbs.BindMW{MW: mw, MR: mr, RKey: key, Addr: mr.Addr(), Length: 64, Access: verbs.AccessRemoteWrite}, qpn)
-				if mem, fault := pd.Remote(key, mr.Addr(), 64, verbs.AccessRemoteWrite, qpn); fault == qp.NoFault {
+				(*pdMemory)(pd).Bind(&verbs.BindMW{MW: mw, MR: mr, RKey: key, Addr: mr.Addr(), Length: 64, Access: verbs.AccessRemoteWrite}, qpn)
+				if mem, fault := (*pdMemory)(pd).Remote(key, mr.Addr(), 64, verbs.AccessRemoteWrite, qpn); fault == qp.NoFault {
 					mem[0]++
 				}
-				pd.Invalidate(key, qpn)
+				(*pdMemory)(pd).Invalidate(key, qpn)
 				host.shard.Unlock()
 			}
 		})

@@ -35,7 +35,7 @@ type pdHost interface {
 	pdFreed(pd *PD)
 }
 
-// A PD is a protection domain. It is the memory of its queue pairs (qp.Memory).
+// A PD is a protection domain.
 type PD struct {
 	host pdHost
 	keys *keyTable
@@ -45,8 +45,6 @@ type PD struct {
 	refs   [kinds]int
 	bound  map[uint32]map[*MW]struct{} // windows by the queue pair they are bound to
 }
-
-var _ qp.Memory = (*PD)(nil)
 
 // newPD returns an empty domain. The caller has reserved it in the quota;
 // Dealloc releases it by pdFreed.
@@ -115,14 +113,19 @@ func (pd *PD) describeRefs() string {
 	return strings.Join(list, ", ")
 }
 
+// A pdMemory is a PD in its role as the memory of its queue pairs.
+type pdMemory PD
+
+var _ qp.Memory = (*pdMemory)(nil)
+
 // Local implements qp.Memory. The key must be the LKey of a region of this
 // domain; a window has none.
-func (pd *PD) Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
-	r := pd.keys.lookup(lkey)
+func (m *pdMemory) Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
+	r := m.keys.lookup(lkey)
 	switch {
 	case r == nil || r.win != nil:
 		return nil, qp.FaultKey
-	case r.pd != pd:
+	case r.pd != (*PD)(m):
 		return nil, qp.FaultDomain
 	case write && r.access&verbs.AccessLocalWrite == 0:
 		return nil, qp.FaultAccess
@@ -136,12 +139,12 @@ func (pd *PD) Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte, qp.
 
 // Remote implements qp.Memory. Through a window only the window's permissions
 // count; memory of an atomic must also be aligned to 8 bytes.
-func (pd *PD) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, qp.Fault) {
-	r := pd.keys.lookup(rkey)
+func (m *pdMemory) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, qp.Fault) {
+	r := m.keys.lookup(rkey)
 	switch {
 	case r == nil:
 		return nil, qp.FaultKey
-	case r.pd != pd:
+	case r.pd != (*PD)(m):
 		return nil, qp.FaultDomain
 	case r.win != nil && r.mr == nil:
 		return nil, qp.FaultUnbound

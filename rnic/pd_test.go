@@ -179,7 +179,7 @@ func TestFreeAfterDeviceClosed(t *testing.T) {
 	mr := mustReg(t, pd, make([]byte, 8), allAccess)
 	mw, err := pd.AllocMW()
 	require.NoError(t, err)
-	require.Equal(t, qp.NoFault, pd.Bind(&verbs.BindMW{MW: mw, MR: mr, RKey: verbs.IncRKey(mw.RKey()),
+	require.Equal(t, qp.NoFault, (*pdMemory)(pd).Bind(&verbs.BindMW{MW: mw, MR: mr, RKey: verbs.IncRKey(mw.RKey()),
 		Addr: mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}, 1))
 	srq, err := pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
 	require.NoError(t, err)
@@ -218,11 +218,11 @@ func TestFaults(t *testing.T) {
 		{readOnly.LKey(), readOnly.Addr(), 1, qp.FaultAccess},
 		{mr.LKey(), mr.Addr(), size + 1, qp.FaultBounds},
 	} {
-		mem, fault := pd.Local(c.key, c.at, c.n, true)
+		mem, fault := (*pdMemory)(pd).Local(c.key, c.at, c.n, true)
 		require.Equal(t, c.want, fault, "key 0x%x", c.key)
 		require.Equal(t, fault == qp.NoFault, mem != nil)
 	}
-	_, fault := pd.Local(readOnly.LKey(), readOnly.Addr(), size, false)
+	_, fault := (*pdMemory)(pd).Local(readOnly.LKey(), readOnly.Addr(), size, false)
 	require.Equal(t, qp.NoFault, fault)
 
 	const write, read, atomic = verbs.AccessRemoteWrite, verbs.AccessRemoteRead, verbs.AccessRemoteAtomic
@@ -245,7 +245,7 @@ func TestFaults(t *testing.T) {
 		{mr.RKey(), mr.Addr() + size, 1, write, qp.FaultBounds},
 		{mr.RKey(), mr.Addr() + 4, 8, atomic, qp.FaultMisalign},
 	} {
-		mem, fault := pd.Remote(c.key, c.at, c.n, c.need, 7)
+		mem, fault := (*pdMemory)(pd).Remote(c.key, c.at, c.n, c.need, 7)
 		require.Equal(t, c.want, fault, "key 0x%x, need %v", c.key, c.need)
 		require.Equal(t, fault == qp.NoFault, mem != nil)
 	}
@@ -291,9 +291,9 @@ func TestMemoryDoesNotAllocate(t *testing.T) {
 	pd := newPD(newPDTestHost())
 	mr := mustReg(t, pd, make([]byte, 4096), allAccess)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		_, f1 := pd.Local(mr.LKey(), mr.Addr(), 4096, true)
-		_, f2 := pd.Remote(mr.RKey(), mr.Addr(), 4096, verbs.AccessRemoteWrite, 1)
-		_, f3 := pd.Remote(mr.RKey()^1, mr.Addr(), 4096, verbs.AccessRemoteWrite, 1)
+		_, f1 := (*pdMemory)(pd).Local(mr.LKey(), mr.Addr(), 4096, true)
+		_, f2 := (*pdMemory)(pd).Remote(mr.RKey(), mr.Addr(), 4096, verbs.AccessRemoteWrite, 1)
+		_, f3 := (*pdMemory)(pd).Remote(mr.RKey()^1, mr.Addr(), 4096, verbs.AccessRemoteWrite, 1)
 		if f1 != qp.NoFault || f2 != qp.NoFault || f3 != qp.FaultKey {
 			t.Fatal(f1, f2, f3)
 		}
@@ -315,7 +315,7 @@ func BenchmarkRemote(b *testing.B) {
 				if i++; i == len(mrs) {
 					i = 0
 				}
-				if _, f := pd.Remote(mr.key, mr.base, 64, verbs.AccessRemoteWrite, 1); f != qp.NoFault {
+				if _, f := (*pdMemory)(pd).Remote(mr.key, mr.base, 64, verbs.AccessRemoteWrite, 1); f != qp.NoFault {
 					b.Fatal(f)
 				}
 			}

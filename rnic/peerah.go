@@ -18,7 +18,6 @@ type PeerAH struct {
 
 var (
 	_ verbs.PeerAH       = (*PeerAH)(nil)
-	_ qp.PeerRoute       = (*PeerAH)(nil)
 	_ verbs.DatagramRDMA = (*QP)(nil)
 )
 
@@ -69,14 +68,6 @@ func (q *QP) createPeer(op string, a *verbs.PeerAttr) (*PeerAH, error) {
 
 // Attr implements verbs.AH.
 func (h *PeerAH) Attr() verbs.AHAttr { return h.attr }
-
-// RDMAPeer implements qp.PeerRoute.
-func (h *PeerAH) RDMAPeer() *qp.Peer {
-	if h == nil {
-		return nil
-	}
-	return h.peer
-}
 
 // Token implements verbs.PeerAH.
 func (h *PeerAH) Token() uint32 { return h.token }

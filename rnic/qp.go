@@ -43,7 +43,7 @@ type QP struct {
 var (
 	_ verbs.QP              = (*QP)(nil)
 	_ verbs.RefusalReporter = (*QP)(nil)
-	_ qp.Host               = (*QP)(nil)
+	_ qp.Host               = (*qpHost)(nil)
 )
 
 // CreateQP implements verbs.PD.
@@ -94,12 +94,12 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 		undo = append(undo, q.srq.removeQP)
 	}
 	cfg := qp.Config{
-		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
+		Type: a.Type, Host: (*qpHost)(q), Memory: (*pdMemory)(pd), Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
 		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.activeMTU().Bytes(), MaxRDMA: a.MaxDatagramRDMA,
 		ConfirmSends: true,
 	}
 	if q.srq != nil {
-		cfg.Shared = q.srq
+		cfg.Shared = (*sharedQueue)(q.srq)
 	}
 	q.shard.mu.Lock() // q must not be found before it has its core
 	defer q.shard.mu.Unlock()
@@ -384,8 +384,12 @@ func (q *QP) History() []qp.Record {
 	return q.core.Records()
 }
 
+// A qpHost is a QP in its role as qp.Host.
+type qpHost QP
+
 // Complete implements qp.Host. The shard's lock is held.
-func (q *QP) Complete(wc verbs.WC, solicited bool) {
+func (h *qpHost) Complete(wc verbs.WC, solicited bool) {
+	q := (*QP)(h)
 	if wc.Status != verbs.WCSuccess {
 		q.logFailure(&wc)
 	}
@@ -406,14 +410,32 @@ func (q *QP) failOverrun(now reliability.Time) {
 		return
 	}
 	_ = q.core.Modify(now, &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
-	q.Event(verbs.EventQPFatal, &verbs.Failure{
+	q.raiseEvent(verbs.EventQPFatal, &verbs.Failure{
 		Event: "a completion could not be written: the completion queue overran",
 		Cause: "make one as deep as all queues that report to it together, and poll more often",
 	})
 }
 
 // Event implements qp.Host. The shard's lock is held.
-func (q *QP) Event(t verbs.EventType, why *verbs.Failure) {
+func (h *qpHost) Event(t verbs.EventType, why *verbs.Failure) { (*QP)(h).raiseEvent(t, why) }
+
+// Path implements qp.Host.
+func (h *qpHost) Path(ah verbs.AH) *wire.Path {
+	if a, ok := ah.(*AH); ok {
+		return &a.path
+	}
+	return nil
+}
+
+// RDMAPeer implements qp.Host.
+func (h *qpHost) RDMAPeer(ah verbs.AH) *qp.Peer {
+	if p, ok := ah.(*PeerAH); ok && p != nil {
+		return p.peer
+	}
+	return nil
+}
+
+func (q *QP) raiseEvent(t verbs.EventType, why *verbs.Failure) {
 	q.dev.raiseEvent(verbs.AsyncEvent{Type: t, QP: q, Why: why})
 }
 

@@ -24,7 +24,7 @@ type SRQ struct {
 
 var (
 	_ verbs.SRQ      = (*SRQ)(nil)
-	_ qp.SharedQueue = (*SRQ)(nil)
+	_ qp.SharedQueue = (*sharedQueue)(nil)
 )
 
 // CreateSRQ implements verbs.PD. Memory grows with the number of posted
@@ -76,10 +76,14 @@ func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
+// A sharedQueue is an SRQ in its role as qp.SharedQueue.
+type sharedQueue SRQ
+
 // Pop implements qp.SharedQueue. It raises EventSRQLimitReached when fewer
 // receives than the limit are left, also for a message that finds the queue
 // empty, so that a limit set too late still fires.
-func (s *SRQ) Pop(wqe *qp.RecvWQE) bool {
+func (q *sharedQueue) Pop(wqe *qp.RecvWQE) bool {
+	s := (*SRQ)(q)
 	s.mu.Lock()
 	slot := s.queue.pop()
 	if slot != nil {
@@ -99,7 +103,8 @@ func (s *SRQ) Pop(wqe *qp.RecvWQE) bool {
 
 // PushFront implements qp.SharedQueue. The queue may exceed its size by one if
 // it was filled up meanwhile.
-func (s *SRQ) PushFront(wqe *qp.RecvWQE) {
+func (q *sharedQueue) PushFront(wqe *qp.RecvWQE) {
+	s := (*SRQ)(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

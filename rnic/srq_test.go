@@ -47,14 +47,14 @@ func TestSRQDeliversInOrder(t *testing.T) {
 	clear(wrs) // the caller's again
 
 	var wqe qp.RecvWQE
-	require.True(t, srq.Pop(&wqe))
+	require.True(t, (*sharedQueue)(srq).Pop(&wqe))
 	require.Equal(t, qp.RecvWQE{ID: 10, SGList: want}, wqe)
-	require.True(t, srq.Pop(&wqe))
+	require.True(t, (*sharedQueue)(srq).Pop(&wqe))
 	require.EqualValues(t, 11, wqe.ID)
 	require.Empty(t, wqe.SGList)
-	require.True(t, srq.Pop(&wqe))
+	require.True(t, (*sharedQueue)(srq).Pop(&wqe))
 	require.Equal(t, qp.RecvWQE{ID: 12, SGList: want[:1]}, wqe)
-	require.False(t, srq.Pop(&wqe))
+	require.False(t, (*sharedQueue)(srq).Pop(&wqe))
 }
 
 func TestSRQPartialAcceptance(t *testing.T) {
@@ -73,10 +73,10 @@ func TestSRQPartialAcceptance(t *testing.T) {
 
 	var wqe qp.RecvWQE
 	for _, id := range []uint64{1, 4, 5} {
-		require.True(t, srq.Pop(&wqe))
+		require.True(t, (*sharedQueue)(srq).Pop(&wqe))
 		require.Equal(t, id, wqe.ID)
 	}
-	require.False(t, srq.Pop(&wqe))
+	require.False(t, (*sharedQueue)(srq).Pop(&wqe))
 }
 
 func TestSRQMisuse(t *testing.T) {
@@ -136,27 +136,27 @@ func TestSRQLimitFiresOnce(t *testing.T) {
 		require.NoError(t, err)
 	}
 	post(5)
-	srq.Pop(&wqe)
-	srq.Pop(&wqe)
+	(*sharedQueue)(srq).Pop(&wqe)
+	(*sharedQueue)(srq).Pop(&wqe)
 	require.Zero(t, host.limitEvents(t, srq), "3 are left, not fewer than 3")
-	srq.Pop(&wqe)
+	(*sharedQueue)(srq).Pop(&wqe)
 	require.Equal(t, 1, host.limitEvents(t, srq))
 	attr, err := srq.Query()
 	require.NoError(t, err)
 	require.Zero(t, attr.Limit, "disarmed")
 	post(5)
-	for srq.Pop(&wqe) {
+	for (*sharedQueue)(srq).Pop(&wqe) {
 	}
 	require.Zero(t, host.limitEvents(t, srq), "one shot")
 
 	require.NoError(t, srq.Modify(verbs.SRQAttr{Limit: 1}, verbs.SRQLimit))
 	require.Zero(t, host.limitEvents(t, srq), "arming alone takes nothing")
-	require.False(t, srq.Pop(&wqe))
+	require.False(t, (*sharedQueue)(srq).Pop(&wqe))
 	require.Equal(t, 1, host.limitEvents(t, srq), "a message found nothing")
 
 	require.NoError(t, srq.Modify(verbs.SRQAttr{Limit: 1}, verbs.SRQLimit))
 	require.NoError(t, srq.Modify(verbs.SRQAttr{}, verbs.SRQLimit))
-	require.False(t, srq.Pop(&wqe))
+	require.False(t, (*sharedQueue)(srq).Pop(&wqe))
 	require.Zero(t, host.limitEvents(t, srq), "0 disarms")
 }
 
@@ -173,7 +173,7 @@ func TestSRQResize(t *testing.T) {
 	require.NoError(t, err)
 	var wqe qp.RecvWQE
 	for range 95 {
-		require.True(t, srq.Pop(&wqe))
+		require.True(t, (*sharedQueue)(srq).Pop(&wqe))
 	}
 	_, err = post(100, 5)
 	require.NoError(t, err)
@@ -187,10 +187,10 @@ func TestSRQResize(t *testing.T) {
 	n, _ = post(105, 3)
 	require.Equal(t, 2, n)
 	for id := uint64(95); id < 107; id++ {
-		require.True(t, srq.Pop(&wqe))
+		require.True(t, (*sharedQueue)(srq).Pop(&wqe))
 		require.Equal(t, id, wqe.ID)
 	}
-	require.False(t, srq.Pop(&wqe))
+	require.False(t, (*sharedQueue)(srq).Pop(&wqe))
 }
 
 func TestSRQDestroy(t *testing.T) {
@@ -214,7 +214,7 @@ func TestSRQDestroy(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 	require.ErrorIs(t, srq.Modify(verbs.SRQAttr{MaxWR: 5}, verbs.SRQMaxWR), verbs.ErrClosed)
 	require.ErrorIs(t, srq.addQP(pd, "create QP"), verbs.ErrClosed)
-	require.False(t, srq.Pop(new(qp.RecvWQE)))
+	require.False(t, (*sharedQueue)(srq).Pop(new(qp.RecvWQE)))
 	require.Zero(t, host.limitEvents(t, srq), "no events of what is gone")
 	require.NoError(t, pd.Dealloc())
 }
@@ -254,7 +254,7 @@ func TestSRQAgainstModel(t *testing.T) {
 			},
 			"take": func(t *rapid.T) {
 				for range rapid.IntRange(1, 20).Draw(t, "takes") {
-					got := srq.Pop(&wqe)
+					got := (*sharedQueue)(srq).Pop(&wqe)
 					require.Equal(t, len(model) > 0, got)
 					if got {
 						require.Equal(t, model[0].WRID, wqe.ID)
@@ -296,7 +296,7 @@ func TestSRQIsShared(t *testing.T) {
 		wg.Go(func() {
 			var wqe qp.RecvWQE
 			for {
-				if !srq.Pop(&wqe) {
+				if !(*sharedQueue)(srq).Pop(&wqe) {
 					continue
 				}
 				if wqe.ID == total {
@@ -377,7 +377,7 @@ func cycle(srq *SRQ, wrs []verbs.RecvWR, wqe *qp.RecvWQE) bool {
 		return false
 	}
 	for range wrs {
-		if !srq.Pop(wqe) {
+		if !(*sharedQueue)(srq).Pop(wqe) {
 			return false
 		}
 	}
