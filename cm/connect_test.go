@@ -63,7 +63,7 @@ func TestWhyBeforeFlush(t *testing.T) {
 	var ca *cm.Conn
 	said := make(chan error, 1)
 	qp := &watchedQP{QP: a.newQP(t, verbs.RC), failing: func() { said <- ca.Err() }}
-	ca, cb := connect(t, a, b, cm.DialOptions{QP: qp}, cm.AcceptOptions{})
+	ca, cb := connectQP(t, a, b, qp, cm.DialOptions{}, cm.AcceptOptions{})
 	require.NoError(t, ca.Err())
 	require.NoError(t, cb.Disconnect(soon(t)))
 	require.ErrorIs(t, <-said, cm.ErrDisconnected)

@@ -13,16 +13,16 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Dial connects o.QP to the listener at addr and blocks until the connection is established. It
-// returns a *RejectError if the peer rejects the request and ErrUnreachable if the peer does not
+// Dial connects qp to the listener at addr and blocks until the connection is established. The
+// type of qp is RC or UC, and its state StateReset or StateInit. Dial returns a *RejectError if the peer rejects the request and ErrUnreachable if the peer does not
 // reply. If ctx is done first, it returns the context's error, joined with ErrPending if the
 // peer's adapter has acknowledged the request with an MRA. After an error the queue pair may be
 // in any state; modify it to StateReset before reuse. A nil ctx is never done.
 //
 // If the peer rejects the MTU and o.MTU is 0, Dial retries with the MTU that the peer proposes.
-func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) (*Conn, error) {
+func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o DialOptions) (*Conn, error) {
 	m = m.orClosed()
-	c, err := m.dial(orBackground(ctx), addr, &o)
+	c, err := m.dial(orBackground(ctx), addr, qp, &o)
 	if err != nil {
 		return nil, wrapError("dial", addr, err, m.unreachableHint(err, o.UDPPort))
 	}
@@ -42,21 +42,21 @@ func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 	return text
 }
 
-func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions) (*Conn, error) {
+func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o *DialOptions) (*Conn, error) {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
 	addr = wire.CanonicalAddrPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
-	if err := m.checkDial(peer, o); err != nil {
+	if err := m.checkDial(peer, qp, o); err != nil {
 		return nil, err
 	}
 	local, private, err := m.requestPrivateData(addr.Addr(), o)
 	if err != nil {
 		return nil, err
 	}
-	q := m.buildREQ(addr, o)
+	q := m.buildREQ(addr, qp, o)
 	q.PrivateData = private
-	if err := initQP(o.QP, remoteAccess(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
+	if err := initQP(qp, remoteAccess(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
 		return nil, err
 	}
 	d, a, err := m.sendREQAndWait(ctx, peer, q)
@@ -68,7 +68,7 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions)
 		return nil, err
 	}
 	c := &Conn{
-		m: m, id: d.id, qp: o.QP, local: local, remote: addr, adapter: peer, params: paramsFromREP(q, &a.rep), private: a.private,
+		m: m, id: d.id, qp: qp, local: local, remote: addr, adapter: peer, params: paramsFromREP(q, &a.rep), private: a.private,
 		done: make(chan struct{}), released: make(chan struct{}),
 	}
 	if err := c.completeDial(q, o); err != nil {
@@ -100,18 +100,18 @@ func smallerMTU(err error, asked uint8) uint8 {
 	return 0
 }
 
-// checkDial validates the options of a dial.
-func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
-	if o.QP == nil {
-		return fmt.Errorf("%w: DialOptions.QP is nil", verbs.ErrInvalid)
+// checkDial validates the queue pair and the options of a dial.
+func (m *Manager) checkDial(peer netip.AddrPort, qp verbs.QP, o *DialOptions) error {
+	if qp == nil {
+		return fmt.Errorf("%w: nil queue pair", verbs.ErrInvalid)
 	}
-	if t := o.QP.Type(); t != verbs.RC && t != verbs.UC {
+	if t := qp.Type(); t != verbs.RC && t != verbs.UC {
 		return fmt.Errorf("%w: queue pair type %v; use DialUD for UD", verbs.ErrUnsupported, t)
 	}
 	if err := checkPrivateData(o.PrivateData, maxPrivateData(o.PortSpace, mad.REQPrivateLen)); err != nil {
 		return err
 	}
-	if err := checkConnectOptions(&o.ConnectOptions, o.QP.Type()); err != nil {
+	if err := checkConnectOptions(&o.ConnectOptions, qp.Type()); err != nil {
 		return err
 	}
 	if o.MTU != 0 {
@@ -122,12 +122,12 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	return m.checkReachable(peer)
 }
 
-// buildREQ returns the REQ for a dial of addr.
-func (m *Manager) buildREQ(addr netip.AddrPort, o *DialOptions) *mad.REQ {
-	credits, shared := creditsAndSRQ(o.QP)
+// buildREQ returns the REQ for a dial of addr with qp.
+func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions) *mad.REQ {
+	credits, shared := creditsAndSRQ(qp)
 	served, outstanding := m.rdAtomicLimits(&o.ConnectOptions)
 	q := &mad.REQ{
-		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: o.QP.Num(),
+		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: qp.Num(),
 		ResponderResources: served, InitiatorDepth: outstanding,
 		RemoteResponseTimeout: m.options.ResponseTimeout, LocalResponseTimeout: m.options.ResponseTimeout,
 		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
@@ -140,7 +140,7 @@ func (m *Manager) buildREQ(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 			AckTimeout: orDefault(o.Timeout, defaultTimeout),
 		},
 	}
-	if o.QP.Type() == verbs.UC {
+	if qp.Type() == verbs.UC {
 		q.Transport = mad.TransportUC
 		q.ResponderResources, q.InitiatorDepth = 0, 0
 	}

@@ -21,7 +21,7 @@
 //
 // The other side dials:
 //
-//	conn, err := m.Dial(ctx, netip.MustParseAddrPort("192.0.2.1:7471"), cm.DialOptions{QP: qp, Prepare: postReceives})
+//	conn, err := m.Dial(ctx, netip.MustParseAddrPort("192.0.2.1:7471"), qp, cm.DialOptions{Prepare: postReceives})
 //	...                                  // conn.QP() is in StateRTS on both sides
 //	err = conn.Disconnect(ctx)           // or <-conn.Done() if the peer disconnects
 //

@@ -60,8 +60,7 @@ func Example() {
 		check(err)
 	}()
 
-	conn, err := client.m.Dial(ctx, l.Addr(), cm.DialOptions{
-		QP:      client.qp,
+	conn, err := client.m.Dial(ctx, l.Addr(), client.qp, cm.DialOptions{
 		UDPPort: server.m.Addr().Port(), // 4791, but where that was taken
 		Prepare: func(qp verbs.QP) error {
 			_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{client.mr.SGE(0, 64)}}})

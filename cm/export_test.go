@@ -3,6 +3,7 @@ package cm
 import (
 	"net/netip"
 
+	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -14,8 +15,8 @@ func (l *Listener) Waiting() int {
 }
 
 // REQ is what Dial would send.
-func (m *Manager) REQ(addr netip.AddrPort, o DialOptions) *mad.REQ {
+func (m *Manager) REQ(addr netip.AddrPort, qp verbs.QP, o DialOptions) *mad.REQ {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
-	return m.buildREQ(addr, &o)
+	return m.buildREQ(addr, qp, &o)
 }

@@ -81,14 +81,11 @@ func (e *end) next(t testing.TB) verbs.WC {
 	return wc[0]
 }
 
-// dial connects a new queue pair of e to a listener of to.
+// dial connects a new RC queue pair of e to a listener of to.
 func (e *end) dial(t testing.TB, to *end, at netip.AddrPort, o cm.DialOptions) (*cm.Conn, error) {
 	t.Helper()
-	if o.QP == nil {
-		o.QP = e.newQP(t, verbs.RC)
-	}
 	o.UDPPort = to.m.Addr().Port()
-	return e.m.Dial(soon(t), at, o)
+	return e.m.Dial(soon(t), at, e.newQP(t, verbs.RC), o)
 }
 
 // accepted is what became of a request.
@@ -115,14 +112,21 @@ func (e *end) acceptOne(t testing.TB, l *cm.Listener, o cm.AcceptOptions) <-chan
 	return ch
 }
 
-// connect connects two ends.
+// connect connects two ends by RC queue pairs.
 func connect(t testing.TB, a, b *end, do cm.DialOptions, ao cm.AcceptOptions) (ca, cb *cm.Conn) {
+	t.Helper()
+	return connectQP(t, a, b, a.newQP(t, verbs.RC), do, ao)
+}
+
+// connectQP connects queue pair qp of a to b.
+func connectQP(t testing.TB, a, b *end, qp verbs.QP, do cm.DialOptions, ao cm.AcceptOptions) (ca, cb *cm.Conn) {
 	t.Helper()
 	l, err := b.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	defer l.Close()
 	ch := b.acceptOne(t, l, ao)
-	ca, err = a.dial(t, b, l.Addr(), do)
+	do.UDPPort = b.m.Addr().Port()
+	ca, err = a.m.Dial(soon(t), l.Addr(), qp, do)
 	require.NoError(t, err)
 	got := <-ch
 	require.NoError(t, got.err)

@@ -35,7 +35,7 @@ func TestUnusedOptions(t *testing.T) {
 				accepted <- err
 			}()
 			qa := a.newQP(t, c.typ)
-			_, err := a.m.Dial(soon(t), l.Addr(), cm.DialOptions{ConnectOptions: c.dialing, QP: qa, UDPPort: b.dev.Addr().Port()})
+			_, err := a.m.Dial(soon(t), l.Addr(), qa, cm.DialOptions{ConnectOptions: c.dialing, UDPPort: b.dev.Addr().Port()})
 			require.NoError(t, err)
 			require.NoError(t, <-accepted)
 			if c.typ == verbs.UC {

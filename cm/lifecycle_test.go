@@ -61,17 +61,17 @@ func TestUnreachable(t *testing.T) {
 	require.NoError(t, err)
 	at := netip.AddrPortFrom(silent.Addr().Addr(), 7)
 	qp := a.newQP(t, verbs.RC)
-	_, err = a.m.Dial(soon(t), at, cm.DialOptions{QP: qp, UDPPort: silent.Addr().Port()})
+	_, err = a.m.Dial(soon(t), at, qp, cm.DialOptions{UDPPort: silent.Addr().Port()})
 	require.ErrorIs(t, err, cm.ErrUnreachable)
 	_, err = a.m.DialUD(soon(t), at, cm.UDDialOptions{UDPPort: silent.Addr().Port()})
 	require.ErrorIs(t, err, cm.ErrUnreachable)
 	require.NoError(t, silent.Close())
-	_, err = a.m.Dial(soon(t), at, cm.DialOptions{QP: qp, UDPPort: silent.Addr().Port()})
+	_, err = a.m.Dial(soon(t), at, qp, cm.DialOptions{UDPPort: silent.Addr().Port()})
 	require.ErrorIs(t, err, cm.ErrUnreachable, "the queue pair is still good")
 	require.Zero(t, a.m.Stats().Connections)
 
 	odd := newEndOn(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true}, cm.Options{ResponseTimeout: 10, Retries: 1})
-	_, err = odd.m.Dial(soon(t), at, cm.DialOptions{QP: odd.newQP(t, verbs.RC)})
+	_, err = odd.m.Dial(soon(t), at, odd.newQP(t, verbs.RC), cm.DialOptions{})
 	require.ErrorIs(t, err, cm.ErrUnreachable)
 	require.ErrorContains(t, err, "4791", "where others would find us")
 }
@@ -86,7 +86,7 @@ func TestContexts(t *testing.T) {
 	dialed := make(chan error, 1)
 	qp := a.newQP(t, verbs.RC)
 	go func() {
-		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+		_, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 		dialed <- err
 	}()
 	r, err := l.Accept(soon(t))
@@ -131,7 +131,7 @@ func TestPending(t *testing.T) {
 	dialed := make(chan error, 1)
 	qp := a.newQP(t, verbs.RC)
 	go func() {
-		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+		_, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 		dialed <- err
 	}()
 	for a.m.Stats().Received[mad.AttrMRA-mad.AttrREQ] == 0 {
@@ -155,7 +155,7 @@ func TestManagerCloses(t *testing.T) {
 	qp := a.newQP(t, verbs.RC)
 	ctx := soon(t)
 	go func() {
-		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+		_, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 		dialed <- err
 	}()
 	r, err := l.Accept(ctx)
@@ -253,7 +253,7 @@ func TestListeners(t *testing.T) {
 	dial := func() <-chan error {
 		qp, dialed := a.newQP(t, verbs.RC), make(chan error, 1)
 		go func() {
-			_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+			_, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 			dialed <- err
 		}()
 		return dialed
@@ -433,26 +433,27 @@ func TestMisuse(t *testing.T) {
 
 	at := netip.MustParseAddrPort("127.0.0.1:7")
 	for _, c := range []struct {
+		qp   verbs.QP
 		o    cm.DialOptions
 		want error
 	}{
-		{cm.DialOptions{}, verbs.ErrInvalid},
-		{cm.DialOptions{QP: a.newQP(t, verbs.UD)}, verbs.ErrUnsupported},
-		{cm.DialOptions{QP: ca.QP()}, verbs.ErrState},
-		{cm.DialOptions{QP: a.newQP(t, verbs.RC), PrivateData: make([]byte, 57)}, verbs.ErrInvalid},
-		{cm.DialOptions{QP: a.newQP(t, verbs.RC), ConnectOptions: verbs.ConnectOptions{RetryCnt: 8}}, verbs.ErrInvalid},
-		{cm.DialOptions{QP: a.newQP(t, verbs.RC), ConnectOptions: verbs.ConnectOptions{Timeout: 32}}, verbs.ErrInvalid},
-		{cm.DialOptions{QP: a.newQP(t, verbs.RC), ConnectOptions: verbs.ConnectOptions{MTU: 6}}, verbs.ErrInvalid},
-		{cm.DialOptions{QP: a.newQP(t, verbs.RC), Prepare: func(verbs.QP) error { return context.Canceled }}, context.Canceled},
+		{nil, cm.DialOptions{}, verbs.ErrInvalid},
+		{a.newQP(t, verbs.UD), cm.DialOptions{}, verbs.ErrUnsupported},
+		{ca.QP(), cm.DialOptions{}, verbs.ErrState},
+		{a.newQP(t, verbs.RC), cm.DialOptions{PrivateData: make([]byte, 57)}, verbs.ErrInvalid},
+		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{RetryCnt: 8}}, verbs.ErrInvalid},
+		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{Timeout: 32}}, verbs.ErrInvalid},
+		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MTU: 6}}, verbs.ErrInvalid},
+		{a.newQP(t, verbs.RC), cm.DialOptions{Prepare: func(verbs.QP) error { return context.Canceled }}, context.Canceled},
 	} {
-		_, err := a.m.Dial(soon(t), at, c.o)
+		_, err := a.m.Dial(soon(t), at, c.qp, c.o)
 		require.ErrorIs(t, err, c.want)
 		var e *cm.Error
 		require.ErrorAs(t, err, &e)
 	}
-	_, err := a.m.Dial(soon(t), netip.MustParseAddrPort("[::1]:7"), cm.DialOptions{QP: a.newQP(t, verbs.RC)})
+	_, err := a.m.Dial(soon(t), netip.MustParseAddrPort("[::1]:7"), a.newQP(t, verbs.RC), cm.DialOptions{})
 	require.ErrorIs(t, err, verbs.ErrInvalid, "of another family")
-	_, err = a.m.Dial(soon(t), netip.AddrPort{}, cm.DialOptions{QP: a.newQP(t, verbs.RC)})
+	_, err = a.m.Dial(soon(t), netip.AddrPort{}, a.newQP(t, verbs.RC), cm.DialOptions{})
 	require.ErrorIs(t, err, verbs.ErrInvalid, "of none")
 	_, err = a.m.DialUD(soon(t), at, cm.UDDialOptions{PrivateData: make([]byte, 181)})
 	require.ErrorIs(t, err, verbs.ErrInvalid)
@@ -497,7 +498,7 @@ func TestLossyNetwork(t *testing.T) {
 	for range 50 {
 		qp := a.newQP(t, verbs.RC)
 		wg.Go(func() {
-			c, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+			c, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 			if err == nil {
 				err = c.Disconnect(ctx)
 			}

@@ -76,7 +76,7 @@ func TestThousandAtOnce(t *testing.T) {
 		qp, err := a.pd.CreateQP(smallQP(a, verbs.RC))
 		require.NoError(t, err)
 		wg.Go(func() {
-			c, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+			c, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 			if err != nil {
 				t.Error(err)
 				return
@@ -131,7 +131,7 @@ func TestOneAfterTheOther(t *testing.T) {
 func churn(t testing.TB, ctx context.Context, a, b *end, l *cm.Listener) {
 	qp, err := a.pd.CreateQP(smallQP(a, verbs.RC))
 	require.NoError(t, err)
-	c, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+	c, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 	require.NoError(t, err)
 	require.NoError(t, c.Disconnect(ctx))
 	require.NoError(t, qp.Destroy())

@@ -81,11 +81,11 @@ func TestStrangersAreToldNothing(t *testing.T) {
 		port uint16
 		told bool
 	}{{quiet, far, 0, false}, {quiet, far, 5000, true}, {quiet, near, 0, true}, {loud, far, 0, true}} {
-		q := c.from.m.REQ(c.addr, cm.DialOptions{QP: c.from.newQP(t, verbs.RC), UDPPort: c.port})
+		q := c.from.m.REQ(c.addr, c.from.newQP(t, verbs.RC), cm.DialOptions{UDPPort: c.port})
 		require.Equal(t, c.told, q.LocalEECN != 0)
 	}
 	qp := quiet.newQP(t, verbs.RC)
-	q := quiet.m.REQ(far, cm.DialOptions{QP: qp})
+	q := quiet.m.REQ(far, qp, cm.DialOptions{})
 	q.StartingPSN = 0
 	require.Equal(t, mad.REQ{
 		ServiceID: mad.ServiceIDOf(mad.PortSpaceTCP, 7174), QPN: qp.Num(), ResponderResources: 16, InitiatorDepth: 16,
@@ -130,7 +130,7 @@ func TestSmallerMTU(t *testing.T) {
 		qp := a.newQP(t, verbs.RC)
 		go func() {
 			_, err := a.m.Dial(soon(t), netip.AddrPortFrom(p.dev.Addr().Addr(), 7),
-				cm.DialOptions{QP: qp, UDPPort: p.dev.Addr().Port(), ConnectOptions: verbs.ConnectOptions{MTU: insist}})
+				qp, cm.DialOptions{UDPPort: p.dev.Addr().Port(), ConnectOptions: verbs.ConnectOptions{MTU: insist}})
 			dialed <- err
 		}()
 		h, body := p.hear(mad.AttrREQ)
@@ -186,7 +186,7 @@ func TestREQBecomesQueuePair(t *testing.T) {
 // Unreliable connections are asked for as such, and only where they are taken.
 func TestUC(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
-	ca, cb := connect(t, a, b, cm.DialOptions{QP: a.newQP(t, verbs.UC)}, cm.AcceptOptions{})
+	ca, cb := connectQP(t, a, b, a.newQP(t, verbs.UC), cm.DialOptions{}, cm.AcceptOptions{})
 	require.Equal(t, verbs.UC, cb.Params().Transport)
 	require.Equal(t, verbs.StateRTS, ca.QP().State())
 	require.NoError(t, cb.Disconnect(soon(t)))
@@ -194,7 +194,7 @@ func TestUC(t *testing.T) {
 
 	l, err := b.m.Listen(0, cm.ListenOptions{NoUC: true})
 	require.NoError(t, err)
-	_, err = a.dial(t, b, l.Addr(), cm.DialOptions{QP: a.newQP(t, verbs.UC)})
+	_, err = a.m.Dial(soon(t), l.Addr(), a.newQP(t, verbs.UC), cm.DialOptions{UDPPort: b.m.Addr().Port()})
 	var refused *cm.RejectError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, mad.RejInvalidTransport, refused.Reason)

@@ -104,7 +104,7 @@ type ListenOptions struct {
 // connect at once.
 const DefaultBacklog = 8192
 
-// DialOptions configure a connection to dial. QP is required.
+// DialOptions configure a connection to dial.
 //
 // ConnectOptions with a counterpart at the peer apply as follows: RetryCnt and Timeout to both
 // sides, RNRRetry to the peer's queue pair (the REP sets the local one). The default of Access is
@@ -112,8 +112,6 @@ const DefaultBacklog = 8192
 // MaxDestRdAtomic are requests; the peer may grant less.
 type DialOptions struct {
 	verbs.ConnectOptions
-
-	QP verbs.QP // RC or UC, in StateReset or StateInit
 
 	// Prepare is called with the queue pair in StateInit, before the REQ is sent, to post
 	// receives.

@@ -65,8 +65,7 @@ func dialTo(t *testing.T, a, b *end, o cm.DialOptions) (verbs.MTU, error) {
 			}
 		}
 	}()
-	o.QP = a.newQP(t, verbs.RC)
-	c, err := a.m.Dial(soon(t), l.Addr(), o)
+	c, err := a.m.Dial(soon(t), l.Addr(), a.newQP(t, verbs.RC), o)
 	if err != nil {
 		l.Close()
 		<-accepted
@@ -150,7 +149,7 @@ func TestPathChanges(t *testing.T) {
 		require.Less(t, len(wc[0].Err().Error()), 250)
 	}
 	a := newEnd(t, cm.Options{})
-	_, err := a.m.Dial(soon(t), netip.MustParseAddrPort("192.0.2.1:7"), cm.DialOptions{QP: a.newQP(t, verbs.RC)})
+	_, err := a.m.Dial(soon(t), netip.MustParseAddrPort("192.0.2.1:7"), a.newQP(t, verbs.RC), cm.DialOptions{})
 	require.ErrorIs(t, err, syscall.ENETUNREACH)
 }
 

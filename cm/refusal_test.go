@@ -30,7 +30,7 @@ func TestDialRefusedBySystem(t *testing.T) {
 		at := netip.AddrPortFrom(test.adapter.Addr(), 7)
 		for _, dial := range []func() error{
 			func() error {
-				_, err := a.m.Dial(soon(t), at, cm.DialOptions{QP: a.newQP(t, verbs.RC), UDPPort: test.adapter.Port()})
+				_, err := a.m.Dial(soon(t), at, a.newQP(t, verbs.RC), cm.DialOptions{UDPPort: test.adapter.Port()})
 				return err
 			},
 			func() error {

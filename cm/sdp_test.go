@@ -35,8 +35,8 @@ func TestSDP(t *testing.T) {
 			dialed := make(chan accepted, 1)
 			qp := a.newQP(t, verbs.RC)
 			go func() {
-				c, err := a.m.Dial(soon(t), l.Addr(), cm.DialOptions{
-					QP: qp, UDPPort: b.m.Addr().Port(), PortSpace: cm.SDP, PrivateData: hello.Append(nil),
+				c, err := a.m.Dial(soon(t), l.Addr(), qp, cm.DialOptions{
+					UDPPort: b.m.Addr().Port(), PortSpace: cm.SDP, PrivateData: hello.Append(nil),
 				})
 				dialed <- accepted{c, err}
 			}()

@@ -163,9 +163,9 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		return nil, s.mapClosed(notAskedError(err, adapter))
 	}
 	began := time.Now()
-	conn, err := s.cm.Dial(ctx, to, cm.DialOptions{
+	conn, err := s.cm.Dial(ctx, to, c.qp, cm.DialOptions{
 		ConnectOptions: connectOptions(c.keepAlive),
-		QP:             c.qp, Prepare: c.postInitialReceives, UDPPort: d.UDPPort, PortSpace: cm.SDP, LocalPort: local.Port(),
+		Prepare:        c.postInitialReceives, UDPPort: d.UDPPort, PortSpace: cm.SDP, LocalPort: local.Port(),
 		PrivateData: cfg.Hello(local, to.Addr()).Append(nil),
 	})
 	if err != nil {

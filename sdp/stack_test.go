@@ -236,7 +236,7 @@ func TestHandshakeIsBounded(t *testing.T) {
 	go func() {
 		at := l.Addr().(sdp.Addr).AddrPort
 		hello := bsdh.Hello{Version: bsdh.Version, LocalPort: 7, Src: p.manager.Addr().Addr(), Dst: at.Addr(), MaxAdverts: 1, DesRemRcvSz: puppetSlot, LocalRcvSz: puppetSlot, Bufs: puppetSlots}
-		_, err := p.manager.Dial(t.Context(), at, cm.DialOptions{QP: stuckQP{p.qp, release}, PortSpace: cm.SDP, UDPPort: s.UDPPort(), PrivateData: hello.Append(nil)})
+		_, err := p.manager.Dial(t.Context(), at, stuckQP{p.qp, release}, cm.DialOptions{PortSpace: cm.SDP, UDPPort: s.UDPPort(), PrivateData: hello.Append(nil)})
 		dialed <- err
 	}()
 	for l.Refused() == 0 {

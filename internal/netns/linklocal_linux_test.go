@@ -154,7 +154,7 @@ var linkLocals = []struct {
 				c, _ := r.Accept(soon(t), qb, cm.AcceptOptions{})
 				accepted <- c
 			}()
-			c, err := a.m.Dial(soon(t), addr, cm.DialOptions{QP: qa, UDPPort: b.dev.Addr().Port()})
+			c, err := a.m.Dial(soon(t), addr, qa, cm.DialOptions{UDPPort: b.dev.Addr().Port()})
 			require.NoError(t, err, addr)
 			peer := <-accepted
 			require.NotNil(t, peer)

@@ -97,7 +97,7 @@ func TestStrangers(t *testing.T) {
 	} {
 		qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
 		require.NoError(t, err)
-		_, err = manager.Dial(ctx, at, cm.DialOptions{QP: qp, PrivateData: hello, UDPPort: uint16(port)})
+		_, err = manager.Dial(ctx, at, qp, cm.DialOptions{PrivateData: hello, UDPPort: uint16(port)})
 		var rejected *cm.RejectError
 		require.ErrorAs(t, err, &rejected, name)
 		require.NoError(t, qp.Destroy())

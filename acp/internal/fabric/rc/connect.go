@@ -113,7 +113,7 @@ func (n *Net) connectQP(ctx context.Context, rank int) (verbs.QP, *cm.Conn, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := n.cm.Dial(ctx, at, cm.DialOptions{QP: qp, PrivateData: n.encodeHello(), UDPPort: udpPort, ConnectOptions: n.o.Connect})
+	conn, err := n.cm.Dial(ctx, at, qp, cm.DialOptions{PrivateData: n.encodeHello(), UDPPort: udpPort, ConnectOptions: n.o.Connect})
 	return qp, conn, err
 }
 

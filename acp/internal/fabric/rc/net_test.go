@@ -284,7 +284,7 @@ func TestStrangers(t *testing.T) {
 	for name, ticket := range tickets {
 		qp, err := r.net.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: r.net.cq, RecvCQ: r.net.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
 		require.NoError(t, err)
-		_, err = r.net.cm.Dial(j.ctx, at, cm.DialOptions{QP: qp, PrivateData: ticket, UDPPort: port})
+		_, err = r.net.cm.Dial(j.ctx, at, qp, cm.DialOptions{PrivateData: ticket, UDPPort: port})
 		var rejected *cm.RejectError
 		require.ErrorAs(t, err, &rejected, name)
 		require.NoError(t, qp.Destroy())

@@ -73,7 +73,7 @@ func (c *cmChannel) dialServer(peer netip.AddrPort) (err error) {
 	ctx, cancel := c.withTimeout()
 	defer cancel()
 	c.peerName = peer.String()
-	c.conn, err = c.endpoint.Manager.Dial(ctx, peer, cm.DialOptions{QP: c.qp, Prepare: c.postReceive, ConnectOptions: c.options})
+	c.conn, err = c.endpoint.Manager.Dial(ctx, peer, c.qp, cm.DialOptions{Prepare: c.postReceive, ConnectOptions: c.options})
 	if err == nil {
 		c.watchPeer()
 	}

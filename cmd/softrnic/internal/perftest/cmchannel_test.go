@@ -70,7 +70,7 @@ func TestRDMANonsense(t *testing.T) {
 			s := serve(t, o)
 			at := hostOf(t, o.Device, s.At)
 			bad := newCaller(t)
-			conn, err := bad.m.Dial(toolstest.Context(t), at, cm.DialOptions{QP: bad.qp})
+			conn, err := bad.m.Dial(toolstest.Context(t), at, bad.qp, cm.DialOptions{})
 			require.NoError(t, err)
 			if c.text != "" {
 				_, err := bad.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(c.text)}})
@@ -104,7 +104,7 @@ func (c *caller) greet(t *testing.T, at netip.AddrPort, version string, keys []b
 		_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
 		return err
 	}
-	conn, err := c.m.Dial(toolstest.Context(t), at, cm.DialOptions{QP: c.qp, Prepare: post})
+	conn, err := c.m.Dial(toolstest.Context(t), at, c.qp, cm.DialOptions{Prepare: post})
 	require.NoError(t, err)
 	for _, m := range []string{version + strings.Repeat("\x00", 12), "\x00\x00\x10\x00", "\x00\x00\x00\x40", "5\x00", string(keys)} {
 		_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(m)}})

@@ -144,7 +144,7 @@ func (r *runner) dialQP(ctx context.Context, i int) error {
 				return err
 			}
 		}
-		conn, err := r.manager.Dial(ctx, r.serverAddr, cm.DialOptions{QP: r.endpoint.qps[i], ConnectOptions: r.endpoint.connectOptions()})
+		conn, err := r.manager.Dial(ctx, r.serverAddr, r.endpoint.qps[i], cm.DialOptions{ConnectOptions: r.endpoint.connectOptions()})
 		if err == nil {
 			r.conns = append(r.conns, conn)
 		}

@@ -31,8 +31,8 @@ func (o *Options) runClient(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
-	e.conn, err = at.Manager.Dial(ctx, netip.AddrPortFrom(addr, uint16(o.Port)), cm.DialOptions{
-		ConnectOptions: o.connectOptions(), QP: e.qp, Prepare: e.postFirstReceive, PrivateData: rdmacm.EncodeParams(o.params()),
+	e.conn, err = at.Manager.Dial(ctx, netip.AddrPortFrom(addr, uint16(o.Port)), e.qp, cm.DialOptions{
+		ConnectOptions: o.connectOptions(), Prepare: e.postFirstReceive, PrivateData: rdmacm.EncodeParams(o.params()),
 	})
 	if err != nil {
 		return fmt.Errorf("connect error: %w", rdmacm.ExplainRejection(err, o.params()))

@@ -98,7 +98,7 @@ func (p *puppet) receives(verbs.QP) error {
 func (p *puppet) dial(to netip.AddrPort, private []byte) {
 	p.t.Helper()
 	var err error
-	p.conn, err = p.m.Dial(toolstest.Context(p.t), to, cm.DialOptions{QP: p.qp, Prepare: p.receives, PrivateData: private})
+	p.conn, err = p.m.Dial(toolstest.Context(p.t), to, p.qp, cm.DialOptions{Prepare: p.receives, PrivateData: private})
 	require.NoError(p.t, err)
 }
 

@@ -47,8 +47,8 @@ func (r *runner) dial(ctx context.Context, at *rdmacm.Endpoint, addr netip.AddrP
 			return err
 		}
 		r.nodes[i] = n
-		n.conn, err = at.Manager.Dial(ctx, addr, cm.DialOptions{
-			ConnectOptions: n.connection(), QP: n.qp, Prepare: n.prepare, PortSpace: r.PortSpace, PrivateData: r.PrivateData(test),
+		n.conn, err = at.Manager.Dial(ctx, addr, n.qp, cm.DialOptions{
+			ConnectOptions: n.connection(), Prepare: n.prepare, PortSpace: r.PortSpace, PrivateData: r.PrivateData(test),
 		})
 		if err != nil {
 			return fmt.Errorf("connection %d: %w", i, rdmacm.ExplainRejection(err, r.Terms(test)))

@@ -30,7 +30,7 @@ func TestWrongData(t *testing.T) {
 
 	s := serve(t, o)
 	p := newPuppet(t, 10)
-	conn, err := p.m.Dial(toolstest.Context(t), s.At, cm.DialOptions{QP: p.qp, Prepare: p.receives})
+	conn, err := p.m.Dial(toolstest.Context(t), s.At, p.qp, cm.DialOptions{Prepare: p.receives})
 	require.NoError(t, err)
 	for i := range o.Count {
 		p.send(message(i))

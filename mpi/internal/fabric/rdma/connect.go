@@ -328,7 +328,7 @@ func (f *Fabric) dialRank(rank int) {
 		if f.host.Do(func(*protocol.Core) { v, err = f.createRing(l) }); err != nil {
 			return nil, err
 		}
-		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: v.appendTo(f.marshalHello(0)), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		return f.cm.Dial(ctx, a.at, l.qp, cm.DialOptions{PrivateData: v.appendTo(f.marshalHello(0)), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
 	}()
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {

@@ -136,7 +136,7 @@ func (f *Fabric) dialRails(l *link) {
 			break
 		}
 		var conn *cm.Conn
-		conn, err = f.cm.Dial(ctx, a.at, cm.DialOptions{QP: r.qp, PrivateData: f.marshalHello(i), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		conn, err = f.cm.Dial(ctx, a.at, r.qp, cm.DialOptions{PrivateData: f.marshalHello(i), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
 		f.attachRail(r, conn, err)
 	}
 }
