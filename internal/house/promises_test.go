@@ -114,7 +114,7 @@ func timesOf(t *testing.T) map[string]times {
 		"ud-messages.md": {[]promise{
 			{"an ACK leaves after [1 ms].", time.Millisecond, false, "TestDocumentedExample TestAnswersAreWanted"},
 			{"([10 ms] at first", 10 * time.Millisecond, false, "TestPatience TestDocumentedExample"},
-			{"twice as long, up to [256 ms].", k.time("reliability/nack.slowest"), false, "TestPatience TestTail"},
+			{"twice as long, up to [256 ms].", k.time("reliability/nack.maxProbeInterval"), false, "TestPatience TestTail"},
 			{"takes nothing for [30 s] is lost", k.time("reliability/nack.GiveUp"), false, "TestGiveUpByDefault TestGiveUp"},
 			{"at the latest after [50 us].", k.time("mpi/internal/fabric/ud.batchTime"), false, "TestBurst"},
 			{"Every [20 ms] it looks", k.time("mpi/internal/fabric/ud.pollInterval"), false, "TestLostTail"},
@@ -122,10 +122,10 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"a network that takes 10 us", "after a millisecond. Later"}, false},
 
 		"ud-rdma.md": {[]promise{
-			{"a timer every [20 ms].", k.time("rdm.pulse"), false, "TestDatagramRDMA"},
+			{"a timer every [20 ms].", k.time("rdm.pollInterval"), false, "TestDatagramRDMA"},
 			{"others within [4 ms] (`qp.AckDelay`)", k.time("qp.AckDelay"), false, "TestUnhurried TestDatagramRDMAUnhurried"},
-			{"and [2 ms] at least", k.time("reliability.leastProbe"), false, "TestRTTEstimates"},
-			{"after [12 ms] where", k.time("reliability.LazyProbe"), false, "TestLazyProbe TestDatagramRDMAUnhurriedLost"},
+			{"and [2 ms] at least", k.time("reliability.minProbeTimeout"), false, "TestRTTEstimates"},
+			{"after [12 ms] where", k.time("reliability.DelayedAckProbe"), false, "TestLazyProbe TestDatagramRDMAUnhurriedLost"},
 		}, nil, false},
 
 		"mpi.md": {[]promise{
@@ -162,12 +162,12 @@ func timesOf(t *testing.T) map[string]times {
 			{"2^timeout, [16.8 ms] at least", k.time("qp.MinAckTimeout"), true, "TestTimeoutTable"},
 			{"gone is found after [0.45 s] with", 27 * k.time("qp.MinAckTimeout"), true, "TestTimeoutTable TestRetryBudget"},
 			{"after [1.8 s] with 14, the default.", retries(14), true, "TestRetryBudget"},
-			{"doubles it, up to [10 ms]: its", k.time("reliability.RNRLong"), false, "TestRNRBacksOff TestRNROfOneWhoTells"},
-			{"[10 ms] before the first measurement", k.time("reliability.firstProbe"), false, "TestRTTEstimates"},
-			{"at least [2 ms]; ", k.time("reliability.leastProbe"), false, "TestRTTEstimates"},
+			{"doubles it, up to [10 ms]: its", k.time("reliability.MaxRNRWait"), false, "TestRNRBacksOff TestRNROfOneWhoTells"},
+			{"[10 ms] before the first measurement", k.time("reliability.initialProbeTimeout"), false, "TestRTTEstimates"},
+			{"at least [2 ms]; ", k.time("reliability.minProbeTimeout"), false, "TestRTTEstimates"},
 			{"unasked, [4 ms] after", k.time("qp.AckDelay"), false, "TestUnawaited TestUnhurried"},
-			{"the probe, which takes [12 ms] as", k.time("reliability.LazyProbe"), false, "TestLazyProbe"},
-			{"the timeout is below [12 ms].", k.time("reliability.LazyProbe"), false, "TestUnawaitedWithShortTimeout"},
+			{"the probe, which takes [12 ms] as", k.time("reliability.DelayedAckProbe"), false, "TestLazyProbe"},
+			{"the timeout is below [12 ms].", k.time("reliability.DelayedAckProbe"), false, "TestUnawaitedWithShortTimeout"},
 			{"for [20 ms] at most, lest", k.time("rnic.maxTimerDeferral"), false, "TestTimersOfManyQPs"},
 			{"the attribute: [1.8 s] with", retries(14), true, "TestRetryBudget"},
 			{"verbs.ConnectOptions` and of connection management, [7.2 s] with", retries(16), true, "TestRetryBudget TestPatienceWithPeers"},
