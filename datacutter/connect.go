@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// The producer's end of a stream dials and says hello; the consumer says
-// welcome when all its own consumers have said it to it, and all its producers
-// hello. So data begins to flow when everything it can reach is connected.
+// The producer's end of a stream dials and sends hello. The consumer sends welcome when all its own consumers
+// have sent it welcome, and all its producers have sent hello. So data starts to flow when every instance
+// that it can reach is connected.
 
 const (
-	helloTimeout  = 10 * time.Second // within which a connection must say hello
-	maxHandshakes = 64               // connections without hello, beyond those that are to come
+	helloTimeout  = 10 * time.Second // bounds the wait for hello
+	maxHandshakes = 64               // connections without hello, in addition to the expected ones
 )
 
 func (r *run) newLink(conn net.Conn, frames *frameReader, peer Instance) *link {
 	return &link{ctx: r.ctx, conn: conn, frames: frames, peer: peer, grace: r.grace}
 }
 
-// dialCopy opens a connection to the consumer's copy and says hello.
+// dialCopy opens a connection to a copy of the consumer and sends hello.
 func (r *run) dialCopy(to Instance, s slot) (*link, error) {
 	conn, err := r.dialHost(to.Host)
 	if err != nil {
@@ -41,8 +41,7 @@ func (r *run) dialCopy(to Instance, s slot) (*link, error) {
 	return l, nil
 }
 
-// sendAbort tells a consumer that still waits for its connection why there is to be
-// none.
+// sendAbort reports the failure to a consumer that still waits for its connection.
 func (r *run) sendAbort(to Instance, s slot, why string) {
 	if to.Host == r.host {
 		return
@@ -51,16 +50,16 @@ func (r *run) sendAbort(to Instance, s slot, why string) {
 	defer cancel()
 	conn, err := r.network.Dial(ctx, r.addrs[to.Host])
 	if err != nil {
-		return // it is gone as well
+		return // its host has failed as well
 	}
 	l := r.newLink(conn, nil, Instance{})
 	if err := conn.SetDeadline(time.Now().Add(r.grace)); err == nil {
-		_ = l.writeFrames(hello{r.plan.digest, s}.appendTo(nil)) // where that fails, so does the next
+		_ = l.writeFrames(hello{r.plan.digest, s}.appendTo(nil)) // if it fails, so does the next call
 	}
 	l.closeWithAbort(why)
 }
 
-// dialHost connects to a host. Instances on one host are joined in memory.
+// dialHost connects to a host. Instances on the same host are connected in memory.
 func (r *run) dialHost(host string) (net.Conn, error) {
 	if host != r.host {
 		return r.network.Dial(r.ctx, r.addrs[host])
@@ -74,7 +73,7 @@ func (r *run) dialHost(host string) (net.Conn, error) {
 	return here, nil
 }
 
-// acceptLoop takes connections until the run has all that it wants, or ends.
+// acceptLoop accepts connections until all expected ones have arrived, or the run ends.
 func (r *run) acceptLoop(tokens chan struct{}) {
 	r.closeIfComplete()
 	for {
@@ -100,7 +99,7 @@ func (r *run) acceptLoop(tokens chan struct{}) {
 	}
 }
 
-// isComplete reports whether no more connections are wanted.
+// isComplete reports whether no more connections are expected.
 func (r *run) isComplete() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,10 +112,9 @@ func (r *run) closeIfComplete() {
 	}
 }
 
-// handleHello takes the hello of a connection and gives the connection to the
-// instance that waits for it.
+// handleHello reads the hello of a connection and passes the connection to the instance that waits for it.
 func (r *run) handleHello(conn net.Conn) {
-	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // where that fails, so does the read
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // if it fails, so does the read
 	b := make([]byte, frameHeader+helloLen)
 	if _, err := io.ReadFull(conn, b); err != nil {
 		r.rejectConn(conn, "no hello came")
@@ -137,7 +135,7 @@ func (r *run) handleHello(conn net.Conn) {
 	r.closeIfComplete()
 }
 
-// assignSlot puts a connection into its slot.
+// assignSlot passes a connection to the instance that waits for it.
 func (r *run) assignSlot(conn net.Conn, s slot) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,11 +153,11 @@ func (r *run) assignSlot(conn net.Conn, s slot) error {
 	def := &r.plan.Group.Streams[s.stream]
 	l := r.newLink(conn, newFrameReader(conn, def.UnitSize), r.plan.copies[role{s.group, def.From}][s.from])
 	r.links = append(r.links, l)
-	to <- l // has room
+	to <- l // does not block: the channel has capacity 1
 	return nil
 }
 
-// rejectConn closes a connection and says why.
+// rejectConn closes a connection after sending the reason.
 func (r *run) rejectConn(conn net.Conn, why string) {
 	r.mu.Lock()
 	if !r.stopping {
@@ -209,8 +207,8 @@ func (i *instance) connectStreams() error {
 	return nil
 }
 
-// wrapConnectError says that an error came while the instance waited for a connection,
-// and which others came instead.
+// wrapConnectError adds to err that the instance waited for a connection, and which other connections were
+// rejected.
 func (r *run) wrapConnectError(err error) error {
 	if errors.As(err, new(*RemoteError)) || errors.As(err, new(*FilterError)) {
 		return err

@@ -1,21 +1,20 @@
-// Package datacutter runs applications that are made of filters and streams, as
-// the DataCutter of the University of Maryland does: each filter computes on a
-// unit of data, sends the result on and starts on the next unit, so that
-// computation and communication overlap, on as many hosts as there are.
+// Package datacutter runs applications that consist of filters and streams, after
+// DataCutter of the University of Maryland: each filter processes a unit of data,
+// sends the result and starts on the next unit, so that computation and
+// communication overlap, on any number of hosts.
 //
-// The words are DataCutter's:
+// The terms are DataCutter's:
 //
 //   - A [Filter] is a stage of the processing. Its [Instance] runs on a host,
 //     possibly in several transparent copies.
-//   - A [Stream] carries units one way, from the copies of a filter to the
-//     copies of another; a [Policy] chooses the copy.
-//   - A [Group] is filters and streams that together answer a query. There can
-//     be several instances of the group, which answer different queries at the
-//     same time.
-//   - A [Work] is a query with the data that answer it, DataCutter's unit of
-//     work. A unit is a piece of that data, of up to [Stream.UnitSize] bytes:
-//     the granularity in which it is distributed and pipelined.
-//   - A [Layout] places instances on hosts.
+//   - A [Stream] carries units in one direction, from the copies of a filter to
+//     the copies of another one. A [Policy] selects the copy.
+//   - A [Group] is a set of filters and streams that together answer a query.
+//     Several instances of the group can answer different queries concurrently.
+//   - A [Work] is a query with its data, DataCutter's unit of work. A unit is a
+//     part of that data, of up to [Stream.UnitSize] bytes: the granularity in
+//     which it is distributed and pipelined.
+//   - A [Layout] assigns instances to hosts.
 //
 // # Use
 //
@@ -33,24 +32,23 @@
 //		Works:  [][]byte{[]byte("first.txt"), []byte("second.txt")},
 //	}
 //
-// and each is a process that listens first, tells the others where by whatever
-// means there are, and runs its part:
+// Each host is a process that listens, exchanges addresses with the other hosts by
+// means of its own, and runs its part:
 //
 //	node, err := datacutter.Listen(ctx, network)
 //	addrs := exchange("a", node.Addr())           // "a" and "b", and their addresses
 //	report, err := node.Run(ctx, job, "a", addrs)
 //
 // [Run] does that for all hosts in one process. A [Network] is TCP, [Memory],
-// or anything with the connections of package net. Between instances on one
-// host data goes through memory; to have it go over a network give each
-// instance a host of its own.
+// or any other source of net.Conn connections. Data between instances on one
+// host goes through memory; to send it over a network, assign each instance to a
+// different host.
 //
 // # Writing a filter
 //
-// FilterDef.New makes the Filter of an instance, once for each copy. Its Process is called
-// for one work after the other. A filter without inputs is where data begins: it finds in
-// the query what to read, and returns when all is sent. Nothing else tells that the work
-// ends.
+// FilterDef.New creates the Filter of an instance, once for each copy. Its Process is called
+// for one work after the other. A filter without inputs is a source: it reads the data that
+// the query names, and the work ends when its Process returns.
 //
 //	func newReader(datacutter.Instance) (datacutter.Filter, error) { return datacutter.FilterFunc(read), nil }
 //
@@ -69,10 +67,9 @@
 //		return lines.Err()
 //	}
 //
-// Others loop over units. The loop ends when every copy of the producer has ended this
-// work; with [Input.Next] that is io.EOF. What counts for one work is a variable of
-// Process, what counts for all of them a field of the Filter, which its instance has to
-// itself:
+// Other filters loop over units. The loop ends when every copy of the producer has ended
+// this work; [Input.Next] returns io.EOF then. The state of one work is a variable of
+// Process, the state of all works a field of the Filter, which belongs to one instance:
 //
 //	func newCounter(datacutter.Instance) (datacutter.Filter, error) { return new(counter), nil }
 //
@@ -82,7 +79,7 @@
 //		bytes := 0 // of this one
 //		for unit, err := range w.In("lines").Units() {
 //			if err != nil {
-//				return err // it names the stream and the peer
+//				return err // names the stream and the peer
 //			}
 //			c.lines++
 //			bytes += len(unit)
@@ -90,37 +87,35 @@
 //		return w.Out("sizes").Send(fmt.Append(nil, bytes)) // behind the last unit
 //	}
 //
-// A unit that was sent arrives as one, so who counts units counts what DataCutter calls
-// buffers. With copies each has its part of them. The runtime counts as well: in
-// [Report.Instances] stands how many units and bytes each instance took and sent, in all
-// works together.
+// A unit arrives as it was sent, so units correspond to DataCutter's buffers. The units
+// are distributed over the copies of a filter. [Report.Instances] contains the number of
+// units and bytes that each instance received and sent in all works.
 //
-// # Who owns what
+// # Ownership of units
 //
-// A unit that [Input.Next] returned is the filter's until it asks that input
-// for the next; one that it gave to [Output.Send] is its again when Send
-// returns. Steady streams allocate nothing.
+// A unit returned by [Input.Next] belongs to the filter until its next call on
+// that input. A unit passed to [Output.Send] belongs to the filter again when
+// Send returns. Streams do not allocate in the steady state.
 //
 // # Order
 //
 // Units from one copy to one copy arrive in the order in which they were sent.
-// Between copies there is no order, so a filter whose producers or
-// predecessors have copies should not need one. Works do not mix: the units of
-// the next are held back until all producers have ended this.
+// Units of different copies are unordered, so a filter whose producers or
+// predecessors have copies must not depend on their order. Works do not mix: the
+// units of the next work are held back until all producers have ended this one.
 //
-// A filter with several inputs whose data come from one producer should take
-// them at the same time, each input in a goroutine: a producer waits when a
-// stream is full.
+// A filter with several inputs from the same producer should read them
+// concurrently, each in a goroutine: the producer blocks while a stream is full
+// (backpressure), so reading one input after the other can deadlock.
 //
 // # Failure
 //
-// The first error, or the end of the context, ends everything on all hosts.
-// Errors name the instance ([FilterError]) and the stream ([StreamError]), and
-// hosts tell one another the reason ([RemoteError]). Run returns nil on a host
-// only when all instances that take its data, directly or through others, are
-// done too. A host that never comes is waited for until the context ends.
+// The first error, or the end of the context, ends the run on all hosts. Errors
+// name the instance ([FilterError]) and the stream ([StreamError]), and a host
+// sends the reason to the other hosts ([RemoteError]). Run returns nil on a host
+// only when all instances downstream of its instances are finished as well. A
+// host that does not connect is awaited until the context ends.
 //
-// What arrives is checked, frames, lengths and counts, and who connects must
-// know the digest of the job; but nothing is encrypted, so the network should
-// be one to trust.
+// Frames, lengths and counts are checked on arrival, and a peer must know the
+// digest of the job. Data is not encrypted, so the network must be trusted.
 package datacutter

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Why a run fails, besides errors of filters, networks and contexts. They come
-// wrapped; test with errors.Is.
+// The errors of a run, in addition to those of filters, networks and contexts. They are wrapped; test with
+// errors.Is.
 var (
-	ErrJob     = errors.New("impossible job")   // what to change follows
+	ErrJob     = errors.New("impossible job")   // the text names the field to change
 	ErrTooLong = errors.New("unit is too long") // for its stream
-	ErrFrame   = errors.New("bad frame")        // bytes that no peer may send
+	ErrFrame   = errors.New("bad frame")        // bytes that violate the protocol
 )
 
 // FilterError is the failure of an instance of a filter, or of its streams.
@@ -25,8 +25,7 @@ func (e *FilterError) abortReason() string {
 }
 func (e *FilterError) Unwrap() error { return e.Err }
 
-// StreamError is the failure of a stream between the instance that reports it
-// and its peer.
+// StreamError is the failure of a stream between the instance that reports it and its peer.
 type StreamError struct {
 	Stream string
 	To     bool // the instance sends to the peer; otherwise it receives from it
@@ -44,16 +43,14 @@ func (e *StreamError) Error() string {
 
 func (e *StreamError) Unwrap() error { return e.Err }
 
-// RemoteError is what another host says about why it ended the run, or refused
-// a stream.
+// RemoteError is the reason for which another host aborted the run, or rejected a stream.
 type RemoteError struct {
 	Reason string
 }
 
 func (e *RemoteError) Error() string { return "ended there: " + e.Reason }
 
-// abortReason is what to tell other hosts about a failure: what happened first,
-// wherever that was.
+// abortReason returns the reason to send to other hosts: the first failure, wherever it happened.
 func abortReason(err error) string {
 	var remote *RemoteError
 	if errors.As(err, &remote) {

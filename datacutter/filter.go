@@ -7,23 +7,20 @@ import (
 	"strings"
 )
 
-// Filter is one stage of the processing. Its streams are its only connection
-// to other filters.
+// Filter is one stage of the processing. It communicates with other filters by its streams only.
 type Filter interface {
-	// Process handles one work: it takes units from its inputs until they end
-	// and sends units to its outputs. What comes before the loop over the
-	// units is DataCutter's init, what is deferred its finalize; a Filter
-	// stays the same value from work to work.
+	// Process handles one work: it receives units from its inputs until they end, and sends units to its
+	// outputs. Code before the loop over the units corresponds to DataCutter's init, deferred code to its
+	// finalize. The same Filter value processes all works.
 	//
-	// The runtime ends the outputs when Process returns, and skips what it
-	// left unread. An error ends the whole run, on every host. ctx ends with
-	// the run; Input and Output end with it by themselves.
+	// When Process returns, the runtime ends the outputs and skips the unread units. An error ends the whole
+	// run, on every host. ctx ends with the run, and so do calls of Input and Output.
 	//
-	// A Filter that is an io.Closer as well is closed after its last work.
+	// A Filter that implements io.Closer is closed after its last work.
 	Process(ctx context.Context, w *Work) error
 }
 
-// FilterFunc is a Filter that keeps nothing between works.
+// FilterFunc is a Filter without state.
 type FilterFunc func(ctx context.Context, w *Work) error
 
 // Process calls f.
@@ -34,37 +31,35 @@ func (f FilterFunc) Process(ctx context.Context, w *Work) error {
 	return f(ctx, w)
 }
 
-// Instance is one copy of a filter at its place.
+// Instance identifies one copy of a filter.
 type Instance struct {
-	Group  int    // the instance of the filter group, from 0
+	Group  int    // instance of the filter group, from 0
 	Filter string // the filter's name in the group
 	Copy   int    // 0 to Copies-1
-	Copies int    // of this filter in this instance of the group
-	Host   string // where it runs
+	Copies int    // number of copies of this filter in this instance of the group
+	Host   string // host that runs it
 }
 
 func (i Instance) compare(j Instance) int {
 	return cmp.Or(cmp.Compare(i.Group, j.Group), cmp.Compare(i.Filter, j.Filter), cmp.Compare(i.Copy, j.Copy))
 }
 
-// String is "zoom[1] of group 2 on host b".
+// String returns a name such as "zoom[1] of group 2 on host b".
 func (i Instance) String() string {
 	return fmt.Sprintf("%s[%d] of group %d on host %s", i.Filter, i.Copy, i.Group, i.Host)
 }
 
-// Work is one unit of work as a filter instance sees it: an application's
-// query, and the streams on which its data comes and goes.
+// Work is one unit of work of a filter instance: an application's query, and the streams of its data.
 type Work struct {
 	Instance
 	Number int    // index in Job.Works
-	Query  []byte // Job.Works[Number]; shared, not to be changed
+	Query  []byte // Job.Works[Number]; shared, so it must not be changed
 
 	inputs  []*Input
 	outputs []*Output
 }
 
-// In returns the input with the name of its stream. A name that the filter
-// does not have gives an Input whose Next says so.
+// In returns the input of a stream. If the filter has no such input, Next of the returned Input fails.
 func (w *Work) In(stream string) *Input {
 	for _, in := range w.inputs {
 		if in.stream.Name == stream {
@@ -78,8 +73,7 @@ func (w *Work) In(stream string) *Input {
 	return &Input{err: noStream(w.Instance, "input", stream, names)}
 }
 
-// Out returns the output with the name of its stream. A name that the filter
-// does not have gives an Output whose Send says so.
+// Out returns the output of a stream. If the filter has no such output, Send of the returned Output fails.
 func (w *Work) Out(stream string) *Output {
 	for _, out := range w.outputs {
 		if out.stream.Name == stream {

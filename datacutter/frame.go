@@ -15,20 +15,19 @@ import (
 //	| 0xDC  | kind  | reserved, 0   | length of the payload, bytes  | payload
 //	+-------+-------+---------------+-------------------------------+---------
 //
-// Integers are big-endian. The producer of a stream opens the connection and
-// sends hello, units, an end for each work, and bye; the consumer sends
-// welcome, acknowledgements if the stream is demand driven, and bye. Either
-// may end everything by an abort.
+// Integers are big-endian. The producer of a stream opens the connection and sends hello, units, an end for
+// each work, and bye. The consumer sends welcome, acknowledgements if the stream is demand-driven, and bye.
+// Either side may abort the run.
 type kind uint8
 
 const (
-	kindHello   kind = iota + 1 // a stream asks to be connected
-	kindWelcome                 // everything from here down is connected
+	kindHello   kind = iota + 1 // request to connect a stream
+	kindWelcome                 // all instances downstream are connected
 	kindUnit                    // a unit of data
-	kindEnd                     // no more units of this work
-	kindAck                     // the consumer is done with one unit
-	kindBye                     // every work is done
-	kindAbort                   // the run failed; the payload says why
+	kindEnd                     // end of the current work
+	kindAck                     // the consumer has finished one unit
+	kindBye                     // all works are finished
+	kindAbort                   // the run has failed; the payload is the reason
 	kinds
 )
 
@@ -45,7 +44,7 @@ const (
 	frameMagic  = 0xDC
 	frameHeader = 8
 	endLen      = 20   // work, units, bytes
-	abortMax    = 1024 // of the reason
+	abortMax    = 1024 // maximum length of the reason
 	readBuffer  = 32 << 10
 )
 
@@ -55,15 +54,15 @@ func putHeader(b []byte, k kind, n int) {
 	binary.BigEndian.PutUint32(b[4:], uint32(n))
 }
 
-// appendFrame appends a whole frame.
+// appendFrame appends a frame.
 func appendFrame(b []byte, k kind, payload []byte) []byte {
 	b = append(b, make([]byte, frameHeader)...)
 	putHeader(b[len(b)-frameHeader:], k, len(payload))
 	return append(b, payload...)
 }
 
-// parseHeader returns kind and payload length of a frame. A payload that a
-// frame of its kind cannot have is refused before anything of it is read.
+// parseHeader returns the kind and payload length of a frame. It rejects an invalid length before the payload
+// is read.
 func parseHeader(b []byte, unitSize int) (kind, int, error) {
 	k, n := kind(b[1]), binary.BigEndian.Uint32(b[4:])
 	if b[0] != frameMagic || b[2] != 0 || b[3] != 0 {
@@ -89,21 +88,21 @@ func parseHeader(b []byte, unitSize int) (kind, int, error) {
 	return k, int(n), nil
 }
 
-// frame is a frame in the buffer of its reader, valid until the next.
+// frame is a frame in the buffer of its reader, valid until the next read.
 type frame struct {
 	kind    kind
 	payload []byte
 }
 
-// frameReader takes frames from a connection. Payloads are not copied.
+// frameReader reads frames from a connection without copying payloads.
 type frameReader struct {
 	from     *bufio.Reader
 	unitSize int
-	consumed int // bytes of the last frame, which are still in the buffer
+	consumed int // length of the last frame, which is still in the buffer
 }
 
-// newFrameReader returns a reader of frames with units of up to unitSize bytes;
-// 0 if there are to be none.
+// newFrameReader returns a reader of frames with units of up to unitSize bytes, or without units if unitSize
+// is 0.
 func newFrameReader(from io.Reader, unitSize int) *frameReader {
 	size := frameHeader + max(unitSize, abortMax)
 	if unitSize > 0 {
@@ -112,8 +111,8 @@ func newFrameReader(from io.Reader, unitSize int) *frameReader {
 	return &frameReader{from: bufio.NewReaderSize(from, size), unitSize: unitSize}
 }
 
-// nextFrame returns the next frame; it ends the validity of the one before. The
-// error is io.EOF between frames and io.ErrUnexpectedEOF within one.
+// nextFrame returns the next frame, and invalidates the previous one. The error is io.EOF between frames and
+// io.ErrUnexpectedEOF within a frame.
 func (r *frameReader) nextFrame() (frame, error) {
 	if r.consumed > 0 {
 		if _, err := r.from.Discard(r.consumed); err != nil {
@@ -137,7 +136,7 @@ func (r *frameReader) nextFrame() (frame, error) {
 	return frame{k, b[frameHeader:]}, nil
 }
 
-// truncatedError is the error of a read that ended after n bytes of a frame.
+// truncatedError returns the error of a read that ended after n bytes of a frame.
 func truncatedError(err error, n int) error {
 	if n > 0 && errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -145,7 +144,7 @@ func truncatedError(err error, n int) error {
 	return err
 }
 
-// Counts are units and their bytes, without headers.
+// Counts are numbers of units and of their bytes, without headers.
 type Counts struct {
 	Units, Bytes uint64
 }
@@ -155,7 +154,7 @@ func (c *Counts) addUnit(unit []byte) {
 	c.Bytes += uint64(len(unit))
 }
 
-// appendEnd appends the end of a work in which c went over the connection.
+// appendEnd appends the end of a work with the counts c of this connection.
 func appendEnd(b []byte, work int, c Counts) []byte {
 	b = append(b, make([]byte, frameHeader)...)
 	putHeader(b[len(b)-frameHeader:], kindEnd, endLen)
@@ -164,7 +163,7 @@ func appendEnd(b []byte, work int, c Counts) []byte {
 	return binary.BigEndian.AppendUint64(b, c.Bytes)
 }
 
-// checkEnd compares what the producer says it sent with what arrived.
+// checkEnd compares the producer's counts with those received.
 func checkEnd(payload []byte, work int, got Counts) error {
 	n := binary.BigEndian.Uint32(payload)
 	sent := Counts{binary.BigEndian.Uint64(payload[4:]), binary.BigEndian.Uint64(payload[12:])}

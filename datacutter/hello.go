@@ -6,18 +6,17 @@ import (
 	"math"
 )
 
-// helloLen is the length of a hello's payload.
+// helloLen is the length of a hello's payload in bytes.
 const helloLen = digestLen + 4*4
 
-// hello is how the producer's end of a stream introduces itself. The digest of
-// the job shows that both mean the same by the numbers.
+// hello is the first frame of a stream's producer. The digest of the job ensures that both hosts number
+// streams and copies alike.
 type hello struct {
 	digest digest
 	slot
 }
 
-// slot names a connection: which stream of which instance of the group, and
-// the copies at its ends.
+// slot identifies a connection: the stream, the instance of the group, and the copies at its ends.
 type slot struct {
 	stream, group, from, to int
 }
@@ -32,7 +31,7 @@ func (h hello) appendTo(b []byte) []byte {
 	return b
 }
 
-// parseHello reads a whole frame.
+// parseHello decodes a hello frame.
 func parseHello(b []byte) (h hello, err error) {
 	k, _, err := parseHeader(b, 0)
 	if err != nil {

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Input is the consumer's end of a stream. It belongs to the goroutine that
-// runs the filter's Process, or to one at a time.
+// Input is the consumer's end of a stream. It must not be used concurrently. Usually the goroutine that runs
+// the filter's Process uses it.
 type Input struct {
 	stream *Stream
 	from   []Instance   // the copies of the producer
-	slots  []chan *link // where their connections come
+	slots  []chan *link // deliver the connections
 	links  []*link      // the connections
 	acked  bool         // units are acknowledged
 	err    error        // sticky
 
 	number int       // of the current work
-	open   int       // links on which the current work goes on
-	last   *link     // whose unit the filter holds
-	first  time.Time // when anything came
+	open   int       // links on which the current work has not ended
+	last   *link     // the link whose unit the filter holds
+	first  time.Time // when the first frame arrived
 
-	// With several links each has a pump, a goroutine that waits for its
-	// frames. A pump that handed over a frame pauses until the frame is done
-	// with, and after the end of a work until all links have reached it.
+	// With several links, each has a reader goroutine, which waits for its frames. A reader that has
+	// delivered a frame pauses until the frame is released, and after the end of a work until all links have
+	// reached the end.
 	arrivals chan arrival
-	resumes  map[*link]chan struct{} // capacity 1
+	resumes  map[*link]chan struct{} // wake the readers; capacity 1
 }
 
 type arrival struct {
@@ -34,10 +34,9 @@ type arrival struct {
 	err   error
 }
 
-// Next returns the next unit of the work, from any copy of the producer, and
-// io.EOF after the last. The units of one copy come in order. The unit is the
-// filter's to read and to change until its next call of Next; then the stream
-// has it again. It allocates nothing.
+// Next returns the next unit of the work, from any copy of the producer, and io.EOF after the last one. The
+// units of one copy arrive in order. The filter may read and change the unit until its next call of Next.
+// Next does not allocate.
 func (in *Input) Next() ([]byte, error) {
 	if in.err != nil {
 		return nil, in.err
@@ -66,7 +65,7 @@ func (in *Input) Next() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// Units is Next as a loop:
+// Units returns an iterator that calls Next:
 //
 //	for unit, err := range w.In("tiles").Units() {
 //		if err != nil {
@@ -85,7 +84,7 @@ func (in *Input) Units() iter.Seq2[[]byte, error] {
 	}
 }
 
-// nextFrame gives back the last unit and takes a frame from any link.
+// nextFrame releases the last unit and returns a frame of any link.
 func (in *Input) nextFrame() (*link, frame, error) {
 	if l := in.last; l != nil {
 		in.last = nil
@@ -116,7 +115,7 @@ func (in *Input) failStream(l *link, err error) error {
 	return in.err
 }
 
-// startReaders makes the pumps, which end with the run.
+// startReaders starts the reader goroutines, which end with the run.
 func (in *Input) startReaders(r *run) {
 	if len(in.links) < 2 {
 		return
@@ -155,7 +154,7 @@ func (in *Input) resumeReader(l *link) {
 	}
 }
 
-// startWork begins a work.
+// startWork starts a work.
 func (in *Input) startWork(number int) {
 	in.number, in.open = number, len(in.links)
 	for _, l := range in.links {
@@ -163,7 +162,7 @@ func (in *Input) startWork(number int) {
 	}
 }
 
-// skipRest takes what the filter left of a work.
+// skipRest reads the units of a work that the filter has not read.
 func (in *Input) skipRest() error {
 	for _, err := range in.Units() {
 		if err != nil {
@@ -173,8 +172,8 @@ func (in *Input) skipRest() error {
 	return nil
 }
 
-// replyBye takes the producer's bye and answers it, by which the producer knows that
-// everything behind this end is done.
+// replyBye receives the producers' bye and replies to it. The reply means that everything downstream is
+// finished.
 func (in *Input) replyBye() error {
 	for _, l := range in.links {
 		in.resumeReader(l)
@@ -195,11 +194,11 @@ func (in *Input) replyBye() error {
 	return nil
 }
 
-// waitHangup waits, not for ever, until the producers have hung up: then they have the
-// answers, and this host may be gone.
+// waitHangup waits for a bounded time until the producers have closed their connections. They have the
+// replies then, and this host may exit.
 func (in *Input) waitHangup() {
 	for _, l := range in.links {
-		_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // where that fails, so does the read
-		_, _ = l.frames.nextFrame()                         // nothing can come
+		_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // if it fails, so does the read
+		_, _ = l.frames.nextFrame()                         // no frame follows
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// instance is an Instance at work.
+// instance is a running Instance.
 type instance struct {
 	Instance
 	run        *run
@@ -47,7 +47,7 @@ func newInstance(r *run, at Instance) *instance {
 	return i
 }
 
-// runFilter makes the filter, connects it, has it do its works and says bye.
+// runFilter creates the filter, connects it, runs its works and closes its streams.
 func (i *instance) runFilter() error {
 	f, err := i.def.New(i.Instance)
 	if err != nil {
@@ -68,8 +68,7 @@ func (i *instance) runFilter() error {
 	return i.closeStreams()
 }
 
-// closeStreams says bye to the consumers, hears it from them, and only then answers
-// the producers.
+// closeStreams sends bye to the consumers, waits for their replies, and only then replies to the producers.
 func (i *instance) closeStreams() error {
 	for _, out := range i.outputs {
 		if err := out.sendBye(); err != nil {
@@ -126,8 +125,8 @@ func (i *instance) processWorks(f Filter) error {
 	})
 }
 
-// skipInputs takes what the filter left of a work. A producer of several streams may
-// wait until one of them has room, so all are taken at once.
+// skipInputs reads the units of a work that the filter has not read, from all inputs concurrently: a producer
+// of several streams may wait for space in one of them.
 func (i *instance) skipInputs() error {
 	errs := make([]error, len(i.inputs))
 	var wg sync.WaitGroup
@@ -143,8 +142,7 @@ func (i *instance) skipInputs() error {
 	return errors.Join(errs...)
 }
 
-// buildReport is what went through the instance. An instance with inputs starts
-// when the first data comes.
+// buildReport returns the instance's counts. An instance with inputs starts when the first data arrives.
 func (i *instance) buildReport() Report {
 	r := InstanceReport{Instance: i.Instance}
 	start := i.start
@@ -164,7 +162,7 @@ func (i *instance) buildReport() Report {
 	return Report{Start: start, End: i.end, Instances: []InstanceReport{r}}
 }
 
-// addLink adds what went over a connection, if it was made.
+// addLink adds the counts of a connection, which may be nil.
 func (c *Counts) addLink(l *link) {
 	if l != nil {
 		c.Units += l.total.Units

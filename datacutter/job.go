@@ -7,26 +7,23 @@ import (
 	"slices"
 )
 
-// Job is what the hosts of a run do together. Every host is given the same
-// one, but for what stands behind FilterDef.New; hosts with different jobs
-// refuse one another.
+// Job is the common work of all hosts of a run. Every host must be given the same job, except for the
+// functions in FilterDef.New; hosts reject connections of hosts with a different job.
 type Job struct {
 	Group  Group
 	Layout Layout
 
-	// Works are the application's queries. Work i is done by instance i mod n
-	// of the n instances of the group, by each in order. Without any, each
-	// instance does one that has no query.
+	// Works are the application's queries. Instance i mod n of the n instances of the group processes work i,
+	// in order. If there are none, each instance processes one work without a query.
 	Works [][]byte
 }
 
-// Layout says where the instances of filters run.
+// Layout assigns the instances of filters to hosts.
 type Layout []Placement
 
-// Placement puts copies of a filter on a host. Copies are numbered from 0 in
-// the order of the layout.
+// Placement assigns copies of a filter to a host. Copies are numbered from 0 in the order of the layout.
 type Placement struct {
-	Group  int // the instance of the filter group; they are numbered from 0
+	Group  int // instance of the filter group, numbered from 0
 	Filter string
 	Host   string
 	Copies int // 0 means 1
@@ -38,10 +35,9 @@ const (
 	maxConns     = 1 << 20
 )
 
-// Spread places instances of a group on hosts in turn, one copy of each filter,
-// so that neighbours in the group are on different hosts if there are several. Without
-// hosts the layout is empty, and of more instances than a job may have it has one too
-// many: Run refuses both with ErrJob.
+// Spread assigns instances of a group to hosts in turn, one copy of each filter, so that neighbors in the
+// group are on different hosts if there are several. Run rejects the result with ErrJob if there are no
+// hosts, or more instances than a job may have.
 func Spread(g Group, instances int, hosts ...string) (l Layout) {
 	if len(hosts) == 0 {
 		return nil
@@ -54,9 +50,8 @@ func Spread(g Group, instances int, hosts ...string) (l Layout) {
 	return l
 }
 
-// Gather is Spread with the last filter of every instance on the first host,
-// where results come together; the other filters are on the other hosts, if
-// there are any.
+// Gather is Spread with the last filter of every instance on the first host, which collects the results. The
+// other filters are on the other hosts, if there are any.
 func Gather(g Group, instances int, hosts ...string) (l Layout) {
 	if len(hosts) == 0 {
 		return nil
@@ -77,7 +72,7 @@ func Gather(g Group, instances int, hosts ...string) (l Layout) {
 	return l
 }
 
-// Hosts returns the names of the hosts, sorted.
+// Hosts returns the sorted names of the hosts.
 func (l Layout) Hosts() (hosts []string) {
 	for _, p := range l {
 		hosts = append(hosts, p.Host)
@@ -88,7 +83,7 @@ func (l Layout) Hosts() (hosts []string) {
 
 const digestLen = sha256.Size
 
-// digest is the same on hosts whose jobs are.
+// digest is a hash of a job, equal at hosts with equal jobs.
 type digest [digestLen]byte
 
 func (j *Job) computeDigest() (d digest) {
@@ -105,16 +100,16 @@ type role struct {
 	filter string
 }
 
-// plan is a job that has been checked, with its instances numbered.
+// plan is a validated job with numbered instances.
 type plan struct {
 	*Job
 	digest     digest
 	groups     int                 // instances of the group
 	copies     map[role][]Instance // of each filter
-	isPipeline []bool              // by instance of the group: it is one line of filters, none with copies
+	isPipeline []bool              // by instance of the group: a single line of filters without copies
 }
 
-// newPlan checks a job.
+// newPlan validates a job.
 func newPlan(j *Job) (*plan, error) {
 	if err := j.Group.checkGroup(); err != nil {
 		return nil, err
@@ -141,7 +136,7 @@ func newPlan(j *Job) (*plan, error) {
 	return p, nil
 }
 
-// numberInstances numbers the instances.
+// numberInstances numbers the copies of each filter.
 func (p *plan) numberInstances() error {
 	total := 0
 	for i, at := range p.Layout {
@@ -188,8 +183,8 @@ func (p *plan) instancesOn(host string) (list []Instance) {
 	return list
 }
 
-// checkPipeline reports whether no instance of a group sends to several others, or takes
-// from several.
+// checkPipeline reports whether every instance of a group sends to at most one other and receives from at
+// most one.
 func (p *plan) checkPipeline(group int) bool {
 	from, to := make(map[string]bool), make(map[string]bool)
 	for _, s := range p.Group.Streams {
@@ -201,8 +196,8 @@ func (p *plan) checkPipeline(group int) bool {
 	return true
 }
 
-// needsAcks reports whether the consumer acknowledges the units of a stream. With
-// one copy there is nothing to choose, so nobody asks.
+// needsAcks reports whether the consumer acknowledges the units of a stream. With one copy, acknowledgements
+// are of no use.
 func (p *plan) needsAcks(s *Stream, group int) bool {
 	return s.Policy == DemandDriven && len(p.copies[role{group, s.To}]) > 1
 }
@@ -220,7 +215,7 @@ func (p *plan) forEachWork(group int, f func(number int, query []byte) error) er
 	return nil
 }
 
-// checkGroup refuses groups that cannot run.
+// checkGroup validates a group.
 func (g *Group) checkGroup() error {
 	depth := make(map[string]int) // by filter
 	for _, f := range g.Filters {
@@ -250,7 +245,7 @@ func (g *Group) checkGroup() error {
 			return fmt.Errorf("%w: stream %s: window %d, %v", ErrJob, s.Name, s.Window, s.Policy)
 		}
 	}
-	// Follow the streams as often as there are filters: deeper are cycles only.
+	// The longest path grows with each pass; after as many passes as filters only a cycle makes it longer.
 	for range len(g.Filters) + 1 {
 		deeper := false
 		for _, s := range g.Streams {

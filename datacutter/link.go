@@ -8,26 +8,24 @@ import (
 	"time"
 )
 
-// link is one connection of a stream, seen from one of its ends. Its methods
-// are called by the instance at this end, or by the goroutine that stands in
-// for it, one at a time; only the connection's deadlines are set from outside.
+// link is one end of a stream's connection. Its methods are called by one goroutine at a time: that of the
+// instance, or its reader. Only the connection's deadlines are set concurrently.
 type link struct {
 	ctx          context.Context // of the run
 	conn         net.Conn
 	frames       *frameReader
 	peer         Instance
 	grace        time.Duration
-	partialWrite bool   // a frame went out in part, so no other can follow
-	work         Counts // in the current work
+	partialWrite bool   // a frame was sent in part, so no other may follow
+	work         Counts // counts of the current work
 	total        Counts
 }
 
-// defaultGrace is how long the end of a failed run waits to tell others why, and
-// to be told.
+// defaultGrace is the time that a failed run waits to exchange the reasons with other hosts.
 const defaultGrace = time.Second
 
-// nextFrame returns the next frame. An abort is a *RemoteError, and the end of the
-// connection an error: a stream says bye first.
+// nextFrame returns the next frame. An abort is returned as a *RemoteError. The end of the connection without
+// bye is an error.
 func (l *link) nextFrame() (frame, error) {
 	f, err := l.frames.nextFrame()
 	switch {
@@ -41,7 +39,7 @@ func (l *link) nextFrame() (frame, error) {
 	return f, nil
 }
 
-// writeFrames sends bytes of whole frames.
+// writeFrames sends complete frames.
 func (l *link) writeFrames(b []byte) error {
 	n, err := l.conn.Write(b)
 	if err != nil {
@@ -50,13 +48,12 @@ func (l *link) writeFrames(b []byte) error {
 	return err
 }
 
-// peerReason looks for the peer's reason when a write failed with err: the peer may
-// have said it before it hung up.
+// peerReason reads the peer's abort after a write has failed with err, and returns err if there is none.
 func (l *link) peerReason(err error) error {
 	if l.ctx.Err() != nil {
 		return err
 	}
-	_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // where that fails, so does the read
+	_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // if it fails, so does the read
 	for {
 		f, failed := l.frames.nextFrame()
 		switch {
@@ -68,8 +65,8 @@ func (l *link) peerReason(err error) error {
 	}
 }
 
-// explainError replaces the error of a connection by the reason of the run's end, if
-// it has ended: that is what cut the connection.
+// explainError replaces a connection error by the cause of the run's end, if the run has ended, because that
+// interrupted the connection.
 func (l *link) explainError(err error) error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)
@@ -77,19 +74,19 @@ func (l *link) explainError(err error) error {
 	return err
 }
 
-// closeWithAbort tells the peer why the run ended here, if it still listens, and
-// closes the connection. Nobody else may use the link any more.
+// closeWithAbort sends the reason to the peer, if not empty, and closes the connection. The link must not be
+// used afterwards.
 func (l *link) closeWithAbort(reason string) {
 	if reason != "" && !l.partialWrite && l.conn.SetDeadline(time.Now().Add(l.grace)) == nil {
 		if len(reason) > abortMax {
 			reason = reason[:abortMax]
 		}
-		_ = l.writeFrames(appendFrame(nil, kindAbort, []byte(reason))) // the peer may be gone; it finds out by the close below
+		_ = l.writeFrames(appendFrame(nil, kindAbort, []byte(reason))) // ignore the error: closing notifies the peer as well
 	}
 	l.conn.Close()
 }
 
-// expectFrame takes the next frame, which has to be of a kind.
+// expectFrame reads the next frame, which must be of the kind want.
 func (l *link) expectFrame(want kind) error {
 	f, err := l.nextFrame()
 	if err == nil && f.kind != want {

@@ -8,15 +8,14 @@ import (
 	"sync"
 )
 
-// Memory is a Network within the process, for tests and examples. Its zero
-// value is ready.
+// Memory is a Network within the process, for tests and examples. The zero value is ready to use.
 type Memory struct {
 	mu        sync.Mutex
 	last      int
 	listeners map[string]*memoryListener
 }
 
-// Listen makes a listener with an address of its own.
+// Listen returns a listener with a unique address.
 func (m *Memory) Listen(context.Context) (net.Listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -29,7 +28,7 @@ func (m *Memory) Listen(context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// Dial connects to a listener, when it accepts.
+// Dial connects to a listener. It blocks until the listener accepts.
 func (m *Memory) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	m.mu.Lock()
 	l := m.listeners[addr]

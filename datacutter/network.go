@@ -5,16 +5,13 @@ import (
 	"net"
 )
 
-// Network makes the connections that streams run over: reliable, in order, with
-// the deadlines of net.Conn, and a Close that lets the peer read what was
-// written before. Its methods can be called at the same time.
+// Network makes the connections of streams. They must be reliable, ordered, support the deadlines of
+// net.Conn, and deliver data that was written before Close. Its methods may be called concurrently.
 //
-// A connection may hold back what was written until the next call of the writer,
-// as SDP with RDMA-based flow control does: whoever waits for something else
-// then has a Read of it waiting, too.
+// A connection may hold back written data until the next call of the writer, as SDP with RDMA-based flow
+// control does. So a writer that blocks elsewhere must have a Read pending on it.
 type Network interface {
-	// Listen begins to take connections. What the listener's address prints
-	// is what Dial wants on every host of the job.
+	// Listen starts listening. The listener's Addr().String() is passed to Dial on every host of the job.
 	Listen(ctx context.Context) (net.Listener, error)
 
 	// Dial connects to a listener.
@@ -23,7 +20,7 @@ type Network interface {
 
 // TCP is the Network of package net.
 type TCP struct {
-	Address string // to listen on; empty means 127.0.0.1:0
+	Address string // address to listen on; empty means 127.0.0.1:0
 }
 
 // Listen listens on a TCP port.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Node is a host's place in a run: a listener first, so that the hosts can tell
-// one another where they are, and then the instances.
+// Node is a host of a run. It listens before it runs the instances, so that the hosts can exchange their
+// addresses.
 type Node struct {
 	network  Network
 	listener net.Listener
@@ -19,8 +19,8 @@ type Node struct {
 	ran      atomic.Bool
 }
 
-// Listen makes a Node, which listens on the network. Tell the others its Addr,
-// and Run it; or Close it.
+// Listen creates a Node that listens on the network. The caller passes its Addr to the other hosts and calls
+// Run, or Close.
 func Listen(ctx context.Context, network Network) (*Node, error) {
 	if network == nil {
 		return nil, fmt.Errorf("datacutter: listen: %w: the network is nil", ErrJob)
@@ -32,20 +32,19 @@ func Listen(ctx context.Context, network Network) (*Node, error) {
 	return &Node{network: network, listener: l, grace: defaultGrace}, nil
 }
 
-// Addr is where other hosts reach this one.
+// Addr returns the address for other hosts.
 func (n *Node) Addr() string { return n.listener.Addr().String() }
 
-// Close gives up a Node that does not Run.
+// Close closes a Node that will not Run.
 func (n *Node) Close() error { return n.listener.Close() }
 
-// Run runs the instances that the job's layout places on the host of the name
-// me, and returns when they have done every work and so have all instances that
-// take data from them, on any host; or when anything failed. addrs are the
-// addresses of all hosts by their names. A Node runs once; Run closes it.
+// Run runs the instances that the job's layout assigns to host me. It returns when they and all instances
+// downstream of them, on any host, have finished every work, or when the run has failed. addrs are the
+// addresses of all hosts by name. A Node runs once; Run closes it.
 //
-// The error is a *FilterError where it is an instance that failed. When
-// another host did it has that host's reason, in a *RemoteError, unless that
-// host or the network had no time to say it. When ctx ends the error is its
+// The error is a *FilterError if an instance failed. If another host failed, it is a *RemoteError with that
+// host's reason, unless the reason could not be delivered. If ctx ended, the error wraps its cause, and names
+// the connection that the run waited for, if any.
 // cause, and where the run still waited for connections it names one.
 func (n *Node) Run(ctx context.Context, job Job, me string, addrs map[string]string) (Report, error) {
 	defer n.listener.Close()
@@ -77,8 +76,8 @@ func checkAddrs(l Layout, me string, addrs map[string]string) error {
 	return nil
 }
 
-// Run runs a job with all its hosts in this process, each with a Node of its
-// own. Data between hosts goes over the network, as it would between processes.
+// Run runs a job with all its hosts in this process, each as a Node of its own. Data between hosts goes over
+// the network, as between processes.
 func Run(ctx context.Context, network Network, job Job) (Report, error) {
 	p, err := newPlan(&job)
 	if err != nil {
@@ -120,23 +119,23 @@ func Run(ctx context.Context, network Network, job Job) (Report, error) {
 	return report, failed
 }
 
-// Report is what a run did.
+// Report describes a finished run.
 type Report struct {
-	Start, End time.Time        // from the first data to the end of the last work, without the connecting
-	Instances  []InstanceReport // in order of group, filter and copy
-	Strangers  int              // connections that were refused, because they were none of the job's
+	Start, End time.Time        // from the first data to the end of the last work, without connecting
+	Instances  []InstanceReport // ordered by group, filter and copy
+	Strangers  int              // number of rejected connections that did not belong to the job
 }
 
-// InstanceReport is what went through an instance.
+// InstanceReport contains the counts of an instance.
 type InstanceReport struct {
 	Instance
 	In, Out Counts // of all streams
 }
 
-// Elapsed is the time from Start to End.
+// Elapsed returns the time from Start to End.
 func (r Report) Elapsed() time.Duration { return r.End.Sub(r.Start) }
 
-// Merge puts the reports of two hosts together.
+// Merge returns the combined report of two hosts.
 func (r Report) Merge(o Report) Report {
 	if r.Start.IsZero() || !o.Start.IsZero() && o.Start.Before(r.Start) {
 		r.Start = o.Start

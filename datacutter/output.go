@@ -2,27 +2,26 @@ package datacutter
 
 import "fmt"
 
-// Output is the producer's end of a stream. It belongs to the goroutine that
-// runs the filter's Process, or to one at a time.
+// Output is the producer's end of a stream. It must not be used concurrently. Usually the goroutine that runs
+// the filter's Process uses it.
 type Output struct {
 	stream   *Stream
 	number   int        // of the stream
 	to       []Instance // the copies of the consumer
 	links    []*link    // their connections
-	frame    []byte     // room for a header and a unit
-	nextCopy int        // the copy that is next in turn
+	frame    []byte     // buffer for a header and a unit
+	nextCopy int        // the next copy in round-robin order
 	err      error      // sticky
-	replies  *replies   // nil if nobody has to listen before bye
-	acked    bool       // consumers acknowledge units; then there are replies
+	replies  *replies   // reads the consumers' frames; nil if only bye is expected
+	acked    bool       // consumers acknowledge units; replies is not nil then
 }
 
-// UnitSize is the most that a unit of the stream can have, in bytes.
+// UnitSize returns the maximum length of a unit of the stream in bytes.
 func (out *Output) UnitSize() int { return out.stream.UnitSize }
 
-// Send sends a unit to the copy of the consumer that the stream's policy
-// chooses, and returns when the connection has taken it; that may be long
-// before it arrives. The unit is the caller's again then. It allocates
-// nothing. A stream with policy ByKey wants SendKey.
+// Send sends a unit to the copy of the consumer that the stream's policy selects. It returns when the
+// connection has buffered the unit, and the caller may reuse unit. Send does not allocate. Streams with
+// policy ByKey require SendKey.
 func (out *Output) Send(unit []byte) error {
 	if out.err == nil && out.stream.Policy == ByKey {
 		out.err = fmt.Errorf("%w: stream %s chooses by key: use SendKey", ErrJob, out.stream.Name)
@@ -30,8 +29,7 @@ func (out *Output) Send(unit []byte) error {
 	return out.SendKey(0, unit)
 }
 
-// SendKey is Send with a key, by which the stream chooses the copy if its
-// policy is ByKey: units with the same key go to the same copy.
+// SendKey is Send with a key. If the stream's policy is ByKey, units with the same key go to the same copy.
 func (out *Output) SendKey(key uint64, unit []byte) error {
 	if out.err != nil {
 		return out.err
@@ -55,7 +53,7 @@ func (out *Output) SendKey(key uint64, unit []byte) error {
 	return nil
 }
 
-// slotFor is the name of the connection from an instance to a copy of the consumer.
+// slotFor returns the identity of the connection from an instance to a copy of the consumer.
 func (out *Output) slotFor(from Instance, to int) slot {
 	return slot{stream: out.number, group: from.Group, from: from.Copy, to: to}
 }
@@ -78,7 +76,7 @@ func (out *Output) failStream(to int, err error) error {
 	return out.err
 }
 
-// peerReason looks for the peer's reason when a write failed with err; see link.cause.
+// peerReason returns the peer's reason after a write has failed with err; see link.peerReason.
 func (out *Output) peerReason(to int, err error) error {
 	if out.replies != nil {
 		return out.replies.peerReason(to, out.links[to], err)
@@ -89,7 +87,7 @@ func (out *Output) peerReason(to int, err error) error {
 // endWork ends a work.
 func (out *Output) endWork(number int) error {
 	if out.err != nil {
-		return out.err // the filter saw it and went on
+		return out.err // the filter has ignored this error
 	}
 	for to, l := range out.links {
 		if err := l.writeFrames(appendEnd(out.frame[:0], number, l.work)); err != nil {
@@ -100,7 +98,7 @@ func (out *Output) endWork(number int) error {
 	return nil
 }
 
-// sendBye says that no work follows.
+// sendBye announces that no work follows.
 func (out *Output) sendBye() error {
 	if out.replies != nil {
 		out.replies.allowBye()
@@ -113,7 +111,7 @@ func (out *Output) sendBye() error {
 	return nil
 }
 
-// waitBye waits for the consumer's answer to bye, and hangs up; see Input.replyBye.
+// waitBye waits for the consumers' replies to bye and closes the connections; see Input.replyBye.
 func (out *Output) waitBye() error {
 	for to, l := range out.links {
 		var err error
@@ -130,8 +128,8 @@ func (out *Output) waitBye() error {
 	return nil
 }
 
-// startReplies prepares for the first work. Consumers that acknowledge units are
-// listened to.
+// startReplies prepares for the first work. If listen is set, readers receive the consumers'
+// acknowledgements.
 func (out *Output) startReplies(r *run, acked, listen bool) {
 	out.frame = make([]byte, frameHeader+max(out.stream.UnitSize, endLen))
 	out.acked = acked

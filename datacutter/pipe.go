@@ -8,13 +8,11 @@ import (
 	"time"
 )
 
-// pipeSize is how many bytes are on their way at most in one direction of a
-// pipe.
+// pipeSize is the capacity of one direction of a pipe in bytes.
 const pipeSize = 64 << 10
 
-// newPipe returns the ends of a connection in memory. Unlike those of net.Pipe
-// they have a buffer between them, as a socket has, and what was written before
-// Close can still be read.
+// newPipe returns the two ends of an in-memory connection. Unlike net.Pipe it is buffered, as a socket is,
+// and data written before Close can still be read.
 func newPipe() (net.Conn, net.Conn) {
 	a, b := newFlow(), newFlow()
 	return &pipeEnd{in: a, out: b}, &pipeEnd{in: b, out: a}
@@ -58,18 +56,18 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "pipe" }
 
-// flow is one direction: a ring of bytes.
+// flow is one direction of a pipe: a ring of bytes.
 type flow struct {
 	mu             sync.Mutex
 	changed        sync.Cond
-	ring           []byte // made by the first write
+	ring           []byte // allocated by the first write
 	start, n       int
 	writeClosed    bool // the writer has closed
 	readClosed     bool // the reader has closed
 	reader, writer deadline
 }
 
-// deadline is the time at which one side stops to wait.
+// deadline is the deadline of one side.
 type deadline struct {
 	at    time.Time
 	timer *time.Timer
@@ -152,7 +150,7 @@ func (f *flow) setDeadline(d *deadline, t time.Time) {
 	f.changed.Broadcast()
 }
 
-// setTimer replaces the time, with what to do when it comes.
+// setTimer replaces the deadline; f is called when it expires.
 func (d *deadline) setTimer(t time.Time, f func()) {
 	d.at = t
 	if d.timer != nil {

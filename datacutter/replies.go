@@ -7,24 +7,23 @@ import (
 	"time"
 )
 
-// replies reads what the copies of a consumer say: bye, and if they acknowledge
-// units how many each has that it is not yet done with.
+// replies reads the frames that the copies of a consumer send: acknowledgements and bye. It counts the
+// unacknowledged units of each copy.
 //
-// A network may hold back what was written until the next call (see Network), so
-// whoever could wait for another connection meanwhile has a goroutine in a Read
-// of each.
+// A network may hold back written data until the next call (see Network). So while the filter may block on
+// another connection, a goroutine has a Read pending on each of them.
 type replies struct {
 	window int
-	done   []chan struct{} // closed when nothing more comes from the copy
+	done   []chan struct{} // closed when the copy sends no more frames
 
 	mu         sync.Mutex
 	changed    sync.Cond
-	unacked    []int   // units, by copy
-	err        []error // why nothing more comes; nil after bye
-	byeAllowed bool    // so the copies may say bye
+	unacked    []int   // number of unacknowledged units, by copy
+	err        []error // by copy; nil after bye
+	byeAllowed bool    // bye was sent, so the copies may reply
 }
 
-// newReplies makes the readers, which end with the run.
+// newReplies starts the readers, which end with the run.
 func newReplies(r *run, window int, links []*link) *replies {
 	if window == 0 {
 		window = defaultWindow
@@ -40,7 +39,7 @@ func newReplies(r *run, window int, links []*link) *replies {
 	return rs
 }
 
-// readReplies takes acknowledgements until the copy says bye or fails.
+// readReplies reads frames until the copy sends bye or fails.
 func (rs *replies) readReplies(to int, l *link) {
 	defer close(rs.done[to])
 	for {
@@ -51,7 +50,7 @@ func (rs *replies) readReplies(to int, l *link) {
 	}
 }
 
-// handleFrame notes a frame from a copy, or that it failed, and whether more may come.
+// handleFrame handles a frame from a copy, or its failure, and reports whether more may follow.
 func (rs *replies) handleFrame(to int, f frame, err error) (more bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -67,12 +66,12 @@ func (rs *replies) handleFrame(to int, f frame, err error) (more bool) {
 		rs.unacked[to]--
 	}
 	rs.err[to] = err
-	rs.changed.Signal() // only the filter waits
+	rs.changed.Signal() // the filter is the only waiter
 	return err == nil
 }
 
-// chooseCopy waits until a copy can take a unit, and counts the unit. With an error
-// it returns the copy that failed.
+// chooseCopy waits until a copy has window for a unit, and counts the unit. With an error it returns the copy
+// that failed.
 func (rs *replies) chooseCopy() (int, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -94,7 +93,7 @@ func (rs *replies) chooseCopy() (int, error) {
 	}
 }
 
-// allowBye says that no unit follows.
+// allowBye records that no unit follows.
 func (rs *replies) allowBye() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -109,9 +108,9 @@ func (rs *replies) waitBye(to int) error {
 	return rs.err[to]
 }
 
-// peerReason is link.cause: what the peer said is in the hands of the reader.
+// peerReason is link.peerReason when the reader goroutine has received the abort.
 func (rs *replies) peerReason(to int, l *link, err error) error {
-	_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // where that fails, so does the read
+	_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // if it fails, so does the read
 	said := rs.waitBye(to)
 	var remote *RemoteError
 	if errors.As(said, &remote) {

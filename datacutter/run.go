@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// run is a Node at work. Each instance has a goroutine, in which its filter
-// reads and writes the connections itself; others there are only where one
-// goroutine would have to wait for several connections.
+// run is a running Node. Each instance has a goroutine, in which its filter reads and writes the connections
+// directly. Further goroutines exist only where one goroutine would have to wait for several connections.
 type run struct {
 	*Node
 	plan  *plan
@@ -20,20 +19,20 @@ type run struct {
 
 	ctx        context.Context // ends with the first failure, which is its cause
 	end        context.CancelFunc
-	fail       func(error) // ends ctx, or one that it depends on
+	fail       func(error) // ends ctx, or its parent
 	instances  []*instance
 	quit       chan struct{}  // closed when the instances have ended
 	readers    sync.WaitGroup // of inputs and replies
-	handshakes sync.WaitGroup // of accept, and of connections in their handshake
+	handshakes sync.WaitGroup // acceptLoop, and connections in their handshake
 
 	mu            sync.Mutex
-	slots         map[slot]chan *link // connections that are to come
-	conns         map[net.Conn]bool   // all that are open
-	links         []*link             // those beyond the handshake
-	stopping      bool                // the run ends: no new connections
-	connectErr    error               // what an instance waited for when the run ended
-	rejected      int                 // connections that were refused
-	lastRejection string              // why the last was
+	slots         map[slot]chan *link // expected connections
+	conns         map[net.Conn]bool   // all open connections
+	links         []*link             // connections after the handshake
+	stopping      bool                // the run is ending: accept no more connections
+	connectErr    error               // the error of an instance that was not connected when the run ended
+	rejected      int                 // number of rejected connections
+	lastRejection string              // reason of the last rejection
 }
 
 // newRun prepares a run, which calls fail, to end ctx, at the first failure.
@@ -47,7 +46,7 @@ func newRun(ctx context.Context, fail context.CancelCauseFunc, n *Node, p *plan,
 	return r
 }
 
-// runAll runs everything and leaves nothing behind.
+// runAll runs the instances, and releases all resources.
 func (r *run) runAll() (Report, error) {
 	cut := make(chan struct{})
 	go func() {
@@ -76,7 +75,7 @@ func (r *run) runAll() (Report, error) {
 	return r.buildReport(), err
 }
 
-// noteConnectError notes what an instance waited for when the run ended.
+// noteConnectError records the error of an instance that was not connected when the run ended.
 func (r *run) noteConnectError(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,9 +84,9 @@ func (r *run) noteConnectError(err error) {
 	}
 }
 
-// waitAbort waits a while for the reason of a connection that could not be made. A
-// host that failed takes no more, and may have told another instance why: so the
-// one that is told is first to fail here.
+// waitAbort waits for up to the grace period for the cause of a connection failure. A failed host accepts no
+// more connections, but may have sent its reason to another instance here, which should then be the first to
+// fail.
 func (r *run) waitAbort(err error) {
 	if errors.As(err, new(*RemoteError)) || len(r.instances) == 1 {
 		return
@@ -100,7 +99,7 @@ func (r *run) waitAbort(err error) {
 	}
 }
 
-// resultError is why the run ended; nil when everything is done.
+// resultError returns the cause of the run's end, or nil if all works are finished.
 func (r *run) resultError() error {
 	err := context.Cause(r.ctx)
 	if err == nil || errors.As(err, new(*FilterError)) {
@@ -114,18 +113,18 @@ func (r *run) resultError() error {
 	return fmt.Errorf("datacutter: host %s: %w", r.host, err)
 }
 
-// interruptConns interrupts whoever waits for a connection.
+// interruptConns interrupts all reads and writes.
 func (r *run) interruptConns() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopping = true
 	r.listener.Close()
 	for c := range r.conns {
-		_ = c.SetDeadline(time.Unix(1, 0)) // where that fails nobody waits
+		_ = c.SetDeadline(time.Unix(1, 0)) // if it fails, no call is blocked
 	}
 }
 
-// trackConn has a connection cut with the others, and closed at last.
+// trackConn registers a connection to be interrupted and closed with the run.
 func (r *run) trackConn(c net.Conn) error {
 	r.mu.Lock()
 	cut := r.stopping
@@ -146,8 +145,7 @@ func (r *run) dropConn(c net.Conn) {
 	c.Close()
 }
 
-// closeAll closes all connections. If the run failed it says why to those who can
-// hear it.
+// closeAll closes all connections. If the run failed, it first sends the reason to the peers.
 func (r *run) closeAll(failed error) {
 	text := ""
 	if failed != nil {

@@ -10,14 +10,14 @@ import (
 
 // pair is a key and its value, in memory:
 //
-//	0    the next of the bucket, or Null
+//	0    the next pair of the bucket, or Null
 //	8    hash of the key
-//	16   bytes of the key
-//	24   bytes of the value
-//	32   the key, and up to the next multiple of 8 the value
+//	16   length of the key in bytes
+//	24   length of the value in bytes
+//	32   the key, padded to a multiple of 8, and the value
 type pair struct {
 	at, next   acp.GA
-	linkAt     acp.GA // the word that it hangs on
+	linkAt     acp.GA // the word that points to it
 	key, value []byte
 }
 
@@ -25,30 +25,30 @@ const pairSize = 32 // bytes before the key
 
 func valueOffset(key int) int { return pairSize + (key+7)&^7 }
 
-// encodePair lays a pair out.
+// encodePair returns the memory of a pair.
 func encodePair(next acp.GA, hash uint64, key, value []byte) []byte {
 	b := append(wordBytes(uint64(next), hash, uint64(len(key)), uint64(len(value))), key...)
 	return append(append(b, make([]byte, valueOffset(len(key))-len(b))...), value...)
 }
 
-// bucket is one that somebody uses.
+// bucket is a bucket in use by a method.
 type bucket struct {
 	t    *table
 	part acp.GA
 	at   acp.GA
 
-	writes  []pendingWrite // to be written when the lock is given back
-	garbage []acp.GA       // to be freed then
+	writes  []pendingWrite // written when the lock is released
+	garbage []acp.GA       // blocks freed then
 }
 
-// hashOf spreads the hash of a key over all bits.
+// hashOf mixes the hash of a key into all bits.
 func hashOf(key []byte) uint64 {
 	h := hashBytes(key)
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	return h ^ h>>33
 }
 
-// bucketFor returns where pairs with a hash are.
+// bucketFor returns the bucket of the pairs with a hash.
 func (t *table) bucketFor(hash uint64) *bucket {
 	n := uint64(len(t.parts))
 	return t.bucketAt(t.parts[hash%n], hash/n%t.buckets)
@@ -58,8 +58,8 @@ func (t *table) bucketAt(part acp.GA, i uint64) *bucket {
 	return &bucket{t: t, part: part, at: part + partHeader + acp.GA(i)*bucketSize}
 }
 
-// withLock calls f while nobody else uses the bucket, which is of kind next afterwards. What f wants written is, if it has no
-// error.
+// withLock calls f with the bucket locked, which has kind next afterwards. The pending writes are executed
+// unless f returns an error.
 func (b *bucket) withLock(ctx context.Context, next kind, f func() error) (err error) {
 	s := b.t.s
 	mine, err := s.lockStruct(ctx, b.at, kindBucket)
@@ -67,7 +67,7 @@ func (b *bucket) withLock(ctx context.Context, next kind, f func() error) (err e
 		return err
 	}
 	done := false
-	defer func() { // whatever f does, which is the program's
+	defer func() { // f may panic: it calls the program's function
 		if !done {
 			err = errors.Join(err, s.unlockStruct(b.at, mine, kindBucket.freeWord()))
 		}
@@ -89,12 +89,12 @@ func (b *bucket) addWrite(to acp.GA, p []byte) {
 	b.writes = append(b.writes, pendingWrite{to: to, b: p})
 }
 
-// addCount has the pairs of the part counted.
+// addCount adds n to the part's number of pairs.
 func (b *bucket) addCount(n int) {
 	b.writes = append(b.writes, pendingWrite{to: b.part, add: uint64(n)})
 }
 
-// walkPairs calls f with each pair until it returns true, of which key and value are read if want says so.
+// walkPairs calls f with each pair until f returns true. The key and value are read if want returns true.
 func (b *bucket) walkPairs(want func(hash uint64, key int) bool, f func(p pair) (stop bool)) error {
 	link := b.at.Add(8)
 	var first [1]uint64
@@ -106,7 +106,7 @@ func (b *bucket) walkPairs(want func(hash uint64, key int) bool, f func(p pair) 
 		if at == mark {
 			return fmt.Errorf("%w: the pair at %v comes once more in its bucket", ErrDamaged, at)
 		}
-		if n&(n-1) == 0 { // in a circle some mark is met again
+		if n&(n-1) == 0 { // cycle detection: a cycle passes some mark again
 			mark = at
 		}
 		p, wanted, err := b.loadPair(at, want)
@@ -117,12 +117,12 @@ func (b *bucket) walkPairs(want func(hash uint64, key int) bool, f func(p pair) 
 		if wanted && f(p) {
 			return nil
 		}
-		link, at = at, p.next // the link is a pair's first word
+		link, at = at, p.next // the link is the pair's first word
 	}
 	return nil
 }
 
-// loadPair reads a pair, at once if its length is known.
+// loadPair reads a pair, by one read if its length is known.
 func (b *bucket) loadPair(at acp.GA, want func(hash uint64, key int) bool) (p pair, wanted bool, err error) {
 	t, n := b.t, pairSize
 	if t.key >= 0 && t.value >= 0 {
@@ -163,7 +163,7 @@ func (b *bucket) findPair(key []byte, hash uint64) (found pair, ok bool, err err
 	return found, ok, err
 }
 
-// addPair makes a pair the first of the bucket.
+// addPair inserts a pair at the head of the bucket.
 func (b *bucket) addPair(ctx context.Context, hash uint64, key, value []byte) error {
 	var first [1]uint64
 	if err := b.t.s.getWords(b.at.Add(8), first[:]); err != nil {
@@ -173,7 +173,7 @@ func (b *bucket) addPair(ctx context.Context, hash uint64, key, value []byte) er
 	return b.writePair(ctx, b.at.Add(8), acp.GA(first[0]), hash, key, value)
 }
 
-// writePair has a pair written to memory of its own, which hangs on a link.
+// writePair allocates a block for a pair, and adds the writes of the pair and of the link to it.
 func (b *bucket) writePair(ctx context.Context, link, next acp.GA, hash uint64, key, value []byte) error {
 	if len(key) > maxValue || len(value) > maxValue {
 		return fmt.Errorf("%w: a key of %d bytes with a value of %d", acp.ErrLength, len(key), len(value))
@@ -187,7 +187,7 @@ func (b *bucket) writePair(ctx context.Context, link, next acp.GA, hash uint64, 
 	return err
 }
 
-// replaceValue gives a pair another value, in place if it is as long.
+// replaceValue replaces the value of a pair, in place if the length is the same.
 func (b *bucket) replaceValue(ctx context.Context, p pair, hash uint64, value []byte) error {
 	if len(value) == len(p.value) {
 		b.addWrite(p.at.Add(valueOffset(len(p.key))), value)
@@ -197,14 +197,14 @@ func (b *bucket) replaceValue(ctx context.Context, p pair, hash uint64, value []
 	return b.writePair(ctx, p.linkAt, p.next, hash, p.key, value)
 }
 
-// removePair takes a pair out.
+// removePair unlinks a pair.
 func (b *bucket) removePair(p pair) {
 	b.addWrite(p.linkAt, wordBytes(uint64(p.next)))
 	b.addCount(-1)
 	b.garbage = append(b.garbage, p.at)
 }
 
-// allPairs are all pairs of a bucket.
+// allPairs returns all pairs of a bucket.
 func (b *bucket) allPairs() (list []pair, err error) {
 	err = b.walkPairs(func(uint64, int) bool { return true }, func(p pair) bool {
 		list = append(list, p)

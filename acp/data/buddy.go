@@ -7,20 +7,21 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// buddy is the allocator of a heap, on a sheet of its words: blocks of 64 bytes times a power of two, which begin
-// at multiples of their length. What is free stands in a list for each length, whose links are in the free blocks.
-// A block that is freed is joined with its other half, its buddy, if that is free.
+// buddy is the buddy allocator of a heap, on a cache of the heap's words. Blocks are 64 bytes times a power
+// of two long, and aligned to their length. Free blocks of each length are in a list whose links are stored
+// in the blocks. A freed block is merged with its other half, its buddy, if that is free.
 //
 //	0    lock
-//	8    blocks of 64 bytes
-//	16   allocated blocks, of any length
+//	8    capacity in blocks of 64 bytes
+//	16   number of allocated blocks, of any length
 //	24   their bytes
-//	32   for each length the number of the first free block of it and 1, or 0
-//	320  the state of each block of 64 bytes, a byte each
+//	32   for each length, 1 + the number of the first free block, or 0
+//	320  the state of each block of 64 bytes, one byte each
 //	     the blocks, from a multiple of 64 on
 //
-// The states are apart from the blocks. So what a program writes beyond its block damages no more than lists of what is free,
-// which is noticed, and an address is known to be that of an allocated block or not, whatever is in memory there.
+// The states are separate from the blocks. So a program that writes beyond its block can damage only the
+// links of free blocks, which is detected, and the state always tells whether an address is that of an
+// allocated block.
 type buddy struct {
 	*wordCache
 	blocks uint64
@@ -34,18 +35,18 @@ const (
 	offHeads   = 32
 	offStates  = 320
 	orders     = (offStates - offHeads) / 8
-	stateLive  = 0x80 // and the order
+	stateLive  = 0x80 // or the order
 	stateFree  = 1    // plus the order
-	nodeNext   = 8    // words of a free block, behind what tells who looks for a structure there that it was destroyed
+	nodeNext   = 8    // words of a free block, behind the word that marks a destroyed structure
 	nodeBefore = 16
 )
 
-// blocksOffset is where the blocks begin.
+// blocksOffset returns the offset of the first block.
 func blocksOffset(blocks uint64) uint64 {
 	return (offStates + blocks + blockSize - 1) / blockSize * blockSize
 }
 
-// blockCount is how many blocks fit into a heap of so many bytes.
+// blockCount returns the number of blocks that fit into a heap of length bytes.
 func blockCount(length uint64) uint64 {
 	n := length / (blockSize + 1)
 	for n > 0 && blocksOffset(n)+n*blockSize > length {
@@ -54,10 +55,10 @@ func blockCount(length uint64) uint64 {
 	return n
 }
 
-// orderOf is the order of the shortest block of at least n bytes.
+// orderOf returns the order of the shortest block of at least n bytes.
 func orderOf(n uint64) int { return bits.Len64((max(n, 1) - 1) / blockSize) }
 
-// formatHeap makes memory that is all zero a heap in which all is free.
+// formatHeap makes zeroed memory a heap without allocated blocks.
 func formatHeap(s *wordCache, length uint64) error {
 	b := buddy{s, blockCount(length)}
 	s.setWord(offBlocks, b.blocks)
@@ -74,7 +75,7 @@ func formatHeap(s *wordCache, length uint64) error {
 	return nil
 }
 
-// openBuddy reads what every operation needs.
+// openBuddy reads the words that every operation needs.
 func openBuddy(s *wordCache) (b buddy, err error) {
 	if err = s.fetchWords(offBlocks, (offStates-offBlocks)/8); err != nil {
 		return b, err
@@ -86,7 +87,7 @@ func openBuddy(s *wordCache) (b buddy, err error) {
 	return buddy{s, n}, err
 }
 
-// alloc takes a block of n bytes or more, and returns its offset.
+// alloc allocates a block of at least n bytes, and returns its offset.
 func (b buddy) alloc(n uint64) (off uint64, err error) {
 	order := orderOf(n)
 	var head uint64
@@ -122,7 +123,7 @@ func (b buddy) alloc(n uint64) (off uint64, err error) {
 	return blocksOffset(b.blocks) + at*blockSize, b.addUsage(1, order)
 }
 
-// free gives the block that begins at an offset back.
+// free frees the block at an offset.
 func (b buddy) free(off uint64) error {
 	order, at, err := b.liveBlock(off)
 	if err != nil {
@@ -155,7 +156,7 @@ func (b buddy) free(off uint64) error {
 	return b.pushFree(at, order)
 }
 
-// liveBlock returns order and number of the allocated block that begins at an offset.
+// liveBlock returns the order and number of the allocated block at an offset.
 func (b buddy) liveBlock(off uint64) (order int, at uint64, err error) {
 	from := blocksOffset(b.blocks)
 	at = (off - from) / blockSize
@@ -173,7 +174,7 @@ func (b buddy) liveBlock(off uint64) (order int, at uint64, err error) {
 	return order, at, err
 }
 
-// addUsage notes blocks that come and go.
+// addUsage adds n blocks of an order to the usage counts.
 func (b buddy) addUsage(n int, order int) error {
 	live, err := b.getWord(offLive)
 	if err != nil {
@@ -185,12 +186,10 @@ func (b buddy) addUsage(n int, order int) error {
 	return err
 }
 
-// Lists of free blocks.
-
-// linksOffset is the offset of a free block's links.
+// linksOffset returns the offset of a free block's links.
 func (b buddy) linksOffset(at uint64) uint64 { return blocksOffset(b.blocks) + at*blockSize }
 
-// pushFree makes a block the first of its list.
+// pushFree inserts a block at the head of its free list.
 func (b buddy) pushFree(at uint64, order int) error {
 	head := offHeads + 8*uint64(order)
 	next, err := b.getWord(head)
@@ -209,7 +208,7 @@ func (b buddy) pushFree(at uint64, order int) error {
 	return b.setState(at, stateFree+byte(order))
 }
 
-// removeFree takes a block out of its list.
+// removeFree removes a block from its free list.
 func (b buddy) removeFree(at uint64, order int) error {
 	if at >= b.blocks || 1<<order > b.blocks-at {
 		return fmt.Errorf("%w: free block %d of order %d, of %d", ErrDamaged, at, order, b.blocks)
@@ -244,8 +243,6 @@ func (b buddy) removeFree(at uint64, order int) error {
 	}
 	return b.setState(at, 0)
 }
-
-// States, eight to a word.
 
 func (b buddy) blockState(at uint64) (byte, error) {
 	w, err := b.getWord(offStates + at&^7)

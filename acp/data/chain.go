@@ -8,25 +8,25 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// linkedList is what a list is: elements in blocks of their own, at any rank, each linked with those beside it.
+// linkedList is the implementation of a list: elements in blocks of their own, at any rank, doubly linked.
 //
 //	0    kindNode
 //	8    the list
 //	16   the next element, or Null
-//	24   the one before, or Null
-//	32   bytes of the value
+//	24   the previous element, or Null
+//	32   length of the value in bytes
 //	40   the value
 type linkedList struct{ object }
 
-// The words of a list's header.
+// Indices of the words of a list's header.
 const (
-	chainFirst = iota // elements, or Null
+	chainFirst = iota // element address, or Null
 	chainLast
 )
 
 const (
 	nodeSize   = 40 // bytes before the value
-	linkNext   = 16 // words of an element that its neighbours change
+	linkNext   = 16 // words of an element that its neighbors change
 	linkBefore = 24
 	maxValue   = 1 << 30 // bytes
 )
@@ -62,7 +62,7 @@ func (c *linkedList) loadNode(at acp.GA) (n node, err error) {
 	return n, err
 }
 
-// Which element is beside which is written to elements, if there are any, and otherwise to the header: there the first and the last.
+// Links are written to the neighbors, or to the header at the ends of the list.
 
 func (c *linkedList) setNext(h *header, of, next acp.GA) {
 	if of == acp.Null {
@@ -80,7 +80,7 @@ func (c *linkedList) setBefore(h *header, of, before acp.GA) {
 	}
 }
 
-// insertNode puts a value before the element that place chooses, at the end if it is Null, in the memory of a rank.
+// insertNode stores a value at a rank, before the element that place returns, or at the end if that is Null.
 func (c *linkedList) insertNode(ctx context.Context, rank int, value []byte, place func(h *header) (acp.GA, error)) (at acp.GA, err error) {
 	if len(value) > maxValue {
 		return acp.Null, fmt.Errorf("%w: a value of %d bytes", acp.ErrLength, len(value))
@@ -114,7 +114,7 @@ func (c *linkedList) insertNode(ctx context.Context, rank int, value []byte, pla
 	return at, nil
 }
 
-// removeNode takes the element out that choose chooses, and returns its value.
+// removeNode removes the element that choose returns, and returns its value.
 func (c *linkedList) removeNode(ctx context.Context, choose func(h *header) (acp.GA, error)) (value []byte, err error) {
 	err = c.withLock(ctx, func(h *header) error {
 		at, err := choose(h)
@@ -136,7 +136,7 @@ func (c *linkedList) removeNode(ctx context.Context, choose func(h *header) (acp
 	return value, err
 }
 
-// walkNodes reads all elements. Each has to know which one is before it, so the way does not come back to where it was.
+// walkNodes reads all elements. It checks each element's backward link, so it cannot loop.
 func (c *linkedList) walkNodes(h *header) (list []node, err error) {
 	before := acp.Null
 	for at := acp.GA(h.words[chainFirst]); at != acp.Null; {

@@ -9,27 +9,27 @@ import (
 	"unsafe"
 )
 
-// codec turns values into bytes and back: those of a fixed size as they are in memory, strings and []byte as the bytes
-// that they have.
+// codec converts values to bytes and back: values of a fixed size to their memory, strings and []byte to
+// their contents.
 type codec[T any] struct {
 	form   form
-	size   int    // of each value, or anySize
-	layout uint64 // the same for types whose values are the same bytes in memory
+	size   int    // of each value in bytes, or anySize
+	layout uint64 // hash of the type's memory layout
 }
 
-// form is how values are kept.
+// form is the representation of values.
 type form uint8
 
 const (
-	formFlat   form = iota // as they are in memory
-	formString             // strings
+	formFlat   form = iota // as in memory
+	formString             // string
 	formBytes              // []byte
 )
 
 // anySize is the size of strings and []byte.
 const anySize = -1
 
-// flatCodec is the codec of a type whose values have a fixed size and refer to nothing.
+// flatCodec returns the codec of a type whose values have a fixed size and no references.
 func flatCodec[T any]() (c codec[T], err error) {
 	t := reflect.TypeFor[T]()
 	var words strings.Builder
@@ -39,7 +39,7 @@ func flatCodec[T any]() (c codec[T], err error) {
 	return codec[T]{size: int(t.Size()), layout: hashBytes([]byte(words.String()))}, nil
 }
 
-// anyCodec is that of strings and []byte as well.
+// anyCodec is flatCodec that also supports strings and []byte.
 func anyCodec[T any]() (codec[T], error) {
 	switch t := reflect.TypeFor[T](); {
 	case t.Kind() == reflect.String:
@@ -50,8 +50,8 @@ func anyCodec[T any]() (codec[T], error) {
 	return flatCodec[T]()
 }
 
-// keyCodec is that of keys, which are the same if their bytes are: so there may be no bytes that mean nothing, and no
-// numbers that are equal although their bytes are not.
+// keyCodec returns the codec of keys, which are compared by their bytes. So padding and floating-point
+// numbers are not permitted.
 func keyCodec[T any]() (c codec[T], err error) {
 	if c, err = anyCodec[T](); err == nil && c.size != anySize && !isExact(reflect.TypeFor[T]()) {
 		err = fmt.Errorf("%w: a key of type %v has padding or floating point numbers in it, and keys are compared by their bytes", ErrFlat, reflect.TypeFor[T]())
@@ -59,7 +59,7 @@ func keyCodec[T any]() (c codec[T], err error) {
 	return c, err
 }
 
-// writeLayout writes down how values of a type are laid out, and reports whether they are flat.
+// writeLayout writes the memory layout of a type, and reports whether it is flat.
 func writeLayout(w *strings.Builder, t reflect.Type) bool {
 	switch k := t.Kind(); {
 	case k == reflect.Array:
@@ -84,7 +84,7 @@ func writeLayout(w *strings.Builder, t reflect.Type) bool {
 	}
 }
 
-// isExact reports whether values of a flat type are equal just if their bytes are.
+// isExact reports whether values of a flat type are equal if and only if their bytes are.
 func isExact(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:
@@ -105,7 +105,7 @@ func isExact(t reflect.Type) bool {
 	}
 }
 
-// bytesOf are those of a value. They are the value's own.
+// bytesOf returns the bytes of a value, without a copy.
 func (c codec[T]) bytesOf(v *T) []byte {
 	switch c.form {
 	case formString:
@@ -118,7 +118,7 @@ func (c codec[T]) bytesOf(v *T) []byte {
 	}
 }
 
-// decodeValue is the value that bytes are of, of the length that method bytes has returned.
+// decodeValue returns the value of b, whose length is that returned by bytesOf.
 func (c codec[T]) decodeValue(b []byte) (v T) {
 	switch c.form {
 	case formString:
@@ -131,14 +131,14 @@ func (c codec[T]) decodeValue(b []byte) (v T) {
 	return v
 }
 
-// decodeValues are those of bytes, all of a fixed size.
+// decodeValues returns the values of b, all of a fixed size.
 func (c codec[T]) decodeValues(b []byte) []T {
 	v := make([]T, len(b)/c.size)
 	copy(c.valueBytes(v), b)
 	return v
 }
 
-// valueBytes is the memory of values of a fixed size.
+// valueBytes returns the memory of values of a fixed size.
 func (c codec[T]) valueBytes(v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*c.size)
 }

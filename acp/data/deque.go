@@ -10,14 +10,15 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// Deque is a queue with two ends in the memory of one rank, which all ranks use (acp_deque_t): a ring, so neither end is moved. Its
-// elements are like those of a Vector. Each method is done as a whole: they may be called from all ranks at once.
+// Deque is a double-ended queue in the memory of one rank that all ranks share (acp_deque_t). It is a ring,
+// so pushes and pops move no elements. Its element types are those of a Vector. Methods are atomic with each
+// other.
 type Deque[T any] struct {
 	ring
 	codec[T]
 }
 
-// NewDeque makes a deque at a rank, with room for so many elements (acp_create_deque).
+// NewDeque creates a deque at a rank, with capacity for a number of elements (acp_create_deque).
 func NewDeque[T any](ctx context.Context, s *Space, rank, capacity int) (*Deque[T], error) {
 	d, err := dequeHandle[T](s, acp.Null)
 	if err == nil {
@@ -29,7 +30,7 @@ func NewDeque[T any](ctx context.Context, s *Space, rank, capacity int) (*Deque[
 	return d, nil
 }
 
-// OpenDeque finds the deque that another rank has made.
+// OpenDeque opens the deque at an address.
 func OpenDeque[T any](ctx context.Context, s *Space, at acp.GA) (*Deque[T], error) {
 	d, err := dequeHandle[T](s, at)
 	if err == nil {
@@ -46,23 +47,24 @@ func dequeHandle[T any](s *Space, at acp.GA) (*Deque[T], error) {
 	return &Deque[T]{ring{object{s: s, ga: at, kind: kindDeque, size: c.size, layout: c.layout}}, c}, cmp.Or(s.checkUsable(), err)
 }
 
-// PushBack adds elements at the end (acp_push_back_deque).
+// PushBack appends elements (acp_push_back_deque).
 func (d *Deque[T]) PushBack(ctx context.Context, x ...T) error {
 	return d.newError("push back", d.pushBack(ctx, d.valueBytes(x)))
 }
 
-// PushFront adds elements before the first, in the order in which they are given (acp_push_front_deque).
+// PushFront inserts elements before the first one, in the order in which they are given
+// (acp_push_front_deque).
 func (d *Deque[T]) PushFront(ctx context.Context, x ...T) error {
 	return d.newError("push front", d.pushFront(ctx, d.valueBytes(x)))
 }
 
-// PopBack takes the last element (acp_pop_back_deque). Without any it is ErrEmpty.
+// PopBack removes and returns the last element (acp_pop_back_deque). It returns ErrEmpty if there is none.
 func (d *Deque[T]) PopBack(ctx context.Context) (T, error) {
 	b, err := d.popBack(ctx)
 	return d.decodeOne(b, "pop back", err)
 }
 
-// PopFront takes the first element (acp_pop_front_deque). Without any it is ErrEmpty.
+// PopFront removes and returns the first element (acp_pop_front_deque). It returns ErrEmpty if there is none.
 func (d *Deque[T]) PopFront(ctx context.Context) (T, error) {
 	b, err := d.popFront(ctx)
 	return d.decodeOne(b, "pop front", err)
@@ -81,30 +83,30 @@ func (d *Deque[T]) decodeOne(b []byte, op string, err error) (x T, _ error) {
 	return d.decodeValue(b), nil
 }
 
-// Set replaces elements from i on.
+// Set replaces the elements from i on.
 func (d *Deque[T]) Set(ctx context.Context, i int, x ...T) error {
 	return d.newError("set", d.storeRange(ctx, i, d.valueBytes(x)))
 }
 
-// Insert puts elements before element i, or at the end (acp_insert_deque).
+// Insert inserts elements before element i, or at the end (acp_insert_deque).
 func (d *Deque[T]) Insert(ctx context.Context, i int, x ...T) error {
 	return d.newError("insert", d.insertRange(ctx, i, d.valueBytes(x)))
 }
 
-// Erase takes n elements out, from i on (acp_erase_deque).
+// Erase removes n elements from i on (acp_erase_deque).
 func (d *Deque[T]) Erase(ctx context.Context, i, n int) error {
 	return d.newError("erase", d.eraseRange(ctx, i, n))
 }
 
-// Clear takes all elements out. Their memory stays the deque's.
+// Clear removes all elements. The deque keeps their memory.
 func (d *Deque[T]) Clear(ctx context.Context) error { return d.newError("clear", d.clearAll(ctx)) }
 
-// Reserve makes room for n elements in all (acp_reserve_deque).
+// Reserve increases the capacity to at least n elements (acp_reserve_deque).
 func (d *Deque[T]) Reserve(ctx context.Context, n int) error {
 	return d.newError("reserve", d.reserveTotal(ctx, n))
 }
 
-// All are the elements as they are at the time of the call, in order. An error is the last.
+// All returns an iterator over a snapshot of the elements, in order. An error ends the iteration.
 func (d *Deque[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return allValues(d.codec, func() ([]byte, error) {
 		b, err := d.loadAll(ctx)
@@ -112,7 +114,7 @@ func (d *Deque[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	})
 }
 
-// Destroy frees the deque (acp_destroy_deque), as Vector.Destroy does a vector.
+// Destroy frees the deque (acp_destroy_deque): see Vector.Destroy.
 func (d *Deque[T]) Destroy(ctx context.Context) error {
 	return d.newError("destroy", d.destroyRing(ctx))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// What can be wrong, besides the errors of package acp. Errors of calls are an [*acp.Error] with
-// more words around these: use errors.Is.
+// The errors of package data, in addition to those of package acp. Calls return an [*acp.Error] that wraps
+// one of them: use errors.Is.
 var (
 	ErrNoHeap       = errors.New("the rank has no heap there: all ranks call data.Open, with the same place of the anchor")
 	ErrNoMemory     = errors.New("the heap has no free block that is long enough")
@@ -27,24 +27,25 @@ var (
 	ErrOptions      = acp.ErrOptions
 )
 
-// LockError says who has not given a lock back: the error of who waits for it, with ErrHolderLost or ErrHeld in
-// it.
+// LockError is the error of a method that waited for a lock that was not released. It wraps ErrHolderLost or
+// ErrHeld.
 type LockError struct {
-	At     acp.GA        // the word of the lock
-	Holder int           // rank
-	For    time.Duration // that it was seen to hold it
+	At     acp.GA        // address of the lock word
+	Holder int           // rank of the holder
+	For    time.Duration // time for which it was observed to hold the lock
 	Err    error
 }
 
-// Error says who holds what, and why this does not end.
+// Error returns the holder, the lock and the cause.
 func (e *LockError) Error() string {
 	return fmt.Sprintf("rank %d holds the lock at %v since %v or more: %v", e.Holder, e.At, e.For.Round(time.Millisecond), e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *LockError) Unwrap() error { return e.Err }
 
-// newError makes an error of a call.
+// newError wraps err in an *acp.Error of the call op on the target named by what. It returns nil if err is
+// nil.
 func (s *Space) newError(op, what string, err error) error {
 	if err == nil {
 		return nil

@@ -10,18 +10,18 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// List is a list that all ranks use, with elements that lie at any rank (acp_list_t). T is a type of fixed size, as of a Vector, or
-// string or []byte. Each method is done as a whole: they may be called from all ranks at once.
+// List is a doubly linked list that all ranks share, with elements at any rank (acp_list_t). T is a type of
+// fixed size, as for a Vector, or string or []byte. Methods are atomic with each other.
 //
-// An element has an address, by which all ranks know it. When it is erased the address means nothing, which is an error, ErrElement,
-// until the memory becomes that of an element of the same list once more.
+// An element has an address that is valid at all ranks. The address of an erased element returns ErrElement,
+// until its memory is reused for an element of the same list.
 type List[T any] struct {
 	linkedList
 	codec[T]
-	rank int // of new elements
+	rank int // where new elements are allocated
 }
 
-// NewList makes a list at a rank (acp_create_list).
+// NewList creates a list at a rank (acp_create_list).
 func NewList[T any](ctx context.Context, s *Space, rank int) (*List[T], error) {
 	l, err := listHandle[T](s, acp.Null)
 	if err == nil {
@@ -33,7 +33,7 @@ func NewList[T any](ctx context.Context, s *Space, rank int) (*List[T], error) {
 	return l.On(rank), nil
 }
 
-// OpenList finds the list that another rank has made.
+// OpenList opens the list at an address.
 func OpenList[T any](ctx context.Context, s *Space, at acp.GA) (*List[T], error) {
 	l, err := listHandle[T](s, at)
 	if err == nil {
@@ -50,37 +50,38 @@ func listHandle[T any](s *Space, at acp.GA) (*List[T], error) {
 	return &List[T]{linkedList: linkedList{object{s: s, ga: at, kind: kindList, size: c.size, layout: c.layout}}, codec: c}, cmp.Or(s.checkUsable(), err)
 }
 
-// On is the same list; elements that are added by it lie at that rank. Without On they do where the list does.
+// On returns a handle of the same list that allocates new elements at rank. By default they are allocated at
+// the rank of the list.
 func (l *List[T]) On(rank int) *List[T] {
 	on := *l
 	on.rank = rank
 	return &on
 }
 
-// PushBack adds an element at the end, and returns its address (acp_push_back_list).
+// PushBack appends an element, and returns its address (acp_push_back_list).
 func (l *List[T]) PushBack(ctx context.Context, v T) (acp.GA, error) {
 	at, err := l.insertNode(ctx, l.rank, l.bytesOf(&v), func(*header) (acp.GA, error) { return acp.Null, nil })
 	return at, l.newError("push back", err)
 }
 
-// PushFront adds an element before the first, and returns its address (acp_push_front_list).
+// PushFront inserts an element before the first one, and returns its address (acp_push_front_list).
 func (l *List[T]) PushFront(ctx context.Context, v T) (acp.GA, error) {
 	at, err := l.insertNode(ctx, l.rank, l.bytesOf(&v), func(h *header) (acp.GA, error) { return acp.GA(h.words[chainFirst]), nil })
 	return at, l.newError("push front", err)
 }
 
-// Insert adds an element before another one, and returns its address (acp_insert_list).
+// Insert inserts an element before the element next, and returns its address (acp_insert_list).
 func (l *List[T]) Insert(ctx context.Context, next acp.GA, v T) (acp.GA, error) {
 	at, err := l.insertNode(ctx, l.rank, l.bytesOf(&v), func(*header) (acp.GA, error) { return next, checkElement(next) })
 	return at, l.newError("insert", err)
 }
 
-// PopBack takes the last element (acp_pop_back_list). Without any it is ErrEmpty.
+// PopBack removes and returns the last element (acp_pop_back_list). It returns ErrEmpty if there is none.
 func (l *List[T]) PopBack(ctx context.Context) (T, error) {
 	return l.popEnd(ctx, "pop back", chainLast)
 }
 
-// PopFront takes the first element (acp_pop_front_list). Without any it is ErrEmpty.
+// PopFront removes and returns the first element (acp_pop_front_list). It returns ErrEmpty if there is none.
 func (l *List[T]) PopFront(ctx context.Context) (T, error) {
 	return l.popEnd(ctx, "pop front", chainFirst)
 }
@@ -98,7 +99,7 @@ func (l *List[T]) popEnd(ctx context.Context, op string, end int) (v T, _ error)
 	return l.decodeValue(b), nil
 }
 
-// Erase takes an element out and returns its value (acp_erase_list).
+// Erase removes an element and returns its value (acp_erase_list).
 func (l *List[T]) Erase(ctx context.Context, e acp.GA) (v T, _ error) {
 	b, err := l.removeNode(ctx, func(*header) (acp.GA, error) { return e, checkElement(e) })
 	if err != nil {
@@ -119,7 +120,7 @@ func (l *List[T]) Value(ctx context.Context, e acp.GA) (v T, _ error) {
 	return v, l.newError("value", err)
 }
 
-// checkElement refuses the address of no element.
+// checkElement returns an error for the null address.
 func checkElement(e acp.GA) error {
 	if e == acp.Null {
 		return fmt.Errorf("%w: %v", ErrElement, e)
@@ -133,7 +134,8 @@ type Element[T any] struct {
 	Value T
 }
 
-// Elements are the elements as they are at the time of the call, in order, with their addresses. An error is the last.
+// Elements returns an iterator over a snapshot of the elements, in order, with their addresses. An error ends
+// the iteration.
 func (l *List[T]) Elements(ctx context.Context) iter.Seq2[Element[T], error] {
 	return func(yield func(Element[T], error) bool) {
 		var nodes []node
@@ -153,7 +155,7 @@ func (l *List[T]) Elements(ctx context.Context) iter.Seq2[Element[T], error] {
 	}
 }
 
-// All are the values as they are at the time of the call, in order. An error is the last.
+// All returns an iterator over a snapshot of the values, in order. An error ends the iteration.
 func (l *List[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for e, err := range l.Elements(ctx) {
@@ -164,12 +166,12 @@ func (l *List[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Clear takes all elements out, and frees them.
+// Clear removes and frees all elements.
 func (l *List[T]) Clear(ctx context.Context) error {
 	return l.newError("clear", l.withLock(ctx, func(h *header) error { return l.freeNodes(ctx, h) }))
 }
 
-// Destroy frees the list and its elements (acp_destroy_list), as Vector.Destroy does a vector.
+// Destroy frees the list and its elements (acp_destroy_list): see Vector.Destroy.
 func (l *List[T]) Destroy(ctx context.Context) error {
 	return l.newError("destroy", l.destroyList(ctx))
 }

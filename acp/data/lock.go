@@ -9,16 +9,16 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// The first word of each structure is its lock and says what it is. From the top: 24 bits of kind, 21 of the rank that holds
-// it and 1, or 0, and 19 that count that rank's locks. So one compare-and-swap locks a structure that is there, is free and
-// is what the caller takes it for, and changes nothing else: a wrong address does no harm.
+// The first word of each structure is its lock and identifies its kind. From the top it contains 24 bits of
+// kind, 21 bits of 1 + the rank of the holder or 0, and 19 bits of that rank's lock sequence number. So one
+// compare-and-swap checks the kind and acquires the lock, and a wrong address changes nothing.
 const (
 	seqBits    = 19
 	holderBits = 21
 	kindShift  = holderBits + seqBits
 )
 
-// kind is what a structure is: three letters.
+// kind is the kind of a structure: three letters.
 type kind uint64
 
 const (
@@ -29,7 +29,7 @@ const (
 	kindNode   kind = 'n'<<16 | 'o'<<8 | 'd'
 	kindMap    kind = 'm'<<16 | 'a'<<8 | 'p'
 	kindBucket kind = 'b'<<16 | 'k'<<8 | 't'
-	kindDead   kind = 'x'<<16 | 'x'<<8 | 'x' // it was a structure
+	kindDead   kind = 'x'<<16 | 'x'<<8 | 'x' // a destroyed structure
 )
 
 var kindNames = map[kind]string{kindHeap: "heap", kindVector: "vector", kindDeque: "deque", kindList: "list", kindNode: "element of a list",
@@ -42,10 +42,10 @@ func (k kind) String() string {
 	return fmt.Sprintf("kind %#x", uint64(k))
 }
 
-// freeWord is the word of a structure that nobody holds.
+// freeWord returns the word of a structure that is not locked.
 func (k kind) freeWord() uint64 { return uint64(k) << kindShift }
 
-// checkWord says what a word is that is not that of a kind.
+// checkWord returns an error if a word is not that of a structure of kind k.
 func (k kind) checkWord(word uint64) error {
 	switch is := kind(word >> kindShift); {
 	case is == k:
@@ -59,21 +59,22 @@ func (k kind) checkWord(word uint64) error {
 	}
 }
 
-// How long one waits before looking at a lock again.
+// The pauses before a waiter retries.
 const (
 	pauseMin = 5 * time.Microsecond
 	pauseMax = time.Millisecond
 )
 
-// maxHeldProbes is how often in a row a holder may be found alive with the same lock.
+// maxHeldProbes is the number of probes of the same lock, answered by a live holder, after which a waiter
+// gives up with ErrHeld.
 const maxHeldProbes = 20
 
-// lockStruct takes the lock of a structure, and returns the word that gives it back. ctx ends the wait only. A holder that is lost
-// ends it as well, and one that does not come to its end.
+// lockStruct acquires the lock of a structure, and returns the word to release it with. It waits until ctx
+// ends, the holder is found lost, or the holder keeps the lock for maxHeldProbes probes.
 func (s *Space) lockStruct(ctx context.Context, at acp.GA, k kind) (mine uint64, err error) {
 	turn := uint64(s.lockSeq.Add(1)) & (1<<seqBits - 1)
 	mine = k.freeWord() | uint64(s.p.Rank()+1)<<seqBits | turn
-	var seen uint64 // holder
+	var seen uint64 // the word of the current holder
 	var since, asked time.Time
 	asks := 0
 	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
@@ -110,8 +111,8 @@ func (s *Space) lockStruct(ctx context.Context, at acp.GA, k kind) (mine uint64,
 	}
 }
 
-// unlockStruct writes what has changed and gives a lock back, with the word that the structure has from now on. Operations on one
-// region are carried out in order, so pieces there need not be waited for.
+// unlockStruct executes the pending writes and releases a lock; next is the new lock word. Operations on one
+// region are executed in order, so writes there need no separate wait.
 func (s *Space) unlockStruct(at acp.GA, mine, next uint64, pieces ...pendingWrite) error {
 	var near, far []pendingWrite
 	for _, p := range pieces {
@@ -137,7 +138,7 @@ func (s *Space) unlockStruct(at acp.GA, mine, next uint64, pieces ...pendingWrit
 	return nil
 }
 
-// probeRank reads a word of a rank, which fails when it is gone.
+// probeRank reads a word of a rank, which fails if the rank is lost.
 func (s *Space) probeRank(rank int) error {
 	if rank == s.p.Rank() {
 		return nil
@@ -145,7 +146,7 @@ func (s *Space) probeRank(rank int) error {
 	return s.readBytes(s.p.StarterGA(rank).Add(s.o.Anchor), make([]byte, 8))
 }
 
-// sleepCtx returns after a while, or when ctx ends, whose error it then returns.
+// sleepCtx sleeps for d. It returns the cause if ctx ends first.
 func sleepCtx(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -160,8 +161,8 @@ func sleepCtx(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// withoutCancel returns ctx, or the background for nil, without its end: for work that
-// leaves memory in order.
+// withoutCancel returns ctx without its cancellation, for work that must not stop halfway. A nil ctx is
+// permitted.
 func withoutCancel(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()

@@ -8,10 +8,11 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// Malloc allocates n bytes in the heap of a rank, and returns the address of the first (acp_malloc). It is a multiple of 64 of
-// the heap, so atomics may be used on it. What is there is not cleared. A block takes 64 bytes times a power of two.
+// Malloc allocates n bytes in the heap of a rank, and returns their address (acp_malloc). The address is a
+// multiple of 64 in the heap, so atomics may be used on it. The memory is not cleared. A block occupies 64
+// bytes times a power of two.
 //
-// ctx ends the wait for the heap's lock, as far as others hold it.
+// The end of ctx interrupts only the wait for the heap's lock.
 func (s *Space) Malloc(ctx context.Context, rank, n int) (acp.GA, error) {
 	ga, err := s.malloc(ctx, rank, n)
 	return ga, s.newError("malloc", fmt.Sprintf("%d bytes at rank %d", n, rank), err)
@@ -32,8 +33,8 @@ func (s *Space) malloc(ctx context.Context, rank, n int) (ga acp.GA, err error) 
 	return ga, nil
 }
 
-// Free gives an allocated block back, from any rank (acp_free). An address where none begins is ErrNotAllocated, and so is
-// one that was freed before and has not been allocated again.
+// Free frees an allocated block of any rank (acp_free). It returns ErrNotAllocated if no allocated block
+// begins at ga, for example after a double free.
 func (s *Space) Free(ctx context.Context, ga acp.GA) error {
 	return s.newError("free", ga.String(), s.free(ctx, ga))
 }
@@ -50,14 +51,14 @@ func (s *Space) free(ctx context.Context, ga acp.GA) error {
 	})
 }
 
-// HeapStats are figures of a heap.
+// HeapStats is the usage of a heap.
 type HeapStats struct {
-	Blocks   uint64 // that are allocated
-	Bytes    uint64 // of them, as they are in the heap
-	Capacity uint64 // bytes that all blocks together can have
+	Blocks   uint64 // number of allocated blocks
+	Bytes    uint64 // their total length
+	Capacity uint64 // total length of all blocks
 }
 
-// Stats tells how full the heap of a rank is.
+// Stats returns the usage of the heap of a rank.
 func (s *Space) Stats(ctx context.Context, rank int) (h HeapStats, err error) {
 	err = s.inHeap(ctx, rank, func(_ acp.GA, b buddy) (err error) {
 		h.Capacity = b.blocks * blockSize
@@ -69,7 +70,7 @@ func (s *Space) Stats(ctx context.Context, rank int) (h HeapStats, err error) {
 	return h, s.newError("stats", fmt.Sprintf("of the heap of rank %d", rank), err)
 }
 
-// inHeap has f change a heap while nobody else does. What f has changed is written if it has no error.
+// inHeap calls f with a heap locked. The changes are written unless f returns an error.
 func (s *Space) inHeap(ctx context.Context, rank int, f func(heap acp.GA, b buddy) error) error {
 	heap, err := s.heapOf(rank)
 	if err != nil {

@@ -11,23 +11,24 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// Map is a map that is spread over ranks by the hash of its keys (acp_map_t). K and V are types of fixed size, as of a Vector, or
-// string, and V may be []byte. Keys are the same if their bytes are, so there is no padding in them, and no floating point numbers.
+// Map is a map that is distributed over ranks by the hash of its keys (acp_map_t). K and V are types of fixed
+// size, as for a Vector, or string, and V may be []byte. Keys are compared by their bytes, so they must not
+// contain padding or floating-point numbers.
 //
-// All methods may be called from all ranks at once. Each that has a key is done as a whole.
+// All methods may be called from all ranks concurrently. Methods that take a key are atomic.
 type Map[K comparable, V any] struct {
 	table
 	keys   codec[K]
 	values codec[V]
 }
 
-// MapOptions say how a map is spread.
+// MapOptions configure a map.
 type MapOptions struct {
-	// Ranks are those that have a part of the map, all unless given.
+	// Ranks are the ranks that hold parts of the map. Empty means all.
 	Ranks []int
 
-	// Buckets are how many there are at each of them, 64 unless given; a pair is looked for in one of them. They do not
-	// become more.
+	// Buckets is the fixed number of buckets at each of these ranks. 0 means 64. Access to a pair searches
+	// one bucket.
 	Buckets int
 }
 
@@ -46,7 +47,7 @@ func (o *MapOptions) applyDefaults(size int) error {
 	return nil
 }
 
-// NewMap makes a map (acp_create_map). What tells where its parts are lies at the rank.
+// NewMap creates a map (acp_create_map). Its control block is allocated at rank.
 func NewMap[K comparable, V any](ctx context.Context, s *Space, rank int, o MapOptions) (*Map[K, V], error) {
 	m, err := mapHandle[K, V](s, acp.Null)
 	if err == nil {
@@ -58,7 +59,7 @@ func NewMap[K comparable, V any](ctx context.Context, s *Space, rank int, o MapO
 	return m, nil
 }
 
-// OpenMap finds the map that another rank has made.
+// OpenMap opens the map at an address.
 func OpenMap[K comparable, V any](ctx context.Context, s *Space, at acp.GA) (*Map[K, V], error) {
 	m, err := mapHandle[K, V](s, at)
 	if err == nil {
@@ -79,7 +80,7 @@ func mapHandle[K comparable, V any](s *Space, at acp.GA) (*Map[K, V], error) {
 	return &Map[K, V]{table{s: s, ga: at, key: k.size, value: v.size, layout: 3*k.layout + v.layout}, k, v}, cmp.Or(s.checkUsable(), err)
 }
 
-// withPair calls f with the pair of a key, if there is one, while nobody else can get at it.
+// withPair calls f with the bucket of a key locked, and with the key's pair if it exists.
 func (m *Map[K, V]) withPair(ctx context.Context, k K, f func(b *bucket, key []byte, hash uint64, p pair, found bool) error) error {
 	key := m.keys.bytesOf(&k)
 	h := hashOf(key)
@@ -104,7 +105,7 @@ func (m *Map[K, V]) Find(ctx context.Context, k K) (v V, found bool, err error) 
 	return v, found, m.newError("find", err)
 }
 
-// Insert adds a pair, if the key is not there (acp_insert_map), and reports whether it has.
+// Insert adds a pair unless the key exists (acp_insert_map), and reports whether it did.
 func (m *Map[K, V]) Insert(ctx context.Context, k K, v V) (added bool, err error) {
 	err = m.withPair(ctx, k, func(b *bucket, key []byte, h uint64, _ pair, found bool) error {
 		if found {
@@ -116,13 +117,13 @@ func (m *Map[K, V]) Insert(ctx context.Context, k K, v V) (added bool, err error
 	return added && err == nil, m.newError("insert", err)
 }
 
-// Set gives a key a value, whether it is there or not.
+// Set stores the value of a key, replacing an existing one.
 func (m *Map[K, V]) Set(ctx context.Context, k K, v V) error {
 	return m.newError("set", m.updatePair(ctx, k, func(V, bool) V { return v }))
 }
 
-// Update gives a key the value that f makes of that which it has, if it is there. Nobody else gets at the
-// key meanwhile, so f is short and does not use the map. It is an ErrOptions if f is nil.
+// Update replaces the value of a key by the result of f, atomically. f is called with the bucket locked, so
+// it must be short and must not use the map. If f is nil, Update returns ErrOptions.
 func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) error {
 	if f == nil {
 		return m.newError("update", fmt.Errorf("%w: the function is nil", ErrOptions))
@@ -144,7 +145,7 @@ func (m *Map[K, V]) updatePair(ctx context.Context, k K, f func(v V, found bool)
 	})
 }
 
-// Erase takes a pair out (acp_remove_map), and reports whether it was there.
+// Erase removes a pair (acp_remove_map), and reports whether it existed.
 func (m *Map[K, V]) Erase(ctx context.Context, k K) (found bool, err error) {
 	err = m.withPair(ctx, k, func(b *bucket, _ []byte, _ uint64, p pair, ok bool) error {
 		if found = ok; found {
@@ -155,7 +156,7 @@ func (m *Map[K, V]) Erase(ctx context.Context, k K) (found bool, err error) {
 	return found, m.newError("erase", err)
 }
 
-// Len is the number of pairs: at some time during the call, if nobody changes it meanwhile.
+// Len returns the number of pairs. If pairs are added or removed concurrently, the number is approximate.
 func (m *Map[K, V]) Len(context.Context) (int, error) {
 	n, err := m.countPairs()
 	return n, m.newError("len", err)
@@ -167,10 +168,11 @@ type Pair[K, V any] struct {
 	Value V
 }
 
-// All are the pairs, in no order: those of each bucket as they are when it is its turn. An error is the last.
+// All returns an iterator over the pairs, in no particular order. It takes a snapshot of each bucket when it
+// reaches it. An error ends the iteration.
 func (m *Map[K, V]) All(ctx context.Context) iter.Seq2[Pair[K, V], error] { return m.allPairs(ctx, -1) }
 
-// Local are the pairs that lie at this rank.
+// Local returns an iterator over the pairs that are stored at this rank.
 func (m *Map[K, V]) Local(ctx context.Context) iter.Seq2[Pair[K, V], error] {
 	return m.allPairs(ctx, m.s.p.Rank())
 }
@@ -202,12 +204,12 @@ func (m *Map[K, V]) allPairs(ctx context.Context, rank int) iter.Seq2[Pair[K, V]
 	}
 }
 
-// Clear takes all pairs out, bucket after bucket.
+// Clear removes all pairs, bucket by bucket.
 func (m *Map[K, V]) Clear(ctx context.Context) error {
 	return m.newError("clear", m.dropPairs(ctx, kindBucket))
 }
 
-// Destroy frees the map (acp_destroy_map), as Vector.Destroy does a vector.
+// Destroy frees the map (acp_destroy_map): see Vector.Destroy.
 func (m *Map[K, V]) Destroy(ctx context.Context) error {
 	return m.newError("destroy", m.destroyTable(ctx))
 }

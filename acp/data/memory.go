@@ -9,13 +9,13 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// Adapters read and write registered memory only, so what is copied comes through stages: pieces of it that belong to
-// this rank, of a few lengths, which are kept for the next copy.
+// Adapters access registered memory only, so data is copied through registered staging buffers of a few
+// lengths, which are kept for reuse.
 
-// minStaging is the shortest stage, in bytes.
+// minStaging is the length of the shortest staging buffer in bytes.
 const minStaging = 256
 
-// allocStaging returns memory of at least n bytes, to be given back.
+// allocStaging returns a staging buffer of at least n bytes.
 func (s *Space) allocStaging(n int) (*acp.Region, error) {
 	class := bits.Len(uint(max(n, minStaging) - 1))
 	s.mu.Lock()
@@ -30,7 +30,7 @@ func (s *Space) allocStaging(n int) (*acp.Region, error) {
 	return s.p.Register(make([]byte, 1<<class))
 }
 
-// freeStaging gives it back.
+// freeStaging keeps a staging buffer for reuse.
 func (s *Space) freeStaging(r *acp.Region) {
 	class := bits.Len(uint(len(r.Bytes()) - 1))
 	s.mu.Lock()
@@ -38,8 +38,8 @@ func (s *Space) freeStaging(r *acp.Region) {
 	s.mu.Unlock()
 }
 
-// Copies and atomics, once begun, are waited for whatever becomes of the caller's context: half of a change is worse than
-// all of it. It takes no longer than the adapters' patience with a rank that is lost.
+// Copies and atomics are waited for even if the caller's context ends, because a partial change would damage
+// the structure. The wait is bounded, because the adapter fails operations on a lost rank.
 
 // readBytes reads memory of any rank.
 func (s *Space) readBytes(from acp.GA, b []byte) error {
@@ -60,19 +60,20 @@ func (s *Space) readBytes(from acp.GA, b []byte) error {
 	return nil
 }
 
-// pendingWrite is bytes and where they go, or what is added to the word there by an atomic.
+// pendingWrite is data to be written to an address, or a number to be added to the word there by an atomic.
 type pendingWrite struct {
 	to  acp.GA
 	b   []byte
 	add uint64
 }
 
-// writeAll writes memory of any rank: several pieces at the same time.
+// writeAll executes writes to memory of any ranks concurrently.
 func (s *Space) writeAll(pieces ...pendingWrite) error {
 	return s.writeThen(s.p.NewGroup(), pieces, func() {})
 }
 
-// writeThen is put in a group, and something behind it, whatever comes of it.
+// writeThen executes writes in a group, followed by the operations that behind starts, and waits for all. It
+// calls behind even if the writes cannot be started.
 func (s *Space) writeThen(g *acp.Group, pieces []pendingWrite, behind func()) error {
 	n := 0
 	for _, p := range pieces {
@@ -99,28 +100,28 @@ func (s *Space) writeThen(g *acp.Group, pieces []pendingWrite, behind func()) er
 	return g.Wait(context.Background())
 }
 
-// copyBytes copies from anywhere to anywhere.
+// copyBytes copies between any two addresses.
 func (s *Space) copyBytes(to, from acp.GA, n int) error {
 	g := s.p.NewGroup()
 	g.Copy(to, from, n)
 	return g.Wait(context.Background())
 }
 
-// compareSwap stores value at an address if there is compare, and returns what there was.
+// compareSwap stores value if the word equals compare, and returns the previous word.
 func (s *Space) compareSwap(at acp.GA, compare, value uint64) (found uint64, err error) {
 	g := s.p.NewGroup()
 	g.CompareSwap8(&found, at, compare, value)
 	return found, g.Wait(context.Background())
 }
 
-// fetchAdd adds to a word, and returns what there was. A word that is added to is read by adding nothing.
+// fetchAdd adds to a word, and returns the previous word. Adding 0 is an atomic read.
 func (s *Space) fetchAdd(at acp.GA, value uint64) (found uint64, err error) {
 	g := s.p.NewGroup()
 	g.Add8(&found, at, value)
 	return found, g.Wait(context.Background())
 }
 
-// Words are 8 bytes in the order of the machine, which all ranks share: package acp sees to it.
+// Words have 8 bytes in native byte order, which is the same at all ranks: package acp checks it.
 
 // getWords reads words.
 func (s *Space) getWords(from acp.GA, w []uint64) error {
@@ -132,7 +133,7 @@ func (s *Space) getWords(from acp.GA, w []uint64) error {
 	return nil
 }
 
-// parseWords are the words of bytes.
+// parseWords returns the words of b.
 func parseWords(b []byte) []uint64 {
 	w := make([]uint64, len(b)/8)
 	for i := range w {
@@ -141,7 +142,7 @@ func parseWords(b []byte) []uint64 {
 	return w
 }
 
-// wordBytes are words as they are in memory.
+// wordBytes returns the memory of words.
 func wordBytes(w ...uint64) []byte {
 	b := make([]byte, 0, 8*len(w))
 	for _, v := range w {

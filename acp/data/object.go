@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// object is a structure that is locked as a whole: a vector, a deque or a list. It begins with a header:
+// object is a structure with a single lock: a vector, a deque or a list. It begins with a header:
 //
 //	0    lock and kind
-//	8    what its elements are
-//	16   bytes of an element, or of each that can be any
-//	24   elements
-//	32   three words of the kind
+//	8    layout hash of the element type
+//	16   length of an element in bytes, or anySize
+//	24   number of elements
+//	32   three words that depend on the kind
 type object struct {
 	s      *Space
 	ga     acp.GA
@@ -23,12 +23,12 @@ type object struct {
 	layout uint64
 }
 
-// header is the words behind the lock.
+// header is the words after the lock.
 type header struct {
 	layout, size, length uint64
 	words                [3]uint64
 
-	writes  []pendingWrite // not in memory: what is to be written together with the header,
+	writes  []pendingWrite // not part of the memory: writes to be executed together with that of the header,
 	garbage acp.GA         // and a block to be freed then
 }
 
@@ -45,15 +45,15 @@ func parseHeader(w [headerWords]uint64) header {
 	return header{layout: w[0], size: w[1], length: w[2], words: [3]uint64{w[3], w[4], w[5]}}
 }
 
-// GA is the address of the structure, by which other ranks open it.
+// GA returns the address of the structure, by which other ranks open it.
 func (o *object) GA() acp.GA { return o.ga }
 
 func (o *object) String() string { return fmt.Sprintf("%v at %v", o.kind, o.ga) }
 
-// newError makes an error of a method.
+// newError wraps the error of a method.
 func (o *object) newError(op string, err error) error { return o.s.newError(op, o.String(), err) }
 
-// createObject makes an object without elements at a rank.
+// createObject allocates an object without elements at a rank.
 func (o *object) createObject(ctx context.Context, rank int) (err error) {
 	if o.ga, err = o.s.malloc(ctx, rank, headerSize); err != nil {
 		return err
@@ -63,12 +63,12 @@ func (o *object) createObject(ctx context.Context, rank int) (err error) {
 	return o.s.writeAll(pendingWrite{to: o.ga, b: wordBytes(append([]uint64{o.kind.freeWord()}, w[:]...)...)})
 }
 
-// checkExists has a look whether the object is there.
+// checkExists checks the kind and the element type of the object.
 func (o *object) checkExists(ctx context.Context) error {
 	return o.withLock(ctx, func(*header) error { return nil })
 }
 
-// checkType compares a header with what the caller takes it for.
+// checkType compares the element type of a header with that of the handle.
 func (o *object) checkType(h *header) error {
 	if h.layout != o.layout || h.size != uint64(o.size) {
 		return fmt.Errorf("%w: those there have %s, these %s", ErrType, sizeString(h.size), sizeString(uint64(o.size)))
@@ -83,13 +83,13 @@ func sizeString(size uint64) string {
 	return fmt.Sprintf("%d bytes each", size)
 }
 
-// withLock calls f with the header while nobody else uses the object. What f changes in the header, and its pieces, are written
-// if it has no error.
+// withLock calls f with the object locked and its header. Changes of the header and its pending writes are
+// executed unless f returns an error.
 func (o *object) withLock(ctx context.Context, f func(h *header) error) error {
 	return o.withLockAs(ctx, o.kind, f)
 }
 
-// withLockAs is locked, and the object is of another kind afterwards.
+// withLockAs is withLock that changes the kind of the object to next.
 func (o *object) withLockAs(ctx context.Context, next kind, f func(h *header) error) error {
 	mine, err := o.s.lockStruct(ctx, o.ga, o.kind)
 	if err != nil {
@@ -106,7 +106,8 @@ func (o *object) withLockAs(ctx context.Context, next kind, f func(h *header) er
 	return err
 }
 
-// applyChange reads the header and calls f with it. The last of its pieces is then the header, if it has changed.
+// applyChange reads the header and calls f with it. If the header has changed, its write becomes the last
+// pending one.
 func (o *object) applyChange(f func(h *header) error) (h header, err error) {
 	var was [headerWords]uint64
 	if err = o.s.getWords(o.ga.Add(8), was[:]); err != nil {
@@ -125,7 +126,7 @@ func (o *object) applyChange(f func(h *header) error) (h header, err error) {
 	return h, nil
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (o *object) Len(ctx context.Context) (n int, err error) {
 	err = o.withLock(ctx, func(h *header) error {
 		n = int(h.length)
@@ -134,8 +135,7 @@ func (o *object) Len(ctx context.Context) (n int, err error) {
 	return n, o.newError("len", err)
 }
 
-// destroyObject ends the object: who still uses it hears so, as long as its memory is not used again. contents frees what
-// it has besides.
+// destroyObject marks the object as destroyed and frees it. contents frees the blocks that it refers to.
 func (o *object) destroyObject(ctx context.Context, contents func(h *header) error) error {
 	err := o.withLockAs(ctx, kindDead, contents)
 	if err == nil {

@@ -8,24 +8,25 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// ring is what vectors and deques are: elements of a fixed size in a block of their own, the body, which is replaced by a longer
-// one when it is full. Those of a vector always begin at the body's beginning.
+// ring is the implementation of vectors and deques: elements of a fixed size in a separate block, the body,
+// which is replaced by a longer one when it is full. In a vector the first element is at the beginning of the
+// body.
 type ring struct{ object }
 
-// The words of a ring's header.
+// Indices of the words of a ring's header.
 const (
-	ringCap  = iota // elements that the body has room for
-	ringBody        // where it is, or Null
-	ringHead        // the place of the first element
+	ringCap  = iota // capacity of the body in elements
+	ringBody        // address of the body, or Null
+	ringHead        // index of the first element in the body
 )
 
-// initialCap is how many elements a ring has room for at first.
+// initialCap is the capacity of the first body in elements.
 const initialCap = 8
 
-// maxElements bounds what lengths and indices are, so that their sums and products are numbers too.
+// maxElements bounds lengths and indices, so that their sums and products do not overflow.
 const maxElements = 1 << 30
 
-// createRing makes a ring with room for n elements.
+// createRing creates a ring with capacity for n elements.
 func (r *ring) createRing(ctx context.Context, rank, n int) error {
 	if n < 0 || n > maxElements {
 		return fmt.Errorf("%w: room for %d elements", acp.ErrLength, n)
@@ -40,13 +41,13 @@ func (r *ring) createRing(ctx context.Context, rank, n int) error {
 	return err
 }
 
-// span is elements that are behind one another in memory.
+// span is a range of contiguous memory.
 type span struct {
 	at acp.GA
 	n  int // bytes
 }
 
-// spansOf are where n elements from i on are: one piece, or two.
+// spansOf returns the memory of n elements from i on: one span, or two if it wraps.
 func (r *ring) spansOf(h *header, i, n int) []span {
 	room, body := int(h.words[ringCap]), acp.GA(h.words[ringBody])
 	from := int(h.words[ringHead]) + i
@@ -61,7 +62,7 @@ func (r *ring) spansOf(h *header, i, n int) []span {
 	return list
 }
 
-// readElements returns n elements from i on.
+// readElements reads n elements from i on.
 func (r *ring) readElements(h *header, i, n int) ([]byte, error) {
 	b := make([]byte, n*r.size)
 	rest := b
@@ -77,7 +78,7 @@ func (r *ring) readElements(h *header, i, n int) ([]byte, error) {
 	return b, nil
 }
 
-// writeElements has elements written to the places from i on.
+// writeElements adds the writes of elements from i on.
 func (r *ring) writeElements(h *header, i int, b []byte) {
 	if len(b) == 0 {
 		return
@@ -88,7 +89,7 @@ func (r *ring) writeElements(h *header, i int, b []byte) {
 	}
 }
 
-// withHeader is locked, with a header that can be.
+// withHeader is withLock that also validates the header.
 func (r *ring) withHeader(ctx context.Context, f func(h *header) error) error {
 	return r.withLock(ctx, func(h *header) error {
 		if room, head := h.words[ringCap], h.words[ringHead]; h.length > room || room > maxElements || head > 0 && head >= room {
@@ -98,7 +99,7 @@ func (r *ring) withHeader(ctx context.Context, f func(h *header) error) error {
 	})
 }
 
-// growTo makes room for n elements.
+// growTo increases the capacity to at least n elements.
 func (r *ring) growTo(ctx context.Context, h *header, n int) error {
 	if n > maxElements {
 		return fmt.Errorf("%w: %d elements; there may be %d", acp.ErrLength, n, maxElements)
@@ -127,7 +128,7 @@ func (r *ring) growTo(ctx context.Context, h *header, n int) error {
 	return nil
 }
 
-// reserveMore makes room for n more elements, and some, so that it is not made often.
+// reserveMore makes capacity for n more elements, and at least doubles a full body, to amortize copies.
 func (r *ring) reserveMore(ctx context.Context, h *header, n int) error {
 	if n > maxElements {
 		return r.growTo(ctx, h, n)
@@ -142,7 +143,7 @@ func (r *ring) reserveMore(ctx context.Context, h *header, n int) error {
 	return r.growTo(ctx, h, need)
 }
 
-// checkIndex refuses n elements from i on that are not there.
+// checkIndex returns an error unless elements i to i+n-1 exist.
 func checkIndex(h *header, i, n int) error {
 	if i < 0 || n < 0 || uint64(i)+uint64(n) > h.length {
 		return fmt.Errorf("%w: %d from %d on, of %d", ErrIndex, n, i, h.length)
@@ -150,7 +151,7 @@ func checkIndex(h *header, i, n int) error {
 	return nil
 }
 
-// The operations on bytes of elements.
+// The operations on the bytes of elements.
 
 func (r *ring) loadRange(ctx context.Context, i, n int) (b []byte, err error) {
 	err = r.withHeader(ctx, func(h *header) error {

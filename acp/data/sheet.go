@@ -7,12 +7,12 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// wordStore is memory of words, by offset in bytes.
+// wordStore is memory of words, addressed by offset in bytes.
 type wordStore interface {
 	readWords(off uint64, words []uint64) error
 }
 
-// wordCache is words of a store that are read once and changed, to be written together.
+// wordCache caches words of a store and collects changes, which are written together.
 type wordCache struct {
 	from  wordStore
 	words map[uint64]uint64
@@ -23,7 +23,7 @@ func newWordCache(from wordStore) *wordCache {
 	return &wordCache{from: from, words: map[uint64]uint64{}, edits: map[uint64]uint64{}}
 }
 
-// fetchWords reads n words that are wanted soon. Those that have changed stay so.
+// fetchWords reads n words ahead. Changed words keep their new values.
 func (s *wordCache) fetchWords(off uint64, n int) error {
 	w := make([]uint64, n)
 	if err := s.from.readWords(off, w); err != nil {
@@ -51,7 +51,7 @@ func (s *wordCache) getWord(off uint64) (uint64, error) {
 // setWord changes a word.
 func (s *wordCache) setWord(off, w uint64) { s.words[off], s.edits[off] = w, w }
 
-// remoteStore is a store in memory of any rank.
+// remoteStore is a wordStore in memory of any rank.
 type remoteStore struct {
 	s  *Space
 	at acp.GA
@@ -61,7 +61,7 @@ func (r remoteStore) readWords(off uint64, w []uint64) error {
 	return r.s.getWords(r.at+acp.GA(off), w)
 }
 
-// pendingWrites are words to be written, those that are behind one another in one piece.
+// pendingWrites returns the writes of changed words; adjacent words share one.
 func (r remoteStore) pendingWrites(edits map[uint64]uint64) (pieces []pendingWrite) {
 	offs := slices.Sorted(maps.Keys(edits))
 	for i, off := range offs {

@@ -14,35 +14,35 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// Options say how a rank takes part. The zero value is good for most.
+// Options configure a rank's heap. The zero value suits most programs.
 type Options struct {
-	// Heap is how many bytes of this rank's memory all ranks may allocate, administration
-	// included; 1 MiB unless given. Each rank may have as many as it likes.
+	// Heap is the number of bytes of this rank's memory that all ranks may allocate, including the
+	// allocator's data. 0 means 1 MiB. The ranks' heaps may differ in length.
 	Heap int
 
-	// Anchor is the offset of a word of starter memory that tells where the heap is, a multiple of 8 and the same at
-	// all ranks. 0 means the last word.
+	// Anchor is the offset of the word of starter memory that contains the address of the heap, a multiple of
+	// 8 and equal at all ranks. 0 means the last word.
 	Anchor int
 
-	// Patience is how long a lock may be seen in the hands of the same holder before that rank is asked whether it is
-	// still there; a second unless given. Twenty times as long it may hold it, alive.
+	// Patience is the time for which a lock may stay unchanged before its holder is probed. 0 means 1 s. A
+	// live holder may keep it for twenty times as long.
 	Patience time.Duration
 }
 
-// Space is a rank's way into the heaps of all ranks. Its methods, and those of all structures, may be called from any
-// goroutine.
+// Space is a rank's access to the heaps of all ranks. Its methods, and those of all structures, may be called
+// concurrently.
 type Space struct {
 	p       *acp.Process
 	o       Options
 	heap    *acp.Region
-	lockSeq atomic.Uint64 // of locks
+	lockSeq atomic.Uint64 // sequence number of this rank's locks
 
 	mu      sync.Mutex
-	heaps   map[int]acp.GA // by rank, those that are known
+	heaps   map[int]acp.GA // cache, by rank
 	staging [bits.UintSize][]*acp.Region
 }
 
-// heapMin is the shortest heap, in bytes.
+// heapMin is the length of the shortest heap in bytes.
 const heapMin = 1 << 10
 
 func (o *Options) applyDefaults(p *acp.Process) error {
@@ -64,7 +64,7 @@ func (o *Options) applyDefaults(p *acp.Process) error {
 	return nil
 }
 
-// Open gives this rank a heap. All ranks call it, and it returns when all have.
+// Open creates this rank's heap. It is collective: all ranks call it, and it returns when all have.
 func Open(ctx context.Context, p *acp.Process, o Options) (*Space, error) {
 	s := &Space{p: p, o: o, heaps: map[int]acp.GA{}}
 	if err := s.checkUsable(); err != nil {
@@ -101,7 +101,7 @@ func (s *Space) openHeap(ctx context.Context) (err error) {
 	return nil
 }
 
-// localStore is a store in memory of this rank that no other one knows.
+// localStore is a wordStore in local memory that is not shared yet.
 type localStore []byte
 
 func (o localStore) readWords(off uint64, w []uint64) error {
@@ -117,7 +117,7 @@ func (o localStore) writeWords(edits map[uint64]uint64) {
 	}
 }
 
-// Process is the rank.
+// Process returns the rank's process.
 func (s *Space) Process() *acp.Process {
 	if s == nil {
 		return nil
@@ -125,7 +125,7 @@ func (s *Space) Process() *acp.Process {
 	return s.p
 }
 
-// checkUsable returns ErrNull for a space that is nil or zero.
+// checkUsable returns ErrNull for a null handle.
 func (s *Space) checkUsable() error {
 	if s == nil || s.p == nil {
 		return acp.ErrNull
@@ -133,8 +133,8 @@ func (s *Space) checkUsable() error {
 	return nil
 }
 
-// Close ends this rank's heap, and what is in it. All ranks call it, and it returns when all have. Finalize does without
-// it.
+// Close destroys this rank's heap with its contents. It is collective. A program that calls Finalize need not
+// call it.
 func (s *Space) Close(ctx context.Context) error {
 	if err := s.checkUsable(); err != nil {
 		return s.newError("close", "heaps", err)
@@ -155,7 +155,7 @@ func (s *Space) Close(ctx context.Context) error {
 	return s.newError("close", "heaps", err)
 }
 
-// heapOf returns where the heap of a rank begins.
+// heapOf returns the address of the heap of a rank.
 func (s *Space) heapOf(rank int) (acp.GA, error) {
 	if err := s.checkUsable(); err != nil {
 		return acp.Null, err

@@ -9,17 +9,18 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// table is what a map is: parts at some ranks, each with as many buckets, and pairs in blocks of their own at the rank of their
-// bucket. The control block, which never changes, tells where the parts are:
+// table is the implementation of a map: parts at some ranks, each with the same number of buckets, and pairs
+// in blocks of their own at the rank of their bucket. The control block, which never changes, contains the
+// addresses of the parts:
 //
 //	0    kindMap, which is locked to destroy the map
-//	8    what keys and values are, 16 and 24 bytes of each
-//	32   parts
-//	40   buckets of each part
+//	8    layout hash of the key and value types, 16 and 24 their lengths
+//	32   number of parts
+//	40   number of buckets of each part
 //	48   the addresses of the parts
 //
-// A part begins with the number of its pairs, which atomics change. Each bucket is two words: its lock, and the first of its
-// pairs. So those who use different buckets do not wait for each other.
+// A part begins with the number of its pairs, which is changed by atomics. Each bucket is two words: its
+// lock, and the address of its first pair. So users of different buckets do not contend.
 type table struct {
 	s          *Space
 	ga         acp.GA
@@ -36,14 +37,14 @@ const (
 	maxBuckets = 1 << 20 // of a part
 )
 
-// GA is the address of the map, by which other ranks open it.
+// GA returns the address of the map, by which other ranks open it.
 func (t *table) GA() acp.GA { return t.ga }
 
 func (t *table) String() string { return fmt.Sprintf("map at %v", t.ga) }
 
 func (t *table) newError(op string, err error) error { return t.s.newError(op, t.String(), err) }
 
-// createTable makes a table without pairs.
+// createTable allocates a table without pairs.
 func (t *table) createTable(ctx context.Context, rank int, o MapOptions) (err error) {
 	if err = o.applyDefaults(t.s.p.Size()); err != nil {
 		return err
@@ -112,7 +113,7 @@ func (t *table) readControl() error {
 	return nil
 }
 
-// countPairs is the number of pairs of the parts together.
+// countPairs returns the sum of the parts' numbers of pairs.
 func (t *table) countPairs() (n int, err error) {
 	for _, part := range t.parts {
 		w, err := t.s.fetchAdd(part, 0)
@@ -124,7 +125,7 @@ func (t *table) countPairs() (n int, err error) {
 	return n, nil
 }
 
-// dropPairs frees all pairs, and makes the buckets be of a kind.
+// dropPairs frees all pairs, and changes the kind of the buckets to next.
 func (t *table) dropPairs(ctx context.Context, next kind) error {
 	for _, part := range t.parts {
 		for i := range t.buckets {
@@ -149,7 +150,7 @@ func (t *table) dropPairs(ctx context.Context, next kind) error {
 	return nil
 }
 
-// destroyTable frees the table, when all who are in it have left it.
+// destroyTable waits for the current users of each bucket, and frees the table.
 func (t *table) destroyTable(ctx context.Context) error {
 	mine, err := t.s.lockStruct(ctx, t.ga, kindMap)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// Vector is a slice in the memory of one rank that all ranks use (acp_vector_t). Its elements are as they are in memory, so T
-// has no pointers, slices, strings, maps, channels, functions or interfaces in it. Each method is done as a whole: they may be called
-// from all ranks at once.
+// Vector is a slice in the memory of one rank that all ranks share (acp_vector_t). Its elements are stored as
+// they are in memory, so T must not contain pointers, slices, strings, maps, channels, functions or
+// interfaces. Methods are atomic with each other.
 type Vector[T any] struct {
 	ring
 	codec[T]
 }
 
-// NewVector makes a vector at a rank, with room for so many elements (acp_create_vector).
+// NewVector creates a vector at a rank, with capacity for a number of elements (acp_create_vector).
 func NewVector[T any](ctx context.Context, s *Space, rank, capacity int) (*Vector[T], error) {
 	v, err := vectorHandle[T](s, acp.Null)
 	if err == nil {
@@ -30,7 +30,7 @@ func NewVector[T any](ctx context.Context, s *Space, rank, capacity int) (*Vecto
 	return v, nil
 }
 
-// OpenVector finds the vector that another rank has made.
+// OpenVector opens the vector at an address.
 func OpenVector[T any](ctx context.Context, s *Space, at acp.GA) (*Vector[T], error) {
 	v, err := vectorHandle[T](s, at)
 	if err == nil {
@@ -62,17 +62,17 @@ func (v *Vector[T]) Slice(ctx context.Context, i, n int) ([]T, error) {
 	return v.decodeValues(b), v.newError("slice", err)
 }
 
-// Set replaces elements from i on.
+// Set replaces the elements from i on.
 func (v *Vector[T]) Set(ctx context.Context, i int, x ...T) error {
 	return v.newError("set", v.storeRange(ctx, i, v.valueBytes(x)))
 }
 
-// PushBack adds elements at the end (acp_push_back_vector).
+// PushBack appends elements (acp_push_back_vector).
 func (v *Vector[T]) PushBack(ctx context.Context, x ...T) error {
 	return v.newError("push back", v.pushBack(ctx, v.valueBytes(x)))
 }
 
-// PopBack takes the last element. Without any it is ErrEmpty.
+// PopBack removes and returns the last element. It returns ErrEmpty if there is none.
 func (v *Vector[T]) PopBack(ctx context.Context) (x T, err error) {
 	b, err := v.popBack(ctx)
 	if err != nil {
@@ -81,32 +81,32 @@ func (v *Vector[T]) PopBack(ctx context.Context) (x T, err error) {
 	return v.decodeValue(b), nil
 }
 
-// Insert puts elements before element i, or at the end (acp_insert_vector).
+// Insert inserts elements before element i, or at the end (acp_insert_vector).
 func (v *Vector[T]) Insert(ctx context.Context, i int, x ...T) error {
 	return v.newError("insert", v.insertRange(ctx, i, v.valueBytes(x)))
 }
 
-// Erase takes n elements out, from i on (acp_erase_vector).
+// Erase removes n elements from i on (acp_erase_vector).
 func (v *Vector[T]) Erase(ctx context.Context, i, n int) error {
 	return v.newError("erase", v.eraseRange(ctx, i, n))
 }
 
-// Clear takes all elements out. Their memory stays the vector's.
+// Clear removes all elements. The vector keeps their memory.
 func (v *Vector[T]) Clear(ctx context.Context) error { return v.newError("clear", v.clearAll(ctx)) }
 
-// Reserve makes room for n elements in all (acp_reserve_vector).
+// Reserve increases the capacity to at least n elements (acp_reserve_vector).
 func (v *Vector[T]) Reserve(ctx context.Context, n int) error {
 	return v.newError("reserve", v.reserveTotal(ctx, n))
 }
 
-// Cap is how many elements there is room for.
+// Cap returns the capacity in elements.
 func (v *Vector[T]) Cap(ctx context.Context) (n int, err error) {
 	n, err = v.capacity(ctx)
 	return n, v.newError("cap", err)
 }
 
-// Address is where element i is (acp_at_vector), for copies and atomics of package acp. It is so until the vector gets longer
-// than its capacity, or is destroyed; who uses it then damages something else.
+// Address returns the address of element i (acp_at_vector), for copies and atomics of package acp. It is
+// valid until the vector outgrows its capacity or is destroyed; later accesses corrupt other data.
 func (v *Vector[T]) Address(ctx context.Context, i int) (at acp.GA, err error) {
 	err = v.withHeader(ctx, func(h *header) error {
 		if err := checkIndex(h, i, 1); err != nil {
@@ -118,7 +118,7 @@ func (v *Vector[T]) Address(ctx context.Context, i int) (at acp.GA, err error) {
 	return at, v.newError("address", err)
 }
 
-// All are the elements as they are at the time of the call, in order. An error is the last.
+// All returns an iterator over a snapshot of the elements, in order. An error ends the iteration.
 func (v *Vector[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return allValues(v.codec, func() ([]byte, error) {
 		b, err := v.loadAll(ctx)
@@ -126,13 +126,13 @@ func (v *Vector[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	})
 }
 
-// Destroy frees the vector (acp_destroy_vector). Who still uses it has an error, ErrDestroyed as long as its memory is not
-// another's.
+// Destroy frees the vector (acp_destroy_vector). Later methods of other handles return ErrDestroyed until the
+// memory is reused.
 func (v *Vector[T]) Destroy(ctx context.Context) error {
 	return v.newError("destroy", v.destroyRing(ctx))
 }
 
-// elementCodec is that of elements of a ring, which have a size.
+// elementCodec returns the codec of the elements of a ring, which must not be empty.
 func elementCodec[T any]() (codec[T], error) {
 	c, err := flatCodec[T]()
 	if err == nil && c.size == 0 {
@@ -141,7 +141,7 @@ func elementCodec[T any]() (codec[T], error) {
 	return c, err
 }
 
-// allValues are the values of bytes that are read at once.
+// allValues returns an iterator over the values of bytes that are read at once.
 func allValues[T any](c codec[T], read func() ([]byte, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		b, err := read()
