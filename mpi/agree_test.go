@@ -105,7 +105,7 @@ func TestAgreements(t *testing.T) {
 		"checked":          {Check: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job(t, ranks, o, func(w *mpi.World) error {
+			job(t, ranks, o, func(w mpi.World) error {
 				var all sync.WaitGroup
 				var mu sync.Mutex
 				var errs error

@@ -107,7 +107,7 @@ func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 }
 
 // everyAlltoall makes calls of all sizes by some algorithms.
-func everyAlltoall(w *mpi.World, sizes []int, algorithms ...string) error {
+func everyAlltoall(w mpi.World, sizes []int, algorithms ...string) error {
 	for _, name := range algorithms {
 		w.Choose(coll.Choices{coll.Alltoall: name})
 		c, err := w.Dup()
@@ -134,17 +134,17 @@ func TestAlltoallRDMA(t *testing.T) {
 		if n < 4 {
 			sizes = append(sizes, 255, 70_000)
 		}
-		job(t, n, mpi.Options{}, func(w *mpi.World) error { return everyAlltoall(w, sizes, "rdma") })
+		job(t, n, mpi.Options{}, func(w mpi.World) error { return everyAlltoall(w, sizes, "rdma") })
 	}
-	job(t, 16, mpi.Options{}, func(w *mpi.World) error { return everyAlltoall(w, []int{64}, "rdma") })
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 16, mpi.Options{}, func(w mpi.World) error { return everyAlltoall(w, []int{64}, "rdma") })
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		return everyAlltoall(w, []int{1 << 20}, "rdma", "direct", "pairwise", "bruck")
 	})
 }
 
 func TestAlltoallUD(t *testing.T) {
 	for _, n := range []int{2, 3, 8} {
-		job(t, n, mpi.Options{Net: mpi.UD}, func(w *mpi.World) error { return everyAlltoall(w, []int{0, 255, 9000}, "ud") })
+		job(t, n, mpi.Options{Net: mpi.UD}, func(w mpi.World) error { return everyAlltoall(w, []int{0, 255, 9000}, "ud") })
 	}
 }
 
@@ -156,7 +156,7 @@ func TestAlltoallHybrid(t *testing.T) {
 		{2, 1, 40_000, "hybrid"}, {5, 2, 20_000, "hybrid"}, {8, 3, 255, "hybrid"}, {3, 0, 9000, "hybrid"}, {4, 0, 255, "ud"},
 		{3, 9, 9000, "hybrid"}, {3, 9, 9000, "rdma"}, {3, 2, 255, "rdma"}, // for the last one there is a substitute
 	} {
-		job(t, c.n, mpi.Options{Net: mpi.Hybrid, RCLimit: c.limit}, func(w *mpi.World) error {
+		job(t, c.n, mpi.Options{Net: mpi.Hybrid, RCLimit: c.limit}, func(w mpi.World) error {
 			if err := everyAlltoall(w, []int{0, c.size}, c.name); err != nil {
 				return err
 			}
@@ -169,13 +169,13 @@ func TestAlltoallHybrid(t *testing.T) {
 // Ranks take turns.
 func TestAlltoallRTSRTR(t *testing.T) {
 	for _, n := range []int{2, 3, 8} {
-		job(t, n, mpi.Options{}, func(w *mpi.World) error { return everyAlltoall(w, []int{0, 255, 20_000}, "rtsrtr") })
+		job(t, n, mpi.Options{}, func(w mpi.World) error { return everyAlltoall(w, []int{0, 255, 20_000}, "rtsrtr") })
 	}
 }
 
 // Where there is no RDMA the other algorithms do it.
 func TestAlltoallTCP(t *testing.T) {
-	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
+	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w mpi.World) error {
 		return everyAlltoall(w, []int{255}, "rdma", "rtsrtr", "ud", "hybrid")
 	})
 }
@@ -183,7 +183,7 @@ func TestAlltoallTCP(t *testing.T) {
 // Memory is registered once, if it does not change.
 func TestAlltoallRegistrations(t *testing.T) {
 	const n, calls = 4, 20
-	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w *mpi.World) error {
+	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w mpi.World) error {
 		send, recv := make([]byte, n<<14), make([]byte, n<<14)
 		for i := range calls {
 			x := exchange{w.Rank(), n, 1 << 14, i}
@@ -203,7 +203,7 @@ func TestAlltoallRegistrations(t *testing.T) {
 // Ranks that do not agree about the size write nothing.
 func TestAlltoallMismatch(t *testing.T) {
 	const n = 4
-	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w *mpi.World) error {
+	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w mpi.World) error {
 		size := 500 + w.Rank()/3
 		memory := make([]byte, 2*n*1000)
 		err := w.Alltoall(datatype.Bytes(make([]byte, n*size)), datatype.Bytes(memory[n*1000:][:n*size]))
@@ -239,11 +239,11 @@ func lossy(seed int) (open mpi.Open, lost func() uint64) {
 
 func TestAlltoallLoss(t *testing.T) {
 	open, lost := lossy(3)
-	jobOn(t, open, 4, mpi.Options{}, func(w *mpi.World) error {
+	jobOn(t, open, 4, mpi.Options{}, func(w mpi.World) error {
 		return everyAlltoall(w, []int{40, 30_000}, "rdma", "direct", "rtsrtr")
 	})
-	jobOn(t, open, 4, mpi.Options{Net: mpi.Hybrid, RCLimit: 2}, func(w *mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "hybrid") })
-	jobOn(t, open, 3, mpi.Options{Net: mpi.UD}, func(w *mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "ud") })
+	jobOn(t, open, 4, mpi.Options{Net: mpi.Hybrid, RCLimit: 2}, func(w mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "hybrid") })
+	jobOn(t, open, 3, mpi.Options{Net: mpi.UD}, func(w mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "ud") })
 	require.NotZero(t, lost())
 }
 
@@ -264,7 +264,7 @@ func TestAlltoallLostRank(t *testing.T) {
 // lostOne has the last of n ranks go after a few calls.
 func lostOne(t *testing.T, n int, o mpi.Options) {
 	t.Helper()
-	require.NoError(t, loseLast(n, o, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+	require.NoError(t, loseLast(n, o, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		send, recv := make([]byte, n*3000), make([]byte, n*3000)
 		call := func() error { return w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)) }
 		for range 3 {

@@ -55,7 +55,7 @@ func TestAttributes(t *testing.T) {
 }
 
 func TestErrorHandler(t *testing.T) {
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		var seen []*mpi.Error
 		w.SetErrorHandler(func(e *mpi.Error) { seen = append(seen, e) })
 		d, err := w.Dup()
@@ -75,7 +75,7 @@ func TestErrorHandler(t *testing.T) {
 // Groups make communicators while others know nothing of it, several at a time.
 func TestCreateGroup(t *testing.T) {
 	for _, o := range []mpi.Options{{}, checked} {
-		job(t, 6, o, func(w *mpi.World) error {
+		job(t, 6, o, func(w mpi.World) error {
 			row, err := w.Split(w.Rank()/3, -w.Rank()) // 2 1 0, and 5 4 3
 			require.NoError(t, err)
 			all, err := w.Group().Incl(4, 2, 0)

@@ -17,7 +17,7 @@ import (
 func TestBadMessages(t *testing.T) {
 	for name, o := range nets {
 		t.Run(name, func(t *testing.T) {
-			job(t, 2, o, func(w *mpi.World) error {
+			job(t, 2, o, func(w mpi.World) error {
 				other := 1 - w.Rank()
 				free, err := w.Dup()
 				require.NoError(t, err)

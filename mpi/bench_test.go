@@ -9,9 +9,9 @@ import (
 
 // bench runs f as often as the benchmark says on n ranks. Time and memory are those
 // of all ranks together.
-func bench(b *testing.B, n int, prepare func(w *mpi.World) func() error) {
+func bench(b *testing.B, n int, prepare func(w mpi.World) func() error) {
 	b.ReportAllocs()
-	job(b, n, mpi.Options{}, func(w *mpi.World) error {
+	job(b, n, mpi.Options{}, func(w mpi.World) error {
 		f := prepare(w)
 		for range 10 { // connections are made, memory is there
 			if err := f(); err != nil {
@@ -43,32 +43,32 @@ func BenchmarkCollectives(b *testing.B) {
 	for _, n := range []int{1, 2, 8} {
 		for _, c := range []struct {
 			name    string
-			prepare func(w *mpi.World) func() error
+			prepare func(w mpi.World) func() error
 		}{
-			{"barrier", func(w *mpi.World) func() error { return w.Barrier }},
-			{"allreduce-8", func(w *mpi.World) func() error {
+			{"barrier", func(w mpi.World) func() error { return w.Barrier }},
+			{"allreduce-8", func(w mpi.World) func() error {
 				x, sum := []float64{1}, []float64{0}
 				return func() error { return w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum) }
 			}},
-			{"bcast-1k", func(w *mpi.World) func() error {
+			{"bcast-1k", func(w mpi.World) func() error {
 				x := make([]byte, 1024)
 				return func() error { return w.Bcast(mpi.Of(x), 0) }
 			}},
-			{"alltoallv-1k", func(w *mpi.World) func() error {
+			{"alltoallv-1k", func(w mpi.World) func() error {
 				x, y, counts := make([]float64, 128*n), make([]float64, 128*n), make([]int, n)
 				for i := range counts {
 					counts[i] = 128
 				}
 				return func() error { return w.Alltoallv(mpi.Of(x), counts, nil, mpi.Of(y), counts, nil) }
 			}},
-			{"allreduce-1m", func(w *mpi.World) func() error {
+			{"allreduce-1m", func(w mpi.World) func() error {
 				x := make([]float64, 1<<17)
 				return func() error { return w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum) }
 			}},
-			{"ibarrier", func(w *mpi.World) func() error {
+			{"ibarrier", func(w mpi.World) func() error {
 				return func() error { return wait(w.Ibarrier()) }
 			}},
-			{"sendrecv-8", func(w *mpi.World) func() error {
+			{"sendrecv-8", func(w mpi.World) func() error {
 				x, y := []float64{1}, []float64{0}
 				return func() error {
 					_, err := w.Sendrecv(mpi.Of(x), (w.Rank()+1)%n, 0, mpi.Of(y), mpi.AnySource, 0)

@@ -64,7 +64,7 @@ func TestBoardCollectives(t *testing.T) {
 	needBoards(t)
 	for _, n := range []int{2, 3, 5, 8} {
 		for _, o := range []mpi.Options{{}, checked} {
-			job(t, n, o, func(w *mpi.World) error {
+			job(t, n, o, func(w mpi.World) error {
 				if err := createSharedMemory(w.Comm); err != nil {
 					return err
 				}
@@ -79,7 +79,7 @@ func TestBoardCollectives(t *testing.T) {
 func TestBoardsOfManyCommunicators(t *testing.T) {
 	needBoards(t)
 	const n, comms = 4, 3
-	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+	job(t, n, mpi.Options{}, func(w mpi.World) error {
 		var list []*mpi.Comm
 		for range comms {
 			c, err := w.Dup()
@@ -135,7 +135,7 @@ func TestBoardsOfManyCommunicators(t *testing.T) {
 func TestBoardSleepers(t *testing.T) {
 	needBoards(t)
 	const n = 4
-	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+	job(t, n, mpi.Options{}, func(w mpi.World) error {
 		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func TestBoardMismatch(t *testing.T) {
 	const n = 3
 	var heard sync.WaitGroup
 	heard.Add(n)
-	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+	job(t, n, mpi.Options{}, func(w mpi.World) error {
 		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func TestBoardMismatch(t *testing.T) {
 // memory.
 func TestBoardChecked(t *testing.T) {
 	needBoards(t)
-	job(t, 3, checked, func(w *mpi.World) error {
+	job(t, 3, checked, func(w mpi.World) error {
 		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func TestFinalizePanics(t *testing.T) {
 // any tag.
 func TestBoardBesideGroup(t *testing.T) {
 	needBoards(t)
-	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 3, mpi.Options{}, func(w mpi.World) error {
 		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
@@ -300,7 +300,7 @@ func TestBoardBesideGroup(t *testing.T) {
 // TestBoardProgress checks that a rank that never waits still polls the network.
 func TestBoardProgress(t *testing.T) {
 	needBoards(t)
-	job(t, 2, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{Net: mpi.TCP}, func(w mpi.World) error {
 		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
@@ -349,7 +349,7 @@ func TestForgottenBoards(t *testing.T) {
 		return strings.Count(string(maps), "memfd:softrnic")
 	}
 	const comms = 5
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		if err := createSharedMemory(w.Comm); err != nil { // which stays
 			return err
 		}
@@ -386,7 +386,7 @@ func TestBoardUserOps(t *testing.T) {
 			in[i] = -1
 		}
 	})
-	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+	job(t, n, mpi.Options{}, func(w mpi.World) error {
 		if err := createSharedMemory(w.Comm); err != nil {
 			return err
 		}
@@ -404,7 +404,7 @@ func TestBoardUserOps(t *testing.T) {
 func TestNoBoards(t *testing.T) {
 	needBoards(t)
 	const n = 4
-	without := func(w *mpi.World) error {
+	without := func(w mpi.World) error {
 		for range 2 * mpi.BoardAfter {
 			if err := w.Barrier(); err != nil {
 				return err
@@ -418,7 +418,7 @@ func TestNoBoards(t *testing.T) {
 	job(t, n, mpi.Options{NoShared: true}, without)
 	t.Run("nodes", func(t *testing.T) {
 		require.NoError(t, pmi.RunLocal(n, grace, func(m pmi.Manager) error {
-			return rank(open, mpi.Options{Manager: nodes{m, "2"}}, func(w *mpi.World) error {
+			return rank(open, mpi.Options{Manager: nodes{m, "2"}}, func(w mpi.World) error {
 				half, err := w.Split(w.Rank()%2, 0)
 				if err == nil {
 					err = errors.Join(without(w), createSharedMemory(half))
@@ -444,7 +444,7 @@ func TestNoBoards(t *testing.T) {
 			name.Store(x)
 			return shm.Open(x, size)
 		})()
-		job(t, 2, mpi.Options{}, func(w *mpi.World) error { return createSharedMemory(w.Comm) })
+		job(t, 2, mpi.Options{}, func(w mpi.World) error { return createSharedMemory(w.Comm) })
 		_, err := shm.Open(name.Load().(string), shm.BoardSize(2, mpi.BoardRoom(2)))
 		require.ErrorIs(t, err, shm.ErrUnavailable)
 	})

@@ -14,7 +14,7 @@ import (
 func TestBurst(t *testing.T) {
 	const n, each = 5, 300
 	for _, fast := range []bool{false, true} {
-		job(t, n, mpi.Options{RDMA: rdma.Options{Receives: 16, Fast: fast}}, func(w *mpi.World) error {
+		job(t, n, mpi.Options{RDMA: rdma.Options{Receives: 16, Fast: fast}}, func(w mpi.World) error {
 			if w.Rank() > 0 {
 				rs := make([]*mpi.Request, each)
 				for i := range rs {

@@ -7,11 +7,22 @@ import (
 
 // Cart is a communicator with a Cartesian topology. The ranks are in row-major order: the last
 // coordinate varies fastest (MPI 4.1, chapter 8).
+//
+// Cart is a handle, passed by value. The zero Cart is MPI's null handle: its Comm is nil and
+// its calls return ErrComm.
 type Cart struct {
 	*Comm
+	grid *grid
+}
+
+// grid is the topology of a Cart.
+type grid struct {
+	comm    *Comm
 	dims    []int
 	periods []bool
 }
+
+func newCart(c *Comm, dims []int, periods []bool) Cart { return Cart{c, &grid{c, dims, periods}} }
 
 // DimsCreate returns the dimensions of a grid of the given number of ranks (MPI_Dims_create).
 // It fills in the dimensions that are 0, as equal as possible, in decreasing order.
@@ -90,22 +101,22 @@ func powerReaches(d, k, n int) bool {
 
 // CartCreate makes a communicator with a Cartesian topology (MPI_Cart_create). Its members are
 // the first ranks of c, in their order, as many as the grid has points; the other ranks get
-// nil. In a periodic dimension the last point is adjacent to the first. All ranks give the same
+// the zero Cart. In a periodic dimension the last point is adjacent to the first. All ranks give the same
 // arguments. reorder permits another order, which is not used.
-func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, error) {
+func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (Cart, error) {
 	const op = "cart-create"
 	if c.isNull() {
-		return nil, c.fail(op, "", errNullComm)
+		return Cart{}, c.fail(op, "", errNullComm)
 	}
 	points := 1
 	for _, d := range dims {
 		if d < 1 || points > c.size/d {
-			return nil, c.rejectCollective(op, fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
+			return Cart{}, c.rejectCollective(op, fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
 		}
 		points *= d
 	}
 	if len(periods) != len(dims) {
-		return nil, c.rejectCollective(op, fmt.Errorf("%w: %d periods for %d dimensions", ErrGrid, len(periods), len(dims)))
+		return Cart{}, c.rejectCollective(op, fmt.Errorf("%w: %d periods for %d dimensions", ErrGrid, len(periods), len(dims)))
 	}
 	members := make([]int, points)
 	for i := range members {
@@ -113,49 +124,52 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, erro
 	}
 	d, err := c.deriveComm(op, c.Name()+".cart", members, dims, periods)
 	if d == nil {
-		return nil, err
+		return Cart{}, err
 	}
-	return &Cart{d, slices.Clone(dims), slices.Clone(periods)}, nil
+	return newCart(d, slices.Clone(dims), slices.Clone(periods)), nil
 }
 
 // Dup is Comm.Dup with the same grid.
-func (g *Cart) Dup() (*Cart, error) {
-	c, err := g.asComm().Dup()
-	if err != nil {
-		return nil, err
+func (g Cart) Dup() (Cart, error) {
+	if g.grid == nil {
+		return Cart{}, g.fail("dup", "", errNullComm)
 	}
-	return &Cart{c, g.dims, g.periods}, nil
+	c, err := g.Comm.Dup()
+	if err != nil {
+		return Cart{}, err
+	}
+	return newCart(c, g.grid.dims, g.grid.periods), nil
 }
 
 // Dims returns the number of points in each dimension (MPI_Cart_get), nil for the null
 // communicator.
-func (g *Cart) Dims() []int {
-	if g == nil {
+func (g Cart) Dims() []int {
+	if g.grid == nil {
 		return nil
 	}
-	return slices.Clone(g.dims)
+	return slices.Clone(g.grid.dims)
 }
 
 // Periods reports for each dimension whether it is periodic (MPI_Cart_get).
-func (g *Cart) Periods() []bool {
-	if g == nil {
+func (g Cart) Periods() []bool {
+	if g.grid == nil {
 		return nil
 	}
-	return slices.Clone(g.periods)
+	return slices.Clone(g.grid.periods)
 }
 
 // Coords returns the coordinates of a rank (MPI_Cart_coords).
-func (g *Cart) Coords(rank int) ([]int, error) {
-	if g.asComm().isNull() {
-		return nil, g.asComm().fail("coords", "", errNullComm)
+func (g Cart) Coords(rank int) ([]int, error) {
+	if g.grid == nil {
+		return nil, g.fail("coords", "", errNullComm)
 	}
 	if rank < 0 || rank >= g.size {
 		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, want [0, %d)", ErrRank, rank, g.size))
 	}
-	return g.coordsOf(rank), nil
+	return g.grid.coordsOf(rank), nil
 }
 
-func (g *Cart) coordsOf(rank int) []int {
+func (g *grid) coordsOf(rank int) []int {
 	at := make([]int, len(g.dims))
 	for i := len(at) - 1; i >= 0; i-- {
 		at[i] = rank % g.dims[i]
@@ -166,22 +180,22 @@ func (g *Cart) coordsOf(rank int) []int {
 
 // RankOf returns the rank at the given coordinates (MPI_Cart_rank). In a periodic dimension a
 // coordinate may be any number.
-func (g *Cart) RankOf(coords ...int) (int, error) {
-	if g.asComm().isNull() {
-		return Undefined, g.asComm().fail("rank-of", "", errNullComm)
+func (g Cart) RankOf(coords ...int) (int, error) {
+	if g.grid == nil {
+		return Undefined, g.fail("rank-of", "", errNullComm)
 	}
 	rank := Undefined
-	if len(coords) == len(g.dims) {
-		rank = g.rankOf(coords)
+	if len(coords) == len(g.grid.dims) {
+		rank = g.grid.rankOf(coords)
 	}
 	if rank < 0 {
-		return Undefined, g.fail("rank-of", "", fmt.Errorf("%w: grid %v has no point %v", ErrGrid, g.dims, coords))
+		return Undefined, g.fail("rank-of", "", fmt.Errorf("%w: grid %v has no point %v", ErrGrid, g.grid.dims, coords))
 	}
 	return rank, nil
 }
 
 // rankOf returns the rank at the given coordinates, ProcNull outside of the grid.
-func (g *Cart) rankOf(coords []int) (rank int) {
+func (g *grid) rankOf(coords []int) (rank int) {
 	for i, x := range coords {
 		n := g.dims[i]
 		if g.periods[i] {
@@ -197,19 +211,19 @@ func (g *Cart) rankOf(coords []int) (rank int) {
 
 // Shift returns the source and the destination of this rank when all ranks send by ranks along
 // a dimension (MPI_Cart_shift), ProcNull beyond the edge.
-func (g *Cart) Shift(dim, by int) (source, dest int, err error) {
-	if g.asComm().isNull() {
-		return Undefined, Undefined, g.asComm().fail("shift", "", errNullComm)
+func (g Cart) Shift(dim, by int) (source, dest int, err error) {
+	if g.grid == nil {
+		return Undefined, Undefined, g.fail("shift", "", errNullComm)
 	}
-	if dim < 0 || dim >= len(g.dims) {
-		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: dimension %d, want [0, %d)", ErrGrid, dim, len(g.dims)))
+	if dim < 0 || dim >= len(g.grid.dims) {
+		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: dimension %d, want [0, %d)", ErrGrid, dim, len(g.grid.dims)))
 	}
-	source, dest = g.shiftRanks(dim, by)
+	source, dest = g.grid.shiftRanks(dim, by)
 	return source, dest, nil
 }
 
-func (g *Cart) shiftRanks(dim, by int) (source, dest int) {
-	at := g.coordsOf(g.rank)
+func (g *grid) shiftRanks(dim, by int) (source, dest int) {
+	at := g.coordsOf(g.comm.rank)
 	x := at[dim]
 	at[dim] = x + by
 	dest = g.rankOf(at)
@@ -219,18 +233,18 @@ func (g *Cart) shiftRanks(dim, by int) (source, dest int) {
 
 // Sub partitions the grid into grids of the remaining dimensions (MPI_Cart_sub) and returns the
 // one that contains this rank.
-func (g *Cart) Sub(remain []bool) (*Cart, error) {
+func (g Cart) Sub(remain []bool) (Cart, error) {
 	const op = "cart-sub"
-	if g.asComm().isNull() {
-		return nil, g.asComm().fail(op, "", errNullComm)
+	if g.grid == nil {
+		return Cart{}, g.fail(op, "", errNullComm)
 	}
-	if len(remain) != len(g.dims) {
-		return nil, g.rejectCollective(op, fmt.Errorf("%w: remain has %d entries for %d dimensions", ErrGrid, len(remain), len(g.dims)))
+	if len(remain) != len(g.grid.dims) {
+		return Cart{}, g.rejectCollective(op, fmt.Errorf("%w: remain has %d entries for %d dimensions", ErrGrid, len(remain), len(g.grid.dims)))
 	}
-	here := g.coordsOf(g.rank)
+	here := g.grid.coordsOf(g.rank)
 	var members []int
 	for r := range g.size {
-		at, same := g.coordsOf(r), true
+		at, same := g.grid.coordsOf(r), true
 		for i := range at {
 			same = same && (remain[i] || at[i] == here[i])
 		}
@@ -240,13 +254,14 @@ func (g *Cart) Sub(remain []bool) (*Cart, error) {
 	}
 	c, err := g.deriveComm(op, g.Name()+".sub", members, remain)
 	if err != nil {
-		return nil, err
+		return Cart{}, err
 	}
-	s := &Cart{Comm: c}
+	var dims []int
+	var periods []bool
 	for i, stays := range remain {
 		if stays {
-			s.dims, s.periods = append(s.dims, g.dims[i]), append(s.periods, g.periods[i])
+			dims, periods = append(dims, g.grid.dims[i]), append(periods, g.grid.periods[i])
 		}
 	}
-	return s, nil
+	return newCart(c, dims, periods), nil
 }

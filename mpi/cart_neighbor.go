@@ -10,41 +10,45 @@ import (
 // blocks in a buffer lie in this order. The block of a neighbor beyond the edge is not written.
 
 // NeighborAllgather sends a buffer to each neighbor (MPI_Neighbor_allgather).
-func (g *Cart) NeighborAllgather(send, recv Buffer) error {
-	return g.asComm().runBlocking(g.neighborOp(coll.Allgather, send, recv))
+func (g Cart) NeighborAllgather(send, recv Buffer) error {
+	return g.runBlocking(g.neighborOp(coll.Allgather, send, recv))
 }
 
 // NeighborAlltoall sends a block to each neighbor (MPI_Neighbor_alltoall).
-func (g *Cart) NeighborAlltoall(send, recv Buffer) error {
-	return g.asComm().runBlocking(g.neighborOp(coll.Alltoall, send, recv))
+func (g Cart) NeighborAlltoall(send, recv Buffer) error {
+	return g.runBlocking(g.neighborOp(coll.Alltoall, send, recv))
 }
 
 // IneighborAllgather starts a NeighborAllgather (MPI_Ineighbor_allgather).
-func (g *Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
-	return g.asComm().startNonblocking(g.neighborOp(coll.Allgather, send, recv))
+func (g Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
+	return g.startNonblocking(g.neighborOp(coll.Allgather, send, recv))
 }
 
 // IneighborAlltoall starts a NeighborAlltoall (MPI_Ineighbor_alltoall).
-func (g *Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
-	return g.asComm().startNonblocking(g.neighborOp(coll.Alltoall, send, recv))
+func (g Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
+	return g.startNonblocking(g.neighborOp(coll.Alltoall, send, recv))
 }
 
 // NeighborAllgatherInit makes a persistent NeighborAllgather (MPI_Neighbor_allgather_init).
-func (g *Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
-	return g.asComm().newPersistentCall(g.neighborOp(coll.Allgather, send, recv))
+func (g Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
+	return g.newPersistentCall(g.neighborOp(coll.Allgather, send, recv))
 }
 
 // NeighborAlltoallInit makes a persistent NeighborAlltoall (MPI_Neighbor_alltoall_init).
-func (g *Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
-	return g.asComm().newPersistentCall(g.neighborOp(coll.Alltoall, send, recv))
+func (g Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
+	return g.newPersistentCall(g.neighborOp(coll.Alltoall, send, recv))
 }
 
-func (g *Cart) neighborOp(what coll.Collective, send, recv Buffer) collectiveOp {
-	return collectiveOp{collective: what, cart: g, send: send, recv: recv}
+func (g Cart) neighborOp(what coll.Collective, send, recv Buffer) collectiveOp {
+	o := collectiveOp{collective: what, grid: g.grid, send: send, recv: recv}
+	if g.grid == nil {
+		o.grid, o.argErr = &grid{}, errNullComm
+	}
+	return o
 }
 
 // validateNeighbors checks the arguments of a neighborhood call.
-func (g *Cart) validateNeighbors(o *collectiveOp) error {
+func (g *grid) validateNeighbors(o *collectiveOp) error {
 	for receives, b := range []Buffer{o.send, o.recv} {
 		if err := checkBuffer(b, receives == 1); err != nil {
 			return err
@@ -73,7 +77,7 @@ func (g *Cart) validateNeighbors(o *collectiveOp) error {
 // exchangeBlocks executes the call on packed memory. In a dimension of one or two points both
 // neighbors are the same rank: the block that it sends to its lower neighbor, which comes
 // first, is from our upper one.
-func (g *Cart) exchangeBlocks(n *callNet, what coll.Collective, send, recv []byte) error {
+func (g *grid) exchangeBlocks(n *callNet, what coll.Collective, send, recv []byte) error {
 	if len(recv) == 0 {
 		return nil
 	}

@@ -179,8 +179,8 @@ func (k *call) newRecord() (r callRecord) {
 func (k *call) commonBuffer() (b Buffer, pieces int) {
 	o, n := &k.op, k.comm.size
 	switch {
-	case o.cart != nil:
-		return o.recv, 2 * len(o.cart.dims)
+	case o.grid != nil:
+		return o.recv, 2 * len(o.grid.dims)
 	case o.collective == coll.Bcast:
 		return o.recv, 1
 	case o.collective == coll.Allgatherv:

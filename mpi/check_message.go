@@ -10,7 +10,7 @@ import (
 const checkHeaderSize = 1 + 4 + 8
 
 // checkOverhead returns the bytes of a message before its elements.
-func (w *World) checkOverhead() int {
+func (w *job) checkOverhead() int {
 	if w.o.Check {
 		return checkHeaderSize
 	}

@@ -31,107 +31,107 @@ func TestMismatch(t *testing.T) {
 	keep := mpi.OpFunc("keep", true, func(_, _ []float64) {})
 	for _, c := range []struct {
 		name string
-		call func(w *mpi.World, odd bool) error
+		call func(w mpi.World, odd bool) error
 		want string // of the error
 	}{
-		{"call", func(w *mpi.World, odd bool) error {
+		{"call", func(w mpi.World, odd bool) error {
 			if odd {
 				return w.Allreduce(f(2), f(2), mpi.Sum)
 			}
 			return w.Bcast(f(3), 2)
 		}, "ranks 0 and 2 called bcast of 3 float64 with root 2; rank 1 called allreduce of 2 float64 with sum"},
-		{"call", func(w *mpi.World, odd bool) error {
+		{"call", func(w mpi.World, odd bool) error {
 			if odd {
 				return w.Barrier()
 			}
 			return w.Allgather(i(1), i(w.Size()))
 		}, "ranks 0 and 2 called allgather of 1 int32; rank 1 called barrier"},
-		{"root", func(w *mpi.World, odd bool) error {
+		{"root", func(w mpi.World, odd bool) error {
 			if odd {
 				return w.Bcast(f(3), 1)
 			}
 			return w.Bcast(f(3), 2)
 		}, "ranks 0 and 2 called bcast of 3 float64 with root 2; rank 1 called bcast of 3 float64 with root 1"},
-		{"count", func(w *mpi.World, odd bool) error {
+		{"count", func(w mpi.World, odd bool) error {
 			n := 3
 			if odd {
 				n = 4
 			}
 			return w.Alltoall(f(n*w.Size()), f(n*w.Size()))
 		}, "alltoall of 3 float64; rank 1 called alltoall of 4 float64"},
-		{"kind", func(w *mpi.World, odd bool) error {
+		{"kind", func(w mpi.World, odd bool) error {
 			if odd {
 				return w.Scan(i(2), i(2), mpi.Max)
 			}
 			return w.Scan(f(1), f(1), mpi.Max)
 		}, "scan of 2 int32 with max"},
-		{"operation", func(w *mpi.World, odd bool) error {
+		{"operation", func(w mpi.World, odd bool) error {
 			if odd {
 				return w.Reduce(f(1), f(1), keep, 0)
 			}
 			return w.Reduce(f(1), f(1), mpi.Sum, 0)
 		}, "reduce of 1 float64 with sum, root 0; rank 1 called reduce of 1 float64 with keep, root 0"},
-		{"counts", func(w *mpi.World, odd bool) error {
+		{"counts", func(w mpi.World, odd bool) error {
 			counts := []int{1, 1, 2}
 			if odd {
 				counts = []int{2, 1, 1}
 			}
 			return w.ReduceScatter(f(4), f(counts[w.Rank()]), counts, mpi.Sum)
 		}, "reduce-scatter of 4 float64 with sum, counts"},
-		{"counts", func(w *mpi.World, odd bool) error {
+		{"counts", func(w mpi.World, odd bool) error {
 			counts := []int{1, 1, 2}
 			if odd {
 				counts = []int{2, 1, 1}
 			}
 			return w.Allgatherv(f(counts[w.Rank()]), f(4), counts, nil)
 		}, "allgatherv with counts"},
-		{"gatherv", func(w *mpi.World, odd bool) error {
+		{"gatherv", func(w mpi.World, odd bool) error {
 			n := w.Rank()
 			if odd {
 				n += 3
 			}
 			return w.Gatherv(f(n), f(6), []int{0, 1, 2}, nil, 2)
 		}, "gatherv: rank 1 sends 4 float64 to rank 2, which expects 1 float64"},
-		{"scatterv", func(w *mpi.World, odd bool) error {
+		{"scatterv", func(w mpi.World, odd bool) error {
 			if odd {
 				return w.Scatterv(mpi.Buffer{}, nil, nil, i(1), 0)
 			}
 			return w.Scatterv(f(6), []int{0, 1, 2}, nil, f(w.Rank()), 0)
 		}, "scatterv: rank 0 sends 1 float64 to rank 1, which expects 1 int32"},
-		{"alltoallv", func(w *mpi.World, odd bool) error {
+		{"alltoallv", func(w mpi.World, odd bool) error {
 			counts := []int{1, 2, 3}
 			if odd {
 				counts[2] = 4
 			}
 			return w.Alltoallv(f(7), counts, nil, f(9), []int{w.Rank() + 1, w.Rank() + 1, w.Rank() + 1}, nil)
 		}, "alltoallv: rank 1 sends 4 float64 to rank 2, which expects 3 float64"},
-		{"alltoallw", func(w *mpi.World, odd bool) error {
+		{"alltoallw", func(w mpi.World, odd bool) error {
 			b := []mpi.Buffer{f(1), f(1), f(1)}
 			if odd {
 				b[0] = i(1)
 			}
 			return w.Alltoallw(b, []mpi.Buffer{f(1), f(1), f(1)})
 		}, "alltoallw: rank 1 sends 1 int32 to rank 0, which expects 1 float64"},
-		{"in place", func(w *mpi.World, odd bool) error {
+		{"in place", func(w mpi.World, odd bool) error {
 			b := []mpi.Buffer{f(1), f(1), f(1)}
 			if odd {
 				b[0] = i(1)
 			}
 			return w.Alltoallw([]mpi.Buffer{mpi.InPlace}, b)
 		}, "alltoallw: rank 1 sends 1 int32 to rank 0, which expects 1 float64; rank 0 sends 1 float64 to rank 1"},
-		{"background", func(w *mpi.World, odd bool) error {
+		{"background", func(w mpi.World, odd bool) error {
 			if odd {
 				return wait(w.Ibarrier())
 			}
 			return w.Barrier()
 		}, "ranks 0 and 2 called barrier; rank 1 called ibarrier"},
-		{"persistent", func(w *mpi.World, odd bool) error {
+		{"persistent", func(w mpi.World, odd bool) error {
 			if odd {
 				return made(w.BcastInit(f(1), 0))
 			}
 			return made(w.BcastInit(f(2), 0))
 		}, "ranks 0 and 2 called persistent bcast of 2 float64 with root 0; rank 1"},
-		{"communicators", func(w *mpi.World, odd bool) error {
+		{"communicators", func(w mpi.World, odd bool) error {
 			if odd {
 				return made(w.Dup())
 			}
@@ -139,7 +139,7 @@ func TestMismatch(t *testing.T) {
 		}, "ranks 0 and 2 called split of 2 int64; rank 1 called dup of 2 uint64 with max"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			job(t, 3, checked, func(w *mpi.World) error {
+			job(t, 3, checked, func(w mpi.World) error {
 				err := c.call(w, w.Rank() == 1)
 				require.ErrorIs(t, err, mpi.ErrMismatch)
 				require.ErrorContains(t, err, c.want)
@@ -156,7 +156,7 @@ func TestMismatch(t *testing.T) {
 // TestRefused checks that invalid arguments are an error at their rank before any effect, and
 // do not block the other ranks.
 func TestRefused(t *testing.T) {
-	job(t, 3, checked, func(w *mpi.World) error {
+	job(t, 3, checked, func(w mpi.World) error {
 		for _, call := range []func(root int) error{
 			func(root int) error { return w.Bcast(mpi.Of([]int32{1}), root) },
 			func(root int) error { return wait(w.Ibcast(mpi.Of([]int32{1}), root)) },
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 
 // Many ranks that do not agree.
 func TestManyMismatches(t *testing.T) {
-	job(t, 8, checked, func(w *mpi.World) error {
+	job(t, 8, checked, func(w mpi.World) error {
 		err := w.Bcast(mpi.Of(make([]int32, []int{1, 1, 1, 5, 1, 6, 7, 8}[w.Rank()])), 0)
 		require.ErrorContains(t, err, "ranks 0 to 2 and 4 called bcast of 1 int32 with root 0; rank 3 called")
 		require.ErrorContains(t, err, "; and 1 more")
@@ -210,7 +210,7 @@ type point struct {
 
 // Messages and the buffers that receive them.
 func TestCheckedMessages(t *testing.T) {
-	job(t, 2, checked, func(w *mpi.World) error {
+	job(t, 2, checked, func(w mpi.World) error {
 		strided := make([]float64, 6)
 		for i, c := range []struct {
 			send, recv mpi.Buffer
@@ -266,7 +266,7 @@ func TestBadArguments(t *testing.T) {
 	bad := datatype.Strided(make([]float64, 4), 3, 1, 2)
 	twice := datatype.Strided(make([]float64, 4), 3, 2, 1)
 	nobody := mpi.Buffer{}
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		free, err := w.Dup()
 		if err != nil {
 			return err

@@ -209,8 +209,8 @@ func (k *call) reduceBuffer() Buffer {
 // runAlgorithm runs the collective on contiguous memory.
 func (k *call) runAlgorithm(send, recv []byte) error {
 	o, d, rank := &k.op, &k.alg, k.comm.rank
-	if o.cart != nil {
-		return o.cart.exchangeBlocks(&k.net, o.collective, send, recv)
+	if o.grid != nil {
+		return o.grid.exchangeBlocks(&k.net, o.collective, send, recv)
 	}
 	switch o.collective {
 	case coll.Barrier:

@@ -221,7 +221,7 @@ func (c *Comm) sendDisagreement(core *protocol.Core, rank int, d *disagreement) 
 }
 
 // handleDisagreement handles a packet of sendDisagreement.
-func (w *World) handleDisagreement(h *envelope.Header, payload []byte) error {
+func (w *job) handleDisagreement(h *envelope.Header, payload []byte) error {
 	d := new(disagreement)
 	if _, err := binary.Decode(payload, binary.LittleEndian, d); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (w *World) handleDisagreement(h *envelope.Header, payload []byte) error {
 
 // compareMessage implements protocol.Core.OnSignature: it compares the call of a message with the
 // known call of its sequence number.
-func (w *World) compareMessage(from int, e match.Envelope, sign uint64, r *protocol.Request) {
+func (w *job) compareMessage(from int, e match.Envelope, sign uint64, r *protocol.Request) {
 	if e.Context&1 == 0 || e.Tag&groupTag == groupTag {
 		return
 	}
@@ -309,7 +309,7 @@ func (k *call) encodeProbe() []byte {
 }
 
 // handleCallProbe handles a liveness probe of a rank that waits for us in a collective call.
-func (w *World) handleCallProbe(core *protocol.Core, from int, h *envelope.Header, payload []byte) error {
+func (w *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err
@@ -338,7 +338,7 @@ func (w *World) handleCallProbe(core *protocol.Core, from int, h *envelope.Heade
 
 // handleCallEnded handles the reply of a rank that has completed the call in which we wait for
 // it. All its messages have arrived: they precede the reply.
-func (w *World) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
+func (w *job) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err

@@ -26,7 +26,7 @@ type collectiveOp struct {
 	sends, recvs           []Buffer // of Alltoallw
 	reduceOp               Op
 	form                   form
-	cart                   *Cart  // grid of a neighborhood call, or nil
+	grid                   *grid  // topology of a neighborhood call, or nil
 	calledAs               string // name in errors, if it is not that of the collective
 	isFinalize             bool   // the barrier of Finalize, which no other call matches
 	argErr                 error  // error of the arguments that the caller has found
@@ -60,7 +60,7 @@ func (o *collectiveOp) callName() string {
 	switch {
 	case o.calledAs != "":
 		return o.calledAs
-	case o.cart != nil:
+	case o.grid != nil:
 		return [...]string{"", "i", "persistent "}[o.form] + "neighbor-" + o.collective.String()
 	}
 	return collectiveNames[o.form][o.collective]

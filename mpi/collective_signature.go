@@ -53,7 +53,7 @@ var callNames = func() []string {
 	}
 	for form := range collectiveNames {
 		for _, what := range []coll.Collective{coll.Allgather, coll.Alltoall} {
-			o := collectiveOp{collective: what, form: forms[form], cart: &Cart{}}
+			o := collectiveOp{collective: what, form: forms[form], grid: &grid{}}
 			list = append(list, o.callName())
 		}
 	}
@@ -69,7 +69,7 @@ func (o *collectiveOp) callNumber() int {
 			return len(callNames) - len(derivedCallNames) + i
 		}
 		return unknownCall
-	case o.cart != nil:
+	case o.grid != nil:
 		n := 1 + forms*len(collectiveShapes) + 2*int(o.form)
 		if o.collective == coll.Alltoall {
 			n++
@@ -84,7 +84,7 @@ func (k *call) newSignature() callSignature {
 	o := &k.op
 	s := callSignature(o.callNumber()) << callShift
 	shape := &collectiveShapes[o.collective]
-	if o.cart != nil {
+	if o.grid != nil {
 		shape = &collectiveShapes[coll.Barrier]
 	}
 	switch {

@@ -337,7 +337,7 @@ func trials(n int) []trial {
 
 func TestCollectives(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 8} {
-		job(t, n, mpi.Options{Check: true, NoShared: true}, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
+		job(t, n, mpi.Options{Check: true, NoShared: true}, func(w mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
 	}
 }
 

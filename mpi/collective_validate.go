@@ -16,8 +16,8 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	switch {
 	case o.argErr != nil:
 		return o.argErr
-	case o.cart != nil:
-		return o.cart.validateNeighbors(o)
+	case o.grid != nil:
+		return o.grid.validateNeighbors(o)
 	}
 	s := &collectiveShapes[o.collective]
 	if s.rooted {

@@ -18,7 +18,7 @@ func (n *callNet) Transports() coll.Transports {
 	if w.eng.Fabric() == nil {
 		return 0
 	}
-	return w.o.transports(w.Size())
+	return w.o.transports(w.comm.size)
 }
 
 // CanWrite implements coll.RDMANet.
@@ -106,7 +106,7 @@ func (k *call) openChannel() *rdmaChannel {
 
 // isAlltoall reports whether the call is an alltoall over all ranks, the only one that uses
 // RDMA channels.
-func (o *collectiveOp) isAlltoall() bool { return o.collective == coll.Alltoall && o.cart == nil }
+func (o *collectiveOp) isAlltoall() bool { return o.collective == coll.Alltoall && o.grid == nil }
 
 // closeChannel unlocks the channel at the end of a call. The channel of a failed nonblocking
 // call stays open, because ranks that do not know of the failure may still write to its memory.

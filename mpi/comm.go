@@ -13,7 +13,7 @@ import (
 // own. Its methods are safe for concurrent use. All ranks make the collective calls of a
 // communicator in the same order.
 type Comm struct {
-	world      *World
+	world      *job
 	eng        *engine.Engine
 	name       atomic.Pointer[string]
 	contextID  uint32 // of point-to-point messages; contextID+1 is that of collectives
@@ -55,7 +55,7 @@ const (
 
 // newComm returns a communicator with a context id that all its ranks have agreed on. ranks
 // lists the job ranks of its members; nil means that the numbers are equal.
-func (w *World) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
+func (w *job) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
 	c := &Comm{world: w, eng: w.eng, contextID: id, rank: rank, size: size, worldRanks: ranks}
 	c.SetName(name)
 	if ranks != nil {

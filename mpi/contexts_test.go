@@ -16,7 +16,7 @@ import (
 // ranks than before.
 func TestContextsAreUsedAgain(t *testing.T) {
 	const limit = 5
-	job(t, 4, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 4, mpi.Options{}, func(w mpi.World) error {
 		w.LimitContexts(limit)
 		rng := rand.New(rand.NewPCG(7, 7)) // the same at all ranks
 		var open []*mpi.Comm
@@ -56,7 +56,7 @@ func TestContextsAreUsedAgain(t *testing.T) {
 
 // It is enough that one rank has too many.
 func TestTooManyCommunicators(t *testing.T) {
-	job(t, 3, checked, func(w *mpi.World) error {
+	job(t, 3, checked, func(w mpi.World) error {
 		w.LimitContexts(4)
 		first, err := w.Dup()
 		if err != nil {
@@ -99,7 +99,7 @@ func TestTooManyCommunicators(t *testing.T) {
 // free at the same time as others do.
 func TestGoroutines(t *testing.T) {
 	const ranks, goroutines = 3, 4
-	job(t, ranks, checked, func(w *mpi.World) error {
+	job(t, ranks, checked, func(w mpi.World) error {
 		w.LimitContexts(3 * goroutines)
 		comms := make([]*mpi.Comm, goroutines)
 		for i := range comms {

@@ -25,7 +25,7 @@ import (
 // Calls that do not wait long cost only a counter. The engine's lock guards the fields that
 // other goroutines use.
 type deadlockDetector struct {
-	world        *World
+	world        *job
 	interval     time.Duration // between two samples
 	alarm        time.Duration // time after which a wait raises the alarm; 0 is never
 	replyTimeout time.Duration // for the states of the other ranks
@@ -100,7 +100,7 @@ const (
 )
 
 // newDeadlockDetector returns a detector that is not started.
-func newDeadlockDetector(w *World) *deadlockDetector {
+func newDeadlockDetector(w *job) *deadlockDetector {
 	l := &deadlockDetector{world: w, interval: sampleInterval, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), replyTimeout: stateTimeout, alwaysReport: w.o.Watchdog > 0,
 		waits: map[any]*waitState{}, polls: pollTracker{all: map[any]*pollState{}, schedules: map[int]*probeSchedule{}}, lossesSent: map[int]int{}, reportedLost: map[int]lostRank{}, lastCallAt: time.Now(),
 		tasks: make(chan func(), 16), stopCh: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}

@@ -200,9 +200,9 @@ func (l *deadlockDetector) formatReport(r *deadlock.Report) string {
 // for which ranks, deadlocks, collective calls that do not match, and messages without a
 // receive. It names ranks that do not reply within 3 s. The other ranks continue meanwhile.
 // Report ends when ctx ends; a nil ctx never ends.
-func (w *World) Report(ctx context.Context) (string, error) {
-	if w.asComm().isNull() {
-		return "", (*Comm)(nil).fail("report", "", errNullComm)
+func (w World) Report(ctx context.Context) (string, error) {
+	if w.isNull() {
+		return "", w.fail("report", "", errNullComm)
 	}
 	if ctx == nil {
 		ctx = context.Background()
@@ -211,12 +211,12 @@ func (w *World) Report(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", w.fail("report", "", err)
 	}
-	q := w.detector.queryStates(core, false)
+	q := w.world.detector.queryStates(core, false)
 	w.eng.Unlock()
 	if err := w.eng.Wait(ctx, q); err != nil {
 		return "", w.fail("report", "", err)
 	}
-	return w.detector.formatReport(q.report), nil
+	return w.world.detector.formatReport(q.report), nil
 }
 
 // localState returns the state of this rank.

@@ -29,9 +29,9 @@ const giveUp = 2 * time.Second
 
 // duties are the calls of the ranks while one of them is killed. The victim reports when it is
 // ready.
-var duties = map[string]func(w *mpi.World, ready func()) error{
+var duties = map[string]func(w mpi.World, ready func()) error{
 	// Each rank waits in another way for an idle rank.
-	"wait": func(w *mpi.World, ready func()) error {
+	"wait": func(w mpi.World, ready func()) error {
 		if w.Rank() == 0 { // who has something of it
 			if _, err := w.Recv(mpi.Of([]byte{0}), victim, 1); err != nil {
 				return err
@@ -59,7 +59,7 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 		return err
 	},
 	// Each rank polls in another way for an idle rank.
-	"poll": func(w *mpi.World, ready func()) error {
+	"poll": func(w mpi.World, ready func()) error {
 		ready()
 		var r *mpi.Request
 		var err error
@@ -84,10 +84,10 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 	},
 	// All are in the middle of a collective call, or soon will be: by messages, and in
 	// memory that they have in common.
-	"allreduce": func(w *mpi.World, ready func()) error { return allreduces(w, 3000, ready) },
-	"shared":    func(w *mpi.World, ready func()) error { return allreduces(w, 1000, ready) },
+	"allreduce": func(w mpi.World, ready func()) error { return allreduces(w, 3000, ready) },
+	"shared":    func(w mpi.World, ready func()) error { return allreduces(w, 1000, ready) },
 	// All sleep in shared memory until an idle rank publishes its data.
-	"asleep": func(w *mpi.World, ready func()) error {
+	"asleep": func(w mpi.World, ready func()) error {
 		for range 10 {
 			if err := w.Barrier(); err != nil {
 				return err
@@ -105,7 +105,7 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 	},
 	// Two wait for others who wait for the one that is gone: SOFTRNIC_MPI_COLL has made a
 	// chain of them.
-	"chain": func(w *mpi.World, ready func()) error {
+	"chain": func(w mpi.World, ready func()) error {
 		ready()
 		if w.Rank() == victim {
 			select {}
@@ -115,7 +115,7 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 }
 
 // allreduces is one after the other.
-func allreduces(w *mpi.World, n int, ready func()) error {
+func allreduces(w mpi.World, n int, ready func()) error {
 	x, sum := make([]float64, n), make([]float64, n)
 	for i := 0; ; i++ {
 		if i == 20 {

@@ -219,7 +219,7 @@ func (x *winWait) describeWait() deadlock.Call {
 }
 
 // describeMessage describes a message, a receive or a send without a match.
-func (w *World) describeMessage(e match.Envelope, from, to int, bytes int) deadlock.Message {
+func (w *job) describeMessage(e match.Envelope, from, to int, bytes int) deadlock.Message {
 	m := deadlock.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
 	c := w.comms.get(e.Context &^ 1)
 	switch {
@@ -240,7 +240,7 @@ func isWakeMessage(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == 
 
 // addUnmatched adds the unexpected messages, the posted receives and the sends without a match
 // to the state.
-func (w *World) addUnmatched(core *protocol.Core, s *deadlock.State) {
+func (w *job) addUnmatched(core *protocol.Core, s *deadlock.State) {
 	add := func(list *[]deadlock.Message, left *int, e match.Envelope, from, to, bytes int, held bool) bool {
 		if isWakeMessage(e) {
 			return true
@@ -263,7 +263,7 @@ func (w *World) addUnmatched(core *protocol.Core, s *deadlock.State) {
 }
 
 // describeLastCall describes the last call of a rank.
-func (w *World) describeLastCall(send bool, peer int, e match.Envelope) string {
+func (w *job) describeLastCall(send bool, peer int, e match.Envelope) string {
 	c := w.comms.get(e.Context &^ 1)
 	switch {
 	case c == nil:

@@ -218,7 +218,7 @@ func disagree(t *testing.T, o mpi.Options, calls []wrongCall) {
 	const ranks, odd = 3, 1
 	var mu sync.Mutex
 	errs := make([][ranks]error, len(calls))
-	job(t, ranks, o, func(w *mpi.World) error {
+	job(t, ranks, o, func(w mpi.World) error {
 		var all sync.WaitGroup
 		for i, call := range calls {
 			c, err := w.Dup()

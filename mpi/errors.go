@@ -93,7 +93,7 @@ func (c *Comm) SetErrorHandler(f func(*Error)) {
 
 // Fatal is an error handler that aborts the job (MPI_ERRORS_ARE_FATAL): it prints e on standard
 // error, calls Abort and exits with status 1. It ignores nil and errors of cancellation.
-func (w *World) Fatal(e *Error) {
+func (w World) Fatal(e *Error) {
 	if e == nil || errors.Is(e, ErrCanceled) || errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
 		return
 	}

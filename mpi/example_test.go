@@ -33,7 +33,7 @@ func Example() {
 
 // The rows of a matrix are at the ranks; each gets a column.
 func ExampleComm_Alltoall() {
-	_ = mpitest.Run(3, func(w *mpi.World) error {
+	_ = mpitest.Run(3, func(w mpi.World) error {
 		row, column := []int32{int32(10 * w.Rank()), int32(10*w.Rank() + 1), int32(10*w.Rank() + 2)}, make([]int32, 3)
 		err := w.Alltoall(mpi.Of(row), mpi.Of(column))
 		if w.Rank() == 1 {
@@ -49,7 +49,7 @@ func ExampleComm_Alltoall() {
 func ExampleComm_Split() {
 	var mu sync.Mutex
 	sums := map[string]int{}
-	err := mpitest.Run(5, func(w *mpi.World) error {
+	err := mpitest.Run(5, func(w mpi.World) error {
 		c, err := w.Split(w.Rank()%2, w.Rank())
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func ExampleComm_Split() {
 // A reduction goes on while the program computes, and while it waits for
 // messages.
 func ExampleComm_Iallreduce() {
-	_ = mpitest.Run(4, func(w *mpi.World) error {
+	_ = mpitest.Run(4, func(w mpi.World) error {
 		norm, work := float64(w.Rank()), 0
 		sum, err := w.Iallreduce(mpi.InPlace, mpi.Value(&norm), mpi.Sum)
 		if err != nil {
@@ -97,7 +97,7 @@ func ExampleComm_Iallreduce() {
 // Each rank has a strip of a field with a row more at either side, and gets those
 // from its neighbors, again and again. At the ends of the field there is nobody.
 func ExampleComm_SendInit() {
-	_ = mpitest.Run(3, func(w *mpi.World) error {
+	_ = mpitest.Run(3, func(w mpi.World) error {
 		const columns, rows = 4, 2
 		field := make([]float64, (rows+2)*columns)
 		row := func(i int) mpi.Buffer { return mpi.Of(field[i*columns : (i+1)*columns]) }
@@ -144,7 +144,7 @@ func ExampleComm_SendInit() {
 
 // A column of a matrix, from where it lies to a slice.
 func ExampleComm_Send() {
-	_ = mpitest.Run(2, func(w *mpi.World) error {
+	_ = mpitest.Run(2, func(w mpi.World) error {
 		const tag = 7
 		if w.Rank() == 0 {
 			matrix := []int32{
@@ -166,7 +166,7 @@ func ExampleComm_Send() {
 // The ranks do not agree. Unchecked they would wait for ever, or receive what they
 // do not expect.
 func Example_check() {
-	_ = mpitest.RunOptions(3, mpi.Options{Check: true}, func(w *mpi.World) error {
+	_ = mpitest.RunOptions(3, mpi.Options{Check: true}, func(w mpi.World) error {
 		x, root := make([]float64, 4), 0
 		if w.Rank() == 2 {
 			root = 1

@@ -13,13 +13,13 @@ import (
 )
 
 // LimitContexts makes room for few communicators.
-func (w *World) LimitContexts(n uint64) { w.contexts = newContextIDs(n) }
+func (w World) LimitContexts(n uint64) { w.world.contexts = newContextIDs(n) }
 
 // Algorithms are those that were chosen.
-func (w *World) Algorithms() coll.Choices { return w.o.Algorithms }
+func (w World) Algorithms() coll.Choices { return w.world.o.Algorithms }
 
 // Choose has communicators that are made from now on use other algorithms.
-func (w *World) Choose(ch coll.Choices) { w.o.Algorithms = ch }
+func (w World) Choose(ch coll.Choices) { w.world.o.Algorithms = ch }
 
 // CountList counts the numbers of a list of processors.
 var CountList = countList
@@ -53,11 +53,11 @@ func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func())
 }
 
 // Vanish ends the rank's communication without a word to the others.
-func (w *World) Vanish() {
-	w.detector.stop()
-	w.windows.stop(w)
-	if w.dev != nil {
-		_ = w.dev.Close()
+func (w World) Vanish() {
+	w.world.detector.stop()
+	w.world.windows.stop(w.world)
+	if w.world.dev != nil {
+		_ = w.world.dev.Close()
 		return
 	}
 	_ = w.eng.Close(context.Background())
@@ -67,7 +67,7 @@ func (w *World) Vanish() {
 const LostReason = "the test is over"
 
 // Lose fails all other ranks at this rank, which ends its waits.
-func (w *World) Lose() {
+func (w World) Lose() {
 	w.eng.Do(func(*protocol.Core) {
 		for rank := range w.eng.Size() {
 			if rank != w.eng.Rank() {
@@ -78,33 +78,33 @@ func (w *World) Lose() {
 }
 
 // SetAlarm sets when a rank has waited for too long, without a wish for a report.
-func (w *World) SetAlarm(d time.Duration) {
-	w.eng.Do(func(*protocol.Core) { w.detector.alarm = d })
+func (w World) SetAlarm(d time.Duration) {
+	w.eng.Do(func(*protocol.Core) { w.world.detector.alarm = d })
 }
 
 // DetectorTimes returns the sample interval, the alarm time and the reply timeout of a
 // detector.
 func DetectorTimes(o Options) (every, alarm, patience time.Duration) {
-	l := newDeadlockDetector(&World{o: o})
+	l := newDeadlockDetector(&job{o: o})
 	return l.interval, l.alarm, l.replyTimeout
 }
 
 // SetPatience sets the timeout for the states of other ranks.
-func (w *World) SetPatience(d time.Duration) {
-	w.eng.Do(func(*protocol.Core) { w.detector.replyTimeout = d })
+func (w World) SetPatience(d time.Duration) {
+	w.eng.Do(func(*protocol.Core) { w.world.detector.replyTimeout = d })
 }
 
 // StopDetector stops the deadlock detector, so that this rank does not reply to queries.
-func (w *World) StopDetector() { w.detector.stop() }
+func (w World) StopDetector() { w.world.detector.stop() }
 
 // Raise raises the alarm of a wait.
-func (w *World) Raise() {
-	w.eng.Do(func(core *protocol.Core) { w.detector.raiseAlarm(core, reasonDeadlock) })
+func (w World) Raise() {
+	w.eng.Do(func(core *protocol.Core) { w.world.detector.raiseAlarm(core, reasonDeadlock) })
 }
 
 // Address is where a rank takes connections of a net.
-func (w *World) Address(net string, rank int) (string, error) {
-	return w.manager.Get(context.Background(), fmt.Sprintf("%s-%d", net, rank))
+func (w World) Address(net string, rank int) (string, error) {
+	return w.world.manager.Get(context.Background(), fmt.Sprintf("%s-%d", net, rank))
 }
 
 // What a rank may ask for, and how.

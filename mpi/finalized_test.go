@@ -78,7 +78,7 @@ func TestFinalizedAlone(t *testing.T) {
 	finalized(t, w)
 }
 
-func finalized(t *testing.T, w *mpi.World) {
+func finalized(t *testing.T, w mpi.World) {
 	b, long := func() mpi.Buffer { return mpi.Of(make([]int64, 1)) }, func() mpi.Buffer { return mpi.Of(make([]int64, 1<<16)) }
 	next := (w.Rank() + 1) % w.Size()
 	dup, err := w.Dup()

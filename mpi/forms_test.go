@@ -86,7 +86,7 @@ func (f formed) Exscan(s, r mpi.Buffer, op mpi.Op) error { return f.call("Exscan
 
 func TestForms(t *testing.T) {
 	for _, n := range []int{1, 4} {
-		job(t, n, mpi.Options{}, func(w *mpi.World) error {
+		job(t, n, mpi.Options{}, func(w mpi.World) error {
 			for _, kept := range []bool{false, true} {
 				if err := everyCollective(formed{w.Comm, kept}, w.Rank(), n, trials(n)); err != nil {
 					return err
@@ -101,7 +101,7 @@ func TestForms(t *testing.T) {
 // each rank, between messages.
 func TestBackground(t *testing.T) {
 	const n, calls = 4, 12
-	job(t, n, checked, func(w *mpi.World) error {
+	job(t, n, checked, func(w mpi.World) error {
 		rng := rand.New(rand.NewPCG(1, uint64(w.Rank())))
 		for range 5 {
 			var rs []*mpi.Request
@@ -158,7 +158,7 @@ func TestBackground(t *testing.T) {
 func TestProgress(t *testing.T) {
 	const last = 3
 	there := make(chan struct{})
-	job(t, last+1, mpi.Options{Algorithms: coll.Choices{coll.Bcast: "chain"}}, func(w *mpi.World) error {
+	job(t, last+1, mpi.Options{Algorithms: coll.Choices{coll.Bcast: "chain"}}, func(w mpi.World) error {
 		b := make([]int64, 20_000)
 		if w.Rank() == last {
 			defer close(there)
@@ -181,7 +181,7 @@ func TestProgress(t *testing.T) {
 
 func TestPersistent(t *testing.T) {
 	const n = 3
-	job(t, n, checked, func(w *mpi.World) error {
+	job(t, n, checked, func(w mpi.World) error {
 		next, before := (w.Rank()+1)%n, (w.Rank()+n-1)%n
 		out, in, sum := []int64{0}, []int64{0}, []int64{0}
 		send, err := w.SendInit(mpi.Of(out), next, 1)
@@ -221,7 +221,7 @@ func TestPersistent(t *testing.T) {
 // TestPersistentSends tests the other modes of persistent sends, to ProcNull and to the rank
 // itself.
 func TestPersistentSends(t *testing.T) {
-	job(t, 1, checked, func(w *mpi.World) error {
+	job(t, 1, checked, func(w mpi.World) error {
 		out, in := []int32{0}, []int32{0}
 		for i, init := range []func(mpi.Buffer, int, int) (*mpi.Request, error){w.SendInit, w.SsendInit, w.RsendInit, w.BsendInit} {
 			send, err := init(mpi.Of(out), 0, i)

@@ -14,7 +14,7 @@ import (
 // group (MPI_GROUP_NULL): calls on the null group return ErrGroup, or the null group if they
 // return no error.
 type Group struct {
-	world *World
+	world *job
 	ranks []int // of the job
 }
 
@@ -44,7 +44,7 @@ func (g *Group) Rank() int {
 	if g == nil || g.world == nil {
 		return Undefined
 	}
-	return indexOrUndefined(g.ranks, g.world.rank)
+	return indexOrUndefined(g.ranks, g.world.comm.rank)
 }
 
 // indexOrUndefined returns the index of rank in ranks, or Undefined.

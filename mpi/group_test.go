@@ -12,8 +12,8 @@ import (
 )
 
 // world8 runs f at rank 2 of a job of eight.
-func world8(t *testing.T, f func(w *mpi.World)) {
-	job(t, 8, checked, func(w *mpi.World) error {
+func world8(t *testing.T, f func(w mpi.World)) {
+	job(t, 8, checked, func(w mpi.World) error {
 		if w.Rank() == 2 {
 			f(w)
 		}
@@ -33,7 +33,7 @@ func ranks(t require.TestingT, world, g *mpi.Group) []int {
 }
 
 func TestGroups(t *testing.T) {
-	world8(t, func(w *mpi.World) {
+	world8(t, func(w mpi.World) {
 		world := w.Group()
 		require.Equal(t, 8, world.Size())
 		require.Equal(t, 2, world.Rank())
@@ -75,7 +75,7 @@ func TestGroups(t *testing.T) {
 
 // Sets of groups against slices.
 func TestGroupSets(t *testing.T) {
-	world8(t, func(w *mpi.World) {
+	world8(t, func(w mpi.World) {
 		world := w.Group()
 		rapid.Check(t, func(t *rapid.T) {
 			draw := func(name string) ([]int, *mpi.Group) {
@@ -115,7 +115,7 @@ func TestGroupSets(t *testing.T) {
 }
 
 func TestCreate(t *testing.T) {
-	job(t, 5, checked, func(w *mpi.World) error {
+	job(t, 5, checked, func(w mpi.World) error {
 		g, err := w.Group().Incl(3, 0, 4)
 		require.NoError(t, err)
 		c, err := w.Create(g)
@@ -167,7 +167,7 @@ func TestCreateDisagreements(t *testing.T) {
 		"the same":  {{2, 0}, {2, 0}, {2, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job(t, 3, mpi.Options{}, func(w *mpi.World) error {
+			job(t, 3, mpi.Options{}, func(w mpi.World) error {
 				g, err := w.Group().Incl(groups[w.Rank()]...)
 				if err != nil {
 					return err

@@ -17,7 +17,7 @@ import (
 func open() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 
 // job runs f on n ranks in this process, each with an adapter of its own.
-func job(t testing.TB, n int, o mpi.Options, f func(w *mpi.World) error) {
+func job(t testing.TB, n int, o mpi.Options, f func(w mpi.World) error) {
 	t.Helper()
 	jobOn(t, open, n, o, f)
 }
@@ -27,7 +27,7 @@ func job(t testing.TB, n int, o mpi.Options, f func(w *mpi.World) error) {
 const grace = 5 * time.Second
 
 // jobOn is job with adapters that open opens.
-func jobOn(t testing.TB, open mpi.Open, n int, o mpi.Options, f func(w *mpi.World) error) {
+func jobOn(t testing.TB, open mpi.Open, n int, o mpi.Options, f func(w mpi.World) error) {
 	t.Helper()
 	ends := make(chan error, n)
 	for i, m := range pmi.NewLocal(n) {
@@ -60,7 +60,7 @@ func jobOn(t testing.TB, open mpi.Open, n int, o mpi.Options, f func(w *mpi.Worl
 	require.NoError(t, errs)
 }
 
-func rank(open mpi.Open, o mpi.Options, f func(w *mpi.World) error) error {
+func rank(open mpi.Open, o mpi.Options, f func(w mpi.World) error) error {
 	w, err := mpi.Init(open, o)
 	if err == nil {
 		err = f(w)

@@ -23,7 +23,7 @@ func TestKinds(t *testing.T) {
 	}
 	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}} {
 		t.Run(name, func(t *testing.T) {
-			job(t, 2, o, func(w *mpi.World) error {
+			job(t, 2, o, func(w mpi.World) error {
 				for _, n := range []int{1, 20_000} {
 					for _, c := range []struct {
 						send, recv mpi.Buffer

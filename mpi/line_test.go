@@ -48,7 +48,7 @@ func TestManyInLine(t *testing.T) {
 	loss, lost := lossy(5)
 	for name, open := range map[string]mpi.Open{"clean": open, "loss": loss} {
 		t.Run(name, func(t *testing.T) {
-			jobOn(t, open, n, inTurns, func(w *mpi.World) error {
+			jobOn(t, open, n, inTurns, func(w mpi.World) error {
 				comms := []*mpi.Comm{w.Comm}
 				for i := range 2 {
 					c, err := w.Split(0, []int{w.Rank(), -w.Rank()}[i])
@@ -144,7 +144,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 
 // A rank that is lost is the end of all calls, those in line too.
 func TestLostInLine(t *testing.T) {
-	require.NoError(t, loseLast(4, inTurns, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+	require.NoError(t, loseLast(4, inTurns, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		other, err := w.Dup()
 		if err != nil {
 			return nil, err
@@ -192,7 +192,7 @@ func TestLostInLine(t *testing.T) {
 func TestReportLine(t *testing.T) {
 	o := inTurns
 	o.Watchdog = soon
-	text := hung(t, 2, o, func(w *mpi.World) error {
+	text := hung(t, 2, o, func(w mpi.World) error {
 		if w.Rank() == 1 {
 			_, err := w.Recv(datatype.Bytes([]byte{0}), 0, 6)
 			return err

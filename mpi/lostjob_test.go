@@ -17,7 +17,7 @@ var hasty = verbs.ConnectOptions{Timeout: 14}
 // loseLast runs a job of n ranks whose last rank vanishes after all have run begin. The others
 // run the function that begin returns concurrently, or after gone is closed. No rank exits
 // before all are done.
-func loseLast(n int, o mpi.Options, begin func(w *mpi.World) (then func(gone <-chan struct{}) error, err error)) (errs error) {
+func loseLast(n int, o mpi.Options, begin func(w mpi.World) (then func(gone <-chan struct{}) error, err error)) (errs error) {
 	var ready, told sync.WaitGroup
 	ready.Add(n)
 	told.Add(n - 1)
@@ -36,7 +36,7 @@ func loseLast(n int, o mpi.Options, begin func(w *mpi.World) (then func(gone <-c
 			ready.Done()
 			if i == n-1 {
 				ready.Wait()
-				if w != nil {
+				if w.Comm != nil {
 					w.Vanish()
 				}
 				close(gone)

@@ -12,7 +12,7 @@ import (
 )
 
 // aloneWorld starts a job of one rank.
-func aloneWorld(t *testing.T) *mpi.World {
+func aloneWorld(t *testing.T) mpi.World {
 	w, err := mpi.Init(open, mpi.Options{Manager: pmi.NewLocal(1)[0]})
 	require.NoError(t, err)
 	return w
@@ -32,7 +32,7 @@ func TestMisuse(t *testing.T) {
 	w := aloneWorld(t)
 	finalized := aloneWorld(t)
 	require.NoError(t, finalized.Finalize())
-	cart := func() *mpi.Cart { return must(w.CartCreate([]int{1}, []bool{true}, false)) }
+	cart := func() mpi.Cart { return must(w.CartCreate([]int{1}, []bool{true}, false)) }
 	win := func() *mpi.Win { return must(mpi.WinCreate(w.Comm, make([]int64, 4))) }
 	s := &misuse.Surface{
 		Dir: ".",
@@ -59,6 +59,7 @@ func TestMisuse(t *testing.T) {
 		Types: map[string][]misuse.Receiver{
 			"Attr": {{Name: "live", Make: func() any { return mpi.NewAttr[int](nil, nil) }, Usable: true}},
 			"Cart": {
+				{Name: "null", Make: func() any { return mpi.Cart{} }},
 				{Name: "live", Make: func() any { return cart() }, Usable: true},
 				{Name: "freed", Make: func() any { c := cart(); _ = c.Free(); return c }},
 			},
@@ -96,6 +97,7 @@ func TestMisuse(t *testing.T) {
 			"World": {
 				{Name: "live", Make: func() any { return w }, Usable: true},
 				{Name: "finalized", Make: func() any { return finalized }},
+				{Name: "null", Make: func() any { return mpi.World{} }},
 			},
 		},
 		Values: []any{datatype.Indexed([]int64{1}, []datatype.Block{{At: 5, Len: 1}}), &mpi.Request{}},

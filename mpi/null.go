@@ -5,13 +5,8 @@ import "fmt"
 // Null handles. A nil pointer is MPI's null handle, and so is a pointer to a zero value, except
 // for Group: its zero value is the empty group (MPI_GROUP_EMPTY). Calls on a null communicator,
 // window, group or message return errors (MPI 4.1, 2.5.1). Waiting for the null request does
-// not (MPI 4.1, 3.7.3).
-//
-// World and Cart are handles of a communicator. They declare its methods explicitly, because a
-// promoted method panics on a nil pointer.
-
-//go:generate go run ../internal/forward -handle World -embedded Comm -out world_comm.go
-//go:generate go run ../internal/forward -handle Cart -embedded Comm -out cart_comm.go
+// not (MPI 4.1, 3.7.3). World and Cart are values that embed the pointer of a communicator. Their
+// zero values are null handles: the promoted methods get a nil *Comm.
 
 var (
 	errNullRequest = fmt.Errorf("%w: null handle", ErrRequest)
@@ -37,22 +32,6 @@ func (c *Comm) checkUsable() error {
 		return ErrFinalized
 	}
 	return nil
-}
-
-// asComm returns the communicator of all ranks, the null communicator if w is nil.
-func (w *World) asComm() *Comm {
-	if w == nil {
-		return nil
-	}
-	return w.Comm
-}
-
-// asComm returns the communicator of the grid, the null communicator if g is nil.
-func (g *Cart) asComm() *Comm {
-	if g == nil {
-		return nil
-	}
-	return g.Comm
 }
 
 // isNull reports whether r is the null request (MPI_REQUEST_NULL).

@@ -97,6 +97,16 @@ func TestNullHandles(t *testing.T) {
 	require.Equal(t, mpi.Unequal, w.Compare(nil))
 	require.EqualError(t, c.Barrier(), "mpi: barrier: invalid communicator: null handle")
 
+	require.EqualError(t, mpi.World{}.Barrier(), "mpi: barrier: invalid communicator: null handle")
+	require.EqualError(t, mpi.Cart{}.Barrier(), "mpi: barrier: invalid communicator: null handle")
+	bare := mpi.Cart{Comm: w.Comm}
+	_, err := bare.Coords(0)
+	require.ErrorIs(t, err, mpi.ErrComm)
+	require.ErrorIs(t, bare.NeighborAllgather(mpi.Buffer{}, mpi.Buffer{}), mpi.ErrComm)
+	require.Nil(t, bare.Dims())
+	_, err = bare.Dup()
+	require.ErrorIs(t, err, mpi.ErrComm)
+
 	g, empty := w.Group(), &mpi.Group{}
 	require.Nil(t, g.Union(nil))
 	require.Nil(t, g.Intersection(nil))
@@ -105,7 +115,7 @@ func TestNullHandles(t *testing.T) {
 	require.Equal(t, mpi.Unequal, g.Compare(nil))
 	require.Equal(t, mpi.Unequal, (*mpi.Group)(nil).Compare(empty))
 	require.Equal(t, mpi.Identical, g.Compare(g.Union(empty)))
-	_, err := g.Translate([]int{0}, nil)
+	_, err = g.Translate([]int{0}, nil)
 	require.ErrorIs(t, err, mpi.ErrGroup)
 	_, err = w.Create(nil)
 	require.ErrorIs(t, err, mpi.ErrGroup)

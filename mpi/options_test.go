@@ -11,7 +11,7 @@ import (
 )
 
 // initAlone is a job of one rank with the options of the environment.
-func initAlone(o mpi.Options) (*mpi.World, error) {
+func initAlone(o mpi.Options) (mpi.World, error) {
 	o.Manager = pmi.NewLocal(1)[0]
 	return mpi.Init(open, o)
 }
@@ -56,7 +56,7 @@ func TestAlgorithmsOfTheEnvironment(t *testing.T) {
 
 func TestCheckOfTheEnvironment(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_CHECK", "1")
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		require.ErrorIs(t, w.Bcast(mpi.Value(new(int)), w.Rank()), mpi.ErrMismatch)
 		return nil
 	})

@@ -27,7 +27,7 @@ func TestReportPolls(t *testing.T) {
 	for name, o := range nets {
 		t.Run(name, func(t *testing.T) {
 			o.Watchdog = soon
-			text := hung(t, 4, o, func(w *mpi.World) error {
+			text := hung(t, 4, o, func(w mpi.World) error {
 				x := make([]int64, 2)
 				switch w.Rank() {
 				case 0:
@@ -57,7 +57,7 @@ func TestReportPolls(t *testing.T) {
 
 // TestReportPolledCalls polls several requests, nonblocking and persistent calls, and windows.
 func TestReportPolledCalls(t *testing.T) {
-	text := hung(t, 5, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+	text := hung(t, 5, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func TestReportPolledCalls(t *testing.T) {
 }
 
 // asked repeats World.Report until says accepts the report.
-func asked(ctx context.Context, w *mpi.World, says func(text string) bool) error {
+func asked(ctx context.Context, w mpi.World, says func(text string) bool) error {
 	before := ""
 	for {
 		text, err := w.Report(ctx)
@@ -130,7 +130,7 @@ func asked(ctx context.Context, w *mpi.World, says func(text string) bool) error
 }
 
 // reply sends one reply to rank 0.
-func reply(w *mpi.World) error {
+func reply(w mpi.World) error {
 	_, err := w.Recv(mpi.Of([]byte{0}), 0, 1)
 	if err == nil {
 		err = w.Send(mpi.Of([]byte{0}), 0, 2)
@@ -144,7 +144,7 @@ func TestPollsEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		if w.Rank() == 1 {
 			return reply(w)
 		}
@@ -190,7 +190,7 @@ func TestPollsDeadlock(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	over := make(chan struct{})
-	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 3, mpi.Options{}, func(w mpi.World) error {
 		x := []byte{0}
 		switch w.Rank() {
 		case 0:
@@ -238,7 +238,7 @@ func TestPollsOfWhoComputes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w mpi.World) error {
 		w.SetAlarm(500 * time.Millisecond)
 		if w.Rank() == 1 {
 			return reply(w)
@@ -278,7 +278,7 @@ func TestPollsOfWhoComputes(t *testing.T) {
 // TestPollsOfLostRank checks that a lost rank ends the polls that depend on it.
 func TestPollsOfLostRank(t *testing.T) {
 	const n = 8
-	require.NoError(t, loseLast(n, mpi.Options{Algorithms: inTurns.Algorithms}, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+	require.NoError(t, loseLast(n, mpi.Options{Algorithms: inTurns.Algorithms}, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
 		if err != nil {
 			return nil, err
@@ -294,7 +294,7 @@ func TestPollsOfLostRank(t *testing.T) {
 }
 
 // pollLost has each rank poll in another way for one that is going to be lost.
-func pollLost(w *mpi.World, win *mpi.Win, some *mpi.Comm, last int) (err error) {
+func pollLost(w mpi.World, win *mpi.Win, some *mpi.Comm, last int) (err error) {
 	x := make([]byte, 100_000)
 	switch w.Rank() {
 	case 0:

@@ -50,7 +50,7 @@ func (n nodes) Put(key, value string) error {
 func TestProcessors(t *testing.T) {
 	run := func(told string) error {
 		return pmi.RunLocal(7, grace, func(m pmi.Manager) error {
-			return rank(open, mpi.Options{Manager: nodes{m, told}, Net: mpi.TCP}, func(w *mpi.World) error {
+			return rank(open, mpi.Options{Manager: nodes{m, told}, Net: mpi.TCP}, func(w mpi.World) error {
 				half, err := w.Split(w.Rank()%2, 0)
 				if err != nil {
 					return err
@@ -76,7 +76,7 @@ func TestProcessors(t *testing.T) {
 // TestProcessorsUnknown checks that Init fails without the processors of a node.
 func TestProcessorsUnknown(t *testing.T) {
 	err := pmi.RunLocal(2, grace, func(m pmi.Manager) error {
-		return rank(open, mpi.Options{Manager: silent{m}, Net: mpi.TCP}, func(*mpi.World) error { return nil })
+		return rank(open, mpi.Options{Manager: silent{m}, Net: mpi.TCP}, func(mpi.World) error { return nil })
 	})
 	require.ErrorIs(t, err, pmi.ErrNotFound)
 }

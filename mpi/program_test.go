@@ -41,7 +41,7 @@ func program(t *rapid.T, n int) (list []step) {
 }
 
 // run runs a program at one rank. All ranks have as many communicators.
-func run(w *mpi.World, list []step) error {
+func run(w mpi.World, list []step) error {
 	comms := []*mpi.Comm{w.Comm}
 	for _, s := range list {
 		c := comms[s.on%len(comms)]
@@ -119,7 +119,7 @@ func newCrew(n int) *crew {
 }
 
 // work runs programs at a rank until there are no more.
-func (c *crew) work(w *mpi.World) error {
+func (c *crew) work(w mpi.World) error {
 	for list := range c.programs[w.Rank()] {
 		err := run(w, list)
 		c.ends <- err
@@ -157,7 +157,7 @@ func TestPrograms(t *testing.T) {
 		defer c.leave()
 		rapid.Check(t, func(t *rapid.T) { require.NoError(t, c.run(program(t, n))) })
 	}()
-	job(t, n, checked, func(w *mpi.World) error {
+	job(t, n, checked, func(w mpi.World) error {
 		w.LimitContexts(20)
 		return c.work(w)
 	})
@@ -173,7 +173,7 @@ func TestLoss(t *testing.T) {
 		list = append(list, step{name: name, form: i % 3, on: i, t: trial{n: []int{3, 2000}[i%2], strided: i%3 == 1, root: i % n}, colors: []int{0, 1, 1, 0}})
 	}
 	open, lost := lossy(seed)
-	jobOn(t, open, n, mpi.Options{Check: true, NoShared: true}, func(w *mpi.World) error {
+	jobOn(t, open, n, mpi.Options{Check: true, NoShared: true}, func(w mpi.World) error {
 		for range 4 {
 			if err := run(w, list); err != nil {
 				return err

@@ -28,7 +28,7 @@ func TestRails(t *testing.T) {
 				}
 				return rnic.Open(o)
 			}
-			jobOn(t, lossy, 3, mpi.Options{NoShared: true, RDMA: rdma.Options{Rails: 3}}, func(w *mpi.World) error {
+			jobOn(t, lossy, 3, mpi.Options{NoShared: true, RDMA: rdma.Options{Rails: 3}}, func(w mpi.World) error {
 				next, last := (w.Rank()+1)%w.Size(), (w.Rank()+w.Size()-1)%w.Size()
 				for i := 0; ; i++ {
 					n := 700<<10 + i*300007%(1<<20)

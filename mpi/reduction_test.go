@@ -51,7 +51,7 @@ func products(from, to, n int) []matrix {
 // TestOrderOfOperands checks that operands are combined in rank order for every root.
 func TestOrderOfOperands(t *testing.T) {
 	const ranks = 5
-	job(t, ranks, checked, func(w *mpi.World) error {
+	job(t, ranks, checked, func(w mpi.World) error {
 		for _, n := range []int{1, 5, 1000} {
 			mine := matrices(w.Rank(), n)
 			got := make([]matrix, n)
@@ -109,6 +109,6 @@ func TestAlgorithms(t *testing.T) {
 			choices[c] = list[i%len(list)].Name
 		}
 		n := 3 + i%2
-		job(t, n, mpi.Options{Algorithms: choices}, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
+		job(t, n, mpi.Options{Algorithms: choices}, func(w mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
 	}
 }

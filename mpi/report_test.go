@@ -28,7 +28,7 @@ var soon = func() time.Duration {
 
 // hung runs f on n ranks that come to no end, until one of them has reported, and
 // returns the report. Then all ranks are lost.
-func hung(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) string {
+func hung(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error) string {
 	t.Helper()
 	reports := make(chan string, n)
 	o.Report = func(text string) {
@@ -93,7 +93,7 @@ func TestReportDeadlock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o.Watchdog = soon
-			text := hung(t, 4, o, func(w *mpi.World) error {
+			text := hung(t, 4, o, func(w mpi.World) error {
 				x := make([]int64, 2)
 				switch w.Rank() {
 				case 0:
@@ -136,7 +136,7 @@ func TestReportDeadlock(t *testing.T) {
 // TestNoReportOfMismatch checks that mismatched calls end with errors, with and without
 // Options.Check.
 func TestNoReportOfMismatch(t *testing.T) {
-	job(t, 4, mpi.Options{Watchdog: soon, NoShared: true, Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
+	job(t, 4, mpi.Options{Watchdog: soon, NoShared: true, Report: func(text string) { t.Error(text) }}, func(w mpi.World) error {
 		for range 13 {
 			if err := w.Barrier(); err != nil {
 				return err
@@ -157,7 +157,7 @@ func TestNoReportOfMismatch(t *testing.T) {
 
 // Locks of a window that two ranks want of each other.
 func TestReportLocks(t *testing.T) {
-	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
 		if err == nil {
 			err = win.Lock(mpi.LockExclusive, w.Rank())
@@ -178,7 +178,7 @@ func TestReportLocks(t *testing.T) {
 // TestReportCalls waits in nonblocking and persistent calls, on other communicators and
 // windows, and in probes.
 func TestReportCalls(t *testing.T) {
-	text := hung(t, 3, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+	text := hung(t, 3, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		row, err := w.Split(w.Rank()/2, -w.Rank()) // 1 and 0; 2
 		if err != nil {
 			return err
@@ -235,7 +235,7 @@ func TestReportAlone(t *testing.T) {
 
 // TestReportAnySource has two ranks wait for any source.
 func TestReportAnySource(t *testing.T) {
-	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		_, err := w.Recv(mpi.Of([]byte{0}), mpi.AnySource, w.Rank()+1)
 		return err
 	})
@@ -285,7 +285,7 @@ func TestReportLeftOff(t *testing.T) {
 // TestReportOnlyWhatIsSure checks that the default watchdog reports deadlocks only, not a wait
 // for a rank that computes.
 func TestReportOnlyWhatIsSure(t *testing.T) {
-	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w mpi.World) error {
 		w.SetAlarm(50 * time.Millisecond)
 		if w.Rank() == 0 {
 			_, err := w.Recv(mpi.Of([]byte{0}), 1, 1)
@@ -306,7 +306,7 @@ func TestReportOnlyWhatIsSure(t *testing.T) {
 func TestReportWhileOthersWork(t *testing.T) {
 	for name, o := range nets {
 		t.Run(name, func(t *testing.T) {
-			job(t, 3, o, func(w *mpi.World) error {
+			job(t, 3, o, func(w mpi.World) error {
 				for i := range 6 {
 					if w.Rank() == i%3 {
 						text, err := w.Report(t.Context())
@@ -333,7 +333,7 @@ func TestHangTimes(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Second / 4, time.Second}, []time.Duration{every, alarm}, "four looks in the time of the alarm")
 
 	const silence = 50 * time.Millisecond
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		if w.Rank() == 1 {
 			w.StopDetector()
 		}

@@ -49,7 +49,7 @@ func TestRootRules(t *testing.T) {
 		"Scan, received":               func(c collectiveCaller, rank int) error { return c.Scan(one, in, mpi.Sum) },
 		"Exscan, received":             func(c collectiveCaller, rank int) error { return c.Exscan(one, in, mpi.Sum) },
 	}
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		for form, c := range map[string]collectiveCaller{"blocking": w.Comm, "background": formed{w.Comm, false}, "persistent": formed{w.Comm, true}} {
 			for _, root := range []int{mpi.ProcNull, mpi.AnySource, mpi.Undefined, -7, 2, math.MaxInt, math.MinInt} {
 				for name, call := range rooted {

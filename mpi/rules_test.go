@@ -320,7 +320,7 @@ func (o opRule) allows(k datatype.Kind) bool {
 // TestOperationRules goes through every reduction, with every operation on every kind.
 func TestOperationRules(t *testing.T) {
 	require.Len(t, opRules, len(datatype.Ops())+4, "every predefined operation has its rule")
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		size := w.Size()
 		counts := []int{1, 1}
 		for _, form := range []struct {

@@ -14,7 +14,7 @@ func TestPingPong(t *testing.T) { pingPong(t, mpi.Options{}) }
 func TestPingPongChecked(t *testing.T) { pingPong(t, checked) }
 
 func pingPong(t *testing.T, o mpi.Options) {
-	job(t, 2, o, func(w *mpi.World) error {
+	job(t, 2, o, func(w mpi.World) error {
 		for _, n := range []int{0, 1, 100, 5000, 100_000, 3_000_000} {
 			b, sent := make([]byte, n), make([]byte, n)
 			for i := range sent {
@@ -49,7 +49,7 @@ func pingPong(t *testing.T, o mpi.Options) {
 
 func TestAllreduce(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 8} {
-		job(t, n, mpi.Options{}, func(w *mpi.World) error {
+		job(t, n, mpi.Options{}, func(w mpi.World) error {
 			x := []float64{float64(w.Rank()), 1}
 			sum := make([]float64, 2)
 			if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {

@@ -12,7 +12,7 @@ import (
 // for one.
 func TestSomeOfSeveral(t *testing.T) {
 	for name, some := range map[string]func(...*mpi.Request) ([]int, []mpi.Status, error){"wait": mpi.WaitSome, "test": mpi.TestSome} {
-		job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+		job(t, 2, mpi.Options{}, func(w mpi.World) error {
 			const n = 6
 			if w.Rank() == 1 {
 				for _, tag := range []int{3, 0, 5, 1, 2, 4} {

@@ -87,7 +87,7 @@ func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, e
 func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank int) *Comm {
 	x := c.world.contexts
 	ranks := make([]int, len(members))
-	same := len(ranks) == c.world.size
+	same := len(ranks) == c.world.comm.size
 	for i, m := range members {
 		ranks[i] = c.worldRank(m)
 		same = same && ranks[i] == i

@@ -11,7 +11,7 @@ import (
 
 func TestSplit(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 8} {
-		job(t, n, checked, func(w *mpi.World) error {
+		job(t, n, checked, func(w mpi.World) error {
 			c, err := w.Split(w.Rank()%2, -w.Rank())
 			if err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 
 // TestStrangers checks that foreign connections are rejected without effect on the job.
 func TestStrangers(t *testing.T) {
-	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
+	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w mpi.World) error {
 		at, err := w.Address("tcp", (w.Rank()+1)%3)
 		require.NoError(t, err)
 		for _, says := range []string{"", "GET / HTTP/1.1\r\n\r\n", "MPTT", strings.Repeat("\x00", 20), strings.Repeat("MPTT", 1000)} {

@@ -20,7 +20,7 @@ func TestPingPongUD(t *testing.T) { pingPong(t, mpi.Options{Net: mpi.UD}) }
 
 func TestCollectivesUD(t *testing.T) {
 	for _, n := range []int{2, 5} {
-		job(t, n, datagrams, func(w *mpi.World) error {
+		job(t, n, datagrams, func(w mpi.World) error {
 			if err := everyCollective(w.Comm, w.Rank(), n, trials(n)); err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func TestImpairedUD(t *testing.T) {
 		return d, err
 	}
 	var sum sync.Map
-	jobOn(t, bad, n, datagrams, func(w *mpi.World) error {
+	jobOn(t, bad, n, datagrams, func(w mpi.World) error {
 		for range 2 {
 			if err := run(w, everything(n)); err != nil {
 				return err

@@ -12,10 +12,10 @@ import (
 // All ranks count at one place, each in every way there is, and nothing gets lost:
 // by atomics of the adapter, in packets, by themselves.
 func TestWinAtomicity(t *testing.T) {
-	winJob(t, 4, func(t *testing.T, w *mpi.World) error { return countTogether(t, w, 40) })
+	winJob(t, 4, func(t *testing.T, w mpi.World) error { return countTogether(t, w, 40) })
 }
 
-func countTogether(t *testing.T, w *mpi.World, rounds int64) error {
+func countTogether(t *testing.T, w mpi.World, rounds int64) error {
 	n := int64(w.Size())
 	win, mine, err := mpi.WinAllocate[int64](w.Comm, 3)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func countTogether(t *testing.T, w *mpi.World, rounds int64) error {
 
 // Of pairs the greatest counts, and of those the one of the least rank.
 func TestWinMaxLoc(t *testing.T) {
-	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		pairs := []datatype.Pair[int16]{{Value: -1}, {Value: -1}}
 		win, err := mpi.WinCreate(w.Comm, pairs)
 		require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestWinLoss(t *testing.T) {
 	for name, o := range map[string]mpi.Options{"direct": {}, "messages": {OneSided: mpi.Messages}} {
 		t.Run(name, func(t *testing.T) {
 			open, lost := lossy(seed)
-			jobOn(t, open, n, o, func(w *mpi.World) error { return countTogether(t, w, 100) })
+			jobOn(t, open, n, o, func(w mpi.World) error { return countTogether(t, w, 100) })
 			require.Positive(t, lost())
 		})
 	}

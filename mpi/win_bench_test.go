@@ -41,7 +41,7 @@ func BenchmarkWin(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s-%d", name, c.name, c.bytes), func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(c.bytes))
-				job(b, 2, o, func(w *mpi.World) error {
+				job(b, 2, o, func(w mpi.World) error {
 					win, _, err := mpi.WinAllocate[int64](w.Comm, c.bytes/8)
 					require.NoError(b, err)
 					if w.Rank() == 0 {

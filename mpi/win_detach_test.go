@@ -14,7 +14,7 @@ import (
 // complete, later ones fail, and the memory is not accessed after Detach. Then the same memory
 // is attached again with another length.
 func TestWinDetachUnderFire(t *testing.T) {
-	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		const most = 4096
 		win, err := mpi.WinCreateDynamic(w.Comm)
 		require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestWinDetachUnderFire(t *testing.T) {
 
 // fire starts all kinds of operations on this rank's part of memory of rank 0, each at its own
 // place, until the memory is detached.
-func fire(w *mpi.World, win *mpi.Win, at, n int) error {
+func fire(w mpi.World, win *mpi.Win, at, n int) error {
 	q := n / 2 / 4 // ranks, ways
 	place := func(way int) int { return at + 8*q*(4*(w.Rank()-1)+way) }
 	many, some, got, was := make([]int64, q), []int64{1, 2, 3}, make([]int64, q), int64(0)
@@ -98,7 +98,7 @@ func TestWinDetachPassive(t *testing.T) {
 	for name, o := range winNets {
 		t.Run(name, func(t *testing.T) {
 			put, detached := make(chan struct{}), make(chan struct{})
-			job(t, 2, o, func(w *mpi.World) error {
+			job(t, 2, o, func(w mpi.World) error {
 				win, err := mpi.WinCreateDynamic(w.Comm)
 				require.NoError(t, err)
 				mine := make([]int64, 600)

@@ -15,7 +15,7 @@ import (
 
 // TestWinDynamicMisuse checks invalid attaches, detaches and accesses, which have no effect.
 func TestWinDynamicMisuse(t *testing.T) {
-	winJob(t, 2, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 2, func(t *testing.T, w mpi.World) error {
 		win, err := mpi.WinCreateDynamic(w.Comm)
 		require.NoError(t, err)
 		static, _, err := mpi.WinAllocate[int64](w.Comm, 1)
@@ -112,7 +112,7 @@ func TestWinDynamicMisuse(t *testing.T) {
 // TestWinDynamicMismatch checks that static and dynamic windows at different ranks are a
 // mismatch.
 func TestWinDynamicMismatch(t *testing.T) {
-	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 3, mpi.Options{}, func(w mpi.World) error {
 		var err error
 		if w.Rank() == 1 {
 			_, err = mpi.WinCreateDynamic(w.Comm)
@@ -128,7 +128,7 @@ func TestWinDynamicMismatch(t *testing.T) {
 // get an error for shorter packets.
 func TestWinDynamicPackets(t *testing.T) {
 	for eager, want := range map[int]error{64: nil, 47: mpi.ErrWin} {
-		job(t, 2, mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: eager}}, func(w *mpi.World) error {
+		job(t, 2, mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: eager}}, func(w mpi.World) error {
 			win, err := mpi.WinCreateDynamic(w.Comm)
 			require.ErrorIs(t, err, want)
 			if err != nil {
@@ -153,7 +153,7 @@ func TestWinDynamicPackets(t *testing.T) {
 // knownToLost makes a window in which the lost rank has looked up regions of the others, and no
 // rank has looked up its region.
 func knownToLost(wait func(win *mpi.Win, mine, lost int) error) losing {
-	return func(w *mpi.World) (*mpi.Win, func() error, error) {
+	return func(w mpi.World) (*mpi.Win, func() error, error) {
 		win, err := mpi.WinCreateDynamic(w.Comm)
 		if err != nil {
 			return nil, nil, err

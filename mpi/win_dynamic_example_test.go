@@ -10,7 +10,7 @@ import (
 // Each rank has lines of its own length, which only it knows, and the one before it
 // reads them: where the memory is, and how much of it, goes around as a message.
 func ExampleWinCreateDynamic() {
-	err := mpitest.Run(3, func(w *mpi.World) error {
+	err := mpitest.Run(3, func(w mpi.World) error {
 		win, err := mpi.WinCreateDynamic(w.Comm)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func drawDynamicProgram(rt *rapid.T, n int) *dynamicProgram {
 
 // dynamicRank is a rank's part of it.
 type dynamicRank struct {
-	w        *mpi.World
+	w        mpi.World
 	win      *mpi.Win
 	begin    []int
 	arenas   [2][]int64
@@ -79,7 +79,7 @@ type dynamicRank struct {
 	attached []int // arena by section; -1 is none
 }
 
-func (p *dynamicProgram) run(w *mpi.World) error {
+func (p *dynamicProgram) run(w mpi.World) error {
 	d := &dynamicRank{w: w, begin: sections(p.n), attached: slices.Repeat([]int{-1}, len(sections(p.n))-1)}
 	var err error
 	if d.win, err = mpi.WinCreateDynamic(w.Comm); err != nil {
@@ -198,5 +198,5 @@ func (d *dynamicRank) wrong(x amiss, arenas [][]int) error {
 
 // TestWinDynamicModel is TestWinModel with memory that comes, goes and comes back.
 func TestWinDynamicModel(t *testing.T) {
-	checkWinPrograms(t, func(rt *rapid.T, n int) func(*mpi.World) error { return drawDynamicProgram(rt, n).run })
+	checkWinPrograms(t, func(rt *rapid.T, n int) func(mpi.World) error { return drawDynamicProgram(rt, n).run })
 }

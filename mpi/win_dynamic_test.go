@@ -10,7 +10,7 @@ import (
 )
 
 // addresses are those that each rank tells the others.
-func addresses(t *testing.T, w *mpi.World, mine int) []int {
+func addresses(t *testing.T, w mpi.World, mine int) []int {
 	all := make([]int, w.Size())
 	require.NoError(t, w.Allgather(mpi.Of([]int{mine}), mpi.Of(all)))
 	return all
@@ -18,7 +18,7 @@ func addresses(t *testing.T, w *mpi.World, mine int) []int {
 
 // TestWinDynamic makes all operations between all synchronization calls on attached memory.
 func TestWinDynamic(t *testing.T) {
-	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		win, err := mpi.WinCreateDynamic(w.Comm)
 		require.NoError(t, err)
 		require.Zero(t, win.Size(1))

@@ -15,7 +15,7 @@ import (
 
 // TestWinMisuse checks that invalid calls return errors at once and leave the window usable.
 func TestWinMisuse(t *testing.T) {
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		type pointer struct{ P *int }
 		_, err := mpi.WinCreate(w.Comm, []pointer{{}})
 		require.ErrorIs(t, err, datatype.ErrLayout)
@@ -137,10 +137,10 @@ func TestWinLost(t *testing.T) {
 		"find":   knownToLost(func(win *mpi.Win, _, lost int) error { return win.Put(mpi.Of([]int64{1}), 2, mpi.At(lost)) }),
 		"detach": knownToLost(func(win *mpi.Win, mine, _ int) error { return win.Detach(mine) }),
 	}
-	for name, wait := range map[string]func(w *mpi.World, win *mpi.Win) error{
-		"fence": func(w *mpi.World, win *mpi.Win) error { return win.Fence() },
-		"lock":  func(w *mpi.World, win *mpi.Win) error { return win.Lock(mpi.LockShared, 0) }, // which rank 2 has
-		"put": func(w *mpi.World, win *mpi.Win) error {
+	for name, wait := range map[string]func(w mpi.World, win *mpi.Win) error{
+		"fence": func(w mpi.World, win *mpi.Win) error { return win.Fence() },
+		"lock":  func(w mpi.World, win *mpi.Win) error { return win.Lock(mpi.LockShared, 0) }, // which rank 2 has
+		"put": func(w mpi.World, win *mpi.Win) error {
 			if w.Rank() == 1 {
 				return win.Lock(mpi.LockShared, 0)
 			}
@@ -152,7 +152,7 @@ func TestWinLost(t *testing.T) {
 			}
 			return err
 		},
-		"accumulate": func(w *mpi.World, win *mpi.Win) error {
+		"accumulate": func(w mpi.World, win *mpi.Win) error {
 			err := win.LockAll(mpi.NoCheck)
 			if err != nil {
 				return err
@@ -163,8 +163,8 @@ func TestWinLost(t *testing.T) {
 			}
 			return err
 		},
-		"start": func(w *mpi.World, win *mpi.Win) error { return win.Start(win.Group()) },
-		"wait": func(w *mpi.World, win *mpi.Win) error {
+		"start": func(w mpi.World, win *mpi.Win) error { return win.Start(win.Group()) },
+		"wait": func(w mpi.World, win *mpi.Win) error {
 			if w.Rank() == 0 { // it can wait for rank 1 only
 				g, err := win.Group().Incl(1)
 				if err != nil {
@@ -198,11 +198,11 @@ func TestWinLost(t *testing.T) {
 
 // losing makes a window of a job whose rank 2 is about to go, and says how to wait for
 // it then.
-type losing func(w *mpi.World) (win *mpi.Win, wait func() error, err error)
+type losing func(w mpi.World) (win *mpi.Win, wait func() error, err error)
 
 // lockedByLost has a window of which the rank that goes locks rank 0.
-func lockedByLost(wait func(*mpi.World, *mpi.Win) error) losing {
-	return func(w *mpi.World) (*mpi.Win, func() error, error) {
+func lockedByLost(wait func(mpi.World, *mpi.Win) error) losing {
+	return func(w mpi.World) (*mpi.Win, func() error, error) {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 4)
 		if err == nil && w.Rank() == 2 {
 			err = win.Lock(mpi.LockExclusive, 0)
@@ -213,7 +213,7 @@ func lockedByLost(wait func(*mpi.World, *mpi.Win) error) losing {
 
 // lose has two ranks wait for a third one that is lost.
 func lose(o mpi.Options, setup losing) error {
-	return loseLast(3, o, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+	return loseLast(3, o, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		win, wait, err := setup(w)
 		if err == nil {
 			err = w.Barrier()

@@ -10,7 +10,7 @@ import (
 // Ranks draw numbers from a counter at rank 0, which does nothing for it, and leave
 // them in its window.
 func ExampleWin() {
-	err := mpitest.Run(3, func(w *mpi.World) error {
+	err := mpitest.Run(3, func(w mpi.World) error {
 		win, mine, err := mpi.WinAllocate[int64](w.Comm, 4) // the counter, and a place for each number
 		if err != nil {
 			return err

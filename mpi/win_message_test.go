@@ -17,7 +17,7 @@ import (
 func TestWinManyMessages(t *testing.T) {
 	const many, each = 6000, 200
 	o := mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: 100}}
-	job(t, 2, o, func(w *mpi.World) error {
+	job(t, 2, o, func(w mpi.World) error {
 		win, mine, err := mpi.WinAllocate[byte](w.Comm, many*each)
 		require.NoError(t, err)
 		require.NoError(t, win.Fence())

@@ -20,7 +20,7 @@ import (
 // winCrew are the ranks of a job that do one thing after the other.
 type winCrew struct {
 	n    int
-	work []chan func(*mpi.World) error
+	work []chan func(mpi.World) error
 	ends chan error
 	dead bool // ranks may wait for one that has failed
 }
@@ -29,11 +29,11 @@ type winCrew struct {
 func newWinCrew(t *testing.T, n int, o mpi.Options) *winCrew {
 	c := &winCrew{n: n, ends: make(chan error, n)}
 	for range n {
-		c.work = append(c.work, make(chan func(*mpi.World) error))
+		c.work = append(c.work, make(chan func(mpi.World) error))
 	}
 	var end sync.WaitGroup
 	end.Go(func() {
-		job(t, n, o, func(w *mpi.World) error {
+		job(t, n, o, func(w mpi.World) error {
 			for f := range c.work[w.Rank()] {
 				err := f(w)
 				if err != nil {
@@ -56,7 +56,7 @@ func newWinCrew(t *testing.T, n int, o mpi.Options) *winCrew {
 }
 
 // do lets all ranks do f.
-func (c *winCrew) do(f func(*mpi.World) error) error {
+func (c *winCrew) do(f func(mpi.World) error) error {
 	for _, ch := range c.work {
 		ch <- f
 	}
@@ -279,7 +279,7 @@ func (m *winMove) do(win *mpi.Win, where winWhere) (*winResult, error) {
 }
 
 // run is a rank's part of a program.
-func (p *winProgram) run(w *mpi.World) error {
+func (p *winProgram) run(w mpi.World) error {
 	mine := make([]int64, winPlaces(p.n))
 	win, err := mpi.WinCreate(w.Comm, mine)
 	if err != nil {
@@ -308,7 +308,7 @@ func (p *winProgram) run(w *mpi.World) error {
 	return win.Free()
 }
 
-func (e *winEpoch) run(win *mpi.Win, w *mpi.World, n int, where winWhere) error {
+func (e *winEpoch) run(win *mpi.Win, w mpi.World, n int, where winWhere) error {
 	var results []*winResult
 	moves := func(target int) error {
 		for i := range e.moves[w.Rank()] {
@@ -375,11 +375,11 @@ func (e *winEpoch) run(win *mpi.Win, w *mpi.World, n int, where winWhere) error 
 // TestWinModel makes random operations in random epochs and compares all results and memory
 // with a model.
 func TestWinModel(t *testing.T) {
-	checkWinPrograms(t, func(rt *rapid.T, n int) func(*mpi.World) error { return drawWinProgram(rt, n).run })
+	checkWinPrograms(t, func(rt *rapid.T, n int) func(mpi.World) error { return drawWinProgram(rt, n).run })
 }
 
 // checkWinPrograms draws programs for some ranks, and runs them on all nets.
-func checkWinPrograms(t *testing.T, draw func(rt *rapid.T, n int) func(*mpi.World) error) {
+func checkWinPrograms(t *testing.T, draw func(rt *rapid.T, n int) func(mpi.World) error) {
 	for _, names := range [][]string{{"direct"}, {"messages"}, {"tcp"}, {"fast", "short", "ud"}} {
 		t.Run(strings.Join(names, ","), func(t *testing.T) {
 			crews := map[string]*winCrew{}

@@ -11,7 +11,7 @@ import (
 
 // TestWinPostStart puts data to the neighbors and waits for these only.
 func TestWinPostStart(t *testing.T) {
-	winJob(t, 5, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 5, func(t *testing.T, w mpi.World) error {
 		n := w.Size()
 		win, mine, err := mpi.WinAllocate[int64](w.Comm, n)
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestWinMutualExclusion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := winNets[name]
 			var inside, most, readers atomic.Int32
-			job(t, n, o, func(w *mpi.World) error {
+			job(t, n, o, func(w mpi.World) error {
 				win, mine, err := mpi.WinAllocate[int64](w.Comm, 4)
 				require.NoError(t, err)
 				for i := range rounds {
@@ -115,7 +115,7 @@ func TestWinPassiveTarget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			over := make(chan struct{})
 			var done atomic.Int32
-			job(t, 3, o, func(w *mpi.World) error {
+			job(t, 3, o, func(w mpi.World) error {
 				win, mine, err := mpi.WinAllocate[int64](w.Comm, 5000)
 				require.NoError(t, err)
 				floats, sums, err := mpi.WinAllocate[float64](w.Comm, 3)

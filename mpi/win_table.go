@@ -13,7 +13,7 @@ import (
 // windowTable lists the windows of a rank. The engine's lock guards it, except in stop.
 type windowTable struct {
 	all        map[uint32]*Win // by context id
-	world      *World
+	world      *job
 	timer      *time.Timer
 	cancel     context.CancelFunc // stops the goroutine that drives progress
 	goroutines sync.WaitGroup
@@ -22,7 +22,7 @@ type windowTable struct {
 
 // add adds a window. The first window starts a goroutine that drives progress while the program
 // computes, and the timer of liveness probes. The caller holds the engine's lock.
-func (ws *windowTable) add(world *World, w *Win) error {
+func (ws *windowTable) add(world *job, w *Win) error {
 	if ws.closed {
 		return ErrFinalized
 	}
@@ -49,7 +49,7 @@ func (ws *windowTable) remove(w *Win) {
 }
 
 // stop deregisters the windows and waits for the goroutines.
-func (ws *windowTable) stop(world *World) {
+func (ws *windowTable) stop(world *job) {
 	world.eng.Do(func(*protocol.Core) {
 		ws.closed = true
 		for _, w := range ws.all {

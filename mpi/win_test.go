@@ -24,19 +24,19 @@ var winNets = map[string]mpi.Options{
 }
 
 // winJob runs f on n ranks on some nets, all of them unless they are named.
-func winJob(t *testing.T, n int, f func(t *testing.T, w *mpi.World) error, names ...string) {
+func winJob(t *testing.T, n int, f func(t *testing.T, w mpi.World) error, names ...string) {
 	for name, o := range winNets {
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			job(t, n, o, func(w *mpi.World) error { return f(t, w) })
+			job(t, n, o, func(w mpi.World) error { return f(t, w) })
 		})
 	}
 }
 
 func TestWinFence(t *testing.T) {
-	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		mine := make([]int64, 10)
 		win, err := mpi.WinCreate(w.Comm, mine)
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestWinFence(t *testing.T) {
 // TestWinAttributes checks that ranks know the sizes of the windows of others, which may
 // differ.
 func TestWinAttributes(t *testing.T) {
-	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		var win *mpi.Win
 		var err error
 		switch w.Rank() {
@@ -98,7 +98,7 @@ type particle struct {
 
 // Elements of all kinds, in all layouts, of all lengths, come back as they went.
 func TestWinShapes(t *testing.T) {
-	winJob(t, 2, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 2, func(t *testing.T, w mpi.World) error {
 		win, _, err := mpi.WinAllocate[byte](w.Comm, 3<<20)
 		require.NoError(t, err)
 		particles, err := mpi.WinCreate(w.Comm, make([]particle, 50))
@@ -177,7 +177,7 @@ func (m *memory) sent() []int64 {
 
 // Operations with a Request are done when it is.
 func TestWinRequests(t *testing.T) {
-	winJob(t, 2, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 2, func(t *testing.T, w mpi.World) error {
 		win, mine, err := mpi.WinAllocate[int32](w.Comm, 20000)
 		require.NoError(t, err)
 		other := 1 - w.Rank()
@@ -220,7 +220,7 @@ func TestWinRequests(t *testing.T) {
 
 // Windows may overlap, and come and go.
 func TestWinOverlap(t *testing.T) {
-	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		mine := make([]int64, 8)
 		for range 5 {
 			clear(mine)
@@ -247,7 +247,7 @@ func TestWinOverlap(t *testing.T) {
 
 // A communicator of some ranks, in another order, has windows too.
 func TestWinOfSomeRanks(t *testing.T) {
-	winJob(t, 4, func(t *testing.T, w *mpi.World) error {
+	winJob(t, 4, func(t *testing.T, w mpi.World) error {
 		c, err := w.Split(w.Rank()%2, -w.Rank())
 		require.NoError(t, err)
 		win, mine, err := mpi.WinAllocate[int64](c, 1)

@@ -24,10 +24,16 @@ import (
 )
 
 // World is the membership of a rank in a job, and the communicator of all ranks
-// (MPI_COMM_WORLD).
+// (MPI_COMM_WORLD). It is a handle, passed by value. The zero World is MPI's null handle: its
+// calls return ErrComm.
 type World struct {
 	*Comm
 	Self *Comm // the communicator of this rank alone (MPI_COMM_SELF)
+}
+
+// job is the state of a rank's membership in a job. Every communicator refers to it.
+type job struct {
+	comm, self *Comm
 
 	eng     *engine.Engine
 	manager pmi.Manager
@@ -56,7 +62,7 @@ type Open func() (verbs.Device, error)
 // manager of package pmi. A program started alone is a job of one rank. Init opens the adapter
 // if the job has more than one rank; Finalize closes it. Init waits up to 5 minutes for the
 // other ranks.
-func Init(open Open, o Options) (*World, error) {
+func Init(open Open, o Options) (World, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if o.Manager == nil {
@@ -65,26 +71,26 @@ func Init(open Open, o Options) (*World, error) {
 			err = rankaddr.Choose(ctx, o.Manager)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("mpi: init: %w", err)
+			return World{}, fmt.Errorf("mpi: init: %w", err)
 		}
 	}
 	w, err := joinJob(ctx, open, o)
 	if err != nil {
-		return nil, fmt.Errorf("mpi: init at rank %d of %d: %w", o.Manager.Rank(), o.Manager.Size(), err)
+		return World{}, fmt.Errorf("mpi: init at rank %d of %d: %w", o.Manager.Rank(), o.Manager.Size(), err)
 	}
-	return w, nil
+	return World{w.comm, w.self}, nil
 }
 
 // startTimeout is the time in which the ranks of a job must find one another.
 const startTimeout = 5 * time.Minute
 
-// joinJob creates the World: the engine, the fabric, the deadlock detector and the predefined
+// joinJob creates the job: the engine, the fabric, the deadlock detector and the predefined
 // communicators.
-func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
+func joinJob(ctx context.Context, open Open, o Options) (*job, error) {
 	if err := o.fillFromEnv(); err != nil {
 		return nil, err
 	}
-	w := &World{manager: o.Manager, o: o, contexts: newContextIDs(maxContexts)}
+	w := &job{manager: o.Manager, o: o, contexts: newContextIDs(maxContexts)}
 	rank, size := o.Manager.Rank(), o.Manager.Size()
 	var err error
 	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
@@ -120,8 +126,8 @@ func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 		return nil, err
 	}
 	w.detector = newDeadlockDetector(w)
-	w.Comm = w.newComm("world", worldID, nil, rank, size)
-	w.Self = w.newComm("self", selfID, []int{rank}, 0, 1)
+	w.comm = w.newComm("world", worldID, nil, rank, size)
+	w.self = w.newComm("self", selfID, []int{rank}, 0, 1)
 	w.eng.Do(func(core *protocol.Core) {
 		core.Handler, core.OnPeerFailed, core.OnSignature = w.handleActive, w.onRankLost, w.compareMessage
 	})
@@ -130,7 +136,7 @@ func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
 			return nil, err
 		}
-		if err := w.Barrier(); err != nil { // ends the connect phase (iWARP paper, section 3.1)
+		if err := w.comm.Barrier(); err != nil { // ends the connect phase (iWARP paper, section 3.1)
 			return nil, err
 		}
 	}
@@ -139,7 +145,7 @@ func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 
 // exchangeProcessInfo publishes the processors and the location of this rank, passes the first
 // fence and reads the processors of the other nodes.
-func (w *World) exchangeProcessInfo(ctx context.Context) (err error) {
+func (w *job) exchangeProcessInfo(ctx context.Context) (err error) {
 	if err := cmp.Or(publishProcessors(w.manager, &w.o), publishLocation(w.manager)); err != nil {
 		return err
 	}
@@ -156,22 +162,27 @@ func (w *World) exchangeProcessInfo(ctx context.Context) (err error) {
 // later call returned that, Finalize returns an ErrMismatch (docs/mpi.md).
 //
 // When Finalize is deferred and the rank panics, it aborts the job and continues to panic.
-func (w *World) Finalize() error {
+func (w World) Finalize() error {
 	if reason := recover(); reason != nil {
 		_ = w.Abort(panicExitCode, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
 		panic(reason)
 	}
-	if w.asComm().isNull() {
-		return (*Comm)(nil).fail("finalize", "", errNullComm)
+	if w.isNull() {
+		return w.fail("finalize", "", errNullComm)
 	}
-	w.Self.freeAttrs()
+	return w.world.finalize()
+}
+
+// finalize is World.Finalize.
+func (w *job) finalize() error {
+	w.self.freeAttrs()
 	w.mu.Lock()
 	detached := w.detached
 	w.mu.Unlock()
 	_, err := WaitAll(detached...)
 	last := barrierOp()
 	last.calledAs, last.isFinalize = "finalize", true
-	err = errors.Join(err, w.runBlocking(last))
+	err = errors.Join(err, w.comm.runBlocking(last))
 	w.detector.stop() // ranks that exit from now on are not failures
 	w.eng.FailAll()
 	stopped := false // a rank does not reach the last fence
@@ -197,7 +208,7 @@ func (w *World) Finalize() error {
 // waitLastFence waits until the packets of the last barrier have arrived at all ranks. It fails
 // with ErrLost after Options.GiveUp: all ranks have made all their calls, so a missing rank is
 // stopped. No liveness probes are sent at this stage.
-func (w *World) waitLastFence() error {
+func (w *job) waitLastFence() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.o.GiveUp)
 	defer cancel()
 	err := w.manager.Fence(ctx)
@@ -212,7 +223,7 @@ const panicExitCode = 2
 
 // handleActive implements protocol.Core.Handler: it dispatches active messages to the deadlock
 // detector and to the windows.
-func (w *World) handleActive(from int, h *envelope.Header, payload []byte) error {
+func (w *job) handleActive(from int, h *envelope.Header, payload []byte) error {
 	if h.Context == worldID {
 		return w.detector.handlePacket(from, h, payload)
 	}
@@ -220,13 +231,13 @@ func (w *World) handleActive(from int, h *envelope.Header, payload []byte) error
 }
 
 // onRankLost implements protocol.Core.OnPeerFailed.
-func (w *World) onRankLost(rank int) {
+func (w *job) onRankLost(rank int) {
 	w.detector.onRankLost(w.eng.Core(), rank)
 	w.windows.onRankLost(rank)
 }
 
 // addDetached keeps a buffered send until it is done.
-func (w *World) addDetached(r *Request) {
+func (w *job) addDetached(r *Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kept := w.detached[:0]
@@ -239,7 +250,7 @@ func (w *World) addDetached(r *Request) {
 }
 
 // releaseResources stops the goroutines and closes the fabric and the adapter.
-func (w *World) releaseResources(ctx context.Context) (err error) {
+func (w *job) releaseResources(ctx context.Context) (err error) {
 	w.finalized.Store(true)
 	if w.eng != nil {
 		if w.detector != nil {
@@ -258,16 +269,16 @@ func (w *World) releaseResources(ctx context.Context) (err error) {
 }
 
 // Abort ends all processes of the job (MPI_Abort).
-func (w *World) Abort(code int, why string) error {
-	if w == nil || w.manager == nil {
-		return (*Comm)(nil).fail("abort", "", errNullComm)
+func (w World) Abort(code int, why string) error {
+	if w.isNull() {
+		return w.fail("abort", "", errNullComm)
 	}
-	return w.manager.Abort(code, why)
+	return w.world.manager.Abort(code, why)
 }
 
 // Stats returns the counters of this rank's fabric by name.
-func (w *World) Stats() (stats map[string]uint64) {
-	if w.asComm().isNull() {
+func (w World) Stats() (stats map[string]uint64) {
+	if w.isNull() {
 		return map[string]uint64{}
 	}
 	f := w.eng.Fabric()

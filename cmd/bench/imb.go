@@ -38,7 +38,7 @@ func (a *app) imbCommand() *cobra.Command {
 			return usageErrorf("%w", err)
 		}
 		check := func(ranks int) error { return o.Check(list, ranks) }
-		return j.runRanks(a, c, check, func(w *mpi.World) error {
+		return j.runRanks(a, c, check, func(w mpi.World) error {
 			o.Out = a.stdout
 			_, err := imb.Run(w.Comm, list, o.Options)
 			return err

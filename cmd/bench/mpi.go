@@ -35,7 +35,7 @@ func (j *job) addFlags(c *cobra.Command) {
 
 // runRanks runs f as a rank. check is called with the number of ranks before any rank is
 // started; its error is a usage error.
-func (j *job) runRanks(a *app, c *cobra.Command, check func(ranks int) error, f func(*mpi.World) error) error {
+func (j *job) runRanks(a *app, c *cobra.Command, check func(ranks int) error, f func(mpi.World) error) error {
 	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
 	if !managed {
 		if j.ranks < 1 {

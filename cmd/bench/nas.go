@@ -46,7 +46,7 @@ func (a *app) nasCommand() *cobra.Command {
 				}
 				return nil
 			}
-			return j.runRanks(a, sub, check, func(w *mpi.World) error {
+			return j.runRanks(a, sub, check, func(w mpi.World) error {
 				report, err := b.run(w.Comm, size)
 				if err != nil {
 					return err

@@ -78,7 +78,7 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 			return usageErrorf("%w", err)
 		}
 		check := func(ranks int) error { return o.Check(t, ranks) }
-		return j.runRanks(a, c, check, func(w *mpi.World) error {
+		return j.runRanks(a, c, check, func(w mpi.World) error {
 			o.Out = a.stdout
 			_, err := osu.Run(w.Comm, t, o.Options)
 			return err

@@ -76,7 +76,6 @@ var floors = map[string][]string{
 	"mpi/pmi":                 {"internal/pmi"},
 	"internal/pmi":            {},
 	"internal/sim":            {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
-	"internal/forward":        {},
 	"internal/house":          {},
 	"internal/misuse":         {},
 	"internal/mpirun":         {"internal/cpus", "internal/hostaddr", "internal/pmi", "mpi/pmi"},

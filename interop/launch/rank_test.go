@@ -30,7 +30,7 @@ func runRank(role string) int {
 	return 0
 }
 
-func playRole(w *mpi.World, role string) error {
+func playRole(w mpi.World, role string) error {
 	rank, size := w.Rank(), w.Size()
 	x, sum, left := []int64{int64(rank)}, make([]int64, 1), -1
 	if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {

@@ -2,7 +2,7 @@
 // examples of programs that use package mpi:
 //
 //	func TestRing(t *testing.T) {
-//		require.NoError(t, mpitest.Run(4, func(w *mpi.World) error {
+//		require.NoError(t, mpitest.Run(4, func(w mpi.World) error {
 //			return ring(w.Comm)
 //		}))
 //	}

@@ -16,7 +16,7 @@ import (
 )
 
 func Example() {
-	err := mpitest.Run(3, func(w *mpi.World) error {
+	err := mpitest.Run(3, func(w mpi.World) error {
 		sum := 0
 		if err := w.Allreduce(mpi.Value(new(w.Rank())), mpi.Value(&sum), mpi.Sum); err != nil {
 			return err
@@ -34,7 +34,7 @@ func Example() {
 
 func TestAllRanksRun(t *testing.T) {
 	var ranks atomic.Int64
-	require.NoError(t, mpitest.Run(4, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(4, func(w mpi.World) error {
 		ranks.Add(1 << w.Rank())
 		return w.Barrier()
 	}))
@@ -49,7 +49,7 @@ func TestFailure(t *testing.T) {
 	defer close(over)
 	var joined sync.WaitGroup // who has not when the job ends fails in Init
 	joined.Add(3)
-	err := mpitest.Run(3, func(w *mpi.World) error {
+	err := mpitest.Run(3, func(w mpi.World) error {
 		joined.Done()
 		joined.Wait() // if one cannot join these are left behind, and the test fails
 		switch w.Rank() {
@@ -66,7 +66,7 @@ func TestFailure(t *testing.T) {
 }
 
 func TestRankThatLeaves(t *testing.T) {
-	err := mpitest.Run(1, func(*mpi.World) error {
+	err := mpitest.Run(1, func(mpi.World) error {
 		runtime.Goexit()
 		return nil
 	})

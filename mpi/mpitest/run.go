@@ -16,10 +16,10 @@ var grace = 5 * time.Second
 // Run calls f as each of n ranks concurrently, between mpi.Init and Finalize. The error
 // joins those of all ranks. Ranks that do not return within a few seconds of a failure
 // are abandoned, and the error names them.
-func Run(n int, f func(*mpi.World) error) error { return RunOptions(n, mpi.Options{}, f) }
+func Run(n int, f func(mpi.World) error) error { return RunOptions(n, mpi.Options{}, f) }
 
 // RunOptions is Run with options for the ranks. It sets Options.Manager.
-func RunOptions(n int, o mpi.Options, f func(*mpi.World) error) error {
+func RunOptions(n int, o mpi.Options, f func(mpi.World) error) error {
 	return pmi.RunLocal(n, grace, func(m pmi.Manager) error {
 		o := o
 		o.Manager = m
@@ -28,7 +28,7 @@ func RunOptions(n int, o mpi.Options, f func(*mpi.World) error) error {
 }
 
 // rank runs one rank.
-func rank(o mpi.Options, f func(*mpi.World) error) error {
+func rank(o mpi.Options, f func(mpi.World) error) error {
 	w, err := mpi.Init(open, o)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func main() {
 	check(w.Finalize())
 }
 
-func run(w *mpi.World, points, steps int, out io.Writer) error {
+func run(w mpi.World, points, steps int, out io.Writer) error {
 	start := time.Now()
 	together, err := solve(w.Comm, points, steps)
 	if err != nil || w.Rank() != 0 {

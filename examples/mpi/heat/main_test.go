@@ -15,13 +15,13 @@ import (
 func TestHeat(t *testing.T) {
 	for _, n := range []int{1, 2, 6, 7} {
 		var out bytes.Buffer // rank 0's
-		require.NoError(t, mpitest.Run(n, func(w *mpi.World) error { return run(w, 31, 60, &out) }))
+		require.NoError(t, mpitest.Run(n, func(w mpi.World) error { return run(w, 31, 60, &out) }))
 		require.Contains(t, out.String(), " degrees on average after 60 steps")
 	}
 }
 
 func TestTooFewPoints(t *testing.T) {
-	require.NoError(t, mpitest.Run(6, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(6, func(w mpi.World) error {
 		require.EqualError(t, run(w, 2, 1, io.Discard), "2 points along an edge are too few for 3 ranks")
 		return nil
 	}))
@@ -29,7 +29,7 @@ func TestTooFewPoints(t *testing.T) {
 
 // TestSteps: what a few steps make of three points by three, worked out by hand.
 func TestSteps(t *testing.T) {
-	require.NoError(t, mpitest.Run(1, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(1, func(w mpi.World) error {
 		for steps, want := range [][]float64{
 			{0, 0, 0, 0, 0, 0, 0, 0, 0},
 			{20, 20, 20, 0, 0, 0, 0, 0, 0},

@@ -10,7 +10,7 @@ import (
 // plate is a rank's rectangle of the plate: rows x cols points with a halo of one point, which
 // holds points of the neighbors or the edge of the plate.
 type plate struct {
-	grid       *mpi.Cart
+	grid       mpi.Cart
 	points     int // along each edge of the plate
 	rows, cols int
 	stride     int // between rows

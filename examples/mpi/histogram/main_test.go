@@ -17,7 +17,7 @@ import (
 func TestHistogram(t *testing.T) {
 	for _, c := range []struct{ ranks, bins int }{{1, 10}, {3, 10}, {4, 3}} {
 		var out bytes.Buffer // rank 0's
-		require.NoError(t, mpitest.Run(c.ranks, func(w *mpi.World) error { return run(w.Comm, 10_000, c.bins, 3, &out) }))
+		require.NoError(t, mpitest.Run(c.ranks, func(w mpi.World) error { return run(w.Comm, 10_000, c.bins, 3, &out) }))
 		lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 		require.Len(t, lines, c.bins)
 		sum, left := 0, 0
@@ -41,7 +41,7 @@ func TestHistogram(t *testing.T) {
 // TestCollect: rank 0 has the sums of what all ranks have counted.
 func TestCollect(t *testing.T) {
 	const ranks, bins = 5, 13
-	require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(ranks, func(w mpi.World) error {
 		counts := make([]int64, bins)
 		for i := range counts {
 			counts[i] = int64(i * (w.Rank() + 1))

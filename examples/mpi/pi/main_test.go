@@ -13,7 +13,7 @@ import (
 
 func TestPi(t *testing.T) {
 	var out bytes.Buffer // rank 0's
-	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error { return run(w.Comm, 100_000, &out) }))
+	require.NoError(t, mpitest.Run(3, func(w mpi.World) error { return run(w.Comm, 100_000, &out) }))
 	require.Contains(t, out.String(), "pi is 3.14159265359")
 	require.Contains(t, out.String(), "; 3 ranks took ")
 }

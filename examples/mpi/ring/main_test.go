@@ -14,7 +14,7 @@ import (
 func TestRing(t *testing.T) {
 	for _, n := range []int{1, 2, 5} {
 		var out bytes.Buffer // rank 0's
-		require.NoError(t, mpitest.Run(n, func(w *mpi.World) error { return ring(w.Comm, &out) }))
+		require.NoError(t, mpitest.Run(n, func(w mpi.World) error { return ring(w.Comm, &out) }))
 		require.Equal(t, fmt.Sprintf("The sum of %d ranks is %d.\n", n, n*(n-1)/2), out.String())
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestRun(t *testing.T) {
 	var out bytes.Buffer // rank 0's
-	require.NoError(t, mpitest.Run(4, func(w *mpi.World) error { return run(w.Comm, 10_000, 7, &out) }))
+	require.NoError(t, mpitest.Run(4, func(w mpi.World) error { return run(w.Comm, 10_000, 7, &out) }))
 	var n, least, most int
 	var took string
 	_, err := fmt.Sscanf(out.String(), "%d numbers in order after %s ranks have %d to %d of them", &n, &took, &least, &most)
@@ -37,7 +37,7 @@ func TestSorts(t *testing.T) {
 			given[i][rank] = rapid.SliceOfN(number, 0, 40).Example(1000*i + rank)
 		}
 	}
-	require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) (err error) {
+	require.NoError(t, mpitest.Run(ranks, func(w mpi.World) (err error) {
 		for i := range given {
 			if got[i][w.Rank()], err = samplesort(w.Comm, slices.Clone(given[i][w.Rank()])); err != nil {
 				return err

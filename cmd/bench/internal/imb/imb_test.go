@@ -16,7 +16,7 @@ import (
 )
 
 func Example() {
-	err := mpitest.Run(2, func(w *mpi.World) error {
+	err := mpitest.Run(2, func(w mpi.World) error {
 		list, err := imb.Find("PingPong")
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func quick() imb.Options {
 func TestAll(t *testing.T) {
 	var out bytes.Buffer // output of rank 0
 	var got []imb.Row
-	require.NoError(t, mpitest.Run(5, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(5, func(w mpi.World) error {
 		o := quick()
 		o.Out, o.RootShift = &out, true
 		rows, err := imb.Run(w.Comm, imb.Benchmarks(), o)
@@ -105,7 +105,7 @@ func TestAll(t *testing.T) {
 func TestRepetitions(t *testing.T) {
 	list, err := imb.Find("Sendrecv")
 	require.NoError(t, err)
-	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(2, func(w mpi.World) error {
 		for _, c := range []struct {
 			change func(*imb.Options)
 			want   []int
@@ -140,7 +140,7 @@ func TestRepetitions(t *testing.T) {
 func TestSizes(t *testing.T) {
 	list, err := imb.Find("Bcast", "Allreduce", "Barrier")
 	require.NoError(t, err)
-	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(2, func(w mpi.World) error {
 		o := quick()
 		o.Sizes, o.MinLog, o.MaxLog = nil, 1, 4
 		rows, err := imb.Run(w.Comm, list, o)
@@ -156,7 +156,7 @@ func TestSizes(t *testing.T) {
 }
 
 func TestBadArguments(t *testing.T) {
-	require.NoError(t, mpitest.Run(1, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(1, func(w mpi.World) error {
 		for _, name := range []string{"PingPong", "Biband"} {
 			list, err := imb.Find(name)
 			require.NoError(t, err)

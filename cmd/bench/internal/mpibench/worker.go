@@ -82,7 +82,7 @@ func init() {
 }
 
 // A rank is one of the processes.
-type rank struct{ *mpi.World }
+type rank struct{ mpi.World }
 
 func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) {
 	switch {

@@ -118,7 +118,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestSlowest(t *testing.T) {
-	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
 		d, err := nas.MaxTime(w.Comm, time.Duration(w.Rank())*time.Second)
 		require.Equal(t, 2*time.Second, d)
 		return err

@@ -46,7 +46,7 @@ func TestVerified(t *testing.T) {
 					case (class == k.minutes || class == k.seconds && ranks != 4) && os.Getenv(envAll) == "":
 						t.Skip("takes minutes with all the others: set " + envAll + "=1")
 					}
-					require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) error {
+					require.NoError(t, mpitest.Run(ranks, func(w mpi.World) error {
 						r, err := k.run(w.Comm, class)
 						if err != nil {
 							return err

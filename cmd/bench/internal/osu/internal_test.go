@@ -134,7 +134,7 @@ func TestCheckSees(t *testing.T) {
 
 // TestWrongDataFails checks that a collective without effect fails its validation on all ranks.
 func TestWrongDataFails(t *testing.T) {
-	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
 		for _, test := range Tests() {
 			if test.coll == nil || test.coll.invoke == nil {
 				continue
@@ -162,7 +162,7 @@ func TestWrongWindowFails(t *testing.T) {
 	elsewhere := func(a *windowAccess, k int) error {
 		return a.win.Put(a.out[k], a.partner, a.targetPlace((k+1)%a.slots))
 	}
-	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(2, func(w mpi.World) error {
 		for _, c := range []struct {
 			name string
 			do   func(*windowAccess, int) error

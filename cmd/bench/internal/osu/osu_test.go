@@ -15,7 +15,7 @@ import (
 )
 
 func Example() {
-	err := mpitest.Run(2, func(w *mpi.World) error {
+	err := mpitest.Run(2, func(w mpi.World) error {
 		t, err := osu.Find("osu_bw")
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func TestAll(t *testing.T) {
 				out[test.Name] = new(bytes.Buffer)
 			}
 		}
-		require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) error {
+		require.NoError(t, mpitest.Run(ranks, func(w mpi.World) error {
 			for i, test := range tests {
 				o := quick(test)
 				o.Type = osu.Type((i + ranks) % 3)
@@ -151,7 +151,7 @@ func TestAll(t *testing.T) {
 // creations, over the adapter and in packets.
 func TestOneSided(t *testing.T) {
 	for _, how := range []mpi.OneSided{mpi.Direct, mpi.Messages} {
-		require.NoError(t, mpitest.RunOptions(2, mpi.Options{OneSided: how}, func(w *mpi.World) error {
+		require.NoError(t, mpitest.RunOptions(2, mpi.Options{OneSided: how}, func(w mpi.World) error {
 			n := 0
 			for _, test := range osu.Tests() {
 				for sync := osu.Flush; sync <= osu.Fence && test.IsOneSided(); sync++ {
@@ -185,7 +185,7 @@ func TestOneSided(t *testing.T) {
 func TestDynamic(t *testing.T) {
 	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}, "messages": {OneSided: mpi.Messages}} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, mpitest.RunOptions(2, o, func(w *mpi.World) error {
+			require.NoError(t, mpitest.RunOptions(2, o, func(w mpi.World) error {
 				for _, test := range osu.Tests() {
 					if !test.IsOneSided() {
 						continue
@@ -227,7 +227,7 @@ func checkOneSided(t *testing.T, test osu.Test, text string, rows []osu.Row) {
 func TestThreads(t *testing.T) {
 	test, err := osu.Find("latency_mt")
 	require.NoError(t, err)
-	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(2, func(w mpi.World) error {
 		for _, c := range [][2]int{{1, 1}, {1, 3}, {3, 1}, {2, 5}} {
 			o := quick(test)
 			o.Min, o.Max, o.Validate = 0, 1, false
@@ -250,7 +250,7 @@ func TestBadOptions(t *testing.T) {
 		require.NoError(t, err)
 		return test
 	}
-	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
 		for _, name := range []string{"latency", "bw", "bibw", "latency_mt", "latency_mp", "put_bw", "cas_latency"} {
 			_, err := osu.Run(w.Comm, find(name), osu.Defaults(find(name)))
 			require.ErrorIs(t, err, osu.ErrRanks)
@@ -302,7 +302,7 @@ func TestBadOptions(t *testing.T) {
 func TestMemLimit(t *testing.T) {
 	test, err := osu.Find("allgather")
 	require.NoError(t, err)
-	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(2, func(w mpi.World) error {
 		o := quick(test)
 		o.Max, o.MemLimit = 1024, 4*128
 		rows, err := osu.Run(w.Comm, test, o)
@@ -322,7 +322,7 @@ func TestOutputFails(t *testing.T) {
 	o := quick(test)
 	o.Out = w
 	var failed error
-	_ = mpitest.Run(2, func(w *mpi.World) error {
+	_ = mpitest.Run(2, func(w mpi.World) error {
 		if w.Rank() == 0 {
 			_, failed = osu.Run(w.Comm, test, o)
 			o := o

@@ -10,7 +10,7 @@ import (
 // Of four ranks each is connected with one other at most.
 func Example() {
 	o := mpi.Options{Net: mpi.Hybrid, RCLimit: 1} // or SOFTRNIC_MPI_NET=hybrid SOFTRNIC_MPI_RC_LIMIT=1
-	err := mpitest.RunOptions(4, o, func(w *mpi.World) error {
+	err := mpitest.RunOptions(4, o, func(w mpi.World) error {
 		send, recv := []int{10 * w.Rank(), 10*w.Rank() + 1, 10*w.Rank() + 2, 10*w.Rank() + 3}, make([]int, 4)
 		err := w.Alltoall(mpi.Of(send), mpi.Of(recv))
 		if w.Rank() == 1 {

@@ -34,7 +34,7 @@ func TestConnected(t *testing.T) {
 // All talk to all, short and long, and have no more connections than they may.
 func TestBothWays(t *testing.T) {
 	const n, limit = 5, 2
-	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: limit}, func(w *mpi.World) error {
+	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: limit}, func(w mpi.World) error {
 		for _, size := range []int{1, 100, 5000, 300_000} {
 			var rs []*mpi.Request
 			in := make([][]byte, n)
@@ -83,7 +83,7 @@ func TestBothWays(t *testing.T) {
 // Windows work in both ways, and so does connecting at the start.
 func TestWindow(t *testing.T) {
 	const n = 4
-	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: 2, ConnectAll: true}, func(w *mpi.World) error {
+	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: 2, ConnectAll: true}, func(w mpi.World) error {
 		win, mine, err := mpi.WinAllocate[int64](w.Comm, n+1)
 		if err != nil {
 			return err

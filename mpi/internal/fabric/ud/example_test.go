@@ -11,7 +11,7 @@ import (
 // Ranks that talk by datagrams.
 func Example() {
 	o := mpi.Options{Net: mpi.UD, UD: ud.Options{Eager: 4000}} // or SOFTRNIC_MPI_NET=ud
-	err := mpitest.RunOptions(3, o, func(w *mpi.World) error {
+	err := mpitest.RunOptions(3, o, func(w mpi.World) error {
 		sum := 0
 		err := w.Allreduce(mpi.Value(&[]int{1, 2, 4}[w.Rank()]), mpi.Value(&sum), mpi.Sum)
 		if w.Rank() == 0 {

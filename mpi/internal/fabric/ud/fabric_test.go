@@ -19,7 +19,7 @@ import (
 // other; and in the second job a rank has nothing more to do with messages.
 func TestLostTail(t *testing.T) {
 	first := func(rank int) string { return []string{"drop first UD", ""}[rank] }
-	job(t, 2, first, mpi.Options{}, func(w *mpi.World, _ *rnic.Device) error {
+	job(t, 2, first, mpi.Options{}, func(w mpi.World, _ *rnic.Device) error {
 		x := []int32{int32(w.Rank())}
 		got := []int32{-1}
 		if w.Rank() == 0 {
@@ -43,7 +43,7 @@ func TestLostTail(t *testing.T) {
 	})
 
 	there := make(chan struct{})
-	job(t, 2, first, mpi.Options{}, func(w *mpi.World, _ *rnic.Device) error {
+	job(t, 2, first, mpi.Options{}, func(w mpi.World, _ *rnic.Device) error {
 		if w.Rank() == 0 {
 			err := w.Send(mpi.Of([]int32{7}), 1, 1)
 			<-there // without a call of MPI
@@ -60,7 +60,7 @@ func TestLostTail(t *testing.T) {
 func TestMoreThanReceives(t *testing.T) {
 	const n, each, most = 4, 100, 3000
 	var resent atomic.Uint64
-	job(t, n, nothing, mpi.Options{UD: ud.Options{Receives: 16, Packets: 100}}, func(w *mpi.World, dev *rnic.Device) error {
+	job(t, n, nothing, mpi.Options{UD: ud.Options{Receives: 16, Packets: 100}}, func(w mpi.World, dev *rnic.Device) error {
 		if err := w.Barrier(); err != nil { // so that they know one another
 			return err
 		}
@@ -116,7 +116,7 @@ func dropped(dev *rnic.Device, why string) uint64 {
 // A rank that is gone is lost for who has sent it something, and for no others.
 func TestRankThatIsGone(t *testing.T) {
 	met, gone, over := make(chan struct{}, 3), make(chan struct{}), make(chan struct{})
-	job(t, 3, nothing, mpi.Options{UD: ud.Options{GiveUp: 2 * time.Second}}, func(w *mpi.World, dev *rnic.Device) error {
+	job(t, 3, nothing, mpi.Options{UD: ud.Options{GiveUp: 2 * time.Second}}, func(w mpi.World, dev *rnic.Device) error {
 		if err := w.Barrier(); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 
 // job runs f on n ranks in this process, each with an adapter of its own, that
 // has faults. f gets the adapter, too.
-func job(t testing.TB, n int, impair func(rank int) string, o mpi.Options, f func(w *mpi.World, dev *rnic.Device) error) {
+func job(t testing.TB, n int, impair func(rank int) string, o mpi.Options, f func(w mpi.World, dev *rnic.Device) error) {
 	t.Helper()
 	o.Net = mpi.UD
 	var ranks sync.WaitGroup

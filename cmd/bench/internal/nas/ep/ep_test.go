@@ -13,7 +13,7 @@ import (
 )
 
 func Example() {
-	err := mpitest.Run(2, func(w *mpi.World) error {
+	err := mpitest.Run(2, func(w mpi.World) error {
 		report, err := Run(w.Comm, nas.S)
 		if err == nil && w.Rank() == 0 {
 			fmt.Println(report.Benchmark, report.Class, report.Size, report.Verified())
@@ -57,7 +57,7 @@ func TestShares(t *testing.T) {
 
 // TestAnyRanks runs numbers of ranks that are not powers of two.
 func TestAnyRanks(t *testing.T) {
-	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
 		r, err := Run(w.Comm, nas.S)
 		if err == nil && (!r.Verified() || r.Processes != 3) {
 			err = fmt.Errorf("%v", r)
@@ -81,7 +81,7 @@ func TestCounts(t *testing.T) {
 }
 
 func TestNoSuchClass(t *testing.T) {
-	require.NoError(t, mpitest.Run(1, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(1, func(w mpi.World) error {
 		_, err := Run(w.Comm, 'X')
 		require.ErrorIs(t, err, nas.ErrClass)
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 func Example() {
-	err := mpitest.Run(2, func(w *mpi.World) error {
+	err := mpitest.Run(2, func(w mpi.World) error {
 		report, err := Run(w.Comm, nas.S)
 		if err == nil && w.Rank() == 0 {
 			for _, c := range report.Checks {
@@ -118,7 +118,7 @@ func TestDistribute(t *testing.T) {
 }
 
 func TestBadArguments(t *testing.T) {
-	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
 		_, err := Run(w.Comm, nas.S)
 		require.ErrorIs(t, err, nas.ErrRanks)
 		_, err = Run(w.Self, 'X')
