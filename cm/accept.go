@@ -30,11 +30,10 @@ func (r *Request) RemoteAdapter() netip.AddrPort { return r.orClosed().peer }
 // LocalAddr returns the local address and port that the peer dialed.
 func (r *Request) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 
-// Reject sends a REJ with reason ConsumerReject and up to 148 bytes of private data.
-func (r *Request) Reject(private []byte) error { return r.RejectWith(ConsumerReject, private) }
-
-// RejectWith is like Reject but sends the given reason.
-func (r *Request) RejectWith(reason Reason, private []byte) error {
+// Reject sends a REJ with the reason and up to 148 bytes of private data. Reason 0 means
+// ConsumerReject.
+func (r *Request) Reject(reason Reason, private []byte) error {
+	setDefault(&reason, ConsumerReject)
 	if err := checkPrivateData(private, mad.REJPrivateLen); err != nil {
 		return wrapError("reject", r.RemoteAddr(), err, "")
 	}

@@ -15,7 +15,7 @@
 //		go func() {
 //			qp, err := pd.CreateQP(...)
 //			conn, err := r.Accept(ctx, qp, cm.AcceptOptions{PrivateData: hello, Prepare: postReceives})
-//			...                          // or r.Reject(private)
+//			...                          // or r.Reject(cm.ConsumerReject, private)
 //		}()
 //	}
 //

@@ -82,9 +82,15 @@ func (e *RejectError) Error() string {
 	return fmt.Sprintf("rejected: %v (%d): %s", e.Reason, uint16(e.Reason), e.Reason.Description())
 }
 
+// A UDStatus is the status of a SIDR_REP. Package mad has the complete list.
+type UDStatus = mad.SIDRStatus
+
+// UDReject is the status of a request that the application rejected.
+const UDReject = mad.SIDRReject
+
 // A UDRejectError reports a SIDR_REP with a status other than success.
 type UDRejectError struct {
-	Status      mad.SIDRStatus
+	Status      UDStatus
 	PrivateData []byte // sent by the peer's application, including trailing zeros
 }
 

@@ -28,9 +28,9 @@ func TestEveryRejectReason(t *testing.T) {
 		go func() {
 			r, err := l.Accept(ctx)
 			if err == nil {
-				err = r.RejectWith(reason, []byte("because"))
+				err = r.Reject(reason, []byte("because"))
 			}
-			if err == nil && !errors.Is(r.Reject(nil), cm.ErrAnswered) {
+			if err == nil && !errors.Is(r.Reject(0, nil), cm.ErrAnswered) {
 				err = errors.New("rejected twice")
 			}
 			done <- err
@@ -178,7 +178,7 @@ func TestManagerCloses(t *testing.T) {
 
 	_, err = r.Accept(ctx, b.newQP(t, verbs.RC), cm.AcceptOptions{})
 	require.ErrorIs(t, err, cm.ErrClosed)
-	require.ErrorIs(t, r.Reject(nil), cm.ErrClosed)
+	require.ErrorIs(t, r.Reject(0, nil), cm.ErrClosed)
 	_, err = b.m.Listen(0, cm.ListenOptions{})
 	require.ErrorIs(t, err, cm.ErrClosed)
 	_, err = b.dial(t, a, l.Addr(), cm.DialOptions{})
@@ -476,8 +476,8 @@ func TestMisuse(t *testing.T) {
 		_, err := r.Accept(soon(t), c.qp, c.o)
 		require.ErrorIs(t, err, verbs.ErrInvalid)
 	}
-	require.ErrorIs(t, r.Reject(make([]byte, 149)), verbs.ErrInvalid)
-	require.NoError(t, r.Reject(nil), "it can still be answered")
+	require.ErrorIs(t, r.Reject(0, make([]byte, 149)), verbs.ErrInvalid)
+	require.NoError(t, r.Reject(0, nil), "it can still be answered")
 	_, err = r.Accept(soon(t), a.newQP(t, verbs.RC), cm.AcceptOptions{})
 	require.ErrorIs(t, err, cm.ErrAnswered)
 }

@@ -32,7 +32,7 @@ func (e *end) serve(t testing.TB, l *cm.Listener, each func(*cm.Conn)) (stop fun
 				defer wg.Done()
 				qp, err := e.pd.CreateQP(smallQP(e, r.Transport))
 				if err != nil {
-					_ = r.RejectWith(cm.NoResources, nil)
+					_ = r.Reject(cm.NoResources, nil)
 					return
 				}
 				c, err := r.Accept(ctx, qp, cm.AcceptOptions{})

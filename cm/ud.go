@@ -130,14 +130,11 @@ func (r *UDRequest) Accept(o UDAcceptOptions) error {
 	return nil
 }
 
-// Reject sends a SIDR_REP with status SIDRReject and up to 136 bytes of private data.
-func (r *UDRequest) Reject(private []byte) error {
-	return r.RejectWith(mad.SIDRReject, private)
-}
-
-// RejectWith is like Reject but sends the given status.
-func (r *UDRequest) RejectWith(s mad.SIDRStatus, private []byte) error {
-	if err := r.sendReply(mad.SIDRRep{Status: s, PrivateData: private}); err != nil {
+// Reject sends a SIDR_REP with the status and up to 136 bytes of private data. Status 0 means
+// UDReject.
+func (r *UDRequest) Reject(status UDStatus, private []byte) error {
+	setDefault(&status, UDReject)
+	if err := r.sendReply(mad.SIDRRep{Status: status, PrivateData: private}); err != nil {
 		return wrapError("reject datagrams of", r.RemoteAddr(), err, "")
 	}
 	return nil

@@ -64,7 +64,7 @@ func TestDatagramsRejected(t *testing.T) {
 	ctx := soon(t)
 	go func() {
 		if r, err := l.Accept(ctx); err == nil {
-			_ = r.RejectWith(mad.SIDRNoQP, []byte("go away"))
+			_ = r.Reject(mad.SIDRNoQP, []byte("go away"))
 		}
 	}()
 	var refused *cm.UDRejectError

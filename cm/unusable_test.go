@@ -92,7 +92,7 @@ func answeredRequest(t *testing.T, a, b *end, l *cm.Listener) *cm.Request {
 	}()
 	r, err := l.Accept(soon(t))
 	require.NoError(t, err)
-	require.NoError(t, r.Reject(nil))
+	require.NoError(t, r.Reject(0, nil))
 	require.Error(t, <-dialed)
 	return r
 }
@@ -106,7 +106,7 @@ func answeredDatagrams(t *testing.T, a, b *end, l *cm.UDListener) *cm.UDRequest 
 	}()
 	r, err := l.Accept(soon(t))
 	require.NoError(t, err)
-	require.NoError(t, r.Reject(nil))
+	require.NoError(t, r.Reject(0, nil))
 	require.Error(t, <-dialed)
 	return r
 }

@@ -152,16 +152,16 @@ func (s *Stack) negotiate(r *cm.Request) (cfg protocol.Config, peer protocol.Pee
 // acceptConn accepts a request, or rejects it if negotiation or allocation fails.
 func (s *Stack) acceptConn(ctx context.Context, r *cm.Request) (*Conn, error) {
 	if err := s.acquire(); err != nil {
-		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
+		return nil, errors.Join(err, r.Reject(cm.ConsumerReject, nil))
 	}
 	defer s.inUse.Done()
 	cfg, peer, err := s.negotiate(r)
 	if err != nil {
-		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
+		return nil, errors.Join(err, r.Reject(cm.ConsumerReject, nil))
 	}
 	c, err := s.newConn(&cfg)
 	if err != nil {
-		return nil, errors.Join(err, r.RejectWith(cm.NoResources, nil))
+		return nil, errors.Join(err, r.Reject(cm.NoResources, nil))
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.acceptTime)
 	defer cancel()

@@ -103,13 +103,13 @@ func (n *Net) acceptLoop(l *cm.Listener) {
 func (n *Net) acceptConn(r *cm.Request) {
 	rank, err := n.parseHello(r.PrivateData())
 	if err != nil {
-		_ = r.Reject([]byte(err.Error()))
+		_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
 		return
 	}
 	qp, err := n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: n.cq, RecvCQ: n.cq, SRQ: n.srq,
 		Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
 	if err != nil {
-		_ = r.Reject([]byte(err.Error()))
+		_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
 		return
 	}
 	if old := n.incoming.addQP(rank, qp); old != nil { // the peer has reconnected after a refused operation

@@ -17,7 +17,7 @@ func (o *Options) PrivateData(test string) []byte {
 
 // RejectMisfit rejects a request of a client with other parameters, see
 // [rdmacm.RejectMismatch].
-func (o *Options) RejectMisfit(r rdmacm.ParamsRequest, test string) error {
+func (o *Options) RejectMisfit(r rdmacm.Request, test string) error {
 	return rdmacm.RejectMismatch(r, func(oob.Params) oob.Params { return o.Terms(test) })
 }
 

@@ -212,7 +212,7 @@ func (c *cmChannel) Close() error {
 	if c.conn != nil {
 		disconnect(c.conn)
 	} else if c.request != nil {
-		_ = c.request.Reject(nil) // if it was not answered
+		_ = c.request.Reject(cm.ConsumerReject, nil) // if it was not answered
 	}
 	return c.free()
 }

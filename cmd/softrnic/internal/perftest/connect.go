@@ -175,7 +175,7 @@ func (r *runner) nextRequest(ctx context.Context) (*cm.Request, error) {
 			return a.Request, nil
 		}
 		r.Dropped(&cm.Error{Op: "accept", Peer: a.Request.RemoteAddr(), Err: errBusy})
-		_ = a.Request.Reject(nil) // fails if the client has withdrawn it
+		_ = a.Request.Reject(cm.ConsumerReject, nil) // fails if the client has withdrawn it
 	}
 }
 

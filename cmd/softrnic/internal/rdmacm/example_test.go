@@ -24,7 +24,7 @@ func Example() {
 	at := server.Addrs()[0]
 	go func() {
 		if a, err := server.Accept(ctx); err == nil {
-			_ = a.Request.Reject(nil)
+			_ = a.Request.Reject(0, nil)
 		}
 	}()
 

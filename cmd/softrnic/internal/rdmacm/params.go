@@ -55,16 +55,10 @@ func CheckParams(mine, peer oob.Params) error {
 	return mine.Check(peer)
 }
 
-// A ParamsRequest is a request that may carry parameters: *cm.Request or *cm.UDRequest.
-type ParamsRequest interface {
-	PrivateData() []byte
-	Reject(private []byte) error
-}
-
 // RejectMismatch compares a server's parameters with those in the private data of a request. If
 // they differ it rejects the request with the server's parameters as private data and returns an
 // error that wraps [oob.ErrParams]. It accepts a request without parameters.
-func RejectMismatch(r ParamsRequest, mine func(peer oob.Params) oob.Params) error {
+func RejectMismatch(r Request, mine func(peer oob.Params) oob.Params) error {
 	peer, ok := ParseParams(r.PrivateData())
 	if !ok {
 		return nil
@@ -74,7 +68,7 @@ func RejectMismatch(r ParamsRequest, mine func(peer oob.Params) oob.Params) erro
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, r.Reject(EncodeParams(own)))
+	return errors.Join(err, reject(r, EncodeParams(own)))
 }
 
 // ExplainRejection returns the difference of parameters because of which a server rejected a

@@ -148,7 +148,7 @@ func TestArrivals(t *testing.T) {
 		a, err := s.Accept(ctx)
 		require.NoError(t, err)
 		require.Equal(t, at.Addr(), a.Endpoint.Addr())
-		require.NoError(t, a.Request.Reject(nil))
+		require.NoError(t, a.Request.Reject(0, nil))
 		var refused *cm.UDRejectError
 		require.ErrorAs(t, <-dialed, &refused)
 	}

@@ -13,7 +13,19 @@ import (
 // A Request is a client's request: *cm.Request or *cm.UDRequest.
 type Request interface {
 	RemoteAddr() netip.AddrPort
-	Reject(private []byte) error
+	PrivateData() []byte
+}
+
+// reject rejects a request with up to 136 bytes of private data.
+func reject(r Request, private []byte) error {
+	switch r := r.(type) {
+	case *cm.Request:
+		return r.Reject(cm.ConsumerReject, private)
+	case *cm.UDRequest:
+		return r.Reject(cm.UDReject, private)
+	default:
+		panic(fmt.Sprintf("rdmacm: request of type %T", r))
+	}
 }
 
 // A Server accepts the requests of clients at one or several addresses, with an adapter for each.
@@ -133,7 +145,7 @@ func (s *Server[R]) forwardRequests(ctx context.Context, l listener[R], e *Endpo
 		select {
 		case s.requests <- Incoming[R]{r, e}:
 		case <-ctx.Done():
-			_ = r.Reject(nil) // fails if the client has withdrawn it
+			_ = reject(r, nil) // fails if the client has withdrawn it
 			return
 		}
 	}

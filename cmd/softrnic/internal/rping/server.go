@@ -61,7 +61,7 @@ func (o *Options) servePersistent(ctx context.Context, s *rdmacm.Server[*cm.Requ
 		case slots <- struct{}{}:
 		default:
 			o.Dropped(fmt.Errorf("client %v: limit of %d clients reached", a.Request.RemoteAddr(), maxClients))
-			if err := a.Request.RejectWith(cm.NoResources, nil); err != nil {
+			if err := a.Request.Reject(cm.NoResources, nil); err != nil {
 				o.Dropped(err)
 			}
 			continue
@@ -82,7 +82,7 @@ func (o *Options) serveClient(ctx context.Context, a incoming) (err error) {
 	}
 	e, err := newEndpoint(o, a.Endpoint.Device)
 	if err != nil {
-		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))
+		return errors.Join(err, a.Request.Reject(cm.NoResources, nil))
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	o.debugf("accepting client connection request\n")

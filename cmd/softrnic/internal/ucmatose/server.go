@@ -87,7 +87,7 @@ func (r *runner) acceptOne(ctx context.Context, i int, a rdmacm.Incoming[*cm.Req
 	n, err := newNode(r.Options, i, a.Endpoint.Device)
 	if err != nil {
 		r.Say("cmatose: failing connection request")
-		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))
+		return errors.Join(err, a.Request.Reject(cm.NoResources, nil))
 	}
 	r.nodes[i] = n
 	n.conn, err = a.Request.Accept(ctx, n.qp, cm.AcceptOptions{ConnectOptions: n.connection(), Prepare: n.prepare})

@@ -93,7 +93,7 @@ func (r *runner) accept(i int, a rdmacm.Incoming[*cm.UDRequest]) (err error) {
 	}
 	if r.nodes[i], err = newNode(r.Options, i, a.Endpoint.Device); err != nil {
 		r.Say("udaddy: failing connection request")
-		return errors.Join(err, a.Request.Reject(nil))
+		return errors.Join(err, a.Request.Reject(cm.UDReject, nil))
 	}
 	n := r.nodes[i]
 	n.qkey = cm.UDQKey

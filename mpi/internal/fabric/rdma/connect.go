@@ -159,7 +159,7 @@ func (f *Fabric) acceptLink(r *cm.Request) {
 		l, err = f.newLink(rank, false)
 	}
 	if err != nil {
-		_ = r.Reject([]byte(err.Error()))
+		_ = r.Reject(cm.ConsumerReject, []byte(err.Error()))
 		return
 	}
 	var v remoteRing
@@ -190,7 +190,7 @@ func (f *Fabric) connectRequestLoop(asks *cm.UDListener) {
 			return
 		}
 		rank, err := f.parseHello(r.PrivateData())
-		_ = r.Reject([]byte("heard")) // the rejection is the acknowledgement
+		_ = r.Reject(cm.UDReject, []byte("heard")) // the rejection is the acknowledgement
 		if err == nil && rank < f.rank {
 			f.host.Do(func(*protocol.Core) { f.startConnect(rank) })
 		}

@@ -151,7 +151,7 @@ func (f *Fabric) acceptRail(q *cm.Request, rank int) {
 		r, err = f.newRail(l)
 	}
 	if err != nil {
-		_ = q.Reject([]byte(err.Error()))
+		_ = q.Reject(cm.ConsumerReject, []byte(err.Error()))
 		return
 	}
 	conn, err := q.Accept(f.ctx, r.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect})
