@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -105,14 +106,24 @@ func (c *Conn) DisconnectPrivateData() []byte {
 	}
 }
 
-// Disconnect moves the queue pair to StateErr, sends a DREQ and blocks until the peer confirms
-// with a DREP. If the peer does not reply, Disconnect returns ErrUnreachable, and the connection
-// has ended all the same. If ctx is done first, retransmission of the DREQ continues in the
-// background. Disconnecting an ended connection returns nil. A nil ctx is never done.
-func (c *Conn) Disconnect(ctx context.Context) error { return c.DisconnectWith(ctx, nil) }
+// closeTimeout bounds the wait of Conn.Close: eight times the default response timeout.
+const closeTimeout = 5 * time.Second
 
-// DisconnectWith is like Disconnect and sends up to 220 bytes of private data with the DREQ.
-func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
+// Close disconnects and blocks until the peer confirms, for at most 5 s. It is Disconnect without
+// private data; use Disconnect to choose the timeout. The connection has ended even if Close
+// returns an error. Closing an ended connection returns nil.
+func (c *Conn) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return c.Disconnect(ctx, nil)
+}
+
+// Disconnect moves the queue pair to StateErr, sends a DREQ with up to 220 bytes of private data
+// and blocks until the peer confirms with a DREP. If the peer does not reply, Disconnect returns
+// ErrUnreachable, and the connection has ended all the same. If ctx is done first, retransmission
+// of the DREQ continues in the background. Disconnecting an ended connection returns nil. A nil
+// ctx is never done.
+func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 	c, ctx = c.orEnded(), orBackground(ctx)
 	if c.m == closedManager {
 		return &Error{Op: "disconnect", Err: ErrClosed}

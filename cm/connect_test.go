@@ -35,7 +35,7 @@ func TestConnectAndWrite(t *testing.T) {
 	require.EqualValues(t, 42, b.next(t).Imm)
 	require.Equal(t, "by RDMA!", string(mr.Bytes()[:8]))
 
-	require.NoError(t, ca.Disconnect(soon(t)))
+	require.NoError(t, ca.Disconnect(soon(t), nil))
 	<-cb.Done()
 	require.ErrorIs(t, cb.Err(), cm.ErrDisconnected)
 	require.ErrorIs(t, ca.Err(), cm.ErrClosed)
@@ -65,7 +65,7 @@ func TestWhyBeforeFlush(t *testing.T) {
 	qp := &watchedQP{QP: a.newQP(t, verbs.RC), failing: func() { said <- ca.Err() }}
 	ca, cb := connectQP(t, a, b, qp, cm.DialOptions{}, cm.AcceptOptions{})
 	require.NoError(t, ca.Err())
-	require.NoError(t, cb.Disconnect(soon(t)))
+	require.NoError(t, cb.Disconnect(soon(t), nil))
 	require.ErrorIs(t, <-said, cm.ErrDisconnected)
 	<-ca.Done()
 	require.ErrorIs(t, ca.Err(), cm.ErrDisconnected)

@@ -23,7 +23,7 @@
 //
 //	conn, err := m.Dial(ctx, netip.MustParseAddrPort("192.0.2.1:7471"), qp, cm.DialOptions{Prepare: postReceives})
 //	...                                  // conn.QP() is in StateRTS on both sides
-//	err = conn.Disconnect(ctx)           // or <-conn.Done() if the peer disconnects
+//	err = conn.Close()                   // or <-conn.Done() if the peer disconnects
 //
 // Prepare is called with the queue pair in StateInit, before the peer can send, to post
 // receives. Without it the first message of the peer may find no receive, and the RNR NAK costs

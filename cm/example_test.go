@@ -72,7 +72,7 @@ func Example() {
 	_, err = client.cq.PollWait(ctx, wc)
 	check(err)
 	fmt.Printf("%s: %s\n", conn.PrivateData()[:7], client.mr.Bytes()[:wc[0].ByteLen])
-	check(conn.Disconnect(ctx))
+	check(conn.Close())
 	for _, s := range []side{server, client} {
 		check(s.m.Close())
 		check(s.dev.Close())

@@ -174,7 +174,7 @@ func TestManagerCloses(t *testing.T) {
 	require.ErrorIs(t, ca.Err(), cm.ErrDisconnected)
 	<-cb.Done()
 	require.ErrorIs(t, cb.Err(), cm.ErrClosed)
-	require.NoError(t, cb.Disconnect(ctx), "it has ended")
+	require.NoError(t, cb.Disconnect(ctx, nil), "it has ended")
 
 	_, err = r.Accept(ctx, b.newQP(t, verbs.RC), cm.AcceptOptions{})
 	require.ErrorIs(t, err, cm.ErrClosed)
@@ -334,7 +334,7 @@ func TestHalfOpenPeers(t *testing.T) {
 	require.LessOrEqual(t, s.HalfOpen, 11, "half of the backlog is the peer's")
 	require.Less(t, s.Connections, 50)
 	require.Positive(t, s.Dropped[protocol.DropPeerShare])
-	require.NoError(t, ca.Disconnect(soon(t)))
+	require.NoError(t, ca.Disconnect(soon(t), nil))
 	stop()
 }
 
@@ -388,7 +388,7 @@ func TestJunk(t *testing.T) {
 	require.Positive(t, s.Malformed[mad.DropBadSize])
 	require.Positive(t, s.Malformed[mad.DropBadVersion])
 	ca, _ := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
-	require.NoError(t, ca.Disconnect(soon(t)))
+	require.NoError(t, ca.Disconnect(soon(t), nil))
 
 	names := map[string]uint64{}
 	s.Each(func(name string, v uint64) { names[name] = v })
@@ -426,8 +426,9 @@ func TestMisuse(t *testing.T) {
 	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
 	require.Nil(t, ca.Err())
 	require.Nil(t, ca.DisconnectPrivateData())
-	require.ErrorIs(t, ca.DisconnectWith(soon(t), make([]byte, 221)), verbs.ErrInvalid)
-	require.NoError(t, ca.DisconnectWith(soon(t), []byte("bye")))
+	require.ErrorIs(t, ca.Disconnect(soon(t), make([]byte, 221)), verbs.ErrInvalid)
+	require.NoError(t, ca.Disconnect(soon(t), []byte("bye")))
+	require.NoError(t, ca.Close(), "it has ended")
 	<-cb.Done()
 	require.Equal(t, "bye", string(cb.DisconnectPrivateData()[:3]))
 
@@ -500,7 +501,7 @@ func TestLossyNetwork(t *testing.T) {
 		wg.Go(func() {
 			c, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 			if err == nil {
-				err = c.Disconnect(ctx)
+				err = c.Disconnect(ctx, nil)
 			}
 			if err != nil {
 				t.Error(err)

@@ -90,7 +90,7 @@ func TestThousandAtOnce(t *testing.T) {
 	require.EqualValues(t, many, a.m.Stats().Connections)
 	for _, c := range conns {
 		wg.Go(func() {
-			if err := c.Disconnect(ctx); err != nil {
+			if err := c.Disconnect(ctx, nil); err != nil {
 				t.Error(err)
 			}
 			_ = c.QP().Destroy()
@@ -133,7 +133,7 @@ func churn(t testing.TB, ctx context.Context, a, b *end, l *cm.Listener) {
 	require.NoError(t, err)
 	c, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 	require.NoError(t, err)
-	require.NoError(t, c.Disconnect(ctx))
+	require.NoError(t, c.Disconnect(ctx, nil))
 	require.NoError(t, qp.Destroy())
 }
 

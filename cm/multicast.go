@@ -2,6 +2,7 @@ package cm
 
 import (
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -13,6 +14,7 @@ type Multicast struct {
 	QPN, QKey uint32       // verbs.SendWR.RemoteQPN and RemoteQKey
 	AH        verbs.AHAttr // for verbs.PD.CreateAH
 	qp        verbs.QP
+	closed    atomic.Bool
 }
 
 // Join attaches u.QP to a multicast group (rdma_join_multicast). No message is exchanged: on RoCE
@@ -32,10 +34,13 @@ func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 	}, nil
 }
 
-// Leave detaches the queue pair from the group (rdma_leave_multicast).
-func (g *Multicast) Leave() error {
+// Close detaches the queue pair from the group (rdma_leave_multicast). Close is idempotent.
+func (g *Multicast) Close() error {
 	if g == nil || g.qp == nil {
 		return &Error{Op: "leave group", Err: ErrClosed}
+	}
+	if g.closed.Swap(true) {
+		return nil
 	}
 	if err := g.qp.DetachMcast(verbs.GIDFromAddr(g.Group)); err != nil {
 		return wrapError("leave group", netip.AddrPortFrom(g.Group, 0), err, "")

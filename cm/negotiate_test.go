@@ -189,7 +189,7 @@ func TestUC(t *testing.T) {
 	ca, cb := connectQP(t, a, b, a.newQP(t, verbs.UC), cm.DialOptions{}, cm.AcceptOptions{})
 	require.Equal(t, verbs.UC, cb.Params().Transport)
 	require.Equal(t, verbs.StateRTS, ca.QP().State())
-	require.NoError(t, cb.Disconnect(soon(t)))
+	require.NoError(t, cb.Disconnect(soon(t), nil))
 	<-ca.Done()
 
 	l, err := b.m.Listen(0, cm.ListenOptions{NoUC: true})
@@ -211,7 +211,7 @@ func TestAddresses(t *testing.T) {
 			ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
 			require.Equal(t, addr, cb.RemoteAddr().Addr().String())
 			require.Equal(t, a.m.Addr(), cb.RemoteAdapter())
-			require.NoError(t, ca.Disconnect(soon(t)))
+			require.NoError(t, ca.Disconnect(soon(t), nil))
 			<-cb.Done()
 		})
 	}
@@ -222,7 +222,7 @@ func TestOwnPeer(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, a, cm.DialOptions{}, cm.AcceptOptions{})
 	require.Equal(t, ca.LocalAddr(), cb.RemoteAddr())
-	require.NoError(t, ca.Disconnect(soon(t)))
+	require.NoError(t, ca.Disconnect(soon(t), nil))
 	<-cb.Done()
 }
 
@@ -250,7 +250,7 @@ func TestEngines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := newEndOn(t, o, cm.Options{}), newEndOn(t, o, cm.Options{})
 			ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
-			require.NoError(t, ca.Disconnect(soon(t)))
+			require.NoError(t, ca.Disconnect(soon(t), nil))
 			<-cb.Done()
 		})
 	}

@@ -74,7 +74,7 @@ func dialTo(t *testing.T, a, b *end, o cm.DialOptions) (verbs.MTU, error) {
 	peer := <-accepted
 	mtu := peer.Params().MTU
 	require.Equal(t, mtu, c.Params().MTU)
-	require.NoError(t, c.Disconnect(soon(t)))
+	require.NoError(t, c.Disconnect(soon(t), nil))
 	return mtu, nil
 }
 

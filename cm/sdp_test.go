@@ -53,7 +53,7 @@ func TestSDP(t *testing.T) {
 			require.Equal(t, ack.Append(nil), ca.PrivateData())
 			require.Equal(t, []netip.AddrPort{cb.RemoteAddr(), cb.LocalAddr()}, []netip.AddrPort{ca.LocalAddr(), ca.RemoteAddr()})
 			require.Equal(t, uint16(50123), ca.LocalAddr().Port())
-			require.NoError(t, ca.Disconnect(soon(t)))
+			require.NoError(t, ca.Disconnect(soon(t), nil))
 			<-cb.Done()
 		})
 	}

@@ -27,7 +27,7 @@ func TestUnusable(t *testing.T) {
 	}()
 	conn, _ := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
 	gone, goneToo := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
-	require.NoError(t, gone.Disconnect(soon(t)))
+	require.NoError(t, gone.Disconnect(soon(t), nil))
 	<-goneToo.Done()
 	l, err := b.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
@@ -67,15 +67,15 @@ func TestUnusable(t *testing.T) {
 			make([]byte, 4096), cm.ListenOptions{Backlog: -1}, cm.ListenOptions{PortSpace: 77}, cm.AcceptOptions{}, cm.DialOptions{}, cm.UDDialOptions{}, cm.UDQueuePair{},
 			(*rnic.Device)(nil), cm.Options{Retries: 99}},
 		Except: map[string]string{
-			"Stats.Each":                  "panics as it calls no function",
-			"Manager.Close on live":       "ends the manager of this test",
-			"Conn.Disconnect on live":     "ends the connection of this test",
-			"Conn.DisconnectWith on live": "ends the connection of this test",
-			"Listener.Close on live":      "ends the listener of this test",
-			"UDListener.Close on live":    "ends the listener of this test",
+			"Stats.Each":               "panics as it calls no function",
+			"Manager.Close on live":    "ends the manager of this test",
+			"Conn.Disconnect on live":  "ends the connection of this test",
+			"Conn.Close on live":       "ends the connection of this test",
+			"Listener.Close on live":   "ends the listener of this test",
+			"UDListener.Close on live": "ends the listener of this test",
 		},
 		Quiet: map[string]string{
-			"Conn.Disconnect on ended": "what has ended is disconnected", "Conn.DisconnectWith on ended": "what has ended is disconnected",
+			"Conn.Disconnect on ended": "what has ended is disconnected", "Conn.Close on ended": "what has ended is disconnected",
 			"Listener.Close": "may be called again", "UDListener.Close": "may be called again", "Manager.Close": "may be called again",
 		},
 		Errors: []error{cm.ErrClosed, cm.ErrDisconnected, cm.ErrAnswered, cm.ErrWithdrawn, verbs.ErrInvalid},

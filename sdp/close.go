@@ -136,7 +136,7 @@ func (c *Conn) teardown() {
 		c.writing.Lock()
 		c.waitAbortSent()
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
-		_ = c.cmConn.Disconnect(ctx)
+		_ = c.cmConn.Disconnect(ctx, nil)
 		cancel()
 		c.freeResources()
 		c.writing.Unlock()

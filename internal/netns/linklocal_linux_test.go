@@ -161,7 +161,7 @@ var linkLocals = []struct {
 			require.Equal(t, l.Addr(), c.RemoteAddr())
 			require.Equal(t, c.LocalAddr(), peer.RemoteAddr())
 			send(t, a, b, qa, qb, verbs.SendWR{})
-			require.NoError(t, c.Disconnect(soon(t)))
+			require.NoError(t, c.Disconnect(soon(t), nil))
 		}
 	}},
 	{"SIDR", func(t *testing.T, a, b *end) {

@@ -152,7 +152,7 @@ func (n *Net) closeLink(l *link) {
 	ctx, cancel := context.WithTimeout(n.ctx, disconnectTimeout)
 	defer cancel()
 	if l.conn != nil {
-		_ = l.conn.Disconnect(ctx)
+		_ = l.conn.Disconnect(ctx, nil)
 	}
 	if l.qp != nil {
 		_ = l.qp.Destroy()
@@ -169,7 +169,7 @@ func (n *Net) Close(ctx context.Context) error {
 		n.closed = true
 		for _, l := range n.links {
 			if l != nil && l.conn != nil {
-				ends.Go(func() { _ = l.conn.Disconnect(ctx) })
+				ends.Go(func() { _ = l.conn.Disconnect(ctx, nil) })
 			}
 		}
 	})

@@ -226,7 +226,7 @@ const disconnectTimeout = time.Second
 func disconnect(conn *cm.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
 	defer cancel()
-	_ = conn.Disconnect(ctx)
+	_ = conn.Disconnect(ctx, nil)
 }
 
 // free frees the verbs objects, which ends a read in progress. Freeing twice is safe.

@@ -77,7 +77,7 @@ func TestRDMANonsense(t *testing.T) {
 				require.NoError(t, err)
 			}
 			if c.gone {
-				require.NoError(t, conn.Disconnect(toolstest.Context(t)))
+				require.NoError(t, conn.Disconnect(toolstest.Context(t), nil))
 			}
 			err = s.Next(t)
 			if c.why != "" {
@@ -131,7 +131,7 @@ func TestNewerOriginalIsServed(t *testing.T) {
 	ours, err := perftest.ParseKeysBinary(answer)
 	require.NoError(t, err)
 	require.Equal(t, hostOf(t, o.Device, 0).Addr(), ours.GID.Addr())
-	require.NoError(t, conn.Disconnect(toolstest.Context(t)))
+	require.NoError(t, conn.Disconnect(toolstest.Context(t), nil))
 	require.ErrorIs(t, s.Next(t), oob.ErrPeerClosed)
 }
 
@@ -142,7 +142,7 @@ func TestLeavesBeforeConnecting(t *testing.T) {
 	o.RDMACM, o.HandshakeTimeout, o.Device = true, 10*toolstest.HangTimeout, toolstest.Device(t, rnic.Options{})
 	s := serve(t, o)
 	conn, _ := newCaller(t).greet(t, hostOf(t, o.Device, s.At), "6.06", make([]byte, perftest.KeysBinaryLen))
-	require.NoError(t, conn.Disconnect(toolstest.Context(t)))
+	require.NoError(t, conn.Disconnect(toolstest.Context(t), nil))
 	err := s.Next(t)
 	require.ErrorIs(t, err, oob.ErrPeerClosed)
 	require.ErrorContains(t, err, "connect to its queue pairs")

@@ -53,7 +53,7 @@ func TestBadClients(t *testing.T) {
 			copy(p.mr.Bytes(), goldenPing(t, 0))
 			p.advertise(0, 64)
 			p.hear()
-			p.conn.Disconnect(toolstest.Context(t))
+			p.conn.Disconnect(toolstest.Context(t), nil)
 		}, "ping 0: cm: connection"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBadServers(t *testing.T) {
 			p.hear()
 			p.send(make([]byte, rping.InfoLen))
 		}, "data mismatch! ping 0: byte 0 is 0x00 and should be 0x72"},
-		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Context(t)) }, "ping 0: cm: connection"},
+		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Context(t), nil) }, "ping 0: cm: connection"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPuppet(t)

@@ -64,7 +64,7 @@ func (e *endpoint) runTest(ctx context.Context, m *cm.Manager, play func(context
 	err := play(playing)
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), disconnectTimeout)
 	defer cancel()
-	_ = e.conn.Disconnect(bye) // a peer that does not confirm has ended as well
+	_ = e.conn.Disconnect(bye, nil) // a peer that does not confirm has ended as well
 	name := "client"
 	if !e.Client {
 		name = "server"

@@ -45,7 +45,7 @@ func (r *runner) disconnect(ctx context.Context) {
 	defer cancel()
 	_ = rdmacm.ForEach(bye, len(r.nodes), func(ctx context.Context, i int) error {
 		if n := r.nodes[i]; n != nil && n.conn != nil {
-			_ = n.conn.Disconnect(ctx) // a peer that does not confirm is gone, too
+			_ = n.conn.Disconnect(ctx, nil) // a peer that does not confirm is gone, too
 		}
 		return nil
 	})

@@ -409,12 +409,12 @@ func (f *Fabric) Close(ctx context.Context) error {
 		f.closed = true
 		for _, l := range f.links {
 			if l != nil && l.conn != nil {
-				ends.Go(func() { _ = l.conn.Disconnect(ctx) })
+				ends.Go(func() { _ = l.conn.Disconnect(ctx, nil) })
 			}
 		}
 		for _, r := range f.rails {
 			if r.conn != nil {
-				ends.Go(func() { _ = r.conn.Disconnect(ctx) })
+				ends.Go(func() { _ = r.conn.Disconnect(ctx, nil) })
 			}
 		}
 	})
