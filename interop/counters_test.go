@@ -75,7 +75,7 @@ func (c *counted) end(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts)
 		faults = snapshot.Faults.Counters.Dropped
 	}
 	c.lost = lost + faults
-	c.t.Logf("softrnic %+v\nrxe %v, %d of its packets lost\ncable: from softrnic %+v\n       from rxe %+v", ours.Counters, rxe, lost, *host, *guest)
+	c.t.Logf("softrnic %+v\nrxe %v, %d of its packets lost\ncable: from softrnic %+v\n       from rxe %+v", ours.QPCounters, rxe, lost, *host, *guest)
 	for _, same := range []struct {
 		what          string
 		counter, wire uint64

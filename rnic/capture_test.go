@@ -52,11 +52,11 @@ func TestCountersAgreeWithCapture(t *testing.T) {
 		}
 	})
 	require.NotZero(t, seen.SentPkts)
-	require.Equal(t, seen.SentPkts, got.SentPkts)
-	require.Equal(t, seen.RcvdPkts, got.RcvdPkts)
-	require.Equal(t, seen.SendSeqErr, got.SendSeqErr)
-	require.NotZero(t, got.SendSeqErr)
-	require.NotZero(t, got.DuplicateRequest)
+	require.Equal(t, seen.SentPkts, got.Counters.SentPkts)
+	require.Equal(t, seen.RcvdPkts, got.Counters.RcvdPkts)
+	require.Equal(t, seen.SendSeqErr, got.Counters.SendSeqErr)
+	require.NotZero(t, got.Counters.SendSeqErr)
+	require.NotZero(t, got.Counters.DuplicateRequest)
 }
 
 func eachPacket(t *testing.T, file string, f func(in bool, p *wire.Packet)) {

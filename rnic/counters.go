@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/softrnic/softrnic/internal/link"
-	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/wire"
 )
 
@@ -20,18 +18,16 @@ func (c *dropCounters) count(d wire.Drop) { c.n[d].Add(1) }
 
 // Stats are the counters of a device since it was opened.
 type Stats struct {
-	qp.Counters                                          // sums over all queue pairs, destroyed ones too
+	Counters                           Counters
 	Drops                              map[string]uint64 // packets dropped, by reason
-	ICRCMember                         uint64            // packets whose ICRC was checked by membership only
-	Events                             uint64            // asynchronous events dropped because the program did not take them
-	Link                               link.Stats
-	QPs, CQs, MRs, MWs, PDs, SRQs, AHs int
+	Link                               LinkCounters
+	QPs, CQs, MRs, MWs, PDs, SRQs, AHs int // objects in use
 }
 
 // Stats returns the device's counters.
 func (d *Device) Stats() Stats {
 	s := Stats{
-		Drops: make(map[string]uint64), ICRCMember: d.drops.icrcMember.Load(), Events: d.events.lostEvents(),
+		Drops: make(map[string]uint64), Link: d.linkCounters(), Counters: d.deviceCounters(d.retired.sum()),
 		QPs: d.quota.inUse(kindQP), CQs: d.quota.inUse(kindCQ), MRs: d.quota.inUse(kindMR), MWs: d.quota.inUse(kindMW),
 		PDs: d.quota.inUse(kindPD), SRQs: d.quota.inUse(kindSRQ), AHs: d.quota.inUse(kindAH),
 	}
@@ -40,33 +36,37 @@ func (d *Device) Stats() Stats {
 			s.Drops[i.String()] = n
 		}
 	}
-	s.Counters = d.retired.sum()
-	d.qps.forEach(func(q *QP) { addCounters(&s.Counters, q.Counters()) })
-	for _, sh := range d.shards {
-		addFields(reflect.ValueOf(&s.Link).Elem(), reflect.ValueOf(link.StatsOf(sh.socket)))
-	}
+	d.qps.forEach(func(q *QP) { addCounters(&s.Counters.QPCounters, q.Counters()) })
 	return s
+}
+
+// deviceCounters returns the counters of the device itself with sum, those of
+// queue pairs.
+func (d *Device) deviceCounters(sum QPCounters) Counters {
+	return Counters{
+		QPCounters: sum, LinkDowned: d.linkFailures.Load(), ICRCMember: d.drops.icrcMember.Load(), EventsLost: d.events.lostEvents(),
+	}
 }
 
 // retiredCounters are the sums of the counters of destroyed queue pairs.
 type retiredCounters struct {
 	mu    sync.Mutex
-	total qp.Counters
+	total QPCounters
 }
 
-func (r *retiredCounters) add(c qp.Counters) {
+func (r *retiredCounters) add(c QPCounters) {
 	r.mu.Lock()
 	addCounters(&r.total, c)
 	r.mu.Unlock()
 }
 
-func (r *retiredCounters) sum() qp.Counters {
+func (r *retiredCounters) sum() QPCounters {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.total
 }
 
-func addCounters(sum *qp.Counters, c qp.Counters) {
+func addCounters(sum *QPCounters, c QPCounters) {
 	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(c))
 }
 
@@ -84,7 +84,7 @@ func addFields(sum, c reflect.Value) {
 // no such counter. Layers that only know package verbs use it if the device has
 // it.
 func (q *QP) HWCounter(name string) (n uint64, ok bool) {
-	for info, n := range QPCounters(q.Counters()).All() {
+	for info, n := range q.Counters().All() {
 		if info.Name == name {
 			return n, true
 		}

@@ -194,9 +194,6 @@ func (d *Device) Name() string { return d.name }
 // opened there; the GID, which peers see, has none.
 func (d *Device) Addr() netip.AddrPort { return d.addr }
 
-// Link returns the accelerations of the device's socket.
-func (d *Device) Link() link.Caps { return d.caps }
-
 // QueryDevice implements verbs.Device.
 func (d *Device) QueryDevice() verbs.DeviceAttr { return d.attr }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
-	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -43,7 +42,7 @@ type DeviceInfo struct {
 	Limits       Limits   `json:"limits"`        // of a queue pair; those of objects are in ObjectInfo
 }
 
-// LinkInfo is the JSON form of link.Caps.
+// LinkInfo describes the socket: its accelerations and effective buffer sizes.
 type LinkInfo struct {
 	Name       string `json:"name"` // "udp-linux", "udp-portable", "memory"
 	GSO        bool   `json:"gso"`
@@ -116,7 +115,7 @@ type QPInfo struct {
 // Event is one entry of a queue pair's flight recorder.
 type Event struct {
 	At   int64  `json:"at_ns"` // on the device's clock
-	What string `json:"what"`  // as qp.Record has it
+	What string `json:"what"`  // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
 }
 
 // CQInfo describes a completion queue.
@@ -146,14 +145,11 @@ func (d *Device) Inspect() Snapshot {
 			s.CQs[i].Unsignaled += q.Counters.Unsignaled
 		}
 	}
-	s.Counters = Counters{
-		Counters: qp.Counters(s.Destroyed), LinkDowned: d.linkFailures.Load(), ICRCMember: d.drops.icrcMember.Load(),
-		EventsLost: d.events.lostEvents(),
-	}
+	s.Counters = d.deviceCounters(s.Destroyed)
 	for i := range s.QPs {
-		addCounters(&s.Counters.Counters, qp.Counters(s.QPs[i].Counters))
+		addCounters(&s.Counters.QPCounters, s.QPs[i].Counters)
 	}
-	s.Link, s.Faults, s.Layers = LinkCounters(d.linkStats()), d.faultInfo(), d.layers.inspect()
+	s.Link, s.Faults, s.Layers = d.linkCounters(), d.faultInfo(), d.layers.inspect()
 	return s
 }
 
@@ -237,7 +233,7 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 		})
 		d.quiesceShards() // removed queue pairs have added their counters to retired
 		after := d.retired.sum()
-		destroyed = QPCounters(after)
+		destroyed = after
 		if after == before {
 			break
 		}
@@ -266,16 +262,23 @@ func (q *QP) info(history bool) (QPInfo, bool) {
 		i.Peer, i.DestQPN, i.PathMTU = peer.String(), c.DestQPN(), attr.PathMTU.Bytes()
 	}
 	if history || attr.State == verbs.StateErr || attr.State == verbs.StateSQE {
-		for _, r := range c.Records() {
-			i.History = append(i.History, Event{At: int64(r.At), What: r.What})
-		}
+		i.History = q.events()
 	}
 	return i, true
 }
 
-// linkStats returns the sums of the socket counters.
-func (d *Device) linkStats() link.Stats {
-	var sum link.Stats
+// events returns the flight recorder. The shard's lock is held.
+func (q *QP) events() []Event {
+	var list []Event
+	for _, r := range q.core.Records() {
+		list = append(list, Event{At: int64(r.At), What: r.What})
+	}
+	return list
+}
+
+// linkCounters returns the sums of the socket counters.
+func (d *Device) linkCounters() LinkCounters {
+	var sum LinkCounters
 	for _, sh := range d.shards {
 		addFields(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(link.StatsOf(sh.socket)))
 	}

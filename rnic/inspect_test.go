@@ -47,7 +47,7 @@ func TestInspect(t *testing.T) {
 	require.EqualValues(t, 0xfffff0, q.RQPSN)
 	require.Equal(t, []int{0, 128, 0, 128}, []int{q.SendQueued, q.SendMax, q.RecvQueued, q.RecvMax})
 	require.EqualValues(t, 10000, q.Counters.SentBytes)
-	require.Equal(t, q.Counters, QPCounters(s.Counters.Counters))
+	require.Equal(t, q.Counters, s.Counters.QPCounters)
 	require.Empty(t, q.History, "it has not failed")
 
 	require.Equal(t, []CQInfo{{Num: 1, Depth: 1024, Armed: s.CQs[0].Armed, Users: 2}}, s.CQs)

@@ -60,7 +60,7 @@ func TestTurns(t *testing.T) {
 	const size = 8 << 20
 	a.post(t, verbs.SendWR{WRID: 1, Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, size)},
 		RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
-	first := a.dev.Stats().SentBytes
+	first := a.dev.Stats().Counters.SentBytes
 	require.NotZero(t, first)
 	require.LessOrEqual(t, first, uint64(maxDrainBatches*txBatchBytes))
 	_, err := other.PostSend([]verbs.SendWR{{WRID: 2, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
@@ -68,5 +68,5 @@ func TestTurns(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, a.next(t).WRID)
 	require.EqualValues(t, 1, a.next(t).WRID)
-	require.EqualValues(t, size+8, a.dev.Stats().SentBytes)
+	require.EqualValues(t, size+8, a.dev.Stats().Counters.SentBytes)
 }

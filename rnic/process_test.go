@@ -144,7 +144,7 @@ func TestPeerIsKilled(t *testing.T) {
 	for {
 		if wc := e.next(t); wc.Status != verbs.WCSuccess {
 			checkRetriesSpent(t, e, wc, 4, c.Addr)
-			if e.dev.Link().Name != "udp-portable" { // which hears nothing of ICMP
+			if e.dev.caps.Name != "udp-portable" { // which hears nothing of ICMP
 				require.ErrorIs(t, wc.Err(), syscall.ECONNREFUSED) // its port is closed
 			}
 			break
@@ -177,5 +177,5 @@ func checkRetriesSpent(t *testing.T, e *end, wc verbs.WC, retries int, peer neti
 	require.Equal(t, verbs.WCRetryExcErr, wc.Status, wc.Err())
 	require.Equal(t, retries, wc.Why.Retries)
 	require.ErrorContains(t, wc.Err(), fmt.Sprintf("no acknowledgement from %v", peer))
-	require.NotZero(t, e.dev.Stats().RetryExceededErr)
+	require.NotZero(t, e.dev.Stats().Counters.RetryExceededErr)
 }

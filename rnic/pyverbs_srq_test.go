@@ -52,7 +52,7 @@ func TestSRQEmpty(t *testing.T) {
 	a, b, from, _, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
 	a.qp = from[1]
 	a.post(t, empty[0])
-	for b.dev.Stats().SendRNRErr == 0 {
+	for b.dev.Stats().Counters.SendRNRErr == 0 {
 		b.dev.Progress()
 	}
 	_, err := srq.PostRecv([]verbs.RecvWR{{WRID: 77}})

@@ -357,7 +357,7 @@ func (q *QP) Destroy() error {
 	s.removeQP(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number
 	q.dev.qps.remove(q)
-	q.dev.retired.add(q.core.Counters())
+	q.dev.retired.add(QPCounters(q.core.Counters()))
 	s.mu.Unlock()
 	q.dev.groups.detachAll(q)
 	if q.srq != nil {
@@ -370,18 +370,18 @@ func (q *QP) Destroy() error {
 }
 
 // Counters returns the counters of the queue pair.
-func (q *QP) Counters() qp.Counters {
+func (q *QP) Counters() QPCounters {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	return q.core.Counters()
+	return QPCounters(q.core.Counters())
 }
 
 // History returns the queue pair's flight recorder: its last packets and state
 // transitions, oldest first.
-func (q *QP) History() []qp.Record {
+func (q *QP) History() []Event {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	return q.core.Records()
+	return q.events()
 }
 
 // A qpHost is a QP in its role as qp.Host.
@@ -448,16 +448,16 @@ func (q *QP) logFailure(wc *verbs.WC) {
 	q.failureLogged = true
 	if q.dev.log.Enabled(context.Background(), slog.LevelDebug) {
 		q.dev.log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "why", wc.Err(),
-			"history", recordLog(q.core.Records()))
+			"history", eventLog(q.events()))
 	}
 }
 
-// A recordLog formats a flight recorder for a log.
-type recordLog []qp.Record
+// An eventLog formats a flight recorder for a log.
+type eventLog []Event
 
-func (r recordLog) String() string {
+func (l eventLog) String() string {
 	var b []byte
-	for _, e := range r {
+	for _, e := range l {
 		b = fmt.Appendf(b, "%.3fms %s; ", float64(e.At)/1e6, e.What)
 	}
 	return string(b)

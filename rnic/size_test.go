@@ -137,7 +137,7 @@ func TestTimersOfManyQPs(t *testing.T) {
 		c.greet(t)
 	}
 	st := c.dev.Stats()
-	require.NotZero(t, st.Timeouts+st.Probes)
+	require.NotZero(t, st.Counters.Timeouts+st.Counters.Probes)
 	var wg sync.WaitGroup
 	for _, q := range c.qps {
 		wg.Go(func() { assert.NoError(t, q.Destroy()) })

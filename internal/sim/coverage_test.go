@@ -27,7 +27,7 @@ func (c *coverage) add(w *world) {
 	}
 	for _, h := range w.hosts {
 		s := h.dev.Stats()
-		v := reflect.ValueOf(s.Counters)
+		v := reflect.ValueOf(s.Counters.QPCounters)
 		for i := range v.NumField() {
 			c.n["counter "+v.Type().Field(i).Name] += v.Field(i).Uint()
 		}

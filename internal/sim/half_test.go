@@ -320,23 +320,23 @@ func (h *host) checkCounters() {
 			w.fail("%s: %s is %d, the packets say %d: %+v", h.name, what, counted, real, s)
 		}
 	}
-	equal("sent_pkts", s.SentPkts, h.dev.Sent.Packets)
-	equal("sent_bytes", s.SentBytes, h.dev.Sent.Payload)
-	equal("send_rnr_err", s.SendRNRErr, h.dev.Sent.RNRNAKs)
-	equal("send_seq_err", s.SendSeqErr, h.dev.Sent.SeqNAKs)
-	equal("cnp_sent", s.CNPSent, h.dev.Sent.CNPs)
+	equal("sent_pkts", s.Counters.SentPkts, h.dev.Sent.Packets)
+	equal("sent_bytes", s.Counters.SentBytes, h.dev.Sent.Payload)
+	equal("send_rnr_err", s.Counters.SendRNRErr, h.dev.Sent.RNRNAKs)
+	equal("send_seq_err", s.Counters.SendSeqErr, h.dev.Sent.SeqNAKs)
+	equal("cnp_sent", s.Counters.CNPSent, h.dev.Sent.CNPs)
 	before := uint64(0)
 	for _, reason := range []string{"truncated", "too_long", "bad_opcode", "bad_version", "bad_pad", "bad_length", "bad_icrc",
 		"malformed", "unknown_qpn", "not_attached", "qp_state", "wrong_transport", "wrong_source", "bad_pkey"} {
 		before += s.Drops[reason]
 	}
-	equal("rcvd_pkts and early drops", s.RcvdPkts+before, h.dev.Received.Packets)
-	if s.RcvdRNRErr > h.dev.Received.RNRNAKs || s.RcvdSeqErr > h.dev.Received.SeqNAKs {
+	equal("rcvd_pkts and early drops", s.Counters.RcvdPkts+before, h.dev.Received.Packets)
+	if s.Counters.RcvdRNRErr > h.dev.Received.RNRNAKs || s.Counters.RcvdSeqErr > h.dev.Received.SeqNAKs {
 		w.fail("%s counts more NAKs than came: %+v", h.name, s)
 	}
-	equal("rdma_recvs", s.RDMARecvs, h.received)
+	equal("rdma_recvs", s.Counters.RDMARecvs, h.received)
 	if !h.killed { // of requests that were cut off nobody knows
-		equal("rdma_sends", s.RDMASends, h.sent)
+		equal("rdma_sends", s.Counters.RDMASends, h.sent)
 	}
 }
 

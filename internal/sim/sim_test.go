@@ -97,9 +97,9 @@ func lossy(t *testing.T, seed uint64) string {
 	require.Len(t, b.wcs, 10)
 	require.True(t, bytes.Equal(a.mr.Bytes(), b.mr.Bytes()))
 	for _, e := range []*end{a, b} {
-		require.NotZero(t, e.dev.Stats().Retransmitted)
+		require.NotZero(t, e.dev.Stats().Counters.Retransmitted)
 		require.NotZero(t, e.dev.Stats().Drops["bad_icrc"])
-		require.Equal(t, e.dev.Sent.Packets, e.dev.Stats().SentPkts)
+		require.Equal(t, e.dev.Sent.Packets, e.dev.Stats().Counters.SentPkts)
 	}
 	return trace.String()
 }
