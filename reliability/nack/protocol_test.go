@@ -147,6 +147,20 @@ func TestPatience(t *testing.T) {
 	p.requireIdle()
 }
 
+// The first probe interval is bounded, however long the round trip, and doubles up
+// to its own bound.
+func TestProbeIntervalIsBounded(t *testing.T) {
+	var s sendState
+	require.EqualValues(t, 10*ms, s.probeInterval(), "before the first sample")
+	s.rtt.OnSent(1, 0)
+	s.rtt.OnAck(1 + 100*ms)
+	require.EqualValues(t, 20*ms, s.probeInterval())
+	s.probes = 2
+	require.EqualValues(t, 80*ms, s.probeInterval())
+	s.probes = 100
+	require.EqualValues(t, 256*ms, s.probeInterval())
+}
+
 // Neither what comes from the peer meanwhile nor what is sent puts a question off.
 func TestQuestionsAreNotPutOff(t *testing.T) {
 	p := newPair(t, Options{})
