@@ -126,10 +126,11 @@ func (m *Manager) checkDial(peer netip.AddrPort, qp verbs.QP, o *DialOptions) er
 func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions) *mad.REQ {
 	credits, shared := creditsAndSRQ(qp)
 	served, outstanding := m.rdAtomicLimits(&o.ConnectOptions)
+	timeout := timeoutCode(m.options.ResponseTimeout)
 	q := &mad.REQ{
 		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: qp.Num(),
 		ResponderResources: served, InitiatorDepth: outstanding,
-		RemoteResponseTimeout: m.options.ResponseTimeout, LocalResponseTimeout: m.options.ResponseTimeout,
+		RemoteResponseTimeout: timeout, LocalResponseTimeout: timeout,
 		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
 		StartingPSN: m.randomPSN(), RetryCount: orDefault(o.RetryCnt, defaultRetryCnt), RNRRetry: orDefault(o.RNRRetry, defaultRetryCnt),
 		PKey: 0xffff, MTU: uint8(orDefault(o.MTU, verbs.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,7 +57,7 @@ func TestNobodyListens(t *testing.T) {
 
 // A device without a manager, and one that is not there, do not answer.
 func TestUnreachable(t *testing.T) {
-	a := newEnd(t, cm.Options{ResponseTimeout: 10, Retries: 2})
+	a := newEnd(t, cm.Options{ResponseTimeout: 4 * time.Millisecond, Retries: 2})
 	silent, err := rnic.Open(rnic.Options{})
 	require.NoError(t, err)
 	at := netip.AddrPortFrom(silent.Addr().Addr(), 7)
@@ -70,7 +71,7 @@ func TestUnreachable(t *testing.T) {
 	require.ErrorIs(t, err, cm.ErrUnreachable, "the queue pair is still good")
 	require.Zero(t, a.m.Stats().Connections)
 
-	odd := newEndOn(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true}, cm.Options{ResponseTimeout: 10, Retries: 1})
+	odd := newEndOn(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true}, cm.Options{ResponseTimeout: 4 * time.Millisecond, Retries: 1})
 	_, err = odd.m.Dial(soon(t), at, odd.newQP(t, verbs.RC), cm.DialOptions{})
 	require.ErrorIs(t, err, cm.ErrUnreachable)
 	require.ErrorContains(t, err, "4791", "where others would find us")
@@ -124,7 +125,7 @@ func TestContexts(t *testing.T) {
 // A program that does not answer is not taken for an adapter that is not there, once the
 // adapter has said so.
 func TestPending(t *testing.T) {
-	a, b := newEnd(t, cm.Options{ResponseTimeout: 14}), newEnd(t, cm.Options{}) // 67 ms
+	a, b := newEnd(t, cm.Options{ResponseTimeout: 67 * time.Millisecond}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(soon(t))
@@ -224,7 +225,7 @@ func TestBadOptions(t *testing.T) {
 	require.NoError(t, err)
 	defer dev.Close()
 	for _, o := range []cm.Options{
-		{ResponseTimeout: 32}, {Retries: 16}, {ServiceTimeout: 32}, {MaxConns: -1}, {Receives: -1}, {Receives: 1 << 16},
+		{ResponseTimeout: -1}, {ResponseTimeout: 3 * time.Hour}, {Retries: 16}, {ServiceTimeout: -1}, {ServiceTimeout: 3 * time.Hour}, {MaxConns: -1}, {Receives: -1}, {Receives: 1 << 16},
 	} {
 		_, err := cm.New(dev, o)
 		require.ErrorIs(t, err, verbs.ErrInvalid, "%+v", o)
@@ -486,7 +487,7 @@ func TestMisuse(t *testing.T) {
 // With a quarter of all packets lost, connections are made all the same.
 func TestLossyNetwork(t *testing.T) {
 	ro := rnic.Options{Impair: "loss 25% duplicate 10% seed 5"}
-	o := cm.Options{ResponseTimeout: 14} // 67 ms
+	o := cm.Options{ResponseTimeout: 67 * time.Millisecond}
 	a, b := newEndOn(t, ro, o), newEndOn(t, ro, o)
 	l, err := b.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)

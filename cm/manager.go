@@ -75,7 +75,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort),
 		machine: protocol.New(protocol.Config{
 			Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
-			MaxConns: o.MaxConns, ServiceTimeout: o.ServiceTimeout,
+			MaxConns: o.MaxConns, ServiceTimeout: timeoutCode(o.ServiceTimeout),
 		}),
 		handlers: make(map[uint32]eventHandler), listeners: make(map[mad.ServiceID]*listener), awaitingRTU: make(map[verbs.QP]uint32),
 		wake: func() {},

@@ -89,7 +89,7 @@ func TestStrangersAreToldNothing(t *testing.T) {
 	q.StartingPSN = 0
 	require.Equal(t, mad.REQ{
 		ServiceID: mad.ServiceIDOf(mad.PortSpaceTCP, 7174), QPN: qp.Num(), ResponderResources: 16, InitiatorDepth: 16,
-		RemoteResponseTimeout: cm.DefaultResponseTimeout, LocalResponseTimeout: cm.DefaultResponseTimeout, MaxCMRetries: 15,
+		RemoteResponseTimeout: 17, LocalResponseTimeout: 17, MaxCMRetries: 15,
 		FlowControl: true, RetryCount: 7, RNRRetry: 7, PKey: 0xffff, MTU: uint8(verbs.MTU4096),
 		Primary: mad.Path{
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive, LocalGID: verbs.GIDFromAddr(quiet.m.Addr().Addr()),

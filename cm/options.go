@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
@@ -24,16 +25,17 @@ const (
 
 // Options configure a Manager. The zero value has good defaults.
 type Options struct {
-	// ResponseTimeout is the code n of the retransmission timeout, 4.096 us * 2^n, of this side
-	// and of its peers. 0 means DefaultResponseTimeout.
-	ResponseTimeout uint8
+	// ResponseTimeout is the retransmission timeout of this side and of its peers, rounded up to
+	// 4.096 us * 2^n, with n up to 31. The default is DefaultResponseTimeout.
+	ResponseTimeout time.Duration
 
 	// Retries is the maximum number of retransmissions of a message, up to 15. 0 means 15.
 	Retries uint8
 
-	// ServiceTimeout is the code of the time that an MRA requests from the peer while the
-	// application has not replied. 0 means 22 (17 s).
-	ServiceTimeout uint8
+	// ServiceTimeout is the time that an MRA requests from the peer while the application has not
+	// replied, rounded as ResponseTimeout. The default is DefaultServiceTimeout. Peers with this
+	// package grant 69 s at most.
+	ServiceTimeout time.Duration
 
 	// MaxConns is the maximum number of connections in any state. The default is 2^18.
 	MaxConns int
@@ -52,26 +54,38 @@ type Options struct {
 	Rand func() uint32
 }
 
-// DefaultResponseTimeout is the code of 0.54 s.
-const DefaultResponseTimeout = 17
+// Defaults of Options.
+const (
+	DefaultResponseTimeout = 4096 << 17 * time.Nanosecond // 0.54 s
+	DefaultServiceTimeout  = 4096 << 22 * time.Nanosecond // 17 s
+)
 
 // defaultCMRetries is the default of Options.Retries, the maximum of the REQ's 4-bit field.
 const defaultCMRetries = 15
 
+// maxTimeout is the largest timeout of a 5-bit code, 2.4 hours.
+const maxTimeout = 4096 << 31 * time.Nanosecond
+
 // validate returns an error for options out of range and sets the defaults.
 func (o *Options) validate() error {
 	for _, f := range []struct {
-		name           string
-		have, min, max int
-	}{
-		{"ResponseTimeout", int(o.ResponseTimeout), 0, 31}, {"Retries", int(o.Retries), 0, 15},
-		{"ServiceTimeout", int(o.ServiceTimeout), 0, 31}, {"MaxConns", o.MaxConns, 0, 1 << 30}, {"Receives", o.Receives, 0, 1 << 15},
-	} {
-		if f.have < f.min || f.have > f.max {
-			return fmt.Errorf("%w: Options.%s %d, want %d to %d", verbs.ErrInvalid, f.name, f.have, f.min, f.max)
+		name      string
+		have, max int
+	}{{"Retries", int(o.Retries), 15}, {"MaxConns", o.MaxConns, 1 << 30}, {"Receives", o.Receives, 1 << 15}} {
+		if f.have < 0 || f.have > f.max {
+			return fmt.Errorf("%w: Options.%s: %d out of range [0, %d]", verbs.ErrInvalid, f.name, f.have, f.max)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		have time.Duration
+	}{{"ResponseTimeout", o.ResponseTimeout}, {"ServiceTimeout", o.ServiceTimeout}} {
+		if f.have < 0 || f.have > maxTimeout {
+			return fmt.Errorf("%w: Options.%s: %v out of range [0, %v]", verbs.ErrInvalid, f.name, f.have, maxTimeout)
 		}
 	}
 	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)
+	setDefault(&o.ServiceTimeout, DefaultServiceTimeout)
 	setDefault(&o.Retries, defaultCMRetries)
 	setDefault(&o.Receives, 2048)
 	if o.Rand == nil {
@@ -79,6 +93,9 @@ func (o *Options) validate() error {
 	}
 	return nil
 }
+
+// timeoutCode returns the code of the shortest timeout that is at least d.
+func timeoutCode(d time.Duration) uint8 { return mad.TimeoutCode(int64(d)) }
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T

@@ -107,14 +107,14 @@ func TestDialAnswers(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, ": no reply from the adapter at 127.91.91.90:4791 within ")
 
-	s, m = dialer(cm.Options{ResponseTimeout: 14}) // 67 ms, and 15 times more
+	s, m = dialer(cm.Options{ResponseTimeout: 67 * time.Millisecond}) // and 15 times more
 	to, behind := idle(cm.Options{})
 	err = until(s, m, to, behind, func(s cm.Stats) bool { return s.Received[mad.AttrMRA-mad.AttrREQ] > 0 })
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, cm.ErrPending)
 	require.ErrorContains(t, err, fmt.Sprintf(": no reply from the application behind the adapter at %v:%d within ", to.Addr(), behind.UDPPort))
 
-	to, behind = idle(cm.Options{ServiceTimeout: 10}) // 4 ms more than that
+	to, behind = idle(cm.Options{ServiceTimeout: 4 * time.Millisecond}) // more than that
 	_, err = s.DialAddr(soon(t), to, behind)
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var rejected *cm.RejectError
@@ -125,7 +125,7 @@ func TestDialAnswers(t *testing.T) {
 func TestDialUnreachable(t *testing.T) {
 	t.Parallel()
 	dev := device(t, rnic.Options{})
-	m, err := cm.New(dev, cm.Options{ResponseTimeout: 10, Retries: 1}) // 4 ms, once more
+	m, err := cm.New(dev, cm.Options{ResponseTimeout: 4 * time.Millisecond, Retries: 1})
 	require.NoError(t, err)
 	defer m.Close()
 	s, err := sdp.New(dev, m, sdp.Options{})

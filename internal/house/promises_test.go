@@ -24,7 +24,7 @@ func timesOf(t *testing.T) map[string]times {
 	retries := func(timeout uint8) time.Duration { return 27 * verbs.AckTimeout(timeout) }
 	giveUp, second := k.time("mpi.defaultGiveUp"), time.Second
 	// A message of connection management is repeated with up to a quarter of jitter.
-	unanswered := time.Duration(1+k.get("cm.defaultCMRetries")) * code("cm.DefaultResponseTimeout")
+	unanswered := time.Duration(1+k.get("cm.defaultCMRetries")) * k.time("cm.DefaultResponseTimeout")
 
 	return map[string]times{
 		"connection-management.md": {[]promise{
