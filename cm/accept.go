@@ -102,7 +102,7 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 		params: r.Params.withPathOptions(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
 	}
 	access := remoteAccess(&o.ConnectOptions, rep.ResponderResources)
-	if err := initQP(qp, access, o.Prepare); err != nil {
+	if err := initQP(qp, access, o.Receives, o.Prepare); err != nil {
 		return nil, err
 	}
 	if err := modifyToRTS(qp, verbs.QPAttr{

@@ -56,7 +56,7 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o 
 	}
 	q := m.buildREQ(addr, qp, o)
 	q.PrivateData = private
-	if err := initQP(qp, remoteAccess(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
+	if err := initQP(qp, remoteAccess(&o.ConnectOptions, q.ResponderResources), o.Receives, o.Prepare); err != nil {
 		return nil, err
 	}
 	d, a, err := m.sendREQAndWait(ctx, peer, q)

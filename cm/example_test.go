@@ -61,11 +61,8 @@ func Example() {
 	}()
 
 	conn, err := client.m.Dial(ctx, l.Addr(), client.qp, cm.DialOptions{
-		UDPPort: server.m.Addr().Port(), // 4791, but where that was taken
-		Prepare: func(qp verbs.QP) error {
-			_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{client.mr.SGE(0, 64)}}})
-			return err
-		},
+		UDPPort:  server.m.Addr().Port(), // 4791, but where that was taken
+		Receives: []verbs.RecvWR{{SGList: []verbs.SGE{client.mr.SGE(0, 64)}}},
 	})
 	check(err)
 	wc := make([]verbs.WC, 1)

@@ -447,6 +447,7 @@ func TestMisuse(t *testing.T) {
 		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{Timeout: 32}}, verbs.ErrInvalid},
 		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MTU: 6}}, verbs.ErrInvalid},
 		{a.newQP(t, verbs.RC), cm.DialOptions{Prepare: func(verbs.QP) error { return context.Canceled }}, context.Canceled},
+		{a.newQP(t, verbs.RC), cm.DialOptions{Receives: make([]verbs.RecvWR, 1000)}, verbs.ErrQueueFull},
 	} {
 		_, err := a.m.Dial(soon(t), at, c.qp, c.o)
 		require.ErrorIs(t, err, c.want)

@@ -130,8 +130,12 @@ const DefaultBacklog = 8192
 type DialOptions struct {
 	verbs.ConnectOptions
 
-	// Prepare is called with the queue pair in StateInit, before the REQ is sent, to post
-	// receives.
+	// Receives are posted before the REQ is sent, so that the peer's first message finds a
+	// receive.
+	Receives []verbs.RecvWR
+
+	// Prepare is called with the queue pair in StateInit, after Receives are posted and before
+	// the REQ is sent. It may do what Receives cannot, such as post to a shared receive queue.
 	Prepare func(verbs.QP) error
 
 	PrivateData []byte    // up to 56 bytes; for SDP a Hello of 92 bytes
@@ -148,8 +152,12 @@ type DialOptions struct {
 type AcceptOptions struct {
 	verbs.ConnectOptions
 
-	// Prepare is called with the queue pair in StateInit, before the REP is sent, to post
-	// receives.
+	// Receives are posted before the REP is sent, so that the peer's first message finds a
+	// receive.
+	Receives []verbs.RecvWR
+
+	// Prepare is called with the queue pair in StateInit, after Receives are posted and before
+	// the REP is sent.
 	Prepare func(verbs.QP) error
 
 	PrivateData []byte // up to 196 bytes

@@ -45,8 +45,9 @@ func checkConnectOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
 	return nil
 }
 
-// initQP moves a queue pair to StateInit, unless it is there already, and calls prepare.
-func initQP(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error) error {
+// initQP moves a queue pair to StateInit, unless it is there already, posts receives and calls
+// prepare, if it is not nil.
+func initQP(qp verbs.QP, access verbs.AccessFlags, receives []verbs.RecvWR, prepare func(verbs.QP) error) error {
 	switch s := qp.State(); s {
 	case verbs.StateInit:
 	case verbs.StateReset:
@@ -55,6 +56,16 @@ func initQP(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error)
 		}
 	default:
 		return fmt.Errorf("%w: queue pair in %v; modify it to StateReset first", verbs.ErrState, s)
+	}
+	return prepareQP(qp, receives, prepare)
+}
+
+// prepareQP posts receives to a queue pair in StateInit and calls prepare, if it is not nil.
+func prepareQP(qp verbs.QP, receives []verbs.RecvWR, prepare func(verbs.QP) error) error {
+	if len(receives) > 0 {
+		if _, err := qp.PostRecv(receives); err != nil {
+			return fmt.Errorf("Options.Receives: %w", err)
+		}
 	}
 	if prepare == nil {
 		return nil

@@ -82,8 +82,11 @@ type UDQueuePair struct {
 	QP   verbs.QP
 	QKey uint32 // default UDQKey
 
-	// Prepare is called before the queue pair leaves StateInit, to post receives. Each needs 40
-	// bytes for the GRH.
+	// Receives are posted before the queue pair leaves StateInit. Each needs 40 bytes for the
+	// GRH.
+	Receives []verbs.RecvWR
+
+	// Prepare is called after Receives are posted and before the queue pair leaves StateInit.
 	Prepare func(verbs.QP) error
 }
 
@@ -110,10 +113,8 @@ func (u *UDQueuePair) activateQP(m *Manager) (qkey uint32, err error) {
 			return 0, err
 		}
 	}
-	if u.Prepare != nil {
-		if err := u.Prepare(u.QP); err != nil {
-			return 0, fmt.Errorf("Options.Prepare: %w", err)
-		}
+	if err := prepareQP(u.QP, u.Receives, u.Prepare); err != nil {
+		return 0, err
 	}
 	return u.QKey, verbs.ActivateUD(u.QP, u.QKey, m.randomPSN())
 }
