@@ -3,6 +3,7 @@ package cm_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
@@ -135,7 +135,7 @@ func TestPending(t *testing.T) {
 		_, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 		dialed <- err
 	}()
-	for a.m.Stats().Received[mad.AttrMRA-mad.AttrREQ] == 0 {
+	for a.m.Stats().Received.MRA == 0 {
 		require.NoError(t, ctx.Err())
 		runtime.Gosched()
 	}
@@ -334,7 +334,7 @@ func TestHalfOpenPeers(t *testing.T) {
 	s := b.m.Stats()
 	require.LessOrEqual(t, s.HalfOpen, 11, "half of the backlog is the peer's")
 	require.Less(t, s.Connections, 50)
-	require.Positive(t, s.Dropped[protocol.DropPeerShare])
+	require.Positive(t, s.Dropped.PeerShare)
 	require.NoError(t, ca.Disconnect(soon(t), nil))
 	stop()
 }
@@ -353,7 +353,7 @@ func TestWithdrawnRequests(t *testing.T) {
 		p.say(uint64(i), mad.AttrREQ, q)
 		p.say(uint64(i), mad.AttrREJ, &mad.REJ{LocalID: q.LocalID, Reason: mad.RejTimeout})
 	}
-	for ctx := soon(t); a.m.Stats().Received[mad.AttrREJ-mad.AttrREQ] < many; {
+	for ctx := soon(t); a.m.Stats().Received.REJ < many; {
 		require.NoError(t, ctx.Err())
 		runtime.Gosched()
 	}
@@ -385,14 +385,13 @@ func TestJunk(t *testing.T) {
 
 	s := b.m.Stats()
 	require.EqualValues(t, 1, s.Foreign)
-	require.EqualValues(t, 3, s.Dropped[protocol.DropUnknownID])
-	require.Positive(t, s.Malformed[mad.DropBadSize])
-	require.Positive(t, s.Malformed[mad.DropBadVersion])
+	require.EqualValues(t, 3, s.Dropped.UnknownID)
+	require.Positive(t, s.Malformed.BadSize)
+	require.Positive(t, s.Malformed.BadVersion)
 	ca, _ := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
 	require.NoError(t, ca.Disconnect(soon(t), nil))
 
-	names := map[string]uint64{}
-	s.Each(func(name string, v uint64) { names[name] = v })
+	names := maps.Collect(s.All())
 	require.EqualValues(t, 3, names["dropped_unknown_id"])
 	require.EqualValues(t, 1, names["received_rtu"])
 	require.Greater(t, len(names), 50)
@@ -511,6 +510,6 @@ func TestLossyNetwork(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Positive(t, a.m.Stats().Repeated)
+	require.Positive(t, a.m.Stats().Retransmitted)
 	stop()
 }

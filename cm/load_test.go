@@ -102,7 +102,7 @@ func TestThousandAtOnce(t *testing.T) {
 	require.EqualValues(t, many, ended.Load())
 	for _, m := range []*cm.Manager{a.m, b.m} {
 		s := m.Stats()
-		require.Equal(t, s.Timewait, s.Connections, "the others are gone")
+		require.Equal(t, s.TimeWait, s.Connections, "the others are gone")
 		require.Zero(t, s.HalfOpen)
 	}
 }

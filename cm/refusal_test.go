@@ -38,7 +38,7 @@ func TestDialRefusedBySystem(t *testing.T) {
 				return err
 			},
 		} {
-			before := a.m.Stats().Repeated
+			before := a.m.Stats().Retransmitted
 			err := dial()
 			require.ErrorIs(t, err, cm.ErrUnreachable)
 			var refused *verbs.RefusedError
@@ -47,7 +47,7 @@ func TestDialRefusedBySystem(t *testing.T) {
 			require.ErrorIs(t, err, refused.Err)
 			require.NotEqual(t, syscall.Errno(0), refused.Err)
 			require.ErrorContains(t, err, test.text)
-			require.EqualValues(t, 1, a.m.Stats().Repeated-before, "messages sent again")
+			require.EqualValues(t, 1, a.m.Stats().Retransmitted-before, "messages sent again")
 			require.Less(t, len(err.Error()), 250)
 		}
 	}

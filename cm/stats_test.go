@@ -1,6 +1,7 @@
 package cm_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,10 +23,7 @@ func TestDeviceShowsCounters(t *testing.T) {
 			levels[c.Name] = true
 		}
 	}
-	stats := a.m.Stats()
-	counted := map[string]uint64{}
-	stats.Each(func(name string, value uint64) { counted[name] = value })
-	require.Equal(t, counted, shown)
+	require.Equal(t, maps.Collect(a.m.Stats().All()), shown)
 	require.EqualValues(t, 1, shown["connected"])
 	require.Equal(t, map[string]bool{"connections": true, "half_open": true, "timewait": true, "sidr": true}, levels)
 	require.NoError(t, a.m.Close())

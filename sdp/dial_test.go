@@ -17,7 +17,6 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // TestDialErrors are those of package net.
@@ -103,13 +102,13 @@ func TestDialAnswers(t *testing.T) {
 		return <-ended
 	}
 	s, m := dialer(cm.Options{})
-	err := until(s, m, silent(), sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent[0] > 0 }) // the REQ
+	err := until(s, m, silent(), sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent.REQ > 0 }) // the REQ
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, ": no reply from the adapter at 127.91.91.90:4791 within ")
 
 	s, m = dialer(cm.Options{ResponseTimeout: 67 * time.Millisecond}) // and 15 times more
 	to, behind := idle(cm.Options{})
-	err = until(s, m, to, behind, func(s cm.Stats) bool { return s.Received[mad.AttrMRA-mad.AttrREQ] > 0 })
+	err = until(s, m, to, behind, func(s cm.Stats) bool { return s.Received.MRA > 0 })
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, cm.ErrPending)
 	require.ErrorContains(t, err, fmt.Sprintf(": no reply from the application behind the adapter at %v:%d within ", to.Addr(), behind.UDPPort))
