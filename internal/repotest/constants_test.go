@@ -1,4 +1,4 @@
-package house
+package repotest
 
 import (
 	"go/ast"

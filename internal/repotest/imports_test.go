@@ -1,4 +1,4 @@
-package house
+package repotest
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ var floors = map[string][]string{
 	"mpi/pmi":                 {"internal/pmi"},
 	"internal/pmi":            {},
 	"internal/sim":            {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
-	"internal/house":          {},
+	"internal/repotest":       {},
 	"internal/misuse":         {},
 	"internal/mpirun":         {"internal/cpus", "internal/hostaddr", "internal/pmi", "mpi/pmi"},
 	"interop":                 {"verbs", "wire", "rnic", "internal/link"},

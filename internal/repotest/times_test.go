@@ -1,4 +1,4 @@
-package house
+package repotest
 
 import (
 	"math"
@@ -61,7 +61,7 @@ func TestPromisedTimes(t *testing.T) {
 			continue
 		}
 		for _, at := range timeRE.FindAllStringIndex(text, -1) {
-			t.Errorf("%s: the time in %q has no row in internal/house/promises_test.go", d.path, text[max(0, at[0]-60):min(len(text), at[1]+30)])
+			t.Errorf("%s: the time in %q has no row in internal/repotest/promises_test.go", d.path, text[max(0, at[0]-60):min(len(text), at[1]+30)])
 		}
 	}
 }

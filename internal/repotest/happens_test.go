@@ -1,4 +1,4 @@
-package house
+package repotest
 
 import (
 	"io/fs"
@@ -104,7 +104,7 @@ func testText(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	walkGo(t, ".", func(path string, text []byte) {
-		if strings.HasSuffix(path, "_test.go") && filepath.Base(filepath.Dir(path)) != "house" {
+		if strings.HasSuffix(path, "_test.go") && filepath.Base(filepath.Dir(path)) != "repotest" {
 			b.Write(text)
 		}
 	})
