@@ -14,14 +14,28 @@ import (
 // its holder to send to the endpoint, so it should only be given to trusted
 // peers.
 type Addr struct {
-	datagram.Address
+	At    netip.AddrPort // address of the adapter
+	QPN   uint32         // queue pair number
+	QKey  uint32         // random; the endpoint drops datagrams with another Q_Key
+	Epoch uint32         // incarnation of the endpoint; increases with each restart
+	MTU   int            // longest datagram in bytes
 
 	// ID is Options.ID, which identifies the endpoint across restarts.
 	ID uint64
 }
 
+// newAddr returns the address of the endpoint of a port.
+func newAddr(a datagram.Address, id uint64) Addr {
+	return Addr{At: a.At, QPN: a.QPN, QKey: a.QKey, Epoch: a.Epoch, MTU: a.MTU, ID: id}
+}
+
+// port returns the address of the endpoint's port.
+func (a *Addr) port() datagram.Address {
+	return datagram.Address{At: a.At, QPN: a.QPN, QKey: a.QKey, Epoch: a.Epoch, MTU: a.MTU}
+}
+
 // String returns the address in the form that ParseAddr reads.
-func (a Addr) String() string { return a.Address.String() + "/" + strconv.FormatUint(a.ID, 16) }
+func (a Addr) String() string { return a.port().String() + "/" + strconv.FormatUint(a.ID, 16) }
 
 // MarshalText returns String.
 func (a Addr) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
@@ -41,13 +55,15 @@ func ParseAddr(s string) (a Addr, err error) {
 	if i < 0 {
 		return Addr{}, fmt.Errorf("rdm: parse address %.80q: no endpoint ID", s)
 	}
-	if a.Address, err = datagram.ParseAddress(s[:i]); err != nil {
-		return Addr{}, err
+	port, err := datagram.ParseAddress(s[:i])
+	if err != nil {
+		return Addr{}, fmt.Errorf("rdm: %w", err)
 	}
-	if a.ID, err = strconv.ParseUint(s[i+1:], 16, 64); err != nil {
+	id, err := strconv.ParseUint(s[i+1:], 16, 64)
+	if err != nil {
 		return Addr{}, fmt.Errorf("rdm: parse address %.80q: endpoint ID: %w", s, err)
 	}
-	return a, nil
+	return newAddr(port, id), nil
 }
 
 // addrSize is the length of an encoded address in bytes.

@@ -96,7 +96,7 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 		return nil, err
 	}
 	e.port, e.core = p, p.Core
-	e.addr = Addr{Address: p.Address(), ID: o.ID}
+	e.addr = newAddr(p.Address(), o.ID)
 	e.mtu = e.addr.MTU
 	e.leaderCtx, e.wakeLeader = context.WithCancel(context.Background())
 	e.serviceCtx, e.stopService = context.WithCancel(context.Background())
@@ -118,33 +118,6 @@ func (e *Endpoint) Addr() Addr { return e.addr }
 // less for a peer with a smaller MTU.
 func (e *Endpoint) MaxMessage() int {
 	return datagram.MaxMessageSize(e.mtu, datagram.MaxDatagrams) - tagSize
-}
-
-// Stats counts the events of an Endpoint, including those of its nack.Core.
-type Stats struct {
-	nack.Stats
-	Peers          int    // connected peers
-	UnknownSenders uint64 // datagrams of unknown senders
-	Forged         uint64 // handshakes whose address is not their source
-	Refused        uint64 // peers rejected by Options.Allow
-	BacklogDrops   uint64 // packets dropped because Options.Backlog was exhausted
-	Malformed      uint64 // protocol violations; the peer fails
-	Served         uint64 // operations of peers
-	Denied         uint64 // operations of peers that failed
-}
-
-// Stats returns the counters.
-func (e *Endpoint) Stats() Stats {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.stats
-	s.Stats = e.core.Stats
-	for _, p := range e.byIncarnation {
-		if p.state == open {
-			s.Peers++
-		}
-	}
-	return s
 }
 
 // fail fails the endpoint and all peers. Later calls have no effect.

@@ -43,7 +43,7 @@ func (e *Endpoint) sendHandshake(to *Addr, kind byte, epoch uint32) {
 	b[4] = kind
 	b[8], b[9], b[10], b[11] = byte(epoch>>24), byte(epoch>>16), byte(epoch>>8), byte(epoch)
 	e.addr.encode(b[12:])
-	if err := e.port.SendUnreliable(to.Address, b[:]); err != nil {
+	if err := e.port.SendUnreliable(to.port(), b[:]); err != nil {
 		e.fail(err)
 	}
 }

@@ -98,7 +98,7 @@ func (e *Endpoint) addPeer(at Addr) (*Peer, error) {
 	} else if number >= e.o.Peers {
 		return nil, &PeerError{at, ErrTooMany}
 	}
-	if err := e.port.ConnectPeer(number, at.Address); err != nil {
+	if err := e.port.ConnectPeer(number, at.port()); err != nil {
 		e.core.RemovePeer(number)
 		e.free = append(e.free, number)
 		if number == len(e.peers) {

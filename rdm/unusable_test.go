@@ -39,6 +39,7 @@ func TestUnusable(t *testing.T) {
 			"PeerError": live(&rdm.PeerError{}),
 			"Region":    {{Name: "live", Make: func() any { return region() }, Usable: true}},
 			"Remote":    live(rdm.Remote{}),
+			"Stats":     live(rdm.Stats{}),
 			"Service":   {{Name: "unknown", Make: func() any { return rdm.Service(200) }, Usable: true}},
 		},
 		Except: map[string]string{
