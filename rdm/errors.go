@@ -16,11 +16,12 @@ var (
 	ErrDisconnected = errors.New("rdm: peer disconnected locally")
 	ErrTooMany      = errors.New("rdm: too many peers; see Options.Peers")
 
-	ErrClosed  = errors.New("rdm: endpoint closed")
-	ErrTooLong = errors.New("rdm: message exceeds Endpoint.MaxMessage")
-	ErrBusy    = errors.New("rdm: too many outstanding operations; see Options.Ops")
-	ErrInUse   = errors.New("rdm: in use by an outstanding operation")
-	ErrLocal   = errors.New("rdm: local memory not accessible")
+	ErrClosed     = errors.New("rdm: endpoint closed")
+	ErrTooLong    = errors.New("rdm: message exceeds Endpoint.MaxMessage")
+	ErrWouldBlock = errors.New("rdm: send window full; see Peer.WaitWritable")
+	ErrBusy       = errors.New("rdm: too many outstanding operations; see Options.Ops")
+	ErrInUse      = errors.New("rdm: in use by an outstanding operation")
+	ErrLocal      = errors.New("rdm: local memory not accessible")
 
 	ErrKey    = errors.New("rdm: invalid or stale remote key")
 	ErrBounds = errors.New("rdm: range exceeds the remote region")

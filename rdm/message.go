@@ -25,8 +25,7 @@ func (p *Peer) Send(ctx context.Context, message []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		ok, err := p.sendLocked(message)
-		if err != nil || ok {
+		if err := p.sendLocked(message); err != ErrWouldBlock {
 			return err
 		}
 		if err := e.waitUntil(ctx, func() bool { return !p.full || p.err != nil }); err != nil {
@@ -35,20 +34,20 @@ func (p *Peer) Send(ctx context.Context, message []byte) error {
 	}
 }
 
-// TrySend is like Send but does not block. It returns false if there is no
-// space.
-func (p *Peer) TrySend(message []byte) (bool, error) {
+// TrySend is like Send but does not block. It returns ErrWouldBlock if there is
+// no space; WaitWritable waits for some.
+func (p *Peer) TrySend(message []byte) error {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
-	ok, err := p.sendLocked(message)
-	if !ok && err == nil && p.e.poll() {
+	err := p.sendLocked(message)
+	if err == ErrWouldBlock && p.e.poll() {
 		return p.sendLocked(message)
 	}
-	return ok, err
+	return err
 }
 
-// WaitWritable blocks until there may be space for the message that TrySend
-// refused, or the peer has failed.
+// WaitWritable blocks until there may be space for the message for which TrySend
+// returned ErrWouldBlock, or the peer has failed.
 func (p *Peer) WaitWritable(ctx context.Context) error {
 	e := p.e
 	e.mu.Lock()
@@ -56,28 +55,30 @@ func (p *Peer) WaitWritable(ctx context.Context) error {
 	return e.waitUntil(ctx, func() bool { return !p.full || p.err != nil })
 }
 
-func (p *Peer) sendLocked(message []byte) (bool, error) {
+// sendLocked sends a message or returns ErrWouldBlock, unwrapped. e.mu must be
+// held.
+func (p *Peer) sendLocked(message []byte) error {
 	e := p.e
 	switch {
 	case e.err != nil:
-		return false, e.err
+		return e.err
 	case p.err != nil:
-		return false, p.err
+		return p.err
 	}
 	switch err := e.core.Send(e.port.Now(), p.number, messageTag, message); err {
 	case nil:
 		e.flush()
-		return true, nil
+		return nil
 	case nack.ErrWouldBlock:
 		p.full = true
 		e.flush() // a handshake may be pending
-		return false, nil
+		return ErrWouldBlock
 	case nack.ErrTooLong:
-		return false, ErrTooLong
+		return ErrTooLong
 	case nack.ErrFault:
-		return false, ErrLocal
+		return ErrLocal
 	default:
-		return false, &PeerError{p.at, err}
+		return &PeerError{p.at, err}
 	}
 }
 

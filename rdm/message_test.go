@@ -212,3 +212,25 @@ func TestClose(t *testing.T) {
 	_, err := a.Dial(ctx, b.Addr())
 	require.ErrorIs(t, err, rdm.ErrClosed)
 }
+
+// TestTrySend checks that a full window is ErrWouldBlock and that WaitWritable
+// waits for its end.
+func TestTrySend(t *testing.T) {
+	a, b := endpoint(t, "", rdm.Options{Packets: 8}), endpoint(t, "", rdm.Options{})
+	p := dial(t, a, b)
+	sent := 0
+	for ; sent < 1<<16; sent++ {
+		if err := p.TrySend(make([]byte, 1000)); err != nil {
+			require.ErrorIs(t, err, rdm.ErrWouldBlock)
+			break
+		}
+	}
+	require.Less(t, sent, 1<<16)
+	require.NoError(t, p.WaitWritable(t.Context()))
+	require.ErrorIs(t, p.TrySend(make([]byte, 1<<20)), rdm.ErrTooLong)
+	require.NoError(t, p.Send(t.Context(), []byte("last")))
+	for range sent + 1 {
+		_, _, err := b.Recv(t.Context(), make([]byte, 1000))
+		require.NoError(t, err)
+	}
+}

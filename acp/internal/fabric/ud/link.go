@@ -126,8 +126,8 @@ func (n *Net) advanceLink(l *link) bool {
 	if op.Signal {
 		b = binary.BigEndian.AppendUint32(b, op.Imm)
 	}
-	ok, err := l.peer.TrySend(b)
-	if err == nil && !ok {
+	err := l.peer.TrySend(b)
+	if err == rdm.ErrWouldBlock {
 		return false
 	}
 	n.finishFirst(l, err)
