@@ -29,7 +29,7 @@ func target(t testing.TB) (*Endpoint, *Peer, *Region) {
 	require.NoError(t, err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p, err := e.addPeer(other.addr)
+	p, err := e.addPeer(other.addr, verbs.AccessRemote)
 	require.NoError(t, err)
 	e.markConnected(p)
 	return e, p, r

@@ -33,8 +33,9 @@ type Endpoint struct {
 	free          []int   // free peer numbers
 	byIncarnation map[incarnation]*Peer
 	byID          map[identity]*Peer
-	lastPeer      *Peer   // sender of the last datagram
-	connecting    []*Peer // peers with a handshake in progress
+	lastPeer      *Peer                // sender of the last datagram
+	connecting    []*Peer              // peers with a handshake in progress
+	askingAllow   map[incarnation]bool // senders of hellos that wait for Options.Allow
 
 	inbox       recvQueue
 	currentPeer *Peer // sender of the packet being handled
@@ -84,7 +85,7 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 		return nil, fmt.Errorf("rdm: open: %w", err)
 	}
 	o.setDefaults()
-	e := &Endpoint{o: o, byIncarnation: map[incarnation]*Peer{}, byID: map[identity]*Peer{}}
+	e := &Endpoint{o: o, byIncarnation: map[incarnation]*Peer{}, byID: map[identity]*Peer{}, askingAllow: map[incarnation]bool{}}
 	e.deliver = e.handleMessage
 	// Epochs count sixteenths of a second, so that they increase with each restart.
 	// They wrap after 2^31 units, about 4 years.

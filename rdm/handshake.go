@@ -101,6 +101,58 @@ func (e *Endpoint) markConnected(p *Peer) {
 	e.changed = true
 }
 
+// maxAskingAllow is the maximum number of handshakes that wait for Options.Allow.
+// Hellos beyond it are dropped, and their senders retransmit them.
+const maxAskingAllow = 1024
+
+// askAllow calls Options.Allow for the sender of a hello, without the lock in a
+// goroutine of its own, and replies to the hello afterwards.
+func (e *Endpoint) askAllow(src incarnation, at Addr) {
+	if e.askingAllow[src] || len(e.askingAllow) >= maxAskingAllow {
+		return
+	}
+	e.askingAllow[src] = true
+	go func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		access, err := e.allow(at)
+		delete(e.askingAllow, src)
+		if e.err != nil {
+			return
+		}
+		e.dispatchEvents() // pending events of a peer number must not reach its next user
+		switch p := e.byIncarnation[src]; {
+		case p != nil && p.at.Epoch == at.Epoch: // dialed meanwhile
+			e.welcome(p)
+		case p != nil: // a hello of another incarnation was faster
+		case err != nil:
+			e.sendHandshake(&at, refusalFrame, at.Epoch)
+		default:
+			e.admit(at, access)
+		}
+		e.dispatchAndFlush()
+	}()
+}
+
+// admit adds the sender of a hello as a peer and welcomes it, or rejects it.
+func (e *Endpoint) admit(at Addr, access verbs.AccessFlags) {
+	p, err := e.addPeer(at, access)
+	if err != nil {
+		e.sendHandshake(&at, refusalFrame, at.Epoch)
+		return
+	}
+	e.welcome(p)
+}
+
+// welcome replies to a hello of a peer, unless this incarnation has failed.
+func (e *Endpoint) welcome(p *Peer) {
+	if p.state == failed {
+		return
+	}
+	e.markConnected(p)
+	e.sendHandshake(&p.at, welcomeFrame, p.at.Epoch)
+}
+
 // handleHandshake handles a datagram that is not a packet of the core. Its
 // address must match the source of the datagram.
 func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
@@ -128,18 +180,14 @@ func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
 	}
 	switch b[4] {
 	case helloFrame:
-		if p == nil {
-			var err error
-			if p, err = e.addPeer(at); err != nil {
-				e.sendHandshake(&at, refusalFrame, at.Epoch)
-				return
-			}
+		switch {
+		case p != nil:
+			e.welcome(p)
+		case e.o.Allow == nil:
+			e.admit(at, verbs.AccessRemote)
+		default:
+			e.askAllow(src, at)
 		}
-		if p.state == failed {
-			return // this incarnation has failed
-		}
-		e.markConnected(p)
-		e.sendHandshake(&p.at, welcomeFrame, at.Epoch)
 	case welcomeFrame, refusalFrame:
 		if p == nil || epoch != e.addr.Epoch {
 			e.stats.UnknownSenders++

@@ -234,3 +234,37 @@ func TestTrySend(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// TestAllowUnlocked checks that Allow may block and use the endpoint, that dialing peers
+// wait for it, and that the end of a peer is observable.
+func TestAllowUnlocked(t *testing.T) {
+	var b *rdm.Endpoint
+	release, failed := make(chan struct{}), make(chan error, 1)
+	b = endpoint(t, "", rdm.Options{
+		Allow: func(at rdm.Addr) (verbs.AccessFlags, bool) {
+			<-release
+			return 0, b.Stats().Peers == 0 && at != b.Addr()
+		},
+		OnPeerFailed: func(p *rdm.Peer, err error) { failed <- errors.Join(err, p.Close()) },
+	})
+	a, c := endpoint(t, "", rdm.Options{}), endpoint(t, "", rdm.Options{})
+	time.AfterFunc(50*time.Millisecond, func() { close(release) })
+	p := dial(t, a, b)
+	_, err := c.Dial(guarded(t), b.Addr())
+	require.ErrorIs(t, err, rdm.ErrRefused)
+	require.NoError(t, p.Send(guarded(t), []byte("hello")))
+	_, from, err := b.Recv(guarded(t), make([]byte, 8))
+	require.NoError(t, err)
+	done := from.Done()
+	select {
+	case <-done:
+		t.Fatal("the peer has not failed")
+	default:
+	}
+	require.NoError(t, from.Close())
+	<-done
+	<-from.Done()
+	require.ErrorIs(t, from.Err(), rdm.ErrDisconnected)
+	require.ErrorIs(t, <-failed, rdm.ErrDisconnected)
+	require.NoError(t, from.Close(), "it is closed")
+}

@@ -49,13 +49,15 @@ type Options struct {
 	Emulate bool
 
 	// Allow returns the operations that a new peer may perform on local memory;
-	// 0 permits messages only, ok false rejects the peer. It is called with the
-	// endpoint's lock held and must not use the endpoint. By default a peer may
-	// perform what a region permits.
+	// 0 permits messages only, ok false rejects the peer. It may block and use the
+	// endpoint. It is called by Dial, and for each peer that dials in a goroutine
+	// of its own, several times if the peer dials again. By default a peer may
+	// perform the operations that a region permits.
 	Allow func(Addr) (access verbs.AccessFlags, ok bool)
 
-	// OnPeerFailed is called when a peer fails, under the same conditions as
-	// Allow.
+	// OnPeerFailed is called in a goroutine of its own when a peer fails. It is
+	// for peers that the program does not know, because they neither were dialed
+	// nor sent a message; for others there is Peer.Done.
 	OnPeerFailed func(*Peer, error)
 }
 

@@ -15,8 +15,9 @@ type Peer struct {
 	number int // peer number of the core
 	at     Addr
 	state  state
-	full   bool  // the window is full: a Writable event follows
-	err    error // reason of the failure
+	full   bool          // the window is full: a Writable event follows
+	err    error         // reason of the failure
+	done   chan struct{} // closed when the peer fails; nil until the first call of Done
 
 	nextHelloAt, firstHelloAt nack.Time // time of the next hello, time of the first one
 	hellosSent                int
@@ -44,6 +45,20 @@ func (p *Peer) Err() error {
 	return p.err
 }
 
+// Done returns a channel that is closed when the peer has failed. Err then
+// returns the cause.
+func (p *Peer) Done() <-chan struct{} {
+	p.e.mu.Lock()
+	defer p.e.mu.Unlock()
+	if p.done == nil {
+		p.done = make(chan struct{})
+		if p.err != nil {
+			close(p.done)
+		}
+	}
+	return p.done
+}
+
 // Dial performs the handshake with an endpoint and returns the peer. All calls
 // with the same address return the same Peer. If the endpoint does not respond,
 // Dial returns a *PeerError with ErrUnreachable, after Options.GiveUp or, if
@@ -56,9 +71,17 @@ func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 		return nil, e.err
 	}
 	p := e.byIncarnation[incarnationOf(&at)]
+	var access verbs.AccessFlags
 	if p == nil {
 		var err error
-		if p, err = e.addPeer(at); err != nil {
+		if access, err = e.allow(at); err != nil {
+			return nil, err
+		}
+		p = e.byIncarnation[incarnationOf(&at)] // added while the lock was released
+	}
+	if p == nil {
+		var err error
+		if p, err = e.addPeer(at, access); err != nil {
 			return nil, err
 		}
 		now := e.port.Now()
@@ -79,16 +102,30 @@ func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 func incarnationOf(a *Addr) incarnation { return incarnation{a.At.Addr(), a.QPN} }
 func identityOf(a *Addr) identity       { return identity{a.At, a.ID} }
 
-// addPeer creates a peer and closes an earlier incarnation of it.
-func (e *Endpoint) addPeer(at Addr) (*Peer, error) {
-	var access verbs.AccessFlags = verbs.AccessRemote
-	if e.o.Allow != nil {
-		var ok bool
-		if access, ok = e.o.Allow(at); !ok {
-			e.stats.Refused++
-			return nil, &PeerError{at, ErrDenied}
-		}
+// allow returns the operations that a new peer may perform, or an error if
+// Options.Allow rejects it. e.mu is released during the call of Allow.
+func (e *Endpoint) allow(at Addr) (access verbs.AccessFlags, err error) {
+	if e.o.Allow == nil {
+		return verbs.AccessRemote, nil
 	}
+	var ok bool
+	func() {
+		e.mu.Unlock()
+		defer e.mu.Lock()
+		access, ok = e.o.Allow(at)
+	}()
+	switch {
+	case e.err != nil:
+		return 0, e.err
+	case !ok:
+		e.stats.Refused++
+		return 0, &PeerError{at, ErrDenied}
+	}
+	return access, nil
+}
+
+// addPeer creates a peer and closes an earlier incarnation of it.
+func (e *Endpoint) addPeer(at Addr, access verbs.AccessFlags) (*Peer, error) {
 	if old := e.byID[identityOf(&at)]; old != nil {
 		e.closeRestarted(old)
 	}
@@ -139,8 +176,11 @@ func (e *Endpoint) failPeer(p *Peer, why error) {
 	}
 	e.failOps(p)
 	e.changed = true
+	if p.done != nil {
+		close(p.done)
+	}
 	if e.o.OnPeerFailed != nil {
-		e.o.OnPeerFailed(p, p.err)
+		go e.o.OnPeerFailed(p, p.err)
 	}
 }
 
@@ -157,11 +197,13 @@ func (e *Endpoint) removePeer(p *Peer) {
 	e.free = append(e.free, p.number)
 }
 
-// Disconnect closes the peer until one of both ends restarts. Outstanding
-// operations fail with ErrDisconnected. The peer is not notified and times out.
-func (p *Peer) Disconnect() {
+// Close closes the peer until one of both ends restarts. Outstanding operations
+// fail with ErrDisconnected. The remote end is not notified and times out. Close
+// is idempotent and returns nil.
+func (p *Peer) Close() error {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
 	p.e.failPeer(p, ErrDisconnected)
 	p.e.wakeAll()
+	return nil
 }

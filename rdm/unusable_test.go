@@ -43,10 +43,10 @@ func TestUnusable(t *testing.T) {
 			"Service":   {{Name: "unknown", Make: func() any { return rdm.Service(200) }, Usable: true}},
 		},
 		Except: map[string]string{
-			"Endpoint.Recv on live":   "waits for a message, also into an empty slice",
-			"Region.LoadUint64":       "panics as an index of a slice does",
-			"Endpoint.Close on live":  "ends the endpoint of this test",
-			"Peer.Disconnect on live": "ends the peer of this test",
+			"Endpoint.Recv on live":  "waits for a message, also into an empty slice",
+			"Region.LoadUint64":      "panics as an index of a slice does",
+			"Endpoint.Close on live": "ends the endpoint of this test",
+			"Peer.Close on live":     "ends the peer of this test",
 		},
 		Quiet: map[string]string{"Endpoint.Close on closed": "may be called again"},
 	}
