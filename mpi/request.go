@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
@@ -38,9 +39,17 @@ type Request struct {
 
 var requests = sync.Pool{New: func() any { return &Request{} }}
 
-// Ready reports whether the request is done. It implements engine.Waitable; programs use Test,
-// which also makes progress.
-func (r *Request) Ready() bool {
+// requestWait is a Request as the condition of a wait.
+type requestWait Request
+
+// Ready implements engine.Waitable.
+func (q *requestWait) Ready() bool { return (*Request)(q).isDone() }
+
+// describeWait implements waitDescriber.
+func (q *requestWait) describeWait() deadlock.Call { return (*Request)(q).describeWait() }
+
+// isDone reports whether the request is done. The caller holds the engine's lock.
+func (r *Request) isDone() bool {
 	switch {
 	case r.isInactive() || r.null:
 		return true
@@ -66,7 +75,7 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 	case r.background.doneCh != nil:
 		err = r.background.waitDone(ctx)
 	default:
-		err = r.comm.eng.Wait(ctx, r)
+		err = r.comm.eng.Wait(ctx, (*requestWait)(r))
 	}
 	if err != nil {
 		return Status{}, r.comm.fail(r.op, r.describePeer(), err)
@@ -75,7 +84,7 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 }
 
 // Test reports whether the request is done, and returns its status (MPI_Test).
-func (r *Request) Test() (Status, bool, error) { return r.testWith(r) }
+func (r *Request) Test() (Status, bool, error) { return r.testWith((*polledRequest)(r)) }
 
 // testWith is Test with another condition that is ready when r is.
 func (r *Request) testWith(w engine.Waitable) (Status, bool, error) {
@@ -178,7 +187,7 @@ type anyRequest struct {
 // Ready implements engine.Waitable.
 func (s *anyRequest) Ready() bool {
 	for i, r := range s.rs {
-		if !r.isInactive() && r.Ready() {
+		if !r.isInactive() && r.isDone() {
 			s.index = i
 			return true
 		}
@@ -239,7 +248,7 @@ func collectDone(rs []*Request, first int, s Status, err error) (done []int, lis
 		if i == first {
 			done, list = append(done, i), append(list, s)
 		} else if !r.isInactive() {
-			if s, ok, e := r.testWith(internalTest{r}); ok {
+			if s, ok, e := r.testWith((*requestWait)(r)); ok {
 				done, list, err = append(done, i), append(list, s), errors.Join(err, e)
 			}
 		}
@@ -286,7 +295,7 @@ type allRequests []*Request
 
 func (a allRequests) Ready() bool {
 	for _, r := range a {
-		if r != nil && !r.Ready() {
+		if r != nil && !r.isDone() {
 			return false
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // A condition that a program polls without success describes itself to the engine
-// (engine.Polled), once between two samples, in the words of a wait. The description is made at
+// (engine.PollObserver), once between two samples, in the words of a wait. The description is made at
 // once, in the polling goroutine, because the request may be reused a moment later. The key
 // identifies the condition: for a nonblocking collective call it is its *backgroundCall, whose
 // goroutine describes the wait (poll_tracker.go).
@@ -27,8 +27,16 @@ func newUnsuccessfulPoll(d deadlock.Call, over func() bool) *unsuccessfulPoll {
 	return &unsuccessfulPoll{d, d.For, over}
 }
 
+// polledRequest is a Request that the program tests. It adds the engine's callback to the
+// exported type.
+type polledRequest Request
+
+// Ready implements engine.Waitable.
+func (q *polledRequest) Ready() bool { return (*Request)(q).isDone() }
+
 // OnPoll implements engine.PollObserver.
-func (r *Request) OnPoll(p *engine.PollStats) {
+func (q *polledRequest) OnPoll(p *engine.PollStats) {
+	r := (*Request)(q)
 	if p != nil && !r.isInactive() && p.FirstInRound(&r.pollRound) {
 		r.notePoll(p)
 	}
@@ -100,7 +108,7 @@ func (a allRequests) OnPoll(p *engine.PollStats) {
 func firstNewRequest(p *engine.PollStats, rs []*Request, round func(*Request) *uint64) (first *Request) {
 	for _, r := range rs {
 		switch {
-		case r == nil || !p.FirstInRound(round(r)) || r.isInactive() || r.Ready():
+		case r == nil || !p.FirstInRound(round(r)) || r.isInactive() || r.isDone():
 		case r.background.doneCh != nil:
 			r.notePoll(p)
 		case first == nil:
@@ -116,7 +124,7 @@ func describePolled(name string, rs []*Request, any bool, over func() bool) *uns
 	d := &unsuccessfulPoll{Call: deadlock.Call{Any: any}, ready: over}
 	n, known := 0, true
 	for _, r := range rs {
-		if r.isInactive() || r.background.doneCh != nil || r.Ready() {
+		if r.isInactive() || r.background.doneCh != nil || r.isDone() {
 			continue
 		}
 		if n++; n == 1 {
@@ -191,8 +199,4 @@ func (x *winWait) OnPoll(p *engine.PollStats) {
 	}
 }
 
-// internalTest hides engine.Polled: the package tests a condition for itself, not for the
-// program.
-type internalTest struct{ engine.Waitable }
-
-var _ = []engine.PollObserver{&Request{}, &anyRequest{}, allRequests{}, &probeWait{}, &winWait{}}
+var _ = []engine.PollObserver{&polledRequest{}, &anyRequest{}, allRequests{}, &probeWait{}, &winWait{}}

@@ -242,7 +242,7 @@ func (w *job) addDetached(r *Request) {
 	defer w.mu.Unlock()
 	kept := w.detached[:0]
 	for _, d := range w.detached {
-		if !d.comm.eng.Test(internalTest{d}) {
+		if !d.comm.eng.Test((*requestWait)(d)) {
 			kept = append(kept, d)
 		}
 	}
