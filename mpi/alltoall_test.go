@@ -15,7 +15,6 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -183,7 +182,7 @@ func TestAlltoallTCP(t *testing.T) {
 // Memory is registered once, if it does not change.
 func TestAlltoallRegistrations(t *testing.T) {
 	const n, calls = 4, 20
-	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w mpi.World) error {
+	job(t, n, mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rdma"}}, func(w mpi.World) error {
 		send, recv := make([]byte, n<<14), make([]byte, n<<14)
 		for i := range calls {
 			x := exchange{w.Rank(), n, 1 << 14, i}
@@ -203,7 +202,7 @@ func TestAlltoallRegistrations(t *testing.T) {
 // Ranks that do not agree about the size write nothing.
 func TestAlltoallMismatch(t *testing.T) {
 	const n = 4
-	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w mpi.World) error {
+	job(t, n, mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rdma"}}, func(w mpi.World) error {
 		size := 500 + w.Rank()/3
 		memory := make([]byte, 2*n*1000)
 		err := w.Alltoall(datatype.Bytes(make([]byte, n*size)), datatype.Bytes(memory[n*1000:][:n*size]))
@@ -249,13 +248,13 @@ func TestAlltoallLoss(t *testing.T) {
 
 // TestAlltoallLostRank loses a rank during calls: all other ranks get an error, in any wait.
 func TestAlltoallLostRank(t *testing.T) {
-	soon := ud.Options{GiveUp: 2 * time.Second}
+	soon := mpi.UDOptions{GiveUp: 2 * time.Second}
 	for name, o := range map[string]mpi.Options{
 		"rdma": {}, "direct": {}, "rtsrtr": {}, "pairwise": {}, "bruck": {}, "ud": {Net: mpi.UD, UD: soon}, "hybrid": {Net: mpi.Hybrid, RCLimit: 2, UD: soon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o.Algorithms = coll.Choices{coll.Alltoall: name}
+			o.Algorithms = mpi.Algorithms{"alltoall": name}
 			lostOne(t, 5, o)
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 )
 
 // TestBurst: many ranks send more to one than it has buffers for, while it
@@ -14,7 +13,7 @@ import (
 func TestBurst(t *testing.T) {
 	const n, each = 5, 300
 	for _, fast := range []bool{false, true} {
-		job(t, n, mpi.Options{RDMA: rdma.Options{Receives: 16, Fast: fast}}, func(w mpi.World) error {
+		job(t, n, mpi.Options{RDMA: mpi.RDMAOptions{Receives: 16, Fast: fast}}, func(w mpi.World) error {
 			if w.Rank() > 0 {
 				rs := make([]*mpi.Request, each)
 				for i := range rs {

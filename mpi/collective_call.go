@@ -34,7 +34,7 @@ type call struct {
 func (c *Comm) newCall() *call {
 	k := &call{comm: c}
 	k.net.comm, k.net.call = c, k
-	k.alg = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.Algorithms, Processors: c.cpus}
+	k.alg = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.choices, Processors: c.cpus}
 	k.reducer.Reduce = func(inout, in []byte) error { return k.op.reduceOp.Apply(k.reduceBuffer().Kind(), inout, in) }
 	return k
 }

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
 )
 
 // envRole makes this program a rank, a process of its own.
@@ -130,7 +127,7 @@ func allreduces(w mpi.World, n int, ready func()) error {
 // playRank is a rank's life: it says ready, and how its duty has ended, and stays until
 // its input ends.
 func playRank(role string) int {
-	o := mpi.Options{RDMA: rdma.Options{Retries: 3, Connect: hasty}, UD: ud.Options{GiveUp: giveUp}, TCP: tcp.Options{GiveUp: giveUp}}
+	o := mpi.Options{RDMA: mpi.RDMAOptions{Retries: 3, Connect: hasty}, UD: mpi.UDOptions{GiveUp: giveUp}, TCP: mpi.TCPOptions{GiveUp: giveUp}}
 	if os.Getenv(envPatient) != "" {
 		o = mpi.Options{}
 	}

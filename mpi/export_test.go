@@ -16,10 +16,10 @@ import (
 func (w World) LimitContexts(n uint64) { w.world.contexts = newContextIDs(n) }
 
 // Algorithms are those that were chosen.
-func (w World) Algorithms() coll.Choices { return w.world.o.Algorithms }
+func (w World) Algorithms() coll.Choices { return w.world.o.choices }
 
 // Choose has communicators that are made from now on use other algorithms.
-func (w World) Choose(ch coll.Choices) { w.world.o.Algorithms = ch }
+func (w World) Choose(ch coll.Choices) { w.world.o.choices = ch }
 
 // CountList counts the numbers of a list of processors.
 var CountList = countList

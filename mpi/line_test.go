@@ -10,11 +10,10 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
 // inTurns has alltoalls be those that take turns in a queue of receives.
-var inTurns = mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rtsrtr"}}
+var inTurns = mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rtsrtr"}}
 
 // swap is an alltoall with memory of its own.
 type swap struct {

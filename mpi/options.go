@@ -11,22 +11,8 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
-
-// Options of each transport, and the algorithm of each collective.
-type (
-	RDMAOptions = rdma.Options
-	UDOptions   = ud.Options
-	TCPOptions  = tcp.Options
-	Algorithms  = coll.Choices
-)
-
-// Alltoall is the all-to-all exchange in Algorithms.
-const Alltoall = coll.Alltoall
 
 // Options configures a rank. The zero value suits most programs. Environment variables set the
 // fields that are zero.
@@ -65,6 +51,7 @@ type Options struct {
 	// Algorithms chooses the algorithms of collectives. SOFTRNIC_MPI_COLL sets it:
 	// "alltoall=bruck,bcast=chain".
 	Algorithms Algorithms
+	choices    coll.Choices // parsed from Algorithms
 
 	// NoShared makes collectives use messages also among ranks of one node. By default short
 	// blocking collectives use shared memory there, regardless of Net. It must be equal at all
@@ -151,9 +138,6 @@ func (o *Options) fillFromEnv() error {
 		}
 		o.RCLimit = n
 	}
-	if o.RCLimit < 0 {
-		return fmt.Errorf("Options.RCLimit: %d is negative", o.RCLimit)
-	}
 	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 64 || n > 1<<20 {
@@ -164,9 +148,9 @@ func (o *Options) fillFromEnv() error {
 	switch v := os.Getenv("SOFTRNIC_MPI_RENDEZVOUS"); strings.ToLower(v) {
 	case "", "read":
 	case "write":
-		o.RDMA.Rendezvous = protocol.RendezvousWrite
+		o.RDMA.Rendezvous = RendezvousWrite
 	case "copy":
-		o.RDMA.Rendezvous = protocol.RendezvousCopy
+		o.RDMA.Rendezvous = RendezvousCopy
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: want read, write or copy", v)
 	}
@@ -217,11 +201,15 @@ func (o *Options) fillFromEnv() error {
 		o.GiveUp = d
 	}
 	o.fillTimeouts()
+	var err error
 	if v := os.Getenv("SOFTRNIC_MPI_COLL"); v != "" && o.Algorithms == nil {
-		var err error
-		if o.Algorithms, err = coll.ParseChoices(v); err != nil {
+		if o.choices, err = coll.ParseChoices(v); err != nil {
 			return fmt.Errorf("SOFTRNIC_MPI_COLL=%s: %w", v, err)
 		}
+		return o.validate()
 	}
-	return nil
+	if o.choices, err = coll.NewChoices(o.Algorithms); err != nil {
+		return fmt.Errorf("Options.Algorithms: %w", err)
+	}
+	return o.validate()
 }

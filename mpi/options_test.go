@@ -48,7 +48,7 @@ func TestAlgorithmsOfTheEnvironment(t *testing.T) {
 	require.Equal(t, coll.Choices{coll.Alltoall: "bruck", coll.Bcast: "chain"}, w.Algorithms())
 	require.NoError(t, w.Finalize())
 	// Options take precedence.
-	w, err = initAlone(mpi.Options{Algorithms: coll.Choices{coll.Bcast: "binomial"}})
+	w, err = initAlone(mpi.Options{Algorithms: mpi.Algorithms{"bcast": "binomial"}})
 	require.NoError(t, err)
 	require.Equal(t, coll.Choices{coll.Bcast: "binomial"}, w.Algorithms())
 	require.NoError(t, w.Finalize())
@@ -60,4 +60,18 @@ func TestCheckOfTheEnvironment(t *testing.T) {
 		require.ErrorIs(t, w.Bcast(mpi.Value(new(int)), w.Rank()), mpi.ErrMismatch)
 		return nil
 	})
+}
+
+// TestOptionsOutOfRange checks that Init names the field that is out of range.
+func TestOptionsOutOfRange(t *testing.T) {
+	for want, o := range map[string]mpi.Options{
+		"Options.RDMA.Rails: 9 out of range [0, 8]":                  {RDMA: mpi.RDMAOptions{Rails: 9}},
+		"Options.RDMA.Retries: 16 out of range [0, 15]":              {RDMA: mpi.RDMAOptions{Retries: 16}},
+		"Options.UD.Packets: -1 out of range [0, 2147483647]":        {UD: mpi.UDOptions{Packets: -1}},
+		"Options.Net: 9 out of range [0, 3]":                         {Net: 9},
+		`Options.Algorithms: coll: algorithm: unknown algorithm "x"`: {Algorithms: mpi.Algorithms{"bcast": "x"}},
+	} {
+		_, err := initAlone(o)
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
@@ -28,7 +27,7 @@ func TestRails(t *testing.T) {
 				}
 				return rnic.Open(o)
 			}
-			jobOn(t, lossy, 3, mpi.Options{NoShared: true, RDMA: rdma.Options{Rails: 3}}, func(w mpi.World) error {
+			jobOn(t, lossy, 3, mpi.Options{NoShared: true, RDMA: mpi.RDMAOptions{Rails: 3}}, func(w mpi.World) error {
 				next, last := (w.Rank()+1)%w.Size(), (w.Rank()+w.Size()-1)%w.Size()
 				for i := 0; ; i++ {
 					n := 700<<10 + i*300007%(1<<20)
@@ -64,7 +63,7 @@ func TestRailsOfALostRank(t *testing.T) {
 	ends := make(chan error, 2)
 	for i, m := range pmi.NewLocal(2) {
 		go func() {
-			w, err := mpi.Init(open, mpi.Options{Manager: m, RDMA: rdma.Options{Rails: 4, Connect: hasty}})
+			w, err := mpi.Init(open, mpi.Options{Manager: m, RDMA: mpi.RDMAOptions{Rails: 4, Connect: hasty}})
 			if err != nil {
 				ends <- err
 				return

@@ -103,10 +103,10 @@ func TestOrderOfOperands(t *testing.T) {
 // All algorithms, over a real network.
 func TestAlgorithms(t *testing.T) {
 	for i := range 5 {
-		choices := coll.Choices{}
+		choices := mpi.Algorithms{}
 		for _, c := range coll.Collectives() {
 			list := coll.Algorithms(c)
-			choices[c] = list[i%len(list)].Name
+			choices[c.String()] = list[i%len(list)].Name
 		}
 		n := 3 + i%2
 		job(t, n, mpi.Options{Algorithms: choices}, func(w mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })

@@ -10,7 +10,6 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 )
 
 // TestWinDynamicMisuse checks invalid attaches, detaches and accesses, which have no effect.
@@ -128,7 +127,7 @@ func TestWinDynamicMismatch(t *testing.T) {
 // get an error for shorter packets.
 func TestWinDynamicPackets(t *testing.T) {
 	for eager, want := range map[int]error{64: nil, 47: mpi.ErrWin} {
-		job(t, 2, mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: eager}}, func(w mpi.World) error {
+		job(t, 2, mpi.Options{OneSided: mpi.Messages, RDMA: mpi.RDMAOptions{Eager: eager}}, func(w mpi.World) error {
 			win, err := mpi.WinCreateDynamic(w.Comm)
 			require.ErrorIs(t, err, want)
 			if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
@@ -16,7 +15,7 @@ import (
 // packets, and all complete.
 func TestWinManyMessages(t *testing.T) {
 	const many, each = 6000, 200
-	o := mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: 100}}
+	o := mpi.Options{OneSided: mpi.Messages, RDMA: mpi.RDMAOptions{Eager: 100}}
 	job(t, 2, o, func(w mpi.World) error {
 		win, mine, err := mpi.WinAllocate[byte](w.Comm, many*each)
 		require.NoError(t, err)

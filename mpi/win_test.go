@@ -9,16 +9,14 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // winNets are the options of window tests.
 var winNets = map[string]mpi.Options{
 	"direct":   {},
-	"fast":     {RDMA: rdma.Options{Fast: true}},
+	"fast":     {RDMA: mpi.RDMAOptions{Fast: true}},
 	"messages": {OneSided: mpi.Messages},
-	"short":    {OneSided: mpi.Messages, RDMA: rdma.Options{Eager: 100, Rendezvous: protocol.RendezvousWrite}},
+	"short":    {OneSided: mpi.Messages, RDMA: mpi.RDMAOptions{Eager: 100, Rendezvous: mpi.RendezvousWrite}},
 	"tcp":      {Net: mpi.TCP},
 	"ud":       {Net: mpi.UD},
 }

@@ -95,7 +95,7 @@ func joinJob(ctx context.Context, open Open, o Options) (*job, error) {
 	var err error
 	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
 		if o.Net == TCP {
-			return tcp.New(h, o.Manager, o.TCP)
+			return tcp.New(h, o.Manager, o.tcpOptions())
 		}
 		if open == nil {
 			return nil, fmt.Errorf("open is nil in a job of several ranks: %w", verbs.ErrInvalid)
@@ -110,11 +110,11 @@ func joinJob(ctx context.Context, open Open, o Options) (*job, error) {
 		w.dev = dev
 		switch o.transports(size) {
 		case coll.ReliableConnections:
-			return rdma.New(w.dev, h, o.Manager, o.RDMA)
+			return rdma.New(w.dev, h, o.Manager, o.rdmaOptions())
 		case coll.UnreliableDatagrams:
-			return ud.New(w.dev, h, o.Manager, o.UD)
+			return ud.New(w.dev, h, o.Manager, o.udOptions())
 		}
-		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.RDMA, UD: o.UD})
+		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.rdmaOptions(), UD: o.udOptions()})
 	})
 	if err == nil && size > 1 {
 		where := &rankLocations{manager: o.Manager}

@@ -20,16 +20,34 @@ func ParseChoices(list string) (Choices, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: malformed choice %q: want COLLECTIVE=ALGORITHM", ErrAlgorithm, item)
 		}
-		c, err := ParseCollective(what)
-		if err != nil {
+		if err := ch.set(what, name); err != nil {
 			return nil, err
 		}
-		if _, err := findAlgorithm(c, name); err != nil {
-			return nil, err
-		}
-		ch[c] = name
 	}
 	return ch, nil
+}
+
+// NewChoices returns the choices of algorithms by the names of collectives.
+func NewChoices(names map[string]string) (Choices, error) {
+	ch := Choices{}
+	for what, name := range names {
+		if err := ch.set(what, name); err != nil {
+			return nil, err
+		}
+	}
+	return ch, nil
+}
+
+// set adds a choice by its names.
+func (ch Choices) set(what, name string) error {
+	c, err := ParseCollective(what)
+	if err == nil {
+		_, err = findAlgorithm(c, name)
+	}
+	if err == nil {
+		ch[c] = name
+	}
+	return err
 }
 
 // String returns the list in the form of ParseChoices.

@@ -21,7 +21,7 @@ type Alltoall struct {
 func (a Alltoall) applyTo(o *mpi.Options) {
 	o.Net, o.RCLimit, o.NoShared = a.Net, a.RCLimit, !a.Shared
 	if a.Algorithm != "" {
-		o.Algorithms = mpi.Algorithms{mpi.Alltoall: a.Algorithm}
+		o.Algorithms = mpi.Algorithms{"alltoall": a.Algorithm}
 	}
 }
 

@@ -45,13 +45,12 @@ var _ fabric.Fabric = (*Fabric)(nil)
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	f := &Fabric{rank: book.Rank(), size: book.Size(), limit: o.Limit}
 	var err error
-	o.UD.PollShared = f.pollShared
-	if f.ud, err = ud.New(dev, host, book, o.UD); err != nil {
+	if f.ud, err = ud.NewPart(dev, host, book, f.pollShared, o.UD); err != nil {
 		return nil, err
 	}
 	f.cq, f.qpn = f.ud.Queue()
-	o.RDMA.Queue = &fabric.SharedCQ{CQ: f.cq, OtherCompletions: f.cq.Depth()}
-	if f.rc, err = rdma.New(dev, host, book, o.RDMA); err != nil {
+	shared := &fabric.SharedCQ{CQ: f.cq, OtherCompletions: f.cq.Depth()}
+	if f.rc, err = rdma.NewPart(dev, host, book, shared, o.RDMA); err != nil {
 		return nil, errors.Join(err, f.ud.Close(context.Background()))
 	}
 	return f, nil
@@ -129,7 +128,7 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
-// pollShared is ud.Options.PollShared. A goroutine in Block handles the completions
+// pollShared is the function of ud.NewPart. A goroutine in Block handles the completions
 // itself.
 func (f *Fabric) pollShared() {
 	for n := len(f.timerWCs); n == len(f.timerWCs) && !f.blocked.Load(); {

@@ -60,7 +60,7 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
-// Complete handles completions. The owner of Options.Queue calls it with the engine's
+// Complete handles completions. The owner of the shared queue calls it with the engine's
 // lock held; Poll and Block are not called then.
 func (f *Fabric) Complete(wcs []verbs.WC) {
 	for i := range wcs {

@@ -23,10 +23,11 @@ const sendQueue = 128
 // A Fabric carries packets by SEND over reliable connections with a shared receive
 // queue (SR of the iWARP paper, section 3), and messages by RDMA.
 type Fabric struct {
-	host fabric.Host
-	book fabric.Book
-	o    Options
-	rank int
+	host   fabric.Host
+	book   fabric.Book
+	o      Options
+	shared *fabric.SharedCQ // of the fabric that this one is a part of, or nil
+	rank   int
 
 	dev verbs.Device
 	pd  verbs.PD
@@ -76,9 +77,20 @@ var (
 
 // New returns the fabric of a rank on a device, which it does not close. The other
 // ranks can connect once all ranks have called Book.Fence.
-func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
+func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
+	return newFabric(dev, host, book, nil, o)
+}
+
+// NewPart returns the fabric of a rank that is a part of another fabric, which owns the
+// completion queue and passes completions to Complete. Options.Fast is ignored.
+func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fabric.SharedCQ, o Options) (*Fabric, error) {
+	o.Fast = false
+	return newFabric(dev, host, book, shared, o)
+}
+
+func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fabric.SharedCQ, o Options) (_ *Fabric, err error) {
 	o.setDefaults()
-	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
+	f := &Fabric{host: host, book: book, o: o, shared: shared, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, rails: map[uint32]*rail{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.timer = time.AfterFunc(time.Hour, f.onTimer)
@@ -91,8 +103,8 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	if f.pd, err = dev.AllocPD(); err != nil {
 		return nil, err
 	}
-	if o.Queue != nil {
-		f.cq = o.Queue.CQ
+	if shared != nil {
+		f.cq = shared.CQ
 		err = f.cq.Resize(f.cqDepth(o.Receives))
 	} else {
 		f.cq, err = dev.CreateCQ(f.cqDepth(o.Receives))
@@ -164,8 +176,8 @@ func (f *Fabric) armSRQLimit() error {
 // cqDepth returns the maximum number of completions with more additional receives.
 func (f *Fabric) cqDepth(more int) int {
 	others := 64
-	if f.o.Queue != nil {
-		others += f.o.Queue.OtherCompletions
+	if f.shared != nil {
+		others += f.shared.OtherCompletions
 	}
 	for _, q := range f.queues {
 		others += (len(q.qps) + 1) * queueDepth

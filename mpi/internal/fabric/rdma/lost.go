@@ -25,7 +25,7 @@ func (f *Fabric) Disconnect(rank int, why error) {
 	f.host.Core().FailPeer(rank, why)
 }
 
-// Fail fails all connections, because Options.Queue delivers no completions any more.
+// Fail fails all connections, because the shared queue delivers no completions any more.
 func (f *Fabric) Fail(why error) { f.failAll(why) }
 
 // failAll fails all connections.

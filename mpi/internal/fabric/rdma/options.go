@@ -1,7 +1,6 @@
 package rdma
 
 import (
-	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -40,10 +39,6 @@ type Options struct {
 	// striped; 0 is 1, the maximum is MaxRails. It must be the same on all ranks.
 	Rails int
 
-	// Queue is the completion queue of a fabric that is a part of another one; see
-	// Complete. Fast is ignored then.
-	Queue *fabric.SharedCQ
-
 	// Connect are the attributes of the connections. A Timeout of 0 is 16, that is 0.27
 	// s: a rank that acknowledges nothing fails after about 7 s. Ranks that share a
 	// processor may be unresponsive for up to 2 s.
@@ -60,7 +55,6 @@ func (o *Options) setDefaults() {
 			*v = d
 		}
 	}
-	o.Fast = o.Fast && o.Queue == nil
 	def(&o.Eager, 8<<10)
 	def(&o.Credits, 64)
 	def(&o.Receives, 128)

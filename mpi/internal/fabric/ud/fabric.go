@@ -17,10 +17,11 @@ import (
 
 // A Fabric carries packets by datagrams of one UD queue pair.
 type Fabric struct {
-	host fabric.Host
-	book fabric.Book
-	o    Options
-	rank int
+	host       fabric.Host
+	book       fabric.Book
+	o          Options
+	pollShared func() // of the fabric that this one is a part of, or nil
+	rank       int
 
 	port *datagram.Port
 	core *nack.Core // the port's
@@ -53,13 +54,19 @@ type Fabric struct {
 
 // New returns the fabric of a rank on a device, which it does not close. The other
 // ranks can look it up once all ranks have called Book.Fence.
-func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
+func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
+	return NewPart(dev, host, book, nil, o)
+}
+
+// NewPart returns the fabric of a rank that is a part of another fabric, which polls the
+// completion queue of both by pollShared. Poll and Block are not called then.
+func NewPart(dev verbs.Device, host fabric.Host, book fabric.Book, pollShared func(), o Options) (*Fabric, error) {
 	attr, err := dev.QueryPort(1)
 	if err != nil {
 		return nil, err
 	}
 	o.setDefaults(attr.ActiveMTU.Bytes())
-	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]link, book.Size())}
+	f := &Fabric{host: host, book: book, o: o, pollShared: pollShared, rank: book.Rank(), links: make([]link, book.Size())}
 	f.deliver = f.handleMessage
 	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(time.Now().Unix())),
 		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
@@ -144,7 +151,7 @@ func (f *Fabric) failRank(rank int, why error) {
 func (f *Fabric) Disconnect(rank int, why error) { f.failRank(rank, why) }
 
 // Queue returns the completion queue and the queue pair number of this fabric; see
-// Options.PollShared.
+// the pollShared of NewPart.
 func (f *Fabric) Queue() (cq verbs.CQ, qpn uint32) { return f.port.CQ, f.port.QP.Num() }
 
 // Fail fails all ranks, because Queue delivers no completions any more.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -60,7 +59,7 @@ func TestLostTail(t *testing.T) {
 func TestMoreThanReceives(t *testing.T) {
 	const n, each, most = 4, 100, 3000
 	var resent atomic.Uint64
-	job(t, n, nothing, mpi.Options{UD: ud.Options{Receives: 16, Packets: 100}}, func(w mpi.World, dev *rnic.Device) error {
+	job(t, n, nothing, mpi.Options{UD: mpi.UDOptions{Receives: 16, Packets: 100}}, func(w mpi.World, dev *rnic.Device) error {
 		if err := w.Barrier(); err != nil { // so that they know one another
 			return err
 		}
@@ -116,7 +115,7 @@ func dropped(dev *rnic.Device, why string) uint64 {
 // A rank that is gone is lost for who has sent it something, and for no others.
 func TestRankThatIsGone(t *testing.T) {
 	met, gone, over := make(chan struct{}, 3), make(chan struct{}), make(chan struct{})
-	job(t, 3, nothing, mpi.Options{UD: ud.Options{GiveUp: 2 * time.Second}}, func(w mpi.World, dev *rnic.Device) error {
+	job(t, 3, nothing, mpi.Options{UD: mpi.UDOptions{GiveUp: 2 * time.Second}}, func(w mpi.World, dev *rnic.Device) error {
 		if err := w.Barrier(); err != nil {
 			return err
 		}

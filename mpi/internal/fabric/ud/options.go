@@ -21,10 +21,6 @@ type Options struct {
 
 	// GiveUp is the time without a reply after which a rank fails; 0 is 10 s.
 	GiveUp time.Duration
-
-	// PollShared is set by a fabric that this one is a part of, and polls the shared
-	// completion queue. Poll and Block are not called then.
-	PollShared func()
 }
 
 // setDefaults sets the options that are zero, for an adapter with an MTU of mtu bytes.

@@ -40,10 +40,10 @@ func (f *Fabric) onTimer() {
 			return
 		}
 		f.armed = 0
-		if f.o.PollShared != nil {
-			f.o.PollShared()
+		if f.pollShared != nil {
+			f.pollShared()
 		}
-		for n := len(f.timerWCs); n == len(f.timerWCs) && f.o.PollShared == nil && !f.blocked.Load(); {
+		for n := len(f.timerWCs); n == len(f.timerWCs) && f.pollShared == nil && !f.blocked.Load(); {
 			n = f.pollCQ(f.timerWCs[:])
 			f.handleCompletions(f.timerWCs[:n])
 		}

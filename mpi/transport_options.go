@@ -1,0 +1,145 @@
+package mpi
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Rendezvous is the protocol of messages that are longer than the eager threshold.
+type Rendezvous uint8
+
+// Rendezvous protocols.
+const (
+	RendezvousRead  = Rendezvous(protocol.RendezvousRead)  // the receiver reads by RDMA READ
+	RendezvousWrite = Rendezvous(protocol.RendezvousWrite) // the sender writes by RDMA WRITE
+	RendezvousCopy  = Rendezvous(protocol.RendezvousCopy)  // in packets, with a copy at both ends
+)
+
+// RDMAOptions configures the transport over reliable connections. The zero value is usable.
+type RDMAOptions struct {
+	// Eager is the maximum payload of an eager message in bytes; 0 is 8 KiB.
+	Eager int
+
+	// Rendezvous is the protocol of longer messages.
+	Rendezvous Rendezvous
+
+	// Credits is the maximum number of packets in flight from one rank to another, not yet
+	// handled; 0 is 64.
+	Credits int
+
+	// Receives is the initial number of receive buffers, shared by all ranks, and the number by
+	// which it grows; 0 is 128.
+	Receives int
+
+	// Sends is the number of send buffers, for packets that are too long to be inline; 0 is 128.
+	Sends int
+
+	// Fast lets ranks write short packets into memory that the receiver polls: the RDMA fast
+	// path. It needs an adapter that writes the end of a message last. Waiting becomes busy
+	// polling: it is for jobs with a core per rank. Net Hybrid ignores it.
+	Fast bool
+
+	// FastSize is the maximum length in bytes of a packet on the fast path, with its header,
+	// rounded down to a multiple of 64; 0 is 1 KiB. FastPeers is the maximum number of ranks
+	// that are polled; the others use SEND; 0 is 16.
+	FastSize, FastPeers int
+
+	// Rails is the number of queue pairs between two ranks, over which long reads are striped,
+	// at most 8; 0 is 1. It must be the same on all ranks.
+	Rails int
+
+	// Connect are the attributes of the connections. The default timeout is derived from
+	// Options.GiveUp.
+	Connect verbs.ConnectOptions
+
+	// Retries is the number of retransmissions of a connect request, about twice a second, at
+	// most 15. 0 derives it from Options.GiveUp.
+	Retries int
+}
+
+// UDOptions configures the transport over unreliable datagrams. The zero value is usable.
+type UDOptions struct {
+	// Eager is the maximum payload of an eager message, and of the packets of longer ones, in
+	// bytes; 0 is about 8 KiB, two datagrams of 4 KiB. The maximum is 32 datagrams.
+	Eager int
+
+	// Receives is the number of receive buffers for datagrams of all ranks; 0 is 1024. Packets
+	// is the maximum number of datagrams to all ranks that are buffered for retransmission; 0
+	// is 1024. Each takes an MTU.
+	Receives, Packets int
+
+	// GiveUp is the time without a reply after which a rank fails. 0 derives it from
+	// Options.GiveUp.
+	GiveUp time.Duration
+}
+
+// TCPOptions configures the TCP transport. The zero value is usable.
+type TCPOptions struct {
+	Eager  int    // maximum payload of a packet in bytes; 0 is 64 KiB
+	Queue  int    // maximum length of the send queue of a rank in bytes; 0 is 1 MiB
+	Listen string // address to listen at, with port 0; empty is the first of Addrs, or loopback
+
+	// Addrs is a list of addresses in the form of SOFTRNIC_ADDR. If Listen is empty, the rank
+	// listens at the first one that this host has, at a free port of its range, or at one
+	// chosen by the system if it has no range.
+	Addrs string
+
+	// GiveUp is the time without a sign of liveness after which a rank fails; accepting data is
+	// one, too. 0 derives it from Options.GiveUp.
+	GiveUp time.Duration
+}
+
+// Algorithms names the algorithms of collectives, by collective: {"alltoall": "bruck"}. The
+// names are those of SOFTRNIC_MPI_COLL and docs/collectives.md. The default algorithm replaces
+// one that cannot do a call.
+type Algorithms map[string]string
+
+func (o *Options) rdmaOptions() rdma.Options {
+	r := &o.RDMA
+	return rdma.Options{Eager: r.Eager, Rendezvous: protocol.Scheme(r.Rendezvous), Credits: r.Credits, Receives: r.Receives, Sends: r.Sends,
+		Fast: r.Fast, FastSize: r.FastSize, FastPeers: r.FastPeers, Rails: r.Rails, Connect: r.Connect, Retries: r.Retries}
+}
+
+func (o *Options) udOptions() ud.Options { return ud.Options(o.UD) }
+
+func (o *Options) tcpOptions() tcp.Options { return tcp.Options(o.TCP) }
+
+// validate returns an error if a field is out of range.
+func (o *Options) validate() error {
+	const most = math.MaxInt32
+	for _, f := range []struct {
+		name  string
+		value int
+		limit int
+	}{
+		{"Net", int(o.Net), int(Hybrid)},
+		{"RCLimit", o.RCLimit, most},
+		{"OneSided", int(o.OneSided), int(Messages)},
+		{"RDMA.Eager", o.RDMA.Eager, most},
+		{"RDMA.Rendezvous", int(o.RDMA.Rendezvous), int(RendezvousCopy)},
+		{"RDMA.Credits", o.RDMA.Credits, most},
+		{"RDMA.Receives", o.RDMA.Receives, most},
+		{"RDMA.Sends", o.RDMA.Sends, most},
+		{"RDMA.FastSize", o.RDMA.FastSize, most},
+		{"RDMA.FastPeers", o.RDMA.FastPeers, most},
+		{"RDMA.Rails", o.RDMA.Rails, rdma.MaxRails},
+		{"RDMA.Retries", o.RDMA.Retries, 15},
+		{"UD.Eager", o.UD.Eager, most},
+		{"UD.Receives", o.UD.Receives, most},
+		{"UD.Packets", o.UD.Packets, most},
+		{"TCP.Eager", o.TCP.Eager, most},
+		{"TCP.Queue", o.TCP.Queue, most},
+	} {
+		if f.value < 0 || f.value > f.limit {
+			return fmt.Errorf("Options.%s: %d out of range [0, %d]", f.name, f.value, f.limit)
+		}
+	}
+	return nil
+}
