@@ -198,7 +198,7 @@ func TestEventDeviceFatal(t *testing.T) {
 				require.NoError(t, err)
 				wire := &fragileConn{Conn: conn}
 				o := o
-				o.Conn = wire
+				o.hooks.Conn = wire
 				a, b := newEnd(t, o), newEnd(t, Options{})
 				connect(t, a.dev, a.qp, b.dev, b.qp)
 

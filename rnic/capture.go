@@ -71,7 +71,7 @@ func (s *shard) insertTap() error {
 	if s.tap != nil {
 		return nil
 	}
-	tap := capture.NewTap(s.socket, s.dev.options.Clock)
+	tap := capture.NewTap(s.socket, s.dev.options.hooks.Clock)
 	faults := s.faults.Load()
 	if faults != nil {
 		again, err := impair.New(tap, faults.Spec(), s.dev.clock)

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -446,7 +447,7 @@ func TestChannelOfFailedDevice(t *testing.T) {
 	conn, err := link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")})
 	require.NoError(t, err)
 	wire := &fragileConn{Conn: conn}
-	e := newEnd(t, Options{Conn: wire})
+	e := newEnd(t, Options{hooks: rnichook.Hooks{Conn: wire}})
 	ch, cqs := e.newChannel(t, 1, 16)
 	require.NoError(t, cqs[0].ReqNotify(false))
 	ended := make(chan error, 3)

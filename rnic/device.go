@@ -111,7 +111,7 @@ func Open(o Options) (*Device, error) {
 
 func newDevice(o Options, conns []link.Conn) *Device {
 	d := &Device{
-		options: o, name: o.Name, clock: o.Clock, rand: o.Rand, log: o.Logger,
+		options: o, name: o.Name, clock: o.hooks.Clock, rand: o.hooks.Rand, log: o.Logger,
 		qps: newQPTable(), events: newEventQueue(), cqs: make(map[*CQ]struct{}),
 		ended: make(chan struct{}), addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
 	}
@@ -129,9 +129,9 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	d.guid = uint64(d.random())<<32 | uint64(d.random())
 	d.attr = d.deviceAttr()
 	d.quota = newQuotas(d.attr)
-	known := o.Conn == nil && d.caps.Index != 0
+	known := o.hooks.Conn == nil && d.caps.Index != 0
 	d.port.state.Store(&ifwatch.State{HasAddr: true, Up: !known || d.caps.Up, MTU: d.caps.MTU})
-	if o.Conn == nil {
+	if o.hooks.Conn == nil {
 		heldAddrs.Store(d.addr, d.name)
 	}
 	for _, c := range conns {
@@ -245,20 +245,6 @@ func (d *Device) Progress() int {
 		n += d.pollShard(s, caller{memory: true})
 	}
 	return n
-}
-
-// NextTimer returns when, on the device's clock in nanoseconds, Progress has
-// work even if no packet arrives; 0 for never. Drivers of a device without a
-// service goroutine need it.
-func (d *Device) NextTimer() int64 {
-	var t reliability.Time
-	for _, s := range d.shards {
-		t = reliability.Earlier(t, reliability.Time(s.nextTimer.Load()))
-		if f := s.faults.Load(); f != nil {
-			t = reliability.Earlier(t, reliability.Time(f.NextDue()))
-		}
-	}
-	return int64(t)
 }
 
 // Close implements verbs.Device. When it returns, the adapter no longer

@@ -38,7 +38,7 @@ func (m ICM) validate(clock func() int64) error {
 		return refuse(fmt.Sprintf("ICM has %d entries and a penalty of %v; give 1 to %d entries (0 means %d) and no negative time",
 			m.Entries, m.MissPenalty, maxICMEntries, icmEntries))
 	case m.MissPenalty > 0 && clock != nil:
-		return refuse("ICM waits busily for its penalty, and a clock of your own does not go on meanwhile; leave Clock out")
+		return refuse("ICM waits busily for its penalty, and the clock of a test does not advance meanwhile")
 	}
 	return nil
 }

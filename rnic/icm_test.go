@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -96,6 +97,6 @@ func TestICMOptions(t *testing.T) {
 		_, err := Open(Options{ICM: m})
 		require.ErrorIs(t, err, verbs.ErrInvalid)
 	}
-	_, err := Open(Options{ICM: ICM{MissPenalty: 1}, Clock: func() int64 { return 1 }})
+	_, err := Open(Options{ICM: ICM{MissPenalty: 1}, hooks: rnichook.Hooks{Clock: func() int64 { return 1 }}})
 	require.ErrorContains(t, err, "clock")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -177,7 +178,7 @@ func TestSnapshotNames(t *testing.T) {
 	net := memory.NewLive()
 	conn, err := net.Attach(netip.MustParseAddrPort("192.0.2.1:4791"), memory.Options{})
 	require.NoError(t, err)
-	d, err := Open(Options{Conn: conn, Impair: "loss 1%; drop 1st ACK"})
+	d, err := Open(Options{hooks: rnichook.Hooks{Conn: conn}, Impair: "loss 1%; drop 1st ACK"})
 	require.NoError(t, err)
 	defer d.Close()
 	s := d.Inspect()

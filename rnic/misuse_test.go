@@ -11,6 +11,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -49,7 +50,7 @@ func TestOpenMisuse(t *testing.T) {
 		"shards":        {Options{Shards: 257}, verbs.ErrInvalid, "Shards is 257; give 1 to 256", false},
 		"no shards":     {Options{Shards: -1}, verbs.ErrInvalid, "Shards is -1", false},
 		"nobody serves": {Options{Shards: 2, NoService: true}, verbs.ErrInvalid, "leave NoService out", false},
-		"one link":      {Options{Shards: 2, Conn: conn}, verbs.ErrInvalid, "Conn is one link", false},
+		"one link":      {Options{Shards: 2, hooks: rnichook.Hooks{Conn: conn}}, verbs.ErrInvalid, "the link is one", false},
 		"portable":      {Options{Shards: 2, Portable: true}, verbs.ErrInvalid, "leave Portable out", false},
 		"any address":   {Options{Addr: addr("0.0.0.0:4791")}, verbs.ErrInvalid, "Addr 0.0.0.0 is not one address of this machine", false},
 		"any address 6": {Options{Addr: addr("[::]:4791")}, verbs.ErrInvalid, "Addr :: is not one address", false},
@@ -275,7 +276,7 @@ func TestAfterClose(t *testing.T) {
 	require.Zero(t, e.dev.Progress())
 	require.NoError(t, e.dev.StopCapture())
 	require.Equal(t, "PORT_DOWN", e.dev.Inspect().Device.State)
-	require.Zero(t, e.dev.NextTimer())
+	require.Zero(t, e.dev.nextDeadline())
 	e.dev.QueryDevice()
 	e.dev.Stats()
 	e.qp.Query()

@@ -59,8 +59,8 @@ func (o *Options) validate() error {
 		return refuse("Shards is %d; give 1 to %d (0 means 1)", o.Shards, maxShards)
 	case o.Shards > 1 && o.NoService:
 		return refuse("Shards is %d without a service, but a waiter can sleep in one socket only; leave NoService out", o.Shards)
-	case o.Shards > 1 && o.Conn != nil:
-		return refuse("Shards is %d, but Conn is one link", o.Shards)
+	case o.Shards > 1 && o.hooks.Conn != nil:
+		return refuse("Shards is %d, but the link is one", o.Shards)
 	case o.Shards > 1 && o.Portable:
 		return refuse("Shards is %d, but only the fast path of Linux steers among several sockets; leave Portable out", o.Shards)
 	case !ip.IsValid() && o.Addr.Port() != 0:
@@ -71,13 +71,13 @@ func (o *Options) validate() error {
 		return refuse("RecvBuffer is %d and SendBuffer %d; give bytes, 0 for much or %d for what the system gives",
 			o.RecvBuffer, o.SendBuffer, link.SystemDefault)
 	}
-	return o.ICM.validate(o.Clock)
+	return o.ICM.validate(o.hooks.Clock)
 }
 
 // openSockets opens the sockets, one for each shard.
 func (o *Options) openSockets() ([]link.Conn, error) {
-	if o.Conn != nil {
-		return []link.Conn{o.Conn}, nil
+	if o.hooks.Conn != nil {
+		return []link.Conn{o.hooks.Conn}, nil
 	}
 	lo := link.Options{
 		NoGSO: o.NoGSO, NoGRO: o.NoGRO, NoMMsg: o.NoMMsg, Portable: o.Portable,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/rnichook"
 )
 
 // Environment variables that add to Options.
@@ -79,11 +80,7 @@ type Options struct {
 	// Debug is the address of the debug endpoint, see Device.ServeDebug.
 	Debug string
 
-	// Conn, Clock and Rand replace the socket, the monotonic clock
-	// (nanoseconds) and the random source of numbers and keys, for simulations.
-	Conn  link.Conn
-	Clock func() int64
-	Rand  func() uint32
+	hooks rnichook.Hooks // set by package internal/rnictest
 }
 
 // DefaultSpin is the default of Options.Spin.

@@ -25,7 +25,7 @@ const (
 // watchPort starts following the interface. Without an interface (an in-memory
 // network), or on systems without notifications, the state is constant.
 func (d *Device) watchPort() {
-	if d.options.Conn != nil || d.caps.Index == 0 {
+	if d.options.hooks.Conn != nil || d.caps.Index == 0 {
 		return
 	}
 	w, err := ifwatch.Watch(d.addr.Addr(), d.caps.Index, *d.port.state.Load(), d.handlePortChange)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -33,7 +34,7 @@ func TestRunReady(t *testing.T) {
 	conn, err := memory.NewLive().Attach(netip.MustParseAddrPort("192.0.2.1:4791"), memory.Options{})
 	require.NoError(t, err)
 	hook := &sleepHook{Conn: conn}
-	dev, err := Open(Options{Conn: hook, NoService: true, Spin: -1})
+	dev, err := Open(Options{hooks: rnichook.Hooks{Conn: hook}, NoService: true, Spin: -1})
 	require.NoError(t, err)
 	defer dev.Close()
 	cq, err := dev.CreateCQ(1)

@@ -55,7 +55,6 @@ func TestUnusable(t *testing.T) {
 			"Device.Close on live": "ends the device of this test",
 			"MR.LoadUint32":        "panics as an index of a slice does",
 			"MR.LoadUint64":        "panics as an index of a slice does",
-			"PD.Bind":              "is called by package qp",
 		},
 		Errors: []error{verbs.ErrClosed, verbs.ErrInvalid, verbs.ErrLimit, verbs.ErrUnsupported},
 		Quiet: map[string]string{

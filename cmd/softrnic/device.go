@@ -36,7 +36,7 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 
 // addrGiven reports whether the user has given the address of a device.
 func (a *app) addrGiven() bool {
-	return a.addr != "" || os.Getenv(rnic.EnvAddr) != "" || a.options.Addr.IsValid() || !a.options.Addrs.IsZero() || a.options.Conn != nil
+	return a.addr != "" || os.Getenv(rnic.EnvAddr) != "" || a.options.Addr.IsValid() || !a.options.Addrs.IsZero()
 }
 
 // checkDeviceFlags returns a usageError for an invalid --addr or --impair.

@@ -11,16 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/internal/rnictest"
 	"github.com/softrnic/softrnic/rnic"
 )
 
 // fixed is an app whose device is the same in every run.
 func fixed(t *testing.T) *app {
 	t.Helper()
-	conn, err := memory.NewLive().Attach(netip.MustParseAddrPort("192.0.2.1:4791"), memory.Options{})
+	addr := netip.MustParseAddrPort("192.0.2.1:4791")
+	conn, err := memory.NewLive().Attach(addr, memory.Options{})
 	require.NoError(t, err)
 	a := newApp(nil, nil)
-	a.options = rnic.Options{Name: "softrnic0", Conn: conn, Rand: func() uint32 { return 0x01234567 }, Clock: func() int64 { return 1 }}
+	a.options = rnictest.WithHooks(rnic.Options{Name: "softrnic0", Addr: addr},
+		rnictest.Hooks{Conn: conn, Rand: func() uint32 { return 0x01234567 }, Clock: func() int64 { return 1 }})
 	return a
 }
 

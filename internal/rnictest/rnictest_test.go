@@ -1,0 +1,31 @@
+package rnictest
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// TestOpen opens a device on the three hooks. It has no deadline when idle.
+func TestOpen(t *testing.T) {
+	addr := netip.MustParseAddrPort("192.0.2.1:4791")
+	conn, err := memory.NewLive().Attach(addr, memory.Options{})
+	require.NoError(t, err)
+	clocks, randoms := 0, 0
+	dev, err := Open(rnic.Options{NoService: true}, Hooks{
+		Conn:  conn,
+		Clock: func() int64 { clocks++; return int64(clocks) },
+		Rand:  func() uint32 { randoms++; return uint32(randoms) },
+	})
+	require.NoError(t, err)
+	defer dev.Close()
+	require.Equal(t, addr, dev.Addr())
+	require.NotZero(t, dev.Inspect().Now)
+	require.NotZero(t, clocks)
+	require.NotZero(t, randoms)
+	require.Zero(t, NextTimer(dev))
+}
