@@ -105,7 +105,7 @@ func (c *Conn) FlowControl() FlowControl {
 	if !c.isOpen() {
 		return 0
 	}
-	return c.flowControl
+	return FlowControl(c.flowControl)
 }
 
 // SetDeadline implements net.Conn.

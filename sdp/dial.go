@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -143,7 +144,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	defer context.AfterFunc(s.ctx, cancel)()
 	cfg := s.options.protocolConfig()
 	if d.FlowControl != nil {
-		if cfg = cfg.WithControl(*d.FlowControl); cfg.Validate() != nil {
+		if cfg = cfg.WithControl(flow.Control(*d.FlowControl)); cfg.Validate() != nil {
 			return nil, cfg.Validate()
 		}
 	}

@@ -32,7 +32,7 @@
 // # Flow control
 //
 // [Options.FlowControl], or [Dialer.FlowControl] for one connection, selects one of three flow
-// control modes (package flow). The peer needs no setting.
+// control modes. The peer needs no setting.
 //
 //	NIC     The default. The adapters do it, without waiting for the application.
 //	RDMA    The sender tracks the free bytes of the receiver. Data held back leaves

@@ -21,15 +21,18 @@ import (
 var (
 	// ErrReset reports that the peer or its host has failed, or that one side closed the
 	// connection with data unread or in flight. It matches syscall.ECONNRESET.
-	ErrReset = protocol.ErrReset
+	ErrReset = errReset
 
 	// ErrAborted reports that the peer aborted its stream (AbortConn). It matches
 	// syscall.ECONNRESET.
-	ErrAborted = protocol.ErrAborted
+	ErrAborted = errAborted
 
 	// ErrProtocol reports a protocol violation by the peer, with details in the text.
-	ErrProtocol = protocol.ErrProtocol
+	ErrProtocol = errProtocol
 )
+
+// The sentinels are those of the state machine, so that its errors need no conversion.
+var errReset, errAborted, errProtocol = protocol.ErrReset, protocol.ErrAborted, protocol.ErrProtocol
 
 // opError wraps err in a *net.OpError with c's addresses, as package net does.
 func (c *Conn) opError(op string, err error) error {

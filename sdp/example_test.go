@@ -124,7 +124,7 @@ func ExampleConn_MeasureUse() {
 	}
 	u, s := stop(), c.Stats()
 	fmt.Fprintf(io.Discard /* os.Stdout, in your program */, "%v: %.0f %% of %d bytes in use over %v; %d Writes of %d waited; %d messages\n",
-		s.Design, 100*u.Send/float64(s.BufferSize), s.BufferSize, u.Over, s.Stalls, 10_000, s.MessagesSent)
+		s.FlowControl, 100*u.Send/float64(s.BufferSize), s.BufferSize, u.Over, s.Stalls, 10_000, s.MessagesSent)
 	fmt.Println(s.BytesWritten, "bytes;", u.Send <= float64(s.BufferSize))
 	here.Close()
 	there.Close()

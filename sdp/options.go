@@ -9,16 +9,6 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
-// A FlowControl is a flow control mode; see package flow.
-type FlowControl = flow.Control
-
-// Flow control modes.
-const (
-	NIC    = flow.NIC    // by the adapters; the default
-	RDMA   = flow.RDMA   // by the sender; progress in calls only
-	Credit = flow.Credit // by credits, as in the standard; every peer supports it
-)
-
 // Defaults of Options.
 const (
 	DefaultBuffers     = 32
@@ -96,7 +86,7 @@ func (o Options) withDefaults() Options {
 // protocolConfig returns the configuration of a connection without its memory.
 func (o *Options) protocolConfig() protocol.Config {
 	return protocol.Config{
-		FlowControl: o.FlowControl, Buffers: o.Buffers, BufferBytes: o.BufferBytes, InitialBytes: initialBytes, Window: o.Window,
+		FlowControl: flow.Control(o.FlowControl), Buffers: o.Buffers, BufferBytes: o.BufferBytes, InitialBytes: initialBytes, Window: o.Window,
 		Queue: o.Queue, Receives: o.Receives, MaxAdverts: 1, MaxBufferBytes: o.MaxBufferBytes,
 	}
 }

@@ -3,6 +3,7 @@ package sdp
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"net/netip"
 	"os"
@@ -74,6 +75,15 @@ type PacketStats struct {
 	Foreign        uint64 // datagrams dropped because their source is no PacketConn
 	Asked          uint64 // SIDR requests sent
 	Refused        uint64 // of these, failed
+}
+
+// All returns an iterator over the names and values of all counters: "sent", "truncated" and so
+// on.
+func (s PacketStats) All() iter.Seq2[string, uint64] {
+	return allOf([]counter{
+		{"sent", s.Sent}, {"received", s.Received}, {"truncated", s.Truncated}, {"foreign", s.Foreign}, {"asked", s.Asked},
+		{"refused", s.Refused},
+	})
 }
 
 // Stats returns a snapshot of the counters.

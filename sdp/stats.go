@@ -1,9 +1,11 @@
 package sdp
 
+import "iter"
+
 // Stats are the counters and the current levels of a connection. [Conn.MeasureUse] measures
 // levels over time.
 type Stats struct {
-	Design FlowControl
+	FlowControl FlowControl
 
 	// Bytes of the application: accepted by Writes, and returned by Reads.
 	BytesWritten, BytesRead uint64
@@ -74,7 +76,7 @@ func (c *Conn) snapshot() Stats {
 	defer c.mu.Unlock()
 	n, l := c.core.Stats(), c.core.Levels()
 	s := Stats{
-		Design:       c.flowControl,
+		FlowControl:  FlowControl(c.flowControl),
 		BytesWritten: n.BytesWritten, BytesRead: n.BytesRead,
 		MessagesSent: n.Messages, MessagesReceived: n.MessagesReceived, BytesReceived: n.BytesReceived,
 		Controls: n.Controls, CreditUpdates: n.CreditUpdates, Coalesced: c.counts.coalesced, Stalls: c.counts.stalls,
@@ -87,6 +89,38 @@ func (c *Conn) snapshot() Stats {
 		s.Registered += len(mr.Bytes())
 	}
 	return s
+}
+
+// All returns an iterator over the names and values of all counters and levels: "bytes_written",
+// "send_used" and so on.
+func (s Stats) All() iter.Seq2[string, uint64] {
+	return allOf([]counter{
+		{"bytes_written", s.BytesWritten}, {"bytes_read", s.BytesRead},
+		{"messages_sent", s.MessagesSent}, {"messages_received", s.MessagesReceived}, {"bytes_received", s.BytesReceived},
+		{"controls", s.Controls}, {"credit_updates", s.CreditUpdates}, {"coalesced", s.Coalesced}, {"stalls", s.Stalls},
+		{"send_used", uint64(s.SendUsed)}, {"held", uint64(s.Held)}, {"receive_used", uint64(s.ReceiveUsed)},
+		{"buffer_size", uint64(s.BufferSize)}, {"credits", uint64(s.Credits)}, {"receives", uint64(s.Receives)},
+		{"rnr_sent", s.RNRSent}, {"rnr_received", s.RNRReceived}, {"credit_stalls", s.CreditStalls},
+		{"registered", uint64(s.Registered)}, {"zero_copy_sent", s.ZeroCopySent}, {"zero_copy_received", s.ZeroCopyReceived},
+		{"offers", s.Offers}, {"offers_refused", s.OffersRefused}, {"sinks", s.Sinks}, {"sinks_crossed", s.SinksCrossed},
+	})
+}
+
+// A counter is a name and its value.
+type counter struct {
+	name  string
+	value uint64
+}
+
+// allOf returns an iterator over list.
+func allOf(list []counter) iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
+		for _, c := range list {
+			if !yield(c.name, c.value) {
+				return
+			}
+		}
+	}
 }
 
 // An hwCounter is a queue pair with adapter counters.

@@ -18,7 +18,7 @@ func TestStatsOfFullBuffers(t *testing.T) {
 		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		idle := a.Stats()
-		require.Equal(t, o.FlowControl, idle.Design)
+		require.Equal(t, o.FlowControl, idle.FlowControl)
 		require.Equal(t, 64<<10, idle.BufferSize)
 		require.Zero(t, idle.SendUsed+idle.Held+idle.ReceiveUsed)
 		require.Greater(t, idle.Registered, 2*idle.BufferSize, "a send buffer, and receives")
