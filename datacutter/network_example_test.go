@@ -26,7 +26,7 @@ func ExampleNetwork() {
 	dev, err := rnic.Open(rnic.Options{})
 	check(err)
 	defer dev.Close()
-	s, err := sdp.New(dev, nil, sdp.Options{FlowControl: sdp.NIC})
+	s, err := sdp.New(dev, sdp.Options{FlowControl: sdp.NIC})
 	check(err)
 	defer s.Close()
 
@@ -48,6 +48,6 @@ func ExampleNetwork() {
 	}
 	_, err = datacutter.Run(context.Background(), stack{s}, datacutter.Job{Group: group, Layout: datacutter.Spread(group, 1, "a", "b")})
 	check(err)
-	check(s.Drain(context.Background()))
+	check(s.Shutdown(context.Background()))
 	// Output: by RDMA writes
 }

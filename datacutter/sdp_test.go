@@ -26,7 +26,7 @@ func (s overSDP) Dial(ctx context.Context, addr string) (net.Conn, error) {
 func newSDP(t testing.TB, design sdp.FlowControl) Network {
 	dev, err := rnic.Open(rnic.Options{})
 	require.NoError(t, err)
-	stack, err := sdp.New(dev, nil, sdp.Options{FlowControl: design, Buffers: 4, BufferBytes: 1 << 10})
+	stack, err := sdp.New(dev, sdp.Options{FlowControl: design, Buffers: 4, BufferBytes: 1 << 10})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, stack.Close())

@@ -75,7 +75,7 @@ func TestDialAnswers(t *testing.T) {
 	dialer := func(o cm.Options) (*sdp.Stack, *cm.Manager) {
 		dev := device(t, rnic.Options{})
 		m := manager(dev, o)
-		s, err := sdp.New(dev, m, sdp.Options{})
+		s, err := sdp.New(dev, sdp.Options{Manager: m})
 		require.NoError(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s, m
@@ -127,7 +127,7 @@ func TestDialUnreachable(t *testing.T) {
 	m, err := cm.New(dev, cm.Options{ResponseTimeout: 4 * time.Millisecond, Retries: 1})
 	require.NoError(t, err)
 	defer m.Close()
-	s, err := sdp.New(dev, m, sdp.Options{})
+	s, err := sdp.New(dev, sdp.Options{Manager: m})
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = s.DialAddr(t.Context(), silent(), sdp.Dialer{})

@@ -8,7 +8,7 @@
 // are distinct from TCP ports:
 //
 //	dev, err := rnic.Open(rnic.Options{Addr: netip.MustParseAddrPort("192.0.2.1:4791")})
-//	stack, err := sdp.New(dev, nil, sdp.Options{})
+//	stack, err := sdp.New(dev, sdp.Options{})
 //	l, err := stack.Listen("sdp", ":7471")
 //	for {
 //		conn, err := l.Accept()
@@ -52,8 +52,8 @@
 // # Closing
 //
 // Close does not block. Written data is still sent, for a minute unless Options.Linger or
-// SetLinger set another time. The program must stay alive meanwhile: [Stack.Drain] waits for it,
-// [Stack.Close] does not.
+// SetLinger set another time. The program must stay alive meanwhile: [Stack.Shutdown] waits
+// for it, [Stack.Close] does not.
 //
 // # Errors
 //

@@ -26,7 +26,7 @@ func open() host {
 	if err != nil {
 		log.Fatal(err)
 	}
-	stack, err := sdp.New(dev, nil, sdp.Options{})
+	stack, err := sdp.New(dev, sdp.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func ExampleStack_DialAddr() {
 }
 
 // A program that ends waits until the peer has what was written last.
-func ExampleStack_Drain() {
+func ExampleStack_Shutdown() {
 	there, here := open(), open()
 	l, err := there.Listen("sdp", ":0")
 	if err != nil {
@@ -182,8 +182,8 @@ func ExampleStack_Drain() {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	fmt.Println(here.Drain(ctx))
-	here.Close()
+	fmt.Println(here.Shutdown(ctx))
+	here.dev.Close()
 	there.Close()
 	// Unordered output:
 	// the last words

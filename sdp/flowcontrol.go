@@ -1,6 +1,11 @@
 package sdp
 
-import "github.com/softrnic/softrnic/sdp/internal/flow"
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/verbs"
+)
 
 // A FlowControl is a flow control mode. The zero value is the default, NIC.
 type FlowControl uint8
@@ -25,7 +30,7 @@ func (f FlowControl) MarshalText() ([]byte, error) { return []byte(f.String()), 
 func (f *FlowControl) UnmarshalText(text []byte) error {
 	mode, err := flow.ParseControl(string(text))
 	if err != nil {
-		return err
+		return fmt.Errorf("sdp: %w: %w", verbs.ErrInvalid, err)
 	}
 	*f = FlowControl(mode)
 	return nil

@@ -38,7 +38,7 @@ func device(t testing.TB, o rnic.Options) verbs.Device {
 // stack makes a stack on an adapter of its own.
 func stack(t testing.TB, ro rnic.Options, o sdp.Options) *sdp.Stack {
 	t.Helper()
-	s, err := sdp.New(device(t, ro), nil, o)
+	s, err := sdp.New(device(t, ro), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -57,7 +57,7 @@ func newEnds(t testing.TB, ro rnic.Options, o sdp.Options) *ends {
 	e := &ends{a: stack(t, ro, o)}
 	dev := device(t, ro)
 	var err error
-	e.b, err = sdp.New(dev, nil, o)
+	e.b, err = sdp.New(dev, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.b.Close()) })
 	e.dev = dev.(*rnic.Device)

@@ -89,6 +89,9 @@ func (s *Stack) listen(port uint16, backlog int) (*Listener, error) {
 		backlogSlots: make(chan struct{}, backlog), ready: make(chan *Conn, backlog), deadline: newDeadline(),
 	}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
+	s.mu.Lock()
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
 	s.goroutines.Go(l.acceptLoop)
 	return l, nil
 }
@@ -259,6 +262,9 @@ func (l *Listener) Close() error {
 	l.cancel()
 	l.deadline.set(time.Time{}) // stops the timer
 	l.mu.Unlock()
+	l.stack.mu.Lock()
+	delete(l.stack.listeners, l)
+	l.stack.mu.Unlock()
 	err := l.inner.Close()
 	<-l.done
 	for {

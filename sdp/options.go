@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
@@ -23,8 +24,12 @@ const (
 // with short messages reuse while they are cached.
 const initialBytes = 128 << 10
 
-// Options configure connections. The zero value has good defaults.
+// Options configure a Stack and its connections. The zero value has good defaults.
 type Options struct {
+	// Manager is the connection manager of the device, which has only one. By default the stack
+	// creates it and closes it.
+	Manager *cm.Manager
+
 	// FlowControl is the flow control mode that dialed connections request. Accepted connections
 	// use the mode that the peer requests.
 	FlowControl FlowControl

@@ -23,7 +23,7 @@ func TestOptions(t *testing.T) {
 		"Linger -1ns: negative":       {Linger: -1},
 		"2 sends and 256 receives":    {Queue: 2},
 	} {
-		_, err := sdp.New(dev, nil, o)
+		_, err := sdp.New(dev, o)
 		require.ErrorContains(t, err, cause)
 		require.Equal(t, err, o.Validate())
 	}

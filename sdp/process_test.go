@@ -35,7 +35,7 @@ func peerProcess() {
 	}
 	dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
 	fail(err)
-	s, err := sdp.New(dev, nil, sdp.Options{})
+	s, err := sdp.New(dev, sdp.Options{})
 	fail(err)
 	l, err := s.Listen("sdp", ":0")
 	fail(err)

@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 	for addr, family := range map[string]string{"127.0.0.1": "ip4", "::1": "ip6"} {
 		ip := netip.MustParseAddr(addr)
 		dev := device(t, rnic.Options{Addr: netip.AddrPortFrom(ip, 0), AnyPort: true})
-		s, err := sdp.New(dev, nil, sdp.Options{})
+		s, err := sdp.New(dev, sdp.Options{})
 		require.NoError(t, err)
 		to, err := s.Resolve(t.Context(), "sdp", "localhost:http")
 		if _, none := net.DefaultResolver.LookupNetIP(t.Context(), family, "localhost"); none != nil {

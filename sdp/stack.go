@@ -35,6 +35,7 @@ type Stack struct {
 	inUse      sync.WaitGroup // handshakes and other users of the adapter; see acquire
 
 	mu        sync.Mutex
+	listeners map[*Listener]struct{}   // open listeners
 	conns     map[verbs.CQ]*Conn       // established connections by their CQ
 	idleConns []*Conn                  // connections that the idle poller watches
 	packets   map[*PacketConn]struct{} // open PacketConns
@@ -44,9 +45,8 @@ type Stack struct {
 	ports atomic.Uint32 // for nextEphemeralPort
 }
 
-// New returns a stack on a device. A device has one connection manager: pass it as m, or nil to
-// let the stack create it.
-func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
+// New returns a stack on a device. Closing the stack does not close the device.
+func New(dev verbs.Device, o Options) (*Stack, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 		return nil, fmt.Errorf("sdp: %w", err)
 	}
 	s := &Stack{
-		dev: dev, cm: m, options: o, returnTime: returnTime, acceptTime: acceptTime,
-		conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), idleWake: make(chan struct{}, 1),
+		dev: dev, cm: o.Manager, options: o, returnTime: returnTime, acceptTime: acceptTime,
+		conns: make(map[verbs.CQ]*Conn), listeners: make(map[*Listener]struct{}), packets: make(map[*PacketConn]struct{}), idleWake: make(chan struct{}, 1),
 	}
 	s.closeOnce = sync.OnceValue(s.close)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -74,7 +74,7 @@ func (s *Stack) openResources() (err error) {
 	if s.cm == nil {
 		switch s.cm, err = cm.New(s.dev, cm.Options{}); {
 		case errors.Is(err, verbs.ErrBusy):
-			return fmt.Errorf("create connection manager: the device has one already: %w; share its Stack, or pass both the manager", err)
+			return fmt.Errorf("create connection manager: the device has one already: %w; share its Stack, or set Options.Manager", err)
 		case err != nil:
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Stack) freeResources() (err error) {
 }
 
 // Close resets all connections and closes the stack. For an orderly end close the connections and
-// call [Stack.Drain] first. Close is idempotent; concurrent calls wait and return the same error.
+// call [Stack.Shutdown] instead. Close is idempotent; concurrent calls wait and return the same error.
 func (s *Stack) Close() error {
 	if !s.isOpen() {
 		return errClosedStack
@@ -146,6 +146,23 @@ func (s *Stack) close() error {
 		<-c.done
 	}
 	return s.freeResources()
+}
+
+// Shutdown closes all listeners, blocks until all closed connections have delivered their data, or
+// failed to, and then closes the stack, which resets the connections that the program has not
+// closed. If ctx is done first, Shutdown closes the stack as well, and the error names the first
+// pending peer and the reason. Shutdown is idempotent. A nil ctx is never done.
+func (s *Stack) Shutdown(ctx context.Context) error {
+	if !s.isOpen() {
+		return errClosedStack
+	}
+	s.mu.Lock()
+	listeners := slices.Collect(maps.Keys(s.listeners))
+	s.mu.Unlock()
+	for _, l := range listeners {
+		_ = l.Close() // net.ErrClosed if the program closes it meanwhile
+	}
+	return errors.Join(s.Drain(ctx), s.Close())
 }
 
 // Drain blocks until all closed connections have delivered their data, or failed to, which the

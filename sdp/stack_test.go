@@ -2,6 +2,7 @@ package sdp_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/netip"
 	"runtime"
@@ -38,7 +39,7 @@ func silentAdapter(host byte) netip.Addr {
 // TestCloseDuringHandshakes: a stack that ends ends the dials that are under way,
 // and what accepts at its listeners.
 func TestCloseDuringHandshakes(t *testing.T) {
-	s, err := sdp.New(device(t, rnic.Options{}), nil, sdp.Options{})
+	s, err := sdp.New(device(t, rnic.Options{}), sdp.Options{})
 	require.NoError(t, err)
 	l, err := s.ListenPort(0, 0)
 	require.NoError(t, err)
@@ -71,7 +72,7 @@ func TestCloseAmidDials(t *testing.T) {
 		dev := device(t, rnic.Options{}).(*rnic.Device)
 		port, err := dev.QueryPort(1)
 		require.NoError(t, err)
-		b, err := sdp.New(dev, nil, sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8})
+		b, err := sdp.New(dev, sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8})
 		require.NoError(t, err)
 		l, err := b.ListenPort(0, 2)
 		require.NoError(t, err)
@@ -116,7 +117,7 @@ func TestClosedStack(t *testing.T) {
 	m, err := cm.New(dev, cm.Options{})
 	require.NoError(t, err)
 	defer m.Close()
-	s, err := sdp.New(dev, m, sdp.Options{})
+	s, err := sdp.New(dev, sdp.Options{Manager: m})
 	require.NoError(t, err)
 	l, err := s.ListenPort(0, 0)
 	require.NoError(t, err)
@@ -129,7 +130,7 @@ func TestClosedStack(t *testing.T) {
 	_, err = s.ListenPacket(0)
 	require.ErrorIs(t, err, net.ErrClosed)
 
-	again, err := sdp.New(dev, m, sdp.Options{})
+	again, err := sdp.New(dev, sdp.Options{Manager: m})
 	require.NoError(t, err)
 	defer again.Close()
 	_, err = again.ListenPort(l.Addr().(sdp.Addr).Port(), 0)
@@ -187,7 +188,7 @@ func TestNoDevice(t *testing.T) {
 	defer m.Close()
 	for _, dev := range []verbs.Device{nil, missing} {
 		for _, m := range []*cm.Manager{nil, m} {
-			_, err := sdp.New(dev, m, sdp.Options{})
+			_, err := sdp.New(dev, sdp.Options{Manager: m})
 			require.ErrorContains(t, err, "sdp: no device")
 			require.ErrorIs(t, err, verbs.ErrInvalid)
 		}
@@ -200,11 +201,11 @@ func TestSecondStack(t *testing.T) {
 	m, err := cm.New(dev, cm.Options{})
 	require.NoError(t, err)
 	defer m.Close()
-	_, err = sdp.New(dev, nil, sdp.Options{})
+	_, err = sdp.New(dev, sdp.Options{})
 	require.ErrorIs(t, err, verbs.ErrBusy)
-	require.ErrorContains(t, err, "pass both the manager")
+	require.ErrorContains(t, err, "set Options.Manager")
 	for range 2 {
-		s, err := sdp.New(dev, m, sdp.Options{})
+		s, err := sdp.New(dev, sdp.Options{Manager: m})
 		require.NoError(t, err)
 		defer s.Close()
 	}
@@ -250,4 +251,37 @@ func TestHandshakeIsBounded(t *testing.T) {
 	}
 	close(release)
 	<-dialed // with or without an error: it may not have heard yet
+}
+
+// TestShutdown: a listener no longer accepts, written data arrives, and the stack is closed, also
+// if the peer does not read in time.
+func TestShutdown(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{})
+	a, b := e.dial(t)
+	l, err := e.a.Listen("sdp", ":0")
+	require.NoError(t, err)
+	_, err = a.Write([]byte("the last words"))
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	done := make(chan error, 1)
+	go func() { done <- e.a.Shutdown(soon(t)) }()
+	_, err = l.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+	text, err := io.ReadAll(b)
+	require.NoError(t, err)
+	require.Equal(t, "the last words", string(text))
+	require.NoError(t, b.Close())
+	require.NoError(t, <-done)
+	require.NoError(t, e.a.Shutdown(soon(t)), "it is closed")
+
+	e = newEnds(t, rnic.Options{}, sdp.Options{Buffers: 2, BufferBytes: 4 << 10, ZeroCopy: -1})
+	a, _ = e.dial(t)
+	_, err = a.Write(make([]byte, 12<<10)) // more than the buffers of the peer
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, e.a.Shutdown(ctx), context.DeadlineExceeded)
+	_, err = e.a.Listen("sdp", ":0")
+	require.ErrorIs(t, err, net.ErrClosed)
 }

@@ -20,7 +20,7 @@ import (
 // and with arguments out of range: each returns, and with an error where it has one.
 func TestUnusable(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
-	closedStack, err := sdp.New(device(t, rnic.Options{}), nil, sdp.Options{})
+	closedStack, err := sdp.New(device(t, rnic.Options{}), sdp.Options{})
 	require.NoError(t, err)
 	require.NoError(t, closedStack.Close())
 	conn, _ := e.dial(t)
@@ -73,9 +73,11 @@ func TestUnusable(t *testing.T) {
 			"Listener.Close on live":   "ends the listener of this test",
 			"PacketConn.Close on live": "ends the connection of this test",
 			"Stack.Close on live":      "ends the stack of this test",
+			"Stack.Shutdown on live":   "ends the stack of this test",
 		},
 		Quiet: map[string]string{
 			"Stack.Close on closed": "may be called again", "Stack.Drain on closed": "there is nothing to wait for",
+			"Stack.Shutdown on closed": "may be called again", "FlowControl.MarshalText on zero": "the zero value is NIC",
 		},
 		Errors: []error{net.ErrClosed, syscall.EINVAL, os.ErrDeadlineExceeded, verbs.ErrInvalid},
 	}

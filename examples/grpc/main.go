@@ -44,7 +44,7 @@ func run(ctx context.Context, listen, check string, out io.Writer) error {
 		return err
 	}
 	defer dev.Close()
-	stack, err := sdp.New(dev, nil, sdp.Options{})
+	stack, err := sdp.New(dev, sdp.Options{})
 	if err != nil {
 		return err
 	}

@@ -287,10 +287,10 @@ func address(t *testing.T, e *end) verbs.AHAttr {
 
 func stacks(t *testing.T, a, b *end) (x, y *sdp.Stack) {
 	t.Helper()
-	x, err := sdp.New(a.dev, a.m, sdp.Options{})
+	x, err := sdp.New(a.dev, sdp.Options{Manager: a.m})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, x.Close()) })
-	y, err = sdp.New(b.dev, b.m, sdp.Options{})
+	y, err = sdp.New(b.dev, sdp.Options{Manager: b.m})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, y.Close()) })
 	return x, y

@@ -21,7 +21,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		stack, err := sdp.New(dev, nil, sdp.Options{})
+		stack, err := sdp.New(dev, sdp.Options{})
 		if err != nil {
 			panic(err)
 		}

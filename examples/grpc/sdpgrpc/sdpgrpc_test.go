@@ -32,7 +32,7 @@ func newStack(t *testing.T, o sdp.Options) *sdp.Stack {
 	dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
-	s, err := sdp.New(dev, nil, o)
+	s, err := sdp.New(dev, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -39,7 +39,7 @@ func openSDPNetwork(c Config) (*sdpNetwork, error) {
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	stack, err := sdp.New(dev, nil, o)
+	stack, err := sdp.New(dev, o)
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}

@@ -66,7 +66,7 @@ func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, disconnect func(),
 	if dev, err = rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin}); err != nil {
 		return nil, nil, nil, err
 	}
-	if stack, err = sdp.New(dev, nil, o); err != nil {
+	if stack, err = sdp.New(dev, o); err != nil {
 		return nil, nil, nil, errors.Join(err, dev.Close())
 	}
 	return dev, stack, func() {

@@ -131,7 +131,7 @@ func TestRefused(t *testing.T) {
 	err := sdpcat.Run(t.Context(), sdpcat.Options{})
 	require.ErrorContains(t, err, "device: none given")
 	dev := toolstest.Device(t, rnic.Options{})
-	s, err := sdp.New(dev, nil, sdp.Options{})
+	s, err := sdp.New(dev, sdp.Options{})
 	require.NoError(t, err)
 	defer s.Close()
 	l, err := s.ListenPort(0, 0)

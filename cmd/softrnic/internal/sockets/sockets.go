@@ -132,7 +132,9 @@ func (s *Sockets) openStack(open func() (*rdmacm.Endpoint, error)) (*sdp.Stack, 
 	if err != nil {
 		return nil, err
 	}
-	stack, err := sdp.New(e.Device, e.Manager, s.options)
+	o := s.options
+	o.Manager = e.Manager
+	stack, err := sdp.New(e.Device, o)
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -146,10 +148,7 @@ func (s *Sockets) Close(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.endpoints {
-		if late := e.stack.Drain(ctx); late != nil {
-			err = errors.Join(err, late)
-		}
-		err = errors.Join(err, e.stack.Close(), e.Endpoint.Close())
+		err = errors.Join(err, e.stack.Shutdown(ctx), e.Endpoint.Close())
 	}
 	s.endpoints, s.dialing = nil, make(map[netip.Addr]*sdp.Stack)
 	return err
