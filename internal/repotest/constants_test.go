@@ -14,38 +14,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// constants reads constants of the repository from its source, also unexported ones.
+// constants evaluates exported and unexported constants from the source of the
+// repository.
 type constants struct {
 	t        *testing.T
 	packages map[string][]*ast.File // by directory
 }
 
-// get returns the constant of a directory's package, such as "mpi.sampleInterval", or the
-// only constant value that its code gives to a field of that name, such as the default
-// of an option.
+// get returns the value of a constant, named by directory and identifier, such as
+// "mpi.sampleInterval". For the name of a field, such as an option, it returns the
+// constant that the package assigns to the field, if there is exactly one.
 func (c *constants) get(name string) int64 {
 	c.t.Helper()
 	dot := strings.LastIndexByte(name, '.')
 	value := c.find(name[:dot], name[dot+1:])
 	if value == nil {
-		c.t.Errorf("there is no constant %s, or several values", name)
+		c.t.Errorf("%s: no constant of this name, or a field with several values", name)
 		return 0
 	}
 	n, exact := constant.Int64Val(constant.ToInt(value))
-	require.True(c.t, exact, "constant %s is %v", name, value)
+	require.True(c.t, exact, "%s: constant %v is no int64", name, value)
 	return n
 }
 
-// time returns a constant of type time.Duration, or one in nanoseconds.
+// time returns a constant that is a time.Duration or a number of nanoseconds.
 func (c *constants) time(name string) time.Duration {
 	c.t.Helper()
 	return time.Duration(c.get(name))
 }
 
-// find returns the value of a name of a package, nil if it has none.
+// find returns the value of a constant or field of the package in dir, or nil.
 func (c *constants) find(dir, name string) constant.Value {
 	var values []constant.Value // of fields
-	note := func(f *ast.File, value ast.Expr) {
+	add := func(f *ast.File, value ast.Expr) {
 		if v := c.eval(dir, f, value); v != nil {
 			values = append(values, v)
 		}
@@ -65,16 +66,16 @@ func (c *constants) find(dir, name string) constant.Value {
 			}
 		}
 	}
-	for _, f := range c.files(dir) { // after all declarations: a field may have the name of a constant
+	for _, f := range c.files(dir) { // after all declarations, because a field may have the name of a constant
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.KeyValueExpr:
 				if key, ok := n.Key.(*ast.Ident); ok && key.Name == name {
-					note(f, n.Value)
+					add(f, n.Value)
 				}
 			case *ast.AssignStmt:
 				if field, ok := n.Lhs[0].(*ast.SelectorExpr); ok && field.Sel.Name == name && len(n.Lhs) == len(n.Rhs) {
-					note(f, n.Rhs[0])
+					add(f, n.Rhs[0])
 				}
 			}
 			return true
@@ -105,7 +106,7 @@ func (c *constants) files(dir string) []*ast.File {
 	return files
 }
 
-// eval returns the value of a constant expression, nil of another.
+// eval returns the value of a constant expression, or nil if x is none.
 func (c *constants) eval(dir string, f *ast.File, x ast.Expr) constant.Value {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -116,16 +117,16 @@ func (c *constants) eval(dir string, f *ast.File, x ast.Expr) constant.Value {
 		if isConstant(c.files(dir), x.Name) {
 			return c.find(dir, x.Name)
 		}
-	case *ast.CallExpr: // a conversion, if of a constant
+	case *ast.CallExpr: // a conversion, if its argument is constant
 		if len(x.Args) == 1 {
 			return c.eval(dir, f, x.Args[0])
 		}
 	case *ast.SelectorExpr:
-		of, _ := x.X.(*ast.Ident)
-		if of == nil {
+		from, _ := x.X.(*ast.Ident)
+		if from == nil {
 			return nil
 		}
-		if of.Name == "time" {
+		if from.Name == "time" {
 			if d, ok := units[strings.ToLower(x.Sel.Name)]; ok {
 				return constant.MakeInt64(int64(d))
 			}
@@ -133,7 +134,7 @@ func (c *constants) eval(dir string, f *ast.File, x ast.Expr) constant.Value {
 		}
 		for _, imported := range f.Imports {
 			path, _ := strconv.Unquote(imported.Path.Value)
-			if other, ok := strings.CutPrefix(path, module); ok && filepath.Base(path) == of.Name && isConstant(c.files(other), x.Sel.Name) {
+			if other, ok := strings.CutPrefix(path, module); ok && filepath.Base(path) == from.Name && isConstant(c.files(other), x.Sel.Name) {
 				return c.find(other, x.Sel.Name)
 			}
 		}
@@ -153,7 +154,8 @@ func (c *constants) eval(dir string, f *ast.File, x ast.Expr) constant.Value {
 	return nil
 }
 
-// isConstant reports whether a package declares a name.
+// isConstant reports whether the files of a package declare name as a constant or
+// variable.
 func isConstant(files []*ast.File, name string) bool {
 	for _, f := range files {
 		for _, d := range f.Decls {

@@ -1,7 +1,11 @@
-// Package repotest holds no code. Its tests keep the direction of imports, by
-// which each floor of the module knows the floors below it and nothing else, and
-// hold the documents to what is there: links lead somewhere, files, tests and Go
-// names exist, and examples do what they show.
+// Package repotest tests the repository as a whole. It has no code of its own.
 //
-//	go test ./internal/repotest -run DocsScenarios -update   # writes what examples print anew
+// Its tests check that imports follow the layers of the module and that cores
+// are free of I/O, that documents agree with the code (links, file names, Go
+// names, examples, promised times, reported values, counters), and that the
+// measures of language and API surface stay within their limits.
+//
+// To update the output of the scenarios in the documents:
+//
+//	go test ./internal/repotest -run DocsScenarios -update
 package repotest

@@ -19,14 +19,14 @@ type document struct {
 	lines []docLine
 }
 
-// docLine is a line and where it stands.
+// docLine is a line of a document with its position.
 type docLine struct {
 	number int
 	text   string
-	fence  string // the fenced block's language, or "-" without one; "" outside
+	fence  string // language of the fenced block, "-" if unnamed, "" outside of blocks
 }
 
-// documents reads the README and the notes.
+// documents reads README.md and docs/*.md.
 func documents(t *testing.T) (docs []document) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -52,7 +52,7 @@ func documents(t *testing.T) (docs []document) {
 				d.lines = append(d.lines, docLine{i + 1, line, fence})
 			}
 		}
-		require.Empty(t, fence, "%s: a block without end", d.path)
+		require.Empty(t, fence, "%s: fenced block is not closed", d.path)
 		docs = append(docs, d)
 	}
 	return docs
@@ -62,17 +62,17 @@ var (
 	linkRE = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	codeRE = regexp.MustCompile("`([^`]+)`")
 
-	// What a code span may be. A file without a folder has a known ending.
+	// Forms of a code span. A file name without a directory needs a known extension.
 	pathRE = regexp.MustCompile(`^\.?[\w.-]+(?:/[\w.*-]+)+/?$`)
 	fileRE = regexp.MustCompile(`^[\w.-]+\.(?:go|md|txt|hex|pcap|json|s)$`)
 	testRE = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark|Example)(?:[A-Z]\w*)?$`)
 
-	// What a command or a block of code may name: ./cmd/bench, ./internal/...
+	// A directory in a command or a block of code: ./cmd/bench, ./internal/...
 	commandRE = regexp.MustCompile(`(?:^|\s)\./([\w/-]+)`)
 )
 
-// TestDocsLinksLead: relative links in the documents lead to something.
-func TestDocsLinksLead(t *testing.T) {
+// TestDocsLinksExist checks that the targets of relative links exist.
+func TestDocsLinksExist(t *testing.T) {
 	checked := 0
 	for _, d := range documents(t) {
 		for _, line := range d.lines {
@@ -86,7 +86,7 @@ func TestDocsLinksLead(t *testing.T) {
 				}
 				checked++
 				if _, err := os.Stat(filepath.Join(root, filepath.Dir(d.path), target)); err != nil {
-					t.Errorf("%s:%d: the link to %s leads nowhere", d.path, line.number, target)
+					t.Errorf("%s:%d: link to %s: no such file", d.path, line.number, target)
 				}
 			}
 		}
@@ -94,21 +94,21 @@ func TestDocsLinksLead(t *testing.T) {
 	require.Greater(t, checked, 20)
 }
 
-// TestDocsNamesExist: files, tests and Go names in the documents exist. A path
-// counts as ours when its first folder is one of the repository's.
+// TestDocsNamesExist checks that files, tests and Go names in code spans of the
+// documents exist. A path is checked if its first element is in the repository.
 func TestDocsNamesExist(t *testing.T) {
 	src := readSource(t)
 	checked := map[string]int{}
 	for _, d := range documents(t) {
 		for _, line := range d.lines {
-			missing := func(what, name string) {
-				t.Errorf("%s:%d: there is no %s %s", d.path, line.number, what, name)
+			reportMissing := func(kind, name string) {
+				t.Errorf("%s:%d: no such %s: %s", d.path, line.number, kind, name)
 			}
 			for _, m := range commandRE.FindAllStringSubmatch(line.text, -1) {
-				if folder := strings.TrimRight(m[1], "/"); src.ours(folder) {
+				if dir := strings.TrimRight(m[1], "/"); src.isOwnPath(dir) {
 					checked["command"]++
-					if !src.hasPath(folder) {
-						missing("folder", folder)
+					if !src.hasPath(dir) {
+						reportMissing("directory", dir)
 					}
 				}
 			}
@@ -117,33 +117,33 @@ func TestDocsNamesExist(t *testing.T) {
 			}
 			for _, m := range codeRE.FindAllStringSubmatch(line.text, -1) {
 				switch span := m[1]; {
-				case pathRE.MatchString(span) && src.ours(span):
+				case pathRE.MatchString(span) && src.isOwnPath(span):
 					checked["path"]++
 					if !src.hasPath(span) {
-						missing("file", span)
+						reportMissing("file", span)
 					}
 				case fileRE.MatchString(span):
 					checked["file"]++
 					if !slices.ContainsFunc(src.files, func(f string) bool { return filepath.Base(f) == span }) {
-						missing("file", span)
+						reportMissing("file", span)
 					}
 				case testRE.MatchString(span):
 					checked["test"]++
 					if !src.tests[span] {
-						missing("test", span)
+						reportMissing("test", span)
 					}
 				default:
-					for _, n := range src.namesIn(span) {
+					for _, n := range src.findNames(span) {
 						checked["name"]++
-						if !src.has(n) {
-							missing("Go name", n.String())
+						if !src.hasName(n) {
+							reportMissing("Go name", n.String())
 						}
 					}
 				}
 			}
 		}
 	}
-	for what, least := range map[string]int{"command": 5, "path": 50, "test": 50, "name": 300} {
-		require.Greater(t, checked[what], least, what)
+	for kind, least := range map[string]int{"command": 5, "path": 50, "test": 50, "name": 300} {
+		require.Greater(t, checked[kind], least, kind)
 	}
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-var update = flag.Bool("update", false, "write the output of the scenarios in the documents anew")
+var update = flag.Bool("update", false, "update the output of the scenarios in the documents")
 
 var scenarioRE = regexp.MustCompile("(?s)\n```scenario\n(.*?\n)```\n")
 
-// TestDocsScenarios runs the blocks marked "scenario" in the documents, and
-// compares what they print.
+// TestDocsScenarios runs the blocks marked "scenario" in the documents and compares
+// their output.
 func TestDocsScenarios(t *testing.T) {
 	ran := 0
 	for _, d := range documents(t) {
@@ -33,8 +33,8 @@ func TestDocsScenarios(t *testing.T) {
 		for _, m := range scenarioRE.FindAllSubmatch(text, -1) {
 			ran++
 			got, err := scenario.Run(string(m[1]))
-			require.NoError(t, err, "%s, so far:\n%s", d.path, got)
-			require.Contains(t, got, "\nexpect ", "%s: a scenario that expects nothing", d.path)
+			require.NoError(t, err, "%s: output up to the error:\n%s", d.path, got)
+			require.Contains(t, got, "\nexpect ", "%s: scenario without an expect line", d.path)
 			if *update {
 				text = bytes.Replace(text, m[1], []byte(got), 1)
 				continue
@@ -48,11 +48,11 @@ func TestDocsScenarios(t *testing.T) {
 	require.GreaterOrEqual(t, ran, 4)
 }
 
-// TestDocsPackets parses the blocks marked "packet": bytes from the IP header
-// to the ICRC, a few columns, and behind three blanks what they mean. They are
-// packets of others, from testdata/packets.
+// TestDocsPackets parses the blocks marked "packet": hexadecimal bytes from the IP
+// header to the ICRC, and three blanks before an explanation. The bytes must be a
+// recorded packet in testdata/packets, and their ICRC must be right.
 func TestDocsPackets(t *testing.T) {
-	golden := map[string]string{} // file by its bytes
+	golden := map[string]string{} // file name by hexadecimal bytes
 	files, err := filepath.Glob(filepath.Join(root, "testdata", "packets", "*.hex"))
 	require.NoError(t, err)
 	for _, file := range files {
@@ -68,18 +68,18 @@ func TestDocsPackets(t *testing.T) {
 	}
 	parsed := 0
 	for _, d := range documents(t) {
-		for _, whole := range packetBlocks(t, d) {
-			require.Contains(t, golden, hex.EncodeToString(whole), "%s: no golden packet has these bytes", d.path)
-			require.Equal(t, byte(0x45), whole[0], "IPv4 without options")
-			id := binary.BigEndian.Uint16(whole[4:])
-			ends := [2]netip.AddrPort{}
-			for i := range ends {
-				ip, port := whole[12+4*i:], binary.BigEndian.Uint16(whole[wire.IPv4Len+2*i:])
-				ends[i] = netip.AddrPortFrom(netip.AddrFrom4([4]byte(ip)), port)
+		for _, packet := range parsePacketBlocks(t, d) {
+			require.Contains(t, golden, hex.EncodeToString(packet), "%s: no packet of testdata/packets has these bytes", d.path)
+			require.Equal(t, byte(0x45), packet[0], "%s: not an IPv4 header without options", d.path)
+			id := binary.BigEndian.Uint16(packet[4:])
+			addrs := [2]netip.AddrPort{}
+			for i := range addrs {
+				ip, port := packet[12+4*i:], binary.BigEndian.Uint16(packet[wire.IPv4Len+2*i:])
+				addrs[i] = netip.AddrPortFrom(netip.AddrFrom4([4]byte(ip)), port)
 			}
 			var p wire.Packet
-			require.Equal(t, wire.DropNone, p.Parse(whole[wire.IPv4Len+wire.UDPLen:]))
-			s := wire.NewSealer(ends[0], ends[1])
+			require.Equal(t, wire.DropNone, p.Parse(packet[wire.IPv4Len+wire.UDPLen:]))
+			s := wire.NewSealer(addrs[0], addrs[1])
 			result, _ := s.Check(p.Raw, id)
 			require.Equal(t, wire.ICRCExact, result)
 			parsed++
@@ -88,10 +88,10 @@ func TestDocsPackets(t *testing.T) {
 	require.Positive(t, parsed)
 }
 
-// packetBlocks returns the bytes of a document's packets.
-func packetBlocks(t *testing.T, d document) (packets [][]byte) {
+// parsePacketBlocks returns the bytes of the packets in a document.
+func parsePacketBlocks(t *testing.T, d document) (packets [][]byte) {
 	t.Helper()
-	last := -1 // line of the block in progress
+	last := -1 // previous line of the current block
 	for _, line := range d.lines {
 		if line.fence != "packet" {
 			continue

@@ -15,9 +15,9 @@ import (
 
 const module = "github.com/softrnic/softrnic/"
 
-// floors says what each part of the module may import of the others. A part is
-// a folder with everything below it; the longest match counts.
-var floors = map[string][]string{
+// allowedImports maps each part of the module to the other parts that it may import.
+// A part is a directory with all directories below it, unless they have an entry.
+var allowedImports = map[string][]string{
 	"verbs":                   {},
 	"wire":                    {},
 	"wire/mad":                {},
@@ -88,10 +88,10 @@ var floors = map[string][]string{
 	"internal/debug/endpoint": {},
 }
 
-// pure lists the parts that are cores without I/O, and what they may not use
-// of the standard library.
+// Cores are deterministic: they have no I/O, locks, goroutines, clocks and random
+// sources, and must not import the packages of the standard library that offer them.
 var (
-	pure = []string{"internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
+	cores = []string{"internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
 		"mpi/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
@@ -101,7 +101,8 @@ type pkg struct {
 	Imports    []string
 }
 
-func packages(t *testing.T) (list []pkg) {
+// listPackages returns all packages of the module.
+func listPackages(t *testing.T) (list []pkg) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
 	require.NoError(t, err)
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -115,11 +116,11 @@ func packages(t *testing.T) (list []pkg) {
 	}
 }
 
-// part returns the entry of floors that a package belongs to.
-func part(path string) string {
+// findPart returns the key of allowedImports that a package belongs to, "" if none.
+func findPart(path string) string {
 	path = strings.TrimPrefix(path, module)
 	for {
-		if _, ok := floors[path]; ok {
+		if _, ok := allowedImports[path]; ok {
 			return path
 		}
 		i := strings.LastIndexByte(path, '/')
@@ -130,37 +131,39 @@ func part(path string) string {
 	}
 }
 
-func TestImportsGoDown(t *testing.T) {
-	list := packages(t)
+// TestImportsFollowLayers checks the imports of every package against allowedImports.
+func TestImportsFollowLayers(t *testing.T) {
+	list := listPackages(t)
 	require.Greater(t, len(list), 8)
 	for _, p := range list {
-		from := part(p.ImportPath)
-		require.NotEmpty(t, from, "%s has no floor: add it to the table", p.ImportPath)
+		from := findPart(p.ImportPath)
+		require.NotEmpty(t, from, "%s: no entry in allowedImports", p.ImportPath)
 		for _, imp := range p.Imports {
 			if !strings.HasPrefix(imp, module) {
 				continue
 			}
-			to := part(imp)
-			if to != from && !slices.ContainsFunc(floors[from], func(allowed string) bool { return to == allowed || strings.HasPrefix(to, allowed+"/") }) {
-				t.Errorf("%s imports %s: %s may import %v only", p.ImportPath, imp, from, floors[from])
+			to := findPart(imp)
+			if to != from && !slices.ContainsFunc(allowedImports[from], func(allowed string) bool { return to == allowed || strings.HasPrefix(to, allowed+"/") }) {
+				t.Errorf("%s imports %s: %s may import only %v", p.ImportPath, imp, from, allowedImports[from])
 			}
 		}
 	}
 }
 
-func TestCoresArePure(t *testing.T) {
+// TestCoresAreDeterministic checks that cores import no forbidden package.
+func TestCoresAreDeterministic(t *testing.T) {
 	checked := map[string]bool{}
-	for _, p := range packages(t) {
-		name := part(p.ImportPath)
-		if !slices.Contains(pure, name) {
+	for _, p := range listPackages(t) {
+		name := findPart(p.ImportPath)
+		if !slices.Contains(cores, name) {
 			continue
 		}
 		checked[name] = true
 		for _, imp := range p.Imports {
-			require.NotContains(t, forbidden, imp, "%s is a core without I/O, locks, clock and chance", p.ImportPath)
+			require.NotContains(t, forbidden, imp, "%s: a core must not import this package", p.ImportPath)
 		}
 	}
-	for _, name := range pure { // a core that moved would escape the check
-		require.True(t, checked[name], "no package belongs to %s", name)
+	for _, name := range cores { // a moved core would not be checked
+		require.True(t, checked[name], "%s: no such package", name)
 	}
 }

@@ -9,21 +9,23 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// times are those of a document.
+// times lists the times in a document.
 type times struct {
 	promises []promise
-	others   []string // text with times that are measured, examples, or of other programs
-	measured bool     // the document has so many of these that they are not listed
+	others   []string // quotations with times that are measured, examples, or properties of other programs
+	measured bool     // the document has too many of them to list
 }
 
-// timesOf returns the promised times by document, without the folder.
+// timesOf returns the times of each document, by file name. A row quotes the sentence
+// that makes the promise; when the document changes, the quotation must follow.
 func timesOf(t *testing.T) map[string]times {
 	k := &constants{t: t, packages: map[string][]*ast.File{}}
 	code := func(name string) time.Duration { return verbs.AckTimeout(uint8(k.get(name))) }
-	// retries returns the time that seven retries take: timeouts of 1, 2 and six times 4.
+	// retries returns the duration of seven retries with a timeout code: the timeouts
+	// are 1, 2 and six times 4 of it.
 	retries := func(timeout uint8) time.Duration { return 27 * verbs.AckTimeout(timeout) }
 	giveUp, second := k.time("mpi.defaultGiveUp"), time.Second
-	// A message of connection management is repeated with up to a quarter of jitter.
+	// Retransmissions of connection management have up to a quarter of jitter.
 	unanswered := time.Duration(1+k.get("cm.defaultCMRetries")) * k.time("cm.DefaultResponseTimeout")
 
 	return map[string]times{

@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// program is the README's first block of Go, a whole program.
-func program(t *testing.T) (lines []string) {
+// readmeProgram returns the lines of the first Go block of README.md, which is a
+// complete program.
+func readmeProgram(t *testing.T) (lines []string) {
 	t.Helper()
 	for _, d := range documents(t) {
 		if d.path != "README.md" {
@@ -33,11 +34,11 @@ func program(t *testing.T) (lines []string) {
 	return lines
 }
 
-// TestReadmeProgramIsShort: what matters, from the first type to the end of
-// main, has 30 lines. Imports and the helpers for errors do not count.
+// TestReadmeProgramIsShort checks that the program has at most 30 lines without its
+// imports and the helper for errors.
 func TestReadmeProgramIsShort(t *testing.T) {
 	core, n := false, 0
-	for _, line := range program(t) {
+	for _, line := range readmeProgram(t) {
 		switch {
 		case strings.HasPrefix(line, "type "):
 			core = true
@@ -52,15 +53,15 @@ func TestReadmeProgramIsShort(t *testing.T) {
 	require.LessOrEqual(t, n, 30)
 }
 
-// TestReadmeProgram runs it. It prints what its last comment says, and where a
-// device cannot be opened it ends with a message.
+// TestReadmeProgram builds and runs the program. Its output must be the one in its last
+// comment, and if the device cannot be opened it must exit with an error message.
 func TestReadmeProgram(t *testing.T) {
 	dir := t.TempDir()
 	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "example.exe")
-	text := strings.Join(program(t), "\n")
+	text := strings.Join(readmeProgram(t), "\n")
 	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
 	build := exec.Command("go", "build", "-o", binary, source)
-	build.Dir = root // whose module it imports
+	build.Dir = root // the module that the program imports
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 

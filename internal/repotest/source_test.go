@@ -15,19 +15,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// source is what the repository holds: its files and folders, and what its Go
-// files declare.
+// source is the content of the repository: its files and directories, and the
+// declarations of its Go files.
 type source struct {
-	files    []string                    // from the root, folders too
-	packages map[string]map[string]*decl // by package, by name
+	files    []string                    // paths from the root, with directories
+	packages map[string]map[string]*decl // declarations by package name and identifier
 	tests    map[string]bool
 	nameRE   *regexp.Regexp
 }
 
-// decl is a declaration of a package, with what belongs to it if it is a type.
+// decl is a declaration of a package. A type has members.
 type decl struct {
-	members map[string]bool // fields and methods
-	from    []goName        // types whose members it has as well
+	members map[string]bool // names of fields and methods
+	embeds  []goName        // types whose members it has as well
 }
 
 // goName is a name such as rnic.Options or rnic.Options.Conn.
@@ -37,6 +37,7 @@ func (n goName) String() string {
 	return strings.TrimSuffix(n.pkg+"."+n.name+"."+n.member, ".")
 }
 
+// readSource reads the files and Go declarations of the repository.
 func readSource(t *testing.T) *source {
 	t.Helper()
 	s := &source{packages: make(map[string]map[string]*decl), tests: make(map[string]bool)}
@@ -46,7 +47,7 @@ func readSource(t *testing.T) *source {
 			return err
 		case e.Name() == ".git" && e.IsDir():
 			return filepath.SkipDir
-		case e.Name() == ".git": // of a worktree, a file
+		case e.Name() == ".git": // a file, in a worktree
 			return nil
 		}
 		rel, err := filepath.Rel(root, name)
@@ -55,7 +56,7 @@ func readSource(t *testing.T) *source {
 		}
 		s.files = append(s.files, filepath.ToSlash(rel))
 		if strings.HasSuffix(name, ".go") && !strings.Contains(name, "testdata") {
-			return s.read(name)
+			return s.readFile(name)
 		}
 		return nil
 	})
@@ -65,20 +66,20 @@ func readSource(t *testing.T) *source {
 	for name := range s.packages {
 		names = append(names, name)
 	}
-	// Not behind a dot, a slash or a hyphen: those are parts of something else.
+	// A name after a dot, a slash or a hyphen is a part of something else.
 	s.nameRE = regexp.MustCompile(`(?:^|[^\w./-])(` + strings.Join(names, "|") + `)\.([A-Za-z]\w*)(?:\.([A-Za-z]\w*))?`)
 	return s
 }
 
-// read notes what a file declares.
-func (s *source) read(name string) error {
+// readFile adds the declarations of a Go file.
+func (s *source) readFile(name string) error {
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
 	pkg := strings.TrimSuffix(f.Name.Name, "_test")
 	if pkg == "main" {
-		pkg = "" // nobody can name it
+		pkg = "" // cannot be imported
 	}
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -90,13 +91,13 @@ func (s *source) read(name string) error {
 						s.decl(pkg, n.Name)
 					}
 				case *ast.TypeSpec:
-					s.decl(pkg, spec.Name.Name).take(pkg, spec.Type)
+					s.decl(pkg, spec.Name.Name).addMembers(pkg, spec.Type)
 				}
 			}
 		case *ast.FuncDecl:
 			if d.Recv != nil {
-				if on, ok := typeName(pkg, d.Recv.List[0].Type); ok {
-					s.decl(pkg, on.name).members[d.Name.Name] = true
+				if receiver, ok := typeName(pkg, d.Recv.List[0].Type); ok {
+					s.decl(pkg, receiver.name).members[d.Name.Name] = true
 				}
 				continue
 			}
@@ -109,7 +110,7 @@ func (s *source) read(name string) error {
 	return nil
 }
 
-// decl returns the declaration of a name, made anew if there is none.
+// decl returns the declaration of a name and creates it if necessary.
 func (s *source) decl(pkg, name string) *decl {
 	if pkg == "" {
 		return &decl{members: make(map[string]bool)}
@@ -125,8 +126,8 @@ func (s *source) decl(pkg, name string) *decl {
 	return d
 }
 
-// take adds the members of a type.
-func (d *decl) take(pkg string, typ ast.Expr) {
+// addMembers adds the fields and methods of a type expression to d.
+func (d *decl) addMembers(pkg string, typ ast.Expr) {
 	var fields *ast.FieldList
 	switch t := typ.(type) {
 	case *ast.StructType:
@@ -134,8 +135,8 @@ func (d *decl) take(pkg string, typ ast.Expr) {
 	case *ast.InterfaceType:
 		fields = t.Methods
 	default:
-		if of, ok := typeName(pkg, typ); ok {
-			d.from = append(d.from, of)
+		if other, ok := typeName(pkg, typ); ok {
+			d.embeds = append(d.embeds, other)
 		}
 		return
 	}
@@ -143,14 +144,14 @@ func (d *decl) take(pkg string, typ ast.Expr) {
 		for _, n := range f.Names {
 			d.members[n.Name] = true
 		}
-		if of, ok := typeName(pkg, f.Type); ok && len(f.Names) == 0 { // embedded
-			d.members[of.name] = true
-			d.from = append(d.from, of)
+		if other, ok := typeName(pkg, f.Type); ok && len(f.Names) == 0 { // embedded
+			d.members[other.name] = true
+			d.embeds = append(d.embeds, other)
 		}
 	}
 }
 
-// typeName is the name of a type in a file of the package.
+// typeName returns the name of the type that the expression typ in package pkg denotes.
 func typeName(pkg string, typ ast.Expr) (n goName, ok bool) {
 	switch t := typ.(type) {
 	case *ast.Ident:
@@ -169,19 +170,19 @@ func typeName(pkg string, typ ast.Expr) (n goName, ok bool) {
 	return n, false
 }
 
-// namesIn returns the Go names of our packages in a piece of text.
-func (s *source) namesIn(text string) (names []goName) {
+// findNames returns the Go names of packages of the module in a text.
+func (s *source) findNames(text string) (names []goName) {
 	for _, m := range s.nameRE.FindAllStringSubmatch(text, -1) {
 		names = append(names, goName{m[1], m[2], m[3]})
 	}
 	return names
 }
 
-// foreign are the members of types of the standard library that ours embed.
+// foreign lists members that types inherit from types of the standard library.
 var foreign = map[goName]bool{{"io", "Closer", "Close"}: true}
 
-// has reports whether a name is declared.
-func (s *source) has(n goName) bool {
+// hasName reports whether a name is declared.
+func (s *source) hasName(n goName) bool {
 	if foreign[n] {
 		return true
 	}
@@ -189,19 +190,19 @@ func (s *source) has(n goName) bool {
 	if d == nil || n.member == "" {
 		return d != nil
 	}
-	return d.members[n.member] || slices.ContainsFunc(d.from, func(of goName) bool {
-		of.member = n.member
-		return s.has(of)
+	return d.members[n.member] || slices.ContainsFunc(d.embeds, func(other goName) bool {
+		other.member = n.member
+		return s.hasName(other)
 	})
 }
 
-// ours reports whether a path begins with a file or folder of the repository.
-func (s *source) ours(name string) bool {
+// isOwnPath reports whether the first element of a path is in the repository.
+func (s *source) isOwnPath(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	return slices.Contains(s.files, first)
 }
 
-// hasPath reports whether a path, or one that matches the pattern, exists.
+// hasPath reports whether a file or directory matches a path or pattern.
 func (s *source) hasPath(name string) bool {
 	name = strings.TrimSuffix(name, "/")
 	return slices.ContainsFunc(s.files, func(f string) bool {

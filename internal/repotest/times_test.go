@@ -11,17 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A promise is a time in a document that the code has to keep.
+// A promise is a time that a document states and the code must keep.
 type promise struct {
-	text  string        // of the document, the time in brackets
-	value time.Duration // of the code
-	about bool          // the document rounds the value, by less than a tenth
-	tests string        // names of tests which show that the code acts on the time
+	text  string        // quotation of the document, with the time in brackets
+	value time.Duration // value in the code
+	about bool          // the document rounds the value by less than a tenth
+	tests string        // names of tests that show the effect of the time
 }
 
-// TestPromisedTimes compares the times that the documents promise with those of the
-// code, and looks for the tests that hold them. Every time in a document of the table
-// is a promise, or one of its other times, which are measured or another program's.
+// TestPromisedTimes compares the times that documents promise with the constants of the
+// code, and checks that the named tests exist. Every time in a document of the table
+// must be a promise or one of the other times, which are measured, examples, or
+// properties of other programs.
 func TestPromisedTimes(t *testing.T) {
 	src, tables := readSource(t), timesOf(t)
 	for _, d := range documents(t) {
@@ -32,28 +33,28 @@ func TestPromisedTimes(t *testing.T) {
 		text := d.prose()
 		for _, p := range table.promises {
 			before, rest, _ := strings.Cut(p.text, "[")
-			said, after, ok := strings.Cut(rest, "]")
+			stated, after, ok := strings.Cut(rest, "]")
 			require.True(t, ok, p.text)
-			plain := before + said + after
-			if strings.Count(text, plain) != 1 {
-				t.Errorf("%s: %q is %d times there, want once", d.path, plain, strings.Count(text, plain))
+			quote := before + stated + after
+			if strings.Count(text, quote) != 1 {
+				t.Errorf("%s: %q: found %d times, want once", d.path, quote, strings.Count(text, quote))
 				continue
 			}
-			text = strings.Replace(text, plain, before+"[]"+after, 1)
-			promised := parseTime(t, said)
+			text = strings.Replace(text, quote, before+"[]"+after, 1)
+			promised := parseTime(t, stated)
 			if off := (p.value - promised).Abs(); off > 0 && !(p.about && off < promised/10) {
-				t.Errorf("%s: %q: the code has %v", d.path, plain, p.value)
+				t.Errorf("%s: %q: code has %v", d.path, quote, p.value)
 			}
-			require.NotEmpty(t, p.tests, plain)
+			require.NotEmpty(t, p.tests, quote)
 			for name := range strings.FieldsSeq(p.tests) {
 				if !src.tests[name] {
-					t.Errorf("%s: %q: there is no test %s", d.path, plain, name)
+					t.Errorf("%s: %q: no such test: %s", d.path, quote, name)
 				}
 			}
 		}
 		for _, other := range table.others {
 			if !strings.Contains(text, other) {
-				t.Errorf("%s: %q is not there", d.path, other)
+				t.Errorf("%s: %q: not found", d.path, other)
 			}
 			text = strings.ReplaceAll(text, other, "[]")
 		}
@@ -61,12 +62,12 @@ func TestPromisedTimes(t *testing.T) {
 			continue
 		}
 		for _, at := range timeRE.FindAllStringIndex(text, -1) {
-			t.Errorf("%s: the time in %q has no row in internal/repotest/promises_test.go", d.path, text[max(0, at[0]-60):min(len(text), at[1]+30)])
+			t.Errorf("%s: time in %q: no row in internal/repotest/promises_test.go", d.path, text[max(0, at[0]-60):min(len(text), at[1]+30)])
 		}
 	}
 }
 
-// prose returns a document without its blocks of code, the lines joined.
+// prose returns the text of a document without code blocks, as one line.
 func (d *document) prose() string {
 	var words []string
 	for _, line := range d.lines {
@@ -77,8 +78,8 @@ func (d *document) prose() string {
 	return strings.Join(words, " ")
 }
 
-// timeRE matches a time. "A second" is one behind a preposition only: it may be the
-// next one, or be a rate.
+// timeRE matches a time. "A second" matches only after a preposition, because it can be
+// an ordinal or a rate otherwise.
 var timeRE = regexp.MustCompile(`(?i)\b\d[\d.]* ?(?:us|ms|s|h|min)\b(?:[^/\w]|$)|\b(?:\d[\d.]*|half a|a quarter of a|a tenth of a|one|two|three|five|ten) (?:milli)?seconds?\b|` +
 	`\b(?:\d[\d.]*|a|an|half an?|two|three|five|ten) (?:minute|hour|millisecond)s?\b|\b(?:within|after|twice|for|each) a (?:second|millisecond)\b|\bonce in a second\b`)
 
@@ -91,7 +92,7 @@ var numbers = map[string]float64{
 	"a": 1, "an": 1, "one": 1, "each": 1, "within a": 1, "once in a": 1, "half an": 0.5, "two": 2, "three": 3, "five": 5, "ten": 10, "half a": 0.5, "a quarter of a": 0.25, "a tenth of a": 0.1, "twice a": 0.5,
 }
 
-// parseTime returns the value of a time as the documents write it.
+// parseTime returns the value of a time in the notations of the documents.
 func parseTime(t *testing.T, text string) time.Duration {
 	t.Helper()
 	i := strings.LastIndexByte(text, ' ')
@@ -110,7 +111,7 @@ func parseTime(t *testing.T, text string) time.Duration {
 	return time.Duration(math.Round(n * float64(unit)))
 }
 
-// TestParseTime: times as documents write them.
+// TestParseTime checks the notations of times in documents.
 func TestParseTime(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0.64 ms": 640 * time.Microsecond, "3 s": 3 * time.Second, "a minute": time.Minute, "a quarter of a second": 250 * time.Millisecond,

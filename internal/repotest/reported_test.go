@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reported are the enumerations of docs/verbs.md whose values a device reports.
+// reported lists the enumerations of docs/verbs.md whose values a device reports.
 var reported = []string{"ibv_wc_status", "ibv_wc_opcode", "ibv_event_type", "ibv_port_state"}
 
-// TestReportedNamesHappen holds every value that a device could report to its row of
-// the table: code of the adapter reports it and a test names it, or the row says
-// that it never happens, and why.
-func TestReportedNamesHappen(t *testing.T) {
-	code, tests := goText(t, "qp", "rnic", "rdm"), testText(t)
+// TestReportedValues checks each row of these enumerations: either the adapter has code
+// that reports the value and a test that names it, or the row begins with "never: "
+// and the reason.
+func TestReportedValues(t *testing.T) {
+	code, tests := readCode(t, "qp", "rnic", "rdm"), readTests(t)
 	enum, checked := "", 0
 	for _, d := range documents(t) {
 		if d.path != "docs/verbs.md" {
@@ -40,17 +40,18 @@ func TestReportedNamesHappen(t *testing.T) {
 			checked++
 			name := regexp.MustCompile(`\bverbs\.` + m[1] + `\b`)
 			if strings.HasPrefix(strings.TrimSpace(cells[3]), "never: ") {
-				require.False(t, name.MatchString(code), "docs/verbs.md:%d: %s never happens, and code reports it", l.number, m[1])
+				require.False(t, name.MatchString(code), "docs/verbs.md:%d: %s: documented as never reported, but in the code", l.number, m[1])
 				continue
 			}
-			require.True(t, name.MatchString(code), "docs/verbs.md:%d: no code reports %s", l.number, m[1])
+			require.True(t, name.MatchString(code), "docs/verbs.md:%d: %s: not in the code", l.number, m[1])
 			word := strings.TrimPrefix(strings.TrimPrefix(strings.Trim(strings.TrimSpace(cells[1]), "`"), "IBV_WC_"), "IBV_EVENT_")
-			require.True(t, name.MatchString(tests) || strings.Contains(tests, word), "docs/verbs.md:%d: no test names %s", l.number, m[1])
+			require.True(t, name.MatchString(tests) || strings.Contains(tests, word), "docs/verbs.md:%d: %s: in no test", l.number, m[1])
 		}
 	}
 	require.Greater(t, checked, 50)
 }
 
+// isReported reports whether a heading names one of the reported enumerations.
 func isReported(title string) bool {
 	for _, enum := range reported {
 		if strings.Contains(title, "`"+enum+"`") {
@@ -60,10 +61,10 @@ func isReported(title string) bool {
 	return false
 }
 
-// TestRejectReasons holds the list of the reasons and answers that package cm sends to
-// its code.
+// TestRejectReasons checks that the comments of package mad list exactly the reject
+// reasons and SIDR statuses that package cm sends.
 func TestRejectReasons(t *testing.T) {
-	code := goText(t, "cm")
+	code := readCode(t, "cm")
 	for file, prefix := range map[string]string{"wire/mad/rej.go": "Rej", "wire/mad/sidr.go": "SIDR"} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		require.NoError(t, err)
@@ -75,16 +76,16 @@ func TestRejectReasons(t *testing.T) {
 		consts := regexp.MustCompile(`(?m)^\t(`+prefix+`[A-Z]\w+)\s*(?:Reason =|SIDRStatus =|$)`).FindAllStringSubmatch(string(text), -1)
 		require.Greater(t, len(consts), 4)
 		for _, c := range consts {
-			said := regexp.MustCompile(`\b` + c[1] + `\b`).MatchString(doc)
+			documented := regexp.MustCompile(`\b` + c[1] + `\b`).MatchString(doc)
 			sent := regexp.MustCompile(`\bmad\.` + c[1] + `\b`).MatchString(code)
-			require.Equal(t, sent, said, "%s: %s: sent %v, documented %v", file, c[1], sent, said)
+			require.Equal(t, sent, documented, "%s: %s: sent %v, documented %v", file, c[1], sent, documented)
 		}
 	}
 }
 
-// goText returns the code of packages and those below them, without tests and
+// readCode returns the source of the packages in and below dirs, without tests and
 // comments.
-func goText(t *testing.T, dirs ...string) string {
+func readCode(t *testing.T, dirs ...string) string {
 	t.Helper()
 	comment := regexp.MustCompile(`//.*`)
 	var b strings.Builder
@@ -98,9 +99,9 @@ func goText(t *testing.T, dirs ...string) string {
 	return b.String()
 }
 
-// testText returns all tests of the module but those of this package, and the
-// scenarios.
-func testText(t *testing.T) string {
+// readTests returns the source of all tests except those of this package, and the
+// scenarios of testdata.
+func readTests(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	walkGo(t, ".", func(path string, text []byte) {
@@ -118,6 +119,7 @@ func testText(t *testing.T) string {
 	return b.String()
 }
 
+// walkGo calls f with each Go file in and below dir.
 func walkGo(t *testing.T, dir string, f func(path string, text []byte)) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, e fs.DirEntry, err error) error {
@@ -131,20 +133,20 @@ func walkGo(t *testing.T, dir string, f func(path string, text []byte)) {
 	require.NoError(t, err)
 }
 
-// TestCountersHappen holds every counter of the tables in rnic/counternames.go: code
-// counts it, and a test names it by its field or by its name.
-func TestCountersHappen(t *testing.T) {
+// TestCounters checks every counter of the tables in rnic/counternames.go: code must
+// increment it, and a test must use its field or name.
+func TestCounters(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "rnic", "counternames.go"))
 	require.NoError(t, err)
-	code, tests := goText(t, "qp", "rnic", "internal/link", "rdm"), testText(t)
+	code, tests := readCode(t, "qp", "rnic", "internal/link", "rdm"), readTests(t)
 	rows := regexp.MustCompile(`\{c\("(\w+)".*&\w+\.(\w+)`).FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(rows), 45)
 	for _, row := range rows {
 		name, field := row[1], row[2]
-		// Counted itself, or taken over from what counts it.
+		// Incremented, or copied from another counter.
 		counted := regexp.MustCompile(`\b` + field + `(\+\+| \+= |: +\w+(\.\w+)+)`)
-		assert.True(t, counted.MatchString(code), "%s: no code counts %s", name, field)
+		assert.True(t, counted.MatchString(code), "%s: no code increments %s", name, field)
 		tested := regexp.MustCompile(`\b(` + field + `|` + name + `)\b`)
-		assert.True(t, tested.MatchString(tests), "%s: no test names it", name)
+		assert.True(t, tested.MatchString(tests), "%s: in no test", name)
 	}
 }
