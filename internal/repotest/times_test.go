@@ -85,7 +85,7 @@ var timeRE = regexp.MustCompile(`(?i)\b\d[\d.]* ?(?:us|ms|s|h|min)\b(?:[^/\w]|$)
 
 var units = map[string]time.Duration{
 	"us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "h": time.Hour, "min": time.Minute,
-	"microsecond": time.Microsecond, "millisecond": time.Millisecond, "second": time.Second, "minute": time.Minute, "hour": time.Hour,
+	"nanosecond": time.Nanosecond, "microsecond": time.Microsecond, "millisecond": time.Millisecond, "second": time.Second, "minute": time.Minute, "hour": time.Hour,
 }
 
 var numbers = map[string]float64{
