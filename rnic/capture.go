@@ -10,7 +10,8 @@ import (
 )
 
 // StartCapture starts writing every packet to a pcapng file, as it is on the
-// wire, compressed if the name ends in .gz or .zst. Wireshark decodes it. A
+// wire, compressed if the name ends in .gz, or in .zst if the program imports
+// package rnicdebug (errors.ErrUnsupported otherwise). Wireshark decodes it. A
 // capture that cannot keep up drops packets of the file, never of the link. A
 // device has one capture at a time; ErrBusy while one runs.
 func (d *Device) StartCapture(path string) error {

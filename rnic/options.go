@@ -66,8 +66,7 @@ type Options struct {
 	// of hardware do. The zero value is no limit.
 	ICM ICM
 
-	// Capture writes all packets to this pcapng file (compressed if it ends
-	// in .gz or .zst).
+	// Capture writes all packets to this pcapng file, see Device.StartCapture.
 	Capture string
 
 	// Logger gets failures that no call returns, of the link, a capture or the debug

@@ -1,9 +1,10 @@
-// Package rnicdebug adds Prometheus metrics to the debug endpoint of a device.
+// Package rnicdebug adds Prometheus metrics to the debug endpoint of a device,
+// and captures compressed by zstd (names ending in .zst).
 //
 // With SOFTRNIC_DEBUG=auto in the environment, or rnic.Options.Debug, each device
 // of a program has an endpoint for `softrnic stat`, captures and profiles, which
-// uses only the standard library. To add /metrics, which links the Prometheus
-// client, import this package:
+// uses only the standard library. To add /metrics and .zst, which link the
+// Prometheus client and a compressor, import this package:
 //
 //	import _ "github.com/softrnic/softrnic/rnic/rnicdebug"
 //

@@ -195,6 +195,11 @@ func TestEmpty(t *testing.T) {
 }
 
 func TestCompressed(t *testing.T) {
+	_, err := Create(filepath.Join(t.TempDir(), "a.zst"), nil)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.ErrorContains(t, err, "rnicdebug")
+	NewZstd = func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) }
+	defer func() { NewZstd = nil }()
 	open := map[string]func(io.Reader) (io.Reader, error){
 		"a.pcapng":     func(r io.Reader) (io.Reader, error) { return r, nil },
 		"a.pcapng.gz":  func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
@@ -223,7 +228,7 @@ func TestCompressed(t *testing.T) {
 	require.Less(t, size[1], size[0]/2)
 	require.Less(t, size[2], size[0]/2)
 
-	_, err := Create(filepath.Join(t.TempDir(), "no", "such", "directory"), nil)
+	_, err = Create(filepath.Join(t.TempDir(), "no", "such", "directory"), nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

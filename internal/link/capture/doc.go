@@ -4,7 +4,7 @@
 // such as a [File], which are added and removed at run time.
 //
 //	tap := capture.NewTap(conn, nil)
-//	file, err := capture.Create("trace.pcapng.zst", func(err error) { log.Print(err) })
+//	file, err := capture.Create("trace.pcapng.gz", func(err error) { log.Print(err) })
 //	tap.Add(file)
 //	...
 //	tap.Remove(file)

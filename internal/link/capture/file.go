@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,9 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Size of a buffer. There are two: one is filled while the other is written.
@@ -19,6 +17,11 @@ const (
 	bufferBytes   = 4 << 20
 	bufferPackets = 1 << 15
 )
+
+// NewZstd returns a compressor for capture files whose names end in .zst.
+// Package internal/debug sets it. It is nil in a program without that package,
+// which then does not link the compressor.
+var NewZstd func(w io.Writer) (io.WriteCloser, error)
 
 // A File is a Recorder that writes pcapng in a goroutine of its own. Packets
 // that arrive faster than it can write are dropped and counted. Taps may share
@@ -45,8 +48,8 @@ type buffer struct {
 }
 
 // Create opens a capture file, which the caller must Close. A name that ends in
-// .zst or .gz compresses it; Wireshark reads those as well. A named pipe must
-// have a reader.
+// .gz or, if NewZstd is set, .zst compresses it; Wireshark reads those as well.
+// A named pipe must have a reader.
 //
 // A write error ends the capture only. It is passed to onError, if that is not
 // nil, once, from another goroutine, and returned by Close. The file is
@@ -62,7 +65,11 @@ func Create(name string, onError func(error)) (*File, error) {
 	}
 	switch {
 	case strings.HasSuffix(name, ".zst"):
-		z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
+		if NewZstd == nil {
+			f.Close()
+			return nil, fmt.Errorf(`capture: %s: %w: no zstd in this program; add import _ "github.com/softrnic/softrnic/rnic/rnicdebug", or use .gz`, name, errors.ErrUnsupported)
+		}
+		z, err := NewZstd(f)
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("capture: %s: %w", name, err)

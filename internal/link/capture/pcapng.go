@@ -1,14 +1,10 @@
 package capture
 
 import (
+	"bufio"
 	"encoding/binary"
 	"io"
 	"net/netip"
-	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/softrnic/softrnic/wire"
 )
@@ -17,16 +13,15 @@ import (
 // had on the wire. Each tap is an interface of its own. It belongs to one
 // goroutine.
 type pcapng struct {
-	w          io.Writer
-	ng         *pcapgo.NgWriter // nil until the first interface is known
+	w          *bufio.Writer
 	interfaces map[netip.AddrPort]int
-	last       time.Time // of the packets
+	last       int64 // time of the last packet, nanoseconds since 1970
 	frame      []byte
-	flags      pcapgo.NgEpbFlags
+	block      block
 }
 
 func newPcapng(w io.Writer) *pcapng {
-	return &pcapng{w: w, interfaces: make(map[netip.AddrPort]int)}
+	return &pcapng{w: bufio.NewWriter(w), interfaces: make(map[netip.AddrPort]int)}
 }
 
 // writePacket writes a packet.
@@ -35,26 +30,21 @@ func (f *pcapng) writePacket(p *Packet) error {
 	if err != nil {
 		return err
 	}
-	id, comment := p.ID, ""
+	id, comment, flags := p.ID, "", uint32(flagOutbound)
 	if p.Direction == In {
 		id, comment = p.checkICRC()
+		flags = flagInbound
 	}
 	f.frame = appendFrame(f.frame[:0], p, id)
-	f.flags.Direction = pcapgo.NgEpbFlagDirectionInbound
-	if p.Direction == Out {
-		f.flags.Direction = pcapgo.NgEpbFlagDirectionOutbound
-	}
-	options := pcapgo.NgPacketOptions{Flags: &f.flags}
-	if comment != "" {
-		options.Comments = []string{comment}
-	}
-	f.last = time.Unix(0, p.Time)
-	return f.ng.WritePacketWithOptions(gopacket.CaptureInfo{
-		Timestamp:      f.last,
-		CaptureLength:  len(f.frame),
-		Length:         len(f.frame),
-		InterfaceIndex: index,
-	}, f.frame, options)
+	f.last = p.Time
+	f.block = appendPacket(f.block[:0], index, p.Time, f.frame, flags, comment)
+	return f.writeBlock()
+}
+
+// writeBlock writes f.block.
+func (f *pcapng) writeBlock() error {
+	_, err := f.w.Write(f.block)
+	return err
 }
 
 // checkICRC returns the IPv4 identification of a received packet, and a comment if
@@ -72,7 +62,7 @@ func (p *Packet) checkICRC() (id uint16, comment string) {
 }
 
 // interfaceOf returns the number of a tap's interface, and writes its block on
-// first use.
+// first use, after the section header for the first interface.
 func (f *pcapng) interfaceOf(tap netip.AddrPort) (int, error) {
 	index, ok := f.interfaces[tap]
 	if ok {
@@ -82,51 +72,35 @@ func (f *pcapng) interfaceOf(tap netip.AddrPort) (int, error) {
 	if tap.IsValid() {
 		name += " " + tap.String()
 	}
-	description := pcapgo.NgInterface{
-		Name:        name,
-		Description: "RoCE v2; IP and UDP headers are reconstructed",
-		LinkType:    layers.LinkTypeRaw,
+	index = len(f.interfaces)
+	if index == 0 {
+		f.block = appendSection(f.block[:0], "softrnic")
+		if err := f.writeBlock(); err != nil {
+			return 0, err
+		}
 	}
-	var err error
-	if f.ng == nil {
-		options := pcapgo.DefaultNgWriterOptions
-		options.SectionInfo.Application = "softrnic"
-		f.ng, err = pcapgo.NewNgWriterInterface(f.w, description, options)
-	} else {
-		index, err = f.ng.AddInterface(description)
-	}
-	if err == nil {
-		f.interfaces[tap] = index
-	}
-	return index, err
+	f.block = appendInterface(f.block[:0], name, "RoCE v2; IP and UDP headers are reconstructed")
+	f.interfaces[tap] = index
+	return index, f.writeBlock()
 }
 
 // flush writes buffered blocks.
-func (f *pcapng) flush() error {
-	if f.ng == nil {
-		return nil
-	}
-	return f.ng.Flush()
-}
+func (f *pcapng) flush() error { return f.w.Flush() }
 
 // finish ends the file with the number of dropped packets, all at the first
 // interface, as pcapng has no field for the sum. A file without packets is
 // valid, too.
 func (f *pcapng) finish(recorded, dropped uint64) error {
-	if f.ng == nil {
+	if len(f.interfaces) == 0 {
 		if _, err := f.interfaceOf(netip.AddrPort{}); err != nil {
 			return err
 		}
 	}
-	err := f.ng.WriteInterfaceStats(0, pcapgo.NgInterfaceStatistics{
-		LastUpdate:      f.last,
-		PacketsReceived: recorded + dropped,
-		PacketsDropped:  dropped,
-	})
-	if err != nil {
+	f.block = appendInterfaceStats(f.block[:0], 0, f.last, recorded+dropped, dropped)
+	if err := f.writeBlock(); err != nil {
 		return err
 	}
-	return f.ng.Flush()
+	return f.flush()
 }
 
 // appendFrame appends a packet with its IP and UDP headers.
