@@ -152,11 +152,8 @@ func (i *requestRead) onAccessDone(_ *access, err error) {
 	c.requests[name] = connectRequest{i.control, q}
 }
 
-// HandleSignal implements fabric.Host: it delivers the immediate data of a channel.
-func (p *Process) HandleSignal(rank int, imm uint32) {
-	if p.isNull() {
-		return
-	}
+// handleSignal delivers the immediate data of a channel.
+func (p *Process) handleSignal(rank int, imm uint32) {
 	s, count, id := protocol.ParseImm(imm)
 	if int(id) >= len(p.channels.ends) {
 		return

@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/acp"
-	"github.com/softrnic/softrnic/acp/internal/fabric/rc"
-	"github.com/softrnic/softrnic/acp/internal/fabric/ud"
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rdm"
@@ -67,8 +65,8 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 				dev, err = rnic.Open(rnic.Options{})
 				return dev, err
 			}, acp.Options{Manager: m, Net: net, Patience: 50 * time.Millisecond,
-				RC: rc.Options{CM: cm.Options{Retries: 4}},
-				UD: ud.Options{RDM: rdm.Options{GiveUp: time.Second}}})
+				RC: acp.RCOptions{CM: cm.Options{Retries: 4}},
+				UD: acp.UDOptions{RDM: rdm.Options{GiveUp: time.Second}}})
 			if err != nil {
 				if rank != 1 {
 					through.Done()

@@ -9,7 +9,9 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/acp/internal/fabric/rc"
 	"github.com/softrnic/softrnic/acp/internal/fabric/ud"
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -36,8 +38,24 @@ type Options struct {
 	// variable SOFTRNIC_ACP_NET (rc or ud) overrides it.
 	Net Net
 
-	RC rc.Options // Options of the RC transport.
-	UD ud.Options // Options of the UD transport.
+	RC RCOptions // Options of the RC transport.
+	UD UDOptions // Options of the UD transport.
+}
+
+// RCOptions configure the transport over reliable connections.
+type RCOptions struct {
+	// Connect contains the attributes of the connections.
+	Connect verbs.ConnectOptions
+
+	// CM configures the connection manager. Receives is 512 unless set.
+	CM cm.Options
+}
+
+// UDOptions configure the transport over datagrams.
+type UDOptions struct {
+	// RDM configures the endpoint. GiveUp, the time without a response after which a rank is lost, is 10 s
+	// unless set.
+	RDM rdm.Options
 }
 
 // Net is a transport for operations.
@@ -52,9 +70,9 @@ const (
 // openNet opens the transport that o selects.
 func (o *Options) openNet(dev verbs.Device, host fabric.Host, book fabric.KVS) (fabric.Net, error) {
 	if o.Net == UD {
-		return ud.New(dev, host, book, o.UD)
+		return ud.New(dev, host, book, ud.Options(o.UD))
 	}
-	return rc.New(dev, host, book, o.RC)
+	return rc.New(dev, host, book, rc.Options(o.RC))
 }
 
 func (o *Options) applyDefaults() error {
@@ -63,13 +81,16 @@ func (o *Options) applyDefaults() error {
 	case "ud":
 		o.Net = UD
 	default:
-		return fmt.Errorf("%w: SOFTRNIC_ACP_NET=%s: it takes rc or ud", ErrOptions, v)
+		return fmt.Errorf("%w: SOFTRNIC_ACP_NET=%s: want rc or ud", ErrOptions, v)
 	}
 	if o.Starter == 0 {
 		o.Starter = 4 << 10
 	}
 	if o.Starter < 0 || o.Starter%8 != 0 || o.Starter > 1<<30 {
-		return fmt.Errorf("%w: Options.Starter is %d and has to be a multiple of 8 up to 2^30", ErrOptions, o.Starter)
+		return fmt.Errorf("%w: Options.Starter: %d, want a multiple of 8 in [0, 2^30]", ErrOptions, o.Starter)
+	}
+	if o.Net > UD {
+		return fmt.Errorf("%w: Options.Net: %d out of range [0, %d]", ErrOptions, o.Net, UD)
 	}
 	if o.Patience <= 0 {
 		o.Patience = 500 * time.Millisecond

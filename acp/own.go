@@ -48,7 +48,7 @@ func (p *Process) runLocal(a *access) error {
 		}
 	}
 	if a.Signal {
-		p.HandleSignal(p.rank, a.Imm)
+		p.handleSignal(p.rank, a.Imm)
 	}
 	return nil
 }

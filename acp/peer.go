@@ -39,8 +39,8 @@ func (p *Process) peerFor(rank int) *peer {
 	return r
 }
 
-// PeerFound implements fabric.Host.
-func (p *Process) PeerFound(rank int, card []byte) {
+// onPeerFound handles the card of a connected rank.
+func (p *Process) onPeerFound(rank int, card []byte) {
 	if !p.hasRank(rank) {
 		return
 	}
@@ -49,7 +49,7 @@ func (p *Process) PeerFound(rank int, card []byte) {
 		return
 	}
 	if len(card) < 16 || binary.NativeEndian.Uint32(card[12:]) != byteOrder {
-		p.PeerLost(rank, fmt.Errorf("%w: its words have another byte order", ErrLost))
+		p.onPeerLost(rank, fmt.Errorf("%w: its words have another byte order", ErrLost))
 		return
 	}
 	r.connected, r.directory, r.rkey = true, binary.BigEndian.Uint64(card), binary.BigEndian.Uint32(card[8:])
@@ -59,8 +59,8 @@ func (p *Process) PeerFound(rank int, card []byte) {
 	p.net.Flush()
 }
 
-// PeerLost implements fabric.Host.
-func (p *Process) PeerLost(rank int, why error) {
+// onPeerLost fails the accesses to a lost rank.
+func (p *Process) onPeerLost(rank int, why error) {
 	if !p.hasRank(rank) {
 		return
 	}

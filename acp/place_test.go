@@ -14,8 +14,6 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
-	"github.com/softrnic/softrnic/acp/internal/fabric/rc"
-	"github.com/softrnic/softrnic/acp/internal/fabric/ud"
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rdm"
@@ -33,7 +31,7 @@ func TestPlaced(t *testing.T) {
 	)
 	const never = time.Hour // who is not woken when there is something to do stays asleep
 	for i, net := range []acp.Options{{Patience: never}, {Patience: never, Net: acp.UD},
-		{Patience: never, Net: acp.UD, UD: ud.Options{RDM: rdm.Options{Emulate: true}}}} {
+		{Patience: never, Net: acp.UD, UD: acp.UDOptions{RDM: rdm.Options{Emulate: true}}}} {
 		for name, o := range variants {
 			seed := rand.Uint64()
 			t.Run(fmt.Sprint(i, name, seed), func(t *testing.T) {
@@ -209,7 +207,7 @@ func TestPlacedPeerDies(t *testing.T) {
 					p, err := acp.Init(func() (_ verbs.Device, err error) {
 						dev, err = rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
 						return dev, err
-					}, acp.Options{Manager: managers[rank], RC: rc.Options{CM: cm.Options{Retries: 4}}})
+					}, acp.Options{Manager: managers[rank], RC: acp.RCOptions{CM: cm.Options{Retries: 4}}})
 					if err != nil {
 						return err
 					}

@@ -99,7 +99,7 @@ func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
 	p.channels.init()
 	p.peers = make([]*peer, p.size)
 	p.modifyQueues = map[GA][]*atomicOp{}
-	if p.net, err = p.o.openNet(p.dev, p, p.manager); err != nil {
+	if p.net, err = p.o.openNet(p.dev, (*fabricHost)(p), p.manager); err != nil {
 		return err
 	}
 	if err = p.memory.init(p); err != nil {
@@ -189,17 +189,6 @@ func (p *Process) releaseAll(ctx context.Context) (err error) {
 		err = errors.Join(err, p.dev.Close())
 	}
 	return err
-}
-
-// DoLocked implements fabric.Host.
-func (p *Process) DoLocked(f func()) {
-	if p.isNull() || f == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.unlockAndNotify()
-	f()
-	p.engine.events++
 }
 
 // Stats returns the counters of this rank by name: those of the transport, and the number of messages that

@@ -55,7 +55,7 @@ var allowedImports = map[string][]string{
 	"sdp/internal/protocol":   {"verbs", "wire/bsdh", "sdp/internal/flow"},
 	"examples/acp":            {"verbs", "rnic", "acp"},
 	"examples/sdp":            {"rnic", "sdp"},
-	"acp":                     {"internal/cancelctx", "internal/rankaddr", "verbs", "cm", "mpi/pmi", "acp/internal/fabric", "acp/internal/protocol"},
+	"acp":                     {"internal/cancelctx", "internal/rankaddr", "verbs", "cm", "rdm", "mpi/pmi", "acp/internal/fabric", "acp/internal/protocol"},
 	"acp/data":                {"acp"},
 	"acp/internal/protocol":   {},
 	"acp/internal/fabric":     {"verbs", "cm", "rdm"},
