@@ -7,78 +7,58 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
+// Word is the type of an atomic operation: 4 or 8 bytes.
+type Word interface{ uint32 | uint64 }
+
 // The atomic operations act on 8 or 4 aligned bytes at a global address of any rank (acp_cas8, ...). They
 // start when the operations up to after are complete. The previous value is stored in *old, unless old is
-// nil, when the operation is complete.
+// nil, when the operation is complete. For a null Process they return None.
 //
 // All operations are atomic with each other, whatever their kind, width and rank, and with sync/atomic in the
 // program that owns the memory: the owner's adapter executes them on the 8-byte word that contains the value,
 // by fetch-and-add or a loop of compare-and-swap. A compare-and-swap that fails because the word has changed
 // is retried.
 
-// CompareSwap8 stores value if the word equals compare.
-func (p *Process) CompareSwap8(old *uint64, at GA, compare, value uint64, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}}, after)
+// CompareSwap stores value if the word equals compare.
+func CompareSwap[T Word](p *Process, old *T, at GA, compare, value T, after Handle) Handle {
+	return issueAtomic(p, protocol.CompareSwap, old, at, compare, value, after)
 }
 
-// Swap8 stores value.
-func (p *Process) Swap8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Swap, Operand: value}}, after)
+// Swap stores value.
+func Swap[T Word](p *Process, old *T, at GA, value T, after Handle) Handle {
+	return issueAtomic(p, protocol.Swap, old, at, 0, value, after)
 }
 
-// Add8 adds value.
-func (p *Process) Add8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}}, after)
+// FetchAdd adds value.
+func FetchAdd[T Word](p *Process, old *T, at GA, value T, after Handle) Handle {
+	return issueAtomic(p, protocol.Add, old, at, 0, value, after)
 }
 
-// Xor8 stores the exclusive or with value.
-func (p *Process) Xor8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: value}}, after)
+// FetchXor stores the exclusive or with value.
+func FetchXor[T Word](p *Process, old *T, at GA, value T, after Handle) Handle {
+	return issueAtomic(p, protocol.Xor, old, at, 0, value, after)
 }
 
-// Or8 stores the bitwise or with value.
-func (p *Process) Or8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Or, Operand: value}}, after)
+// FetchOr stores the bitwise or with value.
+func FetchOr[T Word](p *Process, old *T, at GA, value T, after Handle) Handle {
+	return issueAtomic(p, protocol.Or, old, at, 0, value, after)
 }
 
-// And8 stores the bitwise and with value.
-func (p *Process) And8(old *uint64, at GA, value uint64, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.And, Operand: value}}, after)
+// FetchAnd stores the bitwise and with value.
+func FetchAnd[T Word](p *Process, old *T, at GA, value T, after Handle) Handle {
+	return issueAtomic(p, protocol.And, old, at, 0, value, after)
 }
 
-// CompareSwap4 is CompareSwap8 for 4 bytes.
-func (p *Process) CompareSwap4(old *uint32, at GA, compare, value uint32, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: uint64(compare), Operand: uint64(value)}}, after)
-}
-
-// Swap4 is Swap8 for 4 bytes.
-func (p *Process) Swap4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Swap, Operand: uint64(value)}}, after)
-}
-
-// Add4 is Add8 for 4 bytes.
-func (p *Process) Add4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Add, Operand: uint64(value)}}, after)
-}
-
-// Xor4 is Xor8 for 4 bytes.
-func (p *Process) Xor4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Xor, Operand: uint64(value)}}, after)
-}
-
-// Or4 is Or8 for 4 bytes.
-func (p *Process) Or4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.Or, Operand: uint64(value)}}, after)
-}
-
-// And4 is And8 for 4 bytes.
-func (p *Process) And4(old *uint32, at GA, value uint32, after Handle) Handle {
-	return p.issueAtomic(&atomicOp{old4: old, half: true, at: at, m: protocol.Modify{Op: protocol.And, Operand: uint64(value)}}, after)
-}
-
-func (p *Process) issueAtomic(t *atomicOp, after Handle) Handle {
+func issueAtomic[T Word](p *Process, op protocol.AtomicOp, old *T, at GA, compare, value T, after Handle) Handle {
 	if p.isNull() {
 		return None
+	}
+	t := &atomicOp{at: at, m: protocol.Modify{Op: op, Compare: uint64(compare), Operand: uint64(value)}}
+	switch old := any(old).(type) {
+	case *uint64:
+		t.old8 = old
+	case *uint32:
+		t.old4, t.half = old, true
 	}
 	p.mu.Lock()
 	defer p.unlockAndNotify()

@@ -32,24 +32,26 @@ func TestAtomics(t *testing.T) {
 				require.NoError(t, p.Complete(ctx, h(&old)), "rank %d", rank)
 				return old
 			}
-			require.Zero(t, eight(func(o *uint64) acp.Handle { return p.Swap8(o, ga, a, acp.None) }))
-			require.EqualValues(t, uint64(a), eight(func(o *uint64) acp.Handle { return p.CompareSwap8(o, ga, 5, 6, acp.None) }))
-			require.EqualValues(t, uint64(a), eight(func(o *uint64) acp.Handle { return p.CompareSwap8(o, ga, a, b, acp.None) }))
-			require.EqualValues(t, uint64(b), eight(func(o *uint64) acp.Handle { return p.Xor8(o, ga, a, acp.None) }))
-			require.EqualValues(t, uint64(a^b), eight(func(o *uint64) acp.Handle { return p.Or8(o, ga, 0xff, acp.None) }))
-			require.EqualValues(t, uint64(a^b|0xff), eight(func(o *uint64) acp.Handle { return p.And8(o, ga, 0xffff, acp.None) }))
-			require.EqualValues(t, uint64((a^b|0xff)&0xffff), eight(func(o *uint64) acp.Handle { return p.Add8(o, ga, ^uint64(0), acp.None) }))
-			require.EqualValues(t, uint64((a^b|0xff)&0xffff)-1, eight(func(o *uint64) acp.Handle { return p.Swap8(nil, ga, 0, p.Swap8(o, ga, 0, acp.None)) }))
+			require.Zero(t, eight(func(o *uint64) acp.Handle { return acp.Swap[uint64](p, o, ga, a, acp.None) }))
+			require.EqualValues(t, uint64(a), eight(func(o *uint64) acp.Handle { return acp.CompareSwap[uint64](p, o, ga, 5, 6, acp.None) }))
+			require.EqualValues(t, uint64(a), eight(func(o *uint64) acp.Handle { return acp.CompareSwap[uint64](p, o, ga, a, b, acp.None) }))
+			require.EqualValues(t, uint64(b), eight(func(o *uint64) acp.Handle { return acp.FetchXor[uint64](p, o, ga, a, acp.None) }))
+			require.EqualValues(t, uint64(a^b), eight(func(o *uint64) acp.Handle { return acp.FetchOr[uint64](p, o, ga, 0xff, acp.None) }))
+			require.EqualValues(t, uint64(a^b|0xff), eight(func(o *uint64) acp.Handle { return acp.FetchAnd[uint64](p, o, ga, 0xffff, acp.None) }))
+			require.EqualValues(t, uint64((a^b|0xff)&0xffff), eight(func(o *uint64) acp.Handle { return acp.FetchAdd[uint64](p, o, ga, ^uint64(0), acp.None) }))
+			require.EqualValues(t, uint64((a^b|0xff)&0xffff)-1, eight(func(o *uint64) acp.Handle {
+				return acp.Swap[uint64](p, nil, ga, 0, acp.Swap[uint64](p, o, ga, 0, acp.None))
+			}))
 			for off := 0; off < 8; off += 4 {
 				at := ga.Add(off)
-				require.Zero(t, four(func(o *uint32) acp.Handle { return p.Swap4(o, at, lo(a), acp.None) }))
-				require.EqualValues(t, lo(a), four(func(o *uint32) acp.Handle { return p.CompareSwap4(o, at, 5, 6, acp.None) }))
-				require.EqualValues(t, lo(a), four(func(o *uint32) acp.Handle { return p.CompareSwap4(o, at, lo(a), lo(b), acp.None) }))
-				require.EqualValues(t, lo(b), four(func(o *uint32) acp.Handle { return p.Xor4(o, at, lo(a), acp.None) }))
-				require.EqualValues(t, lo(a^b), four(func(o *uint32) acp.Handle { return p.Or4(o, at, 0xff, acp.None) }))
-				require.EqualValues(t, lo(a^b|0xff), four(func(o *uint32) acp.Handle { return p.And4(o, at, 0xffff, acp.None) }))
-				require.EqualValues(t, lo((a^b|0xff)&0xffff), four(func(o *uint32) acp.Handle { return p.Add4(o, at, ^uint32(0)-5, acp.None) }))
-				require.Equal(t, lo((a^b|0xff)&0xffff)-6, four(func(o *uint32) acp.Handle { return p.Swap4(o, at, 0, acp.None) }))
+				require.Zero(t, four(func(o *uint32) acp.Handle { return acp.Swap[uint32](p, o, at, lo(a), acp.None) }))
+				require.EqualValues(t, lo(a), four(func(o *uint32) acp.Handle { return acp.CompareSwap[uint32](p, o, at, 5, 6, acp.None) }))
+				require.EqualValues(t, lo(a), four(func(o *uint32) acp.Handle { return acp.CompareSwap[uint32](p, o, at, lo(a), lo(b), acp.None) }))
+				require.EqualValues(t, lo(b), four(func(o *uint32) acp.Handle { return acp.FetchXor[uint32](p, o, at, lo(a), acp.None) }))
+				require.EqualValues(t, lo(a^b), four(func(o *uint32) acp.Handle { return acp.FetchOr[uint32](p, o, at, 0xff, acp.None) }))
+				require.EqualValues(t, lo(a^b|0xff), four(func(o *uint32) acp.Handle { return acp.FetchAnd[uint32](p, o, at, 0xffff, acp.None) }))
+				require.EqualValues(t, lo((a^b|0xff)&0xffff), four(func(o *uint32) acp.Handle { return acp.FetchAdd[uint32](p, o, at, ^uint32(0)-5, acp.None) }))
+				require.Equal(t, lo((a^b|0xff)&0xffff)-6, four(func(o *uint32) acp.Handle { return acp.Swap[uint32](p, o, at, 0, acp.None) }))
 			}
 		}
 		return nil
@@ -71,11 +73,11 @@ func TestAtomicity(t *testing.T) {
 			low, high = high, low
 		}
 		for i := range each {
-			p.Add4(nil, low, 1, acp.None)
-			p.Add8(nil, all[0], 1, acp.None)
-			p.Add4(nil, high, 1, acp.None)
+			acp.FetchAdd[uint32](p, nil, low, 1, acp.None)
+			acp.FetchAdd[uint64](p, nil, all[0], 1, acp.None)
+			acp.FetchAdd[uint32](p, nil, high, 1, acp.None)
 			bit := uint64(1) << (10*p.Rank() + i%10)
-			p.Xor8(nil, all[0].Add(8), bit, acp.None)
+			acp.FetchXor[uint64](p, nil, all[0].Add(8), bit, acp.None)
 			if p.Rank() == 0 {
 				atomic.AddUint64((*uint64)(unsafe.Pointer(&mem[0])), 1)
 			}

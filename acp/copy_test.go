@@ -93,7 +93,7 @@ func TestOrder(t *testing.T) {
 						p.Copy(all[(i+1)%3].Add(8*(i+1)), all[i%3].Add(8*i), 8, order)
 					}
 					var old uint64
-					if err := p.Complete(ctx, p.Add8(&old, all[hops%3].Add(8*hops), 0, order)); err != nil {
+					if err := p.Complete(ctx, acp.FetchAdd[uint64](p, &old, all[hops%3].Add(8*hops), 0, order)); err != nil {
 						return err
 					}
 					if got := string(binary.NativeEndian.AppendUint64(nil, old)); got != "relay..." {
@@ -173,9 +173,9 @@ func TestBadAddresses(t *testing.T) {
 				{theirs, all[1], 8, acp.ErrRegion},
 			} {
 				var count uint64
-				good := p.Add8(nil, all[1].Add(800), 1, acp.None)
+				good := acp.FetchAdd[uint64](p, nil, all[1].Add(800), 1, acp.None)
 				bad := p.Copy(c.to, c.from, c.n, acp.None)
-				p.Add8(&count, all[1].Add(800), 1, acp.None)
+				acp.FetchAdd[uint64](p, &count, all[1].Add(800), 1, acp.None)
 				err := p.Complete(ctx, acp.All)
 				require.ErrorIs(t, err, c.want, "case %d", i)
 				var e *acp.Error
@@ -184,7 +184,7 @@ func TestBadAddresses(t *testing.T) {
 				require.Equal(t, good+1, bad)
 				require.EqualValues(t, 2*i+1, count, "those around it are done once")
 			}
-			for _, h := range []acp.Handle{p.Add8(nil, all[1].Add(804), 1, acp.None), p.Add4(nil, all[1].Add(2), 1, acp.None)} {
+			for _, h := range []acp.Handle{acp.FetchAdd[uint64](p, nil, all[1].Add(804), 1, acp.None), acp.FetchAdd[uint32](p, nil, all[1].Add(2), 1, acp.None)} {
 				require.ErrorIs(t, p.Complete(ctx, h), acp.ErrAlign)
 			}
 			if repaired, ok := p.Stats()["repaired"]; ok {

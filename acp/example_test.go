@@ -23,7 +23,7 @@ func Example() {
 				return err
 			}
 			h := p.Copy(p.StarterGA(1), r.GA(0), 20, acp.None)
-			h = p.Add8(nil, p.StarterGA(1).Add(64), 42, h)
+			h = acp.FetchAdd[uint64](p, nil, p.StarterGA(1).Add(64), 42, h)
 			if err := p.Complete(ctx, h); err != nil {
 				return err
 			}

@@ -26,14 +26,14 @@ func (p *Process) NewGroup() *Group { return &Group{p: p} }
 // Copy is Process.Copy in the group.
 func (g *Group) Copy(to, from GA, n int) { g.issueOp(&copyOp{to: to, from: from, n: n}) }
 
-// CompareSwap8 is Process.CompareSwap8 in the group. The previous value is stored in *old, unless old is nil,
+// CompareSwap is the function CompareSwap on 8 bytes, in the group. The previous value is stored in *old, unless old is nil,
 // when Wait returns.
-func (g *Group) CompareSwap8(old *uint64, at GA, compare, value uint64) {
+func (g *Group) CompareSwap(old *uint64, at GA, compare, value uint64) {
 	g.issueOp(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}})
 }
 
-// Add8 is Process.Add8 in the group.
-func (g *Group) Add8(old *uint64, at GA, value uint64) {
+// FetchAdd is the function FetchAdd on 8 bytes, in the group.
+func (g *Group) FetchAdd(old *uint64, at GA, value uint64) {
 	g.issueOp(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}})
 }
 

@@ -19,9 +19,9 @@ func TestGroup(t *testing.T) {
 		other := all[1-p.Rank()]
 		good, bad := p.NewGroup(), p.NewGroup()
 		var before uint64
-		good.Add8(nil, other.Add(8), 1)
+		good.FetchAdd(nil, other.Add(8), 1)
 		bad.Copy(other.Add(60), mine.GA(0), 8)
-		bad.CompareSwap8(nil, other.Add(4), 0, 1)
+		bad.CompareSwap(nil, other.Add(4), 0, 1)
 		h := p.Copy(other+7<<32, mine.GA(0), 8, acp.None)
 		good.Copy(other.Add(16), mine.GA(0), 8)
 		require.NoError(t, good.Wait(ctx))
@@ -32,7 +32,7 @@ func TestGroup(t *testing.T) {
 		require.ErrorIs(t, err, acp.ErrAlign)
 		require.NotErrorIs(t, err, acp.ErrRegion)
 		require.NoError(t, bad.Wait(ctx))
-		good.CompareSwap8(&before, other.Add(8), 1, 5)
+		good.CompareSwap(&before, other.Add(8), 1, 5)
 		require.NoError(t, good.Wait(ctx))
 		require.EqualValues(t, 1, before)
 		return p.Sync(ctx)

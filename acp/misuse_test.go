@@ -39,8 +39,9 @@ func TestUnusable(t *testing.T) {
 		return ch
 	}
 	s := &misuse.Surface{
-		Dir:   ".",
-		Funcs: map[string]any{"NewChan": acp.NewChan[int64]},
+		Dir: ".",
+		Funcs: map[string]any{"NewChan": acp.NewChan[int64], "CompareSwap": acp.CompareSwap[uint64], "Swap": acp.Swap[uint32], "FetchAdd": acp.FetchAdd[uint64],
+			"FetchXor": acp.FetchXor[uint32], "FetchOr": acp.FetchOr[uint64], "FetchAnd": acp.FetchAnd[uint32]},
 		Types: map[string][]misuse.Receiver{
 			"Chan": {{Name: "live", Make: func() any {
 				c, err := acp.NewChan[int64](p, 0, 0, acp.ChannelOptions{SlotSize: 64})

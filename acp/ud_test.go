@@ -28,8 +28,8 @@ func TestOverDatagrams(t *testing.T) {
 				}
 				left, right := (p.Rank()+2)%3, (p.Rank()+1)%3
 				p.Copy(all[right].Add(n), all[left], n, acp.None) // from one neighbour to the other
-				p.Add8(nil, p.StarterGA(0).Add(16), 1, acp.None)
-				p.Xor4(nil, p.StarterGA(0).Add(24), 1<<p.Rank(), acp.None)
+				acp.FetchAdd[uint64](p, nil, p.StarterGA(0).Add(16), 1, acp.None)
+				acp.FetchXor[uint32](p, nil, p.StarterGA(0).Add(24), 1<<p.Rank(), acp.None)
 				require.NoError(t, p.Complete(ctx, acp.All))
 				require.ErrorIs(t, p.Complete(ctx, p.Copy(all[right].Add(2*n), mine.GA(0), 8, acp.None)), acp.ErrRange)
 				require.ErrorIs(t, p.Complete(ctx, p.Copy(all[right]+7<<32, mine.GA(0), 8, acp.None)), acp.ErrRegion)

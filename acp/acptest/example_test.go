@@ -14,7 +14,7 @@ import (
 
 func Example() {
 	err := acptest.Run(3, func(p *acp.Process) error {
-		p.Add8(nil, p.StarterGA(0), uint64(p.Rank()), acp.None)
+		acp.FetchAdd[uint64](p, nil, p.StarterGA(0), uint64(p.Rank()), acp.None)
 		if err := p.Complete(context.Background(), acp.All); err != nil {
 			return err
 		}

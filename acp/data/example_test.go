@@ -25,7 +25,7 @@ func Example() {
 				return err
 			}
 			for rank := range p.Size() {
-				p.Add8(nil, p.StarterGA(rank), uint64(v.GA()), acp.None)
+				acp.FetchAdd[uint64](p, nil, p.StarterGA(rank), uint64(v.GA()), acp.None)
 			}
 			if err := p.Complete(ctx, acp.All); err != nil {
 				return err

@@ -129,7 +129,7 @@ func (s *Space) unlockStruct(at acp.GA, mine, next uint64, pieces ...pendingWrit
 	}
 	g := s.p.NewGroup()
 	var found uint64
-	if err := s.writeThen(g, near, func() { g.CompareSwap8(&found, at, mine, next) }); err != nil {
+	if err := s.writeThen(g, near, func() { g.CompareSwap(&found, at, mine, next) }); err != nil {
 		return err
 	}
 	if found != mine {

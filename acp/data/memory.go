@@ -88,7 +88,7 @@ func (s *Space) writeThen(g *acp.Group, pieces []pendingWrite, behind func()) er
 	off := 0
 	for _, p := range pieces {
 		if p.add != 0 {
-			g.Add8(nil, p.to, p.add)
+			g.FetchAdd(nil, p.to, p.add)
 		}
 		if len(p.b) > 0 {
 			copy(r.Bytes()[off:], p.b)
@@ -110,14 +110,14 @@ func (s *Space) copyBytes(to, from acp.GA, n int) error {
 // compareSwap stores value if the word equals compare, and returns the previous word.
 func (s *Space) compareSwap(at acp.GA, compare, value uint64) (found uint64, err error) {
 	g := s.p.NewGroup()
-	g.CompareSwap8(&found, at, compare, value)
+	g.CompareSwap(&found, at, compare, value)
 	return found, g.Wait(context.Background())
 }
 
 // fetchAdd adds to a word, and returns the previous word. Adding 0 is an atomic read.
 func (s *Space) fetchAdd(at acp.GA, value uint64) (found uint64, err error) {
 	g := s.p.NewGroup()
-	g.Add8(&found, at, value)
+	g.FetchAdd(&found, at, value)
 	return found, g.Wait(context.Background())
 }
 

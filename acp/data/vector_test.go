@@ -113,7 +113,7 @@ func TestVectorAddress(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, last, at.Rank())
 		p := w[0].Process()
-		require.NoError(t, p.Complete(ctx, p.Add8(nil, at, 39, acp.None)))
+		require.NoError(t, p.Complete(ctx, acp.FetchAdd[uint64](p, nil, at, 39, acp.None)))
 		x, err := v.Slice(ctx, 1, 2)
 		require.NoError(t, err)
 		require.Equal(t, []uint64{2, 42}, x)

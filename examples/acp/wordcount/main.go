@@ -72,7 +72,7 @@ func shareMap(ctx context.Context, s *data.Space) (m *data.Map[string, int], err
 			return nil, err
 		}
 		for rank := range p.Size() {
-			p.Add8(nil, p.StarterGA(rank), uint64(m.GA()), acp.None)
+			acp.FetchAdd[uint64](p, nil, p.StarterGA(rank), uint64(m.GA()), acp.None)
 		}
 		if err = p.Complete(ctx, acp.All); err != nil {
 			return nil, err

@@ -136,7 +136,7 @@ func (r *rank) shareMemory(ctx context.Context) (err error) {
 	}
 	ga := uint64(r.memory.GA(0))
 	for rank := range r.Size() {
-		r.Swap8(nil, r.StarterGA(rank).Add(8*r.Rank()), ga, acp.None)
+		acp.Swap[uint64](r.Process, nil, r.StarterGA(rank).Add(8*r.Rank()), ga, acp.None)
 	}
 	if err := r.Complete(ctx, acp.All); err != nil {
 		return err
