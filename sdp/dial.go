@@ -16,8 +16,9 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// A Dialer contains options for dialing. The zero value uses the stack's options.
+// A Dialer contains options for dialing, as [net.Dialer] does. Stack is required.
 type Dialer struct {
+	Stack       *Stack
 	FlowControl *FlowControl // overrides the stack's
 	UDPPort     uint16       // of the peer's adapter; default 4791
 
@@ -101,26 +102,37 @@ func (s *Stack) Dial(network, address string) (net.Conn, error) {
 // context's error and whether the adapter or the application did not reply. A nil ctx is never
 // done.
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if s.isClosed() {
+	return (&Dialer{Stack: s}).DialContext(ctx, network, address)
+}
+
+// Dial is [Stack.Dial] with the options of d.
+func (d *Dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+// DialContext is [Stack.DialContext] with the options of d. If the peer does not support the
+// requested flow control mode, the connection uses Credit. The connection is a *[Conn].
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if d == nil || d.Stack.isClosed() {
 		return nil, openError("dial", network, netip.AddrPort{}, errClosedStack)
 	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	to, err := s.resolveDialAddr(ctx, network, address)
+	ctx, cancel := d.withTimeouts(ctx)
+	defer cancel()
+	to, err := d.Stack.resolveDialAddr(ctx, network, address)
 	if err != nil {
 		return nil, openError("dial", network, to, err)
 	}
-	c, err := s.DialAddr(ctx, to, Dialer{})
+	c, err := d.Stack.dialAddr(ctx, to, *d)
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// DialAddr connects to a listener. If the peer does not support the requested flow control mode,
-// the connection uses Credit.
-func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
+func (s *Stack) dialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
 	if err := d.checkLocalAddr(); err != nil {
 		return nil, openError("dial", network, netip.AddrPort{}, err)
 	}

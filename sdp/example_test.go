@@ -132,22 +132,23 @@ func ExampleConn_MeasureUse() {
 }
 
 // A connection can have another flow control than the stack's others.
-func ExampleStack_DialAddr() {
+func ExampleDialer() {
 	there, here := open(), open()
-	l, err := there.ListenPort(0, 0)
+	l, err := there.Listen("sdp", ":0")
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
-		c, err := here.DialAddr(context.Background(), l.Addr().(sdp.Addr).AddrPort, sdp.Dialer{FlowControl: &d})
+		dialer := sdp.Dialer{Stack: here.Stack, FlowControl: &d}
+		c, err := dialer.Dial("sdp", l.Addr().String())
 		if err != nil {
 			log.Fatal(err)
 		}
-		peer, err := l.AcceptSDP()
+		peer, err := l.Accept()
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(c.FlowControl(), peer.FlowControl())
+		fmt.Println(c.(*sdp.Conn).FlowControl(), peer.(*sdp.Conn).FlowControl())
 	}
 	here.Close()
 	there.Close()
@@ -193,18 +194,18 @@ func ExampleStack_Shutdown() {
 // Datagrams are lost, repeated or out of order as the network likes.
 func ExampleStack_ListenPacket() {
 	there, here := open(), open()
-	server, err := there.ListenPacket(7)
+	server, err := there.ListenPacket("sdp", ":7")
 	if err != nil {
 		log.Fatal(err)
 	}
-	client, err := here.ListenPacket(0)
+	client, err := here.ListenPacket("sdp", ":0")
 	if err != nil {
 		log.Fatal(err)
 	}
 	if _, err := client.WriteTo([]byte("ping"), server.LocalAddr()); err != nil {
 		log.Fatal(err)
 	}
-	p := make([]byte, server.MTU())
+	p := make([]byte, server.(*sdp.PacketConn).MTU())
 	n, from, err := server.ReadFrom(p)
 	fmt.Println(string(p[:n]), from.String() == client.LocalAddr().String(), err)
 	here.Close()

@@ -43,6 +43,19 @@ func (s *Stack) SetAcceptTime(d time.Duration) { s.acceptTime = d }
 // UDPPort is that of the stack's adapter.
 func (s *Stack) UDPPort() uint16 { return s.cm.Addr().Port() }
 
+// ListenPort listens on a port with a backlog.
+func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
+	return s.listenPort(port, backlog)
+}
+
+// DialAddr dials an address with the options of d.
+func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
+	return s.dialAddr(ctx, to, d)
+}
+
+// ListenPacketPort returns a PacketConn on a port.
+func (s *Stack) ListenPacketPort(port uint16) (*PacketConn, error) { return s.listenPacketPort(port) }
+
 // Resolve is what Dial makes of an address.
 func (s *Stack) Resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
 	return s.resolveDialAddr(ctx, network, address)

@@ -1,8 +1,10 @@
 package sdp
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -37,17 +39,34 @@ type Listener struct {
 
 var _ net.Listener = (*Listener)(nil)
 
+// A ListenConfig contains options for listening, as [net.ListenConfig] does. Stack is required.
+type ListenConfig struct {
+	Stack *Stack
+
+	// Backlog is the maximum number of connections that wait for Accept, including those in their
+	// handshake, up to 65536. Later requests wait for a reply until their dialers time out. The
+	// default is DefaultBacklog.
+	Backlog int
+}
+
 // Listen listens at an address like ":7471" or "192.0.2.1:7471". The IP address, if given, must
-// be the device's. Port 0 selects a free one. The network is "sdp" or one of TCP's.
+// be the device's. Port 0 selects a free one. The network is "sdp" or one of TCP's. The listener
+// is a *[Listener].
 func (s *Stack) Listen(network, address string) (net.Listener, error) {
-	if s.isClosed() {
+	return (&ListenConfig{Stack: s}).Listen(context.Background(), network, address)
+}
+
+// Listen is [Stack.Listen] with the options of lc. ctx applies to the lookup of a host name. A nil
+// ctx is never done.
+func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	if lc == nil || lc.Stack.isClosed() {
 		return nil, openError("listen", network, netip.AddrPort{}, errClosedStack)
 	}
-	at, err := s.listenAddr(network, address)
+	at, err := lc.Stack.listenAddr(ctx, "tcp", network, address)
 	if err != nil {
 		return nil, openError("listen", network, at, err)
 	}
-	l, err := s.ListenPort(at.Port(), 0)
+	l, err := lc.Stack.listenPort(at.Port(), lc.Backlog)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +79,8 @@ const DefaultBacklog = 128
 // maxBacklog is the maximum backlog, as with listen(2).
 const maxBacklog = 1 << 16
 
-// ListenPort is like Listen with a backlog: the maximum number of connections that wait for
-// Accept, including those in their handshake. Later requests wait for a reply until their dialers
-// time out. A backlog of 0 or less means DefaultBacklog; more than 65536 means 65536.
-func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
+// listenPort listens on a port with a backlog, 0 for the default.
+func (s *Stack) listenPort(port uint16, backlog int) (*Listener, error) {
 	l, err := s.listen(port, backlog)
 	if err != nil {
 		return nil, s.listenError(port, err)
@@ -76,14 +93,14 @@ func (s *Stack) listen(port uint16, backlog int) (*Listener, error) {
 		return nil, err
 	}
 	defer s.inUse.Done()
+	if backlog < 0 || backlog > maxBacklog {
+		return nil, fmt.Errorf("%w: ListenConfig.Backlog: %d out of range [0, %d]", verbs.ErrInvalid, backlog, maxBacklog)
+	}
 	inner, err := s.cm.Listen(port, cm.ListenOptions{PortSpace: cm.SDP, NoUC: true})
 	if err != nil {
 		return nil, err
 	}
-	if backlog <= 0 {
-		backlog = DefaultBacklog
-	}
-	backlog = min(backlog, maxBacklog)
+	backlog = cmp.Or(backlog, DefaultBacklog)
 	l := &Listener{
 		stack: s, inner: inner, addr: Addr{inner.Addr()}, done: make(chan struct{}),
 		backlogSlots: make(chan struct{}, backlog), ready: make(chan *Conn, backlog), deadline: newDeadline(),

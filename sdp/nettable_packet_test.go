@@ -166,9 +166,9 @@ func TestNetPacketConn(t *testing.T) {
 			return open(), open()
 		}},
 		{"sdp", func(t *testing.T) (a, b datagramConn) {
-			c, err := x.ListenPacket(0)
+			c, err := x.ListenPacketPort(0)
 			require.NoError(t, err)
-			d, err := y.ListenPacket(0)
+			d, err := y.ListenPacketPort(0)
 			require.NoError(t, err)
 			t.Cleanup(func() { c.Close(); d.Close() })
 			return c, d

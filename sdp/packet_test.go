@@ -25,7 +25,7 @@ import (
 // packetConn makes one on an adapter of its own.
 func packetConn(t testing.TB, ro rnic.Options) *sdp.PacketConn {
 	t.Helper()
-	c, err := stack(t, ro, sdp.Options{}).ListenPacket(0)
+	c, err := stack(t, ro, sdp.Options{}).ListenPacketPort(0)
 	require.NoError(t, err)
 	require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
 	t.Cleanup(func() { c.Close() })
@@ -229,7 +229,7 @@ func TestPacketManyPeers(t *testing.T) {
 	})
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	for i := range peers {
-		c, err := s.ListenPacket(0)
+		c, err := s.ListenPacketPort(0)
 		require.NoError(t, err)
 		require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
 		all.Go(func() {
@@ -260,7 +260,7 @@ func TestPacketRestart(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	var port uint16
 	for i := range 3 {
-		b, err := s.ListenPacket(port)
+		b, err := s.ListenPacketPort(port)
 		require.NoError(t, err)
 		require.NoError(t, b.SetDeadline(time.Now().Add(hang)))
 		port = addrPort(b).Port()
@@ -310,7 +310,7 @@ func TestPacketPeersAreBounded(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	var others []*sdp.PacketConn
 	for range 6 {
-		c, err := s.ListenPacket(0)
+		c, err := s.ListenPacketPort(0)
 		require.NoError(t, err)
 		require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
 		others = append(others, c)
@@ -427,13 +427,30 @@ func TestPacketForeign(t *testing.T) {
 // TestPacketEndsWithStack closes what was left open.
 func TestPacketEndsWithStack(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
-	c, err := s.ListenPacket(7)
+	c, err := s.ListenPacketPort(7)
 	require.NoError(t, err)
-	_, err = s.ListenPacket(7)
+	_, err = s.ListenPacketPort(7)
 	require.ErrorContains(t, err, "port in use")
 	require.NoError(t, s.Close())
 	_, _, err = c.ReadFrom(nil)
 	require.ErrorIs(t, err, net.ErrClosed)
-	_, err = s.ListenPacket(8)
+	_, err = s.ListenPacketPort(8)
 	require.Error(t, err)
+}
+
+// TestListenPacketNames: the networks of UDP and a host are accepted as in package net, others
+// are not.
+func TestListenPacketNames(t *testing.T) {
+	s := stack(t, rnic.Options{}, sdp.Options{})
+	for _, network := range []string{"sdp", "udp", "udp4"} {
+		c, err := s.ListenPacket(network, "0.0.0.0:domain")
+		require.NoError(t, err)
+		require.EqualValues(t, 53, c.LocalAddr().(sdp.Addr).Port())
+		require.NoError(t, c.Close())
+	}
+	for network, address := range map[string]string{"tcp": ":0", "udp6": "0.0.0.0:0", "udp": "127.0.0.1", "sdp": "192.0.2.1:0"} {
+		_, err := s.ListenPacket(network, address)
+		var oe *net.OpError
+		require.ErrorAs(t, err, &oe, network)
+	}
 }

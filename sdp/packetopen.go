@@ -2,6 +2,7 @@ package sdp
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -16,9 +17,32 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// ListenPacket returns a PacketConn on port. Port 0 selects a free one. The port space is
-// RDMA-CM's for datagrams (cm.UDP), distinct from that of Listen.
-func (s *Stack) ListenPacket(port uint16) (*PacketConn, error) {
+// ListenPacket returns a *[PacketConn] at an address like ":7471" or "192.0.2.1:7471". The IP
+// address, if given, must be the device's. Port 0 selects a free one. The network is "sdp" or one
+// of UDP's. The port space is RDMA-CM's for datagrams (cm.UDP), distinct from that of Listen.
+func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
+	return (&ListenConfig{Stack: s}).ListenPacket(context.Background(), network, address)
+}
+
+// ListenPacket is [Stack.ListenPacket] with a context, which applies to the lookup of a host name.
+// It ignores Backlog. A nil ctx is never done.
+func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+	if lc == nil || lc.Stack.isClosed() {
+		return nil, openError("listen", network, netip.AddrPort{}, errClosedStack)
+	}
+	at, err := lc.Stack.listenAddr(ctx, "udp", network, address)
+	if err != nil {
+		return nil, openError("listen", network, at, err)
+	}
+	c, err := lc.Stack.listenPacketPort(at.Port())
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// listenPacketPort returns a PacketConn on a port.
+func (s *Stack) listenPacketPort(port uint16) (*PacketConn, error) {
 	c, err := s.listenPacket(port)
 	if err != nil {
 		return nil, s.listenError(port, err)

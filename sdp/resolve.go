@@ -6,15 +6,16 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/softrnic/softrnic/wire"
 )
 
-// checkNetwork accepts "sdp" and the names of TCP's networks, which programs written for TCP pass
-// on.
-func checkNetwork(name string) error {
+// checkNetwork accepts "sdp" and the names of the networks of proto, "tcp" or "udp", which
+// programs written for that protocol pass on.
+func checkNetwork(proto, name string) error {
 	switch name {
-	case network, "tcp", "tcp4", "tcp6":
+	case network, proto, proto + "4", proto + "6":
 		return nil
 	}
 	return net.UnknownNetworkError(name)
@@ -23,7 +24,7 @@ func checkNetwork(name string) error {
 // resolveDialAddr parses an address to dial. It ignores the zone of a link-local address: packets
 // leave by the interface that has the adapter's address.
 func (s *Stack) resolveDialAddr(ctx context.Context, network, address string) (netip.AddrPort, error) {
-	host, port, err := splitHostPort(ctx, network, address)
+	host, port, err := splitHostPort(ctx, "tcp", network, address)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -39,10 +40,14 @@ func (s *Stack) resolveDialAddr(ctx context.Context, network, address string) (n
 
 // listenAddr parses an address to listen at. Its host may be omitted and must otherwise be the
 // adapter's. It returns the adapter's address, or with syscall.EADDRNOTAVAIL the foreign one.
-func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
-	ctx := context.Background()
+// proto is "tcp" or "udp" and determines the names of networks and services. A nil ctx is never
+// done.
+func (s *Stack) listenAddr(ctx context.Context, proto, network, address string) (netip.AddrPort, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	own := s.cm.Addr().Addr()
-	host, port, err := splitHostPort(ctx, network, address)
+	host, port, err := splitHostPort(ctx, proto, network, address)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -60,24 +65,24 @@ func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
 }
 
 // splitHostPort parses HOST:PORT. The port may be a service name.
-func splitHostPort(ctx context.Context, network, address string) (host string, port uint16, err error) {
-	if err := checkNetwork(network); err != nil {
+func splitHostPort(ctx context.Context, proto, network, address string) (host string, port uint16, err error) {
+	if err := checkNetwork(proto, network); err != nil {
 		return "", 0, err
 	}
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", 0, err
 	}
-	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
+	n, err := net.DefaultResolver.LookupPort(ctx, proto, service)
 	return host, uint16(n), err
 }
 
 // lookupHost returns at least one address of a host: for a name, those of the adapter's IP
-// version. It returns an error if a TCP network name requires the other IP version.
+// version. It returns an error if a name such as "tcp4" or "udp6" requires the other IP version.
 func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		ip = wire.CanonicalAddr(ip)
-		if network == "tcp4" && ip.Is6() || network == "tcp6" && ip.Is4() {
+		if strings.HasSuffix(network, "4") && ip.Is6() || strings.HasSuffix(network, "6") && ip.Is4() {
 			return nil, errUnsuitable(host)
 		}
 		return []netip.Addr{ip}, nil
@@ -86,7 +91,7 @@ func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.A
 	if s.cm.Addr().Addr().Is6() {
 		family = "ip6"
 	}
-	if network == "tcp4" && family == "ip6" || network == "tcp6" && family == "ip4" {
+	if strings.HasSuffix(network, "4") && family == "ip6" || strings.HasSuffix(network, "6") && family == "ip4" {
 		return nil, errUnsuitable(host)
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, family, host)

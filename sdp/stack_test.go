@@ -127,7 +127,7 @@ func TestClosedStack(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 	_, err = s.Dial("sdp", silent().String())
 	require.ErrorIs(t, err, net.ErrClosed)
-	_, err = s.ListenPacket(0)
+	_, err = s.ListenPacketPort(0)
 	require.ErrorIs(t, err, net.ErrClosed)
 
 	again, err := sdp.New(dev, sdp.Options{Manager: m})
@@ -172,10 +172,10 @@ func TestBacklog(t *testing.T) {
 		require.NoError(t, <-more)
 	}
 
-	for _, backlog := range []int{-1, 0} { // the default
-		l, err := e.b.ListenPort(0, backlog)
-		require.NoError(t, err)
-		require.NoError(t, l.Close())
+	for _, backlog := range []int{-1, 1<<16 + 1} {
+		_, err := (&sdp.ListenConfig{Stack: e.b, Backlog: backlog}).Listen(t.Context(), "sdp", ":0")
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+		require.ErrorContains(t, err, "out of range [0, 65536]")
 	}
 }
 

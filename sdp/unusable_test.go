@@ -32,10 +32,10 @@ func TestUnusable(t *testing.T) {
 	closedListener, err := e.a.ListenPort(0, 1)
 	require.NoError(t, err)
 	require.NoError(t, closedListener.Close())
-	p, err := e.a.ListenPacket(0)
+	p, err := e.a.ListenPacketPort(0)
 	require.NoError(t, err)
 	defer p.Close()
-	closedPacket, err := e.a.ListenPacket(0)
+	closedPacket, err := e.a.ListenPacketPort(0)
 	require.NoError(t, err)
 	require.NoError(t, closedPacket.Close())
 
@@ -55,15 +55,17 @@ func TestUnusable(t *testing.T) {
 		Dir:   ".",
 		Funcs: map[string]any{"New": sdp.New},
 		Types: map[string][]misuse.Receiver{
-			"Addr":        {live(sdp.Addr{})},
-			"Conn":        {waiting(conn), dead("closed", closed)},
-			"FlowControl": {live(new(sdp.FlowControl))},
-			"PacketStats": {live(sdp.PacketStats{})},
-			"Stats":       {live(sdp.Stats{})},
-			"Listener":    {waiting(l), dead("closed", closedListener)},
-			"Options":     {live(sdp.Options{})},
-			"PacketConn":  {waiting(p), dead("closed", closedPacket)},
-			"Stack":       {live(e.a), dead("closed", closedStack)},
+			"Addr":         {live(sdp.Addr{})},
+			"Conn":         {waiting(conn), dead("closed", closed)},
+			"Dialer":       {live(&sdp.Dialer{Stack: e.a}), dead("closed", &sdp.Dialer{Stack: closedStack})},
+			"ListenConfig": {live(&sdp.ListenConfig{Stack: e.a, Backlog: -1}), dead("closed", &sdp.ListenConfig{Stack: closedStack})},
+			"FlowControl":  {live(new(sdp.FlowControl))},
+			"PacketStats":  {live(sdp.PacketStats{})},
+			"Stats":        {live(sdp.Stats{})},
+			"Listener":     {waiting(l), dead("closed", closedListener)},
+			"Options":      {live(sdp.Options{})},
+			"PacketConn":   {waiting(p), dead("closed", closedPacket)},
+			"Stack":        {live(e.a), dead("closed", closedStack)},
 		},
 		Values: []any{netip.AddrPort{}, netip.MustParseAddrPort("0.0.0.0:0"), make([]byte, 1<<20), sdp.Options{Buffers: -1}, sdp.Dialer{}, "", "udp", ":x", "nowhere:", time.Unix(1, 0)},
 		Except: map[string]string{

@@ -229,7 +229,7 @@ var linkLocals = []struct {
 					c.Close()
 				}
 			}()
-			c, err := x.DialAddr(soon(t), addr, sdp.Dialer{UDPPort: b.dev.Addr().Port()})
+			c, err := (&sdp.Dialer{Stack: x, UDPPort: b.dev.Addr().Port()}).DialContext(soon(t), "sdp", addr.String())
 			require.NoError(t, err, addr)
 			require.Equal(t, l.Addr(), c.RemoteAddr())
 			_, err = c.Write([]byte("echo"))
@@ -242,10 +242,10 @@ var linkLocals = []struct {
 	}},
 	{"SDP datagrams", func(t *testing.T, a, b *end) {
 		x, y := stacks(t, a, b)
-		from, err := x.ListenPacket(0)
+		from, err := x.ListenPacket("sdp", ":0")
 		require.NoError(t, err)
 		defer from.Close()
-		to, err := y.ListenPacket(0)
+		to, err := y.ListenPacket("sdp", ":0")
 		require.NoError(t, err)
 		defer to.Close()
 		require.NoError(t, to.SetDeadline(time.Now().Add(20*time.Second)))
@@ -264,7 +264,7 @@ var linkLocals = []struct {
 			require.Equal(t, "datagram", string(buf[:n]))
 			require.Equal(t, from.LocalAddr(), src)
 		}
-		require.EqualValues(t, 1, from.Stats().Asked, "one peer in every form")
+		require.EqualValues(t, 1, from.(*sdp.PacketConn).Stats().Asked, "one peer in every form")
 	}},
 }
 

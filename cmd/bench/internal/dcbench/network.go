@@ -53,11 +53,11 @@ func (s *sdpNetwork) close() {
 
 // Listen implements datacutter.Network.
 func (s *sdpNetwork) Listen(context.Context) (net.Listener, error) {
-	l, err := s.stack.ListenPort(0, 0)
+	l, err := s.stack.Listen("sdp", ":0")
 	if err != nil {
 		return nil, err
 	}
-	return listener{l, address{l.Addr().(sdp.Addr).AddrPort, s.udp}}, nil
+	return listener{l.(*sdp.Listener), address{l.Addr().(sdp.Addr).AddrPort, s.udp}}, nil
 }
 
 // Dial implements datacutter.Network.
@@ -66,10 +66,12 @@ func (s *sdpNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.stack.DialAddr(ctx, to.AddrPort, sdp.Dialer{UDPPort: to.udp})
+	d := sdp.Dialer{Stack: s.stack, UDPPort: to.udp}
+	conn, err := d.DialContext(ctx, "sdp", to.AddrPort.String())
 	if err != nil {
 		return nil, err
 	}
+	c := conn.(*sdp.Conn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dialed = append(s.dialed, c)

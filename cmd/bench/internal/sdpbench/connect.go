@@ -126,11 +126,11 @@ func listenSDP(dev *rnic.Device, stack *sdp.Stack) (*sdp.Listener, listenInfo, e
 	if err != nil {
 		return nil, listenInfo{}, err
 	}
-	l, err := stack.ListenPort(0, 0)
+	l, err := stack.Listen("sdp", ":0")
 	if err != nil {
 		return nil, listenInfo{}, err
 	}
-	return l, listenInfo{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}, nil
+	return l.(*sdp.Listener), listenInfo{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}, nil
 }
 
 func dialTCP(ctx context.Context, to listenInfo) (net.Conn, error) {
@@ -139,5 +139,10 @@ func dialTCP(ctx context.Context, to listenInfo) (net.Conn, error) {
 }
 
 func dialSDP(ctx context.Context, stack *sdp.Stack, to listenInfo) (*sdp.Conn, error) {
-	return stack.DialAddr(ctx, to.Addr, sdp.Dialer{UDPPort: to.UDPPort})
+	d := sdp.Dialer{Stack: stack, UDPPort: to.UDPPort}
+	c, err := d.DialContext(ctx, "sdp", to.Addr.String())
+	if err != nil {
+		return nil, err
+	}
+	return c.(*sdp.Conn), nil
 }

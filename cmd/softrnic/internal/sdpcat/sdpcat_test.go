@@ -134,7 +134,7 @@ func TestRefused(t *testing.T) {
 	s, err := sdp.New(dev, sdp.Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	l, err := s.ListenPort(0, 0)
+	l, err := s.Listen("sdp", ":0")
 	require.NoError(t, err)
 	at, err := sockets.ParseAddr(sockets.FormatAddr(l.Addr()))
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -70,7 +71,7 @@ func (s *Sockets) Listen(ctx context.Context, at Addr) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stack.ListenPort(at.Port, 0)
+	return stack.Listen("sdp", fmt.Sprintf(":%d", at.Port))
 }
 
 // Dial connects to an address. For SDP it uses an adapter with a route there.
@@ -91,7 +92,11 @@ func (s *Sockets) Dial(ctx context.Context, to Addr) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stack.DialAddr(ctx, netip.AddrPortFrom(addr, to.Port), sdp.Dialer{})
+	c, err := stack.DialContext(ctx, "sdp", netip.AddrPortFrom(addr, to.Port).String())
+	if err != nil {
+		return nil, err
+	}
+	return c.(*sdp.Conn), nil
 }
 
 // dialingStack returns the stack that dials an address.
