@@ -22,20 +22,21 @@ var (
 	ErrAnswered     = errors.New("cm: request already answered")
 )
 
-// An Error reports the operation, the peer and the cause of a failed call.
+// An Error reports the operation, the peer and the cause of a failed call, in text as
+// "cm: 192.0.2.1:7471: dial: peer unreachable".
 type Error struct {
 	Op     string         // "dial", "accept", "listen", ...
-	Peer   netip.AddrPort // the peer's address and port, if any
+	Peer   netip.AddrPort // object of the operation: the peer's address and port, if any
 	Detail string         // advice, or ""
 	Err    error
 }
 
 func (e *Error) Error() string {
-	s := "cm: " + e.Op
+	s := "cm: "
 	if e.Peer.IsValid() {
-		s += " " + e.Peer.String()
+		s += e.Peer.String() + ": "
 	}
-	s += ": " + strings.TrimPrefix(e.Err.Error(), "cm: ") // the sentinels have the prefix, too
+	s += e.Op + ": " + strings.TrimPrefix(e.Err.Error(), "cm: ") // the sentinels have the prefix, too
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}

@@ -126,7 +126,7 @@ func (r *UDRequest) Accept(o UDAcceptOptions) error {
 		err = r.sendReply(mad.SIDRRep{QPN: o.QP.Num(), QKey: qkey, PrivateData: o.PrivateData})
 	}
 	if err != nil {
-		return wrapError("accept datagrams of", r.RemoteAddr(), err, "")
+		return wrapError("accept datagrams", r.RemoteAddr(), err, "")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (r *UDRequest) Accept(o UDAcceptOptions) error {
 func (r *UDRequest) Reject(status UDStatus, private []byte) error {
 	setDefault(&status, UDReject)
 	if err := r.sendReply(mad.SIDRRep{Status: status, PrivateData: private}); err != nil {
-		return wrapError("reject datagrams of", r.RemoteAddr(), err, "")
+		return wrapError("reject datagrams", r.RemoteAddr(), err, "")
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptio
 	m = m.orClosed()
 	p, err := m.dialUD(orBackground(ctx), addr, &o)
 	if err != nil {
-		return nil, wrapError("dial datagrams of", addr, err, m.unreachableHint(err, o.UDPPort))
+		return nil, wrapError("dial datagrams", addr, err, m.unreachableHint(err, o.UDPPort))
 	}
 	return p, nil
 }

@@ -3,6 +3,7 @@ package rdm
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Errors of peers, calls and operations. Errors of a peer are wrapped in a
@@ -32,28 +33,34 @@ var (
 	ErrRemote = errors.New("rdm: access rejected by the peer's adapter: invalid or stale key, range or permission")
 )
 
-// A PeerError is the error of a failed peer.
+// A PeerError is the error of a failed peer, in text as "rdm: peer 192.0.2.1:4791: peer timed
+// out".
 type PeerError struct {
-	Peer Addr
+	Peer Addr  // object of the error
 	Err  error // one of the errors above, possibly wrapped
 }
 
-func (e *PeerError) Error() string { return fmt.Sprintf("peer %v: %v", e.Peer.At, e.Err) }
+func (e *PeerError) Error() string { return fmt.Sprintf("rdm: peer %v: %s", e.Peer.At, cause(e.Err)) }
 
 // Unwrap returns Err.
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// An OpError is the error of a failed operation.
+// cause returns the text of err without the prefix of the package, which the errors around it
+// have.
+func cause(err error) string { return strings.TrimPrefix(fmt.Sprint(err), "rdm: ") }
+
+// An OpError is the error of a failed operation, in text as "rdm: peer 192.0.2.1:4791: read of 8
+// bytes at 0x1000 with key 0x2a00: invalid or stale remote key".
 type OpError struct {
 	Op     string // "read", "write", "compare-swap", "fetch-add"
-	Peer   Addr
+	Peer   Addr   // object of the operation
 	Remote Remote
 	N      int // bytes
 	Err    error
 }
 
 func (e *OpError) Error() string {
-	return fmt.Sprintf("%s of %d bytes at 0x%x with key 0x%x of peer %v: %v", e.Op, e.N, e.Remote.Addr, e.Remote.RKey, e.Peer.At, e.Err)
+	return fmt.Sprintf("rdm: peer %v: %s of %d bytes at 0x%x with key 0x%x: %s", e.Peer.At, e.Op, e.N, e.Remote.Addr, e.Remote.RKey, cause(e.Err))
 }
 
 // Unwrap returns Err.

@@ -54,7 +54,7 @@ func TestBadClients(t *testing.T) {
 			p.advertise(0, 64)
 			p.hear()
 			p.conn.Disconnect(toolstest.Context(t), nil)
-		}, "ping 0: cm: connection"},
+		}, "ping 0: cm: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPuppet(t)
@@ -127,7 +127,7 @@ func TestBadServers(t *testing.T) {
 			p.hear()
 			p.send(make([]byte, rping.InfoLen))
 		}, "data mismatch! ping 0: byte 0 is 0x00 and should be 0x72"},
-		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Context(t), nil) }, "ping 0: cm: connection"},
+		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Context(t), nil) }, "ping 0: cm: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPuppet(t)
@@ -148,7 +148,7 @@ func TestNobody(t *testing.T) {
 	o.Count = 1
 	addr := p.m.Addr()
 	err := run(toolstest.Context(t), towards(t, addr, o)).err
-	require.ErrorContains(t, err, "connect error: cm: dial")
+	require.ErrorContains(t, err, "connect error: cm: ")
 	require.ErrorContains(t, err, "nobody listens on that port")
 	require.ErrorContains(t, err, "the program at that adapter does not serve the port")
 
