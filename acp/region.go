@@ -187,7 +187,7 @@ func (m *memory) unregisterRegion(r *Region) error {
 	case r.uses > 0:
 		return fmt.Errorf("%w: %d are under way; complete them first", ErrBusy, r.uses)
 	}
-	if err := r.mr.Dereg(); err != nil {
+	if err := r.mr.Close(); err != nil {
 		return err
 	}
 	m.storeEntry(int(r.number), protocol.Entry{})

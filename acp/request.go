@@ -89,11 +89,11 @@ func (r *Request) complete(err error) {
 // more. The buffer of a send stays registered while puts read it.
 func (r *Request) deregister() {
 	if r.advertMem != nil {
-		_ = r.advertMem.Dereg()
+		_ = r.advertMem.Close()
 		r.advertMem = nil
 	}
 	if r.sendMem.mr != nil && r.sendMem.outstanding == 0 {
-		_ = r.sendMem.mr.Dereg()
+		_ = r.sendMem.mr.Close()
 		r.sendMem.mr = nil
 	}
 }

@@ -168,7 +168,7 @@ func (g *gsi) addressHandle(to netip.AddrPort) (verbs.AH, error) {
 	}
 	if len(g.addressHandles) >= maxAddressHandles {
 		for k, ah := range g.addressHandles {
-			_ = ah.Destroy() // created here and destroyed once
+			_ = ah.Close() // created here and destroyed once
 			delete(g.addressHandles, k)
 		}
 	}
@@ -184,23 +184,23 @@ func (g *gsi) addressHandle(to netip.AddrPort) (verbs.AH, error) {
 func (g *gsi) close() error {
 	var errs []error
 	if g.qp != nil {
-		errs = append(errs, g.qp.Destroy())
+		errs = append(errs, g.qp.Close())
 	}
 	for _, ah := range g.addressHandles {
-		errs = append(errs, ah.Destroy())
+		errs = append(errs, ah.Close())
 	}
 	for _, mr := range []verbs.MR{g.recvMR, g.sendMR} {
 		if mr != nil {
-			errs = append(errs, mr.Dereg())
+			errs = append(errs, mr.Close())
 		}
 	}
 	for _, cq := range []verbs.CQ{g.sendCQ, g.recvCQ} {
 		if cq != nil {
-			errs = append(errs, cq.Destroy())
+			errs = append(errs, cq.Close())
 		}
 	}
 	if g.pd != nil {
-		errs = append(errs, g.pd.Dealloc())
+		errs = append(errs, g.pd.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close queue pair 1: %w", err)

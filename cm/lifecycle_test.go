@@ -321,7 +321,7 @@ func TestHalfOpenPeers(t *testing.T) {
 	require.NoError(t, err)
 	stop := b.serve(t, l, func(c *cm.Conn) {
 		<-c.Done()
-		_ = c.QP().Destroy()
+		_ = c.QP().Close()
 	})
 	p := newPuppet(t, b)
 	q := p.req(l.Addr().Port())
@@ -493,7 +493,7 @@ func TestLossyNetwork(t *testing.T) {
 	require.NoError(t, err)
 	stop := b.serve(t, l, func(c *cm.Conn) {
 		<-c.Done()
-		_ = c.QP().Destroy()
+		_ = c.QP().Close()
 	})
 	ctx := soon(t)
 	var wg sync.WaitGroup

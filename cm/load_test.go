@@ -37,7 +37,7 @@ func (e *end) serve(t testing.TB, l *cm.Listener, each func(*cm.Conn)) (stop fun
 				}
 				c, err := r.Accept(ctx, qp, cm.AcceptOptions{})
 				if err != nil {
-					_ = qp.Destroy()
+					_ = qp.Close()
 					return
 				}
 				each(c)
@@ -67,7 +67,7 @@ func TestThousandAtOnce(t *testing.T) {
 		if errors.Is(c.Err(), cm.ErrDisconnected) {
 			ended.Add(1)
 		}
-		_ = c.QP().Destroy()
+		_ = c.QP().Close()
 	})
 	ctx := soon(t)
 	conns := make([]*cm.Conn, many)
@@ -93,7 +93,7 @@ func TestThousandAtOnce(t *testing.T) {
 			if err := c.Disconnect(ctx, nil); err != nil {
 				t.Error(err)
 			}
-			_ = c.QP().Destroy()
+			_ = c.QP().Close()
 		})
 	}
 	wg.Wait()
@@ -116,7 +116,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	require.NoError(t, err)
 	stop := b.serve(t, l, func(c *cm.Conn) {
 		<-c.Done()
-		_ = c.QP().Destroy()
+		_ = c.QP().Close()
 	})
 	ctx := soon(t)
 	for range many {
@@ -134,7 +134,7 @@ func churn(t testing.TB, ctx context.Context, a, b *end, l *cm.Listener) {
 	c, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
 	require.NoError(t, err)
 	require.NoError(t, c.Disconnect(ctx, nil))
-	require.NoError(t, qp.Destroy())
+	require.NoError(t, qp.Close())
 }
 
 // BenchmarkConnect makes and ends connections, one after the other.
@@ -144,7 +144,7 @@ func BenchmarkConnect(b *testing.B) {
 	require.NoError(b, err)
 	stop := y.serve(b, l, func(c *cm.Conn) {
 		<-c.Done()
-		_ = c.QP().Destroy()
+		_ = c.QP().Close()
 	})
 	ctx := soon(b)
 	for b.Loop() {

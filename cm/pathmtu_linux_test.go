@@ -201,9 +201,9 @@ func TestPathBackChanges(t *testing.T) {
 		require.Equal(t, test.status, wc.Status, wc.Err())
 		require.ErrorContains(t, wc.Err(), test.text)
 		if test.status == verbs.WCRemOpErr {
-			ev, err := b.dev.GetAsyncEvent(soon(t))
+			ev, err := b.dev.AsyncEvent(soon(t))
 			for err == nil && ev.Type != verbs.EventQPReqErr {
-				ev, err = b.dev.GetAsyncEvent(soon(t))
+				ev, err = b.dev.AsyncEvent(soon(t))
 			}
 			require.NoError(t, err)
 			require.ErrorIs(t, ev.Why.Err, syscall.EMSGSIZE)

@@ -175,7 +175,7 @@ func FuzzRequests(f *testing.F) {
 			require.Equal(t, make([]byte, 64), private)
 			require.LessOrEqual(t, len(e.ops.slots)-len(e.ops.free), 0)
 		}
-		require.NoError(t, closed.Dereg())
+		require.NoError(t, closed.Close())
 		if p.err == nil {
 			e.failPeer(p, ErrDisconnected)
 		}

@@ -76,7 +76,7 @@ func (e *Endpoint) closeNative() error {
 	if e.native.atomicResults == nil {
 		return nil
 	}
-	return e.native.atomicResults.Dereg()
+	return e.native.atomicResults.Close()
 }
 
 // routeTo returns the route to a peer and starts the negotiation if necessary.
@@ -148,7 +148,7 @@ func (e *Endpoint) handleToken(p *Peer, r *request) {
 // flushed.
 func (e *Endpoint) closeNativePeer(p *Peer) {
 	if n := &p.rdmaState.native; n.ah != nil {
-		_ = n.ah.Destroy()
+		_ = n.ah.Close()
 		*n = nativeState{}
 	}
 }

@@ -90,7 +90,7 @@ func (r *Region) Close() error {
 	}
 	r.closed = true
 	delete(e.memory.regions, r.mr.LKey())
-	return r.mr.Dereg()
+	return r.mr.Close()
 }
 
 // permits reports whether the span lies in a region of e with the access flags.
@@ -123,7 +123,7 @@ func (m *regionTable) lookup(key uint32, addr, n uint64, need verbs.AccessFlags)
 func (m *regionTable) closeAll() {
 	for _, r := range m.regions {
 		r.closed = true
-		_ = r.mr.Dereg() // cannot fail: no windows are bound
+		_ = r.mr.Close() // cannot fail: no windows are bound
 	}
 	m.regions = nil
 }

@@ -42,9 +42,9 @@ func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 // Attr returns the address vector with defaults filled in.
 func (ah *AH) Attr() verbs.AHAttr { return ah.attr }
 
-// Destroy frees the handle, also while sends that use it are in flight. The
+// Close frees the handle, also while sends that use it are in flight. The
 // second call returns ErrClosed.
-func (ah *AH) Destroy() error {
+func (ah *AH) Close() error {
 	if ah.closed.Swap(true) {
 		return &verbs.OpError{Op: "destroy AH", Object: fmt.Sprintf("AH to %v", ah.path.Dst), Err: verbs.ErrClosed}
 	}

@@ -38,11 +38,11 @@ func TestCreateAH(t *testing.T) {
 		require.EqualValues(t, 1, attr.PortNum)
 		require.EqualValues(t, 64, attr.HopLimit)
 
-		require.NoError(t, ah.Destroy())
-		require.ErrorIs(t, ah.Destroy(), verbs.ErrClosed)
+		require.NoError(t, ah.Close())
+		require.ErrorIs(t, ah.Close(), verbs.ErrClosed)
 		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.path.Dst, "sends under way still have it")
 	}
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 }
 
 func TestCreateAHMisuse(t *testing.T) {
@@ -70,5 +70,5 @@ func TestCreateAHMisuse(t *testing.T) {
 		require.ErrorContains(t, err, "create AH")
 		require.ErrorContains(t, err, c.says)
 	}
-	require.NoError(t, pd.Dealloc(), "a failed call leaves nothing behind")
+	require.NoError(t, pd.Close(), "a failed call leaves nothing behind")
 }

@@ -45,5 +45,5 @@ func TestManagementDoesNotLead(t *testing.T) {
 
 	other := b.newQP(t, verbs.RC) // a queue that serves traffic as well
 	require.False(t, cq.managementOnly.Load())
-	require.NoError(t, other.Destroy())
+	require.NoError(t, other.Close())
 }

@@ -51,8 +51,8 @@ func TestEventCQErr(t *testing.T) {
 
 	a.post(t, empty[0])
 	require.Equal(t, verbs.WCRetryExcErr, a.next(t).Status)
-	require.NoError(t, b.qp.Destroy())
-	require.NoError(t, c.Destroy())
+	require.NoError(t, b.qp.Close())
+	require.NoError(t, c.Close())
 }
 
 // A requester whose own completions are lost fails, too.
@@ -240,7 +240,7 @@ func TestEventDeviceFatal(t *testing.T) {
 				require.EqualValues(t, 1, a.dev.Inspect().Counters.LinkDowned)
 				ctx, cancel := context.WithCancel(context.Background())
 				cancel()
-				_, err = a.dev.GetAsyncEvent(ctx)
+				_, err = a.dev.AsyncEvent(ctx)
 				require.ErrorIs(t, err, context.Canceled, "one event is enough")
 				require.NoError(t, a.dev.Close())
 				_, err = a.qp.PostSend(empty)

@@ -37,8 +37,8 @@ func everything(t testing.TB, o Options) map[string]func() error {
 	e.poll1(t)
 	e.post(t, empty[0])
 	return map[string]func() error{
-		"device": e.dev.Close, "PD": e.pd.Dealloc, "CQ": e.cq.Destroy, "channel": ch.Destroy, "CQ with channel": told[0].Destroy, "QP": e.qp.Destroy, "QP with SRQ": shared.Destroy,
-		"SRQ": srq.Destroy, "MR": e.mr.Dereg, "MW": mw.Dealloc, "AH": ah.Destroy,
+		"device": e.dev.Close, "PD": e.pd.Close, "CQ": e.cq.Close, "channel": ch.Close, "CQ with channel": told[0].Close, "QP": e.qp.Close, "QP with SRQ": shared.Close,
+		"SRQ": srq.Close, "MR": e.mr.Close, "MW": mw.Close, "AH": ah.Close,
 	}
 }
 
@@ -73,14 +73,14 @@ func TestCloseInAnyOrder(t *testing.T) {
 // nothing is busy and nothing is left.
 func TestCloseInOrder(t *testing.T) {
 	e := newEnd(t, Options{})
-	require.ErrorIs(t, e.cq.Destroy(), verbs.ErrBusy)
-	require.ErrorIs(t, e.pd.Dealloc(), verbs.ErrBusy)
-	require.NoError(t, e.qp.Destroy())
-	require.NoError(t, e.qp.Destroy(), "twice is safe")
-	require.NoError(t, e.cq.Destroy())
-	require.NoError(t, e.cq.Destroy(), "twice is safe")
-	require.NoError(t, e.mr.Dereg())
-	require.NoError(t, e.pd.Dealloc())
+	require.ErrorIs(t, e.cq.Close(), verbs.ErrBusy)
+	require.ErrorIs(t, e.pd.Close(), verbs.ErrBusy)
+	require.NoError(t, e.qp.Close())
+	require.NoError(t, e.qp.Close(), "twice is safe")
+	require.NoError(t, e.cq.Close())
+	require.NoError(t, e.cq.Close(), "twice is safe")
+	require.NoError(t, e.mr.Close())
+	require.NoError(t, e.pd.Close())
 	for _, o := range e.dev.Inspect().Objects {
 		require.Zero(t, o.InUse, o.Kind)
 	}
@@ -158,7 +158,7 @@ func TestNothingLeaks(t *testing.T) {
 			})
 			wg.Go(func() {
 				for err := error(nil); err == nil; {
-					_, err = e.dev.GetAsyncEvent(context.Background())
+					_, err = e.dev.AsyncEvent(context.Background())
 				}
 			})
 		}
@@ -264,7 +264,7 @@ func TestMemoryIsLeftAlone(t *testing.T) {
 	for _, op := range streams {
 		t.Run(fmt.Sprint(op), func(t *testing.T) {
 			t.Run("deregister at the target", func(t *testing.T) {
-				wc := run(t, op, far, func(a, b *end) error { return b.mr.Dereg() })
+				wc := run(t, op, far, func(a, b *end) error { return b.mr.Close() })
 				want := verbs.WCRemAccessErr
 				if op == verbs.WRSend {
 					want = verbs.WCRemOpErr
@@ -273,12 +273,12 @@ func TestMemoryIsLeftAlone(t *testing.T) {
 				require.NotEmpty(t, wc.Why.Cause)
 			})
 			t.Run("deregister at the source", func(t *testing.T) {
-				wc := run(t, op, near, func(a, b *end) error { return a.mr.Dereg() })
+				wc := run(t, op, near, func(a, b *end) error { return a.mr.Close() })
 				require.Equal(t, verbs.WCLocProtErr, wc.Status, wc.Err())
 				require.NotEmpty(t, wc.Why.Cause)
 			})
 			t.Run("destroy the target's queue pair", func(t *testing.T) {
-				wc := run(t, op, far, func(a, b *end) error { return b.qp.Destroy() })
+				wc := run(t, op, far, func(a, b *end) error { return b.qp.Close() })
 				require.Equal(t, verbs.WCRetryExcErr, wc.Status, wc.Err())
 			})
 			t.Run("close the target", func(t *testing.T) {

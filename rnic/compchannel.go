@@ -145,8 +145,8 @@ func (ch *CompChannel) removeUser(c *CQ, keep bool) {
 	}
 }
 
-// Destroy implements verbs.CompChannel. It is idempotent.
-func (ch *CompChannel) Destroy() error {
+// Close implements verbs.CompChannel. It is idempotent.
+func (ch *CompChannel) Close() error {
 	if err := ch.close(); err != nil {
 		return err
 	}

@@ -413,8 +413,8 @@ func (c *CQ) removeUser() {
 	c.mu.Unlock()
 }
 
-// Destroy implements verbs.CQ. It is idempotent.
-func (c *CQ) Destroy() error { return c.close(false) }
+// Close implements verbs.CQ. It is idempotent.
+func (c *CQ) Close() error { return c.close(false) }
 
 // close closes the queue and wakes its waiters. Without force it returns
 // ErrBusy while queue pairs report to it.

@@ -233,8 +233,8 @@ func (d *Device) AllocPD() (verbs.PD, error) {
 	return newPD(d), nil
 }
 
-// GetAsyncEvent implements verbs.Device.
-func (d *Device) GetAsyncEvent(ctx context.Context) (verbs.AsyncEvent, error) {
+// AsyncEvent implements verbs.Device.
+func (d *Device) AsyncEvent(ctx context.Context) (verbs.AsyncEvent, error) {
 	return d.events.waitNext(ctx)
 }
 

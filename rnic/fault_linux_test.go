@@ -175,7 +175,7 @@ func (c *faultCase) run(t *testing.T, a, b *end, m losable) {
 	var err error
 	*lost, err = of.RegMR(m.mem, allAccess)
 	require.NoError(t, err)
-	defer func(mr verbs.MR) { require.NoError(t, mr.Dereg()) }(*lost)
+	defer func(mr verbs.MR) { require.NoError(t, mr.Close()) }(*lost)
 	off, remote := 0, 0
 	if c.peer {
 		remote = c.off
@@ -388,7 +388,7 @@ func TestRegisterOnlyWhatMayBeAccessed(t *testing.T) {
 			mr, err := e.pd.RegMR(c.mem(t), c.access)
 			if c.want == nil {
 				require.NoError(t, err)
-				require.NoError(t, mr.Dereg())
+				require.NoError(t, mr.Close())
 				return
 			}
 			require.ErrorIs(t, err, verbs.ErrFault)
@@ -406,6 +406,6 @@ func BenchmarkRegMR(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		mr.Dereg()
+		mr.Close()
 	}
 }

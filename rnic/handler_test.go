@@ -44,10 +44,10 @@ func TestHandler(t *testing.T) {
 	require.ErrorContains(t, err, "set handler of completion channel on completion channel 1: invalid argument: the channel has a handler")
 	require.ErrorIs(t, ch.Handle(nil), verbs.ErrInvalid)
 
-	require.NoError(t, b.qp.Destroy())
-	require.NoError(t, b.cq.Destroy())
+	require.NoError(t, b.qp.Close())
+	require.NoError(t, b.cq.Close())
 	require.Len(t, *b.dev.handledChannels.Load(), 1)
-	require.NoError(t, ch.Destroy())
+	require.NoError(t, ch.Close())
 	require.Empty(t, *b.dev.handledChannels.Load())
 	require.ErrorIs(t, ch.Handle(func(verbs.CQ) bool { return true }), verbs.ErrClosed)
 }
@@ -66,7 +66,7 @@ func TestHandOver(t *testing.T) {
 		case cqs[0]:
 			return true
 		case cqs[2]:
-			require.NoError(t, c.Destroy())
+			require.NoError(t, c.Close())
 		}
 		return false
 	}))

@@ -215,7 +215,7 @@ func (e *end) event(t testing.TB, typ verbs.EventType) verbs.AsyncEvent {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
-		ev, err := e.dev.GetAsyncEvent(ctx)
+		ev, err := e.dev.AsyncEvent(ctx)
 		require.NoError(t, err, "waiting for %v", typ)
 		if ev.Type == typ {
 			return ev

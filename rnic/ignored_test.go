@@ -265,7 +265,7 @@ func TestUnusedSizes(t *testing.T) {
 			q, err := e.pd.CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: e.cq, RecvCQ: e.cq, SRQ: queue,
 				Cap: verbs.QPCap{MaxSendWR: 4, MaxSendSGE: 1, MaxRecvWR: n, MaxRecvSGE: n}})
 			require.NoError(t, err)
-			require.NoError(t, q.Destroy())
+			require.NoError(t, q.Close())
 		}
 	}
 	require.NoError(t, queue.Modify(verbs.SRQAttr{MaxWR: 5, MaxSGE: -1, Limit: -1}, verbs.SRQMaxWR))

@@ -22,7 +22,7 @@ func TestImpairedLinkLosesNothing(t *testing.T) {
 				require.NoError(t, err)
 				a.poll1(t)
 			}
-			require.NoError(t, a.qp.Destroy())
+			require.NoError(t, a.qp.Close())
 			require.Equal(t, a.mr.Bytes()[:300_000], b.mr.Bytes()[:300_000])
 		})
 	}

@@ -78,7 +78,7 @@ func TestInspectQueues(t *testing.T) {
 	second, err := b.dev.CreateCQ(7)
 	require.NoError(t, err)
 	require.NoError(t, second.ReqNotify(false))
-	require.NoError(t, a.qp.Destroy())
+	require.NoError(t, a.qp.Close())
 
 	s := b.dev.Inspect()
 	require.Equal(t, 5, s.QPs[0].RecvQueued)
@@ -91,7 +91,7 @@ func TestInspectDestroyed(t *testing.T) {
 	write(t, a, b, 100)
 	before := a.dev.Inspect()
 	require.Zero(t, before.Destroyed)
-	require.NoError(t, a.qp.Destroy())
+	require.NoError(t, a.qp.Close())
 	after := a.dev.Inspect()
 	require.Empty(t, after.QPs)
 	require.Equal(t, before.Counters, after.Counters)
@@ -140,7 +140,7 @@ func (e *end) sendAndDestroy(ah verbs.AH) error {
 	if _, err := q.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, AH: ah, RemoteQPN: 17, RemoteQKey: 1}}); err != nil {
 		return err
 	}
-	return q.Destroy()
+	return q.Close()
 }
 
 func TestInspectFailed(t *testing.T) {

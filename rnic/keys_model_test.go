@@ -221,7 +221,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 					t.Skip("no region")
 				}
 				r := rapid.SampledFrom(m.regions).Draw(t, "region")
-				err := r.mr.Dereg()
+				err := r.mr.Close()
 				switch {
 				case r.dead:
 					require.ErrorIs(t, err, verbs.ErrClosed)
@@ -294,7 +294,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 					t.Skip("no window")
 				}
 				w := rapid.SampledFrom(m.windows).Draw(t, "window")
-				err := w.mw.Dealloc()
+				err := w.mw.Close()
 				if w.dead {
 					require.ErrorIs(t, err, verbs.ErrClosed)
 					m.windows = slices.DeleteFunc(m.windows, func(o *modelWindow) bool { return o == w })

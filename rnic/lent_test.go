@@ -14,11 +14,11 @@ import (
 // memory leave before it is the program's again.
 func TestLentPayloadsLeave(t *testing.T) {
 	for name, give := range map[string]func(a *end, lent verbs.MR) error{
-		"deregister": func(_ *end, lent verbs.MR) error { return lent.Dereg() },
+		"deregister": func(_ *end, lent verbs.MR) error { return lent.Close() },
 		"error": func(a *end, _ verbs.MR) error {
 			return a.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState)
 		},
-		"destroy": func(a *end, _ verbs.MR) error { return a.qp.Destroy() },
+		"destroy": func(a *end, _ verbs.MR) error { return a.qp.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := pair(t, Options{NoService: true})

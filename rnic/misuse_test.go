@@ -148,7 +148,7 @@ func TestForeignObjects(t *testing.T) {
 	foreign, err := other.CreateAH(verbs.AHAttr{DGID: gid("127.0.0.1")})
 	require.NoError(t, err)
 	gone := a.handle(t, b.dev)
-	require.NoError(t, gone.Destroy())
+	require.NoError(t, gone.Close())
 	create := func(init verbs.QPInitAttr) func() error {
 		return err1(func() (verbs.QP, error) { return a.pd.CreateQP(init) })
 	}
@@ -178,7 +178,7 @@ func TestForeignObjects(t *testing.T) {
 		m.check(t, name)
 	}
 	require.Equal(t, 2, a.dev.Stats().QPs, "what was refused left nothing behind")
-	require.NoError(t, srq.Destroy())
+	require.NoError(t, srq.Close())
 
 	good := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, AH: a.handle(t, b.dev), RemoteQPN: 5}
 	bad := good
@@ -195,13 +195,13 @@ func TestAfterDestroy(t *testing.T) {
 	e := newEnd(t, Options{})
 	c, q := e.newCQ(t, 4), e.at(t, verbs.RC, verbs.StateRTS)
 	ch, told := e.newChannel(t, 1, 4)
-	require.NoError(t, told[0].Destroy())
-	require.NoError(t, ch.Destroy())
-	require.NoError(t, c.Destroy())
-	require.NoError(t, q.Destroy())
+	require.NoError(t, told[0].Close())
+	require.NoError(t, ch.Close())
+	require.NoError(t, c.Close())
+	require.NoError(t, q.Close())
 	pd, err := e.dev.AllocPD()
 	require.NoError(t, err)
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 	ctx := context.Background()
 	wc := make([]verbs.WC, 1)
 	for name, call := range map[string]func() error{
@@ -228,8 +228,8 @@ func TestAfterDestroy(t *testing.T) {
 		misuse{call, verbs.ErrClosed, "object is closed or destroyed"}.check(t, name)
 	}
 	require.Equal(t, verbs.StateRTS, q.State(), "it is remembered")
-	require.NoError(t, c.Destroy())
-	require.NoError(t, q.Destroy())
+	require.NoError(t, c.Close())
+	require.NoError(t, q.Close())
 }
 
 // TestAfterClose calls every method when the device is closed.
@@ -248,7 +248,7 @@ func TestAfterClose(t *testing.T) {
 		"CreateCompChannel":    err1(e.dev.CreateCompChannel),
 		"CompChannel.Wait":     err1(func() (verbs.CQ, error) { return ch.Wait(ctx) }),
 		"CompChannel.CreateCQ": err1(func() (verbs.CQ, error) { return ch.CreateCQ(1) }),
-		"GetAsyncEvent":        err1(func() (verbs.AsyncEvent, error) { return e.dev.GetAsyncEvent(ctx) }),
+		"GetAsyncEvent":        err1(func() (verbs.AsyncEvent, error) { return e.dev.AsyncEvent(ctx) }),
 		"SetImpair":            func() error { return e.dev.SetImpair("loss 1%") },
 		"StartCapture":         func() error { return e.dev.StartCapture(filepath.Join(t.TempDir(), "c.pcapng")) },
 		"RegMR":                err1(func() (verbs.MR, error) { return e.pd.RegMR(make([]byte, 1), 0) }),

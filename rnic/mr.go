@@ -133,10 +133,10 @@ func (mr *MR) wordPointer(off, size int) unsafe.Pointer {
 	return p
 }
 
-// Dereg invalidates both keys. When it returns nil, the adapter no longer
+// Close invalidates both keys. When it returns nil, the adapter no longer
 // accesses the memory. It returns ErrBusy while windows are bound to the
 // region, and ErrClosed on the second call.
-func (mr *MR) Dereg() error {
+func (mr *MR) Close() error {
 	if err := mr.close(); err != nil {
 		return err
 	}

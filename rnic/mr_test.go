@@ -59,7 +59,7 @@ func TestRegMRMisuse(t *testing.T) {
 		require.ErrorAs(t, err, &op)
 		require.Equal(t, "register MR", op.Op)
 	}
-	require.NoError(t, pd.Dealloc(), "a failed registration leaves nothing behind")
+	require.NoError(t, pd.Close(), "a failed registration leaves nothing behind")
 
 	pd = newPD(host)
 	mustReg(t, pd, odd, verbs.AccessLocalWrite|verbs.AccessRemoteAtomic)
@@ -135,17 +135,17 @@ func TestDereg(t *testing.T) {
 	host := newPDTestHost()
 	pd := newPD(host)
 	mr := mustReg(t, pd, make([]byte, 64), allAccess)
-	require.NoError(t, mr.Dereg())
+	require.NoError(t, mr.Close())
 	require.EqualValues(t, 1, host.quiesced.Load())
 	_, fault := (*pdMemory)(pd).Local(mr.LKey(), mr.Addr(), 1, false)
 	require.Equal(t, qp.FaultKey, fault)
 	_, fault = (*pdMemory)(pd).Remote(mr.RKey(), mr.Addr(), 1, verbs.AccessRemoteRead, 1)
 	require.Equal(t, qp.FaultKey, fault)
 
-	err := mr.Dereg()
+	err := mr.Close()
 	require.ErrorIs(t, err, verbs.ErrClosed)
 	require.ErrorContains(t, err, "deregister MR on MR lkey 0x")
-	require.NoError(t, pd.Dealloc(), "the second Dereg counted nothing")
+	require.NoError(t, pd.Close(), "the second Dereg counted nothing")
 }
 
 func TestDeregOnceOfMany(t *testing.T) {
@@ -155,14 +155,14 @@ func TestDeregOnceOfMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if mr.Dereg() == nil {
+			if mr.Close() == nil {
 				done.Add(1)
 			}
 		})
 	}
 	wg.Wait()
 	require.EqualValues(t, 1, done.Load())
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 }
 
 // Registered memory lives as long as a key leads to it, and no longer.
@@ -231,7 +231,7 @@ func TestDeregBesideTheEngine(t *testing.T) {
 		for hits.Load() == before {
 			runtime.Gosched()
 		}
-		require.NoError(t, mr.Dereg())
+		require.NoError(t, mr.Close())
 		for i := range mr.Bytes() {
 			mr.Bytes()[i] = 0xff
 		}

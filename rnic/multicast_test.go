@@ -55,7 +55,7 @@ func TestMulticast(t *testing.T) {
 		require.Equal(t, "to whom it may concern", string(e.mr.Bytes()[4096+40:4096+62]))
 	}
 	require.NoError(t, qb.DetachMcast(g))
-	require.NoError(t, qc.Destroy())
+	require.NoError(t, qc.Close())
 	require.Empty(t, b.dev.groups.list)
 	require.Empty(t, c.dev.groups.list)
 	require.ErrorIs(t, qa.AttachMcast(verbs.GIDFromAddr(netip.MustParseAddr("ff11::1"))), verbs.ErrUnsupported)

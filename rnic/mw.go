@@ -44,9 +44,9 @@ func (pd *PD) AllocMW() (verbs.MW, error) {
 // must use another low byte (verbs.IncRKey).
 func (w *MW) RKey() uint32 { return w.current.Load().key }
 
-// Dealloc frees the window, also while it is bound. When it returns, no peer
+// Close frees the window, also while it is bound. When it returns, no peer
 // can access memory through it. The second call returns ErrClosed.
-func (w *MW) Dealloc() error {
+func (w *MW) Close() error {
 	if err := w.close(); err != nil {
 		return err
 	}

@@ -82,15 +82,15 @@ func TestWindowLife(t *testing.T) {
 	w.mustBind()
 	require.Equal(t, verbs.IncRKey(verbs.IncRKey(first)), w.mw.RKey())
 	require.Equal(t, qp.NoFault, w.remote(16, 32, read, qpn))
-	require.NoError(t, w.mw.Dealloc())
+	require.NoError(t, w.mw.Close())
 	require.EqualValues(t, 1, w.host.quiesced.Load())
 	require.Equal(t, qp.FaultKey, w.remote(16, 1, read, qpn))
 	require.Equal(t, qp.FaultKey, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), qpn))
 	require.Equal(t, qp.FaultKey, w.bind(nil))
-	require.ErrorIs(t, w.mw.Dealloc(), verbs.ErrClosed)
+	require.ErrorIs(t, w.mw.Close(), verbs.ErrClosed)
 
-	require.NoError(t, w.mr.Dereg())
-	require.NoError(t, w.pd.Dealloc())
+	require.NoError(t, w.mr.Close())
+	require.NoError(t, w.pd.Close())
 }
 
 func TestBindChecks(t *testing.T) {
@@ -120,7 +120,7 @@ func TestBindChecks(t *testing.T) {
 		"same key":            {writable, func(w *windowTest, b *verbs.BindMW) { b.RKey = w.mw.RKey() }, qp.FaultKey},
 		"other index":         {writable, func(_ *windowTest, b *verbs.BindMW) { b.RKey ^= 1 << 8 }, qp.FaultKey},
 		"key 0":               {writable, func(_ *windowTest, b *verbs.BindMW) { b.RKey = 0 }, qp.FaultKey},
-		"dead region":         {writable, func(w *windowTest, _ *verbs.BindMW) { _ = w.mr.Dereg() }, qp.FaultKey},
+		"dead region":         {writable, func(w *windowTest, _ *verbs.BindMW) { _ = w.mr.Close() }, qp.FaultKey},
 		"windows not allowed": {verbs.AccessLocalWrite, func(*windowTest, *verbs.BindMW) {}, qp.FaultAccess},
 		"write without local write": {verbs.AccessMWBind, func(_ *windowTest, b *verbs.BindMW) {
 			b.Access = verbs.AccessRemoteWrite
@@ -173,7 +173,7 @@ func TestZeroBasedWindow(t *testing.T) {
 func TestDeregIsBusyWhileBound(t *testing.T) {
 	w := newWindowTest(t, allAccess)
 	w.mustBind()
-	err := w.mr.Dereg()
+	err := w.mr.Close()
 	require.ErrorIs(t, err, verbs.ErrBusy)
 	require.ErrorContains(t, err, "memory windows bound to it: 1")
 	require.Equal(t, qp.NoFault, w.remote(16, 32, verbs.AccessRemoteRead, qpn), "nothing changed")
@@ -181,7 +181,7 @@ func TestDeregIsBusyWhileBound(t *testing.T) {
 	require.Equal(t, qp.NoFault, fault)
 
 	require.Equal(t, qp.NoFault, (*pdMemory)(w.pd).Invalidate(w.mw.RKey(), qpn))
-	require.NoError(t, w.mr.Dereg())
+	require.NoError(t, w.mr.Close())
 }
 
 func TestOnlyWindowsAreInvalidated(t *testing.T) {
@@ -209,7 +209,7 @@ func TestUnbindQP(t *testing.T) {
 	require.Equal(t, qp.FaultUnbound, w.remote(16, 1, verbs.AccessRemoteRead, qpn))
 	_, fault := (*pdMemory)(w.pd).Remote(second.RKey(), w.mr.Addr(), 8, verbs.AccessRemoteRead, otherQPN)
 	require.Equal(t, qp.NoFault, fault)
-	require.ErrorIs(t, w.mr.Dereg(), verbs.ErrBusy)
+	require.ErrorIs(t, w.mr.Close(), verbs.ErrBusy)
 	w.pd.unbindQP(otherQPN)
 	require.Empty(t, w.pd.bound)
 
@@ -218,7 +218,7 @@ func TestUnbindQP(t *testing.T) {
 	w.pd.unbindQP(otherQPN)
 	require.Equal(t, qp.NoFault, w.remote(16, 1, verbs.AccessRemoteRead, qpn), "bound anew to another queue pair meanwhile")
 	w.pd.unbindQP(qpn)
-	require.NoError(t, w.mr.Dereg())
+	require.NoError(t, w.mr.Close())
 }
 
 // Bind, access, invalidation and the end of window, region and queue pair at
@@ -250,20 +250,20 @@ func TestWindowsBesideEverything(t *testing.T) {
 			}
 			pd.unbindQP(qpn)
 			if round%2 == 0 {
-				assert.NoError(t, mw.Dealloc())
+				assert.NoError(t, mw.Close())
 			}
-			for mr.Dereg() != nil {
+			for mr.Close() != nil {
 				runtime.Gosched()
 			}
 			mr.Bytes()[0] = 0
 		})
 		wg.Wait()
 		if round%2 != 0 {
-			require.NoError(t, mw.Dealloc())
+			require.NoError(t, mw.Close())
 		}
 		require.Zero(t, mr.windows)
 	}
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 	require.Zero(t, host.keys.live)
 	require.Empty(t, pd.bound)
 }

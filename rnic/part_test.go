@@ -12,7 +12,7 @@ import (
 // sender must not be told that the message was lost.
 func TestPartingAcknowledges(t *testing.T) {
 	for name, part := range map[string]func(b *end) error{
-		"destroy": func(b *end) error { return b.qp.Destroy() },
+		"destroy": func(b *end) error { return b.qp.Close() },
 		"close":   func(b *end) error { return b.dev.Close() },
 		"reset":   func(b *end) error { return b.qp.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState) },
 		"error":   func(b *end) error { return b.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) },

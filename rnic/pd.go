@@ -79,9 +79,9 @@ func (pd *PD) release(k kind) {
 	pd.host.quotas().release(k)
 }
 
-// Dealloc frees the domain. It returns ErrBusy while objects of the domain
+// Close frees the domain. It returns ErrBusy while objects of the domain
 // exist, unless the device is closed, and ErrClosed on the second call.
-func (pd *PD) Dealloc() error {
+func (pd *PD) Close() error {
 	if err := pd.close(); err != nil {
 		return err
 	}

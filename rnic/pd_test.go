@@ -83,19 +83,19 @@ func TestDeallocIsBusyWhileObjectsExist(t *testing.T) {
 	makers := map[string]func() (func() error, error){
 		"memory region": func() (func() error, error) {
 			mr, err := pd.RegMR(make([]byte, 1), 0)
-			return mr.Dereg, err
+			return mr.Close, err
 		},
 		"memory window": func() (func() error, error) {
 			mw, err := pd.AllocMW()
-			return mw.Dealloc, err
+			return mw.Close, err
 		},
 		"address handle": func() (func() error, error) {
 			ah, err := pd.CreateAH(verbs.AHAttr{DGID: host.gid})
-			return ah.Destroy, err
+			return ah.Close, err
 		},
 		"shared receive queue": func() (func() error, error) {
 			srq, err := pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
-			return srq.Destroy, err
+			return srq.Close, err
 		},
 		"queue pair": func() (func() error, error) {
 			return func() error { pd.release(kindQP); return nil }, pd.addRef(kindQP, "create QP")
@@ -104,7 +104,7 @@ func TestDeallocIsBusyWhileObjectsExist(t *testing.T) {
 	for name, object := range makers {
 		free, err := object()
 		require.NoError(t, err)
-		err = pd.Dealloc()
+		err = pd.Close()
 		require.ErrorIs(t, err, verbs.ErrBusy)
 		require.ErrorContains(t, err, "1 x "+name)
 		require.NoError(t, free())
@@ -112,9 +112,9 @@ func TestDeallocIsBusyWhileObjectsExist(t *testing.T) {
 	for k := range kinds {
 		require.Zero(t, host.counts.inUse(k), k)
 	}
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 	require.Equal(t, []*PD{pd}, host.freed)
-	require.ErrorIs(t, pd.Dealloc(), verbs.ErrClosed)
+	require.ErrorIs(t, pd.Close(), verbs.ErrClosed)
 	require.Len(t, host.freed, 1)
 }
 
@@ -132,7 +132,7 @@ func makeAll(pd *PD) map[string]error {
 func TestNothingIsMadeFromWhatIsGone(t *testing.T) {
 	freed := newPDTestHost()
 	pd := newPD(freed)
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 	for name, err := range makeAll(pd) {
 		require.ErrorIs(t, err, verbs.ErrClosed, name)
 		require.ErrorContains(t, err, "protection domain was deallocated")
@@ -158,7 +158,7 @@ func TestLimitsOfTheDevice(t *testing.T) {
 	for name, err := range makeAll(pd) {
 		require.ErrorIs(t, err, verbs.ErrNoMemory, name)
 	}
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 }
 
 func TestKeySpaceUsedUp(t *testing.T) {
@@ -169,7 +169,7 @@ func TestKeySpaceUsedUp(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrNoMemory)
 	_, err = pd.AllocMW()
 	require.ErrorIs(t, err, verbs.ErrNoMemory)
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 }
 
 // After the device closed, things may be freed in any order.
@@ -186,10 +186,10 @@ func TestFreeAfterDeviceClosed(t *testing.T) {
 	require.NoError(t, srq.(*SRQ).addQP(pd, "create QP"))
 
 	host.closed.Store(true)
-	require.NoError(t, pd.Dealloc())
-	require.NoError(t, mr.Dereg())
-	require.NoError(t, mw.Dealloc())
-	require.NoError(t, srq.Destroy())
+	require.NoError(t, pd.Close())
+	require.NoError(t, mr.Close())
+	require.NoError(t, mw.Close())
+	require.NoError(t, srq.Close())
 }
 
 // Each reason to refuse an access, in the order they are looked for.

@@ -86,8 +86,8 @@ func (h *PeerAH) Connect(token uint32) error {
 	return nil
 }
 
-// Destroy implements verbs.AH.
-func (h *PeerAH) Destroy() error {
+// Close implements verbs.AH.
+func (h *PeerAH) Close() error {
 	if h.closed.Swap(true) {
 		return nil
 	}

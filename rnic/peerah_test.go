@@ -116,9 +116,9 @@ func TestPeerHandles(t *testing.T) {
 	require.NoError(t, h.Connect(12345)) // which b has not drawn: it drops all
 	_, err = a.qp.PostSend(read)
 	require.NoError(t, err)
-	require.ErrorIs(t, a.pd.Dealloc(), verbs.ErrBusy)
-	require.NoError(t, h.Destroy())
-	require.NoError(t, h.Destroy())
+	require.ErrorIs(t, a.pd.Close(), verbs.ErrBusy)
+	require.NoError(t, h.Close())
+	require.NoError(t, h.Close())
 	wc := make([]verbs.WC, 1)
 	n, err := a.cq.PollWait(context.Background(), wc)
 	require.NoError(t, err)

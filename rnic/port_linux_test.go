@@ -34,7 +34,7 @@ func (e *end) port(t *testing.T, state verbs.PortState, phys uint8) verbs.PortAt
 func (e *end) happens(t *testing.T, state verbs.PortState, types ...verbs.EventType) {
 	t.Helper()
 	for _, typ := range types {
-		ev, err := e.dev.GetAsyncEvent(soon(t))
+		ev, err := e.dev.AsyncEvent(soon(t))
 		require.NoError(t, err)
 		require.Equal(t, typ, ev.Type)
 		require.Equal(t, 1, ev.Port)
@@ -104,7 +104,7 @@ func TestPortFollowsInterface(t *testing.T) {
 // nextEvent returns the type of the next event.
 func (e *end) nextEvent(t *testing.T) verbs.EventType {
 	t.Helper()
-	ev, err := e.dev.GetAsyncEvent(soon(t))
+	ev, err := e.dev.AsyncEvent(soon(t))
 	require.NoError(t, err)
 	return ev.Type
 }

@@ -15,7 +15,7 @@ import (
 func TestCompletionsOfAnEarlierLife(t *testing.T) {
 	for name, end := range map[string]func(q verbs.QP) error{
 		"reset":             func(q verbs.QP) error { return q.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState) },
-		"destroy":           verbs.QP.Destroy,
+		"destroy":           verbs.QP.Close,
 		"error, then reset": resetFromError,
 	} {
 		for _, shared := range []bool{false, true} {

@@ -15,7 +15,7 @@ func TestCreateCQ(t *testing.T) {
 	for _, depth := range []int{1, most / 2, most} {
 		c := e.newCQ(t, depth)
 		require.Equal(t, depth, c.Depth())
-		require.NoError(t, c.Destroy())
+		require.NoError(t, c.Close())
 	}
 }
 

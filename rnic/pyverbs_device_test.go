@@ -111,7 +111,7 @@ func TestAllocPD(t *testing.T) {
 	require.NoError(t, err)
 	_, err = pd.RegMR(make([]byte, 1), 0)
 	require.NoError(t, err)
-	require.ErrorIs(t, pd.Dealloc(), verbs.ErrBusy)
+	require.ErrorIs(t, pd.Close(), verbs.ErrBusy)
 }
 
 func TestMultiplePDs(t *testing.T) {
@@ -119,7 +119,7 @@ func TestMultiplePDs(t *testing.T) {
 	for range 200 {
 		pd, err := dev.AllocPD()
 		require.NoError(t, err)
-		require.NoError(t, pd.Dealloc())
+		require.NoError(t, pd.Close())
 	}
 	require.Equal(t, 1, dev.Stats().PDs)
 }
@@ -127,6 +127,6 @@ func TestMultiplePDs(t *testing.T) {
 func TestDestroyPDTwice(t *testing.T) {
 	pd, err := newEnd(t, Options{}).dev.AllocPD()
 	require.NoError(t, err)
-	require.NoError(t, pd.Dealloc())
-	require.ErrorIs(t, pd.Dealloc(), verbs.ErrClosed)
+	require.NoError(t, pd.Close())
+	require.ErrorIs(t, pd.Close(), verbs.ErrClosed)
 }

@@ -30,7 +30,7 @@ func reconnect(t *testing.T, a, b *end) {
 func reregister(t *testing.T, mr verbs.MR, pd verbs.PD, access verbs.AccessFlags) verbs.MR {
 	t.Helper()
 	buf := mr.Bytes()
-	require.NoError(t, mr.Dereg())
+	require.NoError(t, mr.Close())
 	again, err := pd.RegMR(buf, access)
 	require.NoError(t, err)
 	require.NotEqual(t, mr.LKey(), again.LKey())
@@ -119,7 +119,7 @@ func TestMRInvalidAccess(t *testing.T) {
 			"stale": func(wr *verbs.SendWR) {
 				mr := b.reg(t, 64, all)
 				wr.RemoteAddr, wr.RKey = mr.Addr(), mr.RKey()
-				require.NoError(t, mr.Dereg())
+				require.NoError(t, mr.Close())
 			},
 			"domain": func(wr *verbs.SendWR) {
 				pd, err := b.dev.AllocPD()
@@ -192,8 +192,8 @@ func TestMRZeroBasedTraffic(t *testing.T) {
 
 func TestMRDeregTwice(t *testing.T) {
 	e := newEnd(t, Options{})
-	require.NoError(t, e.mr.Dereg())
-	err := e.mr.Dereg()
+	require.NoError(t, e.mr.Close())
+	err := e.mr.Close()
 	require.ErrorIs(t, err, verbs.ErrClosed)
 	require.ErrorContains(t, err, "deregister MR on MR lkey")
 }
@@ -236,7 +236,7 @@ func TestMWType2(t *testing.T) {
 	a.poll1(t)
 	require.Equal(t, a.mr.Bytes()[:1000], b.mr.Bytes()[:1000])
 
-	err := b.mr.Dereg()
+	err := b.mr.Close()
 	require.ErrorIs(t, err, verbs.ErrBusy)
 	require.ErrorContains(t, err, "memory windows bound to it: 1")
 
@@ -252,7 +252,7 @@ func TestMWType2InvalidateLocal(t *testing.T) {
 	require.Equal(t, verbs.WCLocalInv, b.poll1(t).Opcode)
 	a.post(t, throughWindow(a, b, mw, 8))
 	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
-	require.NoError(t, b.mr.Dereg(), "no window is left on it")
+	require.NoError(t, b.mr.Close(), "no window is left on it")
 }
 
 func TestMWType2InvalidateRemote(t *testing.T) {
@@ -278,8 +278,8 @@ func TestMWInvalidateRemoteBadFlow(t *testing.T) {
 func TestMWType2InvalidateDealloc(t *testing.T) {
 	a, b := windowPair(t)
 	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
-	require.NoError(t, mw.Dealloc())
-	require.ErrorIs(t, mw.Dealloc(), verbs.ErrClosed)
+	require.NoError(t, mw.Close())
+	require.ErrorIs(t, mw.Close(), verbs.ErrClosed)
 	a.post(t, throughWindow(a, b, mw, 8))
 	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
 }
@@ -336,7 +336,7 @@ func TestMWBindBadFlow(t *testing.T) {
 			b.post(t, verbs.SendWR{Opcode: verbs.WRBindMW, Bind: bind})
 			b.fails(t, verbs.WCMWBindErr, c.says)
 			require.Equal(t, verbs.StateErr, b.qp.State())
-			require.NoError(t, mw.Dealloc())
+			require.NoError(t, mw.Close())
 		})
 	}
 }

@@ -27,7 +27,7 @@ func TestCreateQP(t *testing.T) {
 			require.Equal(t, typ, q.Type())
 			require.Equal(t, verbs.StateReset, q.State())
 			require.Positive(t, q.Num())
-			require.NoError(t, q.Destroy())
+			require.NoError(t, q.Close())
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestGSI(t *testing.T) {
 	wc := b.poll1(t)
 	require.EqualValues(t, 1, wc.SrcQPN)
 	require.Equal(t, a.mr.Bytes()[:256], b.mr.Bytes()[40:296])
-	require.NoError(t, a.qp.Destroy())
+	require.NoError(t, a.qp.Close())
 	a.qp = a.newQP(t, verbs.GSI)
 }
 

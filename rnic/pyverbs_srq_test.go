@@ -44,7 +44,7 @@ func TestSRQTraffic(t *testing.T) {
 	_, err := to[0].PostRecv(recv0)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 	require.ErrorContains(t, err, "receives come from a shared receive queue; post there")
-	require.ErrorIs(t, srq.Destroy(), verbs.ErrBusy)
+	require.ErrorIs(t, srq.Close(), verbs.ErrBusy)
 }
 
 // A message that finds the shared queue empty waits for a receive.

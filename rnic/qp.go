@@ -341,8 +341,8 @@ func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	return n, err
 }
 
-// Destroy implements verbs.QP.
-func (q *QP) Destroy() error {
+// Close implements verbs.QP.
+func (q *QP) Close() error {
 	s := q.shard
 	s.mu.Lock()
 	if q.destroyed {

@@ -67,5 +67,5 @@ func TestAlertsAreCounted(t *testing.T) {
 	require.NoError(t, err)
 	counted("who waits on a channel", func() { ch.(*CompChannel).wakeOne() })
 	counted("who waits for asynchronous events", func() { e.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventPortActive}) })
-	require.NoError(t, ch.Destroy())
+	require.NoError(t, ch.Close())
 }

@@ -140,7 +140,7 @@ func TestTimersOfManyQPs(t *testing.T) {
 	require.NotZero(t, st.Counters.Timeouts+st.Counters.Probes)
 	var wg sync.WaitGroup
 	for _, q := range c.qps {
-		wg.Go(func() { assert.NoError(t, q.Destroy()) })
+		wg.Go(func() { assert.NoError(t, q.Close()) })
 	}
 	wg.Wait()
 	c.dev.shards[0].mu.Lock()

@@ -175,10 +175,10 @@ func (s *SRQ) Query() (verbs.SRQAttr, error) {
 	return verbs.SRQAttr{MaxWR: s.maxWR, MaxSGE: s.maxSGE, Limit: s.limit}, nil
 }
 
-// Destroy frees the queue and drops posted receives. It returns ErrBusy while a
+// Close frees the queue and drops posted receives. It returns ErrBusy while a
 // queue pair uses the queue, unless the device is closed, and ErrClosed on the
 // second call.
-func (s *SRQ) Destroy() error {
+func (s *SRQ) Close() error {
 	if err := s.close(); err != nil {
 		return err
 	}

@@ -201,13 +201,13 @@ func TestSRQDestroy(t *testing.T) {
 	require.NoError(t, srq.addQP(pd, "create QP"))
 	require.NoError(t, srq.addQP(pd, "create QP"))
 	srq.removeQP()
-	require.ErrorIs(t, srq.Destroy(), verbs.ErrBusy)
+	require.ErrorIs(t, srq.Close(), verbs.ErrBusy)
 	srq.removeQP()
 	_, err := srq.PostRecv(make([]verbs.RecvWR, 2))
 	require.NoError(t, err)
-	require.NoError(t, srq.Destroy())
+	require.NoError(t, srq.Close())
 
-	require.ErrorIs(t, srq.Destroy(), verbs.ErrClosed)
+	require.ErrorIs(t, srq.Close(), verbs.ErrClosed)
 	_, err = srq.PostRecv(make([]verbs.RecvWR, 1))
 	require.ErrorIs(t, err, verbs.ErrClosed)
 	_, err = srq.Query()
@@ -216,7 +216,7 @@ func TestSRQDestroy(t *testing.T) {
 	require.ErrorIs(t, srq.addQP(pd, "create QP"), verbs.ErrClosed)
 	require.False(t, (*sharedQueue)(srq).Pop(new(qp.RecvWQE)))
 	require.Zero(t, host.limitEvents(t, srq), "no events of what is gone")
-	require.NoError(t, pd.Dealloc())
+	require.NoError(t, pd.Close())
 }
 
 func TestSRQAfterDeviceClosed(t *testing.T) {
@@ -225,7 +225,7 @@ func TestSRQAfterDeviceClosed(t *testing.T) {
 	host.closed.Store(true)
 	_, err := srq.PostRecv(make([]verbs.RecvWR, 1))
 	require.ErrorIs(t, err, verbs.ErrClosed)
-	require.NoError(t, srq.Destroy())
+	require.NoError(t, srq.Close())
 }
 
 // Posts, takes and changes in any order do what a slice does.
@@ -332,7 +332,7 @@ func TestSRQIsShared(t *testing.T) {
 // when the queue pair goes, even to one that is full, and serves another.
 func TestSRQReceiveOutlivesItsQueuePair(t *testing.T) {
 	for what, leave := range map[string]func(q verbs.QP) error{
-		"destroy": verbs.QP.Destroy,
+		"destroy": verbs.QP.Close,
 		"reset":   func(q verbs.QP) error { return q.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState) },
 	} {
 		t.Run(what, func(t *testing.T) {

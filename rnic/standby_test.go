@@ -98,9 +98,9 @@ func TestLeftToService(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, plain.ReqNotify(false))
 	require.False(t, s.serviceRequested.Load(), "who waits on a queue does")
-	require.NoError(t, cq.Destroy())
-	require.NoError(t, plain.Destroy())
-	require.NoError(t, ch.Destroy())
+	require.NoError(t, cq.Close())
+	require.NoError(t, plain.Close())
+	require.NoError(t, ch.Close())
 }
 
 // The service sleeps without a piece of memory for each time.

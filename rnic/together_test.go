@@ -104,7 +104,7 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 		wg.Go(func() { done(ls[1].cq[1].Wait(ctx)) })
 	}
 	always(func() {
-		_, err := b.dev.GetAsyncEvent(ctx)
+		_, err := b.dev.AsyncEvent(ctx)
 		done(err)
 	})
 	ch, told := b.newChannel(t, 1, 64)
@@ -124,19 +124,19 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 			_, err = q.PostRecv(recv0)
 			done(err)
 			done(q.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
-			done(q.Destroy())
+			done(q.Close())
 		}
 		c, err := ch.CreateCQ(10)
 		if done(err); err == nil {
 			done(c.ReqNotify(true))
-			done(ch.Destroy())
-			done(c.Destroy())
+			done(ch.Close())
+			done(c.Close())
 		}
 	})
 	always(func() { // things that come and go
 		mr, err := b.pd.RegMR(make([]byte, 100), allAccess)
 		if done(err); err == nil {
-			done(mr.Dereg())
+			done(mr.Close())
 		}
 		c, err := b.dev.CreateCQ(10)
 		if done(err); err != nil {
@@ -144,12 +144,12 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 		}
 		q, err := b.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c, RecvCQ: c, SRQ: srq, Cap: sizes})
 		if done(err); err == nil {
-			done(c.Destroy())
+			done(c.Close())
 			done(verbs.ToInit(q, verbs.AccessRemote))
 			done(q.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
-			done(q.Destroy())
+			done(q.Close())
 		}
-		done(c.Destroy())
+		done(c.Close())
 	})
 	always(func() { // a connection that is torn down and built again
 		q := ls[1].qp[1]
@@ -189,7 +189,7 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 				b.dev.Progress()
 			}
 		}
-		done(b.qp.Destroy())
+		done(b.qp.Close())
 		assert.NoError(t, b.dev.Close())
 	})
 	wg.Wait()
@@ -204,7 +204,7 @@ func TestJoinWhileDestroyed(t *testing.T) {
 		q := e.newQP(t, verbs.UD)
 		var both sync.WaitGroup
 		both.Go(func() { assert.True(t, typed(q.AttachMcast(group))) })
-		both.Go(func() { assert.NoError(t, q.Destroy()) })
+		both.Go(func() { assert.NoError(t, q.Close()) })
 		both.Wait()
 		require.ErrorIs(t, q.DetachMcast(group), verbs.ErrInvalid)
 	}

@@ -25,7 +25,7 @@ func someObjects(t *testing.T, far *end) (objects map[string]any, destroy func()
 	peer, err := ud.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: ah.Attr(), QPN: far.qp.Num()})
 	require.NoError(t, err)
 	return map[string]any{"AH": ah, "CQ": cq, "CompChannel": ch, "Device": e.dev, "MR": mr, "MW": mw, "PD": pd, "PeerAH": peer, "QP": qp, "SRQ": srq}, func() {
-		for _, f := range []func() error{peer.Destroy, ah.Destroy, ud.Destroy, qp.Destroy, cq.Destroy, ch.Destroy, srq.Destroy, mw.Dealloc, mr.Dereg, pd.Dealloc} {
+		for _, f := range []func() error{peer.Close, ah.Close, ud.Close, qp.Close, cq.Close, ch.Close, srq.Close, mw.Close, mr.Close, pd.Close} {
 			require.NoError(t, f())
 		}
 	}

@@ -385,7 +385,7 @@ func TestWaitOfClosedQueue(t *testing.T) {
 			}
 			runtime.Gosched()
 			if what == "queue" {
-				require.NoError(t, c.Destroy())
+				require.NoError(t, c.Close())
 			} else {
 				require.NoError(t, e.dev.Close())
 			}
@@ -399,7 +399,7 @@ func TestWaitOfClosedQueue(t *testing.T) {
 			require.ErrorIs(t, c.ReqNotify(false), verbs.ErrClosed)
 			_, err := c.Poll(make([]verbs.WC, 1))
 			require.ErrorIs(t, err, verbs.ErrClosed)
-			require.NoError(t, c.Destroy(), "twice is safe")
+			require.NoError(t, c.Close(), "twice is safe")
 		})
 	}
 }
@@ -437,8 +437,8 @@ func TestQueueGetsQueuePairsWhileWaitedFor(t *testing.T) {
 		require.NoError(t, wc.Err())
 		require.EqualValues(t, i, wc.WRID)
 		a.poll1(t)
-		require.NoError(t, qa.Destroy())
-		require.NoError(t, qb.Destroy())
+		require.NoError(t, qa.Close())
+		require.NoError(t, qb.Close())
 	}
 	cancel()
 	wg.Wait()

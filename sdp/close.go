@@ -175,10 +175,10 @@ func (c *Conn) disconnectTimeout() time.Duration {
 // freeResources releases the connection's queue pair, CQ and memory.
 func (c *Conn) freeResources() {
 	if c.qp != nil {
-		_ = c.qp.Destroy()
+		_ = c.qp.Close()
 	}
 	if c.cq != nil {
-		_ = c.cq.Destroy()
+		_ = c.cq.Close()
 	}
 	for _, r := range c.regions {
 		r.deregister()

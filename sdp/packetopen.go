@@ -203,16 +203,16 @@ func (c *PacketConn) freeResources() (err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.qp != nil {
-		err = errors.Join(err, c.qp.Destroy())
+		err = errors.Join(err, c.qp.Close())
 	}
 	for _, cq := range []verbs.CQ{c.recvCQ, c.sendCQ} {
 		if cq != nil {
-			err = errors.Join(err, cq.Destroy())
+			err = errors.Join(err, cq.Close())
 		}
 	}
 	for _, mr := range []verbs.MR{c.recvMR, c.sendMR} {
 		if mr != nil {
-			err = errors.Join(err, mr.Dereg())
+			err = errors.Join(err, mr.Close())
 		}
 	}
 	return err

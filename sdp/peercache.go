@@ -135,7 +135,7 @@ func (s *peerCache) destroyPeers(list []*peer) {
 	for _, p := range list {
 		p.evicted = true
 		if p.ah != nil {
-			_ = p.ah.Destroy()
+			_ = p.ah.Close()
 			p.ah = nil
 		}
 	}
@@ -184,10 +184,10 @@ func (s *peerCache) setAddress(p *peer, at *cm.UDPeer) error {
 	s.conn.writing.Lock()
 	defer s.conn.writing.Unlock()
 	if p.evicted {
-		return ah.Destroy()
+		return ah.Close()
 	}
 	if p.ah != nil {
-		_ = p.ah.Destroy()
+		_ = p.ah.Close()
 	}
 	p.ah, p.qpn, p.qkey = ah, at.QPN, at.QKey
 	return nil

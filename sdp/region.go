@@ -27,7 +27,7 @@ func (s *Stack) newRegion(n int, access verbs.AccessFlags) (region, error) {
 
 // deregister frees a region. No other user of its memory may remain.
 func (r region) deregister() {
-	if r.Dereg() == nil {
+	if r.Close() == nil {
 		r.free()
 	}
 }

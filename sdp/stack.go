@@ -92,10 +92,10 @@ func (s *Stack) openResources() (err error) {
 func (s *Stack) freeResources() (err error) {
 	s.cancel()
 	if s.channel != nil {
-		err = errors.Join(err, s.channel.Destroy())
+		err = errors.Join(err, s.channel.Close())
 	}
 	if s.pd != nil {
-		err = errors.Join(err, s.pd.Dealloc())
+		err = errors.Join(err, s.pd.Close())
 	}
 	if s.ownsCM {
 		err = errors.Join(err, s.cm.Close())

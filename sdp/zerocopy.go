@@ -17,7 +17,7 @@ func (c *Conn) withRegistered(p []byte, access verbs.AccessFlags, f func(mr verb
 	}
 	f(mr)
 	c.mu.Unlock() // Dereg blocks until the adapter no longer accesses the memory
-	err = mr.Dereg()
+	err = mr.Close()
 	c.mu.Lock()
 	return err
 }

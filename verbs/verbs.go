@@ -33,10 +33,10 @@ type Device interface {
 	// completions of any number of queues.
 	CreateCompChannel() (CompChannel, error)
 
-	// GetAsyncEvent waits for the next asynchronous event
+	// AsyncEvent waits for the next asynchronous event
 	// (ibv_get_async_event). It returns the context's error, or ErrClosed
 	// once the device is closed.
-	GetAsyncEvent(ctx context.Context) (AsyncEvent, error)
+	AsyncEvent(ctx context.Context) (AsyncEvent, error)
 
 	// Progress runs one non-blocking step of the adapter in the calling
 	// goroutine and returns the number of packets handled. A loop that polls
@@ -72,9 +72,9 @@ type PD interface {
 	// CreateQP makes a queue pair in StateReset (ibv_create_qp).
 	CreateQP(attr QPInitAttr) (QP, error)
 
-	// Dealloc frees the domain (ibv_dealloc_pd), or returns ErrBusy while
+	// Close frees the domain (ibv_dealloc_pd), or returns ErrBusy while
 	// objects of the domain exist.
-	Dealloc() error
+	Close() error
 }
 
 // MR is a registered memory region (ibv_mr).
@@ -103,11 +103,11 @@ type MR interface {
 	// LoadUint32 is LoadUint64 for 4 bytes.
 	LoadUint32(off int) uint32
 
-	// Dereg invalidates both keys (ibv_dereg_mr) and returns ErrBusy while a
+	// Close invalidates both keys (ibv_dereg_mr) and returns ErrBusy while a
 	// memory window is bound to the region. When it has returned nil the
 	// adapter no longer accesses the memory: outstanding work on it fails
 	// with WCLocProtErr here or WCRemAccessErr at the peer.
-	Dereg() error
+	Close() error
 }
 
 // MW is a memory window of type 2B (ibv_mw): remote access to a part of a
@@ -116,14 +116,14 @@ type MR interface {
 type MW interface {
 	RKey() uint32 // current key: the next bind must use IncRKey of it or another low byte
 
-	// Dealloc frees the window (ibv_dealloc_mw), also while it is bound.
-	Dealloc() error
+	// Close frees the window (ibv_dealloc_mw), also while it is bound.
+	Close() error
 }
 
 // AH is an address handle (ibv_ah): the destination of a UD message.
 type AH interface {
 	Attr() AHAttr
-	Destroy() error
+	Close() error
 }
 
 // CompChannel is a completion channel (ibv_comp_channel): it reports which of its
@@ -162,9 +162,9 @@ type CompChannel interface {
 	// it is destroyed; a second one is ErrInvalid. libibverbs has no such call.
 	Handle(handler func(CQ) bool) error
 
-	// Destroy frees the channel (ibv_destroy_comp_channel), ErrBusy while a
+	// Close frees the channel (ibv_destroy_comp_channel), ErrBusy while a
 	// CQ reports to it. Blocked waiters return ErrClosed.
-	Destroy() error
+	Close() error
 }
 
 // CQ is a completion queue (ibv_cq).
@@ -211,9 +211,9 @@ type CQ interface {
 	// too early for the event (as IB_CQ_REPORT_MISSED_EVENTS in Linux).
 	Len() int
 
-	// Destroy frees the queue (ibv_destroy_cq), ErrBusy while a QP uses it.
+	// Close frees the queue (ibv_destroy_cq), ErrBusy while a QP uses it.
 	// Its pending event is dropped.
-	Destroy() error
+	Close() error
 }
 
 // SRQ is a shared receive queue (ibv_srq).
@@ -227,7 +227,7 @@ type SRQ interface {
 	Modify(attr SRQAttr, mask SRQAttrMask) error
 
 	Query() (SRQAttr, error)
-	Destroy() error // ErrBusy while a QP uses it
+	Close() error // ErrBusy while a QP uses it
 }
 
 // QP is a queue pair (ibv_qp). Its methods may be called from any goroutine;
@@ -264,9 +264,9 @@ type QP interface {
 	AttachMcast(group GID) error
 	DetachMcast(group GID) error
 
-	// Destroy frees the queue pair (ibv_destroy_qp). Outstanding work and
+	// Close frees the queue pair (ibv_destroy_qp). Outstanding work and
 	// completions that have not been polled are dropped, as by a Modify to
 	// StateReset, and its number is not reused for long; a receive of an SRQ
 	// consumed by an unfinished message returns there. It is idempotent.
-	Destroy() error
+	Close() error
 }

@@ -176,22 +176,22 @@ func (p *Port) Close() (err error) {
 		}
 	}
 	if p.QP != nil {
-		try("queue pair", p.QP.Destroy())
+		try("queue pair", p.QP.Close())
 	}
 	for _, ah := range p.ahs {
-		try("address handle", ah.Destroy())
+		try("address handle", ah.Close())
 	}
 	if p.CQ != nil {
-		try("completion queue", p.CQ.Destroy())
+		try("completion queue", p.CQ.Close())
 	}
 	if p.recvs.mr != nil {
-		try("receives", p.recvs.mr.Dereg())
+		try("receives", p.recvs.mr.Close())
 	}
 	if p.slots != nil {
-		try("packets", p.slots.Dereg())
+		try("packets", p.slots.Close())
 	}
 	if p.PD != nil {
-		try("protection domain", p.PD.Dealloc())
+		try("protection domain", p.PD.Close())
 	}
 	return err
 }

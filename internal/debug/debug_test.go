@@ -96,7 +96,7 @@ func value(t *testing.T, f *dto.MetricFamily, label, want string) (sum float64) 
 // counter, drop and object.
 func TestMetrics(t *testing.T) {
 	dev := open(t, "nic")
-	require.NoError(t, send(t, dev, 2).Destroy())
+	require.NoError(t, send(t, dev, 2).Close())
 	require.NoError(t, dev.SetImpair("corrupt icrc of 1st SEND"))
 	q := send(t, dev, 5)
 	c := serve(t, dev, "127.0.0.1:0")

@@ -27,11 +27,11 @@ func (p *pair) kill() {
 			s.soil(slices.Collect(maps.Values(s.posted)))
 		}
 	case what == 2:
-		if h.target.mr.Dereg() != nil { // a window is bound to it
+		if h.target.mr.Close() != nil { // a window is bound to it
 			h.fall()
 		}
 	case what == 3 && h.landing != nil:
-		w.must(h.landing.arena.mr.Dereg())
+		w.must(h.landing.arena.mr.Close())
 	default:
 		h.fall()
 	}
@@ -47,7 +47,7 @@ func (h *half) fall() {
 func (h *half) leave() {
 	h.host.poll()
 	delete(h.host.halves, h.qp.Num())
-	h.world.must(h.qp.Destroy())
+	h.world.must(h.qp.Close())
 	for _, r := range h.posted {
 		h.flushed(r)
 	}
@@ -111,7 +111,7 @@ func (h *half) settleTarget() {
 
 // renew registers the memory again, if it is not registered any more.
 func (a *arena) renew(h *half, access verbs.AccessFlags) {
-	if err := a.mr.Dereg(); err != nil && !errors.Is(err, verbs.ErrClosed) {
+	if err := a.mr.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) {
 		h.world.must(err)
 	}
 	a.register(h.host, a.mr.Bytes(), access)

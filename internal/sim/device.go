@@ -197,7 +197,7 @@ func (d *Device) pollOnce() int {
 func (d *Device) Events() []verbs.AsyncEvent {
 	var events []verbs.AsyncEvent
 	for {
-		ev, err := d.GetAsyncEvent(ended)
+		ev, err := d.AsyncEvent(ended)
 		if err != nil {
 			return events
 		}

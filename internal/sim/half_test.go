@@ -298,17 +298,17 @@ func (h *half) check() {
 func (h *half) dismantle() {
 	w := h.world
 	for _, ah := range h.ahs {
-		w.must(ah.Destroy())
+		w.must(ah.Close())
 	}
 	if h.window != nil {
-		w.must(h.window.mw.Dealloc())
+		w.must(h.window.mw.Close())
 	}
 	if h.target != nil {
-		w.must(h.target.mr.Dereg())
+		w.must(h.target.mr.Close())
 	}
-	w.must(h.results.mr.Dereg())
+	w.must(h.results.mr.Close())
 	if h.landing != nil {
-		w.must(h.landing.arena.mr.Dereg())
+		w.must(h.landing.arena.mr.Close())
 	}
 }
 

@@ -279,20 +279,20 @@ func (w *world) close(good bool) (err error) {
 func (h *host) dismantle() {
 	w := h.world
 	for _, q := range h.halves {
-		w.must(q.qp.Destroy())
+		w.must(q.qp.Close())
 		q.dismantle()
 	}
 	if h.srq != nil {
-		w.must(h.srq.queue.Destroy())
-		w.must(h.srq.arena.mr.Dereg())
+		w.must(h.srq.queue.Close())
+		w.must(h.srq.arena.mr.Close())
 	}
 	for _, mr := range []verbs.MR{h.source, h.words.mr} {
-		w.must(mr.Dereg())
+		w.must(mr.Close())
 	}
 	for _, cq := range h.cqs {
-		w.must(cq.Destroy())
+		w.must(cq.Close())
 	}
-	w.must(h.pd.Dealloc())
+	w.must(h.pd.Close())
 	s := h.dev.Stats()
 	if left := s.QPs + s.CQs + s.MRs + s.MWs + s.PDs + s.SRQs + s.AHs; left != 0 {
 		w.fail("%s has objects left: %+v", h.name, s)

@@ -158,7 +158,7 @@ func (s *Softrnic) Limit(n int) error { return s.srq.Modify(verbs.SRQAttr{Limit:
 func (s *Softrnic) AsyncEvent(within time.Duration) (verbs.EventType, bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	e, err := s.Device.GetAsyncEvent(ctx)
+	e, err := s.Device.AsyncEvent(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return 0, false, nil
 	}

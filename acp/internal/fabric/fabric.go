@@ -78,7 +78,7 @@ type Memory interface {
 	RKey() uint32
 	LoadUint64(off int) uint64
 	LoadUint32(off int) uint32
-	Dereg() error
+	Close() error
 }
 
 // Kind is the kind of an operation.

@@ -238,7 +238,7 @@ func (r *runner) deregRegion(w *arguments) error {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	if err := m.Dereg(); err != nil {
+	if err := m.Close(); err != nil {
 		return adapterError{err}
 	}
 	return nil
@@ -249,5 +249,5 @@ func (r *runner) destroyQP(w *arguments) error {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	return q.Destroy()
+	return q.Close()
 }

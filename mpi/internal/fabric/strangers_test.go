@@ -100,7 +100,7 @@ func TestStrangers(t *testing.T) {
 		_, err = manager.Dial(ctx, at, qp, cm.DialOptions{PrivateData: hello, UDPPort: uint16(port)})
 		var rejected *cm.RejectError
 		require.ErrorAs(t, err, &rejected, name)
-		require.NoError(t, qp.Destroy())
+		require.NoError(t, qp.Close())
 		_, err = manager.DialUD(ctx, at, cm.UDDialOptions{UDPPort: uint16(port), PrivateData: hello})
 		var heard *cm.UDRejectError
 		require.ErrorAs(t, err, &heard, name)

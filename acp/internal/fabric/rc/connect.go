@@ -155,7 +155,7 @@ func (n *Net) closeLink(l *link) {
 		_ = l.conn.Disconnect(ctx, nil)
 	}
 	if l.qp != nil {
-		_ = l.qp.Destroy()
+		_ = l.qp.Close()
 	}
 }
 
@@ -183,7 +183,7 @@ func (n *Net) Close(ctx context.Context) error {
 	err = errors.Join(err, n.incoming.destroyAll())
 	for _, l := range n.links {
 		if l != nil && l.qp != nil {
-			err = errors.Join(err, l.qp.Destroy())
+			err = errors.Join(err, l.qp.Close())
 		}
 	}
 	return err

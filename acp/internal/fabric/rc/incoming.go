@@ -77,7 +77,7 @@ func (in *incoming) destroyRetired(k int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, qp := range in.retired[:k] {
-		_ = qp.Destroy()
+		_ = qp.Close()
 	}
 	for _, qp := range in.retired[:k] {
 		if in.byQP[qp.Num()].qp == qp { // otherwise the number has been reused
@@ -129,10 +129,10 @@ func (in *incoming) destroyAll() (err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, qp := range in.qps {
-		err = errors.Join(err, qp.Destroy())
+		err = errors.Join(err, qp.Close())
 	}
 	for _, qp := range in.retired {
-		err = errors.Join(err, qp.Destroy())
+		err = errors.Join(err, qp.Close())
 	}
 	return err
 }

@@ -287,7 +287,7 @@ func TestStrangers(t *testing.T) {
 		_, err = r.net.cm.Dial(j.ctx, at, qp, cm.DialOptions{PrivateData: ticket, UDPPort: port})
 		var rejected *cm.RejectError
 		require.ErrorAs(t, err, &rejected, name)
-		require.NoError(t, qp.Destroy())
+		require.NoError(t, qp.Close())
 	}
 	require.NoError(t, j.do(j.op(fabric.FetchAdd, 0))[0].err, "a rank is")
 }

@@ -103,16 +103,16 @@ func (c *idleConns) close() error {
 	var errs []error
 	for _, qp := range c.qps {
 		if qp != nil {
-			errs = append(errs, qp.Destroy())
+			errs = append(errs, qp.Close())
 		}
 	}
 	for _, ah := range c.ahs {
 		if ah != nil {
-			errs = append(errs, ah.Destroy())
+			errs = append(errs, ah.Close())
 		}
 	}
 	if c.cq != nil {
-		errs = append(errs, c.cq.Destroy())
+		errs = append(errs, c.cq.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -74,7 +74,7 @@ func (in *recvPool) close() error {
 	if in.mr == nil {
 		return nil
 	}
-	return in.mr.Dereg()
+	return in.mr.Close()
 }
 
 // slotBuffer returns the payload part of a slot.

@@ -31,7 +31,7 @@ func newRemoteCounter(e *side) (b *remoteCounter, local verbs.Endpoint, err erro
 	b.qp, local, err = e.createQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: b.cq, RecvCQ: b.cq,
 		Cap: verbs.QPCap{MaxSendWR: counterDepth, MaxInlineData: len(b.value)}})
 	if err != nil {
-		return nil, local, errors.Join(err, b.cq.Destroy())
+		return nil, local, errors.Join(err, b.cq.Close())
 	}
 	return b, local, nil
 }
@@ -73,4 +73,4 @@ func (b *remoteCounter) pollCompletions(due bool) error {
 	return err
 }
 
-func (b *remoteCounter) close() error { return errors.Join(b.qp.Destroy(), b.cq.Destroy()) }
+func (b *remoteCounter) close() error { return errors.Join(b.qp.Close(), b.cq.Close()) }

@@ -162,19 +162,19 @@ func (r *rig) counterValue() uint64 { return r.mr.LoadUint64(0) }
 func (r *rig) close() error {
 	var errs []error
 	for _, qp := range r.qps {
-		errs = append(errs, qp.Destroy())
+		errs = append(errs, qp.Close())
 	}
 	if r.counter != nil {
 		errs = append(errs, r.counter.close())
 	}
 	if r.ah != nil {
-		errs = append(errs, r.ah.Destroy())
+		errs = append(errs, r.ah.Close())
 	}
 	if r.mr != nil {
-		errs = append(errs, r.mr.Dereg())
+		errs = append(errs, r.mr.Close())
 	}
 	if r.cq != nil {
-		errs = append(errs, r.cq.Destroy())
+		errs = append(errs, r.cq.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -237,18 +237,18 @@ func (c *cmChannel) free() error {
 	c.freed = true
 	var errs []error
 	if c.qp != nil {
-		errs = append(errs, c.qp.Destroy())
+		errs = append(errs, c.qp.Close())
 	}
 	for _, q := range []verbs.CQ{c.sendCQ, c.recvCQ} {
 		if q != nil {
-			errs = append(errs, q.Destroy())
+			errs = append(errs, q.Close())
 		}
 	}
 	if c.mr != nil {
-		errs = append(errs, c.mr.Dereg())
+		errs = append(errs, c.mr.Close())
 	}
 	if c.pd != nil {
-		errs = append(errs, c.pd.Dealloc())
+		errs = append(errs, c.pd.Close())
 	}
 	return errors.Join(errs...)
 }

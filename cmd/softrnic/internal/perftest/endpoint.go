@@ -185,24 +185,24 @@ func orZero(n int) uint8 {
 func (e *endpoint) close() error {
 	var errs []error
 	for _, qp := range e.qps {
-		errs = append(errs, qp.Destroy())
+		errs = append(errs, qp.Close())
 	}
 	if e.srq != nil {
-		errs = append(errs, e.srq.Destroy())
+		errs = append(errs, e.srq.Close())
 	}
 	if e.cq != nil {
-		errs = append(errs, e.cq.Destroy())
+		errs = append(errs, e.cq.Close())
 	}
 	for _, mr := range e.mrs {
-		errs = append(errs, mr.Dereg())
+		errs = append(errs, mr.Close())
 	}
 	for _, ah := range e.ahs {
 		if ah != nil {
-			errs = append(errs, ah.Destroy())
+			errs = append(errs, ah.Close())
 		}
 	}
 	if e.pd != nil {
-		errs = append(errs, e.pd.Dealloc())
+		errs = append(errs, e.pd.Close())
 	}
 	e.qps, e.srq, e.cq, e.mrs, e.ahs, e.pd = nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)

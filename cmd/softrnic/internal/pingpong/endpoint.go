@@ -171,22 +171,22 @@ func gidText(g verbs.GID) string { return netip.AddrFrom16(g).String() }
 func (e *endpoint) close() error {
 	var errs []error
 	for _, qp := range e.qps {
-		errs = append(errs, qp.Destroy())
+		errs = append(errs, qp.Close())
 	}
 	if e.srq != nil {
-		errs = append(errs, e.srq.Destroy())
+		errs = append(errs, e.srq.Close())
 	}
 	if e.cq != nil {
-		errs = append(errs, e.cq.Destroy())
+		errs = append(errs, e.cq.Close())
 	}
 	if e.mr != nil {
-		errs = append(errs, e.mr.Dereg())
+		errs = append(errs, e.mr.Close())
 	}
 	if e.ah != nil {
-		errs = append(errs, e.ah.Destroy())
+		errs = append(errs, e.ah.Close())
 	}
 	if e.pd != nil {
-		errs = append(errs, e.pd.Dealloc())
+		errs = append(errs, e.pd.Close())
 	}
 	e.qps, e.srq, e.cq, e.mr, e.ah, e.pd = nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)

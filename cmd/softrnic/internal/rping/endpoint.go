@@ -137,18 +137,18 @@ func (e *endpoint) debugf(format string, args ...any) { e.Options.debugf(format,
 func (e *endpoint) close() error {
 	var errs []error
 	if e.qp != nil {
-		errs = append(errs, e.qp.Destroy())
+		errs = append(errs, e.qp.Close())
 	}
 	if e.cq != nil {
-		errs = append(errs, e.cq.Destroy())
+		errs = append(errs, e.cq.Close())
 	}
 	for _, mr := range []verbs.MR{e.recv, e.data, e.source} {
 		if mr != nil {
-			errs = append(errs, mr.Dereg())
+			errs = append(errs, mr.Close())
 		}
 	}
 	if e.pd != nil {
-		errs = append(errs, e.pd.Dealloc())
+		errs = append(errs, e.pd.Close())
 	}
 	e.qp, e.cq, e.recv, e.data, e.source, e.pd = nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)

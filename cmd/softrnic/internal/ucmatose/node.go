@@ -172,20 +172,20 @@ func (d *DataError) Error() string {
 func (n *node) Close() error {
 	var errs []error
 	if n.qp != nil {
-		errs = append(errs, n.qp.Destroy())
+		errs = append(errs, n.qp.Close())
 	}
 	for _, cq := range []verbs.CQ{n.sends, n.recvs} {
 		if cq != nil {
-			errs = append(errs, cq.Destroy())
+			errs = append(errs, cq.Close())
 		}
 	}
 	for _, mr := range []verbs.MR{n.in, n.out} {
 		if mr != nil {
-			errs = append(errs, mr.Dereg())
+			errs = append(errs, mr.Close())
 		}
 	}
 	if n.pd != nil {
-		errs = append(errs, n.pd.Dealloc())
+		errs = append(errs, n.pd.Close())
 	}
 	n.qp, n.sends, n.recvs, n.in, n.out, n.pd = nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)

@@ -215,21 +215,21 @@ func (d *DataError) Error() string {
 func (n *node) Close() error {
 	var errs []error
 	if n.ah != nil {
-		errs = append(errs, n.ah.Destroy())
+		errs = append(errs, n.ah.Close())
 	}
 	if n.qp != nil {
-		errs = append(errs, n.qp.Destroy())
+		errs = append(errs, n.qp.Close())
 	}
 	if n.cq != nil {
-		errs = append(errs, n.cq.Destroy())
+		errs = append(errs, n.cq.Close())
 	}
 	for _, mr := range []verbs.MR{n.in, n.out} {
 		if mr != nil {
-			errs = append(errs, mr.Dereg())
+			errs = append(errs, mr.Close())
 		}
 	}
 	if n.pd != nil {
-		errs = append(errs, n.pd.Dealloc())
+		errs = append(errs, n.pd.Close())
 	}
 	n.ah, n.qp, n.cq, n.in, n.out, n.pd = nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)

@@ -222,7 +222,7 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 		}
 	})
 	if err != nil {
-		_ = qp.Destroy()
+		_ = qp.Close()
 		return nil, err
 	}
 	return l, nil
@@ -235,7 +235,7 @@ func (f *Fabric) removeLink(l *link) {
 	}
 	delete(f.byQP, l.qp.Num())
 	f.removeRing(l)
-	_ = l.qp.Destroy()
+	_ = l.qp.Close()
 }
 
 // attachConn is called when cm has established a connection.
@@ -423,11 +423,11 @@ func (f *Fabric) Close(ctx context.Context) error {
 	err := f.cm.Close()
 	f.work.Wait()
 	for _, r := range f.rails {
-		err = errors.Join(err, r.qp.Destroy())
+		err = errors.Join(err, r.qp.Close())
 	}
 	for _, l := range f.links {
 		if l != nil && l.qp != nil {
-			err = errors.Join(err, l.qp.Destroy())
+			err = errors.Join(err, l.qp.Close())
 		}
 	}
 	for _, q := range f.queues {

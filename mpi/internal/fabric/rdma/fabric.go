@@ -138,7 +138,7 @@ func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fab
 // The event arrives while the program computes, too.
 func (f *Fabric) srqLimitLoop() {
 	for {
-		ev, err := f.dev.GetAsyncEvent(f.ctx)
+		ev, err := f.dev.AsyncEvent(f.ctx)
 		if err != nil {
 			return
 		}

@@ -201,7 +201,7 @@ func (c *regCache) evict() {
 			continue
 		}
 		c.bytes -= r.mr.Len()
-		_ = r.mr.Dereg() // nothing else refers to it
+		_ = r.mr.Close() // nothing else refers to it
 		c.list = append(c.list[:i], c.list[i+1:]...)
 	}
 }

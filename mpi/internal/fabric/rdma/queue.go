@@ -96,7 +96,7 @@ func (q *Queue) postTransfer(b []byte, then func(error), post func(wrid uint64, 
 // destroyQPs destroys the connections.
 func (q *Queue) destroyQPs() (err error) {
 	for _, qp := range q.qps {
-		if e := qp.Destroy(); err == nil {
+		if e := qp.Close(); err == nil {
 			err = e
 		}
 	}

@@ -120,7 +120,7 @@ func (f *Fabric) newRail(l *link) (r *rail, err error) {
 		}
 	})
 	if err != nil {
-		return nil, errors.Join(err, qp.Destroy())
+		return nil, errors.Join(err, qp.Close())
 	}
 	return r, nil
 }
