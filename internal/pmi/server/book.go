@@ -63,7 +63,8 @@ func newKVS(o Options) *kvs {
 	return b
 }
 
-func (o *outcome) say(rank int, v wire.Version, cmd string, attrs ...string) {
+// addReply appends a command to rank in the syntax of v.
+func (o *outcome) addReply(rank int, v wire.Version, cmd string, attrs ...string) {
 	o.replies = append(o.replies, reply{rank, v, wire.New(cmd, attrs...)})
 }
 
@@ -72,7 +73,7 @@ func (o *outcome) replyV2(rank int, m wire.Message, attrs ...string) {
 	if thread, ok := m.Get("thrid"); ok {
 		attrs = append([]string{"thrid", thread}, attrs...)
 	}
-	o.say(rank, wire.PMI2, m.Cmd+"-response", attrs...)
+	o.addReply(rank, wire.PMI2, m.Cmd+"-response", attrs...)
 }
 
 // handleMessage handles a message of a rank. It returns an error if the message
@@ -105,11 +106,11 @@ func (b *kvs) negotiateVersion(rank int, m wire.Message, o *outcome) error {
 	}
 	switch version {
 	case 1:
-		o.say(rank, wire.PMI1, "response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "0")
+		o.addReply(rank, wire.PMI1, "response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "0")
 	case 2:
-		o.say(rank, wire.PMI1, "response_to_init", "pmi_version", "2", "pmi_subversion", "0", "rc", "0")
+		o.addReply(rank, wire.PMI1, "response_to_init", "pmi_version", "2", "pmi_subversion", "0", "rc", "0")
 	default:
-		o.say(rank, wire.PMI1, "response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "-1")
+		o.addReply(rank, wire.PMI1, "response_to_init", "pmi_version", "1", "pmi_subversion", "1", "rc", "-1")
 		return nil
 	}
 	b.ranks[rank].version, b.ranks[rank].state = wire.Version(version), Running
@@ -136,7 +137,7 @@ func (b *kvs) reportAbort(rank int, m wire.Message, o *outcome) {
 
 // handleV1 handles a PMI-1 request, with the replies of hydra 4.0.
 func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
-	say := func(cmd string, attrs ...string) { o.say(rank, wire.PMI1, cmd, attrs...) }
+	say := func(cmd string, attrs ...string) { o.addReply(rank, wire.PMI1, cmd, attrs...) }
 	switch m.Cmd {
 	case "get_maxes":
 		say("maxes", "kvsname_max", strconv.Itoa(maxName), "keylen_max", strconv.Itoa(maxKey), "vallen_max", strconv.Itoa(maxValue))

@@ -18,7 +18,7 @@ func (b *kvs) enterFence(rank int, m wire.Message, o *outcome) {
 		if r.version == wire.PMI2 {
 			o.replyV2(i, r.fence, "rc", "0")
 		} else {
-			o.say(i, wire.PMI1, "barrier_out")
+			o.addReply(i, wire.PMI1, "barrier_out")
 		}
 	}
 }

@@ -38,7 +38,7 @@ func newNode(o *Options, i int, dev verbs.Device) (*node, error) {
 }
 
 func (n *node) open(dev verbs.Device) (err error) {
-	if err := n.fits(dev); err != nil {
+	if err := n.checkCapabilities(dev); err != nil {
 		return err
 	}
 	sends, receives := max(n.Count, 1), max(n.receives(), 1)
@@ -55,7 +55,7 @@ func (n *node) open(dev verbs.Device) (err error) {
 	if n.Count == 0 {
 		return nil
 	}
-	if n.in, err = n.pd.RegMR(make([]byte, receives*n.room()), verbs.AccessLocalWrite); err != nil || n.Server == "" {
+	if n.in, err = n.pd.RegMR(make([]byte, receives*n.recvLen()), verbs.AccessLocalWrite); err != nil || n.Server == "" {
 		return err
 	}
 	if n.out, err = n.pd.RegMR(make([]byte, n.Size), 0); err != nil {
@@ -65,8 +65,8 @@ func (n *node) open(dev verbs.Device) (err error) {
 	return nil
 }
 
-// fits refuses options that the device has no means for.
-func (n *node) fits(dev verbs.Device) error {
+// checkCapabilities returns an error for options beyond the limits of the device.
+func (n *node) checkCapabilities(dev verbs.Device) error {
 	port, err := dev.QueryPort(1)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (n *node) fits(dev verbs.Device) error {
 }
 
 // receive is receive i, from its GRH on.
-func (n *node) receive(i int) []byte { return n.in.Bytes()[i*n.room() : (i+1)*n.room()] }
+func (n *node) receive(i int) []byte { return n.in.Bytes()[i*n.recvLen() : (i+1)*n.recvLen()] }
 
 // pair returns the queue pair for the connection manager.
 func (n *node) pair() cm.UDQueuePair { return cm.UDQueuePair{QP: n.qp, Prepare: n.prepare} }
@@ -97,7 +97,7 @@ func (n *node) prepare(verbs.QP) error {
 }
 
 func (n *node) postRecv(i int) error {
-	_, err := n.qp.PostRecv([]verbs.RecvWR{{WRID: uint64(i), SGList: []verbs.SGE{n.in.SGE(i*n.room(), n.room())}}})
+	_, err := n.qp.PostRecv([]verbs.RecvWR{{WRID: uint64(i), SGList: []verbs.SGE{n.in.SGE(i*n.recvLen(), n.recvLen())}}})
 	return err
 }
 
@@ -116,7 +116,7 @@ func (n *node) postSends() error {
 		if n.out != nil {
 			wr.SGList = []verbs.SGE{n.out.SGE(0, n.Size)}
 		} else {
-			wr.SGList = []verbs.SGE{n.in.SGE(n.order[i]*n.room(), n.Size)}
+			wr.SGList = []verbs.SGE{n.in.SGE(n.order[i]*n.recvLen(), n.Size)}
 			wr.Flags = verbs.SendSignaled
 		}
 		wrs[i] = wr
@@ -137,7 +137,7 @@ func (n *node) complete(ctx context.Context, recv bool, beat func()) error {
 		}
 		beat()
 		for i := range wcs[:k] {
-			ours, err := n.take(&wcs[i])
+			ours, err := n.handleCompletion(&wcs[i])
 			if err != nil {
 				return err
 			}
@@ -149,8 +149,8 @@ func (n *node) complete(ctx context.Context, recv bool, beat func()) error {
 	return nil
 }
 
-// take handles a completion. It reports false for a datagram of another sender.
-func (n *node) take(wc *verbs.WC) (bool, error) {
+// handleCompletion handles wc. It reports false for a datagram of another sender.
+func (n *node) handleCompletion(wc *verbs.WC) (bool, error) {
 	if err := wc.Err(); err != nil || !wc.Opcode.IsRecv() {
 		return true, err
 	}

@@ -25,7 +25,7 @@ func (o *Options) check() error {
 	if o.Size < 0 {
 		return option.Errorf("-S", "messages of %d bytes cannot be", o.Size)
 	}
-	return o.Fits(o.receives(), o.room())
+	return o.Fits(o.receives(), o.recvLen())
 }
 
 // spare is the number of receives beyond the peer's datagrams, for datagrams of other senders.
@@ -42,5 +42,5 @@ func (o *Options) receives() int {
 // grhLen is the length of the GRH before a datagram.
 const grhLen = 40
 
-// room returns the length of a receive buffer.
-func (o *Options) room() int { return grhLen + o.Size }
+// recvLen returns the length of a receive buffer.
+func (o *Options) recvLen() int { return grhLen + o.Size }
