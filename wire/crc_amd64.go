@@ -20,7 +20,7 @@ import "hash/crc32"
 //	  n bits
 //
 // A vector is a row of lanes, and a lane is 16 bytes: two polynomials of 64 bits,
-// which is what one multiplication takes. Bytes are reflected, so the first eight
+// the operands of one multiplication. Bytes are reflected, so the first eight
 // are the higher powers and the low half of the lane:
 //
 //	A     = low x^64     + high

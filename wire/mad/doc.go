@@ -26,6 +26,6 @@
 //
 // Layouts are those of the InfiniBand Architecture Specification, volume 1,
 // chapter 12, as Linux has them in include/rdma/ibta_vol1_c12.h; the RDMA-CM
-// header is that of drivers/infiniband/core/cma.c. The tests compare with what
-// packets of Linux.
+// header follows drivers/infiniband/core/cma.c. The tests compare with
+// packets that Linux sent.
 package mad

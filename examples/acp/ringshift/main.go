@@ -19,7 +19,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// partSize is how many elements a rank has.
+// partSize is the number of elements of a rank.
 const partSize = 100
 
 func main() {

@@ -75,7 +75,7 @@ func ParseKeysText(b []byte) (k Keys, err error) {
 func (k Keys) AppendBinary(b []byte) []byte { return k.appendBinary(b) }
 
 // AppendLong appends the KeysLongLen bytes that perftest 6.29 and up expects. The field after the
-// address is that of its tail markers for --data_validation, here always 0.
+// address belongs to the tail markers of --data_validation, here always 0.
 func (k Keys) AppendLong(b []byte) []byte { return k.appendBinary(b, make([]byte, longKeysExtra)...) }
 
 // longKeysExtra is the length by which long keys exceed the binary form.
