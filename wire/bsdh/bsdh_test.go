@@ -68,7 +68,7 @@ func TestBadHello(t *testing.T) {
 		{set(0, 0xFF), "private data begins with Data instead of Hello"},
 		{setLen(63), "Hello of length 63: want 64 to 92"},
 		{setLen(93), "Hello of length 93: want 64 to 92"},
-		{set(17, 0x00), "Hello of IP version 0, there are 4 and 6"},
+		{set(17, 0x00), "Hello of IP version 0, want 4 or 6"},
 		{set(17, 0x04), "Hello of IP version 0"}, // nibbles the other way round
 		{set(17, 0x50), "Hello of IP version 5"},
 		{set(19, 0), "Hello with MaxAdverts 0: want at least 1"},

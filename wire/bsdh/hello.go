@@ -91,7 +91,7 @@ func ParseHello(private []byte) (h Hello, err error) {
 	case 6:
 		h.Src, h.Dst = netip.AddrFrom16([16]byte(b[16:32])).Unmap(), netip.AddrFrom16([16]byte(b[32:48])).Unmap()
 	default:
-		return Hello{}, malformedError("Hello of IP version %d, there are 4 and 6", version)
+		return Hello{}, malformedError("Hello of IP version %d, want 4 or 6", version)
 	}
 	if h.MaxAdverts == 0 {
 		return Hello{}, malformedError("Hello with MaxAdverts 0: want at least 1")

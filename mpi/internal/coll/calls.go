@@ -48,7 +48,7 @@ func (c *Call) Gatherv(root int, send, recv []byte, parts []Part) error {
 			return err
 		}
 		if parts[root].Len != len(send) {
-			return c.argumentError(Gatherv, "it has %d bytes for a part of %d", len(send), parts[root].Len)
+			return c.argumentError(Gatherv, "send buffer of %d bytes, want %d", len(send), parts[root].Len)
 		}
 		a.recv = blocks{mem: recv, n: c.size, parts: parts}
 	}
@@ -84,7 +84,7 @@ func (c *Call) Scatterv(root int, send []byte, parts []Part, recv []byte) error 
 			return err
 		}
 		if parts[root].Len != len(recv) {
-			return c.argumentError(Scatterv, "it has room of %d bytes for a part of %d", len(recv), parts[root].Len)
+			return c.argumentError(Scatterv, "receive buffer of %d bytes, want %d", len(recv), parts[root].Len)
 		}
 		a.send = blocks{mem: send, n: c.size, parts: parts}
 	}
@@ -115,7 +115,7 @@ func (c *Call) Allgatherv(send, recv []byte, parts []Part) error {
 		return err
 	}
 	if parts[c.rank].Len != len(send) {
-		return c.argumentError(Allgatherv, "it has %d bytes for a part of %d", len(send), parts[c.rank].Len)
+		return c.argumentError(Allgatherv, "send buffer of %d bytes, want %d", len(send), parts[c.rank].Len)
 	}
 	b := blocks{mem: recv, n: c.size, parts: parts}
 	copyUnlessSame(b.block(c.rank), send)

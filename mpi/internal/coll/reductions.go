@@ -79,7 +79,7 @@ func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
 		return c.argumentError(ReduceScatterBlock, "a vector of %d bytes is not %d for each of %d ranks", len(send), len(recv), c.size)
 	}
 	if op.Size > 0 && len(recv)%op.Size != 0 {
-		return c.argumentError(ReduceScatterBlock, "%d bytes are no elements of %d", len(recv), op.Size)
+		return c.argumentError(ReduceScatterBlock, "%d bytes of elements of %d bytes", len(recv), op.Size)
 	}
 	return c.runReduction(ReduceScatterBlock, args{send: splitUniform(send, c.size), recv: blocks{mem: recv}, op: op})
 }
@@ -88,7 +88,7 @@ func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
 func (c *Call) runReduction(what Collective, a args) error {
 	n := len(a.send.mem)
 	if a.op.Reduce == nil || a.op.Size <= 0 || n%a.op.Size != 0 {
-		return c.argumentError(what, "%d bytes are no elements of %d, or there is no operation", n, a.op.Size)
+		return c.argumentError(what, "%d bytes of elements of %d bytes, or no operation", n, a.op.Size)
 	}
 	return c.run(what, n, a)
 }
