@@ -36,7 +36,7 @@ func TestSlotSizes(t *testing.T) {
 		}
 		err = do(bad)
 		require.ErrorIs(t, err, acp.ErrSlotSize)
-		require.ErrorContains(t, err, fmt.Sprintf("%d bytes here and %d at rank %d", 64<<p.Rank(), 128>>p.Rank(), 1-p.Rank()))
+		require.ErrorContains(t, err, fmt.Sprintf("%d bytes here, %d at rank %d", 64<<p.Rank(), 128>>p.Rank(), 1-p.Rank()))
 		require.ErrorIs(t, do(mixed), acp.ErrMixed)
 		require.NoError(t, do(good))
 		_, err = bad.Free().Wait(ctx)

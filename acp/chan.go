@@ -17,7 +17,7 @@ type Chan[T any] struct{ ch *Channel }
 // NewChan creates this rank's end of a channel of values: see Process.NewChannel.
 func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T], error) {
 	if t := reflect.TypeFor[T](); !isFlat(t) {
-		return nil, p.newError("create channel", fmt.Sprintf("of %v", t), fmt.Errorf("%w: its values refer to memory of this process", ErrOptions))
+		return nil, p.newError("create channel", fmt.Sprintf("of %v", t), fmt.Errorf("%w: type contains references", ErrOptions))
 	}
 	ch, err := p.NewChannel(sender, receiver, o)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *Chan[T]) SendSlice(ctx context.Context, v []T) error {
 func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
 	n, err := c.recvMessage(ctx, bytesOf(unsafe.Slice(&v, 1)))
 	if size := int(unsafe.Sizeof(v)); err == nil && n != size {
-		err = c.ch.p.newError("receive", "on "+c.ch.String(), fmt.Errorf("%w: a message of %d bytes is no %T of %d", ErrLength, n, v, size))
+		err = c.ch.p.newError("receive", "on "+c.ch.String(), fmt.Errorf("%w: message of %d bytes, want a %T of %d", ErrLength, n, v, size))
 	}
 	return v, err
 }

@@ -45,13 +45,13 @@ func (o *ChannelOptions) applyDefaults(sends bool) error {
 		}
 	}
 	if o.SlotSize < 16 || o.SlotSize%8 != 0 || o.SlotSize > maxSlotSize {
-		return fmt.Errorf("%w: slots of %d bytes; a multiple of 8 from 16 to 2^30 is wanted", ErrOptions, o.SlotSize)
+		return fmt.Errorf("%w: ChannelOptions.SlotSize is %d, want a multiple of 8 from 16 to 2^30", ErrOptions, o.SlotSize)
 	}
 	if o.Slots < 1 || o.Slots > protocol.MaxSlots {
-		return fmt.Errorf("%w: %d slots; 1 to %d are wanted", ErrOptions, o.Slots, protocol.MaxSlots)
+		return fmt.Errorf("%w: ChannelOptions.Slots is %d, want 1 to %d", ErrOptions, o.Slots, protocol.MaxSlots)
 	}
 	if n := uint64(o.Slots)*uint64(o.SlotSize) + protocol.SenderControl; n > min(protocol.MaxLength, math.MaxInt) {
-		return fmt.Errorf("%w: %d slots of %d bytes are longer than a region, 2^%d", ErrOptions, o.Slots, o.SlotSize, protocol.OffsetBits)
+		return fmt.Errorf("%w: %d slots of %d bytes exceed a region of 2^%d bytes", ErrOptions, o.Slots, o.SlotSize, protocol.OffsetBits)
 	}
 	return nil
 }
@@ -124,13 +124,13 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	case p.closed:
 		return nil, ErrClosed
 	case sender < 0 || sender >= p.size || receiver < 0 || receiver >= p.size:
-		return nil, fmt.Errorf("%w: there are %d", ErrRank, p.size)
+		return nil, fmt.Errorf("%w: want ranks below %d", ErrRank, p.size)
 	case sender == receiver && sender == p.rank:
 		e.sends = c.created[direction{p.rank, false}] > c.created[direction{p.rank, true}]
 	case receiver == p.rank:
 		e.rank = sender
 	case sender != p.rank:
-		return nil, fmt.Errorf("%w: it does not concern rank %d", ErrRank, p.rank)
+		return nil, fmt.Errorf("%w: neither end is rank %d", ErrRank, p.rank)
 	}
 	if err := o.applyDefaults(e.sends); err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (c *channels) assignID(ch *Channel) error {
 		return nil
 	}
 	if len(c.ends) == protocol.MaxRegions {
-		return fmt.Errorf("%w: %d ends of channels", verbs.ErrLimit, len(c.ends)-1)
+		return fmt.Errorf("%w: at most %d channel ends", verbs.ErrLimit, len(c.ends)-1)
 	}
 	ch.id = uint16(len(c.ends))
 	c.ends = append(c.ends, ch)
@@ -171,7 +171,7 @@ func (p *Process) handleSignal(rank int, imm uint32) {
 	case s == protocol.ReceiverFreed && ch.send != nil:
 		ch.receiverFreed = true
 	default:
-		err = fmt.Errorf("%w: signal %d to the wrong end", ErrBroken, s)
+		err = fmt.Errorf("%w: unexpected signal %d", ErrBroken, s)
 	}
 	if err != nil {
 		ch.failChannel(err)

@@ -23,18 +23,18 @@ func (ch *Channel) progressConnect() (watch bool) {
 	switch a := protocol.ParseConnectReply([2]uint64{ch.controlWord(0), state}); a.State {
 	case protocol.Accepted:
 		if a.Slots == 0 || a.Control.Rank() != int(ch.peer) || a.Control.Offset() < uint64(a.Slots)*uint64(ch.size) {
-			ch.failChannel(fmt.Errorf("%w: its end has %d slots at %v", ErrBroken, a.Slots, a.Control))
+			ch.failChannel(fmt.Errorf("%w: reply with %d slots at %v", ErrBroken, a.Slots, a.Control))
 			return false
 		}
 		ch.remote, ch.remoteID = a.Control, a.ID
 		ch.send.Connect(int(a.Slots))
 		ch.primeConnection()
 	case protocol.SizeMismatch:
-		ch.failChannel(fmt.Errorf("%w: %d bytes here and %d at rank %d", ErrSlotSize, ch.size, a.SlotSize, ch.peer))
+		ch.failChannel(fmt.Errorf("%w: %d bytes here, %d at rank %d", ErrSlotSize, ch.size, a.SlotSize, ch.peer))
 	case protocol.ModeMismatch:
 		ch.failChannel(ErrMixed)
 	default:
-		ch.failChannel(fmt.Errorf("%w: answer %d", ErrBroken, a.State))
+		ch.failChannel(fmt.Errorf("%w: reply with state %d", ErrBroken, a.State))
 	}
 	return false
 }
@@ -57,7 +57,7 @@ func (e *enterOp) onAccessDone(a *access, err error) {
 	ch.connectPending = false
 	switch {
 	case err != nil:
-		ch.failChannel(fmt.Errorf("connecting: %w", err))
+		ch.failChannel(fmt.Errorf("connect: %w", err))
 	case a.Old == 0:
 		ch.state = requested
 	default:
@@ -82,7 +82,7 @@ func (e *primeOp) onAccessDone(_ *access, err error) {
 	ch := (*Channel)(e)
 	ch.connectPending = false
 	if ch.state = open; err != nil {
-		ch.failChannel(fmt.Errorf("connecting: %w", err))
+		ch.failChannel(fmt.Errorf("connect: %w", err))
 	}
 	ch.p.channels.markActive(ch)
 }
@@ -95,7 +95,7 @@ func (ch *Channel) acceptRequest(q connectRequest) {
 	switch {
 	case q.SlotSize != ch.size:
 		a.State, a.SlotSize = protocol.SizeMismatch, ch.size
-		err = fmt.Errorf("%w: %d bytes here and %d at rank %d", ErrSlotSize, ch.size, q.SlotSize, ch.peer)
+		err = fmt.Errorf("%w: %d bytes here, %d at rank %d", ErrSlotSize, ch.size, q.SlotSize, ch.peer)
 	case q.Imm != ch.imm:
 		a.State, err = protocol.ModeMismatch, ErrMixed
 	}

@@ -93,7 +93,7 @@ func (p *Process) checkRange(ga GA, n int) error {
 	case ga == Null || ga.Region() == 0:
 		return fmt.Errorf("%w: %v", ErrRegion, ga)
 	case ga.Rank() >= p.size:
-		return fmt.Errorf("%w: %v, and there are %d ranks", ErrRank, ga, p.size)
+		return fmt.Errorf("%w: %v, want ranks below %d", ErrRank, ga, p.size)
 	case uint64(n) > protocol.MaxLength-ga.Offset(), ga.Region() == starterRegion && ga.Offset() < starterOffset:
 		return fmt.Errorf("%w: %v", ErrRange, ga)
 	}

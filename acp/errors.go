@@ -10,24 +10,24 @@ import (
 
 // The errors of package acp. Calls return an [*Error] that wraps one of them: use errors.Is.
 var (
-	ErrRank     = errors.New("no such rank")
-	ErrRegion   = errors.New("no region of that rank has this address: it was never registered, or is not any more")
-	ErrRange    = errors.New("beyond the end of its region")
-	ErrAlign    = errors.New("the address of an atomic must be a multiple of its size")
-	ErrLength   = errors.New("no such length")
-	ErrHandle   = errors.New("no operation has had this handle yet")
-	ErrBusy     = errors.New("an operation uses it")
+	ErrRank     = errors.New("rank out of range")
+	ErrRegion   = errors.New("address not in a registered region")
+	ErrRange    = errors.New("access exceeds the region")
+	ErrAlign    = errors.New("misaligned address of an atomic")
+	ErrLength   = errors.New("invalid length")
+	ErrHandle   = errors.New("handle not issued yet")
+	ErrBusy     = errors.New("in use by an operation")
 	ErrLost     = fabric.ErrLost   // The rank failed or does not respond.
 	ErrAccess   = fabric.ErrAccess // The target's adapter refused an access that the rank's directory allows.
 	ErrClosed   = fabric.ErrClosed // Finalize or Close was called.
-	ErrFreed    = errors.New("the channel has been freed")
-	ErrEnd      = errors.New("the sender has freed the channel") // Returned by a receive: no message follows.
-	ErrSlotSize = errors.New("the two ends of the channel have slots of different sizes")
-	ErrMixed    = errors.New("one end of the channel signals by immediate data and the other one does not")
+	ErrFreed    = errors.New("channel freed")
+	ErrEnd      = errors.New("end of channel: freed by the sender") // Returned by a receive: no message follows.
+	ErrSlotSize = errors.New("slot sizes of the channel ends differ")
+	ErrMixed    = errors.New("channel ends differ in ChannelOptions.Imm")
 	ErrBroken   = protocol.ErrBroken // The other end sent an impossible index or reply.
-	ErrRole     = errors.New("this is the other end of the channel")
-	ErrNull     = errors.New("the handle is null")
-	ErrOptions  = errors.New("no such options")
+	ErrRole     = errors.New("operation of the other channel end")
+	ErrNull     = errors.New("null handle")
+	ErrOptions  = errors.New("invalid options")
 )
 
 // Error is the failure of a call, or of the operation that a handle names.

@@ -75,7 +75,7 @@ func (p *Process) issueGroupOp(g *Group, t task, after Handle, putTo int) Handle
 	case p.closed:
 		o.finishOp(ErrClosed)
 	case o.after >= o.seq:
-		o.finishOp(fmt.Errorf("%w: it shall begin after %d", ErrHandle, o.after))
+		o.finishOp(fmt.Errorf("%w: operation ordered after handle %d", ErrHandle, o.after))
 	case o.after > h.completed:
 		heap.Push(&h.deferred, o)
 	default:
@@ -194,7 +194,7 @@ func (p *Process) takeFailures(upTo Handle) error {
 	clear(h.failed[len(kept):])
 	h.failed = kept
 	if h.droppedFailures > 0 && len(errs) > 0 {
-		errs = append(errs, fmt.Errorf("acp: rank %d: and %d more", p.rank, h.droppedFailures))
+		errs = append(errs, fmt.Errorf("acp: rank %d: %d more failures", p.rank, h.droppedFailures))
 		h.droppedFailures = 0
 	}
 	return errors.Join(errs...)

@@ -49,7 +49,7 @@ func (p *Process) onPeerFound(rank int, card []byte) {
 		return
 	}
 	if len(card) < 16 || binary.NativeEndian.Uint32(card[12:]) != byteOrder {
-		p.onPeerLost(rank, fmt.Errorf("%w: its words have another byte order", ErrLost))
+		p.onPeerLost(rank, fmt.Errorf("%w: byte order differs", ErrLost))
 		return
 	}
 	r.connected, r.directory, r.rkey = true, binary.BigEndian.Uint64(card), binary.BigEndian.Uint32(card[8:])

@@ -79,10 +79,10 @@ func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
 		return err
 	}
 	if p.size > protocol.MaxRanks {
-		return fmt.Errorf("%w: global addresses have room for %d ranks", ErrRank, protocol.MaxRanks)
+		return fmt.Errorf("%w: want at most %d ranks", ErrRank, protocol.MaxRanks)
 	}
 	if open == nil {
-		return fmt.Errorf("%w: open is nil", ErrOptions)
+		return fmt.Errorf("%w: Open function is nil", ErrOptions)
 	}
 	dev, err := open()
 	if err == nil {
@@ -93,7 +93,7 @@ func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
 	}
 	p.dev = dev
 	if p.dev.QueryDevice().AtomicCap != verbs.AtomicGlob {
-		return fmt.Errorf("%w: the adapter's atomics are not atomic with the processor's, as the owner of memory needs it", verbs.ErrUnsupported)
+		return fmt.Errorf("%w: device atomics are not atomic with processor atomics (AtomicGlob)", verbs.ErrUnsupported)
 	}
 	p.handles.init()
 	p.channels.init()

@@ -52,7 +52,7 @@ func (ch *Channel) takeSlot(r *Request) int {
 		ch.eof = true
 	case r.kind == freeKind:
 	case g.Direct && r.advertMem == nil:
-		ch.failChannel(fmt.Errorf("%w: a message is said to be at a place that it was not given", ErrBroken))
+		ch.failChannel(fmt.Errorf("%w: direct message without an advertised buffer", ErrBroken))
 	default:
 		if g.Off < uint64(len(r.buf)) {
 			copy(r.buf[g.Off:], g.Bytes)

@@ -149,9 +149,9 @@ func (m *memory) registerRegion(p *Process, buf []byte) (*Region, error) {
 	case p.closed:
 		return nil, ErrClosed
 	case len(buf) == 0 || uint64(len(buf)) > protocol.MaxLength:
-		return nil, fmt.Errorf("%w: a region has 1 to 2^%d bytes", ErrLength, protocol.OffsetBits)
+		return nil, fmt.Errorf("%w: want 1 to 2^%d bytes", ErrLength, protocol.OffsetBits)
 	case m.liveRegions == protocol.MaxRegions-1:
-		return nil, fmt.Errorf("%w: a rank has %d regions at most", verbs.ErrLimit, protocol.MaxRegions-1)
+		return nil, fmt.Errorf("%w: at most %d regions", verbs.ErrLimit, protocol.MaxRegions-1)
 	}
 	mr, err := p.net.Register(buf, true)
 	if err != nil {
@@ -185,7 +185,7 @@ func (m *memory) unregisterRegion(r *Region) error {
 	case r == m.starter:
 		return ErrBusy
 	case r.uses > 0:
-		return fmt.Errorf("%w: %d are under way; complete them first", ErrBusy, r.uses)
+		return fmt.Errorf("%w: %d outstanding; complete them first", ErrBusy, r.uses)
 	}
 	if err := r.mr.Close(); err != nil {
 		return err

@@ -38,7 +38,7 @@ func (p *Process) startRelay(c *copyOp) {
 	if r.memory == nil {
 		memory, err := p.memory.registerRegion(p, make([]byte, relayCount*relayBlockSize))
 		if err != nil {
-			c.o.finishOp(fmt.Errorf("buffers for a copy between other ranks: %w", err))
+			c.o.finishOp(fmt.Errorf("allocate relay buffers: %w", err))
 			return
 		}
 		r.memory = memory

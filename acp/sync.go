@@ -32,7 +32,7 @@ func (p *Process) Sync(ctx context.Context) error {
 	case p.closed:
 		return p.newError("sync", "", ErrClosed)
 	case b.inProgress:
-		return p.newError("sync", "", fmt.Errorf("%w: another goroutine is in it", ErrBusy))
+		return p.newError("sync", "", fmt.Errorf("%w: concurrent Sync", ErrBusy))
 	}
 	b.inProgress, b.err = true, nil
 	err := p.runDissemination(ctx)
@@ -54,7 +54,7 @@ func (p *Process) runDissemination(ctx context.Context) error {
 		p.flushPosted()
 		b.waiting = true
 		if err := p.waitFor(ctx, flagCond{p, flagsOffset + 8*k}); err != nil {
-			return fmt.Errorf("waiting for rank %d: %w", b.source, err)
+			return fmt.Errorf("wait for rank %d: %w", b.source, err)
 		}
 		if b.err != nil {
 			return b.err

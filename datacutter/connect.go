@@ -94,7 +94,7 @@ func (r *run) acceptLoop(tokens chan struct{}) {
 				<-tokens
 			})
 		default:
-			r.rejectConn(conn, "too many connections at once")
+			r.rejectConn(conn, "too many concurrent handshakes")
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (r *run) handleHello(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout)) // if it fails, so does the read
 	b := make([]byte, frameHeader+helloLen)
 	if _, err := io.ReadFull(conn, b); err != nil {
-		r.rejectConn(conn, "no hello came")
+		r.rejectConn(conn, "no hello received")
 		return
 	}
 	h, err := parseHello(b)
@@ -144,7 +144,7 @@ func (r *run) assignSlot(conn net.Conn, s slot) error {
 	case r.stopping:
 		return context.Cause(r.ctx)
 	case to == nil:
-		return fmt.Errorf("host %s does not wait for a connection of stream %d from copy %d to copy %d of group %d", r.host, s.stream, s.from, s.to, s.group)
+		return fmt.Errorf("host %s expects no connection of stream %d from copy %d to copy %d of group %d", r.host, s.stream, s.from, s.to, s.group)
 	}
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (r *run) wrapConnectError(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rejected > 0 {
-		return fmt.Errorf("waiting for its connection: %w (%d were refused, the last: %s)", err, r.rejected, r.lastRejection)
+		return fmt.Errorf("wait for connection: %w (%d connections rejected, the last one: %s)", err, r.rejected, r.lastRejection)
 	}
-	return fmt.Errorf("waiting for its connection: %w", err)
+	return fmt.Errorf("wait for connection: %w", err)
 }

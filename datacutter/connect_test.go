@@ -102,7 +102,7 @@ func TestStrangers(t *testing.T) {
 			c = dial(t, network, addr)
 			_, err = c.Write(hello{good.digest, slot{to: 1}}.appendTo(nil))
 			require.NoError(t, err)
-			require.Contains(t, said(t, c), "host y does not wait for a connection of stream 0 from copy 0 to copy 1")
+			require.Contains(t, said(t, c), "host y expects no connection of stream 0 from copy 0 to copy 1")
 
 			c = dial(t, network, addr)
 			_, err = c.Write(good.appendTo(nil))
@@ -131,16 +131,16 @@ func TestStrangers(t *testing.T) {
 func TestLyingProducer(t *testing.T) {
 	unit, all := appendFrame(nil, kindUnit, []byte("hi")), networks(t)
 	for says, bytes := range map[string][]byte{
-		"end of work 0 after 2 units of 4 bytes; here it is work 0, and 1 of 2 bytes arrived": appendEnd(unit, 0, Counts{2, 4}),
-		"end of work 1 after 1 units": appendEnd(unit, 1, Counts{1, 2}),
-		"unit of 65 bytes, 0 to 64":   appendFrame(nil, kindUnit, make([]byte, 65)),
-		"bye where only units":        appendFrame(unit, kindBye, nil),
-		"unit where only bye":         append(appendEnd(unit, 0, Counts{1, 2}), unit...),
-		"hello where only units":      hello{}.appendTo(nil),
-		"header 47 45 54 20":          []byte("GET / HTTP/1.1"),
-		"the connection ended":        unit,
-		"unexpected EOF":              unit[:9],
-		"ended there: no disk":        appendFrame(unit, kindAbort, []byte("no disk")),
+		"end of work 0 after 2 units of 4 bytes, want work 0 after 1 of 2 bytes": appendEnd(unit, 0, Counts{2, 4}),
+		"end of work 1 after 1 units":                                            appendEnd(unit, 1, Counts{1, 2}),
+		"unit of 65 bytes, want 0 to 64":                                         appendFrame(nil, kindUnit, make([]byte, 65)),
+		"got bye, want units":                                                    appendFrame(unit, kindBye, nil),
+		"got unit, want bye":                                                     append(appendEnd(unit, 0, Counts{1, 2}), unit...),
+		"got hello, want units":                                                  hello{}.appendTo(nil),
+		"header 47 45 54 20":                                                     []byte("GET / HTTP/1.1"),
+		"connection closed without bye":                                          unit,
+		"unexpected EOF":                                                         unit[:9],
+		"aborted by peer: no disk":                                               appendFrame(unit, kindAbort, []byte("no disk")),
 	} {
 		for _, network := range all {
 			for copies := 1; copies <= 2; copies++ { // without and with a pump
@@ -156,7 +156,7 @@ func TestLyingProducer(t *testing.T) {
 					if c == 0 {
 						_, err = conn.Write(bytes)
 						require.NoError(t, err)
-						if says == "the connection ended" || says == "unexpected EOF" {
+						if says == "connection closed without bye" || says == "unexpected EOF" {
 							closeWrite(t, conn)
 						}
 						continue
@@ -184,14 +184,14 @@ func TestAcknowledgementOfNothing(t *testing.T) {
 	to, err := rs.chooseCopy()
 	require.Zero(t, to)
 	require.ErrorIs(t, err, ErrFrame)
-	require.ErrorContains(t, err, "acknowledgement of nothing")
+	require.ErrorContains(t, err, "acknowledgement without an outstanding unit")
 }
 
 // A consumer that says what it may not.
 func TestLyingConsumer(t *testing.T) {
 	for says, bytes := range map[string][]byte{
-		"bye where only acknowledgements":  appendFrame(nil, kindBye, nil),
-		"unit where only acknowledgements": appendFrame(nil, kindUnit, nil),
+		"got bye, want acknowledgements":  appendFrame(nil, kindBye, nil),
+		"got unit, want acknowledgements": appendFrame(nil, kindUnit, nil),
 		"0 to 0 are allowed":               appendFrame(nil, kindUnit, []byte{1}),
 	} {
 		wait := make(chan struct{})
@@ -267,7 +267,7 @@ func TestMissingHost(t *testing.T) {
 			_, err = n.Run(ctx, job, "y", map[string]string{"x": "unused"})
 			wg.Wait()
 			require.ErrorIs(t, err, enough)
-			require.ErrorContains(t, err, "datacutter: view[0] of group 0 on host y: stream a from read[0] of group 0 on host x: waiting for its connection: enough")
+			require.ErrorContains(t, err, "datacutter: view[0] of group 0 on host y: stream a from read[0] of group 0 on host x: wait for connection: enough")
 		})
 	}
 }

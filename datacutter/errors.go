@@ -8,7 +8,7 @@ import (
 // The errors of a run, in addition to those of filters, networks and contexts. They are wrapped; test with
 // errors.Is.
 var (
-	ErrJob     = errors.New("impossible job")   // the text names the field to change
+	ErrJob     = errors.New("invalid job")      // the text names the field to change
 	ErrTooLong = errors.New("unit is too long") // for its stream
 	ErrFrame   = errors.New("bad frame")        // bytes that violate the protocol
 )
@@ -48,7 +48,7 @@ type RemoteError struct {
 	Reason string
 }
 
-func (e *RemoteError) Error() string { return "ended there: " + e.Reason }
+func (e *RemoteError) Error() string { return "aborted by peer: " + e.Reason }
 
 // abortReason returns the reason to send to other hosts: the first failure, wherever it happened.
 func abortReason(err error) string {

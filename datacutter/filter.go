@@ -26,7 +26,7 @@ type FilterFunc func(ctx context.Context, w *Work) error
 // Process calls f.
 func (f FilterFunc) Process(ctx context.Context, w *Work) error {
 	if f == nil {
-		return fmt.Errorf("%w: the filter's function is nil", ErrJob)
+		return fmt.Errorf("%w: FilterFunc is nil", ErrJob)
 	}
 	return f(ctx, w)
 }

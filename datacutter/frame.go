@@ -66,7 +66,7 @@ func appendFrame(b []byte, k kind, payload []byte) []byte {
 func parseHeader(b []byte, unitSize int) (kind, int, error) {
 	k, n := kind(b[1]), binary.BigEndian.Uint32(b[4:])
 	if b[0] != frameMagic || b[2] != 0 || b[3] != 0 {
-		return 0, 0, fmt.Errorf("%w: header % x is none of datacutter's", ErrFrame, b[:frameHeader])
+		return 0, 0, fmt.Errorf("%w: invalid header % x", ErrFrame, b[:frameHeader])
 	}
 	lowest, highest := 0, 0
 	switch k {
@@ -83,7 +83,7 @@ func parseHeader(b []byte, unitSize int) (kind, int, error) {
 		return 0, 0, fmt.Errorf("%w: unknown %v", ErrFrame, k)
 	}
 	if int64(n) < int64(lowest) || int64(n) > int64(highest) {
-		return 0, 0, fmt.Errorf("%w: %v of %d bytes, %d to %d are allowed", ErrFrame, k, n, lowest, highest)
+		return 0, 0, fmt.Errorf("%w: %v of %d bytes, want %d to %d", ErrFrame, k, n, lowest, highest)
 	}
 	return k, int(n), nil
 }
@@ -168,7 +168,7 @@ func checkEnd(payload []byte, work int, got Counts) error {
 	n := binary.BigEndian.Uint32(payload)
 	sent := Counts{binary.BigEndian.Uint64(payload[4:]), binary.BigEndian.Uint64(payload[12:])}
 	if n != uint32(work) || sent != got {
-		return fmt.Errorf("%w: end of work %d after %d units of %d bytes; here it is work %d, and %d of %d bytes arrived",
+		return fmt.Errorf("%w: end of work %d after %d units of %d bytes, want work %d after %d of %d bytes",
 			ErrFrame, n, sent.Units, sent.Bytes, work, got.Units, got.Bytes)
 	}
 	return nil

@@ -38,7 +38,7 @@ func parseHello(b []byte) (h hello, err error) {
 		return h, err
 	}
 	if k != kindHello {
-		return h, fmt.Errorf("%w: %v instead of hello", ErrFrame, k)
+		return h, fmt.Errorf("%w: got %v, want hello", ErrFrame, k)
 	}
 	b = b[frameHeader:]
 	copy(h.digest[:], b)
@@ -46,7 +46,7 @@ func parseHello(b []byte) (h hello, err error) {
 	for i, p := range []*int{&h.stream, &h.group, &h.from, &h.to} {
 		n := binary.BigEndian.Uint32(b[4*i:])
 		if n > math.MaxInt32 {
-			return h, fmt.Errorf("%w: hello with number %d", ErrFrame, n)
+			return h, fmt.Errorf("%w: hello: number %d out of range", ErrFrame, n)
 		}
 		*p = int(n)
 	}

@@ -122,7 +122,7 @@ func newPlan(j *Job) (*plan, error) {
 	for g := range p.groups {
 		for _, f := range j.Group.Filters {
 			if len(p.copies[role{g, f.Name}]) == 0 {
-				return nil, fmt.Errorf("%w: the layout has no place for filter %s of group %d", ErrJob, f.Name, g)
+				return nil, fmt.Errorf("%w: layout has no placement for filter %s of group %d", ErrJob, f.Name, g)
 			}
 		}
 		for _, s := range j.Group.Streams {
@@ -131,7 +131,7 @@ func newPlan(j *Job) (*plan, error) {
 		p.isPipeline = append(p.isPipeline, p.checkPipeline(g))
 	}
 	if conns > maxConns {
-		return nil, fmt.Errorf("%w: streams of %d connections, at most %d: have fewer copies", ErrJob, conns, maxConns)
+		return nil, fmt.Errorf("%w: %d connections, at most %d: use fewer copies", ErrJob, conns, maxConns)
 	}
 	return p, nil
 }
@@ -146,9 +146,9 @@ func (p *plan) numberInstances() error {
 		case at.Copies < 0, at.Group < 0, n > maxInstances, total > maxInstances:
 			return fmt.Errorf("%w: placement %d: group %d, %d copies: at most %d instances altogether", ErrJob, i, at.Group, at.Copies, maxInstances)
 		case at.Group >= maxInstances:
-			return fmt.Errorf("%w: placement %d: group %d: they are numbered from 0", ErrJob, i, at.Group)
+			return fmt.Errorf("%w: placement %d: group %d: groups are numbered from 0", ErrJob, i, at.Group)
 		case at.Host == "":
-			return fmt.Errorf("%w: placement %d of filter %s names no host", ErrJob, i, at.Filter)
+			return fmt.Errorf("%w: placement %d of filter %s: Host is empty", ErrJob, i, at.Filter)
 		case !slices.ContainsFunc(p.Group.Filters, func(f FilterDef) bool { return f.Name == at.Filter }):
 			return fmt.Errorf("%w: placement %d: the group has no filter %q", ErrJob, i, at.Filter)
 		}
@@ -159,7 +159,7 @@ func (p *plan) numberInstances() error {
 		}
 	}
 	if total == 0 {
-		return fmt.Errorf("%w: the layout is empty", ErrJob)
+		return fmt.Errorf("%w: layout is empty", ErrJob)
 	}
 	for _, list := range p.copies {
 		for i := range list {
@@ -220,7 +220,7 @@ func (g *Group) checkGroup() error {
 	depth := make(map[string]int) // by filter
 	for _, f := range g.Filters {
 		if _, twice := depth[f.Name]; f.Name == "" || twice {
-			return fmt.Errorf("%w: filter %q: names are unique and not empty", ErrJob, f.Name)
+			return fmt.Errorf("%w: filter %q: name is empty or not unique", ErrJob, f.Name)
 		}
 		if f.New == nil {
 			return fmt.Errorf("%w: filter %s has no New", ErrJob, f.Name)
@@ -230,7 +230,7 @@ func (g *Group) checkGroup() error {
 	names := make(map[string]bool)
 	for _, s := range g.Streams {
 		if s.Name == "" || names[s.Name] {
-			return fmt.Errorf("%w: stream %q: names are unique and not empty", ErrJob, s.Name)
+			return fmt.Errorf("%w: stream %q: name is empty or not unique", ErrJob, s.Name)
 		}
 		names[s.Name] = true
 		for _, end := range []string{s.From, s.To} {
@@ -239,10 +239,10 @@ func (g *Group) checkGroup() error {
 			}
 		}
 		if s.UnitSize < 1 || s.UnitSize > MaxUnitSize {
-			return fmt.Errorf("%w: stream %s: UnitSize is %d and may be 1 to %d", ErrJob, s.Name, s.UnitSize, MaxUnitSize)
+			return fmt.Errorf("%w: stream %s: UnitSize is %d, want 1 to %d", ErrJob, s.Name, s.UnitSize, MaxUnitSize)
 		}
 		if s.Window < 0 || s.Policy > ByKey {
-			return fmt.Errorf("%w: stream %s: window %d, %v", ErrJob, s.Name, s.Window, s.Policy)
+			return fmt.Errorf("%w: stream %s: invalid Window %d or Policy %v", ErrJob, s.Name, s.Window, s.Policy)
 		}
 	}
 	// The longest path grows with each pass; after as many passes as filters only a cycle makes it longer.
@@ -257,5 +257,5 @@ func (g *Group) checkGroup() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: the streams form a cycle", ErrJob)
+	return fmt.Errorf("%w: streams form a cycle", ErrJob)
 }

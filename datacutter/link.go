@@ -30,7 +30,7 @@ func (l *link) nextFrame() (frame, error) {
 	f, err := l.frames.nextFrame()
 	switch {
 	case err == io.EOF:
-		return f, l.explainError(fmt.Errorf("the connection ended without bye: %w", io.ErrUnexpectedEOF))
+		return f, l.explainError(fmt.Errorf("connection closed without bye: %w", io.ErrUnexpectedEOF))
 	case err != nil:
 		return f, l.explainError(err)
 	case f.kind == kindAbort:
@@ -96,5 +96,5 @@ func (l *link) expectFrame(want kind) error {
 }
 
 func unexpectedFrame(got kind, want string) error {
-	return fmt.Errorf("%w: %v where only %s may come", ErrFrame, got, want)
+	return fmt.Errorf("%w: got %v, want %s", ErrFrame, got, want)
 }

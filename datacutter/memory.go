@@ -34,16 +34,16 @@ func (m *Memory) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	l := m.listeners[addr]
 	m.mu.Unlock()
 	if l == nil {
-		return nil, fmt.Errorf("%s: nobody listens", addr)
+		return nil, fmt.Errorf("dial %s: connection refused", addr)
 	}
 	here, there := newPipe()
 	select {
 	case l.dialed <- there:
 		return here, nil
 	case <-l.closed:
-		return nil, fmt.Errorf("%s: nobody listens", addr)
+		return nil, fmt.Errorf("dial %s: connection refused", addr)
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: %w", addr, context.Cause(ctx))
+		return nil, fmt.Errorf("dial %s: %w", addr, context.Cause(ctx))
 	}
 }
 

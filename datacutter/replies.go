@@ -61,7 +61,7 @@ func (rs *replies) handleFrame(to int, f frame, err error) (more bool) {
 	case f.kind != kindAck:
 		err = unexpectedFrame(f.kind, "acknowledgements")
 	case rs.unacked[to] == 0:
-		err = fmt.Errorf("%w: an acknowledgement of nothing", ErrFrame)
+		err = fmt.Errorf("%w: acknowledgement without an outstanding unit", ErrFrame)
 	default:
 		rs.unacked[to]--
 	}

@@ -84,7 +84,7 @@ func TestBadAddresses(t *testing.T) {
 		require.ErrorIs(t, err, data.ErrType)
 		_, err = data.OpenVector[int64](ctx, s, v.GA())
 		require.ErrorIs(t, err, data.ErrType)
-		require.ErrorContains(t, err, "4 bytes each, these 8 bytes each")
+		require.ErrorContains(t, err, "4 bytes each, want 8 bytes each")
 		_, err = data.OpenList[int32](ctx, s, l.GA())
 		require.ErrorIs(t, err, data.ErrType)
 		_, err = l.Value(ctx, raw)

@@ -104,7 +104,7 @@ func (b *bucket) walkPairs(want func(hash uint64, key int) bool, f func(p pair) 
 	at, mark := acp.GA(first[0]), acp.Null
 	for n := 1; at != acp.Null; n++ {
 		if at == mark {
-			return fmt.Errorf("%w: the pair at %v comes once more in its bucket", ErrDamaged, at)
+			return fmt.Errorf("%w: the pair at %v occurs twice in its bucket", ErrDamaged, at)
 		}
 		if n&(n-1) == 0 { // cycle detection: a cycle passes some mark again
 			mark = at
@@ -134,7 +134,7 @@ func (b *bucket) loadPair(at acp.GA, want func(hash uint64, key int) bool) (p pa
 	}
 	w := parseWords(mem[:pairSize])
 	if w[2] > maxValue || w[3] > maxValue || t.key >= 0 && w[2] != uint64(t.key) || t.value >= 0 && w[3] != uint64(t.value) {
-		return p, false, fmt.Errorf("%w: a key of %d bytes with a value of %d at %v", ErrDamaged, w[2], w[3], at)
+		return p, false, fmt.Errorf("%w: pair of %d and %d bytes at %v", ErrDamaged, w[2], w[3], at)
 	}
 	p = pair{at: at, next: acp.GA(w[0])}
 	key, value := int(w[2]), int(w[3])
@@ -176,7 +176,7 @@ func (b *bucket) addPair(ctx context.Context, hash uint64, key, value []byte) er
 // writePair allocates a block for a pair, and adds the writes of the pair and of the link to it.
 func (b *bucket) writePair(ctx context.Context, link, next acp.GA, hash uint64, key, value []byte) error {
 	if len(key) > maxValue || len(value) > maxValue {
-		return fmt.Errorf("%w: a key of %d bytes with a value of %d", acp.ErrLength, len(key), len(value))
+		return fmt.Errorf("%w: pair of %d and %d bytes", acp.ErrLength, len(key), len(value))
 	}
 	mem := encodePair(next, hash, key, value)
 	at, err := b.t.s.malloc(ctx, b.at.Rank(), len(mem))

@@ -82,7 +82,7 @@ func openBuddy(s *wordCache) (b buddy, err error) {
 	}
 	n, err := s.getWord(offBlocks)
 	if n == 0 || n > protocol.MaxLength/blockSize {
-		return b, fmt.Errorf("%w: a heap of %d blocks", ErrDamaged, n)
+		return b, fmt.Errorf("%w: heap of %d blocks", ErrDamaged, n)
 	}
 	return buddy{s, n}, err
 }
@@ -105,7 +105,7 @@ func (b buddy) alloc(n uint64) (off uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		return 0, fmt.Errorf("%w: %d bytes; %d of %d are in use", ErrNoMemory, n, used, b.blocks*blockSize)
+		return 0, fmt.Errorf("%w: %d bytes requested, %d of %d in use", ErrNoMemory, n, used, b.blocks*blockSize)
 	}
 	at := head - 1
 	if err := b.removeFree(at, from); err != nil {
@@ -169,7 +169,7 @@ func (b buddy) liveBlock(off uint64) (order int, at uint64, err error) {
 	}
 	order = int(state &^ stateLive)
 	if err == nil && (order >= orders || 1<<order > b.blocks-at) {
-		err = fmt.Errorf("%w: a block of order %d at %d", ErrDamaged, order, at)
+		err = fmt.Errorf("%w: heap: order %d of block %d is invalid", ErrDamaged, order, at)
 	}
 	return order, at, err
 }
@@ -197,7 +197,7 @@ func (b buddy) pushFree(at uint64, order int) error {
 		return err
 	}
 	if next > b.blocks {
-		return fmt.Errorf("%w: free block %d of %d", ErrDamaged, next, b.blocks)
+		return fmt.Errorf("%w: heap: free list begins at block %d of %d", ErrDamaged, next, b.blocks)
 	}
 	b.setWord(b.linksOffset(at)+nodeNext, next)
 	b.setWord(b.linksOffset(at)+nodeBefore, 0)
@@ -211,7 +211,7 @@ func (b buddy) pushFree(at uint64, order int) error {
 // removeFree removes a block from its free list.
 func (b buddy) removeFree(at uint64, order int) error {
 	if at >= b.blocks || 1<<order > b.blocks-at {
-		return fmt.Errorf("%w: free block %d of order %d, of %d", ErrDamaged, at, order, b.blocks)
+		return fmt.Errorf("%w: heap: free block %d of order %d exceeds the %d blocks", ErrDamaged, at, order, b.blocks)
 	}
 	state, err := b.blockState(at)
 	if err != nil {
@@ -231,7 +231,7 @@ func (b buddy) removeFree(at uint64, order int) error {
 		return err
 	}
 	if state != stateFree+byte(order) || next > b.blocks || before > b.blocks {
-		return fmt.Errorf("%w: free block %d, whose state is %#x, between %d and %d: somebody has written to memory that was freed", ErrDamaged, at, state, before, next)
+		return fmt.Errorf("%w: heap: free block %d has state %#x and neighbors %d and %d: write after free", ErrDamaged, at, state, before, next)
 	}
 	if before == 0 {
 		b.setWord(offHeads+8*uint64(order), next)

@@ -52,7 +52,7 @@ func (c *linkedList) loadNode(at acp.GA) (n node, err error) {
 	case w[0] != kindNode.freeWord() || acp.GA(w[1]) != c.ga:
 		return n, fmt.Errorf("%w: %v", ErrElement, at)
 	case w[4] > maxValue || c.size >= 0 && w[4] != uint64(c.size):
-		return n, fmt.Errorf("%w: an element of %d bytes at %v", ErrDamaged, w[4], at)
+		return n, fmt.Errorf("%w: element of %d bytes at %v", ErrDamaged, w[4], at)
 	}
 	n = node{at: at, next: acp.GA(w[2]), before: acp.GA(w[3]), value: b[nodeSize:]}
 	if c.size < 0 {
@@ -83,7 +83,7 @@ func (c *linkedList) setBefore(h *header, of, before acp.GA) {
 // insertNode stores a value at a rank, before the element that place returns, or at the end if that is Null.
 func (c *linkedList) insertNode(ctx context.Context, rank int, value []byte, place func(h *header) (acp.GA, error)) (at acp.GA, err error) {
 	if len(value) > maxValue {
-		return acp.Null, fmt.Errorf("%w: a value of %d bytes", acp.ErrLength, len(value))
+		return acp.Null, fmt.Errorf("%w: value of %d bytes", acp.ErrLength, len(value))
 	}
 	if at, err = c.s.malloc(ctx, rank, nodeSize+len(value)); err != nil {
 		return acp.Null, err
@@ -142,7 +142,7 @@ func (c *linkedList) walkNodes(h *header) (list []node, err error) {
 	for at := acp.GA(h.words[chainFirst]); at != acp.Null; {
 		n, err := c.loadNode(at)
 		if err == nil && n.before != before {
-			err = fmt.Errorf("%w: the element at %v is behind %v, and takes itself to be behind %v", ErrDamaged, at, before, n.before)
+			err = fmt.Errorf("%w: element at %v follows %v, but its backward link is %v", ErrDamaged, at, before, n.before)
 		}
 		if err != nil {
 			return nil, err
@@ -151,7 +151,7 @@ func (c *linkedList) walkNodes(h *header) (list []node, err error) {
 		before, at = at, n.next
 	}
 	if uint64(len(list)) != h.length || before != acp.GA(h.words[chainLast]) {
-		return nil, fmt.Errorf("%w: a list of %d elements that ends with element %d", ErrDamaged, h.length, len(list))
+		return nil, fmt.Errorf("%w: list of %d elements ends after %d", ErrDamaged, h.length, len(list))
 	}
 	return list, nil
 }

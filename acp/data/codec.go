@@ -34,7 +34,7 @@ func flatCodec[T any]() (c codec[T], err error) {
 	t := reflect.TypeFor[T]()
 	var words strings.Builder
 	if !writeLayout(&words, t) {
-		return c, fmt.Errorf("%w: %v refers to memory of one process", ErrFlat, t)
+		return c, fmt.Errorf("%w: type %v contains references", ErrFlat, t)
 	}
 	return codec[T]{size: int(t.Size()), layout: hashBytes([]byte(words.String()))}, nil
 }
@@ -54,7 +54,7 @@ func anyCodec[T any]() (codec[T], error) {
 // numbers are not permitted.
 func keyCodec[T any]() (c codec[T], err error) {
 	if c, err = anyCodec[T](); err == nil && c.size != anySize && !isExact(reflect.TypeFor[T]()) {
-		err = fmt.Errorf("%w: a key of type %v has padding or floating point numbers in it, and keys are compared by their bytes", ErrFlat, reflect.TypeFor[T]())
+		err = fmt.Errorf("%w: key type %v has padding or floating-point numbers, but keys are compared by their bytes", ErrFlat, reflect.TypeFor[T]())
 	}
 	return c, err
 }

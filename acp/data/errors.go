@@ -11,19 +11,19 @@ import (
 // The errors of package data, in addition to those of package acp. Calls return an [*acp.Error] that wraps
 // one of them: use errors.Is.
 var (
-	ErrNoHeap       = errors.New("the rank has no heap there: all ranks call data.Open, with the same place of the anchor")
-	ErrNoMemory     = errors.New("the heap has no free block that is long enough")
-	ErrNotAllocated = errors.New("no allocated block begins at this address: it was never allocated, or has been freed")
-	ErrKind         = errors.New("there is no such structure at this address")
-	ErrDestroyed    = errors.New("the structure was destroyed")
-	ErrType         = errors.New("values of another type")
-	ErrFlat         = errors.New("values of this type cannot be kept as they are in memory")
-	ErrIndex        = errors.New("no such element")
-	ErrEmpty        = errors.New("it is empty")
-	ErrElement      = errors.New("it is no element of this list, or not any more")
-	ErrDamaged      = errors.New("what is in memory cannot be")
-	ErrHolderLost   = errors.New("a rank that is lost holds the lock")
-	ErrHeld         = errors.New("the lock is held for too long")
+	ErrNoHeap       = errors.New("rank has no heap; call Open at all ranks with the same Options.Anchor")
+	ErrNoMemory     = errors.New("heap exhausted: no free block is long enough")
+	ErrNotAllocated = errors.New("address not allocated, or already freed")
+	ErrKind         = errors.New("wrong kind of structure at the address")
+	ErrDestroyed    = errors.New("structure destroyed")
+	ErrType         = errors.New("element type mismatch")
+	ErrFlat         = errors.New("type cannot be stored as plain memory")
+	ErrIndex        = errors.New("index out of range")
+	ErrEmpty        = errors.New("container is empty")
+	ErrElement      = errors.New("address of no element of the list")
+	ErrDamaged      = errors.New("structure damaged")
+	ErrHolderLost   = errors.New("holder of the lock is lost")
+	ErrHeld         = errors.New("lock held for too long")
 	ErrOptions      = acp.ErrOptions
 )
 
@@ -38,7 +38,7 @@ type LockError struct {
 
 // Error returns the holder, the lock and the cause.
 func (e *LockError) Error() string {
-	return fmt.Sprintf("rank %d holds the lock at %v since %v or more: %v", e.Holder, e.At, e.For.Round(time.Millisecond), e.Err)
+	return fmt.Sprintf("lock at %v: held by rank %d for at least %v: %v", e.At, e.Holder, e.For.Round(time.Millisecond), e.Err)
 }
 
 // Unwrap returns the cause.

@@ -53,9 +53,9 @@ func (k kind) checkWord(word uint64) error {
 	case is == kindDead:
 		return ErrDestroyed
 	case kindNames[is] != "":
-		return fmt.Errorf("%w: it is a %v, no %v", ErrKind, is, k)
+		return fmt.Errorf("%w: found a %v, want a %v", ErrKind, is, k)
 	default:
-		return fmt.Errorf("%w: no %v", ErrKind, k)
+		return fmt.Errorf("%w: want a %v", ErrKind, k)
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *Space) lockStruct(ctx context.Context, at acp.GA, k kind) (mine uint64,
 		}
 		holder := int(found>>seqBits&(1<<holderBits-1)) - 1
 		if holder < 0 || holder >= s.p.Size() {
-			return 0, fmt.Errorf("%w: the lock at %v is held by rank %d of %d", ErrDamaged, at, holder, s.p.Size())
+			return 0, fmt.Errorf("%w: lock at %v: holder is rank %d of %d", ErrDamaged, at, holder, s.p.Size())
 		}
 		if now.Sub(asked) >= s.o.Patience {
 			if err := s.probeRank(holder); err != nil {
@@ -106,7 +106,7 @@ func (s *Space) lockStruct(ctx context.Context, at acp.GA, k kind) (mine uint64,
 			asked = time.Now()
 		}
 		if err := sleepCtx(ctx, pause); err != nil {
-			return 0, fmt.Errorf("waiting for rank %d, which holds the lock at %v: %w", holder, at, err)
+			return 0, fmt.Errorf("wait for rank %d to release the lock at %v: %w", holder, at, err)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (s *Space) unlockStruct(at acp.GA, mine, next uint64, pieces ...pendingWrit
 		return err
 	}
 	if found != mine {
-		return fmt.Errorf("%w: somebody has written over the lock at %v", ErrDamaged, at)
+		return fmt.Errorf("%w: lock at %v: overwritten", ErrDamaged, at)
 	}
 	return nil
 }

@@ -157,10 +157,10 @@ func TestHeld(t *testing.T) {
 		cancel(stop)
 		_, err = s.Malloc(brief, 0, 8)
 		require.ErrorIs(t, err, stop)
-		require.ErrorContains(t, err, "waiting for rank 1")
+		require.ErrorContains(t, err, "wait for rank 1")
 		_, err = s.Malloc(ctx, 0, 8)
 		require.ErrorIs(t, err, data.ErrHeld)
-		require.ErrorContains(t, err, "rank 1 holds the lock at rank 0")
+		require.ErrorContains(t, err, ": held by rank 1 for at least")
 		require.NotErrorIs(t, err, data.ErrHolderLost)
 		if err := errors.Join(p.Sync(ctx), p.Sync(ctx)); err != nil {
 			return err

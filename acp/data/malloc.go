@@ -45,7 +45,7 @@ func (s *Space) free(ctx context.Context, ga acp.GA) error {
 	}
 	return s.inHeap(ctx, ga.Rank(), func(heap acp.GA, b buddy) error {
 		if heap.Region() != ga.Region() {
-			return fmt.Errorf("%w: the heap is region %d", ErrNotAllocated, heap.Region())
+			return fmt.Errorf("%w: heap is region %d", ErrNotAllocated, heap.Region())
 		}
 		return b.free(ga.Offset())
 	})

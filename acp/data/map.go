@@ -42,7 +42,7 @@ func (o *MapOptions) applyDefaults(size int) error {
 		o.Buckets = 64
 	}
 	if o.Buckets < 0 || o.Buckets > maxBuckets || len(o.Ranks) > protocol.MaxRanks {
-		return fmt.Errorf("%w: a map of %d parts with %d buckets each: there may be %d parts and %d buckets", ErrOptions, len(o.Ranks), o.Buckets, protocol.MaxRanks, maxBuckets)
+		return fmt.Errorf("%w: %d map parts of %d buckets, want at most %d parts of %d buckets", ErrOptions, len(o.Ranks), o.Buckets, protocol.MaxRanks, maxBuckets)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (m *Map[K, V]) Set(ctx context.Context, k K, v V) error {
 // it must be short and must not use the map. If f is nil, Update returns ErrOptions.
 func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) error {
 	if f == nil {
-		return m.newError("update", fmt.Errorf("%w: the function is nil", ErrOptions))
+		return m.newError("update", fmt.Errorf("%w: update function is nil", ErrOptions))
 	}
 	return m.newError("update", m.updatePair(ctx, k, f))
 }

@@ -71,7 +71,7 @@ func (o *object) checkExists(ctx context.Context) error {
 // checkType compares the element type of a header with that of the handle.
 func (o *object) checkType(h *header) error {
 	if h.layout != o.layout || h.size != uint64(o.size) {
-		return fmt.Errorf("%w: those there have %s, these %s", ErrType, sizeString(h.size), sizeString(uint64(o.size)))
+		return fmt.Errorf("%w: stored elements have %s, want %s", ErrType, sizeString(h.size), sizeString(uint64(o.size)))
 	}
 	return nil
 }

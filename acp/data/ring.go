@@ -29,7 +29,7 @@ const maxElements = 1 << 30
 // createRing creates a ring with capacity for n elements.
 func (r *ring) createRing(ctx context.Context, rank, n int) error {
 	if n < 0 || n > maxElements {
-		return fmt.Errorf("%w: room for %d elements", acp.ErrLength, n)
+		return fmt.Errorf("%w: capacity of %d elements", acp.ErrLength, n)
 	}
 	if err := r.object.createObject(ctx, rank); err != nil || n == 0 {
 		return err
@@ -93,7 +93,7 @@ func (r *ring) writeElements(h *header, i int, b []byte) {
 func (r *ring) withHeader(ctx context.Context, f func(h *header) error) error {
 	return r.withLock(ctx, func(h *header) error {
 		if room, head := h.words[ringCap], h.words[ringHead]; h.length > room || room > maxElements || head > 0 && head >= room {
-			return fmt.Errorf("%w: %d elements from place %d on of %d", ErrDamaged, h.length, head, room)
+			return fmt.Errorf("%w: ring of %d elements at index %d has capacity %d", ErrDamaged, h.length, head, room)
 		}
 		return f(h)
 	})
@@ -102,7 +102,7 @@ func (r *ring) withHeader(ctx context.Context, f func(h *header) error) error {
 // growTo increases the capacity to at least n elements.
 func (r *ring) growTo(ctx context.Context, h *header, n int) error {
 	if n > maxElements {
-		return fmt.Errorf("%w: %d elements; there may be %d", acp.ErrLength, n, maxElements)
+		return fmt.Errorf("%w: %d elements, want at most %d", acp.ErrLength, n, maxElements)
 	}
 	if n <= int(h.words[ringCap]) {
 		return nil
@@ -146,7 +146,7 @@ func (r *ring) reserveMore(ctx context.Context, h *header, n int) error {
 // checkIndex returns an error unless elements i to i+n-1 exist.
 func checkIndex(h *header, i, n int) error {
 	if i < 0 || n < 0 || uint64(i)+uint64(n) > h.length {
-		return fmt.Errorf("%w: %d from %d on, of %d", ErrIndex, n, i, h.length)
+		return fmt.Errorf("%w: %d elements from index %d of %d", ErrIndex, n, i, h.length)
 	}
 	return nil
 }

@@ -57,9 +57,9 @@ func (o *Options) applyDefaults(p *acp.Process) error {
 	}
 	switch {
 	case o.Heap < heapMin || uint64(o.Heap) > protocol.MaxLength:
-		return fmt.Errorf("%w: Options.Heap is %d and has to be %d to 2^%d", ErrOptions, o.Heap, heapMin, protocol.OffsetBits)
+		return fmt.Errorf("%w: Options.Heap is %d, want %d to 2^%d", ErrOptions, o.Heap, heapMin, protocol.OffsetBits)
 	case o.Anchor < 0 || o.Anchor%8 != 0 || o.Anchor > len(p.Starter())-8:
-		return fmt.Errorf("%w: Options.Anchor is %d and has to be a multiple of 8 within starter memory, which has %d bytes", ErrOptions, o.Anchor, len(p.Starter()))
+		return fmt.Errorf("%w: Options.Anchor is %d, want a multiple of 8 within the %d bytes of starter memory", ErrOptions, o.Anchor, len(p.Starter()))
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (s *Space) openHeap(ctx context.Context) (err error) {
 	}
 	anchor := s.p.Starter()[s.o.Anchor:][:8]
 	if s.p.LoadStarter(s.o.Anchor) != 0 {
-		return fmt.Errorf("%w: word %d of starter memory is in use; choose another Options.Anchor", ErrOptions, s.o.Anchor)
+		return fmt.Errorf("%w: Options.Anchor: starter memory at offset %d is in use; choose another offset", ErrOptions, s.o.Anchor)
 	}
 	mem := make([]byte, s.o.Heap)
 	fresh := newWordCache(localStore(mem))
@@ -161,7 +161,7 @@ func (s *Space) heapOf(rank int) (acp.GA, error) {
 		return acp.Null, err
 	}
 	if rank < 0 || rank >= s.p.Size() {
-		return acp.Null, fmt.Errorf("%w: %d, and there are %d", acp.ErrRank, rank, s.p.Size())
+		return acp.Null, fmt.Errorf("%w: rank %d of %d", acp.ErrRank, rank, s.p.Size())
 	}
 	s.mu.Lock()
 	at, ok := s.heaps[rank]

@@ -97,10 +97,10 @@ func (t *table) readControl() error {
 	}
 	switch {
 	case w[0] != t.layout || w[1] != uint64(t.key) || w[2] != uint64(t.value):
-		return fmt.Errorf("%w: the keys there have %s and the values %s, these %s and %s", ErrType,
+		return fmt.Errorf("%w: stored keys have %s and values %s, want %s and %s", ErrType,
 			sizeString(w[1]), sizeString(w[2]), sizeString(uint64(t.key)), sizeString(uint64(t.value)))
 	case w[3] == 0 || w[3] > protocol.MaxRanks || w[4] == 0 || w[4] > maxBuckets:
-		return fmt.Errorf("%w: a map of %d parts with %d buckets each", ErrDamaged, w[3], w[4])
+		return fmt.Errorf("%w: map of %d parts with %d buckets each", ErrDamaged, w[3], w[4])
 	}
 	parts := make([]uint64, w[3])
 	if err := t.s.getWords(t.ga.Add(8*tableWords), parts); err != nil {

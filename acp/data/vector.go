@@ -136,7 +136,7 @@ func (v *Vector[T]) Destroy(ctx context.Context) error {
 func elementCodec[T any]() (codec[T], error) {
 	c, err := flatCodec[T]()
 	if err == nil && c.size == 0 {
-		err = fmt.Errorf("%w: there is nothing in a %v", ErrFlat, reflect.TypeFor[T]())
+		err = fmt.Errorf("%w: type %v has size 0", ErrFlat, reflect.TypeFor[T]())
 	}
 	return c, err
 }

@@ -127,9 +127,9 @@ type Owner interface{ OpDone(op *Op, err error) }
 
 // The errors of operations, which wrap the cause.
 var (
-	ErrAccess = errors.New("the target's adapter refuses it") // wrong key, bounds or access
-	ErrLost   = errors.New("the rank is lost")
-	ErrClosed = errors.New("finalized")
+	ErrAccess = errors.New("access refused by the target's adapter") // wrong key, bounds or access
+	ErrLost   = errors.New("rank lost")
+	ErrClosed = errors.New("process closed")
 )
 
 // OpList is a FIFO queue of operations.

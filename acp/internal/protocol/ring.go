@@ -7,7 +7,7 @@ import (
 )
 
 // ErrBroken means that the other end of a channel sent an impossible index or reply.
-var ErrBroken = errors.New("the other end of the channel breaks the protocol")
+var ErrBroken = errors.New("protocol violation by the other channel end")
 
 // A message is sent as its length in 8 bytes followed by its data, cut into segments of the size of a slot.
 // So a message costs 8 bytes of overhead whatever its length.
@@ -156,7 +156,7 @@ func (s *Sender) AllSent() bool { return s.inFlight == 0 }
 // SetHead sets the receiver's head: the number of slots that it has consumed.
 func (s *Sender) SetHead(head uint64) error {
 	if head < s.head || head > s.tail {
-		return fmt.Errorf("%w: %d slots were taken and then %d, of %d", ErrBroken, s.head, head, s.tail)
+		return fmt.Errorf("%w: head moves from %d to %d, tail is %d", ErrBroken, s.head, head, s.tail)
 	}
 	s.head = head
 	return nil
@@ -183,7 +183,7 @@ func NewReceiver(size, slots int) *Receiver {
 // SetTail sets the sender's tail: the number of slots that it has written.
 func (r *Receiver) SetTail(tail uint64) error {
 	if come := r.head + uint64(r.available); tail < come || tail > r.head+uint64(r.slots) {
-		return fmt.Errorf("%w: %d slots had come and then %d, where %d are taken and there are %d", ErrBroken, come, tail, r.head, r.slots)
+		return fmt.Errorf("%w: tail moves from %d to %d, head is %d of %d slots", ErrBroken, come, tail, r.head, r.slots)
 	}
 	r.available = uint32(tail - r.head)
 	return nil

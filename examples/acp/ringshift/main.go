@@ -67,7 +67,7 @@ func shiftArray(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) 
 	all := p.Size() * partSize
 	for i, have := range buf {
 		if want := ((p.Rank()*partSize+i-steps)%all + all) % all; have != int64(want) {
-			return fmt.Errorf("element %d of rank %d is %d, not %d", i, p.Rank(), have, want)
+			return fmt.Errorf("rank %d: element %d is %d, want %d", p.Rank(), i, have, want)
 		}
 	}
 	if p.Rank() == 0 {

@@ -45,12 +45,12 @@ func (n *Net) jobHash() uint64 {
 func (n *Net) parseHello(b []byte) (rank int, err error) {
 	switch {
 	case len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic:
-		return 0, errors.New("it speaks something else")
+		return 0, fmt.Errorf("connect: malformed hello of %d bytes", len(b))
 	case binary.BigEndian.Uint64(b[4:]) != n.jobHash():
-		return 0, errors.New("it is of another job")
+		return 0, fmt.Errorf("connect: peer belongs to job %#x, want %#x", binary.BigEndian.Uint64(b[4:]), n.jobHash())
 	}
 	if rank = int(binary.BigEndian.Uint32(b[12:])); rank >= len(n.links) || rank == n.rank {
-		return 0, fmt.Errorf("it says it is rank %d", rank)
+		return 0, fmt.Errorf("connect: peer claims invalid rank %d", rank)
 	}
 	return rank, nil
 }
@@ -132,7 +132,7 @@ func (n *Net) onConnected(l *link, qp verbs.QP, conn *cm.Conn, err error) {
 		return // Close destroys it
 	}
 	if err != nil {
-		n.failLink(l, fmt.Errorf("connecting: %w", err))
+		n.failLink(l, fmt.Errorf("connect: %w", err))
 		return
 	}
 	l.state = up

@@ -39,7 +39,7 @@ func (n *Net) ReserveSignals(more int) error {
 		more += spare
 	}
 	if r.posted+more > maxReceives {
-		return fmt.Errorf("%w: %d signals at a time", verbs.ErrLimit, maxReceives)
+		return fmt.Errorf("%w: at most %d signals in flight", verbs.ErrLimit, maxReceives)
 	}
 	r.posted += more
 	r.used += more

@@ -134,7 +134,7 @@ func (n *Net) linkTo(rank int) *link {
 				return
 			}
 			if err != nil {
-				n.failLink(l, fmt.Errorf("finding it: %w", err))
+				n.failLink(l, fmt.Errorf("connect: %w", err))
 				return
 			}
 			l.peer = peer
