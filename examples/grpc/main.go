@@ -1,8 +1,7 @@
-// The command is a gRPC server and client over SDP: the health service that gRPC
-// brings along. On one machine:
+// The command is a server and client of gRPC's health service over SDP. On one machine:
 //
-//	go run . -listen :7471              # prints its address
-//	go run . -check ADDRESS # which it has printed
+//	go run . -listen :7471  # prints its address
+//	go run . -check ADDRESS # ADDRESS is the address printed by the server
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 
 func main() {
 	listen := flag.String("listen", "", "serve at an `address`, for example :7471")
-	check := flag.String("check", "", "ask the server at an `address` how it is")
+	check := flag.String("check", "", "query the health of the server at an `address`")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -39,7 +38,7 @@ func run(ctx context.Context, listen, check string, out io.Writer) error {
 	if (listen == "") == (check == "") {
 		return fmt.Errorf("give -listen or -check")
 	}
-	dev, err := rnic.Open(rnic.Options{}) // SOFTRNIC_ADDR says where; by default on the loopback interface
+	dev, err := rnic.Open(rnic.Options{}) // at the address SOFTRNIC_ADDR, or on the loopback interface
 	if err != nil {
 		return err
 	}
@@ -52,7 +51,7 @@ func run(ctx context.Context, listen, check string, out io.Writer) error {
 	if listen != "" {
 		return serve(ctx, stack, listen, out)
 	}
-	return ask(ctx, stack, check, out)
+	return checkHealth(ctx, stack, check, out)
 }
 
 // serve serves until ctx ends.
@@ -68,8 +67,8 @@ func serve(ctx context.Context, stack *sdp.Stack, addr string, out io.Writer) er
 	return server.Serve(l)
 }
 
-// ask makes one call.
-func ask(ctx context.Context, stack *sdp.Stack, addr string, out io.Writer) error {
+// checkHealth queries the health of the server at addr.
+func checkHealth(ctx context.Context, stack *sdp.Stack, addr string, out io.Writer) error {
 	conn, err := sdpgrpc.NewClient(stack, addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err

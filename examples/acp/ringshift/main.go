@@ -1,6 +1,6 @@
-// Ringshift is the program of figure 2 of the ACP paper: an array that is spread over all ranks is
-// shifted by one place, over and over, the last element of each rank's part to its right neighbour by a
-// channel. Two channels are all that a rank has, however many ranks there are.
+// Ringshift is the program of figure 2 of the ACP paper: an array that is distributed over all ranks is
+// shifted repeatedly by one element. Each rank sends its last element to its right neighbor by a channel. A
+// rank has two channels, whatever the number of ranks.
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/acp/ringshift -steps 10000
 package main
@@ -23,7 +23,7 @@ import (
 const partSize = 100
 
 func main() {
-	steps := flag.Int("steps", 10000, "how often to shift")
+	steps := flag.Int("steps", 10000, "number of shifts")
 	imm := flag.Bool("imm", false, "signal by immediate data")
 	flag.Parse()
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
@@ -32,7 +32,7 @@ func main() {
 	exitOnError(p.Finalize())
 }
 
-// shiftArray does it, and looks whether all is where it has to be.
+// shiftArray shifts the array, and verifies the result.
 func shiftArray(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) error {
 	ctx := context.Background()
 	left, right := (p.Rank()+p.Size()-1)%p.Size(), (p.Rank()+1)%p.Size()
@@ -49,7 +49,7 @@ func shiftArray(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) 
 		buf[i] = int64(p.Rank()*partSize + i)
 	}
 	for range steps {
-		if err := to.Send(ctx, buf[partSize-1]); err != nil { // it is on its way, or in a slot
+		if err := to.Send(ctx, buf[partSize-1]); err != nil { // returns when the value is in a slot
 			return err
 		}
 		last, err := in.Recv(ctx)
@@ -78,6 +78,6 @@ func shiftArray(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) 
 
 func exitOnError(err error) {
 	if err != nil {
-		log.Fatal(err) // mpirun ends the others
+		log.Fatal(err) // mpirun terminates the other ranks
 	}
 }

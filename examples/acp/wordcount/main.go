@@ -1,5 +1,5 @@
-// Wordcount counts the words of files. The files are dealt to the ranks, and all ranks count in one map that is spread
-// over their memory. It prints the words that there are most of.
+// Wordcount counts the words of files. The files are distributed over the ranks, and all ranks count in one
+// map that is distributed over their memory. The program prints the most frequent words.
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/acp/wordcount README.md docs/*.md
 package main
@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	top := flag.Int("top", 10, "how many words to print")
+	top := flag.Int("top", 10, "number of words to print")
 	flag.Parse()
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
 	exitOnError(err)
@@ -34,7 +34,7 @@ func main() {
 	exitOnError(p.Finalize())
 }
 
-// countWords counts, and rank 0 prints.
+// countWords counts the words of this rank's files. Rank 0 prints the result.
 func countWords(ctx context.Context, p *acp.Process, files []string, top int, out io.Writer) error {
 	s, err := data.Open(ctx, p, data.Options{Heap: 8 << 20})
 	if err != nil {
@@ -55,7 +55,7 @@ func countWords(ctx context.Context, p *acp.Process, files []string, top int, ou
 			}
 		}
 	}
-	if err := p.Sync(ctx); err != nil { // all have counted
+	if err := p.Sync(ctx); err != nil { // until all ranks have counted
 		return err
 	}
 	if p.Rank() == 0 {
@@ -64,7 +64,7 @@ func countWords(ctx context.Context, p *acp.Process, files []string, top int, ou
 	return errors.Join(err, s.Close(ctx))
 }
 
-// shareMap makes the map at rank 0, which tells the others by their starter memory where it is.
+// shareMap creates the map at rank 0, and passes its address to the other ranks in their starter memory.
 func shareMap(ctx context.Context, s *data.Space) (m *data.Map[string, int], err error) {
 	p := s.Process()
 	if p.Rank() == 0 {
@@ -122,6 +122,6 @@ func printTop(ctx context.Context, m *data.Map[string, int], top int, out io.Wri
 
 func exitOnError(err error) {
 	if err != nil {
-		log.Fatal(err) // mpirun ends the others
+		log.Fatal(err) // mpirun terminates the other ranks
 	}
 }

@@ -1,6 +1,6 @@
-// Package sdpgrpc lets gRPC talk over RDMA, by sockets of package sdp.
+// Package sdpgrpc runs gRPC over RDMA, by sockets of package sdp.
 //
-// A server needs nothing but a listener:
+// A server needs only a listener:
 //
 //	l, err := stack.Listen("sdp", ":7471")
 //	err = server.Serve(l)
@@ -9,8 +9,8 @@
 //
 //	conn, err := sdpgrpc.NewClient(stack, "192.0.2.1:7471", grpc.WithTransportCredentials(insecure.NewCredentials()))
 //
-// Both are gRPC's own: credentials, interceptors, streams, keepalive and so on
-// are as they are over TCP.
+// Both are gRPC's own types: credentials, interceptors, streams, keepalive and other features work as over
+// TCP.
 package sdpgrpc
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// WithStack makes a client dial by SDP.
+// WithStack returns a DialOption that makes a client dial by SDP.
 func WithStack(s *sdp.Stack) grpc.DialOption {
 	return grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 		return s.DialContext(ctx, "sdp", addr)
 	})
 }
 
-// NewClient makes a client of the server at an address of SDP, an adapter's with
-// a port: "192.0.2.1:7471". Names are resolved by the stack when it dials.
+// NewClient returns a client of the server at addr, the address of an adapter and a port: "192.0.2.1:7471".
+// Names are resolved by the stack when it dials.
 func NewClient(s *sdp.Stack, addr string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+addr, append([]grpc.DialOption{WithStack(s)}, opts...)...)
 }

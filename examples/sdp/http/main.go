@@ -1,8 +1,8 @@
-// The command is a web server and a client of package net/http over SDP: files of a
-// folder, and one of them. On one machine:
+// The command is a web server and client of package net/http over SDP. The server serves the files of a
+// directory, and the client prints one of them. On one machine:
 //
-//	go run ./examples/sdp/http -listen :8080             # this folder; prints its address
-//	go run ./examples/sdp/http -get http://ADDRESS/go.mod # which it has printed
+//	go run ./examples/sdp/http -listen :8080              # serves this directory, prints its address
+//	go run ./examples/sdp/http -get http://ADDRESS/go.mod # ADDRESS is the address printed by the server
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 
 func main() {
 	listen := flag.String("listen", "", "serve files at an `address`, for example :8080")
-	dir := flag.String("dir", ".", "the `folder` that they are in")
-	get := flag.String("get", "", "write what is at a `URL` to stdout")
+	dir := flag.String("dir", ".", "the `directory` to serve")
+	get := flag.String("get", "", "write the contents of a `URL` to stdout")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -36,7 +36,7 @@ func run(ctx context.Context, listen, dir, get string, out io.Writer) error {
 	if (listen == "") == (get == "") {
 		return errors.New("give -listen or -get")
 	}
-	dev, err := rnic.Open(rnic.Options{}) // SOFTRNIC_ADDR says where; by default on the loopback interface
+	dev, err := rnic.Open(rnic.Options{}) // at the address SOFTRNIC_ADDR, or on the loopback interface
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func run(ctx context.Context, listen, dir, get string, out io.Writer) error {
 	return copyBody(ctx, stack, get, out)
 }
 
-// serveFiles serves until ctx ends: all that is different over SDP is where Accept is.
+// serveFiles serves until ctx ends. Only the listener differs from a server over TCP.
 func serveFiles(ctx context.Context, stack *sdp.Stack, addr, dir string, out io.Writer) error {
 	l, err := stack.Listen("sdp", addr)
 	if err != nil {
@@ -67,7 +67,7 @@ func serveFiles(ctx context.Context, stack *sdp.Stack, addr, dir string, out io.
 	return nil
 }
 
-// copyBody copies a body: all that is different is how the client dials.
+// copyBody writes the body of a response to out. Only DialContext differs from a client over TCP.
 func copyBody(ctx context.Context, stack *sdp.Stack, url string, out io.Writer) error {
 	transport := &http.Transport{DialContext: stack.DialContext}
 	defer transport.CloseIdleConnections()
