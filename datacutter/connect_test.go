@@ -192,7 +192,7 @@ func TestLyingConsumer(t *testing.T) {
 	for says, bytes := range map[string][]byte{
 		"got bye, want acknowledgements":  appendFrame(nil, kindBye, nil),
 		"got unit, want acknowledgements": appendFrame(nil, kindUnit, nil),
-		"0 to 0 are allowed":               appendFrame(nil, kindUnit, []byte{1}),
+		"0 to 0 are allowed":              appendFrame(nil, kindUnit, []byte{1}),
 	} {
 		wait := make(chan struct{})
 		read := always(func(ctx context.Context, w *Work) error {
