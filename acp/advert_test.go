@@ -21,15 +21,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestPlaced: receives that wait get messages of any length, whole and in order, whichever go to their place at once; one
-// that is too short takes what it has room for, and nothing else is written to.
+// TestPlaced receives messages of any length, in order, with posted receives, directly or through slots. A
+// receive that is too short is filled, and no other memory is written.
 func TestPlaced(t *testing.T) {
 	const (
 		count  = 60
 		longer = 100 << 10
 		guard  = 0xa5
 	)
-	const never = time.Hour // who is not woken when there is something to do stays asleep
+	const never = time.Hour // a rank that is not woken for an event sleeps until the test fails
 	for i, net := range []acp.Options{{Patience: never}, {Patience: never, Net: acp.UD},
 		{Patience: never, Net: acp.UD, UD: acp.UDOptions{RDM: rdm.Options{Emulate: true}}}} {
 		for name, o := range variants {
@@ -95,7 +95,7 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// TestPlacedIsUsed: messages to receives that have waited before they begin do not go through slots.
+// TestPlacedIsUsed checks that messages to receives posted before do not go through slots.
 func TestPlacedIsUsed(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPlacedIsUsed(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				for i := range count { // the receive always comes first, but for the first message
+				for i := range count { // the receive is always posted first, except for the first message
 					if p.Rank() == 1 {
 						buf := make([]byte, n)
 						r := ch.Recv(buf)
@@ -134,8 +134,7 @@ func TestPlacedIsUsed(t *testing.T) {
 	}
 }
 
-// TestPlacedAndWithdrawn: a receive of a Chan that is given up leaves its message to the next one, also with long
-// messages.
+// TestPlacedAndWithdrawn cancels receives of a Chan. The next receive gets the message, also if it is long.
 func TestPlacedAndWithdrawn(t *testing.T) {
 	const n = 64 << 10
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
@@ -170,7 +169,7 @@ func TestPlacedAndWithdrawn(t *testing.T) {
 	}))
 }
 
-// TestPlacedLie: a sender that says that a message is in a place that nobody has told fails the channel.
+// TestPlacedLie checks that a direct message without an advertised buffer fails the channel.
 func TestPlacedLie(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
@@ -192,14 +191,14 @@ func TestPlacedLie(t *testing.T) {
 	}))
 }
 
-// TestPlacedPeerDies: a rank is gone in the middle of messages that go to their places, as sender or as receiver of them. The
-// other one hears that at each of its requests.
+// TestPlacedPeerDies kills a rank in the middle of direct messages, as sender or as receiver. All requests of
+// the other rank fail.
 func TestPlacedPeerDies(t *testing.T) {
 	const n = 1 << 20
 	for name, o := range variants {
 		for dies, role := range []string{"sender", "receiver"} {
 			t.Run(name+" "+role, func(t *testing.T) {
-				t.Parallel() // it is waiting
+				t.Parallel() // it mostly waits
 				managers := pmi.NewLocal(2)
 				over := make(chan struct{})
 				run := func(rank int, f func(p *acp.Process, dev *rnic.Device, ch *acp.Channel) error) (err error) {
@@ -220,7 +219,7 @@ func TestPlacedPeerDies(t *testing.T) {
 					if rank == 1 {
 						begin = ch.Recv
 					}
-					for range 3 { // from the second on, places are known
+					for range 3 { // adverts are known from the second message on
 						if _, err := begin(make([]byte, n)).Wait(ctx); err != nil {
 							return err
 						}
@@ -233,7 +232,7 @@ func TestPlacedPeerDies(t *testing.T) {
 						if role == "receiver" {
 							ch.Recv(make([]byte, n))
 						}
-						err := dev.SetImpair("loss 100%") // nobody hears that it leaves
+						err := dev.SetImpair("loss 100%") // the disconnect must not arrive
 						if role == "sender" {
 							ch.Send(make([]byte, n))
 						}
@@ -255,7 +254,7 @@ func TestPlacedPeerDies(t *testing.T) {
 						for i, r := range under {
 							_, err := r.Wait(ctx)
 							if err == nil && i == 0 && role == "receiver" {
-								continue // it was still there
+								continue // the peer was still alive
 							}
 							if !errors.Is(err, acp.ErrLost) {
 								return fmt.Errorf("request %d: %w", i, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestAtomics: each operation in each width, at another rank and at one's own.
+// TestAtomics runs each operation in each width on another rank's memory and on local memory.
 func TestAtomics(t *testing.T) {
 	const a, b = 0xf0f0f0f0f0f0f0f1, 0x3c3c3c3c3c3c3c3d
 	lo := func(x uint64) uint32 { return uint32(x) }
@@ -58,8 +58,8 @@ func TestAtomics(t *testing.T) {
 	}))
 }
 
-// TestAtomicity: all ranks, and the owner's program, change the two halves of one word in all ways there are,
-// and nothing is lost.
+// TestAtomicity has all ranks, and the owner's program, change the two halves of one word by all operations
+// concurrently. No change may be lost.
 func TestAtomicity(t *testing.T) {
 	const ranks, each = 3, 60
 	require.NoError(t, acptest.Run(ranks, func(p *acp.Process) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestSlotSizes: both ends hear that they do not fit, with both sizes, and a channel between the same ranks
-// that fits is not disturbed.
+// TestSlotSizes creates ends with different slot sizes. Both fail with both sizes, and a matching channel
+// between the same ranks is not affected.
 func TestSlotSizes(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		o := acp.ChannelOptions{SlotSize: 64 << p.Rank()}
@@ -46,7 +46,7 @@ func TestSlotSizes(t *testing.T) {
 	}))
 }
 
-// TestMisuse: what cannot be asked of a channel is told at once.
+// TestMisuse checks that invalid channel calls fail at once.
 func TestMisuse(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		for _, c := range []struct {
@@ -93,8 +93,7 @@ func TestMisuse(t *testing.T) {
 	}))
 }
 
-// TestReceiverFreesFirst: a receiver that has enough frees its end, and the sender can send all the same, until
-// it frees its own.
+// TestReceiverFreesFirst frees a receiving end first. The sender can still send until it frees its own end.
 func TestReceiverFreesFirst(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -118,8 +117,7 @@ func TestReceiverFreesFirst(t *testing.T) {
 	}
 }
 
-// TestMemoryComesBack: channels that are freed leave nothing behind, so there can be any number one after the
-// other: more than there are regions.
+// TestMemoryComesBack creates and frees more channels than there are regions, one after the other.
 func TestMemoryComesBack(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {

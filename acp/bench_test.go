@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// BenchmarkPingPong is half a round trip of 8 bytes between two ranks of one process.
+// BenchmarkPingPong measures half a round trip of 8 bytes between two ranks of one process.
 func BenchmarkPingPong(b *testing.B) {
 	for name, o := range variants {
 		b.Run(name, func(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// Particle is a value that has nothing but itself.
+// Particle is a value without references.
 type Particle struct {
 	Name     [4]byte
 	X, Y     float64
@@ -52,7 +52,7 @@ func ExampleChan() {
 	// 2 -1
 }
 
-// TestChanSlices: many values in a message, and of a type that is not theirs.
+// TestChanSlices sends several values in a message, and receives them as another type.
 func TestChanSlices(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		c, err := acp.NewChan[int32](p, 0, 1, acp.ChannelOptions{})
@@ -80,7 +80,8 @@ func TestChanSlices(t *testing.T) {
 	}))
 }
 
-// TestChanRecvEnds: a receive whose context ends takes no value away from the next one, whichever of several it is.
+// TestChanRecvEnds cancels receives. No canceled receive may consume a value, whatever its position in the
+// queue.
 func TestChanRecvEnds(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +91,7 @@ func TestChanRecvEnds(t *testing.T) {
 					return err
 				}
 				if p.Rank() == 0 {
-					if err := p.Sync(ctx); err != nil { // rank 1 has given up receiving
+					if err := p.Sync(ctx); err != nil { // rank 1 has canceled its receive
 						return err
 					}
 					for i := range int32(3) {
@@ -104,7 +105,7 @@ func TestChanRecvEnds(t *testing.T) {
 				end()
 				_, err = c.Recv(over)
 				require.ErrorIs(t, err, context.Canceled)
-				waits := c.Channel().Recv(make([]byte, 4)) // between two that end
+				waits := c.Channel().Recv(make([]byte, 4)) // between two receives that are canceled
 				for range 2 {
 					_, err = c.RecvSlice(over, make([]int32, 1))
 					require.ErrorIs(t, err, context.Canceled)
@@ -128,7 +129,7 @@ func TestChanRecvEnds(t *testing.T) {
 	}
 }
 
-// TestChanTypes: what refers to memory of its process cannot be sent.
+// TestChanTypes checks that types with references are rejected.
 func TestChanTypes(t *testing.T) {
 	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
 		o := acp.ChannelOptions{SlotSize: 64, Slots: 1}

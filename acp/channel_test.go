@@ -13,10 +13,10 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// variants are the two ways in which ends signal.
+// variants are the two kinds of signals.
 var variants = map[string]acp.ChannelOptions{"mirrored": {}, "imm": {Imm: true}}
 
-// both has two ranks run: the sender and the receiver of a channel.
+// both runs two ranks: the sender and the receiver of a channel.
 func both(t *testing.T, o, ro acp.ChannelOptions, send, recv func(p *acp.Process, ch *acp.Channel) error) {
 	t.Helper()
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
@@ -32,7 +32,7 @@ func both(t *testing.T, o, ro acp.ChannelOptions, send, recv func(p *acp.Process
 	}))
 }
 
-// message is n bytes that tell where they belong.
+// message returns n bytes that depend on their position.
 func message(n, seed int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -41,7 +41,7 @@ func message(n, seed int) []byte {
 	return b
 }
 
-// TestChannel: messages of many lengths, in order, whole.
+// TestChannel sends messages of many lengths, and checks order and contents.
 func TestChannel(t *testing.T) {
 	lengths := []int{0, 1, 8, 55, 56, 57, 64, 120, 1000, 9000, 20000}
 	for name, o := range variants {
@@ -81,8 +81,8 @@ func TestChannel(t *testing.T) {
 	}
 }
 
-// TestSlotsThatHaveNotLeft: a slot is not filled again before it has left, whatever has left after it: what is lost on
-// the way leaves from there once more.
+// TestSlotsThatHaveNotLeft checks that a slot is not overwritten before it has been sent, because lost
+// packets are retransmitted from it.
 func TestSlotsThatHaveNotLeft(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {

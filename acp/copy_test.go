@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// share has all ranks register memory and tells everyone where it is, through starter memory, as programs do.
+// share registers memory at all ranks and distributes its addresses by starter memory, as programs do.
 func share(p *acp.Process, buf []byte) (mine *acp.Region, all []acp.GA, err error) {
 	if mine, err = p.Register(buf); err != nil {
 		return nil, nil, err
@@ -39,7 +39,7 @@ func share(p *acp.Process, buf []byte) (mine *acp.Region, all []acp.GA, err erro
 	return mine, all, p.Sync(ctx)
 }
 
-// TestCopy: rank 0 copies from every rank to every rank, itself included, and between others.
+// TestCopy has rank 0 copy between all pairs of ranks, itself included.
 func TestCopy(t *testing.T) {
 	for name, impair := range map[string]string{"clean": "", "loss": "loss 1% seed 7"} {
 		t.Run(name, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestOrder: each operation begins when the one before it is complete, whichever ranks they are about, in a
-// relay that would come out otherwise if one did not.
+// TestOrder runs a relay of dependent operations between ranks, whose result reveals an operation that starts
+// early.
 func TestOrder(t *testing.T) {
 	const hops = 60
 	for name, order := range map[string]acp.Handle{"all": acp.All, "cont": acp.Cont} {
@@ -106,8 +106,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestHandles: a handle of before is complete, one that was never given is an error, and what waits for a
-// handle of later never begins.
+// TestHandles checks old handles, handles that were never issued, and operations ordered after a later
+// handle.
 func TestHandles(t *testing.T) {
 	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
 		r, err := p.Register(make([]byte, 64))
@@ -127,8 +127,8 @@ func TestHandles(t *testing.T) {
 	}))
 }
 
-// TestBadAddresses: each kind is told by name, by the operation that has it, and those around it are
-// done, on the same connection too.
+// TestBadAddresses mixes each kind of invalid address with valid operations. The error names the operation,
+// and the others are executed, on the same connection as well.
 func TestBadAddresses(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		mine, all, err := share(p, make([]byte, 1000))

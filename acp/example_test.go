@@ -12,7 +12,7 @@ import (
 // Rank 0 writes into the starter memory of rank 1, adds to a word of it, and sends a message.
 func Example() {
 	ctx := context.Background()
-	err := acptest.Run(2, func(p *acp.Process) error { // a program of its own has acp.Init instead
+	err := acptest.Run(2, func(p *acp.Process) error { // a program calls acp.Init instead
 		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
 		if err != nil {
 			return err

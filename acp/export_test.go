@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// SayPlaced has a sending end say that a message of n bytes is in its place, where it has not put any.
+// SayPlaced makes a sending end claim that a message of n bytes was written directly, although it was not.
 func (ch *Channel) SayPlaced(n int) bool {
 	ch.p.mu.Lock()
 	defer ch.p.unlockAndNotify()
@@ -20,7 +20,7 @@ func (ch *Channel) SayPlaced(n int) bool {
 	return ok
 }
 
-// Lie has the other end of a channel that mirrors indices tell one that cannot be.
+// Lie writes an impossible index to the other end of a channel.
 func (ch *Channel) Lie() {
 	ch.p.mu.Lock()
 	defer ch.p.unlockAndNotify()
@@ -31,12 +31,12 @@ func (ch *Channel) Lie() {
 	atomic.StoreUint64(wordPtr(ch.mem.Bytes(), ch.controlOffset()+off), 1<<40)
 }
 
-// Done reports whether a request is at its end, without a look at anything.
+// Done reports whether a request is complete, without polling.
 func (r *Request) Done() bool {
 	r.ch.p.mu.Lock()
 	defer r.ch.p.mu.Unlock()
 	return r.done
 }
 
-// Registrations is how many memory regions the rank's adapter has.
+// Registrations returns the number of memory regions of the rank's adapter.
 func (p *Process) Registrations() int { return p.dev.(*rnic.Device).Stats().MRs }

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestGroup: the failures of groups and of handles are told to who asked for them, each once.
+// TestGroup checks that the failures of groups and of handles are returned to their callers, once each.
 func TestGroup(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		mine, all, err := share(p, make([]byte, 64))

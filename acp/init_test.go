@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestInitWithoutDevice: a function that is nil, or returns no device, is an error at every
-// rank, also where the device is a nil pointer in an interface.
+// TestInitWithoutDevice checks Init with a nil Open function, and with one that returns no device or a typed
+// nil.
 func TestInitWithoutDevice(t *testing.T) {
 	broken := errors.New("no adapter")
 	for name, c := range map[string]struct {

@@ -11,8 +11,9 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestPlacedRefused: a receiver whose channel breaks while a long message is on its way to its memory takes the key
-// back. The put is refused, at no expense of other channels on the same connection, and nobody keeps memory.
+// TestPlacedRefused breaks the receiver's channel while a long message is in flight to its buffer. The key is
+// invalidated, the put is refused without effect on other channels of the connection, and no memory stays
+// registered.
 func TestPlacedRefused(t *testing.T) {
 	const n, rounds, beside = 4 << 20, 6, 40
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
@@ -72,7 +73,7 @@ func TestPlacedRefused(t *testing.T) {
 			if err := talk(beside*(round+1), beside*(round+2)); err != nil {
 				return err
 			}
-			if _, err := r.Wait(ctx); err != nil && p.Rank() == 1 { // else all of it was there before
+			if _, err := r.Wait(ctx); err != nil && p.Rank() == 1 { // otherwise the whole message had arrived before
 				require.ErrorIs(t, err, acp.ErrBroken)
 			} else if err != nil {
 				require.True(t, isAny(err, acp.ErrAccess, acp.ErrRegion), "%v", err)
@@ -85,7 +86,7 @@ func TestPlacedRefused(t *testing.T) {
 			if err := p.Sync(ctx); err != nil {
 				return err
 			}
-			if p.Rank() == 0 { // if it was all put before, this finds the memory gone
+			if p.Rank() == 0 { // if it had arrived before, this access fails
 				_, err := ch.Send(buf).Wait(ctx)
 				require.True(t, isAny(err, acp.ErrAccess, acp.ErrRegion), "%v", err)
 			}
@@ -100,8 +101,8 @@ func TestPlacedRefused(t *testing.T) {
 	}))
 }
 
-// TestLeaseOfMemory: whatever ends a channel, its adapter has all registrations back, of ends, of messages and
-// of receives, also if nothing more is sent between the two.
+// TestLeaseOfMemory checks that the end of a channel deregisters all memory, of ends, messages and receives,
+// even if nothing is sent afterwards.
 func TestLeaseOfMemory(t *testing.T) {
 	const long = 64 << 10
 	for name, end := range map[string]func(p *acp.Process, ch *acp.Channel, base int) error{
@@ -121,7 +122,7 @@ func TestLeaseOfMemory(t *testing.T) {
 		},
 		"sender fails with a message half sent": func(p *acp.Process, ch *acp.Channel, base int) error {
 			if p.Rank() == 0 {
-				r := ch.Send(make([]byte, 100*long)) // more than the slots, and nobody receives
+				r := ch.Send(make([]byte, 100*long)) // exceeds the slots, and no receive is posted
 				for range 1000 {
 					p.Progress()
 				}
@@ -134,7 +135,7 @@ func TestLeaseOfMemory(t *testing.T) {
 				}
 				return p.Sync(ctx)
 			}
-			if err := p.Sync(ctx); err != nil { // what it gives back is refused from now on
+			if err := p.Sync(ctx); err != nil { // credits are refused from now on
 				return err
 			}
 			_, err := ch.Recv(make([]byte, 100*long)).Wait(ctx)
@@ -172,7 +173,7 @@ func TestLeaseOfMemory(t *testing.T) {
 	}
 }
 
-// returned waits until a rank has no more registrations than it had.
+// returned waits until a rank has no more registrations than before.
 func returned(p *acp.Process, base int) error {
 	for p.Registrations() > base {
 		if p.Progress(); ctx.Err() != nil {
@@ -182,13 +183,13 @@ func returned(p *acp.Process, base int) error {
 	return nil
 }
 
-// TestFreeIsLast: an end is freed when what was asked of it before is done.
+// TestFreeIsLast checks that Free completes after the earlier requests.
 func TestFreeIsLast(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
 			o.Slots = 32
 			both(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
-				if _, err := ch.Send(nil).Wait(ctx); err != nil { // it is connected
+				if _, err := ch.Send(nil).Wait(ctx); err != nil { // establishes the connection
 					return err
 				}
 				long, short := ch.Send(make([]byte, 1<<20)), ch.Send(make([]byte, 8))
@@ -213,7 +214,8 @@ func TestFreeIsLast(t *testing.T) {
 	}
 }
 
-// TestBoardBesideMessages: the board of places and messages through slots do not meet, whatever the slot size.
+// TestBoardBesideMessages checks for all slot sizes that the board of adverts does not overlap messages in
+// slots.
 func TestBoardBesideMessages(t *testing.T) {
 	for size := 8192 + 184; size <= 8192+208; size += 8 {
 		o := acp.ChannelOptions{SlotSize: size, Slots: 1}
@@ -228,7 +230,7 @@ func TestBoardBesideMessages(t *testing.T) {
 		}, func(_ *acp.Process, ch *acp.Channel) error {
 			bufs := make([][]byte, len(lengthsAtBoard()))
 			under := make([]*acp.Request, len(bufs))
-			for i := range bufs { // all wait, and tell their places
+			for i := range bufs { // all are posted, and advertised
 				bufs[i] = make([]byte, 40000)
 				under[i] = ch.Recv(bufs[i])
 			}
@@ -243,7 +245,7 @@ func TestBoardBesideMessages(t *testing.T) {
 	}
 }
 
-// lengthsAtBoard are long messages, which have their receives told, and the longest that are not.
+// lengthsAtBoard returns long messages, whose receives are advertised, and the longest that are not.
 func lengthsAtBoard() (lengths []int) {
 	for range 10 {
 		lengths = append(lengths, 40000, 8191, 8190, 8185, 8191)

@@ -18,19 +18,19 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// stage is what two ranks are at when one of them dies.
+// stage is the state of two ranks when one of them dies.
 type stage string
 
 var stages = []stage{"connecting", "idle", "transfer", "free"}
 
-// TestPeerDies: rank 1 dies in each stage of a channel with rank 0, as sender and as receiver. Rank 0 hears of it
-// by name, whatever it waits for, and its channel with rank 2 loses nothing.
+// TestPeerDies kills rank 1 in each state of a channel with rank 0, as sender and as receiver. Every wait of
+// rank 0 fails with an error that names rank 1, and its channel with rank 2 is not affected.
 func TestPeerDies(t *testing.T) { dieInAll(t, acp.RC) }
 
-// TestPeerDiesOverDatagrams: the same without connections.
+// TestPeerDiesOverDatagrams is TestPeerDies over UD.
 func TestPeerDiesOverDatagrams(t *testing.T) { dieInAll(t, acp.UD) }
 
-// dieInAll has all jobs there at the same time, for most of it is waiting.
+// dieInAll runs all jobs in parallel, because they mostly wait.
 func dieInAll(t *testing.T, net acp.Net) {
 	var work sync.WaitGroup
 	var errs [8]error
@@ -49,14 +49,14 @@ func dieInAll(t *testing.T, net acp.Net) {
 
 func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 	from, to := 1, 0
-	if sends { // rank 0 does
+	if sends { // rank 0 sends
 		from, to = 0, 1
 	}
 	ready, dead := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	errs := make(chan error, 3)
-	var through sync.WaitGroup // neither of the two leaves before the other is through
+	var through sync.WaitGroup // both ranks wait for each other at the end
 	through.Add(2)
 	for rank, m := range pmi.NewLocal(3) {
 		go func() {
@@ -82,7 +82,7 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 				if err == nil {
 					<-ready
 				}
-				_ = dev.SetImpair("loss 100%") // nobody hears that it leaves
+				_ = dev.SetImpair("loss 100%") // the disconnect must not arrive
 				close(dead)
 			case 2:
 				err = bystand(ctx, p, o)
@@ -102,7 +102,7 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 				_ = p.Close()
 			}
 			if err != nil {
-				cancel(err) // the others need not wait
+				cancel(err) // the other ranks need not wait
 			}
 			errs <- err
 		}()
@@ -110,7 +110,7 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 	return errors.Join(<-errs, <-errs, <-errs)
 }
 
-// live is what rank 1 does before it dies.
+// live is rank 1's program until it dies.
 func live(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage) error {
 	if s == "connecting" {
 		return nil
@@ -127,7 +127,7 @@ func live(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOption
 	return err
 }
 
-// survive is what rank 0 does.
+// survive is rank 0's program.
 func survive(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage, ready, dead chan struct{}) error {
 	ch, err := p.NewChannel(from, to, o)
 	if err != nil {
@@ -182,12 +182,12 @@ func survive(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOpt
 	return nil
 }
 
-// lostOrFreed reports whether an error names the loss. A sender's end is freed when that has been put.
+// lostOrFreed reports whether an error names the lost rank. A sender's Free may have succeeded before.
 func lostOrFreed(err error, s stage, sender bool) bool {
 	return errors.Is(err, acp.ErrLost) || err == nil && s == "free" && sender
 }
 
-// bystand is what rank 2 does: it receives all.
+// bystand is rank 2's program: it receives all messages.
 func bystand(ctx context.Context, p *acp.Process, o acp.ChannelOptions) error {
 	ch, err := p.NewChannel(0, 2, o)
 	if err != nil {

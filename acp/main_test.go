@@ -12,10 +12,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// ctx ends long after everything should be over.
+// ctx expires long after every test should be finished.
 var ctx context.Context
 
-// TestMain has rapid draw fewer programs, unless the command line says how many.
+// TestMain makes rapid draw fewer programs, unless the command line sets the number.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "10"); err != nil {
 		panic(err)
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// isAny reports whether an error is one of some.
+// isAny reports whether err matches one of several errors.
 func isAny(err error, of ...error) bool {
 	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }

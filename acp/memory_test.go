@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// alone is the process manager of a rank of a large job, of which there is no other.
+// alone is the process manager of the only running rank of a large job.
 type alone struct {
 	pmi.Manager
 	size int
@@ -25,8 +25,8 @@ type alone struct {
 func (a alone) Size() int                 { return a.size }
 func (alone) Fence(context.Context) error { return nil }
 
-// TestTables: a rank of a job of a million has at most the paper's 176 bytes for each of them (table I), and at most its
-// 2 MB besides.
+// TestTables checks that a rank of a job of a million ranks needs at most the paper's 176 bytes for each of
+// them (table I), and at most its 2 MB in addition.
 func TestTables(t *testing.T) {
 	heap := func() float64 {
 		var m runtime.MemStats
@@ -51,7 +51,7 @@ func TestTables(t *testing.T) {
 	require.LessOrEqual(t, small, 2e6)
 }
 
-// TestChannelMemory: ends of channels take no more than the paper's (tables II and III).
+// TestChannelMemory checks that channel ends need at most the paper's memory (tables II and III).
 func TestChannelMemory(t *testing.T) {
 	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
 		for _, size := range []int{16, 4096, 64 << 10} {

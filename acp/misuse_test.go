@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnusable calls every exported function and method with null and freed handles and
-// with arguments out of range: each returns, and with an error where it has one.
+// TestUnusable calls every exported function and method with null and freed handles and with arguments out of
+// range. All must return, with an error if they return errors.
 func TestUnusable(t *testing.T) {
 	start := func() *acp.Process {
 		p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: pmi.NewLocal(1)[0]})

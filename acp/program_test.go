@@ -15,15 +15,15 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// plan is a channel of a program, and what goes through it.
+// plan is a channel of a program, with its messages.
 type plan struct {
 	From, To    int
 	O, RO       acp.ChannelOptions
 	Lengths     []int // of the messages
-	Buffers     []int // of the receives: more than messages, or fewer
-	Window      int   // requests under way at a time
+	Buffers     []int // of the receives; may be more or fewer than messages
+	Window      int   // maximum number of outstanding requests
 	FreeOnBoth  bool
-	AtOnceFreed bool // the sender frees before it waits for any
+	AtOnceFreed bool // the sender frees its end before it waits for any request
 }
 
 func drawPlan(t *rapid.T, ranks int) plan {
@@ -40,8 +40,8 @@ func drawPlan(t *rapid.T, ranks int) plan {
 	return c
 }
 
-// TestPrograms: any number of channels between three ranks, each with a goroutine at each end, are as many
-// queues, whatever their slots and however they signal.
+// TestPrograms compares channels between three ranks, each with a goroutine at each end, with queues, for
+// random slots and both kinds of signals.
 func TestPrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ranks = 3

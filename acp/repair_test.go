@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestSignalsOutliveRepair: what a channel has signaled before an operation of another affair is refused, and the
-// connection is made anew, is heard by a rank that was busy all the time.
+// TestSignalsOutliveRepair checks that a busy rank still receives the signals that were sent before an
+// unrelated operation was refused and the connection was replaced.
 func TestSignalsOutliveRepair(t *testing.T) {
 	busy, refused := make(chan struct{}), make(chan struct{})
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {

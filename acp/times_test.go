@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWaitTimes: a rank that only memory tells of something sleeps twice as long each time, up
-// to a millisecond.
+// TestWaitTimes checks that the sleeps of a leader that polls memory double up to a millisecond.
 func TestWaitTimes(t *testing.T) {
 	naps := 1
 	for nap := minSleep; nap < maxSleep; nap = nextSleep(nap) {

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/rdm"
 )
 
-// TestOverDatagrams: copies, atomics, wrong addresses and channels of both kinds, without a connection; by the
-// adapters' own RDMA over UD and by emulation.
+// TestOverDatagrams runs copies, atomics, invalid addresses and both kinds of channels over UD, with the
+// adapter's RDMA over UD and with emulation.
 func TestOverDatagrams(t *testing.T) {
 	for _, emulate := range []bool{false, true} {
 		t.Run(fmt.Sprintf("emulate %v", emulate), func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestOverDatagrams(t *testing.T) {
 					return err
 				}
 				left, right := (p.Rank()+2)%3, (p.Rank()+1)%3
-				p.Copy(all[right].Add(n), all[left], n, acp.None) // from one neighbour to the other
+				p.Copy(all[right].Add(n), all[left], n, acp.None) // from one neighbor to the other
 				acp.FetchAdd[uint64](p, nil, p.StarterGA(0).Add(16), 1, acp.None)
 				acp.FetchXor[uint32](p, nil, p.StarterGA(0).Add(24), 1<<p.Rank(), acp.None)
 				require.NoError(t, p.Complete(ctx, acp.All))
@@ -36,7 +36,7 @@ func TestOverDatagrams(t *testing.T) {
 				if err := p.Sync(ctx); err != nil {
 					return err
 				}
-				require.Equal(t, message(n, (p.Rank()+1)%3), buf[n:]) // left's left is right
+				require.Equal(t, message(n, (p.Rank()+1)%3), buf[n:]) // the left neighbor's left neighbor is the right one
 				if p.Rank() == 0 {
 					require.EqualValues(t, 3, p.LoadStarter(16))
 					require.EqualValues(t, 7, p.LoadStarter(24)|p.LoadStarter(24)>>32)
@@ -79,7 +79,7 @@ func around(p *acp.Process, left, right int, o acp.ChannelOptions) error {
 	return err
 }
 
-// TestSenderComputes: what a sender has been told is on its way arrives without further calls of it, also where
+// TestSenderComputes checks that completed sends are delivered without further calls of the sender, also if
 // operations are queued behind each other.
 func TestSenderComputes(t *testing.T) {
 	for name, o := range variants {

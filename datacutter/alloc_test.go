@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ends returns the ends of a stream over a pipe, without a run.
+// ends returns the two ends of a stream over a pipe, without a run.
 func ends(unitSize int) (*Output, *Input) {
 	a, b := newPipe()
 	s := &Stream{Name: "a", UnitSize: unitSize}
@@ -34,8 +34,8 @@ func TestUnitsAllocateNothing(t *testing.T) {
 	require.Zero(t, allocs)
 }
 
-// BenchmarkStream is a unit from filter to filter: over a connection, from
-// three copies to one, and from one to three that acknowledge.
+// BenchmarkStream measures a unit from filter to filter: over one connection, from three copies to one, and
+// from one to three demand-driven copies.
 func BenchmarkStream(b *testing.B) {
 	for _, unitSize := range []int{64, 1024, 65536} {
 		for _, c := range []struct {

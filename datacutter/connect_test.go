@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pair is a job of a producer on host x and a consumer on host y.
+// pair returns a job of a producer on host x and a consumer on host y.
 func pair(read, view func(Instance) (Filter, error)) Job {
 	return Job{
 		Group: Group{
@@ -23,8 +23,8 @@ func pair(read, view func(Instance) (Filter, error)) Job {
 	}
 }
 
-// started runs host y of a pair, for a test to be host x, and returns its
-// address and what Run returns.
+// started runs host y of a pair, so that the test can act as host x. It returns the address of y and the
+// channel of Run's result.
 func started(t *testing.T, network Network, job Job) (addr string, done func() (Report, error)) {
 	n, err := Listen(guard(t), network)
 	require.NoError(t, err)
@@ -44,16 +44,14 @@ func dial(t *testing.T, network Network, addr string) net.Conn {
 	return c
 }
 
-// listen reads what comes until the end of the test, so that what is written
-// leaves over any network.
+// listen reads from a connection until the end of the test, so that written data is sent over any network.
 func listen(t *testing.T, c net.Conn) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = io.Copy(io.Discard, c) })
 	t.Cleanup(func() { c.Close(); wg.Wait() })
 }
 
-// closeWrite ends what goes to the peer: Close would reset a TCP connection
-// with what the peer has not read.
+// closeWrite closes the sending direction. Close would reset a TCP connection with unread data.
 func closeWrite(t *testing.T, c net.Conn) {
 	if p, ok := c.(*pipeEnd); ok {
 		p.out.close(&p.out.writeClosed)
@@ -62,7 +60,7 @@ func closeWrite(t *testing.T, c net.Conn) {
 	require.NoError(t, c.(interface{ CloseWrite() error }).CloseWrite())
 }
 
-// said is the reason with which a peer ends a connection.
+// said returns the reason with which a peer closes a connection.
 func said(t *testing.T, c net.Conn) string {
 	f, err := newFrameReader(c, 0).nextFrame()
 	require.NoError(t, err)
@@ -70,8 +68,8 @@ func said(t *testing.T, c net.Conn) string {
 	return string(f.payload)
 }
 
-// Who is none of the job's is sent away, and told why if it speaks our
-// language; the run goes on.
+// A connection that does not belong to the job is rejected, with the reason if it uses the protocol. The run
+// continues.
 func TestStrangers(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
@@ -126,8 +124,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// A peer of the job that does not keep to the protocol ends the run, with an
-// error that says what it did.
+// A peer that violates the protocol ends the run, with an error that names the violation.
 func TestLyingProducer(t *testing.T) {
 	unit, all := appendFrame(nil, kindUnit, []byte("hi")), networks(t)
 	for says, bytes := range map[string][]byte{
@@ -143,7 +140,7 @@ func TestLyingProducer(t *testing.T) {
 		"aborted by peer: no disk":                                               appendFrame(unit, kindAbort, []byte("no disk")),
 	} {
 		for _, network := range all {
-			for copies := 1; copies <= 2; copies++ { // without and with a pump
+			for copies := 1; copies <= 2; copies++ { // without and with reader goroutines
 				var b bin
 				job := pair(count(3, "a"), b.sink("a"))
 				job.Layout[0].Copies = copies
@@ -161,7 +158,7 @@ func TestLyingProducer(t *testing.T) {
 						}
 						continue
 					}
-					// The other is good and has nothing to say; or it is too late.
+					// The other copy is correct and has no reason of its own, or is too late.
 					_, _ = conn.Write(appendFrame(appendEnd(nil, 0, Counts{}), kindBye, nil))
 				}
 				_, err := done()
@@ -187,7 +184,7 @@ func TestAcknowledgementOfNothing(t *testing.T) {
 	require.ErrorContains(t, err, "acknowledgement without an outstanding unit")
 }
 
-// A consumer that says what it may not.
+// A consumer that violates the protocol.
 func TestLyingConsumer(t *testing.T) {
 	for says, bytes := range map[string][]byte{
 		"got bye, want acknowledgements":  appendFrame(nil, kindBye, nil),
@@ -200,7 +197,7 @@ func TestLyingConsumer(t *testing.T) {
 				select {
 				case <-ctx.Done():
 					return ctx.Err()
-				case <-wait: // the reader of acknowledgements has seen it
+				case <-wait: // the reader of acknowledgements has received the frame
 				}
 				if err := w.Out("a").Send([]byte("hi")); err != nil {
 					return err
@@ -242,7 +239,7 @@ func TestLyingConsumer(t *testing.T) {
 	}
 }
 
-// A host that never comes is waited for until the context ends, and named.
+// A missing host is awaited until the context ends, and the error names it.
 func TestMissingHost(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +248,7 @@ func TestMissingHost(t *testing.T) {
 			n, err := Listen(guard(t), network)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancelCause(guard(t))
-			// The refusal of a stranger shows that the host waits.
+			// The rejection of a foreign connection shows that the host waits.
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				c, err := network.Dial(ctx, n.Addr())
@@ -272,7 +269,7 @@ func TestMissingHost(t *testing.T) {
 	}
 }
 
-// A host that fails before it has dialed tells those who wait for it.
+// A host that fails before it has dialed sends the reason to its peers.
 func TestFailureBeforeConnecting(t *testing.T) {
 	fails := func(Instance) (Filter, error) { return nil, errBoom }
 	for name, network := range networks(t) {
@@ -287,8 +284,7 @@ func TestFailureBeforeConnecting(t *testing.T) {
 	}
 }
 
-// lateNetwork is a network on which the second connection is made when the first
-// host has ended its run.
+// lateNetwork is a network on which the second connection is made after the first host has ended its run.
 type lateNetwork struct {
 	Network
 	dials atomic.Int32
@@ -302,7 +298,7 @@ func (l *lateNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return l.Network.Dial(ctx, addr)
 }
 
-// A host that can no longer be reached has told another instance why.
+// A host that is unreachable has sent its reason to another instance.
 func TestFailureBeforeAllIsConnected(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// Two instances of a group count the words of texts; in each, two copies of the
-// filter that does the work take lines on demand.
+// Two instances of a group count the words of texts. In each, two copies of the counting filter receive lines
+// on demand.
 func Example() {
 	var total atomic.Int64
 	read := func(ctx context.Context, w *datacutter.Work) error {
@@ -78,7 +78,7 @@ func Example() {
 	// 9 words
 }
 
-// counter counts lines: it has a value for one work, and one for all.
+// counter counts the lines of one work and of all works.
 type counter struct{ units int }
 
 func (c *counter) Process(ctx context.Context, w *datacutter.Work) error {
@@ -94,23 +94,22 @@ func (c *counter) Process(ctx context.Context, w *datacutter.Work) error {
 	return nil
 }
 
-// Close is called behind the last work.
+// Close is called after the last work.
 func (c *counter) Close() error {
 	fmt.Println(c.units, "units in all")
 	return nil
 }
 
-// A filter that reads where data begins, and one that counts what comes; the runtime
-// counts as well.
+// A source and a filter that counts its units. The report contains the runtime's counts.
 func ExampleFilter() {
 	read := func(ctx context.Context, w *datacutter.Work) error {
-		lines := bufio.NewScanner(bytes.NewReader(w.Query)) // or the file of that name
+		lines := bufio.NewScanner(bytes.NewReader(w.Query)) // a program opens the file of that name
 		for lines.Scan() {
 			if err := w.Out("lines").Send(lines.Bytes()); err != nil {
 				return err
 			}
 		}
-		return lines.Err() // nil: the work ends
+		return lines.Err() // nil ends the work
 	}
 	job := datacutter.Job{
 		Group: datacutter.Group{
@@ -143,8 +142,7 @@ func filter(f datacutter.FilterFunc) func(datacutter.Instance) (datacutter.Filte
 	return func(datacutter.Instance) (datacutter.Filter, error) { return f, nil }
 }
 
-// Hosts that are processes of their own: each listens, learns the addresses of
-// all, and runs its part of the same job.
+// Hosts in separate processes: each listens, learns the addresses of all, and runs its part of the same job.
 func ExampleNode_Run() {
 	greet := func(ctx context.Context, w *datacutter.Work) error {
 		return w.Out("words").Send(fmt.Appendf(nil, "hello from host %s", w.Host))
@@ -171,7 +169,7 @@ func ExampleNode_Run() {
 	check(err)
 	b, err := datacutter.Listen(ctx, network)
 	check(err)
-	addrs := map[string]string{"a": a.Addr(), "b": b.Addr()} // what processes would exchange
+	addrs := map[string]string{"a": a.Addr(), "b": b.Addr()} // exchanged between the processes
 
 	done := make(chan error)
 	go func() {

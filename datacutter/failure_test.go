@@ -13,8 +13,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// each runs every host of a job by itself, as processes would, and returns the
-// errors by host.
+// each runs every host of a job separately, as processes would, and returns the errors by host.
 func each(ctx context.Context, t *testing.T, network Network, job Job) map[string]error {
 	nodes, addrs := make(map[string]*Node), make(map[string]string)
 	for _, h := range job.Layout.Hosts() {
@@ -49,7 +48,7 @@ func endless(out string) func(Instance) (Filter, error) {
 	})
 }
 
-// A filter that fails ends the run on all hosts, and all hear why.
+// A filter that fails ends the run on all hosts, with its reason.
 func TestFailureIsHeardEverywhere(t *testing.T) {
 	boom := always(func(_ context.Context, w *Work) error {
 		_, err := w.In("a").Next()
@@ -80,7 +79,7 @@ func TestFailureIsHeardEverywhere(t *testing.T) {
 					require.Equal(t, "a", stream.Stream)
 					require.True(t, stream.To)
 					require.Equal(t, "pass", stream.Peer.Filter)
-					if name == "memory" { // a socket may forget what the peer said last
+					if name == "memory" { // a socket may lose the peer's last frame
 						require.ErrorContains(t, errs["x"], "boom")
 					}
 				})
@@ -89,7 +88,7 @@ func TestFailureIsHeardEverywhere(t *testing.T) {
 	}
 }
 
-// Run with all hosts in one process returns what happened first.
+// Run with all hosts in one process returns the first failure.
 func TestRunReturnsTheCause(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +100,7 @@ func TestRunReturnsTheCause(t *testing.T) {
 	}
 }
 
-// Also who has nothing to say any more waits for those behind it.
+// A host that has finished still waits for the hosts downstream.
 func TestFailureAfterTheProducerIsDone(t *testing.T) {
 	late := always(func(_ context.Context, w *Work) error {
 		for range w.In("b").Units() {
@@ -153,8 +152,7 @@ func TestFiltersAreClosed(t *testing.T) {
 	}
 }
 
-// A canceled run ends wherever its filters wait, and leaves nothing: goleak
-// looks on.
+// A canceled run ends wherever its filters wait, and leaks no goroutine (checked by goleak).
 func TestCancel(t *testing.T) {
 	stuck := errors.New("enough")
 	for name, network := range networks(t) {
@@ -162,7 +160,7 @@ func TestCancel(t *testing.T) {
 			t.Run(name+" "+policy.String(), func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(guard(t))
 				var once sync.Once
-				deaf := always(func(ctx context.Context, w *Work) error { // takes one and no more
+				deaf := always(func(ctx context.Context, w *Work) error { // receives one unit only
 					_, err := w.In("b").Next()
 					once.Do(func() { cancel(stuck) })
 					<-ctx.Done()
@@ -174,7 +172,7 @@ func TestCancel(t *testing.T) {
 				l[1].Copies, l[2].Copies = 3, 2
 				canceled := 0
 				for host, err := range each(ctx, t, network, Job{Group: g, Layout: l}) {
-					require.Error(t, err, host) // of a host that another left before it knew itself
+					require.Error(t, err, host) // of a host that its peer left before it noticed itself
 					if errors.Is(err, stuck) {
 						canceled++
 					}
@@ -191,7 +189,7 @@ func TestUnitTooLong(t *testing.T) {
 			return err
 		}
 		_ = w.Out("a").Send(make([]byte, w.Out("a").UnitSize()+1))
-		return nil // the error stays
+		return nil // the error is sticky
 	})
 	g := chain(long, forward("a", "b"), new(bin).sink("b"))
 	_, err := Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x", "y")})

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The format stands in the comment of kind.
+// The comment of kind documents the format.
 func TestFrameBytes(t *testing.T) {
 	require.Equal(t, "dc03000000000005"+"68656c6c6f", hex.EncodeToString(appendFrame(nil, kindUnit, []byte("hello"))))
 	require.Equal(t, "dc04000000000014"+"00000002"+"0000000000000003"+"0000000000000c00", hex.EncodeToString(appendEnd(nil, 2, Counts{3, 3072})))
@@ -48,7 +48,7 @@ func TestFrameLengthsLie(t *testing.T) {
 	} {
 		header, err := hex.DecodeString(c.header)
 		require.NoError(t, err)
-		// No payload follows: a reader that believed the length would wait.
+		// No payload follows: a reader that trusted the length would block.
 		_, err = newFrameReader(bytes.NewReader(header), unitSize).nextFrame()
 		switch {
 		case !c.ok:
@@ -61,7 +61,7 @@ func TestFrameLengthsLie(t *testing.T) {
 	}
 }
 
-// slowFrames is a reader of frames that has everything before it.
+// slowFrames returns a reader of frames that delivers single bytes.
 func slowFrames(b []byte, unitSize int) (frames [][]byte, err error) {
 	limits := map[byte][2]int{1: {48, 48}, 2: {0, 0}, 3: {0, unitSize}, 4: {20, 20}, 5: {0, 0}, 6: {0, 0}, 7: {0, 1024}}
 	for len(b) > 0 {
@@ -119,7 +119,7 @@ func FuzzHello(f *testing.F) {
 }
 
 func TestFrameReaderWaitsOutDeadlines(t *testing.T) {
-	// A read that times out within a frame goes on where it was.
+	// A read that times out within a frame can be resumed.
 	whole := appendFrame(nil, kindUnit, []byte("abc"))
 	late := errors.New("late")
 	r := newFrameReader(io.MultiReader(bytes.NewReader(whole[:9]), iotest.ErrReader(late)), 3)

@@ -14,17 +14,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is longer than anything takes, also on a machine that pauses.
+// patience exceeds the duration of any test, also on a machine that pauses.
 const patience = 5 * time.Minute
 
-// guard is the context of a test that must not hang.
+// guard returns the context of a test that must not hang.
 func guard(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// networks are those that tests run over.
+// networks are the networks that tests run over.
 func networks(t testing.TB) map[string]Network {
 	all := map[string]Network{"memory": new(Memory), "tcp": TCP{}}
 	for _, design := range designs {
@@ -33,7 +33,7 @@ func networks(t testing.TB) map[string]Network {
 	return all
 }
 
-// always makes every instance the same.
+// always returns a New function that returns the same filter for every instance.
 func always(f FilterFunc) func(Instance) (Filter, error) {
 	return func(Instance) (Filter, error) { return f, nil }
 }
@@ -53,7 +53,7 @@ func forward(in, out string) func(Instance) (Filter, error) {
 	})
 }
 
-// count sends n units, numbered in text, shared among its copies.
+// count sends n units, numbered in text, distributed over its copies.
 func count(n int, out string) func(Instance) (Filter, error) {
 	return always(func(_ context.Context, w *Work) error {
 		for i := w.Copy; i < n; i += w.Copies {
@@ -65,7 +65,7 @@ func count(n int, out string) func(Instance) (Filter, error) {
 	})
 }
 
-// bin collects units as text, by the instance that got them.
+// bin collects units as text, by the receiving instance.
 type bin struct {
 	mu  sync.Mutex
 	got map[Instance][]string
@@ -80,7 +80,7 @@ func (b *bin) put(i Instance, unit []byte) {
 	b.got[i] = append(b.got[i], string(unit))
 }
 
-// sink puts what comes into the bin.
+// sink puts its input into the bin.
 func (b *bin) sink(in string) func(Instance) (Filter, error) {
 	return always(func(_ context.Context, w *Work) error {
 		for unit, err := range w.In(in).Units() {
@@ -93,7 +93,7 @@ func (b *bin) sink(in string) func(Instance) (Filter, error) {
 	})
 }
 
-// all is everything in the bin, sorted.
+// all returns the contents of the bin, sorted.
 func (b *bin) all() (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +104,7 @@ func (b *bin) all() (all []string) {
 	return all
 }
 
-// chain is a group of three filters, read, pass and view, with streams a and b.
+// chain returns a group of three filters, read, pass and view, with streams a and b.
 func chain(read, pass, view func(Instance) (Filter, error)) Group {
 	return Group{
 		Filters: []FilterDef{{"read", read}, {"pass", pass}, {"view", view}},
@@ -112,7 +112,7 @@ func chain(read, pass, view func(Instance) (Filter, error)) Group {
 	}
 }
 
-// numbered is what count sends.
+// numbered returns the units that count sends.
 func numbered(n int, works ...int) (all []string) {
 	for _, w := range works {
 		for i := range n {

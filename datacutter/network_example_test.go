@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// stack is SDP on an adapter, as a network for DataCutter.
+// stack makes SDP on an adapter a network for DataCutter.
 type stack struct{ *sdp.Stack }
 
 func (s stack) Listen(context.Context) (net.Listener, error) {

@@ -18,7 +18,7 @@ func TestPipeIsAConn(t *testing.T) {
 
 func TestPipeDeliversWhatWasWrittenBeforeClose(t *testing.T) {
 	a, b := newPipe()
-	n, err := a.Write(make([]byte, pipeSize)) // it has room for that
+	n, err := a.Write(make([]byte, pipeSize)) // fits into the buffer
 	require.NoError(t, err)
 	require.Equal(t, pipeSize, n)
 	require.NoError(t, a.Close())

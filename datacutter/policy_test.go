@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fan is a chain with three copies of pass and a policy for both streams.
+// fan returns a chain with three copies of pass and a policy for both streams.
 func fan(p Policy, window int, read, pass, view func(Instance) (Filter, error)) Job {
 	g := chain(read, pass, view)
 	for i := range g.Streams {
@@ -66,7 +66,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// A copy that does not get on has Window units at most; the others do the rest.
+// A blocked copy gets at most Window units; the others process the rest.
 func TestDemandDrivenSparesTheSlow(t *testing.T) {
 	const units, window = 60, 2
 	for name, network := range networks(t) {
@@ -79,7 +79,7 @@ func TestDemandDrivenSparesTheSlow(t *testing.T) {
 						return err
 					}
 					if w.Copy == 1 {
-						rest.Wait() // for all that the others can be given
+						rest.Wait() // until the others have all remaining units
 					} else {
 						rest.Done()
 					}

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Any graph, any layout, any policies, any unit sizes: each sink gets for each
-// work what the slow model says.
+// For random graphs, layouts, policies and unit sizes, each sink gets the units that the model predicts for
+// each work.
 func TestAnyLayoutGivesTheSame(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := drawGraph(rt)
@@ -56,9 +56,8 @@ func TestAnyLayoutGivesTheSame(t *testing.T) {
 	})
 }
 
-// graph has streams from lower to higher filters only. Every filter that has
-// inputs passes each unit on to all its outputs with its number appended; the
-// others make units.
+// graph has streams from lower to higher filters only. Every filter with inputs passes each unit on to all
+// its outputs with its number appended; the others generate units.
 type graph struct {
 	filters int
 	streams [][2]int
@@ -94,7 +93,7 @@ func drawLayout(rt *rapid.T, g graph) (l Layout) {
 	return rapid.Permutation(l).Draw(rt, "layout")
 }
 
-// edges are the streams from a filter.
+// edges returns the streams of a filter.
 func (g graph) edges(from int) (list []int) {
 	for s, e := range g.streams {
 		if e[0] == from {
@@ -104,7 +103,7 @@ func (g graph) edges(from int) (list []int) {
 	return list
 }
 
-// model is what a filter has of a unit of a work: once for each way to it.
+// model returns the units that a filter receives of a work: one for each path.
 func (g graph) model(f, work, unit int) (all []string) {
 	source := true
 	for s, e := range g.streams {
@@ -135,8 +134,7 @@ func (g graph) group(got *sync.Map) (group Group) {
 	return group
 }
 
-// process takes all inputs at once, as a filter must whose inputs have a
-// producer in common.
+// process reads all inputs concurrently, as a filter must if its inputs share a producer.
 func (g graph) process(w *Work, f int, b *bin) error {
 	var mu sync.Mutex
 	pass := func(text string) error {
@@ -183,8 +181,7 @@ func (g graph) process(w *Work, f int, b *bin) error {
 	return errors.Join(errs...)
 }
 
-// A filter that leaves its inputs unread, or some of them, does not hold up
-// anybody.
+// A filter that leaves some inputs unread does not block other filters.
 func TestLeftUnread(t *testing.T) {
 	g := chain(count(2000, "a"), forward("a", "b"), always(func(_ context.Context, w *Work) error {
 		if w.Number == 1 {

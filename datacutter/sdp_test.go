@@ -22,7 +22,7 @@ func (s overSDP) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return s.stack.DialContext(ctx, "sdp", addr)
 }
 
-// newSDP opens an adapter with small buffers, so that they are full soon.
+// newSDP opens an adapter with small buffers, which fill up soon.
 func newSDP(t testing.TB, design sdp.FlowControl) Network {
 	dev, err := rnic.Open(rnic.Options{})
 	require.NoError(t, err)
@@ -35,10 +35,9 @@ func newSDP(t testing.TB, design sdp.FlowControl) Network {
 	return overSDP{stack}
 }
 
-// A network may keep what was written until the next call, as RDMA-based flow
-// control does. While read here waits to send a work to one copy of pass, it is
-// not calling where the end of the work before may be held back, which view wants
-// before it takes anything of the next.
+// A network may hold written data back until the next call, as RDMA-based flow control does. While read
+// blocks sending a work to one copy of pass, it does not call on the connection where the end of the previous
+// work is held back, which view needs before it receives units of the next work.
 func TestNetworkThatWaitsForCalls(t *testing.T) {
 	for _, design := range designs {
 		t.Run(design.String(), func(t *testing.T) {

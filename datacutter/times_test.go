@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGrace: a peer that reads nothing holds up the end of a failed run for a second.
+// TestGrace checks that a peer that does not read delays the end of a failed run by a second.
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, peer := net.Pipe()
@@ -20,7 +20,7 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestSilentStranger: a connection that says nothing is refused after 10 s.
+// TestSilentStranger checks that a connection without hello is rejected after 10 s.
 func TestSilentStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, peer := net.Pipe()

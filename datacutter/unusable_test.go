@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/internal/misuse"
 )
 
-// TestUnusable calls every exported function, and the methods of what a program makes
-// itself, with nil arguments and numbers out of range.
+// TestUnusable calls every exported function, and the methods of values that a program creates, with nil
+// arguments and numbers out of range.
 func TestUnusable(t *testing.T) {
 	node, err := datacutter.Listen(t.Context(), &datacutter.Memory{})
 	if err != nil {

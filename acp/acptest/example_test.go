@@ -32,7 +32,7 @@ func Example() {
 	// <nil>
 }
 
-// TestFailure: the error says which rank has failed, and why.
+// TestFailure checks that the error names the failed rank and the cause.
 func TestFailure(t *testing.T) {
 	wrong := errors.New("two and two made five")
 	err := acptest.Run(2, func(p *acp.Process) error {

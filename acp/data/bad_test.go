@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// TestBadMalloc: what cannot be allocated or freed is an error that says why, and changes nothing.
+// TestBadMalloc checks that invalid allocations and frees fail without effect.
 func TestBadMalloc(t *testing.T) {
 	world(t, 2, over(acp.RC), 1<<13, func(w []*data.Space) {
 		s := w[0]
@@ -39,7 +39,7 @@ func TestBadMalloc(t *testing.T) {
 	})
 }
 
-// TestBadAddresses: what is no structure, or another one, is not changed by who takes it for one.
+// TestBadAddresses checks that structures opened by a wrong address or as a wrong kind are not changed.
 func TestBadAddresses(t *testing.T) {
 	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
@@ -54,7 +54,7 @@ func TestBadAddresses(t *testing.T) {
 		raw, err := s.Malloc(ctx, 1, 4096)
 		require.NoError(t, err)
 		require.NoError(t, s.Poke(raw, bytes.Repeat([]byte{0, 1, 2, 3, 0xfe, 0xff, 0, 0}, 512)))
-		before, err := s.Peek(raw&^(1<<32-1), 1<<13) // what the heap has beside its lock and counts
+		before, err := s.Peek(raw&^(1<<32-1), 1<<13) // the heap without its lock and counts
 		require.NoError(t, err)
 		open := []func(at acp.GA) error{
 			func(at acp.GA) error { _, err := data.OpenVector[int32](ctx, s, at); return err },
@@ -69,7 +69,7 @@ func TestBadAddresses(t *testing.T) {
 				if n, ok := right[at]; ok && n == i {
 					require.NoError(t, f(at))
 				} else if i == 4 && at == m.GA() {
-					require.ErrorIs(t, f(at), data.ErrType) // its values are something
+					require.ErrorIs(t, f(at), data.ErrType) // it has another element type
 				} else {
 					require.ErrorIs(t, f(at), data.ErrKind, "%d %v", i, at)
 				}
@@ -104,11 +104,11 @@ func TestBadAddresses(t *testing.T) {
 		after, err := s.Peek(raw&^(1<<32-1), 1<<13)
 		require.NoError(t, err)
 		require.Equal(t, before[1024:3072], after[1024:3072]) // the blocks of the structures
-		require.Equal(t, before[4096:], after[4096:])         // and those bytes
+		require.Equal(t, before[4096:], after[4096:])         // and the program's bytes
 	})
 }
 
-// TestBadTypes: values that refer to memory of one process, and keys whose bytes do not say what they are.
+// TestBadTypes checks that types with references, and inexact key types, are rejected.
 func TestBadTypes(t *testing.T) {
 	type padded struct {
 		A uint8
@@ -164,14 +164,14 @@ func TestBadTypes(t *testing.T) {
 	})
 }
 
-// TestBadMemory: structures that somebody has written over are noticed, in time that is bounded.
+// TestBadMemory checks that overwritten structures are detected in bounded time.
 func TestBadMemory(t *testing.T) {
 	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		word := func(w uint64) []byte { return binary.NativeEndian.AppendUint64(nil, w) }
 		v, err := data.NewVector[int32](ctx, s, 1, 4)
 		require.NoError(t, err)
-		require.NoError(t, s.Poke(v.GA().Add(24), word(1<<40))) // elements
+		require.NoError(t, s.Poke(v.GA().Add(24), word(1<<40))) // number of elements
 		require.ErrorIs(t, v.PushBack(ctx, 1), data.ErrDamaged)
 		_, err = v.Slice(ctx, 0, 1<<30)
 		require.ErrorIs(t, err, data.ErrDamaged)
@@ -180,14 +180,14 @@ func TestBadMemory(t *testing.T) {
 		require.NoError(t, err)
 		e, err := l.PushBack(ctx, "round and round")
 		require.NoError(t, err)
-		require.NoError(t, s.Poke(e.Add(16), word(uint64(e)))) // the next is itself
+		require.NoError(t, s.Poke(e.Add(16), word(uint64(e)))) // next link to itself
 		circle := 0
 		for _, err := range l.All(ctx) {
 			circle++
 			require.ErrorIs(t, err, data.ErrDamaged)
 		}
 		require.Equal(t, 1, circle)
-		require.NoError(t, s.Poke(e.Add(32), word(1<<60))) // bytes of the value
+		require.NoError(t, s.Poke(e.Add(32), word(1<<60))) // length of the value
 		_, err = l.PopBack(ctx)
 		require.ErrorIs(t, err, data.ErrDamaged)
 
@@ -196,8 +196,8 @@ func TestBadMemory(t *testing.T) {
 		pair, err := s.Malloc(ctx, 1, 48)
 		require.NoError(t, err)
 		require.NoError(t, s.Free(ctx, pair))
-		require.NoError(t, m.Set(ctx, 1, 2))                 // it is there
-		require.NoError(t, s.Poke(pair, word(uint64(pair)))) // it follows itself
+		require.NoError(t, m.Set(ctx, 1, 2))                 // allocates the pair
+		require.NoError(t, s.Poke(pair, word(uint64(pair)))) // next link to itself
 		x, found, err := m.Find(ctx, 1)
 		require.NoError(t, err)
 		require.True(t, found)
@@ -211,7 +211,7 @@ func TestBadMemory(t *testing.T) {
 	})
 }
 
-// TestBadOpen: heaps that are too short, a word of starter memory that is in use, and ranks that disagree about it.
+// TestBadOpen opens heaps that are too short, with an anchor in use, and with different anchors.
 func TestBadOpen(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		for _, o := range []data.Options{{Heap: 1}, {Heap: -1}, {Anchor: 4}, {Anchor: -8}, {Anchor: 4096}} {

@@ -7,10 +7,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBuddy compares the allocator with a list of what is allocated: blocks are long enough, apart from each
-// other and within the heap; what was not allocated cannot be freed; and when all is freed all is one again.
+// TestBuddy compares the allocator with a list of allocations. Blocks are long enough, disjoint and within
+// the heap; other addresses cannot be freed; and after all frees the heap is merged completely.
 func TestBuddy(t *testing.T) {
-	for range 20 { // times the checks that TestMain leaves
+	for range 20 { // in addition to TestMain's number of checks
 		rapid.Check(t, tryBuddy)
 	}
 }
@@ -47,7 +47,7 @@ func tryBuddy(t *rapid.T) {
 				}
 				live[off] = n
 				for i := range n {
-					mem[off+i] = 0xee // whatever it is, it is the program's
+					mem[off+i] = 0xee // overwrite the block: its contents are the program's
 				}
 				return nil
 			})
@@ -74,7 +74,7 @@ func tryBuddy(t *rapid.T) {
 		require.NoError(t, free(off))
 	}
 	require.NoError(t, op(func(b buddy) error {
-		for order := range orders { // the same blocks are free, in another order perhaps
+		for order := range orders { // the same blocks are free, possibly in another order
 			head, err := b.getWord(offHeads + 8*uint64(order))
 			require.NoError(t, err)
 			was, err := buddy{newWordCache(localStore([]byte(fresh))), b.blocks}.getWord(offHeads + 8*uint64(order))
@@ -85,7 +85,7 @@ func tryBuddy(t *rapid.T) {
 	}))
 }
 
-// TestDamaged: memory that is written to when it has been freed is noticed, and so is a header that cannot be.
+// TestDamaged checks that writes to freed memory and impossible headers are detected.
 func TestDamaged(t *testing.T) {
 	mem := make([]byte, 4096)
 	s := newWordCache(localStore(mem))

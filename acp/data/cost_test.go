@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// TestCosts: how many copies and atomics each operation is, on memory of another rank, that nobody else uses. docs/acp.md has
-// the same figures.
+// TestCosts checks the number of copies and atomics of each operation on uncontended memory of another rank.
+// docs/acp.md lists the same figures.
 func TestCosts(t *testing.T) {
 	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// TestDeque does the same with a deque and a slice, as any of the ranks.
+// TestDeque compares a deque with a slice, as any of the ranks.
 func TestDeque(t *testing.T) {
 	worlds(t, 1<<16, func(t *testing.T, w []*data.Space) {
 		rapid.Check(t, func(t *rapid.T) {

@@ -11,10 +11,11 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// Rank 0 makes a vector in the memory of rank 2, and tells its address by starter memory. All add to it.
+// Rank 0 creates a vector in the memory of rank 2, and distributes its address by starter memory. All ranks
+// add to it.
 func Example() {
 	ctx := context.Background()
-	err := acptest.Run(3, func(p *acp.Process) error { // a program of its own has acp.Init instead
+	err := acptest.Run(3, func(p *acp.Process) error { // a program calls acp.Init instead
 		s, err := data.Open(ctx, p, data.Options{})
 		if err != nil {
 			return err

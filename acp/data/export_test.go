@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/acp"
 )
 
-// HoldHeap takes the lock of a rank's heap, as a malloc does that never comes to its end.
+// HoldHeap locks a rank's heap, like a malloc that never completes.
 func (s *Space) HoldHeap(ctx context.Context, rank int) (release func() error, err error) {
 	heap, err := s.heapOf(rank)
 	if err != nil {
@@ -15,12 +15,12 @@ func (s *Space) HoldHeap(ctx context.Context, rank int) (release func() error, e
 	return s.hold(ctx, heap, kindHeap)
 }
 
-// HoldVector takes the lock of a vector.
+// HoldVector locks a vector.
 func (s *Space) HoldVector(ctx context.Context, at acp.GA) (release func() error, err error) {
 	return s.hold(ctx, at, kindVector)
 }
 
-// HoldBucket takes the lock of the bucket that a string is in.
+// HoldBucket locks the bucket of a string.
 func (m *Map[K, V]) HoldBucket(ctx context.Context, key string) (release func() error, err error) {
 	return m.s.hold(ctx, m.bucketFor(hashOf([]byte(key))).at, kindBucket)
 }
@@ -30,11 +30,11 @@ func (s *Space) hold(ctx context.Context, at acp.GA, k kind) (release func() err
 	return func() error { return s.unlockStruct(at, mine, k.freeWord()) }, err
 }
 
-// Peek and Poke read and write memory of any rank.
+// Peek reads memory of any rank.
 func (s *Space) Peek(from acp.GA, n int) ([]byte, error) {
 	b := make([]byte, n)
 	return b, s.readBytes(from, b)
 }
 
-// Poke is the other one.
+// Poke writes memory of any rank.
 func (s *Space) Poke(to acp.GA, b []byte) error { return s.writeAll(pendingWrite{to: to, b: b}) }

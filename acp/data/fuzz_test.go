@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzBuddy: whatever somebody has written over a heap, allocating and freeing ends, stays within the heap, and says that it is
-// damaged if it has not found what it needs.
+// FuzzBuddy overwrites a heap. Allocations and frees must terminate, stay within the heap, and report the
+// damage if they fail.
 func FuzzBuddy(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 5}, uint16(32), uint64(700), uint64(1024))
 	f.Add([]byte{0x81, 1, 1, 1, 1, 1, 1, 1}, uint16(320), uint64(64), uint64(448))
@@ -18,7 +18,7 @@ func FuzzBuddy(f *testing.F) {
 		s := newWordCache(localStore(mem))
 		require.NoError(t, formatHeap(s, uint64(len(mem))))
 		localStore(mem).writeWords(s.edits)
-		if at < 16 { // the lock, and how many blocks there are
+		if at < 16 { // the lock, and the number of blocks
 			at += 16
 		}
 		copy(mem[min(int(at), len(mem)):], over)

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// TestList does the same with a list and a slice, as any of the ranks, with elements at any.
+// TestList compares a list with a slice, as any of the ranks, with elements at any rank.
 func TestList(t *testing.T) {
 	worlds(t, 1<<16, func(t *testing.T, w []*data.Space) {
 		rapid.Check(t, func(t *rapid.T) {

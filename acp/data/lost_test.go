@@ -20,13 +20,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestHolderDies: rank 1 takes locks at rank 0 and dies. Rank 0, whose memory it is, and rank 2 hear who has held them and that
-// it is gone; memory and structures that it has not held go on.
+// TestHolderDies kills rank 1 while it holds locks at rank 0. Rank 0, which owns the memory, and rank 2 get
+// errors that name the holder. Other memory and structures are not affected.
 func TestHolderDies(t *testing.T) {
 	t.Parallel()
 	for name, net := range nets {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of it is waiting
+			t.Parallel() // it mostly waits
 			holderDies(t, net)
 		})
 	}
@@ -60,7 +60,7 @@ func holderDies(t *testing.T, net acp.Net) {
 			case err != nil:
 			case rank == dead:
 				v, m, err = hold(s)
-				_ = dev.SetImpair("loss 100%") // nobody hears that it leaves
+				_ = dev.SetImpair("loss 100%") // the disconnect must not arrive
 				close(ready)
 			default:
 				<-ready
@@ -79,7 +79,7 @@ func holderDies(t *testing.T, net acp.Net) {
 	require.NoError(t, errors.Join(<-errs, <-errs, <-errs))
 }
 
-// hold makes structures at rank 0, and takes their locks and that of the heap.
+// hold creates structures at rank 0, and locks them and the heap.
 func hold(s *data.Space) (v *data.Vector[int], m *data.Map[string, int], err error) {
 	if v, err = data.NewVector[int](ctx, s, 0, 4); err != nil {
 		return nil, nil, err
@@ -96,7 +96,7 @@ func hold(s *data.Space) (v *data.Vector[int], m *data.Map[string, int], err err
 	return v, m, errors.Join(a, b, c)
 }
 
-// afterwards is what the others see.
+// afterwards checks the errors at the other ranks.
 func afterwards(s *data.Space, vector, table acp.GA) error {
 	rank := s.Process().Rank()
 	m, err := data.OpenMap[string, int](ctx, s, table)
@@ -118,7 +118,7 @@ func afterwards(s *data.Space, vector, table acp.GA) error {
 	if _, err := s.Malloc(ctx, 1, 8); !errors.Is(err, acp.ErrLost) {
 		return fmt.Errorf("memory of who is dead: %w", err)
 	}
-	for _, k := range []string{"a", "b", "c", "d", "e", "f"} { // in the three other buckets, or in that one
+	for _, k := range []string{"a", "b", "c", "d", "e", "f"} { // in this bucket or in one of the three others
 		_, _, err := m.Find(ctx, k)
 		if err != nil && !errors.Is(err, data.ErrHolderLost) {
 			return fmt.Errorf("another bucket: %w", err)
@@ -131,7 +131,8 @@ func afterwards(s *data.Space, vector, table acp.GA) error {
 	return s.Free(ctx, at)
 }
 
-// TestHeld: a lock that its holder, who is there, does not give back, is waited for until the context ends, or for a while.
+// TestHeld checks the wait for a lock that a live holder does not release: until the context ends, or with
+// ErrHeld.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
@@ -172,7 +173,7 @@ func TestHeld(t *testing.T) {
 	}))
 }
 
-// TestPanic: a function that panics while it changes a map leaves the map as it was, for all.
+// TestPanic checks that a function that panics in Map.Update leaves the map unchanged and unlocked.
 func TestPanic(t *testing.T) {
 	world(t, 2, over(acp.RC), 1<<13, func(w []*data.Space) {
 		m, err := data.NewMap[string, int](ctx, w[0], 1, data.MapOptions{})

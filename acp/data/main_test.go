@@ -19,10 +19,10 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// ctx ends long after everything should be over.
+// ctx expires long after every test should be finished.
 var ctx context.Context
 
-// TestMain has rapid draw few programs, unless the command line says how many.
+// TestMain makes rapid draw few programs, unless the command line sets the number.
 func TestMain(m *testing.M) {
 	if err := errors.Join(flag.Set("rapid.checks", "2"), flag.Set("rapid.steps", "20")); err != nil {
 		panic(err)
@@ -35,15 +35,15 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// nets are what carries operations.
+// nets are the transports.
 var nets = map[string]acp.Net{"rc": acp.RC, "ud": acp.UD}
 
-// over are options of ranks.
+// over returns options of the ranks.
 func over(net acp.Net) acptest.Options {
 	return acptest.Options{ACP: acp.Options{Net: net}}
 }
 
-// world is the spaces of all ranks of a job, for one goroutine that acts as each of them.
+// world runs f with the spaces of all ranks of a job, for one goroutine that acts as each of them.
 func world(t *testing.T, n int, o acptest.Options, heap int, f func(w []*data.Space)) {
 	t.Helper()
 	w := make([]*data.Space, n)
@@ -71,7 +71,7 @@ func world(t *testing.T, n int, o acptest.Options, heap int, f func(w []*data.Sp
 	f(w)
 }
 
-// worlds are all of them: of 1, 2 and 4 ranks, over both nets.
+// worlds runs f in jobs of 1, 2 and 4 ranks, over both transports.
 func worlds(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	for name, net := range nets {
 		for _, n := range []int{1, 2, 4} {
@@ -82,7 +82,7 @@ func worlds(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	}
 }
 
-// each opens something at every rank.
+// each opens a structure at every rank.
 func each[O any](t require.TestingT, w []*data.Space, open func(*data.Space) (O, error)) []O {
 	as := make([]O, len(w))
 	for i := range w {
@@ -93,7 +93,7 @@ func each[O any](t require.TestingT, w []*data.Space, open func(*data.Space) (O,
 	return as
 }
 
-// same sees that what is iterated over is that of the model.
+// same compares an iteration with that of the model.
 func same[T any](t require.TestingT, model []T, all iter.Seq2[T, error]) {
 	have := 0
 	for x, err := range all {
@@ -104,7 +104,7 @@ func same[T any](t require.TestingT, model []T, all iter.Seq2[T, error]) {
 	require.Equal(t, len(model), have)
 }
 
-// empty sees that nothing is allocated anywhere.
+// empty checks that no heap has allocated blocks.
 func empty(t require.TestingT, w []*data.Space) {
 	for rank := range w {
 		h, err := w[0].Stats(ctx, rank)

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// TestMap does the same with a map of this package and one of Go, as any of the ranks; values have a fixed size or any, and a
-// bucket has many pairs or few.
+// TestMap compares a map with Go's map, as any of the ranks, for values of fixed and variable size, and for
+// many or few pairs in a bucket.
 func TestMap(t *testing.T) {
 	worlds(t, 1<<16, func(t *testing.T, w []*data.Space) {
 		texts := rapid.StringMatching("[a-d]{0,2}")
@@ -117,7 +117,7 @@ func tryMap[K comparable, V any](t *rapid.T, w []*data.Space, keys *rapid.Genera
 	empty(t, w)
 }
 
-// TestSet does the same with a set and keys of a Go map.
+// TestSet compares a set with the keys of Go's map.
 func TestSet(t *testing.T) {
 	worlds(t, 1<<16, func(t *testing.T, w []*data.Space) {
 		a, err := data.NewSet[string](ctx, w[0], len(w)-1, data.MapOptions{Buckets: 2})

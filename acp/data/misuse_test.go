@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnusable calls every exported function and method with null handles, with
-// structures that were destroyed or whose space was closed, and with arguments out of range: each returns, and with an error where it has one.
+// TestUnusable calls every exported function and method with null handles, destroyed structures, closed
+// spaces, and arguments out of range. All must return, with an error if they return errors.
 func TestUnusable(t *testing.T) {
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: pmi.NewLocal(1)[0]})
 	require.NoError(t, err)
@@ -24,7 +24,7 @@ func TestUnusable(t *testing.T) {
 	space, err := data.Open(ctx, p, data.Options{})
 	require.NoError(t, err)
 	closed, graves := closedSpace(t), closedSpace(t)
-	var destroyed []any // when all are made: else the next takes the memory of the one before
+	var destroyed []any // destroyed at the end, so that memory is not reused before
 	live := func(make func(*data.Space) (any, error)) []misuse.Receiver {
 		on := func(s *data.Space) any {
 			v, err := make(s)
@@ -83,7 +83,7 @@ func TestUnusable(t *testing.T) {
 	s.Check(t)
 }
 
-// aSpace is a heap that is closed when the structures in it have been made.
+// aSpace is a heap that is closed after the structures in it are created.
 type aSpace struct {
 	space *data.Space
 	close func()

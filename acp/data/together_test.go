@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// together has all ranks do the same at the same time, with two goroutines each.
+// together runs f at all ranks concurrently, with two goroutines each.
 func together(t *testing.T, w []*data.Space, f func(s *data.Space, who int) error) {
 	t.Helper()
 	var work sync.WaitGroup
@@ -27,7 +27,7 @@ func together(t *testing.T, w []*data.Space, f func(s *data.Space, who int) erro
 	require.NoError(t, errors.Join(errs...))
 }
 
-// fours are worlds of four ranks, over both nets.
+// fours runs f in jobs of four ranks, over both transports.
 func fours(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	for name, net := range nets {
 		t.Run(name, func(t *testing.T) {
@@ -36,15 +36,15 @@ func fours(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	}
 }
 
-// TestMallocTogether: all allocate and free everywhere at once. A block is that of one of them only, and in the end nothing
-// is allocated. The heaps are short, so now and then there is no memory.
+// TestMallocTogether has all ranks allocate and free everywhere concurrently. Blocks must be disjoint, and at
+// the end none is allocated. The heaps are short, so some allocations fail.
 func TestMallocTogether(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	fours(t, 1<<13, func(t *testing.T, w []*data.Space) {
 		together(t, w, func(s *data.Space, who int) error {
 			r := rand.New(rand.NewPCG(seed, uint64(who)))
-			live := map[acp.GA]int{} // bytes
+			live := map[acp.GA]int{} // length in bytes
 			free := func(at acp.GA) error {
 				b, err := s.Peek(at, live[at])
 				if err != nil {
@@ -86,7 +86,7 @@ func TestMallocTogether(t *testing.T) {
 			return nil
 		})
 		empty(t, w)
-		for rank := range w { // all in one piece again
+		for rank := range w { // completely merged again
 			h, err := w[0].Stats(ctx, rank)
 			require.NoError(t, err)
 			at, err := w[0].Malloc(ctx, rank, int(h.Capacity)/2)
@@ -96,8 +96,8 @@ func TestMallocTogether(t *testing.T) {
 	})
 }
 
-// TestMapTogether: all insert the same keys, count at them, and erase them at once: one of them inserts and one erases each key, and
-// all are counted.
+// TestMapTogether has all ranks insert the same keys, increment their values and erase them concurrently.
+// Each key is inserted and erased once, and no increment is lost.
 func TestMapTogether(t *testing.T) {
 	const keys, rounds = 4, 2
 	fours(t, 1<<15, func(t *testing.T, w []*data.Space) {
@@ -173,7 +173,8 @@ func TestMapTogether(t *testing.T) {
 	})
 }
 
-// TestEndsTogether: all push to a vector, a deque and a list at once, and pop. Each value comes out once.
+// TestEndsTogether has all ranks push to a vector, a deque and a list and pop from them concurrently. Each
+// value is popped once.
 func TestEndsTogether(t *testing.T) {
 	const each = 3
 	fours(t, 1<<14, func(t *testing.T, w []*data.Space) {

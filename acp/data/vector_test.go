@@ -16,12 +16,12 @@ type particle struct {
 	At   [3]float32
 }
 
-// particles are what vectors and deques of the tests have in them.
+// particles generates elements for vectors and deques.
 var particles = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) particle {
 	return particle{rapid.Uint16().Draw(t, "kind"), [3]float32{float32(rapid.IntRange(-9, 9).Draw(t, "x")), 1, 2}}
 }), 0, 12)
 
-// TestVector does the same with a vector and a slice, as any of the ranks.
+// TestVector compares a vector with a slice, as any of the ranks.
 func TestVector(t *testing.T) {
 	worlds(t, 1<<16, func(t *testing.T, w []*data.Space) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -102,7 +102,7 @@ func TestVector(t *testing.T) {
 	})
 }
 
-// TestVectorAddress: an element is where the vector says, for all.
+// TestVectorAddress checks that Address returns the address of the element, at all ranks.
 func TestVectorAddress(t *testing.T) {
 	worlds(t, 1<<12, func(t *testing.T, w []*data.Space) {
 		last := len(w) - 1

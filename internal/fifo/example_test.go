@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/internal/fifo"
 )
 
-// What waits for room leaves in the order in which it came.
+// Elements that wait leave in the order in which they came.
 func Example() {
 	var waiting fifo.Queue[string]
 	room := 2

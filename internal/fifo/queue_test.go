@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The queue against a list, also when a burst has made it long.
+// TestFifoAgainstList compares the queue with a list, also after a burst.
 func TestFifoAgainstList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue[int]

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// host is the least that a rank can be: it notes what it hears.
+// host is a minimal rank that records its events.
 type host struct {
 	sync.Mutex
 	net  fabric.Net
@@ -32,7 +32,7 @@ func (h *host) PeerLost(_ int, why error)    { h.err = why }
 func (h *host) HandleSignal(int, uint32)     {}
 func (h *host) OpDone(_ *fabric.Op, e error) { h.done, h.err = h.done+1, e }
 
-// until looks at the network until something is there.
+// until polls the network until a condition holds.
 func (h *host) until(ready func() bool) {
 	for there := false; !there; {
 		h.DoLocked(func() {
@@ -43,8 +43,7 @@ func (h *host) until(ready func() bool) {
 	}
 }
 
-// Two ranks, of which rank 0 writes into the memory of rank 1, over both nets. The card is what rank 0 has to know
-// of it: here its key and address.
+// Rank 0 writes into the memory of rank 1, over both transports. The card contains the key and address.
 func Example() {
 	for _, datagrams := range []bool{false, true} {
 		ms := pmi.NewLocal(2)
@@ -76,7 +75,7 @@ func Example() {
 		op := &fabric.Op{Kind: fabric.Put, Mem: mems[0], Off: 0, N: 4, Owner: h}
 		_, err := fmt.Sscan(string(h.card), &op.Addr, &op.RKey)
 		check(err)
-		op.Addr += 5 // instead of "bytes"
+		op.Addr += 5 // not "bytes"
 		h.DoLocked(func() { h.net.Post(1, op) })
 		h.until(func() bool { return h.done == 1 })
 		fmt.Println(string(mems[1].Bytes()), h.err)

@@ -9,12 +9,12 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// TestPlace: a place on a board is read back, and no other in its stead.
+// TestPlace checks that an advert is read back, and no other one in its place.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var words [protocol.BoardSlots * protocol.AdvertWords]uint64
 		load := func(off int) uint64 { return words[(off+protocol.BoardSize)/8] }
-		told := map[int]protocol.Advert{} // by where they are
+		told := map[int]protocol.Advert{} // by offset
 		first := rapid.Uint64Range(0, 1<<50).Draw(t, "first")
 		for range rapid.IntRange(0, 20).Draw(t, "places") {
 			p := protocol.Advert{
@@ -37,8 +37,8 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// TestLead: a message of more than a slot begins at a line of the cache, in slots of some size, and what follows is
-// aligned as it is where it comes from.
+// TestLead checks that data of a message longer than a slot begins at a cache line, and stays aligned as in
+// its source.
 func TestLead(t *testing.T) {
 	for _, size := range []int{2048, 4096} {
 		s, r := protocol.NewSender(size, 8), protocol.NewReceiver(size, 8)

@@ -9,7 +9,8 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// TestConnectWords: what two ends tell each other comes out as it went in, and a question is no answer.
+// TestConnectWords checks that requests and replies are decoded as they were encoded, and that a request is
+// not a reply.
 func TestConnectWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := protocol.ConnectRequest{SlotSize: rapid.Uint32().Draw(t, "size"), Number: rapid.Uint32().Draw(t, "number"), ID: rapid.Uint16().Draw(t, "id"),
@@ -29,7 +30,7 @@ func TestConnectWords(t *testing.T) {
 	})
 }
 
-// TestParseAnything: whatever words there are, they are read without harm.
+// TestParseAnything parses arbitrary words.
 func TestParseAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := [2]uint64{rapid.Uint64().Draw(t, "first"), rapid.Uint64().Draw(t, "second")}
@@ -41,7 +42,7 @@ func TestParseAnything(t *testing.T) {
 	})
 }
 
-// TestImm: immediate data says what happened, of how many slots, at which end.
+// TestImm checks the encoding of immediate data.
 func TestImm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := protocol.Signal(rapid.IntRange(0, 2).Draw(t, "signal"))

@@ -20,7 +20,7 @@ func Example() {
 	// rank 3, region 2 + 0x48 | the null address
 }
 
-// TestGA: what goes in comes out, and no sum leaves its region.
+// TestGA checks the encoding of addresses, and that sums stay in their region.
 func TestGA(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rank := rapid.IntRange(0, protocol.MaxRanks-1).Draw(t, "rank")
@@ -37,7 +37,7 @@ func TestGA(t *testing.T) {
 	})
 }
 
-// TestEntry: an entry of which any word is another one's is seen, but not that of nothing.
+// TestEntry checks that an entry with a foreign word is detected, and that the zero entry is valid.
 func TestEntry(t *testing.T) {
 	_, ok := protocol.ParseEntry([protocol.EntryWords]uint64{})
 	require.True(t, ok)
@@ -67,8 +67,8 @@ func TestEntry(t *testing.T) {
 	require.False(t, e.ContainsRange(2, ^uint64(0)))
 }
 
-// TestModify: loops of several ranks on one word, whose steps are mixed in any way, come to what they
-// come to one after the other, in the order in which their last steps were.
+// TestModify interleaves the steps of loops of several ranks on one word. The result equals a sequential
+// execution in the order of their last steps.
 func TestModify(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type running struct {
@@ -147,7 +147,7 @@ func plain[T uint32 | uint64](op protocol.AtomicOp, old, compare, v T) T {
 	}
 }
 
-// TestModifyBigEndian: the first half of a word is its upper one.
+// TestModifyBigEndian checks that the first half of a big-endian word is the upper one.
 func TestModifyBigEndian(t *testing.T) {
 	m := protocol.Modify{Op: protocol.Swap, Operand: 7}
 	m.SetWidth4(0, true)
@@ -155,7 +155,7 @@ func TestModifyBigEndian(t *testing.T) {
 	require.EqualValues(t, 8, m.OldValue(8<<32|9))
 }
 
-// TestUnknownAtomic: an operation that is none has a name that tells its number.
+// TestUnknownAtomic checks the name of an invalid operation.
 func TestUnknownAtomic(t *testing.T) {
 	require.Equal(t, "AtomicOp(200)", protocol.AtomicOp(200).String())
 	require.Equal(t, "cas", protocol.CompareSwap.String())

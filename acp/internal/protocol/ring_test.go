@@ -9,26 +9,26 @@ import (
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
-// world is two ends of a ring whose writes arrive late, but in order.
+// world is two ends of a ring whose writes are delayed, but in order.
 type world struct {
 	t           *rapid.T
 	s           *protocol.Sender
 	r           *protocol.Receiver
 	size        int
 	ring        [][]byte // the receiver's slots
-	slots       [][]byte // the sender's
-	wire        []func() // puts that have not come, the oldest first
-	back        []func() // the same of the receiver
+	slots       [][]byte // the sender's slots
+	wire        []func() // puts in flight, the oldest first
+	back        []func() // the receiver's puts in flight
 	tail        uint64   // mirrored
 	imm, bye    bool
-	sent, queue [][]byte // messages: begun and not received, not all put
-	got         []byte   // of the message at hand
+	sent, queue [][]byte // messages: started and not received, not started or in part
+	got         []byte   // received part of the current message
 	received    int
 	end         bool
 }
 
-// TestRing: two ends, whose steps and whose network's are mixed in any way, are a queue. No slot is written
-// that holds something, and none left that may be filled.
+// TestRing interleaves the steps of two ends and of the network, and compares the ring with a queue. No slot
+// may be overwritten in use, and no free slot may stay unused.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, size: 8 * rapid.IntRange(2, 5).Draw(t, "size"), imm: rapid.Bool().Draw(t, "imm")}
@@ -58,7 +58,7 @@ func TestRing(t *testing.T) {
 				require.LessOrEqual(t, w.r.AvailableSlots(), ring)
 			},
 		})
-		for range 1000 { // all that is under way comes
+		for range 1000 { // all puts in flight arrive
 			w.put()
 			deliver(&w.wire)
 			w.take()
@@ -78,7 +78,7 @@ func deliver(wire *[]func()) {
 	}
 }
 
-// put fills a slot, if there is a message and room.
+// put fills a slot, if there is a message and a free slot.
 func (w *world) put() {
 	if len(w.queue) == 0 {
 		return
@@ -117,7 +117,7 @@ func (w *world) put() {
 	}
 }
 
-// leave puts a slot on the wire, and the tail behind it.
+// leave sends a slot, followed by the tail.
 func (w *world) leave(g protocol.Segment, slot []byte) {
 	if g.Slot >= 0 {
 		w.slots[g.Slot] = slot
@@ -150,7 +150,7 @@ func (w *world) sayBye() {
 	}
 }
 
-// take takes a slot, and gives slots back.
+// take consumes a slot, and returns credits.
 func (w *world) take() {
 	if !w.imm {
 		require.NoError(w.t, w.r.SetTail(w.tail))
@@ -176,7 +176,7 @@ func (w *world) take() {
 			require.EqualValues(w.t, w.received, w.r.MessageCount())
 		}
 	}
-	clear(w.ring[i]) // whoever reads it again is found out
+	clear(w.ring[i]) // detects a second read
 	if w.imm && !w.r.CreditsDue() {
 		return
 	}
@@ -191,7 +191,7 @@ func (w *world) take() {
 	require.LessOrEqual(w.t, len(w.back), 1000)
 }
 
-// TestRingCredits: without mirrored indices the sender has two notices at most that it has not looked at.
+// TestRingCredits checks that without mirrored indices at most two credit updates are in flight.
 func TestRingCredits(t *testing.T) {
 	for ring := 1; ring < 20; ring++ {
 		s, r := protocol.NewSender(16, 100), protocol.NewReceiver(16, ring)
@@ -215,7 +215,7 @@ func TestRingCredits(t *testing.T) {
 	}
 }
 
-// TestRingLies: indices that cannot be are told apart from those that can.
+// TestRingLies checks that impossible indices are rejected, and possible ones are not.
 func TestRingLies(t *testing.T) {
 	s, r := protocol.NewSender(16, 2), protocol.NewReceiver(16, 4)
 	s.Connect(4)

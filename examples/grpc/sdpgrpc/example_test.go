@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// A server and a client, here in one process.
+// A server and a client in one process.
 func Example() {
 	open := func() *sdp.Stack {
 		dev, err := rnic.Open(rnic.Options{})

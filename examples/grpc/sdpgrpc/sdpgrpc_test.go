@@ -26,7 +26,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// newStack makes a stack on an adapter of its own.
+// newStack opens a stack on an adapter of its own.
 func newStack(t *testing.T, o sdp.Options) *sdp.Stack {
 	t.Helper()
 	dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -38,7 +38,7 @@ func newStack(t *testing.T, o sdp.Options) *sdp.Stack {
 	return s
 }
 
-// serve serves health and echo at an address, and returns that and how to end it.
+// serve serves health and echo at an address, and returns the address and a function that stops the server.
 func serve(t *testing.T, s *sdp.Stack, addr string) (string, *grpc.Server) {
 	t.Helper()
 	l, err := s.Listen("sdp", addr)
@@ -63,7 +63,7 @@ func newClient(t *testing.T, s *sdp.Stack, addr string) *grpc.ClientConn {
 	return c
 }
 
-// raw is a codec of bytes as they are.
+// raw is a codec of plain bytes.
 type raw struct{}
 
 func (raw) Name() string                       { return "raw" }
@@ -72,7 +72,7 @@ func (raw) Unmarshal(data []byte, v any) error { *v.(*[]byte) = bytes.Clone(data
 
 func init() { encoding.RegisterCodec(raw{}) }
 
-// echo is a service with one stream, whose messages come back.
+// echo is a service with one stream, which returns the messages.
 var echo = grpc.ServiceDesc{
 	ServiceName: "Echo", HandlerType: (*any)(nil),
 	Streams: []grpc.StreamDesc{{
@@ -99,7 +99,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestCalls makes unary calls and a stream of the server's, many at a time.
+// TestCalls makes many concurrent unary calls and server streams.
 func TestCalls(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestStreams has several streams of large messages on one connection, both ways.
+// TestStreams runs several bidirectional streams of large messages on one connection.
 func TestStreams(t *testing.T) {
 	addr, _ := serve(t, newStack(t, sdp.Options{}), ":0")
 	conn := newClient(t, newStack(t, sdp.Options{}), addr)
@@ -169,8 +169,8 @@ func TestStreams(t *testing.T) {
 	all.Wait()
 }
 
-// TestServerComesBack: calls fail as they do over TCP while nobody listens, and
-// work again when somebody does.
+// TestServerComesBack checks that calls fail as over TCP while the server is down, and succeed after it has
+// restarted.
 func TestServerComesBack(t *testing.T) {
 	s := newStack(t, sdp.Options{})
 	addr, server := serve(t, s, ":0")

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRun is what the command's comment shows, with a file of some megabytes.
+// TestRun runs the commands of the package comment, with a file of some megabytes.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	file := make([]byte, 5<<20+1)

@@ -19,7 +19,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// rank is a rank that notes what it hears, and its net.
+// rank is a rank that records its events, with its transport.
 type rank struct {
 	sync.Mutex
 	net     *Net
@@ -39,7 +39,7 @@ func (r *rank) PeerFound(rank int, card []byte)   { r.cards[rank] = string(card)
 func (r *rank) PeerLost(rank int, why error)      { r.lost[rank] = why }
 func (r *rank) HandleSignal(from int, imm uint32) { r.signals = append(r.signals, imm) }
 
-// outcome hears how an operation ends.
+// outcome records the completion of an operation.
 type outcome struct {
 	ends int
 	err  error
@@ -47,7 +47,7 @@ type outcome struct {
 
 func (o *outcome) OpDone(_ *fabric.Op, err error) { o.ends, o.err = o.ends+1, err }
 
-// job is ranks with memory that all may use.
+// job is a set of ranks with shared memory.
 type job struct {
 	t     *testing.T
 	ctx   context.Context
@@ -62,7 +62,7 @@ func start(t *testing.T, size int) *job {
 	j := &job{t: t, ctx: ctx}
 	var fences sync.WaitGroup
 	for i, m := range pmi.NewLocal(size) {
-		dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)}) // queue pairs are made to fail
+		dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)}) // the test provokes queue pair errors
 		require.NoError(t, err)
 		r := &rank{dev: dev, cards: map[int]string{}, lost: map[int]error{}}
 		r.net, err = New(dev, r, m, Options{})
@@ -82,7 +82,7 @@ func start(t *testing.T, size int) *job {
 	return j
 }
 
-// until has all ranks look at the network until something is there.
+// until makes all ranks poll until a condition holds.
 func (j *job) until(ready func() bool) {
 	j.t.Helper()
 	for there := false; !there; {
@@ -94,7 +94,7 @@ func (j *job) until(ready func() bool) {
 	}
 }
 
-// do has rank 0 carry operations on memory of rank 1 out, and returns how they end.
+// do executes operations of rank 0 on memory of rank 1, and returns their errors.
 func (j *job) do(ops ...*fabric.Op) []outcome {
 	j.t.Helper()
 	ends := make([]outcome, len(ops))
@@ -117,14 +117,14 @@ func (j *job) do(ops ...*fabric.Op) []outcome {
 	return ends
 }
 
-// op is an operation of rank 0 at an offset of rank 1's memory.
+// op returns an operation of rank 0 at an offset of rank 1's memory.
 func (j *job) op(kind fabric.Kind, at int) *fabric.Op {
 	to := j.ranks[1].mem
 	return &fabric.Op{Kind: kind, Addr: to.Addr() + uint64(at), RKey: to.RKey()}
 }
 
-// Operations of all kinds, drawn at random, do what they would do to plain memory, in their order. Gets come behind
-// the others: what follows one that is not waited for may be there before it is answered: the standard wants a fence.
+// Random operations have the effects of the same accesses to plain memory, in order. Gets are last: an
+// operation posted behind a get may be executed before it, unless there is a fence.
 func TestOperations(t *testing.T) {
 	j := start(t, 2)
 	seed := rand.Uint64()
@@ -173,7 +173,7 @@ func TestOperations(t *testing.T) {
 				ops = append(ops, op)
 			}
 		}
-		last := j.op(fabric.FetchAdd, memory-8) // what is lazy is told with it
+		last := j.op(fabric.FetchAdd, memory-8) // completes the lazy operations as well
 		for i, e := range j.do(append(append(ops, gets...), last)...) {
 			require.NoError(t, e.err, "round %d, operation %d", round, i)
 			require.Equal(t, 1, e.ends)
@@ -187,7 +187,7 @@ func TestOperations(t *testing.T) {
 	require.Empty(t, j.ranks[1].cards, "nothing connects back by itself")
 }
 
-// More atomics at a time than there are cells wait for one, and each finds what the one before has left.
+// More atomics than result slots wait for a slot, and each finds the value of its predecessor.
 func TestMoreAtomicsThanCells(t *testing.T) {
 	j := start(t, 2)
 	ops := make([]*fabric.Op, 3*maxAtomics)
@@ -202,15 +202,15 @@ func TestMoreAtomicsThanCells(t *testing.T) {
 	require.Len(t, j.ranks[0].net.results.free, maxAtomics, "all are given back")
 }
 
-// An operation that the target refuses fails alone: those before and behind it are carried out once, over a
-// connection that is made anew, and signals come in order.
+// An operation that the target refuses fails alone: those before and behind it are executed once, over a new
+// connection, and signals arrive in order.
 func TestRefused(t *testing.T) {
 	j := start(t, 2)
 	for round := range 3 {
 		bad := map[int]func(op *fabric.Op){
 			7:  func(op *fabric.Op) { op.RKey++ },
 			20: func(op *fabric.Op) { op.Addr += memory },
-			21: func(op *fabric.Op) { op.Addr += 4 }, // an atomic that is not aligned
+			21: func(op *fabric.Op) { op.Addr += 4 }, // a misaligned atomic
 		}
 		ops := make([]*fabric.Op, 40)
 		for i := range ops {
@@ -245,8 +245,8 @@ func TestRefused(t *testing.T) {
 	require.Len(t, j.ranks[0].net.results.free, maxAtomics)
 }
 
-// A rank that goes is lost with what is under way to it, and what is posted afterwards ends at once. Others
-// do not notice.
+// The operations on a rank that fails complete with an error, and later ones at once. Other ranks are not
+// affected.
 func TestLost(t *testing.T) {
 	j := start(t, 3)
 	require.NoError(t, j.do(j.op(fabric.FetchAdd, 0))[0].err)
@@ -268,7 +268,7 @@ func TestLost(t *testing.T) {
 	require.NoError(t, p.err)
 }
 
-// Who is no rank of the job is not let in, and told why not by a rejection.
+// A process that is not a rank of the job is rejected with the reason.
 func TestStrangers(t *testing.T) {
 	j := start(t, 2)
 	r := j.ranks[0]

@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// listener is a rank that notes what it hears.
+// listener is a rank that records its events.
 type listener struct {
 	sync.Mutex
 	met     map[int]bool
@@ -32,8 +32,8 @@ func (l *listener) PeerLost(int, error)            {}
 func (l *listener) HandleSignal(_ int, imm uint32) { l.signals = append(l.signals, imm) }
 func (l *listener) OpDone(*fabric.Op, error)       { l.done = true }
 
-// TestForgedSignals: who is no rank of the job and knows the address of one can neither speak for another nor keep
-// signals from coming by messages that are none.
+// TestForgedSignals sends messages from a process that is not a rank of the job. It can neither forge signals
+// of a rank nor block signals by malformed messages.
 func TestForgedSignals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -83,7 +83,7 @@ func TestForgedSignals(t *testing.T) {
 	until(func() bool { return len(hosts[0].signals) > 0 && hosts[1].done })
 	require.Equal(t, []uint32{5}, hosts[0].signals)
 
-	// The same for who sleeps.
+	// The same for a rank that blocks.
 	require.NoError(t, p.Send(ctx, make([]byte, 100)))
 	require.NoError(t, nets[0].Block(ctx))
 	until(func() bool { return nets[0].stats.stray == 5 })
