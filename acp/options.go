@@ -68,11 +68,11 @@ const (
 )
 
 // openNet opens the transport that o selects.
-func (o *Options) openNet(dev verbs.Device, host fabric.Host, book fabric.KVS) (fabric.Net, error) {
+func (o *Options) openNet(dev verbs.Device, host fabric.Host, kvs fabric.KVS) (fabric.Net, error) {
 	if o.Net == UD {
-		return ud.New(dev, host, book, ud.Options(o.UD))
+		return ud.New(dev, host, kvs, ud.Options(o.UD))
 	}
-	return rc.New(dev, host, book, rc.Options(o.RC))
+	return rc.New(dev, host, kvs, rc.Options(o.RC))
 }
 
 func (o *Options) applyDefaults() error {

@@ -20,10 +20,10 @@ func (ch *Channel) progressSend() (watch bool) {
 	if !ch.imm && !ch.readHead() {
 		return false
 	}
-	put := ch.send.Tail()
-	told, kept, enough := put, 0, flushMin
+	oldTail := ch.send.Tail()
+	mirrored, unflushed, threshold := oldTail, 0, flushMin
 	if ch.outstanding > 0 {
-		enough = flushAll
+		threshold = flushAll
 	}
 	for r := ch.nextUnsent(); r != nil; r = ch.nextUnsent() {
 		if r.kind == freeKind {
@@ -39,16 +39,16 @@ func (ch *Channel) progressSend() (watch bool) {
 		if ch.err != nil {
 			return false
 		}
-		if kept += n; kept >= enough {
+		if unflushed += n; unflushed >= threshold {
 			ch.putTail()
-			told = ch.send.Tail()
+			mirrored = ch.send.Tail()
 			ch.p.net.Flush()
-			kept, enough = 0, flushAll
+			unflushed, threshold = 0, flushAll
 		}
 	}
-	if now := ch.send.Tail(); now != put {
+	if tail := ch.send.Tail(); tail != oldTail {
 		ch.p.engine.events++
-		if now != told {
+		if tail != mirrored {
 			ch.putTail()
 		}
 	}

@@ -2,7 +2,7 @@
 // with remote keys, and their completion. Package rc implements it by reliable connections, package ud by
 // datagrams.
 //
-//	net, err := rc.New(dev, host, book, rc.Options{}) // a fabric.Net
+//	net, err := rc.New(dev, host, kvs, rc.Options{}) // a fabric.Net
 //	mem, err := net.Register(buf, true)
 //	err = net.Start(card)                             // publishes the address
 //	net.Connect(3)                                    // calls Host.PeerFound(3, its card), or Host.PeerLost

@@ -1,7 +1,7 @@
 // Package rc implements package fabric by reliable connections: RDMA WRITE, READ, COMPARE-SWAP and FETCH-ADD
 // of the adapter, and WRITE with immediate data for signals.
 //
-//	net, err := rc.New(dev, host, book, rc.Options{}) // a fabric.Net
+//	net, err := rc.New(dev, host, kvs, rc.Options{}) // a fabric.Net
 //
 // # Connections
 //

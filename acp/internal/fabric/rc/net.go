@@ -62,12 +62,12 @@ var _ fabric.Net = (*Net)(nil)
 type stats struct{ ops, signals, stray, connects, repaired uint64 }
 
 // New creates the transport of a rank on dev. Close does not close dev.
-func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (_ *Net, err error) {
+func New(dev verbs.Device, host fabric.Host, kvs fabric.KVS, o Options) (_ *Net, err error) {
 	if o.CM.Receives == 0 {
 		o.CM.Receives = 512
 	}
-	n := &Net{host: host, kvs: book, o: o, rank: book.Rank(), dev: dev,
-		links: make([]*link, book.Size()), byQP: map[uint32]*link{}}
+	n := &Net{host: host, kvs: kvs, o: o, rank: kvs.Rank(), dev: dev,
+		links: make([]*link, kvs.Size()), byQP: map[uint32]*link{}}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {

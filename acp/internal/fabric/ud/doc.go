@@ -1,7 +1,7 @@
 // Package ud implements package fabric by datagrams of one queue pair, with the RDMA over UD of package rdm.
 // Memory does not grow with connections.
 //
-//	net, err := ud.New(dev, host, book, ud.Options{}) // a fabric.Net
+//	net, err := ud.New(dev, host, kvs, ud.Options{}) // a fabric.Net
 //
 // Operations of package rdm are unordered. So a rank has one operation in flight to each other rank, and
 // starts the next one when it completes. A signal is a message of 8 bytes, sent when the data before it has

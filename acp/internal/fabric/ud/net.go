@@ -59,7 +59,7 @@ type stats struct{ ops, signals, stray uint64 }
 const inlineSlots = 256
 
 // New creates the transport of a rank on dev. Close does not close dev.
-func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (*Net, error) {
+func New(dev verbs.Device, host fabric.Host, kvs fabric.KVS, o Options) (*Net, error) {
 	if o.RDM.GiveUp == 0 {
 		o.RDM.GiveUp = 10 * time.Second
 	}
@@ -70,7 +70,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.KVS, o Options) (*Net, 
 	if err != nil {
 		return nil, err
 	}
-	n := &Net{host: host, kvs: book, rank: book.Rank(), e: e, links: make([]*link, book.Size())}
+	n := &Net{host: host, kvs: kvs, rank: kvs.Rank(), e: e, links: make([]*link, kvs.Size())}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	for i := range inlineSlots {
 		n.freeInline = append(n.freeInline, i)
