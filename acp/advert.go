@@ -58,6 +58,8 @@ func (ch *Channel) advertiseReceives() {
 	}
 }
 
+// sendAdvert registers the buffer of r and writes its advert to the sender's board. If the registration
+// fails, the message goes through slots.
 func (ch *Channel) sendAdvert(r *Request, number uint64) {
 	mr, err := ch.p.net.Register(r.buf, true)
 	if err != nil {

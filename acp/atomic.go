@@ -86,6 +86,7 @@ func (t *atomicOp) width() int {
 	return 8
 }
 
+// startTask implements task. The caller holds Process.mu.
 func (t *atomicOp) startTask(o *operation) {
 	t.o = o
 	err := o.p.checkRange(t.at, t.width())

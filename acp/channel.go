@@ -34,6 +34,7 @@ const directMin = 8 << 10
 // maxSlotSize is the maximum length of a slot in bytes.
 const maxSlotSize = 1 << 30
 
+// applyDefaults fills in the zero fields, and validates the options.
 func (o *ChannelOptions) applyDefaults(sends bool) error {
 	if o.SlotSize == 0 {
 		o.SlotSize = 64 << 10
@@ -117,6 +118,7 @@ func (p *Process) NewChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	return ch, nil
 }
 
+// newChannel creates this rank's end of a channel. p.mu must be held.
 func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, error) {
 	c := &p.channels
 	e := direction{rank: receiver, sends: sender == p.rank}

@@ -64,6 +64,7 @@ func (c *channels) assignID(ch *Channel) error {
 	return nil
 }
 
+// removeEnd frees the id of an end.
 func (c *channels) removeEnd(ch *Channel) {
 	c.ends[ch.id] = nil
 	c.free = append(c.free, ch.id)
@@ -132,6 +133,7 @@ type requestRead struct {
 	slot    int
 }
 
+// onAccessDone implements accessOwner: it connects the request to its receiving end, or keeps it for later.
 func (i *requestRead) onAccessDone(_ *access, err error) {
 	w := i.p.memory.readBuf.slotWords(i.slot)
 	i.p.freeReadSlot(i.slot)

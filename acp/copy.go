@@ -43,6 +43,7 @@ func (c *copyOp) opTarget() string {
 // maxAccess is the maximum length in bytes of one access.
 const maxAccess = 1 << 30
 
+// startTask implements task. The caller holds Process.mu.
 func (c *copyOp) startTask(o *operation) {
 	c.o = o
 	p := o.p

@@ -37,6 +37,7 @@ func (g *Group) FetchAdd(old *uint64, at GA, value uint64) {
 	g.issueOp(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}})
 }
 
+// issueOp starts an operation of the group.
 func (g *Group) issueOp(t task) {
 	if g.isNull() {
 		return

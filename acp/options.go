@@ -75,6 +75,7 @@ func (o *Options) openNet(dev verbs.Device, host fabric.Host, kvs fabric.KVS) (f
 	return rc.New(dev, host, kvs, rc.Options(o.RC))
 }
 
+// applyDefaults applies the environment, fills in the zero fields, and validates the options.
 func (o *Options) applyDefaults() error {
 	switch v := os.Getenv("SOFTRNIC_ACP_NET"); strings.ToLower(v) {
 	case "", "rc":

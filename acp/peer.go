@@ -120,6 +120,7 @@ func (p *Process) lookUpEntry(r *peer, number uint16) *regionEntry {
 	return e
 }
 
+// readEntry posts the read of a directory entry, or queues it until a slot of readBuf is free.
 func (p *Process) readEntry(l *entryLookup) {
 	m := &p.memory.readBuf
 	if len(m.free) == 0 {

@@ -74,6 +74,7 @@ func Init(open Open, o Options) (*Process, error) {
 	return p, nil
 }
 
+// joinJob opens the device and the transport, and waits for the other ranks.
 func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
 	if err = p.o.applyDefaults(); err != nil {
 		return err

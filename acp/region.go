@@ -178,6 +178,8 @@ func (m *memory) storeEntry(number int, e protocol.Entry) {
 	}
 }
 
+// unregisterRegion deregisters r and clears its directory entry. It returns ErrBusy if operations of this
+// rank use r.
 func (m *memory) unregisterRegion(r *Region) error {
 	switch {
 	case m.regions[r.number] != r:

@@ -68,6 +68,7 @@ func (r *Request) Test() bool {
 	return r.done
 }
 
+// result returns the result of a complete request, or ErrClosed for an incomplete one.
 func (r *Request) result() (int, error) {
 	if !r.done {
 		r.err = ErrClosed

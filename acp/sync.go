@@ -44,6 +44,7 @@ func (p *Process) Sync(ctx context.Context) error {
 	return nil
 }
 
+// runDissemination executes the rounds of the barrier. p.mu must be held.
 func (p *Process) runDissemination(ctx context.Context) error {
 	b := &p.barrier
 	for k, far := 0, 1; far < p.size; k, far = k+1, 2*far {

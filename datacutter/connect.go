@@ -18,6 +18,7 @@ const (
 	maxHandshakes = 64               // connections without hello, in addition to the expected ones
 )
 
+// newLink returns a link on conn. frames is nil if the link is only written to.
 func (r *run) newLink(conn net.Conn, frames *frameReader, peer Instance) *link {
 	return &link{ctx: r.ctx, conn: conn, frames: frames, peer: peer, grace: r.grace}
 }
@@ -106,6 +107,7 @@ func (r *run) isComplete() bool {
 	return r.stopping || len(r.slots) == 0
 }
 
+// closeIfComplete stops the listener when no more connections are expected.
 func (r *run) closeIfComplete() {
 	if r.isComplete() {
 		r.listener.Close()

@@ -87,6 +87,7 @@ func (w *Work) Out(stream string) *Output {
 	return &Output{err: noStream(w.Instance, "output", stream, names), stream: &Stream{}}
 }
 
+// noStream returns the error of a filter that uses a stream that it does not have.
 func noStream(i Instance, what, name string, have []string) error {
 	return fmt.Errorf("%w: filter %s has no %s %q, only %q", ErrJob, i.Filter, what, name, strings.Join(have, ", "))
 }

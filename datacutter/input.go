@@ -110,6 +110,7 @@ func (in *Input) nextFrame() (*link, frame, error) {
 
 var ackFrame = [frameHeader]byte(appendFrame(nil, kindAck, nil))
 
+// failStream records and returns the sticky error of the input.
 func (in *Input) failStream(l *link, err error) error {
 	in.err = &StreamError{Stream: in.stream.Name, Peer: l.peer, Err: err}
 	return in.err
@@ -129,6 +130,8 @@ func (in *Input) startReaders(r *run) {
 	}
 }
 
+// readFrames is a reader goroutine: it delivers a frame of l to the input each time it is resumed, until a
+// read fails or quit is closed.
 func readFrames(l *link, on <-chan struct{}, to chan<- arrival, quit <-chan struct{}) {
 	for {
 		select {
@@ -148,6 +151,7 @@ func readFrames(l *link, on <-chan struct{}, to chan<- arrival, quit <-chan stru
 	}
 }
 
+// resumeReader lets the reader of l read the next frame.
 func (in *Input) resumeReader(l *link) {
 	if in.resumes != nil {
 		in.resumes[l] <- struct{}{}

@@ -19,6 +19,8 @@ type instance struct {
 	start, end time.Time
 }
 
+// newInstance returns an instance with its inputs and outputs, and registers the expected connections in
+// r.slots.
 func newInstance(r *run, at Instance) *instance {
 	i := &instance{Instance: at, run: r}
 	for _, f := range r.plan.Group.Filters {
@@ -91,6 +93,7 @@ func (i *instance) closeStreams() error {
 	return nil
 }
 
+// processWorks connects the instance, and calls the filter for each work.
 func (i *instance) processWorks(f Filter) error {
 	if err := i.connectStreams(); err != nil {
 		i.run.noteConnectError(&FilterError{Instance: i.Instance, Err: err})

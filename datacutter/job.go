@@ -86,6 +86,7 @@ const digestLen = sha256.Size
 // digest is a hash of a job, equal at hosts with equal jobs.
 type digest [digestLen]byte
 
+// computeDigest returns the hash of the job's JSON encoding, without its functions.
 func (j *Job) computeDigest() (d digest) {
 	text, err := json.Marshal(j)
 	if err != nil {

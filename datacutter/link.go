@@ -95,6 +95,7 @@ func (l *link) expectFrame(want kind) error {
 	return err
 }
 
+// unexpectedFrame returns the error for a frame that violates the protocol.
 func unexpectedFrame(got kind, want string) error {
 	return fmt.Errorf("%w: got %v, want %s", ErrFrame, got, want)
 }

@@ -63,6 +63,7 @@ func (n *Node) Run(ctx context.Context, job Job, me string, addrs map[string]str
 	return newRun(ctx, fail, n, p, me, addrs).runAll()
 }
 
+// checkAddrs checks that the layout uses host me, and that all other hosts have an address.
 func checkAddrs(l Layout, me string, addrs map[string]string) error {
 	hosts := l.Hosts()
 	if !slices.Contains(hosts, me) {

@@ -71,6 +71,7 @@ func (out *Output) chooseCopy(key uint64) (int, error) {
 	return to, nil
 }
 
+// failStream records and returns the sticky error of the output.
 func (out *Output) failStream(to int, err error) error {
 	out.err = &StreamError{Stream: out.stream.Name, To: true, Peer: out.to[to], Err: err}
 	return out.err

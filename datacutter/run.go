@@ -175,6 +175,7 @@ func (r *run) closeAll(failed error) {
 	}
 }
 
+// buildReport merges the reports of the instances.
 func (r *run) buildReport() (report Report) {
 	for _, i := range r.instances {
 		report = report.Merge(i.buildReport())

@@ -23,6 +23,7 @@ type pair struct {
 
 const pairSize = 32 // bytes before the key
 
+// valueOffset returns the offset of the value in a pair with a key of the given length.
 func valueOffset(key int) int { return pairSize + (key+7)&^7 }
 
 // encodePair returns the memory of a pair.
@@ -54,6 +55,7 @@ func (t *table) bucketFor(hash uint64) *bucket {
 	return t.bucketAt(t.parts[hash%n], hash/n%t.buckets)
 }
 
+// bucketAt returns bucket i of a part.
 func (t *table) bucketAt(part acp.GA, i uint64) *bucket {
 	return &bucket{t: t, part: part, at: part + partHeader + acp.GA(i)*bucketSize}
 }

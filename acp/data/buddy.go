@@ -244,11 +244,13 @@ func (b buddy) removeFree(at uint64, order int) error {
 	return b.setState(at, 0)
 }
 
+// blockState returns the state of a block. Eight states share a word.
 func (b buddy) blockState(at uint64) (byte, error) {
 	w, err := b.getWord(offStates + at&^7)
 	return byte(w >> (8 * (at & 7))), err
 }
 
+// setState changes the state of a block.
 func (b buddy) setState(at uint64, state byte) error {
 	w, err := b.getWord(offStates + at&^7)
 	shift := 8 * (at & 7)

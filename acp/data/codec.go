@@ -143,6 +143,7 @@ func (c codec[T]) valueBytes(v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*c.size)
 }
 
+// hashBytes returns the 64-bit FNV-1a hash of b.
 func hashBytes(b []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(b)

@@ -42,6 +42,7 @@ func OpenDeque[T any](ctx context.Context, s *Space, at acp.GA) (*Deque[T], erro
 	return d, nil
 }
 
+// dequeHandle returns a handle of the deque at an address.
 func dequeHandle[T any](s *Space, at acp.GA) (*Deque[T], error) {
 	c, err := elementCodec[T]()
 	return &Deque[T]{ring{object{s: s, ga: at, kind: kindDeque, size: c.size, layout: c.layout}}, c}, cmp.Or(s.checkUsable(), err)

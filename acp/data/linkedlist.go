@@ -64,6 +64,7 @@ func (c *linkedList) loadNode(at acp.GA) (n node, err error) {
 
 // Links are written to the neighbors, or to the header at the ends of the list.
 
+// setNext adds the write of the forward link of an element, or of the head if of is Null.
 func (c *linkedList) setNext(h *header, of, next acp.GA) {
 	if of == acp.Null {
 		h.words[chainFirst] = uint64(next)
@@ -72,6 +73,7 @@ func (c *linkedList) setNext(h *header, of, next acp.GA) {
 	}
 }
 
+// setBefore adds the write of the backward link of an element, or of the tail if of is Null.
 func (c *linkedList) setBefore(h *header, of, before acp.GA) {
 	if of == acp.Null {
 		h.words[chainLast] = uint64(before)

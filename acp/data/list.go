@@ -45,6 +45,7 @@ func OpenList[T any](ctx context.Context, s *Space, at acp.GA) (*List[T], error)
 	return l.On(at.Rank()), nil
 }
 
+// listHandle returns a handle of the list at an address.
 func listHandle[T any](s *Space, at acp.GA) (*List[T], error) {
 	c, err := anyCodec[T]()
 	return &List[T]{linkedList: linkedList{object{s: s, ga: at, kind: kindList, size: c.size, layout: c.layout}}, codec: c}, cmp.Or(s.checkUsable(), err)
@@ -86,6 +87,7 @@ func (l *List[T]) PopFront(ctx context.Context) (T, error) {
 	return l.popEnd(ctx, "pop front", chainFirst)
 }
 
+// popEnd removes the element at one end of the list: chainFirst or chainLast.
 func (l *List[T]) popEnd(ctx context.Context, op string, end int) (v T, _ error) {
 	b, err := l.removeNode(ctx, func(h *header) (acp.GA, error) {
 		if h.length == 0 {

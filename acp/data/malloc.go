@@ -18,6 +18,7 @@ func (s *Space) Malloc(ctx context.Context, rank, n int) (acp.GA, error) {
 	return ga, s.newError("malloc", fmt.Sprintf("%d bytes at rank %d", n, rank), err)
 }
 
+// malloc is Malloc with an unwrapped error.
 func (s *Space) malloc(ctx context.Context, rank, n int) (ga acp.GA, err error) {
 	if n < 0 {
 		return acp.Null, acp.ErrLength
@@ -39,6 +40,7 @@ func (s *Space) Free(ctx context.Context, ga acp.GA) error {
 	return s.newError("free", ga.String(), s.free(ctx, ga))
 }
 
+// free is Free with an unwrapped error.
 func (s *Space) free(ctx context.Context, ga acp.GA) error {
 	if ga == acp.Null {
 		return ErrNotAllocated

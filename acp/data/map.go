@@ -32,6 +32,7 @@ type MapOptions struct {
 	Buckets int
 }
 
+// applyDefaults fills in the zero fields, and validates the options.
 func (o *MapOptions) applyDefaults(size int) error {
 	if len(o.Ranks) == 0 {
 		for rank := range size {
@@ -71,6 +72,7 @@ func OpenMap[K comparable, V any](ctx context.Context, s *Space, at acp.GA) (*Ma
 	return m, nil
 }
 
+// mapHandle returns a handle of the map at an address.
 func mapHandle[K comparable, V any](s *Space, at acp.GA) (*Map[K, V], error) {
 	k, err := keyCodec[K]()
 	if err != nil {
@@ -131,6 +133,7 @@ func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) 
 	return m.newError("update", m.updatePair(ctx, k, f))
 }
 
+// updatePair is Update with a function that is not nil.
 func (m *Map[K, V]) updatePair(ctx context.Context, k K, f func(v V, found bool) V) error {
 	return m.withPair(ctx, k, func(b *bucket, key []byte, h uint64, p pair, found bool) error {
 		var v V
@@ -177,6 +180,7 @@ func (m *Map[K, V]) Local(ctx context.Context) iter.Seq2[Pair[K, V], error] {
 	return m.allPairs(ctx, m.s.p.Rank())
 }
 
+// allPairs returns an iterator over the pairs of the parts at a rank, or of all parts if rank is negative.
 func (m *Map[K, V]) allPairs(ctx context.Context, rank int) iter.Seq2[Pair[K, V], error] {
 	return func(yield func(Pair[K, V], error) bool) {
 		for _, part := range m.parts {

@@ -37,10 +37,12 @@ const (
 	headerWords = headerSize/8 - 1
 )
 
+// encodeWords returns the words of the header in memory.
 func (h *header) encodeWords() [headerWords]uint64 {
 	return [headerWords]uint64{h.layout, h.size, h.length, h.words[0], h.words[1], h.words[2]}
 }
 
+// parseHeader decodes the words of a header.
 func parseHeader(w [headerWords]uint64) header {
 	return header{layout: w[0], size: w[1], length: w[2], words: [3]uint64{w[3], w[4], w[5]}}
 }

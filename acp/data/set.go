@@ -60,6 +60,7 @@ func (s *Set[K]) Clear(ctx context.Context) error { return s.m.Clear(ctx) }
 // Destroy frees the set (acp_destroy_set).
 func (s *Set[K]) Destroy(ctx context.Context) error { return s.m.Destroy(ctx) }
 
+// keysOf returns an iterator over the keys of pairs.
 func keysOf[K, V any](pairs iter.Seq2[Pair[K, V], error]) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
 		for p, err := range pairs {

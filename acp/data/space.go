@@ -45,6 +45,7 @@ type Space struct {
 // heapMin is the length of the shortest heap in bytes.
 const heapMin = 1 << 10
 
+// applyDefaults fills in the zero fields, and validates the options.
 func (o *Options) applyDefaults(p *acp.Process) error {
 	if o.Heap == 0 {
 		o.Heap = 1 << 20
@@ -76,6 +77,7 @@ func Open(ctx context.Context, p *acp.Process, o Options) (*Space, error) {
 	return s, nil
 }
 
+// openHeap formats and registers this rank's heap, publishes its address, and waits for the other ranks.
 func (s *Space) openHeap(ctx context.Context) (err error) {
 	if err = s.o.applyDefaults(s.p); err != nil {
 		return err

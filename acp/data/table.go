@@ -90,6 +90,7 @@ func (t *table) openTable(ctx context.Context) error {
 	return errors.Join(t.readControl(), t.s.unlockStruct(t.ga, mine, kindMap.freeWord()))
 }
 
+// readControl reads the control block, and checks the types and limits.
 func (t *table) readControl() error {
 	var w [tableWords - 1]uint64
 	if err := t.s.getWords(t.ga.Add(8), w[:]); err != nil {

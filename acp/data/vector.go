@@ -42,6 +42,7 @@ func OpenVector[T any](ctx context.Context, s *Space, at acp.GA) (*Vector[T], er
 	return v, nil
 }
 
+// vectorHandle returns a handle of the vector at an address.
 func vectorHandle[T any](s *Space, at acp.GA) (*Vector[T], error) {
 	c, err := elementCodec[T]()
 	return &Vector[T]{ring{object{s: s, ga: at, kind: kindVector, size: c.size, layout: c.layout}}, c}, cmp.Or(s.checkUsable(), err)

@@ -35,6 +35,7 @@ func (n *Net) encodeHello() []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(n.rank))
 }
 
+// jobHash returns a hash of the job's id.
 func (n *Net) jobHash() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(n.kvs.JobID()))
@@ -55,6 +56,7 @@ func (n *Net) parseHello(b []byte) (rank int, err error) {
 	return rank, nil
 }
 
+// kvsKey returns the key under which a rank publishes its addresses.
 func kvsKey(rank int) string { return "acp-rc-" + strconv.Itoa(rank) }
 
 // startListener starts accepting connections, and publishes the addresses: RDMA-CM address and port, and the

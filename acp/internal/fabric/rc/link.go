@@ -32,6 +32,7 @@ const (
 	down // failed for good
 )
 
+// lostError returns the error of operations on a failed or closed link.
 func (l *link) lostError() error {
 	if l.err == nil {
 		return fabric.ErrClosed
@@ -173,6 +174,7 @@ func (n *Net) handleFailure(l *link, ordinal uint32, wc *verbs.WC) {
 	op.Owner.OpDone(op, err)
 }
 
+// connErr returns the error of the link's connection, or nil.
 func connErr(l *link) error {
 	if l.conn == nil {
 		return nil

@@ -45,6 +45,7 @@ func (n *Net) Post(rank int, op *fabric.Op) {
 	n.startNext(l)
 }
 
+// lostError returns the error of operations on a failed or closed link.
 func (l *link) lostError() error {
 	if l.err == nil {
 		return fabric.ErrClosed

@@ -106,6 +106,7 @@ func (n *Net) Register(buf []byte, shared bool) (fabric.Memory, error) {
 	return memory{r}, err
 }
 
+// kvsKey returns the key under which a rank publishes its address and card.
 func kvsKey(rank int) string { return "acp-ud-" + strconv.Itoa(rank) }
 
 // Start implements fabric.Net: it publishes the endpoint's address and the card.
