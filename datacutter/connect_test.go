@@ -88,7 +88,7 @@ func TestStrangers(t *testing.T) {
 
 			c = dial(t, network, addr)
 			closeWrite(t, c)
-			require.Equal(t, "no hello came", said(t, c))
+			require.Equal(t, "no hello received", said(t, c))
 
 			other := pair(count(3, "a"), b.sink("a"))
 			other.Layout[1].Copies = 2
@@ -189,7 +189,7 @@ func TestLyingConsumer(t *testing.T) {
 	for says, bytes := range map[string][]byte{
 		"got bye, want acknowledgements":  appendFrame(nil, kindBye, nil),
 		"got unit, want acknowledgements": appendFrame(nil, kindUnit, nil),
-		"0 to 0 are allowed":              appendFrame(nil, kindUnit, []byte{1}),
+		"want 0 to 0":              appendFrame(nil, kindUnit, []byte{1}),
 	} {
 		wait := make(chan struct{})
 		read := always(func(ctx context.Context, w *Work) error {

@@ -31,7 +31,7 @@ func TestSilentStranger(t *testing.T) {
 		f, err := newFrameReader(peer, 0).nextFrame()
 		require.NoError(t, err)
 		require.Equal(t, kindAbort, f.kind)
-		require.Equal(t, "no hello came", string(f.payload))
+		require.Equal(t, "no hello received", string(f.payload))
 		require.Equal(t, 10*time.Second, time.Since(begin))
 	})
 }
