@@ -189,7 +189,7 @@ func TestLyingConsumer(t *testing.T) {
 	for says, bytes := range map[string][]byte{
 		"got bye, want acknowledgements":  appendFrame(nil, kindBye, nil),
 		"got unit, want acknowledgements": appendFrame(nil, kindUnit, nil),
-		"want 0 to 0":              appendFrame(nil, kindUnit, []byte{1}),
+		"want 0 to 0":                     appendFrame(nil, kindUnit, []byte{1}),
 	} {
 		wait := make(chan struct{})
 		read := always(func(ctx context.Context, w *Work) error {
