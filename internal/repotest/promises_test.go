@@ -84,15 +84,15 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"`sdp.Options.KeepAlive` of 3 s"}, false},
 
 		"acp.md": {[]promise{
-			{"to look, after [20 us] at first", k.time("acp.minSleep"), false, "TestWaitTimes"},
-			{"and [each millisecond] in the end", k.time("acp.maxSleep"), false, "TestWaitTimes"},
-			{"after `acp.Options.Patience` ([half a second] by default)", k.time("acp.Patience"), false, "TestPeerDies TestPeerDiesOverDatagrams"},
-			{"turn for `data.Options.Patience` ([a second] by default)", k.time("acp/data.Patience"), false, "TestHolderDies TestHeld"},
+			{"again after sleeps from [20 us] to", k.time("acp.minSleep"), false, "TestWaitTimes"},
+			{"to [1 ms]; immediate data wakes", k.time("acp.maxSleep"), false, "TestWaitTimes"},
+			{"after `acp.Options.Patience` ([500 ms] by default)", k.time("acp.Patience"), false, "TestPeerDies TestPeerDiesOverDatagrams"},
+			{"word for `data.Options.Patience` ([1 s] by default)", k.time("acp/data.Patience"), false, "TestHolderDies TestHeld"},
 		}, nil, false},
 
 		"datacutter.md": {[]promise{
-			{"[within a second], by an abort", k.time("datacutter.defaultGrace"), false, "TestGrace TestFailureIsHeardEverywhere"},
-			{"than are to come, each [10 s] |", k.time("datacutter.helloTimeout"), false, "TestSilentStranger"},
+			{"by an abort, [within a second].", k.time("datacutter.defaultGrace"), false, "TestGrace TestFailureIsHeardEverywhere"},
+			{"than expected, for [10 s] each |", k.time("datacutter.helloTimeout"), false, "TestSilentStranger"},
 		}, nil, false},
 
 		"tools.md": {[]promise{
