@@ -155,3 +155,36 @@ func finalized(t *testing.T, w mpi.World) {
 		require.ErrorIs(t, call(), mpi.ErrFinalized, "call %d", i)
 	}
 }
+
+// TestFinalizeContext checks that a rank leaves the job when the context ends, although another
+// rank does not call Finalize.
+func TestFinalizeContext(t *testing.T) {
+	for name, o := range map[string]mpi.Options{"messages": {NoShared: true}, "shared memory": {}} {
+		t.Run(name, func(t *testing.T) {
+			managers := pmi.NewLocal(2)
+			worlds := make(chan mpi.World, 2)
+			for i := range 2 {
+				go func() {
+					o := o
+					o.Manager = managers[i]
+					w, err := mpi.Init(open, o)
+					if err != nil {
+						t.Error(err)
+					}
+					for range 2 * mpi.BoardAfter {
+						if err := w.Barrier(); err != nil {
+							t.Error(err)
+						}
+					}
+					worlds <- w
+				}()
+			}
+			a, b := <-worlds, <-worlds
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, a.FinalizeContext(ctx), context.DeadlineExceeded)
+			require.ErrorIs(t, a.Barrier(), mpi.ErrFinalized)
+			b.Vanish()
+		})
+	}
+}

@@ -162,6 +162,7 @@ func (w *job) exchangeProcessInfo(ctx context.Context) (err error) {
 // later call returned that, Finalize returns an ErrMismatch (docs/mpi.md).
 //
 // When Finalize is deferred and the rank panics, it aborts the job and continues to panic.
+// It waits without a limit for a rank that computes; see FinalizeContext.
 func (w World) Finalize() error {
 	if reason := recover(); reason != nil {
 		_ = w.Abort(panicExitCode, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
@@ -170,12 +171,30 @@ func (w World) Finalize() error {
 	if w.isNull() {
 		return w.fail("finalize", "", errNullComm)
 	}
-	return w.world.finalize()
+	return w.world.finalize(context.Background())
+}
+
+// FinalizeContext is Finalize that ends when ctx ends; a nil ctx never ends. It then returns
+// ctx's error, and the rank leaves the job without waiting for the others: they lose it. Unlike
+// a deferred Finalize, it does not abort the job at a panic.
+func (w World) FinalizeContext(ctx context.Context) error {
+	if w.isNull() {
+		return w.fail("finalize", "", errNullComm)
+	}
+	if w.world.finalized.Load() {
+		return w.fail("finalize", "", ErrFinalized)
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	return w.world.finalize(ctx)
 }
 
 // finalize is World.Finalize.
-func (w *job) finalize() error {
+func (w *job) finalize(ctx context.Context) error {
 	w.self.freeAttrs()
+	stop := context.AfterFunc(ctx, w.eng.FailAll)
+	defer stop()
 	w.mu.Lock()
 	detached := w.detached
 	w.mu.Unlock()
@@ -187,11 +206,14 @@ func (w *job) finalize() error {
 	w.eng.FailAll()
 	stopped := false // a rank does not reach the last fence
 	if err == nil {
-		err = w.waitLastFence()
+		err = w.waitLastFence(ctx)
 		stopped = errors.Is(err, ErrLost)
 		w.eng.PollOnce()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	if ended := context.Cause(ctx); ended != nil && err != nil {
+		return errors.Join(w.comm.fail("finalize", "", ended), w.releaseResources(context.WithoutCancel(ctx)))
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for _, c := range w.comms.all() {
 		if late := c.lateDisagreement(); late != nil {
@@ -208,8 +230,8 @@ func (w *job) finalize() error {
 // waitLastFence waits until the packets of the last barrier have arrived at all ranks. It fails
 // with ErrLost after Options.GiveUp: all ranks have made all their calls, so a missing rank is
 // stopped. No liveness probes are sent at this stage.
-func (w *job) waitLastFence() error {
-	ctx, cancel := context.WithTimeout(context.Background(), w.o.GiveUp)
+func (w *job) waitLastFence(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, w.o.GiveUp)
 	defer cancel()
 	err := w.manager.Fence(ctx)
 	if err != nil && ctx.Err() != nil {
