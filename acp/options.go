@@ -2,14 +2,13 @@ package acp
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/acp/internal/fabric/rc"
 	"github.com/softrnic/softrnic/acp/internal/fabric/ud"
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/verbs"
@@ -77,12 +76,12 @@ func (o *Options) openNet(dev verbs.Device, host fabric.Host, kvs fabric.KVS) (f
 
 // applyDefaults applies the environment, fills in the zero fields, and validates the options.
 func (o *Options) applyDefaults() error {
-	switch v := os.Getenv("SOFTRNIC_ACP_NET"); strings.ToLower(v) {
-	case "", "rc":
-	case "ud":
+	net, err := environment.Word("SOFTRNIC_ACP_NET", "rc", "ud")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	if net == "ud" {
 		o.Net = UD
-	default:
-		return fmt.Errorf("%w: SOFTRNIC_ACP_NET=%s: want rc or ud", ErrOptions, v)
 	}
 	if o.Starter == 0 {
 		o.Starter = 4 << 10

@@ -3,12 +3,12 @@ package mpi
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/pmi"
@@ -119,46 +119,42 @@ func (o *Options) transports(size int) coll.Transports {
 
 // fillFromEnv sets the zero fields from the environment and from defaults.
 func (o *Options) fillFromEnv() error {
-	switch v := os.Getenv("SOFTRNIC_MPI_NET"); strings.ToLower(v) {
-	case "", "rdma":
+	net, err := environment.Word("SOFTRNIC_MPI_NET", "rdma", "ud", "hybrid", "tcp")
+	if err != nil {
+		return err
+	}
+	switch net {
 	case "tcp":
 		o.Net = TCP
 	case "ud":
 		o.Net = UD
 	case "hybrid":
 		o.Net = Hybrid
-	default:
-		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: want rdma, ud, hybrid or tcp", v)
 	}
 	o.TCP.Addrs = cmp.Or(o.TCP.Addrs, os.Getenv("SOFTRNIC_ADDR"))
-	if v := os.Getenv("SOFTRNIC_MPI_RC_LIMIT"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 0 {
-			return fmt.Errorf("SOFTRNIC_MPI_RC_LIMIT=%s: want a number of ranks", v)
-		}
+	if n, ok, err := environment.Int("SOFTRNIC_MPI_RC_LIMIT", "ranks", 0, math.MaxInt32); err != nil {
+		return err
+	} else if ok {
 		o.RCLimit = n
 	}
-	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 64 || n > 1<<20 {
-			return fmt.Errorf("SOFTRNIC_MPI_EAGER=%s: want a number of bytes from 64 to 1048576", v)
-		}
+	if n, ok, err := environment.Int("SOFTRNIC_MPI_EAGER", "bytes", 64, 1<<20); err != nil {
+		return err
+	} else if ok {
 		o.RDMA.Eager, o.UD.Eager = cmp.Or(o.RDMA.Eager, n), cmp.Or(o.UD.Eager, n)
 	}
-	switch v := os.Getenv("SOFTRNIC_MPI_RENDEZVOUS"); strings.ToLower(v) {
-	case "", "read":
+	rendezvous, err := environment.Word("SOFTRNIC_MPI_RENDEZVOUS", "read", "write", "copy")
+	if err != nil {
+		return err
+	}
+	switch rendezvous {
 	case "write":
 		o.RDMA.Rendezvous = RendezvousWrite
 	case "copy":
 		o.RDMA.Rendezvous = RendezvousCopy
-	default:
-		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: want read, write or copy", v)
 	}
-	if v := os.Getenv("SOFTRNIC_MPI_RAILS"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 || n > rdma.MaxRails {
-			return fmt.Errorf("SOFTRNIC_MPI_RAILS=%s: want a number of queue pairs from 1 to %d", v, rdma.MaxRails)
-		}
+	if n, ok, err := environment.Int("SOFTRNIC_MPI_RAILS", "queue pairs", 1, rdma.MaxRails); err != nil {
+		return err
+	} else if ok {
 		o.RDMA.Rails = cmp.Or(o.RDMA.Rails, n)
 	}
 	for _, v := range []struct {
@@ -171,12 +167,12 @@ func (o *Options) fillFromEnv() error {
 		{"SOFTRNIC_MPI_SHARED", "on", "off", func() { o.NoShared = true }},
 		{"SOFTRNIC_MPI_CHECK", "0", "1", func() { o.Check = true }},
 	} {
-		switch value := os.Getenv(v.name); strings.ToLower(value) {
-		case "", v.usual:
-		case v.other:
+		value, err := environment.Word(v.name, v.usual, v.other)
+		if err != nil {
+			return err
+		}
+		if value == v.other {
 			v.set()
-		default:
-			return fmt.Errorf("%s=%s: want %s or %s", v.name, value, v.usual, v.other)
 		}
 	}
 	if o.reportSignal = os.Getenv("SOFTRNIC_MPI_REPORT_SIGNAL"); !slices.Contains([]string{"", "USR1", "USR2"}, o.reportSignal) {
@@ -193,15 +189,12 @@ func (o *Options) fillFromEnv() error {
 		}
 		o.Watchdog = d
 	}
-	if v := os.Getenv("SOFTRNIC_MPI_GIVE_UP"); v != "" {
-		d, err := time.ParseDuration(v)
-		if err != nil || d < minGiveUp {
-			return fmt.Errorf("SOFTRNIC_MPI_GIVE_UP=%s: want a duration such as 30s, at least %v", v, minGiveUp)
-		}
-		o.GiveUp = d
+	giveUp, err := environment.Duration("SOFTRNIC_MPI_GIVE_UP", minGiveUp)
+	if err != nil {
+		return err
 	}
+	o.GiveUp = cmp.Or(giveUp, o.GiveUp)
 	o.fillTimeouts()
-	var err error
 	if v := os.Getenv("SOFTRNIC_MPI_COLL"); v != "" && o.Algorithms == nil {
 		if o.choices, err = coll.ParseChoices(v); err != nil {
 			return fmt.Errorf("SOFTRNIC_MPI_COLL=%s: %w", v, err)

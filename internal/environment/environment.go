@@ -9,21 +9,94 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Prefix begins the names of all variables of this project.
 const Prefix = "SOFTRNIC_"
 
-// Known lists the variables that programs of this project read, sorted. Variables of its tests
-// contain the word TEST, LAB or LAUNCH.
-var Known = []string{
-	"SOFTRNIC_ACP_NET", "SOFTRNIC_ADDR", "SOFTRNIC_DEBUG", "SOFTRNIC_IMPAIR", "SOFTRNIC_LINK", "SOFTRNIC_LOG",
-	"SOFTRNIC_MPI_CHECK", "SOFTRNIC_MPI_COLL", "SOFTRNIC_MPI_CONNECT", "SOFTRNIC_MPI_EAGER", "SOFTRNIC_MPI_FAST",
-	"SOFTRNIC_MPI_GIVE_UP", "SOFTRNIC_MPI_NET", "SOFTRNIC_MPI_ONESIDED", "SOFTRNIC_MPI_RAILS", "SOFTRNIC_MPI_RC_LIMIT",
-	"SOFTRNIC_MPI_RENDEZVOUS", "SOFTRNIC_MPI_REPORT_SIGNAL", "SOFTRNIC_MPI_SHARED", "SOFTRNIC_MPI_WATCHDOG",
-	"SOFTRNIC_NAS_ALL", "SOFTRNIC_PMI", "SOFTRNIC_PMI_SECRET", "SOFTRNIC_SEED", "SOFTRNIC_SEEDS",
+// A Variable is an environment variable of this project.
+type Variable struct {
+	Name   string
+	Values string // accepted values
+	Doc    string // effect
+}
+
+// Variables lists the variables that programs of this project read, sorted by name.
+// docs/environment.md has the same names. Variables of its tests contain the word TEST, LAB or
+// LAUNCH.
+var Variables = []Variable{
+	{"SOFTRNIC_ACP_NET", "rc, ud", "transport of ACP"},
+	{"SOFTRNIC_ADDR", "addresses, ranges of ports and prefixes", "addresses of a device"},
+	{"SOFTRNIC_DEBUG", "auto, or an address", "debug endpoint of a device"},
+	{"SOFTRNIC_IMPAIR", "faults, such as loss 1% delay 2ms", "fault injection"},
+	{"SOFTRNIC_LINK", "nogso, nogro, nommsg, portable", "parts of the fast path that are off"},
+	{"SOFTRNIC_LOG", "off, error, warn, info, debug", "log level on standard error"},
+	{"SOFTRNIC_MPI_CHECK", "0, 1", "compare calls before they execute"},
+	{"SOFTRNIC_MPI_COLL", "a list such as alltoall=bruck,bcast=chain", "algorithms of collectives"},
+	{"SOFTRNIC_MPI_CONNECT", "demand, all", "time of connecting"},
+	{"SOFTRNIC_MPI_EAGER", "64 to 1048576", "eager threshold in bytes"},
+	{"SOFTRNIC_MPI_FAST", "on, off", "RDMA fast path of short messages"},
+	{"SOFTRNIC_MPI_GIVE_UP", "a duration of at least 1s", "liveness timeout of a rank"},
+	{"SOFTRNIC_MPI_NET", "rdma, ud, hybrid, tcp", "transport of MPI"},
+	{"SOFTRNIC_MPI_ONESIDED", "direct, messages", "implementation of one-sided operations"},
+	{"SOFTRNIC_MPI_RAILS", "1 to 8", "queue pairs between two ranks"},
+	{"SOFTRNIC_MPI_RC_LIMIT", "a number of ranks", "connected peers of a rank with hybrid"},
+	{"SOFTRNIC_MPI_RENDEZVOUS", "read, write, copy", "rendezvous protocol"},
+	{"SOFTRNIC_MPI_REPORT_SIGNAL", "USR1, USR2", "signal that requests a report"},
+	{"SOFTRNIC_MPI_SHARED", "on, off", "shared memory of collectives"},
+	{"SOFTRNIC_MPI_WATCHDOG", "a duration, off", "time in one call before a report"},
+	{"SOFTRNIC_NAS_ALL", "1", "all classes in the tests of the NAS benchmarks"},
+	{"SOFTRNIC_PMI", "1, 2", "PMI version"},
+	{"SOFTRNIC_PMI_SECRET", "text", "secret for a process manager at PMI_PORT, set by mpirun"},
+	{"SOFTRNIC_SEED", "a number", "seed of a randomized test"},
+	{"SOFTRNIC_SEEDS", "a number", "number of seeds of randomized tests"},
+}
+
+// isKnown reports whether Variables contains name.
+func isKnown(name string) bool {
+	return slices.ContainsFunc(Variables, func(v Variable) bool { return v.Name == name })
+}
+
+// Word returns the value of a variable in lower case. An error lists the words that are
+// accepted; the empty value is accepted too.
+func Word(name string, words ...string) (string, error) {
+	v := os.Getenv(name)
+	if w := strings.ToLower(v); w == "" || slices.Contains(words, w) {
+		return w, nil
+	}
+	last := len(words) - 1
+	return "", fmt.Errorf("%s=%s: want %s or %s", name, v, strings.Join(words[:last], ", "), words[last])
+}
+
+// Int returns the value of a variable and whether it is set. An error names the unit and the
+// range of accepted values.
+func Int(name, unit string, low, high int) (n int, ok bool, err error) {
+	v := os.Getenv(name)
+	if v == "" {
+		return 0, false, nil
+	}
+	if n, err = strconv.Atoi(v); err != nil || n < low || n > high {
+		return 0, false, fmt.Errorf("%s=%s: want a number of %s from %d to %d", name, v, unit, low, high)
+	}
+	return n, true, nil
+}
+
+// Duration returns the value of a variable, 0 if it is unset. The error of a shorter time names
+// least.
+func Duration(name string, least time.Duration) (time.Duration, error) {
+	v := os.Getenv(name)
+	if v == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil || d < least {
+		return 0, fmt.Errorf("%s=%s: want a duration such as 30s, at least %v", name, v, least)
+	}
+	return d, nil
 }
 
 // Unknown returns the names in environ ("NAME=value") that begin with Prefix and are not known,
@@ -32,7 +105,7 @@ func Unknown(environ []string) []string {
 	var list []string
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, Prefix) && !slices.Contains(Known, name) && !isTestVariable(name) {
+		if strings.HasPrefix(name, Prefix) && !isKnown(name) && !isTestVariable(name) {
 			list = append(list, name)
 		}
 	}
@@ -48,7 +121,9 @@ func isTestVariable(name string) bool {
 
 // Nearest returns the known name with the smallest edit distance to name.
 func Nearest(name string) string {
-	return slices.MinFunc(Known, func(a, b string) int { return cmp.Compare(editDistance(name, a), editDistance(name, b)) })
+	return slices.MinFunc(Variables, func(a, b Variable) int {
+		return cmp.Compare(editDistance(name, a.Name), editDistance(name, b.Name))
+	}).Name
 }
 
 // editDistance returns the Levenshtein distance of a and b.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,7 @@ func TestUnknown(t *testing.T) {
 
 // TestKnown finds every variable of the sources in the list, and nothing else.
 func TestKnown(t *testing.T) {
-	require.True(t, slices.IsSorted(environment.Known))
+	require.True(t, slices.IsSortedFunc(environment.Variables, func(a, b environment.Variable) int { return strings.Compare(a.Name, b.Name) }))
 	name := regexp.MustCompile(`"(SOFTRNIC_[A-Z_]*[A-Z])"`)
 	found := map[string]bool{}
 	root := filepath.Join("..", "..")
@@ -40,7 +41,7 @@ func TestKnown(t *testing.T) {
 		}
 		source, err := os.ReadFile(path)
 		for _, m := range name.FindAllStringSubmatch(string(source), -1) {
-			if strings.HasSuffix(path, "_test.go") && !slices.Contains(environment.Known, m[1]) {
+			if strings.HasSuffix(path, "_test.go") && len(environment.Unknown([]string{m[1] + "="})) > 0 {
 				continue // made up there
 			}
 			found[m[1]] = true
@@ -50,7 +51,43 @@ func TestKnown(t *testing.T) {
 	for v := range found {
 		require.Empty(t, environment.Unknown([]string{v + "=1"}))
 	}
-	for _, v := range environment.Known {
-		require.True(t, found[v], "%s is read nowhere", v)
+	for _, v := range environment.Variables {
+		require.True(t, found[v.Name], "%s is read nowhere", v.Name)
 	}
+}
+
+// TestDocument compares docs/environment.md with the table.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "environment.md"))
+	require.NoError(t, err)
+	var listed, want []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(SOFTRNIC_[A-Z_]+)`").FindAllStringSubmatch(string(text), -1) {
+		listed = append(listed, m[1])
+	}
+	for _, v := range environment.Variables {
+		want = append(want, v.Name)
+		require.NotEmpty(t, v.Values, v.Name)
+		require.NotEmpty(t, v.Doc, v.Name)
+	}
+	slices.Sort(listed)
+	require.Equal(t, want, listed)
+}
+
+func TestParsers(t *testing.T) {
+	t.Setenv("SOFTRNIC_MPI_NET", "UD")
+	w, err := environment.Word("SOFTRNIC_MPI_NET", "rdma", "ud")
+	require.NoError(t, err)
+	require.Equal(t, "ud", w)
+	_, err = environment.Word("SOFTRNIC_MPI_NET", "rdma", "hybrid", "tcp")
+	require.EqualError(t, err, "SOFTRNIC_MPI_NET=UD: want rdma, hybrid or tcp")
+	t.Setenv("SOFTRNIC_MPI_RAILS", "9")
+	_, _, err = environment.Int("SOFTRNIC_MPI_RAILS", "queue pairs", 1, 8)
+	require.EqualError(t, err, "SOFTRNIC_MPI_RAILS=9: want a number of queue pairs from 1 to 8")
+	n, ok, err := environment.Int("SOFTRNIC_MPI_RAILS", "queue pairs", 1, 9)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, 9, n)
+	t.Setenv("SOFTRNIC_MPI_GIVE_UP", "1ms")
+	_, err = environment.Duration("SOFTRNIC_MPI_GIVE_UP", time.Second)
+	require.EqualError(t, err, "SOFTRNIC_MPI_GIVE_UP=1ms: want a duration such as 30s, at least 1s")
 }
