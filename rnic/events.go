@@ -10,7 +10,7 @@ import (
 // maxQueuedEvents bounds the queued errors, and separately the queued notices.
 const maxQueuedEvents = 512
 
-// An eventQueue queues asynchronous events for GetAsyncEvent. When it is full
+// An eventQueue queues asynchronous events for AsyncEvent. When it is full
 // the oldest event is dropped and counted. Errors and notices have separate
 // limits, so that many notices displace no error; both are delivered in the
 // order they were raised.

@@ -248,7 +248,7 @@ func TestAfterClose(t *testing.T) {
 		"CreateCompChannel":    err1(e.dev.CreateCompChannel),
 		"CompChannel.Wait":     err1(func() (verbs.CQ, error) { return ch.Wait(ctx) }),
 		"CompChannel.CreateCQ": err1(func() (verbs.CQ, error) { return ch.CreateCQ(1) }),
-		"GetAsyncEvent":        err1(func() (verbs.AsyncEvent, error) { return e.dev.AsyncEvent(ctx) }),
+		"AsyncEvent":           err1(func() (verbs.AsyncEvent, error) { return e.dev.AsyncEvent(ctx) }),
 		"SetImpair":            func() error { return e.dev.SetImpair("loss 1%") },
 		"StartCapture":         func() error { return e.dev.StartCapture(filepath.Join(t.TempDir(), "c.pcapng")) },
 		"RegMR":                err1(func() (verbs.MR, error) { return e.pd.RegMR(make([]byte, 1), 0) }),

@@ -25,7 +25,7 @@ var _ verbs.MR = (*MR)(nil)
 const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased
 
 // RegMR implements verbs.PD. buf remains the caller's: it is not copied, and
-// the adapter accesses it as work requests and peers request, until Dereg. Both
+// the adapter accesses it as work requests and peers request, until Close. Both
 // keys are new with every registration.
 //
 // Memory that the process cannot read, or with AccessLocalWrite cannot write,

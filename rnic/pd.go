@@ -47,7 +47,7 @@ type PD struct {
 }
 
 // newPD returns an empty domain. The caller has reserved it in the quota;
-// Dealloc releases it by pdFreed.
+// Close releases it by pdFreed.
 func newPD(host pdHost) *PD {
 	return &PD{host: host, keys: host.keyTable(), bound: make(map[uint32]map[*MW]struct{})}
 }

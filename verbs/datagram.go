@@ -42,7 +42,7 @@ type PeerAttr struct {
 }
 
 // A PeerAH is an address handle of one peer, for RDMA and atomics; sends use an
-// ordinary handle. Destroy ends the peer's access and completes outstanding requests
+// ordinary handle. Close ends the peer's access and completes outstanding requests
 // with WCWRFlushErr. It is idempotent.
 type PeerAH interface {
 	AH

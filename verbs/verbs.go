@@ -53,7 +53,7 @@ type Device interface {
 // together.
 type PD interface {
 	// RegMR registers buf (ibv_reg_mr). The memory is not copied, and stays
-	// in place and alive until Dereg. An empty buffer, or remote write or
+	// in place and alive until Close. An empty buffer, or remote write or
 	// atomic access without local write, is refused; so is, with ErrFault,
 	// memory that is not mapped, or not writable with AccessLocalWrite. Memory
 	// that becomes so later fails the work that touches it: WCLocProtErr at
