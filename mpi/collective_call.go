@@ -147,7 +147,7 @@ func (k *call) run() error {
 	if k.do.Last = k.op.last; k.op.last {
 		k.net.tag |= keptTag // by which no blocking call goes
 	}
-	if err := k.again(); err != nil {
+	if err := k.again(); err != nil || k.op.last { // what came out late does not make the last barrier fail
 		return err
 	}
 	return k.comm.lateDisagreement()
@@ -184,15 +184,20 @@ func (k *call) again() error {
 	return nil
 }
 
-// end is the error of an algorithm, or what has been found to be wrong with the call.
+// end is the error of an algorithm, and what has been found to be wrong with the call: a
+// rank that has heard of it may have left.
 func (k *call) end(err error) error {
-	if bad := k.bad.Load(); bad != nil && (err == nil || errors.Is(err, ErrMismatch)) {
-		k.comm.mu.Lock()
-		defer k.comm.mu.Unlock()
-		k.comm.log.told(bad)
+	bad := k.bad.Load()
+	if bad == nil {
+		return err
+	}
+	k.comm.mu.Lock()
+	k.comm.log.told(bad)
+	k.comm.mu.Unlock()
+	if err == nil || errors.Is(err, ErrMismatch) {
 		return bad
 	}
-	return err
+	return errors.Join(bad, err)
 }
 
 // vector is what a reduction combines, in place or not.

@@ -23,7 +23,7 @@ import (
 //
 // The rank that finds out tells all others of the communicator. Calls of that number end
 // with the error at all ranks; where the call is over already the next one has it, or
-// Finalize.
+// Finalize, before which all ranks flush (lookout_flush.go).
 
 // recentCalls is the number of calls of a communicator that are compared with signs that come late, or
 // early.
@@ -216,7 +216,7 @@ func (c *Comm) tellDisagreement(core *protocol.Core, d *disagreement) {
 // tellDisagreementTo tells a rank of the job.
 func (c *Comm) tellDisagreementTo(core *protocol.Core, rank int, d *disagreement) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // which is of fixed size
-	c.world.lookout.tell(core, rank, envelope.Header{Tag: packetDisagree, ID: uint64(c.id)}, payload)
+	c.world.lookout.tellDisagreement(core, rank, c.id, payload)
 }
 
 // toldDisagreement handles what tellDisagreement has sent.

@@ -66,6 +66,17 @@ func (w *World) Vanish() {
 // LostReason is why ranks are lost by Lose.
 const LostReason = "the test is over"
 
+// DepartEarly has the rank leave the job as one does whose last barrier has failed.
+func (w *World) DepartEarly(why error) { w.departEarly(why) }
+
+// Unexpected returns the number of messages that wait for a receive, after a look at the
+// network.
+func (w *World) Unexpected() (n int) {
+	w.eng.Glance()
+	w.eng.Do(func(core *protocol.Core) { _, n, _ = core.Pending() })
+	return n
+}
+
 // Lose makes this rank lose all others, so that whatever it waits for ends.
 func (w *World) Lose() {
 	w.eng.Do(func(*protocol.Core) {

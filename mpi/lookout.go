@@ -43,6 +43,8 @@ type lookout struct {
 	heard   map[int]lostRank // from others
 	ended   bool
 
+	flushing
+
 	inquiry    *inquiry  // under way, or nil
 	rounds     uint64    // number of the last one
 	began      time.Time // the last one
@@ -81,6 +83,10 @@ type watched struct {
 //	State   round  -               a part of a hang.State; Synchronous says that it is the last
 //	Disagree comm  -               a disagreement
 //	Ended    comm  -               a callProbe: that call is over here
+//	Confirm  -     -               none: the answer to Disagree
+//	Flush    -     -               none: answer when all before this is handled
+//	Flushed  -     -               none: the answer to Flush and Depart
+//	Depart   -     -               why the sender ends before the others; Synchronous says that it is an ErrMismatch. A Flush, too
 //
 // A Sign of a rank that waits in a collective call has its communicator as ID and a
 // callProbe as payload.
@@ -93,6 +99,10 @@ const (
 	packetState
 	packetDisagree
 	packetEnded
+	packetConfirm
+	packetFlush
+	packetFlushed
+	packetDepart
 )
 
 const (
@@ -103,7 +113,8 @@ const (
 func newLookout(w *World) *lookout {
 	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), patience: answerTime, always: w.o.Watchdog > 0,
 		seen: map[any]*watched{}, polls: polling{all: map[any]*polled{}, asked: map[int]*asking{}}, waiters: map[int]int{}, heard: map[int]lostRank{}, changed: time.Now(),
-		todo: make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
+		flushing: flushing{unconfirmed: map[int]int{}},
+		todo:     make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)
 	if l.alarm > 0 {
 		l.every = min(l.every, max(l.alarm/4, time.Millisecond))
@@ -220,7 +231,16 @@ func (l *lookout) handle(from int, h *envelope.Header, payload []byte) error {
 			return l.w.probed(core, from, h, payload)
 		}
 	case packetDisagree:
+		l.tell(core, from, envelope.Header{Tag: packetConfirm}, nil)
 		return l.w.toldDisagreement(h, payload)
+	case packetConfirm:
+		l.confirmed(core, from)
+	case packetFlush:
+		l.heardFlush(core, from, nil)
+	case packetFlushed:
+		l.heardFlushed(core, from)
+	case packetDepart:
+		l.heardFlush(core, from, departureOf(h, payload))
 	case packetEnded:
 		return l.w.ended(from, h, payload)
 	case packetLost:

@@ -108,29 +108,41 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		}
 		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.RDMA, UD: o.UD})
 	})
-	if err == nil && size > 1 {
+	if err == nil {
+		w.lookout = newLookout(w)
 		where := &whereabouts{manager: o.Manager}
-		w.eng.Do(func(core *protocol.Core) { core.Noticed, core.Name = w.lanes.noticed, where.of })
-		err = w.meet(ctx)
+		w.eng.Do(func(core *protocol.Core) { // before the fence, behind which packets of others may arrive
+			core.Noticed, core.Name = w.lanes.noticed, where.of
+			core.Handler, core.Gone, core.Strange = w.handle, w.gone, w.strange
+		})
+		if size > 1 {
+			err = w.meet(ctx)
+		}
 	}
 	if err != nil {
 		w.release(ctx)
 		return nil, err
 	}
-	w.lookout = newLookout(w)
 	w.Comm = w.comm("world", worldID, nil, rank, size)
 	w.Self = w.comm("self", selfID, []int{rank}, 0, 1)
-	w.eng.Do(func(core *protocol.Core) { core.Handler, core.Gone, core.Strange = w.handle, w.gone, w.strange })
 	w.lookout.start()
 	if o.ConnectAll && size > 1 {
-		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
-			return nil, err
-		}
-		if err := w.Barrier(); err != nil { // closes the connecting (iWARP paper, section 3.1)
+		if err := w.connectAll(ctx); err != nil {
+			w.departEarly(err)
+			w.release(ctx)
 			return nil, err
 		}
 	}
 	return w, nil
+}
+
+// connectAll connects to all ranks, and returns when all have done so (iWARP paper,
+// section 3.1).
+func (w *World) connectAll(ctx context.Context) error {
+	if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
+		return err
+	}
+	return w.Barrier()
 }
 
 // meet is the first fence: what ranks have to know of one another is told before.
@@ -144,65 +156,6 @@ func (w *World) meet(ctx context.Context) (err error) {
 	w.cpus, err = hearProcessors(ctx, w.manager, &w.o)
 	return err
 }
-
-// Finalize ends the membership (MPI_Finalize): all ranks call it, and it
-// returns when all have. Requests that are not done, and all calls after it, end with
-// ErrFinalized. Attributes of Self are freed first. A collective call of which it came out too late that ranks did not agree
-// about it is an ErrMismatch here (docs/mpi.md). Deferred, in a rank that panics, it ends the whole job with Abort
-// instead, and goes on to panic.
-func (w *World) Finalize() error {
-	if reason := recover(); reason != nil {
-		_ = w.Abort(panicked, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
-		panic(reason)
-	}
-	if w.asComm().isNull() {
-		return (*Comm)(nil).fail("finalize", "", errNullComm)
-	}
-	w.Self.freeAttrs()
-	w.mu.Lock()
-	detached := w.detached
-	w.mu.Unlock()
-	_, err := WaitAll(detached...)
-	last := barrier()
-	last.as, last.last = "finalize", true
-	err = errors.Join(err, w.do(last))
-	w.lookout.end() // nobody is waited for any more; ranks that go are not missed
-	w.eng.End()
-	stopped := false // a rank that does not come to the last fence
-	if err == nil {
-		err = w.waitLastFence()
-		stopped = errors.Is(err, ErrLost)
-		w.eng.Glance()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
-	defer cancel()
-	for _, c := range w.comms.all() {
-		if late := c.lateDisagreement(); late != nil {
-			err = errors.Join(err, c.fail("finalize", "", late))
-		}
-	}
-	err = errors.Join(err, w.release(ctx))
-	if stopped { // the process manager may answer nobody until the fence is over
-		return err
-	}
-	return errors.Join(err, w.manager.Finalize())
-}
-
-// waitLastFence waits until the last packets of the last barrier have arrived everywhere.
-// All ranks have made all their calls by then, so that one that does not come is stopped.
-// Nothing but the fence tells of it: nobody is asked for a sign of life any more.
-func (w *World) waitLastFence() error {
-	ctx, cancel := context.WithTimeout(context.Background(), w.o.GiveUp)
-	defer cancel()
-	err := w.manager.Fence(ctx)
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("mpi: finalize: fence: %w: not all ranks have come %v after their last barrier: one is stopped", ErrLost, w.o.GiveUp)
-	}
-	return err
-}
-
-// panicked is the exit status of a job one of whose ranks panics: Go's.
-const panicked = 2
 
 // handle is protocol.Core.Handler: packets of windows, and of those who look out.
 func (w *World) handle(from int, h *envelope.Header, payload []byte) error {

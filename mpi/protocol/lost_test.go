@@ -162,3 +162,24 @@ func TestMoveFails(t *testing.T) {
 	e.core.Moved(1<<32, nil)
 	e.core.Moved(0, nil)
 }
+
+// A rank that ends is lost when the last packet that waits for room has left, and not
+// before.
+func TestLostOnceSent(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		e := newEvil(t, Packed)
+		require.False(t, e.core.Addressed(1))
+		e.full = full
+		require.NoError(t, e.core.Active(1, envelope.Header{}, nil))
+		require.True(t, e.core.Addressed(1))
+		e.core.LostOnceSent(1, errors.New("it ends"))
+		if full {
+			require.NoError(t, e.core.LostBecause(1))
+			e.full = false
+			e.core.Resume(1)
+		}
+		require.ErrorContains(t, e.core.LostBecause(1), "it ends")
+		require.Zero(t, e.core.Backlog(1))
+		require.Equal(t, envelope.Active, e.sent[len(e.sent)-1].h.Kind)
+	}
+}

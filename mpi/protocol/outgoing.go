@@ -106,6 +106,9 @@ func (c *Core) resume(l late) {
 		}
 		return
 	}
+	if p.ends != nil {
+		c.Lost(rank, p.ends)
+	}
 }
 
 // send sends a packet, and reports whether there was room. The net may have found

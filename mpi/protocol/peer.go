@@ -26,6 +26,7 @@ type peer struct {
 	announces bool   // we are to announce what we send
 
 	lost error
+	ends error // why the rank is lost as soon as queue is empty, or nil
 }
 
 // Lost says that a rank is cut off. Whatever waits for it fails; what has come
@@ -45,6 +46,17 @@ func (c *Core) Lost(rank int, why error) {
 	c.enter()
 	defer c.leave()
 	c.bury(l)
+}
+
+// LostOnceSent calls Lost as soon as nothing waits for room on the way to a rank that ends:
+// what is last in the queue is the answer that it waits for. The caller knows that no
+// request's memory is in use by the rank, so that it need not be cut off before.
+func (c *Core) LostOnceSent(rank int, why error) {
+	if p := &c.peers[rank]; p.queue.Len() > 0 {
+		p.ends = why
+		return
+	}
+	c.Lost(rank, why)
 }
 
 // lossOf is the error of what waits for a rank that is lost.
