@@ -132,7 +132,8 @@ func (c *Comm) local(rank int) int {
 
 // Free ends the use of a communicator by this rank (MPI_Comm_free): all ranks
 // call it, when all messages have been received. Collective calls that are under
-// way go on. Attributes are freed. The world and Self stay.
+// way go on. Attributes are freed. The world and Self stay. An ErrMismatch of an earlier
+// call does not keep it from being freed.
 func (c *Comm) Free() error {
 	if c.isNull() {
 		return c.fail("free", "", errNullComm)
@@ -144,10 +145,13 @@ func (c *Comm) Free() error {
 		return c.fail("free", "", ErrFreed)
 	}
 	c.freeAttrs()
-	c.world.comms.remove(c)
+	c.world.comms.free(c)
 	c.mu.Lock()
 	c.idle = nil
 	c.retire()
+	if late := c.lateDisagreement(); late != nil {
+		return c.fail("free", "", late)
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ type comms struct {
 	list map[uint32]weak.Pointer[Comm]
 
 	early map[uint32]*disagreement // about a call of one that is not made here yet
+	freed []*Comm                  // the last maxFreed, oldest first: they are in list until then
 }
 
 func (x *comms) add(c *Comm) {
@@ -44,10 +45,22 @@ func (x *comms) keepEarly(id uint32, d *disagreement) {
 	}
 }
 
-func (x *comms) remove(c *Comm) {
+// maxFreed is the maximum number of freed communicators kept for messages of others that
+// show a disagreement late.
+const maxFreed = 16
+
+// free notes that a communicator is freed, and forgets the one freed maxFreed before.
+func (x *comms) free(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.list, c.id)
+	if x.freed = append(x.freed, c); len(x.freed) <= maxFreed {
+		return
+	}
+	oldest := x.freed[0]
+	x.freed = slices.Delete(x.freed, 0, 1)
+	if x.list[oldest.id].Value() == oldest { // and none that has its number now
+		delete(x.list, oldest.id)
+	}
 }
 
 // get returns a communicator, or nil.

@@ -72,6 +72,13 @@ func TestFinalizeTellsDisagreement(t *testing.T) {
 			}
 			return w.Bcast(one(), 1)
 		}},
+		{"all send and free", true, func(w *mpi.World, odd bool) error {
+			c, err := w.Dup()
+			if err != nil {
+				return err
+			}
+			return errors.Join(c.Bcast(one(), w.Rank()), c.Free())
+		}},
 		{"another call", true, func(w *mpi.World, odd bool) error {
 			if odd {
 				return made(w.Split(0, 0))

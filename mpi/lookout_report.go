@@ -253,7 +253,7 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 		s.Last = ""
 	}
 	for _, c := range w.comms.all() {
-		if at, ok := c.last(); ok && len(s.Collectives) < hang.MaxListed {
+		if at, ok := c.last(); ok && !c.freed.Load() && len(s.Collectives) < hang.MaxListed {
 			s.Collectives = append(s.Collectives, at)
 		}
 	}
