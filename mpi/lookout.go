@@ -181,6 +181,10 @@ func (l *lookout) tick() {
 	})
 }
 
+// due reports whether a pause is over, at the look that is nearest to its end: a ticker is
+// never exact, and looks that come a little early would make it half as long again.
+func (l *lookout) due(passed, pause time.Duration) bool { return passed+l.every/2 >= pause }
+
 // look looks who waits.
 func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
 	now := time.Now()
@@ -202,7 +206,7 @@ func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engin
 		if !ok {
 			continue
 		}
-		if now.Sub(x.asked) >= x.pause {
+		if l.due(now.Sub(x.asked), x.pause) {
 			l.ask(core, x, w.For, d.describe(), now)
 		}
 		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describe().Aside || l.polls.of(w.For) != nil) {
