@@ -183,7 +183,7 @@ func (l *lookout) tick() {
 
 // due reports whether a pause is over, at the look that is nearest to its end: a ticker is
 // never exact, and looks that come a little early would make it half as long again.
-func (l *lookout) due(passed, pause time.Duration) bool { return passed+l.every/2 >= pause }
+func (l *lookout) due(passed, pause time.Duration) bool { return passed >= pause-l.every/2 }
 
 // look looks who waits.
 func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
