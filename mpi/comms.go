@@ -53,13 +53,19 @@ const maxFreed = 16
 func (x *comms) free(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.freed = append(x.freed, c); len(x.freed) <= maxFreed {
-		return
+	if x.freed = append(x.freed, c); len(x.freed) > maxFreed {
+		delete(x.list, x.freed[0].id)
+		x.freed = slices.Delete(x.freed, 0, 1)
 	}
-	oldest := x.freed[0]
-	x.freed = slices.Delete(x.freed, 0, 1)
-	if x.list[oldest.id].Value() == oldest { // and none that has its number now
-		delete(x.list, oldest.id)
+}
+
+// forget forgets a freed communicator, whose number is reserved for another.
+func (x *comms) forget(id uint32) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if i := slices.IndexFunc(x.freed, func(c *Comm) bool { return c.id == id }); i >= 0 {
+		delete(x.list, id)
+		x.freed = slices.Delete(x.freed, i, i+1)
 	}
 }
 

@@ -70,7 +70,14 @@ func (x *contexts) release(ticket uint64) {
 // ranks give to it alike.
 func (c *Comm) agree(op string, args ...any) (ticket uint64, err error) {
 	x := c.world.contexts
-	ticket = x.reserve(0)
+	reserve := func(from uint64) uint64 {
+		t := x.reserve(from)
+		if t != noTicket {
+			c.world.comms.forget(x.id(t))
+		}
+		return t
+	}
+	ticket = reserve(0)
 	for {
 		v := [2]uint64{ticket, ^ticket}
 		if ticket == noTicket {
@@ -91,7 +98,7 @@ func (c *Comm) agree(op string, args ...any) (ticket uint64, err error) {
 		}
 		if ticket != highest {
 			x.release(ticket)
-			ticket = x.reserve(highest)
+			ticket = reserve(highest)
 		}
 	}
 }
