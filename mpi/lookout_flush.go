@@ -81,10 +81,10 @@ func (f flushed) describe() hang.Call {
 	return d
 }
 
-// flush sends a packetFlush, or a packetDepart with a reason, to all ranks that packets
-// have been sent to, and waits for the answers of those that are not lost. A rank that
-// departs because of a disagreement tells all: others that have found it as well are
-// about to tell this one, and would wait long for a rank that is gone.
+// flush sends a packetFlush to all ranks that packets have been sent to, or a packetDepart
+// with a reason to those that have sent any, too, and waits for the answers of those that
+// are not lost. A rank that departs because of a disagreement tells all: others that have
+// found it as well are about to tell this one, and would wait long for a rank that is gone.
 func (l *lookout) flush(ctx context.Context, why error) error {
 	h, text := envelope.Header{Tag: packetFlush}, ""
 	if why != nil {
@@ -96,7 +96,8 @@ func (l *lookout) flush(ctx context.Context, why error) error {
 	l.w.eng.Do(func(core *protocol.Core) {
 		l.open, l.departing = map[int]bool{}, why != nil
 		for rank := range l.w.eng.Size() {
-			if rank != l.w.eng.Rank() && core.LostBecause(rank) == nil && (core.Addressed(rank) || h.Flags != 0) {
+			sent, received := core.Exchanged(rank)
+			if rank != l.w.eng.Rank() && core.LostBecause(rank) == nil && (sent || why != nil && received || h.Flags != 0) {
 				l.open[rank] = true
 				l.tell(core, rank, h, []byte(text[:min(len(text), l.w.eng.Fabric().Limits(rank).Eager)]))
 			}

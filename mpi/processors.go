@@ -30,13 +30,18 @@ func ranksOf(m pmi.Manager) map[int]int {
 	return ranks
 }
 
+// firstOf returns the first rank of a node that has one.
+func firstOf(m pmi.Manager, node int) (rank int) {
+	for m.Node(rank) != node {
+		rank++
+	}
+	return rank
+}
+
 // tellProcessors is called before the ranks' first fence.
 func tellProcessors(m pmi.Manager, o *Options) error {
-	mine, first := m.Node(m.Rank()), 0
-	for m.Node(first) != mine {
-		first++
-	}
-	if m.Rank() != first || ranksOf(m)[mine] == 1 {
+	mine := m.Node(m.Rank())
+	if m.Rank() != firstOf(m, mine) || ranksOf(m)[mine] == 1 {
 		return nil
 	}
 	return m.Put(processorsKey(mine), fmt.Sprintf("%d %s", machineProcessors(), o.alike()))
@@ -51,7 +56,8 @@ func hearProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 		}
 		value, err := m.Get(ctx, processorsKey(node))
 		if err != nil {
-			return nil, fmt.Errorf("processors of node %d: %w", node, err)
+			first := firstOf(m, node)
+			return nil, fmt.Errorf("processors of node %d, which rank %d (%s) has to tell: %w", node, first, (&whereabouts{manager: m}).of(first), err)
 		}
 		count, options, _ := strings.Cut(value, " ")
 		if p[node], err = strconv.Atoi(count); err != nil || p[node] < 1 {

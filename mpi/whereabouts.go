@@ -20,10 +20,29 @@ type whereabouts struct {
 
 func whereaboutsKey(rank int) string { return fmt.Sprintf("process/%d", rank) }
 
-// tellWhereabouts is called before the ranks' first fence.
-func tellWhereabouts(m pmi.Manager) error {
+// tellWhereabouts is called before the ranks' first fence. failed is why the rank does not
+// start, or nil.
+func tellWhereabouts(m pmi.Manager, failed error) error {
 	host, _ := os.Hostname()
-	return m.Put(whereaboutsKey(m.Rank()), fmt.Sprintf("%s, pid %d", cmp.Or(host, "unknown host"), os.Getpid()))
+	text := fmt.Sprintf("%s, pid %d", cmp.Or(host, "unknown host"), os.Getpid())
+	if failed != nil {
+		text = fmt.Sprintf("%s, not started: %v", text, failed)
+	}
+	return m.Put(whereaboutsKey(m.Rank()), text)
+}
+
+// passFence takes part in the first fence for a rank that does not start, so that the
+// others, which need not end, do not wait there for startTime. They find no address of the
+// rank, and what they do with it ends with an ErrLost that says why. It does not wait: the
+// program is to have the error at once.
+func passFence(m pmi.Manager, failed error) {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTime)
+		defer cancel()
+		if tellWhereabouts(m, failed) == nil {
+			_ = m.Fence(ctx) // nobody is left to have the error
+		}
+	}()
 }
 
 // whereaboutsTime is the time in which the process manager must reply.

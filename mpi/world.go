@@ -80,6 +80,7 @@ const startTime = 5 * time.Minute
 
 func join(ctx context.Context, open Open, o Options) (*World, error) {
 	if err := o.fill(); err != nil {
+		passFence(o.Manager, err)
 		return nil, err
 	}
 	w := &World{manager: o.Manager, o: o, contexts: newContexts(maxContexts)}
@@ -118,6 +119,8 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		if size > 1 {
 			err = w.meet(ctx)
 		}
+	} else {
+		passFence(o.Manager, err)
 	}
 	if err != nil {
 		w.release(ctx)
@@ -147,7 +150,7 @@ func (w *World) connectAll(ctx context.Context) error {
 
 // meet is the first fence: what ranks have to know of one another is told before.
 func (w *World) meet(ctx context.Context) (err error) {
-	if err := cmp.Or(tellProcessors(w.manager, &w.o), tellWhereabouts(w.manager)); err != nil {
+	if err := cmp.Or(tellProcessors(w.manager, &w.o), tellWhereabouts(w.manager, nil)); err != nil {
 		return err
 	}
 	if err := w.manager.Fence(ctx); err != nil {

@@ -85,11 +85,11 @@ func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.Len() }
 // ActiveBacklog is how many of them are Active.
 func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].actives }
 
-// Addressed reports whether packets that keep their order have left for a rank, or wait
-// for room on the way to it.
-func (c *Core) Addressed(rank int) bool {
+// Exchanged reports whether packets that keep their order have left for a rank, or wait for
+// room on the way to it, and whether one has come from it.
+func (c *Core) Exchanged(rank int) (sent, received bool) {
 	p := &c.peers[rank]
-	return p.seq != 0 || p.queue.Len() > 0
+	return p.seq != 0 || p.queue.Len() > 0, p.next != 0
 }
 
 // late is what the net told while the Core was about something else.

@@ -168,10 +168,12 @@ func TestMoveFails(t *testing.T) {
 func TestLostOnceSent(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		e := newEvil(t, Packed)
-		require.False(t, e.core.Addressed(1))
+		sent, received := e.core.Exchanged(1)
+		require.False(t, sent || received)
 		e.full = full
 		require.NoError(t, e.core.Active(1, envelope.Header{}, nil))
-		require.True(t, e.core.Addressed(1))
+		sent, received = e.core.Exchanged(1)
+		require.True(t, sent && !received)
 		e.core.LostOnceSent(1, errors.New("it ends"))
 		if full {
 			require.NoError(t, e.core.LostBecause(1))
