@@ -68,6 +68,9 @@ func TestUnusable(t *testing.T) {
 			"Process.Finalize on live": "ends the process of this test",
 			"Process.Abort on live":    "ends the job of this test",
 			"Process.Abort on closed":  "ends the job of this test",
+			"Process.Met on live":      "is for fabrics, which hold the lock: see TestHostRefuses",
+			"Process.Lost on live":     "is for fabrics, which hold the lock: see TestHostRefuses",
+			"Process.Signal on live":   "is for fabrics, which hold the lock: see TestHostRefuses",
 		},
 		Errors: []error{acp.ErrNull, acp.ErrClosed, acp.ErrFreed, acp.ErrRegion},
 		Quiet: map[string]string{
@@ -76,5 +79,21 @@ func TestUnusable(t *testing.T) {
 		},
 	}
 	s.Check(t)
+	require.NoError(t, p.Close())
+}
+
+// A fabric that names ranks that the job has not, or a card that is none, does no harm.
+func TestHostRefuses(t *testing.T) {
+	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: pmi.NewLocal(1)[0]})
+	require.NoError(t, err)
+	p.Do(func() {
+		for _, rank := range []int{-1, 1, math.MaxInt, math.MinInt} {
+			p.Met(rank, nil)
+			p.Lost(rank, acp.ErrLost)
+			p.Signal(rank, math.MaxUint32)
+		}
+		p.Met(0, nil)
+		p.Signal(0, math.MaxUint32)
+	})
 	require.NoError(t, p.Close())
 }
