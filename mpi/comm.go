@@ -145,7 +145,7 @@ func (c *Comm) Free() error {
 		return c.fail("free", "", ErrFreed)
 	}
 	c.freeAttrs()
-	c.world.comms.free(c)
+	c.world.comms.keepFreed(c)
 	c.mu.Lock()
 	c.idle = nil
 	c.retire()

@@ -49,8 +49,8 @@ func (x *comms) keepEarly(id uint32, d *disagreement) {
 // show a disagreement late.
 const maxFreed = 16
 
-// free notes that a communicator is freed, and forgets the one freed maxFreed before.
-func (x *comms) free(c *Comm) {
+// keepFreed notes that a communicator is freed, and forgets the one freed maxFreed before.
+func (x *comms) keepFreed(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.freed = append(x.freed, c); len(x.freed) > maxFreed {
@@ -59,8 +59,8 @@ func (x *comms) free(c *Comm) {
 	}
 }
 
-// forget forgets a freed communicator, whose number is reserved for another.
-func (x *comms) forget(id uint32) {
+// evictFreed forgets a freed communicator, whose number is reserved for another.
+func (x *comms) evictFreed(id uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if i := slices.IndexFunc(x.freed, func(c *Comm) bool { return c.id == id }); i >= 0 {

@@ -73,7 +73,7 @@ func (c *Comm) agree(op string, args ...any) (ticket uint64, err error) {
 	reserve := func(from uint64) uint64 {
 		t := x.reserve(from)
 		if t != noTicket {
-			c.world.comms.forget(x.id(t))
+			c.world.comms.evictFreed(x.id(t))
 		}
 		return t
 	}

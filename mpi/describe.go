@@ -278,6 +278,6 @@ func (w *World) lastCall(send bool, peer int, e match.Envelope) string {
 	return fmt.Sprintf("Recv(source %s, tag %s)", c.source(e.Source), anyOr(int(e.Tag)))
 }
 
-var _ = []describer{&Request{}, &sought{}, &some{}, &net{}, turn{}, &winWait{}, flushed{}}
+var _ = []describer{&Request{}, &sought{}, &some{}, &net{}, turn{}, &winWait{}, flushWait{}}
 
 var _ coll.Net = &net{}

@@ -95,12 +95,12 @@ func (n noTransfers) Ready() bool {
 
 // lastFence is the wait at the last fence.
 type lastFence struct {
-	over bool
+	done bool
 	err  error
 }
 
 // Ready implements engine.Waitable.
-func (f *lastFence) Ready() bool { return f.over }
+func (f *lastFence) Ready() bool { return f.done }
 
 // waitLastFence waits until the last packets of the last barrier have arrived everywhere,
 // and handles packets of others meanwhile. All ranks have made all their calls by then, so
@@ -120,7 +120,7 @@ func (w *World) waitLastFence() error {
 	f := &lastFence{}
 	go func() {
 		err := w.manager.Fence(ctx)
-		w.eng.Do(func(*protocol.Core) { f.over, f.err = true, err })
+		w.eng.Do(func(*protocol.Core) { f.done, f.err = true, err })
 	}()
 	if err := w.eng.Wait(context.Background(), f); err != nil {
 		return err

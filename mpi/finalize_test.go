@@ -32,17 +32,17 @@ var finalizeFabrics = map[string]mpi.Options{
 	"hybrid": {NoShared: true, Net: mpi.Hybrid, RCLimit: 1},
 }
 
-// ending is what a rank has to say: the errors of its calls and of Finalize, and how long
+// outcome is what a rank has to say: the errors of its calls and of Finalize, and how long
 // it took.
-type ending struct {
+type outcome struct {
 	call, finalize error
 	took           time.Duration
 }
 
-// endings runs f at n ranks, and then Finalize whatever f returns.
-func endings(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) []ending {
+// runToFinalize runs f at n ranks, and then Finalize whatever f returns.
+func runToFinalize(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) []outcome {
 	t.Helper()
-	ends := make([]ending, n)
+	ends := make([]outcome, n)
 	var all sync.WaitGroup
 	for i, m := range pmi.NewLocal(n) {
 		all.Go(func() {
@@ -116,7 +116,7 @@ func TestFinalizeTellsDisagreement(t *testing.T) {
 							continue
 						}
 						name := fmt.Sprintf("%s, %s, %d ranks, odd %d, after %d", c.name, fabric, n, odd, before)
-						ends := endings(t, n, o, func(w *mpi.World) error {
+						ends := runToFinalize(t, n, o, func(w *mpi.World) error {
 							for range before {
 								if err := w.Barrier(); err != nil {
 									return err
@@ -146,7 +146,7 @@ func TestLateDisagreementKeepsFence(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
 			var sent atomic.Bool // by rank 0, whose call is over
-			ends := endings(t, 2, o, func(w *mpi.World) error {
+			ends := runToFinalize(t, 2, o, func(w *mpi.World) error {
 				for w.Rank() == 1 && (w.Unexpected() == 0 || !sent.Load()) {
 					time.Sleep(time.Millisecond)
 				}
@@ -165,15 +165,15 @@ func TestLateDisagreementKeepsFence(t *testing.T) {
 	}
 }
 
-// leaver is a process manager of a rank that leaves the job instead of coming to its second
+// departingManager is a process manager of a rank that leaves the job instead of coming to its second
 // fence.
-type leaver struct {
+type departingManager struct {
 	pmi.Manager
 	fences int
 	leave  func()
 }
 
-func (m *leaver) Fence(ctx context.Context) error {
+func (m *departingManager) Fence(ctx context.Context) error {
 	if m.fences++; m.fences > 1 {
 		m.leave()
 		return errors.New("left")
@@ -191,7 +191,7 @@ func TestDepartEarlyBreaksFence(t *testing.T) {
 				all.Go(func() {
 					o := o
 					o.Manager = m
-					l := &leaver{Manager: m}
+					l := &departingManager{Manager: m}
 					if i == 1 {
 						o.Manager = l
 					}
@@ -244,7 +244,7 @@ func TestConnectAllFails(t *testing.T) {
 func TestFinalizeAtOnce(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
-			for _, e := range endings(t, 5, o, func(*mpi.World) error { return nil }) {
+			for _, e := range runToFinalize(t, 5, o, func(*mpi.World) error { return nil }) {
 				require.NoError(t, errors.Join(e.call, e.finalize))
 			}
 		})

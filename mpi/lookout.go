@@ -43,7 +43,7 @@ type lookout struct {
 	heard   map[int]lostRank // from others
 	ended   bool
 
-	flushing
+	flushState
 
 	inquiry    *inquiry  // under way, or nil
 	rounds     uint64    // number of the last one
@@ -55,10 +55,10 @@ type lookout struct {
 
 	signals chan os.Signal // that ask for a report, or nil
 
-	todo chan func() // for the goroutine
-	stop chan struct{}
-	once sync.Once
-	work sync.WaitGroup
+	tasks chan func() // for the goroutine
+	stop  chan struct{}
+	once  sync.Once
+	work  sync.WaitGroup
 }
 
 // watched is somebody who waits.
@@ -113,8 +113,8 @@ const (
 func newLookout(w *World) *lookout {
 	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), patience: answerTime, always: w.o.Watchdog > 0,
 		seen: map[any]*watched{}, polls: polling{all: map[any]*polled{}, asked: map[int]*asking{}}, waiters: map[int]int{}, heard: map[int]lostRank{}, changed: time.Now(),
-		flushing: flushing{unconfirmed: map[int]int{}},
-		todo:     make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
+		flushState: flushState{unconfirmed: map[int]int{}},
+		tasks:      make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)
 	if l.alarm > 0 {
 		l.every = min(l.every, max(l.alarm/4, time.Millisecond))
@@ -135,7 +135,7 @@ func (l *lookout) run() {
 		select {
 		case <-l.stop:
 			return
-		case f := <-l.todo:
+		case f := <-l.tasks:
 			f()
 		case <-l.signals:
 			l.w.eng.Do(func(core *protocol.Core) { l.raise(core, wanted) })
@@ -158,7 +158,7 @@ func (l *lookout) end() {
 // later has the goroutine do something. Who asks for too much gets no answer.
 func (l *lookout) later(f func()) {
 	select {
-	case l.todo <- f:
+	case l.tasks <- f:
 	default:
 	}
 }
@@ -181,9 +181,9 @@ func (l *lookout) tick() {
 	})
 }
 
-// due reports whether a pause is over, at the look that is nearest to its end: a ticker is
+// isDue reports whether a pause is over, at the look that is nearest to its end: a ticker is
 // never exact, and looks that come a little early would make it half as long again.
-func (l *lookout) due(passed, pause time.Duration) bool { return passed >= pause-l.every/2 }
+func (l *lookout) isDue(passed, pause time.Duration) bool { return passed >= pause-l.every/2 }
 
 // look looks who waits.
 func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
@@ -206,7 +206,7 @@ func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engin
 		if !ok {
 			continue
 		}
-		if l.due(now.Sub(x.asked), x.pause) {
+		if l.isDue(now.Sub(x.asked), x.pause) {
 			l.ask(core, x, w.For, d.describe(), now)
 		}
 		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describe().Aside || l.polls.of(w.For) != nil) {
@@ -238,13 +238,13 @@ func (l *lookout) handle(from int, h *envelope.Header, payload []byte) error {
 		l.tell(core, from, envelope.Header{Tag: packetConfirm}, nil)
 		return l.w.toldDisagreement(h, payload)
 	case packetConfirm:
-		l.confirmed(core, from)
+		l.handleConfirm(core, from)
 	case packetFlush:
-		l.heardFlush(core, from, nil)
+		l.handleFlush(core, from, nil)
 	case packetFlushed:
-		l.heardFlushed(core, from)
+		l.handleFlushReply(core, from)
 	case packetDepart:
-		l.heardFlush(core, from, departureOf(h, payload))
+		l.handleFlush(core, from, parseDeparture(h, payload))
 	case packetEnded:
 		return l.w.ended(from, h, payload)
 	case packetLost:

@@ -23,19 +23,19 @@ import (
 //
 // When all ranks have flushed every rank knows of every disagreement.
 
-// flushing is the state of flushes. The engine's lock guards it.
-type flushing struct {
-	open        map[int]bool // ranks that have not answered ours
-	departing   bool         // it is our last word
-	unconfirmed map[int]int  // disagreements told to a rank that it has not confirmed
-	held        []heldAnswer
+// flushState is the state of flushes. The engine's lock guards it.
+type flushState struct {
+	awaited        map[int]bool // ranks that have not answered ours
+	departing      bool         // it is our last word
+	unconfirmed    map[int]int  // disagreements told to a rank that it has not confirmed
+	pendingReplies []flushReply
 
 	departed   error                   // why a rank does not come to the last fence
 	breakFence context.CancelCauseFunc // ends the wait there, or nil
 }
 
-// heldAnswer is the answer to the flush of a rank.
-type heldAnswer struct {
+// flushReply is the answer to the flush of a rank.
+type flushReply struct {
 	rank     int
 	departed error // nil unless the rank departs
 }
@@ -57,24 +57,24 @@ func (d *departure) Unwrap() error {
 	return nil
 }
 
-// flushed is the wait for the answers to a flush.
-type flushed struct{ l *lookout }
+// flushWait is the wait for the answers to a flush.
+type flushWait struct{ l *lookout }
 
 // Ready implements engine.Waitable.
-func (f flushed) Ready() bool {
+func (f flushWait) Ready() bool {
 	core := f.l.w.eng.Core()
-	for rank := range f.l.open {
+	for rank := range f.l.awaited {
 		if core.LostBecause(rank) != nil {
-			delete(f.l.open, rank)
+			delete(f.l.awaited, rank)
 		}
 	}
-	return len(f.l.open) == 0 && len(f.l.unconfirmed) == 0
+	return len(f.l.awaited) == 0 && len(f.l.unconfirmed) == 0
 }
 
 // describe implements describer.
-func (f flushed) describe() hang.Call {
+func (f flushWait) describe() hang.Call {
 	d := hang.Call{What: "finalize", Comm: f.l.w.Name()}
-	for rank := range f.l.open {
+	for rank := range f.l.awaited {
 		d.For = append(d.For, rank)
 	}
 	slices.Sort(d.For)
@@ -94,49 +94,49 @@ func (l *lookout) flush(ctx context.Context, why error) error {
 		}
 	}
 	l.w.eng.Do(func(core *protocol.Core) {
-		l.open, l.departing = map[int]bool{}, why != nil
+		l.awaited, l.departing = map[int]bool{}, why != nil
 		for rank := range l.w.eng.Size() {
 			sent, received := core.Exchanged(rank)
 			if rank != l.w.eng.Rank() && core.LostBecause(rank) == nil && (sent || why != nil && received || h.Flags != 0) {
-				l.open[rank] = true
+				l.awaited[rank] = true
 				l.tell(core, rank, h, []byte(text[:min(len(text), l.w.eng.Fabric().Limits(rank).Eager)]))
 			}
 		}
 	})
-	return l.w.eng.Wait(ctx, flushed{l})
+	return l.w.eng.Wait(ctx, flushWait{l})
 }
 
-// heardFlushed is called when a rank has answered. To one that has heard that we depart we
+// handleFlushReply is called when a rank has answered. To one that has heard that we depart we
 // are lost, and it to us.
-func (l *lookout) heardFlushed(core *protocol.Core, from int) {
-	delete(l.open, from)
+func (l *lookout) handleFlushReply(core *protocol.Core, from int) {
+	delete(l.awaited, from)
 	if l.departing {
 		core.Lost(from, ErrFinalized)
 	}
 }
 
-// heardFlush is called when a rank flushes, with the reason if it departs.
-func (l *lookout) heardFlush(core *protocol.Core, from int, departed error) {
+// handleFlush is called when a rank flushes, with the reason if it departs.
+func (l *lookout) handleFlush(core *protocol.Core, from int, departed error) {
 	l.sign(core, from) // it waits for us
-	l.held = append(l.held, heldAnswer{from, departed})
+	l.pendingReplies = append(l.pendingReplies, flushReply{from, departed})
 	if departed != nil {
 		l.departed = fmt.Errorf("%w: rank %d: %w", ErrLost, from, departed)
 		if l.breakFence != nil {
 			l.breakFence(l.departed)
 		}
 	}
-	l.answerFlushes(core)
+	l.replyToFlushes(core)
 }
 
-// answerFlushes answers the flushes of others unless a disagreement is unconfirmed. A rank
+// replyToFlushes answers the flushes of others unless a disagreement is unconfirmed. A rank
 // that departs is lost as soon as its answer has left. The fabric is not told: the
 // connection has to carry the answer, and the rank has ended all of its transfers.
-func (l *lookout) answerFlushes(core *protocol.Core) {
+func (l *lookout) replyToFlushes(core *protocol.Core) {
 	if len(l.unconfirmed) > 0 {
 		return
 	}
-	held := l.held
-	l.held = nil
+	held := l.pendingReplies
+	l.pendingReplies = nil
 	for _, a := range held {
 		l.tell(core, a.rank, envelope.Header{Tag: packetFlushed}, nil)
 		if a.departed != nil {
@@ -153,20 +153,20 @@ func (l *lookout) tellDisagreement(core *protocol.Core, rank int, comm uint32, p
 	}
 }
 
-// confirmed is called when a rank has confirmed a disagreement.
-func (l *lookout) confirmed(core *protocol.Core, from int) {
+// handleConfirm is called when a rank has confirmed a disagreement.
+func (l *lookout) handleConfirm(core *protocol.Core, from int) {
 	if l.unconfirmed[from]--; l.unconfirmed[from] <= 0 {
-		l.forget(core, from)
+		l.dropUnconfirmed(core, from)
 	}
 }
 
-// forget drops the disagreements that a rank has not confirmed.
-func (l *lookout) forget(core *protocol.Core, rank int) {
+// dropUnconfirmed drops the disagreements that a rank has not confirmed.
+func (l *lookout) dropUnconfirmed(core *protocol.Core, rank int) {
 	delete(l.unconfirmed, rank)
-	l.answerFlushes(core)
+	l.replyToFlushes(core)
 }
 
-// departureOf returns the reason in a packetDepart.
-func departureOf(h *envelope.Header, payload []byte) error {
+// parseDeparture returns the reason in a packetDepart.
+func parseDeparture(h *envelope.Header, payload []byte) error {
 	return &departure{text: strings.ToValidUTF8(string(payload), "?"), mismatch: h.Flags&envelope.Synchronous != 0}
 }

@@ -63,7 +63,7 @@ func (l *lookout) sign(core *protocol.Core, from int) {
 // gone is called when a rank is lost.
 func (l *lookout) gone(core *protocol.Core, rank int) {
 	delete(l.waiters, rank)
-	l.forget(core, rank)
+	l.dropUnconfirmed(core, rank)
 	if d := (*departure)(nil); l.ended || errors.As(core.LostBecause(rank), &d) && d.mismatch { // which tells all others itself
 		return
 	}

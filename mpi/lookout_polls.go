@@ -118,7 +118,7 @@ func (l *lookout) askPolled(core *protocol.Core, now time.Time) {
 	p := &l.polls
 	wanted := map[int]bool{}
 	for _, x := range p.all {
-		if x.what != nil && l.due(now.Sub(x.since), lookTime) {
+		if x.what != nil && l.isDue(now.Sub(x.since), lookTime) {
 			for _, rank := range x.what.ask {
 				wanted[rank] = rank != l.w.eng.Rank()
 			}
@@ -135,7 +135,7 @@ func (l *lookout) askPolled(core *protocol.Core, now time.Time) {
 		if a == nil {
 			a = &asking{pause: lookTime}
 		}
-		if other && n < maxSigns && l.due(now.Sub(a.last), a.pause) && core.Backlog(rank) == 0 {
+		if other && n < maxSigns && l.isDue(now.Sub(a.last), a.pause) && core.Backlog(rank) == 0 {
 			l.tell(core, rank, envelope.Header{Tag: packetSign}, nil)
 			if !a.last.IsZero() {
 				a.pause = min(2*a.pause, l.w.o.maxPause())

@@ -30,8 +30,8 @@ func ranksOf(m pmi.Manager) map[int]int {
 	return ranks
 }
 
-// firstOf returns the first rank of a node that has one.
-func firstOf(m pmi.Manager, node int) (rank int) {
+// firstRankOf returns the first rank of a node that has one.
+func firstRankOf(m pmi.Manager, node int) (rank int) {
 	for m.Node(rank) != node {
 		rank++
 	}
@@ -41,7 +41,7 @@ func firstOf(m pmi.Manager, node int) (rank int) {
 // tellProcessors is called before the ranks' first fence.
 func tellProcessors(m pmi.Manager, o *Options) error {
 	mine := m.Node(m.Rank())
-	if m.Rank() != firstOf(m, mine) || ranksOf(m)[mine] == 1 {
+	if m.Rank() != firstRankOf(m, mine) || ranksOf(m)[mine] == 1 {
 		return nil
 	}
 	return m.Put(processorsKey(mine), fmt.Sprintf("%d %s", machineProcessors(), o.alike()))
@@ -56,7 +56,7 @@ func hearProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 		}
 		value, err := m.Get(ctx, processorsKey(node))
 		if err != nil {
-			first := firstOf(m, node)
+			first := firstRankOf(m, node)
 			return nil, fmt.Errorf("processors of node %d, which rank %d (%s) has to tell: %w", node, first, (&whereabouts{manager: m}).of(first), err)
 		}
 		count, options, _ := strings.Cut(value, " ")

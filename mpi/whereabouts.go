@@ -31,11 +31,11 @@ func tellWhereabouts(m pmi.Manager, failed error) error {
 	return m.Put(whereaboutsKey(m.Rank()), text)
 }
 
-// passFence takes part in the first fence for a rank that does not start, so that the
+// joinFirstFence takes part in the first fence for a rank that does not start, so that the
 // others, which need not end, do not wait there for startTime. They find no address of the
 // rank, and what they do with it ends with an ErrLost that says why. It does not wait: the
 // program is to have the error at once.
-func passFence(m pmi.Manager, failed error) {
+func joinFirstFence(m pmi.Manager, failed error) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startTime)
 		defer cancel()

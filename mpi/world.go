@@ -80,7 +80,7 @@ const startTime = 5 * time.Minute
 
 func join(ctx context.Context, open Open, o Options) (*World, error) {
 	if err := o.fill(); err != nil {
-		passFence(o.Manager, err)
+		joinFirstFence(o.Manager, err)
 		return nil, err
 	}
 	w := &World{manager: o.Manager, o: o, contexts: newContexts(maxContexts)}
@@ -120,7 +120,7 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 			err = w.meet(ctx)
 		}
 	} else {
-		passFence(o.Manager, err)
+		joinFirstFence(o.Manager, err)
 	}
 	if err != nil {
 		w.release(ctx)

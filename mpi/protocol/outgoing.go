@@ -106,8 +106,8 @@ func (c *Core) resume(l late) {
 		}
 		return
 	}
-	if p.ends != nil {
-		c.Lost(rank, p.ends)
+	if p.lostOnceSent != nil {
+		c.Lost(rank, p.lostOnceSent)
 	}
 }
 

@@ -25,8 +25,8 @@ type peer struct {
 	heard     uint32 // and from it
 	announces bool   // we are to announce what we send
 
-	lost error
-	ends error // why the rank is lost as soon as queue is empty, or nil
+	lost         error
+	lostOnceSent error // why the rank is lost as soon as queue is empty, or nil
 }
 
 // Lost says that a rank is cut off. Whatever waits for it fails; what has come
@@ -53,7 +53,7 @@ func (c *Core) Lost(rank int, why error) {
 // request's memory is in use by the rank, so that it need not be cut off before.
 func (c *Core) LostOnceSent(rank int, why error) {
 	if p := &c.peers[rank]; p.queue.Len() > 0 {
-		p.ends = why
+		p.lostOnceSent = why
 		return
 	}
 	c.Lost(rank, why)
