@@ -45,11 +45,11 @@ func (x *comms) keepEarly(id uint32, d *disagreement) {
 	}
 }
 
-// maxFreed is the maximum number of freed communicators kept for messages of others that
-// show a disagreement late.
+// maxFreed is the maximum number of freed communicators that are kept for late messages of
+// other ranks, which may show a disagreement.
 const maxFreed = 16
 
-// keepFreed notes that a communicator is freed, and forgets the one freed maxFreed before.
+// keepFreed keeps a freed communicator, and evicts the oldest of more than maxFreed.
 func (x *comms) keepFreed(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -59,7 +59,7 @@ func (x *comms) keepFreed(c *Comm) {
 	}
 }
 
-// evictFreed forgets a freed communicator, whose number is reserved for another.
+// evictFreed removes a freed communicator because its number is reserved for another.
 func (x *comms) evictFreed(id uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

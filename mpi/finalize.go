@@ -8,11 +8,11 @@ import (
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
 
-// Finalize ends the membership (MPI_Finalize): all ranks call it, and it
-// returns when all have. Requests that are not done, and all calls after it, end with
-// ErrFinalized. Attributes of Self are freed first. A collective call of which it came out too late that ranks did not agree
-// about it is an ErrMismatch here (docs/mpi.md). Deferred, in a rank that panics, it ends the whole job with Abort
-// instead, and goes on to panic.
+// Finalize leaves the job (MPI_Finalize). All ranks call it, and it returns when all have.
+// Pending requests, and all later calls, end with ErrFinalized. Attributes of Self are freed
+// first. A disagreement about an earlier collective call that no call has returned yet is an
+// ErrMismatch here (docs/mpi.md). A deferred Finalize in a rank that panics ends the whole job
+// by Abort and lets the panic continue.
 func (w *World) Finalize() error {
 	if reason := recover(); reason != nil {
 		_ = w.Abort(panicked, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
@@ -44,16 +44,16 @@ func (w *World) Finalize() error {
 	return errors.Join(err, w.manager.Finalize())
 }
 
-// panicked is the exit status of a job one of whose ranks panics: Go's.
+// panicked is the exit status of a job in which a rank panics, the same as Go's.
 const panicked = 2
 
-// endCalls makes the last calls, and reports whether no fence is pending at the process
-// manager. The flush has all disagreements be known to all before anyone is through the
-// barrier. The barrier finds ranks that are lost, which the fence does not, and the fence
-// has the last packets of the barrier arrive everywhere.
+// endCalls synchronizes the ranks for the last time, and reports whether no fence is pending
+// at the process manager. Three steps: the flush makes all disagreements known to all ranks;
+// the barrier detects lost ranks, which the fence does not; the fence makes sure that the
+// last packets of the barrier have arrived.
 //
-// No error but that of the barrier itself keeps a rank from the fence, where the others
-// wait for it. A rank whose barrier has failed tells them that it does not come.
+// Only an error of the flush or of the barrier keeps a rank from the fence, where the others
+// wait for it. Such a rank announces its departure.
 func (w *World) endCalls() (err error, fenced bool) {
 	last := barrier()
 	last.as, last.last = "finalize", true
@@ -70,9 +70,9 @@ func (w *World) endCalls() (err error, fenced bool) {
 	return err, !errors.Is(err, ErrLost)
 }
 
-// departEarly ends all requests of a rank that leaves the job before the others, and tells
-// them why it does. It returns when they have heard of it, and all ranks know the
-// disagreements that this rank has found, after GiveUp at the latest.
+// departEarly ends all requests of this rank and announces to the others why it leaves the
+// job before them. It returns when they have replied and all ranks know the disagreements
+// that this rank has found, after GiveUp at the latest.
 func (w *World) departEarly(why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.o.GiveUp)
 	defer cancel()
@@ -83,8 +83,8 @@ func (w *World) departEarly(why error) {
 	}
 }
 
-// noTransfers is the wait until the adapter neither reads nor writes memory for a request
-// of this rank: ranks that it tells that it departs give their memory to other uses.
+// A noTransfers waits until no RDMA of this rank's requests is in flight: ranks that know of
+// the departure may reuse their memory.
 type noTransfers struct{ core *protocol.Core }
 
 // Ready implements engine.Waitable.
@@ -93,7 +93,7 @@ func (n noTransfers) Ready() bool {
 	return underway == 0
 }
 
-// lastFence is the wait at the last fence.
+// A lastFence waits for the last fence.
 type lastFence struct {
 	done bool
 	err  error
@@ -102,10 +102,10 @@ type lastFence struct {
 // Ready implements engine.Waitable.
 func (f *lastFence) Ready() bool { return f.done }
 
-// waitLastFence waits until the last packets of the last barrier have arrived everywhere,
-// and handles packets of others meanwhile. All ranks have made all their calls by then, so
-// that one that does not come is stopped, unless it has said why.
-// Nothing but the fence tells of it: nobody is asked for a sign of life any more.
+// waitLastFence joins the last fence, after which the last packets of the last barrier have
+// arrived everywhere, and handles packets of others meanwhile. All ranks have made their last
+// call by then and send no more signs of life. A rank that does not join within GiveUp is
+// stopped, unless it has announced its departure.
 func (w *World) waitLastFence() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), w.o.GiveUp,
 		fmt.Errorf("%w: not all ranks have come %v after their last barrier: one is stopped", ErrLost, w.o.GiveUp))

@@ -181,8 +181,8 @@ func (l *lookout) tick() {
 	})
 }
 
-// isDue reports whether a pause is over, at the look that is nearest to its end: a ticker is
-// never exact, and looks that come a little early would make it half as long again.
+// isDue reports whether this look is the one nearest to the end of a pause. Tickers are not
+// exact: a look that came slightly early would otherwise extend the pause by a whole period.
 func (l *lookout) isDue(passed, pause time.Duration) bool { return passed >= pause-l.every/2 }
 
 // look looks who waits.

@@ -12,35 +12,35 @@ import (
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
 
-// A rank must not end before the others know what it has found, nor before it knows what
-// comes of what it has sent. So it flushes: it sends each rank that it has sent packets to
-// one more, and waits for the answers. Packets are handled in order, and the
-// answer is held back until all ranks have confirmed the disagreements that the answering
-// rank has told them. When all answers are there,
+// Before a rank ends, the others must know the disagreements that it has found, and it must
+// know those that its own messages cause. So it flushes: it sends a packet to each rank that
+// it has sent packets to, and waits for the replies. Packets are handled in order, and a rank
+// withholds its reply until the disagreements that it has announced are confirmed by all
+// ranks. When all replies have arrived,
 //
-//   - all that this rank has sent has been handled, and compared;
-//   - whatever disagreement has come of that is known to all ranks.
+//   - all packets of this rank have been handled and compared;
+//   - all ranks know the disagreements that resulted.
 //
-// When all ranks have flushed every rank knows of every disagreement.
+// When all ranks have flushed, every rank knows every disagreement.
 
-// flushState is the state of flushes. The engine's lock guards it.
+// flushState is the state of the flushes of this rank and of others. The engine's lock guards it.
 type flushState struct {
-	awaited        map[int]bool // ranks that have not answered ours
-	departing      bool         // it is our last word
-	unconfirmed    map[int]int  // disagreements told to a rank that it has not confirmed
+	awaited        map[int]bool // ranks whose reply to our flush is missing
+	departing      bool         // the flush is a packetDepart
+	unconfirmed    map[int]int  // by rank: announced disagreements without a confirmation
 	pendingReplies []flushReply
 
-	departed   error                   // why a rank does not come to the last fence
-	breakFence context.CancelCauseFunc // ends the wait there, or nil
+	departed   error                   // why a rank does not join the last fence, or nil
+	breakFence context.CancelCauseFunc // cancels the wait at the last fence, or nil
 }
 
-// flushReply is the answer to the flush of a rank.
+// A flushReply is a withheld reply to the flush of a rank.
 type flushReply struct {
 	rank     int
 	departed error // nil unless the rank departs
 }
 
-// departure is the reason of a rank that ends before the others.
+// A departure is the error of a rank that ends before the others.
 type departure struct {
 	text     string
 	mismatch bool
@@ -57,7 +57,7 @@ func (d *departure) Unwrap() error {
 	return nil
 }
 
-// flushWait is the wait for the answers to a flush.
+// A flushWait waits for the replies to a flush.
 type flushWait struct{ l *lookout }
 
 // Ready implements engine.Waitable.
@@ -81,10 +81,11 @@ func (f flushWait) describe() hang.Call {
 	return d
 }
 
-// flush sends a packetFlush to all ranks that packets have been sent to, or a packetDepart
-// with a reason to those that have sent any, too, and waits for the answers of those that
-// are not lost. A rank that departs because of a disagreement tells all: others that have
-// found it as well are about to tell this one, and would wait long for a rank that is gone.
+// flush sends a packetFlush to all ranks that packets have been sent to and waits for the
+// replies of those that are not lost. With a reason it sends a packetDepart, also to ranks
+// that packets have come from, and to all ranks if the reason is a disagreement: ranks that
+// find the same disagreement announce it to this rank, and would wait for a confirmation
+// until the fabric gives up.
 func (l *lookout) flush(ctx context.Context, why error) error {
 	h, text := envelope.Header{Tag: packetFlush}, ""
 	if why != nil {
@@ -106,8 +107,8 @@ func (l *lookout) flush(ctx context.Context, why error) error {
 	return l.w.eng.Wait(ctx, flushWait{l})
 }
 
-// handleFlushReply is called when a rank has answered. To one that has heard that we depart we
-// are lost, and it to us.
+// handleFlushReply handles packetFlushed. A rank that replies to a departure treats this rank
+// as lost, so this rank treats it as lost as well.
 func (l *lookout) handleFlushReply(core *protocol.Core, from int) {
 	delete(l.awaited, from)
 	if l.departing {
@@ -115,9 +116,9 @@ func (l *lookout) handleFlushReply(core *protocol.Core, from int) {
 	}
 }
 
-// handleFlush is called when a rank flushes, with the reason if it departs.
+// handleFlush handles packetFlush, and packetDepart with its reason.
 func (l *lookout) handleFlush(core *protocol.Core, from int, departed error) {
-	l.sign(core, from) // it waits for us
+	l.sign(core, from) // it waits for this rank
 	l.pendingReplies = append(l.pendingReplies, flushReply{from, departed})
 	if departed != nil {
 		l.departed = fmt.Errorf("%w: rank %d: %w", ErrLost, from, departed)
@@ -128,9 +129,9 @@ func (l *lookout) handleFlush(core *protocol.Core, from int, departed error) {
 	l.replyToFlushes(core)
 }
 
-// replyToFlushes answers the flushes of others unless a disagreement is unconfirmed. A rank
-// that departs is lost as soon as its answer has left. The fabric is not told: the
-// connection has to carry the answer, and the rank has ended all of its transfers.
+// replyToFlushes sends the withheld replies unless a disagreement is unconfirmed. A rank that
+// departs is lost as soon as its reply has left. Its connection is kept, which has to carry
+// the reply: the rank has ended all of its transfers.
 func (l *lookout) replyToFlushes(core *protocol.Core) {
 	if len(l.unconfirmed) > 0 {
 		return
@@ -145,7 +146,7 @@ func (l *lookout) replyToFlushes(core *protocol.Core) {
 	}
 }
 
-// tellDisagreement sends a disagreement to a rank, which confirms it.
+// tellDisagreement sends a disagreement to a rank and expects its confirmation.
 func (l *lookout) tellDisagreement(core *protocol.Core, rank int, comm uint32, payload []byte) {
 	if core.LostBecause(rank) == nil {
 		l.unconfirmed[rank]++
@@ -153,14 +154,14 @@ func (l *lookout) tellDisagreement(core *protocol.Core, rank int, comm uint32, p
 	}
 }
 
-// handleConfirm is called when a rank has confirmed a disagreement.
+// handleConfirm handles packetConfirm.
 func (l *lookout) handleConfirm(core *protocol.Core, from int) {
 	if l.unconfirmed[from]--; l.unconfirmed[from] <= 0 {
 		l.dropUnconfirmed(core, from)
 	}
 }
 
-// dropUnconfirmed drops the disagreements that a rank has not confirmed.
+// dropUnconfirmed stops waiting for confirmations of a rank, which has sent them or is lost.
 func (l *lookout) dropUnconfirmed(core *protocol.Core, rank int) {
 	delete(l.unconfirmed, rank)
 	l.replyToFlushes(core)

@@ -30,7 +30,7 @@ func ranksOf(m pmi.Manager) map[int]int {
 	return ranks
 }
 
-// firstRankOf returns the first rank of a node that has one.
+// firstRankOf returns the lowest rank on a node.
 func firstRankOf(m pmi.Manager, node int) (rank int) {
 	for m.Node(rank) != node {
 		rank++

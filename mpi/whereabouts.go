@@ -20,8 +20,8 @@ type whereabouts struct {
 
 func whereaboutsKey(rank int) string { return fmt.Sprintf("process/%d", rank) }
 
-// tellWhereabouts is called before the ranks' first fence. failed is why the rank does not
-// start, or nil.
+// tellWhereabouts publishes host and process of this rank before the first fence, and the
+// reason if the rank does not start.
 func tellWhereabouts(m pmi.Manager, failed error) error {
 	host, _ := os.Hostname()
 	text := fmt.Sprintf("%s, pid %d", cmp.Or(host, "unknown host"), os.Getpid())
@@ -31,16 +31,15 @@ func tellWhereabouts(m pmi.Manager, failed error) error {
 	return m.Put(whereaboutsKey(m.Rank()), text)
 }
 
-// joinFirstFence takes part in the first fence for a rank that does not start, so that the
-// others, which need not end, do not wait there for startTime. They find no address of the
-// rank, and what they do with it ends with an ErrLost that says why. It does not wait: the
-// program is to have the error at once.
+// joinFirstFence joins the first fence in the background for a rank whose Init has failed, so
+// that the others do not wait there for startTime. They find no address of the rank, and their
+// calls with it end with an ErrLost that has the reason.
 func joinFirstFence(m pmi.Manager, failed error) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), startTime)
 		defer cancel()
 		if tellWhereabouts(m, failed) == nil {
-			_ = m.Fence(ctx) // nobody is left to have the error
+			_ = m.Fence(ctx) // Init has returned its own error
 		}
 	}()
 }

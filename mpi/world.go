@@ -55,7 +55,7 @@ type Open func() (verbs.Device, error)
 // Init joins the job that the process was started in (MPI_Init): by softrnic
 // mpirun or another process manager, see package pmi. A program that was
 // started alone is a job of one rank. The adapter is opened if the job has
-// others, and closed by Finalize.
+// others, and closed by Finalize. After an error the process cannot join the same job again.
 func Init(open Open, o Options) (*World, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -112,7 +112,7 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	if err == nil {
 		w.lookout = newLookout(w)
 		where := &whereabouts{manager: o.Manager}
-		w.eng.Do(func(core *protocol.Core) { // before the fence, behind which packets of others may arrive
+		w.eng.Do(func(core *protocol.Core) { // before the fence: packets of others may arrive right after it
 			core.Noticed, core.Name = w.lanes.noticed, where.of
 			core.Handler, core.Gone, core.Strange = w.handle, w.gone, w.strange
 		})

@@ -85,8 +85,8 @@ func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.Len() }
 // ActiveBacklog is how many of them are Active.
 func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].actives }
 
-// Exchanged reports whether packets that keep their order have left for a rank, or wait for
-// room on the way to it, and whether one has come from it.
+// Exchanged reports whether ordered packets were sent or queued to a rank, and whether one was
+// received from it.
 func (c *Core) Exchanged(rank int) (sent, received bool) {
 	p := &c.peers[rank]
 	return p.seq != 0 || p.queue.Len() > 0, p.next != 0

@@ -26,7 +26,7 @@ type peer struct {
 	announces bool   // we are to announce what we send
 
 	lost         error
-	lostOnceSent error // why the rank is lost as soon as queue is empty, or nil
+	lostOnceSent error // error for Lost when queue becomes empty, or nil
 }
 
 // Lost says that a rank is cut off. Whatever waits for it fails; what has come
@@ -48,9 +48,9 @@ func (c *Core) Lost(rank int, why error) {
 	c.bury(l)
 }
 
-// LostOnceSent calls Lost as soon as nothing waits for room on the way to a rank that ends:
-// what is last in the queue is the answer that it waits for. The caller knows that no
-// request's memory is in use by the rank, so that it need not be cut off before.
+// LostOnceSent calls Lost as soon as the queue to a rank that ends is empty, so that the reply
+// that it waits for leaves before. The rank must not use the memory of any request, because it
+// is not cut off until then.
 func (c *Core) LostOnceSent(rank int, why error) {
 	if p := &c.peers[rank]; p.queue.Len() > 0 {
 		p.lostOnceSent = why
