@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
-	"sync/atomic"
+	"runtime"
 	"testing"
 	"time"
 
@@ -26,14 +25,13 @@ var quick = func() time.Duration {
 	return 5 * time.Second
 }()
 
-// finalizeFabrics are the ways that ranks exchange messages.
+// finalizeFabrics are options for each way that ranks exchange messages.
 var finalizeFabrics = map[string]mpi.Options{
 	"memory in common": {}, "rdma": {NoShared: true}, "ud": {NoShared: true, Net: mpi.UD}, "tcp": {NoShared: true, Net: mpi.TCP},
 	"hybrid": {NoShared: true, Net: mpi.Hybrid, RCLimit: 1},
 }
 
-// outcome is what a rank has to say: the errors of its calls and of Finalize, and how long
-// it took.
+// An outcome holds the errors of a rank's calls and of Finalize, and the time of both.
 type outcome struct {
 	call, finalize error
 	took           time.Duration
@@ -43,23 +41,17 @@ type outcome struct {
 func runToFinalize(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) []outcome {
 	t.Helper()
 	ends := make([]outcome, n)
-	var all sync.WaitGroup
-	for i, m := range pmi.NewLocal(n) {
-		all.Go(func() {
-			o := o
-			o.Manager = m
-			e := &ends[i]
-			w, err := mpi.Init(open, o)
-			if e.call = err; err != nil {
-				return
-			}
-			began := time.Now()
-			e.call = f(w)
-			e.finalize = w.Finalize()
-			e.took = time.Since(began)
-		})
-	}
-	all.Wait()
+	eachRank(n, o, func(i int, o mpi.Options) {
+		e := &ends[i]
+		w, err := mpi.Init(open, o)
+		if e.call = err; err != nil {
+			return
+		}
+		began := time.Now()
+		e.call = f(w)
+		e.finalize = w.Finalize()
+		e.took = time.Since(began)
+	})
 	return ends
 }
 
@@ -140,19 +132,22 @@ func TestFinalizeTellsDisagreement(t *testing.T) {
 	}
 }
 
-// A rank that hears in Finalize, or before, that an earlier call was wrong comes to the last
-// fence: the other one, which knows already, does not wait for it.
+// A rank that learns in Finalize, or before, of a disagreement about an earlier call still
+// joins the last fence: the other rank, whose call has failed, does not wait for it.
 func TestLateDisagreementKeepsFence(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
-			var sent atomic.Bool // by rank 0, whose call is over
+			sent := make(chan struct{}) // closed by rank 0, whose call has returned
 			ends := runToFinalize(t, 2, o, func(w *mpi.World) error {
-				for w.Rank() == 1 && (w.Unexpected() == 0 || !sent.Load()) {
-					time.Sleep(time.Millisecond)
+				if w.Rank() == 0 {
+					defer close(sent)
+					return w.Bcast(mpi.Of([]float64{1}), 0)
 				}
-				err := w.Bcast(mpi.Of([]float64{1}), w.Rank())
-				sent.Store(true)
-				return err
+				<-sent
+				for w.Unexpected() == 0 { // looks at the network
+					runtime.Gosched()
+				}
+				return w.Bcast(mpi.Of([]float64{1}), 1)
 			})
 			require.NoError(t, ends[0].call)
 			require.ErrorIs(t, ends[0].finalize, mpi.ErrMismatch)
@@ -165,8 +160,8 @@ func TestLateDisagreementKeepsFence(t *testing.T) {
 	}
 }
 
-// departingManager is a process manager of a rank that leaves the job instead of coming to its second
-// fence.
+// A departingManager is the process manager of a rank that leaves the job instead of joining
+// its second fence.
 type departingManager struct {
 	pmi.Manager
 	fences int
@@ -181,66 +176,55 @@ func (m *departingManager) Fence(ctx context.Context) error {
 	return m.Manager.Fence(ctx)
 }
 
-// A rank that does not come to the last fence, and says so, does not keep the others until
-// they give it up.
+// A rank that announces that it does not join the last fence ends the wait of the others
+// there at once.
 func TestDepartEarlyBreaksFence(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
-			var all sync.WaitGroup
-			for i, m := range pmi.NewLocal(2) {
-				all.Go(func() {
-					o := o
-					o.Manager = m
-					l := &departingManager{Manager: m}
-					if i == 1 {
-						o.Manager = l
-					}
-					w, err := mpi.Init(open, o)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					l.leave = func() { w.DepartEarly(errors.New("no more of it")) }
-					began := time.Now()
-					if err = w.Finalize(); i == 1 {
-						return
-					}
-					if took := time.Since(began); took > quick || !errors.Is(err, mpi.ErrLost) {
-						t.Errorf("after %v: %v", took, err)
-					}
-				})
-			}
-			all.Wait()
+			eachRank(2, o, func(i int, o mpi.Options) {
+				l := &departingManager{Manager: o.Manager}
+				if i == 1 {
+					o.Manager = l
+				}
+				w, err := mpi.Init(open, o)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				l.leave = func() { w.DepartEarly(errors.New("departure")) }
+				began := time.Now()
+				if err = w.Finalize(); i == 1 {
+					return
+				}
+				if took := time.Since(began); took > quick || !errors.Is(err, mpi.ErrLost) {
+					t.Errorf("after %v: %v", took, err)
+				}
+			})
 		})
 	}
 }
 
-// A rank whose Init fails behind the first fence leaves no other waiting.
+// A rank whose Init fails after the first fence leaves no other waiting.
 func TestConnectAllFails(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
-			var all sync.WaitGroup
-			for i, m := range pmi.NewLocal(2) {
-				all.Go(func() {
-					o := o
-					o.Manager, o.ConnectAll = m, i == 0
-					began := time.Now()
-					w, err := mpi.Init(open, o)
-					if err == nil {
-						err = errors.Join(w.Bcast(mpi.Of([]float64{1}), 1), w.Finalize())
-					}
-					if took := time.Since(began); took > quick || !errors.Is(err, mpi.ErrMismatch) {
-						t.Errorf("rank %d after %v: %v", i, took, err)
-					}
-				})
-			}
-			all.Wait()
+			eachRank(2, o, func(i int, o mpi.Options) {
+				o.ConnectAll = i == 0
+				began := time.Now()
+				w, err := mpi.Init(open, o)
+				if err == nil {
+					err = errors.Join(w.Bcast(mpi.Of([]float64{1}), 1), w.Finalize())
+				}
+				if took := time.Since(began); took > quick || !errors.Is(err, mpi.ErrMismatch) {
+					t.Errorf("rank %d after %v: %v", i, took, err)
+				}
+			})
 		})
 	}
 }
 
-// What comes for the rank before its first calls is handled, not dropped: a rank that has
-// none ends as soon as the others do.
+// Packets that arrive before the first call of a rank are handled, not dropped: a rank without
+// calls ends as soon as the others do.
 func TestFinalizeAtOnce(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {

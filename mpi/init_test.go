@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -47,8 +46,8 @@ func TestInitWithoutDevice(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-// A rank that does not start keeps no other at the first fence, and is lost to the others
-// with the reason. Without the first rank of a node, which tells what all have to know, none
+// A rank whose Init fails keeps no other at the first fence, and is lost to the others with
+// the reason. Without the first rank of a node, which publishes the number of processors, none
 // starts.
 func TestInitOfOneRankFails(t *testing.T) {
 	broken := errors.New("no adapter")
@@ -56,33 +55,28 @@ func TestInitOfOneRankFails(t *testing.T) {
 		for _, fails := range []int{0, 2} {
 			t.Run(fmt.Sprintf("%s, rank %d", fabric, fails), func(t *testing.T) {
 				t.Parallel() // it takes half a second to ask for a sign of life
-				var all sync.WaitGroup
-				for i, m := range pmi.NewLocal(3) {
-					all.Go(func() {
-						o, opens, want := o, open, mpi.ErrLost
-						o.Manager = m
-						switch {
-						case i == fails && o.Net == mpi.TCP:
-							o.RCLimit, want = -1, nil
-						case i == fails:
-							opens, want = func() (verbs.Device, error) { return nil, broken }, broken
-						case fails == 0:
-							want = pmi.ErrNotFound
-						}
-						began := time.Now()
-						w, err := mpi.Init(opens, o)
-						if err == nil {
-							err = errors.Join(w.Barrier(), w.Finalize())
-						}
-						if took := time.Since(began); took > quick || err == nil || want != nil && !errors.Is(err, want) {
-							t.Errorf("rank %d after %v: %v", i, took, err)
-						}
-						if i != fails && !strings.Contains(err.Error(), "not started: ") {
-							t.Errorf("rank %d: %v", i, err)
-						}
-					})
-				}
-				all.Wait()
+				eachRank(3, o, func(i int, o mpi.Options) {
+					opens, want := open, mpi.ErrLost
+					switch {
+					case i == fails && o.Net == mpi.TCP:
+						o.RCLimit, want = -1, nil
+					case i == fails:
+						opens, want = func() (verbs.Device, error) { return nil, broken }, broken
+					case fails == 0:
+						want = pmi.ErrNotFound
+					}
+					began := time.Now()
+					w, err := mpi.Init(opens, o)
+					if err == nil {
+						err = errors.Join(w.Barrier(), w.Finalize())
+					}
+					if took := time.Since(began); took > quick || err == nil || want != nil && !errors.Is(err, want) {
+						t.Errorf("rank %d after %v: %v", i, took, err)
+					}
+					if i != fails && !strings.Contains(err.Error(), "not started: ") {
+						t.Errorf("rank %d: %v", i, err)
+					}
+				})
 			})
 		}
 	}
