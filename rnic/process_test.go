@@ -3,6 +3,7 @@ package rnic
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -122,7 +123,11 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 // new process takes the address: nothing of the old connection works with it,
 // and a new one does.
 func TestPeerIsKilled(t *testing.T) {
-	e, c := newEnd(t, Options{}), newChild(t, childOptions{}, verbs.RC)
+	at := childOptions{}
+	if runtime.GOOS == "linux" {
+		at.Addr = netip.AddrPortFrom(ownHost(49), 4791) // nobody else's of this machine, so that it stays free
+	}
+	e, c := newEnd(t, Options{}), newChild(t, at, verbs.RC)
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
 	require.NoError(t, err)
 	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, verbs.ConnectOptions{RetryCnt: 4}))

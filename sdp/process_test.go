@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,7 +34,11 @@ func peerProcess() {
 			os.Exit(1)
 		}
 	}
-	dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
+	o := rnic.Options{Logger: slog.New(slog.DiscardHandler)}
+	if pid := os.Getpid(); runtime.GOOS == "linux" { // an address that nobody takes when the process is killed
+		o.Addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 92, byte(pid >> 8), byte(pid)}), 0)
+	}
+	dev, err := rnic.Open(o)
 	fail(err)
 	s, err := sdp.New(dev, nil, sdp.Options{})
 	fail(err)
