@@ -3,13 +3,13 @@ package rnic
 import (
 	"fmt"
 	"net/netip"
-	"runtime"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -123,11 +123,7 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 // new process takes the address: nothing of the old connection works with it,
 // and a new one does.
 func TestPeerIsKilled(t *testing.T) {
-	at := childOptions{}
-	if runtime.GOOS == "linux" {
-		at.Addr = netip.AddrPortFrom(ownHost(49), 4791) // nobody else's of this machine, so that it stays free
-	}
-	e, c := newEnd(t, Options{}), newChild(t, at, verbs.RC)
+	e, c := newEnd(t, Options{}), newChild(t, childOptions{Addr: ownaddr.Device(49)}, verbs.RC) // an address that stays free
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
 	require.NoError(t, err)
 	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, verbs.ConnectOptions{RetryCnt: 4}))

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
@@ -34,11 +34,7 @@ func peerProcess() {
 			os.Exit(1)
 		}
 	}
-	o := rnic.Options{Logger: slog.New(slog.DiscardHandler)}
-	if pid := os.Getpid(); runtime.GOOS == "linux" { // an address that nobody takes when the process is killed
-		o.Addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 92, byte(pid >> 8), byte(pid)}), 0)
-	}
-	dev, err := rnic.Open(o)
+	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(92), Logger: slog.New(slog.DiscardHandler)}) // an address that stays free
 	fail(err)
 	s, err := sdp.New(dev, nil, sdp.Options{})
 	fail(err)

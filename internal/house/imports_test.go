@@ -82,6 +82,7 @@ var floors = map[string][]string{
 	"internal/forward":         {},
 	"internal/house":           {},
 	"internal/misuse":          {},
+	"internal/ownaddr":         {},
 	"internal/tools":           {"verbs", "wire", "cm", "sdp", "internal/link"},
 	"internal/tools/mpirun":    {"internal/cpus", "internal/hostaddr", "mpi/pmi"},
 	"internal/tools/toolstest": {"verbs", "rnic", "cm"},
