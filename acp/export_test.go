@@ -3,6 +3,7 @@ package acp
 import (
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/acp/internal/protocol"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -19,6 +20,9 @@ func (ch *Channel) SayPlaced(n int) bool {
 	}
 	return ok
 }
+
+// FabricHost returns the interface that fabrics call.
+func (p *Process) FabricHost() fabric.Host { return (*fabricHost)(p) }
 
 // Lie writes an impossible index to the other end of a channel.
 func (ch *Channel) Lie() {

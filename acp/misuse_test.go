@@ -79,3 +79,20 @@ func TestUnusable(t *testing.T) {
 	s.Check(t)
 	require.NoError(t, p.Close())
 }
+
+// TestFabricHostIgnoresInvalid has a fabric report ranks outside the job and a nil peer.
+func TestFabricHostIgnoresInvalid(t *testing.T) {
+	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: pmi.NewLocal(1)[0]})
+	require.NoError(t, err)
+	h := p.FabricHost()
+	h.DoLocked(func() {
+		for _, rank := range []int{-1, 1, math.MaxInt, math.MinInt} {
+			h.PeerFound(rank, nil)
+			h.PeerLost(rank, acp.ErrLost)
+			h.HandleSignal(rank, math.MaxUint32)
+		}
+		h.PeerFound(0, nil)
+		h.HandleSignal(0, math.MaxUint32)
+	})
+	require.NoError(t, p.Close())
+}

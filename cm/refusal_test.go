@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -16,7 +17,7 @@ import (
 // second attempt is refused, long before the peer has been asked often enough.
 func TestDialRefusedBySystem(t *testing.T) {
 	a := newEnd(t, cm.Options{})
-	gone, err := rnic.Open(rnic.Options{})
+	gone, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(50)}) // which stays free
 	require.NoError(t, err)
 	closed := gone.Addr()
 	require.NoError(t, gone.Close())

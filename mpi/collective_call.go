@@ -150,7 +150,7 @@ func (k *call) run() error {
 	if k.alg.Last = k.op.isFinalize; k.op.isFinalize {
 		k.net.tag |= persistentTag // a tag that no blocking call uses
 	}
-	if err := k.execute(); err != nil {
+	if err := k.execute(); err != nil || k.op.isFinalize { // a late disagreement does not make the last barrier fail
 		return err
 	}
 	return k.comm.lateDisagreement()
@@ -187,15 +187,20 @@ func (k *call) execute() error {
 	return nil
 }
 
-// resultError returns the mismatch found in the call, else err.
+// resultError joins the error of an algorithm with the mismatch found in the call: a rank that
+// knows of the mismatch may have left the job.
 func (k *call) resultError(err error) error {
-	if bad := k.disagreement.Load(); bad != nil && (err == nil || errors.Is(err, ErrMismatch)) {
-		k.comm.mu.Lock()
-		defer k.comm.mu.Unlock()
-		k.comm.log.clearLate(bad)
+	bad := k.disagreement.Load()
+	if bad == nil {
+		return err
+	}
+	k.comm.mu.Lock()
+	k.comm.log.clearLate(bad)
+	k.comm.mu.Unlock()
+	if err == nil || errors.Is(err, ErrMismatch) {
 		return bad
 	}
-	return err
+	return errors.Join(bad, err)
 }
 
 // reduceBuffer returns the buffer that a reduction combines.

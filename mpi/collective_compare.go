@@ -22,8 +22,8 @@ import (
 //     that have not arrived from it by then never will.
 //
 // The rank that finds a mismatch notifies all other ranks of the communicator. Calls of that
-// sequence number fail at all ranks; where the call is complete already, the next call or
-// Finalize fails.
+// sequence number fail at all ranks; where the call is complete already, the next call fails,
+// or Finalize, before which all ranks flush (finalize_flush.go).
 
 // recentCalls is the number of calls of a communicator that are compared with late or early
 // signatures.
@@ -214,10 +214,10 @@ func (c *Comm) broadcastDisagreement(core *protocol.Core, d *disagreement) {
 	}
 }
 
-// sendDisagreement sends a mismatch to a rank of the job. The caller holds the engine's lock.
+// sendDisagreement sends a mismatch to a rank of the job.
 func (c *Comm) sendDisagreement(core *protocol.Core, rank int, d *disagreement) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
-	c.world.detector.sendPacket(core, rank, envelope.Header{Tag: packetDisagreement, ID: uint64(c.contextID)}, payload)
+	c.world.detector.sendDisagreement(core, rank, c.contextID, payload)
 }
 
 // handleDisagreement handles a packet of sendDisagreement.

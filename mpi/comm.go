@@ -136,7 +136,8 @@ func (c *Comm) localRank(rank int) int {
 
 // Free ends the use of the communicator at this rank (MPI_Comm_free). All ranks call it after
 // they have received all messages. It frees the attributes. Collective calls in progress
-// complete. World and Self cannot be freed.
+// complete. World and Self cannot be freed. An ErrMismatch of an earlier call does not keep the
+// communicator from being freed.
 func (c *Comm) Free() error {
 	if c.isNull() {
 		return c.fail("free", "", errNullComm)
@@ -148,10 +149,13 @@ func (c *Comm) Free() error {
 		return c.fail("free", "", ErrFreed)
 	}
 	c.freeAttrs()
-	c.world.comms.remove(c)
+	c.world.comms.keepFreed(c)
 	c.mu.Lock()
 	c.idleCalls = nil
 	c.releaseIfUnused()
+	if late := c.lateDisagreement(); late != nil {
+		return c.fail("free", "", late)
+	}
 	return nil
 }
 

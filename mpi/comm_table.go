@@ -13,6 +13,7 @@ type commTable struct {
 	list map[uint32]weak.Pointer[Comm]
 
 	early map[uint32]*disagreement // disagreements about communicators not made here yet
+	freed []*Comm                  // the last maxFreed freed ones, oldest first; they stay in list
 }
 
 // add lists c, and passes an early disagreement on to it.
@@ -45,10 +46,28 @@ func (x *commTable) addEarlyDisagreement(id uint32, d *disagreement) {
 	}
 }
 
-func (x *commTable) remove(c *Comm) {
+// maxFreed is the maximum number of freed communicators that are kept for late messages of
+// other ranks, which may show a disagreement.
+const maxFreed = 16
+
+// keepFreed keeps a freed communicator, and evicts the oldest of more than maxFreed.
+func (x *commTable) keepFreed(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.list, c.contextID)
+	if x.freed = append(x.freed, c); len(x.freed) > maxFreed {
+		delete(x.list, x.freed[0].contextID)
+		x.freed = slices.Delete(x.freed, 0, 1)
+	}
+}
+
+// evictFreed removes a freed communicator because its context id is reserved for another.
+func (x *commTable) evictFreed(id uint32) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if i := slices.IndexFunc(x.freed, func(c *Comm) bool { return c.contextID == id }); i >= 0 {
+		delete(x.list, id)
+		x.freed = slices.Delete(x.freed, i, i+1)
+	}
 }
 
 // get returns the communicator with the context id, or nil.

@@ -71,7 +71,14 @@ func (x *contextIDs) release(ticket uint64) {
 // that must be equal at all ranks.
 func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error) {
 	x := c.world.contexts
-	ticket = x.reserve(0)
+	reserve := func(from uint64) uint64 {
+		t := x.reserve(from)
+		if t != noTicket {
+			c.world.comms.evictFreed(x.idOf(t))
+		}
+		return t
+	}
+	ticket = reserve(0)
 	for {
 		v := [2]uint64{ticket, ^ticket}
 		if ticket == noTicket {
@@ -92,7 +99,7 @@ func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error)
 		}
 		if ticket != highest {
 			x.release(ticket)
-			ticket = x.reserve(highest)
+			ticket = reserve(highest)
 		}
 	}
 }

@@ -42,6 +42,8 @@ type deadlockDetector struct {
 	reportedLost map[int]lostRank // losses reported by other ranks
 	stopped      bool
 
+	flushState
+
 	query          *stateQuery  // in progress, or nil
 	lastRound      uint64       // number of the last query
 	lastQueryAt    time.Time    // time of the last query
@@ -80,6 +82,10 @@ type waitState struct {
 //	State         round  -          part of a deadlock.State; Synchronous marks the last part
 //	Disagreement  comm   -          a disagreement
 //	CallEnded     comm   -          a callProbe: the call is complete at this rank
+//	Confirm       -      -          none: the reply to Disagreement
+//	Flush         -      -          none: request for a Flushed once all earlier packets are handled
+//	Flushed       -      -          none: the reply to Flush and Depart
+//	Depart        -      -          reason of the sender for ending early; Synchronous marks an ErrMismatch. Also a Flush
 //
 // A Probe of a rank that waits in a collective call has the communicator in ID and a callProbe
 // as payload.
@@ -92,6 +98,10 @@ const (
 	packetState
 	packetDisagreement
 	packetCallEnded
+	packetConfirm
+	packetFlush
+	packetFlushed
+	packetDepart
 )
 
 const (
@@ -103,7 +113,8 @@ const (
 func newDeadlockDetector(w *job) *deadlockDetector {
 	l := &deadlockDetector{world: w, interval: sampleInterval, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), replyTimeout: stateTimeout, alwaysReport: w.o.Watchdog > 0,
 		waits: map[any]*waitState{}, polls: pollTracker{all: map[any]*pollState{}, schedules: map[int]*probeSchedule{}}, lossesSent: map[int]int{}, reportedLost: map[int]lostRank{}, lastCallAt: time.Now(),
-		tasks: make(chan func(), 16), stopCh: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
+		flushState: flushState{unconfirmed: map[int]int{}},
+		tasks:      make(chan func(), 16), stopCh: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)
 	if l.alarm > 0 {
 		l.interval = min(l.interval, max(l.alarm/4, time.Millisecond))
@@ -172,6 +183,12 @@ func (l *deadlockDetector) sampleWaits() {
 	})
 }
 
+// isDue reports whether this sample is the one nearest to the end of an interval. Tickers are
+// not exact: a sample slightly too early would otherwise extend the interval by a whole period.
+func (l *deadlockDetector) isDue(passed, interval time.Duration) bool {
+	return passed >= interval-l.interval/2
+}
+
 // checkWaits updates the states of the waiting calls, probes the ranks that they wait for and
 // raises the alarm.
 func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
@@ -194,7 +211,7 @@ func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.Acti
 		if !ok {
 			continue
 		}
-		if now.Sub(x.probedAt) >= x.probeInterval {
+		if l.isDue(now.Sub(x.probedAt), x.probeInterval) {
 			l.probeRanks(core, x, w.Target, d.describeWait(), now)
 		}
 		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describeWait().Aside || l.polls.stateOf(w.Target) != nil) {
@@ -223,7 +240,16 @@ func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 			return l.world.handleCallProbe(core, from, h, payload)
 		}
 	case packetDisagreement:
+		l.sendPacket(core, from, envelope.Header{Tag: packetConfirm}, nil)
 		return l.world.handleDisagreement(h, payload)
+	case packetConfirm:
+		l.handleConfirm(core, from)
+	case packetFlush:
+		l.handleFlush(core, from, nil)
+	case packetFlushed:
+		l.handleFlushReply(core, from)
+	case packetDepart:
+		l.handleFlush(core, from, parseDeparture(h, payload))
 	case packetCallEnded:
 		return l.world.handleCallEnded(from, h, payload)
 	case packetRankLost:

@@ -254,7 +254,7 @@ func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 		s.Last = ""
 	}
 	for _, c := range w.comms.all() {
-		if at, ok := c.lastCollective(); ok && len(s.Collectives) < deadlock.MaxListed {
+		if at, ok := c.lastCollective(); ok && !c.freed.Load() && len(s.Collectives) < deadlock.MaxListed {
 			s.Collectives = append(s.Collectives, at)
 		}
 	}

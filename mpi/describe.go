@@ -279,6 +279,6 @@ func (w *job) describeLastCall(send bool, peer int, e match.Envelope) string {
 	return fmt.Sprintf("Recv(source %s, tag %s)", c.describeRank(e.Source), anyOrNumber(int(e.Tag)))
 }
 
-var _ = []waitDescriber{&requestWait{}, &probeWait{}, &anyRequest{}, &callNet{}, queueTurn{}, &winWait{}}
+var _ = []waitDescriber{&requestWait{}, &probeWait{}, &anyRequest{}, &callNet{}, queueTurn{}, &winWait{}, flushWait{}}
 
 var _ coll.Net = &callNet{}

@@ -66,6 +66,16 @@ func (w World) Vanish() {
 // LostReason is why ranks are lost by Lose.
 const LostReason = "the test is over"
 
+// DepartEarly has the rank leave the job as one does whose last barrier has failed.
+func (w World) DepartEarly(why error) { w.world.departEarly(why, w.world.o.GiveUp) }
+
+// Unexpected polls the network once and returns the number of unexpected messages.
+func (w World) Unexpected() (n int) {
+	w.eng.PollOnce()
+	w.eng.Do(func(core *protocol.Core) { _, n, _ = core.Pending() })
+	return n
+}
+
 // Lose fails all other ranks at this rank, which ends its waits.
 func (w World) Lose() {
 	w.eng.Do(func(*protocol.Core) {

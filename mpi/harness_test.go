@@ -3,6 +3,7 @@ package mpi_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +59,18 @@ func jobOn(t testing.TB, open mpi.Open, n int, o mpi.Options, f func(w mpi.World
 		}
 	}
 	require.NoError(t, errs)
+}
+
+// eachRank calls f once for each of n ranks of a job, in goroutines of their own, with the
+// options of the rank, and returns when all calls have. Unlike job it expects errors.
+func eachRank(n int, o mpi.Options, f func(rank int, o mpi.Options)) {
+	var all sync.WaitGroup
+	for i, m := range pmi.NewLocal(n) {
+		o := o
+		o.Manager = m
+		all.Go(func() { f(i, o) })
+	}
+	all.Wait()
 }
 
 func rank(open mpi.Open, o mpi.Options, f func(w mpi.World) error) error {

@@ -2,7 +2,10 @@ package mpi_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,4 +44,40 @@ func TestInitWithoutDevice(t *testing.T) {
 	w, err := mpi.Init(nil, mpi.Options{Manager: pmi.NewLocal(1)[0]})
 	require.NoError(t, err)
 	require.NoError(t, w.Finalize())
+}
+
+// A rank whose Init fails keeps no other at the first fence, and is lost to the others with
+// the reason. Without the first rank of a node, which publishes the number of processors, none
+// starts.
+func TestInitOfOneRankFails(t *testing.T) {
+	broken := errors.New("no adapter")
+	for fabric, o := range finalizeFabrics {
+		for _, fails := range []int{0, 2} {
+			t.Run(fmt.Sprintf("%s, rank %d", fabric, fails), func(t *testing.T) {
+				t.Parallel() // it takes half a second to ask for a sign of life
+				eachRank(3, o, func(i int, o mpi.Options) {
+					opens, want := open, mpi.ErrLost
+					switch {
+					case i == fails && o.Net == mpi.TCP:
+						o.RCLimit, want = -1, nil
+					case i == fails:
+						opens, want = func() (verbs.Device, error) { return nil, broken }, broken
+					case fails == 0:
+						want = pmi.ErrNotFound
+					}
+					began := time.Now()
+					w, err := mpi.Init(opens, o)
+					if err == nil {
+						err = errors.Join(w.Barrier(), w.Finalize())
+					}
+					if took := time.Since(began); took > quick || err == nil || want != nil && !errors.Is(err, want) {
+						t.Errorf("rank %d after %v: %v", i, took, err)
+					}
+					if i != fails && !strings.Contains(err.Error(), "not started: ") {
+						t.Errorf("rank %d: %v", i, err)
+					}
+				})
+			})
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
 // TestKinds checks that a datatype mismatch is an error of the receive, for every send mode,
@@ -81,28 +80,5 @@ func TestKinds(t *testing.T) {
 				return nil
 			})
 		})
-	}
-}
-
-// TestFinalizeTellsDisagreement checks that Finalize returns a mismatch found after its call.
-func TestFinalizeTellsDisagreement(t *testing.T) {
-	for _, o := range []mpi.Options{{}, {NoShared: true}} {
-		ends := make(chan error, 2)
-		managers := pmi.NewLocal(2)
-		for i := range 2 {
-			go func() {
-				o := o
-				o.Manager = managers[i]
-				w, err := mpi.Init(open, o)
-				if err == nil {
-					_ = w.Bcast(mpi.Of([]float64{1}), w.Rank()) // both send
-					err = w.Finalize()
-				}
-				ends <- err
-			}()
-		}
-		for range 2 {
-			require.ErrorIs(t, <-ends, mpi.ErrMismatch)
-		}
 	}
 }

@@ -63,7 +63,8 @@ func (l *deadlockDetector) handleProbe(core *protocol.Core, from int) {
 // onRankLost records a lost rank and notifies the ranks that wait for us.
 func (l *deadlockDetector) onRankLost(core *protocol.Core, rank int) {
 	delete(l.lossesSent, rank)
-	if l.stopped {
+	l.dropUnconfirmed(core, rank)
+	if d := (*departure)(nil); l.stopped || errors.As(core.PeerError(rank), &d) && d.mismatch { // a departed rank has notified all others
 		return
 	}
 	x, heard := l.reportedLost[rank]

@@ -119,7 +119,7 @@ func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 	p := &l.polls
 	wanted := map[int]bool{}
 	for _, x := range p.all {
-		if x.poll != nil && now.Sub(x.since) >= sampleInterval {
+		if x.poll != nil && l.isDue(now.Sub(x.since), sampleInterval) {
 			for _, rank := range x.poll.dependsOn {
 				wanted[rank] = rank != l.world.eng.Rank()
 			}
@@ -136,7 +136,7 @@ func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 		if a == nil {
 			a = &probeSchedule{interval: sampleInterval}
 		}
-		if other && n < maxProbes && now.Sub(a.last) >= a.interval && core.Backlog(rank) == 0 {
+		if other && n < maxProbes && l.isDue(now.Sub(a.last), a.interval) && core.Backlog(rank) == 0 {
 			l.sendPacket(core, rank, envelope.Header{Tag: packetProbe}, nil)
 			if !a.last.IsZero() {
 				a.interval = min(2*a.interval, l.world.o.maxProbeInterval())

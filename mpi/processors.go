@@ -32,13 +32,18 @@ func ranksPerNode(m pmi.Manager) map[int]int {
 	return ranks
 }
 
+// firstRankOf returns the lowest rank on a node.
+func firstRankOf(m pmi.Manager, node int) (rank int) {
+	for m.Node(rank) != node {
+		rank++
+	}
+	return rank
+}
+
 // publishProcessors must be called before the first fence.
 func publishProcessors(m pmi.Manager, o *Options) error {
-	mine, first := m.Node(m.Rank()), 0
-	for m.Node(first) != mine {
-		first++
-	}
-	if m.Rank() != first || ranksPerNode(m)[mine] == 1 {
+	mine := m.Node(m.Rank())
+	if m.Rank() != firstRankOf(m, mine) || ranksPerNode(m)[mine] == 1 {
 		return nil
 	}
 	return m.Put(processorsKey(mine), fmt.Sprintf("%d %s", machineProcessors(), o.commonOptions()))
@@ -54,7 +59,8 @@ func readProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 		}
 		value, err := m.Get(ctx, processorsKey(node))
 		if err != nil {
-			return nil, fmt.Errorf("processors of node %d: %w", node, err)
+			first := firstRankOf(m, node)
+			return nil, fmt.Errorf("processors of node %d, which rank %d (%s) publishes: %w", node, first, (&rankLocations{manager: m}).lookup(first), err)
 		}
 		count, options, _ := strings.Cut(value, " ")
 		if p[node], err = strconv.Atoi(count); err != nil || p[node] < 1 {

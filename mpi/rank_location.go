@@ -20,10 +20,28 @@ type rankLocations struct {
 
 func locationKey(rank int) string { return fmt.Sprintf("process/%d", rank) }
 
-// publishLocation must be called before the first fence.
-func publishLocation(m pmi.Manager) error {
+// publishLocation publishes host and process of this rank before the first fence, and the
+// reason if the rank does not start.
+func publishLocation(m pmi.Manager, failed error) error {
 	host, _ := os.Hostname()
-	return m.Put(locationKey(m.Rank()), fmt.Sprintf("%s, pid %d", cmp.Or(host, "unknown host"), os.Getpid()))
+	text := fmt.Sprintf("%s, pid %d", cmp.Or(host, "unknown host"), os.Getpid())
+	if failed != nil {
+		text = fmt.Sprintf("%s, not started: %v", text, failed)
+	}
+	return m.Put(locationKey(m.Rank()), text)
+}
+
+// joinFirstFence joins the first fence in the background for a rank whose Init has failed, so
+// that the others do not wait there for startTimeout. They find no address of the rank, and
+// their calls with it return an ErrLost with the reason.
+func joinFirstFence(m pmi.Manager, failed error) {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		if publishLocation(m, failed) == nil {
+			_ = m.Fence(ctx) // Init has returned its own error
+		}
+	}()
 }
 
 // locationTimeout is the time in which the process manager must reply.

@@ -61,7 +61,7 @@ type Open func() (verbs.Device, error)
 // Init joins the job that started the process (MPI_Init), by softrnic mpirun or another process
 // manager of package pmi. A program started alone is a job of one rank. Init opens the adapter
 // if the job has more than one rank; Finalize closes it. Init waits up to 5 minutes for the
-// other ranks.
+// other ranks. After an error the process cannot join the same job again.
 func Init(open Open, o Options) (World, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -88,6 +88,7 @@ const startTimeout = 5 * time.Minute
 // communicators.
 func joinJob(ctx context.Context, open Open, o Options) (*job, error) {
 	if err := o.fillFromEnv(); err != nil {
+		joinFirstFence(o.Manager, err)
 		return nil, err
 	}
 	w := &job{manager: o.Manager, o: o, contexts: newContextIDs(maxContexts)}
@@ -116,37 +117,49 @@ func joinJob(ctx context.Context, open Open, o Options) (*job, error) {
 		}
 		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.rdmaOptions(), UD: o.udOptions()})
 	})
-	if err == nil && size > 1 {
+	if err == nil {
+		w.detector = newDeadlockDetector(w)
 		where := &rankLocations{manager: o.Manager}
-		w.eng.Do(func(core *protocol.Core) { core.OnNotify, core.RankName = w.channels.handleNotify, where.lookup })
-		err = w.exchangeProcessInfo(ctx)
+		w.eng.Do(func(core *protocol.Core) { // before the fence: packets of others may arrive right after it
+			core.OnNotify, core.RankName = w.channels.handleNotify, where.lookup
+			core.Handler, core.OnPeerFailed, core.OnSignature = w.handleActive, w.onRankLost, w.compareMessage
+		})
+		if size > 1 {
+			err = w.exchangeProcessInfo(ctx)
+		}
+	} else {
+		joinFirstFence(o.Manager, err)
 	}
 	if err != nil {
 		w.releaseResources(ctx)
 		return nil, err
 	}
-	w.detector = newDeadlockDetector(w)
 	w.comm = w.newComm("world", worldID, nil, rank, size)
 	w.self = w.newComm("self", selfID, []int{rank}, 0, 1)
-	w.eng.Do(func(core *protocol.Core) {
-		core.Handler, core.OnPeerFailed, core.OnSignature = w.handleActive, w.onRankLost, w.compareMessage
-	})
 	w.detector.start()
 	if o.ConnectAll && size > 1 {
-		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
-			return nil, err
-		}
-		if err := w.comm.Barrier(); err != nil { // ends the connect phase (iWARP paper, section 3.1)
+		if err := w.connectAll(ctx); err != nil {
+			w.departEarly(err, o.GiveUp)
+			w.releaseResources(ctx)
 			return nil, err
 		}
 	}
 	return w, nil
 }
 
+// connectAll connects to all ranks, and returns when all have done so (iWARP paper,
+// section 3.1).
+func (w *job) connectAll(ctx context.Context) error {
+	if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
+		return err
+	}
+	return w.comm.Barrier()
+}
+
 // exchangeProcessInfo publishes the processors and the location of this rank, passes the first
 // fence and reads the processors of the other nodes.
 func (w *job) exchangeProcessInfo(ctx context.Context) (err error) {
-	if err := cmp.Or(publishProcessors(w.manager, &w.o), publishLocation(w.manager)); err != nil {
+	if err := cmp.Or(publishProcessors(w.manager, &w.o), publishLocation(w.manager, nil)); err != nil {
 		return err
 	}
 	if err := w.manager.Fence(ctx); err != nil {
@@ -155,93 +168,6 @@ func (w *job) exchangeProcessInfo(ctx context.Context) (err error) {
 	w.cpus, err = readProcessors(ctx, w.manager, &w.o)
 	return err
 }
-
-// Finalize ends the membership (MPI_Finalize). All ranks call it; it returns after all have
-// called it. It frees the attributes of Self first. Requests that are not done, and all later
-// calls, end with ErrFinalized. If the ranks disagreed about an earlier collective call and no
-// later call returned that, Finalize returns an ErrMismatch (docs/mpi.md).
-//
-// When Finalize is deferred and the rank panics, it aborts the job and continues to panic.
-// It waits without a limit for a rank that computes; see FinalizeContext.
-func (w World) Finalize() error {
-	if reason := recover(); reason != nil {
-		_ = w.Abort(panicExitCode, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
-		panic(reason)
-	}
-	if w.isNull() {
-		return w.fail("finalize", "", errNullComm)
-	}
-	return w.world.finalize(context.Background())
-}
-
-// FinalizeContext is Finalize that ends when ctx ends; a nil ctx never ends. It then returns
-// ctx's error, and the rank leaves the job without waiting for the others: they lose it. Unlike
-// a deferred Finalize, it does not abort the job at a panic.
-func (w World) FinalizeContext(ctx context.Context) error {
-	if w.isNull() {
-		return w.fail("finalize", "", errNullComm)
-	}
-	if w.world.finalized.Load() {
-		return w.fail("finalize", "", ErrFinalized)
-	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	return w.world.finalize(ctx)
-}
-
-// finalize is World.Finalize.
-func (w *job) finalize(ctx context.Context) error {
-	w.self.freeAttrs()
-	stop := context.AfterFunc(ctx, w.eng.FailAll)
-	defer stop()
-	w.mu.Lock()
-	detached := w.detached
-	w.mu.Unlock()
-	_, err := WaitAll(detached...)
-	last := barrierOp()
-	last.calledAs, last.isFinalize = "finalize", true
-	err = errors.Join(err, w.comm.runBlocking(last))
-	w.detector.stop() // ranks that exit from now on are not failures
-	w.eng.FailAll()
-	stopped := false // a rank does not reach the last fence
-	if err == nil {
-		err = w.waitLastFence(ctx)
-		stopped = errors.Is(err, ErrLost)
-		w.eng.PollOnce()
-	}
-	if ended := context.Cause(ctx); ended != nil && err != nil {
-		return errors.Join(w.comm.fail("finalize", "", ended), w.releaseResources(context.WithoutCancel(ctx)))
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for _, c := range w.comms.all() {
-		if late := c.lateDisagreement(); late != nil {
-			err = errors.Join(err, c.fail("finalize", "", late))
-		}
-	}
-	err = errors.Join(err, w.releaseResources(ctx))
-	if stopped { // the process manager may not reply before the fence completes
-		return err
-	}
-	return errors.Join(err, w.manager.Finalize())
-}
-
-// waitLastFence waits until the packets of the last barrier have arrived at all ranks. It fails
-// with ErrLost after Options.GiveUp: all ranks have made all their calls, so a missing rank is
-// stopped. No liveness probes are sent at this stage.
-func (w *job) waitLastFence(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, w.o.GiveUp)
-	defer cancel()
-	err := w.manager.Fence(ctx)
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("mpi: finalize: fence: %w: a rank has not arrived %v after the last barrier", ErrLost, w.o.GiveUp)
-	}
-	return err
-}
-
-// panicExitCode is the exit status of a job after a panic, as of a Go program.
-const panicExitCode = 2
 
 // handleActive implements protocol.Core.Handler: it dispatches active messages to the deadlock
 // detector and to the windows.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -15,7 +16,7 @@ import (
 // the peer would be given up. Others are not concerned.
 func TestPeerRefusedBySystem(t *testing.T) {
 	a, other := endpoint(t, "", rdm.Options{GiveUp: time.Hour}), endpoint(t, "", rdm.Options{})
-	dev, err := rnic.Open(rnic.Options{})
+	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(51)}) // which stays free
 	require.NoError(t, err)
 	b, err := rdm.Open(dev, rdm.Options{})
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -96,7 +97,7 @@ func TestAddrsPrefix(t *testing.T) {
 func TestAddrsOfSeveralHosts(t *testing.T) {
 	own, err := hostaddr.Own()
 	require.NoError(t, err)
-	mine := ownHost(47)
+	mine := ownaddr.Host(47)
 	lists := map[string]string{
 		"addresses":           "203.0.113.7,203.0.113.8," + mine.String(),
 		"ranges":              "203.0.113.7:4791-4999,[2001:db8::7]:4791-4999," + mine.String() + ":4791-4999",
@@ -156,7 +157,7 @@ func TestAddrEnvironmentForSeveral(t *testing.T) {
 		}
 		return dev, err
 	}
-	host := ownHost(45).String()
+	host := ownaddr.Host(45).String()
 	first, err := open(host)
 	require.NoError(t, err)
 	require.EqualValues(t, 4791, first.Addr().Port())

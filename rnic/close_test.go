@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -94,7 +95,7 @@ func TestCloseAtOnce(t *testing.T) {
 	var ours Addrs // nobody else's of this machine, so that the address stays free
 	if runtime.GOOS == "linux" {
 		var err error
-		ours, err = ParseAddrs(ownHost(46).String() + "/32")
+		ours, err = ParseAddrs(ownaddr.Host(46).String() + "/32")
 		require.NoError(t, err)
 	}
 	for range 20 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -104,7 +105,7 @@ func TestOpenEnvironment(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // there is one loopback address
 	}
-	ours, program := ownHost(47).String()+":5001", netip.AddrPortFrom(ownHost(48), 5002)
+	ours, program := ownaddr.Host(47).String()+":5001", netip.AddrPortFrom(ownaddr.Host(48), 5002)
 	t.Setenv(EnvAddr, ours)
 	t.Setenv(EnvImpair, "drop 3rd ACK")
 	dev, err := Open(Options{})

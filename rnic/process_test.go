@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -122,7 +123,7 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 // new process takes the address: nothing of the old connection works with it,
 // and a new one does.
 func TestPeerIsKilled(t *testing.T) {
-	e, c := newEnd(t, Options{}), newChild(t, childOptions{}, verbs.RC)
+	e, c := newEnd(t, Options{}), newChild(t, childOptions{Addr: ownaddr.Device(49)}, verbs.RC) // an address that stays free
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
 	require.NoError(t, err)
 	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, verbs.ConnectOptions{RetryCnt: 4}))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
@@ -33,7 +34,7 @@ func peerProcess() {
 			os.Exit(1)
 		}
 	}
-	dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
+	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(92), Logger: slog.New(slog.DiscardHandler)}) // an address that stays free
 	fail(err)
 	s, err := sdp.New(dev, sdp.Options{})
 	fail(err)

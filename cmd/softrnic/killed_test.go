@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -25,10 +26,11 @@ type watched struct {
 	out, diag *bufio.Reader
 }
 
-func startWatched(t *testing.T, ctx context.Context, impair, line string) *watched {
+// startWatched starts the command at an adapter with an address, or one of its choice.
+func startWatched(t *testing.T, ctx context.Context, addr, impair, line string) *watched {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)
-	cmd.Env = append(os.Environ(), commandEnv+"=1", rnic.EnvImpair+"="+impair)
+	cmd.Env = append(os.Environ(), commandEnv+"=1", rnic.EnvImpair+"="+impair, rnic.EnvAddr+"="+addr)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	diag, err := cmd.StderrPipe()
@@ -75,9 +77,10 @@ func TestKilledEnds(t *testing.T) {
 	begins := make([]time.Time, len(left))
 	for i := range left {
 		c, addr := cases[i/2], fmt.Sprintf("127.93.3.%d", i+1)
-		server := startWatched(t, ctx, c.serverImpair, fmt.Sprintf(c.server, addr))
+		server := startWatched(t, ctx, "", c.serverImpair, fmt.Sprintf(c.server, addr))
 		readUntil(t, server.diag, "waiting for a client")
-		client := startWatched(t, ctx, c.clientImpair, fmt.Sprintf(c.client, addr))
+		own := ownaddr.Host(byte(100 + i)).String() // which stays free when it is killed
+		client := startWatched(t, ctx, own, c.clientImpair, fmt.Sprintf(c.client, addr))
 		middle := client
 		if c.atServer {
 			middle = server

@@ -41,6 +41,7 @@ var allowedImports = map[string][]string{
 	"internal/ifwatch":        {},
 	"internal/cancelctx":      {},
 	"internal/netns":          {},
+	"internal/ownaddr":        {},
 	"internal/racesync":       {},
 	"internal/pages":          {"internal/place"},
 	"internal/size":           {},

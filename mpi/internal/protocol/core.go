@@ -86,6 +86,13 @@ func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.Len() }
 // ActiveBacklog returns the number of Active packets in the backlog of a rank.
 func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].queuedActives }
 
+// Exchanged reports whether ordered packets were sent or queued to a rank, and whether one was
+// received from it.
+func (c *Core) Exchanged(rank int) (sent, received bool) {
+	p := &c.peers[rank]
+	return p.sendSeq != 0 || p.queue.Len() > 0, p.recvSeq != 0
+}
+
 // A deferredCall is a call of the net that arrived during a call of the Core.
 type deferredCall struct {
 	f    func(*Core, deferredCall)

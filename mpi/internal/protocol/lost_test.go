@@ -162,3 +162,26 @@ func TestMoveFails(t *testing.T) {
 	e.core.TransferDone(1<<32, nil)
 	e.core.TransferDone(0, nil)
 }
+
+// TestFailPeerOnceSent checks that a rank that ends fails when the last queued packet has
+// left, and not before.
+func TestFailPeerOnceSent(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		e := newEvil(t, RendezvousCopy)
+		sent, received := e.core.Exchanged(1)
+		require.False(t, sent || received)
+		e.full = full
+		require.NoError(t, e.core.SendActive(1, envelope.Header{}, nil))
+		sent, received = e.core.Exchanged(1)
+		require.True(t, sent && !received)
+		e.core.FailPeerOnceSent(1, errors.New("it ends"))
+		if full {
+			require.NoError(t, e.core.PeerError(1))
+			e.full = false
+			e.core.Resume(1)
+		}
+		require.ErrorContains(t, e.core.PeerError(1), "it ends")
+		require.Zero(t, e.core.Backlog(1))
+		require.Equal(t, envelope.Active, e.sent[len(e.sent)-1].h.Kind)
+	}
+}

@@ -106,6 +106,9 @@ func (c *Core) drainQueue(l deferredCall) {
 		}
 		return
 	}
+	if p.failOnceEmpty != nil {
+		c.FailPeer(rank, p.failOnceEmpty)
+	}
 }
 
 // sendPacket sends a packet, and reports whether the net accepted it. The net may have

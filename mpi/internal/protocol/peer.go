@@ -25,7 +25,8 @@ type peer struct {
 	throttleReceived uint32 // number of the last Throttle received
 	announceAll      bool   // the rank asked us to send RTS only
 
-	err error
+	err           error
+	failOnceEmpty error // error for FailPeer when queue becomes empty, or nil
 }
 
 // FailPeer marks a rank as failed. The caller has disconnected it. The requests that
@@ -45,6 +46,17 @@ func (c *Core) FailPeer(rank int, why error) {
 	c.enter()
 	defer c.exit()
 	c.failPeer(l)
+}
+
+// FailPeerOnceSent calls FailPeer as soon as the send queue to a rank that ends is empty, so
+// that the reply that the rank waits for leaves before. The rank must not use the memory of any
+// request, because it is not disconnected until then.
+func (c *Core) FailPeerOnceSent(rank int, why error) {
+	if p := &c.peers[rank]; p.queue.Len() > 0 {
+		p.failOnceEmpty = why
+		return
+	}
+	c.FailPeer(rank, why)
 }
 
 // newLostError returns the error of the requests that wait for a failed rank.

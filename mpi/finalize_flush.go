@@ -1,0 +1,173 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+)
+
+// Before a rank ends, the others must know the disagreements that it has found, and it must
+// know those that its own messages cause. So it flushes: it sends a packet to each rank that
+// it has sent packets to, and waits for the replies. Packets are handled in order, and a rank
+// withholds its reply until the disagreements that it has announced are confirmed by all
+// ranks. When all replies have arrived,
+//
+//   - all packets of this rank have been handled and compared;
+//   - all ranks know the disagreements that resulted.
+//
+// When all ranks have flushed, every rank knows every disagreement.
+
+// flushState is the state of the flushes of this rank and of others. The engine's lock guards it.
+type flushState struct {
+	awaited        map[int]bool // ranks whose reply to our flush is missing
+	departing      bool         // the flush is a packetDepart
+	unconfirmed    map[int]int  // by rank: announced disagreements without a confirmation
+	pendingReplies []flushReply
+
+	departed   error                   // why a rank does not join the last fence, or nil
+	breakFence context.CancelCauseFunc // cancels the wait at the last fence, or nil
+}
+
+// A flushReply is a withheld reply to the flush of a rank.
+type flushReply struct {
+	rank     int
+	departed error // nil unless the rank departs
+}
+
+// A departure is the error of a rank that ends before the others.
+type departure struct {
+	text     string
+	mismatch bool
+}
+
+// Error implements error.
+func (d *departure) Error() string { return "it has left the job: " + d.text }
+
+// Unwrap returns ErrMismatch if the ranks of a collective call did not agree.
+func (d *departure) Unwrap() error {
+	if d.mismatch {
+		return ErrMismatch
+	}
+	return nil
+}
+
+// A flushWait waits for the replies to a flush.
+type flushWait struct{ l *deadlockDetector }
+
+// Ready implements engine.Waitable.
+func (f flushWait) Ready() bool {
+	core := f.l.world.eng.Core()
+	for rank := range f.l.awaited {
+		if core.PeerError(rank) != nil {
+			delete(f.l.awaited, rank)
+		}
+	}
+	return len(f.l.awaited) == 0 && len(f.l.unconfirmed) == 0
+}
+
+// describeWait implements waitDescriber.
+func (f flushWait) describeWait() deadlock.Call {
+	d := deadlock.Call{What: "finalize", Comm: f.l.world.comm.Name()}
+	for rank := range f.l.awaited {
+		d.For = append(d.For, rank)
+	}
+	slices.Sort(d.For)
+	return d
+}
+
+// flush sends a packetFlush to all ranks that packets have been sent to and waits for the
+// replies of those that are not lost. With a reason it sends a packetDepart, also to ranks
+// that packets have come from, and to all ranks if the reason is a disagreement: ranks that
+// find the same disagreement announce it to this rank, and would wait for a confirmation
+// until the fabric gives up.
+func (l *deadlockDetector) flush(ctx context.Context, why error) error {
+	h, text := envelope.Header{Tag: packetFlush}, ""
+	if why != nil {
+		h.Tag, text = packetDepart, why.Error()
+		if errors.Is(why, ErrMismatch) {
+			h.Flags = envelope.Synchronous
+		}
+	}
+	l.world.eng.Do(func(core *protocol.Core) {
+		l.awaited, l.departing = map[int]bool{}, why != nil
+		for rank := range l.world.eng.Size() {
+			sent, received := core.Exchanged(rank)
+			if rank != l.world.eng.Rank() && core.PeerError(rank) == nil && (sent || why != nil && received || h.Flags != 0) {
+				l.awaited[rank] = true
+				l.sendPacket(core, rank, h, []byte(text[:min(len(text), l.world.eng.Fabric().Limits(rank).Eager)]))
+			}
+		}
+	})
+	return l.world.eng.Wait(ctx, flushWait{l})
+}
+
+// handleFlushReply handles packetFlushed. A rank that replies to a departure treats this rank
+// as lost, so this rank treats it as lost as well.
+func (l *deadlockDetector) handleFlushReply(core *protocol.Core, from int) {
+	delete(l.awaited, from)
+	if l.departing {
+		core.FailPeer(from, ErrFinalized)
+	}
+}
+
+// handleFlush handles packetFlush, and packetDepart with its reason.
+func (l *deadlockDetector) handleFlush(core *protocol.Core, from int, departed error) {
+	l.handleProbe(core, from) // it waits for this rank
+	l.pendingReplies = append(l.pendingReplies, flushReply{from, departed})
+	if departed != nil {
+		l.departed = fmt.Errorf("%w: rank %d: %w", ErrLost, from, departed)
+		if l.breakFence != nil {
+			l.breakFence(l.departed)
+		}
+	}
+	l.replyToFlushes(core)
+}
+
+// replyToFlushes sends the withheld replies unless a disagreement is unconfirmed. A rank that
+// departs is lost as soon as its reply has left. Its connection is kept, which has to carry
+// the reply: the rank has ended all of its transfers.
+func (l *deadlockDetector) replyToFlushes(core *protocol.Core) {
+	if len(l.unconfirmed) > 0 {
+		return
+	}
+	held := l.pendingReplies
+	l.pendingReplies = nil
+	for _, a := range held {
+		l.sendPacket(core, a.rank, envelope.Header{Tag: packetFlushed}, nil)
+		if a.departed != nil {
+			core.FailPeerOnceSent(a.rank, a.departed)
+		}
+	}
+}
+
+// sendDisagreement sends a disagreement to a rank and expects its confirmation.
+func (l *deadlockDetector) sendDisagreement(core *protocol.Core, rank int, comm uint32, payload []byte) {
+	if core.PeerError(rank) == nil {
+		l.unconfirmed[rank]++
+		l.sendPacket(core, rank, envelope.Header{Tag: packetDisagreement, ID: uint64(comm)}, payload)
+	}
+}
+
+// handleConfirm handles packetConfirm.
+func (l *deadlockDetector) handleConfirm(core *protocol.Core, from int) {
+	if l.unconfirmed[from]--; l.unconfirmed[from] <= 0 {
+		l.dropUnconfirmed(core, from)
+	}
+}
+
+// dropUnconfirmed stops waiting for confirmations of a rank, which has sent them or is lost.
+func (l *deadlockDetector) dropUnconfirmed(core *protocol.Core, rank int) {
+	delete(l.unconfirmed, rank)
+	l.replyToFlushes(core)
+}
+
+// parseDeparture returns the reason in a packetDepart.
+func parseDeparture(h *envelope.Header, payload []byte) error {
+	return &departure{text: strings.ToValidUTF8(string(payload), "?"), mismatch: h.Flags&envelope.Synchronous != 0}
+}
