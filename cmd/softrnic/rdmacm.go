@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -44,13 +43,4 @@ func (a *app) rdmacmCommand(c *cobra.Command, unused *unsupportedFlags, run func
 		return run(c, rdmacm.DeviceSource{Device: dev, Open: t.openVerbsAt})
 	}
 	return c
-}
-
-// cmtoolFlags adds the flags that ucmatose and udaddy share.
-func cmtoolFlags(c *cobra.Command, o *cmtool.Options) {
-	f := c.Flags()
-	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")
-	f.StringVarP(&o.Bind, "bind", "b", "", "`address` of this side")
-	f.VarP(&o.Format, "format", "f", "how addresses are written: name, ip or ipv6")
-	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of our packets")
 }

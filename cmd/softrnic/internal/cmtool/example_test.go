@@ -2,40 +2,43 @@ package cmtool_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
 )
 
-// node is a connection that does nothing.
-type node struct{ name string }
-
-func (n *node) Close() error {
-	fmt.Println("close", n.name)
-	return nil
-}
-
-// A server whose second connection fails.
+// A server and a client of ucmatose, here in one process.
 func Example() {
-	o := cmtool.Defaults(7471)
-	o.Out, o.Connections = os.Stdout, 3
-	nodes := cmtool.Nodes[*node]{{"the first"}, {"the second"}, nil}
-	err := o.Run(context.Background(), func(context.Context) error {
-		defer nodes.Close()
-		return nodes.Each(func(n *node) error {
-			if n.name == "the second" {
-				return errors.New("it has ended")
-			}
-			return nil
-		})
-	}, nil)
-	fmt.Println(err)
+	ctx := context.Background()
+	dev, err := rnic.Open(rnic.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+
+	server, at := cmtool.Defaults(cmtool.RC), make(chan netip.AddrPort, 1)
+	server.Device = dev
+	server.Listening = func(list []netip.AddrPort) { at <- list[0] }
+	served := make(chan error)
+	go func() { served <- cmtool.Run(ctx, server) }()
+
+	client := cmtool.Defaults(cmtool.RC)
+	client.Server = (<-at).Addr().String()
+	client.Open = func(netip.AddrPort) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
+	client.Out = os.Stdout
+	fmt.Println(cmtool.Run(ctx, client), <-served)
 	// Output:
-	// close the first
-	// close the second
+	// cmatose: starting client
+	// cmatose: connecting
+	// receiving data transfers
+	// sending replies
+	// data transfers complete
 	// test complete
-	// return status 1
-	// connection 1: it has ended
+	// return status 0
+	// <nil> <nil>
 }

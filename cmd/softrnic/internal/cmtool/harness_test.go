@@ -1,4 +1,4 @@
-package udaddy_test
+package cmtool_test
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/udaddy"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -21,15 +21,15 @@ type outcome struct {
 	err error
 }
 
-func run(ctx context.Context, o udaddy.Options) outcome {
+func run(ctx context.Context, o cmtool.Options) outcome {
 	var out bytes.Buffer
 	o.Out = &out
-	err := udaddy.Run(ctx, o)
+	err := cmtool.Run(ctx, o)
 	return outcome{out.String(), err}
 }
 
 // serve starts a server on a device of its own.
-func serve(t *testing.T, o udaddy.Options) *toolstest.Server[netip.AddrPort, outcome] {
+func serve(t *testing.T, o cmtool.Options) *toolstest.Server[netip.AddrPort, outcome] {
 	t.Helper()
 	if o.Device == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
@@ -41,7 +41,7 @@ func serve(t *testing.T, o udaddy.Options) *toolstest.Server[netip.AddrPort, out
 }
 
 // towards makes options a client's of the server at an address.
-func towards(t *testing.T, at netip.AddrPort, o udaddy.Options) udaddy.Options {
+func towards(t *testing.T, at netip.AddrPort, o cmtool.Options) cmtool.Options {
 	o.Server, o.Port = at.Addr().String(), int(at.Port())
 	if o.Device == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
@@ -50,7 +50,7 @@ func towards(t *testing.T, at netip.AddrPort, o udaddy.Options) udaddy.Options {
 }
 
 // play runs a server and a client against each other.
-func play(t *testing.T, so, co udaddy.Options) (server, client outcome) {
+func play(t *testing.T, so, co cmtool.Options) (server, client outcome) {
 	t.Helper()
 	s := serve(t, so)
 	client = run(toolstest.Context(t), towards(t, s.At, co))

@@ -1,4 +1,4 @@
-package udaddy_test
+package cmtool_test
 
 import (
 	"testing"
@@ -6,18 +6,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/udaddy"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // TestStrangers do not count: datagrams without the number of their queue pair,
 // with a wrong one, or of a second queue pair.
 func TestStrangers(t *testing.T) {
-	o := udaddy.Defaults()
+	o := cmtool.Defaults(ud)
 	o.Count, o.Size = 3, 8
 	s := serve(t, o)
-	p, stranger := newPuppet(t, o.Count), newPuppet(t, o.Count)
+	p, stranger := newPuppet(t, verbs.UD, o.Count), newPuppet(t, verbs.UD, o.Count)
 	peer, err := p.m.DialUD(toolstest.Context(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
 	require.NoError(t, err)
 	p.towards(peer.AH, peer.QPN)
@@ -40,25 +40,72 @@ func TestStrangers(t *testing.T) {
 	require.NoError(t, (<-s.Ended).err)
 }
 
-// TestWrongData is found by who receives it.
+// TestWrongData is found by the receiver: a peer sends messages of which the third is wrong.
 func TestWrongData(t *testing.T) {
-	o := udaddy.Defaults()
+	message := func(i int) []byte {
+		b := make([]byte, 8)
+		for at := range b {
+			b[at] = byte(at) // the data of a server on its first connection
+		}
+		if i == 2 {
+			b[5] ^= 0x40
+		}
+		return b
+	}
+	o := cmtool.Defaults(rc)
+	o.Size = 8
+	want := &cmtool.DataError{Service: rc, Connection: 0, Message: 2, Offset: 5, Got: 0x45, Want: 5}
+
+	s := serve(t, o)
+	p := newPuppet(t, verbs.RC, 10)
+	conn, err := p.m.Dial(toolstest.Context(t), s.At, p.qp, cm.DialOptions{Prepare: p.postReceives})
+	require.NoError(t, err)
+	for i := range o.Count {
+		p.send(message(i), verbs.WRSend, 0)
+	}
+	served := <-s.Ended
+	var wrong *cmtool.DataError
+	require.ErrorAs(t, served.err, &wrong)
+	require.Equal(t, want, wrong)
+	require.ErrorContains(t, served.err, "connection 0: message 2 has wrong data: byte 5 is 0x45 and should be 0x05")
+	<-conn.Done()
+
+	p = newPuppet(t, verbs.RC, 10)
+	l, err := p.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	clients := make(chan outcome)
+	go func() { clients <- run(toolstest.Context(t), towards(t, l.Addr(), o)) }()
+	r, err := l.Accept(toolstest.Context(t))
+	require.NoError(t, err)
+	_, err = r.Accept(toolstest.Context(t), p.qp, cm.AcceptOptions{Prepare: p.postReceives})
+	require.NoError(t, err)
+	for i := range o.Count {
+		p.send(message(i), verbs.WRSend, 0)
+	}
+	client := <-clients
+	require.ErrorAs(t, client.err, &wrong)
+	require.Equal(t, want, wrong)
+}
+
+// TestWrongDatagrams are found by the receiver.
+func TestWrongDatagrams(t *testing.T) {
+	o := cmtool.Defaults(ud)
 	o.Count, o.Size = 3, 50
 	message := func(i int) []byte {
 		b := make([]byte, o.Size)
 		for at := range b[:10] {
-			b[40+at] = byte(at) // what a client has sent, behind 40 bytes
+			b[40+at] = byte(at) // the data of a client, behind 40 bytes
 		}
 		if i == 2 {
 			b[45] ^= 0x40
 		}
 		return b
 	}
-	want := &udaddy.DataError{Connection: 0, Message: 2, Offset: 45, Got: 0x45, Want: 5}
-	var wrong *udaddy.DataError
+	want := &cmtool.DataError{Service: ud, Connection: 0, Message: 2, Offset: 45, Got: 0x45, Want: 5}
+	var wrong *cmtool.DataError
 
 	s := serve(t, o)
-	p := newPuppet(t, o.Count)
+	p := newPuppet(t, verbs.UD, o.Count)
 	peer, err := p.m.DialUD(toolstest.Context(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
 	require.NoError(t, err)
 	p.towards(peer.AH, peer.QPN)
@@ -68,7 +115,7 @@ func TestWrongData(t *testing.T) {
 	require.ErrorAs(t, (<-s.Ended).err, &wrong)
 	require.Equal(t, want, wrong)
 
-	p = newPuppet(t, o.Count)
+	p = newPuppet(t, verbs.UD, o.Count)
 	l, err := p.m.ListenUD(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	clients := make(chan outcome)
@@ -87,7 +134,7 @@ func TestWrongData(t *testing.T) {
 	require.ErrorContains(t, client.err, "connection 0: datagram 2 has wrong data: byte 45 is 0x45 and should be 0x05")
 }
 
-// puppet is a peer that does what it likes.
+// puppet is a peer that the test moves.
 type puppet struct {
 	t    *testing.T
 	m    *cm.Manager
@@ -100,7 +147,7 @@ type puppet struct {
 	dest uint32
 }
 
-func newPuppet(t *testing.T, receives int) *puppet {
+func newPuppet(t *testing.T, kind verbs.QPType, receives int) *puppet {
 	t.Helper()
 	dev, m := toolstest.Manager(t)
 	p := &puppet{t: t, m: m, n: receives}
@@ -109,7 +156,7 @@ func newPuppet(t *testing.T, receives int) *puppet {
 	require.NoError(t, err)
 	p.cq, err = dev.CreateCQ(64)
 	require.NoError(t, err)
-	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: p.cq, RecvCQ: p.cq, SelectiveSignaling: true,
+	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: kind, SendCQ: p.cq, RecvCQ: p.cq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: 16, MaxRecvWR: receives, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: 64}})
 	require.NoError(t, err)
 	p.mr, err = p.pd.RegMR(make([]byte, 128), verbs.AccessLocalWrite)
@@ -117,19 +164,21 @@ func newPuppet(t *testing.T, receives int) *puppet {
 	return p
 }
 
-// pair is the queue pair, which gets its receives when it is made ready.
+// pair returns the queue pair, which gets its receives when it is made ready.
 func (p *puppet) pair() cm.UDQueuePair {
-	return cm.UDQueuePair{QP: p.qp, Prepare: func(verbs.QP) error {
-		wrs := make([]verbs.RecvWR, p.n)
-		for i := range wrs {
-			wrs[i].SGList = []verbs.SGE{p.mr.SGE(0, 128)}
-		}
-		_, err := p.qp.PostRecv(wrs)
-		return err
-	}}
+	return cm.UDQueuePair{QP: p.qp, Prepare: p.postReceives}
 }
 
-// towards says where to send.
+func (p *puppet) postReceives(verbs.QP) error {
+	wrs := make([]verbs.RecvWR, p.n)
+	for i := range wrs {
+		wrs[i].SGList = []verbs.SGE{p.mr.SGE(0, 128)}
+	}
+	_, err := p.qp.PostRecv(wrs)
+	return err
+}
+
+// towards sets the destination of datagrams.
 func (p *puppet) towards(a verbs.AHAttr, qpn uint32) {
 	p.t.Helper()
 	var err error
@@ -140,8 +189,11 @@ func (p *puppet) towards(a verbs.AHAttr, qpn uint32) {
 
 func (p *puppet) send(message []byte, op verbs.WROpcode, imm uint32) {
 	p.t.Helper()
-	_, err := p.qp.PostSend([]verbs.SendWR{{Opcode: op, Imm: imm, Flags: verbs.SendInline, InlineData: message,
-		AH: p.ah, RemoteQPN: p.dest, RemoteQKey: cm.UDQKey}})
+	wr := verbs.SendWR{Opcode: op, Imm: imm, Flags: verbs.SendInline, InlineData: message}
+	if p.ah != nil {
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = p.ah, p.dest, cm.UDQKey
+	}
+	_, err := p.qp.PostSend([]verbs.SendWR{wr})
 	require.NoError(p.t, err)
 }
 

@@ -1,0 +1,5 @@
+package cmtool
+
+const MaxMemory = maxMemory
+
+func (o *Options) Check() error { return o.check() }
