@@ -25,8 +25,8 @@ import (
 
 const tablePath = "../docs/verbs.md"
 
-// golden is testdata/libibverbs.txt: the kind of each public name of
-// libibverbs ("func", "const", "struct", "union" or "enum"), and the values of
+// golden is the content of testdata/libibverbs.txt: the kind of each public name
+// of libibverbs ("func", "const", "struct", "union" or "enum") and the values of
 // constants.
 type golden struct {
 	kind  map[string]string
@@ -54,7 +54,8 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-// tableRow is one row of docs/verbs.md.
+// tableRow is a table row, a heading or a list item of docs/verbs.md that has names
+// of libibverbs.
 type tableRow struct {
 	line int
 	c    []cName
@@ -80,15 +81,25 @@ var (
 	ourRE   = regexp.MustCompile(`\bverbs\.([A-Z][\w.]*\w)`)
 )
 
-// readTable reads the rows, and the headings of the form "enum `a`: `verbs.B`".
+// readTable reads the rows, the headings of the form "enum `a`: `verbs.B`", and the
+// items of lists, in which names of libibverbs have no counterpart.
 func readTable(t *testing.T) []tableRow {
 	t.Helper()
 	text, err := os.ReadFile(tablePath)
 	require.NoError(t, err)
 	var rows []tableRow
-	for i, line := range strings.Split(string(text), "\n") {
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
 		var c, ours string
-		if cells := strings.Split(line, "|"); len(cells) == 5 {
+		if item, ok := strings.CutPrefix(line, "- "); ok {
+			c = item
+			for _, next := range lines[i+1:] {
+				if !strings.HasPrefix(next, "  ") {
+					break
+				}
+				c += " " + strings.TrimSpace(next)
+			}
+		} else if cells := strings.Split(line, "|"); len(cells) == 5 {
 			c, ours = cells[1], cells[2]
 		} else if heading, ok := strings.CutPrefix(line, "### enum "); ok {
 			c, ours, _ = strings.Cut("enum "+heading, ":")
@@ -108,7 +119,7 @@ func readTable(t *testing.T) []tableRow {
 	return rows
 }
 
-// checkedPackage is this package as the type checker sees its source.
+// checkedPackage returns this package, type-checked from source.
 func checkedPackage(t *testing.T) *types.Package {
 	t.Helper()
 	pkg, err := checkOnce()
@@ -133,7 +144,7 @@ var checkOnce = sync.OnceValues(func() (*types.Package, error) {
 		}
 		files = append(files, f)
 	}
-	if build.Default.GOROOT == "" { // with -trimpath a program does not know it
+	if build.Default.GOROOT == "" { // built with -trimpath
 		root, err := exec.Command("go", "env", "GOROOT").Output()
 		if err != nil {
 			return nil, err
@@ -144,7 +155,7 @@ var checkOnce = sync.OnceValues(func() (*types.Package, error) {
 	return conf.Check("verbs", fset, files, nil)
 })
 
-// lookup finds "Name", "Type.Field" or "Type.Method".
+// lookup returns the object "Name", "Type.Field" or "Type.Method", or nil.
 func lookup(pkg *types.Package, name string) types.Object {
 	outer, inner, nested := strings.Cut(name, ".")
 	obj := pkg.Scope().Lookup(outer)
@@ -155,7 +166,7 @@ func lookup(pkg *types.Package, name string) types.Object {
 	return member
 }
 
-// TestTableNamesExist: what docs/verbs.md calls verbs.X is there.
+// TestTableNamesExist checks that each name verbs.X in docs/verbs.md is declared.
 func TestTableNamesExist(t *testing.T) {
 	pkg := checkedPackage(t)
 	text, err := os.ReadFile(tablePath)
@@ -163,14 +174,15 @@ func TestTableNamesExist(t *testing.T) {
 	for i, line := range strings.Split(string(text), "\n") {
 		for _, m := range ourRE.FindAllStringSubmatch(line, -1) {
 			if lookup(pkg, m[1]) == nil {
-				t.Errorf("%s:%d: there is no verbs.%s", tablePath, i+1, m[1])
+				t.Errorf("%s:%d: verbs.%s is not declared", tablePath, i+1, m[1])
 			}
 		}
 	}
 }
 
-// TestTableIsCompleteOverLibibverbs: every function, type and constant of
-// libibverbs stands in exactly one row, and no row speaks of others.
+// TestTableIsCompleteOverLibibverbs checks that every function, type and constant of
+// libibverbs is in exactly one row, heading or list item, and that these have no
+// other names.
 func TestTableIsCompleteOverLibibverbs(t *testing.T) {
 	g := readGolden(t)
 	lines := map[string][]int{}
@@ -184,36 +196,37 @@ func TestTableIsCompleteOverLibibverbs(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("%s:%d: libibverbs has no %s %s", tablePath, row.line, c.kind, c.pattern)
+				t.Errorf("%s:%d: not in libibverbs: %s %s", tablePath, row.line, c.kind, c.pattern)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.kind)) {
 		if len(lines[name]) != 1 {
-			t.Errorf("%s %s stands in lines %v of %s, want one", g.kind[name], name, lines[name], tablePath)
+			t.Errorf("%s: %s %s in lines %v, want one", tablePath, g.kind[name], name, lines[name])
 		}
 	}
 }
 
-// TestTableIsCompleteOverPackage: every exported name of the package is told.
+// TestTableIsCompleteOverPackage checks that the document has every exported name of
+// the package.
 func TestTableIsCompleteOverPackage(t *testing.T) {
 	text, err := os.ReadFile(tablePath)
 	require.NoError(t, err)
-	told := map[string]bool{}
+	documented := map[string]bool{}
 	for _, m := range ourRE.FindAllStringSubmatch(string(text), -1) {
-		told[m[1]] = true
-		told[strings.Split(m[1], ".")[0]] = true
+		documented[m[1]] = true
+		documented[strings.Split(m[1], ".")[0]] = true
 	}
 	for _, name := range checkedPackage(t).Scope().Names() {
-		if token.IsExported(name) && !told[name] {
-			t.Errorf("%s does not tell what verbs.%s is in libibverbs", tablePath, name)
+		if token.IsExported(name) && !documented[name] {
+			t.Errorf("%s: verbs.%s is missing", tablePath, name)
 		}
 	}
 }
 
-// TestConstantsAreThoseOfC: where a row sets one constant against one of ours
-// they are equal, and so is every constant of our enumerations.
-func TestConstantsAreThoseOfC(t *testing.T) {
+// TestConstantsEqualThoseOfC checks that the two constants of a row are equal, and that
+// every constant of the package is in such a row.
+func TestConstantsEqualThoseOfC(t *testing.T) {
 	g, pkg := readGolden(t), checkedPackage(t)
 	equal := map[string]bool{}
 	for _, row := range readTable(t) {
@@ -228,14 +241,14 @@ func TestConstantsAreThoseOfC(t *testing.T) {
 		got, exact := constant.Int64Val(ours.Val())
 		require.True(t, exact)
 		if got != want {
-			t.Errorf("%s:%d: %s is %d, verbs.%s is %d", tablePath, row.line, row.c[0].pattern, want, row.ours[0], got)
+			t.Errorf("%s:%d: verbs.%s = %d, %s = %d", tablePath, row.line, row.ours[0], got, row.c[0].pattern, want)
 		}
 		equal[row.ours[0]] = true
 	}
 	alone := map[string]bool{"GSI": true, "SendUnhurried": true, "AccessRemote": true, "Zero": true}
 	for _, name := range pkg.Scope().Names() {
 		if _, isConst := pkg.Scope().Lookup(name).(*types.Const); isConst && token.IsExported(name) && !alone[name] {
-			require.True(t, equal[name], "verbs.%s has no constant of libibverbs beside it in %s", name, tablePath)
+			require.True(t, equal[name], "%s: no row with verbs.%s and a constant of libibverbs", tablePath, name)
 		}
 	}
 }
