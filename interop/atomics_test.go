@@ -17,9 +17,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestAtomicsOnce: rxe and softrnic add to one word at the same time, at
-// either's, and lose packets. Every addition takes place once, and each sees
-// the one before it.
+// TestAtomicsOnce has rxe and softrnic add to one word concurrently, in the memory of
+// either, with packet loss. Every addition is executed once, and each returns the value
+// that the one before it has stored.
 func TestAtomicsOnce(t *testing.T) {
 	g := lab.Need(t)
 	const each, atOnce = 64, 8
@@ -77,8 +77,8 @@ func TestAtomicsOnce(t *testing.T) {
 	}
 }
 
-// softPort is the port of a softrnic that adds beside one at which it adds.
-// Towards rxe it must be the usual one.
+// softPort returns the port of the softrnic that adds: 4791 if the target is rxe, which
+// supports no other, and another one if the target is the softrnic at 4791.
 func softPort(target string) uint16 {
 	if target == "softrnic" {
 		return 4792

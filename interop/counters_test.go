@@ -21,39 +21,39 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// counted is a test under observation: what is on the cable, and both
-// adapters' counters.
-type counted struct {
+// counterCheck compares the packets on the cable with the counters of both adapters.
+type counterCheck struct {
 	t       testing.TB
 	g       *lab.Guest
 	f       family
 	capture *lab.Capture
 	before  map[string]uint64 // of rxe
-	lost    uint64            // packets, before they came to the cable
+	lost    uint64            // packets dropped before the cable
 }
 
-func count(t testing.TB, g *lab.Guest, f family) *counted {
+// startCheck starts a capture and reads the counters of rxe.
+func startCheck(t testing.TB, g *lab.Guest, f family) *counterCheck {
 	t.Helper()
 	before, err := g.Counters(context.Background())
 	require.NoError(t, err)
 	c, err := lab.StartCapture()
 	require.NoError(t, err)
-	return &counted{t: t, g: g, f: f, capture: c, before: before}
+	return &counterCheck{t: t, g: g, f: f, capture: c, before: before}
 }
 
-// end waits for silence and compares, of the queue pairs 0 of two ends. It
-// returns what the capture shows of either side.
-func (c *counted) end(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts) {
+// compare waits until no more packets are sent and compares the counters of the queue
+// pairs 0 of both sides with the capture. It returns the counts of the capture by sender.
+func (c *counterCheck) compare(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts) {
 	c.t.Helper()
 	soft := softOf(a, b)
-	rxe := c.settle(soft)
+	rxe := c.waitIdle(soft)
 	frames, err := c.capture.Stop()
 	require.NoError(c.t, err)
 	defer func() {
 		if c.t.Failed() {
 			path := filepath.Join(c.t.ArtifactDir(), "cable.pcapng")
 			require.NoError(c.t, lab.WriteFrames(path, frames))
-			c.t.Log("the capture is in", path)
+			c.t.Log("capture:", path)
 		}
 	}()
 	sum := tally.New(mtu.Bytes())
@@ -77,7 +77,7 @@ func (c *counted) end(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts)
 	c.lost = lost + faults
 	c.t.Logf("softrnic %+v\nrxe %v, %d of its packets lost\ncable: from softrnic %+v\n       from rxe %+v", ours.QPCounters, rxe, lost, *host, *guest)
 	for _, same := range []struct {
-		what          string
+		name          string
 		counter, wire uint64
 	}{
 		{"softrnic sent", ours.SentPkts, uint64(host.Packets) + faults},
@@ -94,23 +94,23 @@ func (c *counted) end(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts)
 		{"rxe got RNR NAKs", rxe["rcvd_rnr_err"], uint64(host.RNRNaks)},
 	} {
 		if same.counter != same.wire {
-			c.t.Errorf("%s: the counter says %d, the cable %d", same.what, same.counter, same.wire)
+			c.t.Errorf("%s: counter %d, cable %d", same.name, same.counter, same.wire)
 		}
 	}
-	// Of what rxe sends, some is lost before it comes to the cable.
+	// Some packets of rxe are dropped before the cable.
 	require.GreaterOrEqual(c.t, rxe["send_rnr_err"], uint64(guest.RNRNaks))
 	if lost == 0 {
 		require.Equal(c.t, uint64(guest.RNRNaks), rxe["send_rnr_err"])
 	}
-	// rxe counts a sequence NAK only if it acknowledges something.
+	// rxe counts a sequence NAK only if it acknowledges a packet.
 	require.LessOrEqual(c.t, rxe["rcvd_seq_err"], uint64(host.SeqNaks))
 	require.Zero(c.t, host.BadICRC+guest.BadICRC)
 	return host, guest
 }
 
-// settle waits until neither side sends any more, and returns rxe's counters
-// since the beginning.
-func (c *counted) settle(soft *peer.Softrnic) map[string]uint64 {
+// waitIdle waits until neither side sends packets and returns the increase of rxe's
+// counters since startCheck.
+func (c *counterCheck) waitIdle(soft *peer.Softrnic) map[string]uint64 {
 	c.t.Helper()
 	var last map[string]uint64
 	lastOurs := uint64(0)
@@ -129,7 +129,7 @@ func (c *counted) settle(soft *peer.Softrnic) map[string]uint64 {
 	}
 }
 
-// softOf is the end of a pair that is softrnic's.
+// softOf returns the side of a pair that is softrnic.
 func softOf(a, b peer.Side) *peer.Softrnic {
 	if s, ok := a.(*peer.Softrnic); ok {
 		return s
@@ -137,8 +137,8 @@ func softOf(a, b peer.Side) *peer.Softrnic {
 	return b.(*peer.Softrnic)
 }
 
-// TestCounters: both adapters' counters and the capture agree, with losses on
-// the way out of either side.
+// TestCounters checks that the counters of both adapters agree with the capture, with
+// loss on the send path of either side.
 func TestCounters(t *testing.T) {
 	g := lab.Need(t)
 	const rounds = 10
@@ -149,9 +149,9 @@ func TestCounters(t *testing.T) {
 				theirs     lab.Faults
 			}{
 				{name: "clean"},
-				{name: "softrnic loses the first of each", ours: "drop first FIRST; drop first MIDDLE; drop first LAST; drop first READ_REQUEST; drop first READ_RESPONSE_MIDDLE; drop first ATOMIC; drop first ATOMIC_ACKNOWLEDGE; drop first ACKNOWLEDGE"},
-				{name: "softrnic loses one in ten", ours: "drop 10% ACKNOWLEDGE; drop 10% RC; drop 10% CNP; drop 5% MIDDLE"},
-				{name: "rxe loses one in ten", theirs: lab.Faults{FromGuest: "loss 10%"}},
+				{name: "softrnic drops the first of each", ours: "drop first FIRST; drop first MIDDLE; drop first LAST; drop first READ_REQUEST; drop first READ_RESPONSE_MIDDLE; drop first ATOMIC; drop first ATOMIC_ACKNOWLEDGE; drop first ACKNOWLEDGE"},
+				{name: "softrnic drops one in ten", ours: "drop 10% ACKNOWLEDGE; drop 10% RC; drop 10% CNP; drop 5% MIDDLE"},
+				{name: "rxe drops one in ten", theirs: lab.Faults{FromGuest: "loss 10%"}},
 			} {
 				if !wide() && (ki+fi+ci)%2 == 1 {
 					continue
@@ -161,14 +161,14 @@ func TestCounters(t *testing.T) {
 					clean := c.ours == "" && c.theirs == (lab.Faults{})
 					o := verbs.ConnectOptions{MTU: verbs.MTU1024}
 					if clean {
-						o.Timeout = 20 // 4 s: a slow guest must not look like losses
+						o.Timeout = 20 // 4 s: no retransmissions although the guest is slow
 					}
 					a, b := openPair(t, g, k, f, 1, peer.Options{}, peer.Options{}, o)
 					soft := softOf(a, b)
 					require.NoError(t, soft.Device.SetImpair(c.ours))
-					obs := count(t, g, f)
+					obs := startCheck(t, g, f)
 					exercise(t, a, b, rounds)
-					host, guest := obs.end(a, b, verbs.MTU1024)
+					host, guest := obs.compare(a, b, verbs.MTU1024)
 					require.Equal(t, clean, obs.lost == 0, "%d packets lost", obs.lost)
 					if clean {
 						require.Zero(t, host.Duplicates+guest.Duplicates+host.Gaps+guest.Gaps)
@@ -179,8 +179,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// exercise does every operation some times, one after the other and in a row,
-// and checks what it did.
+// exercise executes every operation several times, one by one and many at once, and
+// checks the data.
 func exercise(t testing.TB, a, b peer.Side, rounds int) {
 	t.Helper()
 	const n = 3000
@@ -222,7 +222,7 @@ func exercise(t testing.TB, a, b peer.Side, rounds int) {
 		require.NoError(t, err)
 		require.EqualValues(t, i, binary.NativeEndian.Uint64(old))
 	}
-	for range rounds { // many at once
+	for range rounds { // concurrently
 		post(verbs.WRRDMAWrite, a.SGE(0, n))
 		post(verbs.WRRDMARead, a.SGE(0, n))
 		post(verbs.WRAtomicFetchAdd, a.SGE(8*n, 8))
@@ -233,31 +233,31 @@ func exercise(t testing.TB, a, b peer.Side, rounds int) {
 	require.EqualValues(t, 2*rounds, binary.NativeEndian.Uint64(value))
 }
 
-// TestCountersRNR: the counters of refusals agree as well.
+// TestCountersRNR checks that the counters of RNR NAKs agree with the capture.
 func TestCountersRNR(t *testing.T) {
 	g := lab.Need(t)
 	for _, k := range kinds {
-		cell(t, counterT, "receives come late", []string{k.String(), families[0].name}, k.String(), func(t *testing.T) {
+		cell(t, counterT, "receives posted late", []string{k.String(), families[0].name}, k.String(), func(t *testing.T) {
 			a, b := openPair(t, g, k, families[0], 1, peer.Options{}, peer.Options{}, verbs.ConnectOptions{MTU: verbs.MTU1024})
 			soft := softOf(a, b)
-			obs := count(t, g, families[0])
+			obs := startCheck(t, g, families[0])
 			for range 5 {
-				before := refusals(soft)
+				before := rnrNAKs(soft)
 				require.NoError(t, a.PostSend(0, verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: a.SGE(0, 100)}))
-				for refusals(soft) == before {
+				for rnrNAKs(soft) == before {
 				}
 				require.NoError(t, b.PostRecv(0, 1, b.SGE(0, 100)))
 				require.NoError(t, poll(t, b, 1)[0].Err())
 				require.NoError(t, poll(t, a, 1)[0].Err())
 			}
-			host, guest := obs.end(a, b, verbs.MTU1024)
+			host, guest := obs.compare(a, b, verbs.MTU1024)
 			require.GreaterOrEqual(t, host.RNRNaks+guest.RNRNaks, 5)
 		})
 	}
 }
 
-// refusals is how many RNR NAKs softrnic has sent or received.
-func refusals(soft *peer.Softrnic) uint64 {
+// rnrNAKs returns the number of RNR NAKs that softrnic has sent or received.
+func rnrNAKs(soft *peer.Softrnic) uint64 {
 	c := soft.Device.Inspect().Counters
 	return c.RcvdRNRErr + c.SendRNRErr
 }

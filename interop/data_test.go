@@ -14,20 +14,20 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// fault is what happens to packets: on the cable, or in softrnic's own link.
+// fault is an impairment of packets, on the cable or in softrnic's own link.
 type fault struct {
 	name string
 	lab.Faults
 	impair string // for rnic.Options.Impair
 }
 
-// faults are each of the network's ways, in each direction, and all of
-// softrnic's at once: it damages packets that are sealed already.
+// faults returns each impairment of the network in each direction, and all of softrnic's
+// link combined, which corrupts packets after their ICRC is computed.
 func faults() []fault {
 	list := []fault{{name: "clean"}}
 	for _, f := range []struct{ name, words string }{
 		{"loss", "loss 1%"},
-		{"reorder", "delay 4ms reorder 99%"}, // one in a hundred is late
+		{"reorder", "delay 4ms reorder 99%"}, // delays one of a hundred
 		{"duplicate", "duplicate 2%"},
 		{"corrupt", "corrupt 1%"},
 	} {
@@ -38,7 +38,7 @@ func faults() []fault {
 	return append(list, fault{name: "all by softrnic", impair: "loss 1% duplicate 1% corrupt 1% delay 2ms reorder 99%"})
 }
 
-// setFaults lets a network fail for the time of a test.
+// setFaults impairs the network until the end of the test.
 func setFaults(t testing.TB, g *lab.Guest, f lab.Faults) {
 	t.Helper()
 	require.NoError(t, g.SetFaults(context.Background(), f))
@@ -50,14 +50,14 @@ func setFaults(t testing.TB, g *lab.Guest, f lab.Faults) {
 // mtus are the path MTUs of the matrix.
 var mtus = []verbs.MTU{verbs.MTU1024, verbs.MTU4096}
 
-// chosen says whether a combination is run: all of them in a full matrix, and
-// in a wide one where nothing gets lost; otherwise one of each four that differ
-// in addresses and MTU only, another one for each n.
-func chosen(n, family, mtu int, clean bool) bool {
+// isSelected reports whether a combination is run: all in a full matrix, and in a wide one
+// without loss; otherwise one of each four that differ in addresses and MTU only, and
+// another one for each n.
+func isSelected(n, family, mtu int, clean bool) bool {
 	return full() || wide() && clean || n%4 == 2*family+mtu
 }
 
-// TestReliableData: SEND, WRITE and READ carry the bytes, in every size.
+// TestReliableData compares the payload of SEND, WRITE and READ in every size.
 func TestReliableData(t *testing.T) {
 	g := lab.Need(t)
 	n := 0
@@ -65,7 +65,7 @@ func TestReliableData(t *testing.T) {
 		for _, k := range kinds {
 			for fi, f := range families {
 				for mi, mtu := range mtus {
-					if !chosen(n, fi, mi, wide()) {
+					if !isSelected(n, fi, mi, wide()) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%v %s MTU %v %s", k, f.name, mtu, fault.name), func(t *testing.T) {
@@ -93,8 +93,7 @@ func TestReliableData(t *testing.T) {
 	}
 }
 
-// payloadSizes are message sizes around the MTU and up to 8 MiB, or some of
-// them.
+// payloadSizes returns message sizes around the MTU and up to 8 MiB, or three of them.
 func payloadSizes(mtu int, all bool) []int {
 	if !all {
 		return []int{1, mtu + 1, 64<<10 + 3}
@@ -106,11 +105,11 @@ func payloadSizes(mtu int, all bool) []int {
 func transfer(t testing.TB, a, b peer.Side, n int, checks *int) {
 	t.Helper()
 	seed := uint32(n)
-	check := func(end peer.Side, what string) {
+	check := func(end peer.Side, op string) {
 		t.Helper()
 		sum, err := end.Sum(0, n)
 		require.NoError(t, err)
-		require.Equal(t, peer.PatternSum(n, seed), sum, "%s of %d bytes", what, n)
+		require.Equal(t, peer.PatternSum(n, seed), sum, "%s of %d bytes", op, n)
 		seed++
 		*checks++
 	}
@@ -145,34 +144,33 @@ func transfer(t testing.TB, a, b peer.Side, n int, checks *int) {
 	check(a, "READ")
 }
 
-// TestUnreliableData: what arrives by UC and UD is whole. In a clean network
-// everything arrives; in another that may be little, as reordered packets are
-// lost to UC.
+// TestUnreliableData checks that messages that arrive by UC and UD are complete. In a
+// clean network all messages arrive; otherwise few may, since UC drops reordered packets.
 func TestUnreliableData(t *testing.T) {
 	g := lab.Need(t)
 	n := 0
 	for _, fault := range faults() {
 		for _, k := range kinds {
 			if against := map[string]string{"rxe": fault.ToGuest + fault.impair, "softrnic": fault.FromGuest}[k.a]; against != "" {
-				continue // nothing goes that way
+				continue // no payload in this direction
 			}
 			for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
 				f, mtu := families[n%2], mtus[n/2%2]
 				n++
 				cell(t, datagramT, fault.name, []string{k.String(), typ.String()}, fmt.Sprintf("%v %v %s MTU %v %s", k, typ, f.name, mtu, fault.name), func(t *testing.T) {
 					setFaults(t, g, fault.Faults)
-					shower(t, g, k, f, typ, mtu, fault)
+					sendMany(t, g, k, f, typ, mtu, fault)
 				})
 			}
 		}
 	}
 }
 
-// shower sends many messages and looks at those that arrive.
-func shower(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType, mtu verbs.MTU, fault fault) {
+// sendMany sends many messages and checks those that arrive.
+func sendMany(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType, mtu verbs.MTU, fault fault) {
 	const messages = 20
 	clean := fault.name == "clean"
-	size, front := 3*mtu.Bytes()+5, 0 // of a message, and what is before it in a receive
+	size, front := 3*mtu.Bytes()+5, 0 // of a message, and of the GRH before it in a receive
 	if typ == verbs.UD {
 		size, front = mtu.Bytes()-3, 40
 	}
@@ -188,8 +186,7 @@ func shower(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType, mtu 
 		require.NoError(t, a.PostSend(0, verbs.SendWR{Opcode: verbs.WRSendWithImm, Flags: verbs.SendSignaled, Imm: uint32(i), SGList: a.SGE(i*room, size)}))
 		require.NoError(t, poll(t, a, 1)[0].Err())
 	}
-	// Only a clean network gives everything; in another, time must tell that
-	// there is no more.
+	// In a clean network all messages arrive. Otherwise wait until no more arrive.
 	within := patience
 	if !clean {
 		within = quiet

@@ -23,8 +23,8 @@ func openPair(t testing.TB, g *lab.Guest, k kind, f family, qps int, oa, ob peer
 	return a, b
 }
 
-// TestSolicited: only messages that ask for it wake who waits for solicited
-// completions, and failures.
+// TestSolicited checks that a queue armed for solicited completions has an event only for
+// messages with the solicited flag and for failures.
 func TestSolicited(t *testing.T) {
 	g := lab.Need(t)
 	for _, k := range append(kinds, linuxAlone) {
@@ -38,11 +38,11 @@ func TestSolicited(t *testing.T) {
 				t.Helper()
 				within := patience
 				if !want {
-					within = 0 // the completion is there, so the event would be
+					within = 0 // the completion exists, so an event would exist
 				}
-				came, err := b.Event(within)
+				got, err := b.Event(within)
 				require.NoError(t, err)
-				require.Equal(t, want, came)
+				require.Equal(t, want, got)
 			}
 			for _, step := range []struct {
 				op        verbs.WROpcode
@@ -66,8 +66,9 @@ func TestSolicited(t *testing.T) {
 	}
 }
 
-// TestSharedReceives: two queue pairs take their receives from one queue, in
-// its order; the limit event comes once; an empty queue is RNR, which passes.
+// TestSharedReceives checks that two queue pairs consume the receives of one shared
+// queue in order, that the limit event is raised once, and that senders recover from the
+// RNR NAKs of an empty queue.
 func TestSharedReceives(t *testing.T) {
 	g := lab.Need(t)
 	for _, k := range append(kinds, linuxAlone) {

@@ -18,10 +18,10 @@ import (
 	"github.com/softrnic/softrnic/interop/matrix"
 )
 
-// extent says how much of the matrix is run.
-var extent = flag.String("matrix", "ci", "ci for a part in which every program, fault and pair occurs, in minutes; "+
-	"wide for all of them with each other and with every address, MTU and size, if not in every combination, in an hour; "+
-	"full for everything, in hours. wide and full write ../docs/rxe-matrix.md")
+// extent is the part of the matrix that is run: ci, wide or full.
+var extent = flag.String("matrix", "ci", "ci for a part with every program, fault and pair, in minutes; "+
+	"wide for all pairs of them and every address, MTU and size, but not every combination, in an hour; "+
+	"full for all combinations, in hours. wide and full write ../docs/rxe-matrix.md")
 
 func full() bool { return *extent == "full" }
 func wide() bool { return full() || *extent == "wide" }
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// results is what the run has found out so far, in the order of the document.
+// results are the tables of the document, in its order.
 var (
 	results  matrix.Matrix
 	programT = results.Table("Programs",
@@ -49,28 +49,29 @@ var (
 			"every message, so they are run on a network that loses none. `rping`, `ucmatose` and `udaddy` connect by RDMA-CM.",
 		"program", "softrnic is")
 	payloadT = results.Table("Payloads",
-		"Every operation in every size, from nothing to 8 MiB, with a pattern that is compared on arrival: SEND, SEND with "+
+		"Every operation in every size, from 0 to 8 MiB, with a pattern that is compared on arrival: SEND, SEND with "+
 			"immediate, RDMA WRITE, RDMA WRITE with immediate, RDMA READ.",
-		"from who asks", "addresses", "MTU")
+		"requester to responder", "addresses", "MTU")
 	datagramT = results.Table("Payloads without a guarantee",
-		"UC and UD: what arrives is whole and right, however little that is; on a clean network everything arrives.",
-		"from the sender", "service")
+		"UC and UD: every message that arrives is complete and correct; on a clean network all messages arrive.",
+		"sender to receiver", "service")
 	statusT = results.Table("Completion statuses",
-		"What completes how at a, who asks, and at b, between two rxe, and whether a pair with softrnic does the same at "+
-			"both sides. Where it does not, it is meant to.",
+		"The completions at a, the requester, and at b, the responder, between two rxe, and whether a pair with softrnic "+
+			"has the same at both sides. The differences are intended.",
 		"case")
-	behaviourT = results.Table("Behaviour", "What needs more than one message to see.", "test", "case")
+	behaviourT = results.Table("Behaviour", "Behaviour that takes several messages.", "test", "case")
 	counterT   = results.Table("Counters",
-		"hw_counters of rxe, the counters of softrnic and a capture between the two: packets sent and received, duplicates, gaps, RNR "+
-			"NAKs and sequence NAKs, fourteen numbers, all the same. Losses are on the way out of one side, so the capture is what the "+
-			"other one sees. Of rxe's `rcvd_seq_err` the capture is only an upper bound: rxe counts a sequence NAK if it acknowledges something.",
-		"from who asks", "addresses")
+		"The hw_counters of rxe, the counters of softrnic and a capture between the two agree on fourteen numbers: packets sent "+
+			"and received, duplicates, gaps, RNR NAKs and sequence NAKs. Packets are dropped when a side sends them, so the capture has "+
+			"the packets that the other side receives. For rxe's `rcvd_seq_err` the capture is only an upper bound: rxe counts a "+
+			"sequence NAK if it acknowledges a packet.",
+		"requester to responder", "addresses")
 )
 
-// head is the beginning of the document.
+// head returns the beginning of the document.
 func head() string {
 	text := "# softrnic beside Linux rxe: the matrix\n\n" +
-		"Written by `go test -tags interop ./interop -matrix " + *extent + "`; see [softrnic and Linux rxe](linux-rxe.md) for how to read and repeat it. " +
+		"Written by `go test -tags interop ./interop -matrix " + *extent + "`; [softrnic and Linux rxe](linux-rxe.md) describes how to read and repeat it. " +
 		"A cell is the number of checks, all of which passed, unless it is bold.\n\nThe guest:"
 	for i, v := range lab.Versions() {
 		if i > 0 {
@@ -89,15 +90,15 @@ func cell(t *testing.T, table *matrix.Table, column string, row []string, name s
 		passed = 1
 	} else if t.Run(name, f) {
 		passed = 1
-		note(t, test)
+		recordPass(t, test)
 	}
 	table.Count(column, passed, 1, row...)
 }
 
-var keep = flag.String("keep", "", "a `file` with the names of tests that have passed: those are counted and not run again, and what "+
-	"passes is added. So an interrupted matrix goes on. It is for one state of the sources: remove the file when they change")
+var keep = flag.String("keep", "", "a `file` with the names of tests that have passed: they are counted and not run again, and new "+
+	"ones are added, so that an interrupted matrix can continue. Remove the file when the sources change")
 
-// kept are the tests that have passed before.
+// kept returns the tests that have passed in earlier runs.
 var kept = sync.OnceValue(func() map[string]bool {
 	list := map[string]bool{}
 	if *keep == "" {
@@ -113,8 +114,8 @@ var kept = sync.OnceValue(func() map[string]bool {
 	return list
 })
 
-// note adds a test to the file.
-func note(t *testing.T, name string) {
+// recordPass adds a test to the file of -keep.
+func recordPass(t *testing.T, name string) {
 	if *keep == "" {
 		return
 	}

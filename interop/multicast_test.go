@@ -19,8 +19,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestMulticast: what one side sends to a group comes to the other, which has
-// joined by RDMA-CM. At rxe it is mckey of rdmacm-utils.
+// TestMulticast checks that messages to a group arrive at the other side, which has joined
+// by RDMA-CM. On rxe the program is mckey of rdmacm-utils.
 func TestMulticast(t *testing.T) {
 	g := lab.Need(t)
 	const messages, size, front = 5, 100, 40
@@ -58,7 +58,7 @@ func TestMulticast(t *testing.T) {
 			args := []string{"mckey", "-m", group.String(), "-b", lab.GuestIPv4.String(), "-C", fmt.Sprint(messages), "-S", fmt.Sprint(size)}
 			var wc [1]verbs.WC
 			if k.a == "rxe" {
-				for got := 0; got < messages; { // nothing repeats a datagram that is lost
+				for got := 0; got < messages; { // lost datagrams are not retransmitted
 					_, err := g.Output(ctx, append(args, "-s")...)
 					require.NoError(t, err)
 					for got < messages {
@@ -71,7 +71,7 @@ func TestMulticast(t *testing.T) {
 						require.NoError(t, err)
 						require.NoError(t, wc[0].Err())
 						require.EqualValues(t, front+size, wc[0].ByteLen)
-						require.Equal(t, wc[0].SrcQPN, wc[0].Imm, "mckey sends the number of its queue pair")
+						require.Equal(t, wc[0].SrcQPN, wc[0].Imm, "mckey sends its QPN as immediate data")
 						got++
 					}
 				}
@@ -82,22 +82,22 @@ func TestMulticast(t *testing.T) {
 			var out bytes.Buffer
 			p, err := g.Start(ctx, &out, &out, args...)
 			require.NoError(t, err)
-			ended := make(chan error, 1)
-			go func() { ended <- p.Wait() }()
-			for again := true; again; { // until it has joined and got as many as it wants
+			exited := make(chan error, 1)
+			go func() { exited <- p.Wait() }()
+			for running := true; running; { // until mckey has joined and received all its messages
 				_, err := qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSendWithImm, Flags: verbs.SendSignaled, Imm: qp.Num(),
 					SGList: []verbs.SGE{mr.SGE(0, size)}, AH: ah, RemoteQPN: joined.QPN, RemoteQKey: joined.QKey}})
 				require.NoError(t, err)
-				for sent := false; !sent; { // what is looped back to us takes a receive, while there are some
+				for sent := false; !sent; { // messages looped back to us consume receives
 					_, err := cq.PollWait(ctx, wc[:])
 					require.NoError(t, err)
 					require.NoError(t, wc[0].Err())
 					sent = !wc[0].Opcode.IsRecv()
 				}
 				select {
-				case err := <-ended:
+				case err := <-exited:
 					require.NoError(t, err, "%s", &out)
-					again = false
+					running = false
 				case <-time.After(quiet / 10):
 				}
 			}

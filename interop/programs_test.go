@@ -264,7 +264,7 @@ func TestPrograms(t *testing.T) {
 				}
 				for fi, f := range families {
 					for mi, mtu := range mtus {
-						if !chosen(picks, fi, mi, i == 0) {
+						if !isSelected(picks, fi, mi, i == 0) {
 							continue
 						}
 						if p.cm { // the originals resolve IPv4 only

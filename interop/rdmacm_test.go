@@ -109,7 +109,7 @@ func TestRDMACM(t *testing.T) {
 				}
 				for fi, f := range families {
 					for mi, mtu := range []int{lab.SmallMTU, lab.LargeMTU} {
-						if !chosen(picks, fi, mi, i == 0) {
+						if !isSelected(picks, fi, mi, i == 0) {
 							continue
 						}
 						name := fmt.Sprintf("%s %s, softrnic %s, %s, MTU %d, %s", p.name, p.client, role, f.name, mtu, fault.name)

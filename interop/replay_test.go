@@ -14,9 +14,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestReplay loses one answer, so that the request comes again: a READ is
-// served again, from the place that is missing; an atomic is answered again,
-// but not done again; a message is acknowledged again, but not received again.
+// TestReplay drops one response, so that the request is retransmitted: a READ resumes at
+// the first missing byte, an atomic gets the same response but is not executed again, and
+// a message is acknowledged but not received again.
 func TestReplay(t *testing.T) {
 	g := lab.Need(t)
 	const n = 3000 // three packets
@@ -32,7 +32,7 @@ func TestReplay(t *testing.T) {
 			{"ACK", verbs.WRRDMAWriteWithImm},
 			{"ACK", verbs.WRSend},
 		} {
-			row := []string{"a " + c.op.String() + " that is repeated", c.lost + " is lost"}
+			row := []string{"retransmitted " + c.op.String(), c.lost + " is lost"}
 			cell(t, behaviourT, k.String(), row, k.String()+", "+row[0]+", "+row[1], func(t *testing.T) {
 				a, b := openPair(t, g, k, families[0], 1, peer.Options{}, peer.Options{}, verbs.ConnectOptions{MTU: verbs.MTU1024})
 				soft := softOf(a, b)
@@ -53,7 +53,7 @@ func TestReplay(t *testing.T) {
 				case verbs.WRSend, verbs.WRRDMAWriteWithImm:
 					require.NoError(t, a.Fill(0, n, 1))
 					require.NoError(t, b.Fill(0, n, 2))
-					for range 2 { // one too many, which a message received twice would take
+					for range 2 { // a second receive, which a message received twice would consume
 						require.NoError(t, b.PostRecv(0, 1, b.SGE(0, n)))
 					}
 				}
@@ -63,8 +63,8 @@ func TestReplay(t *testing.T) {
 				require.EqualValues(t, 1, soft.Device.Inspect().Faults.Counters.Dropped)
 				after, err := g.Counters(context.Background())
 				require.NoError(t, err)
-				again := after["duplicate_request"] - before["duplicate_request"] + soft.Device.Inspect().Counters.DuplicateRequest
-				require.NotZero(t, again, "requests that the responder had before")
+				duplicates := after["duplicate_request"] - before["duplicate_request"] + soft.Device.Inspect().Counters.DuplicateRequest
+				require.NotZero(t, duplicates)
 				switch c.op {
 				case verbs.WRAtomicFetchAdd:
 					value, err := b.Get(n, 8)

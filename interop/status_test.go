@@ -17,31 +17,31 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// statusCase is something that a does to b, with the outcome at both sides.
+// statusCase is a sequence of requests of a to b, with the outcome at both sides.
 type statusCase struct {
 	name    string
 	a, b    peer.Options
 	connect verbs.ConnectOptions
-	stray   bool // a is connected to a number that no queue pair has
+	stray   bool // a is connected to a QPN that no queue pair has
 	run     func(s *stage)
 
-	// aFails and bFails say whether the queue pair ends in the error state.
+	// aFails and bFails report whether the queue pair ends in the error state.
 	aFails, bFails bool
 
-	// arrives is how many receives complete by themselves. With RC they have
-	// when a is done; with UC and UD one must wait for them.
+	// arrives is the number of receives that complete before the queue pair of b fails.
+	// With RC they are complete when a is done; with UC and UD the test waits for them.
 	arrives int
 
-	// differs says why a pair does not do what rxe does with rxe, by what the
-	// softrnic side is, "a" or "b".
+	// differs is the reason why a pair behaves otherwise than two rxe, by the side of
+	// softrnic, "a" or "b".
 	differs map[string]string
 }
 
-// stage is where a case takes place.
+// stage is a connected pair on which a case runs.
 type stage struct {
 	t            testing.TB
 	a, b         peer.Side
-	sent, posted []string // what was posted, by the number of its request
+	sent, posted []string // names of the posted requests, by WRID
 }
 
 // recv posts a receive at b.
@@ -59,12 +59,12 @@ func (s *stage) send(wr verbs.SendWR) {
 	s.sent = append(s.sent, wr.Opcode.String())
 }
 
-// to aims a request at n bytes of b's memory, with n of a's.
-func (s *stage) to(op verbs.WROpcode, n int) verbs.SendWR {
+// request returns a request with n bytes of a's memory and n of b's.
+func (s *stage) request(op verbs.WROpcode, n int) verbs.SendWR {
 	return verbs.SendWR{Opcode: op, SGList: s.a.SGE(0, n), RemoteAddr: s.b.Addr(0), RKey: s.b.RKey()}
 }
 
-// wrongKey is another key than r.
+// wrongKey returns a key other than r.
 func wrongKey(r uint32) uint32 { return r ^ 0x100 }
 
 func statusCases() []statusCase {
@@ -72,12 +72,12 @@ func statusCases() []statusCase {
 	plain := func(op verbs.WROpcode, n int, change func(s *stage, wr *verbs.SendWR)) func(*stage) {
 		return func(s *stage) {
 			s.recv(s.b.SGE(0, pages))
-			wr := s.to(op, n)
+			wr := s.request(op, n)
 			if change != nil {
 				change(s, &wr)
 			}
 			s.send(wr)
-			s.send(s.to(verbs.WRSend, 8))
+			s.send(s.request(verbs.WRSend, 8))
 		}
 	}
 	badKey := func(s *stage, wr *verbs.SendWR) { wr.RKey = wrongKey(wr.RKey) }
@@ -87,38 +87,38 @@ func statusCases() []statusCase {
 		return func(s *stage) {
 			s.recv(s.b.SGE(0, room))
 			s.recv(s.b.SGE(0, room))
-			s.send(s.to(verbs.WRSend, n))
-			s.send(s.to(verbs.WRSend, 8))
+			s.send(s.request(verbs.WRSend, n))
+			s.send(s.request(verbs.WRSend, 8))
 		}
 	}
 	only := func(f verbs.AccessFlags) peer.Options { return peer.Options{Access: verbs.AccessLocalWrite | f} }
 	noAccess := peer.Options{NoQPAccess: true}
 	uc, ud := peer.Options{Type: verbs.UC}, peer.Options{Type: verbs.UD}
 	impatient := verbs.ConnectOptions{RNRRetry: 2, RetryCnt: 2, Timeout: 12}
-	tooShort := map[string]string{"b": "a message that does not fit is a length error here and an invalid request there, as with adapters; rxe calls both an operation error"}
-	dropped := map[string]string{"b": "a message that does not fit is dropped, and the queue pair goes on; that of rxe fails"}
+	tooShort := map[string]string{"b": "A message longer than its receive is a length error at the receiver and an invalid request at the sender, as with hardware; rxe has an operation error at both."}
+	dropped := map[string]string{"b": "softrnic drops a message longer than its receive, and its queue pair stays in RTS; that of rxe fails."}
 	wrongLKey := func(side string) map[string]string {
-		return map[string]string{side: "a wrong lkey is a protection error, as ibv_poll_cq(3) has it; rxe calls it an operation error"}
+		return map[string]string{side: "A wrong lkey is a protection error, as in ibv_poll_cq(3); with rxe it is an operation error."}
 	}
 	reads, writes := verbs.WRRDMARead, verbs.WRRDMAWrite
 	add := verbs.WRAtomicFetchAdd
 	return []statusCase{
-		{name: "everything is right", run: plain(writes, pages, nil)},
+		{name: "valid request", run: plain(writes, pages, nil)},
 		{name: "WRITE, wrong rkey", run: plain(writes, 100, badKey), aFails: true, bFails: true},
 		{name: "WRITE of several packets, wrong rkey", run: plain(writes, pages, badKey), aFails: true, bFails: true},
 		{name: "READ, wrong rkey", run: plain(reads, 100, badKey), aFails: true, bFails: true},
 		{name: "FETCH-ADD, wrong rkey", run: plain(add, 8, badKey), aFails: true, bFails: true},
 		{name: "WRITE beyond the region", run: plain(writes, 8, outside), aFails: true, bFails: true},
 		{name: "READ beyond the region", run: plain(reads, 8, outside), aFails: true, bFails: true},
-		{name: "WRITE to a region that is only read", b: only(verbs.AccessRemoteRead), run: plain(writes, 8, nil), aFails: true, bFails: true},
-		{name: "READ of a region that is only written", b: only(verbs.AccessRemoteWrite), run: plain(reads, 8, nil), aFails: true, bFails: true},
+		{name: "WRITE to a region with REMOTE_READ only", b: only(verbs.AccessRemoteRead), run: plain(writes, 8, nil), aFails: true, bFails: true},
+		{name: "READ of a region with REMOTE_WRITE only", b: only(verbs.AccessRemoteWrite), run: plain(reads, 8, nil), aFails: true, bFails: true},
 		{name: "FETCH-ADD in a region without atomics", b: only(verbs.AccessRemoteWrite), run: plain(add, 8, nil), aFails: true, bFails: true},
-		{name: "WRITE through a queue pair that allows none", b: noAccess, run: plain(writes, 8, nil), aFails: true, bFails: true},
-		{name: "READ through a queue pair that allows none", b: noAccess, run: plain(reads, 8, nil), aFails: true, bFails: true},
-		{name: "FETCH-ADD through a queue pair that allows none", b: noAccess, run: plain(add, 8, nil), aFails: true, bFails: true},
-		{name: "WRITE of nothing, wrong rkey", run: plain(writes, 0, badKey)},
-		{name: "READ of nothing, wrong rkey", run: plain(reads, 0, badKey)},
-		{name: "READ where none are served", connect: verbs.ConnectOptions{MaxDestRdAtomic: verbs.Zero}, run: plain(reads, 8, nil), aFails: true, bFails: true},
+		{name: "WRITE, not permitted by the queue pair", b: noAccess, run: plain(writes, 8, nil), aFails: true, bFails: true},
+		{name: "READ, not permitted by the queue pair", b: noAccess, run: plain(reads, 8, nil), aFails: true, bFails: true},
+		{name: "FETCH-ADD, not permitted by the queue pair", b: noAccess, run: plain(add, 8, nil), aFails: true, bFails: true},
+		{name: "WRITE of 0 bytes, wrong rkey", run: plain(writes, 0, badKey)},
+		{name: "READ of 0 bytes, wrong rkey", run: plain(reads, 0, badKey)},
+		{name: "READ, max_dest_rd_atomic 0", connect: verbs.ConnectOptions{MaxDestRdAtomic: verbs.Zero}, run: plain(reads, 8, nil), aFails: true, bFails: true},
 		{name: "SEND, receive too short", run: short(100, 101), aFails: true, bFails: true, differs: tooShort},
 		{name: "SEND of several packets, receive too short", run: short(5000, pages), aFails: true, bFails: true, differs: tooShort},
 		{name: "SEND, receive with a wrong lkey", run: func(s *stage) {
@@ -126,60 +126,61 @@ func statusCases() []statusCase {
 			sges[0].LKey = wrongKey(sges[0].LKey)
 			s.recv(sges)
 			s.recv(s.b.SGE(0, 100))
-			s.send(s.to(verbs.WRSend, 100))
-			s.send(s.to(verbs.WRSend, 100))
+			s.send(s.request(verbs.WRSend, 100))
+			s.send(s.request(verbs.WRSend, 100))
 		}, aFails: true, bFails: true, differs: wrongLKey("b")},
 		{name: "SEND, wrong lkey", run: plain(verbs.WRSend, 100, badLocal), aFails: true, differs: wrongLKey("a")},
 		{name: "WRITE, wrong lkey", run: plain(writes, 100, badLocal), aFails: true, differs: wrongLKey("a")},
 		{name: "READ, wrong lkey", run: func(s *stage) {
-			wr := s.to(reads, 100)
+			wr := s.request(reads, 100)
 			badLocal(s, &wr)
 			s.send(wr)
 		}, aFails: true},
 		{name: "SEND, no receive", connect: impatient, run: func(s *stage) {
-			s.send(s.to(verbs.WRSend, 100))
-			s.send(s.to(verbs.WRSend, 100))
+			s.send(s.request(verbs.WRSend, 100))
+			s.send(s.request(verbs.WRSend, 100))
 		}, aFails: true},
 		{name: "WRITE with immediate, no receive", connect: impatient, run: func(s *stage) {
-			s.send(s.to(verbs.WRRDMAWriteWithImm, 100))
-			s.send(s.to(verbs.WRSend, 100))
+			s.send(s.request(verbs.WRRDMAWriteWithImm, 100))
+			s.send(s.request(verbs.WRSend, 100))
 		}, aFails: true},
-		{name: "SEND, receive comes late", run: func(s *stage) {
-			s.send(s.to(verbs.WRSend, 100))
-			s.send(s.to(verbs.WRSend, 200))
+		{name: "SEND, receive posted late", run: func(s *stage) {
+			s.send(s.request(verbs.WRSend, 100))
+			s.send(s.request(verbs.WRSend, 200))
 			for range 2 {
 				s.recv(s.b.SGE(0, 200))
 			}
 		}},
 		{name: "WRITE with immediate, receive without memory", run: func(s *stage) {
 			s.recv(s.b.SGE(0, 0))
-			wr := s.to(verbs.WRRDMAWriteWithImm, pages)
+			wr := s.request(verbs.WRRDMAWriteWithImm, pages)
 			wr.Imm = 0xabcd0123
 			s.send(wr)
 		}},
 		{name: "SEND with invalidate, wrong rkey", connect: impatient, run: plain(verbs.WRSendWithInv, 100, func(s *stage, wr *verbs.SendWR) { wr.InvKey = 0x12345600 }),
 			aFails: true, bFails: true,
-			differs: map[string]string{"b": "an invalidation that fails is refused; rxe acknowledges the message and then goes silent"}},
-		{name: "SEND, nobody has that number", stray: true, connect: impatient, run: func(s *stage) {
-			s.send(s.to(verbs.WRSend, 100))
-			s.send(s.to(verbs.WRSend, 100))
+			differs: map[string]string{"b": "softrnic sends a NAK for an invalidation that fails; rxe acknowledges the message and then does not respond."}},
+		{name: "SEND, no queue pair with this number", stray: true, connect: impatient, run: func(s *stage) {
+			s.send(s.request(verbs.WRSend, 100))
+			s.send(s.request(verbs.WRSend, 100))
 		}, aFails: true},
 
-		{name: "UC: everything is right", a: uc, b: uc, run: plain(writes, pages, nil), arrives: 1},
+		{name: "UC: valid request", a: uc, b: uc, run: plain(writes, pages, nil), arrives: 1},
 		{name: "UC: WRITE, wrong rkey", a: uc, b: uc, run: plain(writes, 100, badKey), arrives: 1},
 		{name: "UC: WRITE beyond the region", a: uc, b: uc, run: plain(writes, 8, outside), arrives: 1},
 		{name: "UC: SEND, receive too short", a: uc, b: uc, run: short(100, 101), bFails: true, arrives: 1, differs: dropped},
-		{name: "UC: SEND, no receive", a: uc, b: uc, run: func(s *stage) { s.send(s.to(verbs.WRSend, 100)) }},
+		{name: "UC: SEND, no receive", a: uc, b: uc, run: func(s *stage) { s.send(s.request(verbs.WRSend, 100)) }},
 		{name: "UC: SEND, wrong lkey", a: uc, b: uc, run: plain(verbs.WRSend, 100, badLocal), aFails: true, differs: wrongLKey("a")},
-		{name: "UD: everything is right", a: ud, b: ud, run: short(140, 100), arrives: 2},
+		{name: "UD: valid request", a: ud, b: ud, run: short(140, 100), arrives: 2},
 		{name: "UD: SEND, receive too short", a: ud, b: ud, run: short(140, 101), bFails: true, arrives: 1, differs: dropped},
-		{name: "UD: SEND, no receive", a: ud, b: ud, run: func(s *stage) { s.send(s.to(verbs.WRSend, 100)) }},
+		{name: "UD: SEND, no receive", a: ud, b: ud, run: func(s *stage) { s.send(s.request(verbs.WRSend, 100)) }},
 		{name: "UD: SEND, wrong lkey", a: ud, b: ud, run: plain(verbs.WRSend, 100, badLocal), aFails: true, differs: wrongLKey("a")},
 	}
 }
 
-// play runs a case with a pair of adapters and tells what completes, by side.
-func play(t *testing.T, g *lab.Guest, k kind, c statusCase) (a, b []string) {
+// runCase runs a case with a pair of adapters and returns the completions at each side,
+// followed by the state of the queue pair.
+func runCase(t *testing.T, g *lab.Guest, k kind, c statusCase) (a, b []string) {
 	s := &stage{t: t}
 	s.a = open(t, g, k.a, families[0], rnic.Options{}, c.a)
 	s.b = open(t, g, k.b, families[0], rnic.Options{}, c.b)
@@ -193,19 +194,19 @@ func play(t *testing.T, g *lab.Guest, k kind, c statusCase) (a, b []string) {
 		require.NoError(t, peer.Connect(s.a, s.b, 1, c.connect))
 	}
 	c.run(s)
-	a = tell(poll(t, s.a, len(s.sent)), s.sent)
-	a = append(a, "queue pair "+settle(t, s.a, c.aFails))
-	state := settle(t, s.b, c.bFails)
+	a = describeWCs(poll(t, s.a, len(s.sent)), s.sent)
+	a = append(a, "queue pair "+waitState(t, s.a, c.aFails))
+	state := waitState(t, s.b, c.bFails)
 	arrived := poll(t, s.b, c.arrives)
 	require.NoError(t, s.b.Fail(0)) // so that all receives complete
-	b = tell(append(arrived, poll(t, s.b, len(s.posted)-c.arrives)...), s.posted)
+	b = describeWCs(append(arrived, poll(t, s.b, len(s.posted)-c.arrives)...), s.posted)
 	return a, append(b, "queue pair "+state)
 }
 
-// settle returns the state of the queue pair once it is what a case predicts:
-// the error state may come a moment after the completion. Another state is the
-// caller's to complain about.
-func settle(t *testing.T, end peer.Side, fails bool) string {
+// waitState returns the state of the queue pair. It waits up to 5 s for the error state,
+// or for another one, as fails predicts, because a queue pair may enter the error state
+// shortly after the completion.
+func waitState(t *testing.T, end peer.Side, fails bool) string {
 	t.Helper()
 	for begin := time.Now(); ; {
 		state, err := end.State(0)
@@ -216,7 +217,8 @@ func settle(t *testing.T, end peer.Side, fails bool) string {
 	}
 }
 
-func tell(wcs []verbs.WC, names []string) (list []string) {
+// describeWCs returns a text for each completion.
+func describeWCs(wcs []verbs.WC, names []string) (list []string) {
 	for _, wc := range wcs {
 		line := fmt.Sprintf("%s: %v", names[wc.WRID], wc.Status)
 		if wc.Status == verbs.WCSuccess {
@@ -233,7 +235,7 @@ func tell(wcs []verbs.WC, names []string) (list []string) {
 	return list
 }
 
-// TestStatus: errors have the same completion status at the same side as
+// TestStatus checks that errors have the same completion status at the same side as
 // between two rxe.
 func TestStatus(t *testing.T) {
 	g := lab.Need(t)
@@ -241,7 +243,7 @@ func TestStatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var refA, refB []string
 			t.Run(linuxAlone.String(), func(t *testing.T) {
-				refA, refB = play(t, g, linuxAlone, c)
+				refA, refB = runCase(t, g, linuxAlone, c)
 				statusT.Set("a", strings.Join(refA, ", "), c.name)
 				statusT.Set("b", strings.Join(refB, ", "), c.name)
 			})
@@ -250,17 +252,18 @@ func TestStatus(t *testing.T) {
 				if k.a == "softrnic" {
 					side = "a"
 				}
-				why := c.differs[side]
+				reason := c.differs[side]
 				text := "same"
 				cell(t, statusT, k.String(), []string{c.name}, k.String(), func(t *testing.T) {
-					a, b := play(t, g, k, c)
-					if why == "" {
+					a, b := runCase(t, g, k, c)
+					if reason == "" {
 						require.Equal(t, refA, a, "a")
 						require.Equal(t, refB, b, "b")
 						return
 					}
-					require.False(t, slices.Equal(refA, a) && slices.Equal(refB, b), "no difference any more: %s", why)
-					text = fmt.Sprintf("a: %s; b: %s. %s", strings.Join(a, ", "), strings.Join(b, ", "), why)
+					require.False(t, slices.Equal(refA, a) && slices.Equal(refB, b), "no difference any more: %s", reason)
+					note := fmt.Sprintf("a: %s; b: %s. %s", strings.Join(a, ", "), strings.Join(b, ", "), reason)
+					text = fmt.Sprintf("differs (%d)", statusT.Note(note))
 				})
 				statusT.Set(k.String(), text, c.name)
 			}

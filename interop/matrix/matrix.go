@@ -15,14 +15,15 @@ type Matrix struct {
 	tables []*Table
 }
 
-// A Table has rows, identified by heading cells, and columns. Both appear in the order of first
-// use.
+// A Table has rows, identified by heading cells, columns and notes. All appear in the order of
+// first use.
 type Table struct {
 	m            *Matrix
 	title, about string
 	heads        []string
 	columns      []string
 	rows         []*row
+	notes        []string
 }
 
 type row struct {
@@ -65,6 +66,18 @@ func (t *Table) Set(column, text string, row ...string) {
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
 	t.cellAt(column, row).text = text
+}
+
+// Note adds a numbered note below the table and returns its number, for the text of a cell. The
+// same text is one note.
+func (t *Table) Note(text string) int {
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	if i := slices.Index(t.notes, text); i >= 0 {
+		return i + 1
+	}
+	t.notes = append(t.notes, text)
+	return len(t.notes)
 }
 
 func (t *Table) cellAt(column string, heads []string) *cell {
@@ -127,10 +140,12 @@ func (m *Matrix) Markdown(head string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
-	b.WriteString(strings.TrimSpace(head) + "\n\n")
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(head), "\n\n") {
+		b.WriteString(wrapText("", paragraph) + "\n")
+	}
 	fmt.Fprintf(&b, "**%d of %d checks passed.**\n", passed, total)
 	for _, t := range m.tables {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", t.title, t.about)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.title, wrapText("", t.about))
 		line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 		heads := slices.Concat(t.heads, t.columns)
 		line(heads)
@@ -142,8 +157,40 @@ func (m *Matrix) Markdown(head string) string {
 			}
 			line(cells)
 		}
+		if len(t.notes) > 0 {
+			b.WriteString("\n")
+		}
+		for i, note := range t.notes {
+			b.WriteString(wrapText(fmt.Sprintf("%d. ", i+1), note))
+		}
 	}
 	return b.String()
+}
+
+// maxLine is the maximum length of a line outside of tables.
+const maxLine = 120
+
+// wrapText breaks a text at blanks into lines of at most maxLine bytes. The first line begins
+// with indent, the others with as many blanks.
+func wrapText(indent, text string) string {
+	var b strings.Builder
+	n := 0 // bytes of the current line
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case n == 0:
+			b.WriteString(indent)
+			n = len(indent)
+		case n+1+len(word) > maxLine:
+			b.WriteString("\n" + strings.Repeat(" ", len(indent)))
+			n = len(indent)
+		default:
+			b.WriteByte(' ')
+			n++
+		}
+		b.WriteString(word)
+		n += len(word)
+	}
+	return b.String() + "\n"
 }
 
 // WriteFile writes the document to a file.
