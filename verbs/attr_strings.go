@@ -19,9 +19,9 @@ func (f AccessFlags) Description() string {
 }
 
 var qpTypeTexts = [...]valueText{
-	GSI: {"GSI", "general services interface: datagrams of the management on queue pair 1"},
-	RC:  {"RC", "reliable connection: every request once, in order, acknowledged"},
-	UC:  {"UC", "unreliable connection: whole messages in order or not at all, nothing acknowledged"},
+	GSI: {"GSI", "general services interface: management datagrams on queue pair 1"},
+	RC:  {"RC", "reliable connection: every request is executed once, in order, and acknowledged"},
+	UC:  {"UC", "unreliable connection: messages arrive complete and in order or are lost, without acknowledgements"},
 	UD:  {"UD", "unreliable datagram: single packets to and from any number of peers"},
 }
 
@@ -32,13 +32,13 @@ func (t QPType) String() string { return lookupText(qpTypeTexts[:], t, "QPType")
 func (t QPType) Description() string { return lookupText(qpTypeTexts[:], t, "QPType").description }
 
 var qpStateTexts = [...]valueText{
-	StateReset: {"RESET", "nothing may be posted and no packet is heeded"},
-	StateInit:  {"INIT", "receives may be posted, no packet is heeded yet"},
-	StateRTR:   {"RTR", "ready to receive: packets of the peer are served, sends may not be posted"},
-	StateRTS:   {"RTS", "ready to send: everything works"},
+	StateReset: {"RESET", "no request may be posted, packets are dropped"},
+	StateInit:  {"INIT", "receives may be posted, packets are dropped"},
+	StateRTR:   {"RTR", "ready to receive: packets of the peer are processed, sends may not be posted"},
+	StateRTS:   {"RTS", "ready to send: all operations are possible"},
 	StateSQD:   {"SQD", "send queue drained: started requests finish, new ones wait"},
-	StateSQE:   {"SQE", "send queue error: an unreliable send failed, later ones are flushed, receiving goes on"},
-	StateErr:   {"ERR", "error: everything that is queued or posted is flushed and no packet is heeded"},
+	StateSQE:   {"SQE", "send queue error: an unreliable send failed, later ones are flushed, receives continue"},
+	StateErr:   {"ERR", "error: all requests and receives are flushed, packets are dropped"},
 }
 
 // String is the name of the constant in libibverbs without IBV_QPS_, for
@@ -49,23 +49,23 @@ func (s QPState) String() string { return lookupText(qpStateTexts[:], s, "QPStat
 func (s QPState) Description() string { return lookupText(qpStateTexts[:], s, "QPState").description }
 
 var qpAttrTexts = [...]valueText{
-	0:  {"STATE", "State: the state to go to"},
-	1:  {"CUR_STATE", "CurState: the state that the caller believes to be the current one"},
+	0:  {"STATE", "State: the new state"},
+	1:  {"CUR_STATE", "CurState: the current state that the caller expects"},
 	2:  {"EN_SQD_ASYNC_NOTIFY", "EnSQDAsyncNotify: an event when the send queue is drained"},
-	3:  {"ACCESS_FLAGS", "AccessFlags: what the peer may do"},
+	3:  {"ACCESS_FLAGS", "AccessFlags: operations permitted to the peer"},
 	4:  {"PKEY_INDEX", "PKeyIndex: entry of the partition key table"},
-	5:  {"PORT", "PortNum: our port"},
-	6:  {"QKEY", "QKey: what a datagram must carry to be accepted"},
+	5:  {"PORT", "PortNum: the local port"},
+	6:  {"QKEY", "QKey: the key that a datagram must have"},
 	7:  {"AV", "AV: address of the peer"},
-	8:  {"PATH_MTU", "PathMTU: payload of a full packet"},
-	9:  {"TIMEOUT", "Timeout: how long to wait for an acknowledgement"},
-	10: {"RETRY_CNT", "RetryCnt: repetitions without an acknowledgement before giving up"},
-	11: {"RNR_RETRY", "RNRRetry: waits for a receive of the peer before giving up"},
+	8:  {"PATH_MTU", "PathMTU: maximum payload of a packet"},
+	9:  {"TIMEOUT", "Timeout: time to wait for an acknowledgement"},
+	10: {"RETRY_CNT", "RetryCnt: retransmissions without an acknowledgement before the request fails"},
+	11: {"RNR_RETRY", "RNRRetry: RNR NAKs before the request fails"},
 	12: {"RQ_PSN", "RQPSN: first packet sequence number that the peer sends"},
-	13: {"MAX_QP_RD_ATOMIC", "MaxRdAtomic: reads and atomics that we may have outstanding"},
-	15: {"MIN_RNR_TIMER", "MinRNRTimer: how long the peer shall wait when we have no receive"},
-	16: {"SQ_PSN", "SQPSN: first packet sequence number that we send"},
-	17: {"MAX_DEST_RD_ATOMIC", "MaxDestRdAtomic: reads and atomics that we serve at a time"},
+	13: {"MAX_QP_RD_ATOMIC", "MaxRdAtomic: maximum reads and atomics outstanding at the peer"},
+	15: {"MIN_RNR_TIMER", "MinRNRTimer: time that the peer waits when no receive is posted here"},
+	16: {"SQ_PSN", "SQPSN: first packet sequence number sent"},
+	17: {"MAX_DEST_RD_ATOMIC", "MaxDestRdAtomic: maximum reads and atomics of the peer served at a time"},
 	20: {"DEST_QPN", "DestQPN: number of the peer's queue pair"},
 }
 
@@ -79,7 +79,7 @@ func (m QPAttrMask) Description() string {
 }
 
 var srqAttrTexts = [...]valueText{
-	{"MAX_WR", "MaxWR: receives that fit into the queue"},
+	{"MAX_WR", "MaxWR: maximum number of receives in the queue"},
 	{"LIMIT", "Limit: number of receives below which an event is raised"},
 }
 
@@ -93,12 +93,12 @@ func (m SRQAttrMask) Description() string {
 }
 
 var portStateTexts = [...]valueText{
-	PortNOP:         {"PORT_NOP", "the state is unknown or not to be changed"},
+	PortNOP:         {"PORT_NOP", "the state is unknown or does not change"},
 	PortDown:        {"PORT_DOWN", "no link"},
-	PortInit:        {"PORT_INIT", "link is up, only management gets through"},
-	PortArmed:       {"PORT_ARMED", "configured, waiting for the order to carry traffic"},
+	PortInit:        {"PORT_INIT", "the link is up for management packets only"},
+	PortArmed:       {"PORT_ARMED", "configured, not yet active"},
 	PortActive:      {"PORT_ACTIVE", "carries traffic"},
-	PortActiveDefer: {"PORT_ACTIVE_DEFER", "carried traffic, link is lost for a moment"},
+	PortActiveDefer: {"PORT_ACTIVE_DEFER", "active, with the link temporarily lost"},
 }
 
 // String is the name of the constant in libibverbs without IBV_, as
@@ -126,8 +126,8 @@ func (m MTU) Description() string { return lookupText(mtuTexts[:], m, "MTU").des
 
 var atomicCapTexts = [...]valueText{
 	AtomicNone: {"ATOMIC_NONE", "no atomics"},
-	AtomicHCA:  {"ATOMIC_HCA", "atomic towards other requests through the same device"},
-	AtomicGlob: {"ATOMIC_GLOB", "atomic towards the processor and every device"},
+	AtomicHCA:  {"ATOMIC_HCA", "atomic with respect to other requests through the same device"},
+	AtomicGlob: {"ATOMIC_GLOB", "atomic with respect to the processors and all devices"},
 }
 
 // String is the name of the constant in libibverbs without IBV_, as

@@ -60,9 +60,9 @@ func ExampleWCStatus() {
 	}
 	// Output:
 	// SUCCESS
-	//     the work is done
+	//     the request is complete
 	// RNR_RETRY_EXC_ERR
-	//     the peer had no receive posted, not even after RNRRetry waits; let it post receives before the sender starts, post more of them, or set RNRRetry to 7 (for ever)
+	//     the peer had no receive posted after RNRRetry retries; post receives before the sender starts, post more of them, or set RNRRetry to 7 (no limit)
 	// WCStatus(99)
 	//     WCStatus(99) is not a value that the verbs define
 }

@@ -1,14 +1,14 @@
 package verbs
 
 var wrOpcodeTexts = [...]valueText{
-	WRRDMAWrite:        {"RDMA_WRITE", "write local memory to remote memory; the peer's program does not notice"},
+	WRRDMAWrite:        {"RDMA_WRITE", "write local memory to remote memory, without a completion at the peer"},
 	WRRDMAWriteWithImm: {"RDMA_WRITE_WITH_IMM", "write local memory to remote memory, then complete a receive of the peer with 32 bits"},
 	WRSend:             {"SEND", "send a message into the peer's next receive"},
 	WRSendWithImm:      {"SEND_WITH_IMM", "send a message and 32 bits into the peer's next receive"},
 	WRRDMARead:         {"RDMA_READ", "read remote memory into local memory"},
-	WRAtomicCmpSwap:    {"ATOMIC_CMP_AND_SWP", "replace 8 bytes of remote memory if they have the expected value, and fetch the old value"},
-	WRAtomicFetchAdd:   {"ATOMIC_FETCH_AND_ADD", "add to 8 bytes of remote memory and fetch the old value"},
-	WRLocalInv:         {"LOCAL_INV", "invalidate the RKey of a memory window of ours"},
+	WRAtomicCmpSwap:    {"ATOMIC_CMP_AND_SWP", "replace 8 bytes of remote memory if they equal the expected value, and fetch the old value"},
+	WRAtomicFetchAdd:   {"ATOMIC_FETCH_AND_ADD", "add to 8 bytes of remote memory, and fetch the old value"},
+	WRLocalInv:         {"LOCAL_INV", "invalidate the RKey of a local memory window"},
 	WRBindMW:           {"BIND_MW", "bind a memory window to a part of a region"},
 	WRSendWithInv:      {"SEND_WITH_INV", "send a message and invalidate the RKey of a memory window of the peer"},
 }
@@ -24,10 +24,10 @@ func (o WROpcode) Description() string {
 
 var sendFlagTexts = [...]valueText{
 	{"FENCE", "start only when all earlier reads and atomics are complete"},
-	{"SIGNALED", "report success with a completion, too"},
+	{"SIGNALED", "report success with a completion as well"},
 	{"SOLICITED", "raise a solicited event at the peer"},
 	{"INLINE", "copy the data while posting, so that its buffer is free at once"},
-	7: {"UNHURRIED", "let the acknowledgement of a write over UD come with others"}, // ours
+	7: {"UNHURRIED", "permit the peer to delay the acknowledgement"}, // ours
 }
 
 // String lists the flags as libibverbs names them without IBV_SEND_, joined

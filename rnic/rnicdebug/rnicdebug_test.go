@@ -51,5 +51,5 @@ func TestNewCollector(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, "Packets sent, repeated ones and acknowledgements too.", names["softrnic_sent_pkts_total"])
+	require.Equal(t, "Packets sent, with retransmissions and acknowledgements.", names["softrnic_sent_pkts_total"])
 }

@@ -18,5 +18,5 @@ func Example() {
 	}
 	r := mad.ParseREJ(body)
 	fmt.Printf("%v of %#x: %v, %s\n", h.Attr, r.RemoteID, r.Reason, r.Reason.Description())
-	// Output: REJ of 0x1234: invalid service id, nobody listens on that port at the peer
+	// Output: REJ of 0x1234: invalid service id, the peer does not listen on this port
 }

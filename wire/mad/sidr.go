@@ -109,12 +109,12 @@ const (
 )
 
 var sidrStatuses = [...]struct{ name, meaning string }{
-	SIDRSuccess:            {"success", "the queue pair that serves the port is known now"},
-	SIDRUnsupported:        {"unsupported", "nobody serves datagrams on that port at the peer"},
-	SIDRReject:             {"rejected", "the program at the peer refused; its private data may say why"},
+	SIDRSuccess:            {"success", "the response has the queue pair that serves the port"},
+	SIDRUnsupported:        {"unsupported", "the peer serves no datagrams on this port"},
+	SIDRReject:             {"rejected", "the program at the peer rejected the request; its private data may have the reason"},
 	SIDRNoQP:               {"no QP", "the peer has no queue pair for the service"},
-	SIDRRedirect:           {"redirected", "the peer wants to be asked elsewhere"},
-	SIDRUnsupportedVersion: {"unsupported version", "the peer speaks another version of connection management"},
+	SIDRRedirect:           {"redirected", "the peer redirects the request to another address"},
+	SIDRUnsupportedVersion: {"unsupported version", "the peer has another version of connection management"},
 }
 
 // String is the status' name, for example "no QP".
