@@ -143,7 +143,7 @@ func (s statText) writeQueuePairs(list []rnic.QPInfo) {
 		return
 	}
 	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "  QP\ttype\tstate\tpeer\tsq-psn\trq-psn\tsends\treceives\tsent\treceived\tagain\n")
+	fmt.Fprint(t, "  QP\ttype\tstate\tpeer\tsq-psn\trq-psn\tsends\treceives\tsent\treceived\tretransmitted\n")
 	for i, q := range list {
 		if i == maxListed && !s.all {
 			fmt.Fprintf(t, "  and %d more (--all shows them, --qp one of them)\n", len(list)-i)
@@ -163,7 +163,7 @@ func (s statText) writeQueuePairs(list []rnic.QPInfo) {
 	t.Flush()
 	for _, q := range list {
 		if len(q.History) > 0 {
-			fmt.Fprintf(s.w, "  QP %s is in %s; `softrnic stat history --qp %[1]s` shows how it came there\n", debug.FormatQPN(q.Num), q.State)
+			fmt.Fprintf(s.w, "  QP %s is in %s; `softrnic history --qp %[1]s` shows the transitions\n", debug.FormatQPN(q.Num), q.State)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (s statText) writeCompletionQueues(list []rnic.CQInfo) {
 	t.Flush()
 	for _, q := range list {
 		if q.Hint != "" {
-			fmt.Fprintf(s.w, "  CQ %d was waited on in vain: %s\n", q.Num, q.Hint)
+			fmt.Fprintf(s.w, "  CQ %d: %s\n", q.Num, q.Hint)
 		}
 	}
 }

@@ -179,7 +179,7 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"Without progress for 4.096 us", "exhausted within 3.5 ms"}, false},
 
 		"observability.md": {[]promise{
-			{"once a queue after one to [two seconds]:", 2 * k.time("rnic.waitCheckInterval"), false, "TestWaiterInVainIsTold TestWatchOfWaiters"},
+			{"once per queue, after one to [two seconds]:", 2 * k.time("rnic.waitCheckInterval"), false, "TestWaiterInVainIsTold TestWatchOfWaiters"},
 		}, []string{"--watch 1s"}, false},
 
 		"link.md": {[]promise{
