@@ -89,7 +89,6 @@ func (m memory) Addr() uint64              { return m.Remote(0).Addr }
 func (m memory) RKey() uint32              { return m.Remote(0).RKey }
 func (m memory) Len() int                  { return len(m.Bytes()) }
 func (m memory) LoadUint32(off int) uint32 { return halfWord(m.LoadUint64(off&^7), off) }
-func (m memory) Close() error              { return m.Close() }
 
 // halfWord returns the 4 bytes of a word at an offset.
 func halfWord(w uint64, off int) uint32 {
