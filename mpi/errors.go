@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
@@ -51,10 +52,11 @@ func (e *Error) Error() string {
 	if e.With != "" {
 		with = " " + e.With
 	}
+	cause := strings.TrimPrefix(fmt.Sprint(e.Err), "mpi: ")
 	if e.Comm == "" { // null handle
-		return fmt.Sprintf("mpi: %s%s: %v", e.Op, with, e.Err)
+		return fmt.Sprintf("mpi: %s%s: %s", e.Op, with, cause)
 	}
-	return fmt.Sprintf("mpi: %s%s at rank %d of %s: %v", e.Op, with, e.Rank, e.Comm, e.Err)
+	return fmt.Sprintf("mpi: %s%s at rank %d of %s: %s", e.Op, with, e.Rank, e.Comm, cause)
 }
 
 // Unwrap returns Err.

@@ -180,5 +180,5 @@ func Example_check() {
 	})
 	// Output:
 	// true
-	// mpi: bcast with root 0 at rank 0 of world: the ranks of a collective call do not agree: ranks 0 and 1 called bcast of 4 float64 with root 0; rank 2 called bcast of 4 float64 with root 1
+	// mpi: bcast with root 0 at rank 0 of world: calls of the ranks do not match: ranks 0 and 1 called bcast of 4 float64 with root 0; rank 2 called bcast of 4 float64 with root 1
 }

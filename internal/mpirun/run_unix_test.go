@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 
 func TestNonsenseIsTold(t *testing.T) {
 	r := runJob(t, Options{Programs: []Program{program(1, "nonsense")}})
-	require.Contains(t, r.stderr, "rank 0: not a message of PMI")
+	require.Contains(t, r.stderr, "rank 0: malformed PMI message")
 	require.Equal(t, "EOF\n", r.stdout)
 }
 

@@ -21,7 +21,7 @@ func Of[T Element](s []T) Buffer {
 // Value returns the buffer of one value.
 func Value[T Element](p *T) Buffer {
 	if p == nil {
-		return badBuffer("the value is nil")
+		return badBuffer("nil value")
 	}
 	return Of(unsafe.Slice(p, 1))
 }
@@ -41,20 +41,20 @@ func Strided[T Element](s []T, count, block, stride int) Buffer {
 	kind := KindOf[T]()
 	switch {
 	case count < 0 || block < 0 || stride < 0:
-		return badBuffer("%d blocks of %d, %d apart: none of them may be negative", count, block, stride)
+		return badBuffer("strided buffer: count %d, block %d, stride %d: want no negative number", count, block, stride)
 	case count == 0 || block == 0:
 		return Of(s[:0])
 	case block > len(s) || stride > 0 && count-1 > (len(s)-block)/stride:
-		return badBuffer("%d blocks of %d, %d apart, are beyond the end of %d elements", count, block, stride, len(s))
+		return badBuffer("strided buffer: count %d, block %d, stride %d exceed the slice of %d elements", count, block, stride, len(s))
 	case count > math.MaxInt/kind.Size()/block: // stride is 0
-		return badBuffer("%d blocks of %d %v are more bytes than there are numbers for", count, block, kind)
+		return badBuffer("strided buffer: %d blocks of %d %v overflow int", count, block, kind)
 	case count == 1 || stride == block:
 		return Of(s[:count*block])
 	}
 	l := layout{extent: stride * kind.Size()}
 	l.add(0, block*kind.Size())
 	if stride < block {
-		l.overlapErr = layoutError("blocks of %d, %d apart, overlap: they can be sent, not received", block, stride)
+		l.overlapErr = layoutError("blocks of %d elements with stride %d overlap; send only", block, stride)
 	}
 	return Buffer{mem: asBytes(s), layout: &l, count: count * block, kind: kind}
 }
@@ -73,11 +73,11 @@ func Indexed[T Element](s []T, blocks []Block) Buffer {
 	for i, b := range blocks {
 		switch {
 		case b.At < 0 || b.Len < 0:
-			return badBuffer("block %d: %d elements at %d: neither may be negative", i, b.Len, b.At)
+			return badBuffer("indexed buffer: block %d: length %d, index %d: want no negative number", i, b.Len, b.At)
 		case b.Len > len(s) || b.At > len(s)-b.Len:
-			return badBuffer("block %d: %d elements at %d are beyond the end of %d", i, b.Len, b.At, len(s))
+			return badBuffer("indexed buffer: block %d: length %d, index %d exceed the slice of %d elements", i, b.Len, b.At, len(s))
 		case b.Len*kind.Size() > math.MaxInt-l.size:
-			return badBuffer("block %d: there are more bytes than there are numbers for", i)
+			return badBuffer("indexed buffer: block %d: size overflows int", i)
 		}
 		l.add(b.At*kind.Size(), b.Len*kind.Size())
 	}
@@ -105,7 +105,7 @@ func findOverlap(blocks []Block) error {
 	for n := 1; n < len(order); n++ {
 		i, j := order[n-1], order[n]
 		if a, b := blocks[i], blocks[j]; a.At+a.Len > b.At {
-			return layoutError("blocks %d (%d at %d) and %d (%d at %d) overlap: they can be sent, not received",
+			return layoutError("blocks %d (%d at %d) and %d (%d at %d) overlap; send only",
 				i, a.Len, a.At, j, b.Len, b.At)
 		}
 	}

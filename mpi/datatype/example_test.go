@@ -39,7 +39,7 @@ func ExampleStructs() {
 	b := datatype.Structs(make([]particle, 10), "ID", "X", "Y")
 	fmt.Println(b.Err(), b.Size())
 	// Output:
-	// datatype: field Links of datatype_test.particle is a []int, which has pointers: send what it points to, or name the fields to send
+	// datatype: field Links of datatype_test.particle: type []int has pointers; send the memory they point to, or name the fields to send
 	// <nil> 170
 }
 

@@ -174,28 +174,28 @@ func TestBadDescriptions(t *testing.T) {
 		buffer datatype.Buffer
 		want   string
 	}{
-		{datatype.Value[int](nil), "the value is nil"},
-		{datatype.Strided(x, -1, 1, 1), "-1 blocks of 1, 1 apart: none of them may be negative"},
-		{datatype.Strided(x, 1, -2, 1), "1 blocks of -2"},
-		{datatype.Strided(x, 1, 1, -3), "-3 apart"},
-		{datatype.Strided(x, 4, 2, 3), "4 blocks of 2, 3 apart, are beyond the end of 10 elements"},
-		{datatype.Strided(x, 1, 11, 1), "beyond the end of 10"},
-		{datatype.Strided(x, math.MaxInt, 1, math.MaxInt), "beyond the end of 10"},
-		{datatype.Strided(x, math.MaxInt/16, 4, 0), "more bytes than there are numbers for"},
-		{datatype.Indexed(x, []datatype.Block{{0, 1}, {-1, 2}}), "block 1: 2 elements at -1: neither may be negative"},
-		{datatype.Indexed(x, []datatype.Block{{0, -1}}), "block 0: -1 elements at 0"},
-		{datatype.Indexed(x, []datatype.Block{{8, 3}}), "block 0: 3 elements at 8 are beyond the end of 10"},
-		{datatype.Indexed(x, []datatype.Block{{math.MaxInt, math.MaxInt}}), "beyond the end"},
+		{datatype.Value[int](nil), "nil value"},
+		{datatype.Strided(x, -1, 1, 1), "strided buffer: count -1, block 1, stride 1: want no negative number"},
+		{datatype.Strided(x, 1, -2, 1), "count 1, block -2"},
+		{datatype.Strided(x, 1, 1, -3), "stride -3"},
+		{datatype.Strided(x, 4, 2, 3), "strided buffer: count 4, block 2, stride 3 exceed the slice of 10 elements"},
+		{datatype.Strided(x, 1, 11, 1), "exceed the slice of 10 elements"},
+		{datatype.Strided(x, math.MaxInt, 1, math.MaxInt), "exceed the slice of 10 elements"},
+		{datatype.Strided(x, math.MaxInt/16, 4, 0), "overflow int"},
+		{datatype.Indexed(x, []datatype.Block{{0, 1}, {-1, 2}}), "indexed buffer: block 1: length 2, index -1: want no negative number"},
+		{datatype.Indexed(x, []datatype.Block{{0, -1}}), "block 0: length -1, index 0"},
+		{datatype.Indexed(x, []datatype.Block{{8, 3}}), "indexed buffer: block 0: length 3, index 8 exceed the slice of 10 elements"},
+		{datatype.Indexed(x, []datatype.Block{{math.MaxInt, math.MaxInt}}), "exceed the slice"},
 		{datatype.Of(x).Slice(3, 11), "elements [3, 11) of 10"},
 		{datatype.Of(x).Slice(4, 3), "elements [4, 3) of 10"},
 		{datatype.Of(x).Slice(-1, 3), "elements [-1, 3) of 10"},
-		{datatype.Structs([]node{{}}), "field Next of datatype_test.node is a *datatype_test.node, which has pointers"},
-		{datatype.Structs([][2]struct{ S []int }{{}}), "field [].S of [2]struct { S []int } is a []int, which has pointers"},
-		{datatype.Structs([]string{"a"}), "the element is a string, which has pointers"},
-		{datatype.Structs([]handle{{}}), "field P of datatype_test.handle is a uintptr, an address"},
+		{datatype.Structs([]node{{}}), "field Next of datatype_test.node: type *datatype_test.node has pointers"},
+		{datatype.Structs([][2]struct{ S []int }{{}}), "field [].S of [2]struct { S []int }: type []int has pointers"},
+		{datatype.Structs([]string{"a"}), "the element: type string has pointers"},
+		{datatype.Structs([]handle{{}}), "field P of datatype_test.handle: type uintptr is an address"},
 		{datatype.Structs([]node{{}}, "Value", "Last"), "datatype_test.node has no field Last of its own"},
 		{datatype.Structs([]node{{}}, "Value", "Value"), "field Value of datatype_test.node is named twice"},
-		{datatype.Structs(x, "Value"), "float64 is no struct, and has no field Value"},
+		{datatype.Structs(x, "Value"), "float64 is not a struct: no field Value"},
 	} {
 		b := c.buffer
 		require.ErrorIs(t, b.Err(), datatype.ErrLayout, c.want)
@@ -212,7 +212,7 @@ func TestBadDescriptions(t *testing.T) {
 	}
 	b := datatype.Strided(x, 3, 3, 2)
 	require.NoError(t, b.Err())
-	require.ErrorContains(t, b.RecvErr(), "blocks of 3, 2 apart, overlap")
+	require.ErrorContains(t, b.RecvErr(), "blocks of 3 elements with stride 2 overlap")
 	b = datatype.Indexed(x, []datatype.Block{{4, 2}, {0, 1}, {5, 2}})
 	require.ErrorContains(t, b.RecvErr(), "blocks 0 (2 at 4) and 2 (2 at 5) overlap")
 }

@@ -96,11 +96,11 @@ func (o Op) Commutative() bool { return o.commutative }
 func (o Op) Valid(k Kind) error {
 	switch {
 	case o.code == opNone:
-		return fmt.Errorf("%w: none was given", ErrOp)
+		return fmt.Errorf("%w: zero Op", ErrOp)
 	case o.err != nil:
 		return o.err
 	case o.code == opUser && normalizeKind(k) != normalizeKind(o.kind):
-		return fmt.Errorf("%w: %s is a function of %v, not of %v", ErrOp, o.name, o.kind, k)
+		return fmt.Errorf("%w: %s: function of %v applied to %v", ErrOp, o.name, o.kind, k)
 	case o.code == opUser, o.code == opReplace, o.code == opNoOp:
 		return nil
 	case k >= numKinds || opLoops[o.code][k] == nil:
@@ -119,7 +119,7 @@ func (o Op) Fits(b Buffer) error {
 		return err
 	}
 	if o.code == opUser && o.size != b.ElementSize() {
-		return fmt.Errorf("%w: %s is a function of %d bytes, an element has %d", ErrOp, o.name, o.size, b.ElementSize())
+		return fmt.Errorf("%w: %s: function of elements of %d bytes applied to %d", ErrOp, o.name, o.size, b.ElementSize())
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (o Op) Apply(k Kind, inout, in []byte) error {
 		size = o.size
 	}
 	if len(inout) != len(in) || size > 0 && len(in)%size != 0 {
-		return fmt.Errorf("%w: %s of %d and %d bytes, of elements of %d", ErrOp, o.name, len(in), len(inout), size)
+		return fmt.Errorf("%w: %s: operands of %d and %d bytes, elements of %d", ErrOp, o.name, len(in), len(inout), size)
 	}
 	switch o.code {
 	case opReplace:

@@ -48,10 +48,10 @@ func TestOpTable(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, datatype.Sum.Valid(datatype.Byte), "a []byte of numbers is datatype.Of")
-	require.ErrorContains(t, datatype.Op{}.Valid(datatype.Int8), "none was given")
+	require.ErrorContains(t, datatype.Op{}.Valid(datatype.Int8), "zero Op")
 	require.Equal(t, "no operation", datatype.Op{}.String())
 	require.ErrorIs(t, datatype.Sum.Valid(99), datatype.ErrOp)
-	require.ErrorContains(t, datatype.Sum.Apply(datatype.Int32, make([]byte, 8), make([]byte, 4)), "sum of 4 and 8 bytes, of elements of 4")
+	require.ErrorContains(t, datatype.Sum.Apply(datatype.Int32, make([]byte, 8), make([]byte, 4)), "sum: operands of 4 and 8 bytes, elements of 4")
 	require.ErrorContains(t, datatype.Sum.Apply(datatype.Int32, make([]byte, 6), make([]byte, 6)), "elements of 4")
 }
 
@@ -241,7 +241,7 @@ func TestOpFunc(t *testing.T) {
 	})
 	err := minus.Apply(datatype.Float32, nil, nil)
 	require.ErrorIs(t, err, datatype.ErrOp)
-	require.ErrorContains(t, err, "minus is a function of float64, not of float32")
+	require.ErrorContains(t, err, "minus: function of float64 applied to float32")
 	bytesToo := datatype.OpFunc("first", true, func(_, _ []uint8) {})
 	require.NoError(t, bytesToo.Valid(datatype.Byte))
 }

@@ -21,7 +21,7 @@ func OpFunc[T Element](name string, commutative bool, f func(in, inout []T)) Op 
 
 // badOp returns an operation whose Valid returns an error about the nil function.
 func badOp(name string) Op {
-	return Op{name: name, code: opUser, err: fmt.Errorf("%w: %s: the function is nil", ErrOp, name)}
+	return Op{name: name, code: opUser, err: fmt.Errorf("%w: %s: nil function", ErrOp, name)}
 }
 
 // OpStructs returns a user-defined operation on the elements of a Buffer made by

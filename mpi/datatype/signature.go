@@ -7,7 +7,7 @@ import (
 
 // ErrSignature is wrapped by the error of a message that does not match the receive
 // buffer.
-var ErrSignature = errors.New("datatype: message and buffer differ")
+var ErrSignature = errors.New("datatype: signature mismatch")
 
 // A Signature is the type signature of a message (MPI 4.1, section 3.3.1). The sender
 // sends it, and the receiver compares it with that of its buffer. Elements with
@@ -104,11 +104,11 @@ func (s Signature) Accept(sent Signature) error {
 	case sent.Count == 0:
 		return nil
 	case normalizeKind(s.Kind) != normalizeKind(sent.Kind):
-		return fmt.Errorf("%w: %d %v were sent to a buffer of %d %v", ErrSignature, sent.Count, sent.Kind, s.Count, s.Kind)
+		return fmt.Errorf("%w: message of %d %v, buffer of %d %v", ErrSignature, sent.Count, sent.Kind, s.Count, s.Kind)
 	case s.Unit != sent.Unit:
-		return fmt.Errorf("%w: %d structs were sent to a buffer of %d structs with other fields", ErrSignature, sent.Count, s.Count)
+		return fmt.Errorf("%w: message of %d structs, buffer of %d structs with other fields", ErrSignature, sent.Count, s.Count)
 	case sent.Count > s.Count:
-		return fmt.Errorf("%w: %d %v were sent to a buffer of %d", ErrSignature, sent.Count, sent.Kind, s.Count)
+		return fmt.Errorf("%w: message of %d %v, buffer of %d", ErrSignature, sent.Count, sent.Kind, s.Count)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func layoutOf(t reflect.Type, fields []string) *layout {
 		return l
 	}
 	if t.Kind() != reflect.Struct {
-		l.err = layoutError("%v is no struct, and has no field %s", t, fields[0])
+		l.err = layoutError("%v is not a struct: no field %s", t, fields[0])
 		return l
 	}
 	l.name += "{" + strings.Join(fields, ", ") + "}"
@@ -87,9 +87,9 @@ func (l *layout) addType(t reflect.Type, off int, path string) error {
 		}
 		return nil
 	case reflect.Uintptr:
-		return layoutError("%s is a %v, an address, and means nothing in another process", l.fieldName(path), t)
+		return layoutError("%s: type %v is an address, meaningless in another process", l.fieldName(path), t)
 	}
-	return layoutError("%s is a %v, which has pointers: send what it points to, or name the fields to send", l.fieldName(path), t)
+	return layoutError("%s: type %v has pointers; send the memory they point to, or name the fields to send", l.fieldName(path), t)
 }
 
 // fieldName returns the name of a field with its type, for errors.

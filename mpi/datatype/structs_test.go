@@ -147,15 +147,15 @@ func TestSignature(t *testing.T) {
 
 	err := accept(datatype.Of(x), datatype.Of(make([]int32, 4)))
 	require.ErrorIs(t, err, datatype.ErrSignature)
-	require.ErrorContains(t, err, "4 int32 were sent to a buffer of 10 float64")
-	require.ErrorContains(t, accept(datatype.Of(x), datatype.Of(make([]float64, 11))), "11 float64 were sent to a buffer of 10")
+	require.ErrorContains(t, err, "message of 4 int32, buffer of 10 float64")
+	require.ErrorContains(t, accept(datatype.Of(x), datatype.Of(make([]float64, 11))), "message of 11 float64, buffer of 10")
 	require.ErrorContains(t, accept(datatype.Structs(make([]inner, 2)), datatype.Structs(make([]particle, 1))), "other fields")
 	type sameAsInner struct {
 		C uint16
 		D uint64
 	}
 	require.NoError(t, accept(datatype.Structs(make([]inner, 2)), datatype.Structs(make([]sameAsInner, 2))))
-	require.ErrorContains(t, accept(datatype.Structs(make([]inner, 2)), datatype.Structs(make([]inner, 3))), "3 struct were sent to a buffer of 2")
+	require.ErrorContains(t, accept(datatype.Structs(make([]inner, 2)), datatype.Structs(make([]inner, 3))), "message of 3 struct, buffer of 2")
 	require.Zero(t, datatype.Structs(make([]struct{}, 2)).Signature())
 	long := datatype.Structs(make([]struct {
 		A [300]int16

@@ -62,7 +62,7 @@ func TestFailure(t *testing.T) {
 	})
 	require.ErrorIs(t, err, wrong)
 	require.ErrorContains(t, err, "rank 1: two and two made five")
-	require.ErrorContains(t, err, "rank 2: no end 50ms after another has failed")
+	require.ErrorContains(t, err, "rank 2: still running 50ms after another rank failed")
 }
 
 func TestRankThatLeaves(t *testing.T) {

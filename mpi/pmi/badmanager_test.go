@@ -47,14 +47,14 @@ func TestManagersThatAnswerNonsenseAtFirst(t *testing.T) {
 		says string
 		want string
 	}{
-		{0, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=-1\n", "refuses"},
-		{0, "HTTP/1.1 400 Bad Request\r\n\r\n", "neither cmd= nor a length"},
+		{0, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=-1\n", "rejected"},
+		{0, "HTTP/1.1 400 Bad Request\r\n\r\n", "want cmd= or a length"},
 		{0, "cmd=maxes\n", "want response_to_init"},
 		{1, "cmd=maxes keylen_max=64 vallen_max=many\n", "not a number"},
-		{1, "cmd=maxes vallen_max=1024\n", "keylen_max is missing"},
-		{1, "cmd=maxes keylen_max=8 vallen_max=1024\n", "keys of 7 characters"},
-		{1, "cmd=maxes keylen_max=64 vallen_max=8\n", "room for 7 characters"},
-		{2, "cmd=my_kvsname\n", "no name"},
+		{1, "cmd=maxes vallen_max=1024\n", "no keylen_max"},
+		{1, "cmd=maxes keylen_max=8 vallen_max=1024\n", "key limit of 7 characters"},
+		{1, "cmd=maxes keylen_max=64 vallen_max=8\n", "value limit of 7 characters"},
+		{2, "cmd=my_kvsname\n", "no job name"},
 		{3, "cmd=get_result rc=0 value=(vector,(1,1,1))\n", "PMI_process_mapping"},
 		{3, strings.Repeat("cmd=x ", 20000), "longer than"},
 	} {
@@ -99,7 +99,7 @@ func TestManagersThatAnswerNonsenseLater(t *testing.T) {
 		_, err := begin("cmd=get_result rc=0 value="+says+"\n", "cmd=get_result rc=-1\n").Get(soon(t), "k")
 		require.Error(t, err, says)
 	}
-	require.ErrorContains(t, begin("cmd=barrier_out rc=-1 msg=no\n").Fence(soon(t)), "refuses")
+	require.ErrorContains(t, begin("cmd=barrier_out rc=-1 msg=no\n").Fence(soon(t)), "rejected")
 
 	for _, call := range map[string]func(m Manager) error{
 		"Put":      func(m Manager) error { return m.Put("k", "v") },
@@ -135,5 +135,5 @@ func TestAnswersInPieces(t *testing.T) {
 
 func TestProtocolErrorHasWords(t *testing.T) {
 	err := &ProtocolError{Request: "cmd=get", Answer: "cmd=put_result", Why: "want get_result"}
-	require.EqualError(t, err, `the process manager answers "cmd=get" with "cmd=put_result": want get_result`)
+	require.EqualError(t, err, `process manager: request "cmd=get": reply "cmd=put_result": want get_result`)
 }

@@ -38,7 +38,7 @@ func (c *client) joinJob(ctx context.Context) (err error) {
 		return err
 	}
 	if c.size < 1 || c.size > maxSize || c.rank < 0 || c.rank >= c.size {
-		return fmt.Errorf("the process manager says rank %d of a job of %d", c.rank, c.size)
+		return fmt.Errorf("process manager: invalid rank %d of a job of %d", c.rank, c.size)
 	}
 	m, err := c.roundTrip(ctx, c.attributeRequest(wire.MappingKey))
 	if err != nil {
@@ -59,10 +59,10 @@ func (c *client) joinJob(ctx context.Context) (err error) {
 // setLimits applies the manager's maximum lengths of keys and values.
 func (c *client) setLimits(keys, values int) error {
 	if longest := len(partKey(strings.Repeat("k", MaxKey), maxParts)); keys < longest {
-		return fmt.Errorf("the process manager has keys of %d characters; need %d", keys, longest)
+		return fmt.Errorf("process manager: key limit of %d characters, want %d", keys, longest)
 	}
 	if values < minPartSize {
-		return fmt.Errorf("the process manager has room for %d characters in a value; need %d", values, minPartSize)
+		return fmt.Errorf("process manager: value limit of %d characters, want %d", values, minPartSize)
 	}
 	c.maxPart = values
 	return nil

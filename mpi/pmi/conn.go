@@ -184,5 +184,5 @@ func replyError(r *request, m wire.Message) error {
 			why += ", " + strings.ReplaceAll(text, "_", " ")
 		}
 	}
-	return fmt.Errorf("the process manager refuses %q: %s", r.message, why)
+	return fmt.Errorf("process manager: request %q rejected: %s", r.message, why)
 }

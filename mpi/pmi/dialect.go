@@ -69,7 +69,7 @@ func (d *protocolV1) initSession(ctx context.Context, c *client) error {
 	}
 	name, ok := m.Get("kvsname")
 	if !ok || name == "" {
-		return fmt.Errorf("the process manager gives the job no name: %q", m)
+		return fmt.Errorf("process manager: no job name in %q", m)
 	}
 	d.kvsname, c.id = name, name
 	// One byte less each: these are sizes of C arrays.
@@ -138,7 +138,7 @@ func (protocolV2) initSession(ctx context.Context, c *client) error {
 		return err
 	}
 	if version, err := m.Int("pmi_version"); err != nil || version != 2 {
-		return fmt.Errorf("the process manager does not speak PMI-2: %q", m)
+		return fmt.Errorf("process manager: PMI-2 not supported: %q", m)
 	}
 	full := newRequestV2("fullinit", "pmirank", strconv.Itoa(c.rank), "threaded", "TRUE")
 	if id := os.Getenv("PMI_JOBID"); id != "" { // required by Slurm
@@ -165,7 +165,7 @@ func (protocolV2) initSession(ctx context.Context, c *client) error {
 	}
 	name, ok := m.Get("jobid")
 	if !ok || name == "" {
-		return fmt.Errorf("the process manager gives the job no name: %q", m)
+		return fmt.Errorf("process manager: no job name in %q", m)
 	}
 	c.id = name
 	return c.setLimits(maxKeyV2-1, maxValueV2-1)

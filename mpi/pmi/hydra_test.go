@@ -152,7 +152,7 @@ func TestInherited(t *testing.T) {
 	var pipe [2]int
 	require.NoError(t, unix.Pipe(pipe[:]))
 	_, err = openInherited(pipe[0])
-	require.ErrorContains(t, err, "no socket")
+	require.ErrorContains(t, err, "not a socket")
 	require.NoError(t, unix.Close(pipe[0]))
 	require.NoError(t, unix.Close(pipe[1]))
 }

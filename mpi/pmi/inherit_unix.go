@@ -19,7 +19,7 @@ func openInherited(fd int) (net.Conn, error) {
 		return nil, errors.New("descriptor not inherited: opened by this process, or this process is a child of a rank; unset PMI_FD and PMI_RANK then")
 	}
 	if _, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
-		return nil, errors.New("the descriptor is no socket")
+		return nil, errors.New("descriptor is not a socket")
 	}
 	f := os.NewFile(uintptr(fd), "PMI_FD")
 	defer f.Close() // FileConn has one of its own

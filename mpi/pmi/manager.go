@@ -57,10 +57,10 @@ var (
 	ErrNotFound = errors.New("pmi: key not found")
 
 	// ErrGone says that the manager has closed the connection or does not reply.
-	ErrGone = errors.New("the process manager is gone")
+	ErrGone = errors.New("pmi: process manager unreachable")
 
 	// ErrFinalized says that Finalize was called.
-	ErrFinalized = errors.New("the job is finalized")
+	ErrFinalized = errors.New("pmi: job finalized")
 )
 
 // A ProtocolError reports an invalid reply of the manager. The connection is unusable
@@ -73,7 +73,7 @@ type ProtocolError struct {
 
 // Error returns the request, the reply and the cause.
 func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("the process manager answers %q with %q: %s", e.Request, e.Answer, e.Why)
+	return fmt.Sprintf("process manager: request %q: reply %q: %s", e.Request, e.Answer, e.Why)
 }
 
 // An AbortError says that a rank of a local job has called Abort.

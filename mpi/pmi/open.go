@@ -34,7 +34,7 @@ func (e *EnvironmentError) Error() string {
 func Open(ctx context.Context) (Manager, error) {
 	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
 	if managed && joined.Swap(true) {
-		return nil, errors.New("this process has joined its job before: a second Open would be the same rank again")
+		return nil, errors.New("pmi: open: this process has already joined its job")
 	}
 	return openFrom(ctx, os.Getenv)
 }
@@ -78,9 +78,9 @@ func (c *client) joinManager(ctx context.Context) (Manager, error) {
 	if err := c.joinJob(ctx); err != nil {
 		c.Close()
 		if c.err != nil { // c.err has the name
-			return nil, fmt.Errorf("joining the job: %w", err)
+			return nil, fmt.Errorf("pmi: join job: %w", err)
 		}
-		return nil, fmt.Errorf("joining the job at %s: %w", c.name, err)
+		return nil, fmt.Errorf("pmi: join job at %s: %w", c.name, err)
 	}
 	return c, nil
 }
@@ -139,7 +139,7 @@ func (c *client) dial(ctx context.Context, getenv func(string) string) error {
 	}
 	if err := c.sendInitAck(ctx, id, secret); err != nil {
 		s.Close()
-		return fmt.Errorf("joining the job at PMI_PORT=%s: %w", at, err)
+		return fmt.Errorf("pmi: join job at PMI_PORT=%s: %w", at, err)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func RunLocal(n int, grace time.Duration, f func(Manager) error) error {
 			}
 		case <-over:
 			for i := range waiting {
-				errs[i] = fmt.Errorf("rank %d: no end %v after another has failed", i, grace)
+				errs[i] = fmt.Errorf("rank %d: still running %v after another rank failed", i, grace)
 			}
 			clear(waiting)
 		}

@@ -55,7 +55,7 @@ func TestRunLocalFails(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, wrong)
-	require.EqualError(t, err, "rank 0: two and two made five\nrank 1: no end 1ms after another has failed")
+	require.EqualError(t, err, "rank 0: two and two made five\nrank 1: still running 1ms after another rank failed")
 	close(over)
 	<-left
 }

@@ -54,11 +54,11 @@ func encodeValue(value string, room int) []string {
 func decodeHead(part string) (kind byte, parts int, text string, err error) {
 	head, text, ok := strings.Cut(part, ":")
 	if !ok || len(head) < 2 || head[0] != 't' && head[0] != 'b' {
-		return 0, 0, "", fmt.Errorf("%.60q was not put by this package", part)
+		return 0, 0, "", fmt.Errorf("value %.60q not written by package pmi", part)
 	}
 	parts, err = strconv.Atoi(head[1:])
 	if err != nil || parts < 1 || parts > maxParts {
-		return 0, 0, "", fmt.Errorf("%.60q has no number of parts", part)
+		return 0, 0, "", fmt.Errorf("value %.60q: malformed number of parts", part)
 	}
 	return head[0], parts, text, nil
 }
@@ -70,7 +70,7 @@ func decodeParts(kind byte, text string) (string, error) {
 	}
 	value, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return "", fmt.Errorf("a value is damaged: %w", err)
+		return "", fmt.Errorf("corrupt value: %w", err)
 	}
 	return string(value), nil
 }

@@ -185,7 +185,7 @@ func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 		answer := map[string]string{"publish_name": "publish_result", "unpublish_name": "unpublish_result", "lookup_name": "lookup_result"}[m.Cmd]
 		say(answer, "info", "fail", "rc", "-1", "msg", "names_are_not_published_here")
 	default:
-		return fmt.Errorf("%q is not known", m)
+		return fmt.Errorf("unknown command %q", m)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (b *kvs) handleV2(rank int, m wire.Message, o *outcome) error {
 	case "spawn", "job-connect", "job-disconnect", "name-publish", "name-unpublish", "name-lookup":
 		say("rc", "1", "errmsg", m.Cmd+" is not done here")
 	default:
-		return fmt.Errorf("%q is not known", m)
+		return fmt.Errorf("unknown command %q", m)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (b *kvs) keyValue(m wire.Message) (key, value string, err error) {
 	key, ok := m.Get("key")
 	value, has := m.Get("value")
 	if !ok || !has || len(key) > maxKey || len(value) > maxValue {
-		return "", "", fmt.Errorf("%q has no key and value of %d and %d characters", m, maxKey, maxValue)
+		return "", "", fmt.Errorf("%q: want key and value of at most %d and %d characters", m, maxKey, maxValue)
 	}
 	return key, value, nil
 }

@@ -75,16 +75,16 @@ type Job struct {
 // New returns a job.
 func New(o Options) (*Job, error) {
 	if o.Size < 1 {
-		return nil, fmt.Errorf("a job of %d ranks", o.Size)
+		return nil, fmt.Errorf("job: %d ranks", o.Size)
 	}
 	if o.ID == "" || len(o.ID) >= maxName || strings.ContainsAny(o.ID, " =;\\\n") {
-		return nil, fmt.Errorf("a job cannot have the name %q", o.ID)
+		return nil, fmt.Errorf("job: invalid ID %q", o.ID)
 	}
 	if o.Nodes == nil {
 		o.Nodes = make([]int, o.Size)
 	}
 	if len(o.Nodes) != o.Size || o.Apps != nil && len(o.Apps) != o.Size || slices.Min(o.Nodes) < 0 || slices.Max(o.Nodes) >= o.Size {
-		return nil, fmt.Errorf("nodes %v and programs %v are not those of %d ranks", o.Nodes, o.Apps, o.Size)
+		return nil, fmt.Errorf("job: nodes %v and programs %v do not fit %d ranks", o.Nodes, o.Apps, o.Size)
 	}
 	notify := o.Notify
 	if notify == nil {
@@ -112,7 +112,7 @@ func (j *Job) Attach(rank int, send func([]byte)) (*Session, error) {
 		return nil, fmt.Errorf("attach: rank %d out of range [0, %d)", rank, len(j.sessions))
 	}
 	if j.sessions[rank] != nil {
-		return nil, fmt.Errorf("rank %d is connected already", rank)
+		return nil, fmt.Errorf("attach: rank %d: already connected", rank)
 	}
 	s := &Session{job: j, rank: rank, send: send}
 	j.sessions[rank] = s

@@ -49,7 +49,7 @@ type Port struct {
 // Listen opens a port.
 func Listen(o PortOptions) (*Port, error) {
 	if o.Secret == "" {
-		return nil, errors.New("a port for ranks needs a secret")
+		return nil, errors.New("pmi port: no secret")
 	}
 	l, err := net.Listen("tcp", o.Address)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Port) identify(c net.Conn) {
 	p.mu.Lock()
 	delete(p.unidentified, c)
 	if err == nil && p.connected[rank] {
-		err = fmt.Errorf("rank %d is here already", rank)
+		err = fmt.Errorf("rank %d: already connected", rank)
 	}
 	if err == nil {
 		p.connected[rank] = true
@@ -137,7 +137,7 @@ func (p *Port) identify(c net.Conn) {
 	}
 	p.rejected.Add(1)
 	if p.OnReject != nil {
-		p.OnReject(fmt.Errorf("%s is sent away: %w", c.RemoteAddr(), err))
+		p.OnReject(fmt.Errorf("pmi port: %s rejected: %w", c.RemoteAddr(), err))
 	}
 }
 
@@ -168,7 +168,7 @@ func (p *Port) readHello(c net.Conn) (rank int, err error) {
 		return 0, errors.New("hello without a rank")
 	}
 	if rank < 0 || rank >= p.Size || p.IsExpected != nil && !p.IsExpected(rank) {
-		return 0, fmt.Errorf("rank %d is not expected here", rank)
+		return 0, fmt.Errorf("unexpected rank %d", rank)
 	}
 	return rank, nil
 }

@@ -39,15 +39,15 @@ func TestStrangersAreSentAway(t *testing.T) {
 	defer welcome.Close()
 
 	strangers := []struct{ says, why string }{
-		{"GET / HTTP/1.1\r\n", "not a message of PMI"},
-		{"\x16\x03\x01\x02\x00\x01\x00\n", "not a message of PMI"},
+		{"GET / HTTP/1.1\r\n", "malformed PMI message"},
+		{"\x16\x03\x01\x02\x00\x01\x00\n", "malformed PMI message"},
 		{strings.Repeat("cmd=x ", 1000), "secret"},
 		{"cmd=initack pmiid=0\n", "secret"},
 		{"cmd=initack pmiid=0 secret=s3cre\n", "secret"},
 		{"cmd=init pmi_version=1 secret=s3cret\n", "secret"},
 		{"cmd=initack secret=s3cret\n", "hello without a rank"},
-		{"cmd=initack pmiid=3 secret=s3cret\n", "not expected"},
-		{"cmd=initack pmiid=-1 secret=s3cret\n", "not expected"},
+		{"cmd=initack pmiid=3 secret=s3cret\n", "unexpected rank"},
+		{"cmd=initack pmiid=-1 secret=s3cret\n", "unexpected rank"},
 		{hello, "already"},
 		{"cmd=init", "read hello"},
 	}
@@ -129,6 +129,6 @@ func TestServe(t *testing.T) {
 			_, err = ours.Write([]byte(strings.Repeat("cmd=get_maxes\n", 1000)))
 		}
 	})
-	require.ErrorContains(t, <-done, "without reading")
+	require.ErrorContains(t, <-done, "does not read the replies")
 	writer.Wait()
 }

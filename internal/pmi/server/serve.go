@@ -12,7 +12,7 @@ import (
 const maxUnread = 1 << 20
 
 // errNotReading says that a rank sends requests without reading the replies.
-var errNotReading = errors.New("it asks without reading the answers")
+var errNotReading = errors.New("rank does not read the replies")
 
 // Serve serves a rank on a connection until the rank closes it or violates the
 // protocol, which is the error. It closes the connection.

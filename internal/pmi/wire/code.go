@@ -22,7 +22,7 @@ type FormatError struct {
 
 // Error returns the cause and the bytes.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("not a message of PMI: %q: %s", e.Bytes, e.Why)
+	return fmt.Sprintf("malformed PMI message %q: %s", e.Bytes, e.Why)
 }
 
 func formatError(b []byte, why string) error {
@@ -42,10 +42,10 @@ func (m Message) Append(b []byte, v Version) ([]byte, error) {
 	b = append(b, "cmd="+m.Cmd...)
 	for _, a := range m.Attrs {
 		if a.Key == "" || strings.ContainsAny(a.Key, " ;=\n\x00") {
-			return b[:start], formatError([]byte(a.Key), "no name of an attribute")
+			return b[:start], formatError([]byte(a.Key), "invalid attribute name")
 		}
 		if strings.ContainsAny(a.Value, separator+"\n\x00") || v == PMI1 && (a.Value == "" || strings.Contains(a.Value, `\`)) {
-			return b[:start], formatError([]byte(a.Value), "no value of an attribute of "+v.String())
+			return b[:start], formatError([]byte(a.Value), "invalid attribute value of "+v.String())
 		}
 		b = append(b, separator+a.Key+"="+a.Value...)
 	}
@@ -88,7 +88,7 @@ func nextLine(b []byte) (m Message, n int, err error) {
 		word, line = cutWord(line)
 		key, value, _ := strings.Cut(word, "=")
 		if key == "" {
-			return Message{}, n, formatError(b[:n], "an attribute without a name")
+			return Message{}, n, formatError(b[:n], "attribute without a name")
 		}
 		value = unescape(value)
 		if key == "cmd" && m.Cmd == "" {
@@ -153,14 +153,14 @@ func nextMulti(b []byte) (m Message, n int, err error) {
 func nextCounted(b []byte) (m Message, n int, err error) {
 	head := b[:min(len(b), lengthDigits)]
 	if i := bytes.IndexFunc(head, func(r rune) bool { return r != ' ' && (r < '0' || r > '9') }); i >= 0 {
-		return Message{}, 0, formatError(b, "neither cmd= nor a length is in front")
+		return Message{}, 0, formatError(b, "want cmd= or a length at the start")
 	}
 	if len(head) < lengthDigits {
 		return Message{}, 0, nil
 	}
 	size, err := strconv.Atoi(strings.Trim(string(head), " "))
 	if err != nil || size > MaxMessage {
-		return Message{}, 0, formatError(b, "no length of a message")
+		return Message{}, 0, formatError(b, "invalid message length")
 	}
 	n = lengthDigits + size
 	if len(b) < n {
@@ -176,7 +176,7 @@ func nextCounted(b []byte) (m Message, n int, err error) {
 		case i == 0:
 			m.Cmd = pair
 		case key == "":
-			return Message{}, n, formatError(b[:n], "an attribute without a name")
+			return Message{}, n, formatError(b[:n], "attribute without a name")
 		default:
 			m.Attrs = append(m.Attrs, Attr{key, value})
 		}

@@ -30,14 +30,14 @@ func ParseMapping(text string, size int) ([]int, error) {
 		p.parseBlock(0)
 	}
 	if p.acceptToken("]") {
-		p.fail("a ] without a [")
+		p.fail("unmatched ]")
 	}
 	// Slurm sometimes omits the last parenthesis.
 	if p.acceptToken(")"); p.rest != "" {
-		p.fail("something is behind the last block")
+		p.fail("trailing text after the last block")
 	}
 	if p.err == nil && len(p.nodes) < size && p.repeatFrom < 0 {
-		p.fail(fmt.Sprintf("it is for %d ranks", len(p.nodes)))
+		p.fail(fmt.Sprintf("mapping of %d ranks", len(p.nodes)))
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -58,7 +58,7 @@ type mappingParser struct {
 
 func (p *mappingParser) fail(why string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%s=%.80q does not say where %d ranks are: %s", MappingKey, p.text, p.size, why)
+		p.err = fmt.Errorf("%s=%.80q: malformed mapping of %d ranks: %s", MappingKey, p.text, p.size, why)
 	}
 }
 
@@ -72,7 +72,7 @@ func (p *mappingParser) acceptToken(what string) bool {
 
 func (p *mappingParser) expectToken(what string) {
 	if !p.acceptToken(what) {
-		p.fail(fmt.Sprintf("there is no %s at %.20q", what, p.rest))
+		p.fail(fmt.Sprintf("want %s at %.20q", what, p.rest))
 	}
 }
 
@@ -83,7 +83,7 @@ func (p *mappingParser) parseInt() int {
 	}
 	n, err := strconv.ParseInt(p.rest[:end], 10, 31)
 	if err != nil {
-		p.fail(fmt.Sprintf("there is no number at %.20q", p.rest))
+		p.fail(fmt.Sprintf("want a number at %.20q", p.rest))
 	}
 	p.rest = strings.TrimLeft(p.rest[end:], " ")
 	return int(n)
@@ -109,7 +109,7 @@ func (p *mappingParser) parseBlock(depth int) {
 		}
 	case p.acceptToken("["):
 		if depth == maxDepth {
-			p.fail("too many [ in one another")
+			p.fail("[ nested too deeply")
 			return
 		}
 		start := len(p.nodes)
@@ -120,7 +120,7 @@ func (p *mappingParser) parseBlock(depth int) {
 		p.expectToken("]x")
 		times := p.parseInt()
 		if p.err == nil && times == 0 {
-			p.fail("nothing is there 0 times")
+			p.fail("repetition 0 times")
 			return
 		}
 		once := slices.Clone(p.nodes[start:])

@@ -57,11 +57,11 @@ func (m Message) Get(key string) (string, bool) {
 func (m Message) Int(key string) (int, error) {
 	text, ok := m.Get(key)
 	if !ok {
-		return 0, fmt.Errorf("%s is missing in %q", key, m)
+		return 0, fmt.Errorf("no %s in %q", key, m)
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%s=%s in %q is not a number", key, text, m)
+		return 0, fmt.Errorf("%s=%s in %q: not a number", key, text, m)
 	}
 	return int(n), nil
 }

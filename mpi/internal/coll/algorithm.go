@@ -106,15 +106,15 @@ func (a *Algorithm) Validate(c Case) error {
 	case needEven:
 		return fmt.Errorf("%w: %s needs an even number of ranks, not %d", ErrAlgorithm, a.Name, c.Ranks)
 	case needCommutative:
-		return fmt.Errorf("%w: %s needs an operation that is commutative", ErrAlgorithm, a.Name)
+		return fmt.Errorf("%w: %s needs a commutative operation", ErrAlgorithm, a.Name)
 	case needPredefined:
-		return fmt.Errorf("%w: %s needs an operation of MPI's, not one of the program", ErrAlgorithm, a.Name)
+		return fmt.Errorf("%w: %s needs a predefined operation", ErrAlgorithm, a.Name)
 	case needNetwork:
-		return fmt.Errorf("%w: %s needs more of the network than %T has", ErrAlgorithm, a.Name, c.Net)
+		return fmt.Errorf("%w: %s needs an extension of the network that %T lacks", ErrAlgorithm, a.Name, c.Net)
 	case needBoard:
-		return fmt.Errorf("%w: %s needs memory that the ranks have in common", ErrAlgorithm, a.Name)
+		return fmt.Errorf("%w: %s needs shared memory", ErrAlgorithm, a.Name)
 	case needSharedBytes:
-		return fmt.Errorf("%w: %s has room for %d bytes of each rank, not %d", ErrAlgorithm, a.Name, sharedBytes(c.Net), a.Needs.SharedBytes(c))
+		return fmt.Errorf("%w: %s: limit of %d bytes per rank, want %d", ErrAlgorithm, a.Name, sharedBytes(c.Net), a.Needs.SharedBytes(c))
 	}
 	return nil
 }

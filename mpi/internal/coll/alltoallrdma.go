@@ -64,7 +64,7 @@ func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 		}
 		count := binary.LittleEndian.Uint64(in)
 		if count > uint64((cap(list)-len(list))/entrySize) {
-			return fmt.Errorf("rank %d tells %d addresses, more than there can be", from, count)
+			return fmt.Errorf("rank %d: address exchange: %d entries exceed the number of ranks", from, count)
 		}
 		heard := list[len(list):][:int(count)*entrySize]
 		if err := c.exchange(to, tell, from, heard); err != nil {
@@ -74,10 +74,10 @@ func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 		for e := heard; len(e) > 0; e = e[entrySize:] {
 			rank := int(binary.LittleEndian.Uint32(e))
 			if rank >= n || rank == c.rank {
-				return fmt.Errorf("rank %d tells the address of rank %d", from, rank)
+				return fmt.Errorf("rank %d: address exchange: entry of rank %d", from, rank)
 			}
 			if err := p.SetRemoteAddress(rank, Address(e[4:entrySize])); err != nil {
-				return fmt.Errorf("the address of rank %d, says rank %d: %w", rank, from, err)
+				return fmt.Errorf("address of rank %d from rank %d: %w", rank, from, err)
 			}
 		}
 	}

@@ -82,9 +82,9 @@ func TestAddressesThatCannotBe(t *testing.T) {
 		count, about byte
 		want         string
 	}{
-		{200, 0, "rank 0 tells 200 addresses, more than there can be"},
-		{1, 7, "rank 0 tells the address of rank 7"},
-		{1, 1, "rank 0 tells the address of rank 1"},
+		{200, 0, "rank 0: address exchange: 200 entries exceed the number of ranks"},
+		{1, 7, "rank 0: address exchange: entry of rank 7"},
+		{1, 1, "rank 0: address exchange: entry of rank 1"},
 	} {
 		w := newWorld(2, rand.New(rand.NewPCG(1, 2)))
 		_ = w.run(func(r *rank) error {

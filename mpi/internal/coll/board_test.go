@@ -53,11 +53,11 @@ func TestManyCallsOnABoard(t *testing.T) {
 // Ranks that call something else are told so, and by whom.
 func TestOtherCallsOnABoard(t *testing.T) {
 	for want, call := range map[string]func(c *coll.Call) error{
-		"rank 1 makes another call: barrier, not allgather of 8 bytes": (*coll.Call).Barrier,
-		"rank 1 makes another call: allgather of 10 bytes, not allgather of 8 bytes": func(c *coll.Call) error {
+		"rank 1 calls barrier, not allgather of 8 bytes": (*coll.Call).Barrier,
+		"rank 1 calls allgather of 10 bytes, not allgather of 8 bytes": func(c *coll.Call) error {
 			return c.Allgather(make([]byte, 5), make([]byte, 10))
 		},
-		"rank 1 makes another call: bcast of 3 bytes with root 1, not allgather of 8 bytes": func(c *coll.Call) error {
+		"rank 1 calls bcast of 3 bytes with root 1, not allgather of 8 bytes": func(c *coll.Call) error {
 			return c.Bcast(1, make([]byte, 3))
 		},
 	} {
@@ -91,7 +91,7 @@ func TestOtherPiecesOnABoard(t *testing.T) {
 	}))
 	for _, err := range errs {
 		require.ErrorIs(t, err, coll.ErrMismatch)
-		require.ErrorContains(t, err, "makes another call: allgatherv of 4 bytes in other pieces, not the same")
+		require.ErrorContains(t, err, "calls allgatherv of 4 bytes in other pieces, not the same")
 	}
 }
 

@@ -48,11 +48,11 @@ type args struct {
 // start checks the root and records the rank and the size.
 func (c *Call) start(what Collective, root int) error {
 	if c == nil || c.Net == nil {
-		return fmt.Errorf("%w: %v: no Call, or one without Net", ErrArgument, what)
+		return fmt.Errorf("%w: %v: nil Call, or Call without Net", ErrArgument, what)
 	}
 	c.rank, c.size = c.Net.Rank(), c.Net.Size()
 	if root < 0 || root >= c.size {
-		return c.argumentError(what, "the root is %d of %d ranks", root, c.size)
+		return c.argumentError(what, "root %d of %d ranks", root, c.size)
 	}
 	return nil
 }

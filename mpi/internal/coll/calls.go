@@ -29,7 +29,7 @@ func (c *Call) Gather(root int, send, recv []byte) error {
 	a := args{root: root, send: blocks{mem: send}}
 	if c.rank == root {
 		if len(recv) != c.size*len(send) {
-			return c.argumentError(Gather, "%d bytes are no room for %d of each of %d ranks", len(recv), len(send), c.size)
+			return c.argumentError(Gather, "buffer of %d bytes, want %d for each of %d ranks", len(recv), len(send), c.size)
 		}
 		a.recv = splitUniform(recv, c.size)
 	}
@@ -65,7 +65,7 @@ func (c *Call) Scatter(root int, send, recv []byte) error {
 	a := args{root: root, recv: blocks{mem: recv}}
 	if c.rank == root {
 		if len(send) != c.size*len(recv) {
-			return c.argumentError(Scatter, "%d bytes are not %d for each of %d ranks", len(send), len(recv), c.size)
+			return c.argumentError(Scatter, "send buffer of %d bytes, want %d for each of %d ranks", len(send), len(recv), c.size)
 		}
 		a.send = splitUniform(send, c.size)
 	}
@@ -98,7 +98,7 @@ func (c *Call) Allgather(send, recv []byte) error {
 		return err
 	}
 	if len(recv) != c.size*len(send) {
-		return c.argumentError(Allgather, "%d bytes are no room for %d of each of %d ranks", len(recv), len(send), c.size)
+		return c.argumentError(Allgather, "buffer of %d bytes, want %d for each of %d ranks", len(recv), len(send), c.size)
 	}
 	b := splitUniform(recv, c.size)
 	copyUnlessSame(b.block(c.rank), send)
@@ -130,7 +130,7 @@ func (c *Call) Alltoall(send, recv []byte) error {
 		return err
 	}
 	if len(send) != len(recv) || len(recv)%c.size != 0 {
-		return c.argumentError(Alltoall, "%d bytes out and %d in are not the same for each of %d ranks", len(send), len(recv), c.size)
+		return c.argumentError(Alltoall, "send buffer of %d bytes, receive buffer of %d: want equal blocks for each of %d ranks", len(send), len(recv), c.size)
 	}
 	return c.run(Alltoall, len(recv)/c.size, args{
 		send: splitUniform(send, c.size), recv: splitUniform(recv, c.size), inPlace: sameStart(send, recv),
@@ -159,7 +159,7 @@ func (c *Call) Alltoallw(send, recv [][]byte) error {
 		return err
 	}
 	if len(send) != c.size || len(recv) != c.size {
-		return c.argumentError(Alltoallw, "%d slices out and %d in are not one for each of %d ranks", len(send), len(recv), c.size)
+		return c.argumentError(Alltoallw, "%d send slices, %d receive slices: want one for each of %d ranks", len(send), len(recv), c.size)
 	}
 	return c.exchangeAll(Alltoallw, blocks{n: c.size, list: send}, blocks{n: c.size, list: recv})
 }
@@ -173,7 +173,7 @@ func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 	if a.inPlace || len(send.block(c.rank)) != len(recv.block(c.rank)) {
 		for i := range c.size {
 			if out, in := len(send.block(i)), len(recv.block(i)); out != in && (a.inPlace || i == c.rank) {
-				return c.argumentError(what, "%d bytes are for rank %d, and %d are to come from there", out, i, in)
+				return c.argumentError(what, "send %d bytes to rank %d, receive %d from it: want equal sizes", out, i, in)
 			}
 		}
 	}
@@ -183,11 +183,11 @@ func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 // checkParts checks that there is a part for each rank, inside of mem.
 func (c *Call) checkParts(what Collective, mem []byte, parts []Part) error {
 	if len(parts) != c.size {
-		return c.argumentError(what, "%d parts are not one for each of %d ranks", len(parts), c.size)
+		return c.argumentError(what, "%d parts for %d ranks", len(parts), c.size)
 	}
 	for i, p := range parts {
 		if p.At < 0 || p.Len < 0 || p.Len > len(mem) || p.At > len(mem)-p.Len {
-			return c.argumentError(what, "the part of rank %d, %d bytes at %d, is not in the %d bytes of memory", i, p.Len, p.At, len(mem))
+			return c.argumentError(what, "part of rank %d: %d bytes at offset %d, buffer has %d", i, p.Len, p.At, len(mem))
 		}
 	}
 	return nil

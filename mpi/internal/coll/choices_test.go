@@ -88,14 +88,14 @@ func TestFits(t *testing.T) {
 	require.ErrorContains(t, a.Validate(coll.Case{Ranks: 5}), "some needs an even number of ranks, not 5")
 	a = coll.Algorithm{Name: "some", Needs: coll.Needs{Commutative: true}}
 	require.NoError(t, a.Validate(coll.Case{Commutative: true}))
-	require.ErrorContains(t, a.Validate(coll.Case{}), "some needs an operation that is commutative")
+	require.ErrorContains(t, a.Validate(coll.Case{}), "some needs a commutative operation")
 	type writer interface {
 		coll.Net
 		Write(to int, b []byte) coll.Request
 	}
 	a = coll.Algorithm{Name: "rdma", Needs: coll.Needs{Network: func(n coll.Net) bool { _, ok := n.(writer); return ok }}}
 	require.NoError(t, a.Validate(coll.Case{Net: writes{}}))
-	require.ErrorContains(t, a.Validate(coll.Case{Net: &rank{}}), "rdma needs more of the network than *coll_test.rank has")
+	require.ErrorContains(t, a.Validate(coll.Case{Net: &rank{}}), "rdma needs an extension of the network that *coll_test.rank lacks")
 }
 
 type writes struct{ coll.Net }

@@ -31,7 +31,7 @@ func (l blockLengths) validate() error {
 	for i := range len(l) / lengthSize {
 		n := binary.BigEndian.Uint64(l[i*lengthSize:])
 		if n > math.MaxInt-total {
-			return fmt.Errorf("%w: a piece of %d bytes was announced, behind others of %d", ErrArgument, n, total)
+			return fmt.Errorf("%w: block of %d bytes after %d bytes overflows int", ErrArgument, n, total)
 		}
 		total += n
 	}

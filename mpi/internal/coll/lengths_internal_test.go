@@ -21,5 +21,5 @@ func TestLengths(t *testing.T) {
 	require.ErrorIs(t, l.validate(), ErrArgument)
 	l.set(1, 0)
 	l.set(2, -1)
-	require.ErrorContains(t, l.validate(), "a piece of 18446744073709551615 bytes was announced")
+	require.ErrorContains(t, l.validate(), "block of 18446744073709551615 bytes after 1 bytes overflows int")
 }

@@ -9,7 +9,7 @@ func (c *Call) Reduce(root int, send, recv []byte, op Reduction) error {
 	if c.rank != root {
 		recv = nil
 	} else if len(recv) != len(send) {
-		return c.argumentError(Reduce, "the result of %d bytes does not fit %d", len(send), len(recv))
+		return c.argumentError(Reduce, "result of %d bytes, buffer of %d", len(send), len(recv))
 	}
 	return c.runReduction(Reduce, args{root: root, send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
 }
@@ -35,7 +35,7 @@ func (c *Call) runVector(what Collective, send, recv []byte, op Reduction) error
 		return err
 	}
 	if len(recv) != len(send) {
-		return c.argumentError(what, "the result of %d bytes does not fit %d", len(send), len(recv))
+		return c.argumentError(what, "result of %d bytes, buffer of %d", len(send), len(recv))
 	}
 	if what != Exscan {
 		copyUnlessSame(recv, send)
@@ -52,19 +52,19 @@ func (c *Call) ReduceScatter(send, recv []byte, counts []int, op Reduction) erro
 		return err
 	}
 	if len(counts) != c.size {
-		return c.argumentError(ReduceScatter, "%d counts are not one for each of %d ranks", len(counts), c.size)
+		return c.argumentError(ReduceScatter, "%d counts for %d ranks", len(counts), c.size)
 	}
 	b := blocks{mem: send, n: c.size, parts: make([]Part, c.size)}
 	at := 0
 	for i, n := range counts {
 		if n < 0 || n > len(send)-at || op.Size > 0 && n%op.Size != 0 {
-			return c.argumentError(ReduceScatter, "the count of rank %d is %d bytes, of a vector of %d in elements of %d", i, n, len(send), op.Size)
+			return c.argumentError(ReduceScatter, "count of rank %d is %d bytes, vector of %d bytes, elements of %d", i, n, len(send), op.Size)
 		}
 		b.parts[i] = Part{at, n}
 		at += n
 	}
 	if at != len(send) || len(recv) != counts[c.rank] {
-		return c.argumentError(ReduceScatter, "counts of %d bytes, and %d for this rank, do not fit a vector of %d and room of %d",
+		return c.argumentError(ReduceScatter, "counts of %d bytes, %d for this rank, vector of %d bytes, buffer of %d",
 			at, counts[c.rank], len(send), len(recv))
 	}
 	return c.runReduction(ReduceScatter, args{send: b, recv: blocks{mem: recv}, op: op})
@@ -76,10 +76,10 @@ func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
 		return err
 	}
 	if len(send) != c.size*len(recv) {
-		return c.argumentError(ReduceScatterBlock, "a vector of %d bytes is not %d for each of %d ranks", len(send), len(recv), c.size)
+		return c.argumentError(ReduceScatterBlock, "vector of %d bytes, want %d for each of %d ranks", len(send), len(recv), c.size)
 	}
 	if op.Size > 0 && len(recv)%op.Size != 0 {
-		return c.argumentError(ReduceScatterBlock, "%d bytes of elements of %d bytes", len(recv), op.Size)
+		return c.argumentError(ReduceScatterBlock, "%d bytes, want a multiple of the element size %d", len(recv), op.Size)
 	}
 	return c.runReduction(ReduceScatterBlock, args{send: splitUniform(send, c.size), recv: blocks{mem: recv}, op: op})
 }
@@ -87,8 +87,11 @@ func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
 // runReduction checks the operation and runs the call.
 func (c *Call) runReduction(what Collective, a args) error {
 	n := len(a.send.mem)
-	if a.op.Reduce == nil || a.op.Size <= 0 || n%a.op.Size != 0 {
-		return c.argumentError(what, "%d bytes of elements of %d bytes, or no operation", n, a.op.Size)
+	if a.op.Reduce == nil || a.op.Size <= 0 {
+		return c.argumentError(what, "no operation")
+	}
+	if n%a.op.Size != 0 {
+		return c.argumentError(what, "%d bytes, want a multiple of the element size %d", n, a.op.Size)
 	}
 	return c.run(what, n, a)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrClosed is returned by calls of a closed engine.
-var ErrClosed = errors.New("MPI is finalized")
+var ErrClosed = errors.New("mpi: finalized")
 
 // An Engine is a rank: its protocol, its fabric and its waiting goroutines. All methods
 // are safe for concurrent use.

@@ -60,7 +60,7 @@ var ErrMalformed = errors.New("malformed packet")
 // the sender.
 func (h *Header) Unmarshal(b []byte) error {
 	if len(b) < Size {
-		return fmt.Errorf("%w: %d bytes are no header of %d", ErrMalformed, len(b), Size)
+		return fmt.Errorf("%w: %d bytes, header has %d", ErrMalformed, len(b), Size)
 	}
 	le := binary.LittleEndian
 	*h = Header{
@@ -75,11 +75,11 @@ func (h *Header) Unmarshal(b []byte) error {
 func (h *Header) validate() error {
 	switch {
 	case h.Kind == 0 || h.Kind >= kindEnd:
-		return fmt.Errorf("%w: %v is unknown", ErrMalformed, h.Kind)
+		return fmt.Errorf("%w: unknown %v", ErrMalformed, h.Kind)
 	case h.Flags&^allowedFlags[h.Kind] != 0 || h.Kind == RTS && h.Flags == ByCopy|ByWrite:
 		return fmt.Errorf("%w: %v with flags %#x", ErrMalformed, h.Kind, uint8(h.Flags))
 	case h.Length > MaxMessage || h.Kind == Data && h.Length+uint64(h.Bytes) > MaxMessage:
-		return fmt.Errorf("%w: %v of a message of %d bytes and more", ErrMalformed, h.Kind, h.Length)
+		return fmt.Errorf("%w: %v: message of %d bytes and more, limit is %d", ErrMalformed, h.Kind, h.Length, uint64(MaxMessage))
 	}
 	ok := true
 	switch h.Kind {
@@ -95,7 +95,7 @@ func (h *Header) validate() error {
 		ok = h.Bytes == 0 && (h.Kind != Throttle || h.Length <= 1)
 	}
 	if !ok {
-		return fmt.Errorf("%w: %v of %d with a payload of %d", ErrMalformed, h.Kind, h.Length, h.Bytes)
+		return fmt.Errorf("%w: %v with length %d and a payload of %d bytes", ErrMalformed, h.Kind, h.Length, h.Bytes)
 	}
 	if h.Tag < 0 && (h.Kind == Eager || h.Kind == RTS) {
 		return fmt.Errorf("%w: %v with tag %d", ErrMalformed, h.Kind, h.Tag)

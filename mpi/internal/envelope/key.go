@@ -30,7 +30,7 @@ func (k *Key) MarshalTo(b []byte) {
 // Unmarshal reads a key from b, whose length must be KeySize.
 func (k *Key) Unmarshal(b []byte) error {
 	if len(b) != KeySize {
-		return fmt.Errorf("%w: a key of %d bytes, not %d", ErrMalformed, len(b), KeySize)
+		return fmt.Errorf("%w: key of %d bytes, want %d", ErrMalformed, len(b), KeySize)
 	}
 	le := binary.LittleEndian
 	*k = Key{Addr: le.Uint64(b[0:]), RKey: le.Uint32(b[8:]), Rail: le.Uint32(b[12:]), ID: le.Uint64(b[16:])}

@@ -70,6 +70,6 @@ type Book interface {
 
 // Errors of connections, wrapped with the rank.
 var (
-	ErrRefused = errors.New("not a rank of this job")
-	ErrClosed  = errors.New("the fabric is closed")
+	ErrRefused = errors.New("fabric: not a rank of this job")
+	ErrClosed  = errors.New("fabric: closed")
 )

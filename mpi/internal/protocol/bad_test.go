@@ -47,14 +47,14 @@ var violations = []struct {
 	{"a number again", RendezvousCopy, func(e *evil) error {
 		require.NoError(e.t, e.say(eager))
 		return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1})
-	}, "EAGER is number 0, and 1 is next"},
+	}, "EAGER with sequence number 0, next is 1"},
 	{"an early number twice", RendezvousCopy, func(e *evil) error {
 		require.NoError(e.t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Seq: 3}))
 		return e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1, Seq: 3})
-	}, "number 3 comes twice"},
+	}, "duplicate sequence number 3"},
 	{"a number far ahead", RendezvousCopy, func(e *evil) error {
 		return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Seq: MaxEarly + 1})
-	}, "EAGER is number 4097, and 0 is next"},
+	}, "EAGER with sequence number 4097, next is 0"},
 	{"too many bytes ahead", RendezvousCopy, func(e *evil) error {
 		big := make([]byte, 1<<20)
 		for i := uint32(1); ; i++ {
@@ -62,7 +62,7 @@ var violations = []struct {
 				return err
 			}
 		}
-	}, "more than 67108864 bytes come before number 0"},
+	}, "more than 67108864 bytes ahead of sequence number 0"},
 
 	{"CTS for nothing", RendezvousCopy, func(e *evil) error { return e.say(clearFor(1<<32, 0), key(hers)...) }, "CTS for unknown request 0x100000000"},
 	{"CTS about request 0", RendezvousCopy, func(e *evil) error { e.send(500, false); return e.say(clearFor(0, 0), key(hers)...) }, "CTS for unknown request 0x0"},
@@ -81,39 +81,39 @@ var violations = []struct {
 		e.full = true
 		require.NoError(e.t, e.say(clearFor(id, 500), key(hers)...))
 		return e.say(clearFor(id, 500), key(hers)...)
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"CTS twice, while it is written", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
 		h.Flags = envelope.ByWrite
 		require.NoError(e.t, e.say(h, key(hers)...))
 		return e.say(h, key(hers)...)
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"CTS before RTS", RendezvousCopy, func(e *evil) error {
 		e.full = true
 		_, id := e.send(500, false)
 		return e.say(clearFor(id, 500), key(hers)...)
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"CTS for an eager message", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(50, true)
 		return e.say(clearFor(id, 50), key(hers)...)
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"CTS for more", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		return e.say(clearFor(id, 501), key(hers)...)
-	}, "CTS for 501 bytes of a message of 500"},
+	}, "CTS for 501 bytes, message has 500"},
 	{"CTS with memory for what is fetched", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
 		h.Flags = envelope.ByWrite
 		return e.say(h, key(hers)...)
-	}, "CTS with memory for 500 bytes of a message that is not written (read)"},
+	}, "CTS with memory for 500 bytes, rendezvous is read"},
 	{"CTS with memory for what is packed", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
 		h.Flags = envelope.ByWrite
 		return e.say(h, key(hers)...)
-	}, "not written (copy)"},
+	}, "rendezvous is copy"},
 	{"CTS with memory for nothing", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 0)
@@ -137,88 +137,88 @@ var violations = []struct {
 		e.full = true
 		_, id := e.send(500, false)
 		return e.say(about(envelope.FIN, id))
-	}, "FIN about request 0x100000000, which does not wait for it"},
+	}, "FIN does not fit the state of request 0x100000000"},
 	{"FIN of what is not fetched", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
 		return e.say(about(envelope.FIN, id))
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"FIN of what is being written", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
 		h.Flags = envelope.ByWrite
 		require.NoError(e.t, e.say(h, key(hers)...))
 		return e.say(about(envelope.FIN, id))
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"FIN of an eager message", RendezvousRead, func(e *evil) error {
 		_, id := e.send(5, true)
 		return e.say(about(envelope.FIN, id))
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"FIN of what is being fetched", RendezvousRead, func(e *evil) error {
 		r := e.receive(150)
 		require.NoError(e.t, e.announce(RendezvousRead, 150))
 		return e.say(about(envelope.FIN, r.id))
-	}, "which does not wait for it"},
-	{"FIN of what comes in packets", RendezvousCopy, func(e *evil) error { return e.say(about(envelope.FIN, fills(e))) }, "which does not wait for it"},
+	}, "does not fit the state of request"},
+	{"FIN of what comes in packets", RendezvousCopy, func(e *evil) error { return e.say(about(envelope.FIN, fills(e))) }, "does not fit the state of request"},
 	{"FIN before CTS", RendezvousWrite, func(e *evil) error {
 		r := e.receive(150)
 		e.full = true
 		require.NoError(e.t, e.announce(RendezvousWrite, 150))
 		return e.say(about(envelope.FIN, r.id))
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"FIN after a part in a packet", RendezvousWrite, func(e *evil) error {
 		id := places(e)
 		require.NoError(e.t, e.say(part(id, 0), 1, 2, 3))
 		return e.say(about(envelope.FIN, id))
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"FIN of one-sided communication", RendezvousWrite, func(e *evil) error {
 		r := &Request{Dest: 1, Buf: make([]byte, 9)}
 		e.core.Put(r, envelope.Key{})
 		return e.say(about(envelope.FIN, r.id))
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 
 	{"MATCHED of nothing", RendezvousCopy, func(e *evil) error { return e.say(about(envelope.Matched, 1<<32)) }, "MATCHED for unknown request 0x100000000"},
 	{"MATCHED of what is announced", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, true)
 		return e.say(about(envelope.Matched, id))
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"MATCHED before EAGER", RendezvousCopy, func(e *evil) error {
 		e.full = true
 		_, id := e.send(50, true)
 		return e.say(about(envelope.Matched, id))
-	}, "which does not wait for it"},
-	{"MATCHED of a receive", RendezvousWrite, func(e *evil) error { return e.say(about(envelope.Matched, places(e))) }, "which does not wait for it"},
+	}, "does not fit the state of request"},
+	{"MATCHED of a receive", RendezvousWrite, func(e *evil) error { return e.say(about(envelope.Matched, places(e))) }, "does not fit the state of request"},
 
 	{"DATA for nothing", RendezvousCopy, func(e *evil) error { return e.say(part(5, 0), 1) }, "DATA for unknown request 0x5"},
 	{"DATA of another rank", RendezvousCopy, func(e *evil) error { return e.as(2, part(fills(e), 0), 1) }, "rank 2: DATA for unknown request"},
-	{"DATA to a send", RendezvousCopy, func(e *evil) error { _, id := e.send(500, false); return e.say(part(id, 0), 1) }, "which does not wait for it"},
+	{"DATA to a send", RendezvousCopy, func(e *evil) error { _, id := e.send(500, false); return e.say(part(id, 0), 1) }, "does not fit the state of request"},
 	{"DATA to what is being fetched", RendezvousCopy, func(e *evil) error {
 		r := e.receive(150)
 		require.NoError(e.t, e.announce(RendezvousRead, 150))
 		return e.say(part(r.id, 0), 1)
-	}, "which does not wait for it"},
+	}, "does not fit the state of request"},
 	{"DATA before CTS", RendezvousCopy, func(e *evil) error {
 		r := e.receive(150)
 		e.full = true
 		require.NoError(e.t, e.announce(RendezvousCopy, 150))
 		return e.say(part(r.id, 0), 1)
-	}, "which does not wait for it"},
-	{"DATA beyond the end", RendezvousCopy, func(e *evil) error { return e.say(part(fills(e), 149), 1, 2) }, "DATA for 149 to 151 of 150 bytes"},
+	}, "does not fit the state of request"},
+	{"DATA beyond the end", RendezvousCopy, func(e *evil) error { return e.say(part(fills(e), 149), 1, 2) }, "DATA for range [149, 151) of 150 bytes"},
 	{"DATA far beyond the end", RendezvousCopy, func(e *evil) error { return e.say(part(fills(e), 1<<31-2), 1) }, "of 150 bytes"},
 	{"DATA beyond the buffer", RendezvousCopy, func(e *evil) error {
 		e.receive(60)
 		require.NoError(e.t, e.announce(RendezvousCopy, 150))
 		return e.say(part(e.asked().ID, 60), 1)
-	}, "DATA for 60 to 61 of 60 bytes"},
+	}, "DATA for range [60, 61) of 60 bytes"},
 	{"DATA twice", RendezvousCopy, func(e *evil) error {
 		id := fills(e)
 		require.NoError(e.t, e.say(part(id, 0), make([]byte, 100)...))
 		return e.say(part(id, 0), make([]byte, 100)...)
-	}, "DATA for 0 to 100 a second time"},
+	}, "DATA for range [0, 100) is a duplicate or exceeds the reordering limit"},
 	{"DATA that overlaps", RendezvousCopy, func(e *evil) error {
 		id := fills(e)
 		require.NoError(e.t, e.say(part(id, 50), make([]byte, 50)...))
 		return e.say(part(id, 0), make([]byte, 51)...)
-	}, "DATA for 0 to 51 a second time"},
+	}, "DATA for range [0, 51) is a duplicate or exceeds the reordering limit"},
 	{"DATA after the end", RendezvousCopy, func(e *evil) error {
 		id := fills(e)
 		require.NoError(e.t, e.say(part(id, 0), make([]byte, 100)...))
@@ -234,7 +234,7 @@ var violations = []struct {
 				return err
 			}
 		}
-	}, "DATA for 2049 to 2050 a second time, or in too many pieces"},
+	}, "DATA for range [2049, 2050) is a duplicate or exceeds the reordering limit"},
 
 	{"an active packet that the handler does not like", RendezvousCopy, func(e *evil) error {
 		e.core.Handler = func(int, *envelope.Header, []byte) error { return errors.New("no such window") }

@@ -91,6 +91,6 @@ func Example() {
 	// "hello" from 0
 	// 1 < 0  100 bytes are read
 	// 1 > 0  FIN, payload of 0
-	// 100 message is longer than the receive buffer: 1000 bytes came from rank 0 with tag 6, buffer has 100
+	// 100 mpi: message truncated: 1000 bytes came from rank 0 with tag 6, buffer has 100
 	// long: true
 }

@@ -43,7 +43,7 @@ func (c *Core) queueUnexpected(from int, m *Message) error {
 	m.node.Item, m.node.Envelope = m, m.Envelope
 	c.unexpected.Push(&m.node)
 	if p.unexpectedBytes > c.maxUnexpectedBytes {
-		return fmt.Errorf("%w: %d MiB in %d messages, of which most are of rank %d", ErrUnexpectedLimit, p.unexpectedBytes>>20, c.unexpected.Len(), from)
+		return fmt.Errorf("%w: %d MiB in %d messages, mostly of rank %d", ErrUnexpectedLimit, p.unexpectedBytes>>20, c.unexpected.Len(), from)
 	}
 	if p.unexpectedBytes > c.throttleWatermark && !p.throttled && from != c.rank {
 		p.throttled = true

@@ -44,7 +44,7 @@ type Net interface {
 }
 
 // ErrNoRoom is returned by RDMARead and RDMAWrite if the send queue is full.
-var ErrNoRoom = errors.New("no room now")
+var ErrNoRoom = errors.New("net: send queue full")
 
 // A Registration identifies the memory of a RegisterMemory call. It is not nil.
 type Registration any

@@ -21,7 +21,7 @@ func (c *Core) PutNotify(r *Request, key envelope.Key, notice uint32) {
 	if _, ok := c.net.(Notifier); !ok || len(r.Buf) == 0 {
 		c.enter()
 		defer c.exit()
-		c.complete(r, fmt.Errorf("rank %d: it cannot be told of %d bytes: %w", r.Dest, len(r.Buf), errors.ErrUnsupported))
+		c.complete(r, fmt.Errorf("rank %d: put with notification of %d bytes: %w", r.Dest, len(r.Buf), errors.ErrUnsupported))
 		return
 	}
 	r.notice = notice
@@ -38,7 +38,7 @@ func (c *Core) HandleNotify(from int, notice uint32) error {
 		c.Stats.Dropped++
 		return nil
 	case c.OnNotify == nil:
-		return fmt.Errorf("%w: rank %d: notice %d, and nobody expects any", ErrProtocol, from, notice)
+		return fmt.Errorf("%w: rank %d: unexpected notification %d", ErrProtocol, from, notice)
 	}
 	if err := c.OnNotify(from, notice); err != nil {
 		return fmt.Errorf("%w: rank %d: %w", ErrProtocol, from, err)

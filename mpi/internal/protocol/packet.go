@@ -74,7 +74,7 @@ func (c *Core) lookupRequest(from int, h *envelope.Header) (*Request, error) {
 
 // stateError returns the error of a packet that does not fit the state of its request.
 func stateError(from int, h *envelope.Header) error {
-	return fmt.Errorf("%w: rank %d: %v about request %#x, which does not wait for it", ErrProtocol, from, h.Kind, h.ID)
+	return fmt.Errorf("%w: rank %d: %v does not fit the state of request %#x", ErrProtocol, from, h.Kind, h.ID)
 }
 
 // Bounds of reordering: packets of a rank that may overtake a packet sent earlier, and
@@ -89,11 +89,11 @@ func (c *Core) bufferEarly(from int, p *peer, h *envelope.Header, payload []byte
 	ahead := h.Seq - p.recvSeq
 	switch {
 	case ahead > MaxEarly:
-		return fmt.Errorf("%w: rank %d: %v is number %d, and %d is next", ErrProtocol, from, h.Kind, h.Seq, p.recvSeq)
+		return fmt.Errorf("%w: rank %d: %v with sequence number %d, next is %d", ErrProtocol, from, h.Kind, h.Seq, p.recvSeq)
 	case p.early[h.Seq] != nil:
-		return fmt.Errorf("%w: rank %d: number %d comes twice", ErrProtocol, from, h.Seq)
+		return fmt.Errorf("%w: rank %d: duplicate sequence number %d", ErrProtocol, from, h.Seq)
 	case p.earlyBytes+len(payload) > MaxEarlyBytes:
-		return fmt.Errorf("%w: rank %d: more than %d bytes come before number %d", ErrProtocol, from, MaxEarlyBytes, p.recvSeq)
+		return fmt.Errorf("%w: rank %d: more than %d bytes ahead of sequence number %d", ErrProtocol, from, MaxEarlyBytes, p.recvSeq)
 	}
 	if p.early == nil {
 		p.early = make(map[uint32]*Message)

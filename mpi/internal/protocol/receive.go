@@ -186,10 +186,10 @@ func (c *Core) handleData(from int, h *envelope.Header, payload []byte) error {
 	}
 	end := h.Length + uint64(len(payload))
 	if end > uint64(r.Bytes) {
-		return fmt.Errorf("%w: rank %d: DATA for %d to %d of %d bytes", ErrProtocol, from, h.Length, end, r.Bytes)
+		return fmt.Errorf("%w: rank %d: DATA for range [%d, %d) of %d bytes", ErrProtocol, from, h.Length, end, r.Bytes)
 	}
 	if !r.received.add(h.Length, end) {
-		return fmt.Errorf("%w: rank %d: DATA for %d to %d a second time, or in too many pieces", ErrProtocol, from, h.Length, end)
+		return fmt.Errorf("%w: rank %d: DATA for range [%d, %d) is a duplicate or exceeds the reordering limit", ErrProtocol, from, h.Length, end)
 	}
 	r.state = stateAwaitData // also after a CTS with memory: the sender could not write
 	copy(r.Buf[h.Length:], payload)

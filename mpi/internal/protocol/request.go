@@ -63,12 +63,12 @@ const (
 
 // Errors of requests and packets, wrapped with the rank and the details.
 var (
-	ErrTruncated       = errors.New("message is longer than the receive buffer") // MPI_ERR_TRUNCATE
-	ErrLost            = errors.New("the other rank is lost")                    // MPI_ERR_PROC_FAILED
-	ErrCanceled        = errors.New("canceled")
-	ErrProtocol        = errors.New("the other rank broke the protocol")
-	ErrUnexpectedLimit = errors.New("too much has come that nobody receives")
-	ErrTooLong         = errors.New("payload is longer than a packet")
+	ErrTruncated       = errors.New("mpi: message truncated") // MPI_ERR_TRUNCATE
+	ErrLost            = errors.New("mpi: rank lost")         // MPI_ERR_PROC_FAILED
+	ErrCanceled        = errors.New("mpi: request canceled")
+	ErrProtocol        = errors.New("mpi: protocol violation")
+	ErrUnexpectedLimit = errors.New("mpi: too many unexpected messages")
+	ErrTooLong         = errors.New("mpi: payload longer than a packet")
 )
 
 // Ready reports whether the request is done.

@@ -108,9 +108,9 @@ func (c *Core) handleCTS(from int, h *envelope.Header, payload []byte) error {
 	case r.state != stateRTSSent:
 		return stateError(from, h)
 	case h.Length > uint64(len(r.Buf)):
-		return fmt.Errorf("%w: rank %d: CTS for %d bytes of a message of %d", ErrProtocol, from, h.Length, len(r.Buf))
+		return fmt.Errorf("%w: rank %d: CTS for %d bytes, message has %d", ErrProtocol, from, h.Length, len(r.Buf))
 	case place && (r.scheme != RendezvousWrite || h.Length == 0):
-		return fmt.Errorf("%w: rank %d: CTS with memory for %d bytes of a message that is not written (%v)", ErrProtocol, from, h.Length, r.scheme)
+		return fmt.Errorf("%w: rank %d: CTS with memory for %d bytes, rendezvous is %v", ErrProtocol, from, h.Length, r.scheme)
 	}
 	var key envelope.Key
 	if err := key.Unmarshal(payload); err != nil {

@@ -21,17 +21,17 @@ type Memory struct {
 
 // ErrKind is wrapped by the error of an operation that does not support a kind of
 // elements.
-var ErrKind = errors.New("elements of a kind that this cannot be done with")
+var ErrKind = errors.New("rma: unsupported kind of elements")
 
 // Accumulate replaces each element of t by the combination of itself and the one in
 // data (MPI 4.1, section 12.3.4), and copies the previous elements to old, unless old
 // is nil. Validate has accepted t; data and old have its length.
 func (m *Memory) Accumulate(t *Target, op datatype.Op, kind datatype.Kind, data, old []byte) error {
 	if t == nil {
-		return fmt.Errorf("%w: no target", ErrMalformed)
+		return fmt.Errorf("%w: nil target", ErrMalformed)
 	}
 	if t.Element.Size != kind.Size() || len(data) != t.Bytes() {
-		return fmt.Errorf("%w: %d bytes for %d elements of %d, which are %v", ErrMalformed, len(data), t.Elements(), t.Element.Size, kind)
+		return fmt.Errorf("%w: accumulate: %d bytes of data for %d elements of %d bytes, kind %v", ErrMalformed, len(data), t.Elements(), t.Element.Size, kind)
 	}
 	if _, ok := op.Code(); !ok {
 		return fmt.Errorf("%w: %v is not predefined", datatype.ErrOp, op)
@@ -129,11 +129,11 @@ func (m *Memory) CompareAndSwap(t *Target, kind datatype.Kind, data, compare, ol
 		return err
 	}
 	if t == nil {
-		return fmt.Errorf("%w: no target", ErrMalformed)
+		return fmt.Errorf("%w: nil target", ErrMalformed)
 	}
 	off, n, ok := t.Contiguous()
 	if !ok || n != kind.Size() || len(data) != n || len(compare) != n || len(old) != n {
-		return fmt.Errorf("%w: compare %d bytes and swap %d, %v at %d bytes", ErrMalformed, len(compare), len(data), kind, n)
+		return fmt.Errorf("%w: compare and swap: operands of %d and %d bytes, target %v of %d bytes", ErrMalformed, len(compare), len(data), kind, n)
 	}
 	mem := m.Bytes[off:][:n]
 	if p, ok := asWord(mem); ok {

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrCount says that a Place has another number of elements than the message.
-var ErrCount = errors.New("place for another number of elements")
+var ErrCount = errors.New("rma: wrong number of elements in place")
 
 // A Place is the layout of the elements of a message in the window of another rank:
 // target displacement, count and datatype of the standard. The zero Place is At(0).
@@ -40,7 +40,7 @@ func At(disp int) Place { return Place{disp: disp} }
 func (p Place) Strided(count, block, stride int) Place {
 	p.layout, p.count, p.block, p.stride = strided, count, block, stride
 	if count < 0 || block < 0 || stride < 0 {
-		p.err = fmt.Errorf("%w: %d blocks of %d, %d apart: none of them may be negative", datatype.ErrLayout, count, block, stride)
+		p.err = fmt.Errorf("%w: strided place: count %d, block %d, stride %d: want no negative number", datatype.ErrLayout, count, block, stride)
 	} else if count > 0 && block > math.MaxInt/count {
 		p.err = fmt.Errorf("%w: strided place: %d blocks of %d elements overflow int", datatype.ErrLayout, count, block)
 	}
@@ -54,7 +54,7 @@ func (p Place) Indexed(blocks []datatype.Block) Place {
 	p.layout, p.blocks, p.total = indexed, blocks, 0
 	for i, b := range blocks {
 		if b.At < 0 || b.Len < 0 {
-			p.err = fmt.Errorf("%w: block %d: %d elements at %d: neither may be negative", datatype.ErrLayout, i, b.Len, b.At)
+			p.err = fmt.Errorf("%w: indexed place: block %d: length %d, index %d: want no negative number", datatype.ErrLayout, i, b.Len, b.At)
 			return p
 		}
 		if p.total += b.Len; p.total < 0 {
@@ -101,11 +101,11 @@ func (p *Place) Validate(n, extent, unit, size int) error {
 		return fmt.Errorf("%w: extent %d, displacement unit %d", ErrRange, extent, unit)
 	}
 	if p.disp < 0 {
-		return fmt.Errorf("%w: displacement %d is negative", ErrRange, p.disp)
+		return fmt.Errorf("%w: negative displacement %d", ErrRange, p.disp)
 	}
 	_, end := p.elementRange(n)
 	if p.disp > size/unit || end > (size-p.disp*unit)/extent {
-		return fmt.Errorf("%w: element %d from displacement %d on, of a window of %d bytes in units of %d", ErrRange, end-1, p.disp, size, unit)
+		return fmt.Errorf("%w: element %d at displacement %d, window of %d bytes in units of %d", ErrRange, end-1, p.disp, size, unit)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (p *Place) Span(n, extent int) (from, size int, err error) {
 	}
 	first, end := p.elementRange(n)
 	if extent > 0 && end > math.MaxInt/extent {
-		return 0, 0, fmt.Errorf("%w: element %d, of %d bytes", ErrRange, end-1, extent)
+		return 0, 0, fmt.Errorf("%w: element %d of %d bytes overflows int", ErrRange, end-1, extent)
 	}
 	return first * extent, (end - first) * extent, nil
 }

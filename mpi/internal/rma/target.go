@@ -11,8 +11,8 @@ import (
 
 // Errors of Target, wrapped with the details.
 var (
-	ErrMalformed = errors.New("malformed one-sided request")
-	ErrRange     = errors.New("not inside of the window") // MPI_ERR_RMA_RANGE
+	ErrMalformed = errors.New("rma: malformed request")
+	ErrRange     = errors.New("rma: range outside of the window") // MPI_ERR_RMA_RANGE
 )
 
 // A Target is the layout in a window's memory of the elements of a message, in order.
@@ -87,7 +87,7 @@ func (t *Target) Decode(b []byte) ([]byte, error) {
 	pieces, vectors := int(le.Uint16(b[8:])), int(le.Uint16(b[10:]))
 	b = b[HeaderSize:]
 	if len(b) < pieces*pieceSize+vectors*VectorSize {
-		return nil, fmt.Errorf("%w: %d pieces and %d vectors in %d bytes", ErrMalformed, pieces, vectors, len(b))
+		return nil, fmt.Errorf("%w: %d pieces and %d vectors exceed %d bytes", ErrMalformed, pieces, vectors, len(b))
 	}
 	for ; pieces > 0; pieces-- {
 		t.Element.Pieces = append(t.Element.Pieces, Piece{Off: int(le.Uint32(b)), Len: int(le.Uint32(b[4:]))})
@@ -97,7 +97,7 @@ func (t *Target) Decode(b []byte) ([]byte, error) {
 	for ; vectors > 0; vectors-- {
 		off, stride := le.Uint64(b), le.Uint64(b[8:])
 		if off > maxBytes || stride > maxBytes {
-			return nil, fmt.Errorf("%w: blocks from byte %d on, %d bytes apart", ErrMalformed, off, stride)
+			return nil, fmt.Errorf("%w: vector with offset %d, stride %d", ErrMalformed, off, stride)
 		}
 		t.Vectors = append(t.Vectors, Vector{int(off), int(stride), int(le.Uint32(b[16:])), int(le.Uint32(b[20:]))})
 		b = b[VectorSize:]
@@ -110,28 +110,28 @@ func (t *Target) Decode(b []byte) ([]byte, error) {
 func (t *Target) Validate(size, limit int) error {
 	e := &t.Element
 	if e.Size <= 0 || e.Extent < e.Size || e.Extent > maxElement {
-		return fmt.Errorf("%w: elements of %d bytes, %d apart", ErrMalformed, e.Size, e.Extent)
+		return fmt.Errorf("%w: element of %d bytes, extent %d", ErrMalformed, e.Size, e.Extent)
 	}
 	sum := 0
 	for _, p := range e.Pieces {
 		if p.Off < 0 || p.Len <= 0 || p.Len > e.Extent-p.Off {
-			return fmt.Errorf("%w: a piece of %d bytes at %d of %d", ErrMalformed, p.Len, p.Off, e.Extent)
+			return fmt.Errorf("%w: piece of %d bytes at offset %d, extent %d", ErrMalformed, p.Len, p.Off, e.Extent)
 		}
 		sum += p.Len
 	}
 	if len(e.Pieces) > 0 && sum != e.Size {
-		return fmt.Errorf("%w: pieces of %d bytes in all, elements of %d", ErrMalformed, sum, e.Size)
+		return fmt.Errorf("%w: pieces of %d bytes in total, element of %d bytes", ErrMalformed, sum, e.Size)
 	}
 	left, end := limit/e.Size, e.lastByte() // elements
 	for _, v := range t.Vectors {
 		if v.N <= 0 || v.Count <= 0 || v.N > left || v.Count > left/v.N {
-			return fmt.Errorf("%w: %d blocks of %d elements, more than %d bytes", ErrMalformed, v.Count, v.N, limit)
+			return fmt.Errorf("%w: %d blocks of %d elements exceed %d bytes", ErrMalformed, v.Count, v.N, limit)
 		}
 		left -= v.N * v.Count
 		room := size - v.Off - end // for all but the last element
 		if v.Off < 0 || v.Stride < 0 || room < 0 || v.N-1 > room/e.Extent ||
 			v.Count > 1 && v.Stride > (room-(v.N-1)*e.Extent)/(v.Count-1) {
-			return fmt.Errorf("%w: %d blocks of %d elements of %d bytes, %d bytes apart, from byte %d on, of a window of %d",
+			return fmt.Errorf("%w: %d blocks of %d elements of extent %d, stride %d, offset %d, window of %d bytes",
 				ErrRange, v.Count, v.N, e.Extent, v.Stride, v.Off, size)
 		}
 	}

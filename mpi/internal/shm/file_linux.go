@@ -22,7 +22,7 @@ func newFile() (f *os.File, name string, err error) {
 func openFile(name string) (*os.File, error) {
 	var pid, fd int
 	if n, err := fmt.Sscanf(name, "%d-%d", &pid, &fd); n != 2 || err != nil || fmt.Sprintf("%d-%d", pid, fd) != name {
-		return nil, fmt.Errorf("%q is no name of any", name)
+		return nil, fmt.Errorf("malformed segment name %q", name)
 	}
 	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
 }

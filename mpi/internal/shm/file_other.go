@@ -22,7 +22,7 @@ func newFile() (f *os.File, name string, err error) {
 
 func openFile(name string) (*os.File, error) {
 	if ours, err := filepath.Match(pattern, name); err != nil || !ours || name != filepath.Base(name) {
-		return nil, fmt.Errorf("%q is no name of any", name)
+		return nil, fmt.Errorf("malformed segment name %q", name)
 	}
 	return os.OpenFile(filepath.Join(os.TempDir(), name), os.O_RDWR, 0)
 }

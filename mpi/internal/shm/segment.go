@@ -9,7 +9,7 @@ import (
 )
 
 // ErrUnavailable says that shared memory is not available.
-var ErrUnavailable = errors.New("shm: no memory in common")
+var ErrUnavailable = errors.New("shm: shared memory unavailable")
 
 // A Segment is memory shared by processes.
 type Segment struct {
@@ -63,15 +63,19 @@ func Open(name string, size int) (*Segment, error) {
 	}
 	file, ours := strings.CutPrefix(name, namePrefix)
 	if !ours {
-		return nil, fmt.Errorf("%w: %q is no name of any", ErrUnavailable, name)
+		return nil, fmt.Errorf("%w: malformed segment name %q", ErrUnavailable, name)
 	}
 	f, err := openFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); size <= 0 || err != nil || info.Size() != int64(size) || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a file of %d bytes: %w", ErrUnavailable, name, size, err)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if size <= 0 || info.Size() != int64(size) || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s: mode %v, size %d, want a regular file of %d bytes", ErrUnavailable, name, info.Mode(), info.Size(), size)
 	}
 	s := &Segment{name: file}
 	if s.mem, err = mapFile(f, size); err != nil {

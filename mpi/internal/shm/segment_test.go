@@ -36,7 +36,7 @@ func TestSegment(t *testing.T) {
 
 	_, err = shm.Open(a.Name(), size+1)
 	require.ErrorIs(t, err, shm.ErrUnavailable)
-	require.ErrorContains(t, err, "is not a file of 12289 bytes")
+	require.ErrorContains(t, err, "want a regular file of 12289 bytes")
 	require.NoError(t, a.Unlink())
 	_, err = shm.Open(a.Name(), size)
 	require.ErrorIs(t, err, shm.ErrUnavailable)

@@ -118,7 +118,7 @@ func (f *Fabric) handleReceive(l *link, b []byte) {
 		}
 		n := envelope.Size + int(binary.LittleEndian.Uint32(b[28:])) // Header.Bytes
 		if n < 0 || n > len(b) {
-			f.failLink(l, fmt.Errorf("%w: a packet of %d bytes in %d", envelope.ErrMalformed, n, len(b)))
+			f.failLink(l, fmt.Errorf("%w: packet of %d bytes in a message of %d", envelope.ErrMalformed, n, len(b)))
 			return
 		}
 		f.handlePacket(l, b[:envelope.Size], b[envelope.Size:n], first)
@@ -153,7 +153,7 @@ func (f *Fabric) handlePacket(l *link, header, payload []byte, first bool) {
 		return
 	}
 	if int(h.Credits)+int(l.credits) > f.o.Credits {
-		f.failLink(l, fmt.Errorf("%w: %d credits more than were used", envelope.ErrMalformed, int(h.Credits)+int(l.credits)-f.o.Credits))
+		f.failLink(l, fmt.Errorf("%w: %d credits returned in excess", envelope.ErrMalformed, int(h.Credits)+int(l.credits)-f.o.Credits))
 		return
 	}
 	l.credits += h.Credits

@@ -148,7 +148,7 @@ func (f *Fabric) acceptLoop(l *cm.Listener) {
 func (f *Fabric) acceptLink(r *cm.Request) {
 	rank, err := f.parseHello(r.PrivateData())
 	if err == nil && rank < f.rank {
-		err = fmt.Errorf("%w: rank %d is a server to rank %d", fabric.ErrRefused, rank, f.rank)
+		err = fmt.Errorf("%w: rank %d is the server of rank %d", fabric.ErrRefused, rank, f.rank)
 	}
 	if err == nil && isRail(r.PrivateData()) {
 		f.acceptRail(r, rank)
@@ -211,9 +211,9 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 		case f.closed:
 			err = fabric.ErrClosed
 		case old != nil && old.failed:
-			err = fmt.Errorf("%w: rank %d is lost: %w", fabric.ErrRefused, rank, old.cause)
+			err = fmt.Errorf("%w: rank %d failed before: %w", fabric.ErrRefused, rank, old.cause)
 		case old != nil && old.qp != nil && !client:
-			err = fmt.Errorf("%w: rank %d is connected", fabric.ErrRefused, rank)
+			err = fmt.Errorf("%w: rank %d: already connected", fabric.ErrRefused, rank)
 		default:
 			if err = f.cq.Resize(f.cqDepth(0)); err == nil {
 				f.links[rank] = l
@@ -380,7 +380,7 @@ func (f *Fabric) failConnect(rank int, l *link, err error) {
 	if at := f.links[rank]; at != nil && at.failed {
 		return
 	}
-	err = fmt.Errorf("connecting: %w", fabric.WrapLoss(rank, err))
+	err = fmt.Errorf("connect: %w", fabric.WrapLoss(rank, err))
 	f.links[rank] = &link{rank: rank, failed: true, cause: err}
 	f.host.Core().FailPeer(rank, err)
 }

@@ -45,7 +45,7 @@ func (s *recvSlabs) addBuffers(n int) error {
 		}
 		s.count += s.each
 		if _, err := s.srq.PostRecv(s.wrs[s.count-s.each:]); err != nil {
-			return fmt.Errorf("%d receives: %w", s.count, err)
+			return fmt.Errorf("post %d receives: %w", s.count, err)
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func (c *regCache) acquire(b []byte) (*region, error) {
 	}
 	mr, err := c.pd.RegMR(b, access)
 	if err != nil {
-		return nil, fmt.Errorf("registering %d bytes: %w", len(b), err)
+		return nil, fmt.Errorf("register %d bytes: %w", len(b), err)
 	}
 	r := &region{mr: mr, base: uintptr(unsafe.Pointer(unsafe.SliceData(b))), users: 1}
 	c.list = append(c.list, r)

@@ -55,7 +55,7 @@ func (q *Queue) Endpoint(rank int) (verbs.Endpoint, error) {
 func (q *Queue) Connect(rank int, other verbs.Endpoint) error {
 	qp := q.qps[rank]
 	if qp == nil {
-		return fmt.Errorf("rank %d has no end here", rank)
+		return fmt.Errorf("queue: rank %d: no local endpoint", rank)
 	}
 	return verbs.Connect(qp, q.endpoints[rank], other, q.f.o.Connect)
 }

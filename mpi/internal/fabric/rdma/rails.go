@@ -112,7 +112,7 @@ func (f *Fabric) newRail(l *link) (r *rail, err error) {
 		case f.closed || l.failed:
 			err = fabric.ErrClosed
 		case len(l.rails) >= f.o.Rails-1:
-			err = fmt.Errorf("%w: rank %d has its %d rails", fabric.ErrRefused, l.rank, f.o.Rails)
+			err = fmt.Errorf("%w: rank %d: limit of %d rails", fabric.ErrRefused, l.rank, f.o.Rails)
 		default:
 			f.rails[qp.Num()] = r
 			l.rails = append(l.rails, r)
@@ -145,7 +145,7 @@ func (f *Fabric) dialRails(l *link) {
 func (f *Fabric) acceptRail(q *cm.Request, rank int) {
 	var l *link
 	f.host.Do(func(*protocol.Core) { l = f.links[rank] })
-	err := fmt.Errorf("%w: rank %d has no connection for a rail", fabric.ErrRefused, rank)
+	err := fmt.Errorf("%w: rank %d: rail without a connection", fabric.ErrRefused, rank)
 	var r *rail
 	if l != nil && l.qp != nil {
 		r, err = f.newRail(l)

@@ -121,7 +121,7 @@ func (f *Fabric) startConnect(rank int) {
 	f.links[rank] = newLink(f, rank)
 	f.work.Go(func() {
 		if err := f.dialRank(rank); err != nil {
-			f.host.Do(func(*protocol.Core) { f.failLink(f.links[rank], fmt.Errorf("connecting: %w", err)) })
+			f.host.Do(func(*protocol.Core) { f.failLink(f.links[rank], fmt.Errorf("connect: %w", err)) })
 		}
 	})
 }

@@ -118,7 +118,7 @@ func (l *link) readLoop() {
 			err = h.Unmarshal(header[:])
 		}
 		if err == nil && (int(h.Source) != l.rank || int64(h.Bytes) > int64(l.f.o.Eager)) {
-			err = fmt.Errorf("%w: %d bytes of payload of rank %d", envelope.ErrMalformed, h.Bytes, h.Source)
+			err = fmt.Errorf("%w: payload of %d bytes of rank %d", envelope.ErrMalformed, h.Bytes, h.Source)
 		}
 		if err == nil {
 			_, err = io.ReadFull(in, payload[:h.Bytes])

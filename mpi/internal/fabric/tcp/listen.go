@@ -41,7 +41,7 @@ func (o *Options) openListener() (l net.Listener, zone string, err error) {
 		}
 		for _, ip := range ips {
 			if !hostaddr.IsOwn(ip) {
-				failed = errors.Join(failed, fmt.Errorf("no interface of this host has the address %v", ip))
+				failed = errors.Join(failed, fmt.Errorf("%v: no interface of this host has this address", ip))
 				continue
 			}
 			for port := first; port <= last; port++ {

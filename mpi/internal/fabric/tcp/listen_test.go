@@ -40,7 +40,7 @@ func TestListenAtTheHostsAddress(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"203.0.113.7,203.0.113.0/24": "listen at 203.0.113.7,203.0.113.0/24: no interface of this host has the address 203.0.113.7",
+		"203.0.113.7,203.0.113.0/24": "listen at 203.0.113.7,203.0.113.0/24: 203.0.113.7: no interface of this host has this address",
 		"nowhere":                    `"nowhere" is not an address`,
 		"127.0.0.1:" + strconv.Itoa(port) + "-" + strconv.Itoa(port): "", // one port is the adapter's, as above
 	} {

@@ -40,11 +40,11 @@ func (f *Fabric) DeregisterMemory(e protocol.Registration) {
 func (f *Fabric) checkedMemory(rank int, h *frame, n int) ([]byte, error) {
 	e := f.registered[h.Key]
 	if e == nil || e.rank != rank || !e.write && h.Kind != readFrame {
-		return nil, fmt.Errorf("%w: no key %#x for that", envelope.ErrMalformed, h.Key)
+		return nil, fmt.Errorf("%w: access to key %#x denied", envelope.ErrMalformed, h.Key)
 	}
 	off := h.Addr - addressOf(e.b) // wraps around if below
 	if off > uint64(len(e.b)) || uint64(n) > uint64(len(e.b))-off {
-		return nil, fmt.Errorf("%w: %d bytes at %d of %d", envelope.ErrMalformed, n, int64(off), len(e.b))
+		return nil, fmt.Errorf("%w: %d bytes at offset %d of a registration of %d bytes", envelope.ErrMalformed, n, int64(off), len(e.b))
 	}
 	return e.b[off:][:n], nil
 }
@@ -56,7 +56,7 @@ const maxReplyBytes = 4 * readWindow
 // handleMemoryFrame executes a request of a rank on local memory.
 func (l *link) handleMemoryFrame(h *frame, payload []byte) error {
 	if len(l.queue) > l.f.o.Queue+maxReplyBytes {
-		return fmt.Errorf("%w: more is asked for than is taken", envelope.ErrMalformed)
+		return fmt.Errorf("%w: peer requests without reading the replies", envelope.ErrMalformed)
 	}
 	n := int(h.Bytes)
 	if h.Kind == addFrame || h.Kind == swapFrame {
@@ -77,7 +77,7 @@ func (l *link) handleMemoryFrame(h *frame, payload []byte) error {
 	case addFrame, swapFrame:
 		p := unsafe.Pointer(unsafe.SliceData(mem))
 		if uintptr(p)%8 != 0 {
-			return fmt.Errorf("%w: an atomic at %p", envelope.ErrMalformed, p)
+			return fmt.Errorf("%w: atomic at unaligned address %p", envelope.ErrMalformed, p)
 		}
 		l.sendFrame(&frame{Kind: doneFrame, Transfer: h.Transfer, Offset: applyAtomic((*uint64)(p), h)}, nil)
 	}

@@ -115,7 +115,7 @@ func (l *link) handleReply(c *protocol.Core, h *frame, payload []byte) error {
 	switch {
 	case h.Kind == readReplyFrame:
 		if m.left == 0 || h.Offset > uint64(m.next) || len(payload) > m.next-int(h.Offset) || len(payload) > m.left || len(payload) == 0 {
-			return fmt.Errorf("%w: %d bytes at %d that were not asked for", envelope.ErrMalformed, len(payload), h.Offset)
+			return fmt.Errorf("%w: %d bytes at offset %d were not requested", envelope.ErrMalformed, len(payload), h.Offset)
 		}
 		copy(m.b[h.Offset:], payload)
 		m.left -= len(payload)
@@ -125,7 +125,7 @@ func (l *link) handleReply(c *protocol.Core, h *frame, payload []byte) error {
 			return nil
 		}
 	case m.left > 0:
-		return fmt.Errorf("%w: the end of %#x, of which %d bytes are missing", envelope.ErrMalformed, h.Transfer, m.left)
+		return fmt.Errorf("%w: transfer %#x ends with %d bytes missing", envelope.ErrMalformed, h.Transfer, m.left)
 	case m.key == envelope.Key{}: // an Atomic
 		binary.NativeEndian.PutUint64(m.b, h.Offset)
 	}

@@ -15,7 +15,7 @@ import (
 func parseAddress(s string) (datagram.Address, error) {
 	a, err := datagram.ParseAddress(s)
 	if err != nil {
-		return a, fmt.Errorf("%.80q is no address of a rank: %w", s, err)
+		return a, fmt.Errorf("malformed rank address %.80q: %w", s, err)
 	}
 	return a, nil
 }

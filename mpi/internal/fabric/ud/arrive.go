@@ -103,7 +103,7 @@ func (f *Fabric) handleMessage(b []byte) {
 var (
 	errRestarted = errors.New("peer restarted")
 	errTimeout   = errors.New("no answer")
-	errProtocol  = errors.New("its packets do not fit together")
+	errProtocol  = errors.New("protocol violation in the NACK protocol")
 )
 
 // timeoutError returns the error of a rank that does not reply: the system's ICMP error

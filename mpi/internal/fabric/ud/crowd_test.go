@@ -312,7 +312,7 @@ func TestConnectAll(t *testing.T) {
 	b := &book{size: 2, entry: func(string) (string, error) { return "nowhere", nil }}
 	e, err = engine.New(0, 2, func(h fabric.Host) (fabric.Fabric, error) { return ud.New(dev, h, b, ud.Options{}) })
 	require.NoError(t, err)
-	require.ErrorContains(t, e.Fabric().ConnectAll(context.Background()), `rank 1: "nowhere" is no address of a rank`)
+	require.ErrorContains(t, e.Fabric().ConnectAll(context.Background()), `rank 1: malformed rank address "nowhere"`)
 	out := &request{protocol.Request{Dest: 1, Buf: make([]byte, 10)}}
 	require.NoError(t, e.Send(&out.Request))
 	require.NoError(t, e.Wait(context.Background(), out))
