@@ -14,8 +14,8 @@ import (
 )
 
 // Dial connects qp to the listener at addr and blocks until the connection is established. The
-// type of qp is RC or UC, and its state StateReset or StateInit. Dial returns a *RejectError if the peer rejects the request and ErrUnreachable if the peer does not
-// reply. If ctx is done first, it returns the context's error, joined with ErrPending if the
+// type of qp is RC or UC, and its state StateReset or StateInit. Dial returns a *RejectError if
+// the peer rejects the request and ErrUnreachable if the peer does not reply. If ctx is done first, it returns the context's error, joined with ErrPending if the
 // peer's adapter has acknowledged the request with an MRA. After an error the queue pair may be
 // in any state; modify it to StateReset before reuse. A nil ctx is never done.
 //
@@ -88,13 +88,13 @@ func (m *Manager) sendREQAndWait(ctx context.Context, peer netip.AddrPort, q *ma
 }
 
 // smallerMTU returns the path MTU that a REJ proposes, or 0 if err is no REJ with InvalidMTU or
-// the proposal is not smaller than asked.
-func smallerMTU(err error, asked uint8) uint8 {
+// the proposal is not smaller than requested.
+func smallerMTU(err error, requested uint8) uint8 {
 	var r *RejectError
 	if !errors.As(err, &r) || r.Reason != InvalidMTU || len(r.Info) == 0 {
 		return 0
 	}
-	if proposed := r.Info[0] >> 4; proposed < asked {
+	if proposed := r.Info[0] >> 4; proposed < requested {
 		return proposed
 	}
 	return 0

@@ -58,13 +58,13 @@ func (d *dialOp) handleClose() {
 
 // startDial sends a request by calling send, with m.mu held, and registers d for its reply. It
 // returns ErrTooMany if the connection table is full.
-func (m *Manager) startDial(d *dialOp, ask func(now protocol.Time) (uint32, bool)) error {
+func (m *Manager) startDial(d *dialOp, send func(now protocol.Time) (uint32, bool)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return ErrClosed
 	}
-	id, ok := ask(m.now())
+	id, ok := send(m.now())
 	if !ok {
 		return ErrTooMany
 	}
@@ -88,14 +88,14 @@ func (m *Manager) awaitReply(ctx context.Context, d *dialOp) (dialResult, error)
 }
 
 // abandon ends a connection or a request and notifies the peer once. It returns the state before.
-func (m *Manager) abandon(id uint32) (was protocol.State) {
+func (m *Manager) abandon(id uint32) (before protocol.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.handlers, id)
-	was = m.machine.State(id)
+	before = m.machine.State(id)
 	m.machine.Abandon(m.now(), id)
 	m.dispatchAndFlush()
-	return was
+	return before
 }
 
 // checkReachable returns an error if no datagram can be sent to peer.
@@ -158,9 +158,9 @@ func maxPrivateData(s PortSpace, field int) int {
 }
 
 // checkPrivateData returns an error if b is longer than limit.
-func checkPrivateData(b []byte, room int) error {
-	if len(b) > room {
-		return fmt.Errorf("%w: private data of %d bytes, limit %d", verbs.ErrInvalid, len(b), room)
+func checkPrivateData(b []byte, limit int) error {
+	if len(b) > limit {
+		return fmt.Errorf("%w: private data of %d bytes, limit %d", verbs.ErrInvalid, len(b), limit)
 	}
 	return nil
 }
