@@ -96,7 +96,10 @@ type rdmSide struct {
 	n      int // number of the current operation
 	rounds int
 	ops    [rdmWindow]rdm.Op
-	buf    []byte
+	buf    []byte // message to send
+	in     []byte // received message
+
+	received int // messages
 }
 
 // rdmConnInfo is the information that the sides exchange.
@@ -138,7 +141,8 @@ func openRDM(ctx context.Context, e *side, o RDMOptions) (_ *rdmSide, err error)
 		return nil, err
 	}
 	r.remote = sheets[e.peerRank()].Memory
-	r.buf = make([]byte, max(o.Size, 64))
+	r.buf, r.in = make([]byte, o.Size), make([]byte, o.Size)
+	copy(r.buf, pattern)
 	if r.peer, err = r.ep.Dial(ctx, sheets[e.peerRank()].Addr); err != nil {
 		return nil, err
 	}
@@ -250,7 +254,7 @@ func (r *rdmSide) readAndVerify() error {
 // a message is n.
 func (r *rdmSide) sendMessage(ctx context.Context) error {
 	if r.o.Op == RDMSend {
-		return r.peer.Send(ctx, r.buf[:r.o.Size])
+		return r.peer.Send(ctx, r.buf)
 	}
 	op := &r.ops[r.n%rdmWindow]
 	if err := r.spinUntil(op.Done); err != nil {
@@ -261,7 +265,7 @@ func (r *rdmSide) sendMessage(ctx context.Context) error {
 	}
 	op.Unhurried = true // like unsignaled RC writes; the reply confirms it
 	binary.NativeEndian.PutUint64(r.buf[r.o.Size-8:], uint64(r.n))
-	copy(r.sendSlot(r.n), r.buf[:r.o.Size])
+	copy(r.sendSlot(r.n), r.buf)
 	return r.peer.Write(op, r.region.At(r.sendOffset(r.n), r.o.Size), r.remote.Add(r.slotOffset(r.n)))
 }
 
@@ -274,8 +278,11 @@ func (r *rdmSide) sendOffset(n int) int { return r.slotOffset(n + 1) }
 // waitMessage waits for message n.
 func (r *rdmSide) waitMessage(ctx context.Context) error {
 	if r.o.Op == RDMSend {
-		_, _, err := r.ep.Recv(ctx, r.buf)
-		return err
+		n, _, err := r.ep.Recv(ctx, r.in)
+		if err != nil {
+			return err
+		}
+		return r.verifyMessage(n)
 	}
 	last := r.slotOffset(r.n) + r.o.Size - 8
 	return r.spinUntil(func() bool { return r.region.LoadUint64(last) == uint64(r.n) })
@@ -308,7 +315,7 @@ func (r *rdmSide) streamFor(ctx context.Context, d time.Duration, f *Flow) error
 		if err := r.peer.Send(ctx, nil); err != nil {
 			return err
 		}
-		if _, _, err := r.ep.Recv(ctx, r.buf); err != nil {
+		if _, _, err := r.ep.Recv(ctx, r.in); err != nil {
 			return err
 		}
 	}
@@ -324,7 +331,7 @@ func (r *rdmSide) streamFor(ctx context.Context, d time.Duration, f *Flow) error
 
 func (r *rdmSide) postStreamOp(ctx context.Context) error {
 	if r.o.Op == RDMSend {
-		return r.peer.Send(ctx, r.buf[:r.o.Size])
+		return r.peer.Send(ctx, r.buf)
 	}
 	op := &r.ops[r.n%rdmWindow]
 	if err := op.Wait(ctx); err != nil {
@@ -339,15 +346,29 @@ func (r *rdmSide) postStreamOp(ctx context.Context) error {
 // receiveStream receives messages up to an empty one, which it acknowledges.
 func (r *rdmSide) receiveStream(ctx context.Context) error {
 	for {
-		switch n, _, err := r.ep.Recv(ctx, r.buf); {
+		n, _, err := r.ep.Recv(ctx, r.in)
+		switch {
 		case err != nil:
 			return err
 		case n == 0:
 			return r.peer.Send(ctx, nil)
-		case n != r.o.Size:
-			return fmt.Errorf("wrong data: message of %d bytes, want %d", n, r.o.Size)
+		}
+		if err := r.verifyMessage(n); err != nil {
+			return err
 		}
 	}
+}
+
+// verifyMessage checks the length of a received message of n bytes, and the data of every 64th.
+func (r *rdmSide) verifyMessage(n int) error {
+	if n != r.o.Size {
+		return fmt.Errorf("wrong data: message of %d bytes, want %d", n, r.o.Size)
+	}
+	if r.received++; r.received%64 != 0 {
+		return nil
+	}
+	defer clear(r.in)
+	return r.payloadPattern(n).Check(r.in, false)
 }
 
 func (r *rdmSide) close() error { return r.ep.Close() }
