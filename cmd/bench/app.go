@@ -23,6 +23,7 @@ type app struct {
 	registry       *bench.Registry
 	stdout, stderr io.Writer
 	tourTime       time.Duration // maximum duration of the tour
+	saveDir        string        // default directory of the files of the tour and of report
 	args           []string      // command-line arguments
 }
 
@@ -54,19 +55,21 @@ func (a *app) runCommandLine(ctx context.Context, args []string) int {
 }
 
 func (a *app) rootCommand() *cobra.Command {
-	var tables bool
+	var verbose bool
+	var out string
 	root := &cobra.Command{
 		Use:     "bench",
 		Version: cmdline.ReadVersion().String(),
 		Short:   "Measure the adapter on this machine, with plain UDP as the baseline",
 		Long: "Without a command, bench runs the tour: at most 60 s, with real processes on this machine,\n" +
-			"and one screen of figures. With -v it prints all figures and claims, in a table for each layer.",
+			"and one screen of figures. All figures are written into a file, and printed with -v.",
 		Args:          a.unknownCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return a.runTour(c.Context(), tables) },
+		RunE:          func(c *cobra.Command, _ []string) error { return a.runTour(c.Context(), out, verbose) },
 	}
-	root.Flags().BoolVarP(&tables, "verbose", "v", false, "print all figures and claims of the tour, in a table for each layer")
+	root.Flags().BoolVarP(&verbose, "verbose", "v", false, "print all figures of the tour")
+	root.Flags().StringVar(&out, "out", a.saveDir, "write all figures of the tour into `DIR`/"+tourFile)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)

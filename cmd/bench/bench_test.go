@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -76,12 +78,13 @@ func runBench(t *testing.T, experiments []*bench.Experiment, args ...string) (st
 	for _, e := range experiments {
 		g.Register(e)
 	}
-	return runRegistry(t.Context(), &g, args...)
+	return runRegistry(t.Context(), t, &g, args...)
 }
 
-func runRegistry(ctx context.Context, g *bench.Registry, args ...string) (status int, stdout, stderr string) {
+func runRegistry(ctx context.Context, t *testing.T, g *bench.Registry, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
 	var out, diag bytes.Buffer
-	a := &app{registry: g, stdout: &out, stderr: &diag, tourTime: tourTime}
+	a := &app{registry: g, stdout: &out, stderr: &diag, tourTime: tourTime, saveDir: t.TempDir()}
 	status = a.runCommandLine(ctx, args)
 	return status, out.String(), diag.String()
 }
@@ -211,7 +214,7 @@ func TestList(t *testing.T) {
 // and the results that the papers report.
 func TestListPapers(t *testing.T) {
 	all := len(bench.Default.All())
-	_, stdout, _ := runRegistry(t.Context(), &bench.Default, "list")
+	_, stdout, _ := runRegistry(t.Context(), t, &bench.Default, "list")
 	require.LessOrEqual(t, strings.Count(stdout, "\n"), all+1+4*len(bench.Papers))
 	lines := strings.Split(stdout, "\n")
 	for i, e := range bench.Default.All() {
@@ -223,7 +226,7 @@ func TestListPapers(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]int{"fig. 6a": 2, "rcud": 9, "IWARP fig. 8b": 2, "Figure 12": 1} {
-		_, stdout, _ := runRegistry(t.Context(), &bench.Default, "list", "--json", args)
+		_, stdout, _ := runRegistry(t.Context(), t, &bench.Default, "list", "--json", args)
 		require.Equal(t, want, strings.Count(stdout, "\n"), stdout)
 	}
 	status, stdout, _ := runBench(t, []*bench.Experiment{figure("one", "RCUD fig. 6a"), figure("two", "RCUD fig. 6b")}, "run", "rcud fig 6a")
@@ -308,44 +311,74 @@ func TestReportFrom(t *testing.T) {
 }
 
 func TestTour(t *testing.T) {
-	status, stdout, _ := runBench(t, four()[:2], "-v")
-	require.Zero(t, status)
-	require.Regexp(t, `(?m)^│ UDP +│$`, stdout)
-	require.Regexp(t, `(?m)^│ verbs +│$`, stdout)
-	require.Contains(t, stdout, "Claim of good.")
-
 	absent := experiment("absent", bench.LayerUDP, wrong)
 	absent.Tour = nil
-	status, stdout, _ = runBench(t, []*bench.Experiment{absent, experiment("good", bench.LayerUDP, holds)}, "-v")
+	dir := t.TempDir()
+	status, stdout, stderr := runBench(t, []*bench.Experiment{absent, experiment("good", bench.LayerUDP, holds)}, "-v", "--out", dir)
 	require.Zero(t, status)
+	require.Contains(t, stderr, "good 1/1 the only step\n")
 	require.NotContains(t, stdout, "absent")
+	details, err := os.ReadFile(filepath.Join(dir, tourFile))
+	require.NoError(t, err)
+	require.Contains(t, string(details), "│ good ")
+	require.Contains(t, stdout, string(details))
+	require.Contains(t, stdout, "CHECKED received data of all layers against the data sent: no error in 1 experiments, 1 series\n")
+	require.Contains(t, stdout, "DETAIL  "+filepath.Join(dir, tourFile)+" has all figures")
 
-	status, stdout, stderr := runBench(t, four())
+	status, stdout, stderr = runBench(t, []*bench.Experiment{experiment("good", bench.LayerUDP, holds)}, "--out", filepath.Join(dir, tourFile))
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "2 of 4 experiments failed: crash, wrong")
-	require.Contains(t, stdout, "  failed: crash, wrong\n")
+	require.Contains(t, stderr, "--out: ")
+	require.Empty(t, stdout)
 }
 
-// The tour prints one screen, and measures the figures on it first.
+// The tour prints one screen with the figures of layers-latency.
 func TestTourScreen(t *testing.T) {
-	latency := experiment("verbs-latency", bench.LayerVerbs, holds)
+	latency := experiment("layers-latency", bench.LayerAll, differs)
 	latency.Params[0].Default = "8"
 	run := latency.Run
 	latency.Run = func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-		r.Emit(bench.Row{Series: "udp-spin", X: 8, XUnit: measure.Bytes, Y: 3, YUnit: measure.Microseconds})
+		for series, y := range map[string]float64{"udp-spin": 3, "rc-write": 4, "tcp": 16} {
+			r.Emit(bench.Row{Series: series, X: 8, XUnit: measure.Bytes, Y: y, YUnit: measure.Microseconds})
+		}
 		return run(ctx, r)
 	}
-	figure := experiment("a-figure", bench.LayerUDP, differs)
-	figure.Source = "RCUD fig. 6a"
-	status, stdout, stderr := runBench(t, []*bench.Experiment{figure, latency})
+	status, stdout, _ := runBench(t, []*bench.Experiment{latency})
 	require.Zero(t, status)
-	require.Contains(t, stdout, "  bare UDP, polling        8 B    3.00 us          -\n")
-	require.Contains(t, stdout, "PAPERS: 1 figures, 1 run, quick: 0 agree, 1 need `bench run`, 0 differ\n  need run: a-figure\n")
-	require.LessOrEqual(t, strings.Count(stdout, "\n"), 26)
-	for line := range strings.Lines(stdout) {
-		require.LessOrEqual(t, len(line), 81, line)
+	require.Contains(t, stdout, "VERBS   RDMA write of 8 B, one way     4.00 us    4.00  TCP            16.0 us   0.75     3.00 us\n")
+	require.Contains(t, stdout, "barrier of 4 ranks            not measured: bench run imb-barrier\n")
+	require.NotContains(t, stdout, "it does not", "quick runs do not judge claims")
+	require.LessOrEqual(t, strings.Count(stdout, "\n"), 30)
+}
+
+// A failed experiment and a failed check are visible, and the exit status is 1.
+func TestTourFails(t *testing.T) {
+	status, stdout, stderr := runBench(t, four())
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "2 of 4 experiments failed: crash, wrong")
+	require.Contains(t, stdout, "FAILED  wrong: two and two made five\n")
+	require.NotContains(t, stdout, "CHECKED")
+
+	check := experiment("checked", bench.LayerUDP, func(context.Context) (bench.Verdict, error) {
+		return bench.Verdict{Reason: "so", Checks: []bench.Check{{Description: "a queue pair failed", Exact: true}, {Description: "slow"}}}, nil
+	})
+	status, stdout, stderr = runBench(t, []*bench.Experiment{check})
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "bench: 1 failed checks: checked: a queue pair failed\n")
+	require.Contains(t, stdout, "FAILED  checked: a queue pair failed\n")
+	require.NotContains(t, stdout, "slow")
+}
+
+// TestTourExperiments: the screen needs every experiment of the tour, and no other.
+func TestTourExperiments(t *testing.T) {
+	needed := map[string]bool{}
+	for _, m := range regexp.MustCompile("not measured: bench run (\\S+)").FindAllStringSubmatch(report.Screen{}.Summary(), -1) {
+		needed[m[1]] = true
 	}
-	require.Less(t, strings.Index(stderr, "verbs-latency 1/1"), strings.Index(stderr, "a-figure 1/1"), "the screen's figures come first")
+	for _, e := range bench.Default.All() {
+		require.Equal(t, needed[e.Name], e.Tour != nil, e.Name)
+		delete(needed, e.Name)
+	}
+	require.Empty(t, needed)
 }
 
 // The tour respects its time limit. Skipped experiments are not failures.
@@ -357,12 +390,10 @@ func TestTourTime(t *testing.T) {
 	}))
 	g.Register(experiment("late", bench.LayerVerbs, holds))
 	var out, diag bytes.Buffer
-	a := &app{registry: &g, stdout: &out, stderr: &diag, tourTime: time.Millisecond}
-	require.Zero(t, a.runCommandLine(t.Context(), []string{"-v"}), diag.String())
-	require.Contains(t, out.String(), "endless\ninterrupted by the time limit of the tour")
-	require.NotContains(t, out.String(), "Claim of late.")
+	a := &app{registry: &g, stdout: &out, stderr: &diag, tourTime: time.Millisecond, saveDir: t.TempDir()}
 	require.Zero(t, a.runCommandLine(t.Context(), nil), diag.String())
-	require.Contains(t, out.String(), "No time for endless, late.\n")
+	require.Contains(t, out.String(), "NOTE    no time for endless, late\n")
+	require.NotContains(t, out.String(), "FAILED")
 }
 
 func TestInterrupt(t *testing.T) {
@@ -374,18 +405,19 @@ func TestInterrupt(t *testing.T) {
 	}))
 	g.Register(experiment("second", bench.LayerUDP, holds))
 	for _, args := range [][]string{{"run", "first", "second"}, {}} {
-		status, stdout, stderr := runRegistry(ctx, &g, args...)
+		status, stdout, stderr := runRegistry(ctx, t, &g, args...)
 		require.Equal(t, 1, status)
 		require.Contains(t, stderr, "interrupted at first")
 		require.NotContains(t, stdout, "Claim of second.")
-		require.NotContains(t, stdout, "failed: first")
-		require.Equal(t, len(args) == 0, strings.Contains(stdout, "Interrupted before first, second.\n"))
+		tour := len(args) == 0
+		require.Equal(t, !tour, strings.Contains(stdout, "FAILED  first:"))
+		require.Equal(t, tour, strings.Contains(stdout, "interrupted before first, second\n"))
 	}
 }
 
 // The JSON lines of a real experiment have the documented form.
 func TestJSONContract(t *testing.T) {
-	status, stdout, stderr := runRegistry(t.Context(), &bench.Default, "run", "udp-raw", "--quick", "--json",
+	status, stdout, stderr := runRegistry(t.Context(), t, &bench.Default, "run", "udp-raw", "--quick", "--json",
 		"--set", "payloads=1024", "--set", "rounds=2", "--set", "time=5ms", "--set", "iters=50", "--set", "pings=24")
 	require.Zero(t, status, stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")

@@ -1,8 +1,9 @@
 // Command bench runs experiments that measure the adapter on this machine,
 // with plain UDP as the baseline in the same run.
 //
-//	go run ./cmd/bench                       the tour, at most 60 s: real processes on this machine, one screen of figures
-//	bench -v                                 the tour with all figures and claims, in a table for each layer
+//	go run ./cmd/bench [-v] [--out DIR]      the tour, at most 60 s: processes on this machine, one screen that
+//	                                         compares every layer with sockets, Open MPI and bare UDP;
+//	                                         all figures in DIR/tour.txt, and with -v on stdout
 //	bench list [NAME...] [-v] [--json]       all experiments with source and claim, or those selected by a prefix,
 //	                                         a pattern, or a paper's figure: sdp, 'sdp-*', "RCUD fig. 6a"
 //	bench run NAME... [--quick] [--json] [--out DIR] [--set key=value ...]
@@ -24,7 +25,7 @@
 // holds (true or false) and why.
 //
 // Progress and the description of the machine go to stderr. The exit status is
-// 1 if an experiment could not run, data was wrong, or a file could not
-// be written, and 2 for a usage error. A claim that does not hold is not an
-// error.
+// 1 if an experiment could not run, data was wrong, a check of the tour failed, or
+// a file could not be written, and 2 for a usage error. A claim that does not hold
+// is not an error.
 package main

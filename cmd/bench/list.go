@@ -56,6 +56,9 @@ func (a *app) listJSON(experiments []*bench.Experiment) error {
 	return nil
 }
 
+// listWidth is the width of the short list in columns.
+const listWidth = 80
+
 // listShort returns a line for each experiment, with as much of its claim as fits, followed by
 // the papers.
 func listShort(experiments []*bench.Experiment) string {
@@ -66,7 +69,7 @@ func listShort(experiments []*bench.Experiment) string {
 		if source == bench.Adapter {
 			source = "adapter"
 		}
-		lines = append(lines, report.Wrap(e.Claim, fmt.Sprintf("%-15s  %-16s  ", e.Name, source), "", 1)...)
+		lines = append(lines, report.Wrap(e.Claim, fmt.Sprintf("%-15s  %-16s  ", e.Name, source), "", listWidth, 1)...)
 		if p := e.Paper(); p != nil && !slices.Contains(papers, p) {
 			papers = append(papers, p)
 		}
@@ -75,7 +78,7 @@ func listShort(experiments []*bench.Experiment) string {
 		lines = append(lines, "")
 	}
 	for _, p := range papers {
-		lines = append(lines, report.Wrap(p.String(), fmt.Sprintf("%-5s  ", p.Short), "       ", 4)...)
+		lines = append(lines, report.Wrap(p.String(), fmt.Sprintf("%-5s  ", p.Short), "       ", listWidth, 4)...)
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -13,7 +13,7 @@ import (
 func main() {
 	proc.ServeIfWorker() // experiments start this program as their workers
 	ctx, stop := cmdline.NotifyContext(context.Background())
-	a := &app{registry: &bench.Default, stdout: os.Stdout, stderr: os.Stderr, tourTime: tourTime}
+	a := &app{registry: &bench.Default, stdout: os.Stdout, stderr: os.Stderr, tourTime: tourTime, saveDir: "bench-out"}
 	status := a.runCommandLine(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)

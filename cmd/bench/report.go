@@ -11,11 +11,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
-// saveDir is the default directory of report.
-const saveDir = "bench-out"
-
 func (a *app) reportCommand() *cobra.Command {
-	f := runFlags{out: saveDir}
+	f := runFlags{out: a.saveDir}
 	var from string
 	c := &cobra.Command{
 		Use:   "report",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -23,17 +24,24 @@ import (
 // tourTime leaves some seconds of the documented minute for starting and ending processes.
 const tourTime = 55 * time.Second
 
+// tourFile is the base name of the file with all figures of the tour.
+const tourFile = "tour.txt"
+
 var errTourOver = errors.New("tour: time limit reached")
 
-// runTour runs the experiments of the tour briefly and prints one screen of their figures, or
-// with tables all figures and claims by layer. Experiments that do not fit into the time of the
-// tour are skipped, which is not an error.
-func (a *app) runTour(ctx context.Context, tables bool) error {
-	machine := a.describeMachine()
+// runTour runs the experiments of the tour briefly, writes all their figures into a file in
+// dir, and prints one screen. With verbose it prints the content of the file too. Experiments
+// that do not fit into the time of the tour are left out, which is not an error. Wrong data and
+// failed checks are.
+func (a *app) runTour(ctx context.Context, dir string, verbose bool) error {
+	if err := report.CheckDir(dir); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	machine := env.Read()
 	ctx, cancel := context.WithTimeoutCause(ctx, a.tourTime, errTourOver)
 	defer cancel()
+	experiments := slices.DeleteFunc(a.registry.All(), func(e *bench.Experiment) bool { return e.Tour == nil })
 	var results []*bench.Result
-	experiments := a.tourExperiments()
 	err := a.runAll(ctx, experiments, tourOptions, nil, func(res *bench.Result) error {
 		results = append(results, res)
 		return nil
@@ -41,20 +49,24 @@ func (a *app) runTour(ctx context.Context, tables bool) error {
 	if errors.Is(err, errTourOver) {
 		err = summarizeFailures(results)
 	}
-	if tables {
-		a.printLayers(results)
-		return err
+	results = completedResults(results, context.Cause(ctx))
+	err = errors.Join(err, summarizeChecks(results))
+
+	path := filepath.Join(dir, tourFile)
+	details := report.Details(machine, results)
+	err = errors.Join(err, os.WriteFile(path, []byte(details), 0o666))
+	if verbose {
+		fmt.Fprintln(a.stdout, details)
 	}
-	done := completedResults(results, context.Cause(ctx))
 	notes := tourNotes(machine)
-	if left := namesWithout(experiments, done); len(left) > 0 {
-		reason := "No time for"
+	if left := namesWithout(experiments, results); len(left) > 0 {
+		reason := "no time for"
 		if !errors.Is(context.Cause(ctx), errTourOver) {
-			reason = "Interrupted before"
+			reason = "interrupted before"
 		}
-		notes = append([]string{fmt.Sprintf("%s %s.", reason, strings.Join(left, ", "))}, notes...)
+		notes = append([]string{reason + " " + strings.Join(left, ", ")}, notes...)
 	}
-	screen := report.Summary(tourTitle(machine), done, a.registry.All(), notes)
+	screen := report.Screen{Title: tourTitle(machine), Results: results, Notes: notes, Footer: tourFooter(path)}.Summary()
 	if cmdline.IsTerminal(a.stdout) && os.Getenv("NO_COLOR") == "" {
 		screen = headings.ReplaceAllString(screen, "\x1b[1m$0\x1b[m") // bold
 	}
@@ -63,24 +75,7 @@ func (a *app) runTour(ctx context.Context, tables bool) error {
 }
 
 // headings matches the headings of the screen.
-var headings = regexp.MustCompile(`(?m)^[A-Z]{2,}( [A-Z]{2,})*\b`)
-
-// tourExperiments returns the experiments of the tour. Those shown on the screen come first,
-// because the time may not suffice for all.
-func (a *app) tourExperiments() []*bench.Experiment {
-	var first, then []*bench.Experiment
-	shown := report.HeadlineExperiments()
-	for _, e := range a.registry.All() {
-		switch {
-		case e.Tour == nil:
-		case slices.Contains(shown, e.Name):
-			first = append(first, e)
-		default:
-			then = append(then, e)
-		}
-	}
-	return append(first, then...)
-}
+var headings = regexp.MustCompile(`(?m)^[A-Z]{2,}\b`)
 
 // tourOptions returns the options of an experiment in the tour.
 func tourOptions(e *bench.Experiment) bench.Options {
@@ -92,6 +87,21 @@ func completedResults(results []*bench.Result, end error) []*bench.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(res *bench.Result) bool { return end != nil && errors.Is(res.Err, end) })
 }
 
+// summarizeChecks returns an error that names the failed checks of experiments that ran to
+// their end.
+func summarizeChecks(results []*bench.Result) error {
+	var failed []string
+	for _, res := range results {
+		if res.Err == nil {
+			failed = append(failed, report.Failures(res)...)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d failed checks: %s", len(failed), strings.Join(failed, "; "))
+}
+
 // namesWithout returns the names of the experiments without a result.
 func namesWithout(experiments []*bench.Experiment, results []*bench.Result) (names []string) {
 	for _, e := range experiments {
@@ -100,28 +110,6 @@ func namesWithout(experiments []*bench.Experiment, results []*bench.Result) (nam
 		}
 	}
 	return names
-}
-
-// printLayers prints a table of every layer, and the claims of its experiments.
-func (a *app) printLayers(results []*bench.Result) {
-	byLayer := func(x, y *bench.Result) int { return int(x.Experiment.Layer - y.Experiment.Layer) }
-	results = slices.SortedStableFunc(slices.Values(results), byLayer)
-	for len(results) > 0 {
-		layer := results[0].Experiment.Layer
-		n := slices.IndexFunc(results, func(res *bench.Result) bool { return res.Experiment.Layer != layer })
-		if n < 0 {
-			n = len(results)
-		}
-		fmt.Fprintln(a.stdout, report.LayerTable(layer, results[:n]))
-		for _, res := range results[:n] {
-			outcome := report.Outcome(res)
-			if errors.Is(res.Err, errTourOver) {
-				outcome = "interrupted by the time limit of the tour"
-			}
-			fmt.Fprintf(a.stdout, "%s\n%s\n\n", res.Experiment.Name, outcome)
-		}
-		results = results[n:]
-	}
 }
 
 // tourTitle returns a line with the version and the machine.
@@ -136,14 +124,24 @@ func tourTitle(machine env.Fingerprint) string {
 	return title
 }
 
-// tourNotes returns notes about conditions that affect the figures, and about further commands.
+// tourNotes returns notes about conditions that affect the figures.
 func tourNotes(machine env.Fingerprint) (notes []string) {
 	if probe := link.Probe(); probe.RecvBuffer > 0 && probe.RecvBuffer < link.DefaultRecvBuffer {
-		notes = append(notes, fmt.Sprintf("Socket buffers are %d KiB; %d KiB improve performance: see `softrnic doctor`.",
+		notes = append(notes, fmt.Sprintf("socket buffers are %d KiB; %d KiB improve performance: see `softrnic doctor`",
 			probe.RecvBuffer>>10, link.DefaultRecvBuffer>>10))
 	}
 	if load, err := strconv.ParseFloat(machine.Get("load"), 64); err == nil && load > float64(runtime.NumCPU()) {
-		notes = append(notes, fmt.Sprintf("The machine was busy (load %.1f on %d cores): small differences are not significant.", load, runtime.NumCPU()))
+		notes = append(notes, fmt.Sprintf("the machine was busy (load %.1f on %d cores), so the figures are worse than they could be", load, runtime.NumCPU()))
 	}
-	return append(notes, "All figures: bench -v. One experiment in full: bench run NAME. HTML page: bench report.")
+	return notes
+}
+
+// tourFooter returns the lines about the file with the details and about further commands.
+func tourFooter(path string) []string {
+	return []string{
+		"DETAIL  " + path + " has all figures of this run, with minimum, 99th percentile and maximum",
+		"NEXT    go run ./cmd/bench list           experiments: their claims, and the papers they reproduce",
+		"        go run ./cmd/bench run NAME       one experiment in full, with a verdict on its claim",
+		"        go run ./cmd/bench report         all experiments, as a page with charts",
+	}
 }

@@ -9,12 +9,13 @@ import (
 // Adapter is the Source of experiments that do not come from a paper.
 const Adapter = "the adapter itself"
 
-// A Layer is a protocol layer that an experiment measures. The tour runs from the lowest layer
-// up.
+// A Layer is a protocol layer that an experiment measures. Lists of experiments are in the order
+// of the layers.
 type Layer int
 
 const (
-	LayerUDP    Layer = iota // the socket, without an adapter
+	LayerAll    Layer = iota // several layers, measured in alternation
+	LayerUDP                 // the socket, without an adapter
 	LayerVerbs               // the adapter
 	LayerSDP                 // sockets over it
 	LayerMPI                 // message passing over it
@@ -22,7 +23,7 @@ const (
 	LayerDomain              // applications
 )
 
-var layerNames = [...]string{"UDP", "verbs", "SDP", "MPI", "ACP", "applications"}
+var layerNames = [...]string{"all layers", "UDP", "verbs", "SDP", "MPI", "ACP", "applications"}
 
 func (l Layer) String() string {
 	if l < 0 || int(l) >= len(layerNames) {

@@ -4,9 +4,10 @@ import "math"
 
 // A Verdict reports whether the claim holds on this machine, and the reason.
 type Verdict struct {
-	Holds  bool
-	Reason string  // the deciding figures, in a sentence
-	Checks []Check // the comparisons behind it; may be empty
+	Holds   bool
+	Reason  string   // the deciding figures, in a sentence
+	Checks  []Check  // the comparisons behind it; may be empty
+	Remarks []string // comments that do not affect the verdict; also in Reason
 }
 
 // A Check is one comparison of a figure with the limit that the claim sets.
@@ -15,6 +16,7 @@ type Check struct {
 	Figure      float64 `json:"figure,omitempty"` // compared value
 	Limit       float64 `json:"limit,omitempty"`  // 0: the check has no limit
 	Holds       bool    `json:"holds"`
+	Exact       bool    `json:"exact,omitempty"` // the outcome does not depend on the length of the run
 }
 
 // NearLimit reports whether the figure is within the fraction band of its limit: 0.2 means 20
@@ -48,13 +50,24 @@ func (res *Result) QuickState() State {
 	}
 	for _, c := range res.Verdict.Checks {
 		switch near := c.NearLimit(QuickBand); {
-		case !c.Holds && !near && c.Limit != 0:
+		case c.Exact && !c.Holds, !c.Holds && !near && c.Limit != 0:
 			return Differs
 		case near:
 			state = NeedRun
 		}
 	}
 	return state
+}
+
+// FailedChecks returns the descriptions of the exact checks that do not hold. They count in quick
+// runs, too.
+func (v Verdict) FailedChecks() (list []string) {
+	for _, c := range v.Checks {
+		if c.Exact && !c.Holds {
+			list = append(list, c.Description)
+		}
+	}
+	return list
 }
 
 // Decisive returns the check that misses its limit by the largest fraction, or, if all checks

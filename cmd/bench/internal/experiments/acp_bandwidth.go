@@ -24,8 +24,7 @@ func init() {
 			{Name: "megabytes", Kind: bench.Int, Default: "256", Quick: "64", Doc: "bytes in a round, in MiB"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare stream"},
 		},
-		Tour: bench.Settings{"sizes": "1MiB"},
-		Run:  acpBandwidth,
+		Run: acpBandwidth,
 	})
 }
 

@@ -22,8 +22,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "300", Doc: "copies in a round"},
 		},
-		Tour: bench.Settings{"sizes": "8"},
-		Run:  acpGMA,
+		Run: acpGMA,
 	})
 }
 

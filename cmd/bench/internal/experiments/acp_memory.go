@@ -26,8 +26,7 @@ func init() {
 			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "4KiB,64KiB", Doc: "bytes of a slot"},
 			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Doc: "slots of one side"},
 		},
-		Tour: bench.Settings{},
-		Run:  acpMemory,
+		Run: acpMemory,
 	})
 }
 

@@ -23,8 +23,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
 		},
-		Tour: bench.Settings{},
-		Run:  acpPingPong,
+		Run: acpPingPong,
 	})
 }
 

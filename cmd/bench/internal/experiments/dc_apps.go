@@ -36,7 +36,6 @@ func init() {
 				"for any size of the data set, and these two differ by at most 10 %%.", a.name, 100*(1-a.limit)),
 			Axes:   []bench.Axis{{Name: "data-set size", Unit: measure.Bytes}},
 			Params: dcParams(),
-			Tour:   bench.Settings{"sizes": "1MiB"},
 			Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 				return runApplication(ctx, r, a.app, a.limit)
 			},

@@ -41,6 +41,11 @@ func (j *evaluation) addNote(holds bool, format string, args ...any) {
 	j.addCheck(0, 0, holds, format, args...)
 }
 
+// addExact adds a check without a limit that also decides in quick runs.
+func (j *evaluation) addExact(holds bool, format string, args ...any) {
+	j.checks = append(j.checks, bench.Check{Description: fmt.Sprintf(format, args...), Holds: holds, Exact: true})
+}
+
 // addCheck adds the check of a figure against a limit, with its description.
 func (j *evaluation) addCheck(figure, limit float64, holds bool, format string, args ...any) {
 	j.checks = append(j.checks, bench.Check{Description: fmt.Sprintf(format, args...), Figure: figure, Limit: limit, Holds: holds})
@@ -53,7 +58,7 @@ func (j *evaluation) addRemark(format string, args ...any) {
 
 // makeVerdict returns the verdict. Its reason marks the checks that do not hold with "NOT".
 func (j *evaluation) makeVerdict() bench.Verdict {
-	v := bench.Verdict{Holds: true, Checks: j.checks}
+	v := bench.Verdict{Holds: len(j.checks) > 0, Checks: j.checks, Remarks: j.remarks}
 	why := make([]string, len(j.checks))
 	for i, c := range j.checks {
 		why[i] = c.Description
@@ -63,7 +68,7 @@ func (j *evaluation) makeVerdict() bench.Verdict {
 	}
 	v.Reason = strings.Join(why, ", ")
 	if len(why) == 0 {
-		v = bench.Verdict{Reason: "no figure of the claim was measured"}
+		v.Reason = "no figure of the claim was measured"
 	}
 	v.Reason = strings.Join(append([]string{v.Reason}, j.remarks...), "; ")
 	return v

@@ -24,8 +24,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "500", Quick: "150", Doc: "messages of each sender in a round"},
 		},
-		Tour: bench.Settings{"senders": "4"},
-		Run:  ibConcurrency,
+		Run: ibConcurrency,
 	})
 }
 

@@ -25,8 +25,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a round"},
 		},
-		Tour: bench.Settings{"qps": "16,128"},
-		Run:  ibQPLatency,
+		Run: ibQPLatency,
 	})
 }
 

@@ -21,8 +21,7 @@ func init() {
 		Params: []bench.Param{
 			{Name: "peers", Kind: bench.Ints, Default: "1,16,64,256,1024,4096,16384", Quick: "1,16,256,4096", Doc: "number of connected peers"},
 		},
-		Tour: bench.Settings{"peers": "16,256,4096"},
-		Run:  ibQPMemory,
+		Run: ibQPMemory,
 	})
 }
 

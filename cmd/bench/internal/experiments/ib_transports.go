@@ -27,8 +27,7 @@ func init() {
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "round trips in a round"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a bandwidth round"},
 		},
-		Tour: bench.Settings{"beside": "nothing"},
-		Run:  ibTransports,
+		Run: ibTransports,
 	})
 }
 

@@ -29,8 +29,7 @@ func init() {
 			{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "windows of 64 messages in a round; ten times as many for messages of up to 8 KiB"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
 		},
-		Tour: bench.Settings{"sizes": "8,64KiB,1MiB", "beside": "nothing"}, // mpi-latency includes Open MPI in the tour
-		Run:  mpiBandwidth,
+		Run: mpiBandwidth,
 	})
 }
 

@@ -34,7 +34,7 @@ func init() {
 		}
 		var tour bench.Settings
 		if c.benchmark == "Barrier" {
-			tour = bench.Settings{"beside": "nothing"} // Open MPI starts new processes for each round
+			tour = bench.Settings{"ranks": "4", "over": "shared"}
 		}
 		bench.Register(&bench.Experiment{
 			Name:   "imb-" + strings.ToLower(c.benchmark),

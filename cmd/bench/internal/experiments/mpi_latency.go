@@ -25,8 +25,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "10000", Quick: "2000", Doc: "round trips in a round"},
 		},
-		Tour: bench.Settings{},
-		Run:  mpiLatency,
+		Run: mpiLatency,
 	})
 }
 

@@ -23,8 +23,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},
-		Tour: bench.Settings{"sizes": "1KiB,64KiB,1MiB"},
-		Run:  sdpBandwidth,
+		Run: sdpBandwidth,
 	})
 }
 

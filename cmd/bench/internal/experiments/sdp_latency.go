@@ -25,8 +25,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "15", Quick: "7", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
 		},
-		Tour: bench.Settings{},
-		Run:  sdpLatency,
+		Run: sdpLatency,
 	})
 }
 

@@ -19,13 +19,12 @@ func init() {
 		{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "operations in a round"},
 		{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a bandwidth round"},
 	}
-	tour := bench.Settings{"sizes": "64,4000", "modes": "event,poll,native", "rounds": "3", "iters": "500", "time": "30ms"}
 	bench.Register(&bench.Experiment{
 		Name: "ud-rdma-read", Source: "RCUD fig. 10", Layer: bench.LayerVerbs,
 		Claim: "An RDMA read of one MTU emulated over UD, with a service that sleeps until an event, takes three times as long as over RC (the paper). " +
 			"A read that the adapters execute natively over UD takes at most 1.3 times as long.",
 		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
-		Params: params, Tour: tour,
+		Params: params,
 		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			return udRDMA(ctx, r, verbsbench.RDMRead, verbsbench.RCRead)
 		},
@@ -35,7 +34,7 @@ func init() {
 		Claim: "RDMA writes emulated over UD cost less than reads, because the target copies when it polls, without an event (the paper). " +
 			"Reliable messages over UD have at least 0.6 times the bandwidth of RC sends at 64 KiB.",
 		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
-		Params: params, Tour: tour,
+		Params: params,
 		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			return udRDMA(ctx, r, verbsbench.RDMWrite, verbsbench.RCWrite)
 		},

@@ -26,8 +26,7 @@ func init() {
 			{Name: "time", Kind: bench.Duration, Default: "150ms", Quick: "40ms", Doc: "length of a bandwidth round"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a ping-pong round"},
 		},
-		Tour: bench.Settings{"pings": "24"},
-		Run:  udpRaw,
+		Run: udpRaw,
 	})
 }
 

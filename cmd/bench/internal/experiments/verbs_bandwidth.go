@@ -27,8 +27,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a round"},
 		},
-		Tour: bench.Settings{"series": "rc-write,rc-send,rc-read,ud-send", "sizes": "64KiB,1MiB", "time": "40ms"},
-		Run:  verbsBandwidth,
+		Run: verbsBandwidth,
 	})
 }
 

@@ -27,8 +27,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "400", Doc: "round trips in a round"},
 		},
-		Tour: bench.Settings{"series": "rc-write,rc-send,ud-send,rc-read", "rounds": "5"},
-		Run:  verbsLatency,
+		Run: verbsLatency,
 	})
 }
 

@@ -92,7 +92,7 @@ func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, 
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		samples, err := lossTurns(ctx, r, clean, lossy, op, suffix)
 		if errors.Is(err, verbsbench.ErrQPFailed) {
-			j.addNote(false, "at %s %% %s%s failed: %v", loss, op, suffix, err)
+			j.addExact(false, "at %s %% %s%s failed: %v", loss, op, suffix, err)
 			continue
 		}
 		if err != nil {

@@ -105,6 +105,7 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 	if n == manyQPs {
 		perQP := math.Ceil(float64(max(crowd.HeapBytes[0], crowd.HeapBytes[1])) / float64(n))
 		j.addCheck(perQP, qpMemory, perQP <= qpMemory, "memory of a queue pair %.0f bytes (at most %d)", perQP, qpMemory)
+		j.checks[len(j.checks)-1].Exact = true
 		j.atMost("latency over that of a single queue pair", measure.MedianRatio(samples[2].Figures, samples[1].Figures), qpLatency)
 	}
 	return nil

@@ -25,8 +25,7 @@ func init() {
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "40ms", Doc: "length of a round"},
 		},
-		Tour: bench.Settings{"series": "rc-write,rc-send"},
-		Run:  verbsRate,
+		Run: verbsRate,
 	})
 }
 

@@ -66,6 +66,9 @@ func runProgram(ctx context.Context, argv []string) (string, error) {
 	defer runtime.UnlockOSThread()
 	killWithParent(cmd)
 	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
 		return "", fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(errs.String()))
 	}
 	return out.String(), nil

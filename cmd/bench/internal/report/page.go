@@ -16,6 +16,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
 //go:embed page.html
@@ -135,40 +136,45 @@ func highLoad(machine env.Fingerprint) string {
 	return ""
 }
 
-// headCells returns the figures at the head of the page. The tour measures them too.
+// headFigures are the figures at the head of the page.
+var headFigures = []struct {
+	description string
+	figureID
+	series string
+}{
+	{"RDMA write of 8 B, one way", figureID{"verbs-latency", 8, measure.Microseconds}, "rc-write"},
+	{"RDMA writes of 64 KiB", figureID{"verbs-bandwidth", 64 << 10, measure.MegabytesPerSec}, "rc-write"},
+	{"RDMA writes of 8 B in lists of 32", figureID{"verbs-rate", 32, measure.MessagesPerSecond}, "rc-write"},
+	{"RDMA writes at 0.1 % loss", figureID{"verbs-loss", 0.1, measure.MegabytesPerSec}, "rc-write"},
+}
+
+// headCells returns the cells at the head of the page.
 func headCells(results []*bench.Result) (cells []headCell) {
-	write, stream := latencies[1], bandwidths[1]
-	write.yUnit, stream.yUnit, stream.x = "us", "MB/s", bandwidthSizes[0]
-	for _, c := range []struct {
-		headline
-		desc string
-	}{{write, "write of 8 B"}, {stream, "writes of 64 KiB"}, {rates[0], "writes of 8 B in lists"}, {rates[1], "writes at 0.1 % loss"}} {
-		r, ok := c.findRow(results)
-		if !ok {
-			cells = append(cells, headCell{"–", c.desc, "bench run " + c.experiment})
-			continue
+	for _, c := range headFigures {
+		cell := headCell{Figure: "–", Description: c.description, Comparison: "bench run " + c.experiment}
+		if r, ok := figures(results).findRow(c.figureID, c.series); ok {
+			cell.Figure, cell.Comparison = formatQuantity(r.Y, r.YUnit), ""
+			if r.Against != nil {
+				cell.Comparison = formatRatio(r.Ratio) + " " + r.Baseline
+			}
 		}
-		filled := headCell{Figure: formatQuantity(r.Y, r.YUnit), Description: c.desc}
-		if over, baseline, ok := c.compareToBaseline(results, r); ok {
-			filled.Comparison = formatRatio(over) + " " + baseline
-		}
-		cells = append(cells, filled)
+		cells = append(cells, cell)
 	}
 	return cells
 }
 
 // drawCharts draws each panel of the rows as a chart of its own.
-func drawCharts(rows []bench.Row) (figures []figure, err error) {
+func drawCharts(rows []bench.Row) (charts []figure, err error) {
 	for _, g := range groupRows(rows) {
 		for _, p := range g.panels() {
 			svg, err := drawPanels([]*panel{p})
 			if err != nil {
 				return nil, err
 			}
-			figures = append(figures, figure{inlineSVG(svg), p.chartTitle(), p.chartCaption()})
+			charts = append(charts, figure{inlineSVG(svg), p.chartTitle(), p.chartCaption()})
 		}
 	}
-	return figures, nil
+	return charts, nil
 }
 
 // groupBySource groups the sections by paper. Those without a paper come last.

@@ -63,17 +63,26 @@ func TestText(t *testing.T) {
 	res := result()
 	res.Verdict.Holds = false
 	require.Contains(t, Text(res), "holds   no: ")
+	res.Quick, res.Verdict.Checks = true, []bench.Check{{Description: "x", Figure: 1.1, Limit: 1}}
+	require.Contains(t, Text(res), "holds   not decided by a quick run: ")
+	res.Verdict.Checks[0].Figure = 2
+	require.Contains(t, Text(res), "holds   no: ")
 	require.Contains(t, Text(failure()), "FAILED  verbs-y: worker <rank 1> fell over")
 }
 
-func TestLayerTable(t *testing.T) {
-	table := LayerTable(bench.LayerVerbs, []*bench.Result{result(), failure()})
-	require.Regexp(t, `(?m)^│ verbs +│$`, table)
-	require.Regexp(t, `udp +│ 4 KiB +│ 7000 +│ MB/s +│ 6500 +│ 7100 +│ 7100 +│`, table)
-	require.Regexp(t, `rc-write +│ 4 KiB +│ 6300 +│ MB/s +│ +│ +│ +│ 0.90× udp`, table)
-	require.Contains(t, table, "verbs-y")
-	require.Contains(t, table, RatioNote)
-	require.NotContains(t, LayerTable(bench.LayerVerbs, []*bench.Result{failure()}), RatioNote)
+func TestDetails(t *testing.T) {
+	res := result()
+	res.Verdict.Remarks = []string{"Open MPI is not installed"}
+	res.Verdict.Checks = []bench.Check{{Description: "memory 5000 bytes (at most 4096)", Figure: 5000, Limit: 4096, Exact: true}, {Description: "slow"}}
+	text := Details(machine, []*bench.Result{res, failure()})
+	require.Regexp(t, `(?m)^│ verbs-x +│$`, text)
+	require.Regexp(t, `udp +│ 4 KiB +│ 7000 +│ MB/s +│ 6500 +│ 7100 +│ 7100 +│`, text)
+	require.Regexp(t, `rc-write +│ 4 KiB +│ 6300 +│ MB/s +│ +│ +│ +│ 0.90× udp`, text)
+	require.Contains(t, text, "go go1.26, cpu")
+	require.Contains(t, text, "\nFAILED  verbs-x: memory 5000 bytes (at most 4096)\nOpen MPI is not installed\n")
+	require.Contains(t, text, "\nFAILED  verbs-y: worker <rank 1> fell over\n")
+	require.NotContains(t, text, "slow", "quick runs do not judge speed")
+	require.Equal(t, 1, strings.Count(text, RatioNote))
 }
 
 func TestNumbers(t *testing.T) {

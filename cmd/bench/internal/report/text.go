@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 )
 
 // Text returns the tables of a result, the claim and the verdict.
@@ -21,17 +22,21 @@ func Text(res *bench.Result) string {
 	if notes := baselineNotes(res.Rows); notes != "" {
 		fmt.Fprintf(&b, "\n%s\n", notes)
 	}
-	fmt.Fprintf(&b, "\n%s\n", Outcome(res))
+	fmt.Fprintf(&b, "\n%s\n", outcome(res))
 	return b.String()
 }
 
-// Outcome returns the claim and the verdict, or the error.
-func Outcome(res *bench.Result) string {
+// outcome returns the claim and the verdict, or the error. A quick run does not decide near a
+// limit.
+func outcome(res *bench.Result) string {
 	if res.Err != nil {
 		return "FAILED  " + res.Err.Error()
 	}
 	holds := "no"
-	if res.Verdict.Holds {
+	switch {
+	case res.Quick && res.QuickState() == bench.NeedRun:
+		holds = "not decided by a quick run"
+	case res.Verdict.Holds:
 		holds = "yes"
 	}
 	return fmt.Sprintf("claim   %s\nholds   %s: %s", res.Experiment.Claim, holds, res.Verdict.Reason)
@@ -123,29 +128,40 @@ func (g *group) formatCell(series string, x float64) string {
 	return s
 }
 
-// LayerTable returns the tour's table of one layer, with a line for each figure.
-func LayerTable(layer bench.Layer, results []*bench.Result) string {
-	t := newTable()
-	t.SetTitle(layer.String())
-	ratios := false
-	head := table.Row{"series", "at", "figure", "unit", "min", "p99", "max", "ratio"}
+// Details returns all figures of quick runs with the spread of their samples: a table for each
+// experiment. Claims are not judged.
+func Details(machine env.Fingerprint, results []*bench.Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", machine)
 	for _, res := range results {
-		t.AppendRow(table.Row{res.Experiment.Name}, table.RowConfig{AutoMerge: true})
-		t.AppendSeparator()
-		for _, r := range res.Rows {
-			line := table.Row{"  " + r.Series, formatX(r.X, r.XUnit), formatNumber(r.Y), r.YUnit, "", "", "", ""}
-			if r.Stats != nil {
-				line[4], line[5], line[6] = formatNumber(r.Min), formatNumber(r.P99), formatNumber(r.Max)
-			}
-			if r.Against != nil {
-				line[7] = formatRatio(r.Ratio) + " " + r.Baseline
-				ratios = true
-			}
-			t.AppendRow(line)
+		fmt.Fprintf(&b, "\n%s\n", detailTable(res))
+		for _, failure := range Failures(res) {
+			fmt.Fprintf(&b, "FAILED  %s\n", failure)
 		}
-		t.AppendSeparator()
+		for _, remark := range res.Verdict.Remarks {
+			fmt.Fprintf(&b, "%s\n", remark)
+		}
 	}
-	t.AppendHeader(head)
+	return b.String()
+}
+
+// detailTable returns a table with a line for each figure.
+func detailTable(res *bench.Result) string {
+	t := newTable()
+	t.SetTitle("%s", res.Experiment.Name)
+	t.AppendHeader(table.Row{"series", "at", "figure", "unit", "min", "p99", "max", "ratio"})
+	ratios := false
+	for _, r := range res.Rows {
+		line := table.Row{r.Series, formatX(r.X, r.XUnit), formatNumber(r.Y), r.YUnit, "", "", "", ""}
+		if r.Stats != nil {
+			line[4], line[5], line[6] = formatNumber(r.Min), formatNumber(r.P99), formatNumber(r.Max)
+		}
+		if r.Against != nil {
+			line[7] = formatRatio(r.Ratio) + " " + r.Baseline
+			ratios = true
+		}
+		t.AppendRow(line)
+	}
 	if ratios {
 		t.SetCaption(RatioNote)
 	}

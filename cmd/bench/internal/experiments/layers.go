@@ -1,0 +1,271 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/acpbench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+	"github.com/softrnic/softrnic/rdm"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "layers-latency",
+		Source: bench.Adapter,
+		Layer:  bench.LayerAll,
+		Claim:  "A message of 8 bytes takes at most 0.7 times as long through every layer, with its default options, as through a TCP connection of package net.",
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB", Quick: "8", Max: maxPing, Doc: "bytes of a message, a multiple of 8"},
+			besideOpenMPI(),
+			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "1000", Doc: "round trips in a round"},
+		},
+		Tour: bench.Settings{},
+		Run:  layersLatency,
+	})
+	bench.Register(&bench.Experiment{
+		Name:   "layers-stream",
+		Source: bench.Adapter,
+		Layer:  bench.LayerAll,
+		Claim: "A stream of 64 bytes a message has at least twice the rate through RC writes, SDP and MPI, with their default options, as through a TCP connection of package net, " +
+			"and a stream of 64 KiB a message has at least 0.5 times its bandwidth through every layer.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "64,4KiB,64KiB,1MiB", Quick: "64,64KiB", Max: 4 << 20, Doc: "bytes of a message, a multiple of 8; up to 1 KiB the figure is the message rate"},
+			besideOpenMPI(),
+			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "5", Doc: "alternating rounds at each point"},
+			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "50ms", Doc: "length of a round"},
+		},
+		Tour: bench.Settings{},
+		Run:  layersStream,
+	})
+}
+
+// rdmMessages is the series of reliable datagrams of package rdm.
+const rdmMessages = "rdm-send"
+
+// A layersRun has the targets of one experiment: the layers with their default options, the
+// programs that people use otherwise, and the limit.
+type layersRun struct {
+	*bench.Run
+	evaluation
+	pair  *verbsbench.Pair
+	tcp   *sdpbench.Pair
+	sdp   *sdpbench.Pair
+	mpi   *mpibench.Job
+	acp   *acpbench.Job
+	other openMPI
+}
+
+// layersChannel is the channel of ACP.
+var layersChannel = acpbench.Channel{SlotSize: claimedSlot, Imm: true}
+
+// runLayers opens the processes of all layers and measures point at every size.
+func runLayers(ctx context.Context, r *bench.Run, point func(*layersRun, context.Context, int) error) (v bench.Verdict, err error) {
+	sizes := r.Ints("sizes")
+	r.Plan(1 + len(sizes)*(1+r.Int("rounds")))
+	r.Step("starting processes")
+	l := &layersRun{Run: r}
+	if l.pair, err = verbsbench.OpenPair(ctx, verbsbench.Config{Spin: rnic.DefaultSpin}); err != nil {
+		return v, err
+	}
+	defer l.pair.Close()
+	if l.tcp, err = sdpbench.Open(ctx, sdpbench.Config{Transport: sdpbench.TCP}); err != nil {
+		return v, err
+	}
+	defer l.tcp.Close()
+	if l.sdp, err = sdpbench.Open(ctx, sdpbench.Config{Transport: sdpbench.NIC}); err != nil {
+		return v, err
+	}
+	defer l.sdp.Close()
+	if l.mpi, err = mpibench.Open(ctx, mpibench.Config{Transport: mpibench.Shared, Ranks: 2}); err != nil {
+		return v, err
+	}
+	defer l.mpi.Close()
+	if l.acp, err = acpbench.Open(ctx, acpbench.Config{Ranks: 2}); err != nil {
+		return v, err
+	}
+	defer l.acp.Close()
+	if l.other, err = openOpenMPI(ctx, r); err != nil {
+		return v, err
+	}
+	defer l.other.close()
+	for _, size := range sizes {
+		r.Step("%d B: opening connections", size)
+		if err := point(l, ctx, size); err != nil {
+			return v, fmt.Errorf("%d B: %w", size, err)
+		}
+	}
+	l.other.explainAbsence(&l.evaluation)
+	return l.makeVerdict(), nil
+}
+
+// measureSet runs the rounds, each a step, and emits their samples.
+func (l *layersRun) measureSet(ctx context.Context, set *seriesSet, size int, unit string) ([]bench.Sample, error) {
+	rounds, n := l.Int("rounds"), 0
+	first := set.rounds[0]
+	set.rounds[0] = func(ctx context.Context) (float64, error) {
+		n++
+		l.Step("%d B: round %d of %d", size, n, rounds)
+		return first(ctx)
+	}
+	samples, err := set.runAlternating(ctx, rounds)
+	if err != nil {
+		return nil, err
+	}
+	l.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
+	return samples, nil
+}
+
+// layerSeries are the series of the layers.
+var layerSeries = []string{
+	string(verbsbench.RCWrite), string(verbsbench.RCSend), rdmMessages, string(sdpbench.NIC), string(mpibench.Shared), channelSeries(layersChannel),
+}
+
+func layersLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	return runLayers(ctx, r, (*layersRun).measureLatency)
+}
+
+// layerOverTCP is the limit of a layer's latency over TCP's.
+const layerOverTCP = 0.7
+
+// measureLatency measures half round trips of one size: means, because Open MPI and the
+// benchmarks of MPI have no other figure.
+func (l *layersRun) measureLatency(ctx context.Context, size int) error {
+	iters := l.Int("iters")
+	var set seriesSet
+	addPing := func(series string, p pinger) {
+		set.addMeans(series, func(into *measure.Latency) measure.Round { return p.LatencyRounds(iters, into) })
+	}
+	for _, mode := range []udpraw.Mode{udpraw.Spin, udpraw.Netpoll} {
+		p, err := openPing(ctx, mode, size)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		addPing("udp-"+string(mode), p)
+	}
+	set.addMeans(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return l.tcp.PingRounds(size, iters, into) })
+	for _, op := range []verbsbench.Op{verbsbench.RCWrite, verbsbench.RCSend} {
+		p, err := l.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: op, Size: size})
+		if err != nil {
+			return fmt.Errorf("%s: %w", op, err)
+		}
+		defer p.Close(ctx)
+		addPing(string(op), p)
+	}
+	datagrams, err := l.pair.OpenRDM(ctx, verbsbench.RDMOptions{Op: verbsbench.RDMSend, Size: size, Service: rdm.ServeCalls})
+	if err != nil {
+		return fmt.Errorf("%s: %w", rdmMessages, err)
+	}
+	defer datagrams.Close(ctx)
+	addPing(rdmMessages, datagrams)
+	set.addMeans(string(sdpbench.NIC), func(into *measure.Latency) measure.Round { return l.sdp.PingRounds(size, iters, into) })
+	set.addSeries(string(mpibench.Shared), l.mpi.Latency(size, iters))
+	set.addMeans(channelSeries(layersChannel), func(into *measure.Latency) measure.Round { return l.acp.PingPong(layersChannel, size, iters, into) })
+	l.other.addTo(&set, 2, "latency", size, iters)
+	samples, err := l.measureSet(ctx, &set, size, measure.Microseconds)
+	if err != nil || size != claimedAt {
+		return err
+	}
+	for _, series := range layerSeries {
+		if ratio, ok := medianRatioOf(samples, series, string(sdpbench.TCP)); ok {
+			l.atMost(series+" over tcp", ratio, layerOverTCP)
+		}
+	}
+	return nil
+}
+
+func layersStream(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	return runLayers(ctx, r, (*layersRun).measureStream)
+}
+
+// Limits of streams over TCP.
+const (
+	rateUpTo      = 1 << 10 // message size up to which the figure is the message rate
+	rateOf        = 64      // message size of the limit
+	rateOverTCP   = 2
+	streamOverTCP = 0.5
+)
+
+// measureStream measures streams of one size.
+func (l *layersRun) measureStream(ctx context.Context, size int) error {
+	d, unit, scale := l.Duration("time"), measure.MegabytesPerSec, 1.0
+	if size <= rateUpTo {
+		unit, scale = measure.MessagesPerSecond, 1e6/float64(size)
+	}
+	var set seriesSet
+	add := func(series string, round measure.Round) {
+		set.addSeries(series, func(ctx context.Context) (float64, error) {
+			v, err := round(ctx)
+			return v * scale, err
+		})
+	}
+	for i, series := range []string{"udp", "udp-packet"} {
+		b, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{
+			Payload: min(size, maxMTU), Offload: i == 0 && udpraw.HasOffload(), RecvBuffer: largeBuffer,
+		})
+		if err != nil {
+			return err
+		}
+		defer b.Close()
+		add(series, b.Rounds(d, udpraw.Flow.MBps))
+	}
+	stream := func(p *sdpbench.Pair) measure.Round {
+		return p.NewStreamer(sdpbench.StreamOptions{Size: size, Greedy: true}, d).Rounds(sdpbench.Flow.MBps)
+	}
+	add(string(sdpbench.TCP), stream(l.tcp))
+	for _, op := range []verbsbench.Op{verbsbench.RCWrite, verbsbench.RCSend} {
+		s, err := l.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
+		if err != nil {
+			return fmt.Errorf("%s: %w", op, err)
+		}
+		defer s.Close(ctx)
+		add(string(op), s.Rounds(d, verbsbench.Flow.MBps))
+	}
+	datagrams, err := l.pair.OpenRDM(ctx, verbsbench.RDMOptions{Op: verbsbench.RDMSend, Size: size, Service: rdm.ServeCalls})
+	if err != nil {
+		return fmt.Errorf("%s: %w", rdmMessages, err)
+	}
+	defer datagrams.Close(ctx)
+	add(rdmMessages, datagrams.BandwidthRounds(d))
+	add(string(sdpbench.NIC), stream(l.sdp))
+	windows := windowsFor(size, d)
+	add(string(mpibench.Shared), l.mpi.Bandwidth(size, windows))
+	add(channelSeries(layersChannel), l.acp.Stream(layersChannel, size, windows*64))
+	if l.other.program != nil {
+		add(overOpenMPI, func(ctx context.Context) (float64, error) {
+			return l.other.program.Measure(ctx, 2, "bandwidth", size, windows)
+		})
+	}
+	samples, err := l.measureSet(ctx, &set, size, unit)
+	if err != nil {
+		return err
+	}
+	for _, series := range layerSeries {
+		ratio, ok := medianRatioOf(samples, series, string(sdpbench.TCP))
+		switch desc := fmt.Sprintf("%s of %s over tcp", series, sizeName(size)); {
+		case !ok:
+		case size == rateOf:
+			l.atLeast(desc, ratio, rateOverTCP)
+		case size == longMessage:
+			l.atLeast(desc, ratio, streamOverTCP)
+		}
+	}
+	return nil
+}
+
+// windowsFor returns the number of windows of 64 messages that take about d at 1 million
+// messages per second or 2 GB/s.
+func windowsFor(size int, d time.Duration) int {
+	return max(1, int(d.Seconds()*min(1e6, 2e9/float64(size))/64))
+}
