@@ -93,10 +93,11 @@ func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Co
 }
 
 func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*Conn, error) {
-	if err := r.checkAccept(qp, o); err != nil {
+	attr, err := r.checkAccept(qp, o)
+	if err != nil {
 		return nil, err
 	}
-	rep := r.buildREP(qp, o)
+	rep := r.buildREP(qp, o, &attr)
 	c := &Conn{
 		m: r.in.l.m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
 		params: r.Params.withPathOptions(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
@@ -108,30 +109,39 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 	if err := modifyToRTS(qp, verbs.QPAttr{
 		PathMTU: r.MTU, RQPSN: rep.StartingPSN, SQPSN: r.PSN, DestQPN: r.QPN, AccessFlags: access, AV: c.params.addressVector(c.adapter),
 		MaxRdAtomic: rep.InitiatorDepth, MaxDestRdAtomic: rep.ResponderResources,
-		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
-		Timeout:     orDefault(o.Timeout, r.AckTimeout), RetryCnt: orDefault(o.RetryCnt, r.RetryCount), RNRRetry: r.RNRRetry,
+		MinRNRTimer: attr.MinRNRTimer, Timeout: attr.Timeout, RetryCnt: attr.RetryCnt, RNRRetry: r.RNRRetry,
 	}, o.Access != 0); err != nil {
 		return nil, err
 	}
 	return c, c.sendREPAndWait(ctx, r.in, rep)
 }
 
-// checkAccept reports why the request cannot be accepted with qp and o, or nil.
-func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) error {
+// checkAccept returns the attributes that o and the REQ select, or the reason why the request
+// cannot be accepted with qp and o.
+func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) (attr verbs.QPAttr, err error) {
 	if r.orClosed() == closedRequest {
-		return ErrClosed
+		return attr, ErrClosed
 	}
 	if qp == nil {
-		return fmt.Errorf("%w: nil queue pair", verbs.ErrInvalid)
+		return attr, fmt.Errorf("%w: nil queue pair", verbs.ErrInvalid)
 	}
 	if t := qp.Type(); t != r.Transport {
-		return fmt.Errorf("%w: transport %v requested, queue pair has %v", verbs.ErrInvalid, r.Transport, t)
+		return attr, fmt.Errorf("%w: transport %v requested, queue pair has %v", verbs.ErrInvalid, r.Transport, t)
 	}
 	if err := checkPrivateData(o.PrivateData, mad.REPPrivateLen); err != nil {
-		return err
+		return attr, err
 	}
 	o.MTU = 0 // the REQ determines the MTU
-	return checkConnectOptions(&o.ConnectOptions, r.Transport)
+	if attr, err = o.QPAttr(r.Transport); err != nil {
+		return attr, err
+	}
+	if o.AckTimeout == 0 {
+		attr.Timeout = timeoutCode(r.AckTimeout)
+	}
+	if o.Retries == 0 {
+		attr.RetryCnt = r.RetryCount
+	}
+	return attr, nil
 }
 
 // failoverUnsupported is the REP's failover code for "alternate paths not supported" (IBTA volume
@@ -139,13 +149,13 @@ func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) error {
 const failoverUnsupported = 1
 
 // buildREP returns the REP that answers the request.
-func (r *Request) buildREP(qp verbs.QP, o *AcceptOptions) mad.REP {
+func (r *Request) buildREP(qp verbs.QP, o *AcceptOptions, attr *verbs.QPAttr) mad.REP {
 	m := r.in.l.m
 	credits, shared := creditsAndSRQ(qp)
-	served, outstanding := m.rdAtomicLimits(&o.ConnectOptions)
+	served, outstanding := m.limitRdAtomic(attr)
 	rep := mad.REP{
 		QPN: qp.Num(), StartingPSN: m.randomPSN(), FlowControl: credits, SRQ: shared, TargetAckDelay: m.limits.LocalCAAckDelay,
-		RNRRetry:           orDefault(o.RNRRetry, defaultRetryCnt),
+		RNRRetry:           attr.RNRRetry,
 		ResponderResources: min(r.InitiatorDepth, served), InitiatorDepth: min(r.ResponderResources, outstanding),
 		PrivateData: o.PrivateData,
 	}

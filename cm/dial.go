@@ -47,14 +47,15 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o 
 	setDefault(&o.PortSpace, TCP)
 	addr = wire.CanonicalAddrPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
-	if err := m.checkDial(peer, qp, o); err != nil {
+	attr, err := m.checkDial(peer, qp, o)
+	if err != nil {
 		return nil, err
 	}
 	local, private, err := m.requestPrivateData(addr.Addr(), o)
 	if err != nil {
 		return nil, err
 	}
-	q := m.buildREQ(addr, qp, o)
+	q := m.buildREQ(addr, qp, o, &attr)
 	q.PrivateData = private
 	if err := initQP(qp, remoteAccess(&o.ConnectOptions, q.ResponderResources), o.Receives, o.Prepare); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o 
 		m: m, id: d.id, qp: qp, local: local, remote: addr, adapter: peer, params: paramsFromREP(q, &a.rep), private: a.private,
 		done: make(chan struct{}), released: make(chan struct{}),
 	}
-	if err := c.completeDial(q, o); err != nil {
+	if err := c.completeDial(q, o, &attr); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -100,45 +101,46 @@ func smallerMTU(err error, requested uint8) uint8 {
 	return 0
 }
 
-// checkDial validates the queue pair and the options of a dial.
-func (m *Manager) checkDial(peer netip.AddrPort, qp verbs.QP, o *DialOptions) error {
+// checkDial validates the queue pair and the options of a dial. It returns the attributes that
+// the options select.
+func (m *Manager) checkDial(peer netip.AddrPort, qp verbs.QP, o *DialOptions) (attr verbs.QPAttr, err error) {
 	if qp == nil {
-		return fmt.Errorf("%w: nil queue pair", verbs.ErrInvalid)
+		return attr, fmt.Errorf("%w: nil queue pair", verbs.ErrInvalid)
 	}
 	if t := qp.Type(); t != verbs.RC && t != verbs.UC {
-		return fmt.Errorf("%w: queue pair type %v; use DialUD for UD", verbs.ErrUnsupported, t)
+		return attr, fmt.Errorf("%w: queue pair type %v; use DialUD for UD", verbs.ErrUnsupported, t)
 	}
 	if err := checkPrivateData(o.PrivateData, maxPrivateData(o.PortSpace, mad.REQPrivateLen)); err != nil {
-		return err
+		return attr, err
 	}
-	if err := checkConnectOptions(&o.ConnectOptions, qp.Type()); err != nil {
-		return err
+	if attr, err = o.QPAttr(qp.Type()); err != nil {
+		return attr, err
 	}
 	if o.MTU != 0 {
 		if err := verbs.CheckPathMTU(m.dev, ahAttrTo(peer), o.MTU); err != nil {
-			return err
+			return attr, err
 		}
 	}
-	return m.checkReachable(peer)
+	return attr, m.checkReachable(peer)
 }
 
-// buildREQ returns the REQ for a dial of addr with qp.
-func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions) *mad.REQ {
+// buildREQ returns the REQ for a dial of addr with qp and the attributes that o selects.
+func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions, attr *verbs.QPAttr) *mad.REQ {
 	credits, shared := creditsAndSRQ(qp)
-	served, outstanding := m.rdAtomicLimits(&o.ConnectOptions)
+	served, outstanding := m.limitRdAtomic(attr)
 	timeout := timeoutCode(m.options.ResponseTimeout)
 	q := &mad.REQ{
 		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: qp.Num(),
 		ResponderResources: served, InitiatorDepth: outstanding,
 		RemoteResponseTimeout: timeout, LocalResponseTimeout: timeout,
 		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
-		StartingPSN: m.randomPSN(), RetryCount: orDefault(o.RetryCnt, defaultRetryCnt), RNRRetry: orDefault(o.RNRRetry, defaultRetryCnt),
-		PKey: 0xffff, MTU: uint8(orDefault(o.MTU, verbs.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
+		StartingPSN: m.randomPSN(), RetryCount: attr.RetryCnt, RNRRetry: attr.RNRRetry,
+		PKey: 0xffff, MTU: uint8(cmp.Or(o.MTU, verbs.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
 		Primary: mad.Path{
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
 			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),
 			FlowLabel: o.FlowLabel, TrafficClass: o.TrafficClass, HopLimit: cmp.Or(o.HopLimit, 64), SL: o.SL,
-			AckTimeout: orDefault(o.Timeout, defaultTimeout),
+			AckTimeout: attr.Timeout,
 		},
 	}
 	if qp.Type() == verbs.UC {
@@ -151,26 +153,25 @@ func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions) *ma
 	return q
 }
 
-// rdAtomicLimits returns the number of RDMA READs and atomics that the local queue pair serves
-// and issues at a time, bounded by the device's limits.
-func (m *Manager) rdAtomicLimits(o *verbs.ConnectOptions) (served, outstanding uint8) {
-	return min(orDefault(o.MaxDestRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPRdAtom, 255))),
-		min(orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255)))
+// limitRdAtomic returns the number of RDMA READs and atomics that the local queue pair serves and
+// issues at a time, bounded by the device's limits.
+func (m *Manager) limitRdAtomic(attr *verbs.QPAttr) (served, outstanding uint8) {
+	return min(attr.MaxDestRdAtomic, uint8(min(m.limits.MaxQPRdAtom, 255))),
+		min(attr.MaxRdAtomic, uint8(min(m.limits.MaxQPInitRdAtom, 255)))
 }
 
 // ackTimeout returns the local ACK timeout code of the queue pair. For a peer that is not known
-// to be a softrnic, and if o.Timeout is 0, it adds the peer's target ACK delay.
-func (c *Conn) ackTimeout(o *DialOptions) uint8 {
-	t := orDefault(o.Timeout, defaultTimeout)
-	if o.Timeout == 0 && c.params.PeerBuffer == 0 {
-		t = mad.TimeoutCode(mad.TimeoutNanos(t) + mad.TimeoutNanos(c.params.AckDelay))
+// to be a softrnic, and if o.AckTimeout is 0, it adds the peer's target ACK delay.
+func (c *Conn) ackTimeout(o *DialOptions, attr *verbs.QPAttr) uint8 {
+	if o.AckTimeout == 0 && c.params.PeerBuffer == 0 {
+		return timeoutCode(verbs.AckTimeout(attr.Timeout) + c.params.AckDelay)
 	}
-	return t
+	return attr.Timeout
 }
 
 // completeDial moves the queue pair to StateRTS with the parameters of the REP and sends the RTU.
 // On error it rejects the REP.
-func (c *Conn) completeDial(q *mad.REQ, o *DialOptions) error {
+func (c *Conn) completeDial(q *mad.REQ, o *DialOptions, attr *verbs.QPAttr) error {
 	p := &c.params
 	refuse := func(r mad.Reason, err error) error {
 		c.m.mu.Lock()
@@ -189,8 +190,8 @@ func (c *Conn) completeDial(q *mad.REQ, o *DialOptions) error {
 		PathMTU: p.MTU, RQPSN: q.StartingPSN, SQPSN: p.PSN, DestQPN: p.QPN, AccessFlags: remoteAccess(&o.ConnectOptions, served),
 		AV:          p.addressVector(c.adapter),
 		MaxRdAtomic: min(p.ResponderResources, q.InitiatorDepth), MaxDestRdAtomic: served,
-		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
-		Timeout:     c.ackTimeout(o), RetryCnt: q.RetryCount, RNRRetry: p.RNRRetry,
+		MinRNRTimer: attr.MinRNRTimer,
+		Timeout:     c.ackTimeout(o, attr), RetryCnt: q.RetryCount, RNRRetry: p.RNRRetry,
 	}
 	if err := modifyToRTS(c.qp, a, o.Access != 0); err != nil {
 		return refuse(mad.RejConsumer, err)

@@ -18,5 +18,6 @@ func (l *Listener) Waiting() int {
 func (m *Manager) REQ(addr netip.AddrPort, qp verbs.QP, o DialOptions) *mad.REQ {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
-	return m.buildREQ(addr, qp, &o)
+	attr, _ := o.QPAttr(qp.Type())
+	return m.buildREQ(addr, qp, &o, &attr)
 }

@@ -2,6 +2,7 @@ package cm_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,7 +16,7 @@ func TestUnusedOptions(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
-	unused := verbs.ConnectOptions{Timeout: 99, RetryCnt: 99, RNRRetry: 99, MinRNRTimer: 99, MaxRdAtomic: 200, MaxDestRdAtomic: 200}
+	unused := verbs.ConnectOptions{AckTimeout: 9 * time.Hour, Retries: 99, RNRRetries: 99, RNRDelay: -1, MaxRdAtomic: 999, MaxDestRdAtomic: -9}
 	for name, c := range map[string]struct {
 		typ              verbs.QPType
 		dialing, accepts verbs.ConnectOptions

@@ -442,8 +442,8 @@ func TestMisuse(t *testing.T) {
 		{a.newQP(t, verbs.UD), cm.DialOptions{}, verbs.ErrUnsupported},
 		{ca.QP(), cm.DialOptions{}, verbs.ErrState},
 		{a.newQP(t, verbs.RC), cm.DialOptions{PrivateData: make([]byte, 57)}, verbs.ErrInvalid},
-		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{RetryCnt: 8}}, verbs.ErrInvalid},
-		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{Timeout: 32}}, verbs.ErrInvalid},
+		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{Retries: 8}}, verbs.ErrInvalid},
+		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{AckTimeout: 3 * time.Hour}}, verbs.ErrInvalid},
 		{a.newQP(t, verbs.RC), cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MTU: 6}}, verbs.ErrInvalid},
 		{a.newQP(t, verbs.RC), cm.DialOptions{Prepare: func(verbs.QP) error { return context.Canceled }}, context.Canceled},
 		{a.newQP(t, verbs.RC), cm.DialOptions{Receives: make([]verbs.RecvWR, 1000)}, verbs.ErrQueueFull},
@@ -473,7 +473,7 @@ func TestMisuse(t *testing.T) {
 		{nil, cm.AcceptOptions{}},
 		{a.newQP(t, verbs.UC), cm.AcceptOptions{}},
 		{a.newQP(t, verbs.RC), cm.AcceptOptions{PrivateData: make([]byte, 197)}},
-		{a.newQP(t, verbs.RC), cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{MinRNRTimer: 32}}},
+		{a.newQP(t, verbs.RC), cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{RNRDelay: time.Second}}},
 	} {
 		_, err := r.Accept(soon(t), c.qp, c.o)
 		require.ErrorIs(t, err, verbs.ErrInvalid)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,9 +25,9 @@ func attrs(qp verbs.QP) verbs.QPAttr {
 func TestParametersCross(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, b, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{
-		MTU: verbs.MTU512, Timeout: 15, RetryCnt: 5, RNRRetry: 4, MinRNRTimer: 3, MaxRdAtomic: 9, MaxDestRdAtomic: 7,
+		MTU: verbs.MTU512, AckTimeout: verbs.AckTimeout(15), Retries: 5, RNRRetries: 4, RNRDelay: 30 * time.Microsecond, MaxRdAtomic: 9, MaxDestRdAtomic: 7,
 		TrafficClass: 32, SL: 2, FlowLabel: 0xabcde, HopLimit: 33,
-	}}, cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{RNRRetry: 2, MinRNRTimer: 5, MaxRdAtomic: 3, MaxDestRdAtomic: 4}})
+	}}, cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{RNRRetries: 2, RNRDelay: 60 * time.Microsecond, MaxRdAtomic: 3, MaxDestRdAtomic: 4}})
 	x, y := attrs(ca.QP()), attrs(cb.QP())
 
 	require.Equal(t, x.RQPSN, y.SQPSN)
@@ -101,7 +102,7 @@ func TestStrangersAreToldNothing(t *testing.T) {
 // Who serves no reads gives no permission for them.
 func TestNoReads(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
-	ca, cb := connect(t, a, b, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MaxDestRdAtomic: verbs.Zero}},
+	ca, cb := connect(t, a, b, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MaxDestRdAtomic: -1}},
 		cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{Access: verbs.AccessRemoteRead}})
 	require.Equal(t, verbs.AccessRemoteWrite, attrs(ca.QP()).AccessFlags)
 	require.Zero(t, attrs(ca.QP()).MaxDestRdAtomic)

@@ -94,7 +94,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// timeoutCode returns the code of the shortest timeout that is at least d.
+// timeoutCode returns the code of the shortest timeout that is at least d, 0 for 0.
 func timeoutCode(d time.Duration) uint8 { return mad.TimeoutCode(int64(d)) }
 
 func setDefault[T comparable](field *T, value T) {
@@ -123,9 +123,9 @@ const DefaultBacklog = 8192
 
 // DialOptions configure a connection to dial.
 //
-// ConnectOptions with a counterpart at the peer apply as follows: RetryCnt and Timeout to both
-// sides, RNRRetry to the peer's queue pair (the REP sets the local one). The default of Access is
-// remote write, plus read and atomic unless MaxDestRdAtomic is Zero. MaxRdAtomic and
+// ConnectOptions with a counterpart at the peer apply as follows: Retries and AckTimeout to both
+// sides, RNRRetries to the peer's queue pair (the REP sets the local one). The default of Access
+// is remote write, plus read and atomic unless MaxDestRdAtomic is -1. MaxRdAtomic and
 // MaxDestRdAtomic are requests; the peer may grant less.
 type DialOptions struct {
 	verbs.ConnectOptions
@@ -146,8 +146,8 @@ type DialOptions struct {
 
 // AcceptOptions configure a connection to accept.
 //
-// Of ConnectOptions, RNRRetry applies to the peer's queue pair; the REQ sets the local one and
-// the MTU. The REQ also sets RetryCnt, Timeout and the address vector unless they are given here.
+// Of ConnectOptions, RNRRetries applies to the peer's queue pair; the REQ sets the local one and
+// the MTU. The REQ also sets Retries, AckTimeout and the address vector unless they are given here.
 // MaxRdAtomic and MaxDestRdAtomic are bounded by the values in the REQ.
 type AcceptOptions struct {
 	verbs.ConnectOptions

@@ -3,6 +3,7 @@ package cm
 import (
 	"cmp"
 	"net/netip"
+	"time"
 
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
@@ -20,8 +21,9 @@ type Params struct {
 	RNRRetry           uint8 // for the local queue pair
 	FlowControl        bool  // the peer sends end-to-end credits
 	SRQ                bool  // the peer has a shared receive queue
-	AckTimeout         uint8 // for the local queue pair (REQ only); 4.096 us * 2^n
-	AckDelay           uint8 // of the peer (REP only); 4.096 us * 2^n
+
+	AckTimeout time.Duration // for the local queue pair (REQ only); 0 waits forever
+	AckDelay   time.Duration // target ACK delay of the peer (REP only)
 
 	MTU          verbs.MTU // of the path
 	TrafficClass uint8
@@ -39,7 +41,7 @@ func paramsFromREQ(q *mad.REQ) Params {
 		Transport: verbs.RC, QPN: q.QPN, PSN: q.StartingPSN,
 		ResponderResources: q.ResponderResources, InitiatorDepth: q.InitiatorDepth,
 		RetryCount: q.RetryCount, RNRRetry: q.RNRRetry, FlowControl: q.FlowControl, SRQ: q.SRQ,
-		AckTimeout: q.Primary.AckTimeout, MTU: verbs.MTU(q.MTU), TrafficClass: q.Primary.TrafficClass,
+		AckTimeout: verbs.AckTimeout(q.Primary.AckTimeout), MTU: verbs.MTU(q.MTU), TrafficClass: q.Primary.TrafficClass,
 		FlowLabel: q.Primary.FlowLabel, HopLimit: q.Primary.HopLimit, SL: q.Primary.SL, PKey: q.PKey,
 		GUID: q.CAGUID, PeerBuffer: mad.BufferOfEECN(q.LocalEECN),
 	}
@@ -54,7 +56,7 @@ func paramsFromREP(q *mad.REQ, r *mad.REP) Params {
 	p := Params{
 		Transport: verbs.RC, QPN: r.QPN, PSN: r.StartingPSN,
 		ResponderResources: r.ResponderResources, InitiatorDepth: r.InitiatorDepth,
-		RNRRetry: r.RNRRetry, FlowControl: r.FlowControl, SRQ: r.SRQ, AckDelay: r.TargetAckDelay,
+		RNRRetry: r.RNRRetry, FlowControl: r.FlowControl, SRQ: r.SRQ, AckDelay: time.Duration(mad.TimeoutNanos(r.TargetAckDelay)),
 		MTU: verbs.MTU(q.MTU), TrafficClass: q.Primary.TrafficClass,
 		FlowLabel: q.Primary.FlowLabel, HopLimit: q.Primary.HopLimit, SL: q.Primary.SL, PKey: q.PKey,
 		GUID: r.CAGUID,

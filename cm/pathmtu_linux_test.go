@@ -180,7 +180,7 @@ func TestPathBackChanges(t *testing.T) {
 		qa, qb := a.newQP(t, verbs.RC), b.newQP(t, verbs.RC)
 		at, to := endpointOf(t, a), endpointOf(t, b)
 		at.QPN, to.QPN = qa.Num(), qb.Num()
-		o := verbs.ConnectOptions{RetryCnt: 1, Timeout: 12}
+		o := verbs.ConnectOptions{Retries: 1, AckTimeout: verbs.AckTimeout(12)}
 		require.NoError(t, verbs.Connect(qa, at, to, o))
 		require.NoError(t, verbs.Connect(qb, to, at, o))
 		mine, theirs := a.reg(t, 8192), b.reg(t, 8192)

@@ -1,49 +1,11 @@
 package cm
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/softrnic/softrnic/verbs"
 )
-
-// Defaults of verbs.ConnectOptions, the same as those of verbs.Connect.
-const (
-	defaultTimeout     = 14 // 67 ms
-	defaultRetryCnt    = 7
-	defaultMinRNRTimer = 12 // 0.64 ms
-	defaultRdAtomic    = 16
-)
-
-// orDefault resolves a field of verbs.ConnectOptions: 0 means the default, verbs.Zero means 0.
-func orDefault[T ~uint8 | ~uint32](v, def T) T {
-	switch v {
-	case 0:
-		return def
-	case verbs.Zero:
-		return 0
-	}
-	return v
-}
-
-// checkConnectOptions returns an error for options out of range. It clears the options that do
-// not apply to a queue pair of type typ.
-func checkConnectOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
-	if typ == verbs.UC {
-		o.Timeout, o.MinRNRTimer, o.RetryCnt, o.RNRRetry, o.MaxRdAtomic, o.MaxDestRdAtomic = 0, 0, 0, 0, 0, 0
-	}
-	for _, f := range []struct {
-		name      string
-		have, max uint8
-	}{
-		{"Timeout", o.Timeout, 31}, {"MinRNRTimer", o.MinRNRTimer, 31}, {"RetryCnt", o.RetryCnt, 7}, {"RNRRetry", o.RNRRetry, 7},
-		{"MTU", uint8(o.MTU), uint8(verbs.MTU4096)},
-	} {
-		if f.have > f.max && f.have != verbs.Zero {
-			return fmt.Errorf("%w: %s %d, maximum %d", verbs.ErrInvalid, f.name, f.have, f.max)
-		}
-	}
-	return nil
-}
 
 // initQP moves a queue pair to StateInit, unless it is there already, posts receives and calls
 // prepare, if it is not nil.
@@ -76,14 +38,13 @@ func prepareQP(qp verbs.QP, receives []verbs.RecvWR, prepare func(verbs.QP) erro
 	return nil
 }
 
-// remoteAccess returns the remote access rights of a queue pair: o.Access, or by default write,
-// plus read and atomic if served is not 0.
+// remoteAccess returns the remote access rights of a queue pair that serves as many reads and
+// atomics at a time: o.Access, or by default write, plus read and atomic if served is not 0.
 func remoteAccess(o *verbs.ConnectOptions, served uint8) verbs.AccessFlags {
-	def := verbs.AccessRemoteWrite
-	if served > 0 {
-		def = verbs.AccessRemote
+	if o.Access == 0 && served == 0 {
+		return verbs.AccessRemoteWrite
 	}
-	return orDefault(o.Access, def)
+	return cmp.Or(o.Access, verbs.AccessRemote)
 }
 
 // modifyToRTS moves a queue pair from StateInit to StateRTS.

@@ -161,7 +161,7 @@ func TestCounters(t *testing.T) {
 					clean := c.ours == "" && c.theirs == (lab.Faults{})
 					o := verbs.ConnectOptions{MTU: verbs.MTU1024}
 					if clean {
-						o.Timeout = 20 // 4 s: no retransmissions although the guest is slow
+						o.AckTimeout = 4 * time.Second // no retransmissions although the guest is slow
 					}
 					a, b := openPair(t, g, k, f, 1, peer.Options{}, peer.Options{}, o)
 					soft := softOf(a, b)

@@ -94,7 +94,7 @@ func statusCases() []statusCase {
 	only := func(f verbs.AccessFlags) peer.Options { return peer.Options{Access: verbs.AccessLocalWrite | f} }
 	noAccess := peer.Options{NoQPAccess: true}
 	uc, ud := peer.Options{Type: verbs.UC}, peer.Options{Type: verbs.UD}
-	impatient := verbs.ConnectOptions{RNRRetry: 2, RetryCnt: 2, Timeout: 12}
+	impatient := verbs.ConnectOptions{RNRRetries: 2, Retries: 2, AckTimeout: verbs.AckTimeout(12)}
 	tooShort := map[string]string{"b": "A message longer than its receive is a length error at the receiver and an invalid request at the sender, as with hardware; rxe has an operation error at both."}
 	dropped := map[string]string{"b": "softrnic drops a message longer than its receive, and its queue pair stays in RTS; that of rxe fails."}
 	wrongLKey := func(side string) map[string]string {
@@ -118,7 +118,7 @@ func statusCases() []statusCase {
 		{name: "FETCH-ADD, not permitted by the queue pair", b: noAccess, run: plain(add, 8, nil), aFails: true, bFails: true},
 		{name: "WRITE of 0 bytes, wrong rkey", run: plain(writes, 0, badKey)},
 		{name: "READ of 0 bytes, wrong rkey", run: plain(reads, 0, badKey)},
-		{name: "READ, max_dest_rd_atomic 0", connect: verbs.ConnectOptions{MaxDestRdAtomic: verbs.Zero}, run: plain(reads, 8, nil), aFails: true, bFails: true},
+		{name: "READ, max_dest_rd_atomic 0", connect: verbs.ConnectOptions{MaxDestRdAtomic: -1}, run: plain(reads, 8, nil), aFails: true, bFails: true},
 		{name: "SEND, receive too short", run: short(100, 101), aFails: true, bFails: true, differs: tooShort},
 		{name: "SEND of several packets, receive too short", run: short(5000, pages), aFails: true, bFails: true, differs: tooShort},
 		{name: "SEND, receive with a wrong lkey", run: func(s *stage) {

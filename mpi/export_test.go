@@ -144,7 +144,7 @@ func Late(c *Comm) error {
 }
 
 // GiveUps are the times after which each fabric gives up a rank that is silent.
-func GiveUps(o Options) (ud, tcp time.Duration, rdmaTimeout uint8, rdmaRetries int, pause time.Duration) {
+func GiveUps(o Options) (ud, tcp time.Duration, rdmaTimeout time.Duration, rdmaRetries int, pause time.Duration) {
 	o.fillTimeouts()
-	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.Timeout, o.RDMA.Retries, o.maxProbeInterval()
+	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.AckTimeout, o.RDMA.Retries, o.maxProbeInterval()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // The times of all fabrics follow GiveUp: the longest pause between two questions, the
@@ -22,17 +23,17 @@ func TestGiveUp(t *testing.T) {
 		}
 		require.Equal(t, ud, tcp)
 		require.LessOrEqual(t, ud+pause, give+time.Second/2, give)
-		require.Equal(t, want.timeout, timeout, give)
+		require.Equal(t, verbs.AckTimeout(want.timeout), timeout, give)
 		require.Equal(t, want.retries, retries, give)
-		require.LessOrEqual(t, 7*time.Second<<timeout>>16, ud, give)
+		require.LessOrEqual(t, 7*time.Second<<want.timeout>>16, ud, give)
 	}
 	// Options take precedence.
 	o := mpi.Options{GiveUp: time.Minute}
-	o.UD.GiveUp, o.RDMA.Connect.Timeout = time.Second, 9
+	o.UD.GiveUp, o.RDMA.Connect.AckTimeout = time.Second, verbs.AckTimeout(9)
 	ud, tcp, timeout, _, _ := mpi.GiveUps(o)
 	require.Equal(t, time.Second, ud)
 	require.Equal(t, 45*time.Second, tcp)
-	require.EqualValues(t, 9, timeout)
+	require.Equal(t, verbs.AckTimeout(9), timeout)
 	t.Setenv("SOFTRNIC_MPI_GIVE_UP", "0.1s")
 	_, err := initAlone(mpi.Options{})
 	require.ErrorContains(t, err, "SOFTRNIC_MPI_GIVE_UP=0.1s: want a duration such as 30s, at least 1s")

@@ -12,7 +12,7 @@ import (
 )
 
 // hasty has connections fail after two seconds without an acknowledgement.
-var hasty = verbs.ConnectOptions{Timeout: 14}
+var hasty = verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(14)}
 
 // loseLast runs a job of n ranks whose last rank vanishes after all have run begin. The others
 // run the function that begin returns concurrently, or after gone is closed. No rank exits

@@ -1,6 +1,10 @@
 package mpi
 
-import "time"
+import (
+	"time"
+
+	"github.com/softrnic/softrnic/verbs"
+)
 
 // Options.GiveUp has two parts: the deadlock detector probes a rank at least once in a fifth of
 // it, and the fabric waits three quarters of it for the acknowledgement.
@@ -26,20 +30,19 @@ func (o *Options) fillTimeouts() {
 	if o.RDMA.Retries <= 0 {
 		o.RDMA.Retries = min(15, max(1, int(silence/retryTime)))
 	}
-	if o.RDMA.Connect.Timeout == 0 {
-		o.RDMA.Connect.Timeout = connectTimeout(silence)
+	if o.RDMA.Connect.AckTimeout == 0 {
+		o.RDMA.Connect.AckTimeout = ackTimeout(silence)
 	}
 }
 
-// connectTimeout returns the greatest verbs.ConnectOptions.Timeout with which a peer fails
-// within silence. Each step doubles the time; with seven retries, a timeout of 16 takes 7 s.
-func connectTimeout(silence time.Duration) uint8 {
-	const known, takes = 16, 7 * time.Second
-	t, d := uint8(known), takes
-	for ; d > silence && t > 8; t-- {
+// ackTimeout returns the greatest verbs.ConnectOptions.AckTimeout with which a peer fails within
+// silence. With seven retries, a timeout of 0.27 s takes 7 s, and both double alike.
+func ackTimeout(silence time.Duration) time.Duration {
+	t, d := verbs.AckTimeout(16), 7*time.Second
+	for ; d > silence && t > verbs.AckTimeout(8); t /= 2 {
 		d /= 2
 	}
-	for ; 2*d <= silence && t < 31; t++ {
+	for ; 2*d <= silence && t < verbs.AckTimeout(31); t *= 2 {
 		d *= 2
 	}
 	return t

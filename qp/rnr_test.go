@@ -3,6 +3,7 @@ package qp
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -293,5 +294,14 @@ func TestRNROfOneWhoNeverTold(t *testing.T) {
 			p.wait(p.a, 640*reliability.Microsecond)
 			p.settle()
 		}
+	}
+}
+
+// TestRNRDelayCodes: ConnectOptions has the same table as package wire.
+func TestRNRDelayCodes(t *testing.T) {
+	for code := range uint8(32) {
+		a, err := verbs.ConnectOptions{RNRDelay: time.Duration(wire.RNRNanos(code))}.QPAttr(verbs.RC)
+		require.NoError(t, err)
+		require.Equal(t, code, a.MinRNRTimer)
 	}
 }

@@ -20,7 +20,7 @@ func TestEventCQErr(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	c := b.newCQ(t, 2)
 	b.qp = b.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: b.cq, RecvCQ: c})
-	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{RetryCnt: 1})
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Retries: 1})
 	for i := range 5 {
 		b.recv(t, uint64(i), 0, 0)
 	}

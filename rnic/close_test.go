@@ -236,7 +236,7 @@ func stream(t *testing.T, a, b *end, op verbs.WROpcode, started func()) verbs.WC
 // touch the memory any more: under the race detector, the comparison itself
 // would tell.
 func TestMemoryIsLeftAlone(t *testing.T) {
-	hasty := verbs.ConnectOptions{RetryCnt: 3}
+	hasty := verbs.ConnectOptions{Retries: 3}
 	run := func(t *testing.T, op verbs.WROpcode, mem func(a, b *end) verbs.MR, stop func(a, b *end) error) verbs.WC {
 		t.Parallel()
 		a, b := newEnd(t, Options{}), newEnd(t, Options{})

@@ -3,6 +3,7 @@ package rnic
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -243,7 +244,7 @@ func TestUnusedOptionsOfConnect(t *testing.T) {
 	a, b := newEndOf(t, Options{}, verbs.UC), newEndOf(t, Options{}, verbs.UC)
 	var o verbs.ConnectOptions
 	fillUnused(reflect.ValueOf(&o).Elem(), names("Access", "MTU", "SL", "TrafficClass", "HopLimit", "FlowLabel"))
-	o.Timeout, o.RetryCnt, o.MinRNRTimer = 99, 99, 99 // not Zero
+	o.AckTimeout, o.Retries, o.RNRDelay = 9*time.Hour, 99, -1
 	local, err := verbs.LocalEndpoint(a.dev, a.qp, 1)
 	require.NoError(t, err)
 	remote, err := verbs.LocalEndpoint(b.dev, b.qp, 2)

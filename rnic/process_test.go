@@ -126,12 +126,12 @@ func TestPeerIsKilled(t *testing.T) {
 	e, c := newEnd(t, Options{}), newChild(t, childOptions{Addr: ownaddr.Device(49)}, verbs.RC) // an address that stays free
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
 	require.NoError(t, err)
-	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, verbs.ConnectOptions{RetryCnt: 4}))
+	require.NoError(t, verbs.Connect(e.qp, local, *c.Endpoint, verbs.ConnectOptions{Retries: 4}))
 	c.do(order{Do: "connect", Peer: &local})
 	other := e.newQP(t, verbs.RC) // idle when the peer dies
 	endpoint, err := verbs.LocalEndpoint(e.dev, other, 100)
 	require.NoError(t, err)
-	require.NoError(t, verbs.Connect(other, endpoint, *c.Endpoint, verbs.ConnectOptions{RetryCnt: 2}))
+	require.NoError(t, verbs.Connect(other, endpoint, *c.Endpoint, verbs.ConnectOptions{Retries: 2}))
 
 	write := verbs.SendWR{WRID: 5, Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{e.mr.SGE(0, 1<<20)},
 		RemoteAddr: c.Memory.Addr, RKey: c.Memory.RKey}

@@ -3,6 +3,7 @@ package rnic
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,8 +75,8 @@ func TestQueryQP(t *testing.T) {
 // TestQueryConnectedQP sets every attribute and finds it again.
 func TestQueryConnectedQP(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
-	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Access: verbs.AccessRemoteRead, MTU: verbs.MTU512, Timeout: 10, RetryCnt: 3,
-		RNRRetry: 2, MinRNRTimer: 5, MaxRdAtomic: 4, MaxDestRdAtomic: 6})
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Access: verbs.AccessRemoteRead, MTU: verbs.MTU512, AckTimeout: verbs.AckTimeout(10), Retries: 3,
+		RNRRetries: 2, RNRDelay: 60 * time.Microsecond, MaxRdAtomic: 4, MaxDestRdAtomic: 6})
 	attr, _ := a.qp.Query()
 	port, err := b.dev.QueryPort(1)
 	require.NoError(t, err)
@@ -181,7 +182,7 @@ func TestManyReads(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 16, eb.RdAtomic)
 	many := verbs.ConnectOptions{MaxRdAtomic: 64}
-	require.ErrorContains(t, verbs.Connect(a.qp, ea, eb, many), "the peer serves 16")
+	require.ErrorContains(t, verbs.Connect(a.qp, ea, eb, many), "ConnectOptions.MaxRdAtomic: 64 out of range [-1, 16]")
 	eb.RdAtomic = 64
 	require.NoError(t, verbs.Connect(a.qp, ea, eb, many))
 	require.NoError(t, verbs.Connect(b.qp, eb, ea, verbs.ConnectOptions{}))

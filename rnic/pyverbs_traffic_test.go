@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -260,7 +261,7 @@ func TestFence(t *testing.T) {
 // often as rnr_retry allows.
 func TestNoReceive(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
-	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{RNRRetry: 2, MinRNRTimer: 1})
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{RNRRetries: 2, RNRDelay: 10 * time.Microsecond})
 	a.post(t, empty[0])
 	wc := a.next(t)
 	require.Equal(t, verbs.WCRNRRetryExcErr, wc.Status)

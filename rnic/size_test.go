@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,7 +110,7 @@ func TestTenThousandQPs(t *testing.T) {
 		n = 1000
 	}
 	before := heapBytes()
-	c := newCrowd(t, n, Options{}, verbs.ConnectOptions{Timeout: 18}) // long: all of them send at once
+	c := newCrowd(t, n, Options{}, verbs.ConnectOptions{AckTimeout: time.Second}) // long: all of them send at once
 	fresh := int(heapBytes()-before) / n
 	c.greet(t)
 	used := int(heapBytes()-before) / n
@@ -132,7 +133,7 @@ func TestTenThousandQPs(t *testing.T) {
 // TestTimersOfManyQPs loses packets of many queue pairs at once. All of them
 // recover by their timers.
 func TestTimersOfManyQPs(t *testing.T) {
-	c := newCrowd(t, 1000, Options{Impair: "loss 10% seed 5"}, verbs.ConnectOptions{Timeout: 17}) // long, whatever the machine does meanwhile
+	c := newCrowd(t, 1000, Options{Impair: "loss 10% seed 5"}, verbs.ConnectOptions{AckTimeout: 500 * time.Millisecond}) // long, whatever the machine does meanwhile
 	for range 3 {
 		c.greet(t)
 	}

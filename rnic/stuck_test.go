@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,7 +78,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var text logBuffer
 			a, b := newEnd(t, Options{Logger: slog.New(slog.NewTextHandler(&text, nil))}), newEnd(t, Options{})
-			connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Timeout: 20})
+			connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{AckTimeout: 4 * time.Second})
 			cq := c.make(t, a, b)
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan struct{})

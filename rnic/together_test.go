@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,7 +44,7 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 	a, b := newEnd(t, o), newEnd(t, o)
 	b.cq = b.newCQ(t, 1<<16)
 	b.qp = b.newQP(t, verbs.RC)
-	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Timeout: 8})
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{AckTimeout: time.Millisecond})
 	ls := lines(t, a, b, 2)
 	srq, err := b.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 64, MaxSGE: 1, Limit: 3})
 	require.NoError(t, err)

@@ -217,9 +217,12 @@ const shortKeepAlive = 10 * time.Second
 // whose process is not scheduled on a busy machine has 7.2 s until it is considered failed, or
 // 1.8 s with a short keepalive period (docs/reliability.md).
 func connectOptions(k keepAlive) verbs.ConnectOptions {
-	o := verbs.ConnectOptions{Timeout: 16, RNRRetry: 7, MinRNRTimer: 1, MaxRdAtomic: 4, MaxDestRdAtomic: 4}
+	o := verbs.ConnectOptions{
+		AckTimeout: verbs.AckTimeout(16), RNRRetries: verbs.RetryForever, RNRDelay: 10 * time.Microsecond,
+		MaxRdAtomic: 4, MaxDestRdAtomic: 4,
+	}
 	if k.enabled && k.period < shortKeepAlive {
-		o.Timeout = 14
+		o.AckTimeout = verbs.AckTimeout(14)
 	}
 	return o
 }

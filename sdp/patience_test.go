@@ -4,12 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/softrnic/softrnic/verbs"
 	"github.com/stretchr/testify/require"
 )
 
 // A connection survives a peer that is stopped for some seconds, unless it is to find out soon.
 func TestPatienceWithPeers(t *testing.T) {
 	for keepAlive, timeout := range map[time.Duration]uint8{DefaultKeepAlive: 16, -1: 16, 10 * time.Second: 16, 3 * time.Second: 14} {
-		require.Equal(t, timeout, connectOptions(newKeepAlive(keepAlive)).Timeout, "%v", keepAlive)
+		require.Equal(t, verbs.AckTimeout(timeout), connectOptions(newKeepAlive(keepAlive)).AckTimeout, "%v", keepAlive)
 	}
 }

@@ -1,115 +1,6 @@
 package verbs
 
-import (
-	"cmp"
-	"fmt"
-)
-
-// Zero in a field of ConnectOptions stands for the value 0, because 0 itself
-// stands for the default.
-const Zero = 0xff
-
-// ConnectOptions are the options of a connection. The zero value of a field is
-// its default; Zero stands for the value 0.
-type ConnectOptions struct {
-	// Access is the remote access of the peer through this queue pair;
-	// AccessRemote by default. A queue pair already in StateInit keeps its own.
-	Access AccessFlags
-
-	// MTU of the path; by default the largest that fits both ends' ports and, as
-	// far as the system knows it, the path from here. Both ends must use the
-	// same: set it if the two directions differ. ErrLimit if it does not fit.
-	MTU MTU
-
-	// The following apply to RC only; UC does not acknowledge, read or retry,
-	// and ignores them.
-	Timeout         uint8 // code of the local ACK timeout, 14 (67 ms) by default, effectively at least 12 (16.8 ms); Zero waits forever
-	RetryCnt        uint8 // repetitions after a timeout or a NAK, 7 by default
-	RNRRetry        uint8 // repetitions after an RNR NAK, 7 (forever) by default
-	MinRNRTimer     uint8 // code of the delay in RNR NAKs sent, 12 (0.64 ms) by default; Zero is 655 ms
-	MaxRdAtomic     uint8 // reads and atomics outstanding, by default 16 or the limit of the peer's endpoint, if less; more than that limit are refused
-	MaxDestRdAtomic uint8 // reads and atomics served at a time, by default RdAtomic of the local endpoint, or 16; the peer relies on the endpoint's
-
-	// Fields of the address vector: 0 by default, HopLimit 64.
-	SL, TrafficClass, HopLimit uint8
-	FlowLabel                  uint32
-}
-
-// defaultRdAtomic is the default number of reads and atomics outstanding, and
-// served, at a time.
-const defaultRdAtomic = 16
-
-// orDefault returns the value of a field of ConnectOptions.
-func orDefault[T ~uint8 | ~uint32](v, def T) T {
-	switch v {
-	case 0:
-		return def
-	case Zero:
-		return 0
-	}
-	return v
-}
-
-// withoutRC returns the options that apply to UC.
-func (o ConnectOptions) withoutRC() ConnectOptions {
-	o.Timeout, o.RetryCnt, o.RNRRetry, o.MinRNRTimer, o.MaxRdAtomic, o.MaxDestRdAtomic = 0, 0, 0, 0, 0, 0
-	return o
-}
-
-// qpAttr returns the attributes of a queue pair connected with these options.
-func (o ConnectOptions) qpAttr(local, remote Endpoint) (QPAttr, error) {
-	if err := local.validate(); err != nil {
-		return QPAttr{}, fmt.Errorf("local endpoint: %w", err)
-	}
-	err := remote.validate()
-	if remote.GID.Addr().IsUnspecified() {
-		err = remote.invalidError("no address; use the result of LocalEndpoint at the peer")
-	}
-	if err != nil {
-		return QPAttr{}, fmt.Errorf("remote endpoint: %w", err)
-	}
-	if from, to := local.GID.Addr(), remote.GID.Addr(); from.Is4() != to.Is4() {
-		return QPAttr{}, fmt.Errorf("%w: addresses %v and %v are of different families", ErrInvalid, from, to)
-	}
-	a := QPAttr{
-		PathMTU:     orDefault(o.MTU, commonMTU(local.MTU, remote.MTU)),
-		RQPSN:       remote.PSN,
-		SQPSN:       local.PSN,
-		DestQPN:     remote.QPN,
-		AccessFlags: orDefault(o.Access, AccessRemote),
-		AV: AHAttr{
-			DGID:         remote.GID,
-			UDPPort:      remote.UDPPort,
-			PortNum:      1,
-			PeerBuffer:   remote.RecvBuffer,
-			SL:           o.SL,
-			TrafficClass: o.TrafficClass,
-			HopLimit:     o.HopLimit,
-			FlowLabel:    o.FlowLabel,
-		},
-		PortNum:         1,
-		Timeout:         orDefault(o.Timeout, 14),
-		RetryCnt:        orDefault(o.RetryCnt, 7),
-		RNRRetry:        orDefault(o.RNRRetry, 7),
-		MinRNRTimer:     orDefault(o.MinRNRTimer, 12),
-		MaxRdAtomic:     orDefault(o.MaxRdAtomic, min(defaultRdAtomic, cmp.Or(remote.RdAtomic, defaultRdAtomic))),
-		MaxDestRdAtomic: orDefault(o.MaxDestRdAtomic, cmp.Or(local.RdAtomic, defaultRdAtomic)),
-	}
-	switch {
-	case remote.RdAtomic != 0 && a.MaxRdAtomic > remote.RdAtomic:
-		return a, fmt.Errorf("%w: ConnectOptions.MaxRdAtomic is %d, but the peer serves %d reads and atomics at a time and would end the connection at one more; ask for as many, or raise RdAtomic of the endpoint that the peer gives away",
-			ErrInvalid, a.MaxRdAtomic, remote.RdAtomic)
-	case a.PathMTU == 0:
-		return a, fmt.Errorf("%w: neither end knows its MTU; set ConnectOptions.MTU", ErrInvalid)
-	case a.PathMTU > MTU4096:
-		return a, fmt.Errorf("%w: ConnectOptions.MTU %d is none of MTU256 to MTU4096", ErrInvalid, uint8(a.PathMTU))
-	case a.Timeout > 31 || a.MinRNRTimer > 31:
-		return a, fmt.Errorf("%w: Timeout %d and MinRNRTimer %d are codes up to 31", ErrInvalid, a.Timeout, a.MinRNRTimer)
-	case a.RetryCnt > 7 || a.RNRRetry > 7:
-		return a, fmt.Errorf("%w: RetryCnt %d and RNRRetry %d go up to 7", ErrInvalid, a.RetryCnt, a.RNRRetry)
-	}
-	return a, nil
-}
+import "fmt"
 
 // commonMTU returns the smaller of two MTUs of which either may be unknown (0).
 func commonMTU(a, b MTU) MTU {
@@ -144,10 +35,7 @@ func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	if local.QPN != qp.Num() {
 		return fmt.Errorf("%w: the local endpoint is that of %s; are local and remote exchanged?", ErrInvalid, objectQP(local.QPN))
 	}
-	if typ == UC {
-		o, remote.RdAtomic = o.withoutRC(), 0
-	}
-	a, err := o.qpAttr(local, remote)
+	a, err := o.qpAttr(typ, local, remote)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package verbs_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -82,8 +83,8 @@ func TestConnectOptions(t *testing.T) {
 	}
 
 	a := connect(verbs.ConnectOptions{
-		Access: verbs.AccessRemoteRead, MTU: verbs.MTU256, Timeout: 20, RetryCnt: 3, RNRRetry: 2,
-		MinRNRTimer: 1, MaxRdAtomic: 4, MaxDestRdAtomic: 5,
+		Access: verbs.AccessRemoteRead, MTU: verbs.MTU256, AckTimeout: 4 * time.Second, Retries: 3, RNRRetries: 2,
+		RNRDelay: time.Microsecond, MaxRdAtomic: 4, MaxDestRdAtomic: 5,
 	})
 	require.Equal(t, verbs.AccessRemoteRead, a.AccessFlags)
 	require.Equal(t, verbs.MTU256, a.PathMTU)
@@ -91,12 +92,38 @@ func TestConnectOptions(t *testing.T) {
 		[]uint8{a.Timeout, a.RetryCnt, a.RNRRetry, a.MinRNRTimer, a.MaxRdAtomic, a.MaxDestRdAtomic})
 
 	a = connect(verbs.ConnectOptions{
-		Access: verbs.Zero, Timeout: verbs.Zero, RetryCnt: verbs.Zero, RNRRetry: verbs.Zero,
-		MinRNRTimer: verbs.Zero, MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero,
+		Access: verbs.AccessLocalWrite, AckTimeout: -time.Second, Retries: -1, RNRRetries: -1,
+		RNRDelay: 655360 * time.Microsecond, MaxRdAtomic: -1, MaxDestRdAtomic: -1,
 	})
-	require.Zero(t, a.AccessFlags)
+	require.Zero(t, a.AccessFlags&verbs.AccessRemote)
 	require.Equal(t, make([]uint8, 6),
 		[]uint8{a.Timeout, a.RetryCnt, a.RNRRetry, a.MinRNRTimer, a.MaxRdAtomic, a.MaxDestRdAtomic})
+}
+
+// TestConnectTimes: a time is rounded up to the next that has a code.
+func TestConnectTimes(t *testing.T) {
+	for _, c := range []struct {
+		ack, rnr         time.Duration
+		timeout, rnrCode uint8
+	}{
+		{0, 0, 14, 12},
+		{1, 1, 1, 1},
+		{verbs.AckTimeout(1), 10 * time.Microsecond, 1, 1},
+		{verbs.AckTimeout(1) + 1, 10*time.Microsecond + 1, 2, 2},
+		{time.Second, time.Millisecond, 18, 14},
+		{verbs.AckTimeout(31), 655360 * time.Microsecond, 31, 0},
+		{verbs.AckTimeout(30) + 1, 491520*time.Microsecond + 1, 31, 0},
+		{-1, 491520 * time.Microsecond, 0, 31},
+	} {
+		a, err := verbs.ConnectOptions{AckTimeout: c.ack, RNRDelay: c.rnr}.QPAttr(verbs.RC)
+		require.NoError(t, err)
+		require.Equal(t, []uint8{c.timeout, c.rnrCode}, []uint8{a.Timeout, a.MinRNRTimer}, "%+v", c)
+	}
+	for code := uint8(1); code <= 31; code++ {
+		a, err := verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(code)}.QPAttr(verbs.RC)
+		require.NoError(t, err)
+		require.Equal(t, code, a.Timeout)
+	}
 }
 
 // TestConnectMTU: the default is the smaller of those that are known.
@@ -119,7 +146,7 @@ func TestConnectMTU(t *testing.T) {
 func TestConnectRdAtomic(t *testing.T) {
 	for _, c := range []struct {
 		ours, theirs  uint8 // of the endpoints
-		asked, serves uint8 // of the options
+		asked, serves int   // of the options
 		outstanding   uint8
 		served        uint8
 	}{
@@ -130,7 +157,7 @@ func TestConnectRdAtomic(t *testing.T) {
 		{16, 64, 0, 0, 16, 16},
 		{64, 64, 64, 0, 64, 64},
 		{16, 16, 16, 3, 16, 3},
-		{4, 16, verbs.Zero, verbs.Zero, 0, 0},
+		{4, 16, -1, -1, 0, 0},
 	} {
 		local, remote := here, there
 		local.RdAtomic, remote.RdAtomic = c.ours, c.theirs
@@ -143,7 +170,7 @@ func TestConnectRdAtomic(t *testing.T) {
 	qp := &fakeQP{num: 0x11, typ: verbs.RC}
 	err := verbs.Connect(qp, here, remote, verbs.ConnectOptions{MaxRdAtomic: 17})
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "MaxRdAtomic is 17, but the peer serves 16")
+	require.ErrorContains(t, err, "ConnectOptions.MaxRdAtomic: 17 out of range [-1, 16]")
 	require.Empty(t, qp.calls)
 }
 
@@ -191,17 +218,23 @@ func TestConnectRefuses(t *testing.T) {
 		{"families", rc, here, with(there, func(e *verbs.Endpoint) { e.GID = verbs.GID{0xfe, 0x80, 15: 1} }), verbs.ConnectOptions{},
 			verbs.ErrInvalid, "10.0.0.1 and fe80::1 are of different families"},
 		{"no MTU", rc, with(here, noMTU), with(there, noMTU), verbs.ConnectOptions{},
-			verbs.ErrInvalid, "set ConnectOptions.MTU"},
+			verbs.ErrInvalid, "ConnectOptions.MTU: required"},
 		{"bad MTU", rc, here, there, verbs.ConnectOptions{MTU: 6},
-			verbs.ErrInvalid, "MTU 6"},
-		{"timeout", rc, here, there, verbs.ConnectOptions{Timeout: 32},
-			verbs.ErrInvalid, "Timeout 32"},
-		{"RNR timer", rc, here, there, verbs.ConnectOptions{MinRNRTimer: 32},
-			verbs.ErrInvalid, "MinRNRTimer 32"},
-		{"retries", rc, here, there, verbs.ConnectOptions{RetryCnt: 8},
-			verbs.ErrInvalid, "RetryCnt 8"},
-		{"RNR retries", rc, here, there, verbs.ConnectOptions{RNRRetry: 8},
-			verbs.ErrInvalid, "RNRRetry 8"},
+			verbs.ErrInvalid, "ConnectOptions.MTU: 6 out of range [0, 5]"},
+		{"timeout", rc, here, there, verbs.ConnectOptions{AckTimeout: 3 * time.Hour},
+			verbs.ErrInvalid, "ConnectOptions.AckTimeout: 3h0m0s out of range [0, 2h26m36"},
+		{"RNR delay", rc, here, there, verbs.ConnectOptions{RNRDelay: time.Second},
+			verbs.ErrInvalid, "ConnectOptions.RNRDelay: 1s out of range [0, 655.36ms]"},
+		{"negative RNR delay", rc, here, there, verbs.ConnectOptions{RNRDelay: -1},
+			verbs.ErrInvalid, "ConnectOptions.RNRDelay: -1ns out of range [0, 655.36ms]"},
+		{"retries", rc, here, there, verbs.ConnectOptions{Retries: 8},
+			verbs.ErrInvalid, "ConnectOptions.Retries: 8 out of range [-1, 7]"},
+		{"RNR retries", rc, here, there, verbs.ConnectOptions{RNRRetries: -2},
+			verbs.ErrInvalid, "ConnectOptions.RNRRetries: -2 out of range [-1, 7]"},
+		{"reads", rc, here, there, verbs.ConnectOptions{MaxRdAtomic: 256},
+			verbs.ErrInvalid, "ConnectOptions.MaxRdAtomic: 256 out of range [-1, 255]"},
+		{"reads served", rc, here, there, verbs.ConnectOptions{MaxDestRdAtomic: -2},
+			verbs.ErrInvalid, "ConnectOptions.MaxDestRdAtomic: -2 out of range [-1, 255]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := verbs.Connect(&c.qp, c.local, c.remote, c.options)

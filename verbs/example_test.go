@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -28,7 +29,7 @@ func ExampleConnect() {
 	if err := remote.UnmarshalText([]byte("gid=127.0.0.2,qpn=0x22,psn=0x1000,mtu=1024")); err != nil {
 		panic(err)
 	}
-	if err := verbs.Connect(qp, local, remote, verbs.ConnectOptions{Timeout: 18}); err != nil {
+	if err := verbs.Connect(qp, local, remote, verbs.ConnectOptions{AckTimeout: time.Second}); err != nil {
 		panic(err)
 	}
 	fmt.Println(qp.State(), "with MTU", qp.attr.PathMTU)

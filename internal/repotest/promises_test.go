@@ -30,7 +30,7 @@ func timesOf(t *testing.T) map[string]times {
 
 	return map[string]times{
 		"connection-management.md": {[]promise{
-			{"Our RNR timer is [0.64 ms]", time.Duration(wire.RNRNanos(uint8(k.get("cm.defaultMinRNRTimer")))), true, "TestDefaults TestRNRTimers"},
+			{"Our RNR timer is [0.64 ms]", time.Duration(wire.RNRNanos(uint8(k.get("verbs.defaultMinRNRTimer")))), true, "TestDefaults TestRNRTimers"},
 			{"Codes of peers below [4 ms]", code("cm/internal/protocol.minInterval"), true, "TestTimeoutsAreBounded"},
 			{"above [8.6 s] are cut", code("cm/internal/protocol.maxInterval"), true, "TestTimeoutsAreBounded"},
 			{"repeated after [a quarter of a second] already", k.time("cm/internal/protocol.firstDREQDelay"), false, "TestDREQIsRepeatedSoon"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/sim"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // pair is a connection.
@@ -145,8 +146,8 @@ func (h *half) create() {
 func (p *pair) connect() {
 	w := p.world
 	options := verbs.ConnectOptions{
-		MTU: p.mtu, MinRNRTimer: uint8(w.between(1, 14)), Timeout: uint8(w.between(13, 15)),
-		MaxRdAtomic: uint8(w.between(1, 8)), MaxDestRdAtomic: 8,
+		MTU: p.mtu, RNRDelay: time.Duration(wire.RNRNanos(uint8(w.between(1, 14)))), AckTimeout: verbs.AckTimeout(uint8(w.between(13, 15))),
+		MaxRdAtomic: w.between(1, 8), MaxDestRdAtomic: 8,
 	}
 	var ends [2]sim.Endpoint
 	for i, h := range p.ends {

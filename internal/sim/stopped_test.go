@@ -69,9 +69,9 @@ func TestStoppedHostKeepsItsConnection(t *testing.T) {
 		far := sim.DeviceOptions{Link: memory.Options{Delay: time.Millisecond}} // so that requests are under way at a stop
 		a, b := newEnd(t, s, far), newEnd(t, s, far)
 		r := s.Rand()
-		o := verbs.ConnectOptions{Timeout: uint8(12 + r.IntN(3)), RetryCnt: uint8(r.IntN(4))}
-		if o.RetryCnt == 0 {
-			o.RetryCnt = verbs.Zero
+		o := verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(uint8(12 + r.IntN(3))), Retries: r.IntN(4)}
+		if o.Retries == 0 {
+			o.Retries = -1
 		}
 		known := r.IntN(2) == 0
 		require.NoError(t, s.Connect(sim.Endpoint{Device: a.dev, QP: a.qp, Options: o, HideRecvBuffer: !known}, sim.Endpoint{Device: b.dev, QP: b.qp, Options: o, HideRecvBuffer: !known}))

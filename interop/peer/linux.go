@@ -110,19 +110,13 @@ func (l *Linux) Endpoint(qp int) verbs.Endpoint {
 
 // Connect implements Side.
 func (l *Linux) Connect(qp int, to verbs.Endpoint, o verbs.ConnectOptions) error {
-	code := func(v, otherwise uint8) uint8 {
-		switch v {
-		case 0:
-			return otherwise
-		case verbs.Zero:
-			return 0
-		}
-		return v
+	a, err := o.QPAttr(verbs.RC)
+	if err != nil {
+		return err
 	}
 	return l.roundTrip(request{"do": "connect", "qp": qp, "gid": to.GID, "qpn": to.QPN, "rq_psn": to.PSN, "sq_psn": l.psns[qp], "qkey": qkey,
-		"mtu": uint8(o.MTU), "timeout": code(o.Timeout, 14), "retry_cnt": code(o.RetryCnt, 7), "rnr_retry": code(o.RNRRetry, 7),
-		"min_rnr_timer": code(o.MinRNRTimer, 12), "max_rd_atomic": code(o.MaxRdAtomic, 16),
-		"max_dest_rd_atomic": code(o.MaxDestRdAtomic, 16)}, 0, nil)
+		"mtu": uint8(o.MTU), "timeout": a.Timeout, "retry_cnt": a.RetryCnt, "rnr_retry": a.RNRRetry,
+		"min_rnr_timer": a.MinRNRTimer, "max_rd_atomic": a.MaxRdAtomic, "max_dest_rd_atomic": a.MaxDestRdAtomic}, 0, nil)
 }
 
 func encodeSGEs(sges []verbs.SGE) [][3]uint64 {

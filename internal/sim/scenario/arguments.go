@@ -1,12 +1,15 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // arguments are the arguments of a command. Arguments that the command does not
@@ -112,17 +115,34 @@ func (w *arguments) nextNumber() uint64 {
 	return n
 }
 
-// codeOption returns a field of ConnectOptions: absent is the default, 0 verbs.Zero.
-func (w *arguments) codeOption(key, end string) uint8 {
-	switch n := w.numberOption(key, end, 256); n {
-	case 256:
+// countOption returns a number of ConnectOptions: absent is 0, the default, and 0 is -1, none.
+func (w *arguments) countOption(key, end string) int {
+	switch n := w.numberOption(key, end, math.MaxInt); n {
+	case math.MaxInt:
 		return 0
 	case 0:
-		return verbs.Zero
+		return -1
 	default:
-		return uint8(n)
+		return int(n)
 	}
 }
+
+// codeOption returns a time of ConnectOptions, given by its 5-bit code: absent is 0, the default,
+// and a code without a time is -1, none.
+func (w *arguments) codeOption(key, end string, timeOf func(code uint8) time.Duration) time.Duration {
+	n := w.numberOption(key, end, math.MaxInt)
+	if n == math.MaxInt {
+		return 0
+	}
+	if n > 31 {
+		w.setError("%s=%d is no code of 5 bits", key, n)
+		return 0
+	}
+	return cmp.Or(timeOf(uint8(n)), -1)
+}
+
+// rnrDelay returns the time of an RNR timer code.
+func rnrDelay(code uint8) time.Duration { return time.Duration(wire.RNRNanos(code)) }
 
 // accessOption returns access flags by name.
 func (w *arguments) accessOption(end string, fallback verbs.AccessFlags) verbs.AccessFlags {

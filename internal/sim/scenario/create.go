@@ -217,12 +217,12 @@ func (r *runner) connectQPs(w *arguments) error {
 		}
 		qps[i] = q
 		o := verbs.ConnectOptions{
-			Timeout: w.codeOption("timeout", name), RetryCnt: w.codeOption("retry", name), RNRRetry: w.codeOption("rnr", name),
-			MinRNRTimer: w.codeOption("min_rnr", name), MaxRdAtomic: w.codeOption("rd", name), MaxDestRdAtomic: w.codeOption("dest_rd", name),
+			AckTimeout: w.codeOption("timeout", name, verbs.AckTimeout), Retries: w.countOption("retry", name), RNRRetries: w.countOption("rnr", name),
+			RNRDelay: w.codeOption("min_rnr", name, rnrDelay), MaxRdAtomic: w.countOption("rd", name), MaxDestRdAtomic: w.countOption("dest_rd", name),
 			Access: w.accessOption(name, verbs.AccessRemote),
 		}
 		if o.Access == 0 {
-			o.Access = verbs.Zero
+			o.Access = verbs.AccessLocalWrite // none for the peer
 		}
 		if t := w.option("mtu", name, "1024"); o.MTU.UnmarshalText([]byte(t)) != nil {
 			return fmt.Errorf("%s is no MTU", t)

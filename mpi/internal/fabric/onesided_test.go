@@ -43,7 +43,7 @@ func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 					p.vanish[i] = func() { _ = dev.Close() }
 					t.Cleanup(p.vanish[i])
 					open = func(h fabric.Host) (fabric.Fabric, error) {
-						return rdma.New(dev, h, m, rdma.Options{Connect: verbs.ConnectOptions{Timeout: 14}})
+						return rdma.New(dev, h, m, rdma.Options{Connect: verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(14)}})
 					}
 				}
 				both.Go(func() {

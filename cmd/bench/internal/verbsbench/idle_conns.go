@@ -77,7 +77,7 @@ func (c *idleConns) createConns(ctx context.Context, e *side, o IdleConnsOptions
 		return c.createAddressHandles(e, theirs[0], o.Peers)
 	}
 	for i, qp := range c.qps {
-		if err := verbs.Connect(qp, mine[i], theirs[i], verbs.ConnectOptions{MTU: e.path, Timeout: ackTimeout}); err != nil {
+		if err := verbs.Connect(qp, mine[i], theirs[i], verbs.ConnectOptions{MTU: e.path, AckTimeout: ackTimeout}); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func newRemoteCounter(e *side) (b *remoteCounter, local verbs.Endpoint, err erro
 
 func (b *remoteCounter) connectPeer(mine verbs.Endpoint, peer connInfo) error {
 	b.wr[0] = verbs.SendWR{Opcode: verbs.WRRDMAWrite, InlineData: b.value[:], RemoteAddr: peer.Addr, RKey: peer.RKey}
-	return verbs.Connect(b.qp, mine, peer.Counter, verbs.ConnectOptions{Timeout: ackTimeout})
+	return verbs.Connect(b.qp, mine, peer.Counter, verbs.ConnectOptions{AckTimeout: ackTimeout})
 }
 
 // writeValue writes n to the peer's memory. It polls for completions while the send queue is

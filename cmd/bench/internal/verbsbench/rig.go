@@ -114,13 +114,13 @@ func (e *side) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
 
 // ackTimeout is the local ACK timeout of 4.096 us * 2^16 = 0.27 s. With default retries a queue
 // pair waits about 7 s in total, because a peer may share its processor with other load.
-const ackTimeout = 16
+const ackTimeout = 4096 << 16 * time.Nanosecond
 
 func (r *rig) connectPeer(mine connInfo) (err error) {
 	if len(r.remote.QPs) != len(r.qps) {
 		return fmt.Errorf("verbsbench: peer has %d queue pairs, want %d", len(r.remote.QPs), len(r.qps))
 	}
-	path := verbs.ConnectOptions{MTU: r.path, Timeout: ackTimeout}
+	path := verbs.ConnectOptions{MTU: r.path, AckTimeout: ackTimeout}
 	for i, qp := range r.qps {
 		if r.kind.transport == verbs.UD {
 			break

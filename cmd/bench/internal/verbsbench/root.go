@@ -90,10 +90,10 @@ func (r *root) connectSenders(ctx context.Context) error {
 	}
 	for i := range data {
 		theirs := sheets[1+i]
-		if err := verbs.Connect(data[i], mine.Data[i], theirs.Data[0], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
+		if err := verbs.Connect(data[i], mine.Data[i], theirs.Data[0], verbs.ConnectOptions{AckTimeout: ackTimeout}); err != nil {
 			return err
 		}
-		if err := verbs.Connect(r.controls[i].qp, mine.Control[i], theirs.Control[0], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
+		if err := verbs.Connect(r.controls[i].qp, mine.Control[i], theirs.Control[0], verbs.ConnectOptions{AckTimeout: ackTimeout}); err != nil {
 			return err
 		}
 	}

@@ -81,10 +81,10 @@ func openSender(ctx context.Context, e *side, o GatherOptions) (s *sender, err e
 		return nil, err
 	}
 	root, me := sheets[0], e.Rank-1
-	if err := verbs.Connect(s.data, mine.Data[0], root.Data[me], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
+	if err := verbs.Connect(s.data, mine.Data[0], root.Data[me], verbs.ConnectOptions{AckTimeout: ackTimeout}); err != nil {
 		return nil, err
 	}
-	if err := verbs.Connect(s.control.qp, mine.Control[0], root.Control[me], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
+	if err := verbs.Connect(s.control.qp, mine.Control[0], root.Control[me], verbs.ConnectOptions{AckTimeout: ackTimeout}); err != nil {
 		return nil, err
 	}
 	return s, proc.Barrier(ctx, e.Worker)

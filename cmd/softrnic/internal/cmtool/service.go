@@ -88,7 +88,7 @@ func (n *node) dialRC(ctx context.Context, m *cm.Manager, addr netip.AddrPort, p
 
 // connectOptions returns the attributes of a connection.
 func (n *node) connectOptions() verbs.ConnectOptions {
-	return verbs.ConnectOptions{RetryCnt: 5, MaxRdAtomic: 1, MaxDestRdAtomic: 1, TrafficClass: n.TOS, Timeout: n.AckTimeout.ConnectTimeout()}
+	return verbs.ConnectOptions{Retries: 5, MaxRdAtomic: 1, MaxDestRdAtomic: 1, TrafficClass: n.TOS, AckTimeout: n.AckTimeout.AckTimeout()}
 }
 
 // checkRC returns an error for a completion on a connection. It is flushed if the connection has

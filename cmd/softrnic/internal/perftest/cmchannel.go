@@ -43,7 +43,7 @@ const maxMessage = max(KeysLongLen, oob.ParamsLen)
 // newCMChannel returns a channel that is not connected yet. The caller must close it.
 func newCMChannel(ctx context.Context, place *rdmacm.Endpoint, p *plan) (*cmChannel, error) {
 	c := &cmChannel{endpoint: place, ctx: ctx, timeout: p.HandshakeTimeout}
-	c.options = verbs.ConnectOptions{RetryCnt: orZero(p.RetryCount), RNRRetry: 7, MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
+	c.options = verbs.ConnectOptions{Retries: countOption(p.RetryCount), RNRRetries: verbs.RetryForever, MaxRdAtomic: -1, MaxDestRdAtomic: -1}
 	if err := c.allocate(); err != nil {
 		return nil, errors.Join(err, c.free())
 	}

@@ -101,13 +101,13 @@ func (r *runner) useCMChannel(c *cmChannel) (err error) {
 
 // connectOptions returns the attributes of a queue pair for data with -R.
 func (e *endpoint) connectOptions() verbs.ConnectOptions {
-	o := verbs.ConnectOptions{MTU: e.mtu, Access: e.access, Timeout: orZero(e.QPTimeout), RetryCnt: orZero(e.RetryCount), RNRRetry: orZero(e.RetryCount),
-		TrafficClass: uint8(max(e.TOS, 0)), MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
+	o := verbs.ConnectOptions{MTU: e.mtu, Access: e.access, AckTimeout: timeoutOption(e.QPTimeout), Retries: countOption(e.RetryCount), RNRRetries: countOption(e.RetryCount),
+		TrafficClass: uint8(max(e.TOS, 0)), MaxRdAtomic: -1, MaxDestRdAtomic: -1}
 	if e.Test.fetches() {
-		o.MaxRdAtomic, o.MaxDestRdAtomic = uint8(e.OutReads), uint8(e.OutReads)
+		o.MaxRdAtomic, o.MaxDestRdAtomic = e.OutReads, e.OutReads
 	}
 	if e.access == 0 {
-		o.Access = verbs.Zero
+		o.Access = verbs.AccessLocalWrite // none for the peer
 	}
 	return o
 }

@@ -1,9 +1,11 @@
 package perftest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
@@ -168,18 +170,16 @@ func (e *endpoint) connectQP(i int, qp verbs.QP) error {
 	}
 	return verbs.Connect(qp, verbs.Endpoint{GID: mine.GID, QPN: mine.QPN, PSN: mine.PSN},
 		verbs.Endpoint{GID: theirs.GID, QPN: theirs.QPN, PSN: theirs.PSN},
-		verbs.ConnectOptions{MTU: e.mtu, Timeout: orZero(e.QPTimeout), SL: uint8(e.SL), TrafficClass: uint8(e.TrafficClass),
+		verbs.ConnectOptions{MTU: e.mtu, AckTimeout: timeoutOption(e.QPTimeout), SL: uint8(e.SL), TrafficClass: uint8(e.TrafficClass),
 			HopLimit: hops, FlowLabel: label,
-			MaxRdAtomic: orZero(min(int(theirs.OutReads), e.dev.QueryDevice().MaxQPInitRdAtom, 255)), MaxDestRdAtomic: orZero(int(mine.OutReads))})
+			MaxRdAtomic: countOption(min(int(theirs.OutReads), e.dev.QueryDevice().MaxQPInitRdAtom, 255)), MaxDestRdAtomic: countOption(int(mine.OutReads))})
 }
 
-// orZero returns n for ConnectOptions, in which 0 stands for the default.
-func orZero(n int) uint8 {
-	if n == 0 {
-		return verbs.Zero
-	}
-	return uint8(n)
-}
+// countOption returns n for ConnectOptions, in which -1 stands for none and 0 for the default.
+func countOption(n int) int { return cmp.Or(n, -1) }
+
+// timeoutOption returns the ConnectOptions.AckTimeout of a 5-bit code.
+func timeoutOption(code int) time.Duration { return cmp.Or(verbs.AckTimeout(uint8(code)), -1) }
 
 // close frees all objects. Closing twice is safe.
 func (e *endpoint) close() error {

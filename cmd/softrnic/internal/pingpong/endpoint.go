@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"time"
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
@@ -13,9 +14,9 @@ import (
 // Constants of the originals.
 const (
 	qkey       = 0x11111111
-	fillByte   = 0x7b // every byte of a message; srq's are 0
-	ackTimeout = 14   // 67 ms
-	grhLen     = 40   // in front of each datagram
+	fillByte   = 0x7b                       // every byte of a message; srq's are 0
+	ackTimeout = 67108864 * time.Nanosecond // 4.096 us * 2^14
+	grhLen     = 40                         // in front of each datagram
 )
 
 // An endpoint has the verbs objects of one side.
@@ -137,7 +138,7 @@ func (e *endpoint) connectQPs(remote []Record) (err error) {
 	for i, qp := range e.qps {
 		local := verbs.Endpoint{GID: e.local[i].GID, QPN: e.local[i].QPN, PSN: e.local[i].PSN}
 		peer := verbs.Endpoint{GID: remote[i].GID, QPN: remote[i].QPN, PSN: remote[i].PSN}
-		err := verbs.Connect(qp, local, peer, verbs.ConnectOptions{MTU: e.MTU, Timeout: ackTimeout, SL: uint8(e.SL),
+		err := verbs.Connect(qp, local, peer, verbs.ConnectOptions{MTU: e.MTU, AckTimeout: ackTimeout, SL: uint8(e.SL),
 			MaxRdAtomic: 1, MaxDestRdAtomic: 1})
 		if err != nil {
 			return err

@@ -85,7 +85,7 @@ func Defaults(k Kind) Options {
 // lingerForAcks waits for four retransmission timeouts of the peer.
 func lingerForAcks(ctx context.Context) {
 	select {
-	case <-time.After(4 * verbs.AckTimeout(ackTimeout)):
+	case <-time.After(4 * ackTimeout):
 	case <-ctx.Done():
 	}
 }

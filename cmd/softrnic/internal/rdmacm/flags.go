@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/verbs"
@@ -95,10 +96,10 @@ func (t *TimeoutCode) Set(s string) error {
 	return nil
 }
 
-// ConnectTimeout returns the value for verbs.ConnectOptions.Timeout.
-func (t TimeoutCode) ConnectTimeout() uint8 {
+// AckTimeout returns the value for verbs.ConnectOptions.AckTimeout.
+func (t TimeoutCode) AckTimeout() time.Duration {
 	if t.given && t.code == 0 {
-		return verbs.Zero
+		return -1
 	}
-	return t.code
+	return verbs.AckTimeout(t.code)
 }

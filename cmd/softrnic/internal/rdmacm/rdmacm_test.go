@@ -208,11 +208,11 @@ func TestFlags(t *testing.T) {
 	require.ErrorContains(t, p.Set("udp"), "want tcp or ib")
 
 	var c rdmacm.TimeoutCode
-	require.Zero(t, c.ConnectTimeout())
+	require.Zero(t, c.AckTimeout())
 	require.NoError(t, c.Set("14"))
-	require.EqualValues(t, 14, c.ConnectTimeout())
+	require.Equal(t, verbs.AckTimeout(14), c.AckTimeout())
 	require.NoError(t, c.Set("0"))
-	require.EqualValues(t, verbs.Zero, c.ConnectTimeout(), "for ever")
+	require.Negative(t, c.AckTimeout(), "for ever")
 	require.Equal(t, "0", c.String())
 	require.ErrorContains(t, c.Set("32"), "want 0 to 31")
 	require.ErrorContains(t, c.Set("soon"), "want 0 to 31")

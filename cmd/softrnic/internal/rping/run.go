@@ -53,7 +53,7 @@ func (o *Options) debugf(format string, args ...any) {
 
 // connectOptions returns the attributes of a connection.
 func (o *Options) connectOptions() verbs.ConnectOptions {
-	return verbs.ConnectOptions{RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: 1, MaxDestRdAtomic: 1}
+	return verbs.ConnectOptions{Retries: 7, RNRRetries: verbs.RetryForever, MaxRdAtomic: 1, MaxDestRdAtomic: 1}
 }
 
 // runTest runs play on the connection and disconnects.

@@ -63,8 +63,8 @@ func (o *Options) setDefaults() {
 	def(&o.FastPeers, 16)
 	def(&o.Retries, 15)
 	o.Retries = min(o.Retries, 15)
-	if o.Connect.Timeout == 0 {
-		o.Connect.Timeout = 16
+	if o.Connect.AckTimeout == 0 {
+		o.Connect.AckTimeout = verbs.AckTimeout(16)
 	}
 	o.FastSize &^= 63
 	def(&o.Rails, 1)
