@@ -59,7 +59,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"errors of the calls](mpi.md#checks), [within a second].", 2 * k.time("mpi.sampleInterval"), false, "TestMismatch TestHangTimes"},
 			{"polls less than [once in a second] counts", 2 * k.time("mpi.sampleInterval"), false, "TestPollsEnd"},
 			{"that takes [a second].", 2 * k.time("mpi.sampleInterval"), false, "TestDeath"},
-		}, []string{"no answer for 7.5s", "of 10 s (`mpi", "delay 200us"}, false},
+		}, []string{"no answer for 7.5s", "of 10 s (`mpi"}, false},
 
 		"sdp.md": {[]promise{
 			{"and fails after about [10 s];", unanswered * 9 / 8, true, "TestDefaultRepetitions"},
@@ -79,7 +79,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"or [2 s] with a short `KeepAlive`", retries(14), true, "TestRetryBudget"},
 			{"and a WriteTo after [10 s] queries it again", k.time("sdp.peerTime"), false, "TestPacketAsksAgain"},
 			{"after it was asked for | [a minute], and", k.time("sdp.returnTime"), false, "TestMemoryIsNotGivenBack"},
-			{"A handshake may take [10 s] |", k.time("sdp.acceptTime"), false, "TestHandshakeIsBounded"},
+			{"duration of a handshake | [10 s] |", k.time("sdp.acceptTime"), false, "TestHandshakeIsBounded"},
 			{"has failed resets the remaining connections, within [5 s] by", 5 * second, false, "TestSDPProxyKilled TestSDPProxyTimes"},
 		}, []string{"`sdp.Options.KeepAlive` of 3 s"}, false},
 
@@ -141,13 +141,13 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"delay 200us"}, false},
 
 		"mpirun.md": {[]promise{
-			{"waits [half a second] for the news", k.time("internal/mpirun.causeDelay"), false, "TestFailures"},
-			{"shown after [a tenth of a second], a", k.time("internal/mpirun.partialLineDelay"), false, "TestQuestions"},
-			{"`--launch-timeout` ([30 s], and", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
+			{"waits [half a second] after the exit", k.time("internal/mpirun.causeDelay"), false, "TestFailures"},
+			{"shown after [a tenth of a second]. Rank", k.time("internal/mpirun.partialLineDelay"), false, "TestQuestions"},
+			{"`--launch-timeout` ([30 s]; ssh", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
 			{"SIGTERM and SIGKILL, [2 s] |", k.time("cmd/softrnic.grace"), false, "TestSignals"},
-			{"for the hosts to answer, [30 s] |", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
-			{"silent for [15 s] later", 15 * second, false, "TestAgentCommand"},
-		}, []string{"`30s`, or seconds"}, false},
+			{"for the agents to connect, [30 s] |", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
+			{"not respond for [15 s] later", 15 * second, false, "TestAgentCommand"},
+		}, []string{"`30s`, or a number of seconds", "times out after 10 s"}, false},
 
 		"mpi-onesided.md": {[]promise{
 			{"after [10 us] for each lock", k.time("mpi.pollInterval"), false, "TestWinMutualExclusion"},
