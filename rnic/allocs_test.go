@@ -99,10 +99,14 @@ func TestNoAllocation(t *testing.T) {
 						take(b, a, len(recvs))
 						take(a, b, list)
 					}
-					for range 20 { // queues grow to what they need
-						work()
+					allocs := 1.0
+					for attempts := 5; allocs > 0 && attempts > 0; attempts-- { // queues grow to what they need, also after a timeout
+						for range 20 {
+							work()
+						}
+						allocs = testing.AllocsPerRun(50, work)
 					}
-					require.Zero(t, testing.AllocsPerRun(50, work))
+					require.Zero(t, allocs)
 				})
 			}
 		}

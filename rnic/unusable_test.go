@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,7 +50,7 @@ func TestUnusable(t *testing.T) {
 		Funcs:  map[string]any{"ParseAddr": ParseAddr, "ParseAddrs": ParseAddrs},
 		Types:  map[string][]calls.Receiver{},
 		Values: []any{verbs.QPInitAttr{}, verbs.QPInitAttr{Type: 99}, verbs.SRQInitAttr{MaxWR: -1}, verbs.SRQAttr{MaxWR: -1}, verbs.QPAttr{State: 99}, verbs.AHAttr{PortNum: 99},
-			verbs.PeerAttr{}, Options{Shards: -1}, []verbs.SendWR{{Opcode: 99}}, []verbs.RecvWR{{SGList: []verbs.SGE{{Length: 1}}}}, "nonsense"},
+			verbs.PeerAttr{}, Options{Shards: -1}, []verbs.SendWR{{Opcode: 99}}, []verbs.RecvWR{{SGList: []verbs.SGE{{Length: 1}}}}, filepath.Join(t.TempDir(), "nonsense")},
 		Except: map[string]string{
 			"Open":                 "opens a device with the arguments that are not out of range: see TestOpenMisuse",
 			"Device.Close on live": "ends the device of this test",
