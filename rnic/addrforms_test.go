@@ -34,9 +34,6 @@ func TestAddrForms(t *testing.T) {
 			require.ErrorContains(t, err, d.Name()+", a device of this process, has this address", given)
 			require.NoError(t, d.Close())
 		}
-		at, err := ParseAddr(given)
-		require.NoError(t, err)
-		require.Equal(t, netip.AddrPortFrom(netip.MustParseAddr(want), 4791), at)
 	}
 	for _, given := range []string{"0.0.0.0", "::", "::ffff:0.0.0.0", "224.0.0.1", "::ffff:224.0.0.1", "ff02::1%lo"} {
 		_, err := Open(Options{Addr: netip.AddrPortFrom(netip.MustParseAddr(given), 4791)})

@@ -13,12 +13,12 @@ import (
 // The zero value is empty.
 type Addrs struct{ choices []hostaddr.Entry }
 
-// ParseAddrs parses a comma-separated list. Each entry is an address with
-// or without port, as ParseAddr has it, an address with a range of ports, or a
-// prefix, which stands for all addresses of this machine in it, with or without
-// ports:
+// ParseAddrs parses a comma-separated list. Each entry is an address with or
+// without a port or a range of ports, or a prefix, which stands for all addresses
+// of this machine in it. An IPv6 link-local address needs its interface, and an
+// IPv4-mapped one is the IPv4 address:
 //
-//	192.0.2.1
+//	192.0.2.1, 2001:db8::1, fe80::1%eth0
 //	192.0.2.1:4791-4799, [2001:db8::1]:4791-4799
 //	127.0.0.0/8, 192.0.2.0/24, [2001:db8::/64]:4791-4799
 //

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/ifwatch"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
@@ -159,21 +158,6 @@ func mtuOfInterface(interfaceMTU int, a netip.Addr) verbs.MTU {
 	}
 	bytes := wire.ForInterface(interfaceMTU, !a.Unmap().Is4())
 	return verbs.MTU(max(1, wire.MTUEnum(bytes)))
-}
-
-// ParseAddr parses "192.0.2.1", "192.0.2.1:4791", "2001:db8::1" or
-// "[2001:db8::1]:4791". The default port is 4791. An IPv6 link-local address
-// needs its interface, "fe80::1%eth0"; an IPv4-mapped one is the IPv4 address.
-func ParseAddr(s string) (netip.AddrPort, error) {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return normalizeBind(ap), nil
-	}
-	a, err := netip.ParseAddr(hostaddr.Unbracket(s))
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("%q is not an address: want for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791 (%w)",
-			s, verbs.ErrInvalid)
-	}
-	return normalizeBind(netip.AddrPortFrom(a, roceUDPPort)), nil
 }
 
 // now returns the time on the device's clock.

@@ -120,22 +120,6 @@ func TestOpenEnvironment(t *testing.T) {
 	require.NoError(t, dev.Close())
 }
 
-func TestParseAddr(t *testing.T) {
-	for text, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1:4791", "192.0.2.1:5": "192.0.2.1:5", "2001:db8::1": "[2001:db8::1]:4791",
-		"[2001:db8::1]:6": "[2001:db8::1]:6", "fe80::1%eth0": "[fe80::1%eth0]:4791",
-	} {
-		got, err := ParseAddr(text)
-		require.NoError(t, err)
-		require.Equal(t, want, got.String())
-	}
-	for _, text := range []string{"", "host", "1.2.3", "1.2.3.4:x", "1.2.3.4:99999", "[::1", "[1.2.3.4]", "[]"} {
-		_, err := ParseAddr(text)
-		require.ErrorIs(t, err, verbs.ErrInvalid)
-		require.ErrorContains(t, err, "want for example 192.0.2.1")
-	}
-}
-
 // TestForeignObjects hands objects of one device or domain to another.
 func TestForeignObjects(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})

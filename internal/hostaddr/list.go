@@ -46,7 +46,7 @@ func Parse(s string) ([]Entry, error) {
 }
 
 func parseEntry(text string) (Entry, bool) {
-	if e, ok := parsePrefix(Unbracket(text)); ok {
+	if e, ok := parsePrefix(unbracket(text)); ok {
 		return e, true
 	}
 	if at, err := netip.ParseAddrPort(text); err == nil { // accepts port 0
@@ -80,8 +80,8 @@ func parseEntry(text string) (Entry, bool) {
 	return e, ok
 }
 
-// Unbracket removes the brackets around an IPv6 address or prefix without a port.
-func Unbracket(s string) string {
+// unbracket removes the brackets around an IPv6 address or prefix without a port.
+func unbracket(s string) string {
 	if inner, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inner, "]") && strings.Contains(inner, ":") {
 		return inner[:len(inner)-1]
 	}

@@ -159,9 +159,6 @@ func (g *Guest) ControlAddr(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(controlGuest, port)
 }
 
-// Console returns the last lines of the kernel's console.
-func (g *Guest) Console() string { return g.console.String() }
-
 // GIDIndex returns the index of an address in the guest's GID table.
 func (g *Guest) GIDIndex(a netip.Addr) int { return g.gids[a] }
 

@@ -52,9 +52,6 @@ func (q *Queue) Close() {
 	q.more.Signal()
 }
 
-// Done returns a channel that is closed when the goroutine has ended.
-func (q *Queue) Done() <-chan struct{} { return q.done }
-
 func (q *Queue) writeQueued(w io.WriteCloser) {
 	defer close(q.done)
 	defer w.Close()

@@ -94,15 +94,7 @@ var decideReduceScatter = []decisionRule{
 	{name: "pairwise"},
 }
 
-// Decide returns the default algorithm of a call, or the zero Algorithm for an unknown
-// collective.
-func Decide(what Collective, c Case) Algorithm {
-	if int(what) >= len(algorithms) {
-		return Algorithm{}
-	}
-	return *decideAlgorithm(what, c)
-}
-
+// decideAlgorithm returns the default algorithm of a call.
 func decideAlgorithm(what Collective, c Case) *Algorithm {
 	crowded := c.isCrowded()
 	for _, r := range decisions[what] {

@@ -13,7 +13,7 @@ import (
 func TestUnusable(t *testing.T) {
 	s := &misuse.Surface{
 		Dir:   ".",
-		Funcs: map[string]any{"Algorithms": coll.Algorithms, "Collectives": coll.Collectives, "Decide": coll.Decide, "NewChoices": coll.NewChoices, "ParseChoices": coll.ParseChoices, "ParseCollective": coll.ParseCollective},
+		Funcs: map[string]any{"Algorithms": coll.Algorithms, "Collectives": coll.Collectives, "NewChoices": coll.NewChoices, "ParseChoices": coll.ParseChoices, "ParseCollective": coll.ParseCollective},
 		Types: map[string][]misuse.Receiver{
 			"Algorithm":  {{Name: "zero", Usable: true, Make: func() any { return &coll.Algorithm{} }}},
 			"Call":       {{Name: "without a net", Make: func() any { return &coll.Call{} }}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
@@ -18,13 +19,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// findTest returns the test of a name such as "send_bw".
+func findTest(name string) perftest.Test {
+	return perftest.Tests[slices.IndexFunc(perftest.Tests, func(t perftest.Test) bool { return t.String() == name })]
+}
+
 // defaults are those of a test, but short.
 func defaults(name string) perftest.Options {
-	test, err := perftest.ParseTest(name)
-	if err != nil {
-		panic(err)
-	}
-	o := perftest.Defaults(test)
+	o := perftest.Defaults(findTest(name))
 	o.Iters = 50
 	o.QPTimeout = 19 // 2 s: the machine may be busy
 	if raceEnabled && name == "write_lat" {

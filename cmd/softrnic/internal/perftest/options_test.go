@@ -17,18 +17,6 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-func TestParseTest(t *testing.T) {
-	for _, test := range perftest.Tests {
-		for _, name := range []string{test.String(), "ib_" + test.String()} {
-			got, err := perftest.ParseTest(name)
-			require.NoError(t, err)
-			require.Equal(t, test, got)
-		}
-	}
-	_, err := perftest.ParseTest("raw_ethernet_bw")
-	require.ErrorContains(t, err, "is none of the tests")
-}
-
 // TestOptions refuses what cannot be, with the flag and the reason.
 func TestOptions(t *testing.T) {
 	dev := toolstest.Device(t, rnic.Options{})

@@ -91,9 +91,7 @@ func TestInterrupted(t *testing.T) {
 		rows = append(rows, row{test, []change{iters}})
 	}
 	for name, typ := range map[string]verbs.QPType{"send_lat": verbs.RC, "send_bw": verbs.UC, "write_bw": verbs.UC} {
-		test, err := perftest.ParseTest(name)
-		require.NoError(t, err)
-		rows = append(rows, row{test, []change{timed, connection(typ)}})
+		rows = append(rows, row{findTest(name), []change{timed, connection(typ)}})
 	}
 	for i, c := range rows {
 		test := c.test

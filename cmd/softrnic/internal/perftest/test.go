@@ -1,10 +1,5 @@
 package perftest
 
-import (
-	"fmt"
-	"strings"
-)
-
 // A Verb is the operation of a test.
 type Verb uint8
 
@@ -40,16 +35,6 @@ var Tests = []Test{
 // String returns the program's name without ib_, such as "send_bw".
 func (t Test) String() string {
 	return [...]string{"send", "write", "read", "atomic"}[t.Verb] + [...]string{"_bw", "_lat"}[t.Metric]
-}
-
-// ParseTest parses a program's name, with or without ib_.
-func ParseTest(name string) (Test, error) {
-	for _, t := range Tests {
-		if t.String() == strings.TrimPrefix(name, "ib_") {
-			return t, nil
-		}
-	}
-	return Test{}, fmt.Errorf("%q is none of the tests: send, write, read and atomic with _bw or _lat", name)
 }
 
 // fetches reports whether data moves from the server to the client, so that the server is passive.

@@ -3,12 +3,10 @@ package rdmacm
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
-	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // ParamsLen is the maximum length of encoded parameters in bytes: the private data of a REQ after
@@ -72,7 +70,7 @@ func RejectMismatch(r Request, mine func(peer oob.Params) oob.Params) error {
 }
 
 // ExplainRejection returns the difference of parameters because of which a server rejected a
-// client, or err if there is none. If no listener has the port, it adds that.
+// client, or err if there is none.
 func ExplainRejection(err error, mine oob.Params) error {
 	var private []byte
 	var connection *cm.RejectError
@@ -82,9 +80,6 @@ func ExplainRejection(err error, mine oob.Params) error {
 		private = connection.PrivateData
 	case errors.As(err, &datagrams):
 		private = datagrams.PrivateData
-	}
-	if connection != nil && connection.Reason == cm.InvalidServiceID || datagrams != nil && datagrams.Status == mad.SIDRUnsupported {
-		return fmt.Errorf("%w; the program at that adapter does not serve the port", err)
 	}
 	if peer, ok := ParseParams(private); ok {
 		if misfit := CheckParams(mine, peer); misfit != nil {

@@ -149,8 +149,7 @@ func TestNobody(t *testing.T) {
 	addr := p.m.Addr()
 	err := run(toolstest.Context(t), towards(t, addr, o)).err
 	require.ErrorContains(t, err, "connect error: cm: ")
-	require.ErrorContains(t, err, "nobody listens on that port")
-	require.ErrorContains(t, err, "the program at that adapter does not serve the port")
+	require.ErrorContains(t, err, "the peer does not listen on this port")
 
 	ctx, cancel := context.WithTimeout(toolstest.Context(t), 50*time.Millisecond)
 	defer cancel()

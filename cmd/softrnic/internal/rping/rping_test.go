@@ -121,7 +121,7 @@ func TestOneClient(t *testing.T) {
 	<-out.first
 	second := towards(t, s.At, o)
 	second.Count = 1
-	require.ErrorContains(t, run(toolstest.Context(t), second).err, "nobody listens on that port")
+	require.ErrorContains(t, run(toolstest.Context(t), second).err, "the peer does not listen on this port")
 
 	// Being stopped is how pings for ever end.
 	stop()
