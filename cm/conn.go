@@ -126,7 +126,7 @@ func (c *Conn) Close() error {
 func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 	c, ctx = c.orEnded(), orBackground(ctx)
 	if c.m == closedManager {
-		return &Error{Op: "disconnect", Err: ErrClosed}
+		return nil
 	}
 	if err := checkPrivateData(private, mad.DREQPrivateLen); err != nil {
 		return wrapError("disconnect", c.remote, err, "")

@@ -34,12 +34,10 @@ func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 	}, nil
 }
 
-// Close detaches the queue pair from the group (rdma_leave_multicast). Close is idempotent.
+// Close detaches the queue pair from the group (rdma_leave_multicast). Close is idempotent, and a
+// nil or zero Multicast is closed.
 func (g *Multicast) Close() error {
-	if g == nil || g.qp == nil {
-		return &Error{Op: "leave group", Err: ErrClosed}
-	}
-	if g.closed.Swap(true) {
+	if g == nil || g.qp == nil || g.closed.Swap(true) {
 		return nil
 	}
 	if err := g.qp.DetachMcast(verbs.GIDFromAddr(g.Group)); err != nil {

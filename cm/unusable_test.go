@@ -74,8 +74,9 @@ func TestUnusable(t *testing.T) {
 			"UDListener.Close on live": "ends the listener of this test",
 		},
 		Quiet: map[string]string{
-			"Conn.Disconnect on ended": "what has ended is disconnected", "Conn.Close on ended": "what has ended is disconnected",
-			"Listener.Close": "may be called again", "UDListener.Close": "may be called again", "Manager.Close": "may be called again",
+			"Conn.Disconnect": "what has ended is disconnected", "Conn.Close": "what has ended is disconnected",
+			"Multicast.Close": "what has ended has left",
+			"Listener.Close":  "may be called again", "UDListener.Close": "may be called again", "Manager.Close": "may be called again",
 		},
 		Errors: []error{cm.ErrClosed, cm.ErrDisconnected, cm.ErrAnswered, cm.ErrWithdrawn, verbs.ErrInvalid},
 	}

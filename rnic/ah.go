@@ -42,13 +42,12 @@ func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 // Attr returns the address vector with defaults filled in.
 func (ah *AH) Attr() verbs.AHAttr { return ah.attr }
 
-// Close frees the handle, also while sends that use it are in flight. The
-// second call returns ErrClosed.
+// Close frees the handle, also while sends that use it are in flight. Close is
+// idempotent and returns nil.
 func (ah *AH) Close() error {
-	if ah.closed.Swap(true) {
-		return &verbs.OpError{Op: "destroy AH", Object: fmt.Sprintf("AH to %v", ah.path.Dst), Err: verbs.ErrClosed}
+	if !ah.closed.Swap(true) {
+		ah.pd.release(kindAH)
 	}
-	ah.pd.release(kindAH)
 	return nil
 }
 

@@ -135,31 +135,33 @@ func (mr *MR) wordPointer(off, size int) unsafe.Pointer {
 
 // Close invalidates both keys. When it returns nil, the adapter no longer
 // accesses the memory. It returns ErrBusy while windows are bound to the
-// region, and ErrClosed on the second call.
+// region. Close is idempotent.
 func (mr *MR) Close() error {
-	if err := mr.close(); err != nil {
+	first, err := mr.close()
+	if err != nil {
 		return err
 	}
-	mr.pd.keys.remove(&mr.region)
-	mr.pd.host.quiesceShards()
-	mr.pd.release(kindMR)
+	mr.pd.host.quiesceShards() // also for a second, concurrent call
+	if first {
+		mr.pd.release(kindMR)
+	}
 	return nil
 }
 
-func (mr *MR) close() error {
-	refuse := func(err error, detail string) error {
-		return &verbs.OpError{Op: "deregister MR", Object: fmt.Sprintf("MR lkey 0x%x", mr.key), Err: err, Detail: detail}
-	}
+// close removes the keys and reports whether it is the first call.
+func (mr *MR) close() (first bool, err error) {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
-	if mr.closed {
-		return refuse(verbs.ErrClosed, "")
-	}
-	if mr.windows > 0 && !mr.pd.host.isClosed() {
-		return refuse(verbs.ErrBusy, fmt.Sprintf("memory windows bound to it: %d; invalidate or deallocate them", mr.windows))
+	switch {
+	case mr.closed:
+		return false, nil
+	case mr.windows > 0 && !mr.pd.host.isClosed():
+		return false, &verbs.OpError{Op: "deregister MR", Object: fmt.Sprintf("MR lkey 0x%x", mr.key), Err: verbs.ErrBusy,
+			Detail: fmt.Sprintf("memory windows bound to it: %d; invalidate or deallocate them", mr.windows)}
 	}
 	mr.closed = true
-	return nil
+	mr.pd.keys.remove(&mr.region)
+	return true, nil
 }
 
 // addWindow counts a window bound to the region, or returns false if the region

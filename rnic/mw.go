@@ -1,7 +1,6 @@
 package rnic
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -45,26 +44,27 @@ func (pd *PD) AllocMW() (verbs.MW, error) {
 func (w *MW) RKey() uint32 { return w.current.Load().key }
 
 // Close frees the window, also while it is bound. When it returns, no peer
-// can access memory through it. The second call returns ErrClosed.
+// can access memory through it. Close is idempotent and returns nil.
 func (w *MW) Close() error {
-	if err := w.close(); err != nil {
-		return err
+	first := w.close()
+	w.pd.host.quiesceShards() // also for a second, concurrent call
+	if first {
+		w.pd.release(kindMW)
 	}
-	w.pd.host.quiesceShards()
-	w.pd.release(kindMW)
 	return nil
 }
 
-func (w *MW) close() error {
+// close removes the key and reports whether it is the first call.
+func (w *MW) close() (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return &verbs.OpError{Op: "deallocate MW", Object: fmt.Sprintf("MW rkey 0x%x", w.RKey()), Err: verbs.ErrClosed}
+		return false
 	}
 	w.closed = true
 	w.unbind()
 	w.pd.keys.remove(w.current.Load())
-	return nil
+	return true
 }
 
 // Bind implements qp.Memory. The checks are those of Linux's rxe (rxe_mw.c) for

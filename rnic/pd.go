@@ -80,26 +80,27 @@ func (pd *PD) release(k kind) {
 }
 
 // Close frees the domain. It returns ErrBusy while objects of the domain
-// exist, unless the device is closed, and ErrClosed on the second call.
+// exist, unless the device is closed. Close is idempotent.
 func (pd *PD) Close() error {
-	if err := pd.close(); err != nil {
-		return err
+	first, err := pd.close()
+	if first {
+		pd.host.pdFreed(pd)
 	}
-	pd.host.pdFreed(pd)
-	return nil
+	return err
 }
 
-func (pd *PD) close() error {
+// close reports whether it is the first call.
+func (pd *PD) close() (first bool, err error) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if pd.closed {
-		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrClosed}
+		return false, nil
 	}
 	if users := pd.describeRefs(); users != "" && !pd.host.isClosed() {
-		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrBusy, Detail: "the domain still has " + users}
+		return false, &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrBusy, Detail: "the domain still has " + users}
 	}
 	pd.closed = true
-	return nil
+	return true, nil
 }
 
 // describeRefs lists the remaining objects, for example "2 x memory region".

@@ -195,9 +195,7 @@ func TestMRZeroBasedTraffic(t *testing.T) {
 func TestMRDeregTwice(t *testing.T) {
 	e := newEnd(t, Options{})
 	require.NoError(t, e.mr.Close())
-	err := e.mr.Close()
-	require.ErrorIs(t, err, verbs.ErrClosed)
-	require.ErrorContains(t, err, "deregister MR on MR lkey")
+	require.NoError(t, e.mr.Close())
 }
 
 // bound gives b a window on its memory that is bound to its queue pair.
@@ -281,7 +279,7 @@ func TestMWType2InvalidateDealloc(t *testing.T) {
 	a, b := windowPair(t)
 	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
 	require.NoError(t, mw.Close())
-	require.ErrorIs(t, mw.Close(), verbs.ErrClosed)
+	require.NoError(t, mw.Close())
 	a.post(t, throughWindow(a, b, mw, 8))
 	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
 }

@@ -176,29 +176,29 @@ func (s *SRQ) Query() (verbs.SRQAttr, error) {
 }
 
 // Close frees the queue and drops posted receives. It returns ErrBusy while a
-// queue pair uses the queue, unless the device is closed, and ErrClosed on the
-// second call.
+// queue pair uses the queue, unless the device is closed. Close is idempotent.
 func (s *SRQ) Close() error {
-	if err := s.close(); err != nil {
-		return err
+	first, err := s.close()
+	if first {
+		s.pd.release(kindSRQ)
 	}
-	s.pd.release(kindSRQ)
-	return nil
+	return err
 }
 
-func (s *SRQ) close() error {
+// close reports whether it is the first call.
+func (s *SRQ) close() (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return s.newOpError("destroy SRQ", verbs.ErrClosed, "")
+		return false, nil
 	case s.attached > 0 && !s.pd.host.isClosed():
-		return s.newOpError("destroy SRQ", verbs.ErrBusy, fmt.Sprintf("queue pairs that use it: %d", s.attached))
+		return false, s.newOpError("destroy SRQ", verbs.ErrBusy, fmt.Sprintf("queue pairs that use it: %d", s.attached))
 	}
 	s.closed = true
 	s.limit = 0
 	s.queue = slotRing[qp.RecvWQE]{}
-	return nil
+	return true, nil
 }
 
 // addQP counts a queue pair of pd created by op, until removeQP.

@@ -107,7 +107,7 @@ func (s *Stack) freeResources() (err error) {
 // call [Stack.Shutdown] instead. Close is idempotent; concurrent calls wait and return the same error.
 func (s *Stack) Close() error {
 	if !s.isOpen() {
-		return errClosedStack
+		return nil
 	}
 	return s.closeOnce()
 }

@@ -36,4 +36,10 @@
 // Memory named in a work request is the adapter's from the post to the
 // completion. Lists of work requests and their SGLists are the caller's again
 // when the post returns.
+//
+// # Close
+//
+// Every object ends with Close, which returns ErrBusy while other objects depend
+// on it. Close is idempotent: on a closed object it returns nil. Other methods of
+// a closed object return ErrClosed, where they return an error.
 package verbs

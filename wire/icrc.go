@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"math/bits"
 	"net/netip"
 )
@@ -176,4 +177,13 @@ func (s *Sealer) computeICRC(body []byte, id uint16) uint32 {
 		rest = rest[4:]
 	}
 	return ^hashBytes(reg, rest...)
+}
+
+// crcStandard returns the register after p by hash/crc32. It is the register
+// itself, not its complement, which is what hash/crc32 hands out.
+//
+// The Sealer calls crcUpdate, which does the same. On amd64 that is assembly,
+// where the processor can run it; the build tag purego leaves the assembly out.
+func crcStandard(reg uint32, p []byte) uint32 {
+	return ^crc32.Update(^reg, crc32.IEEETable, p)
 }

@@ -114,3 +114,10 @@ func (o *Options) validate() error {
 // HopLimit is the IPv4 TTL or IPv6 hop limit of packets whose path has none,
 // except to multicast groups, where it is the system's default of 1.
 const HopLimit = 64
+
+// socketOption is one setsockopt call.
+type socketOption struct {
+	name           string // as in the man pages
+	level, optname int
+	value          int
+}

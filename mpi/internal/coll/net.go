@@ -111,3 +111,57 @@ func (c *Call) scratchCopy(b []byte) []byte {
 	copy(s, b)
 	return s
 }
+
+// A TransportNet is a Net that reports its transports.
+type TransportNet interface {
+	Net
+	Transports() Transports
+}
+
+// Transports is the set of transports of a job's messages. It is the same on all ranks.
+type Transports uint8
+
+// The transports. A job may use both, for different pairs of ranks.
+const (
+	ReliableConnections Transports = 1 << iota // RC
+	UnreliableDatagrams                        // UD, made reliable in software
+)
+
+func transportsOf(n Net) Transports {
+	if c, ok := n.(TransportNet); ok {
+		return c.Transports()
+	}
+	return 0
+}
+
+// onlyDatagrams is the Needs.Network of an algorithm for datagrams only;
+// knownTransport, of one for any known mix of transports.
+func onlyDatagrams(n Net) bool  { return transportsOf(n) == UnreliableDatagrams }
+func knownTransport(n Net) bool { return transportsOf(n) != 0 }
+
+// A SharedQueueNet is a Net with a shared receive queue of the program's memory: a
+// message of any rank consumes the first posted receive.
+type SharedQueueNet interface {
+	Net
+
+	// CanQueue reports whether the extension is available in this call. The result is
+	// the same on all ranks.
+	CanQueue() bool
+
+	// OpenQueue creates the queue, unless a previous call did, for messages from blocks
+	// of send to blocks of recv. All ranks call it first.
+	OpenQueue(send, recv []byte) error
+
+	// PostShared posts a receive into b for the next message of any rank.
+	PostShared(b []byte) Request
+
+	// SendShared sends b without a copy to the queue of a rank that is known to have
+	// posted a receive for it.
+	SendShared(to int, b []byte) Request
+}
+
+// canQueue is the Needs.Network of algorithms that need a SharedQueueNet.
+func canQueue(n Net) bool {
+	q, ok := n.(SharedQueueNet)
+	return ok && q.CanQueue()
+}

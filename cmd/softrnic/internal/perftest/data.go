@@ -2,7 +2,10 @@ package perftest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // testPattern returns the first n bytes of the test's data: the repeated payload, or a pattern
@@ -114,4 +117,32 @@ func (e *endpoint) validateSums(n int) error {
 		}
 	}
 	return nil
+}
+
+// ParsePayload parses the format of perftest's --payload_file_path: words of 32 bits in
+// hexadecimal digits separated by commas, little-endian in memory.
+func ParsePayload(text string) ([]byte, error) {
+	var payload []byte
+	for i, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' || r == '\t' }) {
+		digits, ok := strings.CutPrefix(strings.ToLower(word), "0x")
+		n, err := strconv.ParseUint(digits, 16, 32)
+		if !ok || err != nil {
+			if len(word) > 20 {
+				word = word[:20] + "..."
+			}
+			return nil, fmt.Errorf("payload: word %d is %q; write 0xaaaaaaaa,0xbbbbbbbb,...", i+1, word)
+		}
+		payload = binary.LittleEndian.AppendUint32(payload, uint32(n))
+	}
+	if len(payload) == 0 {
+		return nil, fmt.Errorf("payload: empty; write 0xaaaaaaaa,0xbbbbbbbb,...")
+	}
+	return payload, nil
+}
+
+// byteOf returns the byte at an offset of a word in memory.
+func byteOf(word uint64, off int) byte {
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], word)
+	return b[off]
 }

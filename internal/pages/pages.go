@@ -1,3 +1,15 @@
+// Package pages allocates large long-lived buffers outside of the Go heap, and
+// checks with [CheckAccess] which access memory permits.
+//
+// By default the garbage collector lets garbage grow as large as the live heap.
+// In a program with hundreds of megabytes of buffers, most of them untouched,
+// allocation would then pass through as much new memory before any is reused,
+// which costs page faults and cache misses. Such buffers are allocated here and
+// freed explicitly:
+//
+//	mem, free := pages.Alloc(1 << 20)
+//	...
+//	free() // mem must not be used any more
 package pages
 
 import (
@@ -49,4 +61,21 @@ func CheckAccess(mem []byte, write bool) error {
 // addressOf returns the address of the first byte of mem.
 func addressOf(mem []byte) uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
+}
+
+// minMmap is the size in bytes below which a mapping is not worth a system
+// call.
+const minMmap = 64 << 10
+
+// Alloc returns n zero bytes and a function that frees them. Untouched pages
+// take no memory. Small buffers, and those for which mapping fails, are
+// allocated on the heap. The caller owns the bytes until it calls free, once;
+// free is never nil.
+func Alloc(n int) (mem []byte, free func()) {
+	if n >= minMmap {
+		if mem, free = mapPages(n); mem != nil {
+			return mem, free
+		}
+	}
+	return make([]byte, n), func() {}
 }
