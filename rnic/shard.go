@@ -44,7 +44,7 @@ type shard struct {
 	maxAckEvery     int       // maxAckInterval of the receive buffer
 	icm             *icmCache // nil if the model is off
 
-	ackQueueLen atomic.Int32 // len(owing)
+	ackQueueLen atomic.Int32 // len(ackQueue)
 	corked      atomic.Bool  // the batch is held back to be coalesced with later posts
 	nextTimer   atomic.Int64 // timers.nextDeadline()
 	hasBacklog  atomic.Bool  // a queue pair with more to send is in timers, see deferDrain

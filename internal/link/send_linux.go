@@ -82,7 +82,7 @@ func (tx *sender) init(v6 bool, tos, hops uint8) {
 	}
 }
 
-// WriteBatch implements Conn: one system call for a batch of up to maxSend
+// WriteBatch implements Conn: one system call for a batch of up to maxSendMessages
 // groups.
 func (c *udp) WriteBatch(b *Batch) error {
 	if !c.enter(callWrite) {

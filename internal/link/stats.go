@@ -94,7 +94,7 @@ func (tx *sendCounters) countLost(errno syscall.Errno, packets int) {
 	switch errno {
 	case syscall.EMSGSIZE:
 		tx.tooBig.Add(n)
-	case syscall.ENOBUFS, syscall.ENOMEM, syscall.EAGAIN: // EAGAIN: maxBlocked is over
+	case syscall.ENOBUFS, syscall.ENOMEM, syscall.EAGAIN: // EAGAIN: after maxSendBlock
 		tx.noBuffers.Add(n)
 	case syscall.EPERM, syscall.EACCES:
 		tx.denied.Add(n)
