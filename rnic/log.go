@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"sync/atomic"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // logLevels are the values of SOFTRNIC_LOG.
@@ -29,7 +31,7 @@ func newLogger(o *Options) (*slog.Logger, error) {
 	case known:
 		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
 	}
-	return nil, fmt.Errorf("%q is no level: want off, error, warn, info or debug", word)
+	return nil, fmt.Errorf("%q is no level: want off, error, warn, info or debug%s", word, spelling.Hint(word, "off", "error", "warn", "info", "debug"))
 }
 
 // maxLoggedFailures bounds the failures of a device that reach the program's

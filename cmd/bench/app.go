@@ -14,6 +14,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -35,6 +36,7 @@ const (
 
 // runCommandLine runs the command line and returns the exit status.
 func (a *app) runCommandLine(ctx context.Context, args []string) int {
+	environment.WarnUnknown(func(text string) { fmt.Fprintln(a.stderr, "bench: warning:", text) })
 	a.args = imbDashes(args)
 	out := cmdline.NewOutput(a.stdout)
 	a.stdout = out
@@ -73,7 +75,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(a.flagError)
 	var faults string
 	root.PersistentFlags().StringVar(&faults, "impair", "", "faults of every adapter's link, for example \"loss 1% delay 2ms\"; not applied to plain UDP")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return prepareWorkers(faults) }

@@ -113,18 +113,18 @@ func TestExitStatus(t *testing.T) {
 		{"run wrong good", 1, "1 of 2 experiments failed: wrong"},
 		{"run crash --json", 1, "panic: the worker fell over"},
 		{"run", 2, "run: missing experiment name"},
-		{"run nosuch", 2, `unknown experiment "nosuch"; known experiments: good, crash, other, wrong`},
-		{"run good --set sizes=1", 2, `unknown parameter "sizes"; known parameters:`},
+		{"run nosuch", 2, "unknown experiment \"nosuch\"; `bench list` shows the names"},
+		{"run good --set sizes=1", 2, `unknown parameter "sizes"; did you mean "size"?; known parameters:`},
 		{"run good --set size=huge", 2, `size=huge: "huge" is not a number`},
 		{"run good --set size", 2, "key=value"},
 		{"run good --fast", 2, "unknown flag: --fast; `bench run --help` lists the flags"},
-		{"nosuch", 2, "unknown command \"nosuch\"; commands: completion, imb, list, nas, osu, report, run, or none for the tour"},
+		{"nosuch", 2, "unknown command \"nosuch\" of `bench`; want one of completion, imb, list, nas, osu, report, run"},
 		{"good", 2, "\"good\" is an experiment: `bench run good`"},
 		{"adapter", 2, "\"adapter\" is a source of experiments: `bench run \"adapter\"`"},
 		{"--quick", 2, "unknown flag: --quick; the flag belongs to `bench report` and `bench run`"},
 		{"list --set size=1", 2, "unknown flag: --set; `bench list --help` lists the flags"},
 		{"list goo *r", 0, ""},
-		{"list extra", 2, "no experiment matches extra; known experiments: good, crash, other, wrong"},
+		{"list extra", 2, "no experiment matches \"extra\"; `bench list` shows the names"},
 		{"list good [", 2, "malformed pattern \"[\", want one like sdp-*"},
 		{"report all", 2, "bench report: unexpected argument \"all\""},
 	} {
@@ -487,4 +487,41 @@ func TestImpair(t *testing.T) {
 	}
 	require.Equal(t, 0, a.runCommandLine(t.Context(), []string{"list", "--impair", "loss 1% seed 7"}))
 	require.Equal(t, "loss 1% seed 7", os.Getenv(rnic.EnvImpair))
+}
+
+// TestMisspelt checks the right word that each error names. In the lines a plus stands for a
+// blank within an argument.
+func TestMisspelt(t *testing.T) {
+	for line, want := range map[string]string{
+		"rnu":                                     "did you mean `bench run`?",
+		"osu_latncy":                              "did you mean `bench osu latency`?",
+		"verbs-latncy":                            "did you mean `bench run verbs-latency`?",
+		"verbs-latncy --quick":                    "did you mean `bench run verbs-latency`?",
+		"verbs-latency --quick":                   "is an experiment: `bench run verbs-latency`",
+		"run verbs-latncy":                        `did you mean "verbs-latency"?`,
+		"list verbs-latncy":                       `did you mean "verbs-latency"?`,
+		"run RCUD+fig.+6z":                        `did you mean "RCUD fig. 6`,
+		"run verbs-latency --quik":                "did you mean --quick?",
+		"run verbs-latency --set sise=1":          `did you mean "sizes"?`,
+		"run verbs-latency --set series=rc-wriet": `did you mean "rc-write"?`,
+		"run verbs-latency --impair lsos+1%":      `did you mean "loss"?`,
+		"--verbsoe":                               "did you mean --verbose?",
+		"report --form x":                         "did you mean --from?",
+		"osu latncy":                              "did you mean `bench osu latency`?",
+		"osu put_bw -s fenec":                     `did you mean "fence"?`,
+		"osu put_bw -w craete":                    `did you mean "create"?`,
+		"osu allreduce -T mpi_flaot":              `did you mean "mpi_float"?`,
+		"imb PingPnog":                            `did you mean "PingPong"?`,
+		"imb -mslog 1:2":                          "did you mean --msglog?",
+		"nas cgg":                                 "did you mean `bench nas cg`?",
+	} {
+		args := strings.Split(line, " ")
+		for i, arg := range args {
+			args[i] = strings.ReplaceAll(arg, "+", " ")
+		}
+		status, stdout, stderr := runRegistry(t.Context(), t, &bench.Default, args...)
+		require.Equal(t, statusUsage, status, line)
+		require.Contains(t, stderr, want, line)
+		require.Empty(t, stdout, line)
+	}
 }

@@ -136,7 +136,8 @@ func parseSizeRange(s string) (low, high int, err error) {
 	return low, high, nil
 }
 
-// imbDashes adds a second dash to the flags of imb, which have a single dash in the original.
+// imbDashes adds a second dash to the flags of imb, which have a single dash in the original, and
+// to unknown ones.
 func imbDashes(args []string) []string {
 	if at := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") }); at < 0 || args[at] != "imb" {
 		return args
@@ -146,9 +147,16 @@ func imbDashes(args []string) []string {
 	o.addFlags(f)
 	args = slices.Clone(args)
 	for i, arg := range args {
-		if name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "="); strings.HasPrefix(arg, "-") && f.Lookup(name) != nil {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		unknown := len(name) > 1 && name[0] != '-' && f.ShorthandLookup(name[:1]) == nil
+		if strings.HasPrefix(arg, "-") && (f.Lookup(name) != nil || unknown && !isNumber(name)) {
 			args[i] = "-" + arg
 		}
 	}
 	return args
+}
+
+func isNumber(word string) bool {
+	_, err := strconv.ParseFloat(word, 64)
+	return err == nil
 }

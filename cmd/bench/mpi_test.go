@@ -59,7 +59,7 @@ func TestMPIAlone(t *testing.T) {
 
 func TestMPIUsage(t *testing.T) {
 	for line, want := range map[string]string{
-		"osu nothing":                  "unknown command \"nothing\" of `bench osu`; commands: acc_latency, allgather, ",
+		"osu nothing":                  "unknown command \"nothing\" of `bench osu`; want one of acc_latency, allgather, ",
 		"osu latency -n 3":             "osu_latency: 3 ranks, want 2",
 		"osu latency -n 0":             "-n 0: want at least 1 rank",
 		"osu latency -m x":             `-m "x": want [MIN:]MAX`,
@@ -91,7 +91,7 @@ func TestMPIUsage(t *testing.T) {
 		"imb -exclude PingPing,no":     `unknown benchmark "no"`,
 		"nas is -n 3":                  "nas: invalid number of ranks: 3, want a power of two",
 		"nas is --class D":             `--class: class "D": nas: unknown class, want S, W, A, B or C`,
-		"nas mg":                       "unknown command \"mg\" of `bench nas`; commands: cg, ep, is",
+		"nas mg":                       "unknown command \"mg\" of `bench nas`; want one of cg, ep, is",
 	} {
 		status, stdout, stderr := runMPI(t, line)
 		require.Equal(t, statusUsage, status, "%s\n%s", line, stderr)

@@ -31,13 +31,12 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	case err == nil:
 		return usageErrorf("%q is a source of experiments: `bench run %[1]q`", args[0])
 	}
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
+	if cmdline.NearestCommand(c, args[0]) == nil {
+		if name := a.registry.Nearest(args[0]); name != "" {
+			return usageErrorf("unknown command %q; did you mean `bench run %s`?", args[0], name)
 		}
 	}
-	return usageErrorf("unknown command %q; commands: %s, or none for the tour (`bench --help`)", args[0], strings.Join(names, ", "))
+	return &usageError{cmdline.UnknownCommand(c, args[0])}
 }
 
 // noSubcommandArgs rejects unknown subcommands of a command.
@@ -45,11 +44,7 @@ func noSubcommandArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, sub := range c.Commands() {
-		names = append(names, sub.Name())
-	}
-	return usageErrorf("unknown command %q of `%s`; commands: %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+	return &usageError{cmdline.UnknownCommand(c, args[0])}
 }
 
 // noArgs rejects all arguments of a command.
@@ -61,7 +56,10 @@ func noArgs(c *cobra.Command, args []string) error {
 }
 
 // flagError adds a hint to the error of an unknown flag that belongs to another command.
-func flagError(c *cobra.Command, err error) error {
+func (a *app) flagError(c *cobra.Command, err error) error {
+	if words := c.Flags().Args(); len(words) > 0 && !c.HasParent() {
+		return a.unknownCommand(c, words)
+	}
 	if no := (*pflag.NotExistError)(nil); errors.As(err, &no) {
 		var owners []string
 		for _, sub := range c.Commands() {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -119,13 +118,7 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	return usageErrorf("unknown command %q for %q; want one of %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+	return &usageError{cmdline.UnknownCommand(c, args[0])}
 }
 
 // noArgs accepts no arguments.

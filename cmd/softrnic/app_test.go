@@ -89,8 +89,8 @@ func TestExitStatus(t *testing.T) {
 		{"history -h", 0, ""},
 		{"capture --of nobody -w x.pcapng", 1, `"nobody": no such process or device`},
 
-		{"nosuch", 2, `unknown command "nosuch" for "softrnic"; want one of capture, `},
-		{"stat nosuch", 2, `unknown command "nosuch" for "softrnic stat"; want one of history`},
+		{"nosuch", 2, "unknown command \"nosuch\" of `softrnic`; want one of capture, "},
+		{"stat nosuch", 2, "unknown command \"nosuch\" of `softrnic stat`; want one of history"},
 		{"stat history nosuch", 2, `softrnic stat history takes no argument, got "nosuch"`},
 		{"stat 4711", 2, "want one of history; to look at one process or device: --of 4711"},
 		{"stat history 4711", 2, "to look at one process or device: --of 4711"},
@@ -239,5 +239,35 @@ func TestLostOutput(t *testing.T) {
 		var diag bytes.Buffer
 		require.Equal(t, 1, newApp(full, &diag).runCommand(t.Context(), strings.Fields(line)), line)
 		require.Contains(t, diag.String(), "no space left on device")
+	}
+}
+
+// TestMisspelt checks the right word that each error names. In the lines a plus stands for a
+// blank within an argument.
+func TestMisspelt(t *testing.T) {
+	for line, want := range map[string]string{
+		"pref":                          "did you mean `softrnic perf`?",
+		"ib_write_bw":                   "did you mean `softrnic perf write_bw`?",
+		"ibv_devinfo":                   "did you mean `softrnic devinfo`?",
+		"mpriun -n 2 true":              "did you mean `softrnic mpirun`?",
+		"perf write_bx":                 "did you mean `softrnic perf write_bw`?",
+		"sdp cta":                       "did you mean `softrnic sdp cat`?",
+		"devinfo --jsno":                "did you mean --json?",
+		"perf write_bw --itres 5":       "did you mean --iters?",
+		"rping --vailadte":              "did you mean --validate?",
+		"mpirun --bnid-to core true":    "did you mean --bind-to?",
+		"mpirun --bind-to coer -n 1 sh": `did you mean "core"?`,
+		"sdp cat --desing nic":          "did you mean --design?",
+		"sdp cat --design credti -l 1":  `did you mean "credit"?`,
+		"devinfo --impair lsos+1%":      `did you mean "loss"?`,
+	} {
+		args := strings.Split(line, " ")
+		for i, arg := range args {
+			args[i] = strings.ReplaceAll(arg, "+", " ")
+		}
+		var out, errs bytes.Buffer
+		require.Equal(t, statusUsage, newApp(&out, &errs).runCommand(t.Context(), args), "%s: %s", line, errs.String())
+		require.Contains(t, errs.String(), want, line)
+		require.Empty(t, out.String(), line)
 	}
 }

@@ -24,7 +24,7 @@ import (
 func TestSDPRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
-		"sdp nosuch":                             `unknown command "nosuch" for "softrnic sdp"; want one of cat, proxy`,
+		"sdp nosuch":                             "unknown command \"nosuch\" of `softrnic sdp`; want one of cat, proxy",
 		"sdp proxy":                              "--listen: missing; give the address to listen at",
 		"sdp proxy --listen tcp::1":              "--to: missing; give the address to connect to",
 		"sdp proxy --listen nowhere":             "want sdp:[HOST]:PORT or tcp:[HOST]:PORT, for example sdp:192.0.2.1:7471",

@@ -32,7 +32,7 @@ func init() {
 func TestToolRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
-		"pingpong xrc":                        `unknown command "xrc" for "softrnic pingpong"; want one of rc, srq, uc, ud`,
+		"pingpong xrc":                        "unknown command \"xrc\" of `softrnic pingpong`; did you mean `softrnic pingpong rc`?",
 		"pingpong rc a b":                     "takes one host at most",
 		"pingpong rc -m 1000":                 "-m 1000: the MTU is 256, 512, 1024, 2048 or 4096",
 		"pingpong rc -m 0":                    "-m 0: the MTU is",
@@ -49,7 +49,7 @@ func TestToolRefusals(t *testing.T) {
 		"pingpong rc --addr 127.0.0.9:5000":   "want 4791: the handshake cannot carry a UDP port",
 		"pingpong rc --impair slowly":         "--impair: ",
 		"pingpong rc -p 70000":                "-p: TCP port 70000",
-		"perf raw_ethernet_bw":                `unknown command "raw_ethernet_bw" for "softrnic perf"`,
+		"perf raw_ethernet_bw":                "unknown command \"raw_ethernet_bw\" of `softrnic perf`",
 		"perf send_bw a b":                    "takes one host at most",
 		"perf send_bw -c XRC":                 "-c XRC: want RC, UC or UD",
 		"perf read_bw -c UC":                  "-c: unreliable connections have no reads",

@@ -28,6 +28,9 @@ func TestFlagError(t *testing.T) {
 		{"--percent x", `--percent: "x": want whole numbers with commas between`},
 		{"--on=maybe", `--on: "maybe": want true or false`},
 		{"-s 1Q", `-s, --size: "1Q" is not a number like 64, 4K or 1MiB`},
+		{"--nubmer 3", "unknown flag: --nubmer; did you mean --number?"},
+		{"--sise=3", "unknown flag: --sise; did you mean --size?"},
+		{"-q", "unknown shorthand flag: 'q' in -q; `tool --help` lists the flags"},
 		{"--bogus", "unknown flag: --bogus; `tool --help` lists the flags"},
 		{"-n", "flag needs an argument: 'n' in -n; `tool --help` lists the flags"},
 	} {
@@ -48,6 +51,40 @@ func TestFlagError(t *testing.T) {
 		require.EqualError(t, err, c.want)
 		require.NotContains(t, err.Error(), "strconv")
 	}
+}
+
+// TestUnknownCommand checks the command that each misspelt one stands for.
+func TestUnknownCommand(t *testing.T) {
+	add := func(c *cobra.Command, names ...string) *cobra.Command {
+		for _, name := range names {
+			c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+		}
+		return c
+	}
+	perf := add(&cobra.Command{Use: "perf"}, "write_bw", "write_lat", "send_bw")
+	root := add(&cobra.Command{Use: "softrnic"}, "devinfo", "stat", "mpirun")
+	root.AddCommand(perf)
+	for word, want := range map[string]string{
+		"pref":        "softrnic perf",
+		"stta":        "softrnic stat",
+		"MPIrun":      "softrnic mpirun",
+		"ibv_devinfo": "softrnic devinfo",
+		"ib_write_bw": "softrnic perf write_bw",
+		"write_latt":  "softrnic perf write_lat",
+	} {
+		require.EqualError(t, cmdline.UnknownCommand(root, word), "unknown command \""+word+"\" of `softrnic`; did you mean `"+want+"`?")
+	}
+	require.EqualError(t, cmdline.UnknownCommand(root, "conquer"), "unknown command \"conquer\" of `softrnic`; want one of devinfo, mpirun, perf, stat")
+	require.EqualError(t, cmdline.UnknownCommand(perf, "sned_bw"), "unknown command \"sned_bw\" of `softrnic perf`; did you mean `softrnic perf send_bw`?")
+}
+
+// TestFlagOfUnknownCommand: a flag behind an unknown subcommand is not the mistake.
+func TestFlagOfUnknownCommand(t *testing.T) {
+	root := &cobra.Command{Use: "softrnic", Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
+	root.AddCommand(&cobra.Command{Use: "perf", Run: func(*cobra.Command, []string) {}})
+	root.SetFlagErrorFunc(cmdline.FlagError)
+	root.SetArgs([]string{"pref", "-s", "8"})
+	require.EqualError(t, root.Execute(), "unknown command \"pref\" of `softrnic`; did you mean `softrnic perf`?")
 }
 
 // failing is a writer that fails after a number of calls.

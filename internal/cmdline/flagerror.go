@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // valueHints has the accepted values of a flag by its type (pflag.Value.Type), where the errors
@@ -19,9 +21,18 @@ var valueHints = map[string]string{
 }
 
 // FlagError returns the error of a mistake in the flags of c: the flag, the refused value and the
-// accepted values.
+// accepted values. The error of an unknown flag names the nearest known one.
+// Behind the name of an unknown subcommand the name is the mistake.
 func FlagError(c *cobra.Command, err error) error {
+	if words := c.Flags().Args(); len(words) > 0 && c.HasSubCommands() {
+		return UnknownCommand(c, words[0]) // the flags are not those of c
+	}
 	var invalid *pflag.InvalidValueError
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		if nearest := nearestFlag(c, unknown); nearest != "" {
+			return fmt.Errorf("%w; did you mean %s?", err, nearest)
+		}
+	}
 	if !errors.As(err, &invalid) {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
 	}
@@ -36,4 +47,22 @@ func FlagError(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s: %q: want %s", name, invalid.GetValue(), want)
 	}
 	return fmt.Errorf("%s: %w", name, invalid.Unwrap())
+}
+
+// nearestFlag returns the flag of c that an unknown one stands for, or "". Shorthands stand for
+// themselves.
+func nearestFlag(c *cobra.Command, unknown *pflag.NotExistError) string {
+	if unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if nearest := spelling.Nearest(unknown.GetSpecifiedName(), names...); nearest != "" {
+		return "--" + nearest
+	}
+	return ""
 }

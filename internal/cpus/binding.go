@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // A Binding determines the processors to which processes of one machine are bound.
@@ -47,7 +49,7 @@ func ParseBinding(name string) (Binding, error) {
 	case Auto, None, Core, Thread:
 		return b, nil
 	}
-	return "", fmt.Errorf("no binding %q: want auto, none, core or hwthread", name)
+	return "", fmt.Errorf("no binding %q: want auto, none, core or hwthread%s", name, spelling.Hint(plain, string(Auto), string(None), string(Core), string(Thread)))
 }
 
 // CPUSets returns the sets of processors to which n processes are bound in turn, or nil without

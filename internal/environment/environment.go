@@ -5,7 +5,6 @@
 package environment
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // Prefix begins the names of all variables of this project.
@@ -69,7 +70,7 @@ func Word(name string, words ...string) (string, error) {
 		return w, nil
 	}
 	last := len(words) - 1
-	return "", fmt.Errorf("%s=%s: want %s or %s", name, v, strings.Join(words[:last], ", "), words[last])
+	return "", fmt.Errorf("%s=%s: want %s or %s%s", name, v, strings.Join(words[:last], ", "), words[last], spelling.Hint(v, words...))
 }
 
 // Int returns the value of a variable and whether it is set. An error names the unit and the
@@ -119,32 +120,13 @@ func isTestVariable(name string) bool {
 	})
 }
 
-// Nearest returns the known name with the smallest edit distance to name.
-func Nearest(name string) string {
-	return slices.MinFunc(Variables, func(a, b Variable) int {
-		return cmp.Compare(editDistance(name, a.Name), editDistance(name, b.Name))
-	}).Name
-}
-
-// editDistance returns the Levenshtein distance of a and b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// hintFor returns a clause that names the variable that an unknown one stands for.
+func hintFor(name string) string {
+	names := make([]string, len(Variables))
+	for i, v := range Variables {
+		names[i] = v.Name
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return spelling.Hint(name, names...)
 }
 
 var warned sync.Once
@@ -154,7 +136,7 @@ var warned sync.Once
 func WarnUnknown(warn func(text string)) {
 	warned.Do(func() {
 		for _, name := range Unknown(os.Environ()) {
-			warn(fmt.Sprintf("environment variable %s is unknown and has no effect; the nearest known one is %s", name, Nearest(name)))
+			warn(fmt.Sprintf("environment variable %s is unknown and has no effect%s", name, hintFor(name)))
 		}
 	})
 }

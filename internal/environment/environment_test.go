@@ -18,9 +18,21 @@ import (
 func TestUnknown(t *testing.T) {
 	got := environment.Unknown([]string{"PATH=/", "SOFTRNIC_LOG=off", "SOFTRNIC_IMPIAR=loss 1%", "SOFTRNIC_ADR=", "SOFTRNIC_MPI_TEST=1", "SOFTRNIC_ADR=x"})
 	require.Equal(t, []string{"SOFTRNIC_ADR", "SOFTRNIC_IMPIAR"}, got)
-	require.Equal(t, "SOFTRNIC_IMPAIR", environment.Nearest("SOFTRNIC_IMPIAR"))
-	require.Equal(t, "SOFTRNIC_ADDR", environment.Nearest("SOFTRNIC_ADR"))
-	require.Equal(t, "SOFTRNIC_MPI_NET", environment.Nearest("SOFTRNIC_MPINET"))
+}
+
+// TestWarnUnknown names the variable that each unknown one stands for.
+func TestWarnUnknown(t *testing.T) {
+	t.Setenv("SOFTRNIC_IMPIAR", "loss 1%")
+	t.Setenv("SOFTRNIC_MPINET", "ud")
+	t.Setenv("SOFTRNIC_BASELESS_ASSUMPTION", "1")
+	var got []string
+	environment.WarnUnknown(func(text string) { got = append(got, text) })
+	environment.WarnUnknown(func(text string) { require.Fail(t, "warned twice", text) })
+	require.Equal(t, []string{
+		"environment variable SOFTRNIC_BASELESS_ASSUMPTION is unknown and has no effect",
+		`environment variable SOFTRNIC_IMPIAR is unknown and has no effect; did you mean "SOFTRNIC_IMPAIR"?`,
+		`environment variable SOFTRNIC_MPINET is unknown and has no effect; did you mean "SOFTRNIC_MPI_NET"?`,
+	}, got)
 }
 
 // TestKnown finds every variable of the sources in the list, and nothing else.

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // EnvVar names the environment variable that switches accelerations off: a
@@ -90,7 +92,8 @@ func (o *Options) applyEnv(env string) error {
 		case "portable":
 			o.Portable = true
 		default:
-			return fmt.Errorf("link: %s=%q: unknown word %q; allowed are nogso, nogro, nommsg and portable, separated by commas", EnvVar, env, word)
+			return fmt.Errorf("link: %s=%q: unknown word %q%s; allowed are nogso, nogro, nommsg and portable, separated by commas", EnvVar, env, word,
+				spelling.Hint(word, "nogso", "nogro", "nommsg", "portable"))
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // A SyntaxError reports a wrong word in the text of a Spec.
@@ -175,6 +177,9 @@ func parseSeed(w string) (uint64, error) {
 	return n, nil
 }
 
+// keywords begin the options and the rules.
+var keywords = []string{"loss", "ecn", "delay", "reorder", "duplicate", "corrupt", "rate", "limit", "seed", "drop", "mark"}
+
 // parseNetem parses one option of netem with its arguments.
 func (p *parser) parseNetem(s *Spec) error {
 	w := p.peek()
@@ -217,7 +222,7 @@ func (p *parser) parseNetem(s *Spec) error {
 	case "drop", "mark":
 		return p.errorf("a rule stands alone; put ';' in front of it")
 	}
-	return p.errorf("unknown word; want loss, ecn, delay, reorder, duplicate, corrupt, rate, limit or seed, or a rule that begins with drop, duplicate, corrupt, delay or mark")
+	return p.errorf("unknown word%s; want loss, ecn, delay, reorder, duplicate, corrupt, rate, limit or seed, or a rule that begins with drop, duplicate, corrupt, delay or mark", spelling.Hint(p.peek(), keywords...))
 }
 
 func (p *parser) parseChance(c *Chance) error {
@@ -276,7 +281,7 @@ func parseDistribution(w string) (Distribution, error) {
 			return Distribution(i), nil
 		}
 	}
-	return 0, fmt.Errorf("want one of %s", strings.Join(distributionNames[:], ", "))
+	return 0, fmt.Errorf("want one of %s%s", strings.Join(distributionNames[:], ", "), spelling.Hint(w, distributionNames[:]...))
 }
 
 func (p *parser) parseReorder(r *Reorder) error {

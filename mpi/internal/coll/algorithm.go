@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // ErrAlgorithm is wrapped by the errors of an unknown algorithm and of an algorithm
@@ -138,5 +140,5 @@ func findAlgorithm(what Collective, name string) (*Algorithm, error) {
 	for _, a := range algorithms[what] {
 		choices = append(choices, a.Name)
 	}
-	return nil, fmt.Errorf("%w: unknown algorithm %q of %v: want %s", ErrAlgorithm, name, what, joinChoices(choices))
+	return nil, fmt.Errorf("%w: unknown algorithm %q of %v: want %s%s", ErrAlgorithm, name, what, joinChoices(choices), spelling.Hint(name, choices...))
 }

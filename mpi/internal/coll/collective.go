@@ -3,6 +3,8 @@ package coll
 import (
 	"fmt"
 	"strings"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // A Collective is a collective operation (MPI 4.1, chapter 6).
@@ -52,7 +54,7 @@ func ParseCollective(name string) (Collective, error) {
 			return Collective(c), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: unknown collective %q: want %s", ErrAlgorithm, name, joinChoices(collectiveNames[:]))
+	return 0, fmt.Errorf("%w: unknown collective %q: want %s%s", ErrAlgorithm, name, joinChoices(collectiveNames[:]), spelling.Hint(name, collectiveNames[:]...))
 }
 
 // Collectives returns all collectives.

@@ -1,6 +1,10 @@
 package flow
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/internal/spelling"
+)
 
 // A Control is a flow control mode. The zero value is the default, NIC.
 type Control uint8
@@ -29,7 +33,7 @@ func ParseControl(name string) (Control, error) {
 			return Control(d), nil
 		}
 	}
-	return 0, fmt.Errorf("flow control %q: want nic, rdma or credit", name)
+	return 0, fmt.Errorf("flow control %q: want nic, rdma or credit%s", name, spelling.Hint(name, controlNames[:]...))
 }
 
 // MarshalText implements encoding.TextMarshaler.

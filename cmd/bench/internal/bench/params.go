@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/size"
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // A Kind is the type of a parameter's value.
@@ -68,7 +69,7 @@ func (p Param) parseValue(s string) (any, error) {
 
 func (p Param) parseWord(s string) (string, error) {
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, s) {
-		return "", fmt.Errorf("invalid word %q, want one of %s", s, strings.Join(p.Choices, ", "))
+		return "", fmt.Errorf("invalid word %q, want one of %s%s", s, strings.Join(p.Choices, ", "), spelling.Hint(s, p.Choices...))
 	}
 	return s, nil
 }
@@ -141,7 +142,7 @@ func ParseSettings(words []string) (Settings, error) {
 func CheckSettings(experiments []*Experiment, s Settings) error {
 	for key := range s {
 		if !slices.ContainsFunc(experiments, func(e *Experiment) bool { return e.findParam(key) != nil }) {
-			return fmt.Errorf("unknown parameter %q; %s", key, describeParams(experiments))
+			return fmt.Errorf("unknown parameter %q%s; %s", key, spelling.Hint(key, paramNames(experiments)...), describeParams(experiments))
 		}
 	}
 	for _, e := range experiments {
@@ -150,6 +151,15 @@ func CheckSettings(experiments []*Experiment, s Settings) error {
 		}
 	}
 	return nil
+}
+
+func paramNames(experiments []*Experiment) (names []string) {
+	for _, e := range experiments {
+		for _, p := range e.Params {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 func describeParams(experiments []*Experiment) string {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // A Registry is a set of experiments by name.
@@ -63,7 +65,7 @@ func (g *Registry) All() []*Experiment {
 
 // Find returns the named experiments in the order of names, each once. A name may also be a
 // source, a paper or one of its figures such as "RCUD fig. 6a", and selects all experiments of
-// this source. The error lists the known names.
+// this source. The error names the nearest one.
 func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 	found := make([]*Experiment, 0, len(names))
 	for _, name := range names {
@@ -72,7 +74,7 @@ func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 			named = []*Experiment{e}
 		}
 		if len(named) == 0 {
-			return nil, fmt.Errorf("unknown experiment %q; known experiments: %s", name, g.knownNames())
+			return nil, fmt.Errorf("unknown experiment %q%s", name, g.hintFor(name))
 		}
 		for _, e := range named {
 			if !slices.Contains(found, e) {
@@ -91,7 +93,7 @@ func (g *Registry) fromSource(pattern string) []*Experiment {
 // Match returns, in the order of All, the experiments whose names begin with one of the
 // patterns or match it as a glob (path.Match: "*-latency"). A pattern that matches no name
 // selects by source, as in Find. Without patterns Match returns all experiments. A pattern
-// without a match is an error that lists the known names.
+// without a match is an error that names the nearest known one.
 func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 	all := g.All()
 	if len(patterns) == 0 {
@@ -115,17 +117,31 @@ func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 			}
 		}
 		if !some {
-			return nil, fmt.Errorf("no experiment matches %s; known experiments: %s", p, g.knownNames())
+			return nil, fmt.Errorf("no experiment matches %q%s", p, g.hintFor(p))
 		}
 	}
 	return slices.DeleteFunc(all, func(e *Experiment) bool { return !wanted[e] }), nil
 }
 
-// knownNames returns the names of all experiments, separated by commas.
-func (g *Registry) knownNames() string {
+// Nearest returns the name or the source of an experiment that name stands for, or "".
+func (g *Registry) Nearest(name string) string {
 	var known []string
 	for _, e := range g.All() {
 		known = append(known, e.Name)
 	}
-	return strings.Join(known, ", ")
+	for _, e := range g.All() {
+		if e.Paper() != nil {
+			known = append(known, e.Source)
+		}
+	}
+	return spelling.Nearest(name, known...)
+}
+
+// hintFor returns the end of the error of an unknown name: the nearest one, or the command that
+// lists all.
+func (g *Registry) hintFor(name string) string {
+	if nearest := g.Nearest(name); nearest != "" {
+		return fmt.Sprintf("; did you mean %q?", nearest)
+	}
+	return "; `bench list` shows the names"
 }

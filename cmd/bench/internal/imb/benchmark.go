@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/spelling"
 	"github.com/softrnic/softrnic/mpi"
 )
 
@@ -107,7 +108,7 @@ func findBenchmark(name string) (Benchmark, error) {
 		}
 		known = append(known, b.Name)
 	}
-	return Benchmark{}, fmt.Errorf("%w %q; known benchmarks: %s", ErrBenchmark, name, strings.Join(known, ", "))
+	return Benchmark{}, fmt.Errorf("%w %q%s; known benchmarks: %s", ErrBenchmark, name, spelling.Hint(name, known...), strings.Join(known, ", "))
 }
 
 // groupSizes returns the numbers of ranks on which the benchmark runs, from least to ranks.

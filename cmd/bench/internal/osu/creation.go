@@ -3,6 +3,7 @@ package osu
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/spelling"
 	"github.com/softrnic/softrnic/mpi"
 )
 
@@ -33,12 +34,14 @@ func (c Creation) String() string {
 
 // ParseCreation parses a name for -w.
 func ParseCreation(name string) (Creation, error) {
+	var names []string
 	for i, c := range creations {
 		if c.name == name {
 			return Creation(i), nil
 		}
+		names = append(names, c.name)
 	}
-	return 0, fmt.Errorf("%w: window creation %q: want create, allocate or dynamic", ErrOptions, name)
+	return 0, fmt.Errorf("%w: window creation %q: want create, allocate or dynamic%s", ErrOptions, name, spelling.Hint(name, names...))
 }
 
 // newWindow creates a window with size bytes of local memory. It is collective. peerOffset is

@@ -3,6 +3,8 @@ package osu
 import (
 	"fmt"
 	"io"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // Options are the options of a test. Defaults returns those of the original.
@@ -66,7 +68,7 @@ func ParseType(s string) (Type, error) {
 			return Type(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: type %q: want mpi_char, mpi_int, mpi_float or mpi_long", ErrOptions, s)
+	return 0, fmt.Errorf("%w: type %q: want mpi_char, mpi_int, mpi_float or mpi_long%s", ErrOptions, s, spelling.Hint(s, types[:]...))
 }
 
 // elemSize returns the size of an element in bytes.

@@ -3,6 +3,7 @@ package osu
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/spelling"
 	"github.com/softrnic/softrnic/mpi"
 )
 
@@ -40,12 +41,14 @@ func (s Sync) String() string {
 
 // ParseSync parses a name for -s.
 func ParseSync(name string) (Sync, error) {
+	var names []string
 	for i, s := range syncs {
 		if s.name == name {
 			return Sync(i), nil
 		}
+		names = append(names, s.name)
 	}
-	return 0, fmt.Errorf("%w: synchronization %q: want lock, flush, flush_local, lock_all, pscw or fence", ErrOptions, name)
+	return 0, fmt.Errorf("%w: synchronization %q: want lock, flush, flush_local, lock_all, pscw or fence%s", ErrOptions, name, spelling.Hint(name, names...))
 }
 
 // usesFlush reports whether all rounds are in one epoch.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/softrnic/softrnic/internal/spelling"
 )
 
 // A Test is one of the benchmarks.
@@ -72,7 +74,7 @@ func Find(name string) (Test, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return Test{}, fmt.Errorf("%w %q; known tests: %s", ErrTest, name, strings.Join(names, ", "))
+	return Test{}, fmt.Errorf("%w %q%s; known tests: %s", ErrTest, name, spelling.Hint(name, names...), strings.Join(names, ", "))
 }
 
 // IsCollective reports whether the test measures a collective.

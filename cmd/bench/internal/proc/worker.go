@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/internal/environment"
 )
 
 // errParentGone is the cause of a worker's context when its stdin is closed.
@@ -35,6 +36,7 @@ type Worker struct {
 func serveProcess(name, role string) int {
 	// Ctrl-C at a terminal signals the whole process group. The parent handles it.
 	signal.Ignore(os.Interrupt)
+	environment.WarnUnknown(func(string) {}) // the parent has warned
 	w := &Worker{
 		out: json.NewEncoder(os.Stdout),
 		in: map[kind]chan json.RawMessage{
