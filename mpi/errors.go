@@ -10,6 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // Errors of calls. They are wrapped in an *Error; test for them with errors.Is.
@@ -32,6 +33,14 @@ var (
 	ErrFreed     = errors.New("communicator freed")
 	ErrRequest   = errors.New("invalid request")
 	ErrMismatch  = coll.ErrMismatch
+)
+
+// Errors of windows. They come wrapped in an *Error.
+var (
+	ErrWin    = errors.New("invalid window")            // MPI_ERR_WIN
+	ErrEpoch  = errors.New("wrong RMA synchronization") // MPI_ERR_RMA_SYNC
+	ErrRange  = rma.ErrRange                            // MPI_ERR_RMA_RANGE
+	ErrAttach = errors.New("invalid attach or detach")  // MPI_ERR_RMA_ATTACH
 )
 
 // Error is the error of a call.
