@@ -14,19 +14,19 @@ import (
 // roceUDPPort is the default UDP port of an adapter (IBTA volume 1, annex A17).
 const roceUDPPort = 4791
 
-// An AH is an address handle. Posted sends do not depend on it any more.
-type AH struct {
-	pd     *PD
+// An addressHandle is an address handle. Posted sends do not depend on it any more.
+type addressHandle struct {
+	pd     *protectionDomain
 	attr   verbs.AHAttr
 	path   wire.Path
 	closed atomic.Bool
 }
 
-var _ verbs.AH = (*AH)(nil)
+var _ verbs.AH = (*addressHandle)(nil)
 
 // CreateAH implements verbs.PD. The handle is for UD sends to an adapter or,
 // with a multicast DGID, to a group.
-func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
+func (pd *protectionDomain) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 	const op = "create AH"
 	if err := pd.addRef(kindAH, op); err != nil {
 		return nil, err
@@ -36,15 +36,15 @@ func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 		pd.release(kindAH)
 		return nil, err
 	}
-	return &AH{pd: pd, attr: attr, path: path}, nil
+	return &addressHandle{pd: pd, attr: attr, path: path}, nil
 }
 
 // Attr returns the address vector with defaults filled in.
-func (ah *AH) Attr() verbs.AHAttr { return ah.attr }
+func (ah *addressHandle) Attr() verbs.AHAttr { return ah.attr }
 
 // Close frees the handle, also while sends that use it are in flight. Close is
 // idempotent and returns nil.
-func (ah *AH) Close() error {
+func (ah *addressHandle) Close() error {
 	if !ah.closed.Swap(true) {
 		ah.pd.release(kindAH)
 	}

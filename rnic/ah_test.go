@@ -28,7 +28,7 @@ func TestCreateAH(t *testing.T) {
 		host.gid = gid(c.own)
 		made, err := pd.CreateAH(c.attr)
 		require.NoError(t, err)
-		ah := made.(*AH)
+		ah := made.(*addressHandle)
 		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.path.Dst)
 		require.Equal(t, c.attr.TrafficClass, ah.path.TrafficClass)
 

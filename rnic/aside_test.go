@@ -27,7 +27,7 @@ func TestManagementDoesNotLead(t *testing.T) {
 		}
 	}
 	b.recv(t, 1, 0, 100)
-	cq := b.cq.(*CQ)
+	cq := b.cq.(*completionQueue)
 	got := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -9,11 +9,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A CompChannel is a completion channel: the queues whose armed event has
+// A completionChannel is a completion channel: the queues whose armed event has
 // happened, listed for Wait, or for the handler while the service polls. It has
 // no goroutine, and its waiters never read a socket: whichever goroutine adds
 // the completion lists the queue.
-type CompChannel struct {
+type completionChannel struct {
 	dev *Device
 	num uint32
 
@@ -35,19 +35,19 @@ func (d *Device) CreateCompChannel() (verbs.CompChannel, error) {
 	if err := d.checkUsable("create completion channel"); err != nil {
 		return nil, err
 	}
-	return &CompChannel{
+	return &completionChannel{
 		dev: d, num: d.lastChannel.Add(1),
 		more: make(chan struct{}, 1), done: make(chan struct{}),
 	}, nil
 }
 
 // CreateCQ implements verbs.CompChannel.
-func (ch *CompChannel) CreateCQ(depth int) (verbs.CQ, error) { return ch.dev.createCQ(depth, ch) }
+func (ch *completionChannel) CreateCQ(depth int) (verbs.CQ, error) { return ch.dev.createCQ(depth, ch) }
 
 // Wait implements verbs.CompChannel. The waiter parks: the socket is left to
 // pollers, waiters on queues, and the service. Any number of goroutines may
 // share a channel.
-func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
+func (ch *completionChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 	ctx = orBackground(ctx)
 	for ended := false; ; {
 		if c := ch.popEvent(); c != nil {
@@ -72,11 +72,11 @@ func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 }
 
 // String returns the name of the channel for errors.
-func (ch *CompChannel) String() string { return fmt.Sprintf("completion channel %d", ch.num) }
+func (ch *completionChannel) String() string { return fmt.Sprintf("completion channel %d", ch.num) }
 
 // checkUsable returns the error of op if the channel is closed or its device
 // unusable.
-func (ch *CompChannel) checkUsable(op string) error {
+func (ch *completionChannel) checkUsable(op string) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.closed {
@@ -87,7 +87,7 @@ func (ch *CompChannel) checkUsable(op string) error {
 
 // enqueueEvent lists c, unless it is listed already: for the handler while the
 // service polls, and for Wait otherwise. c.mu is held.
-func (ch *CompChannel) enqueueEvent(c *CQ) {
+func (ch *completionChannel) enqueueEvent(c *completionQueue) {
 	list := &ch.waiting
 	ch.mu.Lock()
 	if ch.servicePolls.Load() > 0 {
@@ -103,7 +103,7 @@ func (ch *CompChannel) enqueueEvent(c *CQ) {
 }
 
 // wakeOne wakes one waiter.
-func (ch *CompChannel) wakeOne() {
+func (ch *completionChannel) wakeOne() {
 	ch.dev.wakeups.Add(1)
 	select {
 	case ch.more <- struct{}{}:
@@ -112,7 +112,7 @@ func (ch *CompChannel) wakeOne() {
 }
 
 // popEvent removes and returns the queue with the oldest event, or nil.
-func (ch *CompChannel) popEvent() *CQ {
+func (ch *completionChannel) popEvent() *completionQueue {
 	ch.mu.Lock()
 	c := ch.waiting.pop()
 	left := ch.waiting.oldest != nil
@@ -124,7 +124,7 @@ func (ch *CompChannel) popEvent() *CQ {
 }
 
 // addUser counts a completion queue of the channel.
-func (ch *CompChannel) addUser(op string) error {
+func (ch *completionChannel) addUser(op string) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.closed {
@@ -136,7 +136,7 @@ func (ch *CompChannel) addUser(op string) error {
 
 // removeUser undoes addUser. With keep, a pending event stays: the device has
 // closed, and flushed completions can still be polled. c.mu is held.
-func (ch *CompChannel) removeUser(c *CQ, keep bool) {
+func (ch *completionChannel) removeUser(c *completionQueue, keep bool) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	ch.users--
@@ -146,7 +146,7 @@ func (ch *CompChannel) removeUser(c *CQ, keep bool) {
 }
 
 // Close implements verbs.CompChannel. It is idempotent.
-func (ch *CompChannel) Close() error {
+func (ch *completionChannel) Close() error {
 	if err := ch.close(); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (ch *CompChannel) Close() error {
 	return nil
 }
 
-func (ch *CompChannel) close() error {
+func (ch *completionChannel) close() error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.closed {

@@ -150,7 +150,7 @@ func TestCompChannelOrder(t *testing.T) {
 				if slow.gone[i] {
 					return
 				}
-				cqs[i].(*CQ).pushCompletion(&verbs.WC{}, solicited)
+				cqs[i].(*completionQueue).pushCompletion(&verbs.WC{}, solicited)
 				switch {
 				case slow.overrun[i]:
 				case slow.queued[i] == depth:
@@ -385,7 +385,7 @@ func TestTakersOfOneChannel(t *testing.T) {
 			require.NoError(t, c.ReqNotify(false))
 		}
 		for _, c := range cqs {
-			c.(*CQ).pushCompletion(&verbs.WC{}, false)
+			c.(*completionQueue).pushCompletion(&verbs.WC{}, false)
 		}
 		got := map[verbs.CQ]bool{}
 		for range cqs {
@@ -469,7 +469,7 @@ func TestChannelOfFailedDevice(t *testing.T) {
 func TestChannelOfOverrunQueue(t *testing.T) {
 	e := newEnd(t, Options{})
 	ch, cqs := e.newChannel(t, 2, 1)
-	c := cqs[1].(*CQ)
+	c := cqs[1].(*completionQueue)
 	c.pushCompletion(&verbs.WC{}, false)
 	require.NoError(t, c.ReqNotify(false))
 	c.pushCompletion(&verbs.WC{}, false)
@@ -511,10 +511,10 @@ func TestChannelsComeAndGo(t *testing.T) {
 						return
 					}
 					var both sync.WaitGroup
-					both.Go(func() { c.(*CQ).pushCompletion(&verbs.WC{}, false) })
+					both.Go(func() { c.(*completionQueue).pushCompletion(&verbs.WC{}, false) })
 					both.Go(func() { assert.NoError(t, c.ReqNotify(false)) })
 					both.Wait()
-					c.(*CQ).pushCompletion(&verbs.WC{}, false)
+					c.(*completionQueue).pushCompletion(&verbs.WC{}, false)
 					assert.NoError(t, c.Close())
 				}
 			})
@@ -555,17 +555,17 @@ func TestNoAllocationByEvents(t *testing.T) {
 	round := eventRound(t, ch)
 	i := 0
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		round(cqs[i%len(cqs)].(*CQ))
+		round(cqs[i%len(cqs)].(*completionQueue))
 		i++
 	}))
 }
 
 // eventRound arms a queue, completes something on it, waits and polls.
-func eventRound(t testing.TB, ch verbs.CompChannel) func(c *CQ) {
+func eventRound(t testing.TB, ch verbs.CompChannel) func(c *completionQueue) {
 	var wc verbs.WC
 	got := make([]verbs.WC, 1)
 	ctx := soon(t)
-	return func(c *CQ) {
+	return func(c *completionQueue) {
 		if err := c.ReqNotify(false); err != nil {
 			t.Fatal(err)
 		}
@@ -600,13 +600,13 @@ func BenchmarkCompChannel(b *testing.B) {
 			round := eventRound(b, ch)
 			for _, c := range cqs {
 				require.NoError(b, c.ReqNotify(false))
-				round(c.(*CQ)) // the queue gets its memory
+				round(c.(*completionQueue)) // the queue gets its memory
 				require.NoError(b, c.ReqNotify(false))
 			}
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				c := cqs[i].(*CQ)
+				c := cqs[i].(*completionQueue)
 				round(c)
 				c.ReqNotify(false)
 				if i++; i == len(cqs) {
@@ -618,7 +618,7 @@ func BenchmarkCompChannel(b *testing.B) {
 	b.Run("asleep", func(b *testing.B) {
 		e := newEnd(b, Options{NoService: true})
 		ch, cqs := e.newChannel(b, 1, 4)
-		c := cqs[0].(*CQ)
+		c := cqs[0].(*completionQueue)
 		answered := make(chan struct{})
 		go func() {
 			got := make([]verbs.WC, 1)

@@ -36,7 +36,7 @@ func (d *Device) Stats() Stats {
 			s.Drops[i.String()] = n
 		}
 	}
-	d.qps.forEach(func(q *QP) { addCounters(&s.Counters.QPCounters, q.Counters()) })
+	d.qps.forEach(func(q *queuePair) { addCounters(&s.Counters.QPCounters, q.counters()) })
 	return s
 }
 
@@ -83,8 +83,8 @@ func addFields(sum, c reflect.Value) {
 // "send_rnr_err" (the name in rxe, where it has one); ok is false if there is
 // no such counter. Layers that only know package verbs use it if the device has
 // it.
-func (q *QP) HWCounter(name string) (n uint64, ok bool) {
-	for info, n := range q.Counters().All() {
+func (q *queuePair) HWCounter(name string) (n uint64, ok bool) {
+	for info, n := range q.counters().All() {
 		if info.Name == name {
 			return n, true
 		}

@@ -114,7 +114,7 @@ func TestHWCounter(t *testing.T) {
 	b.recv(t, 1, 0, 64)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 8)}})
 	a.poll1(t)
-	q := a.qp.(*QP)
+	q := a.qp.(*queuePair)
 	n, ok := q.HWCounter("rdma_sends")
 	require.True(t, ok)
 	require.EqualValues(t, 1, n)

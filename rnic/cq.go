@@ -10,12 +10,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A CQ is a completion queue. The engine pushes completions with its shard's
+// A completionQueue is a completion queue. The engine pushes completions with its shard's
 // lock held; any goroutine polls.
-type CQ struct {
+type completionQueue struct {
 	dev     *Device
 	num     uint32
-	channel *CompChannel          // receives the armed events; nil: Wait does
+	channel *completionChannel    // receives the armed events; nil: Wait does
 	shard   atomic.Pointer[shard] // shard whose socket a waiter reads: that of the first queue pair
 
 	ready          atomic.Int32 // queued completions, so that Poll sees an empty queue without the lock
@@ -58,7 +58,7 @@ const (
 // completions, up to depth.
 func (d *Device) CreateCQ(depth int) (verbs.CQ, error) { return d.createCQ(depth, nil) }
 
-func (d *Device) createCQ(depth int, ch *CompChannel) (verbs.CQ, error) {
+func (d *Device) createCQ(depth int, ch *completionChannel) (verbs.CQ, error) {
 	const op = "create CQ"
 	if depth < 1 || depth > maxCQE {
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d is not one of 1 to %d", depth, maxCQE)}
@@ -75,7 +75,7 @@ func (d *Device) createCQ(depth int, ch *CompChannel) (verbs.CQ, error) {
 			return nil, err
 		}
 	}
-	c := &CQ{dev: d, num: d.lastCQ.Add(1), channel: ch, depth: depth}
+	c := &completionQueue{dev: d, num: d.lastCQ.Add(1), channel: ch, depth: depth}
 	c.shard.Store(d.shards[0])
 	d.trackCQ(c)
 	return c, nil
@@ -83,7 +83,7 @@ func (d *Device) createCQ(depth int, ch *CompChannel) (verbs.CQ, error) {
 
 // pushCompletion queues a completion, or returns false if the queue overran and
 // the completion is lost. The lock of a shard is held.
-func (c *CQ) pushCompletion(wc *verbs.WC, solicited bool) bool {
+func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 	c.mu.Lock()
 	if c.n == c.depth || c.overrun {
 		first := !c.overrun
@@ -131,7 +131,7 @@ func (c *CQ) pushCompletion(wc *verbs.WC, solicited bool) bool {
 	return true
 }
 
-func (c *CQ) resizeRing(size int) {
+func (c *completionQueue) resizeRing(size int) {
 	ring := make([]verbs.WC, size)
 	k := copy(ring[:c.n], c.ring[min(c.head, len(c.ring)):])
 	copy(ring[k:c.n], c.ring)
@@ -140,7 +140,7 @@ func (c *CQ) resizeRing(size int) {
 
 // wakeWaiters makes every waiter on the queue check again: parked ones, and a
 // leader asleep in a socket while the completion came another way.
-func (c *CQ) wakeWaiters() {
+func (c *completionQueue) wakeWaiters() {
 	for _, s := range c.dev.shards {
 		if s.leader.Load() == c && s.asleep.Load() {
 			s.socket.Wake()
@@ -162,7 +162,7 @@ func (c *CQ) wakeWaiters() {
 
 // parkWaiter returns a channel for wake-ups, until unparkWaiter. Earlier
 // wake-ups are not delivered: check the queue after parking.
-func (c *CQ) parkWaiter() (wake chan struct{}) {
+func (c *completionQueue) parkWaiter() (wake chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.spareChans); n > 0 {
@@ -175,7 +175,7 @@ func (c *CQ) parkWaiter() (wake chan struct{}) {
 	return wake
 }
 
-func (c *CQ) unparkWaiter(wake chan struct{}) {
+func (c *completionQueue) unparkWaiter(wake chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.Index(c.parkedWaiters, wake)
@@ -189,7 +189,7 @@ func (c *CQ) unparkWaiter(wake chan struct{}) {
 }
 
 // popCompletions moves completions to wc and returns their number.
-func (c *CQ) popCompletions(wc []verbs.WC) int {
+func (c *completionQueue) popCompletions(wc []verbs.WC) int {
 	c.mu.Lock()
 	n := min(len(wc), c.n)
 	for i := range n {
@@ -208,7 +208,7 @@ func (c *CQ) popCompletions(wc []verbs.WC) int {
 
 // purgeQP drops the completions of a queue pair and keeps the order of the
 // others. Events that they have raised stay: a waiter may find nothing.
-func (c *CQ) purgeQP(qpn uint32) {
+func (c *completionQueue) purgeQP(qpn uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := func(i int) *verbs.WC { return &c.ring[(c.head+i)%len(c.ring)] }
@@ -229,7 +229,7 @@ func (c *CQ) purgeQP(qpn uint32) {
 }
 
 // Poll implements verbs.CQ. On an empty queue it reads the socket once.
-func (c *CQ) Poll(wc []verbs.WC) (int, error) {
+func (c *completionQueue) Poll(wc []verbs.WC) (int, error) {
 	if c.ready.Load() == 0 {
 		if len(wc) > 0 {
 			c.dev.pollShard(c.shard.Load(), caller{cq: c})
@@ -242,7 +242,7 @@ func (c *CQ) Poll(wc []verbs.WC) (int, error) {
 }
 
 // checkUsable returns the error that op returns for an empty queue, or nil.
-func (c *CQ) checkUsable(op string) error {
+func (c *completionQueue) checkUsable(op string) error {
 	if !c.dev.unusable.Load() && !c.failed.Load() {
 		return nil
 	}
@@ -262,7 +262,7 @@ func (c *CQ) checkUsable(op string) error {
 
 // overrunError returns the error delivered with the event of an overrun queue,
 // or nil.
-func (c *CQ) overrunError() error {
+func (c *completionQueue) overrunError() error {
 	if !c.failed.Load() {
 		return nil
 	}
@@ -275,13 +275,13 @@ func (c *CQ) overrunError() error {
 }
 
 // String returns the name of the queue for errors.
-func (c *CQ) String() string { return fmt.Sprintf("CQ %d", c.num) }
+func (c *completionQueue) String() string { return fmt.Sprintf("CQ %d", c.num) }
 
 // Len implements verbs.CQ.
-func (c *CQ) Len() int { return int(c.ready.Load()) }
+func (c *completionQueue) Len() int { return int(c.ready.Load()) }
 
 // ReqNotify implements verbs.CQ. On an overrun queue the event happens at once.
-func (c *CQ) ReqNotify(solicitedOnly bool) error {
+func (c *completionQueue) ReqNotify(solicitedOnly bool) error {
 	const op = "arm CQ"
 	if err := c.dev.checkUsable(op); err != nil {
 		return err
@@ -309,7 +309,7 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 }
 
 // Disarm implements verbs.CQ.
-func (c *CQ) Disarm() {
+func (c *completionQueue) Disarm() {
 	c.mu.Lock()
 	c.armed = disarmed
 	c.mu.Unlock()
@@ -320,7 +320,7 @@ func (c *CQ) Disarm() {
 
 // Wait implements verbs.CQ. The first waiter reads the socket itself while it
 // waits, so that an event costs one wake-up.
-func (c *CQ) Wait(ctx context.Context) error {
+func (c *completionQueue) Wait(ctx context.Context) error {
 	if c.channel != nil {
 		const op = "wait for CQ"
 		if err := c.checkUsable(op); err != nil {
@@ -336,7 +336,7 @@ func (c *CQ) Wait(ctx context.Context) error {
 // PollWait implements verbs.CQ. Any number of goroutines may share a queue:
 // none sleeps while a completion is queued. It neither arms the queue nor
 // consumes the event that ReqNotify armed.
-func (c *CQ) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
+func (c *completionQueue) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
 	for {
 		if n, err := c.Poll(wc); n > 0 || err != nil || len(wc) == 0 {
 			return n, err
@@ -360,7 +360,7 @@ func orBackground(ctx context.Context) context.Context {
 }
 
 // Resize implements verbs.CQ. It does not repair an overrun queue.
-func (c *CQ) Resize(depth int) error {
+func (c *completionQueue) Resize(depth int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -379,7 +379,7 @@ func (c *CQ) Resize(depth int) error {
 }
 
 // Depth implements verbs.CQ.
-func (c *CQ) Depth() int {
+func (c *completionQueue) Depth() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.depth
@@ -388,7 +388,7 @@ func (c *CQ) Depth() int {
 // addUser counts a queue pair that reports to the queue. Waiters on a queue of
 // management only never lead: such a waiter sleeps nearly always, and as the
 // leader it would be woken by every packet.
-func (c *CQ) addUser(s *shard, management bool) error {
+func (c *completionQueue) addUser(s *shard, management bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -407,18 +407,18 @@ func (c *CQ) addUser(s *shard, management bool) error {
 	return nil
 }
 
-func (c *CQ) removeUser() {
+func (c *completionQueue) removeUser() {
 	c.mu.Lock()
 	c.users--
 	c.mu.Unlock()
 }
 
 // Close implements verbs.CQ. It is idempotent.
-func (c *CQ) Close() error { return c.close(false) }
+func (c *completionQueue) Close() error { return c.close(false) }
 
 // close closes the queue and wakes its waiters. Without force it returns
 // ErrBusy while queue pairs report to it.
-func (c *CQ) close(force bool) error {
+func (c *completionQueue) close(force bool) error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()

@@ -41,12 +41,12 @@ type Device struct {
 	quota           *quotas
 	events          *eventQueue
 	drops           dropCounters
-	nextShard       atomic.Uint32                  // shard of the next queue pair
-	lastCQ          atomic.Uint32                  // number of the last completion queue
-	lastChannel     atomic.Uint32                  // number of the last completion channel
-	linkFailures    atomic.Uint64                  // times the link failed
-	wakeups         atomic.Uint64                  // number of possible wake-ups of goroutines
-	handledChannels atomic.Pointer[[]*CompChannel] // channels with a handler; replaced with mu held
+	nextShard       atomic.Uint32                        // shard of the next queue pair
+	lastCQ          atomic.Uint32                        // number of the last completion queue
+	lastChannel     atomic.Uint32                        // number of the last completion channel
+	linkFailures    atomic.Uint64                        // times the link failed
+	wakeups         atomic.Uint64                        // number of possible wake-ups of goroutines
+	handledChannels atomic.Pointer[[]*completionChannel] // channels with a handler; replaced with mu held
 	retired         retiredCounters
 	groups          groupTable
 	layers          layers
@@ -59,7 +59,7 @@ type Device struct {
 	endedOnce sync.Once
 	ended     chan struct{} // closed when the link has failed, or after Close has flushed
 	mu        sync.Mutex
-	cqs       map[*CQ]struct{}
+	cqs       map[*completionQueue]struct{}
 	capture   *capture.File // the running capture, or nil
 	randLock  sync.Mutex
 	debug     debugEndpoint
@@ -111,7 +111,7 @@ func Open(o Options) (*Device, error) {
 func newDevice(o Options, conns []link.Conn) *Device {
 	d := &Device{
 		options: o, name: o.Name, clock: o.hooks.Clock, rand: o.hooks.Rand, log: o.Logger,
-		qps: newQPTable(), events: newEventQueue(), cqs: make(map[*CQ]struct{}),
+		qps: newQPTable(), events: newEventQueue(), cqs: make(map[*completionQueue]struct{}),
 		ended: make(chan struct{}), addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
 	}
 	d.addr = d.caps.BoundAddr(d.addr)
@@ -245,7 +245,7 @@ func (d *Device) close() error {
 		errs = append(errs, d.port.watcher.Close())
 	}
 	d.closed.Store(true)
-	d.qps.forEach((*QP).flushBeforeClose)
+	d.qps.forEach((*queuePair).flushBeforeClose)
 	d.unusable.Store(true)
 	d.groups.close()
 	for _, s := range d.shards {
@@ -256,7 +256,7 @@ func (d *Device) close() error {
 		}
 	}
 	heldAddrs.CompareAndDelete(d.addr, d.name)
-	d.qps.forEach((*QP).moveToError)
+	d.qps.forEach((*queuePair).moveToError)
 	d.notifyEnded()
 	d.mu.Lock()
 	errs = append(errs, d.stopCapture())
@@ -273,7 +273,7 @@ func (d *Device) close() error {
 
 // trackCQ registers a completion queue to be closed by Close; untrackCQ undoes
 // it.
-func (d *Device) trackCQ(c *CQ) {
+func (d *Device) trackCQ(c *completionQueue) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.cqs != nil {
@@ -281,7 +281,7 @@ func (d *Device) trackCQ(c *CQ) {
 	}
 }
 
-func (d *Device) untrackCQ(c *CQ) {
+func (d *Device) untrackCQ(c *completionQueue) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.cqs, c)
@@ -296,10 +296,10 @@ func (d *Device) wakeLeaders() {
 
 // The rest implements pdHost.
 
-func (d *Device) keyTable() *keyTable { return d.keys }
-func (d *Device) quotas() *quotas     { return d.quota }
-func (d *Device) isClosed() bool      { return d.closed.Load() }
-func (d *Device) pdFreed(*PD)         { d.quota.release(kindPD) }
+func (d *Device) keyTable() *keyTable       { return d.keys }
+func (d *Device) quotas() *quotas           { return d.quota }
+func (d *Device) isClosed() bool            { return d.closed.Load() }
+func (d *Device) pdFreed(*protectionDomain) { d.quota.release(kindPD) }
 
 func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
 	if d.log.Enabled(context.Background(), slog.LevelDebug) {

@@ -91,8 +91,7 @@
 //
 // Misuse of a call is a *verbs.OpError at once. Failed work is a completion
 // that explains itself (verbs.WC.Why), with a line in the log (Options.Logger) and
-// the queue pair's last packets there at level debug, in Device.InspectQP, and at the queue pair itself:
-// every verbs.QP of this package is a *QP, so qp.(*rnic.QP).History() has them.
+// the queue pair's last packets there at level debug, and in Device.InspectQP.
 // A bad packet is counted under its reason and dropped (Device.Inspect). When the socket itself fails,
 // the device raises EventDeviceFatal.
 package rnic

@@ -3,17 +3,17 @@ package rnic
 // An eventList is a list of queues with an event, guarded by the lock of their
 // channel. A queue is in at most one list.
 type eventList struct {
-	oldest, newest *CQ
+	oldest, newest *completionQueue
 }
 
 // An eventNode links a queue into a list, guarded by the lock of its channel.
 type eventNode struct {
 	list         *eventList // or nil
-	older, newer *CQ
+	older, newer *completionQueue
 }
 
 // push appends c, which must be in no list.
-func (l *eventList) push(c *CQ) {
+func (l *eventList) push(c *completionQueue) {
 	c.node = eventNode{list: l, older: l.newest}
 	if l.newest != nil {
 		l.newest.node.newer = c
@@ -24,7 +24,7 @@ func (l *eventList) push(c *CQ) {
 }
 
 // pop removes and returns the oldest queue, or nil.
-func (l *eventList) pop() *CQ {
+func (l *eventList) pop() *completionQueue {
 	c := l.oldest
 	if c != nil {
 		c.removeFromList()
@@ -33,7 +33,7 @@ func (l *eventList) pop() *CQ {
 }
 
 // removeFromList removes c from the list that it is in, if any.
-func (c *CQ) removeFromList() {
+func (c *completionQueue) removeFromList() {
 	p, l := c.node, c.node.list
 	if l == nil {
 		return

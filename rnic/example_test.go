@@ -115,15 +115,15 @@ func ExampleCompChannel() {
 	// three RECV SUCCESS
 }
 
-// What a queue pair did last is at the queue pair: verbs.QP does not have it,
-// *rnic.QP does.
-func ExampleQP_History() {
+// The device has the last packets and state transitions of each queue pair.
+func ExampleDevice_InspectQP() {
 	a := open()
 	defer a.dev.Close()
 	self, err := verbs.LocalEndpoint(a.dev, a.qp, 1000)
 	check(err)
 	check(verbs.Connect(a.qp, self, self, verbs.ConnectOptions{}))
-	for _, r := range a.qp.(*rnic.QP).History() {
+	info, _ := a.dev.(*rnic.Device).InspectQP(a.qp.Num())
+	for _, r := range info.History {
 		fmt.Println(r.What)
 	}
 	// Output:

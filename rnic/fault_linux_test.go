@@ -301,7 +301,7 @@ func TestFaultOfLentPayload(t *testing.T) {
 			m := make(t)
 			lent, err := a.pd.RegMR(m.mem, verbs.AccessLocalWrite)
 			require.NoError(t, err)
-			q := a.qp.(*QP)
+			q := a.qp.(*queuePair)
 			s := q.shard
 			s.mu.Lock()
 			_, err = q.core.PostSend(q.dev.now(), []verbs.SendWR{{

@@ -7,7 +7,7 @@ import (
 )
 
 // Handle implements verbs.CompChannel.
-func (ch *CompChannel) Handle(handler func(verbs.CQ) bool) error {
+func (ch *completionChannel) Handle(handler func(verbs.CQ) bool) error {
 	const op = "set handler of completion channel"
 	if handler == nil {
 		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "handler is nil"}
@@ -18,25 +18,25 @@ func (ch *CompChannel) Handle(handler func(verbs.CQ) bool) error {
 	if !ch.handler.CompareAndSwap(nil, &handler) {
 		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "the channel has a handler"}
 	}
-	ch.dev.updateHandledChannels(func(list []*CompChannel) []*CompChannel { return append(list, ch) })
+	ch.dev.updateHandledChannels(func(list []*completionChannel) []*completionChannel { return append(list, ch) })
 	return nil
 }
 
 // removeHandler undoes Handle. A last call of the handler may still be running.
-func (ch *CompChannel) removeHandler() {
+func (ch *completionChannel) removeHandler() {
 	if ch.handler.Load() != nil {
-		ch.dev.updateHandledChannels(func(list []*CompChannel) []*CompChannel {
-			return slices.DeleteFunc(list, func(one *CompChannel) bool { return one == ch })
+		ch.dev.updateHandledChannels(func(list []*completionChannel) []*completionChannel {
+			return slices.DeleteFunc(list, func(one *completionChannel) bool { return one == ch })
 		})
 	}
 }
 
 // updateHandledChannels replaces the list of channels with a handler by a
 // changed copy.
-func (d *Device) updateHandledChannels(change func([]*CompChannel) []*CompChannel) {
+func (d *Device) updateHandledChannels(change func([]*completionChannel) []*completionChannel) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var list []*CompChannel
+	var list []*completionChannel
 	if old := d.handledChannels.Load(); old != nil {
 		list = slices.Clone(*old)
 	}
@@ -48,7 +48,7 @@ func (d *Device) updateHandledChannels(change func([]*CompChannel) []*CompChanne
 // channels for the resulting events. While the application computes, a waiter
 // for those events would first have to get a processor.
 func (s *shard) pollForService() int {
-	var list []*CompChannel
+	var list []*completionChannel
 	if l := s.dev.handledChannels.Load(); l != nil {
 		list = *l
 	}
@@ -68,7 +68,7 @@ func (s *shard) pollForService() int {
 
 // handleEvents passes the offered events to the handler, and those it declines
 // to waiters.
-func (ch *CompChannel) handleEvents() {
+func (ch *completionChannel) handleEvents() {
 	handler := *ch.handler.Load()
 	for {
 		ch.mu.Lock()
@@ -85,7 +85,7 @@ func (ch *CompChannel) handleEvents() {
 }
 
 // enqueueUnhandled lists c for Wait.
-func (ch *CompChannel) enqueueUnhandled(c *CQ) {
+func (ch *completionChannel) enqueueUnhandled(c *completionQueue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

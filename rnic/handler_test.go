@@ -58,7 +58,7 @@ func TestHandler(t *testing.T) {
 func TestHandOver(t *testing.T) {
 	e := newEnd(t, Options{NoService: true})
 	some, cqs := e.newChannel(t, 3, 4)
-	ch := some.(*CompChannel)
+	ch := some.(*completionChannel)
 	var offered []verbs.CQ
 	require.NoError(t, ch.Handle(func(c verbs.CQ) bool {
 		offered = append(offered, c)
@@ -72,7 +72,7 @@ func TestHandOver(t *testing.T) {
 	}))
 	list := func() {
 		for _, c := range cqs {
-			c := c.(*CQ)
+			c := c.(*completionQueue)
 			c.mu.Lock()
 			ch.enqueueEvent(c)
 			c.mu.Unlock()

@@ -71,7 +71,7 @@ func TestICMCharges(t *testing.T) {
 func TestICMInDevice(t *testing.T) {
 	x, y := pair(t, Options{ICM: ICM{Entries: 2, MissPenalty: time.Nanosecond}})
 	cached := func(e *end) []uint32 {
-		s := e.qp.(*QP).shard
+		s := e.qp.(*queuePair).shard
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return slices.Clone(s.icm.recent)

@@ -206,7 +206,7 @@ func (d *Device) inspectCQs() []CQInfo {
 	return list
 }
 
-func (c *CQ) info() CQInfo {
+func (c *completionQueue) info() CQInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	armed := [...]string{disarmed: "no", armedSolicited: "solicited", armedAny: "any"}
@@ -226,7 +226,7 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 	for range looks {
 		before := d.retired.sum()
 		list = []QPInfo{}
-		d.qps.forEach(func(q *QP) {
+		d.qps.forEach(func(q *queuePair) {
 			if info, ok := q.info(false); ok {
 				list = append(list, info)
 			}
@@ -244,7 +244,7 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 
 // info describes the queue pair, and reports false if it was destroyed. The
 // flight recorder is included if history is set or the queue pair has failed.
-func (q *QP) info(history bool) (QPInfo, bool) {
+func (q *queuePair) info(history bool) (QPInfo, bool) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	if q.destroyed {
@@ -268,7 +268,7 @@ func (q *QP) info(history bool) (QPInfo, bool) {
 }
 
 // events returns the flight recorder. The shard's lock is held.
-func (q *QP) events() []Event {
+func (q *queuePair) events() []Event {
 	var list []Event
 	for _, r := range q.core.Records() {
 		list = append(list, Event{At: int64(r.At), What: r.What})

@@ -29,13 +29,13 @@ const quarantineSize = 4096
 type region struct {
 	key    uint32
 	access verbs.AccessFlags
-	pd     *PD
+	pd     *protectionDomain
 	base   uint64 // address of the first byte as work requests name it
 	mem    []byte
 
-	win *MW    // the window, or nil for the region of an MR
-	mr  *MR    // windows: the MR they are bound to, nil if unbound
-	qpn uint32 // windows: the queue pair they are bound to
+	win *memoryWindow // the window, or nil for the region of an MR
+	mr  *memoryRegion // windows: the MR they are bound to, nil if unbound
+	qpn uint32        // windows: the queue pair they are bound to
 }
 
 // slice returns n bytes at addr, or false if they are not inside the region.

@@ -20,14 +20,14 @@ type memoryModel struct {
 }
 
 type modelRegion struct {
-	mr   *MR
-	pd   *PD
+	mr   *memoryRegion
+	pd   *protectionDomain
 	dead bool
 }
 
 type modelWindow struct {
-	mw        *MW
-	pd        *PD
+	mw        *memoryWindow
+	pd        *protectionDomain
 	dead      bool
 	key       uint32
 	to        *modelRegion // nil if unbound
@@ -74,7 +74,7 @@ func inside(base uint64, mem []byte, addr uint64, n uint32) int {
 	return -1
 }
 
-func (m *memoryModel) local(pd *PD, key uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
+func (m *memoryModel) local(pd *protectionDomain, key uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
 	r := m.region(key)
 	if r == nil {
 		return nil, qp.FaultKey
@@ -92,8 +92,8 @@ func (m *memoryModel) local(pd *PD, key uint32, addr uint64, n uint32, write boo
 	return r.mr.Bytes()[i : i+int(n)], qp.NoFault
 }
 
-func (m *memoryModel) remote(pd *PD, key uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, qp.Fault) {
-	var owner *PD
+func (m *memoryModel) remote(pd *protectionDomain, key uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, qp.Fault) {
+	var owner *protectionDomain
 	var granted verbs.AccessFlags
 	var base uint64
 	var mem []byte
@@ -141,12 +141,12 @@ func TestMemoryAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := newPDTestHost()
 		host.keys = newKeyTable(seeded(rapid.Uint64().Draw(t, "seed")))
-		pds := []*PD{newPD(host), newPD(host)}
+		pds := []*protectionDomain{newPD(host), newPD(host)}
 		m := new(memoryModel)
 		// slip is now and then true: then an argument is drawn at random that
 		// otherwise is right, or at least likely to be.
 		slip := func() bool { return rapid.IntRange(0, 9).Draw(t, "slip") == 9 }
-		anyPD := func() *PD { return pds[rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "domain")] }
+		anyPD := func() *protectionDomain { return pds[rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "domain")] }
 		anyQPN := func() uint32 { return rapid.SampledFrom([]uint32{1, 1, 1, 2}).Draw(t, "queue pair") }
 		anyAccess := func() verbs.AccessFlags {
 			if slip() {
@@ -214,7 +214,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 				}
 				require.NotContains(t, m.keys, mr.LKey())
 				m.keys = append(m.keys, mr.LKey())
-				m.regions = append(m.regions, &modelRegion{mr: mr.(*MR), pd: pd})
+				m.regions = append(m.regions, &modelRegion{mr: mr.(*memoryRegion), pd: pd})
 			},
 			"deregister": func(t *rapid.T) {
 				if len(m.regions) == 0 {
@@ -239,7 +239,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 				require.NoError(t, err)
 				require.NotContains(t, m.keys, mw.RKey())
 				m.keys = append(m.keys, mw.RKey())
-				m.windows = append(m.windows, &modelWindow{mw: mw.(*MW), pd: pd, key: mw.RKey()})
+				m.windows = append(m.windows, &modelWindow{mw: mw.(*memoryWindow), pd: pd, key: mw.RKey()})
 			},
 			"bind": func(t *rapid.T) {
 				if len(m.regions) == 0 || len(m.windows) == 0 {

@@ -29,7 +29,7 @@ func TestLentPayloadsLeave(t *testing.T) {
 			}
 			want := bytes.Clone(lent.Bytes())
 
-			q := a.qp.(*QP)
+			q := a.qp.(*queuePair)
 			s := q.shard
 			s.mu.Lock()
 			_, err := q.core.PostSend(q.dev.now(), []verbs.SendWR{{

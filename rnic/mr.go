@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// An MR is a registered memory region. It keeps its buffer alive.
-type MR struct {
+// A memoryRegion is a registered memory region. It keeps its buffer alive.
+type memoryRegion struct {
 	region
 
 	mu      sync.Mutex
@@ -20,7 +20,7 @@ type MR struct {
 	windows int // bound to the region
 }
 
-var _ verbs.MR = (*MR)(nil)
+var _ verbs.MR = (*memoryRegion)(nil)
 
 const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased
 
@@ -32,7 +32,7 @@ const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMW
 // is refused with verbs.ErrFault (ibv_reg_mr(3): EFAULT). Systems other than
 // Linux do not report this: there, as with memory that is unmapped or protected
 // later, the work requests that access it fail.
-func (pd *PD) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
+func (pd *protectionDomain) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
 	const op = "register MR"
 	access &^= verbs.AccessOptional
 	if err := checkRegion(buf, access, pd.host.QueryDevice().MaxMRSize); err != nil {
@@ -45,7 +45,7 @@ func (pd *PD) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
 	if err := pd.addRef(kindMR, op); err != nil {
 		return nil, err
 	}
-	mr := &MR{region: region{pd: pd, access: access, base: realAddr(buf), mem: buf[:len(buf):len(buf)]}}
+	mr := &memoryRegion{region: region{pd: pd, access: access, base: realAddr(buf), mem: buf[:len(buf):len(buf)]}}
 	if access&verbs.AccessZeroBased != 0 {
 		mr.base = 0
 	}
@@ -78,19 +78,19 @@ func checkRegion(buf []byte, access verbs.AccessFlags, maxSize uint64) *verbs.Op
 
 // Addr returns the first address as work requests name it: the virtual address,
 // or 0 with AccessZeroBased.
-func (mr *MR) Addr() uint64 { return mr.base }
+func (mr *memoryRegion) Addr() uint64 { return mr.base }
 
 // Len returns the length in bytes.
-func (mr *MR) Len() int { return len(mr.mem) }
+func (mr *memoryRegion) Len() int { return len(mr.mem) }
 
 // Bytes returns the registered memory itself.
-func (mr *MR) Bytes() []byte { return mr.mem }
+func (mr *memoryRegion) Bytes() []byte { return mr.mem }
 
 // LKey returns the key for local use.
-func (mr *MR) LKey() uint32 { return mr.key }
+func (mr *memoryRegion) LKey() uint32 { return mr.key }
 
 // RKey returns the key for remote use, or 0 if no remote access was granted.
-func (mr *MR) RKey() uint32 {
+func (mr *memoryRegion) RKey() uint32 {
 	if mr.access&verbs.AccessRemote == 0 {
 		return 0
 	}
@@ -98,11 +98,11 @@ func (mr *MR) RKey() uint32 {
 }
 
 // Access returns the access flags of the registration.
-func (mr *MR) Access() verbs.AccessFlags { return mr.access }
+func (mr *memoryRegion) Access() verbs.AccessFlags { return mr.access }
 
 // SGE returns a scatter/gather element of n bytes at offset off. It is not
 // validated: a range outside the region makes the work request fail.
-func (mr *MR) SGE(off, n int) verbs.SGE {
+func (mr *memoryRegion) SGE(off, n int) verbs.SGE {
 	length := uint32(math.MaxUint32)
 	if n >= 0 && uint64(n) < math.MaxUint32 {
 		length = uint32(n)
@@ -113,16 +113,16 @@ func (mr *MR) SGE(off, n int) verbs.SGE {
 // LoadUint64 reads the 8 bytes at offset off in host byte order, with acquire
 // semantics. It panics if off is out of range, or if offset or address is no
 // multiple of 8.
-func (mr *MR) LoadUint64(off int) uint64 {
+func (mr *memoryRegion) LoadUint64(off int) uint64 {
 	return atomic.LoadUint64((*uint64)(mr.wordPointer(off, 8)))
 }
 
 // LoadUint32 is LoadUint64 for 4 bytes.
-func (mr *MR) LoadUint32(off int) uint32 {
+func (mr *memoryRegion) LoadUint32(off int) uint32 {
 	return atomic.LoadUint32((*uint32)(mr.wordPointer(off, 4)))
 }
 
-func (mr *MR) wordPointer(off, size int) unsafe.Pointer {
+func (mr *memoryRegion) wordPointer(off, size int) unsafe.Pointer {
 	if off < 0 || off > len(mr.mem)-size {
 		panic(fmt.Sprintf("rnic: load of %d bytes at offset %d of a region of %d bytes", size, off, len(mr.mem)))
 	}
@@ -136,7 +136,7 @@ func (mr *MR) wordPointer(off, size int) unsafe.Pointer {
 // Close invalidates both keys. When it returns nil, the adapter no longer
 // accesses the memory. It returns ErrBusy while windows are bound to the
 // region. Close is idempotent.
-func (mr *MR) Close() error {
+func (mr *memoryRegion) Close() error {
 	first, err := mr.close()
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (mr *MR) Close() error {
 }
 
 // close removes the keys and reports whether it is the first call.
-func (mr *MR) close() (first bool, err error) {
+func (mr *memoryRegion) close() (first bool, err error) {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
 	switch {
@@ -166,7 +166,7 @@ func (mr *MR) close() (first bool, err error) {
 
 // addWindow counts a window bound to the region, or returns false if the region
 // was deregistered.
-func (mr *MR) addWindow() bool {
+func (mr *memoryRegion) addWindow() bool {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
 	if !mr.closed {
@@ -176,7 +176,7 @@ func (mr *MR) addWindow() bool {
 }
 
 // removeWindow undoes addWindow.
-func (mr *MR) removeWindow() {
+func (mr *memoryRegion) removeWindow() {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
 	mr.windows--

@@ -197,7 +197,7 @@ func TestMRKeepsItsBufferAlive(t *testing.T) {
 func TestDeregBesideTheEngine(t *testing.T) {
 	host := newPDTestHost()
 	pd := newPD(host)
-	var target atomic.Pointer[MR]
+	var target atomic.Pointer[memoryRegion]
 	var hits atomic.Int64
 	done := make(chan struct{})
 	var engine sync.WaitGroup

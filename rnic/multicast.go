@@ -23,13 +23,13 @@ type groupTable struct {
 type group struct {
 	conn    link.Conn
 	mu      sync.Mutex
-	members []*QP
+	members []*queuePair
 	done    chan struct{}
 }
 
 // AttachMcast implements verbs.QP. The group's packets arrive by UDP multicast
 // on the interface of the device's address, on port 4791.
-func (q *QP) AttachMcast(g verbs.GID) error {
+func (q *queuePair) AttachMcast(g verbs.GID) error {
 	const op = "attach multicast"
 	refuse := func(err error, format string, args ...any) error {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: err, Detail: fmt.Sprintf(format, args...)}
@@ -76,7 +76,7 @@ func (q *QP) AttachMcast(g verbs.GID) error {
 }
 
 // DetachMcast implements verbs.QP. Detaching the last member closes the socket.
-func (q *QP) DetachMcast(g verbs.GID) error {
+func (q *queuePair) DetachMcast(g verbs.GID) error {
 	addr := g.Addr()
 	q.dev.groups.mu.Lock()
 	gr := q.dev.groups.list[addr]
@@ -94,7 +94,7 @@ func (q *QP) DetachMcast(g verbs.GID) error {
 }
 
 // detachAll detaches a destroyed queue pair from every group.
-func (g *groupTable) detachAll(q *QP) {
+func (g *groupTable) detachAll(q *queuePair) {
 	g.mu.Lock()
 	var closing []*group
 	for addr, gr := range g.list {
@@ -130,7 +130,7 @@ func (g *groupTable) removeIfEmpty(addr netip.Addr, gr *group) bool {
 	return true
 }
 
-func (gr *group) removeMember(q *QP) bool {
+func (gr *group) removeMember(q *queuePair) bool {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
 	i := slices.Index(gr.members, q)
@@ -195,7 +195,7 @@ func (gr *group) handleDatagram(d *Device, dg *link.Datagram, flows *flowCache) 
 }
 
 // handleMulticast handles a packet that arrived through a group.
-func (q *QP) handleMulticast(p *wire.Packet) {
+func (q *queuePair) handleMulticast(p *wire.Packet) {
 	s := q.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()

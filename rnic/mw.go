@@ -10,26 +10,26 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// An MW is a memory window of type 2B: bound to a range of a region and to one
+// A memoryWindow is a memory window of type 2B: bound to a range of a region and to one
 // queue pair. The index of its key is constant; the caller chooses the variant
 // at each bind.
-type MW struct {
-	pd *PD
+type memoryWindow struct {
+	pd *protectionDomain
 
 	mu      sync.Mutex // taken before those of MR, key table and PD
 	closed  bool
 	current atomic.Pointer[region] // target of the key; changed under mu
 }
 
-var _ verbs.MW = (*MW)(nil)
+var _ verbs.MW = (*memoryWindow)(nil)
 
 // AllocMW implements verbs.PD. The window is unbound.
-func (pd *PD) AllocMW() (verbs.MW, error) {
+func (pd *protectionDomain) AllocMW() (verbs.MW, error) {
 	const op = "allocate MW"
 	if err := pd.addRef(kindMW, op); err != nil {
 		return nil, err
 	}
-	w := &MW{pd: pd}
+	w := &memoryWindow{pd: pd}
 	r := &region{pd: pd, win: w}
 	if !pd.keys.insert(r) {
 		pd.release(kindMW)
@@ -41,11 +41,11 @@ func (pd *PD) AllocMW() (verbs.MW, error) {
 
 // RKey returns the key of the last bind, or of the allocation. The next bind
 // must use another low byte (verbs.IncRKey).
-func (w *MW) RKey() uint32 { return w.current.Load().key }
+func (w *memoryWindow) RKey() uint32 { return w.current.Load().key }
 
 // Close frees the window, also while it is bound. When it returns, no peer
 // can access memory through it. Close is idempotent and returns nil.
-func (w *MW) Close() error {
+func (w *memoryWindow) Close() error {
 	first := w.close()
 	w.pd.host.quiesceShards() // also for a second, concurrent call
 	if first {
@@ -55,7 +55,7 @@ func (w *MW) Close() error {
 }
 
 // close removes the key and reports whether it is the first call.
-func (w *MW) close() (first bool) {
+func (w *memoryWindow) close() (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -72,9 +72,9 @@ func (w *MW) close() (first bool) {
 // with AccessMWBind and, for a writable window, AccessLocalWrite, and a range
 // inside it. Beyond rxe, a region may be zero-based.
 func (m *pdMemory) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
-	pd := (*PD)(m)
-	w, _ := b.MW.(*MW)
-	mr, _ := b.MR.(*MR)
+	pd := (*protectionDomain)(m)
+	w, _ := b.MW.(*memoryWindow)
+	mr, _ := b.MR.(*memoryRegion)
 	if w == nil || w.pd != pd || mr == nil || mr.pd != pd {
 		return qp.FaultDomain
 	}
@@ -103,7 +103,7 @@ func (m *pdMemory) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 }
 
 // subRegion returns the region of a window on mr.
-func (mr *MR) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
+func (mr *memoryRegion) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
 	const writes = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 	switch {
 	case mr.access&verbs.AccessMWBind == 0,
@@ -129,7 +129,7 @@ func (mr *MR) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
 // Invalidate implements qp.Memory. It does not quiesce the shards: only the
 // window's queue pair can be accessing its memory, and that is the caller.
 func (m *pdMemory) Invalidate(rkey, qpn uint32) qp.Fault {
-	pd := (*PD)(m)
+	pd := (*protectionDomain)(m)
 	found := pd.keys.lookup(rkey)
 	switch {
 	case found == nil || found.win == nil:
@@ -155,7 +155,7 @@ func (m *pdMemory) Invalidate(rkey, qpn uint32) qp.Fault {
 
 // unbind ends the binding, if any. The key remains without a target. w.mu is
 // held.
-func (w *MW) unbind() {
+func (w *memoryWindow) unbind() {
 	r := w.current.Load()
 	if r.mr == nil {
 		return
@@ -166,21 +166,21 @@ func (w *MW) unbind() {
 }
 
 // replaceRegion changes the target of the key. w.mu is held.
-func (w *MW) replaceRegion(r, next *region) {
+func (w *memoryWindow) replaceRegion(r, next *region) {
 	w.pd.keys.replace(r, next)
 	w.current.Store(next)
 }
 
-func (pd *PD) noteBound(w *MW, qpn uint32) {
+func (pd *protectionDomain) noteBound(w *memoryWindow, qpn uint32) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if pd.bound[qpn] == nil {
-		pd.bound[qpn] = make(map[*MW]struct{})
+		pd.bound[qpn] = make(map[*memoryWindow]struct{})
 	}
 	pd.bound[qpn][w] = struct{}{}
 }
 
-func (pd *PD) noteUnbound(w *MW, qpn uint32) {
+func (pd *protectionDomain) noteUnbound(w *memoryWindow, qpn uint32) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	delete(pd.bound[qpn], w)
@@ -192,7 +192,7 @@ func (pd *PD) noteUnbound(w *MW, qpn uint32) {
 // unbindQP ends all bindings to a destroyed queue pair, so that the next one
 // with its number does not inherit them. The queue pair must have left its
 // shard, so that it binds nothing meanwhile.
-func (pd *PD) unbindQP(qpn uint32) {
+func (pd *protectionDomain) unbindQP(qpn uint32) {
 	pd.mu.Lock()
 	windows := slices.Collect(maps.Keys(pd.bound[qpn]))
 	pd.mu.Unlock()

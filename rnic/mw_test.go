@@ -18,9 +18,9 @@ const qpn, otherQPN = 0x11, 0x22
 type windowTest struct {
 	t    *testing.T
 	host *pdTestHost
-	pd   *PD
-	mr   *MR
-	mw   *MW
+	pd   *protectionDomain
+	mr   *memoryRegion
+	mw   *memoryWindow
 }
 
 func newWindowTest(t *testing.T, access verbs.AccessFlags) *windowTest {
@@ -28,7 +28,7 @@ func newWindowTest(t *testing.T, access verbs.AccessFlags) *windowTest {
 	pd := newPD(host)
 	mw, err := pd.AllocMW()
 	require.NoError(t, err)
-	return &windowTest{t: t, host: host, pd: pd, mr: mustReg(t, pd, aligned(64), access), mw: mw.(*MW)}
+	return &windowTest{t: t, host: host, pd: pd, mr: mustReg(t, pd, aligned(64), access), mw: mw.(*memoryWindow)}
 }
 
 // bind is a bind of bytes 16 to 48, with read and write, as change has it.
@@ -109,7 +109,7 @@ func TestBindChecks(t *testing.T) {
 		}, qp.NoFault},
 		"no permission at all": {writable, func(_ *windowTest, b *verbs.BindMW) { b.Access = 0 }, qp.NoFault},
 		"no window":            {writable, func(_ *windowTest, b *verbs.BindMW) { b.MW = nil }, qp.FaultDomain},
-		"nil window":           {writable, func(_ *windowTest, b *verbs.BindMW) { b.MW = (*MW)(nil) }, qp.FaultDomain},
+		"nil window":           {writable, func(_ *windowTest, b *verbs.BindMW) { b.MW = (*memoryWindow)(nil) }, qp.FaultDomain},
 		"no region":            {writable, func(_ *windowTest, b *verbs.BindMW) { b.MR = nil }, qp.FaultDomain},
 		"window of another domain": {writable, func(w *windowTest, b *verbs.BindMW) {
 			b.MW, _ = newPD(w.host).AllocMW()
@@ -230,7 +230,7 @@ func TestWindowsBesideEverything(t *testing.T) {
 		mr := mustReg(t, pd, make([]byte, 64), allAccess)
 		made, err := pd.AllocMW()
 		require.NoError(t, err)
-		mw := made.(*MW)
+		mw := made.(*memoryWindow)
 		var wg sync.WaitGroup
 		wg.Go(func() { // the queue pair
 			for range 30 {

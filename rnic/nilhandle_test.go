@@ -13,8 +13,8 @@ import (
 // the request fails.
 func TestNilHandles(t *testing.T) {
 	a := newEndOf(t, Options{}, verbs.UD)
-	var cq *CQ
-	var srq *SRQ
+	var cq *completionQueue
+	var srq *sharedReceiveQueue
 	for _, c := range []struct {
 		says string
 		attr verbs.QPInitAttr
@@ -33,15 +33,15 @@ func TestNilHandles(t *testing.T) {
 	}
 
 	require.NoError(t, verbs.ActivateUD(a.qp, qkey, 1))
-	var none *AH
+	var none *addressHandle
 	for _, ah := range []verbs.AH{nil, none} {
 		n, err := a.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, AH: ah, RemoteQPN: 1}})
 		require.Zero(t, n)
 		require.ErrorIs(t, err, verbs.ErrInvalid)
 	}
 
-	var mw *MW
-	var mr *MR
+	var mw *memoryWindow
+	var mr *memoryRegion
 	for _, bind := range []verbs.BindMW{{}, {MW: mw, MR: a.mr}, {MW: mw, MR: mr}} {
 		q, _ := pair(t, Options{})
 		q.post(t, verbs.SendWR{Opcode: verbs.WRBindMW, Bind: bind})

@@ -29,7 +29,7 @@ const (
 
 var (
 	_ verbs.PathProber = (*Device)(nil)
-	_ verbs.PathProber = (*QP)(nil)
+	_ verbs.PathProber = (*queuePair)(nil)
 )
 
 // PathMTU implements verbs.PathProber.
@@ -46,7 +46,7 @@ func (d *Device) PathMTU(av verbs.AHAttr) (verbs.MTU, int) {
 }
 
 // PathMTU implements verbs.PathProber.
-func (q *QP) PathMTU(av verbs.AHAttr) (verbs.MTU, int) { return q.dev.PathMTU(av) }
+func (q *queuePair) PathMTU(av verbs.AHAttr) (verbs.MTU, int) { return q.dev.PathMTU(av) }
 
 // pathBytes returns the MTU of a path in bytes, or 0 if the link does not know
 // it. If sending fails altogether, completions report that.

@@ -32,29 +32,29 @@ type pdHost interface {
 	quiesceShards()
 
 	// pdFreed records that a domain was deallocated.
-	pdFreed(pd *PD)
+	pdFreed(pd *protectionDomain)
 }
 
-// A PD is a protection domain.
-type PD struct {
+// A protectionDomain is a protection domain.
+type protectionDomain struct {
 	host pdHost
 	keys *keyTable
 
 	mu     sync.Mutex
 	closed bool
 	refs   [kinds]int
-	bound  map[uint32]map[*MW]struct{} // windows by the queue pair they are bound to
+	bound  map[uint32]map[*memoryWindow]struct{} // windows by the queue pair they are bound to
 }
 
 // newPD returns an empty domain. The caller has reserved it in the quota;
 // Close releases it by pdFreed.
-func newPD(host pdHost) *PD {
-	return &PD{host: host, keys: host.keyTable(), bound: make(map[uint32]map[*MW]struct{})}
+func newPD(host pdHost) *protectionDomain {
+	return &protectionDomain{host: host, keys: host.keyTable(), bound: make(map[uint32]map[*memoryWindow]struct{})}
 }
 
 // addRef counts an object of the domain, created by op, against the domain and
 // the device, or returns why it cannot be created. release undoes it.
-func (pd *PD) addRef(k kind, op string) error {
+func (pd *protectionDomain) addRef(k kind, op string) error {
 	if pd.host.isClosed() {
 		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the device was closed"}
 	}
@@ -72,7 +72,7 @@ func (pd *PD) addRef(k kind, op string) error {
 }
 
 // release undoes addRef.
-func (pd *PD) release(k kind) {
+func (pd *protectionDomain) release(k kind) {
 	pd.mu.Lock()
 	pd.refs[k]--
 	pd.mu.Unlock()
@@ -81,7 +81,7 @@ func (pd *PD) release(k kind) {
 
 // Close frees the domain. It returns ErrBusy while objects of the domain
 // exist, unless the device is closed. Close is idempotent.
-func (pd *PD) Close() error {
+func (pd *protectionDomain) Close() error {
 	first, err := pd.close()
 	if first {
 		pd.host.pdFreed(pd)
@@ -90,7 +90,7 @@ func (pd *PD) Close() error {
 }
 
 // close reports whether it is the first call.
-func (pd *PD) close() (first bool, err error) {
+func (pd *protectionDomain) close() (first bool, err error) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if pd.closed {
@@ -104,7 +104,7 @@ func (pd *PD) close() (first bool, err error) {
 }
 
 // describeRefs lists the remaining objects, for example "2 x memory region".
-func (pd *PD) describeRefs() string {
+func (pd *protectionDomain) describeRefs() string {
 	var list []string
 	for k, n := range pd.refs {
 		if n > 0 {
@@ -115,7 +115,7 @@ func (pd *PD) describeRefs() string {
 }
 
 // A pdMemory is a PD in its role as the memory of its queue pairs.
-type pdMemory PD
+type pdMemory protectionDomain
 
 var _ qp.Memory = (*pdMemory)(nil)
 
@@ -126,7 +126,7 @@ func (m *pdMemory) Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte
 	switch {
 	case r == nil || r.win != nil:
 		return nil, qp.FaultKey
-	case r.pd != (*PD)(m):
+	case r.pd != (*protectionDomain)(m):
 		return nil, qp.FaultDomain
 	case write && r.access&verbs.AccessLocalWrite == 0:
 		return nil, qp.FaultAccess
@@ -145,7 +145,7 @@ func (m *pdMemory) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessF
 	switch {
 	case r == nil:
 		return nil, qp.FaultKey
-	case r.pd != (*PD)(m):
+	case r.pd != (*protectionDomain)(m):
 		return nil, qp.FaultDomain
 	case r.win != nil && r.mr == nil:
 		return nil, qp.FaultUnbound

@@ -23,7 +23,7 @@ type pdTestHost struct {
 	keys   *keyTable
 	counts *quotas
 	events *eventQueue
-	freed  []*PD
+	freed  []*protectionDomain
 
 	shard    sync.Mutex
 	quiesced atomic.Int64
@@ -47,7 +47,7 @@ func (h *pdTestHost) keyTable() *keyTable            { return h.keys }
 func (h *pdTestHost) quotas() *quotas                { return h.counts }
 func (h *pdTestHost) isClosed() bool                 { return h.closed.Load() }
 func (h *pdTestHost) raiseEvent(ev verbs.AsyncEvent) { h.events.push(ev) }
-func (h *pdTestHost) pdFreed(pd *PD)                 { h.freed = append(h.freed, pd) }
+func (h *pdTestHost) pdFreed(pd *protectionDomain)   { h.freed = append(h.freed, pd) }
 
 func (h *pdTestHost) quiesceShards() {
 	h.shard.Lock()
@@ -64,11 +64,11 @@ func (h *pdTestHost) QueryGID(port, index int) (verbs.GIDEntry, error) {
 
 const allAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind
 
-func mustReg(t testing.TB, pd *PD, buf []byte, access verbs.AccessFlags) *MR {
+func mustReg(t testing.TB, pd *protectionDomain, buf []byte, access verbs.AccessFlags) *memoryRegion {
 	t.Helper()
 	mr, err := pd.RegMR(buf, access)
 	require.NoError(t, err)
-	return mr.(*MR)
+	return mr.(*memoryRegion)
 }
 
 // aligned returns n bytes that start at a multiple of 8.
@@ -113,13 +113,13 @@ func TestDeallocIsBusyWhileObjectsExist(t *testing.T) {
 		require.Zero(t, host.counts.inUse(k), k)
 	}
 	require.NoError(t, pd.Close())
-	require.Equal(t, []*PD{pd}, host.freed)
+	require.Equal(t, []*protectionDomain{pd}, host.freed)
 	require.NoError(t, pd.Close())
 	require.Len(t, host.freed, 1)
 }
 
 // makeAll tries to make one object of each kind and returns the errors.
-func makeAll(pd *PD) map[string]error {
+func makeAll(pd *protectionDomain) map[string]error {
 	errs := make(map[string]error)
 	_, errs["MR"] = pd.RegMR(make([]byte, 1), 0)
 	_, errs["MW"] = pd.AllocMW()
@@ -183,7 +183,7 @@ func TestFreeAfterDeviceClosed(t *testing.T) {
 		Addr: mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}, 1))
 	srq, err := pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
 	require.NoError(t, err)
-	require.NoError(t, srq.(*SRQ).addQP(pd, "create QP"))
+	require.NoError(t, srq.(*sharedReceiveQueue).addQP(pd, "create QP"))
 
 	host.closed.Store(true)
 	require.NoError(t, pd.Close())
@@ -304,7 +304,7 @@ func BenchmarkRemote(b *testing.B) {
 	for _, regions := range []int{1, 10000} {
 		b.Run(fmt.Sprintf("regions=%d", regions), func(b *testing.B) {
 			pd := newPD(newPDTestHost())
-			mrs := make([]*MR, regions)
+			mrs := make([]*memoryRegion, regions)
 			for i := range mrs {
 				mrs[i] = mustReg(b, pd, make([]byte, 64), allAccess)
 			}

@@ -7,9 +7,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A PeerAH is a peer of a UD queue pair with RDMA.
-type PeerAH struct {
-	q      *QP
+// A peerHandle is a peer of a UD queue pair with RDMA.
+type peerHandle struct {
+	q      *queuePair
 	attr   verbs.AHAttr
 	token  uint32
 	peer   *qp.Peer
@@ -17,12 +17,12 @@ type PeerAH struct {
 }
 
 var (
-	_ verbs.PeerAH       = (*PeerAH)(nil)
-	_ verbs.DatagramRDMA = (*QP)(nil)
+	_ verbs.PeerAH       = (*peerHandle)(nil)
+	_ verbs.DatagramRDMA = (*queuePair)(nil)
 )
 
 // CreatePeer implements verbs.DatagramRDMA.
-func (q *QP) CreatePeer(a verbs.PeerAttr) (verbs.PeerAH, error) {
+func (q *queuePair) CreatePeer(a verbs.PeerAttr) (verbs.PeerAH, error) {
 	const op = "create peer"
 	if err := q.pd.addRef(kindAH, op); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (q *QP) CreatePeer(a verbs.PeerAttr) (verbs.PeerAH, error) {
 	return h, nil
 }
 
-func (q *QP) createPeer(op string, a *verbs.PeerAttr) (*PeerAH, error) {
+func (q *queuePair) createPeer(op string, a *verbs.PeerAttr) (*peerHandle, error) {
 	attr, path, err := resolveAV(q.dev, a.AH, op)
 	switch {
 	case err != nil:
@@ -57,7 +57,7 @@ func (q *QP) createPeer(op string, a *verbs.PeerAttr) (*PeerAH, error) {
 	if !q.core.HasRDMA() {
 		return nil, q.newOpError(op, verbs.ErrUnsupported, "the queue pair was made without MaxDatagramRDMA")
 	}
-	h := &PeerAH{q: q, attr: attr}
+	h := &peerHandle{q: q, attr: attr}
 	for h.peer == nil {
 		h.token = q.dev.random()
 		h.peer = q.core.AddPeer(qp.PeerConfig{Path: path, QPN: a.QPN, Token: h.token, MTU: a.MTU.Bytes(), Access: a.Access,
@@ -67,13 +67,13 @@ func (q *QP) createPeer(op string, a *verbs.PeerAttr) (*PeerAH, error) {
 }
 
 // Attr implements verbs.AH.
-func (h *PeerAH) Attr() verbs.AHAttr { return h.attr }
+func (h *peerHandle) Attr() verbs.AHAttr { return h.attr }
 
 // Token implements verbs.PeerAH.
-func (h *PeerAH) Token() uint32 { return h.token }
+func (h *peerHandle) Token() uint32 { return h.token }
 
 // Connect implements verbs.PeerAH.
-func (h *PeerAH) Connect(token uint32) error {
+func (h *peerHandle) Connect(token uint32) error {
 	if err := h.q.dev.checkUsable("connect peer"); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (h *PeerAH) Connect(token uint32) error {
 }
 
 // Close implements verbs.AH.
-func (h *PeerAH) Close() error {
+func (h *peerHandle) Close() error {
 	if h.closed.Swap(true) {
 		return nil
 	}

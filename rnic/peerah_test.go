@@ -50,7 +50,7 @@ func (d *datagrams) peer(other *datagrams) (verbs.PeerAH, error) {
 }
 
 // RDMA between two UD queue pairs, which have told each other their tokens.
-func ExampleQP_CreatePeer() {
+func Example_datagramRDMA() {
 	check := func(err error) {
 		if err != nil {
 			log.Fatal(err)

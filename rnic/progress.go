@@ -10,8 +10,8 @@ import (
 // A caller identifies on whose behalf the socket is read. It decides whether
 // pending acknowledgements may wait to be piggybacked on a reply.
 type caller struct {
-	cq     *CQ  // queue of a poller or waiter, which may reply to a completion
-	memory bool // a loop that polls memory, which may reply, too
+	cq     *completionQueue // queue of a poller or waiter, which may reply to a completion
+	memory bool             // a loop that polls memory, which may reply, too
 }
 
 // mayReply reports whether the application is about to get a message that it
@@ -174,7 +174,7 @@ func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
 	flow := s.flows.get(d.Src)
 	p := &s.pkt
 	p.Src, p.Dst, p.TOS, p.HopLimit, p.FlowLabel = d.Src, s.flows.local, d.TOS, d.HopLimit, d.FlowLabel
-	var q *QP
+	var q *queuePair
 	for i := range n {
 		raw := d.Packet(i)
 		if drop := p.Parse(raw); drop != wire.DropNone {
@@ -203,7 +203,7 @@ func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
 // handlePacket passes a packet to its queue pair, which may belong to another
 // shard if the kernel's steering missed. s.mu is held, and released meanwhile
 // in that case.
-func (s *shard) handlePacket(now reliability.Time, q *QP, p *wire.Packet) {
+func (s *shard) handlePacket(now reliability.Time, q *queuePair, p *wire.Packet) {
 	o := q.shard
 	if o != s {
 		s.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// A QP is a queue pair: a qp.Core with a lock, a timer and completion queues.
-type QP struct {
+// A queuePair is a queue pair: a qp.Core with a lock, a timer and completion queues.
+type queuePair struct {
 	core           *qp.Core
 	num            uint32
 	dev            *Device
-	pd             *PD
+	pd             *protectionDomain
 	shard          *shard
-	sendCQ, recvCQ *CQ
-	srq            *SRQ
+	sendCQ, recvCQ *completionQueue
+	srq            *sharedReceiveQueue
 	selective      bool // verbs.QPInitAttr.SelectiveSignaling
 	signalAll      bool // verbs.QPInitAttr.SignalAll
 	noCredits      bool
@@ -41,13 +41,13 @@ type QP struct {
 }
 
 var (
-	_ verbs.QP              = (*QP)(nil)
-	_ verbs.RefusalReporter = (*QP)(nil)
+	_ verbs.QP              = (*queuePair)(nil)
+	_ verbs.RefusalReporter = (*queuePair)(nil)
 	_ qp.Host               = (*qpHost)(nil)
 )
 
 // CreateQP implements verbs.PD.
-func (pd *PD) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
+func (pd *protectionDomain) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
 	d, ok := pd.host.(*Device)
 	if !ok {
 		return nil, &verbs.OpError{Op: "create QP", Err: verbs.ErrUnsupported}
@@ -59,9 +59,9 @@ func (pd *PD) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
 	return q, nil
 }
 
-func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
+func (d *Device) createQP(pd *protectionDomain, a verbs.QPInitAttr) (_ *queuePair, err error) {
 	const op = "create QP"
-	q := &QP{dev: d, pd: pd, selective: a.SelectiveSignaling, signalAll: a.SignalAll, noCredits: a.NoCredits, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
+	q := &queuePair{dev: d, pd: pd, selective: a.SelectiveSignaling, signalAll: a.SignalAll, noCredits: a.NoCredits, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
 	if err := q.validateInit(op, &a); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 		index = wire.QPNGSI % len(d.shards)
 	}
 	q.shard = d.shards[index]
-	for _, c := range []*CQ{q.sendCQ, q.recvCQ} {
+	for _, c := range []*completionQueue{q.sendCQ, q.recvCQ} {
 		if err := c.addUser(q.shard, a.Type == verbs.GSI); err != nil {
 			return nil, &verbs.OpError{Op: op, Err: err, Detail: "completion queue of the queue pair"}
 		}
@@ -117,7 +117,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 }
 
 // validateInit validates the attributes and stores the objects they name in q.
-func (q *QP) validateInit(op string, a *verbs.QPInitAttr) error {
+func (q *queuePair) validateInit(op string, a *verbs.QPInitAttr) error {
 	bad := func(err error, format string, args ...any) error {
 		return &verbs.OpError{Op: op, Err: err, Detail: fmt.Sprintf(format, args...)}
 	}
@@ -130,14 +130,14 @@ func (q *QP) validateInit(op string, a *verbs.QPInitAttr) error {
 	if a.SelectiveSignaling && a.SignalAll {
 		return bad(verbs.ErrInvalid, "SelectiveSignaling and SignalAll exclude each other")
 	}
-	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil || q.sendCQ.dev != q.dev {
+	if q.sendCQ, ok = a.SendCQ.(*completionQueue); !ok || q.sendCQ == nil || q.sendCQ.dev != q.dev {
 		return bad(verbs.ErrInvalid, "SendCQ must be a completion queue of this device")
 	}
-	if q.recvCQ, ok = a.RecvCQ.(*CQ); !ok || q.recvCQ == nil || q.recvCQ.dev != q.dev {
+	if q.recvCQ, ok = a.RecvCQ.(*completionQueue); !ok || q.recvCQ == nil || q.recvCQ.dev != q.dev {
 		return bad(verbs.ErrInvalid, "RecvCQ must be a completion queue of this device")
 	}
 	if a.SRQ != nil {
-		if q.srq, ok = a.SRQ.(*SRQ); !ok || q.srq == nil {
+		if q.srq, ok = a.SRQ.(*sharedReceiveQueue); !ok || q.srq == nil {
 			return bad(verbs.ErrInvalid, "SRQ must be a shared receive queue of this device")
 		}
 	}
@@ -165,13 +165,13 @@ func (q *QP) validateInit(op string, a *verbs.QPInitAttr) error {
 }
 
 // Num implements verbs.QP.
-func (q *QP) Num() uint32 { return q.num }
+func (q *queuePair) Num() uint32 { return q.num }
 
 // Type implements verbs.QP.
-func (q *QP) Type() verbs.QPType { return q.core.Type() }
+func (q *queuePair) Type() verbs.QPType { return q.core.Type() }
 
 // State implements verbs.QP.
-func (q *QP) State() verbs.QPState {
+func (q *queuePair) State() verbs.QPState {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.core.State()
@@ -179,7 +179,7 @@ func (q *QP) State() verbs.QPState {
 
 // checkUsable returns the error of op if the queue pair is destroyed or its
 // device unusable. The shard's lock is held.
-func (q *QP) checkUsable(op string) error {
+func (q *queuePair) checkUsable(op string) error {
 	if q.destroyed {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrClosed}
 	}
@@ -187,7 +187,7 @@ func (q *QP) checkUsable(op string) error {
 }
 
 // moveToError flushes all work when the device closes.
-func (q *QP) moveToError() {
+func (q *queuePair) moveToError() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	if !q.destroyed && q.core.State() != verbs.StateReset {
@@ -196,7 +196,7 @@ func (q *QP) moveToError() {
 }
 
 // flushBeforeClose sends the pending acknowledgement when the device closes.
-func (q *QP) flushBeforeClose() {
+func (q *queuePair) flushBeforeClose() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	if !q.destroyed {
@@ -205,7 +205,7 @@ func (q *QP) flushBeforeClose() {
 }
 
 // Modify implements verbs.QP.
-func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
+func (q *queuePair) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	const op = "modify QP"
 	if mask&verbs.AttrAV != 0 {
 		full, _, err := resolveAV(q.dev, attr.AV, op)
@@ -244,7 +244,7 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 
 // purgeCompletions removes the queue pair's unpolled completions and clears its
 // failure flags, on reset or destroy. The shard's lock is held.
-func (q *QP) purgeCompletions() {
+func (q *queuePair) purgeCompletions() {
 	q.sendCQ.purgeQP(q.num)
 	if q.recvCQ != q.sendCQ {
 		q.recvCQ.purgeQP(q.num)
@@ -253,7 +253,7 @@ func (q *QP) purgeCompletions() {
 }
 
 // Query implements verbs.QP.
-func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
+func (q *queuePair) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	init := verbs.QPInitAttr{
@@ -269,7 +269,7 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 // PostSend implements verbs.QP. Packets that fit the window leave before it
 // returns, in one system call with the pending acknowledgements; in the middle
 // of a stream they may be held back to be coalesced.
-func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
+func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
 	if q.destroyed || q.dev.unusable.Load() {
@@ -302,9 +302,9 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 
 // checkHandles returns the requests up to the first with an address handle that
 // is destroyed or of another protection domain, and the error for that one.
-func (q *QP) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
+func (q *queuePair) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
 	for i := range wrs {
-		switch ah, ok := wrs[i].AH.(*AH); {
+		switch ah, ok := wrs[i].AH.(*addressHandle); {
 		case !ok: // the core says so
 		case ah == nil:
 			return wrs[:i], q.newOpError("post send", verbs.ErrInvalid, "the address handle is a nil *AH")
@@ -317,12 +317,12 @@ func (q *QP) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
 	return wrs, nil
 }
 
-func (q *QP) newOpError(op string, err error, detail string) error {
+func (q *queuePair) newOpError(op string, err error, detail string) error {
 	return &verbs.OpError{Op: op, Object: q.core.String(), Err: err, Detail: detail}
 }
 
 // PostRecv implements verbs.QP.
-func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
+func (q *queuePair) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
 	if q.destroyed || q.dev.unusable.Load() {
@@ -342,7 +342,7 @@ func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 }
 
 // Close implements verbs.QP.
-func (q *QP) Close() error {
+func (q *queuePair) Close() error {
 	s := q.shard
 	s.mu.Lock()
 	if q.destroyed {
@@ -369,27 +369,19 @@ func (q *QP) Close() error {
 	return nil
 }
 
-// Counters returns the counters of the queue pair.
-func (q *QP) Counters() QPCounters {
+// counters returns the counters of the queue pair.
+func (q *queuePair) counters() QPCounters {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return QPCounters(q.core.Counters())
 }
 
-// History returns the queue pair's flight recorder: its last packets and state
-// transitions, oldest first.
-func (q *QP) History() []Event {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
-	return q.events()
-}
-
 // A qpHost is a QP in its role as qp.Host.
-type qpHost QP
+type qpHost queuePair
 
 // Complete implements qp.Host. The shard's lock is held.
 func (h *qpHost) Complete(wc verbs.WC, solicited bool) {
-	q := (*QP)(h)
+	q := (*queuePair)(h)
 	if wc.Status != verbs.WCSuccess {
 		q.logFailure(&wc)
 	}
@@ -404,7 +396,7 @@ func (h *qpHost) Complete(wc verbs.WC, solicited bool) {
 
 // failOverrun moves a queue pair whose completions were lost to the error
 // state. The shard's lock is held.
-func (q *QP) failOverrun(now reliability.Time) {
+func (q *queuePair) failOverrun(now reliability.Time) {
 	q.overran = false
 	if s := q.core.State(); s == verbs.StateReset || s == verbs.StateErr {
 		return
@@ -417,11 +409,11 @@ func (q *QP) failOverrun(now reliability.Time) {
 }
 
 // Event implements qp.Host. The shard's lock is held.
-func (h *qpHost) Event(t verbs.EventType, why *verbs.Failure) { (*QP)(h).raiseEvent(t, why) }
+func (h *qpHost) Event(t verbs.EventType, why *verbs.Failure) { (*queuePair)(h).raiseEvent(t, why) }
 
 // Path implements qp.Host.
 func (h *qpHost) Path(ah verbs.AH) *wire.Path {
-	if a, ok := ah.(*AH); ok {
+	if a, ok := ah.(*addressHandle); ok {
 		return &a.path
 	}
 	return nil
@@ -429,19 +421,19 @@ func (h *qpHost) Path(ah verbs.AH) *wire.Path {
 
 // RDMAPeer implements qp.Host.
 func (h *qpHost) RDMAPeer(ah verbs.AH) *qp.Peer {
-	if p, ok := ah.(*PeerAH); ok && p != nil {
+	if p, ok := ah.(*peerHandle); ok && p != nil {
 		return p.peer
 	}
 	return nil
 }
 
-func (q *QP) raiseEvent(t verbs.EventType, why *verbs.Failure) {
+func (q *queuePair) raiseEvent(t verbs.EventType, why *verbs.Failure) {
 	q.dev.raiseEvent(verbs.AsyncEvent{Type: t, QP: q, Why: why})
 }
 
 // logFailure logs the first failure of a queue pair with its flight recorder at
 // level debug: the program gets the failure as a completion.
-func (q *QP) logFailure(wc *verbs.WC) {
+func (q *queuePair) logFailure(wc *verbs.WC) {
 	if q.failureLogged || wc.Status == verbs.WCWRFlushErr || q.datagram && wc.Opcode != verbs.WCSend && !wc.Opcode.IsRecv() {
 		return // RDMA of a UD queue pair fails alone
 	}

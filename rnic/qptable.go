@@ -11,7 +11,7 @@ import (
 // allocate. Like keyTable it uses linear probing, and a slot once used stays
 // non-empty until the table is rebuilt.
 type qpTable struct {
-	slots atomic.Pointer[[]atomic.Pointer[QP]] // a power of two, at most half of them filled
+	slots atomic.Pointer[[]atomic.Pointer[queuePair]] // a power of two, at most half of them filled
 
 	mu      sync.Mutex // guards changes
 	filled  int
@@ -21,17 +21,17 @@ type qpTable struct {
 	step    uint32 // distance to the next block; 0: not drawn yet
 }
 
-var tombstoneQP = new(QP) // its number, 0, is never looked up
+var tombstoneQP = new(queuePair) // its number, 0, is never looked up
 
 func newQPTable() *qpTable {
 	t := &qpTable{}
-	slots := make([]atomic.Pointer[QP], initialTableSlots)
+	slots := make([]atomic.Pointer[queuePair], initialTableSlots)
 	t.slots.Store(&slots)
 	return t
 }
 
 // lookup returns the queue pair with this number, or nil.
-func (t *qpTable) lookup(num uint32) *QP {
+func (t *qpTable) lookup(num uint32) *queuePair {
 	slots := *t.slots.Load()
 	for i := num; ; i++ {
 		q := slots[i&uint32(len(slots)-1)].Load()
@@ -42,7 +42,7 @@ func (t *qpTable) lookup(num uint32) *QP {
 }
 
 // insert adds q, which has a number, and returns false if the number is in use.
-func (t *qpTable) insert(q *QP) bool {
+func (t *qpTable) insert(q *queuePair) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.lookup(q.num) != nil {
@@ -64,7 +64,7 @@ func (t *qpTable) insert(q *QP) bool {
 // Numbers are spread over the whole range, with a random start and a random
 // step, and are reused only after all others: a late packet or completion of a
 // destroyed queue pair does not match another one.
-func (t *qpTable) allocateNumber(q *QP, shard, shards int, rand func() uint32) {
+func (t *qpTable) allocateNumber(q *queuePair, shard, shards int, rand func() uint32) {
 	for {
 		q.num = t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)
 		if q.num >= 16 && q.num < wire.QPNMulticast && t.insert(q) {
@@ -104,13 +104,13 @@ func (t *qpTable) rebuild() {
 	for size < 4*(t.live+1) {
 		size *= 2
 	}
-	slots := make([]atomic.Pointer[QP], size)
-	t.forEach(func(q *QP) { insertQP(slots, q) })
+	slots := make([]atomic.Pointer[queuePair], size)
+	t.forEach(func(q *queuePair) { insertQP(slots, q) })
 	t.filled = t.live
 	t.slots.Store(&slots)
 }
 
-func insertQP(slots []atomic.Pointer[QP], q *QP) {
+func insertQP(slots []atomic.Pointer[queuePair], q *queuePair) {
 	for i := q.num; ; i++ {
 		if slot := &slots[i&uint32(len(slots)-1)]; slot.Load() == nil {
 			slot.Store(q)
@@ -120,7 +120,7 @@ func insertQP(slots []atomic.Pointer[QP], q *QP) {
 }
 
 // remove takes q out.
-func (t *qpTable) remove(q *QP) {
+func (t *qpTable) remove(q *queuePair) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slots := *t.slots.Load()
@@ -137,7 +137,7 @@ func (t *qpTable) remove(q *QP) {
 }
 
 // forEach calls f for every queue pair.
-func (t *qpTable) forEach(f func(*QP)) {
+func (t *qpTable) forEach(f func(*queuePair)) {
 	slots := *t.slots.Load()
 	for i := range slots {
 		if q := slots[i].Load(); q != nil && q != tombstoneQP {

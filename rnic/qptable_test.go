@@ -20,7 +20,7 @@ func TestAllocateNumbers(t *testing.T) {
 		var sum float64
 		const n = 20_000
 		for i := range n {
-			q := &QP{}
+			q := &queuePair{}
 			table.allocateNumber(q, i%shards, shards, random)
 			require.False(t, seen[q.num])
 			require.GreaterOrEqual(t, q.num, uint32(16))
@@ -39,10 +39,10 @@ func TestAllocateAvoidsReserved(t *testing.T) {
 	draws := []uint32{0xfffffe, 1} // where to start, and the step
 	table := newQPTable()
 	next := func() (v uint32) { v, draws = draws[0], draws[1:]; return v }
-	require.True(t, table.insert(&QP{num: 17}))
+	require.True(t, table.insert(&queuePair{num: 17}))
 	var got []uint32
 	for range 3 {
-		q := &QP{}
+		q := &queuePair{}
 		table.allocateNumber(q, 0, 1, next)
 		got = append(got, q.num)
 	}
@@ -57,7 +57,7 @@ func TestNumbersRest(t *testing.T) {
 			table := newQPTable()
 			seen := make([]bool, wire.QPNMask+1)
 			for range (wire.QPNMask+1)/shards - 18 { // some are reserved
-				q := &QP{}
+				q := &queuePair{}
 				table.allocateNumber(q, 7, shards, func() uint32 { return draw })
 				require.False(t, seen[q.num], "number 0x%x comes back", q.num)
 				seen[q.num] = true
@@ -70,11 +70,11 @@ func TestNumbersRest(t *testing.T) {
 func TestQPTableAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := newQPTable()
-		model := map[uint32]*QP{}
+		model := map[uint32]*queuePair{}
 		number := rapid.Uint32Range(1, 300) // collides in a small table
 		t.Repeat(map[string]func(*rapid.T){
 			"insert": func(t *rapid.T) {
-				q := &QP{num: number.Draw(t, "number")}
+				q := &queuePair{num: number.Draw(t, "number")}
 				require.Equal(t, model[q.num] == nil, table.insert(q))
 				if model[q.num] == nil {
 					model[q.num] = q
@@ -86,14 +86,14 @@ func TestQPTableAgainstMap(t *testing.T) {
 					table.remove(q)
 					delete(model, n)
 				} else {
-					table.remove(&QP{num: n}) // one that is not there
+					table.remove(&queuePair{num: n}) // one that is not there
 				}
 			},
 			"": func(t *rapid.T) {
 				n := number.Draw(t, "looked for")
 				require.Same(t, model[n], table.lookup(n))
-				found := map[uint32]*QP{}
-				table.forEach(func(q *QP) { found[q.num] = q })
+				found := map[uint32]*queuePair{}
+				table.forEach(func(q *queuePair) { found[q.num] = q })
 				require.Equal(t, model, found)
 				require.Equal(t, len(model), table.live)
 			},
@@ -104,7 +104,7 @@ func TestQPTableAgainstMap(t *testing.T) {
 // Lookups take no lock and find what is there, whatever else changes.
 func TestQPTableLookupBesideChanges(t *testing.T) {
 	table := newQPTable()
-	stays := &QP{num: 1 << 20}
+	stays := &queuePair{num: 1 << 20}
 	require.True(t, table.insert(stays))
 	var done atomic.Bool
 	var wg sync.WaitGroup
@@ -118,7 +118,7 @@ func TestQPTableLookupBesideChanges(t *testing.T) {
 		})
 	}
 	for i := range uint32(20_000) {
-		q := &QP{num: 1<<20 + 1 + i%1000}
+		q := &queuePair{num: 1<<20 + 1 + i%1000}
 		require.True(t, table.insert(q))
 		table.remove(q)
 	}

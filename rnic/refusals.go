@@ -71,7 +71,7 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 	if connected == nil {
 		return
 	}
-	s.dev.qps.forEach(func(q *QP) {
+	s.dev.qps.forEach(func(q *queuePair) {
 		if q.shard != s || q.destroyed || q.datagram {
 			return
 		}
@@ -84,7 +84,7 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 
 // handleRefusal passes one refused packet to the core. The shard's lock is
 // held.
-func (q *QP) handleRefusal(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
+func (q *queuePair) handleRefusal(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
 	q.core.OnSendRefused(now, r.Head(), why)
 	if q.overran || q.core.HasPendingAck() {
 		q.shard.deferDrain(q, now)
@@ -141,7 +141,7 @@ func (s *shard) confirmSent() {
 }
 
 // OnRefusal implements verbs.RefusalReporter.
-func (q *QP) OnRefusal(f func(*verbs.RefusedError)) {
+func (q *queuePair) OnRefusal(f func(*verbs.RefusedError)) {
 	q.shard.mu.Lock()
 	q.onRefusal = f
 	q.shard.mu.Unlock()

@@ -170,7 +170,7 @@ func TestServiceStaysBesideRareLooks(t *testing.T) {
 		defer close(ended)
 		_, _ = other.PollWait(ctx, make([]verbs.WC, 1))
 	}()
-	for s.leader.Load() != other.(*CQ) || !s.asleep.Load() {
+	for s.leader.Load() != other.(*completionQueue) || !s.asleep.Load() {
 		runtime.Gosched()
 	}
 	for range 30 {

@@ -72,9 +72,9 @@ func TestRunReady(t *testing.T) {
 func TestHandlerCounts(t *testing.T) {
 	e := newEnd(t, Options{NoService: true})
 	some, cqs := e.newChannel(t, 1, 4)
-	ch := some.(*CompChannel)
+	ch := some.(*completionChannel)
 	require.NoError(t, ch.Handle(func(verbs.CQ) bool { return true }))
-	ch.offered.push(cqs[0].(*CQ))
+	ch.offered.push(cqs[0].(*completionQueue))
 	before := e.dev.wakeups.Load()
 	ch.handleEvents()
 	require.Greater(t, e.dev.wakeups.Load(), before)

@@ -59,13 +59,13 @@ func TestAlertsAreCounted(t *testing.T) {
 		require.Greater(t, e.dev.wakeups.Load(), before, what)
 	}
 	counted("a waiter that is parked", func() {
-		cq := e.cq.(*CQ)
+		cq := e.cq.(*completionQueue)
 		defer cq.unparkWaiter(cq.parkWaiter())
 		cq.wakeWaiters()
 	})
 	ch, err := e.dev.CreateCompChannel()
 	require.NoError(t, err)
-	counted("who waits on a channel", func() { ch.(*CompChannel).wakeOne() })
+	counted("who waits on a channel", func() { ch.(*completionChannel).wakeOne() })
 	counted("who waits for asynchronous events", func() { e.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventPortActive}) })
 	require.NoError(t, ch.Close())
 }

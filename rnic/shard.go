@@ -30,9 +30,9 @@ type shard struct {
 
 	mu          sync.Mutex
 	tx          *link.Batch
-	active      []*QP // may have packets to build
-	ackQueue    []*QP // have a pending acknowledgement, to be coalesced
-	unconfirmed []*QP // UD queue pairs with requests in the batch, completed when it is sent
+	active      []*queuePair // may have packets to build
+	ackQueue    []*queuePair // have a pending acknowledgement, to be coalesced
+	unconfirmed []*queuePair // UD queue pairs with requests in the batch, completed when it is sent
 	timers      timerQueue
 
 	timersDeferredSince reliability.Time // when due timers were first deferred until the socket is empty, or 0
@@ -71,9 +71,9 @@ type shard struct {
 	asleep        atomic.Bool   // the token holder is, or is about to be, blocked in the socket
 	sleepDeadline atomic.Int64  // timeout of that sleep; 0 for none
 
-	leader    atomic.Pointer[CQ] // completion queue of the waiter that holds the token
-	followers atomic.Int32       // waiters parked because another one leads
-	baton     chan struct{}      // makes one follower try for the token
+	leader    atomic.Pointer[completionQueue] // completion queue of the waiter that holds the token
+	followers atomic.Int32                    // waiters parked because another one leads
+	baton     chan struct{}                   // makes one follower try for the token
 
 	monitorParked    atomic.Bool // the monitor sleeps until the leader wakes up
 	monitorUnpark    chan struct{}
@@ -119,7 +119,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 
 // markActive queues q for drainActive. s.mu must be held, as in all methods up
 // to flush.
-func (s *shard) markActive(q *QP) {
+func (s *shard) markActive(q *queuePair) {
 	if !q.active {
 		q.active = true
 		s.active = append(s.active, q)
@@ -147,7 +147,7 @@ func (s *shard) drainActive(now reliability.Time) {
 const maxDrainBatches = 4
 
 // deferDrain makes the next pollSocket continue to drain q.
-func (s *shard) deferDrain(q *QP, now reliability.Time) {
+func (s *shard) deferDrain(q *queuePair, now reliability.Time) {
 	s.timers.schedule(q, now)
 	s.hasBacklog.Store(true)
 	s.publishDeadline()
@@ -156,7 +156,7 @@ func (s *shard) deferDrain(q *QP, now reliability.Time) {
 // flushBeforeClose sends q's pending acknowledgement before q is modified or
 // destroyed, so that the peer's last request completes: hardware acknowledges a
 // message before the program learns of it.
-func (s *shard) flushBeforeClose(q *QP, now reliability.Time) {
+func (s *shard) flushBeforeClose(q *queuePair, now reliability.Time) {
 	q.core.ExpireDelayedAck()
 	s.drainQP(q, now)
 	s.drainAcks(now)
@@ -165,7 +165,7 @@ func (s *shard) flushBeforeClose(q *QP, now reliability.Time) {
 
 // drainQP builds q's pending packets, at most maxDrainBatches batches, sends
 // full batches, queues q's acknowledgement and arms its timer.
-func (s *shard) drainQP(q *QP, now reliability.Time) {
+func (s *shard) drainQP(q *queuePair, now reliability.Time) {
 	if q.overran {
 		s.flushZeroCopy()
 		q.failOverrun(now)
@@ -193,7 +193,7 @@ func (s *shard) drainQP(q *QP, now reliability.Time) {
 
 // trackUnconfirmed notes that q has requests that complete when the batch is
 // sent.
-func (s *shard) trackUnconfirmed(q *QP) {
+func (s *shard) trackUnconfirmed(q *queuePair) {
 	if q.core.NeedsConfirm() && !q.confirmPending {
 		q.confirmPending = true
 		s.unconfirmed = append(s.unconfirmed, q)
@@ -201,7 +201,7 @@ func (s *shard) trackUnconfirmed(q *QP) {
 }
 
 // armTimer arms q's timer with its next deadline.
-func (s *shard) armTimer(q *QP) {
+func (s *shard) armTimer(q *queuePair) {
 	d := q.core.Deadline()
 	if d == 0 {
 		return
@@ -275,7 +275,7 @@ const (
 // corkStream reports whether the batch, to which q has just added, may be held
 // back to coalesce with later posts. If so it requests the service as a
 // fallback.
-func (s *shard) corkStream(q *QP) bool {
+func (s *shard) corkStream(q *queuePair) bool {
 	bytes, packets := s.tx.Bytes(), s.tx.Len()
 	if packets == 0 || bytes >= corkBytes || packets >= corkPackets || s.dev.options.NoService {
 		return false
@@ -346,7 +346,7 @@ func (s *shard) flush() {
 }
 
 // removeQP marks q as destroyed and removes its timer.
-func (s *shard) removeQP(q *QP) {
+func (s *shard) removeQP(q *queuePair) {
 	q.destroyed = true
 	s.timers.remove(q)
 	s.nextTimer.Store(int64(s.timers.nextDeadline()))

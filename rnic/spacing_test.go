@@ -43,20 +43,20 @@ func TestLearnSpacing(t *testing.T) {
 // another: the same peer, or one more.
 func TestSpacingAmidMessage(t *testing.T) {
 	a, b := pair(t, Options{NoService: true})
-	q, other := b.qp.(*QP), b.newQP(t, verbs.RC).(*QP)
+	q, other := b.qp.(*queuePair), b.newQP(t, verbs.RC).(*queuePair)
 	s := q.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ackEvery = 9
 	require.Equal(t, 9, s.ackInterval(), "nothing is owed")
 	piece(t, a, b, 0, true)
-	require.Equal(t, []*QP{q}, s.ackQueue)
+	require.Equal(t, []*queuePair{q}, s.ackQueue)
 	require.Equal(t, s.maxAckEvery, s.ackInterval())
-	s.ackQueue = []*QP{q, other}
+	s.ackQueue = []*queuePair{q, other}
 	require.Equal(t, 9, s.ackInterval())
-	s.ackQueue = []*QP{other}
+	s.ackQueue = []*queuePair{other}
 	require.Equal(t, 9, s.ackInterval())
-	s.ackQueue = []*QP{q}
+	s.ackQueue = []*queuePair{q}
 	piece(t, a, b, 1, false)
 	require.Equal(t, 9, s.ackInterval(), "its message is over")
 	piece(t, a, b, 2, true)
@@ -65,7 +65,7 @@ func TestSpacingAmidMessage(t *testing.T) {
 
 // piece hands b packet n of a's, a write that is a whole message or has more behind it.
 func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
-	q := b.qp.(*QP)
+	q := b.qp.(*queuePair)
 	now, s := q.dev.now(), q.shard
 	info := wire.RCWriteOnly.Info()
 	raw := make([]byte, info.HeaderLen+8+wire.ICRCLen)
@@ -83,7 +83,7 @@ func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
 func TestCork(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{NoService: true}) // who acknowledges nothing
 	connect(t, a.dev, a.qp, b.dev, b.qp)
-	q := a.qp.(*QP)
+	q := a.qp.(*queuePair)
 	s := q.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// An SRQ is a shared receive queue. Any number of queue pairs of its domain, on
+// A sharedReceiveQueue is a shared receive queue. Any number of queue pairs of its domain, on
 // any shards, take receives from it.
-type SRQ struct {
-	pd *PD
+type sharedReceiveQueue struct {
+	pd *protectionDomain
 
 	mu       sync.Mutex
 	closed   bool
@@ -23,13 +23,13 @@ type SRQ struct {
 }
 
 var (
-	_ verbs.SRQ      = (*SRQ)(nil)
+	_ verbs.SRQ      = (*sharedReceiveQueue)(nil)
 	_ qp.SharedQueue = (*sharedQueue)(nil)
 )
 
 // CreateSRQ implements verbs.PD. Memory grows with the number of posted
 // receives.
-func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
+func (pd *protectionDomain) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
 	const op = "create SRQ"
 	dev := pd.host.QueryDevice()
 	switch {
@@ -39,7 +39,7 @@ func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit,
 			Detail: fmt.Sprintf("MaxSGE is %d, the device allows %d", attr.MaxSGE, dev.MaxSRQSGE)}
 	}
-	srq := &SRQ{pd: pd, maxSGE: attr.MaxSGE}
+	srq := &sharedReceiveQueue{pd: pd, maxSGE: attr.MaxSGE}
 	if err := srq.setLimits(attr.MaxWR, attr.Limit, dev.MaxSRQWR); err != nil {
 		err.Op = op
 		return nil, err
@@ -53,7 +53,7 @@ func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
 // PostRecv implements verbs.SRQ. It returns the number of accepted receives;
 // err explains the first that was not. The list may be reused at once; the
 // memory it names belongs to the adapter until the completion.
-func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
+func (s *sharedReceiveQueue) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isDead() {
@@ -77,13 +77,13 @@ func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
 }
 
 // A sharedQueue is an SRQ in its role as qp.SharedQueue.
-type sharedQueue SRQ
+type sharedQueue sharedReceiveQueue
 
 // Pop implements qp.SharedQueue. It raises EventSRQLimitReached when fewer
 // receives than the limit are left, also for a message that finds the queue
 // empty, so that a limit set too late still fires.
 func (q *sharedQueue) Pop(wqe *qp.RecvWQE) bool {
-	s := (*SRQ)(q)
+	s := (*sharedReceiveQueue)(q)
 	s.mu.Lock()
 	slot := s.queue.pop()
 	if slot != nil {
@@ -104,7 +104,7 @@ func (q *sharedQueue) Pop(wqe *qp.RecvWQE) bool {
 // PushFront implements qp.SharedQueue. The queue may exceed its size by one if
 // it was filled up meanwhile.
 func (q *sharedQueue) PushFront(wqe *qp.RecvWQE) {
-	s := (*SRQ)(q)
+	s := (*sharedReceiveQueue)(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -118,7 +118,7 @@ func (q *sharedQueue) PushFront(wqe *qp.RecvWQE) {
 // Modify implements verbs.SRQ. It changes the size, not below the number of
 // posted receives, or arms the limit (0 disarms), which may not exceed the
 // size. On an error nothing changes.
-func (s *SRQ) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
+func (s *sharedReceiveQueue) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
 	const op = "modify SRQ"
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *SRQ) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
 
 // setLimits changes size and limit if they fit each other, the queue and the
 // device. s.mu is held.
-func (s *SRQ) setLimits(maxWR, limit, most int) *verbs.OpError {
+func (s *sharedReceiveQueue) setLimits(maxWR, limit, most int) *verbs.OpError {
 	refuse := func(err error, detail string, args ...any) *verbs.OpError {
 		return &verbs.OpError{Err: err, Detail: fmt.Sprintf(detail, args...)}
 	}
@@ -166,7 +166,7 @@ func (s *SRQ) setLimits(maxWR, limit, most int) *verbs.OpError {
 }
 
 // Query implements verbs.SRQ. Limit is 0 once the event was raised.
-func (s *SRQ) Query() (verbs.SRQAttr, error) {
+func (s *sharedReceiveQueue) Query() (verbs.SRQAttr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isDead() {
@@ -177,7 +177,7 @@ func (s *SRQ) Query() (verbs.SRQAttr, error) {
 
 // Close frees the queue and drops posted receives. It returns ErrBusy while a
 // queue pair uses the queue, unless the device is closed. Close is idempotent.
-func (s *SRQ) Close() error {
+func (s *sharedReceiveQueue) Close() error {
 	first, err := s.close()
 	if first {
 		s.pd.release(kindSRQ)
@@ -186,7 +186,7 @@ func (s *SRQ) Close() error {
 }
 
 // close reports whether it is the first call.
-func (s *SRQ) close() (first bool, err error) {
+func (s *sharedReceiveQueue) close() (first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -202,7 +202,7 @@ func (s *SRQ) close() (first bool, err error) {
 }
 
 // addQP counts a queue pair of pd created by op, until removeQP.
-func (s *SRQ) addQP(pd *PD, op string) error {
+func (s *sharedReceiveQueue) addQP(pd *protectionDomain, op string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -216,14 +216,14 @@ func (s *SRQ) addQP(pd *PD, op string) error {
 }
 
 // removeQP undoes addQP.
-func (s *SRQ) removeQP() {
+func (s *sharedReceiveQueue) removeQP() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attached--
 }
 
 // postedCount returns the number of posted receives.
-func (s *SRQ) postedCount() int {
+func (s *sharedReceiveQueue) postedCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.n
@@ -231,8 +231,8 @@ func (s *SRQ) postedCount() int {
 
 // isDead reports whether the queue is destroyed or its device closed. s.mu is
 // held.
-func (s *SRQ) isDead() bool { return s.closed || s.pd.host.isClosed() }
+func (s *sharedReceiveQueue) isDead() bool { return s.closed || s.pd.host.isClosed() }
 
-func (s *SRQ) newOpError(op string, err error, detail string) error {
+func (s *sharedReceiveQueue) newOpError(op string, err error, detail string) error {
 	return &verbs.OpError{Op: op, Object: "SRQ", Err: err, Detail: detail}
 }

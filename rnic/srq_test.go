@@ -17,16 +17,16 @@ type fataler interface {
 	Helper()
 }
 
-func mustSRQ(t fataler, pd *PD, attr verbs.SRQInitAttr) *SRQ {
+func mustSRQ(t fataler, pd *protectionDomain, attr verbs.SRQInitAttr) *sharedReceiveQueue {
 	t.Helper()
 	srq, err := pd.CreateSRQ(attr)
 	require.NoError(t, err)
-	return srq.(*SRQ)
+	return srq.(*sharedReceiveQueue)
 }
 
 // limitEvents takes the events that wait and returns how many said that this
 // queue reached its limit; there must be no others.
-func (h *pdTestHost) limitEvents(t fataler, srq *SRQ) (n int) {
+func (h *pdTestHost) limitEvents(t fataler, srq *sharedReceiveQueue) (n int) {
 	t.Helper()
 	for ev, ok := h.events.tryPop(); ok; ev, ok = h.events.tryPop() {
 		require.Equal(t, verbs.AsyncEvent{Type: verbs.EventSRQLimitReached, SRQ: srq}, ev)
@@ -372,7 +372,7 @@ func TestSRQReceiveOutlivesItsQueuePair(t *testing.T) {
 }
 
 // cycle posts a list of receives and takes them all.
-func cycle(srq *SRQ, wrs []verbs.RecvWR, wqe *qp.RecvWQE) bool {
+func cycle(srq *sharedReceiveQueue, wrs []verbs.RecvWR, wqe *qp.RecvWQE) bool {
 	if n, err := srq.PostRecv(wrs); n != len(wrs) || err != nil {
 		return false
 	}

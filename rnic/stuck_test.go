@@ -27,7 +27,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			wr.Flags &^= verbs.SendSignaled
 			_, err := a.qp.PostSend([]verbs.SendWR{wr})
 			require.NoError(t, err)
-			for a.qp.(*QP).Counters().Unsignaled == 0 {
+			for a.qp.(*queuePair).counters().Unsignaled == 0 {
 				pollTimes(a, 1)
 			}
 			return a.cq
@@ -86,7 +86,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 				defer close(ended)
 				_, _ = cq.PollWait(ctx, make([]verbs.WC, 1))
 			}()
-			for cq.(*CQ).blockedCalls.Load() == 0 {
+			for cq.(*completionQueue).blockedCalls.Load() == 0 {
 				runtime.Gosched()
 			}
 			for range 4 {
@@ -95,7 +95,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			cancel()
 			<-ended
 			lines := strings.Count(text.String(), "waits on a completion queue")
-			hint := cq.(*CQ).info().Hint
+			hint := cq.(*completionQueue).info().Hint
 			if c.want == "" {
 				require.Empty(t, hint)
 				require.Zero(t, lines)
@@ -105,7 +105,8 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			require.Equal(t, 1, lines)
 			require.Equal(t, c.warn, strings.Contains(text.String(), "WARN"))
 			if cq == a.cq {
-				records := a.qp.(*QP).History()
+				info, _ := a.dev.InspectQP(a.qp.Num())
+				records := info.History
 				require.Contains(t, records[len(records)-1].What, "a waiter waits on a completion queue")
 			}
 		})
@@ -115,7 +116,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 // TestWatchOfWaiters: the watch runs while somebody waits, by itself, and ends then.
 func TestWatchOfWaiters(t *testing.T) {
 	e := newEnd(t, Options{})
-	cq := e.newCQ(t, 1).(*CQ)
+	cq := e.newCQ(t, 1).(*completionQueue)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -14,7 +14,7 @@ type timerQueue struct {
 }
 
 // schedule makes q due at its deadline at the latest; 0 is no deadline.
-func (t *timerQueue) schedule(q *QP, deadline reliability.Time) {
+func (t *timerQueue) schedule(q *queuePair, deadline reliability.Time) {
 	if deadline == 0 || q.timerAt != 0 && q.timerAt <= deadline {
 		return
 	}
@@ -36,7 +36,7 @@ func (t *timerQueue) nextDeadline() reliability.Time {
 }
 
 // popDue removes and returns a queue pair that is due by now, or nil.
-func (t *timerQueue) popDue(now reliability.Time) *QP {
+func (t *timerQueue) popDue(now reliability.Time) *queuePair {
 	if len(t.heap) == 0 || t.heap[0].timerAt > now {
 		return nil
 	}
@@ -46,13 +46,13 @@ func (t *timerQueue) popDue(now reliability.Time) *QP {
 }
 
 // remove removes q.
-func (t *timerQueue) remove(q *QP) {
+func (t *timerQueue) remove(q *queuePair) {
 	if q.timerAt != 0 {
 		heap.Remove(&t.heap, q.timerIndex)
 	}
 }
 
-type timerHeap []*QP
+type timerHeap []*queuePair
 
 func (h timerHeap) Len() int           { return len(h) }
 func (h timerHeap) Less(i, j int) bool { return h[i].timerAt < h[j].timerAt }
@@ -63,7 +63,7 @@ func (h timerHeap) Swap(i, j int) {
 }
 
 func (h *timerHeap) Push(x any) {
-	q := x.(*QP)
+	q := x.(*queuePair)
 	q.timerIndex = len(*h)
 	*h = append(*h, q)
 }

@@ -14,11 +14,11 @@ import (
 func TestTimersAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var timers timerQueue
-		qps := make([]*QP, 20)
+		qps := make([]*queuePair, 20)
 		for i := range qps {
-			qps[i] = &QP{num: uint32(i)}
+			qps[i] = &queuePair{num: uint32(i)}
 		}
-		model := map[*QP]reliability.Time{}
+		model := map[*queuePair]reliability.Time{}
 		now := reliability.Time(1)
 		some := rapid.IntRange(0, len(qps)-1)
 		t.Repeat(map[string]func(*rapid.T){

@@ -25,7 +25,7 @@ func someObjects(t *testing.T, far *end) (objects map[string]any, destroy func()
 	cq, qp, ud, ah := e.newCQ(t, 4), e.at(t, verbs.RC, verbs.StateRTS), e.newQPWith(t, verbs.QPInitAttr{Type: verbs.UD, MaxDatagramRDMA: 4}), e.handle(t, far.dev)
 	peer, err := ud.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: ah.Attr(), QPN: far.qp.Num()})
 	require.NoError(t, err)
-	return map[string]any{"AH": ah, "CQ": cq, "CompChannel": ch, "Device": e.dev, "MR": mr, "MW": mw, "PD": pd, "PeerAH": peer, "QP": qp, "SRQ": srq}, func() {
+	return map[string]any{"addressHandle": ah, "completionQueue": cq, "completionChannel": ch, "Device": e.dev, "memoryRegion": mr, "memoryWindow": mw, "protectionDomain": pd, "peerHandle": peer, "queuePair": qp, "sharedReceiveQueue": srq}, func() {
 		for _, f := range []func() error{peer.Close, ah.Close, ud.Close, qp.Close, cq.Close, ch.Close, srq.Close, mw.Close, mr.Close, pd.Close} {
 			require.NoError(t, f())
 		}
@@ -45,30 +45,31 @@ func TestUnusable(t *testing.T) {
 	require.NoError(t, closed["Device"].(*Device).Close())
 
 	s := &calls.Surface{
-		Dir:    ".",
-		NoNull: "objects come of Open and of one another's methods alone, with an error if there is none, as those of libibverbs do",
-		Funcs:  map[string]any{"ParseAddrs": ParseAddrs},
-		Types:  map[string][]calls.Receiver{},
+		Dir:     ".",
+		Handles: []string{"addressHandle", "completionChannel", "completionQueue", "memoryRegion", "memoryWindow", "peerHandle", "protectionDomain", "queuePair", "sharedReceiveQueue"},
+		NoNull:  "objects come of Open and of one another's methods alone, with an error if there is none, as those of libibverbs do",
+		Funcs:   map[string]any{"ParseAddrs": ParseAddrs},
+		Types:   map[string][]calls.Receiver{},
 		Values: []any{verbs.QPInitAttr{}, verbs.QPInitAttr{Type: 99}, verbs.SRQInitAttr{MaxWR: -1}, verbs.SRQAttr{MaxWR: -1}, verbs.QPAttr{State: 99}, verbs.AHAttr{PortNum: 99},
 			verbs.PeerAttr{}, Options{Shards: -1}, []verbs.SendWR{{Opcode: 99}}, []verbs.RecvWR{{SGList: []verbs.SGE{{Length: 1}}}}, filepath.Join(t.TempDir(), "nonsense")},
 		Except: map[string]string{
-			"Open":                 "opens a device with the arguments that are not out of range: see TestOpenMisuse",
-			"Device.Close on live": "ends the device of this test",
-			"MR.LoadUint32":        "panics as an index of a slice does",
-			"MR.LoadUint64":        "panics as an index of a slice does",
+			"Open":                    "opens a device with the arguments that are not out of range: see TestOpenMisuse",
+			"Device.Close on live":    "ends the device of this test",
+			"memoryRegion.LoadUint32": "panics as an index of a slice does",
+			"memoryRegion.LoadUint64": "panics as an index of a slice does",
 		},
 		Errors: []error{verbs.ErrClosed, verbs.ErrInvalid, verbs.ErrLimit, verbs.ErrUnsupported},
 		Quiet: map[string]string{
-			"AH.Close":                           "may be called again, also when the device is closed",
-			"CQ.Close":                           "may be called again, also when the device is closed",
-			"CompChannel.Close":                  "may be called again, also when the device is closed",
-			"QP.Close":                           "may be called again, also when the device is closed",
-			"SRQ.Close":                          "may be called again, also when the device is closed",
-			"PeerAH.Close":                       "may be called again, also when the device is closed",
-			"MR.Close":                           "may be called again, also when the device is closed",
-			"MW.Close":                           "may be called again, also when the device is closed",
-			"PD.Close":                           "may be called again, also when the device is closed",
-			"Device.Close on of a closed device": "may be called again",
+			"addressHandle.Close":                      "may be called again, also when the device is closed",
+			"completionQueue.Close":                    "may be called again, also when the device is closed",
+			"completionChannel.Close":                  "may be called again, also when the device is closed",
+			"queuePair.Close":                          "may be called again, also when the device is closed",
+			"sharedReceiveQueue.Close":                 "may be called again, also when the device is closed",
+			"peerHandle.Close":                         "may be called again, also when the device is closed",
+			"memoryRegion.Close":                       "may be called again, also when the device is closed",
+			"memoryWindow.Close":                       "may be called again, also when the device is closed",
+			"protectionDomain.Close":                   "may be called again, also when the device is closed",
+			"Device.Close on of a closed device":       "may be called again",
 			"Device.StopCapture on of a closed device": "there is none",
 		},
 	}

@@ -135,7 +135,7 @@ func (s *shard) seizeToken() {
 // A waiter is one call of Wait or PollWait.
 type waiter struct {
 	ctx        context.Context
-	cq         *CQ
+	cq         *completionQueue
 	completion bool        // PollWait: satisfied by a completion; else by the armed event
 	baton      bool        // has received the baton and not yet tried for the token
 	stopWatch  func() bool // stops watching the context

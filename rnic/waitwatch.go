@@ -21,19 +21,19 @@ type waitWatch struct {
 }
 
 // addWaiter counts a waiter and starts the watch.
-func (c *CQ) addWaiter() {
+func (c *completionQueue) addWaiter() {
 	c.blockedCalls.Add(1)
 	c.dev.startWaitWatch()
 }
 
-func (c *CQ) removeWaiter() { c.blockedCalls.Add(-1) }
+func (c *completionQueue) removeWaiter() { c.blockedCalls.Add(-1) }
 
 // checkWaiters checks the queues with waiters, and restarts the timer while
 // there are any.
 func (d *Device) checkWaiters() {
 	d.waitWatch.on.Store(false) // first: a waiter that is missed below restarts the watch
 	d.mu.Lock()
-	var list []*CQ
+	var list []*completionQueue
 	for c := range d.cqs {
 		if c.blockedCalls.Load() > 0 {
 			list = append(list, c)
@@ -69,7 +69,7 @@ func (d *Device) startWaitWatch() {
 }
 
 // isStalled reports whether nothing has completed since its last call.
-func (c *CQ) isStalled() bool {
+func (c *completionQueue) isStalled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	same := c.pushed == c.pushedAtCheck
@@ -82,10 +82,10 @@ func (c *CQ) isStalled() bool {
 // requests were not signaled, or a queue that receives report to never got a
 // completion. Otherwise the waiter may serve requests that other goroutines
 // will post.
-func (c *CQ) whyStuck() (why string, grave bool) {
+func (c *completionQueue) whyStuck() (why string, grave bool) {
 	sends, receives, unsignaled := 0, 0, uint64(0)
 	can := false
-	c.dev.qps.forEach(func(q *QP) {
+	c.dev.qps.forEach(func(q *queuePair) {
 		if q.sendCQ != c && q.recvCQ != c {
 			return
 		}
@@ -131,11 +131,11 @@ func (c *CQ) whyStuck() (why string, grave bool) {
 // reportStuck logs, once per queue, that its waiters cannot be satisfied, and
 // notes it in the flight recorders of its queue pairs. It is a warning if
 // grave.
-func (d *Device) reportStuck(c *CQ, why string, grave bool) {
+func (d *Device) reportStuck(c *completionQueue, why string, grave bool) {
 	if !c.hint.CompareAndSwap(nil, &why) {
 		return
 	}
-	d.qps.forEach(func(q *QP) {
+	d.qps.forEach(func(q *queuePair) {
 		if q.sendCQ == c || q.recvCQ == c {
 			q.shard.mu.Lock()
 			q.core.RecordWaiter(d.now())

@@ -33,8 +33,8 @@ type Stats struct {
 
 	// RNR NAKs sent because a message found no receive here, and received because one found none
 	// at the peer. With NIC flow control messages wait in the adapter for a credit
-	// (CreditStalls), with occasional probes. All are 0 if the device has no such counters
-	// (rnic.QP.HWCounter).
+	// (CreditStalls), with occasional probes. All are 0 if the device has no such counters, as
+	// package rnic has.
 	RNRSent, RNRReceived, CreditStalls uint64
 
 	Registered int // bytes of registered memory of the connection

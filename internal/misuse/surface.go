@@ -28,6 +28,10 @@ type Surface struct {
 	// for errors.
 	Types map[string][]Receiver
 
+	// Handles names unexported types that programs use through interfaces. Their
+	// exported methods belong to the API.
+	Handles []string
+
 	// NoNull is the reason why the package has no null handles: then nil pointers and
 	// pointers to zero values are not added.
 	NoNull string
@@ -170,7 +174,7 @@ func (s *Surface) readSource(t *testing.T) (src source) {
 			switch {
 			case !ok || !d.Name.IsExported():
 			case !strings.HasSuffix(name, "_test.go"):
-				src.addFunc(d)
+				s.addFunc(&src, d)
 			case d.Recv != nil:
 				typ, _ := receiverOf(d)
 				src.testOnly[typ+"."+d.Name.Name], src.testOnly[d.Name.Name] = true, true
@@ -186,13 +190,13 @@ func (s *Surface) readSource(t *testing.T) (src source) {
 	return src
 }
 
-func (src *source) addFunc(d *ast.FuncDecl) {
+func (s *Surface) addFunc(src *source, d *ast.FuncDecl) {
 	if d.Recv == nil {
 		src.funcs = append(src.funcs, d.Name.Name)
 		return
 	}
 	src.methods[d.Name.Name] = true
-	if typ, pointer := receiverOf(d); ast.IsExported(typ) {
+	if typ, pointer := receiverOf(d); ast.IsExported(typ) || slices.Contains(s.Handles, typ) {
 		src.types = append(src.types, typ)
 		src.byValue[typ+"."+d.Name.Name] = !pointer
 	}

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -87,7 +86,8 @@ func (r *runner) expectCounters(w *arguments) error {
 	if w.err != nil {
 		return w.err
 	}
-	v := reflect.ValueOf(q.QP.(*rnic.QP).Counters())
+	info, _ := q.dev.InspectQP(q.QP.Num())
+	v := reflect.ValueOf(info.Counters)
 	for i := range v.NumField() {
 		name := snakeCase(v.Type().Field(i).Name)
 		if want := w.option(name, "", ""); want != "" && want != fmt.Sprint(v.Field(i).Uint()) {

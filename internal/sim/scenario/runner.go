@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"github.com/softrnic/softrnic/internal/sim"
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -148,7 +147,8 @@ func (r *runner) printCounters(w *arguments) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	v := reflect.ValueOf(q.QP.(*rnic.QP).Counters())
+	info, _ := q.dev.InspectQP(q.QP.Num())
+	v := reflect.ValueOf(info.Counters)
 	for i := range v.NumField() {
 		if n := v.Field(i).Uint(); n != 0 {
 			fmt.Fprintf(&b, "%s %s %d\n", q.name, snakeCase(v.Type().Field(i).Name), n)
