@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // agreedStruct has two kinds of elements, and so is no array.
@@ -22,7 +21,7 @@ type agreedStruct struct {
 var agreedCalls = map[string]func(c *mpi.Comm) error{
 	"alltoallw: another kind from every rank": func(c *mpi.Comm) error {
 		of := func(rank int) mpi.Buffer {
-			return []mpi.Buffer{floats(3), mpi.Of(make([]int32, 2)), datatype.Structs(make([]agreedStruct, 2)), mpi.Of([]int8{})}[rank%4]
+			return []mpi.Buffer{floats(3), mpi.Of(make([]int32, 2)), mpi.Structs(make([]agreedStruct, 2)), mpi.Of([]int8{})}[rank%4]
 		}
 		var send, recv []mpi.Buffer
 		for r := range c.Size() {
@@ -52,13 +51,13 @@ var agreedCalls = map[string]func(c *mpi.Comm) error{
 	},
 	"bcast: structs and arrays of structs": func(c *mpi.Comm) error {
 		if c.Rank() == 0 {
-			return c.Bcast(datatype.Structs(make([]agreedStruct, 4)), 0)
+			return c.Bcast(mpi.Structs(make([]agreedStruct, 4)), 0)
 		}
-		return c.Bcast(datatype.Structs(make([][2]agreedStruct, 2)), 0)
+		return c.Bcast(mpi.Structs(make([][2]agreedStruct, 2)), 0)
 	},
 	"bcast: apart in memory": func(c *mpi.Comm) error {
 		if c.Rank() == 0 {
-			return c.Bcast(datatype.Strided(make([]float64, 30), 3, 2, 5), 0)
+			return c.Bcast(mpi.Strided(make([]float64, 30), 3, 2, 5), 0)
 		}
 		return c.Bcast(floats(6), 0)
 	},
@@ -87,7 +86,7 @@ var agreedCalls = map[string]func(c *mpi.Comm) error{
 	},
 	"sends: structs and arrays of structs": func(c *mpi.Comm) error {
 		next, last := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
-		_, err := c.Sendrecv(datatype.Structs(make([]agreedStruct, 4)), next, 0, datatype.Structs(make([][2]agreedStruct, 2)), last, 0)
+		_, err := c.Sendrecv(mpi.Structs(make([]agreedStruct, 4)), next, 0, mpi.Structs(make([][2]agreedStruct, 2)), last, 0)
 		return err
 	},
 }

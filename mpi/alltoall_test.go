@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
@@ -67,7 +66,7 @@ func forms(c *mpi.Comm) []collectiveCaller {
 func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 	rank, n := c.Rank(), c.Size()
 	other := []byte{0}
-	any, err := c.Irecv(datatype.Bytes(other), mpi.AnySource, mpi.AnyTag)
+	any, err := c.Irecv(mpi.Bytes(other), mpi.AnySource, mpi.AnyTag)
 	if err != nil {
 		return err
 	}
@@ -79,7 +78,7 @@ func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 		if rank%2 == 0 && number > 3 { // some change it, others do not
 			into = 1 - into
 		}
-		if err := call.Alltoall(datatype.Bytes(send), datatype.Bytes(recv[into])); err != nil {
+		if err := call.Alltoall(mpi.Bytes(send), mpi.Bytes(recv[into])); err != nil {
 			return err
 		}
 		if err := x.check(recv[into]); err != nil {
@@ -87,7 +86,7 @@ func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 		}
 		if number == 2 {
 			x.fill(recv[1])
-			if err := call.Alltoall(mpi.InPlace, datatype.Bytes(recv[1])); err != nil {
+			if err := call.Alltoall(mpi.InPlace, mpi.Bytes(recv[1])); err != nil {
 				return err
 			}
 			if err := x.check(recv[1]); err != nil {
@@ -95,7 +94,7 @@ func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 			}
 		}
 	}
-	if err := c.Send(datatype.Bytes([]byte{byte(7 + rank)}), (rank+1)%n, 5); err != nil {
+	if err := c.Send(mpi.Bytes([]byte{byte(7 + rank)}), (rank+1)%n, 5); err != nil {
 		return err
 	}
 	s, err := any.Wait()
@@ -187,7 +186,7 @@ func TestAlltoallRegistrations(t *testing.T) {
 		for i := range calls {
 			x := exchange{w.Rank(), n, 1 << 14, i}
 			x.fill(send)
-			if err := w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)); err != nil {
+			if err := w.Alltoall(mpi.Bytes(send), mpi.Bytes(recv)); err != nil {
 				return err
 			}
 			if err := x.check(recv); err != nil {
@@ -205,7 +204,7 @@ func TestAlltoallMismatch(t *testing.T) {
 	job(t, n, mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rdma"}}, func(w mpi.World) error {
 		size := 500 + w.Rank()/3
 		memory := make([]byte, 2*n*1000)
-		err := w.Alltoall(datatype.Bytes(make([]byte, n*size)), datatype.Bytes(memory[n*1000:][:n*size]))
+		err := w.Alltoall(mpi.Bytes(make([]byte, n*size)), mpi.Bytes(memory[n*1000:][:n*size]))
 		require.ErrorIs(t, err, mpi.ErrMismatch)
 		require.ErrorContains(t, err, "rank 3")
 		for i, b := range memory[n*1000+n*size:] {
@@ -265,7 +264,7 @@ func lostOne(t *testing.T, n int, o mpi.Options) {
 	t.Helper()
 	require.NoError(t, loseLast(n, o, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		send, recv := make([]byte, n*3000), make([]byte, n*3000)
-		call := func() error { return w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)) }
+		call := func() error { return w.Alltoall(mpi.Bytes(send), mpi.Bytes(recv)) }
 		for range 3 {
 			if err := call(); err != nil {
 				return nil, err

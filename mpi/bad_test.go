@@ -79,6 +79,6 @@ func TestNoAdapter(t *testing.T) {
 		_, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{Impair: "bad luck"}) }, mpi.Options{Manager: m})
 		return err
 	})
-	require.ErrorContains(t, err, "mpi: init at rank 0 of 2: ")
+	require.ErrorContains(t, err, "mpi: rank 0 of world: init job of 2 ranks: ")
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 }

@@ -31,20 +31,20 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 	for _, d := range dims {
 		switch {
 		case d < 0:
-			return nil, fmt.Errorf("mpi: %w: dimension %d is negative", ErrGrid, d)
+			return nil, fmt.Errorf("%w: dimension %d is negative", ErrGrid, d)
 		case d == 0:
 			free++
 		case left%d != 0:
-			return nil, fmt.Errorf("mpi: %w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
+			return nil, fmt.Errorf("%w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
 		default:
 			left /= d
 		}
 	}
 	if ranks > maxPoints {
-		return nil, fmt.Errorf("mpi: %w: %d ranks, limit %d", ErrGrid, ranks, maxPoints)
+		return nil, fmt.Errorf("%w: %d ranks, limit %d", ErrGrid, ranks, maxPoints)
 	}
 	if ranks < 1 || free == 0 && left != 1 {
-		return nil, fmt.Errorf("mpi: %w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
+		return nil, fmt.Errorf("%w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
 	}
 	found := factorize(left, free, divisors(left))
 	for i := range grid {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // The neighbors of a rank are two in each dimension, the lower one first (MPI 4.1, 8.6). Their
@@ -40,7 +41,7 @@ func (g Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
 }
 
 func (g Cart) neighborOp(what coll.Collective, send, recv Buffer) collectiveOp {
-	o := collectiveOp{collective: what, grid: g.grid, send: send, recv: recv}
+	o := collectiveOp{collective: what, grid: g.grid, send: send.data, recv: recv.data}
 	if g.grid == nil {
 		o.grid, o.argErr = &grid{}, errNullComm
 	}
@@ -49,7 +50,7 @@ func (g Cart) neighborOp(what coll.Collective, send, recv Buffer) collectiveOp {
 
 // validateNeighbors checks the arguments of a neighborhood call.
 func (g *grid) validateNeighbors(o *collectiveOp) error {
-	for receives, b := range []Buffer{o.send, o.recv} {
+	for receives, b := range []datatype.Buffer{o.send, o.recv} {
 		if err := checkBuffer(b, receives == 1); err != nil {
 			return err
 		}

@@ -6,8 +6,8 @@ import (
 	"hash/fnv"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
@@ -31,7 +31,7 @@ type typeSignature struct {
 }
 
 // typeSignatureOf returns the type signature of a buffer, zero if it is empty.
-func typeSignatureOf(b Buffer) typeSignature {
+func typeSignatureOf(b datatype.Buffer) typeSignature {
 	s := b.Signature()
 	if s.Count == 0 {
 		return typeSignature{} // elements of any kind
@@ -176,7 +176,7 @@ func (k *call) newRecord() (r callRecord) {
 
 // commonBuffer returns a buffer that has the same size at all ranks, and the number of blocks
 // that it consists of, 0 if there is no such buffer.
-func (k *call) commonBuffer() (b Buffer, pieces int) {
+func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
 	o, n := &k.op, k.comm.size
 	switch {
 	case o.grid != nil:
@@ -196,11 +196,11 @@ func (k *call) commonBuffer() (b Buffer, pieces int) {
 	case collectiveShapes[o.collective].op:
 		return k.reduceBuffer(), 1
 	}
-	return Buffer{}, 0
+	return datatype.Buffer{}, 0
 }
 
 // countsHash returns a hash of the counts of all ranks that is not 0.
-func (p blockLayout) countsHash(b Buffer) uint64 {
+func (p blockLayout) countsHash(b datatype.Buffer) uint64 {
 	unit := 1
 	if b.Count() > 0 {
 		unit = b.Slice(0, 1).Signature().Count

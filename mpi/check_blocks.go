@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // With calls in which each pair of ranks may exchange another block, each rank sends each other
@@ -62,7 +63,7 @@ func (k *call) compareBlocks() error {
 }
 
 // bufferTo returns the block that this rank sends to another.
-func (k *call) bufferTo(to int) (b Buffer) {
+func (k *call) bufferTo(to int) (b datatype.Buffer) {
 	o, us := &k.op, k.comm.rank
 	switch o.collective {
 	case coll.Gatherv:
@@ -87,11 +88,11 @@ func (k *call) bufferTo(to int) (b Buffer) {
 	if o.inPlace {
 		return k.bufferFrom(to)
 	}
-	return o.sends[to]
+	return o.sends[to].data
 }
 
 // bufferFrom returns the block that this rank receives from another.
-func (k *call) bufferFrom(from int) (b Buffer) {
+func (k *call) bufferFrom(from int) (b datatype.Buffer) {
 	o, us := &k.op, k.comm.rank
 	switch o.collective {
 	case coll.Gatherv:
@@ -110,5 +111,5 @@ func (k *call) bufferFrom(from int) (b Buffer) {
 	case coll.Alltoallv:
 		return o.recv.Slice(0, o.recvLayout.counts[from])
 	}
-	return o.recvs[from]
+	return o.recvs[from].data
 }

@@ -3,6 +3,8 @@ package mpi
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // checkHeaderSize is the size in bytes of the type signature before each message, with
@@ -18,7 +20,7 @@ func (w *job) checkOverhead() int {
 }
 
 // packWithSignature returns a copy of a message after its type signature.
-func packWithSignature(b Buffer) []byte {
+func packWithSignature(b datatype.Buffer) []byte {
 	mem := make([]byte, checkHeaderSize+b.Size())
 	_, _ = binary.Encode(mem, binary.LittleEndian, typeSignatureOf(b)) // mem is long enough
 	b.Pack(mem[checkHeaderSize:])
@@ -27,7 +29,7 @@ func packWithSignature(b Buffer) []byte {
 
 // unpackChecked unpacks a received message into b. With Options.Check it first compares the
 // type signatures.
-func (c *Comm) unpackChecked(b Buffer, message []byte) error {
+func (c *Comm) unpackChecked(b datatype.Buffer, message []byte) error {
 	if !c.world.o.Check || len(message) == 0 {
 		b.Unpack(message)
 		return nil
@@ -39,7 +41,7 @@ func (c *Comm) unpackChecked(b Buffer, message []byte) error {
 	s := b.Signature()
 	sent.Count = min(sent.Count, int64(s.Count)) // truncation is another error
 	if err := (typeSignature{uint8(s.Kind), s.Unit, int64(s.Count)}).acceptSent(sent); err != nil {
-		return fmt.Errorf("%w: %w", ErrType, err)
+		return err
 	}
 	b.Unpack(message[checkHeaderSize:])
 	return nil

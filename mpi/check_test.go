@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // checked are the options of most tests.
@@ -169,7 +168,7 @@ func TestRefused(t *testing.T) {
 			err := call(root)
 			if w.Rank() == 2 {
 				require.ErrorIs(t, err, mpi.ErrRoot)
-				require.ErrorContains(t, err, "with root 3 at rank 2 of world: invalid root: 3, want [0, 3)")
+				require.ErrorContains(t, err, "with root 3: invalid root: 3, want [0, 3)")
 			} else {
 				require.ErrorIs(t, err, mpi.ErrMismatch)
 				require.ErrorContains(t, err, "rank 2 called")
@@ -220,12 +219,12 @@ func TestCheckedMessages(t *testing.T) {
 			{mpi.Of([]float64{1, 2}), mpi.Of([]float64{0, 0, 0}), 16, nil},
 			{mpi.Of([]float64{1, 2}), mpi.Of([]int64{0, 0, 0}), 16, mpi.ErrType},
 			{mpi.Of([]float64{}), mpi.Of([]int64{0}), 0, nil},
-			{mpi.Of([]float64{1, 2, 3}), datatype.Strided(strided, 3, 1, 2), 24, nil},
+			{mpi.Of([]float64{1, 2, 3}), mpi.Strided(strided, 3, 1, 2), 24, nil},
 			{mpi.Of([]float64{1, 2, 3}), mpi.Of([]float64{0, 0}), 16, mpi.ErrTruncated},
-			{datatype.Structs([]point{{1, 2, 3}}), datatype.Structs(make([]point, 2)), 24, nil},
-			{datatype.Structs([]point{{1, 2, 3}}), mpi.Of(make([]float64, 3)), 24, mpi.ErrType},
-			{datatype.Structs([]point{{1, 2, 3}}, "X", "Y"), mpi.Of(make([]float64, 3)), 16, nil},
-			{datatype.Bytes([]byte("abc")), mpi.Of([]byte("...")), 3, nil},
+			{mpi.Structs([]point{{1, 2, 3}}), mpi.Structs(make([]point, 2)), 24, nil},
+			{mpi.Structs([]point{{1, 2, 3}}), mpi.Of(make([]float64, 3)), 24, mpi.ErrType},
+			{mpi.Structs([]point{{1, 2, 3}}, "X", "Y"), mpi.Of(make([]float64, 3)), 16, nil},
+			{mpi.Bytes([]byte("abc")), mpi.Of([]byte("...")), 3, nil},
 		} {
 			if w.Rank() == 0 {
 				for _, send := range []func(mpi.Buffer, int, int) error{w.Send, w.Ssend, w.Bsend} {
@@ -263,8 +262,8 @@ func TestCheckedMessages(t *testing.T) {
 // remain synchronized.
 func TestBadArguments(t *testing.T) {
 	x, y := mpi.Of(make([]float64, 4)), mpi.Of(make([]float64, 4))
-	bad := datatype.Strided(make([]float64, 4), 3, 1, 2)
-	twice := datatype.Strided(make([]float64, 4), 3, 2, 1)
+	bad := mpi.Strided(make([]float64, 4), 3, 1, 2)
+	twice := mpi.Strided(make([]float64, 4), 3, 2, 1)
 	nobody := mpi.Buffer{}
 	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		free, err := w.Dup()
@@ -352,7 +351,7 @@ func TestBadArguments(t *testing.T) {
 		require.ErrorIs(t, err, mpi.ErrRank)
 		_, again := mpi.WaitAll(r)
 		require.EqualError(t, again, err.Error())
-		require.ErrorContains(t, err, "mpi: receive from 2, tag 0 at rank")
+		require.ErrorContains(t, err, " of world: receive from 2, tag 0: invalid rank")
 		return w.Bcast(x, 0)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -204,7 +205,7 @@ func (k *call) resultError(err error) error {
 }
 
 // reduceBuffer returns the buffer that a reduction combines.
-func (k *call) reduceBuffer() Buffer {
+func (k *call) reduceBuffer() datatype.Buffer {
 	if k.op.inPlace {
 		return k.op.recv
 	}
@@ -302,10 +303,10 @@ func (k *call) runAlltoallw() error {
 	o := &k.op
 	k.sends, k.recvs = k.sends[:0], k.recvs[:0]
 	for _, b := range o.recvs {
-		k.recvs = append(k.recvs, k.contiguousBytes(b))
+		k.recvs = append(k.recvs, k.contiguousBytes(b.data))
 	}
 	for _, b := range o.sends {
-		k.sends = append(k.sends, k.contiguousBytes(b))
+		k.sends = append(k.sends, k.contiguousBytes(b.data))
 	}
 	sends := k.sends
 	if o.inPlace {
@@ -315,14 +316,14 @@ func (k *call) runAlltoallw() error {
 		return err
 	}
 	for i, b := range o.recvs {
-		unpackBuffer(b, k.recvs[i])
+		unpackBuffer(b.data, k.recvs[i])
 	}
 	return nil
 }
 
 // contiguousBytes returns the memory of a contiguous buffer, or a packed copy. Receive buffers
 // are packed as well, because a call may not write all of them.
-func (k *call) contiguousBytes(b Buffer) []byte {
+func (k *call) contiguousBytes(b datatype.Buffer) []byte {
 	if mem, ok := b.Contiguous(); ok {
 		return mem
 	}
@@ -333,7 +334,7 @@ func (k *call) contiguousBytes(b Buffer) []byte {
 }
 
 // unpackBuffer copies received elements from a packed copy to the buffer.
-func unpackBuffer(b Buffer, mem []byte) {
+func unpackBuffer(b datatype.Buffer, mem []byte) {
 	if _, ok := b.Contiguous(); !ok {
 		b.Unpack(mem)
 	}
@@ -349,7 +350,7 @@ func (k *call) rankBlock(mem []byte, rank int) []byte {
 func partOf(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len:p.Len] }
 
 // byteParts returns the blocks in bytes of a packed buffer, in list.
-func (p blockLayout) byteParts(list []coll.Part, b Buffer) []coll.Part {
+func (p blockLayout) byteParts(list []coll.Part, b datatype.Buffer) []coll.Part {
 	size, at := b.ElementSize(), 0
 	list = list[:0]
 	for i, n := range p.counts {

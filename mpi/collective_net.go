@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -114,7 +115,7 @@ func (n *callNet) neverArrives(m *netMessage) bool {
 
 // elementKind returns the signature bits of the element kind of a block, if each pair of ranks
 // may use another kind, else 0.
-func (n *callNet) elementKind(piece func(*call, int) Buffer, rank int) uint64 {
+func (n *callNet) elementKind(piece func(*call, int) datatype.Buffer, rank int) uint64 {
 	if k := n.call; k.signature != 0 && (k.op.collective == coll.Alltoallv || k.op.collective == coll.Alltoallw) && k.op.grid == nil {
 		return uint64(dataSignature(piece(k, rank).Signature())) >> countBits << countBits
 	}

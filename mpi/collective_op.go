@@ -3,16 +3,16 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // InPlace in place of a buffer means that the data is already in the other one (MPI_IN_PLACE).
-var InPlace = datatype.Bytes(inPlaceMarker[:])
+var InPlace = Bytes(inPlaceMarker[:])
 
 var inPlaceMarker [1]byte
 
-func isInPlace(b Buffer) bool {
+func isInPlace(b datatype.Buffer) bool {
 	mem, ok := b.Contiguous()
 	return ok && len(mem) == 1 && &mem[0] == &inPlaceMarker[0]
 }
@@ -21,10 +21,10 @@ func isInPlace(b Buffer) bool {
 type collectiveOp struct {
 	collective             coll.Collective
 	root                   int
-	send, recv             Buffer
+	send, recv             datatype.Buffer
 	sendLayout, recvLayout blockLayout
 	sends, recvs           []Buffer // of Alltoallw
-	reduceOp               Op
+	reduceOp               datatype.Op
 	form                   form
 	grid                   *grid  // topology of a neighborhood call, or nil
 	calledAs               string // name in errors, if it is not that of the collective

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
@@ -143,7 +143,7 @@ func dataSignature(s datatype.Signature) callSignature {
 
 // messageSignature returns the signature of a point-to-point message: the element kind, and for
 // structs a hash of their fields. It is 0 for an empty message.
-func messageSignature(b Buffer) uint64 {
+func messageSignature(b datatype.Buffer) uint64 {
 	s := b.Signature()
 	if s.Count == 0 {
 		return 0
@@ -152,7 +152,7 @@ func messageSignature(b Buffer) uint64 {
 }
 
 // opNumber returns the number of a reduction operation in a signature.
-func opNumber(op Op) int {
+func opNumber(op datatype.Op) int {
 	if n := op.Number(); n > 0 {
 		return n
 	}
@@ -181,7 +181,7 @@ func (h *hash16) addUint64(n uint64) {
 func (h hash16) sum16() uint16 { return uint16(h^h>>16) | 1 }
 
 // shortCountsHash returns a hash of the counts of all ranks.
-func (p blockLayout) shortCountsHash(b Buffer) uint16 {
+func (p blockLayout) shortCountsHash(b datatype.Buffer) uint16 {
 	unit := 1
 	if b.Count() > 0 {
 		unit = b.Slice(0, 1).Signature().Count

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // validateCollective checks the arguments of a call and drops buffers that are not significant
@@ -27,13 +27,13 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 		if o.root != c.rank {
 			switch o.collective {
 			case coll.Reduce:
-				o.recv = Buffer{}
+				o.recv = datatype.Buffer{}
 				return cmp.Or(checkBuffer(o.send, false), o.checkReduceOp(o.send))
 			case coll.Gather, coll.Gatherv:
-				o.recv, o.recvLayout = Buffer{}, blockLayout{}
+				o.recv, o.recvLayout = datatype.Buffer{}, blockLayout{}
 				return checkBuffer(o.send, false)
 			case coll.Scatter, coll.Scatterv:
-				o.send, o.sendLayout = Buffer{}, blockLayout{}
+				o.send, o.sendLayout = datatype.Buffer{}, blockLayout{}
 				return checkBuffer(o.recv, true)
 			}
 		}
@@ -49,31 +49,13 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	return c.validateBufferPair(o)
 }
 
-// checkBuffer checks a buffer that may not be InPlace.
-func checkBuffer(b Buffer, receives bool) error {
-	err := b.Err()
-	if receives {
-		err = b.RecvErr()
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBuffer, err)
-	}
-	if isInPlace(b) {
-		return fmt.Errorf("%w: InPlace not allowed for this buffer", ErrBuffer)
-	}
-	return nil
-}
-
 // checkReduceOp checks the operation of a reduction. Replace and NoOp are for one-sided
 // operations (MPI 4.1, 12.3.4).
-func (o *collectiveOp) checkReduceOp(b Buffer) error {
-	if sameOp(o.reduceOp, Replace) || sameOp(o.reduceOp, NoOp) {
+func (o *collectiveOp) checkReduceOp(b datatype.Buffer) error {
+	if sameOp(o.reduceOp, datatype.Replace) || sameOp(o.reduceOp, datatype.NoOp) {
 		return fmt.Errorf("%w: %v is for one-sided operations", ErrOp, o.reduceOp)
 	}
-	if err := o.reduceOp.Fits(b); err != nil {
-		return fmt.Errorf("%w: %w", ErrOp, err)
-	}
-	return nil
+	return o.reduceOp.Fits(b)
 }
 
 // validateBufferPair checks a call with two buffers, of which one may be InPlace.
@@ -156,7 +138,7 @@ func (o *collectiveOp) checkReduceScatterCounts() error {
 
 // ownSignature returns the type signature of the block that a rank sends to itself, or receives
 // from itself.
-func (c *Comm) ownSignature(b Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
+func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
 	s, n := b.Signature(), b.Count()
 	switch e {
 	case wholeBuffer:
@@ -179,7 +161,7 @@ func (c *Comm) ownSignature(b Buffer, e extent, p blockLayout, name string) (dat
 }
 
 // checkBounds checks that all blocks are inside the buffer.
-func (p blockLayout) checkBounds(b Buffer, size int, name string) error {
+func (p blockLayout) checkBounds(b datatype.Buffer, size int, name string) error {
 	if len(p.counts) != size || p.displs != nil && len(p.displs) != size {
 		return fmt.Errorf("%w: %d counts and %d displacements to %s are not one for each of %d ranks", ErrCount, len(p.counts), len(p.displs), name, size)
 	}
@@ -229,7 +211,7 @@ func checkSelfSignatures(send, recv datatype.Signature) error {
 
 // validateBufferLists checks the arguments of Alltoallw.
 func (c *Comm) validateBufferLists(o *collectiveOp) error {
-	o.inPlace = len(o.sends) == 1 && isInPlace(o.sends[0])
+	o.inPlace = len(o.sends) == 1 && isInPlace(o.sends[0].data)
 	if o.inPlace {
 		o.sends = nil
 	}
@@ -237,23 +219,23 @@ func (c *Comm) validateBufferLists(o *collectiveOp) error {
 		return fmt.Errorf("%w: %d buffers to send and %d to receive are not one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.size)
 	}
 	for _, b := range o.sends {
-		if err := checkBuffer(b, false); err != nil {
+		if err := checkBuffer(b.data, false); err != nil {
 			return err
 		}
 	}
 	for _, b := range o.recvs {
-		if err := checkBuffer(b, true); err != nil {
+		if err := checkBuffer(b.data, true); err != nil {
 			return err
 		}
 	}
 	if o.inPlace {
 		return nil
 	}
-	return checkSelfSignatures(o.sends[c.rank].Signature(), o.recvs[c.rank].Signature())
+	return checkSelfSignatures(o.sends[c.rank].data.Signature(), o.recvs[c.rank].data.Signature())
 }
 
 // buffersOverlap reports whether two contiguous buffers overlap.
-func buffersOverlap(a, b Buffer) bool {
+func buffersOverlap(a, b datatype.Buffer) bool {
 	x, ok := a.Contiguous()
 	y, ok2 := b.Contiguous()
 	if !ok || !ok2 || len(x) == 0 || len(y) == 0 {

@@ -42,8 +42,9 @@
 //
 // # Buffers
 //
-// A [Buffer] is memory with its datatype: mpi.Of(slice), mpi.Value(&x), or a strided,
-// indexed or struct layout of package datatype. Counts and displacements are in elements.
+// A [Buffer] is memory with its datatype: [Of] a slice, [Value] of a variable, [Bytes],
+// [Bools], or a [Strided], [Indexed] or [Structs] layout. Counts and displacements are in
+// elements.
 // [InPlace] is MPI_IN_PLACE. The program must not touch the buffer of a nonblocking call
 // until its [Request] is done.
 //

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
@@ -15,57 +16,61 @@ import (
 
 // Errors of calls. They are wrapped in an *Error; test for them with errors.Is.
 var (
-	ErrTruncated = protocol.ErrTruncated // message longer than its receive buffer (MPI_ERR_TRUNCATE)
-	ErrLost      = protocol.ErrLost      // rank unreachable (MPI_ERR_PROC_FAILED)
-	ErrCanceled  = protocol.ErrCanceled  // request canceled by Request.Cancel
-	ErrFinalized = engine.ErrClosed      // call after World.Finalize
-	ErrRank      = errors.New("invalid rank")
-	ErrTag       = errors.New("invalid tag")
-	ErrBuffer    = errors.New("invalid buffer")
-	ErrRoot      = errors.New("invalid root")
-	ErrCount     = errors.New("invalid count")
-	ErrType      = errors.New("datatype mismatch")
-	ErrOp        = errors.New("invalid reduction operation")
-	ErrGroup     = errors.New("invalid group")
-	ErrGrid      = errors.New("invalid topology")
-	ErrComm      = errors.New("invalid communicator")
-	ErrContexts  = errors.New("too many communicators")
-	ErrFreed     = errors.New("communicator freed")
-	ErrRequest   = errors.New("invalid request")
-	ErrMismatch  = coll.ErrMismatch
+	ErrTruncated = protocol.ErrTruncated                   // message longer than its receive buffer (MPI_ERR_TRUNCATE)
+	ErrLost      = protocol.ErrLost                        // rank unreachable (MPI_ERR_PROC_FAILED)
+	ErrCanceled  = protocol.ErrCanceled                    // request canceled by Request.Cancel
+	ErrFinalized = engine.ErrClosed                        // call after World.Finalize
+	ErrRank      = errors.New("mpi: invalid rank")         // MPI_ERR_RANK
+	ErrTag       = errors.New("mpi: invalid tag")          // MPI_ERR_TAG
+	ErrBuffer    = datatype.ErrLayout                      // MPI_ERR_BUFFER
+	ErrRoot      = errors.New("mpi: invalid root")         // MPI_ERR_ROOT
+	ErrCount     = rma.ErrCount                            // MPI_ERR_COUNT
+	ErrType      = datatype.ErrSignature                   // MPI_ERR_TYPE
+	ErrOp        = datatype.ErrOp                          // MPI_ERR_OP
+	ErrGroup     = errors.New("mpi: invalid group")        // MPI_ERR_GROUP
+	ErrGrid      = errors.New("mpi: invalid topology")     // MPI_ERR_TOPOLOGY
+	ErrComm      = errors.New("mpi: invalid communicator") // MPI_ERR_COMM
+	ErrContexts  = errors.New("mpi: too many communicators")
+	ErrFreed     = errors.New("mpi: communicator freed")
+	ErrRequest   = errors.New("mpi: invalid request") // MPI_ERR_REQUEST
+	ErrMismatch  = coll.ErrMismatch                   // the ranks make different collective calls
+
+	ErrWin    = errors.New("mpi: invalid window")            // MPI_ERR_WIN
+	ErrEpoch  = errors.New("mpi: wrong RMA synchronization") // MPI_ERR_RMA_SYNC
+	ErrRange  = rma.ErrRange                                 // MPI_ERR_RMA_RANGE
+	ErrAttach = errors.New("mpi: invalid attach or detach")  // MPI_ERR_RMA_ATTACH
 )
 
-// Errors of windows. They come wrapped in an *Error.
-var (
-	ErrWin    = errors.New("invalid window")            // MPI_ERR_WIN
-	ErrEpoch  = errors.New("wrong RMA synchronization") // MPI_ERR_RMA_SYNC
-	ErrRange  = rma.ErrRange                            // MPI_ERR_RMA_RANGE
-	ErrAttach = errors.New("invalid attach or detach")  // MPI_ERR_RMA_ATTACH
-)
-
-// Error is the error of a call.
+// Error is the error of a call, in text as "mpi: rank 0 of world: send to rank 3, tag 5: invalid
+// tag ...".
 type Error struct {
 	Op   string // "send", "allreduce", ...
 	Comm string // name of the communicator; "" if the handle was null
 	Rank int    // calling rank in Comm; Undefined if the handle was null
-	With string // peer and arguments, such as "to rank 3, tag 5", or ""
+	Args string // arguments, such as "to 3, tag 5" or "with root 0", or ""
 	Err  error
 }
 
-// Error returns the call, the rank that made it, and the cause.
+// Error returns the rank that made the call, the call, and the cause.
 func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>"
 	}
-	with := ""
-	if e.With != "" {
-		with = " " + e.With
+	s := "mpi: "
+	if e.Comm != "" { // not a null handle
+		s += fmt.Sprintf("rank %d of %s: ", e.Rank, e.Comm)
 	}
-	cause := strings.TrimPrefix(fmt.Sprint(e.Err), "mpi: ")
-	if e.Comm == "" { // null handle
-		return fmt.Sprintf("mpi: %s%s: %s", e.Op, with, cause)
+	s += e.Op
+	if e.Args != "" {
+		s += " " + e.Args
 	}
-	return fmt.Sprintf("mpi: %s%s at rank %d of %s: %s", e.Op, with, e.Rank, e.Comm, cause)
+	return s + ": " + causeText(e.Err)
+}
+
+// causeText returns the text of err without the prefix of the package, which the error around it
+// has.
+func causeText(err error) string {
+	return strings.ReplaceAll(strings.TrimPrefix(fmt.Sprint(err), "mpi: "), ": mpi: ", ": ")
 }
 
 // Unwrap returns Err.
@@ -77,11 +82,11 @@ func (e *Error) Unwrap() error {
 }
 
 // fail returns the *Error of a call and passes it to the error handler. The handle may be null.
-func (c *Comm) fail(op, with string, err error) error {
+func (c *Comm) fail(op, args string, err error) error {
 	if c.isNull() {
-		return &Error{Op: op, Rank: Undefined, With: with, Err: err}
+		return &Error{Op: op, Rank: Undefined, Args: args, Err: err}
 	}
-	e := &Error{Op: op, Comm: c.Name(), Rank: c.rank, With: with, Err: err}
+	e := &Error{Op: op, Comm: c.Name(), Rank: c.rank, Args: args, Err: err}
 	if f := c.handler.Load(); f != nil {
 		(*f)(e)
 	}

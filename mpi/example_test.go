@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/mpitest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
@@ -151,7 +150,7 @@ func ExampleComm_Send() {
 				1, 2, 3,
 				4, 5, 6,
 			}
-			return w.Send(datatype.Strided(matrix[1:], 2, 1, 3), 1, tag)
+			return w.Send(mpi.Strided(matrix[1:], 2, 1, 3), 1, tag)
 		}
 		column := make([]int32, 10)
 		s, err := w.Recv(mpi.Of(column), mpi.AnySource, mpi.AnyTag)
@@ -180,5 +179,5 @@ func Example_check() {
 	})
 	// Output:
 	// true
-	// mpi: bcast with root 0 at rank 0 of world: calls of the ranks do not match: ranks 0 and 1 called bcast of 4 float64 with root 0; rank 2 called bcast of 4 float64 with root 1
+	// mpi: rank 0 of world: bcast with root 0: calls of the ranks do not match: ranks 0 and 1 called bcast of 4 float64 with root 0; rank 2 called bcast of 4 float64 with root 1
 }

@@ -157,7 +157,7 @@ func (w *job) waitLastFence(ctx context.Context) error {
 		return err
 	}
 	if f.err != nil && ctx.Err() != nil {
-		return fmt.Errorf("mpi: finalize: fence: %w", context.Cause(ctx))
+		return w.comm.fail("finalize", "fence", context.Cause(ctx))
 	}
 	return f.err
 }

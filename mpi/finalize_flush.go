@@ -47,7 +47,7 @@ type departure struct {
 }
 
 // Error implements error.
-func (d *departure) Error() string { return "it has left the job: " + d.text }
+func (d *departure) Error() string { return "left the job: " + d.text }
 
 // Unwrap returns ErrMismatch if the ranks of a collective call did not agree.
 func (d *departure) Unwrap() error {

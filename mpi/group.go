@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // Group is an ordered set of ranks of a job (MPI_Group). It is immutable and needs no
@@ -123,15 +121,15 @@ func (g *Group) Excl(ranks ...int) (*Group, error) {
 // checkRanks returns ErrRank if a rank is out of range or given twice.
 func (g *Group) checkRanks(ranks []int) error {
 	if g == nil {
-		return fmt.Errorf("mpi: group: %w", errNullGroup)
+		return errNullGroup
 	}
 	seen := make(map[int]bool, len(ranks))
 	for _, r := range ranks {
 		if r < 0 || r >= len(g.ranks) {
-			return fmt.Errorf("mpi: group: %w: %d, want [0, %d)", ErrRank, r, len(g.ranks))
+			return fmt.Errorf("%w: %d, want [0, %d)", ErrRank, r, len(g.ranks))
 		}
 		if seen[r] {
-			return fmt.Errorf("mpi: group: %w: duplicate rank %d", ErrRank, r)
+			return fmt.Errorf("%w: duplicate rank %d", ErrRank, r)
 		}
 		seen[r] = true
 	}
@@ -163,11 +161,11 @@ func (g *Group) RangeExcl(ranges ...Range) (*Group, error) {
 // expandRanges lists the ranks of ranges.
 func (g *Group) expandRanges(ranges []Range) (ranks []int, err error) {
 	if g == nil {
-		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
+		return nil, errNullGroup
 	}
 	for _, x := range ranges {
 		if x.Stride == 0 || x.First < 0 || x.First >= len(g.ranks) || x.Last < 0 || x.Last >= len(g.ranks) {
-			return nil, fmt.Errorf("mpi: group: %w: range %+v of a group of %d ranks", ErrRank, x, len(g.ranks))
+			return nil, fmt.Errorf("%w: range %+v of a group of %d ranks", ErrRank, x, len(g.ranks))
 		}
 		if (x.Last < x.First) != (x.Stride < 0) && x.Last != x.First {
 			continue
@@ -183,7 +181,7 @@ func (g *Group) expandRanges(ranges []Range) (ranks []int, err error) {
 // Undefined for ranks that are not in other, ProcNull for ProcNull.
 func (g *Group) Translate(ranks []int, other *Group) ([]int, error) {
 	if g == nil || other == nil {
-		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
+		return nil, errNullGroup
 	}
 	list, set := make([]int, len(ranks)), other.rankSet()
 	for i, r := range ranks {
@@ -283,7 +281,7 @@ func (c *Comm) compareGroups(op string, members []int) error {
 		mine.member = 1
 	}
 	all := make([]group, c.size)
-	o := allgatherOp(datatype.Structs([]group{mine}), datatype.Structs(all))
+	o := allgatherOp(Structs([]group{mine}), Structs(all))
 	o.calledAs = op
 	if err := c.runCollective(&o); err != nil {
 		return err

@@ -37,7 +37,7 @@ func TestInitWithoutDevice(t *testing.T) {
 					return err
 				})
 				require.ErrorIs(t, err, c.want)
-				require.ErrorContains(t, err, "mpi: init at rank ")
+				require.ErrorContains(t, err, ": init job of 2 ranks: ")
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // TestKinds checks that a datatype mismatch is an error of the receive, for every send mode,
@@ -29,14 +28,14 @@ func TestKinds(t *testing.T) {
 						want       string // "" is no error
 					}{
 						{mpi.Of(make([]float64, n)), mpi.Of(make([]float64, n)), ""},
-						{mpi.Of(make([]byte, n)), datatype.Bytes(make([]byte, n)), ""},
+						{mpi.Of(make([]byte, n)), mpi.Bytes(make([]byte, n)), ""},
 						{mpi.Of(make([]int, n)), mpi.Of(make([]int64, n)), ""},
 						{mpi.Of(make([]float64, n)), mpi.Of(make([]int64, n)), "rank 0 sent float64 elements with tag 3 to a buffer of int64 elements"},
 						{mpi.Of(make([]uint32, n)), mpi.Of(make([]int32, n)), "uint32 elements"},
-						{datatype.Bytes(make([]byte, 8*n)), mpi.Of(make([]float64, n)), "uint8 elements"},
-						{datatype.Structs(make([]pair, n)), datatype.Structs(make([]pair, n)), ""},
-						{datatype.Structs(make([]pair, n)), datatype.Structs(make([]other, n)), "structs of fields"},
-						{datatype.Structs(make([]pair, n)), datatype.Bytes(make([]byte, 12*n)), "structs"},
+						{mpi.Bytes(make([]byte, 8*n)), mpi.Of(make([]float64, n)), "uint8 elements"},
+						{mpi.Structs(make([]pair, n)), mpi.Structs(make([]pair, n)), ""},
+						{mpi.Structs(make([]pair, n)), mpi.Structs(make([]other, n)), "structs of fields"},
+						{mpi.Structs(make([]pair, n)), mpi.Bytes(make([]byte, 12*n)), "structs"},
 					} {
 						for way, send := range []func() error{
 							func() error { return w.Send(c.send, 1, 3) },
@@ -68,10 +67,10 @@ func TestKinds(t *testing.T) {
 								}
 								_, err = r.Wait()
 								if c.want == "" || way == 1 && n == 1 && c.want == "structs of fields" { // only the kind is told
-									require.NoError(t, err, "%v to %v", c.send.Signature(), c.recv.Signature())
+									require.NoError(t, err, "%v to %v", c.send, c.recv)
 									continue
 								}
-								require.ErrorIs(t, err, mpi.ErrType, "%v to %v", c.send.Signature(), c.recv.Signature())
+								require.ErrorIs(t, err, mpi.ErrType, "%v to %v", c.send, c.recv)
 								require.ErrorContains(t, err, c.want)
 							}
 						}

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // inTurns has alltoalls be those that take turns in a queue of receives.
@@ -30,7 +29,7 @@ func newSwap(c *mpi.Comm, bytes, number int) *swap {
 }
 
 func (s *swap) buffers() (send, recv mpi.Buffer) {
-	return datatype.Bytes(s.send), datatype.Bytes(s.recv)
+	return mpi.Bytes(s.send), mpi.Bytes(s.recv)
 }
 
 // over waits for the call and checks the result.
@@ -104,7 +103,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 		}
 		in := newSwap(comms[i], 300, round) // which is done by another algorithm, between those in line
 		in.fill(in.recv)
-		r, err := comms[i].Ialltoall(mpi.InPlace, datatype.Bytes(in.recv))
+		r, err := comms[i].Ialltoall(mpi.InPlace, mpi.Bytes(in.recv))
 		if err != nil {
 			return err
 		}
@@ -193,7 +192,7 @@ func TestReportLine(t *testing.T) {
 	o.Watchdog = soon
 	text := hung(t, 2, o, func(w mpi.World) error {
 		if w.Rank() == 1 {
-			_, err := w.Recv(datatype.Bytes([]byte{0}), 0, 6)
+			_, err := w.Recv(mpi.Bytes([]byte{0}), 0, 6)
 			return err
 		}
 		var err error

@@ -7,7 +7,6 @@ import (
 
 	"github.com/softrnic/softrnic/internal/misuse"
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
@@ -29,6 +28,7 @@ func must[T any](v T, err error) T {
 // TestMisuse calls every exported function and method with null and freed handles and
 // with arguments out of range: each returns, and with an error where it has one.
 func TestMisuse(t *testing.T) {
+	type pair struct{ A, B int32 }
 	w := aloneWorld(t)
 	finalized := aloneWorld(t)
 	require.NoError(t, finalized.Finalize())
@@ -39,11 +39,19 @@ func TestMisuse(t *testing.T) {
 		Funcs: map[string]any{
 			"Address":          mpi.Address[int64],
 			"At":               mpi.At,
+			"Bools":            mpi.Bools,
+			"Bytes":            mpi.Bytes,
 			"DimsCreate":       mpi.DimsCreate,
+			"Indexed":          mpi.Indexed[int64],
 			"NewAttr":          mpi.NewAttr[int],
 			"Of":               mpi.Of[int64],
 			"OpFunc":           mpi.OpFunc[int64],
+			"OpStructs":        mpi.OpStructs[pair],
+			"Pairs":            mpi.Pairs[int64],
+			"ReduceLocal":      mpi.ReduceLocal,
 			"StartAll":         mpi.StartAll,
+			"Strided":          mpi.Strided[int64],
+			"Structs":          mpi.Structs[pair],
 			"TestAll":          mpi.TestAll,
 			"TestAny":          mpi.TestAny,
 			"TestSome":         mpi.TestSome,
@@ -57,7 +65,15 @@ func TestMisuse(t *testing.T) {
 			"WinCreateDynamic": mpi.WinCreateDynamic,
 		},
 		Types: map[string][]misuse.Receiver{
-			"Attr": {{Name: "live", Make: func() any { return mpi.NewAttr[int](nil, nil) }, Usable: true}},
+			"Buffer": {
+				{Name: "live", Make: func() any { return mpi.Of([]int64{1, 2}) }, Usable: true},
+				{Name: "zero", Make: func() any { return mpi.Buffer{} }, Usable: true},
+				{Name: "bad", Make: func() any { return mpi.Indexed([]int64{1}, []mpi.Block{{At: 5, Len: 1}}) }, Usable: true},
+				{Name: "structs", Make: func() any { return mpi.Structs([]pair{{}}) }, Usable: true},
+			},
+			"Op":    {{Name: "live", Make: func() any { return mpi.Sum }, Usable: true}, {Name: "zero", Make: func() any { return mpi.Op{} }, Usable: true}},
+			"Place": {{Name: "live", Make: func() any { return mpi.At(1) }, Usable: true}, {Name: "zero", Make: func() any { return mpi.Place{} }, Usable: true}},
+			"Attr":  {{Name: "live", Make: func() any { return mpi.NewAttr[int](nil, nil) }, Usable: true}},
 			"Cart": {
 				{Name: "null", Make: func() any { return mpi.Cart{} }},
 				{Name: "live", Make: func() any { return cart() }, Usable: true},
@@ -100,7 +116,7 @@ func TestMisuse(t *testing.T) {
 				{Name: "null", Make: func() any { return mpi.World{} }},
 			},
 		},
-		Values: []any{datatype.Indexed([]int64{1}, []datatype.Block{{At: 5, Len: 1}}), &mpi.Request{}},
+		Values: []any{mpi.Indexed([]int64{1}, []mpi.Block{{At: 5, Len: 1}}), &mpi.Request{}},
 		Except: map[string]string{
 			"Init":                          "joins the job of the process",
 			"World.Finalize on live":        "ends the world of this test",

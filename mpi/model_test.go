@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // The models say what comes of a collective call: every rank knows what all others
@@ -75,7 +74,7 @@ func (m *memory) at(i int) int {
 
 func (m *memory) buf() mpi.Buffer {
 	if m.strided {
-		return datatype.Strided(m.all, m.n, 1, 2)
+		return mpi.Strided(m.all, m.n, 1, 2)
 	}
 	return mpi.Of(m.all[:m.n])
 }

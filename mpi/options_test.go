@@ -36,7 +36,7 @@ func TestEnvironment(t *testing.T) {
 			t.Setenv(name, value)
 			_, err := initAlone(mpi.Options{})
 			require.ErrorContains(t, err, name+"="+value)
-			require.ErrorContains(t, err, "mpi: init at rank 0 of 1")
+			require.ErrorContains(t, err, "mpi: rank 0 of world: init job of 1 ranks: ")
 		})
 	}
 }

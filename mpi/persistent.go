@@ -30,7 +30,7 @@ func (c *Comm) BsendInit(b Buffer, dest, tag int) (*Request, error) {
 }
 
 func (c *Comm) sendInit(b Buffer, dest, tag int, start func(*Request) error) (*Request, error) {
-	if err := c.checkMessageArgs(b, dest, tag, false); err != nil {
+	if err := c.checkMessageArgs(b.data, dest, tag, false); err != nil {
 		return nil, c.fail("send-init", fmt.Sprintf("to %d, tag %d", dest, tag), err)
 	}
 	return &Request{comm: c, op: "send", persistent: true, start: start}, nil
@@ -38,7 +38,7 @@ func (c *Comm) sendInit(b Buffer, dest, tag int, start func(*Request) error) (*R
 
 // RecvInit makes a persistent Recv (MPI_Recv_init).
 func (c *Comm) RecvInit(b Buffer, source, tag int) (*Request, error) {
-	if err := c.checkMessageArgs(b, source, tag, true); err != nil {
+	if err := c.checkMessageArgs(b.data, source, tag, true); err != nil {
 		return nil, c.fail("receive-init", fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
 	start := func(r *Request) error { return c.startReceive(r, b, source, tag) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -18,7 +19,7 @@ func (c *Comm) matchEnvelope(source, tag int) match.Envelope {
 }
 
 // prepareReceive makes r a receive into b. A buffer that is not contiguous is received packed.
-func (r *Request) prepareReceive(c *Comm, b Buffer) {
+func (r *Request) prepareReceive(c *Comm, b datatype.Buffer) {
 	r.comm, r.op = c, "receive"
 	mem, ok := b.Contiguous()
 	if !ok || c.world.o.Check {
@@ -29,7 +30,8 @@ func (r *Request) prepareReceive(c *Comm, b Buffer) {
 }
 
 // startReceive starts r as a receive.
-func (c *Comm) startReceive(r *Request, b Buffer, source, tag int) error {
+func (c *Comm) startReceive(r *Request, buf Buffer, source, tag int) error {
+	b := buf.data
 	r.comm, r.op = c, "receive"
 	if err := c.checkMessageArgs(b, source, tag, true); err != nil {
 		return r.failBeforeStart(fmt.Sprintf("from %d, tag %d", source, tag), err)
@@ -81,7 +83,7 @@ func (c *Comm) Irecv(b Buffer, source, tag int) (*Request, error) {
 
 // Sendrecv sends one message and receives another concurrently (MPI_Sendrecv).
 func (c *Comm) Sendrecv(send Buffer, dest, sendTag int, recv Buffer, source, recvTag int) (Status, error) {
-	if err := c.checkMessageArgs(send, dest, sendTag, false); err != nil { // before the receive matches a message
+	if err := c.checkMessageArgs(send.data, dest, sendTag, false); err != nil { // before the receive matches a message
 		return Status{}, c.fail("send", fmt.Sprintf("to %d, tag %d", dest, sendTag), err)
 	}
 	in := requests.Get().(*Request)
@@ -97,7 +99,7 @@ func (c *Comm) Sendrecv(send Buffer, dest, sendTag int, recv Buffer, source, rec
 
 // SendrecvReplace is Sendrecv with one buffer for both (MPI_Sendrecv_replace).
 func (c *Comm) SendrecvReplace(b Buffer, dest, sendTag, source, recvTag int) (Status, error) {
-	if err := c.checkMessageArgs(b, source, recvTag, true); err != nil {
+	if err := c.checkMessageArgs(b.data, source, recvTag, true); err != nil {
 		return Status{}, c.fail("receive", fmt.Sprintf("from %d, tag %d", source, recvTag), err)
 	}
 	out, err := c.Ibsend(b, dest, sendTag)
@@ -155,7 +157,7 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 		return r, r.failBeforeStart("message", errNullRequest)
 	}
 	r := &Request{comm: m.comm, op: "receive"}
-	if err := checkBuffer(b, true); err != nil {
+	if err := checkBuffer(b.data, true); err != nil {
 		return r, r.failBeforeStart("", err)
 	}
 	if m.null {
@@ -165,7 +167,7 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 	if m.m == nil {
 		return r, r.failBeforeStart("message received before", ErrRequest)
 	}
-	r.prepareReceive(m.comm, b)
+	r.prepareReceive(m.comm, b.data)
 	r.p.Envelope = m.m.Envelope
 	m.comm.eng.Do(func(core *protocol.Core) { core.ReceiveMessage(&r.p, m.m) })
 	m.m = nil
@@ -200,7 +202,7 @@ func (s *probeWait) Ready() bool {
 
 // newProbeWait validates the arguments of a probe.
 func (c *Comm) newProbeWait(source, tag int, take bool) (*probeWait, error) {
-	if err := c.checkMessageArgs(Buffer{}, source, tag, true); err != nil {
+	if err := c.checkMessageArgs(datatype.Buffer{}, source, tag, true); err != nil {
 		return nil, c.fail("probe", fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
 	return &probeWait{core: c.eng.Core(), envelope: c.matchEnvelope(source, tag), take: take, comm: c}, nil

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
@@ -22,7 +21,7 @@ func (a matrix) times(b matrix) matrix {
 	return matrix{dot(0, 0), dot(0, 1), dot(1, 0), dot(1, 1)}
 }
 
-var product = datatype.OpStructs("product of matrices", false, func(in, inout []matrix) {
+var product = mpi.OpStructs("product of matrices", false, func(in, inout []matrix) {
 	for i := range inout {
 		inout[i] = in[i].times(inout[i])
 	}
@@ -61,7 +60,7 @@ func TestOrderOfOperands(t *testing.T) {
 				}
 				return nil
 			}
-			send, recv := datatype.Structs(mine), datatype.Structs(got)
+			send, recv := mpi.Structs(mine), mpi.Structs(got)
 			if err := w.Allreduce(send, recv, product); err != nil {
 				return err
 			}
@@ -90,7 +89,7 @@ func TestOrderOfOperands(t *testing.T) {
 				return err
 			}
 		}
-		wrong := datatype.Structs(make([]struct {
+		wrong := mpi.Structs(make([]struct {
 			A int64
 			B int32
 		}, 1))

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/match"
@@ -313,7 +313,7 @@ type Status struct {
 // Count returns the number of elements of the kind of b in the message, Undefined if the
 // message is not a whole number of them (MPI_Get_count).
 func (s Status) Count(b Buffer) int {
-	n := b.ElementSize()
+	n := b.data.ElementSize()
 	if n == 0 || s.Bytes%n != 0 {
 		return Undefined
 	}

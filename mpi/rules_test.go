@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // Rules for the ranks, tags, buffers and operations of each call: what MPI 4.1 allows is
@@ -139,8 +139,8 @@ func messageCalls() (list []messageCall) {
 func TestMessageRules(t *testing.T) {
 	one, wide := 1, int64(1)<<32+3 // not constants: an int may have 32 bits
 	const self = 0
-	bad := datatype.Indexed([]byte{1}, []datatype.Block{{At: 5, Len: 1}})
-	twice := datatype.Indexed([]byte{1, 2}, []datatype.Block{{At: 0, Len: 1}, {At: 0, Len: 1}})
+	bad := mpi.Indexed([]byte{1}, []mpi.Block{{At: 5, Len: 1}})
+	twice := mpi.Indexed([]byte{1, 2}, []mpi.Block{{At: 0, Len: 1}, {At: 0, Len: 1}})
 	w := aloneWorld(t)
 	for _, x := range messageCalls() {
 		for _, c := range []struct {
@@ -225,8 +225,8 @@ func TestMessageRules(t *testing.T) {
 
 // elements are buffers of all kinds: of as many elements as they are asked for.
 var elements = map[datatype.Kind]func(n int) mpi.Buffer{
-	datatype.Byte:        func(n int) mpi.Buffer { return datatype.Bytes(make([]byte, n)) },
-	datatype.Bool:        func(n int) mpi.Buffer { return datatype.Bools(make([]bool, n)) },
+	datatype.Byte:        func(n int) mpi.Buffer { return mpi.Bytes(make([]byte, n)) },
+	datatype.Bool:        func(n int) mpi.Buffer { return mpi.Bools(make([]bool, n)) },
 	datatype.Int8:        func(n int) mpi.Buffer { return mpi.Of(make([]int8, n)) },
 	datatype.Int16:       func(n int) mpi.Buffer { return mpi.Of(make([]int16, n)) },
 	datatype.Int32:       func(n int) mpi.Buffer { return mpi.Of(make([]int32, n)) },
@@ -239,12 +239,12 @@ var elements = map[datatype.Kind]func(n int) mpi.Buffer{
 	datatype.Float64:     func(n int) mpi.Buffer { return mpi.Of(make([]float64, n)) },
 	datatype.Complex64:   func(n int) mpi.Buffer { return mpi.Of(make([]complex64, n)) },
 	datatype.Complex128:  func(n int) mpi.Buffer { return mpi.Of(make([]complex128, n)) },
-	datatype.PairInt16:   func(n int) mpi.Buffer { return datatype.Pairs(make([]datatype.Pair[int16], n)) },
-	datatype.PairInt32:   func(n int) mpi.Buffer { return datatype.Pairs(make([]datatype.Pair[int32], n)) },
-	datatype.PairInt64:   func(n int) mpi.Buffer { return datatype.Pairs(make([]datatype.Pair[int64], n)) },
-	datatype.PairFloat32: func(n int) mpi.Buffer { return datatype.Pairs(make([]datatype.Pair[float32], n)) },
-	datatype.PairFloat64: func(n int) mpi.Buffer { return datatype.Pairs(make([]datatype.Pair[float64], n)) },
-	datatype.Struct:      func(n int) mpi.Buffer { return datatype.Structs(make([]struct{ A, B int32 }, n)) },
+	datatype.PairInt16:   func(n int) mpi.Buffer { return mpi.Pairs(make([]mpi.Pair[int16], n)) },
+	datatype.PairInt32:   func(n int) mpi.Buffer { return mpi.Pairs(make([]mpi.Pair[int32], n)) },
+	datatype.PairInt64:   func(n int) mpi.Buffer { return mpi.Pairs(make([]mpi.Pair[int64], n)) },
+	datatype.PairFloat32: func(n int) mpi.Buffer { return mpi.Pairs(make([]mpi.Pair[float32], n)) },
+	datatype.PairFloat64: func(n int) mpi.Buffer { return mpi.Pairs(make([]mpi.Pair[float64], n)) },
+	datatype.Struct:      func(n int) mpi.Buffer { return mpi.Structs(make([]struct{ A, B int32 }, n)) },
 }
 
 // kindClass is a class of kinds (6.9.2).
@@ -303,7 +303,7 @@ var opRules = []opRule{
 	{mpi.NoOp, simple, false, false, true},
 	{mpi.Op{}, nil, false, false, false},
 	{mpi.OpFunc("of int64", true, func(in, inout []int64) {}), []kindClass{"int64"}, true, false, false},
-	{datatype.OpStructs("of structs", true, func(in, inout []struct{ A, B int32 }) {}), []kindClass{"struct"}, true, false, false},
+	{mpi.OpStructs("of structs", true, func(in, inout []struct{ A, B int32 }) {}), []kindClass{"struct"}, true, false, false},
 	{mpi.OpFunc[int64]("of nil", true, nil), nil, false, false, false},
 }
 

@@ -3,11 +3,21 @@ package mpi
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
+// Special ranks, tags and limits.
+const (
+	AnySource = match.Any // MPI_ANY_SOURCE
+	AnyTag    = match.Any // MPI_ANY_TAG
+	ProcNull  = -2        // MPI_PROC_NULL: communication with it completes at once
+	Undefined = -3        // MPI_UNDEFINED: no color, not a rank
+	MaxTag    = 1<<31 - 1 // MPI_TAG_UB
+)
+
 // checkMessageArgs validates the arguments of a send, or of a receive.
-func (c *Comm) checkMessageArgs(b Buffer, rank, tag int, receive bool) error {
+func (c *Comm) checkMessageArgs(b datatype.Buffer, rank, tag int, receive bool) error {
 	if err := c.checkUsable(); err != nil {
 		return err
 	}
@@ -23,7 +33,7 @@ func (c *Comm) checkMessageArgs(b Buffer, rank, tag int, receive bool) error {
 // messageBytes returns the payload of a message: the memory of a contiguous buffer, or a packed
 // copy. With copied it always returns a copy. With Options.Check the payload starts with the
 // type signature.
-func (c *Comm) messageBytes(b Buffer, copied bool) []byte {
+func (c *Comm) messageBytes(b datatype.Buffer, copied bool) []byte {
 	if c.world.o.Check {
 		return packWithSignature(b)
 	}
@@ -45,7 +55,8 @@ const (
 )
 
 // startSend starts r as a send.
-func (c *Comm) startSend(r *Request, b Buffer, dest, tag int, how sendMode) error {
+func (c *Comm) startSend(r *Request, buf Buffer, dest, tag int, how sendMode) error {
+	b := buf.data
 	r.comm, r.op = c, "send"
 	if err := c.checkMessageArgs(b, dest, tag, false); err != nil {
 		return r.failBeforeStart(fmt.Sprintf("to %d, tag %d", dest, tag), err)

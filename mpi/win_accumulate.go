@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
@@ -13,30 +13,30 @@ import (
 // operation except NoOp (MPI_Accumulate). Two calls of one origin for the same place are
 // applied in order. See Win for atomicity.
 func (w *Win) Accumulate(b Buffer, target int, at Place, op Op) error {
-	return w.startOp(rmaOp{name: "accumulate", packet: packetAccumulate, send: b, at: at, op: op}, target, nil)
+	return w.startOp(rmaOp{name: "accumulate", packet: packetAccumulate, send: b.data, at: at.place, op: op.op}, target, nil)
 }
 
 // Raccumulate is Accumulate with a request, which is done when the buffer may be reused
 // (MPI_Raccumulate).
 func (w *Win) Raccumulate(b Buffer, target int, at Place, op Op) (*Request, error) {
-	return w.startRequest(rmaOp{name: "raccumulate", packet: packetAccumulate, send: b, at: at, op: op}, target)
+	return w.startRequest(rmaOp{name: "raccumulate", packet: packetAccumulate, send: b.data, at: at.place, op: op.op}, target)
 }
 
 // GetAccumulate is Accumulate that also reads the elements before the operation into result
 // (MPI_Get_accumulate). With NoOp it only reads, and b may be Buffer{}.
 func (w *Win) GetAccumulate(b, result Buffer, target int, at Place, op Op) error {
-	return w.startOp(rmaOp{name: "get-accumulate", packet: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target, nil)
+	return w.startOp(rmaOp{name: "get-accumulate", packet: packetGetAccumulate, send: b.data, recv: result.data, at: at.place, op: op.op}, target, nil)
 }
 
 // RgetAccumulate is GetAccumulate with a request, which is done when the result has arrived
 // (MPI_Rget_accumulate).
 func (w *Win) RgetAccumulate(b, result Buffer, target int, at Place, op Op) (*Request, error) {
-	return w.startRequest(rmaOp{name: "rget-accumulate", packet: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target)
+	return w.startRequest(rmaOp{name: "rget-accumulate", packet: packetGetAccumulate, send: b.data, recv: result.data, at: at.place, op: op.op}, target)
 }
 
 // FetchAndOp is GetAccumulate of one element (MPI_Fetch_and_op).
 func (w *Win) FetchAndOp(b, result Buffer, target, disp int, op Op) error {
-	o := rmaOp{name: "fetch-and-op", packet: packetGetAccumulate, send: b, recv: result, at: At(disp), op: op}
+	o := rmaOp{name: "fetch-and-op", packet: packetGetAccumulate, send: b.data, recv: result.data, at: rma.At(disp), op: op.op}
 	if n := result.Count(); n != 1 {
 		return w.fail(o.name, describeTarget(target, o.at), fmt.Errorf("%w: %d, want 1", ErrCount, n))
 	}
@@ -46,14 +46,7 @@ func (w *Win) FetchAndOp(b, result Buffer, target, disp int, op Op) error {
 // CompareAndSwap reads one element into result and replaces it by b if it is equal to compare
 // (MPI_Compare_and_swap). Elements are integers, bytes or bool.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, target, disp int) error {
-	return w.startOp(rmaOp{name: "compare-and-swap", packet: packetCompareAndSwap, send: b, compare: compare, recv: result, at: At(disp), op: Replace}, target, nil)
-}
-
-// sameOp reports whether two operations are the same predefined one.
-func sameOp(a, b Op) bool {
-	x, ok := a.Code()
-	y, _ := b.Code()
-	return ok && x == y
+	return w.startOp(rmaOp{name: "compare-and-swap", packet: packetCompareAndSwap, send: b.data, compare: compare.data, recv: result.data, at: rma.At(disp), op: datatype.Replace}, target, nil)
 }
 
 // checkAccumulateOp checks the operation and the kinds of the elements.
@@ -62,11 +55,11 @@ func (o *rmaOp) checkAccumulateOp() error {
 	if _, ok := o.op.Code(); !ok {
 		return fmt.Errorf("%w: %v is not predefined", ErrOp, o.op)
 	}
-	if o.packet == packetAccumulate && sameOp(o.op, NoOp) { // MPI 4.1, 12.3.4
+	if o.packet == packetAccumulate && sameOp(o.op, datatype.NoOp) { // MPI 4.1, 12.3.4
 		return fmt.Errorf("%w: %v needs a result buffer", ErrOp, o.op)
 	}
 	if err := o.op.Fits(b); err != nil {
-		return fmt.Errorf("%w: %w", ErrOp, err)
+		return err
 	}
 	if b.Kind() == datatype.Struct {
 		return fmt.Errorf("%w: structs cannot be accumulated", ErrType)
@@ -74,13 +67,13 @@ func (o *rmaOp) checkAccumulateOp() error {
 	if o.packet == packetAccumulate {
 		return nil
 	}
-	others := []Buffer{o.recv}
+	others := []datatype.Buffer{o.recv}
 	if o.packet == packetCompareAndSwap {
 		if b.Count() != 1 {
 			return fmt.Errorf("%w: %d, want 1", ErrCount, b.Count())
 		}
 		if err := rma.CheckSwap(b.Kind()); err != nil {
-			return fmt.Errorf("%w: %w", ErrType, err)
+			return err
 		}
 		others = append(others, o.compare)
 	}
@@ -132,14 +125,14 @@ func (t *transfer) adapterAtomic() (a protocol.Atomic, ok bool) {
 		return a, false
 	case t.packet == packetCompareAndSwap:
 		return protocol.Atomic{Swap: true, Operand: wordOf(t.compare), New: wordOf(t.send)}, true
-	case sameOp(t.op, NoOp):
+	case sameOp(t.op, datatype.NoOp):
 		return a, true
 	}
-	return protocol.Atomic{Operand: wordOf(t.send)}, sameOp(t.op, Sum)
+	return protocol.Atomic{Operand: wordOf(t.send)}, sameOp(t.op, datatype.Sum)
 }
 
 // wordOf returns the first element of a buffer.
-func wordOf(b Buffer) uint64 {
+func wordOf(b datatype.Buffer) uint64 {
 	var word [8]byte
 	b.Slice(0, min(1, b.Count())).Pack(word[:])
 	return binary.NativeEndian.Uint64(word[:])

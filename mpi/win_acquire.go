@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -130,7 +130,7 @@ func (w *Win) fetchAdd(core *protocol.Core, p *winPeer, word int, n uint64, then
 		return
 	}
 	if !p.atomics {
-		h := envelope.Header{Context: w.comm.contextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), Op{}), Length: n}
+		h := envelope.Header{Context: w.comm.contextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), datatype.Op{}), Length: n}
 		if then != nil {
 			w.lastID++
 			h.ID = w.lastID

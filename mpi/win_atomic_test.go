@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // All ranks count at one place, each in every way there is, and nothing gets lost:
@@ -69,16 +68,16 @@ func countTogether(t *testing.T, w mpi.World, rounds int64) error {
 // Of pairs the greatest counts, and of those the one of the least rank.
 func TestWinMaxLoc(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w mpi.World) error {
-		pairs := []datatype.Pair[int16]{{Value: -1}, {Value: -1}}
+		pairs := []mpi.Pair[int16]{{Value: -1}, {Value: -1}}
 		win, err := mpi.WinCreate(w.Comm, pairs)
 		require.NoError(t, err)
 		require.NoError(t, win.Fence())
-		mine := []datatype.Pair[int16]{{Value: 5, Index: int64(w.Rank())}, {Value: int16(w.Rank()), Index: 9}}
-		err = win.Accumulate(datatype.Pairs(mine), 0, mpi.At(0), mpi.MaxLoc)
+		mine := []mpi.Pair[int16]{{Value: 5, Index: int64(w.Rank())}, {Value: int16(w.Rank()), Index: 9}}
+		err = win.Accumulate(mpi.Pairs(mine), 0, mpi.At(0), mpi.MaxLoc)
 		require.NoError(t, err)
 		require.NoError(t, win.Fence(mpi.NoSucceed))
 		if w.Rank() == 0 {
-			require.Equal(t, []datatype.Pair[int16]{{Value: 5, Index: 0}, {Value: 2, Index: 9}}, pairs)
+			require.Equal(t, []mpi.Pair[int16]{{Value: 5, Index: 0}, {Value: 2, Index: 9}}, pairs)
 		}
 		return win.Free()
 	}, "direct", "messages")

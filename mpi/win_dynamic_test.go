@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // addresses are those that each rank tells the others.
@@ -37,7 +36,7 @@ func TestWinDynamic(t *testing.T) {
 		require.NoError(t, win.Fence())
 		require.NoError(t, win.Put(mpi.Of([]int64{me, me}), to, mpi.At(wordsAt[to])))
 		require.NoError(t, win.Put(mpi.Of([]int64{7, 8, 9}), w.Rank(), mpi.At(at+8*2).Strided(3, 1, 2)))
-		require.NoError(t, win.Accumulate(mpi.Of([]float32{1, 2}), to, mpi.At(floatsAt[to]).Indexed([]datatype.Block{{At: 5, Len: 1}, {At: 2, Len: 1}}), mpi.Sum))
+		require.NoError(t, win.Accumulate(mpi.Of([]float32{1, 2}), to, mpi.At(floatsAt[to]).Indexed([]mpi.Block{{At: 5, Len: 1}, {At: 2, Len: 1}}), mpi.Sum))
 		require.NoError(t, win.Fence(mpi.NoSucceed))
 		require.Equal(t, []int64{int64(from), int64(from), 7, 0, 8, 0, 9, 0, 0, 0}, words)
 		require.Equal(t, []float32{0, 0, 2, 0, 0, 1}, floats[:6])

@@ -1,7 +1,7 @@
 package mpi
 
 import (
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
@@ -57,7 +57,7 @@ func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
 const maxKeptPacket = 1 << 20
 
 // appendPacked appends packed elements to b.
-func appendPacked(b []byte, elements Buffer) []byte {
+func appendPacked(b []byte, elements datatype.Buffer) []byte {
 	n := len(b)
 	b = append(b, make([]byte, elements.Size())...)
 	elements.Pack(b[n:])

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // TestWinMisuse checks that invalid calls return errors at once and leave the window usable.
@@ -18,7 +17,7 @@ func TestWinMisuse(t *testing.T) {
 	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		type pointer struct{ P *int }
 		_, err := mpi.WinCreate(w.Comm, []pointer{{}})
-		require.ErrorIs(t, err, datatype.ErrLayout)
+		require.ErrorIs(t, err, mpi.ErrBuffer)
 		require.ErrorContains(t, err, "has pointers")
 		_, _, err = mpi.WinAllocate[int8](w.Comm, w.Rank()-1) // of rank 0 only
 		require.ErrorIs(t, err, []error{mpi.ErrCount, mpi.ErrWin}[w.Rank()])
@@ -59,12 +58,12 @@ func TestWinMisuse(t *testing.T) {
 			{win.Get(two, w.Rank(), mpi.At(8).Strided(2, 1, 2)), mpi.ErrRange},
 			{win.Put(one, other, mpi.At(0).Strided(2, 1, 1)), mpi.ErrCount},
 			{win.Put(half, other, mpi.At(0)), mpi.ErrType},
-			{win.Put(datatype.Bytes(make([]byte, 8)), other, mpi.At(0)), mpi.ErrType},
+			{win.Put(mpi.Bytes(make([]byte, 8)), other, mpi.At(0)), mpi.ErrType},
 			{structs.Put(mpi.Of([]float64{1, 2, 3}), other, mpi.At(0)), mpi.ErrType},
-			{structs.Put(datatype.Structs([]struct{ A int32 }{{1}}), other, mpi.At(0)), mpi.ErrType},
-			{structs.Accumulate(datatype.Structs(make([]particle, 1)), other, mpi.At(0), mpi.Replace), mpi.ErrType},
-			{win.Put(datatype.Strided([]int64{1}, 3, 1, 1), other, mpi.At(0)), mpi.ErrBuffer},
-			{win.Get(datatype.Strided([]int64{1, 2}, 3, 1, 0), other, mpi.At(0)), mpi.ErrBuffer},
+			{structs.Put(mpi.Structs([]struct{ A int32 }{{1}}), other, mpi.At(0)), mpi.ErrType},
+			{structs.Accumulate(mpi.Structs(make([]particle, 1)), other, mpi.At(0), mpi.Replace), mpi.ErrType},
+			{win.Put(mpi.Strided([]int64{1}, 3, 1, 1), other, mpi.At(0)), mpi.ErrBuffer},
+			{win.Get(mpi.Strided([]int64{1, 2}, 3, 1, 0), other, mpi.At(0)), mpi.ErrBuffer},
 			{win.Accumulate(one, other, mpi.At(0), sum), mpi.ErrOp},
 			{win.Accumulate(one, other, mpi.At(0), mpi.MaxLoc), mpi.ErrOp},
 			{floats.Accumulate(half, other, mpi.At(0), mpi.BAnd), mpi.ErrOp},

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // winCrew are the ranks of a job that do one thing after the other.
@@ -90,10 +89,10 @@ const (
 type winMove struct {
 	what   string
 	target int
-	base   int              // of the places that it is drawn from
-	at     []datatype.Block // one element after the other, in this order
-	stride bool             // they are Strided
-	gaps   bool             // in the origin's memory
+	base   int         // of the places that it is drawn from
+	at     []mpi.Block // one element after the other, in this order
+	stride bool        // they are Strided
+	gaps   bool        // in the origin's memory
 	send   []int64
 	cmp    int64
 	op     mpi.Op
@@ -193,26 +192,24 @@ func drawWinProgram(rt *rapid.T, n int) *winProgram {
 }
 
 func applyOne(op mpi.Op, inout []int64, in int64) error {
-	a, _, _ := datatype.Raw(inout)
-	b, _, _ := datatype.Raw([]int64{in})
-	return op.Apply(datatype.Int64, a, b)
+	return mpi.ReduceLocal(mpi.Value(&in), mpi.Of(inout), op)
 }
 
 // draw chooses where a move goes, and returns the elements.
 func (m *winMove) draw(rt *rapid.T, base, room int) (idx []int) {
 	if m.what == "fetch" || m.what == "swap" {
 		i := base + rapid.IntRange(0, room-1).Draw(rt, "place")
-		m.at = []datatype.Block{{At: i, Len: 1}}
+		m.at = []mpi.Block{{At: i, Len: 1}}
 		return []int{i}
 	}
 	switch rapid.IntRange(0, 2).Draw(rt, "layout") {
 	case 0: // in a row
 		i := rapid.IntRange(0, room-1).Draw(rt, "place")
-		m.at = []datatype.Block{{At: base + i, Len: rapid.IntRange(1, room-i).Draw(rt, "length")}}
+		m.at = []mpi.Block{{At: base + i, Len: rapid.IntRange(1, room-i).Draw(rt, "length")}}
 	case 1: // every other one
 		m.stride = true
 		for i := base; i < base+room; i += 2 {
-			m.at = append(m.at, datatype.Block{At: i, Len: 1})
+			m.at = append(m.at, mpi.Block{At: i, Len: 1})
 		}
 	default:
 		left := make([]int, room)
@@ -221,7 +218,7 @@ func (m *winMove) draw(rt *rapid.T, base, room int) (idx []int) {
 		}
 		order := rapid.Permutation(left).Draw(rt, "places")
 		for _, i := range order[:rapid.IntRange(1, room).Draw(rt, "length")] {
-			m.at = append(m.at, datatype.Block{At: base + i, Len: 1})
+			m.at = append(m.at, mpi.Block{At: base + i, Len: 1})
 		}
 	}
 	for _, b := range m.at {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -67,7 +67,7 @@ const (
 func (k winPacket) isAccumulate() bool { return k >= packetAccumulate && k <= packetCompareAndSwap }
 
 // encodeTag returns the Tag of a packet: its type, the element kind and the operation.
-func (k winPacket) encodeTag(kind datatype.Kind, op Op) int32 {
+func (k winPacket) encodeTag(kind datatype.Kind, op datatype.Op) int32 {
 	code, _ := op.Code()
 	return int32(k) | int32(kind)<<8 | int32(code)<<16
 }

@@ -1,53 +1,71 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// Place is the location of the elements of an operation in a target's window.
-type Place = rma.Place
+// A Place is the layout of the elements of an operation in the window of a target: target
+// displacement, count and datatype of the standard, in elements of the operation's buffer, with
+// the alignment gaps of a slice. The zero Place is At(0).
+type Place struct{ place rma.Place }
 
-// At returns a place of adjacent elements at a displacement. At(0).Strided(rows, 1, columns) is
-// the column of a matrix, At(0).Indexed(blocks) are blocks: in elements of the operation's
-// buffer, with the alignment gaps of a slice.
-func At(disp int) Place { return rma.At(disp) }
+// At returns a contiguous place at a displacement, for any number of elements.
+func At(disp int) Place { return Place{rma.At(disp)} }
+
+// Strided returns a place of count blocks of block elements, whose starts are stride elements
+// apart (MPI_Type_vector). At(0).Strided(rows, 1, columns) is the column of a matrix.
+func (p Place) Strided(count, block, stride int) Place {
+	return Place{p.place.Strided(count, block, stride)}
+}
+
+// Indexed returns a place of blocks whose indices count from the displacement
+// (MPI_Type_indexed). It does not keep blocks.
+func (p Place) Indexed(blocks []Block) Place {
+	list := make([]datatype.Block, len(blocks))
+	for i, b := range blocks {
+		list[i] = datatype.Block(b)
+	}
+	return Place{p.place.Indexed(list)}
+}
+
+// String returns the place for errors and logs.
+func (p Place) String() string { return p.place.String() }
 
 // Put writes elements to a place in the window of target (MPI_Put). The buffer belongs to the
 // window until a flush or the end of the epoch.
 func (w *Win) Put(b Buffer, target int, at Place) error {
-	return w.startOp(rmaOp{name: "put", packet: packetPut, send: b, at: at}, target, nil)
+	return w.startOp(rmaOp{name: "put", packet: packetPut, send: b.data, at: at.place}, target, nil)
 }
 
 // Rput is Put with a request, which is done when the buffer may be reused (MPI_Rput).
 func (w *Win) Rput(b Buffer, target int, at Place) (*Request, error) {
-	return w.startRequest(rmaOp{name: "rput", packet: packetPut, send: b, at: at}, target)
+	return w.startRequest(rmaOp{name: "rput", packet: packetPut, send: b.data, at: at.place}, target)
 }
 
 // Get reads elements from a place in the window of target (MPI_Get).
 func (w *Win) Get(b Buffer, target int, at Place) error {
-	return w.startOp(rmaOp{name: "get", packet: packetGet, recv: b, at: at}, target, nil)
+	return w.startOp(rmaOp{name: "get", packet: packetGet, recv: b.data, at: at.place}, target, nil)
 }
 
 // Rget is Get with a request, which is done when the elements have arrived (MPI_Rget).
 func (w *Win) Rget(b Buffer, target int, at Place) (*Request, error) {
-	return w.startRequest(rmaOp{name: "rget", packet: packetGet, recv: b, at: at}, target)
+	return w.startRequest(rmaOp{name: "rget", packet: packetGet, recv: b.data, at: at.place}, target)
 }
 
 // rmaOp is a one-sided operation with its arguments.
 type rmaOp struct {
 	name                string
 	packet              winPacket
-	send, compare, recv Buffer
-	at                  Place
-	op                  Op
+	send, compare, recv datatype.Buffer
+	at                  rma.Place
+	op                  datatype.Op
 }
 
 // describeTarget returns the target of an operation, for errors.
-func describeTarget(rank int, at Place) string { return fmt.Sprintf("to %d at %v", rank, at) }
+func describeTarget(rank int, at rma.Place) string { return fmt.Sprintf("to %d at %v", rank, at) }
 
 // rmaResult is the result of an operation with a Request. The engine's lock guards it.
 type rmaResult struct {
@@ -146,8 +164,8 @@ func (w *Win) startIfKnown(o *rmaOp, target int, done *rmaResult) (unknown rma.S
 }
 
 // elementBuffer returns the buffer that defines the number of elements.
-func (o *rmaOp) elementBuffer() Buffer {
-	if o.packet == packetGet || o.send.Count() == 0 && sameOp(o.op, NoOp) {
+func (o *rmaOp) elementBuffer() datatype.Buffer {
+	if o.packet == packetGet || o.send.Count() == 0 && sameOp(o.op, datatype.NoOp) {
 		return o.recv
 	}
 	return o.send
@@ -155,7 +173,7 @@ func (o *rmaOp) elementBuffer() Buffer {
 
 // checkBuffers checks the buffers and the operation.
 func (o *rmaOp) checkBuffers() error {
-	for _, b := range []Buffer{o.send, o.compare} {
+	for _, b := range []datatype.Buffer{o.send, o.compare} {
 		if err := checkBuffer(b, false); err != nil {
 			return err
 		}
@@ -171,7 +189,7 @@ func (o *rmaOp) checkBuffers() error {
 
 // checkElements returns the layout of the elements of a buffer in the window of a rank. Their
 // kind must be that of the window.
-func (p *winPeer) checkElements(b Buffer) (rma.Element, error) {
+func (p *winPeer) checkElements(b datatype.Buffer) (rma.Element, error) {
 	extent, pieces := b.Element()
 	e := rma.Element{Size: b.ElementSize(), Extent: extent, Pieces: pieces}
 	if b.Count() == 0 {
@@ -193,20 +211,9 @@ func (p *winPeer) checkElements(b Buffer) (rma.Element, error) {
 }
 
 // checkRange returns an error unless the elements are inside of the window of a rank.
-func (p *winPeer) checkRange(n, extent int, at *Place) error {
+func (p *winPeer) checkRange(n, extent int, at *rma.Place) error {
 	if p.unit == 0 {
 		return fmt.Errorf("%w: window has elements of size 0", ErrRange)
 	}
-	return wrapPlaceError(at.Validate(n, extent, p.unit, p.size))
-}
-
-// wrapPlaceError wraps errors of package rma in those of this package.
-func wrapPlaceError(err error) error {
-	switch {
-	case errors.Is(err, rma.ErrCount):
-		return fmt.Errorf("%w: %w", ErrCount, err)
-	case errors.Is(err, datatype.ErrLayout):
-		return fmt.Errorf("%w: %w", ErrBuffer, err)
-	}
-	return err
+	return at.Validate(n, extent, p.unit, p.size)
 }

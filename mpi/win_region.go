@@ -275,10 +275,10 @@ func (w *Win) deregisterKey(l *regionKey) {
 
 // locateTarget returns the region that an operation is for, if it is cached, and the place in
 // it; else it returns the span to look up.
-func (p *winPeer) locateTarget(n, extent int, at Place) (g *remoteRegion, in Place, unknown rma.Span, err error) {
+func (p *winPeer) locateTarget(n, extent int, at rma.Place) (g *remoteRegion, in rma.Place, unknown rma.Span, err error) {
 	from, size, err := at.Span(n, extent)
 	if err != nil {
-		return nil, at, rma.Span{}, wrapPlaceError(err)
+		return nil, at, rma.Span{}, err
 	}
 	s := rma.Span{Addr: uint64(uintptr(at.Disp())) + uint64(from), Size: uint64(size)}
 	if !s.Valid() {

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // winNets are the options of window tests.
@@ -82,7 +81,7 @@ func TestWinAttributes(t *testing.T) {
 		require.NoError(t, win.Fence())
 		err = win.Put(mpi.Of([]byte{1}), 1, mpi.At(0))
 		require.ErrorIs(t, err, mpi.ErrRange)
-		require.ErrorContains(t, err, fmt.Sprintf("mpi: put to 1 at 0 at rank %d of mine: ", w.Rank()))
+		require.ErrorContains(t, err, fmt.Sprintf("mpi: rank %d of mine: put to 1 at 0: ", w.Rank()))
 		return win.Free()
 	}, "direct", "messages")
 }
@@ -130,9 +129,9 @@ func TestWinShapes(t *testing.T) {
 				send[i] = byte(i % 251)
 			}
 			recv := make([]byte, len(send))
-			blocks := make([]datatype.Block, 20)
+			blocks := make([]mpi.Block, 20)
 			for i := range blocks {
-				blocks[i] = datatype.Block{At: (i*7%20)*(block+21) + i, Len: block}
+				blocks[i] = mpi.Block{At: (i*7%20)*(block+21) + i, Len: block}
 			}
 			require.NoError(t, win.Put(mpi.Of(send), other, mpi.At(5).Indexed(blocks)))
 			require.NoError(t, win.Flush(other))
@@ -147,10 +146,10 @@ func TestWinShapes(t *testing.T) {
 		}
 		for _, at := range []mpi.Place{mpi.At(3), mpi.At(0).Strided(5, 2, 3)} {
 			clear(back)
-			require.NoError(t, particles.Put(datatype.Structs(ps), other, at))
+			require.NoError(t, particles.Put(mpi.Structs(ps), other, at))
 			require.NoError(t, particles.Flush(other))
-			require.NoError(t, particles.Get(datatype.Structs(back, "A", "X"), other, at))
-			require.NoError(t, particles.Get(datatype.Structs(back, "B"), other, at))
+			require.NoError(t, particles.Get(mpi.Structs(back, "A", "X"), other, at))
+			require.NoError(t, particles.Get(mpi.Structs(back, "B"), other, at))
 			require.NoError(t, particles.Flush(other))
 			require.Equal(t, ps, back)
 		}

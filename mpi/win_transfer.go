@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
@@ -13,12 +14,12 @@ type transfer struct {
 	peer   *winPeer
 	region *remoteRegion // at the target; nil for a part of another transfer
 	packet winPacket
-	op     Op
+	op     datatype.Op
 
-	send    Buffer // elements to send
-	compare Buffer // of CompareAndSwap
-	recv    Buffer // destination of received elements
-	staging []byte // contiguous memory of the elements
+	send    datatype.Buffer // elements to send
+	compare datatype.Buffer // of CompareAndSwap
+	recv    datatype.Buffer // destination of received elements
+	staging []byte          // contiguous memory of the elements
 	word    [8]byte
 
 	place     rma.Place
@@ -87,7 +88,7 @@ func (t *transfer) complete(err error) {
 }
 
 // originalPlace returns the place that the caller has given.
-func (t *transfer) originalPlace() Place {
+func (t *transfer) originalPlace() rma.Place {
 	if t.region == nil {
 		return t.place
 	}

@@ -71,12 +71,12 @@ func Init(open Open, o Options) (World, error) {
 			err = rankaddr.Choose(ctx, o.Manager)
 		}
 		if err != nil {
-			return World{}, fmt.Errorf("mpi: init: %w", err)
+			return World{}, &Error{Op: "init", Rank: Undefined, Err: err}
 		}
 	}
 	w, err := joinJob(ctx, open, o)
 	if err != nil {
-		return World{}, fmt.Errorf("mpi: init at rank %d of %d: %w", o.Manager.Rank(), o.Manager.Size(), err)
+		return World{}, &Error{Op: "init", Comm: "world", Rank: o.Manager.Rank(), Args: fmt.Sprintf("job of %d ranks", o.Manager.Size()), Err: err}
 	}
 	return World{w.comm, w.self}, nil
 }

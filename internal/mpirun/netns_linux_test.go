@@ -69,8 +69,8 @@ func TestHostVanishes(t *testing.T) {
 		k.stdout.wait(" is lost: ", 2)
 		signals[net] <- os.Interrupt
 		r := <-k.done
-		require.Contains(t, r.stdout, "rank 0 ends: mpi: receive from 1, tag 5 at rank 0 of world: rank 1 (", net)
-		require.Contains(t, r.stdout, "rank 1 ends: mpi: receive from 0, tag 5 at rank 1 of world: rank 0 (", net)
+		require.Contains(t, r.stdout, "rank 0 ends: mpi: rank 0 of world: receive from 1, tag 5: rank 1 (", net)
+		require.Contains(t, r.stdout, "rank 1 ends: mpi: rank 1 of world: receive from 0, tag 5: rank 0 (", net)
 		require.NotContains(t, r.failed(t).Reason, "hangs", net)
 		t.Logf("%s\n%s", net, r.stdout)
 	}

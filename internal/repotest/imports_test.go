@@ -63,10 +63,10 @@ var allowedImports = map[string][]string{
 	"acp/internal/fabric":     {"verbs", "cm", "rdm"},
 	"acp/acptest":             {"verbs", "rnic", "mpi/pmi", "acp"},
 	"datacutter":              {},
-	"mpi/datatype":            {},
+	"mpi/internal/datatype":   {},
 	"mpi/internal/coll":       {"internal/spelling"},
-	"mpi":                     {"internal/environment", "internal/rankaddr", "internal/sched", "verbs", "mpi/internal/coll", "mpi/datatype", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/deadlock", "mpi/internal/match", "mpi/pmi", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/shm"},
-	"mpi/internal/rma":        {"mpi/datatype"},
+	"mpi":                     {"internal/environment", "internal/rankaddr", "internal/sched", "verbs", "mpi/internal/coll", "mpi/internal/datatype", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/deadlock", "mpi/internal/match", "mpi/pmi", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/shm"},
+	"mpi/internal/rma":        {"mpi/internal/datatype"},
 	"mpi/internal/deadlock":   {},
 	"mpi/mpitest":             {"verbs", "rnic", "mpi"},
 	"examples/mpi":            {"verbs", "rnic", "mpi"},
@@ -94,7 +94,7 @@ var allowedImports = map[string][]string{
 // sources, and must not import the packages of the standard library that offer them.
 var (
 	cores = []string{"internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
-		"mpi/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
+		"mpi/internal/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

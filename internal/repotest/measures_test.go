@@ -28,7 +28,7 @@ var limits = map[string]float64{
 	"lines of documents over 140 characters":            0,
 	"public packages":                                   20,
 	"exported names":                                    1345,
-	"exported constants and variables":                  685,
+	"exported constants and variables":                  645,
 }
 
 // slack is the fraction of a limit by which a measure may stay below the limit.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // plate is a rank's rectangle of the plate: rows x cols points with a halo of one point, which
@@ -75,7 +74,7 @@ func (p *plate) advance() error {
 // edge of the plate the neighbor is ProcNull, and no message is sent.
 func (p *plate) exchangeBorders() error {
 	row := func(i int) mpi.Buffer { return mpi.Of(p.now[i*p.stride+1:][:p.cols]) }
-	col := func(j int) mpi.Buffer { return datatype.Strided(p.now[p.stride+j:], p.rows, 1, p.stride) }
+	col := func(j int) mpi.Buffer { return mpi.Strided(p.now[p.stride+j:], p.rows, 1, p.stride) }
 	for _, to := range []struct {
 		dim, by int
 		out, in mpi.Buffer
@@ -99,7 +98,7 @@ func (p *plate) exchangeBorders() error {
 // gatherPlate returns the whole plate at rank 0. Strided layouts describe the rectangle at both
 // sides: within its halo and within the plate.
 func (p *plate) gatherPlate() ([]float64, error) {
-	ours := datatype.Strided(p.now[p.stride+1:], p.rows, p.cols, p.stride)
+	ours := mpi.Strided(p.now[p.stride+1:], p.rows, p.cols, p.stride)
 	send, err := p.grid.Isend(ours, 0, 1)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func (p *plate) gatherPlate() ([]float64, error) {
 		whole = make([]float64, p.points*p.points)
 		for rank := range p.grid.Size() {
 			row, col, rows, cols := p.subRectangle(rank)
-			theirs := datatype.Strided(whole[row*p.points+col:], rows, cols, p.points)
+			theirs := mpi.Strided(whole[row*p.points+col:], rows, cols, p.points)
 			if _, err := p.grid.Recv(theirs, rank, 1); err != nil {
 				return nil, err
 			}

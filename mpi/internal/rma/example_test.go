@@ -3,7 +3,7 @@ package rma_test
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 

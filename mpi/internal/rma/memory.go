@@ -3,12 +3,11 @@ package rma
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // Memory is the memory of a window at its own rank. It is not safe for concurrent use.
@@ -18,10 +17,6 @@ type Memory struct {
 	operand [8]byte // operand of combineWord
 	buffer  []byte  // packed copy of elements with gaps
 }
-
-// ErrKind is wrapped by the error of an operation that does not support a kind of
-// elements.
-var ErrKind = errors.New("rma: unsupported kind of elements")
 
 // Accumulate replaces each element of t by the combination of itself and the one in
 // data (MPI 4.1, section 12.3.4), and copies the previous elements to old, unless old
@@ -165,7 +160,7 @@ func CheckSwap(k datatype.Kind) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: compare and swap of %v, want integers, bool or bytes", ErrKind, k)
+	return fmt.Errorf("%w: compare and swap of %v, want integers, bool or bytes", datatype.ErrSignature, k)
 }
 
 // IsAtomicWord reports whether elements of a kind at an address are combined by atomic

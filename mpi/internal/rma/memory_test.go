@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
@@ -101,7 +101,7 @@ func TestCompareAndSwap(t *testing.T) {
 		other, is, new, old := bytes.Repeat([]byte{2}, size), bytes.Repeat([]byte{3}, size), bytes.Repeat([]byte{4}, size), make([]byte, size)
 		err := m.CompareAndSwap(&target, kind, new, other, old)
 		if rma.CheckSwap(kind) != nil {
-			require.ErrorIs(t, err, rma.ErrKind)
+			require.ErrorIs(t, err, datatype.ErrSignature)
 			continue
 		}
 		require.NoError(t, err)

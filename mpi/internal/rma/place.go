@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // ErrCount says that a Place has another number of elements than the message.
-var ErrCount = errors.New("rma: wrong number of elements in place")
+var ErrCount = errors.New("mpi: invalid count")
 
 // A Place is the layout of the elements of a message in the window of another rank:
 // target displacement, count and datatype of the standard. The zero Place is At(0).

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // Errors of Target, wrapped with the details.
 var (
 	ErrMalformed = errors.New("rma: malformed request")
-	ErrRange     = errors.New("rma: range outside of the window") // MPI_ERR_RMA_RANGE
+	ErrRange     = errors.New("mpi: range outside of the window") // MPI_ERR_RMA_RANGE
 )
 
 // A Target is the layout in a window's memory of the elements of a message, in order.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/softrnic/softrnic/internal/misuse"
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 

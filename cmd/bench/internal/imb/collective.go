@@ -2,10 +2,8 @@ package imb
 
 import (
 	"time"
-	"unsafe"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // timeEach measures each call separately. The barrier behind each call is not measured.
@@ -44,9 +42,5 @@ func timeBarriers(k *kernel, n int) (time.Duration, error) {
 
 // reduceLocal applies the reduction operation of a collective to local data.
 func (k *kernel) reduceLocal() error {
-	return mpi.Sum.Apply(datatype.Float32, asBytes(k.recvMem), asBytes(k.sendMem))
-}
-
-func asBytes(s []float32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*float)
+	return mpi.ReduceLocal(mpi.Of(k.sendMem), mpi.Of(k.recvMem), mpi.Sum)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // Alltoall selects an implementation of Alltoall other than that of the algorithm table.
@@ -48,7 +47,7 @@ func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
 func (w rank) measureMemory() (*Memory, error) {
 	send, recv := make([]byte, w.Size()), make([]byte, w.Size())
 	for range 2 { // the second call ends after all ranks have completed the first
-		if err := w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)); err != nil {
+		if err := w.Alltoall(mpi.Bytes(send), mpi.Bytes(recv)); err != nil {
 			return nil, err
 		}
 	}

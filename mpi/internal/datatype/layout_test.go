@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // described is a buffer of uint16, and which of its slice's elements it has.
@@ -221,7 +221,7 @@ func TestBadDescriptions(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	for _, b := range []datatype.Buffer{
 		{}, datatype.Of[int](nil), datatype.Bytes(nil), datatype.Strided([]int{}, 0, 3, 4), datatype.Strided([]int{1}, 9, 0, 4),
-		datatype.Indexed([]int8{}, nil), datatype.Structs([]struct{ X int }{}), datatype.Structs(make([]struct{}, 5)),
+		datatype.Indexed([]int8{}, []datatype.Block(nil)), datatype.Structs([]struct{ X int }{}), datatype.Structs(make([]struct{}, 5)),
 		datatype.Of([]int{1}).Slice(1, 1), datatype.Strided(make([]int, 9), 3, 1, 2).Slice(3, 3),
 	} {
 		require.NoError(t, b.Err())

@@ -3,7 +3,7 @@ package datatype_test
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // A column of a matrix is sent, and received as a row.
@@ -39,7 +39,7 @@ func ExampleStructs() {
 	b := datatype.Structs(make([]particle, 10), "ID", "X", "Y")
 	fmt.Println(b.Err(), b.Size())
 	// Output:
-	// datatype: field Links of datatype_test.particle: type []int has pointers; send the memory they point to, or name the fields to send
+	// mpi: invalid buffer: field Links of datatype_test.particle: type []int has pointers; send the memory they point to, or name the fields to send
 	// <nil> 170
 }
 
@@ -51,7 +51,7 @@ func ExampleOp_Apply() {
 	fmt.Println(datatype.MaxLoc.Apply(datatype.Int32, inout, in))
 	// Output:
 	// <nil> [11 22 33]
-	// datatype: operation: maxloc of int32 is undefined, want Pair
+	// mpi: invalid reduction operation: maxloc of int32 is undefined, want Pair
 }
 
 func ExampleOpFunc() {

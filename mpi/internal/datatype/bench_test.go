@@ -3,7 +3,7 @@ package datatype_test
 import (
 	"testing"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 func BenchmarkSum(b *testing.B) {

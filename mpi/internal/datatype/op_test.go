@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // The table of MPI 4.1, section 6.9.2: which operation is for which elements.
@@ -47,7 +47,7 @@ func TestOpTable(t *testing.T) {
 			}
 		}
 	}
-	require.ErrorContains(t, datatype.Sum.Valid(datatype.Byte), "a []byte of numbers is datatype.Of")
+	require.ErrorContains(t, datatype.Sum.Valid(datatype.Byte), "a []byte of numbers is mpi.Of")
 	require.ErrorContains(t, datatype.Op{}.Valid(datatype.Int8), "zero Op")
 	require.Equal(t, "no operation", datatype.Op{}.String())
 	require.ErrorIs(t, datatype.Sum.Valid(99), datatype.ErrOp)

@@ -17,8 +17,12 @@ type Pair[V PairValue] struct {
 	Index int64 // for example a rank or an array index
 }
 
-// Pairs returns the buffer of pairs. Its kind is one of PairInt16 to PairFloat64.
-func Pairs[V PairValue](s []Pair[V]) Buffer {
+// Pairs returns the buffer of values of type Pair[V], or of a type like it. Its kind is one of
+// PairInt16 to PairFloat64.
+func Pairs[V PairValue, P ~struct {
+	Value V
+	Index int64
+}](s []P) Buffer {
 	value, _ := basicKind(reflect.TypeFor[V]())
 	b := Buffer{mem: asBytes(s), count: len(s), kind: pairKind(value)}
 	var p Pair[V]

@@ -66,11 +66,12 @@ type Block struct {
 }
 
 // Indexed returns the buffer of some blocks of s, in the order given
-// (MPI_Type_indexed). It does not keep blocks.
-func Indexed[T Element](s []T, blocks []Block) Buffer {
+// (MPI_Type_indexed). It does not keep blocks, which are of type Block or of a type like it.
+func Indexed[T Element, B ~struct{ At, Len int }](s []T, blocks []B) Buffer {
 	kind := KindOf[T]()
 	l := layout{runs: make([]run, 0, len(blocks)), extent: len(s) * kind.Size()}
-	for i, b := range blocks {
+	for i, like := range blocks {
+		b := Block(like)
 		switch {
 		case b.At < 0 || b.Len < 0:
 			return badBuffer("indexed buffer: block %d: length %d, index %d: want no negative number", i, b.Len, b.At)
@@ -94,17 +95,17 @@ func Indexed[T Element](s []T, blocks []Block) Buffer {
 }
 
 // findOverlap returns an error that names two blocks with common elements, or nil.
-func findOverlap(blocks []Block) error {
+func findOverlap[B ~struct{ At, Len int }](blocks []B) error {
 	order := make([]int, 0, len(blocks))
 	for i, b := range blocks {
-		if b.Len > 0 {
+		if Block(b).Len > 0 {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(blocks[i].At, blocks[j].At) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(Block(blocks[i]).At, Block(blocks[j]).At) })
 	for n := 1; n < len(order); n++ {
 		i, j := order[n-1], order[n]
-		if a, b := blocks[i], blocks[j]; a.At+a.Len > b.At {
+		if a, b := Block(blocks[i]), Block(blocks[j]); a.At+a.Len > b.At {
 			return layoutError("blocks %d (%d at %d) and %d (%d at %d) overlap; send only",
 				i, a.Len, a.At, j, b.Len, b.At)
 		}

@@ -7,7 +7,7 @@ import (
 
 // ErrSignature is wrapped by the error of a message that does not match the receive
 // buffer.
-var ErrSignature = errors.New("datatype: signature mismatch")
+var ErrSignature = errors.New("mpi: datatype mismatch")
 
 // A Signature is the type signature of a message (MPI 4.1, section 3.3.1). The sender
 // sends it, and the receiver compares it with that of its buffer. Elements with

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/softrnic/softrnic/internal/misuse"
-	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
 // TestMisuse calls every exported function and method with arguments out of range.
@@ -18,14 +18,14 @@ func TestMisuse(t *testing.T) {
 		Funcs: map[string]any{
 			"Bools":     datatype.Bools,
 			"Bytes":     datatype.Bytes,
-			"Indexed":   datatype.Indexed[int64],
+			"Indexed":   datatype.Indexed[int64, datatype.Block],
 			"KindOf":    datatype.KindOf[int64],
 			"Of":        datatype.Of[int64],
 			"OpFunc":    datatype.OpFunc[int64],
 			"OpOf":      datatype.OpOf,
 			"OpStructs": datatype.OpStructs[pair],
 			"Ops":       datatype.Ops,
-			"Pairs":     datatype.Pairs[int64],
+			"Pairs":     datatype.Pairs[int64, datatype.Pair[int64]],
 			"Raw":       datatype.Raw[int64],
 			"Strided":   datatype.Strided[int64],
 			"Structs":   datatype.Structs[pair],

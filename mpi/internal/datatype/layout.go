@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// ErrLayout is wrapped by the error of an invalid description of memory.
-var ErrLayout = errors.New("datatype")
+// ErrLayout is wrapped by the error of an invalid description of memory (MPI_ERR_BUFFER).
+var ErrLayout = errors.New("mpi: invalid buffer")
 
 // A layout describes the memory of a message: the runs of bytes of an item, and the
 // distance from one item to the next.

@@ -6,7 +6,7 @@ import (
 )
 
 // ErrOp is wrapped by the error of an operation that is not defined for its elements.
-var ErrOp = errors.New("datatype: operation")
+var ErrOp = errors.New("mpi: invalid reduction operation")
 
 // An Op is an associative operation that combines the elements of two messages (MPI
 // 4.1, section 6.9). The zero Op is invalid.
@@ -106,7 +106,7 @@ func (o Op) Valid(k Kind) error {
 	case k >= numKinds || opLoops[o.code][k] == nil:
 		hint := ""
 		if k == Byte {
-			hint = "; a []byte of numbers is datatype.Of"
+			hint = "; a []byte of numbers is mpi.Of"
 		}
 		return fmt.Errorf("%w: %s of %v is undefined, want %s%s", ErrOp, o.name, k, o.validKinds(), hint)
 	}
