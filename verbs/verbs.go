@@ -74,7 +74,7 @@ type PD interface {
 
 	// Close frees the domain (ibv_dealloc_pd), or returns ErrBusy while
 	// objects of the domain exist.
-	Close() error
+	io.Closer
 }
 
 // MR is a registered memory region (ibv_mr).
@@ -107,7 +107,7 @@ type MR interface {
 	// memory window is bound to the region. When it has returned nil the
 	// adapter no longer accesses the memory: outstanding work on it fails
 	// with WCLocProtErr here or WCRemAccessErr at the peer.
-	Close() error
+	io.Closer
 }
 
 // MW is a memory window of type 2B (ibv_mw): remote access to a part of a
@@ -117,13 +117,13 @@ type MW interface {
 	RKey() uint32 // current key: the next bind must use IncRKey of it or another low byte
 
 	// Close frees the window (ibv_dealloc_mw), also while it is bound.
-	Close() error
+	io.Closer
 }
 
 // AH is an address handle (ibv_ah): the destination of a UD message.
 type AH interface {
 	Attr() AHAttr
-	Close() error
+	io.Closer
 }
 
 // CompChannel is a completion channel (ibv_comp_channel): it reports which of its
@@ -164,7 +164,7 @@ type CompChannel interface {
 
 	// Close frees the channel (ibv_destroy_comp_channel), ErrBusy while a
 	// CQ reports to it. Blocked waiters return ErrClosed.
-	Close() error
+	io.Closer
 }
 
 // CQ is a completion queue (ibv_cq).
@@ -213,7 +213,7 @@ type CQ interface {
 
 	// Close frees the queue (ibv_destroy_cq), ErrBusy while a QP uses it.
 	// Its pending event is dropped.
-	Close() error
+	io.Closer
 }
 
 // SRQ is a shared receive queue (ibv_srq).
@@ -227,7 +227,7 @@ type SRQ interface {
 	Modify(attr SRQAttr, mask SRQAttrMask) error
 
 	Query() (SRQAttr, error)
-	Close() error // ErrBusy while a QP uses it
+	io.Closer // ErrBusy while a QP uses it
 }
 
 // QP is a queue pair (ibv_qp). Its methods may be called from any goroutine;
@@ -268,5 +268,5 @@ type QP interface {
 	// completions that have not been polled are dropped, as by a Modify to
 	// StateReset, and its number is not reused for long; a receive of an SRQ
 	// consumed by an unfinished message returns there. It is idempotent.
-	Close() error
+	io.Closer
 }
