@@ -5,21 +5,21 @@ import (
 	"os"
 	"sync"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // Special addresses of debug endpoints, for Options.Debug and SOFTRNIC_DEBUG.
 const (
-	DebugAuto = endpoint.Auto // a Unix socket that `softrnic stat` finds
-	DebugOff  = endpoint.Off  // no endpoint
+	DebugAuto = debug.Auto // a Unix socket that `softrnic stat` finds
+	DebugOff  = debug.Off  // no endpoint
 )
 
 // A debugEndpoint is the debug endpoint of a device, if it has one.
 type debugEndpoint struct {
 	mu     sync.Mutex
-	server *endpoint.Server // or nil
-	closed bool             // the device is closed
+	server *debug.Server // or nil
+	closed bool          // the device is closed
 }
 
 // ServeDebug opens the device's debug endpoint at addr and closes the previous
@@ -29,7 +29,7 @@ type debugEndpoint struct {
 // describes its contents.
 func (d *Device) ServeDebug(addr string) error {
 	const op = "serve debug endpoint"
-	if err := endpoint.CheckAddress(addr); err != nil {
+	if err := debug.CheckAddress(addr); err != nil {
 		return &verbs.OpError{Op: op, Object: d.name, Err: verbs.ErrInvalid, Detail: err.Error()}
 	}
 	d.debug.mu.Lock()
@@ -46,7 +46,7 @@ func (d *Device) ServeDebug(addr string) error {
 	if addr == DebugOff {
 		return nil
 	}
-	s, err := endpoint.Serve(debugView{d}, addr)
+	s, err := debug.Serve(debugView{d}, addr)
 	if err != nil {
 		return &verbs.OpError{Op: op, Object: d.name, Err: err}
 	}
@@ -98,16 +98,16 @@ func (d *Device) closeDebug() error {
 	return nil
 }
 
-// A debugView is the endpoint.Device of a device.
+// A debugView is the debug.Device of a device.
 type debugView struct{ *Device }
 
-// Stat implements endpoint.Device.
+// Stat implements debug.Device.
 func (s debugView) Stat() any {
 	return struct {
-		endpoint.About
+		debug.About
 		Snapshot
-	}{endpoint.AboutSelf(), s.Inspect()}
+	}{debug.AboutSelf(), s.Inspect()}
 }
 
-// QP implements endpoint.Device.
+// QP implements debug.Device.
 func (s debugView) QP(num uint32) (any, bool) { return s.InspectQP(num) }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
@@ -37,7 +37,7 @@ func (o *Options) applyEnvironment() error {
 		o.Impair = env
 	}
 	if env := os.Getenv(EnvDebug); env != "" && o.Debug == "" {
-		if err := endpoint.CheckAddress(env); err != nil {
+		if err := debug.CheckAddress(env); err != nil {
 			return refuse(EnvDebug, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
 )
 
 type captureFlags struct {
@@ -51,7 +51,7 @@ func (a *app) runCapture(ctx context.Context, f captureFlags) error {
 	case f.time < 0:
 		return usageErrorf("--for %v: want a time such as 10s", f.time)
 	}
-	peers, err := debug.Find(ctx, f.of)
+	peers, err := debugclient.Find(ctx, f.of)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *app) runCapture(ctx context.Context, f captureFlags) error {
 }
 
 // captureToStdout makes a device write to a pipe and copies that to stdout.
-func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit time.Duration) (err error) {
+func (a *app) captureToStdout(ctx context.Context, peers []debugclient.Peer, limit time.Duration) (err error) {
 	if len(peers) > 1 {
 		return usageErrorf("capture: -w -: %d devices cannot share stdout; name one, for example --of %d/%s", len(peers), peers[0].PID, peers[0].Report.Device.Name)
 	}
@@ -96,7 +96,7 @@ func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit tim
 
 // captureFileNames returns the files of the peers: path itself for one; for several, path with the
 // device's name before its extension.
-func captureFileNames(path string, peers []debug.Peer) []string {
+func captureFileNames(path string, peers []debugclient.Peer) []string {
 	if len(peers) == 1 {
 		return []string{path}
 	}
@@ -121,7 +121,7 @@ func captureFileNames(path string, peers []debug.Peer) []string {
 
 // captureAll makes every peer write its file until ctx ends, or for limit if that is not 0. The
 // failure of one ends the others. It calls writing, if not nil, after all have started.
-func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string, limit time.Duration, writing func()) error {
+func (a *app) captureAll(ctx context.Context, peers []debugclient.Peer, files []string, limit time.Duration, writing func()) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	errs := make([]error, len(peers))
@@ -134,7 +134,7 @@ func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string
 			if errs[i] = p.Err; p.Err == nil {
 				errs[i] = p.Client.Capture(ctx, files[i], started)
 			}
-			if errors.Is(errs[i], debug.ErrEnded) {
+			if errors.Is(errs[i], debugclient.ErrEnded) {
 				fmt.Fprintf(a.stderr, "%s of process %d: the device was closed, or the process ended\n", p.Report.Device.Name, p.PID)
 				errs[i] = nil
 			}

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"os"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"
@@ -27,7 +27,7 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 	}
 	o.Impair = text
 	if text := os.Getenv(rnic.EnvDebug); text != "" {
-		if err := endpoint.CheckAddress(text); err != nil {
+		if err := debug.CheckAddress(text); err != nil {
 			return o, usageErrorf("%s: %w", rnic.EnvDebug, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
 )
 
 // The groups of commands in the help.
@@ -100,7 +100,7 @@ func completeValues(c *cobra.Command) {
 
 // completeProcesses completes the value of --of: the processes with a debug endpoint.
 func completeProcesses(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	peers, err := debug.Discover(c.Context())
+	peers, err := debugclient.Discover(c.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -48,7 +49,7 @@ func (a *app) runHistory(ctx context.Context, of, qp string) error {
 	for _, p := range peers {
 		for _, q := range p.Report.QPs {
 			info, err := p.Client.QP(ctx, q.Num)
-			if errors.Is(err, debug.ErrNoQP) {
+			if errors.Is(err, debugclient.ErrNoQP) {
 				continue // destroyed meanwhile
 			}
 			if err != nil {

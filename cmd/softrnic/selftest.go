@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -70,7 +70,7 @@ func tryDebugEndpoint(ctx context.Context, dev *rnic.Device) error {
 	if err := dev.ServeDebug(rnic.DebugAuto); err != nil {
 		return err
 	}
-	client, err := debug.NewClient(dev.DebugAddr())
+	client, err := debugclient.NewClient(dev.DebugAddr())
 	if err != nil {
 		return err
 	}

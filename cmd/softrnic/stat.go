@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
 	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
@@ -64,7 +65,7 @@ func (a *app) runStat(ctx context.Context, f statFlags) error {
 	if err := checkQP(f.qp); err != nil {
 		return err
 	}
-	var before []debug.Peer
+	var before []debugclient.Peer
 	for {
 		peers, err := a.findPeers(ctx, f.of)
 		if f.watch > 0 && ctx.Err() != nil {
@@ -92,7 +93,7 @@ func (a *app) runStat(ctx context.Context, f statFlags) error {
 }
 
 // showStat writes one sample in the requested format.
-func (a *app) showStat(peers, before []debug.Peer, f statFlags) error {
+func (a *app) showStat(peers, before []debugclient.Peer, f statFlags) error {
 	switch {
 	case f.prometheus:
 		return writeMetrics(a.stdout, peers)
@@ -113,10 +114,10 @@ func (a *app) showStat(peers, before []debug.Peer, f statFlags) error {
 
 // findPeers queries the devices that of names, or all. Devices that do not reply are reported and
 // left out.
-func (a *app) findPeers(ctx context.Context, of string) ([]debug.Peer, error) {
-	find := debug.Discover
+func (a *app) findPeers(ctx context.Context, of string) ([]debugclient.Peer, error) {
+	find := debugclient.Discover
 	if of != "" {
-		find = func(ctx context.Context) ([]debug.Peer, error) { return debug.Find(ctx, of) }
+		find = func(ctx context.Context) ([]debugclient.Peer, error) { return debugclient.Find(ctx, of) }
 	}
 	peers, err := find(ctx)
 	if err == nil {
@@ -126,9 +127,9 @@ func (a *app) findPeers(ctx context.Context, of string) ([]debug.Peer, error) {
 		return nil, err
 	}
 	if len(peers) == 0 {
-		fmt.Fprintf(a.stderr, "softrnic: %v\n", debug.NoDevicesError())
+		fmt.Fprintf(a.stderr, "softrnic: %v\n", debugclient.NoDevicesError())
 	}
-	return slices.DeleteFunc(peers, func(p debug.Peer) bool {
+	return slices.DeleteFunc(peers, func(p debugclient.Peer) bool {
 		if p.Err != nil {
 			fmt.Fprintf(a.stderr, "softrnic: process %d does not answer: %v\n", p.PID, p.Err)
 		}
@@ -145,7 +146,7 @@ func checkQP(number string) error {
 }
 
 // filterQP keeps the queue pair that number names and its devices. Without a number it keeps all.
-func filterQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
+func filterQP(peers []debugclient.Peer, number string) ([]debugclient.Peer, error) {
 	if number == "" {
 		return peers, nil
 	}
@@ -153,7 +154,7 @@ func filterQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
 	if err != nil {
 		return nil, usageErrorf("--qp: %w", err)
 	}
-	peers = slices.DeleteFunc(peers, func(p debug.Peer) bool {
+	peers = slices.DeleteFunc(peers, func(p debugclient.Peer) bool {
 		return !slices.ContainsFunc(p.Report.QPs, func(q rnic.QPInfo) bool { return q.Num == num })
 	})
 	if len(peers) == 0 {
@@ -167,8 +168,8 @@ func filterQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
 }
 
 // reportsOf returns the reports of the peers.
-func reportsOf(peers []debug.Peer) []debug.Report {
-	list := make([]debug.Report, len(peers))
+func reportsOf(peers []debugclient.Peer) []debugclient.Report {
+	list := make([]debugclient.Report, len(peers))
 	for i, p := range peers {
 		list[i] = p.Report
 	}
@@ -176,7 +177,7 @@ func reportsOf(peers []debug.Peer) []debug.Report {
 }
 
 // previousReport returns the peer's report of the previous sample, or nil.
-func previousReport(before []debug.Peer, p *debug.Peer) *debug.Report {
+func previousReport(before []debugclient.Peer, p *debugclient.Peer) *debugclient.Report {
 	for i := range before {
 		if before[i].Client.Addr() == p.Client.Addr() && before[i].PID == p.PID {
 			return &before[i].Report

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -77,7 +78,7 @@ func TestStatText(t *testing.T) {
 
 func TestStatJSON(t *testing.T) {
 	a, b := live(t)
-	var list []debug.Report
+	var list []debugclient.Report
 	require.NoError(t, json.Unmarshal([]byte(stat(t, "stat -j")), &list))
 	require.Len(t, list, 2)
 	for i, dev := range []*rnic.Device{a, b} {
@@ -176,7 +177,7 @@ func TestStatWatch(t *testing.T) {
 
 	lines := strings.Split(strings.TrimSpace(watch("\n", "--json")), "\n")
 	for _, line := range lines {
-		var list []debug.Report
+		var list []debugclient.Report
 		require.NoError(t, json.Unmarshal([]byte(line), &list))
 		require.Len(t, list, 1)
 	}
@@ -315,16 +316,16 @@ func done(t *testing.T, line string) string {
 }
 
 func TestCaptureFiles(t *testing.T) {
-	peer := func(pid int, device string) debug.Peer {
-		p := debug.Peer{PID: pid}
+	peer := func(pid int, device string) debugclient.Peer {
+		p := debugclient.Peer{PID: pid}
 		p.Report.Device.Name = device
 		return p
 	}
-	require.Equal(t, []string{"/d/x"}, captureFileNames("/d/x", []debug.Peer{peer(1, "a")}))
-	require.Equal(t, []string{"/d.e/x.a", "/d.e/x.b"}, captureFileNames("/d.e/x", []debug.Peer{peer(1, "a"), peer(1, "b")}))
-	require.Equal(t, []string{"/d/my.x.a.pcapng.zst", "/d/my.x.b.pcapng.zst"}, captureFileNames("/d/my.x.pcapng.zst", []debug.Peer{peer(1, "a"), peer(1, "b")}))
+	require.Equal(t, []string{"/d/x"}, captureFileNames("/d/x", []debugclient.Peer{peer(1, "a")}))
+	require.Equal(t, []string{"/d.e/x.a", "/d.e/x.b"}, captureFileNames("/d.e/x", []debugclient.Peer{peer(1, "a"), peer(1, "b")}))
+	require.Equal(t, []string{"/d/my.x.a.pcapng.zst", "/d/my.x.b.pcapng.zst"}, captureFileNames("/d/my.x.pcapng.zst", []debugclient.Peer{peer(1, "a"), peer(1, "b")}))
 	require.Equal(t, []string{"/d/x.1-a.pcapng", "/d/x.2-a.pcapng", "/d/x.b.pcapng"},
-		captureFileNames("/d/x.pcapng", []debug.Peer{peer(1, "a"), peer(2, "a"), peer(2, "b")}))
+		captureFileNames("/d/x.pcapng", []debugclient.Peer{peer(1, "a"), peer(2, "a"), peer(2, "b")}))
 }
 
 // TestCaptureUntilInterrupted catches what is sent while it runs.

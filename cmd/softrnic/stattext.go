@@ -11,8 +11,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/rnic/rnicdebug"
 )
 
 // A statText writes reports as text.
@@ -23,7 +25,7 @@ type statText struct {
 
 // writeDevice writes a device, with rates if before is not nil. With one, the report has a single
 // queue pair.
-func (s statText) writeDevice(r, before *debug.Report, one bool) {
+func (s statText) writeDevice(r, before *debugclient.Report, one bool) {
 	d := r.Device
 	fmt.Fprintf(s.w, "%s  process %d (%s)  %s  %s  MTU %d  %s\n", d.Name, r.Process.PID, r.Process.Command, d.Addr, d.State, d.ActiveMTU, describeLink(d.Link))
 	seconds := 0.0
@@ -49,9 +51,9 @@ func (s statText) writeDevice(r, before *debug.Report, one bool) {
 	fmt.Fprintln(s.w)
 }
 
-func (s statText) writeDeviceCounters(t io.Writer, r, before *debug.Report, seconds float64) {
+func (s statText) writeDeviceCounters(t io.Writer, r, before *debugclient.Report, seconds float64) {
 	if before == nil {
-		before = &debug.Report{}
+		before = &debugclient.Report{}
 	}
 	s.writeCounters(t, r.Counters.All(), before.Counters.All(), seconds)
 	s.writeCounters(t, prefixNames("link ", r.Link.All()), before.Link.All(), seconds)
@@ -211,12 +213,11 @@ func describeLink(l rnic.LinkInfo) string {
 }
 
 // writeMetrics writes the reports in the text format of Prometheus, with a label for each process.
-func writeMetrics(w io.Writer, peers []debug.Peer) error {
+func writeMetrics(w io.Writer, peers []debugclient.Peer) error {
 	registry := prometheus.NewRegistry()
-	for i, p := range peers {
+	for _, p := range peers {
 		labels := prometheus.Labels{"pid": fmt.Sprint(p.PID), "endpoint": p.Client.Addr()}
-		c := debug.NewCollector(func() rnic.Snapshot { return peers[i].Report.Snapshot }, debug.CollectorOptions{})
-		if err := prometheus.WrapRegistererWith(labels, registry).Register(c); err != nil {
+		if err := prometheus.WrapRegistererWith(labels, registry).Register(rnicdebug.NewCollector(p.Report)); err != nil {
 			return err
 		}
 	}

@@ -18,12 +18,16 @@ package rnicdebug
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// NewCollector returns a collector of dev's counters for a program with its own
+// NewCollector returns a collector of the counters of dev, a *[rnic.Device], for a program with its own
 // registry. The metrics are those of the endpoint's /metrics.
-func NewCollector(dev *rnic.Device) prometheus.Collector {
-	return debug.NewCollector(dev.Inspect, debug.CollectorOptions{})
+//
+// The counters of queue pairs are softrnic_<counter>_total with the labels
+// device and qp: the number of a queue pair, as "0x11", or "destroyed" for all
+// destroyed ones, so that a sum over qp never falls. The other metrics are
+// described in /metrics itself.
+func NewCollector(dev interface{ Inspect() rnic.Snapshot }) prometheus.Collector {
+	return &collector{inspect: dev.Inspect}
 }

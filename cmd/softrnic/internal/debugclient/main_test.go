@@ -1,4 +1,4 @@
-package debug
+package debugclient
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package debug
+package rnicdebug
 
 import (
 	"flag"
@@ -46,7 +46,7 @@ func TestDocs(t *testing.T) {
 			doc = strings.Replace(doc, found[0], want.String(), 1)
 			continue
 		}
-		require.Equal(t, want.String(), found[0], "`go test ./internal/debug -update` writes the tables anew")
+		require.Equal(t, want.String(), found[0], "`go test ./rnic/rnicdebug -update` writes the tables anew")
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(doc), 0o644))

@@ -1,20 +1,27 @@
-package debug
+package rnicdebug
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// Every endpoint of a program that has this package has /metrics.
+// Every endpoint of a program that imports this package has /metrics, and its captures may be
+// compressed by zstd.
 func init() {
-	endpoint.SetMetrics(func(dev endpoint.Device) http.Handler { return metricsHandler(dev.(inspector)) })
+	capture.NewZstd = func(w io.Writer) (io.WriteCloser, error) {
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	}
+	debug.SetMetrics(func(dev debug.Device) http.Handler { return metricsHandler(dev.(inspector)) })
 }
 
 // An inspector is a device of package rnic.
@@ -23,12 +30,12 @@ type inspector interface{ Inspect() rnic.Snapshot }
 // metricsHandler returns the handler of /metrics, with or without a series for
 // each queue pair.
 func metricsHandler(dev inspector) http.Handler {
-	handler := func(o CollectorOptions) http.Handler {
+	handler := func(o collectorOptions) http.Handler {
 		reg := prometheus.NewRegistry()
-		reg.MustRegister(NewCollector(dev.Inspect, o))
+		reg.MustRegister(&collector{dev.Inspect, o})
 		return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 	}
-	each, sums := handler(CollectorOptions{}), handler(CollectorOptions{SumQPs: true})
+	each, sums := handler(collectorOptions{}), handler(collectorOptions{sumQPs: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		perQP := true
 		if text := r.FormValue("per_qp"); text != "" {

@@ -1,11 +1,11 @@
-package endpoint_test
+package debug_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 )
 
 // lamp is a device that only knows whether it is on.
@@ -17,7 +17,7 @@ func (l lamp) StartCapture(string) error { return nil }
 func (l lamp) StopCapture() error        { return nil }
 
 func Example() {
-	server, err := endpoint.Serve(lamp{On: true}, "127.0.0.1:0")
+	server, err := debug.Serve(lamp{On: true}, "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -33,7 +33,7 @@ func Example() {
 	var l lamp
 	fmt.Println(json.NewDecoder(res.Body).Decode(&l), l.On)
 
-	_, err = endpoint.Serve(lamp{}, "192.0.2.1:9479")
+	_, err = debug.Serve(lamp{}, "192.0.2.1:9479")
 	fmt.Println(err != nil) // others could look
 	// Output:
 	// <nil> true

@@ -1,4 +1,4 @@
-package debug
+package debugclient
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 )
 
 // A Peer is a device served by a process.
@@ -28,8 +28,8 @@ type Peer struct {
 // ordered by process. It removes the stale sockets of ended processes.
 func Discover(ctx context.Context) ([]Peer, error) {
 	var peers []Peer
-	for _, dir := range endpoint.Directories() {
-		sockets, err := endpoint.Sockets(dir)
+	for _, dir := range debug.Directories() {
+		sockets, err := debug.Sockets(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (p *Peer) queryReport(ctx context.Context) {
 		p.PID = p.Report.Process.PID
 	case errors.Is(p.Err, fs.ErrNotExist):
 		p.Client = nil // closed since the directory was read
-	case endpoint.IsRefused(p.Err) && !processExists(p.PID):
+	case debug.IsRefused(p.Err) && !processExists(p.PID):
 		_ = os.Remove(strings.TrimPrefix(p.Client.addr, "unix:")) // another process may have removed it
 		p.Client = nil
 	}
@@ -141,7 +141,7 @@ func NoDevicesError() error {
 }
 
 // directoryList lists the directories of endpoints.
-func directoryList() string { return strings.Join(endpoint.Directories(), " or ") }
+func directoryList() string { return strings.Join(debug.Directories(), " or ") }
 
 // listPeers lists the peers for a message.
 func listPeers(peers []Peer) string {

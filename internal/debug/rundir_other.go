@@ -1,6 +1,6 @@
 //go:build !unix
 
-package endpoint
+package debug
 
 import "io/fs"
 

@@ -1,4 +1,4 @@
-package debug
+package rnicdebug
 
 import (
 	"iter"
@@ -6,29 +6,21 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// CollectorOptions configure a collector.
-type CollectorOptions struct {
-	// SumQPs collects one series for all queue pairs (qp="all") instead of one
+// collectorOptions configure a collector.
+type collectorOptions struct {
+	// sumQPs collects one series for all queue pairs (qp="all") instead of one
 	// for each, for devices with thousands of them.
-	SumQPs bool
+	sumQPs bool
 }
 
-// NewCollector returns a Prometheus collector of snapshots.
-//
-// The counters of queue pairs are softrnic_<counter>_total with the labels
-// device and qp: the number of a queue pair, as "0x11", or "destroyed" for all
-// destroyed ones, so that a sum over qp never falls. The other metrics are
-// described in /metrics itself.
-func NewCollector(inspect func() rnic.Snapshot, o CollectorOptions) prometheus.Collector {
-	return &collector{inspect: inspect, options: o}
-}
-
+// A collector collects snapshots of a device.
 type collector struct {
 	inspect func() rnic.Snapshot
-	options CollectorOptions
+	options collectorOptions
 }
 
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -75,7 +67,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{deviceDesc, dropsDesc, objectsDesc, cqUsedDesc, cqDepthDesc, layerDesc, levelDesc} {
 		ch <- d
 	}
-	if !c.options.SumQPs {
+	if !c.options.sumQPs {
 		for _, d := range []*prometheus.Desc{qpDesc, sendDesc, recvDesc} {
 			ch <- d
 		}
@@ -89,7 +81,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for info, n := range s.Counters.All() {
 		if desc := deviceCounterDescs[info.Name]; desc != nil {
 			m.sendCounter(desc, n)
-		} else if c.options.SumQPs {
+		} else if c.options.sumQPs {
 			m.sendCounter(qpCounterDescs[info.Name], n, "all")
 		}
 	}
@@ -116,16 +108,16 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, l := range s.Layers {
 		m.sendLayer(l)
 	}
-	if c.options.SumQPs {
+	if c.options.sumQPs {
 		return
 	}
 	m.sendQP(s.Destroyed, "destroyed")
 	for _, q := range s.QPs {
-		number := FormatQPN(q.Num)
+		number := debug.FormatQPN(q.Num)
 		m.sendQP(q.Counters, number)
 		dest := ""
 		if q.Peer != "" {
-			dest = FormatQPN(q.DestQPN)
+			dest = debug.FormatQPN(q.DestQPN)
 		}
 		m.sendGauge(qpDesc, 1, number, q.Type, q.State, q.Peer, dest)
 		m.sendGauge(sendDesc, q.SendQueued, number)

@@ -1,4 +1,4 @@
-package endpoint
+package debug
 
 import (
 	"encoding/json"
@@ -51,6 +51,9 @@ func serveHistory(w http.ResponseWriter, r *http.Request, dev Device) {
 	}
 	writeJSON(w, info)
 }
+
+// FormatQPN formats a queue pair number as in messages: "0x11".
+func FormatQPN(n uint32) string { return fmt.Sprintf("0x%x", n) }
 
 // ParseQPN parses a queue pair number, decimal or hexadecimal after 0x.
 func ParseQPN(s string) (uint32, error) {

@@ -1,4 +1,4 @@
-package debug
+package debugclient
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -21,7 +21,7 @@ type camera struct {
 	fail    error
 }
 
-func (c *camera) Stat() any             { return Report{endpoint.AboutSelf(), c.Inspect()} }
+func (c *camera) Stat() any             { return Report{debug.AboutSelf(), c.Inspect()} }
 func (c *camera) QP(uint32) (any, bool) { return nil, false }
 
 func (c *camera) StartCapture(path string) error {
@@ -43,9 +43,9 @@ func newCamera(t *testing.T) (*camera, *Client) {
 }
 
 // show opens an endpoint that the test closes, and a client of it.
-func show(t *testing.T, dev endpoint.Device, addr string) *Client {
+func show(t *testing.T, dev debug.Device, addr string) *Client {
 	t.Helper()
-	s, err := endpoint.Serve(dev, addr)
+	s, err := debug.Serve(dev, addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	c, err := NewClient(s.Addr())
@@ -111,7 +111,7 @@ func TestCaptureEndsWithClient(t *testing.T) {
 // TestCloseEndsRequests closes a server with a request under way.
 func TestCloseEndsRequests(t *testing.T) {
 	dev := &camera{Device: open(t, ""), started: make(chan string, 1), stopped: make(chan struct{}, 1)}
-	s, err := endpoint.Serve(dev, "unix:"+filepath.Join(shortDir(t), "s"))
+	s, err := debug.Serve(dev, "unix:"+filepath.Join(shortDir(t), "s"))
 	require.NoError(t, err)
 	client, err := NewClient(s.Addr())
 	require.NoError(t, err)

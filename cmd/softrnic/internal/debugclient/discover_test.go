@@ -1,6 +1,6 @@
 //go:build unix
 
-package debug
+package debugclient
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 )
 
 // leave leaves a socket that nobody listens on, as a killed process does.
@@ -31,8 +31,8 @@ func TestAuto(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", session)
 	t.Setenv("TMPDIR", session) // away from the user's processes
 	a, b := open(t, "a"), open(t, "b")
-	serve(t, a, endpoint.Auto)
-	serve(t, b, endpoint.Auto)
+	serve(t, a, debug.Auto)
+	serve(t, b, debug.Auto)
 	info, err := os.Stat(filepath.Join(session, "softrnic"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
@@ -53,7 +53,7 @@ func TestAutoWithoutSession(t *testing.T) {
 	tmp := shortDir(t)
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("XDG_RUNTIME_DIR", filepath.Join(tmp, "gone"))
-	c := serve(t, open(t, "a"), endpoint.Auto)
+	c := serve(t, open(t, "a"), debug.Auto)
 	require.True(t, strings.HasPrefix(c.Addr(), "unix:"+tmp+"/softrnic-"), c.Addr())
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	peers, err := Discover(t.Context())
@@ -65,8 +65,8 @@ func TestAutoWithoutSession(t *testing.T) {
 func TestDiscoverStale(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", shortDir(t))
 	t.Setenv("TMPDIR", shortDir(t)) // away from the user's processes
-	serve(t, open(t, "live"), endpoint.Auto)
-	dir := endpoint.Directories()[0]
+	serve(t, open(t, "live"), debug.Auto)
+	dir := debug.Directories()[0]
 	gone := exec.Command(os.Args[0], "-test.run=^$")
 	require.NoError(t, gone.Run())
 

@@ -1,4 +1,4 @@
-package debug
+package debugclient
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -31,14 +31,14 @@ const responseTimeout = 3 * time.Second
 // NewClient returns a client of the endpoint at addr, in the form of
 // rnic.Device.DebugAddr. It does not connect yet.
 func NewClient(addr string) (*Client, error) {
-	a, err := endpoint.ParseAddress(addr)
+	a, err := debug.ParseAddress(addr)
 	if err != nil {
 		return nil, err
 	}
 	return newClient(a), nil
 }
 
-func newClient(a endpoint.Address) *Client {
+func newClient(a debug.Address) *Client {
 	var dialer net.Dialer
 	return &Client{addr: a.String(), http: http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -64,9 +64,9 @@ var ErrNoQP = errors.New("no such queue pair; possibly destroyed")
 // QP queries one queue pair with its flight recorder.
 func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
 	var q rnic.QPInfo
-	err := c.getJSON(ctx, "/qp/"+FormatQPN(num)+"/history", &q)
+	err := c.getJSON(ctx, "/qp/"+debug.FormatQPN(num)+"/history", &q)
 	if no := (*statusError)(nil); errors.As(err, &no) && no.status == http.StatusNotFound {
-		err = fmt.Errorf("debug endpoint %s: QP %s: %w", c.addr, FormatQPN(num), ErrNoQP)
+		err = fmt.Errorf("debug endpoint %s: QP %s: %w", c.addr, debug.FormatQPN(num), ErrNoQP)
 	}
 	return q, err
 }
@@ -170,12 +170,9 @@ func unwrapURL(err error) error {
 
 // A Report is the response of /stat: the device and its process.
 type Report struct {
-	endpoint.About
+	debug.About
 	rnic.Snapshot
 }
 
-// FormatQPN formats a queue pair number as in messages: "0x11".
-func FormatQPN(n uint32) string { return fmt.Sprintf("0x%x", n) }
-
-// ParseQPN parses a queue pair number, decimal or hexadecimal after 0x.
-func ParseQPN(s string) (uint32, error) { return endpoint.ParseQPN(s) }
+// Inspect returns the snapshot of the device.
+func (r Report) Inspect() rnic.Snapshot { return r.Snapshot }
