@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -26,7 +27,7 @@ var takers = map[string]func(e, other *end, wc []verbs.WC) (int, error){
 // TestNoAllocation posts and completes work of every kind, alone and in lists,
 // and counts allocations on both ends: there are none, per request or packet.
 func TestNoAllocation(t *testing.T) {
-	if raceEnabled {
+	if racesync.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	if strings.Contains(os.Getenv(EnvLink), "portable") {

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -547,7 +548,7 @@ func TestChannelsComeAndGo(t *testing.T) {
 
 // TestNoAllocationByEvents counts allocations of arming, event and waiting.
 func TestNoAllocationByEvents(t *testing.T) {
-	if raceEnabled {
+	if racesync.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	e := newEnd(t, Options{})

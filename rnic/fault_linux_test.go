@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/softrnic/softrnic/internal/pages"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -146,7 +147,7 @@ func TestMemoryFaults(t *testing.T) {
 // TestWriteProtectedMemory: what stores in memory that has become read-only
 // fails.
 func TestWriteProtectedMemory(t *testing.T) {
-	if raceEnabled {
+	if racesync.Enabled {
 		t.Skip("the race detector stores atomically in C, where a fault ends the process")
 	}
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})

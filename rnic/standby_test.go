@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/racesync"
 )
 
 // Whoever leaves something to the service ends its long sleep, however early.
@@ -105,7 +107,7 @@ func TestLeftToService(t *testing.T) {
 
 // The service sleeps without a piece of memory for each time.
 func TestNapsAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if racesync.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	n, timer := newShortSleeper(), time.NewTimer(0)

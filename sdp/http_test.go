@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
@@ -127,7 +128,7 @@ func TestHTTPContext(t *testing.T) {
 // TestHTTPDownload is of a gigabyte: each byte has to be right.
 func TestHTTPDownload(t *testing.T) {
 	size := int64(1) << 30
-	if testing.Short() || raceEnabled {
+	if testing.Short() || racesync.Enabled {
 		size = 64 << 20
 	}
 	e := newEnds(t, rnic.Options{}, sdp.Options{})

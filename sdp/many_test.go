@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
@@ -35,7 +36,7 @@ func TestManyConnections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conns := c.conns
-			if testing.Short() || raceEnabled {
+			if testing.Short() || racesync.Enabled {
 				conns /= 20
 			}
 			e := newEnds(t, rnic.Options{}, c.options)
@@ -45,7 +46,7 @@ func TestManyConnections(t *testing.T) {
 			ends := uint64(2 * conns)
 			h, r = (h-min(h, heap))/ends, (r-min(r, resident))/ends
 			t.Logf("%d connections: an end has %d bytes, %d of them resident", conns, h, r)
-			if !raceEnabled {
+			if !racesync.Enabled {
 				rest := uint64(0) // what is there once, which matters between few
 				if conns < c.conns {
 					rest = 1 << 20 / ends
@@ -182,7 +183,7 @@ func TestClosedConnectionsAreFreed(t *testing.T) {
 func TestDialsOneAfterTheOther(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8})
 	n := 2000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || racesync.Enabled {
 		n = 200
 	}
 	start := time.Now()

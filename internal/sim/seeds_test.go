@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/softrnic/softrnic/internal/racesync"
 )
 
 var oneSeed = flag.String("sim.seed", "", "run TestSeeds with this seed only and print its trace")
@@ -74,7 +76,7 @@ func seedRange(t *testing.T) (first, last int64) {
 		return 1, number(t, env)
 	case testing.Short():
 		return 1, seedsShort
-	case raceEnabled:
+	case racesync.Enabled:
 		return 1, seedsRace
 	}
 	return 1, seedsLong

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/racesync"
 )
 
 // TestSeeds runs random programs on random networks, and lets everything end: all
@@ -15,7 +17,7 @@ import (
 func TestSeeds(t *testing.T) {
 	first, n := uint64(1), uint64(300)
 	switch {
-	case raceEnabled:
+	case racesync.Enabled:
 		n = 20
 	case testing.Short():
 		n = 100

@@ -11,6 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/cg"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/ep"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/is"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
@@ -39,7 +40,7 @@ func TestVerified(t *testing.T) {
 			for _, ranks := range []int{1, 2, 4, 8, 16} {
 				t.Run(fmt.Sprintf("%s/%v/%d", k.name, class, ranks), func(t *testing.T) {
 					switch {
-					case raceEnabled && (class != nas.S || ranks != 4 || k.name == "ep"):
+					case racesync.Enabled && (class != nas.S || ranks != 4 || k.name == "ep"):
 						t.Skip("takes long with the race detector")
 					case testing.Short() && class != nas.S:
 						t.Skip("takes seconds")

@@ -17,6 +17,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -341,7 +342,7 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := defaults(c.name)
-			if raceEnabled && c.name == "write_lat" {
+			if racesync.Enabled && c.name == "write_lat" {
 				t.Skip("the detector knows no memory that is polled by the byte")
 			}
 			server, client := play(t, o, o)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -29,7 +30,7 @@ func defaults(name string) perftest.Options {
 	o := perftest.Defaults(findTest(name))
 	o.Iters = 50
 	o.QPTimeout = 19 // 2 s: the machine may be busy
-	if raceEnabled && name == "write_lat" {
+	if racesync.Enabled && name == "write_lat" {
 		o.Size = 8 // the detector knows no memory that is polled by the byte
 	}
 	return o

@@ -13,6 +13,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -82,7 +83,7 @@ func TestPlay(t *testing.T) {
 				o.Validate = true
 				v.change(&o)
 				switch {
-				case o.All && (raceEnabled || testing.Short()) && o.Connection != verbs.UD:
+				case o.All && (racesync.Enabled || testing.Short()) && o.Connection != verbs.UD:
 					t.Skip("long")
 				case testing.Short() && !o.All:
 					o.Iters = 20

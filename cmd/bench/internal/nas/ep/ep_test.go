@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
@@ -68,7 +69,7 @@ func TestAnyRanks(t *testing.T) {
 
 // TestCounts compares the counts with those of NPB, without tolerance.
 func TestCounts(t *testing.T) {
-	if raceEnabled {
+	if racesync.Enabled {
 		t.Skip("one goroutine, and 16 million pairs")
 	}
 	s := sumPairs(pairShare(problems[nas.S].m, 0, 1))

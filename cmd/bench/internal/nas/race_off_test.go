@@ -1,5 +1,0 @@
-//go:build !race
-
-package nas_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package perftest_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package nack
-
-const raceEnabled = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package nack
-
-// raceEnabled says that everything takes ten times as long.
-const raceEnabled = true

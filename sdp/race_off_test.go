@@ -1,5 +1,0 @@
-//go:build !race
-
-package sdp_test
-
-const raceEnabled = false

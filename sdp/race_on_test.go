@@ -1,6 +1,0 @@
-//go:build race
-
-package sdp_test
-
-// raceEnabled says that everything takes ten times as long.
-const raceEnabled = true
