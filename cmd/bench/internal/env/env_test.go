@@ -1,14 +1,17 @@
-package env
+package env_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 )
 
 func TestRead(t *testing.T) {
-	f := Read()
+	f := env.Read()
 	facts := map[string]string{}
 	for _, fact := range f {
 		require.NotEmpty(t, fact.Value, fact.Name)
@@ -24,4 +27,9 @@ func TestRead(t *testing.T) {
 		require.Contains(t, facts, "rmem_max")
 		require.Contains(t, facts, "load")
 	}
+}
+
+func ExampleRead() {
+	fmt.Println(env.Read()[0].Name)
+	// Output: go
 }

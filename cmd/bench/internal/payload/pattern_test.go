@@ -1,14 +1,17 @@
-package payload
+package payload_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/payload"
 )
 
 func TestCheck(t *testing.T) {
-	p := New(1000)
-	require.Equal(t, p[:10], New(10), "a shorter one is its beginning")
+	p := payload.New(1000)
+	require.Equal(t, p[:10], payload.New(10), "a shorter one is its beginning")
 	require.NotContains(t, p, byte(0))
 	memory := append([]byte(nil), p[:100]...)
 	require.NoError(t, p.Check(memory, false))
@@ -20,6 +23,18 @@ func TestCheck(t *testing.T) {
 	require.Error(t, p.Check(memory, false))
 	require.NoError(t, p.Check(memory, true), "a hole")
 
-	require.NoError(t, CheckEmpty(make([]byte, 10)))
-	require.ErrorContains(t, CheckEmpty([]byte{0, 0, 5}), "byte 2")
+	require.NoError(t, payload.CheckEmpty(make([]byte, 10)))
+	require.ErrorContains(t, payload.CheckEmpty([]byte{0, 0, 5}), "byte 2")
+}
+
+func ExamplePattern_Check() {
+	want := payload.New(4)
+	received := make([]byte, 4)
+	copy(received, want)
+	fmt.Println(want.Check(received, false))
+	received[2] = 0
+	fmt.Println(want.Check(received, false) != nil, want.Check(received, true))
+	// Output:
+	// <nil>
+	// true <nil>
 }

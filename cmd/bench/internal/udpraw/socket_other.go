@@ -4,6 +4,15 @@ package udpraw
 
 import "errors"
 
+// Only the mode of package net works without raw system calls.
+var modes = []Mode{Netpoll}
+
+// HasOffload reports whether the kernel supports UDP_SEGMENT and UDP_GRO.
+func HasOffload() bool { return false }
+
+// MaxSegments returns the maximum number of packets in one GSO buffer: 1 without GSO.
+func MaxSegments() int { return 1 }
+
 // openSocket opens the portable socket, which has no offload.
 func openSocket(o socketOptions) (socket, error) {
 	if o.offload {
@@ -11,3 +20,8 @@ func openSocket(o socketOptions) (socket, error) {
 	}
 	return openNetSocket(o)
 }
+
+var errNoSharedCredits = errors.New("udpraw: shared-memory credits: Linux only")
+
+func newCreditFile() (string, error)                       { return "", errNoSharedCredits }
+func openSharedCredits(path string) (creditChannel, error) { return nil, errNoSharedCredits }

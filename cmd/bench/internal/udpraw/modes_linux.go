@@ -1,3 +1,0 @@
-package udpraw
-
-var modes = []Mode{Spin, Block, Netpoll}
