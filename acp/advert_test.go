@@ -125,7 +125,7 @@ func TestPlacedIsUsed(t *testing.T) {
 					}
 				}
 				if p.Rank() == 0 {
-					require.EqualValues(t, count-1, p.Stats()["placed"])
+					require.EqualValues(t, count-1, p.Stats().DirectMessages)
 					require.LessOrEqual(t, ch.Memory(), 168+16*2+2*64<<10)
 				}
 				return nil

@@ -57,6 +57,7 @@ func TestUnusable(t *testing.T) {
 				{Name: "unregistered", Make: func() any { r := region(); _ = r.Unregister(); return r }},
 			},
 			"Request": {{Name: "refused", Make: func() any { return freedEnd().Send(nil) }}},
+			"Stats":   {{Name: "live", Make: func() any { return p.Stats() }, Usable: true}},
 		},
 		Values: []any{acp.GA(0), ^acp.GA(0), acp.ChannelOptions{SlotSize: -8}, acp.ChannelOptions{Slots: math.MaxInt/2 + 1}},
 		Except: map[string]string{

@@ -192,19 +192,6 @@ func (p *Process) releaseAll(ctx context.Context) (err error) {
 	return err
 }
 
-// Stats returns the counters of this rank by name: those of the transport, and the number of messages that
-// were written directly into a receive buffer (placed).
-func (p *Process) Stats() map[string]uint64 {
-	if p.isNull() {
-		return map[string]uint64{}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.net.Stats()
-	s["placed"] = p.channels.directMessages
-	return s
-}
-
 // fabricHost is a Process as the host of its transport. It keeps the transport's callbacks out
 // of the exported type.
 type fabricHost Process

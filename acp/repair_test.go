@@ -54,7 +54,7 @@ func TestSignalsOutliveRepair(t *testing.T) {
 			}
 			require.ErrorIs(t, p.Complete(ctx, p.Copy(all[1], mine.GA(0), 8, acp.None)), acp.ErrRegion)
 			require.NoError(t, p.Complete(ctx, p.Copy(mine.GA(0), p.StarterGA(1), 8, acp.None)), "by another connection")
-			require.Positive(t, p.Stats()["repaired"])
+			require.Positive(t, p.Stats().Repaired)
 			close(refused)
 			return p.Sync(ctx)
 		}
@@ -64,7 +64,7 @@ func TestSignalsOutliveRepair(t *testing.T) {
 		if n, err := ch.Recv(buf).Wait(ctx); err != nil || string(buf[:n]) != "second" {
 			return fmt.Errorf("%q: %w", buf[:n], err)
 		}
-		require.Zero(t, p.Stats()["stray_signals"])
+		require.Zero(t, p.Stats().StraySignals)
 		return p.Sync(ctx)
 	}))
 }

@@ -158,7 +158,7 @@ func TestAlltoallHybrid(t *testing.T) {
 			if err := everyAlltoall(w, []int{0, c.size}, c.name); err != nil {
 				return err
 			}
-			require.LessOrEqual(t, w.Stats()["connections"], uint64(c.limit))
+			require.LessOrEqual(t, w.Stats().Connections, uint64(c.limit))
 			return nil
 		})
 	}
@@ -193,7 +193,7 @@ func TestAlltoallRegistrations(t *testing.T) {
 				return err
 			}
 		}
-		require.EqualValues(t, 2, w.Stats()["registrations"])
+		require.EqualValues(t, 2, w.Stats().Registrations)
 		return nil
 	})
 }

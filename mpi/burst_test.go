@@ -50,8 +50,8 @@ func TestBurst(t *testing.T) {
 				next[s.Source]++
 			}
 			if !fast {
-				require.Greater(t, w.Stats()["receive_buffers"], uint64(16))
-				require.NotZero(t, w.Stats()["credit_packets"])
+				require.Greater(t, w.Stats().ReceiveBuffers, uint64(16))
+				require.NotZero(t, w.Stats().CreditPackets)
 			}
 			return nil
 		})

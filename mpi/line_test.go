@@ -70,7 +70,7 @@ func TestManyInLine(t *testing.T) {
 					}
 				}
 				// Of each communicator one for blocking calls, one for the background, one kept.
-				require.EqualValues(t, 3*len(comms), w.Stats()["queues"])
+				require.EqualValues(t, 3*len(comms), w.Stats().Queues)
 				for i, r := range requests {
 					if err := r.Free(); err != nil {
 						return err

@@ -103,6 +103,7 @@ func TestMisuse(t *testing.T) {
 				{Name: "done barrier", Make: func() any { r := must(w.Ibarrier()); _, _ = r.Wait(); return r }},
 				{Name: "refused", Make: func() any { r, _ := w.Isend(mpi.Buffer{}, -7, 0); return r }},
 			},
+			"Stats":  {{Name: "live", Make: func() any { return w.Stats() }, Usable: true}},
 			"Status": {{Name: "live", Make: func() any { return mpi.Status{} }, Usable: true}},
 			"Win": {
 				{Name: "live", Make: func() any { return win() }, Usable: true},

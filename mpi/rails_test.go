@@ -45,7 +45,7 @@ func TestRails(t *testing.T) {
 						return fmt.Errorf("message %d of %d bytes is not what was sent", i, n)
 					}
 					rails := []int64{0}
-					if i > 6 && w.Stats()["stripes"] > 6 && w.Stats()["rails"] == 4 {
+					if i > 6 && w.Stats().Stripes > 6 && w.Stats().Rails == 4 {
 						rails[0] = 1
 					}
 					all := []int64{0}

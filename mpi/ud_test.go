@@ -24,7 +24,7 @@ func TestCollectivesUD(t *testing.T) {
 			if err := everyCollective(w.Comm, w.Rank(), n, trials(n)); err != nil {
 				return err
 			}
-			require.NotZero(t, w.Stats()["packets"], "they went by datagrams")
+			require.NotZero(t, w.Stats().Datagrams, "they went by datagrams")
 			return nil
 		})
 	}
@@ -59,14 +59,14 @@ func TestImpairedUD(t *testing.T) {
 				return err
 			}
 		}
-		for what, n := range w.Stats() {
+		for what, n := range w.Stats().All() {
 			if n > 0 {
 				sum.Store(what, n)
 			}
 		}
 		return w.Barrier()
 	})
-	for _, what := range []string{"resent", "asks", "nacks", "early", "dropped_duplicate"} {
+	for _, what := range []string{"retransmitted", "probes", "nacks", "out_of_order", "dropped_duplicate"} {
 		_, some := sum.Load(what)
 		require.True(t, some, "nobody has: %s", what)
 	}

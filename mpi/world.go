@@ -223,16 +223,3 @@ func (w World) Abort(code int, why string) error {
 	}
 	return w.world.manager.Abort(code, why)
 }
-
-// Stats returns the counters of this rank's fabric by name.
-func (w World) Stats() (stats map[string]uint64) {
-	if w.isNull() {
-		return map[string]uint64{}
-	}
-	f := w.eng.Fabric()
-	if f == nil {
-		return map[string]uint64{}
-	}
-	w.eng.Do(func(*protocol.Core) { stats = f.Stats() })
-	return stats
-}

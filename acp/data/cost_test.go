@@ -63,9 +63,9 @@ func TestCosts(t *testing.T) {
 			{"map: erase", 14, func() error { _, err := m.Erase(ctx, 1); return err }},
 			{"map: len", 1, func() error { _, err := m.Len(ctx); return err }},
 		} {
-			before := s.Process().Stats()["operations"]
+			before := s.Process().Stats().Operations
 			require.NoError(t, c.f(), c.name)
-			require.EqualValues(t, c.want, s.Process().Stats()["operations"]-before, c.name)
+			require.EqualValues(t, c.want, s.Process().Stats().Operations-before, c.name)
 		}
 	})
 }

@@ -37,11 +37,17 @@ type Net interface {
 	// by one goroutine at a time, without the lock.
 	Block(ctx context.Context) error
 
-	// Stats returns counters by name.
-	Stats() map[string]uint64
+	// Stats returns a snapshot of the counters.
+	Stats() Stats
 
 	// Close closes the transport. Incomplete operations are not completed. It is called without the lock.
 	Close(ctx context.Context) error
+}
+
+// Stats are the counters of a Net, which acp.Stats documents. A Net sets those that it has.
+type Stats struct {
+	Operations, Signals, StraySignals         uint64
+	Connections, Connects, Repaired, Receives uint64
 }
 
 // Host is the rank that a Net works for. A Net calls the other methods within DoLocked, or when it is called

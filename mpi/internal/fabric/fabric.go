@@ -32,8 +32,8 @@ type Fabric interface {
 	// one. Core.FailPeer follows.
 	Disconnect(rank int, why error)
 
-	// Stats returns the counters by name.
-	Stats() map[string]uint64
+	// Stats returns a snapshot of the counters.
+	Stats() Stats
 
 	// Close closes all connections. The other ranks are known to be about to do the
 	// same. It is called without the lock.

@@ -232,7 +232,9 @@ func (n *Net) failAll(why error) {
 }
 
 // Stats implements fabric.Net.
-func (n *Net) Stats() map[string]uint64 {
-	return map[string]uint64{"operations": n.stats.ops, "signals": n.stats.signals, "stray_signals": n.stats.stray,
-		"connections": uint64(len(n.byQP)), "connects": n.stats.connects, "repaired": n.stats.repaired, "receives": uint64(n.recvs.posted)}
+func (n *Net) Stats() fabric.Stats {
+	return fabric.Stats{
+		Operations: n.stats.ops, Signals: n.stats.signals, StraySignals: n.stats.stray,
+		Connections: uint64(len(n.byQP)), Connects: n.stats.connects, Repaired: n.stats.repaired, Receives: uint64(n.recvs.posted),
+	}
 }

@@ -240,8 +240,8 @@ func TestRefused(t *testing.T) {
 		return n == 6
 	})
 	require.Equal(t, []uint32{10, 30, 1<<8 | 10, 1<<8 | 30, 2<<8 | 10, 2<<8 | 30}, j.ranks[1].signals)
-	require.EqualValues(t, 9, j.ranks[0].net.Stats()["repaired"])
-	require.Zero(t, j.ranks[1].net.Stats()["stray_signals"])
+	require.EqualValues(t, 9, j.ranks[0].net.Stats().Repaired)
+	require.Zero(t, j.ranks[1].net.Stats().StraySignals)
 	require.Len(t, j.ranks[0].net.results.free, maxAtomics)
 }
 

@@ -267,14 +267,14 @@ func (n *Net) Block(ctx context.Context) error {
 }
 
 // Stats implements fabric.Net.
-func (n *Net) Stats() map[string]uint64 {
-	met := uint64(0)
+func (n *Net) Stats() fabric.Stats {
+	connected := uint64(0)
 	for _, l := range n.links {
 		if l != nil && l.peer != nil {
-			met++
+			connected++
 		}
 	}
-	return map[string]uint64{"operations": n.stats.ops, "signals": n.stats.signals, "stray_signals": n.stats.stray, "peers": met}
+	return fabric.Stats{Operations: n.stats.ops, Signals: n.stats.signals, StraySignals: n.stats.stray, Connections: connected}
 }
 
 // Close implements fabric.Net.

@@ -54,5 +54,5 @@ func (w rank) measureMemory() (*Memory, error) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return &Memory{Heap: float64(m.HeapAlloc), Connections: float64(w.Stats()["connections"])}, nil
+	return &Memory{Heap: float64(m.HeapAlloc), Connections: float64(w.Stats().Connections)}, nil
 }

@@ -14,7 +14,7 @@ func Example() {
 		send, recv := []int{10 * w.Rank(), 10*w.Rank() + 1, 10*w.Rank() + 2, 10*w.Rank() + 3}, make([]int, 4)
 		err := w.Alltoall(mpi.Of(send), mpi.Of(recv))
 		if w.Rank() == 1 {
-			fmt.Println(recv, w.Stats()["connections"])
+			fmt.Println(recv, w.Stats().Connections)
 		}
 		return err
 	})

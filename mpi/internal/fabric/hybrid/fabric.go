@@ -190,13 +190,11 @@ func (f *Fabric) ConnectAll(ctx context.Context) error {
 // Disconnect implements fabric.Fabric.
 func (f *Fabric) Disconnect(rank int, why error) { f.fabricFor(rank).Disconnect(rank, why) }
 
-// Stats implements fabric.Fabric. The counters of the datagrams have the prefix ud_.
-func (f *Fabric) Stats() map[string]uint64 {
-	m := f.rc.Stats()
-	for name, n := range f.ud.Stats() {
-		m["ud_"+name] = n
-	}
-	return m
+// Stats implements fabric.Fabric.
+func (f *Fabric) Stats() fabric.Stats {
+	s := f.rc.Stats()
+	s.DatagramStats = f.ud.Stats().DatagramStats
+	return s
 }
 
 // Close implements fabric.Fabric.

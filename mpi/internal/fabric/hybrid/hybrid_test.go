@@ -72,8 +72,8 @@ func TestBothWays(t *testing.T) {
 				connected++
 			}
 		}
-		if s["connections"] != connected || s["packets"] == 0 || s["ud_packets"] == 0 {
-			return fmt.Errorf("rank %d has %v", w.Rank(), s)
+		if s.Connections != connected || s.Packets == 0 || s.Datagrams == 0 {
+			return fmt.Errorf("rank %d: %+v", w.Rank(), s)
 		}
 		return nil
 	})

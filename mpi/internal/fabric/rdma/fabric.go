@@ -203,15 +203,18 @@ func (f *Fabric) RegisterMemory(_ int, b []byte, _ bool) (envelope.Key, protocol
 func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.cache.release(e.(*region)) }
 
 // Stats implements fabric.Fabric.
-func (f *Fabric) Stats() map[string]uint64 {
+func (f *Fabric) Stats() fabric.Stats {
 	connected := uint64(0)
 	for _, l := range f.links {
 		if l != nil && l.up {
 			connected++
 		}
 	}
-	return map[string]uint64{"packets": f.stats.packets, "coalesced": f.stats.coalesced, "credit_packets": f.stats.creditPackets, "connections": connected,
-		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvBuffers.count), "rails": uint64(len(f.rails)), "queues": uint64(len(f.queues)), "stripes": f.stats.stripes}
+	return fabric.Stats{
+		Connections: connected, Packets: f.stats.packets, Coalesced: f.stats.coalesced, CreditPackets: f.stats.creditPackets,
+		Registrations: f.cache.registered, RegistrationHits: f.cache.hits, ReceiveBuffers: uint64(f.recvBuffers.count),
+		Rails: uint64(len(f.rails)), Stripes: f.stats.stripes, Queues: uint64(len(f.queues)),
+	}
 }
 
 type stats struct{ packets, coalesced, creditPackets, stripes uint64 }

@@ -131,14 +131,14 @@ func (f *Fabric) ConnectAll(context.Context) error {
 }
 
 // Stats implements fabric.Fabric.
-func (f *Fabric) Stats() map[string]uint64 {
+func (f *Fabric) Stats() fabric.Stats {
 	connected := uint64(0)
 	for _, l := range f.links {
 		if l != nil && l.conn != nil {
 			connected++
 		}
 	}
-	return map[string]uint64{"packets": f.packets, "connections": connected}
+	return fabric.Stats{Packets: f.packets, Connections: connected}
 }
 
 // failLink ends a connection that has failed.

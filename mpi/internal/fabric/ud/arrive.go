@@ -73,7 +73,7 @@ func (f *Fabric) handleDatagram(now nack.Time, wc *verbs.WC, _, packet []byte) {
 	from, ok := nack.ParseFrom(packet)
 	rank := int(from)
 	if !ok || rank >= len(f.links) || rank == f.rank || f.links[rank].state == stateOpen && wc.SrcQPN != f.links[rank].qpn {
-		f.stats.strangers++
+		f.stats.unknownSenders++
 		return
 	}
 	f.startLookup(rank) // to be able to reply
@@ -94,7 +94,7 @@ func (f *Fabric) handleMessage(b []byte) {
 		}
 	}
 	if err != nil {
-		f.stats.refused++
+		f.stats.malformed++
 		f.failRank(f.from, err)
 	}
 }

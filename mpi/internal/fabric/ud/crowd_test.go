@@ -200,7 +200,7 @@ func (c *crowd) all() (ranks []int) {
 }
 
 // stats are the figures of an engine's fabric.
-func stats(e *engine.Engine) (s map[string]uint64) {
+func stats(e *engine.Engine) (s fabric.Stats) {
 	e.Do(func(*protocol.Core) { s = e.Fabric().Stats() })
 	return s
 }
@@ -229,7 +229,7 @@ func TestManyRanksTakeLittle(t *testing.T) {
 	e := hub(t, c)
 	c.visit(ctx, e, c.all()...) // who has to grow has grown, at both ends, but for what ranks take
 	before := heap()
-	require.EqualValues(t, 1, stats(e)["address_handles"])
+	require.EqualValues(t, 1, stats(e).AddressHandles)
 	more := newCrowd(t, n)
 	fixed := heap() - before // of a crowd that nobody knows
 	e2 := hub(t, more)
@@ -273,7 +273,7 @@ func TestStrangers(t *testing.T) {
 	if liar.qp.Num() == c.qp.Num() {
 		strangers-- // so much for who cannot be told
 	}
-	require.Equal(t, []uint64{strangers, 1}, []uint64{s["strangers"], s["dropped_malformed"]})
+	require.Equal(t, []uint64{strangers, 1}, []uint64{s.UnknownSenders, s.Drops["malformed"]})
 	for rank := 1; rank <= 3; rank++ {
 		require.NoError(t, stateFailed(e, rank))
 	}

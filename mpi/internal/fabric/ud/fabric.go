@@ -49,7 +49,7 @@ type Fabric struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	closed bool
-	stats  struct{ strangers, refused uint64 }
+	stats  struct{ unknownSenders, malformed uint64 }
 }
 
 // New returns the fabric of a rank on a device, which it does not close. The other
@@ -167,15 +167,17 @@ func (f *Fabric) failAll(why error) {
 }
 
 // Stats implements fabric.Fabric.
-func (f *Fabric) Stats() map[string]uint64 {
+func (f *Fabric) Stats() fabric.Stats {
 	s := &f.core.Stats
-	m := map[string]uint64{"packets": s.Packets, "resent": s.Retransmitted, "asks": s.Probes, "acks": s.Acks, "nacks": s.Nacks, "nacks_heard": s.NacksReceived,
-		"early": s.OutOfOrder, "messages_sent": s.Sent, "messages_received": s.Delivered, "address_handles": uint64(f.port.AddressHandleCount()),
-		"strangers": f.stats.strangers, "refused": f.stats.refused}
-	for _, d := range nack.Drops() {
-		m["dropped_"+d.String()] = s.Dropped[d]
+	d := fabric.DatagramStats{
+		Datagrams: s.Packets, Retransmitted: s.Retransmitted, Probes: s.Probes, Acks: s.Acks, Nacks: s.Nacks, NacksReceived: s.NacksReceived,
+		OutOfOrder: s.OutOfOrder, DatagramsSent: s.Sent, DatagramsReceived: s.Delivered, AddressHandles: uint64(f.port.AddressHandleCount()),
+		UnknownSenders: f.stats.unknownSenders, Malformed: f.stats.malformed, Drops: map[string]uint64{},
 	}
-	return m
+	for _, reason := range nack.Drops() {
+		d.Drops[reason.String()] = s.Dropped[reason]
+	}
+	return fabric.Stats{DatagramStats: d}
 }
 
 // Close implements fabric.Fabric. No rank waits for a packet of this one any more.

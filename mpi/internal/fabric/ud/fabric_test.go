@@ -35,7 +35,7 @@ func TestLostTail(t *testing.T) {
 			}
 			return equal("received", 0, got[0])
 		}
-		if w.Stats()["asks"] == 0 || w.Stats()["resent"] == 0 {
+		if w.Stats().Probes == 0 || w.Stats().Retransmitted == 0 {
 			t.Error("what was lost came without a question", w.Stats())
 		}
 		return equal("received", 1, got[0])
@@ -97,7 +97,7 @@ func TestMoreThanReceives(t *testing.T) {
 			}
 		}
 		err := w.Barrier()
-		resent.Add(w.Stats()["resent"])
+		resent.Add(w.Stats().Retransmitted)
 		return err
 	})
 	require.NotZero(t, resent.Load())
