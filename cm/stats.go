@@ -107,7 +107,7 @@ func droppedOf(n *[protocol.NumDrops]uint64) Dropped {
 // A counterRegistry is a device that publishes counters of the layers above it, as package rnic's
 // does.
 type counterRegistry interface {
-	AddLayer(name string, each func(yield func(name string, value uint64, level bool))) (remove func())
+	AddLayer(name string, counters iter.Seq2[string, uint64], levels ...string) (remove func())
 }
 
 // registerCounters adds the manager's counters to the device's, if the device supports that, and
@@ -117,15 +117,11 @@ func (m *Manager) registerCounters() (hide func()) {
 	if !ok {
 		return func() {}
 	}
-	return dev.AddLayer("cm", func(yield func(string, uint64, bool)) {
-		for name, value := range m.Stats().All() {
-			yield(name, value, gauges[name])
-		}
-	})
+	return dev.AddLayer("cm", func(yield func(string, uint64) bool) { m.Stats().All()(yield) }, levels...)
 }
 
-// gauges are the names of the current values among the counters.
-var gauges = map[string]bool{"connections": true, "half_open": true, "timewait": true, "sidr": true}
+// levels are the names of the current values among the counters.
+var levels = []string{"connections", "half_open", "timewait", "sidr"}
 
 // All returns an iterator over the names and values of all counters: "sent_req",
 // "dropped_unknown_id", "connections" and so on.

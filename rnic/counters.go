@@ -84,8 +84,8 @@ func addFields(sum, c reflect.Value) {
 // no such counter. Layers that only know package verbs use it if the device has
 // it.
 func (q *queuePair) HWCounter(name string) (n uint64, ok bool) {
-	for info, n := range q.counters().All() {
-		if info.Name == name {
+	for have, n := range q.counters().All() {
+		if have == name {
 			return n, true
 		}
 	}

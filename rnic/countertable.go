@@ -1,11 +1,8 @@
 package rnic
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"iter"
-	"strconv"
+	"reflect"
 )
 
 // Counters are the counters of a device, except drops and link counters. In
@@ -13,162 +10,144 @@ import (
 // rdma_rxe; counters that rxe lacks have the name of mlx5, if it has one.
 type Counters struct {
 	QPCounters        // sums over all queue pairs, destroyed ones too
-	LinkDowned uint64 // times that the socket failed
-	ICRCMember uint64 // packets whose ICRC is valid for an unexpected IPv4 identification
-	EventsLost uint64 // asynchronous events dropped because the program did not take them
+	LinkDowned uint64 `json:"link_downed"` // times that the socket failed
+	ICRCMember uint64 `json:"icrc_member"` // packets whose ICRC is valid for an unexpected IPv4 identification
+	EventsLost uint64 `json:"events_lost"` // asynchronous events dropped because the program did not take them
 }
 
 // QPCounters are the counters of one queue pair: in JSON the same names as
 // Counters, without those that only a device has.
 type QPCounters struct {
-	SentPkts             uint64
-	RcvdPkts             uint64
-	SentBytes            uint64 // payload
-	RcvdBytes            uint64 // payload
-	DuplicateRequest     uint64 // requests received before
-	OutOfSeqRequest      uint64 // gaps in the request PSNs, each counted once
-	RcvdRNRErr           uint64 // RNR NAKs received
-	SendRNRErr           uint64 // RNR NAKs sent
-	RcvdSeqErr           uint64 // sequence NAKs received
-	SendSeqErr           uint64 // sequence NAKs sent
-	AckDeferred          uint64 // acknowledgements saved by coalescing
-	RetryExceededErr     uint64
-	RetryRNRExceededErr  uint64
-	CompleterRetryErr    uint64 // go-backs
-	SendErr              uint64 // send requests that failed
-	Retransmitted        uint64 // retransmitted packets
-	Timeouts             uint64 // local ACK timeouts
-	Probes               uint64 // probes sent before the timeout
-	RDMASends            uint64 // messages sent, without retransmissions
-	RDMARecvs            uint64 // messages received
-	CNPSent, CNPReceived uint64
-	ECNMarked            uint64 // packets that arrived with the congestion mark
-	CreditStalls         uint64 // messages that waited for a credit
-	Unsignaled           uint64 // requests that succeeded without a completion
+	SentPkts            uint64 `json:"sent_pkts"`
+	RcvdPkts            uint64 `json:"rcvd_pkts"`
+	SentBytes           uint64 `json:"sent_bytes"`         // payload
+	RcvdBytes           uint64 `json:"rcvd_bytes"`         // payload
+	DuplicateRequest    uint64 `json:"duplicate_request"`  // requests received before
+	OutOfSeqRequest     uint64 `json:"out_of_seq_request"` // gaps in the request PSNs, each counted once
+	RcvdRNRErr          uint64 `json:"rcvd_rnr_err"`       // RNR NAKs received
+	SendRNRErr          uint64 `json:"send_rnr_err"`       // RNR NAKs sent
+	RcvdSeqErr          uint64 `json:"rcvd_seq_err"`       // sequence NAKs received
+	SendSeqErr          uint64 `json:"send_seq_err"`       // sequence NAKs sent
+	AckDeferred         uint64 `json:"ack_deferred"`       // acknowledgements saved by coalescing
+	RetryExceededErr    uint64 `json:"retry_exceeded_err"`
+	RetryRNRExceededErr uint64 `json:"retry_rnr_exceeded_err"`
+	CompleterRetryErr   uint64 `json:"completer_retry_err"`   // go-backs
+	SendErr             uint64 `json:"send_err"`              // send requests that failed
+	Retransmitted       uint64 `json:"retransmitted_pkts"`    // retransmitted packets
+	Timeouts            uint64 `json:"local_ack_timeout_err"` // local ACK timeouts
+	Probes              uint64 `json:"probes"`                // probes sent before the timeout
+	RDMASends           uint64 `json:"rdma_sends"`            // messages sent, without retransmissions
+	RDMARecvs           uint64 `json:"rdma_recvs"`            // messages received
+	CNPSent             uint64 `json:"np_cnp_sent"`
+	CNPReceived         uint64 `json:"rp_cnp_handled"`
+	ECNMarked           uint64 `json:"np_ecn_marked_roce_packets"` // packets that arrived with the congestion mark
+	CreditStalls        uint64 `json:"credit_stalls"`              // messages that waited for a credit
+	Unsignaled          uint64 `json:"unsignaled"`                 // requests that succeeded without a completion
 }
 
 // LinkCounters are the counters of the socket. JSON names are the fields' in
 // snake case.
 type LinkCounters struct {
-	SendCalls   uint64 // system calls that sent something
-	SentPackets uint64 // RoCE packets handed to the system
-	SentBytes   uint64 // of those packets, BTH to ICRC
+	SendCalls   uint64 `json:"send_calls"`   // system calls that sent something
+	SentPackets uint64 `json:"sent_packets"` // RoCE packets handed to the system
+	SentBytes   uint64 `json:"sent_bytes"`   // of those packets, BTH to ICRC
 
 	// The receive counters lag while the link is readable, and are exact after
 	// a ReadBatch has returned 0.
-	ReceiveCalls      uint64 // system calls that received something
-	ReceivedDatagrams uint64 // buffers received; GRO puts several packets into one
-	ReceivedPackets   uint64
-	ReceivedBytes     uint64
+	ReceiveCalls      uint64 `json:"receive_calls"`      // system calls that received something
+	ReceivedDatagrams uint64 `json:"received_datagrams"` // buffers received; GRO puts several packets into one
+	ReceivedPackets   uint64 `json:"received_packets"`
+	ReceivedBytes     uint64 `json:"received_bytes"`
 
 	// Datagrams dropped because the socket's receive buffer or the portable
 	// link's ring was full.
-	ReceiveOverflow uint64
+	ReceiveOverflow uint64 `json:"receive_overflow"`
 
-	SendBlocked     uint64 // sends that had to wait for room in the send buffer
-	SendTooBig      uint64 // packets above the path MTU (EMSGSIZE)
-	SendNoBuffers   uint64 // packets the system had no memory for (ENOBUFS, ENOMEM), or no room in time
-	SendDenied      uint64 // packets a firewall or a permission refused (EPERM, EACCES)
-	SendUnreachable uint64 // packets without a route or an answering host
-	SendFailed      uint64 // packets refused for any other reason
-	ICMPErrors      uint64 // errors of earlier packets that a later call reported (ECONNREFUSED)
-	GSOFallbacks    uint64 // times that segmentation offload was switched off because it failed
+	SendBlocked     uint64 `json:"send_blocked"`     // sends that had to wait for room in the send buffer
+	SendTooBig      uint64 `json:"send_too_big"`     // packets above the path MTU (EMSGSIZE)
+	SendNoBuffers   uint64 `json:"send_no_buffers"`  // packets the system had no memory for (ENOBUFS, ENOMEM), or no room in time
+	SendDenied      uint64 `json:"send_denied"`      // packets a firewall or a permission refused (EPERM, EACCES)
+	SendUnreachable uint64 `json:"send_unreachable"` // packets without a route or an answering host
+	SendFailed      uint64 `json:"send_failed"`      // packets refused for any other reason
+	ICMPErrors      uint64 `json:"icmp_errors"`      // errors of earlier packets that a later call reported (ECONNREFUSED)
+	GSOFallbacks    uint64 `json:"gso_fallbacks"`    // times that segmentation offload was switched off because it failed
 }
 
 // FaultCounters count the effects of injected faults. JSON names are the
 // fields' in snake case.
 type FaultCounters struct {
-	Lost, Dropped, Overflow, Duplicated, Corrupted, Delayed, Reordered, Marked uint64
+	Lost       uint64 `json:"lost"`
+	Dropped    uint64 `json:"dropped"`
+	Overflow   uint64 `json:"overflow"`
+	Duplicated uint64 `json:"duplicated"`
+	Corrupted  uint64 `json:"corrupted"`
+	Delayed    uint64 `json:"delayed"`
+	Reordered  uint64 `json:"reordered"`
+	Marked     uint64 `json:"marked"`
 }
 
-// CounterInfo describes a counter.
-type CounterInfo struct {
-	Name        string // as in JSON
-	Description string // a sentence
+// All returns an iterator over the names, as in JSON, and values in the order of rxe, then our
+// own.
+func (c Counters) All() iter.Seq2[string, uint64] { return deviceCounters.all(reflect.ValueOf(c)) }
+
+// All returns an iterator over the names, as in JSON, and values in the order of rxe, then our
+// own.
+func (c QPCounters) All() iter.Seq2[string, uint64] { return qpCounters.all(reflect.ValueOf(c)) }
+
+// All returns an iterator over the names, as in JSON, and values: sending, receiving, then errors.
+func (c LinkCounters) All() iter.Seq2[string, uint64] { return linkCounters.all(reflect.ValueOf(c)) }
+
+// All returns an iterator over the names, as in JSON, and values, the most severe first.
+func (c FaultCounters) All() iter.Seq2[string, uint64] { return faultCounters.all(reflect.ValueOf(c)) }
+
+// CounterDescription describes a counter in a sentence. The name is one of Counters.All, or has
+// the prefix "link_" or "fault_" before one of LinkCounters.All or FaultCounters.All, as in
+// metrics. It is "" for an unknown name.
+func CounterDescription(name string) string {
+	for _, t := range []struct {
+		prefix string
+		table  counterTable
+	}{{"", deviceCounters}, {"link_", linkCounters}, {"fault_", faultCounters}} {
+		for _, c := range t.table {
+			if t.prefix+c.name == name {
+				return c.description
+			}
+		}
+	}
+	return ""
 }
 
-// counter is one row of a table of counters that are fields of T.
-type counter[T any] struct {
-	CounterInfo
-	field func(*T) *uint64
+// A counter is a field of a struct of counters.
+type counter struct {
+	name, description string
+	index             []int // of the field
 }
 
-// counterTable maps fields of T to names, in the order in which tools show
-// them.
-type counterTable[T any] []counter[T]
+// A counterTable lists the counters of a struct in the order in which tools show them.
+type counterTable []counter
 
-// all yields every counter with its value in v.
-func (t counterTable[T]) all(v *T) iter.Seq2[CounterInfo, uint64] {
-	return func(yield func(CounterInfo, uint64) bool) {
-		for i := range t {
-			if !yield(t[i].CounterInfo, *t[i].field(v)) {
+// newCounterTable returns the table of the fields of T, in the order of the descriptions of their
+// JSON names.
+func newCounterTable[T any](descriptions []description) (t counterTable) {
+	index := map[string][]int{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		index[f.Tag.Get("json")] = f.Index
+	}
+	for _, d := range descriptions {
+		if i := index[d.name]; i != nil {
+			t = append(t, counter{d.name, d.text, i})
+		}
+	}
+	return t
+}
+
+// all yields every counter with its value in the struct v.
+func (t counterTable) all(v reflect.Value) iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
+		for _, c := range t {
+			if !yield(c.name, v.FieldByIndex(c.index).Uint()) {
 				return
 			}
 		}
 	}
 }
-
-func (t counterTable[T]) marshal(v *T) ([]byte, error) {
-	b := []byte{'{'}
-	for c, n := range t.all(v) {
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendQuote(b, c.Name)
-		b = append(b, ':')
-		b = strconv.AppendUint(b, n, 10)
-	}
-	return append(b, '}'), nil
-}
-
-// unmarshal ignores unknown names, so that tools can read the output of newer
-// adapters.
-func (t counterTable[T]) unmarshal(data []byte, v *T) error {
-	if bytes.Equal(data, []byte("null")) {
-		return nil
-	}
-	var values map[string]uint64
-	if err := json.Unmarshal(data, &values); err != nil {
-		return fmt.Errorf("counters: %w", err)
-	}
-	for i := range t {
-		*t[i].field(v) = values[t[i].Name]
-	}
-	return nil
-}
-
-// All yields the counters in the order of rxe, then our own.
-func (c Counters) All() iter.Seq2[CounterInfo, uint64] { return deviceCounters.all(&c) }
-
-// MarshalJSON writes an object with a member for each counter.
-func (c Counters) MarshalJSON() ([]byte, error) { return deviceCounters.marshal(&c) }
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (c *Counters) UnmarshalJSON(data []byte) error { return deviceCounters.unmarshal(data, c) }
-
-// All yields the counters in the order of rxe, then our own.
-func (c QPCounters) All() iter.Seq2[CounterInfo, uint64] { return qpCounters.all(&c) }
-
-// MarshalJSON writes an object with a member for each counter.
-func (c QPCounters) MarshalJSON() ([]byte, error) { return qpCounters.marshal(&c) }
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (c *QPCounters) UnmarshalJSON(data []byte) error { return qpCounters.unmarshal(data, c) }
-
-// All yields the counters: sending, receiving, then errors.
-func (c LinkCounters) All() iter.Seq2[CounterInfo, uint64] { return linkCounters.all(&c) }
-
-// MarshalJSON writes an object with a member for each counter.
-func (c LinkCounters) MarshalJSON() ([]byte, error) { return linkCounters.marshal(&c) }
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (c *LinkCounters) UnmarshalJSON(data []byte) error { return linkCounters.unmarshal(data, c) }
-
-// All yields the counters, the most severe first.
-func (c FaultCounters) All() iter.Seq2[CounterInfo, uint64] { return faultCounters.all(&c) }
-
-// MarshalJSON writes an object with a member for each counter.
-func (c FaultCounters) MarshalJSON() ([]byte, error) { return faultCounters.marshal(&c) }
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (c *FaultCounters) UnmarshalJSON(data []byte) error { return faultCounters.unmarshal(data, c) }

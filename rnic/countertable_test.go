@@ -32,28 +32,32 @@ func number(v reflect.Value, next uint64) uint64 {
 }
 
 // TestCounterTables holds each table to its struct: every field has one name,
-// and every name one field.
+// and every name one field and a description.
 func TestCounterTables(t *testing.T) {
-	t.Run("qp", func(t *testing.T) { checkTable(t, qpCounters) })
-	t.Run("device", func(t *testing.T) { checkTable(t, deviceCounters) })
-	t.Run("link", func(t *testing.T) { checkTable(t, linkCounters) })
-	t.Run("faults", func(t *testing.T) { checkTable(t, faultCounters) })
+	t.Run("qp", func(t *testing.T) { checkTable[QPCounters](t, qpCounters, "", counterNames) })
+	t.Run("device", func(t *testing.T) { checkTable[Counters](t, deviceCounters, "", counterNames) })
+	t.Run("link", func(t *testing.T) { checkTable[LinkCounters](t, linkCounters, "link_", linkCounterNames) })
+	t.Run("faults", func(t *testing.T) { checkTable[FaultCounters](t, faultCounters, "fault_", faultCounterNames) })
+	require.Empty(t, CounterDescription("nosuch"))
+	require.Len(t, deviceCounters, len(counterNames))
 }
 
-func checkTable[T any](t *testing.T, table counterTable[T]) {
+func checkTable[T any](t *testing.T, table counterTable, prefix string, descriptions []description) {
 	var v T
 	fields := number(reflect.ValueOf(&v).Elem(), 0)
 	fieldOf := map[uint64]string{}
-	names := map[string]bool{}
-	for c, n := range table.all(&v) {
-		require.Empty(t, fieldOf[n], "%s and %s are the same field", fieldOf[n], c.Name)
-		fieldOf[n] = c.Name
-		require.False(t, names[c.Name], "%s twice", c.Name)
-		names[c.Name] = true
-		require.Regexp(t, `^[a-z][a-z0-9_]*$`, c.Name)
-		require.Regexp(t, `^[A-Z].*\.$`, c.Description)
+	for name, n := range table.all(reflect.ValueOf(v)) {
+		require.Empty(t, fieldOf[n], "%s and %s are the same field", fieldOf[n], name)
+		fieldOf[n] = name
+		require.Regexp(t, `^[a-z][a-z0-9_]*$`, name)
+		require.Regexp(t, `^[A-Z].*\.$`, CounterDescription(prefix+name))
 	}
 	require.Len(t, fieldOf, int(fields), "%T has fields without a name", v)
+	names := map[string]bool{}
+	for _, d := range descriptions {
+		require.False(t, names[d.name], "%s twice", d.name)
+		names[d.name] = true
+	}
 }
 
 // TestRxeNames compares with what rdma-statistic(8) printed for rdma_rxe of
@@ -64,7 +68,7 @@ func TestRxeNames(t *testing.T) {
 	want := regexp.MustCompile(`[a-z_]+(?: 0)`).FindAllString(string(text), -1)
 	require.Len(t, want, 15)
 	for i, w := range want {
-		require.Equal(t, strings.TrimSuffix(w, " 0"), deviceCounters[i].Name)
+		require.Equal(t, strings.TrimSuffix(w, " 0"), deviceCounters[i].name)
 	}
 }
 
@@ -73,7 +77,10 @@ func TestCountersJSON(t *testing.T) {
 	number(reflect.ValueOf(&c).Elem(), 0)
 	b, err := json.Marshal(c)
 	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(b), `{"sent_pkts":1,"rcvd_pkts":2,"duplicate_request":`), "%s", b)
+	require.True(t, strings.HasPrefix(string(b), `{"sent_pkts":1,"rcvd_pkts":2,"sent_bytes":3,`), "%s", b)
+	var flat map[string]uint64
+	require.NoError(t, json.Unmarshal(b, &flat))
+	require.Len(t, flat, len(counterNames))
 	var back Counters
 	require.NoError(t, json.Unmarshal(b, &back))
 	require.Equal(t, c, back)
@@ -118,9 +125,9 @@ func TestHWCounter(t *testing.T) {
 	n, ok := q.HWCounter("rdma_sends")
 	require.True(t, ok)
 	require.EqualValues(t, 1, n)
-	for info := range (QPCounters{}).All() {
-		_, ok := q.HWCounter(info.Name)
-		require.True(t, ok, info.Name)
+	for name := range (QPCounters{}).All() {
+		_, ok := q.HWCounter(name)
+		require.True(t, ok, name)
 	}
 	_, ok = q.HWCounter("nosuch")
 	require.False(t, ok)

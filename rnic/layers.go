@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"iter"
 	"slices"
 	"sync"
 )
@@ -26,20 +27,22 @@ type layers struct {
 }
 
 type layer struct {
-	name string
-	each func(yield func(name string, value uint64, level bool))
+	name     string
+	counters iter.Seq2[string, uint64]
+	levels   []string
 }
 
 // AddLayer adds the counters of a layer above the device to its snapshots, and
 // thereby to `softrnic stat` and Prometheus, until remove is called, which is
-// idempotent. Names are in snake case. each calls yield for every counter,
-// always in the same order; it may be called from any goroutine, with no lock
-// of the device held. A nil function adds nothing.
-func (d *Device) AddLayer(name string, each func(yield func(name string, value uint64, level bool))) (remove func()) {
-	if each == nil {
+// idempotent. The iterator yields the names, in snake case, and current values
+// of the counters, always in the same order, as the methods All of statistics
+// do; it may be called from any goroutine, with no lock of the device held.
+// levels are the names of those that also fall. A nil iterator adds nothing.
+func (d *Device) AddLayer(name string, counters iter.Seq2[string, uint64], levels ...string) (remove func()) {
+	if counters == nil {
 		return func() {}
 	}
-	l := &layer{name, each}
+	l := &layer{name, counters, slices.Clone(levels)}
 	d.layers.mu.Lock()
 	defer d.layers.mu.Unlock()
 	d.layers.list = append(d.layers.list, l)
@@ -58,9 +61,9 @@ func (l *layers) inspect() (list []LayerInfo) {
 	l.mu.Unlock()
 	for _, one := range all {
 		info := LayerInfo{Name: one.name}
-		one.each(func(name string, value uint64, level bool) {
-			info.Counters = append(info.Counters, LayerCounter{name, value, level})
-		})
+		for name, value := range one.counters {
+			info.Counters = append(info.Counters, LayerCounter{name, value, slices.Contains(one.levels, name)})
+		}
 		list = append(list, info)
 	}
 	return list

@@ -16,13 +16,12 @@ func TestLayers(t *testing.T) {
 	require.NotContains(t, string(text), "layers")
 
 	n := uint64(0)
-	each := func(yield func(string, uint64, bool)) {
+	counters := func(yield func(string, uint64) bool) {
 		n++
-		yield("asked", n, false)
-		yield("open", 7, true)
+		_ = yield("asked", n) && yield("open", 7)
 	}
-	remove := e.dev.AddLayer("cm", each)
-	again := e.dev.AddLayer("cm", each)
+	remove := e.dev.AddLayer("cm", counters, "open")
+	again := e.dev.AddLayer("cm", counters, "open")
 	s := e.dev.Inspect()
 	require.Equal(t, []LayerInfo{
 		{"cm", []LayerCounter{{"asked", 1, false}, {"open", 7, true}}},

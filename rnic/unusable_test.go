@@ -48,7 +48,7 @@ func TestUnusable(t *testing.T) {
 		Dir:     ".",
 		Handles: []string{"addressHandle", "completionChannel", "completionQueue", "memoryRegion", "memoryWindow", "peerHandle", "protectionDomain", "queuePair", "sharedReceiveQueue"},
 		NoNull:  "objects come of Open and of one another's methods alone, with an error if there is none, as those of libibverbs do",
-		Funcs:   map[string]any{"ParseAddrs": ParseAddrs},
+		Funcs:   map[string]any{"ParseAddrs": ParseAddrs, "CounterDescription": CounterDescription},
 		Types:   map[string][]calls.Receiver{},
 		Values: []any{verbs.QPInitAttr{}, verbs.QPInitAttr{Type: 99}, verbs.SRQInitAttr{MaxWR: -1}, verbs.SRQAttr{MaxWR: -1}, verbs.QPAttr{State: 99}, verbs.AHAttr{PortNum: 99},
 			verbs.PeerAttr{}, Options{Shards: -1}, []verbs.SendWR{{Opcode: 99}}, []verbs.RecvWR{{SGList: []verbs.SGE{{Length: 1}}}}, filepath.Join(t.TempDir(), "nonsense")},

@@ -135,8 +135,8 @@ func deviceCounter(dev verbs.Device, name string) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	for info, value := range d.Inspect().Counters.All() {
-		if info.Name == name {
+	for have, value := range d.Inspect().Counters.All() {
+		if have == name {
 			return value, true
 		}
 	}

@@ -60,7 +60,7 @@ func TestStatText(t *testing.T) {
 	require.NotContains(t, text, "link_downed", "it is 0")
 	require.Contains(t, stat(t, "stat --all"), "link_downed")
 
-	remove := a.AddLayer("cm", func(yield func(string, uint64, bool)) { yield("sent_req", 3, false); yield("half_open", 0, true) })
+	remove := a.AddLayer("cm", func(yield func(string, uint64) bool) { _ = yield("sent_req", 3) && yield("half_open", 0) }, "half_open")
 	defer remove()
 	require.Regexp(t, `\n  cm sent_req +3 `, stat(t, "stat"))
 	require.NotContains(t, stat(t, "stat"), "half_open")

@@ -39,7 +39,7 @@ func (s statText) writeDevice(r, before *debugclient.Report, one bool) {
 		if before != nil && len(before.QPs) == 1 {
 			old = &before.QPs[0].Counters
 		}
-		s.writeCounters(t, q.Counters.All(), countersOrZero(old), seconds)
+		s.writeCounters(t, "", q.Counters.All(), countersOrZero(old), seconds)
 	} else {
 		s.writeDeviceCounters(t, r, before, seconds)
 	}
@@ -55,15 +55,15 @@ func (s statText) writeDeviceCounters(t io.Writer, r, before *debugclient.Report
 	if before == nil {
 		before = &debugclient.Report{}
 	}
-	s.writeCounters(t, r.Counters.All(), before.Counters.All(), seconds)
-	s.writeCounters(t, prefixNames("link ", r.Link.All()), before.Link.All(), seconds)
+	s.writeCounters(t, "", r.Counters.All(), before.Counters.All(), seconds)
+	s.writeCounters(t, "link", r.Link.All(), before.Link.All(), seconds)
 	if f := r.Faults; f != nil {
 		var old rnic.FaultCounters
 		if before.Faults != nil {
 			old = before.Faults.Counters
 		}
 		fmt.Fprintf(t, "  faults: %s\n", f.Spec)
-		s.writeCounters(t, prefixNames("fault ", f.Counters.All()), old.All(), seconds)
+		s.writeCounters(t, "fault", f.Counters.All(), old.All(), seconds)
 	}
 	s.writeLayers(t, r.Layers, before.Layers, seconds)
 	for _, d := range r.Drops {
@@ -78,12 +78,12 @@ func (s statText) writeDeviceCounters(t io.Writer, r, before *debugclient.Report
 	fmt.Fprintf(t, "  objects: %s\n", strings.Join(objects, ", "))
 }
 
-// writeCounters writes a line for each counter: name, value, rate if seconds is not 0, and
-// description.
-func (s statText) writeCounters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, uint64], seconds float64) {
+// writeCounters writes a line for each counter: the group, if it is not "", and the name, value,
+// rate if seconds is not 0, and description.
+func (s statText) writeCounters(t io.Writer, group string, now, before iter.Seq2[string, uint64], seconds float64) {
 	next, stop := iter.Pull2(before)
 	defer stop()
-	for c, n := range now {
+	for name, n := range now {
 		_, old, _ := next()
 		if n == 0 && !s.all {
 			continue
@@ -92,7 +92,11 @@ func (s statText) writeCounters(t io.Writer, now, before iter.Seq2[rnic.CounterI
 		if seconds > 0 {
 			rate = fmt.Sprintf("%.0f/s", float64(int64(n-old))/seconds)
 		}
-		fmt.Fprintf(t, "  %s\t%d\t%s\t%s\n", c.Name, n, rate, c.Description)
+		label := name
+		if group != "" {
+			name, label = group+"_"+name, group+" "+name
+		}
+		fmt.Fprintf(t, "  %s\t%d\t%s\t%s\n", label, n, rate, rnic.CounterDescription(name))
 	}
 }
 
@@ -103,14 +107,14 @@ func (s statText) writeLayers(t io.Writer, now, before []rnic.LayerInfo, seconds
 		if i < len(before) && before[i].Name == l.Name && len(before[i].Counters) == len(l.Counters) {
 			old = before[i].Counters
 		}
-		s.writeCounters(t, prefixNames(l.Name+" ", layerCounters(l.Counters)), layerCounters(old), seconds)
+		s.writeCounters(t, l.Name, layerCounters(l.Counters), layerCounters(old), seconds)
 	}
 }
 
-func layerCounters(list []rnic.LayerCounter) iter.Seq2[rnic.CounterInfo, uint64] {
-	return func(yield func(rnic.CounterInfo, uint64) bool) {
+func layerCounters(list []rnic.LayerCounter) iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
 		for _, c := range list {
-			if !yield(rnic.CounterInfo{Name: c.Name}, c.Value) {
+			if !yield(c.Name, c.Value) {
 				return
 			}
 		}
@@ -118,23 +122,11 @@ func layerCounters(list []rnic.LayerCounter) iter.Seq2[rnic.CounterInfo, uint64]
 }
 
 // countersOrZero returns the counters, or zeros for nil.
-func countersOrZero(c *rnic.QPCounters) iter.Seq2[rnic.CounterInfo, uint64] {
+func countersOrZero(c *rnic.QPCounters) iter.Seq2[string, uint64] {
 	if c == nil {
 		c = new(rnic.QPCounters)
 	}
 	return c.All()
-}
-
-// prefixNames prepends a word to the names.
-func prefixNames(word string, counters iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[rnic.CounterInfo, uint64] {
-	return func(yield func(rnic.CounterInfo, uint64) bool) {
-		for c, n := range counters {
-			c.Name = word + c.Name
-			if !yield(c, n) {
-				return
-			}
-		}
-	}
 }
 
 // maxListed is the maximum number of queue pairs in a listing.

@@ -29,11 +29,11 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 
 // counterDescs returns the descriptions of counters by name, except those in
 // except.
-func counterDescs(all iter.Seq2[rnic.CounterInfo, uint64], except map[string]*prometheus.Desc, prefix string, labels ...string) map[string]*prometheus.Desc {
+func counterDescs(all iter.Seq2[string, uint64], except map[string]*prometheus.Desc, prefix string, labels ...string) map[string]*prometheus.Desc {
 	descs := map[string]*prometheus.Desc{}
-	for c := range all {
-		if except[c.Name] == nil {
-			descs[c.Name] = newDesc(prefix+c.Name+"_total", c.Description, labels...)
+	for name := range all {
+		if except[name] == nil {
+			descs[name] = newDesc(prefix+name+"_total", rnic.CounterDescription(prefix+name), labels...)
 		}
 	}
 	return descs
@@ -78,19 +78,19 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := c.inspect()
 	m := metricWriter{ch: ch, device: s.Device.Name}
-	for info, n := range s.Counters.All() {
-		if desc := deviceCounterDescs[info.Name]; desc != nil {
+	for name, n := range s.Counters.All() {
+		if desc := deviceCounterDescs[name]; desc != nil {
 			m.sendCounter(desc, n)
 		} else if c.options.sumQPs {
-			m.sendCounter(qpCounterDescs[info.Name], n, "all")
+			m.sendCounter(qpCounterDescs[name], n, "all")
 		}
 	}
-	for info, n := range s.Link.All() {
-		m.sendCounter(linkCounterDescs[info.Name], n)
+	for name, n := range s.Link.All() {
+		m.sendCounter(linkCounterDescs[name], n)
 	}
 	if s.Faults != nil {
-		for info, n := range s.Faults.Counters.All() {
-			m.sendCounter(faultCounterDescs[info.Name], n)
+		for name, n := range s.Faults.Counters.All() {
+			m.sendCounter(faultCounterDescs[name], n)
 		}
 	}
 	for _, d := range s.Drops {
@@ -154,7 +154,7 @@ func (m metricWriter) sendLayer(l rnic.LayerInfo) {
 }
 
 func (m metricWriter) sendQP(c rnic.QPCounters, number string) {
-	for info, n := range c.All() {
-		m.sendCounter(qpCounterDescs[info.Name], n, number)
+	for name, n := range c.All() {
+		m.sendCounter(qpCounterDescs[name], n, number)
 	}
 }

@@ -90,19 +90,20 @@ func TestCounters(t *testing.T) {
 	require.NoError(t, dev.ServeDebug("127.0.0.1:0"))
 	families := scrape(t, dev, "/metrics")
 	s := dev.Inspect()
-	for info, n := range s.Counters.All() {
-		f := families["softrnic_"+info.Name+"_total"]
-		require.EqualValues(t, n, value(t, f, "device", "nic"), info.Name)
+	for name, n := range s.Counters.All() {
+		f := families["softrnic_"+name+"_total"]
+		require.EqualValues(t, n, value(t, f, "device", "nic"), name)
 		require.Equal(t, dto.MetricType_COUNTER, f.GetType())
-		require.Equal(t, info.Description, f.GetHelp())
+		require.Equal(t, rnic.CounterDescription(name), f.GetHelp())
+		require.Regexp(t, `^[A-Z].*\.$`, f.GetHelp())
 	}
 	require.EqualValues(t, 5, value(t, families["softrnic_sent_pkts_total"], "qp", debug.FormatQPN(q.Num())))
 	require.EqualValues(t, 2, value(t, families["softrnic_sent_pkts_total"], "qp", "destroyed"))
-	for info, n := range s.Link.All() {
-		require.EqualValues(t, n, value(t, families["softrnic_link_"+info.Name+"_total"], "device", "nic"), info.Name)
+	for name, n := range s.Link.All() {
+		require.EqualValues(t, n, value(t, families["softrnic_link_"+name+"_total"], "device", "nic"), name)
 	}
-	for info, n := range s.Faults.Counters.All() {
-		require.EqualValues(t, n, value(t, families["softrnic_fault_"+info.Name+"_total"], "device", "nic"), info.Name)
+	for name, n := range s.Faults.Counters.All() {
+		require.EqualValues(t, n, value(t, families["softrnic_fault_"+name+"_total"], "device", "nic"), name)
 	}
 	require.EqualValues(t, 1, value(t, families["softrnic_fault_corrupted_total"], "device", "nic"))
 	for _, d := range s.Drops {
@@ -117,10 +118,9 @@ func TestCounters(t *testing.T) {
 	require.Zero(t, value(t, families["softrnic_cq_completions"], "cq", "*"))
 	require.Zero(t, value(t, families["softrnic_qp_send_queued"], "qp", "*"))
 
-	remove := dev.AddLayer("cm", func(yield func(string, uint64, bool)) {
-		yield("sent_req", 3, false)
-		yield("half_open", 2, true)
-	})
+	remove := dev.AddLayer("cm", func(yield func(string, uint64) bool) {
+		_ = yield("sent_req", 3) && yield("half_open", 2)
+	}, "half_open")
 	defer remove()
 	for _, path := range []string{"/metrics", "/metrics?per_qp=false"} {
 		families := scrape(t, dev, path)

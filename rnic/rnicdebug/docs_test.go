@@ -28,9 +28,9 @@ func TestDocs(t *testing.T) {
 		name, column string
 		rows         iter.Seq2[string, string]
 	}{
-		{"counters", "counter", counterRows(rnic.Counters{}.All())},
-		{"link counters", "counter", counterRows(rnic.LinkCounters{}.All())},
-		{"fault counters", "counter", counterRows(rnic.FaultCounters{}.All())},
+		{"counters", "counter", counterRows("", rnic.Counters{}.All())},
+		{"link counters", "counter", counterRows("link_", rnic.LinkCounters{}.All())},
+		{"fault counters", "counter", counterRows("fault_", rnic.FaultCounters{}.All())},
 		{"drops", "reason", dropRows},
 	} {
 		begin := "<!-- " + table.name + " -->\n"
@@ -54,13 +54,14 @@ func TestDocs(t *testing.T) {
 }
 
 // counterRows mark what only a device counts.
-func counterRows(all iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[string, string] {
+func counterRows(prefix string, all iter.Seq2[string, uint64]) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		for c := range all {
-			if deviceCounterDescs[c.Name] != nil {
-				c.Description += " Device only."
+		for name := range all {
+			text := rnic.CounterDescription(prefix + name)
+			if deviceCounterDescs[name] != nil {
+				text += " Device only."
 			}
-			if !yield(c.Name, c.Description) {
+			if !yield(name, text) {
 				return
 			}
 		}

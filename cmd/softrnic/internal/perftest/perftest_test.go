@@ -370,8 +370,8 @@ func TestCounters(t *testing.T) {
 	o := defaults("send_bw")
 	o.Counters = []string{"hw_counters/sent_pkts", "counters/rcvd_pkts"}
 	o.Counter = func(dev verbs.Device, name string) (uint64, bool) {
-		for info, value := range dev.(*rnic.Device).Inspect().Counters.All() {
-			if info.Name == name {
+		for have, value := range dev.(*rnic.Device).Inspect().Counters.All() {
+			if have == name {
 				return value, true
 			}
 		}
