@@ -171,7 +171,7 @@ func TestPathBackChanges(t *testing.T) {
 		status verbs.WCStatus
 		text   string
 	}{
-		{"127.1.2.1", []string{"route add local 127.1.2.1 dev lo mtu 1500"}, verbs.WCRemOpErr, "the path from there does not carry the MTU"},
+		{"127.1.2.1", []string{"route add local 127.1.2.1 dev lo mtu 1500"}, verbs.WCRemOpErr, "the path from the peer does not support the MTU"},
 		{"127.1.2.2", []string{"rule add pref 2 lookup local", "rule del pref 0", "rule add pref 1 to 127.1.2.2 prohibit"}, verbs.WCRetryExcErr, "its system does not send the replies"},
 	} {
 		var log bytes.Buffer // written with a lock of the device held, which Close takes
@@ -211,6 +211,6 @@ func TestPathBackChanges(t *testing.T) {
 		}
 		require.NoError(t, b.m.Close())
 		require.NoError(t, b.dev.Close())
-		require.Equal(t, test.status == verbs.WCRetryExcErr, strings.Contains(log.String(), "responses to a peer are lost"), log.String())
+		require.Equal(t, test.status == verbs.WCRetryExcErr, strings.Contains(log.String(), "responses refused by the system"), log.String())
 	}
 }

@@ -242,7 +242,7 @@ func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 	}
 	n := uint32(len(p.Payload))
 	if w.op != verbs.WRRDMARead || n != min(c.mtu, w.length-w.got) {
-		return c.badResponse(now, p, "the read response is not what was asked for, or has another length")
+		return c.badResponse(now, p, "the opcode or the length of the read response does not match the request")
 	}
 	if m := c.scatter(c.sq.sglAt(c.sq.head), w.got, p.Payload); !m.ok() {
 		c.failLocal(now, w, m)
@@ -260,7 +260,7 @@ func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
 		return d
 	}
 	if !w.isAtomic() {
-		return c.badResponse(now, p, "the response belongs to an atomic, but a read was asked for")
+		return c.badResponse(now, p, "atomic response to a read request")
 	}
 	var b [8]byte
 	putHost(b[:], p.AtomicAckETH().Orig)
@@ -281,7 +281,7 @@ func (c *Core) matchResponse(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 		if p.BTH.PSN.Less(c.una) {
 			return nil, wire.DropDuplicate
 		}
-		return nil, c.badResponse(now, p, "a response with data came for a request that asked for none")
+		return nil, c.badResponse(now, p, "read response to a request without data")
 	}
 	ahead := p.BTH.PSN.Sub(w.first.Add(int(w.got / c.mtu)))
 	if ahead < 0 {

@@ -30,7 +30,7 @@ func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
 // failLocal fails w because memory in its gather list cannot be used.
 func (c *Core) failLocal(now Time, w *sendWQE, m memFault) {
 	c.failSend(now, w, verbs.WCLocProtErr, &verbs.Failure{
-		Event: "local memory cannot be used: " + m.fault.String(), PSN: uint32(c.next),
+		Event: "local memory cannot be accessed: " + m.fault.String(), PSN: uint32(c.next),
 		Key: m.sge.LKey, Addr: m.sge.Addr, Length: m.sge.Length,
 		Cause: localCause(m.fault),
 	})
@@ -39,13 +39,13 @@ func (c *Core) failLocal(now Time, w *sendWQE, m memFault) {
 func localCause(f Fault) string {
 	switch f {
 	case FaultKey:
-		return "the lkey is not (or no longer) registered; was the region deregistered before the work completed?"
+		return "the lkey is not registered; deregister a region only after its requests are complete"
 	case FaultDomain:
 		return "the region belongs to another protection domain than the queue pair"
 	case FaultBounds:
-		return "the element reaches beyond the region; check address and length"
+		return "the element exceeds the region; check address and length"
 	case FaultAccess:
-		return "receives and read results need AccessLocalWrite on the region"
+		return "receives and read results require AccessLocalWrite on the region"
 	case FaultMemory:
 		return memoryCause
 	}
@@ -63,7 +63,7 @@ func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
 	}
 	c.failSend(now, w, verbs.WCMWBindErr, &verbs.Failure{
 		Event: "memory window: " + f.String(), Key: key,
-		Cause: "the region needs AccessMWBind (and AccessLocalWrite for a writable window), the range must lie inside it, and a window is bound once until it is invalidated",
+		Cause: "the region requires AccessMWBind (and AccessLocalWrite for a writable window), the range must be within it, and a bound window must be invalidated first",
 	})
 }
 
@@ -85,9 +85,9 @@ func (c *Core) unansweredFailure() *verbs.Failure {
 	}
 	f := &verbs.Failure{Event: fmt.Sprintf("no acknowledgement from %v", c.path.Dst)}
 	if c.peerSeen {
-		f.Cause = fmt.Sprintf("its process or host is gone, its queue pair 0x%x has failed or is destroyed, or its system does not send the replies", c.attr.DestQPN)
+		f.Cause = fmt.Sprintf("its process or host has terminated, its queue pair 0x%x has failed or is destroyed, or its system does not send the replies", c.attr.DestQPN)
 	} else {
-		f.Cause = fmt.Sprintf("its queue pair 0x%x has never answered; a firewall may block UDP port %d, or the address or the number is wrong",
+		f.Cause = fmt.Sprintf("its queue pair 0x%x has never responded; a firewall may block UDP port %d, or the address or the number is wrong",
 			c.attr.DestQPN, c.path.Dst.Port())
 	}
 	return f
@@ -97,7 +97,7 @@ func (c *Core) unansweredFailure() *verbs.Failure {
 func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
 	c.failSend(now, c.sq.wqeAt(c.sq.head), verbs.WCBadRespErr, &verbs.Failure{
 		Event: what + " (" + p.Info.Name + ")", PSN: uint32(p.BTH.PSN),
-		Cause: "the two ends disagree on PSNs or path MTU, or someone else answers",
+		Cause: "the PSNs or the path MTU of the two queue pairs differ, or another sender responds",
 	})
 }
 
@@ -155,6 +155,6 @@ func (c *Core) flushRecvs() {
 }
 
 var flushed = &verbs.Failure{
-	Event: "the queue pair went to an error state before this request was complete",
-	Cause: "look at the first failed completion of this queue pair",
+	Event: "the queue pair entered an error state before this request was complete",
+	Cause: "see the first failed completion of this queue pair",
 }

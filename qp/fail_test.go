@@ -37,9 +37,9 @@ func TestCausesOfRefusals(t *testing.T) {
 		says string
 	}{
 		{func(p *pair) verbs.SendWR { return p.fetchAdd(1, 0, 4, 1) }, 0x61, "must be a multiple of 8"},
-		{func(p *pair) verbs.SendWR { return p.fetchAdd(1, 0, 8, 1) }, 0x61, "(it needs AccessRemoteAtomic), or serves fewer"},
-		{func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) }, 0x61, "(it needs AccessRemoteRead), or serves fewer"},
-		{func(p *pair) verbs.SendWR { return p.write(1, 0, 0, 8) }, 0x61, "(it needs AccessRemoteWrite), or the path MTUs differ"},
+		{func(p *pair) verbs.SendWR { return p.fetchAdd(1, 0, 8, 1) }, 0x61, "(it requires AccessRemoteAtomic), or serves fewer"},
+		{func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) }, 0x61, "(it requires AccessRemoteRead), or serves fewer"},
+		{func(p *pair) verbs.SendWR { return p.write(1, 0, 0, 8) }, 0x61, "(it requires AccessRemoteWrite), or the path MTUs differ"},
 		{func(p *pair) verbs.SendWR { return p.send(1, 0, 8) }, 0x61, "longer than the peer's receive"},
 		{func(p *pair) verbs.SendWR { return p.cmpSwap(1, 0, 4, 1, 1) }, 0x62, "or without AccessRemoteAtomic"},
 		{func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) }, 0x62, "or without AccessRemoteRead"},

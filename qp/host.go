@@ -44,7 +44,7 @@ const (
 func (f Fault) String() string {
 	return [...]string{"no fault", "no such key", "other protection domain", "window bound to another queue pair",
 		"range outside the region", "permission not granted", "window not in the state needed", "memory not 8-byte aligned",
-		"the system refuses access to the memory"}[f]
+		"the process cannot access the memory"}[f]
 }
 
 // A Host is the adapter of a queue pair.

@@ -97,7 +97,7 @@ func (c *Core) failReceive(now Time, status verbs.WCStatus, why *verbs.Failure) 
 
 func recvFailure(m memFault) *verbs.Failure {
 	return &verbs.Failure{
-		Event: "the posted receive cannot be used: " + m.fault.String(),
+		Event: "the posted receive cannot be accessed: " + m.fault.String(),
 		Key:   m.sge.LKey, Addr: m.sge.Addr, Length: m.sge.Length, Cause: localCause(m.fault),
 	}
 }

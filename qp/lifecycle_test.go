@@ -203,7 +203,7 @@ func TestQueuedReadsKeepTheirResource(t *testing.T) {
 		p.a.post(p.now, p.write(1, 0, 0, 8), post(p))
 		err := none()
 		require.ErrorIs(t, err, verbs.ErrInvalid)
-		require.ErrorContains(t, err, "that are queued: 1")
+		require.ErrorContains(t, err, "1 reads and atomics are queued")
 		require.NoError(t, p.modify(p.a, verbs.StateRTS))
 		p.settle()
 		require.Len(t, p.a.done(), 2)

@@ -32,7 +32,7 @@ func (c *Core) Modify(now Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 		to = a.State
 	}
 	if mask&verbs.AttrCurState != 0 && a.CurState != c.state {
-		return c.invalidError("modify QP", "cur_state says %v but the queue pair is in %v", a.CurState, c.state)
+		return c.invalidError("modify QP", "cur_state is %v, the queue pair is in %v", a.CurState, c.state)
 	}
 	if err := checkTransition(c.typ, c.state, to, mask); err != nil {
 		return err
@@ -65,29 +65,29 @@ func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
 	case m&verbs.AttrPKeyIndex != 0 && a.PKeyIndex != 0:
 		return bad("P_Key index %d does not exist; the table has one entry, 0xFFFF", a.PKeyIndex)
 	case m&verbs.AttrPathMTU != 0 && a.PathMTU.Bytes() == 0:
-		return bad("path MTU %d is not one of MTU256 (1) to MTU4096 (5)", a.PathMTU)
+		return bad("path MTU %d: want MTU256 (1) to MTU4096 (5)", a.PathMTU)
 	case m&verbs.AttrDestQPN != 0 && (a.DestQPN == 0 || a.DestQPN > wire.QPNMask-1):
-		return bad("destination QPN 0x%x is not one of 1 to 0xfffffe", a.DestQPN)
+		return bad("destination QPN 0x%x: want 1 to 0xfffffe", a.DestQPN)
 	case m&verbs.AttrRQPSN != 0 && a.RQPSN > wire.PSNMask, m&verbs.AttrSQPSN != 0 && a.SQPSN > wire.PSNMask:
 		return bad("a PSN has 24 bits")
 	case m&verbs.AttrTimeout != 0 && a.Timeout > 31:
-		return bad("timeout %d is not one of 0 to 31", a.Timeout)
+		return bad("timeout %d: want 0 to 31", a.Timeout)
 	case m&verbs.AttrRetryCnt != 0 && a.RetryCnt > 7, m&verbs.AttrRNRRetry != 0 && a.RNRRetry > 7:
-		return bad("retry_cnt and rnr_retry go from 0 to 7")
+		return bad("retry_cnt and rnr_retry: want 0 to 7")
 	case m&verbs.AttrMinRNRTimer != 0 && a.MinRNRTimer > 31:
-		return bad("RNR timer code %d is not one of 0 to 31", a.MinRNRTimer)
+		return bad("RNR timer code %d: want 0 to 31", a.MinRNRTimer)
 	case m&verbs.AttrMaxQPRdAtomic != 0 && a.MaxRdAtomic > MaxRdAtomic,
 		m&verbs.AttrMaxDestRdAtomic != 0 && a.MaxDestRdAtomic > MaxRdAtomic:
 		return bad("at most %d reads and atomics can be outstanding", MaxRdAtomic)
 	case m&verbs.AttrMaxQPRdAtomic != 0 && a.MaxRdAtomic == 0 && c.readsQueued() > 0:
-		return bad("reads and atomics that are queued: %d; max_rd_atomic 0 would never let them go, keep at least 1 until they are complete", c.readsQueued())
+		return bad("%d reads and atomics are queued; max_rd_atomic 0 would block them, keep at least 1 until they are complete", c.readsQueued())
 	case m&verbs.AttrAV != 0:
 		d := a.AV.DGID.Addr()
 		if a.AV.DGID.IsZero() || d.IsUnspecified() {
 			return bad("the address vector has no destination GID")
 		}
 		if d.IsMulticast() {
-			return bad("a connection cannot lead to the multicast group %v", d)
+			return bad("a connected queue pair cannot have the multicast group %v as its peer", d)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 	}
 	w := c.sq.wqeAt(c.sq.head)
 	why := &verbs.Failure{
-		Event: fmt.Sprintf("peer answered %v (0x%02x)", s, uint8(s)), PSN: uint32(psn),
+		Event: fmt.Sprintf("peer responded %v (0x%02x)", s, uint8(s)), PSN: uint32(psn),
 		Key: w.rkey, Addr: w.remote, Length: w.length,
 	}
 	if w.op == verbs.WRSendWithInv {
@@ -34,7 +34,7 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 	case verbs.WCRNRRetryExcErr:
 		why.Retries = c.retry.RNRRetriesUsed()
 		why.Key, why.Addr = 0, 0
-		why.Cause = "the peer posts receives too late or too few; post more, or raise rnr_retry (7 is for ever) or the peer's min_rnr_timer"
+		why.Cause = "the peer posts receives too late, or too few of them; post more, or increase rnr_retry (7 is no limit) or the peer's min_rnr_timer"
 	}
 	c.failSend(now, w, status, why)
 }
@@ -47,9 +47,9 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 func (c *Core) failLostResponse(now Time, psn wire.PSN, s wire.Syndrome) {
 	w := c.sq.wqeAt(c.sq.head)
 	c.failHead(w, verbs.WCRetryExcErr, &verbs.Failure{
-		Event: fmt.Sprintf("its response was lost, and the peer cannot send it again: it answered %v (0x%02x) to a later request, at PSN %d", s, uint8(s), psn),
+		Event: fmt.Sprintf("its response was lost, and the peer cannot retransmit it: it responded %v (0x%02x) to a later request, at PSN %d", s, uint8(s), psn),
 		PSN:   uint32(c.una),
-		Cause: "the peer has carried this request out; what ended the connection is the later request, which fails with a status of its own",
+		Cause: "the peer has executed this request; the connection failed because of the later request, which has a status of its own",
 	})
 	for w = c.sq.wqeAt(c.sq.head); w.isLocal() || w.last.Less(psn); w = c.sq.wqeAt(c.sq.head) {
 		c.flushHead(now, w)
@@ -75,7 +75,7 @@ func invalidCause(w *sendWQE) string {
 	if w.isAtomic() && w.remote%8 != 0 {
 		return "the address of an atomic must be a multiple of 8"
 	}
-	forbidden := "the peer's queue pair does not permit the operation (it needs " + requiredAccess(w) + ")"
+	forbidden := "the peer's queue pair does not permit the operation (it requires " + requiredAccess(w) + ")"
 	switch {
 	case w.expectsResponse():
 		cause := forbidden + ", or serves fewer at a time (max_dest_rd_atomic)"
@@ -94,16 +94,16 @@ func accessCause(w *sendWQE) string {
 	if w.op == verbs.WRSendWithInv {
 		return "the key to invalidate is not that of a memory window bound to the peer's queue pair"
 	}
-	return "wrong rkey or a stale one, a range outside the region, or one of another PD or without " + requiredAccess(w)
+	return "wrong or stale rkey, range outside the region, region of another PD or without " + requiredAccess(w)
 }
 
 // operationalCause returns the likely cause of a remote operational NAK for w.
 func operationalCause(w *sendWQE) string {
 	switch {
 	case w.op == verbs.WRRDMARead:
-		return "the peer could not carry it out: its memory was unmapped since, or the path from there does not carry the MTU"
+		return "the peer failed to execute it: its memory was unmapped, or the path from the peer does not support the MTU"
 	case w.consumesRecv():
-		return "the peer could not carry it out: its receive list is bad or too short, or memory in it was unmapped since"
+		return "the peer failed to execute it: its receive list is invalid or too short, or memory in it was unmapped"
 	}
-	return "the peer could not carry it out: its memory was unmapped or protected since"
+	return "the peer failed to execute it: its memory was unmapped or protected"
 }

@@ -45,18 +45,18 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 	}
 	p := c.host.RDMAPeer(wr.AH)
 	if p == nil {
-		return c.invalidError("post send", "RDMA of a UD queue pair needs the handle of a peer (verbs.PeerAH)")
+		return c.invalidError("post send", "RDMA of a UD queue pair requires the handle of a peer (verbs.PeerAH)")
 	}
 	switch {
 	case p.core != c:
-		return c.invalidError("post send", "the peer is one of another queue pair")
+		return c.invalidError("post send", "the peer belongs to another queue pair")
 	case p.closed:
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrClosed, Detail: "the peer was destroyed"}
 	case !p.connected:
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrNotConnected, Detail: "PeerAH.Connect has not been called"}
 	case r.ops >= r.maxOps:
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull,
-			Detail: fmt.Sprintf("%d RDMA requests are under way, MaxDatagramRDMA is %d", r.ops, r.maxOps)}
+			Detail: fmt.Sprintf("%d RDMA requests are in flight, MaxDatagramRDMA is %d", r.ops, r.maxOps)}
 	}
 	o := new(rdmaOp)
 	if k := len(r.free); k > 0 {
@@ -85,9 +85,9 @@ func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	n := listLength(wr.SGList)
 	switch {
 	case inline && wr.Opcode != verbs.WRRDMAWrite:
-		return 0, c.invalidError("post send", "%v brings data back, which cannot be inline", wr.Opcode)
+		return 0, c.invalidError("post send", "%v receives data, which cannot be inline", wr.Opcode)
 	case inline && len(wr.SGList) != 0:
-		return 0, c.invalidError("post send", "inline data goes into InlineData, not into SGList")
+		return 0, c.invalidError("post send", "inline data must be in InlineData, not in SGList")
 	case inline && len(wr.InlineData) > c.sq.maxInline:
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 			Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", len(wr.InlineData), c.sq.maxInline)}
@@ -97,7 +97,7 @@ func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	case n > MaxMessage:
 		return 0, c.tooLongError(n, MaxMessage)
 	case isAtomic(wr.Opcode) && n != 8:
-		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has room for %d", n)
+		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has %d", n)
 	}
 	if inline {
 		return uint32(len(wr.InlineData)), nil

@@ -155,7 +155,7 @@ func (p *Peer) checkReadable(s *slot) bool {
 }
 
 func localFailure(m memFault) *verbs.Failure {
-	return &verbs.Failure{Event: "local memory cannot be used: " + m.fault.String(),
+	return &verbs.Failure{Event: "local memory cannot be accessed: " + m.fault.String(),
 		Key: m.sge.LKey, Addr: m.sge.Addr, Length: m.sge.Length, Cause: localCause(m.fault)}
 }
 
@@ -327,7 +327,7 @@ func (p *Peer) onTimer(now Time) {
 	if int64(now-p.lastProgress) >= p.giveUp {
 		c.counters.RetryExceededErr++
 		f := &verbs.Failure{
-			Event: fmt.Sprintf("no answer from %v", p.path.Dst), Cause: "the peer is gone, or does not know us (any more)",
+			Event: fmt.Sprintf("no response from %v", p.path.Dst), Cause: "the peer has terminated, or does not have this connection",
 		}
 		if p.lastRefusal != nil {
 			f = p.lastRefusal.Failure()

@@ -76,14 +76,14 @@ func (p *Peer) handleNAK(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Dr
 	status, cause := verbs.WCRemOpErr, ""
 	switch syndrome {
 	case wire.NakInvalidRequest:
-		status, cause = verbs.WCRemInvReqErr, "the peer does not permit it to us (verbs.PeerAttr.Access), or the memory of an atomic is not aligned to 8 bytes there"
+		status, cause = verbs.WCRemInvReqErr, "the peer does not permit it (verbs.PeerAttr.Access), or its memory for an atomic is not aligned to 8 bytes"
 	case wire.NakRemoteOperational:
 		cause = "the peer cannot access its own memory: it was unmapped or protected after it was registered, or its file was truncated"
 	case wire.NakRemoteAccess:
-		status, cause = verbs.WCRemAccessErr, "wrong rkey or a stale one, a range outside the region, or a region of another protection domain or without the permission"
+		status, cause = verbs.WCRemAccessErr, "a wrong or stale rkey, a range outside the region, a region of another protection domain, or one without the permission"
 	}
 	o := s.op
-	o.setFailure(status, &verbs.Failure{Event: fmt.Sprintf("peer answered %v (0x%02x)", syndrome, uint8(syndrome)), PSN: uint32(psn),
+	o.setFailure(status, &verbs.Failure{Event: fmt.Sprintf("peer responded %v (0x%02x)", syndrome, uint8(syndrome)), PSN: uint32(psn),
 		Key: o.rkey, Addr: o.remote, Length: o.length, Cause: cause})
 	p.markAlive(now)
 	p.completeSlot(now, psn, s)

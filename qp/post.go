@@ -43,7 +43,7 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
 	}
 	if c.attr.MaxRdAtomic == 0 && c.state != sErr && (wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode)) {
-		return c.invalidError("post send", "%v needs max_rd_atomic of at least 1", wr.Opcode)
+		return c.invalidError("post send", "%v requires max_rd_atomic of at least 1", wr.Opcode)
 	}
 	n, err := c.messageLength(wr)
 	if err != nil {
@@ -52,10 +52,10 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	var route *wire.Path
 	if c.class == wire.ClassUD {
 		if route = c.host.Path(wr.AH); route == nil {
-			return c.invalidError("post send", "a datagram needs the AH of this adapter")
+			return c.invalidError("post send", "a datagram requires an AH of this adapter")
 		}
 		if wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask {
-			return c.invalidError("post send", "remote QPN 0x%x is not one of 1 to 0xffffff", wr.RemoteQPN)
+			return c.invalidError("post send", "remote QPN 0x%x: want 1 to 0xffffff", wr.RemoteQPN)
 		}
 	}
 	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
@@ -104,12 +104,12 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 		n := len(wr.InlineData)
 		switch {
 		case wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode):
-			return 0, c.invalidError("post send", "%v brings data back, which cannot be inline", wr.Opcode)
+			return 0, c.invalidError("post send", "%v receives data, which cannot be inline", wr.Opcode)
 		case n > c.sq.maxInline:
 			return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 				Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", n, c.sq.maxInline)}
 		case len(wr.SGList) != 0:
-			return 0, c.invalidError("post send", "inline data goes into InlineData, not into SGList")
+			return 0, c.invalidError("post send", "inline data must be in InlineData, not in SGList")
 		case c.class == wire.ClassUD && n > int(c.portMTU):
 			return 0, c.tooLongError(uint64(n), uint64(c.portMTU))
 		}
@@ -128,14 +128,14 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 		return 0, c.tooLongError(n, most)
 	}
 	if isAtomic(wr.Opcode) && n != 8 {
-		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has room for %d", n)
+		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has %d", n)
 	}
 	return uint32(n), nil
 }
 
 func (c *Core) tooLongError(n, most uint64) error {
 	return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
-		Detail: fmt.Sprintf("a message of %d bytes, at most %d are possible", n, most)}
+		Detail: fmt.Sprintf("message of %d bytes, limit %d", n, most)}
 }
 
 // MaxMTU is the maximum payload of a packet in bytes.
@@ -148,7 +148,7 @@ func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 			Detail: "state RESET; modify it to INIT first"}
 	}
 	if c.shared != nil {
-		return 0, c.invalidError("post receive", "receives come from a shared receive queue; post there")
+		return 0, c.invalidError("post receive", "the queue pair has a shared receive queue; post there")
 	}
 	for i := range wrs {
 		wr := &wrs[i]

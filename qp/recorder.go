@@ -79,7 +79,7 @@ func (c *Core) Records() []Record {
 
 func (e record) String() string {
 	if e.kind == recordWaiter {
-		return "a waiter waits on a completion queue into which nothing can complete"
+		return "a goroutine waits on a completion queue into which nothing can complete"
 	}
 	if e.kind == recordState {
 		return "state " + verbs.QPState(e.aux).String()

@@ -159,7 +159,7 @@ func (c *Core) failVanishedRead(now Time, r *reliability.Resource, f Fault) {
 		return
 	}
 	c.res.CancelAll()
-	s, status, cause := wire.NakRemoteAccess, verbs.WCRemAccessErr, "deregister memory only when the peer is done with it"
+	s, status, cause := wire.NakRemoteAccess, verbs.WCRemAccessErr, "deregister memory only after the peer's requests are complete"
 	if f == FaultMemory {
 		s, status, cause = wire.NakRemoteOperational, verbs.WCLocProtErr, memoryCause
 	}
@@ -168,7 +168,7 @@ func (c *Core) failVanishedRead(now Time, r *reliability.Resource, f Fault) {
 		return
 	}
 	c.failReceive(now, status, &verbs.Failure{
-		Event: "memory that the peer was reading is gone: " + f.String(), PSN: uint32(r.Next),
+		Event: "memory that the peer reads is no longer accessible: " + f.String(), PSN: uint32(r.Next),
 		Key: r.RKey, Addr: r.VA, Length: r.Length, Cause: cause,
 	})
 }

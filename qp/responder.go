@@ -47,13 +47,13 @@ func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
 	m, i := &c.msg, p.Info
 	switch {
 	case i.First && m.active:
-		return wire.NakInvalidRequest, "a new message began inside an unfinished one"
+		return wire.NakInvalidRequest, "a new message began within an incomplete one"
 	case !i.First && !m.active:
-		return wire.NakInvalidRequest, "a message continued that had not begun"
+		return wire.NakInvalidRequest, "the packet continues a message that has not begun"
 	case !i.First && m.op != i.Operation:
 		return wire.NakInvalidRequest, "a SEND and a WRITE are mixed in one message"
 	case !p.LengthFits(int(c.mtu)):
-		return wire.NakInvalidRequest, "the packet's length does not fit its place in the message; path MTUs differ?"
+		return wire.NakInvalidRequest, "the length of the packet is invalid at its position in the message; the path MTUs may differ"
 	}
 	return 0, ""
 }
@@ -76,7 +76,7 @@ func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, why stri
 	case wire.NakRemoteOperational:
 		status, cause = verbs.WCLocProtErr, memoryCause
 	}
-	f := &verbs.Failure{Event: "refused the peer's request: " + why, Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Cause: cause}
+	f := &verbs.Failure{Event: "rejected the peer's request: " + why, Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Cause: cause}
 	if p.Info.RETH {
 		h := p.RETH()
 		f.Key, f.Addr, f.Length = h.RKey, h.VA, h.Length
@@ -189,7 +189,7 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 		}
 	}
 	if !fits {
-		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the packets of the message are not as long together as it announced")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the total length of the packets differs from the length of the message")
 	}
 	if !writeMemory(dst[:n], p.Payload) {
 		return c.rejectRequest(now, p, wire.NakRemoteOperational, FaultMemory.String())
@@ -228,7 +228,7 @@ func (c *Core) receiveRead(now Time, p *wire.Packet) wire.Drop {
 	}
 	r := c.res.Add()
 	if r == nil {
-		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more concurrent reads and atomics than max_dest_rd_atomic")
 	}
 	psns := c.responsePackets(h.Length)
 	c.recv.CompleteMessage()
@@ -264,7 +264,7 @@ func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 	}
 	r := c.res.Add()
 	if r == nil {
-		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more concurrent reads and atomics than max_dest_rd_atomic")
 	}
 	if r.Orig, ok = executeAtomic(word, p); !ok {
 		return c.rejectRequest(now, p, wire.NakRemoteOperational, FaultMemory.String())

@@ -20,16 +20,16 @@ var stories = []struct {
 	at     byte
 	words  []string
 }{
-	{"wrong key, at the requester", nil, func(p *pair) { p.storyWrite(p.b.key+1, p.b.base, 8) }, verbs.WCRemAccessErr, 'a', []string{"peer answered", "key 0x"}},
-	{"wrong key, at the responder", nil, func(p *pair) { p.storyWrite(p.b.key+1, p.b.base, 8) }, verbs.WCRemAccessErr, 'b', []string{"refused the peer's request", "no such key"}},
+	{"wrong key, at the requester", nil, func(p *pair) { p.storyWrite(p.b.key+1, p.b.base, 8) }, verbs.WCRemAccessErr, 'a', []string{"peer responded", "key 0x"}},
+	{"wrong key, at the responder", nil, func(p *pair) { p.storyWrite(p.b.key+1, p.b.base, 8) }, verbs.WCRemAccessErr, 'b', []string{"rejected the peer's request", "no such key"}},
 	{"outside the region", nil, func(p *pair) { p.storyWrite(p.b.key, p.b.base+regionBytes, 8) }, verbs.WCRemAccessErr, 'b', []string{"range outside the region"}},
 	{"no permission", []option{withAccess(verbs.AccessRemoteRead)}, func(p *pair) { p.storyWrite(p.b.key, p.b.base, 8) }, verbs.WCRemInvReqErr, 'a', []string{"does not permit the operation"}},
 	{"no permission, at the responder", []option{withAccess(verbs.AccessRemoteRead)}, func(p *pair) { p.storyWrite(p.b.key, p.b.base, 8) }, verbs.WCRemInvReqErr, 'b', []string{"does not permit remote writes"}},
 	{"receive too short", nil, func(p *pair) { p.b.recv(1, 0, 4); p.storySend(8) }, verbs.WCLocLenErr, 'b', []string{"longer than the 4 bytes"}},
 	{"receive too short, at the requester", nil, func(p *pair) { p.b.recv(1, 0, 4); p.storySend(8) }, verbs.WCRemInvReqErr, 'a', []string{"longer than the peer's receive"}},
 	{"flushed", nil, func(p *pair) { p.storySend(8); p.storySend(8); _ = p.modify(p.a, verbs.StateErr) }, verbs.WCWRFlushErr, 'a', []string{"first failed completion"}},
-	{"no receive", []option{withAttr(func(a *verbs.QPAttr) { a.RNRRetry = 0 })}, func(p *pair) { p.storySend(8) }, verbs.WCRNRRetryExcErr, 'a', []string{"receives too late or too few"}},
-	{"never heard", nil, func(p *pair) { p.storySend(8); p.loseAll() }, verbs.WCRetryExcErr, 'a', []string{"has never answered", "firewall", "port 4791"}},
+	{"no receive", []option{withAttr(func(a *verbs.QPAttr) { a.RNRRetry = 0 })}, func(p *pair) { p.storySend(8) }, verbs.WCRNRRetryExcErr, 'a', []string{"receives too late, or too few"}},
+	{"never heard", nil, func(p *pair) { p.storySend(8); p.loseAll() }, verbs.WCRetryExcErr, 'a', []string{"has never responded", "firewall", "port 4791"}},
 	{"heard before", nil, func(p *pair) {
 		p.b.recv(1, 0, 8)
 		p.storySend(8)
@@ -37,13 +37,13 @@ var stories = []struct {
 		p.a.done()
 		p.storySend(8)
 		p.loseAll()
-	}, verbs.WCRetryExcErr, 'a', []string{"its process or host is gone"}},
+	}, verbs.WCRetryExcErr, 'a', []string{"its process or host has terminated"}},
 	{"bad lkey", nil, func(p *pair) {
 		p.a.post(p.now, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{{Addr: 1, Length: 8, LKey: 1}}})
 	}, verbs.WCLocProtErr, 'a', []string{"lkey is not"}},
 	{"local length", nil, func(p *pair) {
 		p.a.post(p.now, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{{Addr: p.a.base + regionBytes, Length: 8, LKey: p.a.key}}})
-	}, verbs.WCLocProtErr, 'a', []string{"reaches beyond the region"}},
+	}, verbs.WCLocProtErr, 'a', []string{"exceeds the region"}},
 	{"UC local protection", []option{ofType(verbs.UC)}, func(p *pair) {
 		p.a.post(p.now, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{{Addr: 1, Length: 8, LKey: 1}}})
 	}, verbs.WCLocProtErr, 'a', []string{"lkey is not"}},

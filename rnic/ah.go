@@ -72,7 +72,7 @@ func resolveAV(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Pa
 	case to.IsUnspecified():
 		return refuse("DGID is not set; give the GID of the peer's adapter")
 	case from.Is4() != to.Is4():
-		return refuse("DGID %v is an %s address and ours, GID %d, is %v; open the device on an %[2]s address or take the peer's %[5]s one",
+		return refuse("DGID %v is an %s address and the local one, GID %d, is %v; open the device on an %[2]s address or use the peer's %[5]s one",
 			to, familyName(to), attr.SGIDIndex, from, familyName(from))
 	}
 	return attr, qp.PathTo(&attr), nil

@@ -21,10 +21,10 @@ func (d *Device) StartCapture(path string) error {
 	case d.isClosed():
 		return &verbs.OpError{Op: "start capture", Object: d.name, Err: verbs.ErrClosed}
 	case d.capture != nil:
-		return &verbs.OpError{Op: "start capture", Object: d.name, Err: verbs.ErrBusy, Detail: "stop the one that runs first"}
+		return &verbs.OpError{Op: "start capture", Object: d.name, Err: verbs.ErrBusy, Detail: "stop the running capture first"}
 	}
 	f, err := capture.Create(path, func(err error) {
-		d.log.Warn("the capture ended", "device", d.name, "file", path, "err", err)
+		d.log.Warn("capture failed", "device", d.name, "file", path, "err", err)
 	})
 	if err != nil {
 		return fmt.Errorf("start capture: %w", err)

@@ -162,7 +162,7 @@ func (ch *completionChannel) close() error {
 	}
 	if ch.users > 0 {
 		return &verbs.OpError{Op: "destroy completion channel", Object: ch.String(), Err: verbs.ErrBusy,
-			Detail: fmt.Sprintf("%d completion queues report to it; destroy those first", ch.users)}
+			Detail: fmt.Sprintf("%d completion queues use the channel; destroy those first", ch.users)}
 	}
 	for ch.waiting.pop() != nil { // only of a closed device; offered is empty without users
 	}

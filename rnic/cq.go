@@ -61,7 +61,7 @@ func (d *Device) CreateCQ(depth int) (verbs.CQ, error) { return d.createCQ(depth
 func (d *Device) createCQ(depth int, ch *completionChannel) (verbs.CQ, error) {
 	const op = "create CQ"
 	if depth < 1 || depth > maxCQE {
-		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d is not one of 1 to %d", depth, maxCQE)}
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d: want 1 to %d", depth, maxCQE)}
 	}
 	if err := d.checkUsable(op); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		if first {
 			c.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Why: &verbs.Failure{
 				Event: fmt.Sprintf("a completion queue of %d overran", c.depth),
-				Cause: "completions are lost; destroy the queue with its queue pairs, and make one as deep as all queues that report to it together, or poll more often",
+				Cause: "completions are lost; destroy the queue with its queue pairs, and create one with the depth of all queues that use it together, or poll more often",
 			}})
 			c.wakeWaiters()
 		}
@@ -327,7 +327,7 @@ func (c *completionQueue) Wait(ctx context.Context) error {
 			return err
 		}
 		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrInvalid,
-			Detail: fmt.Sprintf("its events go to %v; wait there, or for completions with PollWait", c.channel)}
+			Detail: fmt.Sprintf("its events are reported by %v; wait there, or for completions with PollWait", c.channel)}
 	}
 	w := waiter{ctx: orBackground(ctx), cq: c}
 	return w.wait()
@@ -369,7 +369,7 @@ func (c *completionQueue) Resize(depth int) error {
 	case c.overrun:
 		return &verbs.OpError{Op: "resize CQ", Object: c.String(), Err: verbs.ErrCQOverrun}
 	case depth < 1 || depth > maxCQE:
-		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d is not one of 1 to %d", depth, maxCQE)}
+		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d: want 1 to %d", depth, maxCQE)}
 	case depth < c.n:
 		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrInvalid, Detail: fmt.Sprintf("%d completions are waiting; poll them first", c.n)}
 	}
@@ -427,7 +427,7 @@ func (c *completionQueue) close(force bool) error {
 	if c.users > 0 && !force {
 		defer c.mu.Unlock()
 		return &verbs.OpError{Op: "destroy CQ", Object: c.String(), Err: verbs.ErrBusy,
-			Detail: fmt.Sprintf("%d queues of queue pairs report to it; destroy those first", c.users)}
+			Detail: fmt.Sprintf("%d queues of queue pairs use it; destroy those first", c.users)}
 	}
 	c.closed = true
 	c.failed.Store(true)

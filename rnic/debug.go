@@ -77,7 +77,7 @@ func (d *Device) openDebug() error {
 		return nil
 	}
 	if err := d.ServeDebug(addr); err != nil {
-		d.log.Warn("the device has no debug endpoint", "device", d.name, EnvDebug, addr, "err", err)
+		d.log.Warn("debug endpoint not available", "device", d.name, EnvDebug, addr, "err", err)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestDebugInUse(t *testing.T) {
 	require.NoError(t, err)
 	defer second.Close()
 	require.Empty(t, second.DebugAddr())
-	require.Contains(t, log.String(), "the device has no debug endpoint")
+	require.Contains(t, log.String(), "debug endpoint not available")
 
 	require.NoError(t, second.ServeDebug("127.0.0.1:0"))
 	moved := second.DebugAddr()

@@ -200,7 +200,7 @@ func (d *Device) QueryPort(port int) (verbs.PortAttr, error) {
 func (d *Device) QueryGID(port, index int) (verbs.GIDEntry, error) {
 	if port != 1 || index < 0 || index >= gidTableLen {
 		return verbs.GIDEntry{}, &verbs.OpError{Op: "query GID", Object: d.name, Err: verbs.ErrInvalid,
-			Detail: fmt.Sprintf("port %d, index %d: there is port 1 with index 0", port, index)}
+			Detail: fmt.Sprintf("port %d, index %d: want port 1, index 0", port, index)}
 	}
 	return verbs.GIDEntry{GID: verbs.GIDFromAddr(d.addr.Addr()), Port: 1, Type: verbs.GIDRoCEv2}, nil
 }
@@ -307,7 +307,7 @@ func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
 		if ev.Why != nil {
 			why = ev.Why.String()
 		}
-		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "why", why)
+		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "cause", why)
 	}
 	d.wakeups.Add(1)
 	d.events.push(ev)
@@ -342,7 +342,7 @@ func (d *Device) linkFailed(err error) {
 	d.unusable.Store(true)
 	d.notifyEnded()
 	d.linkFailures.Add(1)
-	d.log.Error("the link failed", "device", d.name, "addr", d.addr, "err", err)
+	d.log.Error("link failed", "device", d.name, "addr", d.addr, "err", err)
 	d.raiseEvent(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
 		Event: "the link failed: " + err.Error(), Cause: "close the device and open it again",
 	}})

@@ -208,16 +208,16 @@ func (c *faultCase) run(t *testing.T, a, b *end, m losable) {
 	if c.recv != verbs.WCSuccess {
 		wc := qb.next(t)
 		require.Equal(t, c.recv, wc.Status, wc.Err())
-		require.Contains(t, wc.Err().Error(), "the system refuses access")
+		require.Contains(t, wc.Err().Error(), "the process cannot access")
 	} else if c.ev != 0 {
 		ev := b.event(t, c.ev)
 		require.Equal(t, qb.qp, ev.QP)
-		require.Contains(t, ev.Why.String(), "the system refuses access")
+		require.Contains(t, ev.Why.String(), "the process cannot access")
 	}
 	wc := qa.next(t)
 	require.Equal(t, c.want, wc.Status, wc.Err())
 	if c.want == verbs.WCLocProtErr {
-		require.Contains(t, wc.Err().Error(), "the system refuses access")
+		require.Contains(t, wc.Err().Error(), "the process cannot access")
 	}
 	require.Equal(t, c.end, at.qp.State())
 }

@@ -35,10 +35,10 @@ func (m ICM) validate(clock func() int64) error {
 	}
 	switch {
 	case m.Entries < 0 || m.Entries > maxICMEntries || m.MissPenalty < 0:
-		return refuse(fmt.Sprintf("ICM has %d entries and a penalty of %v; give 1 to %d entries (0 means %d) and no negative time",
+		return refuse(fmt.Sprintf("ICM has %d entries and a penalty of %v; want 1 to %d entries (0 means %d) and no negative time",
 			m.Entries, m.MissPenalty, maxICMEntries, icmEntries))
 	case m.MissPenalty > 0 && clock != nil:
-		return refuse("ICM waits busily for its penalty, and the clock of a test does not advance meanwhile")
+		return refuse("ICM spins for its penalty, and the clock of a test does not advance meanwhile")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func newLogger(o *Options) (*slog.Logger, error) {
 	case known:
 		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
 	}
-	return nil, fmt.Errorf("%q is no level: want off, error, warn, info or debug%s", word, spelling.Hint(word, "off", "error", "warn", "info", "debug"))
+	return nil, fmt.Errorf("%q: want off, error, warn, info or debug%s", word, spelling.Hint(word, "off", "error", "warn", "info", "debug"))
 }
 
 // maxLoggedFailures bounds the failures of a device that reach the program's
@@ -57,7 +57,7 @@ func (f *failureLog) Handle(ctx context.Context, r slog.Record) error {
 		return nil
 	}
 	if n == maxLoggedFailures {
-		r.Add("note", fmt.Sprintf("the device logs no more than %d failures unless Options.Logger or %s says so", maxLoggedFailures, EnvLog))
+		r.Add("note", fmt.Sprintf("the device logs at most %d failures unless Options.Logger or %s is set", maxLoggedFailures, EnvLog))
 	}
 	h := slog.Default().Handler()
 	for _, with := range f.with {

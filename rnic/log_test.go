@@ -64,9 +64,9 @@ func TestLogDefaultWarning(t *testing.T) {
 	early := programLog(t)
 	a, _ := pair(t, Options{})
 	late := programLog(t)
-	a.dev.log.Warn("the capture ended")
+	a.dev.log.Warn("capture failed")
 	require.Empty(t, early.String())
-	require.Contains(t, late.String(), "level=WARN msg=\"the capture ended\"")
+	require.Contains(t, late.String(), "level=WARN msg=\"capture failed\"")
 }
 
 // TestLogManyFailures: a flood ends with a word on how to see the rest.
@@ -82,7 +82,7 @@ func TestLogManyFailures(t *testing.T) {
 	require.Len(t, lines, maxLoggedFailures)
 	require.Contains(t, lines[0], "msg=failed device=nic g.qp=7")
 	require.NotContains(t, lines[0], "note")
-	require.Contains(t, lines[maxLoggedFailures-1], "logs no more than 16 failures unless Options.Logger or SOFTRNIC_LOG says so")
+	require.Contains(t, lines[maxLoggedFailures-1], "logs at most 16 failures unless Options.Logger or SOFTRNIC_LOG is set")
 }
 
 // TestLogEnvironment writes to stderr from the level that the variable names.

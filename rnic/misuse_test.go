@@ -48,14 +48,14 @@ func TestOpenMisuse(t *testing.T) {
 		says  string
 		linux bool
 	}{
-		"shards":        {Options{Shards: 257}, verbs.ErrInvalid, "Shards is 257; give 1 to 256", false},
+		"shards":        {Options{Shards: 257}, verbs.ErrInvalid, "Shards is 257: want 1 to 256", false},
 		"no shards":     {Options{Shards: -1}, verbs.ErrInvalid, "Shards is -1", false},
-		"nobody serves": {Options{Shards: 2, NoService: true}, verbs.ErrInvalid, "leave NoService out", false},
-		"one link":      {Options{Shards: 2, hooks: rnichook.Hooks{Conn: conn}}, verbs.ErrInvalid, "the link is one", false},
-		"portable":      {Options{Shards: 2, Portable: true}, verbs.ErrInvalid, "leave Portable out", false},
-		"any address":   {Options{Addr: addr("0.0.0.0:4791")}, verbs.ErrInvalid, "Addr 0.0.0.0 is not one address of this machine", false},
-		"any address 6": {Options{Addr: addr("[::]:4791")}, verbs.ErrInvalid, "Addr :: is not one address", false},
-		"group":         {Options{Addr: addr("224.0.0.1:4791")}, verbs.ErrInvalid, "Addr 224.0.0.1 is not one address", false},
+		"nobody serves": {Options{Shards: 2, NoService: true}, verbs.ErrInvalid, "clear NoService", false},
+		"one link":      {Options{Shards: 2, hooks: rnichook.Hooks{Conn: conn}}, verbs.ErrInvalid, "Conn is one link", false},
+		"portable":      {Options{Shards: 2, Portable: true}, verbs.ErrInvalid, "clear Portable", false},
+		"any address":   {Options{Addr: addr("0.0.0.0:4791")}, verbs.ErrInvalid, "Addr 0.0.0.0 is not a single unicast address", false},
+		"any address 6": {Options{Addr: addr("[::]:4791")}, verbs.ErrInvalid, "Addr :: is not a single unicast address", false},
+		"group":         {Options{Addr: addr("224.0.0.1:4791")}, verbs.ErrInvalid, "Addr 224.0.0.1 is not a single unicast address", false},
 		"port only":     {Options{Addr: netip.AddrPortFrom(netip.Addr{}, 5000)}, verbs.ErrInvalid, "Addr has port 5000 and no address", false},
 		"buffer":        {Options{RecvBuffer: -2}, verbs.ErrInvalid, "RecvBuffer is -2", false},
 		"other buffer":  {Options{SendBuffer: -7}, verbs.ErrInvalid, "SendBuffer -7", false},
@@ -89,10 +89,10 @@ func TestOpenEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, says string }{
 		{EnvAddr, "localhost", `SOFTRNIC_ADDR: "localhost" is not an address: want for example`},
 		{EnvAddr, "10.0.0.1:70000", "SOFTRNIC_ADDR"},
-		{EnvAddr, "0.0.0.0", "is not one address of this machine"},
+		{EnvAddr, "0.0.0.0", "is not a single unicast address"},
 		{EnvImpair, "lose 1%", `"lose" at byte 0`},
 		{EnvDebug, "0.0.0.0:80", "SOFTRNIC_DEBUG: debug endpoint \"0.0.0.0:80\": 0.0.0.0 is not a loopback address"},
-		{EnvLog, "loud", `SOFTRNIC_LOG: "loud" is no level: want off, error, warn, info or debug`},
+		{EnvLog, "loud", `SOFTRNIC_LOG: "loud": want off, error, warn, info or debug`},
 		{EnvLink, "nogsx", `SOFTRNIC_LINK="nogsx": unknown word "nogsx"`},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
@@ -148,17 +148,17 @@ func TestForeignObjects(t *testing.T) {
 		"no CQ":                        {create(verbs.QPInitAttr{Type: verbs.RC}), verbs.ErrInvalid, "SendCQ must be"},
 		"both kinds of signaling":      {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SelectiveSignaling: true, SignalAll: true}), verbs.ErrInvalid, "exclude each other"},
 		"no type":                      {create(verbs.QPInitAttr{SendCQ: a.cq, RecvCQ: a.cq}), verbs.ErrUnsupported, "queue pair type QPType(0)"},
-		"SRQ of another domain":        {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SRQ: srq}), verbs.ErrDomain, "make both in one protection domain"},
-		"SRQ of another device":        {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SRQ: theirSRQ}), verbs.ErrDomain, "make both in one protection domain"},
-		"negative size":                {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, Cap: verbs.QPCap{MaxSendWR: -1}}), verbs.ErrLimit, "MaxSendWR is -1, the device allows 0 to 32768"},
+		"SRQ of another domain":        {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SRQ: srq}), verbs.ErrDomain, "create both in one protection domain"},
+		"SRQ of another device":        {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SRQ: theirSRQ}), verbs.ErrDomain, "create both in one protection domain"},
+		"negative size":                {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, Cap: verbs.QPCap{MaxSendWR: -1}}), verbs.ErrLimit, "MaxSendWR is -1: want 0 to 32768"},
 		"AH of another domain":         {send(foreign), verbs.ErrDomain, "the address handle belongs to another protection domain"},
 		"AH of another device":         {send(b.handle(t, a.dev)), verbs.ErrDomain, "the address handle belongs to another protection domain"},
 		"AH that is gone":              {send(gone), verbs.ErrClosed, "the address handle was destroyed"},
-		"no AH":                        {send(nil), verbs.ErrInvalid, "a datagram needs the AH of this adapter"},
+		"no AH":                        {send(nil), verbs.ErrInvalid, "a datagram requires an AH of this adapter"},
 		"no QPN": {func() error {
 			_, err := ud.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, AH: a.handle(t, b.dev)}})
 			return err
-		}, verbs.ErrInvalid, "remote QPN 0x0 is not one of 1 to 0xffffff"},
+		}, verbs.ErrInvalid, "remote QPN 0x0: want 1 to 0xffffff"},
 	} {
 		m.check(t, name)
 	}

@@ -69,7 +69,7 @@ func checkRegion(buf []byte, access verbs.AccessFlags, maxSize uint64) *verbs.Op
 	case access&^knownAccess != 0:
 		return invalid(fmt.Sprintf("unknown access flags in %v", access))
 	case access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0 && access&verbs.AccessLocalWrite == 0:
-		return invalid("remote write and remote atomic need AccessLocalWrite, too")
+		return invalid("remote write and remote atomic require AccessLocalWrite")
 	case access&verbs.AccessZeroBased != 0 && access&verbs.AccessRemoteAtomic != 0 && realAddr(buf)%8 != 0:
 		return invalid(fmt.Sprintf("the buffer starts at 0x%x; zero-based memory for atomics must start at a multiple of 8", realAddr(buf)))
 	}

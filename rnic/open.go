@@ -58,19 +58,19 @@ func (o *Options) validate() error {
 	ip := o.Addr.Addr()
 	switch {
 	case o.Shards < 0 || o.Shards > maxShards:
-		return refuse("Shards is %d; give 1 to %d (0 means 1)", o.Shards, maxShards)
+		return refuse("Shards is %d: want 1 to %d (0 means 1)", o.Shards, maxShards)
 	case o.Shards > 1 && o.NoService:
-		return refuse("Shards is %d without a service, but a waiter can sleep in one socket only; leave NoService out", o.Shards)
+		return refuse("Shards is %d without a service, but a waiter sleeps in one socket only; clear NoService", o.Shards)
 	case o.Shards > 1 && o.hooks.Conn != nil:
-		return refuse("Shards is %d, but the link is one", o.Shards)
+		return refuse("Shards is %d, but Conn is one link", o.Shards)
 	case o.Shards > 1 && o.Portable:
-		return refuse("Shards is %d, but only the fast path of Linux steers among several sockets; leave Portable out", o.Shards)
+		return refuse("Shards is %d, but only the fast path of Linux distributes packets to several sockets; clear Portable", o.Shards)
 	case !ip.IsValid() && o.Addr.Port() != 0:
 		return refuse("Addr has port %d and no address; give both", o.Addr.Port())
 	case ip.IsValid() && (ip.IsUnspecified() || ip.IsMulticast()):
-		return refuse("Addr %v is not one address of this machine, by which peers reach the device", ip)
+		return refuse("Addr %v is not a single unicast address", ip)
 	case o.RecvBuffer < link.SystemDefault || o.SendBuffer < link.SystemDefault:
-		return refuse("RecvBuffer is %d and SendBuffer %d; give bytes, 0 for much or %d for what the system gives",
+		return refuse("RecvBuffer is %d and SendBuffer %d: want bytes, 0 for the default of the link or %d for that of the system",
 			o.RecvBuffer, o.SendBuffer, link.SystemDefault)
 	}
 	return o.ICM.validate(o.hooks.Clock)
@@ -135,7 +135,7 @@ func (o *Options) openError(at netip.AddrPort, err error) error {
 		if ip.Is4() && ip.IsLoopback() {
 			prefix = netip.PrefixFrom(ip, 8).Masked()
 		}
-		detail = append(detail, fmt.Sprintf("several devices can share %s=%v if it is a range of ports (%v-%d), a prefix (%v), or several addresses with commas between",
+		detail = append(detail, fmt.Sprintf("several devices can share %s=%v if it is a range of ports (%v-%d), a prefix (%v), or a list of addresses with commas",
 			EnvAddr, o.Addrs, netip.AddrPortFrom(ip, first), first+8, prefix))
 	}
 	e.Detail = strings.Join(detail, "; ")

@@ -41,11 +41,11 @@ func (q *queuePair) createPeer(op string, a *verbs.PeerAttr) (*peerHandle, error
 	case err != nil:
 		return nil, err
 	case path.Dst.Addr().IsMulticast():
-		return nil, q.newOpError(op, verbs.ErrInvalid, "a multicast group is no peer")
+		return nil, q.newOpError(op, verbs.ErrInvalid, "a multicast group cannot be a peer")
 	case a.QPN == 0 || a.QPN >= 1<<24:
-		return nil, q.newOpError(op, verbs.ErrInvalid, "QPN is not one of 1 to 0xffffff")
+		return nil, q.newOpError(op, verbs.ErrInvalid, "QPN: want 1 to 0xffffff")
 	case a.Access&^verbs.AccessRemote != 0:
-		return nil, q.newOpError(op, verbs.ErrInvalid, "Access may have AccessRemoteRead, AccessRemoteWrite and AccessRemoteAtomic only")
+		return nil, q.newOpError(op, verbs.ErrInvalid, "Access: only AccessRemoteRead, AccessRemoteWrite and AccessRemoteAtomic are permitted")
 	case a.MTU > verbs.MTU4096 || a.GiveUp < 0:
 		return nil, q.newOpError(op, verbs.ErrInvalid, "MTU or GiveUp is none")
 	}
@@ -55,7 +55,7 @@ func (q *queuePair) createPeer(op string, a *verbs.PeerAttr) (*peerHandle, error
 		return nil, err
 	}
 	if !q.core.HasRDMA() {
-		return nil, q.newOpError(op, verbs.ErrUnsupported, "the queue pair was made without MaxDatagramRDMA")
+		return nil, q.newOpError(op, verbs.ErrUnsupported, "the queue pair was created without MaxDatagramRDMA")
 	}
 	h := &peerHandle{q: q, attr: attr}
 	for h.peer == nil {

@@ -30,7 +30,7 @@ func (d *Device) watchPort() {
 	}
 	w, err := ifwatch.Watch(d.addr.Addr(), d.caps.Index, *d.port.state.Load(), d.handlePortChange)
 	if err != nil {
-		d.log.Debug("the state of the port is not followed", "device", d.name, "err", err)
+		d.log.Debug("port state not monitored", "device", d.name, "err", err)
 		return
 	}
 	d.port.watcher = w
@@ -47,7 +47,7 @@ func (d *Device) handlePortChange(s ifwatch.State) {
 		if s.Usable() {
 			level = slog.LevelInfo
 		}
-		d.log.Log(context.Background(), level, "the port changed", "device", d.name, "addr", d.addr, "event", t, "why", why)
+		d.log.Log(context.Background(), level, "port state changed", "device", d.name, "addr", d.addr, "event", t, "cause", why)
 		d.raiseEvent(verbs.AsyncEvent{Type: t, Port: 1, Why: &verbs.Failure{Event: why}})
 	}
 	switch {

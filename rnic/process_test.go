@@ -166,7 +166,7 @@ func TestPeerIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	silent := e.next(t)
 	checkRetriesSpent(t, e, silent, 2, c.Addr)
-	require.ErrorContains(t, silent.Err(), "has never answered")
+	require.ErrorContains(t, silent.Err(), "has never responded")
 
 	e.qp = e.newQP(t, verbs.RC)
 	traffic(t, e, again, verbs.RC)

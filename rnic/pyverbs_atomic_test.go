@@ -105,7 +105,7 @@ func TestAtomicInvalidLKey(t *testing.T) {
 	wr := atomicTo(a, b, 0)
 	wr.SGList[0].LKey++
 	a.post(t, wr)
-	a.fails(t, verbs.WCLocProtErr, "the lkey is not (or no longer) registered")
+	a.fails(t, verbs.WCLocProtErr, "the lkey is not registered")
 }
 
 func TestAtomicInvalidRKey(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAtomicInvalidRKey(t *testing.T) {
 	wr := atomicTo(a, b, 0)
 	wr.RKey++
 	a.post(t, wr)
-	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 	require.Zero(t, b.mr.LoadUint64(0))
 }
 

@@ -24,7 +24,7 @@ func TestCreateCQBadFlow(t *testing.T) {
 	for _, depth := range []int{-1, 0, dev.QueryDevice().MaxCQE + 1} {
 		_, err := dev.CreateCQ(depth)
 		require.ErrorIs(t, err, verbs.ErrLimit)
-		require.ErrorContains(t, err, "is not one of 1 to 4194304")
+		require.ErrorContains(t, err, "want 1 to 4194304")
 	}
 }
 

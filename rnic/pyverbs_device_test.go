@@ -89,7 +89,7 @@ func TestQueryGIDBadFlow(t *testing.T) {
 	for _, c := range [][2]int{{0, 0}, {2, 0}, {1, -1}, {1, 1}, {1, 255}} {
 		_, err := dev.QueryGID(c[0], c[1])
 		require.ErrorIs(t, err, verbs.ErrInvalid)
-		require.ErrorContains(t, err, "there is port 1 with index 0")
+		require.ErrorContains(t, err, "want port 1, index 0")
 	}
 }
 

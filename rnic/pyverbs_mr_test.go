@@ -45,8 +45,8 @@ func TestMRReregAddr(t *testing.T) {
 	b.recv(t, 7, 0, 100)
 	b.mr = reregister(t, b.mr, b.pd, allAccess)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 100)}})
-	a.fails(t, verbs.WCRemOpErr, "its receive list is bad")
-	b.fails(t, verbs.WCLocProtErr, "the lkey is not (or no longer) registered")
+	a.fails(t, verbs.WCRemOpErr, "its receive list is invalid")
+	b.fails(t, verbs.WCLocProtErr, "the lkey is not registered")
 	reconnect(t, a, b)
 	checkTransfers(t, a, b, 100, 1)
 }
@@ -78,7 +78,7 @@ func TestMRReregAccessBadFlow(t *testing.T) {
 	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite)
 	require.Zero(t, b.mr.RKey(), "there is no remote key without remote access")
 	a.post(t, old)
-	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Why.String(), "no such key")
 }
 
@@ -89,11 +89,11 @@ func TestMRReregPD(t *testing.T) {
 	b.mr = reregister(t, b.mr, other, allAccess)
 	b.recv(t, 7, 0, 100)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 100)}})
-	a.fails(t, verbs.WCRemOpErr, "its receive list is bad")
+	a.fails(t, verbs.WCRemOpErr, "its receive list is invalid")
 	b.fails(t, verbs.WCLocProtErr, "another protection domain")
 	reconnect(t, a, b)
 	a.post(t, writeTo(a, b.mr, 8))
-	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 	reconnect(t, a, b)
 	b.mr = reregister(t, b.mr, b.pd, allAccess)
 	checkTransfers(t, a, b, 100, 1)
@@ -166,14 +166,14 @@ func TestMRInvalidLocal(t *testing.T) {
 	t.Run("no local write", func(t *testing.T) {
 		reconnect(t, a, b)
 		a.post(t, verbs.SendWR{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{readOnly.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
-		a.fails(t, verbs.WCLocProtErr, "read results need AccessLocalWrite")
+		a.fails(t, verbs.WCLocProtErr, "read results require AccessLocalWrite")
 		reconnect(t, a, b)
 		readOnly := b.reg(t, 64, verbs.AccessRemoteRead)
 		_, err := b.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{readOnly.SGE(0, 64)}}})
 		require.NoError(t, err)
 		a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 8)}})
-		a.fails(t, verbs.WCRemOpErr, "its receive list is bad")
-		b.fails(t, verbs.WCLocProtErr, "receives and read results need AccessLocalWrite")
+		a.fails(t, verbs.WCRemOpErr, "its receive list is invalid")
+		b.fails(t, verbs.WCLocProtErr, "receives and read results require AccessLocalWrite")
 	})
 }
 
@@ -251,7 +251,7 @@ func TestMWType2InvalidateLocal(t *testing.T) {
 	b.post(t, verbs.SendWR{Opcode: verbs.WRLocalInv, InvKey: mw.RKey()})
 	require.Equal(t, verbs.WCLocalInv, b.poll1(t).Opcode)
 	a.post(t, throughWindow(a, b, mw, 8))
-	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 	require.NoError(t, b.mr.Close(), "no window is left on it")
 }
 
@@ -263,7 +263,7 @@ func TestMWType2InvalidateRemote(t *testing.T) {
 	a.poll1(t)
 	require.Equal(t, verbs.WC{WRID: 9, Opcode: verbs.WCRecv, Flags: verbs.WCWithInv, InvKey: mw.RKey(), ByteLen: 16, QPN: b.qp.Num()}, b.poll1(t))
 	a.post(t, throughWindow(a, b, mw, 8))
-	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 }
 
 // A key that does not name a window of the queue pair fails both ends.
@@ -281,7 +281,7 @@ func TestMWType2InvalidateDealloc(t *testing.T) {
 	require.NoError(t, mw.Close())
 	require.NoError(t, mw.Close())
 	a.post(t, throughWindow(a, b, mw, 8))
-	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 }
 
 // TestMWBindPermissions binds a window without remote write to memory that

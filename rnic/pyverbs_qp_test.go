@@ -47,7 +47,7 @@ func TestCreateQPIllegalCaps(t *testing.T) {
 			_, err := e.pd.CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: e.cq, RecvCQ: e.cq, Cap: size})
 			require.ErrorIs(t, err, verbs.ErrLimit)
 			require.ErrorContains(t, err, name+" is ")
-			require.ErrorContains(t, err, "the device allows 0 to ")
+			require.ErrorContains(t, err, "want 0 to ")
 		}
 	}
 	require.Equal(t, 1, e.dev.Stats().QPs, "what was refused left nothing behind")
@@ -114,8 +114,8 @@ func TestModifyQPBadFlow(t *testing.T) {
 	good := verbs.QPAttr{State: verbs.StateRTR, AV: verbs.AHAttr{DGID: gid}, PathMTU: verbs.MTU1024, DestQPN: 5, MaxDestRdAtomic: 1, MinRNRTimer: 1}
 	toRTR := verbs.AttrState | verbs.AttrAV | verbs.AttrPathMTU | verbs.AttrDestQPN | verbs.AttrRQPSN | verbs.AttrMaxDestRdAtomic | verbs.AttrMinRNRTimer
 	for says, spoil := range map[string]func(a *verbs.QPAttr){
-		"path MTU 0 is not one of":            func(a *verbs.QPAttr) { a.PathMTU = 0 },
-		"path MTU 6 is not one of":            func(a *verbs.QPAttr) { a.PathMTU = 6 },
+		"path MTU 0: want":            func(a *verbs.QPAttr) { a.PathMTU = 0 },
+		"path MTU 6: want":            func(a *verbs.QPAttr) { a.PathMTU = 6 },
 		"destination QPN 0x0 is not one of":   func(a *verbs.QPAttr) { a.DestQPN = 0 },
 		"destination QPN 0xffffff is not one": func(a *verbs.QPAttr) { a.DestQPN = 0xffffff },
 		"a PSN has 24 bits":                   func(a *verbs.QPAttr) { a.RQPSN = 1 << 24 },
@@ -124,7 +124,7 @@ func TestModifyQPBadFlow(t *testing.T) {
 		"DGID is not set":                     func(a *verbs.QPAttr) { a.AV = verbs.AHAttr{} },
 		"cannot lead to the multicast group":  func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("239.0.0.1") },
 		"IPv6 address and ours":               func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("fd00::1") },
-		"there is port 1":                     func(a *verbs.QPAttr) { a.AV.PortNum = 2 },
+		"want port 1":                     func(a *verbs.QPAttr) { a.AV.PortNum = 2 },
 		"from INIT to RTS":                    func(a *verbs.QPAttr) { a.State = verbs.StateRTS },
 		"cannot go from INIT to QPState(9)":   func(a *verbs.QPAttr) { a.State = 9 },
 	} {

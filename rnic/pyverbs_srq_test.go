@@ -43,7 +43,7 @@ func TestSRQTraffic(t *testing.T) {
 
 	_, err := to[0].PostRecv(recv0)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "receives come from a shared receive queue; post there")
+	require.ErrorContains(t, err, "the queue pair has a shared receive queue; post there")
 	require.ErrorIs(t, srq.Close(), verbs.ErrBusy)
 }
 

@@ -142,7 +142,7 @@ func (q *queuePair) validateInit(op string, a *verbs.QPInitAttr) error {
 		}
 	}
 	if a.MaxDatagramRDMA != 0 && a.Type != verbs.UD {
-		return bad(verbs.ErrUnsupported, "MaxDatagramRDMA is for UD; %v has RDMA of its own, or none", a.Type)
+		return bad(verbs.ErrUnsupported, "MaxDatagramRDMA is for UD only, not for %v", a.Type)
 	}
 	q.maxRDMA = a.MaxDatagramRDMA
 	size := a.Cap
@@ -158,7 +158,7 @@ func (q *queuePair) validateInit(op string, a *verbs.QPInitAttr) error {
 		{"MaxInlineData", size.MaxInlineData, maxInline}, {"MaxDatagramRDMA", a.MaxDatagramRDMA, qp.MaxRDMA},
 	} {
 		if l.have < 0 || l.have > l.max {
-			return bad(verbs.ErrLimit, "%s is %d, the device allows 0 to %d", l.name, l.have, l.max)
+			return bad(verbs.ErrLimit, "%s is %d: want 0 to %d", l.name, l.have, l.max)
 		}
 	}
 	return nil
@@ -403,8 +403,8 @@ func (q *queuePair) failOverrun(now reliability.Time) {
 	}
 	_ = q.core.Modify(now, &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
 	q.raiseEvent(verbs.EventQPFatal, &verbs.Failure{
-		Event: "a completion could not be written: the completion queue overran",
-		Cause: "make one as deep as all queues that report to it together, and poll more often",
+		Event: "a completion was not written: the completion queue overran",
+		Cause: "create one with the depth of all queues that use it together, and poll more often",
 	})
 }
 
@@ -439,7 +439,7 @@ func (q *queuePair) logFailure(wc *verbs.WC) {
 	}
 	q.failureLogged = true
 	if q.dev.log.Enabled(context.Background(), slog.LevelDebug) {
-		q.dev.log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "why", wc.Err(),
+		q.dev.log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", wc.Err(),
 			"history", eventLog(q.events()))
 	}
 }

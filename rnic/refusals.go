@@ -91,7 +91,7 @@ func (q *queuePair) handleRefusal(now reliability.Time, r *link.Refusal, why *ve
 	}
 	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.refusalLogged && isSilentLoss(why) {
 		q.refusalLogged = true
-		q.dev.log.Warn("responses to a peer are lost", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "why", why)
+		q.dev.log.Warn("responses refused by the system", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", why)
 	}
 	q.shard.armTimer(q)
 }

@@ -45,7 +45,7 @@ func TestMessageLimit(t *testing.T) {
 	for _, op := range []verbs.WROpcode{verbs.WRSend, verbs.WRRDMAWrite, verbs.WRRDMARead} {
 		_, err := a.qp.PostSend([]verbs.SendWR{{Opcode: op, SGList: []verbs.SGE{half, half, a.mr.SGE(0, 1)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}})
 		require.ErrorIs(t, err, verbs.ErrLimit)
-		require.ErrorContains(t, err, fmt.Sprintf("a message of %d bytes, at most %d are possible", uint64(qp.MaxMessage+1), uint64(qp.MaxMessage)))
+		require.ErrorContains(t, err, fmt.Sprintf("message of %d bytes, limit %d", uint64(qp.MaxMessage+1), uint64(qp.MaxMessage)))
 	}
 	whole := a.mr.SGE(0, -1)
 	_, err := a.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{whole, whole, whole, whole}}})

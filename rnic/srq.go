@@ -37,7 +37,7 @@ func (pd *protectionDomain) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error)
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrInvalid, Detail: fmt.Sprintf("MaxSGE is %d", attr.MaxSGE)}
 	case attr.MaxSGE > dev.MaxSRQSGE:
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit,
-			Detail: fmt.Sprintf("MaxSGE is %d, the device allows %d", attr.MaxSGE, dev.MaxSRQSGE)}
+			Detail: fmt.Sprintf("MaxSGE is %d, the limit of the device is %d", attr.MaxSGE, dev.MaxSRQSGE)}
 	}
 	srq := &sharedReceiveQueue{pd: pd, maxSGE: attr.MaxSGE}
 	if err := srq.setLimits(attr.MaxWR, attr.Limit, dev.MaxSRQWR); err != nil {
@@ -63,12 +63,12 @@ func (s *sharedReceiveQueue) PostRecv(wrs []verbs.RecvWR) (int, error) {
 		wr := &wrs[i]
 		if len(wr.SGList) > s.maxSGE {
 			return i, s.newOpError("post receive", verbs.ErrLimit,
-				fmt.Sprintf("receive %d has %d elements, the queue was made for %d (MaxSGE)", wr.WRID, len(wr.SGList), s.maxSGE))
+				fmt.Sprintf("receive %d has %d elements, MaxSGE is %d", wr.WRID, len(wr.SGList), s.maxSGE))
 		}
 		slot := s.queue.push(s.maxWR)
 		if slot == nil {
 			return i, s.newOpError("post receive", verbs.ErrQueueFull,
-				fmt.Sprintf("the queue holds %d receives; enlarge it with Modify", s.maxWR))
+				fmt.Sprintf("the queue has space for %d receives; enlarge it with Modify", s.maxWR))
 		}
 		slot.ID = wr.WRID
 		slot.SGList = append(slot.SGList[:0], wr.SGList...)
@@ -150,13 +150,13 @@ func (s *sharedReceiveQueue) setLimits(maxWR, limit, most int) *verbs.OpError {
 	}
 	switch {
 	case maxWR < 1:
-		return refuse(verbs.ErrInvalid, "MaxWR is %d; ask for room for at least one receive", maxWR)
+		return refuse(verbs.ErrInvalid, "MaxWR is %d; want at least 1", maxWR)
 	case maxWR > most:
-		return refuse(verbs.ErrLimit, "MaxWR is %d, the device allows %d", maxWR, most)
+		return refuse(verbs.ErrLimit, "MaxWR is %d, the limit of the device is %d", maxWR, most)
 	case maxWR < s.queue.n && maxWR != s.maxWR:
 		return refuse(verbs.ErrInvalid, "MaxWR is %d, but %d receives are posted", maxWR, s.queue.n)
 	case limit < 0 || limit > maxWR:
-		return refuse(verbs.ErrInvalid, "Limit is %d; give 0 (off) to MaxWR, which is %d", limit, maxWR)
+		return refuse(verbs.ErrInvalid, "Limit is %d; want 0 (off) to MaxWR, which is %d", limit, maxWR)
 	}
 	s.maxWR, s.limit = maxWR, limit
 	if fit := max(maxWR, s.queue.n); len(s.queue.slots) > fit {
@@ -207,9 +207,9 @@ func (s *sharedReceiveQueue) addQP(pd *protectionDomain, op string) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.isDead():
-		return s.newOpError(op, verbs.ErrClosed, "make the queue pair with another one")
+		return s.newOpError(op, verbs.ErrClosed, "create the queue pair with another one")
 	case s.pd != pd:
-		return s.newOpError(op, verbs.ErrDomain, "make both in one protection domain")
+		return s.newOpError(op, verbs.ErrDomain, "create both in one protection domain")
 	}
 	s.attached++
 	return nil

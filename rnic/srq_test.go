@@ -89,9 +89,9 @@ func TestSRQMisuse(t *testing.T) {
 	}{
 		{verbs.SRQInitAttr{}, verbs.ErrInvalid, "MaxWR is 0"},
 		{verbs.SRQInitAttr{MaxWR: -1}, verbs.ErrInvalid, "MaxWR is -1"},
-		{verbs.SRQInitAttr{MaxWR: 1<<15 + 1}, verbs.ErrLimit, "allows 32768"},
+		{verbs.SRQInitAttr{MaxWR: 1<<15 + 1}, verbs.ErrLimit, "limit of the device is 32768"},
 		{verbs.SRQInitAttr{MaxWR: 1, MaxSGE: -1}, verbs.ErrInvalid, "MaxSGE is -1"},
-		{verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 17}, verbs.ErrLimit, "allows 16"},
+		{verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 17}, verbs.ErrLimit, "limit of the device is 16"},
 		{verbs.SRQInitAttr{MaxWR: 1, Limit: 2}, verbs.ErrInvalid, "Limit is 2"},
 		{verbs.SRQInitAttr{MaxWR: 1, Limit: -1}, verbs.ErrInvalid, "Limit is -1"},
 	} {
@@ -112,7 +112,7 @@ func TestSRQMisuse(t *testing.T) {
 		says string
 	}{
 		{verbs.SRQAttr{MaxWR: 4}, verbs.SRQMaxWR, verbs.ErrInvalid, "5 receives are posted"},
-		{verbs.SRQAttr{MaxWR: 1 << 20}, verbs.SRQMaxWR, verbs.ErrLimit, "allows 32768"},
+		{verbs.SRQAttr{MaxWR: 1 << 20}, verbs.SRQMaxWR, verbs.ErrLimit, "limit of the device is 32768"},
 		{verbs.SRQAttr{Limit: 11}, verbs.SRQLimit, verbs.ErrInvalid, "Limit is 11"},
 		{verbs.SRQAttr{MaxWR: 6, Limit: 7}, verbs.SRQMaxWR | verbs.SRQLimit, verbs.ErrInvalid, "Limit is 7"},
 		{verbs.SRQAttr{MaxWR: 20, Limit: 7}, 1 << 7, verbs.ErrInvalid, "unknown attributes"},

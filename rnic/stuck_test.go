@@ -32,7 +32,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			}
 			return a.cq
 		}},
-		{"no queue pair", "no queue pair reports to it", false, func(t *testing.T, a, _ *end) verbs.CQ { return a.newCQ(t, 1) }},
+		{"no queue pair", "no queue pair uses the queue", false, func(t *testing.T, a, _ *end) verbs.CQ { return a.newCQ(t, 1) }},
 		{"nothing posted", "no request is outstanding and no receive is posted", true, func(_ *testing.T, a, _ *end) verbs.CQ { return a.cq }},
 		{"send queue", "no request is outstanding", false, func(t *testing.T, a, _ *end) verbs.CQ {
 			cq := a.newCQ(t, 1)
@@ -107,7 +107,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			if cq == a.cq {
 				info, _ := a.dev.InspectQP(a.qp.Num())
 				records := info.History
-				require.Contains(t, records[len(records)-1].What, "a waiter waits on a completion queue")
+				require.Contains(t, records[len(records)-1].What, "a goroutine waits on a completion queue")
 			}
 		})
 	}

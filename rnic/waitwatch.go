@@ -115,7 +115,7 @@ func (c *completionQueue) whyStuck() (why string, grave bool) {
 	case can:
 		return "", false
 	case sends+receives == 0:
-		return "no queue pair reports to it", false
+		return "no queue pair uses the queue", false
 	case unsignaled > 0:
 		return fmt.Sprintf("nothing is outstanding; %d requests have succeeded without a completion, because they are not signaled; "+
 			"set SendSignaled, or create the queue pair without SelectiveSignaling", unsignaled), true
@@ -146,5 +146,5 @@ func (d *Device) reportStuck(c *completionQueue, why string, grave bool) {
 	if grave {
 		log = d.log.Warn
 	}
-	log("a waiter waits on a completion queue into which nothing can complete", "device", d.name, "cq", c.num, "why", why)
+	log("a goroutine waits on a completion queue into which nothing can complete", "device", d.name, "cq", c.num, "cause", why)
 }

@@ -14,7 +14,7 @@ import (
 
 // Reasons for refusing a larger buffer.
 var (
-	errResizeBusy = errors.New("last resize incomplete; try again after reading")
+	errResizeBusy = errors.New("last resize incomplete; retry after reading")
 	errCreditRing = errors.New("Credit flow control: receive buffer grows by the peer's SetWriteBuffer")
 	errFixedSend  = errors.New("send buffer fixed by Options.Buffers and BufferBytes; only Credit flow control can grow messages")
 )

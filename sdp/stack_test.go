@@ -189,7 +189,7 @@ func TestNoDevice(t *testing.T) {
 	for _, dev := range []verbs.Device{nil, missing} {
 		for _, m := range []*cm.Manager{nil, m} {
 			_, err := sdp.New(dev, sdp.Options{Manager: m})
-			require.ErrorContains(t, err, "sdp: no device")
+			require.ErrorContains(t, err, "sdp: nil device")
 			require.ErrorIs(t, err, verbs.ErrInvalid)
 		}
 	}

@@ -107,7 +107,7 @@ func (m *MTU) UnmarshalText(text []byte) error {
 		}
 	}
 	return &OpError{Op: "parse MTU", Object: quoteTruncated(string(text)), Err: ErrInvalid,
-		Detail: "write 256, 512, 1024, 2048 or 4096"}
+		Detail: "want 256, 512, 1024, 2048 or 4096"}
 }
 
 // AHAttr is an address vector (struct ibv_ah_attr).

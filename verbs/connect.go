@@ -27,13 +27,13 @@ func Connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	typ, state := qp.Type(), qp.State()
 	if typ != RC && typ != UC {
-		return fmt.Errorf("%w: %v has no connections; ActivateUD makes it ready", ErrUnsupported, typ)
+		return fmt.Errorf("%w: %v has no connections; use ActivateUD", ErrUnsupported, typ)
 	}
 	if err := checkFresh(state); err != nil {
 		return err
 	}
 	if local.QPN != qp.Num() {
-		return fmt.Errorf("%w: the local endpoint is that of %s; are local and remote exchanged?", ErrInvalid, objectQP(local.QPN))
+		return fmt.Errorf("%w: the local endpoint is that of %s; local and remote may be exchanged", ErrInvalid, objectQP(local.QPN))
 	}
 	a, err := o.qpAttr(typ, local, remote)
 	if err != nil {
@@ -78,7 +78,7 @@ func ToInit(qp QP, access AccessFlags) error {
 
 func toInit(qp QP, access AccessFlags) error {
 	if typ := qp.Type(); typ != RC && typ != UC {
-		return fmt.Errorf("%w: %v gives no remote access; ActivateUD makes it ready", ErrUnsupported, typ)
+		return fmt.Errorf("%w: %v has no remote access; use ActivateUD", ErrUnsupported, typ)
 	}
 	return modifyTo(qp, StateInit, QPAttr{PortNum: 1, AccessFlags: access}, toInitAttrs|AttrAccessFlags)
 }

@@ -206,7 +206,7 @@ func TestConnectRefuses(t *testing.T) {
 		says          string
 	}{
 		{"UD", fakeQP{num: 0x11, typ: verbs.UD}, here, there, verbs.ConnectOptions{},
-			verbs.ErrUnsupported, "UD has no connections; ActivateUD makes it ready"},
+			verbs.ErrUnsupported, "UD has no connections; use ActivateUD"},
 		{"connected", fakeQP{num: 0x11, typ: verbs.RC, state: verbs.StateRTS}, here, there, verbs.ConnectOptions{},
 			verbs.ErrState, "queue pair is in RTS; Modify it to StateReset first"},
 		{"exchanged", rc, there, here, verbs.ConnectOptions{},

@@ -104,7 +104,7 @@ func TestEndpointRefuses(t *testing.T) {
 		"gid=10.0.0.1,qpn=0,psn=1":                "from 1 to 0xffffff",
 		"gid=10.0.0.1,qpn=0x1000000,psn=1":        "from 1 to 0xffffff",
 		"gid=10.0.0.1,qpn=1,psn=0x1000000":        "24 bits",
-		"gid=10.0.0.1,qpn=1,psn=1,mtu=1500":       "write 256, 512, 1024, 2048 or 4096",
+		"gid=10.0.0.1,qpn=1,psn=1,mtu=1500":       "want 256, 512, 1024, 2048 or 4096",
 		"gid=0.0.0.0,qpn=1,psn=1":                 "no address",
 		"gid=::,qpn=1,psn=1":                      "no address",
 		"gid=224.0.0.1,qpn=1,psn=1":               "multicast",

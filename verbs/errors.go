@@ -85,5 +85,5 @@ func CheckDevice(dev Device) error {
 	if v := reflect.ValueOf(dev); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
 		return nil
 	}
-	return fmt.Errorf("no device: what did the call that opens it return? %w", ErrInvalid)
+	return fmt.Errorf("nil device: check the error of the call that opens it: %w", ErrInvalid)
 }

@@ -83,7 +83,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "softrnic",
 		Version:       cmdline.ReadVersion().String(),
-		Short:         "A RoCE v2 adapter in user space: look at it, test it, use it",
+		Short:         "A RoCE v2 adapter in user space: inspect, test and use it",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          unknownCommand,
@@ -97,9 +97,9 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{cmdline.FlagError(c, err)} })
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.addr, "addr", "", "address to open a device on, for example 192.0.2.1 or [2001:db8::1]:4791;\n"+
-		"the first free one of a prefix (127.0.0.0/8), of a range of ports (192.0.2.1:4791-4799), or of a list\n"+
-		"with commas (env "+rnic.EnvAddr+")")
+	flags.StringVar(&a.addr, "addr", "", "address of the device, for example 192.0.2.1 or [2001:db8::1]:4791, or the\n"+
+		"first free one of a prefix (127.0.0.0/8), a range of ports (192.0.2.1:4791-4799) or a list with\n"+
+		"commas (env "+rnic.EnvAddr+")")
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
 	root.AddGroup(groups...)

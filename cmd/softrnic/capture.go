@@ -27,25 +27,25 @@ func (a *app) captureCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture --of TARGET -w FILE",
 		Short: "Write the packets of a running process to a file for Wireshark",
-		Long: "Makes a process that runs with SOFTRNIC_DEBUG=auto write what its device sends and\n" +
-			"receives to a pcapng file, until interrupted or for as long as --for says. No privilege\n" +
-			"is needed. A name that ends in .gz or .zst makes a compressed file, which Wireshark\n" +
-			"reads as well. Several devices have a file each, with their names before the ending:\n" +
-			"x.softrnic0.pcapng and x.softrnic1.pcapng. --of 4711/softrnic0 takes one of them.\n" +
+		Long: "Makes a process that runs with SOFTRNIC_DEBUG=auto write the packets that its device\n" +
+			"sends and receives to a pcapng file, until interrupted or for the time of --for. No\n" +
+			"privilege is needed. A file with the extension .gz or .zst is compressed; Wireshark\n" +
+			"reads it as well. Several devices write one file each, with their names before the\n" +
+			"extension: x.softrnic0.pcapng and x.softrnic1.pcapng. --of 4711/softrnic0 selects one.\n" +
 			"-w - writes one device's packets to stdout: softrnic capture --of 4711 -w - | wireshark -k -i -",
 		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, noArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.runCapture(c.Context(), f) },
 	}
 	c.Flags().StringVar(&f.of, "of", "", "the process, device or endpoint: 4711, softrnic0, 4711/softrnic0, unix:/path")
 	c.Flags().StringVarP(&f.file, "write", "w", "", "the `file`, which the process creates or overwrites; - is stdout")
-	c.Flags().DurationVar(&f.time, "for", 0, "end after this time, for example 10s")
+	c.Flags().DurationVar(&f.time, "for", 0, "stop after this time, for example 10s")
 	return c
 }
 
 func (a *app) runCapture(ctx context.Context, f captureFlags) error {
 	switch {
 	case f.of == "":
-		return usageErrorf("capture needs --of, the process to look at; `softrnic stat` lists them")
+		return usageErrorf("capture needs --of, the process; `softrnic stat` lists them")
 	case f.file == "":
 		return usageErrorf("capture needs -w, the file to write, for example -w out.pcapng")
 	case f.time < 0:

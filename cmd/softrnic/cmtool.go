@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/internal/size"
 )
 
-const ucmatoseLong = `Makes a number of connections by RDMA-CM and sends messages both ways: with softrnic
-on the other side, or with ucmatose(1) on a Linux machine with rdma_rxe or an
-adapter in hardware. Options and output are those of ucmatose; exit status 0 is
+const ucmatoseLong = `Establishes connections by RDMA-CM and sends messages in both directions: with
+softrnic on the other side, or with ucmatose(1) on a Linux machine with rdma_rxe or a
+hardware adapter. Options and output are those of ucmatose; exit status 0 is
 success. With -s it is the client, without it the server. On one machine:
 
     softrnic ucmatose -b 127.0.0.1 -c 16 &
@@ -21,12 +21,11 @@ success. With -s it is the client, without it the server. On one machine:
 
 ` + rdmacmHelp + `
 
-Both sides need the same -c, -C and -S. A peer that does nothing for 30 s is an
-error.`
+Both sides need the same -c, -C and -S. A peer that is silent for 30 s is an error.`
 
-const udaddyLong = `Finds queue pairs for datagrams by RDMA-CM and sends datagrams both ways: with
-softrnic on the other side, or with udaddy(1) on a Linux machine with rdma_rxe or an
-adapter in hardware. Options and output are those of udaddy; exit status 0 is
+const udaddyLong = `Resolves datagram queue pairs by RDMA-CM and sends datagrams in both directions: with
+softrnic on the other side, or with udaddy(1) on a Linux machine with rdma_rxe or a
+hardware adapter. Options and output are those of udaddy; exit status 0 is
 success. With -s it is the client, without it the server. On one machine:
 
     softrnic udaddy -b 127.0.0.1 &
@@ -34,25 +33,25 @@ success. With -s it is the client, without it the server. On one machine:
 
 ` + rdmacmHelp + `
 
-Both sides need the same -c, -C and -S. What gets lost is not repeated; when nothing
-comes for 30 s it is an error.`
+Both sides need the same -c, -C and -S. Lost datagrams are not retransmitted; a peer
+that is silent for 30 s is an error.`
 
 func (a *app) ucmatoseCommand() *cobra.Command {
 	o := cmtool.Defaults(cmtool.RC)
 	c := &cobra.Command{
 		Use:   "ucmatose [-s ADDRESS]",
-		Short: "Connect by RDMA-CM and send messages both ways (ucmatose)",
+		Short: "Connect by RDMA-CM and exchange messages (ucmatose)",
 		Long:  ucmatoseLong,
 	}
 	f := c.Flags()
 	f.VarP(rdmacm.PortSpace{To: &o.PortSpace}, "port-space", "P", "port space of the connections: tcp or ib")
 	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "number of `connections`")
-	f.IntVarP(&o.Count, "count", "C", o.Count, "`messages` each way on every connection")
+	f.IntVarP(&o.Count, "count", "C", o.Count, "`messages` in each direction of a connection")
 	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a message")
 	f.IntVarP(&o.Port, "port", "p", o.Port, "`port` of RDMA-CM")
-	f.VarP(&o.AckTimeout, "ack-timeout", "a", "ACK timeout of our queue pairs, 4.096 us * 2^`code`")
+	f.VarP(&o.AckTimeout, "ack-timeout", "a", "ACK timeout of the local queue pairs, 4.096 us * 2^`code`")
 	var unused unsupportedFlags
-	unused.add(f, "migrate", "m", "there are no event channels to migrate between")
+	unused.add(f, "migrate", "m", "event channels do not exist")
 	return a.cmtoolCommand(c, &o, &unused, func() error { return nil })
 }
 
@@ -61,12 +60,12 @@ func (a *app) udaddyCommand() *cobra.Command {
 	number, name := "0x111", "udp"
 	c := &cobra.Command{
 		Use:   "udaddy [-s ADDRESS]",
-		Short: "Find queue pairs by RDMA-CM and send datagrams both ways (udaddy)",
+		Short: "Resolve queue pairs by RDMA-CM and exchange datagrams (udaddy)",
 		Long:  udaddyLong,
 	}
 	f := c.Flags()
 	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "`number` of pairs of queue pairs")
-	f.IntVarP(&o.Count, "count", "C", o.Count, "`datagrams` each way between two of them")
+	f.IntVarP(&o.Count, "count", "C", o.Count, "`datagrams` in each direction of a pair")
 	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a datagram, up to the MTU")
 	f.StringVarP(&number, "port-space-number", "p", number, "port `space` by its number: 0x111 (UDP)")
 	f.StringVarP(&name, "port-space", "P", name, "port `space`: udp")
@@ -79,8 +78,8 @@ func (a *app) cmtoolCommand(c *cobra.Command, o *cmtool.Options, unused *unsuppo
 	f := c.Flags()
 	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")
 	f.StringVarP(&o.Bind, "bind", "b", "", "`address` of this side")
-	f.VarP(&o.Format, "format", "f", "how addresses are written: name, ip or ipv6")
-	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of our packets")
+	f.VarP(&o.Format, "format", "f", "form of addresses: name, ip or ipv6")
+	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of sent packets")
 	return a.rdmacmCommand(c, unused, func(c *cobra.Command, p rdmacm.DeviceSource) error {
 		if err := check(); err != nil {
 			return err

@@ -19,9 +19,9 @@ func (a *app) devinfoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devinfo",
 		Short: "Show a device as ibv_devinfo does",
-		Long: "Opens a device, at the address that --addr or SOFTRNIC_ADDR names, and shows it in\n" +
-			"the form of ibv_devinfo(1), with the same flags. Devices that other processes have\n" +
-			"open are shown by `softrnic stat`.",
+		Long: "Opens a device, at the address of --addr or SOFTRNIC_ADDR, and shows its attributes in\n" +
+			"the format of ibv_devinfo(1), with the same flags. `softrnic stat` shows the devices\n" +
+			"of other processes.",
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return a.runDevinfo(f) },
 	}

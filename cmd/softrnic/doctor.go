@@ -26,16 +26,15 @@ type checkResult struct {
 }
 
 // notTested names the conditions that doctor cannot check.
-const notTested = "not tested: firewalls and the path to other hosts, which must let UDP port 4791 pass in both directions"
+const notTested = "not tested: firewalls and the path to other hosts; UDP port 4791 must be open in both directions"
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what this machine offers to the adapter, and say how to improve it",
+		Short: "Check the properties of this machine that the adapter needs, and print improvements",
 		Long: "Checks socket buffers, offloads, port 4791, addresses and their MTU, and processors,\n" +
-			"and lets two devices exchange data over real sockets. Nothing is changed: what\n" +
-			"could be better comes with the commands that make it so. The exit status is 1 when a\n" +
-			"check fails.",
+			"and exchanges data between two devices over real sockets. It changes nothing, and\n" +
+			"prints the commands that improve a result. The exit status is 1 if a check fails.",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options, err := a.deviceOptions()

@@ -12,15 +12,15 @@ import (
 
 // The groups of commands in the help.
 var groups = []*cobra.Group{
-	{ID: "look", Title: "Look at this machine and at running processes:"},
-	{ID: "test", Title: "Test, against softrnic or the original of the name:"},
-	{ID: "use", Title: "Use:"},
+	{ID: "look", Title: "Inspect this machine and running processes:"},
+	{ID: "test", Title: "Test against softrnic or the original program of this name:"},
+	{ID: "use", Title: "Sockets:"},
 	{ID: "mpi", Title: "Run MPI:"},
 }
 
-const rootExample = `  softrnic doctor                                  # is this machine fine?
+const rootExample = `  softrnic doctor                                  # check this machine
   softrnic perf write_bw & sleep 1; softrnic perf write_bw localhost
-  SOFTRNIC_DEBUG=auto ./program & softrnic stat    # what does it do?`
+  SOFTRNIC_DEBUG=auto ./program & softrnic stat    # show its counters`
 
 // addGroup adds commands to a group of the root command.
 func addGroup(root *cobra.Command, id string, list ...*cobra.Command) {

@@ -17,8 +17,8 @@ func (a *app) historyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "Show the last packets and state transitions of queue pairs",
-		Long: "Reads the flight recorder of each queue pair, or of the one that --qp names: what it\n" +
-			"sent (->) and received (<-) last, and how its state changed, with the time since then.",
+		Long: "Shows the flight recorder of each queue pair, or of the one given by --qp: the last\n" +
+			"packets sent (->) and received (<-), and the state transitions, with their age.",
 		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, noArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.runHistory(c.Context(), of, qp) },
 	}

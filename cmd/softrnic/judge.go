@@ -33,14 +33,14 @@ func (s machineFacts) checkProcessors() checkResult {
 	switch {
 	case s.maxProcs == 1 && s.cpus > 1:
 		f.Level = levelWarn
-		f.Detail += ": the adapter's service goroutine and the program take turns"
+		f.Detail += ": the adapter's service goroutine and the program share one processor"
 		f.Fix = []string{"unset GOMAXPROCS, or raise the CPU limit of the container"}
 	case s.maxProcs == 1:
 		f.Level = levelWarn
-		f.Detail += ": works, but waiting costs a switch of threads each time"
+		f.Detail += ": every wait costs a thread switch"
 	case s.maxProcs > max(2, s.cpus): // a device makes two of one
 		f.Level = levelWarn
-		f.Detail += ": threads that spin take processors from each other"
+		f.Detail += ": spinning threads compete for processors"
 		f.Fix = []string{"unset GOMAXPROCS"}
 	}
 	return f
@@ -51,19 +51,19 @@ func (s machineFacts) checkBuffer(check, sysctl string, got, limit, want int) ch
 	f := checkResult{Level: levelOK, Check: check}
 	switch {
 	case got == 0:
-		f.Detail = "the system does not tell its size"
+		f.Detail = "the system does not report its size"
 	case got >= want:
 		f.Detail = formatBytes(got)
 	case s.goos == "linux":
 		f.Level = levelWarn
-		f.Detail = fmt.Sprintf("%s instead of %s (net.core.%s is %d): works, but bursts lose packets that are then sent again", formatBytes(got), formatBytes(want), sysctl, limit)
+		f.Detail = fmt.Sprintf("%s instead of %s (net.core.%s is %d): bursts lose packets, which are retransmitted", formatBytes(got), formatBytes(want), sysctl, limit)
 		f.Fix = []string{
 			fmt.Sprintf("sudo sysctl -w net.core.%s=%d", sysctl, want),
 			fmt.Sprintf("echo net.core.%s=%d | sudo tee -a /etc/sysctl.d/90-softrnic.conf", sysctl, want),
 		}
 	default:
 		f.Level = levelWarn
-		f.Detail = fmt.Sprintf("%s instead of %s: works, but bursts lose packets that are then sent again", formatBytes(got), formatBytes(want))
+		f.Detail = fmt.Sprintf("%s instead of %s: bursts lose packets, which are retransmitted", formatBytes(got), formatBytes(want))
 		if s.goos == "darwin" {
 			f.Fix = []string{fmt.Sprintf("sudo sysctl -w kern.ipc.maxsockbuf=%d", 2*want)}
 		}
@@ -83,27 +83,27 @@ func formatBytes(bytes int) string {
 func (s machineFacts) checkOffloads() []checkResult {
 	var list []checkResult
 	for _, o := range []struct {
-		check, what, since string
+		check, name, since string
 		works              bool
 	}{
 		{"GSO", "UDP_SEGMENT", "4.18", s.probe.GSO},
 		{"GRO", "UDP_GRO", "5.0", s.probe.GRO},
 		{"mmsg", "sendmmsg", "3.0", s.probe.MMsg},
 	} {
-		f := checkResult{levelOK, o.check, o.what + " works", nil}
+		f := checkResult{levelOK, o.check, o.name + " works", nil}
 		switch {
 		case o.works:
 		case s.goos == "linux":
 			f.Level = levelWarn
-			f.Detail = fmt.Sprintf("%s does not work here: every packet costs a system call of its own or more", o.what)
+			f.Detail = fmt.Sprintf("%s is not available: every packet costs at least one system call", o.name)
 			f.Fix = []string{fmt.Sprintf("use Linux %s or later; gVisor and some containers lack it as well", o.since)}
 		default:
-			f.Detail = o.what + " is Linux's; " + s.goos + " works without"
+			f.Detail = o.name + " exists on Linux only; not needed on " + s.goos
 		}
 		list = append(list, f)
 	}
 	if s.linkEnv != "" {
-		list = append(list, checkResult{levelWarn, "environment", fmt.Sprintf("%s=%s makes devices do without accelerations", link.EnvVar, s.linkEnv),
+		list = append(list, checkResult{levelWarn, "environment", fmt.Sprintf("%s=%s disables accelerations of devices", link.EnvVar, s.linkEnv),
 			[]string{"unset " + link.EnvVar}})
 	}
 	return list
@@ -119,7 +119,7 @@ func (s machineFacts) checkPort() checkResult {
 		return f
 	}
 	f.Level = levelWarn
-	f.Fix = []string{"use another port: softrnic --addr 127.0.0.1:4792, or SOFTRNIC_ADDR=127.0.0.1:4792; peers name it with the address"}
+	f.Fix = []string{"use another port, which peers need as well: softrnic --addr 127.0.0.1:4792, or SOFTRNIC_ADDR=127.0.0.1:4792"}
 	var rxe []string
 	for _, name := range s.rdmaDevices {
 		if strings.HasPrefix(name, "rxe") {
@@ -128,16 +128,16 @@ func (s machineFacts) checkPort() checkResult {
 	}
 	switch {
 	case len(rxe) > 0:
-		f.Detail = fmt.Sprintf("held by the kernel's rdma_rxe (%s) on every address", strings.Join(rxe, ", "))
+		f.Detail = fmt.Sprintf("in use by the kernel's rdma_rxe (%s) on every address", strings.Join(rxe, ", "))
 		for _, name := range rxe {
 			f.Fix = append(f.Fix, "or remove it: sudo rdma link delete "+name)
 		}
 	case s.rxeLoaded:
-		f.Detail = "held, perhaps by the kernel's rdma_rxe, which is loaded; " + s.probe.RoCEPort.Error()
+		f.Detail = "in use, possibly by the kernel's rdma_rxe, which is loaded; " + s.probe.RoCEPort.Error()
 		f.Fix = append(f.Fix, "or unload it: sudo modprobe -r rdma_rxe")
 	default:
 		f.Detail = s.probe.RoCEPort.Error()
-		f.Fix = append(f.Fix, "see who has it: sudo ss -ulpn sport = :4791")
+		f.Fix = append(f.Fix, "show its owner: sudo ss -ulpn sport = :4791")
 	}
 	return f
 }
@@ -168,7 +168,7 @@ func (a interfaceAddr) checkMTU() checkResult {
 		f.Detail = fmt.Sprintf("%v on %s: interface MTU %d is too small for any RoCE packet", a.ip, a.name, a.mtu)
 	}
 	if mtu < wire.MaxMTU {
-		f.Fix = []string{fmt.Sprintf("for RoCE MTU %d, if all hosts and switches on the way can: sudo ip link set dev %s mtu %d", wire.MaxMTU, a.name, fullMTU())}
+		f.Fix = []string{fmt.Sprintf("for RoCE MTU %d, if all hosts and switches on the path support it: sudo ip link set dev %s mtu %d", wire.MaxMTU, a.name, fullMTU())}
 	}
 	return f
 }
@@ -195,8 +195,8 @@ func (s machineFacts) checkSelfTest() checkResult {
 		return checkResult{levelFail, "self test", s.test.err.Error(), nil}
 	}
 	if s.test.retransmitted*100 > s.test.packets || s.test.took > selfTestSlow {
-		return checkResult{levelWarn, "self test", s.test.String() + ": slow, or retransmitted without a network between",
-			[]string{"is the machine busy (uptime), or are the socket buffers small (above)?"}}
+		return checkResult{levelWarn, "self test", s.test.String() + ": slow, or retransmissions without a network",
+			[]string{"check the load of the machine (uptime) and the socket buffers (above)"}}
 	}
 	return checkResult{levelOK, "self test", s.test.String(), nil}
 }

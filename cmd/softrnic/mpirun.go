@@ -31,29 +31,29 @@ const (
 	envReportSignal = "SOFTRNIC_MPI_REPORT_SIGNAL"
 )
 
-const mpirunLong = `Runs N copies of a program, the ranks of a job, and is their process manager: MPI
-programs of softrnic find one another by it, and programs linked with MPICH do too. The
-program is a file, or a Go package or .go file, which is built first. Several programs
-with a : between them are one job.
+const mpirunLong = `Runs N copies of a program, the ranks of a job, and is their process manager. MPI
+programs of softrnic and programs linked with MPICH find each other by it. The program
+is a file, or a Go package or .go file, which is built first. Several programs separated
+by : are one job.
 
     softrnic mpirun -n 4 ./examples/mpi/ring
     softrnic mpirun -n 1 ./leader : -n 3 -x ROLE=worker ./worker
     softrnic mpirun --hosts node1,node2 --ppn 4 -n 8 ./ring
 
-Without hosts, those of Slurm's, PBS's, LSF's or Grid Engine's allocation are taken,
-with a rank for each task. Elsewhere no number of ranks is too large for a host.
-When a rank fails, all are ended, with everything that they have started, and the first
-failure is told. The exit status is that of the first rank that has failed, 128 and the
-number of a signal, or 124 after --timeout.
+The default hosts are those of a Slurm, PBS, LSF or Grid Engine allocation, with a rank
+for each task. Otherwise the number of ranks per host is not limited. When a rank fails,
+all ranks and the processes that they have started are ended, and the first failure is
+reported. The exit status is that of the first failed rank, 128 plus the number of its
+signal, or 124 after --timeout.
 
-SIGUSR1 and SIGUSR2 are passed on to all ranks. At SIGUSR1 programs of softrnic say who
-waits for whom, and where: kill -USR1 with the process number of mpirun.
+SIGUSR1 and SIGUSR2 are forwarded to all ranks. At SIGUSR1 programs of softrnic report
+which ranks wait for which, and where: kill -USR1 and the process id of mpirun.
 
-Other hosts are reached by ssh, where softrnic has to be at the same path. Ranks on
-several hosts open their adapters at the address that ssh came to, unless --addr or
-SOFTRNIC_ADDR names another, a prefix such as 10.77.0.0/24 for example. Options may
-be written with one dash, as mpiexec has them (-np 4, -hosts a,b), and those of Open
-MPI's and hydra's that mean the same have their names there too.`
+Ranks on other hosts are started by ssh; softrnic must have the same path there. Their
+adapters use the destination address of the ssh connection, unless --addr or
+SOFTRNIC_ADDR is set, for example to the prefix 10.77.0.0/24. Options may have one dash,
+as with mpiexec (-np 4, -hosts a,b). The equivalent names of Open MPI and Hydra are
+accepted.`
 
 // mpirunFlags are the parsed flags of mpirun.
 type mpirunFlags struct {
@@ -75,25 +75,25 @@ func (a *app) mpirunCommand() *cobra.Command {
 	}
 	o := &mpirunFlags{grace: timeFlag(2 * time.Second)}
 	f := c.Flags()
-	f.StringVar(&o.hosts, "hosts", "", "`hosts` to run on, each with its ranks in a row: node1,node2:4")
-	f.StringVarP(&o.hostfile, "hostfile", "f", "", "`file` with a host in each line: node2:4 or node2 slots=4")
-	f.IntVar(&o.PPN, "ppn", 0, "`ranks` in a row on each host")
-	f.StringVar(&o.bind, "bind-to", string(cpus.Auto), "`what` each rank stays on: a processor (hwthread), a core, none; auto is a processor, where there are more ranks than processors and as many for each")
-	f.StringArrayVar(&o.genv, "genv", nil, "`NAME=VALUE` in the environment of all programs; NAME alone is its value here")
-	f.BoolVarP(&o.Prefix, "prefix", "l", false, "begin lines of output with the rank: [3]")
-	f.StringVar(&o.Outfile, "outfile-pattern", "", "`file` for the output: %r is the rank, %h the host, %n its number, %p the program's number")
+	f.StringVar(&o.hosts, "hosts", "", "`hosts` to run on, with the number of consecutive ranks: node1,node2:4")
+	f.StringVarP(&o.hostfile, "hostfile", "f", "", "`file` with one host per line: node2:4 or node2 slots=4")
+	f.IntVar(&o.PPN, "ppn", 0, "number of consecutive `ranks` on each host")
+	f.StringVar(&o.bind, "bind-to", string(cpus.Auto), "`unit` that each rank is bound to: hwthread, core or none; auto is hwthread if the number of ranks is a multiple of the processors")
+	f.StringArrayVar(&o.genv, "genv", nil, "`NAME=VALUE` in the environment of all programs; NAME alone copies the local value")
+	f.BoolVarP(&o.Prefix, "prefix", "l", false, "prefix lines of output with the rank: [3]")
+	f.StringVar(&o.Outfile, "outfile-pattern", "", "`file` for the output: %r is the rank, %h the host, %n its number, %p the number of the program")
 	f.StringVar(&o.Errfile, "errfile-pattern", "", "`file` for the error output")
 	f.Var(&o.timeout, "timeout", "end the job after this `time`: 30s, or a number of seconds")
-	f.Var(&o.report, "report-after", "have rank 0 say what the ranks wait for when one has waited for this `time` (env "+envWatchdog+")")
-	f.Var(&o.launch, "launch-timeout", "end the job when a host has not answered in this `time` (default 30s)")
+	f.Var(&o.report, "report-after", "have rank 0 report the waits of all ranks when one has waited for this `time` (env "+envWatchdog+")")
+	f.Var(&o.launch, "launch-timeout", "end the job if an agent does not connect within this `time` (default 30s)")
 	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL")
-	f.StringVar(&o.net, "net", "", "what ranks talk `by`: rdma, ud or tcp, for example (env "+envNet+")")
+	f.StringVar(&o.net, "net", "", "`transport` of the ranks, for example rdma, ud or tcp (env "+envNet+")")
 	f.StringVar(&o.launcher, "launcher-exec", "", "`command` instead of ssh, run with the host and a command line")
-	f.StringVar(&o.remote, "agent-exec", "", "`path` of softrnic on the hosts (default: as here)")
-	f.BoolVar(&o.Port, "pmi-port", false, "have ranks connect to the process manager by TCP on their host, not by an inherited socket")
-	f.BoolVar(&o.agent, "agent", false, "be the agent of a launcher")
+	f.StringVar(&o.remote, "agent-exec", "", "`path` of softrnic on the hosts (default: the local path)")
+	f.BoolVar(&o.Port, "pmi-port", false, "connect ranks to the process manager by TCP on their host, not by an inherited socket")
+	f.BoolVar(&o.agent, "agent", false, "run as the agent of a launcher")
 	f.BoolVar(&o.Oversubscribe, "oversubscribe", false, "run more ranks than a batch system has allocated")
-	f.Bool("allow-run-as-root", false, "it is allowed")
+	f.Bool("allow-run-as-root", false, "accepted, no effect")
 	for _, name := range []string{"agent", "allow-run-as-root"} {
 		f.MarkHidden(name)
 	}
@@ -122,8 +122,8 @@ func (a *app) mpirunCommand() *cobra.Command {
 
 // programFlags adds the flags that apply to one program.
 func programFlags(f *pflag.FlagSet, p *mpirun.Program) {
-	f.VarP((*rankCount)(&p.N), "np", "n", "`ranks` of this program (default: 1, or what the hosts say)")
-	f.StringArrayVarP(&p.Environ, "env", "x", nil, "`NAME=VALUE` in the environment of this program; NAME alone is its value here")
+	f.VarP((*rankCount)(&p.N), "np", "n", "number of `ranks` of this program (default: 1, or that of the hosts)")
+	f.StringArrayVarP(&p.Environ, "env", "x", nil, "`NAME=VALUE` in the environment of this program; NAME alone copies the local value")
 	f.StringVar(&p.Dir, "wdir", "", "`directory` to run this program in")
 }
 
@@ -133,7 +133,7 @@ type rankCount int
 func (n *rankCount) Set(s string) error {
 	v, err := strconv.Atoi(s)
 	if err == nil && v == 0 {
-		err = errors.New("0 ranks are no program")
+		err = errors.New("want at least 1 rank")
 	}
 	*n = rankCount(v)
 	return err
@@ -188,7 +188,7 @@ func doubleDashes(f *pflag.FlagSet, args []string) []string {
 // runMPIJob runs a job.
 func (a *app) runMPIJob(c *cobra.Command, o *mpirunFlags) (err error) {
 	if a.json {
-		return usageErrorf("--json cannot be: the output is the ranks'")
+		return usageErrorf("--json: not supported: the output is that of the ranks")
 	}
 	if err := o.parsePrograms(c); err != nil {
 		return err
@@ -217,9 +217,9 @@ func (a *app) runMPIJob(c *cobra.Command, o *mpirunFlags) (err error) {
 	signal.Notify(signals, append(mpirun.ForwardedSignals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	defer signal.Stop(signals)
 	o.Signals = signals
-	err = mpirun.Run(context.WithoutCancel(c.Context()), o.Options) // signals say more than a context
-	if wrong := (*mpirun.OptionError)(nil); errors.As(err, &wrong) {
-		return usageErrorf("%w; `%s --help` tells more", err, c.CommandPath())
+	err = mpirun.Run(context.WithoutCancel(c.Context()), o.Options) // signals carry more information than a context
+	if invalid := (*mpirun.OptionError)(nil); errors.As(err, &invalid) {
+		return usageErrorf("%w; see `%s --help`", err, c.CommandPath())
 	}
 	return err
 }
@@ -300,7 +300,7 @@ func resolveEnviron(list []string) ([]string, error) {
 		}
 		value, ok := os.LookupEnv(v)
 		if !ok {
-			return nil, usageErrorf("%s has no value here: want %s=VALUE", v, v)
+			return nil, usageErrorf("%s is not set: want %s=VALUE", v, v)
 		}
 		list[i] = v + "=" + value
 	}

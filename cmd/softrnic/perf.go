@@ -18,7 +18,7 @@ import (
 func (a *app) perfCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "perf",
-		Short: "Measure bandwidth and latency as perftest does (ib_send_bw and its sisters)",
+		Short: "Measure bandwidth and latency (ib_send_bw and others of perftest)",
 		Args:  unknownCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -28,9 +28,9 @@ func (a *app) perfCommand() *cobra.Command {
 	return c
 }
 
-const perfLong = `Measures %[2]s, as ib_%[1]s of perftest does, with softrnic or
-with ib_%[1]s itself on the other side. Options, columns and the handshake are those
-of ib_%[1]s; both sides have to be given the same test, -s, -n, -b and so on.
+const perfLong = `Measures %[2]s, as ib_%[1]s of perftest, with softrnic or ib_%[1]s
+on the other side. Options, columns and the handshake are those of ib_%[1]s; both
+sides need the same test and the same -s, -n, -b and so on.
 
 Without a host this is the server and waits on TCP port 18515; with one it is the
 client. On one machine:
@@ -39,13 +39,13 @@ client. On one machine:
     softrnic perf %[1]s localhost
 
 Each process needs an adapter address of its own, on UDP port 4791. On the loopback
-interface every process takes a free address of 127.0.0.0/8. Towards another machine
-the adapter opens on the address of the interface that leads there. --addr or
-SOFTRNIC_ADDR name another one; the addresses travel in the handshake.
+interface that is a free address of 127.0.0.0/8. For a peer on another machine it is
+the address of the interface with the route to the peer. --addr or SOFTRNIC_ADDR set
+another one. The handshake carries the addresses.
 
-MB and MiB are 2^20 bytes, Gb 10^9 bits. The server prints what the client tells it
-where it has nothing to measure itself. --json and --out_json write the members that
-perftest's --out_json has; with -a, results is a list.
+MB and MiB are 2^20 bytes, Gb 10^9 bits. If the server measures nothing, it prints the
+results of the client. --json and --out_json write the members of perftest's
+--out_json; with -a, results is a list.
 
 Exit status 0 is success; 1 is failure, or a result below -w or -y.`
 

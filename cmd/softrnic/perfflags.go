@@ -70,32 +70,32 @@ func (p *perfFlags) addTargetFlags(f *pflag.FlagSet) {
 	f.IntVarP(&o.GIDIndex, "gid-index", "x", o.GIDIndex, "`index` into the port's GID table")
 	f.VarP(size.Var(&p.mtu), "mtu", "m", "path MTU in `bytes`, 256 to 4096 (default port mtu)")
 	f.IntVarP(&o.SL, "sl", "S", o.SL, "service `level`")
-	f.IntVar(&o.TrafficClass, "tclass", o.TrafficClass, "traffic `class` of what is sent")
-	f.UintSliceVar(&p.flowLabels, "flow_label", nil, "flow `labels` of the queue pairs in turn")
+	f.IntVar(&o.TrafficClass, "tclass", o.TrafficClass, "traffic `class` of sent packets")
+	f.UintSliceVar(&p.flowLabels, "flow_label", nil, "flow `labels` of the queue pairs, round-robin")
 	f.IntVarP(&o.QPTimeout, "qp-timeout", "u", o.QPTimeout, "`code` of the local ACK timeout: 4 usec * 2^code")
-	f.BoolVarP(&o.RDMACM, "rdma_cm", "R", false, "connect the queue pairs by the RDMA CM, and talk over it")
-	f.BoolVarP(&o.CommRDMACM, "comm_rdma_cm", "z", false, "talk over the RDMA CM, and connect the queue pairs by hand")
-	f.IntVarP(&o.TOS, "tos", "T", o.TOS, "`tos` of what -R connects (default off)")
-	f.IntVar(&o.RetryCount, "retry_count", o.RetryCount, "`repetitions` of what -R connects")
-	f.StringVar(&p.bind, "bind_source_ip", "", "`address` of ours for the handshake")
+	f.BoolVarP(&o.RDMACM, "rdma_cm", "R", false, "connect the queue pairs by RDMA-CM, and use it for the handshake")
+	f.BoolVarP(&o.CommRDMACM, "comm_rdma_cm", "z", false, "use RDMA-CM for the handshake only")
+	f.IntVarP(&o.TOS, "tos", "T", o.TOS, "`tos` of connections of -R (default off)")
+	f.IntVar(&o.RetryCount, "retry_count", o.RetryCount, "`retries` of connections of -R")
+	f.StringVar(&p.bind, "bind_source_ip", "", "local `address` of the handshake")
 	f.BoolVar(&o.NoVersions, "dont_xchg_versions", false, "do not exchange versions and MTU")
 }
 
 func (p *perfFlags) addWorkloadFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.IntVarP(&o.Iters, "iters", "n", o.Iters, "messages to exchange (at least 5)")
-	f.Float64VarP(&p.duration, "duration", "D", 0, "run for so many `seconds`")
-	f.Float64VarP(&p.margin, "margin", "f", -1, "`seconds` at either end that do not count (default a quarter of the duration)")
+	f.Float64VarP(&p.duration, "duration", "D", 0, "duration of the test in `seconds`")
+	f.Float64VarP(&p.margin, "margin", "f", -1, "`seconds` at the start and the end that are not measured (default a quarter of the duration)")
 	f.StringVarP(&p.connection, "connection", "c", p.connection, "connection `type`: RC, UC or UD")
 	f.IntVarP(&o.TxDepth, "tx-depth", "t", o.TxDepth, "`requests` outstanding")
-	f.BoolVar(&o.Validate, "data_validation", false, "compare what came with what was sent (both sides, softrnic only)")
-	f.StringVar(&p.payload, "payload_file_path", "", "send what this text `file` says: 0xaaaaaaaa,0xbbbbbbbb,... (little endian)")
+	f.BoolVar(&o.Validate, "data_validation", false, "compare the received data with the sent data (both sides, softrnic only)")
+	f.StringVar(&p.payload, "payload_file_path", "", "send the words of this text `file`: 0xaaaaaaaa,0xbbbbbbbb,... (little endian)")
 	f.BoolVar(&o.Reversed, "reversed", false, "let the server send")
 	if o.Test.Verb != perftest.Atomic {
 		f.VarP(size.Var(&o.Size), "size", "s", "`bytes` of a message")
 		f.BoolVarP(&o.All, "all", "a", false, "run sizes from 2 to 2^23")
 	}
-	f.BoolVarP(&o.Events, "events", "e", false, "sleep until completions come, instead of polling")
+	f.BoolVarP(&o.Events, "events", "e", false, "wait for completion events instead of polling")
 }
 
 func (p *perfFlags) addBandwidthFlags(f *pflag.FlagSet) {
@@ -103,28 +103,28 @@ func (p *perfFlags) addBandwidthFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Bidirectional, "bidirectional", "b", false, "measure both directions at once")
 	f.IntVarP(&o.QPs, "qp", "q", o.QPs, "queue `pairs`")
 	f.IntVarP(&o.PostList, "post_list", "l", o.PostList, "`requests` posted at once")
-	f.IntVarP(&o.CQMod, "cq-mod", "Q", 0, "ask for a completion every so many `requests` (default 100; 1 above 8192 bytes)")
-	f.IntVar(&o.PollBatch, "cqe_poll", o.PollBatch, "`completions` taken at once")
-	f.BoolVarP(&o.NoPeak, "noPeak", "N", false, "do not look for the peak (nor above 20000 iterations)")
+	f.IntVarP(&o.CQMod, "cq-mod", "Q", 0, "signal every n-th of `n` requests (default 100; 1 above 8192 bytes)")
+	f.IntVar(&o.PollBatch, "cqe_poll", o.PollBatch, "`completions` polled at once")
+	f.BoolVarP(&o.NoPeak, "noPeak", "N", false, "do not compute the peak (never above 20000 iterations)")
 	f.BoolVar(&o.Gbits, "report_gbits", false, "report Gbit/sec instead of MiB/sec")
-	f.BoolVar(&o.ReportBoth, "report-both", false, "report the two directions separately, too")
-	f.BoolVar(&p.infinite, "run_infinitely", false, "run for ever and report every duration")
+	f.BoolVar(&o.ReportBoth, "report-both", false, "report the two directions separately as well")
+	f.BoolVar(&p.infinite, "run_infinitely", false, "run without end and report after each duration")
 	f.BoolVar(&o.MRPerQP, "mr_per_qp", false, "register memory for each queue pair")
 	f.BoolVar(&o.WarmUp, "perform_warm_up", false, "send some messages before measuring")
 	f.Float64VarP(&o.LimitBW, "limit_bw", "w", 0, "fail below this average `bandwidth`")
 	f.Float64VarP(&o.LimitRate, "limit_msgrate", "y", 0, "fail below this message `rate`")
-	f.Float64Var(&o.Rate.Limit, "rate_limit", 0, "post at this `rate` at most")
+	f.Float64Var(&o.Rate.Limit, "rate_limit", 0, "maximum `rate` of posts")
 	f.StringVar(&p.units, "rate_units", p.units, "`unit` of the rate limit: M (MiB/s), g (Gbit/s) or p (messages/s)")
 	f.IntVar(&o.Rate.Burst, "burst_size", 0, "`messages` posted at a time under the rate limit (default tx-depth)")
-	f.StringVar(&p.limitType, "rate_limit_type", p.limitType, "`how` the rate is limited: SW")
+	f.StringVar(&p.limitType, "rate_limit_type", p.limitType, "`method` of limiting the rate: SW")
 }
 
 func (p *perfFlags) addLatencyFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.BoolVarP(&o.Cycles, "report-cycles", "C", false, "report cycles of the processor instead of microseconds")
 	f.BoolVarP(&o.Histogram, "report-histogram", "H", false, "print all results, sorted")
-	f.BoolVarP(&o.Unsorted, "report-unsorted", "U", false, "print all results as they came, too")
-	f.IntVar(&p.gap, "latency_gap", 0, "wait so many `microseconds` before each post")
+	f.BoolVarP(&o.Unsorted, "report-unsorted", "U", false, "print all results in their order as well")
+	f.IntVar(&p.gap, "latency_gap", 0, "delay before each post in `microseconds`")
 }
 
 // addVerbFlags adds the flags that depend on the operation.
@@ -135,7 +135,7 @@ func (p *perfFlags) addVerbFlags(f *pflag.FlagSet) {
 		f.IntVarP(&o.RxDepth, "rx-depth", "r", 0, "`receives` posted (default 512)")
 		f.IntVar(&o.RecvPostList, "recv_post_list", o.RecvPostList, "`receives` posted at once")
 		f.BoolVar(&o.UseSRQ, "use-srq", false, "use one shared receive queue of rx-depth receives")
-		f.BoolVar(&o.WithImm, "send_with_imm", false, "send immediate data, too")
+		f.BoolVar(&o.WithImm, "send_with_imm", false, "send with immediate data")
 	case perftest.Write:
 		f.BoolVar(&o.WithImm, "write_with_imm", false, "write with immediate data")
 		f.IntVarP(&o.RxDepth, "rx-depth", "r", 0, "`receives` posted with --write_with_imm (default 512)")
@@ -143,49 +143,49 @@ func (p *perfFlags) addVerbFlags(f *pflag.FlagSet) {
 		f.StringVarP(&p.atomic, "atomic_type", "A", p.atomic, "`operation`: FETCH_AND_ADD or CMP_AND_SWAP")
 	}
 	if o.Test.Verb == perftest.Send || o.Test.Verb == perftest.Write {
-		f.VarP(size.Var(&o.Inline), "inline_size", "I", "send messages up to so many `bytes` inline")
+		f.VarP(size.Var(&o.Inline), "inline_size", "I", "maximum `bytes` of an inline message")
 	} else {
-		f.IntVarP(&o.OutReads, "outs", "o", 0, "reads or atomics outstanding (default the device's `most`)")
+		f.IntVarP(&o.OutReads, "outs", "o", 0, "outstanding reads or atomics (default the `maximum` of the device)")
 	}
 }
 
 func (p *perfFlags) addReportFlags(f *pflag.FlagSet) {
 	o := &p.o
 	f.StringVar(&p.output, "output", "", "print one number only: bandwidth, message_rate or latency")
-	f.BoolVar(&o.CPUUtil, "cpu_util", false, "show how busy the processors are (with -D, on Linux)")
-	f.StringSliceVarP(&p.counters, "report-counters", "W", nil, "report how much these `counters` go up, as `softrnic stat` names them")
+	f.BoolVar(&o.CPUUtil, "cpu_util", false, "show the utilization of the processors (with -D, on Linux)")
+	f.StringSliceVarP(&p.counters, "report-counters", "W", nil, "report the increase of these `counters`, with the names of `softrnic stat`")
 	f.BoolVar(&p.outJSON, "out_json", false, "save the report in a JSON file")
 	f.StringVar(&p.outJSONFile, "out_json_file", p.outJSONFile, "`name` of that file")
-	f.BoolVarP(&p.version, "version", "V", false, "print the version of perftest that this stands in for")
+	f.BoolVarP(&p.version, "version", "V", false, "print the version of perftest that this command implements")
 }
 
 // addIgnoredFlags adds flags that are accepted without effect.
 func (p *perfFlags) addIgnoredFlags(f *pflag.FlagSet) {
-	idle := func(name, letter, why string) {
-		f.BoolP(name, letter, false, why)
+	idle := func(name, letter, reason string) {
+		f.BoolP(name, letter, false, reason)
 		f.MarkHidden(name)
 		p.ignored = append(p.ignored, name)
 	}
-	idle("CPU-freq", "F", "cycles of the processor are not counted")
+	idle("CPU-freq", "F", "processor cycles are not used")
 	idle("use_old_post_send", "", "there is one way to post")
-	idle("no_lock", "", "a queue pair is for all goroutines")
+	idle("no_lock", "", "queue pairs are safe for concurrent use")
 	idle("disable_pcie_relaxed", "", "there is no bus")
-	idle("disable_dynamic_polling", "", "the batch of completions is as large as cqe_poll says")
+	idle("disable_dynamic_polling", "", "the batch of completions has the size of cqe_poll")
 	idle("no_enhanced_reorder", "", "packets are placed in order")
 	idle("disable_numa", "", "memory is not bound to nodes")
-	idle("data_validation_debug", "", "a wrong byte is always reported with its place")
-	idle("ipv6-addr", "", "host names and addresses of both families are taken")
+	idle("data_validation_debug", "", "a wrong byte is always reported with its offset")
+	idle("ipv6-addr", "", "names and addresses of both families are accepted")
 	idle("ipv6", "", "the family follows from the peer's address or --addr")
-	for _, v := range []struct{ name, letter, why string }{
+	for _, v := range []struct{ name, letter, reason string }{
 		{"vector", "X", "there is one completion vector"},
 		{"pin_cores", "", "use taskset"},
 		{"numa_node", "", "use numactl"},
 		{"force-link", "", "the link is Ethernet"},
 		{"dlid", "", "RoCE has no LIDs"},
 		{"pkey_index", "", "there is one partition key"},
-		{"hop_limit", "L", "is for raw Ethernet"},
+		{"hop_limit", "L", "only for raw Ethernet"},
 	} {
-		f.StringP(v.name, v.letter, "", v.why)
+		f.StringP(v.name, v.letter, "", v.reason)
 		f.MarkHidden(v.name)
 		p.ignored = append(p.ignored, v.name)
 	}
@@ -194,13 +194,13 @@ func (p *perfFlags) addIgnoredFlags(f *pflag.FlagSet) {
 // addUnsupportedFlags adds flags of features that do not exist here.
 func (p *perfFlags) addUnsupportedFlags(f *pflag.FlagSet) {
 	p.unsupported.add(f, "odp", "", noODP)
-	p.unsupported.add(f, "use_hugepages", "", "a Go program does not choose its pages; transparent huge pages work")
+	p.unsupported.add(f, "use_hugepages", "", "a Go program does not select page sizes; transparent huge pages work")
 	p.unsupported.add(f, "use_ooo", "", "packets are placed in order")
 	p.unsupported.add(f, "dualport", "O", "the device has one port")
 	p.unsupported.add(f, "report-per-port", "", "the device has one port")
 	p.unsupported.add(f, "unsolicited_write", "", "immediate data completes a receive")
 	p.unsupported.add(f, "use-null-mr", "", "there are no null memory regions")
-	p.unsupported.add(f, "mcg", "g", "multicast is not part of this test here")
+	p.unsupported.add(f, "mcg", "g", "multicast is not supported by this test")
 }
 
 // testOptions converts the flags.
@@ -210,7 +210,7 @@ func (p *perfFlags) testOptions(c *cobra.Command, log io.Writer) (perftest.Optio
 	}
 	for _, name := range p.ignored {
 		if f := c.Flags().Lookup(name); f.Changed {
-			fmt.Fprintf(log, "softrnic: --%s changes nothing: %s\n", name, f.Usage)
+			fmt.Fprintf(log, "softrnic: --%s has no effect: %s\n", name, f.Usage)
 		}
 	}
 	o := p.o

@@ -13,9 +13,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-const pingpongLong = `Exchanges messages with another process and says how long it took: with softrnic
-on the other side, or with ibv_%[1]s_pingpong(1) on a Linux machine with rdma_rxe or
-an adapter in hardware. Options and output are those of ibv_%[1]s_pingpong; exit
+const pingpongLong = `Exchanges messages with another process and prints the time: with softrnic on the
+other side, or with ibv_%[1]s_pingpong(1) on a Linux machine with rdma_rxe or a
+hardware adapter. Options and output are those of ibv_%[1]s_pingpong; exit
 status 0 is success.
 
 Without a host this is the server and waits on TCP port 18515; with one it is the
@@ -25,22 +25,21 @@ client. On one machine:
     softrnic pingpong %[1]s localhost
 
 Each process needs an adapter address of its own, on UDP port 4791. On the loopback
-interface every process takes a free address of 127.0.0.0/8. Towards another machine
-the adapter opens on the address of the interface that leads there. --addr or
-SOFTRNIC_ADDR name another one; the addresses travel in the handshake, so the peer
-need not know. With an original on the other side, give it -g and the index of a
-RoCE v2 GID:
+interface that is a free address of 127.0.0.0/8. For a peer on another machine it is
+the address of the interface with the route to the peer. --addr or SOFTRNIC_ADDR set
+another one. The handshake carries the addresses. The original needs -g with the index
+of a RoCE v2 GID:
 
-    softrnic pingpong %[1]s              # here, 192.0.2.1
-    ibv_%[1]s_pingpong -g 1 192.0.2.1    # there
+    softrnic pingpong %[1]s              # on 192.0.2.1
+    ibv_%[1]s_pingpong -g 1 192.0.2.1    # on the other machine
 
-A client that says nothing for 10 s, or nonsense, is dropped and the server waits
-for the next one.`
+A client that sends nothing for 10 s, or an invalid handshake, is dropped, and the
+server waits for the next one.`
 
 func (a *app) pingpongCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pingpong",
-		Short: "Exchange messages as ibv_rc_pingpong and its sisters do",
+		Short: "Exchange messages (ibv_rc_pingpong and others)",
 		Args:  unknownCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -70,9 +69,9 @@ func (a *app) pingpongKindCommand(k pingpong.Kind, short string) *cobra.Command 
 	f.IntVarP(&o.RxDepth, "rx-depth", "r", o.RxDepth, "`receives` posted at a time")
 	f.IntVarP(&o.Iters, "iters", "n", o.Iters, "`messages` each way")
 	f.IntVarP(&o.SL, "sl", "l", o.SL, "service `level`")
-	f.BoolVarP(&o.Events, "events", "e", false, "sleep until completions come, instead of polling")
+	f.BoolVarP(&o.Events, "events", "e", false, "wait for completion events instead of polling")
 	f.IntVarP(&o.GIDIndex, "gid-idx", "g", o.GIDIndex, "`index` into the port's GID table")
-	f.BoolVarP(&o.Check, "chk", "c", false, "compare what came with what was sent")
+	f.BoolVarP(&o.Check, "chk", "c", false, "compare the received data with the sent data")
 	f.BoolVar(&a.json, "json", false, "write JSON instead")
 	if k != pingpong.UD {
 		f.VarP(size.Var(&mtu), "mtu", "m", "path MTU in `bytes`")
@@ -85,7 +84,7 @@ func (a *app) pingpongKindCommand(k pingpong.Kind, short string) *cobra.Command 
 		unused.add(f, "odp", "o", noODP)
 		unused.add(f, "iodp", "O", noODP)
 		unused.add(f, "prefetch", "P", noODP)
-		unused.add(f, "ts", "t", "completions carry no time")
+		unused.add(f, "ts", "t", "completions have no timestamps")
 		unused.add(f, "dm", "j", "the device has no memory of its own")
 		unused.add(f, "new_send", "N", "there is one way to post")
 	}

@@ -10,11 +10,10 @@ import (
 )
 
 // rdmacmHelp is the part of the help about the addresses of both sides.
-const rdmacmHelp = `The adapter listens on UDP port 4791, through which connections are made, too: no
-TCP is needed. A server waits at every address of this machine, each with an
-adapter of its own, or at the one that is given; so does rdma_rxe for its network
-namespace, and only one of them can. A client's adapter goes to the address that
-leads to the server. --addr or SOFTRNIC_ADDR name another one.`
+const rdmacmHelp = `The adapter uses UDP port 4791 for data and for connection requests; TCP is not used. A
+server opens an adapter at every address of this machine, or at the given one. The port
+is in use if rdma_rxe runs in the same network namespace. A client's adapter has the
+address with the route to the server. --addr or SOFTRNIC_ADDR set another one.`
 
 // rdmacmCommand completes the command of a program that connects by RDMA-CM. run gets the source
 // of its device.
@@ -31,7 +30,7 @@ func (a *app) rdmacmCommand(c *cobra.Command, unused *unsupportedFlags, run func
 			return err
 		}
 		if a.json {
-			return usageErrorf("--json: no figures to write")
+			return usageErrorf("--json: the command has no results to write")
 		}
 		var dev verbs.Device
 		if dev, err = t.openGiven(); err != nil {

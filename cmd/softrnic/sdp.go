@@ -17,16 +17,15 @@ import (
 )
 
 // sdpHelp is the part of the help about the addresses of adapters.
-const sdpHelp = `By SDP a listener waits at the adapter's address, on UDP port 4791: HOST is an
-address of this machine, or without it a free one of the loopback interface. To dial,
-an adapter opens at an address that leads to the peer. --addr or SOFTRNIC_ADDR name
-another one, for both.`
+const sdpHelp = `An SDP listener has the adapter's address and UDP port 4791: HOST is an address of this
+machine, by default a free one of the loopback interface. A dialing adapter has an
+address with a route to the peer. --addr or SOFTRNIC_ADDR set another one, for both.`
 
 func (a *app) sdpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sdp",
 		Short: "Sockets over RDMA: proxy and netcat",
-		Long: "Sockets by the Sockets Direct Protocol, for programs that know nothing of RDMA. In Go,\n" +
+		Long: "Sockets by the Sockets Direct Protocol, for programs without RDMA. In Go,\n" +
 			"package sdp has them as net.Conn and net.Listener.",
 		Args: unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -37,13 +36,13 @@ func (a *app) sdpCommand() *cobra.Command {
 
 // sdpFlags adds the flags of SDP connections.
 func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
-	f.TextVar(&o.FlowControl, "design", sdp.NIC, "flow `control` of connections that we dial: nic, rdma or credit")
+	f.TextVar(&o.FlowControl, "flow-control", sdp.NIC, "flow control `mode` of dialed connections: nic, rdma or credit")
 	o.Buffers, o.BufferBytes, o.ZeroCopy, o.KeepAlive = sdp.DefaultBuffers, sdp.DefaultBufferBytes, sdp.DefaultZeroCopy, sockets.KeepAlive
 	f.IntVar(&o.Buffers, "buffers", o.Buffers, "`number` of buffers for each direction")
-	f.Var(size.Var(&o.BufferBytes), "buffer-size", "`bytes` of each, for example 64KiB")
+	f.Var(size.Var(&o.BufferBytes), "buffer-size", "size of a buffer in `bytes`, for example 64KiB")
 	f.Var(size.Var(&o.Window), "window", "virtual window of nic in `bytes` (default half a buffer, at most 16 KiB, less 4)")
-	f.Var(size.Var(&o.ZeroCopy), "zero-copy", "`bytes` from which nothing is copied, of pieces of 256 KiB; -1 never")
-	f.DurationVar(&o.KeepAlive, "keepalive", o.KeepAlive, "`time` without traffic after which the peer is asked whether it is there; -1s never")
+	f.Var(size.Var(&o.ZeroCopy), "zero-copy", "minimum `bytes` of a zero-copy transfer, in segments of 256 KiB; -1 is never")
+	f.DurationVar(&o.KeepAlive, "keepalive", o.KeepAlive, "idle `time` before the peer is probed; -1s is never")
 }
 
 // checkSDPFlags refuses values that sdp.Options would take for unset, and negative ones other than
@@ -55,9 +54,9 @@ func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
 	case o.BufferBytes == 0:
 		return usageErrorf("--buffer-size 0: want 64 to 16777216 bytes")
 	case o.Window <= 0 && f.Changed("window"):
-		return usageErrorf("--window %d: want the bytes of one", o.Window)
+		return usageErrorf("--window %d: want a number of bytes above 0", o.Window)
 	case o.ZeroCopy < -1 || o.ZeroCopy == 0:
-		return usageErrorf("--zero-copy %d: want the bytes from which nothing is copied, at least 1, or -1 for never", o.ZeroCopy)
+		return usageErrorf("--zero-copy %d: want a number of bytes, at least 1, or -1 for never", o.ZeroCopy)
 	case o.KeepAlive <= 0 && o.KeepAlive != -time.Second:
 		return usageErrorf("--keepalive %v: want a time such as 30s, or -1s for never", o.KeepAlive)
 	}

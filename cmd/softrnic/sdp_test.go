@@ -20,7 +20,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 )
 
-// TestSDPRefusals are told with the reason, and status 2.
+// TestSDPRefusals checks that invalid options are refused with the reason and status 2.
 func TestSDPRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
@@ -30,33 +30,33 @@ func TestSDPRefusals(t *testing.T) {
 		"sdp proxy --listen nowhere":             "want sdp:[HOST]:PORT or tcp:[HOST]:PORT, for example sdp:192.0.2.1:7471",
 		"sdp proxy --listen udp:1":               "unknown network udp: want sdp:[HOST]:PORT or tcp:[HOST]:PORT",
 		"sdp proxy --listen tcp::1 --to sdp:h":   "want sdp:[HOST]:PORT or tcp:[HOST]:PORT",
-		"sdp proxy --listen tcp::1 --to sdp:h:0": "sdp:h:0 names no port",
-		"sdp proxy --listen tcp::1 --to tcp::80": "tcp::80 names no host",
-		"sdp proxy --design fast":                "nic, rdma or credit",
+		"sdp proxy --listen tcp::1 --to sdp:h:0": "sdp:h:0: port is missing",
+		"sdp proxy --listen tcp::1 --to tcp::80": "tcp::80: host is missing",
+		"sdp proxy --flow-control fast":          "nic, rdma or credit",
 		"sdp proxy --buffers -1":                 "-1 buffers: 1 to 16384",
 		"sdp proxy --buffers 0":                  "--buffers 0: want 1 to 16384",
 		"sdp cat -l 1 --buffer-size 0":           "--buffer-size 0: want 64 to 16777216 bytes",
 		"sdp cat -l 1 --buffer-size 63":          "buffers of 63 bytes: 64 to 16777216",
-		"sdp cat -l 1 --window 0":                "--window 0: want the bytes of one",
+		"sdp cat -l 1 --window 0":                "--window 0: want a number of bytes above 0",
 		"sdp cat -l 1 --window 1MiB --buffers 1": "a window of 1048576 bytes: 1 to 32768, half of all buffers",
-		"sdp cat -l 1 --zero-copy -5":            "--zero-copy -5: want the bytes from which nothing is copied, at least 1, or -1 for never",
-		"sdp cat -l 1 --zero-copy 0":             "--zero-copy 0: want the bytes",
+		"sdp cat -l 1 --zero-copy -5":            "--zero-copy -5: want a number of bytes, at least 1, or -1 for never",
+		"sdp cat -l 1 --zero-copy 0":             "--zero-copy 0: want a number of bytes",
 		"sdp proxy --keepalive 0s":               "--keepalive 0s: want a time such as 30s, or -1s for never",
 		"sdp proxy --keepalive -5s":              "--keepalive -5s: want a time",
 		"sdp proxy --grace 0s":                   "--grace 0s: want a time such as 5s",
-		"sdp proxy --patience -1s":               "softrnic: --patience -1s: want a time such as 5s",
+		"sdp proxy --dial-timeout -1s":           "softrnic: --dial-timeout -1s: want a time such as 5s",
 		"sdp proxy --buffer-size 64KB":           `"64KB" is not a number like 64, 4K or 1MiB`,
 		"sdp proxy here":                         "takes no argument",
-		"sdp cat":                                "whom to talk to is missing: want `softrnic sdp cat HOST PORT",
-		"sdp cat 7471":                           `"7471" is a host or a port, and both are needed`,
-		"sdp cat 127.0.0.1 0":                    `"127.0.0.1 0" names no port`,
-		"sdp cat :1":                             `":1" names no host`,
-		"sdp cat -l a b c":                       `"c" is too much`,
-		"sdp cat tcp:127.0.0.1:1":                "tcp:127.0.0.1:1 is not of SDP",
+		"sdp cat":                                "the address of the peer is missing: want `softrnic sdp cat HOST PORT",
+		"sdp cat 7471":                           `"7471": want a host and a port`,
+		"sdp cat 127.0.0.1 0":                    `"127.0.0.1 0": port is missing`,
+		"sdp cat :1":                             `":1": host is missing`,
+		"sdp cat -l a b c":                       `unexpected argument "c"`,
+		"sdp cat tcp:127.0.0.1:1":                "tcp:127.0.0.1:1: want an address of SDP",
 		"sdp cat [::1 7471":                      `"[::1:7471": want sdp:[HOST]:PORT`,
 		"sdp cat [::1] ssh":                      `"[::1]:ssh": port "ssh": want 0 to 65535`,
 		"sdp cat 127.0.0.1 ssh":                  `port "ssh": want 0 to 65535`,
-		"sdp cat 127.0.0.1 1 --json":             "--json cannot be",
+		"sdp cat 127.0.0.1 1 --json":             "--json: not supported",
 		"sdp cat -l 1 --impair slowly":           "--impair: ",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestSDPRefusals(t *testing.T) {
 		status, stdout, _ := run(t, newApp(nil, nil), line+" --help")
 		require.Zero(t, status)
 		require.Contains(t, stdout, "softrnic "+line)
-		require.Contains(t, stdout, "By SDP a listener waits at the adapter's address")
+		require.Contains(t, stdout, "An SDP listener has the adapter's address")
 		require.Regexp(t, `--buffers number .*\(default 32\)`, stdout)
 		require.Regexp(t, `--zero-copy bytes .*\(default 1048576\)`, stdout)
 	}
@@ -134,7 +134,7 @@ func TestSDPProcesses(t *testing.T) {
 		require.True(t, ok, line)
 		return p, at
 	}
-	far, at := proxy("--listen sdp:127.93.2.1:0 --design credit --to tcp:" + l.Addr().String())
+	far, at := proxy("--listen sdp:127.93.2.1:0 --flow-control credit --to tcp:" + l.Addr().String())
 	require.Regexp(t, `^sdp:127\.93\.2\.1:\d+$`, at)
 	near, at := proxy("--json --listen tcp:127.0.0.1:0 --buffers 4 --buffer-size 8192 --window 4000 --zero-copy -1 --to " + at)
 
@@ -156,7 +156,7 @@ func TestSDPProcesses(t *testing.T) {
 
 	require.Contains(t, near.interrupt(t), "connection 2 of tcp:127.0.0.1:")
 	require.Contains(t, far.interrupt(t), "connect: connection refused")
-	require.Equal(t, "2 connections, 1 failed; 21 bytes there, 21 back\n", far.out.String())
+	require.Equal(t, "2 connections, 1 failed; 21 bytes sent, 21 received\n", far.out.String())
 	var totals sdpproxy.Totals
 	require.NoError(t, json.Unmarshal(near.out.Bytes(), &totals))
 	require.Equal(t, sdpproxy.Totals{Connections: 2, Failed: 1, BytesTo: 21, BytesFrom: 21}, totals)

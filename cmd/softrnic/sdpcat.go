@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 )
 
-const sdpCatLong = `Netcat over SDP: sends what it reads, and writes what comes. The end of the input is
-passed on while the other direction goes on. On one machine:
+const sdpCatLong = `Netcat over SDP: sends its input and writes the received data. The end of the input
+closes one direction, and the other continues. On one machine:
 
     softrnic sdp cat -l -v 127.0.0.1 7471 &
     echo hello | softrnic sdp cat 127.0.0.1 7471
@@ -33,14 +33,14 @@ func (a *app) sdpCatCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.BoolVarP(&o.Listen, "listen", "l", false, "wait for a connection instead of dialing")
-	f.BoolVarP(&verbose, "verbose", "v", false, "say what happens, on stderr")
+	f.BoolVarP(&verbose, "verbose", "v", false, "report events on stderr")
 	sdpFlags(f, &o.SDP)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if a.json {
-			return usageErrorf("--json cannot be: the output is the peer's")
+			return usageErrorf("--json: not supported: the output is that of the peer")
 		}
 		if o.Addr, err = parseCatAddr(args, o.Listen); err != nil {
-			return usageErrorf("%w: want `%s`; --help tells more", err, c.UseLine())
+			return usageErrorf("%w: want `%s`; see --help", err, c.UseLine())
 		}
 		// The reader of stdout may exit. SIGPIPE would end the process before it
 		// can reset the connection.
@@ -63,9 +63,9 @@ func (a *app) sdpCatCommand() *cobra.Command {
 func parseCatAddr(args []string, listen bool) (p sockets.Addr, err error) {
 	switch {
 	case len(args) == 0:
-		return p, errors.New("whom to talk to is missing")
+		return p, errors.New("the address of the peer is missing")
 	case len(args) > 2:
-		return p, fmt.Errorf("%q is too much", args[2])
+		return p, fmt.Errorf("unexpected argument %q", args[2])
 	case len(args) == 2 && strings.HasPrefix(args[0], "["):
 		p, err = sockets.ParseAddr(args[0] + ":" + args[1])
 	case len(args) == 2:
@@ -73,18 +73,18 @@ func parseCatAddr(args []string, listen bool) (p sockets.Addr, err error) {
 	case listen && !strings.Contains(args[0], ":"):
 		p, err = sockets.ParseAddr(":" + args[0])
 	case !strings.Contains(args[0], ":"):
-		return p, fmt.Errorf("%q is a host or a port, and both are needed", args[0])
+		return p, fmt.Errorf("%q: want a host and a port", args[0])
 	default:
 		p, err = sockets.ParseAddr(args[0])
 	}
 	switch {
 	case err != nil:
 	case p.Network != sockets.SDP:
-		err = fmt.Errorf("%v is not of SDP", p)
+		err = fmt.Errorf("%v: want an address of SDP", p)
 	case !listen && p.Host == "":
-		err = fmt.Errorf("%q names no host", strings.Join(args, " "))
+		err = fmt.Errorf("%q: host is missing", strings.Join(args, " "))
 	case !listen && p.Port == 0:
-		err = fmt.Errorf("%q names no port", strings.Join(args, " "))
+		err = fmt.Errorf("%q: port is missing", strings.Join(args, " "))
 	}
 	return p, err
 }

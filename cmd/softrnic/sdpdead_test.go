@@ -29,7 +29,7 @@ type proxyPair struct {
 func startProxyPair(t *testing.T, ctx context.Context) *proxyPair {
 	t.Helper()
 	start := func(flags string) (p *background, at string) {
-		p = inBackground(t, ctx, "sdp proxy --keepalive 200ms --patience 500ms "+flags)
+		p = inBackground(t, ctx, "sdp proxy --keepalive 200ms --dial-timeout 500ms "+flags)
 		t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() })
 		line, err := p.diag.ReadString('\n')
 		require.NoError(t, err)
@@ -187,5 +187,5 @@ func TestSDPProxyTimes(t *testing.T) {
 	require.Less(t, sdpproxy.DefaultDialTimeout, 5*time.Second)
 	_, help, _ := run(t, newApp(nil, nil), "sdp proxy --help")
 	require.Regexp(t, `--keepalive time .*\(default 1\.5s\)`, help)
-	require.Regexp(t, `--patience .*\(default 4s\)`, help)
+	require.Regexp(t, `--dial-timeout .*\(default 4s\)`, help)
 }

@@ -23,7 +23,7 @@ type selfTestResult struct {
 }
 
 func (r selfTestResult) String() string {
-	return fmt.Sprintf("%v wrote and sent %s to %v in %v, %d packets, %d of them twice",
+	return fmt.Sprintf("%v wrote and sent %s to %v in %v, %d packets, %d of them retransmitted",
 		r.from, formatBytes(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
 }
 
@@ -47,7 +47,7 @@ func selfTest(ctx context.Context, options rnic.Options) (r selfTestResult, endp
 	}
 	defer a.Close()
 	if !options.Addrs.IsZero() || options.Addr.IsValid() {
-		options.Addr = netip.AddrPortFrom(a.Addr().Addr(), 0) // where the user wants to be
+		options.Addr = netip.AddrPortFrom(a.Addr().Addr(), 0) // the address that the user has set
 	}
 	if b, r.err = rnic.Open(options); r.err != nil {
 		return r, nil
@@ -151,7 +151,7 @@ func exchangeData(ctx context.Context, da, db verbs.Device) error {
 		return err
 	}
 	if !bytes.Equal(a.mr.Bytes(), b.mr.Bytes()) {
-		return fmt.Errorf("%v got other data than %v sent", eb, ea)
+		return fmt.Errorf("%v received other data than %v sent", eb, ea)
 	}
 	return nil
 }

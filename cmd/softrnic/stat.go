@@ -27,24 +27,24 @@ func (a *app) statCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stat",
 		Short: "Show the counters of devices that processes have open",
-		Long: "Asks every process of yours that has a debug endpoint (SOFTRNIC_DEBUG=auto) for its\n" +
-			"devices, or the one that --of names, and shows what they count. Counters have the\n" +
-			"names of rdma-statistic(8); those that are 0 are left out unless --all asks for them.",
+		Long: "Shows the counters of the devices of all processes of this user that have a debug\n" +
+			"endpoint (SOFTRNIC_DEBUG=auto), or of the one given by --of. Counters have the names\n" +
+			"of rdma-statistic(8). Those that are 0 are omitted without --all.",
 		Args: func(c *cobra.Command, args []string) error { return withTargetHint(args, unknownCommand(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.runStat(c.Context(), f) },
 	}
 	targetFlags(c, &f.of, &f.qp)
-	c.Flags().BoolVarP(&f.all, "all", "a", false, "show counters that are 0, too")
-	c.Flags().BoolVar(&f.prometheus, "prometheus", false, "write the text format of Prometheus, with a label pid")
-	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "show again after each of these intervals, with rates, until interrupted")
+	c.Flags().BoolVarP(&f.all, "all", "a", false, "show counters that are 0 as well")
+	c.Flags().BoolVar(&f.prometheus, "prometheus", false, "write Prometheus' text format, with a label pid")
+	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "repeat at this interval, with rates, until interrupted")
 	c.AddCommand(a.historyCommand())
 	return c
 }
 
 // targetFlags adds the flags of commands that inspect processes.
 func targetFlags(c *cobra.Command, of, qp *string) {
-	c.Flags().StringVar(of, "of", "", "look at this process, device or endpoint only: 4711, softrnic0, 4711/softrnic0, unix:/path, 127.0.0.1:9479")
-	c.Flags().StringVar(qp, "qp", "", "look at the queue pair of this number only, as 17 or 0x11")
+	c.Flags().StringVar(of, "of", "", "one process, device or endpoint: 4711, softrnic0, 4711/softrnic0, unix:/path, 127.0.0.1:9479")
+	c.Flags().StringVar(qp, "qp", "", "one queue pair by its number, such as 17 or 0x11")
 }
 
 // withTargetHint adds to err how to name the process of an argument.
@@ -52,7 +52,7 @@ func withTargetHint(args []string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return usageErrorf("%w; to look at one process or device: --of %s", err, args[0])
+	return usageErrorf("%w; to select one process or device: --of %s", err, args[0])
 }
 
 func (a *app) runStat(ctx context.Context, f statFlags) error {
@@ -60,7 +60,7 @@ func (a *app) runStat(ctx context.Context, f statFlags) error {
 	case f.watch < 0:
 		return usageErrorf("--watch %v: want an interval such as 1s", f.watch)
 	case f.prometheus && (a.json || f.watch > 0 || f.qp != ""):
-		return usageErrorf("--prometheus goes with --of only")
+		return usageErrorf("--prometheus: only --of is permitted with it")
 	}
 	if err := checkQP(f.qp); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (a *app) findPeers(ctx context.Context, of string) ([]debugclient.Peer, err
 	}
 	return slices.DeleteFunc(peers, func(p debugclient.Peer) bool {
 		if p.Err != nil {
-			fmt.Fprintf(a.stderr, "softrnic: process %d does not answer: %v\n", p.PID, p.Err)
+			fmt.Fprintf(a.stderr, "softrnic: process %d: no reply: %v\n", p.PID, p.Err)
 		}
 		return p.Err != nil
 	}), nil

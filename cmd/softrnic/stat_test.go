@@ -123,7 +123,7 @@ func TestStatSilent(t *testing.T) {
 	require.Zero(t, status)
 	require.Contains(t, stdout, "nic0")
 	require.Contains(t, stdout, "nic1")
-	require.Contains(t, stderr, fmt.Sprintf("process %d does not answer: debug endpoint unix:%s", os.Getpid(), path))
+	require.Contains(t, stderr, fmt.Sprintf("process %d: no reply: debug endpoint unix:%s", os.Getpid(), path))
 }
 
 // TestStatPrometheus parses what goes into node_exporter's text files.

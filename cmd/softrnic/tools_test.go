@@ -41,9 +41,9 @@ func TestToolRefusals(t *testing.T) {
 		"pingpong rc -n 0":                    "-n: 0 messages",
 		"pingpong rc -n x":                    `-n, --iters: "x": want a whole number`,
 		"pingpong srq -q 256":                 "-q: 256 queue pairs cannot be",
-		"pingpong rc -t":                      "--ts cannot be: completions carry no time",
-		"pingpong rc -j":                      "--dm cannot be: the device has no memory of its own",
-		"pingpong srq -o":                     "--odp cannot be: nothing is pinned",
+		"pingpong rc -t":                      "--ts: not supported: completions have no timestamps",
+		"pingpong rc -j":                      "--dm: not supported: the device has no memory of its own",
+		"pingpong srq -o":                     "--odp: not supported: memory is not pinned",
 		"pingpong rc --addr x":                "is not an address",
 		"pingpong rc -d other":                "IB device other not found; the device is softrnic",
 		"pingpong rc --addr 127.0.0.9:5000":   "want 4791: the handshake cannot carry a UDP port",
@@ -59,8 +59,8 @@ func TestToolRefusals(t *testing.T) {
 		"perf send_lat -b":                    "unknown shorthand flag: 'b'",
 		"perf atomic_bw -s 8":                 "unknown shorthand flag: 's'",
 		"perf atomic_bw -A ADD":               "-A: there are FETCH_AND_ADD and CMP_AND_SWAP",
-		"perf send_bw -O":                     "--dualport cannot be: the device has one port",
-		"perf send_bw --use_hugepages":        "--use_hugepages cannot be",
+		"perf send_bw -O":                     "--dualport: not supported: the device has one port",
+		"perf send_bw --use_hugepages":        "--use_hugepages: not supported",
 		"perf send_bw --rate_limit_type HW":   "the rate is limited by software (SW)",
 		"perf send_bw --rate_units x":         "want M, g or p",
 		"perf send_bw --payload_file_path no": "no such file",
@@ -93,7 +93,7 @@ func TestToolHelp(t *testing.T) {
 		status, stdout, _ := run(t, newApp(nil, nil), line+" --help")
 		require.Zero(t, status)
 		require.Contains(t, stdout, "softrnic "+line+" localhost")
-		require.Contains(t, stdout, "every process takes a free address of 127.0.0.0/8")
+		require.Contains(t, stdout, "a free address of 127.0.0.0/8")
 	}
 	for _, line := range []string{"pingpong", "perf"} {
 		status, stdout, _ := run(t, newApp(nil, nil), line)
@@ -227,8 +227,8 @@ func TestToolRemarks(t *testing.T) {
 		}
 	}
 	require.NoError(t, s.cmd.Wait(), s.diag.String())
-	require.Contains(t, c.diag.String(), "softrnic: --numa_node changes nothing: use numactl\n")
-	require.Contains(t, c.diag.String(), "softrnic: --CPU-freq changes nothing: ")
+	require.Contains(t, c.diag.String(), "softrnic: --numa_node has no effect: use numactl\n")
+	require.Contains(t, c.diag.String(), "softrnic: --CPU-freq has no effect: ")
 	require.Regexp(t, `\n\thw_counters/sent_pkts=\d+\n\n`, c.out.String())
 	require.Regexp(t, `\n\trcvd_pkts=\d+\n\n`, s.out.String())
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // noODP is the reason for the absence of on-demand paging.
-const noODP = "nothing is pinned, so nothing is paged on demand"
+const noODP = "memory is not pinned, so on-demand paging does not apply"
 
 // unsupportedFlags are flags of an original for features that do not exist here. They are refused
 // with the reason.
@@ -15,17 +15,17 @@ type unsupportedFlags []unsupportedFlag
 type unsupportedFlag struct{ name, reason string }
 
 // add defines a hidden flag without a value.
-func (u *unsupportedFlags) add(f *pflag.FlagSet, name, letter, why string) {
-	f.BoolP(name, letter, false, why)
+func (u *unsupportedFlags) add(f *pflag.FlagSet, name, letter, reason string) {
+	f.BoolP(name, letter, false, reason)
 	f.MarkHidden(name)
-	*u = append(*u, unsupportedFlag{name, why})
+	*u = append(*u, unsupportedFlag{name, reason})
 }
 
 // rejectGiven returns a usageError for a flag that was given.
 func (u unsupportedFlags) rejectGiven(c *cobra.Command) error {
 	for _, flag := range u {
 		if c.Flags().Changed(flag.name) {
-			return usageErrorf("--%s cannot be: %s", flag.name, flag.reason)
+			return usageErrorf("--%s: not supported: %s", flag.name, flag.reason)
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func Parse(s string) ([]Entry, error) {
 				"a range of ports 192.0.2.1:4791-4799, a prefix 192.0.2.0/24 or 192.0.2.0/24:4791-4799, or several of these with commas between", text)
 		}
 		if ip := e.Prefix.Addr(); ip.IsUnspecified() || ip.IsMulticast() {
-			return nil, fmt.Errorf("%v is not one address of this machine, by which peers reach the device", ip)
+			return nil, fmt.Errorf("%v is not a single unicast address", ip)
 		}
 		list = append(list, e)
 	}

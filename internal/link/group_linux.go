@@ -27,7 +27,7 @@ func OpenGroup(o Options, n int) ([]Conn, error) {
 	first, ok := c.(*udp)
 	if !ok { // SOFTRNIC_LINK=portable
 		closeAll(conns)
-		return nil, fmt.Errorf("link: %d links on one address need the fast path; %s says otherwise", n, EnvVar)
+		return nil, fmt.Errorf("link: %d links on one address need the fast path, which %s disables", n, EnvVar)
 	}
 	if err := reusePort(first.fd); err != nil {
 		closeAll(conns)

@@ -103,7 +103,7 @@ func (o *Options) validate() error {
 	ip := o.Addr.Addr()
 	switch {
 	case !ip.IsValid():
-		return fmt.Errorf("link: no address to bind; Options.Addr wants an IP address of this machine and a port")
+		return fmt.Errorf("link: no address to bind; Options.Addr: want an IP address of this machine and a port")
 	case ip.IsUnspecified():
 		return fmt.Errorf("link: %v is not a definite address; the ICRC covers the source address, so bind one address of this machine", o.Addr)
 	case ip.IsMulticast():

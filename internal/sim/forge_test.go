@@ -103,7 +103,7 @@ func TestForgedPackets(t *testing.T) {
 		{"read response to nothing", false, wire.RCReadRespOnly, 0, nil, "ghost_response", verbs.StateRTS},
 
 		// From here on the specification asks for a NAK and the error state.
-		{"wrong rkey", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.RKey ^= 0x100 }), "", verbs.StateErr},
+		{"wrong or stale rkey", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.RKey ^= 0x100 }), "", verbs.StateErr},
 		{"rkey of another variant", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.RKey ^= 1 }), "", verbs.StateErr},
 		{"rkey 0", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.RKey = 0 }), "", verbs.StateErr},
 		{"out of range", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.VA = regionSize - 8 }), "", verbs.StateErr},

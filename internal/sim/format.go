@@ -58,12 +58,12 @@ func (t *Trace) formatPacket(e *entry, base int64) string {
 	}
 	s := fmt.Sprintf("%-8s ", from+" > "+to)
 	if bad != wire.DropNone {
-		s += fmt.Sprintf("%d bytes that are no packet", len(e.packet.raw))
+		s += fmt.Sprintf("%d bytes, not a packet", len(e.packet.raw))
 	} else {
 		s += t.formatHeaders(e.dev, dst, &p)
 	}
 	if len(e.packet.copies) == 0 && e.dev.ImpairCounts().Held > 0 {
-		return s + "  LOST or held back"
+		return s + "  LOST or delayed"
 	}
 	return s + e.packet.formatOutcome(base)
 }
@@ -164,7 +164,7 @@ func (p *packet) formatOutcome(base int64) string {
 func (f *packetCopy) formatOutcome(sent, base int64) string {
 	s := ""
 	if f.left > sent {
-		s += fmt.Sprintf("  LEAVES at %.3f ms", milliseconds(f.left-base))
+		s += fmt.Sprintf("  SENT at %.3f ms", milliseconds(f.left-base))
 	}
 	if f.damaged {
 		s += "  DAMAGED"

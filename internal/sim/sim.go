@@ -122,7 +122,7 @@ func (s *Sim) runUntilIdle() {
 			return
 		}
 		if round == maxRounds {
-			panic(fmt.Sprintf("sim: seed %d: the adapters find no rest at %v", s.seed, s.Now()))
+			panic(fmt.Sprintf("sim: seed %d: adapters not idle at %v", s.seed, s.Now()))
 		}
 	}
 }

@@ -149,7 +149,7 @@ func TestTrace(t *testing.T) {
 			"     0.002 ms  a        wc 7 on a: RDMA_WRITE, 5000 bytes\n"},
 		{"drop WRITE_FIRST; delay 5us 1st WRITE_LAST", "" +
 			"     0.050 ms  a > b    RC_WRITE_FIRST          psn 102  at 0 len 5000 key m  4096 bytes  LOST\n" +
-			"     0.050 ms  a > b    RC_WRITE_LAST           psn 103  904 bytes  ackreq  LEAVES at 0.055 ms  (out_of_sequence)\n" +
+			"     0.050 ms  a > b    RC_WRITE_LAST           psn 103  904 bytes  ackreq  SENT at 0.055 ms  (out_of_sequence)\n" +
 			"     0.056 ms  b > a    RC_ACKNOWLEDGE          psn 102  NAK PSN sequence error, msn 1\n" +
 			"     0.057 ms  a > b    RC_WRITE_FIRST          psn 102  at 0 len 5000 key m  4096 bytes  LOST\n"},
 	} {

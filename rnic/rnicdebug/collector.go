@@ -49,12 +49,12 @@ var (
 	dropsDesc   = newDesc("dropped_packets_total", "Packets dropped, by reason.", "reason")
 	objectsDesc = newDesc("objects", "Objects that exist, by kind.", "kind")
 	qpDesc      = newDesc("qp_info", "1 for a queue pair.", "qp", "type", "state", "peer", "dest_qp")
-	sendDesc    = newDesc("qp_send_queued", "Send requests not yet complete.", "qp")
-	recvDesc    = newDesc("qp_recv_queued", "Receives posted and not used.", "qp")
+	sendDesc    = newDesc("qp_send_queued", "Send requests that are not complete.", "qp")
+	recvDesc    = newDesc("qp_recv_queued", "Posted receives that are not consumed.", "qp")
 	cqUsedDesc  = newDesc("cq_completions", "Completions waiting to be polled.", "cq")
-	cqDepthDesc = newDesc("cq_depth", "Completions that fit into the completion queue.", "cq")
-	layerDesc   = newDesc("layer_total", "Counters of what runs on the device, as connection management.", "layer", "counter")
-	levelDesc   = newDesc("layer_level", "What it has at present.", "layer", "level")
+	cqDepthDesc = newDesc("cq_depth", "Capacity of the completion queue.", "cq")
+	layerDesc   = newDesc("layer_total", "Counters of layers above the device, such as connection management.", "layer", "counter")
+	levelDesc   = newDesc("layer_level", "Current values of layers above the device.", "layer", "level")
 )
 
 // Describe implements prometheus.Collector.

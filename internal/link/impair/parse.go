@@ -220,7 +220,7 @@ func (p *parser) parseNetem(s *Spec) error {
 		s.ECN = true
 		return nil
 	case "drop", "mark":
-		return p.errorf("a rule stands alone; put ';' in front of it")
+		return p.errorf("a rule must be a clause of its own; put ';' before it")
 	}
 	return p.errorf("unknown word%s; want loss, ecn, delay, reorder, duplicate, corrupt, rate, limit or seed, or a rule that begins with drop, duplicate, corrupt, delay or mark", spelling.Hint(p.peek(), keywords...))
 }

@@ -49,7 +49,7 @@ func (p *parser) parseRule(s *Spec) error {
 		}
 	}
 	if !p.atClauseEnd() {
-		return p.errorf("does not belong into a rule here; a rule is: action, in or out, when, packets, qp, psn")
+		return p.errorf("not valid here; a rule is: action, in or out, when, packets, qp, psn")
 	}
 	s.Rules = append(s.Rules, r)
 	return nil
@@ -81,7 +81,7 @@ func (p *parser) parseAction(r *Rule) error {
 	case "mark":
 		r.Action.Kind = MarkECN
 		if !p.accept("ecn") {
-			return p.errorf("want ecn behind mark")
+			return p.errorf("want ecn after mark")
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func (p *parser) parseWhen(r *Rule) error {
 		}
 		if r.When.P == 0 {
 			p.pos--
-			return p.errorf("a rule that never applies; leave it out")
+			return p.errorf("the rule never applies; omit it")
 		}
 	case isQuantity(w):
 		return parseValue(p, &r.When.Nth, parseOrdinal)
@@ -162,7 +162,7 @@ func (p *parser) parseFlow(r *Rule) error {
 	if p.peek() == "of" || p.peek() == "qp" {
 		p.accept("of")
 		if !p.accept("qp") {
-			return p.errorf("want qp behind of")
+			return p.errorf("want qp after of")
 		}
 		if err := parseValue(p, &r.Match.QPN, parseQPN); err != nil {
 			return err
@@ -171,7 +171,7 @@ func (p *parser) parseFlow(r *Rule) error {
 	if p.peek() == "with" || p.peek() == "psn" {
 		p.accept("with")
 		if !p.accept("psn") {
-			return p.errorf("want psn behind with")
+			return p.errorf("want psn after with")
 		}
 		return parseValue(p, &r.Match.PSN, parsePSN)
 	}
@@ -198,7 +198,7 @@ func parseQPN(w string) (uint32, error) {
 func parsePSN(w string) (PSN, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(w, "+"), 0, 24)
 	if err != nil {
-		return PSN{}, errors.New("want a PSN: 0 to 16777215, or hexadecimal with 0x; with + in front it counts from the first one seen")
+		return PSN{}, errors.New("want a PSN: 0 to 16777215, or hexadecimal with 0x; with + relative to the first one seen")
 	}
 	if w[0] == '+' {
 		return RelativePSN(int(n)), nil

@@ -29,7 +29,7 @@ func lookupSelector(name string) (*selector, error) {
 	if s := selectors()[name]; s != nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("no packets are called %q; want an opcode such as RC_SEND_ONLY, parts of one such as READ_RESPONSE, SEND_LAST or FIRST, or one of ACK, NAK, RNR, ATOMIC", name)
+	return nil, fmt.Errorf("unknown packets %q; want an opcode such as RC_SEND_ONLY, parts of one such as READ_RESPONSE, SEND_LAST or FIRST, or one of ACK, NAK, RNR, ATOMIC", name)
 }
 
 // selectors returns all sets by name, built from wire's table of opcodes.

@@ -141,7 +141,7 @@ func (s *Spec) Validate() error {
 	}
 	for _, p := range percentages {
 		if !p.valid() {
-			return fmt.Errorf("impair: %v is no probability; want 0%% to 100%%", p)
+			return fmt.Errorf("impair: probability %v: want 0%% to 100%%", p)
 		}
 	}
 	d := s.Delay
@@ -159,7 +159,7 @@ func (s *Spec) Validate() error {
 	case s.ECN && s.Loss == nil:
 		return fmt.Errorf("impair: ecn needs a loss: it marks the packets that would be lost")
 	case s.Rate < 0 || s.Rate > maxRate:
-		return fmt.Errorf("impair: rate %d; want bits a second up to 10tbit", s.Rate)
+		return fmt.Errorf("impair: rate %d; want bits per second up to 10tbit", s.Rate)
 	case s.Limit < 0:
 		return fmt.Errorf("impair: limit %d; want packets", s.Limit)
 	}

@@ -104,7 +104,7 @@ const maxRate = 10e12
 func parseRate(word string) (int64, error) {
 	v, ok := parseQuantity(word, rateUnits, maxRate)
 	if !ok || v == 0 {
-		return 0, errors.New("want bits a second, 1bit to 10tbit, with a unit (bit, kbit, mbit, gbit, tbit), such as 1gbit")
+		return 0, errors.New("want bits per second, 1bit to 10tbit, with a unit (bit, kbit, mbit, gbit, tbit), such as 1gbit")
 	}
 	return v, nil
 }

@@ -43,11 +43,11 @@ func (w *arguments) setError(format string, args ...any) {
 func (w *arguments) finish() error {
 	for key := range w.options {
 		if !w.used[key] {
-			w.setError("option %s has no meaning here", key)
+			w.setError("option %s: not valid for this command", key)
 		}
 	}
 	if len(w.names) > 0 {
-		w.setError("%q has no meaning here", w.names[0])
+		w.setError("%q: not valid for this command", w.names[0])
 	}
 	return w.err
 }
@@ -95,7 +95,7 @@ func (w *arguments) numberOption(key, end string, fallback uint64) uint64 {
 	}
 	n, err := strconv.ParseUint(t, 0, 64)
 	if err != nil {
-		w.setError("%s=%s is no number", key, t)
+		w.setError("%s=%s: want a number", key, t)
 	}
 	return n
 }
@@ -110,7 +110,7 @@ func (w *arguments) nextNumber() uint64 {
 	t := w.nextName()
 	n, err := strconv.ParseUint(t, 0, 64)
 	if err != nil {
-		w.setError("%q is no number", t)
+		w.setError("%q: want a number", t)
 	}
 	return n
 }
@@ -135,7 +135,7 @@ func (w *arguments) codeOption(key, end string, timeOf func(code uint8) time.Dur
 		return 0
 	}
 	if n > 31 {
-		w.setError("%s=%d is no code of 5 bits", key, n)
+		w.setError("%s=%d: want a code of 5 bits", key, n)
 		return 0
 	}
 	return cmp.Or(timeOf(uint8(n)), -1)
@@ -160,7 +160,7 @@ func (w *arguments) accessOption(end string, fallback verbs.AccessFlags) verbs.A
 			}
 		}
 		if !found {
-			w.setError("%q is no access flag", name)
+			w.setError("%q: unknown access flag", name)
 		}
 	}
 	return flags
@@ -170,7 +170,7 @@ func (w *arguments) accessOption(end string, fallback verbs.AccessFlags) verbs.A
 func (w *arguments) parseDuration(t string) time.Duration {
 	d, err := time.ParseDuration(t)
 	if err != nil {
-		w.setError("%q is no time", t)
+		w.setError("%q: want a time", t)
 	}
 	return d
 }

@@ -64,7 +64,7 @@ func (r *runner) createDevice(w *arguments) error {
 		return err
 	}
 	if r.devices[name] != nil || strings.Contains(name, ".") {
-		return fmt.Errorf("%s cannot be the name of a new device", name)
+		return fmt.Errorf("%s: not valid as the name of a new device", name)
 	}
 	dev, err := r.sim.AddDevice(sim.DeviceOptions{Name: name, Link: link, OneByOne: true})
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *runner) createSRQ(w *arguments) error {
 // createQP makes a queue pair; its name begins with that of its device.
 func (r *runner) createQP(name string, typ verbs.QPType, w *arguments) (*qp, error) {
 	if r.qps[name] != nil {
-		return nil, fmt.Errorf("%s is there already", name)
+		return nil, fmt.Errorf("%s exists already", name)
 	}
 	owner, _, _ := strings.Cut(name, ".")
 	d := lookup(w, "device", r.devices, owner)
@@ -204,7 +204,7 @@ func (r *runner) connectQPs(w *arguments) error {
 	if t := w.nextName(); t == "uc" {
 		typ = verbs.UC
 	} else if t != "rc" {
-		return fmt.Errorf("%s is no type of connection; want rc or uc", t)
+		return fmt.Errorf("%s: unknown type of connection; want rc or uc", t)
 	}
 	var ends [2]sim.Endpoint
 	var qps [2]*qp
@@ -225,7 +225,7 @@ func (r *runner) connectQPs(w *arguments) error {
 			o.Access = verbs.AccessLocalWrite // none for the peer
 		}
 		if t := w.option("mtu", name, "1024"); o.MTU.UnmarshalText([]byte(t)) != nil {
-			return fmt.Errorf("%s is no MTU", t)
+			return fmt.Errorf("%s: want an MTU", t)
 		}
 		ends[i] = sim.Endpoint{Device: q.dev.Device, QP: q.QP, PSN: uint32(w.numberOption("psn", name, 0)), Options: o, HideRecvBuffer: !known}
 	}

@@ -210,7 +210,7 @@ func (r *runner) modifyQP(w *arguments) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is no state", name)
+	return fmt.Errorf("%s: want a state", name)
 }
 
 // resizeSRQ changes size and limit of a shared receive queue.

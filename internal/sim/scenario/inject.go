@@ -79,5 +79,5 @@ func opcodeByName(name string) (*wire.Info, error) {
 			return i, nil
 		}
 	}
-	return nil, fmt.Errorf("no opcode is called %s", name)
+	return nil, fmt.Errorf("unknown opcode %s", name)
 }

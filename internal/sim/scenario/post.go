@@ -154,7 +154,7 @@ func (r *runner) postRecv(w *arguments) error {
 	} else if q := r.qps[name]; q != nil {
 		to, d = q.QP, q.dev
 	} else {
-		return fmt.Errorf("no queue pair or SRQ is called %s", name)
+		return fmt.Errorf("unknown queue pair or SRQ %s", name)
 	}
 	mr := lookup(w, "region", r.regions, w.option("in", "", d.Name()))
 	if w.err != nil {
@@ -167,7 +167,7 @@ func (r *runner) postRecv(w *arguments) error {
 			o, err1 := strconv.Atoi(off)
 			l, err2 := strconv.Atoi(n)
 			if err1 != nil || err2 != nil {
-				return fmt.Errorf("%q is no element; want OFFSET:BYTES", e)
+				return fmt.Errorf("%q: want an element OFFSET:BYTES", e)
 			}
 			wr.SGList = append(wr.SGList, mr.SGE(o, l))
 		}

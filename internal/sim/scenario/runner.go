@@ -82,7 +82,7 @@ func (r *runner) runCommand(line string) (string, error) {
 	}
 	command := commands[name]
 	if command == nil {
-		return "", fmt.Errorf("no command is called %s", name)
+		return "", fmt.Errorf("unknown command %s", name)
 	}
 	out, err := command(r, parseArguments(args))
 	var refused adapterError
@@ -123,7 +123,7 @@ func (r *runner) setFaults(args []string) error {
 	}
 	d, ok := r.devices[args[0]]
 	if !ok {
-		return fmt.Errorf("no device is called %s", args[0])
+		return fmt.Errorf("unknown device %s", args[0])
 	}
 	rules := args[1:]
 	for i := range rules {
@@ -179,7 +179,7 @@ func findNext[T any](w *arguments, what string, m map[string]*T) *T {
 func lookup[T any](w *arguments, what string, m map[string]*T, name string) *T {
 	o := m[name]
 	if o == nil {
-		w.setError("no %s is called %s", what, name)
+		w.setError("unknown %s %s", what, name)
 		o = new(T) // the command fails in finish
 	}
 	return o

@@ -22,7 +22,7 @@ func (l *LossError) Unwrap() error { return l.Err }
 // WrapLoss summarizes the transport's error about a failed rank. The details, with
 // queue pairs and work requests, go to the debug log.
 func WrapLoss(rank int, err error) error {
-	slog.Debug("mpi: a rank is lost", "rank", rank, "why", err)
+	slog.Debug("mpi: rank lost", "rank", rank, "cause", err)
 	var refused *verbs.RefusedError
 	var failed *verbs.CompletionError
 	switch {

@@ -130,7 +130,7 @@ func (c *Config) Validate() error {
 	case c.Queue < 4 || c.Receives < 8:
 		return fmt.Errorf("%d sends and %d receives: at least 4 and 8", c.Queue, c.Receives)
 	case c.InitialBytes < 0:
-		return fmt.Errorf("%d bytes at first: not less than none", c.InitialBytes)
+		return fmt.Errorf("%d bytes at first: want at least 0", c.InitialBytes)
 	case c.Receives > 1<<15:
 		return fmt.Errorf("%d receives: at most 32768", c.Receives)
 	}

@@ -39,9 +39,9 @@ func (o *Options) validate() error {
 	case o.To.Network == "":
 		return option.Errorf("--to", "missing; give the address to connect to, for example sdp:192.0.2.1:7471")
 	case o.To.Host == "":
-		return option.Errorf("--to", "%v names no host", o.To)
+		return option.Errorf("--to", "%v: host is missing", o.To)
 	case o.To.Port == 0:
-		return option.Errorf("--to", "%v names no port", o.To)
+		return option.Errorf("--to", "%v: port is missing", o.To)
 	}
 	if o.Listen.Network == sockets.TCP && o.To.Network == sockets.TCP {
 		return nil // no adapter

@@ -221,7 +221,7 @@ func TestRefusals(t *testing.T) {
 	for text, o := range map[string]sdpproxy.Options{
 		"--listen: missing":            {To: out},
 		"--to: missing":                {Listen: in},
-		"--to: sdp::7 names no host":   {Listen: in, To: sockets.Addr{Network: "sdp", Port: 7}},
+		"--to: sdp::7: host is missing":   {Listen: in, To: sockets.Addr{Network: "sdp", Port: 7}},
 		"device: none given":           {Listen: in, To: out},
 		"no interface of this machine": {Listen: sockets.Addr{Network: "sdp", Host: "203.0.113.1"}, To: out, DeviceSource: anywhere},
 	} {
