@@ -114,19 +114,19 @@ func TestModifyQPBadFlow(t *testing.T) {
 	good := verbs.QPAttr{State: verbs.StateRTR, AV: verbs.AHAttr{DGID: gid}, PathMTU: verbs.MTU1024, DestQPN: 5, MaxDestRdAtomic: 1, MinRNRTimer: 1}
 	toRTR := verbs.AttrState | verbs.AttrAV | verbs.AttrPathMTU | verbs.AttrDestQPN | verbs.AttrRQPSN | verbs.AttrMaxDestRdAtomic | verbs.AttrMinRNRTimer
 	for says, spoil := range map[string]func(a *verbs.QPAttr){
-		"path MTU 0: want":            func(a *verbs.QPAttr) { a.PathMTU = 0 },
-		"path MTU 6: want":            func(a *verbs.QPAttr) { a.PathMTU = 6 },
-		"destination QPN 0x0 is not one of":   func(a *verbs.QPAttr) { a.DestQPN = 0 },
-		"destination QPN 0xffffff is not one": func(a *verbs.QPAttr) { a.DestQPN = 0xffffff },
-		"a PSN has 24 bits":                   func(a *verbs.QPAttr) { a.RQPSN = 1 << 24 },
-		"RNR timer code 32 is not one of":     func(a *verbs.QPAttr) { a.MinRNRTimer = 32 },
-		"at most 128 reads and atomics":       func(a *verbs.QPAttr) { a.MaxDestRdAtomic = 129 },
-		"DGID is not set":                     func(a *verbs.QPAttr) { a.AV = verbs.AHAttr{} },
-		"cannot lead to the multicast group":  func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("239.0.0.1") },
-		"IPv6 address and ours":               func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("fd00::1") },
-		"want port 1":                     func(a *verbs.QPAttr) { a.AV.PortNum = 2 },
-		"from INIT to RTS":                    func(a *verbs.QPAttr) { a.State = verbs.StateRTS },
-		"cannot go from INIT to QPState(9)":   func(a *verbs.QPAttr) { a.State = 9 },
+		"path MTU 0: want":                  func(a *verbs.QPAttr) { a.PathMTU = 0 },
+		"path MTU 6: want":                  func(a *verbs.QPAttr) { a.PathMTU = 6 },
+		"destination QPN 0x0: want":         func(a *verbs.QPAttr) { a.DestQPN = 0 },
+		"destination QPN 0xffffff: want":    func(a *verbs.QPAttr) { a.DestQPN = 0xffffff },
+		"a PSN has 24 bits":                 func(a *verbs.QPAttr) { a.RQPSN = 1 << 24 },
+		"RNR timer code 32: want":           func(a *verbs.QPAttr) { a.MinRNRTimer = 32 },
+		"at most 128 reads and atomics":     func(a *verbs.QPAttr) { a.MaxDestRdAtomic = 129 },
+		"DGID is not set":                   func(a *verbs.QPAttr) { a.AV = verbs.AHAttr{} },
+		"cannot have the multicast group":   func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("239.0.0.1") },
+		"IPv6 address and the local one":    func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("fd00::1") },
+		"want port 1":                       func(a *verbs.QPAttr) { a.AV.PortNum = 2 },
+		"from INIT to RTS":                  func(a *verbs.QPAttr) { a.State = verbs.StateRTS },
+		"cannot go from INIT to QPState(9)": func(a *verbs.QPAttr) { a.State = 9 },
 	} {
 		attr := good
 		spoil(&attr)
@@ -139,7 +139,7 @@ func TestModifyQPBadFlow(t *testing.T) {
 
 	err := a.qp.Modify(verbs.QPAttr{CurState: verbs.StateRTR}, verbs.AttrCurState)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "cur_state says RTR but the queue pair is in RTS")
+	require.ErrorContains(t, err, "cur_state is RTR, the queue pair is in RTS")
 	err = a.qp.Modify(verbs.QPAttr{DestQPN: 4}, verbs.AttrDestQPN)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 	require.ErrorContains(t, err, "RC queue pair from RTS to RTS does not take DEST_QPN")

@@ -246,20 +246,20 @@ func TestLostOutput(t *testing.T) {
 // blank within an argument.
 func TestMisspelt(t *testing.T) {
 	for line, want := range map[string]string{
-		"pref":                          "did you mean `softrnic perf`?",
-		"ib_write_bw":                   "did you mean `softrnic perf write_bw`?",
-		"ibv_devinfo":                   "did you mean `softrnic devinfo`?",
-		"mpriun -n 2 true":              "did you mean `softrnic mpirun`?",
-		"perf write_bx":                 "did you mean `softrnic perf write_bw`?",
-		"sdp cta":                       "did you mean `softrnic sdp cat`?",
-		"devinfo --jsno":                "did you mean --json?",
-		"perf write_bw --itres 5":       "did you mean --iters?",
-		"rping --vailadte":              "did you mean --validate?",
-		"mpirun --bnid-to core true":    "did you mean --bind-to?",
-		"mpirun --bind-to coer -n 1 sh": `did you mean "core"?`,
-		"sdp cat --desing nic":          "did you mean --design?",
-		"sdp cat --design credti -l 1":  `did you mean "credit"?`,
-		"devinfo --impair lsos+1%":      `did you mean "loss"?`,
+		"pref":                               "did you mean `softrnic perf`?",
+		"ib_write_bw":                        "did you mean `softrnic perf write_bw`?",
+		"ibv_devinfo":                        "did you mean `softrnic devinfo`?",
+		"mpriun -n 2 true":                   "did you mean `softrnic mpirun`?",
+		"perf write_bx":                      "did you mean `softrnic perf write_bw`?",
+		"sdp cta":                            "did you mean `softrnic sdp cat`?",
+		"devinfo --jsno":                     "did you mean --json?",
+		"perf write_bw --itres 5":            "did you mean --iters?",
+		"rping --vailadte":                   "did you mean --validate?",
+		"mpirun --bnid-to core true":         "did you mean --bind-to?",
+		"mpirun --bind-to coer -n 1 sh":      `did you mean "core"?`,
+		"sdp cat --flow-contrl nic":          "did you mean --flow-control?",
+		"sdp cat --flow-control credti -l 1": `did you mean "credit"?`,
+		"devinfo --impair lsos+1%":           `did you mean "loss"?`,
 	} {
 		args := strings.Split(line, " ")
 		for i, arg := range args {

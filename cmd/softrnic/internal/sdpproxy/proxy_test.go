@@ -219,11 +219,11 @@ func TestEnd(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	in, out := sockets.Addr{Network: "tcp", Host: "127.0.0.1"}, sockets.Addr{Network: "sdp", Host: "127.0.0.1", Port: 7}
 	for text, o := range map[string]sdpproxy.Options{
-		"--listen: missing":            {To: out},
-		"--to: missing":                {Listen: in},
-		"--to: sdp::7: host is missing":   {Listen: in, To: sockets.Addr{Network: "sdp", Port: 7}},
-		"device: none given":           {Listen: in, To: out},
-		"no interface of this machine": {Listen: sockets.Addr{Network: "sdp", Host: "203.0.113.1"}, To: out, DeviceSource: anywhere},
+		"--listen: missing":             {To: out},
+		"--to: missing":                 {Listen: in},
+		"--to: sdp::7: host is missing": {Listen: in, To: sockets.Addr{Network: "sdp", Port: 7}},
+		"device: none given":            {Listen: in, To: out},
+		"no interface of this machine":  {Listen: sockets.Addr{Network: "sdp", Host: "203.0.113.1"}, To: out, DeviceSource: anywhere},
 	} {
 		_, err := sdpproxy.Run(t.Context(), o)
 		require.ErrorContains(t, err, text)
