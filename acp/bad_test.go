@@ -3,6 +3,7 @@ package acp_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,8 @@ func TestMisuse(t *testing.T) {
 			var e *acp.Error
 			require.True(t, errors.As(err, &e))
 			require.Equal(t, p.Rank(), e.Rank)
+			require.Regexp(t, fmt.Sprintf("^acp: rank %d: create channel .*: [^:]", p.Rank()), err)
+			require.Equal(t, 1, strings.Count(err.Error(), "acp: "), err)
 		}
 		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
 		require.NoError(t, err)

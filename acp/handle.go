@@ -96,7 +96,7 @@ func (o *operation) finishOp(err error) {
 	o.done = true
 	var failure *Error
 	if err != nil {
-		failure = &Error{Rank: o.p.rank, Op: o.task.opName(), What: o.task.opTarget(), Handle: o.seq, Err: err}
+		failure = &Error{Rank: o.p.rank, Op: o.task.opName(), Args: o.task.opTarget(), Handle: o.seq, Err: err}
 	}
 	switch {
 	case o.group != nil:

@@ -34,7 +34,7 @@ func TestInitWithoutDevice(t *testing.T) {
 					return err
 				})
 				require.ErrorIs(t, err, c.want)
-				require.ErrorContains(t, err, "acp: init at rank ")
+				require.ErrorContains(t, err, ": init job of ")
 			}
 		})
 	}

@@ -63,13 +63,13 @@ func Init(open Open, o Options) (*Process, error) {
 			err = rankaddr.Choose(ctx, o.Manager)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("acp: init: %w", err)
+			return nil, &Error{Rank: -1, Op: "init", Err: err}
 		}
 	}
 	p := &Process{manager: o.Manager, o: o, rank: o.Manager.Rank(), size: o.Manager.Size()}
 	p.engine.init(&p.mu)
 	if err := p.joinJob(ctx, open); err != nil {
-		return nil, fmt.Errorf("acp: init at rank %d of %d: %w", p.rank, p.size, errors.Join(err, p.releaseAll(ctx)))
+		return nil, p.newError("init", fmt.Sprintf("job of %d ranks", p.size), errors.Join(err, p.releaseAll(ctx)))
 	}
 	return p, nil
 }

@@ -3,6 +3,7 @@ package data_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,8 @@ func TestBadMalloc(t *testing.T) {
 			var e *acp.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, "malloc", e.Op)
+			require.Regexp(t, fmt.Sprintf("^acp: rank 0: malloc %d bytes at rank %d: [^:]", c.n, c.rank), err)
+			require.NotContains(t, err.Error()[1:], "acp", "the prefix occurs once")
 		}
 		at, err := s.Malloc(ctx, 1, 200)
 		require.NoError(t, err)

@@ -11,19 +11,19 @@ import (
 // The errors of package data, in addition to those of package acp. Calls return an [*acp.Error] that wraps
 // one of them: use errors.Is.
 var (
-	ErrNoHeap       = errors.New("rank has no heap; call Open at all ranks with the same Options.Anchor")
-	ErrNoMemory     = errors.New("heap exhausted: no free block is long enough")
-	ErrNotAllocated = errors.New("address not allocated, or already freed")
-	ErrKind         = errors.New("wrong kind of structure at the address")
-	ErrDestroyed    = errors.New("structure destroyed")
-	ErrType         = errors.New("element type mismatch")
-	ErrFlat         = errors.New("type cannot be stored as plain memory")
-	ErrIndex        = errors.New("index out of range")
-	ErrEmpty        = errors.New("container is empty")
-	ErrElement      = errors.New("address of no element of the list")
-	ErrDamaged      = errors.New("structure damaged")
-	ErrHolderLost   = errors.New("holder of the lock is lost")
-	ErrHeld         = errors.New("lock held for too long")
+	ErrNoHeap       = errors.New("acp/data: rank has no heap; call Open at all ranks with the same Options.Anchor")
+	ErrNoMemory     = errors.New("acp/data: heap exhausted: no free block is long enough")
+	ErrNotAllocated = errors.New("acp/data: address not allocated, or already freed")
+	ErrKind         = errors.New("acp/data: wrong kind of structure at the address")
+	ErrDestroyed    = errors.New("acp/data: structure destroyed")
+	ErrType         = errors.New("acp/data: element type mismatch")
+	ErrFlat         = errors.New("acp/data: type cannot be stored as plain memory")
+	ErrIndex        = errors.New("acp/data: index out of range")
+	ErrEmpty        = errors.New("acp/data: container is empty")
+	ErrElement      = errors.New("acp/data: address of no element of the list")
+	ErrDamaged      = errors.New("acp/data: structure damaged")
+	ErrHolderLost   = errors.New("acp/data: holder of the lock lost")
+	ErrHeld         = errors.New("acp/data: lock held for too long")
 	ErrOptions      = acp.ErrOptions
 )
 
@@ -38,17 +38,17 @@ type LockError struct {
 
 // Error returns the holder, the lock and the cause.
 func (e *LockError) Error() string {
-	return fmt.Sprintf("lock at %v: held by rank %d for at least %v: %v", e.At, e.Holder, e.For.Round(time.Millisecond), e.Err)
+	return fmt.Sprintf("acp/data: lock at %v: held by rank %d for at least %v: %v", e.At, e.Holder, e.For.Round(time.Millisecond), e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *LockError) Unwrap() error { return e.Err }
 
-// newError wraps err in an *acp.Error of the call op on the target named by what. It returns nil if err is
+// newError wraps err in an *acp.Error of the call op with the arguments args. It returns nil if err is
 // nil.
-func (s *Space) newError(op, what string, err error) error {
+func (s *Space) newError(op, args string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &acp.Error{Rank: s.Process().Rank(), Op: op, What: what, Err: err}
+	return &acp.Error{Rank: s.Process().Rank(), Op: op, Args: args, Err: err}
 }

@@ -133,9 +133,9 @@ type Owner interface{ OpDone(op *Op, err error) }
 
 // The errors of operations, which wrap the cause.
 var (
-	ErrAccess = errors.New("access refused by the target's adapter") // wrong key, bounds or access
-	ErrLost   = errors.New("rank lost")
-	ErrClosed = errors.New("process closed")
+	ErrAccess = errors.New("acp: access refused by the target's adapter") // wrong key, bounds or access
+	ErrLost   = errors.New("acp: rank lost")
+	ErrClosed = errors.New("acp: process closed")
 )
 
 // OpList is a FIFO queue of operations.

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrBroken means that the other end of a channel sent an impossible index or reply.
-var ErrBroken = errors.New("protocol violation by the other channel end")
+var ErrBroken = errors.New("acp: protocol violation by the other channel end")
 
 // A message is sent as its length in 8 bytes followed by its data, cut into segments of the size of a slot.
 // So a message costs 8 bytes of overhead whatever its length.

@@ -22,5 +22,5 @@ func Example() {
 	fmt.Println(got.Unmarshal(packet))
 	// Output:
 	// EAGER of rank 1, tag 7: hello
-	// malformed packet: EAGER with length 5 and a payload of 6 bytes
+	// mpi: malformed packet: EAGER with length 5 and a payload of 6 bytes
 }

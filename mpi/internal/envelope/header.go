@@ -54,7 +54,7 @@ func (h *Header) MarshalTo(b []byte) {
 }
 
 // ErrMalformed is wrapped by the errors of Unmarshal.
-var ErrMalformed = errors.New("malformed packet")
+var ErrMalformed = errors.New("mpi: malformed packet")
 
 // Unmarshal reads a header from b[:Size] and performs the checks that do not depend on
 // the sender.
