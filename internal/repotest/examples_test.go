@@ -1,52 +1,18 @@
 package repotest
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/sim/scenario"
 	"github.com/softrnic/softrnic/wire"
 )
-
-var update = flag.Bool("update", false, "update the output of the scenarios in the documents")
-
-var scenarioRE = regexp.MustCompile("(?s)\n```scenario\n(.*?\n)```\n")
-
-// TestDocsScenarios runs the blocks marked "scenario" in the documents and compares
-// their output.
-func TestDocsScenarios(t *testing.T) {
-	ran := 0
-	for _, d := range documents(t) {
-		file := filepath.Join(root, d.path)
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, m := range scenarioRE.FindAllSubmatch(text, -1) {
-			ran++
-			got, err := scenario.Run(string(m[1]))
-			require.NoError(t, err, "%s: output up to the error:\n%s", d.path, got)
-			require.Contains(t, got, "\nexpect ", "%s: scenario without an expect line", d.path)
-			if *update {
-				text = bytes.Replace(text, m[1], []byte(got), 1)
-				continue
-			}
-			require.Equal(t, string(m[1]), got, d.path)
-		}
-		if *update {
-			require.NoError(t, os.WriteFile(file, text, 0o644))
-		}
-	}
-	require.GreaterOrEqual(t, ran, 4)
-}
 
 // TestDocsPackets parses the blocks marked "packet": hexadecimal bytes from the IP
 // header to the ICRC, and three blanks before an explanation. The bytes must be a

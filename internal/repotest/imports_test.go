@@ -79,7 +79,7 @@ var allowedImports = map[string][]string{
 	"internal/pmi":          {},
 	"internal/rnichook":     {"internal/link"},
 	"internal/rnictest":     {"internal/rnichook", "rnic"},
-	"internal/sim":          {"verbs", "wire", "reliability", "qp", "internal/link", "internal/rnictest", "rnic"},
+	"rnic/internal/sim":     {"verbs", "wire", "reliability", "qp", "internal/link", "internal/rnictest", "rnic"},
 	"internal/repotest":     {},
 	"internal/misuse":       {},
 	"internal/mpirun":       {"internal/cpus", "internal/hostaddr", "internal/pmi", "mpi/pmi"},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/sim/scenario"
+	"github.com/softrnic/softrnic/rnic/internal/sim/scenario"
 )
 
 func Example() {

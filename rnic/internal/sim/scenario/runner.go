@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/softrnic/softrnic/internal/sim"
+	"github.com/softrnic/softrnic/rnic/internal/sim"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/memory"
-	"github.com/softrnic/softrnic/internal/sim"
+	"github.com/softrnic/softrnic/rnic/internal/sim"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/internal/link/memory"
-	"github.com/softrnic/softrnic/internal/sim"
+	"github.com/softrnic/softrnic/rnic/internal/sim"
 	"github.com/softrnic/softrnic/verbs"
 )
 

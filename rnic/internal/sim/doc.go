@@ -22,7 +22,7 @@
 // The tests of this package replay the scripts of testdata/scenario (package
 // scenario) and run random programs on random networks by the thousand:
 //
-//	go test ./internal/sim -run Scenario           # -update writes the expected output anew
-//	go test ./internal/sim -run Seeds              # 10,000 seeds, 300 with -short; SOFTRNIC_SEEDS=500 or =20000-30000
-//	go test ./internal/sim -run Seeds -sim.seed=7  # one of them, with its trace
+//	go test ./rnic/internal/sim -run Scenario           # -update writes the expected output anew
+//	go test ./rnic/internal/sim -run Seeds              # 10,000 seeds, 300 with -short; SOFTRNIC_SEEDS=500 or =20000-30000
+//	go test ./rnic/internal/sim -run Seeds -sim.seed=7  # one of them, with its trace
 package sim

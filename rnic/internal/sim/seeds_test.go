@@ -98,7 +98,7 @@ func report(t *testing.T, seed uint64, err error) {
 	if len(lines) > tail {
 		lines = lines[len(lines)-tail:]
 	}
-	t.Errorf("seed %d: %v\nrerun: go test ./internal/sim -run TestSeeds -sim.seed=%d -v\nthe end of its trace:\n%s",
+	t.Errorf("seed %d: %v\nrerun: go test ./rnic/internal/sim -run TestSeeds -sim.seed=%d -v\nthe end of its trace:\n%s",
 		seed, err, seed, strings.Join(lines, "\n"))
 	if again == nil || again.Error() != err.Error() {
 		t.Errorf("seed %d: the second run differs: %v", seed, again)

@@ -3,7 +3,7 @@ package sim_test
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/internal/sim"
+	"github.com/softrnic/softrnic/rnic/internal/sim"
 	"github.com/softrnic/softrnic/verbs"
 )
 

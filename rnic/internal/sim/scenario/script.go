@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/softrnic/softrnic/internal/sim"
+	"github.com/softrnic/softrnic/rnic/internal/sim"
 )
 
 // separator separates commands from output.
