@@ -79,7 +79,7 @@ type Options struct {
 	// Debug is the address of the debug endpoint, see Device.ServeDebug.
 	Debug string
 
-	hooks rnichook.Hooks // set by package internal/rnictest
+	hooks rnichook.Hooks // set by package internal/rnichook
 }
 
 // DefaultSpin is the default of Options.Spin.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/link/memory"
-	"github.com/softrnic/softrnic/internal/rnictest"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -22,8 +22,8 @@ func fixed(t *testing.T) *app {
 	conn, err := memory.NewLive().Attach(addr, memory.Options{})
 	require.NoError(t, err)
 	a := newApp(nil, nil)
-	a.options = rnictest.WithHooks(rnic.Options{Name: "softrnic0", Addr: addr},
-		rnictest.Hooks{Conn: conn, Rand: func() uint32 { return 0x01234567 }, Clock: func() int64 { return 1 }})
+	a.options = rnichook.WithHooks(rnic.Options{Name: "softrnic0", Addr: addr},
+		rnichook.Hooks{Conn: conn, Rand: func() uint32 { return 0x01234567 }, Clock: func() int64 { return 1 }})
 	return a
 }
 

@@ -1,5 +1,9 @@
-// Package rnichook lets package internal/rnictest reach parts of package rnic
-// that are not public. Package rnic imports rnichook and sets its functions.
+// Package rnichook opens devices of package rnic on a link, a clock and a random
+// source of the caller, for simulations and tests.
+//
+//	dev, err := rnic.Open(rnichook.WithHooks(rnic.Options{NoService: true}, rnichook.Hooks{Conn: conn}))
+//
+// Package rnic imports rnichook and sets its functions.
 package rnichook
 
 import "github.com/softrnic/softrnic/internal/link"
@@ -7,16 +11,21 @@ import "github.com/softrnic/softrnic/internal/link"
 // Hooks replace what a device takes from its environment. A zero field keeps
 // the default.
 type Hooks struct {
-	Conn  link.Conn     // replaces the socket
-	Clock func() int64  // replaces the monotonic clock; nanoseconds, never 0
+	Conn  link.Conn     // replaces the socket, and the addresses in the options
+	Clock func() int64  // replaces the monotonic clock; nanoseconds, never 0; not with an ICM
 	Rand  func() uint32 // replaces the random source of numbers and keys
 }
 
-// Set by package rnic.
-var (
-	// SetHooks stores h in options, a *rnic.Options.
-	SetHooks func(options any, h Hooks)
+// SetHooks stores h in options, a *rnic.Options. Package rnic sets it.
+var SetHooks func(options any, h Hooks)
 
-	// NextTimer returns the earliest deadline of device, a *rnic.Device.
-	NextTimer func(device any) int64
-)
+// NextTimer returns the time on the clock of a *rnic.Device, in nanoseconds, at
+// which rnic.Device.Progress has work even if no packet arrives, or 0 for never.
+// Drivers of a device without a service goroutine need it. Package rnic sets it.
+var NextTimer func(device any) int64
+
+// WithHooks returns o, a rnic.Options, with h.
+func WithHooks[Options any](o Options, h Hooks) Options {
+	SetHooks(&o, h)
+	return o
+}

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/internal/link/memory"
-	"github.com/softrnic/softrnic/internal/rnictest"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -82,10 +82,10 @@ func (s *Sim) AddDevice(o DeviceOptions) (*Device, error) {
 	}
 	d.top = &topTap{Conn: d.impair, dev: d, single: o.OneByOne}
 	random := rand.New(rand.NewPCG(s.seed, uint64(d.index+1)))
-	d.Device, err = rnictest.Open(rnic.Options{
+	d.Device, err = rnic.Open(rnichook.WithHooks(rnic.Options{
 		Name: o.Name, NoService: true,
 		Logger: slog.New(slog.DiscardHandler), Debug: rnic.DebugOff, // tests inspect the simulation itself
-	}, rnictest.Hooks{Conn: d.top, Clock: s.net.Now, Rand: random.Uint32})
+	}, rnichook.Hooks{Conn: d.top, Clock: s.net.Now, Rand: random.Uint32}))
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (d *Device) nextEvent() int64 {
 	if !d.isRunning(d.sim.net.Now()) {
 		return d.stoppedUntil
 	}
-	t := rnictest.NextTimer(d.Device)
+	t := rnichook.NextTimer(d.Device)
 	if due := d.impair.NextDue(); due != 0 && (t == 0 || due < t) {
 		t = due
 	}

@@ -1,4 +1,4 @@
-package rnictest
+package rnichook_test
 
 import (
 	"net/netip"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/internal/rnichook"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -16,16 +17,16 @@ func TestOpen(t *testing.T) {
 	conn, err := memory.NewLive().Attach(addr, memory.Options{})
 	require.NoError(t, err)
 	clocks, randoms := 0, 0
-	dev, err := Open(rnic.Options{NoService: true}, Hooks{
+	dev, err := rnic.Open(rnichook.WithHooks(rnic.Options{NoService: true}, rnichook.Hooks{
 		Conn:  conn,
 		Clock: func() int64 { clocks++; return int64(clocks) },
 		Rand:  func() uint32 { randoms++; return uint32(randoms) },
-	})
+	}))
 	require.NoError(t, err)
 	defer dev.Close()
 	require.Equal(t, addr, dev.Addr())
 	require.NotZero(t, dev.Inspect().Now)
 	require.NotZero(t, clocks)
 	require.NotZero(t, randoms)
-	require.Zero(t, NextTimer(dev))
+	require.Zero(t, rnichook.NextTimer(dev))
 }
