@@ -76,20 +76,20 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(a.flagError)
-	var faults string
-	root.PersistentFlags().StringVar(&faults, "impair", "", "faults of every adapter's link, for example \"loss 1% delay 2ms\"; not applied to plain UDP")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return prepareWorkers(faults) }
+	var impairment string
+	root.PersistentFlags().StringVar(&impairment, "impair", "", "impairment of the links of all adapters, for example \"loss 1% delay 2ms\"; plain UDP has none")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return prepareWorkers(impairment) }
 	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand(), a.osuCommand(), a.imbCommand(), a.nasCommand(), a.agentCommand())
 	return root
 }
 
-// prepareWorkers checks the environment variables of the worker processes, and sets the faults
-// of --impair.
-func prepareWorkers(faults string) error {
-	if _, err := impair.Parse(faults); err != nil {
+// prepareWorkers checks the environment variables of the worker processes, and sets the
+// impairment of --impair.
+func prepareWorkers(impairment string) error {
+	if _, err := impair.Parse(impairment); err != nil {
 		return usageErrorf("--impair: %w", err)
 	}
-	if env := os.Getenv(rnic.EnvImpair); faults == "" {
+	if env := os.Getenv(rnic.EnvImpair); impairment == "" {
 		if _, err := impair.Parse(env); err != nil {
 			return usageErrorf("%s: %w", rnic.EnvImpair, err)
 		}
@@ -99,10 +99,10 @@ func prepareWorkers(faults string) error {
 			return usageErrorf("%s: %w", rnic.EnvAddr, err)
 		}
 	}
-	if faults == "" {
+	if impairment == "" {
 		return nil
 	}
-	return os.Setenv(rnic.EnvImpair, faults)
+	return os.Setenv(rnic.EnvImpair, impairment)
 }
 
 // describeMachine writes the facts about the machine to stderr and returns them.

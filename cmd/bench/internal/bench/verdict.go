@@ -12,7 +12,7 @@ type Verdict struct {
 
 // A Check is one comparison of a figure with the limit that the claim sets.
 type Check struct {
-	Description string  `json:"what"`             // figure and limit as text
+	Description string  `json:"description"`      // figure and limit as text
 	Figure      float64 `json:"figure,omitempty"` // compared value
 	Limit       float64 `json:"limit,omitempty"`  // 0: the check has no limit
 	Holds       bool    `json:"holds"`
@@ -25,38 +25,26 @@ func (c Check) NearLimit(band float64) bool {
 	return c.Limit != 0 && math.Abs(c.Figure/c.Limit-1) <= band
 }
 
-// A State is the significance of a result for the claim.
-type State string
-
-const (
-	Agrees  State = "agrees"   // the claim holds
-	Differs State = "differs"  // the claim does not hold
-	NeedRun State = "need run" // the quick run is inconclusive; `bench run` decides
-	Failed  State = "failed"   // no verdict
-)
-
 // QuickBand is the fraction of a limit within which quick runs do not decide.
 const QuickBand = 0.2
 
-// QuickState returns the state that a quick run supports. It is NeedRun if the deciding figure
-// is within QuickBand of its limit, or if the claim does not hold and no check has a limit.
-func (res *Result) QuickState() State {
-	if res.Err != nil {
-		return Failed
+// IsInconclusive reports whether res is of a quick run that does not decide the claim: a figure
+// is within QuickBand of its limit and none is beyond, or the claim does not hold and no check
+// tells why.
+func (res *Result) IsInconclusive() bool {
+	if !res.Quick || res.Err != nil {
+		return false
 	}
-	state := Agrees
-	if !res.Verdict.Holds {
-		state = NeedRun
-	}
+	inconclusive := !res.Verdict.Holds
 	for _, c := range res.Verdict.Checks {
 		switch near := c.NearLimit(QuickBand); {
-		case c.Exact && !c.Holds, !c.Holds && !near && c.Limit != 0:
-			return Differs
+		case !c.Holds && (c.Exact || !near && c.Limit != 0):
+			return false
 		case near:
-			state = NeedRun
+			inconclusive = true
 		}
 	}
-	return state
+	return inconclusive
 }
 
 // FailedChecks returns the descriptions of the exact checks that do not hold. They count in quick

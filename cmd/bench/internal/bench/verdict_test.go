@@ -7,24 +7,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestQuickState checks which states quick runs support.
-func TestQuickState(t *testing.T) {
-	for want, checks := range map[State][]Check{
-		Agrees:  {{Figure: 0.5, Limit: 1, Holds: true}, {Holds: true}},
-		NeedRun: {{Figure: 0.85, Limit: 1, Holds: true}},
-		Differs: {{Figure: 1.1, Limit: 1}, {Figure: 1.3, Limit: 1}},
+// TestIsInconclusive checks which quick runs decide the claim.
+func TestIsInconclusive(t *testing.T) {
+	for name, c := range map[string]struct {
+		checks []Check
+		want   bool
+	}{
+		"holds":             {[]Check{{Figure: 0.5, Limit: 1, Holds: true}, {Holds: true}}, false},
+		"holds near":        {[]Check{{Figure: 0.85, Limit: 1, Holds: true}}, true},
+		"near and beyond":   {[]Check{{Figure: 1.1, Limit: 1}, {Figure: 1.3, Limit: 1}}, false},
+		"near":              {[]Check{{Figure: 0.9, Limit: 1}}, true},
+		"exact":             {[]Check{{Figure: 0.9, Limit: 1, Exact: true}}, false},
+		"exact, no limit":   {[]Check{{Exact: true}}, false},
+		"without a limit":   {[]Check{{Description: "no limit"}}, true},
+		"without any check": {nil, true},
 	} {
-		res := &Result{Verdict: Verdict{Holds: true, Checks: checks}}
-		for _, c := range checks {
-			res.Verdict.Holds = res.Verdict.Holds && c.Holds
+		res := &Result{Quick: true, Verdict: Verdict{Holds: len(c.checks) > 0, Checks: c.checks}}
+		for _, check := range c.checks {
+			res.Verdict.Holds = res.Verdict.Holds && check.Holds
 		}
-		require.Equal(t, want, res.QuickState())
+		require.Equal(t, c.want, res.IsInconclusive(), name)
 		res.Err = context.Canceled
-		require.Equal(t, Failed, res.QuickState())
+		require.False(t, res.IsInconclusive(), name)
+		full := &Result{Verdict: res.Verdict}
+		require.False(t, full.IsInconclusive(), name)
 	}
-	for _, checks := range [][]Check{nil, {{Description: "no limit"}}, {{Figure: 0.9, Limit: 1}}} {
-		require.Equal(t, NeedRun, (&Result{Verdict: Verdict{Checks: checks}}).QuickState())
-	}
+}
+
+func TestFailedChecks(t *testing.T) {
+	v := Verdict{Checks: []Check{{Description: "a", Exact: true}, {Description: "b"}, {Description: "c", Exact: true, Holds: true}}}
+	require.Equal(t, []string{"a"}, v.FailedChecks())
+}
+
+func TestDecisive(t *testing.T) {
 	require.Nil(t, Verdict{}.Decisive())
 	v := Verdict{Checks: []Check{{Description: "a", Figure: 1.1, Limit: 1}, {Description: "b", Figure: 2, Limit: 1}, {Description: "c", Figure: 0.1, Limit: 1, Holds: true}}}
 	require.Equal(t, "b", v.Decisive().Description)

@@ -64,9 +64,9 @@ func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 	if size == 8 {
 		for i, ratio := range ratios {
 			if i%2 == 0 {
-				j.atMost(samples[1+i].Series, ratio, immOverSend)
+				j.atMost(samples[1+i].Series+" over rc-send", ratio, immOverSend)
 			} else {
-				j.addNote(true, "%s %.2f (the paper: 4)", samples[1+i].Series, ratio)
+				j.addNote(true, "%s over rc-send %.2f (the paper: 4)", samples[1+i].Series, ratio)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ type oneSidedRun struct {
 func (o oneSided) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	latencies, bandwidths := r.Ints("latency"), r.Ints("bandwidth")
 	r.Plan(1 + len(latencies) + len(bandwidths))
-	r.Step("connections")
+	r.Step("opening connections")
 	x := oneSidedRun{Run: r, oneSided: o}
 	var err error
 	x.all, err = openTransports(ctx, 2, mpibench.TCP, mpibench.RDMA, mpibench.FastMessages, mpibench.RDMAMessages)

@@ -23,7 +23,7 @@ type mpiRun struct {
 // must close the result, also after an error.
 func openMPIRun(ctx context.Context, r *bench.Run) (m *mpiRun, err error) {
 	r.Plan(1 + len(r.Ints("sizes")))
-	r.Step("connections")
+	r.Step("opening connections")
 	m = &mpiRun{Run: r}
 	if m.all, err = openJobs(ctx, r, 2); err != nil {
 		return m, err

@@ -52,7 +52,7 @@ func greedyReads(r *bench.Run) bool {
 func sdpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + len(sizes))
-	r.Step("connections")
+	r.Step("opening connections")
 	all, err := openSockets(ctx, sdpbench.Config{},
 		variant{"", sdpbench.Config{Buffers: paperBuffers, BufferBytes: paperBytes, ZeroCopy: -1}},
 		variant{defaultSuffix, sdpbench.Config{}})

@@ -41,7 +41,7 @@ const (
 func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + len(sizes))
-	r.Step("connections")
+	r.Step("opening connections")
 	var variants []variant
 	for _, wait := range r.Words("wait") {
 		v := variant{"", sdpbench.Config{Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes"), ZeroCopy: -1, Spin: spinForever}}
@@ -71,13 +71,13 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 				next := three[(k+1)%3]
 				apart[i].keepMax(largerOverSmaller(s.Figures, next.Figures), "%s and %s at %d B", s.Series, next.Series, size)
 				if size == tcpLatencyAt {
-					j.atMost(s.Series, ratios[3*i+k], v.overTCP())
+					j.atMost(s.Series+" over tcp", ratios[3*i+k], v.overTCP())
 				}
 			}
 		}
 	}
 	for _, e := range apart {
-		j.atMost("largest ratio, "+e.where+":", e.value, evenDesigns)
+		j.atMost("larger over smaller latency, "+e.where+":", e.value, evenDesigns)
 	}
 	return j.makeVerdict(), nil
 }

@@ -44,7 +44,7 @@ const (
 func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	amounts := r.Pauses("compute")
 	r.Plan(1 + len(amounts))
-	r.Step("connections")
+	r.Step("opening connections")
 	// The paper's adapter has its own processor. Ours needs a processor that does not compute:
 	// without pinning it can use that of a waiting process.
 	all, err := openSockets(ctx, sdpbench.Config{Loose: true},

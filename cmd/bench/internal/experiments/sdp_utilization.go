@@ -48,7 +48,7 @@ func sdpUtilization(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // measureUtilization measures with buffers of one size.
 func measureUtilization(ctx context.Context, r *bench.Run, bytes int, j *evaluation) error {
-	r.Step("connections with %d buffers of %d B", paperBuffers, bytes)
+	r.Step("opening connections with %d buffers of %d B", paperBuffers, bytes)
 	buffers := sdpbench.Config{Buffers: paperBuffers, BufferBytes: bytes, ZeroCopy: -1}
 	all, err := openSockets(ctx, buffers, variant{"", buffers})
 	defer all.close()

@@ -35,7 +35,7 @@ const (
 func sdpZeroCopy(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + len(sizes))
-	r.Step("connections")
+	r.Step("opening connections")
 	all, err := openSockets(ctx, sdpbench.Config{},
 		variant{"", sdpbench.Config{ZeroCopy: -1}},
 		variant{zeroCopySuffix, sdpbench.Config{ZeroCopy: zeroCopyFrom}})

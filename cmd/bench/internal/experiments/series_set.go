@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
@@ -65,7 +67,13 @@ func meanRounds(rounds func(into *measure.Latency) measure.Round, all *measure.L
 
 // runAlternating runs n alternating rounds and returns the samples in the order of adding.
 func (l *seriesSet) runAlternating(ctx context.Context, n int) ([]bench.Sample, error) {
-	figures, err := measure.Alternate(ctx, n, l.rounds...)
+	return l.runAlternatingFor(ctx, math.MaxInt64, n)
+}
+
+// runAlternatingFor is a runAlternating that begins no round after limit has passed, except for
+// the first.
+func (l *seriesSet) runAlternatingFor(ctx context.Context, limit time.Duration, n int) ([]bench.Sample, error) {
+	figures, err := measure.AlternateFor(ctx, limit, n, l.rounds...)
 	if err != nil {
 		return nil, err
 	}

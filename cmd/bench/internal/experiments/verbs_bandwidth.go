@@ -113,7 +113,7 @@ func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *evalua
 	}
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		if ratio, ok := worst[op]; ok && l.targetRatio(op) > 0 {
-			j.atLeast(string(op)+l.suffix, ratio, l.targetRatio(op))
+			j.atLeast(string(op)+l.suffix+" over udp", ratio, l.targetRatio(op))
 		}
 	}
 	return nil

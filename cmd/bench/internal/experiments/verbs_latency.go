@@ -100,7 +100,7 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 	}
 	for i, ratio := range r.EmitAgainst(at, samples[0], oneWay...) {
 		if s := oneWay[i].Series; size == 8 && (s == "rc-write"+suffix || s == "rc-send"+suffix) {
-			j.atMost(s, ratio, limit)
+			j.atMost(s+" over udp-"+string(mode), ratio, limit)
 		}
 	}
 	if len(roundTrips) > 0 {

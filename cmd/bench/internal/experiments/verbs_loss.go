@@ -25,9 +25,9 @@ func init() {
 			{Name: "delays", Kind: bench.Words, Default: "0,1ms", Doc: "one-way delays"},
 			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-read", Quick: "rc-write", Choices: []string{"rc-write", "rc-send", "rc-read"}, Doc: "operations"},
 			{Name: "size", Kind: bench.Int, Default: "64KiB", Doc: "bytes of a message"},
-			{Name: "depth", Kind: bench.Int, Default: "32", Doc: "outstanding messages"},
+			{Name: "depth", Kind: bench.Int, Default: "32", Doc: "messages in flight"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round, without the time for outstanding messages at its end"},
+			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round, without the time of the messages in flight at its end"},
 		},
 		Tour: bench.Settings{"losses": "0.1,1", "delays": "0"},
 		Run:  verbsLoss,
@@ -101,9 +101,9 @@ func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, 
 		at := bench.Point{X: x, XUnit: percent, YUnit: measure.MegabytesPerSec}
 		ratio := r.EmitAgainst(at, samples[0], samples[1])[0]
 		if x == lossTargetAt && delay == "0" {
-			j.atLeast(string(op), ratio, lossTarget)
+			j.atLeast(string(op)+" over lossless", ratio, lossTarget)
 		} else {
-			j.addNote(true, "at %s %% %s%s %.2f", loss, op, suffix, ratio)
+			j.addNote(true, "at %s %% %s%s over lossless %.2f", loss, op, suffix, ratio)
 		}
 	}
 	return nil

@@ -72,14 +72,14 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 		return err
 	}
 	defer many.Close()
-	crowd, err := many.OpenIdleConns(ctx, verbsbench.IdleConnsOptions{Transport: verbs.RC, Peers: n})
+	idle, err := many.OpenIdleConns(ctx, verbsbench.IdleConnsOptions{Transport: verbs.RC, Peers: n})
 	if err != nil {
 		return err
 	}
 	for i, end := range []string{"", "-peer"} {
 		r.Emit(bench.Row{
 			Series: perQPSeries + end, X: float64(n), XUnit: queuePairs,
-			Y: float64(crowd.HeapBytes[i]) / float64(n), YUnit: measure.Bytes,
+			Y: float64(idle.HeapBytes[i]) / float64(n), YUnit: measure.Bytes,
 		})
 	}
 	iters := r.Int("iters")
@@ -103,7 +103,7 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 	at := bench.Point{X: float64(n), XUnit: queuePairs, YUnit: measure.Microseconds}
 	r.EmitAgainst(at, samples[0], samples[1:]...)
 	if n == manyQPs {
-		perQP := math.Ceil(float64(max(crowd.HeapBytes[0], crowd.HeapBytes[1])) / float64(n))
+		perQP := math.Ceil(float64(max(idle.HeapBytes[0], idle.HeapBytes[1])) / float64(n))
 		j.addCheck(perQP, qpMemory, perQP <= qpMemory, "memory of a queue pair %.0f bytes (at most %d)", perQP, qpMemory)
 		j.checks[len(j.checks)-1].Exact = true
 		j.atMost("latency over that of a single queue pair", measure.MedianRatio(samples[2].Figures, samples[1].Figures), qpLatency)

@@ -15,8 +15,10 @@ package measure
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 )
 
 // A Round measures once, for a short time, and returns the figure.
@@ -29,12 +31,22 @@ type Round func(ctx context.Context) (float64, error)
 //
 // Alternate returns the first error of a round, or the cause of ctx when it ends.
 func Alternate(ctx context.Context, n int, rounds ...Round) ([][]float64, error) {
+	return AlternateFor(ctx, math.MaxInt64, n, rounds...)
+}
+
+// AlternateFor is an Alternate with at most n iterations, which begins none after limit has
+// passed, except for the first.
+func AlternateFor(ctx context.Context, limit time.Duration, n int, rounds ...Round) ([][]float64, error) {
+	began := time.Now()
 	out := make([][]float64, len(rounds))
 	for i := range out {
 		out[i] = make([]float64, 0, n)
 	}
 	var order []int
 	for turn := range n {
+		if turn > 0 && time.Since(began) >= limit {
+			break
+		}
 		if turn%2 == 0 {
 			order = rand.New(rand.NewPCG(uint64(turn), 0)).Perm(len(rounds))
 		} else {

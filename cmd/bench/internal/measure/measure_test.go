@@ -77,6 +77,19 @@ func TestAlternateTakesTurns(t *testing.T) {
 	require.Equal(t, first, order, "the same in each call")
 }
 
+// TestAlternateFor: the first iteration is complete, and none begins after the limit.
+func TestAlternateFor(t *testing.T) {
+	calls := 0
+	count := func(context.Context) (float64, error) { calls++; return 1, nil }
+	v, err := AlternateFor(t.Context(), 0, 5, count, count)
+	require.NoError(t, err)
+	require.Equal(t, [][]float64{{1}, {1}}, v)
+	v, err = AlternateFor(t.Context(), time.Hour, 5, count, count)
+	require.NoError(t, err)
+	require.Len(t, v[1], 5)
+	require.Equal(t, 12, calls)
+}
+
 func TestAlternateStops(t *testing.T) {
 	bad := errors.New("no round")
 	fail := func(context.Context) (float64, error) { return 0, bad }

@@ -57,7 +57,7 @@ const (
 func (m mark) Word() string {
 	switch m {
 	case unclear:
-		return "need run"
+		return "not decided"
 	case missing:
 		return "not run"
 	}
@@ -114,7 +114,7 @@ func (p page) Outcome() string {
 	for _, of := range []struct {
 		mark
 		words string
-	}{{holds, "hold"}, {differs, "differ"}, {unclear, "need a thorough run"}, {failed, "failed"}, {missing, "not run"}} {
+	}{{holds, "hold"}, {differs, "differ"}, {unclear, "not decided by quick runs"}, {failed, "failed"}, {missing, "not run"}} {
 		if n := p.Counts[of.mark]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, of.words))
 		}
@@ -212,7 +212,7 @@ func markOf(res *bench.Result) mark {
 		return missing
 	case res.Err != nil:
 		return failed
-	case res.Quick && res.QuickState() == bench.NeedRun:
+	case res.IsInconclusive():
 		return unclear
 	case res.Verdict.Holds:
 		return holds
@@ -269,8 +269,8 @@ func (s section) Decisive() string {
 	return ""
 }
 
-// NotReached returns the descriptions of the checks that do not hold.
-func (s section) NotReached() (list []string) {
+// NotHolding returns the descriptions of the checks that do not hold.
+func (s section) NotHolding() (list []string) {
 	for _, c := range s.Verdict.Checks {
 		if !c.Holds {
 			list = append(list, c.Description)

@@ -73,7 +73,7 @@ RDM     datagram of 8 B, one way       5.00 us    1.80  UDP            9.00 us  
         datagrams of 64 B              900 k/s    2.00  UDP            450 k/s  0.064    14.0 M/s
         datagrams of 64 KiB          2.10 GB/s    2.21  UDP           950 MB/s   0.50   4.20 GB/s
 SDP     Write of 8 B, one way          5.50 us    2.91  TCP            16.0 us   0.45     2.50 us
-        Writes of 64 B                9.00 M/s   14.71  TCP            612 k/s   0.64    14.0 M/s
+        Writes of 64 B                9.00 M/s   14.71  TCP            612 k/s
         Writes of 64 KiB             3.10 GB/s    0.79  TCP          3.90 GB/s   0.74   4.20 GB/s
 MPI     message of 8 B, one way        5.25 us    2.35  Open MPI       12.3 us   0.48     2.50 us
         messages of 64 B              1.50 M/s    1.36  Open MPI      1.10 M/s   0.11    14.0 M/s

@@ -34,7 +34,7 @@ func outcome(res *bench.Result) string {
 	}
 	holds := "no"
 	switch {
-	case res.Quick && res.QuickState() == bench.NeedRun:
+	case res.IsInconclusive():
 		holds = "not decided by a quick run"
 	case res.Verdict.Holds:
 		holds = "yes"

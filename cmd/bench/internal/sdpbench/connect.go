@@ -34,14 +34,14 @@ func (e *side) connectTCP(ctx context.Context, c Config) (disconnect func(), err
 		}
 		defer l.Close()
 	}
-	sheets, err := proc.Exchange(ctx, e.Worker, mine)
+	infos, err := proc.Exchange(ctx, e.Worker, mine)
 	if err != nil {
 		return nil, err
 	}
 	if e.Rank == 1 {
 		e.conn, err = l.Accept()
 	} else {
-		e.conn, err = dialTCP(ctx, sheets[1])
+		e.conn, err = dialTCP(ctx, infos[1])
 	}
 	if err != nil {
 		return nil, err
@@ -102,14 +102,14 @@ func (e *side) acceptOrDialSDP(ctx context.Context, dev *rnic.Device, stack *sdp
 		}
 		defer l.Close()
 	}
-	sheets, err := proc.Exchange(ctx, e.Worker, mine)
+	infos, err := proc.Exchange(ctx, e.Worker, mine)
 	if err != nil {
 		return nil, err
 	}
 	if e.Rank == 1 {
 		return l.AcceptSDP()
 	}
-	return dialSDP(ctx, stack, sheets[1])
+	return dialSDP(ctx, stack, infos[1])
 }
 
 // listenTCP listens and returns the listener and its address.

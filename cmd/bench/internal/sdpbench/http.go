@@ -22,7 +22,7 @@ const roleHTTP = "http"
 // HTTPConfig describes the requests and their transport.
 type HTTPConfig struct {
 	Transport   Transport
-	Connections int // kept alive, each with one outstanding request
+	Connections int // kept alive, each with one request in flight
 	Bytes       int // size of a response
 }
 
@@ -137,12 +137,12 @@ func runHTTPClients(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 		return err
 	}
 	defer disconnect()
-	sheets, err := proc.Exchange(ctx, w, listenInfo{})
+	infos, err := proc.Exchange(ctx, w, listenInfo{})
 	if err != nil {
 		return err
 	}
 	transport := &http.Transport{
-		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, sheets[1]) },
+		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, infos[1]) },
 		MaxIdleConnsPerHost: c.Connections, MaxConnsPerHost: c.Connections, DisableCompression: true,
 	}
 	defer transport.CloseIdleConnections()
@@ -159,7 +159,7 @@ func runHTTPClients(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 		for i := range errs {
 			all.Go(func() {
 				for memory := make([]byte, c.Bytes); errs[i] == nil && time.Since(start) < r.Time; n.Add(1) {
-					errs[i] = getAndVerify(ctx, client, sheets[1].Addr, memory, want)
+					errs[i] = getAndVerify(ctx, client, infos[1].Addr, memory, want)
 				}
 			})
 		}

@@ -23,7 +23,7 @@
 //
 // # Stream
 //
-// Rank 0 keeps a number of requests outstanding. RC writes and reads target a
+// Rank 0 keeps a number of requests in flight. RC writes and reads target a
 // sleeping program: its adapter serves them. UC and UD have no acknowledgements, so
 // the receiver returns credits by small RC writes, as such applications do,
 // and missing messages are counted as lost. A UC write carries an immediate,

@@ -126,7 +126,7 @@ type StreamOptions struct {
 	Op    Op
 	Size  int // bytes of one message
 	List  int // requests posted in one list; 0 means 1
-	Depth int // maximum number of outstanding requests; 0 means 128, and fewer for long messages
+	Depth int // maximum number of requests in flight; 0 means 128, and fewer for long messages
 }
 
 // A Flow is the traffic of one round.

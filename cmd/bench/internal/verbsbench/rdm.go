@@ -136,14 +136,14 @@ func openRDM(ctx context.Context, e *side, o RDMOptions) (_ *rdmSide, err error)
 	if r.region, err = r.ep.Register(memory, verbs.AccessLocalWrite|verbs.AccessRemote); err != nil {
 		return nil, err
 	}
-	sheets, err := proc.Exchange(ctx, e.Worker, rdmConnInfo{r.ep.Addr(), r.region.Remote(0)})
+	infos, err := proc.Exchange(ctx, e.Worker, rdmConnInfo{r.ep.Addr(), r.region.Remote(0)})
 	if err != nil {
 		return nil, err
 	}
-	r.remote = sheets[e.peerRank()].Memory
+	r.remote = infos[e.peerRank()].Memory
 	r.buf, r.in = make([]byte, o.Size), make([]byte, o.Size)
 	copy(r.buf, pattern)
-	if r.peer, err = r.ep.Dial(ctx, sheets[e.peerRank()].Addr); err != nil {
+	if r.peer, err = r.ep.Dial(ctx, infos[e.peerRank()].Addr); err != nil {
 		return nil, err
 	}
 	return r, proc.Barrier(ctx, e.Worker)

@@ -81,11 +81,11 @@ func openRig(ctx context.Context, e *side, o rigOptions) (_ *rig, err error) {
 			return nil, err
 		}
 	}
-	sheets, err := proc.Exchange(ctx, e.Worker, mine)
+	infos, err := proc.Exchange(ctx, e.Worker, mine)
 	if err != nil {
 		return nil, err
 	}
-	r.remote = sheets[e.peerRank()]
+	r.remote = infos[e.peerRank()]
 	if err := r.connectPeer(mine); err != nil {
 		return nil, err
 	}

@@ -84,12 +84,12 @@ func (r *root) connectSenders(ctx context.Context) error {
 		}
 		r.senderByDataQP[data[i].Num()], r.senderByControlQP[r.controls[i].qp.Num()] = i, i
 	}
-	sheets, err := proc.Exchange(ctx, r.Worker, mine)
+	infos, err := proc.Exchange(ctx, r.Worker, mine)
 	if err != nil {
 		return err
 	}
 	for i := range data {
-		theirs := sheets[1+i]
+		theirs := infos[1+i]
 		if err := verbs.Connect(data[i], mine.Data[i], theirs.Data[0], verbs.ConnectOptions{AckTimeout: ackTimeout}); err != nil {
 			return err
 		}

@@ -76,11 +76,11 @@ func openSender(ctx context.Context, e *side, o GatherOptions) (s *sender, err e
 	if s.control, mine.Control[0], err = e.newControlQP(s.cq); err != nil {
 		return nil, err
 	}
-	sheets, err := proc.Exchange(ctx, e.Worker, mine)
+	infos, err := proc.Exchange(ctx, e.Worker, mine)
 	if err != nil {
 		return nil, err
 	}
-	root, me := sheets[0], e.Rank-1
+	root, me := infos[0], e.Rank-1
 	if err := verbs.Connect(s.data, mine.Data[0], root.Data[me], verbs.ConnectOptions{AckTimeout: ackTimeout}); err != nil {
 		return nil, err
 	}

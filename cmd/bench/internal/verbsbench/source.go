@@ -170,7 +170,7 @@ func (s *source) hasWindow(n int) bool {
 	return s.posted+uint64(n)-s.done <= uint64(s.Depth) && s.unitsInFlight()+n <= s.window
 }
 
-// unitsInFlight returns the number of unacknowledged units in flight (UC, UD).
+// unitsInFlight returns the number of units in flight (UC, UD).
 func (s *source) unitsInFlight() int {
 	if s.kind.isAcked() {
 		return 0

@@ -11,8 +11,8 @@ import (
 
 const (
 	workingSet    = 4 << 20  // bytes of memory that messages cycle through
-	maxInFlight   = 32 << 20 // maximum outstanding bytes, except for a few messages
-	defaultDepth  = 128      // outstanding requests; perftest's default
+	maxInFlight   = 32 << 20 // maximum bytes in flight, except for a few messages
+	defaultDepth  = 128      // requests in flight; perftest's default
 	fragmentBatch = 32       // fragments of a long UD message in one list
 )
 
@@ -26,7 +26,7 @@ type streamPlan struct {
 	unitSize       int // bytes of a unit, except for the last of a message
 	slots          int
 	signalInterval int // units from one signaled unit to the next, a multiple of List
-	window         int // maximum unacknowledged units in flight (UC, UD)
+	window         int // maximum units in flight (UC, UD)
 }
 
 func newPlan(e *side, o StreamOptions) (*streamPlan, error) {
