@@ -12,7 +12,7 @@
 //	r, err := p.Register(buf)                           // buf has global addresses now
 //	h := p.Copy(p.StarterGA(2), r.GA(0), 100, acp.None) // to rank 2's starter memory, known to all ranks
 //	h = p.Copy(there, elsewhere, 100, acp.None)         // between any two ranks
-//	h = acp.FetchAdd(p, &old, there, 1, h)                       // starts when h is complete
+//	h = acp.FetchAdd(p, &old, there, 1, h)              // starts when h is complete
 //	err = p.Complete(ctx, h)                            // waits for h and all operations before it
 //	err = p.Sync(ctx)                                   // barrier
 //
@@ -23,7 +23,7 @@
 //	c, err := acp.NewChan[Particle](p, left, right, acp.ChannelOptions{}) // a typed channel with blocking methods
 //	err = c.Send(ctx, Particle{...})
 //
-//	err = p.Finalize()
+//	err = p.Finalize(ctx)
 //
 // docs/acp.md maps the acp_ functions to methods of this package.
 //

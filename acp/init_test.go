@@ -1,7 +1,9 @@
 package acp_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,7 +20,7 @@ import (
 func TestInitWithoutDevice(t *testing.T) {
 	broken := errors.New("no adapter")
 	for name, c := range map[string]struct {
-		open acp.Open
+		open func() (verbs.Device, error)
 		want error
 	}{
 		"nil function":          {nil, acp.ErrOptions},
@@ -38,4 +40,28 @@ func TestInitWithoutDevice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFinalizeContext checks that Finalize ends with its context while another rank does not call it, and
+// that Close after it does nothing.
+func TestFinalizeContext(t *testing.T) {
+	finalized := make(chan struct{})
+	err := pmi.RunLocal(2, 5*time.Second, func(m pmi.Manager) error {
+		p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: m})
+		if err != nil {
+			return err
+		}
+		if p.Rank() == 1 {
+			<-finalized
+			return p.Close()
+		}
+		defer close(finalized)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if err := p.Finalize(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("finalize: %w", err)
+		}
+		return p.Close()
+	})
+	require.NoError(t, err)
 }

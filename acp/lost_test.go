@@ -95,7 +95,7 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 				through.Wait()
 			}
 			if rank != 1 && err == nil {
-				if lost := p.Finalize(); lost == nil {
+				if lost := p.Finalize(ctx); lost == nil {
 					err = fmt.Errorf("rank %d: nobody has died", rank)
 				}
 			} else {

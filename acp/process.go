@@ -43,18 +43,14 @@ type Process struct {
 	freeAccesses *access    // free list
 }
 
-// Open opens the adapter of a rank, for example:
-//
-//	func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
-type Open func() (verbs.Device, error)
-
 // startTimeout bounds Init, and the barriers of Finalize.
 const startTimeout = 5 * time.Minute
 
 // Init joins the job in which the process was started (acp_init), by softrnic mpirun or another process
-// manager that package pmi supports. A program started without one is a job of one rank. Finalize and Close
-// close the adapter.
-func Init(open Open, o Options) (*Process, error) {
+// manager that package pmi supports. A program started without one is a job of one rank. Init opens the
+// adapter by open, for example func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, and
+// Finalize or Close closes it. Init waits for the other ranks for at most 5 minutes.
+func Init(open func() (verbs.Device, error), o Options) (*Process, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if o.Manager == nil {
@@ -75,7 +71,7 @@ func Init(open Open, o Options) (*Process, error) {
 }
 
 // joinJob opens the device and the transport, and waits for the other ranks.
-func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
+func (p *Process) joinJob(ctx context.Context, open func() (verbs.Device, error)) (err error) {
 	if err = p.o.applyDefaults(); err != nil {
 		return err
 	}
@@ -83,7 +79,7 @@ func (p *Process) joinJob(ctx context.Context, open Open) (err error) {
 		return fmt.Errorf("%w: want at most %d ranks", ErrRank, protocol.MaxRanks)
 	}
 	if open == nil {
-		return fmt.Errorf("%w: Open function is nil", ErrOptions)
+		return fmt.Errorf("%w: open function is nil", ErrOptions)
 	}
 	dev, err := open()
 	if err == nil {
@@ -135,19 +131,28 @@ func (p *Process) Size() int {
 	return p.size
 }
 
-// Finalize leaves the job (acp_finalize). It is collective: all ranks call it, and it returns when all have.
-// Incomplete operations and channels fail.
-func (p *Process) Finalize() error {
+// Finalize leaves the job (acp_finalize). It is collective: all ranks call it, and it returns when all have,
+// when ctx ends, or after 5 minutes; then the other ranks lose this one. Incomplete operations and channels
+// fail.
+func (p *Process) Finalize(ctx context.Context) error {
 	if p.isNull() {
 		return p.newError("finalize", "", ErrNull)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	err := p.Sync(ctx)
+	fencePending := false
 	if err == nil {
 		err = p.manager.Fence(ctx) // until the last puts of Sync are delivered everywhere
+		fencePending = err != nil && ctx.Err() != nil
 	}
-	err = errors.Join(err, p.releaseAll(ctx))
+	err = errors.Join(err, p.releaseAll(context.WithoutCancel(ctx)))
+	if fencePending { // the process manager may not reply before the fence completes
+		return err
+	}
 	return errors.Join(err, p.manager.Finalize())
 }
 

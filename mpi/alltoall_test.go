@@ -215,7 +215,7 @@ func TestAlltoallMismatch(t *testing.T) {
 }
 
 // lossy opens adapters that lose a hundredth of all packets, which lost counts.
-func lossy(seed int) (open mpi.Open, lost func() uint64) {
+func lossy(seed int) (open func() (verbs.Device, error), lost func() uint64) {
 	var mu sync.Mutex
 	var devs []*rnic.Device
 	open = func() (verbs.Device, error) {

@@ -28,7 +28,7 @@ func job(t testing.TB, n int, o mpi.Options, f func(w mpi.World) error) {
 const grace = 5 * time.Second
 
 // jobOn is job with adapters that open opens.
-func jobOn(t testing.TB, open mpi.Open, n int, o mpi.Options, f func(w mpi.World) error) {
+func jobOn(t testing.TB, open func() (verbs.Device, error), n int, o mpi.Options, f func(w mpi.World) error) {
 	t.Helper()
 	ends := make(chan error, n)
 	for i, m := range pmi.NewLocal(n) {
@@ -73,7 +73,7 @@ func eachRank(n int, o mpi.Options, f func(rank int, o mpi.Options)) {
 	all.Wait()
 }
 
-func rank(open mpi.Open, o mpi.Options, f func(w mpi.World) error) error {
+func rank(open func() (verbs.Device, error), o mpi.Options, f func(w mpi.World) error) error {
 	w, err := mpi.Init(open, o)
 	if err == nil {
 		err = f(w)

@@ -21,7 +21,7 @@ import (
 func TestInitWithoutDevice(t *testing.T) {
 	broken := errors.New("no adapter")
 	for name, c := range map[string]struct {
-		open mpi.Open
+		open func() (verbs.Device, error)
 		want error
 	}{
 		"nil function":          {nil, verbs.ErrInvalid},

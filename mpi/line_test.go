@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // inTurns has alltoalls be those that take turns in a queue of receives.
@@ -44,7 +45,7 @@ func (s *swap) over(r *mpi.Request) error {
 func TestManyInLine(t *testing.T) {
 	const n, rounds = 4, 3
 	loss, lost := lossy(5)
-	for name, open := range map[string]mpi.Open{"clean": open, "loss": loss} {
+	for name, open := range map[string]func() (verbs.Device, error){"clean": open, "loss": loss} {
 		t.Run(name, func(t *testing.T) {
 			jobOn(t, open, n, inTurns, func(w mpi.World) error {
 				comms := []*mpi.Comm{w.Comm}

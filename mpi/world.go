@@ -53,16 +53,13 @@ type job struct {
 	detached []*Request // sends of Bsend that are not done
 }
 
-// Open opens the adapter of a rank, for example
-//
-//	func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
-type Open func() (verbs.Device, error)
-
 // Init joins the job that started the process (MPI_Init), by softrnic mpirun or another process
-// manager of package pmi. A program started alone is a job of one rank. Init opens the adapter
-// if the job has more than one rank; Finalize closes it. Init waits up to 5 minutes for the
-// other ranks. After an error the process cannot join the same job again.
-func Init(open Open, o Options) (World, error) {
+// manager of package pmi. A program started alone is a job of one rank. If the job has more than
+// one rank, Init opens the adapter by open, for example
+// func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, and Finalize closes it. Init
+// waits for the other ranks for at most 5 minutes. After an error the process cannot join the
+// same job again.
+func Init(open func() (verbs.Device, error), o Options) (World, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if o.Manager == nil {
@@ -86,7 +83,7 @@ const startTimeout = 5 * time.Minute
 
 // joinJob creates the job: the engine, the fabric, the deadlock detector and the predefined
 // communicators.
-func joinJob(ctx context.Context, open Open, o Options) (*job, error) {
+func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) (*job, error) {
 	if err := o.fillFromEnv(); err != nil {
 		joinFirstFence(o.Manager, err)
 		return nil, err

@@ -11,6 +11,7 @@
 package acptest
 
 import (
+	"context"
 	"time"
 
 	"github.com/softrnic/softrnic/acp"
@@ -53,5 +54,5 @@ func runRank(o Options, f func(*acp.Process) error) error {
 		_ = p.Abort(1, err.Error())
 		return err
 	}
-	return p.Finalize()
+	return p.Finalize(context.Background())
 }

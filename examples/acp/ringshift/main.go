@@ -29,7 +29,7 @@ func main() {
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
 	exitOnError(err)
 	exitOnError(shiftArray(p, *steps, acp.ChannelOptions{SlotSize: 64, Imm: *imm}, os.Stdout))
-	exitOnError(p.Finalize())
+	exitOnError(p.Finalize(context.Background()))
 }
 
 // shiftArray shifts the array, and verifies the result.

@@ -30,8 +30,9 @@ func main() {
 	flag.Parse()
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
 	exitOnError(err)
-	exitOnError(countWords(context.Background(), p, flag.Args(), *top, os.Stdout))
-	exitOnError(p.Finalize())
+	ctx := context.Background()
+	exitOnError(countWords(ctx, p, flag.Args(), *top, os.Stdout))
+	exitOnError(p.Finalize(ctx))
 }
 
 // countWords counts the words of this rank's files. Rank 0 prints the result.
