@@ -160,7 +160,7 @@ func (r *Request) buildREP(qp verbs.QP, o *AcceptOptions, attr *verbs.QPAttr) ma
 		PrivateData: o.PrivateData,
 	}
 	if r.PeerBuffer != 0 {
-		rep.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
+		rep.LocalEECN = encodeBuffer(m.port.RecvBuffer)
 	}
 	if r.in.alternate {
 		rep.Failover = failoverUnsupported

@@ -148,7 +148,7 @@ func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions, att
 		q.ResponderResources, q.InitiatorDepth = 0, 0
 	}
 	if m.options.Announce || o.UDPPort != rocePort || addr.Addr().IsLoopback() {
-		q.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
+		q.LocalEECN = encodeBuffer(m.port.RecvBuffer)
 	}
 	return q
 }

@@ -119,7 +119,7 @@ func TestContexts(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-accepting, context.Canceled)
 	_, body := p.hear(mad.AttrREJ)
-	require.Equal(t, mad.RejConsumer, mad.ParseREJ(body).Reason)
+	require.Equal(t, mad.RejConsumer, body.(*mad.REJ).Reason)
 }
 
 // A program that does not answer is not taken for an adapter that is not there, once the
@@ -292,14 +292,14 @@ func TestRestartedPeer(t *testing.T) {
 	q := p.req(l.Addr().Port())
 	p.say(1, mad.AttrREQ, q)
 	_, body := p.hear(mad.AttrREP)
-	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: mad.ParseREP(body).LocalID})
+	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: body.(*mad.REP).LocalID})
 	first := <-ch
 	require.NoError(t, first.err)
 
 	q.LocalID = 78
 	p.say(2, mad.AttrREQ, q)
 	_, body = p.hear(mad.AttrREJ)
-	require.Equal(t, mad.RejStaleConn, mad.ParseREJ(body).Reason)
+	require.Equal(t, mad.RejStaleConn, body.(*mad.REJ).Reason)
 	p.hear(mad.AttrDREQ)
 	<-first.conn.Done()
 	var refused *cm.RejectError
@@ -309,7 +309,7 @@ func TestRestartedPeer(t *testing.T) {
 	ch = a.acceptOne(t, l, cm.AcceptOptions{})
 	p.say(3, mad.AttrREQ, q)
 	_, body = p.hear(mad.AttrREP)
-	p.say(3, mad.AttrRTU, &mad.RTU{LocalID: 78, RemoteID: mad.ParseREP(body).LocalID})
+	p.say(3, mad.AttrRTU, &mad.RTU{LocalID: 78, RemoteID: body.(*mad.REP).LocalID})
 	require.NoError(t, (<-ch).err)
 }
 

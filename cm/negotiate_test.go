@@ -122,7 +122,7 @@ func TestSmallerMTU(t *testing.T) {
 	q.MTU = 6
 	p.say(1, mad.AttrREQ, q)
 	_, body := p.hear(mad.AttrREJ)
-	rej := mad.ParseREJ(body)
+	rej := *body.(*mad.REJ)
 	require.Equal(t, mad.RejInvalidMTU, rej.Reason)
 	require.Equal(t, []byte{5 << 4}, rej.Info)
 
@@ -135,7 +135,7 @@ func TestSmallerMTU(t *testing.T) {
 			dialed <- err
 		}()
 		h, body := p.hear(mad.AttrREQ)
-		q := mad.ParseREQ(body)
+		q := *body.(*mad.REQ)
 		require.EqualValues(t, 5, q.MTU)
 		p.say(h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Reason: mad.RejInvalidMTU, Info: []byte{3 << 4}})
 		var refused *cm.RejectError
@@ -145,7 +145,7 @@ func TestSmallerMTU(t *testing.T) {
 			continue
 		}
 		h, body = p.hear(mad.AttrREQ)
-		again := mad.ParseREQ(body)
+		again := *body.(*mad.REQ)
 		require.EqualValues(t, 3, again.MTU)
 		p.say(h.TID, mad.AttrREP, &mad.REP{LocalID: 5, RemoteID: again.LocalID, QPN: 501, InitiatorDepth: 1, ResponderResources: 2, RNRRetry: 1})
 		require.NoError(t, <-dialed)
@@ -167,7 +167,7 @@ func TestREQBecomesQueuePair(t *testing.T) {
 	q.Alternate.LocalGID[0] = 1
 	p.say(1, mad.AttrREQ, q)
 	_, body := p.hear(mad.AttrREP)
-	rep := mad.ParseREP(body)
+	rep := *body.(*mad.REP)
 	require.Equal(t, []uint8{2, 3}, []uint8{rep.ResponderResources, rep.InitiatorDepth})
 	require.EqualValues(t, 1, rep.Failover, "no alternate paths")
 	require.Zero(t, rep.LocalEECN, "the REQ did not tell a buffer, so it is a stranger's")

@@ -43,7 +43,7 @@ func paramsFromREQ(q *mad.REQ) Params {
 		RetryCount: q.RetryCount, RNRRetry: q.RNRRetry, FlowControl: q.FlowControl, SRQ: q.SRQ,
 		AckTimeout: verbs.AckTimeout(q.Primary.AckTimeout), MTU: verbs.MTU(q.MTU), TrafficClass: q.Primary.TrafficClass,
 		FlowLabel: q.Primary.FlowLabel, HopLimit: q.Primary.HopLimit, SL: q.Primary.SL, PKey: q.PKey,
-		GUID: q.CAGUID, PeerBuffer: mad.BufferOfEECN(q.LocalEECN),
+		GUID: q.CAGUID, PeerBuffer: decodeBuffer(q.LocalEECN),
 	}
 	if q.Transport == mad.TransportUC {
 		p.Transport = verbs.UC
@@ -62,13 +62,26 @@ func paramsFromREP(q *mad.REQ, r *mad.REP) Params {
 		GUID: r.CAGUID,
 	}
 	if q.LocalEECN != 0 { // the field is defined only if the REQ had it
-		p.PeerBuffer = mad.BufferOfEECN(r.LocalEECN)
+		p.PeerBuffer = decodeBuffer(r.LocalEECN)
 	}
 	if q.Transport == mad.TransportUC {
 		p.Transport = verbs.UC
 	}
 	return p
 }
+
+// Two softrnics exchange the sizes of their socket receive buffers, so that neither overruns the
+// other. The size is carried in KiB in the local EECN of REQ and REP. End-to-end contexts exist
+// only for reliable datagrams, which no current adapter supports, so other adapters send 0 and
+// ignore the field. A REP carries the size if its REQ did.
+
+// encodeBuffer returns the local EECN that advertises a receive buffer, 0 if the size is unknown
+// or less than 1 KiB.
+func encodeBuffer(bytes uint32) (eecn uint32) { return bytes >> 10 }
+
+// decodeBuffer returns the size in bytes of the receive buffer that a local EECN of 24 bits
+// advertises, 0 if there is none.
+func decodeBuffer(eecn uint32) (bytes uint32) { return min(eecn, 1<<22-1) << 10 }
 
 // withPathOptions returns p with the path parameters that o sets.
 func (p Params) withPathOptions(o *verbs.ConnectOptions) Params {

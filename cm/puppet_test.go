@@ -81,7 +81,7 @@ func (p *puppet) throw(from verbs.QP, b []byte) {
 }
 
 // hear waits for a message of a kind, and passes over others.
-func (p *puppet) hear(attr mad.Attr) (mad.Header, []byte) {
+func (p *puppet) hear(attr mad.Attr) (mad.Header, mad.Message) {
 	p.t.Helper()
 	ctx := soon(p.t)
 	for {

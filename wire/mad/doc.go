@@ -15,8 +15,7 @@
 //	| transaction, Attr     | REQ with 92 bytes of private data        |
 //	+-----------------------+------------------------------------------+
 //
-// [Parse] checks the header and returns the body. ParseREQ and the similar functions
-// decode a body. They never panic or allocate: private data is a view of the
+// [Parse] decodes a datagram. It never panics, and private data is a view of the
 // datagram. [Put] writes a complete datagram:
 //
 //	var b [mad.Size]byte

@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(drop)
 		return
 	}
-	r := mad.ParseREJ(body)
+	r := *body.(*mad.REJ)
 	fmt.Printf("%v of %#x: %v, %s\n", h.Attr, r.RemoteID, r.Reason, r.Reason.Description())
 	// Output: REJ of 0x1234: invalid service id, the peer does not listen on this port
 }

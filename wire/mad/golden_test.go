@@ -47,48 +47,6 @@ func datagrams(t testing.TB, name string) (all [][]byte, byLinux []bool) {
 	}
 }
 
-// parse reads any message.
-func parse(t testing.TB, h mad.Header, body []byte) mad.Message {
-	t.Helper()
-	switch h.Attr {
-	case mad.AttrREQ:
-		m := mad.ParseREQ(body)
-		return &m
-	case mad.AttrMRA:
-		m := mad.ParseMRA(body)
-		return &m
-	case mad.AttrREJ:
-		m := mad.ParseREJ(body)
-		return &m
-	case mad.AttrREP:
-		m := mad.ParseREP(body)
-		return &m
-	case mad.AttrRTU:
-		m := mad.ParseRTU(body)
-		return &m
-	case mad.AttrDREQ:
-		m := mad.ParseDREQ(body)
-		return &m
-	case mad.AttrDREP:
-		m := mad.ParseDREP(body)
-		return &m
-	case mad.AttrSIDRReq:
-		m := mad.ParseSIDRReq(body)
-		return &m
-	case mad.AttrSIDRRep:
-		m := mad.ParseSIDRRep(body)
-		return &m
-	case mad.AttrLAP:
-		m := mad.ParseLAP(body)
-		return &m
-	case mad.AttrAPR:
-		m := mad.ParseAPR(body)
-		return &m
-	}
-	t.Fatalf("no such message: %v", h.Attr)
-	return nil
-}
-
 // Every management datagram of the captures is read, and written again to the
 // same bytes.
 func TestCaptures(t *testing.T) {
@@ -106,7 +64,7 @@ func TestCaptures(t *testing.T) {
 				require.Equal(t, mad.DropNone, drop)
 				got += h.Attr.String() + " "
 				var again [mad.Size]byte
-				mad.Put(&again, h, parse(t, h, body))
+				mad.Put(&again, h, body)
 				require.Equal(t, b, again[:], "%v", h.Attr)
 			}
 			t.Log(got)

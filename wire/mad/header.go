@@ -76,8 +76,8 @@ type Header struct {
 	Modifier uint32 // REQ and REP: options of enhanced connection establishment, 0
 }
 
-// Put writes the header to the first HeaderLen bytes of b.
-func (h Header) Put(b []byte) {
+// put writes the header to the first HeaderLen bytes of b.
+func (h Header) put(b []byte) {
 	b = b[:HeaderLen]
 	b[0], b[1], b[2], b[3] = baseVersion, classCM, classVersion, methodSend
 	binary.BigEndian.PutUint32(b[4:], 0)
@@ -87,10 +87,10 @@ func (h Header) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[20:], h.Modifier)
 }
 
-// Parse reads the header of a datagram and returns its body of BodyLen bytes,
-// a view of b. If the reason is not DropNone, b is not a CM message and the other
-// results are invalid.
-func Parse(b []byte) (h Header, body []byte, drop Drop) {
+// Parse decodes a datagram. The message has the type that h.Attr names, such as *REQ. Its private
+// data is a view of b, including trailing zeros of the field. If the reason is not DropNone, b is
+// not a CM message and the other results are invalid.
+func Parse(b []byte) (h Header, m Message, drop Drop) {
 	switch {
 	case len(b) != Size:
 		return h, nil, DropBadSize
@@ -107,23 +107,54 @@ func Parse(b []byte) (h Header, body []byte, drop Drop) {
 	h.Attr = Attr(binary.BigEndian.Uint16(b[16:]))
 	h.UDPPort = binary.BigEndian.Uint16(b[18:])
 	h.Modifier = binary.BigEndian.Uint32(b[20:])
-	if h.Attr < AttrREQ || h.Attr > AttrAPR {
+	if m = newMessage(h.Attr); m == nil {
 		return h, nil, DropUnknownAttr
 	}
-	return h, b[HeaderLen:], DropNone
+	m.parse(b[HeaderLen:])
+	return h, m, DropNone
 }
 
-// Message is the body of a datagram.
+// A Message is the body of a datagram: *REQ, *MRA, *REJ, *REP, *RTU, *DREQ, *DREP, *SIDRReq,
+// *SIDRRep, *LAP or *APR.
 type Message interface {
-	// Put writes the body to the first BodyLen bytes of b. Private data that
-	// is longer than its field is cut off; fields of a few bits are, too.
-	Put(b []byte)
+	put(b []byte)   // writes the body to the first BodyLen bytes of b
+	parse(b []byte) // reads the body from the first BodyLen bytes of b
 }
 
-// Put writes a complete datagram.
+// newMessage returns an empty message of a type, or nil for an unknown one.
+func newMessage(a Attr) Message {
+	switch a {
+	case AttrREQ:
+		return new(REQ)
+	case AttrMRA:
+		return new(MRA)
+	case AttrREJ:
+		return new(REJ)
+	case AttrREP:
+		return new(REP)
+	case AttrRTU:
+		return new(RTU)
+	case AttrDREQ:
+		return new(DREQ)
+	case AttrDREP:
+		return new(DREP)
+	case AttrSIDRReq:
+		return new(SIDRReq)
+	case AttrSIDRRep:
+		return new(SIDRRep)
+	case AttrLAP:
+		return new(LAP)
+	case AttrAPR:
+		return new(APR)
+	}
+	return nil
+}
+
+// Put writes a complete datagram. Private data that is longer than its field is cut off, and so
+// are fields of a few bits.
 func Put(b *[Size]byte, h Header, m Message) {
-	h.Put(b[:])
-	m.Put(b[HeaderLen:])
+	h.put(b[:])
+	m.put(b[HeaderLen:])
 }
 
 // A Drop is the reason why Parse rejects a datagram.
@@ -169,17 +200,3 @@ func TimeoutCode(ns int64) uint8 {
 	}
 	return code
 }
-
-// Two softrnics exchange the sizes of their socket receive buffers, so that neither
-// overruns the other. The size is carried in KiB in the local EECN of REQ and REP.
-// End-to-end contexts exist only for reliable datagrams, which no current adapter
-// supports, so other adapters send 0 and ignore the field. A REP carries the size if
-// its REQ did.
-
-// EECNOfBuffer returns the local EECN that advertises a receive buffer, 0 if the
-// size is unknown or less than 1 KiB.
-func EECNOfBuffer(bytes uint32) uint32 { return bytes >> 10 }
-
-// BufferOfEECN returns the size in bytes of the receive buffer that a local EECN
-// advertises, 0 if there is none.
-func BufferOfEECN(eecn uint32) uint32 { return min(eecn, 1<<22-1) << 10 }

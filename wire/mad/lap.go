@@ -8,11 +8,9 @@ type LAP struct {
 	LocalID, RemoteID uint32
 }
 
-// ParseLAP reads the body of a LAP from b, which must hold BodyLen bytes.
-func ParseLAP(b []byte) (m LAP) {
+func (m *LAP) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
-	return m
 }
 
 // An APStatus is the status in the reply to a LAP (enum ib_cm_apr_status).
@@ -33,24 +31,21 @@ type APR struct {
 	Status            APStatus
 }
 
-// Put implements Message.
-func (m *APR) Put(b []byte) {
+func (m *APR) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
 	b[9] = uint8(m.Status)
 }
 
-// ParseAPR reads the body of an APR from b, which must hold BodyLen bytes.
-func ParseAPR(b []byte) (m APR) {
+func (m *APR) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.Status = APStatus(b[9])
-	return m
 }
 
-// Put implements Message. It omits the requested path.
-func (m *LAP) Put(b []byte) {
+// put omits the requested path.
+func (m *LAP) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.LocalID)

@@ -27,8 +27,7 @@ type REJ struct {
 	PrivateData []byte // up to REJPrivateLen
 }
 
-// Put implements Message.
-func (m *REJ) Put(b []byte) {
+func (m *REJ) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -39,16 +38,13 @@ func (m *REJ) Put(b []byte) {
 	copy(b[84:], m.PrivateData)
 }
 
-// ParseREJ reads the body of a REJ from b, which must hold BodyLen bytes. An
-// announced length of the information beyond its field is cut to the field.
-func ParseREJ(b []byte) (m REJ) {
+func (m *REJ) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.Which = Which(b[8] >> 6)
 	m.Info = b[12 : 12+min(int(b[9]>>1), REJInfoLen)]
 	m.Reason = Reason(binary.BigEndian.Uint16(b[10:]))
 	m.PrivateData = b[84:]
-	return m
 }
 
 // A Reason is the reason of a REJ (enum ib_cm_rej_reason).

@@ -35,8 +35,7 @@ type REP struct {
 	PrivateData []byte // up to REPPrivateLen
 }
 
-// Put implements Message.
-func (m *REP) Put(b []byte) {
+func (m *REP) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -53,8 +52,7 @@ func (m *REP) Put(b []byte) {
 	copy(b[36:], m.PrivateData)
 }
 
-// ParseREP reads the body of a REP from b, which must hold BodyLen bytes.
-func ParseREP(b []byte) (m REP) {
+func (m *REP) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.QKey = binary.BigEndian.Uint32(b[8:])
@@ -71,5 +69,4 @@ func ParseREP(b []byte) (m REP) {
 	m.SRQ = b[27]&0x10 != 0
 	m.CAGUID = binary.BigEndian.Uint64(b[28:])
 	m.PrivateData = b[36:]
-	return m
 }

@@ -66,8 +66,7 @@ type REQ struct {
 	PrivateData []byte // up to REQPrivateLen
 }
 
-// Put implements Message.
-func (m *REQ) Put(b []byte) {
+func (m *REQ) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.LocalID)
@@ -91,8 +90,7 @@ func (m *REQ) Put(b []byte) {
 	copy(b[140:], m.PrivateData)
 }
 
-// ParseREQ reads the body of a REQ from b, which must hold BodyLen bytes.
-func ParseREQ(b []byte) (m REQ) {
+func (m *REQ) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID = binary.BigEndian.Uint32(b[0:])
 	m.VendorID = getUint24(b[5:])
@@ -120,5 +118,4 @@ func ParseREQ(b []byte) (m REQ) {
 	m.Primary = parsePath(b[52:])
 	m.Alternate = parsePath(b[96:])
 	m.PrivateData = b[140:]
-	return m
 }

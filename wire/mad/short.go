@@ -17,20 +17,17 @@ type RTU struct {
 	PrivateData       []byte // up to RTUPrivateLen
 }
 
-// Put implements Message.
-func (m *RTU) Put(b []byte) {
+func (m *RTU) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
 	copy(b[8:], m.PrivateData)
 }
 
-// ParseRTU reads the body of an RTU from b, which must hold BodyLen bytes.
-func ParseRTU(b []byte) (m RTU) {
+func (m *RTU) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.PrivateData = b[8:]
-	return m
 }
 
 // DREQ requests to disconnect a connection.
@@ -43,8 +40,7 @@ type DREQ struct {
 	PrivateData       []byte // up to DREQPrivateLen
 }
 
-// Put implements Message.
-func (m *DREQ) Put(b []byte) {
+func (m *DREQ) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -52,13 +48,11 @@ func (m *DREQ) Put(b []byte) {
 	copy(b[12:], m.PrivateData)
 }
 
-// ParseDREQ reads the body of a DREQ from b, which must hold BodyLen bytes.
-func ParseDREQ(b []byte) (m DREQ) {
+func (m *DREQ) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.RemoteQPN = getUint24(b[8:])
 	m.PrivateData = b[12:]
-	return m
 }
 
 // DREP is the reply to a DREQ. Its layout is that of RTU.
@@ -67,11 +61,9 @@ type DREP struct {
 	PrivateData       []byte // up to DREPPrivateLen
 }
 
-// Put implements Message.
-func (m *DREP) Put(b []byte) { (*RTU)(m).Put(b) }
+func (m *DREP) put(b []byte) { (*RTU)(m).put(b) }
 
-// ParseDREP reads the body of a DREP from b, which must hold BodyLen bytes.
-func ParseDREP(b []byte) DREP { return DREP(ParseRTU(b)) }
+func (m *DREP) parse(b []byte) { (*RTU)(m).parse(b) }
 
 // Which tells which message an MRA or a REJ answers.
 type Which uint8
@@ -96,8 +88,7 @@ type MRA struct {
 	PrivateData       []byte
 }
 
-// Put implements Message.
-func (m *MRA) Put(b []byte) {
+func (m *MRA) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -106,12 +97,10 @@ func (m *MRA) Put(b []byte) {
 	copy(b[10:], m.PrivateData)
 }
 
-// ParseMRA reads the body of an MRA from b, which must hold BodyLen bytes.
-func ParseMRA(b []byte) (m MRA) {
+func (m *MRA) parse(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.Which = Which(b[8] >> 6)
 	m.ServiceTimeout = b[9] >> 3
 	m.PrivateData = b[10:]
-	return m
 }

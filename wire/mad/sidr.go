@@ -24,8 +24,7 @@ type SIDRReq struct {
 	PrivateData []byte // up to SIDRReqPrivateLen
 }
 
-// Put implements Message.
-func (m *SIDRReq) Put(b []byte) {
+func (m *SIDRReq) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.RequestID)
@@ -34,15 +33,12 @@ func (m *SIDRReq) Put(b []byte) {
 	copy(b[16:], m.PrivateData)
 }
 
-// ParseSIDRReq reads the body of a SIDR_REQ from b, which must hold BodyLen
-// bytes.
-func ParseSIDRReq(b []byte) (m SIDRReq) {
+func (m *SIDRReq) parse(b []byte) {
 	b = b[:BodyLen]
 	m.RequestID = binary.BigEndian.Uint32(b[0:])
 	m.PKey = binary.BigEndian.Uint16(b[4:])
 	m.ServiceID = ServiceID(binary.BigEndian.Uint64(b[8:]))
 	m.PrivateData = b[16:]
-	return m
 }
 
 // SIDRRep answers a SIDR_REQ.
@@ -64,8 +60,7 @@ type SIDRRep struct {
 	PrivateData []byte // up to SIDRRepPrivateLen
 }
 
-// Put implements Message.
-func (m *SIDRRep) Put(b []byte) {
+func (m *SIDRRep) put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.RequestID)
@@ -79,9 +74,7 @@ func (m *SIDRRep) Put(b []byte) {
 	copy(b[96:], m.PrivateData)
 }
 
-// ParseSIDRRep reads the body of a SIDR_REP from b, which must hold BodyLen
-// bytes.
-func ParseSIDRRep(b []byte) (m SIDRRep) {
+func (m *SIDRRep) parse(b []byte) {
 	b = b[:BodyLen]
 	m.RequestID = binary.BigEndian.Uint32(b[0:])
 	m.Status = SIDRStatus(b[4])
@@ -91,7 +84,6 @@ func ParseSIDRRep(b []byte) (m SIDRRep) {
 	m.QKey = binary.BigEndian.Uint32(b[20:])
 	m.Info = b[24 : 24+min(int(b[5]), sidrInfoLen)]
 	m.PrivateData = b[96:]
-	return m
 }
 
 // SIDRStatus is the answer to a SIDR_REQ (enum ib_cm_sidr_status).

@@ -37,14 +37,14 @@ func TestStrangers(t *testing.T) {
 			switch c.answer {
 			case mad.AttrREJ:
 				h, body := r.nextSent(c.answer)
-				rej := mad.ParseREJ(body)
+				rej := *body.(*mad.REJ)
 				require.EqualValues(t, 1, h.TID)
 				require.EqualValues(t, 5, rej.RemoteID)
 				require.Equal(t, mad.RejInvalidCommID, rej.Reason)
 				require.Equal(t, mad.WhichREP, rej.Which)
 			case mad.AttrDREP:
 				h, body := r.nextSent(c.answer)
-				drep := mad.ParseDREP(body)
+				drep := *body.(*mad.DREP)
 				require.EqualValues(t, 1, h.TID)
 				require.Equal(t, []uint32{6, 5}, []uint32{drep.LocalID, drep.RemoteID})
 			}
@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 		drop := r.deliver(reqTID, mad.AttrREQ, q)
 		require.Equal(t, c.reason == mad.RejNoResources, drop == DropTableFull)
 		h, body := r.nextSent(mad.AttrREJ)
-		rej := mad.ParseREJ(body)
+		rej := *body.(*mad.REJ)
 		require.EqualValues(t, reqTID, h.TID)
 		require.Equal(t, c.reason.String(), rej.Reason.String())
 		require.Equal(t, mad.WhichREQ, rej.Which)
@@ -170,7 +170,7 @@ func TestStaleConnection(t *testing.T) {
 	require.Equal(t, DropNone, r.deliver(2, mad.AttrREQ, q))
 	r.nextSent(mad.AttrREJ)
 	_, body := r.nextSent(mad.AttrDREQ)
-	require.EqualValues(t, 77, mad.ParseDREQ(body).RemoteID)
+	require.EqualValues(t, 77, body.(*mad.DREQ).RemoteID)
 	e := r.nextEvent(EventDisconnected)
 	require.Equal(t, id, e.ID)
 	require.Equal(t, mad.RejStaleConn, e.Reason)
@@ -186,7 +186,7 @@ func TestStaleREP(t *testing.T) {
 	id, tid := r.connecting()
 	require.Equal(t, DropNone, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 500}))
 	_, body := r.nextSent(mad.AttrREJ)
-	rej := mad.ParseREJ(body)
+	rej := *body.(*mad.REJ)
 	require.Equal(t, mad.RejStaleConn, rej.Reason)
 	require.Equal(t, mad.WhichREP, rej.Which)
 	r.nextSent(mad.AttrDREQ)

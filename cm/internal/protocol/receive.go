@@ -33,27 +33,27 @@ func (m *Machine) handleMAD(now Time, addr netip.Addr, b []byte) Drop {
 		port = rocePort
 	}
 	from := netip.AddrPortFrom(addr, port)
-	switch h.Attr {
-	case mad.AttrREQ:
-		return m.handleREQ(now, from, h, mad.ParseREQ(body))
-	case mad.AttrMRA:
-		return m.handleMRA(now, from, h, mad.ParseMRA(body))
-	case mad.AttrREJ:
-		return m.handleREJ(now, from, h, mad.ParseREJ(body))
-	case mad.AttrREP:
-		return m.handleREP(now, from, h, mad.ParseREP(body))
-	case mad.AttrRTU:
-		return m.handleRTU(from, mad.ParseRTU(body))
-	case mad.AttrDREQ:
-		return m.handleDREQ(now, from, h, mad.ParseDREQ(body))
-	case mad.AttrDREP:
-		return m.handleDREP(now, from, h, mad.ParseDREP(body))
-	case mad.AttrSIDRReq:
-		return m.handleSIDRReq(now, from, h, mad.ParseSIDRReq(body))
-	case mad.AttrSIDRRep:
-		return m.handleSIDRRep(from, h, mad.ParseSIDRRep(body))
-	case mad.AttrLAP:
-		return m.handleLAP(from, h, mad.ParseLAP(body))
+	switch r := body.(type) {
+	case *mad.REQ:
+		return m.handleREQ(now, from, h, *r)
+	case *mad.MRA:
+		return m.handleMRA(now, from, h, *r)
+	case *mad.REJ:
+		return m.handleREJ(now, from, h, *r)
+	case *mad.REP:
+		return m.handleREP(now, from, h, *r)
+	case *mad.RTU:
+		return m.handleRTU(from, *r)
+	case *mad.DREQ:
+		return m.handleDREQ(now, from, h, *r)
+	case *mad.DREP:
+		return m.handleDREP(now, from, h, *r)
+	case *mad.SIDRReq:
+		return m.handleSIDRReq(now, from, h, *r)
+	case *mad.SIDRRep:
+		return m.handleSIDRRep(from, h, *r)
+	case *mad.LAP:
+		return m.handleLAP(from, h, *r)
 	}
 	return DropUnsupported // APR
 }

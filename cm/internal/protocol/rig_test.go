@@ -48,7 +48,7 @@ func (r *rig) deliverFrom(peer netip.AddrPort, tid uint64, attr mad.Attr, body m
 }
 
 // nextSent takes the one message that the machine has for the peer.
-func (r *rig) nextSent(attr mad.Attr) (mad.Header, []byte) {
+func (r *rig) nextSent(attr mad.Attr) (mad.Header, mad.Message) {
 	r.t.Helper()
 	d, ok := r.m.NextDatagram()
 	require.True(r.t, ok, "no %v was sent", attr)

@@ -47,7 +47,7 @@ func TestRequestToSDPWithoutHello(t *testing.T) {
 			spoil(q, h)
 			require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, q))
 			_, body := r.nextSent(mad.AttrREJ)
-			require.Equal(t, mad.RejUnsupported, mad.ParseREJ(body).Reason)
+			require.Equal(t, mad.RejUnsupported, body.(*mad.REJ).Reason)
 			r.requireSilence()
 		})
 	}

@@ -29,7 +29,7 @@ func TestSIDRServed(t *testing.T) {
 	require.True(t, r.m.ReplySIDR(e.ID, mad.SIDRRep{QPN: 7, QKey: 8, PrivateData: []byte("x")}))
 	require.False(t, r.m.ReplySIDR(e.ID, mad.SIDRRep{}))
 	h, body := r.nextSent(mad.AttrSIDRRep)
-	rep := mad.ParseSIDRRep(body)
+	rep := *body.(*mad.SIDRRep)
 	require.EqualValues(t, 5, h.TID)
 	require.EqualValues(t, 9, rep.RequestID)
 	require.Equal(t, datagrams, rep.ServiceID)
@@ -57,7 +57,7 @@ func TestSIDRRefused(t *testing.T) {
 		c.spoil(q)
 		require.Equal(t, DropNone, r.deliver(5, mad.AttrSIDRReq, q))
 		_, body := r.nextSent(mad.AttrSIDRRep)
-		require.Equal(t, c.status.String(), mad.ParseSIDRRep(body).Status.String())
+		require.Equal(t, c.status.String(), body.(*mad.SIDRRep).Status.String())
 		r.requireSilence()
 	}
 	r, _ := newSIDRRig(t)
@@ -65,7 +65,7 @@ func TestSIDRRefused(t *testing.T) {
 	q.ServiceID = datagrams
 	require.Equal(t, DropNone, r.deliver(5, mad.AttrREQ, q))
 	_, body := r.nextSent(mad.AttrREJ)
-	require.Equal(t, mad.RejInvalidServiceID, mad.ParseREJ(body).Reason, "a connection with who serves datagrams")
+	require.Equal(t, mad.RejInvalidServiceID, body.(*mad.REJ).Reason, "a connection with who serves datagrams")
 }
 
 // A flood of questions is bounded as one of requests is, and ends with the
@@ -98,7 +98,7 @@ func TestSIDRAsked(t *testing.T) {
 	id, ok := r.m.RequestSIDR(r.now, r.peer, mad.SIDRReq{ServiceID: datagrams}, 17, 2)
 	require.True(t, ok)
 	h, body := r.nextSent(mad.AttrSIDRReq)
-	require.Equal(t, id, mad.ParseSIDRReq(body).RequestID)
+	require.Equal(t, id, body.(*mad.SIDRReq).RequestID)
 	r.advance(sec)
 	r.nextSent(mad.AttrSIDRReq)
 	require.Equal(t, DropWrongPeer, r.deliverFrom(stranger, h.TID, mad.AttrSIDRRep, &mad.SIDRRep{RequestID: id}))
