@@ -13,7 +13,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
-	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"

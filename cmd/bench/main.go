@@ -37,7 +37,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	_ "github.com/softrnic/softrnic/cmd/bench/internal/experiments"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
-	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 )
 
 func main() {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/mpirun"
-	"github.com/softrnic/softrnic/internal/mpirun/agent"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/agent"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
-	"github.com/softrnic/softrnic/internal/size"
+	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/mpi"
 )
 

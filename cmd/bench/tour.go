@@ -17,7 +17,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 	"github.com/softrnic/softrnic/cmd/bench/internal/report"
-	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/link"
 )
 

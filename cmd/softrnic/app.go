@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
-	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/environment"
-	"github.com/softrnic/softrnic/internal/mpirun"
 	"github.com/softrnic/softrnic/rnic"
 )
 

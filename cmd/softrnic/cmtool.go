@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
-	"github.com/softrnic/softrnic/internal/size"
 )
 
 const ucmatoseLong = `Establishes connections by RDMA-CM and sends messages in both directions: with

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 )
 
 func main() {

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/softrnic/softrnic/internal/cmdline"
-	"github.com/softrnic/softrnic/internal/cpus"
-	"github.com/softrnic/softrnic/internal/mpirun"
-	"github.com/softrnic/softrnic/internal/mpirun/agent"
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/agent"
 	"github.com/softrnic/softrnic/rnic"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/mpirun"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun"
 )
 
 // mpirunLine runs a command line of mpirun, a shell's script being one word.

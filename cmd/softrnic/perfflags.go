@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
-	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/verbs"
 )
 

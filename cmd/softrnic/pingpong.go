@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/pingpong"
-	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/verbs"
 )
 

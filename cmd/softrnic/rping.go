@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rping"
-	"github.com/softrnic/softrnic/internal/size"
 )
 
 const rpingLong = `Connects by RDMA-CM, and the server reads and writes the client's memory: with

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
-	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
 )

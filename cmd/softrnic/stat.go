@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/debugclient"
-	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 )
 
 func (a *app) versionCommand() *cobra.Command {

@@ -141,11 +141,11 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"delay 200us"}, false},
 
 		"mpirun.md": {[]promise{
-			{"waits [half a second] after the exit", k.time("internal/mpirun.causeDelay"), false, "TestFailures"},
-			{"shown after [a tenth of a second]. Rank", k.time("internal/mpirun.partialLineDelay"), false, "TestQuestions"},
-			{"`--launch-timeout` ([30 s]; ssh", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
+			{"waits [half a second] after the exit", k.time("cmd/internal/mpirun.causeDelay"), false, "TestFailures"},
+			{"shown after [a tenth of a second]. Rank", k.time("cmd/internal/mpirun.partialLineDelay"), false, "TestQuestions"},
+			{"`--launch-timeout` ([30 s]; ssh", k.time("cmd/internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
 			{"SIGTERM and SIGKILL, [2 s] |", k.time("cmd/softrnic.grace"), false, "TestSignals"},
-			{"for the agents to connect, [30 s] |", k.time("internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
+			{"for the agents to connect, [30 s] |", k.time("cmd/internal/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
 			{"not respond for [15 s] later", 15 * second, false, "TestAgentCommand"},
 		}, []string{"`30s`, or a number of seconds", "times out after 10 s"}, false},
 

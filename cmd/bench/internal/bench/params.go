@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/size"
+	"github.com/softrnic/softrnic/cmd/internal/size"
 	"github.com/softrnic/softrnic/internal/spelling"
 )
 

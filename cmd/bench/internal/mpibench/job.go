@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
 	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
-	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
 // Config describes a job.

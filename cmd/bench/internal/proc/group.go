@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
 // grace is the time that a worker has to exit before it is killed.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
 // A process is the parent's side of one worker.

@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
 	"github.com/softrnic/softrnic/internal/environment"
 )
 

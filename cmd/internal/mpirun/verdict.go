@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 

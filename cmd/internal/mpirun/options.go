@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
 // A Program is one program of a job. Several make the job MPMD.

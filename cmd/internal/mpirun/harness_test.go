@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/softrnic/softrnic/internal/mpirun/agent"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/agent"
 )
 
 // hang is a time after which a test has failed.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 )
 
 // stopSignals are the signals that terminate an agent.

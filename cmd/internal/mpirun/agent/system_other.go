@@ -5,7 +5,7 @@ package agent
 import (
 	"os"
 
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 )
 
 // stopSignals are the signals that terminate an agent.

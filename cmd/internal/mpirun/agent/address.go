@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
 )
 
 // envAddr is rnic.EnvAddr: the addresses from which an adapter chooses.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/cpus"
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/pmi/server"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
 // Ranks run where they are bound to, in turn.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/size"
+	"github.com/softrnic/softrnic/cmd/internal/size"
 )
 
 func TestParse(t *testing.T) {

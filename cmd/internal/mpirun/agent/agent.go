@@ -30,8 +30,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/cpus"
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 

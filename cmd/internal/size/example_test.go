@@ -4,7 +4,7 @@ import (
 	"flag"
 	"fmt"
 
-	"github.com/softrnic/softrnic/internal/size"
+	"github.com/softrnic/softrnic/cmd/internal/size"
 )
 
 // A flag that takes 64KiB as well as 65536.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/cmdline"
-	"github.com/softrnic/softrnic/internal/size"
+	"github.com/softrnic/softrnic/cmd/internal/cmdline"
+	"github.com/softrnic/softrnic/cmd/internal/size"
 )
 
 // TestFlagError checks the text for each type of a flag: it names flag, value and what is

@@ -3,7 +3,7 @@ package cpus_test
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
 // Four ranks take turns on two processors.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
 )
 
 func TestAddressOfRanks(t *testing.T) {

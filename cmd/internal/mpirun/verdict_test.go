@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/softrnic/softrnic/internal/mpirun/agent"
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/agent"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 )
 
 // A launcher starts one rank, waits for its exit and ends the agent.

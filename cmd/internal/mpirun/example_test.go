@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/softrnic/softrnic/internal/mpirun"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun"
 )
 
 // Four ranks, of which the last one fails.

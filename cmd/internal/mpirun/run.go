@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
