@@ -20,12 +20,13 @@ import (
 // a measure by more than slack must lower its limit as well.
 var limits = map[string]float64{
 	"percent of functions named by one word":            30,
-	"percent of unexported functions named by one word": 12.5,
+	"percent of unexported functions named by one word": 12,
 	"functions named by a word of several meanings":     0,
 	"doc comments of the form X is what":                0,
 	"question words in 10,000 words of comments":        2,
 	"error texts without a subject":                     1,
 	"lines of documents over 140 characters":            0,
+	"cells of tables over 90 characters":                0,
 	"public packages":                                   20,
 	"exported names":                                    1330,
 	"exported constants and variables":                  645,
@@ -42,6 +43,7 @@ var (
 	isWhat       = regexp.MustCompile(`^// \w+ (is|are) (what|who|how|where|when|that|whoever|whatever)\b`)
 	questionWord = regexp.MustCompile(`(?i)[^a-z]*\b(what|who|whoever|whatever)\b`)
 	makesError   = regexp.MustCompile(`(^e|E)rrorf?$`)
+	cellEnd      = regexp.MustCompile(`[^\\]\|`)
 	noSubject    = regexp.MustCompile(`\b(it|they|there|somebody|nobody|one|these|those|something) (is|are|was|has|have|says|wants|comes|speaks|looks|belongs|takes|does|may)\b`)
 )
 
@@ -186,14 +188,20 @@ func receiverExported(e ast.Expr) bool {
 func TestMeasures(t *testing.T) {
 	x := countSource(t)
 	require.Greater(t, x.functions, 1000)
-	long := 0
+	long, longCells := 0, 0
 	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
 	for _, name := range append(documents, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		for line := range strings.Lines(string(text)) {
-			if len(strings.TrimSuffix(line, "\n")) > 140 && !strings.HasPrefix(line, "|") {
+			if row, ok := strings.CutPrefix(line, "|"); ok {
+				for _, cell := range cellEnd.Split(row, -1) {
+					if len([]rune(strings.TrimSpace(cell))) > 90 {
+						longCells++
+					}
+				}
+			} else if len(strings.TrimSuffix(line, "\n")) > 140 {
 				long++
 			}
 		}
@@ -207,6 +215,7 @@ func TestMeasures(t *testing.T) {
 		"question words in 10,000 words of comments":        math.Round(1e5*float64(x.questionWords)/float64(x.words)) / 10,
 		"error texts without a subject":                     float64(x.noSubject),
 		"lines of documents over 140 characters":            float64(long),
+		"cells of tables over 90 characters":                float64(longCells),
 		"public packages":                                   float64(len(x.public)),
 		"exported names":                                    float64(x.names),
 		"exported constants and variables":                  float64(x.values),
