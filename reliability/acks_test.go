@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// at is the PSN n packets behind one that is about to wrap.
+// at returns the PSN n packets after one shortly before the wrap.
 func at(n int) wire.PSN { return wire.PSN(0xfffff0).Add(n) }
 
 const (
@@ -20,16 +20,16 @@ const (
 	rnrNAK   = wire.Syndrome(0x2c)
 )
 
-// slowAcks keeps everything that was ever owed and decides when asked.
+// slowAcks keeps every pending acknowledgement and decides when it is queried.
 type slowAcks struct {
 	acks []slowAck
 	naks []slowNAK
-	ends []int // positions of those that end messages
+	ends []int // positions of packets that end messages
 }
 
 type slowAck struct {
 	at  int  // position of the PSN
-	due Time // 0: at once
+	due Time // 0: immediately
 }
 
 type slowNAK struct {
@@ -37,8 +37,8 @@ type slowNAK struct {
 	at int
 }
 
-// fatal is the last word, an RNR NAK stands above sequence NAKs, and of equals
-// the newest counts.
+// nak returns the pending NAK of highest priority: fatal before RNR before sequence; of equal ones
+// the newest.
 func (m *slowAcks) nak() (worst slowNAK, ok bool) {
 	rank := func(s wire.Syndrome) int {
 		if s == seqNAK {
@@ -70,7 +70,7 @@ func (m *slowAcks) caughtUp(pos int) {
 }
 
 func (m *slowAcks) covered(pos int) {
-	// What is left is as old as what it was together with.
+	// The remaining ones keep the age of the covered ones.
 	var left []slowAck
 	first := m.deadline()
 	for _, a := range m.acks {
@@ -86,7 +86,7 @@ func (m *slowAcks) covered(pos int) {
 	m.caughtUp(pos)
 }
 
-// deadline is when the first of them is due.
+// deadline returns the time at which the first pending acknowledgement is due.
 func (m *slowAcks) deadline() Time {
 	first := Time(math.MaxInt64)
 	for _, a := range m.acks {
@@ -110,7 +110,7 @@ func (m *slowAcks) take(now Time, credit uint8) (s wire.Syndrome, pos int, owed 
 	return wire.AckSyndrome(credit), pos, owed
 }
 
-// Acks against a list of everything owed.
+// TestAcksAgainstModel compares Acks with a list of all pending acknowledgements.
 func TestAcksAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var a Acks
@@ -140,7 +140,7 @@ func TestAcksAgainstModel(t *testing.T) {
 			case 2:
 				s := rapid.SampledFrom([]wire.Syndrome{seqNAK, seqNAK, rnrNAK, fatalNAK}).Draw(t, "syndrome")
 				if n, ok := m.nak(); ok && n.s == fatalNAK {
-					continue // nothing follows it
+					continue // no acknowledgement follows it
 				}
 				a.ScheduleNAK(s, at(pos))
 				m.naks = append(m.naks, slowNAK{s, pos})
@@ -168,7 +168,7 @@ func TestAcksAgainstModel(t *testing.T) {
 	})
 }
 
-// What replaces what, in words.
+// TestAcksPriorities lists which pending acknowledgement replaces which.
 func TestAcksPriorities(t *testing.T) {
 	for what, c := range map[string]struct {
 		do   func(a *Acks)

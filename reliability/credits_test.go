@@ -9,19 +9,19 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// creditModel is a requester and a responder in plain numbers: messages are
-// numbered from 1, nothing wraps, nothing is encoded.
+// creditModel is a requester and a responder in plain numbers: messages are numbered from 1,
+// without wrap or encoding.
 type creditModel struct {
 	started   int    // messages
 	limit     int    // LSN
-	inFlight  []bool // of those under way, which take a receive
+	inFlight  []bool // messages in flight that consume a receive
 	receives  int    // posted at the responder and free
 	completed int    // MSN
 }
 
-// Credits against a literal simulation: a requester that starts what it is
-// allowed to, a responder that takes messages one by one as it has receives
-// and tells now and then how many are left, in the table's rounding.
+// TestCreditsAgainstSimulation compares Credits with a literal simulation: a requester that starts
+// the permitted messages, and a responder that consumes receives one by one and sometimes
+// advertises the remaining ones, rounded as in the table.
 func TestCreditsAgainstSimulation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.SampledFrom([]uint32{0, 0xfffff0, 0xffffff}).Draw(t, "start")
@@ -44,7 +44,7 @@ func TestCreditsAgainstSimulation(t *testing.T) {
 				}
 			case 1:
 				m.receives += rapid.IntRange(0, 20).Draw(t, "posted")
-			case 2: // the responder takes what it can, in order
+			case 2: // the responder accepts messages in order
 				for len(m.inFlight) > 0 && (!m.inFlight[0] || m.receives > 0) {
 					if m.inFlight[0] {
 						m.receives--
@@ -74,7 +74,8 @@ func TestCreditsAgainstSimulation(t *testing.T) {
 	})
 }
 
-// An old acknowledgement does not take back what a newer one gave.
+// TestCreditsOnlyMoveForward checks that an old acknowledgement does not revoke credits of a newer
+// one.
 func TestCreditsOnlyMoveForward(t *testing.T) {
 	var c Credits
 	c.Reset(false)
@@ -90,7 +91,7 @@ func TestCreditsOnlyMoveForward(t *testing.T) {
 	require.True(t, c.Allows(false))
 }
 
-// Code 31 ends the counting until the next connection.
+// TestUnlimited checks that code 31 disables credits until the next connection.
 func TestUnlimited(t *testing.T) {
 	var c Credits
 	c.StartMessage(true)
@@ -110,10 +111,10 @@ func TestUnlimited(t *testing.T) {
 	require.True(t, c.Allows(true))
 }
 
-// TestCreditsLow: a requester who sends messages one by one asks for an acknowledgement in
-// time, but not for each.
+// TestCreditsLow checks that a requester of single messages requests an acknowledgement in time,
+// but not for each.
 func TestCreditsLow(t *testing.T) {
-	for granted, want := range map[int]int{0: 1, 1: 1, 2: 1, 4: 2, 8: 6, 16: 12, 32: 24} { // the first to ask
+	for granted, want := range map[int]int{0: 1, 1: 1, 2: 1, 4: 2, 8: 6, 16: 12, 32: 24} { // the first request
 		var c Credits
 		c.Reset(false)
 		require.Equal(t, granted > 0, c.Update(wire.CreditCode(granted), 0))

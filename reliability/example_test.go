@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// A responder gets packets 7, 9 and 8: one NAK for the gap, and what came
-// behind it has to come again.
+// A responder receives packets 7, 9 and 8: it sends one NAK for the gap, and packet 9 must be
+// retransmitted.
 func Example_responder() {
 	var recv reliability.Receiver
 	var acks reliability.Acks
@@ -32,8 +32,7 @@ func Example_responder() {
 	// ACK at 9
 }
 
-// A requester whose packets nobody answers: as many attempts as retry_cnt
-// says, then the end.
+// A requester without a response: retry_cnt retries, then failure.
 func ExampleRetry() {
 	var retry reliability.Retry
 	var rtt reliability.RTT
@@ -53,8 +52,8 @@ func ExampleRetry() {
 	// 469ms false
 }
 
-// A requester towards a peer that has two receives: the first message is a
-// probe, its answer brings the credits, and one more may go as a probe again.
+// A requester whose peer has two receives: the first message is a probe, its acknowledgement brings
+// the credits, and one more may be sent as a probe again.
 func ExampleCredits() {
 	var c reliability.Credits
 	c.Reset(false)
@@ -72,7 +71,7 @@ func ExampleCredits() {
 	// after the answer: 3
 }
 
-// A responder serves two reads at a time and can repeat them.
+// A responder serves two reads at a time and can replay them.
 func ExampleResources() {
 	var res reliability.Resources
 	res.Reset(2) // max_dest_rd_atomic

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Receiver against positions that do not wrap: every packet is in order once,
-// each gap draws one NAK until the expected packet comes.
+// TestReceiverAgainstModel compares Receiver with positions that do not wrap: packets are accepted
+// in order, and each gap causes one NAK until the expected packet arrives.
 func TestReceiverAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r Receiver
@@ -32,7 +32,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 				nakked = false
 				if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
 					r.OnRNRNAK()
-					nakked = true // the RNR NAK speaks for what follows
+					nakked = true // the RNR NAK applies to later packets as well
 					continue
 				}
 				n := rapid.IntRange(1, 5).Draw(t, "packets")
@@ -47,7 +47,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 	})
 }
 
-// Half of all PSNs are behind, half ahead.
+// TestReceiverHalves checks that half of all PSNs are before the expected one, half after it.
 func TestReceiverHalves(t *testing.T) {
 	var r Receiver
 	r.Reset(5)
@@ -55,7 +55,7 @@ func TestReceiverHalves(t *testing.T) {
 	require.Equal(t, Gap, r.Classify(5+1<<23-1))
 }
 
-// The MSN has 24 bits.
+// TestMSNWraps checks that the MSN has 24 bits.
 func TestMSNWraps(t *testing.T) {
 	r := Receiver{msn: 0xffffff}
 	r.CompleteMessage()

@@ -10,13 +10,13 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Against a set of all that has been carried out, for a peer that keeps to the rule,
-// also where PSNs wrap.
+// TestReplayAgainstModel compares with the set of all executed requests, for a peer that follows
+// the rule, also where PSNs wrap.
 func TestReplayAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r reliability.Replay
 		start := rapid.SampledFrom([]int{0, 1<<24 - 70}).Draw(t, "start")
-		if start > 0 { // get there by steps that a peer may make
+		if start > 0 { // steps that a peer may make
 			for at := 0; at < start; at += reliability.ReplayWindow {
 				r.MarkExecuted(wire.PSN(0).Add(at))
 			}
@@ -27,7 +27,7 @@ func TestReplayAgainstModel(t *testing.T) {
 			}
 		}
 		done := map[int]bool{}
-		una := start // all before has been answered
+		una := start // all earlier requests are acknowledged
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			n := rapid.IntRange(una-100, una+reliability.ReplayWindow-1).Draw(t, "request")
 			if n < 0 {

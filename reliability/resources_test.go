@@ -17,8 +17,8 @@ type slowResource struct {
 	pending, replayed bool
 }
 
-// Resources against a list: the newest limit ones are remembered, the oldest
-// pending one comes first, what has not been answered is not overwritten.
+// TestResourcesAgainstModel compares Resources with a list: the newest limit ones are kept, the
+// oldest pending one is first, and pending ones are not overwritten.
 func TestResourcesAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r Resources
@@ -44,7 +44,7 @@ func TestResourcesAgainstModel(t *testing.T) {
 				list = append(list, slowResource{id, psn, psn + n - 1, psn, psn + n - 1, true, false})
 				trim()
 				psn += n
-			case 2: // a request again
+			case 2: // a retransmitted request
 				pos := psn - rapid.IntRange(0, 12).Draw(t, "behind")
 				var want *slowResource
 				for i := range list {
@@ -61,7 +61,7 @@ func TestResourcesAgainstModel(t *testing.T) {
 				to := rapid.IntRange(pos, want.last).Draw(t, "to")
 				r.ScheduleResponse(e, at(pos), at(to), true)
 				want.next, want.to, want.pending, want.replayed = pos, to, true, true
-			case 3, 4: // a packet leaves
+			case 3, 4: // a packet is sent
 				var want *slowResource
 				for i := range list {
 					if list[i].pending {
@@ -102,7 +102,8 @@ func TestResourcesAgainstModel(t *testing.T) {
 	})
 }
 
-// The largest ring there is: 128, whose index arithmetic does not fit 8 bits.
+// TestResourcesAtTheirLargest tests the largest ring, 128, whose index arithmetic does not fit in 8
+// bits.
 func TestResourcesAtTheirLargest(t *testing.T) {
 	var r Resources
 	r.Reset(128)
@@ -121,8 +122,8 @@ func TestResourcesAtTheirLargest(t *testing.T) {
 	}
 }
 
-// PSNs come round: a resource of long ago must not be taken for the new one at
-// the same PSN.
+// TestNewestResourceIsFound checks that after a wrap of the PSNs an old resource is not found for a
+// new request with the same PSN.
 func TestNewestResourceIsFound(t *testing.T) {
 	var r Resources
 	r.Reset(4)
@@ -135,7 +136,7 @@ func TestNewestResourceIsFound(t *testing.T) {
 	require.EqualValues(t, 1, r.FindByPSN(wire.PSN(7)).Orig)
 }
 
-// A ring costs nothing before it is used, and is used again after a reset.
+// TestResourcesMemory checks that a ring is allocated on first use, and kept by a reset.
 func TestResourcesMemory(t *testing.T) {
 	var r Resources
 	r.Reset(16)

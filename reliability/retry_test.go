@@ -10,17 +10,17 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// retryModel is Retry's rules once more, written from the fact sheet: counters
-// count up instead of down, deadlines are recomputed each time.
+// retryModel implements the rules of Retry a second time: counters count up instead of down,
+// deadlines are recomputed each time.
 type retryModel struct {
 	timeout          int64
 	retryCnt, rnrCnt int
 	used, rnrUsed    int
-	since            Time // of the last sign of life, 0: nothing in flight
+	since            Time // of the last response, 0: no packet in flight
 	rnrEnd           Time
 	answered         int // position of the sequence NAK answered, -1: none
-	silence          int // timeouts without a sign of life
-	refused          int // RNR waits for one that tells, since then
+	silence          int // timeouts without a response
+	refused          int // RNR waits for a peer that advertises receives, since then
 }
 
 func (m *retryModel) deadline() Time {
@@ -41,7 +41,8 @@ func (m *retryModel) spend() Verdict {
 	return GoBack
 }
 
-// Retry without probes against the model, to the end that it gives up.
+// TestRetryAgainstModel compares Retry without probes with the model, until the retries are
+// exhausted.
 func TestRetryAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := retryModel{answered: -1, timeout: rapid.SampledFrom([]int64{0, 4096 << 3, 4096 << 14}).Draw(t, "timeout"),
@@ -60,7 +61,7 @@ func TestRetryAgainstModel(t *testing.T) {
 			now += Time(rapid.Int64Range(0, 3000).Draw(t, "passes"))
 			want := Nothing
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
-			case 6: // the peer tells of a receive
+			case 6: // the peer advertises a receive
 				waits := m.rnrEnd != 0
 				if waits {
 					m.rnrEnd, m.since = 0, now
@@ -139,13 +140,13 @@ func TestRetryAgainstModel(t *testing.T) {
 	})
 }
 
-// rnrTable is the table of RNR timers in units of 10 us, typed anew.
+// rnrTable is the table of RNR timers in units of 10 us, written a second time.
 var rnrTable = [32]int64{
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 }
 
-// retry_cnt and rnr_retry, all values: how many times, then the end.
+// TestRetryCounts checks the number of retries for all values of retry_cnt and rnr_retry.
 func TestRetryCounts(t *testing.T) {
 	for limit := range uint8(8) {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
@@ -172,8 +173,8 @@ func TestRetryCounts(t *testing.T) {
 	}
 }
 
-// A peer that answers nothing is given up after 27 timeouts with retry_cnt 7: the first
-// attempt waits for one, the first repetition for two, and six more for four each.
+// TestRetryBudget checks that a silent peer fails after 27 timeouts with retry_cnt 7: the first
+// attempt waits for one, the first retry for two, and six more for four each.
 func TestRetryBudget(t *testing.T) {
 	for code, want := range map[int]int64{14: 1812 * Millisecond, 16: 7248 * Millisecond} {
 		var rtt RTT
@@ -191,8 +192,8 @@ func TestRetryBudget(t *testing.T) {
 	}
 }
 
-// Probes come at growing intervals, each at least what the round trip suggests,
-// never behind the timeout, and are no retries.
+// TestProbeSchedule checks that probes have growing intervals, each at least that of the round-trip
+// time, are never after the timeout, and are not counted as retries.
 func TestProbeSchedule(t *testing.T) {
 	var rtt RTT
 	rtt.OnSent(1, at(0))
@@ -217,7 +218,8 @@ func TestProbeSchedule(t *testing.T) {
 	require.Equal(t, start+102*Millisecond, r.Deadline(), "and from the beginning")
 }
 
-// What asks for no acknowledgement is probed later, until something asks.
+// TestLazyProbe checks that a packet without an acknowledgement request is probed later, until
+// another packet requests one.
 func TestLazyProbe(t *testing.T) {
 	var rtt RTT
 	rtt.OnSent(1, at(0))
@@ -245,7 +247,8 @@ func TestLazyProbe(t *testing.T) {
 	require.Zero(t, r.Deadline())
 }
 
-// Towards strangers, and without a timeout, nothing is asked early.
+// TestNoProbes checks that there are no probes to other adapters than softrnic, and none without a
+// timeout.
 func TestNoProbes(t *testing.T) {
 	var rtt RTT
 	var r Retry
@@ -259,7 +262,7 @@ func TestNoProbes(t *testing.T) {
 	require.Equal(t, Nothing, r.OnTimer(1<<60, &rtt))
 }
 
-// A probe lets the peer's NAK for the same PSN count once more.
+// TestProbeAllowsAnotherNAK checks that after a probe the peer's NAK for the same PSN counts again.
 func TestProbeAllowsAnotherNAK(t *testing.T) {
 	var rtt RTT
 	var r Retry
@@ -271,7 +274,7 @@ func TestProbeAllowsAnotherNAK(t *testing.T) {
 	require.Equal(t, GoBack, r.OnSequenceNAK(8, at(0), &rtt))
 }
 
-// Stop forgets what is in flight.
+// TestRetryStop checks that Stop discards the state of packets in flight.
 func TestRetryStop(t *testing.T) {
 	var rtt RTT
 	var r Retry
@@ -284,8 +287,8 @@ func TestRetryStop(t *testing.T) {
 	require.Zero(t, r.RetriesUsed()+r.RNRRetriesUsed())
 }
 
-// A peer that tells when it has a receive is asked half as often each time, but not less than
-// every RNRLong, until there is progress; and at once when it has told.
+// TestRNRBacksOff checks that a peer that advertises its receives gets retries with backoff, at
+// least every RNRLong, until there is progress, and an immediate one after the advertisement.
 func TestRNRBacksOff(t *testing.T) {
 	var r Retry
 	var rtt RTT
@@ -321,14 +324,15 @@ func TestRNRBacksOff(t *testing.T) {
 	require.Equal(t, least, wait(true))
 }
 
-// A timeout that is noticed late by more than its own length spends no retry, as often as there
-// are retries; one that is noticed a little late does, and so does each of a peer that is gone.
+// TestLateTimeoutsSpendNoRetry checks that a timeout handled later than its own length spends no
+// retry, as many times as there are retries. One that is slightly late does, and so does each
+// timeout of a peer that has terminated.
 func TestLateTimeoutsSpendNoRetry(t *testing.T) {
 	const timeout = 1000
 	for _, c := range []struct {
 		name    string
 		retries uint8
-		late    int64 // in timeouts, which grow as they double
+		late    int64 // in timeouts, which double
 		verdict []Verdict
 		spent   int
 	}{

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The estimate stays between the smallest and the largest sample, and comes to
-// a steady one.
+// TestRTTEstimates checks that the estimate is between the smallest and the largest sample, and
+// converges.
 func TestRTTEstimates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r RTT
@@ -33,13 +33,13 @@ func TestRTTEstimates(t *testing.T) {
 	})
 }
 
-// One packet is timed at a time, the first; one that was sent again does not
-// count.
+// TestRTTTimesOnePacket checks that one packet is timed at a time, the first, and that a
+// retransmitted one is not.
 func TestRTTTimesOnePacket(t *testing.T) {
 	var r RTT
 	_, ok := r.TimedPSN()
 	require.False(t, ok)
-	r.OnAck(9) // nothing was timed
+	r.OnAck(9) // no packet was timed
 	require.Zero(t, r.Smoothed())
 	r.OnSent(10, 1)
 	r.OnSent(20, 2)

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The window stays between its bounds whatever happens, one packet is always
-// allowed, and growth and loss go the right way by the right amount.
+// TestWindowBounds checks that the window stays within its bounds, that one packet is always
+// permitted, and that growth and loss change it by the right amount.
 func TestWindowBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mtu := rapid.SampledFrom([]int{256, 512, 1024, 2048, 4096}).Draw(t, "mtu")
@@ -58,8 +58,7 @@ func TestWindowBounds(t *testing.T) {
 	})
 }
 
-// Acknowledged bytes open a collapsed window again, up to its limit and no
-// further.
+// TestWindowRecovers checks that acknowledged bytes reopen a collapsed window up to its limit.
 func TestWindowRecovers(t *testing.T) {
 	var w Window
 	w.Reset(4096, 200<<10)

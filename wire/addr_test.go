@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCanonicalAddr has every form of an address that a program may give.
+// TestCanonicalAddr tests every form of an address that a program may give.
 func TestCanonicalAddr(t *testing.T) {
 	for given, want := range map[string]string{
 		"192.0.2.1":              "192.0.2.1",
@@ -32,7 +32,7 @@ func TestCanonicalAddr(t *testing.T) {
 	require.False(t, CanonicalAddr(netip.Addr{}).IsValid())
 }
 
-// FuzzCanonicalAddr compares with the way over the sixteen bytes of a GID.
+// FuzzCanonicalAddr compares with a conversion through the sixteen bytes of a GID.
 func FuzzCanonicalAddr(f *testing.F) {
 	f.Add("fe80::1%eth0")
 	f.Add("::ffff:192.0.2.1")

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// The two ends of the benchmarks, for each family.
+// families are the two ends of the benchmarks, by address family.
 var families = []struct {
 	name     string
 	src, dst netip.AddrPort

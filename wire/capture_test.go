@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// captures tells how many frames of each capture rxe sent and how many its
-// probing peer, and the path MTU.
+// captures has the number of frames of each capture that rxe and its probing peer sent, and the
+// path MTU.
 var captures = []struct {
 	name       string
 	rxe, probe int
@@ -70,8 +70,8 @@ func frames(t testing.TB, name string) (all [][]byte) {
 	}
 }
 
-// What the kernel sent is parsed, laid out anew to the same bytes and sealed
-// with the same ICRC, whose identification is found when it is not known.
+// TestCapturesOfRxe checks that packets of the kernel are parsed, encoded to the same bytes, and
+// sealed with the same ICRC, and that Check finds their identification.
 func TestCapturesOfRxe(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestCapturesOfRxe(t *testing.T) {
 	}
 }
 
-// What the probe sent is right at this level, too, but for one packet with
-// another transport version: wrong keys and ranges are a queue pair's concern.
+// TestCapturesOfProbe checks that packets of the probe are valid at this level, except one with
+// another transport version: invalid keys and ranges concern the queue pair.
 func TestCapturesOfProbe(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The fold joins the ways to hash.
+// init adds the fold to the implementations under test.
 func init() {
 	if canFold {
 		CRCWays = append(CRCWays, CRCWay{"fold", func(reg uint32, p []byte) uint32 {
@@ -22,13 +22,12 @@ func init() {
 	}
 }
 
-// Polynomials over GF(2) as they are written down: bit i is the coefficient of
-// x^i, nothing is reflected.
+// Polynomials over GF(2) in normal order: bit i is the coefficient of x^i.
 var polynomial = big.NewInt(0x104C11DB7)
 
 func powerOfX(n int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n)) }
 
-// longDivision returns a / P and what remains.
+// longDivision returns the quotient a / P and the remainder.
 func longDivision(a *big.Int) (quotient, remainder *big.Int) {
 	quotient, remainder = new(big.Int), new(big.Int).Set(a)
 	for remainder.BitLen() >= polynomial.BitLen() {
@@ -39,8 +38,7 @@ func longDivision(a *big.Int) (quotient, remainder *big.Int) {
 	return quotient, remainder
 }
 
-// unreflected returns the polynomial of a word that has its x^0 in the given bit
-// and higher powers below.
+// unreflected returns the polynomial of a word whose given bit is x^0, with higher powers below it.
 func unreflected(word uint64, bit int) *big.Int {
 	p := new(big.Int)
 	for i := range 64 {
@@ -51,9 +49,9 @@ func unreflected(word uint64, bit int) *big.Int {
 	return p
 }
 
-// Every constant has the remainder of the power of x that it stands for.
+// TestFoldConstants checks that every constant is the remainder of its power of x.
 func TestFoldConstants(t *testing.T) {
-	// The product of reflected words has one factor of x too many.
+	// The product of reflected words has an additional factor of x.
 	multipliesBy := func(c uint64, n int, what string) {
 		_, got := longDivision(new(big.Int).Lsh(unreflected(c, 63), 1))
 		_, want := longDivision(powerOfX(n))

@@ -1,14 +1,12 @@
 package wire
 
-// A CRCWay is one of the ways to hash, for the tests to take whatever the
-// processor and the length of the input.
+// A CRCWay is an implementation of the checksum, for tests on any processor and input length.
 type CRCWay struct {
 	Name   string
 	Update func(reg uint32, p []byte) uint32
 }
 
-// CRCWays are those this machine can take. First comes the one that the Sealer
-// uses.
+// CRCWays are the implementations for this machine. The first one is that of the Sealer.
 var CRCWays = []CRCWay{
 	{"update", crcUpdate},
 	{"standard", crcStandard},

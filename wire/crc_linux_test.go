@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// No way reads in front of its input or behind it: the pages there are locked.
+// TestCRCReadsItsInputOnly places the input between inaccessible pages.
 func TestCRCReadsItsInputOnly(t *testing.T) {
 	page := os.Getpagesize()
 	mapped, err := syscall.Mmap(-1, 0, 3*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// randomBytes returns n bytes that depend on nothing but n.
+// randomBytes returns n bytes that depend on n only.
 func randomBytes(n int) []byte {
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
 	b := make([]byte, n)
@@ -21,8 +21,8 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// Every way agrees with hash/crc32 for every length at every offset, from random
-// registers.
+// TestCRCAgainstStandard compares every implementation with hash/crc32, for every length at every
+// offset, from random registers.
 func TestCRCAgainstStandard(t *testing.T) {
 	const maxLen, offsets = 1100, 64
 	b := randomBytes(maxLen + offsets)
@@ -40,8 +40,8 @@ func TestCRCAgainstStandard(t *testing.T) {
 	}
 }
 
-// Every way agrees with the bit-by-bit model. The register the model starts from
-// cannot be chosen, but four bytes in front lead to any.
+// TestCRCAgainstModel compares every implementation with the bit-by-bit model. The model's initial
+// register is fixed, but four bytes before the input lead to any register.
 func TestCRCAgainstModel(t *testing.T) {
 	b := randomBytes(1100 + 64)
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -58,7 +58,8 @@ func TestCRCAgainstModel(t *testing.T) {
 	}
 }
 
-// Full packets with their headers, jumbo frames, and the longest datagram.
+// TestCRCOfLongInputs tests full packets with their headers, jumbo frames, and the longest
+// datagram.
 func TestCRCOfLongInputs(t *testing.T) {
 	b := randomBytes(65507)
 	for _, n := range []int{2048, 4096, 4100, 4112, 4128, 9000, 9037, 65507} {
@@ -69,7 +70,7 @@ func TestCRCOfLongInputs(t *testing.T) {
 	}
 }
 
-// Hashing in two pieces is hashing at once, wherever the cut.
+// TestCRCInPieces checks that hashing two parts equals hashing both at once, for every division.
 func TestCRCInPieces(t *testing.T) {
 	b := randomBytes(700)
 	for _, way := range wire.CRCWays {
@@ -85,7 +86,7 @@ func TestCRCAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { wire.CRCWays[0].Update(0, b) }))
 }
 
-// FuzzCRC: every way agrees with the bit-by-bit model.
+// FuzzCRC compares every implementation with the bit-by-bit model.
 func FuzzCRC(f *testing.F) {
 	for _, n := range []int{0, 3, 4, 15, 16, 60, 64, 68, 128, 256, 260, 1029} {
 		f.Add(uint32(n), randomBytes(n), uint8(n))
@@ -100,7 +101,7 @@ func FuzzCRC(f *testing.F) {
 	})
 }
 
-// BenchmarkCRCUpdate compares the ways at the lengths of packets.
+// BenchmarkCRCUpdate compares the implementations at the lengths of packets.
 func BenchmarkCRCUpdate(b *testing.B) {
 	for _, n := range []int{8, 16, 24, 64, 256, 1024, 4096 + 16} {
 		p := randomBytes(n)

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// An RDMA WRITE of five bytes, laid out by one adapter and read by another.
+// An RDMA WRITE of five bytes, encoded by one adapter and decoded by another.
 func Example() {
 	src, dst := netip.MustParseAddrPort("192.0.2.1:4791"), netip.MustParseAddrPort("192.0.2.2:4791")
 	payload := []byte("hello")
@@ -65,8 +65,8 @@ func ExamplePSN_Sub() {
 	// Output: 0 1 true
 }
 
-// A receiver on a UDP socket cannot see the IPv4 identification, but can tell
-// whether there is one that explains the ICRC.
+// A receiver on a UDP socket does not see the IPv4 identification, but can tell whether one exists
+// that explains the ICRC.
 func ExampleSealer_Check() {
 	src, dst := netip.MustParseAddrPort("198.51.100.2:49152"), netip.MustParseAddrPort("198.51.100.1:4791")
 	s := wire.NewSealer(src, dst)

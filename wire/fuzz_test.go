@@ -17,8 +17,8 @@ func seed(t testing.TB, add func(d opened)) {
 	}
 }
 
-// FuzzParse: Parse never panics, never writes, and what it accepts can be laid
-// out anew to the same bytes but for padding and reserved bits.
+// FuzzParse checks that Parse never panics or writes, and that accepted packets are encoded to the
+// same bytes except padding and reserved bits.
 func FuzzParse(f *testing.F) {
 	seed(f, func(d opened) { f.Add(d.pkt) })
 	f.Add([]byte{})
@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 		require.True(t, i.Valid)
 		require.Equal(t, len(raw), i.HeaderLen+len(p.Payload)+int(p.BTH.Pad)+wire.ICRCLen)
 		if i.Operation == wire.OpCNP {
-			return // its flags are fixed
+			return // its flags are constant
 		}
 		body := raw[:len(raw)-wire.ICRCLen]
 		clearReserved(body)
@@ -49,8 +49,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzICRC: Seal agrees with a bit-by-bit model, Check finds any
-// identification, and what it accepts is explained by what it returns.
+// FuzzICRC checks that Seal agrees with a bit-by-bit model, that Check finds any identification,
+// and that the result explains an accepted ICRC.
 func FuzzICRC(f *testing.F) {
 	seed(f, func(d opened) {
 		f.Add(d.src.Addr().AsSlice(), d.dst.Addr().AsSlice(), d.src.Port(), d.dst.Port(), d.id, d.pkt, uint32(1))

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// goldenPackets is what each golden packet says, read by hand or by the
-// program that made it.
+// goldenPackets has the content of each golden packet, decoded by hand or by the program that made
+// it.
 var goldenPackets = []struct {
 	name    string
 	bth     wire.BTH
@@ -103,8 +103,7 @@ var goldenPackets = []struct {
 	},
 }
 
-// headerOf returns what is between BTH and payload, in the form goldenPackets
-// has it.
+// headerOf returns the headers between BTH and payload, in the form of goldenPackets.
 func headerOf(p *wire.Packet) any {
 	switch i := p.Info; {
 	case i.DETH:
@@ -160,8 +159,8 @@ func TestGoldenFilesAreAllUsed(t *testing.T) {
 	}
 }
 
-// RoCE v1 differs outside of what this package reads: from the BTH on it is the
-// same, and so is the ICRC but for the headers it covers.
+// TestGoldenRoCEv1 checks that RoCE v1 is the same from the BTH on, and its ICRC except for the
+// headers that it covers.
 func TestGoldenRoCEv1(t *testing.T) {
 	for _, g := range []struct {
 		name   string

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Two golden packets went out with the values PutGRH assumes (identification or
-// flow label 0, hop limit 64): it restores their IP header to the byte.
+// TestPutGRHAgainstGoldenPackets uses two golden packets with the values that PutGRH assumes
+// (identification or flow label 0, hop limit 64), and compares the restored IP header.
 func TestPutGRHAgainstGoldenPackets(t *testing.T) {
 	for _, name := range []string{"rc-compare-swap-operands", "rc-send-only-ipv6"} {
 		d := open(t, golden(t, name))
@@ -29,7 +29,8 @@ func TestPutGRHAgainstGoldenPackets(t *testing.T) {
 	}
 }
 
-// An IPv4 header made by another library, checksum included.
+// TestPutGRHAgainstGopacket compares with an IPv4 header of another library, including the
+// checksum.
 func TestPutGRHAgainstGopacket(t *testing.T) {
 	src, dst := netip.MustParseAddr("203.0.113.250"), netip.MustParseAddr("239.255.255.254")
 	for tos := range 256 {
@@ -62,8 +63,8 @@ func TestGRHTrafficClassIPv6(t *testing.T) {
 	}
 }
 
-// An address in its IPv4-mapped form, as a dual-stack socket gives it, is an
-// IPv4 address.
+// TestGRHOfMappedAddress checks that an address in IPv4-mapped form, as from a dual-stack socket,
+// is an IPv4 address.
 func TestGRHOfMappedAddress(t *testing.T) {
 	plain, mapped := make([]byte, wire.GRHLen), make([]byte, wire.GRHLen)
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Every header survives the way to bytes and back, writes no byte beyond its
-// length, and any bytes survive the way to a header and back.
+// TestHeadersRoundTrip checks that every header survives encoding and decoding and writes no byte
+// beyond its length, and that any bytes survive decoding and encoding.
 func TestHeadersRoundTrip(t *testing.T) {
 	checkHeader(t, "RETH", wire.RETHLen, wire.ParseRETH, nil)
 	checkHeader(t, "AETH", wire.AETHLen, wire.ParseAETH, nil)
@@ -34,8 +34,7 @@ func clearReserved(b []byte) {
 	b[8] &= 0xc0
 }
 
-// checkHeader checks the way from any size bytes to a header and back to the
-// same bytes, reserved bits cleared.
+// checkHeader checks that any size bytes survive decoding and encoding, with reserved bits cleared.
 func checkHeader[H interface{ Put([]byte) }](t *testing.T, name string, size int, parse func([]byte) H, clean func([]byte)) {
 	t.Run(name, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -54,7 +53,8 @@ func checkHeader[H interface{ Put([]byte) }](t *testing.T, name string, size int
 	})
 }
 
-// A field that is too wide loses its upper bits and leaves its neighbours alone.
+// TestPutCutsWideFields checks that too wide a field loses its upper bits and leaves its neighbours
+// unchanged.
 func TestPutCutsWideFields(t *testing.T) {
 	b := make([]byte, wire.BTHLen)
 	h := wire.BTH{Pad: 0xFF, TVer: 0xF0, DestQPN: 0xFF000001, PSN: 0xFF000002}

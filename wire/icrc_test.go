@@ -35,7 +35,7 @@ func anyEnds(t *rapid.T) (src, dst netip.AddrPort) {
 	return end("src"), end("dst")
 }
 
-// Seal computes what the bit-by-bit model computes over the whole datagram.
+// TestSealAgainstModel compares Seal with the bit-by-bit model over the whole datagram.
 func TestSealAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, dst := anyEnds(t)
@@ -47,8 +47,8 @@ func TestSealAgainstModel(t *testing.T) {
 	})
 }
 
-// Every length, so that the short way, the way through hash/crc32 and the
-// distances of both tables are taken.
+// TestSealEveryLength tests every length, so that the short path, hash/crc32 and both tables are
+// used.
 func TestSealEveryLength(t *testing.T) {
 	for _, f := range families {
 		s := wire.NewSealer(f.src, f.dst)
@@ -65,7 +65,7 @@ func TestSealEveryLength(t *testing.T) {
 	}
 }
 
-// A packet may lie in parts.
+// TestSealParts checks that the parts of a packet may be in separate memory.
 func TestSealParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, dst := anyEnds(t)
@@ -81,8 +81,8 @@ func TestSealParts(t *testing.T) {
 	})
 }
 
-// Whatever the identification, Check finds it, at any length; and it writes
-// nothing.
+// TestCheckRecoversEveryID checks that Check finds any identification at any length, and does not
+// write.
 func TestCheckRecoversEveryID(t *testing.T) {
 	s := wire.NewSealer(families[0].src, families[0].dst)
 	for _, n := range []int{16, 17, 24, 247, 248, 300, 1040, 4112, 65507} {
@@ -105,7 +105,7 @@ func TestCheckRecoversEveryID(t *testing.T) {
 	}
 }
 
-// IPv6 has no identification: every ICRC but one is wrong.
+// TestCheckIPv6 checks that without an identification, in IPv6, exactly one ICRC is valid.
 func TestCheckIPv6(t *testing.T) {
 	s := wire.NewSealer(families[1].src, families[1].dst)
 	pkt := sized(24)
@@ -121,7 +121,8 @@ func TestCheckIPv6(t *testing.T) {
 	}
 }
 
-// One damaged bit is always noticed, but where the ICRC does not look.
+// TestCheckNoticesEveryBit checks that an inverted bit is detected, except in fields that the ICRC
+// does not cover.
 func TestCheckNoticesEveryBit(t *testing.T) {
 	s := wire.NewSealer(families[0].src, families[0].dst)
 	for _, n := range []int{24, 48, 276, 1040, 4112} {
@@ -140,7 +141,8 @@ func TestCheckNoticesEveryBit(t *testing.T) {
 	}
 }
 
-// Of random damage one in 65536 looks like another identification, no more.
+// TestCheckOfRandomDamage checks that at most one in 65536 random corruptions matches another
+// identification.
 func TestCheckOfRandomDamage(t *testing.T) {
 	const tries = 1 << 20
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -166,7 +168,7 @@ func TestCheckOfShortPackets(t *testing.T) {
 	}
 }
 
-// The ends of a flow count, each for itself, and so does their order.
+// TestSealerKnowsItsFlow checks that the ICRC depends on each end of a flow, and on their order.
 func TestSealerKnowsItsFlow(t *testing.T) {
 	src, dst := families[0].src, families[0].dst
 	pkt := sized(24)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The codec is pure: it imports nothing that could do I/O, wait or share, and
-// nothing of ours.
+// TestImports checks that the codec imports no packages for I/O, waiting or sharing, and none of
+// this module.
 func TestImports(t *testing.T) {
 	allowed := []string{"encoding/binary", "hash/crc32", "math", "math/bits", "net/netip", "strconv"}
 	entries, err := os.ReadDir(".")

@@ -31,8 +31,8 @@ func slowCRC32(p []byte) uint32 {
 	return ^reg
 }
 
-// slowICRC is the ICRC of a datagram from IP header (RoCE v1: GRH) to ICRC,
-// computed over a masked copy of all of it.
+// slowICRC returns the ICRC of a datagram from IP header (RoCE v1: GRH) to ICRC, computed over a
+// masked copy.
 func slowICRC(datagram []byte) uint32 {
 	b := slices.Clone(datagram[:len(datagram)-wire.ICRCLen])
 	bth := 0
@@ -53,7 +53,7 @@ func slowICRC(datagram []byte) uint32 {
 	return slowCRC32(append(slices.Repeat([]byte{0xFF}, 8), b...))
 }
 
-// datagram puts IP and UDP headers in front of a packet, BTH to ICRC.
+// datagram prepends IP and UDP headers to a packet, BTH to ICRC.
 func datagram(src, dst netip.AddrPort, id uint16, pkt []byte) []byte {
 	udpLen := 8 + len(pkt)
 	var b []byte
@@ -76,7 +76,7 @@ func datagram(src, dst netip.AddrPort, id uint16, pkt []byte) []byte {
 	return append(b, pkt...)
 }
 
-// opened is a datagram taken apart.
+// opened is a datagram in parts.
 type opened struct {
 	src, dst netip.AddrPort
 	id       uint16
@@ -84,7 +84,7 @@ type opened struct {
 	pkt      []byte // BTH to ICRC
 }
 
-// open takes a datagram apart, IP header first.
+// open divides a datagram into its parts, IP header first.
 func open(t testing.TB, b []byte) opened {
 	t.Helper()
 	var d opened
@@ -110,7 +110,7 @@ func open(t testing.TB, b []byte) opened {
 	return d
 }
 
-// encode lays p out anew, header by header, all but the ICRC.
+// encode encodes p header by header, without the ICRC.
 func encode(p *wire.Packet) []byte {
 	b := make([]byte, wire.BTHLen)
 	p.BTH.Put(b)
@@ -151,7 +151,7 @@ func encode(p *wire.Packet) []byte {
 	return append(append(b, p.Payload...), make([]byte, p.BTH.Pad)...)
 }
 
-// goldenDir holds packets that other implementations made.
+// goldenDir has packets made by other implementations.
 const goldenDir = "../testdata/packets"
 
 // golden returns the bytes of a .hex file.

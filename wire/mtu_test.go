@@ -27,7 +27,7 @@ func TestMTUForInterface(t *testing.T) {
 		{335, 0, 0},
 		{336, 256, 0},
 		{340, 256, 256},
-		{1280, 1024, 1024}, // the least IPv6 allows
+		{1280, 1024, 1024}, // the minimum of IPv6
 		{1500, 1024, 1024}, // Ethernet; rxe says 1024
 		{4175, 2048, 2048},
 		{4176, 4096, 2048}, // rxe says 4096
@@ -41,8 +41,8 @@ func TestMTUForInterface(t *testing.T) {
 	}
 }
 
-// No packet with a payload of the path MTU is longer than the interface lets
-// pass. (RDMA over UD, ours, has 4 bytes more over IPv6: see docs/ud-rdma.md.)
+// TestMTUFitsEveryOpcode checks that a packet with a payload of the path MTU fits in the interface
+// MTU. (RDMA over UD, softrnic's own, has 4 bytes more over IPv6: see docs/ud-rdma.md.)
 func TestMTUFitsEveryOpcode(t *testing.T) {
 	for code := range 256 {
 		i := wire.Opcode(code).Info()

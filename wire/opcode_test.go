@@ -9,10 +9,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// specOpcodes is the list of opcodes written down a second time, in the words
-// of the specification: code, name, extended headers in the order of the wire,
-// payload (P exactly the MTU, L one byte to the MTU, O nothing to the MTU, -
-// none), and whether a receive WQE is taken at this packet.
+// specOpcodes lists the opcodes a second time, in the words of the specification: code, name,
+// extended headers in wire order, payload (P exactly the MTU, L one byte to the MTU, O nothing to
+// the MTU, - none), and whether the packet consumes a receive WQE.
 const specOpcodes = `
 00 SEND_FIRST              -                    P recv
 01 SEND_MIDDLE             -                    P
@@ -50,7 +49,7 @@ func spec(t *testing.T) map[wire.Opcode]specOpcode {
 		0x64: {"UD_SEND_ONLY", "DETH", "O", true},
 		0x65: {"UD_SEND_ONLY_IMM", "DETH,ImmDt", "O", true},
 		0x81: {"CNP", "-", "-", false},
-		0xCA: {"UDX_WRITE_ONLY", "DETH,RETH", "O", false}, // from here on ours: docs/ud-rdma.md
+		0xCA: {"UDX_WRITE_ONLY", "DETH,RETH", "O", false}, // softrnic's own from here on: docs/ud-rdma.md
 		0xCC: {"UDX_READ_REQUEST", "DETH,RETH", "-", false},
 		0xD0: {"UDX_READ_RESPONSE", "DETH,RETH", "O", false},
 		0xD1: {"UDX_ACKNOWLEDGE", "DETH,AETH,SackETH", "-", false},
@@ -64,7 +63,7 @@ func spec(t *testing.T) map[wire.Opcode]specOpcode {
 		code := wire.Opcode(hexByte(t, f[0]))
 		o := specOpcode{"RC_" + f[1], f[2], f[3], len(f) == 5}
 		all[code] = o
-		if code <= 0x0B { // UC has SEND and WRITE, at the same places
+		if code <= 0x0B { // UC has SEND and WRITE, with the same codes
 			o.name = "UC_" + f[1]
 			all[0x20|code] = o
 		}
@@ -132,7 +131,7 @@ func TestOpcodeTable(t *testing.T) {
 		}
 		require.Equal(t, length, i.HeaderLen, w.name)
 
-		// The name says the rest.
+		// The name has the remaining properties.
 		class, rest, _ := strings.Cut(w.name, "_")
 		require.Equal(t, class, i.Class.String())
 		require.Equal(t, !strings.Contains(rest, "MIDDLE") && !strings.Contains(rest, "LAST"), i.First, w.name)
@@ -146,7 +145,8 @@ func TestOpcodeTable(t *testing.T) {
 	}
 }
 
-// Bytes from IP header to ICRC around the payload, as captures show them.
+// TestPacketOverhead checks the bytes from IP header to ICRC around the payload, as captures show
+// them.
 func TestPacketOverhead(t *testing.T) {
 	for o, v4 := range map[wire.Opcode]int{
 		wire.RCSendMiddle:     44,
@@ -168,7 +168,7 @@ func TestPacketOverhead(t *testing.T) {
 	}
 }
 
-// Compose is the inverse of the table, and answers nothing else.
+// TestCompose checks that Compose is the inverse of the table, and accepts nothing else.
 func TestCompose(t *testing.T) {
 	for code := range 256 {
 		if i := wire.Opcode(code).Info(); i.Valid {

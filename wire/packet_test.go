@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// packet lays out a packet of the given opcode whose extended headers, payload
-// and padding are n bytes altogether.
+// packet encodes a packet of the given opcode whose extended headers, payload and padding are n
+// bytes in total.
 func packet(h wire.BTH, n int) []byte {
 	b := make([]byte, wire.BTHLen+n+wire.ICRCLen)
 	h.Put(b)
@@ -147,7 +147,7 @@ func anyPacket(t *rapid.T) []byte {
 	return slices.Concat(b, ext, payload, make([]byte, h.Pad), make([]byte, wire.ICRCLen))
 }
 
-// Parsing and laying out anew gives the same bytes.
+// TestParseThenEncode checks that parsing and encoding gives the same bytes.
 func TestParseThenEncode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw := anyPacket(t)

@@ -12,7 +12,7 @@ import (
 
 var psnModulus = big.NewInt(1 << 24)
 
-// anyPSN prefers the neighbourhood of the wrap.
+// anyPSN prefers PSNs near the wrap.
 func anyPSN() *rapid.Generator[wire.PSN] {
 	return rapid.Custom(func(t *rapid.T) wire.PSN {
 		return wire.PSN(rapid.OneOf(
@@ -24,8 +24,8 @@ func anyPSN() *rapid.Generator[wire.PSN] {
 	})
 }
 
-// Add and Sub are addition and the shortest signed distance modulo 2^24, as
-// integers of any size have it.
+// TestPSNAgainstBigIntegers compares Add and Sub with addition and the shortest signed distance
+// modulo 2^24 of unbounded integers.
 func TestPSNAgainstBigIntegers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyPSN().Draw(t, "p")
@@ -43,8 +43,8 @@ func TestPSNAgainstBigIntegers(t *testing.T) {
 	})
 }
 
-// Within half the circle, order and distance are those of the integers the PSNs
-// stand for.
+// TestPSNOrderAcrossTheWrap checks that within half the circle, order and distance are those of the
+// integers that the PSNs represent.
 func TestPSNOrderAcrossTheWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base := rapid.Int64Range(0, 1<<40).Draw(t, "base")

@@ -35,7 +35,7 @@ func TestSyndromeKinds(t *testing.T) {
 	}
 }
 
-// The codes grow by turns by half and by a third.
+// TestCreditTable checks that the codes grow alternately by a half and by a third.
 func TestCreditTable(t *testing.T) {
 	want := []int{0, 1, 2, 3, 4}
 	for n := 6; n <= 24576; n *= 2 {
@@ -53,7 +53,8 @@ func TestCreditTable(t *testing.T) {
 	require.Equal(t, math.MaxInt, n)
 }
 
-// CreditCode rounds down, to the largest code that does not promise too much.
+// TestCreditCodeRoundsDown checks that CreditCode returns the largest code that does not exceed the
+// credits.
 func TestCreditCodeRoundsDown(t *testing.T) {
 	slow := func(n int) (best uint8) {
 		for code := range uint8(wire.CreditUnlimited) {
@@ -70,7 +71,7 @@ func TestCreditCodeRoundsDown(t *testing.T) {
 	require.EqualValues(t, 0, wire.CreditCode(-1))
 }
 
-// Milliseconds by code, as <infiniband/verbs.h> and the kernel name them.
+// rnrMillis has the milliseconds by code, as in <infiniband/verbs.h> and the kernel.
 var rnrMillis = [32]float64{
 	655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12,
 	0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
@@ -90,7 +91,7 @@ func TestRNRTable(t *testing.T) {
 	require.EqualValues(t, 0, wire.RNRCode(math.MaxInt64), "the longest there is")
 }
 
-// RNRCode gives the shortest wait that is long enough.
+// TestRNRCodeIsEnough checks that RNRCode returns the shortest sufficient wait.
 func TestRNRCodeIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ns := rapid.Int64Range(0, 655_360_000).Draw(t, "ns")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// packet is Data of end 0, with what is given changed.
+// packet returns a DATA packet of end 0, modified by change.
 func (p *pair) packet(payload string, change func(h *Header)) []byte {
 	h := Header{Kind: Data, Flags: First | Last, Epoch: 7, To: 8, TxNum: 1, Length: uint32(len(payload))}
 	change(&h)
@@ -17,7 +17,7 @@ func (p *pair) packet(payload string, change func(h *Header)) []byte {
 	return append(b[:n], payload...)
 }
 
-// Bad packets are counted drops, and nothing comes of them.
+// TestBadPackets checks that invalid packets are counted as drops and have no effect.
 func TestBadPackets(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -67,9 +67,8 @@ func TestBadPackets(t *testing.T) {
 	require.Len(t, Drops(), int(drops)-1)
 }
 
-// Pieces that do not make up their message are dropped, and the right ones
-// taken; unless they had been acknowledged, ahead of others. Then the peer is
-// Broken.
+// TestLies checks that fragments that are inconsistent with their message are dropped, and valid
+// ones accepted. If the inconsistent ones have been acknowledged out of order, the peer is Broken.
 func TestLies(t *testing.T) {
 	middle := func(seq uint32, length int, flags Flags) func(h *Header) {
 		return func(h *Header) { h.Seq, h.TxNum, h.Length, h.Flags = seq, seq+1, uint32(length), flags }
@@ -99,7 +98,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// A NACK that comes a thousand times makes its packets leave again once.
+// TestFloodOfNACKs checks that a NACK received a thousand times causes one retransmission.
 func TestFloodOfNACKs(t *testing.T) {
 	p := newPair(t, Options{})
 	for range Window {
@@ -111,7 +110,7 @@ func TestFloodOfNACKs(t *testing.T) {
 	for i := range out[:n] {
 		p.end[0].ReleaseSlot(out[i].Slot)
 	}
-	h := Header{Kind: Nack, Epoch: 8, To: 7, Sack: 1 << 20, TxEcho: 22} // 21 arrived, none before
+	h := Header{Kind: Nack, Epoch: 8, To: 7, Sack: 1 << 20, TxEcho: 22} // 21 arrived, none of the earlier ones
 	var b [FeedbackSize]byte
 	h.Put(b[:])
 	for range 1000 {
@@ -128,8 +127,7 @@ func TestFloodOfNACKs(t *testing.T) {
 	require.EqualValues(t, 1000, p.end[0].Stats.NacksReceived)
 }
 
-// Questions and packets that have come before are answered once for all that
-// came together.
+// TestFloodOfQuestions checks that probes and duplicates of a batch get one acknowledgement.
 func TestFloodOfQuestions(t *testing.T) {
 	p := newPair(t, Options{})
 	for i := range 1000 {
@@ -143,7 +141,8 @@ func TestFloodOfQuestions(t *testing.T) {
 	require.Len(t, p.got[1], 1)
 }
 
-// What comes before its turn is kept within Options.ReorderBytes, for all peers.
+// TestEarlyIsBounded checks that out-of-order packets of all peers are bounded by
+// Options.ReorderBytes.
 func TestEarlyIsBounded(t *testing.T) {
 	const each, room = 80, 1000
 	p := newPair(t, Options{ReorderBytes: room})
@@ -156,14 +155,14 @@ func TestEarlyIsBounded(t *testing.T) {
 	}
 	require.Equal(t, room/each*each, p.end[1].reorderBytes)
 	require.EqualValues(t, room/each+1, p.end[1].peers[0].in.maxTxNum, "what is dropped is no sign that others are lost")
-	for i := range uint32(3) { // and again: not kept twice
+	for i := range uint32(3) { // duplicates are not buffered twice
 		require.Equal(t, DropDuplicate, p.handle(1, p.packet("again", func(h *Header) { h.Seq = i + 1 })))
 	}
 	p.end[1].ClosePeer(0)
 	require.Zero(t, p.end[1].reorderBytes)
 }
 
-// Options that make no sense are refused at once.
+// TestOptions checks that invalid options are refused.
 func TestOptions(t *testing.T) {
 	good := Options{Peers: 1, Epoch: 1, MTU: minMTU}
 	require.NotPanics(t, func() { New(good) })
@@ -181,7 +180,7 @@ func TestOptions(t *testing.T) {
 	require.Len(t, c.slots.state, 3)
 }
 
-// TestUnknownNames: events and drops that are none have names that tell their number.
+// TestUnknownNames checks that the names of undefined events and drops contain their number.
 func TestUnknownNames(t *testing.T) {
 	require.Equal(t, "EventKind(200)", EventKind(200).String())
 	require.Equal(t, "Drop(200)", Drop(200).String())

@@ -2,8 +2,8 @@ package nack
 
 import "testing"
 
-// BenchmarkMessage is what a message costs at both ends together, with its share
-// of acknowledgements and without a network.
+// BenchmarkMessage measures a message at both ends together, with its share of acknowledgements and
+// without a network.
 func BenchmarkMessage(b *testing.B) {
 	for _, size := range []int{8, 4000} {
 		b.Run(map[int]string{8: "8B", 4000: "4KB"}[size], func(b *testing.B) {

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocumentedExample: the worked example of docs/ud-messages.md is what
-// happens.
+// TestDocumentedExample checks the worked example of docs/ud-messages.md.
 func TestDocumentedExample(t *testing.T) {
 	text, err := os.ReadFile("../../docs/ud-messages.md")
 	require.NoError(t, err)

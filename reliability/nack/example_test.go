@@ -6,8 +6,8 @@ import (
 	"github.com/softrnic/softrnic/reliability/nack"
 )
 
-// Two ends and a network that loses the second of three packets, and then, of
-// another message, the only one.
+// Two ends, and a network that loses the second of three packets, and later the only packet of
+// another message.
 func Example() {
 	now := nack.Time(1)
 	var end [2]*nack.Core
@@ -39,7 +39,7 @@ func Example() {
 	travel(1)
 	travel(0)
 	_ = end[0].Send(now, 1, []byte("tail"), nil)
-	travel(0, 0) // nobody sees that, until the sender asks
+	travel(0, 0) // only a probe detects this loss
 	now = end[0].Deadline()
 	end[0].Advance(now)
 	travel(0)

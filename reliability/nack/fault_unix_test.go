@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestUnreadableMessage: of a message that cannot be read to its end nothing is
-// taken, and those behind it arrive.
+// TestUnreadableMessage checks that a message with unreadable memory is not delivered, and that
+// later messages are.
 func TestUnreadableMessage(t *testing.T) {
 	page := os.Getpagesize()
 	mem, err := unix.Mmap(-1, 0, 2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)

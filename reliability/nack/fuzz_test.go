@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzHandle: whatever a peer sends, and whatever happens meanwhile, nothing
-// panics and what is kept stays within bounds.
+// FuzzHandle checks that arbitrary packets and events neither panic nor exceed the bounds of
+// buffered data.
 func FuzzHandle(f *testing.F) {
 	header := func(h Header, payload string) []byte {
 		h.From, h.Epoch = 1, 8

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The bytes, written down by hand.
+// TestHeaderBytes compares encoded headers with bytes written by hand.
 func TestHeaderBytes(t *testing.T) {
 	for want, h := range map[string]Header{
 		"4e010700" + "00000003" + "0a0b0c0d" + "01020304" + "00000011" + "00000022" + "00000033" + "00000044" + "00000000": {Kind: Data, Flags: First | Last | AckRequested, From: 3,
@@ -37,7 +37,7 @@ func TestHeaderBytes(t *testing.T) {
 	require.Equal(t, "kind 9", Kind(9).String())
 }
 
-// What is written is read again.
+// TestHeaderRoundTrip checks that encoded headers are decoded to the same values.
 func TestHeaderRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Uint32()

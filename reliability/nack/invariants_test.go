@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// invariants checks what is always so.
+// invariants checks the invariants of c.
 func (c *Core) invariants(check func(ok bool, format string, args ...any)) {
 	keptSlots, early := 0, 0
 	for _, p := range c.peers {
@@ -61,7 +61,7 @@ func (c *Core) invariants(check func(ok bool, format string, args ...any)) {
 	check(early == c.reorderBytes && early <= c.o.ReorderBytes, "%d bytes are early, it says %d of %d", early, c.reorderBytes, c.o.ReorderBytes)
 }
 
-// idle says what an end has that it should not when nothing is under way.
+// idle returns an error if c holds state of packets in flight.
 func (c *Core) idle() error {
 	for _, p := range c.peers {
 		if p != nil && (p.out.ring != nil || p.in.reorder != nil || p.in.partial != nil || c.peerDeadline(p) != 0 || p.blocked || p.slotStarved) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crowd is an end 0 with many peers, each of which knows nobody else.
+// crowd is an end 0, the hub, with many peers that have only the hub as peer.
 type crowd struct {
 	t     testing.TB
 	now   Time
@@ -18,7 +18,8 @@ type crowd struct {
 	out   [64]Packet
 }
 
-// newCrowd has small peers: they do not count.
+// newCrowd creates the hub and peers without buffers, so that the peers do not count in
+// measurements.
 func newCrowd(t testing.TB, n int, o Options) *crowd {
 	c := &crowd{t: t, now: 1, peers: make([]*Core, n), got: make([]int, n)}
 	o.Peers, o.Epoch, o.MTU = n, 1, 1024
@@ -31,7 +32,7 @@ func newCrowd(t testing.TB, n int, o Options) *crowd {
 	return c
 }
 
-// open makes them known to the hub.
+// open makes the peers known to the hub.
 func (c *crowd) open() {
 	for i := range c.peers {
 		c.hub.OpenPeer(c.now, i, Peer{Epoch: uint32(i + 2)})
@@ -45,7 +46,7 @@ func (c *crowd) send(peer int, b []byte) error {
 	return nil
 }
 
-// settle runs until nothing more is under way.
+// settle runs until no packet is in flight.
 func (c *crowd) settle() {
 	for some := true; some; {
 		some = false
@@ -82,8 +83,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// TestIdlePeersAreSmall: a peer that has had messages of several packets, some of
-// them before others, and is idle now takes at most 2 KiB.
+// TestIdlePeersAreSmall checks that an idle peer, after messages of several packets, some of them
+// out of order, uses at most 2 KiB.
 func TestIdlePeersAreSmall(t *testing.T) {
 	const n, limit = 3000, 2 << 10
 	memory := make([]byte, MemorySize(512, 1024))
@@ -97,7 +98,7 @@ func TestIdlePeersAreSmall(t *testing.T) {
 		}
 	}
 	c.settle()
-	for i := range n { // a gap at the hub: something is kept for a while
+	for i := range n { // a gap at the hub: packets are buffered
 		require.NoError(t, c.peers[i].Send(c.now, 0, message[:100], nil))
 		require.NoError(t, c.peers[i].Send(c.now, 0, message[:100], nil))
 		var out [2]Packet
@@ -127,8 +128,8 @@ func TestIdlePeersAreSmall(t *testing.T) {
 	runtime.KeepAlive(memory)
 }
 
-// TestManyPeersFewSlots: a thousand peers want more slots than there are. Each of
-// them gets its turn, and all their messages.
+// TestManyPeersFewSlots checks that all messages of a thousand peers arrive although they need more
+// slots than exist.
 func TestManyPeersFewSlots(t *testing.T) {
 	const n, each = 1000, 3
 	c := newCrowd(t, n, Options{Slots: 64})
@@ -164,8 +165,8 @@ func TestManyPeersFewSlots(t *testing.T) {
 	require.NoError(t, c.hub.idle())
 }
 
-// TestIdlePeersCostNothing: what is idle is in no queue and has no timer, so that
-// nothing that one peer does depends on how many others there are.
+// TestIdlePeersCostNothing checks that an idle peer is in no queue and has no timer, so that the
+// work for one peer does not depend on the number of others.
 func TestIdlePeersCostNothing(t *testing.T) {
 	c := newCrowd(t, 2000, Options{Slots: 2000})
 	c.open()
@@ -180,7 +181,7 @@ func TestIdlePeersCostNothing(t *testing.T) {
 	require.Len(t, c.hub.timers, 1)
 }
 
-// TestNoAllocation: messages that come and go cost no memory.
+// TestNoAllocation checks that sending and receiving messages does not allocate.
 func TestNoAllocation(t *testing.T) {
 	c := newCrowd(t, 8, Options{})
 	c.open()

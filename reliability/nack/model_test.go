@@ -7,9 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestReceiverAgainstModel: packets of one piece come in any order and several
-// times. A slow model keeps them in a map; what is delivered and what is told to
-// the sender is what it says.
+// TestReceiverAgainstModel receives packets in random order with duplicates, and compares the
+// delivered messages and the acknowledgements with a slow model that keeps packets in a map.
 func TestReceiverAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const total = 200
@@ -66,15 +65,14 @@ func TestReceiverAgainstModel(t *testing.T) {
 	})
 }
 
-// TestSenderAgainstModel: a peer tells at random what has come. A slow model
-// knows each packet's state; the sender keeps those that may be asked for, and
-// sends again those that were overtaken.
+// TestSenderAgainstModel handles random acknowledgements, and compares the buffered and the
+// retransmitted packets with a slow model that has the state of each packet.
 func TestSenderAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(Options{Peers: 1, Epoch: 7, MTU: minMTU, Slots: 70})
 		c.OpenPeer(1, 0, Peer{Epoch: 8})
 		now := Time(1)
-		left := map[uint32]uint32{} // order with which a packet left last
+		left := map[uint32]uint32{} // sequence of the last transmission of a packet
 		come := map[uint32]bool{}
 		una, next, order := uint32(0), uint32(0), uint32(1)
 		var out [Window]Packet
@@ -87,7 +85,7 @@ func TestSenderAgainstModel(t *testing.T) {
 					next++
 				}
 			}
-			c.peers[0].out.window.Reset(minMTU, 0) // windows are another test's
+			c.peers[0].out.window.Reset(minMTU, 0) // the window is tested elsewhere
 			c.markActive(c.peers[0])
 			for n := c.Drain(now, out[:]); n > 0; n = c.Drain(now, out[:]) {
 				for i := range out[:n] {
@@ -108,7 +106,7 @@ func TestSenderAgainstModel(t *testing.T) {
 			}
 			echo := uint32(rapid.IntRange(0, int(order-1)).Draw(t, "echo"))
 			h := Header{Kind: Nack, Epoch: 8, To: 7, TxEcho: echo}
-			for seq := una; seq != next; seq++ { // what left up to echo may have come
+			for seq := una; seq != next; seq++ { // packets sent up to echo may have arrived
 				if left[seq] <= echo && rapid.Bool().Draw(t, "came") {
 					come[seq] = true
 				}

@@ -14,8 +14,8 @@ const (
 	us = reliability.Microsecond
 )
 
-// pair is two ends, 0 and 1, that know each other, and a network between them
-// that takes 10 us and does what lose says.
+// pair is two ends, 0 and 1, that know each other, and a network with a delay of 10 us that loses
+// packets as lose decides.
 type pair struct {
 	t    testing.TB
 	now  Time
@@ -35,7 +35,7 @@ func newPair(t testing.TB, o Options) *pair {
 	return p
 }
 
-// start begins a life of an end.
+// start starts an incarnation of an end.
 func (p *pair) start(i int, epoch uint32, o Options) {
 	o.Self, o.Epoch, o.Peers = uint32(i), epoch, 2
 	if o.MTU == 0 {
@@ -50,7 +50,7 @@ func (p *pair) send(from int, message string) {
 	require.NoError(p.t, p.end[from].Send(p.now, 1-from, []byte(message), nil))
 }
 
-// run goes on until nothing is due, or at most for d.
+// run runs until no event is due, or at most for d.
 func (p *pair) run(d Time) {
 	until := p.now + d
 	for p.now <= until {
@@ -73,7 +73,7 @@ func (p *pair) run(d Time) {
 	}
 }
 
-// exchange takes what both have to the other.
+// exchange transfers the pending packets of both ends to the other.
 func (p *pair) exchange() (some bool) {
 	var out [2][]Packet
 	for i, c := range p.end {
@@ -140,7 +140,7 @@ func (p *pair) events(i int) (list []Event) {
 	return list
 }
 
-// once loses a packet for which what is true, once.
+// once returns a lose function that loses the first packet for which what is true.
 func once(what func(from int, h *Header) bool) func(int, *Header) bool {
 	over := false
 	return func(from int, h *Header) bool {

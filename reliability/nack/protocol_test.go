@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A message arrives, and one acknowledgement that waited a moment is all that
-// it costs.
+// TestOneMessage checks that a message costs one packet and one delayed acknowledgement.
 func TestOneMessage(t *testing.T) {
 	p := newPair(t, Options{})
 	p.send(0, "hello")
@@ -21,7 +20,7 @@ func TestOneMessage(t *testing.T) {
 	p.requireIdle()
 }
 
-// Who answers by a message acknowledges by it, too.
+// TestPiggyback checks that a reply message carries the acknowledgement.
 func TestPiggyback(t *testing.T) {
 	p := newPair(t, Options{})
 	for range 10 {
@@ -37,7 +36,8 @@ func TestPiggyback(t *testing.T) {
 	p.requireIdle()
 }
 
-// A gap is asked for as soon as it is seen, and nothing else leaves again.
+// TestGap checks that a gap is reported immediately, and that only the missing packet is
+// retransmitted.
 func TestGap(t *testing.T) {
 	p := newPair(t, Options{})
 	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data && h.Seq == 2 })
@@ -52,7 +52,7 @@ func TestGap(t *testing.T) {
 	p.requireIdle()
 }
 
-// A gap that has closed before anything could leave is not worth a word.
+// TestGapThatCloses checks that a gap that closes before the next transmission is not reported.
 func TestGapThatCloses(t *testing.T) {
 	p := newPair(t, Options{})
 	var out [2]Packet
@@ -71,8 +71,8 @@ func TestGapThatCloses(t *testing.T) {
 	p.requireIdle()
 }
 
-// A packet that is lost before the adapter is through with it leaves again when
-// that has its slot no more.
+// TestSlotOfTheAdapter checks that a lost packet that the adapter still holds is retransmitted
+// after the adapter has released its slot.
 func TestSlotOfTheAdapter(t *testing.T) {
 	p := newPair(t, Options{})
 	var out [4]Packet
@@ -93,8 +93,8 @@ func TestSlotOfTheAdapter(t *testing.T) {
 	p.requireIdle()
 }
 
-// A packet wants an answer if it is one of many, or the last for which there is
-// room, or if slots are short.
+// TestAnswersAreWanted checks that a packet requests an acknowledgement if it is one of many, the
+// last in the window, or if slots are short.
 func TestAnswersAreWanted(t *testing.T) {
 	answers := func(o Options, n int) (list []uint32) {
 		p := newPair(t, o)
@@ -118,8 +118,8 @@ func TestAnswersAreWanted(t *testing.T) {
 	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6}, answers(Options{Slots: 8}, 7))
 }
 
-// Questions without an answer come less and less often and shrink the window. An
-// answer makes the next one come soon, although nothing new has come.
+// TestPatience checks that unanswered probes back off and shrink the window, and that a response
+// ends the backoff although it acknowledges nothing new.
 func TestPatience(t *testing.T) {
 	p := newPair(t, Options{})
 	s := &p.end[0].peers[1].out
@@ -147,8 +147,8 @@ func TestPatience(t *testing.T) {
 	p.requireIdle()
 }
 
-// The first probe interval is bounded, however long the round trip, and doubles up
-// to its own bound.
+// TestProbeIntervalIsBounded checks that the first probe interval is bounded for any round-trip
+// time, and doubles up to the maximum interval.
 func TestProbeIntervalIsBounded(t *testing.T) {
 	var s sendState
 	require.EqualValues(t, 10*ms, s.probeInterval(), "before the first sample")
@@ -161,10 +161,10 @@ func TestProbeIntervalIsBounded(t *testing.T) {
 	require.EqualValues(t, 256*ms, s.probeInterval())
 }
 
-// Neither what comes from the peer meanwhile nor what is sent puts a question off.
+// TestQuestionsAreNotPutOff checks that neither received nor sent packets defer a probe.
 func TestQuestionsAreNotPutOff(t *testing.T) {
 	p := newPair(t, Options{})
-	p.send(0, "x") // for a round trip that is known
+	p.send(0, "x") // for a known round-trip time
 	p.run(100 * ms)
 	p.lose = func(from int, h *Header) bool { return from == 0 && h.Kind == Data || from == 1 && h.Kind == Nack }
 	p.send(0, "lost")
@@ -185,7 +185,8 @@ func TestQuestionsAreNotPutOff(t *testing.T) {
 	p.requireIdle()
 }
 
-// A lost tail is nothing that the receiver could know of: the sender asks.
+// TestTail checks that the sender probes after the loss of a tail, which the receiver cannot
+// detect.
 func TestTail(t *testing.T) {
 	p := newPair(t, Options{})
 	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data })
@@ -202,7 +203,7 @@ func TestTail(t *testing.T) {
 	p.requireIdle()
 }
 
-// An acknowledgement that gets lost is asked for; the packets do not leave again.
+// TestLostAck checks that a lost acknowledgement is probed for, without retransmitting the packets.
 func TestLostAck(t *testing.T) {
 	p := newPair(t, Options{})
 	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Ack })
@@ -214,8 +215,8 @@ func TestLostAck(t *testing.T) {
 	p.requireIdle()
 }
 
-// A long message travels in pieces, here with some lost, and one of no bytes in
-// one packet.
+// TestPieces checks a long message in fragments, with losses, and a message of 0 bytes in one
+// packet.
 func TestPieces(t *testing.T) {
 	p := newPair(t, Options{})
 	most := maxPackets * (minMTU - DataSize)
@@ -232,8 +233,8 @@ func TestPieces(t *testing.T) {
 	p.requireIdle()
 }
 
-// Of packets to one peer there are no more than the window, and who wants more is
-// told when there is room.
+// TestWindowIsBounded checks that at most a window of packets is in flight to a peer, and that a
+// blocked sender gets an event when there is space.
 func TestWindowIsBounded(t *testing.T) {
 	p := newPair(t, Options{})
 	for range Window {
@@ -249,8 +250,8 @@ func TestWindowIsBounded(t *testing.T) {
 	p.requireIdle()
 }
 
-// A peer whose epoch nobody told is asked for it; and before it is opened
-// nothing leaves for it.
+// TestHello checks that an unknown epoch is requested, and that no packet is sent to a peer that is
+// not open.
 func TestHello(t *testing.T) {
 	p := newPair(t, Options{})
 	p.start(0, 7, Options{})
@@ -268,10 +269,10 @@ func TestHello(t *testing.T) {
 	p.requireIdle()
 }
 
-// A peer that has been started anew is noticed, by who sends and by who hears
-// from it. What comes then is for the new one, from the first message on.
+// TestRestart checks that both the sender and the receiver detect a restarted peer, and that the
+// first message to the new incarnation arrives.
 func TestRestart(t *testing.T) {
-	for _, first := range []int{0, 1} { // who speaks first
+	for _, first := range []int{0, 1} { // the end that sends first
 		p := newPair(t, Options{})
 		p.send(0, "before")
 		p.run(100 * ms)
@@ -288,7 +289,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Packets of a life that is over, or for one, are dropped, whenever they come.
+// TestOldEpochs checks that packets from or for an earlier incarnation are dropped at any time.
 func TestOldEpochs(t *testing.T) {
 	p := newPair(t, Options{})
 	var old [][]byte
@@ -312,7 +313,7 @@ func TestOldEpochs(t *testing.T) {
 	require.Equal(t, DropOldEpoch, p.handle(0, old[1]))
 	require.True(t, p.end[1].peers[0].control.hello, "it is told")
 	require.False(t, p.end[0].peers[1].control.hello)
-	h := Header{Kind: Probe, Epoch: 9, To: 70} // our successor's
+	h := Header{Kind: Probe, Epoch: 9, To: 70} // for the next incarnation
 	var b [probeSize]byte
 	h.Put(b[:])
 	require.Equal(t, DropStaleDestination, p.handle(0, b[:]))
@@ -324,7 +325,7 @@ func TestOldEpochs(t *testing.T) {
 	p.requireIdle()
 }
 
-// Without another time in the options a peer that never answers is given up after 30 s.
+// TestGiveUpByDefault checks that a silent peer fails after 30 s by default.
 func TestGiveUpByDefault(t *testing.T) {
 	p := newPair(t, Options{})
 	p.lose = func(int, *Header) bool { return true }
@@ -335,8 +336,8 @@ func TestGiveUpByDefault(t *testing.T) {
 	require.Equal(t, []Event{{1, TimedOut}}, p.events(0))
 }
 
-// A peer that never answers is given up, and one that has left a message half
-// sent, too. Nothing is kept for them.
+// TestGiveUp checks that a silent peer fails, also if it has sent part of a message, and that its
+// state is freed.
 func TestGiveUp(t *testing.T) {
 	p := newPair(t, Options{GiveUp: 900 * ms})
 	p.lose = func(int, *Header) bool { return true }
@@ -359,7 +360,7 @@ func TestGiveUp(t *testing.T) {
 	p.requireIdle()
 }
 
-// What is closed says and takes nothing more.
+// TestClose checks that a closed peer sends and receives no packets.
 func TestClose(t *testing.T) {
 	p := newPair(t, Options{})
 	p.send(0, strings.Repeat("x", 3*minMTU))
@@ -384,7 +385,7 @@ func TestClose(t *testing.T) {
 	require.NoError(t, p.end[0].Send(p.now, 1, nil, nil))
 }
 
-// A message that its receiver closes its sender about is the last one.
+// TestCloseWhileDelivering checks that a message whose delivery closes its sender is the last one.
 func TestCloseWhileDelivering(t *testing.T) {
 	p := newPair(t, Options{})
 	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data })
@@ -394,7 +395,7 @@ func TestCloseWhileDelivering(t *testing.T) {
 	var out [9]Packet
 	got := 0
 	for _, k := range out[:p.end[0].Drain(p.now, out[:])] {
-		if k.Bytes[19] != 0 { // not the first
+		if k.Bytes[19] != 0 { // the second one
 			p.handle(1, k.Bytes)
 		}
 		p.end[0].ReleaseSlot(k.Slot)
@@ -408,8 +409,8 @@ func TestCloseWhileDelivering(t *testing.T) {
 	require.NoError(t, p.end[1].idle())
 }
 
-// The time for which this end does not run does not count towards GiveUp, of a peer that does
-// not answer and of a message that has come half way.
+// TestStopIsNoSilence checks that the time in which this end does not run does not count towards
+// GiveUp, for a silent peer and for an incomplete message.
 func TestStopIsNoSilence(t *testing.T) {
 	const giveUp, stop = 900 * ms, 10_000 * ms
 	for name, lost := range map[string]func(from int, h *Header) bool{
@@ -421,7 +422,7 @@ func TestStopIsNoSilence(t *testing.T) {
 			p.lose = lost
 			p.send(0, strings.Repeat("x", 3*minMTU))
 			p.run(10 * ms)
-			p.now += stop // neither end runs, so nothing has come meanwhile
+			p.now += stop // neither end runs, so no packet has arrived
 			p.lose = nil
 			p.run(2000 * ms)
 			require.Empty(t, p.events(0))

@@ -10,10 +10,9 @@ import (
 	"github.com/softrnic/softrnic/internal/racesync"
 )
 
-// TestSeeds runs random programs on random networks, and lets everything end: all
-// messages have arrived, once and in order, and nothing is left. SOFTRNIC_SEED
-// runs one seed, SOFTRNIC_SEEDS that many. A seed that fails is run again with a
-// trace, of which the end is printed.
+// TestSeeds runs random programs on random networks until they are idle: all messages have arrived,
+// once and in order, and no state remains. SOFTRNIC_SEED runs one seed, SOFTRNIC_SEEDS that many. A
+// failing seed is run again, and the end of its trace is printed.
 func TestSeeds(t *testing.T) {
 	first, n := uint64(1), uint64(300)
 	switch {
@@ -46,7 +45,7 @@ func TestSeeds(t *testing.T) {
 	}
 	t.Logf("%+v", w.seen)
 	if n < 300 {
-		return // some things are rare
+		return // rare events
 	}
 	s := w.seen
 	for what, n := range map[string]uint64{"resent": s.Retransmitted, "asks": s.Probes, "acks": s.Acks, "nacks": s.Nacks, "early": s.OutOfOrder, "restarts": s.Restarts,

@@ -14,21 +14,21 @@ type node struct {
 	epoch uint32
 	first uint32
 	core  *Core
-	busy  int            // the program sends every so many microseconds
-	left  int            // messages that it sends at most
-	waits map[int][]byte // messages that had no room, by peer
+	busy  int            // interval of the program's messages in microseconds
+	left  int            // maximum number of messages
+	waits map[int][]byte // messages that did not fit in the window, by peer
 	got   map[stream]int // messages
 
 	// The adapter.
 	depth   int              // slots that it has at a time
-	slow    Time             // how long a packet takes, at most
-	has     map[int32][]byte // slots, as they were when it got them
-	leaving Time             // when the last packet leaves
+	slow    Time             // maximum time to send a packet
+	has     map[int32][]byte // slots with their content at the time of posting
+	leaving Time             // time at which the last packet is sent
 	ringing Time             // of the timer
 	steps   int
 }
 
-// start begins a life.
+// start starts an incarnation.
 func (v *node) start() {
 	w := v.w
 	v.o.Memory = nil
@@ -46,7 +46,7 @@ func (v *node) start() {
 		case 0:
 			at.Epoch = peer.epoch
 		case 1:
-			at.Epoch = w.epoch // which may be over
+			at.Epoch = w.epoch // the incarnation may have ended
 		}
 		w.after(w.random(2*w.travel), func() {
 			if v.epoch == life {
@@ -58,7 +58,7 @@ func (v *node) start() {
 	w.after(w.random(w.travel), func() { v.program(life) })
 }
 
-// restart ends a life, and begins another: all that was not sent is forgotten.
+// restart starts another incarnation: unsent messages are lost.
 func (v *node) restart() {
 	v.w.log("%d restarts", v.id)
 	v.w.add(&v.core.Stats)
@@ -70,7 +70,7 @@ func (v *node) restart() {
 	v.start()
 }
 
-// program sends a message to somebody, now and then.
+// program sends random messages to random peers.
 func (v *node) program(life uint32) {
 	w := v.w
 	if v.epoch != life || w.now > w.until || v.left <= 0 {
@@ -87,9 +87,9 @@ func (v *node) program(life uint32) {
 	w.after(w.random(Time(v.busy)*reliability.Microsecond), func() { v.program(life) })
 }
 
-// message is a new one.
+// message returns a new message.
 func (v *node) message() []byte {
-	most := min(v.core.o.MaxMessage, min(v.o.Slots, maxPackets)*(minMTU-DataSize)) // any peer's MTU will do
+	most := min(v.core.o.MaxMessage, min(v.o.Slots, maxPackets)*(minMTU-DataSize)) // the MTU of all peers is the same
 	b := make([]byte, v.w.rng.IntN(1+v.w.pick(0, 20, most)))
 	for i := range b {
 		b[i] = byte(v.w.rng.Uint32())
@@ -106,7 +106,7 @@ func (v *node) send(to int, b []byte) {
 	switch err {
 	case nil:
 		w.logs[s] = append(w.logs[s], sent)
-		clear(b) // it has been copied
+		clear(b) // Send has copied it
 	case ErrWouldBlock:
 		v.waits[to] = sent
 	default:
@@ -114,7 +114,7 @@ func (v *node) send(to int, b []byte) {
 	}
 }
 
-// arrive handles a packet, whose memory is somebody else's afterwards.
+// arrive handles a packet, whose memory is reused afterwards.
 func (v *node) arrive(from int, packet []byte) {
 	w := v.w
 	b := bytes.Clone(packet)
@@ -125,7 +125,7 @@ func (v *node) arrive(from int, packet []byte) {
 		w.check(bytes.Equal(m, w.logs[s][n]), "%d: message %d of %d is another", v.id, n, from)
 		v.got[s] = n + 1
 		clear(m)
-		if w.chance(4) { // an answer
+		if w.chance(4) { // a reply
 			to := w.rng.IntN(len(w.nodes))
 			if to != v.id && v.waits[to] == nil && w.now < w.until {
 				v.send(to, v.message())
@@ -137,14 +137,14 @@ func (v *node) arrive(from int, packet []byte) {
 		w.check(d != DropMalformed && d != DropTooLong && d != DropInconsistent && d != DropPeerClosed, "%d dropped a good packet of %d: %v", v.id, from, d)
 	}
 	clear(b)
-	if !w.chance(3) { // or more of them before anything leaves
+	if !w.chance(3) { // or several packets before the next transmission
 		v.goOn()
 	} else {
 		w.after(w.random(w.travel), v.goOn)
 	}
 }
 
-// goOn heeds events, lets packets leave, and sets the timer.
+// goOn handles events, sends packets and arms the timer.
 func (v *node) goOn() {
 	w := v.w
 	for e, ok := v.core.NextEvent(); ok; e, ok = v.core.NextEvent() {
@@ -172,7 +172,7 @@ func (v *node) goOn() {
 	}
 }
 
-// drain gives packets to the adapter, which reads slots later.
+// drain posts packets to the adapter, which reads slots later.
 func (v *node) drain() {
 	w, core := v.w, v.core
 	out := w.out[:]
@@ -209,8 +209,8 @@ func (v *node) drain() {
 	}
 }
 
-// end checks what there is when nothing more will happen: every message of a pair
-// that lives has arrived, and nothing is kept.
+// end checks the final state: every message between live incarnations has arrived, and no state
+// remains.
 func (v *node) end() {
 	w, c := v.w, v.core
 	for _, from := range w.nodes {
@@ -223,7 +223,7 @@ func (v *node) end() {
 	w.add(&c.Stats)
 }
 
-// add adds to what has been seen.
+// add adds counters to those seen.
 func (w *world) add(s *Stats) {
 	t := &w.seen
 	t.Sent += s.Sent

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/reliability"
 )
 
-// world is some ends and a network that loses, doubles and reorders. What
-// happens is chance, and the clock jumps from one thing to the next.
+// world is a set of ends and a network that loses, duplicates and reorders packets at random. Its
+// clock advances from event to event.
 type world struct {
 	rng   *rand.Rand
 	trace func(string)
@@ -17,8 +17,8 @@ type world struct {
 	queue happenings
 	count int
 	nodes []*node
-	logs  map[stream][][]byte // messages taken by Send, by stream
-	seen  Stats               // of all lives that are over
+	logs  map[stream][][]byte // messages accepted by Send, by stream
+	seen  Stats               // counters of ended incarnations
 
 	loss, double, late int // one packet in so many; 0: none
 	travel             Time
@@ -27,13 +27,13 @@ type world struct {
 	out                [64]Packet
 }
 
-// stream is what one life of an end sends to one life of another.
+// stream identifies the messages of one incarnation of an end to one of another.
 type stream struct {
 	from, to       int
 	life, peerLife uint32
 }
 
-// happening is something that will happen.
+// happening is a future event.
 type happening struct {
 	at    Time
 	order int
@@ -55,7 +55,7 @@ func (h *happenings) Pop() any {
 	return x
 }
 
-// failure is what a world panics with when it finds something wrong.
+// failure is the panic value of a world that finds an error.
 type failure struct{ error }
 
 func (w *world) check(ok bool, format string, args ...any) {
@@ -70,7 +70,7 @@ func (w *world) log(format string, args ...any) {
 	}
 }
 
-// chance is true once in n, never if n is 0.
+// chance reports true once in n times, never if n is 0.
 func (w *world) chance(n int) bool    { return n > 0 && w.rng.IntN(n) == 0 }
 func (w *world) pick(list ...int) int { return list[w.rng.IntN(len(list))] }
 func (w *world) after(d Time, f func()) {
@@ -78,7 +78,7 @@ func (w *world) after(d Time, f func()) {
 	heap.Push(&w.queue, happening{w.now + d, w.count, f})
 }
 
-// random is a time up to d.
+// random returns a time up to d.
 func (w *world) random(d Time) Time { return 1 + Time(w.rng.Int64N(int64(d))) }
 
 func newWorld(seed uint64, trace func(string)) *world {
@@ -108,7 +108,7 @@ func newWorld(seed uint64, trace func(string)) *world {
 	return w
 }
 
-// runSeed lets one world run until nothing more will happen.
+// runSeed runs a world until it is idle.
 func runSeed(seed uint64, trace func(string)) (seen Stats, err error) {
 	w := newWorld(seed, trace)
 	defer func() {
@@ -132,7 +132,7 @@ func runSeed(seed uint64, trace func(string)) (seen Stats, err error) {
 	return w.seen, nil
 }
 
-// carry takes a packet through the network.
+// carry transfers a packet through the network.
 func (w *world) carry(from, to int, b []byte) {
 	if w.chance(w.loss) {
 		w.log("%d > %d  %s  LOST", from, to, describe(b))

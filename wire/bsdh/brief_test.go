@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// The bits are where the description has them.
+// TestBriefBits compares the bits with the specification.
 func TestBriefBits(t *testing.T) {
 	b, ok := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.OOBPending, Bufs: 3, Ack: 0x5678_1234})
 	require.True(t, ok)
@@ -18,8 +18,8 @@ func TestBriefBits(t *testing.T) {
 	require.EqualValues(t, 0x0000_FFFD, b)
 }
 
-// What was made brief comes back whole, as long as what it acknowledges is one of the
-// last 65536 messages, also where the numbers begin again.
+// TestBriefComesBack checks that a brief header is expanded to the original one if it acknowledges
+// one of the last 65536 messages, also after a wrap of the numbers.
 func TestBriefComesBack(t *testing.T) {
 	for _, sent := range []uint32{0, 1, 65535, 65536, 1 << 31, 1<<32 - 1} {
 		for _, behind := range []uint32{0, 1, 2, 255, 65534, 65535} {

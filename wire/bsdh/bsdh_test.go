@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// with returns b with a change.
+// with returns a copy of b with a change.
 func with(b []byte, change func(b []byte)) []byte {
 	b = bytes.Clone(b)
 	change(b)
@@ -26,7 +26,7 @@ func setLen(n uint32) func(b []byte) {
 
 func set(at int, v byte) func(b []byte) { return func(b []byte) { b[at] = v } }
 
-// A length that does not fit is refused, and the error names the numbers.
+// TestLies checks that an invalid length is refused, with an error that has the numbers.
 func TestLies(t *testing.T) {
 	all := layouts(t)
 	for _, c := range []struct {
@@ -48,11 +48,11 @@ func TestLies(t *testing.T) {
 		require.ErrorIs(t, err, bsdh.ErrMalformed)
 		require.ErrorContains(t, err, c.want)
 	}
-	// A reserved number is for the socket to refuse.
+	// Reserved numbers are accepted: the socket refuses them.
 	h, err := bsdh.ParseHeader(with(all["DisConn"], set(0, 0x3F)))
 	require.NoError(t, err)
 	require.False(t, h.MID.Known())
-	// A header that belongs to other bytes has no payload there.
+	// A header of other bytes has no payload there.
 	h, err = bsdh.ParseHeader(all["Data"])
 	require.NoError(t, err)
 	require.Empty(t, h.Payload(all["Data"][:20]))
@@ -69,7 +69,7 @@ func TestBadHello(t *testing.T) {
 		{setLen(63), "Hello of length 63: want 64 to 92"},
 		{setLen(93), "Hello of length 93: want 64 to 92"},
 		{set(17, 0x00), "Hello of IP version 0, want 4 or 6"},
-		{set(17, 0x04), "Hello of IP version 0"}, // nibbles the other way round
+		{set(17, 0x04), "Hello of IP version 0"}, // nibbles exchanged
 		{set(17, 0x50), "Hello of IP version 5"},
 		{set(19, 0), "Hello with MaxAdverts 0: want at least 1"},
 	} {
@@ -101,7 +101,7 @@ func TestBadHello(t *testing.T) {
 	require.ErrorContains(t, err, "195 bytes of private data, HelloAck takes 196")
 }
 
-// What lies behind a Hello is not looked at.
+// TestPadding checks that bytes after a Hello are ignored.
 func TestPadding(t *testing.T) {
 	all := layouts(t)
 	want, err := bsdh.ParseHello(all["Hello"])
@@ -111,7 +111,7 @@ func TestPadding(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// The Hello of OFED 1.5 says that it ends with its last field, at 64, and its
+// TestEarlyOFED tests the Hello of OFED 1.5, whose length ends with its last field, at 64, and its
 // HelloAck, at 24 (struct sdp_hh and sdp_hah without reserved bytes at the end).
 func TestEarlyOFED(t *testing.T) {
 	all := layouts(t)
@@ -131,16 +131,17 @@ func TestEarlyOFED(t *testing.T) {
 	}
 }
 
-// Nothing of ours is seen in what others send, or in what we do not know.
+// TestExtensionAbsent checks that softrnic's extension is not found in messages of other
+// implementations or unknown versions.
 func TestExtensionAbsent(t *testing.T) {
 	all := layouts(t)
 	at := bsdh.HeaderBytes + 52
 	for _, change := range []func(b []byte){
-		set(at, 0),                         // design none
-		set(at, 4),                         // a design that we do not know
+		set(at, 0),                         // flow control none
+		set(at, 4),                         // an unknown flow control
 		set(at+1, 0),                       // no version
-		set(at+1, 1),                       // an earlier one, without buffers
-		set(at+1, 3),                       // a later one
+		set(at+1, 1),                       // an earlier version, without buffers
+		set(at+1, 3),                       // a later version
 		func(b []byte) { clear(b[at:92]) }, // a plain peer
 	} {
 		h, err := bsdh.ParseHello(with(all["Hello with an extension"], change))
@@ -158,7 +159,8 @@ func TestExtensionAbsent(t *testing.T) {
 	require.Equal(t, all["HelloAck"], lost.Append(nil), "without a design there is none")
 }
 
-// Addresses of two families make an IPv6 Hello; none at all does not panic.
+// TestAddressFamilies checks that addresses of different families make an IPv6 Hello, and that
+// unset addresses do not panic.
 func TestAddressFamilies(t *testing.T) {
 	four, six := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
 	mapped := netip.AddrFrom16(four.As16())
@@ -188,7 +190,7 @@ func TestShortExtendedHeaders(t *testing.T) {
 	require.ErrorContains(t, err, "the extended header of SrcAvail takes 16 bytes, 15 are there")
 }
 
-// The values of ModeChange's first byte, in both drivers' words.
+// TestModes compares the first byte of ModeChange with both drivers.
 func TestModes(t *testing.T) {
 	for b, want := range map[byte]string{
 		0x00: "buffered, receive half", 0x10: "combined, receive half", 0x20: "pipelined, receive half",

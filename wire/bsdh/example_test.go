@@ -6,8 +6,8 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// A source advertises a mebibyte and sends its beginning along; the sink reads
-// what it has got, and what is left to fetch by RDMA READ.
+// A source advertises a mebibyte with its first bytes inline; the sink reads these, and the range
+// to fetch by RDMA READ.
 func Example() {
 	inline := "the first bytes"
 	h := bsdh.Header{MID: bsdh.MIDSrcAvail, Bufs: 8, Seq: 7, Ack: 5}

@@ -15,8 +15,8 @@ func seed(f *testing.F) {
 	f.Add([]byte{})
 }
 
-// FuzzParse: whatever the bytes, nothing panics, and a message that is taken is
-// written again to the same bytes, but for what is reserved.
+// FuzzParse checks that arbitrary bytes do not panic, and that an accepted message is encoded to
+// the same bytes except reserved ones.
 func FuzzParse(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -47,8 +47,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzHello: whatever the private data, nothing panics, and a Hello or HelloAck
-// that is taken is read again from what is written of it.
+// FuzzHello checks that arbitrary private data does not panic, and that an accepted Hello or
+// HelloAck survives encoding and decoding.
 func FuzzHello(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, b []byte) {

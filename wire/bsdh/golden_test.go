@@ -12,9 +12,8 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// layouts reads testdata/layouts.txt, whose head says where they are from:
-// messages by their names. A name is a line of its own; behind it, bytes in
-// groups, then what they mean.
+// layouts reads testdata/layouts.txt, whose head has its sources, and returns the messages by name.
+// A name is a line of its own; the next lines have bytes in groups, then their meaning.
 func layouts(t testing.TB) map[string][]byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/layouts.txt")
@@ -31,7 +30,7 @@ func layouts(t testing.TB) map[string][]byte {
 		default:
 			for group := range strings.FieldsSeq(line) {
 				b, err := hex.DecodeString(group)
-				if err != nil { // the meaning begins
+				if err != nil { // the meaning follows
 					break
 				}
 				all[name] = append(all[name], b...)
@@ -44,7 +43,7 @@ func layouts(t testing.TB) map[string][]byte {
 // extended is an extended header.
 type extended interface{ Append([]byte) []byte }
 
-// plain are the messages of layouts.txt but Hello and HelloAck, as values.
+// plain are the messages of layouts.txt as values, except Hello and HelloAck.
 var plain = []struct {
 	name     string
 	mid      bsdh.MID
@@ -74,7 +73,7 @@ var plain = []struct {
 	{"RingSwitched", bsdh.MIDRingSwitched, 0, nil, ""},
 }
 
-// parseExtended reads the extended header of any message, nil if it has none.
+// parseExtended parses the extended header of any message, nil if it has none.
 func parseExtended(m bsdh.MID, b []byte) (any, error) {
 	switch m {
 	case bsdh.MIDRdmaWrCompl, bsdh.MIDRdmaRdCompl:
@@ -97,8 +96,8 @@ func parseExtended(m bsdh.MID, b []byte) (any, error) {
 	return nil, nil
 }
 
-// TestLayouts: every message is written to the bytes of layouts.txt, and read
-// from them.
+// TestLayouts checks that every message is encoded to the bytes of layouts.txt, and decoded from
+// them.
 func TestLayouts(t *testing.T) {
 	all := layouts(t)
 	for _, m := range plain {

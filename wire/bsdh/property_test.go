@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// full is a generator of all values of a type.
+// full returns a generator of all values of a type.
 func full[T any]() *rapid.Generator[T] { return rapid.Make[T]() }
 
 func drawExtension(t *rapid.T) bsdh.Extension {
@@ -22,7 +22,7 @@ func drawExtension(t *rapid.T) bsdh.Extension {
 	return e
 }
 
-// drawAddrs draws two addresses of a family.
+// drawAddrs draws two addresses of one family.
 func drawAddrs(t *rapid.T) (src, dst netip.Addr) {
 	n := 4
 	if rapid.Bool().Draw(t, "IPv6") {
@@ -34,8 +34,8 @@ func drawAddrs(t *rapid.T) (src, dst netip.Addr) {
 	return src.Unmap(), dst.Unmap()
 }
 
-// TestHelloIsKept: Hello and HelloAck are read as they were written, each field
-// at its full width.
+// TestHelloIsKept checks that each field of Hello and HelloAck survives encoding and decoding at
+// its full width.
 func TestHelloIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := bsdh.Hello{
@@ -62,8 +62,7 @@ func TestHelloIsKept(t *testing.T) {
 	})
 }
 
-// drawExtended draws an extended header of a kind of message, nil if it has
-// none.
+// drawExtended draws an extended header for a kind of message, nil if it has none.
 func drawExtended(t *rapid.T, m bsdh.MID) extended {
 	switch m {
 	case bsdh.MIDRdmaWrCompl, bsdh.MIDRdmaRdCompl:
@@ -86,8 +85,8 @@ func drawExtended(t *rapid.T, m bsdh.MID) extended {
 	return nil
 }
 
-// TestMessagesAreKept: all other messages are read as they were written, from
-// buffers that are as long, and refused from shorter ones.
+// TestMessagesAreKept checks that all other messages survive encoding and decoding, and that
+// shorter buffers are refused.
 func TestMessagesAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(plain).Draw(t, "message").mid

@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// A listener's refusal, written and read.
+// A listener's REJ, encoded and decoded.
 func Example() {
 	var b [mad.Size]byte
 	mad.Put(&b, mad.Header{TID: 7, Attr: mad.AttrREJ}, &mad.REJ{RemoteID: 0x1234, Reason: mad.RejInvalidServiceID})

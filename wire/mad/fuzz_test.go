@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// FuzzParse: whatever the bytes, nothing panics, and what was read is read
-// again from what is written of it.
+// FuzzParse checks that arbitrary bytes do not panic, and that a parsed message survives encoding
+// and decoding.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"cm-rping", "rping-active", "perftest-rdmacm", "sidr-ud-perftest"} {
 		all, _ := datagrams(f, name)

@@ -28,7 +28,7 @@ func first(t *testing.T, capture string, attr mad.Attr, byLinux bool) (mad.Heade
 
 func mapped(s string) [16]byte { return netip.MustParseAddr("::ffff:" + s).As16() }
 
-// What rping of Linux asks for, field by field.
+// TestREQOfLinux checks the fields of a REQ of rping on Linux.
 func TestREQOfLinux(t *testing.T) {
 	h, body := first(t, "cm-rping", mad.AttrREQ, true)
 	require.Equal(t, mad.Header{TID: 0x2e1ae08e7, Attr: mad.AttrREQ}, h)
@@ -59,7 +59,7 @@ func TestREQOfLinux(t *testing.T) {
 	}
 }
 
-// What rdma_cm of Linux answers, field by field.
+// TestREPOfLinux checks the fields of a REP of rdma_cm on Linux.
 func TestREPOfLinux(t *testing.T) {
 	h, body := first(t, "rping-active", mad.AttrREP, true)
 	require.Equal(t, mad.Header{TID: 0x5566, Attr: mad.AttrREP}, h)
@@ -94,7 +94,7 @@ func TestOthersOfLinux(t *testing.T) {
 	require.Equal(t, netip.MustParseAddr("198.51.100.2"), cma.Src.Addr())
 }
 
-// whole reads a datagram of testdata, whose first line says where it is from.
+// whole reads a datagram of testdata, whose first line has its source.
 func whole(t *testing.T, name string) (b []byte) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".hex"))
@@ -110,7 +110,7 @@ func whole(t *testing.T, name string) (b []byte) {
 	return b
 }
 
-// Messages of Linux that the captures do not have, field by field.
+// TestMoreOfLinux checks the fields of messages of Linux that the captures do not contain.
 func TestMoreOfLinux(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -21,7 +21,7 @@ const captures = "../../testdata/packets/rxe-capture"
 
 var linux = netip.MustParseAddr("198.51.100.2")
 
-// datagrams returns the management datagrams of a capture, and who sent them.
+// datagrams returns the management datagrams of a capture, and whether Linux sent them.
 func datagrams(t testing.TB, name string) (all [][]byte, byLinux []bool) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(captures, name+".pcap"))
@@ -47,7 +47,7 @@ func datagrams(t testing.TB, name string) (all [][]byte, byLinux []bool) {
 	}
 }
 
-// Every management datagram of the captures is read, and written again to the
+// TestCaptures checks that every management datagram of the captures is decoded, and encoded to the
 // same bytes.
 func TestCaptures(t *testing.T) {
 	for name, want := range map[string]string{

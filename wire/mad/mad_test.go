@@ -113,9 +113,7 @@ func TestWords(t *testing.T) {
 	require.Equal(t, "drop_99", mad.Drop(99).String())
 }
 
-// What another stack puts into fields must not read as a large buffer, and what
-// we announce must be read back.
-// TestAllocations: the message itself is all that Parse allocates.
+// TestAllocations checks that Parse allocates the message only.
 func TestAllocations(t *testing.T) {
 	var b [mad.Size]byte
 	for attr := mad.AttrREQ; attr <= mad.AttrAPR; attr++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// widths are those of fields that have fewer bits than their type, by name.
+// widths has the fields with fewer bits than their type, by name.
 var widths = map[string]int{
 	"VendorID": 24, "QPN": 24, "RemoteQPN": 24, "LocalEECN": 24, "RemoteEECN": 24, "StartingPSN": 24,
 	"RemoteResponseTimeout": 5, "LocalResponseTimeout": 5, "MaxCMRetries": 4, "Transport": 2, "ExtendedTransport": 3,
@@ -18,7 +18,7 @@ var widths = map[string]int{
 	"TargetAckDelay": 5, "Failover": 2, "Which": 2, "ServiceTimeout": 5,
 }
 
-// draw fills the fields of a message; private is the length of its private data.
+// draw draws the fields of a message; private is the length of its private data.
 func draw(t *rapid.T, v reflect.Value, private int) {
 	for i := range v.NumField() {
 		f, name := v.Field(i), v.Type().Field(i).Name
@@ -47,7 +47,7 @@ func draw(t *rapid.T, v reflect.Value, private int) {
 	}
 }
 
-// TestFieldsAreKept: every message is read as it was written, each field at its
+// TestFieldsAreKept checks that each field of every message survives encoding and decoding at its
 // full width.
 func TestFieldsAreKept(t *testing.T) {
 	for _, c := range []struct {
