@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 2.2: an acknowledgement is sent only when asked for.
+// TestAckOnlyWhenAsked checks that an acknowledgement is sent only if a packet requests one.
 func TestAckOnlyWhenAsked(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600))
@@ -24,8 +24,8 @@ func TestAckOnlyWhenAsked(t *testing.T) {
 	require.False(t, p.b.HasPendingAck())
 }
 
-// 2.2: one acknowledgement stands for all requests of a batch, and completes
-// them all in order (1.3).
+// TestAcksAreCoalesced checks that one acknowledgement covers all requests of a batch, and
+// completes them in order.
 func TestAcksAreCoalesced(t *testing.T) {
 	p := connect(t)
 	for i := range uint64(5) {
@@ -43,8 +43,8 @@ func TestAcksAreCoalesced(t *testing.T) {
 	require.Zero(t, p.a.Deadline(), "nothing is in flight")
 }
 
-// 1.1: a long message asks for acknowledgements on its way, at least every 16
-// packets, so that the window moves.
+// TestLongMessageAsksOnItsWay checks that a long message requests acknowledgements at least every
+// 16 packets, so that the window moves.
 func TestLongMessageAsksOnItsWay(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 60_000))
@@ -60,12 +60,12 @@ func TestLongMessageAsksOnItsWay(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.done())
 }
 
-// A window that shrinks while the packets in flight have not asked must not
-// leave the message waiting for its timer.
+// TestWindowShrinksBehindUnaskedPackets checks that a message does not wait for its timer if the
+// window shrinks while no packet in flight requests an acknowledgement.
 func TestWindowShrinksBehindUnaskedPackets(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU4096))
 	p.a.post(p.now, p.write(1, 0, 0, 60_000))
-	out := &batch{room: 7} // fewer than after which the message asks
+	out := &batch{room: 7} // less than the interval of requests
 	require.True(t, p.a.Drain(p.now, out))
 	for range 100 {
 		p.a.window.OnLoss(p.now, 0)
@@ -75,8 +75,8 @@ func TestWindowShrinksBehindUnaskedPackets(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.done())
 }
 
-// 1.3: an acknowledgement of an earlier PSN acknowledges nothing, a repeated
-// one nothing more.
+// TestOldAndRepeatedAcks checks that an acknowledgement of an earlier PSN and a repeated one
+// acknowledge nothing.
 func TestOldAndRepeatedAcks(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
@@ -92,7 +92,7 @@ func TestOldAndRepeatedAcks(t *testing.T) {
 	require.Empty(t, p.a.done())
 }
 
-// 1.3: responses that answer nothing are dropped and counted by their reason.
+// TestGhostResponses checks that responses without a request are dropped and counted by reason.
 func TestGhostResponses(t *testing.T) {
 	p := connect(t)
 	ack := func(psn int, s wire.Syndrome) *wire.Packet {
@@ -114,8 +114,8 @@ func TestGhostResponses(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done())
 }
 
-// 2.1 step 2: a gap draws one NAK with the expected PSN; everything ahead is
-// dropped until the expected packet comes; the next gap draws the next NAK.
+// TestSequenceNAKOnceForEachGap checks that a gap causes one NAK with the expected PSN, that later
+// packets are dropped until the expected one arrives, and that the next gap causes the next NAK.
 func TestSequenceNAKOnceForEachGap(t *testing.T) {
 	p := connect(t)
 	for i := range uint64(6) {
@@ -139,8 +139,8 @@ func TestSequenceNAKOnceForEachGap(t *testing.T) {
 	require.EqualValues(t, 2, p.b.Counters().OutOfSeqRequest)
 }
 
-// 1.3, 1.5: a sequence NAK acknowledges what is before it; everything from its
-// PSN on is sent again, the same as the first time.
+// TestSequenceNAKGoesBack checks that a sequence NAK acknowledges earlier packets, and that all
+// packets from its PSN on are retransmitted unchanged.
 func TestSequenceNAKGoesBack(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 1000, 700), p.send(3, 0, 8))
@@ -166,8 +166,8 @@ func TestSequenceNAKGoesBack(t *testing.T) {
 	require.Equal(t, []string{"2 RDMA_WRITE len=700", "3 SEND len=8"}, p.a.done())
 }
 
-// 1.4: one go-back at a time: the same NAK again is ignored until there is
-// progress or a timeout.
+// TestRepeatedSequenceNAKIsIgnored checks that a repeated NAK is ignored until there is progress or
+// a timeout.
 func TestRepeatedSequenceNAKIsIgnored(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
@@ -188,8 +188,8 @@ func TestRepeatedSequenceNAKIsIgnored(t *testing.T) {
 	require.Equal(t, 1, p.a.retry.RetriesUsed(), "the counter started anew")
 }
 
-// A gap that closes before its NAK leaves: what was dropped behind it is asked
-// for, not what has come.
+// TestGapClosesBeforeTheNAKLeaves checks that a gap that closes before its NAK is sent causes a NAK
+// for the packets dropped after it.
 func TestGapClosesBeforeTheNAKLeaves(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
@@ -204,8 +204,8 @@ func TestGapClosesBeforeTheNAKLeaves(t *testing.T) {
 	require.Equal(t, []string{"READ_RESPONSE_ONLY 0 len=8 1f msn=1", "ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.take(p.b)))
 }
 
-// 2.2: no acknowledgement of a later request leaves before the response of an
-// earlier read or atomic, however small the batches are.
+// TestAckDoesNotOvertakeResponses checks that no acknowledgement of a later request is sent before
+// the response of an earlier read or atomic, with batches of any size.
 func TestAckDoesNotOvertakeResponses(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 1000), p.fetchAdd(2, 2000, 0, 1), p.write(3, 0, 4096, 8))
@@ -223,8 +223,8 @@ func TestAckDoesNotOvertakeResponses(t *testing.T) {
 	}, got)
 }
 
-// 2.2: a read or atomic response stands for the acknowledgement of everything
-// before it.
+// TestResponseStandsForAcknowledgement checks that a read or atomic response acknowledges all
+// earlier requests.
 func TestResponseStandsForAcknowledgement(t *testing.T) {
 	for _, last := range []string{"read", "atomic"} {
 		p := connect(t)
@@ -241,8 +241,8 @@ func TestResponseStandsForAcknowledgement(t *testing.T) {
 	}
 }
 
-// A batch that is full loses nothing: packets come out the same, one at a
-// time, NAKs and acknowledgements included.
+// TestFullBatches checks that full batches lose no packets: with batches of one packet the sequence
+// is the same, including NAKs and acknowledgements.
 func TestFullBatches(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 700), p.read(2, 4096, 0, 300), p.fetchAdd(3, 8192, 0, 1), p.send(4, 0, 10))

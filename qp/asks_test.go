@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Towards a known adapter a message that nobody waits for does not ask; its
-// acknowledgement comes after AckDelay.
+// TestUnawaited checks that with a softrnic peer a message without a waiter requests no
+// acknowledgement, and that it is acknowledged after AckDelay.
 func TestUnawaited(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.write(2, 0, 0, 8)))
@@ -20,12 +20,13 @@ func TestUnawaited(t *testing.T) {
 	require.Empty(t, p.take(p.b))
 	p.now += AckDelay / 2
 	p.give(p.b, pkts[1:]...)
-	p.wait(p.b, AckDelay/2-1) // giving takes a nanosecond
+	p.wait(p.b, AckDelay/2-1) // delivery takes a nanosecond
 	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, p.take(p.b)), "one, AckDelay after the first")
 	require.Zero(t, p.b.Deadline())
 }
 
-// A completion that is not urgent comes with that acknowledgement, or with an earlier one.
+// TestUnhurried checks that an unhurried request completes with that acknowledgement, or with an
+// earlier one.
 func TestUnhurried(t *testing.T) {
 	unhurried := func(wr verbs.SendWR) verbs.SendWR {
 		wr.Flags |= verbs.SendUnhurried
@@ -51,8 +52,8 @@ func TestUnhurried(t *testing.T) {
 	require.True(t, p.take(p.a)[0].BTH.AckReq, "a stranger")
 }
 
-// One that is lost is asked for after LazyProbe, and then messages ask for a while:
-// the next loss is noticed soon.
+// TestUnawaitedLost checks that a lost message is probed for after LazyProbe, and that messages
+// then request acknowledgements for a while, so that the next loss is detected soon.
 func TestUnawaitedLost(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
@@ -73,7 +74,8 @@ func TestUnawaitedLost(t *testing.T) {
 	require.False(t, p.take(p.a)[0].BTH.AckReq)
 }
 
-// Where the timeout is short all messages ask: nothing may take so long.
+// TestUnawaitedWithShortTimeout checks that all messages request acknowledgements if the timeout is
+// short.
 func TestUnawaitedWithShortTimeout(t *testing.T) {
 	p := connect(t, func(o *options) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer, a.Timeout = 1<<20, 10 }
@@ -82,7 +84,8 @@ func TestUnawaitedWithShortTimeout(t *testing.T) {
 	require.True(t, p.take(p.a)[0].BTH.AckReq)
 }
 
-// One that asks takes those before it along, and so does a response.
+// TestUnawaitedGoAlong checks that an acknowledgement request covers the earlier messages, and so
+// does a response.
 func TestUnawaitedGoAlong(t *testing.T) {
 	for what, last := range map[string]func(p *pair) verbs.SendWR{
 		"a signaled write": func(p *pair) verbs.SendWR { return p.write(2, 0, 0, 8) },
@@ -98,9 +101,9 @@ func TestUnawaitedGoAlong(t *testing.T) {
 	}
 }
 
-// What something waits for asks: a completion, room in the send queue, a
-// credit, a local operation behind it, the window; and everything does when the
-// peer is a stranger.
+// TestAwaited checks that a message requests an acknowledgement if something waits for it: a
+// completion, space in the send queue, a credit, a later local operation, the window. With other
+// adapters than softrnic every message does.
 func TestAwaited(t *testing.T) {
 	asks := func(p *pair, i int) bool {
 		pkts := p.take(p.a)

@@ -10,14 +10,14 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// marked sets the congestion mark of a packet's IP header.
+// marked sets the congestion mark in a packet's IP header.
 func marked(pkt *wire.Packet) *wire.Packet {
 	pkt.TOS |= 3
 	return pkt
 }
 
-// 10: a packet with the congestion mark draws a CNP to the sender's queue pair,
-// at most one each 50 us; all are counted.
+// TestCNPIsSentOnMarks checks that a marked packet causes a CNP to the sender's queue pair, at most
+// one each 50 us, and that all are counted.
 func TestCNPIsSentOnMarks(t *testing.T) {
 	for _, typ := range rcuc {
 		p := connect(t, ofType(typ))
@@ -54,7 +54,7 @@ func TestCNPIsSentOnMarks(t *testing.T) {
 	}
 }
 
-// A CNP waits for room, and datagrams draw none.
+// TestCNPWaitsForRoom checks that a CNP waits for space in a batch, and that datagrams cause none.
 func TestCNPWaitsForRoom(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8))
@@ -70,7 +70,8 @@ func TestCNPWaitsForRoom(t *testing.T) {
 	require.EqualValues(t, 1, p.b.Counters().ECNMarked)
 }
 
-// A CNP that arrives is counted and shrinks the window, once a round trip.
+// TestCNPShrinksTheWindow checks that a received CNP is counted and shrinks the window, once a
+// round trip.
 func TestCNPShrinksTheWindow(t *testing.T) {
 	p := connect(t)
 	cnp := func() *wire.Packet {
@@ -98,9 +99,9 @@ func TestCNPShrinksTheWindow(t *testing.T) {
 	require.Equal(t, wire.DropWrongSource, p.give(p.a, stranger))
 }
 
-// A message that waits for the window goes on in bursts: when a quarter of it is
-// free, or as much as the rest of the message needs; the last packet of each
-// asks, so that the window moves.
+// TestBursts checks that a message that waits for the window continues in bursts: when a quarter of
+// the window is free, or enough for the remaining packets. The last packet of a burst requests an
+// acknowledgement, so that the window moves.
 func TestBursts(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU1024), func(o *options) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 16 << 10 }
@@ -129,8 +130,8 @@ func TestBursts(t *testing.T) {
 	require.True(t, all[39].BTH.AckReq)
 }
 
-// The window opens with acknowledged bytes, and a message never has more in
-// flight than it allows, but for one packet that asks.
+// TestWindowBoundsBytesInFlight checks that the window grows with acknowledged bytes, and that a
+// message never has more in flight, except for one packet that requests an acknowledgement.
 func TestWindowBoundsBytesInFlight(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU1024), func(o *options) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 16 << 10 }

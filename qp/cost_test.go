@@ -10,9 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// loop is two queue pairs back to back without anything around them that
-// would cost time or memory: packets are laid out in a fixed slab, parsed in
-// place, and handed over.
+// loop is two queue pairs connected without an environment that costs time or memory: packets are
+// built in a fixed slab, parsed in place, and handled.
 type loop struct {
 	*pair
 	slab    [64][wire.MaxMTU + 128]byte
@@ -21,13 +20,13 @@ type loop struct {
 	pkt     wire.Packet
 }
 
-// newLoop makes a connected pair whose hosts only count.
+// newLoop returns a connected pair whose hosts only count.
 func newLoop(t testing.TB, opts ...option) *loop {
 	l := &loop{pair: connect(t, append(opts, withConfig(func(c *Config) { c.Host = &countingHost{} }))...)}
 	return l
 }
 
-// countingHost is a Host that keeps nothing.
+// countingHost is a Host that only counts.
 type countingHost struct {
 	handles
 	completions, events, failures int
@@ -41,7 +40,7 @@ func (h *countingHost) Complete(wc verbs.WC, _ bool) {
 }
 func (h *countingHost) Event(verbs.EventType, *verbs.Failure) { h.events++ }
 
-// Next makes the loop an Out.
+// Next implements Out.
 func (l *loop) Next(_ *wire.Path, n int) []byte {
 	if l.used == len(l.slab) {
 		return nil
@@ -60,7 +59,7 @@ func (l *loop) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	return b[:head]
 }
 
-// exchange carries packets until neither side has any.
+// exchange transfers packets until neither side has any.
 func (l *loop) exchange() {
 	for idle := 0; idle < 2; {
 		idle = 0
@@ -89,8 +88,8 @@ func (l *loop) handOver(from *node) {
 	l.used = 0
 }
 
-// cycle posts the requests, and receives for those that need one, and carries
-// everything to its end.
+// cycle posts the requests, with receives for those that need one, and exchanges packets until they
+// complete.
 func (l *loop) cycle(wrs []verbs.SendWR, recvs []verbs.RecvWR) {
 	if len(recvs) > 0 {
 		if _, err := l.b.PostRecv(recvs); err != nil {
@@ -103,7 +102,7 @@ func (l *loop) cycle(wrs []verbs.SendWR, recvs []verbs.RecvWR) {
 	l.exchange()
 }
 
-// works are the kinds of requests whose cost is looked at.
+// works are the kinds of requests under test.
 func (l *loop) works() map[string]verbs.SendWR {
 	inline := l.write(1, 0, 0, 0)
 	inline.Flags, inline.SGList, inline.InlineData = inline.Flags|verbs.SendInline, nil, make([]byte, 16)
@@ -117,8 +116,8 @@ func (l *loop) works() map[string]verbs.SendWR {
 	}
 }
 
-// Post, drain, handle, acknowledge and complete allocate nothing once the
-// rings have grown; neither do timeouts, NAKs and what they bring about.
+// TestNoAllocations checks that posting, draining, handling, acknowledging and completing do not
+// allocate after the rings have grown; neither do timeouts, NAKs and their consequences.
 func TestNoAllocations(t *testing.T) {
 	for _, credits := range []bool{false, true} {
 		l := newLoop(t, withMTU(verbs.MTU1024), func(o *options) { o.credits = credits })
@@ -149,7 +148,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// The same for datagrams and unreliable connections, and for what is refused.
+// TestNoAllocationsUnreliable checks the same for datagrams and unreliable connections, and for
+// refused packets.
 func TestNoAllocationsUnreliable(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
 		l := newLoop(t, ofType(typ), withMTU(verbs.MTU1024))
@@ -177,7 +177,7 @@ func TestNoAllocationsUnreliable(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, drop), "dropped packets")
 }
 
-// idleBytes is what a connected queue pair holds in memory.
+// idleBytes returns the memory of a connected queue pair.
 func idleBytes(c *Core) uintptr {
 	return unsafe.Sizeof(*c) +
 		uintptr(cap(c.sq.wqes))*unsafe.Sizeof(sendWQE{}) + uintptr(cap(c.sq.sges))*unsafe.Sizeof(verbs.SGE{}) + uintptr(cap(c.sq.data)) +
@@ -186,8 +186,8 @@ func idleBytes(c *Core) uintptr {
 		uintptr(cap(c.recorder.ring))*unsafe.Sizeof(record{})
 }
 
-// An idle connected queue pair stays well below the 4 KiB that it may cost
-// with everything an adapter puts around it, also after it has been used.
+// TestIdleMemory checks that an idle connected queue pair stays well below 4 KiB, the limit with
+// its environment in an adapter, also after use.
 func TestIdleMemory(t *testing.T) {
 	p := connect(t)
 	fresh := idleBytes(p.a.Core)
@@ -216,8 +216,8 @@ func benchmark(b *testing.B, list int, opts []option, request func(l *loop) verb
 	}
 }
 
-// What both queue pairs together cost for a message: post, lay out, parse,
-// place, acknowledge, complete. No socket, no ICRC.
+// BenchmarkWrite8 measures a message in both queue pairs together: post, build, parse, place,
+// acknowledge, complete, without socket and ICRC.
 func BenchmarkWrite8(b *testing.B) {
 	benchmark(b, 32, nil, func(l *loop) verbs.SendWR { return l.write(1, 0, 0, 8) }, 8)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The counters of NAKs count those that left, not the packets that asked for
-// them: a refused packet that comes twice before the NAK leaves draws one.
+// TestNAKsAreCountedAsTheyLeave checks that the counters of NAKs count sent ones: a rejected packet
+// that arrives twice before the NAK is sent causes one.
 func TestNAKsAreCountedAsTheyLeave(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
@@ -19,7 +19,7 @@ func TestNAKsAreCountedAsTheyLeave(t *testing.T) {
 	require.Zero(t, p.b.Counters().SendSeqErr, "the sequence NAK gave way to it")
 }
 
-// A message that is sent twice is one message.
+// TestSendsAreCountedOnce checks that a retransmitted message is counted once.
 func TestSendsAreCountedOnce(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 8)

@@ -10,22 +10,23 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// sends posts n SENDs of a, numbered from first.
+// sends posts n SENDs of a, with numbers from first.
 func (p *pair) sends(first uint64, n int) {
 	for i := range uint64(n) {
 		p.a.post(p.now, p.send(first+i, 0, 8))
 	}
 }
 
-// recvs posts n receives of b, numbered from first.
+// recvs posts n receives of b, with numbers from first.
 func (p *pair) recvs(first uint64, n int) {
 	for i := range uint64(n) {
 		p.b.recv(first+i, 1024*int(i), 600)
 	}
 }
 
-// 3: before the first answer one request that takes a receive may be sent: the
-// probe. Its answer brings the credits, and one more may go beyond them.
+// TestCreditsHoldMessages checks that before the first acknowledgement one request that consumes a
+// receive may be sent, the probe. Its acknowledgement has the credits, and one more may be sent
+// beyond them.
 func TestCreditsHoldMessages(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 4)
@@ -45,8 +46,8 @@ func TestCreditsHoldMessages(t *testing.T) {
 	require.Equal(t, []string{"ACKNOWLEDGE 4 2c msn=4"}, p.words(p.b, p.take(p.b)), "the probe finds no receive")
 }
 
-// 3: the credit code is the number of free receives, rounded down to the
-// table; it goes with read and atomic responses, too.
+// TestAdvertisedCredits checks that the credit code is the number of free receives, rounded down to
+// the table, also in read and atomic responses.
 func TestAdvertisedCredits(t *testing.T) {
 	for free, code := range map[int]int{0: 0, 1: 1, 4: 4, 5: 4, 6: 5, 7: 5, 11: 6, 12: 7, 47: 10, 48: 11, 63: 11, 64: 12} {
 		p := connect(t, withCredits)
@@ -62,8 +63,8 @@ func TestAdvertisedCredits(t *testing.T) {
 	}
 }
 
-// 3: requests that take no receive are never held, and raise the limit by one
-// as they are sent: behind them the one probe is still allowed, and only one.
+// TestRequestsWithoutReceiveNeedNoCredit checks that requests that consume no receive never wait,
+// and raise the limit by one each: after them exactly one probe is still permitted.
 func TestRequestsWithoutReceiveNeedNoCredit(t *testing.T) {
 	p := connect(t, withCredits)
 	p.a.post(p.now,
@@ -75,7 +76,7 @@ func TestRequestsWithoutReceiveNeedNoCredit(t *testing.T) {
 	}, p.words(p.a, p.take(p.a)))
 }
 
-// 3: a long read that goes in parts raises the limit once for each, as each
+// TestPartsOfAReadCountAsMessages checks that each part of a long read raises the limit, as each
 // raises the peer's MSN.
 func TestPartsOfAReadCountAsMessages(t *testing.T) {
 	p := connect(t, withCredits)
@@ -90,7 +91,7 @@ func TestPartsOfAReadCountAsMessages(t *testing.T) {
 	require.Len(t, pkts, 9, "eight credits are left and a probe may go")
 }
 
-// 3: code 31 ends the counting for the life of the connection.
+// TestUnlimitedCredits checks that code 31 disables credits for the connection.
 func TestUnlimitedCredits(t *testing.T) {
 	p := connect(t, withCredits)
 	p.sends(1, 8)
@@ -102,8 +103,8 @@ func TestUnlimitedCredits(t *testing.T) {
 	require.Len(t, p.take(p.a), 8, "a later count means nothing")
 }
 
-// 3, 7: with a shared receive queue, or with credits switched off, the code is
-// always 31.
+// TestSharedQueueAdvertisesUnlimited checks that the code is always 31 with a shared receive queue
+// or without credits.
 func TestSharedQueueAdvertisesUnlimited(t *testing.T) {
 	for _, opts := range [][]option{{withCredits, withSRQ}, {}} {
 		p := connect(t, opts...)
@@ -119,7 +120,7 @@ func TestSharedQueueAdvertisesUnlimited(t *testing.T) {
 	}
 }
 
-// With credits off a requester does not heed those of its peer.
+// TestNoCredits checks that a requester without credits ignores those of its peer.
 func TestNoCredits(t *testing.T) {
 	p := connect(t)
 	p.sends(1, 8)
@@ -129,9 +130,9 @@ func TestNoCredits(t *testing.T) {
 	require.Len(t, p.take(p.a), 8)
 }
 
-// 3: receives posted after an acknowledgement that offered none draw an
-// acknowledgement of their own, which repeats the last PSN with new credits
-// and must be heeded.
+// TestGhostAckBringsCredits checks that receives posted after an acknowledgement without credits
+// cause another acknowledgement, which repeats the last PSN with new credits, and that the
+// requester handles it.
 func TestGhostAckBringsCredits(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 1)
@@ -150,7 +151,7 @@ func TestGhostAckBringsCredits(t *testing.T) {
 	require.False(t, p.b.HasPendingAck(), "the peer knew of some")
 }
 
-// A read response that offered no credit counts as well.
+// TestGhostAckAfterAResponse checks the same after a read response without credits.
 func TestGhostAckAfterAResponse(t *testing.T) {
 	p := connect(t, withCredits)
 	p.a.post(p.now, p.read(1, 0, 0, 8))
@@ -159,7 +160,7 @@ func TestGhostAckAfterAResponse(t *testing.T) {
 	require.Equal(t, []string{"ACKNOWLEDGE 0 02 msn=1"}, p.words(p.b, p.take(p.b)))
 }
 
-// Nothing is acknowledged before anything has come.
+// TestNoGhostAckBeforeTheFirstRequest checks that no acknowledgement precedes the first request.
 func TestNoGhostAckBeforeTheFirstRequest(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 4)
@@ -167,7 +168,8 @@ func TestNoGhostAckBeforeTheFirstRequest(t *testing.T) {
 	require.Empty(t, p.take(p.b))
 }
 
-// A lost ghost acknowledgement holds nothing up: a probe may always go.
+// TestLostGhostAck checks that a lost credit update delays no message indefinitely: a probe is
+// always permitted.
 func TestLostGhostAck(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 1)
@@ -181,7 +183,7 @@ func TestLostGhostAck(t *testing.T) {
 	require.Len(t, p.b.done(), 9)
 }
 
-// Messages that are sent again are not counted again.
+// TestRetriesTakeNoCredit checks that retransmitted messages consume no credits.
 func TestRetriesTakeNoCredit(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 8)
@@ -197,12 +199,13 @@ func TestRetriesTakeNoCredit(t *testing.T) {
 	p.skip(p.a)
 	p.settle()
 	require.Len(t, p.a.done(), 6)
-	p.a.window.Reset(p.mtu, 0) // the timeouts left little of it
+	p.a.window.Reset(p.mtu, 0) // the timeouts have shrunk it
 	p.sends(20, 10)
 	require.Len(t, p.take(p.a), 5, "four credits and a probe")
 }
 
-// Work in order behind a held message waits, too, whatever it is.
+// TestHeldMessageHoldsTheQueue checks that all requests after a message without a credit wait as
+// well.
 func TestHeldMessageHoldsTheQueue(t *testing.T) {
 	p := connect(t, withCredits)
 	p.sends(1, 2)
@@ -212,8 +215,8 @@ func TestHeldMessageHoldsTheQueue(t *testing.T) {
 	require.Equal(t, verbs.StateRTS, p.a.State())
 }
 
-// However few receives there are, with more posted as they are used all
-// messages arrive.
+// TestCreditsKeepUp checks that all messages arrive with any number of receives, if more are posted
+// as they are consumed.
 func TestCreditsKeepUp(t *testing.T) {
 	for window := 1; window <= 9; window++ {
 		t.Run(fmt.Sprint(window, " receives"), func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 2.3: a SEND or WRITE that comes again is not executed; it is acknowledged
-// with the newest PSN received, also if it did not ask.
+// TestDuplicateWritesAndSends checks that a duplicate SEND or WRITE is not executed, and that it is
+// acknowledged with the newest PSN received, even without an acknowledgement request.
 func TestDuplicateWritesAndSends(t *testing.T) {
 	p := connect(t)
 	p.b.recv(8, 0, 600)
@@ -33,8 +33,9 @@ func TestDuplicateWritesAndSends(t *testing.T) {
 	require.Equal(t, 1, p.b.rq.len(), "no receive was taken")
 }
 
-// A read that comes again may be of memory that its owner writes to meanwhile, since the
-// requester has its answer: the race detector has nothing to say about it.
+// TestDuplicateReadIsNoRace checks that the race detector reports no race when a duplicate read
+// accesses memory that its owner modifies, which is permitted because the requester has its
+// response.
 func TestDuplicateReadIsNoRace(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 600))
@@ -49,7 +50,7 @@ func TestDuplicateReadIsNoRace(t *testing.T) {
 	owner.Wait()
 }
 
-// 2.3: a read that comes again is read again, from memory as it is now.
+// TestDuplicateReadIsReadAgain checks that a duplicate read returns the current content of memory.
 func TestDuplicateReadIsReadAgain(t *testing.T) {
 	p := connect(t)
 	p.b.buf[0] = 1
@@ -65,21 +66,21 @@ func TestDuplicateReadIsReadAgain(t *testing.T) {
 	require.Contains(t, p.word(p.b, again[0]), "msn=1", "it counts once")
 }
 
-// readRequest makes a read request of a out of nothing.
+// readRequest returns a read request of a.
 func (p *pair) readRequest(psn int, remote, n int, key uint32) *wire.Packet {
 	return p.packet(p.a, wire.BTH{Opcode: wire.RCReadRequest, PSN: wire.PSN(p.psn[0]).Add(psn), AckReq: true}, nil, func(b []byte) {
 		wire.RETH{VA: p.b.base + uint64(remote), RKey: key, Length: uint32(n)}.Put(b[wire.BTHLen:])
 	})
 }
 
-// 2.3: a part of a read, from a later packet on or up to an earlier one, is
-// answered like a read of its own; anything that is no part is dropped.
+// TestDuplicatePartOfARead checks that a part of a read, from a later packet on or up to an earlier
+// one, is served like a read; other ranges are dropped.
 func TestDuplicatePartOfARead(t *testing.T) {
 	for _, c := range []struct {
 		what         string
 		psn, from, n int
 		otherKey     bool
-		want         []string // none: dropped
+		want         []string // not a part: dropped
 	}{
 		{"all", 0, 0, 1000, false, []string{"FIRST 0 len=256", "MIDDLE 1 len=256", "MIDDLE 2 len=256", "LAST 3 len=232"}},
 		{"the end", 2, 512, 488, false, []string{"FIRST 2 len=256", "LAST 3 len=232"}},
@@ -119,8 +120,8 @@ func TestDuplicatePartOfARead(t *testing.T) {
 	}
 }
 
-// 2.3: the range does not shrink: after a replay of the end the beginning can
-// still be asked for.
+// TestReplayDoesNotNarrowTheRead checks that after a replay of the end the beginning can still be
+// replayed.
 func TestReplayDoesNotNarrowTheRead(t *testing.T) {
 	p := connect(t)
 	p.give(p.b, p.readRequest(0, 0, 1000, p.b.key))
@@ -131,8 +132,8 @@ func TestReplayDoesNotNarrowTheRead(t *testing.T) {
 	require.Len(t, p.take(p.b), 3)
 }
 
-// A read that comes again while its response is being sent does not start it
-// anew, unless what it asks for has left.
+// TestDuplicateReadWhileItIsAnswered checks that a duplicate read does not restart a response in
+// progress, unless the requested part has been sent.
 func TestDuplicateReadWhileItIsAnswered(t *testing.T) {
 	p := connect(t)
 	req := p.readRequest(0, 0, 1000, p.b.key)
@@ -145,8 +146,8 @@ func TestDuplicateReadWhileItIsAnswered(t *testing.T) {
 	require.Len(t, p.take(p.b), 4)
 }
 
-// 2.3, 2.7: an atomic happens once; asked again, it answers with the value it
-// found then.
+// TestAtomicsHappenOnce checks that a duplicate atomic is not executed again, and returns the
+// original value.
 func TestAtomicsHappenOnce(t *testing.T) {
 	p := connect(t)
 	word, _ := atomicWord(p.b.buf)
@@ -158,13 +159,13 @@ func TestAtomicsHappenOnce(t *testing.T) {
 		require.Equal(t, []string{"ATOMIC_ACKNOWLEDGE 0 1f msn=1", "ATOMIC_ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, resp))
 		require.EqualValues(t, 0, resp[0].AtomicAckETH().Orig)
 		require.EqualValues(t, 5, resp[1].AtomicAckETH().Orig)
-		*word++ // the application's own, or it would be 100
+		*word++ // modified by the application, otherwise 100
 	}
 	require.EqualValues(t, 103, *word)
 }
 
-// 2.3: resources are remembered for max_dest_rd_atomic requests; what is older
-// is dropped, never executed.
+// TestForgottenResources checks that resources are kept for max_dest_rd_atomic requests, and that
+// older duplicates are dropped.
 func TestForgottenResources(t *testing.T) {
 	p := connect(t, withRdAtomic(8, 4))
 	for i := range uint64(5) {
@@ -185,7 +186,8 @@ func TestForgottenResources(t *testing.T) {
 	require.EqualValues(t, 5, *word)
 }
 
-// A read is no replay of an atomic at its PSN, nor the other way round.
+// TestReplayOfAnotherKind checks that a read is not a replay of an atomic with the same PSN, and
+// vice versa.
 func TestReplayOfAnotherKind(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.fetchAdd(1, 0, 0, 1))
@@ -195,8 +197,8 @@ func TestReplayOfAnotherKind(t *testing.T) {
 	require.Empty(t, p.take(p.b))
 }
 
-// A stray copy of an old read must not keep a new one from being served, when
-// both come before anything is answered.
+// TestStaleReadGivesWayToANewOne checks that a stray copy of an old read does not block a new one
+// when both arrive before any response is sent.
 func TestStaleReadGivesWayToANewOne(t *testing.T) {
 	p := connect(t)
 	for i := range 4 {
@@ -208,7 +210,7 @@ func TestStaleReadGivesWayToANewOne(t *testing.T) {
 	require.Equal(t, verbs.StateRTS, p.b.State())
 }
 
-// 2.1 step 5, 2.3: more reads at a time than max_dest_rd_atomic are refused.
+// TestTooManyReadsAtATime checks that more concurrent reads than max_dest_rd_atomic are rejected.
 func TestTooManyReadsAtATime(t *testing.T) {
 	p := connect(t)
 	for i := range 4 {
@@ -221,8 +223,8 @@ func TestTooManyReadsAtATime(t *testing.T) {
 	require.Equal(t, "ACKNOWLEDGE 4 61 msn=4", got[4])
 }
 
-// Memory that goes away while a read of it is answered: NAK 0x62 in the place
-// of the next packet, an event, and ERR. Later answers do not overtake it.
+// TestReadMemoryVanishes checks memory that becomes invalid during a read response: NAK 0x62 at the
+// PSN of the next packet, an event, and ERR. Later responses do not overtake it.
 func TestReadMemoryVanishes(t *testing.T) {
 	p := connect(t)
 	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
@@ -235,8 +237,8 @@ func TestReadMemoryVanishes(t *testing.T) {
 	require.Equal(t, []verbs.EventType{verbs.EventQPAccessErr}, p.b.raised())
 }
 
-// A repeated read of memory that is gone is dropped: the requester may have
-// long had its answer, and said so to who deregistered the memory.
+// TestReplayMemoryVanished checks that a duplicate read of invalid memory is dropped: the requester
+// may have its response, and its owner may have deregistered the memory since.
 func TestReplayMemoryVanished(t *testing.T) {
 	p := connect(t)
 	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
@@ -249,7 +251,8 @@ func TestReplayMemoryVanished(t *testing.T) {
 	require.Equal(t, verbs.StateRTS, p.b.State())
 }
 
-// max_dest_rd_atomic changes in SQD; what is being served goes on.
+// TestResourcesResizeInSQD checks that max_dest_rd_atomic can change in SQD while responses are in
+// progress.
 func TestResourcesResizeInSQD(t *testing.T) {
 	for _, limit := range []uint8{1, 2, 8} {
 		p := connect(t)

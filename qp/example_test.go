@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// region is Memory that consists of one region at address 0, open to all.
+// region is Memory with one region at address 0 that permits all accesses.
 type region []byte
 
 func (r region) Local(_ uint32, addr uint64, n uint32, _ bool) ([]byte, qp.Fault) {
@@ -26,7 +26,7 @@ func (r region) Remote(key uint32, addr uint64, n uint32, _ verbs.AccessFlags, _
 func (region) Bind(*verbs.BindMW, uint32) qp.Fault         { return qp.FaultKey }
 func (region) Invalidate(rkey uint32, qpn uint32) qp.Fault { return qp.FaultKey }
 
-// printer is a Host that prints what it is told.
+// printer is a Host that prints its events.
 type printer string
 
 func (name printer) Complete(wc verbs.WC, _ bool) {
@@ -53,7 +53,7 @@ func (m *mailbag) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	return b[:head]
 }
 
-// carry delivers everything that from has to send.
+// carry delivers all packets that from has to send.
 func carry(from, to *qp.Core, src netip.Addr) {
 	var out mailbag
 	for from.Drain(1, &out) {
@@ -69,7 +69,7 @@ func carry(from, to *qp.Core, src netip.Addr) {
 	}
 }
 
-// Two queue pairs and an RDMA write of six bytes, with nothing between them.
+// Two queue pairs and an RDMA write of six bytes, without a network.
 func Example() {
 	memory := [2]region{[]byte("hello!"), make([]byte, 6)}
 	addr := [2]netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 1.6: what each NAK means for the requester. It ends the oldest request; what
-// is before its PSN has been acknowledged, what is behind is flushed.
+// TestNAKsAtTheRequester checks the effect of each NAK: it fails the request of its PSN, earlier
+// ones are acknowledged, later ones are flushed.
 func TestNAKsAtTheRequester(t *testing.T) {
 	for s, status := range map[wire.Syndrome]verbs.WCStatus{
 		0x61: verbs.WCRemInvReqErr, 0x62: verbs.WCRemAccessErr, 0x63: verbs.WCRemOpErr, 0x64: verbs.WCRemInvRDReqErr,
@@ -29,7 +29,7 @@ func TestNAKsAtTheRequester(t *testing.T) {
 	}
 }
 
-// The cause that a completion names fits its request.
+// TestCausesOfRefusals checks that the cause in a completion matches its request.
 func TestCausesOfRefusals(t *testing.T) {
 	for _, c := range []struct {
 		wr   func(p *pair) verbs.SendWR
@@ -60,9 +60,8 @@ func TestCausesOfRefusals(t *testing.T) {
 	}
 }
 
-// A fatal NAK blames the request that its PSN belongs to. A read or atomic
-// before it, whose response is lost, fails by itself: the peer will never
-// answer it now.
+// TestNAKBehindALostResponse checks that a fatal NAK fails the request of its PSN. An earlier read
+// or atomic whose response is lost fails separately, since the peer does not respond any more.
 func TestNAKBehindALostResponse(t *testing.T) {
 	p := connect(t)
 	bad := p.write(5, 0, 0, 8)
@@ -85,7 +84,8 @@ func TestNAKBehindALostResponse(t *testing.T) {
 	require.Equal(t, verbs.StateErr, p.a.State())
 }
 
-// A read of which a part is refused is itself to blame, lost responses or not.
+// TestNAKInsideARead checks that a read fails if a part of it is rejected, also with lost
+// responses.
 func TestNAKInsideARead(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 3000))
@@ -95,7 +95,7 @@ func TestNAKInsideARead(t *testing.T) {
 	require.Equal(t, []string{"1 REM_ACCESS_ERR"}, p.a.done())
 }
 
-// refusal is a request that a responder has to refuse.
+// refusal is a request that a responder must reject.
 type refusal struct {
 	what  string
 	opts  []option
@@ -103,7 +103,7 @@ type refusal struct {
 	pkts  func(p *pair) []*wire.Packet
 	nak   wire.Syndrome
 	psn   int
-	held  verbs.WCStatus // of the receive in use, or 0: an event tells
+	held  verbs.WCStatus // of the receive in use, or 0: an event reports it
 	event verbs.EventType
 }
 
@@ -117,8 +117,8 @@ func (p *pair) reth(remote, n int, key uint32) func(b []byte) {
 	}
 }
 
-// longest announces a message of 2^31 bytes, which is fine but for its memory,
-// and tooLong one of more.
+// longest announces a message of 2^31 bytes, which is valid except for its memory, and tooLong one
+// of more.
 func (p *pair) longest(b []byte) {
 	wire.RETH{VA: p.b.base, RKey: p.b.key, Length: MaxMessage}.Put(b[wire.BTHLen:])
 }
@@ -142,7 +142,7 @@ const (
 	accErr = verbs.EventQPAccessErr
 )
 
-// key registers b's memory once more, with other permissions.
+// key registers b's memory again with other permissions.
 func (p *pair) key(access verbs.AccessFlags) uint32 { return p.b.mem.add(p.b.base, p.b.buf, access) }
 
 func (p *pair) foreign() uint32 {
@@ -151,7 +151,7 @@ func (p *pair) foreign() uint32 {
 	return key
 }
 
-// window makes a memory window of b's whole region, bound to queue pair qpn.
+// window binds a memory window of b's whole region to queue pair qpn.
 func (p *pair) window(qpn uint32) uint32 {
 	key := p.b.mem.window(p.b.key)
 	w := p.b.mem.regions[key]
@@ -159,10 +159,10 @@ func (p *pair) window(qpn uint32) uint32 {
 	return key
 }
 
-// 2.1 steps 3 to 7, 2.6, 2.7: what a responder refuses, with which NAK and at
-// which PSN, and what its application hears of it.
+// refusals lists requests that a responder rejects, with the NAK, its PSN, and the completion or
+// event at the responder.
 var refusals = []refusal{
-	// step 3, opcode sequence
+	// opcode sequence
 	{what: "MIDDLE first", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendMiddle, 0, 256, nil) }), nak: 0x61, event: reqErr},
 	{what: "LAST first", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteLast, 0, 8, nil) }), nak: 0x61, event: reqErr},
 	{what: "ONLY inside a message", pkts: func(p *pair) []*wire.Packet {
@@ -177,7 +177,7 @@ var refusals = []refusal{
 	{what: "SEND and WRITE mixed", pkts: func(p *pair) []*wire.Packet {
 		return []*wire.Packet{p.request(wire.RCSendFirst, 0, 256, nil), p.request(wire.RCWriteLast, 1, 8, nil)}
 	}, nak: 0x61, psn: 1, held: verbs.WCRemInvReqErr},
-	// step 4, operation allowed
+	// permitted operations
 	{what: "WRITE not allowed", opts: []option{withAccess(verbs.AccessRemoteRead)},
 		pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, p.b.key)) }), nak: 0x61, event: reqErr},
 	{what: "empty WRITE not allowed", opts: []option{withAccess(0)},
@@ -186,7 +186,7 @@ var refusals = []refusal{
 		pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 8, p.b.key) }), nak: 0x61, event: reqErr},
 	{what: "atomic not allowed", opts: []option{withAccess(verbs.AccessRemoteWrite | verbs.AccessRemoteRead)},
 		pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCCmpSwap, 0, 0, p.atomicETH(0, p.b.key)) }), nak: 0x61, event: reqErr},
-	// step 6, keys
+	// keys
 	{what: "WRITE with an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, 0xbad)) }), nak: 0x62, event: accErr},
 	{what: "WRITE into another domain", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, p.foreign())) }), nak: 0x62, event: accErr},
 	{what: "WRITE without permission", pkts: only(func(p *pair) *wire.Packet {
@@ -213,7 +213,7 @@ var refusals = []refusal{
 	{what: "atomic without permission", pkts: only(func(p *pair) *wire.Packet {
 		return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(0, p.key(allAccess&^verbs.AccessRemoteAtomic)))
 	}), nak: 0x62, event: accErr},
-	// step 7, lengths
+	// lengths
 	{what: "WRITE ONLY shorter than announced", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 9, p.b.key)) }), nak: 0x61, event: reqErr},
 	{what: "WRITE ONLY longer than announced", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 7, p.b.key)) }), nak: 0x61, event: reqErr},
 	{what: "WRITE ONLY longer than the MTU", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 257, p.reth(0, 257, p.b.key)) }), nak: 0x61, event: reqErr},
@@ -245,7 +245,7 @@ var refusals = []refusal{
 	{what: "SEND longer than the receive in the middle", pkts: func(p *pair) []*wire.Packet {
 		return []*wire.Packet{p.request(wire.RCSendFirst, 0, 256, nil), p.request(wire.RCSendMiddle, 1, 256, nil)}
 	}, setup: func(p *pair) { p.b.rq.reset(); p.b.recv(9, 0, 300) }, nak: 0x61, psn: 1, held: verbs.WCLocLenErr},
-	// receives that cannot be used
+	// receives without valid memory
 	{what: "receive with a bad lkey", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnly, 0, 8, nil) }),
 		setup: func(p *pair) {
 			p.b.rq.reset()
@@ -258,17 +258,17 @@ var refusals = []refusal{
 			_, err := p.b.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: p.b.base, Length: 8, LKey: p.key(0)}}}})
 			require.NoError(p.t, err)
 		}, nak: 0x63, held: verbs.WCLocProtErr},
-	// 2.6, invalidation
+	// invalidation
 	{what: "invalidate an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnlyInv, 0, 8, nil) }),
 		nak: 0x62, held: verbs.WCRemAccessErr},
-	// 2.7, atomics
+	// atomics
 	{what: "atomic not aligned", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(4, p.b.key)) }), nak: 0x61, event: reqErr},
 	{what: "atomic on memory that is not aligned", pkts: only(func(p *pair) *wire.Packet {
 		return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(0, p.b.mem.add(p.b.base, p.b.buf[4:], allAccess)))
 	}), nak: 0x61, event: reqErr},
 }
 
-// unpadded takes the padding off a packet.
+// unpadded removes the padding of a packet.
 func (p *pair) unpadded(pkt *wire.Packet) *wire.Packet {
 	raw := append([]byte{}, pkt.Raw[:len(pkt.Raw)-int(pkt.BTH.Pad)]...)
 	raw[1] &^= 3 << 4
@@ -305,15 +305,15 @@ func TestRefusals(t *testing.T) {
 				require.Equal(t, []verbs.EventType{r.event}, p.b.raised())
 				require.Equal(t, []string{"9 WR_FLUSH_ERR", "10 WR_FLUSH_ERR"}, p.b.done())
 			}
-			// 2.2: in error it answers nothing more.
+			// In ERR the responder does not respond any more.
 			require.Equal(t, wire.DropQPState, p.give(p.b, pkts...))
 			require.Empty(t, p.take(p.b))
 		})
 	}
 }
 
-// A window of this queue pair is as good as a region, until it is invalidated:
-// from then on it is no key at all, also in the middle of a message.
+// TestRemoteAccessThroughAWindow checks that a window of this queue pair is valid like a region
+// until it is invalidated, also within a message.
 func TestRemoteAccessThroughAWindow(t *testing.T) {
 	p := connect(t)
 	key := p.window(p.b.Num())
@@ -327,7 +327,7 @@ func TestRemoteAccessThroughAWindow(t *testing.T) {
 	require.Equal(t, "ACKNOWLEDGE 5 62 msn=1", p.words(p.b, p.take(p.b))[0])
 }
 
-// 2.1 step 6, 11: a write or read of nothing needs no valid key.
+// TestZeroLengthWithBogusKey checks that a write or read of 0 bytes needs no valid key.
 func TestZeroLengthWithBogusKey(t *testing.T) {
 	p := connect(t)
 	for i, op := range []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead} {
@@ -338,8 +338,8 @@ func TestZeroLengthWithBogusKey(t *testing.T) {
 	require.Equal(t, []string{"0 RDMA_WRITE len=0", "1 RDMA_READ len=0"}, p.a.done())
 }
 
-// 1.6: local memory that cannot be used: LOC_PROT_ERR, behind what was posted
-// before; RC goes to ERR, UC and UD to SQE, where their receives live on.
+// TestBadLocalMemory checks invalid local memory: LOC_PROT_ERR after the earlier requests; RC is in
+// ERR, UC and UD in SQE, with their receives intact.
 func TestBadLocalMemory(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		for what, list := range map[string]func(p *pair) []verbs.SGE{
@@ -353,7 +353,7 @@ func TestBadLocalMemory(t *testing.T) {
 				p.b.recv(9, 0, 100)
 				good, bad := p.toPeer(p.send(1, 0, 8)), p.toPeer(p.send(2, 0, 8))
 				bad.SGList = list(p)
-				bad.Flags = 0 // errors complete also when unsignaled
+				bad.Flags = 0 // errors complete also if unsignaled
 				p.a.post(p.now, good, bad, p.toPeer(p.send(3, 0, 8)))
 				p.settle()
 				want := []string{"1 SEND len=8", "2 LOC_PROT_ERR", "3 WR_FLUSH_ERR"}
@@ -380,14 +380,15 @@ func TestBadLocalMemory(t *testing.T) {
 	}
 }
 
-// toPeer makes a request a datagram to b, for queue pairs that need it.
+// toPeer makes a request a datagram to b, for queue pairs that need that.
 func (p *pair) toPeer(wr verbs.SendWR) verbs.SendWR {
 	path := wire.Path{Dst: p.b.addr}
 	wr.AH, wr.RemoteQPN, wr.RemoteQKey = &handle{path: path}, p.b.Num(), 0x1234
 	return wr
 }
 
-// What is only sent needs no permission to be written, in one piece or many.
+// TestSendFromReadOnlyMemory checks that sent memory needs no write permission, in one element or
+// many.
 func TestSendFromReadOnlyMemory(t *testing.T) {
 	p := connect(t)
 	key := p.a.mem.add(p.a.base, p.a.buf, 0)
@@ -407,7 +408,8 @@ func TestSendFromReadOnlyMemory(t *testing.T) {
 	require.Equal(t, p.a.buf[:600], p.b.buf[:600])
 }
 
-// 1.6: read and atomic results that cannot be placed: LOC_PROT_ERR.
+// TestBadMemoryForResults checks that read and atomic results without writable memory are
+// LOC_PROT_ERR.
 func TestBadMemoryForResults(t *testing.T) {
 	for _, kind := range []string{"read", "atomic"} {
 		p := connect(t)
@@ -422,8 +424,8 @@ func TestBadMemoryForResults(t *testing.T) {
 	}
 }
 
-// 6.1: modify to ERR flushes everything in order, once; what is posted later
-// flushes, too; the receive in use comes first.
+// TestFlushOnErr checks that Modify to ERR flushes all requests in order, once, that later posts
+// are flushed as well, and that the receive in use is first.
 func TestFlushOnErr(t *testing.T) {
 	p := connect(t)
 	for i := range uint64(3) {
@@ -444,7 +446,7 @@ func TestFlushOnErr(t *testing.T) {
 	require.Empty(t, p.take(p.b))
 }
 
-// 6.1: requests that were carried out before the error complete successfully.
+// TestFlushAfterSuccess checks that requests executed before the error complete successfully.
 func TestFlushAfterSuccess(t *testing.T) {
 	p := connect(t)
 	win := p.a.mem.window(p.a.key)
@@ -455,7 +457,7 @@ func TestFlushAfterSuccess(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 BIND_MW len=0", "3 WR_FLUSH_ERR"}, p.a.done())
 }
 
-// What was received before the error is acknowledged still.
+// TestOwedAckLeavesAfterErr checks that messages received before the error are acknowledged.
 func TestOwedAckLeavesAfterErr(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 8)
@@ -466,8 +468,8 @@ func TestOwedAckLeavesAfterErr(t *testing.T) {
 	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
 }
 
-// 6.1: receives of a shared queue are not flushed; the event says that no more
-// will come.
+// TestFlushWithSharedQueue checks that receives of a shared queue are not flushed, and that an
+// event reports that no more will be consumed.
 func TestFlushWithSharedQueue(t *testing.T) {
 	p := connect(t, withSRQ)
 	p.b.recv(1, 0, 600)

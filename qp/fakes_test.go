@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// memory is the registered memory of a protection domain in a map.
+// memory is the registered memory of a protection domain as a map.
 type memory struct {
 	regions map[uint32]*region
 	next    uint32
@@ -20,9 +20,9 @@ type region struct {
 	base    uint64
 	bytes   []byte
 	access  verbs.AccessFlags
-	foreign bool   // of another protection domain
-	of      uint32 // windows: key of the region they may be bound to
-	bound   uint32 // windows: queue pair they are bound to
+	foreign bool   // belongs to another protection domain
+	of      uint32 // windows: key of the region that they may be bound to
+	bound   uint32 // windows: queue pair that they are bound to
 }
 
 func newMemory() *memory { return &memory{regions: map[uint32]*region{}, next: 0x100} }
@@ -34,7 +34,7 @@ func (m *memory) add(base uint64, bytes []byte, access verbs.AccessFlags) uint32
 	return m.next
 }
 
-// window makes a window that can be bound to the region with key of.
+// window creates a window that can be bound to the region with key of.
 func (m *memory) window(of uint32) uint32 {
 	m.next += 0x100
 	m.regions[m.next] = &region{of: of}
@@ -108,7 +108,7 @@ func (m *memory) Invalidate(rkey, qpn uint32) Fault {
 	return NoFault
 }
 
-// batch is an Out with room for some packets, whose memory starts as garbage.
+// batch is an Out with space for some packets, whose memory initially has arbitrary content.
 type batch struct {
 	room    int
 	packets []laidOut
@@ -117,10 +117,10 @@ type batch struct {
 type laidOut struct {
 	to      *wire.Path
 	raw     []byte
-	payload []byte // lies elsewhere until the packet leaves
+	payload []byte // separate until the packet is sent
 }
 
-// leave is the packet as it leaves.
+// leave returns the packet as it is sent.
 func (p *laidOut) leave() []byte {
 	copy(p.raw[len(p.raw)-wire.ICRCLen-len(p.payload):], p.payload)
 	return p.raw
@@ -155,7 +155,7 @@ type handle struct {
 	path wire.Path
 }
 
-// handles resolves the address handles of the tests: it is embedded in hosts.
+// handles resolves the address handles of the tests. Hosts embed it.
 type handles struct{}
 
 func (handles) Path(ah verbs.AH) *wire.Path {
@@ -170,7 +170,7 @@ func (handles) RDMAPeer(ah verbs.AH) *Peer {
 	return h.peer
 }
 
-// checkInvariants holds for a queue pair at all times.
+// checkInvariants checks the invariants of a queue pair.
 func checkInvariants(t testing.TB, c *Core) {
 	t.Helper()
 	ok := func(holds bool, what string, args ...any) {

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// script reads choices from the fuzzer's bytes; at their end all are 0.
+// script reads choices from the fuzzer's bytes; after their end all are 0.
 type script struct{ rest []byte }
 
 func (s *script) byte() byte {
@@ -32,16 +32,16 @@ func (s *script) bytes(n int) []byte {
 	return b
 }
 
-// victim is a connected queue pair, a, and what of its memory must not change.
+// victim is a connected queue pair, a, with the parts of its memory that must not change.
 type victim struct {
 	*pair
 	*script
 	posted            uint64
-	backing           []byte // around and behind the regions below
+	backing           []byte // around the regions below
 	readOnly, foreign uint32
 }
 
-const guard = 512 // bytes before, between and behind the guarded regions
+const guard = 512 // bytes before, between and after the guarded regions
 
 func newVictim(t *testing.T, s *script) *victim {
 	v := &victim{script: s}
@@ -59,16 +59,16 @@ func newVictim(t *testing.T, s *script) *victim {
 	return v
 }
 
-// play lets the script have its way with the victim.
+// play executes the script on the victim.
 func (v *victim) play() {
 	for len(v.rest) > 0 {
 		switch v.below(8) {
 		case 0:
 			v.post()
-		case 1: // a normal exchange
+		case 1: // a regular exchange
 			v.give(v.b, v.take(v.a)...)
 			v.deliver(v.take(v.b), false)
-		case 2: // the peer's packets, damaged behind the ICRC's back
+		case 2: // packets of the peer, corrupted with a valid ICRC
 			v.deliver(v.take(v.b), true)
 		case 3:
 			v.take(v.a) // lost
@@ -87,7 +87,7 @@ func (v *victim) play() {
 	}
 }
 
-// raw gives the victim a datagram of any bytes.
+// raw handles a datagram of arbitrary bytes at the victim.
 func (v *victim) raw(b []byte) {
 	pkt := &wire.Packet{Src: v.b.addr, Dst: v.a.addr, TOS: v.byte()}
 	if pkt.Parse(b) == wire.DropNone {
@@ -95,7 +95,7 @@ func (v *victim) raw(b []byte) {
 	}
 }
 
-// deliver gives packets to the victim, some bytes of them changed.
+// deliver handles packets at the victim, with some bytes changed.
 func (v *victim) deliver(pkts []*wire.Packet, damage bool) {
 	for _, pkt := range pkts {
 		raw := bytes.Clone(pkt.Raw)
@@ -106,9 +106,8 @@ func (v *victim) deliver(pkts []*wire.Packet, damage bool) {
 	}
 }
 
-// craft gives the victim a packet that is right in most of its fields: any
-// opcode, at the expected PSN or near it, with keys and addresses that mean
-// something.
+// craft handles a packet that is valid in most of its fields at the victim: any opcode, at or near
+// the expected PSN, with valid or almost valid keys and addresses.
 func (v *victim) craft() {
 	i := wire.Opcode(v.byte()).Info()
 	n := []int{0, 8, 255, 256, 257, 600}[v.below(6)]
@@ -150,7 +149,7 @@ func (v *victim) craft() {
 	v.raw(b)
 }
 
-// post gives one of the two some work.
+// post posts requests at one of the two.
 func (v *victim) post() {
 	v.posted++
 	wrs := []verbs.SendWR{
@@ -160,7 +159,7 @@ func (v *victim) post() {
 	wr := v.toPeer(wrs[v.below(len(wrs))])
 	wr.Flags |= verbs.SendSignaled
 	n := v.a
-	if v.below(2) == 1 { // the peer's work on the victim
+	if v.below(2) == 1 { // requests of the peer to the victim
 		n = v.b
 		wr.SGList = []verbs.SGE{v.b.sge(0, int(listLength(wr.SGList)))}
 		wr.RKey, wr.RemoteAddr, wr.RemoteQPN = v.a.key, v.a.base+4096, v.a.Num()
@@ -174,7 +173,7 @@ func (v *victim) post() {
 	}
 }
 
-// state moves the victim to another state, and up again from RESET.
+// state modifies the victim to another state, and up again from RESET.
 func (v *victim) state() {
 	to := []verbs.QPState{verbs.StateSQD, verbs.StateRTS, verbs.StateRTS, verbs.StateErr, verbs.StateReset}[v.below(5)]
 	_ = v.modify(v.a, to)
@@ -184,7 +183,7 @@ func (v *victim) state() {
 	}
 }
 
-// check holds after every step.
+// check checks the invariants after every step.
 func (v *victim) check() {
 	checkInvariants(v.t, v.a.Core)
 	require.Equal(v.t, bytes.Repeat([]byte{garbage}, len(v.backing)), v.backing, "memory that nobody may write")
@@ -193,9 +192,9 @@ func (v *victim) check() {
 	require.LessOrEqual(v.t, uint64(len(v.a.wcs)), 2*v.posted, "a request and a receive were posted each time")
 }
 
-// FuzzLiveQP gives a connected queue pair any sequence of packets, work, time
-// and state changes: it never panics, writes only where its work and its
-// regions permit, and its queues and windows stay consistent.
+// FuzzLiveQP executes arbitrary packets, requests, times and state changes on a connected queue
+// pair: it never panics, writes only where its requests and regions permit, and its queues and
+// windows stay consistent.
 func FuzzLiveQP(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 1, 1, 1, 1})
 	f.Add([]byte{0, 1, 0, 2, 1, 0, 3, 0, 1, 4, 1, 0, 2, 1, 1, 1})

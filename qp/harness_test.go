@@ -12,8 +12,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// node is a queue pair and everything it needs around it: memory, a host that
-// records, an address.
+// node is a queue pair with its environment: memory, a host that records, an address.
 type node struct {
 	*Core
 	t testing.TB
@@ -24,7 +23,7 @@ type node struct {
 
 	base uint64 // of the node's region
 	key  uint32 // its lkey and rkey
-	buf  []byte // its bytes
+	buf  []byte // the bytes of the region
 
 	wcs       []verbs.WC
 	solicited []bool
@@ -47,7 +46,7 @@ const regionBytes = 64 << 10
 // allAccess is every permission.
 const allAccess = verbs.AccessLocalWrite | verbs.AccessRemote
 
-// newNode makes a queue pair in RESET with one region that permits all.
+// newNode returns a queue pair in RESET with one region that permits all accesses.
 func newNode(t testing.TB, name byte, o *options) *node {
 	n := &node{t: t, mem: newMemory(), base: uint64(name) << 32, buf: make([]byte, regionBytes)}
 	n.addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, name}), Port)
@@ -70,12 +69,12 @@ func newNode(t testing.TB, name byte, o *options) *node {
 	return n
 }
 
-// sge is a piece of the node's region.
+// sge returns an element of the node's region.
 func (n *node) sge(off, length int) verbs.SGE {
 	return verbs.SGE{Addr: n.base + uint64(off), Length: uint32(length), LKey: n.key}
 }
 
-// post posts send requests that have to be accepted.
+// post posts send requests that must be accepted.
 func (n *node) post(now Time, wrs ...verbs.SendWR) {
 	n.t.Helper()
 	k, err := n.PostSend(now, wrs)
@@ -95,7 +94,7 @@ func (n *node) recv(id uint64, off, size int) {
 	require.NoError(n.t, err)
 }
 
-// done takes the completions that came since the last call, in words.
+// done returns the completions since the last call as text.
 func (n *node) done() []string {
 	s := []string{}
 	for i := range n.wcs {
@@ -119,18 +118,18 @@ func wcString(wc *verbs.WC) string {
 	return s
 }
 
-// raised takes the events that came since the last call.
+// raised returns the events since the last call.
 func (n *node) raised() []verbs.EventType {
 	e := n.events
 	n.events, n.whys = nil, nil
 	return e
 }
 
-// options say how a pair is made.
+// options are the options of a pair.
 type options struct {
 	typ     verbs.QPType
 	mtu     verbs.MTU
-	psn     [2]uint32 // that a and b start with
+	psn     [2]uint32 // initial PSNs of a and b
 	credits bool
 	srq     bool
 	v6      bool
@@ -155,8 +154,8 @@ func withRdAtomic(out, serve uint8) option {
 	return withAttr(func(a *verbs.QPAttr) { a.MaxRdAtomic, a.MaxDestRdAtomic = out, serve })
 }
 
-// pair is two queue pairs connected to each other. The PSNs of a start just
-// before they wrap, so that every scenario of some packets goes through it.
+// pair is two queue pairs connected to each other. The PSNs of a start just before they wrap, so
+// that every test of several packets covers the wrap.
 type pair struct {
 	t    testing.TB
 	a, b *node
@@ -175,7 +174,7 @@ func newOptions(opts []option) *options {
 	return o
 }
 
-// connect makes two queue pairs in RTS.
+// connect returns two connected queue pairs in RTS.
 func connect(t testing.TB, opts ...option) *pair {
 	t.Helper()
 	p := unconnected(t, opts...)
@@ -185,7 +184,7 @@ func connect(t testing.TB, opts ...option) *pair {
 	return p
 }
 
-// unconnected makes two queue pairs in RESET.
+// unconnected returns two queue pairs in RESET.
 func unconnected(t testing.TB, opts ...option) *pair {
 	o := newOptions(opts)
 	return &pair{
@@ -193,7 +192,7 @@ func unconnected(t testing.TB, opts ...option) *pair {
 	}
 }
 
-// attributes are what n needs to talk to peer.
+// attributes returns the attributes of n for a connection to peer.
 func attributes(peer *node, sq, rq uint32, o *options) verbs.QPAttr {
 	a := verbs.QPAttr{
 		PathMTU: o.mtu, SQPSN: sq, RQPSN: rq, DestQPN: peer.Num(), PortNum: 1, QKey: 0x1234,
@@ -207,10 +206,10 @@ func attributes(peer *node, sq, rq uint32, o *options) verbs.QPAttr {
 	return a
 }
 
-// ladder are the states up to RTS.
+// ladder has the states up to RTS in order.
 var ladder = []verbs.QPState{verbs.StateInit, verbs.StateRTR, verbs.StateRTS}
 
-// bring takes n along the ladder to state to.
+// bring modifies n through the states up to state to.
 func (p *pair) bring(n, peer *node, sq, rq uint32, o *options, to verbs.QPState) {
 	p.t.Helper()
 	a := attributes(peer, sq, rq, o)
@@ -223,7 +222,7 @@ func (p *pair) bring(n, peer *node, sq, rq uint32, o *options, to verbs.QPState)
 	}
 }
 
-// required is the mask of a transition's required attributes.
+// required returns the mask of a transition's required attributes.
 func required(t verbs.QPType, from, to verbs.QPState) verbs.QPAttrMask {
 	for _, tr := range transitions {
 		if tr.from == from && tr.to == to {
@@ -233,12 +232,12 @@ func required(t verbs.QPType, from, to verbs.QPState) verbs.QPAttrMask {
 	return 0
 }
 
-// modify moves n to a state with no further attributes.
+// modify modifies n to a state without other attributes.
 func (p *pair) modify(n *node, to verbs.QPState) error {
 	return n.Modify(p.now, &verbs.QPAttr{State: to}, verbs.AttrState)
 }
 
-// peer is the other end.
+// peer returns the other node.
 func (p *pair) peer(n *node) *node {
 	if n == p.a {
 		return p.b
@@ -246,7 +245,7 @@ func (p *pair) peer(n *node) *node {
 	return p.a
 }
 
-// take lays out everything that n has to send, acknowledgements last.
+// take drains n: it returns all packets that n has to send, acknowledgements last.
 func (p *pair) take(n *node) []*wire.Packet {
 	p.t.Helper()
 	pkts := p.takeNoAck(n)
@@ -255,7 +254,7 @@ func (p *pair) take(n *node) []*wire.Packet {
 	return append(pkts, p.parse(n, out)...)
 }
 
-// takeNoAck lays out everything but an owed acknowledgement.
+// takeNoAck returns all packets that n has to send except a pending acknowledgement.
 func (p *pair) takeNoAck(n *node) []*wire.Packet {
 	p.t.Helper()
 	out := &batch{room: 1 << 20}
@@ -263,7 +262,7 @@ func (p *pair) takeNoAck(n *node) []*wire.Packet {
 	return p.parse(n, out)
 }
 
-// parse reads the packets of a batch as the peer of n would.
+// parse parses the packets of a batch as the peer of n does.
 func (p *pair) parse(n *node, out *batch) []*wire.Packet {
 	p.t.Helper()
 	pkts := []*wire.Packet{}
@@ -278,7 +277,7 @@ func (p *pair) parse(n *node, out *batch) []*wire.Packet {
 	return pkts
 }
 
-// give hands packets to n and returns what became of the last one.
+// give handles packets at n and returns the result of the last one.
 func (p *pair) give(n *node, pkts ...*wire.Packet) (d wire.Drop) {
 	for _, pkt := range pkts {
 		p.now++
@@ -288,8 +287,8 @@ func (p *pair) give(n *node, pkts ...*wire.Packet) (d wire.Drop) {
 	return d
 }
 
-// settle exchanges packets until nothing is left to send, and returns all of
-// them in words. No time passes beyond one nanosecond a packet.
+// settle exchanges packets until none are left, and returns all of them as text. The time advances
+// by one nanosecond a packet only.
 func (p *pair) settle() []string {
 	p.t.Helper()
 	var all []string
@@ -307,7 +306,7 @@ func (p *pair) settle() []string {
 	return nil
 }
 
-// wait lets time pass to n's deadline, which must be after exactly d.
+// wait advances the time to n's deadline, which must be after exactly d.
 func (p *pair) wait(n *node, d int64) {
 	p.t.Helper()
 	require.Equal(p.t, d, int64(n.Deadline()-p.now), "nanoseconds to the deadline")
@@ -315,7 +314,7 @@ func (p *pair) wait(n *node, d int64) {
 	n.Advance(p.now)
 }
 
-// skip lets time pass to n's deadline, whenever that is.
+// skip advances the time to n's deadline.
 func (p *pair) skip(n *node) {
 	p.t.Helper()
 	require.NotZero(p.t, n.Deadline(), "no deadline")
@@ -323,7 +322,7 @@ func (p *pair) skip(n *node) {
 	n.Advance(p.now)
 }
 
-// words describes packets that from sent, PSNs relative to where they start.
+// words describes packets of from, with PSNs relative to the initial one.
 func (p *pair) words(from *node, pkts []*wire.Packet) []string {
 	s := []string{}
 	for _, pkt := range pkts {
@@ -365,8 +364,8 @@ func (p *pair) word(from *node, pkt *wire.Packet) string {
 	return s
 }
 
-// response makes a packet of from out of nothing: an opcode, a PSN relative to
-// where its requester starts, a syndrome where it has one, a payload.
+// response returns a packet of from with the given opcode, PSN (relative to the initial one of its
+// requester), syndrome if the opcode has one, and payload.
 func (p *pair) response(from *node, op wire.Opcode, psn int, s wire.Syndrome, payload []byte) *wire.Packet {
 	p.t.Helper()
 	i := op.Info()
@@ -381,8 +380,7 @@ func (p *pair) response(from *node, op wire.Opcode, psn int, s wire.Syndrome, pa
 	})
 }
 
-// packet makes a packet of from for its peer; fill writes extended headers
-// into the packet.
+// packet returns a packet of from for its peer; fill writes its extended headers.
 func (p *pair) packet(from *node, h wire.BTH, payload []byte, fill func(b []byte)) *wire.Packet {
 	p.t.Helper()
 	i := h.Opcode.Info()

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// inState makes a pair whose a is in state s.
+// inState returns a pair whose a is in state s.
 func inState(t *testing.T, typ verbs.QPType, s verbs.QPState) *pair {
 	p := unconnected(t, ofType(typ))
 	o := newOptions([]option{ofType(typ)})
@@ -32,8 +32,7 @@ func inState(t *testing.T, typ verbs.QPType, s verbs.QPState) *pair {
 	return p
 }
 
-// requestFor is a work request with this opcode that fits every service which
-// knows it.
+// requestFor returns a work request with this opcode that is valid on every service that has it.
 func (p *pair) requestFor(op verbs.WROpcode) verbs.SendWR {
 	win := p.a.mem.window(p.a.key)
 	wr := p.toPeer(p.write(1, 0, 4096, 8))
@@ -51,7 +50,7 @@ func (p *pair) requestFor(op verbs.WROpcode) verbs.SendWR {
 	return wr
 }
 
-// outcome is what posting the request gives, in the words of the table.
+// outcome returns the result of posting the request, in the words of the table.
 func (p *pair) outcome(t *testing.T, request string) string {
 	before := *p.a.sqState()
 	n, err := p.postByName(t, request)
@@ -81,12 +80,12 @@ func (p *pair) outcome(t *testing.T, request string) string {
 	return "lost"
 }
 
-// completed reports whether a has one completion, which has this status.
+// completed reports whether a has exactly one completion, with this status.
 func (p *pair) completed(status verbs.WCStatus) bool {
 	return len(p.a.wcs) == 1 && p.a.wcs[0].Status == status
 }
 
-// sqState is what posting changes.
+// sqState is the state that posting changes.
 func (n *node) sqState() *[2]ring { return &[2]ring{n.sq.ring, n.rq.ring} }
 
 func (p *pair) postByName(t *testing.T, request string) (int, error) {
@@ -103,8 +102,8 @@ func (p *pair) postByName(t *testing.T, request string) (int, error) {
 	return 0, nil
 }
 
-// Every work request in every state of every service does what the table says,
-// and the table has them all.
+// TestLegality checks every work request in every state of every service against the table, which
+// must be complete.
 func TestLegality(t *testing.T) {
 	file, err := os.ReadFile("testdata/legality.txt")
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 6: in which states packets are processed, and in which dropped.
+// TestPacketsByState checks in which states packets are processed, and in which they are dropped.
 func TestPacketsByState(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		for s := verbs.StateReset; s <= verbs.StateErr; s++ {
@@ -39,7 +39,7 @@ func TestPacketsByState(t *testing.T) {
 	}
 }
 
-// packetToA is a SEND of b with 8 bytes for a, first of its connection.
+// packetToA returns a SEND of b with 8 bytes for a, the first of its connection.
 func (p *pair) packetToA(typ verbs.QPType) *wire.Packet {
 	op := map[verbs.QPType]wire.Opcode{verbs.RC: wire.RCSendOnly, verbs.UC: wire.UCSendOnly, verbs.UD: wire.UDSendOnly}[typ]
 	return p.packet(p.b, wire.BTH{Opcode: op, PSN: wire.PSN(p.psn[1]), AckReq: true}, make([]byte, 8), func(b []byte) {
@@ -49,15 +49,15 @@ func (p *pair) packetToA(typ verbs.QPType) *wire.Packet {
 	})
 }
 
-// In RTR there is nothing to be answered.
+// TestResponsesInRTR checks that responses are dropped in RTR.
 func TestResponsesInRTR(t *testing.T) {
 	p := inState(t, verbs.RC, verbs.StateRTR)
 	require.Equal(t, wire.DropQPState, p.give(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil)))
 	require.Empty(t, p.a.raised())
 }
 
-// 10: COMM_EST tells of the first request that comes in RTR, once, on
-// connected services.
+// TestCommEst checks that COMM_EST is raised for the first request in RTR, once, on connected
+// services.
 func TestCommEst(t *testing.T) {
 	for _, typ := range rcuc {
 		p := inState(t, typ, verbs.StateRTR)
@@ -76,7 +76,7 @@ func TestCommEst(t *testing.T) {
 	require.Empty(t, p.a.raised())
 }
 
-// 1 of the wire format: what a connected queue pair does not let in.
+// TestAdmission checks the packets that a connected queue pair drops before processing.
 func TestAdmission(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(p *pair, pkt *wire.Packet)
@@ -104,8 +104,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// 6: SQD lets started requests finish, starts no more, and tells when it is
-// idle, once; then RTS goes on.
+// TestDrain checks that in SQD started requests complete, no others start, one event reports that
+// the queue is drained, and RTS continues.
 func TestDrain(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		p := connect(t, ofType(typ))
@@ -141,8 +141,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainInSilence: EnSQDAsyncNotify decides whether there is an event, which a
-// Modify that does not name it wants.
+// TestDrainInSilence checks that EnSQDAsyncNotify selects whether an event is raised, and that it
+// is raised without the attribute.
 func TestDrainInSilence(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -158,7 +158,7 @@ func TestDrainInSilence(t *testing.T) {
 	}
 }
 
-// Timers run on in SQD: a lost packet does not keep it from draining.
+// TestDrainUnderLoss checks that timers run in SQD: a lost packet does not prevent draining.
 func TestDrainUnderLoss(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.read(2, 0, 0, 600))
@@ -175,7 +175,7 @@ func TestDrainUnderLoss(t *testing.T) {
 	require.Equal(t, []string{"3 WR_FLUSH_ERR"}, p.a.done())
 }
 
-// 6: from SQD the timing attributes may change.
+// TestAttributesChangeInSQD checks that the timing attributes may be modified in SQD.
 func TestAttributesChangeInSQD(t *testing.T) {
 	p := connect(t)
 	require.NoError(t, p.modify(p.a, verbs.StateSQD))
@@ -188,8 +188,8 @@ func TestAttributesChangeInSQD(t *testing.T) {
 	require.Equal(t, []string{"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
 }
 
-// max_rd_atomic 0 would leave reads and atomics that are queued in SQD there for
-// ever, without a timer even: it is refused while there are any.
+// TestQueuedReadsKeepTheirResource checks that max_rd_atomic 0 is refused while reads or atomics
+// are queued in SQD, because it would block them without a timer.
 func TestQueuedReadsKeepTheirResource(t *testing.T) {
 	for _, post := range []func(p *pair) verbs.SendWR{
 		func(p *pair) verbs.SendWR { return p.read(2, 0, 0, 8) },
@@ -212,9 +212,9 @@ func TestQueuedReadsKeepTheirResource(t *testing.T) {
 	}
 }
 
-// The receive of a shared queue that an unfinished message holds goes back there
-// when the queue pair is reset or destroyed, and is the next to be taken. One of
-// the queue pair's own is gone with all others.
+// TestAbandonedReceiveGoesBack checks that a receive of a shared queue that belongs to an
+// incomplete message returns to the front of the queue when the queue pair is reset or destroyed.
+// One of the queue pair's own queue is discarded.
 func TestAbandonedReceiveGoesBack(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		for what, leave := range map[string]func(p *pair){
@@ -251,8 +251,8 @@ func TestAbandonedReceiveGoesBack(t *testing.T) {
 	require.Zero(t, recvs)
 }
 
-// 6: RESET clears queues without completions, counters of messages, windows,
-// credits and resources; the queue pair then serves a new connection.
+// TestReset checks that RESET clears queues without completions, message counters, windows, credits
+// and resources, and that the queue pair then serves a new connection.
 func TestReset(t *testing.T) {
 	for _, from := range []verbs.QPState{verbs.StateRTS, verbs.StateErr} {
 		p := connect(t, withCredits)
@@ -290,8 +290,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// Attributes that the service does not have are not needed: a datagram queue
-// pair has no peer.
+// TestDatagramHasNoPeer checks that a datagram queue pair needs no attributes of a peer.
 func TestDatagramHasNoPeer(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))
 	require.Zero(t, p.a.DestQPN())

@@ -9,17 +9,16 @@ import (
 
 // Layout of a node's region in the property test, in bytes.
 const (
-	sourceAt  = 0        // never changes: what sends and writes send, and reads may read
-	exposedAt = 16 << 10 // the peer writes here, reads, and does its atomics
-	sinkAt    = 24 << 10 // results of own reads and atomics
+	sourceAt  = 0        // constant: sent, written and read data
+	exposedAt = 16 << 10 // written, read and modified by the peer's requests
+	sinkAt    = 24 << 10 // results of local reads and atomics
 	recvAt    = 40 << 10 // receives
-	countersN = 8        // words at exposedAt that atomics work on
+	countersN = 8        // words at exposedAt for atomics
 	dataAt    = exposedAt + countersN*8
 )
 
-// side is one direction of the property test: the requests of one node, and a
-// slow model of what they do: plain memory to which they are applied at once,
-// in the order of posting.
+// side is one direction of the property test: the requests of one node, and a slow model of their
+// effect: plain memory to which they are applied immediately, in the order of posting.
 type side struct {
 	rng      *rand.Rand
 	from, to *node
@@ -28,11 +27,11 @@ type side struct {
 
 	wrs      []verbs.SendWR
 	recvs    []verbs.RecvWR
-	sends    []string // completions of requests that must come, in order
-	receives []string // the same of receives
+	sends    []string // expected completions of requests, in order
+	receives []string // expected completions of receives, in order
 	sinkUsed int
 	recvUsed int
-	unfenced bool // a read of memory that changes may be under way
+	unfenced bool // a read of mutable memory may be in flight
 }
 
 // newSide draws n requests of from to to and applies them to the model.
@@ -59,7 +58,7 @@ func (s *side) size() int {
 	return s.rng.IntN(mtu)
 }
 
-// list cuts a piece of memory into some elements, empty ones among them.
+// list divides a range of memory into several elements, some of them empty.
 func (s *side) list(n *node, off, length int) []verbs.SGE {
 	var l []verbs.SGE
 	for i := range 4 {
@@ -110,18 +109,18 @@ func (s *side) draw(id uint64, last bool) {
 	s.wrs = append(s.wrs, wr)
 }
 
-// sink takes n bytes of from's memory for a result.
+// sink allocates n bytes of from's memory for a result.
 func (s *side) sink(n int) (off int) {
 	off = s.sinkUsed
 	if off+n+8 > recvAt {
-		off = sinkAt // used before; results come in order, the newest stays
+		off = sinkAt // reused; results arrive in order, and the newest remains
 	}
 	s.sinkUsed = off + n + s.rng.IntN(8)
 	return off
 }
 
-// read reads memory that never changes, or such as requests do change: then
-// what changes it must be fenced, or a repeated read would see it.
+// read reads constant memory, or memory that requests modify: then later modifications must be
+// fenced, because a retransmitted read would see them.
 func (s *side) read(wr *verbs.SendWR) int {
 	n := s.size()
 	at := sourceAt + s.rng.IntN(exposedAt-n)
@@ -135,7 +134,7 @@ func (s *side) read(wr *verbs.SendWR) int {
 	return n
 }
 
-// modifies fences a request that changes what a read may be reading.
+// modifies fences a request that modifies memory of a read in flight.
 func (s *side) modifies(wr *verbs.SendWR) {
 	if s.unfenced {
 		wr.Flags |= verbs.SendFence
@@ -162,7 +161,7 @@ func (s *side) atomic(wr *verbs.SendWR) {
 	}
 }
 
-// data draws a SEND or WRITE, and the receive it needs.
+// data draws a SEND or WRITE, and its receive if it needs one.
 func (s *side) data(wr *verbs.SendWR) int {
 	n := s.size()
 	at := sourceAt + s.rng.IntN(exposedAt-n)
@@ -190,7 +189,7 @@ func (s *side) data(wr *verbs.SendWR) int {
 		room += n
 	}
 	if s.recvUsed+room > regionBytes {
-		s.recvUsed = recvAt // the first ones are long complete; the newest stays
+		s.recvUsed = recvAt // the first ones are complete; the newest remain
 	}
 	s.recvs = append(s.recvs, verbs.RecvWR{WRID: id, SGList: s.list(s.to, s.recvUsed, room)})
 	op, imm := verbs.WCRecvRDMAWithImm, ""
@@ -206,8 +205,8 @@ func (s *side) data(wr *verbs.SendWR) int {
 	return n
 }
 
-// act posts some more requests and receives, as the application would. It
-// reports whether there is more to post.
+// post posts several requests and receives, as an application would. It reports whether more
+// remain.
 func (s *side) post(now Time) bool {
 	if k := min(len(s.wrs), 64-s.from.sq.len(), s.rng.IntN(6)); k > 0 {
 		s.from.post(now, s.wrs[:k]...)

@@ -9,34 +9,34 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// network carries packets between two nodes and treats them badly. Its clock
-// jumps from event to event; everything it does follows from its seed.
+// network transfers packets between two nodes with loss, duplication and reordering. Its clock
+// advances from event to event; the seed determines all events.
 type network struct {
 	rng   *rand.Rand
 	now   Time
 	ends  [2]*end
 	air   flights
-	count int // of packets that have left
+	count int // of sent packets
 
 	loss, dup, reorder float64
 	room               int     // of a batch
-	lazy               float64 // how often an owed acknowledgement waits
+	lazy               float64 // probability of delaying a pending acknowledgement
 }
 
-// end is a node on the network with what is due to be done for it.
+// end is a node on the network with its next events.
 type end struct {
 	*node
-	drain Time     // when to lay out the next batch, 0: nothing to do
-	ack   Time     // when to send an owed acknowledgement, 0: not waiting
-	app   Time     // when the application acts, 0: never again
-	act   func()   // what it does then; may set app
-	trace []string // packets, for a failure
+	drain Time     // time of the next batch, 0: none
+	ack   Time     // time to send a pending acknowledgement, 0: none
+	app   Time     // time of the next action of the application, 0: never
+	act   func()   // the next action; may set app
+	trace []string // last packets, for the report of a failure
 }
 
-// flight is a packet on its way.
+// flight is a packet in flight.
 type flight struct {
 	at  Time
-	seq int // to break ties
+	seq int // order of packets with the same time
 	to  int
 	pkt *wire.Packet
 }
@@ -56,7 +56,7 @@ func (f *flights) Pop() any {
 	return x
 }
 
-// step does what comes next and reports whether there was anything.
+// step executes the next event and reports whether there was one.
 func (n *network) step() bool {
 	at, do := Time(0), func() {}
 	consider := func(t Time, f func()) {
@@ -84,7 +84,7 @@ func (n *network) step() bool {
 	return true
 }
 
-// touch notes that node i may have something to send.
+// touch schedules a batch of node i.
 func (n *network) touch(i int) {
 	if e := n.ends[i]; e.drain == 0 {
 		e.drain = n.now + 1
@@ -99,8 +99,7 @@ func (n *network) arrive() {
 	n.touch(f.to)
 }
 
-// lay lays out one batch of node i and, when there is nothing more, sees to an
-// owed acknowledgement.
+// lay sends one batch of node i, or a pending acknowledgement if there is nothing else.
 func (n *network) lay(i int) {
 	e := n.ends[i]
 	e.drain = 0
@@ -122,7 +121,7 @@ func (n *network) lay(i int) {
 func (n *network) sendAck(i int) {
 	e := n.ends[i]
 	e.ack = 0
-	if e.drain != 0 { // responses come first
+	if e.drain != 0 { // responses first
 		e.ack = e.drain + 1
 		return
 	}
@@ -131,8 +130,7 @@ func (n *network) sendAck(i int) {
 	n.carry(i, out)
 }
 
-// carry takes a batch of node i to the other: or loses packets, doubles them,
-// holds them back.
+// carry transfers a batch of node i to the other node, with loss, duplication and delays.
 func (n *network) carry(i int, out *batch) {
 	e := n.ends[i]
 	for _, p := range out.packets {
@@ -160,7 +158,7 @@ func (n *network) carry(i int, out *batch) {
 	}
 }
 
-// note remembers the last packets of a node.
+// note records the last packets of a node.
 func (e *end) note(now Time, dir string, pkt *wire.Packet, d wire.Drop) {
 	const most = 60
 	s := fmt.Sprintf("%9d %s %v %d len=%d", now, dir, pkt.BTH.Opcode, pkt.BTH.PSN, len(pkt.Payload))

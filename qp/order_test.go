@@ -9,7 +9,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 1.2: completions come in posting order, unsignaled successes give none.
+// TestCompletionOrder checks that completions are in posting order, and that unsignaled successes
+// have none.
 func TestCompletionOrder(t *testing.T) {
 	p := connect(t)
 	p.b.recv(20, 0, 8)
@@ -25,7 +26,7 @@ func TestCompletionOrder(t *testing.T) {
 	require.Zero(t, send)
 }
 
-// sq_sig_all: every request completes visibly.
+// TestSignalAll checks that with sq_sig_all every request has a completion.
 func TestSignalAll(t *testing.T) {
 	p := connect(t, withConfig(func(c *Config) { c.SignalAll = true }))
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.write(2, 0, 0, 8)))
@@ -33,8 +34,8 @@ func TestSignalAll(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, p.a.done())
 }
 
-// 1.2: later writes are sent while a read is outstanding, but complete after
-// it.
+// TestWritesOvertakeReadsOnTheWireOnly checks that later writes are sent while a read is
+// outstanding, but complete after it.
 func TestWritesOvertakeReadsOnTheWireOnly(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 4096, 8))
@@ -48,7 +49,7 @@ func TestWritesOvertakeReadsOnTheWireOnly(t *testing.T) {
 	require.Equal(t, []string{"2 RDMA_WRITE len=8"}, p.a.done())
 }
 
-// 1.2: a fenced request waits for earlier reads and atomics, not for sends and
+// TestFence checks that a fenced request waits for earlier reads and atomics, and not for sends and
 // writes.
 func TestFence(t *testing.T) {
 	for _, kind := range []string{"read", "atomic"} {
@@ -67,8 +68,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// A fence holds until the last byte of the read is here, and when the read has
-// to be asked for again.
+// TestFenceHoldsThroughARetry checks that a fence waits for the last byte of the read, also if the
+// read is retransmitted.
 func TestFenceHoldsThroughARetry(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, p.read(1, 0, 0, 600), with(p.write(2, 0, 0, 8), verbs.SendFence))
@@ -83,14 +84,14 @@ func TestFenceHoldsThroughARetry(t *testing.T) {
 	require.Equal(t, []string{"WRITE_ONLY 3 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)))
 }
 
-// bind is a request that binds window key of n to a piece of its region.
+// bind returns a request that binds window key of n to a part of its region.
 func bind(id uint64, n *node, key uint32, off, length int, access verbs.AccessFlags) verbs.SendWR {
 	return verbs.SendWR{WRID: id, Opcode: verbs.WRBindMW, Flags: verbs.SendSignaled,
 		Bind: verbs.BindMW{RKey: key, Addr: n.base + uint64(off), Length: uint64(length), Access: access}}
 }
 
-// 1.2: BIND takes effect in posting order without the network, LOCAL_INV waits
-// for everything before it; both complete in order.
+// TestLocalOperations checks that BIND takes effect in posting order without the network, that
+// LOCAL_INV waits for all earlier requests, and that both complete in order.
 func TestLocalOperations(t *testing.T) {
 	p := connect(t)
 	win := p.a.mem.window(p.a.key)
@@ -109,8 +110,8 @@ func TestLocalOperations(t *testing.T) {
 	}, p.a.done())
 }
 
-// Local operations alone in the queue complete at once, also when posted
-// between packets that have to be sent again.
+// TestLocalOperationsAmongRetries checks that local operations alone in the queue complete at once,
+// also if they are posted between packets that are retransmitted.
 func TestLocalOperationsAmongRetries(t *testing.T) {
 	p := connect(t)
 	win := p.a.mem.window(p.a.key)
@@ -128,7 +129,8 @@ func TestLocalOperationsAmongRetries(t *testing.T) {
 	require.Equal(t, []string{"2 RDMA_WRITE len=8", "3 BIND_MW len=0", "4 RDMA_READ len=8"}, p.a.done())
 }
 
-// A failing BIND or LOCAL_INV is MW_BIND_ERR, behind what was posted before.
+// TestLocalOperationsFail checks that a failed BIND or LOCAL_INV is MW_BIND_ERR, after the earlier
+// requests.
 func TestLocalOperationsFail(t *testing.T) {
 	for _, wr := range []verbs.SendWR{
 		{WRID: 2, Opcode: verbs.WRBindMW, Bind: verbs.BindMW{RKey: 0xbad}},

@@ -10,14 +10,14 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// unhurried is a write of n bytes that nobody waits for.
+// unhurried returns a write of n bytes without a waiter.
 func (c *couple) unhurried(id uint64, n int) verbs.SendWR {
 	wr := c.wr(id, verbs.WRRDMAWrite, 0, 0, n)
 	wr.Flags |= verbs.SendUnhurried
 	return wr
 }
 
-// asking tells of packets which of them ask.
+// asking reports for each packet whether it requests an acknowledgement.
 func asking(pkts []*wire.Packet) (asks []bool) {
 	for _, k := range pkts {
 		asks = append(asks, k.BTH.AckReq)
@@ -25,8 +25,9 @@ func asking(pkts []*wire.Packet) (asks []bool) {
 	return asks
 }
 
-// Of a write that somebody waits for the last packet asks. One that nobody waits for is
-// acknowledged after AckDelay, with others.
+// TestDatagramRDMAUnhurried checks that the last packet of a write with a waiter requests an
+// acknowledgement, and that one without a waiter is acknowledged after AckDelay, together with
+// others.
 func TestDatagramRDMAUnhurried(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	c.a.post(c.now, c.wr(1, verbs.WRRDMAWrite, 0, 0, 600))
@@ -44,7 +45,7 @@ func TestDatagramRDMAUnhurried(t *testing.T) {
 	c.now += AckDelay / 2
 	c.give(c.b, pkts[1:]...)
 	require.Empty(t, c.take(c.b))
-	for !c.b.HasPendingAck() { // it may look for others
+	for !c.b.HasPendingAck() { // further ones may follow
 		c.skip(c.b)
 	}
 	require.InDelta(t, AckDelay, float64(c.now-first), 100, "one, AckDelay after the first")
@@ -56,8 +57,8 @@ func TestDatagramRDMAUnhurried(t *testing.T) {
 	require.Zero(t, c.ofA.deadline)
 }
 
-// One that asks takes along the acknowledgement of those before it, and nothing is owed
-// for them later. So does the end of the queue pair's work.
+// TestDatagramRDMAUnhurriedGoAlong checks that an acknowledgement request covers the earlier
+// writes, so that none is pending later. So does the end of the queue pair.
 func TestDatagramRDMAUnhurriedGoAlong(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	c.a.post(c.now, c.unhurried(1, 8), c.wr(2, verbs.WRRDMAWrite, 0, 0, 8))
@@ -76,7 +77,8 @@ func TestDatagramRDMAUnhurriedGoAlong(t *testing.T) {
 	require.Equal(t, []string{"3 RDMA_WRITE len=8"}, c.a.done())
 }
 
-// So many ask that the window moves, and all when the queue is half full.
+// TestDatagramRDMAUnhurriedMany checks that enough packets request acknowledgements to move the
+// window, and all of them when the queue is half full.
 func TestDatagramRDMAUnhurriedMany(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	for i := range 15 {
@@ -93,7 +95,8 @@ func TestDatagramRDMAUnhurriedMany(t *testing.T) {
 	require.Equal(t, []bool{true}, asking(c.take(c.a)), "20 of 40 are under way")
 }
 
-// What a request with a fence waits for is asked about.
+// TestDatagramRDMAUnhurriedFence checks that acknowledgements are requested for the requests that a
+// fenced one waits for.
 func TestDatagramRDMAUnhurriedFence(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	fenced := c.wr(2, verbs.WRRDMARead, 100, 0, 8)
@@ -107,7 +110,8 @@ func TestDatagramRDMAUnhurriedFence(t *testing.T) {
 	require.Less(t, c.now-begin, Time(AckDelay))
 }
 
-// One that is lost leaves again after LazyProbe, and then writes ask for a while.
+// TestDatagramRDMAUnhurriedLost checks that a lost write is retransmitted after LazyProbe, and that
+// writes then request acknowledgements for a while.
 func TestDatagramRDMAUnhurriedLost(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	begin := c.now
@@ -131,7 +135,8 @@ func TestDatagramRDMAUnhurriedLost(t *testing.T) {
 	require.Equal(t, []bool{false}, asking(c.take(c.a)))
 }
 
-// When what asks is answered, the rest is not hurried.
+// TestDatagramRDMAUnhurriedRest checks that after the requested acknowledgement the remaining ones
+// are not accelerated.
 func TestDatagramRDMAUnhurriedRest(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	c.a.post(c.now, c.wr(1, verbs.WRRDMARead, 0, 0, 8))

@@ -13,13 +13,13 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// couple is two UD queue pairs that have RDMA with each other.
+// couple is two UD queue pairs that are RDMA peers.
 type couple struct {
 	*pair
-	ofA, ofB *Peer // what A knows of B, and B of A
+	ofA, ofB *Peer // the peer state at A of B, and at B of A
 }
 
-// peerHandle is a handle of a peer.
+// peerHandle is the handle of a peer.
 type peerHandle struct {
 	verbs.AH
 	peer *Peer
@@ -34,7 +34,7 @@ func newCouple(t testing.TB, mtu int, access verbs.AccessFlags) *couple {
 	return c
 }
 
-// wr is a request of A about n bytes at off of its region and at of B's.
+// wr returns a request of A for n bytes at off of its region and at of B's.
 func (c *couple) wr(id uint64, op verbs.WROpcode, off, at, n int) verbs.SendWR {
 	return verbs.SendWR{WRID: id, Opcode: op, Flags: verbs.SendSignaled, AH: peerHandle{peer: c.ofA}, SGList: []verbs.SGE{c.a.sge(off, n)},
 		RemoteAddr: c.b.base + uint64(at), RKey: c.b.key}
@@ -60,8 +60,8 @@ func TestDatagramRDMA(t *testing.T) {
 	require.Zero(t, c.a.rdma.readBytes)
 }
 
-// Random programs on a network that loses, doubles and reorders: each operation is
-// carried out exactly once, as writes to places of their own and sums show.
+// TestDatagramRDMASeeds runs random programs on a network with loss, duplication and reordering:
+// each operation is executed exactly once, as writes to separate places and sums show.
 func TestDatagramRDMASeeds(t *testing.T) {
 	for range 40 {
 		seed := rand.Uint64()
@@ -98,9 +98,9 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 	model := append([]byte(nil), c.b.buf...)
 	reads := map[uint64][2]int{}
 	sum, posted, done, cells := uint64(0), 0, 0, 0
-	var flying []*wire.Packet // in either direction
+	var flying []*wire.Packet // in each direction
 	var to []*node
-	busy := map[int]bool{} // cells of A that an operation uses
+	busy := map[int]bool{} // words of A that an operation uses
 	cell := map[uint64]int{}
 	for done < ops {
 		for posted < ops && rng.IntN(3) > 0 && c.a.rdma.ops < 40 {
@@ -142,7 +142,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 				}
 			}
 		}
-		if len(flying) == 0 { // neither has anything to say
+		if len(flying) == 0 { // neither has a packet to send
 			first := c.a
 			if b := c.b.Deadline(); b != 0 && b == reliability.Earlier(b, c.a.Deadline()) {
 				first = c.b
@@ -151,7 +151,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 				c.skip(first)
 			}
 		}
-		for i := range flying { // some change places
+		for i := range flying { // some are exchanged
 			if j := rng.IntN(len(flying)); rng.IntN(4) == 0 {
 				flying[i], flying[j], to[i], to[j] = flying[j], flying[i], to[j], to[i]
 			}
@@ -174,14 +174,15 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 	}
 	binary.NativeEndian.PutUint64(model, sum)
 	require.Equal(t, model, c.b.buf)
-	for i, k := range flying { // what comes late changes nothing
+	for i, k := range flying { // late packets have no effect
 		c.give(to[i], k)
 	}
 	require.Equal(t, model, c.b.buf)
 	require.Zero(t, c.ofA.inFlight+c.ofA.lostSlots+c.a.rdma.readBytes+c.a.rdma.ops)
 }
 
-// What is not permitted fails alone; the queue pair and other requests go on.
+// TestDatagramRDMARefused checks that a forbidden request fails alone: the queue pair and other
+// requests continue.
 func TestDatagramRDMARefused(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemoteRead|verbs.AccessRemoteAtomic)
 	bad := c.wr(1, verbs.WRRDMARead, 0, 0, 1000)
@@ -198,7 +199,7 @@ func TestDatagramRDMARefused(t *testing.T) {
 	require.Equal(t, make([]byte, regionBytes), c.b.buf)
 	require.Empty(t, c.b.raised())
 
-	// and at this end, before anything leaves
+	// and locally, before a packet is sent
 	_, err := c.a.PostSend(c.now, []verbs.SendWR{{Opcode: verbs.WRRDMARead, AH: handle{path: wire.Path{Dst: c.b.addr}}}})
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 	for range 40 {
@@ -213,8 +214,8 @@ func TestDatagramRDMARefused(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
-// Packets of who is no peer, or not the one that it says, or that has not agreed,
-// have no effect and no answer.
+// TestDatagramRDMAStrangers checks that packets of a sender that is not a peer, has another token,
+// or has not agreed have no effect and no response.
 func TestDatagramRDMAStrangers(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	request := func() *wire.Packet {
@@ -245,7 +246,7 @@ func TestDatagramRDMAStrangers(t *testing.T) {
 	require.Equal(t, wire.DropWrongTransport, plain.b.HandlePacket(plain.now, k), "who has no RDMA drops it as rxe does")
 }
 
-// A peer that does not answer fails what is under way to it, and nothing else.
+// TestDatagramRDMAGivesUp checks that a silent peer fails the requests to it, and no others.
 func TestDatagramRDMAGivesUp(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	c.a.post(c.now, c.wr(1, verbs.WRRDMARead, 0, 0, 8), c.wr(2, verbs.WRRDMAWrite, 0, 0, 30_000), c.wr(3, verbs.WRRDMARead, 0, 0, 50_000))
@@ -267,8 +268,8 @@ func TestDatagramRDMAGivesUp(t *testing.T) {
 	require.Equal(t, []string{"6 WR_FLUSH_ERR"}, c.a.done())
 }
 
-// Whatever a peer sends, with the right token, does no harm beyond what it may write,
-// is answered by a bounded number of packets, and does not fail the queue pair.
+// FuzzDatagramRDMA checks that arbitrary packets of a peer with a valid token write only where
+// permitted, cause a bounded number of packets, and do not fail the queue pair.
 func FuzzDatagramRDMA(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 2, 3})
 	f.Add([]byte("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"))
@@ -286,7 +287,7 @@ func FuzzDatagramRDMA(f *testing.F) {
 			switch s.below(6) {
 			case 0:
 				_, _ = c.a.PostSend(c.now, []verbs.SendWR{c.wr(id, []verbs.WROpcode{verbs.WRRDMARead, verbs.WRRDMAWrite}[s.below(2)], 0, 0, 8*s.below(200))})
-			case 1: // an honest exchange
+			case 1: // a valid exchange
 				k := c.take(c.a)
 				c.give(c.b, k...)
 				answers := c.take(c.b)
@@ -296,11 +297,11 @@ func FuzzDatagramRDMA(f *testing.F) {
 				if c.a.Deadline() != 0 {
 					c.skip(c.a)
 				}
-			case 3: // again
+			case 3: // repeated
 				if len(seen) > 0 {
 					c.give(c.a, seen[s.below(len(seen))])
 				}
-			default: // anything
+			default: // arbitrary
 				op := ops[s.below(len(ops))]
 				n := 4 * s.below(8)
 				if op.Info().Payload == wire.PayloadNone {

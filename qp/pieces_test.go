@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Towards a known adapter each packet of a write stands for itself, and so does
-// each packet of a read response. Everything else is as towards a stranger.
+// TestPieces checks that with a softrnic peer each packet of a write, and of a read response, is an
+// ONLY. Otherwise the exchange equals that with other adapters.
 func TestPieces(t *testing.T) {
 	const m = 256
 	for _, n := range []int{m + 1, 2*m - 3, 2 * m, 5*m + 1} {
@@ -52,8 +52,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// The length of a write with immediate data is told to the receiver: that of
-// the pieces that belong together.
+// TestPiecesWithImmediate checks that the length of a write with immediate data at the receiver is
+// that of all its packets.
 func TestPiecesWithImmediate(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	p.b.recv(7, 32768, 64)
@@ -73,8 +73,8 @@ func TestPiecesWithImmediate(t *testing.T) {
 	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5", "8 RECV_RDMA_WITH_IMM len=8 imm=5", "9 RECV len=8"}, p.b.done())
 }
 
-// A write with immediate data takes a receive with its last piece. Until there
-// is one the pieces before it are in place, and counted once.
+// TestPiecesWithImmediateAndNoReceive checks that the last packet of a write with immediate data
+// consumes the receive. Without one the earlier packets are placed and counted once.
 func TestPiecesWithImmediateAndNoReceive(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	w := p.write(1, 0, 0, 600)
@@ -89,8 +89,9 @@ func TestPiecesWithImmediateAndNoReceive(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=600"}, p.a.done())
 }
 
-// Every piece moves the peer's MSN, and the limit of the credits with it, also
-// when it is sent again: what follows must neither stall nor run ahead.
+// TestPiecesAndCredits checks that every packet increments the peer's MSN and moves the limit of
+// the credits, once also when it is retransmitted, so that later messages neither stall nor exceed
+// the credits.
 func TestPiecesAndCredits(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer, withCredits)
 	p.b.recv(7, 32768, 64)
@@ -103,7 +104,8 @@ func TestPiecesAndCredits(t *testing.T) {
 		"one has a credit, one asks, the third waits")
 }
 
-// A piece that reaches beyond the region fails, with nothing written beyond.
+// TestPieceBeyondTheRegion checks that a packet that exceeds the region fails without writing
+// beyond it.
 func TestPieceBeyondTheRegion(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	end := len(p.b.buf)
@@ -113,8 +115,8 @@ func TestPieceBeyondTheRegion(t *testing.T) {
 	require.Equal(t, verbs.StateErr, p.b.State())
 }
 
-// The end of a message is waited for, also while the next comes: only without it is what is owed
-// for the middle of one alone.
+// TestAmidMessage checks that the acknowledgement waits for the end of a message, also while the
+// next one arrives, unless only the middle of one message is pending.
 func TestAmidMessage(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 1000, 1000, 600))

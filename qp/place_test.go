@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/internal/place"
 )
 
-// place is copy for every alignment of both sides and every length, and leaves
-// the neighbours alone.
+// TestPlaceIsCopy compares place with copy for every alignment of both sides and every length, and
+// checks that adjacent bytes are unchanged.
 func TestPlaceIsCopy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	src := make([]byte, 64)
@@ -35,7 +35,8 @@ func TestPlaceIsCopy(t *testing.T) {
 	}
 }
 
-// Whole packets at the end of an allocation, also of an odd one.
+// TestPlaceAtTheEndOfAnAllocation places whole packets at the end of an allocation, also of an odd
+// one.
 func TestPlaceAtTheEndOfAnAllocation(t *testing.T) {
 	for n := 1; n < 600; n++ {
 		src := bytes.Repeat([]byte{7}, n)
@@ -45,15 +46,15 @@ func TestPlaceAtTheEndOfAnAllocation(t *testing.T) {
 	}
 }
 
-// poll spins until done says so.
+// poll spins until done returns true.
 func poll(done func() bool) {
 	for !done() {
 		runtime.Gosched()
 	}
 }
 
-// polled is the last aligned word that lies wholly in mem: what an application
-// may poll for the end of a write.
+// polled is the last aligned word that lies completely in mem: the word that an application may
+// poll for the end of a write.
 type polled struct {
 	word64 *uint64
 	word32 *uint32
@@ -61,7 +62,7 @@ type polled struct {
 	ones   uint64
 }
 
-// lastWord returns the word to poll, or false if mem holds none.
+// lastWord returns the word to poll, or false if mem contains none.
 func lastWord(mem []byte) (polled, bool) {
 	end := uintptr(unsafe.Pointer(&mem[0])) + uintptr(len(mem))
 	n := len(mem) - int(end%4)
@@ -74,7 +75,7 @@ func lastWord(mem []byte) (polled, bool) {
 	return polled{}, false
 }
 
-// size is how many bytes the word has.
+// size returns the size of the word in bytes.
 func (w polled) size() int {
 	if w.word64 != nil {
 		return 8
@@ -89,10 +90,10 @@ func (w polled) load() uint64 {
 	return uint64(atomic.LoadUint32(w.word32))
 }
 
-// A goroutine that polls the last whole word with acquire loads sees all that was
-// placed with it once the word has changed, odd bytes behind it included, with
-// no more synchronisation than that, and never a part of the word: the race
-// detector is the judge.
+// TestPollerSeesTheLastWordLast checks that a goroutine that polls the last complete word with
+// acquire loads sees all data placed with it once the word has changed, including odd bytes after
+// it, without other synchronization, and never a part of the word. The race detector checks the
+// order.
 func TestPollerSeesTheLastWordLast(t *testing.T) {
 	for _, c := range []struct{ off, n int }{
 		{0, 8}, {0, 12}, {0, 16}, {0, 100}, {0, 256}, {0, 4096}, {4, 4}, {4, 8}, {2, 14}, {1, 15}, {6, 18},
@@ -132,10 +133,9 @@ func TestPollerSeesTheLastWordLast(t *testing.T) {
 	}
 }
 
-// Bytes that share words with placed ones, but are not among them, belong to
-// someone else: they are not touched. Their owner stores to them plainly
-// meanwhile, and the race detector is the judge; without it, that no store is
-// lost.
+// TestPlaceLeavesNeighboursAlone checks that bytes in the same words as placed ones are not
+// accessed. Their owner stores to them plainly meanwhile: the race detector checks that, and
+// without it the test checks that no store is lost.
 func TestPlaceLeavesNeighboursAlone(t *testing.T) {
 	words := make([]uint64, 4)
 	mem := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 32)
@@ -168,7 +168,8 @@ func TestPlaceLeavesNeighboursAlone(t *testing.T) {
 	}
 }
 
-// Atomics through the queue pair are atomic with respect to the processor's.
+// TestAtomicsAgainstTheProcessor checks that atomics of the queue pair are atomic with respect to
+// those of the processor.
 func TestAtomicsAgainstTheProcessor(t *testing.T) {
 	var word uint64
 	const rounds = 2000

@@ -8,7 +8,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// What PostSend refuses, with which error; nothing of it is queued.
+// TestPostSendRefusals checks the requests that PostSend refuses and their errors, and that none is
+// queued.
 func TestPostSendRefusals(t *testing.T) {
 	for what, c := range map[string]struct {
 		typ  verbs.QPType
@@ -59,7 +60,8 @@ func TestPostSendRefusals(t *testing.T) {
 	}
 }
 
-// In ERR the requests before a bad one are accepted, and flushed.
+// TestPostListInErr checks that in ERR the requests before an invalid one are accepted, and
+// flushed.
 func TestPostListInErr(t *testing.T) {
 	p := connect(t)
 	require.NoError(t, p.modify(p.a, verbs.StateErr))
@@ -69,7 +71,7 @@ func TestPostListInErr(t *testing.T) {
 	require.Equal(t, []string{"1 WR_FLUSH_ERR"}, p.a.done())
 }
 
-// A multicast destination is a fine one for a datagram.
+// TestPostToAGroup checks that a datagram may have a multicast destination.
 func TestPostToAGroup(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))
 	wr := p.datagram(1, 8)
@@ -88,9 +90,9 @@ func TestPostRecvRefusals(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 }
 
-// A full queue is an error and loses nothing, at sizes that are no powers of
-// two as well; what was queued comes out in order, also around the ring and
-// while it grows.
+// TestQueuesGrowToTheirLimit checks that a full queue is an error and loses no request, also at
+// sizes that are not powers of two, and that requests stay in order around the ring and while it
+// grows.
 func TestQueuesGrowToTheirLimit(t *testing.T) {
 	for _, limit := range []int{1, 3, 4, 5, 8, 33, 64} {
 		p := connect(t, withConfig(func(c *Config) { c.Cap.MaxSendWR, c.Cap.MaxRecvWR, c.Cap.MaxSendSGE = limit, limit, 2 }))
@@ -129,7 +131,8 @@ func TestQueuesGrowToTheirLimit(t *testing.T) {
 	}
 }
 
-// Work is executed in the order of one list, and of lists after each other.
+// TestListsOfWork checks that requests are executed in the order of one list, and of consecutive
+// lists.
 func TestListsOfWork(t *testing.T) {
 	p := connect(t)
 	var wrs []verbs.SendWR

@@ -13,10 +13,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Whatever the network does to packets, both ends' memory comes out as if all
-// requests had been carried out one after the other at once, every request and
-// every receive completes once and in order, and no connection is lost with
-// the usual retries. SOFTRNIC_SEED runs one seed, SOFTRNIC_SEEDS that many.
+// TestReliableUnderChaos checks that on any network the memory of both ends is as if all requests
+// had been executed one by one, that every request and receive completes once and in order, and
+// that no connection fails with the usual retries. SOFTRNIC_SEED runs one seed, SOFTRNIC_SEEDS that
+// many.
 func TestReliableUnderChaos(t *testing.T) {
 	first, n := uint64(1), uint64(2000)
 	if testing.Short() {
@@ -35,7 +35,7 @@ func TestReliableUnderChaos(t *testing.T) {
 	}
 }
 
-// runChaos plays one seed and returns what went wrong.
+// runChaos runs one seed and returns an error.
 func runChaos(t *testing.T, seed uint64) string {
 	rng := rand.New(rand.NewPCG(seed, 0x5eed))
 	pick := func(v ...int) int { return v[rng.IntN(len(v))] }
@@ -64,7 +64,7 @@ func runChaos(t *testing.T, seed uint64) string {
 				e.app = net.now + Time(rng.Int64N(100*reliability.Microsecond)) + 1
 			}
 			net.touch(0)
-			net.touch(1) // receives were posted there
+			net.touch(1) // receives are posted there
 		}
 		net.ends[i] = e
 	}
@@ -81,7 +81,7 @@ func runChaos(t *testing.T, seed uint64) string {
 	return ""
 }
 
-// verdict holds what happened against the model.
+// verdict compares the results with the model.
 func (s *side) verdict() string {
 	var sends, receives []string
 	for i := range s.from.wcs {
@@ -123,7 +123,7 @@ func (s *side) verdict() string {
 	return ""
 }
 
-// story is what happened last at both ends.
+// story returns the last packets of both ends.
 func (n *network) story() string {
 	var b strings.Builder
 	for i, e := range n.ends {

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 1.3, trap 7: after a retry the response may begin with FIRST or ONLY, or in
-// the middle with MIDDLE or LAST. Both are taken, placed by PSN.
+// TestRetriedReadTakesAnyOpcode checks that after a retry the response may begin with FIRST or
+// ONLY, or in the middle with MIDDLE or LAST, and is placed by PSN.
 func TestRetriedReadTakesAnyOpcode(t *testing.T) {
 	for _, begin := range []string{"anew", "in the middle"} {
 		p := connect(t)
@@ -38,22 +38,22 @@ func TestRetriedReadTakesAnyOpcode(t *testing.T) {
 	}
 }
 
-// A response that comes while its request waits to be sent again is taken, for
-// what has been asked for once may be answered.
+// TestResponseToARequestAboutToBeRepeated checks that a response is accepted while its request
+// waits to be retransmitted.
 func TestResponseToARequestAboutToBeRepeated(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 4096, 8), p.read(2, 0, 0, 600), p.fetchAdd(3, 8192, 0, 1))
 	p.give(p.b, p.take(p.a)...)
 	resp := p.take(p.b)
-	p.skip(p.a) // the timeout; nothing has been laid out yet
+	p.skip(p.a) // the timeout; no packet is built yet
 	p.give(p.a, resp...)
 	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_READ len=600", "3 FETCH_ADD len=8"}, p.a.done())
 	require.Zero(t, p.a.rdOut)
 	require.Empty(t, p.take(p.a))
 }
 
-// 1.3: the response of a later request than the oldest means that one is lost;
-// it is asked for again, whatever kind the two are.
+// TestResponseBehindALostOne checks that a response of a later request than the oldest shows that
+// one is lost, which is requested again, for all combinations of kinds.
 func TestResponseBehindALostOne(t *testing.T) {
 	for _, kinds := range [][2]string{{"read", "atomic"}, {"atomic", "read"}, {"read", "read"}, {"atomic", "atomic"}} {
 		t.Run(kinds[0]+" lost before "+kinds[1], func(t *testing.T) {
@@ -78,7 +78,8 @@ func TestResponseBehindALostOne(t *testing.T) {
 	}
 }
 
-// 1.3: an ACK behind an unanswered read means that its response is lost.
+// TestAckBehindALostResponse checks that an ACK after an unanswered read shows that its response is
+// lost.
 func TestAckBehindALostResponse(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 0, 8))
@@ -92,7 +93,7 @@ func TestAckBehindALostResponse(t *testing.T) {
 	require.Len(t, p.a.done(), 2)
 }
 
-// A response that comes twice is placed once.
+// TestDuplicateResponses checks that a duplicate response is placed once.
 func TestDuplicateResponses(t *testing.T) {
 	p := connect(t)
 	p.b.buf[0] = 9
@@ -111,7 +112,7 @@ func TestDuplicateResponses(t *testing.T) {
 	require.Len(t, p.a.done(), 2)
 }
 
-// 1.6: a response that contradicts what was asked for is BAD_RESP_ERR.
+// TestBadResponses checks that a response that contradicts its request is BAD_RESP_ERR.
 func TestBadResponses(t *testing.T) {
 	for _, c := range []struct {
 		what string
@@ -152,8 +153,8 @@ func TestBadResponses(t *testing.T) {
 	}
 }
 
-// 1.2: at most max_rd_atomic reads and atomics are outstanding; the next one
-// blocks the whole send queue.
+// TestMaxRdAtomicHoldsTheQueue checks that at most max_rd_atomic reads and atomics are outstanding,
+// and that the next one blocks the send queue.
 func TestMaxRdAtomicHoldsTheQueue(t *testing.T) {
 	for limit := uint8(1); limit <= 4; limit++ {
 		p := connect(t, withRdAtomic(limit, 4))
@@ -182,7 +183,8 @@ func TestMaxRdAtomicHoldsTheQueue(t *testing.T) {
 	}
 }
 
-// max_rd_atomic 0: reads and atomics are refused when posted, others are not.
+// TestMaxRdAtomicZero checks that with max_rd_atomic 0 only reads and atomics are refused when
+// posted.
 func TestMaxRdAtomicZero(t *testing.T) {
 	p := connect(t, withRdAtomic(0, 4))
 	for _, wr := range []verbs.SendWR{p.read(1, 0, 0, 8), p.fetchAdd(1, 0, 0, 1), p.cmpSwap(1, 0, 0, 1, 1)} {
@@ -192,7 +194,7 @@ func TestMaxRdAtomicZero(t *testing.T) {
 	p.a.post(p.now, p.write(1, 0, 0, 8))
 }
 
-// 2.1 step 5: max_dest_rd_atomic 0: the responder refuses with 0x61.
+// TestMaxDestRdAtomicZero checks that with max_dest_rd_atomic 0 the responder sends NAK 0x61.
 func TestMaxDestRdAtomicZero(t *testing.T) {
 	for _, kind := range []string{"read", "atomic"} {
 		p := connect(t, withRdAtomic(4, 0))
@@ -207,8 +209,8 @@ func TestMaxDestRdAtomicZero(t *testing.T) {
 	}
 }
 
-// Long reads are asked for in parts that fit the buffer the answers come in;
-// the parts count against max_rd_atomic, and are one request to the user.
+// TestLongReadsInParts checks that long reads are requested in parts that fit in the receive
+// buffer, that parts count against max_rd_atomic, and that they are one request for the program.
 func TestLongReadsInParts(t *testing.T) {
 	for _, limit := range []uint8{1, 4} {
 		p := connect(t, withMTU(verbs.MTU1024), withRdAtomic(limit, 4))
@@ -232,7 +234,8 @@ func TestLongReadsInParts(t *testing.T) {
 	}
 }
 
-// The parts follow from the buffer the answers come in, in whole packets.
+// TestPartsFitTheBuffer checks that the size of parts is computed from the receive buffer, in whole
+// packets.
 func TestPartsFitTheBuffer(t *testing.T) {
 	for _, buffer := range []int{0, 1, 16 << 10, 208 << 10, 1 << 30} {
 		for _, rd := range []uint8{0, 1, 2, 16, 128} {
@@ -250,8 +253,8 @@ func TestPartsFitTheBuffer(t *testing.T) {
 	}
 }
 
-// A read whose parts get lost is asked for again from the first missing byte,
-// part by part.
+// TestLostPartsOfARead checks that a read with lost parts is requested again from the first missing
+// byte, part by part.
 func TestLostPartsOfARead(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU1024))
 	p.a.readPart, p.a.readLimit = 4<<10, 16<<10
@@ -274,9 +277,9 @@ func TestLostPartsOfARead(t *testing.T) {
 	require.True(t, bytes.Equal(p.b.buf[:60_000], p.a.buf[:60_000]))
 }
 
-// A peer that is not an adapter like ours is asked for little at first, for more as
-// it answers, and for a single part after a timeout: one that is slow would
-// otherwise spend its time on answers that have been asked for again.
+// TestReadsOfASlowPeer checks that another adapter than softrnic gets small parts first, larger
+// ones as it responds, and a single one after a timeout. Otherwise a slow peer would spend its time
+// on responses that have been requested again.
 func TestReadsOfASlowPeer(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		p := connect(t, withMTU(verbs.MTU4096),

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// The flight recorder has packets in both directions, syndromes and states, in
-// order, with the time.
+// TestRecords checks that the flight recorder has packets in both directions, syndromes and states,
+// in order, with the time.
 func TestRecords(t *testing.T) {
 	p := connect(t, withPSN(100))
 	p.now = 5000
@@ -42,7 +42,7 @@ func TestRecords(t *testing.T) {
 	}, got)
 }
 
-// It keeps the newest, however many there were.
+// TestRecordsKeepTheNewest checks that the recorder keeps the newest records.
 func TestRecordsKeepTheNewest(t *testing.T) {
 	for _, n := range []int{1, maxRecords - 5, maxRecords - 4, maxRecords, 3 * maxRecords, 3*maxRecords + 7} {
 		p := connect(t, withPSN(0))
@@ -58,7 +58,8 @@ func TestRecordsKeepTheNewest(t *testing.T) {
 	}
 }
 
-// Every packet that is laid out or let in is counted, and every payload byte.
+// TestPacketAndByteCounters checks that every built or accepted packet and every payload byte is
+// counted.
 func TestPacketAndByteCounters(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 300)
@@ -82,7 +83,7 @@ func TestPacketAndByteCounters(t *testing.T) {
 	require.EqualValues(t, 2, b.RDMARecvs)
 }
 
-// A failure's memory faults have names.
+// TestFaultsHaveNames checks the names of memory faults.
 func TestFaultsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
 	for f := NoFault; f <= FaultMisalign; f++ {

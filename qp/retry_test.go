@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 1.4: the local ACK timeout is 4.096 us * 2^timeout, but not shorter than
-// MinAckTimeout, and 0 is none. Queries return the code that was given.
+// TestTimeoutTable checks that the local ACK timeout is 4.096 us * 2^timeout, at least
+// MinAckTimeout, that 0 is none, and that Query returns the code as set.
 func TestTimeoutTable(t *testing.T) {
 	for code := uint8(0); code < 32; code++ {
 		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.Timeout = code }))
@@ -28,8 +28,8 @@ func TestTimeoutTable(t *testing.T) {
 	}
 }
 
-// A peer that is gone is found in bounded time with the shortest code, and one that
-// answers within the device's least timeout is not given up, in spite of it.
+// TestShortestTimeout checks that with the shortest code a terminated peer is detected in bounded
+// time, and that one that responds within the device's minimum timeout does not fail.
 func TestShortestTimeout(t *testing.T) {
 	for code := uint8(1); code <= 12; code++ {
 		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.Timeout = code }))
@@ -38,7 +38,7 @@ func TestShortestTimeout(t *testing.T) {
 		p.take(p.a)
 		for p.a.Deadline() != 0 {
 			p.skip(p.a)
-			p.take(p.a) // all of it is lost
+			p.take(p.a) // all packets are lost
 		}
 		require.Equal(t, []string{"1 RETRY_EXC_ERR"}, p.a.done(), code)
 		require.EqualValues(t, (1+2+6*4)*MinAckTimeout, p.now-start, "timeout code %d", code)
@@ -53,13 +53,13 @@ func TestShortestTimeout(t *testing.T) {
 	}
 }
 
-// 1.4, 1.6: retry_cnt timeouts go back to the oldest packet; the next one ends with
-// RETRY_EXC_ERR, and the rest is flushed in order (6.1).
+// TestTimeoutsSpendRetries checks that retry_cnt timeouts retransmit from the oldest packet, that
+// the next one fails with RETRY_EXC_ERR, and that later requests are flushed in order.
 func TestTimeoutsSpendRetries(t *testing.T) {
 	for retries := uint8(0); retries <= 7; retries++ {
 		t.Run(fmt.Sprint("retry_cnt ", retries), func(t *testing.T) {
 			p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = retries }))
-			p.b.recv(10, 0, 8) // of b, which stays
+			p.b.recv(10, 0, 8) // packets of b, kept
 			p.a.recv(11, 0, 8)
 			p.a.recv(12, 0, 8)
 			p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), p.send(2, 0, 8), p.read(3, 0, 0, 8), p.write(4, 0, 0, 8))
@@ -86,7 +86,7 @@ func TestTimeoutsSpendRetries(t *testing.T) {
 	}
 }
 
-// 1.4: both counters return to their start value when there is progress.
+// TestProgressResetsRetries checks that progress resets both retry counters.
 func TestProgressResetsRetries(t *testing.T) {
 	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = 2 }))
 	for i := range uint64(5) {
@@ -96,15 +96,15 @@ func TestProgressResetsRetries(t *testing.T) {
 		p.take(p.a)
 		p.wait(p.a, 4096<<14)
 		p.take(p.a)
-		p.wait(p.a, 4096<<15)       // silence doubles it
-		p.give(p.b, p.take(p.a)[0]) // one packet a time, at the last retry
+		p.wait(p.a, 4096<<15)       // each timeout doubles it
+		p.give(p.b, p.take(p.a)[0]) // one packet at a time, at the last retry
 		p.give(p.a, p.take(p.b)...)
 		require.Equal(t, []string{fmt.Sprintf("%d RDMA_WRITE len=8", i)}, p.a.done())
 	}
 	require.EqualValues(t, 10, p.a.Counters().Timeouts)
 }
 
-// 1.4: sequence NAKs spend the same retries as timeouts.
+// TestSequenceNAKsSpendRetries checks that sequence NAKs spend the same retries as timeouts.
 func TestSequenceNAKsSpendRetries(t *testing.T) {
 	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = 1 }))
 	p.a.post(p.now, p.write(1, 0, 0, 8))
@@ -116,7 +116,7 @@ func TestSequenceNAKsSpendRetries(t *testing.T) {
 	require.Equal(t, []string{"1 RETRY_EXC_ERR"}, p.a.done())
 }
 
-// A sequence NAK with no retry left is the end at once.
+// TestSequenceNAKWithoutRetries checks that a sequence NAK without retries left fails immediately.
 func TestSequenceNAKWithoutRetries(t *testing.T) {
 	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = 0 }))
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
@@ -125,7 +125,8 @@ func TestSequenceNAKWithoutRetries(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RETRY_EXC_ERR"}, p.a.done()[:2])
 }
 
-// The timer runs from the last sign of progress, not from the first packet.
+// TestTimerRunsFromProgress checks that the timer starts at the last progress, not at the first
+// packet.
 func TestTimerRunsFromProgress(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
@@ -139,7 +140,8 @@ func TestTimerRunsFromProgress(t *testing.T) {
 	require.Equal(t, []string{"WRITE_ONLY 1 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)))
 }
 
-// Whatever asks for an answer times the round trip, unless it is sent twice.
+// TestRoundTripIsTimed checks that each acknowledgement request times the round trip, unless its
+// packet is retransmitted.
 func TestRoundTripIsTimed(t *testing.T) {
 	for _, kind := range []string{"write", "read", "atomic"} {
 		for _, again := range []bool{false, true} {
@@ -162,7 +164,7 @@ func TestRoundTripIsTimed(t *testing.T) {
 	}
 }
 
-// The packet that asks is the one that is timed.
+// TestTimedPacketAsks checks that the timed packet is the one that requests the acknowledgement.
 func TestTimedPacketAsks(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600))
@@ -172,7 +174,7 @@ func TestTimedPacketAsks(t *testing.T) {
 	require.Equal(t, wire.PSN(nearWrap).Add(2), psn)
 }
 
-// Advance before the deadline does nothing.
+// TestAdvanceBeforeTheDeadline checks that Advance before the deadline has no effect.
 func TestAdvanceBeforeTheDeadline(t *testing.T) {
 	p := connect(t)
 	p.a.Advance(1 << 60)
@@ -183,13 +185,13 @@ func TestAdvanceBeforeTheDeadline(t *testing.T) {
 	require.Zero(t, p.a.Counters().Timeouts)
 }
 
-// Towards a peer whose buffer is known a requester asks before the timeout:
-// the oldest packet alone, with AckReq, at growing intervals, for free.
+// TestProbes checks that with a peer whose buffer is known a requester probes before the timeout:
+// with the oldest packet alone and AckReq, at growing intervals, without spending retries.
 func TestProbes(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 0, 0, 8), p.write(3, 0, 0, 8))
 	p.take(p.a)
-	for _, ms := range []int64{10, 20} { // no sample of the round trip yet
+	for _, ms := range []int64{10, 20} { // no sample of the round-trip time yet
 		p.wait(p.a, ms*reliability.Millisecond)
 		require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, p.words(p.a, p.take(p.a)))
 	}
@@ -203,8 +205,8 @@ func TestProbes(t *testing.T) {
 	require.Equal(t, 1, p.a.retry.RetriesUsed())
 }
 
-// The tail of a message is lost: the answer to the probe covers no more than
-// the probe, so all behind it goes out again at once.
+// TestProbeFindsLostTail checks that, if the tail of a message is lost, the response to the probe
+// acknowledges the probe only, so that the following packets are retransmitted at once.
 func TestProbeFindsLostTail(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 0, 1000, 8))
@@ -220,7 +222,8 @@ func TestProbeFindsLostTail(t *testing.T) {
 	require.Len(t, p.a.done(), 2)
 }
 
-// Nothing but the acknowledgement is lost: the answer to the probe covers all.
+// TestProbeFindsNothingLost checks that, if only the acknowledgement is lost, the response to the
+// probe acknowledges all packets.
 func TestProbeFindsNothingLost(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 0, 1000, 8))
@@ -235,8 +238,8 @@ func withPeerBuffer(o *options) {
 	o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 1 << 20 }
 }
 
-// A probe in the middle of a go-back must not skip what had not been sent
-// again, nor lose count of reads.
+// TestProbeDuringGoBack checks that a probe during go-back-N neither skips packets that are not yet
+// retransmitted nor miscounts reads.
 func TestProbeDuringGoBack(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.read(2, 4096, 0, 300), p.write(3, 0, 0, 8), p.fetchAdd(4, 8192, 0, 1))
@@ -256,7 +259,8 @@ func TestProbeDuringGoBack(t *testing.T) {
 	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A", "FETCH_ADD 6 A"}, p.words(p.a, p.take(p.a)))
 }
 
-// 1.5: a long message resumes in its middle with MIDDLE or LAST, without RETH.
+// TestResumeInTheMiddle checks that a long message resumes in the middle with MIDDLE or LAST,
+// without RETH.
 func TestResumeInTheMiddle(t *testing.T) {
 	for lost := range 5 {
 		p := connect(t)

@@ -12,15 +12,15 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// rnrMillis is the table of section 5 of the wire format, typed anew.
+// rnrMillis is the table of RNR timers, written a second time.
 var rnrMillis = [32]float64{
 	655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
 	2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52,
 }
 
-// 2.1 step 5, 1.3: a SEND without a receive draws an RNR NAK with the timer
-// code and its own PSN; the requester waits at least that long, sends again,
-// and nothing is lost.
+// TestRNRTimers checks that a SEND without a receive causes an RNR NAK with the timer code and its
+// own PSN, that the requester waits at least that long and retransmits, and that no message is
+// lost.
 func TestRNRTimers(t *testing.T) {
 	for code := range uint8(32) {
 		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.MinRNRTimer = code }))
@@ -43,8 +43,8 @@ func TestRNRTimers(t *testing.T) {
 	}
 }
 
-// The packets behind a refused one are dropped in silence: the RNR NAK says it
-// all, also when it has not left yet.
+// TestNothingMoreAfterRNR checks that packets after a rejected one cause no response, also before
+// the RNR NAK is sent.
 func TestNothingMoreAfterRNR(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8), p.send(3, 0, 8))
@@ -57,8 +57,8 @@ func TestNothingMoreAfterRNR(t *testing.T) {
 	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)), "refused anew, and not overtaken")
 }
 
-// A gap whose NAK has not left is overtaken by the RNR NAK of the expected
-// packet, not the other way round.
+// TestRNRReplacesSequenceNAK checks that the RNR NAK of the expected packet replaces a pending
+// sequence NAK, and not vice versa.
 func TestRNRReplacesSequenceNAK(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
@@ -67,8 +67,8 @@ func TestRNRReplacesSequenceNAK(t *testing.T) {
 	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)))
 }
 
-// Linux's rxe sends a sequence NAK behind its RNR NAK. It must not end the
-// wait, nor spend a retry, nor may a second RNR NAK.
+// TestNAKsDuringRNRWait checks that a sequence NAK after an RNR NAK, as Linux's rxe sends it, or a
+// second RNR NAK neither ends the wait nor spends a retry.
 func TestNAKsDuringRNRWait(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
@@ -83,8 +83,8 @@ func TestNAKsDuringRNRWait(t *testing.T) {
 	require.Len(t, p.take(p.a), 2)
 }
 
-// The refused packet was accepted after all, a copy of it: the wait is over, and
-// what was dropped behind it is sent again at once.
+// TestProgressEndsRNRWait checks that the wait ends if a copy of the rejected packet was accepted,
+// and that the packets dropped after it are retransmitted at once.
 func TestProgressEndsRNRWait(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8), p.send(3, 0, 8))
@@ -94,8 +94,8 @@ func TestProgressEndsRNRWait(t *testing.T) {
 	require.Equal(t, []string{"SEND_ONLY 1 len=8 A", "SEND_ONLY 2 len=8 A"}, p.words(p.a, p.take(p.a)))
 }
 
-// 1.4: rnr_retry RNR NAKs are suffered, the next one is RNR_RETRY_EXC_ERR; 7
-// is for ever. Sequence retries are not touched.
+// TestRNRRetryCounts checks that rnr_retry RNR NAKs are tolerated, that the next one is
+// RNR_RETRY_EXC_ERR, that 7 is no limit, and that sequence retries are unaffected.
 func TestRNRRetryCounts(t *testing.T) {
 	for limit := uint8(0); limit <= 7; limit++ {
 		t.Run(fmt.Sprint("rnr_retry ", limit), func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestRNRRetryCounts(t *testing.T) {
 	}
 }
 
-// 1.4: progress returns the RNR counter to its start.
+// TestProgressResetsRNRRetries checks that progress resets the RNR counter.
 func TestProgressResetsRNRRetries(t *testing.T) {
 	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RNRRetry = 1 }))
 	for i := range uint64(5) {
@@ -139,8 +139,8 @@ func TestProgressResetsRNRRetries(t *testing.T) {
 	}
 }
 
-// 2.1 step 5, 11: a write with immediate without a receive is refused with the
-// PSN of its last packet and nothing advances; then it is carried out once.
+// TestRNRForWriteWithImmediate checks that a write with immediate without a receive is rejected
+// with the PSN of its last packet and advances nothing, and is then executed once.
 func TestRNRForWriteWithImmediate(t *testing.T) {
 	for _, n := range []int{0, 8, 600} {
 		p := connect(t)
@@ -168,8 +168,8 @@ func TestRNRForWriteWithImmediate(t *testing.T) {
 	}
 }
 
-// 11: after the RNR NAK of a write with immediate another request is accepted
-// at the same PSN.
+// TestOtherRequestAtRefusedPSN checks that after the RNR NAK of a write with immediate another
+// request is accepted at the same PSN.
 func TestOtherRequestAtRefusedPSN(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.writeImm(1, 0, 0, 8, 1))
@@ -182,8 +182,8 @@ func TestOtherRequestAtRefusedPSN(t *testing.T) {
 	require.Equal(t, []string{"ACKNOWLEDGE 0 1f msn=1"}, p.words(p.b, p.take(p.b)))
 }
 
-// A SEND in the middle of its message is never refused: its receive was taken
-// with the first packet.
+// TestNoRNRInTheMiddle checks that a SEND is never rejected after its first packet, which has
+// consumed the receive.
 func TestNoRNRInTheMiddle(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 600)
@@ -194,7 +194,7 @@ func TestNoRNRInTheMiddle(t *testing.T) {
 	require.Equal(t, []string{"9 RECV len=600"}, p.b.done())
 }
 
-// A lost RNR NAK is made good by the timeout.
+// TestLostRNRNAK checks that the timeout recovers from a lost RNR NAK.
 func TestLostRNRNAK(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8))
@@ -206,8 +206,8 @@ func TestLostRNRNAK(t *testing.T) {
 	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
 }
 
-// A read response that is missing before the refused packet is asked for
-// first; the refused packet is refused again.
+// TestRNRBehindLostResponse checks that a missing read response before the rejected packet is
+// requested first, and that the packet is rejected again.
 func TestRNRBehindLostResponse(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.send(2, 0, 8))
@@ -218,8 +218,8 @@ func TestRNRBehindLostResponse(t *testing.T) {
 	require.Equal(t, []string{"READ_REQUEST 0 @0+8 A", "SEND_ONLY 1 len=8 A"}, p.words(p.a, p.take(p.a)))
 }
 
-// A peer like ours tells when it has a receive: until then it is asked less and less often, and
-// then at once.
+// TestRNROfOneWhoTells checks that a softrnic peer, which advertises its receives, gets retries
+// with backoff until then, and an immediate retry afterwards.
 func TestRNROfOneWhoTells(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
@@ -240,7 +240,7 @@ func TestRNROfOneWhoTells(t *testing.T) {
 	p.wait(p.a, 640*reliability.Microsecond) // there was progress
 }
 
-// heardOfReceives makes b tell a how many receives it has: none is left.
+// heardOfReceives makes b advertise its number of receives to a: none remain.
 func heardOfReceives(p *pair) {
 	p.b.recv(0, 0, 8)
 	p.a.post(p.now, p.send(0, 0, 8))
@@ -249,8 +249,8 @@ func heardOfReceives(p *pair) {
 	require.Len(p.t, p.b.done(), 1)
 }
 
-// What waits behind the refused message and takes no receive moves the limit of credits: the
-// word of a receive is heard all the same.
+// TestReceiveHeardWithRequestsBehind checks that the advertisement of a receive is handled also if
+// later requests without a receive move the limit of credits.
 func TestReceiveHeardWithRequestsBehind(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
@@ -266,8 +266,8 @@ func TestReceiveHeardWithRequestsBehind(t *testing.T) {
 	require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8", "3 RDMA_READ len=8"}, p.a.done())
 }
 
-// What goes out at such a word asks for an acknowledgement, be it in a hurry or not: until then
-// nobody knows that the peer was ready.
+// TestReadyAsks checks that a packet sent after the advertisement requests an acknowledgement, also
+// for an unhurried request, because only that shows that the peer was ready.
 func TestReadyAsks(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
@@ -275,7 +275,7 @@ func TestReadyAsks(t *testing.T) {
 	wr.Flags |= verbs.SendUnhurried
 	p.a.post(p.now, wr)
 	p.settle()
-	for i := range uint64(16) { // more than half of these are left
+	for i := range uint64(16) { // more than half of them remain
 		p.b.recv(10+i, 0, 8)
 	}
 	p.give(p.a, p.take(p.b)...)
@@ -284,7 +284,8 @@ func TestReadyAsks(t *testing.T) {
 	require.True(t, pkts[0].BTH.AckReq)
 }
 
-// Who has never told of receives is asked as it wants it: it may have a shared queue.
+// TestRNROfOneWhoNeverTold checks that a peer that has never advertised receives gets retries at
+// its own interval: it may have a shared queue.
 func TestRNROfOneWhoNeverTold(t *testing.T) {
 	for _, opts := range [][]option{{withCredits, withPeerBuffer, withSRQ}, {withPeerBuffer}} {
 		p := connect(t, opts...)
@@ -297,7 +298,7 @@ func TestRNROfOneWhoNeverTold(t *testing.T) {
 	}
 }
 
-// TestRNRDelayCodes: ConnectOptions has the same table as package wire.
+// TestRNRDelayCodes checks that ConnectOptions has the same table as package wire.
 func TestRNRDelayCodes(t *testing.T) {
 	for code := range uint8(32) {
 		a, err := verbs.ConnectOptions{RNRDelay: time.Duration(wire.RNRNanos(code))}.QPAttr(verbs.RC)

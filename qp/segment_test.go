@@ -16,7 +16,7 @@ type transfer struct {
 	op                        verbs.WROpcode
 	types                     []verbs.QPType
 	first, middle, last, only string
-	ext                       string // what the last packet carries
+	ext                       string // data of the last packet
 }
 
 var rcuc = []verbs.QPType{verbs.RC, verbs.UC}
@@ -33,9 +33,9 @@ func (tr *transfer) writes() bool {
 	return tr.op == verbs.WRRDMAWrite || tr.op == verbs.WRRDMAWriteWithImm
 }
 
-// packets is what a message of n bytes looks like, independently of the code:
-// ONLY or FIRST MIDDLE* LAST, RETH at the beginning with the whole length,
-// immediate data and key at the end, AckReq (RC) with the last.
+// packets returns the expected packets of a message of n bytes, independently of the code: ONLY or
+// FIRST MIDDLE* LAST, RETH with the total length in the first, immediate data, key and AckReq (RC)
+// in the last.
 func (tr *transfer) packets(typ verbs.QPType, n, mtu int, ext string) []string {
 	var s []string
 	for off, i := 0, 0; off < n || i == 0; off, i = off+mtu, i+1 {
@@ -68,8 +68,8 @@ func (tr *transfer) packets(typ verbs.QPType, n, mtu int, ext string) []string {
 	return s
 }
 
-// Segmentation (1.1): message length against MTU, all kinds of messages, on
-// both connected services, at a PSN that wraps and one that does not.
+// TestSegmentation checks the packets of all kinds of messages by message length and MTU, on both
+// connected services, at PSNs that wrap and that do not.
 func TestSegmentation(t *testing.T) {
 	for _, tr := range transfers {
 		for _, typ := range tr.types {
@@ -144,8 +144,8 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 	require.Equal(t, []string{fmt.Sprintf("5 %s len=%d", op, n)}, p.a.done())
 }
 
-// READ requests (1.1, 7): one request, a response of ceil(n/MTU) packets, at
-// least one; the next request's PSN is behind the response.
+// TestSegmentationOfReads checks that a READ is one request with a response of ceil(n/MTU) packets,
+// at least one, and that the PSN of the next request follows the response.
 func TestSegmentationOfReads(t *testing.T) {
 	for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
 		m := mtu.Bytes()
@@ -196,7 +196,7 @@ func TestSegmentationOfReads(t *testing.T) {
 	}
 }
 
-// Atomics (2.7): operands, response, byte order.
+// TestSegmentationOfAtomics checks operands, response and byte order of atomics.
 func TestSegmentationOfAtomics(t *testing.T) {
 	p := connect(t)
 	put := func(n *node, off int, v uint64) { putHost(n.buf[off:], v) }
@@ -205,7 +205,7 @@ func TestSegmentationOfAtomics(t *testing.T) {
 	p.a.post(p.now,
 		p.fetchAdd(1, 0, 64, ^uint64(0)), // adds -1
 		p.cmpSwap(2, 8, 64, 1<<40+6, 99),
-		p.cmpSwap(3, 16, 64, 1, 5)) // does not match
+		p.cmpSwap(3, 16, 64, 1, 5)) // no match
 	pkts := p.take(p.a)
 	require.Equal(t, []string{"FETCH_ADD 0 A", "COMPARE_SWAP 1 A", "COMPARE_SWAP 2 A"}, p.words(p.a, pkts))
 	require.Equal(t, wire.AtomicETH{VA: p.b.base + 64, RKey: p.b.key, SwapAdd: ^uint64(0)}, pkts[0].AtomicETH())
@@ -223,7 +223,8 @@ func TestSegmentationOfAtomics(t *testing.T) {
 	require.EqualValues(t, 99, get(p.a, 16))
 }
 
-// Scatter/gather lists and inline data make the same packets as one buffer.
+// TestSegmentationOfLists checks that scatter/gather lists and inline data make the same packets as
+// one buffer.
 func TestSegmentationOfLists(t *testing.T) {
 	p := connect(t)
 	for i := range 1000 {
@@ -246,8 +247,8 @@ func TestSegmentationOfLists(t *testing.T) {
 	require.Equal(t, []string{"3 RECV len=600", "4 RECV len=60"}, p.b.done())
 }
 
-// A message of 2^31 bytes has half of all PSNs at MTU 256. Its arithmetic is
-// held against the definition without sending it all.
+// TestMessageOfHalfOfAllPSNs checks the arithmetic of a message of 2^31 bytes, half of all PSNs at
+// MTU 256, against the definition without sending it.
 func TestMessageOfHalfOfAllPSNs(t *testing.T) {
 	p := connect(t)
 	huge := make([]byte, 1<<10)

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// attrNames are the attributes as the fact sheet of ibv_modify_qp writes them.
+// attrNames has the attributes with the names of ibv_modify_qp.
 var attrNames = map[string]verbs.QPAttrMask{
 	"CUR_STATE": verbs.AttrCurState, "EN_SQD_ASYNC_NOTIFY": verbs.AttrEnSQDAsyncNotify, "ACCESS_FLAGS": verbs.AttrAccessFlags,
 	"PKEY_INDEX": verbs.AttrPKeyIndex, "PORT": verbs.AttrPort, "QKEY": verbs.AttrQKey, "AV": verbs.AttrAV,
@@ -21,9 +21,8 @@ var attrNames = map[string]verbs.QPAttrMask{
 	"SQ_PSN": verbs.AttrSQPSN, "MAX_DEST_RD_ATOMIC": verbs.AttrMaxDestRdAtomic, "DEST_QPN": verbs.AttrDestQPN,
 }
 
-// stateTable is the kernel's table of transitions (drivers/infiniband/core/
-// verbs.c), without alternate paths, which RoCE has not: from, to, service,
-// required and optional attributes.
+// stateTable is the kernel's table of transitions (drivers/infiniband/core/verbs.c) without
+// alternate paths, which RoCE does not have: from, to, service, required and optional attributes.
 const stateTable = `
 RESET INIT RC | PKEY_INDEX PORT ACCESS_FLAGS |
 RESET INIT UC | PKEY_INDEX PORT ACCESS_FLAGS |
@@ -57,7 +56,7 @@ var stateNames = []string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}
 
 type rule struct{ required, optional verbs.QPAttrMask }
 
-// rules reads the table.
+// rules parses the table.
 func rules(t *testing.T) map[string]rule {
 	m := map[string]rule{}
 	mask := func(names string) (k verbs.QPAttrMask) {
@@ -72,7 +71,7 @@ func rules(t *testing.T) map[string]rule {
 		m[strings.TrimSpace(f[0])] = rule{mask(f[1]), mask(f[2])}
 	}
 	require.Len(t, m, 26)
-	// Any state to RESET, and any but RESET to ERR, with nothing further.
+	// Any state to RESET, and any except RESET to ERR, without other attributes.
 	for i, s := range stateNames {
 		for _, typ := range []string{"RC", "UC", "UD"} {
 			m[s+" RESET "+typ] = rule{}
@@ -84,8 +83,8 @@ func rules(t *testing.T) map[string]rule {
 	return m
 }
 
-// 6: every pair of states and every service, with the required attributes,
-// each one missing, each further one, and random masks.
+// TestTransitions checks every pair of states and every service, with the required attributes, each
+// one missing, each additional one, and random masks.
 func TestTransitions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	table := rules(t)
@@ -129,8 +128,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// Modify leaves everything as it was when it refuses, and Query tells what it
-// set.
+// TestModifyAndQuery checks that a refused Modify changes nothing, and that Query returns the
+// attributes as set.
 func TestModifyAndQuery(t *testing.T) {
 	p := unconnected(t)
 	o := newOptions(nil)
@@ -198,7 +197,7 @@ func TestModifyAndQuery(t *testing.T) {
 	}
 }
 
-// Refusals are one of the two error types, and say which queue pair it is.
+// TestModifyErrorsName checks that errors have one of the two error types, and name the queue pair.
 func TestModifyErrorsName(t *testing.T) {
 	p := connect(t)
 	err := p.a.Modify(1, &verbs.QPAttr{CurState: verbs.StateRTR}, verbs.AttrCurState)

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// stories are ways to make work fail, each with the words that its error must have at the
-// end that is named, requester a or responder b, and a status.
+// stories are failing requests, each with the words that its error must contain at one end,
+// requester a or responder b, and its status.
 var stories = []struct {
 	name   string
 	opts   []option
@@ -61,7 +61,7 @@ func (p *pair) storySend(n int) {
 	p.a.post(p.now, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.a.sge(0, n)}})
 }
 
-// loseAll lets time pass, with nothing arriving, until a has given up.
+// loseAll advances the time, with all packets lost, until a has failed.
 func (p *pair) loseAll() {
 	for p.a.State() == verbs.StateRTS {
 		p.take(p.a)
@@ -69,8 +69,8 @@ func (p *pair) loseAll() {
 	}
 }
 
-// Every failure tells one story: short, no sentence twice, and none that takes one end for
-// the other.
+// TestStories checks the text of every failure: short, no sentence twice, and none that confuses
+// the two ends.
 func TestStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestStories(t *testing.T) {
 				}
 			}
 			for _, why := range n.whys {
-				if why != nil { // an event stands for the completion where no receive was held
+				if why != nil { // an event replaces the completion if no receive was in use
 					texts = append(texts, (&verbs.CompletionError{QPN: n.Num(), Status: s.status, Why: why}).Error())
 				}
 			}
@@ -109,7 +109,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// The text of every syndrome's cause is within bounds for every operation.
+// TestCausesAreShort checks the length of the cause of every syndrome for every operation.
 func TestCausesAreShort(t *testing.T) {
 	for op := verbs.WRRDMAWrite; op <= verbs.WRBindMW; op++ {
 		w := &sendWQE{op: op, remote: 8}

@@ -12,9 +12,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// 4, 5: whatever the network does, an unreliable message arrives whole or not
-// at all; without reordering and duplication at most once and in order; the
-// sender completes everything.
+// TestUnreliableWholeOrNone checks that on any network an unreliable message arrives completely or
+// not at all; without reordering and duplication at most once and in order; and that all requests
+// of the sender complete.
 func TestUnreliableWholeOrNone(t *testing.T) {
 	for seed := range uint64(300) {
 		for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
@@ -51,7 +51,7 @@ func wholeOrNone(t *testing.T, typ verbs.QPType, seed uint64) {
 			a.app = net.now + Time(rng.Int64N(20*reliability.Microsecond)) + 1
 		}
 	}
-	b.act = func() { // a few receives fewer than messages
+	b.act = func() { // fewer receives than messages
 		p.b.recv(uint64(received), received*slot, slot)
 		if received++; received < messages {
 			b.app = net.now + Time(rng.Int64N(21*reliability.Microsecond)) + 1

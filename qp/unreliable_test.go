@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 4: a UC message completes when it has been handed to the wire, asks for no
+// TestUCCompletesWhenSent checks that a UC message completes when it is sent, requests no
 // acknowledgement, gets none, and has no timer.
 func TestUCCompletesWhenSent(t *testing.T) {
 	p := connect(t, ofType(verbs.UC))
@@ -30,9 +30,9 @@ func TestUCCompletesWhenSent(t *testing.T) {
 	require.Empty(t, p.take(p.b))
 }
 
-// 4, as a table: what a UC responder makes of a sequence of packets. The PSN
-// is relative; "!" stands before the packets that are dropped. Memory and
-// completions show that messages arrive whole or not at all.
+// TestUCRules is a table of packet sequences at a UC responder. PSNs are relative; "!" marks
+// packets that are dropped. Memory and completions show that messages arrive completely or not at
+// all.
 func TestUCRules(t *testing.T) {
 	type pkt struct {
 		op  wire.Opcode
@@ -93,7 +93,8 @@ func TestUCRules(t *testing.T) {
 	}
 }
 
-// 4: bad keys, missing permissions and receives: dropped without a word.
+// TestUCDropsWhatItMayNot checks that packets with invalid keys, permissions or receives are
+// dropped without a response.
 func TestUCDropsWhatItMayNot(t *testing.T) {
 	for what, c := range map[string]struct {
 		opts []option
@@ -127,11 +128,11 @@ func TestUCDropsWhatItMayNot(t *testing.T) {
 	}
 }
 
-// datagram is a request of a to b.
+// datagram returns a request of a to b.
 func (p *pair) datagram(id uint64, n int) verbs.SendWR { return p.toPeer(p.send(id, 0, n)) }
 
-// 5: a datagram is one packet, complete when it has left; its receiver gets
-// the GRH area first, the source queue pair, and the length with the GRH.
+// TestDatagram checks that a datagram is one packet that completes when it is sent, and that its
+// receiver gets the GRH area first, the source queue pair, and the length with the GRH.
 func TestDatagram(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		for _, n := range []int{0, 1, 255, 4096} {
@@ -172,7 +173,7 @@ func TestDatagram(t *testing.T) {
 	}
 }
 
-// The GRH and the data may be split over the list as it comes.
+// TestDatagramIntoAList checks that GRH and data may be divided anywhere in the list.
 func TestDatagramIntoAList(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))
 	copy(p.a.buf, "0123456789")
@@ -185,8 +186,8 @@ func TestDatagramIntoAList(t *testing.T) {
 	require.Equal(t, "3456789", string(p.b.buf[200:207]))
 }
 
-// 5, 12: what a UD receiver drops: another Q_Key, no receive, a receive that is
-// too small, which stays for the next; another partition; another transport.
+// TestDatagramDrops checks the datagrams that a UD receiver drops: another Q_Key, no receive, too
+// small a receive, which stays for the next one; another partition; another transport.
 func TestDatagramDrops(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))
 	send := func(n int, change func(wr *verbs.SendWR)) *wire.Packet {
@@ -219,7 +220,8 @@ func TestDatagramDrops(t *testing.T) {
 	require.Equal(t, wire.DropNone, p.give(p.b, pkt), "a limited member, from anywhere")
 }
 
-// 12: with the top bit of the request's Q_Key set the queue pair's own is sent.
+// TestQKeyWithTopBit checks that the queue pair's own Q_Key is sent if the top bit of the request's
+// is set.
 func TestQKeyWithTopBit(t *testing.T) {
 	for asked, sent := range map[uint32]uint32{0x80001110: 0x1234, 0x80000000: 0x1234, 0xffffffff: 0x1234, 0x7fffffff: 0x7fffffff, 1: 1, 0: 0} {
 		p := connect(t, ofType(verbs.UD))
@@ -230,7 +232,7 @@ func TestQKeyWithTopBit(t *testing.T) {
 	}
 }
 
-// 12: the general services interface has its own Q_Key in both directions.
+// TestGSIQKey checks that the general services interface has its own Q_Key in both directions.
 func TestGSIQKey(t *testing.T) {
 	p := connect(t, ofType(verbs.GSI))
 	p.b.recv(9, 0, 100)
@@ -241,7 +243,7 @@ func TestGSIQKey(t *testing.T) {
 	require.Equal(t, []string{"9 RECV len=48"}, p.b.done())
 }
 
-// Datagrams go each where their address handle leads.
+// TestDatagramPaths checks that each datagram is sent to the path of its address handle.
 func TestDatagramPaths(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))
 	for i := range uint64(3) {
@@ -257,8 +259,8 @@ func TestDatagramPaths(t *testing.T) {
 	}
 }
 
-// A receive that cannot be written to is the receiver's own fault: it completes
-// with LOC_PROT_ERR and the queue pair goes to ERR.
+// TestUnreliableReceiveWithBadMemory checks that a receive without writable memory completes with
+// LOC_PROT_ERR and takes the queue pair to ERR.
 func TestUnreliableReceiveWithBadMemory(t *testing.T) {
 	for typ, op := range map[verbs.QPType]wire.Opcode{verbs.UC: wire.UCSendOnly, verbs.UD: wire.UDSendOnly} {
 		p := connect(t, ofType(typ))
@@ -274,7 +276,7 @@ func TestUnreliableReceiveWithBadMemory(t *testing.T) {
 	}
 }
 
-// The longest datagram is the active MTU of the port.
+// TestDatagramOfThePort checks that the longest datagram is the active MTU of the port.
 func TestDatagramOfThePort(t *testing.T) {
 	p := connect(t, ofType(verbs.UD), withConfig(func(c *Config) { c.PortMTU = 1024 }))
 	p.b.recv(7, 32768, 4096)

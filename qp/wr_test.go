@@ -4,7 +4,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Work requests of a towards b. Offsets are into the two regions.
+// Work requests of a for b. Offsets are those in the two regions.
 
 func (p *pair) send(id uint64, off, n int) verbs.SendWR {
 	return verbs.SendWR{WRID: id, Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{p.a.sge(off, n)}}
@@ -41,13 +41,13 @@ func (p *pair) cmpSwap(id uint64, local, remote int, compare, swap uint64) verbs
 	return wr
 }
 
-// withInv makes a SEND one that invalidates a key.
+// withInv makes a SEND invalidate a key.
 func withInv(wr verbs.SendWR, key uint32) verbs.SendWR {
 	wr.Opcode, wr.InvKey = verbs.WRSendWithInv, key
 	return wr
 }
 
-// with adds flags to a request, and unsignaled takes the completion off.
+// with adds flags to a request, and unsignaled removes the completion.
 func with(wr verbs.SendWR, f verbs.SendFlags) verbs.SendWR {
 	wr.Flags |= f
 	return wr
@@ -58,7 +58,7 @@ func unsignaled(wr verbs.SendWR) verbs.SendWR {
 	return wr
 }
 
-// post puts a request that has been started and sent into the send queue.
+// post returns a function that posts a request that has been started and sent.
 func (c *Core) post(w sendWQE) {
 	*c.sq.wqeAt(c.sq.push(false)) = w
 	c.cur = c.sq.tail

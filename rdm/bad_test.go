@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// target is an endpoint with a peer of which there is nothing but its messages.
+// target is an endpoint with a peer that consists of its messages only.
 func target(t testing.TB) (*Endpoint, *Peer, *Region) {
 	open := func() *Endpoint {
 		dev, err := rnic.Open(rnic.Options{})
@@ -35,7 +35,7 @@ func target(t testing.TB) (*Endpoint, *Peer, *Region) {
 	return e, p, r
 }
 
-// Messages that make no sense end their peer, and are counted.
+// TestBreaches checks that malformed messages fail their peer, and are counted.
 func TestBreaches(t *testing.T) {
 	message := func(r request, payload ...byte) []byte {
 		var b [headSize]byte
@@ -64,7 +64,8 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-// Answers for a peer that takes none are bounded: one that asks on is cut off, whatever it asks.
+// TestFloodOfRequests checks that replies to a peer that does not receive them are bounded, and
+// that it is disconnected if it continues to send requests.
 func TestFloodOfRequests(t *testing.T) {
 	for what, ask := range map[string]request{
 		"reads":  {tag: tagRead, n: 256},
@@ -74,7 +75,7 @@ func TestFloodOfRequests(t *testing.T) {
 			e, p, r := target(t)
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.dispatching = true // nothing leaves
+			e.dispatching = true // no packet is sent
 			ask.addr, ask.rkey = r.mr.Addr(), r.mr.RKey()
 			var b [headSize]byte
 			n := ask.encode(&b)
@@ -89,8 +90,8 @@ func TestFloodOfRequests(t *testing.T) {
 	}
 }
 
-// An answer to an operation that the peer has not been asked for, or not wholly, is a breach, and
-// completes it once: numbers of operations can be guessed.
+// TestAnswersAhead checks that a reply to an operation that was not sent, or not completely, is a
+// violation and completes the operation once: numbers of operations can be guessed.
 func TestAnswersAhead(t *testing.T) {
 	for what, span := range map[string]int{"one that waits": 8, "a write that has left in part": 1 << 20} {
 		t.Run(what, func(t *testing.T) {
@@ -98,7 +99,7 @@ func TestAnswersAhead(t *testing.T) {
 			r, err := e.Register(make([]byte, 1<<20), verbs.AccessLocalWrite)
 			require.NoError(t, err)
 			var first, op Op
-			require.NoError(t, p.Write(&first, r.At(0, 1<<20), Remote{})) // more than there is room for
+			require.NoError(t, p.Write(&first, r.At(0, 1<<20), Remote{})) // more than fit
 			if span == 8 {
 				require.NoError(t, p.Write(&op, r.At(0, span), Remote{}))
 			}
@@ -116,17 +117,18 @@ func TestAnswersAhead(t *testing.T) {
 			require.ErrorIs(t, victim.Err(), ErrProtocol)
 			require.Zero(t, p.rdmaState.outstanding)
 			require.Zero(t, r.busy)
-			require.Len(t, e.ops.free, len(e.ops.slots)) // each place is free, once
+			require.Len(t, e.ops.free, len(e.ops.slots)) // each slot is free, once
 		})
 	}
 }
 
-// What the core says of a life that is over is not taken for news of the next one, which has its number.
+// TestNewsOfAFormerLife checks that events of an ended incarnation are not handled for the next
+// one, which has the same number.
 func TestNewsOfAFormerLife(t *testing.T) {
 	e, p, _ := target(t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.dispatching = true // all of it comes in one look
+	e.dispatching = true // all arrive in one poll
 	later, number := p.at, p.number
 	later.Epoch++
 	packet := make([]byte, nack.FeedbackSize)
@@ -145,7 +147,7 @@ func TestNewsOfAFormerLife(t *testing.T) {
 	require.NoError(t, next.err)
 }
 
-// Whatever a peer sends, its messages write nothing but what they may.
+// FuzzRequests checks that arbitrary messages of a peer write only where permitted.
 func FuzzRequests(f *testing.F) {
 	f.Add([]byte{tagRead, 0, 0, 0, 1})
 	f.Add([]byte{tagWrite, 1, 0, 0, 1, 2, 3, 4})
@@ -156,7 +158,7 @@ func FuzzRequests(f *testing.F) {
 		p := &Peer{e: e, at: e.addr, state: open, access: verbs.AccessRemote}
 		p.number = len(e.peers)
 		e.peers = append(e.peers, p)
-		e.core.RemovePeer(p.number) // nothing leaves for it
+		e.core.RemovePeer(p.number) // no packet is sent to it
 		e.dispatching = true
 		private := make([]byte, 64)
 		closed, err := e.port.PD.RegMR(private, verbs.AccessLocalWrite)
@@ -165,7 +167,7 @@ func FuzzRequests(f *testing.F) {
 			n := min(int(in[0]), len(in)-1)
 			b := append([]byte(nil), in[1:1+n]...)
 			in = in[1+n:]
-			if len(b) >= shortSize && b[1]&2 != 0 { // a request that knows a key
+			if len(b) >= shortSize && b[1]&2 != 0 { // a request with a valid key
 				b[1] &= 1
 				binary.BigEndian.PutUint32(b[8:], []uint32{r.mr.RKey(), closed.LKey()}[b[7]&1])
 				binary.BigEndian.PutUint64(b[16:], r.mr.Addr()+uint64(b[23]))

@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// taken is the memory in use that this module has allocated since profiling began, but
-// for the buffers of sockets, which grow with the traffic of the moment.
+// taken returns the memory in use that this module has allocated since profiling began, without the
+// buffers of sockets, which grow with the traffic.
 func taken() (n int64) {
 	runtime.GC()
 	runtime.GC()
@@ -54,8 +54,8 @@ func crowd(t testing.TB, n int) (list []*rdm.Endpoint) {
 	return list
 }
 
-// TestManyPeers: a thousand peers that have sent messages and used our memory, atomics
-// included, take at most 2 KiB each, and do not slow one another down.
+// TestManyPeers checks that a thousand peers that have sent messages and used memory of the hub,
+// with atomics, use at most 2 KiB each, and do not slow each other down.
 func TestManyPeers(t *testing.T) {
 	const limit = 2 << 10
 	n := 1000
@@ -88,17 +88,17 @@ func TestManyPeers(t *testing.T) {
 	}
 	const first = 100
 	meet(hubs[0], shared[0], others)
-	meet(hubs[1], shared[1], others[:first]) // now all has grown that grows, but for what a peer takes
+	meet(hubs[1], shared[1], others[:first]) // now everything has grown except for new peers
 	before := taken()
 	meet(hubs[1], shared[1], others[first:])
-	each := (taken() - before) / int64(2*(n-first)) // each has one peer more, and the hub all of them
+	each := (taken() - before) / int64(2*(n-first)) // each has one more peer, and the hub all of them
 	require.EqualValues(t, 2*n, shared[0].LoadUint64(0)+shared[1].LoadUint64(0))
 	t.Logf("%d bytes a peer", each)
 	require.LessOrEqual(t, each, int64(limit))
 	runtime.KeepAlive(others)
 }
 
-// BenchmarkPeers is a message and an addition, of one peer with so many others idle.
+// BenchmarkPeers measures a message and an addition of one peer, by the number of idle others.
 func BenchmarkPeers(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		b.Run(map[int]string{1: "1", 1000: "1000"}[n], func(b *testing.B) {

@@ -24,13 +24,13 @@ func open() *rdm.Endpoint {
 	return e
 }
 
-// Two endpoints, a message, and memory that one of them uses of the other's.
+// Two endpoints, a message, and an operation of one on memory of the other.
 func Example() {
 	ctx := context.Background()
 	a, b := open(), open()
 	shared, err := b.Register([]byte("the memory of b."), verbs.AccessLocalWrite|verbs.AccessRemote)
 	check(err)
-	there := shared.Remote(0) // told to a by any means
+	there := shared.Remote(0) // sent to a by any means
 
 	p, err := a.Dial(ctx, b.Addr())
 	check(err)

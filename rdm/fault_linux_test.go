@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestMemoryFaults: memory that loses its file under a region fails the
-// operations on it, at either end, and no others.
+// TestMemoryFaults checks that a region whose file is truncated fails the operations on it, at
+// either end, and no others.
 func TestMemoryFaults(t *testing.T) {
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestMemoryFaults(t *testing.T) {
 	}
 }
 
-// truncated registers a mapped file that is then cut to nothing.
+// truncated registers a mapped file and truncates the file.
 func truncated(t *testing.T, e *rdm.Endpoint) *rdm.Region {
 	f, err := os.Create(filepath.Join(t.TempDir(), "memory"))
 	require.NoError(t, err)

@@ -14,11 +14,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// guard is how long a test may take before it is taken for hung.
+// guard is the time after which a test is considered to hang.
 const guard = 4 * time.Minute
 
-// silence is after what time peers of tests are given up: longer than one that lives
-// is kept waiting by a machine with much to do.
+// silence is the time after which peers of tests fail: longer than a busy machine delays one that
+// is alive.
 const silence = 2 * time.Second
 
 func guarded(t testing.TB) context.Context {
@@ -35,7 +35,7 @@ func device(t testing.TB, impair string) *rnic.Device {
 	return dev
 }
 
-// endpoint opens one on an adapter of its own.
+// endpoint opens an endpoint on an adapter of its own.
 func endpoint(t testing.TB, impair string, o rdm.Options) *rdm.Endpoint {
 	return endpointOn(t, device(t, impair), o)
 }
@@ -47,26 +47,26 @@ func endpointOn(t testing.TB, dev verbs.Device, o rdm.Options) *rdm.Endpoint {
 	return e
 }
 
-// dial makes contact between two endpoints.
+// dial connects two endpoints.
 func dial(t testing.TB, from, to *rdm.Endpoint) *rdm.Peer {
 	p, err := from.Dial(guarded(t), to.Addr())
 	require.NoError(t, err)
 	return p
 }
 
-// seeded is a source of chance that prints its seed.
+// seeded returns a random source and prints its seed.
 func seeded(t testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// faulty are faults in both directions that hit often, of a seed.
+// faulty returns frequent faults in both directions, with a seed.
 func faulty(rng *rand.Rand) string {
 	return fmt.Sprintf("loss 4%% duplicate 3%% delay 200us reorder 95%% seed %d", rng.Uint32())
 }
 
-// fill fills memory with bytes that tell their place.
+// fill fills memory with bytes that depend on their position.
 func fill(b []byte, salt int) {
 	for i := range b {
 		b[i] = byte(i*7 + i>>8 + salt)

@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Messages of all lengths arrive whole, once and in order, both ways at once,
-// whatever the network does to datagrams.
+// TestMessages checks that messages of all lengths arrive complete, once and in order, in both
+// directions at once, on any network.
 func TestMessages(t *testing.T) {
 	rng := seeded(t)
 	for _, faults := range []string{"", faulty(rng)} {
@@ -60,7 +60,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A message that is longer than the buffer stays.
+// TestShortBuffer checks that a message longer than the buffer stays in the queue.
 func TestShortBuffer(t *testing.T) {
 	a, b := endpoint(t, "", rdm.Options{}), endpoint(t, "", rdm.Options{})
 	ctx := guarded(t)
@@ -79,7 +79,7 @@ func TestShortBuffer(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// What nobody receives is bounded, and not lost.
+// TestBacklog checks that messages that are not received are bounded, and not lost.
 func TestBacklog(t *testing.T) {
 	a, b := endpoint(t, "", rdm.Options{}), endpoint(t, "", rdm.Options{Backlog: 1000})
 	ctx := guarded(t)
@@ -107,7 +107,7 @@ func TestBacklog(t *testing.T) {
 	require.NoError(t, <-sent)
 }
 
-// Nobody there, one who does not want us, and one with another Q_Key.
+// TestDial checks dials of an unreachable peer, of one that rejects, and of one with another Q_Key.
 func TestDial(t *testing.T) {
 	a := endpoint(t, "", rdm.Options{GiveUp: silence})
 	b := endpoint(t, "", rdm.Options{Allow: func(at rdm.Addr) (verbs.AccessFlags, bool) { return 0, at != a.Addr() }})
@@ -133,8 +133,8 @@ func TestDial(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A peer that is started anew, with the same name, is noticed by whoever had to do
-// with the life before, and what waited for that fails.
+// TestRestart checks that a peer that restarts with the same name is detected by all peers of the
+// earlier incarnation, and that waits for that fail.
 func TestRestart(t *testing.T) {
 	dev := device(t, "")
 	a := endpoint(t, "", rdm.Options{})
@@ -171,7 +171,7 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, 1, a.Stats().Peers)
 }
 
-// A peer that is gone is silent for who sends to it, and for no others.
+// TestSilentPeer checks that a terminated peer fails for those that send to it, and for no others.
 func TestSilentPeer(t *testing.T) {
 	dev := device(t, "")
 	a, b := endpoint(t, "", rdm.Options{GiveUp: silence}), endpoint(t, "", rdm.Options{})
@@ -192,7 +192,7 @@ func TestSilentPeer(t *testing.T) {
 	require.ErrorIs(t, err, rdm.ErrTimeout, "that life of it is over")
 }
 
-// Close ends what waits.
+// TestClose checks that Close ends waits.
 func TestClose(t *testing.T) {
 	a, b := endpoint(t, "", rdm.Options{}), endpoint(t, "", rdm.Options{})
 	ctx := guarded(t)

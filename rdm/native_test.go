@@ -8,8 +8,9 @@ import (
 	"github.com/softrnic/softrnic/rdm"
 )
 
-// Two that can do it natively do, whoever asks first, and both at once; with one that
-// cannot, operations are emulated, and nothing of the native ones goes there.
+// TestAgreement checks that two capable endpoints use native operations, whichever requests it
+// first, or both at once; with one that is not, operations are emulated and no native ones are sent
+// to it.
 func TestAgreement(t *testing.T) {
 	for _, c := range []struct {
 		a, b   rdm.Options

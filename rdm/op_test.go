@@ -14,7 +14,7 @@ import (
 
 const everything = verbs.AccessLocalWrite | verbs.AccessRemote
 
-// ways are the ways to carry out operations: who serves, and by what.
+// ways are the implementations of operations: the serving side, and the transport.
 var ways = map[string]rdm.Options{
 	"event":  {Emulate: true},
 	"poll":   {Emulate: true, Service: rdm.ServePoll},
@@ -28,8 +28,8 @@ func region(t testing.TB, e *rdm.Endpoint, n int, access verbs.AccessFlags) *rdm
 	return r
 }
 
-// Reads and writes of all lengths move exactly the bytes that they are to, whoever
-// serves and whatever the network does.
+// TestReadWrite checks that reads and writes of all lengths transfer exactly their bytes, with
+// every implementation and on any network.
 func TestReadWrite(t *testing.T) {
 	rng := seeded(t)
 	for name, o := range ways {
@@ -64,7 +64,7 @@ func TestReadWrite(t *testing.T) {
 	}
 }
 
-// Additions and exchanges of many, each exactly once.
+// TestAtomics checks that concurrent additions and exchanges are each executed exactly once.
 func TestAtomics(t *testing.T) {
 	rng := seeded(t)
 	for name, o := range ways {
@@ -76,7 +76,7 @@ func TestAtomics(t *testing.T) {
 				const n, window = 3, 20
 				each := 150
 				if o.Lazy {
-					each = 40 // who waits for the owner to look waits long
+					each = 40 // without a service each waits for a poll of the owner
 				}
 				var all sync.WaitGroup
 				errs := make([]error, n)
@@ -125,7 +125,7 @@ func TestAtomics(t *testing.T) {
 	}
 }
 
-// What is not permitted does nothing, and says why.
+// TestBadOperations checks that forbidden operations have no effect and return the reason.
 func TestBadOperations(t *testing.T) {
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestBadOperations(t *testing.T) {
 			require.ErrorIs(t, p.Read(&op, rdm.Span{}, full.Remote(0)), rdm.ErrLocal)
 			require.Equal(t, make([]byte, 4096), readable.Bytes())
 
-			// and all goes on
+			// and others continue
 			full.Bytes()[0] = 9
 			require.NoError(t, p.Read(&op, mine.At(0, 1), full.Remote(0)))
 			require.NoError(t, op.Wait(ctx))
@@ -190,7 +190,7 @@ func TestBadOperations(t *testing.T) {
 	}
 }
 
-// The allow-list: who is not on it may not, whatever a region permits.
+// TestAllow checks that peers that are not on the list are denied whatever a region permits.
 func TestAllow(t *testing.T) {
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// A peer that dies fails what waits for it, and nothing else.
+// TestPeerDies checks that a terminated peer fails the operations on it, and no others.
 func TestPeerDies(t *testing.T) {
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,8 @@ func TestPeerDies(t *testing.T) {
 	}
 }
 
-// Operations under way are bounded, and one is not started twice.
+// TestTooManyOperations checks that outstanding operations are bounded, and that one is not started
+// twice.
 func TestTooManyOperations(t *testing.T) {
 	a, b := endpoint(t, "", rdm.Options{Ops: 2}), endpoint(t, "", rdm.Options{})
 	r := region(t, b, 64, everything)
@@ -260,7 +261,7 @@ func TestTooManyOperations(t *testing.T) {
 	for ; started < 3 && err == nil; started++ {
 		err = p.FetchAdd(&ops[started], r.Remote(0), 1)
 	}
-	if err != nil { // they may have been quick
+	if err != nil { // they may be complete
 		require.ErrorIs(t, err, rdm.ErrBusy)
 	}
 	for i := range ops {

@@ -12,11 +12,11 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// A closed port is found by a dial and by what is sent to a peer that was there, long before
-// the peer would be given up. Others are not concerned.
+// TestPeerRefusedBySystem checks that a closed port is detected by a dial, and by messages to a
+// peer that was there, long before the peer would time out, and that others are unaffected.
 func TestPeerRefusedBySystem(t *testing.T) {
 	a, other := endpoint(t, "", rdm.Options{GiveUp: time.Hour}), endpoint(t, "", rdm.Options{})
-	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(51)}) // which stays free
+	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(51)}) // stays free
 	require.NoError(t, err)
 	b, err := rdm.Open(dev, rdm.Options{})
 	require.NoError(t, err)

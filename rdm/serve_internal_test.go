@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// sleepy is a queue to which nothing comes.
+// sleepy is a queue without completions.
 type sleepy struct {
 	verbs.CQ
-	waits chan error // whether the sleep was over before it began
+	waits chan error // reports whether the sleep had ended before it began
 }
 
 func (q sleepy) ReqNotify(bool) error { return nil }
@@ -24,8 +24,8 @@ func (q sleepy) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// The service sleeps, too, while a leader that has been woken waits for a processor.
-// It used to look again and again until then, and kept him from it.
+// TestServiceSleepsBehindTheWoken checks that the service sleeps while a woken leader waits for a
+// processor, instead of polling and competing for the processor.
 func TestServiceSleepsBehindTheWoken(t *testing.T) {
 	e := &Endpoint{served: make(chan struct{}), leading: true}
 	e.leaderCtx, e.wakeLeader = context.WithCancel(t.Context())

@@ -23,7 +23,7 @@ func endpoint(text string) verbs.Endpoint {
 	return e
 }
 
-// masks are the attributes of each recorded Modify.
+// masks returns the attributes of each recorded Modify.
 func (q *fakeQP) masks() []string {
 	var s []string
 	for _, c := range q.calls {
@@ -44,7 +44,7 @@ func TestConnectRC(t *testing.T) {
 	require.Equal(t, verbs.QPAttr{
 		State:       verbs.StateRTS,
 		PathMTU:     verbs.MTU1024,
-		RQPSN:       0x222222, // the peer announces the PSN that it sends with
+		RQPSN:       0x222222, // the peer announces the PSN that it sends first
 		SQPSN:       0x111111,
 		DestQPN:     0x22,
 		AccessFlags: verbs.AccessRemote,
@@ -100,7 +100,7 @@ func TestConnectOptions(t *testing.T) {
 		[]uint8{a.Timeout, a.RetryCnt, a.RNRRetry, a.MinRNRTimer, a.MaxRdAtomic, a.MaxDestRdAtomic})
 }
 
-// TestConnectTimes: a time is rounded up to the next that has a code.
+// TestConnectTimes checks that a time is rounded up to the next one that has a code.
 func TestConnectTimes(t *testing.T) {
 	for _, c := range []struct {
 		ack, rnr         time.Duration
@@ -126,7 +126,7 @@ func TestConnectTimes(t *testing.T) {
 	}
 }
 
-// TestConnectMTU: the default is the smaller of those that are known.
+// TestConnectMTU checks that the default is the smaller of the known MTUs.
 func TestConnectMTU(t *testing.T) {
 	for _, c := range []struct{ ours, theirs, want verbs.MTU }{
 		{verbs.MTU4096, verbs.MTU1024, verbs.MTU1024},
@@ -142,7 +142,7 @@ func TestConnectMTU(t *testing.T) {
 	}
 }
 
-// TestConnectRdAtomic: what an endpoint promises is served, and bounds the peer.
+// TestConnectRdAtomic checks that the limit of an endpoint is served, and bounds the peer.
 func TestConnectRdAtomic(t *testing.T) {
 	for _, c := range []struct {
 		ours, theirs  uint8 // of the endpoints
@@ -174,7 +174,7 @@ func TestConnectRdAtomic(t *testing.T) {
 	require.Empty(t, qp.calls)
 }
 
-// TestConnectFromInit: what ToInit granted stays, unless the options speak.
+// TestConnectFromInit checks that the access of ToInit stays unless the options set it.
 func TestConnectFromInit(t *testing.T) {
 	qp := &fakeQP{num: 0x11, typ: verbs.RC}
 	require.NoError(t, verbs.ToInit(qp, verbs.AccessRemoteWrite))
@@ -249,7 +249,7 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
-// TestModifyErrorsPassThrough: the adapter's own explanation is kept.
+// TestModifyErrorsPassThrough checks that errors of the adapter are returned.
 func TestModifyErrorsPassThrough(t *testing.T) {
 	failure := errors.New("no route to peer")
 	for _, at := range []verbs.QPState{verbs.StateInit, verbs.StateRTR, verbs.StateRTS} {

@@ -131,7 +131,7 @@ func TestEndpointRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "the MTU must be 256")
 }
 
-// FuzzEndpoint: whatever is accepted is valid and survives a round trip.
+// FuzzEndpoint checks that an accepted endpoint is valid and survives formatting and parsing.
 func FuzzEndpoint(f *testing.F) {
 	f.Add(here.String())
 	f.Add("gid=fe80::1,qpn=1,psn=0")

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Two processes exchange endpoints as text and connect. Here the adapter is a
-// fake; rnic.Open gives a real one.
+// Two processes exchange endpoints as text and connect. The adapter of the example is a fake;
+// rnic.Open returns a real one.
 func ExampleConnect() {
 	dev := fakeDevice{
 		port: verbs.PortAttr{ActiveMTU: verbs.MTU4096, UDPPort: 4791, RecvBuffer: 212992},
@@ -68,7 +68,7 @@ func ExampleWCStatus() {
 	//     WCStatus(99) is not a value that the verbs define
 }
 
-// A change of state that leaves something out says what.
+// A transition without a required attribute returns an error that names it.
 func ExampleTransitionError() {
 	qp := &fakeQP{num: 0x11, typ: verbs.UC, state: verbs.StateInit}
 	err := qp.Modify(verbs.QPAttr{State: verbs.StateRTR, PathMTU: verbs.MTU1024}, verbs.AttrState|verbs.AttrPathMTU)

@@ -6,14 +6,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// fakeQP is a queue pair without an adapter. It has the state table for the
-// way from RESET to RTS and records what Modify was asked for.
+// fakeQP is a queue pair without an adapter. It has the state table for the transitions from RESET
+// to RTS and records the attributes of Modify.
 type fakeQP struct {
-	verbs.QP // anything else panics
+	verbs.QP // other methods panic
 	num      uint32
 	typ      verbs.QPType
 	state    verbs.QPState
-	attr     verbs.QPAttr // all that was set
+	attr     verbs.QPAttr // all attributes set
 	calls    []fakeModify
 	failAt   verbs.QPState // Modify to this state fails with failure
 	failure  error
@@ -47,8 +47,8 @@ func (q *fakeQP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return nil
 }
 
-// attrsOf is the part of the state table (InfiniBand specification 11.2.5.2,
-// as the kernel's qp_state_table has it) that leads from RESET to RTS.
+// attrsOf is the part of the state table (InfiniBand specification 11.2.5.2, as in the kernel's
+// qp_state_table) from RESET to RTS.
 func attrsOf(typ verbs.QPType, from, to verbs.QPState) (required, optional verbs.QPAttrMask, legal bool) {
 	const (
 		entry   = verbs.AttrPKeyIndex | verbs.AttrPort

@@ -11,10 +11,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// maxStory is the length in bytes that the text of a failed completion may have.
+// maxStory is the maximum length in bytes of the text of a failed completion.
 const maxStory = 250
 
-// checkStory holds the text of an error to what a reader wants: short, no sentence twice.
+// checkStory checks the text of an error: short, no sentence twice.
 func checkStory(t *testing.T, text string) {
 	t.Helper()
 	require.LessOrEqual(t, len(text), maxStory, text)
@@ -26,7 +26,7 @@ func checkStory(t *testing.T, text string) {
 	}
 }
 
-// Every status, without a story of its own, is explained within bounds.
+// TestStatusStories checks the text of every status without a Failure.
 func TestStatusStories(t *testing.T) {
 	for s := verbs.WCLocLenErr; s <= verbs.WCTMRndvIncomplete; s++ {
 		wc := verbs.WC{WRID: 7, QPN: 0xffffff, Status: s}
@@ -37,7 +37,7 @@ func TestStatusStories(t *testing.T) {
 	}
 }
 
-// What the system refuses names the peer, the error and what to look at.
+// TestRefusedStories checks that a refused send names the peer, the error and the remedy.
 func TestRefusedStories(t *testing.T) {
 	peer := netip.MustParseAddrPort("[2001:db8::6666]:4791")
 	for _, errno := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EINVAL, syscall.EPERM, syscall.EACCES,

@@ -18,8 +18,8 @@ type enumValue interface {
 	Description() string
 }
 
-// enum is an enumeration of the package: how to make a value, and how its
-// constants begin in libibverbs.
+// enum is an enumeration of the package: how to convert a value, and the prefix of its constants in
+// libibverbs.
 type enum struct {
 	prefix string
 	flags  bool
@@ -44,8 +44,8 @@ var enums = map[string]enum{
 	"WROpcode":    {"IBV_WR_", false, func(v uint32) enumValue { return verbs.WROpcode(v) }},
 }
 
-// declared lists the values of the constants of each type in the source.
-// Constants that join flags are left out.
+// declared lists the values of the constants of each type in the source, except constants that join
+// flags.
 func declared(t *testing.T) map[string]map[uint32]bool {
 	t.Helper()
 	scope := checkedPackage(t).Scope()
@@ -74,7 +74,7 @@ func declared(t *testing.T) map[string]map[uint32]bool {
 	return values
 }
 
-// candidates are the values that an enumeration might know.
+// candidates returns the possible values of an enumeration.
 func (e enum) candidates() []uint32 {
 	var vs []uint32
 	for i := range uint32(256) {
@@ -87,9 +87,8 @@ func (e enum) candidates() []uint32 {
 	return vs
 }
 
-// TestEveryValueHasNameAndMeaning: declared values have the name of C under
-// which C has the same value, and a meaning of their own; others say that
-// they are unknown.
+// TestEveryValueHasNameAndMeaning checks that declared values have the name of the constant of C
+// with the same value, and a description of their own, and that others are described as unknown.
 func TestEveryValueHasNameAndMeaning(t *testing.T) {
 	g, all := readGolden(t), declared(t)
 	for typ := range all {
@@ -110,7 +109,7 @@ func TestEveryValueHasNameAndMeaning(t *testing.T) {
 			}
 			switch e.at(v) {
 			case verbs.GSI: // IB_QPT_GSI of the kernel
-			case verbs.SendUnhurried: // ours
+			case verbs.SendUnhurried: // softrnic's own
 			case verbs.GIDRoCEv2:
 				require.Equal(t, "RoCE v2", name)
 			default:
