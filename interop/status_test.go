@@ -95,6 +95,7 @@ func statusCases() []statusCase {
 	noAccess := peer.Options{NoQPAccess: true}
 	uc, ud := peer.Options{Type: verbs.UC}, peer.Options{Type: verbs.UD}
 	impatient := verbs.ConnectOptions{RNRRetry: 2, RetryCnt: 2, Timeout: 12}
+	fewRNR := verbs.ConnectOptions{RNRRetry: 2, Timeout: 20} // 4 s: a slow guest must not look silent
 	tooShort := map[string]string{"b": "a message that does not fit is a length error here and an invalid request there, as with adapters; rxe calls both an operation error"}
 	dropped := map[string]string{"b": "a message that does not fit is dropped, and the queue pair goes on; that of rxe fails"}
 	wrongLKey := func(side string) map[string]string {
@@ -136,11 +137,11 @@ func statusCases() []statusCase {
 			badLocal(s, &wr)
 			s.send(wr)
 		}, aFails: true},
-		{name: "SEND, no receive", connect: impatient, run: func(s *stage) {
+		{name: "SEND, no receive", connect: fewRNR, run: func(s *stage) {
 			s.send(s.to(verbs.WRSend, 100))
 			s.send(s.to(verbs.WRSend, 100))
 		}, aFails: true},
-		{name: "WRITE with immediate, no receive", connect: impatient, run: func(s *stage) {
+		{name: "WRITE with immediate, no receive", connect: fewRNR, run: func(s *stage) {
 			s.send(s.to(verbs.WRRDMAWriteWithImm, 100))
 			s.send(s.to(verbs.WRSend, 100))
 		}, aFails: true},
