@@ -95,6 +95,7 @@ func statusCases() []statusCase {
 	noAccess := peer.Options{NoQPAccess: true}
 	uc, ud := peer.Options{Type: verbs.UC}, peer.Options{Type: verbs.UD}
 	impatient := verbs.ConnectOptions{RNRRetries: 2, Retries: 2, AckTimeout: verbs.AckTimeout(12)}
+	fewRNR := verbs.ConnectOptions{RNRRetries: 2, AckTimeout: 4 * time.Second} // a slow guest must not look silent
 	tooShort := map[string]string{"b": "A message longer than its receive is a length error at the receiver and an invalid request at the sender, as with hardware; rxe has an operation error at both."}
 	dropped := map[string]string{"b": "softrnic drops a message longer than its receive, and its queue pair stays in RTS; that of rxe fails."}
 	wrongLKey := func(side string) map[string]string {
@@ -136,11 +137,11 @@ func statusCases() []statusCase {
 			badLocal(s, &wr)
 			s.send(wr)
 		}, aFails: true},
-		{name: "SEND, no receive", connect: impatient, run: func(s *stage) {
+		{name: "SEND, no receive", connect: fewRNR, run: func(s *stage) {
 			s.send(s.request(verbs.WRSend, 100))
 			s.send(s.request(verbs.WRSend, 100))
 		}, aFails: true},
-		{name: "WRITE with immediate, no receive", connect: impatient, run: func(s *stage) {
+		{name: "WRITE with immediate, no receive", connect: fewRNR, run: func(s *stage) {
 			s.send(s.request(verbs.WRRDMAWriteWithImm, 100))
 			s.send(s.request(verbs.WRSend, 100))
 		}, aFails: true},

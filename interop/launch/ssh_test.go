@@ -45,7 +45,8 @@ func newCluster(t *testing.T) *cluster {
 		shell(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", name)
 	}
 	c.write(t, "sshd_config", fmt.Sprintf("Port 2222\nListenAddress 0.0.0.0\nListenAddress ::\nHostKey %s\nAuthorizedKeysFile %s.pub\nStrictModes no\n"+
-		"PidFile none\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\nMaxStartups 100\n", hostKey, key))
+		"PidFile none\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\nMaxStartups 100\n"+
+		"SetEnv SHLVL=1\n", hostKey, key)) // else bash reads the account's .bashrc, whose output is not ours
 	public, err := os.ReadFile(hostKey + ".pub")
 	require.NoError(t, err)
 	c.write(t, "known_hosts", "* "+string(public))
