@@ -8,8 +8,8 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -45,7 +45,7 @@ func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o *DialOptions) (*Conn, error) {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
-	addr = wire.CanonicalAddrPort(addr)
+	addr = hostaddr.CanonicalPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
 	attr, err := m.checkDial(peer, qp, o)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -21,7 +22,7 @@ type Multicast struct {
 // the group's address is its GID, and the network learns of members by IGMP. Datagrams to the
 // group carry the Q_Key of the port space, UDQKey.
 func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
-	group = wire.CanonicalAddr(group)
+	group = hostaddr.Canonical(group)
 	qkey, err := u.activateQP(m.orClosed())
 	if err == nil {
 		err = u.QP.AttachMcast(verbs.GIDFromAddr(group))

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -189,7 +189,7 @@ func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptio
 func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOptions) (*UDPeer, error) {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, UDP)
-	addr = wire.CanonicalAddrPort(addr)
+	addr = hostaddr.CanonicalPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
 	if err := checkPrivateData(o.PrivateData, maxPrivateData(o.PortSpace, mad.SIDRReqPrivateLen)); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package qp
 
 import (
+	"encoding/binary"
+
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -40,7 +42,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	}
 	wire.DETH{QKey: qkey, SrcQPN: c.num}.Put(b[wire.BTHLen:])
 	if info.Imm {
-		wire.ImmDt(w.immInv).Put(b[info.HeaderLen-wire.ImmLen:])
+		binary.BigEndian.PutUint32(b[info.HeaderLen-wire.ImmLen:], w.immInv)
 	}
 	c.counters.SentBytes += uint64(n)
 	c.onPacketSent(now, w, info.Opcode, 1, false)

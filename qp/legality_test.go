@@ -126,3 +126,21 @@ func TestLegality(t *testing.T) {
 	}
 	require.Len(t, rows, 4*11)
 }
+
+func TestPKeyMatch(t *testing.T) {
+	for _, c := range []struct {
+		a, b uint16
+		want bool
+	}{
+		{0xFFFF, 0xFFFF, true},
+		{0xFFFF, 0x7FFF, true},  // full and limited
+		{0x7FFF, 0x7FFF, false}, // two limited members
+		{0xFFFF, 0x1234, false},
+		{0x9234, 0x1234, true},
+		{0x8000, 0x8000, false}, // partition 0 does not exist
+		{0x8000, 0x0000, false},
+	} {
+		require.Equal(t, c.want, pkeyMatch(c.a, c.b), "%#x %#x", c.a, c.b)
+		require.Equal(t, c.want, pkeyMatch(c.b, c.a), "%#x %#x", c.b, c.a)
+	}
+}

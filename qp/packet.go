@@ -58,7 +58,7 @@ func (c *Core) checkPacket(p *wire.Packet) wire.Drop {
 		}
 	case p.Info.Class != c.class && (p.Info.Class != wire.ClassUDX || c.rdma == nil):
 		return wire.DropWrongTransport
-	case !wire.PKeyMatch(p.BTH.PKey, c.pkey):
+	case !pkeyMatch(p.BTH.PKey, c.pkey):
 		return wire.DropBadPKey
 	}
 	if c.class != wire.ClassUD && p.Src.Addr() != c.path.Dst.Addr() {
@@ -118,4 +118,10 @@ func (c *Core) Advance(now Time) {
 	case reliability.GiveUp:
 		c.exhaustRetries(now)
 	}
+}
+
+// pkeyMatch reports whether two partition keys permit communication: same
+// partition, which is not partition 0, and at least one full member.
+func pkeyMatch(a, b uint16) bool {
+	return (a^b)&0x7FFF == 0 && a&0x7FFF != 0 && (a|b)&0x8000 != 0
 }

@@ -1,6 +1,8 @@
 package qp
 
 import (
+	"encoding/binary"
+
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -200,7 +202,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		h.Put(b[wire.BTHLen:])
 	}
 	if info.Imm {
-		wire.ImmDt(w.immInv).Put(b[info.HeaderLen-wire.ImmLen:])
+		binary.BigEndian.PutUint32(b[info.HeaderLen-wire.ImmLen:], w.immInv)
 	}
 	if info.IETH {
 		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])

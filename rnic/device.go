@@ -156,8 +156,17 @@ func mtuOfInterface(interfaceMTU int, a netip.Addr) verbs.MTU {
 	if interfaceMTU == 0 {
 		return verbs.MTU4096
 	}
-	bytes := wire.ForInterface(interfaceMTU, !a.Unmap().Is4())
-	return verbs.MTU(max(1, wire.MTUEnum(bytes)))
+	return max(verbs.MTU256, mtuOfBytes(wire.PathMTU(interfaceMTU, !a.Unmap().Is4())))
+}
+
+// mtuOfBytes returns the MTU of a number of bytes, or 0 if there is none.
+func mtuOfBytes(bytes int) verbs.MTU {
+	for m := verbs.MTU256; m <= verbs.MTU4096; m++ {
+		if m.Bytes() == bytes {
+			return m
+		}
+	}
+	return 0
 }
 
 // now returns the time on the device's clock.

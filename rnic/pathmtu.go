@@ -42,7 +42,7 @@ func (d *Device) PathMTU(av verbs.AHAttr) (verbs.MTU, int) {
 	if bytes == 0 {
 		return 0, 0
 	}
-	return verbs.MTU(wire.MTUEnum(wire.ForInterface(bytes, !path.Dst.Addr().Unmap().Is4()))), bytes
+	return mtuOfBytes(wire.PathMTU(bytes, !path.Dst.Addr().Unmap().Is4())), bytes
 }
 
 // PathMTU implements verbs.PathProber.

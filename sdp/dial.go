@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire"
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
@@ -167,7 +167,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	if c, err = s.newConn(&cfg); err != nil {
 		return nil, err
 	}
-	to = wire.CanonicalAddrPort(to)
+	to = hostaddr.CanonicalPort(to)
 	c.keepAlive = d.keepAliveSetting(s.options.KeepAlive)
 	local := netip.AddrPortFrom(s.cm.Addr().Addr(), cmp.Or(port, s.nextEphemeralPort()))
 	adapter := netip.AddrPortFrom(to.Addr(), cmp.Or(d.UDPPort, defaultUDPPort))

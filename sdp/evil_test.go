@@ -45,7 +45,7 @@ func TestPlainPeer(t *testing.T) {
 		require.Equal(t, "you, too", string(got))
 
 		go c.Write(make([]byte, 200<<10))
-		avail, err := bsdh.ParseSrcAvail(p.want(bsdh.MIDSrcAvail))
+		avail, err := bsdh.ParseExtended[bsdh.SrcAvail](p.want(bsdh.MIDSrcAvail))
 		require.NoError(t, err)
 		require.EqualValues(t, 200<<10, avail.Len)
 		p.say(bsdh.MIDSendSm, nil)

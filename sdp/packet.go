@@ -13,6 +13,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/cancelctx"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -235,7 +236,7 @@ func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
 	}
-	to = wire.CanonicalAddrPort(to)
+	to = hostaddr.CanonicalPort(to)
 	err := c.write(p, to)
 	if err != nil {
 		return 0, c.opError("write", to, err)

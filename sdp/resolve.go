@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/softrnic/softrnic/wire"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 )
 
 // checkNetwork accepts "sdp" and the names of the networks of proto, "tcp" or "udp", which
@@ -81,7 +81,7 @@ func splitHostPort(ctx context.Context, proto, network, address string) (host st
 // version. It returns an error if a name such as "tcp4" or "udp6" requires the other IP version.
 func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		ip = wire.CanonicalAddr(ip)
+		ip = hostaddr.Canonical(ip)
 		if strings.HasSuffix(network, "4") && ip.Is6() || strings.HasSuffix(network, "6") && ip.Is4() {
 			return nil, errUnsuitable(host)
 		}
@@ -96,7 +96,7 @@ func (s *Stack) lookupHost(ctx context.Context, network, host string) ([]netip.A
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, family, host)
 	for i := range ips {
-		ips[i] = wire.CanonicalAddr(ips[i])
+		ips[i] = hostaddr.Canonical(ips[i])
 	}
 	return ips, err
 }

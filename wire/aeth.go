@@ -28,8 +28,8 @@ func (h AETH) Put(b []byte) {
 	binary.BigEndian.PutUint32(b, uint32(h.Syndrome)<<24|h.MSN&MSNMask)
 }
 
-// ParseAETH reads the header from b, which must hold AETHLen bytes.
-func ParseAETH(b []byte) AETH {
+// parseAETH reads the header from b, which must hold AETHLen bytes.
+func parseAETH(b []byte) AETH {
 	v := binary.BigEndian.Uint32(b)
 	return AETH{Syndrome: Syndrome(v >> 24), MSN: v & MSNMask}
 }

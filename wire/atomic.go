@@ -46,8 +46,8 @@ func (h AtomicETH) Put(b []byte) {
 	binary.BigEndian.PutUint64(b[20:], h.Compare)
 }
 
-// ParseAtomicETH reads the header from b, which must hold AtomicETHLen bytes.
-func ParseAtomicETH(b []byte) AtomicETH {
+// parseAtomicETH reads the header from b, which must hold AtomicETHLen bytes.
+func parseAtomicETH(b []byte) AtomicETH {
 	b = b[:AtomicETHLen]
 	return AtomicETH{
 		VA:      binary.BigEndian.Uint64(b[0:]),
@@ -76,8 +76,8 @@ type AtomicAckETH struct {
 // Put writes the header to the first AtomicAckETHLen bytes of b.
 func (h AtomicAckETH) Put(b []byte) { binary.BigEndian.PutUint64(b, h.Orig) }
 
-// ParseAtomicAckETH reads the header from b, which must hold AtomicAckETHLen
+// parseAtomicAckETH reads the header from b, which must hold AtomicAckETHLen
 // bytes.
-func ParseAtomicAckETH(b []byte) AtomicAckETH {
+func parseAtomicAckETH(b []byte) AtomicAckETH {
 	return AtomicAckETH{Orig: binary.BigEndian.Uint64(b)}
 }

@@ -87,9 +87,3 @@ func boolBit(b bool) uint8 {
 
 // PadFor returns the number of pad bytes, 0..3, that follow n payload bytes.
 func PadFor(n int) int { return -n & 3 }
-
-// PKeyMatch reports whether two partition keys permit communication: same
-// partition, which is not partition 0, and at least one full member.
-func PKeyMatch(a, b uint16) bool {
-	return (a^b)&0x7FFF == 0 && a&0x7FFF != 0 && (a|b)&0x8000 != 0
-}

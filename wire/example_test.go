@@ -86,7 +86,7 @@ func ExampleSyndrome() {
 	for _, s := range []wire.Syndrome{
 		wire.AckSyndrome(wire.CreditUnlimited),
 		wire.AckSyndrome(wire.CreditCode(100)),
-		wire.RNRSyndrome(wire.RNRCode(1_000_000)),
+		wire.RNRSyndrome(14),
 		wire.NakRemoteAccess,
 	} {
 		fmt.Printf("0x%02x %v\n", uint8(s), s)

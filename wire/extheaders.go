@@ -2,12 +2,9 @@ package wire
 
 import "encoding/binary"
 
-// ImmLen is the length of the immediate data header in bytes.
-const ImmLen = 4
-
-// ImmDt is the immediate data header: 32 bits that the receiver finds in its
-// completion. Here it is a number; the wire has it big-endian, so that an
-// application that stores it with htonl at one end reads it with ntohl at the
+// ImmLen is the length of the immediate data header (ImmDt) in bytes: 32 bits that
+// the receiver finds in its completion. The wire has the number big-endian, so that
+// an application that stores it with htonl at one end reads it with ntohl at the
 // other.
 //
 //	 0                   1                   2                   3
@@ -17,13 +14,7 @@ const ImmLen = 4
 //	+---------------------------------------------------------------+
 //
 // Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
-type ImmDt uint32
-
-// Put writes the header to the first ImmLen bytes of b.
-func (h ImmDt) Put(b []byte) { binary.BigEndian.PutUint32(b, uint32(h)) }
-
-// ParseImmDt reads the header from b, which must hold ImmLen bytes.
-func ParseImmDt(b []byte) ImmDt { return ImmDt(binary.BigEndian.Uint32(b)) }
+const ImmLen = 4
 
 // IETHLen is the length of the invalidate extended transport header in bytes.
 const IETHLen = 4
@@ -45,8 +36,8 @@ type IETH struct {
 // Put writes the header to the first IETHLen bytes of b.
 func (h IETH) Put(b []byte) { binary.BigEndian.PutUint32(b, h.RKey) }
 
-// ParseIETH reads the header from b, which must hold IETHLen bytes.
-func ParseIETH(b []byte) IETH { return IETH{RKey: binary.BigEndian.Uint32(b)} }
+// parseIETH reads the header from b, which must hold IETHLen bytes.
+func parseIETH(b []byte) IETH { return IETH{RKey: binary.BigEndian.Uint32(b)} }
 
 // SackETHLen is the length of the selective acknowledgement header in bytes.
 const SackETHLen = 8
@@ -71,5 +62,5 @@ type SackETH struct {
 // Put writes the header to the first SackETHLen bytes of b.
 func (h SackETH) Put(b []byte) { binary.BigEndian.PutUint64(b, h.Done) }
 
-// ParseSackETH reads the header from b, which must hold SackETHLen bytes.
-func ParseSackETH(b []byte) SackETH { return SackETH{Done: binary.BigEndian.Uint64(b)} }
+// parseSackETH reads the header from b, which must hold SackETHLen bytes.
+func parseSackETH(b []byte) SackETH { return SackETH{Done: binary.BigEndian.Uint64(b)} }

@@ -17,7 +17,6 @@ func TestHeadersRoundTrip(t *testing.T) {
 	checkHeader(t, "AtomicETH", wire.AtomicETHLen, wire.ParseAtomicETH, nil)
 	checkHeader(t, "AtomicAckETH", wire.AtomicAckETHLen, wire.ParseAtomicAckETH, nil)
 	checkHeader(t, "SackETH", wire.SackETHLen, wire.ParseSackETH, nil)
-	checkHeader(t, "ImmDt", wire.ImmLen, wire.ParseImmDt, nil)
 	checkHeader(t, "IETH", wire.IETHLen, wire.ParseIETH, nil)
 	checkHeader(t, "DETH", wire.DETHLen, wire.ParseDETH, func(b []byte) { b[4] = 0 })
 	checkHeader(t, "BTH", wire.BTHLen, parseBTH, clearReserved)
@@ -81,23 +80,5 @@ func TestPutCNP(t *testing.T) {
 func TestPadFor(t *testing.T) {
 	for n, pad := range map[int]int{0: 0, 1: 3, 2: 2, 3: 1, 4: 0, 5: 3, 4095: 1, 4096: 0} {
 		require.Equal(t, pad, wire.PadFor(n), n)
-	}
-}
-
-func TestPKeyMatch(t *testing.T) {
-	for _, c := range []struct {
-		a, b uint16
-		want bool
-	}{
-		{0xFFFF, 0xFFFF, true},
-		{0xFFFF, 0x7FFF, true},  // full and limited
-		{0x7FFF, 0x7FFF, false}, // two limited members
-		{0xFFFF, 0x1234, false},
-		{0x9234, 0x1234, true},
-		{0x8000, 0x8000, false}, // partition 0 does not exist
-		{0x8000, 0x0000, false},
-	} {
-		require.Equal(t, c.want, wire.PKeyMatch(c.a, c.b), "%#x %#x", c.a, c.b)
-		require.Equal(t, c.want, wire.PKeyMatch(c.b, c.a), "%#x %#x", c.b, c.a)
 	}
 }

@@ -143,7 +143,7 @@ func encode(p *wire.Packet) []byte {
 		put(wire.SackETHLen, p.SackETH())
 	}
 	if i.Imm {
-		put(wire.ImmLen, wire.ImmDt(p.Imm()))
+		b = binary.BigEndian.AppendUint32(b, p.Imm())
 	}
 	if i.IETH {
 		put(wire.IETHLen, p.IETH())

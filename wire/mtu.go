@@ -6,26 +6,6 @@ const (
 	MaxMTU = 4096
 )
 
-// MTUBytes returns the path MTU in bytes for a code of the verbs (1 is 256,
-// 5 is 4096), or 0 if there is no such code.
-func MTUBytes(enum int) int {
-	if enum < 1 || enum > 5 {
-		return 0
-	}
-	return 128 << enum
-}
-
-// MTUEnum returns the code of the verbs for a path MTU in bytes, or 0 if it is
-// none of 256, 512, 1024, 2048 and 4096.
-func MTUEnum(bytes int) int {
-	for enum := 1; enum <= 5; enum++ {
-		if MTUBytes(enum) == bytes {
-			return enum
-		}
-	}
-	return 0
-}
-
 // Overhead in bytes, IP header to ICRC, of the packet with the most headers and a
 // full MTU: RDMA WRITE ONLY with immediate. Linux rdma_rxe uses 80 for both address
 // families, which is more than IPv4 needs, and kept so that both ends compute the
@@ -36,10 +16,10 @@ const (
 	overheadIPv6 = IPv6Len + UDPLen + BTHLen + RETHLen + ImmLen + ICRCLen
 )
 
-// ForInterface returns the largest path MTU in bytes whose packets fit into IP
+// PathMTU returns the largest path MTU in bytes whose packets fit into IP
 // packets of mtu bytes, the MTU of a network interface, or 0 if not even 256
 // does. A RoCE packet must never be fragmented.
-func ForInterface(mtu int, v6 bool) int {
+func PathMTU(mtu int, v6 bool) int {
 	overhead := overheadIPv4
 	if v6 {
 		overhead = overheadIPv6

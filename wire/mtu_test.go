@@ -8,20 +8,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-func TestMTUCodes(t *testing.T) {
-	for enum, bytes := range map[int]int{1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096} {
-		require.Equal(t, bytes, wire.MTUBytes(enum))
-		require.Equal(t, enum, wire.MTUEnum(bytes))
-	}
-	for _, enum := range []int{-1, 0, 6} {
-		require.Zero(t, wire.MTUBytes(enum))
-	}
-	for _, bytes := range []int{-256, 0, 128, 255, 1500, 8192} {
-		require.Zero(t, wire.MTUEnum(bytes))
-	}
-}
-
-func TestMTUForInterface(t *testing.T) {
+func TestPathMTU(t *testing.T) {
 	for _, c := range []struct{ mtu, v4, v6 int }{
 		{0, 0, 0},
 		{335, 0, 0},
@@ -36,8 +23,8 @@ func TestMTUForInterface(t *testing.T) {
 		{9000, 4096, 4096},
 		{65536, 4096, 4096}, // Linux loopback
 	} {
-		require.Equal(t, c.v4, wire.ForInterface(c.mtu, false), c.mtu)
-		require.Equal(t, c.v6, wire.ForInterface(c.mtu, true), c.mtu)
+		require.Equal(t, c.v4, wire.PathMTU(c.mtu, false), c.mtu)
+		require.Equal(t, c.v6, wire.PathMTU(c.mtu, true), c.mtu)
 	}
 }
 
@@ -51,10 +38,10 @@ func TestMTUFitsEveryOpcode(t *testing.T) {
 		}
 		for mtu := 300; mtu < 10_000; mtu++ {
 			around := wire.UDPLen + i.HeaderLen + wire.ICRCLen
-			if n := wire.ForInterface(mtu, false); n > 0 {
+			if n := wire.PathMTU(mtu, false); n > 0 {
 				require.LessOrEqual(t, wire.IPv4Len+around+n, mtu, i.Name)
 			}
-			if n := wire.ForInterface(mtu, true); n > 0 && i.Class != wire.ClassUDX {
+			if n := wire.PathMTU(mtu, true); n > 0 && i.Class != wire.ClassUDX {
 				require.LessOrEqual(t, wire.IPv6Len+around+n, mtu, i.Name)
 			}
 		}

@@ -1,6 +1,9 @@
 package wire
 
-import "net/netip"
+import (
+	"encoding/binary"
+	"net/netip"
+)
 
 // Packet is a parsed packet: a view of the bytes it was parsed from, which
 // belong to the caller and must stay as they are while the Packet is in use.
@@ -75,25 +78,25 @@ func (p *Packet) extendedHeaders() []byte {
 }
 
 // SackETH decodes the header. Info.SackETH must be true.
-func (p *Packet) SackETH() SackETH { return ParseSackETH(p.extendedHeaders()[AETHLen:]) }
+func (p *Packet) SackETH() SackETH { return parseSackETH(p.extendedHeaders()[AETHLen:]) }
 
 // RETH decodes the header. Info.RETH must be true.
-func (p *Packet) RETH() RETH { return ParseRETH(p.extendedHeaders()) }
+func (p *Packet) RETH() RETH { return parseRETH(p.extendedHeaders()) }
 
 // AETH decodes the header. Info.AETH must be true.
-func (p *Packet) AETH() AETH { return ParseAETH(p.extendedHeaders()) }
+func (p *Packet) AETH() AETH { return parseAETH(p.extendedHeaders()) }
 
 // AtomicETH decodes the header. Info.AtomicETH must be true.
-func (p *Packet) AtomicETH() AtomicETH { return ParseAtomicETH(p.extendedHeaders()) }
+func (p *Packet) AtomicETH() AtomicETH { return parseAtomicETH(p.extendedHeaders()) }
 
 // AtomicAckETH decodes the header. Info.AtomicAckETH must be true.
-func (p *Packet) AtomicAckETH() AtomicAckETH { return ParseAtomicAckETH(p.extendedHeaders()[AETHLen:]) }
+func (p *Packet) AtomicAckETH() AtomicAckETH { return parseAtomicAckETH(p.extendedHeaders()[AETHLen:]) }
 
 // Imm decodes the immediate data, the last header. Info.Imm must be true.
-func (p *Packet) Imm() uint32 { return uint32(ParseImmDt(p.Raw[p.Info.HeaderLen-ImmLen:])) }
+func (p *Packet) Imm() uint32 { return binary.BigEndian.Uint32(p.Raw[p.Info.HeaderLen-ImmLen:]) }
 
 // IETH decodes the header, the last one. Info.IETH must be true.
-func (p *Packet) IETH() IETH { return ParseIETH(p.Raw[p.Info.HeaderLen-IETHLen:]) }
+func (p *Packet) IETH() IETH { return parseIETH(p.Raw[p.Info.HeaderLen-IETHLen:]) }
 
 // DETH decodes the header. Info.DETH must be true.
 func (p *Packet) DETH() DETH { return ParseDETH(p.Raw[BTHLen:]) }

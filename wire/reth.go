@@ -36,8 +36,8 @@ func (h RETH) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[12:], h.Length)
 }
 
-// ParseRETH reads the header from b, which must hold RETHLen bytes.
-func ParseRETH(b []byte) RETH {
+// parseRETH reads the header from b, which must hold RETHLen bytes.
+func parseRETH(b []byte) RETH {
 	b = b[:RETHLen]
 	return RETH{
 		VA:     binary.BigEndian.Uint64(b[0:]),

@@ -140,14 +140,3 @@ const rnrUnit = 10_000 // nanoseconds
 // RNRNanos returns the time in nanoseconds that a requester has to wait after
 // an RNR NAK with this timer code.
 func RNRNanos(code uint8) int64 { return int64(rnrTimers[code&31]) * rnrUnit }
-
-// RNRCode returns the timer code of the shortest wait that is at least nanos
-// nanoseconds long, or code 0, the longest, if there is none.
-func RNRCode(nanos int64) uint8 {
-	for code := uint8(1); code < 32; code++ {
-		if RNRNanos(code) >= nanos {
-			return code
-		}
-	}
-	return 0
-}

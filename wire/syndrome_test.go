@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/wire"
 )
@@ -82,25 +81,5 @@ var rnrMillis = [32]float64{
 func TestRNRTable(t *testing.T) {
 	for code, ms := range rnrMillis {
 		require.Equal(t, int64(math.Round(ms*1e6)), wire.RNRNanos(uint8(code)), "code %d", code)
-		require.EqualValues(t, code, wire.RNRCode(wire.RNRNanos(uint8(code))))
 	}
-	require.EqualValues(t, 1, wire.RNRCode(0))
-	require.EqualValues(t, 1, wire.RNRCode(-5))
-	require.EqualValues(t, 2, wire.RNRCode(10_001))
-	require.EqualValues(t, 0, wire.RNRCode(491_520_001))
-	require.EqualValues(t, 0, wire.RNRCode(math.MaxInt64), "the longest there is")
-}
-
-// TestRNRCodeIsEnough checks that RNRCode returns the shortest sufficient wait.
-func TestRNRCodeIsEnough(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		ns := rapid.Int64Range(0, 655_360_000).Draw(t, "ns")
-		got := wire.RNRNanos(wire.RNRCode(ns))
-		require.GreaterOrEqual(t, got, ns)
-		for code := range uint8(32) {
-			if w := wire.RNRNanos(code); w >= ns {
-				require.LessOrEqual(t, got, w, "code %d is shorter", code)
-			}
-		}
-	})
 }

@@ -165,7 +165,7 @@ func TestModuleLoaded(t *testing.T) {
 
 func TestFullMTU(t *testing.T) {
 	full := fullMTU()
-	require.Equal(t, wire.MaxMTU, wire.ForInterface(full, false))
-	require.Equal(t, wire.MaxMTU, wire.ForInterface(full, true))
-	require.Less(t, wire.ForInterface(full-1, true), wire.MaxMTU)
+	require.Equal(t, wire.MaxMTU, wire.PathMTU(full, false))
+	require.Equal(t, wire.MaxMTU, wire.PathMTU(full, true))
+	require.Less(t, wire.PathMTU(full-1, true), wire.MaxMTU)
 }

@@ -161,7 +161,7 @@ func (s machineFacts) checkAddresses() []checkResult {
 }
 
 func (a interfaceAddr) checkMTU() checkResult {
-	mtu := wire.ForInterface(a.mtu, !a.ip.Is4())
+	mtu := wire.PathMTU(a.mtu, !a.ip.Is4())
 	f := checkResult{levelOK, "address", fmt.Sprintf("%v on %s, GID %s, interface MTU %d, RoCE MTU %d", a.ip, a.name, formatGID(verbs.GIDFromAddr(a.ip)), a.mtu, mtu), nil}
 	if mtu == 0 {
 		f.Level = levelWarn
@@ -177,7 +177,7 @@ func (a interfaceAddr) checkMTU() checkResult {
 // and IPv6.
 func fullMTU() int {
 	mtu := wire.MaxMTU
-	for wire.ForInterface(mtu, true) < wire.MaxMTU || wire.ForInterface(mtu, false) < wire.MaxMTU {
+	for wire.PathMTU(mtu, true) < wire.MaxMTU || wire.PathMTU(mtu, false) < wire.MaxMTU {
 		mtu++
 	}
 	return mtu

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/softrnic/softrnic/wire"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 )
 
 // An Address is the address of a Port for its peers.
@@ -38,7 +38,7 @@ func ParseAddress(s string) (a Address, err error) {
 		return uint32(n)
 	}
 	a.At, err = netip.ParseAddrPort(fields[0])
-	a.At = wire.CanonicalAddrPort(a.At)
+	a.At = hostaddr.CanonicalPort(a.At)
 	a.QPN, a.QKey, a.Epoch, a.MTU = number(fields[1], 16), number(fields[2], 16), number(fields[3], 16), int(number(fields[4], 10))
 	if err == nil {
 		err = a.validate()

@@ -8,9 +8,9 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire"
 )
 
 // A Port is a UD queue pair with a nack.Core. It is not safe for concurrent
@@ -146,7 +146,7 @@ func (p *Port) PeerMTU(number int) int { return p.peers[number].mtu }
 
 // AddressHandle returns the shared address handle of an adapter.
 func (p *Port) AddressHandle(at netip.AddrPort) (verbs.AH, error) {
-	at = wire.CanonicalAddrPort(at)
+	at = hostaddr.CanonicalPort(at)
 	if ah := p.ahs[at]; ah != nil {
 		return ah, nil
 	}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/racesync"
-	"github.com/softrnic/softrnic/wire"
 )
 
 // portable is the link on Go's net package, for systems without a faster one.
@@ -57,7 +57,7 @@ func openPortable(o Options) (Conn, error) {
 		done:  make(chan struct{}),
 	}
 	c.closeGuard.init()
-	c.local = wire.CanonicalAddrPort(conn.LocalAddr().(*net.UDPAddr).AddrPort())
+	c.local = hostaddr.CanonicalPort(conn.LocalAddr().(*net.UDPAddr).AddrPort())
 	dontFragment(conn, v6)
 	c.class.init(o.TOS)
 	c.caps = Caps{Name: "udp-portable"}
@@ -99,7 +99,7 @@ func (c *portable) readLoop() {
 			c.rx.icmp.Add(1) // the ICMP error of an earlier packet
 			continue
 		}
-		src = wire.CanonicalAddrPort(src)
+		src = hostaddr.CanonicalPort(src)
 		if !c.ring.push(src, c.class.parseReceived(oob[:oobn]), buf[:n]) {
 			c.rx.overflow.Add(1)
 			continue

@@ -20,9 +20,7 @@ func (s SrcAvail) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, s.Addr)
 }
 
-// ParseSrcAvail reads the extended header from b, which begins behind the base
-// header.
-func ParseSrcAvail(b []byte) (s SrcAvail, err error) {
+func parseSrcAvail(b []byte) (s SrcAvail, err error) {
 	if err := checkLength(b, "SrcAvail", srcAvailBytes); err != nil {
 		return s, err
 	}
@@ -52,9 +50,7 @@ func (s SinkAvail) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, s.NonDiscards)
 }
 
-// ParseSinkAvail reads the extended header from b, which begins behind the base
-// header.
-func ParseSinkAvail(b []byte) (s SinkAvail, err error) {
+func parseSinkAvail(b []byte) (s SinkAvail, err error) {
 	if err := checkLength(b, "SinkAvail", sinkAvailBytes); err != nil {
 		return s, err
 	}

@@ -186,7 +186,7 @@ func TestShortExtendedHeaders(t *testing.T) {
 			require.ErrorContains(t, err, m.mid.String())
 		}
 	}
-	_, err := bsdh.ParseSrcAvail(make([]byte, 15))
+	_, err := bsdh.ParseExtended[bsdh.SrcAvail](make([]byte, 15))
 	require.ErrorContains(t, err, "the extended header of SrcAvail takes 16 bytes, 15 are there")
 }
 
@@ -197,16 +197,16 @@ func TestModes(t *testing.T) {
 		0x80: "buffered, send half", 0x90: "combined, send half", 0xA0: "pipelined, send half",
 		0x2F: "pipelined, receive half", // the low bits are reserved
 	} {
-		c, err := bsdh.ParseModeChange([]byte{b, 1, 2, 3})
+		c, err := bsdh.ParseExtended[bsdh.ModeChange]([]byte{b, 1, 2, 3})
 		require.NoError(t, err)
 		require.Equal(t, want, c.String())
 		require.Equal(t, []byte{b & 0xF0, 0, 0, 0}, c.Append(nil))
 	}
 	for _, b := range []byte{0x30, 0x70, 0xB0, 0xF0} {
-		_, err := bsdh.ParseModeChange([]byte{b, 0, 0, 0})
+		_, err := bsdh.ParseExtended[bsdh.ModeChange]([]byte{b, 0, 0, 0})
 		require.ErrorIs(t, err, bsdh.ErrMalformed)
 	}
-	_, err := bsdh.ParseModeChange([]byte{0x50, 0, 0, 0})
+	_, err := bsdh.ParseExtended[bsdh.ModeChange]([]byte{0x50, 0, 0, 0})
 	require.ErrorContains(t, err, "ModeChange to mode 5, the last is 2")
 }
 
@@ -284,14 +284,14 @@ func TestNothingIsAllocated(t *testing.T) {
 		"Hello":           func() { bsdh.ParseHello(all["Hello with an extension"]) },
 		"HelloAck":        func() { bsdh.ParseHelloAck(all["HelloAck with an extension"]) },
 		"header":          func() { bsdh.ParseHeader(all["SrcAvail"]) },
-		"SrcAvail":        func() { bsdh.ParseSrcAvail(all["SrcAvail"][16:]) },
-		"SinkAvail":       func() { bsdh.ParseSinkAvail(all["SinkAvail"][16:]) },
-		"RdmaCompl":       func() { bsdh.ParseRdmaCompl(all["RdmaRdCompl"][16:]) },
-		"ModeChange":      func() { bsdh.ParseModeChange(all["ModeChange to pipelined, receive half"][16:]) },
-		"ChRcvBuf":        func() { bsdh.ParseChRcvBuf(all["ChRcvBuf"][16:]) },
-		"SuspComm":        func() { bsdh.ParseSuspComm(all["SuspComm"][16:]) },
-		"RingUpdate":      func() { bsdh.ParseRingUpdate(all["RingUpdate"][16:]) },
-		"RingChange":      func() { bsdh.ParseRingChange(all["RingChange"][16:]) },
+		"SrcAvail":        func() { bsdh.ParseExtended[bsdh.SrcAvail](all["SrcAvail"][16:]) },
+		"SinkAvail":       func() { bsdh.ParseExtended[bsdh.SinkAvail](all["SinkAvail"][16:]) },
+		"RdmaCompl":       func() { bsdh.ParseExtended[bsdh.RdmaCompl](all["RdmaRdCompl"][16:]) },
+		"ModeChange":      func() { bsdh.ParseExtended[bsdh.ModeChange](all["ModeChange to pipelined, receive half"][16:]) },
+		"ChRcvBuf":        func() { bsdh.ParseExtended[bsdh.ChRcvBuf](all["ChRcvBuf"][16:]) },
+		"SuspComm":        func() { bsdh.ParseExtended[bsdh.SuspComm](all["SuspComm"][16:]) },
+		"RingUpdate":      func() { bsdh.ParseExtended[bsdh.RingUpdate](all["RingUpdate"][16:]) },
+		"RingChange":      func() { bsdh.ParseExtended[bsdh.RingChange](all["RingChange"][16:]) },
 		"written message": func() { b = bsdh.SrcAvail{}.Append(bsdh.Header{}.Append(b[:0])) },
 		"written Hello":   func() { b = (&bsdh.Hello{Extension: ring}).Append(b[:0]) },
 		"written plain":   func() { b = (&bsdh.Hello{}).Append(b[:0]) },

@@ -11,9 +11,7 @@ type RdmaCompl struct {
 // Append appends the extended header to b.
 func (c RdmaCompl) Append(b []byte) []byte { return binary.BigEndian.AppendUint32(b, c.Len) }
 
-// ParseRdmaCompl reads the extended header from b, which begins behind the base
-// header.
-func ParseRdmaCompl(b []byte) (c RdmaCompl, err error) {
+func parseRdmaCompl(b []byte) (c RdmaCompl, err error) {
 	if err := checkLength(b, "RdmaWrCompl and RdmaRdCompl", complBytes); err != nil {
 		return c, err
 	}
@@ -30,9 +28,7 @@ type ChRcvBuf struct {
 // Append appends the extended header to b.
 func (c ChRcvBuf) Append(b []byte) []byte { return binary.BigEndian.AppendUint32(b, c.Size) }
 
-// ParseChRcvBuf reads the extended header from b, which begins behind the base
-// header.
-func ParseChRcvBuf(b []byte) (c ChRcvBuf, err error) {
+func parseChRcvBuf(b []byte) (c ChRcvBuf, err error) {
 	if err := checkLength(b, "ChRcvBuf and ChRcvBufAck", rcvBufBytes); err != nil {
 		return c, err
 	}
@@ -47,9 +43,7 @@ type SuspComm struct {
 // Append appends the extended header to b.
 func (s SuspComm) Append(b []byte) []byte { return binary.BigEndian.AppendUint64(b, s.ServiceID) }
 
-// ParseSuspComm reads the extended header from b, which begins behind the base
-// header.
-func ParseSuspComm(b []byte) (s SuspComm, err error) {
+func parseSuspComm(b []byte) (s SuspComm, err error) {
 	if err := checkLength(b, "SuspComm", suspBytes); err != nil {
 		return s, err
 	}

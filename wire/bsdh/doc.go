@@ -26,7 +26,7 @@
 //	h, err := bsdh.ParseHeader(b)
 //	switch h.MID {
 //	case bsdh.MIDSrcAvail:
-//		avail, err := bsdh.ParseSrcAvail(b[bsdh.HeaderBytes:])
+//		avail, err := bsdh.ParseExtended[bsdh.SrcAvail](b[bsdh.HeaderBytes:])
 //		inline := h.Payload(b)
 //
 // The functions never panic and allocate only errors. Each error wraps

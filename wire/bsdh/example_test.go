@@ -21,7 +21,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	avail, err := bsdh.ParseSrcAvail(b[bsdh.HeaderBytes:])
+	avail, err := bsdh.ParseExtended[bsdh.SrcAvail](b[bsdh.HeaderBytes:])
 	if err != nil {
 		fmt.Println(err)
 		return

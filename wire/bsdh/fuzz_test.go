@@ -38,7 +38,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if m, ok := ext.(bsdh.ModeChange); ok {
-			again, err := bsdh.ParseModeChange(m.Append(nil))
+			again, err := bsdh.ParseExtended[bsdh.ModeChange](m.Append(nil))
 			require.NoError(t, err)
 			require.Equal(t, m, again)
 		} else if ext != nil {

@@ -77,21 +77,21 @@ var plain = []struct {
 func parseExtended(m bsdh.MID, b []byte) (any, error) {
 	switch m {
 	case bsdh.MIDRdmaWrCompl, bsdh.MIDRdmaRdCompl:
-		return bsdh.ParseRdmaCompl(b)
+		return bsdh.ParseExtended[bsdh.RdmaCompl](b)
 	case bsdh.MIDModeChange:
-		return bsdh.ParseModeChange(b)
+		return bsdh.ParseExtended[bsdh.ModeChange](b)
 	case bsdh.MIDChRcvBuf, bsdh.MIDChRcvBufAck:
-		return bsdh.ParseChRcvBuf(b)
+		return bsdh.ParseExtended[bsdh.ChRcvBuf](b)
 	case bsdh.MIDSuspComm:
-		return bsdh.ParseSuspComm(b)
+		return bsdh.ParseExtended[bsdh.SuspComm](b)
 	case bsdh.MIDSinkAvail:
-		return bsdh.ParseSinkAvail(b)
+		return bsdh.ParseExtended[bsdh.SinkAvail](b)
 	case bsdh.MIDSrcAvail:
-		return bsdh.ParseSrcAvail(b)
+		return bsdh.ParseExtended[bsdh.SrcAvail](b)
 	case bsdh.MIDRingUpdate:
-		return bsdh.ParseRingUpdate(b)
+		return bsdh.ParseExtended[bsdh.RingUpdate](b)
 	case bsdh.MIDRingChange:
-		return bsdh.ParseRingChange(b)
+		return bsdh.ParseExtended[bsdh.RingChange](b)
 	}
 	return nil, nil
 }

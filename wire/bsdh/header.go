@@ -103,9 +103,38 @@ func (h Header) Payload(b []byte) []byte {
 	return b[start:h.Len]
 }
 
+// An ExtendedHeader is a header that follows the base header in messages of one or two MIDs.
+type ExtendedHeader interface {
+	SrcAvail | SinkAvail | RdmaCompl | ChRcvBuf | SuspComm | ModeChange | RingUpdate | RingChange
+}
+
+// ParseExtended decodes an extended header from b, which begins behind the base header. It returns
+// an error if b is too short, and for a ModeChange to an unknown mode.
+func ParseExtended[E ExtendedHeader](b []byte) (e E, err error) {
+	switch e := any(&e).(type) {
+	case *SrcAvail:
+		*e, err = parseSrcAvail(b)
+	case *SinkAvail:
+		*e, err = parseSinkAvail(b)
+	case *RdmaCompl:
+		*e, err = parseRdmaCompl(b)
+	case *ChRcvBuf:
+		*e, err = parseChRcvBuf(b)
+	case *SuspComm:
+		*e, err = parseSuspComm(b)
+	case *ModeChange:
+		*e, err = parseModeChange(b)
+	case *RingUpdate:
+		*e, err = parseRingUpdate(b)
+	case *RingChange:
+		*e, err = parseRingChange(b)
+	}
+	return e, err
+}
+
 // ErrMalformed is wrapped by all errors of this package: the bytes are not an SDP
 // message, or their length fields are inconsistent.
-var ErrMalformed = errors.New("malformed SDP message")
+var ErrMalformed = errors.New("bsdh: malformed SDP message")
 
 func malformedError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))

@@ -54,9 +54,8 @@ func (c ModeChange) Append(b []byte) []byte {
 	return append(b, v, 0, 0, 0)
 }
 
-// ParseModeChange reads the extended header from b, which begins behind the base
-// header. A mode that does not exist is an error.
-func ParseModeChange(b []byte) (c ModeChange, err error) {
+// parseModeChange returns an error for a mode that does not exist.
+func parseModeChange(b []byte) (c ModeChange, err error) {
 	if err := checkLength(b, "ModeChange", modeBytes); err != nil {
 		return c, err
 	}

@@ -11,9 +11,7 @@ type RingUpdate struct {
 // Append appends the extended header to b.
 func (u RingUpdate) Append(b []byte) []byte { return binary.BigEndian.AppendUint64(b, u.Freed) }
 
-// ParseRingUpdate reads the extended header from b, which begins behind the base
-// header.
-func ParseRingUpdate(b []byte) (u RingUpdate, err error) {
+func parseRingUpdate(b []byte) (u RingUpdate, err error) {
 	if err := checkLength(b, "RingUpdate", updateBytes); err != nil {
 		return u, err
 	}
@@ -37,9 +35,7 @@ func (c RingChange) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, c.Addr)
 }
 
-// ParseRingChange reads the extended header from b, which begins behind the base
-// header.
-func ParseRingChange(b []byte) (c RingChange, err error) {
+func parseRingChange(b []byte) (c RingChange, err error) {
 	if err := checkLength(b, "RingChange", changeBytes); err != nil {
 		return c, err
 	}

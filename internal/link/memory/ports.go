@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/softrnic/softrnic/wire"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 )
 
 // A portTable is the address table of a network.
@@ -15,7 +15,7 @@ const firstEphemeralPort = 49152
 
 // attach adds a new Conn under its address.
 func (p portTable) attach(f fabric, pool *pool, addr netip.AddrPort, o Options) (*Conn, error) {
-	addr = wire.CanonicalAddrPort(addr)
+	addr = hostaddr.CanonicalPort(addr)
 	if err := o.validate(addr); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -70,7 +71,7 @@ func stranger(t *testing.T, s *sim.Sim) *memory.Conn {
 func TestForgedPackets(t *testing.T) {
 	rkey := func(change func(h *wire.RETH)) func(*wire.BTH, []byte) {
 		return func(_ *wire.BTH, ext []byte) {
-			h := wire.ParseRETH(ext)
+			h := wire.RETH{VA: binary.BigEndian.Uint64(ext), RKey: binary.BigEndian.Uint32(ext[8:]), Length: binary.BigEndian.Uint32(ext[12:])}
 			change(&h)
 			h.Put(ext)
 		}

@@ -86,7 +86,7 @@ func (c *Core) requestPipelined() {
 
 // handleModeChange handles a ModeChange.
 func (c *Core) handleModeChange(ext []byte) {
-	m, err := bsdh.ParseModeChange(ext)
+	m, err := bsdh.ParseExtended[bsdh.ModeChange](ext)
 	if err != nil {
 		c.violation("%v", err)
 		return

@@ -19,7 +19,7 @@ type peerSink struct {
 
 // handleSinkAvail handles a SinkAvail.
 func (c *Core) handleSinkAvail(ext, payload []byte) {
-	s, _ := bsdh.ParseSinkAvail(ext)
+	s, _ := bsdh.ParseExtended[bsdh.SinkAvail](ext)
 	switch {
 	case len(payload) > 0:
 		c.violation("SinkAvail with %d bytes of data", len(payload))

@@ -29,7 +29,7 @@ type sourceRead struct {
 
 // handleSrcAvail handles a SrcAvail and reports whether it keeps the slot.
 func (c *Core) handleSrcAvail(ext, payload []byte, slot int) (keeps bool) {
-	s, _ := bsdh.ParseSrcAvail(ext) // dispatchMessage has checked the length
+	s, _ := bsdh.ParseExtended[bsdh.SrcAvail](ext) // dispatchMessage has checked the length
 	switch {
 	case c.peerClosed:
 		c.violation("SrcAvail after DisConn")

@@ -74,7 +74,7 @@ func (c *Core) handleRingSwitched() {
 
 // handleRingChange handles a RingChange.
 func (c *Core) handleRingChange(ext []byte) {
-	next, _ := bsdh.ParseRingChange(ext)
+	next, _ := bsdh.ParseExtended[bsdh.RingChange](ext)
 	switch {
 	case c.ring.peerPending:
 		c.violation("second RingChange before the RingSwitched")

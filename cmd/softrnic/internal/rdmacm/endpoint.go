@@ -7,8 +7,8 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire"
 )
 
 // RoCEPort is the UDP port at which programs expect a server's adapter.
@@ -71,7 +71,7 @@ func clientAddr(server, bind netip.Addr) (netip.AddrPort, error) {
 			return netip.AddrPort{}, err
 		}
 	}
-	if wire.CanonicalAddr(own) == wire.CanonicalAddr(server) || !bind.IsValid() && own.IsLoopback() {
+	if hostaddr.Canonical(own) == hostaddr.Canonical(server) || !bind.IsValid() && own.IsLoopback() {
 		return netip.AddrPortFrom(own, 0), nil
 	}
 	return netip.AddrPortFrom(own, RoCEPort), nil
@@ -90,7 +90,7 @@ func (p *DeviceSource) openEndpoint(at netip.AddrPort, want netip.Addr) (_ *Endp
 	if e.Manager, err = cm.New(e.Device, cm.Options{}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if is := e.Addr(); p.Device != nil && want.IsValid() && !want.IsUnspecified() && wire.CanonicalAddr(want) != is {
+	if is := e.Addr(); p.Device != nil && want.IsValid() && !want.IsUnspecified() && hostaddr.Canonical(want) != is {
 		return nil, errors.Join(fmt.Errorf("device at %v cannot be bound to %v; name one address", is, want), e.Close())
 	}
 	return e, nil

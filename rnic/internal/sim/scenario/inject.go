@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/softrnic/softrnic/internal/link"
@@ -45,7 +46,7 @@ func (r *runner) injectPacket(w *arguments) error {
 		wire.SackETH{Done: w.numberOption("done", "", 0)}.Put(buf[at:])
 	}
 	if info.Imm {
-		wire.ImmDt(w.numberOption("imm", "", 0)).Put(buf[info.HeaderLen-wire.ImmLen:])
+		binary.BigEndian.PutUint32(buf[info.HeaderLen-wire.ImmLen:], uint32(w.numberOption("imm", "", 0)))
 	}
 	if info.IETH {
 		wire.IETH{RKey: uint32(w.numberOption("key", "", 0))}.Put(buf[info.HeaderLen-wire.IETHLen:])

@@ -1,4 +1,4 @@
-package wire
+package hostaddr
 
 import (
 	"net/netip"
@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCanonicalAddr tests every form of an address that a program may give.
-func TestCanonicalAddr(t *testing.T) {
+// TestCanonical tests every form of an address that a program may give.
+func TestCanonical(t *testing.T) {
 	for given, want := range map[string]string{
 		"192.0.2.1":              "192.0.2.1",
 		"::ffff:192.0.2.1":       "192.0.2.1",
@@ -23,17 +23,17 @@ func TestCanonicalAddr(t *testing.T) {
 		"::192.0.2.1":            "::192.0.2.1", // compatible, not mapped
 		"64:ff9b::192.0.2.1%lo0": "64:ff9b::192.0.2.1",
 	} {
-		got := CanonicalAddr(netip.MustParseAddr(given))
+		got := Canonical(netip.MustParseAddr(given))
 		require.Equal(t, netip.MustParseAddr(want), got, given)
-		require.Equal(t, got, CanonicalAddr(got), "twice")
-		at := CanonicalAddrPort(netip.AddrPortFrom(netip.MustParseAddr(given), 4791))
+		require.Equal(t, got, Canonical(got), "twice")
+		at := CanonicalPort(netip.AddrPortFrom(netip.MustParseAddr(given), 4791))
 		require.Equal(t, netip.AddrPortFrom(got, 4791), at)
 	}
-	require.False(t, CanonicalAddr(netip.Addr{}).IsValid())
+	require.False(t, Canonical(netip.Addr{}).IsValid())
 }
 
-// FuzzCanonicalAddr compares with a conversion through the sixteen bytes of a GID.
-func FuzzCanonicalAddr(f *testing.F) {
+// FuzzCanonical compares with a conversion through the sixteen bytes of a GID.
+func FuzzCanonical(f *testing.F) {
 	f.Add("fe80::1%eth0")
 	f.Add("::ffff:192.0.2.1")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -41,6 +41,6 @@ func FuzzCanonicalAddr(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.Equal(t, netip.AddrFrom16(a.As16()).Unmap(), CanonicalAddr(a))
+		require.Equal(t, netip.AddrFrom16(a.As16()).Unmap(), Canonical(a))
 	})
 }
