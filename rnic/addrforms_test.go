@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestAddrForms opens a device in every form of its address, and gives the one form
-// to peers and in errors.
+// TestAddrForms opens a device with every form of its address, and checks that peers and errors
+// have the canonical form.
 func TestAddrForms(t *testing.T) {
 	for given, want := range map[string]string{
 		"127.0.0.1":            "127.0.0.1",

@@ -27,7 +27,7 @@ func TestParseAddrs(t *testing.T) {
 		"127.0.0.1/32":                    {"127.0.0.1:4791"},
 		"127.0.0.1/32:7-8":                {"127.0.0.1:7", "127.0.0.1:8"},
 		"[2001:db8::1/128]:7":             {"[2001:db8::1]:7"},
-		"203.0.113.0/24,192.0.2.1":        {"192.0.2.1:4791"}, // nothing in the prefix here, other hosts have it
+		"203.0.113.0/24,192.0.2.1":        {"192.0.2.1:4791"}, // no local address in the prefix; other hosts may have one
 	} {
 		a, err := ParseAddrs(text)
 		require.NoError(t, err, text)
@@ -66,7 +66,7 @@ func sprint(list []netip.AddrPort) string {
 	return s + "]"
 }
 
-// TestAddrsPrefix takes the addresses of this machine that lie in a prefix.
+// TestAddrsPrefix checks that a prefix selects the local addresses in it.
 func TestAddrsPrefix(t *testing.T) {
 	a, err := ParseAddrs("203.0.113.0/24")
 	require.NoError(t, err)
@@ -92,8 +92,8 @@ func TestAddrsPrefix(t *testing.T) {
 	require.Len(t, seen, 3)
 }
 
-// TestAddrsOfSeveralHosts opens devices by lists that serve several hosts: addresses
-// of others are left out, and all ranks of one host find a port.
+// TestAddrsOfSeveralHosts opens devices with lists for several hosts: addresses of other hosts are
+// skipped, and all ranks of one host find a port.
 func TestAddrsOfSeveralHosts(t *testing.T) {
 	own, err := hostaddr.Own()
 	require.NoError(t, err)
@@ -146,8 +146,8 @@ func TestAddrsOfSeveralHosts(t *testing.T) {
 	require.True(t, link.IsAddrInUse(err), "%v", err)
 }
 
-// TestAddrEnvironmentForSeveral: one variable serves several devices of a
-// process, and says what to do where it cannot.
+// TestAddrEnvironmentForSeveral checks that one variable serves several devices of a process, and
+// that the error has a remedy otherwise.
 func TestAddrEnvironmentForSeveral(t *testing.T) {
 	open := func(env string) (*Device, error) {
 		t.Setenv(EnvAddr, env)

@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// takers are the ways to get completions: polling moves both ends along in one
-// goroutine, waiting leaves the other end to its service.
+// takers are the ways to get completions: polling drives both ends in one goroutine, waiting leaves
+// the other end to its service.
 var takers = map[string]func(e, other *end, wc []verbs.WC) (int, error){
 	"poll": func(e, other *end, wc []verbs.WC) (int, error) {
 		other.dev.Progress()
@@ -24,8 +24,8 @@ var takers = map[string]func(e, other *end, wc []verbs.WC) (int, error){
 	"wait": func(e, _ *end, wc []verbs.WC) (int, error) { return e.cq.PollWait(context.Background(), wc) },
 }
 
-// TestNoAllocation posts and completes work of every kind, alone and in lists,
-// and counts allocations on both ends: there are none, per request or packet.
+// TestNoAllocation posts and completes requests of every kind, alone and in lists, and checks that
+// neither end allocates per request or packet.
 func TestNoAllocation(t *testing.T) {
 	if racesync.Enabled {
 		t.Skip("the race detector allocates")
@@ -101,7 +101,7 @@ func TestNoAllocation(t *testing.T) {
 						take(a, b, list)
 					}
 					allocs := 1.0
-					for attempts := 5; allocs > 0 && attempts > 0; attempts-- { // queues grow to what they need, also after a timeout
+					for attempts := 5; allocs > 0 && attempts > 0; attempts-- { // queues grow, also after a timeout
 						for range 20 {
 							work()
 						}

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Whoever waits for management datagrams leaves the socket to those who wait
-// for traffic, and gets what comes all the same.
+// TestManagementDoesNotLead checks that a waiter for management datagrams leaves the socket to the
+// waiters for traffic, and still gets its datagrams.
 func TestManagementDoesNotLead(t *testing.T) {
 	a, b := newEndOf(t, Options{}, verbs.GSI), newEndOf(t, Options{}, verbs.GSI)
 	for _, e := range []*end{a, b} {
@@ -43,7 +43,7 @@ func TestManagementDoesNotLead(t *testing.T) {
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 10)}, AH: a.handle(t, b.dev), RemoteQPN: 1})
 	require.NoError(t, <-got)
 
-	other := b.newQP(t, verbs.RC) // a queue that serves traffic as well
+	other := b.newQP(t, verbs.RC) // a queue for traffic as well
 	require.False(t, cq.managementOnly.Load())
 	require.NoError(t, other.Close())
 }

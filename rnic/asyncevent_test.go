@@ -55,7 +55,7 @@ func TestEventCQErr(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// A requester whose own completions are lost fails, too.
+// TestEventCQErrOfRequester checks that a requester fails if its own completions are lost.
 func TestEventCQErrOfRequester(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	c := a.newCQ(t, 1)
@@ -147,7 +147,7 @@ func TestEventLastWQEReached(t *testing.T) {
 	require.Zero(t, n, "shared receives are not flushed")
 }
 
-// fragileConn is a link that fails when it is told to.
+// fragileConn is a link that fails on request.
 type fragileConn struct {
 	link.Conn
 	broken atomic.Bool
@@ -188,8 +188,8 @@ func (c *fragileConn) Wait(timeout time.Duration) (bool, error) {
 	return c.Conn.Wait(timeout)
 }
 
-// TestEventDeviceFatal cuts the link of a device: one event, everyone who
-// waits is told, nothing spins, and nothing but Close works any more.
+// TestEventDeviceFatal fails the link of a device: one event is raised, every waiter returns, no
+// goroutine spins, and only Close succeeds afterwards.
 func TestEventDeviceFatal(t *testing.T) {
 	for name, o := range engines {
 		for _, by := range []string{"reader", "writer"} {

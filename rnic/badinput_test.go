@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// intruder sends packets that are not of this adapter's making to a device.
+// intruder sends packets to a device that no adapter has built.
 type intruder struct {
 	t    *testing.T
 	conn link.Conn
@@ -30,8 +30,8 @@ func newIntruder(t *testing.T, to *Device) *intruder {
 	return &intruder{t, conn, wire.Path{Dst: to.Addr()}, link.NewBatch(1 << 16)}
 }
 
-// write sends a well-formed RDMA write of 8 bytes, after change and with the
-// ICRC right, unless bit is not negative: then that bit is flipped.
+// write sends an RDMA write of 8 bytes, modified by change and sealed with a valid ICRC. If bit is
+// not negative, it then inverts that bit.
 func (i *intruder) write(h wire.BTH, r wire.RETH, bit int) {
 	info := wire.RCWriteOnly.Info()
 	p := i.b.Next(&i.to, info.HeaderLen+8+wire.ICRCLen)
@@ -45,8 +45,8 @@ func (i *intruder) write(h wire.BTH, r wire.RETH, bit int) {
 	i.b.Reset()
 }
 
-// TestForgedPackets sends packets that are well-formed and right in all but one
-// respect. They are counted under their reason, and change nothing.
+// TestForgedPackets sends packets that are valid in all respects but one. They are counted under
+// their reason, and have no effect.
 func TestForgedPackets(t *testing.T) {
 	a, b := pair(t, Options{})
 	idle := b.at(t, verbs.RC, verbs.StateInit)
@@ -85,8 +85,8 @@ func TestForgedPackets(t *testing.T) {
 	checkTransfers(t, a, b, 10_000, 1)
 }
 
-// TestJunk sends random bytes of every length, and random damage to what a
-// peer sends. Nothing changes but the counters.
+// TestJunk sends random bytes of every length, and random corruptions of a peer's packets. Only the
+// counters change.
 func TestJunk(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -99,7 +99,7 @@ func TestJunk(t *testing.T) {
 	const n = 2000
 	for i := range n {
 		fill(junk, random.Uint64())
-		if random.IntN(2) == 0 { // something that gets further
+		if random.IntN(2) == 0 { // a packet that is processed further
 			h := wire.BTH{Opcode: wire.Opcode(random.Uint32()), PKey: wire.DefaultPKey, DestQPN: b.qp.Num(), PSN: wire.PSN(random.Uint32() & wire.PSNMask)}
 			h.Put(junk)
 		}
@@ -107,7 +107,7 @@ func TestJunk(t *testing.T) {
 		require.NoError(t, err)
 		b.dev.Progress()
 	}
-	a.post(t, verbs.SendWR{Opcode: verbs.WRRDMAWrite}) // behind the junk
+	a.post(t, verbs.SendWR{Opcode: verbs.WRRDMAWrite}) // after the junk
 	a.poll1(t)
 	before.RQPSN = (before.RQPSN + 1) & wire.PSNMask
 	after, _ := b.qp.Query()

@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// TestCountersAgreeWithCapture holds the device's counters against what the
-// capture shows was on the wire, with faults in between.
+// TestCountersAgreeWithCapture compares the device's counters with a capture of the packets on the
+// wire, with injected faults.
 func TestCountersAgreeWithCapture(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.pcapng")
 	a := newEnd(t, Options{Impair: "drop 3rd WRITE_ONLY; duplicate 9th WRITE_ONLY; drop 2nd READ_REQUEST"})

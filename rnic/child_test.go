@@ -17,11 +17,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// childEnv makes the test binary a child: a process with a device, which obeys
-// orders, one JSON object a line, from its standard input until that ends.
+// childEnv makes the test binary a child: a process with a device that executes orders, one JSON
+// object a line, from its standard input until that ends.
 const childEnv = "SOFTRNIC_TEST_CHILD"
 
-// childOptions are the Options that go to a child.
+// childOptions are the Options sent to a child.
 type childOptions struct {
 	Addr                           netip.AddrPort
 	AnyPort                        bool
@@ -35,9 +35,8 @@ func (o childOptions) options() Options {
 		RecvBuffer: o.RecvBuffer, SendBuffer: o.SendBuffer, Impair: o.Impair}
 }
 
-// order is what a child shall do: "open" a device, "connect" its queue pair,
-// "fill" memory, tell its "sum", post a "recv", "send" or "write" from memory,
-// or take a "completion".
+// order is an order to a child: "open" a device, "connect" its queue pair, "fill" memory, return
+// its "sum", post a "recv", "send" or "write", or poll a "completion".
 type order struct {
 	Do      string
 	Options childOptions
@@ -53,7 +52,7 @@ type remoteMemory struct {
 	RKey uint32
 }
 
-// answer is what comes back.
+// answer is the reply to an order.
 type answer struct {
 	Err      string
 	Endpoint *verbs.Endpoint
@@ -87,7 +86,7 @@ func childMain() {
 	}
 }
 
-// obey carries out an order.
+// obey executes an order.
 func (e *end) obey(o *order, a *answer) (err error) {
 	e.meet()
 	defer e.meet()
@@ -128,8 +127,8 @@ func (e *end) obey(o *order, a *answer) (err error) {
 	return err
 }
 
-// meet passes through the engine. Orders keep what a process does to memory and
-// what its peer does apart in time, of which the race detector knows nothing.
+// meet makes one call into the engine. Orders separate the accesses of a process from those of its
+// peer in time, which the race detector does not see.
 func (e *end) meet() {
 	if e.qp != nil {
 		e.qp.State()
@@ -168,7 +167,7 @@ func sum(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// child is such a process, as its parent sees it.
+// child is a child process, seen by its parent.
 type child struct {
 	t   testing.TB
 	cmd *exec.Cmd
@@ -199,7 +198,7 @@ func newChild(t testing.TB, o childOptions, typ verbs.QPType) *child {
 	return c
 }
 
-// start gives an order whose answer finish waits for.
+// start sends an order; finish waits for its reply.
 func (c *child) start(o order) {
 	c.t.Helper()
 	require.NoError(c.t, c.in.Encode(o))
@@ -218,7 +217,7 @@ func (c *child) do(o order) answer {
 	return c.finish()
 }
 
-// completion waits for a completion of the child's, which must be a success.
+// completion waits for a successful completion of the child.
 func (c *child) completion() verbs.WC {
 	c.t.Helper()
 	wc := c.do(order{Do: "completion"}).WC
@@ -226,7 +225,7 @@ func (c *child) completion() verbs.WC {
 	return wc
 }
 
-// kill ends the process as nothing else does.
+// kill kills the process without a chance to clean up.
 func (c *child) kill() {
 	c.t.Helper()
 	require.NoError(c.t, c.cmd.Process.Kill())

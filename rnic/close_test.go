@@ -16,8 +16,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// everything makes a device with one object of each kind, tied to one another,
-// and returns how to end each.
+// everything opens a device with one object of each kind, which use each other, and returns the
+// functions that close them.
 func everything(t testing.TB, o Options) map[string]func() error {
 	t.Helper()
 	e := newEnd(t, o)
@@ -43,8 +43,8 @@ func everything(t testing.TB, o Options) map[string]func() error {
 	}
 }
 
-// TestCloseInAnyOrder ends all objects of a device, and the device, in random
-// orders and twice. What is still in use says so and nothing else goes wrong.
+// TestCloseInAnyOrder closes all objects of a device, and the device, in random orders and twice.
+// Objects in use return ErrBusy, and nothing else fails.
 func TestCloseInAnyOrder(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -70,8 +70,8 @@ func TestCloseInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestCloseInOrder ends objects before those that they are made from: then
-// nothing is busy and nothing is left.
+// TestCloseInOrder closes objects before those that they are created from: none is in use, and none
+// remains.
 func TestCloseInOrder(t *testing.T) {
 	e := newEnd(t, Options{})
 	require.ErrorIs(t, e.cq.Close(), verbs.ErrBusy)
@@ -89,10 +89,9 @@ func TestCloseInOrder(t *testing.T) {
 	require.NoError(t, e.dev.Close(), "twice is safe")
 }
 
-// TestCloseAtOnce closes a device from several goroutines: each returns when
-// the device is closed.
+// TestCloseAtOnce closes a device from several goroutines: each returns when the device is closed.
 func TestCloseAtOnce(t *testing.T) {
-	var ours Addrs // nobody else's of this machine, so that the address stays free
+	var ours Addrs // used by no other test, so that the address stays free
 	if runtime.GOOS == "linux" {
 		var err error
 		ours, err = ParseAddrs(ownaddr.Host(46).String() + "/32")
@@ -105,7 +104,7 @@ func TestCloseAtOnce(t *testing.T) {
 			wg.Go(func() {
 				assert.NoError(t, e.dev.Close())
 				again, err := Open(Options{Addr: e.dev.Addr()})
-				if err == nil { // one of us gets the address, which is free
+				if err == nil { // one of the two gets the free address
 					again.Close()
 				}
 			})
@@ -117,10 +116,10 @@ func TestCloseAtOnce(t *testing.T) {
 	}
 }
 
-// TestCloseFlushes leaves what was outstanding as flushed completions.
+// TestCloseFlushes checks that outstanding requests complete as flushed.
 func TestCloseFlushes(t *testing.T) {
 	a, b := pair(t, Options{})
-	require.NoError(t, b.dev.Close()) // so that a's request stays
+	require.NoError(t, b.dev.Close()) // so that a's request stays outstanding
 	a.recv(t, 1, 0, 8)
 	a.post(t, verbs.SendWR{WRID: 2, Opcode: verbs.WRSend})
 	require.NoError(t, a.dev.Close())
@@ -137,8 +136,8 @@ func TestCloseFlushes(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
-// TestNothingLeaks opens and closes devices of every kind with traffic and
-// waiters, and counts file descriptors. Goroutines are counted by TestMain.
+// TestNothingLeaks opens and closes devices of every kind with traffic and waiters, and counts file
+// descriptors. TestMain counts goroutines.
 func TestNothingLeaks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc/self/fd")
@@ -178,7 +177,7 @@ func TestNothingLeaks(t *testing.T) {
 		kinds["shards"] = Options{Shards: 3}
 	}
 	for _, o := range kinds {
-		cycle(o) // what is opened once for all times
+		cycle(o) // files that are opened once per process
 	}
 	before := files()
 	for range 5 {
@@ -193,11 +192,11 @@ func TestNothingLeaks(t *testing.T) {
 	require.LessOrEqual(t, files(), before)
 }
 
-// streams are the kinds of work that reach memory.
+// streams are the kinds of requests that access memory.
 var streams = []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRSend, verbs.WRRDMARead, verbs.WRAtomicFetchAdd}
 
-// stream keeps posting requests from a to b until one fails, and returns its
-// completion. started is called when the stream flows.
+// stream posts requests from a to b until one fails, and returns its completion. It calls started
+// after the first completion.
 func stream(t *testing.T, a, b *end, op verbs.WROpcode, started func()) verbs.WC {
 	const size, depth = 60_000, 32
 	wr := verbs.SendWR{Opcode: op, Flags: verbs.SendSignaled, SGList: []verbs.SGE{a.mr.SGE(0, size)},
@@ -213,7 +212,7 @@ func stream(t *testing.T, a, b *end, op verbs.WROpcode, started func()) verbs.WC
 			if err != nil {
 				assert.ErrorIs(t, err, verbs.ErrClosed)
 			}
-			b.cq.Poll(make([]verbs.WC, 8)) // make room
+			b.cq.Poll(make([]verbs.WC, 8)) // wait for free space
 		}
 		if i == 2*depth {
 			started()
@@ -231,10 +230,9 @@ func stream(t *testing.T, a, b *end, op verbs.WROpcode, started func()) verbs.WC
 	}
 }
 
-// TestMemoryIsLeftAlone ends the right to use memory in several ways while
-// requests stream through it. When the call has returned, the adapter does not
-// touch the memory any more: under the race detector, the comparison itself
-// would tell.
+// TestMemoryIsLeftAlone ends the access to memory in several ways while requests use it. When the
+// call has returned, the adapter does not access the memory: under the race detector, the
+// comparison itself would be a race.
 func TestMemoryIsLeftAlone(t *testing.T) {
 	hasty := verbs.ConnectOptions{Retries: 3}
 	run := func(t *testing.T, op verbs.WROpcode, mem func(a, b *end) verbs.MR, stop func(a, b *end) error) verbs.WC {

@@ -21,7 +21,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// newChannel makes a channel with n queues.
+// newChannel returns a channel with n queues.
 func (e *end) newChannel(t testing.TB, n, depth int) (verbs.CompChannel, []verbs.CQ) {
 	t.Helper()
 	ch, err := e.dev.CreateCompChannel()
@@ -34,7 +34,7 @@ func (e *end) newChannel(t testing.TB, n, depth int) (verbs.CompChannel, []verbs
 	return ch, cqs
 }
 
-// eventOf takes the event that is there, or nil.
+// eventOf returns a pending event, or nil.
 func eventOf(ch verbs.CompChannel) (verbs.CQ, error) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -93,7 +93,7 @@ func TestCreateCQWithCompChannel(t *testing.T) {
 	require.Equal(t, 1, b.dev.quota.inUse(kindCQ))
 }
 
-// slowChannel is what a channel has to do, without a thought for time.
+// slowChannel is a simple model of a channel.
 type slowChannel struct {
 	armed   [8]armState
 	queued  [8]int // completions
@@ -109,8 +109,8 @@ func (s *slowChannel) event(i int) {
 	}
 }
 
-// TestCompChannelOrder: the oldest event first, each once, none of a queue that
-// is gone, in any order of calls.
+// TestCompChannelOrder checks that events are in order, once each, and none is of a destroyed
+// queue, for any order of calls.
 func TestCompChannelOrder(t *testing.T) {
 	const depth = 3
 	e := newEnd(t, Options{})
@@ -176,7 +176,7 @@ func TestCompChannelOrder(t *testing.T) {
 				}
 			},
 			"wait": func(t *rapid.T) {
-				// An event that is there comes for sure, whatever the context says.
+				// A pending event is returned regardless of the context.
 				c, err := eventOf(ch)
 				if len(slow.list) == 0 {
 					require.NoError(t, err)
@@ -218,11 +218,11 @@ func TestCompChannelOrder(t *testing.T) {
 	})
 }
 
-// echo is a server of many connections: it answers each message.
+// echo is a server of many connections that replies to each message.
 type echo struct {
 	qps  map[verbs.CQ]verbs.QP
-	left atomic.Int64 // messages to answer, and answers to be acknowledged
-	over func()       // called when none is left, if not nil
+	left atomic.Int64 // messages to reply to, and replies to be acknowledged
+	over func()       // called when none remains, if not nil
 }
 
 // serve handles the event of a queue.
@@ -257,7 +257,7 @@ func (e *echo) serve(c verbs.CQ) error {
 	return nil
 }
 
-// run serves all in one goroutine, from their channel. The queues are armed.
+// run serves all connections in one goroutine, from their channel. The queues are armed.
 func (e *echo) run(ctx context.Context, ch verbs.CompChannel) error {
 	for e.left.Load() > 0 {
 		c, err := ch.Wait(ctx)
@@ -274,9 +274,9 @@ func (e *echo) run(ctx context.Context, ch verbs.CompChannel) error {
 	return nil
 }
 
-// TestNoEventIsLost lets one goroutine look after many connections by their
-// channel, while the peers poll, wait, and arm by hand. If an event is lost, a
-// rally stands still. The server takes no turn of a poller on its own device.
+// TestNoEventIsLost serves many connections in one goroutine by their channel, while the peers
+// poll, wait, and arm explicitly. A lost event would block a ping-pong. The server never polls its
+// own device.
 func TestNoEventIsLost(t *testing.T) {
 	rounds, n := 800, 16
 	if testing.Short() {
@@ -318,7 +318,7 @@ func TestNoEventIsLost(t *testing.T) {
 					})
 				case "waiter":
 					guest.Go(func() { b.cq.PollWait(ctx, make([]verbs.WC, 1)) })
-				case "handler": // takes every other
+				case "handler": // polls every other one
 					server.over = over
 					var offers atomic.Int64
 					require.NoError(t, ch.Handle(func(c verbs.CQ) bool {
@@ -336,8 +336,8 @@ func TestNoEventIsLost(t *testing.T) {
 	})
 }
 
-// TestChannelWaiterNeverLeads waits on a channel beside a packet in the socket:
-// on a device that nobody serves, it stays there.
+// TestChannelWaiterNeverLeads waits on a channel with a packet in the socket of a device without
+// service: the packet stays there.
 func TestChannelWaiterNeverLeads(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{NoService: true})
 	ch, cqs := b.newChannel(t, 1, 16)
@@ -361,8 +361,8 @@ func TestChannelWaiterNeverLeads(t *testing.T) {
 	require.Equal(t, cqs[0], c)
 }
 
-// TestTakersOfOneChannel shares a channel among goroutines: each event goes to
-// one of them, and when the channel is destroyed all return.
+// TestTakersOfOneChannel shares a channel among goroutines: each event wakes one of them, and all
+// return when the channel is closed.
 func TestTakersOfOneChannel(t *testing.T) {
 	const takers, queues, rounds = 5, 16, 300
 	e := newEnd(t, Options{})
@@ -406,8 +406,8 @@ func TestTakersOfOneChannel(t *testing.T) {
 	require.Empty(t, taken)
 }
 
-// TestChannelOfClosedDevice closes a device under waiters: the events of what
-// was flushed come first, then everyone is told.
+// TestChannelOfClosedDevice closes a device with waiters: they get the events of flushed requests
+// first, then ErrClosed.
 func TestChannelOfClosedDevice(t *testing.T) {
 	eachEngine(t, func(t *testing.T, o Options) {
 		e := newEnd(t, o)
@@ -465,8 +465,8 @@ func TestChannelOfFailedDevice(t *testing.T) {
 	require.ErrorIs(t, err, errBroken)
 }
 
-// TestChannelOfOverrunQueue: who waits is told which queue is lost, and again
-// when it arms it again.
+// TestChannelOfOverrunQueue checks that a waiter gets an error that names an overrun queue, and
+// another one after arming it again.
 func TestChannelOfOverrunQueue(t *testing.T) {
 	e := newEnd(t, Options{})
 	ch, cqs := e.newChannel(t, 2, 1)
@@ -491,8 +491,8 @@ func TestChannelOfOverrunQueue(t *testing.T) {
 	require.Nil(t, none, "its event went with it")
 }
 
-// TestChannelsComeAndGo makes, arms, completes, waits for and destroys queues
-// and channels from many goroutines at once.
+// TestChannelsComeAndGo creates, arms, completes, waits for and closes queues and channels
+// concurrently.
 func TestChannelsComeAndGo(t *testing.T) {
 	rounds := 400
 	if testing.Short() {
@@ -546,7 +546,7 @@ func TestChannelsComeAndGo(t *testing.T) {
 	require.Equal(t, 1, e.dev.quota.inUse(kindCQ))
 }
 
-// TestNoAllocationByEvents counts allocations of arming, event and waiting.
+// TestNoAllocationByEvents checks that arming, events and waits do not allocate.
 func TestNoAllocationByEvents(t *testing.T) {
 	if racesync.Enabled {
 		t.Skip("the race detector allocates")
@@ -561,7 +561,7 @@ func TestNoAllocationByEvents(t *testing.T) {
 	}))
 }
 
-// eventRound arms a queue, completes something on it, waits and polls.
+// eventRound arms a queue, completes a request on it, waits and polls.
 func eventRound(t testing.TB, ch verbs.CompChannel) func(c *completionQueue) {
 	var wc verbs.WC
 	got := make([]verbs.WC, 1)
@@ -590,9 +590,9 @@ func BenchmarkReqNotify(b *testing.B) {
 	}
 }
 
-// BenchmarkCompChannel is arming, completion, event, Wait and Poll in one
-// goroutine, on one channel with more and more queues that are all armed; and
-// the same with the waiter asleep in another goroutine.
+// BenchmarkCompChannel measures arming, completion, event, Wait and Poll in one goroutine, on one
+// channel with more and more armed queues; and the same with the waiter asleep in another
+// goroutine.
 func BenchmarkCompChannel(b *testing.B) {
 	for _, queues := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(queues), func(b *testing.B) {
@@ -601,7 +601,7 @@ func BenchmarkCompChannel(b *testing.B) {
 			round := eventRound(b, ch)
 			for _, c := range cqs {
 				require.NoError(b, c.ReqNotify(false))
-				round(c.(*completionQueue)) // the queue gets its memory
+				round(c.(*completionQueue)) // the queue allocates its memory
 				require.NoError(b, c.ReqNotify(false))
 			}
 			i := 0

@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// number gives every uint64 field of v, also of embedded structs, a value of
-// its own and returns how many there are.
+// number sets every uint64 field of v, also of embedded structs, to a different value and returns
+// their number.
 func number(v reflect.Value, next uint64) uint64 {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
@@ -31,8 +31,8 @@ func number(v reflect.Value, next uint64) uint64 {
 	return next
 }
 
-// TestCounterTables holds each table to its struct: every field has one name,
-// and every name one field and a description.
+// TestCounterTables compares each table with its struct: every field has one name, and every name
+// one field and a description.
 func TestCounterTables(t *testing.T) {
 	t.Run("qp", func(t *testing.T) { checkTable[QPCounters](t, qpCounters, "", counterNames) })
 	t.Run("device", func(t *testing.T) { checkTable[Counters](t, deviceCounters, "", counterNames) })
@@ -60,8 +60,7 @@ func checkTable[T any](t *testing.T, table counterTable, prefix string, descript
 	}
 }
 
-// TestRxeNames compares with what rdma-statistic(8) printed for rdma_rxe of
-// Linux 6.1.
+// TestRxeNames compares the names with the output of rdma-statistic(8) for rdma_rxe of Linux 6.1.
 func TestRxeNames(t *testing.T) {
 	text, err := os.ReadFile("testdata/rxe-hw-counters.txt")
 	require.NoError(t, err)
@@ -95,7 +94,7 @@ func TestCountersJSON(t *testing.T) {
 	}
 }
 
-// TestFaultCounters holds FaultCounters to what faults count.
+// TestFaultCounters compares FaultCounters with the counters of the impairment.
 func TestFaultCounters(t *testing.T) {
 	var c impair.Counts
 	v := reflect.ValueOf(&c).Elem()
@@ -114,8 +113,8 @@ func TestFaultCounters(t *testing.T) {
 	require.Len(t, seen, fields)
 }
 
-// A queue pair tells its counters by name, for floors that do not know the
-// struct.
+// TestHWCounter checks access to the counters of a queue pair by name, for layers that do not
+// import the struct.
 func TestHWCounter(t *testing.T) {
 	a, b := pair(t, Options{})
 	b.recv(t, 1, 0, 64)

@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// look asks a device's endpoint, which is on TCP.
+// look requests a path of a device's endpoint, which is on TCP.
 func look(t *testing.T, dev *Device) Snapshot {
 	t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
@@ -26,7 +26,7 @@ func look(t *testing.T, dev *Device) Snapshot {
 	return s
 }
 
-// TestDebugEnvironment: a program need not know of the endpoint.
+// TestDebugEnvironment checks that the variable opens the endpoint of an unchanged program.
 func TestDebugEnvironment(t *testing.T) {
 	t.Setenv(EnvDebug, "127.0.0.1:0")
 	dev, err := Open(Options{Name: "nic"})
@@ -42,7 +42,7 @@ func TestDebugEnvironment(t *testing.T) {
 	require.NoError(t, dev.Close())
 }
 
-// TestDebugAuto puts a socket for each device where the tools look.
+// TestDebugAuto checks that each device has a socket in the directory that tools search.
 func TestDebugAuto(t *testing.T) {
 	dir, err := os.MkdirTemp("", "s") // t.TempDir is too long for a socket on macOS
 	require.NoError(t, err)
@@ -64,8 +64,8 @@ func TestDebugAuto(t *testing.T) {
 	require.Empty(t, sockets)
 }
 
-// TestDebugInUse: what the program asks for it gets, or no device. What the
-// environment asks of every device is not worth a device.
+// TestDebugInUse checks that an endpoint of Options that is in use fails Open, and that one of the
+// environment does not.
 func TestDebugInUse(t *testing.T) {
 	first, err := Open(Options{Debug: "127.0.0.1:0"})
 	require.NoError(t, err)

@@ -30,7 +30,8 @@ func TestEventsComeInOrder(t *testing.T) {
 	}
 }
 
-// Two events may leave one token behind. Who takes the first event passes it on.
+// TestEventsWakeOneAfterAnother checks that two events with one wake-up wake two waiters: the first
+// waiter wakes the second.
 func TestEventsWakeOneAfterAnother(t *testing.T) {
 	q := newEventQueue()
 	q.push(verbs.AsyncEvent{Port: 1})
@@ -119,7 +120,7 @@ func TestCloseDropsEvents(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
-// TestEventsLostCounted shows what the queue has lost in the device's counters.
+// TestEventsLostCounted checks that lost events are counted by the device.
 func TestEventsLostCounted(t *testing.T) {
 	d := newEnd(t, Options{}).dev
 	for range maxQueuedEvents + 3 {
@@ -128,7 +129,7 @@ func TestEventsLostCounted(t *testing.T) {
 	require.EqualValues(t, 3, d.Inspect().Counters.EventsLost)
 }
 
-// A flood of notices loses the oldest notices, and no error.
+// TestEventOverflow checks that an overflow drops the oldest notices, and no error.
 func TestEventOverflow(t *testing.T) {
 	q := newEventQueue()
 	const flood = 10 * maxQueuedEvents
@@ -163,7 +164,8 @@ func TestEventOverflow(t *testing.T) {
 	require.Equal(t, flood-maxQueuedEvents, ev.Port, "of errors, too, the newest are kept")
 }
 
-// Each event reaches one of those who ask, and no one sleeps beside an event.
+// TestManyGettersManyPutters checks that each event wakes one waiter, and that no waiter sleeps
+// beside an event.
 func TestManyGettersManyPutters(t *testing.T) {
 	q := newEventQueue()
 	const putters, getters, each = 4, 4, 100
@@ -193,8 +195,8 @@ func TestManyGettersManyPutters(t *testing.T) {
 	require.Len(t, seen, putters*each)
 }
 
-// Every event that a device raises is one or the other, as its meaning in verbs has
-// it.
+// TestErrorsAndNotices checks that every event of a device is an error or a notice, according to
+// its description.
 func TestErrorsAndNotices(t *testing.T) {
 	for typ := verbs.EventCQErr; typ <= verbs.EventWQFatal; typ++ {
 		switch typ {

@@ -9,8 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// side is one end of a connection: a device, a queue pair and memory that the
-// peer may write.
+// side is one end of a connection: a device, a queue pair and memory that the peer may write.
 type side struct {
 	dev verbs.Device
 	cq  verbs.CQ
@@ -39,7 +38,7 @@ func Example() {
 	defer a.dev.Close()
 	defer b.dev.Close()
 
-	// Each end has to know the other's endpoint: a line of text to exchange.
+	// Each end needs the other's endpoint, a line of text.
 	here, err := verbs.LocalEndpoint(a.dev, a.qp, 1000)
 	check(err)
 	there, err := verbs.LocalEndpoint(b.dev, b.qp, 2000)
@@ -47,7 +46,7 @@ func Example() {
 	check(verbs.Connect(a.qp, here, there, verbs.ConnectOptions{}))
 	check(verbs.Connect(b.qp, there, here, verbs.ConnectOptions{}))
 
-	// The immediate data tells b that the write is there: it takes a receive.
+	// The immediate data notifies b of the write: it consumes a receive.
 	_, err = b.qp.PostRecv([]verbs.RecvWR{{WRID: 7}})
 	check(err)
 	n := copy(a.mr.Bytes(), "hello, remote memory")
@@ -67,8 +66,8 @@ func Example() {
 	// hello, remote memory, 42
 }
 
-// One goroutine looks after many connections by a completion channel. Here each
-// queue pair is connected to itself.
+// One goroutine serves many connections by a completion channel. Here each queue pair is connected
+// to itself.
 func ExampleCompChannel() {
 	dev, err := rnic.Open(rnic.Options{})
 	check(err)

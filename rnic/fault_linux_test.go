@@ -17,15 +17,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// losable is memory that the system takes away from under a region.
+// losable is memory of a region that becomes inaccessible.
 type losable struct {
 	mem  []byte
-	lose func() // all but the first page
+	lose func() // all except the first page
 }
 
 const losableBytes = 256 << 10
 
-// losses are the ways in which memory goes.
+// losses are the ways in which memory becomes inaccessible.
 var losses = map[string]func(t testing.TB) losable{
 	"truncated file": func(t testing.TB) losable {
 		f := sparseFile(t, losableBytes)
@@ -35,7 +35,7 @@ var losses = map[string]func(t testing.TB) losable{
 		return losable{mem, func() { require.NoError(t, f.Truncate(4096)) }}
 	},
 	"unmapped": func(t testing.TB) losable {
-		// Far from where the system maps what others ask for, so that nobody else gets it.
+		// Far from other mappings, so that the range is not reused.
 		far := uint64(0x1_2345_0000_0000)
 		p, err := unix.MmapPtr(-1, 0, unsafe.Add(unsafe.Pointer(nil), uintptr(far)), losableBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		require.NoError(t, err)
@@ -47,7 +47,7 @@ var losses = map[string]func(t testing.TB) losable{
 	"protected": func(t testing.TB) losable { return protectable(t, unix.PROT_NONE) },
 }
 
-// protectable is memory whose protection changes.
+// protectable is memory with variable protection.
 func protectable(t testing.TB, prot int) losable {
 	mem, err := unix.Mmap(-1, 0, losableBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	require.NoError(t, err)
@@ -63,8 +63,8 @@ func sparseFile(t testing.TB, n int64) *os.File {
 	return f
 }
 
-// faultCase is a request whose memory, at this end or at the peer's, is lost
-// between registration and use.
+// faultCase is a request whose memory, at either end, becomes inaccessible between registration and
+// use.
 type faultCase struct {
 	name string
 	typ  verbs.QPType
@@ -73,11 +73,11 @@ type faultCase struct {
 	wr   verbs.SendWR
 	off  int // of the lost region
 	n    int
-	more int             // in a second element, of memory that stays
+	more int             // in a second element, whose memory stays valid
 	want verbs.WCStatus  // of the request
-	recv verbs.WCStatus  // of the peer's receive; success: there is none
-	end  verbs.QPState   // of the queue pair at the lost memory
-	ev   verbs.EventType // at the peer, if there is no receive
+	recv verbs.WCStatus  // of the peer's receive; success: none
+	end  verbs.QPState   // of the queue pair with the lost memory
+	ev   verbs.EventType // at the peer, without a receive
 }
 
 func faultCases() (list []faultCase) {
@@ -127,9 +127,9 @@ func faultCases() (list []faultCase) {
 	return list
 }
 
-// TestMemoryFaults: memory that goes away under a region fails the work that
-// touches it, as the specification has it, and nothing else: not the process,
-// and no other queue pair of the device.
+// TestMemoryFaults checks that inaccessible memory of a region fails the requests that access it,
+// with the status of the specification, and affects neither the process nor other queue pairs of
+// the device.
 func TestMemoryFaults(t *testing.T) {
 	for how, make := range losses {
 		a, b := newEnd(t, Options{}), newEnd(t, Options{})
@@ -144,8 +144,7 @@ func TestMemoryFaults(t *testing.T) {
 	}
 }
 
-// TestWriteProtectedMemory: what stores in memory that has become read-only
-// fails.
+// TestWriteProtectedMemory checks that stores to memory that has become read-only fail.
 func TestWriteProtectedMemory(t *testing.T) {
 	if racesync.Enabled {
 		t.Skip("the race detector stores atomically in C, where a fault ends the process")
@@ -222,8 +221,7 @@ func (c *faultCase) run(t *testing.T, a, b *end, m losable) {
 	require.Equal(t, c.end, at.qp.State())
 }
 
-// connect makes the queue pairs of the case and returns the handle that
-// requests of UD need.
+// connect connects the queue pairs of the case and returns the handle for requests of UD.
 func (c *faultCase) connect(t *testing.T, qa, qb *end) verbs.AH {
 	most := 0
 	if c.rdma {
@@ -244,8 +242,8 @@ func (c *faultCase) connect(t *testing.T, qa, qb *end) verbs.AH {
 	return connectPeers(t, qa, qb)
 }
 
-// TestFaultOfInlineData: inline data that cannot be read is refused by the post,
-// and the queue is as before.
+// TestFaultOfInlineData checks that unreadable inline data fails the post, and leaves the queue
+// unchanged.
 func TestFaultOfInlineData(t *testing.T) {
 	for how, make := range losses {
 		t.Run(how, func(t *testing.T) {
@@ -262,8 +260,7 @@ func TestFaultOfInlineData(t *testing.T) {
 	}
 }
 
-// TestFaultAmidRequests: what was posted before completes first, what was posted
-// behind is flushed.
+// TestFaultAmidRequests checks that earlier requests complete first, and later ones are flushed.
 func TestFaultAmidRequests(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		for _, n := range []int{100, 3000} {
@@ -293,8 +290,8 @@ func TestFaultAmidRequests(t *testing.T) {
 	}
 }
 
-// TestFaultOfLentPayload: packets that refer to memory which goes before they
-// leave are lost, and the request fails when they are to be sent again.
+// TestFaultOfLentPayload checks that packets whose payload becomes inaccessible before they are
+// sent are lost, and that the request fails when it is retransmitted.
 func TestFaultOfLentPayload(t *testing.T) {
 	for how, make := range losses {
 		t.Run(how, func(t *testing.T) {
@@ -324,8 +321,8 @@ func TestFaultOfLentPayload(t *testing.T) {
 	}
 }
 
-// TestRegisterOnlyWhatMayBeAccessed: RegMR refuses memory that the rights asked
-// for do not fit.
+// TestRegisterOnlyWhatMayBeAccessed checks that RegMR refuses memory that does not permit the
+// requested access.
 func TestRegisterOnlyWhatMayBeAccessed(t *testing.T) {
 	e := newEnd(t, Options{})
 	page := os.Getpagesize()

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// TestFlowsOfPredictablePeers checks packets of peers that choose the IPv4
-// identification in several ways.
+// TestFlowsOfPredictablePeers handles packets of peers that choose the IPv4 identification in
+// several ways.
 func TestFlowsOfPredictablePeers(t *testing.T) {
 	src, dst := netip.MustParseAddrPort("192.0.2.1:4791"), netip.MustParseAddrPort("192.0.2.2:4791")
 	seal := wire.NewSealer(src, dst)
@@ -25,16 +25,15 @@ func TestFlowsOfPredictablePeers(t *testing.T) {
 	f := cache.get(src)
 	require.Same(t, f, cache.get(src))
 
-	// Linux: another one each time, never predictable.
+	// Linux: a random one each time.
 	for i := range 200 {
 		require.NotEqual(t, wire.ICRCBad, f.checkICRC(packet(uint16(0x3000+i)), 0))
 	}
-	// An adapter like ours: the place in a group, which receive offload may
-	// have cut differently.
+	// A softrnic: the position in a group, which receive offload may have divided differently.
 	for i := range 200 {
 		require.NotEqual(t, wire.ICRCBad, f.checkICRC(packet(uint16(i%64)), uint16(i%7)))
 	}
-	// Damage that another identification would explain, now and then.
+	// Corruption that another identification would explain, sometimes.
 	for range 10 {
 		require.Equal(t, wire.ICRCBad, f.checkICRC(packet(0x1234), 0), "once it is damage")
 		require.Equal(t, wire.ICRCExact, f.checkICRC(packet(0), 0))
@@ -44,7 +43,7 @@ func TestFlowsOfPredictablePeers(t *testing.T) {
 	for i := range 200 {
 		require.Equal(t, wire.ICRCMember, f.checkICRC(packet(uint16(0x4001+i)), 0))
 	}
-	// Plain damage is bad whoever sends.
+	// Plain corruption is detected for all senders.
 	p := packet(0)
 	p[13] ^= 0xFF
 	p[14] ^= 0xFF

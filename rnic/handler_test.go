@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestHandler: an event that the service finds goes to the handler, and to who waits
-// only if that does not want it.
+// TestHandler checks that the handler gets an event found by the service, and that a waiter gets it
+// only if the handler declines it.
 func TestHandler(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	ch, cqs := b.newChannel(t, 1, 16)
@@ -52,9 +52,8 @@ func TestHandler(t *testing.T) {
 	require.ErrorIs(t, ch.Handle(func(verbs.CQ) bool { return true }), verbs.ErrClosed)
 }
 
-// TestHandOver: while the service looks, events wait for it; what it does not want, and
-// what comes behind its look, wakes who waits. An event of a queue that is gone does not
-// come back.
+// TestHandOver checks that events during a poll of the service wait for its end, that declined and
+// later ones wake waiters, and that an event of a closed queue is dropped.
 func TestHandOver(t *testing.T) {
 	e := newEnd(t, Options{NoService: true})
 	some, cqs := e.newChannel(t, 3, 4)

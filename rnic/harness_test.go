@@ -15,25 +15,24 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestMain runs the tests, or what a test asks of a child process, and holds
-// the tests to leaving no goroutine behind.
+// TestMain runs the tests, or the child process of a test, and checks that no goroutine remains.
 func TestMain(m *testing.M) {
-	os.Setenv(EnvLog, "off") // many tests are about failures
+	os.Setenv(EnvLog, "off") // many tests cause failures
 	childMain()
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what must happen.
+// patience is the time that a test waits for an expected event.
 const patience = time.Minute
 
-// soon is a context that ends when patience does.
+// soon returns a context that ends after patience.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// end is one side of a test: a device with one of everything.
+// end is one side of a test: a device with one object of each kind.
 type end struct {
 	dev *Device
 	pd  verbs.PD
@@ -60,7 +59,7 @@ func newEndOf(t testing.TB, o Options, typ verbs.QPType) *end {
 	return e
 }
 
-// sizes are those of the queue pairs of a test.
+// sizes are the sizes of queue pairs in tests.
 var sizes = verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
 
 func (e *end) newQP(t testing.TB, typ verbs.QPType) verbs.QP {
@@ -68,8 +67,8 @@ func (e *end) newQP(t testing.TB, typ verbs.QPType) verbs.QP {
 	return e.newQPWith(t, verbs.QPInitAttr{Type: typ})
 }
 
-// newQPWith makes a queue pair; what the attributes leave out is the end's. Unless they
-// ask for SignalAll only requests with SendSignaled complete.
+// newQPWith returns a queue pair; attributes that are not set are the end's. Unless SignalAll is
+// set only requests with SendSignaled complete.
 func (e *end) newQPWith(t testing.TB, a verbs.QPInitAttr) verbs.QP {
 	t.Helper()
 	a.SelectiveSignaling = !a.SignalAll
@@ -101,14 +100,13 @@ func (e *end) reg(t testing.TB, n int, access verbs.AccessFlags) verbs.MR {
 	return mr
 }
 
-// pair is two devices with an RC connection.
+// pair returns two devices with an RC connection.
 func pair(t testing.TB, o Options) (a, b *end) {
 	t.Helper()
 	return pairOf(t, o, verbs.RC)
 }
 
-// pairOf is two devices whose queue pairs are connected or, if they are UD,
-// ready to send and receive.
+// pairOf returns two devices whose queue pairs are connected or, for UD, ready to send and receive.
 func pairOf(t testing.TB, o Options, typ verbs.QPType) (a, b *end) {
 	t.Helper()
 	a, b = newEndOf(t, o, typ), newEndOf(t, o, typ)
@@ -121,7 +119,7 @@ func pairOf(t testing.TB, o Options, typ verbs.QPType) (a, b *end) {
 	return a, b
 }
 
-// qkey is the Q_Key of the datagrams of a test.
+// qkey is the Q_Key of datagrams in tests.
 const qkey = 0x1234
 
 func connect(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs.QP) {
@@ -134,8 +132,8 @@ func connectWith(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb v
 	connectAt(t, a, qa, b, qb, 100, o)
 }
 
-// connectAt connects queue pairs whose first packets have the numbers psn and, in the other
-// direction, 0xfffff0 - psn + 100 modulo 2^24.
+// connectAt connects queue pairs with the initial PSNs psn and, in the other direction, 0xfffff0 -
+// psn + 100 modulo 2^24.
 func connectAt(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs.QP, psn uint32, o verbs.ConnectOptions) {
 	t.Helper()
 	ea, err := verbs.LocalEndpoint(a, qa, psn)
@@ -146,7 +144,7 @@ func connectAt(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb ver
 	require.NoError(t, verbs.Connect(qb, eb, ea, o))
 }
 
-// handle makes an address handle that leads from e to a peer's device.
+// handle returns an address handle from e to a peer's device.
 func (e *end) handle(t testing.TB, to *Device) verbs.AH {
 	t.Helper()
 	port, err := to.QueryPort(1)
@@ -158,8 +156,7 @@ func (e *end) handle(t testing.TB, to *Device) verbs.AH {
 	return ah
 }
 
-// connectPeers lets two UD queue pairs have RDMA with each other, and returns the
-// handle of b for a.
+// connectPeers makes two UD queue pairs RDMA peers, and returns the handle of b for a.
 func connectPeers(t testing.TB, a, b *end) verbs.PeerAH {
 	t.Helper()
 	toB, toA := a.peer(t, b), b.peer(t, a)
@@ -168,7 +165,7 @@ func connectPeers(t testing.TB, a, b *end) verbs.PeerAH {
 	return toB
 }
 
-// peer makes the handle of a UD queue pair that has RDMA with the one of e.
+// peer returns the handle of an RDMA peer of e's UD queue pair.
 func (e *end) peer(t testing.TB, other *end) verbs.PeerAH {
 	attr := e.handle(t, other.dev).Attr()
 	h, err := e.qp.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: attr, QPN: other.qp.Num(), Access: verbs.AccessRemote})
@@ -191,7 +188,7 @@ func (e *end) recv(t testing.TB, id uint64, off, n int) {
 	require.NoError(t, err)
 }
 
-// poll1 waits for one completion, which must be a success.
+// poll1 waits for one successful completion.
 func (e *end) poll1(t testing.TB) verbs.WC {
 	t.Helper()
 	wc := e.next(t)
@@ -216,7 +213,7 @@ func nextOf(t testing.TB, c verbs.CQ) verbs.WC {
 	return wc[0]
 }
 
-// event waits for an asynchronous event of a type and passes over others.
+// event waits for an asynchronous event of a type and skips others.
 func (e *end) event(t testing.TB, typ verbs.EventType) verbs.AsyncEvent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -230,14 +227,14 @@ func (e *end) event(t testing.TB, typ verbs.EventType) verbs.AsyncEvent {
 	}
 }
 
-// needShards skips a test where a device cannot have several shards.
+// needShards skips a test if devices cannot have several shards.
 func needShards(t testing.TB) {
 	if runtime.GOOS != "linux" || strings.Contains(os.Getenv(EnvLink), "portable") {
 		t.Skip("several shards need the fast path of Linux")
 	}
 }
 
-// fill writes bytes that follow from the seed.
+// fill writes bytes that depend on the seed.
 func fill(b []byte, seed uint64) {
 	var key [32]byte
 	for i := range 8 {

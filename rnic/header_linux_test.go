@@ -14,13 +14,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// header is what an IP header has beside addresses and lengths.
+// header is the fields of an IP header except addresses and lengths.
 type header struct {
 	class, hops uint8
 	label       uint32
 }
 
-// wiretap is a UDP socket in the place of a peer's adapter that sees headers.
+// wiretap is a UDP socket in place of a peer's adapter that receives headers.
 type wiretap struct {
 	t    *testing.T
 	conn *net.UDPConn
@@ -75,9 +75,9 @@ func (w *wiretap) next() (h header) {
 	return h
 }
 
-// TestAddressVectorOnTheWire: traffic class, hop limit and flow label of an
-// address vector are those of the packets, of one and of a batch, of each type of
-// queue pair; and Query and Attr say what they are.
+// TestAddressVectorOnTheWire checks that packets have the traffic class, hop limit and flow label
+// of the address vector, single ones and batches, for each type of queue pair, and that Query and
+// Attr return them.
 func TestAddressVectorOnTheWire(t *testing.T) {
 	for _, ip := range []string{"127.0.0.1", "::1"} {
 		for _, c := range []struct {
@@ -136,7 +136,7 @@ func testHeader(t *testing.T, ip string, typ verbs.QPType, bytes int, set, want 
 		case !w.v6:
 			want.label = 0
 		case want.label == 0:
-			got.label = 0 // the system's choice
+			got.label = 0 // chosen by the system
 		}
 		require.Equal(t, want, got)
 	}

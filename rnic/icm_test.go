@@ -20,13 +20,13 @@ func TestICMEvictsLeastRecentlyUsed(t *testing.T) {
 		miss bool
 	}{
 		{1, true}, {2, true}, {1, false}, {3, true}, {3, false}, // 3 1 2
-		{4, true}, {2, true}, {3, false}, {1, true}, {4, true}, // 2, 1, 4 and 2 made way
+		{4, true}, {2, true}, {3, false}, {1, true}, {4, true}, // 2, 1, 4 and 2 were evicted
 	} {
 		require.Equal(t, step.miss, c.markUsed(step.qpn), "step %d", i)
 	}
 }
 
-// The cache against a slow model: a map of the times of last use.
+// TestICMModel compares the cache with a slow model: a map of the times of last use.
 func TestICMModel(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -52,8 +52,8 @@ func TestICMModel(t *testing.T) {
 	}
 }
 
-// With a cache of one context, queue pairs that take turns miss at both ends,
-// and one that stays alone does not.
+// TestICMCharges checks that with a cache of one context, alternating queue pairs miss at both
+// ends, and a single one does not.
 func TestICMCharges(t *testing.T) {
 	const penalty = time.Millisecond
 	var now int64
@@ -67,7 +67,7 @@ func TestICMCharges(t *testing.T) {
 	require.GreaterOrEqual(t, now-before, int64(penalty))
 }
 
-// A device with the model goes through the cache with every send and packet.
+// TestICMInDevice checks that a device with the model uses the cache for every send and packet.
 func TestICMInDevice(t *testing.T) {
 	x, y := pair(t, Options{ICM: ICM{Entries: 2, MissPenalty: time.Nanosecond}})
 	cached := func(e *end) []uint32 {

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// fillUnused sets every field of the struct v that used does not name to a value
-// that would be wrong if it counted.
+// fillUnused sets every field of the struct v that used does not name to a value that would be
+// invalid if it were used.
 func fillUnused(v reflect.Value, used map[string]bool) {
 	for i := range v.NumField() {
 		f := v.Field(i)
@@ -50,8 +50,7 @@ func names(list ...string) map[string]bool {
 	return m
 }
 
-// TestUnusedFieldsOfRequests: what an opcode does not use changes nothing,
-// whatever it is.
+// TestUnusedFieldsOfRequests checks that fields that an opcode does not use have no effect.
 func TestUnusedFieldsOfRequests(t *testing.T) {
 	common := []string{"WRID", "Opcode", "Flags"}
 	remote := []string{"RemoteAddr", "RKey"}
@@ -63,7 +62,7 @@ func TestUnusedFieldsOfRequests(t *testing.T) {
 		inline bool
 		bytes  int
 		used   []string
-		flags  verbs.SendFlags // that do not count
+		flags  verbs.SendFlags // unused ones
 	}{
 		{verbs.RC, verbs.WRSend, false, 100, []string{"SGList"}, 0},
 		{verbs.RC, verbs.WRSend, true, 8, []string{"SGList", "InlineData"}, 0},
@@ -101,7 +100,7 @@ func TestUnusedFieldsOfRequests(t *testing.T) {
 					WRID: id, Opcode: c.op, Flags: verbs.SendSignaled, Imm: 7, RemoteAddr: b.mr.Addr() + 64, RKey: b.mr.RKey(),
 					CompareAdd: 1, Swap: 2, AH: ah, RemoteQPN: b.qp.Num(), RemoteQKey: qkey, InvKey: key,
 				}
-				if c.op == verbs.WRLocalInv { // of what has just been bound
+				if c.op == verbs.WRLocalInv { // of the new binding
 					key = verbs.IncRKey(key)
 					bind := verbs.SendWR{Opcode: verbs.WRBindMW, Flags: verbs.SendSignaled, Bind: verbs.BindMW{MW: window, RKey: key, MR: bindable, Addr: bindable.Addr(), Length: 8, Access: verbs.AccessRemote}}
 					a.post(t, bind)
@@ -142,7 +141,7 @@ func TestUnusedFieldsOfRequests(t *testing.T) {
 				sent = a.poll1(t)
 				if receives {
 					got = b.poll1(t)
-				} else if c.typ == verbs.UC { // what was written is there when the next message is
+				} else if c.typ == verbs.UC { // the written data is there when the next message is
 					b.recv(t, 0, 0, 0)
 					a.post(t, verbs.SendWR{Opcode: verbs.WRSend})
 					a.poll1(t)
@@ -161,7 +160,7 @@ func TestUnusedFieldsOfRequests(t *testing.T) {
 	}
 }
 
-// TestUnusedRequestFieldsOfDatagramRDMA: the same of RDMA between UD queue pairs.
+// TestUnusedRequestFieldsOfDatagramRDMA checks the same for RDMA between UD queue pairs.
 func TestUnusedRequestFieldsOfDatagramRDMA(t *testing.T) {
 	for _, op := range []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -182,7 +181,7 @@ func TestUnusedRequestFieldsOfDatagramRDMA(t *testing.T) {
 	}
 }
 
-// attrFields are the fields of verbs.QPAttr by the bit that names them.
+// attrFields are the fields of verbs.QPAttr by their mask bit.
 var attrFields = map[verbs.QPAttrMask]string{
 	verbs.AttrState: "State", verbs.AttrCurState: "CurState", verbs.AttrEnSQDAsyncNotify: "EnSQDAsyncNotify",
 	verbs.AttrAccessFlags: "AccessFlags", verbs.AttrPKeyIndex: "PKeyIndex", verbs.AttrPort: "PortNum", verbs.AttrQKey: "QKey",
@@ -191,8 +190,7 @@ var attrFields = map[verbs.QPAttrMask]string{
 	verbs.AttrSQPSN: "SQPSN", verbs.AttrMaxDestRdAtomic: "MaxDestRdAtomic", verbs.AttrDestQPN: "DestQPN",
 }
 
-// strict is a queue pair whose Modify fills in everything that the mask leaves
-// out.
+// strict is a queue pair whose Modify sets all fields that are not in the mask to invalid values.
 type strict struct{ verbs.QP }
 
 func (q strict) Modify(a verbs.QPAttr, mask verbs.QPAttrMask) error {
@@ -204,8 +202,8 @@ func (q strict) Modify(a verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return q.QP.Modify(a, mask)
 }
 
-// TestUnusedAttributes: what the mask of a Modify leaves out changes nothing, on
-// the whole way of a queue pair of each type.
+// TestUnusedAttributes checks that attributes that are not in the mask of Modify have no effect, in
+// all transitions of each type of queue pair.
 func TestUnusedAttributes(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		t.Run(typ.String(), func(t *testing.T) {
@@ -239,7 +237,7 @@ func TestUnusedAttributes(t *testing.T) {
 	}
 }
 
-// TestUnusedOptionsOfConnect: what is for RC only does not count for UC.
+// TestUnusedOptionsOfConnect checks that options for RC have no effect on UC.
 func TestUnusedOptionsOfConnect(t *testing.T) {
 	a, b := newEndOf(t, Options{}, verbs.UC), newEndOf(t, Options{}, verbs.UC)
 	var o verbs.ConnectOptions
@@ -255,8 +253,8 @@ func TestUnusedOptionsOfConnect(t *testing.T) {
 	require.Zero(t, got.Timeout)
 }
 
-// TestUnusedSizes: with a shared receive queue the sizes of the queue pair's own
-// do not count.
+// TestUnusedSizes checks that with a shared receive queue the sizes of the own queue have no
+// effect.
 func TestUnusedSizes(t *testing.T) {
 	e := newEnd(t, Options{})
 	queue, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
@@ -276,7 +274,7 @@ func TestUnusedSizes(t *testing.T) {
 	require.Equal(t, verbs.SRQAttr{MaxWR: 5, MaxSGE: 1, Limit: 2}, got)
 }
 
-// TestOptionalAccess: flags that an adapter may ignore are ignored.
+// TestOptionalAccess checks that optional access flags are ignored.
 func TestOptionalAccess(t *testing.T) {
 	e := newEnd(t, Options{})
 	mr, err := e.pd.RegMR(make([]byte, 8), verbs.AccessLocalWrite|verbs.AccessOptional)

@@ -6,8 +6,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// BenchmarkPingPongInline is a ping-pong in one goroutine: all the work of a
-// half round trip and none of the waiting.
+// BenchmarkPingPongInline measures a ping-pong in one goroutine: all the work of half a round trip
+// without waits.
 func BenchmarkPingPongInline(b *testing.B) {
 	x, y := pair(b, Options{NoService: true})
 	recv := func(e *end) []verbs.RecvWR { return []verbs.RecvWR{{WRID: 1, SGList: []verbs.SGE{e.mr.SGE(0, 64)}}} }
@@ -21,7 +21,7 @@ func BenchmarkPingPongInline(b *testing.B) {
 	sent := 0
 	half := func(from, to *end, r []verbs.RecvWR) {
 		wrs[0].Flags = verbs.SendInline
-		if sent++; sent%16 < 2 { // now and then one of each end is signaled
+		if sent++; sent%16 < 2 { // sometimes one of each end is signaled
 			wrs[0].Flags |= verbs.SendSignaled
 		}
 		if _, err := from.qp.PostSend(wrs); err != nil {
@@ -48,8 +48,7 @@ func BenchmarkPingPongInline(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/half")
 }
 
-// BenchmarkWrite64KInline splits the work of a 64 KiB RDMA write between the
-// two ends.
+// BenchmarkWrite64KInline measures the work of a 64 KiB RDMA write at each end.
 func BenchmarkWrite64KInline(b *testing.B) {
 	x, y := pair(b, Options{NoService: true})
 	wrs := []verbs.SendWR{{WRID: 2, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGList: []verbs.SGE{x.mr.SGE(0, 65536)},

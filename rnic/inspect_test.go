@@ -85,7 +85,8 @@ func TestInspectQueues(t *testing.T) {
 	require.Equal(t, []CQInfo{{Num: 1, Depth: 1024, Armed: "solicited", Users: 2}, {Num: 2, Depth: 7, Armed: "any"}}, s.CQs)
 }
 
-// TestInspectDestroyed checks that what a queue pair counted outlives it.
+// TestInspectDestroyed checks that the counts of a queue pair remain in the sums after it is
+// closed.
 func TestInspectDestroyed(t *testing.T) {
 	a, b := pair(t, Options{})
 	write(t, a, b, 100)
@@ -98,8 +99,7 @@ func TestInspectDestroyed(t *testing.T) {
 	require.Equal(t, before.QPs[0].Counters, after.Destroyed)
 }
 
-// TestInspectMonotonic looks on while queue pairs that have counted are
-// destroyed: no sum may fall.
+// TestInspectMonotonic checks that no sum decreases while queue pairs are closed.
 func TestInspectMonotonic(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	ah, err := a.pd.CreateAH(verbs.AHAttr{DGID: verbs.GIDFromAddr(b.dev.Addr().Addr()), UDPPort: b.dev.Addr().Port()})
@@ -172,8 +172,8 @@ func TestInspectFaults(t *testing.T) {
 	require.Nil(t, newEnd(t, Options{}).dev.Inspect().Faults)
 }
 
-// TestSnapshotNames holds the JSON names to testdata/snapshot-names.txt.
-// Scripts read them: a name may come, none may go.
+// TestSnapshotNames compares the JSON names with testdata/snapshot-names.txt. Scripts use them:
+// names may be added, not removed.
 func TestSnapshotNames(t *testing.T) {
 	net := memory.NewLive()
 	conn, err := net.Attach(netip.MustParseAddrPort("192.0.2.1:4791"), memory.Options{})

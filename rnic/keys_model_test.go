@@ -11,12 +11,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// memoryModel says what memory must do, in the slowest and plainest way: lists
-// of all regions and windows there ever were, searched from end to end.
+// memoryModel is a simple model of memory: lists of all regions and windows ever created, with
+// linear search.
 type memoryModel struct {
 	regions []*modelRegion
 	windows []*modelWindow
-	keys    []uint32 // every key there ever was
+	keys    []uint32 // all keys ever used
 }
 
 type modelRegion struct {
@@ -32,7 +32,7 @@ type modelWindow struct {
 	key       uint32
 	to        *modelRegion // nil if unbound
 	qpn       uint32
-	off, size int // of the binding, in the region
+	off, size int // of the binding, relative to the region
 	access    verbs.AccessFlags
 }
 
@@ -63,8 +63,7 @@ func (m *memoryModel) bindings(r *modelRegion) (n int) {
 	return n
 }
 
-// inside looks for addr byte by byte and returns its index, or -1 if the range
-// does not fit.
+// inside searches for addr byte by byte and returns its index, or -1 if the range does not fit.
 func inside(base uint64, mem []byte, addr uint64, n uint32) int {
 	for i := 0; i <= len(mem); i++ {
 		if base+uint64(i) == addr && uint64(i)+uint64(n) <= uint64(len(mem)) {
@@ -135,16 +134,16 @@ func (m *memoryModel) remote(pd *protectionDomain, key uint32, addr uint64, n ui
 	return mem[i : i+int(n)], qp.NoFault
 }
 
-// Registering, binding and freeing in any order, with right and wrong
-// arguments: every access gives what the model gives.
+// TestMemoryAgainstModel registers, binds and closes in any order, with valid and invalid
+// arguments, and compares every access with the model.
 func TestMemoryAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := newPDTestHost()
 		host.keys = newKeyTable(seeded(rapid.Uint64().Draw(t, "seed")))
 		pds := []*protectionDomain{newPD(host), newPD(host)}
 		m := new(memoryModel)
-		// slip is now and then true: then an argument is drawn at random that
-		// otherwise is right, or at least likely to be.
+		// slip is sometimes true: then an argument is drawn at random instead of a valid or likely
+		// one.
 		slip := func() bool { return rapid.IntRange(0, 9).Draw(t, "slip") == 9 }
 		anyPD := func() *protectionDomain { return pds[rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "domain")] }
 		anyQPN := func() uint32 { return rapid.SampledFrom([]uint32{1, 1, 1, 2}).Draw(t, "queue pair") }
@@ -167,7 +166,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 			}
 			return 0
 		}
-		// anyAddr is an address in or around some region or window.
+		// anyAddr returns an address in or around some region or window.
 		anyAddr := func() uint64 {
 			off := uint64(rapid.IntRange(-2, 34).Draw(t, "offset"))
 			if len(m.regions) == 0 || rapid.Bool().Draw(t, "from zero") {

@@ -36,7 +36,7 @@ func TestKeysAreFoundUntilRemoved(t *testing.T) {
 func TestKeysBelow256AreNeverGivenOrFound(t *testing.T) {
 	table := newKeyTable(func() uint32 { return 0 })
 	var last *region
-	for range 300 { // graves on the way, too
+	for range 300 { // also across tombstones
 		if last != nil {
 			table.remove(last)
 		}
@@ -49,7 +49,8 @@ func TestKeysBelow256AreNeverGivenOrFound(t *testing.T) {
 	}
 }
 
-// The same registrations and the same random source give the same keys.
+// TestKeysAreDeterministic checks that the same registrations with the same random source have the
+// same keys.
 func TestKeysAreDeterministic(t *testing.T) {
 	run := func(seed uint64) (keys []uint32) {
 		table, choice := newKeyTable(seeded(seed)), rand.New(rand.NewPCG(7, 7))
@@ -73,8 +74,8 @@ func TestKeysAreDeterministic(t *testing.T) {
 	require.NotEqual(t, run(1), run(2))
 }
 
-// Keys come from the whole key space, however few there are, so that a guess
-// hits one of n with a chance of n in 2^32 only.
+// TestKeysCoverTheKeySpace checks that keys are from the whole key space, so that a guess hits one
+// of n with a probability of n in 2^32.
 func TestKeysCoverTheKeySpace(t *testing.T) {
 	table := newKeyTable(seeded(3))
 	var high, variant [16]int
@@ -91,8 +92,8 @@ func TestKeysCoverTheKeySpace(t *testing.T) {
 	}
 }
 
-// Keys change on every registration, and a key that was given up does not come
-// back for a long time even if the random source is as bad as can be.
+// TestOldKeysStayDead checks that keys change on every registration, and that a closed one is not
+// reused for a long time even with the worst random source.
 func TestOldKeysStayDead(t *testing.T) {
 	for name, source := range map[string]func() uint32{
 		"random":   seeded(4),
@@ -119,7 +120,8 @@ func TestOldKeysStayDead(t *testing.T) {
 	}
 }
 
-// What rests is bounded, and so is the table under endless change.
+// TestKeyTableStaysSmall checks that the quarantine and the table are bounded under continuous
+// change.
 func TestKeyTableStaysSmall(t *testing.T) {
 	table := newKeyTable(seeded(5))
 	for range 10 * quarantineSize {
@@ -157,8 +159,8 @@ func TestReplaceKeepsTheIndex(t *testing.T) {
 	require.Nil(t, table.lookup(next.key))
 }
 
-// A region that stays is found by everyone all the time, whatever happens to
-// the table around it, and a lookup never returns a region with another key.
+// TestLookupBesideChanges checks that a region is found at all times while the table around it
+// changes, and that a lookup never returns a region with another key.
 func TestLookupBesideChanges(t *testing.T) {
 	table := newKeyTable(seeded(8))
 	stays := new(region)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What runs on a device is part of its snapshot until it is removed.
+// TestLayers checks that a layer is in the snapshot of its device until it is removed.
 func TestLayers(t *testing.T) {
 	e := newEnd(t, Options{})
 	require.Empty(t, e.dev.Inspect().Layers)

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestLentPayloadsLeave: packets that wait for company and refer to the program's
-// memory leave before it is the program's again.
+// TestLentPayloadsLeave checks that corked packets that refer to the program's memory are sent
+// before their requests complete.
 func TestLentPayloadsLeave(t *testing.T) {
 	for name, give := range map[string]func(a *end, lent verbs.MR) error{
 		"deregister": func(_ *end, lent verbs.MR) error { return lent.Close() },

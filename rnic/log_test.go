@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// logBuffer is written by any goroutine.
+// logBuffer is a buffer that is safe for concurrent use.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -42,14 +42,14 @@ func programLog(t *testing.T) *logBuffer {
 	return l
 }
 
-// fail makes a queue pair of a fail: it writes where it may not.
+// fail makes a queue pair of a fail by a forbidden write.
 func fail(t *testing.T, a, b *end) {
 	t.Helper()
 	a.post(t, verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey() + 1})
 	require.Equal(t, verbs.WCRemAccessErr, a.next(t).Status)
 }
 
-// TestLogDefault: what a completion tells the program is not logged as well.
+// TestLogDefault checks that an error reported by a completion is not logged as well.
 func TestLogDefault(t *testing.T) {
 	t.Setenv(EnvLog, "")
 	l := programLog(t)
@@ -58,7 +58,8 @@ func TestLogDefault(t *testing.T) {
 	require.Empty(t, l.String())
 }
 
-// TestLogDefaultWarning: what no call returns goes to the default logger of the moment.
+// TestLogDefaultWarning checks that an error that no call returns goes to the current default
+// logger.
 func TestLogDefaultWarning(t *testing.T) {
 	t.Setenv(EnvLog, "")
 	early := programLog(t)
@@ -69,7 +70,7 @@ func TestLogDefaultWarning(t *testing.T) {
 	require.Contains(t, late.String(), "level=WARN msg=\"capture failed\"")
 }
 
-// TestLogManyFailures: a flood ends with a word on how to see the rest.
+// TestLogManyFailures checks that the last of many entries has a note on how to see the others.
 func TestLogManyFailures(t *testing.T) {
 	t.Setenv(EnvLog, "")
 	l := programLog(t)
@@ -85,7 +86,7 @@ func TestLogManyFailures(t *testing.T) {
 	require.Contains(t, lines[maxLoggedFailures-1], "logs at most 16 failures unless Options.Logger or SOFTRNIC_LOG is set")
 }
 
-// TestLogEnvironment writes to stderr from the level that the variable names.
+// TestLogEnvironment checks that the level of the variable selects the entries on stderr.
 func TestLogEnvironment(t *testing.T) {
 	for level, want := range map[string][]string{
 		"off": nil, "error": nil,

@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// misuse is a call that must be refused: with which error, and in which words.
+// misuse is a call that must be refused, with its error and its text.
 type misuse struct {
 	call func() error
 	is   error
@@ -31,7 +31,7 @@ func (m misuse) check(t *testing.T, name string) {
 	require.True(t, typed(err), "%s: %T", name, err)
 }
 
-// err1 makes a call with a result one with an error only.
+// err1 adapts a call with a result to one with an error only.
 func err1[T any](f func() (T, error)) func() error {
 	return func() error { _, err := f(); return err }
 }
@@ -84,7 +84,8 @@ func TestOpenMisuse(t *testing.T) {
 	require.True(t, link.IsAddrInUse(err))
 }
 
-// What the environment says is held to the same rules, and named.
+// TestOpenEnvironment checks that values of the environment are checked like options, and that the
+// error names the variable.
 func TestOpenEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, says string }{
 		{EnvAddr, "localhost", `SOFTRNIC_ADDR: "localhost" is not an address: want for example`},
@@ -120,7 +121,7 @@ func TestOpenEnvironment(t *testing.T) {
 	require.NoError(t, dev.Close())
 }
 
-// TestForeignObjects hands objects of one device or domain to another.
+// TestForeignObjects passes objects of one device or domain to another.
 func TestForeignObjects(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	other, err := a.dev.AllocPD()
@@ -175,7 +176,7 @@ func TestForeignObjects(t *testing.T) {
 	a.poll1(t)
 }
 
-// TestAfterDestroy calls every method of objects that are gone.
+// TestAfterDestroy calls every method of closed objects.
 func TestAfterDestroy(t *testing.T) {
 	e := newEnd(t, Options{})
 	c, q := e.newCQ(t, 4), e.at(t, verbs.RC, verbs.StateRTS)
@@ -217,7 +218,7 @@ func TestAfterDestroy(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// TestAfterClose calls every method when the device is closed.
+// TestAfterClose calls every method after the device is closed.
 func TestAfterClose(t *testing.T) {
 	e := newEnd(t, Options{})
 	srq, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})

@@ -163,7 +163,8 @@ func TestDeregOnceOfMany(t *testing.T) {
 	require.NoError(t, pd.Close())
 }
 
-// Registered memory lives as long as a key leads to it, and no longer.
+// TestMRKeepsItsBufferAlive checks that registered memory stays alive exactly as long as its key is
+// valid.
 func TestMRKeepsItsBufferAlive(t *testing.T) {
 	host := newPDTestHost()
 	pd := newPD(host)
@@ -192,8 +193,8 @@ func TestMRKeepsItsBufferAlive(t *testing.T) {
 	<-collected
 }
 
-// The memory belongs to the caller when Dereg returns, even if the engine is
-// placing data into it at that moment. The race detector is the judge.
+// TestDeregBesideTheEngine checks that the memory belongs to the caller when Close returns, even if
+// the engine is placing data concurrently. The race detector checks that.
 func TestDeregBesideTheEngine(t *testing.T) {
 	host := newPDTestHost()
 	pd := newPD(host)
@@ -238,9 +239,9 @@ func TestDeregBesideTheEngine(t *testing.T) {
 	engine.Wait()
 }
 
-// The program's own memory beside a region, in the same word even, is its own:
-// it stores there plainly while the adapter writes into the region. The race
-// detector is the judge; without it, that no store is lost.
+// TestNeighboursOfARegionAreLeftAlone checks that the program may store plainly to memory next to a
+// region, in the same word even, while the adapter writes to the region. The race detector checks
+// that; without it, the test checks that no store is lost.
 func TestNeighboursOfARegionAreLeftAlone(t *testing.T) {
 	a, b := pair(t, Options{})
 	buf := aligned(16)

@@ -61,8 +61,8 @@ func TestMulticast(t *testing.T) {
 	require.ErrorIs(t, qa.AttachMcast(verbs.GIDFromAddr(netip.MustParseAddr("ff11::1"))), verbs.ErrUnsupported)
 }
 
-// A completion queue that overruns through a group's packets ends its queue
-// pair, as one that overruns through any other's.
+// TestMulticastOverrun checks that an overrun of the completion queue by packets of a group fails
+// the queue pair like any overrun.
 func TestMulticastOverrun(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("multicast needs Linux")
@@ -89,7 +89,7 @@ func TestMulticastOverrun(t *testing.T) {
 	require.Equal(t, verbs.StateErr, q.State())
 }
 
-// deafConn is a socket that says that there is something to read, and fails.
+// deafConn is a socket that is always readable, and fails.
 type deafConn struct {
 	link.Conn
 	reads atomic.Int32
@@ -103,8 +103,8 @@ func (c *deafConn) ReadBatch(*link.Datagrams) (int, error) {
 	return 0, errBroken
 }
 
-// A group whose socket fails for good does not read it for ever: the link has
-// failed.
+// TestMulticastSocketFails checks that a permanent failure of a group's socket fails the link
+// instead of spinning.
 func TestMulticastSocketFails(t *testing.T) {
 	e := newEnd(t, Options{})
 	c := &deafConn{}

@@ -31,7 +31,7 @@ func newWindowTest(t *testing.T, access verbs.AccessFlags) *windowTest {
 	return &windowTest{t: t, host: host, pd: pd, mr: mustReg(t, pd, aligned(64), access), mw: mw.(*memoryWindow)}
 }
 
-// bind is a bind of bytes 16 to 48, with read and write, as change has it.
+// bind returns a bind of bytes 16 to 48, with read and write, modified by change.
 func (w *windowTest) bind(change func(*verbs.BindMW)) qp.Fault {
 	b := verbs.BindMW{MW: w.mw, MR: w.mr, RKey: verbs.IncRKey(w.mw.RKey()), Addr: w.mr.Addr() + 16, Length: 32,
 		Access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead}
@@ -52,7 +52,7 @@ func (w *windowTest) remote(off int, n uint32, need verbs.AccessFlags, qpn uint3
 }
 
 func TestWindowLife(t *testing.T) {
-	// The region itself grants no remote access: the window's word counts.
+	// The region itself grants no remote access: the window's permissions apply.
 	w := newWindowTest(t, verbs.AccessLocalWrite|verbs.AccessMWBind)
 	const read, write, atomic = verbs.AccessRemoteRead, verbs.AccessRemoteWrite, verbs.AccessRemoteAtomic
 	first := w.mw.RKey()
@@ -214,15 +214,15 @@ func TestUnbindQP(t *testing.T) {
 	require.Empty(t, w.pd.bound)
 
 	w.mustBind()
-	w.pd.noteBound(w.mw, otherQPN) // as it was when the list was made
+	w.pd.noteBound(w.mw, otherQPN) // as when the list was made
 	w.pd.unbindQP(otherQPN)
 	require.Equal(t, qp.NoFault, w.remote(16, 1, verbs.AccessRemoteRead, qpn), "bound anew to another queue pair meanwhile")
 	w.pd.unbindQP(qpn)
 	require.NoError(t, w.mr.Close())
 }
 
-// Bind, access, invalidation and the end of window, region and queue pair at
-// the same time. The race detector and the final count are the judges.
+// TestWindowsBesideEverything binds, accesses, invalidates and closes window, region and queue pair
+// concurrently. The race detector and the final count check the result.
 func TestWindowsBesideEverything(t *testing.T) {
 	host := newPDTestHost()
 	pd := newPD(host)
@@ -244,7 +244,7 @@ func TestWindowsBesideEverything(t *testing.T) {
 				host.shard.Unlock()
 			}
 		})
-		wg.Go(func() { // a program in a hurry
+		wg.Go(func() { // closed without waiting
 			for range round {
 				runtime.Gosched()
 			}

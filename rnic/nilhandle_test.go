@@ -8,9 +8,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestNilHandles hands over objects that are not there, as nil and as nil
-// pointers, which an interface does not tell from others: all are refused, or
-// the request fails.
+// TestNilHandles passes nil objects and nil pointers in interfaces: all are refused, or the request
+// fails.
 func TestNilHandles(t *testing.T) {
 	a := newEndOf(t, Options{}, verbs.UD)
 	var cq *completionQueue

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestPartingAcknowledges ends a receiver as soon as it has its message: the
-// sender must not be told that the message was lost.
+// TestPartingAcknowledges closes a receiver as soon as it has its message: the sender's request
+// must succeed.
 func TestPartingAcknowledges(t *testing.T) {
 	for name, part := range map[string]func(b *end) error{
 		"destroy": func(b *end) error { return b.qp.Close() },
@@ -50,9 +50,9 @@ func TestPartingAcknowledges(t *testing.T) {
 	}
 }
 
-// TestTurns posts much more than a queue pair may send at a stretch: the call
-// returns before all has left, another queue pair's message goes ahead of the
-// rest, and the rest follows at later looks.
+// TestTurns posts much more than a queue pair may send at a time: the call returns before all
+// packets are sent, another queue pair's message precedes the remaining ones, and these follow at
+// later polls.
 func TestTurns(t *testing.T) {
 	a, b := pairOf(t, Options{NoService: true}, verbs.UC)
 	other := a.newQP(t, verbs.UC)

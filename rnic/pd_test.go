@@ -15,8 +15,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// pdTestHost is a device with one shard, whose lock is all there is of the
-// engine: who holds it is inside.
+// pdTestHost is a device with one shard, whose lock is its only part of the engine.
 type pdTestHost struct {
 	attr   verbs.DeviceAttr
 	gid    verbs.GID
@@ -118,7 +117,7 @@ func TestDeallocIsBusyWhileObjectsExist(t *testing.T) {
 	require.Len(t, host.freed, 1)
 }
 
-// makeAll tries to make one object of each kind and returns the errors.
+// makeAll tries to create one object of each kind and returns the errors.
 func makeAll(pd *protectionDomain) map[string]error {
 	errs := make(map[string]error)
 	_, errs["MR"] = pd.RegMR(make([]byte, 1), 0)
@@ -172,7 +171,7 @@ func TestKeySpaceUsedUp(t *testing.T) {
 	require.NoError(t, pd.Close())
 }
 
-// After the device closed, things may be freed in any order.
+// TestFreeAfterDeviceClosed checks that objects may be closed in any order after their device.
 func TestFreeAfterDeviceClosed(t *testing.T) {
 	host := newPDTestHost()
 	pd := newPD(host)
@@ -192,7 +191,7 @@ func TestFreeAfterDeviceClosed(t *testing.T) {
 	require.NoError(t, srq.Close())
 }
 
-// Each reason to refuse an access, in the order they are looked for.
+// TestFaults checks each reason to deny an access, in the order of the checks.
 func TestFaults(t *testing.T) {
 	host := newPDTestHost()
 	pd, other := newPD(host), newPD(host)
@@ -257,7 +256,7 @@ func TestRangesDoNotOverflow(t *testing.T) {
 	for _, base := range []uint64{0, 1, 1 << 40, math.MaxUint64 - size, math.MaxUint64 - size + 1} {
 		r := &region{base: base, mem: mem}
 		for _, c := range []struct {
-			off uint64 // from base, may be negative
+			off uint64 // relative to base, may be negative
 			n   uint32
 			ok  bool
 		}{

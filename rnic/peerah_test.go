@@ -40,7 +40,7 @@ func openDatagrams() (d datagrams, err error) {
 	return d, verbs.ActivateUD(d.qp, 1, 0)
 }
 
-// peer makes the handle of another.
+// peer returns the handle of another.
 func (d *datagrams) peer(other *datagrams) (verbs.PeerAH, error) {
 	gid, err := other.dev.QueryGID(1, 0)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *datagrams) peer(other *datagrams) (verbs.PeerAH, error) {
 	return d.qp.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: verbs.AHAttr{DGID: gid.GID}, QPN: other.qp.Num(), Access: verbs.AccessRemote})
 }
 
-// RDMA between two UD queue pairs, which have told each other their tokens.
+// RDMA between two UD queue pairs, which have exchanged their tokens.
 func Example_datagramRDMA() {
 	check := func(err error) {
 		if err != nil {
@@ -80,7 +80,8 @@ func Example_datagramRDMA() {
 	// Output: SUCCESS read without a connection
 }
 
-// What is no peer is refused; a handle that is destroyed flushes, and lets nobody in.
+// TestPeerHandles checks that invalid peers are refused, and that a closed handle flushes its
+// requests and denies access.
 func TestPeerHandles(t *testing.T) {
 	a, err := openDatagrams()
 	require.NoError(t, err)
@@ -113,7 +114,7 @@ func TestPeerHandles(t *testing.T) {
 	read := []verbs.SendWR{{WRID: 7, Opcode: verbs.WRRDMARead, AH: h, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}}
 	_, err = a.qp.PostSend(read)
 	require.ErrorIs(t, err, verbs.ErrNotConnected)
-	require.NoError(t, h.Connect(12345)) // which b has not drawn: it drops all
+	require.NoError(t, h.Connect(12345)) // which b has not drawn: it drops all packets
 	_, err = a.qp.PostSend(read)
 	require.NoError(t, err)
 	require.ErrorIs(t, a.pd.Close(), verbs.ErrBusy)

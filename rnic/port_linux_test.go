@@ -29,8 +29,7 @@ func (e *end) port(t *testing.T, state verbs.PortState, phys uint8) verbs.PortAt
 	return p
 }
 
-// happens requires that events of the port come in this order, and the state of the
-// port after them.
+// happens checks that these events of the port come in order, and the state of the port after them.
 func (e *end) happens(t *testing.T, state verbs.PortState, types ...verbs.EventType) {
 	t.Helper()
 	for _, typ := range types {
@@ -47,8 +46,8 @@ func (e *end) happens(t *testing.T, state verbs.PortState, types ...verbs.EventT
 	e.port(t, state, phys)
 }
 
-// TestPortFollowsInterface takes interfaces down and up and addresses away, at both
-// ends of a cable, and has the events that hardware has.
+// TestPortFollowsInterface takes interfaces down and up and removes addresses, at both ends of a
+// cable, and checks the events.
 func TestPortFollowsInterface(t *testing.T) {
 	a, b := netns.New(t), netns.New(t)
 	netns.ConnectVeth(a, b, "cable0")
@@ -60,7 +59,7 @@ func TestPortFollowsInterface(t *testing.T) {
 	all := []*end{x, y, six}
 
 	const down, active = verbs.PortDown, verbs.PortActive
-	a.IP("link set cable0 down") // which takes IPv6 addresses away
+	a.IP("link set cable0 down") // which removes IPv6 addresses
 	x.happens(t, down, verbs.EventPortErr)
 	y.happens(t, down, verbs.EventPortErr) // no carrier
 	require.Contains(t, []verbs.EventType{verbs.EventGIDChange, verbs.EventPortErr}, six.nextEvent(t))
@@ -109,7 +108,7 @@ func (e *end) nextEvent(t *testing.T) verbs.EventType {
 	return ev.Type
 }
 
-// TestPortDownAtOpen opens a device whose interface is down already.
+// TestPortDownAtOpen opens a device whose interface is down.
 func TestPortDownAtOpen(t *testing.T) {
 	a, b := netns.New(t), netns.New(t)
 	netns.ConnectVeth(a, b, "cable0")

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// linkModes are the ways in which packets can travel.
+// linkModes are the modes of the link.
 var linkModes = map[string]childOptions{
 	"fast":           {},
 	"no GSO":         {NoGSO: true},
@@ -24,8 +24,8 @@ var linkModes = map[string]childOptions{
 	"default buffer": {RecvBuffer: link.SystemDefault, SendBuffer: link.SystemDefault},
 }
 
-// TestTwoProcesses exchanges messages of every transport between two processes
-// over UDP, in every mode of the link on either side, over IPv4 and IPv6.
+// TestTwoProcesses exchanges messages of every transport between two processes over UDP, in every
+// mode of the link on either side, over IPv4 and IPv6.
 func TestTwoProcesses(t *testing.T) {
 	for name, o := range linkModes {
 		if testing.Short() && name != "fast" && name != "plain" {
@@ -62,7 +62,7 @@ func needIPv6(t *testing.T) {
 	c.Close()
 }
 
-// traffic moves messages both ways and checks every byte.
+// traffic transfers messages in both directions and checks every byte.
 func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
 	require.NoError(t, err)
@@ -118,10 +118,9 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 	require.Equal(t, c.do(order{Do: "sum", N: n}).Sum, sum(e.mr.Bytes()[:n]), "their write")
 }
 
-// TestPeerIsKilled ends the peer's process in the middle of a stream. The work
-// fails when the retries are spent, and says what may be the matter. Then a
-// new process takes the address: nothing of the old connection works with it,
-// and a new one does.
+// TestPeerIsKilled kills the peer's process during a stream. Requests fail after the retries, with
+// the likely cause. Then a new process uses the address: it serves nothing of the old connection,
+// and a new connection works.
 func TestPeerIsKilled(t *testing.T) {
 	e, c := newEnd(t, Options{}), newChild(t, childOptions{Addr: ownaddr.Device(49)}, verbs.RC) // an address that stays free
 	local, err := verbs.LocalEndpoint(e.dev, e.qp, 100)
@@ -145,8 +144,8 @@ func TestPeerIsKilled(t *testing.T) {
 	for {
 		if wc := e.next(t); wc.Status != verbs.WCSuccess {
 			checkRetriesSpent(t, e, wc, 4, c.Addr)
-			if e.dev.caps.Name != "udp-portable" { // which hears nothing of ICMP
-				require.ErrorIs(t, wc.Err(), syscall.ECONNREFUSED) // its port is closed
+			if e.dev.caps.Name != "udp-portable" { // without ICMP errors
+				require.ErrorIs(t, wc.Err(), syscall.ECONNREFUSED) // the port is closed
 			}
 			break
 		}
@@ -156,7 +155,7 @@ func TestPeerIsKilled(t *testing.T) {
 
 	again := newChild(t, childOptions{Addr: c.Addr}, verbs.RC)
 	require.Equal(t, c.Addr, again.Addr)
-	for wc := e.next(t); ; wc = e.next(t) { // what was queued behind it
+	for wc := e.next(t); ; wc = e.next(t) { // the queued requests
 		require.Equal(t, verbs.WCWRFlushErr, wc.Status)
 		if e.dev.Inspect().CQs[0].Used == 0 {
 			break
@@ -172,7 +171,7 @@ func TestPeerIsKilled(t *testing.T) {
 	traffic(t, e, again, verbs.RC)
 }
 
-// checkRetriesSpent holds a failed completion to its explanation.
+// checkRetriesSpent checks the text of a failed completion.
 func checkRetriesSpent(t *testing.T, e *end, wc verbs.WC, retries int, peer netip.AddrPort) {
 	t.Helper()
 	require.Equal(t, verbs.WCRetryExcErr, wc.Status, wc.Err())

@@ -10,16 +10,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// word is the memory at offset off as atomics of the processor see it.
+// word returns the memory at offset off for atomics of the processor.
 func word(mr verbs.MR, off int) *uint64 { return (*uint64)(unsafe.Pointer(&mr.Bytes()[off])) }
 
-// atomicTo is a fetch-and-add of 1 to the peer's memory at offset off.
+// atomicTo returns a fetch-and-add of 1 to the peer's memory at offset off.
 func atomicTo(a, b *end, off int) verbs.SendWR {
 	return verbs.SendWR{Opcode: verbs.WRAtomicFetchAdd, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr() + uint64(off),
 		RKey: b.mr.RKey(), CompareAdd: 1}
 }
 
-// fails waits for a completion with a status and with words that explain it.
+// fails waits for a completion with a status and with words of its text.
 func (e *end) fails(t testing.TB, status verbs.WCStatus, says string) {
 	t.Helper()
 	wc := e.next(t)
@@ -57,7 +57,8 @@ func TestAtomicFetchAndAdd(t *testing.T) {
 	require.EqualValues(t, 2, b.mr.LoadUint64(8))
 }
 
-// Atomics of peers and of the processor do not lose each other's additions.
+// TestAtomicWithProcessor checks that atomics of peers and of the processor do not lose each
+// other's additions.
 func TestAtomicWithProcessor(t *testing.T) {
 	a, b := pair(t, Options{})
 	const n = 500
@@ -117,7 +118,7 @@ func TestAtomicInvalidRKey(t *testing.T) {
 	require.Zero(t, b.mr.LoadUint64(0))
 }
 
-// What an atomic brings back has 8 bytes.
+// TestAtomicInvalidLength checks that the result of an atomic has 8 bytes.
 func TestAtomicInvalidLength(t *testing.T) {
 	a, b := pair(t, Options{})
 	for _, n := range []int{0, 4, 9} {

@@ -82,15 +82,15 @@ func TestCQEventsUD(t *testing.T) { cqEvents(t, verbs.UD) }
 func TestCQEventsRC(t *testing.T) { cqEvents(t, verbs.RC) }
 func TestCQEventsUC(t *testing.T) { cqEvents(t, verbs.UC) }
 
-// fired reports whether the armed event of a queue has happened.
+// fired reports whether the armed event of a queue has been raised.
 func fired(c verbs.CQ) bool {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	return c.Wait(ended) == nil
 }
 
-// TestCQEventsSolicited arms for solicited completions: only messages whose
-// sender asked for it, and failures, count.
+// TestCQEventsSolicited arms for solicited completions: only solicited messages and failures raise
+// the event.
 func TestCQEventsSolicited(t *testing.T) {
 	a, b := pair(t, Options{})
 	for i := range uint64(3) {
@@ -115,8 +115,8 @@ func TestCQEventsSolicited(t *testing.T) {
 	require.True(t, fired(b.cq), "a failure is solicited")
 }
 
-// TestCQEventsOneShot: an event comes once for each arming, completions from
-// before do not count, and arming for everything outweighs arming for less.
+// TestCQEventsOneShot checks that an event is raised once for each arming, that earlier completions
+// do not count, and that arming for all completions overrides arming for solicited ones.
 func TestCQEventsOneShot(t *testing.T) {
 	e := newEndOf(t, Options{}, verbs.UD)
 	require.NoError(t, verbs.ActivateUD(e.qp, qkey, 0))

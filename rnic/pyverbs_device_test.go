@@ -93,7 +93,7 @@ func TestQueryGIDBadFlow(t *testing.T) {
 	}
 }
 
-// The only partition key is 0xffff at index 0.
+// TestPKeyIndex checks that the only partition key is 0xffff at index 0.
 func TestPKeyIndex(t *testing.T) {
 	e := newEnd(t, Options{})
 	attr := verbs.QPAttr{State: verbs.StateInit, PortNum: 1, PKeyIndex: 1}

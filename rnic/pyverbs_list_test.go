@@ -13,7 +13,7 @@ import (
 
 // pyverbsRow is one row of docs/pyverbs-tests.md.
 type pyverbsRow struct {
-	file, test string // theirs; test is "" for all tests of a file
+	file, test string // of pyverbs; test is "" for all tests of a file
 	ours       []string
 	note       string
 }
@@ -48,8 +48,8 @@ func pyverbsRows(t *testing.T) (rows []pyverbsRow) {
 	return rows
 }
 
-// TestPyverbsList holds docs/pyverbs-tests.md to rdma-core's list of tests and
-// to ours.
+// TestPyverbsList compares docs/pyverbs-tests.md with rdma-core's list of tests and with the tests
+// of this package.
 func TestPyverbsList(t *testing.T) {
 	rows := pyverbsRows(t)
 

@@ -9,12 +9,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// writeTo is a write of n bytes to the start of a region of the peer's.
+// writeTo returns a write of n bytes to the start of a region of the peer.
 func writeTo(a *end, mr verbs.MR, n int) verbs.SendWR {
 	return verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, n)}, RemoteAddr: mr.Addr(), RKey: mr.RKey()}
 }
 
-// reconnect brings queue pairs back from the error state.
+// reconnect takes queue pairs from the error state to a new connection.
 func reconnect(t *testing.T, a, b *end) {
 	t.Helper()
 	for _, e := range []*end{a, b} {
@@ -23,12 +23,12 @@ func reconnect(t *testing.T, a, b *end) {
 			n, _ = e.cq.Poll(make([]verbs.WC, 16))
 		}
 	}
-	psn := uint32(rand.Int32N(0xfffff0)) // packets of before may be on the way yet, late or twice
+	psn := uint32(rand.Int32N(0xfffff0)) // earlier packets may still be in flight, late or duplicated
 	connectAt(t, a.dev, a.qp, b.dev, b.qp, psn, verbs.ConnectOptions{})
 }
 
-// reregister gives the memory of a region new keys, another access or another
-// domain: here that is a region of its own.
+// reregister registers the memory of a region with new keys, another access or another domain, as a
+// new region.
 func reregister(t *testing.T, mr verbs.MR, pd verbs.PD, access verbs.AccessFlags) verbs.MR {
 	t.Helper()
 	buf := mr.Bytes()
@@ -39,7 +39,7 @@ func reregister(t *testing.T, mr verbs.MR, pd verbs.PD, access verbs.AccessFlags
 	return again
 }
 
-// A receive that names deregistered memory fails the message, on both sides.
+// TestMRReregAddr checks that a receive with deregistered memory fails the message on both sides.
 func TestMRReregAddr(t *testing.T) {
 	a, b := pair(t, Options{})
 	b.recv(t, 7, 0, 100)
@@ -99,9 +99,8 @@ func TestMRReregPD(t *testing.T) {
 	checkTransfers(t, a, b, 100, 1)
 }
 
-// TestMRInvalidAccess tries every remote operation on memory that lacks just
-// the permission for it, and with a key or range that is wrong. Nothing changes
-// in the memory.
+// TestMRInvalidAccess tries every remote operation on memory without just its permission, and with
+// an invalid key or range. The memory does not change.
 func TestMRInvalidAccess(t *testing.T) {
 	a, b := pair(t, Options{})
 	const all = verbs.AccessLocalWrite | verbs.AccessRemote
@@ -145,7 +144,7 @@ func TestMRInvalidAccess(t *testing.T) {
 	}
 }
 
-// TestMRInvalidLocal tries every operation with a local list that is wrong.
+// TestMRInvalidLocal tries every operation with an invalid local list.
 func TestMRInvalidLocal(t *testing.T) {
 	a, b := pair(t, Options{})
 	readOnly := a.reg(t, 64, 0)
@@ -198,7 +197,7 @@ func TestMRDeregTwice(t *testing.T) {
 	require.NoError(t, e.mr.Close())
 }
 
-// bound gives b a window on its memory that is bound to its queue pair.
+// bound binds a window on b's memory to its queue pair.
 func bound(t *testing.T, b *end, access verbs.AccessFlags, n int) verbs.MW {
 	t.Helper()
 	mw, err := b.pd.AllocMW()
@@ -212,15 +211,14 @@ func bound(t *testing.T, b *end, access verbs.AccessFlags, n int) verbs.MW {
 	return mw
 }
 
-// throughWindow is a write of n bytes through a window that begins where b's
-// memory does.
+// throughWindow returns a write of n bytes through a window at the start of b's memory.
 func throughWindow(a, b *end, mw verbs.MW, n int) verbs.SendWR {
 	wr := writeTo(a, b.mr, n)
 	wr.RKey = mw.RKey()
 	return wr
 }
 
-// windowPair is a pair whose memory b grants no remote access but by windows.
+// windowPair returns a pair whose memory b grants remote access by windows only.
 func windowPair(t *testing.T) (a, b *end) {
 	t.Helper()
 	a, b = pair(t, Options{})
@@ -266,7 +264,8 @@ func TestMWType2InvalidateRemote(t *testing.T) {
 	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 }
 
-// A key that does not name a window of the queue pair fails both ends.
+// TestMWInvalidateRemoteBadFlow checks that a key that is not of a window of the queue pair fails
+// both ends.
 func TestMWInvalidateRemoteBadFlow(t *testing.T) {
 	a, b := windowPair(t)
 	b.recv(t, 9, 2000, 16)
@@ -284,8 +283,8 @@ func TestMWType2InvalidateDealloc(t *testing.T) {
 	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
 }
 
-// TestMWBindPermissions binds a window without remote write to memory that
-// grants it: through the window only the window's permissions count.
+// TestMWBindPermissions binds a window without remote write to memory that grants it: the window's
+// permissions apply.
 func TestMWBindPermissions(t *testing.T) {
 	a, b := pair(t, Options{})
 	mw := bound(t, b, verbs.AccessRemoteRead, 1000)
@@ -297,7 +296,7 @@ func TestMWBindPermissions(t *testing.T) {
 	a.fails(t, verbs.WCRemAccessErr, "without AccessRemoteWrite")
 }
 
-// A window of type 2B serves one queue pair only.
+// TestMWOfAnotherQP checks that a window of type 2B serves one queue pair only.
 func TestMWOfAnotherQP(t *testing.T) {
 	a, b := windowPair(t)
 	first := b.qp
@@ -311,8 +310,8 @@ func TestMWOfAnotherQP(t *testing.T) {
 	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Why.String(), "window bound to another queue pair")
 }
 
-// TestMWBindBadFlow posts binds that cannot be: the completion says why and the
-// queue pair is in the error state.
+// TestMWBindBadFlow posts invalid binds: the completion has the cause and the queue pair is in the
+// error state.
 func TestMWBindBadFlow(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(e *end, b *verbs.BindMW)
@@ -341,7 +340,7 @@ func TestMWBindBadFlow(t *testing.T) {
 	}
 }
 
-// regPlain registers memory that windows cannot be bound to.
+// regPlain registers memory without the permission to bind windows.
 func (e *end) regPlain() verbs.MR {
 	mr, err := e.pd.RegMR(aligned(64), verbs.AccessLocalWrite|verbs.AccessRemote)
 	if err != nil {
@@ -350,7 +349,7 @@ func (e *end) regPlain() verbs.MR {
 	return mr
 }
 
-// A window is bound once until it is invalidated.
+// TestMWBindTwice checks that a bound window must be invalidated before another bind.
 func TestMWBindTwice(t *testing.T) {
 	_, b := windowPair(t)
 	mw := bound(t, b, verbs.AccessRemoteRead, 100)

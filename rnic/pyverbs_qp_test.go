@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// qpTypes are those that a program may make any number of.
+// qpTypes are the types of which a program may create any number.
 var qpTypes = []verbs.QPType{verbs.RC, verbs.UC, verbs.UD}
 
 func TestCreateQP(t *testing.T) {
@@ -72,7 +72,7 @@ func TestQueryQP(t *testing.T) {
 	}
 }
 
-// TestQueryConnectedQP sets every attribute and finds it again.
+// TestQueryConnectedQP sets every attribute and queries it.
 func TestQueryConnectedQP(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Access: verbs.AccessRemoteRead, MTU: verbs.MTU512, AckTimeout: verbs.AckTimeout(10), Retries: 3,
@@ -103,8 +103,7 @@ func TestModifyUDQP(t *testing.T) {
 	require.Equal(t, verbs.QPAttr{}, attr)
 }
 
-// TestModifyQPBadFlow gives attributes whose values cannot be, and leaves the
-// queue pair as it was.
+// TestModifyQPBadFlow sets invalid attributes, which leave the queue pair unchanged.
 func TestModifyQPBadFlow(t *testing.T) {
 	a, b := pair(t, Options{})
 	before, _ := a.qp.Query()
@@ -147,7 +146,7 @@ func TestModifyQPBadFlow(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// A larger path MTU than the interface carries is refused.
+// TestModifyQPMTULimit checks that a larger path MTU than that of the interface is refused.
 func TestModifyQPMTULimit(t *testing.T) {
 	e := newEnd(t, Options{})
 	e.dev.port.state.Store(&ifwatch.State{HasAddr: true, Up: true, MTU: 1500})
@@ -163,7 +162,7 @@ func TestModifyRCQPRdAtomic(t *testing.T) {
 	attr, _ := b.qp.Query()
 	require.EqualValues(t, 12, attr.MaxRdAtomic)
 	require.EqualValues(t, 12, attr.MaxDestRdAtomic)
-	for range 100 { // more than may be outstanding
+	for range 100 { // more than the limit
 		a.post(t, atomicTo(a, b, 0))
 	}
 	for range 100 {
@@ -172,8 +171,8 @@ func TestModifyRCQPRdAtomic(t *testing.T) {
 	require.EqualValues(t, 100, b.mr.LoadUint64(0))
 }
 
-// TestManyReads has as many reads outstanding as both endpoints allow; more
-// than the peer's does are refused when connecting, not when it is too late.
+// TestManyReads has the maximum number of outstanding reads of both endpoints; more than that of
+// the peer is refused when connecting.
 func TestManyReads(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	ea, err := verbs.LocalEndpoint(a.dev, a.qp, 1)
@@ -198,8 +197,8 @@ func TestManyReads(t *testing.T) {
 	}
 }
 
-// TestUDQPPrivilegedQKey sets a Q_Key with its top bit, which a send names to
-// have the queue pair's own used.
+// TestUDQPPrivilegedQKey sets a Q_Key with its top bit; a send with the bit uses the queue pair's
+// own.
 func TestUDQPPrivilegedQKey(t *testing.T) {
 	const privileged = 0x80000000
 	a, b := newEndOf(t, Options{}, verbs.UD), newEndOf(t, Options{}, verbs.UD)
@@ -214,8 +213,8 @@ func TestUDQPPrivilegedQKey(t *testing.T) {
 	require.EqualValues(t, 40, b.poll1(t).ByteLen)
 }
 
-// TestGSI exchanges datagrams between the management queue pairs, whose number
-// and Q_Key are given. There is one on a device.
+// TestGSI exchanges datagrams between the management queue pairs, whose number and Q_Key are
+// constant. A device has one.
 func TestGSI(t *testing.T) {
 	a, b := newEndOf(t, Options{}, verbs.GSI), newEndOf(t, Options{}, verbs.GSI)
 	require.EqualValues(t, 1, a.qp.Num())
@@ -239,7 +238,7 @@ func TestGSI(t *testing.T) {
 	a.qp = a.newQP(t, verbs.GSI)
 }
 
-// at brings a fresh queue pair to a state.
+// at modifies a new queue pair to a state.
 func (e *end) at(t *testing.T, typ verbs.QPType, s verbs.QPState) verbs.QP {
 	t.Helper()
 	q := e.newQP(t, typ)
@@ -329,7 +328,7 @@ func TestFullRQBadFlow(t *testing.T) {
 
 func TestFullSQBadFlow(t *testing.T) {
 	e := newEnd(t, Options{})
-	q := e.at(t, verbs.RC, verbs.StateRTS) // the peer does not answer
+	q := e.at(t, verbs.RC, verbs.StateRTS) // the peer does not respond
 	n, err := q.PostSend(make([]verbs.SendWR, sizes.MaxSendWR+3))
 	require.ErrorIs(t, err, verbs.ErrQueueFull)
 	require.Equal(t, sizes.MaxSendWR, n)

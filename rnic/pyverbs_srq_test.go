@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// srqPair is a pair whose second end has two queue pairs on a shared receive
-// queue, connected to two of the first end.
+// srqPair is a pair whose second end has two queue pairs with a shared receive queue, connected to
+// two of the first end.
 func srqPair(t *testing.T, init verbs.SRQInitAttr) (a, b *end, from, to [2]verbs.QP, srq verbs.SRQ) {
 	t.Helper()
 	a, b = newEnd(t, Options{}), newEnd(t, Options{})
@@ -47,7 +47,7 @@ func TestSRQTraffic(t *testing.T) {
 	require.ErrorIs(t, srq.Close(), verbs.ErrBusy)
 }
 
-// A message that finds the shared queue empty waits for a receive.
+// TestSRQEmpty checks that a message waits while the shared queue is empty.
 func TestSRQEmpty(t *testing.T) {
 	a, b, from, _, srq := srqPair(t, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
 	a.qp = from[1]

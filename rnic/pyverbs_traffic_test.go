@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// message sends n bytes from a to b and returns both completions. On UD the
-// receive begins with the GRH area.
+// message sends n bytes from a to b and returns both completions. On UD the receive begins with the
+// GRH area.
 func message(t *testing.T, a, b *end, n int, change func(wr *verbs.SendWR)) (sent, got verbs.WC) {
 	t.Helper()
 	wr := verbs.SendWR{WRID: 11, Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, n)}}
@@ -91,8 +91,8 @@ func TestUDSendImm(t *testing.T) {
 	require.EqualValues(t, 0x01020304, got.Imm)
 }
 
-// writes moves data by RDMA write, the last of them with immediate, which on UC
-// tells that all have come.
+// writes transfers data by RDMA write, the last one with immediate, which on UC shows that all have
+// arrived.
 func writes(t *testing.T, typ verbs.QPType) {
 	a, b := pairOf(t, Options{}, typ)
 	fill(a.mr.Bytes()[:20_000], 3)
@@ -113,8 +113,8 @@ func writes(t *testing.T, typ verbs.QPType) {
 func TestRCWrite(t *testing.T) { writes(t, verbs.RC) }
 func TestUCWrite(t *testing.T) { writes(t, verbs.UC) }
 
-// Nothing is moved, so keys and addresses are not looked at (IBTA volume 1,
-// 9.7.4.1.5; as rdma_rxe of Linux 6.1 has it).
+// TestRCZeroSize checks that keys and addresses of 0 bytes are not checked (IBTA volume 1,
+// 9.7.4.1.5; rdma_rxe of Linux 6.1 does the same).
 func TestRCZeroSize(t *testing.T) {
 	a, b := pair(t, Options{})
 	for _, op := range []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead} {
@@ -132,7 +132,7 @@ func TestRCRead(t *testing.T) {
 	require.Equal(t, b.mr.Bytes()[:50_000], a.mr.Bytes()[:50_000])
 }
 
-// TestOpcodesOfTypes posts every opcode to queue pairs that do not carry it.
+// TestOpcodesOfTypes posts every opcode to queue pairs that do not support it.
 func TestOpcodesOfTypes(t *testing.T) {
 	connected := []verbs.WROpcode{verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd, verbs.WRSendWithInv}
 	refused := map[verbs.QPType][]verbs.WROpcode{
@@ -152,7 +152,7 @@ func TestOpcodesOfTypes(t *testing.T) {
 	}
 }
 
-// TestInline sends data that is taken while posting.
+// TestInline sends data that is copied while posting.
 func TestInline(t *testing.T) {
 	for _, typ := range qpTypes {
 		a, b := pairOf(t, Options{}, typ)
@@ -187,7 +187,7 @@ func TestInlineBadFlow(t *testing.T) {
 	}
 }
 
-// TestUnsignaled completes only what asks for it, and failures.
+// TestUnsignaled checks that only signaled requests and failures complete.
 func TestUnsignaled(t *testing.T) {
 	a, b := pair(t, Options{})
 	wr := writeTo(a, b.mr, 8)
@@ -207,7 +207,7 @@ func TestUnsignaled(t *testing.T) {
 	require.Equal(t, verbs.WCRemAccessErr, wc.Status)
 }
 
-// TestSignaling posts an unsignaled and a signaled request, and counts which of them complete.
+// TestSignaling posts an unsignaled and a signaled request, and counts their completions.
 func TestSignaling(t *testing.T) {
 	for name, c := range map[string]struct {
 		init verbs.QPInitAttr
@@ -239,8 +239,8 @@ func TestSignaling(t *testing.T) {
 	}
 }
 
-// TestFence reads what the request behind it overwrites at the peer, and sends
-// what the read before it brings.
+// TestFence reads memory that a later request overwrites at the peer, and sends the result of an
+// earlier read.
 func TestFence(t *testing.T) {
 	a, b := pair(t, Options{})
 	for i := range 50 {
@@ -257,8 +257,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestNoReceive sends to a peer that posts no receive: the message waits as
-// often as rnr_retry allows.
+// TestNoReceive sends to a peer that posts no receive: the message is retried as often as rnr_retry
+// permits.
 func TestNoReceive(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{})
 	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{RNRRetries: 2, RNRDelay: 10 * time.Microsecond})
@@ -269,7 +269,7 @@ func TestNoReceive(t *testing.T) {
 	require.ErrorContains(t, wc.Err(), "the peer posts receives too late, or too few")
 }
 
-// TestMessageTooLong sends more than the receive takes.
+// TestMessageTooLong sends more than fits in the receive.
 func TestMessageTooLong(t *testing.T) {
 	a, b := pair(t, Options{})
 	b.recv(t, 1, 0, 99)
@@ -279,8 +279,8 @@ func TestMessageTooLong(t *testing.T) {
 	require.Zero(t, b.mr.Bytes()[99])
 }
 
-// TestUDDrops sends datagrams that nobody takes: each is counted under its
-// reason, and the queue pair goes on.
+// TestUDDrops sends datagrams that are dropped: each is counted under its reason, and the queue
+// pair continues.
 func TestUDDrops(t *testing.T) {
 	a, b := pairOf(t, Options{}, verbs.UD)
 	drops := map[string]func(wr *verbs.SendWR){

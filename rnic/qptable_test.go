@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Numbers are spread, free, within their range, and of the right shard.
+// TestAllocateNumbers checks that numbers are spread, free, in their range, and of the right shard.
 func TestAllocateNumbers(t *testing.T) {
 	for _, shards := range []int{1, 3, 256} {
 		table := newQPTable()
@@ -34,9 +34,9 @@ func TestAllocateNumbers(t *testing.T) {
 	}
 }
 
-// TestAllocateAvoidsReserved: what is reserved or taken is passed over.
+// TestAllocateAvoidsReserved checks that reserved and used numbers are skipped.
 func TestAllocateAvoidsReserved(t *testing.T) {
-	draws := []uint32{0xfffffe, 1} // where to start, and the step
+	draws := []uint32{0xfffffe, 1} // the start and the step
 	table := newQPTable()
 	next := func() (v uint32) { v, draws = draws[0], draws[1:]; return v }
 	require.True(t, table.insert(&queuePair{num: 17}))
@@ -49,8 +49,8 @@ func TestAllocateAvoidsReserved(t *testing.T) {
 	require.Equal(t, []uint32{0xfffffe, 16, 18}, got)
 }
 
-// TestNumbersRest: the number of a queue pair that is gone comes back when all
-// others of its shard have been given, whatever the draws.
+// TestNumbersRest checks that the number of a closed queue pair is reused only after all others of
+// its shard, for any random source.
 func TestNumbersRest(t *testing.T) {
 	for _, shards := range []int{255, 256} {
 		for _, draw := range []uint32{0, 51, 1 << 12, 0xffffffff} {
@@ -86,7 +86,7 @@ func TestQPTableAgainstMap(t *testing.T) {
 					table.remove(q)
 					delete(model, n)
 				} else {
-					table.remove(&queuePair{num: n}) // one that is not there
+					table.remove(&queuePair{num: n}) // one that does not exist
 				}
 			},
 			"": func(t *rapid.T) {
@@ -101,7 +101,8 @@ func TestQPTableAgainstMap(t *testing.T) {
 	})
 }
 
-// Lookups take no lock and find what is there, whatever else changes.
+// TestQPTableLookupBesideChanges checks that lookups, which are lock-free, find a queue pair while
+// the table changes.
 func TestQPTableLookupBesideChanges(t *testing.T) {
 	table := newQPTable()
 	stays := &queuePair{num: 1 << 20}

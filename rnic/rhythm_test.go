@@ -13,14 +13,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A rhythm is what the program of a target does while its peer reads from its memory.
+// A rhythm is the activity of a target's program while its peer reads from its memory.
 type rhythm struct {
 	name string
-	rare bool                           // it looks so rarely that the service serves all packets
+	rare bool                           // it polls so rarely that the service handles all packets
 	run  func(e *end, over func() bool) // until over
 }
 
-// pollEvery takes bursts of looks with a pause in between.
+// pollEvery polls in bursts with a pause in between.
 func pollEvery(looks int, pause time.Duration) func(*end, func() bool) {
 	return func(e *end, over func() bool) {
 		for !over() {
@@ -39,7 +39,7 @@ func pollTimes(e *end, n int) {
 	}
 }
 
-// pollBusily takes a look every so often without a sleep in between.
+// pollBusily polls at intervals without sleeping in between.
 func pollBusily(gap time.Duration) func(*end, func() bool) {
 	return func(e *end, over func() bool) {
 		for !over() {
@@ -83,8 +83,8 @@ var rhythms = []rhythm{
 	}},
 }
 
-// readBeside reads n times from b, whose program has the rhythm, and returns how long each
-// took, and how many packets reached b and how many of them its service read.
+// readBeside reads n times from b, whose program has the rhythm, and returns the durations, and how
+// many packets reached b and how many of them its service read.
 func readBeside(t testing.TB, r rhythm, n int) (took []time.Duration, packets, served uint64) {
 	a, b := pair(t, Options{})
 	s := b.dev.shards[0]
@@ -96,7 +96,7 @@ func readBeside(t testing.TB, r rhythm, n int) (took []time.Duration, packets, s
 		r.run(b, over.Load)
 	}()
 	counts := func() (uint64, uint64) {
-		s.mu.Lock() // of all that has been handled
+		s.mu.Lock() // of all handled packets
 		defer s.mu.Unlock()
 		return s.received, s.serviceReceived.Load()
 	}
@@ -126,8 +126,8 @@ func awaitService(s *shard) {
 	}
 }
 
-// TestPacketsDoNotWaitForLooks: packets to a program that looks now and then, in whatever
-// rhythm, are read by the service and not by the program's next look.
+// TestPacketsDoNotWaitForLooks checks that packets to a program that polls at any intervals are
+// read by the service and do not wait for the program's next poll.
 func TestPacketsDoNotWaitForLooks(t *testing.T) {
 	for _, r := range rhythms {
 		t.Run(r.name, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestPacketsDoNotWaitForLooks(t *testing.T) {
 	}
 }
 
-// TestServiceStaysBesideRareLooks: neither the service nor a waiter that serves everybody leaves
-// the socket for a look now and then.
+// TestServiceStaysBesideRareLooks checks that neither the service nor a leader leaves the socket
+// for an occasional poll.
 func TestServiceStaysBesideRareLooks(t *testing.T) {
 	e := newEnd(t, Options{})
 	s := e.dev.shards[0]
@@ -154,10 +154,10 @@ func TestServiceStaysBesideRareLooks(t *testing.T) {
 	require.True(t, s.serving.Load())
 	require.Equal(t, stints, s.serviceRuns.Load())
 
-	for s.serving.Load() { // who looks often gets the socket
+	for s.serving.Load() { // a frequent poller gets the socket
 		pollTimes(e, 1)
 	}
-	pollTimes(e, 20_000) // and the service comes back although looks go on, now and then
+	pollTimes(e, 20_000) // and the service returns although occasional polls continue
 	for !s.serving.Load() {
 		pollTimes(e, 1)
 		time.Sleep(300 * time.Microsecond)

@@ -27,8 +27,8 @@ func (h *sleepHook) Wait(timeout time.Duration) (bool, error) {
 	return h.Conn.Wait(timeout)
 }
 
-// TestRunReady lets goroutines run that a caller has made runnable before the caller
-// sleeps in the socket: with one processor they would wait for the runtime's monitor.
+// TestRunReady checks that goroutines that a caller has made runnable run before the caller sleeps
+// in the socket: with one processor they would wait for the runtime's monitor.
 func TestRunReady(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	conn, err := memory.NewLive().Attach(netip.MustParseAddrPort("192.0.2.1:4791"), memory.Options{})
@@ -67,8 +67,8 @@ func TestRunReady(t *testing.T) {
 	}
 }
 
-// TestHandlerCounts counts a handler's call as an alert: the handler may have made a
-// goroutine runnable that the service is to let run before it sleeps.
+// TestHandlerCounts checks that a handler's call counts as an alert: the handler may have made a
+// goroutine runnable that must run before the service sleeps.
 func TestHandlerCounts(t *testing.T) {
 	e := newEnd(t, Options{NoService: true})
 	some, cqs := e.newChannel(t, 1, 4)

@@ -9,14 +9,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Who waits gets the token from a service that is asleep in the socket, and does not ask
-// again and again where that was in vain.
+// TestRelieve checks that a waiter gets the token from a service that sleeps in the socket, and
+// backs off after a timeout.
 func TestRelieve(t *testing.T) {
 	e := newEnd(t, Options{})
 	s := e.dev.shards[0]
 	never := func() bool { return false }
 	for range 20 {
-		for s.skipHandovers.Store(0); ; s.skipHandovers.Store(0) { // it may be back before we have looked, and slow
+		for s.skipHandovers.Store(0); ; s.skipHandovers.Store(0) { // the service may return first, and slowly
 			for !s.serving.Load() || !s.asleep.Load() {
 				runtime.Gosched()
 			}
@@ -34,7 +34,7 @@ func TestRelieve(t *testing.T) {
 	for !s.token.CompareAndSwap(false, true) {
 		runtime.Gosched()
 	}
-	s.serving.Store(true) // a service that does not hear
+	s.serving.Store(true) // a service that does not respond
 	require.True(t, s.requestHandover(func() bool { return true }), "who has what he waits for does not wait")
 	s.skipHandovers.Store(0)
 	for _, pause := range []int{1, 2, 4, 8, 16, 32, 32} {
@@ -50,7 +50,8 @@ func TestRelieve(t *testing.T) {
 	s.releaseToken()
 }
 
-// Whoever may have been woken is counted, so that the service lets them run.
+// TestAlertsAreCounted checks that possible wake-ups are counted, so that the service lets the
+// woken goroutines run.
 func TestAlertsAreCounted(t *testing.T) {
 	e := newEnd(t, Options{})
 	counted := func(what string, f func()) {

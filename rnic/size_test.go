@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// gib moves one message of 1 GiB.
+// gib transfers one message of 1 GiB.
 func gib(t *testing.T, op verbs.WROpcode) {
 	if testing.Short() {
 		t.Skip("needs 2 GiB of memory")
@@ -30,15 +30,15 @@ func gib(t *testing.T, op verbs.WROpcode) {
 	fill(from, 1)
 	a.post(t, verbs.SendWR{Opcode: op, SGList: []verbs.SGE{a.mr.SGE(0, n)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 	require.EqualValues(t, n, a.poll1(t).ByteLen)
-	require.Equal(t, verbs.StateRTS, b.qp.State()) // and the engine of b is behind us
+	require.Equal(t, verbs.StateRTS, b.qp.State()) // and the engine of b is done
 	require.True(t, bytes.Equal(from, to))
 }
 
 func TestGiBWrite(t *testing.T) { gib(t, verbs.WRRDMAWrite) }
 func TestGiBRead(t *testing.T)  { gib(t, verbs.WRRDMARead) }
 
-// TestMessageLimit: a message has at most 2^31 bytes, also in a list of which
-// each element is shorter.
+// TestMessageLimit checks that a message has at most 2^31 bytes, also as a list of shorter
+// elements.
 func TestMessageLimit(t *testing.T) {
 	a, b := pair(t, Options{})
 	half := verbs.SGE{Addr: a.mr.Addr(), Length: 1 << 30, LKey: a.mr.LKey()}
@@ -102,8 +102,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// TestTenThousandQPs measures what a connected queue pair costs while it is
-// idle, before and after it has been used, and lets all of them talk.
+// TestTenThousandQPs measures the memory of a connected idle queue pair, before and after use, and
+// has all of them send.
 func TestTenThousandQPs(t *testing.T) {
 	n := 10_000
 	if testing.Short() {
@@ -116,7 +116,7 @@ func TestTenThousandQPs(t *testing.T) {
 	used := int(heapBytes()-before) / n
 	runtime.KeepAlive(c)
 	t.Logf("an idle connected queue pair takes %d bytes, %d after a message each way", fresh, used)
-	if n == 10_000 { // with few, the device itself weighs too much
+	if n == 10_000 { // with few, the device itself dominates
 		require.LessOrEqual(t, used, 4096)
 	}
 
@@ -130,10 +130,10 @@ func TestTenThousandQPs(t *testing.T) {
 	require.NoError(t, c.dev.Close())
 }
 
-// TestTimersOfManyQPs loses packets of many queue pairs at once. All of them
-// recover by their timers.
+// TestTimersOfManyQPs loses packets of many queue pairs at once. All of them recover by their
+// timers.
 func TestTimersOfManyQPs(t *testing.T) {
-	c := newCrowd(t, 1000, Options{Impair: "loss 10% seed 5"}, verbs.ConnectOptions{AckTimeout: 500 * time.Millisecond}) // long, whatever the machine does meanwhile
+	c := newCrowd(t, 1000, Options{Impair: "loss 10% seed 5"}, verbs.ConnectOptions{AckTimeout: 500 * time.Millisecond}) // long, for a busy machine
 	for range 3 {
 		c.greet(t)
 	}

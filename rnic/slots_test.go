@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A slotRing does what a slice does that is appended to, cut at the front, and
-// put together again there.
+// TestSlotRingAgainstSlice compares a slotRing with a slice that is appended to, cut at the front,
+// and restored there.
 func TestSlotRingAgainstSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var ring slotRing[int]

@@ -9,8 +9,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// A peer that waits for acknowledgements gets them after half of what it sends at a time; one
-// that keeps coming has few; one that has sent a few packets, or wants none, changes nothing.
+// TestLearnSpacing checks that a peer that waits for acknowledgements gets them after half of a
+// burst, that one that keeps sending gets few, and that one that has sent a few packets, or needs
+// none, changes nothing.
 func TestLearnSpacing(t *testing.T) {
 	s := &shard{maxAckEvery: ackPackets, ackEvery: ackPackets}
 	runs := func(n, packets int) {
@@ -39,8 +40,8 @@ func TestLearnSpacing(t *testing.T) {
 	require.Equal(t, 2, s.ackEvery)
 }
 
-// Amid a message acknowledgements come as seldom as ever, unless somebody waits for the end of
-// another: the same peer, or one more.
+// TestSpacingAmidMessage checks that within a message acknowledgements are rare, unless the end of
+// another one is awaited, of the same peer or another.
 func TestSpacingAmidMessage(t *testing.T) {
 	a, b := pair(t, Options{NoService: true})
 	q, other := b.qp.(*queuePair), b.newQP(t, verbs.RC).(*queuePair)
@@ -63,7 +64,7 @@ func TestSpacingAmidMessage(t *testing.T) {
 	require.Equal(t, 9, s.ackInterval(), "as is the one before this")
 }
 
-// piece hands b packet n of a's, a write that is a whole message or has more behind it.
+// piece handles packet n of a's at b, a write that is a complete message or the start of one.
 func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
 	q := b.qp.(*queuePair)
 	now, s := q.dev.now(), q.shard
@@ -79,7 +80,8 @@ func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
 	s.drainActive(now)
 }
 
-// A batch waits while twice as much is on the wire, and a little more; a larger one does not.
+// TestCork checks that a batch waits while about twice as much is on the wire, and that a larger
+// one does not.
 func TestCork(t *testing.T) {
 	a, b := newEnd(t, Options{}), newEnd(t, Options{NoService: true}) // who acknowledges nothing
 	connect(t, a.dev, a.qp, b.dev, b.qp)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// skipped is how many waits do not spin.
+// skipped returns the number of waits that do not spin.
 func (s *spinner) skipped() (n int) {
 	for s.budget() == 0 {
 		n++
@@ -15,8 +15,8 @@ func (s *spinner) skipped() (n int) {
 	return n
 }
 
-// Looking stops for a while when it has been in vain eight times in a row, and then when
-// it is in vain four times more.
+// TestSpinnerMisses checks that spinning stops for a while after eight unsuccessful spins in a row,
+// and later after four more.
 func TestSpinnerMisses(t *testing.T) {
 	var s spinner
 	s.init(time.Millisecond)
@@ -38,8 +38,8 @@ func TestSpinnerMisses(t *testing.T) {
 	require.EqualValues(t, time.Millisecond, s.budget())
 }
 
-// Beside a thread that computes the pauses grow; where ranks only have long turns
-// they stay short.
+// TestSpinnerHogged checks that the pauses grow beside a thread that computes, and stay short
+// beside ranks that share the processor.
 func TestSpinnerHogged(t *testing.T) {
 	var s spinner
 	s.init(0)
@@ -47,7 +47,7 @@ func TestSpinnerHogged(t *testing.T) {
 		s.recordHog()
 		require.Equal(t, pause, s.skipped())
 	}
-	// What is found in between is found by who had the processor.
+	// A packet in between was found by the thread that had the processor.
 	for range 10 {
 		for range hogHits - 1 {
 			s.recordHit()
@@ -62,7 +62,8 @@ func TestSpinnerHogged(t *testing.T) {
 	require.Equal(t, 4, s.skipped())
 }
 
-// Where sleeps are short there is looking again, but not beside a thread that computes.
+// TestSpinnerWoken checks that spinning resumes if sleeps are short, but not beside a thread that
+// computes.
 func TestSpinnerWoken(t *testing.T) {
 	var s spinner
 	s.init(time.Millisecond)
@@ -73,7 +74,7 @@ func TestSpinnerWoken(t *testing.T) {
 	require.Zero(t, s.budget(), "it does not look now")
 	require.EqualValues(t, time.Millisecond, s.recordShortSleep())
 	require.Zero(t, s.skipped())
-	for range maxSpinMisses/2 + 1 { // it has not forgotten all that was in vain
+	for range maxSpinMisses/2 + 1 { // the misses still count
 		require.Zero(t, s.skipped())
 		s.recordMiss()
 	}

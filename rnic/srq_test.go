@@ -24,8 +24,8 @@ func mustSRQ(t fataler, pd *protectionDomain, attr verbs.SRQInitAttr) *sharedRec
 	return srq.(*sharedReceiveQueue)
 }
 
-// limitEvents takes the events that wait and returns how many said that this
-// queue reached its limit; there must be no others.
+// limitEvents returns the number of pending events that this queue reached its limit; there must be
+// no others.
 func (h *pdTestHost) limitEvents(t fataler, srq *sharedReceiveQueue) (n int) {
 	t.Helper()
 	for ev, ok := h.events.tryPop(); ok; ev, ok = h.events.tryPop() {
@@ -228,7 +228,7 @@ func TestSRQAfterDeviceClosed(t *testing.T) {
 	require.NoError(t, srq.Close())
 }
 
-// Posts, takes and changes in any order do what a slice does.
+// TestSRQAgainstModel compares posts, pops and changes in any order with a slice.
 func TestSRQAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := newPDTestHost()
@@ -285,7 +285,7 @@ func TestSRQAgainstModel(t *testing.T) {
 	})
 }
 
-// Every receive goes to one taker only, whatever the shard.
+// TestSRQIsShared checks that every receive is consumed once, by any shard.
 func TestSRQIsShared(t *testing.T) {
 	const total, takers = 4000, 3
 	host := newPDTestHost()
@@ -328,8 +328,8 @@ func TestSRQIsShared(t *testing.T) {
 	require.Equal(t, 1, host.limitEvents(t, srq))
 }
 
-// A receive that a queue pair has taken and not completed goes back to its queue
-// when the queue pair goes, even to one that is full, and serves another.
+// TestSRQReceiveOutlivesItsQueuePair checks that a receive that a closed queue pair has not
+// completed returns to its queue, even to a full one, and is consumed by another.
 func TestSRQReceiveOutlivesItsQueuePair(t *testing.T) {
 	for what, leave := range map[string]func(q verbs.QP) error{
 		"destroy": verbs.QP.Close,
@@ -371,7 +371,7 @@ func TestSRQReceiveOutlivesItsQueuePair(t *testing.T) {
 	}
 }
 
-// cycle posts a list of receives and takes them all.
+// cycle posts a list of receives and pops them all.
 func cycle(srq *sharedReceiveQueue, wrs []verbs.RecvWR, wqe *qp.RecvWQE) bool {
 	if n, err := srq.PostRecv(wrs); n != len(wrs) || err != nil {
 		return false

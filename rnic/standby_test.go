@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/internal/racesync"
 )
 
-// Whoever leaves something to the service ends its long sleep, however early.
+// TestHurry checks that a request to the service ends its long sleep, however early.
 func TestHurry(t *testing.T) {
 	s := &shard{monitorWake: make(chan struct{}, 1)}
 	timer := time.NewTimer(0)
@@ -33,7 +33,7 @@ func TestHurry(t *testing.T) {
 	require.False(t, s.sleepLong(timer, time.Nanosecond))
 }
 
-// The sleep ends early for who gives no sign of himself, and for nobody else.
+// TestWatchOver checks that the sleep ends early only if the program makes no calls.
 func TestWatchOver(t *testing.T) {
 	s := &shard{}
 	const d = time.Second
@@ -70,7 +70,7 @@ func TestWatchOver(t *testing.T) {
 	require.Equal(t, 3*d/5, total)
 }
 
-// A nap that is over comes back, also a very short one.
+// TestNapper checks that a sleep ends, also a very short one.
 func TestNapper(t *testing.T) {
 	n := newShortSleeper()
 	defer n.close()
@@ -82,9 +82,9 @@ func TestNapper(t *testing.T) {
 	(&shortSleeper{}).sleep(time.Microsecond) // without a timer of its own
 }
 
-// An event that a channel is asked for is left to the service.
+// TestLeftToService checks that an armed event of a channel is left to the service.
 func TestLeftToService(t *testing.T) {
-	e := newEnd(t, Options{NoService: true}) // which would take note
+	e := newEnd(t, Options{NoService: true}) // which would be recorded
 	s := e.dev.shards[0]
 
 	ch, err := e.dev.CreateCompChannel()
@@ -105,7 +105,7 @@ func TestLeftToService(t *testing.T) {
 	require.NoError(t, ch.Close())
 }
 
-// The service sleeps without a piece of memory for each time.
+// TestNapsAllocateNothing checks that sleeps of the service do not allocate.
 func TestNapsAllocateNothing(t *testing.T) {
 	if racesync.Enabled {
 		t.Skip("the race detector allocates")

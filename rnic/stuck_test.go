@@ -13,8 +13,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestWaiterInVainIsTold: a waiter on a queue into which nothing can complete is told of once, in the
-// log, in the flight recorder and in the description of the queue; one that waits for something is not.
+// TestWaiterInVainIsTold checks that a waiter on a queue into which nothing can complete is
+// reported once, in the log, in the flight recorder and in the description of the queue, and that
+// other waiters are not.
 func TestWaiterInVainIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -113,7 +114,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 	}
 }
 
-// TestWatchOfWaiters: the watch runs while somebody waits, by itself, and ends then.
+// TestWatchOfWaiters checks that the watch runs while there are waiters, and ends afterwards.
 func TestWatchOfWaiters(t *testing.T) {
 	e := newEnd(t, Options{})
 	cq := e.newCQ(t, 1).(*completionQueue)

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/reliability"
 )
 
-// Whatever deadlines are set, moved and dropped, each queue pair comes up at
-// its earliest one, once, and in order.
+// TestTimersAgainstMap checks that each queue pair is due at its earliest deadline, once, and in
+// order, for deadlines that are set, moved and removed.
 func TestTimersAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var timers timerQueue

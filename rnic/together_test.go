@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// typed reports whether a call ended in one of the ways that the verbs know.
+// typed reports whether an error of a call is one of the verbs.
 func typed(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return true
@@ -26,10 +26,8 @@ func typed(err error) bool {
 	return errors.As(err, &op) || errors.As(err, &transition)
 }
 
-// TestEverythingAtOnce calls every method of every object from goroutines of
-// their own, while messages flow, until the device is closed under them. It
-// asks for no race, no panic, no call that never returns, and errors that say
-// what they are.
+// TestEverythingAtOnce calls every method of every object concurrently while messages flow, until
+// the device is closed. It checks for races, panics, calls that do not return, and untyped errors.
 func TestEverythingAtOnce(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -134,7 +132,7 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 			done(c.Close())
 		}
 	})
-	always(func() { // things that come and go
+	always(func() { // objects that are created and closed
 		mr, err := b.pd.RegMR(make([]byte, 100), allAccess)
 		if done(err); err == nil {
 			done(mr.Close())
@@ -152,7 +150,7 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 		}
 		done(c.Close())
 	})
-	always(func() { // a connection that is torn down and built again
+	always(func() { // a connection that is closed and created again
 		q := ls[1].qp[1]
 		done(q.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
 		_, err := q.PostRecv(recv0)
@@ -174,7 +172,7 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 		done(srq.Modify(verbs.SRQAttr{Limit: 5}, verbs.SRQLimit))
 		done(ls[0].cq[1].Resize(256))
 	})
-	wg.Go(func() { // a conductor
+	wg.Go(func() { // controls the sequence
 		for i := range rounds {
 			switch i % 20 {
 			case 3:
@@ -196,8 +194,8 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 	wg.Wait()
 }
 
-// TestJoinWhileDestroyed destroys a queue pair that joins a multicast group at
-// the same time. The group is empty afterwards, whoever came first.
+// TestJoinWhileDestroyed closes a queue pair that joins a multicast group concurrently. The group
+// is empty afterwards.
 func TestJoinWhileDestroyed(t *testing.T) {
 	e := newEnd(t, Options{})
 	group := verbs.GIDFromAddr(netip.MustParseAddr("239.4.7.92"))
@@ -212,8 +210,7 @@ func TestJoinWhileDestroyed(t *testing.T) {
 	require.Empty(t, e.dev.groups.list)
 }
 
-// TestLinkChangesWhileSomeoneWaits wraps the link of a device whose waiter is
-// asleep in it.
+// TestLinkChangesWhileSomeoneWaits wraps the link of a device whose waiter sleeps in it.
 func TestLinkChangesWhileSomeoneWaits(t *testing.T) {
 	eachEngine(t, func(t *testing.T, o Options) {
 		a, b := pair(t, o)

@@ -9,13 +9,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// lengths are those around every border that a message may cross.
+// lengths are message lengths around every boundary.
 func lengths(mtu int) []int {
 	return []int{0, 1, 3, 4, 8, mtu - 1, mtu, mtu + 1, 2 * mtu, 2*mtu + 5, 17*mtu + 1, 300_001}
 }
 
-// TestTransfers moves messages of every kind and length, at every path MTU,
-// and compares all bytes, also those around the target.
+// TestTransfers transfers messages of every kind and length, at every path MTU, and compares all
+// bytes, including those around the target.
 func TestTransfers(t *testing.T) {
 	for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
 		t.Run(fmt.Sprintf("MTU=%d", mtu.Bytes()), func(t *testing.T) {
@@ -30,11 +30,11 @@ func TestTransfers(t *testing.T) {
 
 // checkTransfers writes, reads and sends n bytes between a and b.
 func checkTransfers(t *testing.T, a, b *end, n int, seed uint64) {
-	const at, margin = 100, 16 // odd enough to be unaligned at times
+	const at, margin = 100, 16 // odd, for unaligned accesses
 	t.Helper()
 	off := at + int(seed)%7
 	area := func(e *end) []byte { return e.mr.Bytes()[off-margin : off+n+margin] }
-	// arrived compares dst with what src has, and its margins with zero.
+	// arrived compares dst with the content of src, and its margins with zero.
 	arrived := func(dst, src []byte, what string) {
 		t.Helper()
 		want := make([]byte, len(dst))
@@ -74,8 +74,8 @@ func checkTransfers(t *testing.T, a, b *end, n int, seed uint64) {
 	arrived(area(b), area(a), "write with immediate")
 }
 
-// TestScatterGather splits messages over lists of uneven elements on both
-// sides, some of them empty.
+// TestScatterGather splits messages over lists of uneven elements on both sides, some of them
+// empty.
 func TestScatterGather(t *testing.T) {
 	a, b := pair(t, Options{})
 	total := 10_000

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// someObjects makes an object of each type, and what destroys them in the order of users first.
+// someObjects creates an object of each type, and the functions that close them, users first.
 func someObjects(t *testing.T, far *end) (objects map[string]any, destroy func()) {
 	e := newEndOf(t, Options{}, verbs.UD)
 	ch, err := e.dev.CreateCompChannel()
@@ -32,9 +32,8 @@ func someObjects(t *testing.T, far *end) (objects map[string]any, destroy func()
 	}
 }
 
-// TestUnusable calls every exported function and method with destroyed objects, with those of
-// a closed device, and with arguments out of range: each returns, and with an error where it
-// has one.
+// TestUnusable calls every exported function and method with closed objects, with those of a closed
+// device, and with arguments out of range: each returns, with an error if it has one.
 func TestUnusable(t *testing.T) {
 	far := newEndOf(t, Options{}, verbs.UD)
 	live, _ := someObjects(t, far)

@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// engines are the ways to run a device that differ in who reads the socket.
+// engines are the configurations of a device that differ in who reads the socket.
 var engines = map[string]Options{
 	"service":         {},
 	"no service":      {NoService: true},
@@ -25,8 +25,8 @@ var engines = map[string]Options{
 	"impatient peers": {Spin: time.Millisecond},
 }
 
-// attend keeps devices without a service going until the returned function is
-// called: acknowledgements that a waiter left behind leave.
+// attend drives devices without a service until the returned function is called, so that
+// acknowledgements of a waiter are sent.
 func attend(o Options, ends ...*end) (stop func()) {
 	if !o.NoService {
 		return func() {}
@@ -55,8 +55,7 @@ func eachEngine(t *testing.T, f func(t *testing.T, o Options)) {
 	}
 }
 
-// lines are n connections between two devices, each with completion queues of
-// its own.
+// line is n connections between two devices, each with completion queues of its own.
 type line struct {
 	qp [2]verbs.QP
 	cq [2]verbs.CQ
@@ -76,8 +75,7 @@ func lines(t testing.TB, a, b *end, n int) []line {
 	return list
 }
 
-// player is one side of a ping-pong: it takes completions from its queue with
-// next, and posts.
+// player is one side of a ping-pong: it gets completions from its queue by next, and posts.
 type player struct {
 	qp   verbs.QP
 	next func(wc []verbs.WC) (int, error)
@@ -89,7 +87,7 @@ var (
 	recv0 = []verbs.RecvWR{{WRID: 8}}
 )
 
-// rally plays n rounds; the one who serves sends first.
+// rally plays n rounds; the server sends first.
 func (p player) rally(n int, serves bool) error {
 	var wc [4]verbs.WC
 	sent, got, acked := 0, 0, 0
@@ -160,9 +158,8 @@ func armed(ctx context.Context, c verbs.CQ) func([]verbs.WC) (int, error) {
 	}
 }
 
-// TestNoWakeUpIsLost plays many ping-pongs at once over two devices, with
-// players that wait, poll, and arm by hand in every mixture. If a wake-up is
-// lost, a rally stands still.
+// TestNoWakeUpIsLost runs many ping-pongs at once over two devices, with players that wait, poll,
+// and arm explicitly in every combination. A lost wake-up would block a ping-pong.
 func TestNoWakeUpIsLost(t *testing.T) {
 	rounds := 1500
 	if testing.Short() {
@@ -190,7 +187,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 							wg.Go(func() {
 								assert.NoError(t, player{l.qp[k], next}.rally(rounds/n, k == 0))
 								playing.Add(-1)
-								for o.NoService && playing.Load() > 0 { // the peer may still want an acknowledgement
+								for o.NoService && playing.Load() > 0 { // the peer may still need an acknowledgement
 									[]*end{a, b}[k].dev.Progress()
 									runtime.Gosched()
 								}
@@ -204,9 +201,8 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	})
 }
 
-// TestManyTakersOfOneQueue lets goroutines that wait and one that polls share
-// a completion queue: each completion goes to one of them, and when the device
-// closes, all return.
+// TestManyTakersOfOneQueue shares a completion queue among waiting goroutines and a polling one:
+// each completion is returned once, and when the device closes, all return.
 func TestManyTakersOfOneQueue(t *testing.T) {
 	const waiters, messages = 6, 300
 	eachEngine(t, func(t *testing.T, o Options) {
@@ -259,8 +255,8 @@ func TestManyTakersOfOneQueue(t *testing.T) {
 	})
 }
 
-// TestEachCompletionWakesOne has as many waiters on one queue as there are
-// completions; each takes one and goes away.
+// TestEachCompletionWakesOne has as many waiters on one queue as there are completions; each gets
+// one and returns.
 func TestEachCompletionWakesOne(t *testing.T) {
 	const waiters = 8
 	eachEngine(t, func(t *testing.T, o Options) {
@@ -289,8 +285,8 @@ func TestEachCompletionWakesOne(t *testing.T) {
 	})
 }
 
-// TestWaitEndsWithItsContext ends the contexts of waiters one after the other;
-// the one that is left still gets what it waits for, whoever was the leader.
+// TestWaitEndsWithItsContext ends the contexts of waiters one by one; the last one still gets its
+// completion, whichever was the leader.
 func TestWaitEndsWithItsContext(t *testing.T) {
 	const n = 5
 	eachEngine(t, func(t *testing.T, o Options) {
@@ -341,8 +337,8 @@ func TestWaitEndsWithItsDeadline(t *testing.T) {
 	})
 }
 
-// TestCompletionFromAnotherGoroutineWakes posts work that completes while it
-// is posted, when the waiter is asleep in the socket.
+// TestCompletionFromAnotherGoroutineWakes posts a request that completes while it is posted, with
+// the waiter asleep in the socket.
 func TestCompletionFromAnotherGoroutineWakes(t *testing.T) {
 	eachEngine(t, func(t *testing.T, o Options) {
 		e := newEndOf(t, o, verbs.UD)
@@ -366,8 +362,8 @@ func TestCompletionFromAnotherGoroutineWakes(t *testing.T) {
 	})
 }
 
-// TestWaitOfClosedQueue destroys a queue, or closes its device, under several
-// waiters; they and all who come later are told.
+// TestWaitOfClosedQueue closes a queue, or its device, under several waiters; they and all later
+// ones get an error.
 func TestWaitOfClosedQueue(t *testing.T) {
 	for _, what := range []string{"queue", "device"} {
 		eachEngine(t, func(t *testing.T, o Options) {
@@ -404,8 +400,8 @@ func TestWaitOfClosedQueue(t *testing.T) {
 	}
 }
 
-// TestQueueGetsQueuePairsWhileWaitedFor makes and destroys queue pairs of a
-// queue that someone waits on, on a device with several shards.
+// TestQueueGetsQueuePairsWhileWaitedFor creates and closes queue pairs of a queue with a waiter, on
+// a device with several shards.
 func TestQueueGetsQueuePairsWhileWaitedFor(t *testing.T) {
 	needShards(t)
 	a, b := newEnd(t, Options{Shards: 3}), newEnd(t, Options{Shards: 2})

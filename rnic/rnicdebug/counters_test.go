@@ -16,8 +16,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// openQuiet opens a device that the test closes. It has no service goroutine, so
-// that nothing counts between two looks.
+// openQuiet opens a device that the test closes. It has no service goroutine, so that counters do
+// not change between two reads.
 func openQuiet(t *testing.T, name string) *rnic.Device {
 	t.Helper()
 	dev, err := rnic.Open(rnic.Options{Name: name, NoService: true})
@@ -52,7 +52,7 @@ func send(t *testing.T, dev *rnic.Device, n int) verbs.QP {
 	return q
 }
 
-// scrape parses /metrics as Prometheus does.
+// scrape parses /metrics like Prometheus.
 func scrape(t *testing.T, dev *rnic.Device, path string) map[string]*dto.MetricFamily {
 	t.Helper()
 	status, text := get(t, dev, path)
@@ -63,7 +63,7 @@ func scrape(t *testing.T, dev *rnic.Device, path string) map[string]*dto.MetricF
 	return families
 }
 
-// value sums a family up over the metrics that have the label.
+// value returns the sum of a family over the metrics with the label.
 func value(t *testing.T, f *dto.MetricFamily, label, want string) (sum float64) {
 	t.Helper()
 	require.NotNil(t, f)
@@ -80,8 +80,7 @@ func value(t *testing.T, f *dto.MetricFamily, label, want string) (sum float64) 
 	return sum
 }
 
-// TestCounters compares what Prometheus reads with what the device says: every
-// counter, drop and object.
+// TestCounters compares the metrics with the device: every counter, drop and object.
 func TestCounters(t *testing.T) {
 	dev := openQuiet(t, "nic")
 	require.NoError(t, send(t, dev, 2).Close())

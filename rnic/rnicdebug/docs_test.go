@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/observability.md anew")
 
-// TestDocs holds the tables of docs/observability.md to what there is: every
-// counter and every drop reason, with its meaning.
+// TestDocs compares the tables of docs/observability.md with the counters and drop reasons.
 func TestDocs(t *testing.T) {
 	const path = "../../docs/observability.md"
 	text, err := os.ReadFile(path)
@@ -53,7 +52,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// counterRows mark what only a device counts.
+// counterRows marks counters that only a device has.
 func counterRows(prefix string, all iter.Seq2[string, uint64]) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for name := range all {

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/rnic/rnicdebug"
 )
 
-// A device with an endpoint on a TCP port, as SOFTRNIC_DEBUG=127.0.0.1:9479
-// opens it. Importing the package is what gives it /metrics.
+// A device with an endpoint on a TCP port, as SOFTRNIC_DEBUG=127.0.0.1:9479 opens it. Importing the
+// package adds /metrics.
 func Example() {
 	dev, err := rnic.Open(rnic.Options{Debug: "127.0.0.1:0"})
 	if err != nil {
@@ -31,7 +31,7 @@ func Example() {
 	// Output: 200 true
 }
 
-// A program that serves metrics anyway.
+// A program that serves metrics itself.
 func ExampleNewCollector() {
 	dev, err := rnic.Open(rnic.Options{})
 	if err != nil {

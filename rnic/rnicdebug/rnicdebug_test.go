@@ -23,7 +23,7 @@ func open(t *testing.T) *rnic.Device {
 	return dev
 }
 
-// TestMetrics: the endpoint of a program that imports the package has them.
+// TestMetrics checks that the endpoint of a program that imports the package has metrics.
 func TestMetrics(t *testing.T) {
 	dev := open(t)
 	require.NoError(t, dev.ServeDebug("127.0.0.1:0"))

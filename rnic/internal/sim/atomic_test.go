@@ -6,22 +6,22 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// words is a host's memory for atomics: words that queue pairs of many hosts
-// add to, each in a lane of 16 bits of its own, and one that all of them swap.
+// words is a host's memory for atomics: words to which queue pairs of many hosts add, each in its
+// own 16 bits, and one that all of them swap.
 type words struct {
 	host  *host
 	mr    verbs.MR
 	lanes []*lane
 
-	first  uint64              // the swapped word at the beginning
-	last   uint64              // what some requester saw of it last
-	swaps  map[uint64]uint64   // swaps that happened: from what to what
-	maybe  map[uint64][]uint64 // swaps that may have happened
-	failed []uint64            // what failed ones saw
-	values uint64              // swapped in so far
+	first  uint64              // initial value of the swapped word
+	last   uint64              // value that a requester last saw in it
+	swaps  map[uint64]uint64   // executed swaps: old and new value
+	maybe  map[uint64][]uint64 // swaps that may have been executed
+	failed []uint64            // values seen by failed swaps
+	values uint64              // number of new values so far
 }
 
-// swapAt is the offset of the word that is swapped; the lanes come behind.
+// swapAt is the offset of the swapped word; the lanes follow it.
 const swapAt = 0
 
 const wordsSize = 8 * 16
@@ -31,7 +31,7 @@ type lane struct {
 	at    int  // offset of the word
 	shift uint // of the lane
 	sum   uint64
-	lost  []uint64 // additions that may not have happened, since the last restart
+	lost  []uint64 // additions that may not have been executed, since the last restart
 }
 
 // operation is a posted atomic.
@@ -50,7 +50,7 @@ func newWords(h *host) *words {
 	return w
 }
 
-// newLane gives a requester its lane.
+// newLane allocates a lane for a requester.
 func (w *words) newLane() *lane {
 	n := len(w.lanes)
 	l := &lane{at: 8 * (1 + n/4), shift: 16 * uint(n%4)}
@@ -62,7 +62,7 @@ func (l *lane) of(word uint64) uint64 { return word >> l.shift & 0xffff }
 
 func word(b []byte) uint64 { return binary.NativeEndian.Uint64(b) }
 
-// composeAtomic makes up a FETCH-ADD or COMPARE-SWAP at the peer.
+// composeAtomic draws a FETCH-ADD or COMPARE-SWAP at the peer.
 func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
 	w, words := h.world, h.peer.host.words
 	off, ok := h.place(h.results, 8)
@@ -74,7 +74,7 @@ func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
 	wr.RKey = words.mr.RKey()
 	r.atomic = &operation{}
 	if wr.Opcode == verbs.WRAtomicFetchAdd {
-		l := h.peer.lane // made on the peer's host for us
+		l := h.peer.lane // created at the peer's host for this half
 		add := uint64(w.between(1, 5))
 		*r.atomic = operation{lane: l, add: add, before: l.sum}
 		wr.RemoteAddr, wr.CompareAdd = uint64(l.at), add<<l.shift
@@ -87,7 +87,7 @@ func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
 	return true
 }
 
-// answered checks the original value that a FETCH-ADD or COMPARE-SWAP brought.
+// answered checks the original value returned by a FETCH-ADD or COMPARE-SWAP.
 func (w *words) answered(h *half, r *request, orig uint64) {
 	o := r.atomic
 	if o.lane != nil {
@@ -108,7 +108,7 @@ func (w *words) answered(h *half, r *request, orig uint64) {
 	w.last = o.swap
 }
 
-// unknown notes an atomic of which nobody knows whether it happened.
+// unknown records an atomic that may or may not have been executed.
 func (w *words) unknown(o *operation) {
 	if o.lane != nil {
 		o.lane.lost = append(o.lane.lost, o.before)
@@ -117,8 +117,8 @@ func (w *words) unknown(o *operation) {
 	w.maybe[o.compare] = append(w.maybe[o.compare], o.swap)
 }
 
-// restart learns how far a lane got whose requester has been cut off: some of
-// the last additions may not have happened.
+// restart reads the value of a lane whose requester was disconnected: some of the last additions
+// may not have been executed.
 func (w *words) restart(l *lane) {
 	now := l.of(word(w.mr.Bytes()[l.at:]))
 	ok := now == l.sum&0xffff
@@ -131,7 +131,7 @@ func (w *words) restart(l *lane) {
 	l.sum, l.lost = now, nil
 }
 
-// check compares all words with what happened.
+// check compares all words with the executed operations.
 func (w *words) check() {
 	world := w.host.world
 	for _, l := range w.lanes {
@@ -153,8 +153,8 @@ func (w *words) check() {
 	}
 }
 
-// follow finds a chain from one value to the end that contains all swaps that
-// are known to have happened, left of which are still to come.
+// follow finds a chain from one value to the end that contains all executed swaps; left are the
+// swaps to come.
 func (w *words) follow(from, end uint64, left int, seen map[uint64]bool) bool {
 	seen[from] = true
 	if to, ok := w.swaps[from]; ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// kill does something terrible to a connection.
+// kill breaks a connection in one of several ways.
 func (p *pair) kill() {
 	w := p.world
 	h := pick(w, p.ends[0], p.ends[1])
@@ -23,7 +23,7 @@ func (p *pair) kill() {
 	switch {
 	case what == 0:
 		h.leave()
-		if s := h.srq(); s != nil { // it has back what a message was filling
+		if s := h.srq(); s != nil { // it has the receive of the incomplete message back
 			s.soil(slices.Collect(maps.Values(s.posted)))
 		}
 	case what == 2:
@@ -38,12 +38,12 @@ func (p *pair) kill() {
 	h.host.dev.ScheduleAt(w.sim.Now()+time.Duration(w.rand.Int64N(int64(pick(w, 1, 10, 1000)*int(time.Millisecond)))), p.rebuild)
 }
 
-// fall goes to ERR.
+// fall modifies the queue pair to ERR.
 func (h *half) fall() {
 	h.world.must(h.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
 }
 
-// leave destroys the queue pair with all that is posted.
+// leave destroys the queue pair with all posted requests.
 func (h *half) leave() {
 	h.host.poll()
 	delete(h.host.halves, h.qp.Num())
@@ -55,7 +55,7 @@ func (h *half) leave() {
 	h.gone = true
 }
 
-// rebuild ends what is left of a connection and makes it anew.
+// rebuild destroys a broken connection and creates it again.
 func (p *pair) rebuild() {
 	w := p.world
 	p.down = true
@@ -64,7 +64,7 @@ func (p *pair) rebuild() {
 			h.fall()
 			h.host.poll()
 			for len(h.posted) > 0 && !h.posted[0].signaled && !h.signalAll {
-				h.succeeded(h.posted[0]) // or else it had a completion
+				h.succeeded(h.posted[0]) // otherwise it had a completion
 				h.posted = h.posted[1:]
 			}
 			if len(h.posted) > 0 || len(h.receives) > 0 {
@@ -73,8 +73,8 @@ func (p *pair) rebuild() {
 			h.leave()
 		}
 	}
-	// Packets of the old connection may still be on their way. They must not
-	// find anything, so memory that is cleared now stays so.
+	// Packets of the old connection may still be in flight. They must have no effect, so memory
+	// that is cleared now must stay so.
 	for _, h := range p.ends {
 		h.settleTarget()
 		h.host.words.restart(h.lane)
@@ -97,8 +97,8 @@ func (p *pair) rebuild() {
 	}
 }
 
-// settleTarget checks that the target holds nothing but what was written, and
-// clears it. Some of the last writes may not have happened.
+// settleTarget checks that the target contains only written data, and clears it. Some of the last
+// writes may not have been executed.
 func (h *half) settleTarget() {
 	for i, b := range h.target.mr.Bytes() {
 		if b != 0 && b != h.target.want[i] {
@@ -109,7 +109,7 @@ func (h *half) settleTarget() {
 	h.target.renew(h, verbs.AccessRemote|verbs.AccessMWBind)
 }
 
-// renew registers the memory again, if it is not registered any more.
+// renew registers the memory again if it is not registered.
 func (a *arena) renew(h *half, access verbs.AccessFlags) {
 	if err := a.mr.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) {
 		h.world.must(err)

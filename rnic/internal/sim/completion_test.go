@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// poll takes all completions and events of a host.
+// poll handles all completions and events of a host.
 func (h *host) poll() {
 	var wcs [16]verbs.WC
 	for _, cq := range h.cqs {
@@ -74,8 +74,8 @@ func (h *host) event(ev verbs.AsyncEvent) {
 	}
 }
 
-// sendCompleted takes the completion of a send request: the oldest, but for
-// unsignaled ones before it, which succeeded.
+// sendCompleted handles the completion of a send request: the oldest, except for earlier unsignaled
+// ones, which succeeded.
 func (h *half) sendCompleted(wc *verbs.WC) {
 	w := h.world
 	for {
@@ -100,7 +100,7 @@ func (h *half) sendCompleted(wc *verbs.WC) {
 	}
 }
 
-// succeeded checks what a request was to do.
+// succeeded checks the effect of a request.
 func (h *half) succeeded(r *request) {
 	w := h.world
 	if r.msg != nil && (h.typ != verbs.RC || !r.msg.write || r.msg.hasImm) {
@@ -128,14 +128,14 @@ func (h *half) succeeded(r *request) {
 	}
 }
 
-// flushed notes a request that failed: whether it was carried out is not known.
+// flushed records a failed request, which may or may not have been executed.
 func (h *half) flushed(r *request) {
 	if r.atomic != nil {
 		h.peer.host.words.unknown(r.atomic)
 	}
 }
 
-// receiveCompleted takes a message.
+// receiveCompleted handles a received message.
 func (h *half) receiveCompleted(wc *verbs.WC) {
 	w := h.world
 	l, r := h.received(wc)
@@ -175,7 +175,7 @@ func (h *half) receiveCompleted(wc *verbs.WC) {
 	}
 }
 
-// match finds an unreliable message among those that were sent.
+// match finds an unreliable message among the sent ones.
 func (h *half) match(wc *verbs.WC, got []byte) {
 	length := int(wc.ByteLen)
 	if h.typ == verbs.UD {

@@ -11,14 +11,13 @@ import (
 	"testing"
 )
 
-// coverage counts what happened in the worlds of a test, to see that they are
-// worth their time.
+// coverage counts the events in the worlds of a test, to check that the worlds cover them.
 type coverage struct {
 	mu sync.Mutex
 	n  map[string]uint64
 }
 
-// add takes over what a world has seen, when it is over.
+// add adds the events of a world that has ended.
 func (c *coverage) add(w *world) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,13 +37,13 @@ func (c *coverage) add(w *world) {
 	}
 }
 
-// rare is what fewer worlds than so many need not see.
+// rare has the minimum number of worlds in which an event must be covered.
 var rare = map[string]int64{
-	"counter RetryExceededErr":    2000,          // nobody answers, however often one asks
-	"counter RetryRNRExceededErr": math.MaxInt64, // rnr_retry is for ever
+	"counter RetryExceededErr":    2000,          // no response to any number of requests
+	"counter RetryRNRExceededErr": math.MaxInt64, // rnr_retry has no limit
 }
 
-// check wants everything to have happened that so many worlds can do.
+// check checks that every event possible in this number of worlds has happened.
 func (c *coverage) check(t *testing.T, worlds int64) {
 	var lines []string
 	for _, what := range slices.Sorted(maps.Keys(c.n)) {

@@ -4,15 +4,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// datagrams makes a UD queue pair.
+// datagrams creates a UD queue pair.
 func (w *world) datagrams(on *host) {
 	h := w.half(on, verbs.UD, nil)
 	w.must(verbs.ActivateUD(h.qp, h.qkey, w.rand.Uint32N(1<<24)))
 	w.loose = append(w.loose, h)
 }
 
-// composeDatagram makes up a SEND to any of the UD queue pairs, sometimes with a
-// Q_Key that is not right.
+// composeDatagram draws a SEND to any of the UD queue pairs, sometimes with an invalid Q_Key.
 func (h *half) composeDatagram() (wr verbs.SendWR, r *request) {
 	w := h.world
 	to := pick(w, w.loose...)
@@ -29,7 +28,7 @@ func (h *half) composeDatagram() (wr verbs.SendWR, r *request) {
 	return wr, &request{op: wr.Opcode, msg: m}
 }
 
-// handle returns an address handle that leads to a host.
+// handle returns an address handle for a host.
 func (h *half) handle(to *host) verbs.AH {
 	for _, ah := range h.ahs {
 		if ah.Attr().DGID == to.dev.AddressVector().DGID && ah.Attr().UDPPort == to.dev.AddressVector().UDPPort {

@@ -32,7 +32,7 @@ func Example() {
 		trace.NameKey(dev, memory[i].RKey(), o.Name)
 		ends[i] = sim.Endpoint{Device: dev, QP: qp, PSN: 100}
 	}
-	ends[1].HideRecvBuffer = true // or a would write in pieces, see docs/queue-pair.md
+	ends[1].HideRecvBuffer = true // otherwise a splits the write, see docs/queue-pair.md
 	if err := s.Connect(ends[0], ends[1]); err != nil {
 		panic(err)
 	}

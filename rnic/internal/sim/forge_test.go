@@ -17,16 +17,15 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// forger sends packets that no adapter made, properly sealed, from an address
-// of its own or from that of an adapter.
+// forger sends sealed packets that no adapter has built, from an address of its own or from that of
+// an adapter.
 type forger struct {
 	t  *testing.T
 	s  *sim.Sim
 	to *end
 }
 
-// send puts raw packets on the network. The seal is right unless it is to be
-// kept.
+// send sends raw packets, with a valid ICRC unless the given one is to be kept.
 func (f *forger) send(from *memory.Conn, pkts ...[]byte) {
 	b := link.NewBatch(1 << 20)
 	for _, p := range pkts {
@@ -38,7 +37,7 @@ func (f *forger) send(from *memory.Conn, pkts ...[]byte) {
 	require.NoError(f.t, from.WriteBatch(b))
 }
 
-// packet makes a packet for the victim's queue pair.
+// packet returns a packet for the victim's queue pair.
 func (f *forger) packet(op wire.Opcode, psn uint32, payload int, change func(h *wire.BTH, ext []byte)) []byte {
 	info := op.Info()
 	h := wire.BTH{Opcode: op, PKey: wire.DefaultPKey, DestQPN: f.to.qp.Num(), PSN: wire.PSN(psn), AckReq: true}
@@ -59,15 +58,15 @@ func (f *forger) packet(op wire.Opcode, psn uint32, payload int, change func(h *
 	return b
 }
 
-// stranger attaches an end that is no adapter.
+// stranger attaches an end that is not an adapter.
 func stranger(t *testing.T, s *sim.Sim) *memory.Conn {
 	c, err := s.Network().Attach(netip.MustParseAddrPort("10.6.6.6:4791"), memory.Options{})
 	require.NoError(t, err)
 	return c
 }
 
-// TestForgedPackets sends single packets with one thing wrong to a connected
-// queue pair that has just received a message and whose PSN is known.
+// TestForgedPackets sends single packets with one invalid property to a connected queue pair that
+// has just received a message and whose PSN is known.
 func TestForgedPackets(t *testing.T) {
 	rkey := func(change func(h *wire.RETH)) func(*wire.BTH, []byte) {
 		return func(_ *wire.BTH, ext []byte) {
@@ -82,7 +81,7 @@ func TestForgedPackets(t *testing.T) {
 		op       wire.Opcode
 		psn      int // from the expected one
 		change   func(h *wire.BTH, ext []byte)
-		drop     string // reason counted, or
+		drop     string // counted reason, or
 		state    verbs.QPState
 	}{
 		{"wrong source, all else right", true, wire.RCWriteOnly, 0, nil, "wrong_source", verbs.StateRTS},
@@ -103,7 +102,7 @@ func TestForgedPackets(t *testing.T) {
 		{"acknowledgement of nothing", false, wire.RCAck, 0, nil, "ghost_response", verbs.StateRTS},
 		{"read response to nothing", false, wire.RCReadRespOnly, 0, nil, "ghost_response", verbs.StateRTS},
 
-		// From here on the specification asks for a NAK and the error state.
+		// For the following ones the specification requires a NAK and the error state.
 		{"wrong or stale rkey", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.RKey ^= 0x100 }), "", verbs.StateErr},
 		{"rkey of another variant", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.RKey ^= 1 }), "", verbs.StateErr},
 		{"rkey 0", false, wire.RCWriteOnly, 0, rkey(func(h *wire.RETH) { h.RKey = 0 }), "", verbs.StateErr},
@@ -147,15 +146,15 @@ func TestForgedPackets(t *testing.T) {
 			}
 			require.EqualValues(t, 1, b.dev.Sent.NAKs)
 			require.EqualValues(t, 1, b.dev.Sent.Packets)
-			if test.state == verbs.StateErr { // nobody else is concerned
+			if test.state == verbs.StateErr { // other queue pairs are unaffected
 				require.Len(t, b.wcs, 1)
 			}
 		})
 	}
 }
 
-// TestEveryDamagedBit inverts every bit of a packet that would write memory.
-// The ICRC covers all of them but BTH byte 4, where switches mark congestion.
+// TestEveryDamagedBit inverts every bit of a packet that would write memory. The ICRC covers all of
+// them except BTH byte 4, where switches mark congestion.
 func TestEveryDamagedBit(t *testing.T) {
 	s := sim.New(1)
 	a, b := newEnd(t, s, sim.DeviceOptions{}), newEnd(t, s, sim.DeviceOptions{})
@@ -186,7 +185,7 @@ func TestEveryDamagedBit(t *testing.T) {
 	require.False(t, bytes.Equal(zero, b.mr.Bytes()), "the packet itself is good")
 }
 
-// TestForgedDatagrams sends datagrams that a UD queue pair must not take.
+// TestForgedDatagrams sends datagrams that a UD queue pair must drop.
 func TestForgedDatagrams(t *testing.T) {
 	s := sim.New(1)
 	b := newEnd(t, s, sim.DeviceOptions{})
@@ -216,9 +215,9 @@ func TestForgedDatagrams(t *testing.T) {
 	require.Len(t, b.wcs, 1, "the receive was not lost")
 }
 
-// TestReplayedPackets records all packets of a connection that wrote, sent,
-// read and added, and sends them again, in order, in disorder and many times,
-// from the peer's own address. The memory has changed meanwhile and stays.
+// TestReplayedPackets records all packets of a connection that wrote, sent, read and added, and
+// sends them again, in order, out of order and repeatedly, from the peer's own address. The memory,
+// modified since, does not change.
 func TestReplayedPackets(t *testing.T) {
 	s := sim.New(1)
 	a, b := couple(t, s, sim.DeviceOptions{}, sim.DeviceOptions{})
@@ -264,10 +263,9 @@ func TestReplayedPackets(t *testing.T) {
 	require.Equal(t, verbs.WCSuccess, a.wcs[6].Status)
 }
 
-// TestRandomPackets sends rubbish: random bytes, random packets, and recorded
-// packets with random changes, from a stranger and from the peer's address.
-// Memory does not change, and nobody but the queue pairs that were addressed
-// notices.
+// TestRandomPackets sends random bytes, random packets, and recorded packets with random changes,
+// from another address and from the peer's. Memory does not change, and only the addressed queue
+// pairs are affected.
 func TestRandomPackets(t *testing.T) {
 	const rounds, each = 60, 50
 	for seed := range uint64(rounds) {
@@ -309,8 +307,8 @@ func connectAlso(t *testing.T, s *sim.Sim, c, b *end) {
 	require.NoError(t, s.Connect(sim.Endpoint{Device: c.dev, QP: c.qp}, sim.Endpoint{Device: b.dev, QP: qp}))
 }
 
-// randomPacket makes one up: mostly with a valid opcode and the right queue
-// pair, but never with a key that somebody has.
+// randomPacket draws a packet, mostly with a valid opcode and the right queue pair, but never with
+// an existing key.
 func randomPacket(r *rand.Rand, qpn uint32) []byte {
 	b := make([]byte, wire.MinPacketLen+r.IntN(300))
 	for i := range b {

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// goodput moves messages of 64 KiB over a path of 40 Gbit/s and 40 us, sixteen
-// at a time, and returns how long that took in virtual time.
+// goodput transfers messages of 64 KiB over a path of 40 Gbit/s and 40 us, sixteen at a time, and
+// returns the virtual time.
 func goodput(t *testing.T, op verbs.WROpcode, loss string) time.Duration {
 	const messages, ahead = 500, 16
 	s := sim.New(1)
@@ -46,7 +46,7 @@ func goodput(t *testing.T, op verbs.WROpcode, loss string) time.Duration {
 	return s.Now()
 }
 
-// TestGoodputUnderLoss compares with the time that a perfect network takes.
+// TestGoodputUnderLoss compares with the time on a perfect network.
 func TestGoodputUnderLoss(t *testing.T) {
 	for _, op := range []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead} {
 		perfect := goodput(t, op, "0%")

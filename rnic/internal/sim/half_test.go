@@ -18,13 +18,13 @@ type pair struct {
 	mtu    verbs.MTU
 	most   int // bytes of its longest message
 	known  bool
-	lives  int  // times it may still be broken
-	killed bool // something was done to it: anything may fail
-	down   bool // about to be made anew
+	lives  int  // number of times that it may still be broken
+	killed bool // it was broken: any request may fail
+	down   bool // about to be recreated
 }
 
-// half is a queue pair and the program on it. What it does to its peer's memory
-// only it does, so the order of its requests is all that counts.
+// half is a queue pair and its program. Only it writes to its peer's memory, so only the order of
+// its requests matters.
 type half struct {
 	world     *world
 	host      *host
@@ -38,14 +38,14 @@ type half struct {
 	ahs       []verbs.AH
 
 	target  *arena // the peer writes here; nil for UD
-	results *arena // what our reads and atomics bring
+	results *arena // results of reads and atomics
 	landing *landing
 
 	posted   []*request // oldest first
 	receives []*receive // own receive queue, oldest first
-	inbox    []*message // RC: what the peer has sent and we have not received
-	coming   []*message // UC, UD: all that was ever sent to us
-	written  []span     // of the peer's target, since it was last cleared
+	inbox    []*message // RC: messages of the peer that are not received
+	coming   []*message // UC, UD: all messages sent to this half
+	written  []span     // writes to the peer's target since it was last cleared
 	window   *window
 	lane     *lane
 
@@ -53,8 +53,8 @@ type half struct {
 	budget   int // requests to post
 	ticking  bool
 	nap      time.Duration
-	draining bool // SQD asked for
-	gone     bool // destroyed before its time
+	draining bool // SQD requested
+	gone     bool // destroyed early
 }
 
 type span struct{ off, n int }
@@ -71,7 +71,7 @@ func (h *half) String() string {
 	return h.host.name
 }
 
-// pair makes a connection between two hosts.
+// pair creates a connection between two hosts.
 func (w *world) pair(typ verbs.QPType, a, b *host) {
 	p := &pair{world: w, typ: typ, mtu: verbs.MTU(w.between(1, 5)), known: w.chance(50)}
 	p.most = pick(w, 300, 3000, 20_000, 64<<10)
@@ -90,7 +90,7 @@ func (w *world) pair(typ verbs.QPType, a, b *host) {
 	}
 }
 
-// half makes a queue pair with its memory.
+// half creates a queue pair with its memory.
 func (w *world) half(on *host, typ verbs.QPType, p *pair) *half {
 	h := &half{world: w, host: on, pair: p, typ: typ, budget: w.between(3, 60), qkey: uint32(w.between(1, 3))}
 	h.cap = verbs.QPCap{
@@ -114,7 +114,7 @@ func (w *world) half(on *host, typ verbs.QPType, p *pair) *half {
 	return h
 }
 
-// srq is the shared receive queue, if the half uses one.
+// srq returns the shared receive queue, if the half uses one.
 func (h *half) srq() *shared {
 	if h.typ == verbs.UD || h.pair.most > sharedMost {
 		return nil
@@ -122,7 +122,7 @@ func (h *half) srq() *shared {
 	return h.host.srq
 }
 
-// create makes the queue pair.
+// create creates the queue pair.
 func (h *half) create() {
 	w := h.world
 	init := verbs.QPInitAttr{
@@ -142,7 +142,7 @@ func (h *half) create() {
 	}
 }
 
-// connect brings both ends to RTS.
+// connect modifies both ends to RTS.
 func (p *pair) connect() {
 	w := p.world
 	options := verbs.ConnectOptions{
@@ -153,18 +153,18 @@ func (p *pair) connect() {
 	for i, h := range p.ends {
 		ends[i] = sim.Endpoint{Device: h.host.dev, QP: h.qp, Options: options, HideRecvBuffer: !p.known}
 		if w.chance(20) {
-			ends[i].PSN = 1<<24 - uint32(w.between(1, 20)) // so that it wraps
+			ends[i].PSN = 1<<24 - uint32(w.between(1, 20)) // close to the wrap
 		}
 	}
 	w.must(w.sim.Connect(ends[0], ends[1]))
 }
 
-// later is a time up to so many paces ahead.
+// later returns a time up to so many paces ahead.
 func (w *world) later(paces int) time.Duration {
 	return w.sim.Now() + time.Duration(w.rand.Int64N(int64(paces)*int64(w.pace)))
 }
 
-// start makes the program of the half run, now and then.
+// start schedules the program of the half at intervals.
 func (h *half) start() {
 	h.nap = 2 * h.world.pace
 	h.schedule()
@@ -182,10 +182,10 @@ func (h *half) schedule() {
 	})
 }
 
-// longNap bounds the time between looks of a program that has nothing to do.
+// longNap is the maximum interval between polls of an idle program.
 const longNap = 20 * time.Millisecond
 
-// tick posts something, perhaps, and comes back while there is something to do.
+// tick posts requests at random, and schedules itself until all are posted.
 func (h *half) tick() {
 	if h.gone || h.pair != nil && h.pair.down {
 		return
@@ -225,7 +225,8 @@ func (h *half) act() bool {
 		}
 		h.nextID++
 		r.id, wr.WRID = h.nextID, h.nextID
-		// The last one that fits must report, or nobody learns of the others.
+		// The last one that fits must be signaled, otherwise the completion of the others is not
+		// known.
 		if r.signaled = h.budget == 1 || len(h.posted)+2 >= h.cap.MaxSendWR || w.chance(60); r.signaled {
 			wr.Flags |= verbs.SendSignaled
 		}
@@ -243,7 +244,7 @@ func (h *half) act() bool {
 	return true
 }
 
-// drain goes to SQD; the event brings the half back to RTS.
+// drain modifies the queue pair to SQD; the event takes it back to RTS.
 func (h *half) drain() bool {
 	if h.qp.State() != verbs.StateRTS {
 		return false
@@ -253,7 +254,7 @@ func (h *half) drain() bool {
 	return true
 }
 
-// drained is called for EventSQDrained.
+// drained handles EventSQDrained.
 func (h *half) drained() {
 	drained := h.qp
 	h.host.dev.ScheduleAt(h.world.later(5), func() {
@@ -268,7 +269,7 @@ func (h *half) drained() {
 	})
 }
 
-// check looks at the half when all is over.
+// check checks the half at the end of the run.
 func (h *half) check() {
 	w := h.world
 	if len(h.posted) > 0 || len(h.inbox) > 0 {
@@ -295,7 +296,7 @@ func (h *half) check() {
 	}
 }
 
-// dismantle frees what the half has beside its queue pair.
+// dismantle frees the objects of the half except its queue pair.
 func (h *half) dismantle() {
 	w := h.world
 	for _, ah := range h.ahs {
@@ -313,7 +314,7 @@ func (h *half) dismantle() {
 	}
 }
 
-// checkCounters holds the adapter's counters against what really passed.
+// checkCounters compares the adapter's counters with the executed requests.
 func (h *host) checkCounters() {
 	s, w := h.dev.Stats(), h.world
 	equal := func(what string, counted, real uint64) {
@@ -336,7 +337,7 @@ func (h *host) checkCounters() {
 		w.fail("%s counts more NAKs than came: %+v", h.name, s)
 	}
 	equal("rdma_recvs", s.Counters.RDMARecvs, h.received)
-	if !h.killed { // of requests that were cut off nobody knows
+	if !h.killed { // the result of interrupted requests is unknown
 		equal("rdma_sends", s.Counters.RDMASends, h.sent)
 	}
 }

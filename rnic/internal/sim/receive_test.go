@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// landing is where receives are: slots of equal size.
+// landing is the memory of receives: slots of equal size.
 type landing struct {
 	arena  *arena
 	size   int // of a slot
@@ -21,7 +21,7 @@ type landing struct {
 type receive struct {
 	id    uint64
 	slot  int
-	parts []span // of the arena, in the order of the list
+	parts []span // offsets in the arena, in the order of the list
 }
 
 func newLanding(h *host, slots, size, maxSGE int) *landing {
@@ -34,7 +34,7 @@ func newLanding(h *host, slots, size, maxSGE int) *landing {
 	return l
 }
 
-// prepare makes a receive of a free slot: its pieces in any order.
+// prepare returns a receive of a free slot, with its elements in any order.
 func (l *landing) prepare() (verbs.RecvWR, *receive) {
 	w := l.arena.world
 	i := w.rand.IntN(len(l.free))
@@ -59,9 +59,8 @@ func (l *landing) prepare() (verbs.RecvWR, *receive) {
 	return wr, r
 }
 
-// take returns the first n bytes that arrived in a receive and brings the model
-// up to date with them. Nothing else may have changed, unless parts of lost
-// messages may be there, too.
+// take returns the first n bytes of a completed receive and updates the model. Nothing else may
+// have changed, unless parts of lost messages may be there.
 func (l *landing) take(r *receive, n int, dirty bool) []byte {
 	var got []byte
 	for _, p := range r.parts {
@@ -75,7 +74,7 @@ func (l *landing) take(r *receive, n int, dirty bool) []byte {
 	return got
 }
 
-// release makes the slot free again.
+// release frees the slot.
 func (l *landing) release(r *receive, dirty bool) {
 	off := r.slot * l.size
 	now, want := l.arena.at(off, l.size), l.arena.want[off:off+l.size]
@@ -87,15 +86,14 @@ func (l *landing) release(r *receive, dirty bool) {
 	l.free = append(l.free, r.slot)
 }
 
-// check compares all slots with the model, but for those that are posted: an
-// unreliable message that broke off may have begun to fill one.
+// check compares all slots with the model, except posted ones: an interrupted unreliable message
+// may have written to one.
 func (l *landing) check(what string, posted []*receive) {
 	l.soil(posted)
 	l.arena.check(what)
 }
 
-// soil brings the model up to date with receives that are posted and that a
-// message which broke off may have begun to fill.
+// soil updates the model for posted receives, to which an interrupted message may have written.
 func (l *landing) soil(posted []*receive) {
 	for _, r := range posted {
 		off := r.slot * l.size
@@ -103,8 +101,8 @@ func (l *landing) soil(posted []*receive) {
 	}
 }
 
-// stock posts receives, not always as many as there is room for: late ones are
-// part of the program. It reports whether it posted any.
+// stock posts receives, not always as many as possible: late ones are part of the program. It
+// reports whether it posted any.
 func (h *half) stock() bool {
 	w := h.world
 	if s := h.srq(); s != nil {
@@ -131,11 +129,11 @@ type shared struct {
 	queue verbs.SRQ
 	*landing
 	posted map[uint64]*receive
-	latest uint64 // receive that was taken
+	latest uint64 // consumed receives
 	limit  bool   // armed
 }
 
-// Limits of a shared receive queue and of the messages that go through it.
+// Limits of a shared receive queue and of its messages.
 const (
 	sharedSlots = 12
 	sharedMost  = 3000
@@ -169,9 +167,9 @@ func (s *shared) stock() bool {
 	return true
 }
 
-// check compares the slots with the model, and wants receives to have been
-// taken in order: none is left that is older than one that was taken. A queue
-// pair that does not know yet that its message broke off may hold one.
+// check compares the slots with the model, and checks that receives were consumed in order: none
+// that remains is older than a consumed one. A queue pair that has not detected an interrupted
+// message may hold one.
 func (s *shared) check() {
 	w := s.host.world
 	for _, q := range s.host.halves {
@@ -187,7 +185,7 @@ func (s *shared) check() {
 	s.landing.check("shared receives of "+s.host.name, slices.Collect(maps.Values(s.posted)))
 }
 
-// received takes the receive that a completion is about.
+// received returns the receive of a completion.
 func (h *half) received(wc *verbs.WC) (*landing, *receive) {
 	w := h.world
 	if s := h.srq(); s != nil {

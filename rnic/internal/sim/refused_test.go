@@ -11,8 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// refusing is two adapters, the first of which the system may not let send to the
-// second.
+// refusing is two adapters, with a system that may refuse sends of the first to the second.
 type refusing struct {
 	t    *testing.T
 	sim  *sim.Sim
@@ -57,7 +56,7 @@ func newRefusing(t *testing.T, typ verbs.QPType) *refusing {
 	return w
 }
 
-// refuse lets the first adapter's sends fail, or pass again with 0.
+// refuse sets the error of the first adapter's sends; 0 is none.
 func (w *refusing) refuse(errno syscall.Errno) {
 	w.ends[0].Device.Port().RefuseTo(w.ends[1].Device.Addr(), errno)
 }
@@ -75,7 +74,7 @@ func (w *refusing) send(count, n int) {
 	}
 }
 
-// completions lets time pass until the first adapter has n, and returns them.
+// completions runs until the first adapter has n completions, and returns them.
 func (w *refusing) completions(n int) []verbs.WC {
 	w.sim.Run(func() bool { return w.cq[0].Len() >= n })
 	wcs := make([]verbs.WC, 64)
@@ -85,13 +84,13 @@ func (w *refusing) completions(n int) []verbs.WC {
 	return wcs[:n]
 }
 
-// refusals are the errors of a system that does not send.
+// refusals are errors of a system that refuses to send.
 var refusals = []syscall.Errno{
 	syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EINVAL, syscall.EPERM, syscall.EACCES, syscall.EMSGSIZE,
 }
 
-// What the system refuses to send is the cause of the completion: of RC after all
-// retries within 50 ms, of UC and UD at once and for that request alone.
+// TestRefusedSendsAreNamed checks that the cause of the completion is the system's error: for RC
+// after all retries within 50 ms, for UC and UD immediately and for that request alone.
 func TestRefusedSendsAreNamed(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		for _, errno := range refusals {
@@ -124,8 +123,8 @@ func TestRefusedSendsAreNamed(t *testing.T) {
 	}
 }
 
-// A route that comes back in time costs an RC queue pair nothing but the wait, and
-// a system without buffers never more than a lost packet does.
+// TestRefusedSendsHeal checks that a route that returns in time costs an RC queue pair only the
+// wait, and a system without buffers only a lost packet.
 func TestRefusedSendsHeal(t *testing.T) {
 	for _, errno := range append(refusals, syscall.ENOBUFS, syscall.EAGAIN, syscall.ENOMEM) {
 		w := newRefusing(t, verbs.RC)
@@ -141,8 +140,8 @@ func TestRefusedSendsHeal(t *testing.T) {
 	}
 }
 
-// A system that is out of buffers all along does not shorten the retries; the
-// completion names it all the same. Datagrams are lost as on the wire.
+// TestTransientRefusals checks that a system that is permanently without buffers does not shorten
+// the retries, and that the completion names it. Datagrams are lost as on the wire.
 func TestTransientRefusals(t *testing.T) {
 	w := newRefusing(t, verbs.RC)
 	w.refuse(syscall.ENOBUFS)
@@ -158,7 +157,8 @@ func TestTransientRefusals(t *testing.T) {
 	require.NoError(t, wcs[0].Err())
 }
 
-// Of several messages those fail that were refused, in the order of the posts.
+// TestRefusedDatagramFailsAlone checks that of several messages the refused ones fail, in the order
+// of the posts.
 func TestRefusedDatagramFailsAlone(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
 		w := newRefusing(t, typ)

@@ -10,7 +10,7 @@ type request struct {
 	op       verbs.WROpcode
 	signaled bool
 	msg      *message // SEND and WRITE
-	result   span     // READ and atomics: where it goes in results
+	result   span     // READ and atomics: offset in results
 	expect   []byte   // READ
 	atomic   *operation
 }
@@ -19,7 +19,7 @@ type request struct {
 type message struct {
 	from   *host
 	qpn    uint32 // UD: of the sender
-	pieces []span // of the sender's noise
+	pieces []span // offset in the sender's noise
 	length int
 	write  bool
 	off    int // WRITE: in the target
@@ -34,7 +34,7 @@ const (
 	maxDatagram = 2048 // that the UD queue pairs send
 )
 
-// compose makes up a request, or nil if what it drew cannot be done now.
+// compose draws a request, or returns nil if the drawn one is not possible now.
 func (h *half) compose() (wr verbs.SendWR, r *request) {
 	w := h.world
 	switch {
@@ -77,7 +77,7 @@ func (h *half) compose() (wr verbs.SendWR, r *request) {
 	return wr, r
 }
 
-// composeMessage makes up the data of a SEND or WRITE.
+// composeMessage draws the data of a SEND or WRITE.
 func (h *half) composeMessage(wr *verbs.SendWR, r *request) bool {
 	w := h.world
 	m := &message{from: h.host, length: w.length(h.pair.mtu.Bytes(), h.pair.most)}
@@ -107,7 +107,7 @@ func (h *half) composeMessage(wr *verbs.SendWR, r *request) bool {
 	return true
 }
 
-// fill chooses where the data comes from, and the immediate data.
+// fill draws the source of the data, and the immediate data.
 func (h *half) fill(wr *verbs.SendWR, m *message) {
 	w := h.world
 	if wr.Opcode == verbs.WRSendWithImm || wr.Opcode == verbs.WRRDMAWriteWithImm {
@@ -139,9 +139,8 @@ func (h *half) fill(wr *verbs.SendWR, m *message) {
 	}
 }
 
-// place finds room for n bytes in an arena that this half writes to. A full
-// one is used from the start again when none of the half's requests is under
-// way that could still want what is there.
+// place allocates n bytes in an arena that this half writes to. A full one is reused from the start
+// if no request of the half in flight uses it.
 func (h *half) place(a *arena, n int) (off int, ok bool) {
 	if off, ok = a.take(n); ok || h.typ != verbs.RC || len(h.posted) > 0 || h.pair.killed {
 		return off, ok
@@ -154,7 +153,7 @@ func (h *half) place(a *arena, n int) (off int, ok bool) {
 	return a.take(n)
 }
 
-// remote names off in the peer's target, through its window if there is one.
+// remote addresses off in the peer's target, through its window if there is one.
 func (h *half) remote(wr *verbs.SendWR, off int) {
 	wr.RemoteAddr, wr.RKey = uint64(off), h.peer.target.mr.RKey()
 	if h.typ == verbs.RC && h.peer.window.bound && h.world.chance(50) {
@@ -164,7 +163,7 @@ func (h *half) remote(wr *verbs.SendWR, off int) {
 	}
 }
 
-// composeRead makes up a READ of what is known to be there.
+// composeRead draws a READ of known data.
 func (h *half) composeRead(wr *verbs.SendWR, r *request) bool {
 	w := h.world
 	n := w.length(h.pair.mtu.Bytes(), h.pair.most)
@@ -197,7 +196,7 @@ func (h *half) composeRead(wr *verbs.SendWR, r *request) bool {
 	return true
 }
 
-// store puts a message into the model.
+// store writes a message to the model.
 func (a *arena) store(off int, m *message) {
 	for _, p := range m.pieces {
 		off += copy(a.want[off:], m.from.noise[p.off:p.off+p.n])

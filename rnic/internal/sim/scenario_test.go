@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected output of the scenarios anew")
 
-// TestScenario runs the scripts and compares what they print.
+// TestScenario runs the scripts and compares their output.
 func TestScenario(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/scenario/*.txt")
 	require.NoError(t, err)
@@ -36,8 +36,8 @@ func TestScenario(t *testing.T) {
 	}
 }
 
-// TestScenariosExplainThemselves wants scripts that begin with a comment and
-// expect something besides the text of their output, which anyone can update.
+// TestScenariosExplainThemselves checks that scripts begin with a comment and expect more than the
+// text of their output, which -update would replace.
 func TestScenariosExplainThemselves(t *testing.T) {
 	files, err := filepath.Glob("../../../testdata/scenario/*.txt")
 	require.NoError(t, err)

@@ -16,15 +16,15 @@ import (
 
 var oneSeed = flag.String("sim.seed", "", "run TestSeeds with this seed only and print its trace")
 
-// Seeds that TestSeeds runs unless SOFTRNIC_SEEDS says otherwise.
+// Default number of seeds of TestSeeds.
 const (
 	seedsLong  = 10_000
-	seedsRace  = 300 // with the race detector a seed takes ten times as long
+	seedsRace  = 300 // a seed takes ten times as long with the race detector
 	seedsShort = 300
 )
 
-// TestSeeds runs random programs on random networks. A seed that fails is run
-// again with a trace, of which the end is printed.
+// TestSeeds runs random programs on random networks. A failing seed is run again, and the end of
+// its trace is printed.
 func TestSeeds(t *testing.T) {
 	if *oneSeed != "" {
 		seed, err := strconv.ParseUint(*oneSeed, 0, 64)
@@ -65,8 +65,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// seedRange is the seeds to run: from 1 on, or as SOFTRNIC_SEEDS says, a number
-// of them or a range such as 20000-30000.
+// seedRange returns the seeds to run: from 1 on, or from SOFTRNIC_SEEDS, a number of them or a
+// range such as 20000-30000.
 func seedRange(t *testing.T) (first, last int64) {
 	switch env := os.Getenv("SOFTRNIC_SEEDS"); {
 	case env != "":
@@ -90,7 +90,7 @@ func number(t *testing.T, s string) int64 {
 	return n
 }
 
-// report prints what is needed to look into a failed seed.
+// report prints the information about a failed seed.
 func report(t *testing.T, seed uint64, err error) {
 	trace, again := runSeed(seed, new(slab), nil)
 	lines := strings.Split(strings.TrimSuffix(trace, "\n"), "\n")
@@ -105,11 +105,10 @@ func report(t *testing.T, seed uint64, err error) {
 	}
 }
 
-// wrong is what a world panics with when it finds something wrong.
+// wrong is the panic value of a world that finds an error.
 type wrong struct{ error }
 
-// runSeed runs one world from beginning to end, with a trace if nobody wants to
-// know what it has seen.
+// runSeed runs one world from beginning to end, with a trace if the coverage is not needed.
 func runSeed(seed uint64, mem *slab, seen *coverage) (trace string, err error) {
 	w := newWorld(seed, mem)
 	record := seen == nil
@@ -143,7 +142,7 @@ func runSeed(seed uint64, mem *slab, seen *coverage) (trace string, err error) {
 	return "", nil
 }
 
-// slab is memory that worlds use one after the other.
+// slab is memory that worlds reuse.
 type slab struct {
 	mem  []byte
 	used int

@@ -20,7 +20,7 @@ type end struct {
 	mr  verbs.MR
 	wcs []verbs.WC
 
-	trace *sim.Trace // of completions, if set
+	trace *sim.Trace // for completions, if set
 }
 
 const regionSize = 64 << 10
@@ -59,7 +59,7 @@ func newEnd(t testing.TB, s *sim.Sim, o sim.DeviceOptions) *end {
 	return e
 }
 
-// couple makes two connected ends.
+// couple returns two connected ends.
 func couple(t testing.TB, s *sim.Sim, a, b sim.DeviceOptions) (*end, *end) {
 	ea, eb := newEnd(t, s, a), newEnd(t, s, b)
 	require.NoError(t, s.Connect(sim.Endpoint{Device: ea.dev, QP: ea.qp}, sim.Endpoint{Device: eb.dev, QP: eb.qp}))
@@ -73,14 +73,14 @@ func (e *end) write(t testing.TB, id uint64, to *end, n int) {
 	require.NoError(t, err)
 }
 
-// fill writes a pattern into the memory of e.
+// fill writes a pattern to the memory of e.
 func (e *end) fill() {
 	for i := range e.mr.Bytes() {
 		e.mr.Bytes()[i] = byte(i * 7)
 	}
 }
 
-// lossy is a run with everything that can go wrong; it returns the trace.
+// lossy runs with all kinds of faults and returns the trace.
 func lossy(t *testing.T, seed uint64) string {
 	s := sim.New(seed)
 	trace := s.Record()
@@ -110,8 +110,8 @@ func TestOneSeedIsOneRun(t *testing.T) {
 	require.False(t, first == lossy(t, 2), "another seed, the same trace")
 }
 
-// TestRecordingChangesNothing compares runs with and without a trace by what
-// the adapters counted and when they came to rest.
+// TestRecordingChangesNothing compares runs with and without a trace by their counters and their
+// end time.
 func TestRecordingChangesNothing(t *testing.T) {
 	run := func(record bool) (any, any, time.Duration) {
 		s := sim.New(3)

@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// stopNowAndThen lets the host of an end run for some milliseconds at a time and stops it in
-// between for 10 ms to 10 s, as often as told.
+// stopNowAndThen runs the host of an end for some milliseconds at a time and stops it in between
+// for 10 ms to 10 s, the given number of times.
 func stopNowAndThen(e *end, r *rand.Rand, times int) {
 	at := time.Duration(0)
 	for range times {
@@ -25,7 +25,7 @@ func stopNowAndThen(e *end, r *rand.Rand, times int) {
 	}
 }
 
-// postAtTimes has the program of an end call post n times within 20 s, when its host runs.
+// postAtTimes has the program of an end call post n times within 20 s, while its host runs.
 func postAtTimes(e *end, r *rand.Rand, n int, post func(id uint64)) {
 	due, id, app := 0, uint64(0), e.dev.App
 	for range n {
@@ -40,7 +40,7 @@ func postAtTimes(e *end, r *rand.Rand, n int, post func(id uint64)) {
 	}
 }
 
-// newDatagramQP makes a UD queue pair with RDMA.
+// newDatagramQP creates a UD queue pair with RDMA.
 func newDatagramQP(t *testing.T, e *end) verbs.DatagramRDMA {
 	qp, err := e.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: e.cq, RecvCQ: e.cq,
 		Cap: verbs.QPCap{MaxSendWR: 64, MaxSendSGE: 1}, MaxDatagramRDMA: 64})
@@ -61,12 +61,12 @@ func meet(t *testing.T, a *end, qa verbs.DatagramRDMA, b *end, qb verbs.Datagram
 	return to
 }
 
-// TestStoppedHostKeepsItsConnection: a requester whose process gets no processor for up to 10 s,
-// again and again, does not take the peer, which has answered, for gone.
+// TestStoppedHostKeepsItsConnection checks that a requester whose process gets no processor for up
+// to 10 s, repeatedly, does not fail a responsive peer.
 func TestStoppedHostKeepsItsConnection(t *testing.T) {
 	for seed := range uint64(60) {
 		s := sim.New(seed)
-		far := sim.DeviceOptions{Link: memory.Options{Delay: time.Millisecond}} // so that requests are under way at a stop
+		far := sim.DeviceOptions{Link: memory.Options{Delay: time.Millisecond}} // so that requests are in flight at a stop
 		a, b := newEnd(t, s, far), newEnd(t, s, far)
 		r := s.Rand()
 		o := verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(uint8(12 + r.IntN(3))), Retries: r.IntN(4)}
@@ -86,7 +86,7 @@ func TestStoppedHostKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// TestStoppedHostKeepsItsDatagramPeers is the same for RDMA over UD.
+// TestStoppedHostKeepsItsDatagramPeers checks the same for RDMA over UD.
 func TestStoppedHostKeepsItsDatagramPeers(t *testing.T) {
 	for seed := range uint64(20) {
 		s := sim.New(seed)
@@ -108,8 +108,8 @@ func TestStoppedHostKeepsItsDatagramPeers(t *testing.T) {
 	}
 }
 
-// TestDeadPeerFailsInTime: the time for which the requester itself does not run is all that a peer
-// that is gone may gain, and one more timeout.
+// TestDeadPeerFailsInTime checks that a terminated peer fails later only by the time in which the
+// requester itself does not run, and one more timeout.
 func TestDeadPeerFailsInTime(t *testing.T) {
 	const timeout = 67108864 * time.Nanosecond // code 14
 	budget := timeout + 2*timeout + 6*4*timeout

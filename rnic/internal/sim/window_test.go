@@ -18,7 +18,7 @@ func newWindow(h *half) *window {
 	return &window{half: h, mw: mw}
 }
 
-// bind makes up the request that opens it.
+// bind returns the request that opens it.
 func (m *window) bind(wr *verbs.SendWR) bool {
 	if m.bound || m.busy || m.half.pair.killed {
 		return false
@@ -36,8 +36,7 @@ func (m *window) bind(wr *verbs.SendWR) bool {
 
 func (m *window) isBound() { m.busy, m.bound = false, true }
 
-// invalidate makes up the owner's request that closes it, when the peer is done
-// with it.
+// invalidate returns the owner's request that closes it, after the peer's last use.
 func (m *window) invalidate(wr *verbs.SendWR) bool {
 	peer := m.half.peer
 	if !m.bound || len(peer.posted) > 0 && peer.posted[0].id <= m.users {
@@ -48,7 +47,7 @@ func (m *window) invalidate(wr *verbs.SendWR) bool {
 	return true
 }
 
-// surrender makes the peer's message close it: behind all that goes through it.
+// surrender makes the peer's message close it, after all its other messages.
 func (m *window) surrender(wr *verbs.SendWR) bool {
 	if !m.bound {
 		return false

@@ -13,8 +13,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// world is one random run: adapters, connections, programs that use them, and a
-// model of what has to come of it.
+// world is one random run: adapters, connections, their programs, and a model of the results.
 type world struct {
 	seed  uint64
 	sim   *sim.Sim
@@ -24,9 +23,9 @@ type world struct {
 	hosts []*host
 	pairs []*pair
 	loose []*half // UD
-	bytes int     // of messages that may still be sent
+	bytes int     // bytes of messages that may still be sent
 	pace  time.Duration
-	notes []string // what the network and the connections are like
+	notes []string // descriptions of the network and the connections
 	seen  map[string]uint64
 }
 
@@ -37,17 +36,17 @@ type host struct {
 	dev    *sim.Device
 	pd     verbs.PD
 	cqs    []verbs.CQ
-	noise  []byte // what source holds; never changes
+	noise  []byte // constant content of source
 	source verbs.MR
 	words  *words
 	srq    *shared // or nil
 	halves map[uint32]*half
 
 	sent, received uint64 // messages
-	killed         bool   // one of its connections was
+	killed         bool   // one of its connections was broken
 }
 
-// noise is where messages come from. Hosts use different parts of it.
+// noise is the source of messages. Hosts use different parts of it.
 var noise = func() []byte {
 	b := make([]byte, 1<<20)
 	r := rand.NewChaCha8([32]byte{1})
@@ -55,14 +54,14 @@ var noise = func() []byte {
 	return b
 }()
 
-// sourceSize is how much of the noise a host has: the longest message and some.
+// sourceSize is the size of a host's part of the noise: the longest message and some.
 const sourceSize = 80 << 10
 
 func newWorld(seed uint64, mem *slab) *world {
 	return &world{seed: seed, sim: sim.New(seed), rand: rand.New(rand.NewPCG(seed, 0x5eed)), mem: mem, seen: make(map[string]uint64)}
 }
 
-// fail ends the run.
+// fail ends the run with an error.
 func (w *world) fail(format string, args ...any) {
 	panic(wrong{fmt.Errorf("at %v: "+format, append([]any{w.sim.Now()}, args...)...)})
 }
@@ -81,8 +80,8 @@ func (w *world) between(lo, hi int) int { return lo + w.rand.IntN(hi-lo+1) }
 // pick draws one of several.
 func pick[T any](w *world, list ...T) T { return list[w.rand.IntN(len(list))] }
 
-// length draws the length of a message of at most most bytes: mostly short, and
-// often at the edges of packets.
+// length draws the length of a message of at most most bytes: mostly short, and often at the edges
+// of packets.
 func (w *world) length(mtu, most int) int {
 	var n int
 	switch w.rand.IntN(10) {
@@ -107,7 +106,7 @@ func (w *world) length(mtu, most int) int {
 	return n
 }
 
-// build makes hosts and connections.
+// build creates hosts and connections.
 func (w *world) build() {
 	w.bytes = 400 << 10
 	w.pace = pick(w, 2*time.Microsecond, 20*time.Microsecond, 200*time.Microsecond)
@@ -120,7 +119,7 @@ func (w *world) build() {
 		a := w.rand.IntN(len(w.hosts))
 		b := (a + w.between(1, len(w.hosts)-1)) % len(w.hosts)
 		if w.chance(5) {
-			b = a // an adapter may talk to itself
+			b = a // an adapter may be its own peer
 		}
 		w.pair(pick(w, verbs.RC, verbs.RC, verbs.RC, verbs.UC), w.hosts[a], w.hosts[b])
 	}
@@ -171,7 +170,7 @@ func (w *world) host(i int, ipv6 bool, trouble int) {
 	}
 }
 
-// impairment draws what goes wrong on a link; the more trouble the worse.
+// impairment draws the faults of a link; a higher trouble is worse.
 func (w *world) impairment(trouble int) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -200,7 +199,7 @@ func (w *world) impairment(trouble int) string {
 		add("rate %dmbit", w.between(50, 10000))
 	}
 	text := strings.Join(parts, " ")
-	if trouble > 0 && trouble < 3 && w.chance(30) { // with all else no more than eight tries get over
+	if trouble > 0 && trouble < 3 && w.chance(30) { // combined with other faults at most eight retries may be needed
 		text += "; " + pick(w, "drop 15% ACK", "drop 50% NAK", "drop 10% READ_RESPONSE", "duplicate every 3rd FETCH_ADD",
 			"drop 15% ATOMIC_ACKNOWLEDGE", "delay 2ms every 7th ACK", "corrupt icrc 10% LAST", "mark ecn every 4th",
 			"delay 300us every 3rd READ_REQUEST", "drop 20% RNR", "duplicate every 2nd ACK", "drop in 10%", "delay 1ms in every 5th")
@@ -208,10 +207,10 @@ func (w *world) impairment(trouble int) string {
 	return text
 }
 
-// describe says what the world is like.
+// describe describes the world.
 func (w *world) describe() string { return strings.Join(w.notes, "\n") }
 
-// run lets everybody post until all is done.
+// run runs until all requests are complete.
 func (w *world) run() {
 	for _, p := range w.pairs {
 		for _, h := range p.ends {
@@ -226,7 +225,7 @@ func (w *world) run() {
 	}
 }
 
-// unfinished tells who waits for what.
+// unfinished describes the waiting requests.
 func (w *world) unfinished() string {
 	var b strings.Builder
 	for _, p := range w.pairs {
@@ -256,8 +255,7 @@ func (w *world) check() {
 	}
 }
 
-// close destroys everything; if the run was good, piece by piece, and then
-// nothing may be left.
+// close destroys everything; after a successful run object by object, and then none may remain.
 func (w *world) close(good bool) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -299,12 +297,12 @@ func (h *host) dismantle() {
 	}
 }
 
-// arena is registered memory with a model of what it has to hold.
+// arena is registered memory with a model of its content.
 type arena struct {
 	world *world
 	mr    verbs.MR
 	want  []byte
-	next  int // first byte not given away
+	next  int // first free byte
 }
 
 func newArena(h *host, size int, access verbs.AccessFlags) *arena {
@@ -319,7 +317,7 @@ func (a *arena) register(h *host, buf []byte, access verbs.AccessFlags) {
 	a.mr = mr
 }
 
-// take gives n bytes away, with a gap before them; false when none are left.
+// take allocates n bytes, with a gap before them; false if there is no space.
 func (a *arena) take(n int) (off int, ok bool) {
 	off = a.next + a.world.rand.IntN(17)
 	if off+n > len(a.want) {
@@ -329,14 +327,14 @@ func (a *arena) take(n int) (off int, ok bool) {
 	return off, true
 }
 
-// clear makes all of it zero again, for use from the start. Nobody may be at it.
+// clear zeroes all of it for reuse. No request may use it.
 func (a *arena) clear() {
 	clear(a.want[:a.next])
 	clear(a.mr.Bytes()[:a.next])
 	a.next = 0
 }
 
-// at is the memory as it is.
+// at returns the memory as it is.
 func (a *arena) at(off, n int) []byte { return a.mr.Bytes()[off : off+n] }
 
 // check compares all of it with the model.

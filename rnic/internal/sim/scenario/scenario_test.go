@@ -87,7 +87,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestOutputIsReplaced runs a script whose output is wrong.
+// TestOutputIsReplaced runs a script whose output differs.
 func TestOutputIsReplaced(t *testing.T) {
 	const script = "# a\ndevice a\n----\nnot so\nnor so\n\n# b\nrun 1ms\ntrace\n----\nok\n"
 	got, err := scenario.Run(script)
