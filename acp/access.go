@@ -5,14 +5,15 @@ import (
 	"errors"
 
 	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // access is one operation on memory of any rank, addressed by its global address.
 type access struct {
 	fabric.Op
 	p        *Process
-	ga       GA  // if resolved is set, only its rank is valid: Addr and RKey are set
-	n        int // bytes at ga
+	ga       protocol.GA // if resolved is set, only its rank is valid: Addr and RKey are set
+	n        int         // bytes at ga
 	local    *Region
 	owner    accessOwner
 	retried  bool // the target has refused it once
@@ -30,7 +31,7 @@ type accessOwner interface{ onAccessDone(a *access, err error) }
 const maxInline = fabric.InlineMax
 
 // newAccess returns an access to n bytes at ga, for the caller to fill in and start.
-func (p *Process) newAccess(ga GA, n int, owner accessOwner) *access {
+func (p *Process) newAccess(ga protocol.GA, n int, owner accessOwner) *access {
 	a := p.freeAccesses
 	if a == nil {
 		a = &access{p: p}
@@ -49,7 +50,7 @@ func (a *access) setLocal(r *Region, off, n int) {
 }
 
 // newPut returns a put of n bytes from a local region.
-func (p *Process) newPut(to GA, from *Region, off, n int, owner accessOwner) *access {
+func (p *Process) newPut(to protocol.GA, from *Region, off, n int, owner accessOwner) *access {
 	a := p.newAccess(to, n, owner)
 	a.Kind = fabric.Put
 	a.setLocal(from, off, n)
@@ -57,7 +58,7 @@ func (p *Process) newPut(to GA, from *Region, off, n int, owner accessOwner) *ac
 }
 
 // newGet returns a get of n bytes into a local region.
-func (p *Process) newGet(into *Region, off int, from GA, n int, owner accessOwner) *access {
+func (p *Process) newGet(into *Region, off int, from protocol.GA, n int, owner accessOwner) *access {
 	a := p.newAccess(from, n, owner)
 	a.Kind = fabric.Get
 	a.setLocal(into, off, n)
@@ -65,14 +66,14 @@ func (p *Process) newGet(into *Region, off int, from GA, n int, owner accessOwne
 }
 
 // newWordPut returns an inline put of one word.
-func (p *Process) newWordPut(to GA, w uint64, owner accessOwner) *access {
+func (p *Process) newWordPut(to protocol.GA, w uint64, owner accessOwner) *access {
 	a := p.newAccess(to, 8, owner)
 	a.Kind, a.Inline = fabric.Put, binary.NativeEndian.AppendUint64(a.words[:0], w)
 	return a
 }
 
 // newTwoWordPut returns an inline put of two words, the second of which becomes visible last.
-func (p *Process) newTwoWordPut(to GA, w [2]uint64, owner accessOwner) *access {
+func (p *Process) newTwoWordPut(to protocol.GA, w [2]uint64, owner accessOwner) *access {
 	a := p.newWordPut(to, w[0], owner)
 	a.n, a.Inline = 16, binary.NativeEndian.AppendUint64(a.Inline, w[1])
 	return a

@@ -53,7 +53,7 @@ func issueAtomic[T Word](p *Process, op protocol.AtomicOp, old *T, at GA, compar
 	if p.isNull() {
 		return None
 	}
-	t := &atomicOp{at: at, m: protocol.Modify{Op: op, Compare: uint64(compare), Operand: uint64(value)}}
+	t := &atomicOp{at: protocol.GA(at), m: protocol.Modify{Op: op, Compare: uint64(compare), Operand: uint64(value)}}
 	switch old := any(old).(type) {
 	case *uint64:
 		t.old8 = old
@@ -68,7 +68,7 @@ func issueAtomic[T Word](p *Process, op protocol.AtomicOp, old *T, at GA, compar
 
 // atomicOp is the task of an atomic operation.
 type atomicOp struct {
-	at   GA
+	at   protocol.GA
 	half bool
 	old8 *uint64
 	old4 *uint32

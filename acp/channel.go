@@ -61,8 +61,8 @@ func (o *ChannelOptions) applyDefaults(sends bool) error {
 // not block, and may be called concurrently.
 type Channel struct {
 	p            *Process
-	mem          *Region // slots and control block
-	remote       GA      // control block of the other end
+	mem          *Region     // slots and control block
+	remote       protocol.GA // control block of the other end
 	send         *protocol.Sender
 	recv         *protocol.Receiver
 	first        *Request // incomplete sends or receives in order, and at last the Free

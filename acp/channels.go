@@ -35,7 +35,7 @@ type requestKey struct {
 
 // connectRequest is a connection request that was read from the sender.
 type connectRequest struct {
-	control GA // of the sending end
+	control protocol.GA // of the sending end
 	protocol.ConnectRequest
 }
 
@@ -103,8 +103,8 @@ func (c *channels) progressActive(p *Process) {
 func (c *channels) scanRequests(p *Process) {
 	for i := range crbSlots {
 		off := crbOffset + 8*i
-		ga := GA(p.memory.starter.LoadUint64(off))
-		if ga == Null {
+		ga := protocol.GA(p.memory.starter.LoadUint64(off))
+		if ga == protocol.Null {
 			continue
 		}
 		if len(c.requests) >= maxRequests || len(p.memory.readBuf.free) == 0 {
@@ -119,7 +119,7 @@ func (c *channels) scanRequests(p *Process) {
 }
 
 // readRequest starts reading the control block of a sending end.
-func (p *Process) readRequest(control GA) {
+func (p *Process) readRequest(control protocol.GA) {
 	i := &requestRead{p: p, control: control, slot: p.memory.readBuf.allocSlot()}
 	a := p.newAccess(control, 16, i)
 	a.Kind, a.Mem, a.Off, a.N = fabric.Get, p.memory.readBuf.mr, i.slot*protocol.EntrySize, 16
@@ -129,7 +129,7 @@ func (p *Process) readRequest(control GA) {
 // requestRead is the owner of that read.
 type requestRead struct {
 	p       *Process
-	control GA
+	control protocol.GA
 	slot    int
 }
 

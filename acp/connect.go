@@ -90,7 +90,7 @@ func (e *primeOp) onAccessDone(_ *access, err error) {
 // acceptRequest replies to a connection request, and opens the receiving end if the parameters match.
 func (ch *Channel) acceptRequest(q connectRequest) {
 	ch.remote, ch.remoteID = q.control, q.ID
-	a := protocol.ConnectReply{State: protocol.Accepted, Control: ch.mem.GA(ch.controlOffset()), Slots: uint32(ch.slotCount()), ID: ch.id}
+	a := protocol.ConnectReply{State: protocol.Accepted, Control: protocol.GA(ch.mem.GA(ch.controlOffset())), Slots: uint32(ch.slotCount()), ID: ch.id}
 	var err error
 	switch {
 	case q.SlotSize != ch.size:

@@ -24,12 +24,12 @@ func (p *Process) Copy(to, from GA, n int, after Handle) Handle {
 	if from.Rank() == p.rank && to.Rank() != p.rank {
 		putTo = to.Rank()
 	}
-	return p.issueOp(&copyOp{to: to, from: from, n: n}, after, putTo)
+	return p.issueOp(&copyOp{to: protocol.GA(to), from: protocol.GA(from), n: n}, after, putTo)
 }
 
 // copyOp is the task of Copy.
 type copyOp struct {
-	to, from GA
+	to, from protocol.GA
 	n        int
 	o        *operation
 }
@@ -87,11 +87,11 @@ func (c *copyOp) startTask(o *operation) {
 func (c *copyOp) onAccessDone(_ *access, err error) { c.o.completePart(err) }
 
 // checkRange returns an error unless n bytes at ga can be an address of the program.
-func (p *Process) checkRange(ga GA, n int) error {
+func (p *Process) checkRange(ga protocol.GA, n int) error {
 	switch {
 	case n < 0:
 		return fmt.Errorf("%w: %d bytes", ErrLength, n)
-	case ga == Null || ga.Region() == 0:
+	case ga == protocol.Null || ga.Region() == 0:
 		return fmt.Errorf("%w: %v", ErrRegion, ga)
 	case ga.Rank() >= p.size:
 		return fmt.Errorf("%w: %v, want ranks below %d", ErrRank, ga, p.size)

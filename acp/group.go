@@ -24,17 +24,19 @@ type Group struct {
 func (p *Process) NewGroup() *Group { return &Group{p: p} }
 
 // Copy is Process.Copy in the group.
-func (g *Group) Copy(to, from GA, n int) { g.issueOp(&copyOp{to: to, from: from, n: n}) }
+func (g *Group) Copy(to, from GA, n int) {
+	g.issueOp(&copyOp{to: protocol.GA(to), from: protocol.GA(from), n: n})
+}
 
 // CompareSwap is the function CompareSwap on 8 bytes, in the group. The previous value is stored in *old, unless old is nil,
 // when Wait returns.
 func (g *Group) CompareSwap(old *uint64, at GA, compare, value uint64) {
-	g.issueOp(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}})
+	g.issueOp(&atomicOp{old8: old, at: protocol.GA(at), m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}})
 }
 
 // FetchAdd is the function FetchAdd on 8 bytes, in the group.
 func (g *Group) FetchAdd(old *uint64, at GA, value uint64) {
-	g.issueOp(&atomicOp{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}})
+	g.issueOp(&atomicOp{old8: old, at: protocol.GA(at), m: protocol.Modify{Op: protocol.Add, Operand: value}})
 }
 
 // issueOp starts an operation of the group.

@@ -50,6 +50,7 @@ func TestUnusable(t *testing.T) {
 			}, Usable: true}},
 			"Channel": {{Name: "live", Make: func() any { return channel() }, Usable: true}, {Name: "freed", Make: func() any { return freedEnd() }}},
 			"Error":   {{Name: "live", Make: func() any { return &acp.Error{} }, Usable: true}},
+			"GA":      {{Name: "live", Make: func() any { return region().GA(0) }, Usable: true}, {Name: "null", Make: func() any { return acp.Null }, Usable: true}},
 			"Group":   {{Name: "live", Make: func() any { return p.NewGroup() }, Usable: true}},
 			"Process": {{Name: "live", Make: func() any { return p }, Usable: true}, {Name: "closed", Make: func() any { return closed }}},
 			"Region": {

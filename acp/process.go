@@ -14,12 +14,6 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// GA is a global address of 8 bytes. It has the same meaning at every rank, so it may be sent to any of them.
-type GA = protocol.GA
-
-// Null is the null address.
-const Null = protocol.Null
-
 // Process is a rank of a job. All methods may be called concurrently.
 type Process struct {
 	manager    pmi.Manager
@@ -36,7 +30,7 @@ type Process struct {
 	peers        []*peer // by rank: the table that grows with the job
 	handles      handles
 	relays       relays
-	modifyQueues map[GA][]*atomicOp // atomics done by a compare-and-swap loop, by word: the first one runs
+	modifyQueues map[protocol.GA][]*atomicOp // atomics done by a compare-and-swap loop, by word: the first one runs
 	barrier      barrier
 	channels     channels
 	localOps     accessList // pending accesses to memory of this rank
@@ -95,7 +89,7 @@ func (p *Process) joinJob(ctx context.Context, open func() (verbs.Device, error)
 	p.handles.init()
 	p.channels.init()
 	p.peers = make([]*peer, p.size)
-	p.modifyQueues = map[GA][]*atomicOp{}
+	p.modifyQueues = map[protocol.GA][]*atomicOp{}
 	if p.net, err = p.o.openNet(p.dev, (*fabricHost)(p), p.manager); err != nil {
 		return err
 	}

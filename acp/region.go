@@ -53,7 +53,7 @@ func (r *Region) GA(off int) GA {
 	if r.isNull() {
 		return Null
 	}
-	return protocol.Make(r.p.rank, int(r.number), 0).Add(off)
+	return GA(protocol.Make(r.p.rank, int(r.number), 0).Add(off))
 }
 
 // Bytes returns the memory.
@@ -79,11 +79,12 @@ func (p *Process) Local(ga GA, n int) []byte {
 	}
 	p.mu.Lock()
 	defer p.unlockAndNotify()
-	r, err := p.memory.findRegion(p, ga, n)
+	at := protocol.GA(ga)
+	r, err := p.memory.findRegion(p, at, n)
 	if err != nil {
 		return nil
 	}
-	return r.mr.Bytes()[ga.Offset():][:n:n]
+	return r.mr.Bytes()[at.Offset():][:n:n]
 }
 
 // Starter memory is region 1. It begins with the words that all ranks access, and the program's part follows:
@@ -105,7 +106,7 @@ func (p *Process) StarterGA(rank int) GA {
 	if !p.hasRank(rank) {
 		return Null
 	}
-	return protocol.Make(rank, starterRegion, starterOffset)
+	return GA(protocol.Make(rank, starterRegion, starterOffset))
 }
 
 // Starter returns this rank's starter memory.
@@ -199,7 +200,7 @@ func (m *memory) unregisterRegion(r *Region) error {
 }
 
 // findRegion returns the region that contains n bytes at an address of this rank.
-func (m *memory) findRegion(p *Process, ga GA, n int) (*Region, error) {
+func (m *memory) findRegion(p *Process, ga protocol.GA, n int) (*Region, error) {
 	if ga.Rank() != p.rank {
 		return nil, ErrRank
 	}

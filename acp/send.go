@@ -148,7 +148,7 @@ func (a *access) setMessage(r *Request, off, n int) {
 }
 
 // newHeaderPut returns a put of the header of a message.
-func (ch *Channel) newHeaderPut(to GA, length uint64, owner accessOwner) *access {
+func (ch *Channel) newHeaderPut(to protocol.GA, length uint64, owner accessOwner) *access {
 	a := ch.p.newWordPut(to, 0, owner)
 	protocol.PutHeader(a.Inline, length)
 	ch.outstanding++
@@ -156,12 +156,12 @@ func (ch *Channel) newHeaderPut(to GA, length uint64, owner accessOwner) *access
 }
 
 // remoteSlot returns the address of a slot of the receiver.
-func (ch *Channel) remoteSlot(i int) GA {
+func (ch *Channel) remoteSlot(i int) protocol.GA {
 	return ch.remote.Add((i - ch.send.RemoteSlots()) * int(ch.size))
 }
 
 // newSlotPut returns a put of n bytes of a segment. The caller sets the source.
-func (ch *Channel) newSlotPut(to GA, n int) *access {
+func (ch *Channel) newSlotPut(to protocol.GA, n int) *access {
 	a := ch.p.newAccess(to, n, (*slotPutOp)(ch))
 	a.Kind = fabric.Put
 	if ch.imm {

@@ -116,7 +116,7 @@ func (s *Space) lockStruct(ctx context.Context, at acp.GA, k kind) (mine uint64,
 func (s *Space) unlockStruct(at acp.GA, mine, next uint64, pieces ...pendingWrite) error {
 	var near, far []pendingWrite
 	for _, p := range pieces {
-		if p.to.Rank() == at.Rank() && p.to.Region() == at.Region() {
+		if p.to.Rank() == at.Rank() && regionOf(p.to) == regionOf(at) {
 			near = append(near, p)
 		} else {
 			far = append(far, p)

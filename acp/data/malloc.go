@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // Malloc allocates n bytes in the heap of a rank, and returns their address (acp_malloc). The address is a
@@ -46,10 +47,10 @@ func (s *Space) free(ctx context.Context, ga acp.GA) error {
 		return ErrNotAllocated
 	}
 	return s.inHeap(ctx, ga.Rank(), func(heap acp.GA, b buddy) error {
-		if heap.Region() != ga.Region() {
-			return fmt.Errorf("%w: heap is region %d", ErrNotAllocated, heap.Region())
+		if regionOf(heap) != regionOf(ga) {
+			return fmt.Errorf("%w: heap is region %d", ErrNotAllocated, regionOf(heap))
 		}
-		return b.free(ga.Offset())
+		return b.free(offsetOf(ga))
 	})
 }
 
@@ -95,3 +96,9 @@ func (s *Space) inHeap(ctx context.Context, rank int, f func(heap acp.GA, b budd
 	}
 	return s.unlockStruct(heap, mine, kindHeap.freeWord(), from.pendingWrites(b.edits)...)
 }
+
+// regionOf returns the number of the region of an address at its rank.
+func regionOf(at acp.GA) int { return protocol.GA(at).Region() }
+
+// offsetOf returns the offset of an address in its region in bytes.
+func offsetOf(at acp.GA) uint64 { return protocol.GA(at).Offset() }

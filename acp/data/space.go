@@ -176,7 +176,7 @@ func (s *Space) heapOf(rank int) (acp.GA, error) {
 		return acp.Null, err
 	}
 	at = acp.GA(w[0])
-	if at == acp.Null || at.Rank() != rank || at.Region() == 0 || at.Offset() != 0 {
+	if at == acp.Null || at.Rank() != rank || regionOf(at) == 0 || offsetOf(at) != 0 {
 		return acp.Null, fmt.Errorf("rank %d: %w", rank, ErrNoHeap)
 	}
 	s.mu.Lock()
