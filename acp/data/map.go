@@ -159,12 +159,6 @@ func (m *Map[K, V]) Erase(ctx context.Context, k K) (found bool, err error) {
 	return found, m.newError("erase", err)
 }
 
-// Len returns the number of pairs. If pairs are added or removed concurrently, the number is approximate.
-func (m *Map[K, V]) Len(context.Context) (int, error) {
-	n, err := m.countPairs()
-	return n, m.newError("len", err)
-}
-
 // Pair is a key and its value.
 type Pair[K, V any] struct {
 	Key   K
@@ -206,14 +200,4 @@ func (m *Map[K, V]) allPairs(ctx context.Context, rank int) iter.Seq2[Pair[K, V]
 			}
 		}
 	}
-}
-
-// Clear removes all pairs, bucket by bucket.
-func (m *Map[K, V]) Clear(ctx context.Context) error {
-	return m.newError("clear", m.dropPairs(ctx, kindBucket))
-}
-
-// Destroy frees the map (acp_destroy_map): see Vector.Destroy.
-func (m *Map[K, V]) Destroy(ctx context.Context) error {
-	return m.newError("destroy", m.destroyTable(ctx))
 }

@@ -8,7 +8,10 @@ import (
 )
 
 // Set is a Map without values (acp_set_t).
-type Set[K comparable] struct{ m *Map[K, struct{}] }
+type Set[K comparable] struct {
+	*table // of m
+	m      *Map[K, struct{}]
+}
 
 // NewSet creates a set (acp_create_set): see NewMap.
 func NewSet[K comparable](ctx context.Context, s *Space, rank int, o MapOptions) (*Set[K], error) {
@@ -16,7 +19,7 @@ func NewSet[K comparable](ctx context.Context, s *Space, rank int, o MapOptions)
 	if err != nil {
 		return nil, err
 	}
-	return &Set[K]{m}, nil
+	return &Set[K]{&m.table, m}, nil
 }
 
 // OpenSet opens the set at an address.
@@ -25,11 +28,8 @@ func OpenSet[K comparable](ctx context.Context, s *Space, at acp.GA) (*Set[K], e
 	if err != nil {
 		return nil, err
 	}
-	return &Set[K]{m}, nil
+	return &Set[K]{&m.table, m}, nil
 }
-
-// GA returns the address of the set, by which other ranks open it.
-func (s *Set[K]) GA() acp.GA { return s.m.GA() }
 
 // Insert adds a key (acp_insert_set), and reports whether it was missing.
 func (s *Set[K]) Insert(ctx context.Context, k K) (added bool, err error) {
@@ -45,20 +45,11 @@ func (s *Set[K]) Has(ctx context.Context, k K) (found bool, err error) {
 // Erase removes a key (acp_remove_set), and reports whether it existed.
 func (s *Set[K]) Erase(ctx context.Context, k K) (found bool, err error) { return s.m.Erase(ctx, k) }
 
-// Len returns the number of keys: see Map.Len.
-func (s *Set[K]) Len(ctx context.Context) (int, error) { return s.m.Len(ctx) }
-
 // All returns an iterator over the keys: see Map.All.
 func (s *Set[K]) All(ctx context.Context) iter.Seq2[K, error] { return keysOf(s.m.All(ctx)) }
 
 // Local returns an iterator over the keys that are stored at this rank.
 func (s *Set[K]) Local(ctx context.Context) iter.Seq2[K, error] { return keysOf(s.m.Local(ctx)) }
-
-// Clear removes all keys: see Map.Clear.
-func (s *Set[K]) Clear(ctx context.Context) error { return s.m.Clear(ctx) }
-
-// Destroy frees the set (acp_destroy_set).
-func (s *Set[K]) Destroy(ctx context.Context) error { return s.m.Destroy(ctx) }
 
 // keysOf returns an iterator over the keys of pairs.
 func keysOf[K, V any](pairs iter.Seq2[Pair[K, V], error]) iter.Seq2[K, error] {

@@ -37,12 +37,27 @@ const (
 	maxBuckets = 1 << 20 // of a part
 )
 
-// GA returns the address of the map, by which other ranks open it.
+// GA returns the address of the structure, by which other ranks open it.
 func (t *table) GA() acp.GA { return t.ga }
 
 func (t *table) String() string { return fmt.Sprintf("map at %v", t.ga) }
 
 func (t *table) newError(op string, err error) error { return t.s.newError(op, t.String(), err) }
+
+// Len returns the number of pairs, or of keys. If some are added or removed concurrently, the number is
+// approximate.
+func (t *table) Len(context.Context) (int, error) {
+	n, err := t.countPairs()
+	return n, t.newError("len", err)
+}
+
+// Clear removes all pairs, or keys, bucket by bucket.
+func (t *table) Clear(ctx context.Context) error {
+	return t.newError("clear", t.dropPairs(ctx, kindBucket))
+}
+
+// Destroy frees the structure (acp_destroy_map, acp_destroy_set): see Vector.Destroy.
+func (t *table) Destroy(ctx context.Context) error { return t.newError("destroy", t.destroyTable(ctx)) }
 
 // createTable allocates a table without pairs.
 func (t *table) createTable(ctx context.Context, rank int, o MapOptions) (err error) {

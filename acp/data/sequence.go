@@ -1,0 +1,128 @@
+package data
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/softrnic/softrnic/acp"
+)
+
+// sequence is the elements of a Vector or a Deque, with the methods that both have. Methods are atomic with
+// each other.
+type sequence[T any] struct {
+	ring
+	codec[T]
+}
+
+// newSequence creates a sequence of a kind at a rank.
+func newSequence[T any](ctx context.Context, s *Space, k kind, rank, capacity int) (sequence[T], error) {
+	q, err := sequenceHandle[T](s, k, acp.Null)
+	if err == nil {
+		err = q.createRing(ctx, rank, capacity)
+	}
+	return q, s.newError("create", fmt.Sprintf("%v of %v at rank %d", k, reflect.TypeFor[T](), rank), err)
+}
+
+// openSequence opens the sequence of a kind at an address.
+func openSequence[T any](ctx context.Context, s *Space, k kind, at acp.GA) (sequence[T], error) {
+	q, err := sequenceHandle[T](s, k, at)
+	if err == nil {
+		err = q.checkExists(ctx)
+	}
+	return q, s.newError("open", fmt.Sprintf("%v of %v at %v", k, reflect.TypeFor[T](), at), err)
+}
+
+// sequenceHandle returns a handle of the sequence at an address. Its elements must not be empty.
+func sequenceHandle[T any](s *Space, k kind, at acp.GA) (sequence[T], error) {
+	c, err := flatCodec[T]()
+	if err == nil && c.size == 0 {
+		err = fmt.Errorf("%w: type %v has size 0", ErrFlat, reflect.TypeFor[T]())
+	}
+	return sequence[T]{ring{object{s: s, ga: at, kind: k, size: c.size, layout: c.layout}}, c}, cmp.Or(s.checkUsable(), err)
+}
+
+// decodeOne returns the element in b, or the error of the call op.
+func (q *sequence[T]) decodeOne(b []byte, op string, err error) (x T, _ error) {
+	if err != nil {
+		return x, q.newError(op, err)
+	}
+	return q.decodeValue(b), nil
+}
+
+// At returns element i.
+func (q *sequence[T]) At(ctx context.Context, i int) (T, error) {
+	b, err := q.loadRange(ctx, i, 1)
+	return q.decodeOne(b, "at", err)
+}
+
+// Slice returns n elements from i on.
+func (q *sequence[T]) Slice(ctx context.Context, i, n int) ([]T, error) {
+	b, err := q.loadRange(ctx, i, n)
+	return q.decodeValues(b), q.newError("slice", err)
+}
+
+// Set replaces the elements from i on.
+func (q *sequence[T]) Set(ctx context.Context, i int, x ...T) error {
+	return q.newError("set", q.storeRange(ctx, i, q.valueBytes(x)))
+}
+
+// PushBack appends elements (acp_push_back_vector, acp_push_back_deque).
+func (q *sequence[T]) PushBack(ctx context.Context, x ...T) error {
+	return q.newError("push back", q.pushBack(ctx, q.valueBytes(x)))
+}
+
+// PopBack removes and returns the last element (acp_pop_back_vector, acp_pop_back_deque). It returns ErrEmpty
+// if there is none.
+func (q *sequence[T]) PopBack(ctx context.Context) (T, error) {
+	b, err := q.popBack(ctx)
+	return q.decodeOne(b, "pop back", err)
+}
+
+// Insert inserts elements before element i, or at the end (acp_insert_vector, acp_insert_deque).
+func (q *sequence[T]) Insert(ctx context.Context, i int, x ...T) error {
+	return q.newError("insert", q.insertRange(ctx, i, q.valueBytes(x)))
+}
+
+// Erase removes n elements from i on (acp_erase_vector, acp_erase_deque).
+func (q *sequence[T]) Erase(ctx context.Context, i, n int) error {
+	return q.newError("erase", q.eraseRange(ctx, i, n))
+}
+
+// Clear removes all elements. Their memory is kept.
+func (q *sequence[T]) Clear(ctx context.Context) error { return q.newError("clear", q.clearAll(ctx)) }
+
+// Reserve increases the capacity to at least n elements (acp_reserve_vector, acp_reserve_deque).
+func (q *sequence[T]) Reserve(ctx context.Context, n int) error {
+	return q.newError("reserve", q.reserveTotal(ctx, n))
+}
+
+// Cap returns the capacity in elements.
+func (q *sequence[T]) Cap(ctx context.Context) (n int, err error) {
+	n, err = q.capacity(ctx)
+	return n, q.newError("cap", err)
+}
+
+// All returns an iterator over a snapshot of the elements, in order. An error ends the iteration.
+func (q *sequence[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		b, err := q.loadAll(ctx)
+		if err != nil {
+			yield(*new(T), q.newError("all", err))
+			return
+		}
+		for _, x := range q.decodeValues(b) {
+			if !yield(x, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Destroy frees the structure (acp_destroy_vector, acp_destroy_deque). Later methods of other handles return
+// ErrDestroyed until the memory is reused.
+func (q *sequence[T]) Destroy(ctx context.Context) error {
+	return q.newError("destroy", q.destroyRing(ctx))
+}
