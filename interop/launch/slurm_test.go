@@ -176,7 +176,7 @@ func TestSlurm(t *testing.T) {
 		t.Run("what is refused", func(t *testing.T) {
 			t.Parallel()
 			for line, want := range map[string]string{
-				"srun -Q -n 2 $rank sum":                            "SLURM_PROCID=0: a rank of a job of 2 started by srun without a process manager, where ranks cannot find one another; use srun --mpi=pmi2",
+				"srun -Q -n 2 $rank sum":                            "SLURM_PROCID=0: rank of a job of 2 started by srun without a process manager, where ranks cannot find one another; use srun --mpi=pmi2",
 				"salloc -Q -n 2 $softrnic mpirun -n 3 $rank sum":    "3 ranks are more than the 2 that Slurm job",
 				"salloc -Q -n 2 srun -Q $softrnic mpirun $rank sum": "srun runs 2 launchers",
 			} {

@@ -152,7 +152,7 @@ func (c *client) Get(ctx context.Context, key string) (string, error) {
 	}
 	kind, parts, first, err := decodeHead(part)
 	if err != nil {
-		return "", &KeyError{key, err.Error()}
+		return "", newKeyError(key, err.Error())
 	}
 	var text strings.Builder
 	text.WriteString(first)
@@ -164,7 +164,7 @@ func (c *client) Get(ctx context.Context, key string) (string, error) {
 	}
 	value, err := decodeParts(kind, text.String())
 	if err != nil {
-		return "", &KeyError{key, err.Error()}
+		return "", newKeyError(key, err.Error())
 	}
 	return value, nil
 }

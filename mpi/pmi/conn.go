@@ -111,7 +111,7 @@ func (c *conn) awaitReply(ctx context.Context) (wire.Message, error) {
 	}
 	m, err := c.readMessage(ctx)
 	if format := (*wire.FormatError)(nil); errors.As(err, &format) {
-		return m, c.fail(&ProtocolError{Request: r.message.String(), Answer: string(format.Bytes), Why: format.Why})
+		return m, c.fail(newProtocolError(r.message.String(), string(format.Bytes), format.Why))
 	}
 	if err != nil && ctx.Err() != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrGone) {
@@ -124,7 +124,7 @@ func (c *conn) awaitReply(ctx context.Context) (wire.Message, error) {
 	}
 	c.pending = nil
 	if m.Cmd != r.reply {
-		return m, c.fail(&ProtocolError{Request: r.message.String(), Answer: m.String(), Why: "want " + r.reply})
+		return m, c.fail(newProtocolError(r.message.String(), m.String(), "want "+r.reply))
 	}
 	return m, nil
 }

@@ -11,11 +11,11 @@ import (
 
 // NewLocal returns the managers of a job of n ranks in one process, for tests and
 // examples, and for a process without a manager (n is 1). All ranks are on node 0.
-// Abort makes all calls of all ranks fail with an *AbortError; the process does not
+// Abort makes all calls of all ranks fail with ErrAborted; the process does not
 // exit. NewLocal panics if n is less than 1.
 func NewLocal(n int) []Manager {
 	if n < 1 {
-		panic(fmt.Sprintf("pmi: a job of %d ranks", n))
+		panic(fmt.Sprintf("pmi: local job: %d ranks", n))
 	}
 	id := make([]byte, 16)
 	rand.Read(id)
@@ -38,7 +38,7 @@ type localJob struct {
 	waiting     int               // number of ranks in the fence
 	fence       chan struct{}     // closed when all ranks are in the fence
 	aborted     chan struct{}     // closed by Abort
-	abort       *AbortError
+	abort       error
 }
 
 // A local is the Manager of one rank.
@@ -162,7 +162,7 @@ func (l *local) Abort(code int, why string) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	l.job.abort = &AbortError{Rank: l.rank, Code: code, Why: why}
+	l.job.abort = fmt.Errorf("%w: by rank %d with code %d: %s", ErrAborted, l.rank, code, why)
 	close(l.job.aborted)
 	return nil
 }

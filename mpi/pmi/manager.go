@@ -61,46 +61,38 @@ var (
 
 	// ErrFinalized says that Finalize was called.
 	ErrFinalized = errors.New("pmi: job finalized")
+
+	// ErrAborted says that a rank of a local job has called Abort.
+	ErrAborted = errors.New("pmi: job aborted")
+
+	// ErrKey says that a key or a value is invalid.
+	ErrKey = errors.New("pmi: invalid key or value")
+
+	// ErrEnvironment says that an environment variable is invalid, or is that of a launcher
+	// that does not speak PMI.
+	ErrEnvironment = errors.New("pmi: invalid environment")
+
+	// ErrProtocol says that a reply of the manager is invalid. The connection is unusable
+	// afterwards.
+	ErrProtocol = errors.New("pmi: invalid reply of the process manager")
 )
 
-// A ProtocolError reports an invalid reply of the manager. The connection is unusable
-// afterwards.
-type ProtocolError struct {
-	Request string
-	Answer  string
-	Why     string
+// newProtocolError returns the ErrProtocol of a reply.
+func newProtocolError(request, reply, cause string) error {
+	return fmt.Errorf("%w: request %q: reply %q: %s", ErrProtocol, request, reply, cause)
 }
 
-// Error returns the request, the reply and the cause.
-func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("process manager: request %q: reply %q: %s", e.Request, e.Answer, e.Why)
-}
-
-// An AbortError says that a rank of a local job has called Abort.
-type AbortError struct {
-	Rank, Code int
-	Why        string
-}
-
-// Error returns the rank, the code and the reason.
-func (e *AbortError) Error() string {
-	return fmt.Sprintf("rank %d has aborted the job with code %d: %s", e.Rank, e.Code, e.Why)
-}
-
-// A KeyError reports an invalid key or value.
-type KeyError struct{ Key, Why string }
-
-// Error returns the key and the cause.
-func (e *KeyError) Error() string { return fmt.Sprintf("key %.60q: %s", e.Key, e.Why) }
+// newKeyError returns the ErrKey of a key or of its value.
+func newKeyError(key, cause string) error { return fmt.Errorf("%w: key %.60q: %s", ErrKey, key, cause) }
 
 // checkKey rejects keys that a manager may not support.
 func checkKey(key string) error {
 	if key == "" || len(key) > MaxKey {
-		return &KeyError{key, fmt.Sprintf("want 1 to %d characters", MaxKey)}
+		return newKeyError(key, fmt.Sprintf("want 1 to %d characters", MaxKey))
 	}
 	for _, c := range []byte(key) {
 		if !isKeyByte(c) {
-			return &KeyError{key, "want letters, digits and ._:/- only"}
+			return newKeyError(key, "want letters, digits and ._:/- only")
 		}
 	}
 	return nil
@@ -113,7 +105,7 @@ func isKeyByte(c byte) bool {
 // checkPut rejects invalid keys and values.
 func checkPut(key, value string) error {
 	if len(value) > MaxValue {
-		return &KeyError{key, fmt.Sprintf("a value of %d bytes is more than %d", len(value), MaxValue)}
+		return newKeyError(key, fmt.Sprintf("value of %d bytes, limit is %d", len(value), MaxValue))
 	}
 	return checkKey(key)
 }

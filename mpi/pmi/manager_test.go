@@ -133,11 +133,10 @@ func TestGetOfWhatNobodyHasPut(t *testing.T) {
 func TestKeys(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		m := make(1)[0]
-		var wrong *KeyError
 		for _, key := range []string{"", "a b", "a=b", "a;b", "a\nb", "a+1", "ä", strings.Repeat("k", MaxKey+1)} {
-			require.ErrorAs(t, m.Put(key, "v"), &wrong, key)
+			require.ErrorIs(t, m.Put(key, "v"), ErrKey, key)
 			_, err := m.Get(soon(t), key)
-			require.ErrorAs(t, err, &wrong, key)
+			require.ErrorIs(t, err, ErrKey, key)
 		}
 		longest := strings.Repeat("k", MaxKey)
 		require.NoError(t, m.Put(longest, "v"))
@@ -241,11 +240,11 @@ func TestLocalAbort(t *testing.T) {
 	list := NewLocal(3)
 	waits := asked(func() error { return list[0].Fence(soon(t)) })
 	require.NoError(t, list[1].Abort(7, "no more memory"))
-	var abort *AbortError
-	require.ErrorAs(t, <-waits, &abort)
-	require.Equal(t, AbortError{Rank: 1, Code: 7, Why: "no more memory"}, *abort)
-	require.ErrorAs(t, list[2].Put("a", "b"), &abort)
-	require.ErrorAs(t, list[2].Abort(1, ""), &abort)
+	err := <-waits
+	require.ErrorIs(t, err, ErrAborted)
+	require.EqualError(t, err, "pmi: job aborted: by rank 1 with code 7: no more memory")
+	require.ErrorIs(t, list[2].Put("a", "b"), ErrAborted)
+	require.ErrorIs(t, list[2].Abort(1, ""), ErrAborted)
 	require.NotEqual(t, list[0].JobID(), NewLocal(1)[0].JobID())
 	require.Panics(t, func() { NewLocal(0) })
 }

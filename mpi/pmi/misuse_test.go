@@ -10,14 +10,8 @@ import (
 // TestMisuse calls every exported function and method with arguments out of range.
 func TestMisuse(t *testing.T) {
 	s := &misuse.Surface{
-		Dir:   ".",
-		Funcs: map[string]any{"RunLocal": pmi.RunLocal, "Open": pmi.Open},
-		Types: map[string][]misuse.Receiver{
-			"AbortError":       {{Name: "live", Make: func() any { return &pmi.AbortError{} }, Usable: true}},
-			"EnvironmentError": {{Name: "live", Make: func() any { return &pmi.EnvironmentError{} }, Usable: true}},
-			"KeyError":         {{Name: "live", Make: func() any { return &pmi.KeyError{} }, Usable: true}},
-			"ProtocolError":    {{Name: "live", Make: func() any { return &pmi.ProtocolError{} }, Usable: true}},
-		},
+		Dir:    ".",
+		Funcs:  map[string]any{"RunLocal": pmi.RunLocal, "Open": pmi.Open},
 		Except: map[string]string{"NewLocal": "panics for less than one rank, as its comment says"},
 	}
 	s.Check(t)

@@ -20,12 +20,9 @@ const (
 	EnvSecret  = "SOFTRNIC_PMI_SECRET" // secret for a manager at PMI_PORT
 )
 
-// An EnvironmentError reports an invalid environment variable.
-type EnvironmentError struct{ Name, Value, Why string }
-
-// Error returns the variable, its value and the cause.
-func (e *EnvironmentError) Error() string {
-	return fmt.Sprintf("%s=%s: %s", e.Name, e.Value, e.Why)
+// newEnvironmentError returns the ErrEnvironment of a variable.
+func newEnvironmentError(name, value, cause string) error {
+	return fmt.Errorf("%w: %s=%s: %s", ErrEnvironment, name, value, cause)
 }
 
 // Open connects to the manager that started this process, or returns that of a job of
@@ -50,7 +47,7 @@ func openFrom(ctx context.Context, getenv func(string) string) (Manager, error) 
 	case "2":
 		c.protocol = protocolV2{}
 	default:
-		return nil, &EnvironmentError{EnvVersion, version, "want 1 or 2"}
+		return nil, newEnvironmentError(EnvVersion, version, "want 1 or 2")
 	}
 	var err error
 	switch {
@@ -90,7 +87,7 @@ func envInt(getenv func(string) string, name string, least int) (int, error) {
 	text := getenv(name)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > maxSize {
-		return 0, &EnvironmentError{name, text, fmt.Sprintf("want a number from %d on", least)}
+		return 0, newEnvironmentError(name, text, fmt.Sprintf("want a number from %d on", least))
 	}
 	return n, nil
 }
@@ -109,7 +106,7 @@ func (c *client) useInherited(getenv func(string) string) (err error) {
 	}
 	s, err := openInherited(fd)
 	if err != nil {
-		return &EnvironmentError{"PMI_FD", strconv.Itoa(fd), err.Error()}
+		return newEnvironmentError("PMI_FD", strconv.Itoa(fd), err.Error())
 	}
 	c.conn = newConn(s, "PMI_FD="+strconv.Itoa(fd))
 	return nil
@@ -129,7 +126,7 @@ func (c *client) dial(ctx context.Context, getenv func(string) string) error {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return &EnvironmentError{"PMI_PORT", at, err.Error()}
+		return newEnvironmentError("PMI_PORT", at, err.Error())
 	}
 	c.conn = newConn(s, "PMI_PORT="+at)
 	c.rank = id
@@ -200,8 +197,8 @@ func checkLaunchers(getenv func(string) string) error {
 		if size != "" {
 			of = " of a job of " + size
 		}
-		return &EnvironmentError{l.rank, rank, fmt.Sprintf("a rank%s started by %s, where ranks cannot find one another; use %s (or unset %s for a job of one rank)",
-			of, l.name, l.instead, l.rank)}
+		return newEnvironmentError(l.rank, rank, fmt.Sprintf("rank%s started by %s, where ranks cannot find one another; use %s (or unset %s for a job of one rank)",
+			of, l.name, l.instead, l.rank))
 	}
 	return nil
 }
