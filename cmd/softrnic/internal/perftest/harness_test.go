@@ -1,11 +1,9 @@
 package perftest_test
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,24 +47,6 @@ type server struct {
 	*toolstest.DroppedClients
 }
 
-// output is a buffer that may be looked at while it is written.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 // serve starts a server on a device of its own.
 func serve(t *testing.T, o perftest.Options) server {
 	t.Helper()
@@ -81,7 +61,7 @@ func serve(t *testing.T, o perftest.Options) server {
 }
 
 func run(ctx context.Context, o perftest.Options) outcome {
-	var out, log output
+	var out, log toolstest.Buffer
 	if o.Out == nil {
 		o.Out = &out
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpcat"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 )
 
 // A listener that writes what comes, and a peer.
@@ -17,7 +18,7 @@ func Example() {
 	where, ended := make(chan net.Addr), make(chan error)
 	go func() {
 		ended <- sdpcat.Run(ctx, sdpcat.Options{
-			DeviceSource: anywhere, Listen: true, Addr: sockets.Addr{Network: "sdp"},
+			DeviceSource: toolstest.Anywhere, Listen: true, Addr: sockets.Addr{Network: "sdp"},
 			In: strings.NewReader(""), Out: os.Stdout, Listening: func(a net.Addr) { where <- a },
 		})
 	}()
@@ -26,7 +27,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	err = sdpcat.Run(ctx, sdpcat.Options{DeviceSource: anywhere, Addr: at, In: strings.NewReader("hello, sockets\n"), Out: os.Stdout})
+	err = sdpcat.Run(ctx, sdpcat.Options{DeviceSource: toolstest.Anywhere, Addr: at, In: strings.NewReader("hello, sockets\n"), Out: os.Stdout})
 	fmt.Println(err, <-ended)
 	// Output:
 	// hello, sockets

@@ -4,37 +4,28 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpcat"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// anywhere opens devices where they are asked for.
-var anywhere = rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
-	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
-}}
 
 // listen starts a listener, and returns where it waits and how it ends.
 func listen(t *testing.T, ctx context.Context, o sdpcat.Options) (sockets.Addr, <-chan error) {
 	t.Helper()
 	ready := make(chan net.Addr, 1)
-	o.DeviceSource, o.Listen, o.Addr = anywhere, true, sockets.Addr{Network: "sdp"}
+	o.DeviceSource, o.Listen, o.Addr = toolstest.Anywhere, true, sockets.Addr{Network: "sdp"}
 	o.Listening = func(a net.Addr) { ready <- a }
 	ended := make(chan error, 1)
 	go func() { ended <- sdpcat.Run(ctx, o) }()
@@ -60,7 +51,7 @@ func TestBothWays(t *testing.T) {
 			var far, near, farLog, nearLog bytes.Buffer
 			at, ended := listen(t, toolstest.Context(t), sdpcat.Options{In: bytes.NewReader(back), Out: &far, Log: &farLog})
 			err := sdpcat.Run(toolstest.Context(t), sdpcat.Options{
-				DeviceSource: anywhere, Addr: at, In: bytes.NewReader(there), Out: &near, Log: &nearLog, SDP: sdp.Options{FlowControl: d},
+				DeviceSource: toolstest.Anywhere, Addr: at, In: bytes.NewReader(there), Out: &near, Log: &nearLog, SDP: sdp.Options{FlowControl: d},
 			})
 			require.NoError(t, err)
 			require.NoError(t, <-ended)
@@ -82,7 +73,7 @@ func TestHalfClose(t *testing.T) {
 	heard, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: anywhere, Addr: at, In: r, Out: out})
+		done <- sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: toolstest.Anywhere, Addr: at, In: r, Out: out})
 		out.Close()
 	}()
 	bye := make([]byte, 3)
@@ -110,7 +101,7 @@ func TestEnd(t *testing.T) {
 	out := &first{at: make(chan struct{})}
 	peer := make(chan error, 1)
 	go func() {
-		peer <- sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: anywhere, Addr: at, In: r, Out: out})
+		peer <- sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: toolstest.Anywhere, Addr: at, In: r, Out: out})
 	}()
 	<-out.at
 	cancel()
@@ -139,7 +130,7 @@ func TestRefused(t *testing.T) {
 	at, err := sockets.ParseAddr(sockets.FormatAddr(l.Addr()))
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	err = sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: anywhere, Addr: at, In: strings.NewReader(""), Out: io.Discard})
+	err = sdpcat.Run(toolstest.Context(t), sdpcat.Options{DeviceSource: toolstest.Anywhere, Addr: at, In: strings.NewReader(""), Out: io.Discard})
 	require.ErrorContains(t, err, "connection refused")
 	require.ErrorContains(t, err, at.String()[len("sdp:"):])
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 )
 
 // A client and a server by TCP, with two proxies between them that talk by SDP.
@@ -30,7 +31,7 @@ func Example() {
 	ended := make(chan error)
 	proxy := func(listen, to string) (at string) {
 		where := make(chan net.Addr)
-		o := sdpproxy.Options{DeviceSource: anywhere, Listening: func(a net.Addr) { where <- a }}
+		o := sdpproxy.Options{DeviceSource: toolstest.Anywhere, Listening: func(a net.Addr) { where <- a }}
 		o.Listen, _ = sockets.ParseAddr(listen)
 		o.To, _ = sockets.ParseAddr(to)
 		go func() {

@@ -3,9 +3,7 @@ package sdpproxy_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -14,21 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// anywhere opens devices where they are asked for.
-var anywhere = rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
-	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
-}}
 
 // running is a proxy under way.
 type running struct {
@@ -38,25 +28,7 @@ type running struct {
 
 	totals sdpproxy.Totals // when it has ended
 	err    error
-	log    text
-}
-
-// text is what several goroutines write.
-type text struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (t *text) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(p)
-}
-
-func (t *text) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.String()
+	log    toolstest.Buffer
 }
 
 // start starts a proxy.
@@ -65,7 +37,7 @@ func start(t *testing.T, listen, to sockets.Addr, o sdpproxy.Options) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &running{stop: cancel, ended: make(chan struct{})}
 	ready := make(chan net.Addr, 1)
-	o.DeviceSource, o.Listen, o.To, o.Log = anywhere, listen, to, &p.log
+	o.DeviceSource, o.Listen, o.To, o.Log = toolstest.Anywhere, listen, to, &p.log
 	o.Listening = func(a net.Addr) { ready <- a }
 	go func() {
 		defer close(p.ended)

@@ -17,6 +17,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/sdp"
 )
 
@@ -186,7 +187,7 @@ func TestEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			open := make(chan int, 1)
 			p := start(t, listen, to, sdpproxy.Options{Grace: c.grace, Ending: func(n int) { open <- n }})
-			s := sockets.New(anywhere, sdp.Options{})
+			s := sockets.New(toolstest.Anywhere, sdp.Options{})
 			defer func() { require.NoError(t, s.Close(t.Context())) }()
 			conn, err := s.Dial(t.Context(), p.at)
 			require.NoError(t, err)
@@ -223,7 +224,7 @@ func TestRefusals(t *testing.T) {
 		"--to: missing":                 {Listen: in},
 		"--to: sdp::7: host is missing": {Listen: in, To: sockets.Addr{Network: "sdp", Port: 7}},
 		"device: none given":            {Listen: in, To: out},
-		"no interface of this machine":  {Listen: sockets.Addr{Network: "sdp", Host: "203.0.113.1"}, To: out, DeviceSource: anywhere},
+		"no interface of this machine":  {Listen: sockets.Addr{Network: "sdp", Host: "203.0.113.1"}, To: out, DeviceSource: toolstest.Anywhere},
 	} {
 		_, err := sdpproxy.Run(t.Context(), o)
 		require.ErrorContains(t, err, text)

@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 	"github.com/softrnic/softrnic/sdp"
 )
 
 // A word from one end to another.
 func Example() {
 	ctx := context.Background()
-	s := sockets.New(anywhere, sdp.Options{})
+	s := sockets.New(toolstest.Anywhere, sdp.Options{})
 	at, err := sockets.ParseAddr("sdp:127.94.2.1:7471")
 	if err != nil {
 		fmt.Println(err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/netip"
 	"strings"
 	"syscall"
@@ -22,11 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// anywhere opens devices where they are asked for.
-var anywhere = rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
-	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
-}}
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]sockets.Addr{
@@ -87,9 +81,9 @@ func talk(t *testing.T, from, to *sockets.Sockets, at sockets.Addr) {
 
 // TestPlaces: adapters are opened where they are needed, or there is one for all.
 func TestPlaces(t *testing.T) {
-	for name, place := range map[string]rdmacm.DeviceSource{"opened": anywhere, "one": {Device: toolstest.Device(t, rnic.Options{})}} {
+	for name, place := range map[string]rdmacm.DeviceSource{"opened": toolstest.Anywhere, "one": {Device: toolstest.Device(t, rnic.Options{})}} {
 		t.Run(name, func(t *testing.T) {
-			from, to := sockets.New(place, sdp.Options{}), sockets.New(anywhere, sdp.Options{})
+			from, to := sockets.New(place, sdp.Options{}), sockets.New(toolstest.Anywhere, sdp.Options{})
 			talk(t, from, to, sockets.Addr{Network: "sdp"})
 			talk(t, to, from, sockets.Addr{Network: "sdp"}) // a listener that has dialed
 			talk(t, from, from, sockets.Addr{Network: "tcp", Host: "localhost"})
@@ -97,7 +91,7 @@ func TestPlaces(t *testing.T) {
 			require.NoError(t, to.Close(toolstest.Context(t)))
 		})
 	}
-	s := sockets.New(anywhere, sdp.Options{})
+	s := sockets.New(toolstest.Anywhere, sdp.Options{})
 	talk(t, s, s, sockets.Addr{Network: "sdp", Host: "127.94.1.1"}) // an adapter each
 	require.NoError(t, s.Close(toolstest.Context(t)))
 }
@@ -105,7 +99,7 @@ func TestPlaces(t *testing.T) {
 // TestRefusals says what was not possible, and where.
 func TestRefusals(t *testing.T) {
 	ctx := toolstest.Context(t)
-	s := sockets.New(anywhere, sdp.Options{})
+	s := sockets.New(toolstest.Anywhere, sdp.Options{})
 	defer func() { require.NoError(t, s.Close(ctx)) }()
 	_, err := s.Listen(ctx, sockets.Addr{Network: "sdp", Host: "203.0.113.1"})
 	require.ErrorContains(t, err, "no interface of this machine has that address")
@@ -121,7 +115,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorContains(t, err, "device listens on UDP port 5000")
 	require.NoError(t, elsewhere.Close(ctx))
 
-	bad := sockets.New(anywhere, sdp.Options{Buffers: -1})
+	bad := sockets.New(toolstest.Anywhere, sdp.Options{Buffers: -1})
 	_, err = bad.Listen(ctx, sockets.Addr{Network: "sdp"})
 	require.ErrorContains(t, err, "-1 buffers")
 	require.NoError(t, bad.Close(ctx))

@@ -10,8 +10,10 @@
 package toolstest
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -60,6 +63,31 @@ func Manager(t testing.TB) (verbs.Device, *cm.Manager) {
 	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	return dev, m
+}
+
+// Anywhere opens devices at the requested address, or on another UDP port there.
+var Anywhere = rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
+	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
+}}
+
+// A Buffer is output that a test reads while it is written.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Buffer) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+// String returns the bytes written so far.
+func (o *Buffer) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }
 
 // A Barrier lets two sides wait for each other at the end, so that no acknowledgement is lost.
