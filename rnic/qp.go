@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
@@ -36,8 +37,7 @@ type queuePair struct {
 	confirmPending bool // in shard.unconfirmed
 	sendBlocked    bool // its next request waits for the batch to be sent
 	onRefusal      func(*verbs.RefusedError)
-	timerAt        reliability.Time
-	timerIndex     int
+	timer          deadline.Entry[reliability.Time]
 }
 
 var (

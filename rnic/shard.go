@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/internal/link/impair"
@@ -30,10 +31,10 @@ type shard struct {
 
 	mu          sync.Mutex
 	tx          *link.Batch
-	active      []*queuePair // may have packets to build
-	ackQueue    []*queuePair // have a pending acknowledgement, to be coalesced
-	unconfirmed []*queuePair // UD queue pairs with requests in the batch, completed when it is sent
-	timers      timerQueue
+	active      []*queuePair                                // may have packets to build
+	ackQueue    []*queuePair                                // have a pending acknowledgement, to be coalesced
+	unconfirmed []*queuePair                                // UD queue pairs with requests in the batch, completed when it is sent
+	timers      deadline.Heap[reliability.Time, *queuePair] // deadlines that move later stay, so that acknowledgements, which postpone them, cost nothing
 
 	timersDeferredSince reliability.Time // when due timers were first deferred until the socket is empty, or 0
 
@@ -46,7 +47,7 @@ type shard struct {
 
 	ackQueueLen atomic.Int32 // len(ackQueue)
 	corked      atomic.Bool  // the batch is held back to be coalesced with later posts
-	nextTimer   atomic.Int64 // timers.nextDeadline()
+	nextTimer   atomic.Int64 // timers.Next()
 	hasBacklog  atomic.Bool  // a queue pair with more to send is in timers, see deferDrain
 
 	token           atomic.Bool
@@ -148,7 +149,7 @@ const maxDrainBatches = 4
 
 // deferDrain makes the next pollSocket continue to drain q.
 func (s *shard) deferDrain(q *queuePair, now reliability.Time) {
-	s.timers.schedule(q, now)
+	s.timers.SetEarlier(&q.timer, q, now)
 	s.hasBacklog.Store(true)
 	s.publishDeadline()
 }
@@ -206,14 +207,14 @@ func (s *shard) armTimer(q *queuePair) {
 	if d == 0 {
 		return
 	}
-	s.timers.schedule(q, d)
+	s.timers.SetEarlier(&q.timer, q, d)
 	s.publishDeadline()
 }
 
 // publishDeadline publishes the earliest deadline, and wakes a sleeping token
 // holder that would miss it.
 func (s *shard) publishDeadline() {
-	next := int64(s.timers.nextDeadline())
+	next := int64(s.timers.Next())
 	if next == s.nextTimer.Load() {
 		return
 	}
@@ -253,13 +254,13 @@ func (s *shard) runTimers(now reliability.Time, advance bool) {
 	if advance {
 		s.timersDeferredSince = 0
 	}
-	for q := s.timers.popDue(now); q != nil; q = s.timers.popDue(now) {
+	for q := s.timers.PopDue(now); q != nil; q = s.timers.PopDue(now) {
 		if advance {
 			q.core.Advance(now)
 		}
 		s.markActive(q)
 	}
-	s.nextTimer.Store(int64(s.timers.nextDeadline()))
+	s.nextTimer.Store(int64(s.timers.Next()))
 }
 
 // Posts of a stream are corked to coalesce while the batch is small and corkShare
@@ -348,6 +349,6 @@ func (s *shard) flush() {
 // removeQP marks q as destroyed and removes its timer.
 func (s *shard) removeQP(q *queuePair) {
 	q.destroyed = true
-	s.timers.remove(q)
-	s.nextTimer.Store(int64(s.timers.nextDeadline()))
+	s.timers.Remove(&q.timer)
+	s.nextTimer.Store(int64(s.timers.Next()))
 }

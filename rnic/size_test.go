@@ -146,6 +146,6 @@ func TestTimersOfManyQPs(t *testing.T) {
 	wg.Wait()
 	c.dev.shards[0].mu.Lock()
 	defer c.dev.shards[0].mu.Unlock()
-	require.Zero(t, c.dev.shards[0].timers.heap.Len(), "destroyed queue pairs leave no timer behind")
+	require.Zero(t, c.dev.shards[0].timers.Len(), "destroyed queue pairs leave no timer behind")
 	require.Zero(t, c.dev.nextDeadline())
 }

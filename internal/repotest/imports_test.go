@@ -23,7 +23,8 @@ var allowedImports = map[string][]string{
 	"wire/mad":              {},
 	"wire/bsdh":             {},
 	"reliability":           {"wire"},
-	"reliability/nack":      {"wire", "reliability", "internal/fifo", "internal/place"},
+	"reliability/nack":      {"wire", "reliability", "internal/deadline", "internal/fifo", "internal/place"},
+	"internal/deadline":     {},
 	"internal/fifo":         {},
 	"internal/hostaddr":     {},
 	"internal/rankaddr":     {"internal/hostaddr", "mpi/pmi"},
@@ -33,10 +34,10 @@ var allowedImports = map[string][]string{
 	"internal/link/memory":  {"wire", "internal/link", "internal/hostaddr"},
 	"internal/link/impair":  {"wire", "internal/link", "internal/spelling"},
 	"internal/link/capture": {"wire", "internal/link"},
-	"rnic":                  {"verbs", "wire", "reliability", "qp", "internal/environment", "internal/hostaddr", "internal/ifwatch", "internal/link", "internal/debug", "internal/pages", "internal/rnichook", "internal/sched", "internal/spelling"},
+	"rnic":                  {"verbs", "wire", "reliability", "qp", "internal/deadline", "internal/environment", "internal/hostaddr", "internal/ifwatch", "internal/link", "internal/debug", "internal/pages", "internal/rnichook", "internal/sched", "internal/spelling"},
 	"rnic/rnicdebug":        {"rnic", "internal/debug", "internal/link"},
 	"cm":                    {"verbs", "wire", "cm/internal/protocol", "internal/hostaddr"},
-	"cm/internal/protocol":  {"wire/mad", "wire/bsdh"},
+	"cm/internal/protocol":  {"internal/deadline", "wire/mad", "wire/bsdh"},
 	"internal/ifwatch":      {},
 	"internal/cancelctx":    {},
 	"internal/netns":        {},
@@ -88,7 +89,7 @@ var allowedImports = map[string][]string{
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random
 // sources, and must not import the packages of the standard library that offer them.
 var (
-	cores = []string{"internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
+	cores = []string{"internal/deadline", "internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
 		"mpi/internal/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )

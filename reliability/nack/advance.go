@@ -5,17 +5,14 @@ import "github.com/softrnic/softrnic/reliability"
 // Deadline returns the time when Advance should be called next, or 0. It may be
 // earlier than necessary.
 func (c *Core) Deadline() Time {
-	if len(c.timers) == 0 {
-		return 0
-	}
-	return c.timers[0].timer.at
+	return c.timers.Next()
 }
 
 // Advance handles the timers that are due. The caller must have handled all
 // datagrams that arrived by now. The time by which the call is late does not
 // count towards Options.GiveUp, because the process did not run.
 func (c *Core) Advance(now Time) {
-	for p := c.timers.popDue(now); p != nil; p = c.timers.popDue(now) {
+	for p := c.timers.PopDue(now); p != nil; p = c.timers.PopDue(now) {
 		if p.control.ackAt != 0 && p.control.ackAt <= now {
 			p.control.ack, p.control.ackAt = true, 0
 		}
@@ -30,7 +27,7 @@ func (c *Core) Advance(now Time) {
 			c.onProbeTimer(now, p)
 		}
 		c.markActive(p)
-		c.timers.schedule(p, c.peerDeadline(p))
+		c.timers.SetEarlier(&p.timer, p, c.peerDeadline(p))
 	}
 }
 
@@ -73,7 +70,7 @@ func (c *Core) OnSendRefused(now Time, number int) {
 	s.attemptRefused = true
 	s.refusals++
 	s.probeAt = now + reliability.RefusedPause
-	c.timers.schedule(p, c.peerDeadline(p))
+	c.timers.SetEarlier(&p.timer, p, c.peerDeadline(p))
 }
 
 // probeInterval returns the time in nanoseconds after which an unresponsive

@@ -3,6 +3,7 @@ package nack
 import (
 	"errors"
 
+	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/internal/fifo"
 )
 
@@ -14,9 +15,9 @@ type Core struct {
 	slots        slots
 	reorderBytes int // bytes in reorder buffers
 
-	active      fifo.Queue[*peer] // peers that may have packets to send
-	slotWaiters fifo.Queue[*peer] // peers that wait for a slot
-	timers      timers
+	active      fifo.Queue[*peer]          // peers that may have packets to send
+	slotWaiters fifo.Queue[*peer]          // peers that wait for a slot
+	timers      deadline.Heap[Time, *peer] // deadlines that move later stay, so that an acknowledgement or an idle peer costs nothing
 	events      fifo.Queue[Event]
 
 	// Free lists.

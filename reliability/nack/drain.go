@@ -26,7 +26,7 @@ func (c *Core) Drain(now Time, out []Packet) (n int) {
 		p.active = false
 		n += c.drainPeer(now, p, out[n:])
 		c.markActive(p)
-		c.timers.schedule(p, c.peerDeadline(p))
+		c.timers.SetEarlier(&p.timer, p, c.peerDeadline(p))
 	}
 	return n
 }

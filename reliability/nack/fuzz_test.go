@@ -68,7 +68,7 @@ func FuzzHandle(f *testing.F) {
 				require.True(t, ok, "%s", fmt.Sprintf(format, args...))
 			})
 			require.LessOrEqual(t, c.active.Len(), 2)
-			require.LessOrEqual(t, len(c.timers), 2)
+			require.LessOrEqual(t, c.timers.Len(), 2)
 		}
 	})
 }

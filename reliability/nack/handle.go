@@ -75,5 +75,5 @@ func (c *Core) reschedule(now Time, p *peer) {
 		}
 	}
 	c.markActive(p)
-	c.timers.schedule(p, c.peerDeadline(p))
+	c.timers.SetEarlier(&p.timer, p, c.peerDeadline(p))
 }

@@ -34,7 +34,7 @@ func (c *Core) invariants(check func(ok bool, format string, args ...any)) {
 		}
 		check(flying == s.inFlight, "peer %d: %d bytes fly, it says %d", p.number, flying, s.inFlight)
 		check(!s.hasUnacked() || s.probeAt != 0, "peer %d is never asked", p.number)
-		check(c.peerDeadline(p) == 0 || p.timer.at != 0 && p.timer.at <= c.peerDeadline(p), "peer %d has no timer", p.number)
+		check(c.peerDeadline(p) == 0 || p.timer.At() != 0 && p.timer.At() <= c.peerDeadline(p), "peer %d has no timer", p.number)
 		check(!seqAfter(r.expected, r.knownSent), "peer %d: known %d, expected %d", p.number, r.knownSent, r.expected)
 		if b := r.reorder; b != nil {
 			check(b.held != 0 && b.held&seqBit(r.expected) == 0, "peer %d: an inbox of %b", p.number, b.held)
@@ -72,8 +72,8 @@ func (c *Core) idle() error {
 	if n := len(c.slots.state) - len(c.slots.free); n > 0 {
 		return fmt.Errorf("%d slots are not free", n)
 	}
-	if c.reorderBytes != 0 || c.active.Len() != 0 || c.slotWaiters.Len() != 0 || c.events.Len() != 0 || len(c.timers) != 0 {
-		return fmt.Errorf("early %d, active %d, starved %d, events %d, timers %d", c.reorderBytes, c.active.Len(), c.slotWaiters.Len(), c.events.Len(), len(c.timers))
+	if c.reorderBytes != 0 || c.active.Len() != 0 || c.slotWaiters.Len() != 0 || c.events.Len() != 0 || c.timers.Len() != 0 {
+		return fmt.Errorf("early %d, active %d, starved %d, events %d, timers %d", c.reorderBytes, c.active.Len(), c.slotWaiters.Len(), c.events.Len(), c.timers.Len())
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func TestIdlePeersCostNothing(t *testing.T) {
 	require.NoError(t, c.send(7, []byte("x")))
 	require.Equal(t, 1, c.hub.active.Len())
 	require.Equal(t, 1, c.hub.Drain(c.now, c.out[:]))
-	require.Len(t, c.hub.timers, 1)
+	require.Equal(t, 1, c.hub.timers.Len())
 }
 
 // TestNoAllocation checks that sending and receiving messages does not allocate.

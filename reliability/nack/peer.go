@@ -3,6 +3,7 @@ package nack
 import (
 	"math/bits"
 
+	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/reliability"
 )
 
@@ -17,7 +18,7 @@ type peer struct {
 	out     sendState
 	in      recvState
 	control pendingControl
-	timer   timer
+	timer   deadline.Entry[Time]
 
 	active      bool  // in Core.active
 	blocked     bool  // the caller waits for Writable: the window is full

@@ -44,7 +44,7 @@ func (m *Machine) Ready(id uint32, private []byte) bool {
 	}
 	e.state = StateEstablished
 	e.rtuPrivateData = private
-	m.timers.set(e, 0)
+	m.timers.Set(&e.timer, e, 0)
 	m.sendRTU(e)
 	m.stats.Connected++
 	return true
@@ -102,7 +102,7 @@ func (m *Machine) acceptREP(now Time, e *entry, r mad.REP) Drop {
 	e.unanswered = nil
 	e.remoteID, e.remoteQPN = r.LocalID, r.QPN
 	m.byRemoteID[id], m.byRemoteQPN[qpn] = e, e
-	m.timers.set(e, now+maxPendingTime)
+	m.timers.Set(&e.timer, e, now+maxPendingTime)
 	m.queueEvent(e, Event{Kind: EventReply, REP: r, Private: r.PrivateData})
 	return DropNone
 }
@@ -129,6 +129,6 @@ func (m *Machine) handleMRA(now Time, from netip.AddrPort, h mad.Header, r mad.M
 	}
 	e.mraCount++
 	e.state = next
-	m.timers.set(e, now+Time(mad.TimeoutNanos(min(r.ServiceTimeout, maxServiceTimeout)))+e.retryInterval)
+	m.timers.Set(&e.timer, e, now+Time(mad.TimeoutNanos(min(r.ServiceTimeout, maxServiceTimeout)))+e.retryInterval)
 	return DropNone
 }

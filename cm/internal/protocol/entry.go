@@ -3,12 +3,13 @@ package protocol
 import (
 	"net/netip"
 
+	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // An entry is a connection or a SIDR request.
 type entry struct {
-	timer
+	timer      deadline.Entry[Time]
 	prev, next *entry // in a service's halfOpen or in Machine.timewait
 
 	id          uint32 // local communication ID

@@ -3,6 +3,7 @@ package protocol
 import (
 	"net/netip"
 
+	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -50,7 +51,7 @@ type Machine struct {
 	byRemoteQPN    map[remoteKey]*entry // by the peer's queue pair number, until TIMEWAIT
 	sidrByRemoteID map[remoteKey]*entry // SIDR requests of peers, by their request ID
 	services       map[mad.ServiceID]*service
-	timers         timers
+	timers         deadline.Heap[Time, *entry]
 	timewait       entryList // entries in TIMEWAIT, oldest first
 
 	out      []Datagram
@@ -78,16 +79,12 @@ func New(c Config) *Machine {
 }
 
 // Deadline returns the time at which Advance must be called, or 0 for never.
-func (m *Machine) Deadline() Time { return m.timers.next() }
+func (m *Machine) Deadline() Time { return m.timers.Next() }
 
 // Advance handles all timers that have expired at now.
 func (m *Machine) Advance(now Time) {
-	for {
-		at := m.timers.next()
-		if at == 0 || at > now {
-			return
-		}
-		m.handleTimeout(now, m.timers[0])
+	for e := m.timers.PopDue(now); e != nil; e = m.timers.PopDue(now) {
+		m.handleTimeout(now, e)
 	}
 }
 
@@ -162,7 +159,7 @@ func (m *Machine) evictTimewait() bool {
 
 // removeEntry removes an entry from all tables and lists.
 func (m *Machine) removeEntry(e *entry) {
-	m.timers.set(e, 0)
+	m.timers.Set(&e.timer, e, 0)
 	m.removeHalfOpen(e)
 	if e.state == StateTimewait {
 		m.timewait.remove(e)
@@ -199,7 +196,7 @@ func (m *Machine) sendWithRetry(now Time, e *entry, tid uint64, attr mad.Attr, b
 	*e.unanswered = d.MAD
 	e.retriesLeft = e.retries
 	e.refusal, e.attemptRefused = nil, false
-	m.timers.set(e, now+m.addJitter(e.retryDelay()))
+	m.timers.Set(&e.timer, e, now+m.addJitter(e.retryDelay()))
 }
 
 // retransmit enqueues the unanswered message of e again.

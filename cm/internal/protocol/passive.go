@@ -52,7 +52,7 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 	m.byRemoteQPN[remoteKey{from, q.QPN}] = e
 	patience := clampInterval(q.RemoteResponseTimeout)
 	e.expiresAt = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), maxPendingTime)
-	m.timers.set(e, now+patience*3/4) // then an MRA is due
+	m.timers.Set(&e.timer, e, now+patience*3/4) // then an MRA is due
 	m.stats.Requests++
 	m.queueEvent(e, Event{Kind: EventRequest, REQ: q, CMA: cma, Private: private})
 	return DropNone
@@ -134,7 +134,7 @@ func (m *Machine) handleDuplicateREQ(now Time, h mad.Header, e *entry, q mad.REQ
 // sendMRA requests more time from the peer, until the request expires.
 func (m *Machine) sendMRA(e *entry) {
 	e.state = StateMRAREQSent
-	m.timers.set(e, e.expiresAt)
+	m.timers.Set(&e.timer, e, e.expiresAt)
 	m.sendMAD(e.peer, e.tid, mad.AttrMRA, &mad.MRA{
 		LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichREQ, ServiceTimeout: m.cfg.ServiceTimeout,
 	})
@@ -195,7 +195,7 @@ func (m *Machine) handleRTU(from netip.AddrPort, r mad.RTU) Drop {
 func (m *Machine) setEstablished(e *entry, private []byte) {
 	e.state = StateEstablished
 	e.unanswered = nil
-	m.timers.set(e, 0)
+	m.timers.Set(&e.timer, e, 0)
 	m.removeHalfOpen(e)
 	m.stats.Connected++
 	m.queueEvent(e, Event{Kind: EventEstablished, Private: private})

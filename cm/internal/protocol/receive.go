@@ -114,7 +114,7 @@ func (m *Machine) retransmitOrGiveUp(now Time, e *entry) {
 	if e.retriesLeft > 0 {
 		e.retriesLeft--
 		m.retransmit(now, e)
-		m.timers.set(e, now+m.addJitter(e.retryDelay()))
+		m.timers.Set(&e.timer, e, now+m.addJitter(e.retryDelay()))
 		return
 	}
 	m.giveUp(now, e)

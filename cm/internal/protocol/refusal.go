@@ -1,9 +1,6 @@
 package protocol
 
-import (
-	"net/netip"
-	"slices"
-)
+import "net/netip"
 
 // refusedRetryDelay is the delay before a refused message is sent again, 10 ms: the route may be
 // changing, or the ICMP error may concern an earlier process at that address.
@@ -13,7 +10,7 @@ const refusedRetryDelay = Time(10_000_000)
 // ICMP, with the cause err. Entries that await a reply from that peer retransmit once more after
 // 10 ms, and end as unreachable if that is refused, too.
 func (m *Machine) HandleRefusal(now Time, peer netip.AddrPort, err error) {
-	for _, e := range slices.Clone(m.timers) {
+	for _, e := range m.timers.Objects() {
 		if !sameAdapter(e.peer, peer) || e.unanswered == nil || e.attemptRefused || !awaitsReply(e.state) {
 			continue
 		}
@@ -22,7 +19,7 @@ func (m *Machine) HandleRefusal(now Time, peer netip.AddrPort, err error) {
 		if again {
 			m.giveUp(now, e)
 		} else {
-			m.timers.set(e, min(e.timer.deadline, now+refusedRetryDelay))
+			m.timers.Set(&e.timer, e, min(e.timer.At(), now+refusedRetryDelay))
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (m *Machine) enterTimewait(now Time, e *entry) {
 		m.evictTimewait()
 	}
 	m.timewait.push(e)
-	m.timers.set(e, now+e.timewaitDuration)
+	m.timers.Set(&e.timer, e, now+e.timewaitDuration)
 }
 
 // endStale ends a connection whose peer has lost its state.

@@ -58,7 +58,7 @@ func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q m
 	}
 	e.remoteID, e.tid, e.sidrService = q.RequestID, h.TID, q.ServiceID
 	m.sidrByRemoteID[key] = e
-	m.timers.set(e, now+maxPendingTime)
+	m.timers.Set(&e.timer, e, now+maxPendingTime)
 	m.stats.Requests++
 	m.queueEvent(e, ev)
 	return DropNone

@@ -365,12 +365,10 @@ func (m *Machine) check(t testing.TB) {
 	}
 	for id, e := range m.entries {
 		must(id == e.id && e.state != StateGone, "%v under %x", e, id)
-		must(e.timer.deadline == 0 || m.timers[e.timer.index] == e, "%v has no timer", e.state)
-		must(e.timer.deadline != 0 || e.state == StateEstablished, "%v without a deadline", e.state)
+		must(e.timer.At() != 0 || e.state == StateEstablished, "%v without a deadline", e.state)
 	}
-	for i, e := range m.timers {
-		must(e.timer.index == i && m.entries[e.id] == e, "timer %d of %v", i, e.state)
-		must(m.timers[(max(i, 1)-1)/2].timer.deadline <= e.timer.deadline, "timer %d is out of order", i)
+	for _, e := range m.timers.Objects() {
+		must(m.entries[e.id] == e, "timer of %v", e.state)
 	}
 	for _, table := range []map[remoteKey]*entry{m.byRemoteID, m.byRemoteQPN, m.sidrByRemoteID} {
 		for k, e := range table {
@@ -399,7 +397,7 @@ func (m *Machine) check(t testing.TB) {
 // empty requires that nothing is left.
 func (m *Machine) empty(t testing.TB) {
 	require.Empty(t, m.entries)
-	require.Empty(t, m.timers)
+	require.Zero(t, m.timers.Len())
 	require.Empty(t, m.byRemoteID)
 	require.Empty(t, m.byRemoteQPN)
 	require.Empty(t, m.sidrByRemoteID)
