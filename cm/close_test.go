@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestCloseTwice: every object is an io.Closer, and a second Close returns nil.
+// TestCloseTwice checks that every object is an io.Closer, and that a second Close returns nil.
 func TestCloseTwice(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})

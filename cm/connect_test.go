@@ -43,7 +43,7 @@ func TestConnectAndWrite(t *testing.T) {
 	require.Equal(t, verbs.StateErr, cb.QP().State())
 }
 
-// watchedQP tells what its connection says at the moment when it fails.
+// watchedQP records the error of its connection at the moment of its failure.
 type watchedQP struct {
 	verbs.QP
 	failing func()
@@ -56,8 +56,8 @@ func (q *watchedQP) Modify(a verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return q.QP.Modify(a, mask)
 }
 
-// Who polls a flushed completion can ask the connection why: it knows before
-// anything is flushed.
+// TestWhyBeforeFlush checks that the connection has its error before requests are flushed, so that
+// the poller of a flushed completion can query it.
 func TestWhyBeforeFlush(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	var ca *cm.Conn

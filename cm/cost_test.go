@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// BenchmarkBlockedPingPong is half a round trip between two waiters that sleep,
-// with managers on both devices and without.
+// BenchmarkBlockedPingPong measures half a round trip between two sleeping waiters, with managers
+// on both devices and without.
 func BenchmarkBlockedPingPong(b *testing.B) {
 	for name, managed := range map[string]bool{"managed": true, "bare": false} {
 		b.Run(name, func(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// side is a device with what a connection needs.
+// side is a device with the objects of a connection.
 type side struct {
 	dev verbs.Device
 	m   *cm.Manager
@@ -43,7 +43,7 @@ func check(err error) {
 	}
 }
 
-// A server greets whoever connects.
+// A server sends a message to each client.
 func Example() {
 	ctx := context.Background()
 	server, client := open(), open()
@@ -61,7 +61,7 @@ func Example() {
 	}()
 
 	conn, err := client.m.Dial(ctx, l.Addr(), client.qp, cm.DialOptions{
-		UDPPort:  server.m.Addr().Port(), // 4791, but where that was taken
+		UDPPort:  server.m.Addr().Port(), // 4791, or another one if that is in use
 		Receives: []verbs.RecvWR{{SGList: []verbs.SGE{client.mr.SGE(0, 64)}}},
 	})
 	check(err)

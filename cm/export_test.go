@@ -7,14 +7,14 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Waiting is the number of requests that Accept would return.
+// Waiting returns the number of requests that Accept would return.
 func (l *Listener) Waiting() int {
 	l.l.m.mu.Lock()
 	defer l.l.m.mu.Unlock()
 	return l.l.waiting.Len()
 }
 
-// REQ is what Dial would send.
+// REQ returns the message that Dial would send.
 func (m *Manager) REQ(addr netip.AddrPort, qp verbs.QP, o DialOptions) *mad.REQ {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)

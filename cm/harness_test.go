@@ -15,13 +15,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestMain holds the tests to leaving no goroutine behind.
+// TestMain runs the tests and checks that no goroutine remains.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
+// patience is the time that a test waits for an expected event.
 const patience = time.Minute
 
-// soon is a context that ends when patience does.
+// soon returns a context that ends after patience.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -88,7 +88,7 @@ func (e *end) dial(t testing.TB, to *end, at netip.AddrPort, o cm.DialOptions) (
 	return e.m.Dial(soon(t), at, e.newQP(t, verbs.RC), o)
 }
 
-// accepted is what became of a request.
+// accepted is the result of a request.
 type accepted struct {
 	conn *cm.Conn
 	err  error

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnusedOptions: options that do not count for the type of queue pair, or for
-// the side that accepts, change nothing.
+// TestUnusedOptions checks that options that do not apply to the type of queue pair, or to the
+// accepting side, have no effect.
 func TestUnusedOptions(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})

@@ -18,7 +18,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Every reason that a program or a peer gives comes out as it went in.
+// TestEveryRejectReason checks that every reject reason arrives unchanged.
 func TestEveryRejectReason(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})
@@ -55,7 +55,8 @@ func TestNobodyListens(t *testing.T) {
 	require.Equal(t, cm.InvalidServiceID, refused.Reason)
 }
 
-// A device without a manager, and one that is not there, do not answer.
+// TestUnreachable checks that a device without a manager, and one that does not exist, are
+// unreachable.
 func TestUnreachable(t *testing.T) {
 	a := newEnd(t, cm.Options{ResponseTimeout: 4 * time.Millisecond, Retries: 2})
 	silent, err := rnic.Open(rnic.Options{})
@@ -77,7 +78,7 @@ func TestUnreachable(t *testing.T) {
 	require.ErrorContains(t, err, "4791", "where others would find us")
 }
 
-// The end of the context ends a call, and tells the peer.
+// TestContexts checks that the end of the context ends a call, and notifies the peer.
 func TestContexts(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})
@@ -101,7 +102,7 @@ func TestContexts(t *testing.T) {
 	var refused *cm.RejectError
 	require.True(t, errors.Is(err, cm.ErrWithdrawn) || errors.As(err, &refused), "%v", err)
 
-	// The other side gives up while the peer is silent.
+	// The other side times out while the peer is silent.
 	p := newPuppet(t, a)
 	la, err := a.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
@@ -122,8 +123,8 @@ func TestContexts(t *testing.T) {
 	require.Equal(t, mad.RejConsumer, body.(*mad.REJ).Reason)
 }
 
-// A program that does not answer is not taken for an adapter that is not there, once the
-// adapter has said so.
+// TestPending checks that a program that does not respond is not reported as an unreachable adapter
+// once the adapter has replied.
 func TestPending(t *testing.T) {
 	a, b := newEnd(t, cm.Options{ResponseTimeout: 67 * time.Millisecond}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})
@@ -145,7 +146,8 @@ func TestPending(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Closing ends all that is under way, at both ends, and every call returns.
+// TestManagerCloses checks that Close ends all pending operations, at both ends, and that every
+// call returns.
 func TestManagerCloses(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})
@@ -192,7 +194,7 @@ func TestManagerCloses(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// So does closing the device under the manager.
+// TestDeviceCloses checks the same for closing the device under the manager.
 func TestDeviceCloses(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{})
@@ -213,7 +215,7 @@ func TestDeviceCloses(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
-// One manager a device.
+// TestOneManager checks that a device has at most one manager.
 func TestOneManager(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	_, err := cm.New(a.dev, cm.Options{})
@@ -248,8 +250,7 @@ func TestListeners(t *testing.T) {
 	require.NoError(t, ud.Close())
 	require.NoError(t, ud.Close())
 
-	// A request that the program has got stays its own when the listener ends;
-	// one that it has not is rejected.
+	// A request that the program has stays valid when the listener closes; others are rejected.
 	ctx := soon(t)
 	dial := func() <-chan error {
 		qp, dialed := a.newQP(t, verbs.RC), make(chan error, 1)
@@ -281,8 +282,8 @@ func TestListeners(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A peer that restarts and uses the same queue pair number and id ends the
-// connection of its earlier life, and can connect the next time.
+// TestRestartedPeer checks that a restarted peer with the same QPN and id closes the connection of
+// its earlier incarnation, and can connect the next time.
 func TestRestartedPeer(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	p := newPuppet(t, a)
@@ -313,8 +314,8 @@ func TestRestartedPeer(t *testing.T) {
 	require.NoError(t, (<-ch).err)
 }
 
-// A peer that never confirms, and one that floods, cost a bounded number of
-// half-open connections, and the listener goes on serving others.
+// TestHalfOpenPeers checks that peers that never confirm or that flood have a bounded number of
+// half-open connections, and that the listener continues to serve others.
 func TestHalfOpenPeers(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(0, cm.ListenOptions{Backlog: 20})
@@ -339,7 +340,8 @@ func TestHalfOpenPeers(t *testing.T) {
 	stop()
 }
 
-// Requests that were withdrawn do not wait for a program that does not ask.
+// TestWithdrawnRequests checks that withdrawn requests do not wait for a program that does not call
+// Accept.
 func TestWithdrawnRequests(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	p := newPuppet(t, a)
@@ -363,8 +365,8 @@ func TestWithdrawnRequests(t *testing.T) {
 	require.EqualValues(t, 500, r.QPN, "the first")
 }
 
-// Datagrams that are no messages, from queue pairs that are none of management,
-// or of strangers, are counted, and service goes on.
+// TestJunk checks that malformed datagrams, from queue pairs other than management ones or of other
+// senders, are counted, and that the service continues.
 func TestJunk(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	p := newPuppet(t, b)
@@ -397,7 +399,8 @@ func TestJunk(t *testing.T) {
 	require.Greater(t, len(names), 50)
 }
 
-// Data ahead of the RTU establishes the connection, if the program says so.
+// TestDataBeforeRTU checks that data before the RTU establishes the connection, if the program says
+// so.
 func TestDataBeforeRTU(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	p := newPuppet(t, a)
@@ -419,8 +422,8 @@ func TestDataBeforeRTU(t *testing.T) {
 	a.m.Notify(qp)
 }
 
-// Private data of the last message arrives, too; that which does not fit is
-// refused at once, as is what makes no sense.
+// TestMisuse checks that private data of the last message arrives, and that oversized data and
+// invalid arguments are refused.
 func TestMisuse(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
@@ -484,7 +487,7 @@ func TestMisuse(t *testing.T) {
 	require.ErrorIs(t, err, cm.ErrAnswered)
 }
 
-// With a quarter of all packets lost, connections are made all the same.
+// TestLossyNetwork checks that connections are established with a quarter of all packets lost.
 func TestLossyNetwork(t *testing.T) {
 	ro := rnic.Options{Impair: "loss 25% duplicate 10% seed 5"}
 	o := cm.Options{ResponseTimeout: 67 * time.Millisecond}

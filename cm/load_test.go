@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// serve accepts everything until the listener is closed, each request in a
-// goroutine of its own, and hands out the connections.
+// serve accepts requests until the listener is closed, each in its own goroutine, and returns the
+// connections.
 func (e *end) serve(t testing.TB, l *cm.Listener, each func(*cm.Conn)) (stop func()) {
 	t.Helper()
 	ctx := soon(t)
@@ -54,7 +54,7 @@ func smallQP(e *end, typ verbs.QPType) verbs.QPInitAttr {
 	return verbs.QPInitAttr{Type: typ, SendCQ: e.cq, RecvCQ: e.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}}
 }
 
-// A thousand connections are asked for at once, all are made, and all end.
+// TestThousandAtOnce establishes and closes a thousand connections at once.
 func TestThousandAtOnce(t *testing.T) {
 	const many = 1000
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
@@ -107,8 +107,8 @@ func TestThousandAtOnce(t *testing.T) {
 	}
 }
 
-// One after the other, hundreds of connections are made and ended; what is
-// asserted is their number, the rate is for the reader.
+// TestOneAfterTheOther establishes and closes hundreds of connections sequentially. It checks their
+// number and logs the rate.
 func TestOneAfterTheOther(t *testing.T) {
 	const many = 300
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
@@ -127,7 +127,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	require.EqualValues(t, many, b.m.Stats().Connected)
 }
 
-// churn makes and ends one connection.
+// churn establishes and closes one connection.
 func churn(t testing.TB, ctx context.Context, a, b *end, l *cm.Listener) {
 	qp, err := a.pd.CreateQP(smallQP(a, verbs.RC))
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func churn(t testing.TB, ctx context.Context, a, b *end, l *cm.Listener) {
 	require.NoError(t, qp.Close())
 }
 
-// BenchmarkConnect makes and ends connections, one after the other.
+// BenchmarkConnect establishes and closes connections sequentially.
 func BenchmarkConnect(b *testing.B) {
 	x, y := newEnd(b, cm.Options{}), newEnd(b, cm.Options{})
 	l, err := y.m.Listen(0, cm.ListenOptions{})

@@ -15,13 +15,14 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// attrs are what queue pairs have become.
+// attrs returns the attributes of a queue pair.
 func attrs(qp verbs.QP) verbs.QPAttr {
 	a, _ := qp.Query()
 	return a
 }
 
-// Each end's fields shape the other end's queue pair.
+// TestParametersCross checks that each end's fields become attributes of the other end's queue
+// pair.
 func TestParametersCross(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, b, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{
@@ -52,7 +53,7 @@ func TestParametersCross(t *testing.T) {
 	}
 }
 
-// Without options the defaults are good.
+// TestDefaults checks the defaults without options.
 func TestDefaults(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
@@ -71,8 +72,8 @@ func TestDefaults(t *testing.T) {
 	require.EqualValues(t, b.dev.QueryDevice().NodeGUID, ca.Params().GUID)
 }
 
-// A stranger is sent what Linux would send; only peers that are softrnics for
-// sure, or all with Announce, are told our buffer.
+// TestStrangersAreToldNothing checks that another adapter gets the fields that Linux sends, and
+// that only softrnic peers, or all with Announce, get the receive buffer.
 func TestStrangersAreToldNothing(t *testing.T) {
 	quiet, loud := newEnd(t, cm.Options{}), newEnd(t, cm.Options{Announce: true})
 	far, near := netip.MustParseAddrPort("192.0.2.1:7174"), netip.MustParseAddrPort("127.0.0.9:7174")
@@ -99,7 +100,7 @@ func TestStrangersAreToldNothing(t *testing.T) {
 	}, *q)
 }
 
-// Who serves no reads gives no permission for them.
+// TestNoReads checks that a side that serves no reads permits none.
 func TestNoReads(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, b, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MaxDestRdAtomic: -1}},
@@ -111,8 +112,8 @@ func TestNoReads(t *testing.T) {
 	require.EqualValues(t, 16, attrs(ca.QP()).MaxRdAtomic)
 }
 
-// A path MTU beyond the peer's is asked for once more, smaller; one that was
-// insisted on is refused.
+// TestSmallerMTU checks that a path MTU larger than the peer's is requested again, smaller; a fixed
+// one fails.
 func TestSmallerMTU(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	p := newPuppet(t, a)
@@ -156,7 +157,7 @@ func TestSmallerMTU(t *testing.T) {
 	}
 }
 
-// What a REQ asks for becomes the queue pair; its path is used.
+// TestREQBecomesQueuePair checks that the queue pair has the values and the path of the REQ.
 func TestREQBecomesQueuePair(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	p := newPuppet(t, a)
@@ -184,7 +185,8 @@ func TestREQBecomesQueuePair(t *testing.T) {
 	require.Zero(t, x.AV.PeerBuffer)
 }
 
-// Unreliable connections are asked for as such, and only where they are taken.
+// TestUC checks that unreliable connections are requested as such, and accepted only by listeners
+// that permit them.
 func TestUC(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connectQP(t, a, b, a.newQP(t, verbs.UC), cm.DialOptions{}, cm.AcceptOptions{})
@@ -201,7 +203,7 @@ func TestUC(t *testing.T) {
 	require.Equal(t, mad.RejInvalidTransport, refused.Reason)
 }
 
-// IPv6, and adapters that share an address.
+// TestAddresses tests IPv6, and adapters that share an address.
 func TestAddresses(t *testing.T) {
 	for _, addr := range []string{"::1", "127.0.0.1"} {
 		t.Run(addr, func(t *testing.T) {
@@ -218,7 +220,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A device can be its own peer.
+// TestOwnPeer checks that a device can be its own peer.
 func TestOwnPeer(t *testing.T) {
 	a := newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, a, cm.DialOptions{}, cm.AcceptOptions{})
@@ -227,7 +229,7 @@ func TestOwnPeer(t *testing.T) {
 	<-cb.Done()
 }
 
-// The port space of InfiniBand has the header when programs use IP addresses.
+// TestIBPortSpace checks that the port space of InfiniBand has the header for IP addresses.
 func TestIBPortSpace(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(9, cm.ListenOptions{PortSpace: cm.IB})
@@ -241,7 +243,7 @@ func TestIBPortSpace(t *testing.T) {
 	require.Equal(t, c.LocalAddr(), got.conn.RemoteAddr())
 }
 
-// Whatever the device's engine is like, connections are made on it.
+// TestEngines establishes connections with every configuration of the device's engine.
 func TestEngines(t *testing.T) {
 	engines := map[string]rnic.Options{"no service": {NoService: true}, "portable": {Portable: true}, "one by one": {NoGSO: true, NoGRO: true, NoMMsg: true}}
 	if runtime.GOOS == "linux" && os.Getenv(rnic.EnvLink) == "" {

@@ -78,8 +78,8 @@ func dialTo(t *testing.T, a, b *end, o cm.DialOptions) (verbs.MTU, error) {
 	return mtu, nil
 }
 
-// The MTU that both ends' ports have does not fit a path with a smaller one, wherever that is
-// known: who connects chooses what fits, or refuses what was asked for.
+// TestPathMTU checks that, if the MTU of both ports exceeds that of the path and this is known, the
+// dialing side selects a smaller one, or refuses the requested one.
 func TestPathMTU(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -90,7 +90,7 @@ func TestPathMTU(t *testing.T) {
 	require.Equal(t, verbs.MTU4096, mtu)
 
 	there, back := endAt(t, "127.1.0.3"), endAt(t, "127.1.0.4")
-	ip(t, "route add local 127.1.0.4 dev lo mtu 1500") // from there only
+	ip(t, "route add local 127.1.0.4 dev lo mtu 1500") // from that side only
 	for _, dial := range []func() (verbs.MTU, error){
 		func() (verbs.MTU, error) { return dialTo(t, there, back, cm.DialOptions{}) },
 		func() (verbs.MTU, error) { return dialTo(t, back, there, cm.DialOptions{}) }, // the listener knows
@@ -114,8 +114,8 @@ func TestPathMTU(t *testing.T) {
 	require.ErrorIs(t, verbs.Connect(qp, local, remote, verbs.ConnectOptions{MTU: verbs.MTU4096}), verbs.ErrLimit)
 }
 
-// A path that becomes narrower than the queue pair's MTU is named with both sizes, and so is
-// one that goes away.
+// TestPathChanges checks that the error of a path that becomes narrower than the queue pair's MTU
+// has both sizes, and that a lost path is named.
 func TestPathChanges(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -159,8 +159,8 @@ func endpointOf(t *testing.T, e *end) verbs.Endpoint {
 	return ep
 }
 
-// Responses that the responder's system refuses to send are named: by a NAK and an event where
-// the path became too narrow for them, in the responder's log where nothing can be sent.
+// TestPathBackChanges checks that refused responses are reported: by a NAK and an event if they
+// exceed the path MTU, in the responder's log if nothing can be sent.
 func TestPathBackChanges(t *testing.T) {
 	if !inNamespace(t) {
 		return
@@ -174,7 +174,7 @@ func TestPathBackChanges(t *testing.T) {
 		{"127.1.2.1", []string{"route add local 127.1.2.1 dev lo mtu 1500"}, verbs.WCRemOpErr, "the path from the peer does not support the MTU"},
 		{"127.1.2.2", []string{"rule add pref 2 lookup local", "rule del pref 0", "rule add pref 1 to 127.1.2.2 prohibit"}, verbs.WCRetryExcErr, "its system does not send the replies"},
 	} {
-		var log bytes.Buffer // written with a lock of the device held, which Close takes
+		var log bytes.Buffer // written with a lock of the device held, which Close needs
 		a := endAt(t, test.addr)
 		b := newEndOn(t, rnic.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, cm.Options{})
 		qa, qb := a.newQP(t, verbs.RC), b.newQP(t, verbs.RC)

@@ -8,8 +8,7 @@ import (
 	"github.com/softrnic/softrnic/cm"
 )
 
-// TestPortsRest: the port of a listener that is closed is not given again while
-// there are others.
+// TestPortsRest checks that the port of a closed listener is not reused while others are free.
 func TestPortsRest(t *testing.T) {
 	e := newEnd(t, cm.Options{})
 	seen := map[uint16]bool{}

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// puppet is a peer that says what the test wants: a device whose queue pair 1
-// has no manager.
+// puppet is a peer that sends what a test makes it send: a device whose queue pair 1 has no
+// manager.
 type puppet struct {
 	t    testing.TB
 	dev  *rnic.Device
@@ -21,7 +21,7 @@ type puppet struct {
 	qp   verbs.QP
 	mr   verbs.MR
 	ah   verbs.AH
-	port uint16 // of our adapter
+	port uint16 // of the adapter under test
 	to   *end
 }
 
@@ -72,7 +72,7 @@ func (p *puppet) say(tid uint64, attr mad.Attr, body mad.Message) {
 	p.throw(p.qp, b[:])
 }
 
-// throw sends any bytes, from any queue pair.
+// throw sends arbitrary bytes, from any queue pair.
 func (p *puppet) throw(from verbs.QP, b []byte) {
 	p.t.Helper()
 	_, err := from.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: b,
@@ -80,7 +80,7 @@ func (p *puppet) throw(from verbs.QP, b []byte) {
 	require.NoError(p.t, err)
 }
 
-// hear waits for a message of a kind, and passes over others.
+// hear waits for a message of a kind, and skips others.
 func (p *puppet) hear(attr mad.Attr) (mad.Header, mad.Message) {
 	p.t.Helper()
 	ctx := soon(p.t)
@@ -103,7 +103,7 @@ func (p *puppet) hear(attr mad.Attr) (mad.Header, mad.Message) {
 	}
 }
 
-// req is a good REQ.
+// req returns a valid REQ.
 func (p *puppet) req(port uint16) *mad.REQ {
 	self := p.dev.Addr().Addr()
 	to := p.to.m.Addr().Addr()

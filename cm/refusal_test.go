@@ -13,11 +13,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A peer to whom nothing can be sent fails a dial with the system's error as soon as the
-// second attempt is refused, long before the peer has been asked often enough.
+// TestDialRefusedBySystem checks that a dial to which the system sends nothing fails with the
+// system's error when the second attempt is refused, long before the retransmissions are exhausted.
 func TestDialRefusedBySystem(t *testing.T) {
 	a := newEnd(t, cm.Options{})
-	gone, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(50)}) // which stays free
+	gone, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(50)}) // stays free
 	require.NoError(t, err)
 	closed := gone.Addr()
 	require.NoError(t, gone.Close())

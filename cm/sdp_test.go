@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// helloTo is a Hello from port 50123 of a to a listener.
+// helloTo returns a Hello from port 50123 of a to a listener.
 func helloTo(a *end, to netip.AddrPort) *bsdh.Hello {
 	return &bsdh.Hello{
 		Version: bsdh.Version, MaxAdverts: 1, DesRemRcvSz: 8208, LocalRcvSz: 4112, Bufs: 64,
@@ -20,8 +20,8 @@ func helloTo(a *end, to netip.AddrPort) *bsdh.Hello {
 	}
 }
 
-// In the port space of SDP private data is the programs', to the last byte. Who
-// asks, and whom, stands in the Hello.
+// TestSDP checks that in the port space of SDP all private data belongs to the programs, and that
+// the addresses are in the Hello.
 func TestSDP(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "::1"} {
 		t.Run(addr, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestSDP(t *testing.T) {
 	}
 }
 
-// Ports of SDP and of TCP are not the same.
+// TestSDPPorts checks that ports of SDP and of TCP are separate.
 func TestSDPPorts(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(9, cm.ListenOptions{})
@@ -74,7 +74,7 @@ func TestSDPPorts(t *testing.T) {
 	require.Equal(t, cm.InvalidServiceID, refused.Reason)
 }
 
-// A Hello that the peer would refuse does not leave.
+// TestHelloThatLies checks that an inconsistent Hello is not sent.
 func TestHelloThatLies(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(9, cm.ListenOptions{PortSpace: cm.SDP})

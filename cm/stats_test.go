@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/cm"
 )
 
-// What a manager counts is part of what its device shows, while it is open.
+// TestDeviceShowsCounters checks that the counters of an open manager are in its device's snapshot.
 func TestDeviceShowsCounters(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnusable calls every exported function and method with nil, zero and closed handles
-// and with arguments out of range: each returns, and with an error where it has one.
+// TestUnusable calls every exported function and method with nil, zero and closed handles and with
+// arguments out of range: each returns, with an error if it has one.
 func TestUnusable(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	closed := func() *cm.Manager {

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// pairs are connections over each flow control, and one of TCP.
+// pairs are connections with each flow control, and one of TCP.
 func pairs(b *testing.B, f func(b *testing.B, x, y net.Conn)) {
 	for _, d := range designs {
 		b.Run(d.String(), func(b *testing.B) {

@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// carry writes bytes at a, and wants to read them at b.
+// carry writes bytes at a and reads them at b.
 func carry(t *testing.T, a, b io.ReadWriter, sent []byte) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -30,13 +30,13 @@ func carry(t *testing.T, a, b io.ReadWriter, sent []byte) {
 	require.True(t, bytes.Equal(sent, got))
 }
 
-// TestLargerRing: a longer ring takes over while data flows, and holds more.
+// TestLargerRing checks that a larger ring replaces the first one while data flows.
 func TestLargerRing(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA} {
 		t.Run(d.String(), func(t *testing.T) {
 			o := sdp.Options{FlowControl: d, Buffers: 4, BufferBytes: 4096, ZeroCopy: -1}
 			a, b := newEnds(t, rnic.Options{}, o).dial(t)
-			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
+			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA deferred data is sent in a call
 			carry(t, a, b, random(100_000, 1))
 			before := b.Stats()
 			for _, enough := range []int{0, 1000, 4 * 4096} {
@@ -57,8 +57,8 @@ func TestLargerRing(t *testing.T) {
 			carry(t, a, b, random(1<<20, 2))
 			require.Greater(t, b.Stats().Registered, before.Registered+100_000)
 			require.NoError(t, a.SetWriteDeadline(time.Now().Add(hang)))
-			sent := random(90_000, 4) // RDMA may not know of the other half of the ring
-			_, err := a.Write(sent)   // nobody reads: in the old ring it would block
+			sent := random(90_000, 4) // with RDMA the other half of the ring may be unknown
+			_, err := a.Write(sent)   // not read: the old ring would block
 			require.NoError(t, err)
 			got := make([]byte, len(sent))
 			_, err = io.ReadFull(b, got)
@@ -68,8 +68,8 @@ func TestLargerRing(t *testing.T) {
 	}
 }
 
-// TestBuffersGrow: an idle connection has few bytes of its buffers, one whose reader is
-// slow has all of them, and the bytes go on in order.
+// TestBuffersGrow checks that an idle connection allocates few bytes of its buffers, that one with
+// a slow reader allocates all of them, and that the bytes stay in order.
 func TestBuffersGrow(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -79,9 +79,9 @@ func TestBuffersGrow(t *testing.T) {
 			const size = sdp.DefaultBuffers * sdp.DefaultBufferBytes
 			sent := random(size, 2)
 			require.NoError(t, a.SetWriteDeadline(time.Now().Add(hang)))
-			_, err := a.Write(sent) // nobody reads: the send buffer holds it
+			_, err := a.Write(sent) // not read: the send buffer has it
 			require.NoError(t, err)
-			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
+			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA deferred data is sent in a call
 			got := make([]byte, len(sent))
 			_, err = io.ReadFull(b, got)
 			require.NoError(t, err)
@@ -93,8 +93,7 @@ func TestBuffersGrow(t *testing.T) {
 	}
 }
 
-// TestLargerMessages: with Credit the peer grants larger buffers, and messages
-// grow.
+// TestLargerMessages checks that with Credit the peer grants larger buffers, and messages grow.
 func TestLargerMessages(t *testing.T) {
 	o := sdp.Options{FlowControl: sdp.Credit, BufferBytes: 1000, MaxBufferBytes: 4000, ZeroCopy: -1}
 	a, b := newEnds(t, rnic.Options{}, o).dial(t)
@@ -109,7 +108,8 @@ func TestLargerMessages(t *testing.T) {
 	require.Equal(t, 1000, b.PeerBuffer())
 }
 
-// TestBufferChangeUnderWay: there is one at a time, and this peer does not answer.
+// TestBufferChangeUnderWay checks that one resize is outstanding at a time, with a peer that does
+// not respond.
 func TestBufferChangeUnderWay(t *testing.T) {
 	for d, set := range map[sdp.FlowControl]func(c *sdp.Conn, bytes int) error{
 		sdp.NIC: (*sdp.Conn).SetReadBuffer, sdp.RDMA: (*sdp.Conn).SetReadBuffer, sdp.Credit: (*sdp.Conn).SetWriteBuffer,
@@ -122,21 +122,20 @@ func TestBufferChangeUnderWay(t *testing.T) {
 	}
 }
 
-// TestKeepAlive: who has not heard from its peer asks whether it is there, and
-// the connection ends when it is not.
+// TestKeepAlive checks that an idle peer is probed, and that the connection fails if it does not
+// respond.
 func TestKeepAlive(t *testing.T) {
-	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Second}) // so that the adapter gives up soon
+	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Second}) // so that the adapter fails soon
 	a, b := e.dial(t)
 	require.NoError(t, a.SetKeepAlivePeriod(time.Millisecond))
-	carry(t, a, b, random(1000, 1)) // it does no harm
+	carry(t, a, b, random(1000, 1)) // without effect
 	require.NoError(t, e.dev.SetImpair("loss 100%"))
 	require.NoError(t, a.SetReadDeadline(time.Now().Add(hang)))
 	_, err := a.Read(make([]byte, 1))
 	require.ErrorIs(t, err, sdp.ErrReset)
 }
 
-// TestUrgent: the peer learns of an urgent byte before it reads what is in front
-// of it.
+// TestUrgent checks that the peer is notified of an urgent byte before it reads the data before it.
 func TestUrgent(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)

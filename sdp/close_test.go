@@ -17,8 +17,8 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestCloseDelivers: each byte that Write has reported arrives, although Close
-// follows at once, whatever the size and whoever reads how.
+// TestCloseDelivers checks that each byte that Write has accepted arrives, although Close follows
+// immediately, for all sizes and readers.
 func TestCloseDelivers(t *testing.T) {
 	for name, network := range map[string]struct {
 		impair string
@@ -65,7 +65,7 @@ func closeDelivers(t *testing.T, e *ends, conns int) {
 
 type onlyWriter struct{ io.Writer }
 
-// TestCloseTwice is an error, as with TCP.
+// TestCloseTwice checks that a second Close is an error, as with TCP.
 func TestCloseTwice(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, sdp.Options{}).dial(t)
 	require.NoError(t, a.Close())
@@ -74,8 +74,8 @@ func TestCloseTwice(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestCloseUnread: who closes with bytes unread lets the peer know, behind what it has
-// written itself.
+// TestCloseUnread checks that a Close with unread bytes notifies the peer, after its own written
+// data.
 func TestCloseUnread(t *testing.T) {
 	for name, half := range map[string]bool{"peer goes on": false, "peer has ended": true} {
 		t.Run(name, func(t *testing.T) {
@@ -109,13 +109,13 @@ func TestCloseUnread(t *testing.T) {
 	}
 }
 
-// TestAskAfterEnd: what may be asked of a connection does no harm when its memory is gone,
-// although there is something in it that nobody has read.
+// TestAskAfterEnd checks that queries of a closed connection are safe after its memory is freed,
+// although it has unread data.
 func TestAskAfterEnd(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)
 		a, b := e.dial(t)
-		for range 2 { // of which the second is not even taken note of
+		for range 2 { // the second one is not even recorded
 			_, err := a.Write(random(100_000, 1))
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { b.Urgent(); return b.Stats().ReceiveUsed > 0 }, hang, time.Millisecond)
@@ -135,8 +135,9 @@ func TestAskAfterEnd(t *testing.T) {
 	})
 }
 
-// A peer that has all, and has not closed, is what Drain waits for, not data: the last
-// messages of which no completion was asked for went before the end of the stream.
+// TestNothingButTheEndIsMissing checks that Drain waits for a peer that has all data and has not
+// closed, and not for data: the last messages without a requested completion precede the end of the
+// stream.
 func TestNothingButTheEndIsMissing(t *testing.T) {
 	for _, d := range designs {
 		t.Run(d.String(), func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestDialErrors are those of package net.
+// TestDialErrors compares the errors of dials with those of package net.
 func TestDialErrors(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	is := func(err error, timeout bool, causes ...error) {
@@ -63,7 +63,8 @@ func TestDialErrors(t *testing.T) {
 	is(err, false, syscall.ECONNREFUSED)
 }
 
-// TestDialAnswers: who has not answered, an adapter or the program behind one, is in the error.
+// TestDialAnswers checks that the error names the side without a reply: the adapter, or the program
+// behind it.
 func TestDialAnswers(t *testing.T) {
 	t.Parallel()
 	manager := func(dev verbs.Device, o cm.Options) *cm.Manager {
@@ -80,13 +81,13 @@ func TestDialAnswers(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		return s, m
 	}
-	idle := func(o cm.Options) (at netip.AddrPort, d sdp.Dialer) { // it never accepts
+	idle := func(o cm.Options) (at netip.AddrPort, d sdp.Dialer) { // never accepts
 		m := manager(device(t, rnic.Options{}), o)
 		l, err := m.Listen(0, cm.ListenOptions{PortSpace: cm.SDP})
 		require.NoError(t, err)
 		return l.Addr(), sdp.Dialer{UDPPort: m.Addr().Port()}
 	}
-	// until dials, and gives up as soon as something has happened.
+	// until dials, and cancels as soon as an event has happened.
 	until := func(s *sdp.Stack, m *cm.Manager, to netip.AddrPort, d sdp.Dialer, happened func(cm.Stats) bool) error {
 		ctx, cancel := context.WithCancel(soon(t))
 		ended := make(chan error, 1)
@@ -106,21 +107,21 @@ func TestDialAnswers(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, ": no reply from the adapter at 127.91.91.90:4791 within ")
 
-	s, m = dialer(cm.Options{ResponseTimeout: 67 * time.Millisecond}) // and 15 times more
+	s, m = dialer(cm.Options{ResponseTimeout: 67 * time.Millisecond}) // and 15 retransmissions
 	to, behind := idle(cm.Options{})
 	err = until(s, m, to, behind, func(s cm.Stats) bool { return s.Received.MRA > 0 })
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, cm.ErrPending)
 	require.ErrorContains(t, err, fmt.Sprintf(": no reply from the application behind the adapter at %v:%d within ", to.Addr(), behind.UDPPort))
 
-	to, behind = idle(cm.Options{ServiceTimeout: 4 * time.Millisecond}) // more than that
+	to, behind = idle(cm.Options{ServiceTimeout: 4 * time.Millisecond}) // more than expected
 	_, err = s.DialAddr(soon(t), to, behind)
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var rejected *cm.RejectError
 	require.ErrorAs(t, err, &rejected)
 }
 
-// TestDialUnreachable takes the time of all repetitions.
+// TestDialUnreachable takes the time of all retransmissions.
 func TestDialUnreachable(t *testing.T) {
 	t.Parallel()
 	dev := device(t, rnic.Options{})
@@ -139,7 +140,8 @@ func TestDialUnreachable(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n")
 }
 
-// TestListenErrors are those of package net, and say what to do.
+// TestListenErrors compares the errors of Listen with those of package net, and checks that they
+// have a remedy.
 func TestListenErrors(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
 	port := e.l.Addr().(sdp.Addr).Port()

@@ -13,9 +13,9 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestEchoOfOneGoroutine: a server that reads only when its last answer is
-// written makes progress as long as its client reads, as with TCP. Pieces are of
-// any size: copied, or moved without a copy on either side.
+// TestEchoOfOneGoroutine checks that a server that reads only after its last reply is written makes
+// progress as long as its client reads, as with TCP, with segments of any size, copied or
+// zero-copy.
 func TestEchoOfOneGoroutine(t *testing.T) {
 	for _, sizes := range [][2]int{{1000, 1000}, {1000, 200_000}, {200_000, 1000}, {200_000, 200_000}, {1 << 20, 1 << 20}} {
 		t.Run(fmt.Sprintf("%d by %d", sizes[0], sizes[1]), func(t *testing.T) {

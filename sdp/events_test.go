@@ -12,11 +12,11 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestNoEventDuringCalls: what is held back is looked after by events while no call is
-// there, and by the call while one is: the event is taken back, and asked for again.
+// TestNoEventDuringCalls checks that deferred data is sent by events while no call is active, and
+// by the call while one is: the event is disarmed, and armed again.
 func TestNoEventDuringCalls(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC, ZeroCopy: -1}).dial(t)
-	wrote := 0 // until there is no room, since b does not read
+	wrote := 0 // until the buffers are full, since b does not read
 	for full := false; !full; full = full && a.Stats().Held > 0 {
 		require.NoError(t, a.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 		n, err := a.Write(make([]byte, 1<<20))
@@ -37,7 +37,7 @@ func TestNoEventDuringCalls(t *testing.T) {
 		require.Equal(t, calls, disarms)
 	}
 
-	// The event comes all the same, so all arrives while a does nothing.
+	// The event is raised again, so all data arrives while a is idle.
 	got := make([]byte, 64<<10)
 	for read := 0; read < wrote; {
 		require.NoError(t, b.SetReadDeadline(time.Now().Add(time.Minute)))
@@ -47,8 +47,8 @@ func TestNoEventDuringCalls(t *testing.T) {
 	}
 }
 
-// TestInterrupt: the adapter's own goroutine serves an event unless it would have to wait
-// for a lock, or to wake others.
+// TestInterrupt checks that the adapter's own goroutine handles an event unless it would have to
+// wait for a lock, or to wake others.
 func TestInterrupt(t *testing.T) {
 	a, _ := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC}).dial(t)
 	before, _ := a.HoldBack(func(*sdp.Conn) {})
@@ -62,8 +62,8 @@ func TestInterrupt(t *testing.T) {
 	require.False(t, a.Interrupt(false, false), "it may be the end")
 }
 
-// TestNoPatrolDuringReads: nobody looks again and again after a connection whose Read waits, be it
-// for hours; when that has ended somebody does.
+// TestNoPatrolDuringReads checks that the idle poller does not poll a connection with a waiting
+// Read, and polls it when the Read has returned.
 func TestNoPatrolDuringReads(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC}).dial(t)
 	for range 2 {

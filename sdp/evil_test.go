@@ -17,8 +17,8 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// TestPlainPeer: a peer that knows nothing of our flow controls gets the
-// standard's, whatever was asked for, byte by byte.
+// TestPlainPeer checks that a standard peer gets the standard flow control whatever was requested,
+// byte by byte.
 func TestPlainPeer(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 100 << 10
@@ -30,7 +30,7 @@ func TestPlainPeer(t *testing.T) {
 		_, err = c.Write([]byte("hello"))
 		require.NoError(t, err)
 		h, body := p.next()
-		if h.Len == bsdh.HeaderBytes { // a word: there are more receives than Hello had for a ring
+		if h.Len == bsdh.HeaderBytes { // a message: there are more receives than the Hello announced for a ring
 			h, body = p.next()
 		}
 		require.Equal(t, bsdh.MIDData, h.MID)
@@ -56,7 +56,7 @@ func TestPlainPeer(t *testing.T) {
 	})
 }
 
-// lies are what a peer sends that cannot be, and how the connection ends.
+// lies are invalid messages of a peer, with the error of the connection.
 var lies = []struct {
 	name   string
 	design sdp.FlowControl
@@ -80,8 +80,8 @@ var lies = []struct {
 	{"a completion of nothing", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRdmaWrCompl, bsdh.RdmaCompl{Len: 1 << 30}.Append(nil)) }, "without a matching SinkAvail"},
 }
 
-// TestLiars: the connection to a peer that lies ends with an error that says how
-// it has. Others of the same stack go on.
+// TestLiars checks that an invalid message ends the connection with an error that names it, and
+// that other connections continue.
 func TestLiars(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{Window: puppetSlot / 2, Buffers: 4, BufferBytes: puppetSlot})
 	a, b := e.dial(t)
@@ -93,7 +93,7 @@ func TestLiars(t *testing.T) {
 			defer c.Close()
 			require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
 			lie.say(p)
-			for err == nil || err == io.EOF { // what came before may be read
+			for err == nil || err == io.EOF { // earlier data may be read
 				_, err = c.Read(make([]byte, 1))
 				if err == io.EOF {
 					_, err = c.Write([]byte{1})
@@ -110,7 +110,7 @@ func TestLiars(t *testing.T) {
 	}
 }
 
-// TestLyingHelloAck ends a dial, and leaves nothing behind.
+// TestLyingHelloAck checks that an invalid HelloAck fails a dial, without leaks.
 func TestLyingHelloAck(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	for name, lie := range map[string]struct {
@@ -136,8 +136,8 @@ func TestLyingHelloAck(t *testing.T) {
 	}
 }
 
-// TestMemoryIsNotGivenBack: a peer that never answers a SrcAvailCancel, or a
-// SinkAvailCancel, holds up a call beyond its deadline, but not for ever.
+// TestMemoryIsNotGivenBack checks that a peer that never replies to a SrcAvailCancel or
+// SinkAvailCancel delays a call beyond its deadline, but not for ever.
 func TestMemoryIsNotGivenBack(t *testing.T) {
 	const size = 200 << 10
 	s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: size})
@@ -160,7 +160,7 @@ func TestMemoryIsNotGivenBack(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		read := make(chan error, 1)
-		go func() { // without a copy, so that the next Read lends at once
+		go func() { // without copies, so that the next Read lends its memory
 			_, err := io.ReadFull(c, make([]byte, puppetSlot))
 			read <- err
 		}()
@@ -178,8 +178,8 @@ func TestMemoryIsNotGivenBack(t *testing.T) {
 	})
 }
 
-// lent returns a connection whose Write waits for memory that the peer does not give
-// back, and the Write's error to come.
+// lent returns a connection whose Write waits for memory that the peer does not return, and the
+// error of the Write to come.
 func lent(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan error) {
 	p = newPuppet(t)
 	c, err := p.dialed(s, sdp.NIC, p.ack(sdp.NIC))
@@ -191,7 +191,7 @@ func lent(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan error)
 	}()
 	p.want(bsdh.MIDSrcAvail)
 	p.want(bsdh.MIDSrcAvailCancel)
-	for { // until the last that could wake it is there
+	for { // until the last message that could wake it has arrived
 		if n, waits := c.Heard(); n > 0 && waits {
 			return p, c, wrote
 		}
@@ -199,8 +199,7 @@ func lent(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan error)
 	}
 }
 
-// TestEndsWhileLent: who gives a connection up does not wait for the peer to give back
-// memory.
+// TestEndsWhileLent checks that aborting a connection does not wait for lent memory.
 func TestEndsWhileLent(t *testing.T) {
 	for name, end := range map[string]func(s *sdp.Stack, c *sdp.Conn) error{
 		"reset":  func(_ *sdp.Stack, c *sdp.Conn) error { return errors.Join(c.SetLinger(0), c.Close()) },
@@ -222,8 +221,8 @@ func TestEndsWhileLent(t *testing.T) {
 	}
 }
 
-// TestPeerLiesWhileWeClose: the last call of a closed connection finds out that it is
-// over, and nothing will come after that.
+// TestPeerLiesWhileWeClose checks that the last call of a closed connection detects its end without
+// a further message.
 func TestPeerLiesWhileWeClose(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: 200 << 10, Linger: time.Hour})
 	s.SetReturnTime(time.Hour)
@@ -240,7 +239,7 @@ func TestPeerLiesWhileWeClose(t *testing.T) {
 	require.NoError(t, s.Drain(soon(t)), "it does not linger")
 }
 
-// TestAborted: who has had the peer's end, and gives up its own half, says so.
+// TestAborted checks that aborting one half after the peer's end is reported to the peer.
 func TestAborted(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)

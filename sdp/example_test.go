@@ -19,8 +19,7 @@ type host struct {
 	dev *rnic.Device
 }
 
-// open makes a stack on a device, which has a free address of the loopback
-// interface.
+// open returns a stack on a device with a free address of the loopback interface.
 func open() host {
 	dev, err := rnic.Open(rnic.Options{})
 	if err != nil {
@@ -33,13 +32,13 @@ func open() host {
 	return host{stack, dev}
 }
 
-// Close ends both.
+// Close closes both.
 func (h host) Close() {
 	h.Stack.Close()
 	h.dev.Close()
 }
 
-// A server that greets, and a client.
+// A server that sends a message, and a client.
 func Example() {
 	there, here := open(), open()
 	l, err := there.Listen("sdp", ":7471")
@@ -53,7 +52,7 @@ func Example() {
 		}
 		name, _ := bufio.NewReader(c).ReadString('\n')
 		fmt.Fprintf(c, "hello, %s", name)
-		c.Close() // what was written arrives
+		c.Close() // written data arrives
 	}()
 
 	c, err := here.Dial("sdp", l.Addr().String())
@@ -71,7 +70,7 @@ func Example() {
 	// <nil> <nil>
 }
 
-// Package net/http needs to be told how to dial, and where to accept.
+// Package net/http needs a dial function, and a listener.
 func ExampleStack_DialContext() {
 	there, here := open(), open()
 	l, err := there.Listen("sdp", ":80")
@@ -97,7 +96,7 @@ func ExampleStack_DialContext() {
 	// <nil>
 }
 
-// Why is it not faster? Stats and MeasureUse tell of the connection.
+// Stats and MeasureUse show why a connection is not faster.
 func ExampleConn_MeasureUse() {
 	there, here := open(), open()
 	l, err := there.Listen("sdp", ":0")
@@ -131,7 +130,7 @@ func ExampleConn_MeasureUse() {
 	// Output: 10000000 bytes; true
 }
 
-// A connection can have another flow control than the stack's others.
+// A connection can have another flow control than the others of the stack.
 func ExampleDialer() {
 	there, here := open(), open()
 	l, err := there.Listen("sdp", ":0")
@@ -158,7 +157,7 @@ func ExampleDialer() {
 	// credit credit
 }
 
-// A program that ends waits until the peer has what was written last.
+// A program that exits waits until the peer has the last data.
 func ExampleStack_Shutdown() {
 	there, here := open(), open()
 	l, err := there.Listen("sdp", ":0")
@@ -172,7 +171,7 @@ func ExampleStack_Shutdown() {
 	fmt.Fprint(c, "the last words")
 	c.Close()
 
-	go func() { // the peer takes its time
+	go func() { // a slow peer
 		peer, err := l.Accept()
 		if err != nil {
 			log.Fatal(err)
@@ -191,7 +190,7 @@ func ExampleStack_Shutdown() {
 	// <nil>
 }
 
-// Datagrams are lost, repeated or out of order as the network likes.
+// Datagrams may be lost, duplicated or reordered.
 func ExampleStack_ListenPacket() {
 	there, here := open(), open()
 	server, err := there.ListenPacket("sdp", ":7")

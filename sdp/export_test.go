@@ -8,24 +8,24 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// QueuePair is what peers are told.
+// QueuePair returns the address that peers get.
 func (c *PacketConn) QueuePair() (qpn, qkey uint32) { return c.qp.Num(), c.qkey }
 
-// SetMaxPeers changes the bound on what is kept of peers.
+// SetMaxPeers changes the maximum number of cached peers.
 func (c *PacketConn) SetMaxPeers(n int) {
 	c.peers.mu.Lock()
 	defer c.peers.mu.Unlock()
 	c.peers.limit = n
 }
 
-// Peers is how many peers are kept.
+// Peers returns the number of cached peers.
 func (c *PacketConn) Peers() int {
 	c.peers.mu.Lock()
 	defer c.peers.mu.Unlock()
 	return len(c.peers.byAddr)
 }
 
-// AgePeers makes all that is known of peers as old as makes it asked anew.
+// AgePeers makes all cached peers old enough to be queried again.
 func (c *PacketConn) AgePeers() {
 	c.peers.mu.Lock()
 	defer c.peers.mu.Unlock()
@@ -34,13 +34,13 @@ func (c *PacketConn) AgePeers() {
 	}
 }
 
-// SetReturnTime changes how long peers may take to give back memory.
+// SetReturnTime changes the time in which peers must return memory.
 func (s *Stack) SetReturnTime(d time.Duration) { s.returnTime = d }
 
-// SetAcceptTime changes how long the handshake of a connection that comes in may take.
+// SetAcceptTime changes the timeout of handshakes of accepted connections.
 func (s *Stack) SetAcceptTime(d time.Duration) { s.acceptTime = d }
 
-// UDPPort is that of the stack's adapter.
+// UDPPort returns the port of the stack's adapter.
 func (s *Stack) UDPPort() uint16 { return s.cm.Addr().Port() }
 
 // ListenPort listens on a port with a backlog.
@@ -56,24 +56,26 @@ func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Con
 // ListenPacketPort returns a PacketConn on a port.
 func (s *Stack) ListenPacketPort(port uint16) (*PacketConn, error) { return s.listenPacketPort(port) }
 
-// Resolve is what Dial makes of an address.
+// Resolve returns the result of resolving an address of Dial.
 func (s *Stack) Resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
 	return s.resolveDialAddr(ctx, network, address)
 }
 
-// AdapterCounts is whether the connection's queue pair has end-to-end credits.
+// AdapterCounts reports whether the connection's queue pair has end-to-end credits.
 func (c *Conn) AdapterCounts() bool {
 	_, init := c.qp.Query()
 	return !init.NoCredits
 }
 
-// Looks is how many of them make the time of a keepalive.
+// Looks is the number of samples in the time of a keepalive.
 const Looks = keepAliveSamples
 
-// NewVigil is what a keepalive's looks at the completions tell: whether to ask.
+// NewVigil returns the function that samples the completions of a keepalive and reports whether to
+// probe.
 func NewVigil() (look func(heard uint32) (ask bool)) { return new(silenceDetector).sample }
 
-// WatchedEvery is the time between the looks of a connection's keepalive, 0 if it has none.
+// WatchedEvery returns the interval between the samples of a connection's keepalive, 0 if it has
+// none.
 func (c *Conn) WatchedEvery() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +85,7 @@ func (c *Conn) WatchedEvery() time.Duration {
 	return c.silence.interval
 }
 
-// counted is a completion queue that counts what is taken back of it, and the looks.
+// counted is a completion queue that counts disarmed events and polls.
 type counted struct {
 	verbs.CQ
 	disarms, polls int
@@ -99,8 +101,8 @@ func (c *counted) Disarm() {
 	c.CQ.Disarm()
 }
 
-// CountDisarms returns whether the connection is looked after by events, and how often
-// a call has done without them since this was first called.
+// CountDisarms returns whether the connection is driven by events, and how often a call has
+// disarmed them since the first call of CountDisarms.
 func (c *Conn) CountDisarms() (armed bool, disarms int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +114,8 @@ func (c *Conn) CountDisarms() (armed bool, disarms int) {
 	return c.armed, cq.disarms
 }
 
-// Ahead makes the writer seem faster than the reader, or not, and returns how often the
-// connection looks while f runs.
+// Ahead makes the writer appear faster than the reader, or not, and returns the number of polls of
+// the connection while f runs.
 func (c *Conn) Ahead(is bool, f func()) (looks int) {
 	c.CountDisarms()
 	c.mu.Lock()
@@ -130,14 +132,14 @@ func (c *Conn) Ahead(is bool, f func()) (looks int) {
 	return cq.polls - before
 }
 
-// IsAhead is whether it seems so now.
+// IsAhead reports whether it appears so now.
 func (c *Conn) IsAhead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.extraPolls > 0
 }
 
-// Await polls until there are n bytes to be read, or none will come.
+// Await polls until n bytes can be read, or none will arrive.
 func (c *Conn) Await(n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,14 +153,13 @@ func (c *Conn) Await(n int) error {
 	return nil
 }
 
-// HoldBack writes until something of it is held back, and then lets something happen that
-// may see to that, while no completion is handled. It returns what was held before and is
-// behind.
+// HoldBack writes until data is deferred, and then runs a function that may send it, while no
+// completion is handled. It returns the deferred data before and after.
 func (c *Conn) HoldBack(f func(c *Conn)) (before, after int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.core.HeldBytes() == 0 {
-		c.core.Write(make([]byte, 4000)) // so that bytes are what is short, not requests
+		c.core.Write(make([]byte, 4000)) // so that bytes are short, not requests
 		c.postPending()
 	}
 	before = c.core.HeldBytes()
@@ -166,7 +167,7 @@ func (c *Conn) HoldBack(f func(c *Conn)) (before, after int) {
 	return before, c.core.HeldBytes()
 }
 
-// Heard is how many completions the connection has handled, and whether a call waits
+// Heard returns the number of completions that the connection has handled, and whether a call waits
 // for more.
 func (c *Conn) Heard() (n uint64, waits bool) {
 	c.mu.Lock()
@@ -174,8 +175,8 @@ func (c *Conn) Heard() (n uint64, waits bool) {
 	return c.completions, c.polling
 }
 
-// Interrupt is what the adapter calls for the connection's event, while f runs
-// under one of the locks that it needs, or none: of the stack, of the connection.
+// Interrupt handles the connection's event as the adapter does, while f runs with one of the
+// required locks held, or none: of the stack, or of the connection.
 func (c *Conn) Interrupt(ofStack, ofConn bool) (served bool) {
 	if ofStack {
 		c.stack.mu.Lock()
@@ -188,17 +189,17 @@ func (c *Conn) Interrupt(ofStack, ofConn bool) (served bool) {
 	return c.stack.handleInterrupt(c.cq)
 }
 
-// What may see to what is held back.
+// The ways to send deferred data.
 var (
-	// Event is the next completion, while no call is there.
+	// Event handles the next completion while no call is active.
 	Event = (*Conn).handleEvent
-	// WaitToRead is a Read that waits, but not for long.
+	// WaitToRead is a Read that waits briefly.
 	WaitToRead = func(c *Conn) {
 		over := newDeadline()
 		over.set(time.Now().Add(-time.Second))
 		c.waitFor(waitReadable, over)
 	}
-	// WaitWhileWriting is one beside a Write.
+	// WaitWhileWriting is a waiting Read beside a Write.
 	WaitWhileWriting = func(c *Conn) {
 		c.writing.Lock()
 		defer c.writing.Unlock()
@@ -206,10 +207,10 @@ var (
 	}
 )
 
-// HandOver is what the patrol does, and whether that was the last time for now.
+// HandOver runs the idle poller once, and reports whether it is done for now.
 func (c *Conn) HandOver() bool { return c.handOverToEvents() }
 
-// LookedAfter is whether an event or the patrol looks after the connection.
+// LookedAfter reports whether an event or the idle poller serves the connection.
 func (c *Conn) LookedAfter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

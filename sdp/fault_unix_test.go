@@ -16,8 +16,8 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestMemoryFaults writes from memory, and reads into memory, that lies beyond the end of
-// its file: EFAULT as of a socket, and the stream goes on where it was.
+// TestMemoryFaults writes from memory, and reads into memory, beyond the end of its file: the error
+// is EFAULT, as with a socket, and the stream continues at its position.
 func TestMemoryFaults(t *testing.T) {
 	for _, d := range designs {
 		t.Run(d.String(), func(t *testing.T) {

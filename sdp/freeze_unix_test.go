@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// freeze stops a process where it is.
+// freeze stops a process.
 var freeze = func(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }

@@ -16,15 +16,15 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestDeadlineOfFullPeer: nobody reads, so writing ends with the deadline, and
-// what it has reported up to then arrives: no byte less, and none more.
+// TestDeadlineOfFullPeer checks that a Write to a peer that does not read ends with the deadline,
+// and that exactly the reported bytes arrive.
 func TestDeadlineOfFullPeer(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	for _, size := range []int{1000, 32 << 10, 1 << 20, 0} { // 0 is all
+	for _, size := range []int{1000, 32 << 10, 1 << 20, 0} { // 0: all
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			eachDesign(t, func(t *testing.T, o sdp.Options) {
-				o.ZeroCopy = 32 << 10 // what is offered has to be taken back
+				o.ZeroCopy = 32 << 10 // offers must be canceled
 				a, b := newEnds(t, rnic.Options{}, o).dial(t)
 				require.NoError(t, a.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 				source := stream(1, 1<<30)
@@ -46,7 +46,7 @@ func TestDeadlineOfFullPeer(t *testing.T) {
 				require.ErrorAs(t, err, &timeout)
 				require.True(t, timeout.Timeout())
 				if size > 0 && size < o.ZeroCopy {
-					require.Positive(t, wrote) // of an offer nothing may have been taken in time
+					require.Positive(t, wrote) // an offer may not have been accepted in time
 				}
 				require.NoError(t, a.Close())
 				checkStream(t, b, 1, wrote)
@@ -55,17 +55,17 @@ func TestDeadlineOfFullPeer(t *testing.T) {
 	}
 }
 
-// TestReadDeadlineBesideFullPeer: what is stuck in one direction does not keep a
-// Read of the other beyond its deadline, though it may have lent its memory.
+// TestReadDeadlineBesideFullPeer checks that a blocked direction does not delay a Read of the other
+// beyond its deadline, although the Read may have lent its memory.
 func TestReadDeadlineBesideFullPeer(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		const size = 1 << 20
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		go func() {
 			_, _ = b.Write(make([]byte, size))
-			_, _ = b.Read(make([]byte, 1)) // what is still here leaves within a call
+			_, _ = b.Read(make([]byte, 1)) // deferred data is sent within a call
 		}()
-		_, err := io.ReadFull(a, make([]byte, size)) // without copies, so that the next Read lends at once
+		_, err := io.ReadFull(a, make([]byte, size)) // without copies, so that the next Read lends its memory
 		require.NoError(t, err)
 		stuck := make(chan error, 1)
 		go func() {
@@ -76,7 +76,7 @@ func TestReadDeadlineBesideFullPeer(t *testing.T) {
 			stuck <- err
 		}()
 		for a.Stats().Stalls == 0 {
-			runtime.Gosched() // until nothing goes any more
+			runtime.Gosched() // until the buffers are full
 		}
 		for range 3 {
 			require.NoError(t, a.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
@@ -88,8 +88,8 @@ func TestReadDeadlineBesideFullPeer(t *testing.T) {
 	})
 }
 
-// TestWholeWrite: a Write that has taken all of its bytes has no error, also if
-// its deadline has passed meanwhile.
+// TestWholeWrite checks that a Write that has accepted all of its bytes has no error, also if its
+// deadline has passed.
 func TestWholeWrite(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

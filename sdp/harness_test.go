@@ -15,10 +15,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// hang is a time after which a test has failed.
+// hang is the time after which a test has failed.
 const hang = time.Minute
 
-// soon is a context that ends after that.
+// soon returns a context that ends after hang.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	t.Cleanup(cancel)
@@ -28,14 +28,14 @@ func soon(t *testing.T) context.Context {
 // device opens an adapter on the loopback interface.
 func device(t testing.TB, o rnic.Options) verbs.Device {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler) // tests make queue pairs fail
+	o.Logger = slog.New(slog.DiscardHandler) // tests cause failures
 	dev, err := rnic.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
 	return dev
 }
 
-// stack makes a stack on an adapter of its own.
+// stack returns a stack on an adapter of its own.
 func stack(t testing.TB, ro rnic.Options, o sdp.Options) *sdp.Stack {
 	t.Helper()
 	s, err := sdp.New(device(t, ro), o)
@@ -49,7 +49,7 @@ type ends struct {
 	a, b *sdp.Stack
 	l    *sdp.Listener
 	dev  *rnic.Device // b's adapter
-	port uint16       // of that
+	port uint16       // of the listener
 }
 
 func newEnds(t testing.TB, ro rnic.Options, o sdp.Options) *ends {
@@ -106,7 +106,7 @@ var _ net.Conn = (*sdp.Conn)(nil)
 // designs are all flow controls.
 var designs = []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit}
 
-// eachDesign runs a test for every flow control.
+// eachDesign runs a test with every flow control.
 func eachDesign(t *testing.T, f func(t *testing.T, o sdp.Options)) {
 	for _, d := range designs {
 		t.Run(d.String(), func(t *testing.T) { f(t, sdp.Options{FlowControl: d}) })

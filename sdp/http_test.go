@@ -22,8 +22,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// web serves a handler at b, and returns a client at a with the number of
-// connections that it has made.
+// web serves a handler at b, and returns a client at a with the number of its connections.
 func (e *ends) web(t *testing.T, h http.Handler) (*http.Client, *atomic.Int64) {
 	t.Helper()
 	server := &http.Server{Handler: h}
@@ -45,7 +44,7 @@ func (e *ends) web(t *testing.T, h http.Handler) (*http.Client, *atomic.Int64) {
 	return &http.Client{Transport: transport}, dials
 }
 
-// dialContext is for those who know nothing of adapters' UDP ports.
+// dialContext dials for packages that do not know UDP ports of adapters.
 func (e *ends) dialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	if e.port == 4791 {
 		return e.a.DialContext(ctx, network, addr)
@@ -55,13 +54,13 @@ func (e *ends) dialContext(ctx context.Context, network, addr string) (net.Conn,
 
 func (e *ends) url(path string) string { return "http://" + e.l.Addr().String() + path }
 
-// TestHTTP makes many requests with keep-alive, several at a time.
+// TestHTTP sends many concurrent requests with keep-alive.
 func TestHTTP(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		const clients, requests = 8, 50
 		e := newEnds(t, rnic.Options{}, o)
 		client, dials := e.web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body) // all of it: HTTP/1 is half duplex
+			body, err := io.ReadAll(r.Body) // the whole body: HTTP/1 is half duplex
 			if err != nil || int64(len(body)) != r.ContentLength {
 				t.Errorf("%d of %d bytes: %v", len(body), r.ContentLength, err)
 			}
@@ -97,14 +96,14 @@ func TestHTTP(t *testing.T) {
 	})
 }
 
-// TestHTTPContext ends requests whose context does, while others go on.
+// TestHTTPContext checks that requests end with their contexts, while others continue.
 func TestHTTPContext(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
 	seen := make(chan struct{}, 1)
 	client, _ := e.web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
 			seen <- struct{}{}
-			<-r.Context().Done() // the server sees that the client has gone
+			<-r.Context().Done() // the server detects that the client has closed
 			seen <- struct{}{}
 		}
 	}))
@@ -125,7 +124,7 @@ func TestHTTPContext(t *testing.T) {
 	require.NoError(t, answer.Body.Close())
 }
 
-// TestHTTPDownload is of a gigabyte: each byte has to be right.
+// TestHTTPDownload transfers a gigabyte and checks each byte.
 func TestHTTPDownload(t *testing.T) {
 	size := int64(1) << 30
 	if testing.Short() || racesync.Enabled {
@@ -152,7 +151,7 @@ func TestHTTPDownload(t *testing.T) {
 	require.Equal(t, (<-sums).Sum(nil), sum.Sum(nil))
 }
 
-// TestHTTPRefused: nobody listens, which is told as TCP tells it.
+// TestHTTPRefused checks that a dial without a listener has the error of TCP.
 func TestHTTPRefused(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
 	require.NoError(t, e.l.Close())

@@ -11,18 +11,18 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestKeepAliveTime: a peer is asked when it was silent for the time of the keepalive,
-// and an eighth of that later at most: after data, and after its last answer.
+// TestKeepAliveTime checks that a peer is probed after an idle time of the keepalive, and an eighth
+// of that later at most: after data, and after its last response.
 func TestKeepAliveTime(t *testing.T) {
-	for _, talks := range []int{0, 1, 2, sdp.Looks, 3*sdp.Looks + 1} { // looks that find data
-		for _, answers := range []int{0, 1, 2, 5} { // questions that the peer answers before it dies
+	for _, talks := range []int{0, 1, 2, sdp.Looks, 3*sdp.Looks + 1} { // samples that find data
+		for _, answers := range []int{0, 1, 2, 5} { // probes with a response before the peer fails
 			look := sdp.NewVigil()
 			var heard uint32
 			for range talks {
 				heard += 3
 				require.False(t, look(heard))
 			}
-			most := sdp.Looks // the first look after the last word may find that word
+			most := sdp.Looks // the first sample after the last response may find it
 			for asked := 0; asked <= answers; asked++ {
 				n := 1
 				for ; !look(heard); n++ {
@@ -36,7 +36,8 @@ func TestKeepAliveTime(t *testing.T) {
 	}
 }
 
-// The looks of a connection are those of its keepalive, also of one that is changed.
+// TestKeepAliveLooks checks that the sampling interval is that of the keepalive, also after a
+// change.
 func TestKeepAliveLooks(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Hour})
 	a, _ := e.dial(t)
@@ -66,7 +67,7 @@ func TestKeepAliveLooks(t *testing.T) {
 	require.Equal(t, sdp.DefaultKeepAlive, sdp.Looks*a.WatchedEvery())
 }
 
-// A dialer's keepalive decides how soon its connection gives a silent peer up.
+// TestKeepAliveOfDialer checks that a dialer's keepalive determines when its connection fails.
 func TestKeepAliveOfDialer(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Minute})
 	l, err := e.b.ListenPort(0, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestNoLinger: with no time to linger a Close is a reset.
+// TestNoLinger checks that with a linger time of 0 a Close is a reset.
 func TestNoLinger(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
@@ -27,7 +27,7 @@ func TestNoLinger(t *testing.T) {
 	})
 }
 
-// TestLinger: what was written arrives, though the connection is closed at once.
+// TestLinger checks that written data arrives although the connection is closed immediately.
 func TestLinger(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = -1
@@ -35,7 +35,7 @@ func TestLinger(t *testing.T) {
 		for _, seconds := range []int{int(hang / time.Second), -1, math.MaxInt} {
 			a, b := e.dial(t)
 			require.NoError(t, a.SetLinger(seconds))
-			sent := random(200_000, 1) // on the way, or still here
+			sent := random(200_000, 1) // in flight, or not sent
 			n, err := a.Write(sent)
 			require.NoError(t, err)
 			require.NoError(t, a.Close())

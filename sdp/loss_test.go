@@ -14,14 +14,14 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// lossy is a network that loses every twentieth packet, each way.
+// lossy is a network that loses every twentieth packet in each direction.
 func lossy(t *testing.T, seed uint64) rnic.Options {
 	t.Helper()
 	t.Logf("seed %d", seed)
 	return rnic.Options{Impair: fmt.Sprintf("loss 5%% seed %d", seed)}
 }
 
-// TestLossyConn is nettest's test of a net.Conn on a lossy network.
+// TestLossyConn runs nettest on a lossy network.
 func TestLossyConn(t *testing.T) {
 	some := designs
 	if testing.Short() {
@@ -38,7 +38,7 @@ func TestLossyConn(t *testing.T) {
 	}
 }
 
-// TestLossyStream sends both ways at once, by copies and without them.
+// TestLossyStream sends in both directions at once, with copies and zero-copy.
 func TestLossyStream(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		lossyStream(t, o)
@@ -51,7 +51,7 @@ func TestLossyStream(t *testing.T) {
 	})
 }
 
-// lossyStream sends both ways at once in pieces of 256 KiB.
+// lossyStream sends in both directions at once in segments of 256 KiB.
 func lossyStream(t *testing.T, o sdp.Options) [2]*sdp.Conn {
 	t.Helper()
 	const size = 2 << 20

@@ -20,16 +20,15 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestManyConnections has thousands of connections between two devices, all idle
-// but one in a hundred. An end of one has a bounded share of the memory, and all
-// of them still work afterwards.
+// TestManyConnections opens thousands of connections between two devices, all idle except one in a
+// hundred. Each end has a bounded share of the memory, and all still work afterwards.
 func TestManyConnections(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		options  sdp.Options
 		conns    int
-		heap     uint64 // bytes of an end, at most
-		resident uint64 // bytes of it that are in use, at most
+		heap     uint64 // maximum bytes of an end
+		resident uint64 // maximum bytes of it in use
 	}{
 		{"default", sdp.Options{}, 1000, 32 << 10, 96 << 10},
 		{"small", sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8}, 10_000, 24 << 10, 32 << 10},
@@ -47,7 +46,7 @@ func TestManyConnections(t *testing.T) {
 			h, r = (h-min(h, heap))/ends, (r-min(r, resident))/ends
 			t.Logf("%d connections: an end has %d bytes, %d of them resident", conns, h, r)
 			if !racesync.Enabled {
-				rest := uint64(0) // what is there once, which matters between few
+				rest := uint64(0) // fixed costs, which dominate between few
 				if conns < c.conns {
 					rest = 1 << 20 / ends
 				}
@@ -55,10 +54,10 @@ func TestManyConnections(t *testing.T) {
 				require.Less(t, r, c.resident+rest)
 			}
 
-			for i := 0; i < conns; i += 100 { // some talk
+			for i := 0; i < conns; i += 100 { // some are active
 				pingPong(t, as[i], bs[i], 1000)
 			}
-			var all sync.WaitGroup // and all have stayed what they were
+			var all sync.WaitGroup // and all are unchanged
 			room := make(chan struct{}, 16)
 			for i := range conns {
 				room <- struct{}{}
@@ -72,7 +71,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// dialMany makes connections, many at a time.
+// dialMany opens connections, many at a time.
 func (e *ends) dialMany(t *testing.T, n int) (as, bs []*sdp.Conn) {
 	t.Helper()
 	as, bs = make([]*sdp.Conn, n), make([]*sdp.Conn, n)
@@ -133,8 +132,7 @@ func pingPong(t *testing.T, a, b *sdp.Conn, n int) {
 	}
 }
 
-// memory is what the process has: of the heap, and in the machine (0 where
-// nothing tells).
+// memory returns the memory of the process: the heap, and the resident memory (0 where unknown).
 func memory(t *testing.T) (heap, resident uint64) {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -148,7 +146,7 @@ func memory(t *testing.T) (heap, resident uint64) {
 	return m.HeapAlloc + m.StackInuse, resident * uint64(os.Getpagesize())
 }
 
-// TestClosedConnectionsAreFreed keeps nothing of those that were.
+// TestClosedConnectionsAreFreed checks that closed connections use no memory.
 func TestClosedConnectionsAreFreed(t *testing.T) {
 	const conns = 200
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
@@ -169,7 +167,7 @@ func TestClosedConnectionsAreFreed(t *testing.T) {
 	}
 	require.NoError(t, e.a.Drain(ctx))
 	require.NoError(t, e.b.Drain(ctx))
-	// Goroutines that have said their last word may not have gone yet.
+	// Goroutines may still be ending.
 	require.Eventually(t, func() bool {
 		after, _ := memory(t)
 		each := (after - min(after, before)) / (2 * conns)
@@ -178,8 +176,7 @@ func TestClosedConnectionsAreFreed(t *testing.T) {
 	}, hang, 10*time.Millisecond)
 }
 
-// TestDialsOneAfterTheOther makes connections as fast as it goes, with ports
-// that are used again.
+// TestDialsOneAfterTheOther opens connections in sequence as fast as possible, with reused ports.
 func TestDialsOneAfterTheOther(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8})
 	n := 2000

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
-// A level counts for as long as it is there, and of the two that a writer faces the
-// fuller.
+// TestMeter checks that a level is weighted by its time, and that of the two buffers of a writer
+// the fuller one counts.
 func TestMeter(t *testing.T) {
 	start := time.Unix(1, 0)
 	m := &meter{began: start, since: start, level: protocol.Levels{Send: 100, Receive: 8}}

@@ -16,14 +16,14 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// connRow is something to do with a connection whose other end is b.
+// connRow is a sequence of calls on a connection whose other end is b.
 type connRow struct {
 	name   string
 	do     func(t *testing.T, n *notes, a, b streamConn)
 	except []exception
 }
 
-// connCalls are all calls of a connection that do not block where it is closed.
+// connCalls are all calls of a connection that do not block on a closed one.
 func connCalls(n *notes, a streamConn) {
 	buf := make([]byte, 4)
 	count, err := a.Read(buf)
@@ -53,7 +53,7 @@ func connCalls(n *notes, a streamConn) {
 	n.say("Close", a.Close())
 }
 
-// fill writes until nothing more goes, and clears the deadline.
+// fill writes until the buffers are full, and clears the deadline.
 func fill(t *testing.T, a streamConn) {
 	require.NoError(t, a.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
 	for b := make([]byte, 256<<10); ; {
@@ -65,7 +65,7 @@ func fill(t *testing.T, a streamConn) {
 	require.NoError(t, a.SetWriteDeadline(time.Time{}))
 }
 
-// brokenWrite writes until that fails: the error is one of two, as the reset arrives.
+// brokenWrite writes until an error, one of two: the reset may arrive meanwhile.
 func brokenWrite(a streamConn) bool {
 	for {
 		if _, err := a.Write([]byte("more")); err != nil {
@@ -322,8 +322,8 @@ func TestNetConn(t *testing.T) {
 	})
 }
 
-// TestNetNil calls everything on the zero value, and on nil: there ours does the same,
-// where some methods of net's types panic.
+// TestNetNil calls all methods on the zero value, and on nil, where some methods of net's types
+// panic.
 func TestNetNil(t *testing.T) {
 	calls := func(network string, c streamConn, l deadlineListener) []string {
 		n := &notes{network: network}
@@ -342,8 +342,8 @@ func TestNetNil(t *testing.T) {
 	require.Equal(t, want, calls("sdp", (*sdp.Conn)(nil), (*sdp.Listener)(nil)))
 }
 
-// TestNetMissing names the methods of package net's types that ours do not have, because
-// there is no file descriptor below, or another path than the adapter's.
+// TestNetMissing lists the methods of package net's types that sdp does not have, because there is
+// no file descriptor, or another path than the adapter's.
 func TestNetMissing(t *testing.T) {
 	for _, ours := range []any{(*sdp.Conn)(nil), (*sdp.Listener)(nil), (*sdp.PacketConn)(nil)} {
 		_, is := ours.(syscall.Conn)

@@ -13,13 +13,13 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// listenRow is something to do with a listener; dial makes a connection to it.
+// listenRow is a sequence of calls on a listener; dial opens a connection to it.
 type listenRow struct {
 	name string
 	do   func(t *testing.T, n *notes, l deadlineListener)
 }
 
-// accept is Accept as the notes want it.
+// accept records an Accept.
 func accept(n *notes, l deadlineListener) func() (int, error) {
 	return func() (int, error) {
 		c, err := l.Accept()
@@ -90,8 +90,8 @@ func TestNetListener(t *testing.T) {
 	}
 }
 
-// TestNetListenerDeadlineFirst: a deadline that is past goes before a connection that
-// waits, and does not lose it.
+// TestNetListenerDeadlineFirst checks that a past deadline precedes a pending connection, and does
+// not lose it.
 func TestNetListenerDeadlineFirst(t *testing.T) {
 	for _, end := range []oneEnd{tcpEnd(t), sdpEnd(t, sdp.Options{})} {
 		l := end.listen(t)
@@ -132,7 +132,7 @@ func wrapTimeout(ctx context.Context) context.Context {
 	return ctx
 }
 
-// ownAddr is an address as a network has it.
+// ownAddr returns a local address of a network.
 func ownAddr(network, host string, port int) net.Addr {
 	if network == "tcp" {
 		return &net.TCPAddr{IP: net.ParseIP(host), Port: port}
@@ -160,7 +160,7 @@ var dialRows = []dialRow{
 
 func TestNetDial(t *testing.T) {
 	ends := []oneEnd{tcpEnd(t), sdpEnd(t, sdp.Options{})}
-	var closed [2]string // addresses where nobody listens
+	var closed [2]string // addresses without a listener
 	for i, end := range ends {
 		l := end.listen(t)
 		closed[i] = l.Addr().String()
@@ -201,7 +201,7 @@ func TestNetDial(t *testing.T) {
 	}
 }
 
-// TestNetDialLocalAddr: the port is the one that was asked for, at either end.
+// TestNetDialLocalAddr checks that the port is the requested one, at either end.
 func TestNetDialLocalAddr(t *testing.T) {
 	for _, end := range []oneEnd{tcpEnd(t), sdpEnd(t, sdp.Options{})} {
 		free := end.listen(t)

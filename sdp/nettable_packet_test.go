@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// datagramConn is what *net.UDPConn and *sdp.PacketConn have in common.
+// datagramConn has the common methods of *net.UDPConn and *sdp.PacketConn.
 type datagramConn interface {
 	net.PacketConn
 	ReadFromUDPAddrPort([]byte) (int, netip.AddrPort, error)
@@ -26,14 +26,14 @@ type udpConn struct{ *net.UDPConn }
 
 var _, _ datagramConn = udpConn{}, (*sdp.PacketConn)(nil)
 
-// packetRow is something to do with a datagram socket; to sends from another one to it.
+// packetRow is a sequence of calls on a datagram socket; to sends from another one to it.
 type packetRow struct {
 	name   string
 	do     func(t *testing.T, n *notes, a, b datagramConn)
 	except []exception
 }
 
-// readFrom notes a ReadFrom, and returns what came.
+// readFrom records a ReadFrom, and returns the datagram.
 func readFrom(n *notes, call string, a datagramConn, p []byte) {
 	count, from, err := a.ReadFrom(p)
 	n.sayN(call, count, err)
@@ -42,7 +42,7 @@ func readFrom(n *notes, call string, a datagramConn, p []byte) {
 
 func endpoint(a net.Addr) netip.AddrPort { return netip.MustParseAddrPort(a.String()) }
 
-// packetCalls are all calls of a socket that do not block where it is closed.
+// packetCalls are all calls of a socket that do not block on a closed one.
 func packetCalls(n *notes, a datagramConn, to net.Addr) {
 	buf := make([]byte, 4)
 	readFrom(n, "ReadFrom", a, buf)
@@ -190,7 +190,7 @@ func TestNetPacketConn(t *testing.T) {
 	}
 }
 
-// TestNetPacketNil calls everything on nil and on the zero value.
+// TestNetPacketNil calls all methods on nil and on the zero value.
 func TestNetPacketNil(t *testing.T) {
 	to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7}
 	calls := func(network string, a datagramConn) []string {

@@ -18,10 +18,10 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// This file has what the tables in nettable_*_test.go share. Each row runs on package
-// net's own type and on ours, and both have to note the same.
+// Common parts of the tables in nettable_*_test.go. Each row runs on package net's type and on that
+// of sdp, and both must record the same.
 
-// streamConn is what *net.TCPConn and *sdp.Conn have in common.
+// streamConn has the common methods of *net.TCPConn and *sdp.Conn.
 type streamConn interface {
 	net.Conn
 	io.ReaderFrom
@@ -39,7 +39,7 @@ type streamConn interface {
 
 var _, _ streamConn = (*net.TCPConn)(nil), (*sdp.Conn)(nil)
 
-// deadlineListener is what *net.TCPListener and *sdp.Listener have in common.
+// deadlineListener has the common methods of *net.TCPListener and *sdp.Listener.
 type deadlineListener interface {
 	net.Listener
 	SetDeadline(time.Time) error
@@ -47,7 +47,7 @@ type deadlineListener interface {
 
 var _, _ deadlineListener = (*net.TCPListener)(nil), (*sdp.Listener)(nil)
 
-// notes are what a row saw, in words that are the same for both types.
+// notes are the records of a row, in terms that are the same for both types.
 type notes struct {
 	network string
 	names   map[string]string // of addresses
@@ -84,8 +84,8 @@ var sentinels = []struct {
 
 var errMine = errors.New("of the test")
 
-// err puts an error into words: its chain of net.OpError, whether it is a timeout, and what
-// errors.Is finds in it.
+// err describes an error: its chain of net.OpError, whether it is a timeout, and the matches of
+// errors.Is.
 func (n *notes) err(err error) string {
 	switch err {
 	case nil, io.EOF:
@@ -111,21 +111,21 @@ func (n *notes) err(err error) string {
 	return strings.Join(words, " ")
 }
 
-// say notes the outcome of a call.
+// say records the result of a call.
 func (n *notes) say(call string, err error) { n.list = append(n.list, call+": "+n.err(err)) }
 
-// sayN notes that of a call that counts bytes.
+// sayN records that of a call with a count of bytes.
 func (n *notes) sayN(call string, count int, err error) {
 	n.list = append(n.list, fmt.Sprintf("%s: %d, %s", call, count, n.err(err)))
 }
 
-// sayIf notes a fact.
+// sayIf records a fact.
 func (n *notes) sayIf(what string, is bool) { n.list = append(n.list, fmt.Sprintf("%s: %v", what, is)) }
 
-// exception is where ours differs, for a reason. It has to.
+// exception is an intended difference. It must exist.
 type exception struct{ net, ours, why string }
 
-// compare checks that ours notes what net's type does, but for exceptions.
+// compare checks that both types record the same, except for exceptions.
 func compare(t *testing.T, net, ours []string, except []exception) {
 	t.Helper()
 	used := make([]bool, len(except))
@@ -146,8 +146,8 @@ func compare(t *testing.T, net, ours []string, except []exception) {
 	}
 }
 
-// blocked starts a call that is to block, and returns how to get its outcome. The outcome
-// is the same if it has not begun to block when it is ended.
+// blocked starts a call that should block, and returns a function for its result. The result is the
+// same if the call is ended before it blocks.
 func blocked(f func() (int, error)) (outcome func() (int, error)) {
 	type result struct {
 		n   int
@@ -162,7 +162,7 @@ func blocked(f func() (int, error)) (outcome func() (int, error)) {
 	return func() (int, error) { r := <-done; return r.n, r.err }
 }
 
-// past is a deadline that has been.
+// past is a deadline in the past.
 var past = time.Now().Add(-time.Hour)
 
 // oneEnd is one type under test for streams.

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One refusal says little; after more the Writes that make no offer are twice as many each time,
-// until one is wanted.
+// TestLearnOffers checks that one refusal has little effect, and that after more of them the Writes
+// without an offer double, until an offer is accepted.
 func TestLearnOffers(t *testing.T) {
 	c := &Conn{}
 	for _, want := range []int{0, 2, 4, 8, 16, 32, 32, 32} {

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestOptions that cannot be are refused, and told of.
+// TestOptions checks that invalid options are refused and named.
 func TestOptions(t *testing.T) {
 	dev := device(t, rnic.Options{})
 	for cause, o := range map[string]sdp.Options{

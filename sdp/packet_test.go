@@ -22,7 +22,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// packetConn makes one on an adapter of its own.
+// packetConn returns one on an adapter of its own.
 func packetConn(t testing.TB, ro rnic.Options) *sdp.PacketConn {
 	t.Helper()
 	c, err := stack(t, ro, sdp.Options{}).ListenPacketPort(0)
@@ -32,7 +32,7 @@ func packetConn(t testing.TB, ro rnic.Options) *sdp.PacketConn {
 	return c
 }
 
-// mapped is an IPv4 address as IPv6 has it, and so *net.UDPAddr.
+// mapped returns an IPv4 address in IPv6 form, as in *net.UDPAddr.
 func mapped(a sdp.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
 }
@@ -57,7 +57,7 @@ func TestPacketConn(t *testing.T) {
 	require.Equal(t, "hello", text)
 	require.Equal(t, a.LocalAddr(), from)
 	require.Equal(t, "sdp", from.Network())
-	_, err = b.WriteTo(nil, from) // empty ones exist
+	_, err = b.WriteTo(nil, from) // empty datagrams exist
 	require.NoError(t, err)
 	text, from = receive(t, a)
 	require.Empty(t, text)
@@ -75,8 +75,8 @@ func TestPacketConn(t *testing.T) {
 	require.Equal(t, "by another address", text)
 }
 
-// TestPacketSizes: every size up to the MTU arrives as it is, and no longer one is
-// taken. What a reader has no room for is cut, and says nothing of the next.
+// TestPacketSizes checks that every size up to the MTU arrives unchanged, that longer ones are
+// refused, and that a datagram longer than the buffer is truncated without effect on the next.
 func TestPacketSizes(t *testing.T) {
 	a, b := packetConn(t, rnic.Options{}), packetConn(t, rnic.Options{})
 	require.Equal(t, 4096, a.MTU())
@@ -109,7 +109,7 @@ func TestPacketSizes(t *testing.T) {
 	require.EqualValues(t, 1, a.Stats().Asked, "once is enough")
 }
 
-// TestPacketDeadlines are those of any net.Conn: past, to come, moved, and none.
+// TestPacketDeadlines tests deadlines as of any net.Conn: past, future, moved, and none.
 func TestPacketDeadlines(t *testing.T) {
 	c := packetConn(t, rnic.Options{})
 	read := func() error {
@@ -142,14 +142,14 @@ func TestPacketDeadlines(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, read())
 
-	// Nobody answers at that address.
+	// An address without a reply.
 	silent := sdp.Addr{AddrPort: netip.AddrPortFrom(silentAdapter(91), 7)}
 	require.NoError(t, c.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
 	_, err = c.WriteTo([]byte("x"), silent)
 	timedOut(err)
 }
 
-// TestPacketClose ends calls that wait, and everything later.
+// TestPacketClose checks that Close ends waiting calls, and all later ones.
 func TestPacketClose(t *testing.T) {
 	c := packetConn(t, rnic.Options{})
 	silent := sdp.Addr{AddrPort: netip.AddrPortFrom(silentAdapter(92), 7)}
@@ -176,7 +176,7 @@ func TestPacketClose(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// TestPacketNobody says who is not there, and how.
+// TestPacketNobody checks the error of an unreachable peer.
 func TestPacketNobody(t *testing.T) {
 	a, b := packetConn(t, rnic.Options{}), packetConn(t, rnic.Options{})
 	to := b.LocalAddr()
@@ -188,7 +188,7 @@ func TestPacketNobody(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.ErrorContains(t, err, to.String())
 	require.NotContains(t, err.Error(), "::ffff", "the same address in other words")
-	_, err = a.WriteTo([]byte("x"), to) // at once, from memory
+	_, err = a.WriteTo([]byte("x"), to) // immediately, from the cache
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.EqualValues(t, 1, a.Stats().Refused)
 
@@ -208,8 +208,8 @@ func TestPacketNobody(t *testing.T) {
 	require.False(t, errors.Is(err, syscall.EHOSTUNREACH), "not the same family: %v", err)
 }
 
-// TestPacketManyPeers talks to more than one at a time, in both directions; those
-// that start anew are found again.
+// TestPacketManyPeers exchanges datagrams with several peers in both directions, some of which
+// restart.
 func TestPacketManyPeers(t *testing.T) {
 	const peers, rounds = 20, 50
 	center := packetConn(t, rnic.Options{})
@@ -253,8 +253,7 @@ func TestPacketManyPeers(t *testing.T) {
 	require.EqualValues(t, peers, center.Stats().Asked)
 }
 
-// TestPacketRestart: a peer that starts anew at the same port is found again as
-// soon as it says something.
+// TestPacketRestart checks that a peer that restarts at the same port is found as soon as it sends.
 func TestPacketRestart(t *testing.T) {
 	a := packetConn(t, rnic.Options{})
 	s := stack(t, rnic.Options{}, sdp.Options{})
@@ -277,8 +276,8 @@ func TestPacketRestart(t *testing.T) {
 	}
 }
 
-// TestPacketAsksAgain: what is old is asked anew, and no datagram waits for it. A
-// peer that has gone meanwhile is told of then.
+// TestPacketAsksAgain checks that an old cache entry is queried again without delaying datagrams,
+// and that the failure of a terminated peer is reported.
 func TestPacketAsksAgain(t *testing.T) {
 	a, b := packetConn(t, rnic.Options{}), packetConn(t, rnic.Options{})
 	write := func() error {
@@ -297,13 +296,13 @@ func TestPacketAsksAgain(t *testing.T) {
 	require.NoError(t, b.Close())
 	a.AgePeers()
 	err := write()
-	for err == nil { // until the answer has come
+	for err == nil { // until the reply has arrived
 		err = write()
 	}
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
-// TestPacketPeersAreBounded forgets those that were used least recently.
+// TestPacketPeersAreBounded checks that the least recently used peers are evicted.
 func TestPacketPeersAreBounded(t *testing.T) {
 	a := packetConn(t, rnic.Options{})
 	a.SetMaxPeers(3)
@@ -335,8 +334,8 @@ func TestPacketPeersAreBounded(t *testing.T) {
 	require.EqualValues(t, 21, a.Stats().Asked)
 }
 
-// TestPacketOtherUDPPort: adapters that share an address find each other by what
-// they say, once one of them has been told.
+// TestPacketOtherUDPPort checks that adapters with one address find each other by their datagrams,
+// once one has the other's address.
 func TestPacketOtherUDPPort(t *testing.T) {
 	at := netip.MustParseAddrPort("127.91.91.94:0")
 	a := packetConn(t, rnic.Options{Addr: netip.AddrPortFrom(at.Addr(), 4791)})
@@ -350,7 +349,7 @@ func TestPacketOtherUDPPort(t *testing.T) {
 	require.Equal(t, "hello, too", text)
 }
 
-// TestPacketLoss: what arrives is right, whatever happens to the packets.
+// TestPacketLoss checks that arriving datagrams are correct with any faults.
 func TestPacketLoss(t *testing.T) {
 	o := rnic.Options{Impair: "loss 10% duplicate 5% reorder 10% delay 1ms seed 5"}
 	a, b := packetConn(t, o), packetConn(t, o)
@@ -380,7 +379,7 @@ func TestPacketLoss(t *testing.T) {
 		_, err := a.WriteTo(bytes.Repeat([]byte(fmt.Sprintf("%04d", n)), n/4), b.LocalAddr())
 		require.NoError(t, err)
 		if i%100 == 0 {
-			runtime.Gosched() // the reader is to have a chance
+			runtime.Gosched() // to let the reader keep up
 		}
 	}
 	for over := false; !over; {
@@ -396,7 +395,7 @@ func TestPacketLoss(t *testing.T) {
 	t.Logf("%d of %d came", seen.Load(), datagrams)
 }
 
-// TestPacketForeign drops what is not from a PacketConn.
+// TestPacketForeign checks that datagrams of other senders than a PacketConn are dropped.
 func TestPacketForeign(t *testing.T) {
 	a, b := packetConn(t, rnic.Options{}), packetConn(t, rnic.Options{})
 	dev := device(t, rnic.Options{})
@@ -424,7 +423,7 @@ func TestPacketForeign(t *testing.T) {
 	require.EqualValues(t, 2, b.Stats().Foreign)
 }
 
-// TestPacketEndsWithStack closes what was left open.
+// TestPacketEndsWithStack checks that closing the stack closes open sockets.
 func TestPacketEndsWithStack(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	c, err := s.ListenPacketPort(7)

@@ -22,11 +22,11 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// peerEnv makes the test binary a peer: its value is the design.
+// peerEnv makes the test binary a peer; its value is the flow control.
 const peerEnv = "SDP_TEST_PEER"
 
-// peerProcess is a program that talks by SDP. It writes where it listens. A
-// connection's first line says what it shall do.
+// peerProcess is a program that communicates by SDP. It prints its address. The first line of a
+// connection is its task.
 func peerProcess() {
 	fail := func(err error) {
 		if err != nil {
@@ -34,7 +34,7 @@ func peerProcess() {
 			os.Exit(1)
 		}
 	}
-	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(92), Logger: slog.New(slog.DiscardHandler)}) // an address that stays free
+	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(92), Logger: slog.New(slog.DiscardHandler)}) // stays free
 	fail(err)
 	s, err := sdp.New(dev, sdp.Options{})
 	fail(err)
@@ -67,14 +67,14 @@ func peerProcess() {
 	}
 }
 
-// A frame has a header that says how long it is.
+// A frame has a header with its length.
 const frameBytes = 1000
 
 func frame() []byte {
 	return append([]byte{frameBytes >> 8, frameBytes & 255}, make([]byte, frameBytes-2)...)
 }
 
-// peer is such a process.
+// peer is a peer process.
 type peer struct {
 	cmd  *exec.Cmd
 	addr netip.AddrPort
@@ -102,7 +102,7 @@ func startPeer(t *testing.T) *peer {
 	return p
 }
 
-// dial connects to the process and tells it what to do.
+// dial connects to the process and sends the task.
 func (p *peer) dial(t *testing.T, s *sdp.Stack, d sdp.FlowControl, what string) *sdp.Conn {
 	t.Helper()
 	c, err := s.DialAddr(t.Context(), p.addr, sdp.Dialer{FlowControl: &d})
@@ -115,8 +115,8 @@ func (p *peer) dial(t *testing.T, s *sdp.Stack, d sdp.FlowControl, what string) 
 	return c
 }
 
-// requireGone checks the error of a connection whose peer has gone without a
-// word: it tells that, in the adapter's words, and of whom.
+// requireGone checks the error of a connection whose peer has terminated: it has the cause and the
+// peer.
 func (p *peer) requireGone(t *testing.T, op string, err error) {
 	t.Helper()
 	require.ErrorIs(t, err, sdp.ErrReset)
@@ -129,8 +129,8 @@ func (p *peer) requireGone(t *testing.T, op string, err error) {
 	require.ErrorContains(t, err, "no acknowledgement from "+p.addr.Addr().String())
 }
 
-// TestPeerDies in the middle of a frame: who waits for the rest is told, who
-// writes as well, and connections to others go on.
+// TestPeerDies kills the peer in the middle of a frame: reads and writes fail, and connections to
+// other peers continue.
 func TestPeerDies(t *testing.T) {
 	for name, c := range map[string]struct {
 		how    string
@@ -181,7 +181,7 @@ func peerDies(t *testing.T, how string, d sdp.FlowControl) {
 		_, err = writer.Write(buf)
 	}
 	p.requireGone(t, "write", err)
-	if how == "killed" { // its port is closed
+	if how == "killed" { // the port is closed
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	}
 	p.requireGone(t, "read", <-failed)
@@ -199,10 +199,10 @@ func peerDies(t *testing.T, how string, d sdp.FlowControl) {
 	for _, c := range conns {
 		require.NoError(t, c.Close())
 	}
-	require.NoError(t, s.Drain(t.Context())) // nobody waits long for those who are gone
+	require.NoError(t, s.Drain(t.Context())) // no call waits long for a terminated peer
 }
 
-// TestDialDeadPeer does not wait for ever.
+// TestDialDeadPeer checks that a dial of a terminated peer does not wait for ever.
 func TestDialDeadPeer(t *testing.T) {
 	p := startPeer(t)
 	s := stack(t, rnic.Options{}, sdp.Options{}) // at another address than the peer's

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestLook: a reader who is slower than the writer looks for more whenever it has given a
-// receive back, before all is read; one who is not waits until there is nothing left.
+// TestLook checks that a reader slower than the writer polls whenever it has returned a receive,
+// before all is read, and that one that is faster waits until nothing is left.
 func TestLook(t *testing.T) {
 	const window = 4096
 	o := sdp.Options{FlowControl: sdp.NIC, Buffers: 8, BufferBytes: window}
@@ -40,13 +40,13 @@ func TestLook(t *testing.T) {
 
 	_, err := a.Write(make([]byte, 2*window))
 	require.NoError(t, err)
-	read(1)() // all is here, or comes while nobody reads
+	read(1)() // all has arrived, or arrives while nothing is read
 	require.NoError(t, b.Await(2*window-1))
 	require.Zero(t, b.Ahead(false, read(2*window-1)))
 }
 
-// TestPush: what waits for company leaves when none is likely to come: an event while no
-// call is there, or a Read that waits, perhaps for the answer.
+// TestPush checks that deferred data is sent when no more is likely: by an event while no call is
+// active, or by a waiting Read.
 func TestPush(t *testing.T) {
 	a, _ := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC}).dial(t)
 	for _, by := range []func(*sdp.Conn){sdp.Event, sdp.WaitToRead} {

@@ -14,8 +14,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// puppet is a peer without a stack, on an adapter of its own: it says what a test
-// makes it say.
+// puppet is a peer without a stack, on an adapter of its own, that sends the messages of a test.
 type puppet struct {
 	t       *testing.T
 	manager *cm.Manager
@@ -24,10 +23,10 @@ type puppet struct {
 	pd      verbs.PD
 	cq      verbs.CQ
 	qp      verbs.QP
-	mr      verbs.MR // puppetSlots receives, and a place to send from
+	mr      verbs.MR // puppetSlots receives, and memory to send from
 	hello   bsdh.Hello
 	seq     uint32 // of its last message
-	heard   uint32 // messages that came
+	heard   uint32 // received messages
 	inbox   []verbs.WC
 }
 
@@ -36,7 +35,7 @@ const (
 	puppetSlot  = 4096
 )
 
-// newPuppet makes a puppet that waits for a dial.
+// newPuppet returns a puppet that waits for a dial.
 func newPuppet(t *testing.T) *puppet {
 	t.Helper()
 	dev := device(t, rnic.Options{})
@@ -60,7 +59,7 @@ func newPuppet(t *testing.T) *puppet {
 	return p
 }
 
-// dialed connects a stack to the puppet, which answers its Hello with ack.
+// dialed connects a stack to the puppet, which replies to its Hello with ack.
 func (p *puppet) dialed(s *sdp.Stack, d sdp.FlowControl, ack bsdh.HelloAck) (*sdp.Conn, error) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), hang)
@@ -88,7 +87,7 @@ func (p *puppet) dialed(s *sdp.Stack, d sdp.FlowControl, ack bsdh.HelloAck) (*sd
 
 func (p *puppet) addr() netip.AddrPort { return p.l.Addr() }
 
-// ack is a HelloAck as it should be: with a ring, unless by credits.
+// ack returns a valid HelloAck: with a ring, unless by credits.
 func (p *puppet) ack(d sdp.FlowControl) bsdh.HelloAck {
 	a := bsdh.HelloAck{Version: bsdh.Version, MaxAdverts: 1, ActRcvSz: puppetSlot, Bufs: puppetSlots}
 	e := bsdh.Extension{Ring: puppetSlots * puppetSlot, Window: puppetSlot, RKey: p.mr.RKey(), Addr: p.mr.Addr()}
@@ -108,14 +107,14 @@ func (p *puppet) repost(slot int) {
 	require.NoError(p.t, err)
 }
 
-// frame is a message as it should be.
+// frame returns a valid message.
 func (p *puppet) frame(id bsdh.MID, ext, payload []byte) []byte {
 	p.seq++
 	h := bsdh.Header{MID: id, Bufs: puppetSlots, Len: uint32(bsdh.HeaderBytes + len(ext) + len(payload)), Seq: p.seq, Ack: p.heard}
 	return append(append(h.Append(nil), ext...), payload...)
 }
 
-// say sends a message as it should be.
+// say sends a valid message.
 func (p *puppet) say(id bsdh.MID, ext []byte, payload ...byte) { p.raw(p.frame(id, ext, payload)) }
 
 // raw sends bytes.
@@ -123,7 +122,7 @@ func (p *puppet) raw(b []byte) {
 	p.post(verbs.SendWR{Opcode: verbs.WRSend}, b)
 }
 
-// write writes to the ring of the Hello, and says that it is at an offset.
+// write writes to the ring of the Hello, with a notification at an offset.
 func (p *puppet) write(at int, b []byte) {
 	p.seq++
 	p.post(verbs.SendWR{
@@ -138,12 +137,12 @@ func (p *puppet) post(wr verbs.SendWR, b []byte) {
 	wr.WRID, wr.Flags, wr.SGList = 1<<32, verbs.SendSignaled, []verbs.SGE{p.mr.SGE(puppetSlots*puppetSlot, n)}
 	_, err := p.qp.PostSend([]verbs.SendWR{wr})
 	require.NoError(p.t, err)
-	for sent := false; !sent; { // the bytes are used again
+	for sent := false; !sent; { // the memory is reused
 		sent = p.poll()
 	}
 }
 
-// poll waits for completions, and reports whether there was that of a send.
+// poll waits for completions, and reports whether one was of a send.
 func (p *puppet) poll() (sent bool) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), hang)
@@ -153,15 +152,15 @@ func (p *puppet) poll() (sent bool) {
 	require.NoError(p.t, err)
 	for _, wc := range wcs[:n] {
 		if wc.WRID == 1<<32 {
-			sent = true // or failed: the peer may be gone
+			sent = true // or failed: the peer may have closed
 			continue
 		}
-		p.inbox = append(p.inbox, wc) // or flushed, since the peer is gone: for who waits for a message
+		p.inbox = append(p.inbox, wc) // or flushed: the peer has closed
 	}
 	return sent
 }
 
-// next waits for a message, and returns its header and what is behind that.
+// next waits for a message, and returns its header and its payload.
 func (p *puppet) next() (h bsdh.Header, body []byte) {
 	p.t.Helper()
 	for len(p.inbox) == 0 {

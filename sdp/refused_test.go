@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A dial of what the system does not send to fails at once, in a *net.OpError with the
-// system's error, and is no timeout.
+// TestDialRefusedBySystem checks that a dial to which the system sends nothing fails at once, with
+// a *net.OpError with the system's error, and is not a timeout.
 func TestDialRefusedBySystem(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	for _, to := range []netip.AddrPort{

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestAddresses are those that package net has, with numbers and with names.
+// TestAddresses tests the addresses of package net, with numbers and with names.
 func TestAddresses(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
 	own := e.addr().Addr().String()
@@ -46,7 +46,7 @@ func TestAddresses(t *testing.T) {
 	require.ErrorContains(t, err, "missing port")
 }
 
-// TestNames: a name has an address of the adapter's kind.
+// TestNames checks that a name resolves to an address of the adapter's family.
 func TestNames(t *testing.T) {
 	for addr, family := range map[string]string{"127.0.0.1": "ip4", "::1": "ip6"} {
 		ip := netip.MustParseAddr(addr)

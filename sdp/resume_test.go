@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// What the RDMA design holds back stays while no call comes, though the peer has
-// reported room for it meanwhile, and leaves in the next one.
+// TestHeldLeavesInTheNextCall checks that data deferred by RDMA flow control stays while there is
+// no call, although the peer has reported free space, and is sent in the next one.
 func TestHeldLeavesInTheNextCall(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.RDMA, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1}).dial(t)
 	const total = 96 << 10

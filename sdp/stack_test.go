@@ -19,25 +19,22 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// silent returns the address of an adapter that takes packets and never answers: a closed
-// port would refuse them.
+// silent returns the address of an adapter that never replies: a closed port would refuse packets.
 func silent() netip.AddrPort { return netip.AddrPortFrom(silentAdapter(90), 7471) }
 
-var silentSockets sync.Map // host to *net.UDPConn, open until the end
+var silentSockets sync.Map // converted to *net.UDPConn, open until the end
 
-// silentAdapter returns the address of a socket that nobody reads, on the usual port of
-// adapters.
+// silentAdapter returns the address of a socket that is not read, on the usual port of adapters.
 func silentAdapter(host byte) netip.Addr {
 	ip := netip.AddrFrom4([4]byte{127, 91, 91, host})
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 4791)))
-	if err == nil { // else another test has opened it
+	if err == nil { // otherwise another test has opened it
 		silentSockets.Store(host, c)
 	}
 	return ip
 }
 
-// TestCloseDuringHandshakes: a stack that ends ends the dials that are under way,
-// and what accepts at its listeners.
+// TestCloseDuringHandshakes checks that closing a stack ends pending dials and handshakes.
 func TestCloseDuringHandshakes(t *testing.T) {
 	s, err := sdp.New(device(t, rnic.Options{}), sdp.Options{})
 	require.NoError(t, err)
@@ -52,7 +49,7 @@ func TestCloseDuringHandshakes(t *testing.T) {
 		}()
 	}
 	for range cap(errs) - 1 {
-		_, err := p.l.Accept(t.Context()) // and does not answer
+		_, err := p.l.Accept(t.Context()) // without a reply
 		require.NoError(t, err)
 	}
 	go func() {
@@ -65,7 +62,7 @@ func TestCloseDuringHandshakes(t *testing.T) {
 	}
 }
 
-// TestCloseAmidDials: a stack ends while others come and go, at any moment.
+// TestCloseAmidDials closes a stack while connections are dialed and closed.
 func TestCloseAmidDials(t *testing.T) {
 	a := stack(t, rnic.Options{}, sdp.Options{})
 	for range 20 {
@@ -110,8 +107,8 @@ func TestCloseAmidDials(t *testing.T) {
 	}
 }
 
-// TestClosedStack begins nothing any more, and has left the ports of a manager
-// that is not its own.
+// TestClosedStack checks that a closed stack starts nothing, and has closed its ports on a shared
+// manager.
 func TestClosedStack(t *testing.T) {
 	dev := device(t, rnic.Options{})
 	m, err := cm.New(dev, cm.Options{})
@@ -138,8 +135,8 @@ func TestClosedStack(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestBacklog: no more connections are answered than the backlog has places for.
-// Those beyond it wait, and come when Accept makes room.
+// TestBacklog checks that at most the backlog of connections is answered, and that later ones wait
+// for Accept.
 func TestBacklog(t *testing.T) {
 	const backlog = 3
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
@@ -179,7 +176,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestNoDevice is an error and no panic.
+// TestNoDevice checks that a nil device is an error.
 func TestNoDevice(t *testing.T) {
 	missing, err := rnic.Open(rnic.Options{Addr: netip.MustParseAddrPort("192.0.2.77:0")})
 	require.Error(t, err)
@@ -195,7 +192,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// A device has one manager of connections: who makes a second stack is told how they share it.
+// TestSecondStack checks that the error of a second stack on a device has the remedy.
 func TestSecondStack(t *testing.T) {
 	dev := device(t, rnic.Options{})
 	m, err := cm.New(dev, cm.Options{})
@@ -211,7 +208,7 @@ func TestSecondStack(t *testing.T) {
 	}
 }
 
-// stuckQP is a queue pair that does not become ready to receive until it is released.
+// stuckQP is a queue pair whose transition to ready-to-receive blocks until it is released.
 type stuckQP struct {
 	verbs.QP
 	release <-chan struct{}
@@ -224,8 +221,8 @@ func (q stuckQP) Modify(a verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return q.QP.Modify(a, mask)
 }
 
-// TestHandshakeIsBounded: a peer that falls silent in the middle of its handshake is let go
-// after a while, and takes no place of the backlog any more.
+// TestHandshakeIsBounded checks that a peer that becomes silent during its handshake is dropped
+// after a while, and frees its place in the backlog.
 func TestHandshakeIsBounded(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	s.SetAcceptTime(50 * time.Millisecond)
@@ -250,7 +247,7 @@ func TestHandshakeIsBounded(t *testing.T) {
 		}
 	}
 	close(release)
-	<-dialed // with or without an error: it may not have heard yet
+	<-dialed // with or without an error: it may not have received it yet
 }
 
 // TestShutdown: a listener no longer accepts, written data arrives, and the stack is closed, also

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// A peer that does not read lets the buffers fill, and Stats tells of it.
+// TestStatsOfFullBuffers checks the statistics of full buffers, with a peer that does not read.
 func TestStatsOfFullBuffers(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
@@ -41,9 +41,9 @@ func TestStatsOfFullBuffers(t *testing.T) {
 			}
 			written <- a.CloseWrite()
 		}()
-		// Eight messages of one piece fill the buffers of Credit. The others
-		// fill both sides, but for a part of a window at the peer's (NIC), and
-		// what has arrived there and was not signaled at ours.
+		// Eight messages of one segment fill the buffers of Credit. The others fill both sides,
+		// except for a part of a window at the peer (NIC), and arrived data that was not signaled
+		// locally.
 		var full sdp.Stats
 		require.Eventually(t, func() bool {
 			full = a.Stats()
@@ -82,7 +82,7 @@ func TestStatsOfFullBuffers(t *testing.T) {
 	})
 }
 
-// Large Writes to large Reads are counted as zero-copy.
+// TestStatsOfZeroCopy checks that large Writes to large Reads are counted as zero-copy.
 func TestStatsOfZeroCopy(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.OfferTime = hang
@@ -107,22 +107,22 @@ func TestStatsOfZeroCopy(t *testing.T) {
 	})
 }
 
-// TestOfferTakenBack: memory that nobody reads in time is taken back, which counts as a
-// refusal, and the bytes go as copies.
+// TestOfferTakenBack checks that memory that is not read in time is taken back, counts as a
+// refusal, and is sent by copies.
 func TestOfferTakenBack(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		require.NoError(t, a.SetDeadline(time.Now().Add(hang)))
 		require.NoError(t, b.SetDeadline(time.Now().Add(hang)))
 		sent := random(sdp.DefaultZeroCopy, 1)
-		_, err := a.Write(sent) // nobody reads
+		_, err := a.Write(sent) // not read
 		require.NoError(t, err)
 		s := a.Stats()
 		require.EqualValues(t, 1, s.Offers)
 		require.EqualValues(t, 1, s.OffersRefused)
 		require.Zero(t, s.ZeroCopySent)
 		require.EqualValues(t, len(sent), s.BytesWritten)
-		go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
+		go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA deferred data is sent in a call
 		got := make([]byte, len(sent))
 		_, err = io.ReadFull(b, got)
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// stream is n bytes that look random; others with another seed.
+// stream returns n pseudo-random bytes of a seed.
 func stream(seed, n int64) io.Reader {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(seed))
@@ -37,7 +37,7 @@ func checkStream(t testing.TB, r io.Reader, seed, n int64) {
 	}
 }
 
-// TestCopy is io.Copy in all its forms, from a connection to another.
+// TestCopy tests all forms of io.Copy, from a connection to another.
 func TestCopy(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		const size = 10<<20 + 1
@@ -84,7 +84,7 @@ func TestBuffers(t *testing.T) {
 	require.True(t, bytes.Equal(want, got))
 }
 
-// TestLines is a dialog of lines through package bufio.
+// TestLines exchanges lines through package bufio.
 func TestLines(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
@@ -120,19 +120,19 @@ func TestLines(t *testing.T) {
 	})
 }
 
-// Arith is what net/rpc serves.
+// Arith is served by net/rpc.
 type Arith struct{}
 
 // Args are two factors.
 type Args struct{ A, B int }
 
-// Multiply is called from afar.
+// Multiply is called remotely.
 func (Arith) Multiply(args *Args, product *int) error {
 	*product = args.A * args.B
 	return nil
 }
 
-// TestRPC has many calls on their way over one connection, and several of those.
+// TestRPC has many concurrent calls over one connection, and several connections.
 func TestRPC(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)

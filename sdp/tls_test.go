@@ -21,7 +21,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// certificate makes one for an address, and configurations of both sides.
+// certificate returns one for an address, and the configurations of both sides.
 func certificate(t *testing.T, host net.IP) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,8 +41,8 @@ func certificate(t *testing.T, host net.IP) (server, client *tls.Config) {
 		&tls.Config{RootCAs: pool, ServerName: host.String()}
 }
 
-// TestTLS sends both ways at once. Its end is TLS's own: close_notify comes as
-// the last record, and is not mistaken for a truncation.
+// TestTLS sends in both directions at once. Its end is that of TLS: close_notify arrives as the
+// last record, and is not mistaken for a truncation.
 func TestTLS(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)
@@ -63,7 +63,7 @@ func TestTLS(t *testing.T) {
 					t.Error(err)
 				}
 				reader.Wait()
-				if err := c.Close(); err != nil { // now: RDMA flow control sends the last of it only in a call
+				if err := c.Close(); err != nil { // now: with RDMA flow control the last data is sent in a call
 					t.Error(err)
 				}
 			})
@@ -72,7 +72,7 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// TestHTTP2 needs TLS, and many requests share a connection.
+// TestHTTP2 uses TLS, with many requests on one connection.
 func TestHTTP2(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
 	sc, cc := certificate(t, e.addr().Addr().AsSlice())

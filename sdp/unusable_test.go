@@ -16,8 +16,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnusable calls every exported function and method with nil, zero and closed handles
-// and with arguments out of range: each returns, and with an error where it has one.
+// TestUnusable calls every exported function and method with nil, zero and closed handles and with
+// arguments out of range: each returns, with an error if it has one.
 func TestUnusable(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
 	closedStack, err := sdp.New(device(t, rnic.Options{}), sdp.Options{})
@@ -44,7 +44,7 @@ func TestUnusable(t *testing.T) {
 	}
 	waiting := func(v interface{ SetDeadline(time.Time) error }) misuse.Receiver {
 		return misuse.Receiver{Name: "live", Usable: true, Make: func() any {
-			_ = v.SetDeadline(time.Unix(1, 0)) // what waits has an end
+			_ = v.SetDeadline(time.Unix(1, 0)) // waits have a deadline
 			return v
 		}}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// What is measured is there, and no more than there is room for.
+// TestMeasureUse checks that the measured use is positive, and at most the size of the buffers.
 func TestMeasureUse(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
@@ -30,7 +30,7 @@ func TestMeasureUse(t *testing.T) {
 			}()
 			_, err := a.Write(make([]byte, 4096))
 			require.NoError(t, err)
-			_, err = a.Read(make([]byte, 1)) // with RDMA what is held back waits for a call
+			_, err = a.Read(make([]byte, 1)) // with RDMA deferred data waits for a call
 			require.NoError(t, err)
 			require.NoError(t, <-answered)
 		}

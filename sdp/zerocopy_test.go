@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// random is n bytes that follow from a seed.
+// random returns n bytes of a seed.
 func random(n int, seed uint64) []byte {
 	p := make([]byte, n)
 	r := rand.NewPCG(seed, 0)
@@ -26,8 +26,8 @@ func random(n int, seed uint64) []byte {
 	return p
 }
 
-// TestZeroCopy: bytes arrive in order, whatever way they go, with Writes and
-// Reads of sizes around the threshold.
+// TestZeroCopy checks that bytes arrive in order by every path, with Writes and Reads of sizes
+// around the threshold.
 func TestZeroCopy(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
@@ -69,12 +69,12 @@ func TestZeroCopy(t *testing.T) {
 	})
 }
 
-// TestOffersOfSmallReads: a reader of small pieces gets copies of what a writer of large ones
-// offers, who soon stops to, and offers again for larger Reads.
+// TestOffersOfSmallReads checks that a reader of small segments gets copies from a writer of large
+// ones, which soon makes no offers, and offers again for larger Reads.
 func TestOffersOfSmallReads(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		const piece, pieces = 32 << 10, 100   // of each half
-		o.ZeroCopy, o.OfferTime = piece, hang // each offer gets its answer, however busy the machine
+		o.ZeroCopy, o.OfferTime = piece, hang // each offer gets its reply, however busy the machine
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		sent := random(2*pieces*piece, 1)
 		written := make(chan error, 1)
@@ -89,7 +89,7 @@ func TestOffersOfSmallReads(t *testing.T) {
 					offers = a.Stats().Offers
 				}
 			}
-			written <- a.CloseWrite() // what RDMA holds back leaves with a call
+			written <- a.CloseWrite() // deferred data of RDMA is sent in a call
 		}()
 		got := make([]byte, len(sent))
 		for at := 0; at < len(got)/2; at += 1000 {
@@ -106,7 +106,7 @@ func TestOffersOfSmallReads(t *testing.T) {
 	})
 }
 
-// TestNeverDirect: who wants no zero-copy gets messages, whatever the peer offers.
+// TestNeverDirect checks that an end without zero-copy gets messages, whatever the peer offers.
 func TestNeverDirect(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		e := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: d, ZeroCopy: -1})
@@ -127,16 +127,15 @@ func TestNeverDirect(t *testing.T) {
 	}
 }
 
-// TestZeroCopyWithoutReader: a Write that nobody reads falls back to the buffers,
-// and ends with its deadline if these are full. What it says was written is
-// what arrives.
+// TestZeroCopyWithoutReader checks that a Write that is not read falls back to the buffers, and
+// ends with its deadline if these are full. Exactly the reported bytes arrive.
 func TestZeroCopyWithoutReader(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		sent := random(8<<20, 1)
 		small := 50_000
-		n, err := a.Write(sent[:small]) // fits the buffers
+		n, err := a.Write(sent[:small]) // fits in the buffers
 		require.NoError(t, err)
 		require.Equal(t, small, n)
 		require.NoError(t, a.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
@@ -150,7 +149,7 @@ func TestZeroCopyWithoutReader(t *testing.T) {
 	})
 }
 
-// TestZeroCopyBothWays: both ends write more than all buffers hold, and read.
+// TestZeroCopyBothWays has both ends write more than all buffers hold, and read.
 func TestZeroCopyBothWays(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
@@ -177,15 +176,15 @@ func TestZeroCopyBothWays(t *testing.T) {
 	})
 }
 
-// TestZeroCopyReadDeadline: memory that a Read has offered is its own again when
-// the Read returns, and the stream goes on.
+// TestZeroCopyReadDeadline checks that the memory of a Read is its own again when the Read returns,
+// and that the stream continues.
 func TestZeroCopyReadDeadline(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		sent := random(1<<20, 1)
 		got := make([]byte, len(sent))
-		go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
+		go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA deferred data is sent in a call
 		exchange := func() {
 			t.Helper()
 			clear(got)
@@ -199,7 +198,7 @@ func TestZeroCopyReadDeadline(t *testing.T) {
 			require.NoError(t, <-done)
 			require.True(t, bytes.Equal(sent, got))
 		}
-		exchange() // from now on Reads offer memory
+		exchange() // from now on Reads lend memory
 		for range 5 {
 			require.NoError(t, b.SetReadDeadline(time.Now().Add(time.Millisecond)))
 			_, err := b.Read(got)

@@ -11,8 +11,8 @@ import (
 
 var stranger = netip.MustParseAddrPort("203.0.113.9:4791")
 
-// Messages that belong to nothing are counted. Those that want an answer get
-// one that ends the peer's waiting.
+// TestStrangers checks that messages without a connection are counted, and that those that require
+// a reply get one that ends the peer's wait.
 func TestStrangers(t *testing.T) {
 	for _, c := range []struct {
 		attr   mad.Attr
@@ -54,7 +54,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// No message of somebody else, or of another transaction, touches a connection.
+// TestWrongPeersAndTransactions checks that messages of other peers or of other transactions do not
+// affect a connection.
 func TestWrongPeersAndTransactions(t *testing.T) {
 	r := newRig(t, Config{})
 	other := netip.AddrPortFrom(r.peer.Addr(), 5000) // another adapter at the peer's address
@@ -101,7 +102,7 @@ func TestWrongPeersAndTransactions(t *testing.T) {
 	require.Equal(t, DropNone, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: calling, QPN: 1}))
 }
 
-// Datagrams that are no messages are counted by what is wrong with them.
+// TestMalformed checks that malformed datagrams are counted by reason.
 func TestMalformed(t *testing.T) {
 	r := newRig(t, Config{})
 	var b [mad.Size]byte
@@ -117,7 +118,7 @@ func TestMalformed(t *testing.T) {
 	r.requireSilence()
 }
 
-// Every request that is refused without asking the program says why.
+// TestRefusals checks that every request rejected without the program has its reason.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		reason mad.Reason
@@ -161,7 +162,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A peer that has forgotten a connection and asks anew ends the old one.
+// TestStaleConnection checks that a new request of a peer that has lost a connection closes the old
+// one.
 func TestStaleConnection(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
@@ -179,7 +181,7 @@ func TestStaleConnection(t *testing.T) {
 	r.nextEvent(EventRequest)
 }
 
-// The same with what a REP names, queue pair or id.
+// TestStaleREP checks the same for the queue pair or the id in a REP.
 func TestStaleREP(t *testing.T) {
 	r := newRig(t, Config{})
 	old := r.established()
@@ -204,8 +206,8 @@ func TestStaleREP(t *testing.T) {
 	r.requireSilence()
 }
 
-// A flood of requests costs no more memory than the backlog, one peer gets half
-// of it, and others are still served.
+// TestFlood checks that a flood of requests uses no more memory than the backlog, that one peer
+// gets half of it, and that others are still served.
 func TestFlood(t *testing.T) {
 	r := newRig(t, Config{})
 	for i := range uint32(10_000) {
@@ -221,7 +223,7 @@ func TestFlood(t *testing.T) {
 	require.Len(t, r.m.byRemoteID, 4)
 	require.Empty(t, r.drain(), "a flood is not answered")
 
-	// From as many addresses as there are.
+	// From as many different addresses.
 	for i := range uint32(10_000) {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), rocePort)
 		q := r.reqOf(from)
@@ -232,8 +234,8 @@ func TestFlood(t *testing.T) {
 	require.Len(t, r.m.entries, 8)
 	require.Len(t, r.m.services[served].halfOpenByPeer, 5)
 
-	// Our program accepts them; none of the peers confirms. After a repetition
-	// the oldest gives way to somebody new.
+	// The program accepts them; no peer confirms. After a retransmission the oldest is evicted for
+	// a new one.
 	for e, ok := r.m.NextEvent(); ok; e, ok = r.m.NextEvent() {
 		require.True(t, r.m.Accept(r.now, e.ID, mad.REP{QPN: 1}))
 	}
@@ -246,12 +248,12 @@ func TestFlood(t *testing.T) {
 	r.nextEvent(EventUnreachable)
 	r.nextEvent(EventRequest)
 
-	// And in the end they are all gone.
+	// In the end all are removed.
 	r.advance(3600 * sec)
 	r.m.empty(t)
 }
 
-// Peers that ask for more and more time, by MRA, do not keep others out.
+// TestMRAsGiveWay checks that peers that request more and more time, by MRA, do not block others.
 func TestMRAsGiveWay(t *testing.T) {
 	r := newRig(t, Config{})
 	for i := range byte(8) {
@@ -268,7 +270,7 @@ func TestMRAsGiveWay(t *testing.T) {
 	require.EqualValues(t, 1, r.m.Stats().Evicted)
 }
 
-// TIMEWAIT is not worth more than a new connection.
+// TestTimewaitGivesWay checks that a new connection evicts one in TIMEWAIT.
 func TestTimewaitGivesWay(t *testing.T) {
 	r := newRig(t, Config{MaxTimewait: 2, MaxConns: 3})
 	first := r.established()

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// A REQ is repeated as often and as soon as it says itself, byte for byte, and
-// then given up.
+// TestREQIsRepeated checks that a REQ is retransmitted as its own fields state, unchanged, and then
+// fails.
 func TestREQIsRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 16, MaxCMRetries: 5})
@@ -40,7 +40,8 @@ func TestREQIsRepeated(t *testing.T) {
 	require.EqualValues(t, 1, r.m.Stats().TimedOut)
 }
 
-// A REQ with the defaults of package cm is sent 16 times, and given up after 8.6 to 10.7 s.
+// TestDefaultRepetitions checks that a REQ with the defaults of package cm is sent 16 times, and
+// fails after 8.6 to 10.7 s.
 func TestDefaultRepetitions(t *testing.T) {
 	r := newRig(t, Config{})
 	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 17, MaxCMRetries: 15})
@@ -54,7 +55,7 @@ func TestDefaultRepetitions(t *testing.T) {
 	require.Equal(t, slices.Repeat([]string{"REQ"}, 16), r.drain())
 }
 
-// The program gets what a request says, without RDMA-CM's header.
+// TestRequest checks that the program gets the content of a request without RDMA-CM's header.
 func TestRequest(t *testing.T) {
 	r := newRig(t, Config{})
 	q := r.req()
@@ -68,8 +69,8 @@ func TestRequest(t *testing.T) {
 	require.EqualValues(t, 500, e.REQ.QPN)
 }
 
-// A REP is repeated until the RTU comes, and then not any more; a duplicate REQ
-// draws it at once.
+// TestREPIsRepeated checks that a REP is retransmitted until the RTU arrives, and immediately for a
+// duplicate REQ.
 func TestREPIsRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.accepted()
@@ -87,7 +88,8 @@ func TestREPIsRepeated(t *testing.T) {
 	r.requireSilence()
 }
 
-// Peers cannot make us wait for hours, nor repeat in a loop.
+// TestTimeoutsAreBounded checks that peers cannot cause hours of waiting or a loop of
+// retransmissions.
 func TestTimeoutsAreBounded(t *testing.T) {
 	for code, want := range map[uint8]uint8{0: minInterval, 12: 12, 31: maxInterval} {
 		r := newRig(t, Config{})
@@ -113,7 +115,8 @@ func TestREPIsGivenUp(t *testing.T) {
 	r.requireSilence()
 }
 
-// A lost RTU is repeated for the REP that is, with its private data.
+// TestRTUIsRepeated checks that a lost RTU is retransmitted for a duplicate REP, with its private
+// data.
 func TestRTUIsRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	id, tid := r.replied()
@@ -130,8 +133,8 @@ func TestRTUIsRepeated(t *testing.T) {
 	}
 }
 
-// A program that takes its time makes the peer wait, by MRA; one that takes
-// longer loses the request.
+// TestSlowProgram checks that for a slow program the peer gets an MRA, and that a slower one loses
+// the request.
 func TestSlowProgram(t *testing.T) {
 	r := newRig(t, Config{ServiceTimeout: 20})
 	id := r.requested()
@@ -154,9 +157,9 @@ func TestSlowProgram(t *testing.T) {
 	r.m.empty(t)
 }
 
-// A request that the program leaves alone is rejected when the peer has repeated it in vain
-// and has waited for as long as our MRA asked for, which is 17 s unless configured, and after
-// 2 minutes at most.
+// TestRequestLeftAlone checks that a request without a decision of the program is rejected when the
+// peer's retransmissions and the time of the MRA, by default 17 s, have passed, and after 2 minutes
+// at most.
 func TestRequestLeftAlone(t *testing.T) {
 	repeated := 16 * Time(mad.TimeoutNanos(17))
 	for asked, want := range map[uint8]Time{0: repeated + Time(mad.TimeoutNanos(22)), 20: repeated + Time(mad.TimeoutNanos(20)), 31: 120 * sec} {
@@ -178,7 +181,8 @@ func TestRequestLeftAlone(t *testing.T) {
 	}
 }
 
-// A duplicate REQ ahead of that draws the MRA at once, and the request stays.
+// TestMRAOfDuplicate checks that an earlier duplicate REQ causes the MRA at once, and that the
+// request stays.
 func TestMRAOfDuplicate(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.requested()
@@ -190,8 +194,8 @@ func TestMRAOfDuplicate(t *testing.T) {
 	r.nextSent(mad.AttrREP)
 }
 
-// An MRA makes us wait, as long as it says within reason, and as often as there
-// may be repetitions.
+// TestMRAIsHeeded checks that an MRA extends the timeout by its time, within a bound, and as often
+// as there are retransmissions.
 func TestMRAIsHeeded(t *testing.T) {
 	r := newRig(t, Config{})
 	id, tid := r.connecting()
@@ -221,7 +225,7 @@ func TestMRAIsHeeded(t *testing.T) {
 	r.nextEvent(EventEstablished)
 }
 
-// Data that comes ahead of the RTU stands for it.
+// TestNotify checks that data before the RTU replaces the RTU.
 func TestNotify(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.accepted()
@@ -257,7 +261,7 @@ func TestDisconnect(t *testing.T) {
 	r.m.empty(t)
 }
 
-// Two DREQs that cross are both answered.
+// TestCrossingDREQs checks that two crossing DREQs both get a reply.
 func TestCrossingDREQs(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
@@ -270,7 +274,7 @@ func TestCrossingDREQs(t *testing.T) {
 	r.requireSilence()
 }
 
-// A peer that does not confirm the end does not keep it from happening.
+// TestDREQIsGivenUp checks that a disconnect completes without a reply of the peer.
 func TestDREQIsGivenUp(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
@@ -281,12 +285,13 @@ func TestDREQIsGivenUp(t *testing.T) {
 	r.m.empty(t)
 }
 
-// A DREQ is repeated soon, however long the peer may take to answer: a program that
-// ends does not wait for that, and a peer that was not told waits for ever.
+// TestDREQIsRepeatedSoon checks that a DREQ is retransmitted soon, whatever the response time of
+// the peer: the ending program does not wait for it, and a peer that does not get it waits for
+// ever.
 func TestDREQIsRepeatedSoon(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
-	r.m.entries[id].retryInterval = clampInterval(20) // Linux says 4.3 s
+	r.m.entries[id].retryInterval = clampInterval(20) // 4.3 s with Linux
 	require.True(t, r.m.Disconnect(r.now, id, nil))
 	h, _ := r.nextSent(mad.AttrDREQ)
 	r.advance(sec)
@@ -295,7 +300,7 @@ func TestDREQIsRepeatedSoon(t *testing.T) {
 	require.False(t, r.nextEvent(EventReleased).TimedOut)
 }
 
-// The peer's DREQ is answered, again and again, also when all is forgotten.
+// TestDREQ checks that each DREQ of the peer gets a reply, also for a removed connection.
 func TestDREQ(t *testing.T) {
 	for name, begin := range map[string]func(r *rig) (id uint32){
 		"established": (*rig).established,
@@ -311,7 +316,7 @@ func TestDREQ(t *testing.T) {
 			theirs := r.m.entries[id].remoteID
 			dreq := &mad.DREQ{LocalID: theirs, RemoteID: id, RemoteQPN: 600, PrivateData: []byte("bye")}
 			require.Equal(t, DropNone, r.deliver(55, mad.AttrDREQ, dreq))
-			if name == "before RTU" { // the peer had our REP, or there would be nothing to end
+			if name == "before RTU" { // the peer has the REP, otherwise there would be no connection to end
 				require.Equal(t, id, r.nextEvent(EventEstablished).ID)
 			}
 			e := r.nextEvent(EventDisconnected)
@@ -334,7 +339,7 @@ func TestDREQ(t *testing.T) {
 	}
 }
 
-// A REJ ends whatever there is, in each state with its event.
+// TestREJ checks the event of a REJ in each state.
 func TestREJ(t *testing.T) {
 	info := []byte{1, 2}
 	for _, c := range []struct {
@@ -354,7 +359,7 @@ func TestREJ(t *testing.T) {
 			return id
 		}, EventReleased},
 	} {
-		for _, knows := range []bool{true, false} { // the rejecter's own id
+		for _, knows := range []bool{true, false} { // the id of the rejecting side
 			t.Run(c.name, func(t *testing.T) {
 				r := newRig(t, Config{})
 				id := c.begin(r)
@@ -378,7 +383,8 @@ func TestREJ(t *testing.T) {
 	}
 }
 
-// A peer that gives up before it knows our id names its own.
+// TestREJOfTimeout checks a REJ of a peer that times out before it knows the local id, and names
+// its own.
 func TestREJOfTimeout(t *testing.T) {
 	for _, begin := range []func(r *rig) uint32{(*rig).requested, (*rig).accepted} {
 		r := newRig(t, Config{})
@@ -392,8 +398,8 @@ func TestREJOfTimeout(t *testing.T) {
 	}
 }
 
-// What is abandoned tells the peer once, in the way that fits the state, and
-// raises no event.
+// TestAbandon checks that abandoning a connection sends the message of its state once, and raises
+// no event.
 func TestAbandon(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -457,8 +463,8 @@ func TestClose(t *testing.T) {
 	r.requireSilence()
 }
 
-// A service that ends rejects who has not been accepted, unless the program has
-// the request, and leaves the others.
+// TestUnlisten checks that closing a service rejects pending requests that the program does not
+// have, and leaves the others.
 func TestUnlisten(t *testing.T) {
 	r := newRig(t, Config{})
 	require.False(t, r.m.Listen(served, ServiceOptions{}), "taken")
@@ -484,7 +490,7 @@ func TestUnlisten(t *testing.T) {
 	require.True(t, r.m.Listen(served, ServiceOptions{RC: true}))
 }
 
-// Alternate paths are refused.
+// TestLAP checks that alternate paths are rejected.
 func TestLAP(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
@@ -495,7 +501,7 @@ func TestLAP(t *testing.T) {
 	require.Equal(t, StateEstablished, r.m.State(id))
 }
 
-// A program that never confirms a REP loses the connection.
+// TestNeverReady checks that a program that never confirms a REP loses the connection.
 func TestNeverReady(t *testing.T) {
 	r := newRig(t, Config{})
 	id, _ := r.replied()

@@ -8,10 +8,9 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// FuzzMachine feeds a live machine: each step of the input is a call of the
-// program, time that passes, or a datagram, which is random but for the ids and
-// transactions that make it hit something. Tables stay consistent and bounded,
-// every event belongs to something that is there, and in the end all is gone.
+// FuzzMachine executes a script on a machine: calls of the program, time, and datagrams that are
+// random except for known ids and transactions. Tables stay consistent and bounded, every event
+// belongs to an existing object, and in the end none remains.
 func FuzzMachine(f *testing.F) {
 	f.Add([]byte{0x10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add([]byte{0, 0x13, 1, 0, 0, 0x14, 2, 0, 0, 0x15, 1, 1})
@@ -29,7 +28,7 @@ func FuzzMachine(f *testing.F) {
 		}
 		r.advance(10 * 3600 * sec)
 		z.settle()
-		for id, e := range r.m.entries { // what nobody ended
+		for id, e := range r.m.entries { // connections that were not closed
 			require.Equal(t, StateEstablished, e.state)
 			r.m.Abandon(r.now, id)
 		}
@@ -43,11 +42,11 @@ func FuzzMachine(f *testing.F) {
 type fuzzer struct {
 	*rig
 	script []byte
-	tids   []uint64 // that we have seen
+	tids   []uint64 // seen before
 	ids    []uint32
 }
 
-// next is the next byte of the script, 0 behind its end.
+// next returns the next byte of the script, 0 after its end.
 func (z *fuzzer) next() byte {
 	if len(z.script) == 0 {
 		return 0
@@ -60,7 +59,7 @@ func (z *fuzzer) next() byte {
 func (z *fuzzer) id() uint32  { return z.ids[int(z.next())%len(z.ids)] }
 func (z *fuzzer) tid() uint64 { return z.tids[int(z.next())%len(z.tids)] }
 
-// step does one thing.
+// step executes one step.
 func (z *fuzzer) step() {
 	m := z.m
 	switch op := z.next(); {
@@ -96,7 +95,7 @@ func (z *fuzzer) step() {
 	z.settle()
 }
 
-// datagram delivers a message with some right fields and some wrong ones.
+// datagram delivers a message with some valid and some invalid fields.
 func (z *fuzzer) datagram(attr mad.Attr) {
 	var b [mad.Size]byte
 	req := z.req()
@@ -116,13 +115,13 @@ func (z *fuzzer) datagram(attr mad.Attr) {
 			mad.Put(&b, mad.Header{TID: z.tid(), Attr: attr}, body)
 		}
 	}
-	for n := z.next() % 4; n > 0; n-- { // damage
+	for n := z.next() % 4; n > 0; n-- { // corruption
 		b[z.next()] ^= z.next()
 	}
 	z.m.Handle(z.now, z.peer.Addr(), b[:])
 }
 
-// settle takes what the machine has, and learns ids and transactions of it.
+// settle handles the output of the machine, and records its ids and transactions.
 func (z *fuzzer) settle() {
 	for e, ok := z.m.NextEvent(); ok; e, ok = z.m.NextEvent() {
 		z.ids = append(z.ids, e.ID)

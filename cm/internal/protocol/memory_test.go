@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// TestMemory: what peers can make us keep is small, half-open or in TIMEWAIT.
+// TestMemory checks that the state of a peer, half-open or in TIMEWAIT, is small.
 func TestMemory(t *testing.T) {
 	const many = 20_000
 	r := newRig(t, Config{MaxTimewait: many})

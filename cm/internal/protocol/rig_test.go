@@ -28,7 +28,7 @@ func newRig(t testing.TB, c Config) *rig {
 	return r
 }
 
-// deliver hands the machine a message of the peer's, and returns what became of it.
+// deliver handles a message of the peer at the machine and returns the result.
 func (r *rig) deliver(tid uint64, attr mad.Attr, body mad.Message) Drop {
 	r.t.Helper()
 	return r.deliverFrom(r.peer, tid, attr, body)
@@ -47,7 +47,7 @@ func (r *rig) deliverFrom(peer netip.AddrPort, tid uint64, attr mad.Attr, body m
 	return d
 }
 
-// nextSent takes the one message that the machine has for the peer.
+// nextSent returns the only message that the machine has for the peer.
 func (r *rig) nextSent(attr mad.Attr) (mad.Header, mad.Message) {
 	r.t.Helper()
 	d, ok := r.m.NextDatagram()
@@ -58,7 +58,7 @@ func (r *rig) nextSent(attr mad.Attr) (mad.Header, mad.Message) {
 	return h, body
 }
 
-// requireSilence requires that nothing is sent and nothing happened.
+// requireSilence checks that there are no messages and no events.
 func (r *rig) requireSilence() {
 	r.t.Helper()
 	d, ok := r.m.NextDatagram()
@@ -72,7 +72,7 @@ func (r *rig) requireSilence() {
 	}
 }
 
-// nextEvent takes the one event.
+// nextEvent returns the only event.
 func (r *rig) nextEvent(k EventKind) Event {
 	r.t.Helper()
 	e, ok := r.m.NextEvent()
@@ -81,7 +81,7 @@ func (r *rig) nextEvent(k EventKind) Event {
 	return *e
 }
 
-// req is a good REQ of the peer's.
+// req returns a valid REQ of the peer.
 func (r *rig) req() *mad.REQ { return r.reqOf(r.peer) }
 
 func (r *rig) reqOf(peer netip.AddrPort) *mad.REQ {
@@ -96,7 +96,7 @@ func (r *rig) reqOf(peer netip.AddrPort) *mad.REQ {
 
 const reqTID = 0xabc
 
-// requested brings a request of the peer's to where our program has it.
+// requested delivers a request of the peer to the program.
 func (r *rig) requested() uint32 {
 	r.t.Helper()
 	require.Equal(r.t, DropNone, r.deliver(reqTID, mad.AttrREQ, r.req()))
@@ -112,7 +112,7 @@ func (r *rig) accepted() uint32 {
 	return id
 }
 
-// established makes it a connection.
+// established completes the connection.
 func (r *rig) established() uint32 {
 	r.t.Helper()
 	id := r.accepted()
@@ -130,7 +130,7 @@ func (r *rig) connecting() (id uint32, tid uint64) {
 	return id, h.TID
 }
 
-// replied lets the peer accept.
+// replied delivers a REP of the peer.
 func (r *rig) replied() (id uint32, tid uint64) {
 	r.t.Helper()
 	id, tid = r.connecting()
@@ -139,7 +139,7 @@ func (r *rig) replied() (id uint32, tid uint64) {
 	return id, tid
 }
 
-// advance lets time pass.
+// advance advances the time.
 func (r *rig) advance(d Time) {
 	end := r.now + d
 	for at := r.m.Deadline(); at != 0 && at <= end; at = r.m.Deadline() {
@@ -150,7 +150,7 @@ func (r *rig) advance(d Time) {
 	r.now = end
 }
 
-// drain drops everything that waits, and returns the messages' names.
+// drain discards all messages and returns their names.
 func (r *rig) drain() (names []string) {
 	for d, ok := r.m.NextDatagram(); ok; d, ok = r.m.NextDatagram() {
 		h, _, _ := mad.Parse(d.MAD[:])

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// reqToSDP is a good REQ of the peer's to SDP, and its Hello.
+// reqToSDP returns a valid REQ of the peer to SDP, and its Hello.
 func (r *rig) reqToSDP(port uint16) (*mad.REQ, *bsdh.Hello) {
 	h := &bsdh.Hello{Version: bsdh.Version, MaxAdverts: 1, LocalPort: 50123, Src: r.peer.Addr(), Dst: r.self}
 	q := r.req()
@@ -17,8 +17,8 @@ func (r *rig) reqToSDP(port uint16) (*mad.REQ, *bsdh.Hello) {
 	return q, h
 }
 
-// Of a request to SDP the program gets the whole private data, and from the
-// Hello who asks.
+// TestRequestToSDP checks that the program gets the whole private data of a request to SDP, and the
+// peer's address from the Hello.
 func TestRequestToSDP(t *testing.T) {
 	r := newRig(t, Config{})
 	q, h := r.reqToSDP(9)
@@ -31,7 +31,8 @@ func TestRequestToSDP(t *testing.T) {
 	require.Equal(t, h.Dst, e.CMA.Dst)
 }
 
-// Without a Hello, or with one of somebody else, a request to SDP is refused.
+// TestRequestToSDPWithoutHello checks that a request to SDP without a Hello, or with one of another
+// peer, is rejected.
 func TestRequestToSDPWithoutHello(t *testing.T) {
 	for name, spoil := range map[string]func(q *mad.REQ, h *bsdh.Hello){
 		"empty":         func(q *mad.REQ, _ *bsdh.Hello) { q.PrivateData = nil },

@@ -68,7 +68,7 @@ func TestSIDRRefused(t *testing.T) {
 	require.Equal(t, mad.RejInvalidServiceID, body.(*mad.REJ).Reason, "a connection with who serves datagrams")
 }
 
-// A flood of questions is bounded as one of requests is, and ends with the
+// TestSIDRFlood checks that SIDR requests are bounded like connection requests, and end with the
 // service.
 func TestSIDRFlood(t *testing.T) {
 	r, q := newSIDRRig(t)

@@ -20,8 +20,8 @@ func everySeed(t *testing.T, run func(t *testing.T, seed uint64)) {
 	}
 }
 
-// On a good network, with programs that accept, every connection is made, both
-// ends know each other's numbers, and both learn of the end.
+// TestGoodNetwork checks that on a good network, with programs that accept, every connection is
+// established, both ends have each other's numbers, and both are notified of the end.
 func TestGoodNetwork(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed, 3)
@@ -50,7 +50,7 @@ func TestGoodNetwork(t *testing.T) {
 	})
 }
 
-// find returns the one connection that is such.
+// find returns the one connection with the condition.
 func (w *world) find(such func(*userConn) bool) (found *userConn) {
 	for _, h := range w.hosts {
 		for _, c := range h.all {
@@ -64,8 +64,8 @@ func (w *world) find(such func(*userConn) bool) (found *userConn) {
 	return found
 }
 
-// On a bad network programs that accept get their connections all the same,
-// by repetition.
+// TestBadNetwork checks that on a bad network programs that accept get their connections by
+// retransmission.
 func TestBadNetwork(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed, 2)
@@ -87,9 +87,8 @@ func TestBadNetwork(t *testing.T) {
 	})
 }
 
-// On a terrible network, with programs that reject, forget, give up and reuse
-// queue pairs, and machines that lose their memory, everything still ends, once,
-// and nothing leaks.
+// TestTerribleNetwork checks that on a terrible network, with programs that reject, ignore, abandon
+// and reuse queue pairs, and machines that restart, every connection ends once, without leaks.
 func TestTerribleNetwork(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed, 3)
@@ -102,7 +101,7 @@ func TestTerribleNetwork(t *testing.T) {
 				}
 				var c *userConn
 				if w.rng.IntN(4) == 0 {
-					c = h.dialWith(to, 100) // of an earlier connection, perhaps
+					c = h.dialWith(to, 100) // possibly of an earlier connection
 				} else {
 					c = h.dial(to)
 				}
@@ -125,7 +124,7 @@ func TestTerribleNetwork(t *testing.T) {
 			w.later(10*sec, func() {
 				h := w.hosts[1]
 				h.m.Unlisten(w.now, served, nil)
-				for id, c := range h.conns { // requests end without an event
+				for id, c := range h.conns { // requests may end without an event
 					if h.m.State(id) == StateGone {
 						c.over()
 					}

@@ -18,23 +18,23 @@ const (
 	sec = 1000 * ms
 )
 
-// world is a simulation: machines on a network that loses, delays and repeats
-// datagrams, with programs that do what a seed says. One seed is one run.
+// world is a simulation: machines on a network that loses, delays and duplicates datagrams, with
+// random programs. A seed is one run.
 type world struct {
 	t     testing.TB
 	rng   *rand.Rand
 	now   Time
 	hosts []*host
-	due   []action // what programs and the network do later, by time
+	due   []action // future actions of programs and the network, by time
 	steps int
 
 	loss, dup float64 // of datagrams
-	delay     Time    // at most; other datagrams overtake
-	moody     bool    // programs reject, abandon, and do not answer
+	delay     Time    // maximum delay; datagrams overtake each other
+	moody     bool    // programs reject, abandon, and do not respond
 	sent      int
 }
 
-// action is something that happens later.
+// action is a future action.
 type action struct {
 	at Time
 	do func()
@@ -48,12 +48,12 @@ type host struct {
 	m     *Machine
 	conns map[uint32]*userConn
 	qpn   uint32
-	all   []*userConn // that there ever were
+	all   []*userConn // all that have existed
 
-	asks, answers int // about datagrams
+	asks, answers int // for datagrams
 }
 
-// userConn is a connection as the program sees it.
+// userConn is a connection from the program's view.
 type userConn struct {
 	h         *host
 	id        uint32
@@ -62,7 +62,7 @@ type userConn struct {
 	remoteQPN uint32
 	remotePSN uint32
 	history   []string // events and calls
-	ended     int      // events that end it, or calls that end it without one
+	ended     int      // events that end it, or calls that end it without an event
 	connected bool
 }
 
@@ -81,7 +81,7 @@ func newWorld(t testing.TB, seed uint64, hosts int) *world {
 	return w
 }
 
-// boot gives the host a new machine, which knows nothing.
+// boot gives the host a new machine without state.
 func (h *host) boot(c Config) {
 	c.Rand = h.w.rng.Uint32
 	c.GUID = 0x1000 + uint64(h.name[0])
@@ -92,7 +92,7 @@ func (h *host) boot(c Config) {
 	require.True(h.w.t, h.m.Listen(served|1<<31, ServiceOptions{Backlog: 64}))
 }
 
-// later runs do at a random time within limit.
+// later schedules do at a random time within limit.
 func (w *world) later(limit Time, do func()) {
 	w.at(w.now+1+Time(w.rng.Int64N(int64(limit))), do)
 }
@@ -107,7 +107,7 @@ func (w *world) at(t Time, do func()) {
 	w.due = slices.Insert(w.due, i, action{t, do})
 }
 
-// run goes on until nothing happens any more, or until the end of time.
+// run runs until no action remains, or until the end of time.
 func (w *world) run(end Time) {
 	for ; ; w.steps++ {
 		require.Less(w.t, w.steps, 1_000_000, "it never ends")
@@ -137,7 +137,7 @@ func (w *world) run(end Time) {
 	}
 }
 
-// settle gives the program its events and the network its datagrams.
+// settle passes events to the program and datagrams to the network.
 func (h *host) settle() {
 	for e, ok := h.m.NextEvent(); ok; e, ok = h.m.NextEvent() {
 		h.hear(*e)
@@ -148,7 +148,7 @@ func (h *host) settle() {
 	h.m.check(h.w.t)
 }
 
-// carry delivers a datagram, perhaps.
+// carry delivers a datagram, or loses it.
 func (w *world) carry(from *host, d Datagram) {
 	w.sent++
 	copies := 1
@@ -170,7 +170,7 @@ func (w *world) carry(from *host, d Datagram) {
 	}
 }
 
-// req is a REQ of a queue pair.
+// req returns a REQ of a queue pair.
 func (h *host) req(to *host, qpn, psn uint32) mad.REQ {
 	q := mad.REQ{
 		ServiceID: served, QPN: qpn, StartingPSN: psn, RemoteResponseTimeout: 17, LocalResponseTimeout: 17,
@@ -182,7 +182,7 @@ func (h *host) req(to *host, qpn, psn uint32) mad.REQ {
 	return q
 }
 
-// dial begins a connection.
+// dial starts a connection.
 func (h *host) dial(to *host) *userConn {
 	h.qpn++
 	return h.dialWith(to, h.qpn)
@@ -199,7 +199,7 @@ func (h *host) dialWith(to *host, qpn uint32) *userConn {
 	return c
 }
 
-// ask asks who serves datagrams, and counts what comes of it.
+// ask sends a SIDR request, and counts its result.
 func (h *host) ask(to *host) {
 	q := mad.SIDRReq{ServiceID: served | 1<<31, PKey: 0xffff}
 	_, ok := h.m.RequestSIDR(h.w.now, to.addr, q, 17, 15)
@@ -208,7 +208,7 @@ func (h *host) ask(to *host) {
 	h.settle()
 }
 
-// serve answers such a question, or does not.
+// serve replies to such a request, or ignores it.
 func (h *host) serve(id uint32) {
 	h.w.later(100*ms, func() {
 		if h.w.moody && h.w.rng.IntN(4) == 0 {
@@ -223,14 +223,14 @@ func (c *userConn) note(format string, args ...any) {
 	c.history = append(c.history, fmt.Sprintf("%.3f ms ", float64(c.h.w.now)/1e6)+fmt.Sprintf(format, args...))
 }
 
-// over notes an end; there must be only one.
+// over records an end; there must be only one.
 func (c *userConn) over() {
 	c.ended++
 	delete(c.h.conns, c.id)
 	require.Equal(c.h.w.t, 1, c.ended, "%s ended twice: %v", c.h.name, c.history)
 }
 
-// hear is the program.
+// hear handles an event as the program.
 func (h *host) hear(e Event) {
 	w := h.w
 	c := h.conns[e.ID]
@@ -243,7 +243,7 @@ func (h *host) hear(e Event) {
 		h.answers++
 		return
 	case EventUnreachable, EventWithdrawn:
-		if c == nil { // a question
+		if c == nil { // a SIDR request
 			return
 		}
 	case EventRequest:
@@ -272,7 +272,7 @@ func (h *host) hear(e Event) {
 	}
 }
 
-// decide is what a program does with a request.
+// decide decides about a request as the program.
 func (h *host) decide(c *userConn) {
 	w := h.w
 	patience := 50 * ms
@@ -322,8 +322,8 @@ func (h *host) ready(c *userConn) {
 	h.settle()
 }
 
-// live ends an established connection after a while, not before an RTU can
-// have come on a good network.
+// live ends an established connection after a while, on a good network not before an RTU can have
+// arrived.
 func (h *host) live(c *userConn) {
 	h.w.at(h.w.now+5*ms+Time(h.w.rng.Int64N(int64(2*sec))), func() {
 		if h.conns[c.id] != c {
@@ -340,7 +340,7 @@ func (h *host) live(c *userConn) {
 	})
 }
 
-// finish lets a long time pass, in which everything must end.
+// finish advances a long time, in which everything must end.
 func (w *world) finish() {
 	w.run(w.now + 3600*sec)
 	for _, h := range w.hosts {
@@ -354,7 +354,7 @@ func (w *world) finish() {
 	}
 }
 
-// check holds a machine's tables to each other.
+// check compares a machine's tables.
 func (m *Machine) check(t testing.TB) {
 	t.Helper()
 	must := func(ok bool, format string, args ...any) {
@@ -394,7 +394,7 @@ func (m *Machine) check(t testing.TB) {
 	must(m.timewait.n == n && n <= m.cfg.MaxTimewait, "%d in TIMEWAIT, counted %d", n, m.timewait.n)
 }
 
-// empty requires that nothing is left.
+// empty checks that no state remains.
 func (m *Machine) empty(t testing.TB) {
 	require.Empty(t, m.entries)
 	require.Zero(t, m.timers.Len())

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// Once the lists have grown nothing is allocated.
+// TestNoAllocation checks that nothing is allocated after the lists have grown.
 func TestNoAllocation(t *testing.T) {
 	mem, ring := make([]byte, 4096), make([]byte, 4096)
 	in, out := make([]byte, 100), make([]byte, 300)

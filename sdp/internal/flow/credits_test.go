@@ -9,7 +9,8 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// What the peer says counts together with what it had received by then.
+// TestCredits checks that the credits of the peer count together with the messages that it had
+// received.
 func TestCredits(t *testing.T) {
 	var c flow.Credits
 	c.Start(5)
@@ -30,7 +31,7 @@ func TestCredits(t *testing.T) {
 	require.Zero(t, c.Available())
 }
 
-// Designs have names, in text and JSON.
+// TestDesign checks the names of flow controls, in text and JSON.
 func TestDesign(t *testing.T) {
 	for name, d := range map[string]flow.Control{"nic": flow.NIC, "rdma": flow.RDMA, "credit": flow.Credit} {
 		require.Equal(t, name, d.String())
@@ -47,7 +48,8 @@ func TestDesign(t *testing.T) {
 	require.Equal(t, "Control(7)", flow.Control(7).String())
 }
 
-// What no credit has come back for is taken, as long as it is and not as its buffers are.
+// TestTaken checks that messages without returned credit count with their length, not with that of
+// their buffers.
 func TestTaken(t *testing.T) {
 	var c flow.Credits
 	c.Start(4 + flow.ReservedCredits)

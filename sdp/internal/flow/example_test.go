@@ -6,15 +6,15 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// The peer has not read for a while. Two messages use the two windows that are
-// free in its ring; what is written then waits, and leaves as one message.
+// The peer has not read for a while. Two messages use the two free windows of its ring; later data
+// waits, and is sent as one message.
 func Example() {
 	const window = 4
 	send, ring := make([]byte, 16), make([]byte, 2*window+window)
 	s := flow.NewNICSender(send, len(send), len(ring), window, 8)
 	r := flow.NewNICReceiver(ring, window, 8)
 
-	receives := r.Receives() // what the peer has posted
+	receives := r.Receives() // receives of the peer
 	fmt.Println("receives:", receives)
 
 	var adapter []flow.Message

@@ -33,7 +33,7 @@ func drawSizes(t *rapid.T, d flow.Control) sizes {
 	return z
 }
 
-// anything does anything, in any order.
+// anything executes operations in random order.
 func anything(t *rapid.T, d flow.Control) {
 	p := newPipe(t, drawSizes(t, d))
 	size := rapid.OneOf(rapid.IntRange(1, 8), rapid.IntRange(1, 300))
@@ -69,7 +69,7 @@ func anything(t *rapid.T, d flow.Control) {
 	p.drain()
 }
 
-// spill moves what is in the ring out of it.
+// spill moves data out of the ring.
 func (p *pipe) spill(most int) {
 	r, ok := p.r.(*flow.NICReceiver)
 	if !ok {
@@ -84,7 +84,7 @@ func (p *pipe) spill(most int) {
 	p.repost()
 }
 
-// Every design is a queue of bytes.
+// TestQueue checks that every flow control is a queue of bytes.
 func TestQueue(t *testing.T) {
 	for _, d := range controlNames {
 		t.Run(d.String(), rapid.MakeCheck(func(t *rapid.T) { anything(t, d) }))
@@ -95,8 +95,7 @@ func FuzzQueue(f *testing.F) {
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { anything(t, rapid.SampledFrom(controlNames).Draw(t, "design")) }))
 }
 
-// With nobody but the sender and its completions, as much is with the peer as
-// the design allows, and no more.
+// TestUnread checks that without a reader exactly the data that the flow control permits is sent.
 func TestUnread(t *testing.T) {
 	for _, d := range controlNames {
 		t.Run(d.String(), rapid.MakeCheck(func(t *rapid.T) {
@@ -127,7 +126,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// With another ring the sender goes on at once, though the first is still full.
+// TestRingChange checks that with another ring the sender continues at once, although the first is
+// still full.
 func TestRingChange(t *testing.T) {
 	for _, d := range controlNames[:2] {
 		p := newPipe(t, sizes{design: d, send: 1000, ring: 100, window: 10, queue: 50, most: 50})
@@ -163,7 +163,7 @@ func TestRingChange(t *testing.T) {
 	}
 }
 
-// Half of the ring is worth a report, or any news of receives.
+// TestReport checks that a report is due for half of the ring, or for new receives.
 func TestReport(t *testing.T) {
 	r := flow.NewRDMAReceiver(make([]byte, 100), 8)
 	require.NoError(t, r.Deliver(0, 100))
@@ -182,7 +182,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, uint64(51), freed)
 }
 
-// What cannot come from a peer who keeps to the rules is an error.
+// TestLies checks that messages that violate the protocol are errors.
 func TestLies(t *testing.T) {
 	mem := make([]byte, 100)
 	for _, r := range []flow.RingReceiver{flow.NewRDMAReceiver(mem, 8), flow.NewNICReceiver(mem, 40, 8)} {

@@ -10,8 +10,8 @@ import (
 
 const kib = 1 << 10
 
-// Section 5.1: a buffer of 64 KB with windows of 8 KB. The numbers are the
-// paper's.
+// TestVirtualWindows checks section 5.1: a buffer of 64 KB with windows of 8 KB. The numbers are
+// those of the paper.
 func TestVirtualWindows(t *testing.T) {
 	r := flow.NewNICReceiver(make([]byte, 64*kib+8*kib), 8*kib, 1000)
 	counted := func() int { return r.Free() - 8*kib } // without the slack
@@ -39,10 +39,10 @@ func TestVirtualWindows(t *testing.T) {
 	require.Zero(t, counted()-posted*8*kib)
 }
 
-// Section 3.2: of buffers of 8 KB, messages of a byte use a byte each.
+// TestBufferUtilization checks section 3.2: messages of a byte use a byte each of buffers of 8 KB.
 func TestBufferUtilization(t *testing.T) {
 	z := sizes{send: 64 * kib, ring: 64 * kib, window: 8 * kib, queue: 1000, most: 1000}
-	unread := func(d flow.Control, z sizes) int { // messages of a byte that the peer has before anybody reads
+	unread := func(d flow.Control, z sizes) int { // messages of a byte at the peer before any are read
 		z.design = d
 		p := newPipe(t, z)
 		for range 200 {
@@ -57,9 +57,8 @@ func TestBufferUtilization(t *testing.T) {
 	require.Equal(t, 200, unread(flow.NIC, z))
 }
 
-// Section 4.2: 64 messages of 2 KB to a buffer of 64 KB that nobody reads. 32
-// leave at once, 32 stay. With the room that comes they leave as one message,
-// but not before somebody asks.
+// TestCoalescing checks section 4.2: of 64 messages of 2 KB to a buffer of 64 KB without a reader,
+// 32 are sent and 32 wait. With free space they are sent as one message, but not before a push.
 func TestCoalescing(t *testing.T) {
 	p := newPipe(t, sizes{design: flow.RDMA, send: 64 * kib, ring: 64 * kib, queue: 100, most: 100})
 	for range 32 {
@@ -80,7 +79,7 @@ func TestCoalescing(t *testing.T) {
 	p.drain()
 }
 
-// What ends at a cut does not wait for company.
+// TestCutIsNotHeld checks that data before a cut is not deferred.
 func TestCutIsNotHeld(t *testing.T) {
 	p := newPipe(t, sizes{design: flow.NIC, send: 64 * kib, ring: 64 * kib, window: 8 * kib, queue: 100, most: 100})
 	require.Equal(t, 8*kib, p.send(8*kib))
@@ -91,9 +90,9 @@ func TestCutIsNotHeld(t *testing.T) {
 	require.Equal(t, []int{8 * kib, 10}, p.lengths)
 }
 
-// Section 5.2: what the adapter's part does not take is coalesced, and leaves
-// when a message completes. Short messages are coalesced before, once the adapter
-// has something to do.
+// TestAsynchronousProgress checks section 5.2: data that does not fit in the adapter's queue is
+// coalesced, and sent when a message completes. Short messages are coalesced earlier, while the
+// adapter is busy.
 func TestAsynchronousProgress(t *testing.T) {
 	p := newPipe(t, sizes{design: flow.NIC, send: 64 * kib, ring: 64 * kib, window: 8 * kib, queue: 100, most: 100})
 	for range 32 {
@@ -111,8 +110,8 @@ func TestAsynchronousProgress(t *testing.T) {
 	p.drain()
 }
 
-// Messages are in no hurry as long as twice as many may be under way, be it slots or
-// places in the queue that bound them. What a sender waits for never is.
+// TestLazyWhileHalfIsFree checks that messages are unhurried as long as twice as many may be in
+// flight, bounded by slots or by the queue, and that a message with a waiting sender is not.
 func TestLazyWhileHalfIsFree(t *testing.T) {
 	const stride = 64
 	for _, z := range []struct{ slots, queue int }{{8, 8}, {8, 96}, {64, 8}} {

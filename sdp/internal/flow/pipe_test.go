@@ -8,21 +8,21 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// sizes are what a pipe is made of.
+// sizes are the sizes of a pipe.
 type sizes struct {
 	design flow.Control
 	send   int // bytes of the send buffer; of Credit, slots
-	first  int // bytes of it that are used at first; not of Credit
+	first  int // bytes of it used at first; not of Credit
 	ring   int // bytes of the ring; of Credit, slots
-	size   int // Credit: bytes of a slot here
-	peer   int // Credit: bytes of a slot there
+	size   int // Credit: bytes of a local slot
+	peer   int // Credit: bytes of a remote slot
 	window int // NIC
 	queue  int // messages in the adapter
 	most   int // receives
 }
 
-// pipe is a sender, a receiver, and between them an adapter that holds a message
-// until there is a receive for it. What happens when is the test's to choose.
+// pipe is a sender, a receiver, and between them an adapter that holds a message until there is a
+// receive for it. The test chooses the order of events.
 type pipe struct {
 	t       require.TestingT
 	sizes   sizes
@@ -30,29 +30,28 @@ type pipe struct {
 	r       flow.Receiver
 	credits *flow.Credits
 	mem     []byte // the send buffer
-	ring    []byte // at the receiver, where the sender's adapter writes
-	next    []byte // the ring that follows
+	ring    []byte // at the receiver, target of the sender's adapter
+	next    []byte // the next ring
 	slots   [][]byte
-	free    []int  // slots that are not posted
-	skip    int    // bytes in front of a slot's data
+	free    []int  // slots without a posted receive
+	skip    int    // bytes before a slot's data
 	posted  int    // receives
-	took    uint32 // receives used so far
+	took    uint32 // receives consumed so far
 
 	held     []held // posted, not arrived
 	messages int    // posted, not completed
 	arrived  []held // not completed
-	words    []word // of the receiver, not arrived
+	words    []word // messages of the receiver, not arrived
 	model    []byte // written and not read
-	counter  byte   // of what is written
+	counter  byte   // position of the written data
 	total    uint64 // bytes written
-	cut      uint64 // where a message must end
+	cut      uint64 // positions where a message must end
 	sent     []byte // reused by write
 	buf      []byte // reused by read
-	lengths  []int  // of messages posted
+	lengths  []int  // bytes of posted messages
 }
 
-// held is a message in the adapter, and what was in its memory when it was
-// posted.
+// held is a message in the adapter, with the content of its memory when it was posted.
 type held struct {
 	flow.Message
 	was  []byte
@@ -64,10 +63,10 @@ type kind int
 const (
 	data      kind = iota
 	control        // a message without data
-	switching      // the news that what follows is in the next ring
+	switching      // the notification that later data is in the next ring
 )
 
-// word is what the receiver reports, or the offer of another ring.
+// word is a report of the receiver, or the offer of another ring.
 type word struct {
 	bufs  uint16
 	ack   uint32
@@ -104,7 +103,7 @@ func newPipe(t require.TestingT, z sizes) *pipe {
 	return p
 }
 
-// write writes n bytes, or what is taken of them.
+// write writes n bytes, or the part of them that is accepted.
 func (p *pipe) write(n int, cut bool) int {
 	p.sent = p.sent[:0]
 	for range n {
@@ -114,7 +113,7 @@ func (p *pipe) write(n int, cut bool) int {
 	room := p.s.Free()
 	k := p.s.Write(p.sent)
 	require.Equal(p.t, min(n, room), k)
-	for range n - k { // back to where it was
+	for range n - k { // back to the start
 		p.counter = (p.counter - 7) * 205 // 5 * 205 = 1 modulo 256
 	}
 	p.model = append(p.model, p.sent[:k]...)
@@ -126,14 +125,14 @@ func (p *pipe) write(n int, cut bool) int {
 	return k
 }
 
-// send writes, and posts what may go.
+// send writes, and posts the permitted messages.
 func (p *pipe) send(n int) int {
 	k := p.write(n, false)
 	p.post()
 	return k
 }
 
-// post gives the adapter what may be posted.
+// post posts the permitted messages to the adapter.
 func (p *pipe) post() {
 	for m, ok := p.s.Next(); ok; m, ok = p.s.Next() {
 		p.credits.NextSeq()
@@ -149,14 +148,14 @@ func (p *pipe) post() {
 	}
 }
 
-// deliver moves one message on, and reports whether it could.
+// deliver delivers one message, and reports whether it could.
 func (p *pipe) deliver() bool {
 	if len(p.held) == 0 {
 		return false
 	}
 	h := p.held[0]
 	if h.kind == data {
-		p.place(h) // even if there is no receive: to find out
+		p.place(h) // also without a receive
 	}
 	if p.posted == 0 {
 		require.Equal(p.t, flow.NIC, p.sizes.design, "a message without a receive")
@@ -183,8 +182,7 @@ func (p *pipe) deliver() bool {
 	return true
 }
 
-// place writes a message to the ring. The adapter does so before it knows that
-// there is a receive.
+// place writes a message to the ring. The adapter does so before it finds a receive.
 func (p *pipe) place(h held) {
 	require.Equal(p.t, h.was, p.mem[h.Local:][:h.Len], "the send buffer was used again before its time")
 	if p.sizes.design != flow.Credit {
@@ -192,7 +190,7 @@ func (p *pipe) place(h held) {
 	}
 }
 
-// complete tells the sender of n messages that have arrived.
+// complete completes n arrived messages at the sender.
 func (p *pipe) complete(n int) {
 	for _, h := range p.arrived[:min(n, len(p.arrived))] {
 		if h.kind == data {
@@ -220,7 +218,7 @@ func (p *pipe) read(n int) int {
 	return k
 }
 
-// repost posts the receives that there should be.
+// repost posts the missing receives.
 func (p *pipe) repost() {
 	if r, ok := p.r.(*flow.CreditReceiver); ok {
 		for slot, ok := r.PopFreed(); ok; slot, ok = r.PopFreed() {
@@ -234,7 +232,7 @@ func (p *pipe) repost() {
 	p.check()
 }
 
-// report makes the receiver say what it has to say.
+// report sends a report of the receiver.
 func (p *pipe) report() {
 	w := word{bufs: uint16(p.posted), ack: p.took}
 	if r, ok := p.r.(*flow.RDMAReceiver); ok {
@@ -243,7 +241,7 @@ func (p *pipe) report() {
 	p.words = append(p.words, w)
 }
 
-// reportIfDue does so when it would by itself.
+// reportIfDue sends a report if one is due.
 func (p *pipe) reportIfDue() {
 	if r, ok := p.r.(*flow.RDMAReceiver); ok {
 		if freed, due := r.ReportFreed(false); due {
@@ -266,7 +264,7 @@ func (p *pipe) change(more int) {
 	}
 }
 
-// hear takes a word to the sender.
+// hear handles a report at the sender.
 func (p *pipe) hear() bool {
 	if len(p.words) == 0 {
 		return false
@@ -302,7 +300,7 @@ func (p *pipe) other(k kind) {
 	p.credits.NextSeq()
 }
 
-// check looks at what is always so.
+// check checks the invariants.
 func (p *pipe) check() {
 	switch r := p.r.(type) {
 	case *flow.NICReceiver:
@@ -323,8 +321,7 @@ func (p *pipe) check() {
 	require.GreaterOrEqual(p.t, p.s.Unsent(), p.s.Unposted()+on)
 }
 
-// drain lets everything happen until nothing does any more: all that was written
-// has arrived, and more may be written.
+// drain delivers and completes until idle: all written data has arrived, and more may be written.
 func (p *pipe) drain() {
 	p.report()
 	for moved := true; moved; {

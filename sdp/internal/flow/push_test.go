@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What waits for company behind what is in flight leaves when it is pushed, or at a cut,
-// but not more than the adapter may have.
+// TestLeavesWithoutCompany checks that deferred data is sent by a push, or at a cut, but not more
+// than the adapter accepts.
 func TestLeavesWithoutCompany(t *testing.T) {
-	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100) // 8 bytes keep it busy, 56 are the most
+	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100) // 8 bytes keep it busy, 56 are the maximum
 	write := func(n int) (sent int) {
 		require.Equal(t, n, s.Write(make([]byte, n)))
 		for m, ok := s.Next(); ok; m, ok = s.Next() {
@@ -30,8 +30,8 @@ func TestLeavesWithoutCompany(t *testing.T) {
 	require.Zero(t, write(0), "there is no room in the adapter")
 }
 
-// Short windows go together once three eighths of the buffer are full of them, be it full or
-// not, while the adapter has something to do.
+// TestWindowsInCompany checks that short windows are coalesced once three eighths of the buffer are
+// used by them, while the adapter is busy.
 func TestWindowsInCompany(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 64, 1000, 8, 100)
 	write := func(n int) (sent []int) {
@@ -63,7 +63,7 @@ func TestWindowsInCompany(t *testing.T) {
 	require.Equal(t, []int{8, 8}, write(0))
 }
 
-// A push does not move a cut: the message before it ends there all the same.
+// TestPushLeavesCut checks that a push does not move a cut: the message before it ends there.
 func TestPushLeavesCut(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100)
 	s.Write(make([]byte, 8))

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Short messages go round in the first part of the send buffer. What does not fit there has
-// all of the buffer, at once.
+// TestStretch checks that short messages use the first part of the send buffer cyclically, and that
+// longer data has all of the buffer at once.
 func TestStretch(t *testing.T) {
 	credits := new(Credits)
 	credits.Start(1000)
@@ -29,7 +29,7 @@ func TestStretch(t *testing.T) {
 			}
 			require.LessOrEqual(t, farthest, 200)
 
-			for n := range 11 { // nothing is done any more, and a part of the ring is in use
+			for n := range 11 { // idle, with a part of the ring in use
 				require.Equal(t, 63, s.Write(make([]byte, 63)), "%d", n)
 				send()
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// Once the lists have grown, neither data nor words about receives allocate.
+// TestNoAllocation checks that neither data nor credit updates allocate after the lists have grown.
 func TestNoAllocation(t *testing.T) {
 	out, in := make([]byte, 60), make([]byte, 300)
 	for _, d := range allDesigns {

@@ -6,33 +6,33 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// pattern is the byte at an offset of what an end writes.
+// pattern returns the byte at an offset of an end's stream.
 func (e *end) pattern(off int) byte {
 	x := uint32(off)*2654435761 + uint32(e.name[0])
 	return byte(x >> 24)
 }
 
-// fill is n bytes of it.
+// fill returns n bytes of it.
 func (e *end) fill(p []byte, off int) {
 	for i := range p {
 		p[i] = e.pattern(off + i)
 	}
 }
 
-// writer is an application that writes: by chance in any way there is.
+// writer is an application that writes in random ways.
 type writer struct {
 	end      *end
 	off      int // bytes written
 	total    int // to be written
 	direct   bool
-	urgent   []int  // offsets behind urgent bytes
+	urgent   []int  // offsets after urgent bytes
 	lent     Memory // offered, or being written from
 	offering bool
 	placing  bool
 	patient  bool // never cancels, nor does the reader
-	serial   bool // the reader waits while the writer is about something else than Write
+	serial   bool // the reader waits while the writer does something other than Write
 	spills   bool // while it offers
-	resting  int  // turns
+	resting  int  // steps
 }
 
 // reader is an application that reads.
@@ -42,17 +42,17 @@ type reader struct {
 	eof      bool
 	direct   bool
 	refuses  bool
-	piece    int    // bytes of a fetch at most, if not 0
-	lent     Memory // lent for a fetch or a sink
+	piece    int    // maximum bytes of a fetch, if not 0
+	lent     Memory // lent to a fetch or a sink
 	size     int
 	fetching bool
 	sinking  bool
-	urgent   []int // offsets behind urgent bytes that were seen
+	urgent   []int // offsets after urgent bytes seen
 	resting  int
 	buf      [400]byte
 }
 
-// act does something if there is something to do.
+// act executes one step if possible.
 func (a *writer) act() bool {
 	e := a.end
 	c, w := e.core, e.w
@@ -143,7 +143,7 @@ func (a *writer) offered() bool {
 	if a.spills && c.SpillRing() > 0 {
 		return true
 	}
-	if !a.patient && w.chance(40) { // as if the application had lost interest
+	if !a.patient && w.chance(40) { // the application has canceled
 		c.CloseWrite()
 		a.total = -1
 	}
@@ -154,7 +154,7 @@ func (a *writer) offered() bool {
 	return false
 }
 
-// act does something if there is something to do.
+// act executes one step if possible.
 func (a *reader) act() bool {
 	e := a.end
 	c, w := e.core, e.w
@@ -221,7 +221,7 @@ func (a *reader) act() bool {
 	return false
 }
 
-// took compares what was read with what was written.
+// took compares the read data with the written data.
 func (a *reader) took(p []byte) {
 	for i, b := range p {
 		if b != a.end.peer.pattern(a.off+i) {
@@ -231,11 +231,11 @@ func (a *reader) took(p []byte) {
 	a.off += len(p)
 }
 
-// look is done after each completion, and before a read: where is the urgent byte?
+// look reads the position of the urgent byte, after each completion and before a read.
 func (e *end) look() {
 	a := &e.reader
 	if a.fetching || a.sinking || e.peer.writer.total == 0 {
-		return // off is not up to date, or the test does without applications
+		return // off is outdated, or the test has no applications
 	}
 	if ahead, _ := e.core.Urgent(); ahead > 0 {
 		require.LessOrEqual(e.w.t, ahead, e.core.Buffered())
@@ -247,7 +247,7 @@ func (e *end) look() {
 	}
 }
 
-// meddle does one of the rarer things.
+// meddle executes one of the rare operations.
 func (e *end) meddle(rings map[*end]Memory) {
 	c, w := e.core, e.w
 	defer e.post()
@@ -281,7 +281,7 @@ func (e *end) meddle(rings map[*end]Memory) {
 	case 4:
 		ring, ok := rings[e]
 		if ok && !c.ChangingRing() {
-			w.giveBack(e.cfg.Ring) // it is ours again
+			w.giveBack(e.cfg.Ring) // it is returned
 			e.cfg.Ring = ring
 			delete(rings, e)
 			ok = false

@@ -30,14 +30,14 @@ func sinkOf(e *evil, n int) *evil {
 	return e
 }
 
-// mangled delivers a message with another number somewhere in its header.
+// mangled delivers a message with a changed number in its header.
 func mangled(e *evil, id bsdh.MID, off int, with uint32) {
 	b := e.frame(id, make([]byte, id.Extended()), nil)
 	binary.BigEndian.PutUint32(b[off:], with)
 	e.raw(b)
 }
 
-// what a peer does who does not keep to the protocol, and how it is named.
+// violations lists violations of the protocol with their errors.
 var violations = []struct {
 	name  string
 	in    flow.Control
@@ -82,7 +82,7 @@ var violations = []struct {
 	{"RingChange to less", rdma, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(849)) }, "RingChange from 850 to 849"},
 	{"RingChange to too much", nic, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1<<31)) }, "RingChange from 850 to 2147483648"},
 	{"RingChange twice", nic, func(e *evil) {
-		e.core.controls.depth = 0 // no answer can go
+		e.core.controls.depth = 0 // no reply can be sent
 		e.say(bsdh.MIDRingChange, ringOf(900)).say(bsdh.MIDRingChange, ringOf(1000))
 	}, "second RingChange"},
 	{"RingSwitched", nic, func(e *evil) { e.say(bsdh.MIDRingSwitched, nil) }, "without a RingChange"},
@@ -163,7 +163,7 @@ var violations = []struct {
 	}, "ChRcvBufAck of 115 bytes, less than the current 116"},
 
 	{"SrcAvail and its cancel for ever", nic, func(e *evil) {
-		for e.core.Err() == nil { // nothing that the core says is ever completed
+		for e.core.Err() == nil { // no message of the core ever completes
 			e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvailCancel, nil)
 		}
 	}, "32 control messages queued, no space for SendSm"},
@@ -193,7 +193,7 @@ var violations = []struct {
 	}, "exceeds the advertised receives"},
 }
 
-// Each ends the connection with an error that says what it was.
+// TestViolations checks that each violation ends the connection with its error.
 func TestViolations(t *testing.T) {
 	for _, s := range violations {
 		t.Run(s.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// A message before the connection is there.
+// TestEarly delivers a message before the connection is established.
 func TestEarly(t *testing.T) {
 	for _, early := range []func(e *evil){
 		func(e *evil) { e.say(bsdh.MIDSendSm, nil) },
@@ -226,7 +226,7 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// What the peer may do, though it looks odd.
+// TestNoViolations delivers unusual messages that are permitted.
 func TestNoViolations(t *testing.T) {
 	for name, do := range map[string]func(e *evil){
 		"cancel of nothing":         func(e *evil) { e.say(bsdh.MIDSrcAvailCancel, nil).say(bsdh.MIDSinkAvailCancel, nil) },
@@ -244,7 +244,7 @@ func TestNoViolations(t *testing.T) {
 	}
 }
 
-// What ends a connection, and is no fault of the peer.
+// TestEnds checks the ends of a connection that are not a violation.
 func TestEnds(t *testing.T) {
 	e := newEvil(t, nic).start().say(bsdh.MIDAbortConn, nil)
 	require.ErrorIs(t, e.core.Err(), ErrAborted)
@@ -260,7 +260,7 @@ func TestEnds(t *testing.T) {
 	require.ErrorAs(t, e.core.Err(), &why)
 	require.Equal(t, verbs.WCRetryExcErr, why.Status)
 
-	// Both halves have ended: the queue pair may go.
+	// Both halves have ended: the queue pair may be closed.
 	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
 	require.False(t, e.core.BothClosed())
 	e.core.CloseWrite()
@@ -272,7 +272,7 @@ func TestEnds(t *testing.T) {
 	e.core.PeerDisconnected(ErrAborted)
 	require.NoError(t, e.core.Err())
 
-	// Who leaves asks behind the last byte whether all is there.
+	// The end requests an acknowledgement after the last byte.
 	e = newEvil(t, nic).start()
 	require.Equal(t, 5, e.core.Write(make([]byte, 5)))
 	e.core.CloseWithoutDisConn()
@@ -293,13 +293,13 @@ func TestEnds(t *testing.T) {
 	e.finish()
 	require.True(t, e.core.Delivered(), "by the DisConn")
 
-	// AbortConn is for after a DisConn.
+	// AbortConn is permitted after a DisConn only.
 	e = newEvil(t, nic).start()
 	require.False(t, e.core.Abort())
 	require.True(t, e.say(bsdh.MIDDisConn, nil).core.Abort())
 	require.Equal(t, bsdh.MIDAbortConn, bsdh.MID(e.core.Sends()[0].InlineData[0]))
 	require.True(t, e.core.Aborting())
-	e.core.Fail(ErrReset) // it is said all the same
+	e.core.Fail(ErrReset) // it is sent
 	e.take()
 	e.finish()
 	require.False(t, e.core.Aborting())
@@ -308,7 +308,7 @@ func TestEnds(t *testing.T) {
 	require.ErrorIs(t, e.core.Err(), ErrReset)
 }
 
-// A driver that mixes something up does not take the process with it.
+// TestDriver checks that an error of the driver does not panic.
 func TestDriver(t *testing.T) {
 	for name, do := range map[string]func(c *Core){
 		"a receive that does not exist": func(c *Core) { c.HandleCompletion(&verbs.WC{Opcode: verbs.WCRecv, WRID: 1 << 40}) },

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// Between two that know it the header of data is immediate data; a plain peer gets the
-// standard's.
+// TestBrief checks that between two capable ends the header of data is immediate data, and that a
+// standard peer gets the standard's.
 func TestBrief(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		w := newWorld(t, 1)
@@ -35,7 +35,8 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// More receives than a brief header can tell of need a whole one.
+// TestNotBriefEnough checks that a number of receives that exceeds a brief header is sent in a full
+// one.
 func TestNotBriefEnough(t *testing.T) {
 	w := newWorld(t, 1)
 	cfg := Config{FlowControl: flow.Credit, Buffers: 1 << 14, BufferBytes: 64, Queue: 16, Receives: 16, MaxAdverts: 1}
@@ -48,8 +49,8 @@ func TestNotBriefEnough(t *testing.T) {
 	require.Equal(t, 10, w.ends[1].core.Buffered())
 }
 
-// Who sends immediate data without having agreed on it, or of what was not sent, does not
-// keep to the protocol.
+// TestBadBrief checks that immediate data that was not negotiated, or of a message that was not
+// sent, is a violation.
 func TestBadBrief(t *testing.T) {
 	header := func(ack uint32) uint32 {
 		b, ok := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Bufs: 20, Ack: ack})
@@ -61,7 +62,7 @@ func TestBadBrief(t *testing.T) {
 	require.NoError(t, e.core.Err())
 	require.Equal(t, 4, e.core.Buffered())
 	left := e.core.credits.Available()
-	e.brief(header(e.heard()+1), []byte("more")) // which is 65535 messages ago
+	e.brief(header(e.heard()+1), []byte("more")) // that is 65535 messages earlier
 	require.NoError(t, e.core.Err())
 	require.Equal(t, left, e.core.credits.Available(), "an old word")
 	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes))

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// pair connects two ends of a design with plain sizes: 8 buffers of 100 bytes,
-// windows of 50, 16 receives.
+// pair connects two ends with a flow control and plain sizes: 8 buffers of 100 bytes, windows of
+// 50, 16 receives.
 func pair(t *testing.T, d flow.Control) (w *world, a, b *end) {
 	w = newWorld(t, 1)
 	cfg := Config{FlowControl: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
@@ -23,8 +23,8 @@ func pair(t *testing.T, d flow.Control) (w *world, a, b *end) {
 	return w, w.ends[0], w.ends[1]
 }
 
-// With both buffers full and nobody reading, two receives are left on each side.
-// Whatever is to be said gets through all the same, from either side.
+// TestLastCredits checks that with both buffers full and without readers two receives are left on
+// each side, so that control messages pass from either side.
 func TestLastCredits(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed)
@@ -78,8 +78,8 @@ func TestLastCredits(t *testing.T) {
 	})
 }
 
-// Words themselves use up what is left for messages without data. The other
-// end, which neither reads nor writes, gives it back.
+// TestWordsAreAnswered checks that credit updates, which consume the last credits for messages
+// without data, are returned by a peer that neither reads nor writes.
 func TestWordsAreAnswered(t *testing.T) {
 	for reads := range 9 {
 		for i := range 2 {
@@ -105,7 +105,8 @@ func TestWordsAreAnswered(t *testing.T) {
 	}
 }
 
-// The peer hears of receives when half of them are new, not after each message.
+// TestDelayedWords checks that a credit update is sent when half of the receives are new, not after
+// each message.
 func TestDelayedWords(t *testing.T) {
 	for _, d := range []flow.Control{flow.RDMA, flow.Credit} {
 		w, a, b := pair(t, d)
@@ -126,8 +127,8 @@ func TestDelayedWords(t *testing.T) {
 	}
 }
 
-// Who asked for a ring and gets a connection by credits has told the peer of
-// fewer receives than there are. It tells of the others.
+// TestFallbackTells checks that an end that requested a ring and gets a connection by credits sends
+// the remaining receives, since the Hello had fewer.
 func TestFallbackTells(t *testing.T) {
 	w := newWorld(t, 1)
 	cfg := Config{FlowControl: flow.NIC, Buffers: 1, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1}
@@ -136,7 +137,7 @@ func TestFallbackTells(t *testing.T) {
 	require.Equal(t, 1, w.ends[1].core.Write([]byte{1}))
 }
 
-// posted names what the core has for its queue pair.
+// posted returns the names of the messages that the core has for its queue pair.
 func posted(e *end) (list []string) {
 	for _, wr := range e.core.Sends() {
 		name := "data"
@@ -150,8 +151,7 @@ func posted(e *end) (list []string) {
 	return list
 }
 
-// hold makes the send queue take no more messages without data, as if those
-// before were not completed.
+// hold makes the send queue refuse messages without data, as if earlier ones were not complete.
 func hold(e *end) { e.core.controls.done -= e.core.controls.depth }
 
 func release(e *end) {
@@ -159,8 +159,8 @@ func release(e *end) {
 	e.core.buildRequests()
 }
 
-// Data does not overtake what must arrive before it, even if the send queue
-// has no room for that.
+// TestStreamOrder checks that data does not overtake messages that must arrive before it, even if
+// the send queue has no space for them.
 func TestStreamOrder(t *testing.T) {
 	for _, d := range []flow.Control{flow.NIC, flow.RDMA} {
 		sinking := func() (w *world, a, b *end) {

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// evil is a peer that says what it likes to a core.
+// evil is a peer that sends arbitrary messages to a core.
 type evil struct {
 	t    require.TestingT
 	core *Core
@@ -20,8 +20,7 @@ type evil struct {
 	bufs uint16
 }
 
-// newEvil is the peer of a core with 8 buffers of 100 bytes, windows of 50 and
-// 16 receives.
+// newEvil returns the peer of a core with 8 buffers of 100 bytes, windows of 50 and 16 receives.
 func newEvil(t require.TestingT, d flow.Control) *evil {
 	e := &evil{t: t, mem: make(map[uint32]Memory), bufs: 20}
 	e.cfg = Config{FlowControl: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
@@ -46,7 +45,7 @@ func (e *evil) register(n int) Memory {
 	return m
 }
 
-// take takes what the core posts.
+// take handles the posts of the core.
 func (e *evil) take() {
 	for _, wr := range e.core.Receives() {
 		s := wr.SGList[0]
@@ -63,7 +62,7 @@ func (e *evil) take() {
 	require.LessOrEqual(e.t, len(e.sent), e.cfg.SendQueue())
 }
 
-// finish completes what the core has posted.
+// finish completes the posts of the core.
 func (e *evil) finish() *evil {
 	for len(e.sent) > 0 {
 		wr := e.sent[0]
@@ -98,16 +97,16 @@ func (e *evil) deliver(b []byte, wc verbs.WC) *evil {
 	return e
 }
 
-// frame is a message as it should be.
+// frame returns a valid message.
 func (e *evil) frame(id bsdh.MID, ext, payload []byte) []byte {
 	e.seq++
 	h := bsdh.Header{MID: id, Bufs: e.bufs, Len: uint32(bsdh.HeaderBytes + len(ext) + len(payload)), Seq: e.seq, Ack: e.heard()}
 	return append(append(h.Append(nil), ext...), payload...)
 }
 
-// heard is the number of the last message of the core.
+// heard returns the number of the last message of the core.
 func (e *evil) heard() uint32 {
-	c := e.core.credits // a copy, whose next number is one more
+	c := e.core.credits // a copy, whose next number is one higher
 	return c.NextSeq() - 1
 }
 

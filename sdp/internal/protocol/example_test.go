@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// memory stands for a registered region.
+// memory represents a registered region.
 func memory(n int) protocol.Memory { return protocol.Memory{Bytes: make([]byte, n)} }
 
-// One end of a connection by credits. What a queue pair would do is written out.
+// One end of a connection by credits. The operations of the queue pair are written out.
 func Example() {
 	cfg := protocol.Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 1024, Queue: 16, Receives: 16, MaxAdverts: 1}
 	cfg.Send, cfg.Slots = memory(cfg.SendBytes()), memory(cfg.SlotBytes())
@@ -30,14 +30,14 @@ func Example() {
 	}
 	c.ClearPosted()
 
-	// The peer's answer comes into the first receive.
+	// The peer's reply arrives in the first receive.
 	answer := bsdh.Header{MID: bsdh.MIDData, Bufs: 5, Len: bsdh.HeaderBytes + 2, Seq: 1, Ack: 1}.Append(nil)
 	copy(cfg.Slots.Bytes[receives[0].SGList[0].Addr:], append(answer, "ok"...))
 	c.HandleCompletion(&verbs.WC{WRID: receives[0].WRID, Opcode: verbs.WCRecv, ByteLen: 18})
 	buf := make([]byte, 100)
 	fmt.Printf("read: %q\n", buf[:c.Read(buf)])
 
-	// One that may not be.
+	// A message that is not permitted.
 	copy(cfg.Slots.Bytes[receives[1].SGList[0].Addr:], bsdh.Header{MID: bsdh.MIDSendSm, Bufs: 5, Len: 16, Seq: 2, Ack: 1}.Append(nil))
 	c.HandleCompletion(&verbs.WC{WRID: receives[1].WRID, Opcode: verbs.WCRecv, ByteLen: 16})
 	fmt.Println(c.Err())

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// script is what a fuzzer has to say.
+// script reads choices from the fuzzer's bytes.
 type script []byte
 
 func (s *script) byte() (b byte) {
@@ -32,8 +32,8 @@ var ids = []bsdh.MID{
 	bsdh.MIDData, bsdh.MIDRingUpdate, bsdh.MIDRingChange, bsdh.MIDRingSwitched,
 }
 
-// step does what the script says next: a peer's message, good or bad, a
-// completion, or a call of the application.
+// step executes the next step of the script: a message of the peer, valid or not, a completion, or
+// a call of the application.
 func (e *evil) step(s *script, at *int) {
 	c := e.core
 	op := s.byte() % 27
@@ -41,7 +41,7 @@ func (e *evil) step(s *script, at *int) {
 		op = 6
 	}
 	switch op {
-	case 0: // any bytes
+	case 0: // arbitrary bytes
 		e.raw(s.take(int(s.byte())))
 	case 1, 2, 3: // a message, with any extended header and data
 		id := ids[int(s.byte())%len(ids)]
@@ -53,7 +53,7 @@ func (e *evil) step(s *script, at *int) {
 		b := e.frame(id, ext, s.take(int(s.byte()%8)))
 		b[1] = s.byte() & 7
 		e.raw(b)
-	case 4: // a write where it should be
+	case 4: // a write at the right position
 		n := int(s.byte() % 60)
 		if e.cfg.FlowControl != flow.Credit {
 			n = min(n, len(e.cfg.Ring.Bytes)-*at)
@@ -113,7 +113,7 @@ func (e *evil) step(s *script, at *int) {
 		c.ReleaseHeld()
 	case 24:
 		c.ChangeRing(e.register(len(e.cfg.Ring.Bytes) + int(s.byte())))
-	case 25: // data with a brief header, good or bad
+	case 25: // data with a brief header, valid or not
 		b, _ := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.Flags(s.byte() & 3), Bufs: e.bufs, Ack: e.heard() + uint32(s.byte()%2)})
 		e.brief(uint32(b), s.take(int(s.byte()%120)))
 	case 26:
@@ -122,8 +122,8 @@ func (e *evil) step(s *script, at *int) {
 	e.take()
 }
 
-// FuzzCore: whatever the peer sends, the adapter completes and the application
-// calls, nothing panics, and what is kept stays within bounds.
+// FuzzCore checks that arbitrary messages, completions and calls do not panic, and that the
+// buffered data is bounded.
 func FuzzCore(f *testing.F) {
 	for d := range byte(3) {
 		f.Add([]byte{d, 8, 200, 4, 9, 10, 9, 6, 19, 1, 0, 0, 0, 0})

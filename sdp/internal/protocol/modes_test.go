@@ -9,12 +9,12 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// A SinkAvail on the way is void for the peer that sees the mode change, and so it is for who
-// has changed it meanwhile, also if that was there and back.
+// TestSinkAcrossModes checks that a SinkAvail in flight is void after a mode change, for the peer
+// and for the end that has changed the mode, also if it has changed back.
 func TestSinkAcrossModes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		modes []bsdh.ModeChange // of a, who is pipelined
+		modes []bsdh.ModeChange // of a, in pipelined mode
 		kept  bool
 	}{
 		{"no change", nil, true},
@@ -24,7 +24,7 @@ func TestSinkAcrossModes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, a, b := pipelined(t)
-			if len(c.modes) > 0 && c.modes[0].SendHalf { // which is asked for from buffered mode only
+			if len(c.modes) > 0 && c.modes[0].SendHalf { // requested from buffered mode only
 				require.True(t, b.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Combined}))
 				b.post()
 				w.settle()
@@ -34,7 +34,7 @@ func TestSinkAcrossModes(t *testing.T) {
 			}
 			require.True(t, b.core.CanOfferSink())
 			sink := w.register("a sink of b", 9)
-			b.core.OfferSink(sink.Addr, sink.RKey, 9) // not posted: a hears of it when it has changed
+			b.core.OfferSink(sink.Addr, sink.RKey, 9) // not posted: a is notified when it has changed
 			for _, m := range c.modes {
 				require.True(t, a.core.ChangeMode(m))
 				a.post()
@@ -47,7 +47,7 @@ func TestSinkAcrossModes(t *testing.T) {
 	}
 }
 
-// pipelined are two ends by credits, either of which is pipelined.
+// pipelined returns two ends by credits, either in pipelined mode.
 func pipelined(t *testing.T) (w *world, a, b *end) {
 	w, a, b = pair(t, flow.Credit)
 	for _, e := range w.ends {

@@ -18,7 +18,7 @@ func helloOf(c *Config) *bsdh.Hello {
 	return c.Hello(netip.MustParseAddrPort("192.0.2.1:50000"), netip.MustParseAddr("192.0.2.2"))
 }
 
-// Each end knows of the other what that is.
+// TestNegotiation checks that each end has the parameters of the other.
 func TestNegotiation(t *testing.T) {
 	for _, d := range allDesigns {
 		a, b := plainConfig(d), plainConfig(flow.NIC)
@@ -53,7 +53,8 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// A configuration for another design may have a window that does not fit.
+// TestHeedWindow checks that a configuration for another flow control may have an unsuitable
+// window.
 func TestHeedWindow(t *testing.T) {
 	c := plainConfig(flow.Credit)
 	for _, window := range []int{0, -5, 4001, 1 << 20} {
@@ -101,7 +102,7 @@ func TestBadHello(t *testing.T) {
 	require.ErrorContains(t, err, "MaxAdverts")
 }
 
-// A peer may say that its buffers are of any size.
+// TestHugeBuffers checks that a peer may announce buffers of any size.
 func TestHugeBuffers(t *testing.T) {
 	e := newEvil(t, flow.Credit)
 	e.core.Start(Peer{FlowControl: flow.Credit, Bufs: 20, BufferBytes: 1<<32 - 1, MaxAdverts: 1})

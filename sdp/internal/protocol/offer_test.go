@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// How an offer has ended says whether the peer wants copies: not if its own memory was first,
-// nor if all was read or the offer was taken back.
+// TestOfferRefused checks that the end of an offer shows whether the peer wants copies: not if its
+// own memory was first, nor if all was read or the offer was canceled.
 func TestOfferRefused(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Messages of credit-based flow control ask for no acknowledgement until half of the
-// send buffer waits for one.
+// TestUnhurried checks that messages of credit-based flow control request no acknowledgement until
+// half of the send buffer waits for one.
 func TestUnhurried(t *testing.T) {
 	_, a, _ := pair(t, flow.Credit)
 	for a.core.Write([]byte{1}) > 0 {

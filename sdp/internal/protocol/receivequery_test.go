@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// With the NIC design nobody lends memory before the peer is known to have a
-// receive for the message that says so; who asks gets to know when there is one.
+// TestAsk checks that with NIC flow control memory is lent only when the peer is known to have a
+// receive for the message, and that a query is answered when there is one.
 func TestAsk(t *testing.T) {
 	w, a, b := pair(t, flow.NIC)
 	require.True(t, a.core.CanOffer(), "Hello told of receives")
@@ -32,8 +32,7 @@ func TestAsk(t *testing.T) {
 		b.post()
 		w.settle()
 	}
-	// By the first answer there were receives for the data that came behind the question: that
-	// is asked again.
+	// The first reply had receives for the data after the query: that is queried again.
 	require.True(t, a.core.CanOffer())
 	require.True(t, a.core.CanOfferSink())
 	before := b.core.Stats().Controls
@@ -42,7 +41,7 @@ func TestAsk(t *testing.T) {
 	w.settle()
 	require.Equal(t, before, b.core.Stats().Controls)
 
-	// What is offered comes back, though the peer does not read.
+	// The offer returns although the peer does not read.
 	a.writer.offer(10)
 	w.settle()
 	a.core.CancelOffer()
@@ -51,7 +50,7 @@ func TestAsk(t *testing.T) {
 	require.False(t, a.core.Offering())
 }
 
-// Others know by credits, or need not.
+// TestAskNobody checks that other flow controls know the receives by credits, or do not need them.
 func TestAskNobody(t *testing.T) {
 	for _, d := range allDesigns[1:] {
 		_, a, _ := pair(t, d)

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// resizing is a whose send buffers are longer than b's receive buffers, and who
-// has asked b for others.
+// resizing returns ends of which a has longer send buffers than b's receive buffers, and has
+// requested larger ones.
 func resizing(t *testing.T) (w *world, a, b *end) {
 	w = newWorld(t, 1)
 	cfg := Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 300, Queue: 16, Receives: 16, MaxAdverts: 1}
@@ -32,7 +32,7 @@ func resizing(t *testing.T) (w *world, a, b *end) {
 	return w, a, b
 }
 
-// longest is the length of the longest message that a sends.
+// longest returns the length of the longest message of a.
 func longest(w *world, a, b *end) (n int) {
 	require.Positive(w.t, a.core.Write(make([]byte, 1000)))
 	for _, wr := range a.core.Sends() {
@@ -50,7 +50,7 @@ func longest(w *world, a, b *end) (n int) {
 	return n
 }
 
-// The new size counts when no receive of the old one is left.
+// TestResize checks that the new size applies when no old receive is left.
 func TestResize(t *testing.T) {
 	w, a, b := resizing(t)
 	require.False(t, b.core.GrantResize(w.register("too short", 10), 200))
@@ -88,12 +88,12 @@ func TestResizeDeclined(t *testing.T) {
 	require.Equal(t, 100, longest(w, a, b))
 	require.True(t, b.core.RequestPeerSize(400))
 	b.post()
-	w.settle() // a's configuration allows none: the answer needs nobody
+	w.settle() // a's configuration permits none: the reply needs no call
 	require.Equal(t, 300, b.core.PeerBufferBytes())
 	require.True(t, b.core.RequestPeerSize(400))
 }
 
-// Another ring takes over in the middle of the stream.
+// TestChangeRing checks that another ring is used in the middle of the stream.
 func TestChangeRing(t *testing.T) {
 	for _, d := range allDesigns[:2] {
 		w, a, b := pair(t, d)

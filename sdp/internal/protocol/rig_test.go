@@ -31,8 +31,8 @@ func everySeed(t *testing.T, run func(t *testing.T, seed uint64)) {
 	}
 }
 
-// world is two ends and the queue pairs that join them. What happens next is
-// chance, but each queue keeps its order.
+// world is two ends and the queue pairs that connect them. The order of events is random, except
+// within a queue.
 type world struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -42,8 +42,7 @@ type world struct {
 	steps int
 }
 
-// region is registered memory. Nothing may touch it any more when it is given
-// back.
+// region is registered memory. It must not be accessed after it is returned.
 type region struct {
 	Memory
 	what string
@@ -62,9 +61,9 @@ type end struct {
 	executed []*request // not completed
 	cq       []verbs.WC // not polled
 	rq       []verbs.RecvWR
-	order    []*request // those that take a place in the send queue, for all that the core knows
+	order    []*request // requests that use a slot of the send queue
 
-	old    Memory // receives that are going out of use
+	old    Memory // receives that are being replaced
 	writer writer
 	reader reader
 }
@@ -72,7 +71,7 @@ type end struct {
 // request is a send request in the adapter.
 type request struct {
 	verbs.SendWR
-	data   []byte // what it sends or writes, when it was posted
+	data   []byte // the sent or written data when it was posted
 	region *region
 	off    int
 }
@@ -84,10 +83,10 @@ func newWorld(t *testing.T, seed uint64) *world {
 // between returns a number from lo to hi.
 func (w *world) between(lo, hi int) int { return lo + w.rng.IntN(hi-lo+1) }
 
-// chance is true once in n.
+// chance reports true once in n times.
 func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
-// register makes memory of n bytes.
+// register registers memory of n bytes.
 func (w *world) register(what string, n int) Memory {
 	w.key += 1 + w.rng.Uint32N(9)
 	m := Memory{Bytes: make([]byte, n), Addr: uint64(w.key) << 32, LKey: w.key, RKey: w.key}
@@ -95,7 +94,7 @@ func (w *world) register(what string, n int) Memory {
 	return m
 }
 
-// giveBack ends the use of memory, and spoils it.
+// giveBack ends the use of memory, and overwrites it.
 func (w *world) giveBack(m Memory) {
 	r := w.mem[m.RKey]
 	require.False(w.t, r.back)
@@ -105,7 +104,7 @@ func (w *world) giveBack(m Memory) {
 	}
 }
 
-// find looks n bytes up, as an adapter does.
+// find resolves n bytes like an adapter.
 func (w *world) find(key uint32, addr uint64, n int, who string) (r *region, off int) {
 	r = w.mem[key]
 	require.NotNil(w.t, r, "%s: key %d", who, key)
@@ -134,7 +133,7 @@ func (w *world) drawConfig(d flow.Control) Config {
 	return c
 }
 
-// allocate gives a configuration its memory.
+// allocate allocates the memory of a configuration.
 func (w *world) allocate(name string, c *Config) {
 	c.Send = w.register(name+"'s send buffer", c.SendBytes())
 	c.Slots = w.register(name+"'s receives", c.SlotBytes())
@@ -143,8 +142,8 @@ func (w *world) allocate(name string, c *Config) {
 	}
 }
 
-// connect makes the two ends: a asks for its design, b has it or, being plain, knows
-// nothing of it.
+// connect connects the two ends: a requests its flow control, b has it or, being a standard peer,
+// does not know it.
 func (w *world) connect(a, b Config, plain bool) {
 	local, remote := netip.MustParseAddrPort("192.0.2.1:50000"), netip.MustParseAddr("192.0.2.2")
 	w.allocate("a", &a)
@@ -177,7 +176,7 @@ func (w *world) connect(a, b Config, plain bool) {
 	w.ends[1].post()
 }
 
-// post does what a driver does with what the core has for its queue pair.
+// post posts the requests of the core like a driver.
 func (e *end) post() {
 	w := e.w
 	for _, wr := range e.core.Receives() {
@@ -209,10 +208,10 @@ func (e *end) post() {
 	e.core.ClearPosted()
 }
 
-// local is a request's memory here.
+// local returns a request's local memory.
 func (r *request) local() []byte { return r.region.Bytes[r.off:][:r.SGList[0].Length] }
 
-// intact looks whether what is being sent is still what it was.
+// intact reports whether the memory of a request is unchanged.
 func (r *request) intact(t *testing.T, when string) {
 	if r.region != nil && r.Opcode != verbs.WRRDMARead {
 		require.False(t, r.region.back, "%s: memory that is being sent has been given back", when)
@@ -220,7 +219,7 @@ func (r *request) intact(t *testing.T, when string) {
 	}
 }
 
-// execute does the next request, and reports whether it could.
+// execute executes the next request, and reports whether it could.
 func (e *end) execute() bool {
 	if len(e.sq) == 0 {
 		return false
@@ -233,7 +232,7 @@ func (e *end) execute() bool {
 		if r.Opcode == verbs.WRSendWithImm {
 			wc.Flags, wc.Imm = verbs.WCWithImm, r.Imm
 		}
-		if r.Opcode == verbs.WRRDMAWriteWithImm { // the bytes are there before the receive is looked for
+		if r.Opcode == verbs.WRRDMAWriteWithImm { // the bytes are placed before the receive is looked up
 			wc.Opcode, wc.Flags, wc.Imm = verbs.WCRecvRDMAWithImm, verbs.WCWithImm, r.Imm
 			to, off := w.find(r.RKey, r.RemoteAddr, len(r.data), e.name+"'s write")
 			copy(to.Bytes[off:], r.data)
@@ -269,7 +268,7 @@ func (e *end) execute() bool {
 	return true
 }
 
-// complete completes the oldest request that has been executed.
+// complete completes the oldest executed request.
 func (e *end) complete() bool {
 	if len(e.executed) == 0 {
 		return false
@@ -290,7 +289,7 @@ func (e *end) complete() bool {
 	return true
 }
 
-// poll gives the core up to n completions.
+// poll passes up to n completions to the core.
 func (e *end) poll(n int) bool {
 	n = min(n, len(e.cq))
 	for range n {

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// start gives the ends their applications.
+// start starts the applications of the ends.
 func (w *world) start(total int, direct bool) {
 	patient := w.chance(3)
 	serial := !patient && w.chance(2)
@@ -18,7 +18,7 @@ func (w *world) start(total int, direct bool) {
 	}
 }
 
-// move lets a queue move on that can.
+// move executes one step of a random queue.
 func (w *world) move() bool {
 	i := w.rng.IntN(6)
 	for k := range 6 {
@@ -39,15 +39,15 @@ func (w *world) move() bool {
 	return false
 }
 
-// settle lets everything move but the applications, until nothing does. Two ends
-// do not answer each other for ever.
+// settle executes all queues without the applications until idle. Two ends do not reply to each
+// other for ever.
 func (w *world) settle() {
 	for n := 0; w.move(); n++ {
 		require.Less(w.t, n, 5000, "there is no end to it")
 	}
 }
 
-// run lets chance decide until both ends have ended.
+// run executes random steps until both ends have ended.
 func (w *world) run() {
 	rings := make(map[*end]Memory)
 	idle := 0
@@ -100,7 +100,7 @@ func (w *world) run() {
 	}
 }
 
-// ended reports whether both applications have, and both cores know.
+// ended reports whether both applications have ended, and both cores know.
 func (w *world) ended() bool {
 	for _, e := range w.ends {
 		if !e.reader.eof || !e.core.BothClosed() || e.writer.offering {
@@ -110,7 +110,7 @@ func (w *world) ended() bool {
 	return true
 }
 
-// dump says where everybody stands.
+// dump returns the state of both ends.
 func (w *world) dump() {
 	for _, e := range w.ends {
 		c := e.core
@@ -123,8 +123,8 @@ func (w *world) dump() {
 	}
 }
 
-// Whatever both applications do, each gets what the other has written, nothing
-// waits for ever, and memory that was lent is left alone afterwards.
+// TestAnything checks that each application gets the data that the other has written, that no call
+// waits for ever, and that lent memory is not accessed afterwards.
 func TestAnything(t *testing.T) {
 	for _, d := range []flow.Control{flow.NIC, flow.RDMA, flow.Credit} {
 		for _, direct := range []bool{false, true} {
@@ -144,7 +144,7 @@ func TestAnything(t *testing.T) {
 	}
 }
 
-// A peer that knows nothing of our designs is served by credits.
+// TestPlainPeer checks that a standard peer is served by credits.
 func TestPlainPeer(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed)

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// bothWays is b full of data for a, in a's ring, in b's adapter and in b's send
-// buffer, when a offers memory to b.
+// bothWays returns ends with data for a in a's ring, in b's adapter and in b's send buffer, when a
+// offers memory to b.
 func bothWays(t *testing.T, seed uint64) (w *world, a, b *end) {
 	w = newWorld(t, seed)
 	w.connect(w.drawConfig(flow.NIC), w.drawConfig(flow.NIC), false)
@@ -28,9 +28,8 @@ func bothWays(t *testing.T, seed uint64) (w *world, a, b *end) {
 	return w, a, b
 }
 
-// With the NIC design an end that does nothing but wait for the answer to its
-// offer must make room for what the other has written: the RDMA READ and the
-// answer are behind that.
+// TestSpill checks that with NIC flow control an end that only waits for the reply to its offer
+// makes space for data of the other end: the RDMA READ and the reply follow that data.
 func TestSpill(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		for _, spills := range []bool{false, true} {
@@ -63,8 +62,8 @@ func TestSpill(t *testing.T) {
 	})
 }
 
-// If the other goes on writing, and reads in small pieces, what may be spilled
-// comes to an end; an offer that is cancelled is answered all the same.
+// TestSpillBounded checks that the moved data is bounded if the other end keeps writing, and reads
+// in small segments, and that a canceled offer gets its reply.
 func TestSpillBounded(t *testing.T) {
 	everySeed(t, func(t *testing.T, seed uint64) {
 		w, a, b := bothWays(t, seed)
@@ -76,7 +75,7 @@ func TestSpillBounded(t *testing.T) {
 			require.LessOrEqual(t, a.core.spilledBytes(), peer+2*a.cfg.Window)
 		}
 		if !a.writer.offering {
-			return // it was answered before that
+			return // the reply was sent before
 		}
 		a.core.CancelOffer()
 		a.post()
@@ -89,7 +88,7 @@ func TestSpillBounded(t *testing.T) {
 	})
 }
 
-// The answer to a cancel goes before data that is written later.
+// TestAnswerFirst checks that the reply to a cancel precedes data that is written later.
 func TestAnswerFirst(t *testing.T) {
 	w, a, b := pair(t, flow.NIC)
 	a.writer.offer(10)
@@ -107,8 +106,8 @@ func TestAnswerFirst(t *testing.T) {
 	require.False(t, a.core.Offering())
 }
 
-// Only who waits for the end of an offer spills, and only if the other is held
-// up.
+// TestSpillNot checks that only an end that waits for its offer moves data, and only if the other
+// end is blocked.
 func TestSpillNot(t *testing.T) {
 	_, a, _ := bothWays(t, 1)
 	require.Positive(t, a.core.SpillRing())
@@ -125,8 +124,8 @@ func TestSpillNot(t *testing.T) {
 	}
 }
 
-// A peer's word alone does not make us keep more than a bound for it: who says
-// that its send buffer is longer is offered nothing.
+// TestSpillOfLiars checks that a peer alone cannot make this end buffer more than a bound: one that
+// announces a longer send buffer gets no offers.
 func TestSpillOfLiars(t *testing.T) {
 	e := newEvil(t, flow.NIC)
 	e.core.Start(Peer{FlowControl: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: maxSpill + 1, Window: 50})

@@ -12,17 +12,16 @@ import (
 
 var allDesigns = []flow.Control{flow.NIC, flow.RDMA, flow.Credit}
 
-// The urgent byte ends a message, whatever is written after it, and its reader
-// knows how far it is.
+// TestUrgent checks that the urgent byte ends a message, and that the reader has its position.
 func TestUrgent(t *testing.T) {
 	for _, d := range allDesigns {
 		w, a, b := pair(t, d)
-		a.core.HoldData(true) // all of it is there before any of it may go
+		a.core.HoldData(true) // all data is there before any may be sent
 		require.Equal(t, 10, a.core.Write(make([]byte, 10)))
 		require.Equal(t, 5, a.core.SendUrgent(make([]byte, 5)))
 		require.Equal(t, 7, a.core.Write(make([]byte, 7)))
 		a.core.HoldData(false)
-		a.core.Flush() // which leaves the urgent byte where it is
+		a.core.Flush() // the urgent byte stays in place
 		solicited := 0
 		for _, wr := range a.core.Sends() {
 			if wr.Flags&verbs.SendSolicited != 0 {
@@ -45,7 +44,7 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-// The last one counts.
+// TestUrgentTwice checks that the last urgent byte counts.
 func TestUrgentTwice(t *testing.T) {
 	for _, d := range allDesigns {
 		w, a, b := pair(t, d)
@@ -59,8 +58,8 @@ func TestUrgentTwice(t *testing.T) {
 	}
 }
 
-// It is announced while there is no room for it; with the NIC design nothing
-// passes what the adapter holds.
+// TestUrgentAnnounced checks that an urgent byte is announced while it cannot be sent; with NIC
+// flow control nothing overtakes the data in the adapter.
 func TestUrgentAnnounced(t *testing.T) {
 	for _, d := range allDesigns {
 		w, a, b := pair(t, d)
@@ -99,8 +98,8 @@ func TestUrgentAnnounced(t *testing.T) {
 	}
 }
 
-// Of a call that is taken in part the last byte is urgent when the rest has been
-// taken.
+// TestUrgentInParts checks that the last byte of a partly accepted call is urgent when the
+// remaining bytes are accepted.
 func TestUrgentInParts(t *testing.T) {
 	w, a, b := pair(t, flow.Credit)
 	a.core.peer.MaxAdverts = 0
@@ -122,7 +121,8 @@ func TestUrgentInParts(t *testing.T) {
 	require.False(t, announced)
 }
 
-// A keepalive is a WRITE of nothing, of which the peer's software sees nothing.
+// TestKeepAlive checks that a keepalive is a WRITE of 0 bytes, which the peer's software does not
+// see.
 func TestKeepAlive(t *testing.T) {
 	for _, d := range allDesigns {
 		w, a, b := pair(t, d)
