@@ -13,8 +13,7 @@ var accessTexts = [...]valueText{
 // by "|".
 func (f AccessFlags) String() string { return flagText(accessTexts[:], f, "AccessFlags").name }
 
-// Description describes the permissions of the flags.
-func (f AccessFlags) Description() string {
+func (f AccessFlags) description() string {
 	return flagText(accessTexts[:], f, "AccessFlags").description
 }
 
@@ -28,8 +27,7 @@ var qpTypeTexts = [...]valueText{
 // String is the name of the type: "RC", "UC", "UD" or "GSI".
 func (t QPType) String() string { return lookupText(qpTypeTexts[:], t, "QPType").name }
 
-// Description describes the service of the type.
-func (t QPType) Description() string { return lookupText(qpTypeTexts[:], t, "QPType").description }
+func (t QPType) description() string { return lookupText(qpTypeTexts[:], t, "QPType").description }
 
 var qpStateTexts = [...]valueText{
 	StateReset: {"RESET", "no request may be posted, packets are dropped"},
@@ -45,8 +43,7 @@ var qpStateTexts = [...]valueText{
 // example "RTS".
 func (s QPState) String() string { return lookupText(qpStateTexts[:], s, "QPState").name }
 
-// Description describes the behavior of a queue pair in the state.
-func (s QPState) Description() string { return lookupText(qpStateTexts[:], s, "QPState").description }
+func (s QPState) description() string { return lookupText(qpStateTexts[:], s, "QPState").description }
 
 var qpAttrTexts = [...]valueText{
 	0:  {"STATE", "State: the new state"},
@@ -73,8 +70,7 @@ var qpAttrTexts = [...]valueText{
 // joined by "|", for example "STATE|PKEY_INDEX|PORT".
 func (m QPAttrMask) String() string { return flagText(qpAttrTexts[:], m, "QPAttrMask").name }
 
-// Description describes the fields of QPAttr that the mask selects.
-func (m QPAttrMask) Description() string {
+func (m QPAttrMask) description() string {
 	return flagText(qpAttrTexts[:], m, "QPAttrMask").description
 }
 
@@ -87,8 +83,7 @@ var srqAttrTexts = [...]valueText{
 // joined by "|".
 func (m SRQAttrMask) String() string { return flagText(srqAttrTexts[:], m, "SRQAttrMask").name }
 
-// Description describes the fields of SRQAttr that the mask selects.
-func (m SRQAttrMask) Description() string {
+func (m SRQAttrMask) description() string {
 	return flagText(srqAttrTexts[:], m, "SRQAttrMask").description
 }
 
@@ -105,8 +100,7 @@ var portStateTexts = [...]valueText{
 // ibv_devinfo prints it, for example "PORT_ACTIVE".
 func (s PortState) String() string { return lookupText(portStateTexts[:], s, "PortState").name }
 
-// Description describes the behavior of a port in the state.
-func (s PortState) Description() string {
+func (s PortState) description() string {
 	return lookupText(portStateTexts[:], s, "PortState").description
 }
 
@@ -121,8 +115,7 @@ var mtuTexts = [...]valueText{
 // String is the MTU in bytes, for example "1024".
 func (m MTU) String() string { return lookupText(mtuTexts[:], m, "MTU").name }
 
-// Description describes the limit that the MTU sets.
-func (m MTU) Description() string { return lookupText(mtuTexts[:], m, "MTU").description }
+func (m MTU) description() string { return lookupText(mtuTexts[:], m, "MTU").description }
 
 var atomicCapTexts = [...]valueText{
 	AtomicNone: {"ATOMIC_NONE", "no atomics"},
@@ -134,8 +127,7 @@ var atomicCapTexts = [...]valueText{
 // ibv_devinfo prints it, for example "ATOMIC_HCA".
 func (c AtomicCap) String() string { return lookupText(atomicCapTexts[:], c, "AtomicCap").name }
 
-// Description says against whom atomics are atomic.
-func (c AtomicCap) Description() string {
+func (c AtomicCap) description() string {
 	return lookupText(atomicCapTexts[:], c, "AtomicCap").description
 }
 
@@ -146,5 +138,4 @@ var gidTypeTexts = [...]valueText{
 // String is the kind as ibv_devinfo prints it: "RoCE v2".
 func (t GIDType) String() string { return lookupText(gidTypeTexts[:], t, "GIDType").name }
 
-// Description says how such a GID is reached.
-func (t GIDType) Description() string { return lookupText(gidTypeTexts[:], t, "GIDType").description }
+func (t GIDType) description() string { return lookupText(gidTypeTexts[:], t, "GIDType").description }

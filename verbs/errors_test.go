@@ -37,7 +37,7 @@ func TestCompletionErrorText(t *testing.T) {
 	require.NoError(t, wc.Err())
 
 	wc.Status = verbs.WCWRFlushErr
-	require.EqualError(t, wc.Err(), "work request 7 on QP 0x11: WR_FLUSH_ERR: "+verbs.WCWRFlushErr.Description())
+	require.EqualError(t, wc.Err(), "work request 7 on QP 0x11: WR_FLUSH_ERR: "+verbs.Describe(verbs.WCWRFlushErr))
 
 	wc.Status = verbs.WCRemAccessErr
 	wc.Why = &verbs.Failure{
@@ -53,5 +53,5 @@ func TestCompletionErrorText(t *testing.T) {
 	require.Same(t, wc.Why, completion.Why)
 
 	wc.Why = &verbs.Failure{Event: "no such key"}
-	require.EqualError(t, wc.Err(), "work request 7 on QP 0x11: REM_ACCESS_ERR: no such key; "+verbs.WCRemAccessErr.Description(), "the likely causes, if none is known")
+	require.EqualError(t, wc.Err(), "work request 7 on QP 0x11: REM_ACCESS_ERR: no such key; "+verbs.Describe(verbs.WCRemAccessErr), "the likely causes, if none is known")
 }

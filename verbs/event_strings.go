@@ -47,5 +47,4 @@ var eventTexts = [...]valueText{
 // example "SRQ_LIMIT_REACHED".
 func (t EventType) String() string { return lookupText(eventTexts[:], t, "EventType").name }
 
-// Description describes the event and the reaction expected of the program.
-func (t EventType) Description() string { return lookupText(eventTexts[:], t, "EventType").description }
+func (t EventType) description() string { return lookupText(eventTexts[:], t, "EventType").description }

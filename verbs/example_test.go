@@ -57,7 +57,7 @@ func ExampleEndpoint_json() {
 func ExampleWCStatus() {
 	for _, s := range []verbs.WCStatus{verbs.WCSuccess, verbs.WCRNRRetryExcErr, 99} {
 		fmt.Println(s)
-		fmt.Println("   ", s.Description())
+		fmt.Println("   ", verbs.Describe(s))
 	}
 	// Output:
 	// SUCCESS
@@ -99,7 +99,7 @@ func ExampleWC_Err() {
 func ExampleAccessFlags() {
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite
 	fmt.Println(access)
-	fmt.Println(access.Description())
+	fmt.Println(verbs.Describe(access))
 	// Output:
 	// LOCAL_WRITE|REMOTE_WRITE
 	// the adapter may write to the memory: receives, read results, old values of atomics; peers may write

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"fmt"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -50,4 +51,14 @@ func flagText[T ~uint8 | ~uint32](table []valueText, set T, typ string) valueTex
 func unknownText(typ, value string) valueText {
 	name := typ + "(" + value + ")"
 	return valueText{name, name + " is not a value that the verbs define"}
+}
+
+// Describe describes a value of an enumeration of this package in words (ibv_wc_status_str,
+// ibv_event_type_str), or each flag of a set. String is the short name. For values of other types
+// the result is "".
+func Describe(v fmt.Stringer) string {
+	if d, ok := v.(interface{ description() string }); ok {
+		return d.description()
+	}
+	return ""
 }

@@ -15,7 +15,6 @@ import (
 // enumValue is a value of any enumeration.
 type enumValue interface {
 	String() string
-	Description() string
 }
 
 // enum is an enumeration of the package: how to convert a value, and the prefix of its constants in
@@ -97,7 +96,7 @@ func TestEveryValueHasNameAndMeaning(t *testing.T) {
 	for typ, e := range enums {
 		names, meanings := map[string]bool{}, map[string]bool{}
 		for _, v := range e.candidates() {
-			name, meaning := e.at(v).String(), e.at(v).Description()
+			name, meaning := e.at(v).String(), verbs.Describe(e.at(v))
 			unknown := strings.HasPrefix(name, typ+"(")
 			require.Equal(t, all[typ][v], !unknown, "%s %d is called %s", typ, v, name)
 			require.NotEmpty(t, meaning)
@@ -127,13 +126,13 @@ func TestUnknownValues(t *testing.T) {
 	require.Equal(t, "QPType(0)", verbs.QPType(0).String())
 	require.Equal(t, "MTU(0)", verbs.MTU(0).String())
 	require.Equal(t, "EventType(255)", verbs.EventType(255).String())
-	require.Contains(t, verbs.WCStatus(99).Description(), "WCStatus(99)")
+	require.Contains(t, verbs.Describe(verbs.WCStatus(99)), "WCStatus(99)")
 }
 
 func TestFlagsJoin(t *testing.T) {
 	require.Equal(t, "0", verbs.AccessFlags(0).String())
 	require.Equal(t, "REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC", verbs.AccessRemote.String())
-	require.Equal(t, "peers may write; peers may read; peers may run atomics", verbs.AccessRemote.Description())
+	require.Equal(t, "peers may write; peers may read; peers may run atomics", verbs.Describe(verbs.AccessRemote))
 	require.Equal(t, "STATE|PKEY_INDEX|PORT", (verbs.AttrState | verbs.AttrPKeyIndex | verbs.AttrPort).String())
 	require.Equal(t, "FENCE|SendFlags(0x40)", (verbs.SendFence | 0x40).String())
 	require.Equal(t, "QPAttrMask(0x4000)", verbs.QPAttrMask(1<<14).String(), "a gap")
@@ -144,7 +143,7 @@ func TestNamesDoNotAllocate(t *testing.T) {
 	for typ, values := range declared(t) {
 		for v := range values {
 			e := enums[typ].at(v)
-			allocs := testing.AllocsPerRun(10, func() { _, _ = e.String(), e.Description() })
+			allocs := testing.AllocsPerRun(10, func() { _, _ = e.String(), verbs.Describe(e) })
 			require.Zero(t, allocs, "%s %v", typ, e)
 		}
 	}

@@ -55,8 +55,7 @@ var wcStatusTexts = [...]valueText{
 // example "RETRY_EXC_ERR".
 func (s WCStatus) String() string { return lookupText(wcStatusTexts[:], s, "WCStatus").name }
 
-// Description describes the status and its usual cause.
-func (s WCStatus) Description() string {
+func (s WCStatus) description() string {
 	return lookupText(wcStatusTexts[:], s, "WCStatus").description
 }
 
@@ -77,8 +76,7 @@ var wcOpcodeTexts = [...]valueText{
 // example "RECV_RDMA_WITH_IMM".
 func (o WCOpcode) String() string { return lookupText(wcOpcodeTexts[:], o, "WCOpcode").name }
 
-// Description describes a successful completion with this opcode.
-func (o WCOpcode) Description() string {
+func (o WCOpcode) description() string {
 	return lookupText(wcOpcodeTexts[:], o, "WCOpcode").description
 }
 
@@ -92,5 +90,4 @@ var wcFlagTexts = [...]valueText{
 // "|".
 func (f WCFlags) String() string { return flagText(wcFlagTexts[:], f, "WCFlags").name }
 
-// Description describes the flags.
-func (f WCFlags) Description() string { return flagText(wcFlagTexts[:], f, "WCFlags").description }
+func (f WCFlags) description() string { return flagText(wcFlagTexts[:], f, "WCFlags").description }

@@ -17,8 +17,7 @@ var wrOpcodeTexts = [...]valueText{
 // example "ATOMIC_CMP_AND_SWP".
 func (o WROpcode) String() string { return lookupText(wrOpcodeTexts[:], o, "WROpcode").name }
 
-// Description describes the operation.
-func (o WROpcode) Description() string {
+func (o WROpcode) description() string {
 	return lookupText(wrOpcodeTexts[:], o, "WROpcode").description
 }
 
@@ -34,7 +33,6 @@ var sendFlagTexts = [...]valueText{
 // by "|".
 func (f SendFlags) String() string { return flagText(sendFlagTexts[:], f, "SendFlags").name }
 
-// Description describes the flags.
-func (f SendFlags) Description() string {
+func (f SendFlags) description() string {
 	return flagText(sendFlagTexts[:], f, "SendFlags").description
 }

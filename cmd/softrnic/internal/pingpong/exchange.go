@@ -85,7 +85,7 @@ func (g *exchange) postSend(i int) error {
 // handleCompletion handles a completion and sends when its queue pair waits for no more work.
 func (g *exchange) handleCompletion(wc *verbs.WC) error {
 	if err := wc.Err(); err != nil {
-		return fmt.Errorf("failed status %s (%d): %w", wc.Status.Description(), wc.Status, err)
+		return fmt.Errorf("failed status %s (%d): %w", verbs.Describe(wc.Status), wc.Status, err)
 	}
 	i := g.qpIndex[wc.QPN]
 	if wc.Opcode.IsRecv() {
