@@ -21,7 +21,7 @@ func TestAddrForms(t *testing.T) {
 	} {
 		for _, o := range []Options{
 			{Addr: netip.AddrPortFrom(netip.MustParseAddr(given), 0), AnyPort: true},
-			{Addrs: mustParseAddrs(t, given), AnyPort: true},
+			{Addrs: given, AnyPort: true},
 		} {
 			d, err := Open(o)
 			require.NoError(t, err, given)
@@ -39,11 +39,4 @@ func TestAddrForms(t *testing.T) {
 		_, err := Open(Options{Addr: netip.AddrPortFrom(netip.MustParseAddr(given), 4791)})
 		require.ErrorIs(t, err, verbs.ErrInvalid, given)
 	}
-}
-
-func mustParseAddrs(t *testing.T, text string) Addrs {
-	t.Helper()
-	a, err := ParseAddrs(text)
-	require.NoError(t, err)
-	return a
 }

@@ -9,38 +9,17 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Addrs is a list of addresses of which a device takes the first that is free.
-// The zero value is empty.
-type Addrs struct{ choices []hostaddr.Entry }
+// An addrList is a list of addresses of which a device takes the first that is free.
+type addrList []hostaddr.Entry
 
-// ParseAddrs parses a comma-separated list. Each entry is an address with or
-// without a port or a range of ports, or a prefix, which stands for all addresses
-// of this machine in it. An IPv6 link-local address needs its interface, and an
-// IPv4-mapped one is the IPv4 address:
-//
-//	192.0.2.1, 2001:db8::1, fe80::1%eth0
-//	192.0.2.1:4791-4799, [2001:db8::1]:4791-4799
-//	127.0.0.0/8, 192.0.2.0/24, [2001:db8::/64]:4791-4799
-//
-// Addresses that this machine does not have are skipped if it has another one,
-// so that one list serves several hosts.
-//
-// The default port is 4791. If another device holds it, the ports above are
-// tried: for an address only if that device is of this process, for a prefix of
-// real interfaces in any case. Peers learn the port from the endpoint.
-func ParseAddrs(s string) (Addrs, error) {
+// parseAddrs parses the text of Options.Addrs.
+func parseAddrs(s string) (addrList, error) {
 	list, err := hostaddr.Parse(s)
 	if err != nil {
-		return Addrs{}, fmt.Errorf("%w (%w)", err, verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w (%w)", err, verbs.ErrInvalid)
 	}
-	return Addrs{choices: list}, nil
+	return list, nil
 }
-
-// IsZero reports whether there are no addresses.
-func (a Addrs) IsZero() bool { return len(a.choices) == 0 }
-
-// String returns the list in the form that ParseAddrs accepts.
-func (a Addrs) String() string { return hostaddr.Join(a.choices) }
 
 // portsAbove is the number of ports above 4791 that are tried for an address
 // without a port.
@@ -48,10 +27,10 @@ const portsAbove = 64
 
 // candidates returns the addresses to try, in order. Prefixes in which this
 // machine has no address are skipped if there are others.
-func (a Addrs) candidates(anyPort bool) ([]netip.AddrPort, error) {
+func (a addrList) candidates(anyPort bool) ([]netip.AddrPort, error) {
 	var list, above []netip.AddrPort
 	var none error
-	for _, c := range a.choices {
+	for _, c := range a {
 		ips, err := c.Addrs()
 		if errors.Is(err, hostaddr.ErrNone) {
 			none = errors.Join(none, err)

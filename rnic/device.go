@@ -72,7 +72,9 @@ var (
 
 var deviceNumber atomic.Uint32
 
-// Open opens a device on a UDP socket.
+// Open opens a device on a UDP socket. Unless Options.NoService is set, it raises
+// GOMAXPROCS from 1 to 2, so that other goroutines run while one blocks in the
+// socket. Set GOMAXPROCS in the environment to keep it.
 func Open(o Options) (*Device, error) {
 	if err := o.applyEnvironment(); err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func Open(o Options) (*Device, error) {
 		return nil, &verbs.OpError{Op: "open device", Object: d.addr.String(), Err: err}
 	}
 	if !o.NoService {
-		raiseGOMAXPROCS()
+		raiseGOMAXPROCS(d.log)
 		for _, s := range d.shards {
 			go s.runMonitor()
 			go s.runService()

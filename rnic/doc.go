@@ -27,7 +27,7 @@
 //
 // These variables set options that are zero in Options:
 //
-//	SOFTRNIC_ADDR    the address to open, or several to choose from, see ParseAddrs: "192.0.2.1",
+//	SOFTRNIC_ADDR    the address to open, or several to choose from, see Options.Addrs: "192.0.2.1",
 //	                 "[2001:db8::1]:5000", "192.0.2.1:4791-4799", "127.0.0.0/8"
 //	SOFTRNIC_IMPAIR  faults to inject into the link, see Device.SetImpair: "loss 1% seed 7"
 //	SOFTRNIC_LINK    accelerations to disable: a list of nogso, nogro, nommsg, portable

@@ -34,9 +34,10 @@ func (m ICM) validate(clock func() int64) error {
 		return &verbs.OpError{Op: "open device", Err: verbs.ErrInvalid, Detail: detail}
 	}
 	switch {
-	case m.Entries < 0 || m.Entries > maxICMEntries || m.MissPenalty < 0:
-		return refuse(fmt.Sprintf("ICM has %d entries and a penalty of %v; want 1 to %d entries (0 means %d) and no negative time",
-			m.Entries, m.MissPenalty, maxICMEntries, icmEntries))
+	case m.Entries < 0 || m.Entries > maxICMEntries:
+		return refuse(fmt.Sprintf("Options.ICM.Entries: %d out of range [0, %d]", m.Entries, maxICMEntries))
+	case m.MissPenalty < 0:
+		return refuse(fmt.Sprintf("Options.ICM.MissPenalty: %v is negative", m.MissPenalty))
 	case m.MissPenalty > 0 && clock != nil:
 		return refuse("ICM spins for its penalty, and the clock of a test does not advance meanwhile")
 	}

@@ -3,6 +3,7 @@ package rnic
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"runtime"
@@ -28,8 +29,8 @@ func (o *Options) applyEnvironment() error {
 		return &verbs.OpError{Op: "open device", Object: name, Err: err}
 	}
 	var err error
-	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() && o.Addrs.IsZero() {
-		if o.Addrs, err = ParseAddrs(env); err != nil {
+	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() && o.Addrs == "" {
+		if o.addrs, err = parseAddrs(env); err != nil {
 			return refuse(EnvAddr, err)
 		}
 	}
@@ -48,8 +49,8 @@ func (o *Options) applyEnvironment() error {
 	return nil
 }
 
-// validate normalizes Addr and returns ErrInvalid for options that exclude each
-// other or are out of range.
+// validate normalizes Addr, parses Addrs and returns ErrInvalid for options that
+// exclude each other or are out of range.
 func (o *Options) validate() error {
 	o.Addr = normalizeBind(o.Addr)
 	refuse := func(format string, args ...any) error {
@@ -58,20 +59,27 @@ func (o *Options) validate() error {
 	ip := o.Addr.Addr()
 	switch {
 	case o.Shards < 0 || o.Shards > maxShards:
-		return refuse("Shards is %d: want 1 to %d (0 means 1)", o.Shards, maxShards)
+		return refuse("Options.Shards: %d out of range [0, %d]", o.Shards, maxShards)
 	case o.Shards > 1 && o.NoService:
-		return refuse("Shards is %d without a service, but a waiter sleeps in one socket only; clear NoService", o.Shards)
+		return refuse("Options.Shards: %d without a service, but a waiter sleeps in one socket only; clear NoService", o.Shards)
 	case o.Shards > 1 && o.hooks.Conn != nil:
-		return refuse("Shards is %d, but Conn is one link", o.Shards)
+		return refuse("Options.Shards: %d, but Conn is one link", o.Shards)
 	case o.Shards > 1 && o.Portable:
-		return refuse("Shards is %d, but only the fast path of Linux distributes packets to several sockets; clear Portable", o.Shards)
+		return refuse("Options.Shards: %d, but only the fast path of Linux distributes packets to several sockets; clear Portable", o.Shards)
 	case !ip.IsValid() && o.Addr.Port() != 0:
-		return refuse("Addr has port %d and no address; give both", o.Addr.Port())
+		return refuse("Options.Addr: port %d without an address", o.Addr.Port())
 	case ip.IsValid() && (ip.IsUnspecified() || ip.IsMulticast()):
-		return refuse("Addr %v is not a single unicast address", ip)
-	case o.RecvBuffer < link.SystemDefault || o.SendBuffer < link.SystemDefault:
-		return refuse("RecvBuffer is %d and SendBuffer %d: want bytes, 0 for the default of the link or %d for that of the system",
-			o.RecvBuffer, o.SendBuffer, link.SystemDefault)
+		return refuse("Options.Addr: %v is not a single unicast address", ip)
+	case o.RecvBuffer < link.SystemDefault || o.RecvBuffer > maxBuffer:
+		return refuse("Options.RecvBuffer: %d out of range [%d, %d]", o.RecvBuffer, link.SystemDefault, maxBuffer)
+	case o.SendBuffer < link.SystemDefault || o.SendBuffer > maxBuffer:
+		return refuse("Options.SendBuffer: %d out of range [%d, %d]", o.SendBuffer, link.SystemDefault, maxBuffer)
+	}
+	if o.Addrs != "" {
+		var err error
+		if o.addrs, err = parseAddrs(o.Addrs); err != nil {
+			return &verbs.OpError{Op: "open device", Object: "Options.Addrs", Err: err}
+		}
 	}
 	return o.ICM.validate(o.hooks.Clock)
 }
@@ -129,14 +137,14 @@ func (o *Options) openError(at netip.AddrPort, err error) error {
 		e.Err = fmt.Errorf("%s, a device of this process, has this address and port: %w", name, unwrapErrno(err))
 		detail = append(detail, "give each device an address or a port of its own")
 	}
-	if !o.Addrs.IsZero() {
+	if len(o.addrs) > 0 {
 		ip, first := at.Addr(), min(at.Port(), 1<<16-9)
 		prefix := netip.PrefixFrom(ip, ip.BitLen()*3/4).Masked()
 		if ip.Is4() && ip.IsLoopback() {
 			prefix = netip.PrefixFrom(ip, 8).Masked()
 		}
 		detail = append(detail, fmt.Sprintf("several devices can share %s=%v if it is a range of ports (%v-%d), a prefix (%v), or a list of addresses with commas",
-			EnvAddr, o.Addrs, netip.AddrPortFrom(ip, first), first+8, prefix))
+			EnvAddr, hostaddr.Join(o.addrs), netip.AddrPortFrom(ip, first), first+8, prefix))
 	}
 	e.Detail = strings.Join(detail, "; ")
 	return e
@@ -167,8 +175,11 @@ func findHolder(at netip.AddrPort) (name string, ours bool) {
 	return name, ours
 }
 
-// maxShards bounds Options.Shards.
-const maxShards = 256
+// Upper limits of Options.
+const (
+	maxShards = 256
+	maxBuffer = 1<<31 - 1 // bytes of a socket's buffer, an int of C
+)
 
 // candidates returns the addresses to try, in order.
 func (o *Options) candidates() ([]netip.AddrPort, error) {
@@ -179,8 +190,8 @@ func (o *Options) candidates() ([]netip.AddrPort, error) {
 			a = netip.AddrPortFrom(a.Addr(), roceUDPPort)
 		}
 		return []netip.AddrPort{a}, nil
-	case !o.Addrs.IsZero():
-		return o.Addrs.candidates(o.AnyPort)
+	case len(o.addrs) > 0:
+		return o.addrs.candidates(o.AnyPort)
 	}
 	localhost := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	ips := []netip.Addr{localhost}
@@ -200,9 +211,10 @@ func (o *Options) candidates() ([]netip.AddrPort, error) {
 // process with one processor, for example a bound rank, nothing else would run
 // meanwhile. Afterwards the runtime does not follow changes of the CPU count,
 // until runtime.SetDefaultGOMAXPROCS.
-func raiseGOMAXPROCS() {
+func raiseGOMAXPROCS(log *slog.Logger) {
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) == 1 {
 		runtime.GOMAXPROCS(2)
+		log.Info("GOMAXPROCS raised from 1 to 2: set it in the environment to keep 1")
 	}
 }
 

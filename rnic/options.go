@@ -11,7 +11,7 @@ import (
 
 // Environment variables that add to Options.
 const (
-	EnvAddr   = "SOFTRNIC_ADDR"   // addresses to choose from, as ParseAddrs has them: "192.0.2.1", "127.0.0.0/8"
+	EnvAddr   = "SOFTRNIC_ADDR"   // addresses to choose from, as in Options.Addrs: "192.0.2.1", "127.0.0.0/8"
 	EnvImpair = "SOFTRNIC_IMPAIR" // faults to inject, as Options.Impair
 	EnvLink   = link.EnvVar       // SOFTRNIC_LINK: accelerations to do without
 	EnvDebug  = "SOFTRNIC_DEBUG"  // debug endpoint, as Options.Debug: "auto"
@@ -26,9 +26,22 @@ type Options struct {
 	// link-local address needs its interface as zone.
 	Addr netip.AddrPort
 
-	// Addrs is a list of addresses, of which the device takes the first that is
-	// free, if Addr is not set.
-	Addrs Addrs
+	// Addrs is a comma-separated list of addresses, of which the device takes the
+	// first that is free, if Addr is not set. Each entry is an address with or
+	// without a port or a range of ports, or a prefix, which stands for all
+	// addresses of this machine in it. An IPv6 link-local address needs its
+	// interface, and an IPv4-mapped one is the IPv4 address:
+	//
+	//	192.0.2.1, 2001:db8::1, fe80::1%eth0
+	//	192.0.2.1:4791-4799, [2001:db8::1]:4791-4799
+	//	127.0.0.0/8, 192.0.2.0/24, [2001:db8::/64]:4791-4799
+	//
+	// Addresses that this machine does not have are skipped if it has another one,
+	// so that one list serves several hosts. The default port is 4791. If another
+	// device holds it, the ports above are tried: for an address only if that
+	// device is of this process, for a prefix of real interfaces in any case. Peers
+	// learn the port from the endpoint.
+	Addrs string
 
 	// AnyPort lets the system choose the port when Addr or Addrs have none: for
 	// programs that tell their peers the port, as an endpoint does.
@@ -79,6 +92,7 @@ type Options struct {
 	// Debug is the address of the debug endpoint, see Device.ServeDebug.
 	Debug string
 
+	addrs addrList       // of Addrs or the environment
 	hooks rnichook.Hooks // set by package internal/rnichook
 }
 

@@ -47,7 +47,7 @@ func TestUnusable(t *testing.T) {
 		Dir:     ".",
 		Handles: []string{"addressHandle", "completionChannel", "completionQueue", "memoryRegion", "memoryWindow", "peerHandle", "protectionDomain", "queuePair", "sharedReceiveQueue"},
 		NoNull:  "objects come of Open and of one another's methods alone, with an error if there is none, as those of libibverbs do",
-		Funcs:   map[string]any{"ParseAddrs": ParseAddrs, "CounterDescription": CounterDescription},
+		Funcs:   map[string]any{"CounterDescription": CounterDescription},
 		Types:   map[string][]calls.Receiver{},
 		Values: []any{verbs.QPInitAttr{}, verbs.QPInitAttr{Type: 99}, verbs.SRQInitAttr{MaxWR: -1}, verbs.SRQAttr{MaxWR: -1}, verbs.QPAttr{State: 99}, verbs.AHAttr{PortNum: 99},
 			verbs.PeerAttr{}, Options{Shards: -1}, []verbs.SendWR{{Opcode: 99}}, []verbs.RecvWR{{SGList: []verbs.SGE{{Length: 1}}}}, filepath.Join(t.TempDir(), "nonsense")},
@@ -77,7 +77,7 @@ func TestUnusable(t *testing.T) {
 			s.Types[typ] = append(s.Types[typ], calls.Receiver{Name: name, Usable: name == "live", Make: func() any { return object }})
 		}
 	}
-	for typ, value := range map[string]any{"Addrs": Addrs{}, "Counters": &Counters{}, "QPCounters": &QPCounters{}, "LinkCounters": &LinkCounters{}, "FaultCounters": &FaultCounters{}} {
+	for typ, value := range map[string]any{"Counters": &Counters{}, "QPCounters": &QPCounters{}, "LinkCounters": &LinkCounters{}, "FaultCounters": &FaultCounters{}} {
 		s.Types[typ] = []calls.Receiver{{Name: "zero", Usable: true, Make: func() any { return value }}}
 	}
 	s.Check(t)

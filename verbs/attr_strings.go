@@ -13,7 +13,7 @@ var accessTexts = [...]valueText{
 // by "|".
 func (f AccessFlags) String() string { return flagText(accessTexts[:], f, "AccessFlags").name }
 
-func (f AccessFlags) description() string {
+func (f AccessFlags) descriptionText() string {
 	return flagText(accessTexts[:], f, "AccessFlags").description
 }
 
@@ -27,7 +27,7 @@ var qpTypeTexts = [...]valueText{
 // String is the name of the type: "RC", "UC", "UD" or "GSI".
 func (t QPType) String() string { return lookupText(qpTypeTexts[:], t, "QPType").name }
 
-func (t QPType) description() string { return lookupText(qpTypeTexts[:], t, "QPType").description }
+func (t QPType) descriptionText() string { return lookupText(qpTypeTexts[:], t, "QPType").description }
 
 var qpStateTexts = [...]valueText{
 	StateReset: {"RESET", "no request may be posted, packets are dropped"},
@@ -43,7 +43,7 @@ var qpStateTexts = [...]valueText{
 // example "RTS".
 func (s QPState) String() string { return lookupText(qpStateTexts[:], s, "QPState").name }
 
-func (s QPState) description() string { return lookupText(qpStateTexts[:], s, "QPState").description }
+func (s QPState) descriptionText() string { return lookupText(qpStateTexts[:], s, "QPState").description }
 
 var qpAttrTexts = [...]valueText{
 	0:  {"STATE", "State: the new state"},
@@ -70,7 +70,7 @@ var qpAttrTexts = [...]valueText{
 // joined by "|", for example "STATE|PKEY_INDEX|PORT".
 func (m QPAttrMask) String() string { return flagText(qpAttrTexts[:], m, "QPAttrMask").name }
 
-func (m QPAttrMask) description() string {
+func (m QPAttrMask) descriptionText() string {
 	return flagText(qpAttrTexts[:], m, "QPAttrMask").description
 }
 
@@ -83,7 +83,7 @@ var srqAttrTexts = [...]valueText{
 // joined by "|".
 func (m SRQAttrMask) String() string { return flagText(srqAttrTexts[:], m, "SRQAttrMask").name }
 
-func (m SRQAttrMask) description() string {
+func (m SRQAttrMask) descriptionText() string {
 	return flagText(srqAttrTexts[:], m, "SRQAttrMask").description
 }
 
@@ -100,7 +100,7 @@ var portStateTexts = [...]valueText{
 // ibv_devinfo prints it, for example "PORT_ACTIVE".
 func (s PortState) String() string { return lookupText(portStateTexts[:], s, "PortState").name }
 
-func (s PortState) description() string {
+func (s PortState) descriptionText() string {
 	return lookupText(portStateTexts[:], s, "PortState").description
 }
 
@@ -115,7 +115,7 @@ var mtuTexts = [...]valueText{
 // String is the MTU in bytes, for example "1024".
 func (m MTU) String() string { return lookupText(mtuTexts[:], m, "MTU").name }
 
-func (m MTU) description() string { return lookupText(mtuTexts[:], m, "MTU").description }
+func (m MTU) descriptionText() string { return lookupText(mtuTexts[:], m, "MTU").description }
 
 var atomicCapTexts = [...]valueText{
 	AtomicNone: {"ATOMIC_NONE", "no atomics"},
@@ -127,7 +127,7 @@ var atomicCapTexts = [...]valueText{
 // ibv_devinfo prints it, for example "ATOMIC_HCA".
 func (c AtomicCap) String() string { return lookupText(atomicCapTexts[:], c, "AtomicCap").name }
 
-func (c AtomicCap) description() string {
+func (c AtomicCap) descriptionText() string {
 	return lookupText(atomicCapTexts[:], c, "AtomicCap").description
 }
 
@@ -138,4 +138,4 @@ var gidTypeTexts = [...]valueText{
 // String is the kind as ibv_devinfo prints it: "RoCE v2".
 func (t GIDType) String() string { return lookupText(gidTypeTexts[:], t, "GIDType").name }
 
-func (t GIDType) description() string { return lookupText(gidTypeTexts[:], t, "GIDType").description }
+func (t GIDType) descriptionText() string { return lookupText(gidTypeTexts[:], t, "GIDType").description }

@@ -57,8 +57,8 @@ func unknownText(typ, value string) valueText {
 // ibv_event_type_str), or each flag of a set. String is the short name. For values of other types
 // the result is "".
 func Describe(v fmt.Stringer) string {
-	if d, ok := v.(interface{ description() string }); ok {
-		return d.description()
+	if d, ok := v.(interface{ descriptionText() string }); ok {
+		return d.descriptionText()
 	}
 	return ""
 }

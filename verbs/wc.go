@@ -117,9 +117,9 @@ func (e *CompletionError) Error() string {
 	s := fmt.Sprintf("work request %d on QP 0x%x: %v: ", e.WRID, e.QPN, e.Status)
 	switch w := e.Why; {
 	case w == nil:
-		return s + e.Status.description()
+		return s + e.Status.descriptionText()
 	case w.Cause == "":
-		return s + w.String() + "; " + e.Status.description()
+		return s + w.String() + "; " + e.Status.descriptionText()
 	default:
 		return s + w.String()
 	}

@@ -55,7 +55,7 @@ var wcStatusTexts = [...]valueText{
 // example "RETRY_EXC_ERR".
 func (s WCStatus) String() string { return lookupText(wcStatusTexts[:], s, "WCStatus").name }
 
-func (s WCStatus) description() string {
+func (s WCStatus) descriptionText() string {
 	return lookupText(wcStatusTexts[:], s, "WCStatus").description
 }
 
@@ -76,7 +76,7 @@ var wcOpcodeTexts = [...]valueText{
 // example "RECV_RDMA_WITH_IMM".
 func (o WCOpcode) String() string { return lookupText(wcOpcodeTexts[:], o, "WCOpcode").name }
 
-func (o WCOpcode) description() string {
+func (o WCOpcode) descriptionText() string {
 	return lookupText(wcOpcodeTexts[:], o, "WCOpcode").description
 }
 
@@ -90,4 +90,4 @@ var wcFlagTexts = [...]valueText{
 // "|".
 func (f WCFlags) String() string { return flagText(wcFlagTexts[:], f, "WCFlags").name }
 
-func (f WCFlags) description() string { return flagText(wcFlagTexts[:], f, "WCFlags").description }
+func (f WCFlags) descriptionText() string { return flagText(wcFlagTexts[:], f, "WCFlags").description }

@@ -17,7 +17,7 @@ var wrOpcodeTexts = [...]valueText{
 // example "ATOMIC_CMP_AND_SWP".
 func (o WROpcode) String() string { return lookupText(wrOpcodeTexts[:], o, "WROpcode").name }
 
-func (o WROpcode) description() string {
+func (o WROpcode) descriptionText() string {
 	return lookupText(wrOpcodeTexts[:], o, "WROpcode").description
 }
 
@@ -33,6 +33,6 @@ var sendFlagTexts = [...]valueText{
 // by "|".
 func (f SendFlags) String() string { return flagText(sendFlagTexts[:], f, "SendFlags").name }
 
-func (f SendFlags) description() string {
+func (f SendFlags) descriptionText() string {
 	return flagText(sendFlagTexts[:], f, "SendFlags").description
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/environment"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -95,7 +96,7 @@ func prepareWorkers(impairment string) error {
 		}
 	}
 	if env := os.Getenv(rnic.EnvAddr); env != "" {
-		if _, err := rnic.ParseAddrs(env); err != nil {
+		if _, err := hostaddr.Parse(env); err != nil {
 			return usageErrorf("%s: %w", rnic.EnvAddr, err)
 		}
 	}

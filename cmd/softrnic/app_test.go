@@ -155,10 +155,10 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("SOFTRNIC_ADDR", "127.0.0.5:5000")
 	o, err := newApp(nil, nil).deviceOptions()
 	require.NoError(t, err)
-	require.Equal(t, "127.0.0.5:5000", o.Addrs.String())
+	require.Equal(t, "127.0.0.5:5000", o.Addrs)
 	o, err = (&app{addr: "127.0.0.6", impair: "loss 1%"}).deviceOptions()
 	require.NoError(t, err)
-	require.Equal(t, "127.0.0.6", o.Addrs.String(), "a flag goes before the environment")
+	require.Equal(t, "127.0.0.6", o.Addrs, "a flag goes before the environment")
 	require.Equal(t, "loss 1%", o.Impair)
 }
 

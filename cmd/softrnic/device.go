@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"
@@ -14,12 +15,12 @@ import (
 // usageError.
 func (a *app) deviceOptions() (rnic.Options, error) {
 	o := a.options
-	var err error
 	if from, text := flagOrEnv("--addr", a.addr, rnic.EnvAddr); text != "" {
 		o.Addr = netip.AddrPort{}
-		if o.Addrs, err = rnic.ParseAddrs(text); err != nil {
+		if _, err := hostaddr.Parse(text); err != nil {
 			return o, usageErrorf("%s: %w", from, err)
 		}
+		o.Addrs = text
 	}
 	from, text := flagOrEnv("--impair", a.impair, rnic.EnvImpair)
 	if _, err := impair.Parse(text); err != nil {
@@ -36,12 +37,12 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 
 // addrGiven reports whether the user has given the address of a device.
 func (a *app) addrGiven() bool {
-	return a.addr != "" || os.Getenv(rnic.EnvAddr) != "" || a.options.Addr.IsValid() || !a.options.Addrs.IsZero()
+	return a.addr != "" || os.Getenv(rnic.EnvAddr) != "" || a.options.Addr.IsValid() || a.options.Addrs != ""
 }
 
 // checkDeviceFlags returns a usageError for an invalid --addr or --impair.
 func (a *app) checkDeviceFlags() error {
-	if _, err := rnic.ParseAddrs(a.addr); a.addr != "" && err != nil {
+	if _, err := hostaddr.Parse(a.addr); a.addr != "" && err != nil {
 		return usageErrorf("--addr: %w", err)
 	}
 	if _, err := impair.Parse(a.impair); err != nil {
@@ -73,7 +74,7 @@ func (a *app) openAtPort(at netip.AddrPort) (*rnic.Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !o.Addr.IsValid() && o.Addrs.IsZero() && at.Addr().IsValid() {
+	if !o.Addr.IsValid() && o.Addrs == "" && at.Addr().IsValid() {
 		o.Addr, o.AnyPort = at, at.Port() == 0
 	}
 	dev, err := rnic.Open(o)

@@ -46,7 +46,7 @@ func selfTest(ctx context.Context, options rnic.Options) (r selfTestResult, endp
 		return r, nil
 	}
 	defer a.Close()
-	if !options.Addrs.IsZero() || options.Addr.IsValid() {
+	if options.Addrs != "" || options.Addr.IsValid() {
 		options.Addr = netip.AddrPortFrom(a.Addr().Addr(), 0) // the address that the user has set
 	}
 	if b, r.err = rnic.Open(options); r.err != nil {

@@ -76,8 +76,8 @@ type Header struct {
 	Modifier uint32 // REQ and REP: options of enhanced connection establishment, 0
 }
 
-// put writes the header to the first HeaderLen bytes of b.
-func (h Header) put(b []byte) {
+// putHeader writes the header to the first HeaderLen bytes of b.
+func (h Header) putHeader(b []byte) {
 	b = b[:HeaderLen]
 	b[0], b[1], b[2], b[3] = baseVersion, classCM, classVersion, methodSend
 	binary.BigEndian.PutUint32(b[4:], 0)
@@ -110,15 +110,15 @@ func Parse(b []byte) (h Header, m Message, drop Drop) {
 	if m = newMessage(h.Attr); m == nil {
 		return h, nil, DropUnknownAttr
 	}
-	m.parse(b[HeaderLen:])
+	m.parseBody(b[HeaderLen:])
 	return h, m, DropNone
 }
 
 // A Message is the body of a datagram: *REQ, *MRA, *REJ, *REP, *RTU, *DREQ, *DREP, *SIDRReq,
 // *SIDRRep, *LAP or *APR.
 type Message interface {
-	put(b []byte)   // writes the body to the first BodyLen bytes of b
-	parse(b []byte) // reads the body from the first BodyLen bytes of b
+	putBody(b []byte)   // writes the body to the first BodyLen bytes of b
+	parseBody(b []byte) // reads the body from the first BodyLen bytes of b
 }
 
 // newMessage returns an empty message of a type, or nil for an unknown one.
@@ -153,8 +153,8 @@ func newMessage(a Attr) Message {
 // Put writes a complete datagram. Private data that is longer than its field is cut off, and so
 // are fields of a few bits.
 func Put(b *[Size]byte, h Header, m Message) {
-	h.put(b[:])
-	m.put(b[HeaderLen:])
+	h.putHeader(b[:])
+	m.putBody(b[HeaderLen:])
 }
 
 // A Drop is the reason why Parse rejects a datagram.

@@ -8,7 +8,7 @@ type LAP struct {
 	LocalID, RemoteID uint32
 }
 
-func (m *LAP) parse(b []byte) {
+func (m *LAP) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 }
@@ -31,21 +31,21 @@ type APR struct {
 	Status            APStatus
 }
 
-func (m *APR) put(b []byte) {
+func (m *APR) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
 	b[9] = uint8(m.Status)
 }
 
-func (m *APR) parse(b []byte) {
+func (m *APR) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.Status = APStatus(b[9])
 }
 
-// put omits the requested path.
-func (m *LAP) put(b []byte) {
+// putBody omits the requested path.
+func (m *LAP) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.LocalID)

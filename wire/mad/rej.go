@@ -27,7 +27,7 @@ type REJ struct {
 	PrivateData []byte // up to REJPrivateLen
 }
 
-func (m *REJ) put(b []byte) {
+func (m *REJ) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -38,7 +38,7 @@ func (m *REJ) put(b []byte) {
 	copy(b[84:], m.PrivateData)
 }
 
-func (m *REJ) parse(b []byte) {
+func (m *REJ) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.Which = Which(b[8] >> 6)

@@ -35,7 +35,7 @@ type REP struct {
 	PrivateData []byte // up to REPPrivateLen
 }
 
-func (m *REP) put(b []byte) {
+func (m *REP) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -52,7 +52,7 @@ func (m *REP) put(b []byte) {
 	copy(b[36:], m.PrivateData)
 }
 
-func (m *REP) parse(b []byte) {
+func (m *REP) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.QKey = binary.BigEndian.Uint32(b[8:])

@@ -66,7 +66,7 @@ type REQ struct {
 	PrivateData []byte // up to REQPrivateLen
 }
 
-func (m *REQ) put(b []byte) {
+func (m *REQ) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.LocalID)
@@ -90,7 +90,7 @@ func (m *REQ) put(b []byte) {
 	copy(b[140:], m.PrivateData)
 }
 
-func (m *REQ) parse(b []byte) {
+func (m *REQ) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID = binary.BigEndian.Uint32(b[0:])
 	m.VendorID = getUint24(b[5:])

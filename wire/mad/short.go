@@ -17,14 +17,14 @@ type RTU struct {
 	PrivateData       []byte // up to RTUPrivateLen
 }
 
-func (m *RTU) put(b []byte) {
+func (m *RTU) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
 	copy(b[8:], m.PrivateData)
 }
 
-func (m *RTU) parse(b []byte) {
+func (m *RTU) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.PrivateData = b[8:]
@@ -40,7 +40,7 @@ type DREQ struct {
 	PrivateData       []byte // up to DREQPrivateLen
 }
 
-func (m *DREQ) put(b []byte) {
+func (m *DREQ) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -48,7 +48,7 @@ func (m *DREQ) put(b []byte) {
 	copy(b[12:], m.PrivateData)
 }
 
-func (m *DREQ) parse(b []byte) {
+func (m *DREQ) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.RemoteQPN = getUint24(b[8:])
@@ -61,9 +61,9 @@ type DREP struct {
 	PrivateData       []byte // up to DREPPrivateLen
 }
 
-func (m *DREP) put(b []byte) { (*RTU)(m).put(b) }
+func (m *DREP) putBody(b []byte) { (*RTU)(m).putBody(b) }
 
-func (m *DREP) parse(b []byte) { (*RTU)(m).parse(b) }
+func (m *DREP) parseBody(b []byte) { (*RTU)(m).parseBody(b) }
 
 // Which tells which message an MRA or a REJ answers.
 type Which uint8
@@ -88,7 +88,7 @@ type MRA struct {
 	PrivateData       []byte
 }
 
-func (m *MRA) put(b []byte) {
+func (m *MRA) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
@@ -97,7 +97,7 @@ func (m *MRA) put(b []byte) {
 	copy(b[10:], m.PrivateData)
 }
 
-func (m *MRA) parse(b []byte) {
+func (m *MRA) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.Which = Which(b[8] >> 6)

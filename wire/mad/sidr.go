@@ -24,7 +24,7 @@ type SIDRReq struct {
 	PrivateData []byte // up to SIDRReqPrivateLen
 }
 
-func (m *SIDRReq) put(b []byte) {
+func (m *SIDRReq) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.RequestID)
@@ -33,7 +33,7 @@ func (m *SIDRReq) put(b []byte) {
 	copy(b[16:], m.PrivateData)
 }
 
-func (m *SIDRReq) parse(b []byte) {
+func (m *SIDRReq) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.RequestID = binary.BigEndian.Uint32(b[0:])
 	m.PKey = binary.BigEndian.Uint16(b[4:])
@@ -60,7 +60,7 @@ type SIDRRep struct {
 	PrivateData []byte // up to SIDRRepPrivateLen
 }
 
-func (m *SIDRRep) put(b []byte) {
+func (m *SIDRRep) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.RequestID)
@@ -74,7 +74,7 @@ func (m *SIDRRep) put(b []byte) {
 	copy(b[96:], m.PrivateData)
 }
 
-func (m *SIDRRep) parse(b []byte) {
+func (m *SIDRRep) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.RequestID = binary.BigEndian.Uint32(b[0:])
 	m.Status = SIDRStatus(b[4])
