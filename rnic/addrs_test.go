@@ -159,7 +159,7 @@ func TestAddrEnvironmentForSeveral(t *testing.T) {
 	_, err = open(fixed)
 	require.True(t, link.IsAddrInUse(err))
 	require.ErrorContains(t, err, second.Name()+", a device of this process, has this address and port")
-	require.ErrorContains(t, err, "can share SOFTRNIC_ADDR="+fixed+" if it is a range of ports ("+host+":4792-4800), a prefix (127.0.0.0/8), or several addresses")
+	require.ErrorContains(t, err, "can share SOFTRNIC_ADDR="+fixed+" if it is a range of ports ("+host+":4792-4800), a prefix (127.0.0.0/8), or a list of addresses with commas")
 
 	require.NoError(t, second.Close())
 	again, err := open(fixed)

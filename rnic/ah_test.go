@@ -57,7 +57,7 @@ func TestCreateAHMisuse(t *testing.T) {
 		{"10.0.0.1", verbs.AHAttr{DGID: gid("0.0.0.0")}, "DGID is not set"},
 		{"fd00::1", verbs.AHAttr{}, "DGID is not set"},
 		{"10.0.0.1", verbs.AHAttr{DGID: gid("fd00::2")},
-			"DGID fd00::2 is an IPv6 address and ours, GID 0, is 10.0.0.1; open the device on an IPv6 address or take the peer's IPv4 one"},
+			"DGID fd00::2 is an IPv6 address and the local one, GID 0, is 10.0.0.1; open the device on an IPv6 address or use the peer's IPv4 one"},
 		{"fd00::1", verbs.AHAttr{DGID: gid("10.0.0.2")}, "10.0.0.2 is an IPv4 address"},
 		{"10.0.0.1", verbs.AHAttr{DGID: gid("ff0e::1")}, "ff0e::1 is an IPv6 address"},
 		{"10.0.0.1", verbs.AHAttr{DGID: gid("10.0.0.2"), PortNum: 2}, "port 1"},

@@ -91,7 +91,7 @@ func TestCloseInOrder(t *testing.T) {
 
 // TestCloseAtOnce closes a device from several goroutines: each returns when the device is closed.
 func TestCloseAtOnce(t *testing.T) {
-	ours := "" // nobody else's of this machine, so that the address stays free
+	ours := "" // used by no other test, so that the address stays free
 	if runtime.GOOS == "linux" {
 		ours = ownaddr.Host(46).String() + "/32"
 	}

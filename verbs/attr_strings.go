@@ -43,7 +43,9 @@ var qpStateTexts = [...]valueText{
 // example "RTS".
 func (s QPState) String() string { return lookupText(qpStateTexts[:], s, "QPState").name }
 
-func (s QPState) descriptionText() string { return lookupText(qpStateTexts[:], s, "QPState").description }
+func (s QPState) descriptionText() string {
+	return lookupText(qpStateTexts[:], s, "QPState").description
+}
 
 var qpAttrTexts = [...]valueText{
 	0:  {"STATE", "State: the new state"},
@@ -138,4 +140,6 @@ var gidTypeTexts = [...]valueText{
 // String is the kind as ibv_devinfo prints it: "RoCE v2".
 func (t GIDType) String() string { return lookupText(gidTypeTexts[:], t, "GIDType").name }
 
-func (t GIDType) descriptionText() string { return lookupText(gidTypeTexts[:], t, "GIDType").description }
+func (t GIDType) descriptionText() string {
+	return lookupText(gidTypeTexts[:], t, "GIDType").description
+}

@@ -47,4 +47,6 @@ var eventTexts = [...]valueText{
 // example "SRQ_LIMIT_REACHED".
 func (t EventType) String() string { return lookupText(eventTexts[:], t, "EventType").name }
 
-func (t EventType) descriptionText() string { return lookupText(eventTexts[:], t, "EventType").description }
+func (t EventType) descriptionText() string {
+	return lookupText(eventTexts[:], t, "EventType").description
+}
