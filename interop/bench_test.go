@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/interop/lab"
 )
 
-// TestBenchPeers: the experiment of that name runs in the guest, and shows
-// perftest on rxe and softrnic on the same rows.
+// TestBenchPeers runs the experiment "peers" in the guest and checks that its rows show perftest on
+// rxe and on softrnic.
 func TestBenchPeers(t *testing.T) {
 	g := lab.Need(t)
 	if !full() {

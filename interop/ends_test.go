@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	patience    = 3 * time.Minute // for what must happen; a guard only
+	patience    = 3 * time.Minute // bound for events that must happen
 	programPort = 4000
-	quiet       = time.Second // when nothing has come for so long, nothing comes any more
+	quiet       = time.Second // if no message has arrived for this time, none arrives any more
 )
 
 var (
@@ -31,7 +31,7 @@ var (
 	programErr  error
 )
 
-// startProgram starts the guest's end of package peer, once.
+// startProgram starts the guest's side of package peer, once.
 func startProgram(t testing.TB, g *lab.Guest) {
 	t.Helper()
 	programOnce.Do(func() {
@@ -50,7 +50,7 @@ func startProgram(t testing.TB, g *lab.Guest) {
 	require.NoError(t, programErr)
 }
 
-// kind is which adapters a pair has: that of the active side first.
+// kind is the pair of adapters, the active side's first.
 type kind struct{ a, b string }
 
 var (
@@ -60,7 +60,7 @@ var (
 
 func (k kind) String() string { return k.a + " to " + k.b }
 
-// family is the addresses that a pair uses.
+// family is the IP version of the addresses of a pair.
 type family struct {
 	name        string
 	host, guest netip.Addr
@@ -68,7 +68,7 @@ type family struct {
 
 var families = []family{{"IPv4", lab.HostIPv4, lab.GuestIPv4}, {"IPv6", lab.HostIPv6, lab.GuestIPv6}}
 
-// open opens an end of a kind for the time of a test.
+// open opens an end of a kind until the test ends.
 func open(t testing.TB, g *lab.Guest, name string, f family, device rnic.Options, o peer.Options) peer.Side {
 	t.Helper()
 	var end peer.Side
@@ -85,7 +85,7 @@ func open(t testing.TB, g *lab.Guest, name string, f family, device rnic.Options
 	return end
 }
 
-// poll takes n completions, all of which must come.
+// poll waits for n completions.
 func poll(t testing.TB, end peer.Side, n int) []verbs.WC {
 	t.Helper()
 	wcs, err := end.Poll(n, patience)

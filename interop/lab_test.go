@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/interop/lab"
 )
 
-// TestLab: the guest is what the other tests take it for.
+// TestLab checks the properties of the guest on which the other tests rely.
 func TestLab(t *testing.T) {
 	g := lab.Need(t)
 	out, err := g.Output(context.Background(), "ibv_devinfo", "-d", lab.Device)

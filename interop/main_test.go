@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// results are the tables of the document, in its order.
+// results are the tables of the document, in order.
 var (
 	results  matrix.Matrix
 	programT = results.Table("Programs",
@@ -98,7 +98,7 @@ func cell(t *testing.T, table *matrix.Table, column string, row []string, name s
 var keep = flag.String("keep", "", "a `file` with the names of tests that have passed: they are counted and not run again, and new "+
 	"ones are added, so that an interrupted matrix can continue. Remove the file when the sources change")
 
-// kept returns the tests that have passed in earlier runs.
+// kept returns the names of the tests that have passed in earlier runs.
 var kept = sync.OnceValue(func() map[string]bool {
 	list := map[string]bool{}
 	if *keep == "" {

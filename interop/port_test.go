@@ -12,7 +12,8 @@ import (
 	"github.com/softrnic/softrnic/interop/lab"
 )
 
-// TestPortOfRXE: a softrnic in the guest, beside rxe, is told who has its port.
+// TestPortOfRXE checks that opening a softrnic in the guest, beside rxe, fails with the name of the
+// owner of its port.
 func TestPortOfRXE(t *testing.T) {
 	g := lab.Need(t)
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)

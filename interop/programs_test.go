@@ -19,22 +19,21 @@ import (
 	"github.com/softrnic/softrnic/interop/lab"
 )
 
-// program is a program of rdma-core or perftest, and what softrnic has in its
-// place.
+// program is a program of rdma-core or perftest, and its replacement in softrnic.
 type program struct {
 	name string   // of the original
 	soft []string // command of softrnic
 
-	// args are the arguments of a run, the same for both but for how they name
-	// the adapter.
+	// args are the arguments of a run, the same for both except for the options that select the
+	// adapter.
 	args func(p run) []string
 
 	gid      string // option that takes the index of the GID
 	v4Only   bool   // the original finds its server by IPv4 only
-	cm       bool   // both sides meet by RDMA-CM, not by TCP
-	reliable bool   // no message gets lost, so it ends under faults, too
+	cm       bool   // both sides connect by RDMA-CM, not by TCP
+	reliable bool   // all messages are reliable, so it ends under faults, too
 	sizes    func(mtu int) []int
-	proof    func(p run) string // matches what the client prints when it has done everything
+	proof    func(p run) string // matches the output of a client that has finished
 }
 
 // run is one run of a program.
@@ -55,10 +54,9 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %s %s MTU %d, %d bytes", r.program.name, role, r.f.name, r.mtu, r.size)
 }
 
-const runTime = 4 * time.Minute // of a program, at most
+const runTime = 4 * time.Minute // upper bound for a program
 
-// programs are those of ibverbs-utils and perftest; see cmPrograms for those of
-// rdmacm-utils.
+// programs are those of ibverbs-utils and perftest; cmPrograms are those of rdmacm-utils.
 func programs() []*program {
 	var list []*program
 	for _, typ := range []string{"rc", "uc", "ud", "srq"} {
@@ -74,7 +72,7 @@ func programs() []*program {
 					args = append(args, "-c") // the payload is checked on both sides
 				}
 				if typ == "srq" && r.size > 1<<20 {
-					args = append(args, "-q", "2") // all queue pairs send at once: 16 of them would be too much for the guest
+					args = append(args, "-q", "2") // all queue pairs send at once, and the guest cannot handle 16 of them
 				}
 				return args
 			},
@@ -140,17 +138,17 @@ func (r run) pairs() int {
 	return 1
 }
 
-// around are message sizes across the MTU and up to 8 MiB.
-func around(mtu int) []int { return []int{1, mtu, mtu + 1, 64 << 10, 8 << 20} } // the one in the middle counts most
+// around are message sizes around the MTU and up to 8 MiB.
+func around(mtu int) []int { return []int{1, mtu, mtu + 1, 64 << 10, 8 << 20} } // the middle one is run in every matrix
 
-// unguarded are those of UC, which no window keeps from overrunning the
-// receiver's socket.
+// unguarded are message sizes for UC, where no window limits the packets in the receiver's socket
+// buffer.
 func unguarded(mtu int) []int { return []int{1, mtu, mtu + 1, 16 << 10} }
 
 // datagrams are message sizes up to the MTU.
 func datagrams(mtu int) []int { return []int{1, mtu} }
 
-// itersFor is how many messages of a size are worth their time in the guest.
+// itersFor returns the number of messages of a size, which bounds the time in the guest.
 func itersFor(size int) int { return min(50, max(5, 1<<20/size)) }
 
 // play runs the program on both sides.
@@ -198,7 +196,7 @@ func (r run) play(t testing.TB, g *lab.Guest) error {
 		clientErr = <-client.ended
 	}
 	if clientErr != nil {
-		cancel() // the server would wait for another
+		cancel() // the server would wait for another client
 	}
 	serverErr := <-server.ended
 	switch {
@@ -217,7 +215,7 @@ const tcpPort = 18515 // of ibv_*_pingpong and perftest
 // side is a program that runs on one side.
 type side struct {
 	args  []string
-	out   bytes.Buffer // to be read after the end
+	out   bytes.Buffer // read only after its end
 	ended chan error   // one
 }
 
@@ -246,8 +244,7 @@ func startHere(ctx context.Context, args []string) *side {
 	return s
 }
 
-// TestPrograms: every program of the two packages against softrnic's, in both
-// roles.
+// TestPrograms runs every program of the two packages against softrnic's, in both roles.
 func TestPrograms(t *testing.T) {
 	g := lab.Need(t)
 	list := faults()
@@ -290,21 +287,20 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// picked says whether the part for CI has a fault, the i-th of faults beginning
-// with 1, for program and role n: one for each program, in one role, another one
-// for the next program.
+// picked reports whether the CI part runs the i-th of faults, from 1, for program and role n: one
+// fault for each program, in one role, and another one for the next program.
 func picked(n, i, faults int) bool {
 	program := n / 2
 	return i == 1+program%faults && n%2 == (program+program/faults)%2
 }
 
-// chosenSizes are those of the program's sizes that are run: all of them in a
-// full matrix, in a wide one another one for each n. The part for CI has the
-// middle one. Where packets get lost there are many, so not of the small ones.
+// chosenSizes returns the sizes that are run: all in a full matrix, another one for each n in a
+// wide one, and the middle one in the CI part. With packet loss the small sizes are not run,
+// because there are many messages of them.
 func (p *program) chosenSizes(mtu int, faulty bool, n int) []int {
 	list := p.sizes(mtu)
 	if faulty && strings.HasPrefix(p.name, "ib_read") {
-		list[len(list)-1] = 1 << 20 // what rxe reads and loses a part of, it asks for after its timeout
+		list[len(list)-1] = 1 << 20 // rxe requests lost parts of a READ only after its timeout
 	}
 	middle := (len(list) - 1) / 2
 	switch {

@@ -35,8 +35,8 @@ var cmPrograms = []cmProgram{
 	{"udaddy", "-b SERVER -S 10", "-s SERVER -S 10", "data transfers complete", "return status 0"},
 }
 
-// early is what clients print of a softrnic that does not listen yet.
-var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|nobody serves|does not answer|peer unreachable`)
+// early matches the output of a client whose server does not listen yet.
+var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|peer unreachable`)
 
 // play runs the program on both sides.
 func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family, impair string) error {
@@ -68,7 +68,7 @@ func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family, im
 		again = softHosts && err != nil && early.Match(client.out.Bytes()) && len(server.ended) == 0 && ctx.Err() == nil
 	}
 	if err != nil {
-		cancel() // the server may wait for more
+		cancel() // the server may wait for another client
 	}
 	serverErr := <-server.ended
 	switch {
@@ -88,11 +88,11 @@ func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family, im
 	return nil
 }
 
-// reliable says whether the program ends where packets get lost.
+// reliable reports whether the program ends when packets are lost.
 func (p cmProgram) reliable() bool { return p.name != "udaddy" }
 
-// TestRDMACM: the programs of rdmacm-utils against softrnic's, in both roles.
-// The path MTU is what RDMA-CM makes of that of the cable.
+// TestRDMACM runs the programs of rdmacm-utils against softrnic's, in both roles. RDMA-CM derives
+// the path MTU from the MTU of the cable.
 func TestRDMACM(t *testing.T) {
 	g := lab.Need(t)
 	list := faults()

@@ -22,13 +22,13 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// unused are opcodes that nothing here sends: congestion marks are none on the
-// cable, and an invalidation needs a memory window, which pyverbs' older
-// versions do not bind. RDMA over UD (UDX) is between adapters like ours only.
+// unused are opcodes that no test sends: the cable marks no congestion, an invalidation needs a
+// memory window, which older versions of pyverbs cannot bind, and RDMA over UD (UDX) exists between
+// softrnic adapters only.
 var unused = []wire.Opcode{wire.CNP, wire.RCSendLastInv, wire.RCSendOnlyInv}
 
-// TestTshark: Wireshark understands all that softrnic sends to Linux, and that
-// is every opcode and connection management.
+// TestTshark checks that Wireshark parses all packets of softrnic to Linux, which are of every
+// opcode and of every message of connection management.
 func TestTshark(t *testing.T) {
 	g := lab.Need(t)
 	tshark, err := exec.LookPath("tshark")
@@ -96,7 +96,7 @@ func TestTshark(t *testing.T) {
 	}
 }
 
-// everyReliable does every operation in one packet, two and three.
+// everyReliable executes every operation with one, two and three packets.
 func everyReliable(t *testing.T, g *lab.Guest, k kind, f family) {
 	a, b := openPair(t, g, k, f, 1, peer.Options{}, peer.Options{}, verbs.ConnectOptions{MTU: verbs.MTU1024})
 	checks := 0
@@ -109,7 +109,7 @@ func everyReliable(t *testing.T, g *lab.Guest, k kind, f family) {
 	}
 }
 
-// everyUnreliable sends a message of each kind in one packet, two and three.
+// everyUnreliable sends a message of each kind with one, two and three packets.
 func everyUnreliable(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType) {
 	o := peer.Options{Type: typ}
 	a, b := openPair(t, g, k, f, 1, o, o, verbs.ConnectOptions{MTU: verbs.MTU1024})

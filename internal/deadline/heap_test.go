@@ -28,8 +28,8 @@ func Example() {
 	// Output: 20 b true 30
 }
 
-// TestAgainstMap sets, moves and removes deadlines. Each object comes up at its deadline,
-// once, and in order.
+// TestAgainstMap sets, moves and removes deadlines, and checks that each object expires at its
+// deadline, once, and in order.
 func TestAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var timers deadline.Heap[int64, *object]

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/internal/debug"
 )
 
-// lamp is a device that only knows whether it is on.
+// lamp is a device whose only state is whether it is on.
 type lamp struct{ On bool }
 
 func (l lamp) Stat() any                 { return l }
@@ -34,7 +34,7 @@ func Example() {
 	fmt.Println(json.NewDecoder(res.Body).Decode(&l), l.On)
 
 	_, err = debug.Serve(lamp{}, "192.0.2.1:9479")
-	fmt.Println(err != nil) // others could look
+	fmt.Println(err != nil) // other processes could read it
 	// Output:
 	// <nil> true
 	// true

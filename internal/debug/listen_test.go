@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shortDir is a temporary directory whose name leaves room for that of a
-// socket, which t.TempDir does not on macOS.
+// shortDir returns a temporary directory whose name is short enough for a socket in it, which that
+// of t.TempDir is not on macOS.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	base := ""
@@ -29,7 +29,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// leave leaves a socket that nobody listens on, as a killed process does.
+// leave leaves a socket without a listener, as a killed process does.
 func leave(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

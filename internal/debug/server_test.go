@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nobody is a device without anything.
+// nobody is a device without state and counters.
 type nobody struct{}
 
 func (nobody) Stat() any                 { return "nothing" }
@@ -16,7 +16,7 @@ func (nobody) QP(uint32) (any, bool)     { return nil, false }
 func (nobody) StartCapture(string) error { return nil }
 func (nobody) StopCapture() error        { return nil }
 
-// TestWithoutMetrics: a program without a metrics library says how to get one.
+// TestWithoutMetrics checks that a program without a metrics library explains how to link one.
 func TestWithoutMetrics(t *testing.T) {
 	s, err := Serve(nobody{}, "127.0.0.1:0")
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ func TestUnknown(t *testing.T) {
 	require.Equal(t, []string{"SOFTRNIC_ADR", "SOFTRNIC_IMPIAR"}, got)
 }
 
-// TestWarnUnknown names the variable that each unknown one stands for.
+// TestWarnUnknown checks the suggestion for each unknown variable.
 func TestWarnUnknown(t *testing.T) {
 	t.Setenv("SOFTRNIC_IMPIAR", "loss 1%")
 	t.Setenv("SOFTRNIC_MPINET", "ud")
@@ -35,7 +35,7 @@ func TestWarnUnknown(t *testing.T) {
 	}, got)
 }
 
-// TestKnown finds every variable of the sources in the list, and nothing else.
+// TestKnown checks that the list has exactly the variables of the sources.
 func TestKnown(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(environment.Variables, func(a, b environment.Variable) int { return strings.Compare(a.Name, b.Name) }))
 	name := regexp.MustCompile(`"(SOFTRNIC_[A-Z_]*[A-Z])"`)
@@ -54,7 +54,7 @@ func TestKnown(t *testing.T) {
 		source, err := os.ReadFile(path)
 		for _, m := range name.FindAllStringSubmatch(string(source), -1) {
 			if strings.HasSuffix(path, "_test.go") && len(environment.Unknown([]string{m[1] + "="})) > 0 {
-				continue // made up there
+				continue // examples that the package itself invents
 			}
 			found[m[1]] = true
 		}

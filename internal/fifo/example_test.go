@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/internal/fifo"
 )
 
-// Elements that wait leave in the order in which they came.
+// Elements are popped in the order in which they were pushed.
 func Example() {
 	var waiting fifo.Queue[string]
 	room := 2

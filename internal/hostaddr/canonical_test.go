@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCanonical tests every form of an address that a program may give.
+// TestCanonical tests every form of an address that a program may pass.
 func TestCanonical(t *testing.T) {
 	for given, want := range map[string]string{
 		"192.0.2.1":              "192.0.2.1",
@@ -32,7 +32,7 @@ func TestCanonical(t *testing.T) {
 	require.False(t, Canonical(netip.Addr{}).IsValid())
 }
 
-// FuzzCanonical compares with a conversion through the sixteen bytes of a GID.
+// FuzzCanonical compares with a conversion through the 16 bytes of a GID.
 func FuzzCanonical(f *testing.F) {
 	f.Add("fe80::1%eth0")
 	f.Add("::ffff:192.0.2.1")

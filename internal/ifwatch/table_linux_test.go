@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// message lays out an rtnetlink message: header, struct and attributes. All fields
-// are in the machine's order.
+// message encodes an rtnetlink message: header, struct and attributes. All fields are in native
+// byte order.
 func message(kind uint16, seq uint32, body []byte, attrs ...[]byte) []byte {
 	b := make([]byte, syscall.NLMSG_HDRLEN)
 	b = append(b, body...)
@@ -36,7 +36,7 @@ func attr(kind uint16, value []byte) []byte {
 	return b
 }
 
-// link lays out struct ifinfomsg: family, pad, type, index, flags, change.
+// link encodes a struct ifinfomsg: family, pad, type, index, flags, change.
 func link(kind uint16, index int, flags uint32, mtu uint32) []byte {
 	b := []byte{0, 0, 1, 0}
 	b = binary.NativeEndian.AppendUint32(b, uint32(index))
@@ -45,7 +45,7 @@ func link(kind uint16, index int, flags uint32, mtu uint32) []byte {
 	return message(kind, 0, b, attr(syscall.IFLA_IFNAME, []byte("eth0\x00")), attr(syscall.IFLA_MTU, binary.NativeEndian.AppendUint32(nil, mtu)))
 }
 
-// addr lays out struct ifaddrmsg: family, prefix length, flags, scope, index.
+// addr encodes a struct ifaddrmsg: family, prefix length, flags, scope, index.
 func addr(kind uint16, index int, prefix string, attrs ...uint16) []byte {
 	p := netip.MustParsePrefix(prefix)
 	b := []byte{syscall.AF_INET, byte(p.Bits()), 0, 0}
@@ -72,7 +72,7 @@ const (
 	delAddr = syscall.RTM_DELADDR
 )
 
-// TestTable applies messages to what a watcher knows of an address.
+// TestTable checks the state of an address after each message.
 func TestTable(t *testing.T) {
 	const local, address = syscall.IFA_LOCAL, syscall.IFA_ADDRESS
 	up := State{HasAddr: true, Up: true, MTU: 1500}
@@ -137,8 +137,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestDumpReplaces loses messages: what is not in the next dump is gone, and what
-// changes while it runs is not undone by its end.
+// TestDumpReplaces drops messages: entries that are missing in the next dump are removed, and the
+// end of a dump does not undo changes that arrived while it ran.
 func TestDumpReplaces(t *testing.T) {
 	up := State{HasAddr: true, Up: true, MTU: 1500}
 	w := &Watcher{table: newTable(netip.MustParseAddr("192.0.2.1"), 2), last: up, onChange: func(State) {}}
@@ -161,7 +161,7 @@ func TestDumpReplaces(t *testing.T) {
 	require.False(t, w.last.HasAddr)
 }
 
-// golden reads testdata/rtnetlink.txt: messages by the command that drew them.
+// golden reads testdata/rtnetlink.txt: messages by the command that caused them.
 func golden(t testing.TB) (commands []string, messages [][][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/rtnetlink.txt")
@@ -179,7 +179,7 @@ func golden(t testing.TB) (commands []string, messages [][][]byte) {
 	return commands, messages
 }
 
-// TestGolden applies what a kernel has sent.
+// TestGolden applies recorded messages of a kernel.
 func TestGolden(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Skip("messages of a little-endian machine")
@@ -204,7 +204,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// FuzzHandle takes any bytes for what the kernel sends.
+// FuzzHandle handles any bytes as messages of the kernel.
 func FuzzHandle(f *testing.F) {
 	_, messages := golden(f)
 	for _, list := range messages {

@@ -17,7 +17,7 @@ var (
 	pathCE = &wire.Path{Dst: netip.MustParseAddrPort("10.0.0.2:4791"), TrafficClass: 0xC2}
 )
 
-// run is n packets of one size to one destination.
+// run is a run of n packets of one size to one destination.
 type run struct {
 	to      *wire.Path
 	n, size int
@@ -64,8 +64,8 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-// TestBatchProperty lays out random packets and compares with the list of
-// them, and every group with the rules of UDP_SEGMENT.
+// TestBatchProperty lays out random packets and checks that the batch contains them and that every
+// group obeys the rules of UDP_SEGMENT.
 func TestBatchProperty(t *testing.T) {
 	paths := []*wire.Path{pathA, pathA2, pathB, pathCE}
 	size := rapid.OneOf(
@@ -184,7 +184,7 @@ func check(b *Batch, i int, id uint16) wire.ICRCResult {
 	return result
 }
 
-// TestSealAgain seals piecemeal, for GSO, and for single datagrams after all.
+// TestSealAgain seals a batch piecemeal, first for GSO and then for single datagrams.
 func TestSealAgain(t *testing.T) {
 	b := NewBatch(4096)
 	next := func() { lay(b, pathA, 100, uint64(b.Len()), 16*(b.Len()%2)) }
@@ -229,7 +229,7 @@ func TestCorrupt(t *testing.T) {
 	require.Equal(t, wire.ICRCExact, check(b, 0, 0), "Reset forgets the flips")
 }
 
-// TestSealerCache has more destinations than the cache has entries.
+// TestSealerCache sends to more destinations than the cache has entries.
 func TestSealerCache(t *testing.T) {
 	b := NewBatch(1 << 16)
 	for round := range 3 {

@@ -19,9 +19,9 @@ var benchModes = []struct {
 	{"portable", Options{Portable: true}},
 }
 
-// BenchmarkThroughput moves packets of 4096 bytes of payload, 16 of headers
-// and the ICRC from one goroutine to another: payload copied in, sealed, sent,
-// received, checked, copied out. The sender keeps at most 1 MiB in flight.
+// BenchmarkThroughput transfers packets of 4096 bytes of payload, 16 of headers and the ICRC from
+// one goroutine to another: payload copied in, sealed, sent, received, checked, copied out. The
+// sender keeps at most 1 MiB in flight.
 func BenchmarkThroughput(b *testing.B) {
 	for _, mode := range benchModes {
 		b.Run(mode.name, func(b *testing.B) { throughput(b, mode.o, 16, 4096) })
@@ -97,8 +97,8 @@ func throughput(b *testing.B, o Options, header, payload int) {
 	}
 }
 
-// BenchmarkPingPong is half a round trip of a 24-byte packet between two
-// goroutines that spin.
+// BenchmarkPingPong measures half a round trip of a 24-byte packet between two goroutines that
+// spin.
 func BenchmarkPingPong(b *testing.B) {
 	for _, mode := range benchModes[:3] {
 		b.Run(mode.name, func(b *testing.B) { pingPong(b, mode.o) })

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRXEHoldsPort reads what Linux 6.1 says with and without rdma_rxe.
+// TestRXEHoldsPort parses the files of Linux 6.1 with and without rdma_rxe.
 func TestRXEHoldsPort(t *testing.T) {
 	const head = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n"
 	for _, c := range []struct {

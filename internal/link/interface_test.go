@@ -28,8 +28,8 @@ func linkLocal(t *testing.T) netip.Addr {
 	return netip.Addr{}
 }
 
-// TestLinkLocal sends between links on a link-local address, in every mode. Both
-// forms of a zone name the interface, and no address that comes out has one.
+// TestLinkLocal sends between links on a link-local address, in every mode. Both forms of a zone
+// select the interface, and no reported address has a zone.
 func TestLinkLocal(t *testing.T) {
 	ip := linkLocal(t)
 	ifc, err := net.InterfaceByName(ip.Zone())
@@ -57,7 +57,7 @@ func TestLinkLocal(t *testing.T) {
 	}
 }
 
-// TestLinkLocalWithoutZone refuses with an address that works.
+// TestLinkLocalWithoutZone checks that the error proposes an address that works.
 func TestLinkLocalWithoutZone(t *testing.T) {
 	ip := linkLocal(t)
 	_, err := OpenUDP(Options{Addr: netip.AddrPortFrom(ip.WithZone(""), 0)})

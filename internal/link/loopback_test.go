@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// modes are the ways to run a link; every exchange test runs in all of them.
+// modes are the options of the links; every exchange test runs with all of them.
 var modes = []struct {
 	name string
 	set  func(*Options)
@@ -58,10 +58,10 @@ func open(t testing.TB, o Options) Conn {
 	return c
 }
 
-// pathTo is the way to a link, with traffic class 0.
+// pathTo returns the path to a link, with traffic class 0.
 func pathTo(c Conn) *wire.Path { return &wire.Path{Dst: c.LocalAddr()} }
 
-// fill writes content that tells packets apart, everything but the ICRC.
+// fill fills a packet, except its ICRC, with bytes that identify it.
 func fill(pkt []byte, seed uint64) {
 	r := rand.NewPCG(seed, uint64(len(pkt)))
 	for i := range pkt[:len(pkt)-4] {
@@ -69,8 +69,8 @@ func fill(pkt []byte, seed uint64) {
 	}
 }
 
-// lay lays out a packet of n bytes that fill has written, and returns all but its
-// ICRC. Below a head of 16 bytes or more its payload stays outside of the batch.
+// lay appends a packet of n bytes, filled by fill, and returns it without its ICRC. If head is at
+// least 16 the payload behind it stays outside of the batch.
 func lay(b *Batch, to *wire.Path, n int, seed uint64, head int) []byte {
 	if head < 16 || head >= n-wire.ICRCLen {
 		pkt := b.Next(to, n)
@@ -91,7 +91,7 @@ func lay(b *Batch, to *wire.Path, n int, seed uint64, head int) []byte {
 	return pkt
 }
 
-// arrival is a copy of one received packet and what is known about it.
+// arrival is a copy of one received packet with its metadata.
 type arrival struct {
 	src   netip.AddrPort
 	tos   uint8
@@ -99,8 +99,7 @@ type arrival struct {
 	index int // in its datagram
 }
 
-// receive reads packets until n have come. It fails the test when none comes
-// for a long time.
+// receive reads n packets. It fails the test if none arrives for a long time.
 func receive(t testing.TB, c Conn, r *Datagrams, n int) []arrival {
 	t.Helper()
 	var got []arrival
@@ -119,8 +118,8 @@ func receive(t testing.TB, c Conn, r *Datagrams, n int) []arrival {
 	return got
 }
 
-// TestExchange sends random packets through real sockets and wants the same
-// packets in the same order, each with a valid ICRC.
+// TestExchange sends random packets through real sockets and checks that the same packets arrive in
+// the same order, each with a valid ICRC.
 func TestExchange(t *testing.T) {
 	const rounds = 20
 	everyMode(t, func(t *testing.T, o Options) {
@@ -214,8 +213,8 @@ func TestManyDestinations(t *testing.T) {
 	})
 }
 
-// TestTrafficClass sends packets of several classes, one of which is the
-// socket's own, and reads their marks.
+// TestTrafficClass sends packets of several classes, one of which is the socket's own, and checks
+// the class of each received packet.
 func TestTrafficClass(t *testing.T) {
 	for _, own := range []uint8{0, 0x68} {
 		everyMode(t, func(t *testing.T, o Options) {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOrder is for the race detector: what the sender did before happened
-// before the receiver looks.
+// TestOrder is for the race detector: writes of the sender before WriteBatch happen before
+// ReadBatch of the receiver returns the packet.
 func TestOrder(t *testing.T) {
 	everyMode(t, func(t *testing.T, o Options) {
 		from, to := open(t, o), open(t, o)

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// closedPort returns a loopback address where nothing listens.
+// closedPort returns a loopback address without a listener.
 func closedPort(t *testing.T, ip string) netip.AddrPort {
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(ip)})
 	require.NoError(t, err)
@@ -21,8 +21,8 @@ func closedPort(t *testing.T, ip string) netip.AddrPort {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 }
 
-// A packet to a closed port comes back by ICMP: the reader gets it with its
-// destination and head, and a link that waits wakes up for it.
+// TestRefusalByICMP checks that a packet that a closed port has rejected by ICMP is returned to the
+// reader with its destination and header, and that it wakes up a waiting link.
 func TestRefusalByICMP(t *testing.T) {
 	for _, ip := range []string{"127.0.0.1", "::1"} {
 		o := Options{Addr: netip.AddrPortFrom(netip.MustParseAddr(ip), 0)}
@@ -56,8 +56,8 @@ func TestRefusalByICMP(t *testing.T) {
 	}
 }
 
-// An ICMP error that the next send is told of is not that send's: all packets of
-// the batch leave, and the batch reports the one before.
+// TestRefusalByICMPDuringSend checks that an ICMP error that the next send reports does not affect
+// that send: all packets of the batch leave, and the error is reported for the earlier batch.
 func TestRefusalByICMPDuringSend(t *testing.T) {
 	a, b := openPair(t, loopback)
 	dst := closedPort(t, "127.0.0.1")
@@ -73,8 +73,8 @@ func TestRefusalByICMPDuringSend(t *testing.T) {
 	require.Zero(t, a.Stats().SendLost())
 }
 
-// What the system refuses at once is reported for each packet of its group, and
-// packets to others leave.
+// TestRefusalBySystem checks that an error of the system is reported for each packet of its group,
+// and that packets to other destinations leave.
 func TestRefusalBySystem(t *testing.T) {
 	a, b := openPair(t, loopback)
 	batch := NewBatch(4096)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSchedule compares with a list that is sorted stably.
+// TestSchedule compares the schedule with a list in stable order.
 func TestSchedule(t *testing.T) {
 	type entry struct {
 		at int64

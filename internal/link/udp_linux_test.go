@@ -12,7 +12,7 @@ import (
 
 var loopback = Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")}
 
-// openPair opens two accelerated links; the test gets at the first one's inside.
+// openPair opens two accelerated links and returns the first one as its implementation.
 func openPair(t *testing.T, o Options) (*udp, Conn) {
 	return open(t, o).(*udp), open(t, o)
 }
@@ -29,15 +29,15 @@ func failOnce(errno unix.Errno, min int) func(int) unix.Errno {
 	}
 }
 
-// threeGroups lays out three groups of 3, 2 and 1 packets.
+// threeGroups appends three groups of 3, 2 and 1 packets.
 func threeGroups(b *Batch, to *wire.Path) {
 	for i, n := range []int{100, 100, 50, 200, 200, 300} {
 		lay(b, to, n, uint64(i), 16*(i%2))
 	}
 }
 
-// TestGSOFallback refuses a GSO send in the middle of a batch: everything
-// arrives once, in order, and with an ICRC for identification 0 from there on.
+// TestGSOFallback fails a GSO send in the middle of a batch and checks that every packet arrives
+// once, in order, and from there on with the ICRC of identification 0.
 func TestGSOFallback(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EIO, unix.EINVAL} {
 		for _, nommsg := range []bool{false, true} {
@@ -78,8 +78,8 @@ func TestGSOFallback(t *testing.T) {
 	}
 }
 
-// TestErrorIsNotGSO has packets that fail with and without GSO: the packets
-// around them arrive, and GSO stays on.
+// TestErrorIsNotGSO sends packets that fail with and without GSO, and checks that the packets
+// around them arrive and GSO stays on.
 func TestErrorIsNotGSO(t *testing.T) {
 	a, b := openPair(t, loopback)
 	nowhere := &wire.Path{Dst: netip.MustParseAddrPort("127.0.0.1:0")} // EINVAL
@@ -105,7 +105,8 @@ func TestErrorIsNotGSO(t *testing.T) {
 	require.Zero(t, s.GSOFallbacks)
 }
 
-// TestRefusedSends counts what the system refuses and goes on with the rest.
+// TestRefusedSends checks that sends that the system rejects are counted, and that later packets
+// leave.
 func TestRefusedSends(t *testing.T) {
 	tests := []struct {
 		errno   unix.Errno
@@ -134,7 +135,7 @@ func TestRefusedSends(t *testing.T) {
 	}
 }
 
-// TestRetriedSends reports errors after which the same packets are sent again.
+// TestRetriedSends fails sends with errors after which the same packets are sent again.
 func TestRetriedSends(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EAGAIN, unix.ECONNREFUSED, unix.ENOSYS} {
 		a, b := openPair(t, loopback)
@@ -154,8 +155,8 @@ func TestRetriedSends(t *testing.T) {
 	}
 }
 
-// TestTooBig meets the MTU of a real interface: with don't-fragment the packet
-// is refused, alone and in a group, and the small one behind it passes.
+// TestTooBig sends packets longer than the MTU of a real interface: with don't-fragment they are
+// rejected, alone and in a group, and the small packet behind them leaves.
 func TestTooBig(t *testing.T) {
 	addr, mtu := narrowInterface(t)
 	a, b := openPair(t, Options{Addr: netip.AddrPortFrom(addr, 0)})
@@ -203,8 +204,8 @@ func neighbour(ip netip.Addr) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// TestOverflow sends more than the receive buffer holds. What does not arrive
-// is counted, as soon as one more datagram brings the news.
+// TestOverflow sends more than the receive buffer holds and checks that the lost packets are
+// counted when the next datagram arrives.
 func TestOverflow(t *testing.T) {
 	o := loopback
 	o.RecvBuffer = 32 << 10
@@ -230,7 +231,7 @@ func TestOverflow(t *testing.T) {
 	require.EqualValues(t, packets-got, StatsOf(b).ReceiveOverflow)
 }
 
-// TestSystemBuffers leaves the socket as the system makes it.
+// TestSystemBuffers checks that SystemDefault leaves the socket buffers unchanged.
 func TestSystemBuffers(t *testing.T) {
 	o := loopback
 	o.RecvBuffer, o.SendBuffer = SystemDefault, SystemDefault
@@ -239,8 +240,8 @@ func TestSystemBuffers(t *testing.T) {
 	require.Equal(t, readSysctl("wmem_default")/2, caps.SendBuffer)
 }
 
-// TestPortableBuffers wants the portable link to tell what it got, which is
-// at most what the system allows, and not what it asked for.
+// TestPortableBuffers checks that the portable link reports the actual size of its buffers, which
+// is at most the system's limit.
 func TestPortableBuffers(t *testing.T) {
 	o := loopback
 	o.Portable = true
@@ -249,7 +250,7 @@ func TestPortableBuffers(t *testing.T) {
 	require.Equal(t, min(DefaultSendBuffer, readSysctl("wmem_max")), caps.SendBuffer)
 }
 
-// TestZeroChecksumIPv6 receives what rdma_rxe sends over IPv6: no checksum.
+// TestZeroChecksumIPv6 receives a datagram without checksum, as rdma_rxe sends over IPv6.
 func TestZeroChecksumIPv6(t *testing.T) {
 	c := open(t, Options{Addr: netip.MustParseAddrPort("[::1]:0")})
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -261,7 +262,7 @@ func TestZeroChecksumIPv6(t *testing.T) {
 	require.Len(t, receive(t, c, NewDatagrams(1), 1)[0].pkt, 24)
 }
 
-// TestReceiveAdapts watches the length of recvmmsg follow the traffic.
+// TestReceiveAdapts checks that the length of recvmmsg follows the traffic.
 func TestReceiveAdapts(t *testing.T) {
 	o := loopback
 	o.NoGSO = true
@@ -298,7 +299,7 @@ func TestProbe(t *testing.T) {
 	require.ErrorContains(t, Probe().RoCEPort, "port 4791 is in use")
 }
 
-// TestCloseDuringWrite closes a link that is busy sending.
+// TestCloseDuringWrite closes a link during WriteBatch.
 func TestCloseDuringWrite(t *testing.T) {
 	for range 20 {
 		a, b := openPair(t, loopback)

@@ -73,26 +73,25 @@ func TestWakeBeforeWait(t *testing.T) {
 		c := open(t, o)
 		for range 3 {
 			c.Wake()
-			c.Wake() // counts as one
+			c.Wake() // both count as one
 			readable, err := c.Wait(-1)
 			require.NoError(t, err)
 			require.False(t, readable)
 		}
-		readable, err := c.Wait(time.Millisecond) // no Wake is left over
+		readable, err := c.Wait(time.Millisecond) // no Wake is pending
 		require.NoError(t, err)
 		require.False(t, readable)
 	})
 }
 
-// TestWakeIsNeverLost plays ping-pong with two waiters and nothing but Wake:
-// one lost Wake and both wait for ever. What the waker wrote before is visible
-// to the woken one, or the race detector complains.
+// TestWakeIsNeverLost has two waiters wake each other in turn: if one Wake is lost both wait
+// forever. The race detector checks that writes before Wake are visible to the woken goroutine.
 func TestWakeIsNeverLost(t *testing.T) {
 	bothLinks(t, func(t *testing.T, o Options) {
 		const rounds = 5000
 		links := [2]Conn{open(t, o), open(t, o)}
 		var turn atomic.Int64
-		var last int64 // written by whose turn it is
+		var last int64 // written by the goroutine whose turn it is
 		var players sync.WaitGroup
 		for me := range int64(2) {
 			players.Go(func() {
@@ -174,7 +173,7 @@ func TestCloseEndsWait(t *testing.T) {
 	})
 }
 
-// wantClosed is for goroutines, where require must not stop the test.
+// wantClosed is for goroutines other than the test's, which must not call require.
 func wantClosed(t *testing.T, err error) {
 	if !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want net.ErrClosed", err)

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestArguments: a usable receiver is never called with valid arguments alone, an
-// unusable one is.
+// TestArguments checks that valid arguments alone are passed to an unusable receiver only.
 func TestArguments(t *testing.T) {
 	s := &Surface{}
 	ints := func(usable bool) (lists [][]int64) {
@@ -28,7 +27,7 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, append([][]int64{{0, 0}}, bad...), ints(false))
 }
 
-// TestRead: functions, methods and how their receivers are passed are found in source.
+// TestRead checks that functions, methods and the kind of their receivers are read from the source.
 func TestRead(t *testing.T) {
 	src := (&Surface{Dir: "."}).readSource(t)
 	require.Empty(t, src.funcs)

@@ -29,13 +29,13 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-// site is where an adapter of a test is: a namespace and an address.
+// site is the namespace and address of a device.
 type site struct {
 	ns *netns.Namespace
 	at netip.AddrPort
 }
 
-// end is an adapter with one of everything.
+// end is a device with one object of each type.
 type end struct {
 	dev *rnic.Device
 	pd  verbs.PD
@@ -81,7 +81,7 @@ func (e *end) qp(t *testing.T, typ verbs.QPType) verbs.QP {
 	return q
 }
 
-// next waits for a successful completion.
+// next waits for a completion, which must be successful.
 func (e *end) next(t *testing.T) verbs.WC {
 	t.Helper()
 	var wc [1]verbs.WC
@@ -97,7 +97,7 @@ func (e *end) recv(t *testing.T, q verbs.QP) {
 	require.NoError(t, err)
 }
 
-// send sends 8 bytes from one end to another.
+// send sends 8 bytes from end a to end b.
 func send(t *testing.T, a, b *end, qa, qb verbs.QP, wr verbs.SendWR) {
 	t.Helper()
 	b.recv(t, qb)
@@ -108,7 +108,7 @@ func send(t *testing.T, a, b *end, qa, qb verbs.QP, wr verbs.SendWR) {
 	b.next(t)
 }
 
-// linkLocals are what has to work between two adapters on link-local addresses.
+// linkLocals are the operations that must work between two devices on link-local addresses.
 var linkLocals = []struct {
 	name string
 	test func(t *testing.T, a, b *end)
@@ -169,7 +169,7 @@ var linkLocals = []struct {
 		require.NoError(t, err)
 		defer l.Close()
 		qb, ctx := b.qp(t, verbs.UD), soon(t)
-		go func() { // every request that comes, also the same again
+		go func() { // accept every request, also repeated ones
 			for {
 				r, err := l.Accept(ctx)
 				if err != nil {
@@ -213,7 +213,7 @@ var linkLocals = []struct {
 	}},
 	{"SDP", func(t *testing.T, a, b *end) {
 		x, y := stacks(t, a, b)
-		// A host that is given has to be the adapter's, in any form.
+		// An explicit host must be the device's address, in any form.
 		for _, host := range []string{"", b.dev.Addr().Addr().String(), b.m.Addr().Addr().String(), "::"} {
 			l, err := y.Listen("sdp", net.JoinHostPort(host, "0"))
 			require.NoError(t, err, host)
@@ -249,7 +249,7 @@ var linkLocals = []struct {
 		require.NoError(t, err)
 		defer to.Close()
 		require.NoError(t, to.SetDeadline(time.Now().Add(20*time.Second)))
-		if b.dev.Addr().Port() != 4791 { // peers learn of a port from requests only
+		if b.dev.Addr().Port() != 4791 { // peers learn the port from requests only
 			_, err = to.WriteTo([]byte("here"), from.LocalAddr())
 			require.NoError(t, err)
 			_, _, err = from.ReadFrom(make([]byte, 16))
@@ -268,8 +268,8 @@ var linkLocals = []struct {
 	}},
 }
 
-// forms are the address of an adapter with a port: with zone, another host's zone,
-// and without.
+// forms returns forms of the address of a device with a port: with its zone, with another zone, and
+// without a zone.
 func forms(e *end, port uint16) (list []netip.AddrPort) {
 	ip := e.dev.Addr().Addr()
 	for _, zone := range []string{ip.Zone(), "other0", ""} {
@@ -296,7 +296,7 @@ func stacks(t *testing.T, a, b *end) (x, y *sdp.Stack) {
 	return x, y
 }
 
-// connected connects two queue pairs without a manager, sends and writes.
+// connected connects two queue pairs without a manager, and tests SEND and WRITE.
 func connected(t *testing.T, a, b *end, typ verbs.QPType) {
 	t.Helper()
 	qa, qb := a.qp(t, typ), b.qp(t, typ)
@@ -313,8 +313,8 @@ func connected(t *testing.T, a, b *end, typ verbs.QPType) {
 	a.next(t)
 }
 
-// TestLinkLocal does all that between two adapters at one address, and at both ends
-// of a cable between two namespaces, with capture, fault injection and every link.
+// TestLinkLocal runs linkLocals between two devices at one address, and between both ends of a
+// cable of two namespaces, with capture, fault injection and every link.
 func TestLinkLocal(t *testing.T) {
 	a, b := netns.New(t), netns.New(t)
 	ipA, ipB := netns.ConnectVeth(a, b, "cable0")

@@ -1,5 +1,5 @@
-// Package ownaddr has loopback addresses for tests that free one and rely on nobody
-// taking it: other processes ask for 127.0.0.1 first.
+// Package ownaddr returns loopback addresses for tests that free a port and open it
+// again: no other process gets the port meanwhile, because it gets 127.0.0.1 first.
 package ownaddr
 
 import (

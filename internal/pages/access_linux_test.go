@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMappingsFromText: /proc/self/maps says the same as the kernel's answer to a
+// TestMappingsFromText checks that /proc/self/maps lists the mappings that the kernel returns for a
 // query.
 func TestMappingsFromText(t *testing.T) {
 	page := os.Getpagesize()

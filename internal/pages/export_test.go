@@ -1,4 +1,4 @@
 package pages
 
-// Mapped is nil where there are no pages but the heap's.
+// Mapped is nil on systems where all pages come from the Go heap.
 var Mapped = mapPages

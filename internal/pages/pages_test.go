@@ -18,7 +18,8 @@ func Example() {
 	// Output: 1048576 hello 0
 }
 
-// Of any size there is as much as was asked for, it is zero, and nobody else has it.
+// TestAlloc checks for several sizes that the memory has the requested length, is zero, and
+// overlaps no other.
 func TestAlloc(t *testing.T) {
 	var all [][]byte
 	for i, n := range []int{0, 1, 4096, 64<<10 - 1, 64 << 10, 64<<10 + 1, 1 << 20, 3<<20 + 5} {
@@ -40,7 +41,7 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
-// What is large is not the heap's.
+// TestNotTheHeap checks that large memory is not on the Go heap.
 func TestNotTheHeap(t *testing.T) {
 	if mem, free := pages.Mapped(1 << 20); mem == nil {
 		t.Skip("this system, or the race detector, has none but the heap's")

@@ -25,8 +25,8 @@ func halfReadable(t testing.TB) (mem []byte, page int) {
 	return mem, page
 }
 
-// TestFaults: access to memory that the system refuses is reported, whatever
-// its length and place; access to the rest is not.
+// TestFaults checks that access to memory that the system protects is reported, whatever its length
+// and position, and access to other memory is not.
 func TestFaults(t *testing.T) {
 	mem, page := halfReadable(t)
 	own := make([]byte, 2*page)
@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 	require.True(t, place.Copy(nil, nil))
 }
 
-// TestOtherPanicsGoOn: only faults of memory are reported.
+// TestOtherPanicsGoOn checks that panics other than memory faults are not recovered.
 func TestOtherPanicsGoOn(t *testing.T) {
 	errOther := errors.New("other")
 	require.PanicsWithValue(t, errOther, func() { place.Try(func() { panic(errOther) }) })

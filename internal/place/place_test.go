@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/internal/place"
 )
 
-// Additions and exchanges of many goroutines all count.
+// TestAtomics checks that concurrent additions and exchanges are all executed.
 func TestAtomics(t *testing.T) {
 	const n, each = 4, 1000
 	var sum, won uint64
@@ -34,7 +34,7 @@ func TestAtomics(t *testing.T) {
 	require.Equal(t, []uint64{3 * n * each, n * each}, []uint64{sum, won})
 }
 
-// Only what is aligned is a word, and only what has 8 bytes.
+// TestWord64 accepts only aligned memory of 8 bytes.
 func TestWord64(t *testing.T) {
 	mem := unsafe.Slice((*byte)(unsafe.Pointer(new([3]uint64))), 24)
 	for at := range 17 {

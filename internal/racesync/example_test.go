@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/internal/racesync"
 )
 
-// A pipe stands for what leaves and arrives. It tells the race detector itself, which
-// a system call of our own, or memory that processes have in common, does not.
+// The pipe stands for a queue of packets. A pipe of package os informs the race detector itself;
+// system calls of this module and memory shared between processes do not.
 func Example() {
 	in, out, err := os.Pipe()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// manager is that of rank 0 of two on nodes of their own.
+// manager is the process manager of rank 0 of two ranks on different nodes.
 type manager struct {
 	pmi.Manager
 	nodes  []int
@@ -30,7 +30,7 @@ func (m *manager) Get(context.Context, string) (string, error) { return m.other,
 
 func TestChoose(t *testing.T) {
 	const peer = "203.0.113.77"
-	want := "" // where there is no way out of this host
+	want := "" // if this host has no route to others
 	if ip, err := hostaddr.Toward(netip.MustParseAddr(peer)); err == nil && !ip.IsLoopback() {
 		want = ip.String() + ":4791-5790"
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// TestOpen opens a device on the three hooks. It has no deadline when idle.
+// TestOpen opens a device with the three hooks. An idle device has no deadline.
 func TestOpen(t *testing.T) {
 	addr := netip.MustParseAddrPort("192.0.2.1:4791")
 	conn, err := memory.NewLive().Attach(addr, memory.Options{})

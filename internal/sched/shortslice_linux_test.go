@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prompt changes how long the thread's turns are, where the kernel knows such a thing,
-// and nothing else of it.
+// TestPrompt checks that Prompt shortens the time slices of the thread, if the kernel supports
+// that, and changes no other attribute.
 func TestPrompt(t *testing.T) {
-	runtime.LockOSThread() // for good: nobody else is to have this thread
+	runtime.LockOSThread() // not unlocked, so that no other goroutine gets this thread
 	before, err := unix.SchedGetAttr(0, 0)
 	require.NoError(t, err)
 	undo := SetShortSlice()

@@ -9,10 +9,9 @@ import (
 	"github.com/softrnic/softrnic/interop/lab"
 )
 
-// A network that loses every tenth packet on the way from the guest, whose
-// counters tell how many those were.
+// The network drops every tenth packet from the guest, and its counters report how many.
 func ExampleGuest() {
-	work := func(ctx context.Context, g *lab.Guest) error { // g is of lab.Need
+	work := func(ctx context.Context, g *lab.Guest) error { // from lab.Need
 		if err := g.SetFaults(ctx, lab.Faults{FromGuest: "loss 10%"}); err != nil {
 			return err
 		}

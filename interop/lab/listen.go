@@ -33,7 +33,7 @@ func WaitListen(ctx context.Context, port uint16) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("nobody listens on TCP port %d: %w", port, context.Cause(ctx))
+			return fmt.Errorf("no listener on TCP port %d: %w", port, context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -60,7 +60,7 @@ func TestConsole(t *testing.T) {
 	require.Contains(t, c.String(), "module loaded\nmodule loaded\n")
 }
 
-// TestArchive: folders, files and links are there again, with their times.
+// TestArchive checks that an unpacked archive has the folders, files and links, with their times.
 func TestArchive(t *testing.T) {
 	root := t.TempDir()
 	when := time.Unix(1_700_000_000, 0)
@@ -83,7 +83,7 @@ type entry struct {
 	body string
 }
 
-// entries reads an archive in which a file named a/file is of a certain time.
+// entries returns the entries of an archive in which a file named a/file has the given time.
 func entries(t *testing.T, r io.Reader, when time.Time) (list []entry) {
 	t.Helper()
 	c := cpio.NewReader(r)

@@ -20,10 +20,10 @@ import (
 // envInside is set in the process inside the namespaces.
 const envInside = "SOFTRNIC_LAUNCH_INSIDE"
 
-// hostname is the name of the host inside.
+// hostname is the host name inside of the namespaces.
 const hostname = "softrnic-launch"
 
-// unavailable is the reason for which no test can run, or "".
+// unavailable is the reason why no test can run, or "".
 var unavailable string
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		flag.Parse()
-		if err := flag.Set("test.parallel", "6"); err != nil { // jobs wait a lot
+		if err := flag.Set("test.parallel", "6"); err != nil { // jobs mostly wait
 			fmt.Fprintln(os.Stderr, "launch:", err)
 			os.Exit(1)
 		}
@@ -52,9 +52,9 @@ func TestMain(m *testing.M) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL,
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS}
-	runtime.LockOSThread() // whose end is the child's
+	runtime.LockOSThread() // whose exit status is that of the child
 	err := cmd.Start()
-	if err != nil { // a container without the right to make them
+	if err != nil { // a container without the right to create namespaces
 		unavailable = "needs namespaces: " + err.Error()
 		os.Exit(m.Run())
 	}
@@ -65,8 +65,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// enterNamespaces makes the namespaces a place of their own: with the processes that are
-// in them in /proc, and an empty /run, where sshd wants a directory of its own.
+// enterNamespaces prepares the namespaces: it mounts a /proc of their own processes, and an empty
+// /run, where sshd needs a directory of its own.
 func enterNamespaces() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return err
@@ -112,7 +112,7 @@ var softrnic = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// shell runs a command to its end and returns what it prints.
+// shell runs a command to its end and returns its output.
 func shell(t *testing.T, words ...string) string {
 	t.Helper()
 	out, err := exec.Command(words[0], words[1:]...).CombinedOutput()
@@ -120,7 +120,7 @@ func shell(t *testing.T, words ...string) string {
 	return string(out)
 }
 
-// startDaemon starts a program that runs until the test ends; its output is a file's.
+// startDaemon starts a program that runs until the test ends, with its output in a file.
 func startDaemon(t *testing.T, log string, attr *syscall.SysProcAttr, words ...string) *exec.Cmd {
 	t.Helper()
 	f, err := os.Create(log)

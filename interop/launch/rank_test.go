@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// runRank is the program of a rank, which opens its adapter as the README's does. It
+// runRank is the program of a rank, which opens its device as the program of the README does. It
 // returns the exit status.
 func runRank(role string) int {
 	if role == "mute" {
@@ -36,7 +36,7 @@ func playRole(w mpi.World, role string) error {
 	if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {
 		return err
 	}
-	// A long message to every neighbour, which RDMA carries.
+	// Send a long message to every neighbour, which needs RDMA.
 	long := make([]byte, 1<<20)
 	if size > 1 {
 		if _, err := w.Sendrecv(mpi.Of(long), (rank+1)%size, 1, mpi.Of(make([]byte, len(long))), (rank+size-1)%size, 1); err != nil {
@@ -58,6 +58,6 @@ func playRole(w mpi.World, role string) error {
 		fmt.Println("hangs")
 	}
 	from := time.Now()
-	_, err := w.Recv(mpi.Of([]byte{0}), 1, 3) // what never comes
+	_, err := w.Recv(mpi.Of([]byte{0}), 1, 3) // a message that is never sent
 	return fmt.Errorf("waited for %d ms: %w", time.Since(from).Milliseconds(), err)
 }

@@ -49,7 +49,7 @@ NodeName=n[1-3] NodeHostname=%[2]s NodeAddr=10.78.0.1 Port=[17001-17003] CPUs=8 
 PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE:8 State=UP
 `
 
-// newSlurm starts the daemons, which live as long as the test.
+// newSlurm starts the daemons, which run until the test ends.
 func newSlurm(t *testing.T) *slurm {
 	s := &slurm{dir: t.TempDir()}
 	require.NoError(t, os.Chmod(filepath.Dir(s.dir), 0o755))
@@ -60,7 +60,7 @@ func newSlurm(t *testing.T) *slurm {
 	rand.Read(key)
 	require.NoError(t, os.WriteFile(path("munge/key"), key, 0o600))
 	require.NoError(t, os.WriteFile(path("slurm.conf"), fmt.Appendf(nil, slurmConf, s.dir, hostname), 0o644))
-	// Slurm looks addresses up only where there is an interface beside loopback.
+	// Slurm resolves addresses only if there is an interface beside loopback.
 	shell(t, "ip", "link", "set", "lo", "up")
 	shell(t, "ip", "link", "add", "slurm", "type", "bridge")
 	shell(t, "ip", "addr", "add", "10.78.0.1/24", "dev", "slurm")
@@ -80,7 +80,7 @@ func newSlurm(t *testing.T) *slurm {
 	return s
 }
 
-// waitFor waits until the daemons have come so far.
+// waitFor waits until a condition of the daemons holds.
 func (s *slurm) waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
@@ -88,7 +88,7 @@ func (s *slurm) waitFor(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// command returns a command in the environment of the cluster.
+// command returns a command with the environment of the cluster.
 func (s *slurm) command(ctx context.Context, words ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+filepath.Join(s.dir, "slurm.conf"))
@@ -96,8 +96,8 @@ func (s *slurm) command(ctx context.Context, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command line in a shell to its end, with softrnic and this program, which is
-// a rank, as $softrnic and $rank.
+// run runs a command line in a shell to its end. $softrnic is the command softrnic, and $rank this
+// program as a rank.
 func (s *slurm) run(t *testing.T, line string) (r result) {
 	t.Helper()
 	command, err := softrnic()
@@ -125,7 +125,7 @@ func (s *slurm) run(t *testing.T, line string) (r result) {
 	return r
 }
 
-// sums checks that the output is that of n ranks which ended well.
+// sums checks that the output is that of n ranks which exited with status 0.
 func sums(t *testing.T, n int, output string) {
 	t.Helper()
 	want := fmt.Sprintf(`(?m)^rank \d+ of %d: sum %d, left -?\d+, addr`, n, n*(n-1)/2)
@@ -192,7 +192,8 @@ func TestSlurm(t *testing.T) {
 			require.Regexp(t, `rank 1 on n\d \(pid \d+\) was ended by signal 9 \(killed\)`, r.stderr)
 			r = s.run(t, "srun -Q --mpi=pmi2 -N 2 -n 3 $rank killrank")
 			require.NotZero(t, r.status)
-			// Nobody tells the others: they find out themselves, and name host and process.
+			// Nothing notifies the other ranks: they detect the failure themselves, and report host
+			// and process.
 			found := regexp.MustCompile(`waited for (\d+) ms: .*rank 1 \(\S+, pid \d+\) is lost`).FindStringSubmatch(r.stdout + r.stderr)
 			require.NotNil(t, found, r.stdout+r.stderr)
 			waited, err := strconv.Atoi(found[1])
@@ -208,7 +209,7 @@ func TestSlurm(t *testing.T) {
 		})
 		t.Run("a time limit", func(t *testing.T) {
 			t.Parallel()
-			// Limits are whole minutes, so this one is shortened when the job runs.
+			// Limits are whole minutes, so this one is shortened while the job runs.
 			r := s.run(t, `salloc -Q -t 1 -N 2 -n 3 sh -c '$softrnic mpirun $rank hang & sleep 1; scontrol update jobid=$SLURM_JOB_ID endtime=now; wait $!'`)
 			require.NotZero(t, r.status)
 			require.Contains(t, r.stderr, "DUE TO TIME LIMIT")

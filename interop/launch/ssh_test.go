@@ -24,7 +24,7 @@ import (
 // hosts is the number of hosts of a cluster.
 const hosts = 4
 
-// jobTime bounds a job that should end well.
+// jobTime bounds a job that should succeed.
 const jobTime = time.Minute
 
 // cluster is a set of hosts in network namespaces at one switch, each with an sshd. Host
@@ -34,7 +34,7 @@ type cluster struct {
 	pids [hosts]int // of sshd, which hold the namespaces
 }
 
-// newCluster starts the hosts, which live as long as the test.
+// newCluster starts the hosts, which run until the test ends.
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{dir: t.TempDir()}
 	shell(t, "ip", "link", "set", "lo", "up")
@@ -46,7 +46,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.write(t, "sshd_config", fmt.Sprintf("Port 2222\nListenAddress 0.0.0.0\nListenAddress ::\nHostKey %s\nAuthorizedKeysFile %s.pub\nStrictModes no\n"+
 		"PidFile none\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\nMaxStartups 100\n"+
-		"SetEnv SHLVL=1\n", hostKey, key)) // else bash reads the account's .bashrc, whose output is not ours
+		"SetEnv SHLVL=1\n", hostKey, key)) // else bash reads the account's .bashrc, which may print something
 	public, err := os.ReadFile(hostKey + ".pub")
 	require.NoError(t, err)
 	c.write(t, "known_hosts", "* "+string(public))
@@ -56,7 +56,7 @@ func newCluster(t *testing.T) *cluster {
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(c.dir, "bin"), 0o755))
 	c.write(t, "bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -F %s/ssh_config \"$@\"\n", ssh, c.dir))
-	sshd, err := exec.LookPath("sshd") // which wants its whole path
+	sshd, err := exec.LookPath("sshd") // sshd requires its absolute path
 	require.NoError(t, err)
 	for i := range c.pids {
 		cmd := startDaemon(t, filepath.Join(c.dir, fmt.Sprintf("sshd%d.log", i+1)), &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL},
@@ -68,7 +68,7 @@ func newCluster(t *testing.T) *cluster {
 		for _, addr := range []string{"10.77.0." + n + "/24", "fd77::" + n + "/64", "fe80::77:" + n + "/64"} {
 			words := []string{"nsenter", "-t", pid, "-n", "ip", "addr", "add", addr, "dev", "eth0"}
 			if strings.Contains(addr, ":") {
-				words = append(words, "nodad") // duplicates are looked for a second long
+				words = append(words, "nodad") // without duplicate address detection, which takes a second
 			}
 			shell(t, words...)
 		}
@@ -93,7 +93,7 @@ func (c *cluster) waitListen(t *testing.T, host int) {
 	}
 }
 
-// in returns a command that runs in the network of a host, with the cluster's ssh.
+// in returns a command that runs in the network of a host and uses the cluster's ssh.
 func (c *cluster) in(ctx context.Context, host int, words ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(c.pids[host]), "-n"}, words...)...)
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(c.dir, "bin")+":"+os.Getenv("PATH"))
@@ -101,14 +101,14 @@ func (c *cluster) in(ctx context.Context, host int, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// result is the end of a job.
+// result is the outcome of a job.
 type result struct {
 	status         int
 	stdout, stderr string
 	took           time.Duration
 }
 
-// mpirun runs a job of the role on host 0.
+// mpirun runs a job of a role on host 0.
 func (c *cluster) mpirun(t *testing.T, role string, options ...string) (r result) {
 	t.Helper()
 	command, err := softrnic()
@@ -135,7 +135,7 @@ func (c *cluster) mpirun(t *testing.T, role string, options ...string) (r result
 	return r
 }
 
-// runHydra runs a job on two hosts by another launcher, which sets no address.
+// runHydra runs a job on two hosts by hydra, which sets no address.
 func (c *cluster) runHydra(t *testing.T, net string) (r result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
@@ -156,7 +156,7 @@ func (c *cluster) runHydra(t *testing.T, net string) (r result) {
 	return r
 }
 
-// ended checks that n ranks ended well, each at an address of its host that matches.
+// ended checks that n ranks exited with status 0, each with an address of its host that matches.
 func (r result) ended(t *testing.T, n int, addr string) {
 	t.Helper()
 	require.Zero(t, r.status)
@@ -250,7 +250,7 @@ func TestHosts(t *testing.T) {
 	})
 }
 
-// listenAndSayNothing is the program of a host whose sshd hangs.
+// listenAndSayNothing is the program of a host whose sshd does not respond.
 func listenAndSayNothing() int {
 	l, err := net.Listen("tcp", ":2223")
 	if err != nil {

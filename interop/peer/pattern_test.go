@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPattern: every byte is what the formula says, however long the range.
+// TestPattern compares every byte with the formula, for ranges of any length.
 func TestPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 3*patternPeriod).Draw(t, "n")
@@ -21,7 +21,7 @@ func TestPattern(t *testing.T) {
 	})
 }
 
-// TestPatternOfProgram: the Python program has the same pattern.
+// TestPatternOfProgram checks that the Python program has the same pattern.
 func TestPatternOfProgram(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

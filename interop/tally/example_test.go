@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/interop/tally"
 )
 
-// What a Linux host did to whom sent a message too long for its receive.
+// A Linux host replies to a message that is too long for its receive with a NAK.
 func Example() {
 	f, err := os.Open("../../testdata/packets/rxe-capture/nak.pcap")
 	if err != nil {

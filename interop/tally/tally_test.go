@@ -18,8 +18,8 @@ var (
 	b = netip.MustParseAddr("192.0.2.2")
 )
 
-// frame is a packet of an opcode as it is on the cable. length is that of a
-// READ, syndrome of an acknowledgement.
+// frame returns a packet of an opcode as on the cable. length is that of a READ, syndrome that of
+// an acknowledgement.
 func frame(t testing.TB, from, to netip.Addr, op wire.Opcode, psn wire.PSN, length uint32, s wire.Syndrome) []byte {
 	info := op.Info()
 	payload := 0
@@ -61,8 +61,8 @@ func TestTally(t *testing.T) {
 
 	const top = wire.PSN(wire.PSNMask)
 	request(wire.RCSendOnly, top, 0)
-	request(wire.RCReadRequest, 0, 2049) // takes 0, 1, 2
-	request(wire.RCReadRequest, 1, 1025) // again, in part
+	request(wire.RCReadRequest, 0, 2049) // consumes 0, 1, 2
+	request(wire.RCReadRequest, 1, 1025) // retransmitted in part
 	request(wire.RCSendFirst, 3, 0)
 	request(wire.RCSendLast, 5, 0) // 4 is missing
 	request(wire.RCSendLast, 5, 0)
@@ -71,8 +71,8 @@ func TestTally(t *testing.T) {
 	request(wire.RCSendLast, 5, 0)
 	answer(5, wire.RNRSyndrome(1))
 	request(wire.RCSendLast, 5, 0)
-	request(wire.RCReadRequest, 6, 0) // of nothing: takes one
-	request(wire.RCWriteOnly, 8, 0)   // 7 is missing, again a gap
+	request(wire.RCReadRequest, 6, 0) // zero bytes, which consumes one PSN
+	request(wire.RCWriteOnly, 8, 0)   // 7 is missing, a second gap
 	answer(6, wire.NakRemoteAccess)
 
 	got := sum.From(a)
@@ -86,20 +86,20 @@ func TestTally(t *testing.T) {
 	require.Zero(t, got.Duplicates+got.Gaps)
 }
 
-// TestTallyOfRepeats: what the sender repeats before it knows that there was no
-// receive is no duplicate.
+// TestTallyOfRepeats checks that packets that the sender repeats before it gets the RNR NAK are not
+// counted as duplicates.
 func TestTallyOfRepeats(t *testing.T) {
 	sum := tally.New(1024)
 	request := func() { require.NoError(t, sum.Add(frame(t, a, b, wire.RCSendOnly, 5, 0, 0))) }
 	answer := func(s wire.Syndrome) { require.NoError(t, sum.Add(frame(t, b, a, wire.RCAck, 5, 0, s))) }
 	request()
 	request()
-	answer(wire.RNRSyndrome(1)) // to both
+	answer(wire.RNRSyndrome(1)) // in reply to both
 	answer(wire.RNRSyndrome(1))
 	require.Zero(t, sum.From(a).Duplicates)
 	request()
 	request()
-	answer(wire.RNRSyndrome(1)) // to the first
+	answer(wire.RNRSyndrome(1)) // in reply to the first
 	answer(wire.AckSyndrome(31))
 	request()
 	require.Equal(t, 1, sum.From(a).Duplicates)
@@ -116,7 +116,7 @@ func TestTallyOfDamaged(t *testing.T) {
 	require.ErrorContains(t, sum.Add(f[:52]), "192.0.2.1") // in the middle of the BTH
 }
 
-// TestBegin: the first packet of a flow can be lost, too.
+// TestBegin checks that the loss of the first packet of a flow is counted.
 func TestBegin(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		sum := tally.New(1024)

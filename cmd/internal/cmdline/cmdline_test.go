@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/size"
 )
 
-// TestFlagError checks the text for each type of a flag: it names flag, value and what is
-// wanted, and has no word of package strconv.
+// TestFlagError checks the text for each type of flag: it names the flag, the value and the valid
+// values, and does not mention package strconv.
 func TestFlagError(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"-n abc", `-n, --number: "abc": want a whole number`},
@@ -53,7 +53,7 @@ func TestFlagError(t *testing.T) {
 	}
 }
 
-// TestUnknownCommand checks the command that each misspelt one stands for.
+// TestUnknownCommand checks the suggestion for each misspelled command.
 func TestUnknownCommand(t *testing.T) {
 	add := func(c *cobra.Command, names ...string) *cobra.Command {
 		for _, name := range names {
@@ -78,7 +78,7 @@ func TestUnknownCommand(t *testing.T) {
 	require.EqualError(t, cmdline.UnknownCommand(perf, "sned_bw"), "unknown command \"sned_bw\" of `softrnic perf`; did you mean `softrnic perf send_bw`?")
 }
 
-// TestFlagOfUnknownCommand: a flag behind an unknown subcommand is not the mistake.
+// TestFlagOfUnknownCommand checks that an unknown subcommand is reported before the flag after it.
 func TestFlagOfUnknownCommand(t *testing.T) {
 	root := &cobra.Command{Use: "softrnic", Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
 	root.AddCommand(&cobra.Command{Use: "perf", Run: func(*cobra.Command, []string) {}})

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/cmdline"
 )
 
-// A mistake in a flag is told with the value and what is wanted.
+// The text for an invalid flag contains the value and the valid values.
 func ExampleFlagError() {
 	tool := &cobra.Command{Use: "tool", SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
 	tool.SetFlagErrorFunc(cmdline.FlagError)

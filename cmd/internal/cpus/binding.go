@@ -30,7 +30,7 @@ const (
 	// as many for each. Where they do not come out even, or each may have a
 	// processor to itself, the kernel does better, or as well.
 	Auto Binding = "auto"
-	// None binds nobody.
+	// None binds no rank.
 	None Binding = "none"
 	// Core binds each to the processors of one core.
 	Core Binding = "core"

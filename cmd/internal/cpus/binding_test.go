@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Two cores of two threads each, as most machines number them.
+// two is a machine with two cores of two threads each, numbered as on most machines.
 var two = [][]int{{0, 2}, {1, 3}}
 
 func TestParseBinding(t *testing.T) {
@@ -56,7 +56,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// Whatever may be done here, Auto does not fail.
+// Auto must not fail on any machine.
 func TestPlaces(t *testing.T) {
 	sets, err := Auto.CPUSets(1)
 	require.NoError(t, err)

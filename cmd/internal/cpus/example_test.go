@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
-// Four ranks take turns on two processors.
+// Four ranks on two processors: each rank gets one processor.
 func ExampleSetOf() {
 	sets := [][]int{{0}, {1}} // of Binding.CPUSets
 	for rank := range 4 {

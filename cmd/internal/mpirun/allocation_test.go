@@ -117,7 +117,8 @@ func TestExpandNodeList(t *testing.T) {
 	}
 }
 
-// Whatever is in brackets is an error or a bounded list, in which every name is one.
+// TestExpandNodeListOfAnything checks that a node list with any text in brackets gives an error or
+// a bounded list, whose names are lists of one node.
 func TestExpandNodeListOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[nm0-9\[\],-]{0,24}`).Draw(t, "list")
@@ -134,7 +135,7 @@ func TestExpandNodeListOfAnything(t *testing.T) {
 	})
 }
 
-// An allocation gives the number of ranks and bounds it.
+// TestRanksOfAnAllocation checks the number of ranks and its bounds for each allocation.
 func TestRanksOfAnAllocation(t *testing.T) {
 	prog := func(n int) Program { return Program{N: n, Args: []string{"p"}} }
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/cpus"
 )
 
-// Ranks run where they are bound to, in turn.
+// TestBinding checks that ranks run on the processors they are bound to, in turn.
 func TestBinding(t *testing.T) {
 	order := cpus.CPUOrder()
 	if len(order) < 2 || cpus.RunOn(order[:1], func() error { return nil }) != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/mpirun/agent"
 )
 
-// hang is a time after which a test has failed.
+// hang is the time after which a test has failed.
 const hang = time.Minute
 
-// This program is also the agent and the ranks of the jobs that tests start.
+// TestMain runs this program as the agent or a rank of a job that a test starts, or runs the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
 		if err := agent.Run(os.Stdin, os.Stdout); err != nil {
@@ -37,18 +37,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program is this program as N ranks that play a role.
+// program returns n ranks of this program in a role.
 func program(n int, role string, args ...string) Program {
 	return Program{N: n, Args: append([]string{os.Args[0], "rank", role}, args...)}
 }
 
-// result is what a job has come to.
+// result is the outcome of a job.
 type result struct {
 	err            error
 	stdout, stderr string
 }
 
-// text is what several goroutines write, and who waits for some of it.
+// text is a buffer of several writers, whose content can be waited for.
 type text struct {
 	mu     sync.Mutex
 	b      bytes.Buffer
@@ -74,7 +74,7 @@ func (t *text) String() string {
 	return t.b.String()
 }
 
-// wait waits until something was written n times.
+// wait waits until the text contains what n times.
 func (t *text) wait(what string, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,13 +83,13 @@ func (t *text) wait(what string, n int) {
 	}
 }
 
-// start starts a job; what it comes to is in the channel.
+// start starts a job and returns its output so far, and a channel with its result.
 func start(t *testing.T, o Options) (stdout *text, done <-chan result) {
 	stdout, stderr := newText(), newText()
 	o.Stdout, o.Stderr = stdout, stderr
 	o.Agent = []string{os.Args[0], "agent"}
 	if o.Grace == 0 {
-		o.Grace = 10 * time.Second // more than anybody takes who listens to SIGTERM
+		o.Grace = 10 * time.Second // longer than a process takes that handles SIGTERM
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), hang, fmt.Errorf("a test that hangs"))
 	t.Cleanup(cancel)
@@ -110,7 +110,7 @@ func runJob(t *testing.T, o Options) result {
 	return r
 }
 
-// failed is the failure of a job.
+// failed returns the failure of a job.
 func (r result) failed(t *testing.T) *Failure {
 	t.Helper()
 	var f *Failure
@@ -118,15 +118,15 @@ func (r result) failed(t *testing.T) *Failure {
 	return f
 }
 
-// lines are the lines of the output, of which each has its end.
+// lines returns the lines of the output, which must end with an end of line.
 func (r result) lines(t *testing.T) []string {
 	t.Helper()
 	require.True(t, r.stdout == "" || strings.HasSuffix(r.stdout, "\n"), "%q", r.stdout)
 	return strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
 }
 
-// witness is a file by which a test learns that processes live, and that none does
-// any more: a FIFO that they hold open.
+// witness is a FIFO that processes hold open, by which a test observes that they run and that all
+// have ended.
 type witness struct {
 	path string
 	said chan string
@@ -138,7 +138,7 @@ func newWitness(t *testing.T) *witness {
 	require.NoError(t, mkfifo(w.path))
 	go func() {
 		defer close(w.gone)
-		f, err := os.Open(w.path) // waits for the first who comes
+		f, err := os.Open(w.path) // waits for the first process
 		if err != nil {
 			t.Error(err)
 			return
@@ -155,7 +155,7 @@ func newWitness(t *testing.T) *witness {
 	return w
 }
 
-// hears waits for n processes to come.
+// hears waits for n processes and returns their names.
 func (w *witness) hears(t *testing.T, n int) (said []string) {
 	t.Helper()
 	for range n {
@@ -169,7 +169,7 @@ func (w *witness) hears(t *testing.T, n int) (said []string) {
 	return said
 }
 
-// alone waits until none is left.
+// alone waits until all processes have ended.
 func (w *witness) alone(t *testing.T) {
 	t.Helper()
 	select {
@@ -179,7 +179,7 @@ func (w *witness) alone(t *testing.T) {
 	}
 }
 
-// attend is what a process does that a witness is to know of.
+// attend has this process hold a witness open.
 func attend(path, who string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestPlace(t *testing.T) {
 	require.Equal(t, []placement{{0, 0}, {0, 0}, {1, 0}, {0, 0}}, seats)
 	require.Equal(t, []string{"a", "b"}, nodes)
 
-	// Rank r of any number is in block r/ppn, of the hosts in turn.
+	// Rank r runs on host r/ppn modulo the number of hosts.
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := []Host{{"a", 3}, {"b", 1}, {"c", 2}}[:rapid.IntRange(1, 3).Draw(t, "hosts")]
 		ppn, n := rapid.IntRange(1, 4).Draw(t, "ppn"), rapid.IntRange(1, 40).Draw(t, "n")

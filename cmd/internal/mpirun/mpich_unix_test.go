@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 }
 `
 
-// Programs linked with MPICH run under our launcher as they are.
+// TestMPICH checks that programs linked with MPICH run under softrnic mpirun.
 func TestMPICH(t *testing.T) {
 	dir := t.TempDir()
 	source, made := filepath.Join(dir, "sum.c"), filepath.Join(dir, "sum")
@@ -50,7 +50,7 @@ func TestMPICH(t *testing.T) {
 	for _, line := range []string{"[0] rank 0 of 4: sum 6\n", "[1] rank 1 of 4: sum 6\n", "[2] rank 2 of 4: sum 6\n", "[3] rank 3 of 4: sum 6\n"} {
 		require.Contains(t, r.stdout, line)
 	}
-	// Its PMI-1 has no word for the reason.
+	// PMI-1 cannot carry the reason.
 	f := runJob(t, Options{Programs: []Program{{N: 2, Args: []string{made, "7"}}}}).failed(t)
 	require.Equal(t, 7, f.Status)
 	require.Contains(t, f.Reason, "aborted the job with code 7; the other rank was ended")

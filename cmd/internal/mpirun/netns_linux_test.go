@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// namespaces makes two network namespaces with a cable between them, and a command
-// in the place of ssh that runs something in one.
+// namespaces creates two network namespaces connected by a cable, and a command that replaces ssh
+// and runs a command in one of them.
 func namespaces(t *testing.T) (names [2]string, launch []string) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root for network namespaces")
@@ -44,8 +44,8 @@ func namespaces(t *testing.T) (names [2]string, launch []string) {
 	return names, []string{ssh}
 }
 
-// The cable is cut: all ranks get an error that says so, in time, although they only
-// wait. The launcher, which reaches both hosts another way, notices nothing.
+// TestHostVanishes cuts the cable and checks that all ranks report the lost peer in time although
+// they only wait. The launcher reaches both hosts by another path and notices nothing.
 func TestHostVanishes(t *testing.T) {
 	names, launch := namespaces(t)
 	type running struct {
@@ -76,8 +76,8 @@ func TestHostVanishes(t *testing.T) {
 	}
 }
 
-// Ranks on two hosts, each with its own network, find one another and talk over the
-// cable; none of it is needed to start them.
+// TestTwoHosts checks that ranks on two hosts with separate networks connect and communicate over
+// the cable, which is not needed to start them.
 func TestTwoHosts(t *testing.T) {
 	names, launch := namespaces(t)
 	hosts := []Host{{names[0], 2}, {names[1], 2}}
@@ -89,7 +89,7 @@ func TestTwoHosts(t *testing.T) {
 		require.Equal(t, []string{"rank 0 of 4 on node 0 is done", "rank 1 of 4 on node 0 is done", "rank 2 of 4 on node 1 is done", "rank 3 of 4 on node 1 is done"}, lines)
 	}
 
-	// Input, variables and failures cross hosts as well.
+	// Standard input, variables and failures are forwarded between hosts as well.
 	t.Setenv("SOFTRNIC_TEST_X", "exported")
 	r := runJob(t, Options{Programs: []Program{program(4, "say", "$SOFTRNIC_TEST_X")}, Hosts: hosts, Launch: launch})
 	require.NoError(t, r.err)

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lines of several ranks, in any pieces and any order, come whole, each rank's in
-// order.
+// TestLinesAreWhole checks that lines of several ranks, written in any pieces and any order, are
+// printed as a whole, with each rank's in order.
 func TestLinesAreWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer
@@ -67,8 +67,8 @@ func TestLinesAreWhole(t *testing.T) {
 	})
 }
 
-// What is shown before its end is there stays readable: another rank's line begins
-// anew.
+// TestQuestions checks that a prompt, which is printed before its end of line, stays readable:
+// output of another rank starts a new line.
 func TestQuestions(t *testing.T) {
 	var out, diag bytes.Buffer
 	last := new(lineState)
@@ -91,7 +91,7 @@ func TestQuestions(t *testing.T) {
 	require.Equal(t, "[0] how many? ok\n[0] and[0]  more\n", out.String()) // two files here; on a terminal the line before is b's
 }
 
-// A stream without ends of lines passes through as it is.
+// TestBytesWithoutLines checks that a stream without ends of lines is passed through unchanged.
 func TestBytesWithoutLines(t *testing.T) {
 	var out bytes.Buffer
 	s := newRankStream(&lineWriter{&out, new(lineState)}, "", false)

@@ -2,5 +2,5 @@
 
 package mpirun
 
-// pdeathsig says whether ranks die with an agent that is killed.
+// pdeathsig reports whether ranks die with an agent that is killed.
 const pdeathsig = false

@@ -19,8 +19,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// waitForNext has a rank wait for a message of the next one, after all have talked. On
-// hosts with an address of their own they do by that.
+// waitForNext has a rank wait for a message of the next rank, after all ranks have exchanged
+// messages. On a host with an address in 198.18.0.0/15 it uses that address.
 func waitForNext() error {
 	o := mpi.Options{Report: func(text string) { fmt.Print(text) }, UD: mpi.UDOptions{GiveUp: 2 * time.Second}, TCP: mpi.TCPOptions{GiveUp: 2 * time.Second}}
 	addrs, err := net.InterfaceAddrs()
@@ -48,7 +48,8 @@ func waitForNext() error {
 	return err
 }
 
-// The user asks what the ranks wait for, and they tell it once.
+// TestReport checks that a report requested by the user lists the calls in which ranks wait, once
+// for each rank.
 func TestReport(t *testing.T) {
 	signals := make(chan os.Signal, 2)
 	stdout, done := start(t, Options{Programs: []Program{program(3, "wait")}, Environ: []string{"SOFTRNIC_MPI_REPORT_SIGNAL=USR1"}, Signals: signals})

@@ -6,5 +6,5 @@ import "errors"
 
 func mkfifo(string) error { return errors.ErrUnsupported }
 
-// play has nothing to do: no test starts ranks here.
+// play does nothing: no test starts ranks on this system.
 func play(string, []string) int { return 99 }

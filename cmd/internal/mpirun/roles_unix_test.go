@@ -26,8 +26,7 @@ import (
 
 func mkfifo(path string) error { return unix.Mkfifo(path, 0o600) }
 
-// play is what a process does that a test has started. It returns its exit
-// status.
+// play runs a role in a process that a test has started, and returns the exit status.
 func play(role string, args []string) int {
 	rank, _ := strconv.Atoi(os.Getenv("PMI_RANK"))
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
@@ -45,12 +44,12 @@ func play(role string, args []string) int {
 		return m
 	}
 	switch role {
-	case "say": // its arguments, and variables of the environment
+	case "say": // prints its arguments, with variables of the environment
 		fmt.Println("rank", rank, os.ExpandEnv(strings.Join(args, " ")))
 	case "where":
 		dir, _ := os.Getwd()
 		fmt.Println(dir)
-	case "question": // without an end of line, and its answer
+	case "question": // prints a prompt without an end of line, and the answer
 		fmt.Print("how many? ")
 		fmt.Fprint(os.Stderr, strings.Join(args, " "))
 		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
@@ -60,7 +59,7 @@ func play(role string, args []string) int {
 		if rank != 0 && n > 0 || err != nil {
 			return 9
 		}
-	case "talk": // lines in pieces
+	case "talk": // writes lines in pieces
 		for i := range arg(0) {
 			line := fmt.Sprintf("%d:%d:%s\n", rank, i, strings.Repeat(string(rune('a'+rank)), rand.IntN(300)))
 			for len(line) > 0 {
@@ -100,19 +99,19 @@ func play(role string, args []string) int {
 		}
 		m.Fence(ctx)
 		time.Sleep(hang)
-	case "silent": // all but one come to the fence
+	case "silent": // all ranks but one enter the fence
 		m := join()
 		if rank != arg(0) {
 			m.Fence(ctx)
 		}
 		time.Sleep(hang)
-	case "leave": // one ends well, and the others wait for it
+	case "leave": // one rank exits with status 0, and the others wait for it
 		if rank == arg(0) {
 			return 0
 		}
 		join().Fence(ctx)
 		time.Sleep(hang)
-	case "nonsense": // on the connection to the manager
+	case "nonsense": // written to the connection to the manager
 		f := os.NewFile(3, "PMI_FD")
 		f.WriteString("hello, manager\n")
 		_, err := f.Read(make([]byte, 1))
@@ -125,11 +124,11 @@ func play(role string, args []string) int {
 				return 1
 			}
 			io.WriteString(c, says)
-			io.Copy(io.Discard, c) // its end
+			io.Copy(io.Discard, c) // until the manager closes the connection
 			c.Close()
 		}
 		return play("exchange", nil)
-	case "family": // of those that do not listen to SIGTERM; then all wait, or rank 0 fails
+	case "family": // processes that ignore SIGTERM. Then all wait, or rank 0 fails
 		child := exec.Command(os.Args[0], "rank", "stubborn", args[0])
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
@@ -145,7 +144,7 @@ func play(role string, args []string) int {
 			return 1
 		}
 		if len(args) > 1 && rank == 0 {
-			f, err := os.Open(args[1]) // until the test opens it as well
+			f, err := os.Open(args[1]) // blocks until the test opens it as well
 			if err != nil {
 				return 1
 			}
@@ -163,12 +162,12 @@ func play(role string, args []string) int {
 			syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		}
 		time.Sleep(hang)
-	case "wait": // of a program of softrnic's MPI, for the next rank, for ever
+	case "wait": // in a program of package mpi, for the next rank, without end
 		if err := waitForNext(); err != nil {
 			fmt.Printf("%v\n", err)
 		}
 		time.Sleep(hang)
-	case "launcher": // a whole launcher, for a test to kill
+	case "launcher": // a complete launcher, which a test kills
 		signals := make(chan os.Signal, 2)
 		signal.Notify(signals, os.Interrupt)
 		err := Run(ctx, Options{
@@ -183,8 +182,8 @@ func play(role string, args []string) int {
 	return 0
 }
 
-// meet is what programs do: each rank listens, tells where, and is called by all
-// others. On hosts with an address of their own it is by that.
+// meet connects all ranks: each listens, publishes its address, and accepts a connection from every
+// other rank. On a host with an address in 198.18.0.0/15 it uses that address.
 func meet(ctx context.Context, m pmi.Manager) error {
 	ip := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	addrs, err := net.InterfaceAddrs()

@@ -34,7 +34,7 @@ func TestRanksMeet(t *testing.T) {
 func TestProgramsOfTheirOwn(t *testing.T) {
 	a, b := program(2, "say", "a", "$X", "$Y", "$PMI_SIZE", "$MPI_LOCALRANKID/$MPI_LOCALNRANKS"), program(1, "say", "b", "$X", "$Y", "$PMI_SIZE")
 	a.Environ = []string{"Y=a"}
-	t.Setenv("PMI_SIZE", "99") // of another job that this is a rank of
+	t.Setenv("PMI_SIZE", "99") // of another job, of which this process is a rank
 	t.Setenv("PMI_PORT", "nowhere")
 	r := runJob(t, Options{Programs: []Program{a, b}, Environ: []string{"X=all", "Y=all"}, Prefix: true})
 	require.NoError(t, r.err)
@@ -86,18 +86,18 @@ func TestFilesForTheOutput(t *testing.T) {
 	}
 }
 
-// What the launcher reads is rank 0's, however much it is.
+// TestInput checks that standard input is forwarded to rank 0, whatever its length.
 func TestInput(t *testing.T) {
-	text := strings.Repeat("0123456789abcde\n", 1<<16) // a megabyte, more than fits anywhere on the way
+	text := strings.Repeat("0123456789abcde\n", 1<<16) // a megabyte, more than the buffers on the path hold
 	r := job0(t, Options{Programs: []Program{program(3, "cat")}, Stdin: strings.NewReader(text)})
 	require.NoError(t, r.err)
 	require.True(t, r.stdout == text)
 
-	// A rank that does not read is no reason to wait.
+	// A rank that does not read its input does not delay the end of the job.
 	r = runJob(t, Options{Programs: []Program{program(1, "say", "no")}, Stdin: strings.NewReader(text)})
 	require.NoError(t, r.err)
 
-	// An answer to a question that is shown before its line ends.
+	// A prompt is printed before its line ends, and the answer reaches the rank.
 	in, write := io.Pipe()
 	stdout, done := start(t, Options{Programs: []Program{program(1, "question")}, Stdin: in, Terminal: true})
 	stdout.wait("how many? ", 1)
@@ -124,7 +124,7 @@ func TestLinesOfManyRanks(t *testing.T) {
 	require.Equal(t, []int{each, each, each, each}, next)
 }
 
-// job0 is job without a log of the output.
+// job0 runs a job without logging its output.
 func job0(t *testing.T, o Options) result {
 	_, done := start(t, o)
 	return <-done
@@ -134,7 +134,7 @@ func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		programs []Program
 		status   int
-		want     string // with 4711 for any pid
+		want     string // with 4711 in place of each pid
 	}{
 		{[]Program{program(4, "exit", "2", "3")}, 3, "rank 2 on localhost (pid 4711) exited with status 3; the other 3 ranks were ended"},
 		{[]Program{program(3, "signal", "1", "9")}, 137, "rank 1 on localhost (pid 4711) was ended by signal 9 (killed); the other 2 ranks were ended"},
@@ -169,7 +169,7 @@ func TestStrangersAtThePort(t *testing.T) {
 	require.Contains(t, r.stderr, "wrong secret")
 }
 
-// A rank that does not come to a fence holds up all others until the time is up.
+// TestTimeout checks that a job of which one rank does not enter a fence ends at the timeout.
 func TestTimeout(t *testing.T) {
 	f := runJob(t, Options{Programs: []Program{program(3, "silent", "1")}, Timeout: 1500 * time.Millisecond}).failed(t)
 	require.Equal(t, 124, f.Status)
@@ -177,14 +177,14 @@ func TestTimeout(t *testing.T) {
 	require.Contains(t, f.Reason, "rank")
 }
 
-// When a rank fails, all go, also a process that has a session of its own and does
-// not listen to SIGTERM.
+// TestWholeTreeEnds checks that all processes end when a rank fails, also one with a session of its
+// own that ignores SIGTERM.
 func TestWholeTreeEnds(t *testing.T) {
 	w := newWitness(t)
 	fail := filepath.Join(t.TempDir(), "fail")
 	require.NoError(t, mkfifo(fail))
 	_, done := start(t, Options{Programs: []Program{program(2, "family", w.path, fail)}, Grace: 50 * time.Millisecond})
-	w.hears(t, 4) // two ranks and their children; three of them sleep, two stubbornly
+	w.hears(t, 4) // two ranks and their children, all of which ignore SIGTERM
 	f, err := os.OpenFile(fail, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
@@ -193,7 +193,8 @@ func TestWholeTreeEnds(t *testing.T) {
 	w.alone(t)
 }
 
-// The user's first signal asks, the second does not.
+// TestSignals checks that the user's first signal is forwarded as SIGTERM, and the second one
+// kills.
 func TestSignals(t *testing.T) {
 	w := newWitness(t)
 	signals := make(chan os.Signal, 2)
@@ -211,7 +212,8 @@ func TestSignals(t *testing.T) {
 	require.Equal(t, 143, f.Status)
 }
 
-// What ranks leave behind when all end well is ended as well.
+// TestNothingStays checks that processes that ranks leave behind are ended when all ranks have
+// exited with status 0.
 func TestNothingStays(t *testing.T) {
 	w := newWitness(t)
 	r := runJob(t, Options{Grace: 50 * time.Millisecond, Programs: []Program{{N: 1, Args: []string{"sh", "-c",
@@ -221,7 +223,7 @@ func TestNothingStays(t *testing.T) {
 	w.alone(t)
 }
 
-// waitFor is an input that comes when a witness has seen somebody.
+// waitFor is an input that is ready when a process holds the witness open.
 func waitFor(t *testing.T, w *witness) io.Reader {
 	in, write := io.Pipe()
 	go func() {
@@ -246,7 +248,7 @@ func TestAgentDies(t *testing.T) {
 	}
 }
 
-// A launcher that is killed leaves nobody.
+// TestLauncherDies checks that no process is left when the launcher is killed.
 func TestLauncherDies(t *testing.T) {
 	w := newWitness(t)
 	c := exec.Command(os.Args[0], "rank", "launcher", w.path)
@@ -257,7 +259,7 @@ func TestLauncherDies(t *testing.T) {
 	w.alone(t)
 }
 
-// Nor does one that gets Ctrl-C.
+// TestInterrupt checks that no process is left when the launcher gets Ctrl-C.
 func TestInterrupt(t *testing.T) {
 	w := newWitness(t)
 	c := exec.Command(os.Args[0], "rank", "launcher", w.path)
@@ -282,7 +284,8 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 	require.Contains(t, r.stderr, "node1: no route to node1\n")
 }
 
-// A shell that says something first, and one that runs no agent.
+// TestGreetings checks a shell that prints a text before the agent starts, and one that starts no
+// agent.
 func TestGreetings(t *testing.T) {
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\nprintf 'Welcome to %s' \"$1\"\neval \"$2\"\n"), 0o700))

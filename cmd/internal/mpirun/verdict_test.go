@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// eight are the ranks of a job of 8 on two hosts, all started.
+// eight returns the verdict of a running job of 8 ranks on two hosts.
 func eight() *verdict {
 	v := newVerdict([]string{"node0", "node0", "node0", "node1", "node1", "node1", "node1", "node1"})
 	for rank := range v.ranks {
@@ -28,7 +28,7 @@ func TestWords(t *testing.T) {
 	}{
 		"rank 3 on node1 (pid 4711) exited with status 2; the other 7 ranks were ended": {2, func(v *verdict) {
 			v.rankExited(3, status(2), false, false)
-			v.rankExited(4, status(9), false, false) // its end is our doing
+			v.rankExited(4, status(9), false, false) // ended by the launcher
 		}},
 		"rank 3 on node1 (pid 4711) exited with status 2; 5 ranks that still ran were ended": {2, func(v *verdict) {
 			v.rankExited(0, status(0), true, true)
@@ -37,7 +37,7 @@ func TestWords(t *testing.T) {
 		}},
 		"rank 4 on node1 (pid 4712) was ended by signal 9 (killed); 6 ranks that still ran were ended": {137, func(v *verdict) {
 			v.multipleHosts = true
-			v.rankExited(0, status(1), true, false) // it has lost rank 4
+			v.rankExited(0, status(1), true, false) // failed because rank 4 was lost
 			v.rankExited(4, frame.Exit{Signal: 9, Name: "killed"}, true, false)
 			v.rankExited(5, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
 		}},
@@ -50,7 +50,7 @@ func TestWords(t *testing.T) {
 		"rank 0 on node0 (pid 4708) exited with status 3; the other 7 ranks were ended": {3, func(v *verdict) {
 			v.multipleHosts = true
 			v.rankExited(0, status(3), true, false)
-			v.pending = false // the wait is over
+			v.pending = false // the wait for other failures has ended
 			v.rankExited(4, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
 		}},
 		"rank 0 on node0 (pid 4708) was ended by signal 11 (segmentation fault, core dumped); the other 7 ranks were ended": {139, func(v *verdict) {
@@ -118,8 +118,8 @@ func TestRanksText(t *testing.T) {
 	require.Less(t, len(formatRanks(odd)), 80)
 }
 
-// Whatever happens in whatever order: the first failure is the one that is told,
-// and all ranks that ended are counted once.
+// TestFirstFailure checks for any order of events that the first failure is reported, and that all
+// ranks that ended are counted once.
 func TestFirstFailure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := eight()

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/size"
 )
 
-// A flag that takes 64KiB as well as 65536.
+// A flag that accepts 64KiB as well as 65536.
 func Example() {
 	n := 4096
 	f := flag.NewFlagSet("tool", flag.ContinueOnError)

@@ -26,7 +26,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// newStack opens a stack on an adapter of its own.
+// newStack opens a stack on a device of its own.
 func newStack(t *testing.T, o sdp.Options) *sdp.Stack {
 	t.Helper()
 	dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -63,7 +63,7 @@ func newClient(t *testing.T, s *sdp.Stack, addr string) *grpc.ClientConn {
 	return c
 }
 
-// raw is a codec of plain bytes.
+// raw is a codec of uninterpreted bytes.
 type raw struct{}
 
 func (raw) Name() string                       { return "raw" }

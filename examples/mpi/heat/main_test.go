@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// TestHeat: grids of 1x1, 2x1, 3x2 and, with parts of different sizes, 7x1.
+// TestHeat runs grids of 1x1, 2x1, 3x2 and, with parts of different sizes, 7x1 ranks.
 func TestHeat(t *testing.T) {
 	for _, n := range []int{1, 2, 6, 7} {
 		var out bytes.Buffer // rank 0's
@@ -27,7 +27,7 @@ func TestTooFewPoints(t *testing.T) {
 	}))
 }
 
-// TestSteps: what a few steps make of three points by three, worked out by hand.
+// TestSteps checks the result of a few steps on 3x3 points, computed by hand.
 func TestSteps(t *testing.T) {
 	require.NoError(t, mpitest.Run(1, func(w mpi.World) error {
 		for steps, want := range [][]float64{

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// TestHistogram: also with fewer bins than ranks. It looks like the distribution
-// that it is of, and numbers get lost beyond three standard deviations only.
+// TestHistogram also has fewer bins than ranks. It compares the bins with the distribution; only
+// numbers beyond three standard deviations may be missing.
 func TestHistogram(t *testing.T) {
 	for _, c := range []struct{ ranks, bins int }{{1, 10}, {3, 10}, {4, 3}} {
 		var out bytes.Buffer // rank 0's
@@ -38,7 +38,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestCollect: rank 0 has the sums of what all ranks have counted.
+// TestCollect checks that rank 0 gets the sums of the counts of all ranks.
 func TestCollect(t *testing.T) {
 	const ranks, bins = 5, 13
 	require.NoError(t, mpitest.Run(ranks, func(w mpi.World) error {
@@ -62,7 +62,7 @@ func TestCollect(t *testing.T) {
 	}))
 }
 
-// TestParts: every bin is somebody's.
+// TestParts checks that every bin belongs to one rank.
 func TestParts(t *testing.T) {
 	for bins := range 20 {
 		counts := make([]int64, bins)

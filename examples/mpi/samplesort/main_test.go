@@ -25,8 +25,8 @@ func TestRun(t *testing.T) {
 	require.Less(t, most, 11_000)
 }
 
-// TestSorts: ranks' numbers one after another are all numbers, in order, whatever
-// they are. The ranks stay for all rounds.
+// TestSorts checks for any numbers that those of the ranks in rank order are all numbers, sorted.
+// The ranks run for all rounds.
 func TestSorts(t *testing.T) {
 	const ranks, rounds = 3, 50
 	number := rapid.OneOf(rapid.Float64Range(-3, 3), rapid.SampledFrom([]float64{0, 1})) // many are equal

@@ -62,7 +62,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// hidden is a link that does not show IPv4 identifications, like a socket.
+// hidden is a link that, like a socket, does not report IPv4 identifications.
 type hidden struct{ link.Conn }
 
 func (h hidden) Caps() link.Caps {
@@ -79,7 +79,7 @@ func (h hidden) ReadBatch(r *link.Datagrams) (int, error) {
 	return n, err
 }
 
-// TestGuessedID receives from a sender whose groups arrive apart.
+// TestGuessedID receives groups of one sender at different times.
 func TestGuessedID(t *testing.T) {
 	w := connect(t, addr4B, addr4A)
 	inner, err := w.network.Attach(netip.MustParseAddrPort("10.0.0.3:4791"), memory.Options{NoGRO: true})
@@ -109,8 +109,8 @@ func TestGuessedID(t *testing.T) {
 	}
 }
 
-// TestRxeIDs records packets of Linux rdma_rxe, whose kernel chooses the
-// identification, without it, and finds it as it was on the wire.
+// TestRxeIDs records packets of Linux rdma_rxe without their identification, which the kernel
+// chooses, and checks that the recorded identification is the one on the wire.
 func TestRxeIDs(t *testing.T) {
 	in, err := os.Open("../../../testdata/packets/rxe-capture/ops_read.pcap")
 	require.NoError(t, err)
@@ -146,7 +146,8 @@ func TestRxeIDs(t *testing.T) {
 	}
 }
 
-// TestOtherID has a link that does show the identification disagree.
+// TestOtherID checks the recorded identification on a link that reports another one than the packet
+// was sealed for.
 func TestOtherID(t *testing.T) {
 	b := link.NewBatch(1000)
 	lay(b, &wire.Path{Dst: addr4B}, wire.RCSendOnly, 0)
@@ -232,7 +233,7 @@ func TestCompressed(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// stuck is a writer that waits until it may go on.
+// stuck is a writer that blocks until it is released.
 type stuck struct {
 	bytes.Buffer
 	goOn chan struct{}
@@ -270,7 +271,7 @@ func TestSlowWriter(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// broken is a writer that takes a number of bytes, and then fails.
+// broken is a writer that accepts a number of bytes, and then fails.
 type broken struct{ left int }
 
 var errDisk = errors.New("no space left on device")
@@ -307,7 +308,8 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// TestTruncateToBlocks cuts a file anywhere: what is left has whole packets only.
+// TestTruncateToBlocks cuts a file at each offset and checks that the remaining file has complete
+// packets only.
 func TestTruncateToBlocks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcapng")
 	f, err := Create(path, nil)
@@ -339,7 +341,7 @@ func TestTruncateToBlocks(t *testing.T) {
 	require.LessOrEqual(t, most, packets)
 }
 
-// readAll returns the number of packets in a capture that ends behind a whole block.
+// readAll returns the number of packets in a capture that ends with a complete block.
 func readAll(t *testing.T, b []byte) (packets int) {
 	t.Helper()
 	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
@@ -392,7 +394,7 @@ func TestRing(t *testing.T) {
 	require.ErrorIs(t, ring.Dump(&broken{}), errDisk)
 }
 
-// TestRingWhileRecording is for the race detector; dumps stay in order.
+// TestRingWhileRecording is for the race detector. Packets of a dump are in order.
 func TestRingWhileRecording(t *testing.T) {
 	ring := NewRing(50)
 	w := connect(t, addr4A, addr4B)
@@ -427,7 +429,7 @@ func TestRingWhileRecording(t *testing.T) {
 	dumps.Wait()
 }
 
-// blind is a link that looks at the batch it gets.
+// blind is a link that reads the batch it gets.
 type blind struct {
 	link.Conn
 	got *link.Batch
@@ -460,7 +462,7 @@ func TestOff(t *testing.T) {
 			w.peer.ReadBatch(w.read)
 			w.tap.ReadBatch(w.read)
 		}))
-		w.tap.Add(ring) // once more, with it
+		w.tap.Add(ring) // once more, with the batch
 		for range 200 {
 			w.exchange(t)
 		}

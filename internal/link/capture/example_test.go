@@ -13,8 +13,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// A black box keeps the last packets, here two, until somebody wants to see
-// them.
+// A ring keeps the last packets, here two, until they are dumped.
 func Example() {
 	n := memory.New(1)
 	conn, err := n.Attach(netip.MustParseAddrPort("10.0.0.1:4791"), memory.Options{})

@@ -14,13 +14,13 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// frames is a Recorder of the frames that a file would hold.
+// frames is a Recorder that keeps the frames a file would contain.
 type frames struct{ list [][]byte }
 
 func (f *frames) Record(p *Packet) { f.list = append(f.list, appendFrame(nil, p, 0)) }
 
-// TestHeaderFields: traffic class, hop limit and flow label of a path are in the
-// frames of the sender and of the receiver, with right checksums.
+// TestHeaderFields checks that traffic class, hop limit and flow label of a path are in the frames
+// of sender and receiver, with valid checksums.
 func TestHeaderFields(t *testing.T) {
 	for _, ends := range [][2]netip.AddrPort{{addr4A, addr4B}, {addr6A, addr6B}} {
 		for _, to := range []wire.Path{{}, {TrafficClass: 0x68}, {HopLimit: 7}, {HopLimit: 255, FlowLabel: 0xfffff, TrafficClass: 0xff}, {FlowLabel: 1}} {

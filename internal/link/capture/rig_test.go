@@ -25,7 +25,7 @@ var (
 	addr6B = netip.MustParseAddrPort("[fd00::2]:4791")
 )
 
-// wires is a network with two ends, of which the first is tapped.
+// wires is a network with two ends, of which the first one is captured.
 type wires struct {
 	network *memory.Network
 	tap     *Tap
@@ -33,7 +33,7 @@ type wires struct {
 	read    *link.Datagrams
 }
 
-// start is the time of the simulation's begin, nanoseconds since 1970.
+// start is the time at which the simulation starts, in nanoseconds since 1970.
 const start = 1_700_000_000_123_456_789
 
 func connect(t testing.TB, a, b netip.AddrPort) *wires {
@@ -46,8 +46,8 @@ func connect(t testing.TB, a, b netip.AddrPort) *wires {
 	return &wires{n, tap, peer, link.NewDatagrams(8)}
 }
 
-// exchange sends a packet of every opcode both ways, each opcode twice in a
-// row, so that there are groups.
+// exchange sends a packet of every opcode in both directions, each opcode twice in a row, so that
+// there are groups.
 func (w *wires) exchange(t testing.TB) (packets int) {
 	b := link.NewBatch(1 << 20)
 	for _, way := range []struct {
@@ -73,7 +73,7 @@ func (w *wires) exchange(t testing.TB) (packets int) {
 	return packets
 }
 
-// lay puts a well-formed packet into a batch.
+// lay appends a well-formed packet to a batch.
 func lay(b *link.Batch, to *wire.Path, op wire.Opcode, psn wire.PSN) {
 	info := op.Info()
 	payload := 0
@@ -110,7 +110,7 @@ func lay(b *link.Batch, to *wire.Path, op wire.Opcode, psn wire.PSN) {
 	}
 }
 
-// frame is a packet of a capture, taken apart.
+// frame is a parsed packet of a capture.
 type frame struct {
 	Interface string
 	Time      int64
@@ -122,7 +122,7 @@ type frame struct {
 	Data      []byte
 }
 
-// parse reads a capture; it checks lengths and checksums of all headers.
+// parse reads a capture and checks lengths and checksums of all headers.
 func parse(t testing.TB, r io.Reader) (all []frame, stats *pcapgo.NgInterfaceStatistics) {
 	t.Helper()
 	options := pcapgo.DefaultNgReaderOptions
@@ -176,8 +176,7 @@ func parse(t testing.TB, r io.Reader) (all []frame, stats *pcapgo.NgInterfaceSta
 	}
 }
 
-// headerSum is the one's complement sum of a header, 0xFFFF if its checksum is
-// right.
+// headerSum returns the one's complement sum of a header, 0xFFFF if its checksum is valid.
 func headerSum(b []byte) (sum uint32) {
 	for i := 0; i < len(b); i += 2 {
 		sum += uint32(b[i])<<8 | uint32(b[i+1])

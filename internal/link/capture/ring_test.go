@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// Ring is a Recorder that keeps the last packets in memory: a black box to be
-// opened after something went wrong. Taps may share one.
+// Ring is a Recorder that keeps the last packets in memory, to be dumped after a failure. Taps may
+// share a ring.
 type Ring struct {
 	mu    sync.Mutex
-	slots []Packet // Data is the slot's own, its memory that of the largest packet it held
-	next  uint64   // packets ever recorded
+	slots []Packet // Data belongs to the slot and has the capacity of the largest packet it held
+	next  uint64   // packets recorded so far
 }
 
-// NewRing returns a ring for so many packets, at least one.
+// NewRing returns a ring for n packets, at least one.
 func NewRing(packets int) *Ring { return &Ring{slots: make([]Packet, max(packets, 1))} }
 
 // Record implements Recorder.
@@ -27,8 +27,8 @@ func (r *Ring) Record(p *Packet) {
 	r.next++
 }
 
-// Dump writes what the ring holds as pcapng, oldest first. Recording goes on
-// meanwhile; packets that it overwrites before they were written are missing.
+// Dump writes the packets of the ring as pcapng, oldest first. Recording continues meanwhile, and
+// packets that it overwrites before they were written are missing.
 func (r *Ring) Dump(w io.Writer) error {
 	r.mu.Lock()
 	end := r.next
@@ -49,8 +49,8 @@ func (r *Ring) Dump(w io.Writer) error {
 	return out.finish(written, end-written)
 }
 
-// copy copies the i-th packet ever recorded to p, unless it was overwritten.
-// Nobody who records waits longer than for one packet.
+// copy copies the i-th packet recorded to p, unless it was overwritten. A recorder waits for one
+// packet at most.
 func (r *Ring) copy(i uint64, p *Packet) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

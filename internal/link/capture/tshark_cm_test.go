@@ -18,18 +18,17 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// cmMessage is a message of connection management, and how the dissector is to
-// understand its fields.
+// cmMessage is a message of connection management, and the fields that the dissector must show.
 type cmMessage struct {
 	attr   mad.Attr
 	body   mad.Message
 	fields map[string]string // below infiniband.
 }
 
-// cmMessages are all messages, with a value of its own in every field that the
-// dissector shows. The path's flow label and packet rate are not among them:
-// those Wireshark 4.0 shows wrong in what Linux sent, too (0x009cb for 0x9cb0d,
-// the first packet of testdata/packets/rxe-capture/cm-rping.pcap).
+// cmMessages are all messages, with a distinct value in every field that the dissector shows. The
+// path's flow label and packet rate are not among them: Wireshark 4.0 shows them wrong also in
+// packets of Linux (0x009cb for 0x9cb0d, the first packet of
+// testdata/packets/rxe-capture/cm-rping.pcap).
 func cmMessages(from, to netip.Addr) []cmMessage {
 	path := mad.Path{
 		LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive, LocalGID: from.As16(), RemoteGID: to.As16(),
@@ -93,14 +92,13 @@ func cmMessages(from, to netip.Addr) []cmMessage {
 	}
 }
 
-// padded is text in a field of n bytes, as the dissector prints it.
+// padded returns text in a field of n bytes, as the dissector prints it.
 func padded(text string, n int) string {
 	return fmt.Sprintf("%x", append([]byte(text), make([]byte, n-len(text))...))
 }
 
-// TestTsharkCM has Wireshark's dissector read every message of connection
-// management. Of those that it takes apart, each field is compared; of the
-// others, the header.
+// TestTsharkCM has Wireshark's dissector read every message of connection management. It compares
+// each field of the messages that the dissector parses, and the header of the others.
 func TestTsharkCM(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
@@ -133,9 +131,9 @@ func TestTsharkCM(t *testing.T) {
 	}
 }
 
-// dissect returns for each packet those of the wanted fields, which are a
-// protocol's, that tshark finds in it. It must not complain about any. It reads
-// twice: what a REQ carries it understands once it has seen the whole of it.
+// dissect returns the wanted fields of each packet that tshark finds, which belong to one protocol.
+// It must not report a malformed packet. tshark reads the file twice, because it parses the private
+// data of a REQ only when it knows the whole REQ.
 func dissect(t *testing.T, tshark, protocol, path string, want []map[string]string) (got []map[string]string) {
 	t.Helper()
 	all := make(map[string]string)
@@ -167,7 +165,7 @@ func dissect(t *testing.T, tshark, protocol, path string, want []map[string]stri
 	return got
 }
 
-// layCM puts a message of connection management into a batch.
+// layCM appends a message of connection management to a batch.
 func layCM(b *link.Batch, to *wire.Path, m cmMessage, number uint64) {
 	info := wire.UDSendOnly.Info()
 	pkt := b.Next(to, info.HeaderLen+mad.Size+wire.ICRCLen)

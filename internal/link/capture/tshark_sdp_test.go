@@ -16,15 +16,14 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// The two queue pairs of the connection.
+// sdpQPA and sdpQPB are the two queue pairs of the connection.
 const sdpQPA, sdpQPB = 0x414243, 0x515253
 
-// sdpShown is how long the dissector of Wireshark 4.0 believes every extended
-// header to be, and sdpShownData the least payload of Data. It calls a packet
-// that is shorter malformed.
+// sdpShown is the length that the dissector of Wireshark 4.0 assumes for every extended header, and
+// sdpShownData the least payload of Data. It reports a shorter packet as malformed.
 const sdpShown, sdpShownData = 48, 1
 
-// sdpMessages are a message of each kind, with ours at the end.
+// sdpMessages are a message of each kind, with the vendor-specific ones at the end.
 func sdpMessages() (all [][]byte) {
 	for i, m := range []struct {
 		mid      bsdh.MID
@@ -66,9 +65,8 @@ func sdpMessages() (all [][]byte) {
 	return all
 }
 
-// sdpGreetings are REQ and REP of a connection, which carry Hello and HelloAck.
-// What is beyond them must not confuse the dissector, so both carry an
-// extension.
+// sdpGreetings are REQ and REP of a connection, which carry Hello and HelloAck. Both carry an
+// extension, which must not confuse the dissector.
 func sdpGreetings(t *testing.T, from, to netip.Addr) []cmMessage {
 	ring := bsdh.Extension{Design: bsdh.DesignNIC, Ring: 1 << 18, Window: 1 << 13, RKey: 9, Addr: 1 << 42}
 	hello := bsdh.Hello{
@@ -93,7 +91,7 @@ func sdpGreetings(t *testing.T, from, to netip.Addr) []cmMessage {
 	}
 }
 
-// sdpShownAddr is an address as the dissector shows it: as IPv6, whatever it is.
+// sdpShownAddr returns an address as the dissector shows it: always as IPv6.
 func sdpShownAddr(a netip.Addr) string {
 	if a.Is6() {
 		return a.String()
@@ -101,8 +99,8 @@ func sdpShownAddr(a netip.Addr) string {
 	return "::" + a.String()
 }
 
-// sdpBase is the base header of a message, as the dissector shows it. Single
-// flags, which it reads from the wrong bytes, are left out.
+// sdpBase returns the base header of a message as the dissector shows it, without single flags,
+// which it reads from the wrong bytes.
 func sdpBase(t *testing.T, m []byte) map[string]string {
 	h, err := bsdh.ParseHeader(m)
 	require.NoError(t, err)
@@ -113,9 +111,8 @@ func sdpBase(t *testing.T, m []byte) map[string]string {
 	}
 }
 
-// laySDP puts a message into a batch, as a SEND. Behind a short one there is so
-// much that the dissector gets the bytes it wants; the message says its own
-// length.
+// laySDP appends a message to a batch, as a SEND. A short one is padded to the length that the
+// dissector expects; the message contains its own length.
 func laySDP(b *link.Batch, to *wire.Path, qpn uint32, psn wire.PSN, m []byte) {
 	payload := len(m)
 	switch mid := bsdh.MID(m[0]); {
@@ -132,7 +129,7 @@ func laySDP(b *link.Batch, to *wire.Path, qpn uint32, psn wire.PSN, m []byte) {
 	copy(pkt[wire.BTHLen:], m)
 }
 
-// pass has the peer send a batch to the tapped end, or the other way round.
+// pass sends a batch of the peer to the captured end, or the other way round.
 func (w *wires) pass(t *testing.T, back bool, lay func(b *link.Batch, to *wire.Path)) {
 	from, to := link.Conn(w.tap), link.Conn(w.peer)
 	if back {
@@ -147,9 +144,8 @@ func (w *wires) pass(t *testing.T, back bool, lay func(b *link.Batch, to *wire.P
 	require.Equal(t, 1, n)
 }
 
-// TestTsharkSDP has Wireshark's dissector read a connection of SDP, which it
-// knows by the service id of the REQ. Of Hello it takes all fields apart, of the
-// others those of the base header.
+// TestTsharkSDP has Wireshark's dissector read an SDP connection, which it recognizes by the
+// service id of the REQ. It parses all fields of Hello, and the base header of the others.
 func TestTsharkSDP(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// TestTshark has Wireshark's dissector judge a packet of every opcode.
+// TestTshark has Wireshark's dissector check a packet of every opcode.
 func TestTshark(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestTshark(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		require.Len(t, lines, packets, "%s", &stderr)
 		line := 0
-		for range 2 { // ways
+		for range 2 { // directions
 			for code := range 256 {
 				if !wire.Opcode(code).Info().Valid {
 					continue
@@ -49,7 +49,7 @@ func TestTshark(t *testing.T) {
 					fields := strings.Split(lines[line], "|")
 					require.Equal(t, fmt.Sprint(code), fields[0], name)
 					require.Equal(t, "0x000007", fields[1], name)
-					require.Equal(t, code < 0x80, fields[2] != "", name) // it shows no ICRC of a CNP and of manufacturers' opcodes
+					require.Equal(t, code < 0x80, fields[2] != "", name) // tshark shows no ICRC of CNPs and manufacturers' opcodes
 					require.Empty(t, fields[3], name)
 					require.Empty(t, fields[4], name)
 					require.Contains(t, fields[5], ":udp:infiniband", name)

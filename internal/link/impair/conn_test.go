@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestGroupsStay checks that packets to which nothing happens leave as one
-// group, however much happens to others.
+// TestGroupsStay checks that packets that no impairment applies to leave as one group, whatever
+// happens to the others.
 func TestGroupsStay(t *testing.T) {
 	tests := []struct {
 		spec, want string
@@ -42,7 +42,7 @@ func TestGroupsStay(t *testing.T) {
 	}
 }
 
-// recorder sees the batches that reach the link inside.
+// recorder records the batches that reach the inner link.
 type recorder struct {
 	link.Conn
 	batches []*link.Batch
@@ -57,7 +57,7 @@ func (r *recorder) WriteBatch(b *link.Batch) error {
 	return r.Conn.WriteBatch(b)
 }
 
-// TestPassedOn checks that a batch to which nothing happens is not copied.
+// TestPassedOn checks that a batch that no impairment applies to is not copied.
 func TestPassedOn(t *testing.T) {
 	n := memory.New(1)
 	inner := &recorder{Conn: must(n.Attach(here, memory.Options{}))}
@@ -76,7 +76,7 @@ func TestPassedOn(t *testing.T) {
 	require.EqualValues(t, 5, link.StatsOf(c).SendUnreachable)
 }
 
-// TestFullBatch duplicates more than fits the batch it makes.
+// TestFullBatch duplicates more packets than the new batch can hold.
 func TestFullBatch(t *testing.T) {
 	n := memory.New(1)
 	inner := &recorder{Conn: must(n.Attach(here, memory.Options{}))}
@@ -111,7 +111,7 @@ func TestSetSpec(t *testing.T) {
 	require.Empty(t, r.conn.Counts().Rules)
 }
 
-// TestNotFlushed leaves held packets to the calls that are made anyway.
+// TestNotFlushed checks that delayed packets leave in calls other than Flush.
 func TestNotFlushed(t *testing.T) {
 	for name, call := range map[string]func(r *rig){
 		"WriteBatch": func(r *rig) { r.send() },
@@ -138,7 +138,7 @@ func live(t *testing.T, spec string) (*Conn, *memory.Conn) {
 	return c, must(n.Attach(there, memory.Options{}))
 }
 
-// TestWaitSends relies on nothing but Wait to send a packet that is held back.
+// TestWaitSends checks that Wait alone sends a delayed packet.
 func TestWaitSends(t *testing.T) {
 	c, peer := live(t, "delay 2ms")
 	var waiter sync.WaitGroup
@@ -164,7 +164,7 @@ func TestWaitSends(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// TestWaitForArrival waits for an inbound packet that a rule holds back.
+// TestWaitForArrival waits for an inbound packet that a rule delays.
 func TestWaitForArrival(t *testing.T) {
 	c, peer := live(t, "delay 2ms in")
 	b := link.NewBatch(1 << 16)
@@ -181,8 +181,8 @@ func TestWaitForArrival(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(start), 2*time.Millisecond)
 }
 
-// TestConcurrent has a writer, a reader, waiters and somebody who changes the
-// Spec, for the race detector; what left must arrive.
+// TestConcurrent has a writer, a reader, waiters and changes of the Spec, for the race detector.
+// All packets that were sent must arrive.
 func TestConcurrent(t *testing.T) {
 	const rounds, size = 300, 10
 	c, peer := live(t, "")
@@ -226,7 +226,7 @@ func TestConcurrent(t *testing.T) {
 	require.Equal(t, rounds*size+counts.Duplicated-counts.Overflow, link.StatsOf(peer).ReceivedPackets+unread(t, peer))
 }
 
-// unread reads and counts the packets that wait.
+// unread reads and counts the packets in the receive queue.
 func unread(t *testing.T, c link.Conn) (packets uint64) {
 	r := link.NewDatagrams(64)
 	for {
@@ -272,7 +272,7 @@ func TestNoAllocation(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, lap))
 }
 
-// TestUDP has the same faults on sockets.
+// TestUDP checks the same impairments on sockets.
 func TestUDP(t *testing.T) {
 	open := func() link.Conn {
 		c, err := link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")})

@@ -14,8 +14,8 @@ import (
 
 const docsPath = "../../../docs/faults.md"
 
-// page is docs/faults.md: its fenced blocks by language, and the code spans of
-// each line outside of them.
+// page is docs/faults.md: its fenced blocks by language, and the code spans outside of them by
+// line.
 type page struct {
 	blocks map[string][]string // lines
 	spans  [][]string          // by line
@@ -49,23 +49,23 @@ func readPage(t *testing.T) page {
 	return p
 }
 
-// firstWords are those with which a text can begin.
+// firstWords are the words with which a text can begin.
 var firstWords = []string{
 	"loss", "ecn", "delay", "reorder", "duplicate", "corrupt", "rate", "limit", "seed", "drop", "mark",
 }
 
-// isExample reports whether a code span is meant to be parsed: it begins as a
-// text does and does not end there.
+// isExample reports whether a code span is a complete text: it begins with one of firstWords and
+// has more than that word.
 func isExample(span string) bool {
 	first, _, more := strings.Cut(span, " ")
 	return more && slices.Contains(firstWords, first)
 }
 
-// quotedRE finds texts in Go, in commands and in the environment.
+// quotedRE finds texts in Go code, commands and environment variables.
 var quotedRE = regexp.MustCompile(`(?:Impair: |SetImpair\(|--impair |SOFTRNIC_IMPAIR=)["']([^"']*)["']`)
 
-// TestDocsExamplesParse: what docs/faults.md shows as a text is one, and what
-// it shows as an error is that error.
+// TestDocsExamplesParse checks that Parse accepts the texts of docs/faults.md, and returns the
+// errors shown there.
 func TestDocsExamplesParse(t *testing.T) {
 	p := readPage(t)
 	var examples []string
@@ -104,8 +104,7 @@ func TestDocsExamplesParse(t *testing.T) {
 	}
 }
 
-// TestDocsShowEveryWord: there is an example of each word that can begin a
-// text.
+// TestDocsShowEveryWord checks that there is an example for each of firstWords.
 func TestDocsShowEveryWord(t *testing.T) {
 	var shown []string
 	for _, spans := range readPage(t).spans {
@@ -120,8 +119,8 @@ func TestDocsShowEveryWord(t *testing.T) {
 	}
 }
 
-// TestDocsGrammarIsThatOfThePackage compares the grammar in docs/faults.md with
-// the one in the package documentation, line by line.
+// TestDocsGrammarIsThatOfThePackage compares the grammar in docs/faults.md with the one in the
+// package documentation, line by line.
 func TestDocsGrammarIsThatOfThePackage(t *testing.T) {
 	source, err := os.ReadFile("doc.go")
 	require.NoError(t, err)

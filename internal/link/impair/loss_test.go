@@ -16,8 +16,8 @@ var here = netip.MustParseAddrPort("10.0.0.1:4791")
 
 func source(seed uint64) random { return newRandom(seed, here, "test") }
 
-// TestExactCounts counts events of fixed seeds. The figures may only change
-// with the random source; beside them is what is to be expected.
+// TestExactCounts counts events of fixed seeds. The counts may change only with the random source.
+// The column beside them has the expected values.
 func TestExactCounts(t *testing.T) {
 	const packets = 100_000
 	tests := []struct {
@@ -59,8 +59,8 @@ func TestExactCounts(t *testing.T) {
 	}
 }
 
-// TestGilbertElliottModel compares with the definition, in probabilities from 0
-// to 1 instead of 32-bit thresholds.
+// TestGilbertElliottModel compares with the definition of the model, in probabilities from 0 to 1
+// instead of 32-bit thresholds.
 func TestGilbertElliottModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		percent := rapid.OneOf(rapid.SampledFrom([]Percent{0, 100}), rapid.Custom(func(t *rapid.T) Percent {
@@ -93,7 +93,7 @@ func TestGilbertElliottModel(t *testing.T) {
 	})
 }
 
-// TestFourStateModel compares with the table of transitions.
+// TestFourStateModel compares with the transition table of the model.
 func TestFourStateModel(t *testing.T) {
 	model := FourState{P13: 10, P31: 30, P32: 20, P23: 60, P14: 5}
 	type to struct {

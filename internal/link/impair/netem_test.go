@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLoss counts what arrives, and finds everything that does intact.
+// TestLoss counts the packets that arrive, and checks that they are intact.
 func TestLoss(t *testing.T) {
 	r := newRig(t, "loss 10% seed 1")
 	r.send(train(wire.RCSendMiddle, 1000)...)
@@ -106,8 +106,8 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestJitterBelowZero sends at once what a distribution would send before it
-// came.
+// TestJitterBelowZero checks that a packet leaves at once if the distribution gives a negative
+// delay.
 func TestJitterBelowZero(t *testing.T) {
 	r := newRig(t, "delay 0ms 1ms")
 	r.send(train(wire.RCSendMiddle, 100)...)
@@ -160,7 +160,7 @@ func TestLimit(t *testing.T) {
 	require.Equal(t, DefaultLimit, len(r.there()))
 }
 
-// TestRateModel compares departures with a queue worked out one by one.
+// TestRateModel compares departures with a queue that is computed packet by packet.
 func TestRateModel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 	tests := []struct {
 		text string
 		want Spec
-		back string // what String writes; "" for the text itself
+		back string // result of String; "" for the text itself
 	}{
 		{"", Spec{}, ""},
 		{" ; ;", Spec{}, "\x00"},
@@ -108,7 +108,7 @@ func TestParse(t *testing.T) {
 func TestSyntaxErrors(t *testing.T) {
 	tests := []struct {
 		text   string
-		word   string // that the error points at; the first of its kind in text
+		word   string // position of the error: the first such substring of text
 		reason string
 	}{
 		{"los 1%", "los", "unknown word"},
@@ -182,7 +182,7 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestNoSense has words that are right and Specs that are not.
+// TestNoSense has texts with valid words and no valid meaning, and invalid Specs.
 func TestNoSense(t *testing.T) {
 	for text, want := range map[string]string{
 		"reorder 5%":                    "reorder needs a delay",
@@ -216,8 +216,7 @@ func TestNoSense(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that whatever is accepted is written back in a form that
-// means the same.
+// FuzzParse checks that an accepted text is written back in a form with the same meaning.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"loss 1% 25% ecn delay 2ms 0.5ms 1% distribution normal reorder 5% gap 3 duplicate 1% corrupt 0.1% rate 1gbit limit 5 seed 7",

@@ -15,9 +15,9 @@ import (
 
 var (
 	there  = netip.MustParseAddrPort("10.0.0.2:4791")
-	ways   = &wire.Path{Dst: there}                         // the way there, not ECN-capable
+	ways   = &wire.Path{Dst: there}                         // the path to the peer, not ECN-capable
 	wayECT = &wire.Path{Dst: there, TrafficClass: 0x68 | 2} // ECN-capable
-	back   = &wire.Path{Dst: here, TrafficClass: 0x68}      // the way back
+	back   = &wire.Path{Dst: here, TrafficClass: 0x68}      // the reverse path
 	parse  = func(text string) Spec { return must(Parse(text)) }
 )
 
@@ -28,12 +28,12 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// rig is an impaired link and a plain one on a network in memory.
+// rig is an impaired link and a plain one on an in-memory network.
 type rig struct {
 	t       testing.TB
 	network *memory.Network
-	conn    *Conn        // here
-	peer    *memory.Conn // there
+	conn    *Conn        // at here
+	peer    *memory.Conn // at there
 	batch   *link.Batch
 	read    *link.Datagrams
 }
@@ -63,7 +63,7 @@ type packet struct {
 	to       *wire.Path // nil for ways
 }
 
-// put lays the packet out.
+// put appends the packet to a batch.
 func (p packet) put(b *link.Batch, to *wire.Path) {
 	if p.to != nil {
 		to = p.to
@@ -78,7 +78,7 @@ func (p packet) put(b *link.Batch, to *wire.Path) {
 	}
 }
 
-// train is n packets of one QP with PSNs from 0.
+// train returns n packets of one QP with PSNs from 0.
 func train(op wire.Opcode, n int) []packet {
 	all := make([]packet, n)
 	for i := range all {
@@ -87,7 +87,7 @@ func train(op wire.Opcode, n int) []packet {
 	return all
 }
 
-// send sends packets from the impaired link as one batch.
+// send sends packets on the impaired link as one batch.
 func (r *rig) send(all ...packet) {
 	r.t.Helper()
 	r.batch.Reset()
@@ -97,7 +97,7 @@ func (r *rig) send(all ...packet) {
 	require.NoError(r.t, r.conn.WriteBatch(r.batch))
 }
 
-// answer sends packets from the plain link as one batch.
+// answer sends packets on the plain link as one batch.
 func (r *rig) answer(all ...packet) {
 	r.t.Helper()
 	r.batch.Reset()
@@ -107,7 +107,7 @@ func (r *rig) answer(all ...packet) {
 	require.NoError(r.t, r.peer.WriteBatch(r.batch))
 }
 
-// seen is a packet as received.
+// seen is a received packet.
 type seen struct {
 	at     int64
 	op     wire.Opcode
@@ -118,8 +118,7 @@ type seen struct {
 	fecn   bool
 }
 
-// run lets time pass until nothing more happens, and returns what c received
-// from src.
+// run advances the time until no event is left, and returns the packets that c received from src.
 func (r *rig) run(c link.Conn, src netip.AddrPort) (all []seen) {
 	r.t.Helper()
 	s := wire.NewSealer(src, c.LocalAddr())
@@ -155,11 +154,11 @@ func (r *rig) run(c link.Conn, src netip.AddrPort) (all []seen) {
 	}
 }
 
-// there and here return what arrives at either end.
+// there and here return the packets that arrive at the peer, or here.
 func (r *rig) there() []seen { r.t.Helper(); return r.run(r.peer, here) }
 func (r *rig) here() []seen  { r.t.Helper(); return r.run(r.conn, there) }
 
-// psns writes the PSNs of packets, with "!" behind those whose ICRC is wrong.
+// psns returns the PSNs of packets, each followed by "!" if its ICRC is invalid.
 func psns(all []seen) string {
 	var words []string
 	for _, s := range all {
@@ -172,7 +171,7 @@ func psns(all []seen) string {
 	return strings.Join(words, " ")
 }
 
-// groups writes the sizes of the datagrams that packets came in.
+// groups returns the numbers of packets in the received datagrams.
 func groups(all []seen) (sizes []int) {
 	for i := 0; i < len(all); i += all[i].merged {
 		sizes = append(sizes, all[i].merged)
@@ -180,7 +179,7 @@ func groups(all []seen) (sizes []int) {
 	return sizes
 }
 
-// times returns when packets came, counted from the network's own delay.
+// times returns the arrival times of packets, less the network's own delay.
 func times(all []seen) (at []time.Duration) {
 	for _, s := range all {
 		at = append(at, time.Duration(s.at)-memory.DefaultDelay)

@@ -83,13 +83,13 @@ func TestCorruptBits(t *testing.T) {
 			bad++
 		}
 	}
-	// Of the 640 bits of a packet the ICRC does not cover eight, those of BTH byte 4.
+	// The ICRC does not cover eight of the 640 bits of a packet, those of BTH byte 4.
 	require.Equal(t, 494, bad)
 	require.EqualValues(t, 500, r.conn.Counts().Corrupted)
 }
 
-// TestCorruptICRC checks that the inverted bit makes no packet seem to be
-// sealed for another identification.
+// TestCorruptICRC checks that a packet with an inverted bit does not match the ICRC of another
+// identification.
 func TestCorruptICRC(t *testing.T) {
 	s := wire.NewSealer(here, there)
 	for n := wire.MinPacketLen; n < 5000; n++ {
@@ -121,7 +121,7 @@ func TestRelativePSN(t *testing.T) {
 	at := func(op wire.Opcode, qpn uint32, psn wire.PSN) packet { return packet{op: op, qpn: qpn, psn: psn} }
 	r := newRig(t, "drop always psn +2")
 	r.send(
-		at(wire.RCSendOnly, 7, 0xFFFFFF), at(wire.RCAck, 7, 500), // requests and responses count apart
+		at(wire.RCSendOnly, 7, 0xFFFFFF), at(wire.RCAck, 7, 500), // requests and responses are counted separately
 		at(wire.RCSendOnly, 8, 100),
 		at(wire.RCSendOnly, 7, 0), at(wire.RCSendOnly, 7, 1), // past the wrap
 		at(wire.RCAck, 7, 501), at(wire.RCAck, 7, 502),
@@ -179,7 +179,7 @@ func TestRulesIn(t *testing.T) {
 	require.Equal(t, []uint8{0x68, 0x6b, 0x68}, []uint8{got[0].tos, got[1].tos, got[2].tos})
 }
 
-// TestInOverflow splits one datagram into more than the reader has slots.
+// TestInOverflow splits one datagram into more packets than the reader has slots.
 func TestInOverflow(t *testing.T) {
 	r := newRig(t, "drop in every 2nd")
 	r.answer(train(wire.RCSendMiddle, 40)...)
@@ -202,7 +202,7 @@ func TestInDelayLimit(t *testing.T) {
 	require.Equal(t, int64(time.Millisecond+memory.DefaultDelay), r.network.Now())
 }
 
-// TestEveryName asks for each opcode by its name.
+// TestEveryName parses the name of each opcode.
 func TestEveryName(t *testing.T) {
 	for code := range 256 {
 		info := wire.Opcode(code).Info()

@@ -60,7 +60,7 @@ func TestLiveWait(t *testing.T) {
 	require.EqualValues(t, 1, a.Stats().SendUnreachable)
 }
 
-// TestLivePingPong has two goroutines per link at work.
+// TestLivePingPong runs two goroutines on each link.
 func TestLivePingPong(t *testing.T) {
 	const rounds = 1000
 	l := NewLive()

@@ -19,7 +19,7 @@ var (
 	pathB = &wire.Path{Dst: addrB, TrafficClass: 0x62}
 )
 
-// attach opens a link that cannot fail.
+// attach opens a link, which must succeed.
 func attach(t testing.TB, n interface {
 	Attach(netip.AddrPort, Options) (*Conn, error)
 }, addr netip.AddrPort, o Options) *Conn {
@@ -29,7 +29,7 @@ func attach(t testing.TB, n interface {
 	return c
 }
 
-// lay puts a packet of n bytes with the given number into a batch.
+// lay appends a packet of n bytes with the given number to a batch.
 func lay(b *link.Batch, to *wire.Path, n int, number uint32) {
 	pkt := b.Next(to, n)
 	clear(pkt)
@@ -46,14 +46,14 @@ func send(t testing.TB, c *Conn, to *wire.Path, n, packets int) {
 	require.NoError(t, c.WriteBatch(b))
 }
 
-// got is a packet as received.
+// got is a received packet.
 type got struct {
 	number uint32
 	id     uint16
 	merged int // packets in its datagram
 }
 
-// read returns what c has received; it checks source, traffic class, ICRC.
+// read returns the packets that c has received, and checks source, traffic class and ICRC.
 func read(t testing.TB, c *Conn, src netip.AddrPort) (all []got) {
 	t.Helper()
 	r := link.NewDatagrams(4)
@@ -269,7 +269,7 @@ func TestNoAllocation(t *testing.T) {
 	}))
 }
 
-// TestQueueReuse keeps the receive queue from ever being empty.
+// TestQueueReuse never lets the receive queue become empty.
 func TestQueueReuse(t *testing.T) {
 	n := New(1)
 	a := attach(t, n, addrA, Options{})

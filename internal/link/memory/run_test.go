@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trace runs three adapters that answer one another at random, and writes down
-// everything they receive.
+// trace runs three links that send to one another at random, and returns a log of all packets
+// received.
 func trace(t *testing.T, seed uint64) []byte {
 	n := New(seed)
 	var conns []*Conn

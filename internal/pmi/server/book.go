@@ -137,26 +137,26 @@ func (b *kvs) reportAbort(rank int, m wire.Message, o *outcome) {
 
 // handleV1 handles a PMI-1 request, with the replies of hydra 4.0.
 func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
-	say := func(cmd string, attrs ...string) { o.addReply(rank, wire.PMI1, cmd, attrs...) }
+	reply := func(cmd string, attrs ...string) { o.addReply(rank, wire.PMI1, cmd, attrs...) }
 	switch m.Cmd {
 	case "get_maxes":
-		say("maxes", "kvsname_max", strconv.Itoa(maxName), "keylen_max", strconv.Itoa(maxKey), "vallen_max", strconv.Itoa(maxValue))
+		reply("maxes", "kvsname_max", strconv.Itoa(maxName), "keylen_max", strconv.Itoa(maxKey), "vallen_max", strconv.Itoa(maxValue))
 	case "get_appnum":
-		say("appnum", "appnum", strconv.Itoa(b.appNum(rank)))
+		reply("appnum", "appnum", strconv.Itoa(b.appNum(rank)))
 	case "get_my_kvsname":
-		say("my_kvsname", "kvsname", b.ID)
+		reply("my_kvsname", "kvsname", b.ID)
 	case "get_universe_size":
-		say("universe_size", "size", strconv.Itoa(b.Size))
+		reply("universe_size", "size", strconv.Itoa(b.Size))
 	case "put":
 		key, value, err := b.keyValue(m)
 		if err != nil {
 			return err
 		}
 		if b.namesOtherKVS(m) || !b.store(b.values, key, value) {
-			say("put_result", "rc", "-1", "msg", "not_in_this_kvs")
+			reply("put_result", "rc", "-1", "msg", "not_in_this_kvs")
 			return nil
 		}
-		say("put_result", "rc", "0", "msg", "success")
+		reply("put_result", "rc", "0", "msg", "success")
 	case "get":
 		key, ok := m.Get("key")
 		if !ok {
@@ -164,14 +164,14 @@ func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 		}
 		value, ok := b.lookup(key)
 		if !ok || b.namesOtherKVS(m) {
-			say("get_result", "rc", "-1", "msg", "key_"+key+"_not_found", "value", "unknown")
+			reply("get_result", "rc", "-1", "msg", "key_"+key+"_not_found", "value", "unknown")
 			return nil
 		}
-		say("get_result", "rc", "0", "msg", "success", "value", value)
+		reply("get_result", "rc", "0", "msg", "success", "value", value)
 	case "barrier_in":
 		b.enterFence(rank, m, o)
 	case "finalize":
-		say("finalize_ack")
+		reply("finalize_ack")
 		b.finalize(rank, o)
 	case "spawn":
 		// One message per program, one reply for all.
@@ -180,10 +180,10 @@ func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 				return nil
 			}
 		}
-		say("spawn_result", "rc", "-1", "msg", "processes_are_not_spawned_here")
+		reply("spawn_result", "rc", "-1", "msg", "spawning_processes_is_not_supported")
 	case "publish_name", "unpublish_name", "lookup_name":
-		answer := map[string]string{"publish_name": "publish_result", "unpublish_name": "unpublish_result", "lookup_name": "lookup_result"}[m.Cmd]
-		say(answer, "info", "fail", "rc", "-1", "msg", "names_are_not_published_here")
+		name := map[string]string{"publish_name": "publish_result", "unpublish_name": "unpublish_result", "lookup_name": "lookup_result"}[m.Cmd]
+		reply(name, "info", "fail", "rc", "-1", "msg", "publishing_names_is_not_supported")
 	default:
 		return fmt.Errorf("unknown command %q", m)
 	}
@@ -193,13 +193,13 @@ func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 // handleV2 handles a PMI-2 request. An attribute thrid, which identifies a thread, is
 // returned unchanged.
 func (b *kvs) handleV2(rank int, m wire.Message, o *outcome) error {
-	say := func(attrs ...string) { o.replyV2(rank, m, attrs...) }
-	tell := func(value string, ok bool) {
+	reply := func(attrs ...string) { o.replyV2(rank, m, attrs...) }
+	replyFound := func(value string, ok bool) {
 		if !ok {
-			say("found", "FALSE", "rc", "0")
+			reply("found", "FALSE", "rc", "0")
 			return
 		}
-		say("found", "TRUE", "value", value, "rc", "0")
+		reply("found", "TRUE", "value", value, "rc", "0")
 	}
 	key, hasKey := m.Get("key")
 	switch m.Cmd {
@@ -211,10 +211,10 @@ func (b *kvs) handleV2(rank int, m wire.Message, o *outcome) error {
 	node := b.nodes[b.Nodes[rank]]
 	switch m.Cmd {
 	case "fullinit":
-		say("pmi-version", "2", "pmi-subversion", "0", "rank", strconv.Itoa(rank), "size", strconv.Itoa(b.Size),
+		reply("pmi-version", "2", "pmi-subversion", "0", "rank", strconv.Itoa(rank), "size", strconv.Itoa(b.Size),
 			"appnum", strconv.Itoa(b.appNum(rank)), "debugged", "FALSE", "pmiverbose", "FALSE", "rc", "0")
 	case "job-getid":
-		say("jobid", b.ID, "rc", "0")
+		reply("jobid", b.ID, "rc", "0")
 	case "kvs-put", "info-putnodeattr":
 		key, value, err := b.keyValue(m)
 		if err != nil {
@@ -225,29 +225,29 @@ func (b *kvs) handleV2(rank int, m wire.Message, o *outcome) error {
 			to = node
 		}
 		if !b.store(to, key, value) {
-			say("rc", "1", "errmsg", "no room for more keys")
+			reply("rc", "1", "errmsg", "the key-value space is full")
 			return nil
 		}
-		say("rc", "0")
+		reply("rc", "0")
 		if m.Cmd != "kvs-put" {
 			b.answerPendingGets(b.Nodes[rank], key, value, o)
 		}
 	case "kvs-get", "info-getjobattr":
-		tell(b.lookup(key))
+		replyFound(b.lookup(key))
 	case "info-getnodeattr":
 		value, ok := node[key]
 		if !ok && m.Bool("wait") {
 			b.ranks[rank].pendingGet = m
 			return nil
 		}
-		tell(value, ok)
+		replyFound(value, ok)
 	case "kvs-fence":
 		b.enterFence(rank, m, o)
 	case "finalize":
-		say("rc", "0")
+		reply("rc", "0")
 		b.finalize(rank, o)
 	case "spawn", "job-connect", "job-disconnect", "name-publish", "name-unpublish", "name-lookup":
-		say("rc", "1", "errmsg", m.Cmd+" is not done here")
+		reply("rc", "1", "errmsg", m.Cmd+" is not supported")
 	default:
 		return fmt.Errorf("unknown command %q", m)
 	}

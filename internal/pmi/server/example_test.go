@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// A job of one rank, which speaks PMI-1 by hand.
+// A job of one rank, which sends PMI-1 messages by hand.
 func Example() {
 	job, err := server.New(server.Options{Size: 1, ID: "job-4711", Notify: func(e server.Event) {
 		fmt.Println("rank", e.Rank, "aborts the job with code", e.Code)

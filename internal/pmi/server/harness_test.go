@@ -15,18 +15,18 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// hang is a time after which a test has failed.
+// hang is the time after which a test has failed.
 const hang = time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rank is a rank that a test plays.
+// rank is a rank that a test simulates.
 type rank struct {
 	*server.Session
 	answers bytes.Buffer
 }
 
-// job makes a job and attaches all of its ranks.
+// job creates a job and attaches all of its ranks.
 func job(t testing.TB, o server.Options) (*server.Job, []*rank) {
 	j, err := server.New(o)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func job(t testing.TB, o server.Options) (*server.Job, []*rank) {
 	return j, ranks
 }
 
-// answer takes the next message that the rank was sent, "" if there is none.
+// answer returns the next message to the rank, "" if there is none.
 func (r *rank) answer(t testing.TB) string {
 	m, n, err := wire.Next(r.answers.Bytes())
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func (r *rank) answer(t testing.TB) string {
 	return m.String()
 }
 
-// say feeds lines of PMI-1 and returns the answer to the last.
+// say sends lines of PMI-1 and returns the reply to the last one.
 func (r *rank) say(t testing.TB, lines ...string) (last string) {
 	for _, line := range lines {
 		require.NoError(t, r.Feed([]byte(line+"\n")))
@@ -60,7 +60,7 @@ func (r *rank) say(t testing.TB, lines ...string) (last string) {
 	return last
 }
 
-// say2 feeds messages of PMI-2.
+// say2 sends messages of PMI-2 and returns the reply to the last one.
 func (r *rank) say2(t testing.TB, messages ...string) (last string) {
 	for _, m := range messages {
 		require.NoError(t, r.Feed([]byte(counted(m))))
@@ -69,7 +69,7 @@ func (r *rank) say2(t testing.TB, messages ...string) (last string) {
 	return last
 }
 
-// counted is a message of PMI-2 with its length.
+// counted returns a message of PMI-2 with its length before it.
 func counted(m string) string { return padded(len(m)) + m }
 
 func padded(n int) string {
@@ -82,7 +82,7 @@ const (
 	init2 = "cmd=init pmi_version=2 pmi_subversion=0"
 )
 
-// transcript is what a process asked mpiexec.hydra, and the answers, by message.
+// transcript returns the requests of a process to mpiexec.hydra, and the replies, by message.
 func transcript(t *testing.T, file string) (asked, answered []string) {
 	text, err := os.ReadFile("../testdata/" + file)
 	require.NoError(t, err)

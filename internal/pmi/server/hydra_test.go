@@ -10,7 +10,8 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// What hydra was asked in its sessions is answered as hydra did, byte for byte.
+// TestAnswersOfHydra sends the requests of recorded sessions and checks that the replies are those
+// of hydra, byte for byte.
 func TestAnswersOfHydra(t *testing.T) {
 	for name, files := range map[string][]string{
 		"by hand":             {"pmi1-rank0.txt", "pmi1-rank1.txt", "pmi1-rank2.txt"},
@@ -49,11 +50,11 @@ func TestAnswersOfHydra(t *testing.T) {
 					answered[i] = answered[i][1:]
 					moved, answers = true, answers+1
 					switch want {
-					case "cmd=universe_size size=-1\n": // hydra has no limit; here it is the job
+					case "cmd=universe_size size=-1\n": // hydra has no limit; here the limit is the size of the job
 						require.Equal(t, "cmd=universe_size size=3\n", got)
 					default:
 						if got != want && regexp.MustCompile(`value=2;`).MatchString(got) {
-							// universeSize, which hydra 4.0 does not know in PMI-2.
+							// hydra 4.0 does not support universeSize in PMI-2.
 							require.Equal(t, counted("cmd=info-getjobattr-response;found=FALSE;rc=0;"), want)
 							continue
 						}

@@ -159,7 +159,7 @@ func (j *Job) sendReplies(o outcome) {
 	for _, r := range o.replies {
 		b, err := r.message.Append(nil, r.version)
 		if err != nil { // not representable in this version
-			b, _ = wire.New(r.message.Cmd, "rc", "-1", "found", "FALSE", "msg", "cannot_be_said_in_"+r.version.String()).Append(nil, r.version)
+			b, _ = wire.New(r.message.Cmd, "rc", "-1", "found", "FALSE", "msg", "value_not_representable_in_"+r.version.String()).Append(nil, r.version)
 		}
 		if s := j.sessions[r.rank]; s != nil {
 			s.send(b)

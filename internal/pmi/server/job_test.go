@@ -22,14 +22,14 @@ func TestVersions(t *testing.T) {
 		two.say2(t, "cmd=fullinit;pmirank=1;threaded=TRUE;"))
 	require.Equal(t, "cmd=get_result rc=0 msg=success value=(vector,(0,2,1))", one.say(t, "cmd=get kvsname=j key=PMI_process_mapping"))
 
-	// One speaks the one, one the other, and they meet.
+	// One rank uses PMI-1, the other PMI-2, in one fence.
 	require.Equal(t, "cmd=put_result rc=0 msg=success", one.say(t, "cmd=put kvsname=j key=a value=1"))
 	require.Equal(t, "cmd=kvs-put-response thrid=7 rc=0", two.say2(t, "cmd=kvs-put;thrid=7;key=b;value=2 and; "))
 	require.Empty(t, one.say(t, "cmd=barrier_in"))
 	require.Equal(t, "cmd=kvs-fence-response thrid=8 rc=0", two.say2(t, "cmd=kvs-fence;thrid=8;"))
 	require.Equal(t, "cmd=barrier_out", one.answer(t))
 	require.Equal(t, "cmd=kvs-get-response found=TRUE value=1 rc=0", two.say2(t, "cmd=kvs-get;key=a;"))
-	require.Equal(t, "cmd=get_result rc=-1 found=FALSE msg=cannot_be_said_in_PMI-1", one.say(t, "cmd=get kvsname=j key=b")) // it has blanks
+	require.Equal(t, "cmd=get_result rc=-1 found=FALSE msg=value_not_representable_in_PMI-1", one.say(t, "cmd=get kvsname=j key=b")) // it contains blanks
 }
 
 func TestKeysThatAreNotThere(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAttributesOfANode(t *testing.T) {
 	}
 	require.Empty(t, ranks[1].say2(t, "cmd=info-getnodeattr;thrid=5;key=shm;wait=TRUE;"))
 	require.Equal(t, "cmd=info-putnodeattr-response rc=0", ranks[0].say2(t, "cmd=info-putnodeattr;key=shm;value=/a;"))
-	require.Empty(t, ranks[1].answer(t)) // another node's
+	require.Empty(t, ranks[1].answer(t)) // of another node
 	require.Equal(t, "cmd=info-putnodeattr-response rc=0", ranks[2].say2(t, "cmd=info-putnodeattr;key=shm;value=/b;"))
 	require.Equal(t, "cmd=info-getnodeattr-response thrid=5 found=TRUE value=/b rc=0", ranks[1].answer(t))
 	require.Equal(t, "cmd=info-getnodeattr-response found=FALSE rc=0", ranks[1].say2(t, "cmd=info-getnodeattr;key=other;wait=FALSE;"))
@@ -56,15 +56,15 @@ func TestAttributesOfANode(t *testing.T) {
 
 func TestWhatIsNotDoneHere(t *testing.T) {
 	_, ranks := job(t, server.Options{Size: 2, ID: "j"})
-	require.Equal(t, "cmd=publish_result info=fail rc=-1 msg=names_are_not_published_here", ranks[0].say(t, init1, "cmd=publish_name service=a port=b"))
+	require.Equal(t, "cmd=publish_result info=fail rc=-1 msg=publishing_names_is_not_supported", ranks[0].say(t, init1, "cmd=publish_name service=a port=b"))
 	spawn := "mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=2\nspawnssofar=%d\nargcnt=0\nendcmd"
 	require.Empty(t, ranks[0].say(t, fmt.Sprintf(spawn, 1)))
-	require.Equal(t, "cmd=spawn_result rc=-1 msg=processes_are_not_spawned_here", ranks[0].say(t, fmt.Sprintf(spawn, 2)))
+	require.Equal(t, "cmd=spawn_result rc=-1 msg=spawning_processes_is_not_supported", ranks[0].say(t, fmt.Sprintf(spawn, 2)))
 	ranks[1].say(t, init2)
-	require.Equal(t, "cmd=spawn-response rc=1 errmsg=spawn is not done here", ranks[1].say2(t, "cmd=spawn;ncmds=1;"))
+	require.Equal(t, "cmd=spawn-response rc=1 errmsg=spawn is not supported", ranks[1].say2(t, "cmd=spawn;ncmds=1;"))
 }
 
-// Who does not keep to the protocol is told nothing any more.
+// TestNotPMI checks that a rank that violates the protocol gets no more replies.
 func TestNotPMI(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for _, lines := range [][]string{
@@ -98,7 +98,7 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	j.ProcessEnded(3)
 	require.Equal(t, []int{2, 3}, events[1].Missing)
 	require.Len(t, events, 2)
-	j.ProcessEnded(0) // nobody waits now
+	j.ProcessEnded(0) // no rank waits
 	j.ProcessEnded(2)
 	require.Len(t, events, 2)
 }
@@ -121,8 +121,8 @@ func TestOptions(t *testing.T) {
 	require.ErrorContains(t, err, "already")
 }
 
-// Ranks that do anything in any order, against a model that is a few lines: a rank
-// is through its fences when all others have come to as many.
+// TestAgainstAModel has ranks send any requests in any order and compares with a model: a fence of
+// a rank is complete when all others have entered as many fences.
 func TestAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(rt, "ranks")

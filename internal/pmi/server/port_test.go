@@ -56,16 +56,16 @@ func TestStrangersAreSentAway(t *testing.T) {
 		_, err := c.Write([]byte(s.says))
 		require.NoError(t, err)
 		if !strings.HasSuffix(s.says, "\n") {
-			_ = c.(*net.TCPConn).CloseWrite() // it may be sent away already
+			_ = c.(*net.TCPConn).CloseWrite() // the port may have closed the connection already
 		}
-		answer, _ := io.ReadAll(c) // an end or a reset
+		answer, _ := io.ReadAll(c) // end of file or a reset
 		require.Empty(t, answer)
 		require.ErrorContains(t, <-reasons, s.why)
 		require.Equal(t, uint64(i+1), port.Rejected())
 	}
-	// Who says nothing is sent away with the port.
+	// A connection that sends nothing is closed with the port.
 	silent := dial(t, port.Addr())
-	other := dial(t, port.Addr()) // so silent is accepted
+	other := dial(t, port.Addr()) // so that silent is accepted
 	_, err = other.Write([]byte("cmd=initack pmiid=2 secret=s3cret\n"))
 	require.NoError(t, err)
 	(<-came).Close()
@@ -80,7 +80,7 @@ func TestStrangersAreSentAway(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The first lines at a port are hydra's.
+// TestWelcome checks that the first lines at a port are those of hydra.
 func TestWelcome(t *testing.T) {
 	asked, answered := transcript(t, "pmi1-port-mpich-rank1.txt")
 	j, err := server.New(server.Options{Size: 2, ID: "j"})
@@ -118,7 +118,7 @@ func TestServe(t *testing.T) {
 	_, theirs = net.Pipe()
 	require.ErrorContains(t, j.Serve(0, theirs), "already")
 
-	// Who asks and asks, and does not read, is not listened to for ever.
+	// A rank that sends requests without reading replies is disconnected.
 	ours, theirs = net.Pipe()
 	go func() { done <- j.Serve(1, theirs) }()
 	_, err = ours.Write([]byte(init1 + "\n"))

@@ -11,11 +11,11 @@ import (
 
 func TestMapping(t *testing.T) {
 	for text, want := range map[string][]int{
-		"(vector,(0,1,1))":                {0, 0, 0, 0}, // hydra on one host
+		"(vector,(0,1,1))":                {0, 0, 0, 0}, // of hydra on one host
 		"(vector,(0,2,2))":                {0, 0, 1, 1, 0, 0},
 		"(vector,(0,1,3),(1,1,2))":        {0, 0, 0, 1, 1},
 		"( vector , ( 0 , 2 , 1 ) )":      {0, 1},
-		"(vector,(0,2,1),(0,2,1)":         {0, 1, 0, 1}, // Slurm, without the last parenthesis
+		"(vector,(0,2,1),(0,2,1)":         {0, 1, 0, 1}, // of Slurm, without the last parenthesis
 		"(vector,(0,1000000000,0),1)":     {1},
 		"(vector,(0,1000000000,1))":       {0, 1, 2},
 		"(vector,(0,1,1000000000),(7))":   nil,
@@ -23,7 +23,7 @@ func TestMapping(t *testing.T) {
 		"(vector,[[0]x2,1]x1000000000)":   {0, 0, 1, 0, 0, 1, 0},
 		"(vector,[(0,1,0)]x1000000000,1)": {1},
 
-		// The cases of MPICH (test/units/mpl_rankmap_str_to_array.unit).
+		// These are the cases of MPICH (test/units/mpl_rankmap_str_to_array.unit).
 		"(vector,1,2,3,0)":               {1, 2, 3, 0},
 		"(vector,(0,3,4))":               {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2},
 		"(vector,[(0,3,1)]x4)":           {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2},

@@ -14,8 +14,7 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// transcript returns what a process and mpiexec.hydra sent in a session of
-// ../testdata.
+// transcript returns the bytes that a process and mpiexec.hydra sent in a session of ../testdata.
 func transcript(t *testing.T, file string) (process, manager []byte) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -38,7 +37,7 @@ func transcript(t *testing.T, file string) (process, manager []byte) {
 	return process, manager
 }
 
-// messages takes all messages of a stream. Those of PMI-2 are of a version apart.
+// messages parses all messages of a stream.
 func messages(t *testing.T, b []byte) (list []wire.Message, versions []wire.Version) {
 	for len(b) > 0 {
 		m, n, err := wire.Next(b)
@@ -78,13 +77,13 @@ func TestSessionsOfHydra(t *testing.T) {
 				again, err = m.Append(again, versions[i])
 				require.NoError(t, err)
 			}
-			// libpmi2 writes its lengths to the left, hydra to the right.
+			// libpmi2 writes its lengths left-justified, hydra right-justified.
 			require.Equal(t, strings.ReplaceAll(string(stream), " ", ""), strings.ReplaceAll(string(again), " ", ""), file)
 		}
 	}
 }
 
-// What the messages of one session say, one by one.
+// TestWordsOfHydra checks the parsed messages of one session.
 func TestWordsOfHydra(t *testing.T) {
 	_, said := transcript(t, "../testdata/pmi1-rank1.txt")
 	list, _ := messages(t, said)
@@ -188,7 +187,7 @@ func TestNumbers(t *testing.T) {
 	require.Len(t, wire.New("x", "y", strings.Repeat("z", 500)).String(), 200)
 }
 
-// Whatever is written is read again, in any pieces.
+// TestRoundTrip checks that written messages are parsed back, from pieces of any length.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SampledFrom([]wire.Version{wire.PMI1, wire.PMI2}).Draw(t, "version")

@@ -19,9 +19,9 @@ import (
 	"github.com/softrnic/softrnic/interop/lab/control"
 )
 
-const patience = time.Minute // a guard only
+const patience = time.Minute // bound for events that must happen
 
-// serveConn starts a server for the test's time.
+// serveConn starts a server until the test ends.
 func serveConn(t testing.TB) control.Client {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -66,7 +66,8 @@ func TestCommandStatus(t *testing.T) {
 	require.ErrorContains(t, p.Wait(), "nothing to do")
 }
 
-// TestKillTakesChildren: a pipe that a child has open tells of its end.
+// TestKillTakesChildren checks that children of a killed process end, by a pipe that a child holds
+// open.
 func TestKillTakesChildren(t *testing.T) {
 	c := serveConn(t)
 	for i, kill := range []func(*control.Process, context.CancelCauseFunc){
@@ -79,11 +80,11 @@ func TestKillTakesChildren(t *testing.T) {
 		var out bytes.Buffer
 		p, err := c.Start(ctx, control.Command{Args: []string{"sh", "-c", `sleep 1000 >"$0" & wait`, fifo}}, &out, &out)
 		require.NoError(t, err)
-		f, err := os.Open(fifo) // until there is a writer
+		f, err := os.Open(fifo) // blocks until there is a writer
 		require.NoError(t, err)
 		kill(p, cancel)
 		require.Error(t, p.Wait())
-		n, err := f.Read(make([]byte, 1)) // until the last writer is gone
+		n, err := f.Read(make([]byte, 1)) // until the last writer has ended
 		require.Zero(t, n, "%v", err)
 		require.NoError(t, f.Close())
 		cancel(nil)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// said is all that an agent says to input that ends, by kind.
+// said runs an agent on input that ends, and returns its frames by kind.
 func said(t *testing.T, in []byte) (map[frame.Kind][]string, error) {
 	var out bytes.Buffer
 	err := Run(bytes.NewReader(in), &out)
@@ -35,7 +35,7 @@ func said(t *testing.T, in []byte) (map[frame.Kind][]string, error) {
 	}
 }
 
-// frames writes frames of a launcher.
+// frames returns the encoded frames of a launcher.
 func frames(t *testing.T, list ...any) []byte {
 	var b bytes.Buffer
 	w := frame.NewWriter(&b)
@@ -50,7 +50,7 @@ func frames(t *testing.T, list ...any) []byte {
 }
 
 func TestLaunchersThatMakeNoSense(t *testing.T) {
-	list, err := said(t, nil) // it is gone before it says anything
+	list, err := said(t, nil) // the launcher ends before its first frame
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Len(t, list[frame.HostReady], 1)
@@ -93,7 +93,7 @@ func errNotFound(t *testing.T) error {
 	return err
 }
 
-// An end of the launcher without a word ends everything.
+// TestEndOfTheInput checks that an agent ends its ranks when its input ends without a Stop frame.
 func TestEndOfTheInput(t *testing.T) {
 	list, err := said(t, frames(t, frame.Start, frame.Spec{Size: 1, GraceMillis: 60_000, Ranks: []frame.Rank{{Args: []string{"sleep", "60"}}}}))
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestEndOfTheInput(t *testing.T) {
 	require.Equal(t, frame.Exit{Signal: 15, Name: "terminated"}, e)
 }
 
-// What a rank does not read is kept up to a bound.
+// TestOutlet checks that input that a rank does not read is buffered up to a limit.
 func TestOutlet(t *testing.T) {
 	r, w := io.Pipe()
 	written := make(chan int, 100)
@@ -124,7 +124,7 @@ func TestOutlet(t *testing.T) {
 		<-written
 	}
 
-	r, w = io.Pipe() // a reader that goes
+	r, w = io.Pipe() // a reader that closes
 	o = newAsyncWriter(w, func(n int) { written <- n })
 	require.NoError(t, r.Close())
 	for range 3 {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestBelow(t *testing.T) {
-	// A child that is not waited for is seen, and who it is not waited for by.
+	// An orphaned descendant is adopted, and signals reach it.
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "sleep 60 & read x; exit"}, &os.ProcAttr{Files: []*os.File{read, nil, nil}})
@@ -27,7 +27,7 @@ func TestBelow(t *testing.T) {
 	write.Close()
 	_, err = p.Wait()
 	require.NoError(t, err)
-	require.Equal(t, 1, tr.signalAll(false)) // it is ours now, and told
+	require.Equal(t, 1, tr.signalAll(false)) // adopted by this process and signaled
 	for tr.signalAll(true) > 0 {
 	}
 }

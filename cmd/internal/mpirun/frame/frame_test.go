@@ -84,7 +84,7 @@ func TestBadFrames(t *testing.T) {
 	require.Error(t, frame.NewWriter(io.Discard).WriteJSON(frame.Note, 0, func() {}))
 }
 
-// Nobody waits for a reader that has gone.
+// TestQueueWithoutAReader checks that a queue whose reader has ended does not block its writers.
 func TestQueueWithoutAReader(t *testing.T) {
 	r, w := io.Pipe()
 	q := frame.NewQueue(w)

@@ -133,7 +133,7 @@ func (d *DroppedClients) Next(t testing.TB) error {
 	case err := <-d.errs:
 		return err
 	case <-time.After(HangTimeout):
-		t.Fatal("nobody was sent away")
+		t.Fatal("no client was dropped")
 		return nil
 	}
 }
