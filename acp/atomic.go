@@ -76,10 +76,10 @@ type atomicOp struct {
 	o    *operation
 }
 
-func (t *atomicOp) opName() string   { return t.m.Op.String() + fmt.Sprint(t.width()) }
+func (t *atomicOp) opName() string   { return t.m.Op.String() + fmt.Sprint(t.widthBytes()) }
 func (t *atomicOp) opTarget() string { return "at " + t.at.String() }
 
-func (t *atomicOp) width() int {
+func (t *atomicOp) widthBytes() int {
 	if t.half {
 		return 4
 	}
@@ -89,8 +89,8 @@ func (t *atomicOp) width() int {
 // startTask implements task. The caller holds Process.mu.
 func (t *atomicOp) startTask(o *operation) {
 	t.o = o
-	err := o.p.checkRange(t.at, t.width())
-	if err == nil && t.at.Offset()%uint64(t.width()) != 0 {
+	err := o.p.checkRange(t.at, t.widthBytes())
+	if err == nil && t.at.Offset()%uint64(t.widthBytes()) != 0 {
 		err = ErrAlign
 	}
 	if err != nil {

@@ -43,7 +43,7 @@ type connectRequest struct {
 // stay in the connection request buffer, and their senders wait.
 const maxRequests = 1 << 16
 
-func (c *channels) init() {
+func (c *channels) initTables() {
 	c.ends = []*Channel{nil}
 	c.created, c.requests, c.unmatched = map[direction]uint32{}, map[requestKey]connectRequest{}, map[requestKey]*Channel{}
 }

@@ -52,7 +52,7 @@ type handles struct {
 // maxFailures is the maximum number of failures kept for Complete.
 const maxFailures = 64
 
-func (h *handles) init() { h.lastPutRank = -1 }
+func (h *handles) initHandles() { h.lastPutRank = -1 }
 
 // issueOp starts an operation, or defers it until the operations up to after are complete.
 func (p *Process) issueOp(t task, after Handle, putTo int) Handle {

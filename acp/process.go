@@ -86,8 +86,8 @@ func (p *Process) joinJob(ctx context.Context, open func() (verbs.Device, error)
 	if p.dev.QueryDevice().AtomicCap != verbs.AtomicGlob {
 		return fmt.Errorf("%w: device atomics are not atomic with processor atomics (AtomicGlob)", verbs.ErrUnsupported)
 	}
-	p.handles.init()
-	p.channels.init()
+	p.handles.initHandles()
+	p.channels.initTables()
 	p.peers = make([]*peer, p.size)
 	p.modifyQueues = map[protocol.GA][]*atomicOp{}
 	if p.net, err = p.o.openNet(p.dev, (*fabricHost)(p), p.manager); err != nil {

@@ -46,7 +46,7 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 	if ranks < 1 || free == 0 && left != 1 {
 		return nil, fmt.Errorf("%w: %d ranks do not fill dimensions %v", ErrGrid, ranks, dims)
 	}
-	found := factorize(left, free, divisors(left))
+	found := splitFactors(left, free, listDivisors(left))
 	for i := range grid {
 		if grid[i] == 0 {
 			grid[i], found = found[0], found[1:]
@@ -58,8 +58,8 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 // maxPoints is the maximum number of ranks of a grid: MPI counts them in a C int.
 const maxPoints = 1<<31 - 1
 
-// divisors returns the divisors of n in increasing order.
-func divisors(n int) (list []int) {
+// listDivisors returns the divisors of n in increasing order.
+func listDivisors(n int) (list []int) {
 	for d := 1; d*d <= n; d++ {
 		if n%d == 0 {
 			list = append(list, d)
@@ -72,9 +72,9 @@ func divisors(n int) (list []int) {
 	return list
 }
 
-// factorize returns k factors of n in decreasing order, with the smallest possible greatest
+// splitFactors returns k factors of n in decreasing order, with the smallest possible greatest
 // factor. among lists the divisors of a multiple of n.
-func factorize(n, k int, among []int) []int {
+func splitFactors(n, k int, among []int) []int {
 	if k == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func factorize(n, k int, among []int) []int {
 		if n%d != 0 || !powerReaches(d, k, n) {
 			continue
 		}
-		if rest := factorize(n/d, k-1, among); k == 1 || rest[0] <= d {
+		if rest := splitFactors(n/d, k-1, among); k == 1 || rest[0] <= d {
 			return append([]int{d}, rest...)
 		}
 	}

@@ -103,7 +103,7 @@ func (c *Comm) runBlocking(o collectiveOp) error {
 func (c *Comm) runCollective(o *collectiveOp) error {
 	k, err := c.beginCall(o)
 	if err == nil {
-		err = k.run()
+		err = k.runBlocking()
 		c.endCall(k, err)
 	}
 	return err

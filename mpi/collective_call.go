@@ -143,22 +143,22 @@ func (k *call) releaseBuffers() {
 	k.packed = k.packed[:0]
 }
 
-// run compares the call with those of the other ranks if Options.Check is set, and executes it.
-func (k *call) run() error {
+// runBlocking compares the call with those of the other ranks if Options.Check is set, and executes it.
+func (k *call) runBlocking() error {
 	if err := k.checkAgreement(); err != nil {
 		return err
 	}
 	if k.alg.Last = k.op.isFinalize; k.op.isFinalize {
 		k.net.tag |= persistentTag // a tag that no blocking call uses
 	}
-	if err := k.execute(); err != nil || k.op.isFinalize { // a late disagreement does not make the last barrier fail
+	if err := k.executeAlgorithm(); err != nil || k.op.isFinalize { // a late disagreement does not make the last barrier fail
 		return err
 	}
 	return k.comm.lateDisagreement()
 }
 
-// execute runs the algorithm on contiguous memory and unpacks the result.
-func (k *call) execute() error {
+// executeAlgorithm runs the algorithm on contiguous memory and unpacks the result.
+func (k *call) executeAlgorithm() error {
 	o := &k.op
 	if err := k.resultError(nil); err != nil {
 		return err

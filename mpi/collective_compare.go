@@ -45,7 +45,7 @@ func (d *disagreement) Error() string {
 	switch {
 	case d.Sign == 0 && d.Theirs != 0:
 		text = fmt.Sprintf("rank %d does not take part in %v of rank %d", d.Rank, d.Theirs, d.Other)
-	case !d.Sign.matches(d.Theirs):
+	case !d.Sign.sameCall(d.Theirs):
 		text = describeMismatch(int(d.Rank), d.Sign, int(d.Other), d.Theirs)
 	case d.Sends < 0:
 		text = fmt.Sprintf("rank %d has completed %s and sent nothing to rank %d", d.Rank, d.Sign.callName(), d.Other)
@@ -59,7 +59,7 @@ func (d *disagreement) Error() string {
 
 // Unwrap returns ErrMismatch, and ErrTruncated if a block is too long.
 func (d *disagreement) Unwrap() []error {
-	if d.Sign.matches(d.Theirs) && d.Expects >= 0 && d.Sends > d.Expects {
+	if d.Sign.sameCall(d.Theirs) && d.Expects >= 0 && d.Sends > d.Expects {
 		return []error{ErrMismatch, ErrTruncated}
 	}
 	return []error{ErrMismatch}
@@ -115,7 +115,7 @@ func (l *callLog) recordStart(k *call, rank int) (bad *disagreement, news bool) 
 		return nil, false
 	}
 	x.unexpected = early.unexpected
-	if x.disagreement = early.disagreement; x.disagreement == nil && !k.signature.matches(early.sign) {
+	if x.disagreement = early.disagreement; x.disagreement == nil && !k.signature.sameCall(early.sign) {
 		x.disagreement = &disagreement{Number: number, Rank: early.rank, Other: uint32(rank), Sign: early.sign, Theirs: k.signature}
 		news = true
 	}
@@ -269,7 +269,7 @@ func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, sign ca
 	case x == nil || x.disagreement != nil:
 	case !x.begun && x.sign == 0:
 		x.rank, x.sign = uint32(rank), sign
-	case !x.sign.matches(sign):
+	case !x.sign.sameCall(sign):
 		d = &disagreement{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign}
 	case unmet && x.begun && x.call == nil:
 		d = &disagreement{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign, Expects: -1}

@@ -178,7 +178,7 @@ func (n *callNet) messageResult(m *netMessage) error {
 	switch {
 	case m.p.Err != nil && !truncated:
 		return m.p.Err
-	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSignature(m.p.Signature).matches(theirs):
+	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSignature(m.p.Signature).sameCall(theirs):
 		return nil
 	}
 	d := &disagreement{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(int(m.p.Received.Source))), Other: uint32(n.comm.rank),

@@ -222,9 +222,9 @@ func (s callSignature) callName() string {
 	return "another call"
 }
 
-// matches reports whether two calls match. In calls with blocks of different sizes, a rank with
+// sameCall reports whether two calls match. In calls with blocks of different sizes, a rank with
 // empty blocks does not know the element kind.
-func (s callSignature) matches(other callSignature) bool {
+func (s callSignature) sameCall(other callSignature) bool {
 	if s == other || s == 0 || other == 0 {
 		return true
 	}

@@ -65,7 +65,7 @@ func (b *boardCall) EndRound() error {
 	bad := &b.net.call.disagreement
 	for r := 0; r < b.net.comm.size && bad.Load() == nil; r++ {
 		if b.board.HasShown(r) {
-			_ = b.compareSignature(r) // call.execute returns the mismatch
+			_ = b.compareSignature(r) // call.executeAlgorithm returns the mismatch
 		}
 	}
 	b.board.EndRound()
@@ -79,7 +79,7 @@ func (b *boardCall) EndRound() error {
 func (b *boardCall) compareSignature(rank int) error {
 	k := b.net.call
 	theirs, ok := b.board.SignInRound(rank, k.round)
-	if k.signature == 0 || ok && callSignature(theirs).matches(k.signature) {
+	if k.signature == 0 || ok && callSignature(theirs).sameCall(k.signature) {
 		return nil
 	}
 	c := b.net.comm

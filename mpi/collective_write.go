@@ -18,7 +18,7 @@ func (n *callNet) Transports() coll.Transports {
 	if w.eng.Fabric() == nil {
 		return 0
 	}
-	return w.o.transports(w.comm.size)
+	return w.o.transportsFor(w.comm.size)
 }
 
 // CanWrite implements coll.RDMANet.

@@ -37,9 +37,9 @@ func (x *contextIDs) idOf(ticket uint64) uint32 { return firstID + 2*uint32(tick
 // noTicket is the proposal of a rank that has no free ticket.
 const noTicket = math.MaxUint64
 
-// reserve reserves the first free ticket from the given one on, or from x.next if from is 0. It
+// reserveID reserves the first free ticket from the given one on, or from x.next if from is 0. It
 // returns noTicket if all ids are in use.
-func (x *contextIDs) reserve(from uint64) uint64 {
+func (x *contextIDs) reserveID(from uint64) uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if from == 0 {
@@ -55,8 +55,8 @@ func (x *contextIDs) reserve(from uint64) uint64 {
 	return noTicket
 }
 
-// release frees a ticket.
-func (x *contextIDs) release(ticket uint64) {
+// releaseID frees a ticket.
+func (x *contextIDs) releaseID(ticket uint64) {
 	if ticket == noTicket {
 		return
 	}
@@ -72,7 +72,7 @@ func (x *contextIDs) release(ticket uint64) {
 func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error) {
 	x := c.world.contexts
 	reserve := func(from uint64) uint64 {
-		t := x.reserve(from)
+		t := x.reserveID(from)
 		if t != noTicket {
 			c.world.comms.evictFreed(x.idOf(t))
 		}
@@ -90,7 +90,7 @@ func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error)
 			err = fmt.Errorf("%w: a rank has reached the limit of %d", ErrContexts, x.limit)
 		}
 		if err != nil {
-			x.release(ticket)
+			x.releaseID(ticket)
 			return 0, err
 		}
 		highest, lowest := v[0], ^v[1]
@@ -98,7 +98,7 @@ func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error)
 			return ticket, nil
 		}
 		if ticket != highest {
-			x.release(ticket)
+			x.releaseID(ticket)
 			ticket = reserve(highest)
 		}
 	}

@@ -80,7 +80,7 @@ func (w *job) finalize(ctx context.Context) error {
 func (w *job) synchronizeLast(ctx context.Context) (err error, fenced bool) {
 	last := barrierOp()
 	last.calledAs, last.isFinalize = "finalize", true
-	if err = w.detector.flush(ctx, nil); err == nil {
+	if err = w.detector.flushPackets(ctx, nil); err == nil {
 		err = w.comm.runBlocking(last)
 	}
 	if ended := context.Cause(ctx); err != nil && ended != nil {
@@ -110,7 +110,7 @@ func (w *job) departEarly(why error, timeout time.Duration) {
 	w.detector.stop()
 	w.eng.FailAll()
 	if w.eng.Wait(ctx, noTransfers{w.eng.Core()}) == nil {
-		_ = w.detector.flush(ctx, why)
+		_ = w.detector.flushPackets(ctx, why)
 	}
 }
 

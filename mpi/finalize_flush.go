@@ -81,12 +81,12 @@ func (f flushWait) describeWait() deadlock.Call {
 	return d
 }
 
-// flush sends a packetFlush to all ranks that packets have been sent to and waits for the
+// flushPackets sends a packetFlush to all ranks that packets have been sent to and waits for the
 // replies of those that are not lost. With a reason it sends a packetDepart, also to ranks
 // that packets have come from, and to all ranks if the reason is a disagreement: ranks that
 // find the same disagreement announce it to this rank, and would wait for a confirmation
 // until the fabric gives up.
-func (l *deadlockDetector) flush(ctx context.Context, why error) error {
+func (l *deadlockDetector) flushPackets(ctx context.Context, why error) error {
 	h, text := envelope.Header{Tag: packetFlush}, ""
 	if why != nil {
 		h.Tag, text = packetDepart, why.Error()

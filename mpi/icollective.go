@@ -116,12 +116,12 @@ func (c *Comm) startNonblocking(o collectiveOp) (*Request, error) {
 	r.background.doneCh = make(chan struct{})
 	k.background = &r.background
 	go func() {
-		err := k.run()
+		err := k.runBlocking()
 		if err != nil {
 			err = c.fail(k.op.callName(), k.op.describeRoot(), err)
 		}
 		c.endCall(k, err)
-		r.background.complete(c, err)
+		r.background.completeCall(c, err)
 	}()
 	if refused != nil {
 		return nil, c.fail(o.callName(), o.describeRoot(), refused)
@@ -129,8 +129,8 @@ func (c *Comm) startNonblocking(o collectiveOp) (*Request, error) {
 	return r, nil
 }
 
-// complete marks the call as done and wakes its waiters.
-func (w *backgroundCall) complete(c *Comm, err error) {
+// completeCall marks the call as done and wakes its waiters.
+func (w *backgroundCall) completeCall(c *Comm, err error) {
 	c.eng.Do(func(*protocol.Core) { w.done, w.err = true, err })
 	close(w.doneCh)
 }

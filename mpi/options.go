@@ -104,8 +104,8 @@ const (
 	Hybrid // RDMA to some ranks, UD to the others
 )
 
-// transports returns the transports that a job of size ranks uses.
-func (o *Options) transports(size int) coll.Transports {
+// transportsFor returns the transports that a job of size ranks uses.
+func (o *Options) transportsFor(size int) coll.Transports {
 	switch {
 	case o.Net == RDMA, o.Net == Hybrid && o.RCLimit >= size:
 		return coll.ReliableConnections

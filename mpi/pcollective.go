@@ -114,13 +114,13 @@ func (c *Comm) newPersistentCall(o collectiveOp) (*Request, error) {
 		r.background = backgroundCall{doneCh: make(chan struct{})}
 		k.background = &r.background
 		go func() {
-			err := k.execute()
+			err := k.executeAlgorithm()
 			if k.releaseBuffers(); err != nil {
 				k.net.cancelReceives()
 				broken = err // visible after Wait, by which the program orders Start
 				err = c.fail(o.callName(), o.describeRoot(), err)
 			}
-			r.background.complete(c, err)
+			r.background.completeCall(c, err)
 		}()
 		return nil
 	}

@@ -77,7 +77,7 @@ func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, e
 	}
 	rank := slices.Index(members, c.rank)
 	if rank < 0 {
-		c.world.contexts.release(ticket)
+		c.world.contexts.releaseID(ticket)
 		return nil, nil
 	}
 	return c.newDerivedComm(ticket, name, members, rank), nil
@@ -96,7 +96,7 @@ func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank in
 		ranks = nil
 	}
 	d := c.world.newComm(name, x.idOf(ticket), ranks, rank, len(members))
-	d.releaseContext = func() { x.release(ticket) }
+	d.releaseContext = func() { x.releaseID(ticket) }
 	d.handler.Store(c.handler.Load())
 	return d
 }

@@ -86,7 +86,7 @@ func WinCreate[T any](c *Comm, s []T) (*Win, error) {
 
 // WinAllocate is WinCreate of new memory for n elements (MPI_Win_allocate).
 func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
-	s, err := allocate[T](n)
+	s, err := allocateElements[T](n)
 	mem, kind, rawErr := datatype.Raw(s)
 	err = cmp.Or(err, rawErr)
 	w, err := c.newWindow(mem, kind, sizeOf[T](), err, nil)
@@ -96,8 +96,8 @@ func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
 	return w, s, nil
 }
 
-// allocate returns memory for n elements, or an error if n is too large or negative.
-func allocate[T any](n int) (s []T, err error) {
+// allocateElements returns memory for n elements, or an error if n is too large or negative.
+func allocateElements[T any](n int) (s []T, err error) {
 	defer func() {
 		if recover() != nil { // make panics: n is out of range
 			err = fmt.Errorf("%w: %d elements of %d bytes", ErrCount, n, sizeOf[T]())
@@ -144,7 +144,7 @@ func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error
 		err = refused
 	}
 	if err != nil {
-		w.eng.Do(func(*protocol.Core) { w.deregister() })
+		w.eng.Do(func(*protocol.Core) { w.deregisterMemory() })
 		_ = own.Free()
 		return nil, err
 	}
@@ -183,9 +183,9 @@ func (w *Win) closeWindow() error {
 		return err
 	}
 	if broken == nil {
-		err = errors.Join(w.flush(w.allRanks(), remoteCompletion), w.waitUnlocks(), w.fenceBarrier())
+		err = errors.Join(w.flushTargets(w.allRanks(), remoteCompletion), w.waitUnlocks(), w.fenceBarrier())
 	}
-	w.eng.Do(func(*protocol.Core) { w.deregister() })
+	w.eng.Do(func(*protocol.Core) { w.deregisterMemory() })
 	return errors.Join(err, w.comm.Free())
 }
 
@@ -201,9 +201,9 @@ func (w *Win) waitUnlocks() error {
 	}, func(r int) bool { return w.peers[r].sendQueue.lockUpdates > 0 }, w.allRanks()...)
 }
 
-// deregister removes the window from the table and deregisters its memory. The caller holds the
+// deregisterMemory removes the window from the table and deregisters its memory. The caller holds the
 // engine's lock.
-func (w *Win) deregister() {
+func (w *Win) deregisterMemory() {
 	w.freed = true
 	w.comm.world.windows.remove(w)
 	for _, e := range w.exposed {

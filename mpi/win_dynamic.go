@@ -37,7 +37,7 @@ func Address[T any](s []T) int { return int(uintptr(unsafe.Pointer(unsafe.SliceD
 func WinAttach[T any](w *Win, s []T) (int, error) {
 	mem, _, err := datatype.Raw(s)
 	if err == nil {
-		err = w.attach(mem)
+		err = w.attachMemory(mem)
 	}
 	switch {
 	case err != nil:
@@ -48,7 +48,7 @@ func WinAttach[T any](w *Win, s []T) (int, error) {
 	return Address(s), nil
 }
 
-func (w *Win) attach(mem []byte) error {
+func (w *Win) attachMemory(mem []byte) error {
 	_, err := w.lockEngine()
 	if err != nil {
 		return err
@@ -71,13 +71,13 @@ func (w *Win) attach(mem []byte) error {
 // on their programs. Then the memory belongs to the program and may be attached again. Address
 // 0 is ignored.
 func (w *Win) Detach(addr int) error {
-	if err := w.detach(addr); err != nil {
+	if err := w.detachMemory(addr); err != nil {
 		return w.fail("detach", fmt.Sprintf("at %d", addr), err)
 	}
 	return nil
 }
 
-func (w *Win) detach(addr int) error {
+func (w *Win) detachMemory(addr int) error {
 	core, err := w.lockEngine()
 	if err != nil {
 		return err

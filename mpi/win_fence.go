@@ -31,7 +31,7 @@ func (w *Win) endFence(a Assert) error {
 		return err
 	}
 	if a&NoPrecede == 0 {
-		err = w.flush(w.allRanks(), remoteCompletion)
+		err = w.flushTargets(w.allRanks(), remoteCompletion)
 	}
 	err = errors.Join(err, w.fenceBarrier())
 	w.eng.Do(func(*protocol.Core) {

@@ -38,7 +38,7 @@ func (w *Win) flushRank(op string, target int, how completionLevel) error {
 		w.eng.Unlock()
 	}
 	if err == nil && target != ProcNull {
-		err = w.flush([]int{target}, how)
+		err = w.flushTargets([]int{target}, how)
 	}
 	if err != nil {
 		return w.fail(op, fmt.Sprintf("to %d", target), err)
@@ -54,7 +54,7 @@ func (w *Win) flushAllRanks(op string, how completionLevel) error {
 		w.eng.Unlock()
 	}
 	if err == nil {
-		err = w.flush(w.allRanks(), how)
+		err = w.flushTargets(w.allRanks(), how)
 	}
 	if err != nil {
 		return w.fail(op, "", err)
@@ -82,9 +82,9 @@ func (w *Win) epochOf(target int) (*peerEpoch, error) {
 	return &w.peers[target].epoch, nil
 }
 
-// flush waits for the operations on some ranks. It returns the error of the first one that has
+// flushTargets waits for the operations on some ranks. It returns the error of the first one that has
 // failed.
-func (w *Win) flush(ranks []int, how completionLevel) error {
+func (w *Win) flushTargets(ranks []int, how completionLevel) error {
 	core, err := w.eng.Lock()
 	if err != nil {
 		return err

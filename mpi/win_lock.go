@@ -163,7 +163,7 @@ func (w *Win) unlockRanks(ranks []int, kind LockKind) error {
 			}
 		}
 	})
-	err := w.flush(ranks, remoteCompletion)
+	err := w.flushTargets(ranks, remoteCompletion)
 	defer w.transmitQueued()
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {

@@ -165,7 +165,7 @@ func (w *Win) completeEpoch() error {
 		return err
 	}
 	w.transmitQueued()
-	return w.flush(ranks, localCompletion)
+	return w.flushTargets(ranks, localCompletion)
 }
 
 // Wait closes the epoch of Post (MPI_Win_wait). It returns when all ranks of the group have

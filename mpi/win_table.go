@@ -53,7 +53,7 @@ func (ws *windowTable) stop(world *job) {
 	world.eng.Do(func(*protocol.Core) {
 		ws.closed = true
 		for _, w := range ws.all {
-			w.deregister()
+			w.deregisterMemory()
 		}
 	})
 	ws.goroutines.Wait()

@@ -106,7 +106,7 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 			return nil, err
 		}
 		w.dev = dev
-		switch o.transports(size) {
+		switch o.transportsFor(size) {
 		case coll.ReliableConnections:
 			return rdma.New(w.dev, h, o.Manager, o.rdmaOptions())
 		case coll.UnreliableDatagrams:

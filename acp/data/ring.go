@@ -279,7 +279,7 @@ func (r *ring) reserveTotal(ctx context.Context, n int) error {
 	return r.withHeader(ctx, func(h *header) error { return r.growTo(ctx, h, n) })
 }
 
-func (r *ring) capacity(ctx context.Context) (n int, err error) {
+func (r *ring) loadCapacity(ctx context.Context) (n int, err error) {
 	err = r.withHeader(ctx, func(h *header) error {
 		n = int(h.words[ringCap])
 		return nil

@@ -101,7 +101,7 @@ func (q *sequence[T]) Reserve(ctx context.Context, n int) error {
 
 // Cap returns the capacity in elements.
 func (q *sequence[T]) Cap(ctx context.Context) (n int, err error) {
-	n, err = q.capacity(ctx)
+	n, err = q.loadCapacity(ctx)
 	return n, q.newError("cap", err)
 }
 

@@ -23,13 +23,13 @@ func RunOptions(n int, o mpi.Options, f func(mpi.World) error) error {
 	return pmi.RunLocal(n, grace, func(m pmi.Manager) error {
 		o := o
 		o.Manager = m
-		return rank(o, f)
+		return runRank(o, f)
 	})
 }
 
-// rank runs one rank.
-func rank(o mpi.Options, f func(mpi.World) error) error {
-	w, err := mpi.Init(open, o)
+// runRank runs one rank.
+func runRank(o mpi.Options, f func(mpi.World) error) error {
+	w, err := mpi.Init(openDevice, o)
 	if err != nil {
 		return err
 	}
@@ -40,4 +40,4 @@ func rank(o mpi.Options, f func(mpi.World) error) error {
 	return w.Finalize()
 }
 
-func open() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
+func openDevice() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }

@@ -63,9 +63,9 @@ func (l *local) Node(rank int) int {
 	return 0
 }
 
-// usable returns an error if the job is aborted or finalized. The caller holds the
+// checkUsable returns an error if the job is aborted or finalized. The caller holds the
 // lock.
-func (l *local) usable() error {
+func (l *local) checkUsable() error {
 	if l.job.abort != nil {
 		return l.job.abort
 	}
@@ -81,7 +81,7 @@ func (l *local) Put(key, value string) error {
 	}
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.usable(); err != nil {
+	if err := l.checkUsable(); err != nil {
 		return err
 	}
 	l.job.uncommitted[key] = value
@@ -97,7 +97,7 @@ func (l *local) Get(ctx context.Context, key string) (string, error) {
 	}
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.usable(); err != nil {
+	if err := l.checkUsable(); err != nil {
 		return "", err
 	}
 	value, ok := l.job.committed[key]
@@ -140,7 +140,7 @@ func (l *local) enterFence() (chan struct{}, error) {
 	j := l.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := l.usable(); err != nil {
+	if err := l.checkUsable(); err != nil {
 		return nil, err
 	}
 	if l.pendingFence != nil {
@@ -159,7 +159,7 @@ func (l *local) enterFence() (chan struct{}, error) {
 func (l *local) Abort(code int, why string) error {
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.usable(); err != nil {
+	if err := l.checkUsable(); err != nil {
 		return err
 	}
 	l.job.abort = fmt.Errorf("%w: by rank %d with code %d: %s", ErrAborted, l.rank, code, why)
@@ -170,7 +170,7 @@ func (l *local) Abort(code int, why string) error {
 func (l *local) Finalize() error {
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.usable(); err != nil {
+	if err := l.checkUsable(); err != nil {
 		return err
 	}
 	l.finalized = true

@@ -54,7 +54,7 @@ func openFrom(ctx context.Context, getenv func(string) string) (Manager, error) 
 	case getenv("PMI_FD") != "":
 		err = c.useInherited(getenv)
 	case getenv("PMI_PORT") != "":
-		err = c.dial(ctx, getenv)
+		err = c.dialPort(ctx, getenv)
 	default:
 		if err := checkLaunchers(getenv); err != nil {
 			return nil, err
@@ -112,9 +112,9 @@ func (c *client) useInherited(getenv func(string) string) (err error) {
 	return nil
 }
 
-// dial connects to PMI_PORT and identifies this process. With PMI-1 the manager sends
+// dialPort connects to PMI_PORT and identifies this process. With PMI-1 the manager sends
 // the size of the job.
-func (c *client) dial(ctx context.Context, getenv func(string) string) error {
+func (c *client) dialPort(ctx context.Context, getenv func(string) string) error {
 	at := getenv("PMI_PORT")
 	id, err := envInt(getenv, "PMI_ID", 0)
 	if err != nil {

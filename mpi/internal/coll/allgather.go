@@ -58,16 +58,16 @@ func allgatherDoubling(c *Call, root int, b blocks) error {
 // message-passing systems", 1997: the "concatenation".
 func allgatherBruck(c *Call, b blocks) error {
 	n := c.size
-	begin, ours, end := b.start(0), b.start(c.rank), b.start(n)
+	begin, ours, end := b.startOf(0), b.startOf(c.rank), b.startOf(n)
 	// at returns the offset in scratch memory of the block of the rank i further on. The
 	// own block is first.
 	at := func(i int) int {
 		if c.rank+i <= n {
-			return b.start(c.rank+i) - ours
+			return b.startOf(c.rank+i) - ours
 		}
-		return end - ours + b.start(c.rank+i-n) - begin
+		return end - ours + b.startOf(c.rank+i-n) - begin
 	}
-	all := c.scratch(end - begin)
+	all := c.allocScratch(end - begin)
 	copy(all, b.block(c.rank))
 	for d := 1; d < n; d *= 2 {
 		count := min(d, n-d)

@@ -16,7 +16,7 @@ func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
 		}
 		return c.recv(partner, buf)
 	}
-	in := c.scratch(len(buf))
+	in := c.allocScratch(len(buf))
 	if paired {
 		if err := c.recv(partner, in); err != nil {
 			return err
@@ -79,7 +79,7 @@ func allreduceRabenseifner(c *Call, buf []byte, op *Reduction) error {
 func allreduceRing(c *Call, buf []byte, op *Reduction) error {
 	n := c.size
 	b := splitUnits(buf, op.Size, n)
-	in := c.scratch(len(b.block(0)))
+	in := c.allocScratch(len(b.block(0)))
 	right, left := (c.rank+1)%n, (c.rank-1+n)%n
 	for i := range n - 1 {
 		out, ours := (c.rank-1-i+n)%n, b.block((c.rank-2-i+2*n)%n)

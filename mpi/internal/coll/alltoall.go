@@ -68,7 +68,7 @@ func alltoallInPlace(c *Call, b blocks) error {
 	for i := range b.n {
 		most = max(most, len(b.block(i)))
 	}
-	out := c.scratch(most)
+	out := c.allocScratch(most)
 	for i := range c.size {
 		peer := (i - c.rank + c.size) % c.size
 		if peer == c.rank {

@@ -9,12 +9,12 @@ func alltoallBruck(c *Call, send, recv blocks) error {
 	n, size := c.size, len(recv.block(0))
 	// Position i has a block that must go i ranks forward; at the end, a block that has
 	// come i ranks.
-	ahead := c.scratch(n * size)
+	ahead := c.allocScratch(n * size)
 	at := func(i int) []byte { return ahead[i*size:][:size] }
 	copy(ahead[copy(ahead, send.blockRange(c.rank, n)):], send.blockRange(0, c.rank))
 
 	half := n / 2 * size
-	out, in := c.scratch(half), c.scratch(half)
+	out, in := c.allocScratch(half), c.allocScratch(half)
 	for d := 1; d < n; d *= 2 {
 		k := 0
 		for i := d; i < n; i++ {

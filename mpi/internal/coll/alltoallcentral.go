@@ -11,7 +11,7 @@ func alltoallCentral(c *Call, send, recv blocks) error {
 		}
 		return c.recv(0, recv.mem)
 	}
-	in, out := c.scratch(n*all), c.scratch(n*all)
+	in, out := c.allocScratch(n*all), c.allocScratch(n*all)
 	for r := 1; r < n; r++ {
 		c.irecv(r, in[r*all:][:all])
 	}

@@ -50,7 +50,7 @@ func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 	}
 	// list has entries in order of increasing distance back from this rank. It has room for
 	// all, after the two counts of a round.
-	room := c.scratch(16 + n*entrySize)
+	room := c.allocScratch(16 + n*entrySize)
 	out, in, list := room[:8], room[8:16], room[16:16]
 	if !known {
 		list = append(binary.LittleEndian.AppendUint32(list, uint32(c.rank)), mine[:]...)

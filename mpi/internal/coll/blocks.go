@@ -35,9 +35,9 @@ func (b blocks) withMemory(mem []byte) blocks {
 	return b
 }
 
-// start returns the offset of block i. For dense blocks this is also the end of block
+// startOf returns the offset of block i. For dense blocks this is also the end of block
 // i-1. There must be no list.
-func (b blocks) start(i int) int {
+func (b blocks) startOf(i int) int {
 	switch {
 	case b.parts == nil:
 		return (i*b.unitsPerBlock + min(i, b.remainder)) * b.unit
@@ -60,7 +60,7 @@ func (b blocks) block(i int) []byte {
 
 // blockRange returns the blocks [from, to), which must be dense.
 func (b blocks) blockRange(from, to int) []byte {
-	i, j := b.start(from), b.start(to)
+	i, j := b.startOf(from), b.startOf(to)
 	return b.mem[i:j:j]
 }
 
@@ -86,7 +86,7 @@ func (c *Call) runDense(b blocks, run func(c *Call, b blocks) error) error {
 		d.parts[i] = Part{total, len(b.block(i))}
 		total += len(b.block(i))
 	}
-	d.mem = c.scratch(total)
+	d.mem = c.allocScratch(total)
 	copy(d.block(c.rank), b.block(c.rank))
 	if err := run(c, d); err != nil {
 		return err

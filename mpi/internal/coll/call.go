@@ -62,8 +62,8 @@ func (c *Call) argumentError(what Collective, format string, a ...any) error {
 	return fmt.Errorf("%w: %v at rank %d: %s", ErrArgument, what, c.rank, fmt.Sprintf(format, a...))
 }
 
-// run selects the algorithm and executes it. bytes is Case.Bytes.
-func (c *Call) run(what Collective, bytes int, a args) error {
+// runAlgorithm selects the algorithm and executes it. bytes is Case.Bytes.
+func (c *Call) runAlgorithm(what Collective, bytes int, a args) error {
 	c.args, c.collective, c.bytes = a, what, bytes
 	alg, err := c.Choices.algorithmFor(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
 	if err == nil {

@@ -9,7 +9,7 @@ func (c *Call) Barrier() error {
 	if err := c.start(Barrier, 0); err != nil {
 		return err
 	}
-	return c.run(Barrier, 0, args{})
+	return c.runAlgorithm(Barrier, 0, args{})
 }
 
 // Bcast copies the root's buf to all ranks. All bufs have the same size (section 6.4).
@@ -17,7 +17,7 @@ func (c *Call) Bcast(root int, buf []byte) error {
 	if err := c.start(Bcast, root); err != nil {
 		return err
 	}
-	return c.run(Bcast, len(buf), args{root: root, recv: blocks{mem: buf}})
+	return c.runAlgorithm(Bcast, len(buf), args{root: root, recv: blocks{mem: buf}})
 }
 
 // Gather collects the send of all ranks, of equal size, at the root, in the order of
@@ -33,7 +33,7 @@ func (c *Call) Gather(root int, send, recv []byte) error {
 		}
 		a.recv = splitUniform(recv, c.size)
 	}
-	return c.run(Gather, len(send), a)
+	return c.runAlgorithm(Gather, len(send), a)
 }
 
 // Gatherv collects the send of all ranks at the root, each in its part of recv. recv
@@ -52,7 +52,7 @@ func (c *Call) Gatherv(root int, send, recv []byte, parts []Part) error {
 		}
 		a.recv = blocks{mem: recv, n: c.size, parts: parts}
 	}
-	return c.run(Gatherv, 0, a)
+	return c.runAlgorithm(Gatherv, 0, a)
 }
 
 // Scatter distributes the blocks of the root's send, of the size of recv, to the ranks.
@@ -69,7 +69,7 @@ func (c *Call) Scatter(root int, send, recv []byte) error {
 		}
 		a.send = splitUniform(send, c.size)
 	}
-	return c.run(Scatter, len(recv), a)
+	return c.runAlgorithm(Scatter, len(recv), a)
 }
 
 // Scatterv distributes the parts of the root's send to the ranks. send and parts are
@@ -88,7 +88,7 @@ func (c *Call) Scatterv(root int, send []byte, parts []Part, recv []byte) error 
 		}
 		a.send = blocks{mem: send, n: c.size, parts: parts}
 	}
-	return c.run(Scatterv, 0, a)
+	return c.runAlgorithm(Scatterv, 0, a)
 }
 
 // Allgather collects the send of all ranks, of equal size, at all ranks, in the order
@@ -102,7 +102,7 @@ func (c *Call) Allgather(send, recv []byte) error {
 	}
 	b := splitUniform(recv, c.size)
 	copyUnlessSame(b.block(c.rank), send)
-	return c.run(Allgather, len(recv), args{recv: b})
+	return c.runAlgorithm(Allgather, len(recv), args{recv: b})
 }
 
 // Allgatherv collects the send of all ranks at all ranks, each in its part of recv. The
@@ -119,7 +119,7 @@ func (c *Call) Allgatherv(send, recv []byte, parts []Part) error {
 	}
 	b := blocks{mem: recv, n: c.size, parts: parts}
 	copyUnlessSame(b.block(c.rank), send)
-	return c.run(Allgatherv, totalSize(b), args{recv: b})
+	return c.runAlgorithm(Allgatherv, totalSize(b), args{recv: b})
 }
 
 // Alltoall sends each rank its block of send and receives a block from each rank in
@@ -132,7 +132,7 @@ func (c *Call) Alltoall(send, recv []byte) error {
 	if len(send) != len(recv) || len(recv)%c.size != 0 {
 		return c.argumentError(Alltoall, "send buffer of %d bytes, receive buffer of %d: want equal blocks for each of %d ranks", len(send), len(recv), c.size)
 	}
-	return c.run(Alltoall, len(recv)/c.size, args{
+	return c.runAlgorithm(Alltoall, len(recv)/c.size, args{
 		send: splitUniform(send, c.size), recv: splitUniform(recv, c.size), inPlace: sameStart(send, recv),
 	})
 }
@@ -177,7 +177,7 @@ func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 			}
 		}
 	}
-	return c.run(what, 0, a)
+	return c.runAlgorithm(what, 0, a)
 }
 
 // checkParts checks that there is a part for each rank, inside of mem.

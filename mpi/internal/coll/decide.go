@@ -9,8 +9,8 @@ type decisionRule struct {
 	name         string
 }
 
-// matches reports whether the rule applies to a call.
-func (r *decisionRule) matches(c Case, crowded bool) bool {
+// matchesCase reports whether the rule applies to a call.
+func (r *decisionRule) matchesCase(c Case, crowded bool) bool {
 	return (r.ranks == 0 || c.Ranks <= r.ranks) && (r.bytes == 0 || c.Bytes <= r.bytes) && (r.totalBytes == 0 || c.Bytes <= r.totalBytes/c.Ranks) &&
 		(!r.power || c.Ranks&(c.Ranks-1) == 0) && (!r.crowded || crowded)
 }
@@ -98,7 +98,7 @@ var decideReduceScatter = []decisionRule{
 func decideAlgorithm(what Collective, c Case) *Algorithm {
 	crowded := c.isCrowded()
 	for _, r := range decisions[what] {
-		if !r.matches(c, crowded) {
+		if !r.matchesCase(c, crowded) {
 			continue
 		}
 		if a, err := findAlgorithm(what, r.name); err == nil && a.missing(c) == needNone {

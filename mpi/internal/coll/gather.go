@@ -24,7 +24,7 @@ func gatherBinomial(c *Call, root int, send []byte, recv blocks) error {
 	if t.node != 0 {
 		all := send
 		if t.subtreeSize() > 1 {
-			all = c.scratch(t.subtreeSize() * size)
+			all = c.allocScratch(t.subtreeSize() * size)
 			copy(all, send)
 			for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
 				c.irecv(t.child(d), all[d*size:][:t.childSubtreeSize(d)*size])
@@ -44,7 +44,7 @@ func gatherBinomial(c *Call, root int, send []byte, recv blocks) error {
 			c.irecv(to, recv.blockRange(to, end))
 			continue
 		}
-		from, wrapped = to, c.scratch(t.childSubtreeSize(d)*size)
+		from, wrapped = to, c.allocScratch(t.childSubtreeSize(d)*size)
 		c.irecv(to, wrapped)
 	}
 	if err := c.waitAll(); err != nil {

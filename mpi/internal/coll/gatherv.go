@@ -48,7 +48,7 @@ func gathervBinomial(c *Call, root int, send []byte, recv blocks) error {
 	if t.node == 0 {
 		return gathervRoot(c, t, send, recv)
 	}
-	l := blockLengths(c.scratch(t.subtreeSize() * lengthSize))
+	l := blockLengths(c.allocScratch(t.subtreeSize() * lengthSize))
 	l.set(0, len(send))
 	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
 		c.irecv(t.child(d), l.sub(d, t.childSubtreeSize(d)))
@@ -61,7 +61,7 @@ func gathervBinomial(c *Call, root int, send []byte, recv blocks) error {
 	}
 	all := send
 	if t.subtreeSize() > 1 {
-		all = c.scratch(l.sum(0, t.subtreeSize()))
+		all = c.allocScratch(l.sum(0, t.subtreeSize()))
 		copy(all, send)
 		for d, at := 1, len(send); d < t.maxDistance() && t.hasChild(d); d *= 2 {
 			n := l.sum(d, t.childSubtreeSize(d))
@@ -81,7 +81,7 @@ func gathervBinomial(c *Call, root int, send []byte, recv blocks) error {
 
 func gathervRoot(c *Call, t binomialTree, send []byte, recv blocks) error {
 	copyUnlessSame(recv.block(t.root), send)
-	all := c.scratch(totalSize(recv) - len(recv.block(t.root)))
+	all := c.allocScratch(totalSize(recv) - len(recv.block(t.root)))
 	at := 0
 	for d := 1; t.hasChild(d); d *= 2 {
 		from := at

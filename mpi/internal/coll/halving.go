@@ -19,7 +19,7 @@ func (c *Call) reduceScatterFold(f powerOfTwoFold, acc []byte, op *Reduction) (h
 	if paired {
 		room = len(acc)
 	}
-	in := c.scratch(room)
+	in := c.allocScratch(room)
 	if paired {
 		if err := c.recv(partner, in); err != nil {
 			return h, err

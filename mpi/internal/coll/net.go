@@ -92,8 +92,8 @@ func (c *Call) exchange(to int, out []byte, from int, in []byte) error {
 	return c.waitAll()
 }
 
-// scratch allocates memory until the end of the call.
-func (c *Call) scratch(n int) []byte {
+// allocScratch allocates memory until the end of the call.
+func (c *Call) allocScratch(n int) []byte {
 	if n == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (c *Call) scratch(n int) []byte {
 
 // scratchCopy allocates a copy of b until the end of the call.
 func (c *Call) scratchCopy(b []byte) []byte {
-	s := c.scratch(len(b))
+	s := c.allocScratch(len(b))
 	copy(s, b)
 	return s
 }

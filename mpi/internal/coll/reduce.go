@@ -23,7 +23,7 @@ func reduceBinomial(c *Call, root int, send, recv []byte, op *Reduction) error {
 	var in []byte
 	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
 		if in == nil {
-			in = c.scratch(len(send))
+			in = c.allocScratch(len(send))
 		}
 		if err := c.recv(t.child(d), in); err != nil {
 			return err
@@ -54,7 +54,7 @@ func reduceLinear(c *Call, root int, send, recv []byte, op *Reduction) error {
 	if c.rank != root {
 		return c.send(root, send)
 	}
-	own, in := send, c.scratch(len(send))
+	own, in := send, c.allocScratch(len(send))
 	if sameStart(send, recv) && root != c.size-1 {
 		own = c.scratchCopy(send)
 	}

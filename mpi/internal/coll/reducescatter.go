@@ -18,7 +18,7 @@ func reduceScatterHalving(c *Call, send blocks, recv []byte, op *Reduction) erro
 		return c.recv(partner, recv)
 	}
 	acc := c.scratchCopy(send.blockRange(0, c.size))
-	in, b := c.scratch(len(acc)), send.withMemory(acc)
+	in, b := c.allocScratch(len(acc)), send.withMemory(acc)
 	if paired {
 		if err := c.recv(partner, in); err != nil {
 			return err
@@ -62,7 +62,7 @@ func reduceScatterHalving(c *Call, send blocks, recv []byte, op *Reduction) erro
 func reduceScatterPairwise(c *Call, send blocks, recv []byte, op *Reduction) error {
 	n := c.size
 	acc := c.scratchCopy(send.block(c.rank))
-	in := c.scratch(len(acc))
+	in := c.allocScratch(len(acc))
 	var behind []byte // combination of the blocks of higher ranks
 	for i := 1; i < n; i++ {
 		to, from := (c.rank+i)%n, (c.rank-i+n)%n
@@ -96,7 +96,7 @@ func reduceScatterLinear(c *Call, send blocks, recv []byte, op *Reduction) error
 	all := send.blockRange(0, c.size)
 	var sum []byte
 	if c.rank == 0 {
-		sum = c.scratch(len(all))
+		sum = c.allocScratch(len(all))
 	}
 	if err := reduceLinear(c, 0, all, sum, op); err != nil {
 		return err
@@ -108,7 +108,7 @@ func reduceScatterLinear(c *Call, send blocks, recv []byte, op *Reduction) error
 // trees.
 func reduceScatterReduce(c *Call, send blocks, recv []byte, op *Reduction) error {
 	all := send.blockRange(0, c.size)
-	sum := c.scratch(len(all))
+	sum := c.allocScratch(len(all))
 	if err := reduceBinomial(c, 0, all, sum, op); err != nil {
 		return err
 	}

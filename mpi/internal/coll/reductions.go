@@ -93,5 +93,5 @@ func (c *Call) runReduction(what Collective, a args) error {
 	if n%a.op.Size != 0 {
 		return c.argumentError(what, "%d bytes, want a multiple of the element size %d", n, a.op.Size)
 	}
-	return c.run(what, n, a)
+	return c.runAlgorithm(what, n, a)
 }

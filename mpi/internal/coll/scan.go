@@ -4,7 +4,7 @@ package coll
 // the vector and the result.
 func scanLinear(c *Call, buf []byte, op *Reduction) error {
 	if c.rank > 0 {
-		in := c.scratch(len(buf))
+		in := c.allocScratch(len(buf))
 		if err := c.recv(c.rank-1, in); err != nil {
 			return err
 		}
@@ -23,7 +23,7 @@ func scanLinear(c *Call, buf []byte, op *Reduction) error {
 //
 // Hillis and Steele, "Data parallel algorithms", 1986.
 func scanDoubling(c *Call, buf []byte, op *Reduction) error {
-	in := c.scratch(len(buf))
+	in := c.allocScratch(len(buf))
 	for d := 1; d < c.size; d *= 2 {
 		if err := c.exchangeShifted(d, buf, in); err != nil {
 			return err
@@ -74,7 +74,7 @@ func exscanLinear(c *Call, send, recv []byte, op *Reduction) error {
 
 // exscanDoubling is scanDoubling without the own vector. recv is as for exscanLinear.
 func exscanDoubling(c *Call, send, recv []byte, op *Reduction) error {
-	acc, in := c.scratchCopy(send), c.scratch(len(send))
+	acc, in := c.scratchCopy(send), c.allocScratch(len(send))
 	for d := 1; d < c.size; d *= 2 {
 		if err := c.exchangeShifted(d, acc, in); err != nil {
 			return err

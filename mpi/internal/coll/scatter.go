@@ -25,7 +25,7 @@ func scatterBinomial(c *Call, root int, send blocks, recv []byte) error {
 		if t.subtreeSize() == 1 {
 			return c.recv(t.parent(), recv)
 		}
-		all := c.scratch(t.subtreeSize() * size)
+		all := c.allocScratch(t.subtreeSize() * size)
 		if err := c.recv(t.parent(), all); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func scatterBinomial(c *Call, root int, send blocks, recv []byte) error {
 			c.isend(to, send.blockRange(to, end))
 			continue
 		}
-		wrapped := c.scratch(t.childSubtreeSize(d) * size) // for a subtree that wraps around rank 0
+		wrapped := c.allocScratch(t.childSubtreeSize(d) * size) // for a subtree that wraps around rank 0
 		n := copy(wrapped, send.blockRange(to, c.size))
 		copy(wrapped[n:], send.blockRange(0, c.size))
 		c.isend(to, wrapped)

@@ -9,7 +9,7 @@ func scattervBinomial(c *Call, root int, send blocks, recv []byte) error {
 	if t.node != 0 && t.subtreeSize() == 1 {
 		return c.recv(t.parent(), recv)
 	}
-	l := blockLengths(c.scratch(t.subtreeSize() * lengthSize))
+	l := blockLengths(c.allocScratch(t.subtreeSize() * lengthSize))
 	var all []byte
 	if t.node != 0 {
 		if err := c.recv(t.parent(), l); err != nil {
@@ -18,14 +18,14 @@ func scattervBinomial(c *Call, root int, send blocks, recv []byte) error {
 		if err := l.validate(); err != nil {
 			return err
 		}
-		all = c.scratch(l.sum(0, t.subtreeSize()))
+		all = c.allocScratch(l.sum(0, t.subtreeSize()))
 		if err := c.recv(t.parent(), all); err != nil {
 			return err
 		}
 		copy(recv, all)
 	} else {
 		copyUnlessSame(recv, send.block(root))
-		all = c.scratch(totalSize(send))
+		all = c.allocScratch(totalSize(send))
 		at := 0
 		for v := range c.size {
 			piece := send.block(t.rank(v))

@@ -163,9 +163,9 @@ type collectiveKey struct {
 
 func (c *Collective) key() collectiveKey { return collectiveKey{c.Comm, c.Ranks, c.Seq} }
 
-// matches reports whether two calls at one position can be the same. Names of
+// sameCall reports whether two calls at one position can be the same. Names of
 // communicators are local to each rank and are not compared.
-func (c *Collective) matches(o *Collective) bool {
+func (c *Collective) sameCall(o *Collective) bool {
 	return c.What == o.What && (c.With == o.With || c.Begun || o.Begun)
 }
 
@@ -177,7 +177,7 @@ func (r *Report) findMismatches() {
 	add := func(rank int, c *Collective, where string) {
 		p := c.key()
 		list := groups[p]
-		i := slices.IndexFunc(list, func(g Group) bool { return g.Call.matches(c) })
+		i := slices.IndexFunc(list, func(g Group) bool { return g.Call.sameCall(c) })
 		switch {
 		case i < 0:
 			groups[p] = append(list, Group{*c, []int{rank}, where})

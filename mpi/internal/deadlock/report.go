@@ -217,7 +217,7 @@ func (r *Report) writeRanks(b *strings.Builder) {
 	var lines []activity
 	index := map[string]int{}
 	for _, s := range r.States {
-		for _, d := range s.activities() {
+		for _, d := range s.listActivities() {
 			i, ok := index[d.text]
 			if !ok {
 				i = len(lines)
@@ -252,8 +252,8 @@ func (r *Report) writeRanks(b *strings.Builder) {
 	}
 }
 
-// activities returns the activities of a rank.
-func (s *State) activities() (list []activity) {
+// listActivities returns the activities of a rank.
+func (s *State) listActivities() (list []activity) {
 	if !s.isBlocked() {
 		text := "in no call of MPI"
 		if s.Last != "" {

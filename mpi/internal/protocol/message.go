@@ -86,8 +86,8 @@ const (
 	maxFreeMessageBytes = 64 << 10
 )
 
-// recycle returns a message to the free list.
-func (c *Core) recycle(m *Message) {
+// recycleMessage returns a message to the free list.
+func (c *Core) recycleMessage(m *Message) {
 	if len(c.free) < maxFreeMessages && cap(m.data) <= maxFreeMessageBytes {
 		*m = Message{data: m.data[:0]}
 		c.free = append(c.free, m)

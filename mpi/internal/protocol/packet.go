@@ -154,7 +154,7 @@ func (c *Core) handleOrdered(from int, h *envelope.Header, payload []byte, m *Me
 		return err
 	}
 	if m != nil {
-		c.recycle(m)
+		c.recycleMessage(m)
 	}
 	return nil
 }

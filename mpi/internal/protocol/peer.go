@@ -112,7 +112,7 @@ func (c *Core) failPeer(l deferredCall) {
 	c.unexpected.Each(func(n *match.Node[*Message]) bool {
 		if int(n.Envelope.Source) == rank && n.Item.header.Kind == envelope.RTS {
 			c.dequeueUnexpected(n.Item)
-			c.recycle(n.Item)
+			c.recycleMessage(n.Item)
 		}
 		return true
 	})

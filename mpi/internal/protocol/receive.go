@@ -88,7 +88,7 @@ func (c *Core) startReceive(r *Request, m *Message) {
 		r.SentSignature = m.header.Signature(m.data)
 		c.startRendezvous(r, &m.header, m.data)
 	}
-	c.recycle(m)
+	c.recycleMessage(m)
 }
 
 // sendMatched replies MATCHED to a synchronous eager message.

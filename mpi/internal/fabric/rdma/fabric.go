@@ -123,7 +123,7 @@ func newFabric(dev verbs.Device, host fabric.Host, book fabric.Book, shared *fab
 	if err := f.armSRQLimit(); err != nil {
 		return nil, err
 	}
-	if err := f.sendBuffers.setup(f.pd, o.Sends, size); err != nil {
+	if err := f.sendBuffers.registerBuffers(f.pd, o.Sends, size); err != nil {
 		return nil, err
 	}
 	f.cache.pd = f.pd

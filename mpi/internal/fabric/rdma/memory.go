@@ -66,7 +66,7 @@ type sendPool struct {
 	free  []int
 }
 
-func (p *sendPool) setup(pd verbs.PD, n, size int) (err error) {
+func (p *sendPool) registerBuffers(pd verbs.PD, n, size int) (err error) {
 	p.size, p.count = (size+63)&^63, n
 	p.mr, err = pd.RegMR(make([]byte, n*p.size), verbs.AccessLocalWrite)
 	for i := n - 1; i >= 0; i-- {
@@ -183,17 +183,17 @@ func (c *regCache) acquire(b []byte) (*region, error) {
 	c.list = append(c.list, r)
 	c.bytes += len(b)
 	c.registered++
-	c.evict()
+	c.evictIdle()
 	return r, nil
 }
 
 // release ends a use of a registration.
 func (c *regCache) release(r *region) {
 	r.users--
-	c.evict()
+	c.evictIdle()
 }
 
-func (c *regCache) evict() {
+func (c *regCache) evictIdle() {
 	for i := 0; i < len(c.list) && (len(c.list) > cacheRegions || c.bytes > cacheBytes); {
 		r := c.list[i]
 		if r.users > 0 {

@@ -37,18 +37,18 @@ func newLink(f *Fabric, rank int) *link {
 // sendPacket sends a packet.
 func (l *link) sendPacket(h *envelope.Header, payload []byte) {
 	h.MarshalTo(l.frame[:])
-	l.transmit(payload)
+	l.writeFrames(payload)
 }
 
 // sendFrame sends a frame.
 func (l *link) sendFrame(h *frame, payload []byte) {
 	h.marshalTo(l.frame[:])
-	l.transmit(payload)
+	l.writeFrames(payload)
 }
 
-// transmit sends l.frame and payload, and queues the part that the socket does not
+// writeFrames sends l.frame and payload, and queues the part that the socket does not
 // accept at once.
-func (l *link) transmit(payload []byte) {
+func (l *link) writeFrames(payload []byte) {
 	if l.failed {
 		return
 	}

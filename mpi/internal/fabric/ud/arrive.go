@@ -132,5 +132,5 @@ func (f *Fabric) dispatchAndTransmit() {
 		}
 	}
 	f.dispatching = false
-	f.transmit(f.clock())
+	f.sendPending(f.clock())
 }

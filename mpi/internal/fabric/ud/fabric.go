@@ -120,7 +120,7 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	}
 	if !f.sentSinceFlush || f.unsent >= datagram.Burst {
 		f.sentSinceFlush = true
-		f.transmit(now)
+		f.sendPending(now)
 	} else {
 		f.armTimer(now)
 	}
@@ -193,12 +193,12 @@ func (f *Fabric) Close(context.Context) error {
 func (f *Fabric) Flush() {
 	f.sentSinceFlush = false
 	if f.unsent > 0 {
-		f.transmit(f.clock())
+		f.sendPending(f.clock())
 	}
 }
 
-// transmit sends the packets of the NACK core, as far as the send queue has room.
-func (f *Fabric) transmit(now nack.Time) {
+// sendPending sends the packets of the NACK core, as far as the send queue has room.
+func (f *Fabric) sendPending(now nack.Time) {
 	f.unsent = 0
 	f.port.SendPending(now)
 	f.armTimer(now)
