@@ -144,7 +144,7 @@ func TestBadTypes(t *testing.T) {
 		try("chan int", err)
 		for _, o := range []data.MapOptions{{Buckets: -1}, {Buckets: 1 << 21}} {
 			_, err = data.NewMap[int, int](ctx, s, 0, o)
-			require.ErrorIs(t, err, data.ErrOptions)
+			require.ErrorIs(t, err, acp.ErrOptions)
 		}
 		_, err = data.NewMap[int, int](ctx, s, 0, data.MapOptions{Ranks: []int{0, 1}})
 		require.ErrorIs(t, err, acp.ErrRank)
@@ -219,7 +219,7 @@ func TestBadOpen(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		for _, o := range []data.Options{{Heap: 1}, {Heap: -1}, {Anchor: 4}, {Anchor: -8}, {Anchor: 4096}} {
 			_, err := data.Open(ctx, p, o)
-			require.ErrorIs(t, err, data.ErrOptions)
+			require.ErrorIs(t, err, acp.ErrOptions)
 		}
 		s, err := data.Open(ctx, p, data.Options{Anchor: 8 * (p.Rank() + 1)})
 		require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestBadOpen(t *testing.T) {
 		_, err = s.Malloc(ctx, p.Rank(), 1)
 		require.NoError(t, err)
 		_, err = data.Open(ctx, p, data.Options{Anchor: 8 * (p.Rank() + 1)})
-		require.ErrorIs(t, err, data.ErrOptions)
+		require.ErrorIs(t, err, acp.ErrOptions)
 		require.NoError(t, s.Close(ctx))
 		s, err = data.Open(ctx, p, data.Options{})
 		require.NoError(t, err)

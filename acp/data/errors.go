@@ -24,7 +24,6 @@ var (
 	ErrDamaged      = errors.New("acp/data: structure damaged")
 	ErrHolderLost   = errors.New("acp/data: holder of the lock lost")
 	ErrHeld         = errors.New("acp/data: lock held for too long")
-	ErrOptions      = acp.ErrOptions
 )
 
 // LockError is the error of a method that waited for a lock that was not released. It wraps ErrHolderLost or

@@ -43,7 +43,7 @@ func (o *MapOptions) applyDefaults(size int) error {
 		o.Buckets = 64
 	}
 	if o.Buckets < 0 || o.Buckets > maxBuckets || len(o.Ranks) > protocol.MaxRanks {
-		return fmt.Errorf("%w: %d map parts of %d buckets, want at most %d parts of %d buckets", ErrOptions, len(o.Ranks), o.Buckets, protocol.MaxRanks, maxBuckets)
+		return fmt.Errorf("%w: %d map parts of %d buckets, want at most %d parts of %d buckets", acp.ErrOptions, len(o.Ranks), o.Buckets, protocol.MaxRanks, maxBuckets)
 	}
 	return nil
 }
@@ -125,10 +125,10 @@ func (m *Map[K, V]) Set(ctx context.Context, k K, v V) error {
 }
 
 // Update replaces the value of a key by the result of f, atomically. f is called with the bucket locked, so
-// it must be short and must not use the map. If f is nil, Update returns ErrOptions.
+// it must be short and must not use the map. If f is nil, Update returns acp.ErrOptions.
 func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) error {
 	if f == nil {
-		return m.newError("update", fmt.Errorf("%w: update function is nil", ErrOptions))
+		return m.newError("update", fmt.Errorf("%w: update function is nil", acp.ErrOptions))
 	}
 	return m.newError("update", m.updatePair(ctx, k, f))
 }

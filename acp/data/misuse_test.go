@@ -74,7 +74,7 @@ func TestUnusable(t *testing.T) {
 			"Map.Len on destroyed": "adds up the counts of the parts and takes no lock, which alone would tell",
 			"Set.Len on destroyed": "adds up the counts of the parts and takes no lock, which alone would tell",
 		},
-		Errors: []error{acp.ErrNull, acp.ErrLength, acp.ErrRegion, acp.ErrRank, data.ErrNotAllocated, data.ErrDestroyed, data.ErrKind, data.ErrIndex, data.ErrOptions},
+		Errors: []error{acp.ErrNull, acp.ErrLength, acp.ErrRegion, acp.ErrRank, data.ErrNotAllocated, data.ErrDestroyed, data.ErrKind, data.ErrIndex, acp.ErrOptions},
 	}
 	closed.close()
 	for _, object := range destroyed {

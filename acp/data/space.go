@@ -58,9 +58,9 @@ func (o *Options) applyDefaults(p *acp.Process) error {
 	}
 	switch {
 	case o.Heap < heapMin || uint64(o.Heap) > protocol.MaxLength:
-		return fmt.Errorf("%w: Options.Heap is %d, want %d to 2^%d", ErrOptions, o.Heap, heapMin, protocol.OffsetBits)
+		return fmt.Errorf("%w: Options.Heap is %d, want %d to 2^%d", acp.ErrOptions, o.Heap, heapMin, protocol.OffsetBits)
 	case o.Anchor < 0 || o.Anchor%8 != 0 || o.Anchor > len(p.Starter())-8:
-		return fmt.Errorf("%w: Options.Anchor is %d, want a multiple of 8 within the %d bytes of starter memory", ErrOptions, o.Anchor, len(p.Starter()))
+		return fmt.Errorf("%w: Options.Anchor is %d, want a multiple of 8 within the %d bytes of starter memory", acp.ErrOptions, o.Anchor, len(p.Starter()))
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (s *Space) openHeap(ctx context.Context) (err error) {
 	}
 	anchor := s.p.Starter()[s.o.Anchor:][:8]
 	if s.p.LoadStarter(s.o.Anchor) != 0 {
-		return fmt.Errorf("%w: Options.Anchor: starter memory at offset %d is in use; choose another offset", ErrOptions, s.o.Anchor)
+		return fmt.Errorf("%w: Options.Anchor: starter memory at offset %d is in use; choose another offset", acp.ErrOptions, s.o.Anchor)
 	}
 	mem := make([]byte, s.o.Heap)
 	fresh := newWordCache(localStore(mem))

@@ -28,8 +28,8 @@ var limits = map[string]float64{
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
 	"public packages":                                   20,
-	"exported names":                                    1240,
-	"exported constants and variables":                  645,
+	"exported names":                                    1218,
+	"exported constants and variables":                  644,
 }
 
 // slack is the fraction of a limit by which a measure may stay below the limit.

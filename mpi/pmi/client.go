@@ -58,7 +58,7 @@ func (c *client) joinJob(ctx context.Context) (err error) {
 
 // setLimits applies the manager's maximum lengths of keys and values.
 func (c *client) setLimits(keys, values int) error {
-	if longest := len(partKey(strings.Repeat("k", MaxKey), maxParts)); keys < longest {
+	if longest := len(partKey(strings.Repeat("k", maxKey), maxParts)); keys < longest {
 		return fmt.Errorf("process manager: key limit of %d characters, want %d", keys, longest)
 	}
 	if values < minPartSize {

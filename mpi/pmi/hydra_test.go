@@ -71,7 +71,7 @@ func hydra(t *testing.T, role, version string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, path, append(args, os.Args[0])...)
-	c.Env = append(os.Environ(), envRole+"="+role, EnvVersion+"="+version, "GORACE=atexit_sleep_ms=0")
+	c.Env = append(os.Environ(), envRole+"="+role, envVersion+"="+version, "GORACE=atexit_sleep_ms=0")
 	c.WaitDelay = time.Second
 	return c
 }

@@ -19,8 +19,8 @@ type Manager interface {
 	JobID() string
 
 	// Put publishes a value under a key, visible to other ranks after the next Fence. A
-	// key consists of letters, digits and ._:/- and has at most MaxKey characters; it
-	// is put once per job.
+	// key consists of at most 40 letters, digits and ._:/- and is put once per job. A
+	// value has at most 16 MiB.
 	Put(key, value string) error
 
 	// Fence blocks until all ranks have called it: values put before are visible then.
@@ -47,8 +47,8 @@ type Manager interface {
 
 // Limits of keys and values, independent of the manager.
 const (
-	MaxKey   = 40       // characters
-	MaxValue = 16 << 20 // bytes
+	maxKey   = 40       // characters
+	maxValue = 16 << 20 // bytes
 )
 
 // Errors of a Manager, wrapped with details: use errors.Is.
@@ -87,8 +87,8 @@ func newKeyError(key, cause string) error { return fmt.Errorf("%w: key %.60q: %s
 
 // checkKey rejects keys that a manager may not support.
 func checkKey(key string) error {
-	if key == "" || len(key) > MaxKey {
-		return newKeyError(key, fmt.Sprintf("want 1 to %d characters", MaxKey))
+	if key == "" || len(key) > maxKey {
+		return newKeyError(key, fmt.Sprintf("want 1 to %d characters", maxKey))
 	}
 	for _, c := range []byte(key) {
 		if !isKeyByte(c) {
@@ -104,8 +104,8 @@ func isKeyByte(c byte) bool {
 
 // checkPut rejects invalid keys and values.
 func checkPut(key, value string) error {
-	if len(value) > MaxValue {
-		return newKeyError(key, fmt.Sprintf("value of %d bytes, limit is %d", len(value), MaxValue))
+	if len(value) > maxValue {
+		return newKeyError(key, fmt.Sprintf("value of %d bytes, limit is %d", len(value), maxValue))
 	}
 	return checkKey(key)
 }

@@ -133,19 +133,19 @@ func TestGetOfWhatNobodyHasPut(t *testing.T) {
 func TestKeys(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		m := make(1)[0]
-		for _, key := range []string{"", "a b", "a=b", "a;b", "a\nb", "a+1", "ä", strings.Repeat("k", MaxKey+1)} {
+		for _, key := range []string{"", "a b", "a=b", "a;b", "a\nb", "a+1", "ä", strings.Repeat("k", maxKey+1)} {
 			require.ErrorIs(t, m.Put(key, "v"), ErrKey, key)
 			_, err := m.Get(soon(t), key)
 			require.ErrorIs(t, err, ErrKey, key)
 		}
-		longest := strings.Repeat("k", MaxKey)
+		longest := strings.Repeat("k", maxKey)
 		require.NoError(t, m.Put(longest, "v"))
 		require.NoError(t, m.Fence(soon(t)))
 		got, err := m.Get(soon(t), longest)
 		require.NoError(t, err)
 		require.Equal(t, "v", got)
 	})
-	require.Error(t, NewLocal(1)[0].Put("k", strings.Repeat("x", MaxValue+1)))
+	require.Error(t, NewLocal(1)[0].Put("k", strings.Repeat("x", maxValue+1)))
 }
 
 func TestContextsThatHaveEnded(t *testing.T) {

@@ -13,12 +13,8 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// Variables of the environment that Open reads, beside PMI_FD, PMI_RANK, PMI_SIZE,
-// PMI_PORT, PMI_ID and PMI_JOBID of the managers.
-const (
-	EnvVersion = "SOFTRNIC_PMI"        // PMI version, "1" (default) or "2"
-	EnvSecret  = "SOFTRNIC_PMI_SECRET" // secret for a manager at PMI_PORT
-)
+// envVersion is the environment variable of the PMI version, "1" (default) or "2".
+const envVersion = "SOFTRNIC_PMI"
 
 // newEnvironmentError returns the ErrEnvironment of a variable.
 func newEnvironmentError(name, value, cause string) error {
@@ -27,7 +23,9 @@ func newEnvironmentError(name, value, cause string) error {
 
 // Open connects to the manager that started this process, or returns that of a job of
 // one rank if there is none. ctx limits Open only. There is one connection per process:
-// Open can be called once, and child processes are not part of the job.
+// Open can be called once, and child processes are not part of the job. It reads PMI_FD,
+// PMI_RANK, PMI_SIZE, PMI_PORT, PMI_ID and PMI_JOBID, SOFTRNIC_PMI, which is the version of the
+// protocol (1, the default, or 2), and SOFTRNIC_PMI_SECRET, for a manager at PMI_PORT.
 func Open(ctx context.Context) (Manager, error) {
 	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
 	if managed && joined.Swap(true) {
@@ -41,13 +39,13 @@ var joined atomic.Bool
 
 func openFrom(ctx context.Context, getenv func(string) string) (Manager, error) {
 	c := &client{}
-	switch version := getenv(EnvVersion); version {
+	switch version := getenv(envVersion); version {
 	case "", "1":
 		c.protocol = &protocolV1{}
 	case "2":
 		c.protocol = protocolV2{}
 	default:
-		return nil, newEnvironmentError(EnvVersion, version, "want 1 or 2")
+		return nil, newEnvironmentError(envVersion, version, "want 1 or 2")
 	}
 	var err error
 	switch {
@@ -130,7 +128,7 @@ func (c *client) dialPort(ctx context.Context, getenv func(string) string) error
 	}
 	c.conn = newConn(s, "PMI_PORT="+at)
 	c.rank = id
-	secret := getenv(EnvSecret)
+	secret := getenv(wire.EnvSecret)
 	if _, two := c.protocol.(protocolV2); two && secret == "" {
 		return nil // fullinit identifies the process
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/pmi/server"
+	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
 func environmentOf(pairs []string) map[string]string {
@@ -92,14 +93,14 @@ func TestOpenByPort(t *testing.T) {
 		require.NoError(t, err)
 
 		for _, secret := range []string{"", "other"} {
-			_, err = openFrom(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", "0", EnvVersion, version, EnvSecret, secret))
+			_, err = openFrom(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", "0", envVersion, version, wire.EnvSecret, secret))
 			require.ErrorIs(t, err, ErrGone)
 		}
 		require.Equal(t, uint64(2), port.Rejected())
 
 		var list []Manager
 		for _, id := range []string{"0", "1"} {
-			m, err := openFrom(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", id, EnvVersion, version, EnvSecret, "s3cret"))
+			m, err := openFrom(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", id, envVersion, version, wire.EnvSecret, "s3cret"))
 			require.NoError(t, err)
 			require.Equal(t, 2, m.Size())
 			list = append(list, m)

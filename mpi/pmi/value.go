@@ -16,7 +16,7 @@ import (
 // Every character means itself in both protocols.
 
 // maxParts is the maximum number of parts of a value: each has at least 16 characters.
-const maxParts = MaxValue/3*4/minPartSize + 1
+const maxParts = maxValue/3*4/minPartSize + 1
 
 // minPartSize is the minimum size of a part in characters that a manager must support.
 const minPartSize = 16

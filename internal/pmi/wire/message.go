@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// EnvSecret is the environment variable of the secret for a manager at PMI_PORT.
+const EnvSecret = "SOFTRNIC_PMI_SECRET"
+
 // A Version is a version of the protocol.
 type Version int
 

@@ -17,7 +17,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/cpus"
 	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/internal/pmi/server"
-	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
 // A process is a rank on this host.
@@ -107,7 +107,7 @@ func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
 	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
 	switch {
 	case p.port != nil:
-		cmd.Env = append(cmd.Env, "PMI_PORT="+p.port.Addr(), "PMI_ID="+strconv.Itoa(r.Rank), pmi.EnvSecret+"="+p.spec.Secret)
+		cmd.Env = append(cmd.Env, "PMI_PORT="+p.port.Addr(), "PMI_ID="+strconv.Itoa(r.Rank), wire.EnvSecret+"="+p.spec.Secret)
 	case p.spec.Secret == "":
 		ours, fd, err := server.Pair()
 		if err != nil {
@@ -128,7 +128,7 @@ func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
 func (p *process) buildEnviron(r frame.Rank) []string {
 	var list []string
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, pmi.EnvSecret+"=") {
+		if !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, wire.EnvSecret+"=") {
 			list = append(list, v)
 		}
 	}
