@@ -80,9 +80,9 @@ var allowedImports = map[string][]string{
 	"internal/repotest":     {},
 	"internal/misuse":       {},
 	"interop":               {"verbs", "wire", "rnic", "internal/link"},
-	"cmd/internal":          {"internal/hostaddr", "internal/pmi", "internal/spelling", "mpi/pmi"},
+	"cmd/internal":          {"internal/hostaddr", "internal/pmi", "internal/spelling"},
 	"cmd/softrnic":          {"cmd/internal", "internal/debug", "internal/environment", "internal/hostaddr", "internal/link", "verbs", "wire", "rnic", "qp", "cm", "sdp", "mpi", "internal/spelling"},
-	"cmd/bench":             {"cmd/internal", "internal/environment", "internal/link", "internal/sched", "verbs", "wire", "rnic", "qp", "rdm", "sdp", "datacutter", "mpi", "acp", "internal/spelling"},
+	"cmd/bench":             {"cmd/internal", "internal/pmi", "internal/hostaddr", "internal/environment", "internal/link", "internal/sched", "verbs", "wire", "rnic", "qp", "rdm", "sdp", "datacutter", "mpi", "acp", "internal/spelling"},
 	"internal/debug":        {},
 }
 

@@ -127,7 +127,7 @@ func (r *job) agentSpec(node int) frame.Spec {
 	if !r.local[node] {
 		spec.Environ = append(exportedEnviron(os.Environ()), r.Environ...)
 	}
-	if r.Port || !canInheritSockets {
+	if r.Port || !server.CanPair {
 		secret := make([]byte, 16)
 		rand.Read(secret)
 		spec.Secret = hex.EncodeToString(secret)

@@ -18,6 +18,3 @@ func ignoreTTYInput() {}
 // ForwardedSignals are the signals that the launcher passes on to the ranks instead of terminating
 // the job.
 var ForwardedSignals []os.Signal
-
-// canInheritSockets reports whether ranks can inherit a socket.
-const canInheritSockets = false

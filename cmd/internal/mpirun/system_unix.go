@@ -20,6 +20,3 @@ func ignoreTTYInput() { signal.Ignore(syscall.SIGTTIN) }
 // ForwardedSignals are the signals that the launcher passes on to the ranks instead of terminating
 // the job.
 var ForwardedSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
-
-// canInheritSockets reports whether ranks can inherit a socket.
-const canInheritSockets = true

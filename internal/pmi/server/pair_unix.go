@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CanPair reports whether processes inherit sockets here, so that Pair works.
+const CanPair = true
+
 // Pair returns the two ends of a connection between the manager and a rank
 // (socketpair(2)): ours for Serve, theirs for the rank's process, whose descriptor
 // there is PMI_FD. Both are close-on-exec, so that no other process inherits them. The

@@ -9,7 +9,6 @@ import (
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
-	"github.com/softrnic/softrnic/cmd/bench/internal/procpmi"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -35,11 +34,7 @@ type reply struct {
 
 func init() {
 	proc.Register(worker, roleRank, func(ctx context.Context, w *proc.Worker) error {
-		m, err := procpmi.New(ctx, w)
-		if err != nil {
-			return err
-		}
-		p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: m})
+		p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
 		if err != nil {
 			return err
 		}

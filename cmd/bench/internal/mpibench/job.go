@@ -42,7 +42,7 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	for i := range specs {
 		specs[i] = proc.Spec{Name: worker, Role: roleRank, Args: c}
 	}
-	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: roundTimeout}, specs...)
+	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: roundTimeout, Ranks: true}, specs...)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas/is"
 	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
-	"github.com/softrnic/softrnic/cmd/bench/internal/procpmi"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
@@ -69,9 +68,6 @@ func init() {
 		}
 		if c.Alltoall != nil {
 			c.Alltoall.applyTo(&o)
-		}
-		if o.Manager, err = procpmi.New(ctx, w); err != nil {
-			return err
 		}
 		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, o)
 		if err != nil {

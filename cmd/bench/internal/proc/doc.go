@@ -27,6 +27,9 @@
 //	defer g.Close()
 //	results, err := proc.Call[int, float64](ctx, g, 1000)
 //
+// With Options.Ranks the workers are also the ranks of a job of package pmi, started as
+// those of softrnic mpirun are, so that they may call mpi.Init or acp.Init.
+//
 // # Failure
 //
 // Every wait has a timeout. When one worker fails or exits early, every

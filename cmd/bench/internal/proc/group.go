@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/rankproc"
+	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
 // grace is the time that a worker has to exit before it is killed.
@@ -35,6 +37,9 @@ type Options struct {
 	// Bind starts each worker on the processors that a rank would be bound to, with GOMAXPROCS
 	// equal to their number. Empty means no binding. Pin is applied later and overrides Bind.
 	Bind cpus.Binding
+
+	// Ranks makes the workers the ranks of a job, which they join by package pmi.
+	Ranks bool
 }
 
 type stderrKey struct{}
@@ -63,6 +68,10 @@ type Group struct {
 	failed context.Context
 	fail   context.CancelCauseFunc
 
+	job   *server.Job    // nil unless the workers are ranks
+	port  *server.Port   // nil unless the ranks inherit no socket
+	ranks sync.WaitGroup // their connections to the job
+
 	mu       sync.Mutex // guards the exchange in progress
 	values   []json.RawMessage
 	received int
@@ -88,14 +97,27 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proc: %w", err)
 	}
+	g.failed, g.fail = context.WithCancelCause(ctx)
+	if o.Ranks {
+		if err := g.openJob(len(specs)); err != nil {
+			g.fail(err)
+			return nil, fmt.Errorf("proc: %w", err)
+		}
+	}
 	for i, s := range specs {
-		p, err := launchProcess(exe, s, i, cpus.SetOf(sets, i))
+		var rank *rankproc.Rank
+		if o.Ranks {
+			rank = &rankproc.Rank{Rank: i, Size: len(specs), Local: i, Count: len(specs), Port: g.port}
+		}
+		p, err := launchProcess(exe, s, i, cpus.SetOf(sets, i), rank)
 		if err != nil {
+			g.fail(err)
 			for _, p := range g.procs {
 				p.kill()
 				_ = p.cmd.Wait()
 				p.closeFiles()
 			}
+			g.closeJob()
 			return nil, err
 		}
 		g.procs = append(g.procs, p)
@@ -103,10 +125,12 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 
 	// Start all workers before the first hello message, so that handleMessage sees the complete
 	// group.
-	g.failed, g.fail = context.WithCancelCause(ctx)
 	context.AfterFunc(g.failed, g.killUnlessClosed)
 	stderr := stderrOf(ctx)
 	for i, p := range g.procs {
+		if p.pmi != nil {
+			g.serveRank(i, p.pmi)
+		}
 		go func() { g.fail(p.watchUntilExit(stderr, g.handleMessage)) }()
 		_ = p.sendMessage(hellos[i], g.timeout) // watchUntilExit reports a failed worker
 	}
@@ -237,4 +261,5 @@ func (g *Group) Close() {
 		wg.Go(p.stopGracefully)
 	}
 	wg.Wait()
+	g.closeJob()
 }

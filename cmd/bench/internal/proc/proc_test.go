@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
 func TestMain(m *testing.M) {
@@ -54,6 +56,20 @@ func init() {
 		_, err := os.NewFile(1, "control").WriteString("but this does\n")
 		return errors.Join(err, errors.New("it should have been killed"))
 	})
+	// join is a rank. Rank 1 aborts the job at the call of 1.
+	Register("test", "join", func(ctx context.Context, w *Worker) error {
+		m, err := pmi.Open(ctx)
+		if err != nil {
+			return err
+		}
+		return Serve(ctx, w, func(ctx context.Context, n int) (string, error) {
+			if n == m.Rank() {
+				return "", errors.Join(m.Abort(3, "no more"), waitUntilKilled())
+			}
+			return fmt.Sprintf("rank %d of %d", m.Rank(), m.Size()), m.Fence(ctx)
+		})
+	})
+
 	// dial keeps a connection open while it runs.
 	Register("test", "dial", func(ctx context.Context, w *Worker) error {
 		addr, err := Args[string](w)
@@ -84,6 +100,8 @@ func init() {
 		return nil
 	})
 }
+
+func waitUntilKilled() error { select {} }
 
 type sumReply struct {
 	Sum   int
@@ -178,6 +196,22 @@ func TestContextKills(t *testing.T) {
 	g = start(t, 0, "hang")
 	_, err = Call[int, int](ctx, g, 1)
 	require.ErrorIs(t, err, stop)
+}
+
+// Workers that are ranks join their job, and an abort ends the group.
+func TestRanks(t *testing.T) {
+	role := Spec{Name: "test", Role: "join"}
+	g, err := Start(WithStderr(t.Context(), io.Discard), Options{Ranks: true}, role, role)
+	require.NoError(t, err)
+	defer g.Close()
+	got, err := Call[int, string](t.Context(), g, 9)
+	require.NoError(t, err)
+	require.Equal(t, []string{"rank 0 of 2", "rank 1 of 2"}, got)
+	_, err = Call[int, string](t.Context(), g, 1)
+	var we *WorkerError
+	require.ErrorAs(t, err, &we)
+	require.Equal(t, 1, we.Rank)
+	require.ErrorContains(t, err, "rank 1 aborted the job with code 3: no more")
 }
 
 func TestWrongTypes(t *testing.T) {

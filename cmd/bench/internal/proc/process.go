@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/cmd/internal/cpus"
+	"github.com/softrnic/softrnic/cmd/internal/rankproc"
 )
 
 // A process is the parent's side of one worker.
@@ -24,44 +25,40 @@ type process struct {
 	in     *os.File
 	out    *os.File
 	err    *os.File
+	pmi    net.Conn // to the process manager, or nil
 	tail   stderrTail
 
 	replies chan json.RawMessage // capacity 1: one call at a time
 	reaped  chan struct{}        // closed when the process is reaped
 }
 
-// launchProcess starts the worker's process on a set of processors. Its output is read by
-// watchUntilExit.
-func launchProcess(exe string, spec Spec, rank int, set []int) (*process, error) {
-	p := &process{
-		spec: spec, rank: rank, cmd: exec.Command(exe, Command, spec.Name, spec.Role),
-		replies: make(chan json.RawMessage, 1),
-		reaped:  make(chan struct{}),
-	}
-	// The pipes are created here instead of by exec.Cmd, so that Wait reaps the worker at once
-	// even if a process that it started keeps the other ends open.
-	inR, inW, err1 := os.Pipe()
-	outR, outW, err2 := os.Pipe()
-	errR, errW, err3 := os.Pipe()
-	err := errors.Join(err1, err2, err3)
-	if err == nil {
-		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = inR, outW, errW
-		err = cpus.RunOn(set, p.cmd.Start)
-	}
-	for _, f := range []*os.File{inR, outW, errW} {
-		f.Close() // the worker has its own; closing nil is safe
-	}
-	p.in, p.out, p.err = inW, outR, errR
+// launchProcess starts the worker's process on a set of processors, as a rank of a job if rank is
+// not nil. Its output is read by watchUntilExit.
+func launchProcess(exe string, spec Spec, index int, set []int, rank *rankproc.Rank) (*process, error) {
+	in, stdin, err := os.Pipe()
 	if err != nil {
-		p.closeFiles()
 		return nil, fmt.Errorf("proc: start worker %s/%s: %w", spec.Name, spec.Role, err)
 	}
-	return p, nil
+	q, err := rankproc.Start(rankproc.Spec{
+		Args: []string{exe, Command, spec.Name, spec.Role}, Environ: rankproc.RemovePMI(os.Environ()), Stdin: in, CPUs: set, Rank: rank,
+	})
+	if err != nil {
+		stdin.Close()
+		return nil, fmt.Errorf("proc: start worker %s/%s: %w", spec.Name, spec.Role, err)
+	}
+	return &process{
+		spec: spec, rank: index, cmd: q.Cmd, in: stdin, out: q.Stdout, err: q.Stderr, pmi: q.PMI,
+		replies: make(chan json.RawMessage, 1),
+		reaped:  make(chan struct{}),
+	}, nil
 }
 
 func (p *process) closeFiles() {
 	for _, f := range []*os.File{p.in, p.out, p.err} {
 		f.Close()
+	}
+	if p.pmi != nil {
+		p.pmi.Close()
 	}
 }
 

@@ -16,8 +16,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/internal/cpus"
 	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
-	"github.com/softrnic/softrnic/internal/pmi/server"
-	"github.com/softrnic/softrnic/internal/pmi/wire"
+	"github.com/softrnic/softrnic/cmd/internal/rankproc"
 )
 
 // A process is a rank on this host.
@@ -67,80 +66,39 @@ func (p *process) startRank(r frame.Rank) {
 }
 
 // startProgram starts the program with its streams, its PMI connection and its processors.
-func (p *process) startProgram(r frame.Rank) (_ *exec.Cmd, err error) {
-	var theirs []*os.File // ends of the rank
-	if p.input != nil {
-		theirs = append(theirs, p.input)
-	}
-	defer func() {
-		for _, f := range theirs {
-			f.Close()
-		}
-	}()
-	if len(r.Args) == 0 {
-		return nil, errors.New("no program")
+func (p *process) startProgram(r frame.Rank) (*exec.Cmd, error) {
+	if p.failed == nil && p.port == nil && p.spec.Secret != "" {
+		p.failed = errors.New("no port for the process manager")
 	}
 	if p.failed != nil {
+		p.input.Close() // closing nil is safe
 		return nil, p.failed
 	}
-	if r.Dir != "" {
-		if at, err := os.Stat(r.Dir); err != nil || !at.IsDir() {
-			return nil, fmt.Errorf("working directory %s does not exist", r.Dir)
-		}
+	q, err := rankproc.Start(rankproc.Spec{
+		Args: r.Args, Dir: r.Dir, Environ: p.buildEnviron(r), Stdin: p.input, CPUs: cpus.SetOf(p.cpuSets, p.local), Start: p.processes.startRank,
+		Rank: &rankproc.Rank{Rank: r.Rank, Size: p.spec.Size, Local: p.local, Count: len(p.spec.Ranks), Port: p.port},
+	})
+	if err != nil {
+		return nil, err
 	}
-	cmd := exec.Command(r.Args[0], r.Args[1:]...)
-	cmd.Dir = r.Dir
-	cmd.Env = p.buildEnviron(r)
-	if p.input != nil {
-		cmd.Stdin = p.input
+	p.pipes = []io.Closer{q.Stdout, q.Stderr}
+	p.output.Go(func() { p.forwardOutput(frame.Stdout, q.Stdout) })
+	p.output.Go(func() { p.forwardOutput(frame.Stderr, q.Stderr) })
+	if q.PMI != nil {
+		p.attachPMI(q.PMI)
 	}
-	var outputs []*os.File
-	for _, kind := range []frame.Kind{frame.Stdout, frame.Stderr} {
-		read, write, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		theirs, outputs = append(theirs, write), append(outputs, write)
-		p.pipes = append(p.pipes, read)
-		p.output.Go(func() { p.forwardOutput(kind, read) })
-	}
-	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
-	switch {
-	case p.port != nil:
-		cmd.Env = append(cmd.Env, "PMI_PORT="+p.port.Addr(), "PMI_ID="+strconv.Itoa(r.Rank), wire.EnvSecret+"="+p.spec.Secret)
-	case p.spec.Secret == "":
-		ours, fd, err := server.Pair()
-		if err != nil {
-			return nil, err
-		}
-		theirs = append(theirs, fd)
-		cmd.ExtraFiles = []*os.File{fd}
-		cmd.Env = append(cmd.Env, "PMI_FD=3")
-		p.attachPMI(ours)
-	default:
-		return nil, errors.New("no port for the process manager")
-	}
-	return cmd, cpus.RunOn(cpus.SetOf(p.cpuSets, p.local), func() error { return p.processes.startRank(cmd) })
+	return q.Cmd, nil
 }
 
 // buildEnviron returns the agent's environment without the PMI variables of another job, followed
-// by the variables of the Spec and of the job's process manager.
+// by the variables of the Spec.
 func (p *process) buildEnviron(r frame.Rank) []string {
-	var list []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, wire.EnvSecret+"=") {
-			list = append(list, v)
-		}
-	}
-	list = append(list, p.spec.Environ...)
+	list := append(rankproc.RemovePMI(os.Environ()), p.spec.Environ...)
 	list = append(list, r.Environ...)
 	if addr := p.addressFor(list); addr != "" {
 		list = append(list, envAddr+"="+addr)
 	}
-	return append(list,
-		"PMI_RANK="+strconv.Itoa(r.Rank), "PMI_SIZE="+strconv.Itoa(p.spec.Size),
-		// As hydra has them; programs choose a device by them.
-		"MPI_LOCALRANKID="+strconv.Itoa(p.local), "MPI_LOCALNRANKS="+strconv.Itoa(len(p.spec.Ranks)))
+	return list
 }
 
 // forwardOutput sends the rank's output to the launcher in frames of a kind.
