@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// agreedStruct has two kinds of elements, and so is no array.
+// agreedStruct has elements of two types, so that it does not match an array.
 type agreedStruct struct {
 	A int32
 	B float64
@@ -93,7 +93,7 @@ var agreedCalls = map[string]func(c *mpi.Comm) error{
 
 func floats(n int) mpi.Buffer { return mpi.Of(make([]float64, n)) }
 
-// TestAgreements checks that arguments that may differ are no mismatch, in any order of
+// TestAgreements checks that arguments that may differ do not cause a mismatch, in any order of
 // arrival.
 func TestAgreements(t *testing.T) {
 	const ranks, rounds = 4, 20

@@ -18,14 +18,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// exchange is a call of Alltoall, the number-th with this data.
+// exchange is one call of Alltoall. number counts the calls with the same data.
 type exchange struct {
 	rank, size int
-	bytes      int // of a piece
+	bytes      int // of a block
 	number     int
 }
 
-// content is the source of all blocks.
+// content is the memory from which all blocks are taken.
 var content = func() []byte {
 	b, rng := make([]byte, 2<<20), rand.NewPCG(1, 2)
 	for i := range b {
@@ -61,8 +61,8 @@ func forms(c *mpi.Comm) []collectiveCaller {
 	return []collectiveCaller{c, formed{c, false}, formed{c, true}}
 }
 
-// exchanges makes calls in a row: into the same memory, into other, and in place,
-// while receives of anything from anybody wait for a message that comes at the end.
+// exchanges makes successive calls with the same memory, with other memory, and in place, while
+// receives from any source with any tag wait for messages that are sent at the end.
 func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 	rank, n := c.Rank(), c.Size()
 	other := []byte{0}
@@ -75,7 +75,7 @@ func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 	for number, into := range []int{0, 0, 1, 1, 0, 1} {
 		x := exchange{rank, n, size, number}
 		x.fill(send)
-		if rank%2 == 0 && number > 3 { // some change it, others do not
+		if rank%2 == 0 && number > 3 { // only some rounds change it
 			into = 1 - into
 		}
 		if err := call.Alltoall(mpi.Bytes(send), mpi.Bytes(recv[into])); err != nil {
@@ -104,7 +104,7 @@ func exchanges(c *mpi.Comm, size int, call collectiveCaller) error {
 	return err
 }
 
-// everyAlltoall makes calls of all sizes by some algorithms.
+// everyAlltoall makes calls of all sizes by several algorithms.
 func everyAlltoall(w mpi.World, sizes []int, algorithms ...string) error {
 	for _, name := range algorithms {
 		w.Choose(coll.Choices{coll.Alltoall: name})
@@ -152,7 +152,7 @@ func TestAlltoallHybrid(t *testing.T) {
 		name           string
 	}{
 		{2, 1, 40_000, "hybrid"}, {5, 2, 20_000, "hybrid"}, {8, 3, 255, "hybrid"}, {3, 0, 9000, "hybrid"}, {4, 0, 255, "ud"},
-		{3, 9, 9000, "hybrid"}, {3, 9, 9000, "rdma"}, {3, 2, 255, "rdma"}, // for the last one there is a substitute
+		{3, 9, 9000, "hybrid"}, {3, 9, 9000, "rdma"}, {3, 2, 255, "rdma"}, // the last size needs another algorithm
 	} {
 		job(t, c.n, mpi.Options{Net: mpi.Hybrid, RCLimit: c.limit}, func(w mpi.World) error {
 			if err := everyAlltoall(w, []int{0, c.size}, c.name); err != nil {
@@ -164,21 +164,22 @@ func TestAlltoallHybrid(t *testing.T) {
 	}
 }
 
-// Ranks take turns.
+// TestAlltoallRTSRTR tests the algorithm in which ranks send in turns.
 func TestAlltoallRTSRTR(t *testing.T) {
 	for _, n := range []int{2, 3, 8} {
 		job(t, n, mpi.Options{}, func(w mpi.World) error { return everyAlltoall(w, []int{0, 255, 20_000}, "rtsrtr") })
 	}
 }
 
-// Where there is no RDMA the other algorithms do it.
+// TestAlltoallTCP checks that another algorithm is used on nets without RDMA.
 func TestAlltoallTCP(t *testing.T) {
 	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w mpi.World) error {
 		return everyAlltoall(w, []int{255}, "rdma", "rtsrtr", "ud", "hybrid")
 	})
 }
 
-// Memory is registered once, if it does not change.
+// TestAlltoallRegistrations checks that memory is registered once if the calls have the same
+// memory.
 func TestAlltoallRegistrations(t *testing.T) {
 	const n, calls = 4, 20
 	job(t, n, mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rdma"}}, func(w mpi.World) error {
@@ -198,7 +199,7 @@ func TestAlltoallRegistrations(t *testing.T) {
 	})
 }
 
-// Ranks that do not agree about the size write nothing.
+// TestAlltoallMismatch checks that nothing is written if ranks have different sizes.
 func TestAlltoallMismatch(t *testing.T) {
 	const n = 4
 	job(t, n, mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rdma"}}, func(w mpi.World) error {
@@ -214,7 +215,7 @@ func TestAlltoallMismatch(t *testing.T) {
 	})
 }
 
-// lossy opens adapters that lose a hundredth of all packets, which lost counts.
+// lossy opens devices that drop 1 % of all packets, which lost counts.
 func lossy(seed int) (open func() (verbs.Device, error), lost func() uint64) {
 	var mu sync.Mutex
 	var devs []*rnic.Device
@@ -245,7 +246,8 @@ func TestAlltoallLoss(t *testing.T) {
 	require.NotZero(t, lost())
 }
 
-// TestAlltoallLostRank loses a rank during calls: all other ranks get an error, in any wait.
+// TestAlltoallLostRank fails a rank during calls and checks that all other ranks get an error in
+// every kind of wait.
 func TestAlltoallLostRank(t *testing.T) {
 	soon := mpi.UDOptions{GiveUp: 2 * time.Second}
 	for name, o := range map[string]mpi.Options{
@@ -259,7 +261,7 @@ func TestAlltoallLostRank(t *testing.T) {
 	}
 }
 
-// lostOne has the last of n ranks go after a few calls.
+// lostOne runs a job whose last rank fails after a few calls.
 func lostOne(t *testing.T, n int, o mpi.Options) {
 	t.Helper()
 	require.NoError(t, loseLast(n, o, func(w mpi.World) (func(<-chan struct{}) error, error) {

@@ -72,7 +72,8 @@ func TestErrorHandler(t *testing.T) {
 	})
 }
 
-// Groups make communicators while others know nothing of it, several at a time.
+// TestCreateGroup creates communicators of groups, several at a time, without a call of the other
+// ranks.
 func TestCreateGroup(t *testing.T) {
 	for _, o := range []mpi.Options{{}, checked} {
 		job(t, 6, o, func(w mpi.World) error {
@@ -80,7 +81,7 @@ func TestCreateGroup(t *testing.T) {
 			require.NoError(t, err)
 			all, err := w.Group().Incl(4, 2, 0)
 			require.NoError(t, err)
-			some, err := row.Group().Excl(2) // 2 1, and 5 4: rank 3 takes no part
+			some, err := row.Group().Excl(2) // 2 1, and 5 4: rank 3 is in no group
 			require.NoError(t, err)
 			ends := make(chan error, 2)
 			for tag, g := range []*mpi.Group{all, some} {
@@ -101,7 +102,7 @@ func TestCreateGroup(t *testing.T) {
 	}
 }
 
-// groups makes communicators of a group, if this rank is one of it.
+// groups creates communicators of a group if this rank is a member.
 func groups(c *mpi.Comm, g *mpi.Group, tag int) error {
 	for i := 0; i < 5 && g.Rank() != mpi.Undefined; i++ {
 		d, err := c.CreateGroup(g, tag)

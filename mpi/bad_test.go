@@ -73,7 +73,7 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// An adapter that cannot be opened is the error of Init, with its reason.
+// TestNoAdapter checks that Init returns the reason why a device cannot be opened.
 func TestNoAdapter(t *testing.T) {
 	err := pmi.RunLocal(2, grace, func(m pmi.Manager) error {
 		_, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{Impair: "bad luck"}) }, mpi.Options{Manager: m})

@@ -7,13 +7,12 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// bench runs f as often as the benchmark says on n ranks. Time and memory are those
-// of all ranks together.
+// bench runs f b.N times on n ranks. It measures time and memory of all ranks together.
 func bench(b *testing.B, n int, prepare func(w mpi.World) func() error) {
 	b.ReportAllocs()
 	job(b, n, mpi.Options{}, func(w mpi.World) error {
 		f := prepare(w)
-		for range 10 { // connections are made, memory is there
+		for range 10 { // connections and memory exist
 			if err := f(); err != nil {
 				return err
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// needBoards leaves tests out where processes have no memory in common, and overrules
-// an environment that does without.
+// needBoards skips a test if processes cannot share memory, and overrides an environment that
+// disables shared memory.
 func needBoards(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such memory")
@@ -39,7 +39,7 @@ func createSharedMemory(c *mpi.Comm) error {
 	return nil
 }
 
-// sumOfRanks has all ranks add up their numbers, with an operation that does.
+// sumOfRanks adds up the numbers of the ranks, with the given operation.
 func sumOfRanks(c *mpi.Comm, add mpi.Op) error {
 	x := []int64{int64(c.Rank())}
 	if err := c.Allreduce(mpi.InPlace, mpi.Of(x), add); err != nil {
@@ -51,7 +51,7 @@ func sumOfRanks(c *mpi.Comm, add mpi.Op) error {
 	return nil
 }
 
-// The memory of a communicator is bounded.
+// TestBoardRoom checks that the shared memory of a communicator is bounded.
 func TestBoardRoom(t *testing.T) {
 	for ranks, room := range map[int]int{2: 16 << 10, 16: 16 << 10, 17: 15360, 61: 4288, 256: 1 << 10, 5000: 1 << 10} {
 		require.Equal(t, room, mpi.BoardRoom(ranks), ranks)
@@ -153,7 +153,8 @@ func TestBoardSleepers(t *testing.T) {
 	})
 }
 
-// Ranks that make different calls all hear of it, where messages would wait for ever.
+// TestBoardMismatch checks that all ranks get an error if their calls differ, also where messages
+// would be waited for forever.
 func TestBoardMismatch(t *testing.T) {
 	needBoards(t)
 	const n = 3
@@ -171,7 +172,7 @@ func TestBoardMismatch(t *testing.T) {
 			return fmt.Errorf("it was %w", err)
 		}
 		require.Regexp(t, "rank (2 calls allreduce with count 9, rank [01] with count 8|[01] calls allreduce with count 8, rank 2 with count 9)", err.Error())
-		return w.Barrier() // is a call of its own
+		return w.Barrier() // Bcast with another root is a different call
 	})
 }
 
@@ -229,7 +230,7 @@ func TestFinalizeIsNoBarrier(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A rank that panics ends the job in the Finalize that it has deferred.
+// TestFinalizePanics checks that a rank that panics ends the job in its deferred Finalize.
 func TestFinalizePanics(t *testing.T) {
 	err := pmi.RunLocal(2, grace, func(m pmi.Manager) (err error) {
 		w, err := mpi.Init(open, mpi.Options{Manager: m})
@@ -344,16 +345,16 @@ func TestForgottenBoards(t *testing.T) {
 	}
 	needBoards(t)
 	mappings := func() int {
-		maps, err := os.ReadFile("/proc/self/maps") // proc(5)
+		maps, err := os.ReadFile("/proc/self/maps") // see proc(5)
 		require.NoError(t, err)
 		return strings.Count(string(maps), "memfd:softrnic")
 	}
 	const comms = 5
 	job(t, 2, mpi.Options{}, func(w mpi.World) error {
-		if err := createSharedMemory(w.Comm); err != nil { // which stays
+		if err := createSharedMemory(w.Comm); err != nil { // which stays open
 			return err
 		}
-		for range 2 { // left over from earlier tests
+		for range 2 { // mapped by earlier tests
 			runtime.GC()
 		}
 		before := mappings()

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// TestBurst: many ranks send more to one than it has buffers for, while it
-// does not call. It gets more buffers, and every message, in order.
+// TestBurst sends more messages to one rank than it has receive buffers, while it makes no call. It
+// must allocate buffers and get every message in order.
 func TestBurst(t *testing.T) {
 	const n, each = 5, 300
 	for _, fast := range []bool{false, true} {
@@ -18,7 +18,7 @@ func TestBurst(t *testing.T) {
 				rs := make([]*mpi.Request, each)
 				for i := range rs {
 					var err error
-					x := make([]int32, 1+i%400) // some go together, some alone
+					x := make([]int32, 1+i%400) // some together, some alone
 					x[0] = int32(i)
 					if rs[i], err = w.Isend(mpi.Of(x), 0, 7); err != nil {
 						return err

@@ -11,7 +11,7 @@ import (
 )
 
 func TestDimsCreate(t *testing.T) {
-	// The examples of the standard (MPI 4.1, 8.5.2), and others.
+	// These are the examples of the standard (MPI 4.1, 8.5.2), and others.
 	for _, c := range []struct {
 		ranks      int
 		dims, want []int
@@ -38,7 +38,7 @@ func TestDimsCreate(t *testing.T) {
 	}
 }
 
-// Of all ways to write a number as a product, none has a smaller greatest factor.
+// TestDimsAreEqual checks that no other product of so many factors has a smaller greatest factor.
 func TestDimsAreEqual(t *testing.T) {
 	var least func(n, k int) int
 	least = func(n, k int) int {
@@ -69,7 +69,7 @@ func TestDimsAreEqual(t *testing.T) {
 
 func TestCart(t *testing.T) {
 	job(t, 8, checked, func(w mpi.World) error {
-		// Seven ranks do not make 2 x 3: one is left over, and one more.
+		// A grid of 2 x 3 leaves two of the eight ranks over.
 		g, err := w.CartCreate([]int{2, 3}, []bool{false, true}, true)
 		if err != nil {
 			return err
@@ -133,8 +133,8 @@ func TestCart(t *testing.T) {
 	})
 }
 
-// Grids of one and two points in a dimension, where a rank is its own neighbor, or
-// twice another's.
+// TestNeighbors has grids with one or two points in a dimension, where a rank is its own neighbor,
+// or another one's on both sides.
 func TestNeighbors(t *testing.T) {
 	job(t, 4, checked, func(w mpi.World) error {
 		for _, dims := range [][]int{{4}, {2, 2}, {1, 4}, {2, 1, 2}, {1}, {}} {
@@ -156,7 +156,7 @@ func TestNeighbors(t *testing.T) {
 	})
 }
 
-// neighbors has every rank send a rank, a dimension and a direction.
+// neighbors has every rank send its number, a dimension and a direction.
 func neighbors(g mpi.Cart) error {
 	dims := len(g.Dims())
 	var out, want, wantAll []int64
@@ -171,7 +171,7 @@ func neighbors(g mpi.Cart) error {
 				want, wantAll = append(want, -1), append(wantAll, -1)
 				continue
 			}
-			want = append(want, int64(100*r+10*d+1-side)) // what it has sent the other way
+			want = append(want, int64(100*r+10*d+1-side)) // which it sent in the other direction
 			wantAll = append(wantAll, int64(r))
 		}
 	}

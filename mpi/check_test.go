@@ -190,7 +190,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// Many ranks that do not agree.
+// TestManyMismatches has many ranks with mismatched calls.
 func TestManyMismatches(t *testing.T) {
 	job(t, 8, checked, func(w mpi.World) error {
 		err := w.Bcast(mpi.Of(make([]int32, []int{1, 1, 1, 5, 1, 6, 7, 8}[w.Rank()])), 0)
@@ -207,7 +207,7 @@ type point struct {
 	ID   int64
 }
 
-// Messages and the buffers that receive them.
+// TestCheckedMessages compares types of messages and of the buffers that receive them.
 func TestCheckedMessages(t *testing.T) {
 	job(t, 2, checked, func(w mpi.World) error {
 		strided := make([]float64, 6)
@@ -346,7 +346,7 @@ func TestBadArguments(t *testing.T) {
 				require.ErrorAs(t, c.err, &e)
 			}
 		}
-		// A request that has not begun has failed for those who wait for it, too.
+		// Waiting for a request that failed to start returns its error.
 		r, err := w.Irecv(x, 2, 0)
 		require.ErrorIs(t, err, mpi.ErrRank)
 		_, again := mpi.WaitAll(r)

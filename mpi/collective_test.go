@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// trial is a way to make calls: so many elements, in a row or with gaps, in place
-// or not, with a root.
+// trial is a set of parameters of a call: number of elements, contiguous or strided memory, in
+// place or not, root.
 type trial struct {
 	n       int
 	strided bool
@@ -41,8 +41,7 @@ type collectiveCaller interface {
 	Exscan(send, recv mpi.Buffer, op mpi.Op) error
 }
 
-// collectives are the models of all calls. Each makes one and looks at what it has
-// received.
+// collectives are the models of all calls. Each makes one call and checks the received data.
 var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) error{
 	"barrier": func(c collectiveCaller, _, _ int, _ trial) error { return c.Barrier() },
 	"bcast": func(c collectiveCaller, rank, _ int, t trial) error {
@@ -178,7 +177,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		return recv.is("alltoall", want)
 	},
 	"alltoallv": func(c collectiveCaller, rank, size int, t trial) error {
-		// Rank r has (r+s)*n/4 elements for rank s, in its own order.
+		// Rank r has (r+s)*n/4 elements for rank s, in an order of its own.
 		counts := func(r int) (counts, displs []int, total int) {
 			_, displs, _ = pieces(size, 0, uint64(r))
 			counts = make([]int, size)
@@ -298,7 +297,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	},
 }
 
-// vectors makes a call whose vectors are of one size.
+// vectors makes a call whose vectors have one length.
 func vectors(rank int, t trial, call func(send, recv mpi.Buffer) error, want []int64) error {
 	send := newMemory(vector(rank, 0, t.n), t.strided)
 	recv, b := newMemory(blank(t.n), t.strided), send.buf()
@@ -321,8 +320,8 @@ func (m *memory) begins(what string, want []int64) error {
 	return nil
 }
 
-// trials are those that all calls are tried in, on n ranks: with and without
-// elements, and with more of them than a packet holds.
+// trials returns the parameters that all calls are tested with, on n ranks: without elements, with
+// some, and with more than a packet holds.
 func trials(n int) []trial {
 	const long = 1100
 	return []trial{

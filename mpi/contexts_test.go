@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// There are numbers for few communicators: they come to be used again, by other
-// ranks than before.
+// TestContextsAreUsedAgain checks that the context ids of freed communicators are reused, also by
+// communicators of other ranks.
 func TestContextsAreUsedAgain(t *testing.T) {
 	const limit = 5
 	job(t, 4, mpi.Options{}, func(w mpi.World) error {
@@ -32,7 +32,7 @@ func TestContextsAreUsedAgain(t *testing.T) {
 			if c == nil {
 				continue
 			}
-			// A number that is some ranks' is none of their others.
+			// A context id that some ranks use is not given to a communicator with one of them.
 			x := []int64{int64(round)}
 			if err := c.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum); err != nil {
 				return err
@@ -54,7 +54,7 @@ func TestContextsAreUsedAgain(t *testing.T) {
 	})
 }
 
-// It is enough that one rank has too many.
+// TestTooManyCommunicators checks that all ranks get an error if one rank has no free context id.
 func TestTooManyCommunicators(t *testing.T) {
 	job(t, 3, checked, func(w mpi.World) error {
 		w.LimitContexts(4)
@@ -74,7 +74,7 @@ func TestTooManyCommunicators(t *testing.T) {
 			require.Nil(t, c)
 		}
 		full()
-		// A call that is kept keeps the number of its communicator.
+		// A persistent call keeps the context id of its communicator in use.
 		r, err := first.Ibarrier()
 		if err != nil {
 			return err
@@ -95,8 +95,7 @@ func TestTooManyCommunicators(t *testing.T) {
 	})
 }
 
-// Goroutines of one rank, each with communicators of its own, which they make and
-// free at the same time as others do.
+// TestGoroutines creates and frees communicators concurrently in several goroutines of each rank.
 func TestGoroutines(t *testing.T) {
 	const ranks, goroutines = 3, 4
 	job(t, ranks, checked, func(w mpi.World) error {
@@ -118,7 +117,7 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
-// busy makes all sorts of calls.
+// busy makes several kinds of calls.
 func busy(c *mpi.Comm, seed int) error {
 	c.SetName(fmt.Sprint("goroutine ", seed))
 	for round := range 6 {

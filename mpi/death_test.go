@@ -12,24 +12,24 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// envRole makes this program a rank, a process of its own.
+// envRole is the variable that makes this program a rank in a process of its own.
 const envRole = "SOFTRNIC_MPI_TEST"
 
-// envPatient has a rank be silent for as long as it may be by default.
+// envPatient is the variable that keeps the default of Options.GiveUp.
 const envPatient = "SOFTRNIC_MPI_TEST_PATIENT"
 
-// victim is the rank that dies.
+// victim is the rank that is killed or stopped.
 const victim = 2
 
-// giveUp is how long a rank may be silent in these tests.
+// giveUp is Options.GiveUp in these tests.
 const giveUp = 2 * time.Second
 
 // duties are the calls of the ranks while one of them is killed. The victim reports when it is
 // ready.
 var duties = map[string]func(w mpi.World, ready func()) error{
-	// Each rank waits in another way for an idle rank.
+	// Each rank waits in a different call for an idle rank.
 	"wait": func(w mpi.World, ready func()) error {
-		if w.Rank() == 0 { // who has something of it
+		if w.Rank() == 0 { // which has looked up its memory
 			if _, err := w.Recv(mpi.Of([]byte{0}), victim, 1); err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 		ready()
 		var err error
 		switch x := make([]byte, 1<<20); w.Rank() {
-		case 0, 5: // 5 has never heard of it
+		case 0, 5: // 5 has not communicated with it
 			_, err = w.Recv(mpi.Of(x), victim, 2)
 		case 1:
 			_, err = w.Recv(mpi.Of(x), mpi.AnySource, mpi.AnyTag)
@@ -55,7 +55,7 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 		}
 		return err
 	},
-	// Each rank polls in another way for an idle rank.
+	// Each rank polls in a different call for an idle rank.
 	"poll": func(w mpi.World, ready func()) error {
 		ready()
 		var r *mpi.Request
@@ -70,7 +70,7 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 		case 3:
 			r, err = w.Issend(mpi.Of(x), victim, 4)
 		}
-		for done := false; !done && err == nil; time.Sleep(time.Millisecond) { // so that others have their turn
+		for done := false; !done && err == nil; time.Sleep(time.Millisecond) { // so that other processes run
 			if r == nil {
 				_, done, err = w.Iprobe(victim, 3)
 			} else {
@@ -79,11 +79,10 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 		}
 		return err
 	},
-	// All are in the middle of a collective call, or soon will be: by messages, and in
-	// memory that they have in common.
+	// All ranks are in a collective call or start one soon: by messages, and in shared memory.
 	"allreduce": func(w mpi.World, ready func()) error { return allreduces(w, 3000, ready) },
 	"shared":    func(w mpi.World, ready func()) error { return allreduces(w, 1000, ready) },
-	// All sleep in shared memory until an idle rank publishes its data.
+	// All ranks sleep in shared memory until an idle rank publishes its data.
 	"asleep": func(w mpi.World, ready func()) error {
 		for range 10 {
 			if err := w.Barrier(); err != nil {
@@ -100,8 +99,8 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 		ready()
 		return w.Barrier()
 	},
-	// Two wait for others who wait for the one that is gone: SOFTRNIC_MPI_COLL has made a
-	// chain of them.
+	// Two ranks wait for ranks that wait for the killed one: SOFTRNIC_MPI_COLL selects an algorithm
+	// with a chain.
 	"chain": func(w mpi.World, ready func()) error {
 		ready()
 		if w.Rank() == victim {
@@ -111,7 +110,7 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 	},
 }
 
-// allreduces is one after the other.
+// allreduces calls Allreduce until it fails.
 func allreduces(w mpi.World, n int, ready func()) error {
 	x, sum := make([]float64, n), make([]float64, n)
 	for i := 0; ; i++ {
@@ -124,8 +123,8 @@ func allreduces(w mpi.World, n int, ready func()) error {
 	}
 }
 
-// playRank is a rank's life: it says ready, and how its duty has ended, and stays until
-// its input ends.
+// playRank runs a duty in a rank. It prints a line when it is ready and one with the error, and
+// exits when its input ends.
 func playRank(role string) int {
 	o := mpi.Options{RDMA: mpi.RDMAOptions{Retries: 3, Connect: hasty}, UD: mpi.UDOptions{GiveUp: giveUp}, TCP: mpi.TCPOptions{GiveUp: giveUp}}
 	if os.Getenv(envPatient) != "" {

@@ -20,15 +20,15 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// process is a rank that runs.
+// process is a running rank.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	lines *bufio.Scanner
 }
 
-// processes starts the ranks of a job without a launcher, which would end the other ranks when
-// one is killed.
+// processes starts the ranks of a job without a launcher, which would end the other ranks when one
+// is killed.
 func processes(ctx context.Context, n int, environ ...string) (list []*process, err error) {
 	id := make([]byte, 0, 16)
 	id = strconv.AppendInt(append(id, "death-"...), time.Now().UnixNano(), 36)
@@ -67,14 +67,14 @@ func (p *process) line() (string, error) {
 	return p.lines.Text(), nil
 }
 
-// fate is a killed or stopped rank and the errors of the others.
+// fate is a killed or stopped rank with the errors of the others.
 type fate struct {
 	said map[int]string
 	pid  int
-	took time.Duration // until all have said so
+	took time.Duration // until all have reported
 }
 
-// strike runs a job in which a signal ends or stops the victim.
+// strike runs a job in which a signal kills or stops the victim.
 func strike(n int, role, net string, sig syscall.Signal, environ ...string) (f fate, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -112,7 +112,7 @@ func strike(n int, role, net string, sig syscall.Signal, environ ...string) (f f
 	return f, nil
 }
 
-// names looks whether all ranks name the victim, its host and its process.
+// names checks that the errors of all ranks name the victim, its host and its process.
 func (f fate) names(t *testing.T, role, net string) {
 	want := regexp.MustCompile(fmt.Sprintf(`^true .*rank %d \([^ ]+, pid %d\) is lost: `, victim, f.pid))
 	for rank, text := range f.said {
@@ -147,8 +147,8 @@ func TestDeath(t *testing.T) {
 // slack is the time that a loaded machine may add to a documented time.
 const slack = 3 * time.Second
 
-// A rank that is stopped is lost when the time that the options promise is over, over
-// every net, and no sooner than half of it: it may be one that has no processor.
+// TestStopped checks on every net that a stopped rank is reported as lost after Options.GiveUp, and
+// not before half of it: it may only wait for a processor.
 func TestStopped(t *testing.T) {
 	giveUp, environ := 10*time.Second, []string{envPatient + "=1"}
 	if testing.Short() {

@@ -13,14 +13,14 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// variant is a call with arguments that may not match.
+// variant is a set of arguments that may differ between ranks.
 type variant struct {
 	root, n int
-	ints    bool // instead of floats of the same size
+	ints    bool // instead of float64, of the same size
 	op      mpi.Op
 }
 
-// buffer is one of n elements, times of them.
+// buffer returns a buffer of n elements, times the variant's factor.
 func (v variant) buffer(times int) mpi.Buffer {
 	if v.ints {
 		return mpi.Of(make([]int64, times*v.n))
@@ -28,7 +28,7 @@ func (v variant) buffer(times int) mpi.Buffer {
 	return mpi.Of(make([]float64, times*v.n))
 }
 
-// counts are n for each rank.
+// counts returns n for each rank.
 func (v variant) counts(size int) (list []int) {
 	for range size {
 		list = append(list, v.n)
@@ -112,14 +112,14 @@ func variedCalls() []variedCall {
 	}
 }
 
-// wrongCall is a call that the odd rank makes otherwise than the others.
+// wrongCall is a call of the odd rank that differs from the others.
 type wrongCall struct {
 	name string
-	want []string // parts of the error, one of which it has
+	want []string // possible parts of the error
 	do   func(c *mpi.Comm, odd bool) error
 }
 
-// wrongCalls are all calls, with everything in which a rank can differ.
+// wrongCalls are all calls, with everything in which ranks can differ.
 func wrongCalls(n int) (list []wrongCall) {
 	good := variant{root: 0, n: n, op: mpi.Sum}
 	for _, call := range variedCalls() {
@@ -213,7 +213,7 @@ func TestDisagreements(t *testing.T) {
 	}
 }
 
-// disagree has all wrong calls be made at once, each on a communicator of its own.
+// disagree makes all wrong calls concurrently, each on a communicator of its own.
 func disagree(t *testing.T, o mpi.Options, calls []wrongCall) {
 	const ranks, odd = 3, 1
 	var mu sync.Mutex
@@ -240,7 +240,7 @@ func disagree(t *testing.T, o mpi.Options, calls []wrongCall) {
 				mu.Lock()
 				defer mu.Unlock()
 				errs[i][w.Rank()] = err
-				// In step again.
+				// All ranks make the same calls again.
 				mu.Unlock()
 				after := sumOfRanks(c, mpi.Sum)
 				mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A whole program. Under softrnic mpirun it has more ranks than one.
+// This is a complete program. Under softrnic mpirun it runs with several ranks.
 func Example() {
 	w, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, mpi.Options{})
 	if err != nil {
@@ -30,7 +30,7 @@ func Example() {
 	// rank 0 of 1 has [1 2 3]
 }
 
-// The rows of a matrix are at the ranks; each gets a column.
+// Each rank has a row of a matrix and gets a column.
 func ExampleComm_Alltoall() {
 	_ = mpitest.Run(3, func(w mpi.World) error {
 		row, column := []int32{int32(10 * w.Rank()), int32(10*w.Rank() + 1), int32(10*w.Rank() + 2)}, make([]int32, 3)
@@ -44,7 +44,7 @@ func ExampleComm_Alltoall() {
 	// [1 11 21]
 }
 
-// Even and odd ranks, each among themselves.
+// Even and odd ranks get a communicator each.
 func ExampleComm_Split() {
 	var mu sync.Mutex
 	sums := map[string]int{}
@@ -69,8 +69,7 @@ func ExampleComm_Split() {
 	// map[world.split(0):6 world.split(1):4] <nil>
 }
 
-// A reduction goes on while the program computes, and while it waits for
-// messages.
+// A reduction progresses while the program computes and waits for messages.
 func ExampleComm_Iallreduce() {
 	_ = mpitest.Run(4, func(w mpi.World) error {
 		norm, work := float64(w.Rank()), 0
@@ -78,7 +77,7 @@ func ExampleComm_Iallreduce() {
 		if err != nil {
 			return err
 		}
-		for i := range 1000 { // whatever there is to do
+		for i := range 1000 { // any computation
 			work += i
 		}
 		if _, err := sum.Wait(); err != nil {
@@ -93,8 +92,8 @@ func ExampleComm_Iallreduce() {
 	// 6 499500
 }
 
-// Each rank has a strip of a field with a row more at either side, and gets those
-// from its neighbors, again and again. At the ends of the field there is nobody.
+// Each rank has a strip of a field with an additional row on either side, which it receives from
+// its neighbors in every step. The neighbors beyond the ends of the field are ProcNull.
 func ExampleComm_SendInit() {
 	_ = mpitest.Run(3, func(w mpi.World) error {
 		const columns, rows = 4, 2
@@ -141,7 +140,7 @@ func ExampleComm_SendInit() {
 	// [1 1 1 1 2 2 2 2 2 2 2 2 3 3 3 3]
 }
 
-// A column of a matrix, from where it lies to a slice.
+// A column of a matrix is sent from its place in memory and received into a slice.
 func ExampleComm_Send() {
 	_ = mpitest.Run(2, func(w mpi.World) error {
 		const tag = 7
@@ -162,8 +161,8 @@ func ExampleComm_Send() {
 	// rank 0 has sent [2 5]
 }
 
-// The ranks do not agree. Unchecked they would wait for ever, or receive what they
-// do not expect.
+// The ranks call Bcast with different roots. Without Options.Check they would wait forever, or
+// receive other data than expected.
 func Example_check() {
 	_ = mpitest.RunOptions(3, mpi.Options{Check: true}, func(w mpi.World) error {
 		x, root := make([]float64, 4), 0

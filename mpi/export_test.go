@@ -12,47 +12,48 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// LimitContexts makes room for few communicators.
+// LimitContexts reduces the number of context ids.
 func (w World) LimitContexts(n uint64) { w.world.contexts = newContextIDs(n) }
 
-// Algorithms are those that were chosen.
+// Algorithms returns the algorithms that were chosen.
 func (w World) Algorithms() coll.Choices { return w.world.o.choices }
 
-// Choose has communicators that are made from now on use other algorithms.
+// Choose sets the algorithms of communicators created from now on.
 func (w World) Choose(ch coll.Choices) { w.world.o.choices = ch }
 
-// CountList counts the numbers of a list of processors.
+// CountList returns the number of processors in a list.
 var CountList = countList
 
-// CountQuota is how many processors a limit on their time allows.
+// CountQuota returns the number of processors that a limit on their time permits.
 var CountQuota = countQuota
 
-// MachineProcessors is how many processors this machine has.
+// MachineProcessors returns the number of processors of this machine.
 var MachineProcessors = machineProcessors
 
-// ProcessorsOf is how many processors the ranks of a communicator have.
+// ProcessorsOf returns the number of processors of the ranks of a communicator.
 func ProcessorsOf(c *Comm) int { return c.cpus }
 
-// Sleepers is how many ranks sleep until another shows something in the memory that
-// those of a communicator have in common.
+// Sleepers returns the number of ranks that sleep until another rank publishes data in the shared
+// memory of a communicator.
 func Sleepers(c *Comm) int { return c.sharedMemory.board.Sleepers() }
 
-// Shares reports whether the ranks of a communicator have such memory by now.
+// Shares reports whether the ranks of a communicator have shared memory.
 func Shares(c *Comm) bool { return c.sharedMemory.board != nil }
 
-// BoardAfter is at which call it is made, and BoardRoom how many bytes a rank can show there.
+// BoardAfter is the number of calls after which shared memory is created, and BoardRoom its bytes
+// per rank.
 const BoardAfter = boardThreshold
 
 var BoardRoom = boardSlotSize
 
-// OpenSegments has ranks open memory that others have made by another function.
+// OpenSegments replaces the function by which ranks open the shared memory of other ranks.
 func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func()) {
 	before := openSegment
 	openSegment = open
 	return func() { openSegment = before }
 }
 
-// Vanish ends the rank's communication without a word to the others.
+// Vanish ends the rank's communication without a message to the others.
 func (w World) Vanish() {
 	w.world.detector.stop()
 	w.world.windows.stop(w.world)
@@ -63,10 +64,10 @@ func (w World) Vanish() {
 	_ = w.eng.Close(context.Background())
 }
 
-// LostReason is why ranks are lost by Lose.
+// LostReason is the reason of a failure by Lose.
 const LostReason = "the test is over"
 
-// DepartEarly has the rank leave the job as one does whose last barrier has failed.
+// DepartEarly has the rank leave the job like a rank whose last barrier has failed.
 func (w World) DepartEarly(why error) { w.world.departEarly(why, w.world.o.GiveUp) }
 
 // Unexpected polls the network once and returns the number of unexpected messages.
@@ -87,7 +88,7 @@ func (w World) Lose() {
 	})
 }
 
-// SetAlarm sets when a rank has waited for too long, without a wish for a report.
+// SetAlarm sets the time after which a wait is reported without a request.
 func (w World) SetAlarm(d time.Duration) {
 	w.eng.Do(func(*protocol.Core) { w.world.detector.alarm = d })
 }
@@ -112,12 +113,12 @@ func (w World) Raise() {
 	w.eng.Do(func(core *protocol.Core) { w.world.detector.raiseAlarm(core, reasonDeadlock) })
 }
 
-// Address is where a rank takes connections of a net.
+// Address returns the address at which a rank listens on a net.
 func (w World) Address(net string, rank int) (string, error) {
 	return w.world.manager.Get(context.Background(), fmt.Sprintf("%s-%d", net, rank))
 }
 
-// What a rank may ask for, and how.
+// These are the requests that a rank may send, and their flags.
 const (
 	MaxReplies     = maxReplies
 	PacketPut      = int32(packetPut)
@@ -129,21 +130,21 @@ const (
 	PacketReturned = int32(packetReturned)
 )
 
-// WinPacket hands a window a packet as if a rank had sent it.
+// WinPacket passes a packet to a window as if a rank had sent it.
 func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error) {
 	h.Context = w.comm.contextID
 	w.eng.Do(func(*protocol.Core) { err = w.comm.world.windows.handlePacket(w.comm.worldRank(from), &h, payload) })
 	return err
 }
 
-// Late is the error of a call of the communicator that was over when it was found to be
-// wrong, which the next call would return.
+// Late returns the mismatch that was detected after its call had returned, and that the next call
+// would return.
 func Late(c *Comm) error {
 	c.eng.PollOnce()
 	return c.lateDisagreement()
 }
 
-// GiveUps are the times after which each fabric gives up a rank that is silent.
+// GiveUps returns the times after which the fabrics report a silent rank as lost.
 func GiveUps(o Options) (ud, tcp time.Duration, rdmaTimeout time.Duration, rdmaRetries int, pause time.Duration) {
 	o.fillTimeouts()
 	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.AckTimeout, o.RDMA.Retries, o.maxProbeInterval()

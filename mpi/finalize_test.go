@@ -15,9 +15,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// quick is the time within which a rank must be through: less than the 7.5 s after which
-// a fabric gives up a silent rank, and than the 10 s that a rank waits at the last fence.
-// On a bad network the last packet of a rank that has gone may be lost, which costs both.
+// quick bounds the time of a rank. It is less than the 7.5 s after which a fabric reports a silent
+// rank as lost, and than the 10 s that a rank waits at the last fence. On a lossy network the last
+// packet of a rank that has exited may be lost, which costs both.
 var quick = func() time.Duration {
 	if os.Getenv("SOFTRNIC_IMPAIR") != "" {
 		return 20 * time.Second
@@ -25,19 +25,19 @@ var quick = func() time.Duration {
 	return 5 * time.Second
 }()
 
-// finalizeFabrics are options for each way that ranks exchange messages.
+// finalizeFabrics are options for each transport of messages.
 var finalizeFabrics = map[string]mpi.Options{
 	"memory in common": {}, "rdma": {NoShared: true}, "ud": {NoShared: true, Net: mpi.UD}, "tcp": {NoShared: true, Net: mpi.TCP},
 	"hybrid": {NoShared: true, Net: mpi.Hybrid, RCLimit: 1},
 }
 
-// An outcome holds the errors of a rank's calls and of Finalize, and the time of both.
+// outcome holds the errors of a rank's calls and of Finalize, and the time of both.
 type outcome struct {
 	call, finalize error
 	took           time.Duration
 }
 
-// runToFinalize runs f at n ranks, and then Finalize whatever f returns.
+// runToFinalize runs f on n ranks, and then Finalize, also if f fails.
 func runToFinalize(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error) []outcome {
 	t.Helper()
 	ends := make([]outcome, n)
@@ -55,8 +55,8 @@ func runToFinalize(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error
 	return ends
 }
 
-// Ranks whose calls do not agree, and that go on to Finalize: each has an ErrMismatch, of
-// the call or of Finalize, and none waits for another that has gone.
+// TestFinalizeTellsDisagreement has ranks call Finalize after mismatched calls: each gets an
+// ErrMismatch, from the call or from Finalize, and none waits for a rank that has exited.
 func TestFinalizeTellsDisagreement(t *testing.T) {
 	one := func() mpi.Buffer { return mpi.Of([]float64{1}) }
 	for _, c := range []struct {
@@ -103,7 +103,7 @@ func TestFinalizeTellsDisagreement(t *testing.T) {
 					continue
 				}
 				for _, odd := range []int{0, n - 1} {
-					for _, before := range []int{0, mpi.BoardAfter} { // calls that are well
+					for _, before := range []int{0, mpi.BoardAfter} { // correct calls
 						if before > 0 && o.NoShared || c.name == "another root" && odd == 1 {
 							continue
 						}
@@ -132,19 +132,20 @@ func TestFinalizeTellsDisagreement(t *testing.T) {
 	}
 }
 
-// A rank that learns in Finalize, or before, of a disagreement about an earlier call still
-// joins the last fence: the other rank, whose call has failed, does not wait for it.
+// TestLateDisagreementKeepsFence checks that a rank that is notified of a mismatch of an earlier
+// call before or in Finalize still enters the last fence: the other rank, whose call has failed,
+// does not wait for it.
 func TestLateDisagreementKeepsFence(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
-			sent := make(chan struct{}) // closed by rank 0, whose call has returned
+			sent := make(chan struct{}) // closed by rank 0 when its call has returned
 			ends := runToFinalize(t, 2, o, func(w mpi.World) error {
 				if w.Rank() == 0 {
 					defer close(sent)
 					return w.Bcast(mpi.Of([]float64{1}), 0)
 				}
 				<-sent
-				for w.Unexpected() == 0 { // looks at the network
+				for w.Unexpected() == 0 { // polls the network
 					runtime.Gosched()
 				}
 				return w.Bcast(mpi.Of([]float64{1}), 1)
@@ -160,8 +161,8 @@ func TestLateDisagreementKeepsFence(t *testing.T) {
 	}
 }
 
-// A departingManager is the process manager of a rank that leaves the job instead of joining
-// its second fence.
+// departingManager is the process manager of a rank that leaves the job instead of entering its
+// second fence.
 type departingManager struct {
 	pmi.Manager
 	fences int
@@ -176,8 +177,8 @@ func (m *departingManager) Fence(ctx context.Context) error {
 	return m.Manager.Fence(ctx)
 }
 
-// A rank that announces that it does not join the last fence ends the wait of the others
-// there at once.
+// TestDepartEarlyBreaksFence checks that a rank that announces that it will not enter the last
+// fence ends the wait of the others there at once.
 func TestDepartEarlyBreaksFence(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
@@ -204,7 +205,8 @@ func TestDepartEarlyBreaksFence(t *testing.T) {
 	}
 }
 
-// A rank whose Init fails after the first fence leaves no other waiting.
+// TestConnectAllFails checks that a rank whose Init fails after the first fence leaves no other
+// rank waiting.
 func TestConnectAllFails(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
@@ -223,8 +225,8 @@ func TestConnectAllFails(t *testing.T) {
 	}
 }
 
-// Packets that arrive before the first call of a rank are handled, not dropped: a rank without
-// calls ends as soon as the others do.
+// TestFinalizeAtOnce checks that packets that arrive before the first call of a rank are handled: a
+// rank without calls finalizes as soon as the others do.
 func TestFinalizeAtOnce(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// TestFinalized checks that calls in progress at Finalize, and later ones, end with
-// ErrFinalized and blame no rank.
+// TestFinalized checks that calls in progress at Finalize, and later ones, return ErrFinalized
+// without a failed rank.
 func TestFinalized(t *testing.T) {
 	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}, "hybrid": {Net: mpi.Hybrid, RCLimit: 1}, "checked": checked} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFinalized(t *testing.T) {
 	}
 }
 
-// stoppedAtEnd is a process manager of a rank that does not come to its second fence.
+// stoppedAtEnd is the process manager of a rank that does not enter its second fence.
 type stoppedAtEnd struct {
 	pmi.Manager
 	fences int
@@ -48,7 +48,8 @@ func (m *stoppedAtEnd) Fence(ctx context.Context) error {
 	return m.Manager.Fence(ctx)
 }
 
-// A rank that stops between the last barrier and the end does not keep the others.
+// TestStoppedAtEnd checks that a rank that stops between the last barrier and the last fence does
+// not delay the others.
 func TestStoppedAtEnd(t *testing.T) {
 	over := make(chan struct{})
 	_ = pmi.RunLocal(2, grace, func(m pmi.Manager) error {

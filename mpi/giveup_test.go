@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// The times of all fabrics follow GiveUp: the longest pause between two questions, the
-// silence, and a look of half a second are no longer together.
+// TestGiveUp checks the times of all fabrics for several values of GiveUp: the sum of the longest
+// pause between probes, the silence, and a polling interval of half a second is not longer than it.
 func TestGiveUp(t *testing.T) {
 	for give, want := range map[time.Duration]struct {
 		timeout uint8

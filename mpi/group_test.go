@@ -21,7 +21,7 @@ func world8(t *testing.T, f func(w mpi.World)) {
 	})
 }
 
-// ranks are a group's ranks in the job.
+// ranks returns the members of a group as ranks of the world.
 func ranks(t require.TestingT, world, g *mpi.Group) []int {
 	all := make([]int, g.Size())
 	for i := range all {
@@ -73,7 +73,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// Sets of groups against slices.
+// TestGroupSets compares set operations on groups with operations on slices.
 func TestGroupSets(t *testing.T) {
 	world8(t, func(w mpi.World) {
 		world := w.Group()
@@ -145,7 +145,7 @@ func TestCreate(t *testing.T) {
 				return err
 			}
 		}
-		// Two groups at a time.
+		// Create two groups at a time.
 		half, err := w.Group().Incl([][]int{{0, 1}, {0, 1}, {4, 3, 2}, {4, 3, 2}, {4, 3, 2}}[w.Rank()]...)
 		require.NoError(t, err)
 		h, err := w.Create(half)

@@ -17,17 +17,17 @@ import (
 
 func open() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 
-// job runs f on n ranks in this process, each with an adapter of its own.
+// job runs f on n ranks in this process, each with a device of its own.
 func job(t testing.TB, n int, o mpi.Options, f func(w mpi.World) error) {
 	t.Helper()
 	jobOn(t, open, n, o, f)
 }
 
-// grace is how long the others may go on when a rank has failed, for which they may
-// wait for ever.
+// grace bounds the time of the other ranks after one has failed, because they may wait for it
+// forever.
 const grace = 5 * time.Second
 
-// jobOn is job with adapters that open opens.
+// jobOn is job with devices of the function open.
 func jobOn(t testing.TB, open func() (verbs.Device, error), n int, o mpi.Options, f func(w mpi.World) error) {
 	t.Helper()
 	ends := make(chan error, n)
@@ -61,8 +61,8 @@ func jobOn(t testing.TB, open func() (verbs.Device, error), n int, o mpi.Options
 	require.NoError(t, errs)
 }
 
-// eachRank calls f once for each of n ranks of a job, in goroutines of their own, with the
-// options of the rank, and returns when all calls have. Unlike job it expects errors.
+// eachRank calls f once for each of n ranks of a job, in separate goroutines, with the options of
+// the rank, and returns when all calls have returned. Unlike job it allows errors.
 func eachRank(n int, o mpi.Options, f func(rank int, o mpi.Options)) {
 	var all sync.WaitGroup
 	for i, m := range pmi.NewLocal(n) {

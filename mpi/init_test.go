@@ -15,9 +15,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestInitWithoutDevice: a function that is nil, or returns no device, is an error at every
-// rank, also where the device is a nil pointer in an interface. A rank that needs no device
-// starts without one.
+// TestInitWithoutDevice checks that Init fails at every rank if Options.Open is nil or returns no
+// device, which may be a nil pointer in an interface. A rank that needs no device starts without
+// one.
 func TestInitWithoutDevice(t *testing.T) {
 	broken := errors.New("no adapter")
 	for name, c := range map[string]struct {
@@ -46,15 +46,15 @@ func TestInitWithoutDevice(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-// A rank whose Init fails keeps no other at the first fence, and is lost to the others with
-// the reason. Without the first rank of a node, which publishes the number of processors, none
-// starts.
+// TestInitOfOneRankFails checks that a rank whose Init fails does not delay the others at the first
+// fence, and is lost to the others with the reason. Without the first rank of a node, which
+// publishes the number of processors, no rank starts.
 func TestInitOfOneRankFails(t *testing.T) {
 	broken := errors.New("no adapter")
 	for fabric, o := range finalizeFabrics {
 		for _, fails := range []int{0, 2} {
 			t.Run(fmt.Sprintf("%s, rank %d", fabric, fails), func(t *testing.T) {
-				t.Parallel() // it takes half a second to ask for a sign of life
+				t.Parallel() // the first probe is sent after half a second
 				eachRank(3, o, func(i int, o mpi.Options) {
 					opens, want := open, mpi.ErrLost
 					switch {

@@ -43,7 +43,7 @@ func TestKinds(t *testing.T) {
 						} {
 							for late := range 2 {
 								if w.Rank() == 0 {
-									if late == 0 { // the receive is there
+									if late == 0 { // the receive is posted
 										if _, err := w.Recv(mpi.Buffer{}, 1, 4); err != nil {
 											return err
 										}
@@ -66,7 +66,7 @@ func TestKinds(t *testing.T) {
 									return err
 								}
 								_, err = r.Wait()
-								if c.want == "" || way == 1 && n == 1 && c.want == "structs of fields" { // only the kind is told
+								if c.want == "" || way == 1 && n == 1 && c.want == "structs of fields" { // only the element type is sent
 									require.NoError(t, err, "%v to %v", c.send, c.recv)
 									continue
 								}

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// inTurns has alltoalls be those that take turns in a queue of receives.
+// inTurns selects the alltoall in which ranks send in turns to a shared receive queue.
 var inTurns = mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rtsrtr"}}
 
 // swap is an alltoall with memory of its own.
@@ -70,7 +70,7 @@ func TestManyInLine(t *testing.T) {
 						return fmt.Errorf("round %d: %w", round, err)
 					}
 				}
-				// Of each communicator one for blocking calls, one for the background, one kept.
+				// Each communicator has a blocking, a nonblocking and a persistent call.
 				require.EqualValues(t, 3*len(comms), w.Stats().Queues)
 				for i, r := range requests {
 					if err := r.Free(); err != nil {
@@ -87,7 +87,7 @@ func TestManyInLine(t *testing.T) {
 	require.NotZero(t, lost())
 }
 
-// allInLine makes calls of all communicators, and waits for them.
+// allInLine makes calls on all communicators and waits for them.
 func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persistent []*mpi.Request) error {
 	var wait []func() error
 	begin := func(c *mpi.Comm, bytes, number int) error {
@@ -102,7 +102,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 				return err
 			}
 		}
-		in := newSwap(comms[i], 300, round) // which is done by another algorithm, between those in line
+		in := newSwap(comms[i], 300, round) // by another algorithm, between those that wait for their turn
 		in.fill(in.recv)
 		r, err := comms[i].Ialltoall(mpi.InPlace, mpi.Bytes(in.recv))
 		if err != nil {
@@ -121,7 +121,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 		}
 		wait = append(wait, func() error { return kept[i].over(persistent[i]) })
 	}
-	for _, c := range comms { // blocking ones, which wait for one another, are in one order
+	for _, c := range comms { // blocking calls wait for one another, so that their order is the same at all ranks
 		s := newSwap(c, 2000, round)
 		if err := c.Alltoall(s.buffers()); err != nil {
 			return err
@@ -141,7 +141,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 	return nil
 }
 
-// A rank that is lost is the end of all calls, those in line too.
+// TestLostInLine checks that a lost rank ends all calls, also those that wait for their turn.
 func TestLostInLine(t *testing.T) {
 	require.NoError(t, loseLast(4, inTurns, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		other, err := w.Dup()
@@ -187,7 +187,7 @@ func TestLostInLine(t *testing.T) {
 	}))
 }
 
-// Calls that wait for their turn say so.
+// TestReportLine checks the report of calls that wait for their turn.
 func TestReportLine(t *testing.T) {
 	o := inTurns
 	o.Watchdog = soon

@@ -11,12 +11,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// hasty has connections fail after two seconds without an acknowledgement.
+// hasty sets the timeout of connections to two seconds without an acknowledgement.
 var hasty = verbs.ConnectOptions{AckTimeout: verbs.AckTimeout(14)}
 
-// loseLast runs a job of n ranks whose last rank vanishes after all have run begin. The others
-// run the function that begin returns concurrently, or after gone is closed. No rank exits
-// before all are done.
+// loseLast runs a job of n ranks whose last rank fails after all have run begin. The others run the
+// function that begin returns concurrently, or after gone is closed. No rank exits before all are
+// done.
 func loseLast(n int, o mpi.Options, begin func(w mpi.World) (then func(gone <-chan struct{}) error, err error)) (errs error) {
 	var ready, told sync.WaitGroup
 	ready.Add(n)

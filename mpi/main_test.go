@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain has rapid draw fewer programs, unless the command line says how many. The
-// program is also the ranks that tests start.
+// TestMain reduces the number of programs that rapid draws, unless the command line sets it. The
+// program also runs as the ranks that tests start.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(envRole); role != "" {
 		os.Exit(playRank(role))

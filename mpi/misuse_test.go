@@ -17,7 +17,7 @@ func aloneWorld(t *testing.T) mpi.World {
 	return w
 }
 
-// must returns a value that cannot fail to be made.
+// must returns v and panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// The models say what comes of a collective call: every rank knows what all others
-// send, and works out what it should receive.
+// The models compute the result of a collective call: every rank computes the data of all others
+// from their numbers.
 
-// given is element i of rank r.
+// given returns element i of rank r.
 func given(r, i int) int64 { return int64((r+3)*(i+5)%1009 - 400) }
 
-// vector is n elements of rank r, from element from on.
+// vector returns n elements of rank r, from element from on.
 func vector(r, from, n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {
@@ -23,7 +23,7 @@ func vector(r, from, n int) []int64 {
 	return v
 }
 
-// sum adds the vectors of ranks from until to.
+// sum returns the sum of the vectors of ranks from until to.
 func sum(from, to, first, n int) []int64 {
 	v := make([]int64, n)
 	for r := from; r < to; r++ {
@@ -34,8 +34,8 @@ func sum(from, to, first, n int) []int64 {
 	return v
 }
 
-// pieces says how long the pieces of n ranks are, and where they lie: the same on
-// all ranks, in another order than theirs and with gaps.
+// pieces returns lengths and offsets of the blocks of n ranks, the same at all ranks, in another
+// order than that of the ranks and with gaps.
 func pieces(n, most int, seed uint64) (counts, displs []int, total int) {
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
 	counts, displs = make([]int, n), make([]int, n)
@@ -47,7 +47,7 @@ func pieces(n, most int, seed uint64) (counts, displs []int, total int) {
 	return counts, displs, total
 }
 
-// memory is a vector in memory, in a row or with gaps.
+// memory is a vector in memory, contiguous or with gaps.
 type memory struct {
 	all     []int64
 	strided bool
@@ -88,7 +88,7 @@ func (m *memory) is(what string, want []int64) error {
 	return nil
 }
 
-// blank is n elements that nothing has been received in.
+// blank returns n elements with the value that marks memory without received data.
 func blank(n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// declared are the names that the package's files declare, methods with their
-// receiver's type in front, and comments are its comments.
+// declared are the names that the package's files declare, methods with the type of their receiver
+// before the name, and comments are the comments.
 func declared(t *testing.T) (names map[string]bool, comments string) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

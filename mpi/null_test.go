@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// TestNullRequests: to wait for null requests returns at once, with the empty status
+// TestNullRequests checks that waiting for null requests returns at once, with the empty status
 // (MPI 4.1, 3.7.3 and 3.7.5).
 func TestNullRequests(t *testing.T) {
 	empty := mpi.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}
@@ -72,7 +72,7 @@ func TestNullAmongRequests(t *testing.T) {
 	require.Equal(t, 7, s.Tag)
 	_, err = mpi.WaitAll(nil, in, refused)
 	require.ErrorIs(t, err, mpi.ErrComm)
-	var never context.Context // nil, which never ends
+	var never context.Context // nil, which never completes
 	_, err = in.WaitContext(never)
 	require.NoError(t, err)
 	text, err := w.Report(never)
@@ -83,8 +83,8 @@ func TestNullAmongRequests(t *testing.T) {
 	require.ErrorIs(t, w.Send(mpi.Buffer{}, mpi.ProcNull, 0), mpi.ErrFinalized)
 }
 
-// TestNullHandles: queries of null handles say that they are, comparisons know them, and
-// operations on the null group give the null group.
+// TestNullHandles checks that queries of null handles report them as null, comparisons accept them,
+// and operations on the null group return the null group.
 func TestNullHandles(t *testing.T) {
 	w := aloneWorld(t)
 	var c *mpi.Comm

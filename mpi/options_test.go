@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// initAlone is a job of one rank with the options of the environment.
+// initAlone starts a job of one rank with the options of the environment.
 func initAlone(o mpi.Options) (mpi.World, error) {
 	o.Manager = pmi.NewLocal(1)[0]
 	return mpi.Init(open, o)

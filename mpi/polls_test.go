@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// poll asks for a request again and again.
+// poll tests a request repeatedly.
 func poll(r *mpi.Request, err error) error {
 	for done := false; !done && err == nil; {
 		_, done, err = r.Test()
@@ -23,10 +23,9 @@ func poll(r *mpi.Request, err error) error {
 	return err
 }
 
-// requirePolls requires that the report of a job that hangs in f has a line for each rank
-// that matches wants. A rank that was not scheduled for a second does not poll by the rule of
-// the report, which then says that it is in no call, or did not answer; only then the job
-// runs again, up to five times.
+// requirePolls requires that the report of a job that hangs in f has a line for each rank that
+// matches wants. If a rank was not scheduled for a second, the report rightly says that it is in no
+// call, or did not reply. Only then the job runs again, up to five times.
 func requirePolls(t *testing.T, o mpi.Options, f func(w mpi.World) error, wants []string) {
 	t.Helper()
 	for attempts := 5; ; attempts-- {
@@ -40,7 +39,7 @@ func requirePolls(t *testing.T, o mpi.Options, f func(w mpi.World) error, wants 
 	}
 }
 
-// Ranks that ask for messages of one another.
+// TestReportPolls has ranks poll for messages of one another.
 func TestReportPolls(t *testing.T) {
 	wants := []string{
 		`rank 0: polls Recv\(source 1, tag 5\) at mpi/polls_test.go:\d+, which waits for rank 1`,
@@ -202,8 +201,8 @@ func TestPollsEnd(t *testing.T) {
 	})
 }
 
-// TestPollsDeadlock has ranks only poll for messages of one another. The activity is an
-// estimate, which may take some samples.
+// TestPollsDeadlock has ranks only poll for messages of one another. The activity of a rank is an
+// estimate that may need several samples.
 func TestPollsDeadlock(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -244,7 +243,7 @@ func TestPollsDeadlock(t *testing.T) {
 	})
 }
 
-// compute does something that takes a while.
+// compute computes for a while.
 func compute() {
 	for end := time.Now().Add(20 * time.Millisecond); time.Now().Before(end); {
 	}
@@ -311,7 +310,7 @@ func TestPollsOfLostRank(t *testing.T) {
 	}))
 }
 
-// pollLost has each rank poll in another way for one that is going to be lost.
+// pollLost has each rank poll in a different call for a rank that is about to fail.
 func pollLost(w mpi.World, win *mpi.Win, some *mpi.Comm, last int) (err error) {
 	x := make([]byte, 100_000)
 	switch w.Rank() {

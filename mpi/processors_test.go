@@ -22,15 +22,15 @@ func TestCountList(t *testing.T) {
 	require.Positive(t, mpi.MachineProcessors())
 }
 
-// nodes is a manager with the ranks on two nodes, of which one has published its processors.
+// nodes is the process manager of ranks on two nodes, one of which has published its processors.
 type nodes struct {
 	pmi.Manager
-	told string // of node 1; of node 0 it is 2
+	told string // of node 1; node 0 has 2
 }
 
 func (n nodes) Node(rank int) int {
 	if rank == 6 {
-		return 1 << 30 // a node of its own, of which nobody need tell
+		return 1 << 30 // the rank's own node, which need not be published
 	}
 	return rank % 2
 }
@@ -46,7 +46,8 @@ func (n nodes) Put(key, value string) error {
 	return n.Manager.Put(key, value)
 }
 
-// Each communicator has the processors of its ranks, and all ranks agree.
+// TestProcessors checks that each communicator counts the processors of its ranks, and that all
+// ranks agree.
 func TestProcessors(t *testing.T) {
 	run := func(told string) error {
 		return pmi.RunLocal(7, grace, func(m pmi.Manager) error {
@@ -90,7 +91,8 @@ func (s silent) Get(ctx context.Context, key string) (string, error) {
 	return s.Manager.Get(ctx, key)
 }
 
-// Ranks of a node that would not make calls alike do not join.
+// TestOptionsDiffer checks that Init fails if ranks of one node have options with which calls would
+// differ.
 func TestOptionsDiffer(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_SHARED", "on")
 	for want, o := range map[string]mpi.Options{

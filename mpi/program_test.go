@@ -12,11 +12,11 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// step is one of a program that all ranks run.
+// step is one step of a program that all ranks run.
 type step struct {
-	name   string // of a collective, or split, free, messages
-	on     int    // which communicator, of those there are
-	form   int    // blocking, in the background, kept
+	name   string // a collective call, or split, free, messages
+	on     int    // index of the communicator
+	form   int    // blocking, nonblocking, persistent
 	t      trial
 	colors []int
 }
@@ -25,7 +25,7 @@ func (s step) String() string {
 	return fmt.Sprintf("%s on %d, form %d, %v, colors %v", s.name, s.on, s.form, s.t, s.colors)
 }
 
-// program draws steps for n ranks.
+// program draws the steps of a program for n ranks.
 func program(t *rapid.T, n int) (list []step) {
 	all := append(slices.Clone(everyName), "split", "split", "free", "messages", "messages")
 	for range rapid.IntRange(1, 12).Draw(t, "steps") {
@@ -40,7 +40,7 @@ func program(t *rapid.T, n int) (list []step) {
 	return list
 }
 
-// run runs a program at one rank. All ranks have as many communicators.
+// run runs a program at one rank. All ranks have the same number of communicators.
 func run(w mpi.World, list []step) error {
 	comms := []*mpi.Comm{w.Comm}
 	for _, s := range list {
@@ -104,7 +104,7 @@ func messages(c *mpi.Comm, n int) error {
 	return nil
 }
 
-// crew are the ranks of a job that run programs.
+// crew is a job whose ranks run programs.
 type crew struct {
 	programs []chan []step
 	ends     chan error
@@ -118,7 +118,7 @@ func newCrew(n int) *crew {
 	return c
 }
 
-// work runs programs at a rank until there are no more.
+// work runs programs at a rank until the channel is closed.
 func (c *crew) work(w mpi.World) error {
 	for list := range c.programs[w.Rank()] {
 		err := run(w, list)
@@ -130,7 +130,7 @@ func (c *crew) work(w mpi.World) error {
 	return nil
 }
 
-// run has all ranks run a program.
+// run runs a program on all ranks.
 func (c *crew) run(list []step) (errs error) {
 	for _, p := range c.programs {
 		p <- list
@@ -147,7 +147,7 @@ func (c *crew) leave() {
 	}
 }
 
-// Programs of any calls in any order.
+// TestPrograms runs random calls in random order.
 func TestPrograms(t *testing.T) {
 	const n = 4
 	c := newCrew(n)
@@ -164,7 +164,7 @@ func TestPrograms(t *testing.T) {
 	<-left
 }
 
-// A hundredth of all packets is lost.
+// TestLoss drops 1 % of all packets.
 func TestLoss(t *testing.T) {
 	const n, seed = 4, 11
 	t.Logf("seed %d", seed)

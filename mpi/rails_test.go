@@ -58,7 +58,8 @@ func TestRails(t *testing.T) {
 	}
 }
 
-// A rank that goes while it is read from is lost to all, however it is read.
+// TestRailsOfALostRank checks that a rank that receives a long message gets an error when the
+// sender fails.
 func TestRailsOfALostRank(t *testing.T) {
 	ends := make(chan error, 2)
 	for i, m := range pmi.NewLocal(2) {
@@ -82,6 +83,6 @@ func TestRailsOfALostRank(t *testing.T) {
 		}()
 	}
 	first, second := <-ends, <-ends
-	require.NoError(t, first, "who goes knows nothing of it")
+	require.NoError(t, first, "the rank that exits gets no error")
 	require.ErrorIs(t, second, mpi.ErrLost)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// matrix is of numbers modulo a prime. Products depend on the order.
+// matrix has numbers modulo a prime as its elements, so that a product depends on the order of
+// factors.
 type matrix [4]int32
 
 func (a matrix) times(b matrix) matrix {
@@ -27,7 +28,7 @@ var product = mpi.OpStructs("product of matrices", false, func(in, inout []matri
 	}
 })
 
-// matrices are n of a rank's.
+// matrices returns n matrices of a rank.
 func matrices(rank, n int) []matrix {
 	list := make([]matrix, n)
 	for i := range list {
@@ -36,7 +37,7 @@ func matrices(rank, n int) []matrix {
 	return list
 }
 
-// products are those of the ranks from until to.
+// products returns the products of the matrices of ranks from until to.
 func products(from, to, n int) []matrix {
 	list := matrices(from, n)
 	for r := from + 1; r < to; r++ {
@@ -99,7 +100,7 @@ func TestOrderOfOperands(t *testing.T) {
 	})
 }
 
-// All algorithms, over a real network.
+// TestAlgorithms runs all algorithms over a real network.
 func TestAlgorithms(t *testing.T) {
 	for i := range 5 {
 		choices := mpi.Algorithms{}

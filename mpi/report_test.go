@@ -26,13 +26,13 @@ var soon = func() time.Duration {
 	return time.Second
 }()
 
-// hung runs f on n ranks that come to no end, until one of them has reported, and
-// returns the report. Then all ranks are lost.
+// hung runs f, which does not return, on n ranks until one of them has reported, and returns the
+// report. Then it fails all ranks.
 func hung(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error) string {
 	t.Helper()
 	reports := make(chan string, n)
 	o.Report = func(text string) {
-		if !strings.Contains(text, mpi.LostReason) { // who was asking when the others went
+		if !strings.Contains(text, mpi.LostReason) { // of a rank that waits for replies when the others fail
 			reports <- text
 		}
 	}
@@ -55,12 +55,12 @@ func hung(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error) string 
 			go func() {
 				defer close(ended)
 				if w.Barrier() == nil {
-					_ = f(w) // it may fail when its messages are taken for others
+					_ = f(w) // its messages may match another call
 				}
 			}()
 			<-over
 			ready.Wait()
-			w.SetAlarm(time.Hour) // the end may take a while, too
+			w.SetAlarm(time.Hour) // Finalize may wait as well
 			calm.Done()
 			calm.Wait()
 			w.Lose()
@@ -83,11 +83,11 @@ func hung(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error) string 
 	return text
 }
 
-// nets are the transports.
+// nets are the options for each transport.
 var nets = map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}}
 
-// Two ranks that wait for messages of one another, and a third one that needs one of
-// them.
+// TestReportDeadlock has two ranks wait for messages of one another, and a third one wait for one
+// of them.
 func TestReportDeadlock(t *testing.T) {
 	for name, o := range nets {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestNoReportOfMismatch(t *testing.T) {
 	})
 }
 
-// Locks of a window that two ranks want of each other.
+// TestReportLocks has two ranks wait for locks of a window that the other one holds.
 func TestReportLocks(t *testing.T) {
 	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
@@ -218,7 +218,7 @@ func TestReportCalls(t *testing.T) {
 	}
 }
 
-// A rank alone that waits for itself.
+// TestReportAlone has a single rank wait for itself.
 func TestReportAlone(t *testing.T) {
 	reports := make(chan string, 1)
 	w, err := mpi.Init(open, mpi.Options{Watchdog: soon, Report: func(text string) { reports <- text }})
@@ -248,8 +248,8 @@ func TestReportAnySource(t *testing.T) {
 `, text)
 }
 
-// TestReportLeftOff: messages that are not listed are counted as messages, and receives as
-// receives.
+// TestReportLeftOff checks that messages that are not listed are counted as messages, and receives
+// as receives.
 func TestReportLeftOff(t *testing.T) {
 	const listed, messages, receives = deadlock.MaxListed, 30, 7
 	w := aloneWorld(t)
@@ -291,7 +291,7 @@ func TestReportOnlyWhatIsSure(t *testing.T) {
 			_, err := w.Recv(mpi.Of([]byte{0}), 1, 1)
 			return err
 		}
-		for range 3 { // it computes, and is asked meanwhile
+		for range 3 { // it computes, and gets queries meanwhile
 			w.Raise()
 			text, err := w.Report(t.Context())
 			require.NoError(t, err)

@@ -25,7 +25,7 @@ func TestRootRules(t *testing.T) {
 		"Reduce":   func(c collectiveCaller, root int) error { return c.Reduce(one, mpi.Of([]int64{1}), mpi.Sum, root) },
 	}
 	in := mpi.InPlace
-	refused := map[string]func(c collectiveCaller, rank int) error{ // by every rank
+	refused := map[string]func(c collectiveCaller, rank int) error{ // on every rank
 		"Bcast":                func(c collectiveCaller, rank int) error { return c.Bcast(in, rank) },
 		"Gather, received":     func(c collectiveCaller, rank int) error { return c.Gather(one, in, rank) },
 		"Scatter, sent":        func(c collectiveCaller, rank int) error { return c.Scatter(in, one, rank) },

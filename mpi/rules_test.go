@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// Rules for the ranks, tags, buffers and operations of each call: what MPI 4.1 allows is
-// no error, everything else the error of its class. Sections are those of MPI 4.1.
+// These are the rules for ranks, tags, buffers and operations of each call: arguments that MPI 4.1
+// allows return no error, all others an error of their class. Sections are those of MPI 4.1.
 
 // messageCall is a call that sends or receives one message.
 type messageCall struct {
@@ -24,7 +24,7 @@ type messageCall struct {
 	call     func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error)
 }
 
-// waited is the end of a request.
+// waited waits for a request and returns its error.
 func waited(r *mpi.Request, err error) (mpi.Status, error) {
 	if err != nil {
 		return mpi.Status{}, err
@@ -44,8 +44,8 @@ func begun(r *mpi.Request, err error) (mpi.Status, error) {
 	return s, errors.Join(err, r.Free())
 }
 
-// receiveRefused receives a message whose receive was refused for its buffer: it is
-// still there.
+// receiveRefused receives a message after its receive failed because of its buffer: the message
+// must still be there.
 func receiveRefused(m *mpi.Message, err error) error {
 	if errors.Is(err, mpi.ErrBuffer) {
 		_, again := m.Recv(mpi.Of([]byte{0}))
@@ -80,7 +80,7 @@ func messageCalls() (list []messageCall) {
 	return append(list,
 		messageCall{"Recv", true, (*mpi.Comm).Recv},
 		messageCall{"RecvContext", true, func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error) {
-			var never context.Context // nil, which never ends
+			var never context.Context // nil, which never completes
 			return c.RecvContext(never, b, rank, tag)
 		}},
 		messageCall{"Sendrecv, sending", false, func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error) {
@@ -184,7 +184,7 @@ func TestMessageRules(t *testing.T) {
 				switch {
 				case c.rank == mpi.ProcNull:
 					size = 0
-				case x.receives: // also where it is refused: the message stays for the next
+				case x.receives: // also if the call fails: the message remains for the next receive
 					partner, err = w.Isend(mpi.Of(make([]byte, size)), self, max(0, min(c.tag, mpi.MaxTag)))
 				default:
 					partner, err = w.Irecv(mpi.Of(make([]byte, size)), mpi.AnySource, mpi.AnyTag)
@@ -223,7 +223,7 @@ func TestMessageRules(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-// elements are buffers of all kinds: of as many elements as they are asked for.
+// elements returns a buffer of n elements, by kind.
 var elements = map[datatype.Kind]func(n int) mpi.Buffer{
 	datatype.Byte:        func(n int) mpi.Buffer { return mpi.Bytes(make([]byte, n)) },
 	datatype.Bool:        func(n int) mpi.Buffer { return mpi.Bools(make([]bool, n)) },
@@ -247,7 +247,7 @@ var elements = map[datatype.Kind]func(n int) mpi.Buffer{
 	datatype.Struct:      func(n int) mpi.Buffer { return mpi.Structs(make([]struct{ A, B int32 }, n)) },
 }
 
-// kindClass is a class of kinds (6.9.2).
+// kindClass is a class of kinds of elements (6.9.2).
 type kindClass string
 
 func classOf(k datatype.Kind) kindClass {
@@ -272,7 +272,7 @@ func classOf(k datatype.Kind) kindClass {
 type opRule struct {
 	op      mpi.Op
 	classes []kindClass // nil: all
-	// calls that it is for
+	// calls to which the rule applies
 	collective, accumulate, fetch bool
 }
 
@@ -285,7 +285,7 @@ var (
 	simple  = []kindClass{"byte", "logical", "integer", "floating point", "complex", "pair"}
 )
 
-// opRules are those of 6.9.2, 6.9.4, 6.9.5 and 12.3.4.
+// opRules are the rules of 6.9.2, 6.9.4, 6.9.5 and 12.3.4.
 var opRules = []opRule{
 	{mpi.Sum, numbers, true, true, true},
 	{mpi.Prod, numbers, true, true, true},
@@ -307,7 +307,7 @@ var opRules = []opRule{
 	{mpi.OpFunc[int64]("of nil", true, nil), nil, false, false, false},
 }
 
-// allows reports whether an operation is for elements of a kind.
+// allows reports whether a rule permits an operation on elements of a kind.
 func (o opRule) allows(k datatype.Kind) bool {
 	for _, c := range o.classes {
 		if c == classOf(k) || string(c) == k.String() {
@@ -317,7 +317,7 @@ func (o opRule) allows(k datatype.Kind) bool {
 	return o.classes == nil
 }
 
-// TestOperationRules goes through every reduction, with every operation on every kind.
+// TestOperationRules calls every reduction with every operation on every kind of elements.
 func TestOperationRules(t *testing.T) {
 	require.Len(t, opRules, len(datatype.Ops())+4, "every predefined operation has its rule")
 	job(t, 2, mpi.Options{}, func(w mpi.World) error {
@@ -365,8 +365,8 @@ func expect(err error, ok bool, want ...error) error {
 	return fmt.Errorf("is %v, not one of %v", err, want)
 }
 
-// TestAccumulateRules goes through every operation on a window that combines elements,
-// with every operation on every kind (12.3.4).
+// TestAccumulateRules calls every operation on a window that combines elements, with every
+// operation on every kind of elements (12.3.4).
 func TestAccumulateRules(t *testing.T) {
 	w := aloneWorld(t)
 	win, _, err := mpi.WinAllocate[byte](w.Comm, 64)
@@ -415,7 +415,7 @@ func TestAccumulateRules(t *testing.T) {
 
 func second(_ mpi.Status, err error) error { return err }
 
-// TestWindowRules goes through every call on a window with a target (12.3, 12.5).
+// TestWindowRules makes every call on a window with a target (12.3, 12.5).
 func TestWindowRules(t *testing.T) {
 	w := aloneWorld(t)
 	win, _, err := mpi.WinAllocate[int64](w.Comm, 4)
@@ -473,7 +473,7 @@ func TestWindowRules(t *testing.T) {
 		}
 		require.NoError(t, win.UnlockAll())
 	}
-	// The null process has its epoch, too: what ends one has begun it.
+	// An epoch of the null process must be started before it is used or ended.
 	require.ErrorIs(t, win.Unlock(mpi.ProcNull), mpi.ErrEpoch)
 	require.ErrorIs(t, win.Flush(mpi.ProcNull), mpi.ErrEpoch)
 	require.NoError(t, win.Lock(mpi.LockShared, mpi.ProcNull))

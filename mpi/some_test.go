@@ -8,8 +8,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// Some of several requests are those that are done, each once, with and without waiting
-// for one.
+// TestSomeOfSeveral checks that WaitSome and TestSome return each completed request once.
 func TestSomeOfSeveral(t *testing.T) {
 	for name, some := range map[string]func(...*mpi.Request) ([]int, []mpi.Status, error){"wait": mpi.WaitSome, "test": mpi.TestSome} {
 		job(t, 2, mpi.Options{}, func(w mpi.World) error {

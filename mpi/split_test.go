@@ -16,7 +16,7 @@ func TestSplit(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// The even ranks and the odd ones, the last first.
+			// Split into the even and the odd ranks, in descending order.
 			size := (n + 1 - w.Rank()%2) / 2
 			require.Equal(t, size, c.Size())
 			require.Equal(t, size-1-w.Rank()/2, c.Rank())

@@ -27,12 +27,12 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// knock connects to an address and says something.
+// knock connects to an address and sends a text.
 func knock(at, says string) error {
 	c, err := net.Dial("tcp", at)
 	if err != nil {
 		return err
 	}
-	_, _ = c.Write([]byte(says)) // it may be closed before
+	_, _ = c.Write([]byte(says)) // the rank may have closed the connection
 	return c.Close()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// datagrams has calls compared, over UD.
+// datagrams are options with Check over UD.
 var datagrams = mpi.Options{Net: mpi.UD, Check: true, NoShared: true}
 
 func TestPingPongUD(t *testing.T) { pingPong(t, mpi.Options{Net: mpi.UD}) }
@@ -38,8 +38,7 @@ func everything(n int) (list []step) {
 	return list
 }
 
-// TestImpairedUD runs a network that loses 5 % of the datagrams, duplicates and delays others,
-// by a seed.
+// TestImpairedUD drops 5 % of the datagrams, duplicates and delays others, by a seed.
 func TestImpairedUD(t *testing.T) {
 	const n, seed = 4, 5
 	t.Logf("seed %d", seed)

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// All ranks count at one place, each in every way there is, and nothing gets lost:
-// by atomics of the adapter, in packets, by themselves.
+// TestWinAtomicity has all ranks add to one word with every kind of operation, and checks that no
+// addition is lost: by atomics of the device, in packets, and locally.
 func TestWinAtomicity(t *testing.T) {
 	winJob(t, 4, func(t *testing.T, w mpi.World) error { return countTogether(t, w, 40) })
 }
@@ -27,7 +27,7 @@ func countTogether(t *testing.T, w mpi.World, rounds int64) error {
 		switch (i + int64(w.Rank())) % 4 {
 		case 0:
 			require.NoError(t, win.Accumulate(mpi.Of(one), 0, mpi.At(1), mpi.Sum))
-		case 1: // too much for the adapter
+		case 1: // more than an atomic of the device
 			require.NoError(t, win.Accumulate(mpi.Of([]int64{0, 1, 0}), 0, mpi.At(0), mpi.Sum))
 		case 2:
 			was := int64(-1)
@@ -65,7 +65,8 @@ func countTogether(t *testing.T, w mpi.World, rounds int64) error {
 	return win.Free()
 }
 
-// Of pairs the greatest counts, and of those the one of the least rank.
+// TestWinMaxLoc checks that the greatest value is selected, and of equal values that of the lowest
+// rank.
 func TestWinMaxLoc(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		pairs := []mpi.Pair[int16]{{Value: -1}, {Value: -1}}
@@ -83,7 +84,7 @@ func TestWinMaxLoc(t *testing.T) {
 	}, "direct", "messages")
 }
 
-// A hundredth of all packets is lost.
+// TestWinLoss drops 1 % of all packets.
 func TestWinLoss(t *testing.T) {
 	const n, seed = 3, 5
 	t.Logf("seed %d", seed)

@@ -29,7 +29,7 @@ func TestWinDetachUnderFire(t *testing.T) {
 			require.NoError(t, w.Bcast(mpi.Of(at), 0))
 			require.NoError(t, win.LockAll())
 			if w.Rank() == 0 {
-				for range w.Size() - 1 { // have begun
+				for range w.Size() - 1 { // have started
 					_, err := w.Recv(mpi.Buffer{}, mpi.AnySource, 1)
 					require.NoError(t, err)
 				}
@@ -53,10 +53,10 @@ func TestWinDetachUnderFire(t *testing.T) {
 	})
 }
 
-// fire starts all kinds of operations on this rank's part of memory of rank 0, each at its own
-// place, until the memory is detached.
+// fire starts all kinds of operations on this rank's part of the memory of rank 0, each on words of
+// its own, until the memory is detached.
 func fire(w mpi.World, win *mpi.Win, at, n int) error {
-	q := n / 2 / 4 // ranks, ways
+	q := n / 2 / 4 // by ranks and kinds of operations
 	place := func(way int) int { return at + 8*q*(4*(w.Rank()-1)+way) }
 	many, some, got, was := make([]int64, q), []int64{1, 2, 3}, make([]int64, q), int64(0)
 	for i := 0; ; i++ {
@@ -73,18 +73,18 @@ func fire(w mpi.World, win *mpi.Win, at, n int) error {
 		default:
 			err = win.Get(mpi.Of(got), 0, mpi.At(place(3)))
 		}
-		if i == 7 { // with some of it under way
+		if i == 7 { // while some are in progress
 			if err := w.Send(mpi.Buffer{}, 0, 1); err != nil {
 				return err
 			}
 		}
 		switch {
 		case errors.Is(err, mpi.ErrRange) && i > 7:
-			return win.FlushAll() // of what was begun before nothing has failed
+			return win.FlushAll() // operations that were started before have not failed
 		case err != nil:
 			return fmt.Errorf("operation %d: %w", i, err)
 		}
-		if i%5 == 4 { // it fills got, and was
+		if i%5 == 4 { // got and was are reused
 			if err := win.Flush(0); err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func TestWinDetachPassive(t *testing.T) {
 				require.NoError(t, err)
 				all := addresses(t, w, at)
 				if w.Rank() == 0 {
-					<-put // of which MPI knows nothing
+					<-put // without an MPI call
 					require.NoError(t, win.Detach(at))
 					require.EqualValues(t, 5, mine[599])
 					close(detached)

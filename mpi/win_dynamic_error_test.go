@@ -20,7 +20,7 @@ func TestWinDynamicMisuse(t *testing.T) {
 		require.NoError(t, err)
 
 		mem := make([]int64, 100)
-		low, high := mem[10:20], mem[20:40] // wall to wall
+		low, high := mem[10:20], mem[20:40] // adjacent regions
 		lowAt, err := mpi.WinAttach(win, low)
 		require.NoError(t, err)
 		highAt, err := mpi.WinAttach(win, high)
@@ -59,7 +59,7 @@ func TestWinDynamicMisuse(t *testing.T) {
 				{win.Put(one, to, mpi.At(end)), mpi.ErrRange},
 				{win.Put(one, to, mpi.At(end-4)), mpi.ErrRange},
 				{win.Get(one, to, mpi.At(begin-1)), mpi.ErrRange},
-				{win.Get(two, to, mpi.At(wall-8)), mpi.ErrRange}, // across
+				{win.Get(two, to, mpi.At(wall-8)), mpi.ErrRange}, // across both
 				{win.Put(two, to, mpi.At(begin).Strided(2, 1, 10)), mpi.ErrRange},
 				{win.Put(two, to, mpi.At(begin).Indexed([]mpi.Block{{At: 9, Len: 2}})), mpi.ErrRange},
 				{win.Put(one, to, mpi.At(begin).Indexed([]mpi.Block{{At: math.MaxInt / 2, Len: 1}})), mpi.ErrRange},
@@ -92,7 +92,7 @@ func TestWinDynamicMisuse(t *testing.T) {
 		require.NoError(t, win.Detach(highAt))
 		err = win.Detach(highAt)
 		require.ErrorContains(t, err, "nothing is attached")
-		at, err := mpi.WinAttach(win, mem) // where they were
+		at, err := mpi.WinAttach(win, mem) // the addresses where they were
 		require.NoError(t, err)
 		all := addresses(t, w, at)
 		require.NoError(t, win.Fence())
@@ -148,7 +148,7 @@ func TestWinDynamicPackets(t *testing.T) {
 	}
 }
 
-// knownToLost makes a window in which the lost rank has looked up regions of the others, and no
+// knownToLost creates a window in which the lost rank has looked up regions of the others, and no
 // rank has looked up its region.
 func knownToLost(wait func(win *mpi.Win, mine, lost int) error) losing {
 	return func(w mpi.World) (*mpi.Win, func() error, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// Each rank has lines of its own length, which only it knows, and the one before it
-// reads them: where the memory is, and how much of it, goes around as a message.
+// Each rank has lines of a length that only it knows, and the previous rank reads them. Address and
+// number are sent as messages.
 func ExampleWinCreateDynamic() {
 	err := mpitest.Run(3, func(w mpi.World) error {
 		win, err := mpi.WinCreateDynamic(w.Comm)
@@ -19,7 +19,7 @@ func ExampleWinCreateDynamic() {
 		for i := range line {
 			line[i] = float64(10*w.Rank() + i)
 		}
-		at, err := mpi.WinAttach(win, line) // asks nobody
+		at, err := mpi.WinAttach(win, line) // without communication
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func ExampleWinCreateDynamic() {
 		if w.Rank() == 1 {
 			fmt.Println(got)
 		}
-		if err := w.Barrier(); err != nil { // the others have read it
+		if err := w.Barrier(); err != nil { // all ranks have read
 			return err
 		}
 		if err := win.Detach(at); err != nil {

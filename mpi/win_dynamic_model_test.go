@@ -11,14 +11,14 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// dynamicProgram is a winProgram in whose window each section, the places that a rank
-// puts to or accumulates on and those of all, is attached by itself, wall to wall
-// with the others. Between epochs sections are detached, and go to the other one of
-// two arenas, to where they have been before the last time.
+// dynamicProgram is a winProgram with a dynamic window. Each section (the words that one rank puts
+// to, those that one rank accumulates on, and those of all) is attached by itself, adjacent to the
+// others. Between epochs sections are detached and moved to the other one of two arenas, where they
+// have been before.
 type dynamicProgram struct {
 	*winProgram
-	arenas [][][]int // by epoch, rank and section: where it is then
-	amiss  [][]amiss // by epoch and rank: what is tried and must not go
+	arenas [][][]int // arena by epoch, rank and section
+	amiss  [][]amiss // by epoch and rank: operations that must fail
 }
 
 // amiss is an operation on memory that is not attached.
@@ -29,12 +29,12 @@ type amiss struct {
 	how     string
 }
 
-// sections are where sections begin, and where the last one ends.
+// sections returns the first word of each section, and the end of the last.
 func sections(n int) (begin []int) {
 	for r := range n {
 		begin = append(begin, r*privatePuts)
 	}
-	for r := range n + 1 { // the last is that of all
+	for r := range n + 1 { // the last one is that of all ranks
 		begin = append(begin, n*privatePuts+r*privateAccs)
 	}
 	return append(begin, winPlaces(n))
@@ -69,7 +69,7 @@ func drawDynamicProgram(rt *rapid.T, n int) *dynamicProgram {
 	return p
 }
 
-// dynamicRank is a rank's part of it.
+// dynamicRank is the state of a rank that runs a dynamicProgram.
 type dynamicRank struct {
 	w        mpi.World
 	win      *mpi.Win
@@ -102,7 +102,7 @@ func (p *dynamicProgram) run(w mpi.World) error {
 	return d.win.Free()
 }
 
-// epoch moves sections, does the epoch, and looks at memory.
+// epoch moves sections, executes the epoch, and checks the memory.
 func (p *dynamicProgram) epoch(d *dynamicRank, i int) error {
 	rank := d.w.Rank()
 	if err := d.move(p.arenas[i][rank]); err != nil {
@@ -141,7 +141,7 @@ func (p *dynamicProgram) epoch(d *dynamicRank, i int) error {
 
 func (d *dynamicRank) section(s, arena int) []int64 { return d.arenas[arena][d.begin[s]:d.begin[s+1]] }
 
-// move detaches sections that go elsewhere, and attaches them there.
+// move detaches the sections that move, and attaches them in the other arena.
 func (d *dynamicRank) move(to []int) error {
 	for s, arena := range to {
 		was := d.attached[s]
@@ -155,7 +155,7 @@ func (d *dynamicRank) move(to []int) error {
 			}
 			copy(d.section(s, arena), from)
 			for i := range from {
-				from[i] = -1 // what nobody may see
+				from[i] = -1 // must not be visible to any rank
 			}
 		}
 		d.attached[s] = arena
@@ -177,11 +177,11 @@ func (d *dynamicRank) wrong(x amiss, arenas [][]int) error {
 		return nil
 	case "moved":
 		at = mpi.At(addr(1-arena, d.begin[x.section]))
-	case "straddles": // the wall to the next section, be that attached or not
+	case "straddles": // the boundary to the next section, attached or not
 		at = mpi.At(addr(arena, d.begin[x.section+1]-1))
 	case "beyond":
 		at, n = mpi.At(addr(arena, d.begin[x.section])-8), d.begin[x.section+1]-d.begin[x.section]+1
-	case "gap": // each element lies in a section, but not in the same one
+	case "gap": // each element is within a section, but they are in different ones
 		at = mpi.At(addr(arena, d.begin[x.section])).Strided(2, 1, d.begin[x.section+1]-d.begin[x.section])
 	}
 	var err error
@@ -196,7 +196,7 @@ func (d *dynamicRank) wrong(x amiss, arenas [][]int) error {
 	return nil
 }
 
-// TestWinDynamicModel is TestWinModel with memory that comes, goes and comes back.
+// TestWinDynamicModel is TestWinModel with memory that is detached, moved and attached again.
 func TestWinDynamicModel(t *testing.T) {
 	checkWinPrograms(t, func(rt *rapid.T, n int) func(mpi.World) error { return drawDynamicProgram(rt, n).run })
 }

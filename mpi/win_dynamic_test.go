@@ -8,14 +8,14 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// addresses are those that each rank tells the others.
+// addresses exchanges the addresses of all ranks.
 func addresses(t *testing.T, w mpi.World, mine int) []int {
 	all := make([]int, w.Size())
 	require.NoError(t, w.Allgather(mpi.Of([]int{mine}), mpi.Of(all)))
 	return all
 }
 
-// TestWinDynamic makes all operations between all synchronization calls on attached memory.
+// TestWinDynamic executes all operations between all synchronization calls on attached memory.
 func TestWinDynamic(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		win, err := mpi.WinCreateDynamic(w.Comm)
@@ -78,6 +78,6 @@ func TestWinDynamic(t *testing.T) {
 		require.NoError(t, win.UnlockAll())
 		require.NoError(t, w.Barrier())
 		require.NoError(t, win.Detach(other))
-		return win.Free() // and the rest with it
+		return win.Free() // and the remaining ones with it
 	})
 }

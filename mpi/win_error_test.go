@@ -32,7 +32,7 @@ func TestWinMisuse(t *testing.T) {
 		got := mpi.Value(new(int64))
 		half := mpi.Of([]float64{0.5})
 
-		// Without an epoch.
+		// Calls without an epoch.
 		other := 1 - w.Rank()
 		for _, err := range []error{win.Put(one, other, mpi.At(0)), win.Complete(), win.Wait(), win.Unlock(other), win.UnlockAll(),
 			win.Flush(other), win.FlushAll(), win.FlushLocal(other), win.FlushLocalAll()} {
@@ -41,7 +41,7 @@ func TestWinMisuse(t *testing.T) {
 		_, err = win.Test()
 		require.ErrorIs(t, err, mpi.ErrEpoch)
 
-		// In one.
+		// Calls in an epoch.
 		for _, x := range []*mpi.Win{win, floats, structs} {
 			require.NoError(t, x.Fence())
 		}
@@ -82,7 +82,7 @@ func TestWinMisuse(t *testing.T) {
 		}
 		require.NoError(t, win.Put(mpi.Of([]int64{}), other, mpi.At(10)))
 
-		// In another.
+		// Calls in an epoch of another kind.
 		require.NoError(t, win.Put(one, other, mpi.At(4)))
 		require.ErrorIs(t, win.Lock(mpi.LockShared, other), mpi.ErrEpoch)
 		require.ErrorIs(t, win.LockAll(), mpi.ErrEpoch)
@@ -132,13 +132,13 @@ func TestWinMisuse(t *testing.T) {
 // error that names it.
 func TestWinLost(t *testing.T) {
 	setups := map[string]losing{
-		// To be told what it has attached, or to be given back what it knows.
+		// Wait for a lookup of its regions, or for the recall of a region that it has looked up.
 		"find":   knownToLost(func(win *mpi.Win, _, lost int) error { return win.Put(mpi.Of([]int64{1}), 2, mpi.At(lost)) }),
 		"detach": knownToLost(func(win *mpi.Win, mine, _ int) error { return win.Detach(mine) }),
 	}
 	for name, wait := range map[string]func(w mpi.World, win *mpi.Win) error{
 		"fence": func(w mpi.World, win *mpi.Win) error { return win.Fence() },
-		"lock":  func(w mpi.World, win *mpi.Win) error { return win.Lock(mpi.LockShared, 0) }, // which rank 2 has
+		"lock":  func(w mpi.World, win *mpi.Win) error { return win.Lock(mpi.LockShared, 0) }, // which rank 2 holds
 		"put": func(w mpi.World, win *mpi.Win) error {
 			if w.Rank() == 1 {
 				return win.Lock(mpi.LockShared, 0)
@@ -183,7 +183,7 @@ func TestWinLost(t *testing.T) {
 	for name, setup := range setups {
 		for net, o := range map[string]mpi.Options{"direct": {}, "messages": {OneSided: mpi.Messages}, "tcp": {Net: mpi.TCP}} {
 			if net == "messages" && name != "accumulate" && name != "detach" {
-				continue // which is the same
+				continue // which is equivalent
 			}
 			jobs.Go(func() {
 				if err := lose(o, setup); err != nil {
@@ -195,11 +195,11 @@ func TestWinLost(t *testing.T) {
 	jobs.Wait()
 }
 
-// losing makes a window of a job whose rank 2 is about to go, and says how to wait for
-// it then.
+// losing creates a window of a job whose rank 2 is about to fail, and returns how to wait for it
+// then.
 type losing func(w mpi.World) (win *mpi.Win, wait func() error, err error)
 
-// lockedByLost has a window of which the rank that goes locks rank 0.
+// lockedByLost creates a window of which the rank that fails has locked rank 0.
 func lockedByLost(wait func(mpi.World, *mpi.Win) error) losing {
 	return func(w mpi.World) (*mpi.Win, func() error, error) {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 4)
@@ -210,7 +210,7 @@ func lockedByLost(wait func(mpi.World, *mpi.Win) error) losing {
 	}
 }
 
-// lose has two ranks wait for a third one that is lost.
+// lose has two ranks wait for a third one that fails.
 func lose(o mpi.Options, setup losing) error {
 	return loseLast(3, o, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		win, wait, err := setup(w)
@@ -222,7 +222,7 @@ func lose(o mpi.Options, setup losing) error {
 			if err := wait(); !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "rank 2") {
 				return fmt.Errorf("it was told: %w", err)
 			}
-			// Nothing can be done with the window, but to free it.
+			// The window permits nothing but Free.
 			for _, err := range []error{win.Lock(mpi.LockShared, 0), win.LockAll(), win.Post(win.Group()), win.Start(win.Group())} {
 				if !errors.Is(err, mpi.ErrLost) {
 					return fmt.Errorf("it was told later: %w", err)

@@ -7,11 +7,11 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// Ranks draw numbers from a counter at rank 0, which does nothing for it, and leave
-// them in its window.
+// Ranks draw numbers from a counter at rank 0, which makes no call for it, and store them in its
+// window.
 func ExampleWin() {
 	err := mpitest.Run(3, func(w mpi.World) error {
-		win, mine, err := mpi.WinAllocate[int64](w.Comm, 4) // the counter, and a place for each number
+		win, mine, err := mpi.WinAllocate[int64](w.Comm, 4) // the counter, and an element for each number
 		if err != nil {
 			return err
 		}

@@ -50,16 +50,16 @@ func FuzzWinPacket(f *testing.F) {
 		at, err := mpi.WinAttach(dynamic, guarded[8:72])
 		require.NoError(t, err)
 		require.NoError(t, dynamic.Fence())
-		require.NoError(t, dynamic.Put(mpi.Of([]byte{1}), 0, mpi.At(at))) // so that it is known
+		require.NoError(t, dynamic.Put(mpi.Of([]byte{1}), 0, mpi.At(at))) // so that it is looked up
 		handOver(static, b)
 		handOver(dynamic, b)
 		require.Equal(t, make([]byte, 8), guarded[:8])
 		require.Equal(t, make([]byte, 8), guarded[72:])
-		_, _ = static.Free(), dynamic.Free() // they may be broken
+		_, _ = static.Free(), dynamic.Free() // the packets may be invalid
 	})
 }
 
-// handOver hands packets to a window.
+// handOver passes packets to a window.
 func handOver(win *mpi.Win, b []byte) {
 	for len(b) >= 14 {
 		h := envelope.Header{Kind: envelope.Active, Tag: int32(binary.LittleEndian.Uint32(b)), ID: uint64(binary.LittleEndian.Uint32(b[4:])),

@@ -42,7 +42,8 @@ func TestWinManyMessages(t *testing.T) {
 	})
 }
 
-// A rank that announces messages without end is cut off before it takes all memory.
+// TestWinTooManyMessages checks that a rank that announces messages without end is disconnected
+// before it uses up the memory.
 func TestWinTooManyMessages(t *testing.T) {
 	w, err := mpi.Init(open, mpi.Options{})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// winCrew are the ranks of a job that do one thing after the other.
+// winCrew is a job whose ranks run one function after the other.
 type winCrew struct {
 	n    int
 	work []chan func(mpi.World) error
@@ -54,7 +54,7 @@ func newWinCrew(t *testing.T, n int, o mpi.Options) *winCrew {
 	return c
 }
 
-// do lets all ranks do f.
+// do runs f on all ranks.
 func (c *winCrew) do(f func(mpi.World) error) error {
 	for _, ch := range c.work {
 		ch <- f
@@ -76,9 +76,9 @@ func (c *winCrew) do(f func(mpi.World) error) error {
 	return errs
 }
 
-// The window of each rank has, for each rank, places that only that one puts to and
-// gets from, once in an epoch, and places that only that one accumulates on, in its
-// order. At the end are places to which all ranks add.
+// The window of each rank has for each rank elements that only that one puts to and gets from, once
+// in an epoch, and elements that only that one accumulates on, in its order. At the end are
+// elements to which all ranks add.
 const (
 	privatePuts  = 12
 	privateAccs  = 6
@@ -89,8 +89,8 @@ const (
 type winMove struct {
 	what   string
 	target int
-	base   int         // of the places that it is drawn from
-	at     []mpi.Block // one element after the other, in this order
+	base   int         // the first of the elements from which it is drawn
+	at     []mpi.Block // the elements, one after the other
 	stride bool        // they are Strided
 	gaps   bool        // in the origin's memory
 	send   []int64
@@ -100,7 +100,7 @@ type winMove struct {
 	flush  bool    // FlushLocal, or Flush, after it
 }
 
-// winEpoch is the operations of all ranks between synchronization calls.
+// winEpoch has the operations of all ranks between two synchronization calls.
 type winEpoch struct {
 	how   string
 	moves [][]winMove // by rank
@@ -115,10 +115,10 @@ type winProgram struct {
 
 func winPlaces(n int) int { return n*(privatePuts+privateAccs) + commonPlaces }
 
-// winOps are the operations of reads; NoOp, the last, is of no other.
+// winOps are the operations of reads; only reads have the last one, NoOp.
 var winOps = []mpi.Op{mpi.Sum, mpi.Prod, mpi.Max, mpi.Min, mpi.BAnd, mpi.BOr, mpi.BXor, mpi.LXor, mpi.Replace, mpi.NoOp}
 
-// drawWinProgram works out a program and its end.
+// drawWinProgram draws a program and computes its results.
 func drawWinProgram(rt *rapid.T, n int) *winProgram {
 	p := &winProgram{n: n}
 	mem := make([][]int64, n)
@@ -129,7 +129,7 @@ func drawWinProgram(rt *rapid.T, n int) *winProgram {
 	for range rapid.IntRange(1, 5).Draw(rt, "epochs") {
 		e := winEpoch{how: rapid.SampledFrom([]string{"fence", "start", "lock", "lockall", "share"}).Draw(rt, "how"), moves: make([][]winMove, n)}
 		for r := range n {
-			puts := make([]map[int]bool, n) // places that are taken in this epoch
+			puts := make([]map[int]bool, n) // elements that are used in this epoch
 			for i := range puts {
 				puts[i] = map[int]bool{}
 			}
@@ -195,7 +195,7 @@ func applyOne(op mpi.Op, inout []int64, in int64) error {
 	return mpi.ReduceLocal(mpi.Value(&in), mpi.Of(inout), op)
 }
 
-// draw chooses where a move goes, and returns the elements.
+// draw draws the target of an operation, and returns its elements.
 func (m *winMove) draw(rt *rapid.T, base, room int) (idx []int) {
 	if m.what == "fetch" || m.what == "swap" {
 		i := base + rapid.IntRange(0, room-1).Draw(rt, "place")
@@ -203,10 +203,10 @@ func (m *winMove) draw(rt *rapid.T, base, room int) (idx []int) {
 		return []int{i}
 	}
 	switch rapid.IntRange(0, 2).Draw(rt, "layout") {
-	case 0: // in a row
+	case 0: // contiguous
 		i := rapid.IntRange(0, room-1).Draw(rt, "place")
 		m.at = []mpi.Block{{At: base + i, Len: rapid.IntRange(1, room-i).Draw(rt, "length")}}
-	case 1: // every other one
+	case 1: // every second one
 		m.stride = true
 		for i := base; i < base+room; i += 2 {
 			m.at = append(m.at, mpi.Block{At: i, Len: 1})
@@ -229,13 +229,13 @@ func (m *winMove) draw(rt *rapid.T, base, room int) (idx []int) {
 	return idx
 }
 
-// winWhere is the displacement of an element of a rank's window.
+// winWhere returns the displacement of an element of a rank's window.
 type winWhere func(target, index int) int
 
-// index is that of windows of words.
+// index returns the displacement in windows with a unit of one element.
 func index(_, i int) int { return i }
 
-// place is where a move goes.
+// place returns the target location of an operation.
 func (m *winMove) place(where winWhere) mpi.Place {
 	switch {
 	case m.stride:
@@ -250,7 +250,7 @@ func (m *winMove) place(where winWhere) mpi.Place {
 	return mpi.At(where(m.target, m.base)).Indexed(blocks)
 }
 
-// winResult is a move's that has to be compared.
+// winResult is a result to be compared.
 type winResult struct {
 	m   *winMove
 	got *memory
@@ -275,7 +275,7 @@ func (m *winMove) do(win *mpi.Win, where winWhere) (*winResult, error) {
 	return &winResult{m, got}, win.CompareAndSwap(send.buf(), mpi.Value(&m.cmp), got.buf(), m.target, disp)
 }
 
-// run is a rank's part of a program.
+// run executes a program at one rank.
 func (p *winProgram) run(w mpi.World) error {
 	mine := make([]int64, winPlaces(p.n))
 	win, err := mpi.WinCreate(w.Comm, mine)
@@ -369,8 +369,8 @@ func (e *winEpoch) run(win *mpi.Win, w mpi.World, n int, where winWhere) error {
 	return nil
 }
 
-// TestWinModel makes random operations in random epochs and compares all results and memory
-// with a model.
+// TestWinModel executes random operations in random epochs and compares all results and memory with
+// a model.
 func TestWinModel(t *testing.T) {
 	checkWinPrograms(t, func(rt *rapid.T, n int) func(mpi.World) error { return drawWinProgram(rt, n).run })
 }
@@ -388,7 +388,7 @@ func checkWinPrograms(t *testing.T, draw func(rt *rapid.T, n int) func(mpi.World
 				}
 				err := crews[key].do(draw(rt, n))
 				if err != nil {
-					t.Log(err) // rapid may not come by it again
+					t.Log(err) // rapid may not draw it again
 				}
 				require.NoError(rt, err)
 			})

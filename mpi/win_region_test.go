@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// le is numbers as packets have them.
+// le returns numbers in the byte order of packets.
 func le(numbers ...uint64) (b []byte) {
 	for _, n := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, n)
@@ -50,7 +50,7 @@ func TestWinPieceBreaches(t *testing.T) {
 		t.Helper()
 		refusedAs(protocol.ErrProtocol, tag, id, payload)
 	}
-	refused(mpi.PacketPut, 0, named(1, put, 5)) // not known yet
+	refused(mpi.PacketPut, 0, named(1, put, 5)) // not looked up yet
 	refusedAs(rma.ErrMalformed, mpi.PacketPut, 0, nil)
 	refused(mpi.PacketReturned, 1, nil)
 	refused(mpi.PacketRecall, 1, nil)
@@ -62,7 +62,7 @@ func TestWinPieceBreaches(t *testing.T) {
 	require.ErrorIs(t, static.WinPacket(0, envelope.Header{Tag: mpi.PacketFind}, le(at, 8)), protocol.ErrProtocol)
 
 	require.NoError(t, win.Lock(mpi.LockShared, 0))
-	require.NoError(t, win.Put(mpi.Of([]int64{7}), 0, mpi.At(addr))) // now it is known
+	require.NoError(t, win.Put(mpi.Of([]int64{7}), 0, mpi.At(addr))) // now it is looked up
 	require.NoError(t, win.WinPacket(0, envelope.Header{Tag: mpi.PacketPut}, named(1, put, 5)))
 	require.Equal(t, []int64{7, 5}, mine[:2])
 	refusedAs(rma.ErrRange, mpi.PacketPut, 0, named(1, beyond, 5))

@@ -40,7 +40,7 @@ func TestWinPostStart(t *testing.T) {
 			require.Equal(t, i, mine[left])
 			require.Equal(t, (i+1)*(i+2)/2, mine[w.Rank()])
 		}
-		// Who knows that the other is there says so.
+		// With NoCheck the program itself guarantees that Post precedes Start.
 		require.NoError(t, win.Post(from, mpi.NoCheck))
 		require.NoError(t, w.Barrier())
 		require.NoError(t, win.Start(to, mpi.NoCheck))
@@ -63,7 +63,7 @@ func TestWinMutualExclusion(t *testing.T) {
 				win, mine, err := mpi.WinAllocate[int64](w.Comm, 4)
 				require.NoError(t, err)
 				for i := range rounds {
-					if (i+w.Rank())%4 == 0 { // reads two places that writers change together
+					if (i+w.Rank())%4 == 0 { // reads two elements that writers change together
 						require.NoError(t, win.Lock(mpi.LockShared, 1))
 						most.Store(max(most.Load(), readers.Add(1)))
 						require.Zero(t, inside.Load())
@@ -108,8 +108,8 @@ func TestWinMutualExclusion(t *testing.T) {
 	}
 }
 
-// All that a rank does in locked windows goes on while the target does something
-// else altogether.
+// TestWinPassiveTarget checks that operations in locked windows progress while the target makes no
+// MPI calls.
 func TestWinPassiveTarget(t *testing.T) {
 	for name, o := range winNets {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestWinPassiveTarget(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, w.Barrier())
 				if w.Rank() == 0 {
-					<-over // of which the adapter knows nothing
+					<-over // without an MPI call
 				} else {
 					for range 10 {
 						require.NoError(t, win.Lock(mpi.LockExclusive, 0))

@@ -20,7 +20,7 @@ var winNets = map[string]mpi.Options{
 	"ud":       {Net: mpi.UD},
 }
 
-// winJob runs f on n ranks on some nets, all of them unless they are named.
+// winJob runs f on n ranks on the named nets, or on all if none is named.
 func winJob(t *testing.T, n int, f func(t *testing.T, w mpi.World) error, names ...string) {
 	for name, o := range winNets {
 		if len(names) > 0 && !slices.Contains(names, name) {
@@ -93,7 +93,8 @@ type particle struct {
 	B int16
 }
 
-// Elements of all kinds, in all layouts, of all lengths, come back as they went.
+// TestWinShapes checks that elements of all types, layouts and lengths are read back as they were
+// written.
 func TestWinShapes(t *testing.T) {
 	winJob(t, 2, func(t *testing.T, w mpi.World) error {
 		win, _, err := mpi.WinAllocate[byte](w.Comm, 3<<20)
@@ -122,7 +123,7 @@ func TestWinShapes(t *testing.T) {
 			}
 		}
 
-		// Large blocks go one by one, short ones together.
+		// Large blocks are transferred one by one, short ones together.
 		for _, block := range []int{10, 5000} {
 			send := make([]byte, 20*block)
 			for i := range send {
@@ -160,7 +161,7 @@ func TestWinShapes(t *testing.T) {
 	})
 }
 
-// vectorOf is n elements of a rank.
+// vectorOf returns n elements of a rank.
 func vectorOf(rank, n int) []int64 { return vector(rank, 0, n) }
 
 // sent returns the initial elements.
@@ -172,7 +173,7 @@ func (m *memory) sent() []int64 {
 	return v
 }
 
-// Operations with a Request are done when it is.
+// TestWinRequests checks that operations are complete when their Request is.
 func TestWinRequests(t *testing.T) {
 	winJob(t, 2, func(t *testing.T, w mpi.World) error {
 		win, mine, err := mpi.WinAllocate[int32](w.Comm, 20000)
@@ -215,7 +216,7 @@ func TestWinRequests(t *testing.T) {
 	}, "direct", "messages")
 }
 
-// Windows may overlap, and come and go.
+// TestWinOverlap checks that windows may overlap, and may be created and freed repeatedly.
 func TestWinOverlap(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		mine := make([]int64, 8)
@@ -242,7 +243,7 @@ func TestWinOverlap(t *testing.T) {
 	}, "direct", "messages")
 }
 
-// A communicator of some ranks, in another order, has windows too.
+// TestWinOfSomeRanks has a window on a communicator of some ranks, in another order.
 func TestWinOfSomeRanks(t *testing.T) {
 	winJob(t, 4, func(t *testing.T, w mpi.World) error {
 		c, err := w.Split(w.Rank()%2, -w.Rank())

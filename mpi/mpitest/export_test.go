@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SetGrace sets the time that others have when a rank has failed, for a test.
+// SetGrace sets the time that the other ranks have when one has failed.
 func SetGrace(t *testing.T, d time.Duration) {
 	before := grace
 	grace = d

@@ -41,17 +41,17 @@ func TestAllRanksRun(t *testing.T) {
 	require.EqualValues(t, 0b1111, ranks.Load())
 }
 
-// Who does not come to an end when another has failed is left.
+// TestFailure checks that Run returns although ranks do not end after another has failed.
 func TestFailure(t *testing.T) {
 	mpitest.SetGrace(t, 50*time.Millisecond)
 	wrong := errors.New("two and two made five")
 	over := make(chan struct{})
 	defer close(over)
-	var joined sync.WaitGroup // who has not when the job ends fails in Init
+	var joined sync.WaitGroup // a rank that calls Init after the job has ended gets an error
 	joined.Add(3)
 	err := mpitest.Run(3, func(w mpi.World) error {
 		joined.Done()
-		joined.Wait() // if one cannot join these are left behind, and the test fails
+		joined.Wait() // if one cannot join, Run returns without these, and the test fails
 		switch w.Rank() {
 		case 1:
 			return wrong

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scripted is a manager that answers each line with what is written, and vanishes
-// when there is no more.
+// scripted is a process manager that replies to each line with the next of the given lines, and
+// closes the connection after the last.
 func scripted(t *testing.T, answers ...string) *client {
 	ours, theirs := net.Pipe()
 	done := make(chan struct{})
@@ -33,7 +33,7 @@ func scripted(t *testing.T, answers ...string) *client {
 	return &client{protocol: &protocolV1{}, rank: 1, size: 2, conn: newConn(ours, "PMI_FD=3")}
 }
 
-// hello is how a session of PMI-1 begins well.
+// hello are the replies that start a session of PMI-1.
 var hello = []string{
 	"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n",
 	"cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n",
@@ -68,7 +68,7 @@ func TestManagersThatAnswerNonsenseAtFirst(t *testing.T) {
 		_, err := scripted(t, hello[:vanish]...).joinManager(soon(t))
 		require.ErrorIs(t, err, ErrGone)
 	}
-	// A manager may not know where ranks are: then nobody shares memory.
+	// If the manager reports no mapping of ranks to nodes, each rank has a node of its own.
 	for _, says := range []string{"cmd=get_result rc=-1 msg=key_PMI_process_mapping_not_found value=unknown\n", "cmd=get_result rc=0 value=\n"} {
 		m, err := scripted(t, append(hello[:3:3], says)...).joinManager(soon(t))
 		require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestManagersThatAnswerNonsenseLater(t *testing.T) {
 	err := m.Put("k", "v")
 	require.ErrorIs(t, err, ErrProtocol)
 	require.ErrorContains(t, err, ": want put_result")
-	require.ErrorIs(t, m.Fence(soon(t)), ErrProtocol) // there is no way on
+	require.ErrorIs(t, m.Fence(soon(t)), ErrProtocol) // the connection is unusable
 	require.ErrorContains(t, m.Abort(1, "x"), "PMI_FD=3")
 
 	require.ErrorContains(t, begin("cmd=put_result rc=-1 msg=duplicate_key_k\n").Put("k", "v"), "duplicate key k")
@@ -114,7 +114,8 @@ func TestManagersThatAnswerNonsenseLater(t *testing.T) {
 	}
 }
 
-// A part of an answer that came before a call was given up is not lost.
+// TestAnswersInPieces checks that the part of a reply that arrived before a call was canceled is
+// kept.
 func TestAnswersInPieces(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()

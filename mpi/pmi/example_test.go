@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// Three ranks tell one another their addresses.
+// Three ranks publish their addresses.
 func Example() {
 	ctx := context.Background()
 	var ranks sync.WaitGroup

@@ -15,10 +15,10 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// hang is a time after which a test has failed.
+// hang is the time after which a test has failed.
 const hang = time.Minute
 
-// envRole makes this program a rank of a job that a test has started.
+// envRole is the variable that makes this program a rank of a job that a test has started.
 const envRole = "SOFTRNIC_PMI_TEST"
 
 func TestMain(m *testing.M) {
@@ -34,8 +34,8 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-// testServed makes a job on our server and a manager for each of its ranks, by
-// connections in memory.
+// testServed creates a job on package server and a manager for each of its ranks, on in-memory
+// connections.
 func testServed(t testing.TB, o server.Options, dialects ...protocol) (*server.Job, []Manager) {
 	job, err := server.New(o)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func testServed(t testing.TB, o server.Options, dialects ...protocol) (*server.J
 		list[i], err = c.joinManager(soon(t))
 		require.NoError(t, err)
 	}
-	t.Cleanup(all.Wait) // runs last but one of the above: connections are closed by tests or below
+	t.Cleanup(all.Wait) // runs before the cleanup above, after all others: connections are closed by tests or below
 	t.Cleanup(func() {
 		for _, m := range list {
 			m.(*client).Close()
@@ -58,7 +58,7 @@ func testServed(t testing.TB, o server.Options, dialects ...protocol) (*server.J
 	return job, list
 }
 
-// kinds are all ways to have the managers of a job.
+// kinds are the implementations of the managers of a job.
 var kinds = map[string]func(t testing.TB, n int) []Manager{
 	"local": func(_ testing.TB, n int) []Manager { return NewLocal(n) },
 	"PMI-1": func(t testing.TB, n int) []Manager {
@@ -75,14 +75,14 @@ var kinds = map[string]func(t testing.TB, n int) []Manager{
 	},
 }
 
-// failer is a test, also one of rapid's.
+// failer is a *testing.T or a *rapid.T.
 type failer interface {
 	require.TestingT
 	Helper()
 	Fatal(...any)
 }
 
-// everyRank runs what each rank does, side by side.
+// everyRank runs f for each rank concurrently.
 func everyRank(t failer, list []Manager, do func(m Manager) error) {
 	t.Helper()
 	errs := make(chan error, len(list))
@@ -99,7 +99,7 @@ func everyRank(t failer, list []Manager, do func(m Manager) error) {
 	}
 }
 
-// exchange is what most programs do: everybody puts, everybody gets everything.
+// exchange has each rank put its value and get those of all, as most programs do.
 func exchange(ctx context.Context, m Manager, round int, value func(rank int) string) error {
 	key := func(rank int) string { return fmt.Sprintf("round-%d/rank-%d", round, rank) }
 	if err := m.Put(key(m.Rank()), value(m.Rank())); err != nil {

@@ -19,11 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// envResult is the file in which a rank writes what it has seen.
+// envResult is the variable with the name of the file to which a rank writes its result.
 const envResult = "SOFTRNIC_PMI_TEST_RESULT"
 
-// playRole is what a rank does that a test has started. It returns the exit
-// status.
+// playRole runs the role of a rank that a test has started, and returns the exit status.
 func playRole(role string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
@@ -54,7 +53,7 @@ func playRole(role string) int {
 			os.Exit(7)
 		}
 		fmt.Println("fence:", m.Fence(ctx))
-	case "orphan": // the manager's end that this rank talks to dies
+	case "orphan": // the manager's process that this rank is connected to dies
 		syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		err := m.Fence(ctx)
 		os.WriteFile(os.Getenv(envResult), fmt.Appendf(nil, "%t %v", errors.Is(err, ErrGone), err), 0o600)
@@ -62,7 +61,7 @@ func playRole(role string) int {
 	return 0
 }
 
-// hydra is a command of mpiexec.hydra with this program as ranks, of a role.
+// hydra returns a command of mpiexec.hydra that runs this program as ranks, in a role.
 func hydra(t *testing.T, role, version string, args ...string) *exec.Cmd {
 	path, err := exec.LookPath("mpiexec.hydra")
 	if err != nil {
@@ -120,7 +119,7 @@ func TestHydraVanishes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "result")
 	c := hydra(t, "orphan", "1", "-n", "1")
 	c.Env = append(c.Env, envResult+"="+file)
-	_ = c.Run() // it cannot say anything good
+	_ = c.Run() // it fails
 	deadline := time.Now().Add(hang)
 	var result []byte
 	for len(result) == 0 && time.Now().Before(deadline) {
@@ -129,7 +128,7 @@ func TestHydraVanishes(t *testing.T) {
 	require.True(t, bytes.HasPrefix(result, []byte("true ")), "%s", result)
 }
 
-// A socket of this process's own is not taken for one that it was started with.
+// TestInherited checks that a socket that this process has opened is not used as an inherited one.
 func TestInherited(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	require.NoError(t, err)

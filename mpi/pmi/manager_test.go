@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// forEachKind runs a test of what all managers have in common.
+// forEachKind runs a test with every implementation.
 func forEachKind(t *testing.T, test func(t *testing.T, make func(n int) []Manager)) {
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestExchange(t *testing.T) {
 	})
 }
 
-// A fence lets nobody through before all have come, and then everybody sees what
-// was put before; whoever gives it up and comes again waits for the same one.
+// TestFences checks that a fence ends only when all ranks have entered it, and that all values put
+// before are visible then. A rank that cancels a fence and enters again waits for the same one.
 func TestFences(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		list := make(3)
@@ -88,20 +88,20 @@ func TestFences(t *testing.T) {
 				require.Equal(t, want, got)
 			}
 		}
-		// The next fence is another one.
+		// The next call enters the next fence.
 		everyRank(t, list, func(m Manager) error { return m.Fence(ctx) })
 	})
 }
 
-// What is asked after a fence was given up waits for its end, and the fence
-// counts.
+// TestGetAfterAFenceThatWasGivenUp checks that a request after a canceled fence waits for the end
+// of that fence, which counts as entered.
 func TestGetAfterAFenceThatWasGivenUp(t *testing.T) {
 	for _, d := range []protocol{&protocolV1{}, protocolV2{}} {
 		job, list := testServed(t, server.Options{Size: 2, ID: "kvs"}, d)
 		ctx := soon(t)
 		cancelled, cancel := context.WithCancel(ctx)
 		first := asked(func() error { return list[0].Fence(cancelled) })
-		for job.Ranks()[0].State != server.AtFence { // the request is with the server
+		for job.Ranks()[0].State != server.AtFence { // the server has the request
 			require.NoError(t, ctx.Err())
 			runtime.Gosched()
 		}
@@ -111,7 +111,7 @@ func TestGetAfterAFenceThatWasGivenUp(t *testing.T) {
 		require.NoError(t, list[1].Put("k", "v"))
 		require.NoError(t, list[1].Fence(ctx))
 		require.NoError(t, <-got)
-		require.NoError(t, list[0].Fence(ctx)) // the same: rank 1 is through
+		require.NoError(t, list[0].Fence(ctx)) // the same fence: rank 1 has left it
 	}
 }
 
@@ -159,7 +159,7 @@ func TestContextsThatHaveEnded(t *testing.T) {
 	})
 }
 
-// Any goroutine may call.
+// TestGoroutines calls a manager from several goroutines.
 func TestGoroutines(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		m := make(1)[0]
@@ -181,7 +181,7 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
-// Put and Get against a map, with values of all sizes and bytes.
+// TestValuesAgainstAModel compares Put and Get with a map, with values of all lengths and bytes.
 func TestValuesAgainstAModel(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		list := make(2)
@@ -253,7 +253,7 @@ func TestAbort(t *testing.T) {
 	for _, d := range []protocol{&protocolV1{}, protocolV2{}} {
 		events := make(chan server.Event, 1)
 		_, list := testServed(t, server.Options{Size: 2, ID: "kvs", Notify: func(e server.Event) { events <- e }}, d)
-		// A rank that waits can be the one that ends it all, from another goroutine.
+		// A rank that waits at a fence can abort the job from another goroutine.
 		ctx, cancel := context.WithCancel(soon(t))
 		waits := asked(func() error { return list[1].Fence(ctx) })
 		require.NoError(t, list[1].Abort(7, "no more memory, 100% sure"))

@@ -31,8 +31,8 @@ func TestOpenAlone(t *testing.T) {
 		environment("SLURM_PROCID", "0", "SLURM_STEP_NUM_TASKS", "1", "SLURM_NTASKS", "4"),
 		environment("SLURM_PROCID", "0", "SLURM_NTASKS", "1"),
 		environment("SLURM_PROCID", "0"),
-		environment("SLURM_JOB_ID", "7", "SLURM_NTASKS", "4"),                                              // the shell of salloc
-		environment("SLURM_JOB_ID", "7", "SLURM_NTASKS", "4", "SLURM_PROCID", "0", "ENVIRONMENT", "BATCH"), // a batch script
+		environment("SLURM_JOB_ID", "7", "SLURM_NTASKS", "4"),                                              // in the shell of salloc
+		environment("SLURM_JOB_ID", "7", "SLURM_NTASKS", "4", "SLURM_PROCID", "0", "ENVIRONMENT", "BATCH"), // in a batch script
 		environment("SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "1", "PMIX_RANK", "0", "SLURM_PROCID", "0"),
 		environment("PMI_RANK", "0", "PMI_SIZE", "1"),
 	} {
@@ -115,7 +115,7 @@ func TestOpenByPort(t *testing.T) {
 	}
 }
 
-// Somebody else's port says nothing, or nonsense.
+// TestOpenAtAWrongPort connects to a port of another program, which sends nothing, or other data.
 func TestOpenAtAWrongPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

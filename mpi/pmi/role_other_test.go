@@ -2,5 +2,5 @@
 
 package pmi
 
-// playRole has nothing to do: no test starts ranks here.
+// playRole does nothing: no test starts ranks on this system.
 func playRole(string) int { return 3 }

@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// Every rank tells the next one its name.
+// Every rank sends its name to the next one.
 func ExampleRunLocal() {
 	err := pmi.RunLocal(2, time.Second, func(m pmi.Manager) error {
 		ctx := context.Background()
@@ -42,7 +42,8 @@ func TestRunLocal(t *testing.T) {
 	require.EqualValues(t, 0b1111, ranks.Load())
 }
 
-// TestRunLocalFails and leaves behind who does not come to an end.
+// TestRunLocalFails checks that RunLocal returns although ranks do not end after another has
+// failed.
 func TestRunLocalFails(t *testing.T) {
 	wrong := errors.New("two and two made five")
 	over, left := make(chan struct{}), make(chan struct{})
@@ -60,7 +61,7 @@ func TestRunLocalFails(t *testing.T) {
 	<-left
 }
 
-// TestRunLocalLeft is a test that ends in a rank.
+// TestRunLocalLeft ends the test in a rank.
 func TestRunLocalLeft(t *testing.T) {
 	err := pmi.RunLocal(1, time.Minute, func(pmi.Manager) error {
 		runtime.Goexit()
