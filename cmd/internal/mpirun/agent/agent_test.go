@@ -102,38 +102,6 @@ func TestEndOfTheInput(t *testing.T) {
 	require.Equal(t, frame.Exit{Signal: 15, Name: "terminated"}, e)
 }
 
-// TestOutlet checks that input that a rank does not read is buffered up to a limit.
-func TestOutlet(t *testing.T) {
-	r, w := io.Pipe()
-	written := make(chan int, 100)
-	o := newAsyncWriter(w, func(n int) { written <- n })
-	o.enqueue([]byte("hello"))
-	got := make([]byte, 5)
-	_, err := io.ReadFull(r, got)
-	require.NoError(t, err)
-	require.Equal(t, "hello", string(got))
-	require.Equal(t, 5, <-written)
-	chunk := bytes.Repeat([]byte("x"), maxQueued/4)
-	for range 10 {
-		o.enqueue(chunk)
-	}
-	require.True(t, o.closed)
-	rest, _ := io.ReadAll(r)
-	require.LessOrEqual(t, len(rest), maxQueued)
-	for len(written) > 0 {
-		<-written
-	}
-
-	r, w = io.Pipe() // a reader that closes
-	o = newAsyncWriter(w, func(n int) { written <- n })
-	require.NoError(t, r.Close())
-	for range 3 {
-		o.enqueue([]byte("x"))
-		require.Equal(t, 1, <-written)
-	}
-	o.closeNow()
-}
-
 func TestNotesAreBounded(t *testing.T) {
 	var out bytes.Buffer
 	a := &agent{out: frame.NewWriter(&out)}

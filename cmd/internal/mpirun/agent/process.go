@@ -17,22 +17,27 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/cpus"
 	"github.com/softrnic/softrnic/cmd/internal/mpirun/frame"
 	"github.com/softrnic/softrnic/cmd/internal/rankproc"
+	"github.com/softrnic/softrnic/internal/sendqueue"
 )
+
+// maxQueued is the maximum number of bytes queued for a rank that does not read. The launcher
+// stays below it: it sends input by credit, and PMI replies on request.
+const maxQueued = 1 << 20
 
 // A process is a rank on this host.
 type process struct {
 	*agent
 	rank   int
-	local  int          // its number among those here
-	pipes  []io.Closer  // ends of ours of its output
-	input  *os.File     // its standard input until it is started; nil is nothing
-	stdin  *asyncWriter // the other end
-	failed error        // before it is started
+	local  int              // its number among those here
+	pipes  []io.Closer      // ends of ours of its output
+	input  *os.File         // its standard input until it is started; nil is nothing
+	stdin  *sendqueue.Queue // the other end
+	failed error            // before it is started
 
 	mu        sync.Mutex
-	pmi       *asyncWriter  // its connection to the manager
-	pmiDone   chan struct{} // closed when nothing comes from there any more
-	osProcess *os.Process   // nil before it is started
+	pmi       *sendqueue.Queue // its connection to the manager
+	pmiDone   chan struct{}    // closed when nothing comes from there any more
+	osProcess *os.Process      // nil before it is started
 	ended     bool
 }
 
@@ -42,9 +47,9 @@ func newProcess(a *agent, r frame.Rank, local int) *process {
 	if r.Stdin {
 		var write *os.File
 		if p.input, write, p.failed = os.Pipe(); p.failed == nil {
-			p.stdin = newAsyncWriter(write, func(n int) {
+			p.stdin = sendqueue.New(write, sendqueue.Options{Limit: maxQueued, Written: func(n int) {
 				_ = p.out.Write(frame.Credit, p.rank, []byte(strconv.Itoa(n)))
-			})
+			}})
 		}
 	}
 	return p
@@ -121,7 +126,7 @@ func (p *process) attachPMI(c net.Conn) {
 		c.Close()
 		return
 	}
-	p.pmi = newAsyncWriter(c, nil)
+	p.pmi = sendqueue.New(c, sendqueue.Options{Limit: maxQueued})
 	p.pmiDone = make(chan struct{})
 	done := p.pmiDone
 	p.output.Go(func() {
@@ -143,9 +148,9 @@ func (p *process) deliver(kind frame.Kind, b []byte) {
 	switch {
 	case to == nil:
 	case len(b) == 0:
-		to.closeAfterFlush()
+		to.CloseAfterFlush()
 	default:
-		to.enqueue(b)
+		to.Append(b)
 	}
 }
 
@@ -189,13 +194,13 @@ const outputDrainTimeout = time.Second
 // closeInputs closes the rank's streams. A process that could not be killed may hold them.
 func (p *process) closeInputs() {
 	if p.stdin != nil {
-		p.stdin.closeNow()
+		p.stdin.Close()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
 	if p.pmi != nil {
-		p.pmi.closeNow()
+		p.pmi.Close()
 	}
 	time.AfterFunc(outputDrainTimeout, func() {
 		for _, c := range p.pipes {

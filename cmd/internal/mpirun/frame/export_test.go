@@ -1,4 +1,4 @@
 package frame
 
-// Done returns a channel that is closed when the goroutine has ended.
-func (q *Queue) Done() <-chan struct{} { return q.done }
+// Done returns a channel that is closed when the queue writes no more.
+func (q *Queue) Done() <-chan struct{} { return q.q.Done() }
