@@ -12,16 +12,16 @@ import (
 // call is a collective call in progress: the state of the algorithm, its messages and scratch
 // memory. A communicator recycles its calls.
 type call struct {
-	comm         *Comm
-	op           collectiveOp
-	argErr       error // error of its arguments, or nil
-	alg          coll.Call
-	reducer      coll.Reduction
-	scratch      scratch
-	net          callNet
-	signature    callSignature                // 0: the call is compared by Options.Check
-	disagreement atomic.Pointer[disagreement] // the mismatch found in this call, or nil
-	round        uint64                       // sequence number among all calls of the communicator, from 1
+	comm      *Comm
+	op        collectiveOp
+	argErr    error // error of its arguments, or nil
+	alg       coll.Call
+	reducer   coll.Reduction
+	scratch   scratch
+	net       callNet
+	signature callSignature                // 0: the call is compared by Options.Check
+	mismatch  atomic.Pointer[callMismatch] // the mismatch found in this call, or nil
+	round     uint64                       // sequence number among all calls of the communicator, from 1
 
 	sendParts, recvParts []coll.Part
 	sends, recvs         [][]byte        // blocks of Alltoallw
@@ -79,12 +79,12 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	if k.signature = 0; c.size > 1 && !c.world.o.Check {
 		k.signature = k.newSignature()
 	}
-	var bad *disagreement
+	var bad *callMismatch
 	news := false
 	if c.fixedTag == 0 && c.size > 1 && k.signature != 0 {
 		bad, news = c.log.recordStart(k, c.rank)
 	}
-	k.disagreement.Store(bad)
+	k.mismatch.Store(bad)
 	k.net.endedRanks.Store(nil)
 	k.net.unexpected = 0
 	if k.isQueued() {
@@ -92,7 +92,7 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	}
 	c.mu.Unlock()
 	if news {
-		c.eng.Do(func(core *protocol.Core) { c.broadcastDisagreement(core, bad) })
+		c.eng.Do(func(core *protocol.Core) { c.broadcastMismatch(core, bad) })
 	}
 	return k, nil
 }
@@ -151,10 +151,10 @@ func (k *call) runBlocking() error {
 	if k.alg.Last = k.op.isFinalize; k.op.isFinalize {
 		k.net.tag |= persistentTag // a tag that no blocking call uses
 	}
-	if err := k.executeAlgorithm(); err != nil || k.op.isFinalize { // a late disagreement does not make the last barrier fail
+	if err := k.executeAlgorithm(); err != nil || k.op.isFinalize { // a late mismatch does not make the last barrier fail
 		return err
 	}
-	return k.comm.lateDisagreement()
+	return k.comm.lateMismatch()
 }
 
 // executeAlgorithm runs the algorithm on contiguous memory and unpacks the result.
@@ -191,7 +191,7 @@ func (k *call) executeAlgorithm() error {
 // resultError joins the error of an algorithm with the mismatch found in the call: a rank that
 // knows of the mismatch may have left the job.
 func (k *call) resultError(err error) error {
-	bad := k.disagreement.Load()
+	bad := k.mismatch.Load()
 	if bad == nil {
 		return err
 	}

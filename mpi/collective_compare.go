@@ -29,8 +29,8 @@ import (
 // signatures.
 const recentCalls = 64
 
-// A disagreement is a pair of calls of two ranks that do not match.
-type disagreement struct {
+// A callMismatch is a pair of calls of two ranks that do not match.
+type callMismatch struct {
 	Number       uint32 // sequence number of the call
 	Rank, Other  uint32 // ranks in the communicator
 	Sign, Theirs callSignature
@@ -40,7 +40,7 @@ type disagreement struct {
 }
 
 // Error describes the mismatch.
-func (d *disagreement) Error() string {
+func (d *callMismatch) Error() string {
 	text := ""
 	switch {
 	case d.Sign == 0 && d.Theirs != 0:
@@ -58,7 +58,7 @@ func (d *disagreement) Error() string {
 }
 
 // Unwrap returns ErrMismatch, and ErrTruncated if a block is too long.
-func (d *disagreement) Unwrap() []error {
+func (d *callMismatch) Unwrap() []error {
 	if d.Sign.sameCall(d.Theirs) && d.Expects >= 0 && d.Sends > d.Expects {
 		return []error{ErrMismatch, ErrTruncated}
 	}
@@ -67,20 +67,20 @@ func (d *disagreement) Unwrap() []error {
 
 // A knownCall is the knowledge of a rank about one call of a communicator.
 type knownCall struct {
-	number       uint32
-	begun        bool // started at this rank: signature is ours; else it is that of the first rank heard of
-	rank         uint32
-	sign         callSignature
-	call         *call // in progress at this rank, or nil
-	unexpected   int   // number of its messages that arrived before their receive
-	disagreement *disagreement
+	number     uint32
+	begun      bool // started at this rank: signature is ours; else it is that of the first rank heard of
+	rank       uint32
+	sign       callSignature
+	call       *call // in progress at this rank, or nil
+	unexpected int   // number of its messages that arrived before their receive
+	mismatch   *callMismatch
 }
 
 // A callLog holds the known calls of a communicator. The communicator's lock guards it.
 type callLog struct {
 	recent [recentCalls]knownCall // by sequence number modulo recentCalls
 	older  map[uint32]*knownCall  // older calls that are in progress: nonblocking or persistent
-	late   *disagreement          // mismatch of a call that is complete, returned by the next call
+	late   *callMismatch          // mismatch of a call that is complete, returned by the next call
 }
 
 // lookup returns the entry of a call, nil if there is none. last is the number of the last call
@@ -88,7 +88,7 @@ type callLog struct {
 func (l *callLog) lookup(number, last uint32) *knownCall {
 	x := &l.recent[number%recentCalls]
 	switch ahead := (number - last) & maxSeq; {
-	case x.number == number && (x.begun || x.sign != 0 || x.disagreement != nil):
+	case x.number == number && (x.begun || x.sign != 0 || x.mismatch != nil):
 		return x
 	case ahead > 0 && ahead < recentCalls && x.call == nil:
 		*x = knownCall{number: number}
@@ -99,7 +99,7 @@ func (l *callLog) lookup(number, last uint32) *knownCall {
 
 // recordStart records a call that starts at this rank and returns its mismatch, if one is
 // known. news reports whether the other ranks have to be notified.
-func (l *callLog) recordStart(k *call, rank int) (bad *disagreement, news bool) {
+func (l *callLog) recordStart(k *call, rank int) (bad *callMismatch, news bool) {
 	number := uint32(k.net.tag) & maxSeq
 	x := &l.recent[number%recentCalls]
 	if x.call != nil && x.number != number {
@@ -115,11 +115,11 @@ func (l *callLog) recordStart(k *call, rank int) (bad *disagreement, news bool) 
 		return nil, false
 	}
 	x.unexpected = early.unexpected
-	if x.disagreement = early.disagreement; x.disagreement == nil && !k.signature.sameCall(early.sign) {
-		x.disagreement = &disagreement{Number: number, Rank: early.rank, Other: uint32(rank), Sign: early.sign, Theirs: k.signature}
+	if x.mismatch = early.mismatch; x.mismatch == nil && !k.signature.sameCall(early.sign) {
+		x.mismatch = &callMismatch{Number: number, Rank: early.rank, Other: uint32(rank), Sign: early.sign, Theirs: k.signature}
 		news = true
 	}
-	return x.disagreement, news
+	return x.mismatch, news
 }
 
 // recordEnd records that a call is complete at this rank, and reports whether unexpected
@@ -132,42 +132,42 @@ func (l *callLog) recordEnd(k *call, err error) (left bool) {
 		return false
 	}
 	if x.call = nil; err == nil {
-		l.late = cmp.Or(l.late, x.disagreement)
-	} else if x.disagreement == nil {
-		x.disagreement = &disagreement{Number: number}
+		l.late = cmp.Or(l.late, x.mismatch)
+	} else if x.mismatch == nil {
+		x.mismatch = &callMismatch{Number: number}
 	}
-	return x.disagreement == nil && x.unexpected > k.net.unexpected
+	return x.mismatch == nil && x.unexpected > k.net.unexpected
 }
 
 // findLeftover finds an unexpected message of a complete call and reports it as a mismatch.
 func (c *Comm) findLeftover(number uint32, sign callSignature) {
 	c.eng.Do(func(core *protocol.Core) {
-		var d *disagreement
+		var d *callMismatch
 		core.EachMessage(func(m *protocol.Message, _ bool) bool {
 			if e := m.Envelope; e.Context == c.contextID+1 && uint32(e.Tag)&maxSeq == number && e.Tag&groupTag != groupTag {
-				d = &disagreement{Number: number, Rank: uint32(c.localRank(int(e.Source))), Other: uint32(c.rank), Sign: sign, Theirs: sign, Sends: int64(m.Length), Expects: -1}
+				d = &callMismatch{Number: number, Rank: uint32(c.localRank(int(e.Source))), Other: uint32(c.rank), Sign: sign, Theirs: sign, Sends: int64(m.Length), Expects: -1}
 			}
 			return d == nil
 		})
 		if d != nil {
-			c.reportDisagreement(core, d)
+			c.reportMismatch(core, d)
 		}
 	})
 }
 
-// recordDisagreement records a mismatch and reports whether it is new.
-func (l *callLog) recordDisagreement(d *disagreement, last uint32) bool {
+// recordMismatch records a mismatch and reports whether it is new.
+func (l *callLog) recordMismatch(d *callMismatch, last uint32) bool {
 	x := l.lookup(d.Number, last)
 	switch {
 	case x == nil:
 		l.late = d
 		return true
-	case x.disagreement != nil:
+	case x.mismatch != nil:
 		return false
 	}
-	x.disagreement = d
+	x.mismatch = d
 	if x.call != nil {
-		x.call.disagreement.Store(d)
+		x.call.mismatch.Store(d)
 	}
 	if x.begun && (x.call == nil || x.call.op.form == persistent) { // a persistent call may be inactive
 		l.late = d
@@ -175,8 +175,8 @@ func (l *callLog) recordDisagreement(d *disagreement, last uint32) bool {
 	return true
 }
 
-// lateDisagreement returns, once, the mismatch of a call that was complete when it was found.
-func (c *Comm) lateDisagreement() error {
+// lateMismatch returns, once, the mismatch of a call that was complete when it was found.
+func (c *Comm) lateMismatch() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if d := c.log.late; d != nil {
@@ -187,53 +187,53 @@ func (c *Comm) lateDisagreement() error {
 }
 
 // clearLate drops a late mismatch that a call has returned.
-func (l *callLog) clearLate(d *disagreement) {
+func (l *callLog) clearLate(d *callMismatch) {
 	if l.late == d {
 		l.late = nil
 	}
 }
 
-// reportDisagreement records a mismatch and notifies the other ranks if it is new. The caller
+// reportMismatch records a mismatch and notifies the other ranks if it is new. The caller
 // holds the engine's lock.
-func (c *Comm) reportDisagreement(core *protocol.Core, d *disagreement) {
+func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
 	c.mu.Lock()
-	news := c.log.recordDisagreement(d, c.seq&maxSeq)
+	news := c.log.recordMismatch(d, c.seq&maxSeq)
 	c.mu.Unlock()
 	if news {
-		c.broadcastDisagreement(core, d)
+		c.broadcastMismatch(core, d)
 	}
 }
 
-// broadcastDisagreement sends a mismatch to all other ranks. The caller holds the engine's
+// broadcastMismatch sends a mismatch to all other ranks. The caller holds the engine's
 // lock.
-func (c *Comm) broadcastDisagreement(core *protocol.Core, d *disagreement) {
+func (c *Comm) broadcastMismatch(core *protocol.Core, d *callMismatch) {
 	for r := range c.size {
 		if r != c.rank {
-			c.sendDisagreement(core, c.worldRank(r), d)
+			c.sendMismatch(core, c.worldRank(r), d)
 		}
 	}
 }
 
-// sendDisagreement sends a mismatch to a rank of the job.
-func (c *Comm) sendDisagreement(core *protocol.Core, rank int, d *disagreement) {
+// sendMismatch sends a mismatch to a rank of the job.
+func (c *Comm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
 	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
-	c.world.detector.sendDisagreement(core, rank, c.contextID, payload)
+	c.world.detector.sendMismatch(core, rank, c.contextID, payload)
 }
 
-// handleDisagreement handles a packet of sendDisagreement.
-func (w *job) handleDisagreement(h *envelope.Header, payload []byte) error {
-	d := new(disagreement)
+// handleMismatch handles a packet of sendMismatch.
+func (w *job) handleMismatch(h *envelope.Header, payload []byte) error {
+	d := new(callMismatch)
 	if _, err := binary.Decode(payload, binary.LittleEndian, d); err != nil {
 		return err
 	}
 	c := w.comms.get(uint32(h.ID))
 	if c == nil {
-		w.comms.addEarlyDisagreement(uint32(h.ID), d)
+		w.comms.addEarlyMismatch(uint32(h.ID), d)
 		return nil
 	}
 	if d.Number <= maxSeq && int64(d.Rank) < int64(c.size) && int64(d.Other) < int64(c.size) {
 		c.mu.Lock()
-		c.log.recordDisagreement(d, c.seq&maxSeq)
+		c.log.recordMismatch(d, c.seq&maxSeq)
 		c.mu.Unlock()
 	}
 	return nil
@@ -261,23 +261,23 @@ func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, sign ca
 	sign = sign.withoutElementKind()
 	c.mu.Lock()
 	x := c.log.lookup(number, c.seq&maxSeq)
-	var d *disagreement
+	var d *callMismatch
 	if x != nil && unmet && (x.call != nil || !x.begun) {
 		x.unexpected++
 	}
 	switch {
-	case x == nil || x.disagreement != nil:
+	case x == nil || x.mismatch != nil:
 	case !x.begun && x.sign == 0:
 		x.rank, x.sign = uint32(rank), sign
 	case !x.sign.sameCall(sign):
-		d = &disagreement{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign}
+		d = &callMismatch{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign}
 	case unmet && x.begun && x.call == nil:
-		d = &disagreement{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign, Expects: -1}
+		d = &callMismatch{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign, Expects: -1}
 	}
-	news := d != nil && c.log.recordDisagreement(d, c.seq&maxSeq)
+	news := d != nil && c.log.recordMismatch(d, c.seq&maxSeq)
 	c.mu.Unlock()
 	if news {
-		c.broadcastDisagreement(core, d)
+		c.broadcastMismatch(core, d)
 	}
 }
 
@@ -321,15 +321,15 @@ func (w *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header,
 	c.compareCall(core, from, p.Number, p.Sign, false)
 	c.mu.Lock()
 	x := c.log.lookup(p.Number, c.seq&maxSeq)
-	var bad *disagreement
+	var bad *callMismatch
 	ended := false
 	if x != nil {
-		bad, ended = x.disagreement, x.begun && x.call == nil
+		bad, ended = x.mismatch, x.begun && x.call == nil
 	}
 	c.mu.Unlock()
 	switch {
 	case bad != nil && bad.Theirs != 0: // a notification may have come before it made the communicator
-		c.sendDisagreement(core, from, bad)
+		c.sendMismatch(core, from, bad)
 	case bad == nil && ended:
 		w.detector.sendPacket(core, from, envelope.Header{Tag: packetCallEnded, ID: h.ID}, payload)
 	}

@@ -84,7 +84,7 @@ func (n *callNet) newMessage() *netMessage {
 // Ready implements engine.Waitable. Once a rank of the communicator is lost it ends the wait:
 // other ranks may have given up the call, so that their messages never arrive.
 func (n *callNet) Ready() bool {
-	if bad := n.call.disagreement.Load(); bad != nil && len(n.waiting) > 0 {
+	if bad := n.call.mismatch.Load(); bad != nil && len(n.waiting) > 0 {
 		n.failure = bad
 		return true
 	}
@@ -107,8 +107,8 @@ func (n *callNet) neverArrives(m *netMessage) bool {
 		return false
 	}
 	k := n.call
-	d := &disagreement{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(source)), Other: uint32(n.comm.rank), Sign: k.signature, Theirs: k.signature, Sends: -1}
-	n.comm.reportDisagreement(n.comm.eng.Core(), d)
+	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(source)), Other: uint32(n.comm.rank), Sign: k.signature, Theirs: k.signature, Sends: -1}
+	n.comm.reportMismatch(n.comm.eng.Core(), d)
 	n.failure = d
 	return true
 }
@@ -181,10 +181,10 @@ func (n *callNet) messageResult(m *netMessage) error {
 	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSignature(m.p.Signature).sameCall(theirs):
 		return nil
 	}
-	d := &disagreement{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(int(m.p.Received.Source))), Other: uint32(n.comm.rank),
+	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(int(m.p.Received.Source))), Other: uint32(n.comm.rank),
 		Sign: cmp.Or(theirs, n.callSignature()), Theirs: callSignature(m.p.Signature), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
 	if n.comm.fixedTag == 0 && n.call.signature != 0 {
-		n.comm.eng.Do(func(core *protocol.Core) { n.comm.reportDisagreement(core, d) })
+		n.comm.eng.Do(func(core *protocol.Core) { n.comm.reportMismatch(core, d) })
 	}
 	return d
 }

@@ -62,7 +62,7 @@ func (b *boardCall) WaitShown(rank int) (place []byte, sign uint64, err error) {
 // EndRound implements coll.Board. If two ranks make calls that do not match and read nothing from
 // each other, the later one finds the mismatch here.
 func (b *boardCall) EndRound() error {
-	bad := &b.net.call.disagreement
+	bad := &b.net.call.mismatch
 	for r := 0; r < b.net.comm.size && bad.Load() == nil; r++ {
 		if b.board.HasShown(r) {
 			_ = b.compareSignature(r) // call.executeAlgorithm returns the mismatch
@@ -84,27 +84,27 @@ func (b *boardCall) compareSignature(rank int) error {
 	}
 	c := b.net.comm
 	if !ok { // that rank has found a mismatch and notifies all ranks
-		ctx, cancel := context.WithTimeout(context.Background(), disagreementTimeout)
-		_ = c.eng.Wait(ctx, disagreementWait{k})
+		ctx, cancel := context.WithTimeout(context.Background(), mismatchTimeout)
+		_ = c.eng.Wait(ctx, mismatchWait{k})
 		cancel()
 	}
-	if bad := k.disagreement.Load(); bad != nil {
+	if bad := k.mismatch.Load(); bad != nil {
 		return bad
 	}
-	d := &disagreement{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.rank), Sign: callSignature(theirs), Theirs: k.signature, Sends: -1}
-	c.eng.Do(func(core *protocol.Core) { c.reportDisagreement(core, d) })
+	d := &callMismatch{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.rank), Sign: callSignature(theirs), Theirs: k.signature, Sends: -1}
+	c.eng.Do(func(core *protocol.Core) { c.reportMismatch(core, d) })
 	return d
 }
 
-// disagreementTimeout is the time in which a rank waits for the mismatch because of which
+// mismatchTimeout is the time in which a rank waits for the mismatch because of which
 // another rank has skipped the round.
-const disagreementTimeout = time.Second
+const mismatchTimeout = time.Second
 
-// disagreementWait is the condition that the mismatch of a call is known.
-type disagreementWait struct{ *call }
+// mismatchWait is the condition that the mismatch of a call is known.
+type mismatchWait struct{ *call }
 
 // Ready implements engine.Waitable.
-func (d disagreementWait) Ready() bool { return d.disagreement.Load() != nil }
+func (d mismatchWait) Ready() bool { return d.mismatch.Load() != nil }
 
 // hasHappened reports whether an event of a rank has happened.
 func (b *boardCall) hasHappened(rank int, e boardEvent) bool {
@@ -144,7 +144,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 		if b.hasHappened(rank, e) {
 			return nil
 		}
-		if bad := b.net.call.disagreement.Load(); bad != nil {
+		if bad := b.net.call.mismatch.Load(); bad != nil {
 			return bad
 		}
 		now := time.Now()

@@ -153,7 +153,7 @@ func (c *Comm) Free() error {
 	c.mu.Lock()
 	c.idleCalls = nil
 	c.releaseIfUnused()
-	if late := c.lateDisagreement(); late != nil {
+	if late := c.lateMismatch(); late != nil {
 		return c.fail("free", "", late)
 	}
 	return nil

@@ -12,11 +12,11 @@ type commTable struct {
 	mu   sync.Mutex
 	list map[uint32]weak.Pointer[Comm]
 
-	early map[uint32]*disagreement // disagreements about communicators not made here yet
+	early map[uint32]*callMismatch // mismatches about communicators not made here yet
 	freed []*Comm                  // the last maxFreed freed ones, oldest first; they stay in list
 }
 
-// add lists c, and passes an early disagreement on to it.
+// add lists c, and passes an early mismatch on to it.
 func (x *commTable) add(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -25,21 +25,21 @@ func (x *commTable) add(c *Comm) {
 	}
 	x.list[c.contextID] = weak.Make(c)
 	if d := x.early[c.contextID]; d != nil {
-		c.log.recordDisagreement(d, 0)
+		c.log.recordMismatch(d, 0)
 		delete(x.early, c.contextID)
 	}
 }
 
-// maxEarly is the maximum number of disagreements kept for communicators that do not exist yet.
+// maxEarly is the maximum number of mismatches kept for communicators that do not exist yet.
 const maxEarly = 64
 
-// addEarlyDisagreement keeps the first disagreement about calls of a communicator that other
+// addEarlyMismatch keeps the first mismatch about calls of a communicator that other
 // ranks have made and this rank has not.
-func (x *commTable) addEarlyDisagreement(id uint32, d *disagreement) {
+func (x *commTable) addEarlyMismatch(id uint32, d *callMismatch) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.early == nil {
-		x.early = map[uint32]*disagreement{}
+		x.early = map[uint32]*callMismatch{}
 	}
 	if x.early[id] == nil && len(x.early) < maxEarly {
 		x.early[id] = d
@@ -47,7 +47,7 @@ func (x *commTable) addEarlyDisagreement(id uint32, d *disagreement) {
 }
 
 // maxFreed is the maximum number of freed communicators that are kept for late messages of
-// other ranks, which may show a disagreement.
+// other ranks, which may show a mismatch.
 const maxFreed = 16
 
 // keepFreed keeps a freed communicator, and evicts the oldest of more than maxFreed.

@@ -80,9 +80,9 @@ type waitState struct {
 //	AlarmAck      -      -          none: the reply
 //	StateQuery    round  -          none: request for the state of the rank
 //	State         round  -          part of a deadlock.State; Synchronous marks the last part
-//	Disagreement  comm   -          a disagreement
+//	Mismatch      comm   -          a callMismatch
 //	CallEnded     comm   -          a callProbe: the call is complete at this rank
-//	Confirm       -      -          none: the reply to Disagreement
+//	Confirm       -      -          none: the reply to Mismatch
 //	Flush         -      -          none: request for a Flushed once all earlier packets are handled
 //	Flushed       -      -          none: the reply to Flush and Depart
 //	Depart        -      -          reason of the sender for ending early; Synchronous marks an ErrMismatch. Also a Flush
@@ -96,7 +96,7 @@ const (
 	packetAlarmAck
 	packetStateQuery
 	packetState
-	packetDisagreement
+	packetMismatch
 	packetCallEnded
 	packetConfirm
 	packetFlush
@@ -239,9 +239,9 @@ func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 		if len(payload) > 0 {
 			return l.world.handleCallProbe(core, from, h, payload)
 		}
-	case packetDisagreement:
+	case packetMismatch:
 		l.sendPacket(core, from, envelope.Header{Tag: packetConfirm}, nil)
-		return l.world.handleDisagreement(h, payload)
+		return l.world.handleMismatch(h, payload)
 	case packetConfirm:
 		l.handleConfirm(core, from)
 	case packetFlush:

@@ -141,7 +141,7 @@ func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error)
 // would return.
 func Late(c *Comm) error {
 	c.eng.PollOnce()
-	return c.lateDisagreement()
+	return c.lateMismatch()
 }
 
 // GiveUps returns the times after which the fabrics report a silent rank as lost.

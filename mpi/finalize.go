@@ -11,7 +11,7 @@ import (
 
 // Finalize leaves the job (MPI_Finalize). All ranks call it; it returns after all have called
 // it. It frees the attributes of Self first. Requests that are not done, and all later calls,
-// end with ErrFinalized. If the ranks disagreed about an earlier collective call and no later
+// end with ErrFinalized. If the calls of an earlier collective call did not match and no later
 // call returned that, Finalize returns an ErrMismatch (docs/mpi.md).
 //
 // When Finalize is deferred and the rank panics, it aborts the job and continues to panic.
@@ -25,7 +25,7 @@ func (w World) Finalize() error {
 }
 
 // FinalizeContext is Finalize that ends when ctx ends; a nil ctx never ends. It then returns
-// ctx's error, and the rank leaves the job without waiting for the others: they lose it. Unlike
+// ctx's error, and the rank leaves the job without waiting for the others, which lose it. Unlike
 // a deferred Finalize, it does not abort the job at a panic.
 func (w World) FinalizeContext(ctx context.Context) error {
 	if w.isNull() {
@@ -57,7 +57,7 @@ func (w *job) finalize(ctx context.Context) error {
 		return errors.Join(w.comm.fail("finalize", "", ended), w.releaseResources(context.WithoutCancel(ctx)))
 	}
 	for _, c := range w.comms.all() {
-		if late := c.lateDisagreement(); late != nil {
+		if late := c.lateMismatch(); late != nil {
 			err = errors.Join(err, c.fail("finalize", "", late))
 		}
 	}
@@ -71,12 +71,12 @@ func (w *job) finalize(ctx context.Context) error {
 }
 
 // synchronizeLast synchronizes the ranks for the last time, and reports whether no fence is
-// pending at the process manager. Three steps: the flush makes all mismatches known to all
-// ranks; the barrier detects lost ranks, which the fence does not; the fence makes sure that
-// the last packets of the barrier have arrived.
+// pending at the process manager. The flush makes all mismatches known to all ranks; the barrier
+// detects lost ranks, which the fence does not; the fence completes after the last packets of the
+// barrier have arrived.
 //
-// Only an error of the flush or of the barrier keeps a rank from the fence, where the others
-// wait for it. Such a rank announces its departure.
+// If the flush or the barrier fails, the rank does not join the fence, where the others wait for
+// it, but announces its departure.
 func (w *job) synchronizeLast(ctx context.Context) (err error, fenced bool) {
 	last := barrierOp()
 	last.calledAs, last.isFinalize = "finalize", true
@@ -97,7 +97,7 @@ func (w *job) synchronizeLast(ctx context.Context) (err error, fenced bool) {
 	return err, !errors.Is(err, ErrLost)
 }
 
-// departTimeout is the time in which the others must reply to the departure of a rank whose
+// departTimeout is the maximum time to wait for the replies to the departure of a rank whose
 // context has ended.
 const departTimeout = time.Second
 
@@ -114,17 +114,17 @@ func (w *job) departEarly(why error, timeout time.Duration) {
 	}
 }
 
-// A noTransfers waits until no RDMA of this rank's requests is in flight: ranks that know of
-// the departure may reuse their memory.
+// noTransfers is the condition that no RDMA of this rank's requests is in flight: ranks that
+// know of the departure may reuse their memory.
 type noTransfers struct{ core *protocol.Core }
 
 // Ready implements engine.Waitable.
 func (n noTransfers) Ready() bool {
-	_, _, underway := n.core.Pending()
-	return underway == 0
+	_, _, inFlight := n.core.Pending()
+	return inFlight == 0
 }
 
-// A fenceWait waits for the last fence.
+// A fenceWait is the condition that the last fence is complete.
 type fenceWait struct {
 	done bool
 	err  error
@@ -133,10 +133,10 @@ type fenceWait struct {
 // Ready implements engine.Waitable.
 func (f *fenceWait) Ready() bool { return f.done }
 
-// waitLastFence joins the last fence, after which the last packets of the last barrier have
-// arrived at all ranks, and handles packets of others meanwhile. All ranks have made all their
-// calls and send no more liveness probes. A rank that does not join within Options.GiveUp is
-// stopped, unless it has announced its departure.
+// waitLastFence joins the last fence and handles packets of other ranks until it is complete:
+// the last packets of the last barrier have arrived at all ranks then. All ranks have made all
+// their calls and send no more liveness probes. If a rank has announced its departure, or does not
+// join within Options.GiveUp, the error is ErrLost.
 func (w *job) waitLastFence(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.o.GiveUp,
 		fmt.Errorf("%w: a rank has not arrived %v after the last barrier", ErrLost, w.o.GiveUp))

@@ -12,25 +12,25 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Before a rank ends, the others must know the disagreements that it has found, and it must
-// know those that its own messages cause. So it flushes: it sends a packet to each rank that
-// it has sent packets to, and waits for the replies. Packets are handled in order, and a rank
-// withholds its reply until the disagreements that it has announced are confirmed by all
-// ranks. When all replies have arrived,
+// Before a rank ends, the others must know the mismatches that it has found, and it must know
+// those that its own messages cause. So it flushes: it sends a packet to each rank that it has
+// sent packets to, and waits for the replies. Packets are handled in order, and a rank withholds
+// its reply until all ranks have confirmed the mismatches that it has announced. When all replies
+// have arrived,
 //
 //   - all packets of this rank have been handled and compared;
-//   - all ranks know the disagreements that resulted.
+//   - all ranks know the mismatches that resulted.
 //
-// When all ranks have flushed, every rank knows every disagreement.
+// When all ranks have flushed, every rank knows every mismatch.
 
 // flushState is the state of the flushes of this rank and of others. The engine's lock guards it.
 type flushState struct {
 	awaited        map[int]bool // ranks whose reply to our flush is missing
 	departing      bool         // the flush is a packetDepart
-	unconfirmed    map[int]int  // by rank: announced disagreements without a confirmation
+	unconfirmed    map[int]int  // by rank: announced mismatches without a confirmation
 	pendingReplies []flushReply
 
-	departed   error                   // why a rank does not join the last fence, or nil
+	departed   error                   // error of a rank that does not join the last fence, or nil
 	breakFence context.CancelCauseFunc // cancels the wait at the last fence, or nil
 }
 
@@ -40,7 +40,7 @@ type flushReply struct {
 	departed error // nil unless the rank departs
 }
 
-// A departure is the error of a rank that ends before the others.
+// A departure is the reason of a rank that leaves the job before the others.
 type departure struct {
 	text     string
 	mismatch bool
@@ -49,7 +49,7 @@ type departure struct {
 // Error implements error.
 func (d *departure) Error() string { return "left the job: " + d.text }
 
-// Unwrap returns ErrMismatch if the ranks of a collective call did not agree.
+// Unwrap returns ErrMismatch if the reason is a mismatch, else nil.
 func (d *departure) Unwrap() error {
 	if d.mismatch {
 		return ErrMismatch
@@ -57,7 +57,7 @@ func (d *departure) Unwrap() error {
 	return nil
 }
 
-// A flushWait waits for the replies to a flush.
+// A flushWait is the condition that all replies to a flush have arrived.
 type flushWait struct{ l *deadlockDetector }
 
 // Ready implements engine.Waitable.
@@ -83,8 +83,8 @@ func (f flushWait) describeWait() deadlock.Call {
 
 // flushPackets sends a packetFlush to all ranks that packets have been sent to and waits for the
 // replies of those that are not lost. With a reason it sends a packetDepart, also to ranks
-// that packets have come from, and to all ranks if the reason is a disagreement: ranks that
-// find the same disagreement announce it to this rank, and would wait for a confirmation
+// that packets have come from, and to all ranks if the reason is a mismatch: ranks that
+// find the same mismatch announce it to this rank, and would wait for a confirmation
 // until the fabric gives up.
 func (l *deadlockDetector) flushPackets(ctx context.Context, why error) error {
 	h, text := envelope.Header{Tag: packetFlush}, ""
@@ -107,8 +107,8 @@ func (l *deadlockDetector) flushPackets(ctx context.Context, why error) error {
 	return l.world.eng.Wait(ctx, flushWait{l})
 }
 
-// handleFlushReply handles packetFlushed. A rank that replies to a departure treats this rank
-// as lost, so this rank treats it as lost as well.
+// handleFlushReply handles packetFlushed. A rank that replies to a departure treats this rank as
+// lost, and is lost to this rank as well.
 func (l *deadlockDetector) handleFlushReply(core *protocol.Core, from int) {
 	delete(l.awaited, from)
 	if l.departing {
@@ -129,28 +129,28 @@ func (l *deadlockDetector) handleFlush(core *protocol.Core, from int, departed e
 	l.replyToFlushes(core)
 }
 
-// replyToFlushes sends the withheld replies unless a disagreement is unconfirmed. A rank that
-// departs is lost as soon as its reply has left. Its connection is kept, which has to carry
-// the reply: the rank has ended all of its transfers.
+// replyToFlushes sends the withheld replies unless a mismatch is unconfirmed. A rank that
+// departs is lost as soon as its reply has left. Its connection is kept for the reply: the rank
+// has completed all of its transfers.
 func (l *deadlockDetector) replyToFlushes(core *protocol.Core) {
 	if len(l.unconfirmed) > 0 {
 		return
 	}
-	held := l.pendingReplies
+	replies := l.pendingReplies
 	l.pendingReplies = nil
-	for _, a := range held {
-		l.sendPacket(core, a.rank, envelope.Header{Tag: packetFlushed}, nil)
-		if a.departed != nil {
-			core.FailPeerOnceSent(a.rank, a.departed)
+	for _, r := range replies {
+		l.sendPacket(core, r.rank, envelope.Header{Tag: packetFlushed}, nil)
+		if r.departed != nil {
+			core.FailPeerOnceSent(r.rank, r.departed)
 		}
 	}
 }
 
-// sendDisagreement sends a disagreement to a rank and expects its confirmation.
-func (l *deadlockDetector) sendDisagreement(core *protocol.Core, rank int, comm uint32, payload []byte) {
+// sendMismatch sends a mismatch to a rank and expects its confirmation.
+func (l *deadlockDetector) sendMismatch(core *protocol.Core, rank int, comm uint32, payload []byte) {
 	if core.PeerError(rank) == nil {
 		l.unconfirmed[rank]++
-		l.sendPacket(core, rank, envelope.Header{Tag: packetDisagreement, ID: uint64(comm)}, payload)
+		l.sendPacket(core, rank, envelope.Header{Tag: packetMismatch, ID: uint64(comm)}, payload)
 	}
 }
 

@@ -55,9 +55,9 @@ func runToFinalize(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error
 	return ends
 }
 
-// TestFinalizeTellsDisagreement has ranks call Finalize after mismatched calls: each gets an
+// TestFinalizeMismatch has ranks call Finalize after mismatched calls: each gets an
 // ErrMismatch, from the call or from Finalize, and none waits for a rank that has exited.
-func TestFinalizeTellsDisagreement(t *testing.T) {
+func TestFinalizeMismatch(t *testing.T) {
 	one := func() mpi.Buffer { return mpi.Of([]float64{1}) }
 	for _, c := range []struct {
 		name   string
@@ -132,10 +132,10 @@ func TestFinalizeTellsDisagreement(t *testing.T) {
 	}
 }
 
-// TestLateDisagreementKeepsFence checks that a rank that is notified of a mismatch of an earlier
+// TestLateMismatchKeepsFence checks that a rank that is notified of a mismatch of an earlier
 // call before or in Finalize still enters the last fence: the other rank, whose call has failed,
 // does not wait for it.
-func TestLateDisagreementKeepsFence(t *testing.T) {
+func TestLateMismatchKeepsFence(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
 			sent := make(chan struct{}) // closed by rank 0 when its call has returned

@@ -156,8 +156,8 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// TestCreateDisagreements checks that all ranks get an error if members give different groups.
-func TestCreateDisagreements(t *testing.T) {
+// TestCreateMismatches checks that all ranks get an error if members give different groups.
+func TestCreateMismatches(t *testing.T) {
 	for name, groups := range map[string][][]int{
 		"order":     {{0, 1}, {1, 0}, {0, 1}},
 		"one less":  {{0, 1}, {1}, {}},

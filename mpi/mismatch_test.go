@@ -186,10 +186,10 @@ func wrongCalls(n int) (list []wrongCall) {
 	return list
 }
 
-// TestDisagreements checks that for every mismatch of a collective call no rank succeeds
+// TestCollectiveMismatches checks that for every mismatch of a collective call no rank succeeds
 // silently or waits for ever: each gets an error in that call or a later one, and the calls
 // after it succeed.
-func TestDisagreements(t *testing.T) {
+func TestCollectiveMismatches(t *testing.T) {
 	for _, way := range []struct {
 		name string
 		o    mpi.Options
