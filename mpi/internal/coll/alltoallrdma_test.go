@@ -12,14 +12,15 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// Calls in a row, into the same memory and into other: nobody writes to where
-// memory was, or to a rank that has not called, and addresses are told once.
+// TestAddressesAreKept makes successive calls with the same memory and with other memory, and
+// checks that no rank writes to former memory or to a rank that has not called, and that each
+// address is sent once.
 func TestAddressesAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 9).Draw(t, "n")
 		size := rapid.IntRange(1, 9).Draw(t, "size")
 		const buffers = 3
-		// Which of its buffers each rank receives into, call by call.
+		// The index of the buffer that each rank receives into, by call.
 		into := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(0, buffers-1), n, n), 1, 10).Draw(t, "into")
 		w := newWorld(n, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
 		err := w.run(func(r *rank) error {
@@ -60,7 +61,7 @@ func TestAddressesAreKept(t *testing.T) {
 	})
 }
 
-// liar tells more than there can be, or of a rank that there is not.
+// liar sends an invalid number of addresses, or the number of a rank that does not exist.
 type liar struct {
 	*rank
 	count, about byte

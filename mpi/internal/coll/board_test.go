@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// Calls follow one another on the board, with whatever roots and sizes, and nobody
-// gets ahead of those who still look.
+// TestManyCallsOnABoard makes successive calls in shared memory, with random roots and sizes, and
+// checks that no rank overwrites data that another one still reads.
 func TestManyCallsOnABoard(t *testing.T) {
 	const n, calls = 5, 40
 	for seed := range uint64(30) {
@@ -50,7 +50,7 @@ func TestManyCallsOnABoard(t *testing.T) {
 	}
 }
 
-// Ranks that call something else are told so, and by whom.
+// TestOtherCallsOnABoard checks the error of a rank whose call differs from another rank's.
 func TestOtherCallsOnABoard(t *testing.T) {
 	for want, call := range map[string]func(c *coll.Call) error{
 		"rank 1 calls barrier, not allgather of 8 bytes": (*coll.Call).Barrier,
@@ -66,7 +66,7 @@ func TestOtherCallsOnABoard(t *testing.T) {
 		var got error
 		err := w.run(func(r *rank) error {
 			if r.id == 1 {
-				_ = call(r.call(nil)) // may notice, too
+				_ = call(r.call(nil)) // may detect it, too
 				return nil
 			}
 			got = r.call(nil).Allgather(make([]byte, 4), make([]byte, 8))
@@ -78,13 +78,13 @@ func TestOtherCallsOnABoard(t *testing.T) {
 	}
 }
 
-// So are those whose pieces are others.
+// TestOtherPiecesOnABoard checks the error of ranks whose parts differ.
 func TestOtherPiecesOnABoard(t *testing.T) {
 	w := newWorld(2, nil)
 	w.share()
 	errs := make([]error, 2)
 	require.NoError(t, w.run(func(r *rank) error {
-		cut := 1 + r.id // what rank 0 has, by its own and by the other's word
+		cut := 1 + r.id // the length of the part of rank 0, which each rank states
 		parts := []coll.Part{{At: 0, Len: cut}, {At: cut, Len: 4 - cut}}
 		errs[r.id] = r.call(nil).Allgatherv(make([]byte, parts[r.id].Len), make([]byte, 4), parts)
 		return nil
@@ -95,7 +95,7 @@ func TestOtherPiecesOnABoard(t *testing.T) {
 	}
 }
 
-// Memory in common is what a call uses if it is there and has room.
+// TestDecideShared checks that calls use shared memory if it exists and is large enough.
 func TestDecideShared(t *testing.T) {
 	w := newWorld(4, nil)
 	w.share()
@@ -108,13 +108,13 @@ func TestDecideShared(t *testing.T) {
 			switch what {
 			case coll.Barrier:
 				require.Equal(t, "shared", a.Name)
-			case coll.Gatherv, coll.Scatterv, coll.Alltoallv, coll.Alltoallw: // of sizes that not all know
+			case coll.Gatherv, coll.Scatterv, coll.Alltoallv, coll.Alltoallw: // not all ranks know their sizes
 				require.NotEqual(t, "shared", a.Name, what)
 			default:
 				require.Equal(t, c.want, a.Name == "shared", "%v of %d bytes", what, c.bytes)
 			}
 			require.NotEqual(t, "shared", coll.Decide(what, coll.Case{Ranks: 4, Bytes: c.bytes, Net: &rank{}}).Name)
-			if reducing(what) { // by a function of the program
+			if reducing(what) { // with a function of the program
 				require.NotEqual(t, "shared", coll.Decide(what, coll.Case{Ranks: 4, Bytes: c.bytes, Net: w.ranks[0]}).Name)
 			}
 		}

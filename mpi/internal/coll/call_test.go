@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// One Call does collectives one after the other; ranks that are through begin with
-// the next while others are not.
+// TestSequence makes several collective calls with one Call; ranks that are done start the next one
+// before the others are.
 func TestSequence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "n")
@@ -55,8 +55,8 @@ func TestSequence(t *testing.T) {
 	})
 }
 
-// A message that fails ends the call of whoever waits for it, with an error that
-// says where. Scratch memory, which may still be the network's, is not used again.
+// TestFaults fails a message and checks that the call of the receiver fails with an error that
+// names the step, and that scratch memory, which the network may still use, is not reused.
 func TestFaults(t *testing.T) {
 	errFault := errors.New("the cable is cut")
 	for _, what := range coll.Collectives() {
@@ -89,7 +89,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// So does an operation that fails.
+// TestFailingOperation checks the same for an operation that fails.
 func TestFailingOperation(t *testing.T) {
 	errOp := errors.New("division by zero")
 	fails := operation{Reduction: reduction(2, true, func(_, _ []byte) error { return errOp }), name: "fails"}
@@ -127,7 +127,8 @@ func TestFailingOperation(t *testing.T) {
 	}
 }
 
-// Calls that cannot be say who was called how, before anything is sent.
+// TestArguments checks that calls with invalid arguments return an error before any message is
+// sent.
 func TestArguments(t *testing.T) {
 	b := make([]byte, 64)
 	part := func(at, n int) []coll.Part { return []coll.Part{{At: 0, Len: 1}, {At: at, Len: n}, {At: 2, Len: 2}} }
@@ -184,7 +185,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// void is a network whose messages are there at once, without content.
+// void is a network whose messages arrive at once, without content.
 type void struct {
 	rank, size int
 	memory     [8][]byte
@@ -202,8 +203,8 @@ func (v *void) Alloc(n int) []byte {
 	return v.memory[v.taken-1][:n]
 }
 
-// A Call that has been used before allocates nothing, if its network and memory do
-// not.
+// TestNoAllocation checks that a Call that has been used before allocates nothing if its network
+// and memory do not.
 func TestNoAllocation(t *testing.T) {
 	v := &void{rank: 3, size: 7}
 	for i := range v.memory {
@@ -231,7 +232,7 @@ func TestNoAllocation(t *testing.T) {
 		}), name)
 		require.Zero(t, v.taken)
 	}
-	// Without Memory it makes what it needs.
+	// Without Memory the Call allocates.
 	c.Memory = nil
 	require.NoError(t, c.Allreduce(a, b, nothing))
 }

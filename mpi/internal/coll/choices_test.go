@@ -25,7 +25,8 @@ func TestCollectiveNames(t *testing.T) {
 	require.Empty(t, coll.Algorithms(99))
 }
 
-// Names are unique, and the first algorithm of each collective can do anything.
+// TestAlgorithmNames checks that names are unique, and that the first algorithm of each collective
+// supports all calls.
 func TestAlgorithmNames(t *testing.T) {
 	for _, what := range coll.Collectives() {
 		all := coll.Algorithms(what)
@@ -65,7 +66,7 @@ func TestChoices(t *testing.T) {
 	require.ErrorContains(t, err, `unknown algorithm "tee" of barrier: want dissemination, tree, recursive-doubling, linear or shared`)
 }
 
-// What was chosen is what is done, unless it cannot be.
+// TestChoicesCount checks that the chosen algorithm is used unless it does not support the call.
 func TestChoicesCount(t *testing.T) {
 	const n = 6
 	messages := func(what coll.Collective, name string, n int, op operation) int {
@@ -80,7 +81,7 @@ func TestChoicesCount(t *testing.T) {
 	require.Equal(t, messages(coll.Allgather, "", 5, operation{}), messages(coll.Allgather, "neighbour", 5, operation{}), "odd")
 }
 
-// Algorithms say what they need.
+// TestFits checks the requirements of algorithms.
 func TestFits(t *testing.T) {
 	a := coll.Algorithm{Name: "some", Needs: coll.Needs{Even: true}}
 	require.NoError(t, a.Validate(coll.Case{Ranks: 4}))
@@ -102,7 +103,7 @@ type writes struct{ coll.Net }
 
 func (writes) Write(int, []byte) coll.Request { return nil }
 
-// The defaults, at the limits of the table.
+// TestDecide checks the default algorithms at the limits of the table.
 func TestDecide(t *testing.T) {
 	const commutative = true
 	for _, c := range []struct {
@@ -134,7 +135,7 @@ func TestDecide(t *testing.T) {
 		got := coll.Decide(c.what, coll.Case{Ranks: c.ranks, Bytes: c.size, Commutative: c.commutative})
 		require.Equal(t, c.want, got.Name, "%v, %d ranks, %d bytes", c.what, c.ranks, c.size)
 	}
-	// Whatever the case, what is decided fits it.
+	// The default algorithm supports every case.
 	for _, what := range coll.Collectives() {
 		for ranks := 1; ranks < 20; ranks++ {
 			for size := 0; size < 22; size++ {

@@ -18,8 +18,8 @@ func rooted(c coll.Collective) bool {
 	return c >= coll.Bcast && c <= coll.Scatterv || c == coll.Reduce
 }
 
-// Every algorithm does what its collective is defined to do, for any number of
-// ranks, size, root and operation, in whatever order messages come.
+// TestAlgorithms checks the result of every algorithm against the definition of its collective, for
+// any number of ranks, size, root and operation, and any order of messages.
 func TestAlgorithms(t *testing.T) {
 	few := rapid.IntRange(1, 17)
 	for _, what := range coll.Collectives() {
@@ -55,7 +55,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// The same for all roots, and numbers of ranks of every kind, with one size.
+// TestAllRanksAndRoots checks one size with all roots and several kinds of numbers of ranks.
 func TestAllRanksAndRoots(t *testing.T) {
 	ran := map[coll.Collective]int{}
 	for _, what := range coll.Collectives() {
@@ -86,7 +86,7 @@ func TestAllRanksAndRoots(t *testing.T) {
 	}
 }
 
-// Many ranks.
+// TestManyRanks has many ranks.
 func TestManyRanks(t *testing.T) {
 	const n = 50
 	for _, what := range coll.Collectives() {

@@ -9,14 +9,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// ceilLog is the number of doublings until n is reached.
+// ceilLog returns the logarithm to base 2, rounded up.
 func ceilLog(n int) int { return bits.Len(uint(n - 1)) }
 
-// floorLog is the number of doublings that n has room for.
+// floorLog returns the logarithm to base 2, rounded down.
 func floorLog(n int) int { return bits.Len(uint(n)) - 1 }
 
-// doubling is the number of rounds of what goes by powers of two: two more, before
-// and after, if n is none.
+// doubling returns the number of rounds of an algorithm for powers of two: two more, before and
+// after, if n is none.
 func doubling(n int) int {
 	if n&(n-1) == 0 {
 		return floorLog(n)
@@ -25,13 +25,12 @@ func doubling(n int) int {
 }
 
 const (
-	costSize     = 24 // bytes of a piece, or of a vector for each rank
+	costSize     = 24 // bytes of a block, or of a vector for each rank
 	costSegments = 7
 )
 
-// costs is what algorithms take by their papers. A round is the time of a message,
-// however long; a rank sends one at a time and receives one at a time. A count of 0
-// was not stated.
+// costs are the costs of algorithms according to the papers. A round is the time of a message of
+// any length; a rank sends one at a time and receives one at a time. A count of 0 is not stated.
 var costs = map[string]func(n int) (rounds, messages int){
 	"barrier/dissemination": func(n int) (int, int) { return ceilLog(n), n * ceilLog(n) },
 	"barrier/tree":          func(n int) (int, int) { return 2 * ceilLog(n), 2 * (n - 1) },
@@ -96,11 +95,11 @@ var costs = map[string]func(n int) (rounds, messages int){
 	"exscan/recursive-doubling":           func(n int) (int, int) { return ceilLog(n), 0 },
 }
 
-// measure runs an algorithm by the clock.
+// measure runs an algorithm with the clock.
 func measure(t *testing.T, what coll.Collective, name string, n int) *world {
 	s := scenario{what: what, algorithm: name, n: n, size: costSize, window: n, segment: costSize / costSegments, op: sum}
 	switch what {
-	case coll.Bcast, coll.Reduce, coll.Allreduce: // the vector is all there is
+	case coll.Bcast, coll.Reduce, coll.Allreduce: // one vector for all ranks
 		s.size = costSize * n
 		s.segment = (s.size + costSegments - 1) / costSegments
 	}
@@ -112,7 +111,7 @@ func measure(t *testing.T, what coll.Collective, name string, n int) *world {
 	return w
 }
 
-// Rounds and messages are as many as the papers say.
+// TestCosts compares the numbers of rounds and messages with the papers.
 func TestCosts(t *testing.T) {
 	seen := 0
 	for _, what := range coll.Collectives() {
@@ -140,7 +139,8 @@ func TestCosts(t *testing.T) {
 	require.Equal(t, len(costs), seen)
 }
 
-// What every rank sends, of a vector of m bytes and a power of two of ranks.
+// TestBytes checks the bytes that every rank sends, of a vector of m bytes and for a power of two
+// of ranks.
 func TestBytes(t *testing.T) {
 	for _, n := range []int{2, 4, 8, 16} {
 		for _, c := range []struct {
@@ -169,7 +169,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// Scratch memory is bounded by the sizes of the call: a few vectors.
+// TestScratch checks that the scratch memory is bounded by the sizes of the call: a few vectors.
 func TestScratch(t *testing.T) {
 	for _, what := range coll.Collectives() {
 		for _, a := range coll.Algorithms(what) {
@@ -183,7 +183,7 @@ func TestScratch(t *testing.T) {
 					vector *= sum.Size
 				}
 				for _, r := range w.ranks {
-					if a.Name == "gather-scatter" && r.id == 0 { // has what all have for all, twice
+					if a.Name == "gather-scatter" && r.id == 0 { // holds the blocks of all ranks for all ranks, twice
 						require.LessOrEqual(t, r.memory.most, 2*n*vector)
 						continue
 					}

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every name in the table is an algorithm, and the last rule is for all calls.
+// TestDecisionsAreAlgorithms checks that every name in the table is an algorithm, and that the last
+// rule matches all calls.
 func TestDecisionsAreAlgorithms(t *testing.T) {
 	for what, rules := range decisions {
 		for _, r := range rules {
@@ -18,8 +19,8 @@ func TestDecisionsAreAlgorithms(t *testing.T) {
 	}
 }
 
-// Where ranks take turns, as few messages as possible are sent, unless the one who
-// sends half of them would have everyone wait.
+// TestDecisionsOnFewProcessors checks that the algorithms with the fewest messages are chosen if
+// ranks share a processor, unless all ranks would wait for one that sends half of them.
 func TestDecisionsOnFewProcessors(t *testing.T) {
 	barrier := func(ranks, processors int) string {
 		return Decide(Barrier, Case{Ranks: ranks, Processors: processors}).Name

@@ -14,7 +14,7 @@ type pipes struct {
 	to   [][]chan []byte // by sender and receiver
 }
 
-// half is a message that is to be received into b.
+// half is a message to be received into b.
 type half struct {
 	from int
 	b    []byte

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// The world finds what it is there to find.
+// These tests check that world detects the faults it should detect.
 
 func TestWorldFindsDeadlock(t *testing.T) {
 	for seed := range uint64(20) {
@@ -76,7 +76,8 @@ func TestWorldFindsTouchedMemory(t *testing.T) {
 	}
 }
 
-// Rounds count messages one after the other, of which a rank sends one at a time.
+// TestWorldCountsRounds checks that rounds count successive messages, of which a rank sends one at
+// a time.
 func TestWorldCountsRounds(t *testing.T) {
 	w := newWorld(3, nil)
 	require.NoError(t, w.run(func(r *rank) error {
@@ -98,7 +99,7 @@ func TestWorldCountsRounds(t *testing.T) {
 	require.Equal(t, 3, w.messages)
 }
 
-// call makes a rank's Call.
+// call returns a Call of the rank.
 func (r *rank) call(ch coll.Choices) *coll.Call {
 	return &coll.Call{Net: r, Memory: &r.memory, Choices: ch}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Lengths that a peer announces are believed as far as there can be such pieces.
+// TestLengths checks that lengths that a peer announces are limited to possible ones.
 func TestLengths(t *testing.T) {
 	l := make(blockLengths, 3*lengthSize)
 	l.set(0, 1)

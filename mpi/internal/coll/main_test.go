@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain has rapid draw fewer calls of each of the many algorithms, unless the
-// command line says how many.
+// TestMain reduces the number of calls that rapid draws for each of the many algorithms, unless the
+// command line sets it.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)

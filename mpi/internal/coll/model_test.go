@@ -9,14 +9,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// operation is a reduction with elements for it.
+// operation is a reduction with a source of elements.
 type operation struct {
 	coll.Reduction
 	name string
-	make func(rng *rand.Rand, rank int) []byte // an element
+	make func(rng *rand.Rand, rank int) []byte // returns an element
 }
 
-// reduction checks what every reduction may rely on.
+// reduction returns a reduction that checks the guarantees for its operands.
 func reduction(size int, commutative bool, one func(inout, in []byte) error) coll.Reduction {
 	return coll.Reduction{Size: size, Commutative: commutative, Reduce: func(inout, in []byte) error {
 		if len(in) != len(inout) || len(in) == 0 || len(in)%size != 0 {
@@ -53,7 +53,7 @@ var (
 		}
 	}}
 
-	// ranges of ranks, of which only neighbours can be combined
+	// ranges of ranks; only adjacent ones can be combined
 	interval = operation{reduction(2, false, func(inout, in []byte) error {
 		if in[1] != inout[0] {
 			return fmt.Errorf("ranks [%d, %d) are combined with [%d, %d)", in[0], in[1], inout[0], inout[1])
@@ -65,12 +65,12 @@ var (
 	operations = []operation{sum, product, interval}
 )
 
-// scenario is a call of a collective by all ranks.
+// scenario is a collective call of all ranks.
 type scenario struct {
 	what      coll.Collective
 	algorithm string // "": the default
 	n, root   int
-	size      int // elements of a reduction, else bytes of a piece
+	size      int // elements of a reduction, else bytes of a block
 	inPlace   bool
 	op        operation
 	window    int
@@ -83,7 +83,7 @@ func (s scenario) String() string {
 		s.what, s.algorithm, s.n, s.root, s.size, s.inPlace, s.op.name, s.window, s.segment, s.seed)
 }
 
-// possible reports whether the algorithm can do it.
+// possible reports whether the algorithm supports the call.
 func (s scenario) possible() bool {
 	for _, a := range coll.Algorithms(s.what) {
 		if a.Name == s.algorithm {
@@ -97,11 +97,11 @@ func (s scenario) possible() bool {
 	return s.algorithm == ""
 }
 
-// shared says that the ranks need memory in common.
+// shared reports whether the ranks need shared memory.
 func (s scenario) shared() bool { return s.algorithm == "shared" }
 
-// run does it, in a random order, and compares the outcome with what the
-// definition of the collective says.
+// run makes the call, in a random order of events, and compares the result with the definition of
+// the collective.
 func (s scenario) run(w *world) error {
 	if s.shared() {
 		w.share()
@@ -130,13 +130,13 @@ func (s scenario) run(w *world) error {
 	return err
 }
 
-// expected is how a rank calls, what it has afterwards.
+// expected is the call of a rank, and its memory afterwards.
 type expected struct {
 	call    func(c *coll.Call, rank int) (result []byte, err error)
 	results [][]byte
 }
 
-// filled is n random bytes.
+// filled returns n random bytes.
 func filled(rng *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -145,8 +145,8 @@ func filled(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// pieces are n random parts of random memory, that do not overlap, with gaps or
-// without and in any order, of lengths up to most.
+// pieces returns n random disjoint parts of random memory, with or without gaps and in any order,
+// of lengths up to most.
 func pieces(rng *rand.Rand, n, most int) (parts []coll.Part, length int) {
 	parts = make([]coll.Part, n)
 	gaps, shuffled := rng.IntN(2) == 0, rng.IntN(2) == 0
@@ -165,10 +165,10 @@ func pieces(rng *rand.Rand, n, most int) (parts []coll.Part, length int) {
 	return parts, length + rng.IntN(2)
 }
 
-// of cuts a part out of memory.
+// of returns a part of memory.
 func of(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len] }
 
-// expect makes up data and the outcome.
+// expect draws data and computes the result.
 func (s scenario) expect(rng *rand.Rand) expected {
 	switch s.what {
 	case coll.Barrier:

@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// expectMoved is the model of bcast, gather(v), scatter(v) and allgather(v): all
-// ranks know which piece is whose.
+// expectMoved is the model of bcast, gather(v), scatter(v) and allgather(v): all ranks know the
+// owner of each block.
 func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 	parts, length := make([]coll.Part, s.n), s.n*s.size
 	for i := range parts {
@@ -19,7 +19,7 @@ func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 		parts, length = pieces(rng, s.n, s.size)
 	}
 	whole := filled(rng, length)
-	before := filled(rng, length) // what is in the memory of those who receive
+	before := filled(rng, length) // initial memory of the receivers
 	e.results = make([][]byte, s.n)
 	gathered := bytes.Clone(before)
 	for _, p := range parts {
@@ -95,7 +95,7 @@ func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 	return e
 }
 
-// expectAlltoall is the model of the alltoalls: message[i][j] goes from i to j.
+// expectAlltoall is the model of the alltoalls: message[i][j] is sent from i to j.
 func (s scenario) expectAlltoall(rng *rand.Rand) (e expected) {
 	message := make([][][]byte, s.n)
 	for i := range message {
@@ -104,7 +104,7 @@ func (s scenario) expectAlltoall(rng *rand.Rand) (e expected) {
 			n := s.size
 			switch {
 			case s.what != coll.Alltoall && s.inPlace && j < i:
-				n = len(message[j][i]) // as much comes back as goes
+				n = len(message[j][i]) // as many bytes are received as are sent
 			case s.what != coll.Alltoall:
 				n = rng.IntN(s.size+1) * rng.IntN(2)
 			}
@@ -118,7 +118,7 @@ func (s scenario) expectAlltoall(rng *rand.Rand) (e expected) {
 		}
 	}
 	gap := rng.IntN(3)
-	// lay puts pieces of the lengths of a list into memory.
+	// lay lays out parts of the given lengths in memory.
 	lay := func(list [][]byte) (mem []byte, parts []coll.Part) {
 		for _, m := range list {
 			parts = append(parts, coll.Part{At: len(mem), Len: len(m)})

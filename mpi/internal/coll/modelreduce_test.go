@@ -9,7 +9,7 @@ import (
 
 // expectReduction is the model of the reductions: from left to right.
 func (s scenario) expectReduction(rng *rand.Rand) (e expected) {
-	counts := make([]int, s.n) // of ReduceScatter and its sister, in bytes
+	counts := make([]int, s.n) // of ReduceScatter and ReduceScatterBlock, in bytes
 	length := s.size * s.op.Size
 	switch s.what {
 	case coll.ReduceScatter:
@@ -38,7 +38,7 @@ func (s scenario) expectReduction(rng *rand.Rand) (e expected) {
 		}
 	}
 	total := prefix[s.n-1]
-	old := filled(rng, length) // what Exscan leaves at rank 0
+	old := filled(rng, length) // memory of rank 0, which Exscan does not change
 
 	e.results = make([][]byte, s.n)
 	at := 0

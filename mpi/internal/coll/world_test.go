@@ -10,54 +10,54 @@ import (
 	"strings"
 )
 
-// world is a network of ranks in one goroutine at a time: each is a coroutine that
-// runs until it waits for a message that is not there. What happens next is drawn
-// from a seed, so one seed is one run, or, with a clock, goes by rounds. When
-// nothing can happen any more and somebody waits, that is a deadlock.
+// world is a network of ranks of which one runs at a time: each is a coroutine that
+// runs until it waits for a message that has not arrived. The next event is drawn
+// with a seed, so that a seed determines the run, or, with a clock, is the earliest
+// one. If no event is possible and a rank waits, that is a deadlock.
 //
-// It watches over memory: what was given to Isend must not change, what was given
-// to Irecv must not be touched, scratch memory comes and goes as it should.
+// It checks memory: the buffer of Isend must not change, that of Irecv must not be
+// accessed, and scratch memory must be freed.
 type world struct {
-	rng   *rand.Rand // nil: by the clock
+	rng   *rand.Rand // nil: with a clock
 	ranks []*rank
 	mail  mail
-	fault func(from, to int) error // of messages that fail
+	fault func(from, to int) error // decides which messages fail
 
-	placements mail // what tells of them
+	placements mail // notifications of RDMA writes
 	exposures  []*exposure
-	boards     *boards // nil: no memory in common
+	boards     *boards // nil: no shared memory
 
 	runnable []*rank
-	matched  []*request // sends that have their receive and come next on their way
+	matched  []*request // sends that are matched with a receive and can be delivered
 
-	messages, bytes int // sent by all
-	glances         int // at what others show
+	messages, bytes int // sent by all ranks
+	glances         int // reads of shared memory
 	failures        []string
 }
 
-// channel has the messages from one rank to another that wait for their other half.
+// channel has the unmatched sends and receives from one rank to another.
 type channel struct{ sends, recvs []*request }
 
 // mail are the channels, by sender and receiver.
 type mail []channel
 
-// request is half a message.
+// request is a send or a receive.
 type request struct {
 	on         mail
 	rank, peer int
 	recv       bool
-	b, was     []byte // was: what b has to be, until Wait
+	b, was     []byte // was: content that b must have until Wait
 	posted     int    // round
 	number     int    // of the world's sends
 	pair       *request
-	awaited    bool // by its rank, now
+	awaited    bool // the rank waits for it now
 	done       bool
 	end        int // round
 	err        error
 	waited     bool
 
-	place  []byte    // where it is written to, unless it has been
-	opened *exposure // of what tells of a placement
+	place  []byte    // destination of an RDMA write that is not done yet
+	opened *exposure // of a notification of an RDMA write
 }
 
 // rank implements coll.Net.
@@ -78,10 +78,10 @@ type rank struct {
 	clock, sendFree, recvFree int // rounds
 	begun                     []*request
 
-	queue   []*request // receives that whoever sends takes
+	queue   []*request // receives for any sender
 	pinned  []byte
 	exposed *exposure
-	number  int // of it
+	number  int // of exposed
 	theirs  map[int]*exposure
 }
 
@@ -99,7 +99,7 @@ func (w *world) failf(format string, args ...any) {
 	w.failures = append(w.failures, fmt.Sprintf(format, args...))
 }
 
-// run has all ranks run body, and returns what was wrong.
+// run runs body on all ranks, and returns the errors.
 func (w *world) run(body func(r *rank) error) error {
 	for _, r := range w.ranks {
 		r.resume, r.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -130,7 +130,7 @@ func (w *world) run(body func(r *rank) error) error {
 	return nil
 }
 
-// checkEnd looks for what a rank has left behind.
+// checkEnd checks that the rank has waited for all requests and freed all memory.
 func (r *rank) checkEnd() {
 	for _, q := range r.begun {
 		if !q.waited {
@@ -142,7 +142,7 @@ func (r *rank) checkEnd() {
 	}
 }
 
-// step has one thing happen, and reports whether there was one.
+// step executes one event, and reports whether there was one.
 func (w *world) step() bool {
 	all := len(w.runnable) + len(w.matched)
 	if all == 0 {
@@ -151,7 +151,7 @@ func (w *world) step() bool {
 	i := 0
 	if w.rng != nil {
 		i = w.rng.IntN(all)
-	} else if len(w.runnable) == 0 { // the clock goes on
+	} else if len(w.runnable) == 0 { // the clock advances
 		for k, q := range w.matched {
 			if c := cmp.Compare(w.begin(q), w.begin(w.matched[i])); c < 0 || c == 0 && q.number < w.matched[i].number {
 				i = k
@@ -166,7 +166,7 @@ func (w *world) step() bool {
 	return true
 }
 
-// take removes an item of a list, whose order does not matter.
+// take removes an item from a list whose order does not matter.
 func take[T any](list *[]T, i int) T {
 	l := *list
 	last := len(l) - 1
@@ -176,7 +176,7 @@ func take[T any](list *[]T, i int) T {
 	return item
 }
 
-// match brings the two halves together that come next on their way.
+// match matches the first send and the first receive of a channel.
 func (w *world) match(on mail, from, to int) {
 	c := w.channel(on, from, to)
 	if len(c.sends) > 0 && len(c.recvs) > 0 && c.sends[0].pair == nil {
@@ -185,7 +185,7 @@ func (w *world) match(on mail, from, to int) {
 	}
 }
 
-// complete ends half a message, for which its rank may be waiting.
+// complete completes a send or a receive, for which its rank may wait.
 func (w *world) complete(q *request, end int) {
 	if q.done {
 		return
@@ -198,13 +198,13 @@ func (w *world) complete(q *request, end int) {
 	}
 }
 
-// begin is the round in which a message can be sent: both sides are there, and
-// neither sends, or receives, another.
+// begin returns the round in which a message can be sent: both sides have posted it, and neither
+// sends, or receives, another.
 func (w *world) begin(send *request) int {
 	return max(send.posted, send.pair.posted, w.ranks[send.rank].sendFree, w.ranks[send.peer].recvFree)
 }
 
-// deliver brings a message to its receive.
+// deliver delivers a message to its receive.
 func (w *world) deliver(send *request) {
 	recv := send.pair
 	end := w.begin(send) + 1
@@ -240,14 +240,14 @@ func (q *request) String() string {
 	return fmt.Sprintf("rank %d to take %d bytes", q.peer, len(q.b))
 }
 
-// check finds out whether the rank has touched memory that is the network's.
+// check checks that the rank has not changed memory that the network uses.
 func (q *request) check() {
 	if q.rank >= 0 && q.err == nil && !bytes.Equal(q.b, q.was) {
 		q.err = fmt.Errorf("rank %d touched memory of a request for %v", q.rank, q)
 	}
 }
 
-// stuck tells who waits for whom.
+// stuck describes the ranks that wait, "" if there is none.
 func (w *world) stuck() string {
 	var lines []string
 	for _, r := range w.ranks {
@@ -284,7 +284,7 @@ func (w *world) channel(on mail, from, to int) *channel {
 	return &on[from*n+to]
 }
 
-// rounds is how long it took until the last rank was through.
+// rounds returns the number of rounds until the last rank was done.
 func (w *world) rounds() (n int) {
 	for _, r := range w.ranks {
 		n = max(n, r.clock)

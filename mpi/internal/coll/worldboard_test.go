@@ -7,14 +7,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// boards is memory in common: what each rank has shown, by round. Ranks may not get
-// further than two rounds ahead of one another.
+// boards is shared memory: the data that each rank has published, by round. A rank may be at most
+// two rounds ahead of another.
 type boards struct {
 	ranks   []*panel
 	waiters []*panel
 }
 
-// panel is a rank's place, and what it sees. It implements coll.Board.
+// panel is the shared memory of a rank, and its view of the others. It implements coll.Board.
 type panel struct {
 	r     *rank
 	place []byte
@@ -23,23 +23,23 @@ type panel struct {
 	done  int      // rounds
 	seen  []glance // in this round
 
-	until func() bool // what it waits for
+	until func() bool // the condition that it waits for
 	what  string
 }
 
-// notice is what a rank has shown.
+// notice is the published data of a rank.
 type notice struct {
 	b    []byte
 	sign uint64
 }
 
-// glance is what somebody has been given to look at.
+// glance is data that a rank reads.
 type glance struct{ b, was []byte }
 
-// boardRoom is for all that the tests do.
+// boardRoom is large enough for all tests.
 const boardRoom = 1 << 13
 
-// share gives a world memory in common.
+// share gives the world shared memory.
 func (w *world) share() {
 	w.boards = &boards{}
 	for _, r := range w.ranks {
@@ -57,7 +57,7 @@ func (r *rank) SharedBytes() int {
 
 // Board implements coll.SharedMemoryNet.
 func (r *rank) Board() coll.Board {
-	if len(r.w.boards.ranks) == 0 { // of a rank that calls nothing
+	if len(r.w.boards.ranks) == 0 { // of a rank that makes no calls
 		return &panel{}
 	}
 	return r.w.boards.ranks[r.id]
@@ -103,7 +103,8 @@ func (p *panel) WaitShown(rank int) ([]byte, uint64, error) {
 	return g.b, n.sign, nil
 }
 
-// EndRound implements coll.Board: who has looked has not written, and looks no more.
+// EndRound implements coll.Board. It checks that the rank has not written to the data of others,
+// and overwrites its view.
 func (p *panel) EndRound() error {
 	for _, g := range p.seen {
 		if !bytes.Equal(g.b, g.was) {
@@ -118,9 +119,9 @@ func (p *panel) EndRound() error {
 	return nil
 }
 
-// wait has the rank wait.
+// wait has the rank wait for a condition.
 func (p *panel) wait(what string, until func() bool) error {
-	if until() && (p.r.w.rng == nil || p.r.w.rng.IntN(2) == 0) { // else others go first
+	if until() && (p.r.w.rng == nil || p.r.w.rng.IntN(2) == 0) { // else other ranks run first
 		return nil
 	}
 	p.what, p.until = what, until
@@ -132,7 +133,7 @@ func (p *panel) wait(what string, until func() bool) error {
 	return nil
 }
 
-// wake lets those go on who have what they wait for.
+// wake makes ranks runnable whose condition holds.
 func (p *panel) wake() {
 	all := p.r.w.boards.waiters
 	p.r.w.boards.waiters = nil

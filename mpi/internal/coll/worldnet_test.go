@@ -23,7 +23,7 @@ func (r *rank) isend(on mail, to int, b []byte) *request {
 	q.number = r.w.messages
 	r.w.bytes += len(b)
 	r.sent += len(b)
-	// A network may take small messages at once; the memory is its own even so.
+	// A network may send small messages at once; the memory still belongs to it until Wait.
 	q.done = r.w.rng != nil && r.w.rng.IntN(2) == 0
 	r.w.match(on, r.id, to)
 	return q
@@ -80,7 +80,7 @@ func (r *rank) Wait(all ...coll.Request) error {
 type memory struct {
 	out       [][]byte
 	most, now int // bytes
-	back      int // pieces that came back
+	back      int // parts that were freed
 }
 
 func (m *memory) Alloc(n int) []byte {

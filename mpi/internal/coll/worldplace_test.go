@@ -8,12 +8,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// exposure is memory of a rank that others write to.
+// exposure is memory of a rank that other ranks write to.
 type exposure struct {
 	rank  int
 	mem   []byte
-	valid bool // it is the rank's latest
-	open  int  // so many are to write to it, and have not been waited for
+	valid bool // it is the rank's current memory
+	open  int  // writes that are outstanding
 }
 
 // RegisterTarget implements coll.RDMANet.
@@ -65,8 +65,7 @@ func (*rank) Transports() coll.Transports { return coll.UnreliableDatagrams }
 // CanWrite implements coll.RDMANet.
 func (*rank) CanWrite() bool { return true }
 
-// Write implements coll.RDMANet: what is written is there at once, or with the
-// message that tells it.
+// Write implements coll.RDMANet: the data arrives at once, or with the notification.
 func (r *rank) Write(to, off int, b []byte) coll.Request {
 	e := r.theirs[to]
 	first := &r.pinned[to*len(b)]
@@ -90,7 +89,7 @@ func (r *rank) Write(to, off int, b []byte) coll.Request {
 	return &request{done: true}
 }
 
-// write brings a placement to where it belongs.
+// write copies the data of an RDMA write to its destination.
 func (q *request) write() {
 	copy(q.place, q.was)
 	q.place = nil

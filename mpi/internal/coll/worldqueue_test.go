@@ -23,7 +23,7 @@ func (r *rank) PostShared(b []byte) coll.Request {
 	return q
 }
 
-// SendShared implements coll.SharedQueueNet: it takes the first receive there is.
+// SendShared implements coll.SharedQueueNet: the message matches the first receive.
 func (r *rank) SendShared(to int, b []byte) coll.Request {
 	q := &request{rank: r.id, peer: to, b: b, was: bytes.Clone(b), posted: r.clock, done: true}
 	r.begun = append(r.begun, q)

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// FuzzLayout describes memory by arbitrary numbers. Whatever they are nothing
-// panics, and unpacking what was packed changes nothing.
+// FuzzLayout describes memory by arbitrary numbers, and checks that no function panics, and that
+// unpacking a packed message changes nothing.
 func FuzzLayout(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 3, 0, 0, 0, 5}, uint8(20), int64(3), int64(2), int64(4), uint8(1), uint8(5))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 1}, uint8(4), int64(1<<62), int64(1<<62), int64(0), uint8(0), uint8(0))
@@ -49,7 +49,7 @@ func FuzzLayout(f *testing.F) {
 	})
 }
 
-// FuzzUnpack takes a message from the wire into structs, of any length.
+// FuzzUnpack unpacks arbitrary messages of any length into structs.
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte("a message that is not long enough for two of them"), uint8(2))
 	f.Fuzz(func(t *testing.T, wire []byte, n uint8) {

@@ -11,14 +11,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// described is a buffer of uint16, and which of its slice's elements it has.
+// described is a buffer of uint16 with the indices of its elements in the slice.
 type described struct {
 	memory []uint16
 	buffer datatype.Buffer
 	index  []int
 }
 
-// draw makes up a buffer. Some have elements more than once.
+// draw draws a buffer, possibly with repeated elements.
 func draw(t *rapid.T) (d described) {
 	d.memory = make([]uint16, rapid.IntRange(0, 40).Draw(t, "memory"))
 	for i := range d.memory {
@@ -72,8 +72,8 @@ func (d described) twice() bool {
 	return len(slices.Compact(sorted)) < len(d.index)
 }
 
-// Whatever the description, the packed message is its elements in order, of any
-// length, and unpacking reaches these elements and no others.
+// TestPackAndUnpack checks for any description that the packed message consists of its elements in
+// order, for any length, and that unpacking changes these elements only.
 func TestPackAndUnpack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
@@ -111,7 +111,7 @@ func TestPackAndUnpack(t *testing.T) {
 	})
 }
 
-// Columns of words are copied word by word, and their ends byte by byte.
+// TestColumns checks that columns of words are copied word by word, and partial words byte by byte.
 func TestColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, columns := rapid.IntRange(1, 9).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "columns")
@@ -141,7 +141,7 @@ func TestColumns(t *testing.T) {
 	})
 }
 
-// Overlap is found where there is some, and nowhere else.
+// TestOverlap checks that overlapping layouts, and only these, are detected.
 func TestOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		memory := make([]byte, 20)
@@ -162,7 +162,8 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
-// What cannot be says so, in numbers, and has no elements.
+// TestBadDescriptions checks that invalid descriptions have an error with the values, and no
+// elements.
 func TestBadDescriptions(t *testing.T) {
 	x := make([]float64, 10)
 	type node struct {
@@ -217,7 +218,7 @@ func TestBadDescriptions(t *testing.T) {
 	require.ErrorContains(t, b.RecvErr(), "blocks 0 (2 at 4) and 2 (2 at 5) overlap")
 }
 
-// The empty message, in all its forms.
+// TestEmpty checks all forms of the empty message.
 func TestEmpty(t *testing.T) {
 	for _, b := range []datatype.Buffer{
 		{}, datatype.Of[int](nil), datatype.Bytes(nil), datatype.Strided([]int{}, 0, 3, 4), datatype.Strided([]int{1}, 9, 0, 4),
@@ -233,7 +234,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// A buffer of a slice costs nothing.
+// TestNoAllocation checks that a buffer of a slice allocates nothing.
 func TestNoAllocation(t *testing.T) {
 	x, y := make([]float64, 100), 1
 	wire := make([]byte, 800)

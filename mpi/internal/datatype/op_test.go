@@ -14,7 +14,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/datatype"
 )
 
-// The table of MPI 4.1, section 6.9.2: which operation is for which elements.
+// TestOpTable checks the table of MPI 4.1, section 6.9.2: the kinds of elements of each operation.
 func TestOpTable(t *testing.T) {
 	classes := map[string][]datatype.Kind{
 		"integer": {datatype.Int8, datatype.Int16, datatype.Int32, datatype.Int64, datatype.Uint8, datatype.Uint16, datatype.Uint32, datatype.Uint64},
@@ -59,7 +59,7 @@ type real interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
 }
 
-// check compares operations with what they do to one element.
+// check compares an operation on vectors with the operation on single elements.
 func check[T datatype.Element](t *testing.T, gen *rapid.Generator[T], model map[string]func(in, inout T) T) {
 	for _, op := range datatype.Ops() {
 		f, ok := model[op.String()]
@@ -97,7 +97,7 @@ func check[T datatype.Element](t *testing.T, gen *rapid.Generator[T], model map[
 	}
 }
 
-// placed is a packed message at an address that is aligned or not.
+// placed returns a packed message at an aligned or unaligned address.
 func placed(t *rapid.T, b datatype.Buffer) []byte {
 	off := rapid.IntRange(0, 8).Draw(t, "alignment")
 	wire := make([]byte, off+b.Size())[off:]
@@ -174,10 +174,9 @@ func TestBools(t *testing.T) {
 	}
 }
 
-// MaxLoc and MinLoc give the first place of the value, whatever the order, also
-// where something is not a number.
+// MaxLoc and MinLoc return the first index of the value, in any order of operands, also with NaNs.
 func locations[V float32 | float64 | int16 | int32 | int64](t *testing.T, values ...V) {
-	rank := func(v V) int { // places in the order of values, what is no number first
+	rank := func(v V) int { // indices in the order of values, NaNs first
 		if v != v {
 			return -1
 		}
@@ -216,7 +215,7 @@ func TestLocations(t *testing.T) {
 	locations(t, math.Inf(-1), -1, 3.5, math.NaN())
 }
 
-// A user's function sees the operands in their order, and only its own kind.
+// TestOpFunc checks that a user-defined function gets the operands in order, and only its own type.
 func TestOpFunc(t *testing.T) {
 	type celsius float64
 	minus := datatype.OpFunc("minus", false, func(in, inout []celsius) {
@@ -246,7 +245,7 @@ func TestOpFunc(t *testing.T) {
 	require.NoError(t, bytesToo.Valid(datatype.Byte))
 }
 
-// Structs are combined with padding and without.
+// TestOpStructs combines structs with padding and without.
 func TestOpStructs(t *testing.T) {
 	add := datatype.OpStructs("add", true, func(in, inout []inner) {
 		for i := range inout {

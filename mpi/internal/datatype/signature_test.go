@@ -24,8 +24,8 @@ type (
 	}
 )
 
-// Equal sequences of elements have equal signatures, however they are divided into structs,
-// and others have others.
+// TestSignatureOfRepeatedStructs checks that equal sequences of elements have equal signatures,
+// however they are divided into structs, and that others differ.
 func TestSignatureOfRepeatedStructs(t *testing.T) {
 	type two struct{ A, B mixed }
 	type backwards struct {

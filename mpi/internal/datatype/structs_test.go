@@ -28,7 +28,8 @@ type particle struct {
 	Last   uint8
 }
 
-// The packed form of a struct is that of encoding/binary, whole or in part.
+// TestStructsAsEncodingBinary checks that the packed form of a struct is that of encoding/binary,
+// for all fields or some.
 func TestStructsAsEncodingBinary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) particle {
@@ -59,7 +60,8 @@ func TestStructsAsEncodingBinary(t *testing.T) {
 	})
 }
 
-// Fields that are not named stay as they are, and so does padding that has a name.
+// TestStructsFields checks that fields that are not selected do not change, and that padding with a
+// name does not either.
 func TestStructsFields(t *testing.T) {
 	s := []particle{{ID: 1, Charge: 2, Last: 3}, {ID: 4, Charge: 5, Last: 6}}
 	b := datatype.Structs(s, "Last", "Charge")
@@ -68,7 +70,7 @@ func TestStructsFields(t *testing.T) {
 	b.Pack(wire)
 	var want bytes.Buffer
 	for _, p := range s {
-		_ = binary.Write(&want, binary.NativeEndian, p.Charge) // in the order of declaration
+		_ = binary.Write(&want, binary.NativeEndian, p.Charge) // in order of declaration
 		want.WriteByte(p.Last)
 	}
 	require.Equal(t, want.Bytes(), wire)
@@ -85,7 +87,7 @@ func TestStructsFields(t *testing.T) {
 	require.Equal(t, 9, datatype.Structs([]padded{{}}).Size())
 }
 
-// Structs without padding are sent as they lie there.
+// TestStructsContiguous checks that structs without padding are sent without copying.
 func TestStructsContiguous(t *testing.T) {
 	s := []struct{ X, Y float64 }{{1, 2}, {3, 4}, {5, 6}}
 	b := datatype.Structs(s)
@@ -98,7 +100,7 @@ func TestStructsContiguous(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Pairs of any value have nothing between value and index.
+// TestPairs checks that the packed form of pairs has no padding.
 func TestPairs(t *testing.T) {
 	check := func(b datatype.Buffer, kind datatype.Kind, value ...byte) {
 		t.Helper()
@@ -118,7 +120,7 @@ func TestPairs(t *testing.T) {
 	require.Equal(t, []datatype.Pair[float32]{{2, 9}}, back)
 }
 
-// Types that have a kind have it under any name.
+// TestKinds checks that named types have the kind of their underlying type.
 func TestKinds(t *testing.T) {
 	type celsius float32
 	type id uint8
@@ -135,7 +137,7 @@ func TestKinds(t *testing.T) {
 	require.Zero(t, datatype.Kind(99).Size())
 }
 
-// Signatures compare what was sent with what is expected.
+// TestSignature compares signatures of sent and expected messages.
 func TestSignature(t *testing.T) {
 	accept := func(recv, sent datatype.Buffer) error { return recv.Signature().Accept(sent.Signature()) }
 	x := make([]float64, 10)

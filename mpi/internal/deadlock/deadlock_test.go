@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
-// call is one that waits for all, or any, of some ranks.
+// call is a call that waits for all, or any, of some ranks.
 func call(any bool, ranks ...int) deadlock.Call {
 	return deadlock.Call{What: "Recv", Millis: 5000, For: ranks, Any: any, Unmet: true}
 }
@@ -72,8 +72,8 @@ func TestKnots(t *testing.T) {
 	}
 }
 
-// The knot is what is left when everybody goes on who can, in any order; and the cycle
-// is one of it.
+// TestKnotAgainstRuns checks that the knot has exactly the ranks that remain when all ranks that
+// can continue do so, in any order, and that the cycle is a part of it.
 func TestKnotAgainstRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 8).Draw(t, "size")
@@ -89,7 +89,7 @@ func TestKnotAgainstRuns(t *testing.T) {
 			}
 			states = append(states, s)
 		}
-		// Everybody goes on, at random, whom nothing keeps.
+		// Ranks continue in random order if no other rank blocks them.
 		alive := map[int]bool{}
 		for r := range size {
 			alive[r] = !slices.ContainsFunc(states, func(s *deadlock.State) bool { return s.Rank == r && len(s.Calls) > 0 })
@@ -127,7 +127,7 @@ func TestKnotAgainstRuns(t *testing.T) {
 	})
 }
 
-// What is polled is told as that.
+// TestPollsInWords checks that polled calls are reported as polled.
 func TestPollsInWords(t *testing.T) {
 	polls := deadlock.Call{What: "Recv(source 1, tag 5)", At: "ring/main.go:9", For: []int{1}, Millis: 5000, Polls: true, Why: "8 bytes are on their way"}
 	works := polls
@@ -182,15 +182,15 @@ func TestMismatches(t *testing.T) {
 
 	for _, states := range [][]*deadlock.State{
 		{in(0, a), in(1, a)},
-		{in(0, a), in(1, collective(1, 15, "barrier", ""))}, // rank 1 is further
+		{in(0, a), in(1, collective(1, 15, "barrier", ""))}, // rank 1 is in a later call
 		{in(0, a), in(1, collective(2, 14, "barrier", ""))}, // on another communicator
 		{in(0, a), begun(1, *a)},
-		{begun(0, *a), begun(1, *b)}, // nobody waits
+		{begun(0, *a), begun(1, *b)}, // no rank waits
 	} {
 		require.Empty(t, deadlock.Analyze(2, states, 0).Mismatches)
 	}
 	other := *b
-	other.Ranks = 8 // the same number, other ranks
+	other.Ranks = 8 // the same context id, other ranks
 	require.Empty(t, deadlock.Analyze(2, []*deadlock.State{in(0, a), in(1, &other)}, 0).Mismatches)
 }
 
@@ -200,7 +200,7 @@ func head(r *deadlock.Report) string {
 	return text
 }
 
-// What is said stays short, however many ranks there are.
+// TestManyRanks checks that the report stays short, whatever the number of ranks.
 func TestManyRanks(t *testing.T) {
 	const n = 5000
 	var states []*deadlock.State
@@ -244,7 +244,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// Whatever another rank says, there is a report.
+// FuzzReport analyzes arbitrary states.
 func FuzzReport(f *testing.F) {
 	f.Add(state(1, deadlock.Call{Polls: true, Busy: true, For: []int{2}}).AppendJSON(nil), state(2, deadlock.Call{Polls: true, For: []int{1}}).AppendJSON(nil))
 	f.Add(state(1, call(true, 1, 2)).AppendJSON(nil), in(0, collective(1, 2, "bcast", "")).AppendJSON(nil))

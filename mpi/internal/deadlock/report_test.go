@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
-// TestLeftOff: what is not listed is counted under the title that it belongs to, whether
-// a rank has left it off or the report has.
+// TestLeftOff checks that omitted items are counted under their title, whether the rank or the
+// report has omitted them.
 func TestLeftOff(t *testing.T) {
 	messages := func(n, count int) (list []deadlock.Message) {
 		for i := range n {
@@ -22,7 +22,7 @@ func TestLeftOff(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		states []*deadlock.State
-		want   map[string]string // last line by title; the others have none
+		want   map[string]string // last line by title; the other titles have none
 	}{
 		{"a rank's messages", []*deadlock.State{{Messages: messages(1, 1), Left: deadlock.Left{Messages: 5}}}, map[string]string{"messages": "and 5 more of these"}},
 		{"a rank's receives", []*deadlock.State{{Receives: messages(1, 1), Left: deadlock.Left{Receives: 5}}}, map[string]string{"receives": "and 5 more of these"}},
@@ -56,7 +56,7 @@ func TestLeftOff(t *testing.T) {
 	}
 }
 
-// TestAnySource: of a receive from any source it is told why no rank sends.
+// TestAnySource checks that the report explains for a receive from any source why no rank sends.
 func TestAnySource(t *testing.T) {
 	receive := func(source, tag any, millis int64, ranks ...int) deadlock.Call {
 		return deadlock.Call{What: fmt.Sprintf("Recv(source %v, tag %v)", source, tag), At: "ring/main.go:9", For: ranks, Any: source == "any", Millis: millis, Unmet: true}
@@ -106,8 +106,8 @@ func TestAnySource(t *testing.T) {
 	}
 }
 
-// TestSentByAny: a message that is under way, or may be among those that are not listed,
-// is not said to be unsent.
+// TestSentByAny checks that a message that is in flight, or may be among the omitted ones, is not
+// reported as unsent.
 func TestSentByAny(t *testing.T) {
 	call := deadlock.Call{What: "Recv(source any, tag 1)", For: []int{0, 1}, Any: true, Millis: 5000, Unmet: true}
 	const unsent = "None of these messages has been sent"
@@ -120,7 +120,7 @@ func TestSentByAny(t *testing.T) {
 	require.NotContains(t, deadlock.Analyze(2, states, 1000).String(), unsent)
 }
 
-// TestMoreCalls: a rank with calls that are not listed may go on by one of them.
+// TestMoreCalls checks that a rank with omitted calls is not reported as blocked.
 func TestMoreCalls(t *testing.T) {
 	s := state(0, deadlock.Call{What: "Recv(source 0, tag 1)", For: []int{0}, Millis: 5000})
 	require.Len(t, deadlock.Analyze(1, []*deadlock.State{s}, 1000).Knot, 1)

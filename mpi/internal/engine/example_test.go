@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// A rank that is alone can still send to itself.
+// A single rank can send to itself.
 func Example() {
 	e, err := engine.New(0, 1, nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// The layout of doc.go, written out by hand: ranks of different builds have to
-// understand each other.
+// TestGolden checks the layout of doc.go byte for byte, because ranks of different builds must
+// interoperate.
 func TestGolden(t *testing.T) {
 	for _, g := range []struct {
 		h     envelope.Header
@@ -49,7 +49,7 @@ func TestGolden(t *testing.T) {
 	require.Equal(t, "0807060504030201"+"0c0b0a09"+"03000000"+"1817161514131211", hex.EncodeToString(b))
 }
 
-// What a header cannot say.
+// TestMalformed checks that invalid headers are rejected.
 func TestMalformed(t *testing.T) {
 	type header = envelope.Header
 	for name, h := range map[string]header{
@@ -118,7 +118,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Who polls the last word sees it change with every packet that is ordered.
+// TestLastWord checks that the last word of the memory changes with every ordered packet, which
+// pollers of memory rely on.
 func TestLastWord(t *testing.T) {
 	a, b := make([]byte, envelope.Size), make([]byte, envelope.Size)
 	(&envelope.Header{Kind: envelope.Eager, Seq: 0}).MarshalTo(a)
@@ -140,7 +141,7 @@ func TestKinds(t *testing.T) {
 	require.Equal(t, "kind 12", (envelope.Bye + 1).String())
 }
 
-// FuzzHeader: any bytes are an error or a header that is written as it was read.
+// FuzzHeader checks that any bytes are rejected, or are a header that is encoded as it was read.
 func FuzzHeader(f *testing.F) {
 	for k := envelope.Eager; k <= envelope.Bye; k++ {
 		b := make([]byte, envelope.Size)

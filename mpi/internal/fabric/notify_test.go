@@ -9,11 +9,11 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Notices come in their order, when what they tell of is there, and however many are
-// under way. A net that has none says so.
+// TestNotices checks that notifications are delivered in order, after their data, and with any
+// number in flight. A net without them returns an error.
 func TestNotices(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
-		const n = 300 // more than there are credits, and room in a send queue
+		const n = 300 // more than the credits and the send queue allow
 		sizes := []int{1, 256, 257, 5000, 20_000}
 		mem := make([]byte, n*16+20_000)
 		key, hide := p.expose(t, mem)
@@ -42,11 +42,11 @@ func TestNotices(t *testing.T) {
 				require.ErrorIs(t, put.Err, errors.ErrUnsupported)
 				return
 			}
-			if i%5 == 4 { // the last of five that overlap
+			if i%5 == 4 { // the last of five concurrent ones
 				p.wait(t, put)
 			}
 			puts = append(puts, put)
-			for ; i%5 == 4 && heard <= i; heard++ { // the next ones write where Noticed looks
+			for ; i%5 == 4 && heard <= i; heard++ { // the next ones overwrite the data that OnNotify checks
 				require.EqualValues(t, heard, <-all)
 			}
 		}
@@ -54,7 +54,7 @@ func TestNotices(t *testing.T) {
 			p.wait(t, put)
 			require.NoError(t, put.Err)
 		}
-		// One that is not due is the end.
+		// An unexpected notification fails the peer.
 		put := &protocol.Request{Dest: 1, Buf: make([]byte, 8)}
 		p.do(func(c *protocol.Core) { c.PutNotify(put, key, n) })
 		get := &protocol.Request{Dest: 1, Buf: make([]byte, 8)}

@@ -22,13 +22,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// pair is two ranks: of rank 1 somebody looks at the network all the time.
+// pair is two ranks, of which rank 1 polls the network all the time.
 type pair struct {
 	e      [2]*engine.Engine
 	vanish [2]func()
 }
 
-// fabrics are those that have one-sided transfers.
+// fabrics runs f on the fabrics that have one-sided transfers.
 func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 	for _, name := range []string{"rdma", "tcp"} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 	}
 }
 
-// expose lets rank 0 have memory of rank 1.
+// expose registers memory of rank 1 for rank 0.
 func (p *pair) expose(t *testing.T, b []byte) (key envelope.Key, hide func()) {
 	p.e[1].Do(func(*protocol.Core) {
 		k, x, err := p.e[1].Fabric().RegisterMemory(0, b, true)
@@ -85,10 +85,10 @@ func (p *pair) expose(t *testing.T, b []byte) (key envelope.Key, hide func()) {
 	return key, hide
 }
 
-// do begins something at rank 0.
+// do runs begin at rank 0.
 func (p *pair) do(begin func(*protocol.Core)) { p.e[0].Do(begin) }
 
-// wait waits at rank 0.
+// wait waits for a request at rank 0.
 func (p *pair) wait(t *testing.T, r *protocol.Request) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -100,8 +100,8 @@ func at(key envelope.Key, off int) envelope.Key {
 	return key
 }
 
-// Memory is written and read as it should be, however long, and what is sent after
-// a Put arrives behind it.
+// TestPutGet checks that memory is written and read, for several lengths, and that a message sent
+// after a Put arrives behind it.
 func TestPutGet(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
 		mem := make([]byte, 3<<20)
@@ -137,7 +137,7 @@ func TestPutGet(t *testing.T) {
 	})
 }
 
-// Many transfers in a row, of which nobody waits for any but the last.
+// TestManyTransfers starts many transfers and waits for the last one only.
 func TestManyTransfers(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
 		const n = 600
@@ -182,8 +182,8 @@ func TestManyTransfers(t *testing.T) {
 	})
 }
 
-// Who asks for what he was not given is cut off, and whatever he has under way
-// fails.
+// TestWrongKeys checks that a rank that uses an unknown key is disconnected, and that all its
+// requests fail.
 func TestWrongKeys(t *testing.T) {
 	for name, spoil := range map[string]func(key envelope.Key, hide func()) envelope.Key{
 		"key":      func(key envelope.Key, _ func()) envelope.Key { key.RKey ^= 0x5a5a00; return key },
@@ -228,7 +228,7 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// What is under way to a rank that is gone ends.
+// TestGone checks that requests to a failed rank complete.
 func TestGone(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
 		key, hide := p.expose(t, make([]byte, 4096))

@@ -22,8 +22,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Who is no rank of the job and connects to one, by a connection or by the datagram that asks to be connected, is turned
-// away, however it says hello, and the ranks go on.
+// TestStrangers checks that connections, and datagrams that request one, are rejected if they are
+// not from a rank of the job, for several handshakes, and that the ranks continue.
 func TestStrangers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -12,14 +12,15 @@ import (
 
 type node = match.Node[int]
 
-// takes is the rule, written out: the slow model's.
+// takes is the matching rule, as a slow model.
 func takes(receive, message match.Envelope) bool {
 	return receive.Context == message.Context &&
 		(receive.Source == match.Any || receive.Source == message.Source) &&
 		(receive.Tag == match.Any || receive.Tag == message.Tag)
 }
 
-// A queue is a list from which the first that matches is taken.
+// TestQueueAgainstList compares a queue with a list, of which the first matching element is
+// removed.
 func TestQueueAgainstList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		many := rapid.Bool().Draw(t, "many") // so that there are more bins
@@ -57,7 +58,7 @@ func TestQueueAgainstList(t *testing.T) {
 			if n.Queued() {
 				t.Fatal("queued still")
 			}
-			q.Remove(n) // which changes nothing
+			q.Remove(n) // which does not change the result
 			*list = slices.DeleteFunc(*list, func(o *node) bool { return o == n })
 		}
 		first := func(list []*node, f func(*node) bool) *node {
@@ -130,7 +131,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Receives that wait cost no memory, once there are bins for so many.
+// TestNoAllocation checks that posted receives allocate nothing once there are enough bins.
 func TestNoAllocation(t *testing.T) {
 	var q match.Queue[int]
 	nodes := make([]node, 100)

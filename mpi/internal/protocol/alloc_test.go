@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// traffic is what a rank does all the time, as often as is wanted.
+// traffic repeats the common operations of a rank.
 var traffic = []struct {
 	name string
 	do   func(b *bench)
@@ -61,7 +61,7 @@ var traffic = []struct {
 	}},
 }
 
-// bench drives a core without allocating anything itself.
+// bench drives a core without allocations of its own.
 type bench struct {
 	e       *evil
 	out, in Request
@@ -100,7 +100,7 @@ func (b *bench) packet(h envelope.Header) {
 	}
 }
 
-// check is that what was begun is done.
+// check checks that the requests are done.
 func (b *bench) check(name string) {
 	receives, messages, underway := b.e.core.Pending()
 	require.Zero(b.t, receives+messages+underway, name)
@@ -108,7 +108,7 @@ func (b *bench) check(name string) {
 	require.NoError(b.t, b.out.Err, name)
 }
 
-// Once the lists have grown, nothing that happens all the time allocates.
+// TestNoAllocation checks that common operations allocate nothing once the lists have grown.
 func TestNoAllocation(t *testing.T) {
 	for _, c := range traffic {
 		b := newBench(t)

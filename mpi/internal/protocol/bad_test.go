@@ -10,25 +10,24 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// fills makes the core wait for 150 bytes in packets.
+// fills has the core wait for 150 bytes in packets.
 func fills(e *evil) uint64 {
 	e.receive(150)
 	require.NoError(e.t, e.announce(RendezvousCopy, 150))
 	return e.asked().ID
 }
 
-// places makes it wait for 150 bytes in its memory.
+// places has the core wait for 150 bytes written to its memory.
 func places(e *evil) uint64 {
 	e.receive(150)
 	require.NoError(e.t, e.announce(RendezvousWrite, 150))
 	return e.asked().ID
 }
 
-// violations is what a rank does who does not keep to the protocol, and how it
-// is named.
+// violations are violations of the protocol, and the errors that they cause.
 var violations = []struct {
 	name  string
-	as    Scheme // of the core's long sends
+	as    Scheme // of the core's rendezvous sends
 	do    func(e *evil) error
 	cause string
 }{
@@ -130,7 +129,7 @@ var violations = []struct {
 	{"FIN of one before", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, false)
 		require.NoError(e.t, e.say(about(envelope.FIN, id)))
-		e.send(500, false) // in the same place
+		e.send(500, false) // in the same slot
 		return e.say(about(envelope.FIN, id))
 	}, "for unknown request"},
 	{"FIN before RTS", RendezvousRead, func(e *evil) error {
@@ -252,8 +251,8 @@ var violations = []struct {
 	}, "rank 1: no such window"},
 }
 
-// Each is an error that says what it was, harms nothing else, and after it the
-// rank can be lost without anything that waits for it.
+// TestViolations checks that each violation returns its error and has no other effect, and that no
+// request waits for the rank after it is failed.
 func TestViolations(t *testing.T) {
 	for _, v := range violations {
 		t.Run(v.name, func(t *testing.T) {
@@ -281,7 +280,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// What a rank may do, though it looks odd.
+// TestNoViolations checks unusual packets that are valid.
 func TestNoViolations(t *testing.T) {
 	for name, do := range map[string]func(e *evil) error{
 		"packets of those who carry them": func(e *evil) error {
@@ -333,7 +332,7 @@ func TestNoViolations(t *testing.T) {
 	}
 }
 
-// After a rank is lost nothing of it counts, whatever it was.
+// TestPacketsOfLostRank checks that all packets of a lost rank are ignored.
 func TestPacketsOfLostRank(t *testing.T) {
 	e := newEvil(t, RendezvousCopy)
 	_, id := e.send(500, false)
@@ -356,7 +355,7 @@ func TestPacketsOfLostRank(t *testing.T) {
 	require.False(t, e.core.peers[1].announceAll)
 }
 
-// TestUnknownScheme: a scheme that is none has a name that tells its number.
+// TestUnknownScheme checks that the name of an invalid scheme contains its number.
 func TestUnknownScheme(t *testing.T) {
 	require.Equal(t, "Scheme(200)", Scheme(200).String())
 	require.Equal(t, "copy", RendezvousCopy.String())

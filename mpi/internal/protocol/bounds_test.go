@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Too many messages without a receive: the rank is asked to announce what it
-// sends, until they are received.
+// TestThrottleOfReceiver checks that a rank with too many unexpected messages is throttled, that
+// is, has to announce its messages until they are received.
 func TestThrottleOfReceiver(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	e.core.throttleWatermark = 4 * (messageOverhead + 100)
@@ -33,7 +33,8 @@ func TestThrottleOfReceiver(t *testing.T) {
 	require.EqualValues(t, 1, e.core.Stats.Throttled)
 }
 
-// Who is asked to announces even what is short, and sends what waits for room so.
+// TestThrottleOfSender checks that a throttled sender announces short messages too, and also those
+// that are queued.
 func TestThrottleOfSender(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	e.full = true
@@ -62,7 +63,8 @@ func TestThrottleOfSender(t *testing.T) {
 	require.Equal(t, envelope.Eager, e.last().h.Kind)
 }
 
-// A rank that goes on all the same is one that has to be lost.
+// TestFlood checks that a rank that ignores the throttle causes an error, on which it must be
+// failed.
 func TestFlood(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	e.core.maxUnexpectedBytes = 1000
@@ -80,12 +82,13 @@ func TestFlood(t *testing.T) {
 	}
 	require.ErrorIs(t, e.announce(RendezvousCopy, 1<<20), ErrUnexpectedLimit)
 
-	for range 100 { // to ourselves as much as the program wants
+	for range 100 { // a rank may send to itself without a limit
 		e.core.Send(&Request{Dest: 0, Buf: make([]byte, 100)})
 	}
 }
 
-// What comes early is kept in numbers and bytes that are bounded, and given up.
+// TestEarlyIsBounded checks that packets that arrive out of order are limited in number and bytes,
+// and are released.
 func TestEarlyIsBounded(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	p := &e.core.peers[1]
@@ -106,7 +109,7 @@ func TestEarlyIsBounded(t *testing.T) {
 	require.Empty(t, p.early)
 }
 
-// Where memory cannot be moved the message comes in packets.
+// TestRepacked checks that a message is sent in packets if its memory cannot be registered.
 func TestRepacked(t *testing.T) {
 	data := make([]byte, 150)
 	for i := range data {
@@ -129,7 +132,7 @@ func TestRepacked(t *testing.T) {
 		fills(e, r)
 		require.EqualValues(t, 1, e.core.Stats.Repacked)
 	}
-	e := newEvil(t, RendezvousRead) // at the sender, who wanted it fetched
+	e := newEvil(t, RendezvousRead) // at the sender, who has announced it for an RDMA READ
 	e.fault = no
 	r := &Request{Dest: 1, Buf: data}
 	e.core.Send(r)
@@ -138,7 +141,7 @@ func TestRepacked(t *testing.T) {
 	require.True(t, r.Done)
 	require.Equal(t, data, append(e.sent[1].payload, e.sent[2].payload...))
 
-	e = newEvil(t, RendezvousWrite) // or stored, which it finds out when half of it can leave
+	e = newEvil(t, RendezvousWrite) // or an RDMA WRITE, which fails when the first half can leave
 	r = &Request{Dest: 1, Buf: data}
 	e.core.Send(r)
 	e.full = true
@@ -151,23 +154,23 @@ func TestRepacked(t *testing.T) {
 	require.Equal(t, data, append(e.sent[1].payload, e.sent[2].payload...))
 	require.Equal(t, []uint64{hers, hers}, []uint64{e.sent[1].h.ID, e.sent[2].h.ID})
 
-	put := &Request{Dest: 1, Buf: data} // nobody else can do it
+	put := &Request{Dest: 1, Buf: data} // there is no other transport for it
 	e.core.Put(put, envelope.Key{})
 	require.ErrorIs(t, put.Err, no)
 }
 
-// A long message in packets lets others pass.
+// TestLongMessageLetsOthersPass checks that short messages overtake a long message in packets.
 func TestLongMessageLetsOthersPass(t *testing.T) {
 	e := newEvil(t, RendezvousCopy)
 	long, id := e.send(1000, false)
 	room := 3
 	e.core.Attach(limited{e, &room})
 	require.NoError(t, e.say(clearFor(id, 1000), key(hers)...))
-	require.Len(t, e.sent, 4) // RTS and three parts
+	require.Len(t, e.sent, 4) // RTS and three packets
 	short, _ := e.send(5, false)
 	require.Equal(t, 2, e.core.Backlog(1))
 	room = 2
-	e.core.Resume(1) // two parts more
+	e.core.Resume(1) // two more packets
 	require.False(t, short.Done)
 	room = 2
 	e.core.Resume(1)
@@ -178,7 +181,7 @@ func TestLongMessageLetsOthersPass(t *testing.T) {
 	require.True(t, long.Done)
 }
 
-// limited has room for so many packets.
+// limited accepts a limited number of packets.
 type limited struct {
 	*evil
 	room *int
@@ -189,7 +192,8 @@ func (l limited) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return *l.room >= 0 && l.evil.Send(rank, h, payload)
 }
 
-// The worked example of docs/mpi-protocol.md: what comes first is not matched first.
+// TestWorkedExample is the worked example of docs/mpi-protocol.md: the packet that arrives first is
+// not matched first.
 func TestWorkedExample(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Tag: 2, Length: 8, Bytes: 8, Seq: 1}, make([]byte, 8)...))
@@ -208,7 +212,7 @@ func TestWorkedExample(t *testing.T) {
 	require.NotNil(t, e.core.Probe(match.Envelope{Source: 1, Tag: 2}, false))
 }
 
-// Active packets are handled in order with messages, and so are answers to them.
+// TestActive checks that active packets, and replies to them, are handled in order with messages.
 func TestActive(t *testing.T) {
 	e := newEvil(t, RendezvousCopy)
 	var order []string

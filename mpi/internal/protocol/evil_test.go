@@ -9,20 +9,20 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// evil is the other ranks, and what leads to them, of a core of rank 0 among 4. It says
-// what it likes, and does with memory what it is told.
+// evil simulates the other ranks, and the net to them, for the core of rank 0 of 4. It sends any
+// packets, and transfers memory as the core requests.
 type evil struct {
 	t       require.TestingT
 	core    *Core
 	limits  Limits
-	full    bool  // there is no room
-	fault   error // of what is done with memory
+	full    bool  // the net accepts nothing
+	fault   error // returned for all memory
 	sent    []packetOut
 	moves   []moveOut
-	exposed map[int][]byte // and not hidden
+	exposed map[int][]byte // registered memory
 	key     int
 	seq     [4]uint32
-	quiet   bool // sent is not kept
+	quiet   bool // sent is not recorded
 }
 
 type packetOut struct {
@@ -39,7 +39,7 @@ type moveOut struct {
 	store bool
 }
 
-// newEvil is with a core whose packets have room for 100 bytes.
+// newEvil returns the ranks and a core whose packets have up to 100 bytes.
 func newEvil(t require.TestingT, s Scheme) *evil {
 	e := &evil{t: t, core: New(0, 4), limits: Limits{Eager: 100, Rendezvous: s}, exposed: make(map[int][]byte)}
 	e.core.Attach(e)
@@ -90,14 +90,13 @@ func (e *evil) move(m moveOut) error {
 	return e.fault
 }
 
-// last is the last packet of the core.
+// last returns the last packet of the core.
 func (e *evil) last() packetOut {
 	require.NotEmpty(e.t, e.sent)
 	return e.sent[len(e.sent)-1]
 }
 
-// raw says something: what a header cannot say has been found before it comes to
-// a core.
+// raw passes a packet to the core. Only valid headers reach a core.
 func (e *evil) raw(from int, h envelope.Header, payload ...byte) error {
 	b := make([]byte, envelope.Size)
 	h.MarshalTo(b)
@@ -105,7 +104,7 @@ func (e *evil) raw(from int, h envelope.Header, payload ...byte) error {
 	return e.core.HandlePacket(from, &h, payload)
 }
 
-// say says something in order, as rank 1.
+// say passes a packet of rank 1, with the next sequence number.
 func (e *evil) say(h envelope.Header, payload ...byte) error { return e.as(1, h, payload...) }
 
 func (e *evil) as(from int, h envelope.Header, payload ...byte) error {
@@ -120,21 +119,21 @@ func (e *evil) as(from int, h envelope.Header, payload ...byte) error {
 	return e.raw(from, h, payload...)
 }
 
-// send begins a send of n bytes to rank 1, and says what it is known by.
+// send starts a send of n bytes to rank 1, and returns the request and its id.
 func (e *evil) send(n int, sync bool) (*Request, uint64) {
 	r := &Request{Dest: 1, Buf: make([]byte, n), Sync: sync}
 	e.core.Send(r)
 	return r, r.id
 }
 
-// receive begins a receive of n bytes from rank 1.
+// receive starts a receive of n bytes from rank 1.
 func (e *evil) receive(n int) *Request {
 	r := &Request{Envelope: match.Envelope{Source: 1}, Buf: make([]byte, n)}
 	e.core.Receive(r)
 	return r
 }
 
-// key is the payload of Clear: our request.
+// key returns the payload of a CTS with the id of a request of rank 1.
 func key(id uint64) []byte {
 	b := make([]byte, envelope.KeySize)
 	(&envelope.Key{Addr: 9, RKey: 9, ID: id}).MarshalTo(b)
@@ -143,10 +142,10 @@ func key(id uint64) []byte {
 
 var (
 	eager = envelope.Header{Kind: envelope.Eager}
-	hers  = uint64(0xcafe) // what rank 1 knows its requests by
+	hers  = uint64(0xcafe) // the id of all requests of rank 1
 )
 
-// announce is Ready for n bytes.
+// announce passes the RTS of a message of n bytes.
 func (e *evil) announce(s Scheme, n int) error {
 	h := envelope.Header{Kind: envelope.RTS, Length: uint64(n), ID: hers}
 	switch s {
@@ -160,7 +159,7 @@ func (e *evil) announce(s Scheme, n int) error {
 	return e.say(h)
 }
 
-// asked is what the core's Clear has for a key.
+// asked returns the key of the core's CTS.
 func (e *evil) asked() (k envelope.Key) {
 	p := e.last()
 	require.Equal(e.t, envelope.CTS, p.h.Kind)

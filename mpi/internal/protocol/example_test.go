@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// wire is a network of two ranks that shows what it carries. A real one would lay
-// out packets and post work requests.
+// wire is a network of two ranks that prints its packets. A real one would encode packets and post
+// work requests.
 type wire struct {
 	cores   [2]*protocol.Core
 	rank    int
-	packets *[]func() // under way
-	shown   *[][]byte // memory that a rank lets the other have
+	packets *[]func() // in flight
+	shown   *[][]byte // memory that a rank has registered for the other
 }
 
 func (w wire) Limits(int) protocol.Limits {

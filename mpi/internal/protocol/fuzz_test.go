@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// script is what a fuzzer has to say.
+// script is the input of a fuzz test.
 type script []byte
 
 func (s *script) byte() (b byte) {
@@ -21,15 +21,15 @@ func (s *script) byte() (b byte) {
 	return b
 }
 
-// fuzzed is a core with other ranks that say anything.
+// fuzzed is a core with other ranks that send any packets.
 type fuzzed struct {
 	*evil
 	requests []*Request
-	back     map[*Request][]byte // what was in the memory of those that are done
+	back     map[*Request][]byte // the content of the memory of completed requests
 	taken    []*Message
 }
 
-// id is one that is known, or not.
+// id returns an id that may be known.
 func (f *fuzzed) id(s *script) uint64 {
 	n := s.byte()
 	if slots := f.core.requests.slots; int(n) < len(slots) {
@@ -38,7 +38,7 @@ func (f *fuzzed) id(s *script) uint64 {
 	return uint64(n)<<32 | uint64(s.byte())
 }
 
-// packet delivers one that has passed Header.Unmarshal.
+// packet passes a packet that Header.Unmarshal accepts.
 func (f *fuzzed) packet(s *script) {
 	from := 1 + int(s.byte()%3)
 	h := envelope.Header{Kind: envelope.Kind(s.byte() % 12), Flags: envelope.Flags(s.byte() % 8), Source: uint32(from), Tag: int32(s.byte() % 3)}
@@ -143,7 +143,7 @@ func (f *fuzzed) step(s *script) {
 	f.requests = append(f.requests, r)
 }
 
-// check is what must hold at any time.
+// check checks the invariants.
 func (f *fuzzed) check() {
 	for _, r := range f.requests {
 		if !r.Done {
@@ -175,9 +175,9 @@ func (f *fuzzed) check() {
 	require.Empty(f.t, f.core.deferred)
 }
 
-// FuzzCore: whatever the others send and the program does, nothing panics, what is
-// kept is bounded, no memory is touched once it has been handed back, and when all
-// ranks are lost nothing waits for them.
+// FuzzCore checks for any packets and calls that nothing panics, that buffered data is bounded,
+// that memory of completed requests is not accessed, and that no request waits when all ranks are
+// lost.
 func FuzzCore(f *testing.F) {
 	f.Add([]byte{0, 9, 1, 100, 0, 0, 0, 1, 0, 0, 0, 0, 0, 50, 0})
 	f.Add([]byte{1, 8, 1, 0, 200, 0, 0, 0, 3, 2, 1, 0, 150, 0, 0, 13, 0, 12, 1, 1, 1, 0})
@@ -205,7 +205,7 @@ func FuzzCore(f *testing.F) {
 		_, _, underway := v.core.Pending()
 		require.Zero(t, underway)
 		for _, r := range v.requests {
-			alone := r.state == stateUnmatched && (r.Envelope.Source == 0 || r.Dest == 0) // with ourselves
+			alone := r.state == stateUnmatched && (r.Envelope.Source == 0 || r.Dest == 0) // within rank 0
 			require.True(t, r.Done || alone, "%+v", r)
 		}
 	})

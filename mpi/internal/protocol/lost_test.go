@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// What becomes of a request whose rank is lost, in every state that there is.
-// What the net has stays the net's.
+// TestLost checks a request in each state when its rank is lost. The net keeps the memory of its
+// transfers.
 func TestLost(t *testing.T) {
 	place := func(e *evil, r *Request, id uint64) *Request {
 		h := clearFor(id, 500)
@@ -94,7 +94,7 @@ func TestLost(t *testing.T) {
 			_, _, underway := e.core.Pending()
 			require.Zero(t, underway)
 
-			// And what comes afterwards, at once.
+			// Later requests fail at once.
 			require.ErrorIs(t, e.core.PeerError(1), ErrLost)
 			r, _ = e.send(5, false)
 			require.ErrorIs(t, r.Err, ErrLost)
@@ -110,8 +110,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A whole message stays when its sender is lost; one that was only announced does
-// not.
+// TestMessagesOfLostRank checks that a complete message remains when its sender is lost, and an
+// announced one does not.
 func TestMessagesOfLostRank(t *testing.T) {
 	e := newEvil(t, RendezvousCopy)
 	require.NoError(t, e.say(eager, 1))
@@ -140,7 +140,8 @@ func TestMessagesOfLostRank(t *testing.T) {
 	require.Zero(t, e.core.peers[1].unexpectedBytes)
 }
 
-// A move that has failed ends its request, and its rank is to be lost.
+// TestMoveFails checks that a failed transfer completes its request with an error, on which the
+// rank must be failed.
 func TestMoveFails(t *testing.T) {
 	e := newEvil(t, RendezvousWrite)
 	in := e.receive(150)
@@ -152,7 +153,7 @@ func TestMoveFails(t *testing.T) {
 	require.Len(t, e.moves, 2)
 	for _, m := range e.moves {
 		e.core.TransferDone(m.id, errors.New("remote access error"))
-		e.core.TransferDone(m.id, nil) // there is no such move any more
+		e.core.TransferDone(m.id, nil) // there is no such transfer any more
 	}
 	for _, r := range []*Request{in, out} {
 		require.True(t, r.Done)
@@ -163,7 +164,7 @@ func TestMoveFails(t *testing.T) {
 	e.core.TransferDone(0, nil)
 }
 
-// TestFailPeerOnceSent checks that a rank that ends fails when the last queued packet has
+// TestFailPeerOnceSent checks that a rank that exits is failed when the last queued packet has
 // left, and not before.
 func TestFailPeerOnceSent(t *testing.T) {
 	for _, full := range []bool{false, true} {

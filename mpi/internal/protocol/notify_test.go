@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A notice that nobody expects is a breach of the protocol, and one of a rank that
-// is lost is nothing.
+// TestNotified checks that an unexpected notification is a protocol violation, and that one of a
+// lost rank is ignored.
 func TestNotified(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	require.ErrorIs(t, e.core.HandleNotify(1, 7), ErrProtocol)
@@ -29,7 +29,7 @@ func TestNotified(t *testing.T) {
 	require.NoError(t, e.core.HandleNotify(1, 9))
 	require.Equal(t, []uint32{7, 8}, heard)
 
-	// A net that cannot tell, and nothing to tell of.
+	// A net without notifications.
 	for _, r := range []*Request{{Dest: 1, Buf: make([]byte, 8)}, {Dest: 1}} {
 		e.core.PutNotify(r, r.key, 1)
 		require.ErrorIs(t, r.Err, errors.ErrUnsupported)

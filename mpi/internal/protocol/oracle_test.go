@@ -7,14 +7,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// oracle is MPI's matching at one rank, with two lists and no haste: which
-// message each receive must get.
+// oracle is MPI's matching at one rank, with two lists, without optimizations: it determines the
+// message of each receive.
 type oracle struct {
 	posted     []*recv
 	unexpected []*sent
-	next       []int                   // by source: the message that is due
-	come       []map[int]envelope.Kind // and those that have come before their turn
-	active     []*sent                 // for the handler
+	next       []int                   // by source: the next message
+	come       []map[int]envelope.Kind // and those that arrived out of order
+	active     []*sent                 // for Core.Handler
 	lost       []bool
 }
 
@@ -30,8 +30,8 @@ func takes(e match.Envelope, m *sent) bool {
 	return e.Context == m.e.Context && (e.Source == -1 || e.Source == m.e.Source) && (e.Tag == -1 || e.Tag == m.e.Tag)
 }
 
-// packet notes that the first packet of a rank's message number i has come. All
-// are what it has sent, in order.
+// packet records the arrival of the first packet of a rank's message number i. all are the messages
+// of the rank, in order.
 func (o *oracle) packet(from, i int, kind envelope.Kind, all []*sent) {
 	o.come[from][i] = kind
 	for {
@@ -46,7 +46,7 @@ func (o *oracle) packet(from, i int, kind envelope.Kind, all []*sent) {
 	}
 }
 
-// arrive gives a message to the first receive that takes it.
+// arrive delivers a message to the first matching receive.
 func (o *oracle) arrive(m *sent) {
 	if m.active {
 		o.active = append(o.active, m)
@@ -62,7 +62,7 @@ func (o *oracle) arrive(m *sent) {
 	o.unexpected = append(o.unexpected, m)
 }
 
-// find is the first message that a receive takes, or nil.
+// find returns the first message that matches a receive, or nil.
 func (o *oracle) find(e match.Envelope, take bool) *sent {
 	for i, m := range o.unexpected {
 		if takes(e, m) {
@@ -95,8 +95,7 @@ func (o *oracle) hopeless(r *recv) bool {
 	return false
 }
 
-// lose makes a rank lost: who waits for it is told so, and what it has only
-// announced is not there any more.
+// lose marks a rank as lost: receives from it fail, and its announced messages are removed.
 func (o *oracle) lose(rank int) {
 	o.lost[rank] = true
 	for _, r := range o.posted {
@@ -108,7 +107,7 @@ func (o *oracle) lose(rank int) {
 	})
 }
 
-// cancel takes a receive back, and reports whether it had no message.
+// cancel cancels a receive, and reports whether it had no message.
 func (o *oracle) cancel(r *recv) bool {
 	i := slices.Index(o.posted, r)
 	if i >= 0 {

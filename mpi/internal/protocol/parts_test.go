@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// parts against a byte for each byte.
+// TestPartsAgainstBytes compares parts with a map of all bytes.
 func TestPartsAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 60
@@ -51,8 +51,8 @@ func TestPartsAgainstBytes(t *testing.T) {
 	})
 }
 
-// A number is never 0, and finds nothing any more once its request is done, also
-// when the counter has gone round.
+// TestTable checks that an id is never 0 and is not found any more once its request is done, also
+// when the counter has wrapped.
 func TestTable(t *testing.T) {
 	var table requestTable
 	var r, other Request

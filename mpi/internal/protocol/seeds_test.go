@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// everySeed runs a simulation for each seed. SOFTRNIC_SEED runs one seed,
-// SOFTRNIC_SEEDS that many.
+// everySeed runs a simulation for each seed. SOFTRNIC_SEED selects a seed, SOFTRNIC_SEEDS the
+// number of seeds.
 func everySeed(t *testing.T, run func(seed uint64, trace func(string)) error) {
 	first, n := uint64(1), uint64(1000)
 	if testing.Short() {

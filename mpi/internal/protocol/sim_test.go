@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever programs do and whatever ways packets take: each receive gets the
-// message that MPI's rules give it, whole or cut; nothing waits for ever, not for
-// a lost rank either; and no memory is touched once it has been handed back.
+// TestSimulation checks for random programs and networks that each receive gets the message that
+// MPI's rules determine, complete or truncated, that no request waits forever, also not for a lost
+// rank, and that memory of completed requests is not accessed.
 func TestSimulation(t *testing.T) {
 	var all coverage
 	everySeed(t, func(seed uint64, trace func(string)) error {
@@ -18,7 +18,7 @@ func TestSimulation(t *testing.T) {
 		return err
 	})
 	t.Logf("%+v", all.stats)
-	if all.stats.Eager > 1000 { // and it has all happened
+	if all.stats.Eager > 1000 { // and each case has occurred
 		s := all.stats
 		for _, n := range []uint64{s.Rendezvous, s.Self, s.Expected, s.Unexpected, s.Early, s.Stalled, s.Throttled, s.Repacked} {
 			require.NotZero(t, n, "%+v", s)
@@ -26,7 +26,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// One seed is one run.
+// TestSimulationRepeats checks that a seed determines the run.
 func TestSimulationRepeats(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		var runs [2]strings.Builder

@@ -8,38 +8,38 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// pair is what carries packets and memory from one rank to another.
+// pair is the connection from one rank to another.
 type pair struct {
 	w        *world
 	from, to *node
 	limits   Limits
 	ways     [][]packet
-	room     int // packets on a way
-	issued   int // stores
-	stored   int // of these, done
+	room     int // packets on a path
+	issued   int // RDMA WRITEs
+	stored   int // of these, completed
 	moves    []*move
-	slots    int  // moves at a time
-	starved  bool // from waits for room
+	slots    int  // transfers at a time
+	starved  bool // from waits for Resume
 	cut      bool // from has lost to
-	broken   bool // and will
+	broken   bool // and will lose it
 }
 
-// packet is on its way, and arrives behind the stores before it.
+// packet is a packet in flight. It arrives behind the RDMA WRITEs before it.
 type packet struct {
 	head, payload []byte
 	behind        int
 }
 
-// move is a fetch or a store under way.
+// move is an RDMA READ or WRITE in flight.
 type move struct {
 	id    uint64
 	b     []byte
 	key   envelope.Key
 	store bool
-	stage int // 0 begun, 1 half done, 2 done and not reported
+	stage int // 0 started, 1 half done, 2 done and not reported
 }
 
-// exposure is memory that a rank may reach.
+// exposure is memory that a rank may access.
 type exposure struct {
 	owner *node
 	whom  int
@@ -51,12 +51,12 @@ type exposure struct {
 var errFault = errors.New("no registration left")
 var errGone = errors.New("it does not answer")
 
-// link is a rank's Net.
+// link is the Net of a rank.
 type link struct{ n *node }
 
 func (l link) Limits(rank int) Limits { return l.n.w.pairs[l.n.id][rank].limits }
 
-// nudge does what a net may do within its methods.
+// nudge calls the core back, as a net may do within its methods.
 func (l link) nudge(p *pair) {
 	w := l.n.w
 	if p.broken && !p.cut && w.chance(4) {
@@ -134,12 +134,12 @@ func (l link) move(rank int, m *move) error {
 	return nil
 }
 
-// reachable reports whether the memory of to can be reached still.
+// reachable reports whether the memory of to is still reachable.
 func (p *pair) reachable() bool {
 	return !p.broken && !p.cut && !p.to.dead && !p.w.pairs[p.to.id][p.from.id].cut
 }
 
-// canMove reports whether a move can go on: a store behind the one before.
+// canMove reports whether a transfer can continue: an RDMA WRITE behind the one before it.
 func (p *pair) canMove(m *move) bool {
 	i := slices.Index(p.moves, m)
 	if i < 0 {
@@ -149,7 +149,7 @@ func (p *pair) canMove(m *move) bool {
 	return p.cut || m.stage == 2 || p.reachable() && !(m.store && before)
 }
 
-// progress takes a move a step further.
+// progress advances a transfer by one step.
 func (p *pair) progress(m *move) {
 	w := p.w
 	if m.stage < 2 && p.cut {
@@ -191,19 +191,19 @@ func (p *pair) end(m *move, err error) {
 	p.from.core.TransferDone(m.id, err)
 }
 
-// arrived reports whether the next packet of a way can arrive.
+// arrived reports whether the next packet of a path can be delivered.
 func (p *pair) arrived(way int) bool {
 	return len(p.ways[way]) > 0 && !p.to.dead && p.ways[way][0].behind <= p.stored
 }
 
-// deliver lets it.
+// deliver delivers the next packet of a path.
 func (p *pair) deliver(way int) {
 	w, k := p.w, p.ways[way][0]
 	p.ways[way] = p.ways[way][1:]
 	var h envelope.Header
 	err := h.Unmarshal(k.head)
 	w.check(err == nil, "%v", err)
-	if w.pairs[p.to.id][p.from.id].cut { // too late, and does no harm
+	if w.pairs[p.to.id][p.from.id].cut { // too late, which must have no effect
 		err = p.to.core.HandlePacket(p.from.id, &h, k.payload)
 		w.check(err == nil, "%v", err)
 		return
@@ -223,7 +223,7 @@ func (p *pair) deliver(way int) {
 	w.check(len(p.to.oracle.active) == 0, "%d active packets of %d were not handled", len(p.to.oracle.active), p.from.id)
 }
 
-// hasRoom reports whether who waits for room should be told.
+// hasRoom reports whether Resume must be called.
 func (p *pair) hasRoom() bool {
 	return p.starved && !p.cut && (len(p.moves) < p.slots || slices.ContainsFunc(p.ways, func(way []packet) bool { return len(way) < p.room }))
 }

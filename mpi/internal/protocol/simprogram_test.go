@@ -18,11 +18,11 @@ type node struct {
 	dead   bool
 
 	sent    [][]*sent // by destination, in order
-	sends   []*send   // that are not done
+	sends   []*send   // not done
 	recvs   []*recv
 	taken   []*taken // by Probe
 	singles []*single
-	windows []envelope.Key // of the others: window of rank i for us
+	windows []envelope.Key // window of rank i for this rank
 	window  []byte
 	results []result
 	left    struct{ sends, actives, singles, extras int }
@@ -31,11 +31,11 @@ type node struct {
 // sent is a message, or an active packet.
 type sent struct {
 	e      match.Envelope
-	data   []byte // as it was when Send was called
-	waits  bool   // for its receive
+	data   []byte // its content when Send was called
+	waits  bool   // the send waits for its receive
 	active bool
-	kind   envelope.Kind // that it came as
-	at     *recv         // that gets it
+	kind   envelope.Kind // the kind of its first packet
+	at     *recv         // the receive that gets it
 }
 
 type send struct {
@@ -46,7 +46,7 @@ type send struct {
 
 type recv struct {
 	r      *Request
-	m      *sent // that it must get
+	m      *sent // the message it must get
 	doomed bool  // it must fail
 }
 
@@ -55,7 +55,7 @@ type taken struct {
 	sent *sent
 }
 
-// single is one-sided communication.
+// single is a Put or Get.
 type single struct {
 	r    *Request
 	get  bool
@@ -64,12 +64,12 @@ type single struct {
 	want []byte
 }
 
-// result is memory that was handed back: nobody may write to it any more.
+// result is memory of a completed request, which nothing may write to.
 type result struct{ buf, is []byte }
 
 const slotBytes = 40
 
-// act does something that a program may do.
+// act makes a random call of the program.
 func (n *node) act() {
 	w := n.w
 	switch w.rng.IntN(10) {
@@ -104,7 +104,7 @@ func (n *node) act() {
 	}
 }
 
-// comm is a communicator that the node belongs to, and its other ranks.
+// comm returns a communicator of the node, and its other ranks.
 func (n *node) comm() (context uint32, members []int) {
 	if slices.Contains(n.w.some, n.id) && n.w.chance(3) {
 		return 1, n.w.some
@@ -140,7 +140,7 @@ func (n *node) send(to int, context uint32) {
 	n.core.Send(r)
 }
 
-// pattern is what a receive takes.
+// pattern returns a random source, tag and communicator.
 func (n *node) pattern() (r *Request) {
 	w := n.w
 	context, members := n.comm()
@@ -153,7 +153,7 @@ func (n *node) pattern() (r *Request) {
 	return r
 }
 
-// post begins a receive of n bytes, or any number.
+// post starts a receive of n bytes, or of a random number.
 func (n *node) post(r *Request, size int) {
 	if size < 0 {
 		size = n.length() + n.w.pick(0, 0, 20, 1000)
@@ -184,7 +184,7 @@ func (n *node) probe() {
 	}
 }
 
-// receiveTaken receives a message that probe took.
+// receiveTaken receives a message that probe has returned.
 func (n *node) receiveTaken() {
 	t := n.taken[0]
 	n.taken = n.taken[1:]
@@ -208,7 +208,7 @@ func (n *node) active(to int) {
 	}
 	w.log("%d: active %d bytes to %d", n.id, len(b), to)
 	err := n.core.SendActive(to, h, b)
-	clear(b) // it is ours again
+	clear(b) // the memory belongs to the program again
 	w.check(n.oracle.lost[to] || (err == nil) == fits, "%d: active packet of %d bytes: %v", n.id, len(b), err)
 	if err != nil {
 		w.check(errors.Is(err, ErrTooLong) || n.oracle.lost[to] && errors.Is(err, ErrLost), "%d: %v", n.id, err)
@@ -234,8 +234,8 @@ func (n *node) handle(from int, h *envelope.Header, payload []byte) error {
 	return nil
 }
 
-// oneSided writes to a slot of its own in another's window, or reads from what
-// nobody writes to.
+// oneSided writes to a slot of its own in another rank's window, or reads memory that no rank
+// writes to.
 func (n *node) oneSided() {
 	w := n.w
 	to := w.rng.IntN(len(w.nodes))
@@ -261,5 +261,5 @@ func (n *node) oneSided() {
 
 const maxSingles = 4
 
-// constant is what is read.
+// constant returns the memory that is read.
 func (n *node) constant() []byte { return n.window[len(n.window)-slotBytes:] }

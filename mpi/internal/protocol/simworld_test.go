@@ -10,28 +10,28 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// world is some ranks, and what joins them. What happens next is chance.
+// world is a set of ranks and their connections. Events are random.
 type world struct {
 	rng       *rand.Rand
 	trace     func(string)
 	nodes     []*node
 	pairs     [][]*pair // by from and to
 	exposures []*exposure
-	windows   int   // of these: they stay
+	windows   int   // of exposures: permanent ones
 	some      []int // the ranks of communicator 1
 	eager     int
-	faults    int // one exposure or move in so many fails
+	faults    int // one registration or transfer in so many fails
 	firstSeq  uint32
 	step      int
 	lossAt    int // step
-	haste     int // of the programs: acts of ten steps
+	haste     int // of ten steps, the number of calls of the programs
 	seen      coverage
 }
 
-// coverage is what has happened in a run.
+// coverage is the set of cases that occurred in a run.
 type coverage struct{ stats Stats }
 
-// failure is what a world panics with when it finds something wrong.
+// failure is the value with which a world panics when a check fails.
 type failure struct{ error }
 
 func (w *world) check(ok bool, format string, args ...any) {
@@ -46,7 +46,7 @@ func (w *world) log(format string, args ...any) {
 	}
 }
 
-// chance is true once in n.
+// chance returns true with probability 1/n.
 func (w *world) chance(n int) bool     { return w.rng.IntN(n) == 0 }
 func (w *world) pick(list ...int) int  { return list[w.rng.IntN(len(list))] }
 func (w *world) fault() bool           { return w.faults > 0 && w.chance(w.faults) }
@@ -91,7 +91,7 @@ func newWorld(seed uint64, trace func(string)) *world {
 			w.pairs[a.id] = append(w.pairs[a.id], p)
 		}
 	}
-	for _, a := range w.nodes { // windows that the others write to, and read from
+	for _, a := range w.nodes { // windows that the others write to and read from
 		a.windows = make([]envelope.Key, 2*n)
 		for _, b := range w.nodes {
 			mine := b.window[a.id*maxSingles*slotBytes:][:maxSingles*slotBytes]
@@ -103,14 +103,14 @@ func newWorld(seed uint64, trace func(string)) *world {
 	return w
 }
 
-// show exposes a window for good.
+// show exposes a window permanently.
 func (w *world) show(owner, whom *node, b []byte, write bool) envelope.Key {
 	w.exposures = append(w.exposures, &exposure{owner, whom.id, b, write, true})
 	i := len(w.exposures)
 	return envelope.Key{Addr: uint64(i) << 32, RKey: uint32(i), Rail: 7}
 }
 
-// runSeed lets one world run from beginning to end.
+// runSeed runs a world to its end.
 func runSeed(seed uint64, trace func(string)) (seen coverage, err error) {
 	w := newWorld(seed, trace)
 	defer func() {
@@ -126,7 +126,7 @@ func runSeed(seed uint64, trace func(string)) (seen coverage, err error) {
 	return w.seen, nil
 }
 
-// steps is how long programs go on.
+// steps is the number of steps in which programs make calls.
 const steps = 700
 
 func (w *world) run() {
@@ -151,8 +151,7 @@ func (w *world) run() {
 	w.finish()
 }
 
-// happen lets one thing happen that the program does not do, and reports whether
-// there was one.
+// happen executes one event other than a call, and reports whether there was one.
 func (w *world) happen() bool {
 	var list []func()
 	for _, from := range w.pairs {
@@ -188,7 +187,7 @@ func (w *world) happen() bool {
 	return true
 }
 
-// disaster ends a rank, or parts two.
+// disaster fails a rank, or the connection of two.
 func (w *world) disaster() {
 	a, b := w.nodes[w.rng.IntN(len(w.nodes))], w.nodes[w.rng.IntN(len(w.nodes))]
 	w.log("disaster: %d %d", a.id, b.id)
@@ -202,7 +201,7 @@ func (w *world) disaster() {
 	w.pair(a, b).broken, w.pair(b, a).broken = true, true
 }
 
-// lose tells a rank that another is lost.
+// lose notifies a rank that another is lost.
 func (w *world) lose(p *pair) {
 	w.log("%d: lost %d", p.from.id, p.to.id)
 	p.cut = true
@@ -211,8 +210,7 @@ func (w *world) lose(p *pair) {
 	p.from.core.FailPeer(p.to.id, errGone)
 }
 
-// drain receives what is still there to be received, and reports whether there
-// was anything.
+// drain receives a remaining message, and reports whether there was one.
 func (w *world) drain() bool {
 	for _, n := range w.nodes {
 		switch {
@@ -229,7 +227,7 @@ func (w *world) drain() bool {
 	return false
 }
 
-// observe looks at all requests.
+// observe checks all requests.
 func (w *world) observe() {
 	for _, n := range w.nodes {
 		if n.dead {
@@ -266,21 +264,20 @@ func (w *world) observe() {
 	}
 }
 
-// mustEnd checks that a request does not go on with a lost rank, but for what the
-// net still has.
+// mustEnd checks that a request to a lost rank is done, unless the net still uses its memory.
 func (w *world) mustEnd(n *node, r *Request, with int, what string) {
 	w.check(r.Done || !n.oracle.lost[with] || w.moving(n, r), "%d: a %s that waits for %d, which is lost", n.id, what, with)
 }
 
-// moving reports whether the net has a request's memory.
+// moving reports whether the net uses the memory of a request.
 func (w *world) moving(n *node, r *Request) bool {
 	return slices.ContainsFunc(w.pairs[n.id], func(p *pair) bool {
 		return slices.ContainsFunc(p.moves, func(m *move) bool { return len(r.Buf) > 0 && &m.b[0] == &r.Buf[0] })
 	})
 }
 
-// back checks that memory is the program's again, and then does with it what
-// programs do.
+// back checks that the net does not use the memory of a completed request, and keeps it to detect
+// later writes.
 func (n *node) back(r *Request) {
 	w := n.w
 	w.check(!w.moving(n, r), "%d: memory that is being moved was handed back", n.id)
@@ -336,7 +333,7 @@ func (n *node) singleDone(s *single) {
 	}
 }
 
-// finish checks that nothing is left.
+// finish checks that no request is left.
 func (w *world) finish() {
 	for _, n := range w.nodes {
 		if n.dead {

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Then is called once, when the request is done, and may begin another.
+// TestThen checks that Then is called once, when the request is done, and may start another.
 func TestThen(t *testing.T) {
 	c := New(0, 1)
 	var ends []string
@@ -34,7 +34,8 @@ func TestThen(t *testing.T) {
 	require.Nil(t, ends)
 }
 
-// A rank that is lost is told to Gone, after those who waited for it.
+// TestGone checks that the handler of lost ranks is called after the requests of the rank have
+// completed.
 func TestGone(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	var order []string
@@ -57,7 +58,7 @@ func TestGone(t *testing.T) {
 	require.Zero(t, e.core.ActiveBacklog(1))
 }
 
-// A net without atomics has none.
+// TestNoAtomics checks that a net without atomics returns an error.
 func TestNoAtomics(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	r := &Request{Dest: 1, Buf: make([]byte, 8)}

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// A rank adds to a column of a matrix that is another one's window.
+// A rank adds to a column of a matrix in the window of another rank.
 func Example() {
 	matrix := []int64{
 		0, 1, 2,
@@ -16,7 +16,7 @@ func Example() {
 	}
 	memory, kind, _ := datatype.Raw(matrix)
 
-	// The rank that asks, who knows the window's size and unit.
+	// The origin, which knows the size and the unit of the window.
 	place := rma.At(1).Strided(3, 1, 3)
 	fmt.Println(place.Validate(3, 8, 8, len(memory)))
 	vectors, n := place.AppendVectors(new(rma.Cursor), make([]rma.Vector, 0, 4), 3, 8, 8)
@@ -25,7 +25,7 @@ func Example() {
 	packet := append(request.Append(nil), ten...)
 	fmt.Println(n, "elements in", len(packet), "bytes")
 
-	// The rank whose window it is.
+	// The target.
 	var t rma.Target
 	data, err := t.Decode(packet)
 	if err == nil {

@@ -16,7 +16,8 @@ import (
 var kinds = []datatype.Kind{datatype.Byte, datatype.Bool, datatype.Int8, datatype.Int16, datatype.Int32, datatype.Int64,
 	datatype.Uint8, datatype.Uint32, datatype.Uint64, datatype.Float32, datatype.Float64, datatype.Complex128, datatype.PairInt64}
 
-// Accumulate is Apply on each element, and says what was there; at any address.
+// TestAccumulate checks that Accumulate applies the operation to each element and returns the old
+// values, at any address.
 func TestAccumulate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom(kinds).Draw(t, "kind")
@@ -69,7 +70,7 @@ func TestAccumulate(t *testing.T) {
 	})
 }
 
-// Elements with gaps are combined, and the gaps left alone.
+// TestAccumulateGaps checks that elements with gaps are combined, and the gaps do not change.
 func TestAccumulateGaps(t *testing.T) {
 	ps := []datatype.Pair[int32]{{Value: 5, Index: 1}, {Value: 7, Index: 2}}
 	mem, _, err := datatype.Raw(ps)
@@ -113,7 +114,7 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 }
 
-// Words are combined atomically towards those who use package sync/atomic.
+// TestWordsAreAtomic checks that words are combined atomically with respect to package sync/atomic.
 func TestWordsAreAtomic(t *testing.T) {
 	const n = 2000
 	words := make([]int64, 1)
@@ -136,7 +137,7 @@ func TestWordsAreAtomic(t *testing.T) {
 	})
 	both.Go(func() {
 		m := rma.Memory{Bytes: mem}
-		for range n { // changes nothing, but might overwrite
+		for range n { // changes nothing, but could overwrite concurrent changes
 			require.NoError(t, m.Accumulate(&target, datatype.Max, kind, least, nil))
 		}
 	})
@@ -144,7 +145,7 @@ func TestWordsAreAtomic(t *testing.T) {
 	require.EqualValues(t, 2*n, words[0])
 }
 
-// Whatever comes is refused, or done inside of the window.
+// FuzzTarget checks that any packet is rejected, or stays within the window.
 func FuzzTarget(f *testing.F) {
 	good := rma.Target{Element: elements[3], Vectors: []rma.Vector{{Off: 8, Stride: 32, N: 1, Count: 2}}}
 	f.Add(append(good.Append(nil), make([]byte, 24)...), 100)

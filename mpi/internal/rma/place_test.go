@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// where lists the offsets of the bytes of all elements, the slow way.
+// where returns the offsets of the bytes of all elements, computed one by one.
 type where struct {
 	place  rma.Place
 	disp   int
@@ -46,7 +46,7 @@ func drawPlace(t *rapid.T, most int) where {
 	return w
 }
 
-// bytes lists where each byte of the message is, and one behind the last of them.
+// bytes returns the offset of each byte of the message, and the one behind the last.
 func (w *where) bytes(e rma.Element, unit int) (list []int, end int) {
 	pieces := e.Pieces
 	if pieces == nil {
@@ -66,7 +66,7 @@ func (w *where) bytes(e rma.Element, unit int) (list []int, end int) {
 	return list, end
 }
 
-// first is the first byte of an element that is one of it.
+// first returns the offset of the first byte of an element's data.
 func first(e rma.Element) int {
 	if e.Pieces == nil {
 		return 0
@@ -80,7 +80,7 @@ var elements = []rma.Element{
 	{Size: 3, Extent: 4, Pieces: []rma.Piece{{Off: 1, Len: 3}}},
 }
 
-// A place in pieces, through packets, is where it is said to be.
+// TestPlace checks that a location that is divided into packets has the same bytes.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := rapid.SampledFrom(elements).Draw(t, "element")
@@ -140,7 +140,7 @@ func cond(c bool, a, b error) error {
 	return b
 }
 
-// What cannot be is said before anything is sent.
+// TestPlaceErrors checks that invalid locations return an error at the origin.
 func TestPlaceErrors(t *testing.T) {
 	negative := rma.At(-1)
 	require.ErrorIs(t, negative.Validate(1, 8, 8, 800), rma.ErrRange)

@@ -24,13 +24,13 @@ func TestSpan(t *testing.T) {
 	require.Equal(t, "8 bytes from 0x10 on", s.String())
 }
 
-// Spans find what a list of all bytes finds.
+// TestSpans compares spans with a list of all bytes.
 func TestSpans(t *testing.T) {
 	const room = 60
 	rapid.Check(t, func(t *rapid.T) {
 		var spans rma.Spans[int]
-		var bytes [room]int         // whose each is, 0 is nobody's
-		begin := map[int]rma.Span{} // by whose they are
+		var bytes [room]int         // the owner of each byte, 0 for none
+		begin := map[int]rma.Span{} // by owner
 		draw := func() rma.Span {
 			addr := rapid.IntRange(0, room-1).Draw(t, "address")
 			return rma.Span{Addr: uint64(addr), Size: uint64(rapid.IntRange(1, min(12, room-addr)).Draw(t, "size"))}

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// boards are those of all ranks, each on memory of its own mapping.
+// boards returns the boards of all ranks, each in a mapping of its own.
 func boards(t testing.TB, ranks, room int) (list []*shm.Board) {
 	size := shm.BoardSize(ranks, room)
 	first := create(t, size)
@@ -31,8 +31,8 @@ func boards(t testing.TB, ranks, room int) (list []*shm.Board) {
 	return list
 }
 
-// Whoever looks finds what was shown in this round, however far others are ahead. Some
-// sleep until they are called, and nobody for ever.
+// TestRounds checks that a reader gets the data of the current round, however far other ranks are
+// ahead. Some ranks sleep until they are woken, and none sleeps forever.
 func TestRounds(t *testing.T) {
 	const ranks, room, rounds = 5, 200, 2000
 	list := boards(t, ranks, room)
@@ -101,7 +101,7 @@ func TestBoardSleep(t *testing.T) {
 	require.True(t, a.PrepareSleep(1, no))
 	require.True(t, c.PrepareSleep(1, no))
 	require.Equal(t, -1, a.NextSleeper(), "nobody sleeps for it")
-	c.EndSleep() // by itself
+	c.EndSleep() // without another rank
 	require.False(t, c.PrepareSleep(1, yes), "it is there already")
 	require.False(t, a.HasShown(1))
 	b.Show(7)

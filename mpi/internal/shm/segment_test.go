@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// create is a segment that is gone after the test.
+// create creates a segment that is removed after the test.
 func create(t testing.TB, size int) *shm.Segment {
 	t.Helper()
 	s, err := shm.Create(size)
@@ -25,7 +25,7 @@ func create(t testing.TB, size int) *shm.Segment {
 }
 
 func TestSegment(t *testing.T) {
-	const size = 3 * 4096 // and not a multiple of every page
+	const size = 3 * 4096 // not a multiple of the page size on every system
 	a := create(t, size)
 	require.Equal(t, make([]byte, size), a.Bytes())
 	b, err := shm.Open(a.Name(), size)
@@ -48,7 +48,7 @@ func TestSegment(t *testing.T) {
 	require.Nil(t, b.Bytes())
 }
 
-// A name is one of ours, and of a file in the one place where they are.
+// TestSegmentNames checks that only names of segments of this package are accepted.
 func TestSegmentNames(t *testing.T) {
 	a := create(t, 64)
 	defer func() { require.NoError(t, a.Unlink()) }()

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// Of four ranks each is connected with one other at most.
+// Each of four ranks is connected to at most one other.
 func Example() {
 	o := mpi.Options{Net: mpi.Hybrid, RCLimit: 1} // or SOFTRNIC_MPI_NET=hybrid SOFTRNIC_MPI_RC_LIMIT=1
 	err := mpitest.RunOptions(4, o, func(w mpi.World) error {

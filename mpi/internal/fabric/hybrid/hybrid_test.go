@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// Both ranks of a pair talk the same way, and a rank is connected with as many as
-// it may be, or with one less, if it would be its own partner.
+// TestConnected checks that both ranks of a pair use the same transport, and that a rank has as
+// many connections as the limit permits, or one less if it would be its own partner.
 func TestConnected(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		for limit := range n + 2 {
@@ -31,7 +31,8 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// All talk to all, short and long, and have no more connections than they may.
+// TestBothWays exchanges short and long messages between all ranks, and checks the limit on
+// connections.
 func TestBothWays(t *testing.T) {
 	const n, limit = 5, 2
 	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: limit}, func(w mpi.World) error {
@@ -80,7 +81,7 @@ func TestBothWays(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Windows work in both ways, and so does connecting at the start.
+// TestWindow tests windows over both transports, and Options.ConnectAll.
 func TestWindow(t *testing.T) {
 	const n = 4
 	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: 2, ConnectAll: true}, func(w mpi.World) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// The bytes of a frame do not change.
+// TestFrameGolden checks the bytes of a frame, which must not change.
 func TestFrameGolden(t *testing.T) {
 	h := frame{Kind: swapFrame, Transfer: 0x0102030405060708, Addr: 0x1112131415161718, Offset: 0x2122232425262728,
 		New: 0x3132333435363738, Key: 0x41424344, Bytes: 0x515253 & (maxFramePayload - 1)}
@@ -25,7 +25,7 @@ func TestFrameGolden(t *testing.T) {
 	require.False(t, isFrame(b))
 }
 
-// Whatever comes as a frame is refused, or has a length that there is room for.
+// FuzzFrame checks that any frame is rejected, or has a length that the buffer can hold.
 func FuzzFrame(f *testing.F) {
 	b := make([]byte, envelope.Size)
 	(&frame{Kind: writeLastFrame, Bytes: maxFramePayload}).marshalTo(b)

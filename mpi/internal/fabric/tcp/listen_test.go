@@ -20,11 +20,11 @@ func TestListenAtTheHostsAddress(t *testing.T) {
 	for _, c := range []struct {
 		o     Options
 		at    string
-		ports bool // at the given port or above
+		ports bool // the given port or above
 	}{
 		{Options{}, "127.0.0.1", false},
 		{Options{Addrs: "127.0.0.1"}, "127.0.0.1", false},
-		{Options{Addrs: "127.0.0.1:4791"}, "127.0.0.1", false}, // of the adapter; several ranks share the address
+		{Options{Addrs: "127.0.0.1:4791"}, "127.0.0.1", false}, // the address of the device; several ranks share it
 		{Options{Addrs: "127.0.0.0/8"}, "127.0.0.1", false},
 		{Options{Addrs: "203.0.113.0/24,203.0.113.7:4791-4799,127.0.0.1"}, "127.0.0.1", false},
 		{Options{Addrs: "127.0.0.1:" + strconv.Itoa(port) + "-65535"}, "127.0.0.1", true},
@@ -42,7 +42,7 @@ func TestListenAtTheHostsAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"203.0.113.7,203.0.113.0/24": "listen at 203.0.113.7,203.0.113.0/24: 203.0.113.7: no interface of this host has this address",
 		"nowhere":                    `"nowhere" is not an address`,
-		"127.0.0.1:" + strconv.Itoa(port) + "-" + strconv.Itoa(port): "", // one port is the adapter's, as above
+		"127.0.0.1:" + strconv.Itoa(port) + "-" + strconv.Itoa(port): "", // the device uses one port, as above
 	} {
 		o := Options{Addrs: text}
 		l, _, err := o.openListener()
@@ -55,7 +55,8 @@ func TestListenAtTheHostsAddress(t *testing.T) {
 	}
 }
 
-// Ranks learn of a link-local address without the zone, which is the other host's.
+// TestLinkLocalAddressOfOtherHosts checks that a rank publishes a link-local address without its
+// zone, which is valid on its host only, and dials with its own.
 func TestLinkLocalAddressOfOtherHosts(t *testing.T) {
 	f := &Fabric{listener: zoned{}, zone: "no-such-if"}
 	require.Equal(t, "[fe80::1]:7", f.advertisedAddress())
@@ -63,7 +64,7 @@ func TestLinkLocalAddressOfOtherHosts(t *testing.T) {
 	require.ErrorContains(t, err, "fe80::2%no-such-if]:9")
 }
 
-// zoned is a listener at a link-local address.
+// zoned is a listener with a link-local address.
 type zoned struct{ net.Listener }
 
 func (zoned) Addr() net.Addr {

@@ -22,8 +22,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// crowd plays all ranks but 0 on one queue pair. They have epochs of their own,
-// by which it knows whom a datagram is for.
+// crowd simulates all ranks but 0 on one queue pair. Each has an epoch of its own, by which
+// datagrams are dispatched.
 type crowd struct {
 	t     testing.TB
 	dev   *rnic.Device
@@ -33,7 +33,7 @@ type crowd struct {
 	mr    verbs.MR
 	at    netip.AddrPort
 	ranks []*nack.Core // rank 1 is the first
-	sent  []uint32     // messages, by rank
+	sent  []uint32     // messages sent, by rank
 	hub   struct {
 		ah        verbs.AH
 		qpn, qkey uint32
@@ -87,13 +87,13 @@ func (c *crowd) receive(i int) {
 	require.NoError(c.t, err)
 }
 
-// entry is the book's about a rank of the crowd.
+// entry returns the published value of a rank of the crowd.
 func (c *crowd) entry(key string) (string, error) {
 	rank, err := strconv.Atoi(strings.TrimPrefix(key, "ud-"))
 	return fmt.Sprintf("%v/%x/%x/%x/4096", c.at, c.qp.Num(), crowdQKey, rank), err
 }
 
-// meet tells the crowd where rank 0 is.
+// meet connects the crowd to rank 0.
 func (c *crowd) meet(address string) {
 	f := strings.Split(address, "/")
 	at := netip.MustParseAddrPort(f[0])
@@ -107,7 +107,7 @@ func (c *crowd) meet(address string) {
 	}
 }
 
-// answer answers every message with one, until it has answered n.
+// answer replies to n messages with one message each.
 func (c *crowd) answer(ctx context.Context, n int) {
 	wcs := make([]verbs.WC, 32)
 	for n > 0 {
@@ -148,12 +148,12 @@ func (c *crowd) post(b []byte) {
 	require.NoError(c.t, err)
 }
 
-// request is what an engine waits for.
+// request is a request that an engine can wait for.
 type request struct{ protocol.Request }
 
 func (r *request) Ready() bool { return r.Done }
 
-// hub is rank 0 of a job with a crowd.
+// hub starts rank 0 of a job with a crowd.
 func hub(t *testing.T, c *crowd) *engine.Engine {
 	dev, err := rnic.Open(rnic.Options{})
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func hub(t *testing.T, c *crowd) *engine.Engine {
 	return e
 }
 
-// visit has rank 0 and some of the crowd exchange a message each way.
+// visit has rank 0 and some ranks of the crowd exchange a message in each direction.
 func (c *crowd) visit(ctx context.Context, e *engine.Engine, ranks ...int) {
 	over := make(chan struct{})
 	go func() {
@@ -191,7 +191,7 @@ func (c *crowd) visit(ctx context.Context, e *engine.Engine, ranks ...int) {
 	<-over
 }
 
-// all are the ranks of a crowd.
+// all returns the ranks of a crowd.
 func (c *crowd) all() (ranks []int) {
 	for i := range c.ranks {
 		ranks = append(ranks, i+1)
@@ -199,13 +199,13 @@ func (c *crowd) all() (ranks []int) {
 	return ranks
 }
 
-// stats are the figures of an engine's fabric.
+// stats returns the counters of an engine's fabric.
 func stats(e *engine.Engine) (s fabric.Stats) {
 	e.Do(func(*protocol.Core) { s = e.Fabric().Stats() })
 	return s
 }
 
-// stateFailed is why a rank is lost, if it is.
+// stateFailed returns the reason why a rank is lost, nil if it is not.
 func stateFailed(e *engine.Engine, rank int) (why error) {
 	e.Do(func(c *protocol.Core) { why = c.PeerError(rank) })
 	return why
@@ -219,19 +219,19 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestManyRanksTakeLittle: a thousand ranks that have been talked to take at most
-// 2 KiB each of rank 0, and share a queue pair, its receives and an address handle.
+// TestManyRanksTakeLittle checks that a thousand ranks that rank 0 has exchanged messages with need
+// at most 2 KiB each there, and share a queue pair, its receives and an address handle.
 func TestManyRanksTakeLittle(t *testing.T) {
 	const n, limit = 1000, 2 << 10
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := newCrowd(t, n)
 	e := hub(t, c)
-	c.visit(ctx, e, c.all()...) // who has to grow has grown, at both ends, but for what ranks take
+	c.visit(ctx, e, c.all()...) // all buffers at both ends have grown, except those for each rank
 	before := heap()
 	require.EqualValues(t, 1, stats(e).AddressHandles)
 	more := newCrowd(t, n)
-	fixed := heap() - before // of a crowd that nobody knows
+	fixed := heap() - before // of a crowd without messages
 	e2 := hub(t, more)
 	more.visit(ctx, e2, 1)
 	one := heap() - before - fixed
@@ -242,8 +242,8 @@ func TestManyRanksTakeLittle(t *testing.T) {
 	runtime.KeepAlive(more)
 }
 
-// Datagrams of who is no rank, or not the one that it says, or that are no
-// packets, are dropped and counted, and do no harm.
+// TestStrangers checks that datagrams from other senders than ranks, with a false source, or with
+// malformed packets, are dropped and counted, without further effect.
 func TestStrangers(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -259,19 +259,19 @@ func TestStrangers(t *testing.T) {
 	liar.hub.ah, err = liar.pd.CreateAH(c.hub.ah.Attr())
 	require.NoError(t, err)
 	c.visit(ctx, e, c.all()...)
-	liar.post(good(1)) // the right Q_Key, of another queue pair (almost surely another number)
-	c.post(good(0))    // ourselves
-	c.post(good(4))    // nobody
+	liar.post(good(1)) // the right Q_Key from another queue pair (almost surely with another number)
+	c.post(good(0))    // rank 0 itself
+	c.post(good(4))    // a rank that does not exist
 	c.post([]byte("x"))
 	c.post(make([]byte, 40)) // of rank 0
 	c.post(append([]byte{0, 0, 0, 0, 0, 0, 0, 1}, make([]byte, 60)...))
 	liar.hub.qkey++
-	liar.post(good(1)) // which the adapter drops
+	liar.post(good(1)) // which the device drops
 	c.visit(ctx, e, c.all()...)
 	s := stats(e)
 	strangers := uint64(5)
 	if liar.qp.Num() == c.qp.Num() {
-		strangers-- // so much for who cannot be told
+		strangers-- // with equal numbers they cannot be distinguished
 	}
 	require.Equal(t, []uint64{strangers, 1}, []uint64{s.UnknownSenders, s.Drops["malformed"]})
 	for rank := 1; rank <= 3; rank++ {
@@ -279,7 +279,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// A rank that sends what is no packet of the core, or is started anew, is cut off.
+// TestBadRanks checks that a rank that sends a malformed packet, or has restarted, is disconnected.
 func TestBadRanks(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -287,7 +287,7 @@ func TestBadRanks(t *testing.T) {
 	e := hub(t, c)
 	c.visit(ctx, e, c.all()...)
 	wrong := make([]byte, envelope.Size)
-	(&envelope.Header{Kind: envelope.Eager, Source: 3}).MarshalTo(wrong) // which is another rank
+	(&envelope.Header{Kind: envelope.Eager, Source: 3}).MarshalTo(wrong) // the source of another rank
 	require.NoError(t, c.ranks[0].Send(1, 0, wrong, nil))
 	c.drain(c.ranks[0])
 	b := make([]byte, nack.FeedbackSize)
@@ -298,8 +298,8 @@ func TestBadRanks(t *testing.T) {
 	require.NoError(t, stateFailed(e, 3))
 }
 
-// All ranks can be looked up at the start. One of them whose entry is none is an
-// error that names it.
+// TestConnectAll checks that the entries of all ranks can be read at the start, and that an invalid
+// entry is an error that names the rank.
 func TestConnectAll(t *testing.T) {
 	c := newCrowd(t, 3)
 	e := hub(t, c)

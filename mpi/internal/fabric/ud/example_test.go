@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-// Ranks that talk by datagrams.
+// Ranks exchange messages in datagrams.
 func Example() {
 	o := mpi.Options{Net: mpi.UD, UD: mpi.UDOptions{Eager: 4000}} // or SOFTRNIC_MPI_NET=ud
 	err := mpitest.RunOptions(3, o, func(w mpi.World) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// The only datagram of a message is lost, while both ranks wait for one of the
-// other; and in the second job a rank has nothing more to do with messages.
+// TestLostTail drops the only datagram of a message, while both ranks wait for one of the other. In
+// the second job one rank makes no further MPI calls.
 func TestLostTail(t *testing.T) {
 	first := func(rank int) string { return []string{"drop first UD", ""}[rank] }
 	job(t, 2, first, mpi.Options{}, func(w mpi.World, _ *rnic.Device) error {
@@ -45,7 +45,7 @@ func TestLostTail(t *testing.T) {
 	job(t, 2, first, mpi.Options{}, func(w mpi.World, _ *rnic.Device) error {
 		if w.Rank() == 0 {
 			err := w.Send(mpi.Of([]int32{7}), 1, 1)
-			<-there // without a call of MPI
+			<-there // without an MPI call
 			return err
 		}
 		defer close(there)
@@ -54,13 +54,13 @@ func TestLostTail(t *testing.T) {
 	})
 }
 
-// Many ranks send more to one than it has receives for, while it does not call.
-// All arrives, in order.
+// TestMoreThanReceives has many ranks send more to one rank than it has receives for, while it
+// makes no calls, and checks that all messages arrive in order.
 func TestMoreThanReceives(t *testing.T) {
 	const n, each, most = 4, 100, 3000
 	var resent atomic.Uint64
 	job(t, n, nothing, mpi.Options{UD: mpi.UDOptions{Receives: 16, Packets: 100}}, func(w mpi.World, dev *rnic.Device) error {
-		if err := w.Barrier(); err != nil { // so that they know one another
+		if err := w.Barrier(); err != nil { // so that all ranks are connected
 			return err
 		}
 		if w.Rank() > 0 {
@@ -77,7 +77,7 @@ func TestMoreThanReceives(t *testing.T) {
 				return err
 			}
 		} else {
-			for dropped(dev, "no_receive") == 0 { // which does not take long
+			for dropped(dev, "no_receive") == 0 { // which takes a short time only
 				runtime.Gosched()
 			}
 			next := make([]int32, n)
@@ -112,7 +112,8 @@ func dropped(dev *rnic.Device, why string) uint64 {
 	panic("the adapter has no such reason: " + why)
 }
 
-// A rank that is gone is lost for who has sent it something, and for no others.
+// TestRankThatIsGone checks that a failed rank is lost to a rank that has sent it a message, and
+// not to others.
 func TestRankThatIsGone(t *testing.T) {
 	met, gone, over := make(chan struct{}, 3), make(chan struct{}), make(chan struct{})
 	job(t, 3, nothing, mpi.Options{UD: mpi.UDOptions{GiveUp: 2 * time.Second}}, func(w mpi.World, dev *rnic.Device) error {
@@ -123,7 +124,7 @@ func TestRankThatIsGone(t *testing.T) {
 		switch w.Rank() {
 		case 2:
 			for range 3 {
-				<-met // the barrier is over at all of them
+				<-met // the barrier has returned at all ranks
 			}
 			if err := dev.SetImpair("loss 100%"); err != nil {
 				return err
@@ -137,7 +138,7 @@ func TestRankThatIsGone(t *testing.T) {
 			close(over)
 		case 0:
 			<-gone
-			if err := w.Send(mpi.Of([]int32{1}), 2, 1); err != nil { // it has left, that is all
+			if err := w.Send(mpi.Of([]int32{1}), 2, 1); err != nil { // the send is complete when the packet has left
 				return err
 			}
 			_, err := w.Recv(mpi.Of([]int32{1}), 2, 1)

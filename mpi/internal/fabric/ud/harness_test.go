@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// job runs f on n ranks in this process, each with an adapter of its own, that
-// has faults. f gets the adapter, too.
+// job runs f on n ranks in this process, each with a device of its own, with impairments. f gets
+// the device as well.
 func job(t testing.TB, n int, impair func(rank int) string, o mpi.Options, f func(w mpi.World, dev *rnic.Device) error) {
 	t.Helper()
 	o.Net = mpi.UD
@@ -49,12 +49,12 @@ func job(t testing.TB, n int, impair func(rank int) string, o mpi.Options, f fun
 	require.NoError(t, errors.Join(errs...))
 }
 
-// errLeave is what f returns if the ranks cannot all finalize.
+// errLeave is returned by f if not all ranks can finalize.
 var errLeave = errors.New("leave")
 
 func nothing(int) string { return "" }
 
-// equal is require.Equal for goroutines of ranks: an error of theirs ends the job.
+// equal is require.Equal for goroutines of ranks: it returns an error, which ends the job.
 func equal[T comparable](what string, want, got T) error {
 	if want != got {
 		return fmt.Errorf("%s: %v, not %v", what, got, want)
@@ -62,7 +62,7 @@ func equal[T comparable](what string, want, got T) error {
 	return nil
 }
 
-// book is a book with one rank's entries, and others made up.
+// book is a key-value store with the entries of one rank, and simulated entries of the others.
 type book struct {
 	rank, size int
 	mu         sync.Mutex
