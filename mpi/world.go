@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/nildevice"
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
@@ -100,7 +101,7 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 		}
 		dev, err := open()
 		if err == nil {
-			err = verbs.CheckDevice(dev)
+			err = nildevice.Check(dev)
 		}
 		if err != nil { // dev may be a typed nil, such as that of rnic.Open
 			return nil, err

@@ -91,7 +91,7 @@ func TestStories(t *testing.T) {
 			}
 			require.NotEmpty(t, texts)
 			for _, text := range texts {
-				require.LessOrEqual(t, len(text), 265, text)
+				require.LessOrEqual(t, len(text), 272, text)
 				for _, word := range s.words {
 					require.Contains(t, text, word)
 				}

@@ -12,15 +12,6 @@ import (
 // An addrList is a list of addresses of which a device takes the first that is free.
 type addrList []hostaddr.Entry
 
-// parseAddrs parses the text of Options.Addrs.
-func parseAddrs(s string) (addrList, error) {
-	list, err := hostaddr.Parse(s)
-	if err != nil {
-		return nil, fmt.Errorf("%w (%w)", err, verbs.ErrInvalid)
-	}
-	return list, nil
-}
-
 // portsAbove is the number of ports above 4791 that are tried for an address
 // without a port.
 const portsAbove = 64
@@ -60,7 +51,7 @@ func (a addrList) candidates(anyPort bool) ([]netip.AddrPort, error) {
 		}
 	}
 	if len(list) == 0 && none != nil {
-		return nil, fmt.Errorf("%w (%w)", none, verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: %w", verbs.ErrInvalid, none)
 	}
 	return append(list, above...), nil
 }

@@ -33,7 +33,7 @@ func TestEventCQErr(t *testing.T) {
 	require.Contains(t, ev.Why.String(), "completion queue of 2 overran")
 	ev = b.event(t, verbs.EventQPFatal)
 	require.Same(t, b.qp, ev.QP)
-	require.Contains(t, ev.Why.String(), "as deep as all queues")
+	require.Contains(t, ev.Why.String(), "create one with the depth of all queues")
 	require.Equal(t, verbs.StateErr, b.qp.State())
 
 	for id := range uint64(2) {

@@ -65,7 +65,7 @@ func TestCreateCQWithCompChannel(t *testing.T) {
 	}
 	err := b.cq.Wait(ctx)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "wait for CQ on CQ 2: invalid argument: its events go to completion channel 1; wait there")
+	require.ErrorContains(t, err, "CQ 2: wait for CQ: invalid argument: its events are reported by completion channel 1; wait there")
 
 	b.recv(t, 7, 0, 64)
 	a.post(t, empty[0])
@@ -78,7 +78,7 @@ func TestCreateCQWithCompChannel(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrLimit)
 	err = ch.Close()
 	require.ErrorIs(t, err, verbs.ErrBusy)
-	require.ErrorContains(t, err, "2 completion queues report to it")
+	require.ErrorContains(t, err, "2 completion queues use the channel")
 	require.NoError(t, b.qp.Close())
 	for _, c := range cqs {
 		require.NoError(t, c.Close())

@@ -41,7 +41,7 @@ func TestHandler(t *testing.T) {
 
 	err := ch.Handle(func(verbs.CQ) bool { return true })
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "set handler of completion channel on completion channel 1: invalid argument: the channel has a handler")
+	require.ErrorContains(t, err, "completion channel 1: set handler of completion channel: invalid argument: the channel has a handler")
 	require.ErrorIs(t, ch.Handle(nil), verbs.ErrInvalid)
 
 	require.NoError(t, b.qp.Close())

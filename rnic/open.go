@@ -22,16 +22,10 @@ import (
 
 // applyEnvironment fills in unset options from environment variables.
 func (o *Options) applyEnvironment() error {
-	refuse := func(name string, err error) error {
-		if !errors.Is(err, verbs.ErrInvalid) {
-			err = fmt.Errorf("%w (%w)", err, verbs.ErrInvalid)
-		}
-		return &verbs.OpError{Op: "open device", Object: name, Err: err}
-	}
 	var err error
 	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() && o.Addrs == "" {
-		if o.addrs, err = parseAddrs(env); err != nil {
-			return refuse(EnvAddr, err)
+		if o.addrs, err = hostaddr.Parse(env); err != nil {
+			return optionError(EnvAddr, err)
 		}
 	}
 	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
@@ -39,14 +33,22 @@ func (o *Options) applyEnvironment() error {
 	}
 	if env := os.Getenv(EnvDebug); env != "" && o.Debug == "" {
 		if err := debug.CheckAddress(env); err != nil {
-			return refuse(EnvDebug, err)
+			return optionError(EnvDebug, err)
 		}
 	}
 	if o.Logger, err = newLogger(o); err != nil {
-		return refuse(EnvLog, err)
+		return optionError(EnvLog, err)
 	}
 	environment.WarnUnknown(func(text string) { o.Logger.Warn(text) })
 	return nil
+}
+
+// optionError returns the error of Open for an option or a variable of the environment.
+func optionError(name string, err error) error {
+	if errors.Is(err, verbs.ErrInvalid) {
+		return &verbs.OpError{Op: "open device", Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	return &verbs.OpError{Op: "open device", Err: fmt.Errorf("%w: %s: %w", verbs.ErrInvalid, name, err)}
 }
 
 // validate normalizes Addr, parses Addrs and returns ErrInvalid for options that
@@ -77,8 +79,8 @@ func (o *Options) validate() error {
 	}
 	if o.Addrs != "" {
 		var err error
-		if o.addrs, err = parseAddrs(o.Addrs); err != nil {
-			return &verbs.OpError{Op: "open device", Object: "Options.Addrs", Err: err}
+		if o.addrs, err = hostaddr.Parse(o.Addrs); err != nil {
+			return optionError("Options.Addrs", err)
 		}
 	}
 	return o.ICM.validate(o.hooks.Clock)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/nildevice"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -51,7 +52,7 @@ func New(dev verbs.Device, o Options) (*Stack, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if err := verbs.CheckDevice(dev); err != nil {
+	if err := nildevice.Check(dev); err != nil {
 		return nil, fmt.Errorf("sdp: %w", err)
 	}
 	s := &Stack{

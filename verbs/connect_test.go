@@ -239,7 +239,7 @@ func TestConnectRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			err := verbs.Connect(&c.qp, c.local, c.remote, c.options)
 			require.ErrorIs(t, err, c.is)
-			require.ErrorContains(t, err, "connect on QP 0x11 to gid=")
+			require.ErrorContains(t, err, "verbs: QP 0x11 to gid=")
 			require.ErrorContains(t, err, c.says)
 			var op *verbs.OpError
 			require.ErrorAs(t, err, &op)
@@ -263,7 +263,7 @@ func TestModifyErrorsPassThrough(t *testing.T) {
 	err := verbs.ToInit(qp, 0)
 	var transition *verbs.TransitionError
 	require.ErrorAs(t, err, &transition)
-	require.EqualError(t, err, "initialize on QP 0x11: modify on QP 0x11: RC queue pair cannot go from ERR to INIT")
+	require.EqualError(t, err, "verbs: QP 0x11: initialize: QP 0x11: modify: RC queue pair cannot go from ERR to INIT")
 }
 
 func TestActivateUD(t *testing.T) {

@@ -172,7 +172,7 @@ func TestLocalEndpoint(t *testing.T) {
 
 	_, err = verbs.LocalEndpoint(dev, qp, 1<<24)
 	require.ErrorIs(t, err, verbs.ErrInvalid)
-	require.ErrorContains(t, err, "describe local endpoint on QP 0x17")
+	require.ErrorContains(t, err, "QP 0x17: describe local endpoint")
 	dev.gid = verbs.GID{}
 	_, err = verbs.LocalEndpoint(dev, qp, 0)
 	require.ErrorContains(t, err, "bind the peer's device")

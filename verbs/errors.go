@@ -3,7 +3,6 @@ package verbs
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"syscall"
 )
@@ -11,21 +10,22 @@ import (
 // The errors of calls. Calls wrap them in an *OpError that names the object; test
 // with errors.Is. C's errno is in brackets.
 var (
-	ErrClosed       = errors.New("object is closed or destroyed")                                                                          // [EBADF]
-	ErrBusy         = errors.New("object is in use by others; destroy those first")                                                        // [EBUSY]
-	ErrInvalid      = errors.New("invalid argument")                                                                                       // [EINVAL]
-	ErrState        = errors.New("not allowed in this queue pair state")                                                                   // [EINVAL]
-	ErrUnsupported  = errors.New("not supported by this queue pair type")                                                                  // [EOPNOTSUPP]
-	ErrQueueFull    = errors.New("work queue is full; poll completions first or create a larger one")                                      // [ENOMEM]
-	ErrLimit        = errors.New("beyond the limits of the device or of the queue pair")                                                   // [EINVAL]
-	ErrNoMemory     = errors.New("the device has no more objects of this kind")                                                            // [ENOMEM]
-	ErrDomain       = errors.New("object belongs to another protection domain or device")                                                  // [EINVAL]
-	ErrCQOverrun    = errors.New("completion queue overran and lost completions; destroy it with its queue pairs and create a deeper one") // CQ error state
-	ErrFault        = fmt.Errorf("memory is not mapped or does not permit the access: %w", syscall.EFAULT)                                 // [EFAULT]
-	ErrNotConnected = errors.New("queue pair has no peer")                                                                                 // [ENOTCONN]
+	ErrClosed       = errors.New("verbs: object is closed or destroyed")                                                                          // [EBADF]
+	ErrBusy         = errors.New("verbs: object is in use by others; destroy those first")                                                        // [EBUSY]
+	ErrInvalid      = errors.New("verbs: invalid argument")                                                                                       // [EINVAL]
+	ErrState        = errors.New("verbs: not allowed in this queue pair state")                                                                   // [EINVAL]
+	ErrUnsupported  = errors.New("verbs: not supported by this queue pair type")                                                                  // [EOPNOTSUPP]
+	ErrQueueFull    = errors.New("verbs: work queue is full; poll completions first or create a larger one")                                      // [ENOMEM]
+	ErrLimit        = errors.New("verbs: beyond the limits of the device or of the queue pair")                                                   // [EINVAL]
+	ErrNoMemory     = errors.New("verbs: the device has no more objects of this kind")                                                            // [ENOMEM]
+	ErrDomain       = errors.New("verbs: object belongs to another protection domain or device")                                                  // [EINVAL]
+	ErrCQOverrun    = errors.New("verbs: completion queue overran and lost completions; destroy it with its queue pairs and create a deeper one") // CQ error state
+	ErrFault        = fmt.Errorf("verbs: memory is not mapped or does not permit the access: %w", syscall.EFAULT)                                 // [EFAULT]
+	ErrNotConnected = errors.New("verbs: queue pair has no peer")                                                                                 // [ENOTCONN]
 )
 
-// An OpError is the error of a call: the operation, its object, and the cause.
+// An OpError is the error of a call: the object, the operation, and the cause, in text as
+// "verbs: QP 0x11: post send: work queue is full".
 type OpError struct {
 	Op     string // "post send", "modify QP", ...
 	Object string // "QP 0x11", "CQ", "MR lkey 0x1200", or ""
@@ -34,19 +34,19 @@ type OpError struct {
 }
 
 func (e *OpError) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Op)
+	s := textPrefix
 	if e.Object != "" {
-		b.WriteString(" on ")
-		b.WriteString(e.Object)
+		s += e.Object + ": "
 	}
-	fmt.Fprintf(&b, ": %v", e.Err)
+	s += e.Op + ": " + strings.TrimPrefix(fmt.Sprint(e.Err), textPrefix) // which has the prefix, too
 	if e.Detail != "" {
-		b.WriteString(": ")
-		b.WriteString(e.Detail)
+		s += ": " + e.Detail
 	}
-	return b.String()
+	return s
 }
+
+// textPrefix begins the texts of this package's errors.
+const textPrefix = "verbs: "
 
 func (e *OpError) Unwrap() error { return e.Err }
 
@@ -78,12 +78,3 @@ func (e *TransitionError) Error() string {
 
 // Unwrap makes errors.Is(err, ErrInvalid) hold.
 func (e *TransitionError) Unwrap() error { return ErrInvalid }
-
-// CheckDevice returns an error (ErrInvalid) if dev is nil or a nil pointer, as
-// after an ignored error of the call that opens it.
-func CheckDevice(dev Device) error {
-	if v := reflect.ValueOf(dev); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
-		return nil
-	}
-	return fmt.Errorf("nil device: check the error of the call that opens it: %w", ErrInvalid)
-}

@@ -12,10 +12,10 @@ import (
 
 func TestOpErrorText(t *testing.T) {
 	e := &verbs.OpError{Op: "post send", Object: "QP 0x11", Detail: "it is in RTR", Err: verbs.ErrState}
-	require.EqualError(t, e, "post send on QP 0x11: not allowed in this queue pair state: it is in RTR")
+	require.EqualError(t, e, "verbs: QP 0x11: post send: not allowed in this queue pair state: it is in RTR")
 	require.ErrorIs(t, e, verbs.ErrState)
 	require.NotErrorIs(t, e, verbs.ErrInvalid)
-	require.EqualError(t, &verbs.OpError{Op: "open", Err: syscall.EADDRINUSE}, "open: address already in use")
+	require.EqualError(t, &verbs.OpError{Op: "open", Err: syscall.EADDRINUSE}, "verbs: open: address already in use")
 }
 
 func TestTransitionErrorText(t *testing.T) {
@@ -37,7 +37,7 @@ func TestCompletionErrorText(t *testing.T) {
 	require.NoError(t, wc.Err())
 
 	wc.Status = verbs.WCWRFlushErr
-	require.EqualError(t, wc.Err(), "work request 7 on QP 0x11: WR_FLUSH_ERR: "+verbs.Describe(verbs.WCWRFlushErr))
+	require.EqualError(t, wc.Err(), "verbs: QP 0x11: work request 7: WR_FLUSH_ERR: "+verbs.Describe(verbs.WCWRFlushErr))
 
 	wc.Status = verbs.WCRemAccessErr
 	wc.Why = &verbs.Failure{
@@ -45,7 +45,7 @@ func TestCompletionErrorText(t *testing.T) {
 		Key: 0x1200, Addr: 0xc000010000, Length: 4096, Retries: 2, Cause: "the key is stale",
 	}
 	err := wc.Err()
-	require.EqualError(t, err, "work request 7 on QP 0x11: REM_ACCESS_ERR: peer answered NAK remote access error (0x62) (RDMA_WRITE, PSN 12345), "+
+	require.EqualError(t, err, "verbs: QP 0x11: work request 7: REM_ACCESS_ERR: peer answered NAK remote access error (0x62) (RDMA_WRITE, PSN 12345), "+
 		"key 0x1200, address 0xc000010000, 4096 bytes, after 2 retries: the key is stale")
 	var completion *verbs.CompletionError
 	require.True(t, errors.As(err, &completion))
@@ -53,5 +53,5 @@ func TestCompletionErrorText(t *testing.T) {
 	require.Same(t, wc.Why, completion.Why)
 
 	wc.Why = &verbs.Failure{Event: "no such key"}
-	require.EqualError(t, wc.Err(), "work request 7 on QP 0x11: REM_ACCESS_ERR: no such key; "+verbs.Describe(verbs.WCRemAccessErr), "the likely causes, if none is known")
+	require.EqualError(t, wc.Err(), "verbs: QP 0x11: work request 7: REM_ACCESS_ERR: no such key; "+verbs.Describe(verbs.WCRemAccessErr), "the likely causes, if none is known")
 }

@@ -77,7 +77,7 @@ func ExampleTransitionError() {
 	var transition *verbs.TransitionError
 	fmt.Println(errors.As(err, &transition), errors.Is(err, verbs.ErrInvalid))
 	// Output:
-	// modify on QP 0x11: UC queue pair from INIT to RTR also needs AV|RQ_PSN|DEST_QPN
+	// verbs: QP 0x11: modify: UC queue pair from INIT to RTR also needs AV|RQ_PSN|DEST_QPN
 	// true true
 }
 

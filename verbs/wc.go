@@ -114,7 +114,7 @@ type CompletionError struct {
 // Error returns the failure with its cause if known, and otherwise the
 // description of the status.
 func (e *CompletionError) Error() string {
-	s := fmt.Sprintf("work request %d on QP 0x%x: %v: ", e.WRID, e.QPN, e.Status)
+	s := fmt.Sprintf(textPrefix+"QP 0x%x: work request %d: %v: ", e.QPN, e.WRID, e.Status)
 	switch w := e.Why; {
 	case w == nil:
 		return s + e.Status.descriptionText()
