@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// This program is also the agent of the mpirun that a test runs.
+// TestMain runs the tests, or the agent of the mpirun that a test runs.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "mpirun" {
 		main()
@@ -32,7 +32,7 @@ func run(t *testing.T, a *app, line string) (status int, stdout, stderr string) 
 	return status, out.String(), diag.String()
 }
 
-// golden compares with a file of testdata.
+// golden compares a text with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -44,10 +44,10 @@ func golden(t *testing.T, name, got string) {
 	require.Equal(t, string(want), got)
 }
 
-// quiet keeps the test away from the sockets and settings of the user.
+// quiet gives the test its own directories for sockets and settings.
 func quiet(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "s") // t.TempDir is too long for a socket on macOS
+	dir, err := os.MkdirTemp("", "s") // the path of t.TempDir is too long for a socket on macOS
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	t.Setenv("XDG_RUNTIME_DIR", dir)
@@ -162,7 +162,7 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, "loss 1%", o.Impair)
 }
 
-// TestHelp: every command explains itself.
+// TestHelp checks that every command has a help text.
 func TestHelp(t *testing.T) {
 	_, root, _ := run(t, newApp(nil, nil), "-h")
 	for _, line := range []string{"stat", "history", "stat history", "capture", "devinfo", "doctor", "version"} {
@@ -173,8 +173,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestOpenServes lets `softrnic stat` find the devices of the tools, and does
-// without on systems that have no place for a socket.
+// TestOpenServes checks that `softrnic stat` finds the devices of the tools, and that the tools run
+// where there is no directory for sockets.
 func TestOpenServes(t *testing.T) {
 	quiet(t)
 	dev, err := newApp(nil, nil).openDefault()
@@ -197,8 +197,8 @@ func TestVersion(t *testing.T) {
 	require.Contains(t, stdout, `"version": `)
 }
 
-// TestSizes checks that every flag that counts bytes takes 1024, 1K and 1KiB alike: a value
-// that is refused is told in bytes.
+// TestSizes checks that every flag with a number of bytes accepts 1024, 1K and 1KiB, and that the
+// error for an invalid value is in bytes.
 func TestSizes(t *testing.T) {
 	quiet(t)
 	for _, c := range []struct{ line, want string }{
@@ -221,14 +221,14 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestVersionFlag prints one line.
+// TestVersionFlag checks that --version prints one line.
 func TestVersionFlag(t *testing.T) {
 	status, stdout, _ := run(t, newApp(nil, nil), "--version")
 	require.Zero(t, status)
 	require.Regexp(t, `^softrnic \S+.* go1\S* \w+/\w+\n$`, stdout)
 }
 
-// TestLostOutput fails when standard output cannot be written.
+// TestLostOutput checks that a command fails if standard output cannot be written.
 func TestLostOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -242,8 +242,8 @@ func TestLostOutput(t *testing.T) {
 	}
 }
 
-// TestMisspelt checks the right word that each error names. In the lines a plus stands for a
-// blank within an argument.
+// TestMisspelt checks the suggestion in each error. In the lines a plus stands for a blank within
+// an argument.
 func TestMisspelt(t *testing.T) {
 	for line, want := range map[string]string{
 		"pref":                               "did you mean `softrnic perf`?",

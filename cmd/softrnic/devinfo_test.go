@@ -15,7 +15,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// fixed is an app whose device is the same in every run.
+// fixed returns an app whose device is the same in every run.
 func fixed(t *testing.T) *app {
 	t.Helper()
 	addr := netip.MustParseAddrPort("192.0.2.1:4791")
@@ -46,14 +46,14 @@ func TestDevinfo(t *testing.T) {
 
 var attribute = regexp.MustCompile(`^(\t*[^\t:]+(?:\[ *\d+\])?:)(\t*)`)
 
-// layout is a listing without values: each label with the tabs behind it, and
-// what has no label.
+// layout returns a listing without values: each label with the tabs behind it, and lines without a
+// label.
 func layout(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		switch m := attribute.FindStringSubmatch(line); {
 		case strings.HasPrefix(line, "\t\t\t\t\t") && !strings.Contains(line, "NO SUPPORT"):
-			// a capability: devices differ in them
+			// a capability, in which devices differ
 		case strings.Contains(line, "GID[") && !strings.Contains(line, "GID[  0]"):
 			// the number of GIDs differs
 		case m != nil:

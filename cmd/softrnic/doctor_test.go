@@ -18,7 +18,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// healthy is a machine without a fault.
+// healthy is a machine without a problem.
 func healthy() machineFacts {
 	return machineFacts{
 		goos: "linux", goarch: "amd64", goVersion: "go1.26", cpus: 8, maxProcs: 8,
@@ -129,8 +129,8 @@ func TestDoctorJSON(t *testing.T) {
 	require.NotEmpty(t, d.NotTested)
 }
 
-// TestDoctorHere looks at the machine the tests run on: whatever it finds, the
-// self test must work.
+// TestDoctorHere examines the machine on which the tests run: whatever else it finds, the self test
+// must succeed.
 func TestDoctorHere(t *testing.T) {
 	quiet(t)
 	s := inspectMachine(t.Context(), rnic.Options{})
@@ -142,7 +142,7 @@ func TestDoctorHere(t *testing.T) {
 	require.Positive(t, s.cpus)
 }
 
-// TestSelfTestNotices breaks the link: the self test must say so.
+// TestSelfTestNotices checks that the self test fails on a broken link.
 func TestSelfTestNotices(t *testing.T) {
 	quiet(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goWords are words of Go's packages, which mean nothing to a user.
+// goWords are words of Go's packages, which are of no use to a user.
 var goWords = regexp.MustCompile(`strconv|parsing "|invalid syntax|context (canceled|deadline exceeded)|time: `)
 
-// walk calls do for each command that the user can call, with its words behind "softrnic".
+// walk calls do for each command that the user can call, with its name below "softrnic".
 func walk(c *cobra.Command, words string, do func(c *cobra.Command, words string)) {
 	do(c, words)
 	for _, sub := range c.Commands() {
@@ -27,13 +27,13 @@ func walk(c *cobra.Command, words string, do func(c *cobra.Command, words string
 	}
 }
 
-// TestBadValues gives every flag of every command a value that it cannot have: the status is
-// 2, and the text names the flag in the user's words. A flag whose value is any text has none.
+// TestBadValues passes an invalid value to every flag of every command: the status is 2, and the
+// text names the flag. A flag that accepts any text is skipped.
 func TestBadValues(t *testing.T) {
 	quiet(t)
 	n := 0
 	walk(newApp(nil, nil).rootCommand(), "", func(c *cobra.Command, words string) {
-		c.InheritedFlags() // merges the flags of the commands above into Flags
+		c.InheritedFlags() // merges the flags of the parent commands into Flags
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if strings.HasPrefix(f.Value.Type(), "string") || f.Name == "help" {
 				return
@@ -44,7 +44,7 @@ func TestBadValues(t *testing.T) {
 					continue // a number
 				}
 				line := strings.TrimSpace(words + " --" + f.Name + "=" + value)
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a server that starts waits
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a server that starts waits for a client
 				var out, diag bytes.Buffer
 				status, stderr := newApp(&out, &diag).runCommand(ctx, strings.Fields(line)), diag.String()
 				cancel()
@@ -57,7 +57,8 @@ func TestBadValues(t *testing.T) {
 	require.Greater(t, n, 200)
 }
 
-// TestGlobalFlags are in the help of a command, and accepted, where they have an effect.
+// TestGlobalFlags checks that global flags are in the help of a command, and accepted, where they
+// have an effect.
 func TestGlobalFlags(t *testing.T) {
 	quiet(t)
 	for words, want := range map[string]string{
@@ -81,7 +82,7 @@ func TestGlobalFlags(t *testing.T) {
 	}
 }
 
-// TestRootHelp groups the commands, and has an example.
+// TestRootHelp checks the groups of commands and the example.
 func TestRootHelp(t *testing.T) {
 	_, help, _ := run(t, newApp(nil, nil), "--help")
 	for _, g := range groups {
@@ -90,7 +91,7 @@ func TestRootHelp(t *testing.T) {
 	require.Contains(t, help, "Examples:\n  softrnic doctor")
 }
 
-// TestCompletion completes the values of flags.
+// TestCompletion checks the completion of flag values.
 func TestCompletion(t *testing.T) {
 	quiet(t)
 	for _, c := range []struct {

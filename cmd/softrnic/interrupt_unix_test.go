@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// awaitLine starts the command as a process and returns it with the part of its first line
-// on stderr that the pattern's group matches.
+// awaitLine starts the command as a process, and returns it with the text that the pattern's group
+// matches in its first line on stderr.
 func awaitLine(t *testing.T, ctx context.Context, line, pattern string) (cmd *exec.Cmd, found string, rest *bufio.Reader) {
 	t.Helper()
 	cmd = exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)
@@ -36,8 +36,8 @@ func awaitLine(t *testing.T, ctx context.Context, line, pattern string) (cmd *ex
 	return cmd, m[1], rest
 }
 
-// TestInterruptedProcesses ends a server that waits, and a test in the middle, by signals:
-// the exit status is that of the signal, and the test reports what it has measured.
+// TestInterruptedProcesses interrupts a waiting server, and a test in the middle, by signals: the
+// exit status is that of the signal, and the test reports its measurements.
 func TestInterruptedProcesses(t *testing.T) {
 	quiet(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -26,7 +26,7 @@ type watched struct {
 	out, diag *bufio.Reader
 }
 
-// startWatched starts the command at an adapter with an address, or one of its choice.
+// startWatched starts the command on a device with the given address, or any.
 func startWatched(t *testing.T, ctx context.Context, addr, impair, line string) *watched {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)
@@ -40,7 +40,7 @@ func startWatched(t *testing.T, ctx context.Context, addr, impair, line string) 
 	return &watched{cmd, bufio.NewReader(out), bufio.NewReader(diag)}
 }
 
-// readUntil reads lines until one has the sign.
+// readUntil reads lines until one contains the sign.
 func readUntil(t *testing.T, r *bufio.Reader, sign string) {
 	t.Helper()
 	var before bytes.Buffer
@@ -53,9 +53,9 @@ func readUntil(t *testing.T, r *bufio.Reader, sign string) {
 	}
 }
 
-// TestKilledEnds kills one end of each tool over RDMA-CM in the middle of a test. The other
-// one, which waits for a message and has nothing to send, ends within seconds with status 1,
-// and says why.
+// TestKilledEnds kills one end of each tool over RDMA-CM in the middle of a test. The other end,
+// which waits for a message and has nothing to send, exits within seconds with status 1 and the
+// reason.
 func TestKilledEnds(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("ICMP errors reach the adapter on Linux only")
@@ -63,7 +63,7 @@ func TestKilledEnds(t *testing.T) {
 	quiet(t)
 	cases := []struct {
 		server, serverImpair, client, clientImpair string
-		sign                                       string // on stdout of an end that is in the middle
+		sign                                       string // on stdout of an end in the middle of a test
 		atServer                                   bool
 	}{
 		{"rping -s -a %s", "", "rping -c -a %s -v", "", "ping data", false},

@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/internal/netns"
 )
 
-// TestLinkLocalTools runs the server of each tool at one end of a cable between two
-// network namespaces and the client at the other, on link-local addresses. AT is the
-// server's, HERE the client's.
+// TestLinkLocalTools runs the server of each tool at one end of a cable between two network
+// namespaces and the client at the other, on link-local addresses. AT is the server's address, HERE
+// the client's.
 func TestLinkLocalTools(t *testing.T) {
 	quiet(t)
 	a, b := netns.New(t), netns.New(t)
@@ -41,7 +41,7 @@ func TestLinkLocalTools(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- s.cmd.Wait() }()
 			var said string
-			for err := error(nil); ; { // until the server is there
+			for err := error(nil); ; { // until the server listens
 				var p *process
 				b.Do(func() { p = start(t, ctx, fill.Replace(c.client)) })
 				if err = p.cmd.Wait(); err == nil {

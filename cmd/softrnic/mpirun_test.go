@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/mpirun"
 )
 
-// mpirunLine runs a command line of mpirun, a shell's script being one word.
+// mpirunLine runs a command line of mpirun, in which a shell script is one word.
 func mpirunLine(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	quiet(t)
@@ -59,8 +59,8 @@ func TestMpirun(t *testing.T) {
 	}
 }
 
-// A job of a batch system has as many ranks as that has tasks, unless the user says
-// otherwise.
+// TestMpirunInABatchJob checks that a job of a batch system has as many ranks as the batch job has
+// tasks, unless the user sets another number.
 func TestMpirunInABatchJob(t *testing.T) {
 	for name, value := range map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "ENVIRONMENT": "BATCH"} {
 		t.Setenv(name, value)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRDMACMRefusals are told with the reason, and status 1 as the originals'.
+// TestRDMACMRefusals checks that errors have the reason, and status 1 as those of the originals.
 func TestRDMACMRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
@@ -50,7 +50,7 @@ func TestRDMACMRefusals(t *testing.T) {
 	}
 }
 
-// TestRDMACMTools runs a server and a client of each, by their command lines.
+// TestRDMACMTools runs a server and a client of each tool, by their command lines.
 func TestRDMACMTools(t *testing.T) {
 	quiet(t)
 	for _, c := range []struct{ server, client, serverOut, clientOut string }{
@@ -66,7 +66,7 @@ func TestRDMACMTools(t *testing.T) {
 			go func() { ended <- newApp(&out, &diag).runCommand(ctx, strings.Fields(c.server)) }()
 
 			status, stdout, stderr := 1, "", ""
-			for status != 0 && len(ended) == 0 && ctx.Err() == nil { // until the server is there
+			for status != 0 && len(ended) == 0 && ctx.Err() == nil { // until the server listens
 				status, stdout, stderr = run(t, newApp(nil, nil), c.client)
 			}
 			require.Zero(t, <-ended, diag.String())
@@ -77,8 +77,8 @@ func TestRDMACMTools(t *testing.T) {
 	}
 }
 
-// TestRDMACMMisfits runs ends of different tests against each other: both end at once, with
-// status 1 and the difference.
+// TestRDMACMMisfits runs ends of different tests with each other: both exit at once, with status 1
+// and the difference.
 func TestRDMACMMisfits(t *testing.T) {
 	quiet(t)
 	for i, c := range []struct{ server, client, serverSays, clientSays string }{
@@ -91,7 +91,7 @@ func TestRDMACMMisfits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		server := start(t, ctx, fmt.Sprintf(c.server, addr))
 		status, diag := 0, ""
-		for ctx.Err() == nil { // until the server is there
+		for ctx.Err() == nil { // until the server listens
 			status, _, diag = run(t, newApp(nil, nil), fmt.Sprintf(c.client, addr))
 			if strings.Contains(diag, "of the two ends differ") {
 				break

@@ -20,7 +20,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 )
 
-// TestSDPRefusals checks that invalid options are refused with the reason and status 2.
+// TestSDPRefusals checks that invalid options are rejected with the reason and status 2.
 func TestSDPRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
@@ -95,7 +95,7 @@ func inBackground(t *testing.T, ctx context.Context, line string) *background {
 	return p
 }
 
-// interrupt ends it as a user does, and returns what is left of its diagnostics.
+// interrupt interrupts the command as a user does, and returns its remaining diagnostics.
 func (p *background) interrupt(t *testing.T) (rest string) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
@@ -105,8 +105,7 @@ func (p *background) interrupt(t *testing.T) (rest string) {
 	return string(text)
 }
 
-// TestSDPProcesses is what the help shows: two proxies, and a program by TCP on
-// either side.
+// TestSDPProcesses runs the example of the help: two proxies, and a TCP program at either end.
 func TestSDPProcesses(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted")
@@ -162,7 +161,7 @@ func TestSDPProcesses(t *testing.T) {
 	require.Equal(t, sdpproxy.Totals{Connections: 2, Failed: 1, BytesTo: 21, BytesFrom: 21}, totals)
 }
 
-// TestSDPCat is what the help of cat shows.
+// TestSDPCat runs the example in the help of cat.
 func TestSDPCat(t *testing.T) {
 	quiet(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -184,8 +183,8 @@ func TestSDPCat(t *testing.T) {
 	require.Regexp(t, `^connected to sdp:127\.\S+\n(?s:.*)received 6 bytes\n`, string(rest))
 }
 
-// TestSDPCatWithoutReader: when nobody reads what cat writes, its peer is told at
-// once, instead of finding out that nobody is there.
+// TestSDPCatWithoutReader checks that the peer of cat is notified at once if the output of cat is
+// closed, instead of after a timeout.
 func TestSDPCatWithoutReader(t *testing.T) {
 	quiet(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

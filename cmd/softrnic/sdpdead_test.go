@@ -19,7 +19,7 @@ import (
 // tcpEnds are the two ends of a connection through a pair of proxies.
 type tcpEnds struct{ client, server *net.TCPConn }
 
-// proxyPair is two proxies, each a process, between a client and a server by TCP.
+// proxyPair is two proxies, each a process, between a TCP client and a TCP server.
 type proxyPair struct {
 	near, far *background
 	address   string // of near
@@ -49,7 +49,7 @@ func startProxyPair(t *testing.T, ctx context.Context) *proxyPair {
 	return p
 }
 
-// connect makes a connection through both proxies, and checks that bytes pass.
+// connect opens a connection through both proxies, and checks that bytes pass.
 func (p *proxyPair) connect(t *testing.T) (e tcpEnds) {
 	t.Helper()
 	c, err := net.Dial("tcp", p.address)
@@ -68,7 +68,7 @@ func (p *proxyPair) connect(t *testing.T) (e tcpEnds) {
 	return e
 }
 
-// stream writes until that fails, and returns the error.
+// stream writes until a write fails, and returns the error.
 func stream(c net.Conn) error {
 	for b := make([]byte, 64<<10); ; {
 		if _, err := c.Write(b); err != nil {
@@ -77,7 +77,7 @@ func stream(c net.Conn) error {
 	}
 }
 
-// drain reads until that fails, and returns the error; the end is io.EOF.
+// drain reads until a read fails, and returns the error, io.EOF at the end of the stream.
 func drain(c net.Conn) error {
 	_, err := io.Copy(io.Discard, struct{ io.Reader }{c})
 	if err == nil {
@@ -86,11 +86,11 @@ func drain(c net.Conn) error {
 	return err
 }
 
-// TestSDPProxyKilled kills one proxy of two: whatever its connections are about, the
-// other resets the half that is left, so that nothing which was cut looks whole.
+// TestSDPProxyKilled kills one of two proxies: in every state of a connection the other proxy
+// resets its TCP connection, so that truncated data does not look complete.
 func TestSDPProxyKilled(t *testing.T) {
 	quiet(t)
-	for _, role := range []string{"tcp to sdp", "sdp to tcp"} { // of the proxy that is left
+	for _, role := range []string{"tcp to sdp", "sdp to tcp"} { // of the remaining proxy
 		t.Run(role, func(t *testing.T) {
 			t.Parallel() // it waits most of the time
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -148,8 +148,8 @@ func TestSDPProxyKilled(t *testing.T) {
 	}
 }
 
-// TestSDPProxyClientGone goes as clients do that have seen enough: with bytes unread, and
-// by a reset. Only --verbose tells.
+// TestSDPProxyClientGone closes connections as clients do that need no more data: with unread
+// bytes, and by a reset. Only --verbose logs that.
 func TestSDPProxyClientGone(t *testing.T) {
 	quiet(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -179,8 +179,8 @@ func errno(err error) (n syscall.Errno) {
 	return n
 }
 
-// TestSDPProxyTimes holds the defaults to 5 s: a peer is probed an eighth later than
-// the keepalive at most, and its adapter's retries take about 2 s.
+// TestSDPProxyTimes checks that the defaults give 5 s: a peer is probed an eighth of the keepalive
+// late at most, and the device's retries take about 2 s.
 func TestSDPProxyTimes(t *testing.T) {
 	const retries = 2500 * time.Millisecond
 	require.Less(t, sockets.KeepAlive*9/8+retries, 5*time.Second)

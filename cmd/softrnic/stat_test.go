@@ -22,8 +22,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// live opens two devices that have exchanged data and are served where the
-// tools look.
+// live opens two devices that have exchanged data and are served where the tools search.
 func live(t *testing.T) (a, b *rnic.Device) {
 	t.Helper()
 	quiet(t)
@@ -103,7 +102,7 @@ func TestStatNobody(t *testing.T) {
 	require.Contains(t, stderr, "; start programs with SOFTRNIC_DEBUG=auto in their environment")
 }
 
-// TestStatSilent shows the others when one process does not answer.
+// TestStatSilent checks that the other processes are shown if one does not reply.
 func TestStatSilent(t *testing.T) {
 	live(t)
 	path := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "softrnic", fmt.Sprintf("%d-9.sock", os.Getpid()))
@@ -126,7 +125,7 @@ func TestStatSilent(t *testing.T) {
 	require.Contains(t, stderr, fmt.Sprintf("process %d: no reply: debug endpoint unix:%s", os.Getpid(), path))
 }
 
-// TestStatPrometheus parses what goes into node_exporter's text files.
+// TestStatPrometheus parses the output for node_exporter's text files.
 func TestStatPrometheus(t *testing.T) {
 	a, b := live(t)
 	parser := expfmt.NewTextParser(model.LegacyValidation)
@@ -145,7 +144,7 @@ func TestStatPrometheus(t *testing.T) {
 	require.Equal(t, map[string]float64{"nic0": float64(a.Inspect().Counters.SentBytes), "nic1": float64(b.Inspect().Counters.SentBytes)}, sent)
 }
 
-// untilWriter ends a context when a text has been written a number of times.
+// untilWriter cancels a context when a text has been written a number of times.
 type untilWriter struct {
 	bytes.Buffer
 	text  string
@@ -226,7 +225,7 @@ func TestCapture(t *testing.T) {
 	require.Contains(t, stderr, "/nonexistent/x")
 }
 
-// TestCaptureDiskFull ends with status 1 and the system's reason.
+// TestCaptureDiskFull checks that a full disk causes status 1 and the system's reason.
 func TestCaptureDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -264,7 +263,8 @@ func TestCaptureToStdout(t *testing.T) {
 	require.Contains(t, stderr, "2 devices cannot share stdout")
 }
 
-// TestCaptureOfClosedDevice ends well when the device is closed: the file has what came.
+// TestCaptureOfClosedDevice checks that a capture succeeds when the device is closed, with the
+// packets until then.
 func TestCaptureOfClosedDevice(t *testing.T) {
 	a, _ := live(t)
 	file := filepath.Join(t.TempDir(), "out.pcapng")
@@ -275,7 +275,7 @@ func TestCaptureOfClosedDevice(t *testing.T) {
 	require.Contains(t, stdout.String(), file+": ")
 }
 
-// TestCaptureProcess captures a process with two devices: a file each.
+// TestCaptureProcess captures a process with two devices, to one file each.
 func TestCaptureProcess(t *testing.T) {
 	live(t)
 	dir := t.TempDir()
@@ -299,7 +299,7 @@ func TestCaptureProcess(t *testing.T) {
 	done(t, fmt.Sprintf("capture --of %d/nic1 --for 1ms -w %s", os.Getpid(), one))
 	require.FileExists(t, one)
 
-	// What cannot be written by one ends the other.
+	// A file that cannot be written ends the other capture.
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "x.nic1.pcapng"), 0o700))
 	status, _, stderr = run(t, newApp(nil, nil), fmt.Sprintf("capture --of %d -w %s", os.Getpid(), filepath.Join(dir, "x.pcapng")))
 	require.Equal(t, 1, status)
@@ -307,7 +307,7 @@ func TestCaptureProcess(t *testing.T) {
 	require.NotContains(t, stderr, "canceled")
 }
 
-// done is stat for commands that say on stderr what they do.
+// done is stat for commands that print their progress on stderr.
 func done(t *testing.T, line string) string {
 	t.Helper()
 	status, stdout, stderr := run(t, newApp(nil, nil), line)
@@ -328,7 +328,7 @@ func TestCaptureFiles(t *testing.T) {
 		captureFileNames("/d/x.pcapng", []debugclient.Peer{peer(1, "a"), peer(2, "a"), peer(2, "b")}))
 }
 
-// TestCaptureUntilInterrupted catches what is sent while it runs.
+// TestCaptureUntilInterrupted captures the packets that are sent while it runs.
 func TestCaptureUntilInterrupted(t *testing.T) {
 	a, b := live(t)
 	file := filepath.Join(t.TempDir(), "out.pcapng")

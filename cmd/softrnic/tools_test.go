@@ -19,7 +19,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
 )
 
-// commandEnv makes the test binary the command.
+// commandEnv is the variable that makes the test binary the command.
 const commandEnv = "SOFTRNIC_TEST_COMMAND"
 
 func init() {
@@ -28,7 +28,7 @@ func init() {
 	}
 }
 
-// TestToolRefusals checks that mistakes are told with the reason, and end with status 2.
+// TestToolRefusals checks that invalid options are reported with the reason, and status 2.
 func TestToolRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
@@ -74,7 +74,7 @@ func TestToolRefusals(t *testing.T) {
 			status, _, stderr := run(t, newApp(nil, nil), line)
 			want := 2
 			if runtime := []string{"not found; the device is", "want 4791", "no such file"}; slices.ContainsFunc(runtime, func(s string) bool { return strings.Contains(text, s) }) {
-				want = 1 // what the machine has, not how it was asked
+				want = 1 // an error of the machine, not of the options
 			}
 			require.Equal(t, want, status, stderr)
 			require.Contains(t, stderr, text)
@@ -82,7 +82,7 @@ func TestToolRefusals(t *testing.T) {
 	}
 }
 
-// TestToolHelp says how two processes of one machine find each other.
+// TestToolHelp checks that the help explains how two processes on one machine are connected.
 func TestToolHelp(t *testing.T) {
 	quiet(t)
 	lines := []string{"pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq"}
@@ -105,7 +105,7 @@ func TestToolHelp(t *testing.T) {
 	require.Equal(t, "Version: 6.06\n", stdout)
 }
 
-// freePort is a TCP port that was free just now.
+// freePort returns a TCP port that was free at the time of the call.
 func freePort(t *testing.T) int {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func between(t *testing.T, server, client string) (fromServer, fromClient string
 		c := start(t, ctx, client)
 		err := c.cmd.Wait()
 		if err != nil && strings.Contains(c.diag.String(), "start the server first") && ctx.Err() == nil {
-			continue // it is not there yet
+			continue // the server does not listen yet
 		}
 		require.NoError(t, err, "client: %s", c.diag.String())
 		require.NoError(t, s.cmd.Wait(), "server: %s", s.diag.String())
@@ -146,8 +146,7 @@ func between(t *testing.T, server, client string) (fromServer, fromClient string
 	}
 }
 
-// TestToolProcesses runs every tool between two processes of this machine, as a
-// user would.
+// TestToolProcesses runs every tool between two processes of this machine, as a user would.
 func TestToolProcesses(t *testing.T) {
 	quiet(t)
 	for _, c := range []struct{ tool, flags, form string }{
@@ -158,7 +157,7 @@ func TestToolProcesses(t *testing.T) {
 		{"perf send_bw", "-n 20 --data_validation", `\n 65536      20  `},
 		{"perf send_lat", "-n 20 -c UD", `\n 2       20  `},
 		{"perf write_bw", "-n 20 -b -q 2", `\n 65536      40  `},
-		{"perf write_lat", "-n 20 -s 8", `\n 8       20  `}, // a whole word: shorter ones are copied plainly, which -race sees
+		{"perf write_lat", "-n 20 -s 8", `\n 8       20  `}, // a whole word: shorter writes are plain copies, which -race reports
 		{"perf read_bw", "-n 20 --report_gbits -s 1000", `\n 1000       20  `},
 		{"perf read_lat", "-n 20", "RDMA_Read Latency Test"},
 		{"perf atomic_bw", "-n 20 -A CMP_AND_SWAP", `\n 8          20  `},
@@ -175,7 +174,7 @@ func TestToolProcesses(t *testing.T) {
 	}
 }
 
-// TestToolJSON writes valid JSON, to the output and to a file.
+// TestToolJSON checks that the tools write valid JSON, to standard output and to a file.
 func TestToolJSON(t *testing.T) {
 	quiet(t)
 	port := freePort(t)
@@ -210,7 +209,7 @@ func TestToolJSON(t *testing.T) {
 	require.Positive(t, report.Results.Average)
 }
 
-// TestToolRemarks names flags that change nothing, and counts what counters do.
+// TestToolRemarks checks the remarks about flags without effect, and the counters.
 func TestToolRemarks(t *testing.T) {
 	quiet(t)
 	port := freePort(t)

@@ -23,7 +23,7 @@ const (
 	ud = cmtool.UD
 )
 
-// talk is the output of an original, with and without messages.
+// talk is the output of the original programs, with and without messages.
 type talk struct{ server, client, serverSilent, clientSilent string }
 
 var talks = map[cmtool.Service]talk{
@@ -45,7 +45,7 @@ var talks = map[cmtool.Service]talk{
 	},
 }
 
-// TestPlay plays in many shapes and compares the output.
+// TestPlay runs server and client with several options and compares the output.
 func TestPlay(t *testing.T) {
 	for _, c := range []struct {
 		service                  cmtool.Service
@@ -76,7 +76,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestRunIsSilent without writers and functions in the options.
+// TestRunIsSilent checks that a run without writers and functions in its options prints nothing.
 func TestRunIsSilent(t *testing.T) {
 	_, m := toolstest.Manager(t)
 	o := towards(t, m.Addr(), cmtool.Defaults(rc))
@@ -84,7 +84,7 @@ func TestRunIsSilent(t *testing.T) {
 	require.ErrorAs(t, cmtool.Run(toolstest.Context(t), o), &refused)
 }
 
-// TestLoss retransmits on connections.
+// TestLoss checks that connections retransmit lost packets.
 func TestLoss(t *testing.T) {
 	o := cmtool.Defaults(rc)
 	o.Connections, o.Size = 10, 9000
@@ -97,8 +97,8 @@ func TestLoss(t *testing.T) {
 	require.NoError(t, client.err)
 }
 
-// TestDatagramLoss is reported: nothing is retransmitted but the requests of the connection
-// manager.
+// TestDatagramLoss checks that lost datagrams are reported: only requests of connection management
+// are retransmitted.
 func TestDatagramLoss(t *testing.T) {
 	o := cmtool.Defaults(ud)
 	o.IdleTimeout = 300 * time.Millisecond
@@ -118,7 +118,8 @@ func TestDatagramLoss(t *testing.T) {
 	require.NoError(t, client.err)
 }
 
-// TestSidesDiffer names the option that must be the same, with a client that sends no parameters.
+// TestSidesDiffer checks that the error names the option that must be equal at both ends, with a
+// client that sends no parameters.
 func TestSidesDiffer(t *testing.T) {
 	for _, c := range []struct {
 		service        cmtool.Service
@@ -156,7 +157,8 @@ func TestSidesDiffer(t *testing.T) {
 	}
 }
 
-// TestMisfits are rejected at both ends before the first message.
+// TestMisfits checks that options that must be equal are compared at both ends before the first
+// message.
 func TestMisfits(t *testing.T) {
 	for _, c := range []struct {
 		service        cmtool.Service
@@ -183,7 +185,7 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestNobody listens.
+// TestNobody checks the error of a client without a server.
 func TestNobody(t *testing.T) {
 	_, m := toolstest.Manager(t)
 	client := run(toolstest.Context(t), towards(t, m.Addr(), cmtool.Defaults(rc)))
@@ -248,7 +250,7 @@ func TestOptions(t *testing.T) {
 		require.ErrorContains(t, run(toolstest.Context(t), o).err, c.text)
 	}
 
-	// A server finds the MTU out when it has a client.
+	// A server determines the MTU when it has a client.
 	o := cmtool.Defaults(ud)
 	so := o
 	so.Size, so.NoTerms = 5000, true
@@ -259,7 +261,7 @@ func TestOptions(t *testing.T) {
 	require.ErrorContains(t, client.err, "rejected")
 }
 
-// TestMemoryLimit is exact.
+// TestMemoryLimit checks the limit on memory.
 func TestMemoryLimit(t *testing.T) {
 	o := cmtool.Defaults(rc)
 	o.Device = toolstest.Device(t, rnic.Options{})
@@ -271,7 +273,7 @@ func TestMemoryLimit(t *testing.T) {
 	require.NoError(t, o.Check())
 }
 
-// TestIdle ends the wait for messages that do not come, or cannot go.
+// TestIdle checks that the wait for messages that do not arrive, or cannot be sent, ends.
 func TestIdle(t *testing.T) {
 	o := cmtool.Defaults(rc)
 	o.IdleTimeout = 100 * time.Millisecond

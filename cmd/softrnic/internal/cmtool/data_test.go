@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestStrangers do not count: datagrams without the number of their queue pair,
-// with a wrong one, or of a second queue pair.
+// TestStrangers checks that datagrams without the number of their queue pair, with a wrong number,
+// or of a second queue pair are not counted.
 func TestStrangers(t *testing.T) {
 	o := cmtool.Defaults(ud)
 	o.Count, o.Size = 3, 8
@@ -40,7 +40,8 @@ func TestStrangers(t *testing.T) {
 	require.NoError(t, (<-s.Ended).err)
 }
 
-// TestWrongData is found by the receiver: a peer sends messages of which the third is wrong.
+// TestWrongData has a peer send messages of which the third has wrong data, and checks that the
+// receiver reports it.
 func TestWrongData(t *testing.T) {
 	message := func(i int) []byte {
 		b := make([]byte, 8)
@@ -87,7 +88,7 @@ func TestWrongData(t *testing.T) {
 	require.Equal(t, want, wrong)
 }
 
-// TestWrongDatagrams are found by the receiver.
+// TestWrongDatagrams does the same with datagrams.
 func TestWrongDatagrams(t *testing.T) {
 	o := cmtool.Defaults(ud)
 	o.Count, o.Size = 3, 50
@@ -134,7 +135,7 @@ func TestWrongDatagrams(t *testing.T) {
 	require.ErrorContains(t, client.err, "connection 0: datagram 2 has wrong data: byte 45 is 0x45 and should be 0x05")
 }
 
-// puppet is a peer that the test moves.
+// puppet is a peer that the test controls.
 type puppet struct {
 	t    *testing.T
 	m    *cm.Manager
@@ -164,7 +165,7 @@ func newPuppet(t *testing.T, kind verbs.QPType, receives int) *puppet {
 	return p
 }
 
-// pair returns the queue pair, which gets its receives when it is made ready.
+// pair returns the queue pair, and posts its receives when it becomes ready.
 func (p *puppet) pair() cm.UDQueuePair {
 	return cm.UDQueuePair{QP: p.qp, Prepare: p.postReceives}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// outcome is how a run ended.
+// outcome is the result of a run.
 type outcome struct {
 	out string
 	err error
@@ -40,7 +40,7 @@ func serve(t *testing.T, o cmtool.Options) *toolstest.Server[netip.AddrPort, out
 	})
 }
 
-// towards makes options a client's of the server at an address.
+// towards returns options for a client of the server at an address.
 func towards(t *testing.T, at netip.AddrPort, o cmtool.Options) cmtool.Options {
 	o.Server, o.Port = at.Addr().String(), int(at.Port())
 	if o.Device == nil {
@@ -49,7 +49,7 @@ func towards(t *testing.T, at netip.AddrPort, o cmtool.Options) cmtool.Options {
 	return o
 }
 
-// play runs a server and a client against each other.
+// play runs a server and a client with each other.
 func play(t *testing.T, so, co cmtool.Options) (server, client outcome) {
 	t.Helper()
 	s := serve(t, so)

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// camera is a device that pretends to capture.
+// camera is a device that simulates captures.
 type camera struct {
 	*rnic.Device
 	started chan string
@@ -42,7 +42,7 @@ func newCamera(t *testing.T) (*camera, *Client) {
 	return c, show(t, c, "unix:"+filepath.Join(shortDir(t), "s"))
 }
 
-// show opens an endpoint that the test closes, and a client of it.
+// show opens an endpoint, which is closed after the test, and a client of it.
 func show(t *testing.T, dev debug.Device, addr string) *Client {
 	t.Helper()
 	s, err := debug.Serve(dev, addr)
@@ -76,7 +76,8 @@ func TestCapture(t *testing.T) {
 	require.ErrorContains(t, client.Capture(t.Context(), "/tmp/c.pcapng", nil), "disk full")
 }
 
-// TestCaptureInterruptedEarly does not wait for a process that does not answer.
+// TestCaptureInterruptedEarly checks that an interrupted capture does not wait for a process that
+// does not reply.
 func TestCaptureInterruptedEarly(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -96,7 +97,8 @@ func TestCaptureInterruptedEarly(t *testing.T) {
 	(<-silent).Close()
 }
 
-// TestCaptureEndsWithClient hangs up without a word, as a killed tool does.
+// TestCaptureEndsWithClient checks that a capture ends when its client closes the connection, as a
+// killed tool does.
 func TestCaptureEndsWithClient(t *testing.T) {
 	dev, client := newCamera(t)
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -108,7 +110,7 @@ func TestCaptureEndsWithClient(t *testing.T) {
 	<-dev.stopped
 }
 
-// TestCloseEndsRequests closes a server with a request under way.
+// TestCloseEndsRequests closes a server with a request in progress.
 func TestCloseEndsRequests(t *testing.T) {
 	dev := &camera{Device: open(t, ""), started: make(chan string, 1), stopped: make(chan struct{}, 1)}
 	s, err := debug.Serve(dev, "unix:"+filepath.Join(shortDir(t), "s"))
@@ -126,7 +128,7 @@ func TestCloseEndsRequests(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestCaptureStopFails tells the client when the file is not what it should be.
+// TestCaptureStopFails checks that the client is notified if the capture file is incomplete.
 func TestCaptureStopFails(t *testing.T) {
 	dev, client := newCamera(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b, &again))
 	require.Equal(t, r, again)
 
-	// The connections have gone, so nothing counts on.
+	// The connections are closed, so that no counter changes.
 	now := dev.Inspect()
 	now.Now = r.Now
 	require.Equal(t, now.Device, r.Device)
@@ -61,7 +61,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHost refuses what a web page could send.
+// TestHost checks that requests that a web page could send are rejected.
 func TestHost(t *testing.T) {
 	c := serve(t, open(t, ""), "127.0.0.1:0")
 	for host, status := range map[string]int{

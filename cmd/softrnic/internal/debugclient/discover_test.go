@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/internal/debug"
 )
 
-// leave leaves a socket that nobody listens on, as a killed process does.
+// leave leaves a socket without a listener, as a killed process does.
 func leave(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -29,7 +29,7 @@ func leave(t *testing.T, path string) {
 func TestAuto(t *testing.T) {
 	session := shortDir(t)
 	t.Setenv("XDG_RUNTIME_DIR", session)
-	t.Setenv("TMPDIR", session) // away from the user's processes
+	t.Setenv("TMPDIR", session) // apart from the user's processes
 	a, b := open(t, "a"), open(t, "b")
 	serve(t, a, debug.Auto)
 	serve(t, b, debug.Auto)
@@ -47,8 +47,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestAutoWithoutSession falls back to the temporary directory, where tools
-// look as well.
+// TestAutoWithoutSession checks that the temporary directory is used without a session, and that
+// tools search it as well.
 func TestAutoWithoutSession(t *testing.T) {
 	tmp := shortDir(t)
 	t.Setenv("TMPDIR", tmp)
@@ -61,10 +61,10 @@ func TestAutoWithoutSession(t *testing.T) {
 	require.Len(t, peers, 1)
 }
 
-// TestDiscoverStale removes what dead processes left, and only that.
+// TestDiscoverStale checks that the sockets of dead processes, and only these, are removed.
 func TestDiscoverStale(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", shortDir(t))
-	t.Setenv("TMPDIR", shortDir(t)) // away from the user's processes
+	t.Setenv("TMPDIR", shortDir(t)) // apart from the user's processes
 	serve(t, open(t, "live"), debug.Auto)
 	dir := debug.Directories()[0]
 	gone := exec.Command(os.Args[0], "-test.run=^$")

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open opens a device that the test closes. It has no service goroutine, so
-// that nothing counts between two looks.
+// open opens a device, which is closed after the test. It has no service goroutine, so that no
+// counter changes between two requests.
 func open(t *testing.T, name string) *rnic.Device {
 	t.Helper()
 	dev, err := rnic.Open(rnic.Options{Name: name, NoService: true})
@@ -28,7 +28,7 @@ func open(t *testing.T, name string) *rnic.Device {
 	return dev
 }
 
-// serve opens dev's endpoint, which closes with it, and a client of it.
+// serve opens dev's endpoint, which closes with dev, and a client of it.
 func serve(t *testing.T, dev *rnic.Device, addr string) *Client {
 	t.Helper()
 	require.NoError(t, dev.ServeDebug(addr))
@@ -63,7 +63,7 @@ func send(t *testing.T, dev *rnic.Device, n int) verbs.QP {
 	return q
 }
 
-// get asks for a path and returns the status and the text.
+// get requests a path and returns the status and the text.
 func get(t *testing.T, c *Client, method, path string, change ...func(*http.Request)) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, "http://localhost"+path, nil)
@@ -80,8 +80,8 @@ func get(t *testing.T, c *Client, method, path string, change ...func(*http.Requ
 	return res.StatusCode, b.String()
 }
 
-// shortDir is a temporary directory whose name leaves room for that of a
-// socket, which t.TempDir does not on macOS.
+// shortDir returns a temporary directory whose name is short enough for a socket in it, which that
+// of t.TempDir is not on macOS.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	base := ""

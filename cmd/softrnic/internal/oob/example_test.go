@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 )
 
-// A server takes the first client that says a number of one digit.
+// A server accepts the first client that sends a number of one digit.
 func Example() {
 	ctx := context.Background()
 	l, err := oob.Listen(netip.Addr{}, 0)

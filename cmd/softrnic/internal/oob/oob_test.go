@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hang is a time after which a test has failed.
+// hang is the time after which a test has failed.
 const hang = time.Minute
 
 func soon(t *testing.T) context.Context {
@@ -41,7 +41,7 @@ func dial(t *testing.T, l *oob.Listener) *oob.Conn {
 	return c
 }
 
-// accept is what First takes clients from.
+// accept returns the function by which First accepts clients.
 func accept(l *oob.Listener, timeout time.Duration) func(context.Context) (*oob.Conn, error) {
 	return func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, timeout) }
 }
@@ -58,7 +58,7 @@ func word(c *oob.Conn) (string, error) {
 	return string(b), nil
 }
 
-// drops collects what First drops.
+// drops collects the clients that First drops.
 type drops struct {
 	mu   sync.Mutex
 	list []error
@@ -74,7 +74,7 @@ func (d *drops) add(err error) {
 	d.more <- struct{}{}
 }
 
-// wait returns once n were dropped.
+// wait returns when n clients were dropped.
 func (d *drops) wait(t *testing.T, n int) {
 	for range n {
 		select {
@@ -96,12 +96,12 @@ func (d *drops) count(kind error) (n int) {
 	return n
 }
 
-// TestFirstServesWhoSpeaks lets nobody who is silent, talks nonsense or hangs
-// up stand in the way of one who says hello.
+// TestFirstServesWhoSpeaks checks that clients that are silent, send an invalid hello or disconnect
+// do not block a valid one.
 func TestFirstServesWhoSpeaks(t *testing.T) {
 	l, d := listen(t), newDrops()
 	for range 3 {
-		dial(t, l) // says nothing
+		dial(t, l) // sends nothing
 	}
 	require.NoError(t, dial(t, l).Write([]byte("GET / HTTP/1.1\r\n"), "talk"))
 	half := dial(t, l)
@@ -120,7 +120,7 @@ func TestFirstServesWhoSpeaks(t *testing.T) {
 		}
 		result <- taken{c, err}
 	}()
-	d.wait(t, 2) // the two who are not silent
+	d.wait(t, 2) // the two clients that are not silent
 	good := dial(t, l)
 	require.NoError(t, good.Write([]byte("hello"), "talk"))
 	r := <-result
@@ -130,12 +130,12 @@ func TestFirstServesWhoSpeaks(t *testing.T) {
 	require.Equal(t, 1, d.count(oob.ErrPeerClosed))
 	require.Equal(t, d.count(oob.ErrNotFirst)+2, len(d.list), "the silent ones were too late, or not seen at all")
 
-	// The connection lives on, both ways.
+	// The connection stays open in both directions.
 	require.NoError(t, r.conn.Write([]byte("yes"), "answer"))
 	require.NoError(t, good.Read(make([]byte, 3), "hear"))
 }
 
-// TestSilenceIsBounded drops who says too little.
+// TestSilenceIsBounded checks that clients that send too little are dropped.
 func TestSilenceIsBounded(t *testing.T) {
 	l, d := listen(t), newDrops()
 	ctx, cancel := context.WithCancel(soon(t))
@@ -154,7 +154,7 @@ func TestSilenceIsBounded(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
-// TestFirstAgain serves on the same listener after a client was taken.
+// TestFirstAgain calls First again on the same listener after it has returned a client.
 func TestFirstAgain(t *testing.T) {
 	l := listen(t)
 	for range 3 {
@@ -169,7 +169,7 @@ func TestFirstAgain(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	l, d := listen(t), newDrops()
-	for range 100 { // more than may say hello at a time
+	for range 100 { // more clients than the limit on simultaneous handshakes
 		dial(t, l)
 	}
 	require.NoError(t, dial(t, l).Write([]byte("hello"), "talk"))
@@ -223,7 +223,7 @@ func TestAddressesAndPorts(t *testing.T) {
 
 	require.False(t, dial(t, l).LocalIP().IsValid(), "the loopback interface has many addresses")
 
-	// From and at one address.
+	// Dial from and to one address.
 	one := netip.MustParseAddr("127.0.0.1")
 	at, err := oob.Listen(one, 0)
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func TestTermsCheck(t *testing.T) {
 	}
 }
 
-// FuzzParseTerms checks that what ParseTerms accepts is what Encode writes.
+// FuzzParseTerms checks that ParseTerms accepts only what Encode writes.
 func FuzzParseTerms(f *testing.F) {
 	f.Add(oob.Params{{Option: "-s", Value: "1"}}.Encode())
 	f.Add([]byte(strings.Repeat("x", oob.ParamsLen)))

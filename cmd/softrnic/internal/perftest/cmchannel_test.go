@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// caller is a peer of the RDMA CM that is none of our programs.
+// caller is a peer that connects by RDMA CM and is none of our programs.
 type caller struct {
 	m  *cm.Manager
 	pd verbs.PD
@@ -39,15 +39,15 @@ func newCaller(t *testing.T) *caller {
 	return c
 }
 
-// hostOf is the address of a device and a port.
+// hostOf returns the address of a device and a port.
 func hostOf(t *testing.T, dev verbs.Device, port int) netip.AddrPort {
 	gid, err := dev.QueryGID(1, 0)
 	require.NoError(t, err)
 	return netip.AddrPortFrom(gid.GID.Addr(), uint16(port))
 }
 
-// TestRDMANonsense sends away who connects and talks nonsense, or nothing, and
-// serves the next.
+// TestRDMANonsense checks that a client that sends invalid messages, or none, is dropped, and that
+// the next one is served.
 func TestRDMANonsense(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -60,7 +60,7 @@ func TestRDMANonsense(t *testing.T) {
 		{"text", "six point zero si", false, oob.ErrProtocol, "message of 17 bytes, want 16"},
 		{"no version", "six point zero s", false, oob.ErrProtocol, "is not a version of perftest"},
 		{"old", "5.33" + strings.Repeat("\x00", 12), false, perftest.ErrVersion, "version 5.33"},
-		{"too long", strings.Repeat("x", 60), false, oob.ErrPeerClosed, ""}, // the queue pair breaks
+		{"too long", strings.Repeat("x", 60), false, oob.ErrPeerClosed, ""}, // the queue pair enters the error state
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -94,8 +94,8 @@ func TestRDMANonsense(t *testing.T) {
 	}
 }
 
-// greet plays a client up to its first keys, and checks that answers have their
-// length. It returns the last.
+// greet simulates a client up to its first keys, checks the length of the replies, and returns the
+// last one.
 func (c *caller) greet(t *testing.T, at netip.AddrPort, version string, keys []byte) (*cm.Conn, []byte) {
 	t.Helper()
 	mr, err := c.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
@@ -119,8 +119,8 @@ func (c *caller) greet(t *testing.T, at netip.AddrPort, version string, keys []b
 	return conn, mr.Bytes()[:len(keys)]
 }
 
-// TestNewerOriginalIsServed: there is room for the keys of perftest 6.29, and
-// it gets such.
+// TestNewerOriginalIsServed checks that a client with the longer keys of perftest 6.29 is served
+// with such.
 func TestNewerOriginalIsServed(t *testing.T) {
 	o := defaults("write_bw")
 	o.CommRDMACM, o.Device = true, toolstest.Device(t, rnic.Options{})
@@ -135,8 +135,8 @@ func TestNewerOriginalIsServed(t *testing.T) {
 	require.ErrorIs(t, s.Next(t), oob.ErrPeerClosed)
 }
 
-// TestLeavesBeforeConnecting: who hangs up instead of connecting its queue
-// pairs is not waited for.
+// TestLeavesBeforeConnecting checks that the server does not wait for a client that disconnects
+// before it connects its queue pairs.
 func TestLeavesBeforeConnecting(t *testing.T) {
 	o := defaults("write_bw")
 	o.RDMACM, o.HandshakeTimeout, o.Device = true, 10*toolstest.HangTimeout, toolstest.Device(t, rnic.Options{})
@@ -148,7 +148,7 @@ func TestLeavesBeforeConnecting(t *testing.T) {
 	require.ErrorContains(t, err, "connect to its queue pairs")
 }
 
-// TestRDMAServers that are not there, or say nothing.
+// TestRDMAServers checks the errors for servers that do not exist or send nothing.
 func TestRDMAServers(t *testing.T) {
 	silent := newCaller(t)
 	l, err := silent.m.Listen(0, cm.ListenOptions{})

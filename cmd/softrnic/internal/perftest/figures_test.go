@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slowPeak looks at every stretch.
+// slowPeak computes the peak from all intervals.
 func slowPeak(posted, done []int64) float64 {
 	best := math.Inf(1)
 	for i := range posted {
@@ -49,7 +49,7 @@ func TestPeakOfNothing(t *testing.T) {
 	require.Zero(t, peakMessageTime([]int64{5}, []int64{5}))
 }
 
-// TestSummary compares the figures with their definitions.
+// TestSummary compares the statistics with their definitions.
 func TestSummary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		order := rapid.SliceOfN(rapid.Float64Range(0.1, 1000), 4, 300).Draw(t, "samples")
@@ -81,8 +81,8 @@ func TestSummary(t *testing.T) {
 	})
 }
 
-// TestRow computes a row by hand: 100 messages of 2^20 bytes in a second, and
-// twice as fast at best.
+// TestRow checks a row that is computed by hand: 100 messages of 2^20 bytes in a second, and twice
+// as fast at best.
 func TestRow(t *testing.T) {
 	p := &plan{Options: &Options{}}
 	f := transfer{size: 1 << 20, messages: 100, peakTime: 5e6, from: 7e9, to: 8e9}
@@ -119,7 +119,7 @@ func TestPace(t *testing.T) {
 	now := int64(50)
 	clock := func() int64 { return now }
 	for range 2 {
-		for range 4 { // a burst is as long as the queue is deep
+		for range 4 { // a burst has as many messages as the queue
 			require.True(t, pace.allow(clock))
 			pace.consume(1)
 		}
@@ -132,7 +132,7 @@ func TestPace(t *testing.T) {
 	require.InEpsilon(t, 1048.576, Rate{Limit: 1, Units: RateMega}.messagesPerSecond(1000), 1e-9)
 }
 
-// TestSteps stays in the memory that there is, and apart from neighbours.
+// TestSteps checks that steps stay within the memory, and do not overlap adjacent ones.
 func TestSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Defaults(Test{Send, Bandwidth})

@@ -30,8 +30,8 @@ func transcript(t *testing.T, name string) []toolstest.Message {
 	})
 }
 
-// speak takes the original's part, until we hang up, and returns how many
-// messages were spoken.
+// speak simulates the original program until the connection is closed, and returns the number of
+// messages sent.
 func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (spoken int) {
 	t.Helper()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
@@ -55,7 +55,7 @@ func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (spoken int) {
 			}
 			require.Equal(t, keys, string(b), "keys stay the same")
 			checkKeys(t, m.Text, keys)
-		case len(b) == 8: // part of a report, different each time
+		case len(b) == 8: // part of a report, different in each run
 		case strings.HasPrefix(m.Text, "6.06\x00"): // an original reads up to the NUL
 			require.Equal(t, "6.06\x00softrnic\x00\x00\x00", string(b), "message %d", i)
 		default:
@@ -65,7 +65,7 @@ func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (spoken int) {
 	return len(list)
 }
 
-// checkKeys compares our keys with those that an original has taken.
+// checkKeys compares our keys with those that an original has accepted.
 func checkKeys(t *testing.T, recorded, ours string) {
 	t.Helper()
 	want, err := perftest.ParseKeysText([]byte(recorded))
@@ -80,14 +80,14 @@ func checkKeys(t *testing.T, recorded, ours string) {
 	require.NotZero(t, got.VAddr)
 }
 
-// runs is behind which message of a recorded handshake the test itself is: no
-// reports or goodbyes come before.
+// runs is the number of the message in a recorded handshake after which the test runs: no report or
+// final message comes before.
 var runs = map[string]int{
 	"send_bw": 16, "send_lat": 16, "write_bw": 14, "write_lat": 16, "read_bw": 14, "read_lat": 16, "atomic_bw": 14, "atomic_lat": 16,
 }
 
-// TestServesOriginal plays recorded clients to our server. Where it sleeps
-// during the test, all of it; otherwise up to the messages, which nobody sends.
+// TestServesOriginal replays recorded clients to our server: the whole handshake if the server
+// sleeps during the test, otherwise up to the messages, which are not sent.
 func TestServesOriginal(t *testing.T) {
 	for _, test := range perftest.Tests {
 		t.Run(test.String(), func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestServesOriginal(t *testing.T) {
 	}
 }
 
-// TestJoinsOriginal plays recorded servers to our client, up to the messages.
-// The peer that they name is out of reach: nothing leaves the machine.
+// TestJoinsOriginal replays recorded servers to our client, up to the messages. Packets to the peer
+// that they name do not leave the machine.
 func TestJoinsOriginal(t *testing.T) {
 	for _, test := range perftest.Tests {
 		t.Run(test.String(), func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestJoinsOriginal(t *testing.T) {
 	}
 }
 
-// TestKeysGolden reads and writes the keys of originals.
+// TestKeysGolden parses and encodes the keys of originals.
 func TestKeysGolden(t *testing.T) {
 	const text = "0000:0001:000019:f33c5c:00000000:00005588eeee8000:00:00:00:00:00:00:00:00:00:00:ff:ff:c6:33:64:02:00000000:\x00"
 	k, err := perftest.ParseKeysText([]byte(text))
@@ -198,7 +198,7 @@ func TestKeysRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzParseKeys takes no byte that AppendText would not write, but for the case
+// FuzzParseKeys checks that only the bytes that AppendText writes are accepted, apart from the case
 // of digits.
 func FuzzParseKeys(f *testing.F) {
 	f.Add([]byte("0000:0001:000019:f33c5c:00000000:00005588eeee8000:00:00:00:00:00:00:00:00:00:00:ff:ff:c6:33:64:02:00000000:\x00"))
@@ -213,7 +213,8 @@ func FuzzParseKeys(f *testing.F) {
 	})
 }
 
-// TestNonsense sends away who talks nonsense at any step, and serves the next.
+// TestNonsense checks that a client that sends an invalid message at any step is dropped, and that
+// the next one is served.
 func TestNonsense(t *testing.T) {
 	version := "6.06" + strings.Repeat("\x00", 12)
 	start := version + "\x00\x00\x10\x00" + "\x00\x00\x00\x40"
@@ -261,7 +262,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestServerNonsense ends the client.
+// TestServerNonsense checks that a client ends when its server sends an invalid message.
 func TestServerNonsense(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -281,7 +282,8 @@ func TestServerNonsense(t *testing.T) {
 	}
 }
 
-// TestSleepingServerGivesUp on a client that is there, but does nothing.
+// TestSleepingServerGivesUp checks that a sleeping server drops a connected client that does
+// nothing.
 func TestSleepingServerGivesUp(t *testing.T) {
 	list := transcript(t, "read_lat-original-is-client")
 	o := defaults("read_lat")
@@ -293,7 +295,7 @@ func TestSleepingServerGivesUp(t *testing.T) {
 	require.ErrorContains(t, e.err, "wait for its end of the test: no progress")
 }
 
-// TestOutput compares what is written with what the originals write.
+// TestOutput compares the output with that of the originals.
 func TestOutput(t *testing.T) {
 	gid := `GID: 00:00:00:00:00:00:00:00:00:00:255:255:127:\d+:\d+:\d+`
 	line := strings.Repeat("-", 87)

@@ -23,25 +23,25 @@ func findTest(name string) perftest.Test {
 	return perftest.Tests[slices.IndexFunc(perftest.Tests, func(t perftest.Test) bool { return t.String() == name })]
 }
 
-// defaults are those of a test, but short.
+// defaults returns the default options of a test, with a short run.
 func defaults(name string) perftest.Options {
 	o := perftest.Defaults(findTest(name))
 	o.Iters = 50
-	o.QPTimeout = 19 // 2 s: the machine may be busy
+	o.QPTimeout = 19 // 2 s, because the machine may be busy
 	if racesync.Enabled && name == "write_lat" {
-		o.Size = 8 // the detector knows no memory that is polled by the byte
+		o.Size = 8 // shorter writes are plain copies, which the race detector reports
 	}
 	return o
 }
 
-// outcome is how a run ended.
+// outcome is the result of a run.
 type outcome struct {
 	*perftest.Result
 	out, log string
 	err      error
 }
 
-// server is a server that waits.
+// server is a server that waits for a client.
 type server struct {
 	*toolstest.Server[int, outcome]
 	*toolstest.DroppedClients
@@ -70,7 +70,7 @@ func run(ctx context.Context, o perftest.Options) outcome {
 	return outcome{result, out.String(), log.String(), err}
 }
 
-// host starts a client whose server is the test itself.
+// host starts a client whose server is simulated by the test.
 func host(t *testing.T, o perftest.Options) (net.Conn, <-chan outcome) {
 	return toolstest.RunClient(t, func(port int) outcome {
 		o.Server, o.Port = "127.0.0.1", port
@@ -78,7 +78,7 @@ func host(t *testing.T, o perftest.Options) (net.Conn, <-chan outcome) {
 	})
 }
 
-// play runs a server and a client against each other.
+// play runs a server and a client with each other.
 func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
 	t.Helper()
 	end := toolstest.NewBarrier()
@@ -101,7 +101,7 @@ func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
 	return server, client
 }
 
-// change makes options of a test.
+// change changes options of a test.
 type change func(*perftest.Options)
 
 func apply(o perftest.Options, changes ...change) perftest.Options {

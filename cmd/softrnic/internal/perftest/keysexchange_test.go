@@ -18,7 +18,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// script is a channel whose peer says what is written down.
+// script is a channel with a scripted peer.
 type script struct {
 	says  [][]byte
 	heard [][]byte
@@ -47,8 +47,7 @@ func (s *script) binary() bool                       { return !s.text }
 func (s *script) peer() string                       { return "script" }
 func (s *script) close() error                       { return nil }
 
-// TestOriginalOverRDMA hears what an original says over a connection of the
-// RDMA CM, step by step.
+// TestOriginalOverRDMA replays the messages of an original over a connection of RDMA CM.
 func TestOriginalOverRDMA(t *testing.T) {
 	f, err := os.Open("testdata/send_bw-rdma_cm.txt")
 	require.NoError(t, err)
@@ -89,9 +88,9 @@ func TestOriginalOverRDMA(t *testing.T) {
 	require.ErrorIs(t, err, oob.ErrPeerClosed)
 }
 
-// TestNewerOriginalOverRDMA: from 6.29 on keys have eight bytes more there, in
-// the layout of perftest's struct pingpong_dest (src/perftest_resources.h at
-// 26.04.17), whatever the version of the peer.
+// TestNewerOriginalOverRDMA checks that from 6.29 on keys have eight more bytes there, in the
+// layout of perftest's struct pingpong_dest (src/perftest_resources.h at 26.04.17), whatever the
+// version of the peer.
 func TestNewerOriginalOverRDMA(t *testing.T) {
 	theirs, err := hex.DecodeString("00000000000000010000001200d82a8700000077000000000000561040e8a000" + "0000561040e8b000" +
 		"00000000000000000000ffffc6336402" + "0000000500000001")
@@ -119,7 +118,7 @@ func TestNewerOriginalOverRDMA(t *testing.T) {
 	require.Equal(t, KeysTextLen, talk.keysLen(), "over TCP nothing has changed")
 }
 
-// TestClientFirst: the client tells before it hears.
+// TestClientFirst checks that the client sends before it receives.
 func TestClientFirst(t *testing.T) {
 	s := &script{text: true}
 	_, err := (&handshake{channel: s, client: true}).negotiate(verbs.MTU1024, false)
@@ -131,8 +130,8 @@ func TestClientFirst(t *testing.T) {
 	require.Empty(t, s.heard)
 }
 
-// TestAwaitBesideClose reads ahead from a channel that is closed before the read begins, as
-// at the end of a test.
+// TestAwaitBesideClose reads ahead from a channel that is closed before the read starts, as at the
+// end of a test.
 func TestAwaitBesideClose(t *testing.T) {
 	dev := toolstest.Device(t, rnic.Options{})
 	o := Defaults(Test{Write, Latency})

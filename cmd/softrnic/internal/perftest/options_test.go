@@ -17,7 +17,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestOptions refuses what cannot be, with the flag and the reason.
+// TestOptions checks that invalid options are rejected with the flag and the reason.
 func TestOptions(t *testing.T) {
 	dev := toolstest.Device(t, rnic.Options{})
 	for _, c := range []struct {
@@ -84,7 +84,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestDeviceRefuses what it has no means for, once it is known.
+// TestDeviceRefuses checks that options that the device does not support are rejected once it is
+// open.
 func TestDeviceRefuses(t *testing.T) {
 	for _, c := range []struct {
 		test   string
@@ -101,7 +102,7 @@ func TestDeviceRefuses(t *testing.T) {
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			o := defaults(c.test)
-			o.NoVersions = true // the ends need not fit
+			o.NoVersions = true // the ends need not be equal
 			host := serve(t, o)
 			o.Server, o.Port, o.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
 			c.change(&o)
@@ -112,14 +113,14 @@ func TestDeviceRefuses(t *testing.T) {
 	}
 }
 
-// TestJSON is valid, and has perftest's members in perftest's order.
+// TestJSON checks that the output is valid JSON with perftest's members in perftest's order.
 func TestJSON(t *testing.T) {
 	for _, c := range []struct {
 		test   string
 		change change
 		info   []string
 		result []string
-		rows   int // of a list; 0 is one object
+		rows   int // in a list; 0 is one object
 	}{
 		{"write_bw", func(*perftest.Options) {}, []string{"test", "Dual_port", "Device", "Number_of_qps", "Transport_type", "Connection_type", "Using_SRQ",
 			"PCIe_relax_order", "ibv_wr_API", "TX_depth", "CQ_Moderation", "Mtu", "Link_type", "GID_index", "Max_inline_data", "rdma_cm_QPs", "Data_ex_method"},
@@ -164,7 +165,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// members are the names in a JSON object, in order.
+// members returns the names in a JSON object, in order.
 func members(t *testing.T, object json.RawMessage) (names []string) {
 	d := json.NewDecoder(strings.NewReader(string(object)))
 	_, err := d.Token()
@@ -179,7 +180,7 @@ func members(t *testing.T, object json.RawMessage) (names []string) {
 	return names
 }
 
-// TestReports writes other forms of the report.
+// TestReports checks the other forms of the report.
 func TestReports(t *testing.T) {
 	for _, c := range []struct {
 		test   string
@@ -226,7 +227,7 @@ func TestParsePayload(t *testing.T) {
 	}
 }
 
-// TestOpen opens the device when the peer is known, and closes it.
+// TestOpen checks that the device is opened when the peer is known, and closed at the end.
 func TestOpen(t *testing.T) {
 	o := defaults("send_bw")
 	var opened []verbs.Device

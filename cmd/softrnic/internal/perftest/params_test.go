@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestEndsThatDoNotFit starts both ends with parameters that differ: both refuse before
-// the first message of the test, name the difference, and print no result.
+// TestEndsThatDoNotFit starts both ends with different parameters: both fail before the first
+// message of the test, name the difference, and print no result.
 func TestEndsThatDoNotFit(t *testing.T) {
 	size := func(n int) change { return func(o *perftest.Options) { o.Size = n } }
 	iters := func(n int) change { return func(o *perftest.Options) { o.Iters = n } }
@@ -33,7 +33,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		server, client perftest.Options
-		want           string // of the server's error
+		want           string // in the server's error
 	}{
 		{"transport", defaults("send_bw"), apply(defaults("send_bw"), connection(verbs.UC)), "-c is RC here and UC at the peer"},
 		{"datagrams", apply(defaults("send_lat"), connection(verbs.UD)), defaults("send_lat"), "-c is UD here and RC at the peer"},
@@ -68,7 +68,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestTermsThatFit checks that what one end alone decides may differ.
+// TestTermsThatFit checks that options of one end alone may differ.
 func TestTermsThatFit(t *testing.T) {
 	server := apply(defaults("write_bw"), func(o *perftest.Options) { o.Iters = 7; o.TxDepth = 3; o.Events = true })
 	s, c := play(t, server, defaults("write_bw"))
@@ -76,9 +76,9 @@ func TestTermsThatFit(t *testing.T) {
 	require.NoError(t, c.err)
 }
 
-// TestInterrupted ends each test in the middle: it reports what was measured until then,
-// also in the first margin of a test of a given duration, and where nothing acknowledges
-// messages, so that no look for a completion is in vain.
+// TestInterrupted interrupts each test in the middle: it reports the measurements until then, also
+// in the first margin of a test with a given duration, and where messages are not acknowledged, so
+// that every poll returns completions.
 func TestInterrupted(t *testing.T) {
 	iters := func(o *perftest.Options) { o.Iters = 1e7 }
 	timed := func(o *perftest.Options) { o.Duration = time.Hour }

@@ -23,7 +23,7 @@ var (
 	sends = []string{"send_bw", "send_lat"}
 )
 
-// variants are ways to run tests, each with the tests that have it.
+// variants are sets of options, each with the tests that support it.
 var variants = []struct {
 	name   string
 	tests  []string
@@ -74,7 +74,7 @@ var variants = []struct {
 	{"MTU 256", []string{"send_bw", "write_bw"}, func(o *perftest.Options) { o.MTU = verbs.MTU256 }},
 }
 
-// TestPlay plays every test in every way against itself, and compares the data.
+// TestPlay runs every test with every variant, and compares the data.
 func TestPlay(t *testing.T) {
 	for _, v := range variants {
 		for _, name := range v.tests {
@@ -104,7 +104,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// checkRows looks at the figures of a run.
+// checkRows checks the results of a run.
 func checkRows(t *testing.T, o perftest.Options, e outcome) {
 	t.Helper()
 	rows := 1
@@ -134,7 +134,7 @@ func checkRows(t *testing.T, o perftest.Options, e outcome) {
 	}
 }
 
-// TestLossIsCounted ends tests of which messages get lost, and counts them.
+// TestLossIsCounted checks that lost messages end the test and are counted.
 func TestLossIsCounted(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
 		for _, duplex := range []bool{false, true} {
@@ -157,7 +157,7 @@ func TestLossIsCounted(t *testing.T) {
 	}
 }
 
-// TestLossIsRepaired repeats what RC loses.
+// TestLossIsRepaired checks that RC retransmits lost packets.
 func TestLossIsRepaired(t *testing.T) {
 	for _, name := range []string{"send_bw", "write_lat", "read_bw", "atomic_bw"} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestLossIsRepaired(t *testing.T) {
 	}
 }
 
-// TestDuration counts what happens in the time given.
+// TestDuration checks that messages are counted for the given duration.
 func TestDuration(t *testing.T) {
 	for _, name := range []string{"send_bw", "send_lat", "write_bw", "write_lat", "read_bw", "read_lat", "atomic_bw", "atomic_lat"} {
 		for _, duplex := range []bool{false, true} {
@@ -190,7 +190,7 @@ func TestDuration(t *testing.T) {
 				if name == "write_lat" {
 					o.Size = 8
 				}
-				// On a busy machine nothing may happen for long.
+				// On a busy machine there may be no message for a long time.
 				for o.Duration = 20 * time.Millisecond; o.Duration < toolstest.HangTimeout; o.Duration *= 2 {
 					server, client := play(t, o, o)
 					require.NoError(t, server.err)
@@ -216,7 +216,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// TestInfinite reports until someone ends it.
+// TestInfinite checks that the test reports until it is interrupted.
 func TestInfinite(t *testing.T) {
 	for _, name := range []string{"send_bw", "write_bw"} {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestInfinite(t *testing.T) {
 	}
 }
 
-// reports is an output that ends a test after some rows.
+// reports is an output that interrupts a test after some rows.
 type reports struct {
 	done context.CancelFunc
 	left int
@@ -252,7 +252,7 @@ func (r *reports) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestLimits fails below a limit, on the side that knows.
+// TestLimits checks that a test fails below a limit, at the end that measures.
 func TestLimits(t *testing.T) {
 	o := defaults("write_bw")
 	c := o
@@ -268,7 +268,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, client.err)
 }
 
-// TestWrongData is found.
+// TestWrongData checks that wrong data is detected.
 func TestWrongData(t *testing.T) {
 	for _, name := range []string{"send_bw", "write_bw", "send_lat", "write_lat", "read_bw"} {
 		t.Run(name, func(t *testing.T) {
@@ -295,8 +295,8 @@ func TestWrongData(t *testing.T) {
 	require.ErrorContains(t, server.err, "wrong data: at offset 0 of queue pair 0 is 0x3c and should be 0x32")
 }
 
-// TestSizesDiffer finds sizes that differ by the first message where no versions, and
-// so no terms, are exchanged.
+// TestSizesDiffer checks that different sizes are detected at the first message if the peers
+// exchange no versions, and so no parameters.
 func TestSizesDiffer(t *testing.T) {
 	for _, name := range sends {
 		o := defaults(name)
@@ -309,8 +309,8 @@ func TestSizesDiffer(t *testing.T) {
 	}
 }
 
-// TestPeerDies ends a client in the middle of each test: its server ends, too, and says
-// that the client is gone.
+// TestPeerDies ends a client in the middle of each test: its server ends, too, and reports that the
+// client has disconnected.
 func TestPeerDies(t *testing.T) {
 	for _, test := range perftest.Tests {
 		t.Run(test.String(), func(t *testing.T) {
@@ -330,7 +330,7 @@ func TestPeerDies(t *testing.T) {
 	}
 }
 
-// header ends a test when the table begins.
+// header interrupts a test when the table starts.
 type header struct{ cancel context.CancelFunc }
 
 func (h *header) Write(b []byte) (int, error) {
@@ -340,11 +340,11 @@ func (h *header) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestIdle ends a test in which nothing happens any more, in every wait.
+// TestIdle checks that a test without progress ends, in every wait.
 func TestIdle(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		impair string // of the server
+		impair string // on the server
 		change change
 	}{
 		{"send_lat", "drop 10th SEND_ONLY", connection(verbs.UD)},
@@ -356,7 +356,7 @@ func TestIdle(t *testing.T) {
 			o.IdleTimeout, o.Size = 200*time.Millisecond, 8
 			s := o
 			s.Device = toolstest.Device(t, rnic.Options{Impair: c.impair})
-			o.IdleTimeout *= 5 // the server is the first to give up
+			o.IdleTimeout *= 5 // the server times out first
 			server, client := play(t, s, o)
 			require.ErrorIs(t, server.err, watch.ErrIdle)
 			require.ErrorContains(t, server.err, "this transport does not retransmit")
@@ -365,7 +365,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestCounters reports how much they go up.
+// TestCounters checks that the increase of counters is reported.
 func TestCounters(t *testing.T) {
 	o := defaults("send_bw")
 	o.Counters = []string{"hw_counters/sent_pkts", "counters/rcvd_pkts"}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCheck finds the first byte that differs from what Check expects.
+// TestCheck checks that the first wrong byte is reported.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		kind Kind

@@ -9,12 +9,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// busyCQ has a completion at each look.
+// busyCQ returns a completion at each poll.
 type busyCQ struct{ verbs.CQ }
 
 func (busyCQ) Poll([]verbs.WC) (int, error) { return 1, nil }
 
-// TestWaitEndsOnFastPath ends the context of a test that never waits for a completion.
+// TestWaitEndsOnFastPath cancels the context of a test that never waits for a completion.
 func TestWaitEndsOnFastPath(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

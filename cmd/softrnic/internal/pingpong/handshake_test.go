@@ -24,7 +24,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// transcript reads a recorded handshake, in which "xN" is N times the same.
+// transcript reads a recorded handshake, in which "xN" means N repetitions.
 func transcript(t *testing.T, name string) []toolstest.Message {
 	return toolstest.ReadTranscript(t, name, func(what string) ([]string, error) {
 		text, times, many := strings.Cut(what, " x")
@@ -36,7 +36,7 @@ func transcript(t *testing.T, name string) []toolstest.Message {
 	})
 }
 
-// speak takes the original's part of a handshake and returns ours.
+// speak simulates the original program in a handshake and returns our messages.
 func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (ours []string) {
 	t.Helper()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
@@ -59,11 +59,11 @@ func goldenOptions(k pingpong.Kind) pingpong.Options {
 	if k == pingpong.SRQ {
 		o.NumQP = 2
 	}
-	o.IdleTimeout = 50 * time.Millisecond // nobody is there to play with
+	o.IdleTimeout = 50 * time.Millisecond // the test does not run
 	return o
 }
 
-// remoteLines are what the originals print of what they were told.
+// remoteLines returns the lines that the originals print about the peer.
 func remoteLines(list []toolstest.Message, n int, original bool) string {
 	var b strings.Builder
 	for _, m := range list {
@@ -76,7 +76,7 @@ func remoteLines(list []toolstest.Message, n int, original bool) string {
 	return b.String()
 }
 
-// TestServesOriginal plays recorded clients to our server.
+// TestServesOriginal replays recorded clients to our server.
 func TestServesOriginal(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(string(k), func(t *testing.T) {
@@ -96,8 +96,8 @@ func TestServesOriginal(t *testing.T) {
 	}
 }
 
-// TestJoinsOriginal plays recorded servers to our client. The peer that they
-// name is out of reach: what is sent there does not leave the machine.
+// TestJoinsOriginal replays recorded servers to our client. Packets to the peer that they name do
+// not leave the machine.
 func TestJoinsOriginal(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(string(k), func(t *testing.T) {
@@ -116,8 +116,7 @@ func TestJoinsOriginal(t *testing.T) {
 	}
 }
 
-// checkOurs compares what we said with what was said to the original, but for
-// the numbers.
+// checkOurs compares our messages with those that the original received, except for the numbers.
 func checkOurs(t *testing.T, ours []string, list []toolstest.Message) {
 	t.Helper()
 	for _, m := range list {
@@ -138,7 +137,7 @@ func checkOurs(t *testing.T, ours []string, list []toolstest.Message) {
 	require.Empty(t, ours)
 }
 
-// TestRecordGolden reads and writes the originals' records.
+// TestRecordGolden parses and encodes the originals' records.
 func TestRecordGolden(t *testing.T) {
 	const text = "0000:000011:f6c11c:00000000000000000000ffffc6336402\x00"
 	r, err := pingpong.ParseRecord([]byte(text))
@@ -177,7 +176,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzParseRecord takes no byte that Append would not write, but for the case
+// FuzzParseRecord checks that only the bytes that Append writes are accepted, apart from the case
 // of digits.
 func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte("0000:000011:f6c11c:00000000000000000000ffffc6336402\x00"))
@@ -191,7 +190,8 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
-// TestNonsense sends away who talks nonsense, and serves the next.
+// TestNonsense checks that a client that sends invalid messages is dropped, and that the next one
+// is served.
 func TestNonsense(t *testing.T) {
 	good := "0000:000011:f6c11c:00000000000000000000ffffc6336402\x00"
 	for _, c := range []struct {
@@ -240,11 +240,11 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestServerNonsense ends the client.
+// TestServerNonsense checks that a client ends when its server sends an invalid message.
 func TestServerNonsense(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		hang bool // up, after the text
+		hang bool // disconnects after the text
 		kind error
 	}{
 		{"220 mail.example.org ESMTP ready when you are, whoever you are\r\n", false, oob.ErrProtocol},
@@ -255,7 +255,7 @@ func TestServerNonsense(t *testing.T) {
 		o.HandshakeTimeout = 300 * time.Millisecond
 		o.Device = toolstest.Device(t, rnic.Options{})
 		conn, ended := host(t, o)
-		_, err := io.ReadFull(conn, make([]byte, pingpong.RecordLen)) // or closing would reset
+		_, err := io.ReadFull(conn, make([]byte, pingpong.RecordLen)) // or closing would reset the connection
 		require.NoError(t, err)
 		_, err = io.WriteString(conn, c.text)
 		require.NoError(t, err)

@@ -16,14 +16,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// outcome is how a run ended.
+// outcome is the result of a run.
 type outcome struct {
 	result pingpong.Result
 	out    string
 	err    error
 }
 
-// server is a server that waits.
+// server is a server that waits for a client.
 type server struct {
 	*toolstest.Server[int, outcome]
 	*toolstest.DroppedClients
@@ -49,7 +49,7 @@ func run(ctx context.Context, o pingpong.Options) outcome {
 	return outcome{result, out.String(), err}
 }
 
-// host starts a client whose server is the test itself.
+// host starts a client whose server is simulated by the test.
 func host(t *testing.T, o pingpong.Options) (net.Conn, <-chan outcome) {
 	return toolstest.RunClient(t, func(port int) outcome {
 		o.Server, o.Port = "127.0.0.1", port
@@ -57,7 +57,7 @@ func host(t *testing.T, o pingpong.Options) (net.Conn, <-chan outcome) {
 	})
 }
 
-// play runs a server and a client against each other.
+// play runs a server and a client with each other.
 func play(t *testing.T, s, c pingpong.Options) (server, client outcome) {
 	t.Helper()
 	end := toolstest.NewBarrier()

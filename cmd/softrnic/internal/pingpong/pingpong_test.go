@@ -41,8 +41,7 @@ func form(o pingpong.Options) string {
 	return b.String()
 }
 
-// TestPlay plays every kind against itself, polling and sleeping, and compares
-// data and output.
+// TestPlay runs every kind of test, polling and sleeping, and compares data and output.
 func TestPlay(t *testing.T) {
 	for _, k := range kinds {
 		for _, events := range []bool{false, true} {
@@ -70,12 +69,12 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestDepths posts receives anew many times, down to one at a time.
+// TestDepths checks that receives are posted again many times, down to one at a time.
 func TestDepths(t *testing.T) {
 	for _, k := range kinds {
 		for _, depth := range []int{1, 2, 3, 7} {
 			if (k == pingpong.UC || k == pingpong.UD) && depth < 2 {
-				continue // nothing repeats what finds no receive
+				continue // a message without a receive is not retransmitted
 			}
 			t.Run(fmt.Sprintf("%s,%d", k, depth), func(t *testing.T) {
 				o := pingpong.Defaults(k)
@@ -88,7 +87,7 @@ func TestDepths(t *testing.T) {
 	}
 }
 
-// TestLoss repeats what gets lost, to the last acknowledgement.
+// TestLoss checks that lost packets are retransmitted, also the last acknowledgement.
 func TestLoss(t *testing.T) {
 	for _, k := range []pingpong.Kind{pingpong.RC, pingpong.SRQ} {
 		t.Run(string(k), func(t *testing.T) {
@@ -104,7 +103,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestOpen opens the device when the peer is known, and closes it.
+// TestOpen checks that the device is opened when the peer is known, and closed at the end.
 func TestOpen(t *testing.T) {
 	o := pingpong.Defaults(pingpong.RC)
 	o.Iters = 3
@@ -125,7 +124,7 @@ func TestOpen(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
-// TestIdle ends when messages stop coming.
+// TestIdle checks that a test ends when no messages arrive.
 func TestIdle(t *testing.T) {
 	for _, k := range []pingpong.Kind{pingpong.UC, pingpong.UD} {
 		for _, events := range []bool{false, true} {
@@ -145,8 +144,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestEndsThatDoNotFit starts both ends with parameters that differ: both refuse before
-// the first message and name the difference.
+// TestEndsThatDoNotFit starts both ends with different parameters: both fail before the first
+// message and name the difference.
 func TestEndsThatDoNotFit(t *testing.T) {
 	options := func(k pingpong.Kind, change func(*pingpong.Options)) pingpong.Options {
 		o := pingpong.Defaults(k)
@@ -158,7 +157,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		server, client pingpong.Options
-		want           string // of the server's error
+		want           string // in the server's error
 	}{
 		{"rc, uc", options(pingpong.RC, nil), options(pingpong.UC, nil), "kind is rc here and uc at the peer"},
 		{"uc, rc", options(pingpong.UC, nil), options(pingpong.RC, nil), "kind is uc here and rc at the peer"},
@@ -182,8 +181,8 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestPeerDies ends a client in the middle: it reports what was measured until then, and
-// its server ends, too, and says that the client is gone.
+// TestPeerDies ends a client in the middle: it reports the measurements until then, and its server
+// ends, too, and reports that the client has disconnected.
 func TestPeerDies(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(string(k), func(t *testing.T) {
@@ -237,7 +236,7 @@ func TestOptions(t *testing.T) {
 		require.ErrorContains(t, err, c.text)
 	}
 
-	// What the device has no means for.
+	// These are options that the device does not support.
 	for _, c := range []struct {
 		change func(*pingpong.Options)
 		text   string
@@ -254,7 +253,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestPort4791 is needed, for the handshake has no word for another.
+// TestPort4791 checks that port 4791 is required, because the handshake cannot send another one.
 func TestPort4791(t *testing.T) {
 	o := pingpong.Defaults(pingpong.RC)
 	o.Port = 0

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// A server that wants nobody, and a client.
+// A server that rejects all clients, and a client.
 func Example() {
 	ctx := context.Background()
 	anywhere := rdmacm.DeviceSource{Open: func(netip.AddrPort) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }}

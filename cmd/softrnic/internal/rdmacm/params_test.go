@@ -18,7 +18,8 @@ func listTerms(words ...string) (t oob.Params) {
 	return t
 }
 
-// TestTerms go through private data, which is padded with zeros, also with the longest values.
+// TestTerms checks that parameters fit into private data, which is padded with zeros, also with the
+// longest values.
 func TestTerms(t *testing.T) {
 	for _, terms := range []oob.Params{
 		listTerms("test", "rping"),

@@ -50,13 +50,13 @@ func TestResolve(t *testing.T) {
 	require.False(t, got.IsValid())
 }
 
-// TestPlaces are where adapters are opened.
+// TestPlaces checks the addresses at which devices are opened.
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct{ server, bind, at string }{
-		{"127.0.0.1", "", "127.0.0.1:0"}, // where a server may come
+		{"127.0.0.1", "", "127.0.0.1:0"}, // any port, because a server may use 4791
 		{"127.94.1.1", "", "127.0.0.1:0"},
 		{"127.0.0.1", "127.0.0.9", "127.0.0.9:4791"},
-		{"127.0.0.1", "127.0.0.1", "127.0.0.1:0"}, // beside the server
+		{"127.0.0.1", "127.0.0.1", "127.0.0.1:0"}, // any port, because the server uses 4791
 		{"192.0.2.77", "192.0.2.1", "192.0.2.1:4791"},
 		{"2001:db8::2", "2001:db8::1", "[2001:db8::1]:4791"},
 		{"2001:db8::2", "2001:db8::2", "[2001:db8::2]:0"},
@@ -79,8 +79,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// elsewhere opens devices at free addresses, whatever address is asked for, and
-// none at some.
+// elsewhere opens devices at free addresses instead of the requested ones, and fails for some.
 func elsewhere(asked *[]netip.AddrPort, refused func(netip.Addr) bool) rdmacm.DeviceSource {
 	return rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 		*asked = append(*asked, at)
@@ -91,7 +90,7 @@ func elsewhere(asked *[]netip.AddrPort, refused func(netip.Addr) bool) rdmacm.De
 	}}
 }
 
-// TestServer waits at every address, and leaves out those where it cannot.
+// TestServer checks that a server listens at every address, except those where it cannot.
 func TestServer(t *testing.T) {
 	var asked []netip.AddrPort
 	var skipped []error
@@ -128,7 +127,7 @@ func TestServer(t *testing.T) {
 	require.ErrorContains(t, err, "want 4791: RDMA-CM cannot carry the UDP port of a server")
 }
 
-// TestArrivals come from all adapters, until the server stops.
+// TestArrivals checks that clients of all devices are accepted until the server stops.
 func TestArrivals(t *testing.T) {
 	var asked []netip.AddrPort
 	s, err := rdmacm.ListenUD(elsewhere(&asked, func(netip.Addr) bool { return false }), netip.Addr{}, 0, cm.ListenOptions{}, func(error) {})
@@ -153,7 +152,7 @@ func TestArrivals(t *testing.T) {
 		require.ErrorAs(t, <-dialed, &refused)
 	}
 
-	// Who is waiting is rejected, and nobody comes any more.
+	// A client that waits is rejected, and no other is accepted.
 	waiting := dial(s.Addrs()[0])
 	go func() {
 		// The request may or may not have arrived: it is rejected either way.
@@ -167,7 +166,7 @@ func TestArrivals(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestEach ends with the first error, and waits for all.
+// TestEach checks that Each returns the first error, and waits for all.
 func TestEach(t *testing.T) {
 	const n = 1000
 	var done [n]bool

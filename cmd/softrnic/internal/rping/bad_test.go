@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
 )
 
-// TestBadClients are told of, and the server goes on serving.
+// TestBadClients checks that invalid clients are reported, and that the server continues.
 func TestBadClients(t *testing.T) {
 	o := rping.Defaults()
 	o.Persistent, o.Validate = true, true
@@ -58,7 +58,7 @@ func TestBadClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPuppet(t)
-			p.dial(s.At, bytes.Repeat([]byte{0xa5}, 56)) // private data means nothing to rping
+			p.dial(s.At, bytes.Repeat([]byte{0xa5}, 56)) // rping has no private data
 			c.act(p)
 			err := s.Next(t)
 			require.ErrorContains(t, err, c.why)
@@ -70,7 +70,7 @@ func TestBadClients(t *testing.T) {
 	}
 }
 
-// TestSilentPeers end the waiting.
+// TestSilentPeers checks that the wait for a peer ends.
 func TestSilentPeers(t *testing.T) {
 	o := rping.Defaults()
 	o.IdleTimeout = 100 * time.Millisecond
@@ -90,7 +90,8 @@ func TestSilentPeers(t *testing.T) {
 	<-done
 }
 
-// TestUnheardGoodBye ends well: the client had all its pings.
+// TestUnheardGoodBye checks that a client succeeds if its last message is lost: it has completed
+// all pings.
 func TestUnheardGoodBye(t *testing.T) {
 	golden := goldenPing(t, 0)
 	for count, why := range map[int]string{1: "", 2: "ping 1: no progress"} {
@@ -113,7 +114,7 @@ func TestUnheardGoodBye(t *testing.T) {
 	}
 }
 
-// TestBadServers end the client.
+// TestBadServers checks that an invalid server ends the client.
 func TestBadServers(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -141,7 +142,7 @@ func TestBadServers(t *testing.T) {
 	}
 }
 
-// TestNobody listens.
+// TestNobody checks the error of a client without a server.
 func TestNobody(t *testing.T) {
 	p := newPuppet(t)
 	o := rping.Defaults()

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 )
 
-// What rping of rdma-core 44 said on Linux 6.1 with rdma_rxe: its messages and
-// the answers to RDMA READ, from captures.
+// These are messages and RDMA READ responses of rping of rdma-core 44 on Linux 6.1 with rdma_rxe,
+// from captures.
 const (
 	goldenSource = "000055aada8dc37000000e3400000040"
 	goldenSink   = "000055aada8dc55000000dc600000040"
@@ -56,8 +56,8 @@ func TestInfo(t *testing.T) {
 	})
 }
 
-// TestDataOfLinux is what our client lets be read, and our server takes with
-// Validate.
+// TestDataOfLinux checks that our client provides the same data, and that our server accepts it
+// with Validate.
 func TestDataOfLinux(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// outcome is how a run ended.
+// outcome is the result of a run.
 type outcome struct {
 	out, log string
 	err      error
@@ -31,7 +31,7 @@ func run(ctx context.Context, o rping.Options) outcome {
 	return outcome{out.String(), log.String(), err}
 }
 
-// server is a server that waits.
+// server is a server that waits for a client.
 type server struct {
 	*toolstest.Server[netip.AddrPort, outcome]
 	*toolstest.DroppedClients
@@ -50,7 +50,7 @@ func serve(t *testing.T, o rping.Options) server {
 	}), drops}
 }
 
-// towards makes options a client's of the server at an address.
+// towards returns options for a client of the server at an address.
 func towards(t *testing.T, at netip.AddrPort, o rping.Options) rping.Options {
 	o.Client, o.Addr, o.Port = true, at.Addr().String(), int(at.Port())
 	if o.Device == nil {
@@ -59,7 +59,7 @@ func towards(t *testing.T, at netip.AddrPort, o rping.Options) rping.Options {
 	return o
 }
 
-// puppet is a peer that does what it likes.
+// puppet is a peer that the test controls.
 type puppet struct {
 	t    *testing.T
 	m    *cm.Manager
@@ -85,7 +85,7 @@ func newPuppet(t *testing.T) *puppet {
 	return p
 }
 
-// receives posts receives into the end of the memory.
+// receives posts receives at the end of the memory.
 func (p *puppet) receives(verbs.QP) error {
 	wrs := make([]verbs.RecvWR, 8)
 	for i := range wrs {
@@ -129,7 +129,7 @@ func (p *puppet) send(message []byte) {
 	}
 }
 
-// advertise says that size bytes are at off.
+// advertise sends the address of size bytes at off.
 func (p *puppet) advertise(off int, size uint32) {
 	p.send(rping.Info{Addr: p.mr.Addr() + uint64(off), RKey: p.mr.RKey(), Size: size}.Append(nil))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// TestPing pings in every size and compares data and output.
+// TestPing runs pings of every size and compares data and output.
 func TestPing(t *testing.T) {
 	for _, size := range []int{rping.MinSize, 64, 1024, 4097, rping.MaxSize} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestMisfits serves what is smaller, and refuses what differs otherwise at both ends.
+// TestMisfits checks that smaller messages are served, and that both ends reject other differences.
 func TestMisfits(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
@@ -73,7 +73,7 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestLoss repeats what gets lost.
+// TestLoss checks that lost packets are retransmitted.
 func TestLoss(t *testing.T) {
 	o := rping.Defaults()
 	o.Size, o.Validate = 20000, true
@@ -86,7 +86,7 @@ func TestLoss(t *testing.T) {
 	require.NoError(t, client.err)
 }
 
-// TestPersistent serves many at once, until it is stopped.
+// TestPersistent serves many clients concurrently, until it is stopped.
 func TestPersistent(t *testing.T) {
 	o := rping.Defaults()
 	o.Persistent, o.Validate, o.Size = true, true, 1000
@@ -108,7 +108,7 @@ func TestPersistent(t *testing.T) {
 	require.Zero(t, s.Len())
 }
 
-// TestOneClient sends away who comes second to a server that is not persistent.
+// TestOneClient checks that a server that is not persistent rejects a second client.
 func TestOneClient(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
@@ -123,7 +123,7 @@ func TestOneClient(t *testing.T) {
 	second.Count = 1
 	require.ErrorContains(t, run(toolstest.Context(t), second).err, "the peer does not listen on this port")
 
-	// Being stopped is how pings for ever end.
+	// Pings without an end succeed when they are stopped.
 	stop()
 	require.NoError(t, <-endless)
 	require.Error(t, ctx.Err())
@@ -133,7 +133,7 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
-// signal closes a channel with the first write.
+// signal closes a channel at the first write.
 type signal struct {
 	once  sync.Once
 	first chan struct{}
@@ -144,7 +144,7 @@ func (s *signal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestDebug says where the buffers are.
+// TestDebug checks that the addresses of the buffers are printed.
 func TestDebug(t *testing.T) {
 	o := rping.Defaults()
 	o.Debug = true

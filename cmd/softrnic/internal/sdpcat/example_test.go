@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 )
 
-// A listener that writes what comes, and a peer.
+// A listener that writes the bytes it receives, and a peer.
 func Example() {
 	ctx := context.Background()
 	where, ended := make(chan net.Addr), make(chan error)

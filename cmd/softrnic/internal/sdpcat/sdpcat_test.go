@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// listen starts a listener, and returns where it waits and how it ends.
+// listen starts a listener, and returns its address and its result.
 func listen(t *testing.T, ctx context.Context, o sdpcat.Options) (sockets.Addr, <-chan error) {
 	t.Helper()
 	ready := make(chan net.Addr, 1)
@@ -40,7 +40,7 @@ func listen(t *testing.T, ctx context.Context, o sdpcat.Options) (sockets.Addr, 
 	panic("not reached")
 }
 
-// TestBothWays moves different amounts each way.
+// TestBothWays transfers different amounts in the two directions.
 func TestBothWays(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestHalfClose sends on when the peer has nothing more to say.
+// TestHalfClose checks that one end continues to send after the peer has closed its direction.
 func TestHalfClose(t *testing.T) {
 	var far bytes.Buffer
 	at, ended := listen(t, toolstest.Context(t), sdpcat.Options{In: strings.NewReader("bye"), Out: &far})
@@ -87,13 +87,13 @@ func TestHalfClose(t *testing.T) {
 	require.Equal(t, "one more thing", far.String())
 }
 
-// TestEnd: the user ends it, wherever it is, and what blocks in In is left alone.
+// TestEnd checks that canceling the context ends Run in every state, while In may stay blocked.
 func TestEnd(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	ctx, cancel := context.WithCancel(toolstest.Context(t))
 	at, ended := listen(t, ctx, sdpcat.Options{In: r, Out: io.Discard})
-	cancel() // nobody has come
+	cancel() // before a client has connected
 	require.ErrorIs(t, <-ended, context.Canceled)
 
 	ctx, cancel = context.WithCancel(toolstest.Context(t))
@@ -109,7 +109,7 @@ func TestEnd(t *testing.T) {
 	require.ErrorIs(t, <-peer, sdp.ErrReset)
 }
 
-// first tells when something is written.
+// first is notified of the first write.
 type first struct{ at chan struct{} }
 
 func (f *first) Write(p []byte) (int, error) {
@@ -117,7 +117,7 @@ func (f *first) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRefused says who refuses.
+// TestRefused checks that the error names the side that rejects the connection.
 func TestRefused(t *testing.T) {
 	err := sdpcat.Run(t.Context(), sdpcat.Options{})
 	require.ErrorContains(t, err, "device: none given")

@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
 )
 
-// A client and a server by TCP, with two proxies between them that talk by SDP.
+// A TCP client and a TCP server, with two proxies between them that are connected by SDP.
 func Example() {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running is a proxy under way.
+// running is a running proxy.
 type running struct {
 	at    sockets.Addr
 	stop  context.CancelFunc
@@ -66,14 +66,13 @@ func (p *running) end(t *testing.T) {
 	}
 }
 
-// between starts two proxies between a client, whose address is in near.at, and a
-// server.
+// between starts two proxies between a client, which dials near.at, and a server.
 func between(t *testing.T, server net.Addr, o sdp.Options) (near, far *running) {
 	t.Helper()
 	return betweenPatient(t, server, o, toolstest.HangTimeout)
 }
 
-// betweenPatient is between with proxies that wait so long for who does not answer.
+// betweenPatient is between with a dial timeout.
 func betweenPatient(t *testing.T, server net.Addr, o sdp.Options, patience time.Duration) (near, far *running) {
 	t.Helper()
 	to, err := sockets.ParseAddr(sockets.FormatAddr(server))

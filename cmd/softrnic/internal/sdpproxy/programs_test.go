@@ -21,7 +21,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// program is a command that knows nothing of RDMA.
+// program is a command without support for RDMA.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -78,9 +78,9 @@ func TestCurl(t *testing.T) {
 	require.Equal(t, sum, string(run(content(), "--upload-file", "-", url)))
 }
 
-// TestIperf3 measures through a pair of proxies, in both directions and with
-// several streams. It looks at no data, but at their ends: it counts what has
-// come when the clock says so, and resets what is still on its way.
+// TestIperf3 measures through a pair of proxies, in both directions and with several streams. It
+// does not check the ends of the streams: iperf3 counts the bytes that have arrived when the time
+// is over, and resets the connection.
 func TestIperf3(t *testing.T) {
 	iperf := program(t, "iperf3")
 	address := freeAddress(t)
@@ -91,7 +91,7 @@ func TestIperf3(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, server.Start())
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	listening := make(chan struct{}, 100) // it refuses a client until it has said so
+	listening := make(chan struct{}, 100) // it rejects a client before it prints that
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if strings.Contains(lines.Text(), "Server listening") {
@@ -129,7 +129,7 @@ func TestIperf3(t *testing.T) {
 	}
 }
 
-// freeAddress is one of TCP that was free just now.
+// freeAddress returns a TCP address that was free at the time of the call.
 func freeAddress(t *testing.T) net.Addr {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestBetween passes many connections on at a time, each to its end.
+// TestBetween forwards many connections at a time, each to its end.
 func TestBetween(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -60,8 +60,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestHalfClose: the server answers when it has the whole question, which it
-// knows by its end.
+// TestHalfClose has a server that replies when it has read the request to its end.
 func TestHalfClose(t *testing.T) {
 	near, _ := between(t, serve(t, func(c *net.TCPConn) {
 		all, err := io.ReadAll(c)
@@ -78,7 +77,7 @@ func TestHalfClose(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "THE WHOLE QUESTION", string(answer))
 
-	// and the other way round: the server ends first, and listens on
+	// The other direction: the server closes first, and continues to read.
 	heard := make(chan string, 1)
 	near, _ = between(t, serve(t, func(c *net.TCPConn) {
 		_, _ = c.Write([]byte("welcome"))
@@ -96,8 +95,8 @@ func TestHalfClose(t *testing.T) {
 	require.Equal(t, "thanks", <-heard)
 }
 
-// TestReset passes a reset on as one: half an answer must not look whole. Others
-// go on.
+// TestReset checks that a reset is forwarded as a reset, so that half a reply does not look
+// complete. Other connections continue.
 func TestReset(t *testing.T) {
 	near, far := between(t, serve(t, func(c *net.TCPConn) {
 		line := make([]byte, 4)
@@ -107,7 +106,7 @@ func TestReset(t *testing.T) {
 			return
 		}
 		_, _ = c.Write([]byte("half an ans"))
-		_, _ = io.ReadFull(c, line) // the client has it
+		_, _ = io.ReadFull(c, line) // the client has received it
 		_ = c.SetLinger(0)
 	}), sdp.Options{})
 	other := near.dial(t)
@@ -149,12 +148,12 @@ func readFull(r io.Reader, want string) error {
 	return nil
 }
 
-// TestNobodyThere: a connection that cannot be passed on ends, with the reason in
-// the log; the next one gets its chance.
+// TestNobodyThere checks that a connection that cannot be forwarded is closed, with the reason in
+// the log, and that the next one is tried.
 func TestNobodyThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	near, far := betweenPatient(t, l.Addr(), sdp.Options{}, 5*time.Second) // nobody will answer
+	near, far := betweenPatient(t, l.Addr(), sdp.Options{}, 5*time.Second) // without a server
 	require.NoError(t, l.Close())
 	for range 2 {
 		c := near.dial(t)
@@ -172,7 +171,7 @@ func TestNobodyThere(t *testing.T) {
 	require.Contains(t, near.log.String(), "connection 3 of tcp:127.0.0.1:")
 }
 
-// TestEnd lets those that are there finish, in the time that is given.
+// TestEnd checks that existing connections can finish within the given time.
 func TestEnd(t *testing.T) {
 	to, err := sockets.ParseAddr(sockets.FormatAddr(serve(t, echo)))
 	require.NoError(t, err)
@@ -216,7 +215,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestRefusals tells what cannot be.
+// TestRefusals checks the errors of invalid options.
 func TestRefusals(t *testing.T) {
 	in, out := sockets.Addr{Network: "tcp", Host: "127.0.0.1"}, sockets.Addr{Network: "sdp", Host: "127.0.0.1", Port: 7}
 	for text, o := range map[string]sdpproxy.Options{

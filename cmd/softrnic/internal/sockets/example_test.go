@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// A word from one end to another.
+// A message from one end to the other.
 func Example() {
 	ctx := context.Background()
 	s := sockets.New(toolstest.Anywhere, sdp.Options{})

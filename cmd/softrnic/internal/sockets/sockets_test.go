@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 	require.Empty(t, sockets.Addr{}.String())
 }
 
-// talk sends a word from a dialer to a listener, which may be of one maker.
+// talk sends a message from a dialer to a listener.
 func talk(t *testing.T, from, to *sockets.Sockets, at sockets.Addr) {
 	t.Helper()
 	ctx := toolstest.Context(t)
@@ -79,7 +79,7 @@ func talk(t *testing.T, from, to *sockets.Sockets, at sockets.Addr) {
 	require.NoError(t, d.Close())
 }
 
-// TestPlaces: adapters are opened where they are needed, or there is one for all.
+// TestPlaces checks that devices are opened where they are needed, or that there is one for all.
 func TestPlaces(t *testing.T) {
 	for name, place := range map[string]rdmacm.DeviceSource{"opened": toolstest.Anywhere, "one": {Device: toolstest.Device(t, rnic.Options{})}} {
 		t.Run(name, func(t *testing.T) {
@@ -92,11 +92,11 @@ func TestPlaces(t *testing.T) {
 		})
 	}
 	s := sockets.New(toolstest.Anywhere, sdp.Options{})
-	talk(t, s, s, sockets.Addr{Network: "sdp", Host: "127.94.1.1"}) // an adapter each
+	talk(t, s, s, sockets.Addr{Network: "sdp", Host: "127.94.1.1"}) // a device each
 	require.NoError(t, s.Close(toolstest.Context(t)))
 }
 
-// TestRefusals says what was not possible, and where.
+// TestRefusals checks the errors of operations that fail, with their address.
 func TestRefusals(t *testing.T) {
 	ctx := toolstest.Context(t)
 	s := sockets.New(toolstest.Anywhere, sdp.Options{})
@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, bad.Close(ctx))
 }
 
-// TestBeside: who dials takes another UDP port if 4791 is not to be had.
+// TestBeside checks that a dialer uses another UDP port if 4791 is in use.
 func TestBeside(t *testing.T) {
 	var ports []uint16
 	place := rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {

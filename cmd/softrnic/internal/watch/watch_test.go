@@ -21,7 +21,7 @@ func TestIdle(t *testing.T) {
 	require.ErrorIs(t, context.Cause(ctx), watch.ErrIdle)
 }
 
-// TestBeats lets a watch go on for many times its limit.
+// TestBeats checks that a watch with beats continues for a multiple of its limit.
 func TestBeats(t *testing.T) {
 	const limit = time.Second
 	ctx, w := watch.Start(context.Background(), limit)
