@@ -61,7 +61,7 @@ func (g *grid) validateNeighbors(o *collectiveOp) error {
 		out *= n
 	}
 	if out != in || n > 0 && in%n != 0 {
-		return fmt.Errorf("%w: %d elements to send and %d to receive are not equal blocks for %d neighbors", ErrCount, out, in, n)
+		return fmt.Errorf("%w: %d elements to send, %d to receive: want equal blocks for %d neighbors", ErrCount, out, in, n)
 	}
 	if in == 0 {
 		return nil

@@ -145,7 +145,7 @@ func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name str
 		return s, nil
 	case equalBlocks:
 		if n%c.size != 0 {
-			return s, fmt.Errorf("%w: %d elements to %s are not equal blocks for %d ranks", ErrCount, n, name, c.size)
+			return s, fmt.Errorf("%w: %d elements to %s: want equal blocks for %d ranks", ErrCount, n, name, c.size)
 		}
 		n /= c.size
 	case layoutBlock:
@@ -163,7 +163,7 @@ func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name str
 // checkBounds checks that all blocks are inside the buffer.
 func (p blockLayout) checkBounds(b datatype.Buffer, size int, name string) error {
 	if len(p.counts) != size || p.displs != nil && len(p.displs) != size {
-		return fmt.Errorf("%w: %d counts and %d displacements to %s are not one for each of %d ranks", ErrCount, len(p.counts), len(p.displs), name, size)
+		return fmt.Errorf("%w: %d counts and %d displacements to %s: want one for each of %d ranks", ErrCount, len(p.counts), len(p.displs), name, size)
 	}
 	at := 0
 	for i, n := range p.counts {
@@ -216,7 +216,7 @@ func (c *Comm) validateBufferLists(o *collectiveOp) error {
 		o.sends = nil
 	}
 	if len(o.recvs) != c.size || !o.inPlace && len(o.sends) != c.size {
-		return fmt.Errorf("%w: %d buffers to send and %d to receive are not one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.size)
+		return fmt.Errorf("%w: %d buffers to send, %d to receive: want one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.size)
 	}
 	for _, b := range o.sends {
 		if err := checkBuffer(b.data, false); err != nil {

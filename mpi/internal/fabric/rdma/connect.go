@@ -66,10 +66,10 @@ func (t hello) marshal() []byte {
 // parseHello checks and decodes a hello.
 func (f *Fabric) parseHello(b []byte) (rank int, err error) {
 	if len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic {
-		return 0, fmt.Errorf("%w: private data is no hello of package rdma", fabric.ErrRefused)
+		return 0, fmt.Errorf("%w: malformed hello of %d bytes", fabric.ErrRefused, len(b))
 	}
-	if binary.BigEndian.Uint64(b[4:]) != f.jobHash() {
-		return 0, fmt.Errorf("%w: job id mismatch", fabric.ErrRefused)
+	if job := binary.BigEndian.Uint64(b[4:]); job != f.jobHash() {
+		return 0, fmt.Errorf("%w: job %#x, want %#x", fabric.ErrRefused, job, f.jobHash())
 	}
 	rank = int(binary.BigEndian.Uint32(b[12:]))
 	if rank >= len(f.links) || rank == f.rank {

@@ -26,7 +26,7 @@ func (o *Options) openListener() (l net.Listener, zone string, err error) {
 	}
 	entries, err := hostaddr.Parse(o.Addrs)
 	if err != nil {
-		return nil, "", fmt.Errorf("mpi/internal/fabric/tcp: addresses %s: %w", o.Addrs, err)
+		return nil, "", fmt.Errorf("tcp fabric: addresses %s: %w", o.Addrs, err)
 	}
 	var failed error
 	for _, e := range entries {
@@ -55,7 +55,7 @@ func (o *Options) openListener() (l net.Listener, zone string, err error) {
 			}
 		}
 	}
-	return nil, "", fmt.Errorf("mpi/internal/fabric/tcp: listen at %s: %w", o.Addrs, failed)
+	return nil, "", fmt.Errorf("tcp fabric: listen at %s: %w", o.Addrs, failed)
 }
 
 // advertisedAddress returns the listener's address for other ranks, without the zone of
