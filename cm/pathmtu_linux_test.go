@@ -206,7 +206,7 @@ func TestPathBackChanges(t *testing.T) {
 				ev, err = b.dev.AsyncEvent(soon(t))
 			}
 			require.NoError(t, err)
-			require.ErrorIs(t, ev.Why.Err, syscall.EMSGSIZE)
+			require.ErrorIs(t, ev.Failure.Err, syscall.EMSGSIZE)
 			require.Equal(t, verbs.StateErr, qb.State())
 		}
 		require.NoError(t, b.m.Close())

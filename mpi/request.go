@@ -142,7 +142,7 @@ func (r *Request) takeResult() (Status, error) {
 		r.packed = nil
 	}
 	if r.p.Err != nil {
-		s.Cancelled = errors.Is(r.p.Err, ErrCanceled)
+		s.Canceled = errors.Is(r.p.Err, ErrCanceled)
 		return s, c.fail(r.op, r.describePeer(), r.p.Err)
 	}
 	return s, nil
@@ -304,10 +304,10 @@ func (a allRequests) Ready() bool {
 
 // Status describes a message that was received or found by Probe (MPI_Status).
 type Status struct {
-	Source    int // rank in the communicator
-	Tag       int
-	Bytes     int // length of the message; of a truncated one, length of the buffer
-	Cancelled bool
+	Source   int // rank in the communicator
+	Tag      int
+	Bytes    int // length of the message; of a truncated one, length of the buffer
+	Canceled bool
 }
 
 // Count returns the number of elements of the kind of b in the message, Undefined if the

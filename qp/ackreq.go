@@ -46,7 +46,7 @@ func (c *Core) ackDeferrable(w *sendWQE) bool {
 	if !c.peerDelaysAcks || 2*uint32(c.sq.len()) >= c.sq.limit {
 		return false
 	}
-	if w.flags&verbs.SendUnhurried == 0 && (c.signalAll || w.flags&verbs.SendSignaled != 0) {
+	if w.flags&verbs.SendDelayAck == 0 && (c.signalAll || w.flags&verbs.SendSignaled != 0) {
 		return false
 	}
 	if c.cur+1 != c.sq.tail && c.sq.wqeAt(c.cur+1).op == verbs.WRLocalInv {

@@ -25,15 +25,15 @@ func TestUnawaited(t *testing.T) {
 	require.Zero(t, p.b.Deadline())
 }
 
-// TestUnhurried checks that an unhurried request completes with that acknowledgement, or with an
+// TestDelayAck checks that a request with SendDelayAck completes with that acknowledgement, or with an
 // earlier one.
-func TestUnhurried(t *testing.T) {
-	unhurried := func(wr verbs.SendWR) verbs.SendWR {
-		wr.Flags |= verbs.SendUnhurried
+func TestDelayAck(t *testing.T) {
+	delayAck := func(wr verbs.SendWR) verbs.SendWR {
+		wr.Flags |= verbs.SendDelayAck
 		return wr
 	}
 	p := connect(t, withPeerBuffer)
-	p.a.post(p.now, unhurried(p.write(1, 0, 0, 8)))
+	p.a.post(p.now, delayAck(p.write(1, 0, 0, 8)))
 	pkts := p.take(p.a)
 	require.False(t, pkts[0].BTH.AckReq)
 	p.give(p.b, pkts...)
@@ -43,16 +43,16 @@ func TestUnhurried(t *testing.T) {
 	p.settle()
 	require.Len(t, p.a.done(), 1)
 
-	p.a.post(p.now, unhurried(p.write(2, 0, 0, 8)), p.write(3, 0, 0, 8))
+	p.a.post(p.now, delayAck(p.write(2, 0, 0, 8)), p.write(3, 0, 0, 8))
 	p.settle()
 	require.Len(t, p.a.done(), 2, "the second is urgent")
 
 	p = connect(t)
-	p.a.post(p.now, unhurried(p.write(1, 0, 0, 8)))
+	p.a.post(p.now, delayAck(p.write(1, 0, 0, 8)))
 	require.True(t, p.take(p.a)[0].BTH.AckReq, "a stranger")
 }
 
-// TestUnawaitedLost checks that a lost message is probed for after LazyProbe, and that messages
+// TestUnawaitedLost checks that a lost message is probed for after reliability.DelayedAckProbe, and that messages
 // then request acknowledgements for a while, so that the next loss is detected soon.
 func TestUnawaitedLost(t *testing.T) {
 	p := connect(t, withPeerBuffer)

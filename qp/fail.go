@@ -9,8 +9,8 @@ import (
 
 // failSend fails w, the head of the send queue. RC enters ERR; UC and UD, which
 // fail only locally, enter SQE.
-func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
-	c.failHead(w, status, why)
+func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, failure *verbs.Failure) {
+	c.failHead(w, status, failure)
 	if c.typ == verbs.RC {
 		c.setState(now, sErr)
 		return
@@ -20,10 +20,10 @@ func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, why *verbs.
 }
 
 // failHead completes w, the head of the send queue, with an error.
-func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
+func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, failure *verbs.Failure) {
 	c.counters.SendErr++
-	why.Opcode = w.op.String()
-	c.host.Complete(verbs.WC{WRID: w.id, Status: status, Opcode: completionOp[w.op], QPN: c.num, Why: why}, true)
+	failure.Opcode = w.op.String()
+	c.host.Complete(verbs.WC{WRID: w.id, Status: status, Opcode: completionOp[w.op], QPN: c.num, Failure: failure}, true)
 	c.popHead()
 }
 
@@ -136,7 +136,7 @@ func (c *Core) flushHead(now Time, w *sendWQE) {
 }
 
 func (c *Core) flushOne(w *sendWQE) {
-	c.host.Complete(verbs.WC{WRID: w.id, Status: verbs.WCWRFlushErr, Opcode: completionOp[w.op], QPN: c.num, Why: flushed}, true)
+	c.host.Complete(verbs.WC{WRID: w.id, Status: verbs.WCWRFlushErr, Opcode: completionOp[w.op], QPN: c.num, Failure: flushed}, true)
 	c.popHead()
 }
 

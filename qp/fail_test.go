@@ -21,8 +21,8 @@ func TestNAKsAtTheRequester(t *testing.T) {
 		p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.send(2, 0, 600)), p.write(3, 0, 0, 8))
 		p.take(p.a)
 		p.give(p.a, p.response(p.b, wire.RCAck, 2, s, nil))
-		require.Equal(t, p.a.wcs[0].Why.Opcode, "SEND")
-		require.EqualValues(t, (nearWrap+2)&wire.PSNMask, p.a.wcs[0].Why.PSN)
+		require.Equal(t, p.a.wcs[0].Failure.Opcode, "SEND")
+		require.EqualValues(t, (nearWrap+2)&wire.PSNMask, p.a.wcs[0].Failure.PSN)
 		require.Equal(t, []string{fmt.Sprintf("2 %v", status), "3 WR_FLUSH_ERR", "9 WR_FLUSH_ERR"}, p.a.done())
 		require.Equal(t, verbs.StateErr, p.a.State())
 		require.EqualValues(t, 1, p.a.Counters().SendErr)
@@ -51,11 +51,11 @@ func TestCausesOfRefusals(t *testing.T) {
 		p.a.post(p.now, wr)
 		p.take(p.a)
 		p.give(p.a, p.response(p.b, wire.RCAck, 0, c.nak, nil))
-		require.Contains(t, p.a.wcs[0].Why.Cause, c.says)
+		require.Contains(t, p.a.wcs[0].Failure.Cause, c.says)
 		if wr.Opcode == verbs.WRSendWithInv {
-			require.EqualValues(t, 0x77, p.a.wcs[0].Why.Key)
+			require.EqualValues(t, 0x77, p.a.wcs[0].Failure.Key)
 		} else {
-			require.Equal(t, wr.RKey, p.a.wcs[0].Why.Key)
+			require.Equal(t, wr.RKey, p.a.wcs[0].Failure.Key)
 		}
 	}
 }
@@ -74,13 +74,13 @@ func TestNAKBehindALostResponse(t *testing.T) {
 	p.give(p.a, nak)
 	wcs := p.a.wcs
 	require.Equal(t, []string{"2 RETRY_EXC_ERR", "3 WR_FLUSH_ERR", "4 WR_FLUSH_ERR", "5 REM_ACCESS_ERR", "6 WR_FLUSH_ERR"}, p.a.done())
-	require.Equal(t, "RDMA_READ", wcs[0].Why.Opcode)
-	require.EqualValues(t, (nearWrap+1)&wire.PSNMask, wcs[0].Why.PSN)
-	require.Contains(t, wcs[0].Why.Event, fmt.Sprintf("0x62) to a later request, at PSN %d", nak.BTH.PSN))
-	require.Zero(t, wcs[0].Why.Key, "its key is not to blame")
-	require.Equal(t, "RDMA_WRITE", wcs[3].Why.Opcode)
-	require.Equal(t, bad.RKey, wcs[3].Why.Key)
-	require.EqualValues(t, nak.BTH.PSN, wcs[3].Why.PSN)
+	require.Equal(t, "RDMA_READ", wcs[0].Failure.Opcode)
+	require.EqualValues(t, (nearWrap+1)&wire.PSNMask, wcs[0].Failure.PSN)
+	require.Contains(t, wcs[0].Failure.Event, fmt.Sprintf("0x62) to a later request, at PSN %d", nak.BTH.PSN))
+	require.Zero(t, wcs[0].Failure.Key, "its key is not to blame")
+	require.Equal(t, "RDMA_WRITE", wcs[3].Failure.Opcode)
+	require.Equal(t, bad.RKey, wcs[3].Failure.Key)
+	require.EqualValues(t, nak.BTH.PSN, wcs[3].Failure.PSN)
 	require.Equal(t, verbs.StateErr, p.a.State())
 }
 
@@ -91,7 +91,7 @@ func TestNAKInsideARead(t *testing.T) {
 	p.a.post(p.now, p.read(1, 0, 0, 3000))
 	p.take(p.a)
 	p.give(p.a, p.response(p.b, wire.RCAck, 1, 0x62, nil))
-	require.Equal(t, p.a.wcs[0].Why.Key, p.b.key)
+	require.Equal(t, p.a.wcs[0].Failure.Key, p.b.key)
 	require.Equal(t, []string{"1 REM_ACCESS_ERR"}, p.a.done())
 }
 

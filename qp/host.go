@@ -54,7 +54,7 @@ type Host interface {
 	Complete(wc verbs.WC, solicited bool)
 
 	// Event raises an asynchronous event of this queue pair.
-	Event(t verbs.EventType, why *verbs.Failure)
+	Event(t verbs.EventType, failure *verbs.Failure)
 
 	// Path returns the path of an address handle of this adapter, which must
 	// not change afterwards, or nil for any other handle. Only UD and GSI queue

@@ -74,23 +74,23 @@ func (c *Core) completeRecv(p *wire.Packet, wc verbs.WC) {
 }
 
 // completeRecvErr completes the receive in use with an error.
-func (c *Core) completeRecvErr(status verbs.WCStatus, why *verbs.Failure) {
+func (c *Core) completeRecvErr(status verbs.WCStatus, failure *verbs.Failure) {
 	c.msg.held = false
-	c.host.Complete(verbs.WC{WRID: c.msg.wqe.ID, Status: status, Opcode: verbs.WCRecv, QPN: c.num, Why: why}, true)
+	c.host.Complete(verbs.WC{WRID: c.msg.wqe.ID, Status: status, Opcode: verbs.WCRecv, QPN: c.num, Failure: failure}, true)
 }
 
 // failReceive enters ERR because of a request that cannot be received. The
 // receive in use completes with status. Without one, an event reports the
 // failure.
-func (c *Core) failReceive(now Time, status verbs.WCStatus, why *verbs.Failure) {
+func (c *Core) failReceive(now Time, status verbs.WCStatus, failure *verbs.Failure) {
 	if c.msg.held {
-		c.completeRecvErr(status, why)
+		c.completeRecvErr(status, failure)
 	} else {
 		ev := verbs.EventQPReqErr
 		if status == verbs.WCRemAccessErr || status == verbs.WCLocProtErr {
 			ev = verbs.EventQPAccessErr
 		}
-		c.host.Event(ev, why)
+		c.host.Event(ev, failure)
 	}
 	c.setState(now, sErr)
 }

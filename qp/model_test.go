@@ -86,7 +86,7 @@ func (s *side) draw(id uint64, last bool) {
 		wr.Flags |= verbs.SendSignaled
 	}
 	if s.rng.IntN(4) == 0 {
-		wr.Flags |= verbs.SendUnhurried
+		wr.Flags |= verbs.SendDelayAck
 	}
 	if s.rng.IntN(10) == 0 {
 		wr.Flags |= verbs.SendFence

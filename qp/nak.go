@@ -17,26 +17,26 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 		c.failLostResponse(now, psn, s)
 	}
 	w := c.sq.wqeAt(c.sq.head)
-	why := &verbs.Failure{
+	failure := &verbs.Failure{
 		Event: fmt.Sprintf("peer responded %v (0x%02x)", s, uint8(s)), PSN: uint32(psn),
 		Key: w.rkey, Addr: w.remote, Length: w.length,
 	}
 	if w.op == verbs.WRSendWithInv {
-		why.Key = w.immInv
+		failure.Key = w.immInv
 	}
 	switch status {
 	case verbs.WCRemInvReqErr:
-		why.Cause = invalidCause(w)
+		failure.Cause = invalidCause(w)
 	case verbs.WCRemAccessErr:
-		why.Cause = accessCause(w)
+		failure.Cause = accessCause(w)
 	case verbs.WCRemOpErr:
-		why.Cause = operationalCause(w)
+		failure.Cause = operationalCause(w)
 	case verbs.WCRNRRetryExcErr:
-		why.Retries = c.retry.RNRRetriesUsed()
-		why.Key, why.Addr = 0, 0
-		why.Cause = "the peer posts receives too late, or too few of them; post more, or increase rnr_retry (7 is no limit) or the peer's min_rnr_timer"
+		failure.Retries = c.retry.RNRRetriesUsed()
+		failure.Key, failure.Addr = 0, 0
+		failure.Cause = "the peer posts receives too late, or too few of them; post more, or increase rnr_retry (7 is no limit) or the peer's min_rnr_timer"
 	}
-	c.failSend(now, w, status, why)
+	c.failSend(now, w, status, failure)
 }
 
 // failLostResponse fails the oldest request, a read or atomic whose response

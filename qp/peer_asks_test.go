@@ -10,10 +10,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// unhurried returns a write of n bytes without a waiter.
-func (c *couple) unhurried(id uint64, n int) verbs.SendWR {
+// delayAck returns a write of n bytes without a waiter.
+func (c *couple) delayAck(id uint64, n int) verbs.SendWR {
 	wr := c.wr(id, verbs.WRRDMAWrite, 0, 0, n)
-	wr.Flags |= verbs.SendUnhurried
+	wr.Flags |= verbs.SendDelayAck
 	return wr
 }
 
@@ -25,10 +25,10 @@ func asking(pkts []*wire.Packet) (asks []bool) {
 	return asks
 }
 
-// TestDatagramRDMAUnhurried checks that the last packet of a write with a waiter requests an
+// TestDatagramRDMADelayAck checks that the last packet of a write with a waiter requests an
 // acknowledgement, and that one without a waiter is acknowledged after AckDelay, together with
 // others.
-func TestDatagramRDMAUnhurried(t *testing.T) {
+func TestDatagramRDMADelayAck(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	c.a.post(c.now, c.wr(1, verbs.WRRDMAWrite, 0, 0, 600))
 	pkts := c.take(c.a)
@@ -37,7 +37,7 @@ func TestDatagramRDMAUnhurried(t *testing.T) {
 	c.settle()
 	require.Equal(t, []string{"1 RDMA_WRITE len=600"}, c.a.done())
 
-	c.a.post(c.now, c.unhurried(2, 600))
+	c.a.post(c.now, c.delayAck(2, 600))
 	pkts = c.take(c.a)
 	require.Equal(t, []bool{false, false, false}, asking(pkts))
 	c.give(c.b, pkts[0])
@@ -57,18 +57,18 @@ func TestDatagramRDMAUnhurried(t *testing.T) {
 	require.Zero(t, c.ofA.deadline)
 }
 
-// TestDatagramRDMAUnhurriedGoAlong checks that an acknowledgement request covers the earlier
+// TestDatagramRDMADelayAckGoAlong checks that an acknowledgement request covers the earlier
 // writes, so that none is pending later. So does the end of the queue pair.
-func TestDatagramRDMAUnhurriedGoAlong(t *testing.T) {
+func TestDatagramRDMADelayAckGoAlong(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
-	c.a.post(c.now, c.unhurried(1, 8), c.wr(2, verbs.WRRDMAWrite, 0, 0, 8))
+	c.a.post(c.now, c.delayAck(1, 8), c.wr(2, verbs.WRRDMAWrite, 0, 0, 8))
 	c.settle()
 	require.ElementsMatch(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, c.a.done())
 	c.skip(c.b)
 	require.Empty(t, c.take(c.b))
 	require.Zero(t, c.b.Deadline())
 
-	c.a.post(c.now, c.unhurried(3, 8))
+	c.a.post(c.now, c.delayAck(3, 8))
 	c.give(c.b, c.take(c.a)...)
 	require.Empty(t, c.take(c.b))
 	c.b.ExpireDelayedAck()
@@ -77,32 +77,32 @@ func TestDatagramRDMAUnhurriedGoAlong(t *testing.T) {
 	require.Equal(t, []string{"3 RDMA_WRITE len=8"}, c.a.done())
 }
 
-// TestDatagramRDMAUnhurriedMany checks that enough packets request acknowledgements to move the
+// TestDatagramRDMADelayAckMany checks that enough packets request acknowledgements to move the
 // window, and all of them when the queue is half full.
-func TestDatagramRDMAUnhurriedMany(t *testing.T) {
+func TestDatagramRDMADelayAckMany(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	for i := range 15 {
-		c.a.post(c.now, c.unhurried(uint64(i), 8))
+		c.a.post(c.now, c.delayAck(uint64(i), 8))
 	}
 	require.NotContains(t, asking(c.take(c.a)), true)
-	c.a.post(c.now, c.unhurried(15, 8))
+	c.a.post(c.now, c.delayAck(15, 8))
 	require.Equal(t, []bool{true}, asking(c.take(c.a)))
 	for i := range 3 {
-		c.a.post(c.now, c.unhurried(uint64(16+i), 8))
+		c.a.post(c.now, c.delayAck(uint64(16+i), 8))
 		require.Equal(t, []bool{false}, asking(c.take(c.a)))
 	}
-	c.a.post(c.now, c.unhurried(19, 8))
+	c.a.post(c.now, c.delayAck(19, 8))
 	require.Equal(t, []bool{true}, asking(c.take(c.a)), "20 of 40 are under way")
 }
 
-// TestDatagramRDMAUnhurriedFence checks that acknowledgements are requested for the requests that a
+// TestDatagramRDMADelayAckFence checks that acknowledgements are requested for the requests that a
 // fenced one waits for.
-func TestDatagramRDMAUnhurriedFence(t *testing.T) {
+func TestDatagramRDMADelayAckFence(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	fenced := c.wr(2, verbs.WRRDMARead, 100, 0, 8)
 	fenced.Flags |= verbs.SendFence
 	copy(c.a.buf, "written!")
-	c.a.post(c.now, c.unhurried(1, 8), fenced)
+	c.a.post(c.now, c.delayAck(1, 8), fenced)
 	begin := c.now
 	c.settle()
 	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_READ len=8"}, c.a.done())
@@ -110,12 +110,12 @@ func TestDatagramRDMAUnhurriedFence(t *testing.T) {
 	require.Less(t, c.now-begin, Time(AckDelay))
 }
 
-// TestDatagramRDMAUnhurriedLost checks that a lost write is retransmitted after LazyProbe, and that
+// TestDatagramRDMADelayAckLost checks that a lost write is retransmitted after reliability.DelayedAckProbe, and that
 // writes then request acknowledgements for a while.
-func TestDatagramRDMAUnhurriedLost(t *testing.T) {
+func TestDatagramRDMADelayAckLost(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	begin := c.now
-	c.a.post(c.now, c.unhurried(1, 8))
+	c.a.post(c.now, c.delayAck(1, 8))
 	c.take(c.a) // and lost
 	c.skip(c.a)
 	require.EqualValues(t, reliability.DelayedAckProbe, c.now-begin)
@@ -125,23 +125,23 @@ func TestDatagramRDMAUnhurriedLost(t *testing.T) {
 	c.settle()
 	require.Len(t, c.a.done(), 1)
 	for i := range cautiousMessages - 1 { // one was the first
-		c.a.post(c.now, c.unhurried(2, 8))
+		c.a.post(c.now, c.delayAck(2, 8))
 		pkts := c.take(c.a)
 		require.Equal(t, []bool{true}, asking(pkts), i)
 		c.give(c.b, pkts...)
 		c.settle()
 	}
-	c.a.post(c.now, c.unhurried(3, 8))
+	c.a.post(c.now, c.delayAck(3, 8))
 	require.Equal(t, []bool{false}, asking(c.take(c.a)))
 }
 
-// TestDatagramRDMAUnhurriedRest checks that after the requested acknowledgement the remaining ones
+// TestDatagramRDMADelayAckRest checks that after the requested acknowledgement the remaining ones
 // are not accelerated.
-func TestDatagramRDMAUnhurriedRest(t *testing.T) {
+func TestDatagramRDMADelayAckRest(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	c.a.post(c.now, c.wr(1, verbs.WRRDMARead, 0, 0, 8))
 	pkts := c.take(c.a)
-	c.a.post(c.now, c.unhurried(2, 8))
+	c.a.post(c.now, c.delayAck(2, 8))
 	c.give(c.b, pkts...)
 	c.give(c.b, c.take(c.a)...)
 	c.give(c.a, c.take(c.b)...)

@@ -26,8 +26,8 @@ type rdmaOp struct {
 	operand     uint64
 	swap        uint64
 
-	status verbs.WCStatus // final status; reported when no packet is in flight
-	why    *verbs.Failure
+	status  verbs.WCStatus // final status; reported when no packet is in flight
+	failure *verbs.Failure
 }
 
 // isRDMA reports whether op is posted with postRDMA.
@@ -145,10 +145,10 @@ func (p *Peer) releaseIdle() {
 
 // failAll completes all operations to the peer with an error. Packets that were
 // sent may have been executed.
-func (p *Peer) failAll(status verbs.WCStatus, why *verbs.Failure) {
+func (p *Peer) failAll(status verbs.WCStatus, failure *verbs.Failure) {
 	for psn := p.una; psn != p.next; psn = psn.Add(1) {
 		if s := p.slotFor(psn); s.op != nil {
-			s.op.setFailure(status, why)
+			s.op.setFailure(status, failure)
 			p.retireSlot(s)
 		}
 	}
@@ -156,7 +156,7 @@ func (p *Peer) failAll(status verbs.WCStatus, why *verbs.Failure) {
 	for p.waiting.Len() > 0 {
 		o := *p.waiting.Front()
 		p.waiting.Pop()
-		o.setFailure(status, why)
+		o.setFailure(status, failure)
 		p.completeOp(o)
 	}
 	p.releaseIdle()
@@ -164,9 +164,9 @@ func (p *Peer) failAll(status verbs.WCStatus, why *verbs.Failure) {
 
 // setFailure records the status of a failed operation. The first failure is
 // kept.
-func (o *rdmaOp) setFailure(status verbs.WCStatus, why *verbs.Failure) {
+func (o *rdmaOp) setFailure(status verbs.WCStatus, failure *verbs.Failure) {
 	if o.status == verbs.WCSuccess {
-		o.status, o.why = status, why
+		o.status, o.failure = status, failure
 	}
 }
 
@@ -219,18 +219,18 @@ func (p *Peer) completeOp(o *rdmaOp) {
 	switch {
 	case o.status != verbs.WCSuccess:
 		c.counters.SendErr++
-		if o.why != flushed {
-			why := *o.why
-			why.Opcode = o.op.String()
-			o.why = &why
+		if o.failure != flushed {
+			failure := *o.failure
+			failure.Opcode = o.op.String()
+			o.failure = &failure
 		}
-		c.host.Complete(verbs.WC{WRID: o.id, Status: o.status, Opcode: completionOp[o.op], QPN: c.num, Why: o.why}, true)
+		c.host.Complete(verbs.WC{WRID: o.id, Status: o.status, Opcode: completionOp[o.op], QPN: c.num, Failure: o.failure}, true)
 	case o.flags&verbs.SendSignaled != 0 || c.signalAll:
 		c.host.Complete(verbs.WC{WRID: o.id, Opcode: completionOp[o.op], ByteLen: o.length, QPN: c.num}, false)
 	default:
 		c.counters.Unsignaled++
 	}
-	o.peer, o.why = nil, nil
+	o.peer, o.failure = nil, nil
 	if len(r.free) < 64 {
 		r.free = append(r.free, o)
 	}

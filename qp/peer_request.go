@@ -216,7 +216,7 @@ func (p *Peer) buildPacket(now Time, out Out, psn wire.PSN, s *slot) outcome {
 
 // wantsAck reports whether the packet of a slot requests an immediate
 // acknowledgement, like Core.wantsAck. Of the writes, retransmissions do, the
-// last packet of an operation unless it is unhurried, and every n-th packet, so
+// last packet of an operation unless it has SendDelayAck, and every n-th packet, so
 // that neither window is exhausted before an acknowledgement arrives.
 func (p *Peer) wantsAck(s *slot) bool {
 	c, o := p.core, s.op
@@ -227,7 +227,7 @@ func (p *Peer) wantsAck(s *slot) bool {
 	}
 	every := min(maxWithoutAckReq, max(1, p.window.Size()/4/int(p.mtu)))
 	last := s.off+s.n >= o.length
-	hurried := o.flags&verbs.SendUnhurried == 0 || 2*c.rdma.ops >= c.rdma.maxOps
+	hurried := o.flags&verbs.SendDelayAck == 0 || 2*c.rdma.ops >= c.rdma.maxOps
 	if p.sinceAckReq++; int(p.sinceAckReq) >= every || last && hurried || !p.window.Allows(p.inFlight+p.windowCost(o, s), int(p.mtu)+PacketCost) {
 		p.sinceAckReq = 0
 		return true

@@ -124,7 +124,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 				sum += uint64(posted)
 			}
 			if rng.IntN(2) == 0 {
-				wr.Flags |= verbs.SendUnhurried
+				wr.Flags |= verbs.SendDelayAck
 			}
 			if reads[id][1] > 0 {
 				reads[id] = [2]int{off, int(wr.RemoteAddr - c.b.base)}

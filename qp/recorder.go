@@ -62,7 +62,7 @@ func (c *Core) RecordWaiter(now Time) { c.recorder.addRecord(record{at: now, kin
 // A Record is one entry of a flight recorder.
 type Record struct {
 	At   Time   // on the adapter's clock, nanoseconds
-	What string // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
+	Text string // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
 }
 
 // Records returns the recorded entries, oldest first.
@@ -72,7 +72,7 @@ func (c *Core) Records() []Record {
 	out := make([]Record, 0, n)
 	for i := r.next - n; i != r.next; i++ {
 		e := r.ring[i%maxRecords]
-		out = append(out, Record{At: e.at, What: e.String()})
+		out = append(out, Record{At: e.at, Text: e.String()})
 	}
 	return out
 }

@@ -23,7 +23,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, p.modify(p.a, verbs.StateErr))
 	var got []string
 	for _, r := range p.a.Records() {
-		got = append(got, r.What)
+		got = append(got, r.Text)
 	}
 	require.Equal(t, []string{
 		"state RESET", "state INIT", "state RTR", "state RTS",
@@ -35,7 +35,7 @@ func TestRecords(t *testing.T) {
 
 	got = nil
 	for _, r := range p.b.Records()[8:] {
-		got = append(got, r.What)
+		got = append(got, r.Text)
 	}
 	require.Equal(t, []string{
 		"-> RC_READ_RESPONSE_FIRST psn 103 ACK", "-> RC_READ_RESPONSE_MIDDLE psn 104", "-> RC_READ_RESPONSE_LAST psn 105 ACK",
@@ -51,7 +51,7 @@ func TestRecordsKeepTheNewest(t *testing.T) {
 		}
 		r := p.a.Records()
 		require.Len(t, r, min(maxRecords, 4+n))
-		require.True(t, strings.HasPrefix(r[len(r)-1].What, fmt.Sprintf("<- RC_ACKNOWLEDGE psn %d ACK", wire.PSNMask)))
+		require.True(t, strings.HasPrefix(r[len(r)-1].Text, fmt.Sprintf("<- RC_ACKNOWLEDGE psn %d ACK", wire.PSNMask)))
 		for i := 1; i < len(r); i++ {
 			require.LessOrEqual(t, r[i-1].At, r[i].At)
 		}

@@ -9,8 +9,8 @@ import (
 // An unsentPacket is a UC or UD packet that the system refused to send, of an
 // unconfirmed request.
 type unsentPacket struct {
-	psn wire.PSN
-	why *verbs.RefusedError
+	psn     wire.PSN
+	refusal *verbs.RefusedError
 }
 
 // OnSendRefused records that the system refused to send a packet of the queue
@@ -25,7 +25,7 @@ type unsentPacket struct {
 // retransmitted if the transport is reliable. An RC READ response that exceeds
 // the path MTU ends the queue pair with a NAK, because the requester would wait
 // in vain. Other responses are treated as lost.
-func (c *Core) OnSendRefused(now Time, head []byte, why *verbs.RefusedError) {
+func (c *Core) OnSendRefused(now Time, head []byte, refusal *verbs.RefusedError) {
 	if len(head) < wire.BTHLen {
 		return
 	}
@@ -35,40 +35,40 @@ func (c *Core) OnSendRefused(now Time, head []byte, why *verbs.RefusedError) {
 	case !info.Valid:
 	case info.Class == wire.ClassUDX:
 		if c.rdma != nil && info.Request {
-			c.rdma.onSendRefused(now, bth, why)
+			c.rdma.onSendRefused(now, bth, refusal)
 		}
 	case info.Class != c.class:
 	case !info.Request:
-		if info.Operation == wire.OpReadResponse && why.TooLarge() {
-			c.onResponseRefused(now, bth.PSN, why)
+		if info.Operation == wire.OpReadResponse && refusal.TooLarge() {
+			c.onResponseRefused(now, bth.PSN, refusal)
 		}
 	case c.typ == verbs.RC:
-		c.onRequestRefused(now, bth.PSN, why)
-	case !why.Transient() && !why.ICMP:
-		c.unsent = append(c.unsent, unsentPacket{bth.PSN, why})
+		c.onRequestRefused(now, bth.PSN, refusal)
+	case !refusal.Transient() && !refusal.ICMP:
+		c.unsent = append(c.unsent, unsentPacket{bth.PSN, refusal})
 	}
 }
 
 // onRequestRefused records a refused packet of an RC requester.
-func (c *Core) onRequestRefused(now Time, psn wire.PSN, why *verbs.RefusedError) {
+func (c *Core) onRequestRefused(now Time, psn wire.PSN, refusal *verbs.RefusedError) {
 	if c.state != sRTS && c.state != sSQD || psn.Less(c.una) || !psn.Less(c.top) {
 		return
 	}
-	c.lastRefusal = why
-	if !why.Transient() && c.retry.OnSendRefused(now) == reliability.GiveUp {
+	c.lastRefusal = refusal
+	if !refusal.Transient() && c.retry.OnSendRefused(now) == reliability.GiveUp {
 		c.exhaustRetries(now)
 	}
 }
 
 // onResponseRefused rejects a READ whose response is too large to be sent with
 // a NAK.
-func (c *Core) onResponseRefused(now Time, psn wire.PSN, why *verbs.RefusedError) {
+func (c *Core) onResponseRefused(now Time, psn wire.PSN, refusal *verbs.RefusedError) {
 	if c.state == sErr || c.res.FindByPSN(psn) == nil {
 		return
 	}
 	c.res.CancelAll()
 	c.acks.ScheduleNAK(wire.NakRemoteOperational, psn)
-	f := why.Failure()
+	f := refusal.Failure()
 	f.PSN = uint32(psn)
 	c.failReceive(now, verbs.WCRemOpErr, f)
 }
@@ -83,8 +83,8 @@ func (c *Core) ConfirmSent() {
 	}
 	for c.sq.head != c.cur {
 		w := c.sq.wqeAt(c.sq.head)
-		if why := c.unsentReason(w); why != nil {
-			c.failHead(w, verbs.WCGeneralErr, why.Failure())
+		if refusal := c.unsentReason(w); refusal != nil {
+			c.failHead(w, verbs.WCGeneralErr, refusal.Failure())
 		} else {
 			c.completeHead(w)
 		}
@@ -103,7 +103,7 @@ func (c *Core) HasUnsent() bool { return c.confirmSends && c.cur != c.sq.tail &&
 func (c *Core) unsentReason(w *sendWQE) *verbs.RefusedError {
 	for _, u := range c.unsent {
 		if !w.isLocal() && u.psn.Sub(w.first) >= 0 && u.psn.LessEq(w.last) {
-			return u.why
+			return u.refusal
 		}
 	}
 	return nil
@@ -125,10 +125,10 @@ func (c *Core) pruneUnsent() {
 }
 
 // onSendRefused records a refused request packet to an RDMA peer.
-func (r *rdma) onSendRefused(now Time, bth wire.BTH, why *verbs.RefusedError) {
+func (r *rdma) onSendRefused(now Time, bth wire.BTH, refusal *verbs.RefusedError) {
 	for _, p := range r.busy {
-		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == why.Peer.Addr().WithZone("") && p.findInFlight(bth.PSN) != nil {
-			p.onRequestRefused(now, why)
+		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == refusal.Peer.Addr().WithZone("") && p.findInFlight(bth.PSN) != nil {
+			p.onRequestRefused(now, refusal)
 			return
 		}
 	}
@@ -139,14 +139,14 @@ func (r *rdma) onSendRefused(now Time, bth wire.BTH, why *verbs.RefusedError) {
 const refusedRetries = 7
 
 // onRequestRefused counts each refused attempt once.
-func (p *Peer) onRequestRefused(now Time, why *verbs.RefusedError) {
-	p.lastRefusal = why
-	if why.Transient() || p.attemptRefused {
+func (p *Peer) onRequestRefused(now Time, refusal *verbs.RefusedError) {
+	p.lastRefusal = refusal
+	if refusal.Transient() || p.attemptRefused {
 		return
 	}
 	if p.refusals++; p.refusals > refusedRetries {
 		p.core.counters.RetryExceededErr++
-		f := why.Failure()
+		f := refusal.Failure()
 		f.PSN, f.Retries = uint32(p.una), refusedRetries
 		p.failAll(verbs.WCRetryExcErr, f)
 		return

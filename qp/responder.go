@@ -24,8 +24,8 @@ func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
 	case reliability.RepeatedGap:
 		return wire.DropOutOfSequence
 	}
-	if s, why := c.checkOrder(p); s != 0 {
-		return c.rejectRequest(now, p, s, why)
+	if s, reason := c.checkOrder(p); s != 0 {
+		return c.rejectRequest(now, p, s, reason)
 	}
 	if p.Info.Operation != wire.OpWrite {
 		c.msg.priorBytes = 0
@@ -67,7 +67,7 @@ func refusalCause(s wire.Syndrome) string {
 }
 
 // rejectRequest schedules a fatal NAK and enters ERR.
-func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, why string) wire.Drop {
+func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, reason string) wire.Drop {
 	c.acks.ScheduleNAK(s, p.BTH.PSN)
 	status, cause := verbs.WCRemInvReqErr, refusalCause(s)
 	switch s {
@@ -76,7 +76,7 @@ func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, why stri
 	case wire.NakRemoteOperational:
 		status, cause = verbs.WCLocProtErr, memoryCause
 	}
-	f := &verbs.Failure{Event: "rejected the peer's request: " + why, Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Cause: cause}
+	f := &verbs.Failure{Event: "rejected the peer's request: " + reason, Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Cause: cause}
 	if p.Info.RETH {
 		h := p.RETH()
 		f.Key, f.Addr, f.Length = h.RKey, h.VA, h.Length

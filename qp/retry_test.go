@@ -72,7 +72,7 @@ func TestTimeoutsSpendRetries(t *testing.T) {
 			}
 			p.wait(p.a, 4096<<(14+min(int64(retries), 2)))
 			require.Equal(t, verbs.StateErr, p.a.State())
-			require.EqualValues(t, retries, p.a.wcs[0].Why.Retries)
+			require.EqualValues(t, retries, p.a.wcs[0].Failure.Retries)
 			require.Equal(t, []string{
 				"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR", "3 WR_FLUSH_ERR", "4 WR_FLUSH_ERR", "11 WR_FLUSH_ERR", "12 WR_FLUSH_ERR",
 			}, p.a.done())

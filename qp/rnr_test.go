@@ -117,8 +117,8 @@ func TestRNRRetryCounts(t *testing.T) {
 				return
 			}
 			p.settle()
-			require.EqualValues(t, limit, p.a.wcs[0].Why.Retries)
-			require.Zero(t, p.a.wcs[0].Why.Key, "keys have nothing to do with it")
+			require.EqualValues(t, limit, p.a.wcs[0].Failure.Retries)
+			require.Zero(t, p.a.wcs[0].Failure.Key, "keys have nothing to do with it")
 			require.Equal(t, []string{"1 RNR_RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
 			require.Equal(t, verbs.StateErr, p.a.State())
 			require.EqualValues(t, 1, p.a.Counters().RetryRNRExceededErr)
@@ -267,12 +267,12 @@ func TestReceiveHeardWithRequestsBehind(t *testing.T) {
 }
 
 // TestReadyAsks checks that a packet sent after the advertisement requests an acknowledgement, also
-// for an unhurried request, because only that shows that the peer was ready.
+// for a request with SendDelayAck, because only that shows that the peer was ready.
 func TestReadyAsks(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
 	wr := p.send(1, 0, 8)
-	wr.Flags |= verbs.SendUnhurried
+	wr.Flags |= verbs.SendDelayAck
 	p.a.post(p.now, wr)
 	p.settle()
 	for i := range uint64(16) { // more than half of them remain

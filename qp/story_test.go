@@ -86,7 +86,7 @@ func TestStories(t *testing.T) {
 			}
 			for _, why := range n.whys {
 				if why != nil { // an event replaces the completion if no receive was in use
-					texts = append(texts, (&verbs.CompletionError{QPN: n.Num(), Status: s.status, Why: why}).Error())
+					texts = append(texts, (&verbs.CompletionError{QPN: n.Num(), Status: s.status, Failure: why}).Error())
 				}
 			}
 			require.NotEmpty(t, texts)

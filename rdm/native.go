@@ -168,8 +168,8 @@ func (e *Endpoint) postNative(op *Op) bool {
 		wr.Opcode = verbs.WRRDMARead
 	case opWrite:
 		wr.Opcode = verbs.WRRDMAWrite
-		if op.Unhurried {
-			wr.Flags |= verbs.SendUnhurried
+		if op.DelayAck {
+			wr.Flags |= verbs.SendDelayAck
 		}
 	case opCompareSwap:
 		wr.Opcode = verbs.WRAtomicCmpSwap
@@ -219,8 +219,8 @@ func (e *Endpoint) handleNativeCompletion(wc *verbs.WC) {
 		e.completeOp(op, why)
 	case verbs.WCRetryExcErr:
 		why := error(ErrTimeout)
-		if wc.Why != nil && wc.Why.Err != nil {
-			why = fmt.Errorf("%w: %w", ErrTimeout, wc.Why.Err)
+		if wc.Failure != nil && wc.Failure.Err != nil {
+			why = fmt.Errorf("%w: %w", ErrTimeout, wc.Failure.Err)
 		}
 		e.completeOp(op, why)
 		e.failPeer(p, why)

@@ -11,10 +11,10 @@ import (
 // An Op is an operation on the memory of a peer. The zero value and a completed
 // Op can be started. An Op must not be copied.
 type Op struct {
-	// Unhurried reports that the completion of a native Write is not urgent.
+	// DelayAck reports that the completion of a native Write is not urgent.
 	// The peer may delay its acknowledgement by some milliseconds, which saves
 	// packets. It is set before the operation is started.
-	Unhurried bool
+	DelayAck bool
 
 	busy atomic.Bool
 

@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Serve answers SIDR requests on a port of the connection manager with the
+// ServeAddr answers SIDR requests on a port of the connection manager with the
 // address of the endpoint, see Resolve. It returns the error of ctx or the
 // listener when one of them ends. A nil listener is a verbs.ErrInvalid.
-func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
+func (e *Endpoint) ServeAddr(ctx context.Context, l *cm.UDListener) error {
 	if l == nil {
 		return fmt.Errorf("rdm: serve: nil listener: %w", verbs.ErrInvalid)
 	}

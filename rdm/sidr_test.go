@@ -28,7 +28,7 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- peer.Serve(serving, l) }()
+	go func() { served <- peer.ServeAddr(serving, l) }()
 
 	m := manager(t, here)
 	to := cm.UDDialOptions{UDPPort: there.Addr().Port()}
@@ -53,7 +53,7 @@ func TestServe(t *testing.T) {
 	_, err = rdm.Resolve(ctx, m, l.Addr(), to)
 	var refused *cm.UDRejectError
 	require.ErrorAs(t, err, &refused)
-	require.ErrorIs(t, peer.Serve(ctx, l), cm.ErrClosed)
+	require.ErrorIs(t, peer.ServeAddr(ctx, l), cm.ErrClosed)
 }
 
 // TestResolveForeign refuses a queue pair that belongs to no endpoint.

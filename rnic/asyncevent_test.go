@@ -30,10 +30,10 @@ func TestEventCQErr(t *testing.T) {
 	}
 	ev := b.event(t, verbs.EventCQErr)
 	require.Same(t, c, ev.CQ)
-	require.Contains(t, ev.Why.String(), "completion queue of 2 overran")
+	require.Contains(t, ev.Failure.String(), "completion queue of 2 overran")
 	ev = b.event(t, verbs.EventQPFatal)
 	require.Same(t, b.qp, ev.QP)
-	require.Contains(t, ev.Why.String(), "create one with the depth of all queues")
+	require.Contains(t, ev.Failure.String(), "create one with the depth of all queues")
 	require.Equal(t, verbs.StateErr, b.qp.State())
 
 	for id := range uint64(2) {
@@ -76,7 +76,7 @@ func TestEventQPReqErr(t *testing.T) {
 	require.Equal(t, verbs.WCRemInvReqErr, a.next(t).Status)
 	ev := b.event(t, verbs.EventQPReqErr)
 	require.Same(t, b.qp, ev.QP)
-	require.Contains(t, ev.Why.String(), "does not permit remote writes")
+	require.Contains(t, ev.Failure.String(), "does not permit remote writes")
 	require.Equal(t, verbs.StateErr, b.qp.State())
 }
 
@@ -86,7 +86,7 @@ func TestEventQPAccessErr(t *testing.T) {
 	require.Equal(t, verbs.WCRemAccessErr, a.next(t).Status)
 	ev := b.event(t, verbs.EventQPAccessErr)
 	require.Same(t, b.qp, ev.QP)
-	require.Equal(t, b.mr.RKey()^1, ev.Why.Key)
+	require.Equal(t, b.mr.RKey()^1, ev.Failure.Key)
 	require.Equal(t, verbs.StateErr, b.qp.State())
 }
 
@@ -223,7 +223,7 @@ func TestEventDeviceFatal(t *testing.T) {
 				wg.Wait()
 				ev := a.event(t, verbs.EventDeviceFatal)
 				require.Equal(t, 1, ev.Port)
-				require.Contains(t, ev.Why.String(), errBroken.Error())
+				require.Contains(t, ev.Failure.String(), errBroken.Error())
 				_, err = a.cq.Poll(make([]verbs.WC, 1))
 				require.ErrorIs(t, err, errBroken)
 				require.ErrorContains(t, err, "close the device and open it again")

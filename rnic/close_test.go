@@ -260,12 +260,12 @@ func TestMemoryIsLeftAlone(t *testing.T) {
 					want = verbs.WCRemOpErr
 				}
 				require.Equal(t, want, wc.Status, wc.Err())
-				require.NotEmpty(t, wc.Why.Cause)
+				require.NotEmpty(t, wc.Failure.Cause)
 			})
 			t.Run("deregister at the source", func(t *testing.T) {
 				wc := run(t, op, near, func(a, b *end) error { return a.mr.Close() })
 				require.Equal(t, verbs.WCLocProtErr, wc.Status, wc.Err())
-				require.NotEmpty(t, wc.Why.Cause)
+				require.NotEmpty(t, wc.Failure.Cause)
 			})
 			t.Run("destroy the target's queue pair", func(t *testing.T) {
 				wc := run(t, op, far, func(a, b *end) error { return b.qp.Close() })

@@ -95,7 +95,7 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		}
 		c.mu.Unlock()
 		if first {
-			c.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Why: &verbs.Failure{
+			c.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Failure: &verbs.Failure{
 				Event: fmt.Sprintf("a completion queue of %d overran", c.depth),
 				Cause: "completions are lost; destroy the queue with its queue pairs, and create one with the depth of all queues that use it together, or poll more often",
 			}})
@@ -194,7 +194,7 @@ func (c *completionQueue) popCompletions(wc []verbs.WC) int {
 	n := min(len(wc), c.n)
 	for i := range n {
 		wc[i] = c.ring[c.head]
-		c.ring[c.head].Why = nil
+		c.ring[c.head].Failure = nil
 		c.head++
 		if c.head == len(c.ring) {
 			c.head = 0
@@ -222,7 +222,7 @@ func (c *completionQueue) purgeQP(qpn uint32) {
 		}
 	}
 	for i := kept; i < c.n; i++ {
-		at(i).Why = nil
+		at(i).Failure = nil
 	}
 	c.n = kept
 	c.ready.Store(int32(kept))

@@ -315,8 +315,8 @@ func (d *Device) pdFreed(*protectionDomain) { d.quota.release(kindPD) }
 func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
 	if d.log.Enabled(context.Background(), slog.LevelDebug) {
 		why := ""
-		if ev.Why != nil {
-			why = ev.Why.String()
+		if ev.Failure != nil {
+			why = ev.Failure.String()
 		}
 		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "cause", why)
 	}
@@ -354,7 +354,7 @@ func (d *Device) linkFailed(err error) {
 	d.notifyEnded()
 	d.linkFailures.Add(1)
 	d.log.Error("link failed", "device", d.name, "addr", d.addr, "err", err)
-	d.raiseEvent(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
+	d.raiseEvent(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Failure: &verbs.Failure{
 		Event: "the link failed: " + err.Error(), Cause: "close the device and open it again",
 	}})
 	go d.wakeAllWaiters() // in a goroutine: d.mu is taken before the locks of shards

@@ -90,7 +90,7 @@
 // # Failure
 //
 // Misuse of a call is a *verbs.OpError at once. Failed work is a completion
-// that explains itself (verbs.WC.Why), with a line in the log (Options.Logger) and
+// that explains itself (verbs.WC.Failure), with a line in the log (Options.Logger) and
 // the queue pair's last packets there at level debug, and in Device.InspectQP.
 // A bad packet is counted under its reason and dropped (Device.Inspect). When the socket itself fails,
 // the device raises EventDeviceFatal.

@@ -123,7 +123,7 @@ func ExampleDevice_InspectQP() {
 	check(verbs.Connect(a.qp, self, self, verbs.ConnectOptions{}))
 	info, _ := a.dev.(*rnic.Device).InspectQP(a.qp.Num())
 	for _, r := range info.History {
-		fmt.Println(r.What)
+		fmt.Println(r.Text)
 	}
 	// Output:
 	// state RESET

@@ -211,7 +211,7 @@ func (c *faultCase) run(t *testing.T, a, b *end, m losable) {
 	} else if c.ev != 0 {
 		ev := b.event(t, c.ev)
 		require.Equal(t, qb.qp, ev.QP)
-		require.Contains(t, ev.Why.String(), "the process cannot access")
+		require.Contains(t, ev.Failure.String(), "the process cannot access")
 	}
 	wc := qa.next(t)
 	require.Equal(t, c.want, wc.Status, wc.Err())

@@ -79,9 +79,9 @@ type RuleInfo struct {
 
 // DropInfo is the number of packets dropped for a reason.
 type DropInfo struct {
-	Reason  string `json:"reason"` // wire.Drop's name
-	Packets uint64 `json:"packets"`
-	Why     string `json:"why"` // a sentence
+	Reason      string `json:"reason"` // wire.Drop's name
+	Packets     uint64 `json:"packets"`
+	Description string `json:"description"` // a sentence
 }
 
 // ObjectInfo is the number of objects of a kind.
@@ -115,7 +115,7 @@ type QPInfo struct {
 // Event is one entry of a queue pair's flight recorder.
 type Event struct {
 	At   int64  `json:"at_ns"` // on the device's clock
-	What string `json:"what"`  // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
+	Text string `json:"text"`  // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
 }
 
 // CQInfo describes a completion queue.
@@ -182,7 +182,7 @@ func (d *Device) info() DeviceInfo {
 func (d *Device) dropInfo() []DropInfo {
 	list := make([]DropInfo, 0, wire.NumDrops-1)
 	for r := wire.Drop(1); r < wire.NumDrops; r++ {
-		list = append(list, DropInfo{Reason: r.String(), Packets: d.drops.n[r].Load(), Why: r.Description()})
+		list = append(list, DropInfo{Reason: r.String(), Packets: d.drops.n[r].Load(), Description: r.Description()})
 	}
 	return list
 }
@@ -271,7 +271,7 @@ func (q *queuePair) info(history bool) (QPInfo, bool) {
 func (q *queuePair) events() []Event {
 	var list []Event
 	for _, r := range q.core.Records() {
-		list = append(list, Event{At: int64(r.At), What: r.What})
+		list = append(list, Event{At: int64(r.At), Text: r.Text})
 	}
 	return list
 }

@@ -64,7 +64,7 @@ func TestInspect(t *testing.T) {
 	one, ok := a.dev.InspectQP(q.Num)
 	require.True(t, ok)
 	last := one.History[len(one.History)-1]
-	require.Equal(t, "<- RC_ACKNOWLEDGE psn 102 ACK with 0 credits", last.What)
+	require.Equal(t, "<- RC_ACKNOWLEDGE psn 102 ACK with 0 credits", last.Text)
 	require.LessOrEqual(t, last.At, s.Now)
 	_, ok = a.dev.InspectQP(q.Num + 1)
 	require.False(t, ok)
@@ -156,8 +156,8 @@ func TestInspectFailed(t *testing.T) {
 	q := a.dev.Inspect().QPs[0]
 	require.Equal(t, "ERR", q.State)
 	require.EqualValues(t, 1, q.Counters.SendErr)
-	require.Equal(t, "state ERR", q.History[len(q.History)-1].What, "a failed queue pair brings its history along")
-	require.Contains(t, q.History[len(q.History)-2].What, "NAK")
+	require.Equal(t, "state ERR", q.History[len(q.History)-1].Text, "a failed queue pair brings its history along")
+	require.Contains(t, q.History[len(q.History)-2].Text, "NAK")
 }
 
 func TestInspectFaults(t *testing.T) {

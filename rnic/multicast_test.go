@@ -112,7 +112,7 @@ func TestMulticastSocketFails(t *testing.T) {
 	go gr.receiveLoop(e.dev)
 	<-gr.done
 	require.EqualValues(t, 1, c.reads.Load())
-	require.Contains(t, e.event(t, verbs.EventDeviceFatal).Why.Event, errBroken.Error())
+	require.Contains(t, e.event(t, verbs.EventDeviceFatal).Failure.Event, errBroken.Error())
 	_, err := e.dev.AllocPD()
 	require.ErrorIs(t, err, errBroken)
 }

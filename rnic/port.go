@@ -48,7 +48,7 @@ func (d *Device) handlePortChange(s ifwatch.State) {
 			level = slog.LevelInfo
 		}
 		d.log.Log(context.Background(), level, "port state changed", "device", d.name, "addr", d.addr, "event", t, "cause", why)
-		d.raiseEvent(verbs.AsyncEvent{Type: t, Port: 1, Why: &verbs.Failure{Event: why}})
+		d.raiseEvent(verbs.AsyncEvent{Type: t, Port: 1, Failure: &verbs.Failure{Event: why}})
 	}
 	switch {
 	case was.HasAddr && !s.HasAddr:

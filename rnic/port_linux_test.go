@@ -37,7 +37,7 @@ func (e *end) happens(t *testing.T, state verbs.PortState, types ...verbs.EventT
 		require.NoError(t, err)
 		require.Equal(t, typ, ev.Type)
 		require.Equal(t, 1, ev.Port)
-		require.NotEmpty(t, ev.Why.Event)
+		require.NotEmpty(t, ev.Failure.Event)
 	}
 	phys := uint8(physLinkUp)
 	if state == verbs.PortDown {

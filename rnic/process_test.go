@@ -175,7 +175,7 @@ func TestPeerIsKilled(t *testing.T) {
 func checkRetriesSpent(t *testing.T, e *end, wc verbs.WC, retries int, peer netip.AddrPort) {
 	t.Helper()
 	require.Equal(t, verbs.WCRetryExcErr, wc.Status, wc.Err())
-	require.Equal(t, retries, wc.Why.Retries)
+	require.Equal(t, retries, wc.Failure.Retries)
 	require.ErrorContains(t, wc.Err(), fmt.Sprintf("no acknowledgement from %v", peer))
 	require.NotZero(t, e.dev.Stats().Counters.RetryExceededErr)
 }

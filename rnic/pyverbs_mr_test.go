@@ -79,7 +79,7 @@ func TestMRReregAccessBadFlow(t *testing.T) {
 	require.Zero(t, b.mr.RKey(), "there is no remote key without remote access")
 	a.post(t, old)
 	a.fails(t, verbs.WCRemAccessErr, "wrong or stale rkey")
-	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Why.String(), "no such key")
+	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Failure.String(), "no such key")
 }
 
 func TestMRReregPD(t *testing.T) {
@@ -307,7 +307,7 @@ func TestMWOfAnotherQP(t *testing.T) {
 	mw := bound(t, &second, verbs.AccessRemoteWrite, 1000)
 	a.post(t, throughWindow(a, b, mw, 8))
 	a.fails(t, verbs.WCRemAccessErr, "NAK remote access")
-	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Why.String(), "window bound to another queue pair")
+	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Failure.String(), "window bound to another queue pair")
 }
 
 // TestMWBindBadFlow posts invalid binds: the completion has the cause and the queue pair is in the

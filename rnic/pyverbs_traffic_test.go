@@ -265,7 +265,7 @@ func TestNoReceive(t *testing.T) {
 	a.post(t, empty[0])
 	wc := a.next(t)
 	require.Equal(t, verbs.WCRNRRetryExcErr, wc.Status)
-	require.Equal(t, 2, wc.Why.Retries)
+	require.Equal(t, 2, wc.Failure.Retries)
 	require.ErrorContains(t, wc.Err(), "the peer posts receives too late, or too few")
 }
 

@@ -409,7 +409,9 @@ func (q *queuePair) failOverrun(now reliability.Time) {
 }
 
 // Event implements qp.Host. The shard's lock is held.
-func (h *qpHost) Event(t verbs.EventType, why *verbs.Failure) { (*queuePair)(h).raiseEvent(t, why) }
+func (h *qpHost) Event(t verbs.EventType, failure *verbs.Failure) {
+	(*queuePair)(h).raiseEvent(t, failure)
+}
 
 // Path implements qp.Host.
 func (h *qpHost) Path(ah verbs.AH) *wire.Path {
@@ -427,8 +429,8 @@ func (h *qpHost) RDMAPeer(ah verbs.AH) *qp.Peer {
 	return nil
 }
 
-func (q *queuePair) raiseEvent(t verbs.EventType, why *verbs.Failure) {
-	q.dev.raiseEvent(verbs.AsyncEvent{Type: t, QP: q, Why: why})
+func (q *queuePair) raiseEvent(t verbs.EventType, failure *verbs.Failure) {
+	q.dev.raiseEvent(verbs.AsyncEvent{Type: t, QP: q, Failure: failure})
 }
 
 // logFailure logs the first failure of a queue pair with its flight recorder at
@@ -450,7 +452,7 @@ type eventLog []Event
 func (l eventLog) String() string {
 	var b []byte
 	for _, e := range l {
-		b = fmt.Appendf(b, "%.3fms %s; ", float64(e.At)/1e6, e.What)
+		b = fmt.Appendf(b, "%.3fms %s; ", float64(e.At)/1e6, e.Text)
 	}
 	return string(b)
 }

@@ -62,10 +62,10 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 		if q == nil || q.shard != s || q.destroyed {
 			continue
 		}
-		why := refusedError(r)
-		q.handleRefusal(now, r, why)
-		if q.onRefusal != nil && !why.Transient() {
-			q.onRefusal(why)
+		refusal := refusedError(r)
+		q.handleRefusal(now, r, refusal)
+		if q.onRefusal != nil && !refusal.Transient() {
+			q.onRefusal(refusal)
 		}
 	}
 	if connected == nil {
@@ -84,14 +84,14 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 
 // handleRefusal passes one refused packet to the core. The shard's lock is
 // held.
-func (q *queuePair) handleRefusal(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
-	q.core.OnSendRefused(now, r.Head(), why)
+func (q *queuePair) handleRefusal(now reliability.Time, r *link.Refusal, refusal *verbs.RefusedError) {
+	q.core.OnSendRefused(now, r.Head(), refusal)
 	if q.overran || q.core.HasPendingAck() {
 		q.shard.deferDrain(q, now)
 	}
-	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.refusalLogged && isSilentLoss(why) {
+	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.refusalLogged && isSilentLoss(refusal) {
 		q.refusalLogged = true
-		q.dev.log.Warn("responses refused by the system", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", why)
+		q.dev.log.Warn("responses refused by the system", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", refusal)
 	}
 	q.shard.armTimer(q)
 }
@@ -99,8 +99,8 @@ func (q *queuePair) handleRefusal(now reliability.Time, r *link.Refusal, why *ve
 // isSilentLoss reports whether the peer does not learn of the loss of a
 // response. An ICMP error means that the peer is unreachable, and the core
 // reports a response that is too large.
-func isSilentLoss(why *verbs.RefusedError) bool {
-	return !why.ICMP && !why.Transient() && !why.TooLarge()
+func isSilentLoss(refusal *verbs.RefusedError) bool {
+	return !refusal.ICMP && !refusal.Transient() && !refusal.TooLarge()
 }
 
 // refusedError converts a link's report.

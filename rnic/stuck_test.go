@@ -108,7 +108,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			if cq == a.cq {
 				info, _ := a.dev.InspectQP(a.qp.Num())
 				records := info.History
-				require.Contains(t, records[len(records)-1].What, "a goroutine waits on a completion queue")
+				require.Contains(t, records[len(records)-1].Text, "a goroutine waits on a completion queue")
 			}
 		})
 	}

@@ -28,7 +28,7 @@
 // # Errors
 //
 // Misuse of a call returns an *OpError at once. Work that fails later is reported
-// as a WC with a status and its cause in WC.Why. A malformed packet is neither: the
+// as a WC with a status and its cause in WC.Failure. A malformed packet is neither: the
 // adapter counts and drops it.
 //
 // # Ownership

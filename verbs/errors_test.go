@@ -40,7 +40,7 @@ func TestCompletionErrorText(t *testing.T) {
 	require.EqualError(t, wc.Err(), "verbs: QP 0x11: work request 7: WR_FLUSH_ERR: "+verbs.Describe(verbs.WCWRFlushErr))
 
 	wc.Status = verbs.WCRemAccessErr
-	wc.Why = &verbs.Failure{
+	wc.Failure = &verbs.Failure{
 		Event: "peer answered NAK remote access error (0x62)", Opcode: "RDMA_WRITE", PSN: 12345,
 		Key: 0x1200, Addr: 0xc000010000, Length: 4096, Retries: 2, Cause: "the key is stale",
 	}
@@ -50,8 +50,8 @@ func TestCompletionErrorText(t *testing.T) {
 	var completion *verbs.CompletionError
 	require.True(t, errors.As(err, &completion))
 	require.Equal(t, verbs.WCRemAccessErr, completion.Status)
-	require.Same(t, wc.Why, completion.Why)
+	require.Same(t, wc.Failure, completion.Failure)
 
-	wc.Why = &verbs.Failure{Event: "no such key"}
+	wc.Failure = &verbs.Failure{Event: "no such key"}
 	require.EqualError(t, wc.Err(), "verbs: QP 0x11: work request 7: REM_ACCESS_ERR: no such key; "+verbs.Describe(verbs.WCRemAccessErr), "the likely causes, if none is known")
 }

@@ -36,10 +36,10 @@ const (
 // An AsyncEvent is an asynchronous event of an object of a device (struct
 // ibv_async_event). The field of the object that the type concerns is set.
 type AsyncEvent struct {
-	Type EventType
-	QP   QP
-	CQ   CQ
-	SRQ  SRQ
-	Port int
-	Why  *Failure // details of errors; may be nil
+	Type    EventType
+	QP      QP
+	CQ      CQ
+	SRQ     SRQ
+	Port    int
+	Failure *Failure // details of errors; may be nil
 }

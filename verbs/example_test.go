@@ -82,12 +82,12 @@ func ExampleTransitionError() {
 }
 
 func ExampleWC_Err() {
-	wc := verbs.WC{WRID: 7, QPN: 0x11, Status: verbs.WCRetryExcErr, Why: &verbs.Failure{
+	wc := verbs.WC{WRID: 7, QPN: 0x11, Status: verbs.WCRetryExcErr, Failure: &verbs.Failure{
 		Event: "no acknowledgement for 67 ms", Opcode: "RDMA_WRITE", PSN: 12345, Retries: 7,
 		Cause: "nothing listens at 10.0.0.2:4791",
 	}}
 	fmt.Println(wc.Status)
-	fmt.Println(wc.Why)
+	fmt.Println(wc.Failure)
 	var failed *verbs.CompletionError
 	fmt.Println(errors.As(wc.Err(), &failed), failed.WRID)
 	// Output:

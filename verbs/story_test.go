@@ -46,7 +46,7 @@ func TestRefusedStories(t *testing.T) {
 			e := &verbs.RefusedError{Peer: peer, Err: errno, ICMP: icmp, Size: 4164, MTU: 1500}
 			why := e.Failure()
 			why.Opcode, why.PSN, why.Retries = "RDMA_WRITE_WITH_IMM", 1<<24-1, 7
-			wc := verbs.WC{WRID: 7, QPN: 0xffffff, Status: verbs.WCRetryExcErr, Why: why}
+			wc := verbs.WC{WRID: 7, QPN: 0xffffff, Status: verbs.WCRetryExcErr, Failure: why}
 			for _, text := range []string{e.Error(), wc.Err().Error()} {
 				checkStory(t, text)
 				require.Contains(t, text, peer.String())

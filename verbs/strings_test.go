@@ -108,7 +108,7 @@ func TestEveryValueHasNameAndMeaning(t *testing.T) {
 			}
 			switch e.at(v) {
 			case verbs.GSI: // IB_QPT_GSI of the kernel
-			case verbs.SendUnhurried: // softrnic's own
+			case verbs.SendDelayAck: // softrnic's own
 			case verbs.GIDRoCEv2:
 				require.Equal(t, "RoCE v2", name)
 			default:

@@ -78,7 +78,7 @@ type WC struct {
 	Imm       uint32
 	InvKey    uint32
 	VendorErr uint32
-	Why       *Failure // details of a failure; nil on success
+	Failure   *Failure // details of a failure; nil on success
 }
 
 // Err returns nil on success and a *CompletionError otherwise.
@@ -86,7 +86,7 @@ func (wc *WC) Err() error {
 	if wc.Status == WCSuccess {
 		return nil
 	}
-	return &CompletionError{WRID: wc.WRID, QPN: wc.QPN, Status: wc.Status, Why: wc.Why}
+	return &CompletionError{WRID: wc.WRID, QPN: wc.QPN, Status: wc.Status, Failure: wc.Failure}
 }
 
 // A Failure explains failed work: the event, its packet, the number of
@@ -105,17 +105,17 @@ type Failure struct {
 
 // A CompletionError is a failed completion as an error.
 type CompletionError struct {
-	WRID   uint64
-	QPN    uint32
-	Status WCStatus
-	Why    *Failure
+	WRID    uint64
+	QPN     uint32
+	Status  WCStatus
+	Failure *Failure
 }
 
 // Error returns the failure with its cause if known, and otherwise the
 // description of the status.
 func (e *CompletionError) Error() string {
 	s := fmt.Sprintf(textPrefix+"QP 0x%x: work request %d: %v: ", e.QPN, e.WRID, e.Status)
-	switch w := e.Why; {
+	switch w := e.Failure; {
 	case w == nil:
 		return s + e.Status.descriptionText()
 	case w.Cause == "":
@@ -127,10 +127,10 @@ func (e *CompletionError) Error() string {
 
 // Unwrap returns the underlying error, Failure.Err, or nil.
 func (e *CompletionError) Unwrap() error {
-	if e.Why == nil {
+	if e.Failure == nil {
 		return nil
 	}
-	return e.Why.Err
+	return e.Failure.Err
 }
 
 // String returns the failure in one line.

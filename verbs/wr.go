@@ -29,10 +29,10 @@ const (
 	SendSolicited                       // raise a solicited event at the peer (messages that take a receive)
 	SendInline                          // data is copied out of InlineData during PostSend, no SGE
 
-	// SendUnhurried allows messages of RC and RDMA writes of a DatagramRDMA to
+	// SendDelayAck allows messages of RC and RDMA writes of a DatagramRDMA to
 	// complete some milliseconds late, so that the peer can coalesce the
-	// acknowledgement. It is an extension of IBTA and libibverbs.
-	SendUnhurried SendFlags = 1 << 7
+	// acknowledgement. It is softrnic's own: libibverbs has no such flag.
+	SendDelayAck SendFlags = 1 << 7
 )
 
 // SGE is a scatter/gather element: Length bytes at Addr of the region with

@@ -26,7 +26,7 @@ var sendFlagTexts = [...]valueText{
 	{"SIGNALED", "report success with a completion as well"},
 	{"SOLICITED", "raise a solicited event at the peer"},
 	{"INLINE", "copy the data while posting, so that its buffer is free at once"},
-	7: {"UNHURRIED", "permit the peer to delay the acknowledgement"}, // ours
+	7: {"DELAY_ACK", "permit the peer to delay the acknowledgement"}, // ours
 }
 
 // String lists the flags as libibverbs names them without IBV_SEND_, joined

@@ -78,6 +78,6 @@ func (a *app) printHistory(h qpHistory) {
 		if e.At > 0 {
 			ago = fmt.Sprintf("%.3f ms ago", float64(now-e.At)/1e6)
 		}
-		fmt.Fprintf(a.stdout, "  %20s  %s\n", ago, e.What)
+		fmt.Fprintf(a.stdout, "  %20s  %s\n", ago, e.Text)
 	}
 }

@@ -68,7 +68,7 @@ func (s statText) writeDeviceCounters(t io.Writer, r, before *debugclient.Report
 	s.writeLayers(t, r.Layers, before.Layers, seconds)
 	for _, d := range r.Drops {
 		if d.Packets > 0 {
-			fmt.Fprintf(t, "  dropped %s\t%d\t\t%s\n", d.Reason, d.Packets, d.Why)
+			fmt.Fprintf(t, "  dropped %s\t%d\t\t%s\n", d.Reason, d.Packets, d.Description)
 		}
 	}
 	var objects []string

@@ -127,9 +127,9 @@ func timesOf(t *testing.T) map[string]times {
 
 		"ud-rdma.md": {[]promise{
 			{"a timer every [20 ms] execute", k.time("rdm.pollInterval"), false, "TestDatagramRDMA"},
-			{"otherwise within [4 ms] (`qp.AckDelay`)", k.time("qp.AckDelay"), false, "TestUnhurried TestDatagramRDMAUnhurried"},
+			{"otherwise within [4 ms] (`qp.AckDelay`)", k.time("qp.AckDelay"), false, "TestDelayAck TestDatagramRDMADelayAck"},
 			{"at least [2 ms], or", k.time("reliability.minProbeTimeout"), false, "TestRTTEstimates"},
-			{"or [12 ms] if no packet", k.time("reliability.DelayedAckProbe"), false, "TestLazyProbe TestDatagramRDMAUnhurriedLost"},
+			{"or [12 ms] if no packet", k.time("reliability.DelayedAckProbe"), false, "TestLazyProbe TestDatagramRDMADelayAckLost"},
 		}, nil, false},
 
 		"mpi.md": {[]promise{
@@ -169,7 +169,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"doubles the wait, up to [10 ms], because", k.time("reliability.MaxRNRWait"), false, "TestRNRBacksOff TestRNROfOneWhoTells"},
 			{"[10 ms] before the first sample", k.time("reliability.initialProbeTimeout"), false, "TestRTTEstimates"},
 			{"four variations, at least [2 ms], ", k.time("reliability.minProbeTimeout"), false, "TestRTTEstimates"},
-			{"acknowledges after at most [4 ms], well", k.time("qp.AckDelay"), false, "TestUnawaited TestUnhurried"},
+			{"acknowledges after at most [4 ms], well", k.time("qp.AckDelay"), false, "TestUnawaited TestDelayAck"},
 			{"timeout is at least [12 ms] while", k.time("reliability.DelayedAckProbe"), false, "TestLazyProbe"},
 			{"the timeout is below [12 ms].", k.time("reliability.DelayedAckProbe"), false, "TestUnawaitedWithShortTimeout"},
 			{"for at most [20 ms], so that", k.time("rnic.maxTimerDeferral"), false, "TestTimersOfManyQPs"},
@@ -204,7 +204,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"not needed, up to [2 ms]. If", k.time("rnic.napMax"), false, "TestNapper"},
 			{"one look in [20 us] of", k.time("rnic.minPollGap"), false, "TestLeftToService"},
 			{"the next one takes [300 us], half", k.time("rnic.requestDelay"), false, "TestHurry"},
-			{"or after [4 ms];", k.time("qp.AckDelay"), false, "TestUnhurried"},
+			{"or after [4 ms];", k.time("qp.AckDelay"), false, "TestDelayAck"},
 			{"give way and looks for [50 us], instead", k.time("rnic.handoverTimeout"), false, "TestRelieve"},
 		}, nil, true},
 	}

@@ -67,10 +67,10 @@ func (h *host) event(ev verbs.AsyncEvent) {
 	case verbs.EventCommEst, verbs.EventQPLastWQEReached:
 	case verbs.EventQPReqErr, verbs.EventQPAccessErr:
 		if q := h.halves[ev.QP.Num()]; q != nil && !q.pair.killed {
-			h.world.fail("%v: %v: %v", q, ev.Type, ev.Why)
+			h.world.fail("%v: %v: %v", q, ev.Type, ev.Failure)
 		}
 	default:
-		h.world.fail("%s: %v: %v", h.name, ev.Type, ev.Why)
+		h.world.fail("%s: %v: %v", h.name, ev.Type, ev.Failure)
 	}
 }
 

@@ -108,7 +108,7 @@ func TestRefusedSendsAreNamed(t *testing.T) {
 			require.ErrorAs(t, err, &refused)
 			if typ == verbs.RC {
 				require.Equal(t, verbs.WCRetryExcErr, wcs[0].Status)
-				require.Equal(t, 7, wcs[0].Why.Retries)
+				require.Equal(t, 7, wcs[0].Failure.Retries)
 				require.Equal(t, verbs.StateErr, w.ends[0].QP.State())
 				require.Equal(t, 35*time.Millisecond, w.sim.Now()-start)
 				continue

@@ -70,7 +70,7 @@ func (s *CreditSender) Next() (Message, bool) {
 	most := min(len(s.ends), s.maxInFlight) // messages in flight
 	return Message{
 		Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.headerSize,
-		Signal: s.postedSlots%uint64(max(1, most/4)) == 0, Unhurried: 2*(s.postedSlots-s.doneSlots) < uint64(most),
+		Signal: s.postedSlots%uint64(max(1, most/4)) == 0, DelayAck: 2*(s.postedSlots-s.doneSlots) < uint64(most),
 	}, true
 }
 

@@ -7,12 +7,12 @@ import (
 
 // A Message is a data message for the adapter to send.
 type Message struct {
-	Pos       uint64 // position of its first byte in the stream
-	Len       int    // length in bytes
-	Local     int    // offset in the send buffer
-	Remote    int    // offset in the peer's ring; unused with Credit
-	Signal    bool   // request a signaled completion, for CompleteUpTo
-	Unhurried bool   // the adapter may delay it: many more messages may be in flight
+	Pos      uint64 // position of its first byte in the stream
+	Len      int    // length in bytes
+	Local    int    // offset in the send buffer
+	Remote   int    // offset in the peer's ring; unused with Credit
+	Signal   bool   // request a signaled completion, for CompleteUpTo
+	DelayAck bool   // the adapter may delay it: many more messages may be in flight
 }
 
 // End returns the position after the message's last byte.

@@ -110,7 +110,7 @@ func TestAsynchronousProgress(t *testing.T) {
 	p.drain()
 }
 
-// TestLazyWhileHalfIsFree checks that messages are unhurried as long as twice as many may be in
+// TestLazyWhileHalfIsFree checks that messages have DelayAck as long as twice as many may be in
 // flight, bounded by slots or by the queue, and that a message with a waiting sender is not.
 func TestLazyWhileHalfIsFree(t *testing.T) {
 	const stride = 64
@@ -125,12 +125,12 @@ func TestLazyWhileHalfIsFree(t *testing.T) {
 		var lazy []bool
 		var last flow.Message
 		for m, ok := next(); ok; m, ok = next() {
-			lazy, last = append(lazy, m.Unhurried), m
+			lazy, last = append(lazy, m.DelayAck), m
 		}
 		require.Equal(t, []bool{true, true, true, false, false, false, false, false}, lazy, z)
 		require.True(t, last.Signal)
 		s.CompleteUpTo(last.End())
 		m, ok := next()
-		require.True(t, ok && m.Unhurried, z)
+		require.True(t, ok && m.DelayAck, z)
 	}
 }

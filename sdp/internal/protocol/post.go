@@ -34,8 +34,8 @@ func (c *Core) postData(m flow.Message) {
 	if m.Signal {
 		wr.Flags = verbs.SendSignaled
 	}
-	if m.Unhurried {
-		wr.Flags |= verbs.SendUnhurried
+	if m.DelayAck {
+		wr.Flags |= verbs.SendDelayAck
 	}
 	urgent := c.oob.endsMessage(m.End())
 	if c.peer.FlowControl == flow.Credit {

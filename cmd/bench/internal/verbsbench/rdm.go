@@ -263,7 +263,7 @@ func (r *rdmSide) sendMessage(ctx context.Context) error {
 	if err := op.Err(); err != nil {
 		return err
 	}
-	op.Unhurried = true // like unsignaled RC writes; the reply confirms it
+	op.DelayAck = true // like unsignaled RC writes; the reply confirms it
 	binary.NativeEndian.PutUint64(r.buf[r.o.Size-8:], uint64(r.n))
 	copy(r.sendSlot(r.n), r.buf)
 	return r.peer.Write(op, r.region.At(r.sendOffset(r.n), r.o.Size), r.remote.Add(r.slotOffset(r.n)))

@@ -46,7 +46,7 @@ func TestHistory(t *testing.T) {
 	require.NoError(t, err)
 	var what []string
 	for _, e := range info.History {
-		what = append(what, e.What)
+		what = append(what, e.Text)
 	}
 	require.Contains(t, what, "state RTS")
 	require.Contains(t, what, "-> UD_SEND_ONLY psn 0")

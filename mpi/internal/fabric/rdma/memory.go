@@ -85,7 +85,7 @@ func (p *sendPool) sendFlags() verbs.SendFlags {
 	if 2*p.available() < p.count {
 		return verbs.SendSignaled
 	}
-	return verbs.SendSignaled | verbs.SendUnhurried
+	return verbs.SendSignaled | verbs.SendDelayAck
 }
 
 // alloc returns a free buffer, or -1.
