@@ -31,7 +31,7 @@ func TestPlaced(t *testing.T) {
 	)
 	const never = time.Hour // a rank that is not woken for an event sleeps until the test fails
 	for i, net := range []acp.Options{{Patience: never}, {Patience: never, Net: acp.UD},
-		{Patience: never, Net: acp.UD, UD: acp.UDOptions{RDM: rdm.Options{Emulate: true}}}} {
+		{Patience: never, Net: acp.UD, RDM: rdm.Options{Emulate: true}}} {
 		for name, o := range variants {
 			seed := rand.Uint64()
 			t.Run(fmt.Sprint(i, name, seed), func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestPlacedPeerDies(t *testing.T) {
 					p, err := acp.Init(func() (_ verbs.Device, err error) {
 						dev, err = rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
 						return dev, err
-					}, acp.Options{Manager: managers[rank], RC: acp.RCOptions{CM: cm.Options{Retries: 4}}})
+					}, acp.Options{Manager: managers[rank], CM: cm.Options{Retries: 4}})
 					if err != nil {
 						return err
 					}

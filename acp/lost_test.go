@@ -65,8 +65,8 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 				dev, err = rnic.Open(rnic.Options{})
 				return dev, err
 			}, acp.Options{Manager: m, Net: net, Patience: 50 * time.Millisecond,
-				RC: acp.RCOptions{CM: cm.Options{Retries: 4}},
-				UD: acp.UDOptions{RDM: rdm.Options{GiveUp: time.Second}}})
+				CM:  cm.Options{Retries: 4},
+				RDM: rdm.Options{GiveUp: time.Second}})
 			if err != nil {
 				if rank != 1 {
 					through.Done()

@@ -37,23 +37,13 @@ type Options struct {
 	// variable SOFTRNIC_ACP_NET (rc or ud) overrides it.
 	Net Net
 
-	RC RCOptions // Options of the RC transport.
-	UD UDOptions // Options of the UD transport.
-}
-
-// RCOptions configure the transport over reliable connections.
-type RCOptions struct {
-	// Connect contains the attributes of the connections.
+	// Connect contains the attributes of the connections of the RC transport, and CM configures their
+	// connection manager. CM.Receives is 512 unless set.
 	Connect verbs.ConnectOptions
+	CM      cm.Options
 
-	// CM configures the connection manager. Receives is 512 unless set.
-	CM cm.Options
-}
-
-// UDOptions configure the transport over datagrams.
-type UDOptions struct {
-	// RDM configures the endpoint. GiveUp, the time without a response after which a rank is lost, is 10 s
-	// unless set.
+	// RDM configures the endpoint of the UD transport. RDM.GiveUp, the time without a response after which a
+	// rank is lost, is 10 s unless set.
 	RDM rdm.Options
 }
 
@@ -69,9 +59,9 @@ const (
 // openNet opens the transport that o selects.
 func (o *Options) openNet(dev verbs.Device, host fabric.Host, kvs fabric.KVS) (fabric.Net, error) {
 	if o.Net == UD {
-		return ud.New(dev, host, kvs, ud.Options(o.UD))
+		return ud.New(dev, host, kvs, ud.Options{RDM: o.RDM})
 	}
-	return rc.New(dev, host, kvs, rc.Options(o.RC))
+	return rc.New(dev, host, kvs, rc.Options{Connect: o.Connect, CM: o.CM})
 }
 
 // applyDefaults applies the environment, fills in the zero fields, and validates the options.

@@ -17,7 +17,7 @@ import (
 func TestOverDatagrams(t *testing.T) {
 	for _, emulate := range []bool{false, true} {
 		t.Run(fmt.Sprintf("emulate %v", emulate), func(t *testing.T) {
-			o := acptest.Options{ACP: acp.Options{Net: acp.UD, UD: acp.UDOptions{RDM: rdm.Options{Emulate: emulate}}}}
+			o := acptest.Options{ACP: acp.Options{Net: acp.UD, RDM: rdm.Options{Emulate: emulate}}}
 			require.NoError(t, acptest.RunOptions(3, o, func(p *acp.Process) error {
 				const n = 20000
 				buf := make([]byte, 2*n)

@@ -182,7 +182,7 @@ func TestAlltoallTCP(t *testing.T) {
 // memory.
 func TestAlltoallRegistrations(t *testing.T) {
 	const n, calls = 4, 20
-	job(t, n, mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rdma"}}, func(w mpi.World) error {
+	job(t, n, mpi.Options{Algorithms: map[string]string{"alltoall": "rdma"}}, func(w mpi.World) error {
 		send, recv := make([]byte, n<<14), make([]byte, n<<14)
 		for i := range calls {
 			x := exchange{w.Rank(), n, 1 << 14, i}
@@ -202,7 +202,7 @@ func TestAlltoallRegistrations(t *testing.T) {
 // TestAlltoallMismatch checks that nothing is written if ranks have different sizes.
 func TestAlltoallMismatch(t *testing.T) {
 	const n = 4
-	job(t, n, mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rdma"}}, func(w mpi.World) error {
+	job(t, n, mpi.Options{Algorithms: map[string]string{"alltoall": "rdma"}}, func(w mpi.World) error {
 		size := 500 + w.Rank()/3
 		memory := make([]byte, 2*n*1000)
 		err := w.Alltoall(mpi.Bytes(make([]byte, n*size)), mpi.Bytes(memory[n*1000:][:n*size]))
@@ -255,7 +255,7 @@ func TestAlltoallLostRank(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o.Algorithms = mpi.Algorithms{"alltoall": name}
+			o.Algorithms = map[string]string{"alltoall": name}
 			lostOne(t, 5, o)
 		})
 	}

@@ -157,7 +157,7 @@ func TestBackground(t *testing.T) {
 func TestProgress(t *testing.T) {
 	const last = 3
 	there := make(chan struct{})
-	job(t, last+1, mpi.Options{Algorithms: mpi.Algorithms{"bcast": "chain"}}, func(w mpi.World) error {
+	job(t, last+1, mpi.Options{Algorithms: map[string]string{"bcast": "chain"}}, func(w mpi.World) error {
 		b := make([]int64, 20_000)
 		if w.Rank() == last {
 			defer close(there)

@@ -13,7 +13,7 @@ import (
 )
 
 // inTurns selects the alltoall in which ranks send in turns to a shared receive queue.
-var inTurns = mpi.Options{Algorithms: mpi.Algorithms{"alltoall": "rtsrtr"}}
+var inTurns = mpi.Options{Algorithms: map[string]string{"alltoall": "rtsrtr"}}
 
 // swap is an alltoall with memory of its own.
 type swap struct {

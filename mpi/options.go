@@ -48,9 +48,10 @@ type Options struct {
 	// sets it.
 	ConnectAll bool
 
-	// Algorithms chooses the algorithms of collectives. SOFTRNIC_MPI_COLL sets it:
-	// "alltoall=bruck,bcast=chain".
-	Algorithms Algorithms
+	// Algorithms names the algorithms of collectives, by collective: {"alltoall": "bruck"}, with
+	// the names of docs/collectives.md. The default algorithm replaces one that cannot do a call.
+	// SOFTRNIC_MPI_COLL sets it: "alltoall=bruck,bcast=chain".
+	Algorithms map[string]string
 	choices    coll.Choices // parsed from Algorithms
 
 	// NoShared makes collectives use messages also among ranks of one node. By default short

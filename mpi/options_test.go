@@ -48,7 +48,7 @@ func TestAlgorithmsOfTheEnvironment(t *testing.T) {
 	require.Equal(t, coll.Choices{coll.Alltoall: "bruck", coll.Bcast: "chain"}, w.Algorithms())
 	require.NoError(t, w.Finalize())
 	// Options take precedence.
-	w, err = initAlone(mpi.Options{Algorithms: mpi.Algorithms{"bcast": "binomial"}})
+	w, err = initAlone(mpi.Options{Algorithms: map[string]string{"bcast": "binomial"}})
 	require.NoError(t, err)
 	require.Equal(t, coll.Choices{coll.Bcast: "binomial"}, w.Algorithms())
 	require.NoError(t, w.Finalize())
@@ -69,7 +69,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 		"Options.RDMA.Retries: 16 out of range [0, 15]":              {RDMA: mpi.RDMAOptions{Retries: 16}},
 		"Options.UD.Packets: -1 out of range [0, 2147483647]":        {UD: mpi.UDOptions{Packets: -1}},
 		"Options.Net: 9 out of range [0, 3]":                         {Net: 9},
-		`Options.Algorithms: coll: algorithm: unknown algorithm "x"`: {Algorithms: mpi.Algorithms{"bcast": "x"}},
+		`Options.Algorithms: coll: algorithm: unknown algorithm "x"`: {Algorithms: map[string]string{"bcast": "x"}},
 	} {
 		_, err := initAlone(o)
 		require.ErrorContains(t, err, want)

@@ -103,7 +103,7 @@ func TestOrderOfOperands(t *testing.T) {
 // TestAlgorithms runs all algorithms over a real network.
 func TestAlgorithms(t *testing.T) {
 	for i := range 5 {
-		choices := mpi.Algorithms{}
+		choices := map[string]string{}
 		for _, c := range coll.Collectives() {
 			list := coll.Algorithms(c)
 			choices[c.String()] = list[i%len(list)].Name

@@ -96,11 +96,6 @@ type TCPOptions struct {
 	GiveUp time.Duration
 }
 
-// Algorithms names the algorithms of collectives, by collective: {"alltoall": "bruck"}. The
-// names are those of SOFTRNIC_MPI_COLL and docs/collectives.md. The default algorithm replaces
-// one that cannot do a call.
-type Algorithms map[string]string
-
 func (o *Options) rdmaOptions() rdma.Options {
 	r := &o.RDMA
 	return rdma.Options{Eager: r.Eager, Rendezvous: protocol.Scheme(r.Rendezvous), Credits: r.Credits, Receives: r.Receives, Sends: r.Sends,

@@ -44,8 +44,8 @@ func holderDies(t *testing.T, net acp.Net) {
 	for rank, manager := range pmi.NewLocal(ranks) {
 		go func() {
 			var dev *rnic.Device
-			o := acp.Options{Manager: manager, Net: net, Patience: 50 * time.Millisecond, RC: acp.RCOptions{CM: cm.Options{Retries: 2}},
-				UD: acp.UDOptions{RDM: rdm.Options{GiveUp: 500 * time.Millisecond}}}
+			o := acp.Options{Manager: manager, Net: net, Patience: 50 * time.Millisecond, CM: cm.Options{Retries: 2},
+				RDM: rdm.Options{GiveUp: 500 * time.Millisecond}}
 			p, err := acp.Init(func() (_ verbs.Device, err error) {
 				dev, err = rnic.Open(rnic.Options{})
 				return dev, err

@@ -20,7 +20,7 @@ type Alltoall struct {
 func (a Alltoall) applyTo(o *mpi.Options) {
 	o.Net, o.RCLimit, o.NoShared = a.Net, a.RCLimit, !a.Shared
 	if a.Algorithm != "" {
-		o.Algorithms = mpi.Algorithms{"alltoall": a.Algorithm}
+		o.Algorithms = map[string]string{"alltoall": a.Algorithm}
 	}
 }
 
