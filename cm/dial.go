@@ -133,7 +133,7 @@ func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions, att
 		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: qp.Num(),
 		ResponderResources: served, InitiatorDepth: outstanding,
 		RemoteResponseTimeout: timeout, LocalResponseTimeout: timeout,
-		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
+		MaxCMRetries: uint8(m.options.Retries), FlowControl: credits, SRQ: shared,
 		StartingPSN: m.randomPSN(), RetryCount: attr.RetryCnt, RNRRetry: attr.RNRRetry,
 		PKey: 0xffff, MTU: uint8(cmp.Or(o.MTU, verbs.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
 		Primary: mad.Path{

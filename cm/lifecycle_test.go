@@ -227,7 +227,7 @@ func TestBadOptions(t *testing.T) {
 	require.NoError(t, err)
 	defer dev.Close()
 	for _, o := range []cm.Options{
-		{ResponseTimeout: -1}, {ResponseTimeout: 3 * time.Hour}, {Retries: 16}, {ServiceTimeout: -1}, {ServiceTimeout: 3 * time.Hour}, {MaxConns: -1}, {Receives: -1}, {Receives: 1 << 16},
+		{ResponseTimeout: -1}, {ResponseTimeout: 3 * time.Hour}, {Retries: 16}, {Retries: -2}, {ServiceTimeout: -1}, {ServiceTimeout: 3 * time.Hour}, {MaxConns: -1}, {Receives: -1}, {Receives: 1 << 16},
 	} {
 		_, err := cm.New(dev, o)
 		require.ErrorIs(t, err, verbs.ErrInvalid, "%+v", o)

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -29,8 +30,9 @@ type Options struct {
 	// 4.096 us * 2^n, with n up to 31. The default is DefaultResponseTimeout.
 	ResponseTimeout time.Duration
 
-	// Retries is the maximum number of retransmissions of a message, up to 15. 0 means 15.
-	Retries uint8
+	// Retries is the maximum number of retransmissions of a message, up to 15, the default. -1 is
+	// none.
+	Retries int
 
 	// ServiceTimeout is the time that an MRA requests from the peer while the application has not
 	// replied, rounded as ResponseTimeout. The default is DefaultServiceTimeout. Peers with this
@@ -69,11 +71,11 @@ const maxTimeout = 4096 << 31 * time.Nanosecond
 // validate returns an error for options out of range and sets the defaults.
 func (o *Options) validate() error {
 	for _, f := range []struct {
-		name      string
-		have, max int
-	}{{"Retries", int(o.Retries), 15}, {"MaxConns", o.MaxConns, 1 << 30}, {"Receives", o.Receives, 1 << 15}} {
-		if f.have < 0 || f.have > f.max {
-			return fmt.Errorf("%w: Options.%s: %d out of range [0, %d]", verbs.ErrInvalid, f.name, f.have, f.max)
+		name           string
+		have, min, max int
+	}{{"Retries", o.Retries, -1, defaultCMRetries}, {"MaxConns", o.MaxConns, 0, 1 << 30}, {"Receives", o.Receives, 0, 1 << 15}} {
+		if f.have < f.min || f.have > f.max {
+			return fmt.Errorf("%w: Options.%s: %d out of range [%d, %d]", verbs.ErrInvalid, f.name, f.have, f.min, f.max)
 		}
 	}
 	for _, f := range []struct {
@@ -86,7 +88,7 @@ func (o *Options) validate() error {
 	}
 	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)
 	setDefault(&o.ServiceTimeout, DefaultServiceTimeout)
-	setDefault(&o.Retries, defaultCMRetries)
+	o.Retries = max(cmp.Or(o.Retries, defaultCMRetries), 0)
 	setDefault(&o.Receives, 2048)
 	if o.Rand == nil {
 		o.Rand = randomUint32

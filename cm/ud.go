@@ -220,7 +220,7 @@ func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOpti
 func (m *Manager) sendSIDRReqAndWait(ctx context.Context, peer netip.AddrPort, q mad.SIDRReq) (dialResult, error) {
 	d := &dialOp{result: make(chan dialResult, 1)}
 	err := m.startDial(d, func(now protocol.Time) (uint32, bool) {
-		return m.machine.RequestSIDR(now, peer, q, timeoutCode(m.options.ResponseTimeout), m.options.Retries)
+		return m.machine.RequestSIDR(now, peer, q, timeoutCode(m.options.ResponseTimeout), uint8(m.options.Retries))
 	})
 	if err != nil {
 		return dialResult{}, err

@@ -3,15 +3,22 @@ package datacutter
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The errors of a run, in addition to those of filters, networks and contexts. They are wrapped; test with
 // errors.Is.
 var (
-	ErrJob     = errors.New("invalid job")      // the text names the field to change
-	ErrTooLong = errors.New("unit is too long") // for its stream
-	ErrFrame   = errors.New("bad frame")        // bytes that violate the protocol
+	ErrJob     = errors.New("datacutter: invalid job")      // the text names the field to change
+	ErrTooLong = errors.New("datacutter: unit is too long") // for its stream
+	ErrFrame   = errors.New("datacutter: bad frame")        // bytes that violate the protocol
 )
+
+// textPrefix begins the texts of this package's errors.
+const textPrefix = "datacutter: "
+
+// cause returns the text of err without the prefix, which the errors around it have.
+func cause(err error) string { return strings.TrimPrefix(fmt.Sprint(err), textPrefix) }
 
 // FilterError is the failure of an instance of a filter, or of its streams.
 type FilterError struct {
@@ -19,11 +26,9 @@ type FilterError struct {
 	Err      error
 }
 
-func (e *FilterError) Error() string { return "datacutter: " + e.abortReason() }
-func (e *FilterError) abortReason() string {
-	return e.Instance.String() + ": " + fmt.Sprint(e.Err)
-}
-func (e *FilterError) Unwrap() error { return e.Err }
+func (e *FilterError) Error() string       { return textPrefix + e.abortReason() }
+func (e *FilterError) abortReason() string { return e.Instance.String() + ": " + cause(e.Err) }
+func (e *FilterError) Unwrap() error       { return e.Err }
 
 // StreamError is the failure of a stream between the instance that reports it and its peer.
 type StreamError struct {
@@ -38,7 +43,7 @@ func (e *StreamError) Error() string {
 	if e.To {
 		way = " to "
 	}
-	return "stream " + e.Stream + way + e.Peer.String() + ": " + fmt.Sprint(e.Err)
+	return "stream " + e.Stream + way + e.Peer.String() + ": " + cause(e.Err)
 }
 
 func (e *StreamError) Unwrap() error { return e.Err }
@@ -60,5 +65,5 @@ func abortReason(err error) string {
 	if errors.As(err, &filter) {
 		return filter.abortReason()
 	}
-	return err.Error()
+	return cause(err)
 }

@@ -194,7 +194,7 @@ func TestUnitTooLong(t *testing.T) {
 	g := chain(long, forward("a", "b"), new(bin).sink("b"))
 	_, err := Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x", "y")})
 	require.ErrorIs(t, err, ErrTooLong)
-	require.ErrorContains(t, err, "stream a: unit is too long: 65 bytes, at most 64")
+	require.ErrorContains(t, err, "unit is too long: stream a: 65 bytes, at most 64")
 }
 
 func TestNoSuchStream(t *testing.T) {

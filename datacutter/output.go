@@ -35,7 +35,7 @@ func (out *Output) SendKey(key uint64, unit []byte) error {
 		return out.err
 	}
 	if len(unit) > out.stream.UnitSize {
-		out.err = fmt.Errorf("stream %s: %w: %d bytes, at most %d", out.stream.Name, ErrTooLong, len(unit), out.stream.UnitSize)
+		out.err = fmt.Errorf("%w: stream %s: %d bytes, at most %d", ErrTooLong, out.stream.Name, len(unit), out.stream.UnitSize)
 		return out.err
 	}
 	to, err := out.chooseCopy(key)

@@ -162,9 +162,6 @@ func readLimit(buffer int) uint32 {
 	return uint32(min(max(2*buffer, 16<<10), reliability.MaxWindow))
 }
 
-// Num returns the queue pair number.
-func (c *Core) Num() uint32 { return c.num }
-
 // Type returns the transport type.
 func (c *Core) Type() verbs.QPType { return c.typ }
 
@@ -188,9 +185,6 @@ func (c *Core) InFlight() int {
 
 // PeerPath returns the path to the peer of a connected queue pair.
 func (c *Core) PeerPath() wire.Path { return c.path }
-
-// DestQPN returns the queue pair number of the peer.
-func (c *Core) DestQPN() uint32 { return c.attr.DestQPN }
 
 // Query returns the current attributes.
 func (c *Core) Query() verbs.QPAttr {

@@ -396,3 +396,9 @@ func (p *pair) packet(from *node, h wire.BTH, payload []byte, fill func(b []byte
 	require.Equal(p.t, wire.DropNone, pkt.Parse(raw))
 	return pkt
 }
+
+// Num returns the queue pair's number.
+func (c *Core) Num() uint32 { return c.num }
+
+// DestQPN returns the number of the peer's queue pair.
+func (c *Core) DestQPN() uint32 { return c.attr.DestQPN }

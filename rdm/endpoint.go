@@ -85,7 +85,9 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	if err := nildevice.Check(dev); err != nil {
 		return nil, fmt.Errorf("rdm: open: %w", err)
 	}
-	o.setDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("rdm: open: %w", err)
+	}
 	e := &Endpoint{o: o, byIncarnation: map[incarnation]*Peer{}, byID: map[identity]*Peer{}, askingAllow: map[incarnation]bool{}}
 	e.deliver = e.handleMessage
 	// Epochs count sixteenths of a second, so that they increase with each restart.

@@ -1,6 +1,7 @@
 package rdm
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -30,7 +31,7 @@ type Options struct {
 	Peers int
 
 	// Ops is the maximum number of outstanding operations on memory of peers,
-	// by default 1024.
+	// by default 1024, at most 32768.
 	Ops int
 
 	// GiveUp is the time without a response after which a peer fails, by
@@ -82,24 +83,38 @@ func (s Service) String() string {
 	return [...]string{"event", "poll", "calls"}[s]
 }
 
-func (o *Options) setDefaults() {
-	def := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
+// maxPackets bounds Options.Receives and Packets. The device may permit fewer.
+const maxPackets = 1 << 20
+
+// validate returns an error for options out of range and sets the defaults.
+func (o *Options) validate() error {
+	for _, f := range []struct {
+		name       string
+		value      *int
+		unset, max int
+	}{
+		{"Receives", &o.Receives, 1 << 10, maxPackets},
+		{"Packets", &o.Packets, 1 << 10, maxPackets},
+		{"Backlog", &o.Backlog, 4 << 20, 1 << 30},
+		{"Peers", &o.Peers, 1 << 16, 1 << 24},
+		{"Ops", &o.Ops, 1 << 10, maxOps},
+	} {
+		if *f.value < 0 || *f.value > f.max {
+			return fmt.Errorf("%w: Options.%s: %d out of range [0, %d]", verbs.ErrInvalid, f.name, *f.value, f.max)
 		}
+		*f.value = cmp.Or(*f.value, f.unset)
 	}
-	def(&o.Receives, 1<<10)
-	def(&o.Packets, 1<<10)
-	def(&o.Backlog, 4<<20)
-	def(&o.Peers, 1<<16)
-	def(&o.Ops, 1<<10)
-	o.Ops = min(o.Ops, maxOps)
-	if o.GiveUp <= 0 {
-		o.GiveUp = 30 * time.Second
+	if o.GiveUp < 0 {
+		return fmt.Errorf("%w: Options.GiveUp: %v is negative", verbs.ErrInvalid, o.GiveUp)
 	}
+	if o.Service > ServeCalls {
+		return fmt.Errorf("%w: Options.Service: %d out of range [0, %d]", verbs.ErrInvalid, uint8(o.Service), uint8(ServeCalls))
+	}
+	o.GiveUp = cmp.Or(o.GiveUp, 30*time.Second)
 	if o.ID == 0 {
 		var b [8]byte
 		rand.Read(b[:])
 		o.ID = binary.BigEndian.Uint64(b[:]) | 1
 	}
+	return nil
 }

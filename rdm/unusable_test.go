@@ -2,6 +2,7 @@ package rdm_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,4 +52,22 @@ func TestUnusable(t *testing.T) {
 		Quiet: map[string]string{"Endpoint.Close on closed": "may be called again"},
 	}
 	s.Check(t)
+}
+
+// TestOptions checks that options out of range are refused with field, value and range.
+func TestOptions(t *testing.T) {
+	dev := device(t, "")
+	for text, o := range map[string]rdm.Options{
+		"Options.Receives: -1 out of range [0, 1048576]":     {Receives: -1},
+		"Options.Packets: 1048577 out of range [0, 1048576]": {Packets: 1<<20 + 1},
+		"Options.Backlog: -1 out of range [0, 1073741824]":   {Backlog: -1},
+		"Options.Peers: 16777217 out of range [0, 16777216]": {Peers: 1<<24 + 1},
+		"Options.Ops: 32769 out of range [0, 32768]":         {Ops: 1<<15 + 1},
+		"Options.GiveUp: -1s is negative":                    {GiveUp: -time.Second},
+		"Options.Service: 9 out of range [0, 2]":             {Service: 9},
+	} {
+		_, err := rdm.Open(dev, o)
+		require.ErrorContains(t, err, text)
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+	}
 }

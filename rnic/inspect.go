@@ -259,7 +259,7 @@ func (q *queuePair) info(history bool) (QPInfo, bool) {
 	}
 	i.SendQueued, i.RecvQueued = c.Queued()
 	if peer := c.PeerPath().Dst; peer.IsValid() {
-		i.Peer, i.DestQPN, i.PathMTU = peer.String(), c.DestQPN(), attr.PathMTU.Bytes()
+		i.Peer, i.DestQPN, i.PathMTU = peer.String(), attr.DestQPN, attr.PathMTU.Bytes()
 	}
 	if history || attr.State == verbs.StateErr || attr.State == verbs.StateSQE {
 		i.History = q.events()

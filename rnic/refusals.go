@@ -76,7 +76,7 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 			return
 		}
 		path := q.core.PeerPath()
-		for _, i := range connected[newPeerKey(path.Dst, q.core.DestQPN())] {
+		for _, i := range connected[newPeerKey(path.Dst, q.core.Query().DestQPN)] {
 			q.handleRefusal(now, &list[i], refusedError(&list[i]))
 		}
 	})

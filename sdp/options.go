@@ -8,6 +8,7 @@ import (
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // Defaults of Options.
@@ -108,14 +109,14 @@ func (o *Options) validate() error {
 	switch {
 	case err != nil:
 	case o.MaxBufferBytes < 0:
-		err = fmt.Errorf("MaxBufferBytes %d: negative, use BufferBytes or less to disable resizing", o.MaxBufferBytes)
+		err = fmt.Errorf("MaxBufferBytes: %d is negative; use BufferBytes or less to disable resizing", o.MaxBufferBytes)
 	case o.OfferTime < 0:
-		err = fmt.Errorf("OfferTime %v: negative, use ZeroCopy -1 to disable offers", o.OfferTime)
+		err = fmt.Errorf("OfferTime: %v is negative; use ZeroCopy -1 to disable offers", o.OfferTime)
 	case o.Linger < 0:
-		err = fmt.Errorf("Linger %v: negative, use Conn.SetLinger(0) to reset on Close", o.Linger)
+		err = fmt.Errorf("Linger: %v is negative; use Conn.SetLinger(0) to reset on Close", o.Linger)
 	}
 	if err != nil {
-		return fmt.Errorf("sdp: options: %w", err)
+		return fmt.Errorf("sdp: %w: Options.%w", verbs.ErrInvalid, err)
 	}
 	return nil
 }

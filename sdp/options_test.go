@@ -8,23 +8,26 @@ import (
 
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // TestOptions checks that invalid options are refused and named.
 func TestOptions(t *testing.T) {
 	dev := device(t, rnic.Options{})
 	for cause, o := range map[string]sdp.Options{
-		"flow control Control(9)":     {FlowControl: 9},
-		"-1 buffers: 1 to 16384":      {Buffers: -1},
-		"buffers of 7 bytes":          {BufferBytes: 7},
-		"a window of -3 bytes":        {Window: -3},
-		"OfferTime -1s: negative":     {OfferTime: -time.Second},
-		"MaxBufferBytes -1: negative": {MaxBufferBytes: -1},
-		"Linger -1ns: negative":       {Linger: -1},
-		"2 sends and 256 receives":    {Queue: 2},
+		"Options.FlowControl: Control(9) is none of nic, rdma and credit":   {FlowControl: 9},
+		"Options.Buffers: -1 out of range [1, 16384]":                       {Buffers: -1},
+		"Options.BufferBytes: 7 out of range [64, 16777216]":                {BufferBytes: 7},
+		"Options.Window: -3 out of range [1, 1048576], half of all buffers": {Window: -3},
+		"Options.OfferTime: -1s is negative":                                {OfferTime: -time.Second},
+		"Options.MaxBufferBytes: -1 is negative":                            {MaxBufferBytes: -1},
+		"Options.Linger: -1ns is negative":                                  {Linger: -1},
+		"Options.Queue: 2 out of range [4, 32768]":                          {Queue: 2},
+		"Options.Receives: 32769 out of range [8, 32768]":                   {Receives: 1<<15 + 1},
 	} {
 		_, err := sdp.New(dev, o)
 		require.ErrorContains(t, err, cause)
+		require.ErrorIs(t, err, verbs.ErrInvalid)
 		require.Equal(t, err, o.Validate())
 	}
 	require.NoError(t, sdp.Options{}.Validate())

@@ -119,20 +119,16 @@ func (c *PacketConn) MTU() int {
 
 // ReadFrom implements net.PacketConn. It truncates a datagram longer than p.
 func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
-	n, from, err := c.ReadFromAddrPort(p)
+	n, from, err := c.ReadFromUDPAddrPort(p)
 	if err != nil {
 		return n, nil, err
 	}
 	return n, Addr{from}, nil
 }
 
-// ReadFromUDPAddrPort is ReadFromAddrPort under the name that *net.UDPConn uses.
+// ReadFromUDPAddrPort is like ReadFrom but does not allocate. It has the name that *net.UDPConn
+// uses.
 func (c *PacketConn) ReadFromUDPAddrPort(p []byte) (n int, from netip.AddrPort, err error) {
-	return c.ReadFromAddrPort(p)
-}
-
-// ReadFromAddrPort is like ReadFrom but does not allocate.
-func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err error) {
 	if !c.isOpen() {
 		return 0, netip.AddrPort{}, syscall.EINVAL
 	}
@@ -215,10 +211,10 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	}
 	switch a := to.(type) {
 	case Addr:
-		return c.WriteToAddrPort(p, a.AddrPort)
+		return c.WriteToUDPAddrPort(p, a.AddrPort)
 	case interface{ AddrPort() netip.AddrPort }:
 		if v := reflect.ValueOf(a); v.Kind() != reflect.Pointer || !v.IsNil() {
-			return c.WriteToAddrPort(p, a.AddrPort())
+			return c.WriteToUDPAddrPort(p, a.AddrPort())
 		}
 		to = nil
 	}
@@ -226,13 +222,8 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return 0, &net.OpError{Op: "write", Net: network, Source: c.local, Addr: to, Err: why}
 }
 
-// WriteToUDPAddrPort is WriteToAddrPort under the name that *net.UDPConn uses.
+// WriteToUDPAddrPort is like WriteTo but does not allocate. It has the name that *net.UDPConn uses.
 func (c *PacketConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
-	return c.WriteToAddrPort(p, to)
-}
-
-// WriteToAddrPort is like WriteTo but does not allocate.
-func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
 	}

@@ -217,12 +217,12 @@ func TestPacketManyPeers(t *testing.T) {
 	all.Go(func() { // echoes
 		p := make([]byte, center.MTU())
 		for range peers * rounds {
-			n, from, err := center.ReadFromAddrPort(p)
+			n, from, err := center.ReadFromUDPAddrPort(p)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if _, err := center.WriteToAddrPort(p[:n], from); err != nil {
+			if _, err := center.WriteToUDPAddrPort(p[:n], from); err != nil {
 				t.Error(err)
 			}
 		}

@@ -21,20 +21,14 @@ import (
 // address, if given, must be the device's. Port 0 selects a free one. The network is "sdp" or one
 // of UDP's. The port space is RDMA-CM's for datagrams (cm.UDP), distinct from that of Listen.
 func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
-	return (&ListenConfig{Stack: s}).ListenPacket(context.Background(), network, address)
-}
-
-// ListenPacket is [Stack.ListenPacket] with a context, which applies to the lookup of a host name.
-// It ignores Backlog. A nil ctx is never done.
-func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
-	if lc == nil || lc.Stack.isClosed() {
+	if s.isClosed() {
 		return nil, openError("listen", network, netip.AddrPort{}, errClosedStack)
 	}
-	at, err := lc.Stack.listenAddr(ctx, "udp", network, address)
+	at, err := s.listenAddr(context.Background(), "udp", network, address)
 	if err != nil {
 		return nil, openError("listen", network, at, err)
 	}
-	c, err := lc.Stack.listenPacketPort(at.Port())
+	c, err := s.listenPacketPort(at.Port())
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func TestGIDIsMulticast(t *testing.T) {
 		"ff0e::ffff:e000:1": true, "ff02::1": true, "224.0.0.1": true, "239.255.255.255": true,
 		"fe80::1": false, "223.255.255.255": false, "240.0.0.1": false, "::": false,
 	} {
-		require.Equal(t, want, verbs.GIDFromAddr(netip.MustParseAddr(address)).IsMulticast(), address)
+		require.Equal(t, want, verbs.GIDFromAddr(netip.MustParseAddr(address)).Addr().IsMulticast(), address)
 	}
 }
 

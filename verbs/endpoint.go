@@ -70,7 +70,7 @@ func (e Endpoint) validate() error {
 	switch {
 	case e.GID.Addr().IsUnspecified():
 		return e.invalidError("no address; fill in the peer's, or bind the peer's device to the address by which others reach it")
-	case e.GID.IsMulticast():
+	case e.GID.Addr().IsMulticast():
 		return e.invalidError("a multicast group cannot be connected to")
 	case e.QPN == 0 || e.QPN > maxUint24:
 		return e.invalidError("the queue pair number must be from 1 to 0xffffff")

@@ -23,7 +23,7 @@ var endpoints = rapid.Custom(func(t *rapid.T) verbs.Endpoint {
 		}
 		return verbs.GID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "GID"))
 	}()
-	for gid.Addr().IsUnspecified() || gid.IsMulticast() {
+	for gid.Addr().IsUnspecified() || gid.Addr().IsMulticast() {
 		gid[15]++
 		gid[0], gid[12] = 0, 10
 	}

@@ -30,10 +30,6 @@ func (g GID) Addr() netip.Addr { return netip.AddrFrom16(g).Unmap() }
 // IsZero reports whether the GID is unset.
 func (g GID) IsZero() bool { return g == GID{} }
 
-// IsMulticast reports whether the GID names a multicast group: ff00::/8, or
-// a mapped 224.0.0.0/4.
-func (g GID) IsMulticast() bool { return g.Addr().IsMulticast() }
-
 // String writes the GID as ibv_devinfo does: eight groups of four digits.
 func (g GID) String() string {
 	return fmt.Sprintf("%x:%x:%x:%x:%x:%x:%x:%x",

@@ -118,23 +118,28 @@ func (c Config) WithControl(d flow.Control) Config {
 func (c *Config) Validate() error {
 	switch {
 	case c.FlowControl > flow.Credit:
-		return fmt.Errorf("flow control %v: want nic, rdma or credit", c.FlowControl)
+		return fmt.Errorf("FlowControl: %v is none of nic, rdma and credit", c.FlowControl)
 	case c.Buffers < 1 || c.Buffers > 1<<14:
-		return fmt.Errorf("%d buffers: 1 to 16384", c.Buffers)
+		return rangeError("Buffers", c.Buffers, 1, 1<<14)
 	case c.BufferBytes < 64 || c.BufferBytes > 1<<24:
-		return fmt.Errorf("buffers of %d bytes: 64 to 16777216", c.BufferBytes)
+		return rangeError("BufferBytes", c.BufferBytes, 64, 1<<24)
 	case c.ringCapacity() > 1<<30:
-		return fmt.Errorf("%d buffers of %d bytes: together at most 1073741824", c.Buffers, c.BufferBytes)
+		return fmt.Errorf("Buffers: %d of %d bytes are more than %d bytes", c.Buffers, c.BufferBytes, 1<<30)
 	case c.FlowControl == flow.NIC && (c.Window < 1 || 2*c.Window > c.ringCapacity()):
-		return fmt.Errorf("a window of %d bytes: 1 to %d, half of all buffers", c.Window, c.ringCapacity()/2)
-	case c.Queue < 4 || c.Receives < 8:
-		return fmt.Errorf("%d sends and %d receives: at least 4 and 8", c.Queue, c.Receives)
+		return fmt.Errorf("%w, half of all buffers", rangeError("Window", c.Window, 1, c.ringCapacity()/2))
+	case c.Queue < 4 || c.Queue > 1<<15:
+		return rangeError("Queue", c.Queue, 4, 1<<15)
+	case c.Receives < 8 || c.Receives > 1<<15:
+		return rangeError("Receives", c.Receives, 8, 1<<15)
 	case c.InitialBytes < 0:
-		return fmt.Errorf("%d bytes at first: want at least 0", c.InitialBytes)
-	case c.Receives > 1<<15:
-		return fmt.Errorf("%d receives: at most 32768", c.Receives)
+		return fmt.Errorf("InitialBytes: %d is negative", c.InitialBytes)
 	}
 	return nil
+}
+
+// rangeError returns the error of an option that is out of range.
+func rangeError(name string, value, low, high int) error {
+	return fmt.Errorf("%s: %d out of range [%d, %d]", name, value, low, high)
 }
 
 // A Peer holds the negotiated parameters of the remote side.

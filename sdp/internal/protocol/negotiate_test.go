@@ -112,15 +112,15 @@ func TestHugeBuffers(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for cause, spoil := range map[string]func(c *Config){
-		"0 buffers":                           func(c *Config) { c.Buffers = 0 },
-		"16385 buffers":                       func(c *Config) { c.Buffers = 1<<14 + 1 },
-		"buffers of 63 bytes: 64 to 16777216": func(c *Config) { c.BufferBytes = 63 },
-		"together at most 1073741824":         func(c *Config) { c.Buffers, c.BufferBytes = 1<<14, 1<<17 },
-		"a window of 0 bytes":                 func(c *Config) { c.Window = 0 },
-		"a window of 4001 bytes: 1 to 4000":   func(c *Config) { c.Window = 4001 },
-		"3 sends and 16 receives":             func(c *Config) { c.Queue = 3 },
-		"16 sends and 7 receives":             func(c *Config) { c.Receives = 7 },
-		"32769 receives":                      func(c *Config) { c.Receives = 1<<15 + 1 },
+		"Buffers: 0 out of range [1, 16384]":          func(c *Config) { c.Buffers = 0 },
+		"Buffers: 16385 out of range":                 func(c *Config) { c.Buffers = 1<<14 + 1 },
+		"BufferBytes: 63 out of range [64, 16777216]": func(c *Config) { c.BufferBytes = 63 },
+		"are more than 1073741824 bytes":              func(c *Config) { c.Buffers, c.BufferBytes = 1<<14, 1<<17 },
+		"Window: 0 out of range [1, 4000]":            func(c *Config) { c.Window = 0 },
+		"Window: 4001 out of range [1, 4000]":         func(c *Config) { c.Window = 4001 },
+		"Queue: 3 out of range [4, 32768]":            func(c *Config) { c.Queue = 3 },
+		"Receives: 7 out of range [8, 32768]":         func(c *Config) { c.Receives = 7 },
+		"Receives: 32769 out of range [8, 32768]":     func(c *Config) { c.Receives = 1<<15 + 1 },
 	} {
 		c := plainConfig(flow.NIC)
 		require.NoError(t, c.Validate())

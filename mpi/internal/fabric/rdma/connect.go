@@ -114,7 +114,7 @@ func addressKey(rank int) string { return "rdma-" + strconv.Itoa(rank) }
 // startListeners starts to accept connections of higher ranks, and requests of lower
 // ranks to be connected.
 func (f *Fabric) startListeners() (err error) {
-	if f.cm, err = cm.New(f.dev, cm.Options{Retries: uint8(f.o.Retries)}); err != nil {
+	if f.cm, err = cm.New(f.dev, cm.Options{Retries: f.o.Retries}); err != nil {
 		return err
 	}
 	l, err := f.cm.Listen(0, cm.ListenOptions{NoUC: true})
