@@ -19,16 +19,16 @@ const maxWithoutAckReq = 16
 const cautiousMessages = 256
 
 // wantsAck reports whether a packet of w requests an acknowledgement. It does
-// if it fills the window (edge), if it is a probe, for every n-th packet, so
+// if it fills the window, if it is a probe, for every n-th packet, so
 // that the window moves before it is full, and at the end of a message unless
 // that acknowledgement can be deferred.
-func (c *Core) wantsAck(w *sendWQE, last, edge bool) bool {
+func (c *Core) wantsAck(w *sendWQE, last, fillsWindow bool) bool {
 	every := uint32(min(maxWithoutAckReq, max(1, c.window.Size()/4/int(c.mtu))))
-	careful := c.cautious > 0
-	if careful && last {
+	cautious := c.cautious > 0
+	if cautious && last {
 		c.cautious--
 	}
-	if edge || c.forceAckReq || c.sinceAckReq+1 >= every || last && (careful || !c.ackDeferrable(w)) {
+	if fillsWindow || c.forceAckReq || c.sinceAckReq+1 >= every || last && (cautious || !c.ackDeferrable(w)) {
 		c.forceAckReq = false
 		c.sinceAckReq = 0
 		return true

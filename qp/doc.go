@@ -37,33 +37,41 @@
 //
 // # How a packet travels
 //
-//	requester                                        responder
+//	requester                                  responder
 //
-//	PostSend                 post.go                 HandlePacket             packet.go
-//	   | checked, copied                                | state, source, P_Key
-//	   v                                                v
-//	sendQueue                wqe.go                  handleRequest            responder.go
-//	   | a request gets its PSNs                        | PSN: next, ahead, or seen before
-//	   v                                                | position in the message, permission
-//	sendRequests             requester.go               | a receive, if it takes one  inbound.go
-//	   | window, credits, fence, max_rd_atomic          v
-//	   v                                             scatter, place           gather.go
-//	sendData, sendRead ...                              | into the user's memory, last word last
-//	   | header, gathered data                          v
-//	   v                                             completeRecv             inbound.go
-//	Out ----------- SEND, WRITE, READ ------------>     | owes an acknowledgement
-//	                                                    v
-//	HandlePacket             packet.go               Drain, DrainAck          respond.go
-//	   v                                                |
-//	handleResponse <------- ACK, NAK, data --------- Out
-//	   | acknowledged, sequenceError, RNR  complete.go
+//	PostSend            post.go                HandlePacket         packet.go
+//	   | checked, copied                          | state, source, P_Key
+//	   v                                          v
+//	sendQueue           wqe.go                 handleRequest        responder.go
+//	   |                                          | PSN: next, ahead, or seen before
+//	   v                                          v
+//	Drain               drain.go               receiveSend, receiveWrite ...
+//	   v                                          | permission, a posted receive (inbound.go)
+//	sendRequests        requester.go              v
+//	   | PSNs, window, credits, fence          scatter, writeMemory gather.go
+//	   v                                          | into the application's memory
+//	sendData, sendRead ...                        v
+//	   | headers, gathered data                completeRecv         inbound.go
+//	   v                                          v
+//	Out ------- SEND, WRITE, READ -------->    acceptPacket         responder.go
+//	                                              | schedules the acknowledgement
+//	                                              v
+//	HandlePacket        packet.go              Drain, DrainAck      drain.go
+//	   v                                          v
+//	handleResponse <--- ACK, NAK, data ------- Out
+//	   |                response.go
 //	   v
-//	Host.Complete            complete.go, or fail.go: the request failed, the rest is flushed
+//	completeHead        complete.go, or fail.go if the request failed
+//	   v
+//	Host.Complete
 //
-// UC and UD use a subset of this path: unreliable.go and datagram.go. state.go
-// lists the attributes of each state transition and the work requests of each
-// state, and modify.go applies them. Package reliability provides timers and
-// counters.
+// UC uses a subset of this path: unreliable.go; UD another one: datagram.go. RDMA
+// over UD has a path of its own, in files that correspond: peer_post.go,
+// peer_request.go, peer_serve.go and peer_response.go.
+//
+// state.go lists the attributes of each state transition and the work requests of
+// each state, and modify.go applies them. Package reliability provides windows,
+// timers and credits.
 //
 // # Conformance
 //

@@ -94,9 +94,9 @@ func (c *Core) unansweredFailure() *verbs.Failure {
 }
 
 // failResponse fails the oldest request because of an invalid response.
-func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
+func (c *Core) failResponse(now Time, p *wire.Packet, mismatch string) {
 	c.failSend(now, c.sq.wqeAt(c.sq.head), verbs.WCBadRespErr, &verbs.Failure{
-		Event: what + " (" + p.Info.Name + ")", PSN: uint32(p.BTH.PSN),
+		Event: mismatch + " (" + p.Info.Name + ")", PSN: uint32(p.BTH.PSN),
 		Cause: "the PSNs or the path MTU of the two queue pairs differ, or another sender responds",
 	})
 }

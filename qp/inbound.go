@@ -22,10 +22,10 @@ type inboundMessage struct {
 	priorBytes uint32 // WRITE: bytes of earlier packets of a split write, see splitsWrite
 }
 
-// AmidMessage reports whether a softrnic peer is in the middle of a message and
+// MidMessage reports whether a softrnic peer is in the middle of a message and
 // does not wait for the acknowledgement of an earlier one. The rest of the
 // message then arrives without an acknowledgement, as far as the window allows.
-func (c *Core) AmidMessage() bool {
+func (c *Core) MidMessage() bool {
 	return c.softrnicPeer && (c.msg.active || c.msg.priorBytes > 0) && !c.acks.CoversMessageEnd()
 }
 

@@ -6,6 +6,12 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
+// The ECN field of the TOS byte, and its value "congestion experienced" (RFC 3168).
+const (
+	ecnMask = 3
+	ecnCE   = 3
+)
+
 // HandlePacket handles a packet addressed to this queue pair, directly or
 // through a multicast group. The packet must be parsed and its ICRC checked.
 // The result is the reason if the packet was dropped, or DropNone. The memory
@@ -16,12 +22,12 @@ func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 	}
 	c.counters.RcvdPkts++
 	c.peerSeen = true
-	var s uint8
+	var syndrome uint8
 	if p.Info.AETH {
-		s = uint8(p.AETH().Syndrome)
+		syndrome = uint8(p.AETH().Syndrome)
 	}
-	c.recorder.addPacket(now, false, p.BTH.Opcode, p.BTH.PSN, s)
-	if p.TOS&3 == 3 || p.BTH.FECN {
+	c.recorder.addPacket(now, false, p.BTH.Opcode, p.BTH.PSN, syndrome)
+	if p.TOS&ecnMask == ecnCE || p.BTH.FECN {
 		c.onCongestionMark(now)
 	}
 	if c.state == sRTR && !c.established && p.Info.Request && c.class != wire.ClassUD {

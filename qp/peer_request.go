@@ -22,14 +22,14 @@ func (c *Core) sendRDMA(now Time, out Out) bool {
 	}
 	for r := c.rdma; r.active.Len() > 0; {
 		p := *r.active.Front()
-		got := sent
-		for i := 0; i < sendQuota && got == sent; i++ {
-			got = p.sendNext(now, out)
+		result := sent
+		for i := 0; i < sendQuota && result == sent; i++ {
+			result = p.sendNext(now, out)
 		}
-		if got == full {
+		if result == full {
 			return true
 		}
-		p.active = got == sent
+		p.active = result == sent
 		r.active.Pop()
 		if p.active {
 			r.active.Push(p)
@@ -49,13 +49,13 @@ func (p *Peer) sendNext(now Time, out Out) outcome {
 					p.advanceUna(now)
 					return sent
 				}
-				got := p.buildPacket(now, out, psn, s)
-				if got == blocked { // the source memory cannot be read
+				result := p.buildPacket(now, out, psn, s)
+				if result == blocked { // the source memory cannot be read
 					p.retireSlot(s)
 					p.advanceUna(now)
 					return sent
 				}
-				return got
+				return result
 			}
 		}
 	}
@@ -105,18 +105,18 @@ func (p *Peer) sendNext(now Time, out Out) outcome {
 		return sent
 	}
 	psn := p.next
-	at := p.slotFor(psn)
-	*at = s
-	at.lost = true // until it is sent
+	slotAt := p.slotFor(psn)
+	*slotAt = s
+	slotAt.lost = true // until it is sent
 	p.lostSlots++
-	switch p.buildPacket(now, out, psn, at) {
+	switch p.buildPacket(now, out, psn, slotAt) {
 	case full:
 		p.lostSlots--
-		*at = slot{}
+		*slotAt = slot{}
 		return full
 	case blocked: // the source memory cannot be read
 		p.lostSlots--
-		*at = slot{}
+		*slotAt = slot{}
 		return sent
 	}
 	p.next = psn.Add(1)
@@ -227,8 +227,8 @@ func (p *Peer) wantsAck(s *slot) bool {
 	}
 	every := min(maxWithoutAckReq, max(1, p.window.Size()/4/int(p.mtu)))
 	last := s.off+s.n >= o.length
-	hurried := o.flags&verbs.SendDelayAck == 0 || 2*c.rdma.ops >= c.rdma.maxOps
-	if p.sinceAckReq++; int(p.sinceAckReq) >= every || last && hurried || !p.window.Allows(p.inFlight+p.windowCost(o, s), int(p.mtu)+PacketCost) {
+	urgent := o.flags&verbs.SendDelayAck == 0 || 2*c.rdma.ops >= c.rdma.maxOps
+	if p.sinceAckReq++; int(p.sinceAckReq) >= every || last && urgent || !p.window.Allows(p.inFlight+p.windowCost(o, s), int(p.mtu)+PacketCost) {
 		p.sinceAckReq = 0
 		return true
 	}
@@ -236,8 +236,8 @@ func (p *Peer) wantsAck(s *slot) bool {
 }
 
 // putHeaders writes BTH and DETH of a packet to the peer.
-func (p *Peer) putHeaders(b []byte, op wire.Opcode, pad int, psn wire.PSN, asks bool) {
-	bth := wire.BTH{Opcode: op, AckReq: asks, Pad: uint8(pad), PKey: p.core.pkey, DestQPN: p.qpn, PSN: psn}
+func (p *Peer) putHeaders(b []byte, op wire.Opcode, pad int, psn wire.PSN, ackReq bool) {
+	bth := wire.BTH{Opcode: op, AckReq: ackReq, Pad: uint8(pad), PKey: p.core.pkey, DestQPN: p.qpn, PSN: psn}
 	bth.Put(b)
 	wire.DETH{QKey: p.remoteToken, SrcQPN: p.core.num}.Put(b[wire.BTHLen:])
 	p.core.counters.SentPkts++
@@ -276,8 +276,8 @@ func (p *Peer) responsePackets(s *slot) uint32 { return max(1, (s.n+p.mtu-1)/p.m
 // missing response packet.
 func (p *Peer) missingRange(s *slot) (first, n uint32) {
 	all := uint32(1)<<p.responsePackets(s) - 1
-	open := all &^ s.received
-	lo, hi := uint32(bits.TrailingZeros32(open)), uint32(bits.Len32(open))
+	missing := all &^ s.received
+	lo, hi := uint32(bits.TrailingZeros32(missing)), uint32(bits.Len32(missing))
 	return lo * p.mtu, min(hi*p.mtu, s.n) - lo*p.mtu
 }
 
@@ -402,16 +402,16 @@ func (p *Peer) advanceUna(now Time) {
 // packet with transmission number order: their responses would have arrived
 // earlier.
 func (p *Peer) detectLosses(now Time, order uint32) {
-	some := false
+	found := false
 	for psn := p.una; psn != p.next; psn = psn.Add(1) {
 		s := p.slotFor(psn)
 		if s.op == nil || s.lost || s.op.op == verbs.WRRDMAWrite || int32(order-s.txNum) <= 0 {
 			continue
 		}
 		p.declareLost(s)
-		some = true
+		found = true
 	}
-	if some {
+	if found {
 		p.core.readWindow.OnLoss(now, max(p.rtt.Smoothed(), reliability.Millisecond))
 		p.markActive()
 	}

@@ -9,14 +9,14 @@ import (
 )
 
 // handleResponse handles a response of a peer.
-func (p *Peer) handleResponse(now Time, k *wire.Packet) (drop wire.Drop) {
-	switch k.Info.Operation {
+func (p *Peer) handleResponse(now Time, pkt *wire.Packet) (drop wire.Drop) {
+	switch pkt.Info.Operation {
 	case wire.OpAck:
-		drop = p.handleAck(now, k)
+		drop = p.handleAck(now, pkt)
 	case wire.OpReadResponse:
-		drop = p.handleReadResponse(now, k)
+		drop = p.handleReadResponse(now, pkt)
 	default:
-		drop = p.handleAtomicResponse(now, k)
+		drop = p.handleAtomicResponse(now, pkt)
 	}
 	if p.deadline == 0 && p.outstanding > 0 { // markAlive has cleared it
 		p.setDeadline(now)
@@ -26,8 +26,8 @@ func (p *Peer) handleResponse(now Time, k *wire.Packet) (drop wire.Drop) {
 }
 
 // handleAck handles a selective acknowledgement of writes, or a NAK.
-func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
-	psn, syndrome, done := k.BTH.PSN, k.AETH().Syndrome, k.SackETH().Done
+func (p *Peer) handleAck(now Time, pkt *wire.Packet) wire.Drop {
+	psn, syndrome, done := pkt.BTH.PSN, pkt.AETH().Syndrome, pkt.SackETH().Done
 	switch {
 	case !psn.Less(p.next):
 		return wire.DropGhostResponse
@@ -41,26 +41,26 @@ func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
 	}
 	p.markAlive(now)
 	lost := false
-	patience := Time(max(p.rtt.Smoothed(), 100*reliability.Microsecond))
+	lossDelay := Time(max(p.rtt.Smoothed(), 100*reliability.Microsecond))
 	for i := range reliability.ReplayWindow {
-		at := psn.Add(-i)
-		if p.outstanding == 0 || at.Less(p.una) {
+		seq := psn.Add(-i)
+		if p.outstanding == 0 || seq.Less(p.una) {
 			break
 		}
-		s := p.findInFlight(at)
+		s := p.findInFlight(seq)
 		switch {
 		case s == nil:
 		case done&(1<<i) == 0: // a later packet was received
-			if !s.lost && now-s.sentAt > patience {
+			if !s.lost && now-s.sentAt > lossDelay {
 				p.declareLost(s)
 				lost = true
 			}
 		case s.op.op == verbs.WRRDMAWrite:
-			p.completeSlot(now, at, s)
+			p.completeSlot(now, seq, s)
 		}
 	}
 	if lost {
-		p.window.OnLoss(now, int64(patience))
+		p.window.OnLoss(now, int64(lossDelay))
 		p.cautious = cautiousMessages
 		p.markActive()
 	}
@@ -91,12 +91,12 @@ func (p *Peer) handleNAK(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Dr
 }
 
 // handleReadResponse stores one packet of a read response.
-func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
-	s := p.findInFlight(k.BTH.PSN)
+func (p *Peer) handleReadResponse(now Time, pkt *wire.Packet) wire.Drop {
+	s := p.findInFlight(pkt.BTH.PSN)
 	if s == nil {
 		return wire.DropDuplicate
 	}
-	o, h, n := s.op, k.RETH(), uint32(len(k.Payload))
+	o, h, n := s.op, pkt.RETH(), uint32(len(pkt.Payload))
 	off := h.VA - (o.remote + uint64(s.off))
 	if o.op != verbs.WRRDMARead || off >= uint64(max(s.n, 1)) || off%uint64(p.mtu) != 0 || n != min(p.mtu, s.n-uint32(off)) {
 		return wire.DropGhostResponse
@@ -108,7 +108,7 @@ func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
 	c := p.core
 	p.markAlive(now)
 	if o.status == verbs.WCSuccess {
-		if m := c.scatter(o.sgl, s.off+uint32(off), k.Payload); !m.ok() {
+		if m := c.scatter(o.sgl, s.off+uint32(off), pkt.Payload); !m.ok() {
 			o.setFailure(verbs.WCLocProtErr, localFailure(m))
 		}
 	}
@@ -118,7 +118,7 @@ func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
 	order := s.txNum
 	switch all := uint32(1)<<p.responsePackets(s) - 1; {
 	case s.received == all:
-		p.completeSlot(now, k.BTH.PSN, s)
+		p.completeSlot(now, pkt.BTH.PSN, s)
 	case off+uint64(n) == uint64(s.n) && !s.lost:
 		p.declareLost(s) // packets before the last are missing
 		p.markActive()
@@ -130,8 +130,8 @@ func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
 }
 
 // handleAtomicResponse stores the original value of an atomic.
-func (p *Peer) handleAtomicResponse(now Time, k *wire.Packet) wire.Drop {
-	s := p.findInFlight(k.BTH.PSN)
+func (p *Peer) handleAtomicResponse(now Time, pkt *wire.Packet) wire.Drop {
+	s := p.findInFlight(pkt.BTH.PSN)
 	if s == nil {
 		return wire.DropDuplicate
 	}
@@ -139,13 +139,13 @@ func (p *Peer) handleAtomicResponse(now Time, k *wire.Packet) wire.Drop {
 		return wire.DropGhostResponse
 	}
 	var b [8]byte
-	putHost(b[:], k.AtomicAckETH().Orig)
+	putHost(b[:], pkt.AtomicAckETH().Orig)
 	if m := p.core.scatter(s.op.sgl, 0, b[:]); !m.ok() {
 		s.op.setFailure(verbs.WCLocProtErr, localFailure(m))
 	}
 	p.markAlive(now)
 	order := s.txNum
-	p.completeSlot(now, k.BTH.PSN, s)
+	p.completeSlot(now, pkt.BTH.PSN, s)
 	if p.outstanding > 0 {
 		p.detectLosses(now, order)
 	}

@@ -39,7 +39,7 @@ func TestPieces(t *testing.T) {
 				goesOn := i < k-1
 				require.Equal(t, goesOn, pkt.BTH.More, "packet %d", i)
 				p.give(p.b, pkt)
-				require.Equal(t, goesOn, p.b.AmidMessage(), "packet %d", i)
+				require.Equal(t, goesOn, p.b.MidMessage(), "packet %d", i)
 			}
 			answers := p.take(p.b)
 			require.Equal(t, responses, p.words(p.b, answers))
@@ -124,7 +124,7 @@ func TestAmidMessage(t *testing.T) {
 	require.Len(t, requests, 6)
 	for i, amid := range []bool{true, true, false, false, false, false} {
 		p.give(p.b, requests[i])
-		require.Equal(t, amid, p.b.AmidMessage(), "packet %d", i)
+		require.Equal(t, amid, p.b.MidMessage(), "packet %d", i)
 	}
 	require.Len(t, p.take(p.b), 1)
 
@@ -133,5 +133,5 @@ func TestAmidMessage(t *testing.T) {
 	p.give(p.b, requests[:3]...)
 	require.Len(t, p.take(p.b), 1)
 	p.give(p.b, requests[3])
-	require.True(t, p.b.AmidMessage(), "the end has been acknowledged")
+	require.True(t, p.b.MidMessage(), "the end has been acknowledged")
 }

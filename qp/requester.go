@@ -27,18 +27,18 @@ func (c *Core) inFlight() int {
 	if c.next == c.una {
 		return 0
 	}
-	sent, acked := c.endPos, c.endPos
+	sentPos, ackedPos := c.endPos, c.endPos
 	if c.cur != c.sq.tail {
 		if w := c.sq.wqeAt(c.cur); w.started && !w.isLocal() {
-			sent = c.windowPosition(w, c.next)
+			sentPos = c.windowPosition(w, c.next)
 		}
 	}
 	if w := c.sq.wqeAt(c.sq.head); w.started && !w.isLocal() && w.first.LessEq(c.una) {
-		acked = c.windowPosition(w, c.una)
+		ackedPos = c.windowPosition(w, c.una)
 	} else if w.started {
-		acked = w.base
+		ackedPos = w.base
 	}
-	return int(sent - acked)
+	return int(sentPos - ackedPos)
 }
 
 // An outcome is the result of an attempt to send the next packet.
@@ -140,12 +140,12 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		op = wire.OpWrite
 	}
 	imm := last && (w.op == verbs.WRSendWithImm || w.op == verbs.WRRDMAWriteWithImm)
-	whole := c.splitsWrite(w)
-	info := wire.Compose(c.class, op, off == 0 || whole, last || whole, imm, last && w.op == verbs.WRSendWithInv).Info()
+	split := c.splitsWrite(w)
+	info := wire.Compose(c.class, op, off == 0 || split, last || split, imm, last && w.op == verbs.WRSendWithInv).Info()
 	pad := wire.PadFor(int(n))
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
 
-	edge := false // this packet fills the window
+	fillsWindow := false // this packet fills the window
 	if c.typ == verbs.RC {
 		inFlight := c.inFlight()
 		if !c.window.Allows(inFlight, c.minBurst(w, off)) {
@@ -154,7 +154,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 			}
 			c.forceAckReq = true // send one more packet to get an acknowledgement, so that the window moves
 		}
-		edge = !c.window.Allows(inFlight+int(n)+PacketCost, int(c.mtu)+PacketCost)
+		fillsWindow = !c.window.Allows(inFlight+int(n)+PacketCost, int(c.mtu)+PacketCost)
 	}
 	var src []byte
 	if w.inline == 0 {
@@ -164,8 +164,8 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		}
 	}
 	var b []byte
-	refer := len(src) >= minZeroCopy && pad == 0 && c.typ == verbs.RC && !c.next.Less(c.top)
-	if refer {
+	zeroCopy := len(src) >= minZeroCopy && pad == 0 && c.typ == verbs.RC && !c.next.Less(c.top)
+	if zeroCopy {
 		if off%probeAhead == 0 {
 			if m := c.probeSource(&c.sq.sglAt(c.cur)[0], off, w.length); !m.ok() {
 				return c.failSource(now, w, m)
@@ -178,7 +178,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	if b == nil {
 		return full
 	}
-	if !refer {
+	if !zeroCopy {
 		if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+int(n)+pad], w, src, off, n); !m.ok() {
 			cancelPacket(out, b)
 			return c.failSource(now, w, m)
@@ -187,13 +187,13 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
 		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumesRecv(),
-		AckReq: c.typ == verbs.RC && c.wantsAck(w, last, edge),
-		More:   whole && !last,
+		AckReq: c.typ == verbs.RC && c.wantsAck(w, last, fillsWindow),
+		More:   split && !last,
 	}
 	bth.Put(b)
 	if info.RETH {
 		h := wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.length}
-		if whole {
+		if split {
 			h.VA, h.Length = w.remote+uint64(off), n
 			if !c.next.Less(c.top) {
 				c.credits.StartMessage(imm)
@@ -285,13 +285,13 @@ func (c *Core) minBurst(w *sendWQE, off uint32) int {
 }
 
 // onPacketSent advances past a packet of psns PSNs that was built.
-func (c *Core) onPacketSent(now Time, w *sendWQE, op wire.Opcode, psns int, asked bool) {
+func (c *Core) onPacketSent(now Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
 	c.recorder.addPacket(now, true, op, c.next, uint8(0))
 	c.counters.SentPkts++
 	if c.next.Less(c.top) {
 		c.counters.Retransmitted++
 		c.rtt.StopTiming()
-	} else if asked && c.typ == verbs.RC {
+	} else if ackReq && c.typ == verbs.RC {
 		c.rtt.OnSent(now, c.next)
 		c.lastAckReq, c.ackReqInFlight = c.next, true
 	}
@@ -300,7 +300,7 @@ func (c *Core) onPacketSent(now Time, w *sendWQE, op wire.Opcode, psns int, aske
 		c.top = c.next
 	}
 	if c.typ == verbs.RC {
-		c.retry.OnSent(now, asked, &c.rtt)
+		c.retry.OnSent(now, ackReq, &c.rtt)
 	}
 	if w.last.Less(c.next) {
 		c.cur++
@@ -356,13 +356,13 @@ func (c *Core) countReads(i uint32, sign int) {
 	if !w.expectsResponse() || w.done || !w.started {
 		return
 	}
-	asked := c.requestedBytes(i, w)
+	requested := c.requestedBytes(i, w)
 	switch {
 	case w.isAtomic() || w.length == 0:
-		c.rdOut += uint32(sign) * min(asked, 1)
-	case asked > w.got:
-		c.rdOut += uint32(sign) * ((asked-1)/c.readPart - w.got/c.readPart + 1)
-		c.rdBytes += uint32(sign) * (asked - w.got)
+		c.rdOut += uint32(sign) * min(requested, 1)
+	case requested > w.got:
+		c.rdOut += uint32(sign) * ((requested-1)/c.readPart - w.got/c.readPart + 1)
+		c.rdBytes += uint32(sign) * (requested - w.got)
 	}
 }
 

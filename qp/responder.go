@@ -58,8 +58,8 @@ func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
 	return 0, ""
 }
 
-// refusalCause returns the advice for a request rejected with s.
-func refusalCause(s wire.Syndrome) string {
+// rejectionCause returns the advice for a request rejected with s.
+func rejectionCause(s wire.Syndrome) string {
 	if s == wire.NakRemoteAccess {
 		return "correct the peer's key or range, or the region's access here"
 	}
@@ -69,7 +69,7 @@ func refusalCause(s wire.Syndrome) string {
 // rejectRequest schedules a fatal NAK and enters ERR.
 func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, reason string) wire.Drop {
 	c.acks.ScheduleNAK(s, p.BTH.PSN)
-	status, cause := verbs.WCRemInvReqErr, refusalCause(s)
+	status, cause := verbs.WCRemInvReqErr, rejectionCause(s)
 	switch s {
 	case wire.NakRemoteAccess:
 		status = verbs.WCRemAccessErr

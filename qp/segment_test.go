@@ -114,7 +114,7 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 	}
 	for i, pkt := range pkts {
 		p.give(p.b, pkt)
-		require.False(t, p.b.AmidMessage(), "it may be any adapter, packet %d", i)
+		require.False(t, p.b.MidMessage(), "it may be any adapter, packet %d", i)
 	}
 	at := 32768
 	if tr.writes() {

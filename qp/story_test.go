@@ -113,7 +113,7 @@ func TestStories(t *testing.T) {
 func TestCausesAreShort(t *testing.T) {
 	for op := verbs.WRRDMAWrite; op <= verbs.WRBindMW; op++ {
 		w := &sendWQE{op: op, remote: 8}
-		for _, cause := range []string{invalidCause(w), accessCause(w), refusalCause(wire.NakRemoteAccess), refusalCause(wire.NakInvalidRequest)} {
+		for _, cause := range []string{invalidCause(w), accessCause(w), rejectionCause(wire.NakRemoteAccess), rejectionCause(wire.NakInvalidRequest)} {
 			require.LessOrEqual(t, len(cause), 175, cause)
 		}
 	}

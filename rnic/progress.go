@@ -130,7 +130,7 @@ func (s *shard) ackInterval() int {
 // middle of a message. The peer does not wait for it: it may have more than
 // maxAckEvery packets in flight, and the rest of the message follows.
 func (s *shard) onlyMidMessageAck() bool {
-	return len(s.ackQueue) == 1 && s.ackQueue[0].core.AmidMessage()
+	return len(s.ackQueue) == 1 && s.ackQueue[0].core.MidMessage()
 }
 
 // deferAcks reports whether pending acknowledgements should wait although the

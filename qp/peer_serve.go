@@ -24,8 +24,8 @@ type rdmaReply struct {
 const maxReplies = reliability.ReplayWindow
 
 // handleRDMA handles a packet of an RDMA peer.
-func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
-	h := k.DETH()
+func (c *Core) handleRDMA(now Time, pkt *wire.Packet) wire.Drop {
+	h := pkt.DETH()
 	p := c.rdma.lastPeer
 	if p == nil || p.localToken != h.QKey {
 		if p = c.rdma.peers[h.QKey]; p == nil {
@@ -34,53 +34,53 @@ func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
 		c.rdma.lastPeer = p
 	}
 	switch {
-	case p.qpn != h.SrcQPN || p.path.Dst.Addr() != k.Src.Addr():
+	case p.qpn != h.SrcQPN || p.path.Dst.Addr() != pkt.Src.Addr():
 		return wire.DropWrongSource
 	case !p.connected:
 		return wire.DropQPState
-	case len(k.Payload) > int(p.mtu) || k.Info.Operation == wire.OpWrite && uint32(len(k.Payload)) != k.RETH().Length:
+	case len(pkt.Payload) > int(p.mtu) || pkt.Info.Operation == wire.OpWrite && uint32(len(pkt.Payload)) != pkt.RETH().Length:
 		return wire.DropBadLength
-	case k.Info.Request:
-		return p.handleRequest(now, k)
+	case pkt.Info.Request:
+		return p.handleRequest(now, pkt)
 	case c.state == sRTR:
 		return wire.DropQPState
 	}
-	return p.handleResponse(now, k)
+	return p.handleResponse(now, pkt)
 }
 
 // handleRequest executes a fresh request and answers it, or repeats the
 // response.
-func (p *Peer) handleRequest(now Time, k *wire.Packet) wire.Drop {
-	c, psn := p.core, k.BTH.PSN
-	fresh := p.replay.Classify(psn)
+func (p *Peer) handleRequest(now Time, pkt *wire.Packet) wire.Drop {
+	c, psn := p.core, pkt.BTH.PSN
+	class := p.replay.Classify(psn)
 	switch {
-	case fresh == reliability.Outdated:
+	case class == reliability.Outdated:
 		return wire.DropDuplicate
-	case fresh == reliability.Premature:
+	case class == reliability.Premature:
 		return wire.DropOutOfSequence
 	case p.pendingReplies >= maxReplies:
 		return wire.DropNoReceive
 	}
-	again := fresh == reliability.Repeated
-	if again {
+	repeated := class == reliability.Repeated
+	if repeated {
 		c.counters.DuplicateRequest++
 	}
-	switch op := k.Info.Operation; {
-	case again && op == wire.OpWrite:
+	switch op := pkt.Info.Operation; {
+	case repeated && op == wire.OpWrite:
 		p.scheduleAck()
 		return wire.DropDuplicate
-	case again && op != wire.OpReadRequest:
+	case repeated && op != wire.OpReadRequest:
 		if p.atomicResults == nil {
 			return wire.DropUnknownReplay
 		}
 		p.queueReply(rdmaReply{op: wire.UDXAtomicAck, psn: psn, value: p.atomicResults[psn%reliability.ReplayWindow]})
 		return wire.DropDuplicate
 	case op == wire.OpReadRequest:
-		return p.serveRead(k, again)
+		return p.serveRead(pkt, repeated)
 	case op == wire.OpWrite:
-		return p.serveWrite(now, k)
+		return p.serveWrite(now, pkt)
 	}
-	return p.serveAtomic(k)
+	return p.serveAtomic(pkt)
 }
 
 // queueNAK rejects a request. It counts as not executed.
@@ -89,23 +89,23 @@ func (p *Peer) queueNAK(psn wire.PSN, s wire.Syndrome) wire.Drop {
 	return wire.DropAccessDenied
 }
 
-func (p *Peer) serveWrite(now Time, k *wire.Packet) wire.Drop {
-	c, h := p.core, k.RETH()
+func (p *Peer) serveWrite(now Time, pkt *wire.Packet) wire.Drop {
+	c, h := p.core, pkt.RETH()
 	if p.access&verbs.AccessRemoteWrite == 0 {
-		return p.queueNAK(k.BTH.PSN, wire.NakInvalidRequest)
+		return p.queueNAK(pkt.BTH.PSN, wire.NakInvalidRequest)
 	}
 	if h.Length > 0 {
 		dst, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteWrite, c.num)
 		if f != NoFault {
-			return p.queueNAK(k.BTH.PSN, wire.NakRemoteAccess)
+			return p.queueNAK(pkt.BTH.PSN, wire.NakRemoteAccess)
 		}
-		if !writeMemory(dst, k.Payload) {
-			return p.queueNAK(k.BTH.PSN, wire.NakRemoteOperational)
+		if !writeMemory(dst, pkt.Payload) {
+			return p.queueNAK(pkt.BTH.PSN, wire.NakRemoteOperational)
 		}
 	}
 	c.counters.RcvdBytes += uint64(h.Length)
-	p.replay.MarkExecuted(k.BTH.PSN)
-	if k.BTH.AckReq {
+	p.replay.MarkExecuted(pkt.BTH.PSN)
+	if pkt.BTH.AckReq {
 		p.scheduleAck()
 	} else {
 		p.scheduleDelayedAck(now)
@@ -114,30 +114,30 @@ func (p *Peer) serveWrite(now Time, k *wire.Packet) wire.Drop {
 }
 
 // serveRead queues the response of a read. Reads are idempotent.
-func (p *Peer) serveRead(k *wire.Packet, again bool) wire.Drop {
-	c, h := p.core, k.RETH()
+func (p *Peer) serveRead(pkt *wire.Packet, repeated bool) wire.Drop {
+	c, h := p.core, pkt.RETH()
 	if p.access&verbs.AccessRemoteRead == 0 {
-		return p.queueNAK(k.BTH.PSN, wire.NakInvalidRequest)
+		return p.queueNAK(pkt.BTH.PSN, wire.NakInvalidRequest)
 	}
 	if h.Length > maxReadPackets*p.mtu {
-		return p.queueNAK(k.BTH.PSN, wire.NakInvalidRequest)
+		return p.queueNAK(pkt.BTH.PSN, wire.NakInvalidRequest)
 	}
 	if h.Length > 0 {
 		if _, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteRead, c.num); f != NoFault {
-			return p.queueNAK(k.BTH.PSN, wire.NakRemoteAccess)
+			return p.queueNAK(pkt.BTH.PSN, wire.NakRemoteAccess)
 		}
 	}
-	if !again {
-		p.replay.MarkExecuted(k.BTH.PSN)
+	if !repeated {
+		p.replay.MarkExecuted(pkt.BTH.PSN)
 	}
-	p.queueReply(rdmaReply{op: wire.UDXReadResponse, psn: k.BTH.PSN, value: h.VA, rkey: h.RKey, n: h.Length, repeated: again})
+	p.queueReply(rdmaReply{op: wire.UDXReadResponse, psn: pkt.BTH.PSN, value: h.VA, rkey: h.RKey, n: h.Length, repeated: repeated})
 	return wire.DropNone
 }
 
 // serveAtomic executes an atomic once and saves the original value for
 // repetitions.
-func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
-	c, h, psn := p.core, k.AtomicETH(), k.BTH.PSN
+func (p *Peer) serveAtomic(pkt *wire.Packet) wire.Drop {
+	c, h, psn := p.core, pkt.AtomicETH(), pkt.BTH.PSN
 	if p.access&verbs.AccessRemoteAtomic == 0 || h.VA%8 != 0 {
 		return p.queueNAK(psn, wire.NakInvalidRequest)
 	}
@@ -152,7 +152,7 @@ func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
 	if p.atomicResults == nil {
 		p.atomicResults = new([reliability.ReplayWindow]uint64)
 	}
-	orig, ok := executeAtomic(word, k)
+	orig, ok := executeAtomic(word, pkt)
 	if !ok {
 		return p.queueNAK(psn, wire.NakRemoteOperational)
 	}
@@ -201,12 +201,12 @@ func (p *Peer) scheduleDelayedAck(now Time) {
 func (r *rdma) scheduleDueAcks(now Time) {
 	for r.delayedAcks.Len() > 0 {
 		a := *r.delayedAcks.Front()
-		mine := a.peer.delayedAckAt == a.at && !a.peer.closed
-		if mine && a.at > now {
+		current := a.peer.delayedAckAt == a.at && !a.peer.closed
+		if current && a.at > now {
 			return
 		}
 		r.delayedAcks.Pop()
-		if mine {
+		if current {
 			a.peer.scheduleAck()
 		}
 	}
