@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,19 @@ func (p *running) dial(t testing.TB) *net.TCPConn {
 	t.Cleanup(func() { c.Close() })
 	require.NoError(t, c.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
 	return c.(*net.TCPConn)
+}
+
+// requireReset requires that the proxy resets a connection, which may happen before the dial
+// returns.
+func (p *running) requireReset(t testing.TB) {
+	t.Helper()
+	c, err := net.Dial("tcp", net.JoinHostPort(p.at.Host, portText(p.at)))
+	if err == nil {
+		defer c.Close()
+		require.NoError(t, c.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
+		_, err = c.Read(make([]byte, 1))
+	}
+	require.ErrorIs(t, err, syscall.ECONNRESET)
 }
 
 func portText(p sockets.Addr) string {

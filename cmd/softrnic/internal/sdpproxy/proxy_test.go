@@ -156,14 +156,10 @@ func TestNobodyThere(t *testing.T) {
 	near, far := betweenPatient(t, l.Addr(), sdp.Options{}, 5*time.Second) // without a server
 	require.NoError(t, l.Close())
 	for range 2 {
-		c := near.dial(t)
-		_, err = c.Read(make([]byte, 1))
-		require.ErrorIs(t, err, syscall.ECONNRESET)
+		near.requireReset(t)
 	}
 	far.end(t)
-	c := near.dial(t)
-	_, err = c.Read(make([]byte, 1))
-	require.ErrorIs(t, err, syscall.ECONNRESET)
+	near.requireReset(t)
 	near.end(t)
 	require.Equal(t, sdpproxy.Totals{Connections: 2, Failed: 2}, far.totals)
 	require.Equal(t, sdpproxy.Totals{Connections: 3, Failed: 3}, near.totals)
