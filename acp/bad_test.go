@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestSlotSizes creates ends with different slot sizes. Both fail with both sizes, and a matching channel
-// between the same ranks is not affected.
+// TestSlotSizes creates ends with different slot sizes. Both fail with both sizes, and a matching
+// channel between the same ranks is not affected.
 func TestSlotSizes(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		o := acp.ChannelOptions{SlotSize: 64 << p.Rank()}
@@ -96,12 +96,13 @@ func TestMisuse(t *testing.T) {
 	}))
 }
 
-// TestReceiverFreesFirst frees a receiving end first. The sender can still send until it frees its own end.
+// TestReceiverFreesFirst frees a receiving end first. The sender can still send until it frees its
+// own end.
 func TestReceiverFreesFirst(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
 			o.SlotSize = 64
-			both(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
+			runPair(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
 				for i := range 50 {
 					if _, err := ch.Send(message(200, i)).Wait(ctx); err != nil {
 						return err

@@ -16,8 +16,8 @@ import (
 // variants are the two kinds of signals.
 var variants = map[string]acp.ChannelOptions{"mirrored": {}, "imm": {Imm: true}}
 
-// both runs two ranks: the sender and the receiver of a channel.
-func both(t *testing.T, o, ro acp.ChannelOptions, send, recv func(p *acp.Process, ch *acp.Channel) error) {
+// runPair runs two ranks: the sender and the receiver of a channel.
+func runPair(t *testing.T, o, ro acp.ChannelOptions, send, recv func(p *acp.Process, ch *acp.Channel) error) {
 	t.Helper()
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		f, mine := send, o
@@ -51,7 +51,7 @@ func TestChannel(t *testing.T) {
 				o.SlotSize, o.Slots, o.Copy = 64, 3, copies
 				ro := o
 				ro.Slots = 5
-				both(t, o, ro, func(p *acp.Process, ch *acp.Channel) error {
+				runPair(t, o, ro, func(p *acp.Process, ch *acp.Channel) error {
 					for i, n := range lengths {
 						if _, err := ch.Send(message(n, i)).Wait(ctx); err != nil {
 							return err
@@ -81,8 +81,8 @@ func TestChannel(t *testing.T) {
 	}
 }
 
-// TestSlotsThatHaveNotLeft checks that a slot is not overwritten before it has been sent, because lost
-// packets are retransmitted from it.
+// TestSlotsThatHaveNotLeft checks that a slot is not overwritten before it has been sent, because
+// lost packets are retransmitted from it.
 func TestSlotsThatHaveNotLeft(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {

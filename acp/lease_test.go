@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestPlacedRefused breaks the receiver's channel while a long message is in flight to its buffer. The key is
-// invalidated, the put is refused without effect on other channels of the connection, and no memory stays
-// registered.
+// TestPlacedRefused breaks the receiver's channel while a long message is in flight to its buffer.
+// The key is invalidated, the put is refused without effect on other channels of the connection,
+// and no memory stays registered.
 func TestPlacedRefused(t *testing.T) {
 	const n, rounds, beside = 4 << 20, 6, 40
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
@@ -101,8 +101,8 @@ func TestPlacedRefused(t *testing.T) {
 	}))
 }
 
-// TestLeaseOfMemory checks that the end of a channel deregisters all memory, of ends, messages and receives,
-// even if nothing is sent afterwards.
+// TestLeaseOfMemory checks that the end of a channel deregisters all memory, of ends, messages and
+// receives, even if nothing is sent afterwards.
 func TestLeaseOfMemory(t *testing.T) {
 	const long = 64 << 10
 	for name, end := range map[string]func(p *acp.Process, ch *acp.Channel, base int) error{
@@ -188,7 +188,7 @@ func TestFreeIsLast(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
 			o.Slots = 32
-			both(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
+			runPair(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
 				if _, err := ch.Send(nil).Wait(ctx); err != nil { // establishes the connection
 					return err
 				}
@@ -214,12 +214,12 @@ func TestFreeIsLast(t *testing.T) {
 	}
 }
 
-// TestBoardBesideMessages checks for all slot sizes that the board of adverts does not overlap messages in
-// slots.
+// TestBoardBesideMessages checks for all slot sizes that the board of adverts does not overlap
+// messages in slots.
 func TestBoardBesideMessages(t *testing.T) {
 	for size := 8192 + 184; size <= 8192+208; size += 8 {
 		o := acp.ChannelOptions{SlotSize: size, Slots: 1}
-		both(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
+		runPair(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
 			for i, n := range lengthsAtBoard() {
 				if _, err := ch.Send(message(n, i)).Wait(ctx); err != nil {
 					return err
@@ -245,7 +245,8 @@ func TestBoardBesideMessages(t *testing.T) {
 	}
 }
 
-// lengthsAtBoard returns long messages, whose receives are advertised, and the longest that are not.
+// lengthsAtBoard returns long messages, whose receives are advertised, and the longest that are
+// not.
 func lengthsAtBoard() (lengths []int) {
 	for range 10 {
 		lengths = append(lengths, 40000, 8191, 8190, 8185, 8191)

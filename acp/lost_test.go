@@ -23,8 +23,9 @@ type stage string
 
 var stages = []stage{"connecting", "idle", "transfer", "free"}
 
-// TestPeerDies kills rank 1 in each state of a channel with rank 0, as sender and as receiver. Every wait of
-// rank 0 fails with an error that names rank 1, and its channel with rank 2 is not affected.
+// TestPeerDies kills rank 1 in each state of a channel with rank 0, as sender and as receiver.
+// Every wait of rank 0 fails with an error that names rank 1, and its channel with rank 2 is not
+// affected.
 func TestPeerDies(t *testing.T) { dieInAll(t, acp.RC) }
 
 // TestPeerDiesOverDatagrams is TestPeerDies over UD.
@@ -76,16 +77,16 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 			}
 			switch rank {
 			case 0:
-				err = survive(ctx, p, from, to, o, s, ready, dead)
+				err = runSurvivor(ctx, p, from, to, o, s, ready, dead)
 			case 1:
-				err = live(ctx, p, from, to, o, s)
+				err = runUntilDeath(ctx, p, from, to, o, s)
 				if err == nil {
 					<-ready
 				}
 				_ = dev.SetImpair("loss 100%") // the disconnect must not arrive
 				close(dead)
 			case 2:
-				err = bystand(ctx, p, o)
+				err = runBystander(ctx, p, o)
 			}
 			if rank != 1 {
 				if err != nil {
@@ -110,8 +111,8 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 	return errors.Join(<-errs, <-errs, <-errs)
 }
 
-// live is rank 1's program until it dies.
-func live(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage) error {
+// runUntilDeath is rank 1's program until it dies.
+func runUntilDeath(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage) error {
 	if s == "connecting" {
 		return nil
 	}
@@ -127,8 +128,8 @@ func live(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOption
 	return err
 }
 
-// survive is rank 0's program.
-func survive(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage, ready, dead chan struct{}) error {
+// runSurvivor is rank 0's program.
+func runSurvivor(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage, ready, dead chan struct{}) error {
 	ch, err := p.NewChannel(from, to, o)
 	if err != nil {
 		return err
@@ -182,13 +183,14 @@ func survive(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOpt
 	return nil
 }
 
-// lostOrFreed reports whether an error names the lost rank. A sender's Free may have succeeded before.
+// lostOrFreed reports whether an error names the lost rank. A sender's Free may have succeeded
+// before.
 func lostOrFreed(err error, s stage, sender bool) bool {
 	return errors.Is(err, acp.ErrLost) || err == nil && s == "free" && sender
 }
 
-// bystand is rank 2's program: it receives all messages.
-func bystand(ctx context.Context, p *acp.Process, o acp.ChannelOptions) error {
+// runBystander is rank 2's program: it receives all messages.
+func runBystander(ctx context.Context, p *acp.Process, o acp.ChannelOptions) error {
 	ch, err := p.NewChannel(0, 2, o)
 	if err != nil {
 		return err

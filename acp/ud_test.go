@@ -12,8 +12,8 @@ import (
 	"github.com/softrnic/softrnic/rdm"
 )
 
-// TestOverDatagrams runs copies, atomics, invalid addresses and both kinds of channels over UD, with the
-// adapter's RDMA over UD and with emulation.
+// TestOverDatagrams runs copies, atomics, invalid addresses and both kinds of channels over UD,
+// with the adapter's RDMA over UD and with emulation.
 func TestOverDatagrams(t *testing.T) {
 	for _, emulate := range []bool{false, true} {
 		t.Run(fmt.Sprintf("emulate %v", emulate), func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestOverDatagrams(t *testing.T) {
 					require.EqualValues(t, 7, p.LoadStarter(24)|p.LoadStarter(24)>>32)
 				}
 				for _, imm := range []bool{false, true} {
-					if err := around(p, left, right, acp.ChannelOptions{SlotSize: 1024, Imm: imm}); err != nil {
+					if err := passAround(p, left, right, acp.ChannelOptions{SlotSize: 1024, Imm: imm}); err != nil {
 						return err
 					}
 				}
@@ -52,8 +52,8 @@ func TestOverDatagrams(t *testing.T) {
 	}
 }
 
-// around passes a message on to the next rank.
-func around(p *acp.Process, left, right int, o acp.ChannelOptions) error {
+// passAround passes a message on to the next rank.
+func passAround(p *acp.Process, left, right int, o acp.ChannelOptions) error {
 	in, err := p.NewChannel(left, p.Rank(), o)
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func around(p *acp.Process, left, right int, o acp.ChannelOptions) error {
 	return err
 }
 
-// TestSenderComputes checks that completed sends are delivered without further calls of the sender, also if
-// operations are queued behind each other.
+// TestSenderComputes checks that completed sends are delivered without further calls of the sender,
+// also if operations are queued behind each other.
 func TestSenderComputes(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {

@@ -106,7 +106,7 @@ func TestContexts(t *testing.T) {
 	p := newPuppet(t, a)
 	la, err := a.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
-	p.say(1, mad.AttrREQ, p.req(la.Addr().Port()))
+	p.send(1, mad.AttrREQ, p.req(la.Addr().Port()))
 	r, err = la.Accept(soon(t))
 	require.NoError(t, err)
 	ctx, cancel = context.WithCancel(context.Background())
@@ -116,10 +116,10 @@ func TestContexts(t *testing.T) {
 		_, err := r.Accept(ctx, qp2, cm.AcceptOptions{})
 		accepting <- err
 	}()
-	p.hear(mad.AttrREP)
+	p.receive(mad.AttrREP)
 	cancel()
 	require.ErrorIs(t, <-accepting, context.Canceled)
-	_, body := p.hear(mad.AttrREJ)
+	_, body := p.receive(mad.AttrREJ)
 	require.Equal(t, mad.RejConsumer, body.(*mad.REJ).Reason)
 }
 
@@ -291,26 +291,26 @@ func TestRestartedPeer(t *testing.T) {
 	require.NoError(t, err)
 	ch := a.acceptOne(t, l, cm.AcceptOptions{})
 	q := p.req(l.Addr().Port())
-	p.say(1, mad.AttrREQ, q)
-	_, body := p.hear(mad.AttrREP)
-	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: body.(*mad.REP).LocalID})
+	p.send(1, mad.AttrREQ, q)
+	_, body := p.receive(mad.AttrREP)
+	p.send(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: body.(*mad.REP).LocalID})
 	first := <-ch
 	require.NoError(t, first.err)
 
 	q.LocalID = 78
-	p.say(2, mad.AttrREQ, q)
-	_, body = p.hear(mad.AttrREJ)
+	p.send(2, mad.AttrREQ, q)
+	_, body = p.receive(mad.AttrREJ)
 	require.Equal(t, mad.RejStaleConn, body.(*mad.REJ).Reason)
-	p.hear(mad.AttrDREQ)
+	p.receive(mad.AttrDREQ)
 	<-first.conn.Done()
 	var refused *cm.RejectError
 	require.ErrorAs(t, first.conn.Err(), &refused)
 	require.Equal(t, cm.StaleConn, refused.Reason)
 
 	ch = a.acceptOne(t, l, cm.AcceptOptions{})
-	p.say(3, mad.AttrREQ, q)
-	_, body = p.hear(mad.AttrREP)
-	p.say(3, mad.AttrRTU, &mad.RTU{LocalID: 78, RemoteID: body.(*mad.REP).LocalID})
+	p.send(3, mad.AttrREQ, q)
+	_, body = p.receive(mad.AttrREP)
+	p.send(3, mad.AttrRTU, &mad.RTU{LocalID: 78, RemoteID: body.(*mad.REP).LocalID})
 	require.NoError(t, (<-ch).err)
 }
 
@@ -328,7 +328,7 @@ func TestHalfOpenPeers(t *testing.T) {
 	q := p.req(l.Addr().Port())
 	for i := range uint32(2000) {
 		q.LocalID, q.QPN = i+1, i+1
-		p.say(uint64(i), mad.AttrREQ, q)
+		p.send(uint64(i), mad.AttrREQ, q)
 	}
 	ca, err := a.dial(t, b, l.Addr(), cm.DialOptions{})
 	require.NoError(t, err)
@@ -348,12 +348,12 @@ func TestWithdrawnRequests(t *testing.T) {
 	l, err := a.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	q := p.req(l.Addr().Port())
-	p.say(1, mad.AttrREQ, q)
+	p.send(1, mad.AttrREQ, q)
 	const many = 200
 	for i := range uint32(many) {
 		q.LocalID, q.QPN = 1000+i, 1000+i
-		p.say(uint64(i), mad.AttrREQ, q)
-		p.say(uint64(i), mad.AttrREJ, &mad.REJ{LocalID: q.LocalID, Reason: mad.RejTimeout})
+		p.send(uint64(i), mad.AttrREQ, q)
+		p.send(uint64(i), mad.AttrREJ, &mad.REJ{LocalID: q.LocalID, Reason: mad.RejTimeout})
 	}
 	for ctx := soon(t); a.m.Stats().Received.REJ < many; {
 		require.NoError(t, ctx.Err())
@@ -370,20 +370,20 @@ func TestWithdrawnRequests(t *testing.T) {
 func TestJunk(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	p := newPuppet(t, b)
-	p.throw(p.qp, []byte("short"))
-	p.throw(p.qp, make([]byte, mad.Size))
-	p.throw(p.qp, make([]byte, mad.Size+100))
-	p.throw(p.qp, nil)
+	p.sendRaw(p.qp, []byte("short"))
+	p.sendRaw(p.qp, make([]byte, mad.Size))
+	p.sendRaw(p.qp, make([]byte, mad.Size+100))
+	p.sendRaw(p.qp, nil)
 	ud, err := p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: p.cq, RecvCQ: p.cq,
 		Cap: verbs.QPCap{MaxSendWR: 4, MaxSendSGE: 1, MaxInlineData: 300}})
 	require.NoError(t, err)
 	require.NoError(t, verbs.ActivateUD(ud, 0x80010000, 1))
-	p.throw(ud, make([]byte, mad.Size))
-	p.say(1, mad.AttrREP, &mad.REP{LocalID: 5, RemoteID: 6, QPN: 7})
-	p.hear(mad.AttrREJ)
-	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 5, RemoteID: 6})
-	p.say(1, mad.AttrDREQ, &mad.DREQ{LocalID: 5, RemoteID: 6, RemoteQPN: 7})
-	p.hear(mad.AttrDREP)
+	p.sendRaw(ud, make([]byte, mad.Size))
+	p.send(1, mad.AttrREP, &mad.REP{LocalID: 5, RemoteID: 6, QPN: 7})
+	p.receive(mad.AttrREJ)
+	p.send(1, mad.AttrRTU, &mad.RTU{LocalID: 5, RemoteID: 6})
+	p.send(1, mad.AttrDREQ, &mad.DREQ{LocalID: 5, RemoteID: 6, RemoteQPN: 7})
+	p.receive(mad.AttrDREP)
 
 	s := b.m.Stats()
 	require.EqualValues(t, 1, s.Foreign)
@@ -406,7 +406,7 @@ func TestDataBeforeRTU(t *testing.T) {
 	p := newPuppet(t, a)
 	l, err := a.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
-	p.say(1, mad.AttrREQ, p.req(l.Addr().Port()))
+	p.send(1, mad.AttrREQ, p.req(l.Addr().Port()))
 	r, err := l.Accept(soon(t))
 	require.NoError(t, err)
 	qp := a.newQP(t, verbs.RC)
@@ -416,7 +416,7 @@ func TestDataBeforeRTU(t *testing.T) {
 		_, err := r.Accept(soon(t), qp, cm.AcceptOptions{})
 		ch <- err
 	}()
-	p.hear(mad.AttrREP)
+	p.receive(mad.AttrREP)
 	a.m.Notify(qp)
 	require.NoError(t, <-ch)
 	a.m.Notify(qp)
@@ -466,7 +466,7 @@ func TestMisuse(t *testing.T) {
 	p := newPuppet(t, a)
 	l, err := a.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
-	p.say(1, mad.AttrREQ, p.req(l.Addr().Port()))
+	p.send(1, mad.AttrREQ, p.req(l.Addr().Port()))
 	r, err := l.Accept(soon(t))
 	require.NoError(t, err)
 	for _, c := range []struct {

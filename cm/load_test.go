@@ -120,15 +120,15 @@ func TestOneAfterTheOther(t *testing.T) {
 	})
 	ctx := soon(t)
 	for range many {
-		churn(t, ctx, a, b, l)
+		dialAndClose(t, ctx, a, b, l)
 	}
 	stop()
 	require.EqualValues(t, many, a.m.Stats().Connected)
 	require.EqualValues(t, many, b.m.Stats().Connected)
 }
 
-// churn establishes and closes one connection.
-func churn(t testing.TB, ctx context.Context, a, b *end, l *cm.Listener) {
+// dialAndClose establishes and closes one connection.
+func dialAndClose(t testing.TB, ctx context.Context, a, b *end, l *cm.Listener) {
 	qp, err := a.pd.CreateQP(smallQP(a, verbs.RC))
 	require.NoError(t, err)
 	c, err := a.m.Dial(ctx, l.Addr(), qp, cm.DialOptions{UDPPort: b.m.Addr().Port()})
@@ -148,7 +148,7 @@ func BenchmarkConnect(b *testing.B) {
 	})
 	ctx := soon(b)
 	for b.Loop() {
-		churn(b, ctx, x, y, l)
+		dialAndClose(b, ctx, x, y, l)
 	}
 	stop()
 }

@@ -121,8 +121,8 @@ func TestSmallerMTU(t *testing.T) {
 	require.NoError(t, err)
 	q := p.req(l.Addr().Port())
 	q.MTU = 6
-	p.say(1, mad.AttrREQ, q)
-	_, body := p.hear(mad.AttrREJ)
+	p.send(1, mad.AttrREQ, q)
+	_, body := p.receive(mad.AttrREJ)
 	rej := *body.(*mad.REJ)
 	require.Equal(t, mad.RejInvalidMTU, rej.Reason)
 	require.Equal(t, []byte{5 << 4}, rej.Info)
@@ -135,20 +135,20 @@ func TestSmallerMTU(t *testing.T) {
 				qp, cm.DialOptions{UDPPort: p.dev.Addr().Port(), ConnectOptions: verbs.ConnectOptions{MTU: insist}})
 			dialed <- err
 		}()
-		h, body := p.hear(mad.AttrREQ)
+		h, body := p.receive(mad.AttrREQ)
 		q := *body.(*mad.REQ)
 		require.EqualValues(t, 5, q.MTU)
-		p.say(h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Reason: mad.RejInvalidMTU, Info: []byte{3 << 4}})
+		p.send(h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Reason: mad.RejInvalidMTU, Info: []byte{3 << 4}})
 		var refused *cm.RejectError
 		if insist != 0 {
 			require.ErrorAs(t, <-dialed, &refused)
 			require.Equal(t, cm.InvalidMTU, refused.Reason)
 			continue
 		}
-		h, body = p.hear(mad.AttrREQ)
+		h, body = p.receive(mad.AttrREQ)
 		again := *body.(*mad.REQ)
 		require.EqualValues(t, 3, again.MTU)
-		p.say(h.TID, mad.AttrREP, &mad.REP{LocalID: 5, RemoteID: again.LocalID, QPN: 501, InitiatorDepth: 1, ResponderResources: 2, RNRRetry: 1})
+		p.send(h.TID, mad.AttrREP, &mad.REP{LocalID: 5, RemoteID: again.LocalID, QPN: 501, InitiatorDepth: 1, ResponderResources: 2, RNRRetry: 1})
 		require.NoError(t, <-dialed)
 		x := attrs(qp)
 		require.Equal(t, verbs.MTU1024, x.PathMTU)
@@ -166,13 +166,13 @@ func TestREQBecomesQueuePair(t *testing.T) {
 	ch := a.acceptOne(t, l, cm.AcceptOptions{})
 	q := p.req(l.Addr().Port())
 	q.Alternate.LocalGID[0] = 1
-	p.say(1, mad.AttrREQ, q)
-	_, body := p.hear(mad.AttrREP)
+	p.send(1, mad.AttrREQ, q)
+	_, body := p.receive(mad.AttrREP)
 	rep := *body.(*mad.REP)
 	require.Equal(t, []uint8{2, 3}, []uint8{rep.ResponderResources, rep.InitiatorDepth})
 	require.EqualValues(t, 1, rep.Failover, "no alternate paths")
 	require.Zero(t, rep.LocalEECN, "the REQ did not tell a buffer, so it is a stranger's")
-	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: rep.LocalID})
+	p.send(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: rep.LocalID})
 	got := <-ch
 	require.NoError(t, got.err)
 	x := attrs(got.conn.QP())

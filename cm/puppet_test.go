@@ -64,24 +64,24 @@ func (p *puppet) post(slot uint64) {
 	require.NoError(p.t, err)
 }
 
-// say sends a message.
-func (p *puppet) say(tid uint64, attr mad.Attr, body mad.Message) {
+// send sends a message.
+func (p *puppet) send(tid uint64, attr mad.Attr, body mad.Message) {
 	p.t.Helper()
 	var b [mad.Size]byte
 	mad.Put(&b, mad.Header{TID: tid, Attr: attr, UDPPort: p.port}, body)
-	p.throw(p.qp, b[:])
+	p.sendRaw(p.qp, b[:])
 }
 
-// throw sends arbitrary bytes, from any queue pair.
-func (p *puppet) throw(from verbs.QP, b []byte) {
+// sendRaw sends arbitrary bytes, from any queue pair.
+func (p *puppet) sendRaw(from verbs.QP, b []byte) {
 	p.t.Helper()
 	_, err := from.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: b,
 		AH: p.ah, RemoteQPN: wire.QPNGSI, RemoteQKey: wire.QKeyGSI}})
 	require.NoError(p.t, err)
 }
 
-// hear waits for a message of a kind, and skips others.
-func (p *puppet) hear(attr mad.Attr) (mad.Header, mad.Message) {
+// receive waits for a message of a kind, and skips others.
+func (p *puppet) receive(attr mad.Attr) (mad.Header, mad.Message) {
 	p.t.Helper()
 	ctx := soon(p.t)
 	for {

@@ -23,8 +23,8 @@ func pair(read, view func(Instance) (Filter, error)) Job {
 	}
 }
 
-// started runs host y of a pair, so that the test can act as host x. It returns the address of y and the
-// channel of Run's result.
+// started runs host y of a pair, so that the test can act as host x. It returns the address of y
+// and the channel of Run's result.
 func started(t *testing.T, network Network, job Job) (addr string, done func() (Report, error)) {
 	n, err := Listen(guard(t), network)
 	require.NoError(t, err)
@@ -44,7 +44,8 @@ func dial(t *testing.T, network Network, addr string) net.Conn {
 	return c
 }
 
-// listen reads from a connection until the end of the test, so that written data is sent over any network.
+// listen reads from a connection until the end of the test, so that written data is sent over any
+// network.
 func listen(t *testing.T, c net.Conn) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = io.Copy(io.Discard, c) })
@@ -60,16 +61,16 @@ func closeWrite(t *testing.T, c net.Conn) {
 	require.NoError(t, c.(interface{ CloseWrite() error }).CloseWrite())
 }
 
-// said returns the reason with which a peer closes a connection.
-func said(t *testing.T, c net.Conn) string {
+// readReason returns the reason with which a peer closes a connection.
+func readReason(t *testing.T, c net.Conn) string {
 	f, err := newFrameReader(c, 0).nextFrame()
 	require.NoError(t, err)
 	require.Equal(t, kindAbort, f.kind)
 	return string(f.payload)
 }
 
-// A connection that does not belong to the job is rejected, with the reason if it uses the protocol. The run
-// continues.
+// A connection that does not belong to the job is rejected, with the reason if it uses the
+// protocol. The run continues.
 func TestStrangers(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
@@ -88,19 +89,19 @@ func TestStrangers(t *testing.T) {
 
 			c = dial(t, network, addr)
 			closeWrite(t, c)
-			require.Equal(t, "no hello received", said(t, c))
+			require.Equal(t, "no hello received", readReason(t, c))
 
 			other := pair(count(3, "a"), b.sink("a"))
 			other.Layout[1].Copies = 2
 			c = dial(t, network, addr)
 			_, err = c.Write(hello{digest: other.computeDigest()}.appendTo(nil))
 			require.NoError(t, err)
-			require.Contains(t, said(t, c), "host y has a different job")
+			require.Contains(t, readReason(t, c), "host y has a different job")
 
 			c = dial(t, network, addr)
 			_, err = c.Write(hello{good.digest, slot{to: 1}}.appendTo(nil))
 			require.NoError(t, err)
-			require.Contains(t, said(t, c), "host y expects no connection of stream 0 from copy 0 to copy 1")
+			require.Contains(t, readReason(t, c), "host y expects no connection of stream 0 from copy 0 to copy 1")
 
 			c = dial(t, network, addr)
 			_, err = c.Write(good.appendTo(nil))
@@ -119,7 +120,7 @@ func TestStrangers(t *testing.T) {
 			report, err := done()
 			require.NoError(t, err)
 			require.Equal(t, 4, report.Strangers)
-			require.Equal(t, []string{"hi"}, b.all())
+			require.Equal(t, []string{"hi"}, b.contents())
 		})
 	}
 }
@@ -274,17 +275,18 @@ func TestFailureBeforeConnecting(t *testing.T) {
 	fails := func(Instance) (Filter, error) { return nil, errBoom }
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
-			errs := each(guard(t), t, network, pair(fails, new(bin).sink("a")))
+			errs := runHosts(guard(t), t, network, pair(fails, new(bin).sink("a")))
 			require.ErrorIs(t, errs["x"], errBoom)
 			require.ErrorContains(t, errs["y"], "read[0] of group 0 on host x: new: boom")
-			errs = each(guard(t), t, network, pair(count(3, "a"), fails))
+			errs = runHosts(guard(t), t, network, pair(count(3, "a"), fails))
 			require.ErrorIs(t, errs["y"], errBoom)
 			require.Error(t, errs["x"])
 		})
 	}
 }
 
-// lateNetwork is a network on which the second connection is made after the first host has ended its run.
+// lateNetwork is a network on which the second connection is made after the first host has ended
+// its run.
 type lateNetwork struct {
 	Network
 	dials atomic.Int32
@@ -304,7 +306,7 @@ func TestFailureBeforeAllIsConnected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			late := &lateNetwork{Network: network, ended: make(chan struct{})}
 			boom := always(func(context.Context, *Work) error { return errBoom })
-			job := pair(endless("a"), boom)
+			job := pair(sendForever("a"), boom)
 			job.Layout = append(job.Layout, Placement{Filter: "read", Host: "x", Group: 1}, Placement{Filter: "view", Host: "y", Group: 1})
 			nodes, addrs := map[string]*Node{}, map[string]string{}
 			for _, h := range job.Layout.Hosts() {

@@ -13,8 +13,8 @@ import (
 
 var errBoom = errors.New("boom")
 
-// each runs every host of a job separately, as processes would, and returns the errors by host.
-func each(ctx context.Context, t *testing.T, network Network, job Job) map[string]error {
+// runHosts runs every host of a job separately, as processes would, and returns the errors by host.
+func runHosts(ctx context.Context, t *testing.T, network Network, job Job) map[string]error {
 	nodes, addrs := make(map[string]*Node), make(map[string]string)
 	for _, h := range job.Layout.Hosts() {
 		n, err := Listen(ctx, network)
@@ -37,8 +37,8 @@ func each(ctx context.Context, t *testing.T, network Network, job Job) map[strin
 	return errs
 }
 
-// endless sends units until that fails.
-func endless(out string) func(Instance) (Filter, error) {
+// sendForever sends units until that fails.
+func sendForever(out string) func(Instance) (Filter, error) {
 	return always(func(_ context.Context, w *Work) error {
 		for {
 			if err := w.Out(out).Send([]byte("again")); err != nil {
@@ -58,9 +58,9 @@ func TestFailureIsHeardEverywhere(t *testing.T) {
 		for copies := 1; copies <= 3; copies += 2 {
 			for _, policy := range []Policy{RoundRobin, DemandDriven} {
 				t.Run(fmt.Sprintf("%s %d %v", name, copies, policy), func(t *testing.T) {
-					g := chain(endless("a"), boom, new(bin).sink("b"))
+					g := chain(sendForever("a"), boom, new(bin).sink("b"))
 					g.Streams[0].Policy = policy
-					errs := each(guard(t), t, network, Job{Group: g, Layout: Layout{
+					errs := runHosts(guard(t), t, network, Job{Group: g, Layout: Layout{
 						{Filter: "read", Host: "x"}, {Filter: "pass", Host: "y", Copies: copies}, {Filter: "view", Host: "z"},
 					}})
 					var failed *FilterError
@@ -93,7 +93,7 @@ func TestRunReturnsTheCause(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			boom := always(func(context.Context, *Work) error { return errBoom })
-			_, err := Run(guard(t), network, Job{Group: chain(endless("a"), forward("a", "b"), boom), Layout: Spread(chain(nil, nil, nil), 2, "x", "y", "z", "v")})
+			_, err := Run(guard(t), network, Job{Group: chain(sendForever("a"), forward("a", "b"), boom), Layout: Spread(chain(nil, nil, nil), 2, "x", "y", "z", "v")})
 			require.ErrorIs(t, err, errBoom)
 			require.ErrorContains(t, err, "view[0] of group")
 		})
@@ -110,7 +110,7 @@ func TestFailureAfterTheProducerIsDone(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			g := chain(count(3, "a"), forward("a", "b"), late)
-			for host, err := range each(guard(t), t, network, Job{Group: g, Layout: Spread(g, 1, "x", "y", "z")}) {
+			for host, err := range runHosts(guard(t), t, network, Job{Group: g, Layout: Spread(g, 1, "x", "y", "z")}) {
 				require.ErrorContains(t, err, "view[0] of group 0 on host z: work 0: boom", host)
 			}
 		})
@@ -166,12 +166,12 @@ func TestCancel(t *testing.T) {
 					<-ctx.Done()
 					return errors.Join(err, context.Cause(ctx))
 				})
-				g := chain(endless("a"), forward("a", "b"), deaf)
+				g := chain(sendForever("a"), forward("a", "b"), deaf)
 				g.Streams[0].Policy = policy
 				l := Spread(g, 2, "x", "y", "z", "v")
 				l[1].Copies, l[2].Copies = 3, 2
 				canceled := 0
-				for host, err := range each(ctx, t, network, Job{Group: g, Layout: l}) {
+				for host, err := range runHosts(ctx, t, network, Job{Group: g, Layout: l}) {
 					require.Error(t, err, host) // of a host that its peer left before it noticed itself
 					if errors.Is(err, stuck) {
 						canceled++
@@ -248,12 +248,12 @@ func TestNodeMisuse(t *testing.T) {
 	g := chain(count(1, "a"), forward("a", "b"), new(bin).sink("b"))
 	job := Job{Group: g, Layout: Spread(g, 1, "x", "y")}
 	for says, try := range map[string]func(n *Node) error{
-		`places nothing on host "w"`: func(n *Node) error { return second(n.Run(guard(t), job, "w", nil)) },
-		"host y has no address":      func(n *Node) error { return second(n.Run(guard(t), job, "x", map[string]string{"x": "1"})) },
+		`places nothing on host "w"`: func(n *Node) error { return errorOf(n.Run(guard(t), job, "w", nil)) },
+		"host y has no address":      func(n *Node) error { return errorOf(n.Run(guard(t), job, "x", map[string]string{"x": "1"})) },
 		"a Node runs once": func(n *Node) error {
 			job := Job{Group: g, Layout: Spread(g, 1, "x")}
-			require.NoError(t, second(n.Run(guard(t), job, "x", nil)))
-			return second(n.Run(guard(t), job, "x", nil))
+			require.NoError(t, errorOf(n.Run(guard(t), job, "x", nil)))
+			return errorOf(n.Run(guard(t), job, "x", nil))
 		},
 	} {
 		n, err := Listen(guard(t), new(Memory))
@@ -270,4 +270,4 @@ func TestNodeMisuse(t *testing.T) {
 	require.True(t, strings.HasPrefix((&FilterError{Err: errBoom}).Error(), "datacutter: "))
 }
 
-func second(_ Report, err error) error { return err }
+func errorOf(_ Report, err error) error { return err }

@@ -71,7 +71,7 @@ type bin struct {
 	got map[Instance][]string
 }
 
-func (b *bin) put(i Instance, unit []byte) {
+func (b *bin) add(i Instance, unit []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.got == nil {
@@ -87,14 +87,14 @@ func (b *bin) sink(in string) func(Instance) (Filter, error) {
 			if err != nil {
 				return err
 			}
-			b.put(w.Instance, unit)
+			b.add(w.Instance, unit)
 		}
 		return nil
 	})
 }
 
-// all returns the contents of the bin, sorted.
-func (b *bin) all() (all []string) {
+// contents returns the contents of the bin, sorted.
+func (b *bin) contents() (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, units := range b.got {
@@ -130,7 +130,7 @@ func TestChain(t *testing.T) {
 			g := chain(count(100, "a"), forward("a", "b"), b.sink("b"))
 			report, err := Run(guard(t), network, Job{Group: g, Layout: Spread(g, 1, "x", "y", "z"), Works: [][]byte{nil, nil, nil}})
 			require.NoError(t, err)
-			require.Equal(t, numbered(100, 0, 1, 2), b.all())
+			require.Equal(t, numbered(100, 0, 1, 2), b.contents())
 			require.Len(t, report.Instances, 3)
 			require.Equal(t, "pass[0] of group 0 on host y", report.Instances[0].String())
 			require.EqualValues(t, 300, report.Instances[0].In.Units)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fan returns a chain with three copies of pass and a policy for both streams.
-func fan(p Policy, window int, read, pass, view func(Instance) (Filter, error)) Job {
+// fanOut returns a chain with three copies of pass and a policy for both streams.
+func fanOut(p Policy, window int, read, pass, view func(Instance) (Filter, error)) Job {
 	g := chain(read, pass, view)
 	for i := range g.Streams {
 		g.Streams[i].Policy, g.Streams[i].Window = p, window
@@ -28,7 +28,7 @@ func keyed(b *bin) func(Instance) (Filter, error) {
 			if err != nil {
 				return err
 			}
-			b.put(w.Instance, unit)
+			b.add(w.Instance, unit)
 			if err := w.Out("b").SendKey(0, unit); err != nil {
 				return err
 			}
@@ -42,12 +42,12 @@ func TestPolicies(t *testing.T) {
 		for name, network := range networks(t) {
 			t.Run(policy.String()+" "+name, func(t *testing.T) {
 				var passed, seen bin
-				job := fan(policy, 0, count(90, "a"), keyed(&passed), seen.sink("b"))
+				job := fanOut(policy, 0, count(90, "a"), keyed(&passed), seen.sink("b"))
 				job.Works = make([][]byte, 2)
 				_, err := Run(guard(t), network, job)
 				require.NoError(t, err)
-				require.Equal(t, numbered(90, 0, 1), seen.all())
-				require.Equal(t, numbered(90, 0, 1), passed.all())
+				require.Equal(t, numbered(90, 0, 1), seen.contents())
+				require.Equal(t, numbered(90, 0, 1), passed.contents())
 				if policy == DemandDriven {
 					return
 				}
@@ -90,9 +90,9 @@ func TestDemandDrivenSparesTheSlow(t *testing.T) {
 				return nil
 			})
 			var seen bin
-			report, err := Run(guard(t), network, fan(DemandDriven, window, count(units, "a"), pass, seen.sink("b")))
+			report, err := Run(guard(t), network, fanOut(DemandDriven, window, count(units, "a"), pass, seen.sink("b")))
 			require.NoError(t, err)
-			require.Equal(t, numbered(units, 0), seen.all())
+			require.Equal(t, numbered(units, 0), seen.contents())
 			slow := slices.IndexFunc(report.Instances, func(i InstanceReport) bool { return i.Filter == "pass" && i.Copy == 1 })
 			require.EqualValues(t, window, report.Instances[slow].In.Units)
 		})
@@ -100,7 +100,7 @@ func TestDemandDrivenSparesTheSlow(t *testing.T) {
 }
 
 func TestByKeyWantsKeys(t *testing.T) {
-	job := fan(ByKey, 0, count(9, "a"), forward("a", "b"), new(bin).sink("b"))
+	job := fanOut(ByKey, 0, count(9, "a"), forward("a", "b"), new(bin).sink("b"))
 	_, err := Run(guard(t), new(Memory), job)
 	require.ErrorIs(t, err, ErrJob)
 	require.ErrorContains(t, err, "use SendKey")

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// For random graphs, layouts, policies and unit sizes, each sink gets the units that the model predicts for
-// each work.
+// For random graphs, layouts, policies and unit sizes, each sink gets the units that the model
+// predicts for each work.
 func TestAnyLayoutGivesTheSame(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := drawGraph(rt)
@@ -39,7 +39,7 @@ func TestAnyLayoutGivesTheSame(t *testing.T) {
 			works = groups
 		}
 		for f := range g.filters {
-			if len(g.edges(f)) > 0 {
+			if len(g.streamsOf(f)) > 0 {
 				continue
 			}
 			for w := range works {
@@ -50,14 +50,14 @@ func TestAnyLayoutGivesTheSame(t *testing.T) {
 				slices.Sort(want)
 				b, ok := got.Load([2]int{f, w})
 				require.True(rt, ok)
-				require.Equal(rt, want, b.(*bin).all(), "filter %d, work %d", f, w)
+				require.Equal(rt, want, b.(*bin).contents(), "filter %d, work %d", f, w)
 			}
 		}
 	})
 }
 
-// graph has streams from lower to higher filters only. Every filter with inputs passes each unit on to all
-// its outputs with its number appended; the others generate units.
+// graph has streams from lower to higher filters only. Every filter with inputs passes each unit on
+// to all its outputs with its number appended; the others generate units.
 type graph struct {
 	filters int
 	streams [][2]int
@@ -93,8 +93,8 @@ func drawLayout(rt *rapid.T, g graph) (l Layout) {
 	return rapid.Permutation(l).Draw(rt, "layout")
 }
 
-// edges returns the streams of a filter.
-func (g graph) edges(from int) (list []int) {
+// streamsOf returns the streams of a filter.
+func (g graph) streamsOf(from int) (list []int) {
 	for s, e := range g.streams {
 		if e[0] == from {
 			list = append(list, s)
@@ -140,7 +140,7 @@ func (g graph) process(w *Work, f int, b *bin) error {
 	pass := func(text string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		outs := g.edges(f)
+		outs := g.streamsOf(f)
 		for _, s := range outs {
 			key := binary.LittleEndian.Uint64(append([]byte(text), make([]byte, 8)...))
 			if err := w.Out(strconv.Itoa(s)).SendKey(key, []byte(text)); err != nil {
@@ -148,7 +148,7 @@ func (g graph) process(w *Work, f int, b *bin) error {
 			}
 		}
 		if len(outs) == 0 {
-			b.put(Instance{}, []byte(text))
+			b.add(Instance{}, []byte(text))
 		}
 		return nil
 	}

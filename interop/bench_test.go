@@ -18,7 +18,7 @@ import (
 // rxe and on softrnic.
 func TestBenchPeers(t *testing.T) {
 	g := lab.Need(t)
-	if !full() {
+	if !isFull() {
 		t.Skip("takes minutes of emulation: run with -matrix full")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)

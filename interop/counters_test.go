@@ -41,9 +41,9 @@ func startCheck(t testing.TB, g *lab.Guest, f family) *counterCheck {
 	return &counterCheck{t: t, g: g, f: f, capture: c, before: before}
 }
 
-// compare waits until no more packets are sent and compares the counters of the queue
+// compareCounters waits until no more packets are sent and compares the counters of the queue
 // pairs 0 of both sides with the capture. It returns the counts of the capture by sender.
-func (c *counterCheck) compare(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts) {
+func (c *counterCheck) compareCounters(a, b peer.Side, mtu verbs.MTU) (host, guest *tally.Counts) {
 	c.t.Helper()
 	soft := softOf(a, b)
 	rxe := c.waitIdle(soft)
@@ -153,7 +153,7 @@ func TestCounters(t *testing.T) {
 				{name: "softrnic drops one in ten", ours: "drop 10% ACKNOWLEDGE; drop 10% RC; drop 10% CNP; drop 5% MIDDLE"},
 				{name: "rxe drops one in ten", theirs: lab.Faults{FromGuest: "loss 10%"}},
 			} {
-				if !wide() && (ki+fi+ci)%2 == 1 {
+				if !isWide() && (ki+fi+ci)%2 == 1 {
 					continue
 				}
 				cell(t, counterT, c.name, []string{k.String(), f.name}, fmt.Sprintf("%v %s, %s", k, f.name, c.name), func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestCounters(t *testing.T) {
 					require.NoError(t, soft.Device.SetImpair(c.ours))
 					obs := startCheck(t, g, f)
 					exercise(t, a, b, rounds)
-					host, guest := obs.compare(a, b, verbs.MTU1024)
+					host, guest := obs.compareCounters(a, b, verbs.MTU1024)
 					require.Equal(t, clean, obs.lost == 0, "%d packets lost", obs.lost)
 					if clean {
 						require.Zero(t, host.Duplicates+guest.Duplicates+host.Gaps+guest.Gaps)
@@ -250,7 +250,7 @@ func TestCountersRNR(t *testing.T) {
 				require.NoError(t, poll(t, b, 1)[0].Err())
 				require.NoError(t, poll(t, a, 1)[0].Err())
 			}
-			host, guest := obs.compare(a, b, verbs.MTU1024)
+			host, guest := obs.compareCounters(a, b, verbs.MTU1024)
 			require.GreaterOrEqual(t, host.RNRNaks+guest.RNRNaks, 5)
 		})
 	}

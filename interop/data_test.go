@@ -54,7 +54,7 @@ var mtus = []verbs.MTU{verbs.MTU1024, verbs.MTU4096}
 // without loss; otherwise one of each four that differ in addresses and MTU only, and
 // another one for each n.
 func isSelected(n, family, mtu int, clean bool) bool {
-	return full() || wide() && clean || n%4 == 2*family+mtu
+	return isFull() || isWide() && clean || n%4 == 2*family+mtu
 }
 
 // TestReliableData compares the payload of SEND, WRITE and READ in every size.
@@ -65,7 +65,7 @@ func TestReliableData(t *testing.T) {
 		for _, k := range kinds {
 			for fi, f := range families {
 				for mi, mtu := range mtus {
-					if !isSelected(n, fi, mi, wide()) {
+					if !isSelected(n, fi, mi, isWide()) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%v %s MTU %v %s", k, f.name, mtu, fault.name), func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestReliableData(t *testing.T) {
 							payloadT.Count(fault.name, checks, total, k.String(), f.name, mtu.String())
 						}()
 						setFaults(t, g, fault.Faults)
-						sizes := payloadSizes(mtu.Bytes(), fault.name == "clean" || full())
+						sizes := payloadSizes(mtu.Bytes(), fault.name == "clean" || isFull())
 						o := peer.Options{Memory: sizes[len(sizes)-1]}
 						a, b := openPair(t, g, k, f, 1, o, o, verbs.ConnectOptions{MTU: mtu})
 						require.NoError(t, softOf(a, b).Device.SetImpair(fault.impair))

@@ -23,14 +23,14 @@ var extent = flag.String("matrix", "ci", "ci for a part with every program, faul
 	"wide for all pairs of them and every address, MTU and size, but not every combination, in an hour; "+
 	"full for all combinations, in hours. wide and full write ../docs/rxe-matrix.md")
 
-func full() bool { return *extent == "full" }
-func wide() bool { return full() || *extent == "wide" }
+func isFull() bool { return *extent == "full" }
+func isWide() bool { return isFull() || *extent == "wide" }
 
 func TestMain(m *testing.M) {
 	lab.Main(func() int {
 		code := m.Run()
-		if wide() && flag.Lookup("test.run").Value.String() == "" {
-			if err := results.WriteFile("../docs/rxe-matrix.md", head()); err != nil {
+		if isWide() && flag.Lookup("test.run").Value.String() == "" {
+			if err := results.WriteFile("../docs/rxe-matrix.md", documentHead()); err != nil {
 				fmt.Fprintln(os.Stderr, "interop:", err)
 				return 1
 			}
@@ -68,8 +68,8 @@ var (
 		"requester to responder", "addresses")
 )
 
-// head returns the beginning of the document.
-func head() string {
+// documentHead returns the beginning of the document.
+func documentHead() string {
 	text := "# softrnic beside Linux rxe: the matrix\n\n" +
 		"Written by `go test -tags interop ./interop -matrix " + *extent + "`; [softrnic and Linux rxe](linux-rxe.md) describes how to read and repeat it. " +
 		"A cell is the number of checks, all of which passed, unless it is bold.\n\nThe guest:"

@@ -62,7 +62,7 @@ func programs() []*program {
 	for _, typ := range []string{"rc", "uc", "ud", "srq"} {
 		p := &program{
 			name: "ibv_" + typ + "_pingpong", soft: []string{"pingpong", typ}, gid: "-g", reliable: typ == "rc" || typ == "srq",
-			sizes: around,
+			sizes: sizesAround,
 			args: func(r run) []string {
 				args := []string{"-s", fmt.Sprint(r.size), "-n", fmt.Sprint(r.iters)}
 				if typ != "ud" {
@@ -108,7 +108,7 @@ func perftest(test string, options ...string) *program {
 		name: strings.Join(append([]string{"ib_" + test}, options...), " "), soft: []string{"perf", test},
 		gid: "-x", v4Only: true, cm: slices.Contains(options, "-R"),
 		reliable: !slices.Contains(options, "UC") && !slices.Contains(options, "UD"),
-		sizes:    around,
+		sizes:    sizesAround,
 		proof:    func(r run) string { return fmt.Sprintf(`(?m)^ %d +%d +(\d|inf)`, r.size, r.iters*r.pairs()) },
 	}
 	atomic := strings.HasPrefix(test, "atomic")
@@ -138,8 +138,8 @@ func (r run) pairs() int {
 	return 1
 }
 
-// around are message sizes around the MTU and up to 8 MiB.
-func around(mtu int) []int { return []int{1, mtu, mtu + 1, 64 << 10, 8 << 20} } // the middle one is run in every matrix
+// sizesAround are message sizes around the MTU and up to 8 MiB.
+func sizesAround(mtu int) []int { return []int{1, mtu, mtu + 1, 64 << 10, 8 << 20} } // the middle one is run in every matrix
 
 // unguarded are message sizes for UC, where no window limits the packets in the receiver's socket
 // buffer.
@@ -151,8 +151,8 @@ func datagrams(mtu int) []int { return []int{1, mtu} }
 // itersFor returns the number of messages of a size, which bounds the time in the guest.
 func itersFor(size int) int { return min(50, max(5, 1<<20/size)) }
 
-// play runs the program on both sides.
-func (r run) play(t testing.TB, g *lab.Guest) error {
+// runBoth runs the program on both sides.
+func (r run) runBoth(t testing.TB, g *lab.Guest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	original, _, _ := strings.Cut(r.program.name, " ")
@@ -256,7 +256,7 @@ func TestPrograms(t *testing.T) {
 				role = "server"
 			}
 			for i, fault := range list {
-				if i > 0 && (!p.reliable || !wide() && !picked(n, i, len(list)-1)) {
+				if i > 0 && (!p.reliable || !isWide() && !picked(n, i, len(list)-1)) {
 					continue
 				}
 				for fi, f := range families {
@@ -265,7 +265,7 @@ func TestPrograms(t *testing.T) {
 							continue
 						}
 						if p.cm { // the originals resolve IPv4 only
-							if wide() && fi > 0 {
+							if isWide() && fi > 0 {
 								continue
 							}
 							f = families[0]
@@ -275,7 +275,7 @@ func TestPrograms(t *testing.T) {
 							r := run{program: p, softHosts: softHosts, f: f, mtu: mtu.Bytes(), size: size, iters: itersFor(size), impair: fault.impair}
 							cell(t, programT, fault.name, []string{p.name, role}, r.String()+", "+fault.name, func(t *testing.T) {
 								setFaults(t, g, fault.Faults)
-								require.NoError(t, r.play(t, g))
+								require.NoError(t, r.runBoth(t, g))
 							})
 						}
 					}
@@ -304,9 +304,9 @@ func (p *program) chosenSizes(mtu int, faulty bool, n int) []int {
 	}
 	middle := (len(list) - 1) / 2
 	switch {
-	case !wide():
+	case !isWide():
 		return list[middle : middle+1]
-	case !faulty && full():
+	case !faulty && isFull():
 		return list
 	case !faulty:
 		middle = 0

@@ -38,8 +38,8 @@ var cmPrograms = []cmProgram{
 // early matches the output of a client whose server does not listen yet.
 var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|peer unreachable`)
 
-// play runs the program on both sides.
-func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family, impair string) error {
+// runBoth runs the program on both sides.
+func (p cmProgram) runBoth(t testing.TB, g *lab.Guest, softHosts bool, f family, impair string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	soft := lab.Binary(t, "softrnic")
@@ -104,7 +104,7 @@ func TestRDMACM(t *testing.T) {
 				role = "server"
 			}
 			for i, fault := range list {
-				if i > 0 && (!p.reliable() || !wide() && !picked(n, i, len(list)-1)) {
+				if i > 0 && (!p.reliable() || !isWide() && !picked(n, i, len(list)-1)) {
 					continue
 				}
 				for fi, f := range families {
@@ -117,7 +117,7 @@ func TestRDMACM(t *testing.T) {
 							require.NoError(t, g.SetMTU(context.Background(), mtu))
 							t.Cleanup(func() { require.NoError(t, g.SetMTU(context.Background(), lab.LargeMTU)) })
 							setFaults(t, g, fault.Faults)
-							require.NoError(t, p.play(t, g, softHosts, f, fault.impair))
+							require.NoError(t, p.runBoth(t, g, softHosts, f, fault.impair))
 						})
 					}
 				}

@@ -34,22 +34,22 @@ var content = func() []byte {
 	return b
 }()
 
-// piece returns the block that one rank sends to another.
-func (x exchange) piece(from, to int) []byte {
+// block returns the block that one rank sends to another.
+func (x exchange) block(from, to int) []byte {
 	return content[from*31+to*7+x.number*13:][:x.bytes]
 }
 
 // fill fills a send buffer.
 func (x exchange) fill(send []byte) {
 	for to := range x.size {
-		copy(send[to*x.bytes:], x.piece(x.rank, to))
+		copy(send[to*x.bytes:], x.block(x.rank, to))
 	}
 }
 
 // check compares a receive buffer with the expected blocks.
 func (x exchange) check(recv []byte) error {
 	for from := range x.size {
-		if !bytes.Equal(x.piece(from, x.rank), recv[from*x.bytes:][:x.bytes]) {
+		if !bytes.Equal(x.block(from, x.rank), recv[from*x.bytes:][:x.bytes]) {
 			return fmt.Errorf("%+v: what rank %d has sent is not what has come", x, from)
 		}
 	}

@@ -176,22 +176,22 @@ func neighbors(g mpi.Cart) error {
 		}
 	}
 	for _, strided := range []bool{false, true} {
-		recv := newMemory(blank(2*dims), strided)
+		recv := newMemory(blankElements(2*dims), strided)
 		if err := g.NeighborAlltoall(newMemory(out, strided).buf(), recv.buf()); err != nil {
 			return err
 		}
-		if err := recv.is("neighbor-alltoall", want); err != nil {
+		if err := recv.compare("neighbor-alltoall", want); err != nil {
 			return err
 		}
-		recv = newMemory(blank(2*dims), strided)
+		recv = newMemory(blankElements(2*dims), strided)
 		if err := g.NeighborAllgather(newMemory([]int64{int64(g.Rank())}, strided).buf(), recv.buf()); err != nil {
 			return err
 		}
-		if err := recv.is("neighbor-allgather", wantAll); err != nil {
+		if err := recv.compare("neighbor-allgather", wantAll); err != nil {
 			return err
 		}
 	}
-	a, b := newMemory(blank(2*dims), false), newMemory(blank(2*dims), false)
+	a, b := newMemory(blankElements(2*dims), false), newMemory(blankElements(2*dims), false)
 	r, err := g.IneighborAlltoall(mpi.Of(out), a.buf())
 	if err != nil {
 		return err
@@ -206,8 +206,8 @@ func neighbors(g mpi.Cart) error {
 	if _, err := mpi.WaitAll(s, r); err != nil {
 		return err
 	}
-	if err := a.is("ineighbor-alltoall", want); err != nil {
+	if err := a.compare("ineighbor-alltoall", want); err != nil {
 		return err
 	}
-	return b.is("persistent neighbor-allgather", wantAll)
+	return b.compare("persistent neighbor-allgather", wantAll)
 }

@@ -49,14 +49,14 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		if err := c.Bcast(m.buf(), t.root); err != nil {
 			return err
 		}
-		return m.is("bcast", vector(t.root, 0, t.n))
+		return m.compare("bcast", vector(t.root, 0, t.n))
 	},
 	"gather": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
 		if rank != t.root {
 			return c.Gather(send.buf(), mpi.Buffer{}, t.root)
 		}
-		want := blank(t.n * size)
+		want := blankElements(t.n * size)
 		recv := newMemory(want, t.strided)
 		b := send.buf()
 		if t.inPlace {
@@ -69,15 +69,15 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		for r := range size {
 			copy(want[r*t.n:], vector(r, 0, t.n))
 		}
-		return recv.is("gather", want)
+		return recv.compare("gather", want)
 	},
 	"gatherv": func(c collectiveCaller, rank, size int, t trial) error {
-		counts, displs, total := pieces(size, t.n, 1)
+		counts, displs, total := layOutBlocks(size, t.n, 1)
 		send := newMemory(vector(rank, 0, counts[rank]), t.strided)
 		if rank != t.root {
 			return c.Gatherv(send.buf(), mpi.Buffer{}, nil, nil, t.root)
 		}
-		want, b := blank(total), send.buf()
+		want, b := blankElements(total), send.buf()
 		if t.inPlace {
 			copy(want[displs[rank]:], vector(rank, 0, counts[rank]))
 			b = mpi.InPlace
@@ -89,15 +89,15 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		for r := range size {
 			copy(want[displs[r]:], vector(r, 0, counts[r]))
 		}
-		return recv.is("gatherv", want)
+		return recv.compare("gatherv", want)
 	},
 	"scatter": func(c collectiveCaller, rank, size int, t trial) error {
-		recv := newMemory(blank(t.n), t.strided)
+		recv := newMemory(blankElements(t.n), t.strided)
 		if rank != t.root {
 			if err := c.Scatter(mpi.Buffer{}, recv.buf(), t.root); err != nil {
 				return err
 			}
-			return recv.is("scatter", vector(t.root, rank*t.n, t.n))
+			return recv.compare("scatter", vector(t.root, rank*t.n, t.n))
 		}
 		send := newMemory(vector(rank, 0, size*t.n), t.strided)
 		if t.inPlace {
@@ -106,17 +106,17 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		if err := c.Scatter(send.buf(), recv.buf(), t.root); err != nil {
 			return err
 		}
-		return recv.is("scatter at root", vector(t.root, rank*t.n, t.n))
+		return recv.compare("scatter at root", vector(t.root, rank*t.n, t.n))
 	},
 	"scatterv": func(c collectiveCaller, rank, size int, t trial) error {
-		counts, displs, total := pieces(size, t.n, 2)
-		recv := newMemory(blank(counts[rank]), t.strided)
+		counts, displs, total := layOutBlocks(size, t.n, 2)
+		recv := newMemory(blankElements(counts[rank]), t.strided)
 		want := vector(t.root, displs[rank], counts[rank])
 		if rank != t.root {
 			if err := c.Scatterv(mpi.Buffer{}, nil, nil, recv.buf(), t.root); err != nil {
 				return err
 			}
-			return recv.is("scatterv", want)
+			return recv.compare("scatterv", want)
 		}
 		send := newMemory(vector(rank, 0, total), t.strided)
 		if t.inPlace {
@@ -125,11 +125,11 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		if err := c.Scatterv(send.buf(), counts, displs, recv.buf(), t.root); err != nil {
 			return err
 		}
-		return recv.is("scatterv at root", want)
+		return recv.compare("scatterv at root", want)
 	},
 	"allgather": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
-		want, b := blank(t.n*size), send.buf()
+		want, b := blankElements(t.n*size), send.buf()
 		if t.inPlace {
 			copy(want[rank*t.n:], vector(rank, 0, t.n))
 			b = mpi.InPlace
@@ -141,12 +141,12 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		for r := range size {
 			copy(want[r*t.n:], vector(r, 0, t.n))
 		}
-		return recv.is("allgather", want)
+		return recv.compare("allgather", want)
 	},
 	"allgatherv": func(c collectiveCaller, rank, size int, t trial) error {
-		counts, displs, total := pieces(size, t.n, 3)
+		counts, displs, total := layOutBlocks(size, t.n, 3)
 		send := newMemory(vector(rank, 0, counts[rank]), t.strided)
-		want, b := blank(total), send.buf()
+		want, b := blankElements(total), send.buf()
 		if t.inPlace {
 			copy(want[displs[rank]:], vector(rank, 0, counts[rank]))
 			b = mpi.InPlace
@@ -158,11 +158,11 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		for r := range size {
 			copy(want[displs[r]:], vector(r, 0, counts[r]))
 		}
-		return recv.is("allgatherv", want)
+		return recv.compare("allgatherv", want)
 	},
 	"alltoall": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n*size), t.strided)
-		recv := newMemory(blank(t.n*size), t.strided)
+		recv := newMemory(blankElements(t.n*size), t.strided)
 		b := send.buf()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
@@ -174,12 +174,12 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		for r := range size {
 			want = append(want, vector(r, rank*t.n, t.n)...)
 		}
-		return recv.is("alltoall", want)
+		return recv.compare("alltoall", want)
 	},
 	"alltoallv": func(c collectiveCaller, rank, size int, t trial) error {
 		// Rank r has (r+s)*n/4 elements for rank s, in an order of its own.
 		counts := func(r int) (counts, displs []int, total int) {
-			_, displs, _ = pieces(size, 0, uint64(r))
+			_, displs, _ = layOutBlocks(size, 0, uint64(r))
 			counts = make([]int, size)
 			for i := range size {
 				s := (i + r) % size
@@ -197,7 +197,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 			for _, n := range recvCounts {
 				total += n
 			}
-			want, b = blank(total), send.buf()
+			want, b = blankElements(total), send.buf()
 			recv = newMemory(want, t.strided)
 		}
 		if err := c.Alltoallv(b, sendCounts, sendDispls, recv.buf(), recvCounts, recvDispls); err != nil {
@@ -212,7 +212,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 			copy(want[at:], vector(r, from[rank], recvCounts[r]))
 			at += recvCounts[r]
 		}
-		return recv.is("alltoallv", want)
+		return recv.compare("alltoallv", want)
 	},
 	"alltoallw": func(c collectiveCaller, rank, size int, t trial) error {
 		var send, recv []*memory
@@ -220,7 +220,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		for r := range size {
 			n := t.n * (r + rank) / 4
 			send = append(send, newMemory(vector(rank, r, n), t.strided))
-			recv = append(recv, newMemory(blank(n), r%2 == 0))
+			recv = append(recv, newMemory(blankElements(n), r%2 == 0))
 			out, in = append(out, send[r].buf()), append(in, recv[r].buf())
 		}
 		if t.inPlace {
@@ -230,7 +230,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 			return err
 		}
 		for r := range size {
-			if err := recv[r].is(fmt.Sprint("alltoallw from ", r), vector(r, rank, t.n*(r+rank)/4)); err != nil {
+			if err := recv[r].compare(fmt.Sprint("alltoallw from ", r), vector(r, rank, t.n*(r+rank)/4)); err != nil {
 				return err
 			}
 		}
@@ -241,14 +241,14 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		if rank != t.root {
 			return c.Reduce(send.buf(), mpi.Buffer{}, mpi.Sum, t.root)
 		}
-		recv, b := newMemory(blank(t.n), t.strided), send.buf()
+		recv, b := newMemory(blankElements(t.n), t.strided), send.buf()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
 		}
 		if err := c.Reduce(b, recv.buf(), mpi.Sum, t.root); err != nil {
 			return err
 		}
-		return recv.is("reduce", sum(0, size, 0, t.n))
+		return recv.compare("reduce", sum(0, size, 0, t.n))
 	},
 	"allreduce": func(c collectiveCaller, rank, size int, t trial) error {
 		return vectors(rank, t, func(send, recv mpi.Buffer) error { return c.Allreduce(send, recv, mpi.Sum) }, sum(0, size, 0, t.n))
@@ -259,14 +259,14 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	"exscan": func(c collectiveCaller, rank, _ int, t trial) error {
 		want := sum(0, rank, 0, t.n)
 		if rank == 0 {
-			if want = blank(t.n); t.inPlace {
+			if want = blankElements(t.n); t.inPlace {
 				want = vector(0, 0, t.n)
 			}
 		}
 		return vectors(rank, t, func(send, recv mpi.Buffer) error { return c.Exscan(send, recv, mpi.Sum) }, want)
 	},
 	"reduce-scatter": func(c collectiveCaller, rank, size int, t trial) error {
-		counts, _, _ := pieces(size, t.n, 4)
+		counts, _, _ := layOutBlocks(size, t.n, 4)
 		first, total := 0, 0
 		for r, n := range counts {
 			if r < rank {
@@ -275,45 +275,45 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 			total += n
 		}
 		send := newMemory(vector(rank, 0, total), t.strided)
-		recv, b := newMemory(blank(counts[rank]), t.strided), send.buf()
+		recv, b := newMemory(blankElements(counts[rank]), t.strided), send.buf()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
 		}
 		if err := c.ReduceScatter(b, recv.buf(), counts, mpi.Sum); err != nil {
 			return err
 		}
-		return recv.begins("reduce-scatter", sum(0, size, first, counts[rank]))
+		return recv.comparePrefix("reduce-scatter", sum(0, size, first, counts[rank]))
 	},
 	"reduce-scatter-block": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n*size), t.strided)
-		recv, b := newMemory(blank(t.n), t.strided), send.buf()
+		recv, b := newMemory(blankElements(t.n), t.strided), send.buf()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
 		}
 		if err := c.ReduceScatterBlock(b, recv.buf(), mpi.Sum); err != nil {
 			return err
 		}
-		return recv.begins("reduce-scatter-block", sum(0, size, rank*t.n, t.n))
+		return recv.comparePrefix("reduce-scatter-block", sum(0, size, rank*t.n, t.n))
 	},
 }
 
 // vectors makes a call whose vectors have one length.
 func vectors(rank int, t trial, call func(send, recv mpi.Buffer) error, want []int64) error {
 	send := newMemory(vector(rank, 0, t.n), t.strided)
-	recv, b := newMemory(blank(t.n), t.strided), send.buf()
+	recv, b := newMemory(blankElements(t.n), t.strided), send.buf()
 	if t.inPlace {
 		recv, b = send, mpi.InPlace
 	}
 	if err := call(b, recv.buf()); err != nil {
 		return err
 	}
-	return recv.is("result", want)
+	return recv.compare("result", want)
 }
 
-// begins compares the beginning of the memory.
-func (m *memory) begins(what string, want []int64) error {
+// comparePrefix compares the beginning of the memory.
+func (m *memory) comparePrefix(what string, want []int64) error {
 	for i, w := range want {
-		if got := m.all[m.at(i)]; got != w {
+		if got := m.all[m.indexOf(i)]; got != w {
 			return fmt.Errorf("%s: element %d is %d, not %d", what, i, got, w)
 		}
 	}

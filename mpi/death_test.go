@@ -80,8 +80,8 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 		return err
 	},
 	// All ranks are in a collective call or start one soon: by messages, and in shared memory.
-	"allreduce": func(w mpi.World, ready func()) error { return allreduces(w, 3000, ready) },
-	"shared":    func(w mpi.World, ready func()) error { return allreduces(w, 1000, ready) },
+	"allreduce": func(w mpi.World, ready func()) error { return repeatAllreduce(w, 3000, ready) },
+	"shared":    func(w mpi.World, ready func()) error { return repeatAllreduce(w, 1000, ready) },
 	// All ranks sleep in shared memory until an idle rank publishes its data.
 	"asleep": func(w mpi.World, ready func()) error {
 		for range 10 {
@@ -110,8 +110,8 @@ var duties = map[string]func(w mpi.World, ready func()) error{
 	},
 }
 
-// allreduces calls Allreduce until it fails.
-func allreduces(w mpi.World, n int, ready func()) error {
+// repeatAllreduce calls Allreduce until it fails.
+func repeatAllreduce(w mpi.World, n int, ready func()) error {
 	x, sum := make([]float64, n), make([]float64, n)
 	for i := 0; ; i++ {
 		if i == 20 {

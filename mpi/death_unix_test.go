@@ -74,8 +74,8 @@ type fate struct {
 	took time.Duration // until all have reported
 }
 
-// strike runs a job in which a signal kills or stops the victim.
-func strike(n int, role, net string, sig syscall.Signal, environ ...string) (f fate, err error) {
+// killVictim runs a job in which a signal kills or stops the victim.
+func killVictim(n int, role, net string, sig syscall.Signal, environ ...string) (f fate, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	list, err := processes(ctx, n, append(environ, envRole+"="+role, "SOFTRNIC_MPI_NET="+net, "SOFTRNIC_MPI_RC_LIMIT=1", "SOFTRNIC_MPI_COLL=bcast=chain", "SOFTRNIC_MPI_SHARED=on")...)
@@ -133,7 +133,7 @@ func TestDeath(t *testing.T) {
 				continue
 			}
 			all.Go(func() {
-				f, err := strike(n, role, net, syscall.SIGKILL)
+				f, err := killVictim(n, role, net, syscall.SIGKILL)
 				if err != nil {
 					t.Errorf("%s, %s: %v; they say %v", role, net, err, f.said)
 				}
@@ -158,7 +158,7 @@ func TestStopped(t *testing.T) {
 	for _, net := range []string{"rdma", "ud", "tcp", "hybrid"} {
 		for _, role := range []string{"allreduce", "asleep", "chain"} {
 			all.Go(func() {
-				f, err := strike(3, role, net, syscall.SIGSTOP, environ...)
+				f, err := killVictim(3, role, net, syscall.SIGSTOP, environ...)
 				if err != nil {
 					t.Errorf("%s, %s: %v; they say %v", role, net, err, f.said)
 					return

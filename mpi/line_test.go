@@ -33,8 +33,8 @@ func (s *swap) buffers() (send, recv mpi.Buffer) {
 	return mpi.Bytes(s.send), mpi.Bytes(s.recv)
 }
 
-// over waits for the call and checks the result.
-func (s *swap) over(r *mpi.Request) error {
+// waitAndCheck waits for the call and checks the result.
+func (s *swap) waitAndCheck(r *mpi.Request) error {
 	_, err := r.Wait()
 	return errors.Join(err, s.check(s.recv))
 }
@@ -93,7 +93,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 	begin := func(c *mpi.Comm, bytes, number int) error {
 		s := newSwap(c, bytes, number)
 		r, err := c.Ialltoall(s.buffers())
-		wait = append(wait, func() error { return s.over(r) })
+		wait = append(wait, func() error { return s.waitAndCheck(r) })
 		return err
 	}
 	for _, i := range rng.Perm(len(comms)) {
@@ -108,7 +108,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 		if err != nil {
 			return err
 		}
-		wait = append(wait, func() error { return in.over(r) })
+		wait = append(wait, func() error { return in.waitAndCheck(r) })
 		if err := begin(comms[i], 9000, round+7); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 		if err := persistent[i].Start(); err != nil {
 			return err
 		}
-		wait = append(wait, func() error { return kept[i].over(persistent[i]) })
+		wait = append(wait, func() error { return kept[i].waitAndCheck(persistent[i]) })
 	}
 	for _, c := range comms { // blocking calls wait for one another, so that their order is the same at all ranks
 		s := newSwap(c, 2000, round)
@@ -157,7 +157,7 @@ func TestLostInLine(t *testing.T) {
 			s := newSwap(c, 500, 0)
 			r, err := c.Ialltoall(s.buffers())
 			if err == nil {
-				err = s.over(r)
+				err = s.waitAndCheck(r)
 			}
 			if err != nil {
 				return nil, err
@@ -191,7 +191,7 @@ func TestLostInLine(t *testing.T) {
 func TestReportLine(t *testing.T) {
 	o := inTurns
 	o.Watchdog = soon
-	text := hung(t, 2, o, func(w mpi.World) error {
+	text := reportOfHang(t, 2, o, func(w mpi.World) error {
 		if w.Rank() == 1 {
 			_, err := w.Recv(mpi.Bytes([]byte{0}), 0, 6)
 			return err

@@ -207,14 +207,14 @@ func TestCollectiveMismatches(t *testing.T) {
 				if way.o.NoShared == false {
 					needBoards(t)
 				}
-				disagree(t, way.o, wrongCalls(n))
+				runMismatches(t, way.o, wrongCalls(n))
 			})
 		}
 	}
 }
 
-// disagree makes all wrong calls concurrently, each on a communicator of its own.
-func disagree(t *testing.T, o mpi.Options, calls []wrongCall) {
+// runMismatches makes all wrong calls concurrently, each on a communicator of its own.
+func runMismatches(t *testing.T, o mpi.Options, calls []wrongCall) {
 	const ranks, odd = 3, 1
 	var mu sync.Mutex
 	errs := make([][ranks]error, len(calls))

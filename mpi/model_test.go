@@ -11,14 +11,14 @@ import (
 // The models compute the result of a collective call: every rank computes the data of all others
 // from their numbers.
 
-// given returns element i of rank r.
-func given(r, i int) int64 { return int64((r+3)*(i+5)%1009 - 400) }
+// elementOf returns element i of rank r.
+func elementOf(r, i int) int64 { return int64((r+3)*(i+5)%1009 - 400) }
 
 // vector returns n elements of rank r, from element from on.
 func vector(r, from, n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {
-		v[i] = given(r, from+i)
+		v[i] = elementOf(r, from+i)
 	}
 	return v
 }
@@ -28,15 +28,15 @@ func sum(from, to, first, n int) []int64 {
 	v := make([]int64, n)
 	for r := from; r < to; r++ {
 		for i := range v {
-			v[i] += given(r, first+i)
+			v[i] += elementOf(r, first+i)
 		}
 	}
 	return v
 }
 
-// pieces returns lengths and offsets of the blocks of n ranks, the same at all ranks, in another
-// order than that of the ranks and with gaps.
-func pieces(n, most int, seed uint64) (counts, displs []int, total int) {
+// layOutBlocks returns lengths and offsets of the blocks of n ranks, the same at all ranks, in
+// another order than that of the ranks and with gaps.
+func layOutBlocks(n, most int, seed uint64) (counts, displs []int, total int) {
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
 	counts, displs = make([]int, n), make([]int, n)
 	for _, r := range rng.Perm(n) {
@@ -60,12 +60,12 @@ func newMemory(v []int64, strided bool) *memory {
 		m.all[i] = -77
 	}
 	for i, x := range v {
-		m.all[m.at(i)] = x
+		m.all[m.indexOf(i)] = x
 	}
 	return m
 }
 
-func (m *memory) at(i int) int {
+func (m *memory) indexOf(i int) int {
 	if m.strided {
 		return 2 * i
 	}
@@ -79,8 +79,8 @@ func (m *memory) buf() mpi.Buffer {
 	return mpi.Of(m.all[:m.n])
 }
 
-// is compares the memory, gaps included, with the expected elements.
-func (m *memory) is(what string, want []int64) error {
+// compare compares the memory, gaps included, with the expected elements.
+func (m *memory) compare(what string, want []int64) error {
 	w := newMemory(want, m.strided)
 	if !reflect.DeepEqual(m.all, w.all) {
 		return fmt.Errorf("%s: got %.200s, want %.200s", what, fmt.Sprint(m.all), fmt.Sprint(w.all))
@@ -88,8 +88,8 @@ func (m *memory) is(what string, want []int64) error {
 	return nil
 }
 
-// blank returns n elements with the value that marks memory without received data.
-func blank(n int) []int64 {
+// blankElements returns n elements with the value that marks memory without received data.
+func blankElements(n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {
 		v[i] = -1

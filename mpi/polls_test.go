@@ -29,7 +29,7 @@ func poll(r *mpi.Request, err error) error {
 func requirePolls(t *testing.T, o mpi.Options, f func(w mpi.World) error, wants []string) {
 	t.Helper()
 	for attempts := 5; ; attempts-- {
-		text := hung(t, len(wants), o, f)
+		text := reportOfHang(t, len(wants), o, f)
 		rank := slices.IndexFunc(wants, func(want string) bool { return !regexp.MustCompile(want).MatchString(text) })
 		if rank < 0 {
 			return
@@ -131,8 +131,8 @@ func TestReportPolledCalls(t *testing.T) {
 	requirePolls(t, mpi.Options{Watchdog: soon}, calls, wants)
 }
 
-// asked repeats World.Report until says accepts the report.
-func asked(ctx context.Context, w mpi.World, says func(text string) bool) error {
+// waitReport repeats World.Report until says accepts the report.
+func waitReport(ctx context.Context, w mpi.World, says func(text string) bool) error {
 	before := ""
 	for {
 		text, err := w.Report(ctx)
@@ -183,14 +183,14 @@ func TestPollsEnd(t *testing.T) {
 			}
 			over <- err
 		}()
-		if err := asked(ctx, w, func(text string) bool { return strings.Contains(text, polls) }); err != nil {
+		if err := waitReport(ctx, w, func(text string) bool { return strings.Contains(text, polls) }); err != nil {
 			return err
 		}
 		close(stop)
 		if err := <-over; err != nil {
 			return err
 		}
-		if err := asked(ctx, w, func(text string) bool { return !strings.Contains(text, "rank 0: polls") }); err != nil {
+		if err := waitReport(ctx, w, func(text string) bool { return !strings.Contains(text, "rank 0: polls") }); err != nil {
 			return err
 		}
 		if err := w.Send(mpi.Of([]byte{0}), 1, 1); err != nil {
@@ -239,7 +239,7 @@ func TestPollsDeadlock(t *testing.T) {
     rank 1 polls Iprobe\(source 0, tag 7\) at mpi/polls_test.go:\d+ for rank 0, for [\d.]+ s
     It ends only if another goroutine of these ranks makes a call, or one that polls gives it up.
 `)
-		return asked(ctx, w, wants.MatchString)
+		return waitReport(ctx, w, wants.MatchString)
 	})
 }
 
@@ -266,7 +266,7 @@ func TestPollsOfWhoComputes(t *testing.T) {
 		}
 		seen := make(chan error)
 		go func() {
-			seen <- asked(ctx, w, func(text string) bool {
+			seen <- waitReport(ctx, w, func(text string) bool {
 				require.NotContains(t, text, "Deadlock")
 				return regexp.MustCompile(`rank 0: polls Recv\(source 1, tag 2\) .*does other things in between\), for [2-9]`).MatchString(text)
 			})

@@ -141,7 +141,7 @@ func (c *crew) run(list []step) (errs error) {
 	return errs
 }
 
-func (c *crew) leave() {
+func (c *crew) stop() {
 	for _, p := range c.programs {
 		close(p)
 	}
@@ -154,7 +154,7 @@ func TestPrograms(t *testing.T) {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		defer c.leave()
+		defer c.stop()
 		rapid.Check(t, func(t *rapid.T) { require.NoError(t, c.run(program(t, n))) })
 	}()
 	job(t, n, checked, func(w mpi.World) error {

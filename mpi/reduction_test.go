@@ -15,7 +15,7 @@ import (
 // factors.
 type matrix [4]int32
 
-func (a matrix) times(b matrix) matrix {
+func (a matrix) multiply(b matrix) matrix {
 	dot := func(r, c int) int32 {
 		return int32((int64(a[2*r])*int64(b[c]) + int64(a[2*r+1])*int64(b[2+c])) % 10007)
 	}
@@ -24,7 +24,7 @@ func (a matrix) times(b matrix) matrix {
 
 var product = mpi.OpStructs("product of matrices", false, func(in, inout []matrix) {
 	for i := range inout {
-		inout[i] = in[i].times(inout[i])
+		inout[i] = in[i].multiply(inout[i])
 	}
 })
 
@@ -42,7 +42,7 @@ func products(from, to, n int) []matrix {
 	list := matrices(from, n)
 	for r := from + 1; r < to; r++ {
 		for i, m := range matrices(r, n) {
-			list[i] = list[i].times(m)
+			list[i] = list[i].multiply(m)
 		}
 	}
 	return list

@@ -26,9 +26,9 @@ var soon = func() time.Duration {
 	return time.Second
 }()
 
-// hung runs f, which does not return, on n ranks until one of them has reported, and returns the
-// report. Then it fails all ranks.
-func hung(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error) string {
+// reportOfHang runs f, which does not return, on n ranks until one of them has reported, and
+// returns the report. Then it fails all ranks.
+func reportOfHang(t *testing.T, n int, o mpi.Options, f func(w mpi.World) error) string {
 	t.Helper()
 	reports := make(chan string, n)
 	o.Report = func(text string) {
@@ -93,7 +93,7 @@ func TestReportDeadlock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o.Watchdog = soon
-			text := hung(t, 4, o, func(w mpi.World) error {
+			text := reportOfHang(t, 4, o, func(w mpi.World) error {
 				x := make([]int64, 2)
 				switch w.Rank() {
 				case 0:
@@ -157,7 +157,7 @@ func TestNoReportOfMismatch(t *testing.T) {
 
 // TestReportLocks has two ranks wait for locks of a window that the other one holds.
 func TestReportLocks(t *testing.T) {
-	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
+	text := reportOfHang(t, 2, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
 		if err == nil {
 			err = win.Lock(mpi.LockExclusive, w.Rank())
@@ -178,7 +178,7 @@ func TestReportLocks(t *testing.T) {
 // TestReportCalls waits in nonblocking and persistent calls, on other communicators and
 // windows, and in probes.
 func TestReportCalls(t *testing.T) {
-	text := hung(t, 3, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
+	text := reportOfHang(t, 3, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		row, err := w.Split(w.Rank()/2, -w.Rank()) // 1 and 0; 2
 		if err != nil {
 			return err
@@ -235,7 +235,7 @@ func TestReportAlone(t *testing.T) {
 
 // TestReportAnySource has two ranks wait for any source.
 func TestReportAnySource(t *testing.T) {
-	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
+	text := reportOfHang(t, 2, mpi.Options{Watchdog: soon}, func(w mpi.World) error {
 		_, err := w.Recv(mpi.Of([]byte{0}), mpi.AnySource, w.Rank()+1)
 		return err
 	})

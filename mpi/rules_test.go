@@ -24,16 +24,16 @@ type messageCall struct {
 	call     func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error)
 }
 
-// waited waits for a request and returns its error.
-func waited(r *mpi.Request, err error) (mpi.Status, error) {
+// waitStatus waits for a request and returns its error.
+func waitStatus(r *mpi.Request, err error) (mpi.Status, error) {
 	if err != nil {
 		return mpi.Status{}, err
 	}
 	return r.Wait()
 }
 
-// begun starts a persistent request and waits for it.
-func begun(r *mpi.Request, err error) (mpi.Status, error) {
+// startAndWait starts a persistent request and waits for it.
+func startAndWait(r *mpi.Request, err error) (mpi.Status, error) {
 	if err == nil {
 		err = r.Start()
 	}
@@ -68,13 +68,13 @@ func messageCalls() (list []messageCall) {
 	for name, f := range map[string]request{"Isend": (*mpi.Comm).Isend, "Issend": (*mpi.Comm).Issend, "Irsend": (*mpi.Comm).Irsend,
 		"Ibsend": (*mpi.Comm).Ibsend, "Irecv": (*mpi.Comm).Irecv} {
 		list = append(list, messageCall{name, name == "Irecv", func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error) {
-			return waited(f(c, b, rank, tag))
+			return waitStatus(f(c, b, rank, tag))
 		}})
 	}
 	for name, f := range map[string]request{"SendInit": (*mpi.Comm).SendInit, "SsendInit": (*mpi.Comm).SsendInit, "RsendInit": (*mpi.Comm).RsendInit,
 		"BsendInit": (*mpi.Comm).BsendInit, "RecvInit": (*mpi.Comm).RecvInit} {
 		list = append(list, messageCall{name, name == "RecvInit", func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error) {
-			return begun(f(c, b, rank, tag))
+			return startAndWait(f(c, b, rank, tag))
 		}})
 	}
 	return append(list,
@@ -110,7 +110,7 @@ func messageCalls() (list []messageCall) {
 					return mpi.Status{}, err
 				}
 				if ok {
-					s, err := waited(m.Irecv(b))
+					s, err := waitStatus(m.Irecv(b))
 					return s, receiveRefused(m, err)
 				}
 			}
@@ -380,8 +380,8 @@ func TestAccumulateRules(t *testing.T) {
 					"Accumulate":     win.Accumulate(b, target, mpi.At(0), o.op),
 					"GetAccumulate":  win.GetAccumulate(b, result, target, mpi.At(0), o.op),
 					"FetchAndOp":     win.FetchAndOp(b, result, target, 0, o.op),
-					"Raccumulate":    second(waited(win.Raccumulate(b, target, mpi.At(0), o.op))),
-					"RgetAccumulate": second(waited(win.RgetAccumulate(b, result, target, mpi.At(0), o.op))),
+					"Raccumulate":    errorOf(waitStatus(win.Raccumulate(b, target, mpi.At(0), o.op))),
+					"RgetAccumulate": errorOf(waitStatus(win.RgetAccumulate(b, result, target, mpi.At(0), o.op))),
 				}
 				for name, err := range calls {
 					ok := o.accumulate
@@ -413,7 +413,7 @@ func TestAccumulateRules(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-func second(_ mpi.Status, err error) error { return err }
+func errorOf(_ mpi.Status, err error) error { return err }
 
 // TestWindowRules makes every call on a window with a target (12.3, 12.5).
 func TestWindowRules(t *testing.T) {
@@ -428,13 +428,13 @@ func TestWindowRules(t *testing.T) {
 		"GetAccumulate":  func(b mpi.Buffer, target int) error { return win.GetAccumulate(b, result, target, mpi.At(0), mpi.Sum) },
 		"FetchAndOp":     func(b mpi.Buffer, target int) error { return win.FetchAndOp(b, result, target, 0, mpi.Sum) },
 		"CompareAndSwap": func(b mpi.Buffer, target int) error { return win.CompareAndSwap(b, b, result, target, 0) },
-		"Rput":           func(b mpi.Buffer, target int) error { return second(waited(win.Rput(b, target, mpi.At(0)))) },
-		"Rget":           func(b mpi.Buffer, target int) error { return second(waited(win.Rget(b, target, mpi.At(0)))) },
+		"Rput":           func(b mpi.Buffer, target int) error { return errorOf(waitStatus(win.Rput(b, target, mpi.At(0)))) },
+		"Rget":           func(b mpi.Buffer, target int) error { return errorOf(waitStatus(win.Rget(b, target, mpi.At(0)))) },
 		"Raccumulate": func(b mpi.Buffer, target int) error {
-			return second(waited(win.Raccumulate(b, target, mpi.At(0), mpi.Sum)))
+			return errorOf(waitStatus(win.Raccumulate(b, target, mpi.At(0), mpi.Sum)))
 		},
 		"RgetAccumulate": func(b mpi.Buffer, target int) error {
-			return second(waited(win.RgetAccumulate(b, result, target, mpi.At(0), mpi.Sum)))
+			return errorOf(waitStatus(win.RgetAccumulate(b, result, target, mpi.At(0), mpi.Sum)))
 		},
 	}
 	locks := map[string]func(target int) error{

@@ -16,7 +16,7 @@ func TestStrangers(t *testing.T) {
 		at, err := w.Address("tcp", (w.Rank()+1)%3)
 		require.NoError(t, err)
 		for _, says := range []string{"", "GET / HTTP/1.1\r\n\r\n", "MPTT", strings.Repeat("\x00", 20), strings.Repeat("MPTT", 1000)} {
-			require.NoError(t, knock(at, says))
+			require.NoError(t, dialAndSend(at, says))
 		}
 		for range 10 {
 			if err := w.Allreduce(mpi.Of([]int64{1}), mpi.Of([]int64{0}), mpi.Sum); err != nil {
@@ -27,8 +27,8 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// knock connects to an address and sends a text.
-func knock(at, says string) error {
+// dialAndSend connects to an address and sends a text.
+func dialAndSend(at, says string) error {
 	c, err := net.Dial("tcp", at)
 	if err != nil {
 		return err

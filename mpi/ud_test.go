@@ -30,8 +30,8 @@ func TestCollectivesUD(t *testing.T) {
 	}
 }
 
-// everything is a program with all calls.
-func everything(n int) (list []step) {
+// programOfAllCalls is a program with all calls.
+func programOfAllCalls(n int) (list []step) {
 	for i, name := range append(slices.Clone(everyName), "messages", "split", "messages") {
 		list = append(list, step{name: name, form: i % 3, on: i, t: trial{n: []int{3, 2000}[i%2], strided: i%3 == 1, root: i % n}, colors: []int{0, 1, 1, 0}})
 	}
@@ -54,7 +54,7 @@ func TestImpairedUD(t *testing.T) {
 	var sum sync.Map
 	jobOn(t, bad, n, datagrams, func(w mpi.World) error {
 		for range 2 {
-			if err := run(w, everything(n)); err != nil {
+			if err := run(w, programOfAllCalls(n)); err != nil {
 				return err
 			}
 		}

@@ -45,7 +45,7 @@ func TestWinDetachUnderFire(t *testing.T) {
 				clear(mine)
 				continue
 			}
-			require.NoError(t, fire(w, win, at[0], n))
+			require.NoError(t, startOperations(w, win, at[0], n))
 			require.NoError(t, win.UnlockAll())
 			require.NoError(t, w.Barrier())
 		}
@@ -53,9 +53,9 @@ func TestWinDetachUnderFire(t *testing.T) {
 	})
 }
 
-// fire starts all kinds of operations on this rank's part of the memory of rank 0, each on words of
-// its own, until the memory is detached.
-func fire(w mpi.World, win *mpi.Win, at, n int) error {
+// startOperations starts all kinds of operations on this rank's part of the memory of rank 0, each
+// on words of its own, until the memory is detached.
+func startOperations(w mpi.World, win *mpi.Win, at, n int) error {
 	q := n / 2 / 4 // by ranks and kinds of operations
 	place := func(way int) int { return at + 8*q*(4*(w.Rank()-1)+way) }
 	many, some, got, was := make([]int64, q), []int64{1, 2, 3}, make([]int64, q), int64(0)

@@ -121,7 +121,7 @@ func (p *dynamicProgram) epoch(d *dynamicRank, i int) error {
 	if err := d.win.LockAll(); err != nil {
 		return err
 	}
-	if err := d.wrong(p.amiss[i][rank], p.arenas[i]); err != nil {
+	if err := d.startInvalid(p.amiss[i][rank], p.arenas[i]); err != nil {
 		return err
 	}
 	if err := d.win.UnlockAll(); err != nil {
@@ -166,8 +166,8 @@ func (d *dynamicRank) move(to []int) error {
 	return nil
 }
 
-// wrong starts an invalid operation.
-func (d *dynamicRank) wrong(x amiss, arenas [][]int) error {
+// startInvalid starts an invalid operation.
+func (d *dynamicRank) startInvalid(x amiss, arenas [][]int) error {
 	arena := arenas[x.target][x.section]
 	addr := func(arena, index int) int { return d.bases[2*x.target+arena] + 8*index }
 	var at mpi.Place

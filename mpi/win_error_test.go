@@ -186,7 +186,7 @@ func TestWinLost(t *testing.T) {
 				continue // which is equivalent
 			}
 			jobs.Go(func() {
-				if err := lose(o, setup); err != nil {
+				if err := runLosing(o, setup); err != nil {
 					t.Errorf("%s, %s: %v", name, net, err)
 				}
 			})
@@ -210,8 +210,8 @@ func lockedByLost(wait func(mpi.World, *mpi.Win) error) losing {
 	}
 }
 
-// lose has two ranks wait for a third one that fails.
-func lose(o mpi.Options, setup losing) error {
+// runLosing has two ranks wait for a third one that fails.
+func runLosing(o mpi.Options, setup losing) error {
 	return loseLast(3, o, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		win, wait, err := setup(w)
 		if err == nil {

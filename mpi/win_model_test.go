@@ -147,7 +147,7 @@ func drawWinProgram(rt *rapid.T, n int) *winProgram {
 					base, room = n*(privatePuts+privateAccs), commonPlaces
 				}
 				m.base = base
-				idx := m.draw(rt, base, room)
+				idx := m.drawTarget(rt, base, room)
 				if m.what == "put" || m.what == "get" {
 					if slices.ContainsFunc(idx, func(i int) bool { return puts[m.target][i] }) {
 						continue
@@ -195,8 +195,8 @@ func applyOne(op mpi.Op, inout []int64, in int64) error {
 	return mpi.ReduceLocal(mpi.Value(&in), mpi.Of(inout), op)
 }
 
-// draw draws the target of an operation, and returns its elements.
-func (m *winMove) draw(rt *rapid.T, base, room int) (idx []int) {
+// drawTarget draws the target of an operation, and returns its elements.
+func (m *winMove) drawTarget(rt *rapid.T, base, room int) (idx []int) {
 	if m.what == "fetch" || m.what == "swap" {
 		i := base + rapid.IntRange(0, room-1).Draw(rt, "place")
 		m.at = []mpi.Block{{At: i, Len: 1}}
@@ -235,8 +235,8 @@ type winWhere func(target, index int) int
 // index returns the displacement in windows with a unit of one element.
 func index(_, i int) int { return i }
 
-// place returns the target location of an operation.
-func (m *winMove) place(where winWhere) mpi.Place {
+// location returns the target location of an operation.
+func (m *winMove) location(where winWhere) mpi.Place {
 	switch {
 	case m.stride:
 		return mpi.At(where(m.target, m.at[0].At)).Strided(len(m.at), 1, 2)
@@ -257,9 +257,9 @@ type winResult struct {
 }
 
 func (m *winMove) do(win *mpi.Win, where winWhere) (*winResult, error) {
-	at, disp := m.place(where), where(m.target, m.at[0].At)
+	at, disp := m.location(where), where(m.target, m.at[0].At)
 	send := newMemory(m.send, m.gaps)
-	got := newMemory(blank(len(m.send)), m.gaps)
+	got := newMemory(blankElements(len(m.send)), m.gaps)
 	switch m.what {
 	case "put":
 		return nil, win.Put(send.buf(), m.target, at)
@@ -362,7 +362,7 @@ func (e *winEpoch) run(win *mpi.Win, w mpi.World, n int, where winWhere) error {
 		return err
 	}
 	for _, r := range results {
-		if err := r.got.is(fmt.Sprintf("%s %v of %d by %d", r.m.what, r.m.op, r.m.target, w.Rank()), r.m.want); err != nil {
+		if err := r.got.compare(fmt.Sprintf("%s %v of %d by %d", r.m.what, r.m.op, r.m.target, w.Rank()), r.m.want); err != nil {
 			return err
 		}
 	}

@@ -13,14 +13,14 @@ import (
 func TestAckOnlyWhenAsked(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600))
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	require.Len(t, pkts, 3)
-	p.give(p.b, pkts[:2]...)
+	p.deliver(p.b, pkts[:2]...)
 	require.False(t, p.b.HasPendingAck())
-	require.Empty(t, p.take(p.b))
-	p.give(p.b, pkts[2])
+	require.Empty(t, p.drain(p.b))
+	p.deliver(p.b, pkts[2])
 	require.True(t, p.b.HasPendingAck())
-	require.Equal(t, []string{"ACKNOWLEDGE 2 1f msn=1"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, []string{"ACKNOWLEDGE 2 1f msn=1"}, p.describePackets(p.b, p.drain(p.b)))
 	require.False(t, p.b.HasPendingAck())
 }
 
@@ -31,15 +31,15 @@ func TestAcksAreCoalesced(t *testing.T) {
 	for i := range uint64(5) {
 		p.a.post(p.now, p.write(i, 0, 0, 8))
 	}
-	p.give(p.b, p.take(p.a)...)
+	p.deliver(p.b, p.drain(p.a)...)
 	require.Empty(t, p.takeNoAck(p.b), "Drain leaves the acknowledgement to DrainAck")
-	ack := p.take(p.b)
-	require.Equal(t, []string{"ACKNOWLEDGE 4 1f msn=5"}, p.words(p.b, ack))
+	ack := p.drain(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 4 1f msn=5"}, p.describePackets(p.b, ack))
 	require.EqualValues(t, 4, p.b.Counters().AckDeferred)
-	p.give(p.a, ack...)
+	p.deliver(p.a, ack...)
 	require.Equal(t, []string{
 		"0 RDMA_WRITE len=8", "1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8", "3 RDMA_WRITE len=8", "4 RDMA_WRITE len=8",
-	}, p.a.done())
+	}, p.a.takeCompletions())
 	require.Zero(t, p.a.Deadline(), "nothing is in flight")
 }
 
@@ -49,15 +49,15 @@ func TestLongMessageAsksOnItsWay(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 60_000))
 	unasked := 0
-	for _, pkt := range p.take(p.a) {
+	for _, pkt := range p.drain(p.a) {
 		if unasked++; pkt.BTH.AckReq {
 			unasked = 0
 		}
 		require.Less(t, unasked, 16)
-		p.give(p.b, pkt)
+		p.deliver(p.b, pkt)
 	}
-	p.settle()
-	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.takeCompletions())
 }
 
 // TestWindowShrinksBehindUnaskedPackets checks that a message does not wait for its timer if the
@@ -70,9 +70,9 @@ func TestWindowShrinksBehindUnaskedPackets(t *testing.T) {
 	for range 100 {
 		p.a.window.OnLoss(p.now, 0)
 	}
-	p.give(p.b, p.parse(p.a, out)...)
-	p.settle()
-	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.done())
+	p.deliver(p.b, p.parse(p.a, out)...)
+	p.exchange()
+	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.takeCompletions())
 }
 
 // TestOldAndRepeatedAcks checks that an acknowledgement of an earlier PSN and a repeated one
@@ -80,16 +80,16 @@ func TestWindowShrinksBehindUnaskedPackets(t *testing.T) {
 func TestOldAndRepeatedAcks(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[0])
-	first := p.take(p.b)
-	p.give(p.b, pkts[1])
-	second := p.take(p.b)
-	p.give(p.a, second...)
-	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, p.a.done())
-	p.give(p.a, second...)
-	require.Equal(t, wire.DropGhostResponse, p.give(p.a, first...))
-	require.Empty(t, p.a.done())
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[0])
+	first := p.drain(p.b)
+	p.deliver(p.b, pkts[1])
+	second := p.drain(p.b)
+	p.deliver(p.a, second...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, p.a.takeCompletions())
+	p.deliver(p.a, second...)
+	require.Equal(t, wire.DropGhostResponse, p.deliver(p.a, first...))
+	require.Empty(t, p.a.takeCompletions())
 }
 
 // TestGhostResponses checks that responses without a request are dropped and counted by reason.
@@ -98,20 +98,20 @@ func TestGhostResponses(t *testing.T) {
 	ack := func(psn int, s wire.Syndrome) *wire.Packet {
 		return p.response(p.b, wire.RCAck, psn, s, nil)
 	}
-	require.Equal(t, wire.DropGhostResponse, p.give(p.a, ack(0, 0x1f)), "nothing has been sent")
-	require.Equal(t, wire.DropNone, p.give(p.a, ack(-1, 0x1f)), "may carry credits")
+	require.Equal(t, wire.DropGhostResponse, p.deliver(p.a, ack(0, 0x1f)), "nothing has been sent")
+	require.Equal(t, wire.DropNone, p.deliver(p.a, ack(-1, 0x1f)), "may carry credits")
 	p.a.post(p.now, p.write(1, 0, 0, 8))
-	p.take(p.a)
-	require.Equal(t, wire.DropGhostResponse, p.give(p.a, ack(1, 0x1f)), "beyond what was sent")
-	require.Equal(t, wire.DropGhostResponse, p.give(p.a, ack(1, wire.NakRemoteAccess)))
-	require.Equal(t, wire.DropDuplicate, p.give(p.a, ack(-1, wire.NakRemoteAccess)))
-	require.Equal(t, wire.DropBadSyndrome, p.give(p.a, ack(0, 0x40)), "reserved kind")
-	require.Equal(t, wire.DropBadSyndrome, p.give(p.a, ack(0, 0x9f)), "reserved bit")
-	require.Equal(t, wire.DropBadSyndrome, p.give(p.a, ack(0, 0x7f)), "reserved NAK")
-	require.Empty(t, p.a.done())
+	p.drain(p.a)
+	require.Equal(t, wire.DropGhostResponse, p.deliver(p.a, ack(1, 0x1f)), "beyond what was sent")
+	require.Equal(t, wire.DropGhostResponse, p.deliver(p.a, ack(1, wire.NakRemoteAccess)))
+	require.Equal(t, wire.DropDuplicate, p.deliver(p.a, ack(-1, wire.NakRemoteAccess)))
+	require.Equal(t, wire.DropBadSyndrome, p.deliver(p.a, ack(0, 0x40)), "reserved kind")
+	require.Equal(t, wire.DropBadSyndrome, p.deliver(p.a, ack(0, 0x9f)), "reserved bit")
+	require.Equal(t, wire.DropBadSyndrome, p.deliver(p.a, ack(0, 0x7f)), "reserved NAK")
+	require.Empty(t, p.a.takeCompletions())
 	require.Equal(t, verbs.StateRTS, p.a.State())
-	p.give(p.a, ack(0, 0x1f))
-	require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done())
+	p.deliver(p.a, ack(0, 0x1f))
+	require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.takeCompletions())
 }
 
 // TestSequenceNAKOnceForEachGap checks that a gap causes one NAK with the expected PSN, that later
@@ -122,19 +122,19 @@ func TestSequenceNAKOnceForEachGap(t *testing.T) {
 		p.a.post(p.now, p.write(i, int(i), int(i), 1))
 		p.a.buf[i] = byte(i + 1)
 	}
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[0])
-	require.Equal(t, wire.DropOutOfSequence, p.give(p.b, pkts[2]))
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[0])
+	require.Equal(t, wire.DropOutOfSequence, p.deliver(p.b, pkts[2]))
 	require.True(t, p.b.acks.NAKPending(), "does not wait for DrainAck")
-	require.Equal(t, []string{"ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.takeNoAck(p.b)))
-	require.Equal(t, wire.DropOutOfSequence, p.give(p.b, pkts[3:]...))
-	require.Empty(t, p.take(p.b))
+	require.Equal(t, []string{"ACKNOWLEDGE 1 60 msn=1"}, p.describePackets(p.b, p.takeNoAck(p.b)))
+	require.Equal(t, wire.DropOutOfSequence, p.deliver(p.b, pkts[3:]...))
+	require.Empty(t, p.drain(p.b))
 	require.Equal(t, []byte{1, 0, 0, 0, 0, 0}, p.b.buf[:6], "nothing ahead was executed")
 
-	require.Equal(t, wire.DropNone, p.give(p.b, pkts[1]))
-	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, p.take(p.b)))
-	p.give(p.b, pkts[4], pkts[5])
-	require.Equal(t, []string{"ACKNOWLEDGE 2 60 msn=2"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, wire.DropNone, p.deliver(p.b, pkts[1]))
+	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.describePackets(p.b, p.drain(p.b)))
+	p.deliver(p.b, pkts[4], pkts[5])
+	require.Equal(t, []string{"ACKNOWLEDGE 2 60 msn=2"}, p.describePackets(p.b, p.drain(p.b)))
 	require.EqualValues(t, 2, p.b.Counters().SendSeqErr)
 	require.EqualValues(t, 2, p.b.Counters().OutOfSeqRequest)
 }
@@ -145,14 +145,14 @@ func TestSequenceNAKGoesBack(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 1000, 700), p.send(3, 0, 8))
 	p.b.recv(9, 0, 8)
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[0], pkts[1], pkts[3], pkts[4])
-	nak := p.take(p.b)
-	require.Equal(t, []string{"ACKNOWLEDGE 2 60 msn=1"}, p.words(p.b, nak))
-	p.give(p.a, nak...)
-	require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done(), "acknowledged by the NAK")
-	again := p.take(p.a)
-	require.Equal(t, p.words(p.a, pkts[2:]), p.words(p.a, again))
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[0], pkts[1], pkts[3], pkts[4])
+	nak := p.drain(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 2 60 msn=1"}, p.describePackets(p.b, nak))
+	p.deliver(p.a, nak...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.takeCompletions(), "acknowledged by the NAK")
+	again := p.drain(p.a)
+	require.Equal(t, p.describePackets(p.a, pkts[2:]), p.describePackets(p.a, again))
 	for i := range again {
 		n := len(again[i].Raw) - wire.ICRCLen
 		require.Equal(t, pkts[2+i].Raw[:n], again[i].Raw[:n])
@@ -161,9 +161,9 @@ func TestSequenceNAKGoesBack(t *testing.T) {
 	require.EqualValues(t, 1, c.RcvdSeqErr)
 	require.EqualValues(t, 1, c.CompleterRetryErr)
 	require.EqualValues(t, 3, c.Retransmitted)
-	p.give(p.b, again...)
-	p.settle()
-	require.Equal(t, []string{"2 RDMA_WRITE len=700", "3 SEND len=8"}, p.a.done())
+	p.deliver(p.b, again...)
+	p.exchange()
+	require.Equal(t, []string{"2 RDMA_WRITE len=700", "3 SEND len=8"}, p.a.takeCompletions())
 }
 
 // TestRepeatedSequenceNAKIsIgnored checks that a repeated NAK is ignored until there is progress or
@@ -171,20 +171,20 @@ func TestSequenceNAKGoesBack(t *testing.T) {
 func TestRepeatedSequenceNAKIsIgnored(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	nak := p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil)
-	p.give(p.a, nak)
-	require.Len(t, p.take(p.a), 2)
+	p.deliver(p.a, nak)
+	require.Len(t, p.drain(p.a), 2)
 	for range 20 {
-		p.give(p.a, nak)
+		p.deliver(p.a, nak)
 	}
-	require.Empty(t, p.take(p.a))
+	require.Empty(t, p.drain(p.a))
 	require.Equal(t, 1, p.a.retry.RetriesUsed())
 
-	p.give(p.b, pkts[0])
-	p.give(p.a, p.take(p.b)...) // progress
-	p.give(p.a, p.response(p.b, wire.RCAck, 1, wire.NakPSNSequence, nil))
-	require.Len(t, p.take(p.a), 1)
+	p.deliver(p.b, pkts[0])
+	p.deliver(p.a, p.drain(p.b)...) // progress
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 1, wire.NakPSNSequence, nil))
+	require.Len(t, p.drain(p.a), 1)
 	require.Equal(t, 1, p.a.retry.RetriesUsed(), "the counter started anew")
 }
 
@@ -193,15 +193,15 @@ func TestRepeatedSequenceNAKIsIgnored(t *testing.T) {
 func TestGapClosesBeforeTheNAKLeaves(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[1], pkts[0])
-	require.Equal(t, []string{"ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.take(p.b)))
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[1], pkts[0])
+	require.Equal(t, []string{"ACKNOWLEDGE 1 60 msn=1"}, p.describePackets(p.b, p.drain(p.b)))
 
 	p = connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 0, 8))
-	pkts = p.take(p.a)
-	p.give(p.b, pkts[1], pkts[0])
-	require.Equal(t, []string{"READ_RESPONSE_ONLY 0 len=8 1f msn=1", "ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.take(p.b)))
+	pkts = p.drain(p.a)
+	p.deliver(p.b, pkts[1], pkts[0])
+	require.Equal(t, []string{"READ_RESPONSE_ONLY 0 len=8 1f msn=1", "ACKNOWLEDGE 1 60 msn=1"}, p.describePackets(p.b, p.drain(p.b)))
 }
 
 // TestAckDoesNotOvertakeResponses checks that no acknowledgement of a later request is sent before
@@ -209,14 +209,14 @@ func TestGapClosesBeforeTheNAKLeaves(t *testing.T) {
 func TestAckDoesNotOvertakeResponses(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 1000), p.fetchAdd(2, 2000, 0, 1), p.write(3, 0, 4096, 8))
-	p.give(p.b, p.take(p.a)...)
+	p.deliver(p.b, p.drain(p.a)...)
 	var got []string
 	for more := true; more; {
 		out := &batch{room: 1}
 		more = p.b.Drain(p.now, out)
-		got = append(got, p.words(p.b, p.parse(p.b, out))...)
+		got = append(got, p.describePackets(p.b, p.parse(p.b, out))...)
 	}
-	got = append(got, p.words(p.b, p.take(p.b))...)
+	got = append(got, p.describePackets(p.b, p.drain(p.b))...)
 	require.Equal(t, []string{
 		"READ_RESPONSE_FIRST 0 len=256 1f msn=1", "READ_RESPONSE_MIDDLE 1 len=256", "READ_RESPONSE_MIDDLE 2 len=256",
 		"READ_RESPONSE_LAST 3 len=232 1f msn=1", "ATOMIC_ACKNOWLEDGE 4 1f msn=2", "ACKNOWLEDGE 5 1f msn=3",
@@ -233,11 +233,11 @@ func TestResponseStandsForAcknowledgement(t *testing.T) {
 			wr = p.fetchAdd(3, 0, 0, 1)
 		}
 		p.a.post(p.now, p.write(1, 0, 4096, 8), p.write(2, 0, 4096, 600), wr)
-		p.give(p.b, p.take(p.a)...)
-		resp := p.take(p.b)
+		p.deliver(p.b, p.drain(p.a)...)
+		resp := p.drain(p.b)
 		require.Len(t, resp, 1, "no ACK beside the response")
-		p.give(p.a, resp...)
-		require.Len(t, p.a.done(), 3)
+		p.deliver(p.a, resp...)
+		require.Len(t, p.a.takeCompletions(), 3)
 	}
 }
 
@@ -252,14 +252,14 @@ func TestFullBatches(t *testing.T) {
 		out := &batch{room: 1}
 		more = p.a.Drain(p.now, out)
 		checkInvariants(t, p.a.Core)
-		got = append(got, p.words(p.a, p.parse(p.a, out))...)
+		got = append(got, p.describePackets(p.a, p.parse(p.a, out))...)
 	}
 	require.Equal(t, []string{
 		"WRITE_FIRST 0 len=256 @0+700", "WRITE_MIDDLE 1 len=256", "WRITE_LAST 2 len=188 A",
 		"READ_REQUEST 3 @0+300 A", "FETCH_ADD 5 A", "SEND_ONLY 6 len=10 A",
 	}, got)
-	p.give(p.b, p.response(p.a, wire.RCWriteMiddle, 1, 0, nil))
+	p.deliver(p.b, p.response(p.a, wire.RCWriteMiddle, 1, 0, nil))
 	require.True(t, p.b.Drain(p.now, &batch{}), "the NAK waits for room")
 	require.True(t, p.b.DrainAck(p.now, &batch{}))
-	require.Equal(t, []string{"ACKNOWLEDGE 0 60 msn=0"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, []string{"ACKNOWLEDGE 0 60 msn=0"}, p.describePackets(p.b, p.drain(p.b)))
 }

@@ -14,14 +14,14 @@ import (
 func TestUnawaited(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.write(2, 0, 0, 8)))
-	pkts := p.take(p.a)
-	require.Equal(t, []string{"WRITE_ONLY 0 len=8 @0+8", "WRITE_ONLY 1 len=8 @0+8"}, p.words(p.a, pkts))
-	p.give(p.b, pkts[:1]...)
-	require.Empty(t, p.take(p.b))
+	pkts := p.drain(p.a)
+	require.Equal(t, []string{"WRITE_ONLY 0 len=8 @0+8", "WRITE_ONLY 1 len=8 @0+8"}, p.describePackets(p.a, pkts))
+	p.deliver(p.b, pkts[:1]...)
+	require.Empty(t, p.drain(p.b))
 	p.now += AckDelay / 2
-	p.give(p.b, pkts[1:]...)
+	p.deliver(p.b, pkts[1:]...)
 	p.wait(p.b, AckDelay/2-1) // delivery takes a nanosecond
-	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, p.take(p.b)), "one, AckDelay after the first")
+	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.describePackets(p.b, p.drain(p.b)), "one, AckDelay after the first")
 	require.Zero(t, p.b.Deadline())
 }
 
@@ -34,22 +34,22 @@ func TestDelayAck(t *testing.T) {
 	}
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, delayAck(p.write(1, 0, 0, 8)))
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	require.False(t, pkts[0].BTH.AckReq)
-	p.give(p.b, pkts...)
-	p.settle()
-	require.Empty(t, p.a.done())
+	p.deliver(p.b, pkts...)
+	p.exchange()
+	require.Empty(t, p.a.takeCompletions())
 	p.wait(p.b, AckDelay)
-	p.settle()
-	require.Len(t, p.a.done(), 1)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 1)
 
 	p.a.post(p.now, delayAck(p.write(2, 0, 0, 8)), p.write(3, 0, 0, 8))
-	p.settle()
-	require.Len(t, p.a.done(), 2, "the second is urgent")
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 2, "the second is urgent")
 
 	p = connect(t)
 	p.a.post(p.now, delayAck(p.write(1, 0, 0, 8)))
-	require.True(t, p.take(p.a)[0].BTH.AckReq, "a stranger")
+	require.True(t, p.drain(p.a)[0].BTH.AckReq, "a stranger")
 }
 
 // TestUnawaitedLost checks that a lost message is probed for after reliability.DelayedAckProbe, and that messages
@@ -57,21 +57,21 @@ func TestDelayAck(t *testing.T) {
 func TestUnawaitedLost(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
-	p.take(p.a) // and lost
+	p.drain(p.a) // and lost
 	p.wait(p.a, reliability.DelayedAckProbe)
-	again := p.take(p.a)
-	require.Equal(t, []string{"WRITE_ONLY 0 len=8 @0+8 A"}, p.words(p.a, again))
-	p.give(p.b, again...)
-	p.settle()
+	again := p.drain(p.a)
+	require.Equal(t, []string{"WRITE_ONLY 0 len=8 @0+8 A"}, p.describePackets(p.a, again))
+	p.deliver(p.b, again...)
+	p.exchange()
 	for i := range cautiousMessages {
 		p.a.post(p.now, unsignaled(p.write(2, 0, 0, 8)))
-		pkts := p.take(p.a)
+		pkts := p.drain(p.a)
 		require.True(t, pkts[0].BTH.AckReq, i)
-		p.give(p.b, pkts...)
-		p.settle()
+		p.deliver(p.b, pkts...)
+		p.exchange()
 	}
 	p.a.post(p.now, unsignaled(p.write(3, 0, 0, 8)))
-	require.False(t, p.take(p.a)[0].BTH.AckReq)
+	require.False(t, p.drain(p.a)[0].BTH.AckReq)
 }
 
 // TestUnawaitedWithShortTimeout checks that all messages request acknowledgements if the timeout is
@@ -81,7 +81,7 @@ func TestUnawaitedWithShortTimeout(t *testing.T) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer, a.Timeout = 1<<20, 10 }
 	})
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
-	require.True(t, p.take(p.a)[0].BTH.AckReq)
+	require.True(t, p.drain(p.a)[0].BTH.AckReq)
 }
 
 // TestUnawaitedGoAlong checks that an acknowledgement request covers the earlier messages, and so
@@ -93,8 +93,8 @@ func TestUnawaitedGoAlong(t *testing.T) {
 	} {
 		p := connect(t, withPeerBuffer)
 		p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), last(p))
-		p.settle()
-		require.Len(t, p.a.done(), 1, what)
+		p.exchange()
+		require.Len(t, p.a.takeCompletions(), 1, what)
 		require.Zero(t, p.b.Deadline(), what)
 		sends, _ := p.a.Queued()
 		require.Zero(t, sends, what)
@@ -106,7 +106,7 @@ func TestUnawaitedGoAlong(t *testing.T) {
 // adapters than softrnic every message does.
 func TestAwaited(t *testing.T) {
 	asks := func(p *pair, i int) bool {
-		pkts := p.take(p.a)
+		pkts := p.drain(p.a)
 		return pkts[i].BTH.AckReq
 	}
 	p := connect(t)
@@ -131,7 +131,7 @@ func TestAwaited(t *testing.T) {
 		p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
 	}
 	silent := 0
-	for _, pkt := range p.take(p.a) {
+	for _, pkt := range p.drain(p.a) {
 		if !pkt.BTH.AckReq {
 			silent++
 			require.Less(t, silent, maxWithoutAckReq)

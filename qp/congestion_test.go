@@ -23,10 +23,10 @@ func TestCNPIsSentOnMarks(t *testing.T) {
 		p := connect(t, ofType(typ))
 		write := func() *wire.Packet {
 			p.a.post(p.now, p.write(1, 0, 0, 8))
-			return p.take(p.a)[0]
+			return p.drain(p.a)[0]
 		}
 		cnps := func() (n int) {
-			for _, pkt := range p.take(p.b) {
+			for _, pkt := range p.drain(p.b) {
 				if pkt.Info.Class == wire.ClassCNP {
 					n++
 					require.Equal(t, wire.BTH{Opcode: wire.CNP, PKey: 0xffff, BECN: true, DestQPN: p.a.Num()}, pkt.BTH)
@@ -36,18 +36,18 @@ func TestCNPIsSentOnMarks(t *testing.T) {
 			return n
 		}
 		p.now = 1 << 30
-		require.Equal(t, wire.DropNone, p.give(p.b, marked(write())))
+		require.Equal(t, wire.DropNone, p.deliver(p.b, marked(write())))
 		require.Equal(t, 1, cnps())
-		p.give(p.b, marked(write()), marked(write()))
+		p.deliver(p.b, marked(write()), marked(write()))
 		require.Zero(t, cnps(), "too early")
 		p.now += 50 * reliability.Microsecond
 		pkt := write()
 		pkt.TOS = 2 // ECT(0)
-		p.give(p.b, pkt)
+		p.deliver(p.b, pkt)
 		require.Zero(t, cnps(), "capable, not marked")
 		pkt = write()
 		pkt.BTH.FECN = true
-		p.give(p.b, pkt)
+		p.deliver(p.b, pkt)
 		require.Equal(t, 1, cnps(), "marked in the BTH")
 		require.EqualValues(t, 2, p.b.Counters().CNPSent)
 		require.EqualValues(t, 4, p.b.Counters().ECNMarked)
@@ -58,15 +58,15 @@ func TestCNPIsSentOnMarks(t *testing.T) {
 func TestCNPWaitsForRoom(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 8))
-	p.give(p.b, marked(p.take(p.a)[0]))
+	p.deliver(p.b, marked(p.drain(p.a)[0]))
 	require.True(t, p.b.Drain(p.now, &batch{}))
-	require.Len(t, p.take(p.b), 2)
+	require.Len(t, p.drain(p.b), 2)
 
 	p = connect(t, ofType(verbs.UD))
 	p.b.recv(9, 0, 100)
 	p.a.post(p.now, p.datagram(1, 8))
-	p.give(p.b, marked(p.take(p.a)[0]))
-	require.Empty(t, p.take(p.b))
+	p.deliver(p.b, marked(p.drain(p.a)[0]))
+	require.Empty(t, p.drain(p.b))
 	require.EqualValues(t, 1, p.b.Counters().ECNMarked)
 }
 
@@ -83,20 +83,20 @@ func TestCNPShrinksTheWindow(t *testing.T) {
 	}
 	size := p.a.window.Size()
 	p.now = 1 << 30
-	require.Equal(t, wire.DropNone, p.give(p.a, cnp()))
+	require.Equal(t, wire.DropNone, p.deliver(p.a, cnp()))
 	require.Equal(t, size*7/10, p.a.window.Size())
-	p.give(p.a, cnp())
+	p.deliver(p.a, cnp())
 	require.Equal(t, size*7/10, p.a.window.Size())
 	p.now += 50 * reliability.Microsecond
-	p.give(p.a, cnp())
+	p.deliver(p.a, cnp())
 	require.Equal(t, size*7/10*7/10, p.a.window.Size())
 	require.EqualValues(t, 3, p.a.Counters().CNPReceived)
-	require.Empty(t, p.take(p.a))
+	require.Empty(t, p.drain(p.a))
 	require.Empty(t, p.a.raised())
 
 	stranger := cnp()
 	stranger.Src = p.a.addr
-	require.Equal(t, wire.DropWrongSource, p.give(p.a, stranger))
+	require.Equal(t, wire.DropWrongSource, p.deliver(p.a, stranger))
 }
 
 // TestBursts checks that a message that waits for the window continues in bursts: when a quarter of
@@ -107,14 +107,14 @@ func TestBursts(t *testing.T) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 16 << 10 }
 	})
 	p.a.post(p.now, p.write(1, 0, 0, 40<<10))
-	all := p.take(p.a)
+	all := p.drain(p.a)
 	require.Less(t, len(all), 40)
 	require.True(t, all[len(all)-1].BTH.AckReq, "the window is used up")
 	acked := 0
 	ack := func(n int) []*wire.Packet {
 		acked += n
-		p.give(p.a, p.response(p.b, wire.RCAck, acked-1, 0x1f, nil))
-		pkts := p.take(p.a)
+		p.deliver(p.a, p.response(p.b, wire.RCAck, acked-1, 0x1f, nil))
+		pkts := p.drain(p.a)
 		all = append(all, pkts...)
 		return pkts
 	}
@@ -139,10 +139,10 @@ func TestWindowBoundsBytesInFlight(t *testing.T) {
 	p.a.post(p.now, p.write(1, 0, 0, regionBytes))
 	most := 32<<10 + 1024 + PacketCost
 	for len(p.a.wcs) == 0 {
-		pkts := p.take(p.a)
+		pkts := p.drain(p.a)
 		require.LessOrEqual(t, p.a.inFlight(), most)
 		require.NotEmpty(t, pkts)
-		p.give(p.b, pkts...)
-		p.give(p.a, p.take(p.b)...)
+		p.deliver(p.b, pkts...)
+		p.deliver(p.a, p.drain(p.b)...)
 	}
 }

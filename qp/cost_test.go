@@ -194,7 +194,7 @@ func TestIdleMemory(t *testing.T) {
 	p.a.post(p.now, p.write(1, 0, 0, 8))
 	p.b.recv(1, 0, 8)
 	p.a.post(p.now, p.send(2, 0, 8))
-	p.settle()
+	p.exchange()
 	used := idleBytes(p.a.Core)
 	t.Logf("Core %d bytes, sendWQE %d; connected %d, after some messages %d", unsafe.Sizeof(Core{}), unsafe.Sizeof(sendWQE{}), fresh, used)
 	require.Less(t, fresh, uintptr(1536))

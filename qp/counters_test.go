@@ -11,10 +11,10 @@ import (
 func TestNAKsAreCountedAsTheyLeave(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[1], pkts[0], pkts[0], pkts[1])
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[1], pkts[0], pkts[0], pkts[1])
 	require.Zero(t, p.b.Counters().SendRNRErr)
-	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.describePackets(p.b, p.drain(p.b)))
 	require.EqualValues(t, 1, p.b.Counters().SendRNRErr)
 	require.Zero(t, p.b.Counters().SendSeqErr, "the sequence NAK gave way to it")
 }
@@ -24,9 +24,9 @@ func TestSendsAreCountedOnce(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 8)
 	p.a.post(p.now, p.send(1, 0, 8), p.write(2, 0, 4096, 8))
-	p.take(p.a) // lost
-	p.skip(p.a)
-	p.settle()
+	p.drain(p.a) // lost
+	p.advanceToDeadline(p.a)
+	p.exchange()
 	require.EqualValues(t, 2, p.a.Counters().Retransmitted)
 	require.EqualValues(t, 1, p.a.Counters().RDMASends, "the write takes no receive")
 	require.EqualValues(t, 1, p.b.Counters().RDMARecvs)

@@ -31,19 +31,19 @@ func TestCreditsHoldMessages(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 4)
 	p.sends(1, 8)
-	probe := p.take(p.a)
-	require.Equal(t, []string{"SEND_ONLY 0 len=8 A"}, p.words(p.a, probe))
+	probe := p.drain(p.a)
+	require.Equal(t, []string{"SEND_ONLY 0 len=8 A"}, p.describePackets(p.a, probe))
 	require.EqualValues(t, 1, p.a.Counters().CreditStalls)
-	require.Empty(t, p.take(p.a))
+	require.Empty(t, p.drain(p.a))
 	require.EqualValues(t, 1, p.a.Counters().CreditStalls, "one stall for each message")
-	p.give(p.b, probe...)
-	ack := p.take(p.b)
-	require.Equal(t, []string{"ACKNOWLEDGE 0 03 msn=1"}, p.words(p.b, ack), "three are left")
-	p.give(p.a, ack...)
-	pkts := p.take(p.a)
+	p.deliver(p.b, probe...)
+	ack := p.drain(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 03 msn=1"}, p.describePackets(p.b, ack), "three are left")
+	p.deliver(p.a, ack...)
+	pkts := p.drain(p.a)
 	require.Len(t, pkts, 4, "three credits and a probe")
-	p.give(p.b, pkts...)
-	require.Equal(t, []string{"ACKNOWLEDGE 4 2c msn=4"}, p.words(p.b, p.take(p.b)), "the probe finds no receive")
+	p.deliver(p.b, pkts...)
+	require.Equal(t, []string{"ACKNOWLEDGE 4 2c msn=4"}, p.describePackets(p.b, p.drain(p.b)), "the probe finds no receive")
 }
 
 // TestAdvertisedCredits checks that the credit code is the number of free receives, rounded down to
@@ -53,12 +53,12 @@ func TestAdvertisedCredits(t *testing.T) {
 		p := connect(t, withCredits)
 		p.recvs(0, free)
 		p.a.post(p.now, p.write(1, 0, 0, 8), p.read(2, 0, 0, 8), p.fetchAdd(3, 0, 0, 0))
-		for _, pkt := range p.take(p.a) {
-			p.give(p.b, pkt)
-			resp := p.take(p.b)
+		for _, pkt := range p.drain(p.a) {
+			p.deliver(p.b, pkt)
+			resp := p.drain(p.b)
 			require.Len(t, resp, 1)
 			require.EqualValues(t, code, resp[0].AETH().Syndrome, "%d free", free)
-			p.give(p.a, resp...)
+			p.deliver(p.a, resp...)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestRequestsWithoutReceiveNeedNoCredit(t *testing.T) {
 	require.Equal(t, []string{
 		"WRITE_ONLY 0 len=8 @0+8 A", "READ_REQUEST 1 @0+600 A", "FETCH_ADD 4 A", "WRITE_FIRST 5 len=256 @0+600",
 		"WRITE_MIDDLE 6 len=256", "WRITE_LAST 7 len=88 A", "WRITE_ONLY_IMM 8 len=8 @0+8 imm=1 A", "WRITE_ONLY 9 len=8 @0+8 A",
-	}, p.words(p.a, p.take(p.a)))
+	}, p.describePackets(p.a, p.drain(p.a)))
 }
 
 // TestPartsOfAReadCountAsMessages checks that each part of a long read raises the limit, as each
@@ -83,11 +83,11 @@ func TestPartsOfAReadCountAsMessages(t *testing.T) {
 	p.a.readPart = 16 << 10
 	p.recvs(0, 10)
 	p.a.post(p.now, p.read(1, 0, 0, 60_000), p.send(2, 0, 8), p.send(3, 0, 8))
-	p.settle()
-	require.Len(t, p.a.done(), 3)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 3)
 	require.EqualValues(t, 6, p.b.responder.recv.MSN(), "four parts and two messages")
 	p.sends(4, 10)
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	require.Len(t, pkts, 9, "eight credits are left and a probe may go")
 }
 
@@ -95,12 +95,12 @@ func TestPartsOfAReadCountAsMessages(t *testing.T) {
 func TestUnlimitedCredits(t *testing.T) {
 	p := connect(t, withCredits)
 	p.sends(1, 8)
-	require.Len(t, p.take(p.a), 1)
-	p.give(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil))
-	require.Len(t, p.take(p.a), 7)
-	p.give(p.a, p.response(p.b, wire.RCAck, 7, 0x00, nil))
+	require.Len(t, p.drain(p.a), 1)
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil))
+	require.Len(t, p.drain(p.a), 7)
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 7, 0x00, nil))
 	p.sends(10, 8)
-	require.Len(t, p.take(p.a), 8, "a later count means nothing")
+	require.Len(t, p.drain(p.a), 8, "a later count means nothing")
 }
 
 // TestSharedQueueAdvertisesUnlimited checks that the code is always 31 with a shared receive queue
@@ -110,10 +110,10 @@ func TestSharedQueueAdvertisesUnlimited(t *testing.T) {
 		p := connect(t, opts...)
 		for free := range 3 {
 			p.a.post(p.now, p.write(1, 0, 0, 8))
-			p.give(p.b, p.take(p.a)...)
-			ack := p.take(p.b)
+			p.deliver(p.b, p.drain(p.a)...)
+			ack := p.drain(p.b)
 			require.EqualValues(t, 0x1f, ack[0].AETH().Syndrome, "%d free", free)
-			p.give(p.a, ack...)
+			p.deliver(p.a, ack...)
 			p.b.recv(uint64(free), 0, 8)
 			require.False(t, p.b.HasPendingAck(), "no news for the peer")
 		}
@@ -124,10 +124,10 @@ func TestSharedQueueAdvertisesUnlimited(t *testing.T) {
 func TestNoCredits(t *testing.T) {
 	p := connect(t)
 	p.sends(1, 8)
-	require.Len(t, p.take(p.a), 8)
-	p.give(p.a, p.response(p.b, wire.RCAck, 7, 0x00, nil))
+	require.Len(t, p.drain(p.a), 8)
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 7, 0x00, nil))
 	p.sends(10, 8)
-	require.Len(t, p.take(p.a), 8)
+	require.Len(t, p.drain(p.a), 8)
 }
 
 // TestGhostAckBringsCredits checks that receives posted after an acknowledgement without credits
@@ -137,16 +137,16 @@ func TestGhostAckBringsCredits(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 1)
 	p.sends(1, 1)
-	p.settle()
-	require.Len(t, p.a.done(), 1)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 1)
 	require.False(t, p.b.HasPendingAck())
 	p.recvs(10, 4)
 	require.True(t, p.b.HasPendingAck())
-	ghost := p.take(p.b)
-	require.Equal(t, []string{"ACKNOWLEDGE 0 04 msn=1"}, p.words(p.b, ghost))
-	p.give(p.a, ghost...)
+	ghost := p.drain(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 04 msn=1"}, p.describePackets(p.b, ghost))
+	p.deliver(p.a, ghost...)
 	p.sends(2, 8)
-	require.Len(t, p.take(p.a), 5, "four credits and a probe")
+	require.Len(t, p.drain(p.a), 5, "four credits and a probe")
 	p.recvs(20, 1)
 	require.False(t, p.b.HasPendingAck(), "the peer knew of some")
 }
@@ -155,9 +155,9 @@ func TestGhostAckBringsCredits(t *testing.T) {
 func TestGhostAckAfterAResponse(t *testing.T) {
 	p := connect(t, withCredits)
 	p.a.post(p.now, p.read(1, 0, 0, 8))
-	p.settle()
+	p.exchange()
 	p.recvs(0, 2)
-	require.Equal(t, []string{"ACKNOWLEDGE 0 02 msn=1"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, []string{"ACKNOWLEDGE 0 02 msn=1"}, p.describePackets(p.b, p.drain(p.b)))
 }
 
 // TestNoGhostAckBeforeTheFirstRequest checks that no acknowledgement precedes the first request.
@@ -165,7 +165,7 @@ func TestNoGhostAckBeforeTheFirstRequest(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 4)
 	require.False(t, p.b.HasPendingAck())
-	require.Empty(t, p.take(p.b))
+	require.Empty(t, p.drain(p.b))
 }
 
 // TestLostGhostAck checks that a lost credit update delays no message indefinitely: a probe is
@@ -174,13 +174,13 @@ func TestLostGhostAck(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 1)
 	p.sends(1, 1)
-	p.settle()
+	p.exchange()
 	p.recvs(10, 8)
-	p.take(p.b) // lost
+	p.drain(p.b) // lost
 	p.sends(2, 8)
-	p.settle()
-	require.Len(t, p.a.done(), 9)
-	require.Len(t, p.b.done(), 9)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 9)
+	require.Len(t, p.b.takeCompletions(), 9)
 }
 
 // TestRetriesTakeNoCredit checks that retransmitted messages consume no credits.
@@ -188,20 +188,20 @@ func TestRetriesTakeNoCredit(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 8)
 	p.sends(1, 1)
-	p.settle()
+	p.exchange()
 	p.sends(2, 3)
 	p.a.post(p.now, p.read(9, 4096, 0, 8), p.fetchAdd(10, 8192, 0, 1))
-	p.take(p.a)
+	p.drain(p.a)
 	for range 5 {
-		p.skip(p.a)
-		p.take(p.a)
+		p.advanceToDeadline(p.a)
+		p.drain(p.a)
 	}
-	p.skip(p.a)
-	p.settle()
-	require.Len(t, p.a.done(), 6)
+	p.advanceToDeadline(p.a)
+	p.exchange()
+	require.Len(t, p.a.takeCompletions(), 6)
 	p.a.window.Reset(p.mtu, 0) // the timeouts have shrunk it
 	p.sends(20, 10)
-	require.Len(t, p.take(p.a), 5, "four credits and a probe")
+	require.Len(t, p.drain(p.a), 5, "four credits and a probe")
 }
 
 // TestHeldMessageHoldsTheQueue checks that all requests after a message without a credit wait as
@@ -210,7 +210,7 @@ func TestHeldMessageHoldsTheQueue(t *testing.T) {
 	p := connect(t, withCredits)
 	p.sends(1, 2)
 	p.a.post(p.now, p.write(3, 0, 0, 8))
-	require.Len(t, p.take(p.a), 1)
+	require.Len(t, p.drain(p.a), 1)
 	p.recvs(0, 1)
 	require.Equal(t, verbs.StateRTS, p.a.State())
 }
@@ -224,16 +224,16 @@ func TestCreditsKeepUp(t *testing.T) {
 			p.recvs(0, window)
 			p.sends(0, 40)
 			for got := 0; got < 40; {
-				p.settle()
-				n := len(p.b.done())
+				p.exchange()
+				n := len(p.b.takeCompletions())
 				got += n
 				p.recvs(100, n)
 				if n == 0 {
-					p.skip(p.a)
+					p.advanceToDeadline(p.a)
 				}
 			}
-			p.settle()
-			require.Len(t, p.a.done(), 40)
+			p.exchange()
+			require.Len(t, p.a.takeCompletions(), 40)
 		})
 	}
 }

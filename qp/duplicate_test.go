@@ -18,17 +18,17 @@ func TestDuplicateWritesAndSends(t *testing.T) {
 	p.b.recv(9, 1000, 600)
 	p.a.buf[0] = 1
 	p.a.post(p.now, p.write(1, 0, 4096, 600), p.send(2, 0, 600), p.write(3, 0, 8192, 8))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts...)
-	p.take(p.b)
-	require.Equal(t, []string{"8 RECV len=600"}, p.b.done())
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts...)
+	p.drain(p.b)
+	require.Equal(t, []string{"8 RECV len=600"}, p.b.takeCompletions())
 	p.b.buf[4096], p.b.buf[0] = 77, 88
 	for _, pkt := range pkts {
-		require.Equal(t, wire.DropDuplicate, p.give(p.b, pkt))
-		require.Equal(t, []string{"ACKNOWLEDGE 6 1f msn=3"}, p.words(p.b, p.take(p.b)))
+		require.Equal(t, wire.DropDuplicate, p.deliver(p.b, pkt))
+		require.Equal(t, []string{"ACKNOWLEDGE 6 1f msn=3"}, p.describePackets(p.b, p.drain(p.b)))
 	}
 	require.Equal(t, []byte{77, 88}, []byte{p.b.buf[4096], p.b.buf[0]})
-	require.Empty(t, p.b.done())
+	require.Empty(t, p.b.takeCompletions())
 	require.EqualValues(t, len(pkts), p.b.Counters().DuplicateRequest)
 	require.Equal(t, 1, p.b.rq.len(), "no receive was taken")
 }
@@ -39,14 +39,14 @@ func TestDuplicateWritesAndSends(t *testing.T) {
 func TestDuplicateReadIsNoRace(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 600))
-	req := p.take(p.a)
-	p.give(p.b, req...)
-	p.give(p.a, p.take(p.b)...)
-	require.Len(t, p.a.done(), 1)
+	req := p.drain(p.a)
+	p.deliver(p.b, req...)
+	p.deliver(p.a, p.drain(p.b)...)
+	require.Len(t, p.a.takeCompletions(), 1)
 	var owner sync.WaitGroup
 	owner.Go(func() { p.b.buf[0] = 1 })
-	p.give(p.b, req...)
-	require.NotEmpty(t, p.take(p.b))
+	p.deliver(p.b, req...)
+	require.NotEmpty(t, p.drain(p.b))
 	owner.Wait()
 }
 
@@ -55,15 +55,15 @@ func TestDuplicateReadIsReadAgain(t *testing.T) {
 	p := connect(t)
 	p.b.buf[0] = 1
 	p.a.post(p.now, p.read(1, 0, 0, 600))
-	req := p.take(p.a)
-	p.give(p.b, req...)
-	first := p.take(p.b)
+	req := p.drain(p.a)
+	p.deliver(p.b, req...)
+	first := p.drain(p.b)
 	p.b.buf[0] = 2
-	p.give(p.b, req...)
-	again := p.take(p.b)
-	require.Equal(t, p.words(p.b, first), p.words(p.b, again))
+	p.deliver(p.b, req...)
+	again := p.drain(p.b)
+	require.Equal(t, p.describePackets(p.b, first), p.describePackets(p.b, again))
 	require.Equal(t, []byte{1, 2}, []byte{first[0].Payload[0], again[0].Payload[0]})
-	require.Contains(t, p.word(p.b, again[0]), "msn=1", "it counts once")
+	require.Contains(t, p.describePacket(p.b, again[0]), "msn=1", "it counts once")
 }
 
 // readRequest returns a read request of a.
@@ -97,16 +97,16 @@ func TestDuplicatePartOfARead(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			p := connect(t)
-			p.give(p.b, p.readRequest(0, 0, 1000, p.b.key))
-			require.Len(t, p.take(p.b), 4)
-			p.give(p.b, p.readRequest(4, 4096, 8, p.b.key)) // a later one
-			require.Len(t, p.take(p.b), 1)
+			p.deliver(p.b, p.readRequest(0, 0, 1000, p.b.key))
+			require.Len(t, p.drain(p.b), 4)
+			p.deliver(p.b, p.readRequest(4, 4096, 8, p.b.key)) // a later one
+			require.Len(t, p.drain(p.b), 1)
 			key := p.b.key
 			if c.otherKey {
 				key = p.b.mem.add(p.b.base, p.b.buf, allAccess)
 			}
-			d := p.give(p.b, p.readRequest(c.psn, c.from, c.n, key))
-			got := p.words(p.b, p.take(p.b))
+			d := p.deliver(p.b, p.readRequest(c.psn, c.from, c.n, key))
+			got := p.describePackets(p.b, p.drain(p.b))
 			if c.want == nil {
 				require.Equal(t, wire.DropUnknownReplay, d)
 				require.Empty(t, got)
@@ -124,12 +124,12 @@ func TestDuplicatePartOfARead(t *testing.T) {
 // replayed.
 func TestReplayDoesNotNarrowTheRead(t *testing.T) {
 	p := connect(t)
-	p.give(p.b, p.readRequest(0, 0, 1000, p.b.key))
-	p.take(p.b)
-	p.give(p.b, p.readRequest(3, 768, 232, p.b.key))
-	require.Len(t, p.take(p.b), 1)
-	p.give(p.b, p.readRequest(1, 256, 744, p.b.key))
-	require.Len(t, p.take(p.b), 3)
+	p.deliver(p.b, p.readRequest(0, 0, 1000, p.b.key))
+	p.drain(p.b)
+	p.deliver(p.b, p.readRequest(3, 768, 232, p.b.key))
+	require.Len(t, p.drain(p.b), 1)
+	p.deliver(p.b, p.readRequest(1, 256, 744, p.b.key))
+	require.Len(t, p.drain(p.b), 3)
 }
 
 // TestDuplicateReadWhileItIsAnswered checks that a duplicate read does not restart a response in
@@ -137,13 +137,13 @@ func TestReplayDoesNotNarrowTheRead(t *testing.T) {
 func TestDuplicateReadWhileItIsAnswered(t *testing.T) {
 	p := connect(t)
 	req := p.readRequest(0, 0, 1000, p.b.key)
-	p.give(p.b, req)
-	require.Equal(t, wire.DropDuplicate, p.give(p.b, req))
+	p.deliver(p.b, req)
+	require.Equal(t, wire.DropDuplicate, p.deliver(p.b, req))
 	out := &batch{room: 2}
 	require.True(t, p.b.Drain(p.now, out))
-	require.Equal(t, wire.DropDuplicate, p.give(p.b, p.readRequest(2, 512, 488, p.b.key)))
-	require.Equal(t, wire.DropNone, p.give(p.b, req))
-	require.Len(t, p.take(p.b), 4)
+	require.Equal(t, wire.DropDuplicate, p.deliver(p.b, p.readRequest(2, 512, 488, p.b.key)))
+	require.Equal(t, wire.DropNone, p.deliver(p.b, req))
+	require.Len(t, p.drain(p.b), 4)
 }
 
 // TestAtomicsHappenOnce checks that a duplicate atomic is not executed again, and returns the
@@ -152,11 +152,11 @@ func TestAtomicsHappenOnce(t *testing.T) {
 	p := connect(t)
 	word, _ := atomicWord(p.b.buf)
 	p.a.post(p.now, p.fetchAdd(1, 0, 0, 5), p.cmpSwap(2, 8, 0, 5, 100))
-	req := p.take(p.a)
+	req := p.drain(p.a)
 	for range 3 {
-		p.give(p.b, req...)
-		resp := p.take(p.b)
-		require.Equal(t, []string{"ATOMIC_ACKNOWLEDGE 0 1f msn=1", "ATOMIC_ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, resp))
+		p.deliver(p.b, req...)
+		resp := p.drain(p.b)
+		require.Equal(t, []string{"ATOMIC_ACKNOWLEDGE 0 1f msn=1", "ATOMIC_ACKNOWLEDGE 1 1f msn=2"}, p.describePackets(p.b, resp))
 		require.EqualValues(t, 0, resp[0].AtomicAckETH().Orig)
 		require.EqualValues(t, 5, resp[1].AtomicAckETH().Orig)
 		*word++ // modified by the application, otherwise 100
@@ -171,17 +171,17 @@ func TestForgottenResources(t *testing.T) {
 	for i := range uint64(5) {
 		p.a.post(p.now, p.fetchAdd(i, 0, 0, 1))
 	}
-	req := p.take(p.a)
+	req := p.drain(p.a)
 	for _, r := range req {
-		p.give(p.b, r)
-		p.take(p.b)
+		p.deliver(p.b, r)
+		p.drain(p.b)
 	}
-	require.Equal(t, wire.DropUnknownReplay, p.give(p.b, req[0]))
-	require.Empty(t, p.take(p.b))
+	require.Equal(t, wire.DropUnknownReplay, p.deliver(p.b, req[0]))
+	require.Empty(t, p.drain(p.b))
 	for _, r := range req[1:] {
-		require.Equal(t, wire.DropNone, p.give(p.b, r))
+		require.Equal(t, wire.DropNone, p.deliver(p.b, r))
 	}
-	require.Len(t, p.take(p.b), 4)
+	require.Len(t, p.drain(p.b), 4)
 	word, _ := atomicWord(p.b.buf)
 	require.EqualValues(t, 5, *word)
 }
@@ -191,10 +191,10 @@ func TestForgottenResources(t *testing.T) {
 func TestReplayOfAnotherKind(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.fetchAdd(1, 0, 0, 1))
-	p.give(p.b, p.take(p.a)...)
-	p.take(p.b)
-	require.Equal(t, wire.DropUnknownReplay, p.give(p.b, p.readRequest(0, 0, 8, p.b.key)))
-	require.Empty(t, p.take(p.b))
+	p.deliver(p.b, p.drain(p.a)...)
+	p.drain(p.b)
+	require.Equal(t, wire.DropUnknownReplay, p.deliver(p.b, p.readRequest(0, 0, 8, p.b.key)))
+	require.Empty(t, p.drain(p.b))
 }
 
 // TestStaleReadGivesWayToANewOne checks that a stray copy of an old read does not block a new one
@@ -202,11 +202,11 @@ func TestReplayOfAnotherKind(t *testing.T) {
 func TestStaleReadGivesWayToANewOne(t *testing.T) {
 	p := connect(t)
 	for i := range 4 {
-		p.give(p.b, p.readRequest(i, 0, 8, p.b.key))
-		p.take(p.b)
+		p.deliver(p.b, p.readRequest(i, 0, 8, p.b.key))
+		p.drain(p.b)
 	}
-	p.give(p.b, p.readRequest(0, 0, 8, p.b.key), p.readRequest(4, 0, 8, p.b.key))
-	require.Equal(t, []string{"READ_RESPONSE_ONLY 4 len=8 1f msn=5"}, p.words(p.b, p.take(p.b)))
+	p.deliver(p.b, p.readRequest(0, 0, 8, p.b.key), p.readRequest(4, 0, 8, p.b.key))
+	require.Equal(t, []string{"READ_RESPONSE_ONLY 4 len=8 1f msn=5"}, p.describePackets(p.b, p.drain(p.b)))
 	require.Equal(t, verbs.StateRTS, p.b.State())
 }
 
@@ -214,11 +214,11 @@ func TestStaleReadGivesWayToANewOne(t *testing.T) {
 func TestTooManyReadsAtATime(t *testing.T) {
 	p := connect(t)
 	for i := range 4 {
-		p.give(p.b, p.readRequest(i, 0, 8, p.b.key))
+		p.deliver(p.b, p.readRequest(i, 0, 8, p.b.key))
 	}
-	p.give(p.b, p.readRequest(4, 0, 8, p.b.key))
+	p.deliver(p.b, p.readRequest(4, 0, 8, p.b.key))
 	require.Equal(t, verbs.StateErr, p.b.State())
-	got := p.words(p.b, p.take(p.b))
+	got := p.describePackets(p.b, p.drain(p.b))
 	require.Len(t, got, 5, "what was accepted is answered first")
 	require.Equal(t, "ACKNOWLEDGE 4 61 msn=4", got[4])
 }
@@ -228,11 +228,11 @@ func TestTooManyReadsAtATime(t *testing.T) {
 func TestReadMemoryVanishes(t *testing.T) {
 	p := connect(t)
 	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
-	p.give(p.b, p.readRequest(0, 0, 1000, key), p.readRequest(4, 0, 8, p.b.key))
+	p.deliver(p.b, p.readRequest(0, 0, 1000, key), p.readRequest(4, 0, 8, p.b.key))
 	out := &batch{room: 2}
 	require.True(t, p.b.Drain(p.now, out))
 	delete(p.b.mem.regions, key)
-	require.Equal(t, []string{"ACKNOWLEDGE 2 62 msn=2"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, []string{"ACKNOWLEDGE 2 62 msn=2"}, p.describePackets(p.b, p.drain(p.b)))
 	require.Equal(t, verbs.StateErr, p.b.State())
 	require.Equal(t, []verbs.EventType{verbs.EventQPAccessErr}, p.b.raised())
 }
@@ -243,11 +243,11 @@ func TestReplayMemoryVanished(t *testing.T) {
 	p := connect(t)
 	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
 	req := p.readRequest(0, 0, 1000, key)
-	p.give(p.b, req)
-	require.Len(t, p.take(p.b), 4)
+	p.deliver(p.b, req)
+	require.Len(t, p.drain(p.b), 4)
 	delete(p.b.mem.regions, key)
-	p.give(p.b, req)
-	require.Empty(t, p.take(p.b))
+	p.deliver(p.b, req)
+	require.Empty(t, p.drain(p.b))
 	require.Equal(t, verbs.StateRTS, p.b.State())
 }
 
@@ -256,11 +256,11 @@ func TestReplayMemoryVanished(t *testing.T) {
 func TestResourcesResizeInSQD(t *testing.T) {
 	for _, limit := range []uint8{1, 2, 8} {
 		p := connect(t)
-		p.give(p.b, p.readRequest(0, 0, 600, p.b.key))
+		p.deliver(p.b, p.readRequest(0, 0, 600, p.b.key))
 		require.NoError(t, p.modify(p.b, verbs.StateSQD))
 		require.NoError(t, p.b.Modify(p.now, &verbs.QPAttr{MaxDestRdAtomic: limit}, verbs.AttrMaxDestRdAtomic))
-		require.Len(t, p.take(p.b), 3)
-		p.give(p.b, p.readRequest(0, 0, 600, p.b.key))
-		require.Len(t, p.take(p.b), 3, "and can be repeated")
+		require.Len(t, p.drain(p.b), 3)
+		p.deliver(p.b, p.readRequest(0, 0, 600, p.b.key))
+		require.Len(t, p.drain(p.b), 3, "and can be repeated")
 	}
 }

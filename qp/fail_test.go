@@ -19,11 +19,11 @@ func TestNAKsAtTheRequester(t *testing.T) {
 		p := connect(t)
 		p.a.recv(9, 0, 8)
 		p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.send(2, 0, 600)), p.write(3, 0, 0, 8))
-		p.take(p.a)
-		p.give(p.a, p.response(p.b, wire.RCAck, 2, s, nil))
+		p.drain(p.a)
+		p.deliver(p.a, p.response(p.b, wire.RCAck, 2, s, nil))
 		require.Equal(t, p.a.wcs[0].Failure.Opcode, "SEND")
 		require.EqualValues(t, (nearWrap+2)&wire.PSNMask, p.a.wcs[0].Failure.PSN)
-		require.Equal(t, []string{fmt.Sprintf("2 %v", status), "3 WR_FLUSH_ERR", "9 WR_FLUSH_ERR"}, p.a.done())
+		require.Equal(t, []string{fmt.Sprintf("2 %v", status), "3 WR_FLUSH_ERR", "9 WR_FLUSH_ERR"}, p.a.takeCompletions())
 		require.Equal(t, verbs.StateErr, p.a.State())
 		require.EqualValues(t, 1, p.a.Counters().SendErr)
 	}
@@ -49,8 +49,8 @@ func TestCausesOfRefusals(t *testing.T) {
 		p := connect(t)
 		wr := c.wr(p)
 		p.a.post(p.now, wr)
-		p.take(p.a)
-		p.give(p.a, p.response(p.b, wire.RCAck, 0, c.nak, nil))
+		p.drain(p.a)
+		p.deliver(p.a, p.response(p.b, wire.RCAck, 0, c.nak, nil))
 		require.Contains(t, p.a.wcs[0].Failure.Cause, c.says)
 		if wr.Opcode == verbs.WRSendWithInv {
 			require.EqualValues(t, 0x77, p.a.wcs[0].Failure.Key)
@@ -67,13 +67,13 @@ func TestNAKBehindALostResponse(t *testing.T) {
 	bad := p.write(5, 0, 0, 8)
 	bad.RKey ^= 0x100
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), p.read(2, 0, 0, 8), p.write(3, 0, 0, 8), p.read(4, 0, 0, 8), bad, p.write(6, 0, 0, 8))
-	p.give(p.b, p.take(p.a)...)
-	answers := p.take(p.b)
+	p.deliver(p.b, p.drain(p.a)...)
+	answers := p.drain(p.b)
 	nak := answers[len(answers)-1]
 	require.EqualValues(t, 0x62, nak.AETH().Syndrome)
-	p.give(p.a, nak)
+	p.deliver(p.a, nak)
 	wcs := p.a.wcs
-	require.Equal(t, []string{"2 RETRY_EXC_ERR", "3 WR_FLUSH_ERR", "4 WR_FLUSH_ERR", "5 REM_ACCESS_ERR", "6 WR_FLUSH_ERR"}, p.a.done())
+	require.Equal(t, []string{"2 RETRY_EXC_ERR", "3 WR_FLUSH_ERR", "4 WR_FLUSH_ERR", "5 REM_ACCESS_ERR", "6 WR_FLUSH_ERR"}, p.a.takeCompletions())
 	require.Equal(t, "RDMA_READ", wcs[0].Failure.Opcode)
 	require.EqualValues(t, (nearWrap+1)&wire.PSNMask, wcs[0].Failure.PSN)
 	require.Contains(t, wcs[0].Failure.Event, fmt.Sprintf("0x62) to a later request, at PSN %d", nak.BTH.PSN))
@@ -89,10 +89,10 @@ func TestNAKBehindALostResponse(t *testing.T) {
 func TestNAKInsideARead(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 3000))
-	p.take(p.a)
-	p.give(p.a, p.response(p.b, wire.RCAck, 1, 0x62, nil))
+	p.drain(p.a)
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 1, 0x62, nil))
 	require.Equal(t, p.a.wcs[0].Failure.Key, p.b.key)
-	require.Equal(t, []string{"1 REM_ACCESS_ERR"}, p.a.done())
+	require.Equal(t, []string{"1 REM_ACCESS_ERR"}, p.a.takeCompletions())
 }
 
 // refusal is a request that a responder must reject.
@@ -287,27 +287,27 @@ func TestRefusals(t *testing.T) {
 			}
 			pkts := r.pkts(p)
 			before := append([]byte{}, p.b.buf...)
-			p.give(p.b, pkts[:len(pkts)-1]...)
-			p.take(p.b)
+			p.deliver(p.b, pkts[:len(pkts)-1]...)
+			p.drain(p.b)
 			expected := p.b.responder.recv.Expected()
-			p.give(p.b, pkts[len(pkts)-1])
+			p.deliver(p.b, pkts[len(pkts)-1])
 			require.Equal(t, verbs.StateErr, p.b.State())
 			require.Equal(t, expected, p.b.responder.recv.Expected(), "the PSN does not advance")
-			require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE %d %02x msn=0", r.psn, uint8(r.nak))}, p.words(p.b, p.take(p.b)))
+			require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE %d %02x msn=0", r.psn, uint8(r.nak))}, p.describePackets(p.b, p.drain(p.b)))
 			if len(pkts) == 1 {
 				require.Equal(t, before, p.b.buf, "no memory changed")
 			}
 			if r.held != 0 {
 				require.Empty(t, p.b.raised())
-				require.Equal(t, fmt.Sprintf("9 %v", r.held), p.b.done()[0])
+				require.Equal(t, fmt.Sprintf("9 %v", r.held), p.b.takeCompletions()[0])
 			} else {
 				require.NotEmpty(t, p.b.whys[0].Event)
 				require.Equal(t, []verbs.EventType{r.event}, p.b.raised())
-				require.Equal(t, []string{"9 WR_FLUSH_ERR", "10 WR_FLUSH_ERR"}, p.b.done())
+				require.Equal(t, []string{"9 WR_FLUSH_ERR", "10 WR_FLUSH_ERR"}, p.b.takeCompletions())
 			}
 			// In ERR the responder does not respond any more.
-			require.Equal(t, wire.DropQPState, p.give(p.b, pkts...))
-			require.Empty(t, p.take(p.b))
+			require.Equal(t, wire.DropQPState, p.deliver(p.b, pkts...))
+			require.Empty(t, p.drain(p.b))
 		})
 	}
 }
@@ -320,11 +320,11 @@ func TestRemoteAccessThroughAWindow(t *testing.T) {
 	write := p.write(1, 0, 0, 600)
 	write.RKey = key
 	p.a.post(p.now, write, write)
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[:5]...)
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[:5]...)
 	require.Equal(t, NoFault, p.b.mem.Invalidate(key, p.b.Num()))
-	p.give(p.b, pkts[5])
-	require.Equal(t, "ACKNOWLEDGE 5 62 msn=1", p.words(p.b, p.take(p.b))[0])
+	p.deliver(p.b, pkts[5])
+	require.Equal(t, "ACKNOWLEDGE 5 62 msn=1", p.describePackets(p.b, p.drain(p.b))[0])
 }
 
 // TestZeroLengthWithBogusKey checks that a write or read of 0 bytes needs no valid key.
@@ -334,8 +334,8 @@ func TestZeroLengthWithBogusKey(t *testing.T) {
 		p.a.post(p.now, verbs.SendWR{WRID: uint64(i), Opcode: op, Flags: verbs.SendSignaled, RKey: 0xbad, RemoteAddr: 3,
 			SGList: []verbs.SGE{{LKey: 0xbad}}})
 	}
-	p.settle()
-	require.Equal(t, []string{"0 RDMA_WRITE len=0", "1 RDMA_READ len=0"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"0 RDMA_WRITE len=0", "1 RDMA_READ len=0"}, p.a.takeCompletions())
 }
 
 // TestBadLocalMemory checks invalid local memory: LOC_PROT_ERR after the earlier requests; RC is in
@@ -355,26 +355,26 @@ func TestBadLocalMemory(t *testing.T) {
 				bad.SGList = list(p)
 				bad.Flags = 0 // errors complete also if unsignaled
 				p.a.post(p.now, good, bad, p.toPeer(p.send(3, 0, 8)))
-				p.settle()
+				p.exchange()
 				want := []string{"1 SEND len=8", "2 LOC_PROT_ERR", "3 WR_FLUSH_ERR"}
 				if typ == verbs.RC {
 					want = append(want, "8 WR_FLUSH_ERR")
 				}
-				require.Equal(t, want, p.a.done())
+				require.Equal(t, want, p.a.takeCompletions())
 				if typ == verbs.RC {
 					require.Equal(t, verbs.StateErr, p.a.State())
 					return
 				}
 				require.Equal(t, verbs.StateSQE, p.a.State())
 				p.a.post(p.now, p.toPeer(p.send(4, 0, 8)))
-				require.Equal(t, []string{"4 WR_FLUSH_ERR"}, p.a.done(), "posted in SQE")
+				require.Equal(t, []string{"4 WR_FLUSH_ERR"}, p.a.takeCompletions(), "posted in SQE")
 				_, recvs := p.a.Queued()
 				require.Equal(t, 1, recvs)
 				require.NoError(t, p.modify(p.a, verbs.StateRTS))
 				p.b.recv(10, 0, 100)
 				p.a.post(p.now, p.toPeer(p.send(5, 0, 8)))
-				p.settle()
-				require.Equal(t, []string{"5 SEND len=8"}, p.a.done())
+				p.exchange()
+				require.Equal(t, []string{"5 SEND len=8"}, p.a.takeCompletions())
 			})
 		}
 	}
@@ -403,8 +403,8 @@ func TestSendFromReadOnlyMemory(t *testing.T) {
 	}
 	copy(p.a.buf[590:], "the end")
 	p.a.post(p.now, one, many)
-	p.settle()
-	require.Equal(t, []string{"1 SEND len=600", "2 SEND len=600"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"1 SEND len=600", "2 SEND len=600"}, p.a.takeCompletions())
 	require.Equal(t, p.a.buf[:600], p.b.buf[:600])
 }
 
@@ -419,8 +419,8 @@ func TestBadMemoryForResults(t *testing.T) {
 		}
 		wr.SGList = []verbs.SGE{{Addr: p.a.base, Length: 8, LKey: p.a.mem.add(p.a.base, p.a.buf, verbs.AccessRemote)}}
 		p.a.post(p.now, wr, p.write(2, 0, 0, 8))
-		p.settle()
-		require.Equal(t, []string{"1 LOC_PROT_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+		p.exchange()
+		require.Equal(t, []string{"1 LOC_PROT_ERR", "2 WR_FLUSH_ERR"}, p.a.takeCompletions())
 	}
 }
 
@@ -432,18 +432,18 @@ func TestFlushOnErr(t *testing.T) {
 		p.b.recv(i, 0, 600)
 	}
 	p.b.PostSend(p.now, []verbs.SendWR{{WRID: 10, Opcode: verbs.WRSend}, {WRID: 11, Opcode: verbs.WRSend}})
-	p.give(p.b, p.request(wire.RCSendFirst, 0, 256, nil))
-	p.take(p.b)
+	p.deliver(p.b, p.request(wire.RCSendFirst, 0, 256, nil))
+	p.drain(p.b)
 	require.NoError(t, p.modify(p.b, verbs.StateErr))
-	require.Equal(t, []string{"10 WR_FLUSH_ERR", "11 WR_FLUSH_ERR", "0 WR_FLUSH_ERR", "1 WR_FLUSH_ERR", "2 WR_FLUSH_ERR"}, p.b.done())
+	require.Equal(t, []string{"10 WR_FLUSH_ERR", "11 WR_FLUSH_ERR", "0 WR_FLUSH_ERR", "1 WR_FLUSH_ERR", "2 WR_FLUSH_ERR"}, p.b.takeCompletions())
 	require.NoError(t, p.modify(p.b, verbs.StateErr))
-	require.Empty(t, p.b.done())
+	require.Empty(t, p.b.takeCompletions())
 	p.b.post(p.now, verbs.SendWR{WRID: 12, Opcode: verbs.WRSend})
 	p.b.recv(13, 0, 8)
 	require.Equal(t, []bool{true, true}, p.b.solicited, "errors wake who waits for solicited completions")
-	require.Equal(t, []string{"12 WR_FLUSH_ERR", "13 WR_FLUSH_ERR"}, p.b.done())
-	require.Equal(t, wire.DropQPState, p.give(p.b, p.request(wire.RCSendLast, 1, 8, nil)))
-	require.Empty(t, p.take(p.b))
+	require.Equal(t, []string{"12 WR_FLUSH_ERR", "13 WR_FLUSH_ERR"}, p.b.takeCompletions())
+	require.Equal(t, wire.DropQPState, p.deliver(p.b, p.request(wire.RCSendLast, 1, 8, nil)))
+	require.Empty(t, p.drain(p.b))
 }
 
 // TestFlushAfterSuccess checks that requests executed before the error complete successfully.
@@ -451,10 +451,10 @@ func TestFlushAfterSuccess(t *testing.T) {
 	p := connect(t)
 	win := p.a.mem.window(p.a.key)
 	p.a.post(p.now, p.write(1, 0, 0, 8), bind(2, p.a, win, 0, 8, 0), p.write(3, 0, 0, 8))
-	p.take(p.a)
-	p.give(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil))
+	p.drain(p.a)
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil))
 	require.NoError(t, p.modify(p.a, verbs.StateErr))
-	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 BIND_MW len=0", "3 WR_FLUSH_ERR"}, p.a.done())
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 BIND_MW len=0", "3 WR_FLUSH_ERR"}, p.a.takeCompletions())
 }
 
 // TestOwedAckLeavesAfterErr checks that messages received before the error are acknowledged.
@@ -462,10 +462,10 @@ func TestOwedAckLeavesAfterErr(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 8)
 	p.a.post(p.now, p.send(1, 0, 8))
-	p.give(p.b, p.take(p.a)...)
+	p.deliver(p.b, p.drain(p.a)...)
 	require.NoError(t, p.modify(p.b, verbs.StateErr))
-	p.give(p.a, p.take(p.b)...)
-	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
+	p.deliver(p.a, p.drain(p.b)...)
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.takeCompletions())
 }
 
 // TestFlushWithSharedQueue checks that receives of a shared queue are not flushed, and that an
@@ -474,9 +474,9 @@ func TestFlushWithSharedQueue(t *testing.T) {
 	p := connect(t, withSRQ)
 	p.b.recv(1, 0, 600)
 	p.b.recv(2, 0, 600)
-	p.give(p.b, p.request(wire.RCSendFirst, 0, 256, nil))
+	p.deliver(p.b, p.request(wire.RCSendFirst, 0, 256, nil))
 	require.NoError(t, p.modify(p.b, verbs.StateErr))
-	require.Equal(t, []string{"1 WR_FLUSH_ERR"}, p.b.done(), "the one in use")
+	require.Equal(t, []string{"1 WR_FLUSH_ERR"}, p.b.takeCompletions(), "the one in use")
 	require.Equal(t, []verbs.EventType{verbs.EventQPLastWQEReached}, p.b.raised())
 	require.Equal(t, 1, p.b.srq.len())
 }

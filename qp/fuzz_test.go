@@ -59,27 +59,27 @@ func newVictim(t *testing.T, s *script) *victim {
 	return v
 }
 
-// play executes the script on the victim.
-func (v *victim) play() {
+// runScript executes the script on the victim.
+func (v *victim) runScript() {
 	for len(v.rest) > 0 {
 		switch v.below(8) {
 		case 0:
 			v.post()
 		case 1: // a regular exchange
-			v.give(v.b, v.take(v.a)...)
-			v.deliver(v.take(v.b), false)
+			v.deliver(v.b, v.drain(v.a)...)
+			v.deliverCorrupted(v.drain(v.b), false)
 		case 2: // packets of the peer, corrupted with a valid ICRC
-			v.deliver(v.take(v.b), true)
+			v.deliverCorrupted(v.drain(v.b), true)
 		case 3:
-			v.take(v.a) // lost
+			v.drain(v.a) // lost
 		case 4:
 			if v.a.Deadline() != 0 {
-				v.skip(v.a)
+				v.advanceToDeadline(v.a)
 			}
 		case 5:
-			v.raw(v.bytes(v.below(80)))
+			v.handleRaw(v.bytes(v.below(80)))
 		case 6:
-			v.craft()
+			v.handleCrafted()
 		case 7:
 			v.state()
 		}
@@ -87,28 +87,28 @@ func (v *victim) play() {
 	}
 }
 
-// raw handles a datagram of arbitrary bytes at the victim.
-func (v *victim) raw(b []byte) {
+// handleRaw handles a datagram of arbitrary bytes at the victim.
+func (v *victim) handleRaw(b []byte) {
 	pkt := &wire.Packet{Src: v.b.addr, Dst: v.a.addr, TOS: v.byte()}
 	if pkt.Parse(b) == wire.DropNone {
-		v.give(v.a, pkt)
+		v.deliver(v.a, pkt)
 	}
 }
 
-// deliver handles packets at the victim, with some bytes changed.
-func (v *victim) deliver(pkts []*wire.Packet, damage bool) {
+// deliverCorrupted handles packets at the victim, with some bytes changed.
+func (v *victim) deliverCorrupted(pkts []*wire.Packet, damage bool) {
 	for _, pkt := range pkts {
 		raw := bytes.Clone(pkt.Raw)
 		for damage && v.below(3) > 0 {
 			raw[v.below(len(raw))] ^= v.byte()
 		}
-		v.raw(raw)
+		v.handleRaw(raw)
 	}
 }
 
-// craft handles a packet that is valid in most of its fields at the victim: any opcode, at or near
-// the expected PSN, with valid or almost valid keys and addresses.
-func (v *victim) craft() {
+// handleCrafted handles a packet that is valid in most of its fields at the victim: any opcode, at
+// or near the expected PSN, with valid or almost valid keys and addresses.
+func (v *victim) handleCrafted() {
 	i := wire.Opcode(v.byte()).Info()
 	n := []int{0, 8, 255, 256, 257, 600}[v.below(6)]
 	pad := wire.PadFor(n)
@@ -146,7 +146,7 @@ func (v *victim) craft() {
 	if i.IETH {
 		wire.IETH{RKey: key}.Put(b[i.HeaderLen-wire.IETHLen:])
 	}
-	v.raw(b)
+	v.handleRaw(b)
 }
 
 // post posts requests at one of the two.
@@ -154,7 +154,7 @@ func (v *victim) post() {
 	v.posted++
 	wrs := []verbs.SendWR{
 		v.send(v.posted, 0, 300), v.write(v.posted, 0, 4096, 600), v.read(v.posted, 8192, 0, 600), v.fetchAdd(v.posted, 16384, 0, 1),
-		v.writeImm(v.posted, 0, 0, 8, 1), with(v.write(v.posted, 0, 0, 8), verbs.SendFence), bind(v.posted, v.a, v.a.mem.window(v.a.key), 0, 8, 0),
+		v.writeImm(v.posted, 0, 0, 8, 1), withFlags(v.write(v.posted, 0, 0, 8), verbs.SendFence), bind(v.posted, v.a, v.a.mem.window(v.a.key), 0, 8, 0),
 	}
 	wr := v.toPeer(wrs[v.below(len(wrs))])
 	wr.Flags |= verbs.SendSignaled
@@ -179,7 +179,7 @@ func (v *victim) state() {
 	_ = v.modify(v.a, to)
 	if v.a.State() == verbs.StateReset {
 		o := newOptions([]option{ofType(v.a.typ)})
-		v.bring(v.a, v.b, uint32(v.byte()), uint32(v.b.top), o, verbs.StateRTS)
+		v.modifyTo(v.a, v.b, uint32(v.byte()), uint32(v.b.top), o, verbs.StateRTS)
 	}
 }
 
@@ -211,6 +211,6 @@ func FuzzLiveQP(f *testing.F) {
 		if len(choices) > 2000 {
 			return
 		}
-		newVictim(t, &script{choices}).play()
+		newVictim(t, &script{choices}).runScript()
 	})
 }

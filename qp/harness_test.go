@@ -94,8 +94,8 @@ func (n *node) recv(id uint64, off, size int) {
 	require.NoError(n.t, err)
 }
 
-// done returns the completions since the last call as text.
-func (n *node) done() []string {
+// takeCompletions returns the completions since the last call as text.
+func (n *node) takeCompletions() []string {
 	s := []string{}
 	for i := range n.wcs {
 		s = append(s, wcString(&n.wcs[i]))
@@ -179,8 +179,8 @@ func connect(t testing.TB, opts ...option) *pair {
 	t.Helper()
 	p := unconnected(t, opts...)
 	o := newOptions(opts)
-	p.bring(p.a, p.b, p.psn[0], p.psn[1], o, verbs.StateRTS)
-	p.bring(p.b, p.a, p.psn[1], p.psn[0], o, verbs.StateRTS)
+	p.modifyTo(p.a, p.b, p.psn[0], p.psn[1], o, verbs.StateRTS)
+	p.modifyTo(p.b, p.a, p.psn[1], p.psn[0], o, verbs.StateRTS)
 	return p
 }
 
@@ -209,8 +209,8 @@ func attributes(peer *node, sq, rq uint32, o *options) verbs.QPAttr {
 // ladder has the states up to RTS in order.
 var ladder = []verbs.QPState{verbs.StateInit, verbs.StateRTR, verbs.StateRTS}
 
-// bring modifies n through the states up to state to.
-func (p *pair) bring(n, peer *node, sq, rq uint32, o *options, to verbs.QPState) {
+// modifyTo modifies n through the states up to state to.
+func (p *pair) modifyTo(n, peer *node, sq, rq uint32, o *options, to verbs.QPState) {
 	p.t.Helper()
 	a := attributes(peer, sq, rq, o)
 	for _, s := range ladder {
@@ -245,8 +245,8 @@ func (p *pair) peer(n *node) *node {
 	return p.a
 }
 
-// take drains n: it returns all packets that n has to send, acknowledgements last.
-func (p *pair) take(n *node) []*wire.Packet {
+// drain drains n: it returns all packets that n has to send, acknowledgements last.
+func (p *pair) drain(n *node) []*wire.Packet {
 	p.t.Helper()
 	pkts := p.takeNoAck(n)
 	out := &batch{room: 1}
@@ -277,8 +277,8 @@ func (p *pair) parse(n *node, out *batch) []*wire.Packet {
 	return pkts
 }
 
-// give handles packets at n and returns the result of the last one.
-func (p *pair) give(n *node, pkts ...*wire.Packet) (d wire.Drop) {
+// deliver handles packets at n and returns the result of the last one.
+func (p *pair) deliver(n *node, pkts ...*wire.Packet) (d wire.Drop) {
 	for _, pkt := range pkts {
 		p.now++
 		d = n.HandlePacket(p.now, pkt)
@@ -287,20 +287,20 @@ func (p *pair) give(n *node, pkts ...*wire.Packet) (d wire.Drop) {
 	return d
 }
 
-// settle exchanges packets until none are left, and returns all of them as text. The time advances
-// by one nanosecond a packet only.
-func (p *pair) settle() []string {
+// exchange exchanges packets until none are left, and returns all of them as text. The time
+// advances by one nanosecond a packet only.
+func (p *pair) exchange() []string {
 	p.t.Helper()
 	var all []string
 	for range 10_000 {
-		ab, ba := p.take(p.a), p.take(p.b)
+		ab, ba := p.drain(p.a), p.drain(p.b)
 		if len(ab)+len(ba) == 0 {
 			return all
 		}
-		all = append(all, p.words(p.a, ab)...)
-		all = append(all, p.words(p.b, ba)...)
-		p.give(p.b, ab...)
-		p.give(p.a, ba...)
+		all = append(all, p.describePackets(p.a, ab)...)
+		all = append(all, p.describePackets(p.b, ba)...)
+		p.deliver(p.b, ab...)
+		p.deliver(p.a, ba...)
 	}
 	require.Fail(p.t, "the exchange does not end", strings.Join(all[len(all)-20:], "\n"))
 	return nil
@@ -314,24 +314,24 @@ func (p *pair) wait(n *node, d int64) {
 	n.Advance(p.now)
 }
 
-// skip advances the time to n's deadline.
-func (p *pair) skip(n *node) {
+// advanceToDeadline advances the time to n's deadline.
+func (p *pair) advanceToDeadline(n *node) {
 	p.t.Helper()
 	require.NotZero(p.t, n.Deadline(), "no deadline")
 	p.now = max(p.now, n.Deadline())
 	n.Advance(p.now)
 }
 
-// words describes packets of from, with PSNs relative to the initial one.
-func (p *pair) words(from *node, pkts []*wire.Packet) []string {
+// describePackets describes packets of from, with PSNs relative to the initial one.
+func (p *pair) describePackets(from *node, pkts []*wire.Packet) []string {
 	s := []string{}
 	for _, pkt := range pkts {
-		s = append(s, p.word(from, pkt))
+		s = append(s, p.describePacket(from, pkt))
 	}
 	return s
 }
 
-func (p *pair) word(from *node, pkt *wire.Packet) string {
+func (p *pair) describePacket(from *node, pkt *wire.Packet) string {
 	base := p.psn[0]
 	if (from == p.a) != pkt.Info.Request {
 		base = p.psn[1]

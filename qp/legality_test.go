@@ -15,8 +15,8 @@ import (
 func inState(t *testing.T, typ verbs.QPType, s verbs.QPState) *pair {
 	p := unconnected(t, ofType(typ))
 	o := newOptions([]option{ofType(typ)})
-	p.bring(p.b, p.a, p.psn[1], p.psn[0], o, verbs.StateRTS)
-	p.bring(p.a, p.b, p.psn[0], p.psn[1], o, min(s, verbs.StateRTS))
+	p.modifyTo(p.b, p.a, p.psn[1], p.psn[0], o, verbs.StateRTS)
+	p.modifyTo(p.a, p.b, p.psn[0], p.psn[1], o, min(s, verbs.StateRTS))
 	switch s {
 	case verbs.StateSQD, verbs.StateErr:
 		require.NoError(t, p.modify(p.a, s))
@@ -24,8 +24,8 @@ func inState(t *testing.T, typ verbs.QPType, s verbs.QPState) *pair {
 		wr := p.toPeer(p.send(99, 0, 8))
 		wr.SGList[0].LKey = 0xbad
 		p.a.post(p.now, wr)
-		p.take(p.a)
-		require.Equal(t, []string{"99 LOC_PROT_ERR"}, p.a.done())
+		p.drain(p.a)
+		require.Equal(t, []string{"99 LOC_PROT_ERR"}, p.a.takeCompletions())
 	}
 	require.Equal(t, s, p.a.State())
 	p.a.raised()
@@ -50,8 +50,8 @@ func (p *pair) requestFor(op verbs.WROpcode) verbs.SendWR {
 	return wr
 }
 
-// outcome returns the result of posting the request, in the words of the table.
-func (p *pair) outcome(t *testing.T, request string) string {
+// postRequest returns the result of posting the request, in the words of the table.
+func (p *pair) postRequest(t *testing.T, request string) string {
 	before := *p.a.sqState()
 	n, err := p.postByName(t, request)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *pair) outcome(t *testing.T, request string) string {
 		return err.Error()
 	}
 	require.Equal(t, 1, n)
-	p.settle()
+	p.exchange()
 	switch {
 	case p.completed(verbs.WCWRFlushErr):
 		return "flush"
@@ -73,7 +73,7 @@ func (p *pair) outcome(t *testing.T, request string) string {
 		return "ok"
 	}
 	require.NoError(t, p.modify(p.a, verbs.StateRTS))
-	p.settle()
+	p.exchange()
 	if p.completed(verbs.WCSuccess) {
 		return "hold"
 	}
@@ -121,7 +121,7 @@ func TestLegality(t *testing.T) {
 				continue
 			}
 			p := inState(t, services[f[0]], verbs.QPState(s))
-			require.Equal(t, want, p.outcome(t, f[1]), "%s %s in %s", f[0], f[1], stateNames[s])
+			require.Equal(t, want, p.postRequest(t, f[1]), "%s %s in %s", f[0], f[1], stateNames[s])
 		}
 	}
 	require.Len(t, rows, 4*11)

@@ -21,19 +21,19 @@ func TestPacketsByState(t *testing.T) {
 			if s != verbs.StateReset {
 				p.a.recv(1, 0, 100)
 			}
-			p.a.done()
+			p.a.takeCompletions()
 			pkt := p.packetToA(typ)
-			d := p.give(p.a, pkt)
+			d := p.deliver(p.a, pkt)
 			if s == verbs.StateReset || s == verbs.StateInit || s == verbs.StateErr {
 				require.Equal(t, wire.DropQPState, d, "%v in %v", typ, s)
-				require.Empty(t, p.a.done())
+				require.Empty(t, p.a.takeCompletions())
 				require.Zero(t, p.a.Counters().RcvdPkts)
 				continue
 			}
 			require.Equal(t, wire.DropNone, d, "%v in %v", typ, s)
-			require.Len(t, p.a.done(), 1)
+			require.Len(t, p.a.takeCompletions(), 1)
 			if typ == verbs.RC {
-				require.Len(t, p.take(p.a), 1, "the acknowledgement")
+				require.Len(t, p.drain(p.a), 1, "the acknowledgement")
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func (p *pair) packetToA(typ verbs.QPType) *wire.Packet {
 // TestResponsesInRTR checks that responses are dropped in RTR.
 func TestResponsesInRTR(t *testing.T) {
 	p := inState(t, verbs.RC, verbs.StateRTR)
-	require.Equal(t, wire.DropQPState, p.give(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil)))
+	require.Equal(t, wire.DropQPState, p.deliver(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil)))
 	require.Empty(t, p.a.raised())
 }
 
@@ -63,16 +63,16 @@ func TestCommEst(t *testing.T) {
 		p := inState(t, typ, verbs.StateRTR)
 		p.a.recv(1, 0, 100)
 		p.a.recv(2, 0, 100)
-		p.give(p.a, p.packetToA(typ), p.packetToA(typ))
+		p.deliver(p.a, p.packetToA(typ), p.packetToA(typ))
 		require.Equal(t, []verbs.EventType{verbs.EventCommEst}, p.a.raised())
 		p = inState(t, typ, verbs.StateRTS)
 		p.a.recv(1, 0, 100)
-		p.give(p.a, p.packetToA(typ))
+		p.deliver(p.a, p.packetToA(typ))
 		require.Empty(t, p.a.raised(), "in RTS it is no news")
 	}
 	p := inState(t, verbs.UD, verbs.StateRTR)
 	p.a.recv(1, 0, 100)
-	p.give(p.a, p.packetToA(verbs.UD))
+	p.deliver(p.a, p.packetToA(verbs.UD))
 	require.Empty(t, p.a.raised())
 }
 
@@ -96,10 +96,10 @@ func TestAdmission(t *testing.T) {
 		p.b.recv(9, 0, 100)
 		pkt := p.request(wire.RCSendOnly, 0, 8, nil)
 		c.change(p, pkt)
-		require.Equal(t, c.want, p.give(p.b, pkt), what)
+		require.Equal(t, c.want, p.deliver(p.b, pkt), what)
 		if c.want != wire.DropNone {
 			require.Zero(t, p.b.Counters().RcvdPkts, what)
-			require.Empty(t, p.take(p.b), what)
+			require.Empty(t, p.drain(p.b), what)
 		}
 	}
 }
@@ -122,20 +122,20 @@ func TestDrain(t *testing.T) {
 				require.ErrorIs(t, p.modify(p.a, s), verbs.ErrState, "while it drains")
 			}
 		}
-		p.give(p.b, p.parse(p.a, out)...)
-		p.settle()
-		require.Equal(t, []string{"1 SEND len=600"}, p.a.done())
+		p.deliver(p.b, p.parse(p.a, out)...)
+		p.exchange()
+		require.Equal(t, []string{"1 SEND len=600"}, p.a.takeCompletions())
 		require.Equal(t, []verbs.EventType{verbs.EventSQDrained}, p.a.raised())
 		require.False(t, p.a.Query().SQDraining)
 		p.a.post(p.now, p.toPeer(p.send(3, 0, 8)))
-		require.Empty(t, p.take(p.a), "nothing starts")
+		require.Empty(t, p.drain(p.a), "nothing starts")
 		require.NoError(t, p.modify(p.a, verbs.StateSQD))
 		require.Empty(t, p.a.raised())
 		p.b.recv(10, 0, 100)
 		p.b.recv(11, 0, 100)
 		require.NoError(t, p.modify(p.a, verbs.StateRTS))
-		p.settle()
-		require.Equal(t, []string{"2 SEND len=8", "3 SEND len=8"}, p.a.done())
+		p.exchange()
+		require.Equal(t, []string{"2 SEND len=8", "3 SEND len=8"}, p.a.takeCompletions())
 		require.NoError(t, p.modify(p.a, verbs.StateSQD))
 		require.Equal(t, []verbs.EventType{verbs.EventSQDrained}, p.a.raised(), "idle at once")
 	}
@@ -162,17 +162,17 @@ func TestDrainInSilence(t *testing.T) {
 func TestDrainUnderLoss(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.read(2, 0, 0, 600))
-	p.take(p.a) // lost
+	p.drain(p.a) // lost
 	require.NoError(t, p.modify(p.a, verbs.StateSQD))
 	p.a.post(p.now, p.write(3, 0, 0, 8))
 	for p.a.Deadline() != 0 {
-		p.skip(p.a)
-		p.settle()
+		p.advanceToDeadline(p.a)
+		p.exchange()
 	}
-	require.Equal(t, []string{"1 RDMA_WRITE len=600", "2 RDMA_READ len=600"}, p.a.done())
+	require.Equal(t, []string{"1 RDMA_WRITE len=600", "2 RDMA_READ len=600"}, p.a.takeCompletions())
 	require.Equal(t, []verbs.EventType{verbs.EventSQDrained}, p.a.raised())
 	require.NoError(t, p.modify(p.a, verbs.StateErr))
-	require.Equal(t, []string{"3 WR_FLUSH_ERR"}, p.a.done())
+	require.Equal(t, []string{"3 WR_FLUSH_ERR"}, p.a.takeCompletions())
 }
 
 // TestAttributesChangeInSQD checks that the timing attributes may be modified in SQD.
@@ -183,9 +183,9 @@ func TestAttributesChangeInSQD(t *testing.T) {
 		verbs.AttrTimeout|verbs.AttrRetryCnt|verbs.AttrMaxQPRdAtomic))
 	require.NoError(t, p.modify(p.a, verbs.StateRTS))
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.read(2, 0, 0, 8))
-	require.Len(t, p.take(p.a), 1)
+	require.Len(t, p.drain(p.a), 1)
 	p.wait(p.a, MinAckTimeout)
-	require.Equal(t, []string{"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+	require.Equal(t, []string{"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.takeCompletions())
 }
 
 // TestQueuedReadsKeepTheirResource checks that max_rd_atomic 0 is refused while reads or atomics
@@ -205,8 +205,8 @@ func TestQueuedReadsKeepTheirResource(t *testing.T) {
 		require.ErrorIs(t, err, verbs.ErrInvalid)
 		require.ErrorContains(t, err, "1 reads and atomics are queued")
 		require.NoError(t, p.modify(p.a, verbs.StateRTS))
-		p.settle()
-		require.Len(t, p.a.done(), 2)
+		p.exchange()
+		require.Len(t, p.a.takeCompletions(), 2)
 		require.NoError(t, p.modify(p.a, verbs.StateSQD))
 		require.NoError(t, none(), "none is queued any more")
 	}
@@ -229,10 +229,10 @@ func TestAbandonedReceiveGoesBack(t *testing.T) {
 			} else {
 				p.a.post(p.now, p.send(1, 0, 600))
 			}
-			p.give(p.b, p.take(p.a)[0])
+			p.deliver(p.b, p.drain(p.a)[0])
 			require.Equal(t, 1, p.b.srq.len(), "%v has taken one", typ)
 			leave(p)
-			require.Empty(t, p.b.done())
+			require.Empty(t, p.b.takeCompletions())
 			var wqe RecvWQE
 			for id := uint64(7); id < 9; id++ {
 				require.True(t, p.b.srq.Pop(&wqe), "%v %s", typ, what)
@@ -245,7 +245,7 @@ func TestAbandonedReceiveGoesBack(t *testing.T) {
 	p := connect(t)
 	p.b.recv(7, 0, 600)
 	p.a.post(p.now, p.send(1, 0, 600))
-	p.give(p.b, p.take(p.a)[0])
+	p.deliver(p.b, p.drain(p.a)[0])
 	require.NoError(t, p.modify(p.b, verbs.StateReset))
 	_, recvs := p.b.Queued()
 	require.Zero(t, recvs)
@@ -260,33 +260,33 @@ func TestReset(t *testing.T) {
 		p.sends(1, 10)
 		p.a.post(p.now, p.read(20, 0, 0, 600))
 		p.a.recv(30, 0, 600)
-		p.settle()
-		p.give(p.b, p.request(wire.RCSendFirst, 99, 256, nil)) // a gap
+		p.exchange()
+		p.deliver(p.b, p.request(wire.RCSendFirst, 99, 256, nil)) // a gap
 		if from == verbs.StateErr {
 			require.NoError(t, p.modify(p.a, verbs.StateErr))
 			require.NoError(t, p.modify(p.b, verbs.StateErr))
 		}
-		p.a.done()
-		p.b.done()
+		p.a.takeCompletions()
+		p.b.takeCompletions()
 		o := newOptions([]option{withCredits})
 		for _, n := range []*node{p.a, p.b} {
 			require.NoError(t, p.modify(n, verbs.StateReset))
-			require.Empty(t, n.done(), "no completions")
-			require.Empty(t, p.take(n))
+			require.Empty(t, n.takeCompletions(), "no completions")
+			require.Empty(t, p.drain(n))
 			require.Zero(t, n.Deadline())
 			require.Equal(t, verbs.QPAttr{}, n.Query())
 			send, recv := n.Queued()
 			require.Zero(t, send+recv)
 		}
 		p.psn = [2]uint32{77, 88}
-		p.bring(p.a, p.b, 77, 88, o, verbs.StateRTS)
-		p.bring(p.b, p.a, 88, 77, o, verbs.StateRTS)
+		p.modifyTo(p.a, p.b, 77, 88, o, verbs.StateRTS)
+		p.modifyTo(p.b, p.a, 88, 77, o, verbs.StateRTS)
 		p.recvs(0, 2)
 		p.sends(1, 4)
-		probe := p.take(p.a)
-		require.Equal(t, []string{"SEND_ONLY 0 len=8 A"}, p.words(p.a, probe), "credits are counted anew")
-		p.give(p.b, probe...)
-		require.Equal(t, []string{"ACKNOWLEDGE 0 01 msn=1"}, p.words(p.b, p.take(p.b)))
+		probe := p.drain(p.a)
+		require.Equal(t, []string{"SEND_ONLY 0 len=8 A"}, p.describePackets(p.a, probe), "credits are counted anew")
+		p.deliver(p.b, probe...)
+		require.Equal(t, []string{"ACKNOWLEDGE 0 01 msn=1"}, p.describePackets(p.b, p.drain(p.b)))
 	}
 }
 

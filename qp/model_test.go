@@ -39,7 +39,7 @@ func newSide(rng *rand.Rand, from, to *node, n int) *side {
 	s := &side{rng: rng, from: from, to: to,
 		model: append([]byte{}, to.buf...), results: append([]byte{}, from.buf...), sinkUsed: sinkAt, recvUsed: recvAt}
 	for i := range n {
-		s.draw(uint64(i), i == n-1)
+		s.drawRequest(uint64(i), i == n-1)
 	}
 	return s
 }
@@ -75,8 +75,8 @@ func (s *side) list(n *node, off, length int) []verbs.SGE {
 	return l
 }
 
-// draw adds a random request.
-func (s *side) draw(id uint64, last bool) {
+// drawRequest adds a random request.
+func (s *side) drawRequest(id uint64, last bool) {
 	ops := []verbs.WROpcode{
 		verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWrite, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm,
 		verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd,

@@ -65,13 +65,13 @@ func (n *network) step() bool {
 		}
 	}
 	if len(n.air) > 0 {
-		consider(n.air[0].at, n.arrive)
+		consider(n.air[0].at, n.deliver)
 	}
 	for i, e := range n.ends {
-		consider(e.drain, func() { n.lay(i) })
+		consider(e.drain, func() { n.sendBatch(i) })
 		consider(e.ack, func() { n.sendAck(i) })
-		consider(e.app, func() { e.app = 0; e.act(); n.touch(i) })
-		consider(e.Deadline(), func() { e.Advance(n.now); n.touch(i) })
+		consider(e.app, func() { e.app = 0; e.act(); n.scheduleBatch(i) })
+		consider(e.Deadline(), func() { e.Advance(n.now); n.scheduleBatch(i) })
 	}
 	if at == 0 {
 		return false
@@ -84,28 +84,28 @@ func (n *network) step() bool {
 	return true
 }
 
-// touch schedules a batch of node i.
-func (n *network) touch(i int) {
+// scheduleBatch schedules a batch of node i.
+func (n *network) scheduleBatch(i int) {
 	if e := n.ends[i]; e.drain == 0 {
 		e.drain = n.now + 1
 	}
 }
 
-func (n *network) arrive() {
+func (n *network) deliver() {
 	f := heap.Pop(&n.air).(flight)
 	e := n.ends[f.to]
 	d := e.HandlePacket(n.now, f.pkt)
-	e.note(n.now, "<-", f.pkt, d)
-	n.touch(f.to)
+	e.recordPacket(n.now, "<-", f.pkt, d)
+	n.scheduleBatch(f.to)
 }
 
-// lay sends one batch of node i, or a pending acknowledgement if there is nothing else.
-func (n *network) lay(i int) {
+// sendBatch sends one batch of node i, or a pending acknowledgement if there is nothing else.
+func (n *network) sendBatch(i int) {
 	e := n.ends[i]
 	e.drain = 0
 	out := &batch{room: n.room}
 	more := e.Drain(n.now, out)
-	n.carry(i, out)
+	n.transfer(i, out)
 	switch {
 	case more:
 		e.drain = n.now + 100
@@ -127,11 +127,11 @@ func (n *network) sendAck(i int) {
 	}
 	out := &batch{room: 1}
 	e.DrainAck(n.now, out)
-	n.carry(i, out)
+	n.transfer(i, out)
 }
 
-// carry transfers a batch of node i to the other node, with loss, duplication and delays.
-func (n *network) carry(i int, out *batch) {
+// transfer transfers a batch of node i to the other node, with loss, duplication and delays.
+func (n *network) transfer(i int, out *batch) {
 	e := n.ends[i]
 	for _, p := range out.packets {
 		p.leave()
@@ -139,7 +139,7 @@ func (n *network) carry(i int, out *batch) {
 		if d := pkt.Parse(p.raw); d != wire.DropNone {
 			e.t.Fatalf("laid out a packet that is none: %v", d)
 		}
-		e.note(n.now, "->", pkt, wire.DropNone)
+		e.recordPacket(n.now, "->", pkt, wire.DropNone)
 		copies := 1
 		if n.rng.Float64() < n.dup {
 			copies = 2
@@ -158,8 +158,8 @@ func (n *network) carry(i int, out *batch) {
 	}
 }
 
-// note records the last packets of a node.
-func (e *end) note(now Time, dir string, pkt *wire.Packet, d wire.Drop) {
+// recordPacket records the last packets of a node.
+func (e *end) recordPacket(now Time, dir string, pkt *wire.Packet, d wire.Drop) {
 	const most = 60
 	s := fmt.Sprintf("%9d %s %v %d len=%d", now, dir, pkt.BTH.Opcode, pkt.BTH.PSN, len(pkt.Payload))
 	if pkt.Info.AETH {

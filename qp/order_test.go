@@ -18,10 +18,10 @@ func TestCompletionOrder(t *testing.T) {
 	p.a.post(p.now,
 		p.write(1, 0, 4096, 8), unsignaled(p.read(2, 0, 0, 600)), p.fetchAdd(3, 8192, 0, 1), unsignaled(p.send(4, 0, 8)),
 		p.cmpSwap(5, 8192, 0, 0, 0), p.read(6, 0, 0, 8), unsignaled(p.write(7, 0, 4096, 8)), p.send(8, 0, 8))
-	p.settle()
+	p.exchange()
 	require.Equal(t, []string{
 		"1 RDMA_WRITE len=8", "3 FETCH_ADD len=8", "5 COMP_SWAP len=8", "6 RDMA_READ len=8", "8 SEND len=8",
-	}, p.a.done())
+	}, p.a.takeCompletions())
 	send, _ := p.a.Queued()
 	require.Zero(t, send)
 }
@@ -30,8 +30,8 @@ func TestCompletionOrder(t *testing.T) {
 func TestSignalAll(t *testing.T) {
 	p := connect(t, withConfig(func(c *Config) { c.SignalAll = true }))
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.write(2, 0, 0, 8)))
-	p.settle()
-	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, p.a.takeCompletions())
 }
 
 // TestWritesOvertakeReadsOnTheWireOnly checks that later writes are sent while a read is
@@ -39,14 +39,14 @@ func TestSignalAll(t *testing.T) {
 func TestWritesOvertakeReadsOnTheWireOnly(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 4096, 8))
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	require.Len(t, pkts, 2)
-	p.give(p.b, pkts...)
-	resp := p.take(p.b)
-	p.give(p.a, resp[0])
-	require.Equal(t, []string{"1 RDMA_READ len=8"}, p.a.done())
-	p.give(p.a, resp[1])
-	require.Equal(t, []string{"2 RDMA_WRITE len=8"}, p.a.done())
+	p.deliver(p.b, pkts...)
+	resp := p.drain(p.b)
+	p.deliver(p.a, resp[0])
+	require.Equal(t, []string{"1 RDMA_READ len=8"}, p.a.takeCompletions())
+	p.deliver(p.a, resp[1])
+	require.Equal(t, []string{"2 RDMA_WRITE len=8"}, p.a.takeCompletions())
 }
 
 // TestFence checks that a fenced request waits for earlier reads and atomics, and not for sends and
@@ -58,13 +58,13 @@ func TestFence(t *testing.T) {
 		if kind == "atomic" {
 			wr = p.fetchAdd(2, 0, 0, 1)
 		}
-		p.a.post(p.now, p.write(1, 0, 4096, 8), wr, p.write(3, 0, 4096, 8), with(p.write(4, 0, 4096, 8), verbs.SendFence), p.write(5, 0, 4096, 8))
-		require.Len(t, p.take(p.a), 3)
-		p.give(p.b, p.response(p.a, wire.RCWriteMiddle, 9, 0, nil)) // any packet
-		p.settle()
+		p.a.post(p.now, p.write(1, 0, 4096, 8), wr, p.write(3, 0, 4096, 8), withFlags(p.write(4, 0, 4096, 8), verbs.SendFence), p.write(5, 0, 4096, 8))
+		require.Len(t, p.drain(p.a), 3)
+		p.deliver(p.b, p.response(p.a, wire.RCWriteMiddle, 9, 0, nil)) // any packet
+		p.exchange()
 		p = connect(t)
-		p.a.post(p.now, p.write(1, 0, 4096, 8), with(p.write(4, 0, 4096, 8), verbs.SendFence))
-		require.Len(t, p.take(p.a), 2, "writes do not hold a fence")
+		p.a.post(p.now, p.write(1, 0, 4096, 8), withFlags(p.write(4, 0, 4096, 8), verbs.SendFence))
+		require.Len(t, p.drain(p.a), 2, "writes do not hold a fence")
 	}
 }
 
@@ -72,16 +72,16 @@ func TestFence(t *testing.T) {
 // read is retransmitted.
 func TestFenceHoldsThroughARetry(t *testing.T) {
 	p := connect(t, withPeerBuffer)
-	p.a.post(p.now, p.read(1, 0, 0, 600), with(p.write(2, 0, 0, 8), verbs.SendFence))
-	p.give(p.b, p.take(p.a)...)
-	resp := p.take(p.b)
-	p.give(p.a, resp[0], resp[1])
-	require.Empty(t, p.take(p.a))
-	p.skip(p.a) // a probe
-	require.Equal(t, []string{"READ_REQUEST 2 @200+88 A"}, p.words(p.a, p.take(p.a)))
-	require.Empty(t, p.take(p.a))
-	p.give(p.a, resp[2])
-	require.Equal(t, []string{"WRITE_ONLY 3 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)))
+	p.a.post(p.now, p.read(1, 0, 0, 600), withFlags(p.write(2, 0, 0, 8), verbs.SendFence))
+	p.deliver(p.b, p.drain(p.a)...)
+	resp := p.drain(p.b)
+	p.deliver(p.a, resp[0], resp[1])
+	require.Empty(t, p.drain(p.a))
+	p.advanceToDeadline(p.a) // a probe
+	require.Equal(t, []string{"READ_REQUEST 2 @200+88 A"}, p.describePackets(p.a, p.drain(p.a)))
+	require.Empty(t, p.drain(p.a))
+	p.deliver(p.a, resp[2])
+	require.Equal(t, []string{"WRITE_ONLY 3 len=8 @0+8 A"}, p.describePackets(p.a, p.drain(p.a)))
 }
 
 // bind returns a request that binds window key of n to a part of its region.
@@ -98,16 +98,16 @@ func TestLocalOperations(t *testing.T) {
 	p.a.post(p.now,
 		p.write(1, 0, 0, 8), bind(2, p.a, win, 0, 64, verbs.AccessRemoteRead), p.write(3, 0, 0, 8),
 		verbs.SendWR{WRID: 4, Opcode: verbs.WRLocalInv, Flags: verbs.SendSignaled, InvKey: win}, p.write(5, 0, 0, 8))
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	require.Len(t, pkts, 2, "what is behind LOCAL_INV waits")
 	require.Equal(t, p.a.Num(), p.a.mem.regions[win].bound)
-	require.Empty(t, p.a.done(), "BIND completes behind the write before it")
-	p.give(p.b, pkts...)
-	p.settle()
+	require.Empty(t, p.a.takeCompletions(), "BIND completes behind the write before it")
+	p.deliver(p.b, pkts...)
+	p.exchange()
 	require.Zero(t, p.a.mem.regions[win].bound)
 	require.Equal(t, []string{
 		"1 RDMA_WRITE len=8", "2 BIND_MW len=0", "3 RDMA_WRITE len=8", "4 LOCAL_INV len=0", "5 RDMA_WRITE len=8",
-	}, p.a.done())
+	}, p.a.takeCompletions())
 }
 
 // TestLocalOperationsAmongRetries checks that local operations alone in the queue complete at once,
@@ -116,17 +116,17 @@ func TestLocalOperationsAmongRetries(t *testing.T) {
 	p := connect(t)
 	win := p.a.mem.window(p.a.key)
 	p.a.post(p.now, bind(1, p.a, win, 0, 64, verbs.AccessRemoteRead))
-	require.Empty(t, p.take(p.a))
-	require.Equal(t, []string{"1 BIND_MW len=0"}, p.a.done())
+	require.Empty(t, p.drain(p.a))
+	require.Equal(t, []string{"1 BIND_MW len=0"}, p.a.takeCompletions())
 
 	other := p.a.mem.window(p.a.key)
 	p.a.post(p.now, p.write(2, 0, 0, 8), bind(3, p.a, other, 0, 64, verbs.AccessRemoteRead), p.read(4, 0, 0, 8))
-	p.take(p.a)
-	p.skip(p.a)
+	p.drain(p.a)
+	p.advanceToDeadline(p.a)
 	for range 3 {
-		p.settle()
+		p.exchange()
 	}
-	require.Equal(t, []string{"2 RDMA_WRITE len=8", "3 BIND_MW len=0", "4 RDMA_READ len=8"}, p.a.done())
+	require.Equal(t, []string{"2 RDMA_WRITE len=8", "3 BIND_MW len=0", "4 RDMA_READ len=8"}, p.a.takeCompletions())
 }
 
 // TestLocalOperationsFail checks that a failed BIND or LOCAL_INV is MW_BIND_ERR, after the earlier
@@ -138,8 +138,8 @@ func TestLocalOperationsFail(t *testing.T) {
 	} {
 		p := connect(t)
 		p.a.post(p.now, p.write(1, 0, 0, 8), wr, p.write(3, 0, 0, 8))
-		p.settle()
-		require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 MW_BIND_ERR", "3 WR_FLUSH_ERR"}, p.a.done())
+		p.exchange()
+		require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 MW_BIND_ERR", "3 WR_FLUSH_ERR"}, p.a.takeCompletions())
 		require.Equal(t, verbs.StateErr, p.a.State())
 	}
 }

@@ -34,8 +34,8 @@ func newCouple(t testing.TB, mtu int, access verbs.AccessFlags) *couple {
 	return c
 }
 
-// wr returns a request of A for n bytes at off of its region and at of B's.
-func (c *couple) wr(id uint64, op verbs.WROpcode, off, at, n int) verbs.SendWR {
+// request returns a request of A for n bytes at off of its region and at of B's.
+func (c *couple) request(id uint64, op verbs.WROpcode, off, at, n int) verbs.SendWR {
 	return verbs.SendWR{WRID: id, Opcode: op, Flags: verbs.SendSignaled, AH: peerHandle{peer: c.ofA}, SGList: []verbs.SGE{c.a.sge(off, n)},
 		RemoteAddr: c.b.base + uint64(at), RKey: c.b.key}
 }
@@ -44,18 +44,18 @@ func TestDatagramRDMA(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	rand.NewChaCha8([32]byte{}).Read(c.b.buf)
 	binary.NativeEndian.PutUint64(c.b.buf[8:], 5)
-	add, swap := c.wr(4, verbs.WRAtomicFetchAdd, 8, 8, 8), c.wr(5, verbs.WRAtomicCmpSwap, 16, 8, 8)
+	add, swap := c.request(4, verbs.WRAtomicFetchAdd, 8, 8, 8), c.request(5, verbs.WRAtomicCmpSwap, 16, 8, 8)
 	add.CompareAdd, swap.CompareAdd, swap.Swap = 3, 8, 100
 	swap.Flags |= verbs.SendFence
 	inline := verbs.SendWR{WRID: 6, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendInline, InlineData: []byte("inline"), AH: peerHandle{peer: c.ofA}, RemoteAddr: c.b.base + 50_000, RKey: c.b.key}
-	c.a.post(c.now, c.wr(1, verbs.WRRDMARead, 1000, 2000, 9001), c.wr(2, verbs.WRRDMAWrite, 1000, 30_000, 700), c.wr(3, verbs.WRRDMARead, 20_000, 0, 0), add, swap, inline)
-	c.settle()
-	require.ElementsMatch(t, []string{"1 RDMA_READ len=9001", "2 RDMA_WRITE len=700", "3 RDMA_READ len=0", "4 FETCH_ADD len=8", "5 COMP_SWAP len=8"}, c.a.done())
+	c.a.post(c.now, c.request(1, verbs.WRRDMARead, 1000, 2000, 9001), c.request(2, verbs.WRRDMAWrite, 1000, 30_000, 700), c.request(3, verbs.WRRDMARead, 20_000, 0, 0), add, swap, inline)
+	c.exchange()
+	require.ElementsMatch(t, []string{"1 RDMA_READ len=9001", "2 RDMA_WRITE len=700", "3 RDMA_READ len=0", "4 FETCH_ADD len=8", "5 COMP_SWAP len=8"}, c.a.takeCompletions())
 	require.Equal(t, c.b.buf[2000:11001], c.a.buf[1000:10001])
 	require.Len(t, c.b.buf[30_000:30_700], 700)
 	require.Equal(t, []uint64{5, 8, 100}, []uint64{binary.NativeEndian.Uint64(c.a.buf[8:]), binary.NativeEndian.Uint64(c.a.buf[16:]), binary.NativeEndian.Uint64(c.b.buf[8:])})
 	require.Equal(t, "inline", string(c.b.buf[50_000:50_006]))
-	require.Empty(t, c.b.done(), "the target does not notice")
+	require.Empty(t, c.b.takeCompletions(), "the target does not notice")
 	require.Empty(t, c.a.rdma.busy)
 	require.Zero(t, c.a.rdma.readBytes)
 }
@@ -109,7 +109,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 				cells++
 			}
 			off := 1600 * (cells % 40)
-			wr := c.wr(id, verbs.WRRDMARead, off, half+rng.IntN(half-n), n)
+			wr := c.request(id, verbs.WRRDMARead, off, half+rng.IntN(half-n), n)
 			switch rng.IntN(3) {
 			case 0:
 				reads[id] = [2]int{off, n}
@@ -134,7 +134,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 			posted++
 		}
 		for _, n := range []*node{c.a, c.b} {
-			for _, k := range c.take(n) {
+			for _, k := range c.drain(n) {
 				for range 1 + rng.IntN(10)/9 {
 					if rng.IntN(12) > 0 {
 						flying, to = append(flying, k), append(to, c.peer(n))
@@ -148,7 +148,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 				first = c.b
 			}
 			if first.Deadline() != 0 {
-				c.skip(first)
+				c.advanceToDeadline(first)
 			}
 		}
 		for i := range flying { // some are exchanged
@@ -157,7 +157,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 			}
 		}
 		for k := rng.IntN(1 + len(flying)); k > 0; k-- {
-			c.give(to[0], flying[0])
+			c.deliver(to[0], flying[0])
 			flying, to = flying[1:], to[1:]
 		}
 		c.now += Time(rng.IntN(50_000))
@@ -175,7 +175,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 	binary.NativeEndian.PutUint64(model, sum)
 	require.Equal(t, model, c.b.buf)
 	for i, k := range flying { // late packets have no effect
-		c.give(to[i], k)
+		c.deliver(to[i], k)
 	}
 	require.Equal(t, model, c.b.buf)
 	require.Zero(t, c.ofA.inFlight+c.ofA.lostSlots+c.a.rdma.readBytes+c.a.rdma.ops)
@@ -185,15 +185,15 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 // requests continue.
 func TestDatagramRDMARefused(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemoteRead|verbs.AccessRemoteAtomic)
-	bad := c.wr(1, verbs.WRRDMARead, 0, 0, 1000)
+	bad := c.request(1, verbs.WRRDMARead, 0, 0, 1000)
 	bad.RKey++
-	beyond := c.wr(2, verbs.WRRDMARead, 0, regionBytes-8, 5000)
-	odd := c.wr(4, verbs.WRAtomicFetchAdd, 0, 4, 8)
-	local := c.wr(5, verbs.WRRDMARead, 0, 0, 8)
+	beyond := c.request(2, verbs.WRRDMARead, 0, regionBytes-8, 5000)
+	odd := c.request(4, verbs.WRAtomicFetchAdd, 0, 4, 8)
+	local := c.request(5, verbs.WRRDMARead, 0, 0, 8)
 	local.SGList[0].LKey++
-	c.a.post(c.now, bad, beyond, c.wr(3, verbs.WRRDMAWrite, 0, 0, 1000), odd, local, c.wr(6, verbs.WRRDMARead, 100, 0, 8))
-	c.settle()
-	require.ElementsMatch(t, []string{"1 REM_ACCESS_ERR", "2 REM_ACCESS_ERR", "3 REM_INV_REQ_ERR", "4 REM_INV_REQ_ERR", "5 LOC_PROT_ERR", "6 RDMA_READ len=8"}, c.a.done())
+	c.a.post(c.now, bad, beyond, c.request(3, verbs.WRRDMAWrite, 0, 0, 1000), odd, local, c.request(6, verbs.WRRDMARead, 100, 0, 8))
+	c.exchange()
+	require.ElementsMatch(t, []string{"1 REM_ACCESS_ERR", "2 REM_ACCESS_ERR", "3 REM_INV_REQ_ERR", "4 REM_INV_REQ_ERR", "5 LOC_PROT_ERR", "6 RDMA_READ len=8"}, c.a.takeCompletions())
 	require.Equal(t, verbs.StateRTS, c.a.State())
 	require.Equal(t, verbs.StateRTS, c.b.State())
 	require.Equal(t, make([]byte, regionBytes), c.b.buf)
@@ -203,14 +203,14 @@ func TestDatagramRDMARefused(t *testing.T) {
 	_, err := c.a.PostSend(c.now, []verbs.SendWR{{Opcode: verbs.WRRDMARead, AH: handle{path: wire.Path{Dst: c.b.addr}}}})
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 	for range 40 {
-		c.a.post(c.now, c.wr(9, verbs.WRRDMARead, 0, 0, 8))
+		c.a.post(c.now, c.request(9, verbs.WRRDMARead, 0, 0, 8))
 	}
-	_, err = c.a.PostSend(c.now, []verbs.SendWR{c.wr(9, verbs.WRRDMARead, 0, 0, 8)})
+	_, err = c.a.PostSend(c.now, []verbs.SendWR{c.request(9, verbs.WRRDMARead, 0, 0, 8)})
 	require.ErrorIs(t, err, verbs.ErrQueueFull)
-	c.settle()
-	c.a.done()
+	c.exchange()
+	c.a.takeCompletions()
 	c.ofA.Remove()
-	_, err = c.a.PostSend(c.now, []verbs.SendWR{c.wr(9, verbs.WRRDMARead, 0, 0, 8)})
+	_, err = c.a.PostSend(c.now, []verbs.SendWR{c.request(9, verbs.WRRDMARead, 0, 0, 8)})
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
@@ -219,28 +219,28 @@ func TestDatagramRDMARefused(t *testing.T) {
 func TestDatagramRDMAStrangers(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	request := func() *wire.Packet {
-		c.a.post(c.now, c.wr(1, verbs.WRRDMAWrite, 0, 0, 8))
-		k := c.take(c.a)
+		c.a.post(c.now, c.request(1, verbs.WRRDMAWrite, 0, 0, 8))
+		k := c.drain(c.a)
 		require.Len(t, k, 1)
 		return k[0]
 	}
 	copy(c.a.buf, "written!")
 	k := request()
 	k.Raw[wire.BTHLen+3]++ // the token
-	require.Equal(t, wire.DropBadQKey, c.give(c.b, k))
+	require.Equal(t, wire.DropBadQKey, c.deliver(c.b, k))
 	k = request()
 	k.Raw[wire.BTHLen+7]++ // the queue pair
-	require.Equal(t, wire.DropWrongSource, c.give(c.b, k))
+	require.Equal(t, wire.DropWrongSource, c.deliver(c.b, k))
 	k = request()
 	k.Src = c.b.addr
-	require.Equal(t, wire.DropWrongSource, c.give(c.b, k))
+	require.Equal(t, wire.DropWrongSource, c.deliver(c.b, k))
 	k = request()
 	k.BTH.PSN = k.BTH.PSN.Add(1000)
-	require.Equal(t, wire.DropOutOfSequence, c.give(c.b, k))
+	require.Equal(t, wire.DropOutOfSequence, c.deliver(c.b, k))
 	k = request()
 	c.ofB.connected = false
-	require.Equal(t, wire.DropQPState, c.give(c.b, k))
-	require.Empty(t, c.take(c.b))
+	require.Equal(t, wire.DropQPState, c.deliver(c.b, k))
+	require.Empty(t, c.drain(c.b))
 	require.Zero(t, c.b.buf[0])
 	plain := connect(t, ofType(verbs.UD))
 	require.Equal(t, wire.DropWrongTransport, plain.b.HandlePacket(plain.now, k), "who has no RDMA drops it as rxe does")
@@ -249,23 +249,23 @@ func TestDatagramRDMAStrangers(t *testing.T) {
 // TestDatagramRDMAGivesUp checks that a silent peer fails the requests to it, and no others.
 func TestDatagramRDMAGivesUp(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
-	c.a.post(c.now, c.wr(1, verbs.WRRDMARead, 0, 0, 8), c.wr(2, verbs.WRRDMAWrite, 0, 0, 30_000), c.wr(3, verbs.WRRDMARead, 0, 0, 50_000))
+	c.a.post(c.now, c.request(1, verbs.WRRDMARead, 0, 0, 8), c.request(2, verbs.WRRDMAWrite, 0, 0, 30_000), c.request(3, verbs.WRRDMARead, 0, 0, 50_000))
 	begin, packets := c.now, 0
 	for len(c.a.wcs) == 0 {
-		packets += len(c.take(c.a))
-		c.skip(c.a)
+		packets += len(c.drain(c.a))
+		c.advanceToDeadline(c.a)
 	}
-	require.ElementsMatch(t, []string{"1 RETRY_EXC_ERR", "2 RETRY_EXC_ERR", "3 RETRY_EXC_ERR"}, c.a.done())
+	require.ElementsMatch(t, []string{"1 RETRY_EXC_ERR", "2 RETRY_EXC_ERR", "3 RETRY_EXC_ERR"}, c.a.takeCompletions())
 	require.InDelta(t, 1000*reliability.Millisecond, float64(c.now-begin), 400*reliability.Millisecond)
 	require.Less(t, packets, 100, "it is asked, not flooded")
 	require.Zero(t, c.a.Deadline())
 	require.Equal(t, verbs.StateRTS, c.a.State())
 
-	c.a.post(c.now, c.wr(4, verbs.WRRDMARead, 0, 0, 8), c.wr(5, verbs.WRRDMAWrite, 0, 0, 8))
+	c.a.post(c.now, c.request(4, verbs.WRRDMARead, 0, 0, 8), c.request(5, verbs.WRRDMAWrite, 0, 0, 8))
 	require.NoError(t, c.modify(c.a, verbs.StateErr))
-	require.ElementsMatch(t, []string{"4 WR_FLUSH_ERR", "5 WR_FLUSH_ERR"}, c.a.done())
-	c.a.post(c.now, c.wr(6, verbs.WRRDMARead, 0, 0, 8))
-	require.Equal(t, []string{"6 WR_FLUSH_ERR"}, c.a.done())
+	require.ElementsMatch(t, []string{"4 WR_FLUSH_ERR", "5 WR_FLUSH_ERR"}, c.a.takeCompletions())
+	c.a.post(c.now, c.request(6, verbs.WRRDMARead, 0, 0, 8))
+	require.Equal(t, []string{"6 WR_FLUSH_ERR"}, c.a.takeCompletions())
 }
 
 // FuzzDatagramRDMA checks that arbitrary packets of a peer with a valid token write only where
@@ -286,20 +286,20 @@ func FuzzDatagramRDMA(f *testing.F) {
 		for id := uint64(0); len(s.rest) > 0; id++ {
 			switch s.below(6) {
 			case 0:
-				_, _ = c.a.PostSend(c.now, []verbs.SendWR{c.wr(id, []verbs.WROpcode{verbs.WRRDMARead, verbs.WRRDMAWrite}[s.below(2)], 0, 0, 8*s.below(200))})
+				_, _ = c.a.PostSend(c.now, []verbs.SendWR{c.request(id, []verbs.WROpcode{verbs.WRRDMARead, verbs.WRRDMAWrite}[s.below(2)], 0, 0, 8*s.below(200))})
 			case 1: // a valid exchange
-				k := c.take(c.a)
-				c.give(c.b, k...)
-				answers := c.take(c.b)
+				k := c.drain(c.a)
+				c.deliver(c.b, k...)
+				answers := c.drain(c.b)
 				seen = append(seen, answers...)
-				c.give(c.a, answers...)
+				c.deliver(c.a, answers...)
 			case 2:
 				if c.a.Deadline() != 0 {
-					c.skip(c.a)
+					c.advanceToDeadline(c.a)
 				}
 			case 3: // repeated
 				if len(seen) > 0 {
-					c.give(c.a, seen[s.below(len(seen))])
+					c.deliver(c.a, seen[s.below(len(seen))])
 				}
 			default: // arbitrary
 				op := ops[s.below(len(ops))]
@@ -318,7 +318,7 @@ func FuzzDatagramRDMA(f *testing.F) {
 					}
 				})
 				before := len(c.ofA.core.rdma.ackPeers) + c.a.rdma.replies.Len()
-				c.give(c.a, k)
+				c.deliver(c.a, k)
 				require.LessOrEqual(t, len(c.a.rdma.ackPeers)+c.a.rdma.replies.Len(), before+1)
 			}
 			require.LessOrEqual(t, c.ofA.pendingReplies, maxReplies)

@@ -33,18 +33,18 @@ func TestPieces(t *testing.T) {
 				responses = append(responses, fmt.Sprintf("READ_RESPONSE_ONLY %d len=%d 1f msn=%d", k+i, part, k+1))
 			}
 			want = append(want, fmt.Sprintf("READ_REQUEST %d @%x+%d A", k, 20_000, n))
-			requests := p.take(p.a)
-			require.Equal(t, want, p.words(p.a, requests))
+			requests := p.drain(p.a)
+			require.Equal(t, want, p.describePackets(p.a, requests))
 			for i, pkt := range requests {
 				goesOn := i < k-1
 				require.Equal(t, goesOn, pkt.BTH.More, "packet %d", i)
-				p.give(p.b, pkt)
+				p.deliver(p.b, pkt)
 				require.Equal(t, goesOn, p.b.MidMessage(), "packet %d", i)
 			}
-			answers := p.take(p.b)
-			require.Equal(t, responses, p.words(p.b, answers))
-			p.give(p.a, answers...)
-			require.Equal(t, []string{fmt.Sprintf("1 RDMA_WRITE len=%d", n), fmt.Sprintf("2 RDMA_READ len=%d", n)}, p.a.done())
+			answers := p.drain(p.b)
+			require.Equal(t, responses, p.describePackets(p.b, answers))
+			p.deliver(p.a, answers...)
+			require.Equal(t, []string{fmt.Sprintf("1 RDMA_WRITE len=%d", n), fmt.Sprintf("2 RDMA_READ len=%d", n)}, p.a.takeCompletions())
 			require.Equal(t, p.a.buf[:n], p.b.buf[8192:8192+n])
 			require.Equal(t, p.b.buf[20_000:20_000+n], p.a.buf[12_000:12_000+n])
 			checkInvariants(t, p.a.Core)
@@ -69,8 +69,8 @@ func TestPiecesWithImmediate(t *testing.T) {
 		"WRITE_ONLY 0 len=256 @0+256", "WRITE_ONLY 1 len=256 @100+256", "WRITE_ONLY_IMM 2 len=88 @200+88 imm=5 A",
 		"WRITE_ONLY 3 len=256 @0+256", "WRITE_ONLY 4 len=44 @100+44 A",
 		"WRITE_ONLY_IMM 5 len=8 @0+8 imm=5 A", "SEND_ONLY 6 len=8 A", "ACKNOWLEDGE 6 1f msn=7",
-	}, p.settle())
-	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5", "8 RECV_RDMA_WITH_IMM len=8 imm=5", "9 RECV len=8"}, p.b.done())
+	}, p.exchange())
+	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5", "8 RECV_RDMA_WITH_IMM len=8 imm=5", "9 RECV len=8"}, p.b.takeCompletions())
 }
 
 // TestPiecesWithImmediateAndNoReceive checks that the last packet of a write with immediate data
@@ -80,13 +80,13 @@ func TestPiecesWithImmediateAndNoReceive(t *testing.T) {
 	w := p.write(1, 0, 0, 600)
 	w.Opcode, w.Imm = verbs.WRRDMAWriteWithImm, 5
 	p.a.post(p.now, w)
-	p.settle()
-	require.Empty(t, p.b.done())
+	p.exchange()
+	require.Empty(t, p.b.takeCompletions())
 	p.b.recv(7, 32768, 64)
 	p.wait(p.a, 640*reliability.Microsecond)
-	p.settle()
-	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5"}, p.b.done())
-	require.Equal(t, []string{"1 RDMA_WRITE len=600"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5"}, p.b.takeCompletions())
+	require.Equal(t, []string{"1 RDMA_WRITE len=600"}, p.a.takeCompletions())
 }
 
 // TestPiecesAndCredits checks that every packet increments the peer's MSN and moves the limit of
@@ -96,11 +96,11 @@ func TestPiecesAndCredits(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer, withCredits)
 	p.b.recv(7, 32768, 64)
 	p.a.post(p.now, p.write(1, 0, 0, 5*256))
-	p.take(p.a) // all five are lost
+	p.drain(p.a) // all five are lost
 	p.wait(p.a, 10*reliability.Millisecond)
-	p.settle()
+	p.exchange()
 	p.a.post(p.now, p.send(2, 0, 8), p.send(3, 0, 8), p.send(4, 0, 8))
-	require.Equal(t, []string{"SEND_ONLY 5 len=8 A", "SEND_ONLY 6 len=8 A"}, p.words(p.a, p.take(p.a)),
+	require.Equal(t, []string{"SEND_ONLY 5 len=8 A", "SEND_ONLY 6 len=8 A"}, p.describePackets(p.a, p.drain(p.a)),
 		"one has a credit, one asks, the third waits")
 }
 
@@ -110,8 +110,8 @@ func TestPieceBeyondTheRegion(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	end := len(p.b.buf)
 	p.a.post(p.now, p.write(1, 0, end-300, 600), p.write(2, 0, 0, 8))
-	p.settle()
-	require.Equal(t, []string{"1 REM_ACCESS_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"1 REM_ACCESS_ERR", "2 WR_FLUSH_ERR"}, p.a.takeCompletions())
 	require.Equal(t, verbs.StateErr, p.b.State())
 }
 
@@ -120,18 +120,18 @@ func TestPieceBeyondTheRegion(t *testing.T) {
 func TestAmidMessage(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 1000, 1000, 600))
-	requests := p.take(p.a)
+	requests := p.drain(p.a)
 	require.Len(t, requests, 6)
 	for i, amid := range []bool{true, true, false, false, false, false} {
-		p.give(p.b, requests[i])
+		p.deliver(p.b, requests[i])
 		require.Equal(t, amid, p.b.MidMessage(), "packet %d", i)
 	}
-	require.Len(t, p.take(p.b), 1)
+	require.Len(t, p.drain(p.b), 1)
 
 	p.a.post(p.now, p.write(3, 0, 0, 600), p.write(4, 0, 0, 600))
-	requests = p.take(p.a)
-	p.give(p.b, requests[:3]...)
-	require.Len(t, p.take(p.b), 1)
-	p.give(p.b, requests[3])
+	requests = p.drain(p.a)
+	p.deliver(p.b, requests[:3]...)
+	require.Len(t, p.drain(p.b), 1)
+	p.deliver(p.b, requests[3])
 	require.True(t, p.b.MidMessage(), "the end has been acknowledged")
 }

@@ -24,9 +24,9 @@ func TestPostSendRefusals(t *testing.T) {
 		"too much inline data": {verbs.RC, func(p *pair) verbs.SendWR {
 			return verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: make([]byte, 65)}
 		}, verbs.ErrLimit},
-		"inline data in a list": {verbs.RC, func(p *pair) verbs.SendWR { return with(p.send(1, 0, 8), verbs.SendInline) }, verbs.ErrInvalid},
-		"inline read":           {verbs.RC, func(p *pair) verbs.SendWR { return with(p.read(1, 0, 0, 8), verbs.SendInline) }, verbs.ErrInvalid},
-		"inline atomic":         {verbs.RC, func(p *pair) verbs.SendWR { return with(p.fetchAdd(1, 0, 0, 8), verbs.SendInline) }, verbs.ErrInvalid},
+		"inline data in a list": {verbs.RC, func(p *pair) verbs.SendWR { return withFlags(p.send(1, 0, 8), verbs.SendInline) }, verbs.ErrInvalid},
+		"inline read":           {verbs.RC, func(p *pair) verbs.SendWR { return withFlags(p.read(1, 0, 0, 8), verbs.SendInline) }, verbs.ErrInvalid},
+		"inline atomic":         {verbs.RC, func(p *pair) verbs.SendWR { return withFlags(p.fetchAdd(1, 0, 0, 8), verbs.SendInline) }, verbs.ErrInvalid},
 		"more than 2^31 bytes": {verbs.RC, func(p *pair) verbs.SendWR {
 			wr := p.write(1, 0, 0, 0)
 			wr.SGList = []verbs.SGE{{Length: 1 << 31}, {Length: 1}}
@@ -55,7 +55,7 @@ func TestPostSendRefusals(t *testing.T) {
 			require.ErrorIs(t, err, c.want)
 			require.Equal(t, 1, n, "those before it are accepted")
 			require.Equal(t, 1, p.a.sq.len())
-			require.Len(t, p.take(p.a), 1)
+			require.Len(t, p.drain(p.a), 1)
 		})
 	}
 }
@@ -68,7 +68,7 @@ func TestPostListInErr(t *testing.T) {
 	n, err := p.a.PostSend(p.now, []verbs.SendWR{p.send(1, 0, 8), {Opcode: 10}})
 	require.ErrorIs(t, err, verbs.ErrUnsupported)
 	require.Equal(t, 1, n)
-	require.Equal(t, []string{"1 WR_FLUSH_ERR"}, p.a.done())
+	require.Equal(t, []string{"1 WR_FLUSH_ERR"}, p.a.takeCompletions())
 }
 
 // TestPostToAGroup checks that a datagram may have a multicast destination.
@@ -77,7 +77,7 @@ func TestPostToAGroup(t *testing.T) {
 	wr := p.datagram(1, 8)
 	wr.RemoteQPN = 0xffffff
 	p.a.post(p.now, wr)
-	require.EqualValues(t, 0xffffff, p.take(p.a)[0].BTH.DestQPN)
+	require.EqualValues(t, 0xffffff, p.drain(p.a)[0].BTH.DestQPN)
 }
 
 func TestPostRecvRefusals(t *testing.T) {
@@ -118,15 +118,15 @@ func TestQueuesGrowToTheirLimit(t *testing.T) {
 				require.ErrorIs(t, err, verbs.ErrQueueFull)
 				require.Zero(t, n)
 			}
-			for _, pkt := range p.take(p.a) {
+			for _, pkt := range p.drain(p.a) {
 				require.Equal(t, []byte{byte(done), byte(done)}, pkt.Payload)
-				p.give(p.b, pkt)
+				p.deliver(p.b, pkt)
 				require.Equal(t, done, p.b.wcs[len(p.b.wcs)-1].WRID)
 				done++
 			}
-			p.settle()
+			p.exchange()
 		}
-		require.Len(t, p.a.done(), int(next))
+		require.Len(t, p.a.takeCompletions(), int(next))
 		require.Equal(t, next, done)
 	}
 }
@@ -141,7 +141,7 @@ func TestListsOfWork(t *testing.T) {
 		p.a.buf[i] = byte(i)
 	}
 	p.a.post(p.now, wrs...)
-	p.settle()
+	p.exchange()
 	require.EqualValues(t, 9, p.b.buf[0])
-	require.Len(t, p.a.done(), 10)
+	require.Len(t, p.a.takeCompletions(), 10)
 }

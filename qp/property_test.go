@@ -63,26 +63,26 @@ func runChaos(t *testing.T, seed uint64) string {
 			if sides[i].post(net.now) {
 				e.app = net.now + Time(rng.Int64N(100*reliability.Microsecond)) + 1
 			}
-			net.touch(0)
-			net.touch(1) // receives are posted there
+			net.scheduleBatch(0)
+			net.scheduleBatch(1) // receives are posted there
 		}
 		net.ends[i] = e
 	}
 	for events := 0; net.step(); events++ {
 		if events > 200_000 {
-			return "it does not end\n" + net.story()
+			return "it does not end\n" + net.describePackets()
 		}
 	}
 	for i, s := range sides {
-		if what := s.verdict(); what != "" {
-			return fmt.Sprintf("side %d: %s\n%s", i, what, net.story())
+		if what := s.compareResults(); what != "" {
+			return fmt.Sprintf("side %d: %s\n%s", i, what, net.describePackets())
 		}
 	}
 	return ""
 }
 
-// verdict compares the results with the model.
-func (s *side) verdict() string {
+// compareResults compares the results with the model.
+func (s *side) compareResults() string {
 	var sends, receives []string
 	for i := range s.from.wcs {
 		if !s.from.wcs[i].Opcode.IsRecv() {
@@ -123,8 +123,8 @@ func (s *side) verdict() string {
 	return ""
 }
 
-// story returns the last packets of both ends.
-func (n *network) story() string {
+// describePackets returns the last packets of both ends.
+func (n *network) describePackets() string {
 	var b strings.Builder
 	for i, e := range n.ends {
 		send, recv := e.Queued()

@@ -20,20 +20,20 @@ func TestRetriedReadTakesAnyOpcode(t *testing.T) {
 			p.b.buf[i] = byte(i * 11)
 		}
 		p.a.post(p.now, p.read(1, 4096, 0, 1000))
-		p.give(p.b, p.take(p.a)...)
-		resp := p.take(p.b)
+		p.deliver(p.b, p.drain(p.a)...)
+		resp := p.drain(p.b)
 		require.Len(t, resp, 4)
-		p.give(p.a, resp[0])
-		require.Equal(t, wire.DropOutOfSequence, p.give(p.a, resp[2]))
-		require.Equal(t, []string{"READ_REQUEST 1 @100+744 A"}, p.words(p.a, p.take(p.a)), "the rest, from what is missing")
+		p.deliver(p.a, resp[0])
+		require.Equal(t, wire.DropOutOfSequence, p.deliver(p.a, resp[2]))
+		require.Equal(t, []string{"READ_REQUEST 1 @100+744 A"}, p.describePackets(p.a, p.drain(p.a)), "the rest, from what is missing")
 		again := resp[1:]
 		if begin == "anew" {
-			p.give(p.b, p.readRequest(1, 256, 744, p.b.key))
-			again = p.take(p.b)
-			require.Contains(t, p.word(p.b, again[0]), "READ_RESPONSE_FIRST 1")
+			p.deliver(p.b, p.readRequest(1, 256, 744, p.b.key))
+			again = p.drain(p.b)
+			require.Contains(t, p.describePacket(p.b, again[0]), "READ_RESPONSE_FIRST 1")
 		}
-		p.give(p.a, again...)
-		require.Equal(t, []string{"1 RDMA_READ len=1000"}, p.a.done())
+		p.deliver(p.a, again...)
+		require.Equal(t, []string{"1 RDMA_READ len=1000"}, p.a.takeCompletions())
 		require.True(t, bytes.Equal(p.b.buf[:1000], p.a.buf[4096:5096]))
 	}
 }
@@ -43,13 +43,13 @@ func TestRetriedReadTakesAnyOpcode(t *testing.T) {
 func TestResponseToARequestAboutToBeRepeated(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 4096, 8), p.read(2, 0, 0, 600), p.fetchAdd(3, 8192, 0, 1))
-	p.give(p.b, p.take(p.a)...)
-	resp := p.take(p.b)
-	p.skip(p.a) // the timeout; no packet is built yet
-	p.give(p.a, resp...)
-	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_READ len=600", "3 FETCH_ADD len=8"}, p.a.done())
+	p.deliver(p.b, p.drain(p.a)...)
+	resp := p.drain(p.b)
+	p.advanceToDeadline(p.a) // the timeout; no packet is built yet
+	p.deliver(p.a, resp...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_READ len=600", "3 FETCH_ADD len=8"}, p.a.takeCompletions())
 	require.Zero(t, p.a.rdOut)
-	require.Empty(t, p.take(p.a))
+	require.Empty(t, p.drain(p.a))
 }
 
 // TestResponseBehindALostOne checks that a response of a later request than the oldest shows that
@@ -65,15 +65,15 @@ func TestResponseBehindALostOne(t *testing.T) {
 				return p.fetchAdd(id, int(id)*1024, 0, 1)
 			}
 			p.a.post(p.now, p.write(1, 0, 4096, 8), request(2, kinds[0]), request(3, kinds[1]))
-			req := p.take(p.a)
-			p.give(p.b, req...)
-			resp := p.take(p.b)
+			req := p.drain(p.a)
+			p.deliver(p.b, req...)
+			resp := p.drain(p.b)
 			require.Len(t, resp, 2)
-			require.Equal(t, wire.DropOutOfSequence, p.give(p.a, resp[1]))
-			require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done(), "it acknowledges what is before the lost one")
-			require.Equal(t, p.words(p.a, req[1:]), p.words(p.a, p.take(p.a)))
-			p.give(p.a, resp...)
-			require.Len(t, p.a.done(), 2)
+			require.Equal(t, wire.DropOutOfSequence, p.deliver(p.a, resp[1]))
+			require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.takeCompletions(), "it acknowledges what is before the lost one")
+			require.Equal(t, p.describePackets(p.a, req[1:]), p.describePackets(p.a, p.drain(p.a)))
+			p.deliver(p.a, resp...)
+			require.Len(t, p.a.takeCompletions(), 2)
 		})
 	}
 }
@@ -83,14 +83,14 @@ func TestResponseBehindALostOne(t *testing.T) {
 func TestAckBehindALostResponse(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 0, 8))
-	p.give(p.b, p.take(p.a)...)
-	resp := p.take(p.b)
+	p.deliver(p.b, p.drain(p.a)...)
+	resp := p.drain(p.b)
 	require.Len(t, resp, 2)
-	p.give(p.a, resp[1])
-	require.Empty(t, p.a.done())
-	require.Len(t, p.take(p.a), 2, "both are sent again")
-	p.give(p.a, resp...)
-	require.Len(t, p.a.done(), 2)
+	p.deliver(p.a, resp[1])
+	require.Empty(t, p.a.takeCompletions())
+	require.Len(t, p.drain(p.a), 2, "both are sent again")
+	p.deliver(p.a, resp...)
+	require.Len(t, p.a.takeCompletions(), 2)
 }
 
 // TestDuplicateResponses checks that a duplicate response is placed once.
@@ -98,18 +98,18 @@ func TestDuplicateResponses(t *testing.T) {
 	p := connect(t)
 	p.b.buf[0] = 9
 	p.a.post(p.now, p.read(1, 0, 0, 600), p.fetchAdd(2, 4096, 0, 1))
-	p.give(p.b, p.take(p.a)...)
-	resp := p.take(p.b)
+	p.deliver(p.b, p.drain(p.a)...)
+	resp := p.drain(p.b)
 	require.Len(t, resp, 4)
-	p.give(p.a, resp[0])
+	p.deliver(p.a, resp[0])
 	p.a.buf[0] = 1
-	require.Equal(t, wire.DropDuplicate, p.give(p.a, resp[0]))
+	require.Equal(t, wire.DropDuplicate, p.deliver(p.a, resp[0]))
 	require.EqualValues(t, 1, p.a.buf[0])
-	p.give(p.a, resp[1], resp[2])
-	require.Equal(t, wire.DropDuplicate, p.give(p.a, resp[2]), "of a read that is complete")
-	p.give(p.a, resp[3])
-	require.Equal(t, wire.DropDuplicate, p.give(p.a, resp[3]))
-	require.Len(t, p.a.done(), 2)
+	p.deliver(p.a, resp[1], resp[2])
+	require.Equal(t, wire.DropDuplicate, p.deliver(p.a, resp[2]), "of a read that is complete")
+	p.deliver(p.a, resp[3])
+	require.Equal(t, wire.DropDuplicate, p.deliver(p.a, resp[3]))
+	require.Len(t, p.a.takeCompletions(), 2)
 }
 
 // TestBadResponses checks that a response that contradicts its request is BAD_RESP_ERR.
@@ -144,9 +144,9 @@ func TestBadResponses(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			p := connect(t)
 			p.a.post(p.now, c.wr(p), p.write(2, 0, 0, 8))
-			p.take(p.a)
-			p.give(p.a, c.resp(p))
-			require.Equal(t, []string{"1 BAD_RESP_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+			p.drain(p.a)
+			p.deliver(p.a, c.resp(p))
+			require.Equal(t, []string{"1 BAD_RESP_ERR", "2 WR_FLUSH_ERR"}, p.a.takeCompletions())
 			require.Equal(t, verbs.StateErr, p.a.State())
 			require.Equal(t, make([]byte, 16), p.a.buf[:16], "nothing was placed")
 		})
@@ -170,16 +170,16 @@ func TestMaxRdAtomicHoldsTheQueue(t *testing.T) {
 		p.a.post(p.now, wrs...)
 		sent := 0
 		for len(p.a.wcs) < len(wrs) {
-			pkts := p.take(p.a)
+			pkts := p.drain(p.a)
 			sent += len(pkts)
 			require.LessOrEqual(t, p.a.rdOut, uint32(limit))
 			require.LessOrEqual(t, sent-len(p.a.wcs), int(limit)+1)
 			for _, pkt := range pkts {
-				p.give(p.b, pkt)
-				p.give(p.a, p.take(p.b)...)
+				p.deliver(p.b, pkt)
+				p.deliver(p.a, p.drain(p.b)...)
 			}
 		}
-		require.Len(t, p.a.done(), len(wrs))
+		require.Len(t, p.a.takeCompletions(), len(wrs))
 	}
 }
 
@@ -203,8 +203,8 @@ func TestMaxDestRdAtomicZero(t *testing.T) {
 			wr = p.fetchAdd(1, 0, 0, 1)
 		}
 		p.a.post(p.now, wr)
-		p.settle()
-		require.Equal(t, []string{"1 REM_INV_REQ_ERR"}, p.a.done())
+		p.exchange()
+		require.Equal(t, []string{"1 REM_INV_REQ_ERR"}, p.a.takeCompletions())
 		require.Zero(t, p.b.buf[0])
 	}
 }
@@ -222,14 +222,14 @@ func TestLongReadsInParts(t *testing.T) {
 		for len(p.a.wcs) < 2 {
 			require.LessOrEqual(t, p.a.rdBytes, uint32(15<<10))
 			require.LessOrEqual(t, p.a.rdOut, uint32(limit))
-			pkts := p.take(p.a)
-			p.give(p.b, pkts...)
-			resp := p.take(p.b)
+			pkts := p.drain(p.a)
+			p.deliver(p.b, pkts...)
+			resp := p.drain(p.b)
 			require.NotEmpty(t, resp)
 			require.LessOrEqual(t, len(resp), 15+1)
-			p.give(p.a, resp...)
+			p.deliver(p.a, resp...)
 		}
-		require.Equal(t, []string{"1 RDMA_READ len=50000", "2 FETCH_ADD len=8"}, p.a.done())
+		require.Equal(t, []string{"1 RDMA_READ len=50000", "2 FETCH_ADD len=8"}, p.a.takeCompletions())
 		require.True(t, bytes.Equal(p.b.buf[100:50_100], p.a.buf[:50_000]))
 	}
 }
@@ -263,17 +263,17 @@ func TestLostPartsOfARead(t *testing.T) {
 	}
 	p.a.post(p.now, p.read(1, 0, 0, 60_000))
 	for i := 0; len(p.a.wcs) == 0; i++ {
-		p.give(p.b, p.take(p.a)...)
-		for j, pkt := range p.take(p.b) {
+		p.deliver(p.b, p.drain(p.a)...)
+		for j, pkt := range p.drain(p.b) {
 			if (i+j)%7 != 3 {
-				p.give(p.a, pkt)
+				p.deliver(p.a, pkt)
 			}
 		}
 		if p.a.una != p.a.top && p.a.next == p.a.top {
-			p.skip(p.a)
+			p.advanceToDeadline(p.a)
 		}
 	}
-	require.Equal(t, []string{"1 RDMA_READ len=60000"}, p.a.done())
+	require.Equal(t, []string{"1 RDMA_READ len=60000"}, p.a.takeCompletions())
 	require.True(t, bytes.Equal(p.b.buf[:60_000], p.a.buf[:60_000]))
 }
 
@@ -296,7 +296,7 @@ func TestReadsOfASlowPeer(t *testing.T) {
 			n.key = n.mem.add(n.base, n.buf, allAccess)
 		}
 		p.a.post(p.now, p.read(1, 0, 0, all))
-		asked := p.take(p.a)
+		asked := p.drain(p.a)
 		if known {
 			require.EqualValues(t, reliability.MaxWindow, p.a.rdBytes)
 			continue
@@ -304,12 +304,12 @@ func TestReadsOfASlowPeer(t *testing.T) {
 		require.Len(t, asked, 1)
 		require.LessOrEqual(t, p.a.rdBytes, uint32(reliability.DefaultWindow))
 		for range 12 {
-			p.give(p.b, asked...)
-			p.give(p.a, p.take(p.b)...)
-			asked = p.take(p.a)
+			p.deliver(p.b, asked...)
+			p.deliver(p.a, p.drain(p.b)...)
+			asked = p.drain(p.a)
 		}
 		require.Greater(t, len(asked), 1, "it has answered")
-		p.skip(p.a)
-		require.Len(t, p.take(p.a), 1, "nothing came in time")
+		p.advanceToDeadline(p.a)
+		require.Len(t, p.drain(p.a), 1, "nothing came in time")
 	}
 }

@@ -17,9 +17,9 @@ func TestRecords(t *testing.T) {
 	p := connect(t, withPSN(100))
 	p.now = 5000
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.read(2, 0, 0, 600))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts...)
-	p.give(p.a, p.take(p.b)...)
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts...)
+	p.deliver(p.a, p.drain(p.b)...)
 	require.NoError(t, p.modify(p.a, verbs.StateErr))
 	var got []string
 	for _, r := range p.a.Records() {
@@ -47,7 +47,7 @@ func TestRecordsKeepTheNewest(t *testing.T) {
 	for _, n := range []int{1, maxRecords - 5, maxRecords - 4, maxRecords, 3 * maxRecords, 3*maxRecords + 7} {
 		p := connect(t, withPSN(0))
 		for i := range n {
-			p.give(p.a, p.response(p.b, wire.RCAck, -1, wire.Syndrome(i%31), nil))
+			p.deliver(p.a, p.response(p.b, wire.RCAck, -1, wire.Syndrome(i%31), nil))
 		}
 		r := p.a.Records()
 		require.Len(t, r, min(maxRecords, 4+n))
@@ -68,9 +68,9 @@ func TestPacketAndByteCounters(t *testing.T) {
 	packets := [2]uint64{}
 	for range 3 {
 		for i, n := range []*node{p.a, p.b} {
-			pkts := p.take(n)
+			pkts := p.drain(n)
 			packets[i] += uint64(len(pkts))
-			p.give(p.peer(n), pkts...)
+			p.deliver(p.peer(n), pkts...)
 		}
 	}
 	a, b := p.a.Counters(), p.b.Counters()

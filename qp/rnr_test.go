@@ -25,18 +25,18 @@ func TestRNRTimers(t *testing.T) {
 	for code := range uint8(32) {
 		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.MinRNRTimer = code }))
 		p.a.post(p.now, p.write(1, 0, 4096, 8), p.send(2, 0, 300), p.write(3, 0, 4096, 8))
-		p.give(p.b, p.take(p.a)...)
-		nak := p.take(p.b)
-		require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE 1 %02x msn=1", 0x20|code)}, p.words(p.b, nak))
-		p.give(p.a, nak...)
-		require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done(), "everything before is acknowledged")
-		require.Empty(t, p.take(p.a), "the queue waits")
+		p.deliver(p.b, p.drain(p.a)...)
+		nak := p.drain(p.b)
+		require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE 1 %02x msn=1", 0x20|code)}, p.describePackets(p.b, nak))
+		p.deliver(p.a, nak...)
+		require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.takeCompletions(), "everything before is acknowledged")
+		require.Empty(t, p.drain(p.a), "the queue waits")
 		p.b.recv(9, 0, 300)
 		p.wait(p.a, int64(rnrMillis[code]*1000)*reliability.Microsecond)
 		require.Equal(t, []string{"SEND_FIRST 1 len=256 A", "SEND_LAST 2 len=44 A", "WRITE_ONLY 3 len=8 @1000+8 A"},
-			p.settle()[:3])
-		require.Equal(t, []string{"2 SEND len=300", "3 RDMA_WRITE len=8"}, p.a.done())
-		require.Equal(t, []string{"9 RECV len=300"}, p.b.done())
+			p.exchange()[:3])
+		require.Equal(t, []string{"2 SEND len=300", "3 RDMA_WRITE len=8"}, p.a.takeCompletions())
+		require.Equal(t, []string{"9 RECV len=300"}, p.b.takeCompletions())
 		require.Zero(t, p.a.Counters().Timeouts)
 		require.EqualValues(t, 1, p.a.Counters().RcvdRNRErr)
 		require.EqualValues(t, 1, p.b.Counters().SendRNRErr)
@@ -48,13 +48,13 @@ func TestRNRTimers(t *testing.T) {
 func TestNothingMoreAfterRNR(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8), p.send(3, 0, 8))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[0])
-	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)))
-	p.give(p.b, pkts[1:]...)
-	require.Empty(t, p.take(p.b))
-	p.give(p.b, pkts...)
-	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)), "refused anew, and not overtaken")
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[0])
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.describePackets(p.b, p.drain(p.b)))
+	p.deliver(p.b, pkts[1:]...)
+	require.Empty(t, p.drain(p.b))
+	p.deliver(p.b, pkts...)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.describePackets(p.b, p.drain(p.b)), "refused anew, and not overtaken")
 }
 
 // TestRNRReplacesSequenceNAK checks that the RNR NAK of the expected packet replaces a pending
@@ -62,9 +62,9 @@ func TestNothingMoreAfterRNR(t *testing.T) {
 func TestRNRReplacesSequenceNAK(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts[1], pkts[0], pkts[1])
-	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)))
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts[1], pkts[0], pkts[1])
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.describePackets(p.b, p.drain(p.b)))
 }
 
 // TestNAKsDuringRNRWait checks that a sequence NAK after an RNR NAK, as Linux's rxe sends it, or a
@@ -72,15 +72,15 @@ func TestRNRReplacesSequenceNAK(t *testing.T) {
 func TestNAKsDuringRNRWait(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
-	p.take(p.a)
-	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(14), nil))
+	p.drain(p.a)
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(14), nil))
 	end := p.a.Deadline()
-	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil), p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(20), nil))
-	require.Empty(t, p.take(p.a))
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil), p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(20), nil))
+	require.Empty(t, p.drain(p.a))
 	require.Equal(t, end, p.a.Deadline())
 	require.Zero(t, p.a.retry.RetriesUsed())
-	p.skip(p.a)
-	require.Len(t, p.take(p.a), 2)
+	p.advanceToDeadline(p.a)
+	require.Len(t, p.drain(p.a), 2)
 }
 
 // TestProgressEndsRNRWait checks that the wait ends if a copy of the rejected packet was accepted,
@@ -88,10 +88,10 @@ func TestNAKsDuringRNRWait(t *testing.T) {
 func TestProgressEndsRNRWait(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8), p.send(3, 0, 8))
-	p.take(p.a)
-	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(14), nil), p.response(p.b, wire.RCAck, 0, 0x1f, nil))
-	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
-	require.Equal(t, []string{"SEND_ONLY 1 len=8 A", "SEND_ONLY 2 len=8 A"}, p.words(p.a, p.take(p.a)))
+	p.drain(p.a)
+	p.deliver(p.a, p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(14), nil), p.response(p.b, wire.RCAck, 0, 0x1f, nil))
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.takeCompletions())
+	require.Equal(t, []string{"SEND_ONLY 1 len=8 A", "SEND_ONLY 2 len=8 A"}, p.describePackets(p.a, p.drain(p.a)))
 }
 
 // TestRNRRetryCounts checks that rnr_retry RNR NAKs are tolerated, that the next one is
@@ -106,20 +106,20 @@ func TestRNRRetryCounts(t *testing.T) {
 				suffered = 100
 			}
 			for range suffered {
-				p.settle()
+				p.exchange()
 				require.Equal(t, verbs.StateRTS, p.a.State())
-				p.skip(p.a)
+				p.advanceToDeadline(p.a)
 			}
 			if limit == 7 {
 				p.b.recv(9, 0, 8)
-				p.settle()
-				require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8"}, p.a.done())
+				p.exchange()
+				require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8"}, p.a.takeCompletions())
 				return
 			}
-			p.settle()
+			p.exchange()
 			require.EqualValues(t, limit, p.a.wcs[0].Failure.Retries)
 			require.Zero(t, p.a.wcs[0].Failure.Key, "keys have nothing to do with it")
-			require.Equal(t, []string{"1 RNR_RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+			require.Equal(t, []string{"1 RNR_RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.takeCompletions())
 			require.Equal(t, verbs.StateErr, p.a.State())
 			require.EqualValues(t, 1, p.a.Counters().RetryRNRExceededErr)
 		})
@@ -131,11 +131,11 @@ func TestProgressResetsRNRRetries(t *testing.T) {
 	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RNRRetry = 1 }))
 	for i := range uint64(5) {
 		p.a.post(p.now, p.send(i, 0, 8))
-		p.settle()
+		p.exchange()
 		p.b.recv(i, 0, 8)
-		p.skip(p.a)
-		p.settle()
-		require.Equal(t, []string{fmt.Sprintf("%d SEND len=8", i)}, p.a.done())
+		p.advanceToDeadline(p.a)
+		p.exchange()
+		require.Equal(t, []string{fmt.Sprintf("%d SEND len=8", i)}, p.a.takeCompletions())
 	}
 }
 
@@ -148,22 +148,22 @@ func TestRNRForWriteWithImmediate(t *testing.T) {
 			p.a.buf[i] = byte(i + 1)
 		}
 		p.a.post(p.now, p.writeImm(1, 0, 0, n, 0xbeef))
-		pkts := p.take(p.a)
+		pkts := p.drain(p.a)
 		last := len(pkts) - 1
-		p.give(p.b, pkts...)
-		nak := p.take(p.b)
-		require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE %d 2c msn=0", last)}, p.words(p.b, nak))
+		p.deliver(p.b, pkts...)
+		nak := p.drain(p.b)
+		require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE %d 2c msn=0", last)}, p.describePackets(p.b, nak))
 		require.Equal(t, pkts[last].BTH.PSN, p.b.Core.responder.recv.Expected())
-		require.Empty(t, p.b.done())
-		p.give(p.a, nak...)
-		p.skip(p.a)
-		again := p.take(p.a)
-		require.Equal(t, p.words(p.a, pkts[last:]), p.words(p.a, again), "only what was refused comes again")
+		require.Empty(t, p.b.takeCompletions())
+		p.deliver(p.a, nak...)
+		p.advanceToDeadline(p.a)
+		again := p.drain(p.a)
+		require.Equal(t, p.describePackets(p.a, pkts[last:]), p.describePackets(p.a, again), "only what was refused comes again")
 		p.b.recv(9, 32768, 0)
-		p.give(p.b, again...)
-		p.settle()
-		require.Equal(t, []string{fmt.Sprintf("9 RECV_RDMA_WITH_IMM len=%d imm=beef", n)}, p.b.done())
-		require.Equal(t, []string{fmt.Sprintf("1 RDMA_WRITE len=%d", n)}, p.a.done())
+		p.deliver(p.b, again...)
+		p.exchange()
+		require.Equal(t, []string{fmt.Sprintf("9 RECV_RDMA_WITH_IMM len=%d imm=beef", n)}, p.b.takeCompletions())
+		require.Equal(t, []string{fmt.Sprintf("1 RDMA_WRITE len=%d", n)}, p.a.takeCompletions())
 		require.Equal(t, p.a.buf[:n], p.b.buf[:n])
 	}
 }
@@ -173,13 +173,13 @@ func TestRNRForWriteWithImmediate(t *testing.T) {
 func TestOtherRequestAtRefusedPSN(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.writeImm(1, 0, 0, 8, 1))
-	p.give(p.b, p.take(p.a)...)
-	p.take(p.b)
+	p.deliver(p.b, p.drain(p.a)...)
+	p.drain(p.b)
 	other := connect(t)
 	other.a.post(1, other.write(2, 0, 64, 8))
-	pkt := other.take(other.a)[0]
-	require.Equal(t, wire.DropNone, p.give(p.b, pkt))
-	require.Equal(t, []string{"ACKNOWLEDGE 0 1f msn=1"}, p.words(p.b, p.take(p.b)))
+	pkt := other.drain(other.a)[0]
+	require.Equal(t, wire.DropNone, p.deliver(p.b, pkt))
+	require.Equal(t, []string{"ACKNOWLEDGE 0 1f msn=1"}, p.describePackets(p.b, p.drain(p.b)))
 }
 
 // TestNoRNRInTheMiddle checks that a SEND is never rejected after its first packet, which has
@@ -188,22 +188,22 @@ func TestNoRNRInTheMiddle(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 600)
 	p.a.post(p.now, p.send(1, 0, 600), p.send(2, 0, 8))
-	pkts := p.take(p.a)
-	p.give(p.b, pkts...)
-	require.Equal(t, []string{"ACKNOWLEDGE 3 2c msn=1"}, p.words(p.b, p.take(p.b)))
-	require.Equal(t, []string{"9 RECV len=600"}, p.b.done())
+	pkts := p.drain(p.a)
+	p.deliver(p.b, pkts...)
+	require.Equal(t, []string{"ACKNOWLEDGE 3 2c msn=1"}, p.describePackets(p.b, p.drain(p.b)))
+	require.Equal(t, []string{"9 RECV len=600"}, p.b.takeCompletions())
 }
 
 // TestLostRNRNAK checks that the timeout recovers from a lost RNR NAK.
 func TestLostRNRNAK(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8))
-	p.give(p.b, p.take(p.a)...)
-	p.take(p.b)
+	p.deliver(p.b, p.drain(p.a)...)
+	p.drain(p.b)
 	p.b.recv(9, 0, 8)
 	p.wait(p.a, 4096<<14-1)
-	p.settle()
-	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.takeCompletions())
 }
 
 // TestRNRBehindLostResponse checks that a missing read response before the rejected packet is
@@ -211,11 +211,11 @@ func TestLostRNRNAK(t *testing.T) {
 func TestRNRBehindLostResponse(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.send(2, 0, 8))
-	p.give(p.b, p.take(p.a)...)
-	resp := p.take(p.b)
+	p.deliver(p.b, p.drain(p.a)...)
+	resp := p.drain(p.b)
 	require.Len(t, resp, 2)
-	p.give(p.a, resp[1])
-	require.Equal(t, []string{"READ_REQUEST 0 @0+8 A", "SEND_ONLY 1 len=8 A"}, p.words(p.a, p.take(p.a)))
+	p.deliver(p.a, resp[1])
+	require.Equal(t, []string{"READ_REQUEST 0 @0+8 A", "SEND_ONLY 1 len=8 A"}, p.describePackets(p.a, p.drain(p.a)))
 }
 
 // TestRNROfOneWhoTells checks that a softrnic peer, which advertises its receives, gets retries
@@ -224,19 +224,19 @@ func TestRNROfOneWhoTells(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
 	p.a.post(p.now, p.send(1, 0, 8))
-	p.settle()
+	p.exchange()
 	for _, wait := range []int64{640, 1280, 2560, 5120, 10_000, 10_000} {
 		p.wait(p.a, wait*reliability.Microsecond)
-		p.settle()
+		p.exchange()
 	}
 	require.EqualValues(t, 7, p.b.Counters().SendRNRErr)
 	p.b.recv(9, 0, 8)
-	require.Equal(t, []string{"ACKNOWLEDGE 0 01 msn=1", "SEND_ONLY 1 len=8 A", "ACKNOWLEDGE 1 00 msn=2"}, p.settle())
-	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
-	require.Equal(t, []string{"9 RECV len=8"}, p.b.done())
+	require.Equal(t, []string{"ACKNOWLEDGE 0 01 msn=1", "SEND_ONLY 1 len=8 A", "ACKNOWLEDGE 1 00 msn=2"}, p.exchange())
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.takeCompletions())
+	require.Equal(t, []string{"9 RECV len=8"}, p.b.takeCompletions())
 
 	p.a.post(p.now, p.send(2, 0, 8))
-	p.settle()
+	p.exchange()
 	p.wait(p.a, 640*reliability.Microsecond) // there was progress
 }
 
@@ -244,9 +244,9 @@ func TestRNROfOneWhoTells(t *testing.T) {
 func heardOfReceives(p *pair) {
 	p.b.recv(0, 0, 8)
 	p.a.post(p.now, p.send(0, 0, 8))
-	p.settle()
-	require.Len(p.t, p.a.done(), 1)
-	require.Len(p.t, p.b.done(), 1)
+	p.exchange()
+	require.Len(p.t, p.a.takeCompletions(), 1)
+	require.Len(p.t, p.b.takeCompletions(), 1)
 }
 
 // TestReceiveHeardWithRequestsBehind checks that the advertisement of a receive is handled also if
@@ -255,15 +255,15 @@ func TestReceiveHeardWithRequestsBehind(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
 	p.a.post(p.now, p.send(1, 0, 8), p.write(2, 0, 0, 8), p.read(3, 0, 0, 8))
-	p.settle()
+	p.exchange()
 	for _, wait := range []int64{640, 1280} {
 		p.wait(p.a, wait*reliability.Microsecond)
-		p.settle()
+		p.exchange()
 	}
-	require.Empty(t, p.a.done())
+	require.Empty(t, p.a.takeCompletions())
 	p.b.recv(9, 0, 8)
-	p.settle()
-	require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8", "3 RDMA_READ len=8"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8", "3 RDMA_READ len=8"}, p.a.takeCompletions())
 }
 
 // TestReadyAsks checks that a packet sent after the advertisement requests an acknowledgement, also
@@ -274,12 +274,12 @@ func TestReadyAsks(t *testing.T) {
 	wr := p.send(1, 0, 8)
 	wr.Flags |= verbs.SendDelayAck
 	p.a.post(p.now, wr)
-	p.settle()
+	p.exchange()
 	for i := range uint64(16) { // more than half of them remain
 		p.b.recv(10+i, 0, 8)
 	}
-	p.give(p.a, p.take(p.b)...)
-	pkts := p.take(p.a)
+	p.deliver(p.a, p.drain(p.b)...)
+	pkts := p.drain(p.a)
 	require.Len(t, pkts, 1)
 	require.True(t, pkts[0].BTH.AckReq)
 }
@@ -290,10 +290,10 @@ func TestRNROfOneWhoNeverTold(t *testing.T) {
 	for _, opts := range [][]option{{withCredits, withPeerBuffer, withSRQ}, {withPeerBuffer}} {
 		p := connect(t, opts...)
 		p.a.post(p.now, p.send(1, 0, 8))
-		p.settle()
+		p.exchange()
 		for range 5 {
 			p.wait(p.a, 640*reliability.Microsecond)
-			p.settle()
+			p.exchange()
 		}
 	}
 }

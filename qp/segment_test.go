@@ -104,8 +104,8 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 	if tr.op == verbs.WRSendWithInv {
 		ext = fmt.Sprintf(ext, win)
 	}
-	pkts := p.take(p.a)
-	require.Equal(t, tr.packets(typ, n, mtu.Bytes(), ext), p.words(p.a, pkts))
+	pkts := p.drain(p.a)
+	require.Equal(t, tr.packets(typ, n, mtu.Bytes(), ext), p.describePackets(p.a, pkts))
 	for _, pkt := range pkts {
 		require.True(t, pkt.LengthFits(mtu.Bytes()), "payload and padding of %v", pkt.BTH.Opcode)
 		require.Equal(t, p.b.Num(), pkt.BTH.DestQPN)
@@ -113,7 +113,7 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 		require.False(t, pkt.BTH.MigReq)
 	}
 	for i, pkt := range pkts {
-		p.give(p.b, pkt)
+		p.deliver(p.b, pkt)
 		require.False(t, p.b.MidMessage(), "it may be any adapter, packet %d", i)
 	}
 	at := 32768
@@ -123,16 +123,16 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 	require.True(t, bytes.Equal(p.a.buf[:n], p.b.buf[at:at+n]))
 	require.Equal(t, make([]byte, 64), p.b.buf[at+n:at+n+64], "nothing behind the message")
 
-	p.settle()
+	p.exchange()
 	want := map[verbs.WROpcode]string{
 		verbs.WRSend: "7 RECV len=%d", verbs.WRSendWithImm: "7 RECV len=%d imm=cafe",
 		verbs.WRSendWithInv: fmt.Sprintf("7 RECV len=%%d inv=%x", win), verbs.WRRDMAWriteWithImm: "7 RECV_RDMA_WITH_IMM len=%d imm=cafe",
 	}[tr.op]
 	if tr.op == verbs.WRRDMAWrite {
-		require.Empty(t, p.b.done())
+		require.Empty(t, p.b.takeCompletions())
 	} else {
 		require.Equal(t, []bool{true}, p.b.solicited, "SE of the last packet")
-		require.Equal(t, []string{fmt.Sprintf(want, n)}, p.b.done())
+		require.Equal(t, []string{fmt.Sprintf(want, n)}, p.b.takeCompletions())
 	}
 	if tr.op == verbs.WRSendWithInv {
 		require.Zero(t, p.b.mem.regions[win].bound, "the key was invalidated")
@@ -141,7 +141,7 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 	if tr.writes() {
 		op = "RDMA_WRITE"
 	}
-	require.Equal(t, []string{fmt.Sprintf("5 %s len=%d", op, n)}, p.a.done())
+	require.Equal(t, []string{fmt.Sprintf("5 %s len=%d", op, n)}, p.a.takeCompletions())
 }
 
 // TestSegmentationOfReads checks that a READ is one request with a response of ceil(n/MTU) packets,
@@ -159,12 +159,12 @@ func TestSegmentationOfReads(t *testing.T) {
 					p.read(1, 4096, 100, n),
 					verbs.SendWR{WRID: 2, Opcode: verbs.WRRDMAWrite, RemoteAddr: p.b.base, RKey: p.b.key, Flags: verbs.SendSignaled})
 				k := max(1, (n+m-1)/m)
-				req := p.take(p.a)
+				req := p.drain(p.a)
 				require.Equal(t, []string{
 					fmt.Sprintf("READ_REQUEST 0 @64+%d A", n), fmt.Sprintf("WRITE_ONLY %d @0+0 A", k),
-				}, p.words(p.a, req))
-				p.give(p.b, req...)
-				resp := p.take(p.b)
+				}, p.describePackets(p.a, req))
+				p.deliver(p.b, req...)
+				resp := p.drain(p.b)
 				var want []string
 				for i := range k {
 					name, aeth := "MIDDLE", ""
@@ -186,9 +186,9 @@ func TestSegmentationOfReads(t *testing.T) {
 					want = append(want, fmt.Sprintf("READ_RESPONSE_%s %d%s%s", name, i, data, aeth))
 				}
 				want = append(want, fmt.Sprintf("ACKNOWLEDGE %d 1f msn=2", k))
-				require.Equal(t, want, p.words(p.b, resp))
-				p.give(p.a, resp...)
-				require.Equal(t, []string{fmt.Sprintf("1 RDMA_READ len=%d", n), "2 RDMA_WRITE len=0"}, p.a.done())
+				require.Equal(t, want, p.describePackets(p.b, resp))
+				p.deliver(p.a, resp...)
+				require.Equal(t, []string{fmt.Sprintf("1 RDMA_READ len=%d", n), "2 RDMA_WRITE len=0"}, p.a.takeCompletions())
 				require.True(t, bytes.Equal(p.b.buf[100:100+n], p.a.buf[4096:4096+n]))
 				require.Equal(t, make([]byte, 64), p.a.buf[4096+n:4096+n+64])
 			})
@@ -206,17 +206,17 @@ func TestSegmentationOfAtomics(t *testing.T) {
 		p.fetchAdd(1, 0, 64, ^uint64(0)), // adds -1
 		p.cmpSwap(2, 8, 64, 1<<40+6, 99),
 		p.cmpSwap(3, 16, 64, 1, 5)) // no match
-	pkts := p.take(p.a)
-	require.Equal(t, []string{"FETCH_ADD 0 A", "COMPARE_SWAP 1 A", "COMPARE_SWAP 2 A"}, p.words(p.a, pkts))
+	pkts := p.drain(p.a)
+	require.Equal(t, []string{"FETCH_ADD 0 A", "COMPARE_SWAP 1 A", "COMPARE_SWAP 2 A"}, p.describePackets(p.a, pkts))
 	require.Equal(t, wire.AtomicETH{VA: p.b.base + 64, RKey: p.b.key, SwapAdd: ^uint64(0)}, pkts[0].AtomicETH())
 	require.Equal(t, wire.AtomicETH{VA: p.b.base + 64, RKey: p.b.key, SwapAdd: 99, Compare: 1<<40 + 6}, pkts[1].AtomicETH())
-	p.give(p.b, pkts...)
-	resp := p.take(p.b)
+	p.deliver(p.b, pkts...)
+	resp := p.drain(p.b)
 	require.Equal(t, []string{
 		"ATOMIC_ACKNOWLEDGE 0 1f msn=1", "ATOMIC_ACKNOWLEDGE 1 1f msn=2", "ATOMIC_ACKNOWLEDGE 2 1f msn=3",
-	}, p.words(p.b, resp))
-	p.give(p.a, resp...)
-	require.Equal(t, []string{"1 FETCH_ADD len=8", "2 COMP_SWAP len=8", "3 COMP_SWAP len=8"}, p.a.done())
+	}, p.describePackets(p.b, resp))
+	p.deliver(p.a, resp...)
+	require.Equal(t, []string{"1 FETCH_ADD len=8", "2 COMP_SWAP len=8", "3 COMP_SWAP len=8"}, p.a.takeCompletions())
 	require.EqualValues(t, 99, get(p.b, 64))
 	require.EqualValues(t, uint64(1<<40+7), get(p.a, 0))
 	require.EqualValues(t, uint64(1<<40+6), get(p.a, 8))
@@ -240,11 +240,11 @@ func TestSegmentationOfLists(t *testing.T) {
 	})
 	require.NoError(t, err)
 	clear(p.a.buf[600:]) // inline data was copied
-	p.settle()
+	p.exchange()
 	got := append(append(append([]byte{}, p.b.buf[:255]...), p.b.buf[2000:2002]...), p.b.buf[3000:3343]...)
 	require.Equal(t, p.a.buf[:600], got)
 	require.Equal(t, p.a.buf[:60], p.b.buf[5000:5060])
-	require.Equal(t, []string{"3 RECV len=600", "4 RECV len=60"}, p.b.done())
+	require.Equal(t, []string{"3 RECV len=600", "4 RECV len=60"}, p.b.takeCompletions())
 }
 
 // TestMessageOfHalfOfAllPSNs checks the arithmetic of a message of 2^31 bytes, half of all PSNs at
@@ -257,10 +257,10 @@ func TestMessageOfHalfOfAllPSNs(t *testing.T) {
 		WRID: 1, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, RemoteAddr: p.b.base, RKey: p.b.key,
 		SGList: []verbs.SGE{{Addr: 0, Length: 512, LKey: key}, {Addr: 0, Length: MaxMessage - 512, LKey: key}},
 	})
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	require.Len(t, pkts, (512+len(huge))/256, "the second element leads outside of the region")
 	require.EqualValues(t, uint32(MaxMessage), pkts[0].RETH().Length)
-	require.Equal(t, []string{"1 LOC_PROT_ERR"}, p.a.done())
+	require.Equal(t, []string{"1 LOC_PROT_ERR"}, p.a.takeCompletions())
 
 	c := connect(t).a.Core
 	w := sendWQE{op: verbs.WRRDMAWrite, length: MaxMessage, first: nearWrap, started: true}

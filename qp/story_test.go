@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// stories are failing requests, each with the words that its error must contain at one end,
+// failures are failing requests, each with the words that its error must contain at one end,
 // requester a or responder b, and its status.
-var stories = []struct {
+var failures = []struct {
 	name   string
 	opts   []option
 	run    func(p *pair)
@@ -33,8 +33,8 @@ var stories = []struct {
 	{"heard before", nil, func(p *pair) {
 		p.b.recv(1, 0, 8)
 		p.storySend(8)
-		p.settle()
-		p.a.done()
+		p.exchange()
+		p.a.takeCompletions()
 		p.storySend(8)
 		p.loseAll()
 	}, verbs.WCRetryExcErr, 'a', []string{"its process or host has terminated"}},
@@ -64,19 +64,19 @@ func (p *pair) storySend(n int) {
 // loseAll advances the time, with all packets lost, until a has failed.
 func (p *pair) loseAll() {
 	for p.a.State() == verbs.StateRTS {
-		p.take(p.a)
-		p.skip(p.a)
+		p.drain(p.a)
+		p.advanceToDeadline(p.a)
 	}
 }
 
-// TestStories checks the text of every failure: short, no sentence twice, and none that confuses
-// the two ends.
-func TestStories(t *testing.T) {
-	for _, s := range stories {
+// TestFailureTexts checks the text of every failure: short, no sentence twice, and none that
+// confuses the two ends.
+func TestFailureTexts(t *testing.T) {
+	for _, s := range failures {
 		t.Run(s.name, func(t *testing.T) {
 			p := connect(t, s.opts...)
 			s.run(p)
-			p.settle()
+			p.exchange()
 			n := map[byte]*node{'a': p.a, 'b': p.b}[s.at]
 			var texts []string
 			for i := range n.wcs {

@@ -17,17 +17,17 @@ func TestUCCompletesWhenSent(t *testing.T) {
 	p.a.post(p.now, p.write(1, 0, 0, 600), p.send(2, 0, 8))
 	out := &batch{room: 2}
 	require.True(t, p.a.Drain(p.now, out))
-	require.Empty(t, p.a.done())
-	pkts := append(p.parse(p.a, out), p.take(p.a)...)
-	require.Equal(t, []string{"1 RDMA_WRITE len=600", "2 SEND len=8"}, p.a.done())
+	require.Empty(t, p.a.takeCompletions())
+	pkts := append(p.parse(p.a, out), p.drain(p.a)...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=600", "2 SEND len=8"}, p.a.takeCompletions())
 	require.Zero(t, p.a.Deadline())
 	for _, pkt := range pkts {
 		require.False(t, pkt.BTH.AckReq)
 		pkt.BTH.AckReq = true
-		p.give(p.b, pkt)
+		p.deliver(p.b, pkt)
 	}
 	require.False(t, p.b.HasPendingAck())
-	require.Empty(t, p.take(p.b))
+	require.Empty(t, p.drain(p.b))
 }
 
 // TestUCRules is a table of packet sequences at a UC responder. PSNs are relative; "!" marks
@@ -80,15 +80,15 @@ func TestUCRules(t *testing.T) {
 				if k.op.Info().RETH {
 					pkt = p.request(k.op, k.psn, k.n, p.reth(32768, 600, p.b.key))
 				}
-				require.Equal(t, c.drops[i], p.give(p.b, pkt), "packet %d", i)
+				require.Equal(t, c.drops[i], p.deliver(p.b, pkt), "packet %d", i)
 			}
 			if c.done == nil {
 				c.done = []string{}
 			}
-			require.Equal(t, c.done, p.b.done())
+			require.Equal(t, c.done, p.b.takeCompletions())
 			require.Equal(t, verbs.StateRTS, p.b.State())
 			require.Empty(t, p.b.raised())
-			require.Empty(t, p.take(p.b))
+			require.Empty(t, p.drain(p.b))
 		})
 	}
 }
@@ -117,12 +117,12 @@ func TestUCDropsWhatItMayNot(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			p := connect(t, append([]option{ofType(verbs.UC)}, c.opts...)...)
-			require.Equal(t, c.want, p.give(p.b, c.pkt(p)))
+			require.Equal(t, c.want, p.deliver(p.b, c.pkt(p)))
 			require.Equal(t, verbs.StateRTS, p.b.State())
 			require.Empty(t, p.b.raised())
 			require.Equal(t, make([]byte, regionBytes), p.b.buf)
 			if c.opts == nil {
-				require.Equal(t, wire.DropNone, p.give(p.b, p.request(wire.UCWriteOnly, 1, 0, p.reth(0, 0, 0xbad))), "a write of nothing needs no key")
+				require.Equal(t, wire.DropNone, p.deliver(p.b, p.request(wire.UCWriteOnly, 1, 0, p.reth(0, 0, 0xbad))), "a write of nothing needs no key")
 			}
 		})
 	}
@@ -149,17 +149,17 @@ func TestDatagram(t *testing.T) {
 				wr := p.datagram(1, n)
 				wr.Opcode, wr.Imm, wr.Flags = verbs.WRSendWithImm, 0xabcd, wr.Flags|verbs.SendSolicited
 				p.a.post(p.now, wr)
-				pkts := p.take(p.a)
+				pkts := p.drain(p.a)
 				require.Len(t, pkts, 1)
 				require.Equal(t, wire.DETH{QKey: 0x1234, SrcQPN: p.a.Num()}, pkts[0].DETH())
 				require.False(t, pkts[0].BTH.AckReq)
 				require.True(t, pkts[0].BTH.SE)
-				require.Equal(t, []string{fmt.Sprintf("1 SEND len=%d", n)}, p.a.done())
+				require.Equal(t, []string{fmt.Sprintf("1 SEND len=%d", n)}, p.a.takeCompletions())
 				pkts[0].TOS = 0x28
-				p.give(p.b, pkts...)
+				p.deliver(p.b, pkts...)
 				require.Equal(t, verbs.WCGRH|verbs.WCWithImm, p.b.wcs[0].Flags)
 				require.Equal(t, p.a.Num(), p.b.wcs[0].SrcQPN)
-				require.Equal(t, []string{fmt.Sprintf("9 RECV len=%d imm=abcd", 40+n)}, p.b.done())
+				require.Equal(t, []string{fmt.Sprintf("9 RECV len=%d imm=abcd", 40+n)}, p.b.takeCompletions())
 				src, dst, tos, ok := wire.ParseGRH(p.b.buf[1000:])
 				require.True(t, ok)
 				require.Equal(t, p.a.addr.Addr(), src)
@@ -167,7 +167,7 @@ func TestDatagram(t *testing.T) {
 				require.EqualValues(t, 0x28, tos)
 				require.Equal(t, p.a.buf[:n], p.b.buf[1040:1040+n])
 				require.Equal(t, make([]byte, 8), p.b.buf[1040+n:1048+n])
-				require.Empty(t, p.take(p.b))
+				require.Empty(t, p.drain(p.b))
 			})
 		}
 	}
@@ -180,8 +180,8 @@ func TestDatagramIntoAList(t *testing.T) {
 	_, err := p.b.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{p.b.sge(0, 30), p.b.sge(100, 13), p.b.sge(200, 7)}}})
 	require.NoError(t, err)
 	p.a.post(p.now, p.datagram(1, 10))
-	p.give(p.b, p.take(p.a)...)
-	require.Equal(t, []string{"9 RECV len=50"}, p.b.done())
+	p.deliver(p.b, p.drain(p.a)...)
+	require.Equal(t, []string{"9 RECV len=50"}, p.b.takeCompletions())
 	require.Equal(t, "012", string(p.b.buf[110:113]))
 	require.Equal(t, "3456789", string(p.b.buf[200:207]))
 }
@@ -196,28 +196,28 @@ func TestDatagramDrops(t *testing.T) {
 			change(&wr)
 		}
 		p.a.post(p.now, wr)
-		return p.take(p.a)[0]
+		return p.drain(p.a)[0]
 	}
-	require.Equal(t, wire.DropNoReceive, p.give(p.b, send(8, nil)))
+	require.Equal(t, wire.DropNoReceive, p.deliver(p.b, send(8, nil)))
 	p.b.recv(9, 0, 100)
-	require.Equal(t, wire.DropBadQKey, p.give(p.b, send(8, func(wr *verbs.SendWR) { wr.RemoteQKey = 0x1235 })))
-	require.Equal(t, wire.DropTooBigForBuffer, p.give(p.b, send(61, nil)))
-	require.Equal(t, wire.DropTooBigForBuffer, p.give(p.b, send(4096, nil)))
+	require.Equal(t, wire.DropBadQKey, p.deliver(p.b, send(8, func(wr *verbs.SendWR) { wr.RemoteQKey = 0x1235 })))
+	require.Equal(t, wire.DropTooBigForBuffer, p.deliver(p.b, send(61, nil)))
+	require.Equal(t, wire.DropTooBigForBuffer, p.deliver(p.b, send(4096, nil)))
 	pkt := send(8, nil)
 	pkt.BTH.PKey = 0x1234
-	require.Equal(t, wire.DropBadPKey, p.give(p.b, pkt))
-	require.Equal(t, wire.DropWrongTransport, p.give(p.b, p.request(wire.RCSendOnly, 0, 8, nil)))
+	require.Equal(t, wire.DropBadPKey, p.deliver(p.b, pkt))
+	require.Equal(t, wire.DropWrongTransport, p.deliver(p.b, p.request(wire.RCSendOnly, 0, 8, nil)))
 	require.Equal(t, make([]byte, 200), p.b.buf[:200])
-	require.Empty(t, p.b.done())
-	require.Equal(t, wire.DropNone, p.give(p.b, send(60, nil)))
-	require.Equal(t, []string{"9 RECV len=100"}, p.b.done())
+	require.Empty(t, p.b.takeCompletions())
+	require.Equal(t, wire.DropNone, p.deliver(p.b, send(60, nil)))
+	require.Equal(t, []string{"9 RECV len=100"}, p.b.takeCompletions())
 	require.Equal(t, verbs.StateRTS, p.b.State())
 
 	p.b.recv(10, 0, 100)
 	pkt = send(8, nil)
 	pkt.BTH.PKey = 0x7fff
 	pkt.Src = p.b.addr
-	require.Equal(t, wire.DropNone, p.give(p.b, pkt), "a limited member, from anywhere")
+	require.Equal(t, wire.DropNone, p.deliver(p.b, pkt), "a limited member, from anywhere")
 }
 
 // TestQKeyWithTopBit checks that the queue pair's own Q_Key is sent if the top bit of the request's
@@ -228,7 +228,7 @@ func TestQKeyWithTopBit(t *testing.T) {
 		wr := p.datagram(1, 8)
 		wr.RemoteQKey = asked
 		p.a.post(p.now, wr)
-		require.Equal(t, sent, p.take(p.a)[0].DETH().QKey, "asked for %x", asked)
+		require.Equal(t, sent, p.drain(p.a)[0].DETH().QKey, "asked for %x", asked)
 	}
 }
 
@@ -237,10 +237,10 @@ func TestGSIQKey(t *testing.T) {
 	p := connect(t, ofType(verbs.GSI))
 	p.b.recv(9, 0, 100)
 	p.a.post(p.now, p.datagram(1, 8))
-	pkts := p.take(p.a)
+	pkts := p.drain(p.a)
 	require.EqualValues(t, uint32(0x80010000), pkts[0].DETH().QKey)
-	p.give(p.b, pkts...)
-	require.Equal(t, []string{"9 RECV len=48"}, p.b.done())
+	p.deliver(p.b, pkts...)
+	require.Equal(t, []string{"9 RECV len=48"}, p.b.takeCompletions())
 }
 
 // TestDatagramPaths checks that each datagram is sent to the path of its address handle.
@@ -252,7 +252,7 @@ func TestDatagramPaths(t *testing.T) {
 		wr.RemoteQPN = 0x200 + uint32(i)
 		p.a.post(p.now, wr)
 	}
-	for i, pkt := range p.take(p.a) {
+	for i, pkt := range p.drain(p.a) {
 		require.EqualValues(t, i, pkt.TOS)
 		require.EqualValues(t, 0x200+i, pkt.BTH.DestQPN)
 		require.EqualValues(t, i, pkt.BTH.PSN.Sub(nearWrap), "PSNs count up")
@@ -266,12 +266,12 @@ func TestUnreliableReceiveWithBadMemory(t *testing.T) {
 		p := connect(t, ofType(typ))
 		_, err := p.b.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: 1, Length: 100, LKey: 0xbad}}}})
 		require.NoError(t, err)
-		p.give(p.b, p.request(op, 0, 8, func(b []byte) {
+		p.deliver(p.b, p.request(op, 0, 8, func(b []byte) {
 			if typ == verbs.UD {
 				wire.DETH{QKey: 0x1234, SrcQPN: 3}.Put(b[wire.BTHLen:])
 			}
 		}))
-		require.Equal(t, []string{"9 LOC_PROT_ERR"}, p.b.done())
+		require.Equal(t, []string{"9 LOC_PROT_ERR"}, p.b.takeCompletions())
 		require.Equal(t, verbs.StateErr, p.b.State())
 	}
 }
@@ -283,6 +283,6 @@ func TestDatagramOfThePort(t *testing.T) {
 	_, err := p.a.PostSend(p.now, []verbs.SendWR{p.datagram(1, 1025)})
 	require.ErrorIs(t, err, verbs.ErrLimit)
 	p.a.post(p.now, p.datagram(2, 1024))
-	p.settle()
-	require.Equal(t, []string{"2 SEND len=1024"}, p.a.done())
+	p.exchange()
+	require.Equal(t, []string{"2 SEND len=1024"}, p.a.takeCompletions())
 }

@@ -47,8 +47,8 @@ func withInv(wr verbs.SendWR, key uint32) verbs.SendWR {
 	return wr
 }
 
-// with adds flags to a request, and unsignaled removes the completion.
-func with(wr verbs.SendWR, f verbs.SendFlags) verbs.SendWR {
+// withFlags adds flags to a request, and unsignaled removes the completion.
+func withFlags(wr verbs.SendWR, f verbs.SendFlags) verbs.SendWR {
 	wr.Flags |= f
 	return wr
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// taken returns the memory in use that this module has allocated since profiling began, without the
-// buffers of sockets, which grow with the traffic.
-func taken() (n int64) {
+// memoryInUse returns the memory in use that this module has allocated since profiling began,
+// without the buffers of sockets, which grow with the traffic.
+func memoryInUse() (n int64) {
 	runtime.GC()
 	runtime.GC()
 	records := make([]runtime.MemProfileRecord, 10_000)
@@ -42,8 +42,8 @@ func taken() (n int64) {
 	return n
 }
 
-// crowd opens n small endpoints on some adapters.
-func crowd(t testing.TB, n int) (list []*rdm.Endpoint) {
+// openMany opens n small endpoints on some adapters.
+func openMany(t testing.TB, n int) (list []*rdm.Endpoint) {
 	var devs []*rnic.Device
 	for range 4 {
 		devs = append(devs, device(t, ""))
@@ -66,7 +66,7 @@ func TestManyPeers(t *testing.T) {
 	rate := runtime.MemProfileRate
 	runtime.MemProfileRate = 1
 	defer func() { runtime.MemProfileRate = rate }()
-	others := crowd(t, n)
+	others := openMany(t, n)
 	meet := func(hub *rdm.Endpoint, shared *rdm.Region, others []*rdm.Endpoint) {
 		for _, e := range others {
 			p, err := e.Dial(ctx, hub.Addr())
@@ -89,9 +89,9 @@ func TestManyPeers(t *testing.T) {
 	const first = 100
 	meet(hubs[0], shared[0], others)
 	meet(hubs[1], shared[1], others[:first]) // now everything has grown except for new peers
-	before := taken()
+	before := memoryInUse()
 	meet(hubs[1], shared[1], others[first:])
-	each := (taken() - before) / int64(2*(n-first)) // each has one more peer, and the hub all of them
+	each := (memoryInUse() - before) / int64(2*(n-first)) // each has one more peer, and the hub all of them
 	require.EqualValues(t, 2*n, shared[0].LoadUint64(0)+shared[1].LoadUint64(0))
 	t.Logf("%d bytes a peer", each)
 	require.LessOrEqual(t, each, int64(limit))
@@ -105,7 +105,7 @@ func BenchmarkPeers(b *testing.B) {
 			ctx := context.Background()
 			hub := endpoint(b, "", rdm.Options{Receives: 128, Packets: 64})
 			shared := region(b, hub, 64, everything)
-			others := crowd(b, n)
+			others := openMany(b, n)
 			var last *rdm.Peer
 			for _, e := range others {
 				last = dial(b, e, hub)

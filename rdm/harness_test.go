@@ -54,8 +54,8 @@ func dial(t testing.TB, from, to *rdm.Endpoint) *rdm.Peer {
 	return p
 }
 
-// seeded returns a random source and prints its seed.
-func seeded(t testing.TB) *rand.Rand {
+// newRand returns a random source and prints its seed.
+func newRand(t testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 1))

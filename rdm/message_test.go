@@ -18,7 +18,7 @@ import (
 // TestMessages checks that messages of all lengths arrive complete, once and in order, in both
 // directions at once, on any network.
 func TestMessages(t *testing.T) {
-	rng := seeded(t)
+	rng := newRand(t)
 	for _, faults := range []string{"", faulty(rng)} {
 		a, b := endpoint(t, faults, rdm.Options{}), endpoint(t, faults, rdm.Options{})
 		ctx := guarded(t)

@@ -31,7 +31,7 @@ func region(t testing.TB, e *rdm.Endpoint, n int, access verbs.AccessFlags) *rdm
 // TestReadWrite checks that reads and writes of all lengths transfer exactly their bytes, with
 // every implementation and on any network.
 func TestReadWrite(t *testing.T) {
-	rng := seeded(t)
+	rng := newRand(t)
 	for name, o := range ways {
 		for _, faults := range []string{"", faulty(rng)} {
 			t.Run(name+faults, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestReadWrite(t *testing.T) {
 
 // TestAtomics checks that concurrent additions and exchanges are each executed exactly once.
 func TestAtomics(t *testing.T) {
-	rng := seeded(t)
+	rng := newRand(t)
 	for name, o := range ways {
 		for _, faults := range []string{"", faulty(rng)} {
 			t.Run(name+faults, func(t *testing.T) {

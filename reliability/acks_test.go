@@ -54,7 +54,7 @@ func (m *slowAcks) nak() (worst slowNAK, ok bool) {
 	return worst, ok
 }
 
-func (m *slowAcks) owe(pos int, due Time) {
+func (m *slowAcks) add(pos int, due Time) {
 	if _, ok := m.nak(); !ok {
 		m.acks = append(m.acks, slowAck{pos, due})
 	}
@@ -95,7 +95,7 @@ func (m *slowAcks) deadline() Time {
 	return first
 }
 
-func (m *slowAcks) take(now Time, credit uint8) (s wire.Syndrome, pos int, owed bool) {
+func (m *slowAcks) drain(now Time, credit uint8) (s wire.Syndrome, pos int, owed bool) {
 	n, nak := m.nak()
 	if !nak && m.deadline() > now {
 		return 0, 0, false
@@ -125,7 +125,7 @@ func TestAcksAgainstModel(t *testing.T) {
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
 				ends := rapid.Bool().Draw(t, "ends")
 				a.ScheduleAck(at(old), ends)
-				m.owe(old, 0)
+				m.add(old, 0)
 				if _, nak := m.nak(); ends && !nak {
 					m.ends = append(m.ends, old)
 				}
@@ -136,7 +136,7 @@ func TestAcksAgainstModel(t *testing.T) {
 					due = max(due, a.Deadline()) // later ones are due later
 				}
 				a.ScheduleDelayed(at(old), due)
-				m.owe(old, due)
+				m.add(old, due)
 			case 2:
 				s := rapid.SampledFrom([]wire.Syndrome{seqNAK, seqNAK, rnrNAK, fatalNAK}).Draw(t, "syndrome")
 				if n, ok := m.nak(); ok && n.s == fatalNAK {
@@ -149,7 +149,7 @@ func TestAcksAgainstModel(t *testing.T) {
 				m.covered(pos)
 			case 4:
 				credit := uint8(rapid.IntRange(0, 31).Draw(t, "credit"))
-				s, p, owed := m.take(now, credit)
+				s, p, owed := m.drain(now, credit)
 				require.Equal(t, owed, a.Pending())
 				if !owed {
 					continue

@@ -33,7 +33,7 @@ func (m *retryModel) deadline() Time {
 	return m.since + Time([]int64{1, 2, 4}[min(m.silence, 2)]*m.timeout)
 }
 
-func (m *retryModel) spend() Verdict {
+func (m *retryModel) consume() Verdict {
 	if m.used == m.retryCnt {
 		return GiveUp
 	}
@@ -85,7 +85,7 @@ func TestRetryAgainstModel(t *testing.T) {
 				continue
 			case 2: // a sequence NAK
 				if m.rnrEnd == 0 && m.answered != una {
-					if want = m.spend(); want == GoBack {
+					if want = m.consume(); want == GoBack {
 						m.answered, m.since, m.silence = una, now, 0
 					}
 				}
@@ -126,7 +126,7 @@ func TestRetryAgainstModel(t *testing.T) {
 				case m.rnrEnd != 0:
 					want, m.rnrEnd, m.since = GoBack, 0, now
 				default:
-					if want = m.spend(); want == GoBack {
+					if want = m.consume(); want == GoBack {
 						m.since, m.answered = now, -1
 						m.silence++
 					}

@@ -155,12 +155,12 @@ type fragileConn struct {
 
 var errBroken = errors.New("the wire is cut")
 
-func (c *fragileConn) cut() {
+func (c *fragileConn) breakLink() {
 	c.broken.Store(true)
 	c.Conn.Wake()
 }
 
-func (c *fragileConn) fault() error {
+func (c *fragileConn) err() error {
 	if c.broken.Load() {
 		return errBroken
 	}
@@ -168,21 +168,21 @@ func (c *fragileConn) fault() error {
 }
 
 func (c *fragileConn) ReadBatch(r *link.Datagrams) (int, error) {
-	if err := c.fault(); err != nil {
+	if err := c.err(); err != nil {
 		return 0, err
 	}
 	return c.Conn.ReadBatch(r)
 }
 
 func (c *fragileConn) WriteBatch(b *link.Batch) error {
-	if err := c.fault(); err != nil {
+	if err := c.err(); err != nil {
 		return err
 	}
 	return c.Conn.WriteBatch(b)
 }
 
 func (c *fragileConn) Wait(timeout time.Duration) (bool, error) {
-	if err := c.fault(); err != nil {
+	if err := c.err(); err != nil {
 		return false, err
 	}
 	return c.Conn.Wait(timeout)
@@ -215,7 +215,7 @@ func TestEventDeviceFatal(t *testing.T) {
 					b.dev.Progress()
 				}
 				if by == "reader" {
-					wire.cut()
+					wire.breakLink()
 				} else {
 					wire.broken.Store(true)
 					a.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend}})

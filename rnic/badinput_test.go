@@ -49,8 +49,8 @@ func (i *intruder) write(h wire.BTH, r wire.RETH, bit int) {
 // their reason, and have no effect.
 func TestForgedPackets(t *testing.T) {
 	a, b := pair(t, Options{})
-	idle := b.at(t, verbs.RC, verbs.StateInit)
-	ud := b.at(t, verbs.UD, verbs.StateRTS)
+	idle := b.newQPInState(t, verbs.RC, verbs.StateInit)
+	ud := b.newQPInState(t, verbs.UD, verbs.StateRTS)
 	stranger := newIntruder(t, b.dev)
 	before, _ := b.qp.Query()
 	good := wire.BTH{Opcode: wire.RCWriteOnly, PKey: wire.DefaultPKey, DestQPN: b.qp.Num(), PSN: 100, AckReq: true}

@@ -77,7 +77,7 @@ func childMain() {
 			os.Exit(0)
 		}
 		var a answer
-		if err := e.obey(&o, &a); err != nil {
+		if err := e.execute(&o, &a); err != nil {
 			a.Err = err.Error()
 		}
 		if err := out.Encode(a); err != nil {
@@ -86,10 +86,10 @@ func childMain() {
 	}
 }
 
-// obey executes an order.
-func (e *end) obey(o *order, a *answer) (err error) {
-	e.meet()
-	defer e.meet()
+// execute executes an order.
+func (e *end) execute(o *order, a *answer) (err error) {
+	e.enterEngine()
+	defer e.enterEngine()
 	switch o.Do {
 	case "open":
 		return e.childOpen(o, a)
@@ -127,9 +127,9 @@ func (e *end) obey(o *order, a *answer) (err error) {
 	return err
 }
 
-// meet makes one call into the engine. Orders separate the accesses of a process from those of its
-// peer in time, which the race detector does not see.
-func (e *end) meet() {
+// enterEngine makes one call into the engine. Orders separate the accesses of a process from those
+// of its peer in time, which the race detector does not see.
+func (e *end) enterEngine() {
 	if e.qp != nil {
 		e.qp.State()
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// everything opens a device with one object of each kind, which use each other, and returns the
+// openEverything opens a device with one object of each kind, which use each other, and returns the
 // functions that close them.
-func everything(t testing.TB, o Options) map[string]func() error {
+func openEverything(t testing.TB, o Options) map[string]func() error {
 	t.Helper()
 	e := newEnd(t, o)
 	mw, err := e.pd.AllocMW()
@@ -49,7 +49,7 @@ func TestCloseInAnyOrder(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 40 {
-		ends := everything(t, Options{NoService: random.IntN(2) == 0})
+		ends := openEverything(t, Options{NoService: random.IntN(2) == 0})
 		var names []string
 		for name := range ends {
 			names = append(names, name, name)

@@ -292,7 +292,7 @@ func TestNoEventIsLost(t *testing.T) {
 				server := echo{qps: map[verbs.CQ]verbs.QP{}}
 				server.left.Store(int64(2 * (rounds / n * n)))
 				var players sync.WaitGroup
-				stop := attend(o, a, b)
+				stop := driveEngines(o, a, b)
 				for i, c := range cqs {
 					ours, theirs := b.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: c, RecvCQ: c}), a.newCQ(t, 64)
 					qp := a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: theirs, RecvCQ: theirs})
@@ -303,8 +303,8 @@ func TestNoEventIsLost(t *testing.T) {
 					require.NoError(t, err)
 					require.NoError(t, c.ReqNotify(false))
 					server.qps[c] = ours
-					next := []func([]verbs.WC) (int, error){waiting(ctx, theirs), armed(ctx, theirs), polling(theirs)}[i%3]
-					players.Go(func() { assert.NoError(t, player{qp, next}.rally(rounds/n, true)) })
+					next := []func([]verbs.WC) (int, error){waiting(ctx, theirs), newArmedPoll(ctx, theirs), polling(theirs)}[i%3]
+					players.Go(func() { assert.NoError(t, player{qp, next}.playRounds(rounds/n, true)) })
 				}
 				var guest sync.WaitGroup
 				served, over := context.WithCancel(ctx)
@@ -455,7 +455,7 @@ func TestChannelOfFailedDevice(t *testing.T) {
 	for range cap(ended) {
 		go func() { _, err := ch.Wait(context.Background()); ended <- err }()
 	}
-	wire.cut()
+	wire.breakLink()
 	for range cap(ended) {
 		require.ErrorIs(t, <-ended, errBroken)
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// number sets every uint64 field of v, also of embedded structs, to a different value and returns
-// their number.
-func number(v reflect.Value, next uint64) uint64 {
+// setNumbers sets every uint64 field of v, also of embedded structs, to a different value and
+// returns their number.
+func setNumbers(v reflect.Value, next uint64) uint64 {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
 		case reflect.Struct:
-			next = number(f, next)
+			next = setNumbers(f, next)
 		case reflect.Uint64:
 			next++
 			f.SetUint(next)
@@ -44,7 +44,7 @@ func TestCounterTables(t *testing.T) {
 
 func checkTable[T any](t *testing.T, table counterTable, prefix string, descriptions []description) {
 	var v T
-	fields := number(reflect.ValueOf(&v).Elem(), 0)
+	fields := setNumbers(reflect.ValueOf(&v).Elem(), 0)
 	fieldOf := map[uint64]string{}
 	for name, n := range table.all(reflect.ValueOf(v)) {
 		require.Empty(t, fieldOf[n], "%s and %s are the same field", fieldOf[n], name)
@@ -73,7 +73,7 @@ func TestRxeNames(t *testing.T) {
 
 func TestCountersJSON(t *testing.T) {
 	var c Counters
-	number(reflect.ValueOf(&c).Elem(), 0)
+	setNumbers(reflect.ValueOf(&c).Elem(), 0)
 	b, err := json.Marshal(c)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(b), `{"sent_pkts":1,"rcvd_pkts":2,"sent_bytes":3,`), "%s", b)

@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// look requests a path of a device's endpoint, which is on TCP.
-func look(t *testing.T, dev *Device) Snapshot {
+// getSnapshot requests a path of a device's endpoint, which is on TCP.
+func getSnapshot(t *testing.T, dev *Device) Snapshot {
 	t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
 	res, err := http.Get("http://" + dev.DebugAddr() + "/stat")
@@ -31,7 +31,7 @@ func TestDebugEnvironment(t *testing.T) {
 	t.Setenv(EnvDebug, "127.0.0.1:0")
 	dev, err := Open(Options{Name: "nic"})
 	require.NoError(t, err)
-	require.Equal(t, "nic", look(t, dev).Device.Name)
+	require.Equal(t, "nic", getSnapshot(t, dev).Device.Name)
 	require.NoError(t, dev.Close())
 	require.Empty(t, dev.DebugAddr())
 	require.ErrorIs(t, dev.ServeDebug(DebugAuto), verbs.ErrClosed)

@@ -63,8 +63,9 @@ func (m *memoryModel) bindings(r *modelRegion) (n int) {
 	return n
 }
 
-// inside searches for addr byte by byte and returns its index, or -1 if the range does not fit.
-func inside(base uint64, mem []byte, addr uint64, n uint32) int {
+// indexWithin searches for addr byte by byte and returns its index, or -1 if the range does not
+// fit.
+func indexWithin(base uint64, mem []byte, addr uint64, n uint32) int {
 	for i := 0; i <= len(mem); i++ {
 		if base+uint64(i) == addr && uint64(i)+uint64(n) <= uint64(len(mem)) {
 			return i
@@ -73,7 +74,7 @@ func inside(base uint64, mem []byte, addr uint64, n uint32) int {
 	return -1
 }
 
-func (m *memoryModel) local(pd *protectionDomain, key uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
+func (m *memoryModel) findLocal(pd *protectionDomain, key uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
 	r := m.region(key)
 	if r == nil {
 		return nil, qp.FaultKey
@@ -84,7 +85,7 @@ func (m *memoryModel) local(pd *protectionDomain, key uint32, addr uint64, n uin
 	if write && r.mr.Access()&verbs.AccessLocalWrite == 0 {
 		return nil, qp.FaultAccess
 	}
-	i := inside(r.mr.Addr(), r.mr.Bytes(), addr, n)
+	i := indexWithin(r.mr.Addr(), r.mr.Bytes(), addr, n)
 	if i < 0 {
 		return nil, qp.FaultBounds
 	}
@@ -124,7 +125,7 @@ func (m *memoryModel) remote(pd *protectionDomain, key uint32, addr uint64, n ui
 	if granted&need != need {
 		return nil, qp.FaultAccess
 	}
-	i := inside(base, mem, addr, n)
+	i := indexWithin(base, mem, addr, n)
 	if i < 0 {
 		return nil, qp.FaultBounds
 	}
@@ -139,7 +140,7 @@ func (m *memoryModel) remote(pd *protectionDomain, key uint32, addr uint64, n ui
 func TestMemoryAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := newPDTestHost()
-		host.keys = newKeyTable(seeded(rapid.Uint64().Draw(t, "seed")))
+		host.keys = newKeyTable(newSource(rapid.Uint64().Draw(t, "seed")))
 		pds := []*protectionDomain{newPD(host), newPD(host)}
 		m := new(memoryModel)
 		// slip is sometimes true: then an argument is drawn at random instead of a valid or likely
@@ -189,7 +190,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 					require.Same(t, &wantMem[0], &gotMem[0])
 				}
 			}
-			wantMem, want := m.local(pd, key, addr, n, write)
+			wantMem, want := m.findLocal(pd, key, addr, n, write)
 			gotMem, got := (*pdMemory)(pd).Local(key, addr, n, write)
 			same(wantMem, want, gotMem, got)
 			wantMem, want = m.remote(pd, key, addr, n, need, qpn)

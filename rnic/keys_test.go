@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func seeded(seed uint64) func() uint32 { return rand.New(rand.NewPCG(seed, 0)).Uint32 }
+func newSource(seed uint64) func() uint32 { return rand.New(rand.NewPCG(seed, 0)).Uint32 }
 
 func TestKeysAreFoundUntilRemoved(t *testing.T) {
-	table := newKeyTable(seeded(1))
+	table := newKeyTable(newSource(1))
 	regions := make([]*region, 20000)
 	for i := range regions {
 		regions[i] = new(region)
@@ -53,7 +53,7 @@ func TestKeysBelow256AreNeverGivenOrFound(t *testing.T) {
 // same keys.
 func TestKeysAreDeterministic(t *testing.T) {
 	run := func(seed uint64) (keys []uint32) {
-		table, choice := newKeyTable(seeded(seed)), rand.New(rand.NewPCG(7, 7))
+		table, choice := newKeyTable(newSource(seed)), rand.New(rand.NewPCG(7, 7))
 		var live []*region
 		for range 5000 {
 			if n := len(live); n > 0 && choice.IntN(3) == 0 {
@@ -77,7 +77,7 @@ func TestKeysAreDeterministic(t *testing.T) {
 // TestKeysCoverTheKeySpace checks that keys are from the whole key space, so that a guess hits one
 // of n with a probability of n in 2^32.
 func TestKeysCoverTheKeySpace(t *testing.T) {
-	table := newKeyTable(seeded(3))
+	table := newKeyTable(newSource(3))
 	var high, variant [16]int
 	const n = 1600
 	for range n {
@@ -96,7 +96,7 @@ func TestKeysCoverTheKeySpace(t *testing.T) {
 // reused for a long time even with the worst random source.
 func TestOldKeysStayDead(t *testing.T) {
 	for name, source := range map[string]func() uint32{
-		"random":   seeded(4),
+		"random":   newSource(4),
 		"constant": func() uint32 { return 0xfffffe42 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestOldKeysStayDead(t *testing.T) {
 // TestKeyTableStaysSmall checks that the quarantine and the table are bounded under continuous
 // change.
 func TestKeyTableStaysSmall(t *testing.T) {
-	table := newKeyTable(seeded(5))
+	table := newKeyTable(newSource(5))
 	for range 10 * quarantineSize {
 		r := new(region)
 		require.True(t, table.insert(r))
@@ -142,13 +142,13 @@ func TestKeyTableStaysSmall(t *testing.T) {
 }
 
 func TestKeyTableFull(t *testing.T) {
-	table := newKeyTable(seeded(6))
+	table := newKeyTable(newSource(6))
 	table.live = maxRegions
 	require.False(t, table.insert(new(region)))
 }
 
 func TestReplaceKeepsTheIndex(t *testing.T) {
-	table := newKeyTable(seeded(7))
+	table := newKeyTable(newSource(7))
 	r := new(region)
 	require.True(t, table.insert(r))
 	next := &region{key: r.key ^ 1}
@@ -162,13 +162,13 @@ func TestReplaceKeepsTheIndex(t *testing.T) {
 // TestLookupBesideChanges checks that a region is found at all times while the table around it
 // changes, and that a lookup never returns a region with another key.
 func TestLookupBesideChanges(t *testing.T) {
-	table := newKeyTable(seeded(8))
+	table := newKeyTable(newSource(8))
 	stays := new(region)
 	require.True(t, table.insert(stays))
 	done := make(chan struct{})
 	var readers, writers sync.WaitGroup
 	for reader := range 2 {
-		guess := seeded(uint64(reader))
+		guess := newSource(uint64(reader))
 		readers.Go(func() {
 			for {
 				select {
@@ -208,7 +208,7 @@ func TestLookupBesideChanges(t *testing.T) {
 }
 
 func TestLookupDoesNotAllocate(t *testing.T) {
-	table := newKeyTable(seeded(9))
+	table := newKeyTable(newSource(9))
 	r := new(region)
 	require.True(t, table.insert(r))
 	require.Zero(t, testing.AllocsPerRun(100, func() {

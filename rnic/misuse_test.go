@@ -131,7 +131,7 @@ func TestForeignObjects(t *testing.T) {
 	require.NoError(t, err)
 	theirSRQ, err := b.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
 	require.NoError(t, err)
-	ud := a.at(t, verbs.UD, verbs.StateRTS)
+	ud := a.newQPInState(t, verbs.UD, verbs.StateRTS)
 	foreign, err := other.CreateAH(verbs.AHAttr{DGID: gid("127.0.0.1")})
 	require.NoError(t, err)
 	gone := a.handle(t, b.dev)
@@ -180,7 +180,7 @@ func TestForeignObjects(t *testing.T) {
 // TestAfterDestroy calls every method of closed objects.
 func TestAfterDestroy(t *testing.T) {
 	e := newEnd(t, Options{})
-	c, q := e.newCQ(t, 4), e.at(t, verbs.RC, verbs.StateRTS)
+	c, q := e.newCQ(t, 4), e.newQPInState(t, verbs.RC, verbs.StateRTS)
 	ch, told := e.newChannel(t, 1, 4)
 	require.NoError(t, told[0].Close())
 	require.NoError(t, ch.Close())
@@ -224,7 +224,7 @@ func TestAfterClose(t *testing.T) {
 	e := newEnd(t, Options{})
 	srq, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
 	require.NoError(t, err)
-	ud := e.at(t, verbs.UD, verbs.StateRTS)
+	ud := e.newQPInState(t, verbs.UD, verbs.StateRTS)
 	ch, _ := e.newChannel(t, 1, 4)
 	require.NoError(t, e.dev.Close())
 	ctx := context.Background()

@@ -34,7 +34,7 @@ func newPDTestHost() *pdTestHost {
 		attr: verbs.DeviceAttr{MaxMRSize: 1 << 40, MaxQP: 10, MaxMR: 20000, MaxMW: 20000, MaxAH: 10, MaxSRQ: 10,
 			MaxSRQWR: 1 << 15, MaxSRQSGE: 16},
 		gid:    verbs.GIDFromAddr(netip.MustParseAddr("10.0.0.1")),
-		keys:   newKeyTable(seeded(1)),
+		keys:   newKeyTable(newSource(1)),
 		events: newEventQueue(),
 	}
 	h.counts = newQuotas(h.attr)

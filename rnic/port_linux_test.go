@@ -29,8 +29,9 @@ func (e *end) port(t *testing.T, state verbs.PortState, phys uint8) verbs.PortAt
 	return p
 }
 
-// happens checks that these events of the port come in order, and the state of the port after them.
-func (e *end) happens(t *testing.T, state verbs.PortState, types ...verbs.EventType) {
+// requireEvents checks that these events of the port come in order, and the state of the port after
+// them.
+func (e *end) requireEvents(t *testing.T, state verbs.PortState, types ...verbs.EventType) {
 	t.Helper()
 	for _, typ := range types {
 		ev, err := e.dev.AsyncEvent(soon(t))
@@ -60,13 +61,13 @@ func TestPortFollowsInterface(t *testing.T) {
 
 	const down, active = verbs.PortDown, verbs.PortActive
 	a.IP("link set cable0 down") // which removes IPv6 addresses
-	x.happens(t, down, verbs.EventPortErr)
-	y.happens(t, down, verbs.EventPortErr) // no carrier
+	x.requireEvents(t, down, verbs.EventPortErr)
+	y.requireEvents(t, down, verbs.EventPortErr) // no carrier
 	require.Contains(t, []verbs.EventType{verbs.EventGIDChange, verbs.EventPortErr}, six.nextEvent(t))
 	write := verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGList: []verbs.SGE{x.mr.SGE(0, 8)}, RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey()}
 	a.IP("link set cable0 up")
-	x.happens(t, active, verbs.EventPortActive)
-	y.happens(t, active, verbs.EventPortActive)
+	x.requireEvents(t, active, verbs.EventPortActive)
+	y.requireEvents(t, active, verbs.EventPortActive)
 	_, err := x.qp.PostSend([]verbs.SendWR{write})
 	require.NoError(t, err)
 	var wc [1]verbs.WC
@@ -75,15 +76,15 @@ func TestPortFollowsInterface(t *testing.T) {
 	require.Equal(t, verbs.WCSuccess, wc[0].Status, "the socket outlives that")
 
 	a.IP("addr del 10.9.0.1/24 dev cable0")
-	x.happens(t, down, verbs.EventGIDChange, verbs.EventPortErr)
+	x.requireEvents(t, down, verbs.EventGIDChange, verbs.EventPortErr)
 	a.IP("addr add 10.9.0.9/24 dev cable0") // another one on its subnet
 	a.IP("addr add 10.9.0.1/24 dev cable0")
-	x.happens(t, active, verbs.EventGIDChange, verbs.EventPortActive)
+	x.requireEvents(t, active, verbs.EventGIDChange, verbs.EventPortActive)
 
 	a.IP("link set lo down")
-	lo.happens(t, down, verbs.EventPortErr)
+	lo.requireEvents(t, down, verbs.EventPortErr)
 	a.IP("link set lo up")
-	lo.happens(t, active, verbs.EventPortActive)
+	lo.requireEvents(t, active, verbs.EventPortActive)
 
 	for mtu, want := range map[string]verbs.MTU{"1200": verbs.MTU1024, "700": verbs.MTU512} {
 		a.IP("link set cable0 mtu " + mtu)
@@ -124,5 +125,5 @@ func TestPortDownAtOpen(t *testing.T) {
 	e := &end{dev: d}
 	e.port(t, verbs.PortDown, physDisabled)
 	a.IP("link set cable0 up")
-	e.happens(t, verbs.PortActive, verbs.EventPortActive)
+	e.requireEvents(t, verbs.PortActive, verbs.EventPortActive)
 }

@@ -111,10 +111,10 @@ func traffic(t *testing.T, e *end, c *child, typ verbs.QPType) {
 	require.Equal(t, c.do(order{Do: "sum", N: n}).Sum, sum(e.mr.Bytes()[:n]), "read")
 
 	c.do(order{Do: "fill", N: n, Seed: 22})
-	e.meet()
+	e.enterEngine()
 	c.do(order{Do: "write", N: n, Remote: remoteMemory{e.mr.Addr(), e.mr.RKey()}})
 	c.completion()
-	e.meet()
+	e.enterEngine()
 	require.Equal(t, c.do(order{Do: "sum", N: n}).Sum, sum(e.mr.Bytes()[:n]), "their write")
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// word returns the memory at offset off for atomics of the processor.
-func word(mr verbs.MR, off int) *uint64 { return (*uint64)(unsafe.Pointer(&mr.Bytes()[off])) }
+// wordAt returns the memory at offset off for atomics of the processor.
+func wordAt(mr verbs.MR, off int) *uint64 { return (*uint64)(unsafe.Pointer(&mr.Bytes()[off])) }
 
 // atomicTo returns a fetch-and-add of 1 to the peer's memory at offset off.
 func atomicTo(a, b *end, off int) verbs.SendWR {
@@ -29,7 +29,7 @@ func (e *end) fails(t testing.TB, status verbs.WCStatus, says string) {
 
 func TestAtomicCmpAndSwap(t *testing.T) {
 	a, b := pair(t, Options{})
-	there := word(b.mr, 16)
+	there := wordAt(b.mr, 16)
 	for _, c := range []struct{ have, compare, swap, want uint64 }{
 		{0, 0, 1, 1},
 		{1, 0, 2, 1},
@@ -48,7 +48,7 @@ func TestAtomicCmpAndSwap(t *testing.T) {
 
 func TestAtomicFetchAndAdd(t *testing.T) {
 	a, b := pair(t, Options{})
-	atomic.StoreUint64(word(b.mr, 8), 1<<64-3)
+	atomic.StoreUint64(wordAt(b.mr, 8), 1<<64-3)
 	for i := range uint64(5) {
 		a.post(t, atomicTo(a, b, 8))
 		require.Equal(t, verbs.WC{Opcode: verbs.WCFetchAdd, ByteLen: 8, QPN: a.qp.Num()}, a.poll1(t))
@@ -65,7 +65,7 @@ func TestAtomicWithProcessor(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		for range n {
-			atomic.AddUint64(word(b.mr, 0), 1<<32)
+			atomic.AddUint64(wordAt(b.mr, 0), 1<<32)
 		}
 		close(done)
 	}()

@@ -82,8 +82,8 @@ func TestCQEventsUD(t *testing.T) { cqEvents(t, verbs.UD) }
 func TestCQEventsRC(t *testing.T) { cqEvents(t, verbs.RC) }
 func TestCQEventsUC(t *testing.T) { cqEvents(t, verbs.UC) }
 
-// fired reports whether the armed event of a queue has been raised.
-func fired(c verbs.CQ) bool {
+// hasFired reports whether the armed event of a queue has been raised.
+func hasFired(c verbs.CQ) bool {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	return c.Wait(ended) == nil
@@ -102,7 +102,7 @@ func TestCQEventsSolicited(t *testing.T) {
 	for b.dev.Inspect().CQs[0].Used < 1 {
 		b.dev.Progress()
 	}
-	require.False(t, fired(b.cq), "not solicited")
+	require.False(t, hasFired(b.cq), "not solicited")
 	require.EqualValues(t, 0, b.poll1(t).WRID)
 
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSolicited})
@@ -112,7 +112,7 @@ func TestCQEventsSolicited(t *testing.T) {
 
 	require.NoError(t, b.cq.ReqNotify(true))
 	require.NoError(t, b.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
-	require.True(t, fired(b.cq), "a failure is solicited")
+	require.True(t, hasFired(b.cq), "a failure is solicited")
 }
 
 // TestCQEventsOneShot checks that an event is raised once for each arming, that earlier completions
@@ -125,16 +125,16 @@ func TestCQEventsOneShot(t *testing.T) {
 		e.post(t, verbs.SendWR{Opcode: verbs.WRSend, AH: ah, RemoteQPN: 0xabcdef, RemoteQKey: qkey})
 	}
 	complete()
-	require.False(t, fired(e.cq), "not armed")
+	require.False(t, hasFired(e.cq), "not armed")
 	require.NoError(t, e.cq.ReqNotify(false))
-	require.False(t, fired(e.cq), "that one was before")
+	require.False(t, hasFired(e.cq), "that one was before")
 	complete()
-	require.True(t, fired(e.cq))
+	require.True(t, hasFired(e.cq))
 	complete()
-	require.False(t, fired(e.cq), "not armed any more")
+	require.False(t, hasFired(e.cq), "not armed any more")
 
 	require.NoError(t, e.cq.ReqNotify(false))
 	require.NoError(t, e.cq.ReqNotify(true))
 	complete()
-	require.True(t, fired(e.cq), "a send is not solicited, but it was armed for all")
+	require.True(t, hasFired(e.cq), "a send is not solicited, but it was armed for all")
 }

@@ -197,8 +197,8 @@ func TestMRDeregTwice(t *testing.T) {
 	require.NoError(t, e.mr.Close())
 }
 
-// bound binds a window on b's memory to its queue pair.
-func bound(t *testing.T, b *end, access verbs.AccessFlags, n int) verbs.MW {
+// bindWindow binds a window on b's memory to its queue pair.
+func bindWindow(t *testing.T, b *end, access verbs.AccessFlags, n int) verbs.MW {
 	t.Helper()
 	mw, err := b.pd.AllocMW()
 	require.NoError(t, err)
@@ -229,7 +229,7 @@ func windowPair(t *testing.T) (a, b *end) {
 
 func TestMWType2(t *testing.T) {
 	a, b := windowPair(t)
-	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)
 	a.post(t, throughWindow(a, b, mw, 1000))
 	a.poll1(t)
 	require.Equal(t, a.mr.Bytes()[:1000], b.mr.Bytes()[:1000])
@@ -245,7 +245,7 @@ func TestMWType2(t *testing.T) {
 
 func TestMWType2InvalidateLocal(t *testing.T) {
 	a, b := windowPair(t)
-	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)
 	b.post(t, verbs.SendWR{Opcode: verbs.WRLocalInv, InvKey: mw.RKey()})
 	require.Equal(t, verbs.WCLocalInv, b.poll1(t).Opcode)
 	a.post(t, throughWindow(a, b, mw, 8))
@@ -255,7 +255,7 @@ func TestMWType2InvalidateLocal(t *testing.T) {
 
 func TestMWType2InvalidateRemote(t *testing.T) {
 	a, b := windowPair(t)
-	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)
 	b.recv(t, 9, 2000, 16)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSendWithInv, InvKey: mw.RKey(), SGList: []verbs.SGE{a.mr.SGE(0, 16)}})
 	a.poll1(t)
@@ -276,7 +276,7 @@ func TestMWInvalidateRemoteBadFlow(t *testing.T) {
 
 func TestMWType2InvalidateDealloc(t *testing.T) {
 	a, b := windowPair(t)
-	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	mw := bindWindow(t, b, verbs.AccessRemoteWrite, 1000)
 	require.NoError(t, mw.Close())
 	require.NoError(t, mw.Close())
 	a.post(t, throughWindow(a, b, mw, 8))
@@ -287,7 +287,7 @@ func TestMWType2InvalidateDealloc(t *testing.T) {
 // permissions apply.
 func TestMWBindPermissions(t *testing.T) {
 	a, b := pair(t, Options{})
-	mw := bound(t, b, verbs.AccessRemoteRead, 1000)
+	mw := bindWindow(t, b, verbs.AccessRemoteRead, 1000)
 	wr := throughWindow(a, b, mw, 8)
 	wr.Opcode = verbs.WRRDMARead
 	a.post(t, wr)
@@ -304,7 +304,7 @@ func TestMWOfAnotherQP(t *testing.T) {
 	connect(t, a.dev, a.qp, b.dev, b.qp)
 	second := *b
 	second.qp = first
-	mw := bound(t, &second, verbs.AccessRemoteWrite, 1000)
+	mw := bindWindow(t, &second, verbs.AccessRemoteWrite, 1000)
 	a.post(t, throughWindow(a, b, mw, 8))
 	a.fails(t, verbs.WCRemAccessErr, "NAK remote access")
 	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Failure.String(), "window bound to another queue pair")
@@ -352,7 +352,7 @@ func (e *end) regPlain() verbs.MR {
 // TestMWBindTwice checks that a bound window must be invalidated before another bind.
 func TestMWBindTwice(t *testing.T) {
 	_, b := windowPair(t)
-	mw := bound(t, b, verbs.AccessRemoteRead, 100)
+	mw := bindWindow(t, b, verbs.AccessRemoteRead, 100)
 	b.post(t, verbs.SendWR{Opcode: verbs.WRBindMW, Bind: verbs.BindMW{MW: mw, RKey: verbs.IncRKey(mw.RKey()), MR: b.mr,
 		Addr: b.mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}})
 	b.fails(t, verbs.WCMWBindErr, "window not in the state needed")

@@ -238,8 +238,8 @@ func TestGSI(t *testing.T) {
 	a.qp = a.newQP(t, verbs.GSI)
 }
 
-// at modifies a new queue pair to a state.
-func (e *end) at(t *testing.T, typ verbs.QPType, s verbs.QPState) verbs.QP {
+// newQPInState modifies a new queue pair to a state.
+func (e *end) newQPInState(t *testing.T, typ verbs.QPType, s verbs.QPState) verbs.QP {
 	t.Helper()
 	q := e.newQP(t, typ)
 	move := func(to verbs.QPState, mask verbs.QPAttrMask) {
@@ -277,15 +277,15 @@ func (e *end) at(t *testing.T, typ verbs.QPType, s verbs.QPState) verbs.QP {
 func TestPostReceiveStateBadFlow(t *testing.T) {
 	e := newEnd(t, Options{})
 	for _, typ := range qpTypes {
-		_, err := e.at(t, typ, verbs.StateReset).PostRecv(recv0)
+		_, err := e.newQPInState(t, typ, verbs.StateReset).PostRecv(recv0)
 		require.ErrorIs(t, err, verbs.ErrState)
 		require.ErrorContains(t, err, "state RESET; modify it to INIT first")
 		for _, s := range []verbs.QPState{verbs.StateInit, verbs.StateRTR, verbs.StateRTS, verbs.StateSQD} {
-			n, err := e.at(t, typ, s).PostRecv(recv0)
+			n, err := e.newQPInState(t, typ, s).PostRecv(recv0)
 			require.NoError(t, err, "%v in %v", typ, s)
 			require.Equal(t, 1, n)
 		}
-		_, err = e.at(t, typ, verbs.StateErr).PostRecv(recv0)
+		_, err = e.newQPInState(t, typ, verbs.StateErr).PostRecv(recv0)
 		require.NoError(t, err)
 		require.Equal(t, verbs.WCWRFlushErr, e.next(t).Status)
 	}
@@ -297,16 +297,16 @@ func TestPostSendStateBadFlow(t *testing.T) {
 	send := []verbs.SendWR{{Opcode: verbs.WRSend, AH: ah, RemoteQPN: 0xabcdef}}
 	for _, typ := range qpTypes {
 		for _, s := range []verbs.QPState{verbs.StateReset, verbs.StateInit, verbs.StateRTR} {
-			n, err := e.at(t, typ, s).PostSend(send)
+			n, err := e.newQPInState(t, typ, s).PostSend(send)
 			require.ErrorIs(t, err, verbs.ErrState, "%v in %v", typ, s)
 			require.ErrorContains(t, err, fmt.Sprintf("state %v; modify it to RTS first", s))
 			require.Zero(t, n)
 		}
 		for _, s := range []verbs.QPState{verbs.StateRTS, verbs.StateSQD} {
-			_, err := e.at(t, typ, s).PostSend(send)
+			_, err := e.newQPInState(t, typ, s).PostSend(send)
 			require.NoError(t, err, "%v in %v", typ, s)
 		}
-		_, err := e.at(t, typ, verbs.StateErr).PostSend(send)
+		_, err := e.newQPInState(t, typ, verbs.StateErr).PostSend(send)
 		require.NoError(t, err)
 		require.Equal(t, verbs.WCWRFlushErr, e.next(t).Status)
 	}
@@ -315,7 +315,7 @@ func TestPostSendStateBadFlow(t *testing.T) {
 func TestFullRQBadFlow(t *testing.T) {
 	e := newEnd(t, Options{})
 	for _, typ := range qpTypes {
-		q := e.at(t, typ, verbs.StateInit)
+		q := e.newQPInState(t, typ, verbs.StateInit)
 		n, err := q.PostRecv(make([]verbs.RecvWR, sizes.MaxRecvWR+3))
 		require.ErrorIs(t, err, verbs.ErrQueueFull)
 		require.Equal(t, sizes.MaxRecvWR, n, "what fits is accepted")
@@ -328,7 +328,7 @@ func TestFullRQBadFlow(t *testing.T) {
 
 func TestFullSQBadFlow(t *testing.T) {
 	e := newEnd(t, Options{})
-	q := e.at(t, verbs.RC, verbs.StateRTS) // the peer does not respond
+	q := e.newQPInState(t, verbs.RC, verbs.StateRTS) // the peer does not respond
 	n, err := q.PostSend(make([]verbs.SendWR, sizes.MaxSendWR+3))
 	require.ErrorIs(t, err, verbs.ErrQueueFull)
 	require.Equal(t, sizes.MaxSendWR, n)
@@ -337,7 +337,7 @@ func TestFullSQBadFlow(t *testing.T) {
 func TestRQWithLargerSGLBadFlow(t *testing.T) {
 	e := newEnd(t, Options{})
 	for _, typ := range qpTypes {
-		q := e.at(t, typ, verbs.StateInit)
+		q := e.newQPInState(t, typ, verbs.StateInit)
 		n, err := q.PostRecv([]verbs.RecvWR{{}, {SGList: make([]verbs.SGE, sizes.MaxRecvSGE+1)}, {}})
 		require.ErrorIs(t, err, verbs.ErrLimit)
 		require.ErrorContains(t, err, "5 scatter/gather elements, MaxRecvSGE is 4")

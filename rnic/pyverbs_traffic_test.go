@@ -142,7 +142,7 @@ func TestOpcodesOfTypes(t *testing.T) {
 	}
 	e := newEnd(t, Options{})
 	for typ, ops := range refused {
-		q := e.at(t, typ, verbs.StateRTS)
+		q := e.newQPInState(t, typ, verbs.StateRTS)
 		for _, op := range ops {
 			n, err := q.PostSend([]verbs.SendWR{{Opcode: op, SGList: []verbs.SGE{e.mr.SGE(0, 8)}}})
 			require.ErrorIs(t, err, verbs.ErrUnsupported, "%v on %v", op, typ)

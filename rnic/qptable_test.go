@@ -15,7 +15,7 @@ import (
 func TestAllocateNumbers(t *testing.T) {
 	for _, shards := range []int{1, 3, 256} {
 		table := newQPTable()
-		random := seeded(uint64(shards))
+		random := newSource(uint64(shards))
 		seen := map[uint32]bool{}
 		var sum float64
 		const n = 20_000

@@ -74,8 +74,8 @@ func newCrowd(t *testing.T, n int, o Options, co verbs.ConnectOptions) *crowd {
 	return c
 }
 
-// greet sends a message from every queue pair to its neighbour at once.
-func (c *crowd) greet(t *testing.T) {
+// sendToNeighbours sends a message from every queue pair to its neighbour at once.
+func (c *crowd) sendToNeighbours(t *testing.T) {
 	for _, q := range c.qps {
 		_, err := q.PostRecv(recv0)
 		require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestTenThousandQPs(t *testing.T) {
 	before := heapBytes()
 	c := newCrowd(t, n, Options{}, verbs.ConnectOptions{AckTimeout: time.Second}) // long: all of them send at once
 	fresh := int(heapBytes()-before) / n
-	c.greet(t)
+	c.sendToNeighbours(t)
 	used := int(heapBytes()-before) / n
 	runtime.KeepAlive(c)
 	t.Logf("an idle connected queue pair takes %d bytes, %d after a message each way", fresh, used)
@@ -135,7 +135,7 @@ func TestTenThousandQPs(t *testing.T) {
 func TestTimersOfManyQPs(t *testing.T) {
 	c := newCrowd(t, 1000, Options{Impair: "loss 10% seed 5"}, verbs.ConnectOptions{AckTimeout: 500 * time.Millisecond}) // long, for a busy machine
 	for range 3 {
-		c.greet(t)
+		c.sendToNeighbours(t)
 	}
 	st := c.dev.Stats()
 	require.NotZero(t, st.Counters.Timeouts+st.Counters.Probes)

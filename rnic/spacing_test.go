@@ -50,7 +50,7 @@ func TestSpacingAmidMessage(t *testing.T) {
 	defer s.mu.Unlock()
 	s.ackEvery = 9
 	require.Equal(t, 9, s.ackInterval(), "nothing is owed")
-	piece(t, a, b, 0, true)
+	handleWrite(t, a, b, 0, true)
 	require.Equal(t, []*queuePair{q}, s.ackQueue)
 	require.Equal(t, s.maxAckEvery, s.ackInterval())
 	s.ackQueue = []*queuePair{q, other}
@@ -58,14 +58,14 @@ func TestSpacingAmidMessage(t *testing.T) {
 	s.ackQueue = []*queuePair{other}
 	require.Equal(t, 9, s.ackInterval())
 	s.ackQueue = []*queuePair{q}
-	piece(t, a, b, 1, false)
+	handleWrite(t, a, b, 1, false)
 	require.Equal(t, 9, s.ackInterval(), "its message is over")
-	piece(t, a, b, 2, true)
+	handleWrite(t, a, b, 2, true)
 	require.Equal(t, 9, s.ackInterval(), "as is the one before this")
 }
 
-// piece handles packet n of a's at b, a write that is a complete message or the start of one.
-func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
+// handleWrite handles packet n of a's at b, a write that is a complete message or the start of one.
+func handleWrite(t *testing.T, a, b *end, n wire.PSN, more bool) {
 	q := b.qp.(*queuePair)
 	now, s := q.dev.now(), q.shard
 	info := wire.RCWriteOnly.Info()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// skipped returns the number of waits that do not spin.
-func (s *spinner) skipped() (n int) {
+// countSkipped returns the number of waits that do not spin.
+func (s *spinner) countSkipped() (n int) {
 	for s.budget() == 0 {
 		n++
 	}
@@ -22,19 +22,19 @@ func TestSpinnerMisses(t *testing.T) {
 	s.init(time.Millisecond)
 	for range maxSpinMisses - 1 {
 		s.recordMiss()
-		require.Zero(t, s.skipped())
+		require.Zero(t, s.countSkipped())
 	}
 	s.recordHit()
 	for range maxSpinMisses {
-		require.Zero(t, s.skipped())
+		require.Zero(t, s.countSkipped())
 		s.recordMiss()
 	}
-	require.Equal(t, skippedWaits, s.skipped())
+	require.Equal(t, skippedWaits, s.countSkipped())
 	for range maxSpinMisses / 2 {
-		require.Zero(t, s.skipped())
+		require.Zero(t, s.countSkipped())
 		s.recordMiss()
 	}
-	require.Equal(t, skippedWaits, s.skipped())
+	require.Equal(t, skippedWaits, s.countSkipped())
 	require.EqualValues(t, time.Millisecond, s.budget())
 }
 
@@ -45,7 +45,7 @@ func TestSpinnerHogged(t *testing.T) {
 	s.init(0)
 	for _, pause := range []int{4, 8, 16, 32, 64, 64} {
 		s.recordHog()
-		require.Equal(t, pause, s.skipped())
+		require.Equal(t, pause, s.countSkipped())
 	}
 	// A packet in between was found by the thread that had the processor.
 	for range 10 {
@@ -53,13 +53,13 @@ func TestSpinnerHogged(t *testing.T) {
 			s.recordHit()
 		}
 		s.recordHog()
-		require.Equal(t, 64, s.skipped())
+		require.Equal(t, 64, s.countSkipped())
 	}
 	for range 5 * hogHits {
 		s.recordHit()
 	}
 	s.recordHog()
-	require.Equal(t, 4, s.skipped())
+	require.Equal(t, 4, s.countSkipped())
 }
 
 // TestSpinnerWoken checks that spinning resumes if sleeps are short, but not beside a thread that
@@ -68,18 +68,18 @@ func TestSpinnerWoken(t *testing.T) {
 	var s spinner
 	s.init(time.Millisecond)
 	for range maxSpinMisses {
-		require.Zero(t, s.skipped())
+		require.Zero(t, s.countSkipped())
 		s.recordMiss()
 	}
 	require.Zero(t, s.budget(), "it does not look now")
 	require.EqualValues(t, time.Millisecond, s.recordShortSleep())
-	require.Zero(t, s.skipped())
+	require.Zero(t, s.countSkipped())
 	for range maxSpinMisses/2 + 1 { // the misses still count
-		require.Zero(t, s.skipped())
+		require.Zero(t, s.countSkipped())
 		s.recordMiss()
 	}
-	require.Equal(t, skippedWaits, s.skipped())
+	require.Equal(t, skippedWaits, s.countSkipped())
 	s.recordHog()
 	require.Zero(t, s.recordShortSleep())
-	require.Equal(t, 4, s.skipped())
+	require.Equal(t, 4, s.countSkipped())
 }

@@ -371,8 +371,8 @@ func TestSRQReceiveOutlivesItsQueuePair(t *testing.T) {
 	}
 }
 
-// cycle posts a list of receives and pops them all.
-func cycle(srq *sharedReceiveQueue, wrs []verbs.RecvWR, wqe *qp.RecvWQE) bool {
+// postAndPop posts a list of receives and pops them all.
+func postAndPop(srq *sharedReceiveQueue, wrs []verbs.RecvWR, wqe *qp.RecvWQE) bool {
 	if n, err := srq.PostRecv(wrs); n != len(wrs) || err != nil {
 		return false
 	}
@@ -392,10 +392,10 @@ func TestSRQDoesNotAllocate(t *testing.T) {
 		wrs[i].SGList = make([]verbs.SGE, 4)
 	}
 	for range 4 { // every slot once
-		require.True(t, cycle(srq, wrs, &wqe))
+		require.True(t, postAndPop(srq, wrs, &wqe))
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if !cycle(srq, wrs, &wqe) {
+		if !postAndPop(srq, wrs, &wqe) {
 			t.Fatal("refused")
 		}
 	}))
@@ -410,7 +410,7 @@ func BenchmarkSRQ(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if !cycle(srq, wrs, &wqe) {
+		if !postAndPop(srq, wrs, &wqe) {
 			b.Fatal("refused")
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/internal/racesync"
 )
 
-// TestHurry checks that a request to the service ends its long sleep, however early.
-func TestHurry(t *testing.T) {
+// TestPollBusy checks that a request to the service ends its long sleep, however early.
+func TestPollBusy(t *testing.T) {
 	s := &shard{monitorWake: make(chan struct{}, 1)}
 	timer := time.NewTimer(0)
 	defer timer.Stop()

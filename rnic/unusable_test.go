@@ -22,7 +22,7 @@ func someObjects(t *testing.T, far *end) (objects map[string]any, destroy func()
 	require.NoError(t, err)
 	pd, err := e.dev.AllocPD()
 	require.NoError(t, err)
-	cq, qp, ud, ah := e.newCQ(t, 4), e.at(t, verbs.RC, verbs.StateRTS), e.newQPWith(t, verbs.QPInitAttr{Type: verbs.UD, MaxDatagramRDMA: 4}), e.handle(t, far.dev)
+	cq, qp, ud, ah := e.newCQ(t, 4), e.newQPInState(t, verbs.RC, verbs.StateRTS), e.newQPWith(t, verbs.QPInitAttr{Type: verbs.UD, MaxDatagramRDMA: 4}), e.handle(t, far.dev)
 	peer, err := ud.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: ah.Attr(), QPN: far.qp.Num()})
 	require.NoError(t, err)
 	return map[string]any{"addressHandle": ah, "completionQueue": cq, "completionChannel": ch, "Device": e.dev, "memoryRegion": mr, "memoryWindow": mw, "protectionDomain": pd, "peerHandle": peer, "queuePair": qp, "sharedReceiveQueue": srq}, func() {

@@ -25,9 +25,9 @@ var engines = map[string]Options{
 	"impatient peers": {Spin: time.Millisecond},
 }
 
-// attend drives devices without a service until the returned function is called, so that
+// driveEngines drives devices without a service until the returned function is called, so that
 // acknowledgements of a waiter are sent.
-func attend(o Options, ends ...*end) (stop func()) {
+func driveEngines(o Options, ends ...*end) (stop func()) {
 	if !o.NoService {
 		return func() {}
 	}
@@ -87,8 +87,8 @@ var (
 	recv0 = []verbs.RecvWR{{WRID: 8}}
 )
 
-// rally plays n rounds; the server sends first.
-func (p player) rally(n int, serves bool) error {
+// playRounds plays n rounds; the server sends first.
+func (p player) playRounds(n int, serves bool) error {
 	var wc [4]verbs.WC
 	sent, got, acked := 0, 0, 0
 	if serves {
@@ -141,8 +141,8 @@ func polling(c verbs.CQ) func([]verbs.WC) (int, error) {
 	}
 }
 
-// armed is the loop of the manual page of ibv_get_cq_event.
-func armed(ctx context.Context, c verbs.CQ) func([]verbs.WC) (int, error) {
+// newArmedPoll is the loop of the manual page of ibv_get_cq_event.
+func newArmedPoll(ctx context.Context, c verbs.CQ) func([]verbs.WC) (int, error) {
 	return func(wc []verbs.WC) (int, error) {
 		for {
 			if err := c.ReqNotify(false); err != nil {
@@ -180,12 +180,12 @@ func TestNoWakeUpIsLost(t *testing.T) {
 					for _, l := range lines(t, a, b, n) {
 						for k := range 2 {
 							next := map[string]func([]verbs.WC) (int, error){
-								"wait": waiting(ctx, l.cq[k]), "arm": armed(ctx, l.cq[k]), "poll": polling(l.cq[k]),
+								"wait": waiting(ctx, l.cq[k]), "arm": newArmedPoll(ctx, l.cq[k]), "poll": polling(l.cq[k]),
 							}[way[k]]
 							_, err := l.qp[k].PostRecv(recv0)
 							require.NoError(t, err)
 							wg.Go(func() {
-								assert.NoError(t, player{l.qp[k], next}.rally(rounds/n, k == 0))
+								assert.NoError(t, player{l.qp[k], next}.playRounds(rounds/n, k == 0))
 								playing.Add(-1)
 								for o.NoService && playing.Load() > 0 { // the peer may still need an acknowledgement
 									[]*end{a, b}[k].dev.Progress()
@@ -275,10 +275,10 @@ func TestEachCompletionWakesOne(t *testing.T) {
 		list := slices.Repeat(empty, waiters)
 		_, err := a.qp.PostSend(list)
 		require.NoError(t, err)
-		stop := attend(o, a) // the first message brings the credits for the others
+		stop := driveEngines(o, a) // the first message brings the credits for the others
 		wg.Wait()
 		stop()
-		defer attend(o, b)()
+		defer driveEngines(o, b)()
 		for range list {
 			a.poll1(t)
 		}
@@ -314,7 +314,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 			_, err := ls[last].qp[0].PostSend(empty)
 			require.NoError(t, err)
 			require.NoError(t, <-ended[last])
-			defer attend(o, b)()
+			defer driveEngines(o, b)()
 			wc := nextOf(t, ls[last].cq[0])
 			require.NoError(t, wc.Err())
 		}

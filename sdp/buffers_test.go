@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// carry writes bytes at a and reads them at b.
-func carry(t *testing.T, a, b io.ReadWriter, sent []byte) {
+// transfer writes bytes at a and reads them at b.
+func transfer(t *testing.T, a, b io.ReadWriter, sent []byte) {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() {
@@ -37,7 +37,7 @@ func TestLargerRing(t *testing.T) {
 			o := sdp.Options{FlowControl: d, Buffers: 4, BufferBytes: 4096, ZeroCopy: -1}
 			a, b := newEnds(t, rnic.Options{}, o).dial(t)
 			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA deferred data is sent in a call
-			carry(t, a, b, random(100_000, 1))
+			transfer(t, a, b, random(100_000, 1))
 			before := b.Stats()
 			for _, enough := range []int{0, 1000, 4 * 4096} {
 				require.NoError(t, b.SetReadBuffer(enough))
@@ -54,7 +54,7 @@ func TestLargerRing(t *testing.T) {
 			require.NoError(t, a.SetWriteBuffer(4*4096))
 			require.ErrorContains(t, a.SetWriteBuffer(4*4096+1), "Options.Buffers")
 			require.NoError(t, b.SetReadBuffer(200_000))
-			carry(t, a, b, random(1<<20, 2))
+			transfer(t, a, b, random(1<<20, 2))
 			require.Greater(t, b.Stats().Registered, before.Registered+100_000)
 			require.NoError(t, a.SetWriteDeadline(time.Now().Add(hang)))
 			sent := random(90_000, 4) // with RDMA the other half of the ring may be unknown
@@ -74,7 +74,7 @@ func TestBuffersGrow(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA} {
 		t.Run(d.String(), func(t *testing.T) {
 			a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: d, ZeroCopy: -1}).dial(t)
-			carry(t, a, b, random(1000, 1))
+			transfer(t, a, b, random(1000, 1))
 			idle := b.Stats().Registered
 			const size = sdp.DefaultBuffers * sdp.DefaultBufferBytes
 			sent := random(size, 2)
@@ -88,7 +88,7 @@ func TestBuffersGrow(t *testing.T) {
 			require.True(t, bytes.Equal(sent, got))
 			require.Greater(t, b.Stats().Registered, idle+size/2)
 			require.NoError(t, b.SetReadBuffer(2*size), "however often it has grown")
-			carry(t, a, b, random(3*size, 3))
+			transfer(t, a, b, random(3*size, 3))
 		})
 	}
 }
@@ -97,13 +97,13 @@ func TestBuffersGrow(t *testing.T) {
 func TestLargerMessages(t *testing.T) {
 	o := sdp.Options{FlowControl: sdp.Credit, BufferBytes: 1000, MaxBufferBytes: 4000, ZeroCopy: -1}
 	a, b := newEnds(t, rnic.Options{}, o).dial(t)
-	carry(t, a, b, random(100_000, 1))
+	transfer(t, a, b, random(100_000, 1))
 	require.Equal(t, 1000, a.PeerBuffer())
 	require.NoError(t, a.SetWriteBuffer(900), "they are long enough")
 	require.ErrorContains(t, a.SetReadBuffer(5000), "SetWriteBuffer", "the peer asks, not we")
 	require.NoError(t, a.SetWriteBuffer(10_000))
-	carry(t, a, b, random(200_000, 2))
-	carry(t, b, a, random(100_000, 3))
+	transfer(t, a, b, random(200_000, 2))
+	transfer(t, b, a, random(100_000, 3))
 	require.Equal(t, 4000, a.PeerBuffer(), "as much as the peer grants")
 	require.Equal(t, 1000, b.PeerBuffer())
 }
@@ -128,7 +128,7 @@ func TestKeepAlive(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Second}) // so that the adapter fails soon
 	a, b := e.dial(t)
 	require.NoError(t, a.SetKeepAlivePeriod(time.Millisecond))
-	carry(t, a, b, random(1000, 1)) // without effect
+	transfer(t, a, b, random(1000, 1)) // without effect
 	require.NoError(t, e.dev.SetImpair("loss 100%"))
 	require.NoError(t, a.SetReadDeadline(time.Now().Add(hang)))
 	_, err := a.Read(make([]byte, 1))

@@ -38,19 +38,19 @@ func TestPlainPeer(t *testing.T) {
 		require.EqualValues(t, bsdh.HeaderBytes+5, h.Len)
 		require.Zero(t, h.Flags)
 		require.Equal(t, "hello", string(body))
-		p.say(bsdh.MIDData, nil, []byte("you, too")...)
+		p.send(bsdh.MIDData, nil, []byte("you, too")...)
 		got := make([]byte, 8)
 		_, err = io.ReadFull(c, got)
 		require.NoError(t, err)
 		require.Equal(t, "you, too", string(got))
 
 		go c.Write(make([]byte, 200<<10))
-		avail, err := bsdh.ParseExtended[bsdh.SrcAvail](p.want(bsdh.MIDSrcAvail))
+		avail, err := bsdh.ParseExtended[bsdh.SrcAvail](p.receive(bsdh.MIDSrcAvail))
 		require.NoError(t, err)
 		require.EqualValues(t, 200<<10, avail.Len)
-		p.say(bsdh.MIDSendSm, nil)
+		p.send(bsdh.MIDSendSm, nil)
 
-		p.say(bsdh.MIDDisConn, nil)
+		p.send(bsdh.MIDDisConn, nil)
 		_, err = c.Read(got)
 		require.Equal(t, io.EOF, err)
 	})
@@ -63,21 +63,21 @@ var lies = []struct {
 	say    func(p *puppet)
 	cause  string
 }{
-	{"a length beyond the message", sdp.Credit, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, []byte{1}); b[7]++; p.raw(b) }, "of length 18: 17 bytes received"},
-	{"a length below the header", sdp.NIC, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, nil); b[7] = 3; p.raw(b) }, "of length 3"},
-	{"half a header", sdp.RDMA, func(p *puppet) { p.raw(p.frame(bsdh.MIDData, nil, nil)[:7]) }, "7 bytes arrived"},
-	{"nothing", sdp.NIC, func(p *puppet) { p.raw(nil) }, "0 bytes arrived"},
-	{"an unknown id", sdp.NIC, func(p *puppet) { p.say(0x42, nil) }, "MID 0x42"},
-	{"another number", sdp.Credit, func(p *puppet) { p.seq = 5; p.say(bsdh.MIDData, nil, 1) }, "sequence number 6, want 1"},
-	{"credits for what was not sent", sdp.Credit, func(p *puppet) { p.heard = 9; p.say(bsdh.MIDData, nil) }, "acknowledgement of unsent message 9"},
+	{"a length beyond the message", sdp.Credit, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, []byte{1}); b[7]++; p.sendRaw(b) }, "of length 18: 17 bytes received"},
+	{"a length below the header", sdp.NIC, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, nil); b[7] = 3; p.sendRaw(b) }, "of length 3"},
+	{"half a header", sdp.RDMA, func(p *puppet) { p.sendRaw(p.frame(bsdh.MIDData, nil, nil)[:7]) }, "7 bytes arrived"},
+	{"nothing", sdp.NIC, func(p *puppet) { p.sendRaw(nil) }, "0 bytes arrived"},
+	{"an unknown id", sdp.NIC, func(p *puppet) { p.send(0x42, nil) }, "MID 0x42"},
+	{"another number", sdp.Credit, func(p *puppet) { p.seq = 5; p.send(bsdh.MIDData, nil, 1) }, "sequence number 6, want 1"},
+	{"credits for what was not sent", sdp.Credit, func(p *puppet) { p.heard = 9; p.send(bsdh.MIDData, nil) }, "acknowledgement of unsent message 9"},
 	{"an offset outside of the ring", sdp.NIC, func(p *puppet) { p.write(1<<31-1, []byte{1}) }, "ring write of 1 bytes at offset 2147483647: "},
 	{"an offset inside, but not the next", sdp.RDMA, func(p *puppet) { p.write(100, []byte{1}) }, "ring write of 1 bytes at offset 100: "},
 	{"more than a window", sdp.NIC, func(p *puppet) { p.hello.Extension.Window = 0; p.write(0, make([]byte, puppetSlot)) }, "exceeds the free receive buffer"},
-	{"free room that was never used", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDRingUpdate, bsdh.RingUpdate{Freed: 99}.Append(nil)) }, "RingUpdate of 99 bytes, more than were sent"},
-	{"a ring that shrinks", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRingChange, bsdh.RingChange{Ring: 1}.Append(nil)) }, "RingChange from"},
-	{"data after its end", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.write(0, []byte{1}) }, "ring write after DisConn"},
-	{"two ends", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.say(bsdh.MIDDisConn, nil) }, "second DisConn"},
-	{"a completion of nothing", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRdmaWrCompl, bsdh.RdmaCompl{Len: 1 << 30}.Append(nil)) }, "without a matching SinkAvail"},
+	{"free room that was never used", sdp.RDMA, func(p *puppet) { p.send(bsdh.MIDRingUpdate, bsdh.RingUpdate{Freed: 99}.Append(nil)) }, "RingUpdate of 99 bytes, more than were sent"},
+	{"a ring that shrinks", sdp.NIC, func(p *puppet) { p.send(bsdh.MIDRingChange, bsdh.RingChange{Ring: 1}.Append(nil)) }, "RingChange from"},
+	{"data after its end", sdp.NIC, func(p *puppet) { p.send(bsdh.MIDDisConn, nil); p.write(0, []byte{1}) }, "ring write after DisConn"},
+	{"two ends", sdp.RDMA, func(p *puppet) { p.send(bsdh.MIDDisConn, nil); p.send(bsdh.MIDDisConn, nil) }, "second DisConn"},
+	{"a completion of nothing", sdp.NIC, func(p *puppet) { p.send(bsdh.MIDRdmaWrCompl, bsdh.RdmaCompl{Len: 1 << 30}.Append(nil)) }, "without a matching SinkAvail"},
 }
 
 // TestLiars checks that an invalid message ends the connection with an error that names it, and
@@ -151,8 +151,8 @@ func TestMemoryIsNotGivenBack(t *testing.T) {
 		require.ErrorIs(t, err, sdp.ErrProtocol)
 		require.ErrorContains(t, err, "lent memory not returned within 50ms of the request")
 		require.Zero(t, n)
-		p.want(bsdh.MIDSrcAvail)
-		p.want(bsdh.MIDSrcAvailCancel)
+		p.receive(bsdh.MIDSrcAvail)
+		p.receive(bsdh.MIDSrcAvailCancel)
 	})
 	t.Run("read", func(t *testing.T) {
 		p := newPuppet(t)
@@ -164,8 +164,8 @@ func TestMemoryIsNotGivenBack(t *testing.T) {
 			_, err := io.ReadFull(c, make([]byte, puppetSlot))
 			read <- err
 		}()
-		p.say(bsdh.MIDSrcAvail, bsdh.SrcAvail{Len: puppetSlot, RKey: p.mr.RKey(), Addr: p.mr.Addr()}.Append(nil))
-		p.want(bsdh.MIDRdmaRdCompl)
+		p.send(bsdh.MIDSrcAvail, bsdh.SrcAvail{Len: puppetSlot, RKey: p.mr.RKey(), Addr: p.mr.Addr()}.Append(nil))
+		p.receive(bsdh.MIDRdmaRdCompl)
 		require.NoError(t, <-read)
 		require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 		_, err = c.Read(make([]byte, size))
@@ -173,14 +173,14 @@ func TestMemoryIsNotGivenBack(t *testing.T) {
 		require.NoError(t, c.SetReadDeadline(time.Time{}))
 		_, err = c.Read(make([]byte, size))
 		require.ErrorIs(t, err, sdp.ErrProtocol)
-		p.want(bsdh.MIDSinkAvail)
-		p.want(bsdh.MIDSinkAvailCancel)
+		p.receive(bsdh.MIDSinkAvail)
+		p.receive(bsdh.MIDSinkAvailCancel)
 	})
 }
 
-// lent returns a connection whose Write waits for memory that the peer does not return, and the
-// error of the Write to come.
-func lent(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan error) {
+// lendMemory returns a connection whose Write waits for memory that the peer does not return, and
+// the error of the Write to come.
+func lendMemory(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan error) {
 	p = newPuppet(t)
 	c, err := p.dialed(s, sdp.NIC, p.ack(sdp.NIC))
 	require.NoError(t, err)
@@ -189,8 +189,8 @@ func lent(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan error)
 		_, err := c.Write(make([]byte, 200<<10))
 		wrote <- err
 	}()
-	p.want(bsdh.MIDSrcAvail)
-	p.want(bsdh.MIDSrcAvailCancel)
+	p.receive(bsdh.MIDSrcAvail)
+	p.receive(bsdh.MIDSrcAvailCancel)
 	for { // until the last message that could wake it has arrived
 		if n, waits := c.Heard(); n > 0 && waits {
 			return p, c, wrote
@@ -209,7 +209,7 @@ func TestEndsWhileLent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: 200 << 10})
 			s.SetReturnTime(time.Hour)
-			_, c, wrote := lent(t, s)
+			_, c, wrote := lendMemory(t, s)
 			require.NoError(t, end(s, c))
 			select {
 			case err := <-wrote:
@@ -226,7 +226,7 @@ func TestEndsWhileLent(t *testing.T) {
 func TestPeerLiesWhileWeClose(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: 200 << 10, Linger: time.Hour})
 	s.SetReturnTime(time.Hour)
-	p, c, wrote := lent(t, s)
+	p, c, wrote := lendMemory(t, s)
 	require.NoError(t, c.Close())
 	for {
 		if _, waits := c.Heard(); waits {
@@ -234,7 +234,7 @@ func TestPeerLiesWhileWeClose(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	p.say(0x42, nil)
+	p.send(0x42, nil)
 	require.Error(t, <-wrote)
 	require.NoError(t, s.Drain(soon(t)), "it does not linger")
 }

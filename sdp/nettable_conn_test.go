@@ -38,19 +38,19 @@ func connCalls(n *notes, a streamConn) {
 	n.sayN("ReadFrom", int(m), err)
 	m, err = a.WriteTo(io.Discard)
 	n.sayN("WriteTo", int(m), err)
-	n.say("SetDeadline", a.SetDeadline(time.Time{}))
-	n.say("SetReadDeadline", a.SetReadDeadline(past))
-	n.say("SetWriteDeadline", a.SetWriteDeadline(time.Now().Add(time.Hour)))
-	n.say("SetKeepAlive", a.SetKeepAlive(true))
-	n.say("SetKeepAlivePeriod", a.SetKeepAlivePeriod(time.Minute))
-	n.say("SetKeepAliveConfig", a.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}))
-	n.say("SetLinger", a.SetLinger(1))
-	n.say("SetNoDelay", a.SetNoDelay(true))
-	n.say("SetReadBuffer", a.SetReadBuffer(4096))
-	n.say("SetWriteBuffer", a.SetWriteBuffer(4096))
-	n.say("CloseRead", a.CloseRead())
-	n.say("CloseWrite", a.CloseWrite())
-	n.say("Close", a.Close())
+	n.record("SetDeadline", a.SetDeadline(time.Time{}))
+	n.record("SetReadDeadline", a.SetReadDeadline(past))
+	n.record("SetWriteDeadline", a.SetWriteDeadline(time.Now().Add(time.Hour)))
+	n.record("SetKeepAlive", a.SetKeepAlive(true))
+	n.record("SetKeepAlivePeriod", a.SetKeepAlivePeriod(time.Minute))
+	n.record("SetKeepAliveConfig", a.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}))
+	n.record("SetLinger", a.SetLinger(1))
+	n.record("SetNoDelay", a.SetNoDelay(true))
+	n.record("SetReadBuffer", a.SetReadBuffer(4096))
+	n.record("SetWriteBuffer", a.SetWriteBuffer(4096))
+	n.record("CloseRead", a.CloseRead())
+	n.record("CloseWrite", a.CloseWrite())
+	n.record("Close", a.Close())
 }
 
 // fill writes until the buffers are full, and clears the deadline.
@@ -87,7 +87,7 @@ func writeByte(t *testing.T, c streamConn) {
 var connRows = []connRow{
 	{name: "closed", do: func(t *testing.T, n *notes, a, b streamConn) {
 		local, remote := a.LocalAddr().String(), a.RemoteAddr().String()
-		n.say("first Close", a.Close())
+		n.record("first Close", a.Close())
 		n.sayIf("LocalAddr stays", a.LocalAddr().String() == local)
 		n.sayIf("RemoteAddr stays", a.RemoteAddr().String() == remote)
 		connCalls(n, a)
@@ -99,19 +99,19 @@ var connRows = []connRow{
 	}},
 	{name: "settings", do: func(t *testing.T, n *notes, a, b streamConn) {
 		for _, sec := range []int{5, -1, 0} {
-			n.say("SetLinger", a.SetLinger(sec))
+			n.record("SetLinger", a.SetLinger(sec))
 		}
 		for _, d := range []time.Duration{time.Minute, 0, -1} {
-			n.say("SetKeepAlivePeriod", a.SetKeepAlivePeriod(d))
+			n.record("SetKeepAlivePeriod", a.SetKeepAlivePeriod(d))
 		}
 		for _, on := range []bool{false, true} {
-			n.say("SetKeepAlive", a.SetKeepAlive(on))
-			n.say("SetNoDelay", a.SetNoDelay(on))
-			n.say("SetKeepAliveConfig", a.SetKeepAliveConfig(net.KeepAliveConfig{Enable: on, Idle: time.Minute, Interval: time.Second, Count: 3}))
+			n.record("SetKeepAlive", a.SetKeepAlive(on))
+			n.record("SetNoDelay", a.SetNoDelay(on))
+			n.record("SetKeepAliveConfig", a.SetKeepAliveConfig(net.KeepAliveConfig{Enable: on, Idle: time.Minute, Interval: time.Second, Count: 3}))
 		}
 		for _, bytes := range []int{0, 1, 64 << 10} {
-			n.say("SetReadBuffer", a.SetReadBuffer(bytes))
-			n.say("SetWriteBuffer", a.SetWriteBuffer(bytes))
+			n.record("SetReadBuffer", a.SetReadBuffer(bytes))
+			n.record("SetWriteBuffer", a.SetWriteBuffer(bytes))
 		}
 	}},
 	{name: "nothing to read or write", do: func(t *testing.T, n *notes, a, b streamConn) {
@@ -161,8 +161,8 @@ var connRows = []connRow{
 	}},
 	{name: "CloseWrite", do: func(t *testing.T, n *notes, a, b streamConn) {
 		writeByte(t, a)
-		n.say("CloseWrite", a.CloseWrite())
-		n.say("CloseWrite again", a.CloseWrite())
+		n.record("CloseWrite", a.CloseWrite())
+		n.record("CloseWrite again", a.CloseWrite())
 		count, err := a.Write([]byte("data"))
 		n.sayN("Write", count, err)
 		m, err := a.ReadFrom(strings.NewReader("data"))
@@ -179,17 +179,17 @@ var connRows = []connRow{
 		fill(t, a)
 		big := make([]byte, 16<<20)
 		outcome := blocked(func() (int, error) { return a.Write(big) })
-		n.say("CloseWrite", a.CloseWrite())
+		n.record("CloseWrite", a.CloseWrite())
 		count, err := outcome()
-		n.say("Write", err)
+		n.record("Write", err)
 		n.sayIf("it has not written all", count < len(big))
 	}},
 	{name: "CloseRead", do: func(t *testing.T, n *notes, a, b streamConn) {
 		outcome := blocked(func() (int, error) { return a.Read(make([]byte, 2<<20)) })
-		n.say("CloseRead", a.CloseRead())
+		n.record("CloseRead", a.CloseRead())
 		count, err := outcome()
 		n.sayN("Read", count, err)
-		n.say("CloseRead again", a.CloseRead())
+		n.record("CloseRead again", a.CloseRead())
 		count, err = a.Read(make([]byte, 1))
 		n.sayN("Read after it", count, err)
 		count, err = a.Read(nil)
@@ -208,7 +208,7 @@ var connRows = []connRow{
 		_, err := b.Write([]byte("xy"))
 		require.NoError(t, err)
 		readByte(t, a)
-		n.say("CloseRead", a.CloseRead())
+		n.record("CloseRead", a.CloseRead())
 		count, err := a.Read(make([]byte, 4))
 		n.sayN("Read", count, err)
 		count, err = a.Read(make([]byte, 4))
@@ -217,26 +217,26 @@ var connRows = []connRow{
 	{name: "CloseRead with a deadline ahead", do: func(t *testing.T, n *notes, a, b streamConn) {
 		require.NoError(t, a.SetReadDeadline(time.Now().Add(time.Hour)))
 		outcome := blocked(func() (int, error) { return a.Read(make([]byte, 1)) })
-		n.say("CloseRead", a.CloseRead())
+		n.record("CloseRead", a.CloseRead())
 		count, err := outcome()
 		n.sayN("Read", count, err)
 	}},
 	{name: "Close during a Read", do: func(t *testing.T, n *notes, a, b streamConn) {
 		outcome := blocked(func() (int, error) { return a.Read(make([]byte, 1)) })
-		n.say("Close", a.Close())
+		n.record("Close", a.Close())
 		count, err := outcome()
 		n.sayN("Read", count, err)
 	}},
 	{name: "Close during a Write", do: func(t *testing.T, n *notes, a, b streamConn) {
 		fill(t, a)
 		outcome := blocked(func() (int, error) { return a.Write(make([]byte, 16<<20)) })
-		n.say("Close", a.Close())
+		n.record("Close", a.Close())
 		_, err := outcome()
-		n.say("Write", err)
+		n.record("Write", err)
 	}},
 	{name: "deadline in the past during a Read", do: func(t *testing.T, n *notes, a, b streamConn) {
 		outcome := blocked(func() (int, error) { return a.Read(make([]byte, 1)) })
-		n.say("SetReadDeadline", a.SetReadDeadline(past))
+		n.record("SetReadDeadline", a.SetReadDeadline(past))
 		count, err := outcome()
 		n.sayN("Read", count, err)
 		require.NoError(t, a.SetReadDeadline(time.Time{}))
@@ -247,19 +247,19 @@ var connRows = []connRow{
 		fill(t, a)
 		big := make([]byte, 16<<20)
 		outcome := blocked(func() (int, error) { return a.Write(big) })
-		n.say("SetWriteDeadline", a.SetWriteDeadline(past))
+		n.record("SetWriteDeadline", a.SetWriteDeadline(past))
 		count, err := outcome()
-		n.say("Write", err)
+		n.record("Write", err)
 		n.sayIf("it has not written all", count < len(big))
 	}},
 	{name: "the peer resets by SetLinger(0)", do: func(t *testing.T, n *notes, a, b streamConn) {
 		outcome := blocked(func() (int, error) { return a.Read(make([]byte, 1)) })
 		require.NoError(t, b.SetLinger(0))
-		n.say("the peer's Close", b.Close())
+		n.record("the peer's Close", b.Close())
 		count, err := outcome()
 		n.sayN("Read", count, err)
 		n.sayIf("Write fails", brokenWrite(a))
-		n.say("Close", a.Close())
+		n.record("Close", a.Close())
 	}},
 	{name: "the peer resets, and nobody reads", do: func(t *testing.T, n *notes, a, b streamConn) {
 		require.NoError(t, b.SetLinger(0))
@@ -293,8 +293,8 @@ var connRows = []connRow{
 		n.sayIf("ReadFrom fails", m == 0 && errors.Is(err, os.ErrDeadlineExceeded))
 	}},
 	{name: "a buffer of a negative size", do: func(t *testing.T, n *notes, a, b streamConn) {
-		n.say("SetReadBuffer", a.SetReadBuffer(-1))
-		n.say("SetWriteBuffer", a.SetWriteBuffer(-1))
+		n.record("SetReadBuffer", a.SetReadBuffer(-1))
+		n.record("SetWriteBuffer", a.SetWriteBuffer(-1))
 	}, except: []exception{
 		{"SetReadBuffer: <nil>", "SetReadBuffer: set(ours ->local) EINVAL", "it cannot be; what systems make of it is not the same"},
 		{"SetWriteBuffer: <nil>", "SetWriteBuffer: set(ours ->local) EINVAL", "the same"},
@@ -316,7 +316,7 @@ func TestNetConn(t *testing.T) {
 					row.do(t, n, a, b)
 					seen[i] = n.list
 				}
-				compare(t, seen[0], seen[1], row.except)
+				requireSameResults(t, seen[0], seen[1], row.except)
 			})
 		}
 	})
@@ -331,10 +331,10 @@ func TestNetNil(t *testing.T) {
 		n.sayIf("LocalAddr", c.LocalAddr() == nil)
 		n.sayIf("RemoteAddr", c.RemoteAddr() == nil)
 		got, err := l.Accept()
-		n.say("Accept", err)
+		n.record("Accept", err)
 		n.sayIf("it has none", got == nil)
-		n.say("SetDeadline", l.SetDeadline(past))
-		n.say("Close of a listener", l.Close())
+		n.record("SetDeadline", l.SetDeadline(past))
+		n.record("Close of a listener", l.Close())
 		return n.list
 	}
 	want := calls("tcp", new(net.TCPConn), new(net.TCPListener))

@@ -31,45 +31,45 @@ func accept(n *notes, l deadlineListener) func() (int, error) {
 var listenRows = []listenRow{
 	{"closed", func(t *testing.T, n *notes, l deadlineListener) {
 		addr := l.Addr().String()
-		n.say("first Close", l.Close())
+		n.record("first Close", l.Close())
 		n.sayIf("Addr stays", l.Addr().String() == addr)
 		for range 2 {
 			_, err := accept(n, l)()
-			n.say("Accept", err)
-			n.say("SetDeadline", l.SetDeadline(time.Now().Add(time.Hour)))
-			n.say("Close", l.Close())
+			n.record("Accept", err)
+			n.record("SetDeadline", l.SetDeadline(time.Now().Add(time.Hour)))
+			n.record("Close", l.Close())
 		}
 	}},
 	{"closed with a deadline that is past", func(t *testing.T, n *notes, l deadlineListener) {
-		n.say("SetDeadline", l.SetDeadline(past))
-		n.say("Close", l.Close())
+		n.record("SetDeadline", l.SetDeadline(past))
+		n.record("Close", l.Close())
 		_, err := accept(n, l)()
-		n.say("Accept", err)
+		n.record("Accept", err)
 	}},
 	{"deadline in the past", func(t *testing.T, n *notes, l deadlineListener) {
-		n.say("SetDeadline", l.SetDeadline(past))
+		n.record("SetDeadline", l.SetDeadline(past))
 		for range 2 {
 			_, err := accept(n, l)()
-			n.say("Accept", err)
+			n.record("Accept", err)
 		}
-		n.say("SetDeadline", l.SetDeadline(time.Now().Add(time.Millisecond)))
+		n.record("SetDeadline", l.SetDeadline(time.Now().Add(time.Millisecond)))
 		_, err := accept(n, l)()
-		n.say("Accept", err)
+		n.record("Accept", err)
 	}},
 	{"deadline in the past during Accept", func(t *testing.T, n *notes, l deadlineListener) {
 		outcome := blocked(accept(n, l))
 		n.list = nil // the order of the two is not known
 		err := l.SetDeadline(past)
 		_, why := outcome()
-		n.say("SetDeadline", err)
-		n.say("Accept", why)
+		n.record("SetDeadline", err)
+		n.record("Accept", why)
 	}},
 	{"Close during Accept", func(t *testing.T, n *notes, l deadlineListener) {
 		outcome := blocked(accept(n, l))
 		err := l.Close()
 		_, why := outcome()
-		n.say("Close", err)
-		n.say("Accept", why)
+		n.record("Close", err)
+		n.record("Accept", why)
 	}},
 }
 
@@ -85,7 +85,7 @@ func TestNetListener(t *testing.T) {
 				row.do(t, n, l)
 				seen[i] = n.list
 			}
-			compare(t, seen[0], seen[1], nil)
+			requireSameResults(t, seen[0], seen[1], nil)
 		})
 	}
 }
@@ -120,7 +120,7 @@ type dialRow struct {
 	except  []exception
 }
 
-func ended(ctx context.Context) context.Context {
+func canceled(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	return ctx
@@ -142,7 +142,7 @@ func ownAddr(network, host string, port int) net.Addr {
 }
 
 var dialRows = []dialRow{
-	{name: "context canceled", ctx: ended},
+	{name: "context canceled", ctx: canceled},
 	{name: "context's deadline past", ctx: wrapTimeout},
 	{name: "Dialer.Deadline past", dialer: func(string) net.Dialer { return net.Dialer{Deadline: past} }},
 	{name: "Dialer.Timeout of a nanosecond", dialer: func(string) net.Dialer { return net.Dialer{Timeout: 1} }},
@@ -192,11 +192,11 @@ func TestNetDial(t *testing.T) {
 					address = row.address
 				}
 				c, err := end.dial(ctx, network, address, d)
-				n.say("Dial", err)
+				n.record("Dial", err)
 				n.sayIf("it returns a connection", c != nil)
 				seen[i] = n.list
 			}
-			compare(t, seen[0], seen[1], row.except)
+			requireSameResults(t, seen[0], seen[1], row.except)
 		})
 	}
 }
@@ -244,11 +244,11 @@ func TestNetListen(t *testing.T) {
 				n := &notes{network: end.network, names: map[string]string{"203.0.113.1:0": "another"}}
 				n.name(l.Addr(), "listener")
 				got, err := end.listenAt(network, address)
-				n.say("Listen", err)
+				n.record("Listen", err)
 				n.sayIf("it returns a listener", got != nil)
 				seen[i] = n.list
 			}
-			compare(t, seen[0], seen[1], nil)
+			requireSameResults(t, seen[0], seen[1], nil)
 		})
 	}
 }

@@ -56,30 +56,30 @@ func packetCalls(n *notes, a datagramConn, to net.Addr) {
 	n.sayN("WriteTo of too much", count, err)
 	count, err = a.WriteToUDPAddrPort(buf, endpoint(to))
 	n.sayN("WriteToUDPAddrPort", count, err)
-	n.say("SetDeadline", a.SetDeadline(time.Time{}))
-	n.say("SetReadDeadline", a.SetReadDeadline(past))
-	n.say("SetWriteDeadline", a.SetWriteDeadline(past))
-	n.say("SetReadBuffer", a.SetReadBuffer(4096))
-	n.say("SetWriteBuffer", a.SetWriteBuffer(4096))
-	n.say("Close", a.Close())
+	n.record("SetDeadline", a.SetDeadline(time.Time{}))
+	n.record("SetReadDeadline", a.SetReadDeadline(past))
+	n.record("SetWriteDeadline", a.SetWriteDeadline(past))
+	n.record("SetReadBuffer", a.SetReadBuffer(4096))
+	n.record("SetWriteBuffer", a.SetWriteBuffer(4096))
+	n.record("Close", a.Close())
 }
 
 var packetRows = []packetRow{
 	{name: "closed", do: func(t *testing.T, n *notes, a, b datagramConn) {
 		local := a.LocalAddr().String()
-		n.say("first Close", a.Close())
+		n.record("first Close", a.Close())
 		n.sayIf("LocalAddr stays", a.LocalAddr().String() == local)
 		packetCalls(n, a, b.LocalAddr())
 	}},
 	{name: "closed with a deadline that is past", do: func(t *testing.T, n *notes, a, b datagramConn) {
 		require.NoError(t, a.SetDeadline(past))
-		n.say("first Close", a.Close())
+		n.record("first Close", a.Close())
 		packetCalls(n, a, b.LocalAddr())
 	}},
 	{name: "settings", do: func(t *testing.T, n *notes, a, b datagramConn) {
 		for _, bytes := range []int{0, 1, 64 << 10} {
-			n.say("SetReadBuffer", a.SetReadBuffer(bytes))
-			n.say("SetWriteBuffer", a.SetWriteBuffer(bytes))
+			n.record("SetReadBuffer", a.SetReadBuffer(bytes))
+			n.record("SetWriteBuffer", a.SetWriteBuffer(bytes))
 		}
 	}},
 	{name: "deadline past", do: func(t *testing.T, n *notes, a, b datagramConn) {
@@ -130,13 +130,13 @@ var packetRows = []packetRow{
 	}},
 	{name: "Close during ReadFrom", do: func(t *testing.T, n *notes, a, b datagramConn) {
 		outcome := blocked(func() (int, error) { c, _, err := a.ReadFrom(make([]byte, 1)); return c, err })
-		n.say("Close", a.Close())
+		n.record("Close", a.Close())
 		count, err := outcome()
 		n.sayN("ReadFrom", count, err)
 	}},
 	{name: "deadline in the past during ReadFrom", do: func(t *testing.T, n *notes, a, b datagramConn) {
 		outcome := blocked(func() (int, error) { c, _, err := a.ReadFrom(make([]byte, 1)); return c, err })
-		n.say("SetReadDeadline", a.SetReadDeadline(past))
+		n.record("SetReadDeadline", a.SetReadDeadline(past))
 		count, err := outcome()
 		n.sayN("ReadFrom", count, err)
 	}},
@@ -185,7 +185,7 @@ func TestNetPacketConn(t *testing.T) {
 				row.do(t, n, a, b)
 				seen[i] = n.list
 			}
-			compare(t, seen[0], seen[1], row.except)
+			requireSameResults(t, seen[0], seen[1], row.except)
 		})
 	}
 }

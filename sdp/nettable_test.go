@@ -111,8 +111,8 @@ func (n *notes) err(err error) string {
 	return strings.Join(words, " ")
 }
 
-// say records the result of a call.
-func (n *notes) say(call string, err error) { n.list = append(n.list, call+": "+n.err(err)) }
+// record records the result of a call.
+func (n *notes) record(call string, err error) { n.list = append(n.list, call+": "+n.err(err)) }
 
 // sayN records that of a call with a count of bytes.
 func (n *notes) sayN(call string, count int, err error) {
@@ -125,8 +125,8 @@ func (n *notes) sayIf(what string, is bool) { n.list = append(n.list, fmt.Sprint
 // exception is an intended difference. It must exist.
 type exception struct{ net, ours, why string }
 
-// compare checks that both types record the same, except for exceptions.
-func compare(t *testing.T, net, ours []string, except []exception) {
+// requireSameResults checks that both types record the same, except for exceptions.
+func requireSameResults(t *testing.T, net, ours []string, except []exception) {
 	t.Helper()
 	used := make([]bool, len(except))
 	for i := range net {

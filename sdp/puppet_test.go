@@ -73,7 +73,7 @@ func (p *puppet) dialed(s *sdp.Stack, d sdp.FlowControl, ack bsdh.HelloAck) (*sd
 		if err == nil {
 			_, err = r.Accept(ctx, p.qp, cm.AcceptOptions{PrivateData: ack.Append(nil), Prepare: func(verbs.QP) error {
 				for i := range puppetSlots {
-					p.repost(i)
+					p.postReceive(i)
 				}
 				return nil
 			}})
@@ -102,7 +102,7 @@ func (p *puppet) ack(d sdp.FlowControl) bsdh.HelloAck {
 	return a
 }
 
-func (p *puppet) repost(slot int) {
+func (p *puppet) postReceive(slot int) {
 	_, err := p.qp.PostRecv([]verbs.RecvWR{{WRID: uint64(slot), SGList: []verbs.SGE{p.mr.SGE(slot*puppetSlot, puppetSlot)}}})
 	require.NoError(p.t, err)
 }
@@ -114,11 +114,11 @@ func (p *puppet) frame(id bsdh.MID, ext, payload []byte) []byte {
 	return append(append(h.Append(nil), ext...), payload...)
 }
 
-// say sends a valid message.
-func (p *puppet) say(id bsdh.MID, ext []byte, payload ...byte) { p.raw(p.frame(id, ext, payload)) }
+// send sends a valid message.
+func (p *puppet) send(id bsdh.MID, ext []byte, payload ...byte) { p.sendRaw(p.frame(id, ext, payload)) }
 
-// raw sends bytes.
-func (p *puppet) raw(b []byte) {
+// sendRaw sends bytes.
+func (p *puppet) sendRaw(b []byte) {
 	p.post(verbs.SendWR{Opcode: verbs.WRSend}, b)
 }
 
@@ -172,14 +172,14 @@ func (p *puppet) next() (h bsdh.Header, body []byte) {
 	p.heard++
 	slot := int(wc.WRID)
 	b := append([]byte(nil), p.mr.Bytes()[slot*puppetSlot:][:wc.ByteLen]...)
-	p.repost(slot)
+	p.postReceive(slot)
 	h, err := bsdh.ParseHeader(b)
 	require.NoError(p.t, err)
 	return h, b[bsdh.HeaderBytes:]
 }
 
-// want waits for a message of a kind.
-func (p *puppet) want(id bsdh.MID) (body []byte) {
+// receive waits for a message of a kind.
+func (p *puppet) receive(id bsdh.MID) (body []byte) {
 	p.t.Helper()
 	h, body := p.next()
 	require.Equal(p.t, id, h.MID)

@@ -18,8 +18,8 @@ var families = []struct {
 	{"ipv6", netip.MustParseAddrPort("[2001:db8::1]:4791"), netip.MustParseAddrPort("[2001:db8::2]:4791")},
 }
 
-// sized returns a packet of n bytes that Parse accepts.
-func sized(n int) []byte {
+// packetOfSize returns a packet of n bytes that Parse accepts.
+func packetOfSize(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(i * 7)
@@ -30,7 +30,7 @@ func sized(n int) []byte {
 }
 
 func BenchmarkParse(b *testing.B) {
-	raw := sized(4112)
+	raw := packetOfSize(4112)
 	var p wire.Packet
 	b.ReportAllocs()
 	for b.Loop() {
@@ -41,7 +41,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkParseWriteOnly(b *testing.B) {
-	raw := sized(wire.BTHLen + wire.RETHLen + 8 + wire.ICRCLen)
+	raw := packetOfSize(wire.BTHLen + wire.RETHLen + 8 + wire.ICRCLen)
 	raw[0] = byte(wire.RCWriteOnly)
 	var p wire.Packet
 	var sum uint64
@@ -68,7 +68,7 @@ func BenchmarkSeal(b *testing.B) {
 	for _, f := range families {
 		for _, n := range []int{24, 4112} {
 			b.Run(fmt.Sprintf("%s/%d", f.name, n), func(b *testing.B) {
-				s, pkt := wire.NewSealer(f.src, f.dst), sized(n)
+				s, pkt := wire.NewSealer(f.src, f.dst), packetOfSize(n)
 				b.SetBytes(int64(n))
 				b.ReportAllocs()
 				for b.Loop() {
@@ -87,7 +87,7 @@ func BenchmarkCheck(b *testing.B) {
 	}{{"exact", 1, wire.ICRCExact}, {"member", 0, wire.ICRCMember}} {
 		for _, n := range []int{24, 4112} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
-				s, pkt := wire.NewSealer(families[0].src, families[0].dst), sized(n)
+				s, pkt := wire.NewSealer(families[0].src, families[0].dst), packetOfSize(n)
 				s.Seal(pkt, 1)
 				b.SetBytes(int64(n))
 				b.ReportAllocs()
@@ -105,7 +105,7 @@ func BenchmarkCheck(b *testing.B) {
 func BenchmarkCRC32(b *testing.B) {
 	for _, n := range []int{24, 4112} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			pkt := sized(n)
+			pkt := packetOfSize(n)
 			b.SetBytes(int64(n))
 			for b.Loop() {
 				crc32.ChecksumIEEE(pkt)

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// seed adds every golden packet to a corpus.
-func seed(t testing.TB, add func(d opened)) {
+// addGolden adds every golden packet to a corpus.
+func addGolden(t testing.TB, add func(d opened)) {
 	for _, g := range goldenPackets {
 		add(open(t, golden(t, g.name)))
 	}
@@ -20,7 +20,7 @@ func seed(t testing.TB, add func(d opened)) {
 // FuzzParse checks that Parse never panics or writes, and that accepted packets are encoded to the
 // same bytes except padding and reserved bits.
 func FuzzParse(f *testing.F) {
-	seed(f, func(d opened) { f.Add(d.pkt) })
+	addGolden(f, func(d opened) { f.Add(d.pkt) })
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		before := slices.Clone(raw)
@@ -52,7 +52,7 @@ func FuzzParse(f *testing.F) {
 // FuzzICRC checks that Seal agrees with a bit-by-bit model, that Check finds any identification,
 // and that the result explains an accepted ICRC.
 func FuzzICRC(f *testing.F) {
-	seed(f, func(d opened) {
+	addGolden(f, func(d opened) {
 		f.Add(d.src.Addr().AsSlice(), d.dst.Addr().AsSlice(), d.src.Port(), d.dst.Port(), d.id, d.pkt, uint32(1))
 	})
 	f.Fuzz(func(t *testing.T, srcIP, dstIP []byte, srcPort, dstPort, id uint16, pkt []byte, damage uint32) {

@@ -53,12 +53,12 @@ func TestSealEveryLength(t *testing.T) {
 	for _, f := range families {
 		s := wire.NewSealer(f.src, f.dst)
 		for n := wire.MinPacketLen; n < 1200; n++ {
-			pkt := sized(n)
+			pkt := packetOfSize(n)
 			s.Seal(pkt, 0xBEEF)
 			require.Equal(t, slowICRC(datagram(f.src, f.dst, 0xBEEF, pkt)), icrcOf(pkt), "%s %d", f.name, n)
 		}
 		for _, n := range []int{4112, 4128, 9000, 65507} {
-			pkt := sized(n)
+			pkt := packetOfSize(n)
 			s.Seal(pkt, 1)
 			require.Equal(t, slowICRC(datagram(f.src, f.dst, 1, pkt)), icrcOf(pkt), "%s %d", f.name, n)
 		}
@@ -86,7 +86,7 @@ func TestSealParts(t *testing.T) {
 func TestCheckRecoversEveryID(t *testing.T) {
 	s := wire.NewSealer(families[0].src, families[0].dst)
 	for _, n := range []int{16, 17, 24, 247, 248, 300, 1040, 4112, 65507} {
-		pkt := sized(n)
+		pkt := packetOfSize(n)
 		step := 1 + n/64
 		for id := 0; id < 1<<16; id += step {
 			s.Seal(pkt, uint16(id))
@@ -108,7 +108,7 @@ func TestCheckRecoversEveryID(t *testing.T) {
 // TestCheckIPv6 checks that without an identification, in IPv6, exactly one ICRC is valid.
 func TestCheckIPv6(t *testing.T) {
 	s := wire.NewSealer(families[1].src, families[1].dst)
-	pkt := sized(24)
+	pkt := packetOfSize(24)
 	s.Seal(pkt, 77)
 	result, _ := s.Check(pkt, 0)
 	require.Equal(t, wire.ICRCExact, result)
@@ -126,7 +126,7 @@ func TestCheckIPv6(t *testing.T) {
 func TestCheckNoticesEveryBit(t *testing.T) {
 	s := wire.NewSealer(families[0].src, families[0].dst)
 	for _, n := range []int{24, 48, 276, 1040, 4112} {
-		pkt := sized(n)
+		pkt := packetOfSize(n)
 		s.Seal(pkt, 0xC60A)
 		for bit := range 8 * n {
 			pkt[bit/8] ^= 1 << (bit % 8)
@@ -147,7 +147,7 @@ func TestCheckOfRandomDamage(t *testing.T) {
 	const tries = 1 << 20
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := wire.NewSealer(families[0].src, families[0].dst)
-	pkt := sized(24)
+	pkt := packetOfSize(24)
 	accepted := 0
 	for range tries {
 		binary.LittleEndian.PutUint32(pkt[20:], rng.Uint32())
@@ -171,7 +171,7 @@ func TestCheckOfShortPackets(t *testing.T) {
 // TestSealerKnowsItsFlow checks that the ICRC depends on each end of a flow, and on their order.
 func TestSealerKnowsItsFlow(t *testing.T) {
 	src, dst := families[0].src, families[0].dst
-	pkt := sized(24)
+	pkt := packetOfSize(24)
 	s := wire.NewSealer(src, dst)
 	s.Seal(pkt, 0)
 	for _, other := range []wire.Sealer{

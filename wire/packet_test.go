@@ -165,7 +165,7 @@ func TestNoAllocations(t *testing.T) {
 	var p wire.Packet
 	var sink uint64
 	grh := make([]byte, wire.GRHLen)
-	ack, data := sized(24), sized(4112)
+	ack, data := packetOfSize(24), packetOfSize(4112)
 	atomic := packet(wire.BTH{Opcode: wire.RCCmpSwap, DestQPN: 1}, wire.AtomicETHLen)
 	ud := packet(wire.BTH{Opcode: wire.UDSendOnlyImm, DestQPN: 1}, wire.DETHLen+wire.ImmLen)
 	for name, f := range map[string]func(){

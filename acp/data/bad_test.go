@@ -15,7 +15,7 @@ import (
 
 // TestBadMalloc checks that invalid allocations and frees fail without effect.
 func TestBadMalloc(t *testing.T) {
-	world(t, 2, over(acp.RC), 1<<13, func(w []*data.Space) {
+	world(t, 2, newOptions(acp.RC), 1<<13, func(w []*data.Space) {
 		s := w[0]
 		for _, c := range []struct {
 			rank, n int
@@ -42,9 +42,10 @@ func TestBadMalloc(t *testing.T) {
 	})
 }
 
-// TestBadAddresses checks that structures opened by a wrong address or as a wrong kind are not changed.
+// TestBadAddresses checks that structures opened by a wrong address or as a wrong kind are not
+// changed.
 func TestBadAddresses(t *testing.T) {
-	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
+	world(t, 2, newOptions(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		v, err := data.NewVector[int32](ctx, s, 1, 4)
 		require.NoError(t, err)
@@ -117,7 +118,7 @@ func TestBadTypes(t *testing.T) {
 		A uint8
 		B uint32
 	}
-	world(t, 1, over(acp.RC), 1<<13, func(w []*data.Space) {
+	world(t, 1, newOptions(acp.RC), 1<<13, func(w []*data.Space) {
 		s := w[0]
 		try := func(want string, err error) {
 			t.Helper()
@@ -169,7 +170,7 @@ func TestBadTypes(t *testing.T) {
 
 // TestBadMemory checks that overwritten structures are detected in bounded time.
 func TestBadMemory(t *testing.T) {
-	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
+	world(t, 2, newOptions(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		word := func(w uint64) []byte { return binary.NativeEndian.AppendUint64(nil, w) }
 		v, err := data.NewVector[int32](ctx, s, 1, 4)

@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// TestCosts checks the number of copies and atomics of each operation on uncontended memory of another rank.
-// docs/acp.md lists the same figures.
+// TestCosts checks the number of copies and atomics of each operation on uncontended memory of
+// another rank. docs/acp.md lists the same figures.
 func TestCosts(t *testing.T) {
-	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
+	world(t, 2, newOptions(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		v, err := data.NewVector[int64](ctx, s, 1, 8)
 		require.NoError(t, err)

@@ -18,7 +18,7 @@ func TestDeque(t *testing.T) {
 			var model []particle
 			made, err := data.NewDeque[particle](ctx, w[who.Draw(t, "by")], who.Draw(t, "at"), rapid.IntRange(0, 10).Draw(t, "capacity"))
 			require.NoError(t, err)
-			as := each(t, w, func(s *data.Space) (*data.Deque[particle], error) { return data.OpenDeque[particle](ctx, s, made.GA()) })
+			as := openEach(t, w, func(s *data.Space) (*data.Deque[particle], error) { return data.OpenDeque[particle](ctx, s, made.GA()) })
 			d := func(t *rapid.T) *data.Deque[particle] { return as[who.Draw(t, "rank")] }
 			popped := func(x particle, err error, want int) {
 				if len(model) == 0 {
@@ -29,7 +29,7 @@ func TestDeque(t *testing.T) {
 				require.Equal(t, model[want], x)
 				model = slices.Delete(model, want, want+1)
 			}
-			all := func(t *rapid.T) { same(t, model, d(t).All(ctx)) }
+			all := func(t *rapid.T) { requireSame(t, model, d(t).All(ctx)) }
 			t.Repeat(map[string]func(*rapid.T){
 				"push back": func(t *rapid.T) {
 					x := particles.Draw(t, "x")

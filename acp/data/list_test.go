@@ -29,7 +29,7 @@ func tryList[T any](t *rapid.T, w []*data.Space, values *rapid.Generator[T]) {
 	var model []data.Element[T]
 	made, err := data.NewList[T](ctx, w[who.Draw(t, "by")], who.Draw(t, "at"))
 	require.NoError(t, err)
-	as := each(t, w, func(s *data.Space) (*data.List[T], error) { return data.OpenList[T](ctx, s, made.GA()) })
+	as := openEach(t, w, func(s *data.Space) (*data.List[T], error) { return data.OpenList[T](ctx, s, made.GA()) })
 	l := func(t *rapid.T) *data.List[T] { return as[who.Draw(t, "rank")] }
 	add := func(t *rapid.T, i int, f func(l *data.List[T], v T) (acp.GA, error)) {
 		v, on := values.Draw(t, "v"), who.Draw(t, "on")
@@ -47,7 +47,7 @@ func tryList[T any](t *rapid.T, w []*data.Space, values *rapid.Generator[T]) {
 		require.Equal(t, model[i].Value, v)
 		model = slices.Delete(model, i, i+1)
 	}
-	all := func(t *rapid.T) { same(t, model, l(t).Elements(ctx)) }
+	all := func(t *rapid.T) { requireSame(t, model, l(t).Elements(ctx)) }
 	t.Repeat(map[string]func(*rapid.T){
 		"push back": func(t *rapid.T) {
 			add(t, len(model), func(l *data.List[T], v T) (acp.GA, error) { return l.PushBack(ctx, v) })

@@ -20,8 +20,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestHolderDies kills rank 1 while it holds locks at rank 0. Rank 0, which owns the memory, and rank 2 get
-// errors that name the holder. Other memory and structures are not affected.
+// TestHolderDies kills rank 1 while it holds locks at rank 0. Rank 0, which owns the memory, and
+// rank 2 get errors that name the holder. Other memory and structures are not affected.
 func TestHolderDies(t *testing.T) {
 	t.Parallel()
 	for name, net := range nets {
@@ -59,13 +59,13 @@ func holderDies(t *testing.T, net acp.Net) {
 			switch {
 			case err != nil:
 			case rank == dead:
-				v, m, err = hold(s)
+				v, m, err = createLocked(s)
 				_ = dev.SetImpair("loss 100%") // the disconnect must not arrive
 				close(ready)
 			default:
 				<-ready
 				if v != nil && m != nil {
-					err = afterwards(s, v.GA(), m.GA())
+					err = checkErrors(s, v.GA(), m.GA())
 				}
 			}
 			asked.Done()
@@ -79,8 +79,8 @@ func holderDies(t *testing.T, net acp.Net) {
 	require.NoError(t, errors.Join(<-errs, <-errs, <-errs))
 }
 
-// hold creates structures at rank 0, and locks them and the heap.
-func hold(s *data.Space) (v *data.Vector[int], m *data.Map[string, int], err error) {
+// createLocked creates structures at rank 0, and locks them and the heap.
+func createLocked(s *data.Space) (v *data.Vector[int], m *data.Map[string, int], err error) {
 	if v, err = data.NewVector[int](ctx, s, 0, 4); err != nil {
 		return nil, nil, err
 	}
@@ -96,8 +96,8 @@ func hold(s *data.Space) (v *data.Vector[int], m *data.Map[string, int], err err
 	return v, m, errors.Join(a, b, c)
 }
 
-// afterwards checks the errors at the other ranks.
-func afterwards(s *data.Space, vector, table acp.GA) error {
+// checkErrors checks the errors at the other ranks.
+func checkErrors(s *data.Space, vector, table acp.GA) error {
 	rank := s.Process().Rank()
 	m, err := data.OpenMap[string, int](ctx, s, table)
 	if err != nil {
@@ -131,8 +131,8 @@ func afterwards(s *data.Space, vector, table acp.GA) error {
 	return s.Free(ctx, at)
 }
 
-// TestHeld checks the wait for a lock that a live holder does not release: until the context ends, or with
-// ErrHeld.
+// TestHeld checks the wait for a lock that a live holder does not release: until the context ends,
+// or with ErrHeld.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
@@ -175,7 +175,7 @@ func TestHeld(t *testing.T) {
 
 // TestPanic checks that a function that panics in Map.Update leaves the map unchanged and unlocked.
 func TestPanic(t *testing.T) {
-	world(t, 2, over(acp.RC), 1<<13, func(w []*data.Space) {
+	world(t, 2, newOptions(acp.RC), 1<<13, func(w []*data.Space) {
 		m, err := data.NewMap[string, int](ctx, w[0], 1, data.MapOptions{})
 		require.NoError(t, err)
 		require.NoError(t, m.Set(ctx, "k", 7))

@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 // nets are the transports.
 var nets = map[string]acp.Net{"rc": acp.RC, "ud": acp.UD}
 
-// over returns options of the ranks.
-func over(net acp.Net) acptest.Options {
+// newOptions returns options of the ranks.
+func newOptions(net acp.Net) acptest.Options {
 	return acptest.Options{ACP: acp.Options{Net: net}}
 }
 
@@ -76,14 +76,14 @@ func worlds(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	for name, net := range nets {
 		for _, n := range []int{1, 2, 4} {
 			t.Run(fmt.Sprintf("%s %d", name, n), func(t *testing.T) {
-				world(t, n, over(net), heap, func(w []*data.Space) { f(t, w) })
+				world(t, n, newOptions(net), heap, func(w []*data.Space) { f(t, w) })
 			})
 		}
 	}
 }
 
-// each opens a structure at every rank.
-func each[O any](t require.TestingT, w []*data.Space, open func(*data.Space) (O, error)) []O {
+// openEach opens a structure at every rank.
+func openEach[O any](t require.TestingT, w []*data.Space, open func(*data.Space) (O, error)) []O {
 	as := make([]O, len(w))
 	for i := range w {
 		var err error
@@ -93,8 +93,8 @@ func each[O any](t require.TestingT, w []*data.Space, open func(*data.Space) (O,
 	return as
 }
 
-// same compares an iteration with that of the model.
-func same[T any](t require.TestingT, model []T, all iter.Seq2[T, error]) {
+// requireSame compares an iteration with that of the model.
+func requireSame[T any](t require.TestingT, model []T, all iter.Seq2[T, error]) {
 	have := 0
 	for x, err := range all {
 		require.NoError(t, err)

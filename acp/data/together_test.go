@@ -15,8 +15,8 @@ import (
 	"github.com/softrnic/softrnic/acp/data"
 )
 
-// together runs f at all ranks concurrently, with two goroutines each.
-func together(t *testing.T, w []*data.Space, f func(s *data.Space, who int) error) {
+// runConcurrently runs f at all ranks concurrently, with two goroutines each.
+func runConcurrently(t *testing.T, w []*data.Space, f func(s *data.Space, who int) error) {
 	t.Helper()
 	var work sync.WaitGroup
 	errs := make([]error, 2*len(w))
@@ -27,22 +27,22 @@ func together(t *testing.T, w []*data.Space, f func(s *data.Space, who int) erro
 	require.NoError(t, errors.Join(errs...))
 }
 
-// fours runs f in jobs of four ranks, over both transports.
-func fours(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
+// runFourRanks runs f in jobs of four ranks, over both transports.
+func runFourRanks(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	for name, net := range nets {
 		t.Run(name, func(t *testing.T) {
-			world(t, 4, over(net), heap, func(w []*data.Space) { f(t, w) })
+			world(t, 4, newOptions(net), heap, func(w []*data.Space) { f(t, w) })
 		})
 	}
 }
 
-// TestMallocTogether has all ranks allocate and free everywhere concurrently. Blocks must be disjoint, and at
-// the end none is allocated. The heaps are short, so some allocations fail.
+// TestMallocTogether has all ranks allocate and free everywhere concurrently. Blocks must be
+// disjoint, and at the end none is allocated. The heaps are short, so some allocations fail.
 func TestMallocTogether(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	fours(t, 1<<13, func(t *testing.T, w []*data.Space) {
-		together(t, w, func(s *data.Space, who int) error {
+	runFourRanks(t, 1<<13, func(t *testing.T, w []*data.Space) {
+		runConcurrently(t, w, func(s *data.Space, who int) error {
 			r := rand.New(rand.NewPCG(seed, uint64(who)))
 			live := map[acp.GA]int{} // length in bytes
 			free := func(at acp.GA) error {
@@ -96,11 +96,11 @@ func TestMallocTogether(t *testing.T) {
 	})
 }
 
-// TestMapTogether has all ranks insert the same keys, increment their values and erase them concurrently.
-// Each key is inserted and erased once, and no increment is lost.
+// TestMapTogether has all ranks insert the same keys, increment their values and erase them
+// concurrently. Each key is inserted and erased once, and no increment is lost.
 func TestMapTogether(t *testing.T) {
 	const keys, rounds = 4, 2
-	fours(t, 1<<15, func(t *testing.T, w []*data.Space) {
+	runFourRanks(t, 1<<15, func(t *testing.T, w []*data.Space) {
 		made, err := data.NewMap[uint16, int](ctx, w[0], 3, data.MapOptions{Buckets: 2})
 		require.NoError(t, err)
 		added, erased, seen := make([]int, 2*len(w)), make([]int, 2*len(w)), make([]int, 2*len(w))
@@ -110,7 +110,7 @@ func TestMapTogether(t *testing.T) {
 			}
 			return sum
 		}
-		together(t, w, func(s *data.Space, who int) error {
+		runConcurrently(t, w, func(s *data.Space, who int) error {
 			m, err := data.OpenMap[uint16, int](ctx, s, made.GA())
 			if err != nil {
 				return err
@@ -135,7 +135,7 @@ func TestMapTogether(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, rounds*2*len(w), p.Value, "key %d", p.Key)
 		}
-		together(t, w, func(s *data.Space, who int) error {
+		runConcurrently(t, w, func(s *data.Space, who int) error {
 			m, err := data.OpenMap[uint16, int](ctx, s, made.GA())
 			if err != nil {
 				return err
@@ -173,11 +173,11 @@ func TestMapTogether(t *testing.T) {
 	})
 }
 
-// TestEndsTogether has all ranks push to a vector, a deque and a list and pop from them concurrently. Each
-// value is popped once.
+// TestEndsTogether has all ranks push to a vector, a deque and a list and pop from them
+// concurrently. Each value is popped once.
 func TestEndsTogether(t *testing.T) {
 	const each = 3
-	fours(t, 1<<14, func(t *testing.T, w []*data.Space) {
+	runFourRanks(t, 1<<14, func(t *testing.T, w []*data.Space) {
 		v, err := data.NewVector[int](ctx, w[0], 1, 0)
 		require.NoError(t, err)
 		d, err := data.NewDeque[int](ctx, w[0], 2, 0)
@@ -186,7 +186,7 @@ func TestEndsTogether(t *testing.T) {
 		require.NoError(t, err)
 		var mu sync.Mutex
 		var out [3][]int
-		together(t, w, func(s *data.Space, who int) (err error) {
+		runConcurrently(t, w, func(s *data.Space, who int) (err error) {
 			v, err := data.OpenVector[int](ctx, s, v.GA())
 			if err != nil {
 				return err

@@ -29,11 +29,11 @@ func TestVector(t *testing.T) {
 			var model []particle
 			made, err := data.NewVector[particle](ctx, w[who.Draw(t, "by")], who.Draw(t, "at"), rapid.IntRange(0, 10).Draw(t, "capacity"))
 			require.NoError(t, err)
-			as := each(t, w, func(s *data.Space) (*data.Vector[particle], error) {
+			as := openEach(t, w, func(s *data.Space) (*data.Vector[particle], error) {
 				return data.OpenVector[particle](ctx, s, made.GA())
 			})
 			v := func(t *rapid.T) *data.Vector[particle] { return as[who.Draw(t, "rank")] }
-			all := func(t *rapid.T) { same(t, model, v(t).All(ctx)) }
+			all := func(t *rapid.T) { requireSame(t, model, v(t).All(ctx)) }
 			t.Repeat(map[string]func(*rapid.T){
 				"push": func(t *rapid.T) {
 					x := particles.Draw(t, "x")

@@ -22,8 +22,9 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// live opens two devices that have exchanged data and are served where the tools search.
-func live(t *testing.T) (a, b *rnic.Device) {
+// openServedDevices opens two devices that have exchanged data and are served where the tools
+// search.
+func openServedDevices(t *testing.T) (a, b *rnic.Device) {
 	t.Helper()
 	quiet(t)
 	for i, d := range []**rnic.Device{&a, &b} {
@@ -46,7 +47,7 @@ func stat(t *testing.T, line string) string {
 }
 
 func TestStatText(t *testing.T) {
-	a, b := live(t)
+	a, b := openServedDevices(t)
 	text := stat(t, "stat")
 	q := a.Inspect().QPs[0]
 	for _, want := range []string{
@@ -76,7 +77,7 @@ func TestStatText(t *testing.T) {
 }
 
 func TestStatJSON(t *testing.T) {
-	a, b := live(t)
+	a, b := openServedDevices(t)
 	var list []debugclient.Report
 	require.NoError(t, json.Unmarshal([]byte(stat(t, "stat -j")), &list))
 	require.Len(t, list, 2)
@@ -104,7 +105,7 @@ func TestStatNobody(t *testing.T) {
 
 // TestStatSilent checks that the other processes are shown if one does not reply.
 func TestStatSilent(t *testing.T) {
-	live(t)
+	openServedDevices(t)
 	path := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "softrnic", fmt.Sprintf("%d-9.sock", os.Getpid()))
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
@@ -127,7 +128,7 @@ func TestStatSilent(t *testing.T) {
 
 // TestStatPrometheus parses the output for node_exporter's text files.
 func TestStatPrometheus(t *testing.T) {
-	a, b := live(t)
+	a, b := openServedDevices(t)
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(stat(t, "stat --prometheus")))
 	require.NoError(t, err)
@@ -161,7 +162,7 @@ func (w *untilWriter) Write(p []byte) (int, error) {
 }
 
 func TestStatWatch(t *testing.T) {
-	live(t)
+	openServedDevices(t)
 	watch := func(text string, args ...string) string {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -183,7 +184,7 @@ func TestStatWatch(t *testing.T) {
 }
 
 func TestHistory(t *testing.T) {
-	a, _ := live(t)
+	a, _ := openServedDevices(t)
 	q := a.Inspect().QPs[0]
 	text := stat(t, "stat history")
 	require.Equal(t, 2, strings.Count(text, "process"))
@@ -209,7 +210,7 @@ func TestHistory(t *testing.T) {
 }
 
 func TestCapture(t *testing.T) {
-	live(t)
+	openServedDevices(t)
 	file := filepath.Join(t.TempDir(), "out.pcapng")
 	status, stdout, stderr := run(t, newApp(nil, nil), "capture --of nic0 --for 1ms -w "+file)
 	require.Zero(t, status, stderr)
@@ -230,7 +231,7 @@ func TestCaptureDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
-	a, b := live(t)
+	a, b := openServedDevices(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
 		require.NoError(t, exchangeData(t.Context(), a, b))
@@ -247,7 +248,7 @@ func TestCaptureToStdout(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no named pipes")
 	}
-	a, b := live(t)
+	a, b := openServedDevices(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
 		require.NoError(t, exchangeData(t.Context(), a, b))
@@ -266,7 +267,7 @@ func TestCaptureToStdout(t *testing.T) {
 // TestCaptureOfClosedDevice checks that a capture succeeds when the device is closed, with the
 // packets until then.
 func TestCaptureOfClosedDevice(t *testing.T) {
-	a, _ := live(t)
+	a, _ := openServedDevices(t)
 	file := filepath.Join(t.TempDir(), "out.pcapng")
 	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() { go a.Close() })}
 	var stdout bytes.Buffer
@@ -277,7 +278,7 @@ func TestCaptureOfClosedDevice(t *testing.T) {
 
 // TestCaptureProcess captures a process with two devices, to one file each.
 func TestCaptureProcess(t *testing.T) {
-	live(t)
+	openServedDevices(t)
 	dir := t.TempDir()
 	line := fmt.Sprintf("capture --of %d --for 1ms -w %s", os.Getpid(), filepath.Join(dir, "out.pcapng.gz"))
 	status, stdout, stderr := run(t, newApp(nil, nil), line)
@@ -292,11 +293,11 @@ func TestCaptureProcess(t *testing.T) {
 		File  string
 		Bytes int
 	}
-	require.NoError(t, json.Unmarshal([]byte(done(t, line+" --json")), &list))
+	require.NoError(t, json.Unmarshal([]byte(statWithProgress(t, line+" --json")), &list))
 	require.Len(t, list, 2)
 
 	one := filepath.Join(dir, "one.pcapng")
-	done(t, fmt.Sprintf("capture --of %d/nic1 --for 1ms -w %s", os.Getpid(), one))
+	statWithProgress(t, fmt.Sprintf("capture --of %d/nic1 --for 1ms -w %s", os.Getpid(), one))
 	require.FileExists(t, one)
 
 	// A file that cannot be written ends the other capture.
@@ -307,8 +308,8 @@ func TestCaptureProcess(t *testing.T) {
 	require.NotContains(t, stderr, "canceled")
 }
 
-// done is stat for commands that print their progress on stderr.
-func done(t *testing.T, line string) string {
+// statWithProgress is stat for commands that print their progress on stderr.
+func statWithProgress(t *testing.T, line string) string {
 	t.Helper()
 	status, stdout, stderr := run(t, newApp(nil, nil), line)
 	require.Zero(t, status, stderr)
@@ -330,7 +331,7 @@ func TestCaptureFiles(t *testing.T) {
 
 // TestCaptureUntilInterrupted captures the packets that are sent while it runs.
 func TestCaptureUntilInterrupted(t *testing.T) {
-	a, b := live(t)
+	a, b := openServedDevices(t)
 	file := filepath.Join(t.TempDir(), "out.pcapng")
 	ctx, interrupt := context.WithCancel(t.Context())
 	started := make(chan struct{})

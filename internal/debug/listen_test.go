@@ -29,8 +29,8 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// leave leaves a socket without a listener, as a killed process does.
-func leave(t *testing.T, path string) {
+// leaveSocket leaves a socket without a listener, as a killed process does.
+func leaveSocket(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func leave(t *testing.T, path string) {
 
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(shortDir(t), "s")
-	leave(t, path)
+	leaveSocket(t, path)
 	s, err := Serve(nobody{}, "unix:"+path)
 	require.NoError(t, err, "what a dead process left is replaced")
 	info, err := os.Stat(path)
@@ -74,7 +74,7 @@ func TestPrivateDirectory(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	_, err := Serve(nobody{}, Auto)
 	require.ErrorContains(t, err, "has mode 0755, others may enter it; run: chmod 700 "+dir)
-	leave(t, filepath.Join(dir, "1-0.sock"))
+	leaveSocket(t, filepath.Join(dir, "1-0.sock"))
 	_, err = Sockets(dir)
 	require.ErrorContains(t, err, "others may enter it", "whoever made a socket there could tell us anything")
 

@@ -89,11 +89,11 @@ func TestBatchProperty(t *testing.T) {
 					n = size.Draw(t, "size")
 				}
 				if rapid.IntRange(0, 9).Draw(t, "cancel") == 0 {
-					if lay(b, rapid.SampledFrom(paths).Draw(t, "canceled path"), size.Draw(t, "canceled size"), 0, head) != nil {
+					if appendPacket(b, rapid.SampledFrom(paths).Draw(t, "canceled path"), size.Draw(t, "canceled size"), 0, head) != nil {
 						b.Cancel()
 					}
 				}
-				pkt := lay(b, to, n, uint64(len(want)), head)
+				pkt := appendPacket(b, to, n, uint64(len(want)), head)
 				if pkt == nil {
 					require.Greater(t, bytes+n, b.Cap(), "full")
 					break
@@ -187,7 +187,7 @@ func check(b *Batch, i int, id uint16) wire.ICRCResult {
 // TestSealAgain seals a batch piecemeal, first for GSO and then for single datagrams.
 func TestSealAgain(t *testing.T) {
 	b := NewBatch(4096)
-	next := func() { lay(b, pathA, 100, uint64(b.Len()), 16*(b.Len()%2)) }
+	next := func() { appendPacket(b, pathA, 100, uint64(b.Len()), 16*(b.Len()%2)) }
 	next()
 	b.Seal(here, true)
 	next()
@@ -207,7 +207,7 @@ func TestSealAgain(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	b := NewBatch(4096)
 	for i := range 3 {
-		lay(b, pathA, 100, uint64(i), 16*i)
+		appendPacket(b, pathA, 100, uint64(i), 16*i)
 	}
 	b.Corrupt(1, 8*50+3)
 	_, pkt := b.Packet(1)

@@ -69,9 +69,9 @@ func fill(pkt []byte, seed uint64) {
 	}
 }
 
-// lay appends a packet of n bytes, filled by fill, and returns it without its ICRC. If head is at
-// least 16 the payload behind it stays outside of the batch.
-func lay(b *Batch, to *wire.Path, n int, seed uint64, head int) []byte {
+// appendPacket appends a packet of n bytes, filled by fill, and returns it without its ICRC. If
+// head is at least 16 the payload behind it stays outside of the batch.
+func appendPacket(b *Batch, to *wire.Path, n int, seed uint64, head int) []byte {
 	if head < 16 || head >= n-wire.ICRCLen {
 		pkt := b.Next(to, n)
 		if pkt == nil {
@@ -144,7 +144,7 @@ func TestExchange(t *testing.T) {
 				if len(want) == 200 {
 					break
 				}
-				pkt := lay(batch, to, size, uint64(round<<16+len(want)), 4*rnd.IntN(20))
+				pkt := appendPacket(batch, to, size, uint64(round<<16+len(want)), 4*rnd.IntN(20))
 				if pkt == nil {
 					break
 				}

@@ -32,7 +32,7 @@ func failOnce(errno unix.Errno, min int) func(int) unix.Errno {
 // threeGroups appends three groups of 3, 2 and 1 packets.
 func threeGroups(b *Batch, to *wire.Path) {
 	for i, n := range []int{100, 100, 50, 200, 200, 300} {
-		lay(b, to, n, uint64(i), 16*(i%2))
+		appendPacket(b, to, n, uint64(i), 16*(i%2))
 	}
 }
 

@@ -203,7 +203,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"it sleeps [50 us], an", k.time("rnic.napMin"), false, "TestNapper"},
 			{"not needed, up to [2 ms]. If", k.time("rnic.napMax"), false, "TestNapper"},
 			{"one look in [20 us] of", k.time("rnic.minPollGap"), false, "TestLeftToService"},
-			{"the next one takes [300 us], half", k.time("rnic.requestDelay"), false, "TestHurry"},
+			{"the next one takes [300 us], half", k.time("rnic.requestDelay"), false, "TestPollBusy"},
 			{"or after [4 ms];", k.time("qp.AckDelay"), false, "TestDelayAck"},
 			{"give way and looks for [50 us], instead", k.time("rnic.handoverTimeout"), false, "TestRelieve"},
 		}, nil, true},

@@ -85,8 +85,8 @@ func enterNamespaces() error {
 	return syscall.Sethostname([]byte(hostname))
 }
 
-// need skips a test unless it is inside and the programs are installed.
-func need(t *testing.T, packages string, programs ...string) {
+// requirePrograms skips a test unless it is inside and the programs are installed.
+func requirePrograms(t *testing.T, packages string, programs ...string) {
 	t.Helper()
 	if unavailable != "" {
 		t.Skip(unavailable)

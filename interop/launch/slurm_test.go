@@ -134,7 +134,7 @@ func sums(t *testing.T, n int, output string) {
 
 func TestSlurm(t *testing.T) {
 	t.Parallel()
-	need(t, "slurm-wlm, munge, iproute2", "slurmctld", "slurmd", "munged", "srun", "ip")
+	requirePrograms(t, "slurm-wlm, munge, iproute2", "slurmctld", "slurmd", "munged", "srun", "ip")
 	s := newSlurm(t)
 	t.Run("jobs", func(t *testing.T) {
 		for name, k := range map[string]struct {

@@ -93,8 +93,8 @@ func (c *cluster) waitListen(t *testing.T, host int) {
 	}
 }
 
-// in returns a command that runs in the network of a host and uses the cluster's ssh.
-func (c *cluster) in(ctx context.Context, host int, words ...string) *exec.Cmd {
+// command returns a command that runs in the network of a host and uses the cluster's ssh.
+func (c *cluster) command(ctx context.Context, host int, words ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(c.pids[host]), "-n"}, words...)...)
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(c.dir, "bin")+":"+os.Getenv("PATH"))
 	cmd.WaitDelay = 5 * time.Second
@@ -118,7 +118,7 @@ func (c *cluster) mpirun(t *testing.T, role string, options ...string) (r result
 	self, err := os.Executable()
 	require.NoError(t, err)
 	words := append(append([]string{command, "mpirun"}, options...), self, "rank", role)
-	cmd := c.in(ctx, 0, words...)
+	cmd := c.command(ctx, 0, words...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	begin := time.Now()
@@ -142,7 +142,7 @@ func (c *cluster) runHydra(t *testing.T, net string) (r result) {
 	defer cancel()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := c.in(ctx, 0, "mpiexec.hydra", "-iface", "eth0", "-launcher", "ssh", "-hosts", "10.77.0.1,10.77.0.2", "-ppn", "2", "-n", "4",
+	cmd := c.command(ctx, 0, "mpiexec.hydra", "-iface", "eth0", "-launcher", "ssh", "-hosts", "10.77.0.1,10.77.0.2", "-ppn", "2", "-n", "4",
 		"-genv", "SOFTRNIC_MPI_NET", net, self, "rank", "sum")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -156,8 +156,9 @@ func (c *cluster) runHydra(t *testing.T, net string) (r result) {
 	return r
 }
 
-// ended checks that n ranks exited with status 0, each with an address of its host that matches.
-func (r result) ended(t *testing.T, n int, addr string) {
+// requireSums checks that n ranks exited with status 0, each with an address of its host that
+// matches.
+func (r result) requireSums(t *testing.T, n int, addr string) {
 	t.Helper()
 	require.Zero(t, r.status)
 	require.Empty(t, r.stderr)
@@ -171,7 +172,7 @@ func (r result) ended(t *testing.T, n int, addr string) {
 
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	need(t, "openssh-server, openssh-client, iproute2", "sshd", "ssh", "ssh-keygen", "ip", "nsenter")
+	requirePrograms(t, "openssh-server, openssh-client, iproute2", "sshd", "ssh", "ssh-keygen", "ip", "nsenter")
 	c := newCluster(t)
 	const ipv4, ipv6 = `10\.77\.0\.\d:4791-5790`, `\[fd77::\d\]:4791-5790`
 	all := []string{"--hosts", "10.77.0.1:2,10.77.0.2:2,10.77.0.3:2,10.77.0.4:2"}
@@ -203,14 +204,14 @@ func TestHosts(t *testing.T) {
 		} {
 			t.Run(k.name, func(t *testing.T) {
 				t.Parallel()
-				c.mpirun(t, "sum", k.options...).ended(t, k.ranks, k.addr)
+				c.mpirun(t, "sum", k.options...).requireSums(t, k.ranks, k.addr)
 			})
 		}
 		for _, net := range []string{"rdma", "tcp", "ud"} {
 			t.Run("under hydra, "+net, func(t *testing.T) {
 				t.Parallel()
-				need(t, "mpich", "mpiexec.hydra")
-				c.runHydra(t, net).ended(t, 4, ipv4)
+				requirePrograms(t, "mpich", "mpiexec.hydra")
+				c.runHydra(t, net).requireSums(t, 4, ipv4)
 			})
 			t.Run("a killed rank, "+net, func(t *testing.T) {
 				t.Parallel()
@@ -235,7 +236,7 @@ func TestHosts(t *testing.T) {
 		})
 		t.Run("a host that says nothing", func(t *testing.T) {
 			t.Parallel()
-			mute := c.in(t.Context(), 2, os.Args[0], "rank", "mute")
+			mute := c.command(t.Context(), 2, os.Args[0], "rank", "mute")
 			ready, err := mute.StdoutPipe()
 			require.NoError(t, err)
 			require.NoError(t, mute.Start())

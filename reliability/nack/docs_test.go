@@ -13,7 +13,7 @@ func TestDocumentedExample(t *testing.T) {
 	text, err := os.ReadFile("../../docs/ud-messages.md")
 	require.NoError(t, err)
 	p := newPair(t, Options{})
-	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data && h.Seq == 1 })
+	p.lose = loseOnce(func(_ int, h *Header) bool { return h.Kind == Data && h.Seq == 1 })
 	for _, m := range strings.Fields("a b c d") {
 		p.send(0, m)
 	}

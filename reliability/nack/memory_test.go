@@ -46,8 +46,8 @@ func (c *crowd) send(peer int, b []byte) error {
 	return nil
 }
 
-// settle runs until no packet is in flight.
-func (c *crowd) settle() {
+// runUntilIdle runs until no packet is in flight.
+func (c *crowd) runUntilIdle() {
 	for some := true; some; {
 		some = false
 		for n := c.hub.Drain(c.now, c.out[:]); n > 0; n = c.hub.Drain(c.now, c.out[:]) {
@@ -94,10 +94,10 @@ func TestIdlePeersAreSmall(t *testing.T) {
 	for i := range n {
 		require.NoError(t, c.peers[i].Send(c.now, 0, message[:10], nil))
 		for c.send(i, message) != nil {
-			c.settle()
+			c.runUntilIdle()
 		}
 	}
-	c.settle()
+	c.runUntilIdle()
 	for i := range n { // a gap at the hub: packets are buffered
 		require.NoError(t, c.peers[i].Send(c.now, 0, message[:100], nil))
 		require.NoError(t, c.peers[i].Send(c.now, 0, message[:100], nil))
@@ -108,7 +108,7 @@ func TestIdlePeersAreSmall(t *testing.T) {
 			c.peers[i].ReleaseSlot(out[k].Slot)
 		}
 	}
-	c.settle()
+	c.runUntilIdle()
 	_, some := c.hub.NextEvent()
 	require.False(t, some)
 	require.NoError(t, c.hub.idle())
@@ -146,7 +146,7 @@ func TestManyPeersFewSlots(t *testing.T) {
 	}
 	rounds := 0
 	for ; ; rounds++ {
-		c.settle()
+		c.runUntilIdle()
 		some := false
 		for e, ok := c.hub.NextEvent(); ok; e, ok = c.hub.NextEvent() {
 			some = true
@@ -173,7 +173,7 @@ func TestIdlePeersCostNothing(t *testing.T) {
 	for i := range c.peers {
 		require.NoError(t, c.send(i, []byte("x")))
 	}
-	c.settle()
+	c.runUntilIdle()
 	require.Zero(t, c.hub.Deadline())
 	require.NoError(t, c.send(7, []byte("x")))
 	require.Equal(t, 1, c.hub.active.Len())

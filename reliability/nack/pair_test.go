@@ -83,7 +83,7 @@ func (p *pair) exchange() (some bool) {
 	for i := range out {
 		for k := range out[i] {
 			some = true
-			p.carry(i, &out[i][k])
+			p.transfer(i, &out[i][k])
 		}
 	}
 	for i, c := range p.end {
@@ -94,7 +94,7 @@ func (p *pair) exchange() (some bool) {
 	return some
 }
 
-func (p *pair) carry(from int, k *Packet) {
+func (p *pair) transfer(from int, k *Packet) {
 	var h Header
 	require.True(p.t, h.Parse(k.Bytes))
 	lost := p.lose != nil && p.lose(from, &h)
@@ -140,8 +140,8 @@ func (p *pair) events(i int) (list []Event) {
 	return list
 }
 
-// once returns a lose function that loses the first packet for which what is true.
-func once(what func(from int, h *Header) bool) func(int, *Header) bool {
+// loseOnce returns a lose function that loses the first packet for which what is true.
+func loseOnce(what func(from int, h *Header) bool) func(int, *Header) bool {
 	over := false
 	return func(from int, h *Header) bool {
 		if over || !what(from, h) {

@@ -40,7 +40,7 @@ func TestPiggyback(t *testing.T) {
 // retransmitted.
 func TestGap(t *testing.T) {
 	p := newPair(t, Options{})
-	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data && h.Seq == 2 })
+	p.lose = loseOnce(func(_ int, h *Header) bool { return h.Kind == Data && h.Seq == 2 })
 	for _, m := range strings.Fields("a b c d e") {
 		p.send(0, m)
 	}
@@ -71,9 +71,9 @@ func TestGapThatCloses(t *testing.T) {
 	p.requireIdle()
 }
 
-// TestSlotOfTheAdapter checks that a lost packet that the adapter still holds is retransmitted
+// TestSlotHeldByDevice checks that a lost packet that the adapter still holds is retransmitted
 // after the adapter has released its slot.
-func TestSlotOfTheAdapter(t *testing.T) {
+func TestSlotHeldByDevice(t *testing.T) {
 	p := newPair(t, Options{})
 	var out [4]Packet
 	p.send(0, "a")
@@ -189,7 +189,7 @@ func TestQuestionsAreNotPutOff(t *testing.T) {
 // detect.
 func TestTail(t *testing.T) {
 	p := newPair(t, Options{})
-	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data })
+	p.lose = loseOnce(func(_ int, h *Header) bool { return h.Kind == Data })
 	p.send(0, "tail")
 	p.run(1000 * ms)
 	require.Equal(t, []string{"tail"}, p.got[1])
@@ -206,7 +206,7 @@ func TestTail(t *testing.T) {
 // TestLostAck checks that a lost acknowledgement is probed for, without retransmitting the packets.
 func TestLostAck(t *testing.T) {
 	p := newPair(t, Options{})
-	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Ack })
+	p.lose = loseOnce(func(_ int, h *Header) bool { return h.Kind == Ack })
 	p.send(0, "x")
 	p.run(1000 * ms)
 	require.Len(t, p.got[1], 1)
@@ -259,7 +259,7 @@ func TestHello(t *testing.T) {
 	p.run(100 * ms)
 	require.Empty(t, p.log)
 	p.open(0, 0)
-	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Hello })
+	p.lose = loseOnce(func(_ int, h *Header) bool { return h.Kind == Hello })
 	p.run(100 * ms)
 	require.Equal(t, []Event{{1, Writable}}, p.events(0))
 	p.send(0, "hello")
@@ -388,7 +388,7 @@ func TestClose(t *testing.T) {
 // TestCloseWhileDelivering checks that a message whose delivery closes its sender is the last one.
 func TestCloseWhileDelivering(t *testing.T) {
 	p := newPair(t, Options{})
-	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data })
+	p.lose = loseOnce(func(_ int, h *Header) bool { return h.Kind == Data })
 	for range 5 {
 		p.send(0, "x")
 	}

@@ -48,14 +48,14 @@ func (v *node) start() {
 		case 1:
 			at.Epoch = w.epoch // the incarnation may have ended
 		}
-		w.after(w.random(2*w.travel), func() {
+		w.schedule(w.random(2*w.travel), func() {
 			if v.epoch == life {
 				v.core.OpenPeer(w.now, i, at)
 				v.goOn()
 			}
 		})
 	}
-	w.after(w.random(w.travel), func() { v.program(life) })
+	w.schedule(w.random(w.travel), func() { v.program(life) })
 }
 
 // restart starts another incarnation: unsent messages are lost.
@@ -84,7 +84,7 @@ func (v *node) program(life uint32) {
 		}
 	}
 	v.goOn()
-	w.after(w.random(Time(v.busy)*reliability.Microsecond), func() { v.program(life) })
+	w.schedule(w.random(Time(v.busy)*reliability.Microsecond), func() { v.program(life) })
 }
 
 // message returns a new message.
@@ -114,8 +114,8 @@ func (v *node) send(to int, b []byte) {
 	}
 }
 
-// arrive handles a packet, whose memory is reused afterwards.
-func (v *node) arrive(from int, packet []byte) {
+// handlePacket handles a packet, whose memory is reused afterwards.
+func (v *node) handlePacket(from int, packet []byte) {
 	w := v.w
 	b := bytes.Clone(packet)
 	d := v.core.HandlePacket(w.now, from, b, func(m []byte) {
@@ -140,7 +140,7 @@ func (v *node) arrive(from int, packet []byte) {
 	if !w.chance(3) { // or several packets before the next transmission
 		v.goOn()
 	} else {
-		w.after(w.random(w.travel), v.goOn)
+		w.schedule(w.random(w.travel), v.goOn)
 	}
 }
 
@@ -162,7 +162,7 @@ func (v *node) goOn() {
 	if at := v.core.Deadline(); at != 0 && (v.ringing == 0 || at < v.ringing) {
 		core := v.core
 		v.ringing = at
-		w.after(max(0, at-w.now), func() {
+		w.schedule(max(0, at-w.now), func() {
 			if v.core == core && v.ringing == at {
 				v.ringing = 0
 				core.Advance(w.now)
@@ -193,11 +193,11 @@ func (v *node) drain() {
 				v.has[slot] = b
 			}
 			v.leaving = max(v.leaving, w.now+w.random(v.slow))
-			w.after(v.leaving-w.now, func() { w.carry(v.id, to, b) })
+			w.schedule(v.leaving-w.now, func() { w.transfer(v.id, to, b) })
 			if inline {
 				continue
 			}
-			w.after(v.leaving-w.now+w.random(5*w.travel), func() {
+			w.schedule(v.leaving-w.now+w.random(5*w.travel), func() {
 				w.check(bytes.Equal(mem, b), "slot %d has changed while the adapter had it", slot)
 				if v.core == core {
 					delete(v.has, slot)
@@ -209,9 +209,9 @@ func (v *node) drain() {
 	}
 }
 
-// end checks the final state: every message between live incarnations has arrived, and no state
-// remains.
-func (v *node) end() {
+// checkEnd checks the final state: every message between live incarnations has arrived, and no
+// state remains.
+func (v *node) checkEnd() {
 	w, c := v.w, v.core
 	for _, from := range w.nodes {
 		s := stream{from.id, v.id, from.epoch, v.epoch}

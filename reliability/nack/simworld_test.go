@@ -73,7 +73,7 @@ func (w *world) log(format string, args ...any) {
 // chance reports true once in n times, never if n is 0.
 func (w *world) chance(n int) bool    { return n > 0 && w.rng.IntN(n) == 0 }
 func (w *world) pick(list ...int) int { return list[w.rng.IntN(len(list))] }
-func (w *world) after(d Time, f func()) {
+func (w *world) schedule(d Time, f func()) {
 	w.count++
 	heap.Push(&w.queue, happening{w.now + d, w.count, f})
 }
@@ -102,7 +102,7 @@ func newWorld(seed uint64, trace func(string)) *world {
 	if w.chance(3) {
 		for range 1 + w.rng.IntN(3) {
 			v := w.nodes[w.rng.IntN(n)]
-			w.after(w.random(w.until), v.restart)
+			w.schedule(w.random(w.until), v.restart)
 		}
 	}
 	return w
@@ -127,13 +127,13 @@ func runSeed(seed uint64, trace func(string)) (seen Stats, err error) {
 		w.check(steps < 200_000, "it does not end")
 	}
 	for _, v := range w.nodes {
-		v.end()
+		v.checkEnd()
 	}
 	return w.seen, nil
 }
 
-// carry transfers a packet through the network.
-func (w *world) carry(from, to int, b []byte) {
+// transfer transfers a packet through the network.
+func (w *world) transfer(from, to int, b []byte) {
 	if w.chance(w.loss) {
 		w.log("%d > %d  %s  LOST", from, to, describe(b))
 		return
@@ -144,7 +144,7 @@ func (w *world) carry(from, to int, b []byte) {
 		if w.chance(w.late) {
 			d += w.random(10 * w.travel)
 		}
-		w.after(d, func() { w.nodes[to].arrive(from, b) })
+		w.schedule(d, func() { w.nodes[to].handlePacket(from, b) })
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// with returns a copy of b with a change.
-func with(b []byte, change func(b []byte)) []byte {
+// withChange returns a copy of b with a change.
+func withChange(b []byte, change func(b []byte)) []byte {
 	b = bytes.Clone(b)
 	change(b)
 	return b
@@ -35,21 +35,21 @@ func TestLies(t *testing.T) {
 	}{
 		{nil, "0 bytes arrived, the base header alone takes 16"},
 		{all["Data"][:15], "15 bytes arrived, the base header alone takes 16"},
-		{with(all["Data"], setLen(15)), "Data of length 15: headers alone take 16 bytes"},
-		{with(all["Data"], setLen(0)), "Data of length 0: headers alone take 16 bytes"},
-		{with(all["Data"], setLen(22)), "Data of length 22: 21 bytes received"},
-		{with(all["Data"], setLen(1<<32-1)), "Data of length 4294967295: 21 bytes received"},
-		{with(all["SrcAvail"], setLen(31)), "SrcAvail of length 31: headers alone take 32 bytes"},
+		{withChange(all["Data"], setLen(15)), "Data of length 15: headers alone take 16 bytes"},
+		{withChange(all["Data"], setLen(0)), "Data of length 0: headers alone take 16 bytes"},
+		{withChange(all["Data"], setLen(22)), "Data of length 22: 21 bytes received"},
+		{withChange(all["Data"], setLen(1<<32-1)), "Data of length 4294967295: 21 bytes received"},
+		{withChange(all["SrcAvail"], setLen(31)), "SrcAvail of length 31: headers alone take 32 bytes"},
 		{all["SrcAvail"][:36], "SrcAvail of length 37: 36 bytes received"},
-		{with(all["DisConn"], set(0, 0x3F))[:10], "10 bytes arrived"},
-		{with(all["Hello"], setLen(91)), "Hello of length 91: headers alone take 92 bytes"},
+		{withChange(all["DisConn"], set(0, 0x3F))[:10], "10 bytes arrived"},
+		{withChange(all["Hello"], setLen(91)), "Hello of length 91: headers alone take 92 bytes"},
 	} {
 		_, err := bsdh.ParseHeader(c.b)
 		require.ErrorIs(t, err, bsdh.ErrMalformed)
 		require.ErrorContains(t, err, c.want)
 	}
 	// Reserved numbers are accepted: the socket refuses them.
-	h, err := bsdh.ParseHeader(with(all["DisConn"], set(0, 0x3F)))
+	h, err := bsdh.ParseHeader(withChange(all["DisConn"], set(0, 0x3F)))
 	require.NoError(t, err)
 	require.False(t, h.MID.Known())
 	// A header of other bytes has no payload there.
@@ -73,7 +73,7 @@ func TestBadHello(t *testing.T) {
 		{set(17, 0x50), "Hello of IP version 5"},
 		{set(19, 0), "Hello with MaxAdverts 0: want at least 1"},
 	} {
-		h, err := bsdh.ParseHello(with(all["Hello"], c.change))
+		h, err := bsdh.ParseHello(withChange(all["Hello"], c.change))
 		require.ErrorIs(t, err, bsdh.ErrMalformed)
 		require.ErrorContains(t, err, c.want)
 		require.Zero(t, h)
@@ -92,7 +92,7 @@ func TestBadHello(t *testing.T) {
 		{setLen(197), "HelloAck of length 197: want 24 to 196"},
 		{set(19, 0), "HelloAck with MaxAdverts 0"},
 	} {
-		h, err := bsdh.ParseHelloAck(with(all["HelloAck"], c.change))
+		h, err := bsdh.ParseHelloAck(withChange(all["HelloAck"], c.change))
 		require.ErrorIs(t, err, bsdh.ErrMalformed)
 		require.ErrorContains(t, err, c.want)
 		require.Zero(t, h)
@@ -118,14 +118,14 @@ func TestEarlyOFED(t *testing.T) {
 	want, err := bsdh.ParseHello(all["Hello"])
 	require.NoError(t, err)
 	for _, name := range []string{"Hello", "Hello with an extension"} {
-		got, err := bsdh.ParseHello(with(all[name], setLen(64)))
+		got, err := bsdh.ParseHello(withChange(all[name], setLen(64)))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	ack, err := bsdh.ParseHelloAck(all["HelloAck"])
 	require.NoError(t, err)
 	for _, name := range []string{"HelloAck", "HelloAck with an extension"} {
-		got, err := bsdh.ParseHelloAck(with(all[name], setLen(24)))
+		got, err := bsdh.ParseHelloAck(withChange(all[name], setLen(24)))
 		require.NoError(t, err)
 		require.Equal(t, ack, got)
 	}
@@ -144,7 +144,7 @@ func TestExtensionAbsent(t *testing.T) {
 		set(at+1, 3),                       // a later version
 		func(b []byte) { clear(b[at:92]) }, // a plain peer
 	} {
-		h, err := bsdh.ParseHello(with(all["Hello with an extension"], change))
+		h, err := bsdh.ParseHello(withChange(all["Hello with an extension"], change))
 		require.NoError(t, err)
 		require.Zero(t, h.Extension)
 		require.False(t, h.Extension.Present())

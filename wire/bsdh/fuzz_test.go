@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-func seed(f *testing.F) {
+func addSeeds(f *testing.F) {
 	for _, b := range layouts(f) {
 		f.Add(b)
 	}
@@ -18,7 +18,7 @@ func seed(f *testing.F) {
 // FuzzParse checks that arbitrary bytes do not panic, and that an accepted message is encoded to
 // the same bytes except reserved ones.
 func FuzzParse(f *testing.F) {
-	seed(f)
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for m := range 256 {
 			parseExtended(bsdh.MID(m), b)
@@ -50,7 +50,7 @@ func FuzzParse(f *testing.F) {
 // FuzzHello checks that arbitrary private data does not panic, and that an accepted Hello or
 // HelloAck survives encoding and decoding.
 func FuzzHello(f *testing.F) {
-	seed(f)
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := bsdh.ParseHello(b); err == nil {
 			again, err := bsdh.ParseHello(h.Append(nil))

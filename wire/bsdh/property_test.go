@@ -10,11 +10,11 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// full returns a generator of all values of a type.
-func full[T any]() *rapid.Generator[T] { return rapid.Make[T]() }
+// allValues returns a generator of all values of a type.
+func allValues[T any]() *rapid.Generator[T] { return rapid.Make[T]() }
 
 func drawExtension(t *rapid.T) bsdh.Extension {
-	e := full[bsdh.Extension]().Draw(t, "extension")
+	e := allValues[bsdh.Extension]().Draw(t, "extension")
 	e.Design = bsdh.Design(rapid.IntRange(0, 2).Draw(t, "design"))
 	if !e.Present() {
 		return bsdh.Extension{}
@@ -66,21 +66,21 @@ func TestHelloIsKept(t *testing.T) {
 func drawExtended(t *rapid.T, m bsdh.MID) extended {
 	switch m {
 	case bsdh.MIDRdmaWrCompl, bsdh.MIDRdmaRdCompl:
-		return full[bsdh.RdmaCompl]().Draw(t, "completion")
+		return allValues[bsdh.RdmaCompl]().Draw(t, "completion")
 	case bsdh.MIDModeChange:
 		return bsdh.ModeChange{Mode: bsdh.Mode(rapid.IntRange(0, 2).Draw(t, "mode")), SendHalf: rapid.Bool().Draw(t, "half")}
 	case bsdh.MIDChRcvBuf, bsdh.MIDChRcvBufAck:
-		return full[bsdh.ChRcvBuf]().Draw(t, "size")
+		return allValues[bsdh.ChRcvBuf]().Draw(t, "size")
 	case bsdh.MIDSuspComm:
-		return full[bsdh.SuspComm]().Draw(t, "service")
+		return allValues[bsdh.SuspComm]().Draw(t, "service")
 	case bsdh.MIDSinkAvail:
-		return full[bsdh.SinkAvail]().Draw(t, "sink")
+		return allValues[bsdh.SinkAvail]().Draw(t, "sink")
 	case bsdh.MIDSrcAvail:
-		return full[bsdh.SrcAvail]().Draw(t, "source")
+		return allValues[bsdh.SrcAvail]().Draw(t, "source")
 	case bsdh.MIDRingUpdate:
-		return full[bsdh.RingUpdate]().Draw(t, "update")
+		return allValues[bsdh.RingUpdate]().Draw(t, "update")
 	case bsdh.MIDRingChange:
-		return full[bsdh.RingChange]().Draw(t, "change")
+		return allValues[bsdh.RingChange]().Draw(t, "change")
 	}
 	return nil
 }

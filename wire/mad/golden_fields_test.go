@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// first returns the first datagram of a kind that Linux, or the probe, sent.
-func first(t *testing.T, capture string, attr mad.Attr, byLinux bool) (mad.Header, mad.Message) {
+// firstOfKind returns the first datagram of a kind that Linux, or the probe, sent.
+func firstOfKind(t *testing.T, capture string, attr mad.Attr, byLinux bool) (mad.Header, mad.Message) {
 	t.Helper()
 	all, who := datagrams(t, capture)
 	for i, b := range all {
@@ -30,7 +30,7 @@ func mapped(s string) [16]byte { return netip.MustParseAddr("::ffff:" + s).As16(
 
 // TestREQOfLinux checks the fields of a REQ of rping on Linux.
 func TestREQOfLinux(t *testing.T) {
-	h, body := first(t, "cm-rping", mad.AttrREQ, true)
+	h, body := firstOfKind(t, "cm-rping", mad.AttrREQ, true)
 	require.Equal(t, mad.Header{TID: 0x2e1ae08e7, Attr: mad.AttrREQ}, h)
 	q := *body.(*mad.REQ)
 	private := q.PrivateData
@@ -61,7 +61,7 @@ func TestREQOfLinux(t *testing.T) {
 
 // TestREPOfLinux checks the fields of a REP of rdma_cm on Linux.
 func TestREPOfLinux(t *testing.T) {
-	h, body := first(t, "rping-active", mad.AttrREP, true)
+	h, body := firstOfKind(t, "rping-active", mad.AttrREP, true)
 	require.Equal(t, mad.Header{TID: 0x5566, Attr: mad.AttrREP}, h)
 	r := *body.(*mad.REP)
 	r.PrivateData = nil
@@ -72,20 +72,20 @@ func TestREPOfLinux(t *testing.T) {
 }
 
 func TestOthersOfLinux(t *testing.T) {
-	_, body := first(t, "cm-rping", mad.AttrRTU, true)
+	_, body := firstOfKind(t, "cm-rping", mad.AttrRTU, true)
 	rtu := *body.(*mad.RTU)
 	require.Equal(t, []uint32{0xe708aee1, 0x11223344}, []uint32{rtu.LocalID, rtu.RemoteID})
 
-	_, body = first(t, "cm-rping", mad.AttrDREQ, true)
+	_, body = firstOfKind(t, "cm-rping", mad.AttrDREQ, true)
 	dreq := *body.(*mad.DREQ)
 	require.Equal(t, []uint32{0xe708aee1, 0x11223344, 0x77}, []uint32{dreq.LocalID, dreq.RemoteID, dreq.RemoteQPN})
 
-	h, body := first(t, "rping-active", mad.AttrDREP, true)
+	h, body := firstOfKind(t, "rping-active", mad.AttrDREP, true)
 	drep := *body.(*mad.DREP)
 	require.EqualValues(t, 0x5567, h.TID)
 	require.Equal(t, []uint32{0xe208aee1, 0x88bf4f44}, []uint32{drep.LocalID, drep.RemoteID})
 
-	_, body = first(t, "sidr-ud-perftest", mad.AttrSIDRReq, true)
+	_, body = firstOfKind(t, "sidr-ud-perftest", mad.AttrSIDRReq, true)
 	sidr := *body.(*mad.SIDRReq)
 	require.Equal(t, mad.ServiceIDOf(mad.PortSpaceUDP, 18515), sidr.ServiceID)
 	require.EqualValues(t, 0xffff, sidr.PKey)
@@ -94,8 +94,8 @@ func TestOthersOfLinux(t *testing.T) {
 	require.Equal(t, netip.MustParseAddr("198.51.100.2"), cma.Src.Addr())
 }
 
-// whole reads a datagram of testdata, whose first line has its source.
-func whole(t *testing.T, name string) (b []byte) {
+// readDatagram reads a datagram of testdata, whose first line has its source.
+func readDatagram(t *testing.T, name string) (b []byte) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".hex"))
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestMoreOfLinux(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := whole(t, c.name)
+			b := readDatagram(t, c.name)
 			h, body, drop := mad.Parse(b)
 			require.Equal(t, mad.DropNone, drop)
 			require.Equal(t, mad.Header{TID: c.tid, Attr: c.attr}, h)

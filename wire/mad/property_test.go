@@ -18,8 +18,8 @@ var widths = map[string]int{
 	"TargetAckDelay": 5, "Failover": 2, "Which": 2, "ServiceTimeout": 5,
 }
 
-// draw draws the fields of a message; private is the length of its private data.
-func draw(t *rapid.T, v reflect.Value, private int) {
+// drawFields draws the fields of a message; private is the length of its private data.
+func drawFields(t *rapid.T, v reflect.Value, private int) {
 	for i := range v.NumField() {
 		f, name := v.Field(i), v.Type().Field(i).Name
 		bits, ok := widths[name]
@@ -37,7 +37,7 @@ func draw(t *rapid.T, v reflect.Value, private int) {
 				f.Index(k).SetUint(uint64(rapid.Byte().Draw(t, name)))
 			}
 		case reflect.Struct:
-			draw(t, f, 0)
+			drawFields(t, f, 0)
 		default:
 			if !ok {
 				bits = f.Type().Bits()
@@ -69,7 +69,7 @@ func TestFieldsAreKept(t *testing.T) {
 	} {
 		t.Run(c.attr.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				draw(t, reflect.ValueOf(c.m).Elem(), c.private)
+				drawFields(t, reflect.ValueOf(c.m).Elem(), c.private)
 				h := mad.Header{TID: rapid.Uint64().Draw(t, "tid"), Attr: c.attr, UDPPort: rapid.Uint16().Draw(t, "port"),
 					Modifier: rapid.Uint32().Draw(t, "modifier")}
 				var b [mad.Size]byte

@@ -32,8 +32,8 @@ func (h *host) PeerLost(_ int, why error)    { h.err = why }
 func (h *host) HandleSignal(int, uint32)     {}
 func (h *host) OpDone(_ *fabric.Op, e error) { h.done, h.err = h.done+1, e }
 
-// until polls the network until a condition holds.
-func (h *host) until(ready func() bool) {
+// pollUntil polls the network until a condition holds.
+func (h *host) pollUntil(ready func() bool) {
 	for there := false; !there; {
 		h.DoLocked(func() {
 			h.net.Flush()
@@ -43,7 +43,8 @@ func (h *host) until(ready func() bool) {
 	}
 }
 
-// Rank 0 writes into the memory of rank 1, over both transports. The card contains the key and address.
+// Rank 0 writes into the memory of rank 1, over both transports. The card contains the key and
+// address.
 func Example() {
 	for _, datagrams := range []bool{false, true} {
 		ms := pmi.NewLocal(2)
@@ -71,13 +72,13 @@ func Example() {
 
 		h := ranks[0]
 		h.DoLocked(func() { h.net.Connect(1) })
-		h.until(func() bool { return h.card != nil })
+		h.pollUntil(func() bool { return h.card != nil })
 		op := &fabric.Op{Kind: fabric.Put, Mem: mems[0], Off: 0, N: 4, Owner: h}
 		_, err := fmt.Sscan(string(h.card), &op.Addr, &op.RKey)
 		check(err)
 		op.Addr += 5 // not "bytes"
 		h.DoLocked(func() { h.net.Post(1, op) })
-		h.until(func() bool { return h.done == 1 })
+		h.pollUntil(func() bool { return h.done == 1 })
 		fmt.Println(string(mems[1].Bytes()), h.err)
 	}
 	// Output:

@@ -27,8 +27,8 @@ type world struct {
 	end         bool
 }
 
-// TestRing interleaves the steps of two ends and of the network, and compares the ring with a queue. No slot
-// may be overwritten in use, and no free slot may stay unused.
+// TestRing interleaves the steps of two ends and of the network, and compares the ring with a
+// queue. No slot may be overwritten in use, and no free slot may stay unused.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, size: 8 * rapid.IntRange(2, 5).Draw(t, "size"), imm: rapid.Bool().Draw(t, "imm")}
@@ -48,20 +48,20 @@ func TestRing(t *testing.T) {
 				w.queue = append(w.queue, rapid.SliceOfN(rapid.Byte(), 0, 4*w.size).Draw(t, "message"))
 				total++
 			},
-			"put":     func(*rapid.T) { w.put() },
+			"put":     func(*rapid.T) { w.fillSlot() },
 			"bye":     func(*rapid.T) { w.sayBye() },
 			"deliver": func(*rapid.T) { deliver(&w.wire) },
 			"return":  func(*rapid.T) { deliver(&w.back) },
-			"take":    func(*rapid.T) { w.take() },
+			"take":    func(*rapid.T) { w.consumeSlot() },
 			"": func(*rapid.T) {
 				require.LessOrEqual(t, w.s.FreeSlots(), min(slots, ring))
 				require.LessOrEqual(t, w.r.AvailableSlots(), ring)
 			},
 		})
 		for range 1000 { // all puts in flight arrive
-			w.put()
+			w.fillSlot()
 			deliver(&w.wire)
-			w.take()
+			w.consumeSlot()
 			deliver(&w.back)
 		}
 		require.Equal(t, total, w.received)
@@ -78,8 +78,8 @@ func deliver(wire *[]func()) {
 	}
 }
 
-// put fills a slot, if there is a message and a free slot.
-func (w *world) put() {
+// fillSlot fills a slot, if there is a message and a free slot.
+func (w *world) fillSlot() {
 	if len(w.queue) == 0 {
 		return
 	}
@@ -90,7 +90,7 @@ func (w *world) put() {
 			slot := make([]byte, w.size)
 			protocol.PutHeader(slot, uint64(len(m))|protocol.DirectFlag)
 			w.sent, w.queue = append(w.sent, m), w.queue[1:]
-			w.leave(g, slot)
+			w.sendSlot(g, slot)
 		}
 		return
 	}
@@ -111,14 +111,14 @@ func (w *world) put() {
 		w.sent = append(w.sent, m)
 	}
 	copy(b, m[g.Off:g.Off+g.N])
-	w.leave(g, slot)
+	w.sendSlot(g, slot)
 	if g.Last {
 		w.queue = w.queue[1:]
 	}
 }
 
-// leave sends a slot, followed by the tail.
-func (w *world) leave(g protocol.Segment, slot []byte) {
+// sendSlot sends a slot, followed by the tail.
+func (w *world) sendSlot(g protocol.Segment, slot []byte) {
 	if g.Slot >= 0 {
 		w.slots[g.Slot] = slot
 	}
@@ -145,13 +145,13 @@ func (w *world) sayBye() {
 	if g, ok := w.s.NextEOF(); ok {
 		slot := make([]byte, w.size)
 		protocol.PutHeader(slot, protocol.EOF)
-		w.leave(g, slot)
+		w.sendSlot(g, slot)
 		w.bye = true
 	}
 }
 
-// take consumes a slot, and returns credits.
-func (w *world) take() {
+// consumeSlot consumes a slot, and returns credits.
+func (w *world) consumeSlot() {
 	if !w.imm {
 		require.NoError(w.t, w.r.SetTail(w.tail))
 	}

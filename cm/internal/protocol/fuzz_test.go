@@ -27,13 +27,13 @@ func FuzzMachine(f *testing.F) {
 			require.LessOrEqual(t, len(r.m.entries), 20)
 		}
 		r.advance(10 * 3600 * sec)
-		z.settle()
+		z.handleOutput()
 		for id, e := range r.m.entries { // connections that were not closed
 			require.Equal(t, StateEstablished, e.state)
 			r.m.Abandon(r.now, id)
 		}
 		r.advance(3600 * sec)
-		z.settle()
+		z.handleOutput()
 		r.m.empty(t)
 	})
 }
@@ -92,7 +92,7 @@ func (z *fuzzer) step() {
 	case op == 11:
 		m.Listen(served, ServiceOptions{RC: true, UC: true, Backlog: int(z.next())})
 	}
-	z.settle()
+	z.handleOutput()
 }
 
 // datagram delivers a message with some valid and some invalid fields.
@@ -121,8 +121,8 @@ func (z *fuzzer) datagram(attr mad.Attr) {
 	z.m.Handle(z.now, z.peer.Addr(), b[:])
 }
 
-// settle handles the output of the machine, and records its ids and transactions.
-func (z *fuzzer) settle() {
+// handleOutput handles the output of the machine, and records its ids and transactions.
+func (z *fuzzer) handleOutput() {
 	for e, ok := z.m.NextEvent(); ok; e, ok = z.m.NextEvent() {
 		z.ids = append(z.ids, e.ID)
 	}

@@ -27,8 +27,8 @@ func TestGoodNetwork(t *testing.T) {
 		w := newWorld(t, seed, 3)
 		w.delay = 5 * ms
 		for range 20 {
-			w.later(sec, func() { w.hosts[w.rng.IntN(3)].dial(w.hosts[w.rng.IntN(3)]) })
-			w.later(sec, func() { w.hosts[0].ask(w.hosts[w.rng.IntN(3)]) })
+			w.scheduleWithin(sec, func() { w.hosts[w.rng.IntN(3)].dial(w.hosts[w.rng.IntN(3)]) })
+			w.scheduleWithin(sec, func() { w.hosts[0].requestSIDR(w.hosts[w.rng.IntN(3)]) })
 		}
 		w.finish()
 		require.Equal(t, 20, w.hosts[0].answers)
@@ -71,8 +71,8 @@ func TestBadNetwork(t *testing.T) {
 		w := newWorld(t, seed, 2)
 		w.loss, w.dup, w.delay = 0.3, 0.2, 400*ms
 		for range 20 {
-			w.later(sec, func() { w.hosts[0].dial(w.hosts[1]) })
-			w.later(sec, func() { w.hosts[0].ask(w.hosts[1]) })
+			w.scheduleWithin(sec, func() { w.hosts[0].dial(w.hosts[1]) })
+			w.scheduleWithin(sec, func() { w.hosts[0].requestSIDR(w.hosts[1]) })
 		}
 		w.finish()
 		require.Equal(t, 20, w.hosts[0].answers)
@@ -94,10 +94,10 @@ func TestTerribleNetwork(t *testing.T) {
 		w := newWorld(t, seed, 3)
 		w.loss, w.dup, w.delay, w.moody = w.rng.Float64(), w.rng.Float64(), 1+Time(w.rng.Int64N(int64(3*sec))), true
 		for range 40 {
-			w.later(20*sec, func() {
+			w.scheduleWithin(20*sec, func() {
 				h, to := w.hosts[w.rng.IntN(3)], w.hosts[w.rng.IntN(3)]
 				if w.rng.IntN(4) == 0 {
-					h.ask(to)
+					h.requestSIDR(to)
 				}
 				var c *userConn
 				if w.rng.IntN(4) == 0 {
@@ -106,30 +106,30 @@ func TestTerribleNetwork(t *testing.T) {
 					c = h.dial(to)
 				}
 				if w.rng.IntN(4) == 0 { // a context ends
-					w.later(3*sec, func() {
+					w.scheduleWithin(3*sec, func() {
 						if h.conns[c.id] == c && !c.connected {
-							c.note("gives up")
+							c.recordf("gives up")
 							h.m.Abandon(w.now, c.id)
-							c.over()
-							h.settle()
+							c.recordEnd()
+							h.dispatchEvents()
 						}
 					})
 				}
 			})
 		}
 		if seed%3 == 0 {
-			w.later(10*sec, func() { w.hosts[0].boot(Config{}) })
+			w.scheduleWithin(10*sec, func() { w.hosts[0].restart(Config{}) })
 		}
 		if seed%5 == 0 {
-			w.later(10*sec, func() {
+			w.scheduleWithin(10*sec, func() {
 				h := w.hosts[1]
 				h.m.Unlisten(w.now, served, nil)
 				for id, c := range h.conns { // requests may end without an event
 					if h.m.State(id) == StateGone {
-						c.over()
+						c.recordEnd()
 					}
 				}
-				h.settle()
+				h.dispatchEvents()
 			})
 		}
 		w.finish()

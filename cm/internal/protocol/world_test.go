@@ -75,14 +75,14 @@ func newWorld(t testing.TB, seed uint64, hosts int) *world {
 			w: w, name: string(rune('a' + i)), conns: make(map[uint32]*userConn), qpn: 100 * uint32(i+1),
 			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 1)}), 4791),
 		}
-		h.boot(Config{})
+		h.restart(Config{})
 		w.hosts = append(w.hosts, h)
 	}
 	return w
 }
 
-// boot gives the host a new machine without state.
-func (h *host) boot(c Config) {
+// restart gives the host a new machine without state.
+func (h *host) restart(c Config) {
 	c.Rand = h.w.rng.Uint32
 	c.GUID = 0x1000 + uint64(h.name[0])
 	c.GID = h.addr.Addr().As16()
@@ -92,8 +92,8 @@ func (h *host) boot(c Config) {
 	require.True(h.w.t, h.m.Listen(served|1<<31, ServiceOptions{Backlog: 64}))
 }
 
-// later schedules do at a random time within limit.
-func (w *world) later(limit Time, do func()) {
+// scheduleWithin schedules do at a random time within limit.
+func (w *world) scheduleWithin(limit Time, do func()) {
 	w.at(w.now+1+Time(w.rng.Int64N(int64(limit))), do)
 }
 
@@ -132,24 +132,24 @@ func (w *world) run(end Time) {
 		}
 		for _, h := range w.hosts {
 			h.m.Advance(w.now)
-			h.settle()
+			h.dispatchEvents()
 		}
 	}
 }
 
-// settle passes events to the program and datagrams to the network.
-func (h *host) settle() {
+// dispatchEvents passes events to the program and datagrams to the network.
+func (h *host) dispatchEvents() {
 	for e, ok := h.m.NextEvent(); ok; e, ok = h.m.NextEvent() {
-		h.hear(*e)
+		h.handleEvent(*e)
 	}
 	for d, ok := h.m.NextDatagram(); ok; d, ok = h.m.NextDatagram() {
-		h.w.carry(h, *d)
+		h.w.transfer(h, *d)
 	}
 	h.m.check(h.w.t)
 }
 
-// carry delivers a datagram, or loses it.
-func (w *world) carry(from *host, d Datagram) {
+// transfer delivers a datagram, or loses it.
+func (w *world) transfer(from *host, d Datagram) {
 	w.sent++
 	copies := 1
 	if w.rng.Float64() < w.loss {
@@ -159,11 +159,11 @@ func (w *world) carry(from *host, d Datagram) {
 		copies++
 	}
 	for range copies {
-		w.later(max(w.delay, 1), func() {
+		w.scheduleWithin(max(w.delay, 1), func() {
 			for _, h := range w.hosts {
 				if h.addr == d.To {
 					h.m.Handle(w.now, from.addr.Addr(), d.MAD[:])
-					h.settle()
+					h.dispatchEvents()
 				}
 			}
 		})
@@ -195,43 +195,43 @@ func (h *host) dialWith(to *host, qpn uint32) *userConn {
 	c.id = id
 	h.conns[id] = c
 	h.all = append(h.all, c)
-	h.settle()
+	h.dispatchEvents()
 	return c
 }
 
-// ask sends a SIDR request, and counts its result.
-func (h *host) ask(to *host) {
+// requestSIDR sends a SIDR request, and counts its result.
+func (h *host) requestSIDR(to *host) {
 	q := mad.SIDRReq{ServiceID: served | 1<<31, PKey: 0xffff}
 	_, ok := h.m.RequestSIDR(h.w.now, to.addr, q, 17, 15)
 	require.True(h.w.t, ok)
 	h.asks++
-	h.settle()
+	h.dispatchEvents()
 }
 
 // serve replies to such a request, or ignores it.
 func (h *host) serve(id uint32) {
-	h.w.later(100*ms, func() {
+	h.w.scheduleWithin(100*ms, func() {
 		if h.w.moody && h.w.rng.IntN(4) == 0 {
 			return
 		}
 		h.m.ReplySIDR(id, mad.SIDRRep{QPN: id & 0xffffff, QKey: id})
-		h.settle()
+		h.dispatchEvents()
 	})
 }
 
-func (c *userConn) note(format string, args ...any) {
+func (c *userConn) recordf(format string, args ...any) {
 	c.history = append(c.history, fmt.Sprintf("%.3f ms ", float64(c.h.w.now)/1e6)+fmt.Sprintf(format, args...))
 }
 
-// over records an end; there must be only one.
-func (c *userConn) over() {
+// recordEnd records an end; there must be only one.
+func (c *userConn) recordEnd() {
 	c.ended++
 	delete(c.h.conns, c.id)
 	require.Equal(c.h.w.t, 1, c.ended, "%s ended twice: %v", c.h.name, c.history)
 }
 
-// hear handles an event as the program.
-func (h *host) hear(e Event) {
+// handleEvent handles an event as the program.
+func (h *host) handleEvent(e Event) {
 	w := h.w
 	c := h.conns[e.ID]
 	switch e.Kind {
@@ -252,23 +252,23 @@ func (h *host) hear(e Event) {
 		c = &userConn{h: h, id: e.ID, qpn: h.qpn, psn: w.rng.Uint32() & 0xffffff, remoteQPN: e.REQ.QPN, remotePSN: e.REQ.StartingPSN}
 		h.conns[e.ID] = c
 		h.all = append(h.all, c)
-		c.note("request")
+		c.recordf("request")
 		h.decide(c)
 		return
 	}
 	require.NotNil(w.t, c, "%s: %v of a connection that is not there", h.name, e.Kind)
-	c.note("%v %v", e.Kind, e.Reason)
+	c.recordf("%v %v", e.Kind, e.Reason)
 	switch e.Kind {
 	case EventReply:
 		require.True(w.t, c.active)
 		c.remoteQPN, c.remotePSN = e.REP.QPN, e.REP.StartingPSN
-		w.later(20*ms, func() { h.ready(c) })
+		w.scheduleWithin(20*ms, func() { h.ready(c) })
 	case EventEstablished:
 		require.False(w.t, c.active)
 		c.connected = true
-		h.live(c)
+		h.closeLater(c)
 	default:
-		c.over()
+		c.recordEnd()
 	}
 }
 
@@ -281,25 +281,25 @@ func (h *host) decide(c *userConn) {
 		patience = 3 * sec
 		mood = w.rng.IntN(10)
 	}
-	w.later(patience, func() {
+	w.scheduleWithin(patience, func() {
 		if h.conns[c.id] != c {
 			return
 		}
 		switch mood {
 		case 1:
-			c.note("rejects")
+			c.recordf("rejects")
 			require.True(w.t, h.m.Reject(w.now, c.id, mad.REJ{Reason: mad.RejConsumer}))
-			c.over()
+			c.recordEnd()
 		case 2: // sleeps until the request expires
 		case 3:
-			c.note("abandons")
+			c.recordf("abandons")
 			h.m.Abandon(w.now, c.id)
-			c.over()
+			c.recordEnd()
 		default:
-			c.note("accepts")
+			c.recordf("accepts")
 			require.True(w.t, h.m.Accept(w.now, c.id, mad.REP{QPN: c.qpn, StartingPSN: c.psn, RNRRetry: 7}))
 		}
-		h.settle()
+		h.dispatchEvents()
 	})
 }
 
@@ -309,34 +309,34 @@ func (h *host) ready(c *userConn) {
 		return
 	}
 	if h.w.moody && h.w.rng.IntN(10) == 0 {
-		c.note("rejects the REP")
+		c.recordf("rejects the REP")
 		if h.m.Reject(h.w.now, c.id, mad.REJ{Reason: mad.RejConsumer}) {
-			c.over()
+			c.recordEnd()
 		}
 	} else {
-		c.note("is ready")
+		c.recordf("is ready")
 		require.True(h.w.t, h.m.Ready(c.id, []byte("rtu")))
 		c.connected = true
-		h.live(c)
+		h.closeLater(c)
 	}
-	h.settle()
+	h.dispatchEvents()
 }
 
-// live ends an established connection after a while, on a good network not before an RTU can have
-// arrived.
-func (h *host) live(c *userConn) {
+// closeLater ends an established connection after a while, on a good network not before an RTU can
+// have arrived.
+func (h *host) closeLater(c *userConn) {
 	h.w.at(h.w.now+5*ms+Time(h.w.rng.Int64N(int64(2*sec))), func() {
 		if h.conns[c.id] != c {
 			return
 		}
 		if h.w.moody && h.w.rng.IntN(5) == 0 {
-			c.note("abandons the connection")
+			c.recordf("abandons the connection")
 			h.m.Abandon(h.w.now, c.id)
-			c.over()
+			c.recordEnd()
 		} else if h.m.Disconnect(h.w.now, c.id, nil) {
-			c.note("disconnects")
+			c.recordf("disconnects")
 		}
-		h.settle()
+		h.dispatchEvents()
 	})
 }
 

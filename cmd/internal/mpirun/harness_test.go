@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "rank" {
-		os.Exit(play(os.Args[2], os.Args[3:]))
+		os.Exit(runRole(os.Args[2], os.Args[3:]))
 	}
 	os.Setenv("GORACE", "halt_on_error=1 atexit_sleep_ms=0") // of agents and ranks
 	goleak.VerifyTestMain(m)
@@ -155,8 +155,8 @@ func newWitness(t *testing.T) *witness {
 	return w
 }
 
-// hears waits for n processes and returns their names.
-func (w *witness) hears(t *testing.T, n int) (said []string) {
+// waitFor waits for n processes and returns their names.
+func (w *witness) waitFor(t *testing.T, n int) (said []string) {
 	t.Helper()
 	for range n {
 		select {
@@ -169,8 +169,8 @@ func (w *witness) hears(t *testing.T, n int) (said []string) {
 	return said
 }
 
-// alone waits until all processes have ended.
-func (w *witness) alone(t *testing.T) {
+// waitNone waits until all processes have ended.
+func (w *witness) waitNone(t *testing.T) {
 	t.Helper()
 	select {
 	case <-w.gone:
@@ -179,8 +179,8 @@ func (w *witness) alone(t *testing.T) {
 	}
 }
 
-// attend has this process hold a witness open.
-func attend(path, who string) error {
+// holdWitness has this process hold a witness open.
+func holdWitness(path, who string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err

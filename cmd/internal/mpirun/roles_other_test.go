@@ -6,5 +6,5 @@ import "errors"
 
 func mkfifo(string) error { return errors.ErrUnsupported }
 
-// play does nothing: no test starts ranks on this system.
-func play(string, []string) int { return 99 }
+// runRole does nothing: no test starts ranks on this system.
+func runRole(string, []string) int { return 99 }

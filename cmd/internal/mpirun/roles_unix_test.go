@@ -26,8 +26,8 @@ import (
 
 func mkfifo(path string) error { return unix.Mkfifo(path, 0o600) }
 
-// play runs a role in a process that a test has started, and returns the exit status.
-func play(role string, args []string) int {
+// runRole runs a role in a process that a test has started, and returns the exit status.
+func runRole(role string, args []string) int {
 	rank, _ := strconv.Atoi(os.Getenv("PMI_RANK"))
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
@@ -70,7 +70,7 @@ func play(role string, args []string) int {
 		}
 	case "exchange":
 		m := join()
-		err := meet(ctx, m)
+		err := connectRanks(ctx, m)
 		if err == nil {
 			err = m.Finalize()
 		}
@@ -127,7 +127,7 @@ func play(role string, args []string) int {
 			io.Copy(io.Discard, c) // until the manager closes the connection
 			c.Close()
 		}
-		return play("exchange", nil)
+		return runRole("exchange", nil)
 	case "family": // processes that ignore SIGTERM. Then all wait, or rank 0 fails
 		child := exec.Command(os.Args[0], "rank", "stubborn", args[0])
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -136,10 +136,10 @@ func play(role string, args []string) int {
 			fmt.Println(err)
 			return 1
 		}
-		return play("stubborn", args)
+		return runRole("stubborn", args)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-		if err := attend(args[0], strconv.Itoa(os.Getppid())); err != nil {
+		if err := holdWitness(args[0], strconv.Itoa(os.Getppid())); err != nil {
 			fmt.Println(err)
 			return 1
 		}
@@ -154,7 +154,7 @@ func play(role string, args []string) int {
 		fmt.Println("ready")
 		time.Sleep(hang)
 	case "killagent":
-		if err := attend(args[0], "rank"); err != nil {
+		if err := holdWitness(args[0], "rank"); err != nil {
 			return 1
 		}
 		m := join()
@@ -182,9 +182,9 @@ func play(role string, args []string) int {
 	return 0
 }
 
-// meet connects all ranks: each listens, publishes its address, and accepts a connection from every
-// other rank. On a host with an address in 198.18.0.0/15 it uses that address.
-func meet(ctx context.Context, m pmi.Manager) error {
+// connectRanks connects all ranks: each listens, publishes its address, and accepts a connection
+// from every other rank. On a host with an address in 198.18.0.0/15 it uses that address.
+func connectRanks(ctx context.Context, m pmi.Manager) error {
 	ip := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -184,13 +184,13 @@ func TestWholeTreeEnds(t *testing.T) {
 	fail := filepath.Join(t.TempDir(), "fail")
 	require.NoError(t, mkfifo(fail))
 	_, done := start(t, Options{Programs: []Program{program(2, "family", w.path, fail)}, Grace: 50 * time.Millisecond})
-	w.hears(t, 4) // two ranks and their children, all of which ignore SIGTERM
+	w.waitFor(t, 4) // two ranks and their children, all of which ignore SIGTERM
 	f, err := os.OpenFile(fail, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	r := <-done
 	require.Equal(t, 3, r.failed(t).Status)
-	w.alone(t)
+	w.waitNone(t)
 }
 
 // TestSignals checks that the user's first signal is forwarded as SIGTERM, and the second one
@@ -199,13 +199,13 @@ func TestSignals(t *testing.T) {
 	w := newWitness(t)
 	signals := make(chan os.Signal, 2)
 	stdout, done := start(t, Options{Programs: []Program{program(2, "family", w.path)}, Signals: signals, Grace: time.Hour})
-	w.hears(t, 4)
+	w.waitFor(t, 4)
 	stdout.wait("ready\n", 4)
 	signals <- os.Interrupt
 	signals <- os.Interrupt
 	f := (<-done).failed(t)
 	require.Equal(t, Failure{130, "ended by the user (interrupt); 2 ranks that still ran were ended"}, *f)
-	w.alone(t)
+	w.waitNone(t)
 
 	signals <- syscall.SIGTERM // before anything is started
 	f = runJob(t, Options{Programs: []Program{program(2, "silent", "0")}, Signals: signals}).failed(t)
@@ -220,7 +220,7 @@ func TestNothingStays(t *testing.T) {
 		`"$0" rank stubborn "$1" & read x; echo "$x"`, os.Args[0], w.path}}}, Stdin: waitFor(t, w)})
 	require.NoError(t, r.err)
 	require.Contains(t, r.stdout, "go\n")
-	w.alone(t)
+	w.waitNone(t)
 }
 
 // waitFor is an input that is ready when a process holds the witness open.
@@ -240,11 +240,11 @@ func waitFor(t *testing.T, w *witness) io.Reader {
 func TestAgentDies(t *testing.T) {
 	w := newWitness(t)
 	_, done := start(t, Options{Programs: []Program{program(3, "killagent", w.path)}})
-	w.hears(t, 3)
+	w.waitFor(t, 3)
 	f := (<-done).failed(t)
 	require.Equal(t, Failure{1, "localhost was lost with ranks 0-2: agent has ended (" + filepath.Base(os.Args[0]) + ": signal: killed)"}, *f)
 	if pdeathsig {
-		w.alone(t)
+		w.waitNone(t)
 	}
 }
 
@@ -253,10 +253,10 @@ func TestLauncherDies(t *testing.T) {
 	w := newWitness(t)
 	c := exec.Command(os.Args[0], "rank", "launcher", w.path)
 	require.NoError(t, c.Start())
-	w.hears(t, 4)
+	w.waitFor(t, 4)
 	require.NoError(t, c.Process.Kill())
 	_ = c.Wait()
-	w.alone(t)
+	w.waitNone(t)
 }
 
 // TestInterrupt checks that no process is left when the launcher gets Ctrl-C.
@@ -266,11 +266,11 @@ func TestInterrupt(t *testing.T) {
 	stdout := newText()
 	c.Stdout = stdout
 	require.NoError(t, c.Start())
-	w.hears(t, 4)
+	w.waitFor(t, 4)
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	require.NoError(t, c.Wait())
 	require.Contains(t, stdout.String(), "ended by the user (interrupt); 2 ranks that still ran were ended")
-	w.alone(t)
+	w.waitNone(t)
 }
 
 func TestHostsThatCannotBeReached(t *testing.T) {

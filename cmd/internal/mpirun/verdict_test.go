@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// eight returns the verdict of a running job of 8 ranks on two hosts.
-func eight() *verdict {
+// runningJob returns the verdict of a running job of 8 ranks on two hosts.
+func runningJob() *verdict {
 	v := newVerdict([]string{"node0", "node0", "node0", "node1", "node1", "node1", "node1", "node1"})
 	for rank := range v.ranks {
 		v.rankStarted(rank, frame.Process{PID: 4708 + rank})
@@ -85,7 +85,7 @@ func TestWords(t *testing.T) {
 			v.jobInterrupted("ended by the user (interrupt)", 2)
 		}},
 	} {
-		v := eight()
+		v := runningJob()
 		c.happen(v)
 		require.Equal(t, &Failure{c.status, want}, v.failure)
 		require.EqualError(t, v.failure, want)
@@ -99,7 +99,7 @@ func TestWords(t *testing.T) {
 	v = newVerdict([]string{"localhost"})
 	require.True(t, v.rankExited(0, status(4), false, false))
 	require.EqualError(t, v.failure, "rank 0 on localhost exited with status 4")
-	v = eight()
+	v = runningJob()
 	for _, r := range []int{0, 1, 2, 3, 4, 5} {
 		v.rankExited(r, status(0), false, false)
 	}
@@ -122,7 +122,7 @@ func TestRanksText(t *testing.T) {
 // ranks that ended are counted once.
 func TestFirstFailure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := eight()
+		v := runningJob()
 		ended, first := map[int]bool{}, ""
 		for range rapid.IntRange(0, 30).Draw(t, "events") {
 			rank := rapid.IntRange(0, 7).Draw(t, "rank")

@@ -90,7 +90,7 @@ func TestGuessedID(t *testing.T) {
 	tap.Add(f)
 	b := link.NewBatch(1 << 16)
 	for psn := range wire.PSN(4) {
-		lay(b, &wire.Path{Dst: tap.LocalAddr()}, wire.RCSendMiddle, psn)
+		addPacket(b, &wire.Path{Dst: tap.LocalAddr()}, wire.RCSendMiddle, psn)
 	}
 	b.Corrupt(2, 200)
 	require.NoError(t, w.peer.WriteBatch(b))
@@ -150,7 +150,7 @@ func TestRxeIDs(t *testing.T) {
 // was sealed for.
 func TestOtherID(t *testing.T) {
 	b := link.NewBatch(1000)
-	lay(b, &wire.Path{Dst: addr4B}, wire.RCSendOnly, 0)
+	addPacket(b, &wire.Path{Dst: addr4B}, wire.RCSendOnly, 0)
 	b.Seal(addr4A, false)
 	_, pkt := b.Packet(0)
 	p := Packet{Src: addr4A, Dst: addr4B, ID: 5, Data: pkt}
@@ -169,7 +169,7 @@ func TestShared(t *testing.T) {
 	w.tap.Add(ring)
 	other.Add(f)
 	b := link.NewBatch(1000)
-	lay(b, &wire.Path{Dst: addr4B}, wire.RCSendOnly, 0)
+	addPacket(b, &wire.Path{Dst: addr4B}, wire.RCSendOnly, 0)
 	require.NoError(t, w.tap.WriteBatch(b))
 	w.network.AdvanceTo(1000)
 	_, err := other.ReadBatch(w.read)
@@ -379,7 +379,7 @@ func TestRing(t *testing.T) {
 	send := func(from, to wire.PSN) {
 		b.Reset()
 		for psn := from; psn < to; psn++ {
-			lay(b, &wire.Path{Dst: addr4B}, wire.RCSendMiddle, psn)
+			addPacket(b, &wire.Path{Dst: addr4B}, wire.RCSendMiddle, psn)
 		}
 		require.NoError(t, w.tap.WriteBatch(b))
 	}
@@ -445,7 +445,7 @@ func TestOff(t *testing.T) {
 	inner := &blind{Conn: w.tap.Unwrap()}
 	tap := NewTap(inner, nil)
 	b := link.NewBatch(1 << 16)
-	lay(b, &wire.Path{Dst: addr4B}, wire.RCSendOnly, 0)
+	addPacket(b, &wire.Path{Dst: addr4B}, wire.RCSendOnly, 0)
 	require.NoError(t, tap.WriteBatch(b))
 	require.Same(t, b, inner.got)
 	_, pkt := b.Packet(0)
@@ -456,7 +456,7 @@ func TestOff(t *testing.T) {
 	for range 2 {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			b.Reset()
-			lay(b, to, wire.RCSendOnly, 0)
+			addPacket(b, to, wire.RCSendOnly, 0)
 			w.tap.WriteBatch(b)
 			w.network.AdvanceTo(w.network.Now() + 1000)
 			w.peer.ReadBatch(w.read)

@@ -57,8 +57,8 @@ func (w *wires) exchange(t testing.TB) (packets int) {
 		path := &wire.Path{Dst: way.to.LocalAddr(), TrafficClass: 0x6A}
 		for code := range 256 {
 			if wire.Opcode(code).Info().Valid {
-				lay(b, path, wire.Opcode(code), 0)
-				lay(b, path, wire.Opcode(code), 1)
+				addPacket(b, path, wire.Opcode(code), 0)
+				addPacket(b, path, wire.Opcode(code), 1)
 				packets += 2
 			}
 		}
@@ -73,8 +73,8 @@ func (w *wires) exchange(t testing.TB) (packets int) {
 	return packets
 }
 
-// lay appends a well-formed packet to a batch.
-func lay(b *link.Batch, to *wire.Path, op wire.Opcode, psn wire.PSN) {
+// addPacket appends a well-formed packet to a batch.
+func addPacket(b *link.Batch, to *wire.Path, op wire.Opcode, psn wire.PSN) {
 	info := op.Info()
 	payload := 0
 	switch info.Payload {

@@ -129,8 +129,8 @@ func laySDP(b *link.Batch, to *wire.Path, qpn uint32, psn wire.PSN, m []byte) {
 	copy(pkt[wire.BTHLen:], m)
 }
 
-// pass sends a batch of the peer to the captured end, or the other way round.
-func (w *wires) pass(t *testing.T, back bool, lay func(b *link.Batch, to *wire.Path)) {
+// sendBatch sends a batch of the peer to the captured end, or the other way round.
+func (w *wires) sendBatch(t *testing.T, back bool, lay func(b *link.Batch, to *wire.Path)) {
 	from, to := link.Conn(w.tap), link.Conn(w.peer)
 	if back {
 		from, to = to, from
@@ -159,12 +159,12 @@ func TestTsharkSDP(t *testing.T) {
 		w.tap.Add(f)
 		var want []map[string]string
 		for i, m := range sdpGreetings(t, ends[0].Addr(), ends[1].Addr()) {
-			w.pass(t, i == 1, func(b *link.Batch, to *wire.Path) { layCM(b, to, m, 7) })
+			w.sendBatch(t, i == 1, func(b *link.Batch, to *wire.Path) { layCM(b, to, m, 7) })
 			want = append(want, m.fields)
 		}
 		for i, m := range sdpMessages() {
-			w.pass(t, false, func(b *link.Batch, to *wire.Path) { laySDP(b, to, sdpQPB, wire.PSN(i), m) })
-			w.pass(t, true, func(b *link.Batch, to *wire.Path) { laySDP(b, to, sdpQPA, wire.PSN(i), m) })
+			w.sendBatch(t, false, func(b *link.Batch, to *wire.Path) { laySDP(b, to, sdpQPB, wire.PSN(i), m) })
+			w.sendBatch(t, true, func(b *link.Batch, to *wire.Path) { laySDP(b, to, sdpQPA, wire.PSN(i), m) })
 			want = append(want, sdpBase(t, m), sdpBase(t, m))
 		}
 		require.NoError(t, f.Close())

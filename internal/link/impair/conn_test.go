@@ -35,7 +35,7 @@ func TestGroupsStay(t *testing.T) {
 		t.Run(test.spec, func(t *testing.T) {
 			r := newRig(t, test.spec)
 			r.send(train(wire.RCSendMiddle, 8)...)
-			got := r.there()
+			got := r.runPeer()
 			require.Equal(t, test.want, psns(got))
 			require.Equal(t, test.groups, groups(got))
 		})
@@ -65,7 +65,7 @@ func TestPassedOn(t *testing.T) {
 	require.NoError(t, err)
 	b := link.NewBatch(1 << 16)
 	for _, p := range train(wire.RCSendMiddle, 5) {
-		p.put(b, ways)
+		p.appendTo(b, ways)
 	}
 	require.NoError(t, c.WriteBatch(b))
 	require.Equal(t, []*link.Batch{b}, inner.batches)
@@ -85,12 +85,12 @@ func TestFullBatch(t *testing.T) {
 	require.NoError(t, err)
 	b := link.NewBatch(batchBytes)
 	for i := range 60 {
-		packet{op: wire.RCSendMiddle, qpn: 7, psn: wire.PSN(i), payload: 4096}.put(b, ways)
+		packet{op: wire.RCSendMiddle, qpn: 7, psn: wire.PSN(i), payload: 4096}.appendTo(b, ways)
 	}
 	require.NoError(t, c.WriteBatch(b))
 	require.Equal(t, []int{63, 57}, inner.sizes)
 	r := &rig{t: t, network: n, conn: c, peer: peer, read: link.NewDatagrams(4)}
-	require.Equal(t, 120, len(r.there()))
+	require.Equal(t, 120, len(r.runPeer()))
 }
 
 func TestSetSpec(t *testing.T) {
@@ -103,10 +103,10 @@ func TestSetSpec(t *testing.T) {
 
 	require.NoError(t, r.conn.SetSpec(parse("drop 3rd")))
 	r.send(train(wire.RCSendMiddle, 3)...)
-	require.Equal(t, "0 1 0 2", psns(r.there()), "rules count anew, held packets come")
+	require.Equal(t, "0 1 0 2", psns(r.runPeer()), "rules count anew, held packets come")
 	require.NoError(t, r.conn.SetSpec(Spec{}))
 	r.send(train(wire.RCSendMiddle, 3)...)
-	require.Equal(t, "0 1 2", psns(r.there()))
+	require.Equal(t, "0 1 2", psns(r.runPeer()))
 	require.EqualValues(t, 2, r.conn.Counts().Dropped, "of all Specs")
 	require.Empty(t, r.conn.Counts().Rules)
 }
@@ -126,12 +126,12 @@ func TestNotFlushed(t *testing.T) {
 		r.network.AdvanceTo(int64(time.Millisecond))
 		call(r)
 		require.Equal(t, 0, r.conn.Counts().Held, name)
-		require.Equal(t, []time.Duration{time.Millisecond}, times(r.there()), name)
+		require.Equal(t, []time.Duration{time.Millisecond}, arrivalTimes(r.runPeer()), name)
 	}
 }
 
-// live returns an impaired link and its peer in real time.
-func live(t *testing.T, spec string) (*Conn, *memory.Conn) {
+// openLive returns an impaired link and its peer in real time.
+func openLive(t *testing.T, spec string) (*Conn, *memory.Conn) {
 	n := memory.NewLive()
 	c, err := New(must(n.Attach(here, memory.Options{})), parse(spec), nil)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func live(t *testing.T, spec string) (*Conn, *memory.Conn) {
 
 // TestWaitSends checks that Wait alone sends a delayed packet.
 func TestWaitSends(t *testing.T) {
-	c, peer := live(t, "delay 2ms")
+	c, peer := openLive(t, "delay 2ms")
 	var waiter sync.WaitGroup
 	waiter.Go(func() {
 		for {
@@ -150,7 +150,7 @@ func TestWaitSends(t *testing.T) {
 		}
 	})
 	b := link.NewBatch(1 << 16)
-	train(wire.RCSendMiddle, 1)[0].put(b, ways)
+	train(wire.RCSendMiddle, 1)[0].appendTo(b, ways)
 	start := time.Now()
 	require.NoError(t, c.WriteBatch(b))
 	readable, err := peer.Wait(-1)
@@ -166,9 +166,9 @@ func TestWaitSends(t *testing.T) {
 
 // TestWaitForArrival waits for an inbound packet that a rule delays.
 func TestWaitForArrival(t *testing.T) {
-	c, peer := live(t, "delay 2ms in")
+	c, peer := openLive(t, "delay 2ms in")
 	b := link.NewBatch(1 << 16)
-	train(wire.RCSendMiddle, 1)[0].put(b, back)
+	train(wire.RCSendMiddle, 1)[0].appendTo(b, back)
 	start := time.Now()
 	require.NoError(t, peer.WriteBatch(b))
 	r := link.NewDatagrams(1)
@@ -185,7 +185,7 @@ func TestWaitForArrival(t *testing.T) {
 // All packets that were sent must arrive.
 func TestConcurrent(t *testing.T) {
 	const rounds, size = 300, 10
-	c, peer := live(t, "")
+	c, peer := openLive(t, "")
 	done := make(chan struct{})
 	var others sync.WaitGroup
 	for _, work := range []func(){
@@ -209,11 +209,11 @@ func TestConcurrent(t *testing.T) {
 	for range rounds {
 		b.Reset()
 		for _, p := range train(wire.RCSendMiddle, size) {
-			p.put(b, ways)
+			p.appendTo(b, ways)
 		}
 		require.NoError(t, c.WriteBatch(b))
 		b.Reset()
-		train(wire.RCSendMiddle, 1)[0].put(b, back)
+		train(wire.RCSendMiddle, 1)[0].appendTo(b, back)
 		require.NoError(t, peer.WriteBatch(b))
 	}
 	close(done)
@@ -223,11 +223,11 @@ func TestConcurrent(t *testing.T) {
 		c.ReadBatch(link.NewDatagrams(64))
 	}
 	counts := c.Counts()
-	require.Equal(t, rounds*size+counts.Duplicated-counts.Overflow, link.StatsOf(peer).ReceivedPackets+unread(t, peer))
+	require.Equal(t, rounds*size+counts.Duplicated-counts.Overflow, link.StatsOf(peer).ReceivedPackets+countPackets(t, peer))
 }
 
-// unread reads and counts the packets in the receive queue.
-func unread(t *testing.T, c link.Conn) (packets uint64) {
+// countPackets reads and counts the packets in the receive queue.
+func countPackets(t *testing.T, c link.Conn) (packets uint64) {
 	r := link.NewDatagrams(64)
 	for {
 		n, err := c.ReadBatch(r)
@@ -252,12 +252,12 @@ func TestNoAllocation(t *testing.T) {
 	lap := func() {
 		b.Reset()
 		for _, p := range all {
-			p.put(b, ways)
+			p.appendTo(b, ways)
 		}
 		c.WriteBatch(b)
 		b.Reset()
 		for _, p := range all {
-			p.put(b, back)
+			p.appendTo(b, back)
 		}
 		peer.WriteBatch(b)
 		n.AdvanceTo(n.Now() + 1000)
@@ -285,7 +285,7 @@ func TestUDP(t *testing.T) {
 	require.NoError(t, err)
 	b := link.NewBatch(1 << 16)
 	for _, p := range train(wire.RCSendMiddle, 8) {
-		p.put(b, &wire.Path{Dst: peer.LocalAddr()})
+		p.appendTo(b, &wire.Path{Dst: peer.LocalAddr()})
 	}
 	require.NoError(t, c.WriteBatch(b))
 	for c.NextDue() != 0 {

@@ -15,7 +15,7 @@ import (
 func TestLoss(t *testing.T) {
 	r := newRig(t, "loss 10% seed 1")
 	r.send(train(wire.RCSendMiddle, 1000)...)
-	got := r.there()
+	got := r.runPeer()
 	require.Equal(t, 894, len(got))
 	for _, s := range got {
 		require.Equal(t, wire.ICRCExact, s.icrc, "sealed for its place among those that are left")
@@ -31,7 +31,7 @@ func TestECN(t *testing.T) {
 	}
 	r.send(all...)
 	marked := 0
-	for _, s := range r.there() {
+	for _, s := range r.runPeer() {
 		if s.tos&3 == 3 {
 			marked++
 			require.Less(t, s.psn, wire.PSN(500))
@@ -46,7 +46,7 @@ func TestDuplicate(t *testing.T) {
 	r := newRig(t, "duplicate 10% seed 1")
 	r.send(train(wire.RCSendMiddle, 1000)...)
 	times := make([]int, 1000)
-	for _, s := range r.there() {
+	for _, s := range r.runPeer() {
 		require.Equal(t, wire.ICRCExact, s.icrc)
 		times[s.psn]++
 	}
@@ -56,14 +56,14 @@ func TestDuplicate(t *testing.T) {
 
 	r = newRig(t, "duplicate 100% loss 100%")
 	r.send(train(wire.RCSendMiddle, 10)...)
-	require.Equal(t, 10, len(r.there()), "as in netem, a loss takes one of the two")
+	require.Equal(t, 10, len(r.runPeer()), "as in netem, a loss takes one of the two")
 }
 
 func TestCorrupt(t *testing.T) {
 	r := newRig(t, "corrupt 10% seed 1")
 	r.send(train(wire.RCSendMiddle, 1000)...)
 	bad := 0
-	for _, s := range r.there() {
+	for _, s := range r.runPeer() {
 		if s.icrc == wire.ICRCBad {
 			bad++
 		}
@@ -77,8 +77,8 @@ func TestDelay(t *testing.T) {
 	r.send(train(wire.RCSendMiddle, 3)...)
 	require.EqualValues(t, 2*time.Millisecond, r.conn.NextDue())
 	require.Equal(t, 3, r.conn.Counts().Held)
-	got := r.there()
-	require.Equal(t, []time.Duration{2 * time.Millisecond, 2 * time.Millisecond, 2 * time.Millisecond}, times(got))
+	got := r.runPeer()
+	require.Equal(t, []time.Duration{2 * time.Millisecond, 2 * time.Millisecond, 2 * time.Millisecond}, arrivalTimes(got))
 	require.Equal(t, []int{3}, groups(got), "together still")
 	require.Zero(t, r.conn.NextDue())
 	require.Equal(t, Counts{Delayed: 3}, r.conn.Counts())
@@ -88,9 +88,9 @@ func TestJitter(t *testing.T) {
 	for _, d := range []string{"uniform", "normal", "pareto", "paretonormal"} {
 		r := newRig(t, "delay 2ms 0.5ms distribution "+d)
 		r.send(train(wire.RCSendMiddle, 500)...)
-		got := r.there()
+		got := r.runPeer()
 		require.Equal(t, 500, len(got))
-		at := times(got)
+		at := arrivalTimes(got)
 		require.True(t, slices.IsSorted(at))
 		require.False(t, slices.IsSortedFunc(got, func(a, b seen) int { return int(a.psn) - int(b.psn) }), "they overtake")
 		least, most := 0*time.Millisecond, 4*time.Millisecond
@@ -111,7 +111,7 @@ func TestJitter(t *testing.T) {
 func TestJitterBelowZero(t *testing.T) {
 	r := newRig(t, "delay 0ms 1ms")
 	r.send(train(wire.RCSendMiddle, 100)...)
-	at := times(r.there())
+	at := arrivalTimes(r.runPeer())
 	require.Zero(t, at[0])
 	require.EqualValues(t, 46, r.conn.Counts().Delayed)
 }
@@ -119,12 +119,12 @@ func TestJitterBelowZero(t *testing.T) {
 func TestReorder(t *testing.T) {
 	r := newRig(t, "delay 10us reorder 100% gap 5")
 	r.send(train(wire.RCSendMiddle, 12)...)
-	require.Equal(t, "4 9 0 1 2 3 5 6 7 8 10 11", psns(r.there()), "every fifth overtakes those before")
+	require.Equal(t, "4 9 0 1 2 3 5 6 7 8 10 11", psns(r.runPeer()), "every fifth overtakes those before")
 	require.Equal(t, Counts{Delayed: 10, Reordered: 2}, r.conn.Counts())
 
 	r = newRig(t, "delay 10us reorder 25% seed 1")
 	r.send(train(wire.RCSendMiddle, 1000)...)
-	require.Equal(t, 1000, len(r.there()))
+	require.Equal(t, 1000, len(r.runPeer()))
 	require.Equal(t, Counts{Delayed: 760, Reordered: 240}, r.conn.Counts())
 }
 
@@ -137,27 +137,27 @@ func TestRate(t *testing.T) {
 	}
 	r.send(all...)
 	us := time.Microsecond
-	require.Equal(t, []time.Duration{8 * us, 16 * us, 24 * us}, times(r.there()))
+	require.Equal(t, []time.Duration{8 * us, 16 * us, 24 * us}, arrivalTimes(r.runPeer()))
 
 	r = newRig(t, "rate 1gbit delay 10us")
 	r.send(all...)
-	require.Equal(t, []time.Duration{18 * us, 26 * us, 34 * us}, times(r.there()), "waiting counts for the delay")
+	require.Equal(t, []time.Duration{18 * us, 26 * us, 34 * us}, arrivalTimes(r.runPeer()), "waiting counts for the delay")
 	r.network.AdvanceTo(100_000)
 	r.send(all[0])
-	require.Equal(t, []time.Duration{118 * us}, times(r.there()), "nothing in front of it any more")
+	require.Equal(t, []time.Duration{118 * us}, arrivalTimes(r.runPeer()), "nothing in front of it any more")
 }
 
 func TestLimit(t *testing.T) {
 	r := newRig(t, "delay 1ms limit 5")
 	r.send(train(wire.RCSendMiddle, 8)...)
-	require.Equal(t, "0 1 2 3 4", psns(r.there()))
+	require.Equal(t, "0 1 2 3 4", psns(r.runPeer()))
 	require.Equal(t, Counts{Overflow: 3, Delayed: 5}, r.conn.Counts())
 	r.send(train(wire.RCSendMiddle, 5)...)
-	require.Equal(t, 5, len(r.there()), "there is room again")
+	require.Equal(t, 5, len(r.runPeer()), "there is room again")
 
 	r = newRig(t, "delay 1ms")
 	r.send(train(wire.RCSendMiddle, DefaultLimit+1)...)
-	require.Equal(t, DefaultLimit, len(r.there()))
+	require.Equal(t, DefaultLimit, len(r.runPeer()))
 }
 
 // TestRateModel compares departures with a queue that is computed packet by packet.
@@ -175,7 +175,7 @@ func TestRateModel(t *testing.T) {
 		want = append(want, free)
 		r.network.ScheduleAt(int64(now), func() { r.send(p) })
 	}
-	require.Equal(t, want, times(r.there()))
+	require.Equal(t, want, arrivalTimes(r.runPeer()))
 }
 
 func TestOneSeedIsOneRun(t *testing.T) {
@@ -187,7 +187,7 @@ func TestOneSeedIsOneRun(t *testing.T) {
 			op := []wire.Opcode{wire.RCSendMiddle, wire.RCWriteMiddle}[i%2]
 			r.network.ScheduleAt(int64(i)*5000, func() { r.send(train(op, 3)...) })
 		}
-		return r.there(), r.conn.Counts()
+		return r.runPeer(), r.conn.Counts()
 	}
 	first, counts := trace("1")
 	again, countsAgain := trace("1")

@@ -63,8 +63,8 @@ type packet struct {
 	to       *wire.Path // nil for ways
 }
 
-// put appends the packet to a batch.
-func (p packet) put(b *link.Batch, to *wire.Path) {
+// appendTo appends the packet to a batch.
+func (p packet) appendTo(b *link.Batch, to *wire.Path) {
 	if p.to != nil {
 		to = p.to
 	}
@@ -92,17 +92,17 @@ func (r *rig) send(all ...packet) {
 	r.t.Helper()
 	r.batch.Reset()
 	for _, p := range all {
-		p.put(r.batch, ways)
+		p.appendTo(r.batch, ways)
 	}
 	require.NoError(r.t, r.conn.WriteBatch(r.batch))
 }
 
-// answer sends packets on the plain link as one batch.
-func (r *rig) answer(all ...packet) {
+// sendBack sends packets on the plain link as one batch.
+func (r *rig) sendBack(all ...packet) {
 	r.t.Helper()
 	r.batch.Reset()
 	for _, p := range all {
-		p.put(r.batch, back)
+		p.appendTo(r.batch, back)
 	}
 	require.NoError(r.t, r.peer.WriteBatch(r.batch))
 }
@@ -154,9 +154,9 @@ func (r *rig) run(c link.Conn, src netip.AddrPort) (all []seen) {
 	}
 }
 
-// there and here return the packets that arrive at the peer, or here.
-func (r *rig) there() []seen { r.t.Helper(); return r.run(r.peer, here) }
-func (r *rig) here() []seen  { r.t.Helper(); return r.run(r.conn, there) }
+// runPeer and runHere return the packets that arrive at the peer, or here.
+func (r *rig) runPeer() []seen { r.t.Helper(); return r.run(r.peer, here) }
+func (r *rig) runHere() []seen { r.t.Helper(); return r.run(r.conn, there) }
 
 // psns returns the PSNs of packets, each followed by "!" if its ICRC is invalid.
 func psns(all []seen) string {
@@ -179,8 +179,8 @@ func groups(all []seen) (sizes []int) {
 	return sizes
 }
 
-// times returns the arrival times of packets, less the network's own delay.
-func times(all []seen) (at []time.Duration) {
+// arrivalTimes returns the arrival times of packets, less the network's own delay.
+func arrivalTimes(all []seen) (at []time.Duration) {
 	for _, s := range all {
 		at = append(at, time.Duration(s.at)-memory.DefaultDelay)
 	}

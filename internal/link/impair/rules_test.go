@@ -60,7 +60,7 @@ func TestRulesOut(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newRig(t, test.rule)
 			r.send(mixed...)
-			require.Equal(t, test.want, psns(r.there()))
+			require.Equal(t, test.want, psns(r.runPeer()))
 		})
 	}
 }
@@ -68,7 +68,7 @@ func TestRulesOut(t *testing.T) {
 func TestProbability(t *testing.T) {
 	r := newRig(t, "drop 25% SEND; seed 3")
 	r.send(train(wire.RCSendMiddle, 1000)...)
-	require.Equal(t, 749, len(r.there()))
+	require.Equal(t, 749, len(r.runPeer()))
 	counts := r.conn.Counts()
 	require.EqualValues(t, 251, counts.Dropped)
 	require.Equal(t, []RuleCount{{parse("drop 25% SEND").Rules[0], 1000, 251}}, counts.Rules)
@@ -78,7 +78,7 @@ func TestCorruptBits(t *testing.T) {
 	r := newRig(t, "corrupt out; seed 5")
 	r.send(train(wire.RCSendMiddle, 500)...)
 	bad := 0
-	for _, s := range r.there() {
+	for _, s := range r.runPeer() {
 		if s.icrc == wire.ICRCBad {
 			bad++
 		}
@@ -107,7 +107,7 @@ func TestMark(t *testing.T) {
 	all[2].to, all[3].to = wayECT, wayECT
 	r.send(all...)
 	var tos []uint8
-	for _, s := range r.there() {
+	for _, s := range r.runPeer() {
 		require.Equal(t, wire.ICRCExact, s.icrc)
 		require.Equal(t, s.tos&3 == 3, s.fecn)
 		tos = append(tos, s.tos)
@@ -128,12 +128,12 @@ func TestRelativePSN(t *testing.T) {
 		at(wire.RCSendOnly, 8, 101), at(wire.RCSendOnly, 8, 102), at(wire.RCSendOnly, 8, 103),
 		at(wire.RCSendOnly, 7, 1), at(wire.RCSendOnly, 7, 2),
 	)
-	require.Equal(t, "16777215 500 100 0 501 101 103 2", psns(r.there()))
+	require.Equal(t, "16777215 500 100 0 501 101 103 2", psns(r.runPeer()))
 
 	r = newRig(t, "drop psn +2")
 	r.send(train(wire.RCSendMiddle, 3)...)
 	r.send(train(wire.RCSendMiddle, 3)...)
-	require.Equal(t, "0 1 0 1 2", psns(r.there()), "once: not its retransmission")
+	require.Equal(t, "0 1 0 1 2", psns(r.runPeer()), "once: not its retransmission")
 }
 
 func TestRelativePSNMemory(t *testing.T) {
@@ -141,7 +141,7 @@ func TestRelativePSNMemory(t *testing.T) {
 	b := link.NewBatch(100)
 	for qpn := range uint32(maxStreams + 100) {
 		b.Reset()
-		packet{op: wire.RCSendOnly, qpn: qpn + 1}.put(b, ways)
+		packet{op: wire.RCSendOnly, qpn: qpn + 1}.appendTo(b, ways)
 		_, pkt := b.Packet(0)
 		require.Equal(t, qpn < maxStreams, rules.apply(there, pkt).drop)
 	}
@@ -167,23 +167,23 @@ func TestRulesIn(t *testing.T) {
 			r := newRig(t, test.rule)
 			all := train(wire.RCSendMiddle, 6)
 			all[5].payload = 4 // the last of a group may be shorter
-			r.answer(all...)
-			got := r.here()
+			r.sendBack(all...)
+			got := r.runHere()
 			require.Equal(t, test.want, psns(got))
 			require.Equal(t, test.groups, groups(got))
 		})
 	}
 	r := newRig(t, "mark ecn in 2nd")
-	r.answer(train(wire.RCSendMiddle, 3)...)
-	got := r.here()
+	r.sendBack(train(wire.RCSendMiddle, 3)...)
+	got := r.runHere()
 	require.Equal(t, []uint8{0x68, 0x6b, 0x68}, []uint8{got[0].tos, got[1].tos, got[2].tos})
 }
 
 // TestInOverflow splits one datagram into more packets than the reader has slots.
 func TestInOverflow(t *testing.T) {
 	r := newRig(t, "drop in every 2nd")
-	r.answer(train(wire.RCSendMiddle, 40)...)
-	require.Equal(t, 20, len(r.here()))
+	r.sendBack(train(wire.RCSendMiddle, 40)...)
+	require.Equal(t, 20, len(r.runHere()))
 	require.Less(t, r.read.Cap(), 20)
 }
 
@@ -195,8 +195,8 @@ func TestInShortDatagram(t *testing.T) {
 
 func TestInDelayLimit(t *testing.T) {
 	r := newRig(t, "limit 2; delay 1ms in")
-	r.answer(train(wire.RCSendMiddle, 3)...)
-	require.Equal(t, "0 1", psns(r.here()))
+	r.sendBack(train(wire.RCSendMiddle, 3)...)
+	require.Equal(t, "0 1", psns(r.runHere()))
 	require.EqualValues(t, 1, r.conn.Counts().Overflow)
 	require.EqualValues(t, 2, r.conn.Counts().Delayed)
 	require.Equal(t, int64(time.Millisecond+memory.DefaultDelay), r.network.Now())

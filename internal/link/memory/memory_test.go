@@ -29,8 +29,8 @@ func attach(t testing.TB, n interface {
 	return c
 }
 
-// lay appends a packet of n bytes with the given number to a batch.
-func lay(b *link.Batch, to *wire.Path, n int, number uint32) {
+// appendPacket appends a packet of n bytes with the given number to a batch.
+func appendPacket(b *link.Batch, to *wire.Path, n int, number uint32) {
 	pkt := b.Next(to, n)
 	clear(pkt)
 	binary.BigEndian.PutUint32(pkt[8:], number)
@@ -41,7 +41,7 @@ func send(t testing.TB, c *Conn, to *wire.Path, n, packets int) {
 	t.Helper()
 	b := link.NewBatch(1 << 20)
 	for i := range packets {
-		lay(b, to, n, uint32(i))
+		appendPacket(b, to, n, uint32(i))
 	}
 	require.NoError(t, c.WriteBatch(b))
 }
@@ -96,9 +96,9 @@ func TestGroups(t *testing.T) {
 				SendBuffer: link.DefaultSendBuffer, MTU: DefaultMTU, ExactID: true, Name: "memory",
 			}, a.Caps())
 			batch := link.NewBatch(1 << 16)
-			lay(batch, pathB, 100, 0)
-			lay(batch, pathB, 100, 1)
-			lay(batch, pathB, 60, 2) // the last may be shorter
+			appendPacket(batch, pathB, 100, 0)
+			appendPacket(batch, pathB, 100, 1)
+			appendPacket(batch, pathB, 60, 2) // the last may be shorter
 			require.NoError(t, a.WriteBatch(batch))
 			n.AdvanceTo(int64(DefaultDelay))
 			require.Equal(t, test.want, read(t, b, addrA))
@@ -260,9 +260,9 @@ func TestNoAllocation(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		batch.Reset()
 		for i := range 10 {
-			lay(batch, pathB, 100, uint32(i))
+			appendPacket(batch, pathB, 100, uint32(i))
 		}
-		lay(batch, pathB, 200, 0)
+		appendPacket(batch, pathB, 200, 0)
 		a.WriteBatch(batch)
 		n.AdvanceTo(n.Now() + 1000)
 		b.ReadBatch(r)

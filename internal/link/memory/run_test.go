@@ -29,7 +29,7 @@ func trace(t *testing.T, seed uint64) []byte {
 		batch.Reset()
 		for range n.Rand().IntN(6) {
 			to := conns[n.Rand().IntN(len(conns))].LocalAddr()
-			lay(batch, &wire.Path{Dst: to}, 100+100*n.Rand().IntN(3), n.Rand().Uint32())
+			appendPacket(batch, &wire.Path{Dst: to}, 100+100*n.Rand().IntN(3), n.Rand().Uint32())
 		}
 		require.NoError(t, c.WriteBatch(batch))
 	}

@@ -40,8 +40,8 @@ func job(t testing.TB, o server.Options) (*server.Job, []*rank) {
 	return j, ranks
 }
 
-// answer returns the next message to the rank, "" if there is none.
-func (r *rank) answer(t testing.TB) string {
+// nextReply returns the next message to the rank, "" if there is none.
+func (r *rank) nextReply(t testing.TB) string {
 	m, n, err := wire.Next(r.answers.Bytes())
 	require.NoError(t, err)
 	if n == 0 {
@@ -51,11 +51,11 @@ func (r *rank) answer(t testing.TB) string {
 	return m.String()
 }
 
-// say sends lines of PMI-1 and returns the reply to the last one.
-func (r *rank) say(t testing.TB, lines ...string) (last string) {
+// request sends lines of PMI-1 and returns the reply to the last one.
+func (r *rank) request(t testing.TB, lines ...string) (last string) {
 	for _, line := range lines {
 		require.NoError(t, r.Feed([]byte(line+"\n")))
-		last = r.answer(t)
+		last = r.nextReply(t)
 	}
 	return last
 }
@@ -64,7 +64,7 @@ func (r *rank) say(t testing.TB, lines ...string) (last string) {
 func (r *rank) say2(t testing.TB, messages ...string) (last string) {
 	for _, m := range messages {
 		require.NoError(t, r.Feed([]byte(counted(m))))
-		last = r.answer(t)
+		last = r.nextReply(t)
 	}
 	return last
 }

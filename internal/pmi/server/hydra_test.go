@@ -87,7 +87,7 @@ func TestAbortsOfHydra(t *testing.T) {
 			require.NoError(t, ranks[1].Feed([]byte(message)))
 			if message == "cmd=barrier_in\n" || message == "14    cmd=kvs-fence;" {
 				for _, other := range []int{0, 2} {
-					ranks[other].say(t, init1, "cmd=barrier_in")
+					ranks[other].request(t, init1, "cmd=barrier_in")
 				}
 			}
 		}

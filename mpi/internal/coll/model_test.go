@@ -145,9 +145,9 @@ func filled(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// pieces returns n random disjoint parts of random memory, with or without gaps and in any order,
-// of lengths up to most.
-func pieces(rng *rand.Rand, n, most int) (parts []coll.Part, length int) {
+// randomParts returns n random disjoint parts of random memory, with or without gaps and in any
+// order, of lengths up to most.
+func randomParts(rng *rand.Rand, n, most int) (parts []coll.Part, length int) {
 	parts = make([]coll.Part, n)
 	gaps, shuffled := rng.IntN(2) == 0, rng.IntN(2) == 0
 	order := rng.Perm(n)
@@ -165,8 +165,8 @@ func pieces(rng *rand.Rand, n, most int) (parts []coll.Part, length int) {
 	return parts, length + rng.IntN(2)
 }
 
-// of returns a part of memory.
-func of(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len] }
+// partOf returns a part of memory.
+func partOf(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len] }
 
 // expect draws data and computes the result.
 func (s scenario) expect(rng *rand.Rand) expected {

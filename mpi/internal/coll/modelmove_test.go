@@ -16,14 +16,14 @@ func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 	}
 	switch s.what {
 	case coll.Gatherv, coll.Scatterv, coll.Allgatherv:
-		parts, length = pieces(rng, s.n, s.size)
+		parts, length = randomParts(rng, s.n, s.size)
 	}
 	whole := filled(rng, length)
 	before := filled(rng, length) // initial memory of the receivers
 	e.results = make([][]byte, s.n)
 	gathered := bytes.Clone(before)
 	for _, p := range parts {
-		copy(of(gathered, p), of(whole, p))
+		copy(partOf(gathered, p), partOf(whole, p))
 	}
 
 	switch s.what {
@@ -42,14 +42,14 @@ func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 	case coll.Gather, coll.Gatherv:
 		e.results[s.root] = gathered
 		e.call = func(c *coll.Call, rank int) ([]byte, error) {
-			send := bytes.Clone(of(whole, parts[rank]))
+			send := bytes.Clone(partOf(whole, parts[rank]))
 			var recv []byte
 			var p []coll.Part
 			if rank == s.root {
 				recv, p = bytes.Clone(before), parts
 				if s.inPlace {
-					copy(of(recv, parts[rank]), send)
-					send = of(recv, parts[rank])
+					copy(partOf(recv, parts[rank]), send)
+					send = partOf(recv, parts[rank])
 				}
 			}
 			if s.what == coll.Gather {
@@ -59,7 +59,7 @@ func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 		}
 	case coll.Scatter, coll.Scatterv:
 		for i, p := range parts {
-			e.results[i] = of(whole, p)
+			e.results[i] = partOf(whole, p)
 		}
 		e.call = func(c *coll.Call, rank int) ([]byte, error) {
 			recv := make([]byte, parts[rank].Len)
@@ -68,7 +68,7 @@ func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 			if rank == s.root {
 				send, p = bytes.Clone(whole), parts
 				if s.inPlace {
-					recv = of(send, parts[rank])
+					recv = partOf(send, parts[rank])
 				}
 			}
 			if s.what == coll.Scatter {
@@ -81,10 +81,10 @@ func (s scenario) expectMoved(rng *rand.Rand) (e expected) {
 			e.results[i] = gathered
 		}
 		e.call = func(c *coll.Call, rank int) ([]byte, error) {
-			send, recv := bytes.Clone(of(whole, parts[rank])), bytes.Clone(before)
+			send, recv := bytes.Clone(partOf(whole, parts[rank])), bytes.Clone(before)
 			if s.inPlace {
-				copy(of(recv, parts[rank]), send)
-				send = of(recv, parts[rank])
+				copy(partOf(recv, parts[rank]), send)
+				send = partOf(recv, parts[rank])
 			}
 			if s.what == coll.Allgather {
 				return recv, c.Allgather(send, recv)
@@ -148,12 +148,12 @@ func (s scenario) expectAlltoall(rng *rand.Rand) (e expected) {
 		} else {
 			var out, in [][]byte
 			for i := range s.n {
-				out, in = append(out, of(sent, sendParts[i])), append(in, of(recv, recvParts[i]))
+				out, in = append(out, partOf(sent, sendParts[i])), append(in, partOf(recv, recvParts[i]))
 			}
 			err = c.Alltoallw(out, in)
 		}
 		for _, p := range recvParts {
-			result = append(result, of(recv, p)...)
+			result = append(result, partOf(recv, p)...)
 		}
 		return result, err
 	}

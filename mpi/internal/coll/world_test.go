@@ -111,7 +111,7 @@ func (w *world) run(body func(r *rank) error) error {
 	}
 	for w.step() {
 	}
-	if stuck := w.stuck(); stuck != "" {
+	if stuck := w.describeWaiters(); stuck != "" {
 		w.failf("deadlock:\n%s", stuck)
 	}
 	for _, r := range w.ranks {
@@ -153,21 +153,21 @@ func (w *world) step() bool {
 		i = w.rng.IntN(all)
 	} else if len(w.runnable) == 0 { // the clock advances
 		for k, q := range w.matched {
-			if c := cmp.Compare(w.begin(q), w.begin(w.matched[i])); c < 0 || c == 0 && q.number < w.matched[i].number {
+			if c := cmp.Compare(w.startRound(q), w.startRound(w.matched[i])); c < 0 || c == 0 && q.number < w.matched[i].number {
 				i = k
 			}
 		}
 	}
 	if i < len(w.runnable) {
-		take(&w.runnable, i).resume()
+		removeAt(&w.runnable, i).resume()
 		return true
 	}
-	w.deliver(take(&w.matched, i-len(w.runnable)))
+	w.deliver(removeAt(&w.matched, i-len(w.runnable)))
 	return true
 }
 
-// take removes an item from a list whose order does not matter.
-func take[T any](list *[]T, i int) T {
+// removeAt removes an item from a list whose order does not matter.
+func removeAt[T any](list *[]T, i int) T {
 	l := *list
 	last := len(l) - 1
 	item := l[i]
@@ -198,16 +198,16 @@ func (w *world) complete(q *request, end int) {
 	}
 }
 
-// begin returns the round in which a message can be sent: both sides have posted it, and neither
-// sends, or receives, another.
-func (w *world) begin(send *request) int {
+// startRound returns the round in which a message can be sent: both sides have posted it, and
+// neither sends, or receives, another.
+func (w *world) startRound(send *request) int {
 	return max(send.posted, send.pair.posted, w.ranks[send.rank].sendFree, w.ranks[send.peer].recvFree)
 }
 
 // deliver delivers a message to its receive.
 func (w *world) deliver(send *request) {
 	recv := send.pair
-	end := w.begin(send) + 1
+	end := w.startRound(send) + 1
 	w.ranks[send.rank].sendFree, w.ranks[recv.rank].recvFree = end, end
 	c := w.channel(send.on, send.rank, recv.rank)
 	c.sends, c.recvs = c.sends[1:], c.recvs[1:]
@@ -247,8 +247,8 @@ func (q *request) check() {
 	}
 }
 
-// stuck describes the ranks that wait, "" if there is none.
-func (w *world) stuck() string {
+// describeWaiters describes the ranks that wait, "" if there is none.
+func (w *world) describeWaiters() string {
 	var lines []string
 	for _, r := range w.ranks {
 		if r.over {

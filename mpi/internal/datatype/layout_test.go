@@ -18,8 +18,8 @@ type described struct {
 	index  []int
 }
 
-// draw draws a buffer, possibly with repeated elements.
-func draw(t *rapid.T) (d described) {
+// drawBuffer draws a buffer, possibly with repeated elements.
+func drawBuffer(t *rapid.T) (d described) {
 	d.memory = make([]uint16, rapid.IntRange(0, 40).Draw(t, "memory"))
 	for i := range d.memory {
 		d.memory[i] = uint16(i + 1)
@@ -76,7 +76,7 @@ func (d described) twice() bool {
 // order, for any length, and that unpacking changes these elements only.
 func TestPackAndUnpack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := draw(t)
+		d := drawBuffer(t)
 		require.NoError(t, d.buffer.Err())
 		require.Equal(t, datatype.Uint16, d.buffer.Kind())
 		require.Equal(t, len(d.index), d.buffer.Count())

@@ -16,7 +16,7 @@ func TestNotices(t *testing.T) {
 		const n = 300 // more than the credits and the send queue allow
 		sizes := []int{1, 256, 257, 5000, 20_000}
 		mem := make([]byte, n*16+20_000)
-		key, hide := p.expose(t, mem)
+		key, hide := p.register(t, mem)
 		defer hide()
 		all := make(chan uint32, n)
 		p.e[1].Do(func(c *protocol.Core) {
@@ -37,7 +37,7 @@ func TestNotices(t *testing.T) {
 			b := make([]byte, sizes[i%5])
 			b[len(b)-1] = byte(i + 1)
 			put := &protocol.Request{Dest: 1, Buf: b}
-			p.do(func(c *protocol.Core) { c.PutNotify(put, at(key, 16*i), uint32(i)) })
+			p.do(func(c *protocol.Core) { c.PutNotify(put, offsetKey(key, 16*i), uint32(i)) })
 			if _, ok := p.e[0].Fabric().(protocol.Notifier); !ok {
 				require.ErrorIs(t, put.Err, errors.ErrUnsupported)
 				return

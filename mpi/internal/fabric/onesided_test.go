@@ -75,8 +75,8 @@ func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 	}
 }
 
-// expose registers memory of rank 1 for rank 0.
-func (p *pair) expose(t *testing.T, b []byte) (key envelope.Key, hide func()) {
+// register registers memory of rank 1 for rank 0.
+func (p *pair) register(t *testing.T, b []byte) (key envelope.Key, hide func()) {
 	p.e[1].Do(func(*protocol.Core) {
 		k, x, err := p.e[1].Fabric().RegisterMemory(0, b, true)
 		require.NoError(t, err)
@@ -95,7 +95,7 @@ func (p *pair) wait(t *testing.T, r *protocol.Request) {
 	require.NoError(t, p.e[0].Wait(ctx, r))
 }
 
-func at(key envelope.Key, off int) envelope.Key {
+func offsetKey(key envelope.Key, off int) envelope.Key {
 	key.Addr += uint64(off)
 	return key
 }
@@ -105,7 +105,7 @@ func at(key envelope.Key, off int) envelope.Key {
 func TestPutGet(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
 		mem := make([]byte, 3<<20)
-		key, hide := p.expose(t, mem)
+		key, hide := p.register(t, mem)
 		defer hide()
 		seen := make(chan byte, 1)
 		p.e[1].Do(func(c *protocol.Core) {
@@ -122,14 +122,14 @@ func TestPutGet(t *testing.T) {
 			off := 11*i + 5
 			put := &protocol.Request{Dest: 1, Buf: b}
 			p.do(func(c *protocol.Core) {
-				c.Put(put, at(key, off))
+				c.Put(put, offsetKey(key, off))
 				require.NoError(t, c.SendActive(1, envelope.Header{ID: uint64(off + n - 1)}, nil))
 			})
 			p.wait(t, put)
 			require.NoError(t, put.Err)
 			require.Equal(t, b[n-1], <-seen)
 			get := &protocol.Request{Dest: 1, Buf: got}
-			p.do(func(c *protocol.Core) { c.Get(get, at(key, off)) })
+			p.do(func(c *protocol.Core) { c.Get(get, offsetKey(key, off)) })
 			p.wait(t, get)
 			require.NoError(t, get.Err)
 			require.True(t, bytes.Equal(b, got), "%d bytes", n)
@@ -142,7 +142,7 @@ func TestManyTransfers(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
 		const n = 600
 		mem := make([]byte, 8*n+8)
-		key, hide := p.expose(t, mem)
+		key, hide := p.register(t, mem)
 		defer hide()
 		reqs := make([]*protocol.Request, n)
 		adds := make([]*protocol.Request, n)
@@ -150,7 +150,7 @@ func TestManyTransfers(t *testing.T) {
 			for i := range reqs {
 				reqs[i] = &protocol.Request{Dest: 1, Buf: binary.LittleEndian.AppendUint64(make([]byte, 0, 8), uint64(i))}
 				adds[i] = &protocol.Request{Dest: 1, Buf: make([]byte, 8)}
-				c.Put(reqs[i], at(key, 8*i+8))
+				c.Put(reqs[i], offsetKey(key, 8*i+8))
 				c.Atomic(adds[i], key, protocol.Atomic{Operand: 3})
 			}
 		})
@@ -173,7 +173,7 @@ func TestManyTransfers(t *testing.T) {
 		require.EqualValues(t, 5, swap(5, 1))
 		got := make([]byte, 8*n)
 		get := &protocol.Request{Dest: 1, Buf: got}
-		p.do(func(c *protocol.Core) { c.Get(get, at(key, 8)) })
+		p.do(func(c *protocol.Core) { c.Get(get, offsetKey(key, 8)) })
 		p.wait(t, get)
 		require.NoError(t, get.Err)
 		for i := range n {
@@ -187,14 +187,14 @@ func TestManyTransfers(t *testing.T) {
 func TestWrongKeys(t *testing.T) {
 	for name, spoil := range map[string]func(key envelope.Key, hide func()) envelope.Key{
 		"key":      func(key envelope.Key, _ func()) envelope.Key { key.RKey ^= 0x5a5a00; return key },
-		"end":      func(key envelope.Key, _ func()) envelope.Key { return at(key, 1<<30) },
-		"begin":    func(key envelope.Key, _ func()) envelope.Key { return at(key, -1<<30) },
+		"end":      func(key envelope.Key, _ func()) envelope.Key { return offsetKey(key, 1<<30) },
+		"begin":    func(key envelope.Key, _ func()) envelope.Key { return offsetKey(key, -1<<30) },
 		"overflow": func(key envelope.Key, _ func()) envelope.Key { key.Addr = 1<<64 - 8; return key },
 	} {
 		t.Run(name, func(t *testing.T) {
 			fabrics(t, func(t *testing.T, p *pair) {
 				mem := make([]byte, 4096)
-				key, hide := p.expose(t, mem)
+				key, hide := p.register(t, mem)
 				defer hide()
 				var reqs []*protocol.Request
 				bad := spoil(key, hide)
@@ -231,7 +231,7 @@ func TestWrongKeys(t *testing.T) {
 // TestGone checks that requests to a failed rank complete.
 func TestGone(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
-		key, hide := p.expose(t, make([]byte, 4096))
+		key, hide := p.register(t, make([]byte, 4096))
 		defer hide()
 		first := &protocol.Request{Dest: 1, Buf: make([]byte, 8)}
 		p.do(func(c *protocol.Core) { c.Put(first, key) })

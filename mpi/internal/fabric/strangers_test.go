@@ -107,7 +107,7 @@ func TestStrangers(t *testing.T) {
 	}
 
 	p := &pair{e: engines}
-	key, hide := p.expose(t, []byte("untouched"))
+	key, hide := p.register(t, []byte("untouched"))
 	defer hide()
 	put, get := &protocol.Request{Dest: 1, Buf: []byte("written !")}, &protocol.Request{Dest: 1, Buf: make([]byte, 9)}
 	p.do(func(c *protocol.Core) { c.Put(put, key) })

@@ -12,8 +12,8 @@ import (
 
 type node = match.Node[int]
 
-// takes is the matching rule, as a slow model.
-func takes(receive, message match.Envelope) bool {
+// matches is the matching rule, as a slow model.
+func matches(receive, message match.Envelope) bool {
 	return receive.Context == message.Context &&
 		(receive.Source == match.Any || receive.Source == message.Source) &&
 		(receive.Tag == match.Any || receive.Tag == message.Tag)
@@ -72,7 +72,7 @@ func TestQueueAgainstList(t *testing.T) {
 			"message": func(t *rapid.T) { push(messages, &messageList, false) },
 			"message comes": func(t *rapid.T) {
 				e := draw(false)
-				want := first(receiveList, func(n *node) bool { return takes(n.Envelope, e) })
+				want := first(receiveList, func(n *node) bool { return matches(n.Envelope, e) })
 				if got := receives.FindReceive(e); got != want {
 					t.Fatalf("%+v goes to %+v, want %+v", e, got, want)
 				}
@@ -82,7 +82,7 @@ func TestQueueAgainstList(t *testing.T) {
 			},
 			"receive comes": func(t *rapid.T) {
 				e := draw(true)
-				want := first(messageList, func(n *node) bool { return takes(e, n.Envelope) })
+				want := first(messageList, func(n *node) bool { return matches(e, n.Envelope) })
 				if got := messages.FindMessage(e); got != want {
 					t.Fatalf("%+v takes %+v, want %+v", e, got, want)
 				}

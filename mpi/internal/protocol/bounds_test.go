@@ -16,11 +16,11 @@ func TestThrottleOfReceiver(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	e.core.throttleWatermark = 4 * (messageOverhead + 100)
 	for range 4 {
-		require.NoError(t, e.say(eager, make([]byte, 100)...))
+		require.NoError(t, e.handleFrom1(eager, make([]byte, 100)...))
 	}
 	require.Empty(t, e.sent)
 	e.full = true
-	require.NoError(t, e.say(eager, make([]byte, 100)...))
+	require.NoError(t, e.handleFrom1(eager, make([]byte, 100)...))
 	e.full = false
 	e.core.Resume(1)
 	require.Equal(t, packetOut{1, envelope.Header{Kind: envelope.Throttle, Length: 1, Seq: 1}, nil}, e.last())
@@ -41,7 +41,7 @@ func TestThrottleOfSender(t *testing.T) {
 	waits, _ := e.send(5, false)
 	e.full = false
 	throttle := func(on uint64, seq uint32) {
-		require.NoError(t, e.say(envelope.Header{Kind: envelope.Throttle, Length: on, Seq: seq}))
+		require.NoError(t, e.handleFrom1(envelope.Header{Kind: envelope.Throttle, Length: on, Seq: seq}))
 	}
 	throttle(1, 7)
 	throttle(0, 6) // older
@@ -51,7 +51,7 @@ func TestThrottleOfSender(t *testing.T) {
 		p := e.sent[i]
 		require.Equal(t, []any{envelope.RTS, envelope.ByCopy, uint32(i)}, []any{p.h.Kind, p.h.Flags, p.h.Seq})
 		require.False(t, r.Done)
-		require.NoError(t, e.say(clearFor(p.h.ID, len(r.Buf)), key(hers)...))
+		require.NoError(t, e.handleFrom1(clearFor(p.h.ID, len(r.Buf)), keyOf(hers)...))
 		require.True(t, r.Done)
 		require.NoError(t, r.Err)
 	}
@@ -71,7 +71,7 @@ func TestFlood(t *testing.T) {
 	var err error
 	n := 0
 	for ; err == nil; n++ {
-		err = e.say(eager, make([]byte, 50)...)
+		err = e.handleFrom1(eager, make([]byte, 50)...)
 	}
 	require.ErrorIs(t, err, ErrUnexpectedLimit)
 	require.Equal(t, 1000/(messageOverhead+50)+1, n)
@@ -93,18 +93,18 @@ func TestEarlyIsBounded(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	p := &e.core.peers[1]
 	for i := uint32(MaxEarly); i > 0; i-- {
-		require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 9, Bytes: 9, Seq: i}, make([]byte, 9)...))
+		require.NoError(t, e.handle(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 9, Bytes: 9, Seq: i}, make([]byte, 9)...))
 	}
 	require.Len(t, p.early, MaxEarly)
 	require.Equal(t, 9*MaxEarly, p.earlyBytes)
-	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1}))
+	require.NoError(t, e.handle(1, envelope.Header{Kind: envelope.Active, Source: 1}))
 	require.Empty(t, p.early)
 	require.Zero(t, p.earlyBytes)
 	_, messages, _ := e.core.Pending()
 	require.Equal(t, MaxEarly, messages)
 	require.LessOrEqual(t, len(e.core.free), maxFreeMessages)
 
-	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1, Seq: p.recvSeq + 3}))
+	require.NoError(t, e.handle(1, envelope.Header{Kind: envelope.Active, Source: 1, Seq: p.recvSeq + 3}))
 	e.core.FailPeer(1, errors.New("cut"))
 	require.Empty(t, p.early)
 }
@@ -118,9 +118,9 @@ func TestRepacked(t *testing.T) {
 	no := errors.New("no registration left")
 	fills := func(e *evil, r *Request) {
 		require.Zero(t, e.last().h.Flags)
-		id := e.asked().ID
-		require.NoError(t, e.say(part(id, 0), data[:100]...))
-		require.NoError(t, e.say(part(id, 100), data[100:]...))
+		id := e.lastCTS().ID
+		require.NoError(t, e.handleFrom1(dataHeader(id, 0), data[:100]...))
+		require.NoError(t, e.handleFrom1(dataHeader(id, 100), data[100:]...))
 		require.True(t, r.Done)
 		require.Equal(t, data, r.Buf)
 	}
@@ -137,7 +137,7 @@ func TestRepacked(t *testing.T) {
 	r := &Request{Dest: 1, Buf: data}
 	e.core.Send(r)
 	require.Equal(t, envelope.ByCopy, e.last().h.Flags)
-	require.NoError(t, e.say(clearFor(r.id, 150), key(hers)...))
+	require.NoError(t, e.handleFrom1(clearFor(r.id, 150), keyOf(hers)...))
 	require.True(t, r.Done)
 	require.Equal(t, data, append(e.sent[1].payload, e.sent[2].payload...))
 
@@ -147,7 +147,7 @@ func TestRepacked(t *testing.T) {
 	e.full = true
 	h := clearFor(r.id, 150)
 	h.Flags = envelope.ByWrite
-	require.NoError(t, e.say(h, key(hers)...))
+	require.NoError(t, e.handleFrom1(h, keyOf(hers)...))
 	e.full, e.fault = false, no
 	e.core.Resume(1)
 	require.True(t, r.Done)
@@ -165,7 +165,7 @@ func TestLongMessageLetsOthersPass(t *testing.T) {
 	long, id := e.send(1000, false)
 	room := 3
 	e.core.Attach(limited{e, &room})
-	require.NoError(t, e.say(clearFor(id, 1000), key(hers)...))
+	require.NoError(t, e.handleFrom1(clearFor(id, 1000), keyOf(hers)...))
 	require.Len(t, e.sent, 4) // RTS and three packets
 	short, _ := e.send(5, false)
 	require.Equal(t, 2, e.core.Backlog(1))
@@ -196,17 +196,17 @@ func (l limited) Send(rank int, h *envelope.Header, payload []byte) bool {
 // not matched first.
 func TestWorkedExample(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
-	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Tag: 2, Length: 8, Bytes: 8, Seq: 1}, make([]byte, 8)...))
+	require.NoError(t, e.handle(1, envelope.Header{Kind: envelope.Eager, Source: 1, Tag: 2, Length: 8, Bytes: 8, Seq: 1}, make([]byte, 8)...))
 	require.EqualValues(t, 1, e.core.Stats.Early)
 	r := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Buf: make([]byte, 30_000)}
 	e.core.Receive(r)
-	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.RTS, Source: 1, Tag: 1, Length: 30_000, ID: 1 << 32, Bytes: envelope.KeySize}, key(0)...))
+	require.NoError(t, e.handle(1, envelope.Header{Kind: envelope.RTS, Source: 1, Tag: 1, Length: 30_000, ID: 1 << 32, Bytes: envelope.KeySize}, keyOf(0)...))
 	require.EqualValues(t, 1, e.core.Stats.Unexpected)
 	require.Len(t, e.moves, 1)
 	require.Equal(t, []any{30_000, uint64(1 << 32)}, []any{len(e.moves[0].b), e.moves[0].id})
 	require.Empty(t, e.sent)
 	e.core.TransferDone(e.moves[0].id, nil)
-	require.Equal(t, packetOut{1, about(envelope.FIN, 1<<32), nil}, e.last())
+	require.Equal(t, packetOut{1, headerOf(envelope.FIN, 1<<32), nil}, e.last())
 	require.Equal(t, match.Envelope{Source: 1, Tag: 1}, r.Received)
 	require.True(t, r.Done)
 	require.NotNil(t, e.core.Probe(match.Envelope{Source: 1, Tag: 2}, false))
@@ -224,7 +224,7 @@ func TestActive(t *testing.T) {
 		return nil
 	}
 	early := func(kind envelope.Kind, seq uint32, s string) {
-		require.NoError(t, e.raw(1, envelope.Header{Kind: kind, Source: 1, Seq: seq, Length: uint64(len(s)), Bytes: uint32(len(s))}, []byte(s)...))
+		require.NoError(t, e.handle(1, envelope.Header{Kind: kind, Source: 1, Seq: seq, Length: uint64(len(s)), Bytes: uint32(len(s))}, []byte(s)...))
 	}
 	early(envelope.Active, 2, "second")
 	early(envelope.Eager, 1, "message")

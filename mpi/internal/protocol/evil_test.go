@@ -96,18 +96,20 @@ func (e *evil) last() packetOut {
 	return e.sent[len(e.sent)-1]
 }
 
-// raw passes a packet to the core. Only valid headers reach a core.
-func (e *evil) raw(from int, h envelope.Header, payload ...byte) error {
+// handle passes a packet to the core. Only valid headers reach a core.
+func (e *evil) handle(from int, h envelope.Header, payload ...byte) error {
 	b := make([]byte, envelope.Size)
 	h.MarshalTo(b)
 	require.NoError(e.t, h.Unmarshal(b))
 	return e.core.HandlePacket(from, &h, payload)
 }
 
-// say passes a packet of rank 1, with the next sequence number.
-func (e *evil) say(h envelope.Header, payload ...byte) error { return e.as(1, h, payload...) }
+// handleFrom1 passes a packet of rank 1, with the next sequence number.
+func (e *evil) handleFrom1(h envelope.Header, payload ...byte) error {
+	return e.handleFrom(1, h, payload...)
+}
 
-func (e *evil) as(from int, h envelope.Header, payload ...byte) error {
+func (e *evil) handleFrom(from int, h envelope.Header, payload ...byte) error {
 	h.Source, h.Bytes = uint32(from), uint32(len(payload))
 	if h.Kind == envelope.Eager {
 		h.Length = uint64(len(payload))
@@ -116,7 +118,7 @@ func (e *evil) as(from int, h envelope.Header, payload ...byte) error {
 		h.Seq = e.seq[from]
 		e.seq[from]++
 	}
-	return e.raw(from, h, payload...)
+	return e.handle(from, h, payload...)
 }
 
 // send starts a send of n bytes to rank 1, and returns the request and its id.
@@ -133,8 +135,8 @@ func (e *evil) receive(n int) *Request {
 	return r
 }
 
-// key returns the payload of a CTS with the id of a request of rank 1.
-func key(id uint64) []byte {
+// keyOf returns the payload of a CTS with the id of a request of rank 1.
+func keyOf(id uint64) []byte {
 	b := make([]byte, envelope.KeySize)
 	(&envelope.Key{Addr: 9, RKey: 9, ID: id}).MarshalTo(b)
 	return b
@@ -150,17 +152,17 @@ func (e *evil) announce(s Scheme, n int) error {
 	h := envelope.Header{Kind: envelope.RTS, Length: uint64(n), ID: hers}
 	switch s {
 	case RendezvousRead:
-		return e.say(h, key(0)...)
+		return e.handleFrom1(h, keyOf(0)...)
 	case RendezvousWrite:
 		h.Flags = envelope.ByWrite
 	case RendezvousCopy:
 		h.Flags = envelope.ByCopy
 	}
-	return e.say(h)
+	return e.handleFrom1(h)
 }
 
-// asked returns the key of the core's CTS.
-func (e *evil) asked() (k envelope.Key) {
+// lastCTS returns the key of the core's CTS.
+func (e *evil) lastCTS() (k envelope.Key) {
 	p := e.last()
 	require.Equal(e.t, envelope.CTS, p.h.Kind)
 	require.NoError(e.t, k.Unmarshal(p.payload))
@@ -171,8 +173,8 @@ func clearFor(id uint64, n int) envelope.Header {
 	return envelope.Header{Kind: envelope.CTS, ID: id, Length: uint64(n)}
 }
 
-func about(k envelope.Kind, id uint64) envelope.Header { return envelope.Header{Kind: k, ID: id} }
+func headerOf(k envelope.Kind, id uint64) envelope.Header { return envelope.Header{Kind: k, ID: id} }
 
-func part(id uint64, at int) envelope.Header {
+func dataHeader(id uint64, at int) envelope.Header {
 	return envelope.Header{Kind: envelope.Data, ID: id, Length: uint64(at)}
 }

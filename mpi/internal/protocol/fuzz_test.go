@@ -51,7 +51,7 @@ func (f *fuzzed) packet(s *script) {
 	case envelope.Eager:
 		h.Length = uint64(len(payload))
 	case envelope.RTS, envelope.CTS:
-		payload = key(uint64(len(payload)))
+		payload = keyOf(uint64(len(payload)))
 		if h.Kind == envelope.RTS && h.Flags != 0 {
 			payload = nil
 		}

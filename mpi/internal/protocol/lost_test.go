@@ -16,7 +16,7 @@ func TestLost(t *testing.T) {
 	place := func(e *evil, r *Request, id uint64) *Request {
 		h := clearFor(id, 500)
 		h.Flags = envelope.ByWrite
-		require.NoError(e.t, e.say(h, key(hers)...))
+		require.NoError(e.t, e.handleFrom1(h, keyOf(hers)...))
 		return r
 	}
 	first := func(r *Request, _ uint64) *Request { return r }
@@ -46,7 +46,7 @@ func TestLost(t *testing.T) {
 		{"a send in packets", RendezvousCopy, func(e *evil) *Request {
 			r, id := e.send(500, false)
 			e.full = true
-			require.NoError(e.t, e.say(clearFor(id, 500), key(hers)...))
+			require.NoError(e.t, e.handleFrom1(clearFor(id, 500), keyOf(hers)...))
 			return r
 		}, false},
 		{"a receive", RendezvousCopy, func(e *evil) *Request { return e.receive(5) }, false},
@@ -114,13 +114,13 @@ func TestLost(t *testing.T) {
 // announced one does not.
 func TestMessagesOfLostRank(t *testing.T) {
 	e := newEvil(t, RendezvousCopy)
-	require.NoError(t, e.say(eager, 1))
+	require.NoError(t, e.handleFrom1(eager, 1))
 	require.NoError(t, e.announce(RendezvousRead, 500))
 	require.NoError(t, e.announce(RendezvousCopy, 500))
 	any := match.Envelope{Source: match.Any, Tag: match.Any}
 	taken := e.core.Probe(match.Envelope{Source: 1}, false)
 	require.EqualValues(t, 1, taken.Length)
-	require.NoError(t, e.say(envelope.Header{Kind: envelope.RTS, Flags: envelope.ByCopy, Tag: 5, Length: 300}))
+	require.NoError(t, e.handleFrom1(envelope.Header{Kind: envelope.RTS, Flags: envelope.ByCopy, Tag: 5, Length: 300}))
 	taken = e.core.Probe(match.Envelope{Source: 1, Tag: 5}, true)
 	e.core.FailPeer(1, errors.New("cut"))
 
@@ -149,7 +149,7 @@ func TestMoveFails(t *testing.T) {
 	out, id := e.send(500, false)
 	h := clearFor(id, 500)
 	h.Flags = envelope.ByWrite
-	require.NoError(t, e.say(h, key(hers)...))
+	require.NoError(t, e.handleFrom1(h, keyOf(hers)...))
 	require.Len(t, e.moves, 2)
 	for _, m := range e.moves {
 		e.core.TransferDone(m.id, errors.New("remote access error"))

@@ -26,7 +26,7 @@ func newOracle(n int) oracle {
 	return o
 }
 
-func takes(e match.Envelope, m *sent) bool {
+func matches(e match.Envelope, m *sent) bool {
 	return e.Context == m.e.Context && (e.Source == -1 || e.Source == m.e.Source) && (e.Tag == -1 || e.Tag == m.e.Tag)
 }
 
@@ -42,18 +42,18 @@ func (o *oracle) packet(from, i int, kind envelope.Kind, all []*sent) {
 		}
 		o.next[from]++
 		all[i].kind = kind
-		o.arrive(all[i])
+		o.deliver(all[i])
 	}
 }
 
-// arrive delivers a message to the first matching receive.
-func (o *oracle) arrive(m *sent) {
+// deliver delivers a message to the first matching receive.
+func (o *oracle) deliver(m *sent) {
 	if m.active {
 		o.active = append(o.active, m)
 		return
 	}
 	for i, r := range o.posted {
-		if takes(r.r.Envelope, m) {
+		if matches(r.r.Envelope, m) {
 			o.posted = slices.Delete(o.posted, i, i+1)
 			r.m, m.at = m, r
 			return
@@ -65,7 +65,7 @@ func (o *oracle) arrive(m *sent) {
 // find returns the first message that matches a receive, or nil.
 func (o *oracle) find(e match.Envelope, take bool) *sent {
 	for i, m := range o.unexpected {
-		if takes(e, m) {
+		if matches(e, m) {
 			if take {
 				o.unexpected = slices.Delete(o.unexpected, i, i+1)
 			}
@@ -95,8 +95,8 @@ func (o *oracle) hopeless(r *recv) bool {
 	return false
 }
 
-// lose marks a rank as lost: receives from it fail, and its announced messages are removed.
-func (o *oracle) lose(rank int) {
+// failRank marks a rank as lost: receives from it fail, and its announced messages are removed.
+func (o *oracle) failRank(rank int) {
 	o.lost[rank] = true
 	for _, r := range o.posted {
 		r.doomed = o.hopeless(r)

@@ -56,11 +56,11 @@ type link struct{ n *node }
 
 func (l link) Limits(rank int) Limits { return l.n.w.pairs[l.n.id][rank].limits }
 
-// nudge calls the core back, as a net may do within its methods.
-func (l link) nudge(p *pair) {
+// callBack calls the core back, as a net may do within its methods.
+func (l link) callBack(p *pair) {
 	w := l.n.w
 	if p.broken && !p.cut && w.chance(4) {
-		w.lose(p)
+		w.reportLost(p)
 	}
 	if w.chance(20) {
 		l.n.core.Resume(w.rng.IntN(len(w.nodes)))
@@ -70,7 +70,7 @@ func (l link) nudge(p *pair) {
 func (l link) Send(rank int, h *envelope.Header, payload []byte) bool {
 	w, p := l.n.w, l.n.w.pairs[l.n.id][rank]
 	w.check(p.from != p.to && int(h.Bytes) == len(payload) && len(payload) <= p.limits.Eager && !p.cut, "%d sends %d: %v with %d bytes", l.n.id, rank, h.Kind, len(payload))
-	defer l.nudge(p)
+	defer l.callBack(p)
 	i := w.rng.IntN(len(p.ways))
 	for range p.ways {
 		if i = (i + 1) % len(p.ways); len(p.ways[i]) < p.room {
@@ -115,7 +115,7 @@ func (l link) RDMAWrite(rank int, b []byte, key envelope.Key, id uint64) error {
 func (l link) move(rank int, m *move) error {
 	w, p := l.n.w, l.n.w.pairs[l.n.id][rank]
 	w.check(len(m.b) > 0 && !p.cut, "%d moves %d bytes of %d", l.n.id, len(m.b), rank)
-	defer l.nudge(p)
+	defer l.callBack(p)
 	if len(p.moves) >= p.slots {
 		p.starved = true
 		return ErrNoRoom
@@ -153,16 +153,16 @@ func (p *pair) canMove(m *move) bool {
 func (p *pair) progress(m *move) {
 	w := p.w
 	if m.stage < 2 && p.cut {
-		p.end(m, errGone)
+		p.finish(m, errGone)
 		return
 	}
 	n := len(m.b)
 	switch m.stage {
 	case 2:
 		if p.cut && w.chance(2) {
-			p.end(m, errGone)
+			p.finish(m, errGone)
 		} else {
-			p.end(m, nil)
+			p.finish(m, nil)
 		}
 		return
 	case 0:
@@ -185,7 +185,7 @@ func (p *pair) progress(m *move) {
 	}
 }
 
-func (p *pair) end(m *move, err error) {
+func (p *pair) finish(m *move, err error) {
 	p.moves = slices.DeleteFunc(p.moves, func(o *move) bool { return o == m })
 	p.w.log("%d > %d: moved %#x %v", p.from.id, p.to.id, m.id, err)
 	p.from.core.TransferDone(m.id, err)

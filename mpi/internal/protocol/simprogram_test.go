@@ -69,8 +69,8 @@ type result struct{ buf, is []byte }
 
 const slotBytes = 40
 
-// act makes a random call of the program.
-func (n *node) act() {
+// runProgram makes a random call of the program.
+func (n *node) runProgram() {
 	w := n.w
 	switch w.rng.IntN(10) {
 	case 0, 1, 2:
@@ -133,7 +133,7 @@ func (n *node) send(to int, context uint32) {
 	n.sends = append(n.sends, &send{r, m, to})
 	w.log("%d: send %d bytes to %d %+v", n.id, len(buf), to, m.e)
 	if to == n.id {
-		n.oracle.arrive(m)
+		n.oracle.deliver(m)
 	} else {
 		n.sent[to] = append(n.sent[to], m)
 	}

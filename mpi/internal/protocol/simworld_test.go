@@ -133,17 +133,17 @@ func (w *world) run() {
 	for ; ; w.step++ {
 		w.check(w.step < 100_000, "there is no end to it")
 		if w.step == w.lossAt {
-			w.disaster()
+			w.failSomething()
 		}
 		acted := false
 		if w.rng.IntN(10) < w.haste && w.step < steps {
 			n := w.nodes[w.rng.IntN(len(w.nodes))]
 			if !n.dead {
 				acted = true
-				n.act()
+				n.runProgram()
 			}
 		}
-		if !acted && !w.happen() && w.step >= steps && !w.drain() {
+		if !acted && !w.runEvent() && w.step >= steps && !w.drain() {
 			break
 		}
 		w.observe()
@@ -151,8 +151,8 @@ func (w *world) run() {
 	w.finish()
 }
 
-// happen executes one event other than a call, and reports whether there was one.
-func (w *world) happen() bool {
+// runEvent executes one event other than a call, and reports whether there was one.
+func (w *world) runEvent() bool {
 	var list []func()
 	for _, from := range w.pairs {
 		for _, p := range from {
@@ -176,7 +176,7 @@ func (w *world) happen() bool {
 				list = append(list, func() { p.starved = false; p.from.core.Resume(p.to.id) })
 			}
 			if p.broken && !p.cut && (len(list) == 0 || w.chance(20)) {
-				list = append(list, func() { w.lose(p) })
+				list = append(list, func() { w.reportLost(p) })
 			}
 		}
 	}
@@ -187,8 +187,8 @@ func (w *world) happen() bool {
 	return true
 }
 
-// disaster fails a rank, or the connection of two.
-func (w *world) disaster() {
+// failSomething fails a rank, or the connection of two.
+func (w *world) failSomething() {
 	a, b := w.nodes[w.rng.IntN(len(w.nodes))], w.nodes[w.rng.IntN(len(w.nodes))]
 	w.log("disaster: %d %d", a.id, b.id)
 	if a == b || w.chance(2) {
@@ -201,12 +201,12 @@ func (w *world) disaster() {
 	w.pair(a, b).broken, w.pair(b, a).broken = true, true
 }
 
-// lose notifies a rank that another is lost.
-func (w *world) lose(p *pair) {
+// reportLost notifies a rank that another is lost.
+func (w *world) reportLost(p *pair) {
 	w.log("%d: lost %d", p.from.id, p.to.id)
 	p.cut = true
 	w.pair(p.to, p.from).broken = true
-	p.from.oracle.lose(p.to.id)
+	p.from.oracle.failRank(p.to.id)
 	p.from.core.FailPeer(p.to.id, errGone)
 }
 
@@ -266,21 +266,21 @@ func (w *world) observe() {
 
 // mustEnd checks that a request to a lost rank is done, unless the net still uses its memory.
 func (w *world) mustEnd(n *node, r *Request, with int, what string) {
-	w.check(r.Done || !n.oracle.lost[with] || w.moving(n, r), "%d: a %s that waits for %d, which is lost", n.id, what, with)
+	w.check(r.Done || !n.oracle.lost[with] || w.isMoving(n, r), "%d: a %s that waits for %d, which is lost", n.id, what, with)
 }
 
-// moving reports whether the net uses the memory of a request.
-func (w *world) moving(n *node, r *Request) bool {
+// isMoving reports whether the net uses the memory of a request.
+func (w *world) isMoving(n *node, r *Request) bool {
 	return slices.ContainsFunc(w.pairs[n.id], func(p *pair) bool {
 		return slices.ContainsFunc(p.moves, func(m *move) bool { return len(r.Buf) > 0 && &m.b[0] == &r.Buf[0] })
 	})
 }
 
-// back checks that the net does not use the memory of a completed request, and keeps it to detect
-// later writes.
-func (n *node) back(r *Request) {
+// checkReturned checks that the net does not use the memory of a completed request, and keeps it to
+// detect later writes.
+func (n *node) checkReturned(r *Request) {
 	w := n.w
-	w.check(!w.moving(n, r), "%d: memory that is being moved was handed back", n.id)
+	w.check(!w.isMoving(n, r), "%d: memory that is being moved was handed back", n.id)
 	for _, e := range w.exposures {
 		w.check(!e.live || e.owner != n || len(r.Buf) == 0 || &e.b[0] != &r.Buf[0], "%d: memory that rank %d can reach was handed back", n.id, e.whom)
 	}
@@ -297,13 +297,13 @@ func (n *node) sendDone(s *send) {
 		w.check(errors.Is(s.r.Err, ErrLost) && n.oracle.lost[s.to], "%d: a send to %d: %v", n.id, s.to, s.r.Err)
 	}
 	clear(s.r.Buf)
-	n.back(s.r)
+	n.checkReturned(s.r)
 }
 
 func (n *node) recvDone(v *recv) {
 	w, r := n.w, v.r
 	w.log("%d: received %+v: %v", n.id, r.Received, r.Err)
-	n.back(r)
+	n.checkReturned(r)
 	switch {
 	case errors.Is(r.Err, ErrCanceled):
 		w.check(v.m == nil && !v.doomed, "%d: canceled, and it had a message", n.id)
@@ -322,7 +322,7 @@ func (n *node) recvDone(v *recv) {
 
 func (n *node) singleDone(s *single) {
 	w := n.w
-	n.back(s.r)
+	n.checkReturned(s.r)
 	switch {
 	case s.r.Err != nil:
 		w.check(errors.Is(s.r.Err, errFault) || errors.Is(s.r.Err, ErrLost) && n.oracle.lost[s.to], "%d: %v", n.id, s.r.Err)

@@ -66,8 +66,8 @@ func (w *where) bytes(e rma.Element, unit int) (list []int, end int) {
 	return list, end
 }
 
-// first returns the offset of the first byte of an element's data.
-func first(e rma.Element) int {
+// firstByte returns the offset of the first byte of an element's data.
+func firstByte(e rma.Element) int {
 	if e.Pieces == nil {
 		return 0
 	}
@@ -96,7 +96,7 @@ func TestPlace(t *testing.T) {
 		require.NoError(t, err)
 		if w.n > 0 {
 			require.Equal(t, end, w.disp*unit+from+size)
-			require.Equal(t, slices.Min(want), w.disp*unit+from+first(e))
+			require.Equal(t, slices.Min(want), w.disp*unit+from+firstByte(e))
 			moved := w.place.WithDisp(w.disp + 3)
 			require.Equal(t, w.disp+3, moved.Disp())
 			require.NoError(t, moved.Validate(w.n, e.Extent, unit, end+3*unit))

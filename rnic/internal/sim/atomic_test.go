@@ -60,12 +60,12 @@ func (w *words) newLane() *lane {
 
 func (l *lane) of(word uint64) uint64 { return word >> l.shift & 0xffff }
 
-func word(b []byte) uint64 { return binary.NativeEndian.Uint64(b) }
+func wordOf(b []byte) uint64 { return binary.NativeEndian.Uint64(b) }
 
 // composeAtomic draws a FETCH-ADD or COMPARE-SWAP at the peer.
 func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
 	w, words := h.world, h.peer.host.words
-	off, ok := h.place(h.results, 8)
+	off, ok := h.alloc(h.results, 8)
 	if !ok {
 		return false
 	}
@@ -120,7 +120,7 @@ func (w *words) unknown(o *operation) {
 // restart reads the value of a lane whose requester was disconnected: some of the last additions
 // may not have been executed.
 func (w *words) restart(l *lane) {
-	now := l.of(word(w.mr.Bytes()[l.at:]))
+	now := l.of(wordOf(w.mr.Bytes()[l.at:]))
 	ok := now == l.sum&0xffff
 	for _, before := range l.lost {
 		ok = ok || now == before&0xffff
@@ -137,14 +137,14 @@ func (w *words) check() {
 	for _, l := range w.lanes {
 		if len(l.lost) > 0 {
 			w.restart(l)
-		} else if now := l.of(word(w.mr.Bytes()[l.at:])); now != l.sum&0xffff {
+		} else if now := l.of(wordOf(w.mr.Bytes()[l.at:])); now != l.sum&0xffff {
 			world.fail("lane of %s at %d is %d, the additions make %d", w.host.name, l.at, now, l.sum)
 		}
 	}
 	seen := map[uint64]bool{}
-	if !w.follow(w.first, word(w.mr.Bytes()[swapAt:]), len(w.swaps), seen) {
+	if !w.findChain(w.first, wordOf(w.mr.Bytes()[swapAt:]), len(w.swaps), seen) {
 		world.fail("%s: no order of the swaps %v, and perhaps %v, leads from %#x to %#x",
-			w.host.name, w.swaps, w.maybe, w.first, word(w.mr.Bytes()[swapAt:]))
+			w.host.name, w.swaps, w.maybe, w.first, wordOf(w.mr.Bytes()[swapAt:]))
 	}
 	for _, v := range w.failed {
 		if !seen[v] {
@@ -153,18 +153,18 @@ func (w *words) check() {
 	}
 }
 
-// follow finds a chain from one value to the end that contains all executed swaps; left are the
+// findChain finds a chain from one value to the end that contains all executed swaps; left are the
 // swaps to come.
-func (w *words) follow(from, end uint64, left int, seen map[uint64]bool) bool {
+func (w *words) findChain(from, end uint64, left int, seen map[uint64]bool) bool {
 	seen[from] = true
 	if to, ok := w.swaps[from]; ok {
-		return w.follow(to, end, left-1, seen)
+		return w.findChain(to, end, left-1, seen)
 	}
 	if left == 0 && from == end {
 		return true
 	}
 	for _, to := range w.maybe[from] {
-		if w.follow(to, end, left, seen) {
+		if w.findChain(to, end, left, seen) {
 			return true
 		}
 	}

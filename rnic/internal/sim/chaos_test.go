@@ -22,29 +22,29 @@ func (p *pair) kill() {
 	}
 	switch {
 	case what == 0:
-		h.leave()
+		h.destroy()
 		if s := h.srq(); s != nil { // it has the receive of the incomplete message back
-			s.soil(slices.Collect(maps.Values(s.posted)))
+			s.markDirty(slices.Collect(maps.Values(s.posted)))
 		}
 	case what == 2:
 		if h.target.mr.Close() != nil { // a window is bound to it
-			h.fall()
+			h.enterError()
 		}
 	case what == 3 && h.landing != nil:
 		w.must(h.landing.arena.mr.Close())
 	default:
-		h.fall()
+		h.enterError()
 	}
 	h.host.dev.ScheduleAt(w.sim.Now()+time.Duration(w.rand.Int64N(int64(pick(w, 1, 10, 1000)*int(time.Millisecond)))), p.rebuild)
 }
 
-// fall modifies the queue pair to ERR.
-func (h *half) fall() {
+// enterError modifies the queue pair to ERR.
+func (h *half) enterError() {
 	h.world.must(h.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
 }
 
-// leave destroys the queue pair with all posted requests.
-func (h *half) leave() {
+// destroy destroys the queue pair with all posted requests.
+func (h *half) destroy() {
 	h.host.poll()
 	delete(h.host.halves, h.qp.Num())
 	h.world.must(h.qp.Close())
@@ -61,7 +61,7 @@ func (p *pair) rebuild() {
 	p.down = true
 	for _, h := range p.ends {
 		if !h.gone {
-			h.fall()
+			h.enterError()
 			h.host.poll()
 			for len(h.posted) > 0 && !h.posted[0].signaled && !h.signalAll {
 				h.succeeded(h.posted[0]) // otherwise it had a completion
@@ -70,7 +70,7 @@ func (p *pair) rebuild() {
 			if len(h.posted) > 0 || len(h.receives) > 0 {
 				w.fail("%v is in ERR, and of its requests %d did not complete, of its receives %d", h, len(h.posted), len(h.receives))
 			}
-			h.leave()
+			h.destroy()
 		}
 	}
 	// Packets of the old connection may still be in flight. They must have no effect, so memory
@@ -93,7 +93,7 @@ func (p *pair) rebuild() {
 		h.start()
 	}
 	if p.lives > 0 {
-		p.ends[0].host.dev.ScheduleAt(w.later(20), p.kill)
+		p.ends[0].host.dev.ScheduleAt(w.randomTime(20), p.kill)
 	}
 }
 
@@ -106,11 +106,11 @@ func (h *half) settleTarget() {
 		}
 	}
 	h.target.clear()
-	h.target.renew(h, verbs.AccessRemote|verbs.AccessMWBind)
+	h.target.reregister(h, verbs.AccessRemote|verbs.AccessMWBind)
 }
 
-// renew registers the memory again if it is not registered.
-func (a *arena) renew(h *half, access verbs.AccessFlags) {
+// reregister registers the memory again if it is not registered.
+func (a *arena) reregister(h *half, access verbs.AccessFlags) {
 	if err := a.mr.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) {
 		h.world.must(err)
 	}
@@ -120,7 +120,7 @@ func (a *arena) renew(h *half, access verbs.AccessFlags) {
 func (l *landing) reset(h *half) {
 	clear(l.arena.want)
 	clear(l.arena.mr.Bytes())
-	l.arena.renew(h, 0)
+	l.arena.reregister(h, 0)
 	l.free = l.free[:0]
 	for i := range len(l.arena.want) / l.size {
 		l.free = append(l.free, i)

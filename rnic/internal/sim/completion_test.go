@@ -120,7 +120,7 @@ func (h *half) succeeded(r *request) {
 	case verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwap:
 		got := h.results.at(r.result.off, 8)
 		copy(h.results.want[r.result.off:], got)
-		h.peer.host.words.answered(h, r, word(got))
+		h.peer.host.words.answered(h, r, wordOf(got))
 	case verbs.WRBindMW:
 		h.window.isBound()
 	case verbs.WRLocalInv:
@@ -149,7 +149,7 @@ func (h *half) receiveCompleted(wc *verbs.WC) {
 	if written {
 		n = 0
 	}
-	got := l.take(r, n, h.typ != verbs.RC)
+	got := l.checkReceive(r, n, h.typ != verbs.RC)
 	if h.typ != verbs.RC {
 		h.match(wc, got)
 		return

@@ -58,8 +58,8 @@ func (f *forger) packet(op wire.Opcode, psn uint32, payload int, change func(h *
 	return b
 }
 
-// stranger attaches an end that is not an adapter.
-func stranger(t *testing.T, s *sim.Sim) *memory.Conn {
+// attachForeign attaches an end that is not an adapter.
+func attachForeign(t *testing.T, s *sim.Sim) *memory.Conn {
 	c, err := s.Network().Attach(netip.MustParseAddrPort("10.6.6.6:4791"), memory.Options{})
 	require.NoError(t, err)
 	return c
@@ -123,7 +123,7 @@ func TestForgedPackets(t *testing.T) {
 			before := bytes.Clone(b.mr.Bytes())
 			from := a.dev.Port()
 			if test.stranger {
-				from = stranger(t, s)
+				from = attachForeign(t, s)
 			}
 			_, err := b.qp.PostRecv([]verbs.RecvWR{{WRID: 1}})
 			require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestForgedDatagrams(t *testing.T) {
 
 	b.qp = ud
 	f := &forger{t, s, b}
-	from := stranger(t, s)
+	from := attachForeign(t, s)
 	datagram := func(qkey uint32, payload int) []byte {
 		return f.packet(wire.UDSendOnly, 0, payload, func(_ *wire.BTH, ext []byte) { wire.DETH{QKey: qkey, SrcQPN: 5}.Put(ext) })
 	}
@@ -220,7 +220,7 @@ func TestForgedDatagrams(t *testing.T) {
 // modified since, does not change.
 func TestReplayedPackets(t *testing.T) {
 	s := sim.New(1)
-	a, b := couple(t, s, sim.DeviceOptions{}, sim.DeviceOptions{})
+	a, b := connectPair(t, s, sim.DeviceOptions{}, sim.DeviceOptions{})
 	var recorded [][]byte
 	a.dev.OnSend = func(_ *wire.Path, pkt []byte) { recorded = append(recorded, bytes.Clone(pkt)) }
 	a.fill()
@@ -270,7 +270,7 @@ func TestRandomPackets(t *testing.T) {
 	const rounds, each = 60, 50
 	for seed := range uint64(rounds) {
 		s := sim.New(seed)
-		a, b := couple(t, s, sim.DeviceOptions{}, sim.DeviceOptions{})
+		a, b := connectPair(t, s, sim.DeviceOptions{}, sim.DeviceOptions{})
 		c := newEnd(t, s, sim.DeviceOptions{})
 		connectAlso(t, s, c, b)
 		a.fill()
@@ -278,7 +278,7 @@ func TestRandomPackets(t *testing.T) {
 		before, own := bytes.Clone(b.mr.Bytes()), bytes.Clone(a.mr.Bytes())
 		r := rand.New(rand.NewPCG(seed, 2))
 		f := &forger{t, s, b}
-		from := []*memory.Conn{a.dev.Port(), stranger(t, s)}
+		from := []*memory.Conn{a.dev.Port(), attachForeign(t, s)}
 		for range each {
 			f.send(from[r.IntN(2)], randomPacket(r, b.qp.Num()))
 			s.RunFor(time.Microsecond)

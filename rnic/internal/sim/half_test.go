@@ -86,7 +86,7 @@ func (w *world) pair(typ verbs.QPType, a, b *host) {
 	p.connect()
 	w.notes = append(w.notes, fmt.Sprintf("%v %v-%v mtu %d most %d", typ, p.ends[0], p.ends[1], p.mtu.Bytes(), p.most))
 	if p.lives > 0 {
-		p.ends[0].host.dev.ScheduleAt(w.later(20), p.kill)
+		p.ends[0].host.dev.ScheduleAt(w.randomTime(20), p.kill)
 	}
 }
 
@@ -159,8 +159,8 @@ func (p *pair) connect() {
 	w.must(w.sim.Connect(ends[0], ends[1]))
 }
 
-// later returns a time up to so many paces ahead.
-func (w *world) later(paces int) time.Duration {
+// randomTime returns a time up to so many paces ahead.
+func (w *world) randomTime(paces int) time.Duration {
 	return w.sim.Now() + time.Duration(w.rand.Int64N(int64(paces)*int64(w.pace)))
 }
 
@@ -190,9 +190,9 @@ func (h *half) tick() {
 	if h.gone || h.pair != nil && h.pair.down {
 		return
 	}
-	did := h.stock()
+	did := h.postReceives()
 	if h.budget > 0 {
-		did = h.act() || did
+		did = h.postRequests() || did
 	}
 	if did && (h.pair == nil || !h.pair.killed) {
 		h.nap = 2 * h.world.pace
@@ -204,8 +204,8 @@ func (h *half) tick() {
 	}
 }
 
-// act posts a list of requests.
-func (h *half) act() bool {
+// postRequests posts a list of requests.
+func (h *half) postRequests() bool {
 	w := h.world
 	if h.draining {
 		return false
@@ -257,7 +257,7 @@ func (h *half) drain() bool {
 // drained handles EventSQDrained.
 func (h *half) drained() {
 	drained := h.qp
-	h.host.dev.ScheduleAt(h.world.later(5), func() {
+	h.host.dev.ScheduleAt(h.world.randomTime(5), func() {
 		if h.gone || h.qp != drained || !h.draining {
 			return
 		}

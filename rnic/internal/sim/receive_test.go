@@ -59,9 +59,9 @@ func (l *landing) prepare() (verbs.RecvWR, *receive) {
 	return wr, r
 }
 
-// take returns the first n bytes of a completed receive and updates the model. Nothing else may
-// have changed, unless parts of lost messages may be there.
-func (l *landing) take(r *receive, n int, dirty bool) []byte {
+// checkReceive returns the first n bytes of a completed receive and updates the model. Nothing else
+// may have changed, unless parts of lost messages may be there.
+func (l *landing) checkReceive(r *receive, n int, dirty bool) []byte {
 	var got []byte
 	for _, p := range r.parts {
 		k := min(n, p.n)
@@ -89,24 +89,25 @@ func (l *landing) release(r *receive, dirty bool) {
 // check compares all slots with the model, except posted ones: an interrupted unreliable message
 // may have written to one.
 func (l *landing) check(what string, posted []*receive) {
-	l.soil(posted)
+	l.markDirty(posted)
 	l.arena.check(what)
 }
 
-// soil updates the model for posted receives, to which an interrupted message may have written.
-func (l *landing) soil(posted []*receive) {
+// markDirty updates the model for posted receives, to which an interrupted message may have
+// written.
+func (l *landing) markDirty(posted []*receive) {
 	for _, r := range posted {
 		off := r.slot * l.size
 		copy(l.arena.want[off:], l.arena.at(off, l.size))
 	}
 }
 
-// stock posts receives, not always as many as possible: late ones are part of the program. It
-// reports whether it posted any.
-func (h *half) stock() bool {
+// postReceives posts receives, not always as many as possible: late ones are part of the program.
+// It reports whether it posted any.
+func (h *half) postReceives() bool {
 	w := h.world
 	if s := h.srq(); s != nil {
-		return s.stock()
+		return s.postReceives()
 	}
 	room := min(len(h.landing.free), h.cap.MaxRecvWR-len(h.receives))
 	if room == 0 || w.chance(40) {
@@ -147,7 +148,7 @@ func newShared(h *host) *shared {
 	return s
 }
 
-func (s *shared) stock() bool {
+func (s *shared) postReceives() bool {
 	w := s.host.world
 	if len(s.free) == 0 || w.chance(40) {
 		return false

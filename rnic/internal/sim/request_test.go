@@ -66,7 +66,7 @@ func (h *half) compose() (wr verbs.SendWR, r *request) {
 	case verbs.WRLocalInv:
 		ok = h.window.invalidate(&wr)
 	case verbs.WRSendWithInv:
-		ok = h.peer.window.surrender(&wr)
+		ok = h.peer.window.closeByPeer(&wr)
 		fallthrough
 	default:
 		ok = ok && h.composeMessage(&wr, r)
@@ -84,7 +84,7 @@ func (h *half) composeMessage(wr *verbs.SendWR, r *request) bool {
 	r.msg = m
 	switch wr.Opcode {
 	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
-		off, ok := h.place(h.peer.target, m.length)
+		off, ok := h.alloc(h.peer.target, m.length)
 		if !ok {
 			return false
 		}
@@ -139,10 +139,10 @@ func (h *half) fill(wr *verbs.SendWR, m *message) {
 	}
 }
 
-// place allocates n bytes in an arena that this half writes to. A full one is reused from the start
+// alloc allocates n bytes in an arena that this half writes to. A full one is reused from the start
 // if no request of the half in flight uses it.
-func (h *half) place(a *arena, n int) (off int, ok bool) {
-	if off, ok = a.take(n); ok || h.typ != verbs.RC || len(h.posted) > 0 || h.pair.killed {
+func (h *half) alloc(a *arena, n int) (off int, ok bool) {
+	if off, ok = a.alloc(n); ok || h.typ != verbs.RC || len(h.posted) > 0 || h.pair.killed {
 		return off, ok
 	}
 	a.check("full arena of " + h.String())
@@ -150,7 +150,7 @@ func (h *half) place(a *arena, n int) (off int, ok bool) {
 	if h.peer != nil && a == h.peer.target {
 		h.written = h.written[:0]
 	}
-	return a.take(n)
+	return a.alloc(n)
 }
 
 // remote addresses off in the peer's target, through its window if there is one.
@@ -176,7 +176,7 @@ func (h *half) composeRead(wr *verbs.SendWR, r *request) bool {
 	} else {
 		from = span{w.rand.IntN(sourceSize - n + 1), n}
 	}
-	off, ok := h.place(h.results, from.n)
+	off, ok := h.alloc(h.results, from.n)
 	if !ok {
 		return false
 	}

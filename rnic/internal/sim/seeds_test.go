@@ -71,9 +71,9 @@ func seedRange(t *testing.T) (first, last int64) {
 	switch env := os.Getenv("SOFTRNIC_SEEDS"); {
 	case env != "":
 		if from, to, ok := strings.Cut(env, "-"); ok {
-			return number(t, from), number(t, to)
+			return parseNumber(t, from), parseNumber(t, to)
 		}
-		return 1, number(t, env)
+		return 1, parseNumber(t, env)
 	case testing.Short():
 		return 1, seedsShort
 	case racesync.Enabled:
@@ -82,7 +82,7 @@ func seedRange(t *testing.T) (first, last int64) {
 	return 1, seedsLong
 }
 
-func number(t *testing.T, s string) int64 {
+func parseNumber(t *testing.T, s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 1 {
 		t.Fatalf("SOFTRNIC_SEEDS: %q is no number of a seed; want for example 500 or 20000-30000", s)

@@ -59,8 +59,8 @@ func newEnd(t testing.TB, s *sim.Sim, o sim.DeviceOptions) *end {
 	return e
 }
 
-// couple returns two connected ends.
-func couple(t testing.TB, s *sim.Sim, a, b sim.DeviceOptions) (*end, *end) {
+// connectPair returns two connected ends.
+func connectPair(t testing.TB, s *sim.Sim, a, b sim.DeviceOptions) (*end, *end) {
 	ea, eb := newEnd(t, s, a), newEnd(t, s, b)
 	require.NoError(t, s.Connect(sim.Endpoint{Device: ea.dev, QP: ea.qp}, sim.Endpoint{Device: eb.dev, QP: eb.qp}))
 	return ea, eb
@@ -85,7 +85,7 @@ func lossy(t *testing.T, seed uint64) string {
 	s := sim.New(seed)
 	trace := s.Record()
 	const bad = "loss 5% delay 20us 10us reorder 10% duplicate 3% corrupt 2%"
-	a, b := couple(t, s, sim.DeviceOptions{Name: "a", Impair: bad}, sim.DeviceOptions{Name: "b", Impair: bad})
+	a, b := connectPair(t, s, sim.DeviceOptions{Name: "a", Impair: bad}, sim.DeviceOptions{Name: "b", Impair: bad})
 	a.trace, b.trace = trace, trace
 	a.fill()
 	for i := range uint64(10) {
@@ -118,7 +118,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 		if record {
 			s.Record()
 		}
-		a, b := couple(t, s, sim.DeviceOptions{Impair: "loss 5%"}, sim.DeviceOptions{Impair: "loss 5%"})
+		a, b := connectPair(t, s, sim.DeviceOptions{Impair: "loss 5%"}, sim.DeviceOptions{Impair: "loss 5%"})
 		for i := range uint64(10) {
 			a.write(t, i, b, regionSize)
 		}
@@ -163,7 +163,7 @@ func TestTrace(t *testing.T) {
 
 func TestRunFor(t *testing.T) {
 	s := sim.New(1)
-	a, b := couple(t, s, sim.DeviceOptions{Impair: "drop WRITE"}, sim.DeviceOptions{})
+	a, b := connectPair(t, s, sim.DeviceOptions{Impair: "drop WRITE"}, sim.DeviceOptions{})
 	var called []time.Duration
 	b.dev.ScheduleAt(10*time.Microsecond, func() { called = append(called, s.Now()) })
 	a.write(t, 1, b, 100)

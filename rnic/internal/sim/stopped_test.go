@@ -49,9 +49,9 @@ func newDatagramQP(t *testing.T, e *end) verbs.DatagramRDMA {
 	return qp.(verbs.DatagramRDMA)
 }
 
-// meet makes two UD queue pairs peers, of which one gives up after a second, and returns its handle
-// of the other.
-func meet(t *testing.T, a *end, qa verbs.DatagramRDMA, b *end, qb verbs.DatagramRDMA) verbs.AH {
+// connectUD makes two UD queue pairs peers, of which one gives up after a second, and returns its
+// handle of the other.
+func connectUD(t *testing.T, a *end, qa verbs.DatagramRDMA, b *end, qb verbs.DatagramRDMA) verbs.AH {
 	to, err := qa.CreatePeer(verbs.PeerAttr{AH: b.dev.AddressVector(), QPN: qb.Num(), Access: verbs.AccessRemote, GiveUp: time.Second})
 	require.NoError(t, err)
 	from, err := qb.CreatePeer(verbs.PeerAttr{AH: a.dev.AddressVector(), QPN: qa.Num(), Access: verbs.AccessRemote})
@@ -92,7 +92,7 @@ func TestStoppedHostKeepsItsDatagramPeers(t *testing.T) {
 		s := sim.New(seed)
 		a, b := newEnd(t, s, sim.DeviceOptions{Impair: "loss 20%"}), newEnd(t, s, sim.DeviceOptions{})
 		qa, qb := newDatagramQP(t, a), newDatagramQP(t, b)
-		to := meet(t, a, qa, b, qb)
+		to := connectUD(t, a, qa, b, qb)
 		stopNowAndThen(a, s.Rand(), 4)
 		const n = 10
 		postAtTimes(a, s.Rand(), n, func(id uint64) {
@@ -116,7 +116,7 @@ func TestDeadPeerFailsInTime(t *testing.T) {
 	for name, stopped := range map[string]time.Duration{"requester runs": 0, "requester stops": 5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			s := sim.New(1)
-			a, b := couple(t, s, sim.DeviceOptions{}, sim.DeviceOptions{})
+			a, b := connectPair(t, s, sim.DeviceOptions{}, sim.DeviceOptions{})
 			b.dev.StopFor(time.Hour)
 			a.write(t, 1, b, 8)
 			if stopped > 0 {

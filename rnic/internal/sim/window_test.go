@@ -47,8 +47,8 @@ func (m *window) invalidate(wr *verbs.SendWR) bool {
 	return true
 }
 
-// surrender makes the peer's message close it, after all its other messages.
-func (m *window) surrender(wr *verbs.SendWR) bool {
+// closeByPeer makes the peer's message close it, after all its other messages.
+func (m *window) closeByPeer(wr *verbs.SendWR) bool {
 	if !m.bound {
 		return false
 	}

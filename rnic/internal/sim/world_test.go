@@ -317,8 +317,8 @@ func (a *arena) register(h *host, buf []byte, access verbs.AccessFlags) {
 	a.mr = mr
 }
 
-// take allocates n bytes, with a gap before them; false if there is no space.
-func (a *arena) take(n int) (off int, ok bool) {
+// alloc allocates n bytes, with a gap before them; false if there is no space.
+func (a *arena) alloc(n int) (off int, ok bool) {
 	off = a.next + a.world.rand.IntN(17)
 	if off+n > len(a.want) {
 		return 0, false

@@ -33,8 +33,8 @@ func drawSizes(t *rapid.T, d flow.Control) sizes {
 	return z
 }
 
-// anything executes operations in random order.
-func anything(t *rapid.T, d flow.Control) {
+// runRandom executes operations in random order.
+func runRandom(t *rapid.T, d flow.Control) {
 	p := newPipe(t, drawSizes(t, d))
 	size := rapid.OneOf(rapid.IntRange(1, 8), rapid.IntRange(1, 300))
 	t.Repeat(map[string]func(*rapid.T){
@@ -44,7 +44,7 @@ func anything(t *rapid.T, d flow.Control) {
 		"post":  func(t *rapid.T) { p.post() },
 		"control": func(t *rapid.T) {
 			if d == flow.NIC || p.credits.Available() >= flow.ReservedCredits {
-				p.other(control)
+				p.sendEmpty(control)
 			}
 		},
 		"read":    func(t *rapid.T) { p.read(size.Draw(t, "n")) },
@@ -57,7 +57,7 @@ func anything(t *rapid.T, d flow.Control) {
 		"complete": func(t *rapid.T) { p.complete(rapid.IntRange(1, 5).Draw(t, "n")) },
 		"report":   func(t *rapid.T) { p.report() },
 		"due":      func(t *rapid.T) { p.reportIfDue() },
-		"hear":     func(t *rapid.T) { p.hear() },
+		"hear":     func(t *rapid.T) { p.handleReport() },
 		"change": func(t *rapid.T) {
 			if rapid.IntRange(0, 9).Draw(t, "now") == 0 {
 				p.change(rapid.IntRange(0, 50).Draw(t, "more"))
@@ -81,18 +81,18 @@ func (p *pipe) spill(most int) {
 	require.Equal(p.t, free+n, r.Free(), "what is moved makes room")
 	require.Equal(p.t, before, r.Buffered())
 	require.Equal(p.t, spilled+n, r.Spilled())
-	p.repost()
+	p.postReceives()
 }
 
 // TestQueue checks that every flow control is a queue of bytes.
 func TestQueue(t *testing.T) {
 	for _, d := range controlNames {
-		t.Run(d.String(), rapid.MakeCheck(func(t *rapid.T) { anything(t, d) }))
+		t.Run(d.String(), rapid.MakeCheck(func(t *rapid.T) { runRandom(t, d) }))
 	}
 }
 
 func FuzzQueue(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { anything(t, rapid.SampledFrom(controlNames).Draw(t, "design")) }))
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { runRandom(t, rapid.SampledFrom(controlNames).Draw(t, "design")) }))
 }
 
 // TestUnread checks that without a reader exactly the data that the flow control permits is sent.
@@ -140,7 +140,7 @@ func TestRingChange(t *testing.T) {
 		pass()
 		require.Equal(t, 100, p.r.Buffered())
 		p.change(60)
-		require.True(t, p.hear())
+		require.True(t, p.handleReport())
 		if d == flow.NIC {
 			require.Equal(t, 100, p.r.Buffered(), "the news is behind what the adapter holds")
 			p.read(100)

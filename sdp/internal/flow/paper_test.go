@@ -74,7 +74,7 @@ func TestCoalescing(t *testing.T) {
 	require.Equal(t, 64*kib, p.read(1<<20))
 	p.reportIfDue()
 	require.Len(t, p.lengths, 32, "the report has not been seen")
-	require.True(t, p.hear())
+	require.True(t, p.handleReport())
 	require.Equal(t, []int{64 * kib}, p.lengths[32:])
 	p.drain()
 }

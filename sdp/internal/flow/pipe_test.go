@@ -99,7 +99,7 @@ func newPipe(t require.TestingT, z sizes) *pipe {
 		p.s = flow.NewNICSender(p.mem, z.first, len(p.ring), z.window, z.queue)
 		p.r = flow.NewNICReceiver(p.ring, z.window, z.most)
 	}
-	p.repost()
+	p.postReceives()
 	return p
 }
 
@@ -155,7 +155,7 @@ func (p *pipe) deliver() bool {
 	}
 	h := p.held[0]
 	if h.kind == data {
-		p.place(h) // also without a receive
+		p.writeToRing(h) // also without a receive
 	}
 	if p.posted == 0 {
 		require.Equal(p.t, flow.NIC, p.sizes.design, "a message without a receive")
@@ -178,12 +178,12 @@ func (p *pipe) deliver() bool {
 	}
 	p.held = p.held[1:]
 	p.arrived = append(p.arrived, h)
-	p.repost()
+	p.postReceives()
 	return true
 }
 
-// place writes a message to the ring. The adapter does so before it finds a receive.
-func (p *pipe) place(h held) {
+// writeToRing writes a message to the ring. The adapter does so before it finds a receive.
+func (p *pipe) writeToRing(h held) {
 	require.Equal(p.t, h.was, p.mem[h.Local:][:h.Len], "the send buffer was used again before its time")
 	if p.sizes.design != flow.Credit {
 		require.Equal(p.t, h.Len, copy(p.ring[h.Remote:], h.was))
@@ -214,12 +214,12 @@ func (p *pipe) read(n int) int {
 	require.Equal(p.t, before-k, p.r.Buffered())
 	require.True(p.t, bytes.Equal(p.model[:k], p.buf[:k]), "read %x, written %x", p.buf[:k], p.model[:k])
 	p.model = p.model[:copy(p.model, p.model[k:])]
-	p.repost()
+	p.postReceives()
 	return k
 }
 
-// repost posts the missing receives.
-func (p *pipe) repost() {
+// postReceives posts the missing receives.
+func (p *pipe) postReceives() {
 	if r, ok := p.r.(*flow.CreditReceiver); ok {
 		for slot, ok := r.PopFreed(); ok; slot, ok = r.PopFreed() {
 			p.free = append(p.free, slot)
@@ -264,8 +264,8 @@ func (p *pipe) change(more int) {
 	}
 }
 
-// hear handles a report at the sender.
-func (p *pipe) hear() bool {
+// handleReport handles a report at the sender.
+func (p *pipe) handleReport() bool {
 	if len(p.words) == 0 {
 		return false
 	}
@@ -291,11 +291,11 @@ func (p *pipe) switchTo(ring []byte, with func(int)) {
 	}
 	with(len(ring))
 	p.next = ring
-	p.other(switching)
+	p.sendEmpty(switching)
 }
 
-// other sends a message without data.
-func (p *pipe) other(k kind) {
+// sendEmpty sends a message without data.
+func (p *pipe) sendEmpty(k kind) {
 	p.held = append(p.held, held{kind: k})
 	p.credits.NextSeq()
 }
@@ -337,7 +337,7 @@ func (p *pipe) drain() {
 		if moved {
 			p.report()
 		}
-		moved = p.hear() || moved
+		moved = p.handleReport() || moved
 	}
 	require.Empty(p.t, p.model, "of %d bytes the last were not delivered", p.total)
 	require.Zero(p.t, p.s.Unposted())

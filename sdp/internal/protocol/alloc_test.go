@@ -50,14 +50,14 @@ func TestNoAllocation(t *testing.T) {
 			require.Equal(t, len(out), c.Write(out), "%v: %v", d, c.Err())
 			take()
 			if d == credit {
-				reserved = bsdh.Header{MID: data, Bufs: 100, Len: 16 + 50, Seq: e.seq + 1, Ack: e.heard()}.Append(reserved[:0])
+				reserved = bsdh.Header{MID: data, Bufs: 100, Len: 16 + 50, Seq: e.seq + 1, Ack: e.lastNumber()}.Append(reserved[:0])
 				reserved = append(reserved, out[:50]...)
 				deliver(reserved, 0)
 			} else {
 				deliver(nil, 50)
 			}
 			if d == rdma {
-				reserved = bsdh.Header{MID: bsdh.MIDRingUpdate, Bufs: 100, Len: 24, Seq: e.seq + 1, Ack: e.heard()}.Append(reserved[:0])
+				reserved = bsdh.Header{MID: bsdh.MIDRingUpdate, Bufs: 100, Len: 24, Seq: e.seq + 1, Ack: e.lastNumber()}.Append(reserved[:0])
 				reserved = bsdh.RingUpdate{Freed: c.Stats().BytesWritten}.Append(reserved)
 				take()
 				deliver(reserved, 0)

@@ -52,14 +52,14 @@ type reader struct {
 	buf      [400]byte
 }
 
-// act executes one step if possible.
-func (a *writer) act() bool {
+// step executes one step if possible.
+func (a *writer) step() bool {
 	e := a.end
 	c, w := e.core, e.w
 	defer e.post()
 	switch {
 	case a.offering:
-		return a.offered()
+		return a.waitOffer()
 	case a.placing:
 		n, done := c.PeerSinkWritten()
 		if !done {
@@ -123,8 +123,8 @@ func (a *writer) lend(what string, n int) {
 	a.end.fill(a.lent.Bytes, a.off)
 }
 
-// offered waits for the end of an offer.
-func (a *writer) offered() bool {
+// waitOffer waits for the end of an offer.
+func (a *writer) waitOffer() bool {
 	e := a.end
 	c, w := e.core, e.w
 	n, done := c.Offered()
@@ -154,8 +154,8 @@ func (a *writer) offered() bool {
 	return false
 }
 
-// act executes one step if possible.
-func (a *reader) act() bool {
+// step executes one step if possible.
+func (a *reader) step() bool {
 	e := a.end
 	c, w := e.core, e.w
 	defer e.post()
@@ -169,14 +169,14 @@ func (a *reader) act() bool {
 		}
 		require.Equal(w.t, a.size, n)
 		a.fetching = false
-		a.took(a.lent.Bytes)
+		a.check(a.lent.Bytes)
 		w.giveBack(a.lent)
 		return true
 	case a.sinking:
 		n, done := c.SinkWritten()
 		if done {
 			a.sinking = false
-			a.took(a.lent.Bytes[:n])
+			a.check(a.lent.Bytes[:n])
 			w.giveBack(a.lent)
 			return true
 		}
@@ -186,11 +186,11 @@ func (a *reader) act() bool {
 		}
 		return false
 	case c.Buffered() > 0:
-		e.look()
+		e.pollUrgent()
 		p := a.buf[:w.between(1, len(a.buf))]
 		n := c.Read(p)
 		require.Positive(w.t, n)
-		a.took(p[:n])
+		a.check(p[:n])
 		return true
 	case c.Finished():
 		a.eof = true
@@ -221,8 +221,8 @@ func (a *reader) act() bool {
 	return false
 }
 
-// took compares the read data with the written data.
-func (a *reader) took(p []byte) {
+// check compares the read data with the written data.
+func (a *reader) check(p []byte) {
 	for i, b := range p {
 		if b != a.end.peer.pattern(a.off+i) {
 			require.Fail(a.end.w.t, "wrong data", "%s read byte %d of %d", a.end.name, a.off+i, a.end.peer.writer.off)
@@ -231,8 +231,8 @@ func (a *reader) took(p []byte) {
 	a.off += len(p)
 }
 
-// look reads the position of the urgent byte, after each completion and before a read.
-func (e *end) look() {
+// pollUrgent reads the position of the urgent byte, after each completion and before a read.
+func (e *end) pollUrgent() {
 	a := &e.reader
 	if a.fetching || a.sinking || e.peer.writer.total == 0 {
 		return // off is outdated, or the test has no applications
@@ -247,8 +247,8 @@ func (e *end) look() {
 	}
 }
 
-// meddle executes one of the rare operations.
-func (e *end) meddle(rings map[*end]Memory) {
+// runRareOperation executes one of the rare operations.
+func (e *end) runRareOperation(rings map[*end]Memory) {
 	c, w := e.core, e.w
 	defer e.post()
 	switch w.rng.IntN(6) {

@@ -20,21 +20,21 @@ var one = make([]byte, 1)
 
 func offerOf(e *evil, n int) *evil {
 	e.core.Offer(make([]byte, n), 1, 1)
-	e.take()
+	e.handlePosts()
 	return e
 }
 
 func sinkOf(e *evil, n int) *evil {
 	e.core.OfferSink(1, 1, n)
-	e.take()
+	e.handlePosts()
 	return e
 }
 
-// mangled delivers a message with a changed number in its header.
-func mangled(e *evil, id bsdh.MID, off int, with uint32) {
+// deliverChanged delivers a message with a changed number in its header.
+func deliverChanged(e *evil, id bsdh.MID, off int, with uint32) {
 	b := e.frame(id, make([]byte, id.Extended()), nil)
 	binary.BigEndian.PutUint32(b[off:], with)
-	e.raw(b)
+	e.deliverRaw(b)
 }
 
 // violations lists violations of the protocol with their errors.
@@ -44,27 +44,30 @@ var violations = []struct {
 	do    func(e *evil)
 	cause string
 }{
-	{"nothing", nic, func(e *evil) { e.raw(nil) }, "0 bytes arrived"},
-	{"half a header", nic, func(e *evil) { e.raw(make([]byte, 15)) }, "15 bytes arrived"},
-	{"longer than it is", credit, func(e *evil) { mangled(e, data, 4, 17) }, "of length 17: 16 bytes received"},
-	{"much longer", credit, func(e *evil) { mangled(e, data, 4, 1<<32-1) }, "of length 4294967295"},
-	{"shorter than its header", credit, func(e *evil) { mangled(e, bsdh.MIDSrcAvail, 4, 31) }, "headers alone take 32 bytes"},
-	{"shorter than it is", rdma, func(e *evil) { mangled(e, bsdh.MIDRingUpdate, 4, 24); e.raw(append(e.frame(data, nil, nil), 0)) }, "Data: length field 16, message has 17 bytes"},
-	{"number too high", nic, func(e *evil) { mangled(e, data, 8, 2) }, "sequence number 2, want 1"},
-	{"number again", nic, func(e *evil) { e.say(data, nil); mangled(e, data, 8, 1) }, "sequence number 1, want 2"},
-	{"writes count", nic, func(e *evil) { e.write(0, 5); mangled(e, data, 8, 1) }, "sequence number 1, want 2"},
-	{"ack of the unsent", nic, func(e *evil) { mangled(e, data, 12, 1) }, "acknowledgement of unsent message 1"},
+	{"nothing", nic, func(e *evil) { e.deliverRaw(nil) }, "0 bytes arrived"},
+	{"half a header", nic, func(e *evil) { e.deliverRaw(make([]byte, 15)) }, "15 bytes arrived"},
+	{"longer than it is", credit, func(e *evil) { deliverChanged(e, data, 4, 17) }, "of length 17: 16 bytes received"},
+	{"much longer", credit, func(e *evil) { deliverChanged(e, data, 4, 1<<32-1) }, "of length 4294967295"},
+	{"shorter than its header", credit, func(e *evil) { deliverChanged(e, bsdh.MIDSrcAvail, 4, 31) }, "headers alone take 32 bytes"},
+	{"shorter than it is", rdma, func(e *evil) {
+		deliverChanged(e, bsdh.MIDRingUpdate, 4, 24)
+		e.deliverRaw(append(e.frame(data, nil, nil), 0))
+	}, "Data: length field 16, message has 17 bytes"},
+	{"number too high", nic, func(e *evil) { deliverChanged(e, data, 8, 2) }, "sequence number 2, want 1"},
+	{"number again", nic, func(e *evil) { e.deliverMessage(data, nil); deliverChanged(e, data, 8, 1) }, "sequence number 1, want 2"},
+	{"writes count", nic, func(e *evil) { e.write(0, 5); deliverChanged(e, data, 8, 1) }, "sequence number 1, want 2"},
+	{"ack of the unsent", nic, func(e *evil) { deliverChanged(e, data, 12, 1) }, "acknowledgement of unsent message 1"},
 	{"more than receives were announced", credit, func(e *evil) {
 		e.bufs = 0
 		for range 11 {
-			e.say(data, nil)
+			e.deliverMessage(data, nil)
 		}
 	}, "message 11 exceeds the advertised receives, 10"},
-	{"id 15", nic, func(e *evil) { e.say(0x0F, nil) }, "MID 0xf"},
-	{"id 252", credit, func(e *evil) { e.say(0xFC, nil) }, "MID 0xfc"},
-	{"Hello", credit, func(e *evil) { e.say(bsdh.MIDHello, make([]byte, 76)) }, "Hello"},
-	{"SuspCommAck", credit, func(e *evil) { e.say(bsdh.MIDSuspCommAck, nil) }, "SuspCommAck"},
-	{"data where there may be none", credit, func(e *evil) { e.say(bsdh.MIDSendSm, nil, 1) }, "SendSm with 1 bytes of data"},
+	{"id 15", nic, func(e *evil) { e.deliverMessage(0x0F, nil) }, "MID 0xf"},
+	{"id 252", credit, func(e *evil) { e.deliverMessage(0xFC, nil) }, "MID 0xfc"},
+	{"Hello", credit, func(e *evil) { e.deliverMessage(bsdh.MIDHello, make([]byte, 76)) }, "Hello"},
+	{"SuspCommAck", credit, func(e *evil) { e.deliverMessage(bsdh.MIDSuspCommAck, nil) }, "SuspCommAck"},
+	{"data where there may be none", credit, func(e *evil) { e.deliverMessage(bsdh.MIDSendSm, nil, 1) }, "SendSm with 1 bytes of data"},
 
 	{"ring elsewhere", nic, func(e *evil) { e.write(1, 5) }, "at offset 1: "},
 	{"ring before", nic, func(e *evil) { e.write(0, 5).write(0, 5) }, "at offset 0: "},
@@ -74,121 +77,127 @@ var violations = []struct {
 	{"more than the ring", rdma, func(e *evil) { e.write(0, 800).write(0, 1) }, flow.ErrOverrun.Error()},
 	{"a very long write", rdma, func(e *evil) { e.write(0, 1<<31-1) }, flow.ErrOverrun.Error()},
 	{"a write without a ring", credit, func(e *evil) { e.write(0, 5) }, "without a ring"},
-	{"Data with a ring", nic, func(e *evil) { e.say(data, nil, 1) }, "Data message of 1 bytes with flow control nic"},
-	{"RingUpdate without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control credit"},
-	{"RingUpdate for nobody", nic, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control nic"},
-	{"RingUpdate of the unsent", rdma, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(1)) }, "RingUpdate of 1 bytes, more than were sent"},
-	{"RingChange without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1000)) }, "RingChange with flow control credit"},
-	{"RingChange to less", rdma, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(849)) }, "RingChange from 850 to 849"},
-	{"RingChange to too much", nic, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1<<31)) }, "RingChange from 850 to 2147483648"},
+	{"Data with a ring", nic, func(e *evil) { e.deliverMessage(data, nil, 1) }, "Data message of 1 bytes with flow control nic"},
+	{"RingUpdate without a ring", credit, func(e *evil) { e.deliverMessage(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control credit"},
+	{"RingUpdate for nobody", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control nic"},
+	{"RingUpdate of the unsent", rdma, func(e *evil) { e.deliverMessage(bsdh.MIDRingUpdate, freed(1)) }, "RingUpdate of 1 bytes, more than were sent"},
+	{"RingChange without a ring", credit, func(e *evil) { e.deliverMessage(bsdh.MIDRingChange, ringOf(1000)) }, "RingChange with flow control credit"},
+	{"RingChange to less", rdma, func(e *evil) { e.deliverMessage(bsdh.MIDRingChange, ringOf(849)) }, "RingChange from 850 to 849"},
+	{"RingChange to too much", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRingChange, ringOf(1<<31)) }, "RingChange from 850 to 2147483648"},
 	{"RingChange twice", nic, func(e *evil) {
 		e.core.controls.depth = 0 // no reply can be sent
-		e.say(bsdh.MIDRingChange, ringOf(900)).say(bsdh.MIDRingChange, ringOf(1000))
+		e.deliverMessage(bsdh.MIDRingChange, ringOf(900)).deliverMessage(bsdh.MIDRingChange, ringOf(1000))
 	}, "second RingChange"},
-	{"RingSwitched", nic, func(e *evil) { e.say(bsdh.MIDRingSwitched, nil) }, "without a RingChange"},
+	{"RingSwitched", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRingSwitched, nil) }, "without a RingChange"},
 	{"RingSwitched twice", rdma, func(e *evil) {
 		require.True(e.t, e.core.ChangeRing(e.register(900)))
-		e.take()
-		e.say(bsdh.MIDRingSwitched, nil).say(bsdh.MIDRingSwitched, nil)
+		e.handlePosts()
+		e.deliverMessage(bsdh.MIDRingSwitched, nil).deliverMessage(bsdh.MIDRingSwitched, nil)
 	}, "without a RingChange"},
 
-	{"a write after DisConn", nic, func(e *evil) { e.say(bsdh.MIDDisConn, nil).write(0, 1) }, "ring write after DisConn"},
-	{"data after DisConn", credit, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(data, nil, 1) }, "Data message after DisConn"},
-	{"SrcAvail after DisConn", nic, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail after DisConn"},
-	{"DisConn twice", rdma, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(bsdh.MIDDisConn, nil) }, "second DisConn"},
-	{"DisConn with a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDDisConn, nil) }, "while a SrcAvail is outstanding"},
+	{"a write after DisConn", nic, func(e *evil) { e.deliverMessage(bsdh.MIDDisConn, nil).write(0, 1) }, "ring write after DisConn"},
+	{"data after DisConn", credit, func(e *evil) { e.deliverMessage(bsdh.MIDDisConn, nil).deliverMessage(data, nil, 1) }, "Data message after DisConn"},
+	{"SrcAvail after DisConn", nic, func(e *evil) { e.deliverMessage(bsdh.MIDDisConn, nil).deliverMessage(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail after DisConn"},
+	{"DisConn twice", rdma, func(e *evil) { e.deliverMessage(bsdh.MIDDisConn, nil).deliverMessage(bsdh.MIDDisConn, nil) }, "second DisConn"},
+	{"DisConn with a SrcAvail", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9)).deliverMessage(bsdh.MIDDisConn, nil) }, "while a SrcAvail is outstanding"},
 
-	{"SrcAvail without data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail of 9 bytes with 0 bytes inline in combined mode"},
-	{"SrcAvail that is all data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(3), 1, 2, 3) }, "SrcAvail of 3 bytes with 3 bytes inline in combined mode"},
-	{"SrcAvail with data", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1) }, "SrcAvail of 9 bytes with 1 bytes inline in pipelined mode"},
-	{"SrcAvail of nothing", rdma, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(0)) }, "SrcAvail of 0 bytes"},
-	{"two SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvail, srcAvail(9)) }, "second SrcAvail, limit 1"},
+	{"SrcAvail without data", credit, func(e *evil) { e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail of 9 bytes with 0 bytes inline in combined mode"},
+	{"SrcAvail that is all data", credit, func(e *evil) { e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(3), 1, 2, 3) }, "SrcAvail of 3 bytes with 3 bytes inline in combined mode"},
+	{"SrcAvail with data", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9), 1) }, "SrcAvail of 9 bytes with 1 bytes inline in pipelined mode"},
+	{"SrcAvail of nothing", rdma, func(e *evil) { e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(0)) }, "SrcAvail of 0 bytes"},
+	{"two SrcAvail", nic, func(e *evil) {
+		e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9)).deliverMessage(bsdh.MIDSrcAvail, srcAvail(9))
+	}, "second SrcAvail, limit 1"},
 	{"SrcAvail in buffered mode", credit, func(e *evil) {
-		e.say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false)).say(bsdh.MIDSrcAvail, srcAvail(9), 1)
+		e.deliverMessage(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false)).deliverMessage(bsdh.MIDSrcAvail, srcAvail(9), 1)
 	}, "SrcAvail in buffered mode"},
-	{"a write behind a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).write(0, 1) }, "ring write while a SrcAvail is outstanding"},
-	{"data behind a SrcAvail", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1).say(data, nil, 1) }, "Data message while a SrcAvail is outstanding"},
-	{"SinkAvail in combined mode", credit, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "SinkAvail in combined mode"},
-	{"SinkAvail with data", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0), 1) }, "SinkAvail with 1 bytes of data"},
-	{"SinkAvail of nothing", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(0, 0)) }, "SinkAvail of 0 bytes"},
-	{"SinkAvail after the unsent", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 1)) }, "SinkAvail after 1 data messages, 0 were sent"},
-	{"two SinkAvail", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "second SinkAvail, limit 1"},
+	{"a write behind a SrcAvail", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9)).write(0, 1) }, "ring write while a SrcAvail is outstanding"},
+	{"data behind a SrcAvail", credit, func(e *evil) { e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9), 1).deliverMessage(data, nil, 1) }, "Data message while a SrcAvail is outstanding"},
+	{"SinkAvail in combined mode", credit, func(e *evil) { e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "SinkAvail in combined mode"},
+	{"SinkAvail with data", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0), 1) }, "SinkAvail with 1 bytes of data"},
+	{"SinkAvail of nothing", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(0, 0)) }, "SinkAvail of 0 bytes"},
+	{"SinkAvail after the unsent", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 1)) }, "SinkAvail after 1 data messages, 0 were sent"},
+	{"two SinkAvail", nic, func(e *evil) {
+		e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0)).deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0))
+	}, "second SinkAvail, limit 1"},
 	{"SinkAvail after the change was heard", credit, func(e *evil) {
 		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
 		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Combined}))
-		e.take()
-		e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0))
+		e.handlePosts()
+		e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0))
 	}, "SinkAvail in combined mode"},
 
-	{"RdmaRdCompl of nothing", nic, func(e *evil) { e.say(bsdh.MIDRdmaRdCompl, compl(1)) }, "RdmaRdCompl of 1 bytes exceeds the offer"},
-	{"RdmaRdCompl of too much", nic, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(10)) }, "RdmaRdCompl of 10 bytes exceeds the offer"},
-	{"RdmaRdCompl of what came with it", credit, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(9)) }, "RdmaRdCompl of 9 bytes exceeds the offer"},
+	{"RdmaRdCompl of nothing", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRdmaRdCompl, compl(1)) }, "RdmaRdCompl of 1 bytes exceeds the offer"},
+	{"RdmaRdCompl of too much", nic, func(e *evil) { offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(10)) }, "RdmaRdCompl of 10 bytes exceeds the offer"},
+	{"RdmaRdCompl of what came with it", credit, func(e *evil) { offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(9)) }, "RdmaRdCompl of 9 bytes exceeds the offer"},
 	{"RdmaRdCompl of too much in all", nic, func(e *evil) {
-		offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(8)).say(bsdh.MIDRdmaRdCompl, compl(2))
+		offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(8)).deliverMessage(bsdh.MIDRdmaRdCompl, compl(2))
 	}, "RdmaRdCompl of 2 bytes exceeds the offer"},
 	{"RdmaRdCompl before it can know", nic, func(e *evil) {
 		e.core.controls.depth = 0
-		offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(9))
+		offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(9))
 	}, "RdmaRdCompl of 9 bytes exceeds the offer"},
-	{"SendSm", nic, func(e *evil) { e.say(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
-	{"SendSm twice", nic, func(e *evil) { offerOf(e, 9).say(bsdh.MIDSendSm, nil).say(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
-	{"RdmaWrCompl", nic, func(e *evil) { e.say(bsdh.MIDRdmaWrCompl, compl(1)) }, "without a matching SinkAvail"},
-	{"RdmaWrCompl of too much", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(10)) }, "without a matching SinkAvail"},
-	{"RdmaWrCompl after data", nic, func(e *evil) { sinkOf(e, 9).write(0, 1).say(bsdh.MIDRdmaWrCompl, compl(9)) }, "without a matching SinkAvail"},
+	{"SendSm", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
+	{"SendSm twice", nic, func(e *evil) { offerOf(e, 9).deliverMessage(bsdh.MIDSendSm, nil).deliverMessage(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
+	{"RdmaWrCompl", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRdmaWrCompl, compl(1)) }, "without a matching SinkAvail"},
+	{"RdmaWrCompl of too much", nic, func(e *evil) { sinkOf(e, 9).deliverMessage(bsdh.MIDRdmaWrCompl, compl(10)) }, "without a matching SinkAvail"},
+	{"RdmaWrCompl after data", nic, func(e *evil) { sinkOf(e, 9).write(0, 1).deliverMessage(bsdh.MIDRdmaWrCompl, compl(9)) }, "without a matching SinkAvail"},
 	{"RdmaWrCompl before it can know", nic, func(e *evil) {
 		e.core.controls.depth = 0
-		sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(1))
+		sinkOf(e, 9).deliverMessage(bsdh.MIDRdmaWrCompl, compl(1))
 	}, "without a matching SinkAvail"},
-	{"SinkCancelAck", nic, func(e *evil) { e.say(bsdh.MIDSinkCancelAck, nil) }, "without a SinkAvailCancel"},
-	{"SinkCancelAck before the question", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDSinkCancelAck, nil) }, "without a SinkAvailCancel"},
+	{"SinkCancelAck", nic, func(e *evil) { e.deliverMessage(bsdh.MIDSinkCancelAck, nil) }, "without a SinkAvailCancel"},
+	{"SinkCancelAck before the question", nic, func(e *evil) { sinkOf(e, 9).deliverMessage(bsdh.MIDSinkCancelAck, nil) }, "without a SinkAvailCancel"},
 
-	{"ModeChange with a ring", nic, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half with flow control nic"},
-	{"ModeChange to the same", credit, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half from combined"},
-	{"ModeChange by the sink", credit, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Pipelined, true)) }, "ModeChange to pipelined, send half from combined"},
+	{"ModeChange with a ring", nic, func(e *evil) { e.deliverMessage(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half with flow control nic"},
+	{"ModeChange to the same", credit, func(e *evil) { e.deliverMessage(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half from combined"},
+	{"ModeChange by the sink", credit, func(e *evil) { e.deliverMessage(bsdh.MIDModeChange, modeOf(bsdh.Pipelined, true)) }, "ModeChange to pipelined, send half from combined"},
 	{"ModeChange over two steps", credit, func(e *evil) {
-		e.say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false)).say(bsdh.MIDModeChange, modeOf(bsdh.Pipelined, false))
+		e.deliverMessage(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false)).deliverMessage(bsdh.MIDModeChange, modeOf(bsdh.Pipelined, false))
 	}, "ModeChange to pipelined, receive half from buffered"},
-	{"ModeChange to mode 3", credit, func(e *evil) { e.say(bsdh.MIDModeChange, []byte{0x30, 0, 0, 0}) }, "ModeChange to mode 3"},
+	{"ModeChange to mode 3", credit, func(e *evil) { e.deliverMessage(bsdh.MIDModeChange, []byte{0x30, 0, 0, 0}) }, "ModeChange to mode 3"},
 	{"ModeChange with a SrcAvail", credit, func(e *evil) {
-		e.say(bsdh.MIDSrcAvail, srcAvail(9), 1).say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false))
+		e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9), 1).deliverMessage(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false))
 	}, "while a SrcAvail is outstanding"},
 
-	{"ChRcvBuf with a ring", nic, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(9)) }, "ChRcvBuf with flow control nic"},
-	{"ChRcvBuf twice", credit, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(150)).say(bsdh.MIDChRcvBuf, size(160)) }, "second ChRcvBuf before the ChRcvBufAck"},
-	{"ChRcvBufAck", credit, func(e *evil) { e.say(bsdh.MIDChRcvBufAck, size(200)) }, "without a ChRcvBuf"},
+	{"ChRcvBuf with a ring", nic, func(e *evil) { e.deliverMessage(bsdh.MIDChRcvBuf, size(9)) }, "ChRcvBuf with flow control nic"},
+	{"ChRcvBuf twice", credit, func(e *evil) {
+		e.deliverMessage(bsdh.MIDChRcvBuf, size(150)).deliverMessage(bsdh.MIDChRcvBuf, size(160))
+	}, "second ChRcvBuf before the ChRcvBufAck"},
+	{"ChRcvBufAck", credit, func(e *evil) { e.deliverMessage(bsdh.MIDChRcvBufAck, size(200)) }, "without a ChRcvBuf"},
 	{"ChRcvBufAck of less", credit, func(e *evil) {
 		require.True(e.t, e.core.RequestPeerSize(200))
-		e.take()
-		e.say(bsdh.MIDChRcvBufAck, size(115))
+		e.handlePosts()
+		e.deliverMessage(bsdh.MIDChRcvBufAck, size(115))
 	}, "ChRcvBufAck of 115 bytes, less than the current 116"},
 
 	{"SrcAvail and its cancel for ever", nic, func(e *evil) {
 		for e.core.Err() == nil { // no message of the core ever completes
-			e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvailCancel, nil)
+			e.deliverMessage(bsdh.MIDSrcAvail, srcAvail(9)).deliverMessage(bsdh.MIDSrcAvailCancel, nil)
 		}
 	}, "32 control messages queued, no space for SendSm"},
 	{"SinkAvail and its cancel for ever", nic, func(e *evil) {
 		for e.core.Err() == nil {
-			e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvailCancel, nil)
+			e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0)).deliverMessage(bsdh.MIDSinkAvailCancel, nil)
 		}
 	}, "no space for SinkCancelAck"},
 	{"questions for ever", nic, func(e *evil) {
 		for e.core.Err() == nil {
 			b := e.frame(data, nil, nil)
 			b[1] = byte(bsdh.RequestPipe)
-			e.raw(b)
+			e.deliverRaw(b)
 		}
 	}, "no space for Data"},
 	{"ChRcvBuf for ever", credit, func(e *evil) {
 		e.bufs = 0
 		for e.core.Err() == nil {
-			e.say(bsdh.MIDChRcvBuf, size(9))
+			e.deliverMessage(bsdh.MIDChRcvBuf, size(9))
 		}
 	}, "exceeds the advertised receives"},
 	{"ChRcvBuf for ever, with credits", credit, func(e *evil) {
 		e.bufs = 1<<16 - 1
 		for e.core.Err() == nil {
-			e.say(bsdh.MIDChRcvBuf, size(9))
+			e.deliverMessage(bsdh.MIDChRcvBuf, size(9))
 		}
 	}, "exceeds the advertised receives"},
 }
@@ -203,7 +212,7 @@ func TestViolations(t *testing.T) {
 			require.ErrorContains(t, e.core.Err(), s.cause)
 			why := e.core.Err()
 			if len(e.rq) > 0 {
-				e.say(bsdh.MIDDisConn, nil)
+				e.deliverMessage(bsdh.MIDDisConn, nil)
 			}
 			require.Equal(t, why, e.core.Err(), "the first cause stays")
 			require.Zero(t, e.core.Write(one))
@@ -216,7 +225,7 @@ func TestViolations(t *testing.T) {
 // TestEarly delivers a message before the connection is established.
 func TestEarly(t *testing.T) {
 	for _, early := range []func(e *evil){
-		func(e *evil) { e.say(bsdh.MIDSendSm, nil) },
+		func(e *evil) { e.deliverMessage(bsdh.MIDSendSm, nil) },
 		func(e *evil) { e.write(0, 1) },
 	} {
 		e := newEvil(t, nic)
@@ -229,11 +238,24 @@ func TestEarly(t *testing.T) {
 // TestNoViolations delivers unusual messages that are permitted.
 func TestNoViolations(t *testing.T) {
 	for name, do := range map[string]func(e *evil){
-		"cancel of nothing":         func(e *evil) { e.say(bsdh.MIDSrcAvailCancel, nil).say(bsdh.MIDSinkAvailCancel, nil) },
-		"an older word":             func(e *evil) { e.core.SendKeepAlive(); e.say(data, nil); e.bufs = 3; e.say(data, nil) },
-		"SinkAvail before the data": func(e *evil) { e.core.Write(one); e.take(); e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) },
-		"a short completion":        func(e *evil) { sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(0)) },
-		"reads in parts":            func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(4)).say(bsdh.MIDSendSm, nil) },
+		"cancel of nothing": func(e *evil) {
+			e.deliverMessage(bsdh.MIDSrcAvailCancel, nil).deliverMessage(bsdh.MIDSinkAvailCancel, nil)
+		},
+		"an older word": func(e *evil) {
+			e.core.SendKeepAlive()
+			e.deliverMessage(data, nil)
+			e.bufs = 3
+			e.deliverMessage(data, nil)
+		},
+		"SinkAvail before the data": func(e *evil) {
+			e.core.Write(one)
+			e.handlePosts()
+			e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0))
+		},
+		"a short completion": func(e *evil) { sinkOf(e, 9).deliverMessage(bsdh.MIDRdmaWrCompl, compl(0)) },
+		"reads in parts": func(e *evil) {
+			offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(4)).deliverMessage(bsdh.MIDSendSm, nil)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEvil(t, nic).start()
@@ -246,10 +268,10 @@ func TestNoViolations(t *testing.T) {
 
 // TestEnds checks the ends of a connection that are not a violation.
 func TestEnds(t *testing.T) {
-	e := newEvil(t, nic).start().say(bsdh.MIDAbortConn, nil)
+	e := newEvil(t, nic).start().deliverMessage(bsdh.MIDAbortConn, nil)
 	require.ErrorIs(t, e.core.Err(), ErrAborted)
 
-	e = newEvil(t, credit).start().say(bsdh.MIDSuspComm, make([]byte, 8))
+	e = newEvil(t, credit).start().deliverMessage(bsdh.MIDSuspComm, make([]byte, 8))
 	require.ErrorIs(t, e.core.Err(), ErrReset)
 	require.NotErrorIs(t, e.core.Err(), ErrProtocol)
 
@@ -261,10 +283,10 @@ func TestEnds(t *testing.T) {
 	require.Equal(t, verbs.WCRetryExcErr, why.Status)
 
 	// Both halves have ended: the queue pair may be closed.
-	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
+	e = newEvil(t, nic).start().deliverMessage(bsdh.MIDDisConn, nil)
 	require.False(t, e.core.BothClosed())
 	e.core.CloseWrite()
-	e.take()
+	e.handlePosts()
 	require.False(t, e.core.Delivered())
 	e.finish()
 	require.True(t, e.core.BothClosed())
@@ -280,7 +302,7 @@ func TestEnds(t *testing.T) {
 	sends := e.core.Sends()
 	require.Equal(t, verbs.WRRDMAWriteWithImm, sends[0].Opcode)
 	require.Equal(t, verbs.WRRDMAWrite, sends[1].Opcode)
-	e.take()
+	e.handlePosts()
 	e.finish()
 	require.True(t, e.core.Delivered())
 	require.False(t, e.core.BothClosed())
@@ -288,7 +310,7 @@ func TestEnds(t *testing.T) {
 	e = newEvil(t, nic).start()
 	e.core.CloseWrite()
 	e.core.CloseWithoutDisConn()
-	e.take()
+	e.handlePosts()
 	require.False(t, e.core.Delivered())
 	e.finish()
 	require.True(t, e.core.Delivered(), "by the DisConn")
@@ -296,14 +318,14 @@ func TestEnds(t *testing.T) {
 	// AbortConn is permitted after a DisConn only.
 	e = newEvil(t, nic).start()
 	require.False(t, e.core.Abort())
-	require.True(t, e.say(bsdh.MIDDisConn, nil).core.Abort())
+	require.True(t, e.deliverMessage(bsdh.MIDDisConn, nil).core.Abort())
 	require.Equal(t, bsdh.MIDAbortConn, bsdh.MID(e.core.Sends()[0].InlineData[0]))
 	require.True(t, e.core.Aborting())
 	e.core.Fail(ErrReset) // it is sent
-	e.take()
+	e.handlePosts()
 	e.finish()
 	require.False(t, e.core.Aborting())
-	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
+	e = newEvil(t, nic).start().deliverMessage(bsdh.MIDDisConn, nil)
 	e.core.PeerDisconnected(ErrAborted)
 	require.ErrorIs(t, e.core.Err(), ErrReset)
 }

@@ -17,7 +17,7 @@ func TestBrief(t *testing.T) {
 		w := newWorld(t, 1)
 		cfg := Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 100, Queue: 16, Receives: 16, MaxAdverts: 1}
 		w.connect(cfg, cfg, plain)
-		w.settle()
+		w.runUntilIdle()
 		for i, from := range w.ends {
 			require.Equal(t, 10, from.core.Write(make([]byte, 10)))
 			sends := from.core.Sends()
@@ -29,7 +29,7 @@ func TestBrief(t *testing.T) {
 			require.Equal(t, opcode, sends[0].Opcode)
 			require.EqualValues(t, length, sends[0].SGList[0].Length)
 			from.post()
-			w.settle()
+			w.runUntilIdle()
 			require.Equal(t, 10, w.ends[1-i].core.Buffered())
 		}
 	}
@@ -41,11 +41,11 @@ func TestNotBriefEnough(t *testing.T) {
 	w := newWorld(t, 1)
 	cfg := Config{FlowControl: flow.Credit, Buffers: 1 << 14, BufferBytes: 64, Queue: 16, Receives: 16, MaxAdverts: 1}
 	w.connect(cfg, cfg, false)
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 10, w.ends[0].core.Write(make([]byte, 10)))
 	require.Equal(t, verbs.WRSend, w.ends[0].core.Sends()[0].Opcode)
 	w.ends[0].post()
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 10, w.ends[1].core.Buffered())
 }
 
@@ -58,21 +58,21 @@ func TestBadBrief(t *testing.T) {
 		return uint32(b)
 	}
 	e := newEvil(t, flow.Credit).start()
-	e.brief(header(e.heard()), []byte("data"))
+	e.deliverImm(header(e.lastNumber()), []byte("data"))
 	require.NoError(t, e.core.Err())
 	require.Equal(t, 4, e.core.Buffered())
 	left := e.core.credits.Available()
-	e.brief(header(e.heard()+1), []byte("more")) // that is 65535 messages earlier
+	e.deliverImm(header(e.lastNumber()+1), []byte("more")) // that is 65535 messages earlier
 	require.NoError(t, e.core.Err())
 	require.Equal(t, left, e.core.credits.Available(), "an old word")
-	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes))
+	e.deliverImm(header(e.lastNumber()), make([]byte, e.cfg.BufferBytes))
 	require.NoError(t, e.core.Err())
-	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes+1))
+	e.deliverImm(header(e.lastNumber()), make([]byte, e.cfg.BufferBytes+1))
 	require.ErrorIs(t, e.core.Err(), ErrProtocol)
 	require.ErrorContains(t, e.core.Err(), "brief Data message of 101 bytes exceeds the receive of 100")
 
 	e = newEvil(t, flow.NIC).start()
-	e.brief(header(e.heard()), []byte("data"))
+	e.deliverImm(header(e.lastNumber()), []byte("data"))
 	require.ErrorIs(t, e.core.Err(), ErrProtocol)
 	require.ErrorContains(t, e.core.Err(), "not negotiated")
 }

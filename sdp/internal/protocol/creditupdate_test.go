@@ -15,7 +15,7 @@ func pair(t *testing.T, d flow.Control) (w *world, a, b *end) {
 	w = newWorld(t, 1)
 	cfg := Config{FlowControl: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
 	w.connect(cfg, cfg, false)
-	w.settle()
+	w.runUntilIdle()
 	for _, e := range w.ends {
 		e.core.controls.depth = ControlQueue
 		e.writer, e.reader = writer{end: e}, reader{end: e}
@@ -35,7 +35,7 @@ func TestLastCredits(t *testing.T) {
 			require.True(t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
 			e.post()
 		}
-		w.settle()
+		w.runUntilIdle()
 		for full := 0; full < 20; {
 			w.move()
 			e := w.ends[w.rng.IntN(2)]
@@ -64,7 +64,7 @@ func TestLastCredits(t *testing.T) {
 					w.move()
 				}
 			}
-			w.settle()
+			w.runUntilIdle()
 			for i, e := range w.ends {
 				if e.core.Offering() {
 					w.dump()
@@ -90,16 +90,16 @@ func TestWordsAreAnswered(t *testing.T) {
 					e.post()
 				}
 			}
-			w.settle()
+			w.runUntilIdle()
 			e := w.ends[i]
 			for range reads {
 				require.Equal(t, 1, e.core.Read(make([]byte, 1)))
 				e.post()
-				w.settle()
+				w.runUntilIdle()
 			}
 			require.True(t, e.core.RequestPeerSize(150))
 			e.post()
-			w.settle()
+			w.runUntilIdle()
 			require.Equal(t, 150, e.peer.core.RequestedBufferBytes(), "%s has read %d", e.name, reads)
 		}
 	}
@@ -114,10 +114,10 @@ func TestDelayedWords(t *testing.T) {
 		for range 100 {
 			require.Equal(t, 1, a.core.Write([]byte{1}))
 			a.post()
-			w.settle()
+			w.runUntilIdle()
 			require.Equal(t, 1, b.core.Read(make([]byte, 10)))
 			b.post()
-			w.settle()
+			w.runUntilIdle()
 		}
 		words := b.core.Stats().Controls - before
 		most := 100 / (b.core.receiver.Receives() / 2)
@@ -133,7 +133,7 @@ func TestFallbackTells(t *testing.T) {
 	w := newWorld(t, 1)
 	cfg := Config{FlowControl: flow.NIC, Buffers: 1, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1}
 	w.connect(cfg, cfg, true)
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 1, w.ends[1].core.Write([]byte{1}))
 }
 
@@ -151,8 +151,9 @@ func posted(e *end) (list []string) {
 	return list
 }
 
-// hold makes the send queue refuse messages without data, as if earlier ones were not complete.
-func hold(e *end) { e.core.controls.done -= e.core.controls.depth }
+// fillControls makes the send queue refuse messages without data, as if earlier ones were not
+// complete.
+func fillControls(e *end) { e.core.controls.done -= e.core.controls.depth }
 
 func release(e *end) {
 	e.core.controls.done += e.core.controls.depth
@@ -169,13 +170,13 @@ func TestStreamOrder(t *testing.T) {
 			m := w.register("a sink", 50)
 			b.core.OfferSink(m.Addr, m.RKey, 50)
 			b.post()
-			w.settle()
+			w.runUntilIdle()
 			require.Equal(t, 50, a.core.PeerSinkLen())
 			return w, a, b
 		}
 
 		w, a, b := sinking()
-		hold(a)
+		fillControls(a)
 		placed := w.register("what is placed", 20)
 		a.core.WritePeerSink(placed.SGE(0, 20))
 		require.Equal(t, 3, a.core.Write([]byte{1, 2, 3}))
@@ -183,28 +184,28 @@ func TestStreamOrder(t *testing.T) {
 		release(a)
 		require.Equal(t, []string{"write", "RdmaWrCompl", "data"}, posted(a))
 		a.post()
-		w.settle()
+		w.runUntilIdle()
 		n, done := b.core.SinkWritten()
 		require.True(t, done)
 		require.Equal(t, 20, n)
 		require.Equal(t, 3, b.core.Buffered())
 
 		w, a, b = sinking()
-		hold(a)
+		fillControls(a)
 		b.core.CancelSink()
 		b.post()
-		w.settle()
+		w.runUntilIdle()
 		require.Zero(t, a.core.PeerSinkLen())
 		require.Equal(t, 1, a.core.Write([]byte{1}))
 		require.Empty(t, posted(a))
 		release(a)
 		require.Equal(t, []string{"SinkCancelAck", "data"}, posted(a))
 		a.post()
-		w.settle()
+		w.runUntilIdle()
 		require.False(t, b.core.SinkActive())
 
 		w, a, _ = sinking()
-		hold(a)
+		fillControls(a)
 		require.False(t, a.core.CanOffer(), "the peer waits for data")
 		require.Equal(t, 1, a.core.Write([]byte{1}))
 		require.Zero(t, a.core.PeerSinkLen(), "the data voids it")

@@ -28,13 +28,13 @@ func newEvil(t require.TestingT, d flow.Control) *evil {
 	e.cfg.Slots = e.register(e.cfg.SlotBytes())
 	e.cfg.Ring = e.register(e.cfg.RingBytes())
 	e.core = New(e.cfg)
-	e.take()
+	e.handlePosts()
 	return e
 }
 
 func (e *evil) start() *evil {
 	e.core.Start(Peer{FlowControl: e.cfg.FlowControl, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: 800, Window: 50, Addr: 1, RKey: 1, Brief: e.cfg.FlowControl == flow.Credit})
-	e.take()
+	e.handlePosts()
 	return e
 }
 
@@ -45,8 +45,8 @@ func (e *evil) register(n int) Memory {
 	return m
 }
 
-// take handles the posts of the core.
-func (e *evil) take() {
+// handlePosts handles the posts of the core.
+func (e *evil) handlePosts() {
 	for _, wr := range e.core.Receives() {
 		s := wr.SGList[0]
 		wr.SGList = []verbs.SGE{s}
@@ -69,17 +69,17 @@ func (e *evil) finish() *evil {
 		e.sent = e.sent[1:]
 		if wr.Flags&verbs.SendSignaled != 0 {
 			e.core.HandleCompletion(&verbs.WC{WRID: wr.WRID, Opcode: verbs.WCSend})
-			e.take()
+			e.handlePosts()
 		}
 	}
 	return e
 }
 
-// raw delivers bytes.
-func (e *evil) raw(b []byte) *evil { return e.deliver(b, verbs.WC{}) }
+// deliverRaw delivers bytes.
+func (e *evil) deliverRaw(b []byte) *evil { return e.deliver(b, verbs.WC{}) }
 
-// brief delivers data whose header is immediate data.
-func (e *evil) brief(imm uint32, b []byte) *evil {
+// deliverImm delivers data whose header is immediate data.
+func (e *evil) deliverImm(imm uint32, b []byte) *evil {
 	e.seq++
 	return e.deliver(b, verbs.WC{Flags: verbs.WCWithImm, Imm: imm})
 }
@@ -93,26 +93,26 @@ func (e *evil) deliver(b []byte, wc verbs.WC) *evil {
 	n := copy(m.Bytes[s.Addr-m.Addr:][:s.Length], b)
 	wc.WRID, wc.Opcode, wc.ByteLen = wr.WRID, verbs.WCRecv, uint32(n)
 	e.core.HandleCompletion(&wc)
-	e.take()
+	e.handlePosts()
 	return e
 }
 
 // frame returns a valid message.
 func (e *evil) frame(id bsdh.MID, ext, payload []byte) []byte {
 	e.seq++
-	h := bsdh.Header{MID: id, Bufs: e.bufs, Len: uint32(bsdh.HeaderBytes + len(ext) + len(payload)), Seq: e.seq, Ack: e.heard()}
+	h := bsdh.Header{MID: id, Bufs: e.bufs, Len: uint32(bsdh.HeaderBytes + len(ext) + len(payload)), Seq: e.seq, Ack: e.lastNumber()}
 	return append(append(h.Append(nil), ext...), payload...)
 }
 
-// heard returns the number of the last message of the core.
-func (e *evil) heard() uint32 {
+// lastNumber returns the number of the last message of the core.
+func (e *evil) lastNumber() uint32 {
 	c := e.core.credits // a copy, whose next number is one higher
 	return c.NextSeq() - 1
 }
 
-// say delivers a message.
-func (e *evil) say(id bsdh.MID, ext []byte, payload ...byte) *evil {
-	return e.raw(e.frame(id, ext, payload))
+// deliverMessage delivers a message.
+func (e *evil) deliverMessage(id bsdh.MID, ext []byte, payload ...byte) *evil {
+	return e.deliverRaw(e.frame(id, ext, payload))
 }
 
 // write delivers an RDMA WRITE with immediate data.
@@ -122,7 +122,7 @@ func (e *evil) write(at, n int) *evil {
 	wr := e.rq[0]
 	e.rq = e.rq[1:]
 	e.core.HandleCompletion(&verbs.WC{WRID: wr.WRID, Opcode: verbs.WCRecvRDMAWithImm, ByteLen: uint32(n), Imm: uint32(bsdh.MakeImm(uint32(at), false))})
-	e.take()
+	e.handlePosts()
 	return e
 }
 

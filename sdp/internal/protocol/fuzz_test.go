@@ -42,7 +42,7 @@ func (e *evil) step(s *script, at *int) {
 	}
 	switch op {
 	case 0: // arbitrary bytes
-		e.raw(s.take(int(s.byte())))
+		e.deliverRaw(s.take(int(s.byte())))
 	case 1, 2, 3: // a message, with any extended header and data
 		id := ids[int(s.byte())%len(ids)]
 		ext := make([]byte, id.Extended())
@@ -52,7 +52,7 @@ func (e *evil) step(s *script, at *int) {
 		}
 		b := e.frame(id, ext, s.take(int(s.byte()%8)))
 		b[1] = s.byte() & 7
-		e.raw(b)
+		e.deliverRaw(b)
 	case 4: // a write at the right position
 		n := int(s.byte() % 60)
 		if e.cfg.FlowControl != flow.Credit {
@@ -114,12 +114,12 @@ func (e *evil) step(s *script, at *int) {
 	case 24:
 		c.ChangeRing(e.register(len(e.cfg.Ring.Bytes) + int(s.byte())))
 	case 25: // data with a brief header, valid or not
-		b, _ := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.Flags(s.byte() & 3), Bufs: e.bufs, Ack: e.heard() + uint32(s.byte()%2)})
-		e.brief(uint32(b), s.take(int(s.byte()%120)))
+		b, _ := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.Flags(s.byte() & 3), Bufs: e.bufs, Ack: e.lastNumber() + uint32(s.byte()%2)})
+		e.deliverImm(uint32(b), s.take(int(s.byte()%120)))
 	case 26:
 		c.Flush()
 	}
-	e.take()
+	e.handlePosts()
 }
 
 // FuzzCore checks that arbitrary messages, completions and calls do not panic, and that the

@@ -27,10 +27,10 @@ func TestSinkAcrossModes(t *testing.T) {
 			if len(c.modes) > 0 && c.modes[0].SendHalf { // requested from buffered mode only
 				require.True(t, b.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Combined}))
 				b.post()
-				w.settle()
+				w.runUntilIdle()
 				require.True(t, b.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Buffered}))
 				b.post()
-				w.settle()
+				w.runUntilIdle()
 			}
 			require.True(t, b.core.CanOfferSink())
 			sink := w.register("a sink of b", 9)
@@ -40,7 +40,7 @@ func TestSinkAcrossModes(t *testing.T) {
 				a.post()
 			}
 			b.post()
-			w.settle()
+			w.runUntilIdle()
 			require.Equal(t, c.kept, a.core.PeerSinkLen() > 0)
 			require.Equal(t, c.kept, b.core.SinkActive())
 		})
@@ -53,7 +53,7 @@ func pipelined(t *testing.T) (w *world, a, b *end) {
 	for _, e := range w.ends {
 		require.True(t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
 		e.post()
-		w.settle()
+		w.runUntilIdle()
 	}
 	return w, a, b
 }

@@ -18,21 +18,21 @@ func TestOfferRefused(t *testing.T) {
 	}{
 		{"refused", func(w *world, a, b *end) {
 			a.post()
-			w.settle()
+			w.runUntilIdle()
 			b.core.RefuseSource()
 		}, true},
 		{"after a part", func(w *world, a, b *end) {
 			a.post()
-			w.settle()
+			w.runUntilIdle()
 			into := w.register("a part", 40)
 			b.core.ReadPeerSource(into.SGE(0, 40))
 			b.post()
-			w.settle()
+			w.runUntilIdle()
 			b.core.RefuseSource()
 		}, true},
 		{"read", func(w *world, a, b *end) {
 			a.post()
-			w.settle()
+			w.runUntilIdle()
 			into := w.register("all", 100)
 			b.core.ReadPeerSource(into.SGE(0, 100))
 		}, false},
@@ -53,7 +53,7 @@ func TestOfferRefused(t *testing.T) {
 			c.do(w, a, b)
 			b.post()
 			a.post()
-			w.settle()
+			w.runUntilIdle()
 			require.False(t, a.core.Offering())
 			require.Equal(t, c.refused, a.core.OfferRefused())
 			require.Equal(t, c.refused, a.core.stats.OffersRefused > 0)

@@ -15,7 +15,7 @@ func TestAsk(t *testing.T) {
 	require.True(t, a.core.CanOffer(), "Hello told of receives")
 	for a.core.Write(make([]byte, 100)) > 0 {
 		a.post()
-		w.settle()
+		w.runUntilIdle()
 	}
 	require.Zero(t, len(b.rq))
 	require.False(t, a.core.CanOffer())
@@ -25,12 +25,12 @@ func TestAsk(t *testing.T) {
 	a.core.RequestReceiveUpdate()
 	require.Len(t, a.core.Sends(), 1, "once is enough")
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	require.False(t, a.core.CanOffer(), "the question is behind the data")
 
 	for b.core.Read(make([]byte, 100)) > 0 {
 		b.post()
-		w.settle()
+		w.runUntilIdle()
 	}
 	// The first reply had receives for the data after the query: that is queried again.
 	require.True(t, a.core.CanOffer())
@@ -38,15 +38,15 @@ func TestAsk(t *testing.T) {
 	before := b.core.Stats().Controls
 	a.core.RequestReceiveUpdate()
 	require.Empty(t, a.core.Sends(), "it is known")
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, before, b.core.Stats().Controls)
 
 	// The offer returns although the peer does not read.
 	a.writer.offer(10)
-	w.settle()
+	w.runUntilIdle()
 	a.core.CancelOffer()
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	require.False(t, a.core.Offering())
 }
 

@@ -27,13 +27,13 @@ func resizing(t *testing.T) (w *world, a, b *end) {
 	require.True(t, a.core.RequestPeerSize(250))
 	require.False(t, a.core.RequestPeerSize(260), "before there is an answer")
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 200, b.core.RequestedBufferBytes(), "as much as b's configuration allows")
 	return w, a, b
 }
 
-// longest returns the length of the longest message of a.
-func longest(w *world, a, b *end) (n int) {
+// longestMessage returns the length of the longest message of a.
+func longestMessage(w *world, a, b *end) (n int) {
 	require.Positive(w.t, a.core.Write(make([]byte, 1000)))
 	for _, wr := range a.core.Sends() {
 		if k, _ := splitWRID(wr.WRID); k == kindData {
@@ -42,10 +42,10 @@ func longest(w *world, a, b *end) (n int) {
 		}
 	}
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	for b.core.Read(make([]byte, 1000)) > 0 {
 		b.post()
-		w.settle()
+		w.runUntilIdle()
 	}
 	return n
 }
@@ -60,22 +60,22 @@ func TestResize(t *testing.T) {
 	require.Zero(t, b.core.RequestedBufferBytes())
 	require.False(t, b.core.GrantResize(w.register("again", b.cfg.ResizeBytes(190)), 190), "nobody asked")
 	require.True(t, b.core.Resizing())
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 100, a.core.PeerBufferBytes(), "the receives that are posted are the old ones")
 
-	sizes := []int{longest(w, a, b)}
+	sizes := []int{longestMessage(w, a, b)}
 	for range 4 {
-		sizes = append(sizes, longest(w, a, b))
+		sizes = append(sizes, longestMessage(w, a, b))
 	}
 	require.Equal(t, 100, sizes[0])
 	require.Equal(t, 180, sizes[4])
 	require.Equal(t, 180, a.core.PeerBufferBytes())
 	require.False(t, b.core.Resizing())
 	w.giveBack(b.cfg.Slots)
-	require.Equal(t, 180, longest(w, a, b))
+	require.Equal(t, 180, longestMessage(w, a, b))
 	require.True(t, a.core.RequestPeerSize(300), "and again")
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 200, b.core.RequestedBufferBytes())
 }
 
@@ -83,12 +83,12 @@ func TestResizeDeclined(t *testing.T) {
 	w, a, b := resizing(t)
 	require.True(t, b.core.GrantResize(Memory{}, 0))
 	b.post()
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 100, a.core.PeerBufferBytes())
-	require.Equal(t, 100, longest(w, a, b))
+	require.Equal(t, 100, longestMessage(w, a, b))
 	require.True(t, b.core.RequestPeerSize(400))
 	b.post()
-	w.settle() // a's configuration permits none: the reply needs no call
+	w.runUntilIdle() // a's configuration permits none: the reply needs no call
 	require.Equal(t, 300, b.core.PeerBufferBytes())
 	require.True(t, b.core.RequestPeerSize(400))
 }
@@ -101,23 +101,23 @@ func TestChangeRing(t *testing.T) {
 		require.False(t, b.core.ChangeRing(w.register("a shorter ring", len(old.Bytes)-1)))
 		a.writer.total = 2000
 		for range 4 {
-			a.writer.act()
-			w.settle()
+			a.writer.step()
+			w.runUntilIdle()
 		}
 		buffered := b.core.Buffered()
 		require.Positive(t, buffered)
 		require.True(t, b.core.ChangeRing(w.register("another ring", len(old.Bytes)+100)))
 		require.False(t, b.core.ChangeRing(w.register("a third one", len(old.Bytes)+100)), "one at a time")
 		b.post()
-		w.settle()
+		w.runUntilIdle()
 		require.True(t, b.core.ChangingRing(), "the old one is not empty")
 		require.Equal(t, uint32(len(old.Bytes)+100), a.core.peer.Ring)
 		for b.core.ChangingRing() {
-			require.True(t, b.reader.act())
-			w.settle()
+			require.True(t, b.reader.step())
+			w.runUntilIdle()
 		}
 		w.giveBack(old)
-		for a.writer.act() || b.reader.act() || w.move() {
+		for a.writer.step() || b.reader.step() || w.move() {
 		}
 		require.Equal(t, 2000, b.reader.off)
 		require.True(t, b.core.Finished())

@@ -196,7 +196,7 @@ func (e *end) post() {
 			require.Len(w.t, wr.SGList, 1)
 			s := wr.SGList[0]
 			r.region, r.off = w.find(s.LKey, s.Addr, int(s.Length), e.name+"'s request")
-			r.data = bytes.Clone(r.local())
+			r.data = bytes.Clone(r.localMemory())
 			if wr.Opcode == verbs.WRRDMARead {
 				r.data = make([]byte, s.Length)
 			}
@@ -208,14 +208,14 @@ func (e *end) post() {
 	e.core.ClearPosted()
 }
 
-// local returns a request's local memory.
-func (r *request) local() []byte { return r.region.Bytes[r.off:][:r.SGList[0].Length] }
+// localMemory returns a request's local memory.
+func (r *request) localMemory() []byte { return r.region.Bytes[r.off:][:r.SGList[0].Length] }
 
-// intact reports whether the memory of a request is unchanged.
-func (r *request) intact(t *testing.T, when string) {
+// requireUnchanged reports whether the memory of a request is unchanged.
+func (r *request) requireUnchanged(t *testing.T, when string) {
 	if r.region != nil && r.Opcode != verbs.WRRDMARead {
 		require.False(t, r.region.back, "%s: memory that is being sent has been given back", when)
-		require.True(t, bytes.Equal(r.data, r.local()), "%s: memory that is being sent has been changed", when)
+		require.True(t, bytes.Equal(r.data, r.localMemory()), "%s: memory that is being sent has been changed", when)
 	}
 }
 
@@ -225,7 +225,7 @@ func (e *end) execute() bool {
 		return false
 	}
 	w, r := e.w, e.sq[0]
-	r.intact(w.t, "execution")
+	r.requireUnchanged(w.t, "execution")
 	switch r.Opcode {
 	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWriteWithImm:
 		wc := verbs.WC{Opcode: verbs.WCRecv, ByteLen: uint32(len(r.data))}
@@ -259,7 +259,7 @@ func (e *end) execute() bool {
 	case verbs.WRRDMARead:
 		from, off := w.find(r.RKey, r.RemoteAddr, len(r.data), e.name+"'s read")
 		require.False(w.t, r.region.back)
-		copy(r.local(), from.Bytes[off:])
+		copy(r.localMemory(), from.Bytes[off:])
 	default:
 		require.Fail(w.t, "opcode")
 	}
@@ -275,7 +275,7 @@ func (e *end) complete() bool {
 	}
 	r := e.executed[0]
 	e.executed = e.executed[1:]
-	r.intact(e.w.t, "completion")
+	r.requireUnchanged(e.w.t, "completion")
 	if r.Flags&verbs.SendSignaled != 0 {
 		wc := verbs.WC{WRID: r.WRID, Opcode: verbs.WCSend}
 		switch r.Opcode {
@@ -305,7 +305,7 @@ func (e *end) poll(n int) bool {
 		if e.core.peer.FlowControl == flow.Credit {
 			require.GreaterOrEqual(e.w.t, e.core.slots.posted, flow.ReservedCredits, "receives for messages without data")
 		}
-		e.look()
+		e.pollUrgent()
 		if e.w.chance(3) {
 			e.post()
 		}

@@ -39,9 +39,9 @@ func (w *world) move() bool {
 	return false
 }
 
-// settle executes all queues without the applications until idle. Two ends do not reply to each
-// other for ever.
-func (w *world) settle() {
+// runUntilIdle executes all queues without the applications until idle. Two ends do not reply to
+// each other for ever.
+func (w *world) runUntilIdle() {
 	for n := 0; w.move(); n++ {
 		require.Less(w.t, n, 5000, "there is no end to it")
 	}
@@ -51,7 +51,7 @@ func (w *world) settle() {
 func (w *world) run() {
 	rings := make(map[*end]Memory)
 	idle := 0
-	for !w.ended() {
+	for !w.bothEnded() {
 		w.steps++
 		if w.steps > 200_000 {
 			w.dump()
@@ -64,16 +64,16 @@ func (w *world) run() {
 			moved = w.move()
 		case n < 75:
 			if e.writer.resting--; e.writer.resting < 0 {
-				moved = e.writer.act()
+				moved = e.writer.step()
 			}
 		case n < 90:
 			if e.reader.resting--; e.reader.resting < 0 {
-				moved = e.reader.act()
+				moved = e.reader.step()
 			}
 		case n < 94:
-			e.meddle(rings)
+			e.runRareOperation(rings)
 		case n == 94:
-			w.settle()
+			w.runUntilIdle()
 		case n == 95 && w.chance(4):
 			e.writer.resting = w.between(1, 30)
 		case n == 96 && w.chance(4):
@@ -87,7 +87,7 @@ func (w *world) run() {
 			require.Fail(w.t, "deadlock")
 		}
 	}
-	w.settle()
+	w.runUntilIdle()
 	for _, e := range w.ends {
 		require.True(w.t, e.core.BothClosed())
 		require.Equal(w.t, e.writer.total, e.peer.reader.off)
@@ -100,8 +100,8 @@ func (w *world) run() {
 	}
 }
 
-// ended reports whether both applications have ended, and both cores know.
-func (w *world) ended() bool {
+// bothEnded reports whether both applications have ended, and both cores know.
+func (w *world) bothEnded() bool {
 	for _, e := range w.ends {
 		if !e.reader.eof || !e.core.BothClosed() || e.writer.offering {
 			return false

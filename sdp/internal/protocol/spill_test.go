@@ -19,7 +19,7 @@ func bothWays(t *testing.T, seed uint64) (w *world, a, b *end) {
 	a.reader = reader{end: a}
 	b.writer = writer{end: b, total: 10_000}
 	b.reader = reader{end: b}
-	for b.writer.act() || w.move() {
+	for b.writer.step() || w.move() {
 	}
 	require.Zero(t, len(a.rq), "a's ring is full")
 	require.NotEmpty(t, b.sq, "b's adapter holds messages back")
@@ -38,8 +38,8 @@ func TestSpill(t *testing.T) {
 			for moved := true; moved && a.writer.offering; {
 				for w.move() {
 				}
-				moved = a.writer.act()
-				moved = b.reader.act() || moved
+				moved = a.writer.step()
+				moved = b.reader.step() || moved
 				moved = w.move() || moved
 				require.LessOrEqual(t, a.core.spilledBytes(), b.cfg.ringCapacity()+2*a.cfg.Window)
 				require.LessOrEqual(t, len(a.rq), max(0, (a.core.receiver.(*flow.NICReceiver).Free()-a.cfg.Window)/a.cfg.Window))
@@ -53,7 +53,7 @@ func TestSpill(t *testing.T) {
 			if a.core.spilledBytes() > 0 {
 				require.False(t, a.core.CanOffer(), "while anything lies outside the ring")
 			}
-			for a.reader.act() || w.move() {
+			for a.reader.step() || w.move() {
 			}
 			require.Zero(t, a.core.spilledBytes())
 			require.True(t, a.core.CanOffer())
@@ -71,7 +71,7 @@ func TestSpillBounded(t *testing.T) {
 		b.writer.total = 1 << 20
 		peer := int(a.core.peer.Buffer)
 		b.reader.piece = 3
-		for a.writer.offering && (b.writer.act() || w.move() || b.reader.act() || a.writer.act()) {
+		for a.writer.offering && (b.writer.step() || w.move() || b.reader.step() || a.writer.step()) {
 			require.LessOrEqual(t, a.core.spilledBytes(), peer+2*a.cfg.Window)
 		}
 		if !a.writer.offering {
@@ -80,9 +80,9 @@ func TestSpillBounded(t *testing.T) {
 		a.core.CancelOffer()
 		a.post()
 		for a.writer.offering {
-			moved := w.move() || a.writer.act()
-			moved = b.writer.act() || moved
-			require.True(t, b.reader.act() || moved, "the offer is cancelled, and has no answer")
+			moved := w.move() || a.writer.step()
+			moved = b.writer.step() || moved
+			require.True(t, b.reader.step() || moved, "the offer is cancelled, and has no answer")
 			require.LessOrEqual(t, a.core.spilledBytes(), 2*peer+4*a.cfg.Window)
 		}
 	})
@@ -92,17 +92,17 @@ func TestSpillBounded(t *testing.T) {
 func TestAnswerFirst(t *testing.T) {
 	w, a, b := pair(t, flow.NIC)
 	a.writer.offer(10)
-	w.settle()
-	hold(b)
+	w.runUntilIdle()
+	fillControls(b)
 	a.core.CancelOffer()
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 1, b.core.Write([]byte{1}))
 	require.Empty(t, posted(b))
 	release(b)
 	require.Equal(t, []string{"SendSm", "data"}, posted(b))
 	b.post()
-	w.settle()
+	w.runUntilIdle()
 	require.False(t, a.core.Offering())
 }
 
@@ -135,11 +135,11 @@ func TestSpillOfLiars(t *testing.T) {
 	require.True(t, e.core.CanOffer())
 	offerOf(e, 9)
 	require.Equal(t, 800+100, e.core.spillLimit())
-	e.say(bsdh.MIDRingChange, ringOf(bsdh.MaxRing-1)).finish()
+	e.deliverMessage(bsdh.MIDRingChange, ringOf(bsdh.MaxRing-1)).finish()
 	require.EqualValues(t, bsdh.MaxRing-1, e.core.peer.Ring)
 	require.Equal(t, 800+100, e.core.spillLimit(), "its ring is no business of ours")
 	e.core.CancelOffer()
-	e.take()
+	e.handlePosts()
 	e.finish()
 	require.Equal(t, 2*(800+100), e.core.spillLimit())
 }

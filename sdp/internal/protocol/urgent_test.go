@@ -30,7 +30,7 @@ func TestUrgent(t *testing.T) {
 		}
 		require.Equal(t, 1, solicited, "the message with the urgent byte")
 		a.post()
-		w.settle()
+		w.runUntilIdle()
 		require.Equal(t, 22, b.core.Buffered())
 		ahead, announced := b.core.Urgent()
 		require.Equal(t, 15, ahead, "%v", d)
@@ -52,7 +52,7 @@ func TestUrgentTwice(t *testing.T) {
 			require.Equal(t, n, a.core.SendUrgent(make([]byte, n)))
 			a.post()
 		}
-		w.settle()
+		w.runUntilIdle()
 		ahead, _ := b.core.Urgent()
 		require.Equal(t, 12, ahead)
 	}
@@ -65,11 +65,11 @@ func TestUrgentAnnounced(t *testing.T) {
 		w, a, b := pair(t, d)
 		for a.core.Write(make([]byte, 100)) > 0 {
 			a.post()
-			w.settle()
+			w.runUntilIdle()
 		}
 		require.Zero(t, a.core.SendUrgent([]byte("!")))
 		a.post()
-		w.settle()
+		w.runUntilIdle()
 		_, announced := b.core.Urgent()
 		require.Equal(t, d != flow.NIC, announced, "%v", d)
 		before := a.core.Stats().Controls
@@ -82,12 +82,12 @@ func TestUrgentAnnounced(t *testing.T) {
 			require.Positive(t, n, "%v", d)
 			read += n
 			b.post()
-			w.settle()
+			w.runUntilIdle()
 			sent = a.core.SendUrgent([]byte("!")) == 1
 			a.post()
 		}
 		for ahead := 0; ahead != 1; read++ {
-			w.settle()
+			w.runUntilIdle()
 			if ahead, announced = b.core.Urgent(); ahead > 0 {
 				require.False(t, announced, "it is there")
 			}
@@ -109,13 +109,13 @@ func TestUrgentInParts(t *testing.T) {
 		require.Zero(t, bsdh.Flags(a.cfg.Send.Bytes[wr.SGList[0].Addr-a.cfg.Send.Addr+1])&bsdh.OOBPresent)
 	}
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 800, b.core.Read(p))
 	b.post()
-	w.settle()
+	w.runUntilIdle()
 	require.Equal(t, 200, a.core.SendUrgent(p[800:]))
 	a.post()
-	w.settle()
+	w.runUntilIdle()
 	ahead, announced := b.core.Urgent()
 	require.Equal(t, 200, ahead)
 	require.False(t, announced)
@@ -136,7 +136,7 @@ func TestKeepAlive(t *testing.T) {
 		require.Equal(t, verbs.SendSignaled, sends[0].Flags)
 		a.post()
 		require.True(t, a.core.probing)
-		w.settle()
+		w.runUntilIdle()
 		require.False(t, a.core.probing)
 		require.True(t, a.core.SendKeepAlive())
 		require.Equal(t, received, b.core.received)

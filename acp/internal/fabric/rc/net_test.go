@@ -82,8 +82,8 @@ func start(t *testing.T, size int) *job {
 	return j
 }
 
-// until makes all ranks poll until a condition holds.
-func (j *job) until(ready func() bool) {
+// pollUntil makes all ranks poll until a condition holds.
+func (j *job) pollUntil(ready func() bool) {
 	j.t.Helper()
 	for there := false; !there; {
 		for _, r := range j.ranks {
@@ -106,7 +106,7 @@ func (j *job) do(ops ...*fabric.Op) []outcome {
 		}
 		r.net.Flush()
 	})
-	j.until(func() bool {
+	j.pollUntil(func() bool {
 		for _, e := range ends {
 			if e.ends == 0 {
 				return false
@@ -123,8 +123,8 @@ func (j *job) op(kind fabric.Kind, at int) *fabric.Op {
 	return &fabric.Op{Kind: kind, Addr: to.Addr() + uint64(at), RKey: to.RKey()}
 }
 
-// Random operations have the effects of the same accesses to plain memory, in order. Gets are last: an
-// operation posted behind a get may be executed before it, unless there is a fence.
+// Random operations have the effects of the same accesses to plain memory, in order. Gets are last:
+// an operation posted behind a get may be executed before it, unless there is a fence.
 func TestOperations(t *testing.T) {
 	j := start(t, 2)
 	seed := rand.Uint64()
@@ -202,8 +202,8 @@ func TestMoreAtomicsThanCells(t *testing.T) {
 	require.Len(t, j.ranks[0].net.results.free, maxAtomics, "all are given back")
 }
 
-// An operation that the target refuses fails alone: those before and behind it are executed once, over a new
-// connection, and signals arrive in order.
+// An operation that the target refuses fails alone: those before and behind it are executed once,
+// over a new connection, and signals arrive in order.
 func TestRefused(t *testing.T) {
 	j := start(t, 2)
 	for round := range 3 {
@@ -234,7 +234,7 @@ func TestRefused(t *testing.T) {
 		}
 		require.EqualValues(t, 35*(round+1), binary.NativeEndian.Uint64(j.ranks[1].mem.Bytes()[8:]))
 	}
-	j.until(func() bool {
+	j.pollUntil(func() bool {
 		n := 0
 		j.ranks[1].DoLocked(func() { n = len(j.ranks[1].signals) })
 		return n == 6
@@ -245,8 +245,8 @@ func TestRefused(t *testing.T) {
 	require.Len(t, j.ranks[0].net.results.free, maxAtomics)
 }
 
-// The operations on a rank that fails complete with an error, and later ones at once. Other ranks are not
-// affected.
+// The operations on a rank that fails complete with an error, and later ones at once. Other ranks
+// are not affected.
 func TestLost(t *testing.T) {
 	j := start(t, 3)
 	require.NoError(t, j.do(j.op(fabric.FetchAdd, 0))[0].err)
@@ -254,7 +254,7 @@ func TestLost(t *testing.T) {
 	gone := j.ranks[1]
 	j.ranks = []*rank{j.ranks[0], j.ranks[2]}
 	r := j.ranks[0]
-	j.until(func() bool { return r.lost[1] != nil })
+	j.pollUntil(func() bool { return r.lost[1] != nil })
 	require.ErrorIs(t, r.lost[1], fabric.ErrLost)
 	var o, p outcome
 	r.DoLocked(func() {
@@ -264,7 +264,7 @@ func TestLost(t *testing.T) {
 		r.net.Flush()
 	})
 	require.ErrorIs(t, o.err, fabric.ErrLost)
-	j.until(func() bool { return p.ends == 1 })
+	j.pollUntil(func() bool { return p.ends == 1 })
 	require.NoError(t, p.err)
 }
 

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// said runs an agent on input that ends, and returns its frames by kind.
-func said(t *testing.T, in []byte) (map[frame.Kind][]string, error) {
+// runAgent runs an agent on input that ends, and returns its frames by kind.
+func runAgent(t *testing.T, in []byte) (map[frame.Kind][]string, error) {
 	var out bytes.Buffer
 	err := Run(bytes.NewReader(in), &out)
 	r := frame.NewReader(&out)
@@ -50,27 +50,27 @@ func frames(t *testing.T, list ...any) []byte {
 }
 
 func TestLaunchersThatMakeNoSense(t *testing.T) {
-	list, err := said(t, nil) // the launcher ends before its first frame
+	list, err := runAgent(t, nil) // the launcher ends before its first frame
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Len(t, list[frame.HostReady], 1)
-	_, err = said(t, frames(t, frame.Stop, frame.StopRequest{}))
+	_, err = runAgent(t, frames(t, frame.Stop, frame.StopRequest{}))
 	require.ErrorContains(t, err, "before the Start frame")
-	_, err = said(t, frames(t, frame.Start, "{"))
+	_, err = runAgent(t, frames(t, frame.Start, "{"))
 	require.Error(t, err)
-	_, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1, Bind: "socket"}))
+	_, err = runAgent(t, frames(t, frame.Start, frame.Spec{Size: 1, Bind: "socket"}))
 	require.ErrorContains(t, err, "no binding")
-	_, err = said(t, []byte("hello"))
+	_, err = runAgent(t, []byte("hello"))
 	require.Error(t, err)
 
-	list, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1}, frame.Finished, "", frame.Stdin, "to nobody", frame.PMI, "", frame.Stop, "?"))
+	list, err = runAgent(t, frames(t, frame.Start, frame.Spec{Size: 1}, frame.Finished, "", frame.Stdin, "to nobody", frame.PMI, "", frame.Stop, "?"))
 	require.NoError(t, err)
 	require.Len(t, list[frame.Note], 2)
 	require.Equal(t, []string{`{"Refused":0}`}, list[frame.Finished])
 }
 
 func TestRanksThatCannotBe(t *testing.T) {
-	list, err := said(t, frames(t, frame.Start, frame.Spec{Size: 3, Ranks: []frame.Rank{
+	list, err := runAgent(t, frames(t, frame.Start, frame.Spec{Size: 3, Ranks: []frame.Rank{
 		{Rank: 0}, {Rank: 1, Args: []string{"true"}, Dir: "/nonexistent", Stdin: true}, {Rank: 2, Args: []string{"softrnic-none"}, Dir: "/"},
 	}}))
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func errNotFound(t *testing.T) error {
 
 // TestEndOfTheInput checks that an agent ends its ranks when its input ends without a Stop frame.
 func TestEndOfTheInput(t *testing.T) {
-	list, err := said(t, frames(t, frame.Start, frame.Spec{Size: 1, GraceMillis: 60_000, Ranks: []frame.Rank{{Args: []string{"sleep", "60"}}}}))
+	list, err := runAgent(t, frames(t, frame.Start, frame.Spec{Size: 1, GraceMillis: 60_000, Ranks: []frame.Rank{{Args: []string{"sleep", "60"}}}}))
 	require.NoError(t, err)
 	var e frame.Exit
 	require.NoError(t, json.Unmarshal([]byte(list[frame.Exited][0]), &e))

@@ -63,7 +63,7 @@ func TestPlay(t *testing.T) {
 			if c.service == ud {
 				o.TOS = 8
 			}
-			server, client := play(t, o, o)
+			server, client := runBoth(t, o, o)
 			require.NoError(t, server.err)
 			require.NoError(t, client.err)
 			want := talks[c.service]
@@ -92,7 +92,7 @@ func TestLoss(t *testing.T) {
 	s, c := o, o
 	s.Device = toolstest.Device(t, rnic.Options{Impair: "loss 2% seed 5"})
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "loss 2% seed 6"})
-	server, client := play(t, s, c)
+	server, client := runBoth(t, s, c)
 	require.NoError(t, server.err)
 	require.NoError(t, client.err)
 }
@@ -104,7 +104,7 @@ func TestDatagramLoss(t *testing.T) {
 	o.IdleTimeout = 300 * time.Millisecond
 	c := o
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "drop 4th SEND_ONLY_IMM"})
-	server, client := play(t, o, c)
+	server, client := runBoth(t, o, c)
 	require.ErrorIs(t, server.err, watch.ErrIdle)
 	require.ErrorContains(t, server.err, "connection 0: no progress: 9 of 10 datagrams received; this transport does not retransmit")
 	require.ErrorIs(t, client.err, watch.ErrIdle)
@@ -114,7 +114,7 @@ func TestDatagramLoss(t *testing.T) {
 	o.IdleTimeout = toolstest.HangTimeout
 	c = o
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "drop 1st UD_SEND_ONLY"})
-	_, client = play(t, o, c)
+	_, client = runBoth(t, o, c)
 	require.NoError(t, client.err)
 }
 
@@ -143,7 +143,7 @@ func TestSidesDiffer(t *testing.T) {
 			co := o
 			co.NoTerms = true
 			c.change(&co)
-			server, client := play(t, o, co)
+			server, client := runBoth(t, o, co)
 			for _, side := range []struct {
 				outcome
 				want string
@@ -177,7 +177,7 @@ func TestMisfits(t *testing.T) {
 		o.Connections = 2
 		co := o
 		c.change(&co)
-		server, client := play(t, o, co)
+		server, client := runBoth(t, o, co)
 		require.ErrorIs(t, server.err, oob.ErrParams)
 		require.ErrorContains(t, server.err, c.server)
 		require.ErrorIs(t, client.err, oob.ErrParams)
@@ -255,7 +255,7 @@ func TestOptions(t *testing.T) {
 	so := o
 	so.Size, so.NoTerms = 5000, true
 	o.NoTerms = true
-	server, client := play(t, so, o)
+	server, client := runBoth(t, so, o)
 	require.ErrorContains(t, server.err, "message_size 5000 is larger than active mtu 4096")
 	require.Contains(t, server.out, "udaddy: failing connection request\n")
 	require.ErrorContains(t, client.err, "rejected")
@@ -279,14 +279,14 @@ func TestIdle(t *testing.T) {
 	o.IdleTimeout = 100 * time.Millisecond
 	co := o
 	co.NoTerms, co.Count, co.IdleTimeout = true, 0, toolstest.HangTimeout // it has no receives
-	server, client := play(t, o, co)
+	server, client := runBoth(t, o, co)
 	require.NoError(t, client.err, "the server disconnects, which is the end")
 	require.ErrorIs(t, server.err, watch.ErrIdle)
 	require.ErrorContains(t, server.err, "connection 0: no progress: 0 of 10 messages sent")
 
 	so := o
 	so.Count, so.IdleTimeout, o.NoTerms = 1, toolstest.HangTimeout, true
-	server, client = play(t, so, o)
+	server, client = runBoth(t, so, o)
 	require.ErrorIs(t, client.err, watch.ErrIdle)
 	require.ErrorContains(t, client.err, "1 of 10 messages received; give both sides the same -C")
 	require.ErrorContains(t, server.err, "disconnected by peer")

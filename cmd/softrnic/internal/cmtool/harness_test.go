@@ -49,8 +49,8 @@ func towards(t *testing.T, at netip.AddrPort, o cmtool.Options) cmtool.Options {
 	return o
 }
 
-// play runs a server and a client with each other.
-func play(t *testing.T, so, co cmtool.Options) (server, client outcome) {
+// runBoth runs a server and a client with each other.
+func runBoth(t *testing.T, so, co cmtool.Options) (server, client outcome) {
 	t.Helper()
 	s := serve(t, so)
 	client = run(toolstest.Context(t), towards(t, s.At, co))

@@ -16,8 +16,8 @@ import (
 	"github.com/softrnic/softrnic/internal/debug"
 )
 
-// leave leaves a socket without a listener, as a killed process does.
-func leave(t *testing.T, path string) {
+// leaveSocket leaves a socket without a listener, as a killed process does.
+func leaveSocket(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestDiscoverStale(t *testing.T) {
 	opening := filepath.Join(dir, fmt.Sprintf("%d-0.sock", os.Getppid())) // bound and not listening yet
 	foreign := filepath.Join(dir, "notes.sock")
 	for _, path := range []string{dead, opening, foreign} {
-		leave(t, path)
+		leaveSocket(t, path)
 	}
 	peers, err := Discover(t.Context())
 	require.NoError(t, err)

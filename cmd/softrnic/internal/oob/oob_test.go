@@ -46,8 +46,8 @@ func accept(l *oob.Listener, timeout time.Duration) func(context.Context) (*oob.
 	return func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, timeout) }
 }
 
-// word reads a hello of five bytes.
-func word(c *oob.Conn) (string, error) {
+// readHello reads a hello of five bytes.
+func readHello(c *oob.Conn) (string, error) {
 	b := make([]byte, 5)
 	if err := c.Read(b, "read its hello"); err != nil {
 		return "", err
@@ -114,7 +114,7 @@ func TestFirstServesWhoSpeaks(t *testing.T) {
 	}
 	result := make(chan taken)
 	go func() {
-		c, said, err := oob.AcceptFirst(soon(t), accept(l, hang), word, d.add)
+		c, said, err := oob.AcceptFirst(soon(t), accept(l, hang), readHello, d.add)
 		if said != "hello" && err == nil {
 			err = errors.New(said)
 		}
@@ -141,7 +141,7 @@ func TestSilenceIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(soon(t))
 	done := make(chan error)
 	go func() {
-		_, _, err := oob.AcceptFirst(ctx, accept(l, 10*time.Millisecond), word, d.add)
+		_, _, err := oob.AcceptFirst(ctx, accept(l, 10*time.Millisecond), readHello, d.add)
 		done <- err
 	}()
 	c := dial(t, l)
@@ -160,7 +160,7 @@ func TestFirstAgain(t *testing.T) {
 	for range 3 {
 		c := dial(t, l)
 		require.NoError(t, c.Write([]byte("hello"), "talk"))
-		got, _, err := oob.AcceptFirst(soon(t), accept(l, hang), word, func(err error) { t.Error(err) })
+		got, _, err := oob.AcceptFirst(soon(t), accept(l, hang), readHello, func(err error) { t.Error(err) })
 		require.NoError(t, err)
 		require.NoError(t, got.Close())
 		require.NoError(t, got.Close())
@@ -175,7 +175,7 @@ func TestManyAtOnce(t *testing.T) {
 	require.NoError(t, dial(t, l).Write([]byte("hello"), "talk"))
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	c, _, err := oob.AcceptFirst(ctx, accept(l, 50*time.Millisecond), word, d.add)
+	c, _, err := oob.AcceptFirst(ctx, accept(l, 50*time.Millisecond), readHello, d.add)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 }
@@ -184,7 +184,7 @@ func TestReadEnds(t *testing.T) {
 	l := listen(t)
 	taken := make(chan *oob.Conn)
 	go func() {
-		c, _, err := oob.AcceptFirst(soon(t), accept(l, hang), word, func(error) {})
+		c, _, err := oob.AcceptFirst(soon(t), accept(l, hang), readHello, func(error) {})
 		if err != nil {
 			close(taken)
 			return

@@ -94,9 +94,9 @@ func TestRDMANonsense(t *testing.T) {
 	}
 }
 
-// greet simulates a client up to its first keys, checks the length of the replies, and returns the
-// last one.
-func (c *caller) greet(t *testing.T, at netip.AddrPort, version string, keys []byte) (*cm.Conn, []byte) {
+// connect simulates a client up to its first keys, checks the length of the replies, and returns
+// the last one.
+func (c *caller) connect(t *testing.T, at netip.AddrPort, version string, keys []byte) (*cm.Conn, []byte) {
 	t.Helper()
 	mr, err := c.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestNewerOriginalIsServed(t *testing.T) {
 	s := serve(t, o)
 	original := newCaller(t)
 	keys := perftest.Keys{OutReads: 1, QPN: original.qp.Num(), GID: verbs.GIDFromAddr(original.m.Addr().Addr())}
-	conn, answer := original.greet(t, hostOf(t, o.Device, s.At), "6.29", keys.AppendLong(nil))
+	conn, answer := original.connect(t, hostOf(t, o.Device, s.At), "6.29", keys.AppendLong(nil))
 	ours, err := perftest.ParseKeysBinary(answer)
 	require.NoError(t, err)
 	require.Equal(t, hostOf(t, o.Device, 0).Addr(), ours.GID.Addr())
@@ -141,7 +141,7 @@ func TestLeavesBeforeConnecting(t *testing.T) {
 	o := defaults("write_bw")
 	o.RDMACM, o.HandshakeTimeout, o.Device = true, 10*toolstest.HangTimeout, toolstest.Device(t, rnic.Options{})
 	s := serve(t, o)
-	conn, _ := newCaller(t).greet(t, hostOf(t, o.Device, s.At), "6.06", make([]byte, perftest.KeysBinaryLen))
+	conn, _ := newCaller(t).connect(t, hostOf(t, o.Device, s.At), "6.06", make([]byte, perftest.KeysBinaryLen))
 	require.NoError(t, conn.Disconnect(toolstest.Context(t), nil))
 	err := s.Next(t)
 	require.ErrorIs(t, err, oob.ErrPeerClosed)

@@ -30,9 +30,9 @@ func transcript(t *testing.T, name string) []toolstest.Message {
 	})
 }
 
-// speak simulates the original program until the connection is closed, and returns the number of
+// replay simulates the original program until the connection is closed, and returns the number of
 // messages sent.
-func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (spoken int) {
+func replay(t *testing.T, conn net.Conn, list []toolstest.Message) (spoken int) {
 	t.Helper()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
 	keys := ""
@@ -102,7 +102,7 @@ func TestServesOriginal(t *testing.T) {
 			}
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
-			spoken := speak(t, conn, list)
+			spoken := replay(t, conn, list)
 			conn.Close()
 			e := <-s.Ended
 			require.Zero(t, s.Len(), "it was sent away")
@@ -133,7 +133,7 @@ func TestJoinsOriginal(t *testing.T) {
 			o.Iters, o.IdleTimeout, o.QPTimeout = 5, 100*time.Millisecond, 1
 			o.Device = toolstest.Device(t, rnic.Options{Impair: "loss 100%"})
 			conn, ended := host(t, o)
-			spoken := speak(t, conn, list)
+			spoken := replay(t, conn, list)
 			e := <-ended
 			require.Error(t, e.err)
 			require.GreaterOrEqual(t, spoken, runs[test.String()])
@@ -290,7 +290,7 @@ func TestSleepingServerGivesUp(t *testing.T) {
 	o.IdleTimeout = 100 * time.Millisecond
 	s := serve(t, o)
 	conn := toolstest.Dial(t, s.At)
-	require.Equal(t, runs["read_lat"], speak(t, conn, list[:runs["read_lat"]]))
+	require.Equal(t, runs["read_lat"], replay(t, conn, list[:runs["read_lat"]]))
 	e := <-s.Ended
 	require.ErrorContains(t, e.err, "wait for its end of the test: no progress")
 }
@@ -347,7 +347,7 @@ func TestOutput(t *testing.T) {
 			if racesync.Enabled && c.name == "write_lat" {
 				t.Skip("the detector knows no memory that is polled by the byte")
 			}
-			server, client := play(t, o, o)
+			server, client := runBoth(t, o, o)
 			require.NoError(t, server.err)
 			require.NoError(t, client.err)
 			if c.server != "" {

@@ -141,7 +141,7 @@ func TestJSON(t *testing.T) {
 		if o.CPUUtil && runtime.GOOS != "linux" {
 			continue
 		}
-		server, client := play(t, o, o)
+		server, client := runBoth(t, o, o)
 		require.NoError(t, server.err)
 		require.NoError(t, client.err)
 		text, err := client.JSON()
@@ -206,7 +206,7 @@ func TestReports(t *testing.T) {
 		if o.CPUUtil && runtime.GOOS != "linux" {
 			continue
 		}
-		server, client := play(t, o, o)
+		server, client := runBoth(t, o, o)
 		require.NoError(t, server.err)
 		require.NoError(t, client.err)
 		if o.Output != perftest.OutputFull {
@@ -239,7 +239,7 @@ func TestOpen(t *testing.T) {
 	}
 	c := o
 	c.Open = func(netip.AddrPort) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
-	server, client := play(t, o, c)
+	server, client := runBoth(t, o, c)
 	require.NoError(t, server.err)
 	require.NoError(t, client.err)
 	require.Len(t, opened, 1)

@@ -58,7 +58,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server, client := play(t, c.server, c.client)
+			server, client := runBoth(t, c.server, c.client)
 			for _, end := range []outcome{server, client} {
 				require.ErrorIs(t, end.err, oob.ErrParams)
 				require.Nil(t, end.Result, "printed %s", end.out)
@@ -71,7 +71,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 // TestTermsThatFit checks that options of one end alone may differ.
 func TestTermsThatFit(t *testing.T) {
 	server := apply(defaults("write_bw"), func(o *perftest.Options) { o.Iters = 7; o.TxDepth = 3; o.Events = true })
-	s, c := play(t, server, defaults("write_bw"))
+	s, c := runBoth(t, server, defaults("write_bw"))
 	require.NoError(t, s.err)
 	require.NoError(t, c.err)
 }

@@ -88,7 +88,7 @@ func TestPlay(t *testing.T) {
 				case testing.Short() && !o.All:
 					o.Iters = 20
 				}
-				server, client := play(t, o, o)
+				server, client := runBoth(t, o, o)
 				require.NoError(t, server.err)
 				require.NoError(t, client.err)
 				if o.Reversed {
@@ -144,7 +144,7 @@ func TestLossIsCounted(t *testing.T) {
 				o.Size, o.Iters, o.Bidirectional = 1000, 200, duplex
 				c := o
 				c.Device = toolstest.Device(t, rnic.Options{Impair: "loss 10% seed 1"})
-				server, client := play(t, o, c)
+				server, client := runBoth(t, o, c)
 				require.NoError(t, server.err)
 				require.NoError(t, client.err)
 				require.Positive(t, server.Lost)
@@ -170,7 +170,7 @@ func TestLossIsRepaired(t *testing.T) {
 			s, c := o, o
 			s.Device = toolstest.Device(t, rnic.Options{Impair: "loss 1% seed 3"})
 			c.Device = toolstest.Device(t, rnic.Options{Impair: "loss 1% seed 4"})
-			server, client := play(t, s, c)
+			server, client := runBoth(t, s, c)
 			require.NoError(t, server.err)
 			require.NoError(t, client.err)
 		})
@@ -192,7 +192,7 @@ func TestDuration(t *testing.T) {
 				}
 				// On a busy machine there may be no message for a long time.
 				for o.Duration = 20 * time.Millisecond; o.Duration < toolstest.HangTimeout; o.Duration *= 2 {
-					server, client := play(t, o, o)
+					server, client := runBoth(t, o, o)
 					require.NoError(t, server.err)
 					require.NoError(t, client.err)
 					if o.Test.Metric == perftest.Bandwidth {
@@ -257,14 +257,14 @@ func TestLimits(t *testing.T) {
 	o := defaults("write_bw")
 	c := o
 	c.LimitBW = 1e9
-	_, client := play(t, o, c)
+	_, client := runBoth(t, o, c)
 	require.ErrorIs(t, client.err, perftest.ErrLimit)
 	require.Len(t, client.Bandwidth, 1)
 	c.LimitBW, c.LimitRate = 0.001, 1e9
-	_, client = play(t, o, c)
+	_, client = runBoth(t, o, c)
 	require.ErrorIs(t, client.err, perftest.ErrLimit)
 	c.LimitRate = 1e-9
-	_, client = play(t, o, c)
+	_, client = runBoth(t, o, c)
 	require.NoError(t, client.err)
 }
 
@@ -276,7 +276,7 @@ func TestWrongData(t *testing.T) {
 			o.Validate, o.Size = true, 100
 			c := o
 			c.Payload = []byte("something else")
-			server, client := play(t, o, c)
+			server, client := runBoth(t, o, c)
 			var wrong *perftest.DataError
 			if o.Test.Verb == perftest.Read {
 				require.ErrorAs(t, client.err, &wrong)
@@ -291,7 +291,7 @@ func TestWrongData(t *testing.T) {
 	o.Validate = true
 	c := o
 	c.Iters = 60
-	server, _ := play(t, o, c)
+	server, _ := runBoth(t, o, c)
 	require.ErrorContains(t, server.err, "wrong data: at offset 0 of queue pair 0 is 0x3c and should be 0x32")
 }
 
@@ -303,7 +303,7 @@ func TestSizesDiffer(t *testing.T) {
 		o.Size, o.NoVersions = 512, true
 		c := o
 		c.Size = 256
-		server, client := play(t, o, c)
+		server, client := runBoth(t, o, c)
 		require.ErrorContains(t, server.err, "message of 256 bytes received, want 512; give both sides the same -s", name)
 		require.ErrorIs(t, client.err, oob.ErrPeerClosed)
 	}
@@ -357,7 +357,7 @@ func TestIdle(t *testing.T) {
 			s := o
 			s.Device = toolstest.Device(t, rnic.Options{Impair: c.impair})
 			o.IdleTimeout *= 5 // the server times out first
-			server, client := play(t, s, o)
+			server, client := runBoth(t, s, o)
 			require.ErrorIs(t, server.err, watch.ErrIdle)
 			require.ErrorContains(t, server.err, "this transport does not retransmit")
 			require.Error(t, client.err)
@@ -377,13 +377,13 @@ func TestCounters(t *testing.T) {
 		}
 		return 0, false
 	}
-	server, client := play(t, o, o)
+	server, client := runBoth(t, o, o)
 	require.NoError(t, server.err)
 	require.NoError(t, client.err)
 	require.Regexp(t, `\thw_counters/sent_pkts=\d{3,}\n\tcounters/rcvd_pkts=\d+\n\n`, client.out)
 
 	c := o
 	c.Counters = []string{"no_such"}
-	_, client = play(t, o, c)
+	_, client = runBoth(t, o, c)
 	require.ErrorContains(t, client.err, `-W: the device has no counter "no_such"`)
 }

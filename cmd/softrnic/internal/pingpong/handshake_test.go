@@ -36,8 +36,8 @@ func transcript(t *testing.T, name string) []toolstest.Message {
 	})
 }
 
-// speak simulates the original program in a handshake and returns our messages.
-func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (ours []string) {
+// replay simulates the original program in a handshake and returns our messages.
+func replay(t *testing.T, conn net.Conn, list []toolstest.Message) (ours []string) {
 	t.Helper()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.HangTimeout)))
 	for _, m := range list {
@@ -85,7 +85,7 @@ func TestServesOriginal(t *testing.T) {
 			o := goldenOptions(k)
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
-			ours := speak(t, conn, list)
+			ours := replay(t, conn, list)
 			require.NoError(t, conn.Close()) // as the originals do
 			checkOurs(t, ours, list)
 			e := <-s.Ended
@@ -106,7 +106,7 @@ func TestJoinsOriginal(t *testing.T) {
 			o := goldenOptions(k)
 			o.Device = toolstest.Device(t, rnic.Options{Impair: "drop every 1st SEND_FIRST; drop every 1st SEND_MIDDLE; drop every 1st SEND_LAST; drop every 1st SEND_ONLY"})
 			conn, ended := host(t, o)
-			ours := speak(t, conn, list)
+			ours := replay(t, conn, list)
 			require.NoError(t, conn.Close()) // as the originals do
 			checkOurs(t, ours, list)
 			e := <-ended

@@ -57,8 +57,8 @@ func host(t *testing.T, o pingpong.Options) (net.Conn, <-chan outcome) {
 	})
 }
 
-// play runs a server and a client with each other.
-func play(t *testing.T, s, c pingpong.Options) (server, client outcome) {
+// runBoth runs a server and a client with each other.
+func runBoth(t *testing.T, s, c pingpong.Options) (server, client outcome) {
 	t.Helper()
 	end := toolstest.NewBarrier()
 	s.Linger, c.Linger = end.Wait(0), end.Wait(1)

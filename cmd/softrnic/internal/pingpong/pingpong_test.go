@@ -55,7 +55,7 @@ func TestPlay(t *testing.T) {
 					o.NumQP = 5
 				}
 				t.Run(fmt.Sprintf("%s,events=%v,%d", k, events, size), func(t *testing.T) {
-					server, client := play(t, o, o)
+					server, client := runBoth(t, o, o)
 					require.NoError(t, server.err)
 					require.NoError(t, client.err)
 					require.Regexp(t, form(o), server.out)
@@ -79,7 +79,7 @@ func TestDepths(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,%d", k, depth), func(t *testing.T) {
 				o := pingpong.Defaults(k)
 				o.Iters, o.RxDepth, o.NumQP = 30, depth, 1
-				server, client := play(t, o, o)
+				server, client := runBoth(t, o, o)
 				require.NoError(t, server.err)
 				require.NoError(t, client.err)
 			})
@@ -96,7 +96,7 @@ func TestLoss(t *testing.T) {
 			s, c := o, o
 			s.Device = toolstest.Device(t, rnic.Options{Impair: "loss 3% seed 5"})
 			c.Device = toolstest.Device(t, rnic.Options{Impair: "loss 3% seed 6"})
-			server, client := play(t, s, c)
+			server, client := runBoth(t, s, c)
 			require.NoError(t, server.err)
 			require.NoError(t, client.err)
 		})
@@ -116,7 +116,7 @@ func TestOpen(t *testing.T) {
 	}
 	c := o
 	c.Open = func(netip.Addr) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
-	server, client := play(t, o, c)
+	server, client := runBoth(t, o, c)
 	require.NoError(t, server.err)
 	require.NoError(t, client.err)
 	require.Len(t, opened, 1)
@@ -134,7 +134,7 @@ func TestIdle(t *testing.T) {
 				o.IdleTimeout, o.Events = 100*time.Millisecond, events
 				s, c := o, o
 				s.Device = toolstest.Device(t, rnic.Options{Impair: "drop 40th SEND_ONLY; drop 30th SEND_LAST"})
-				server, client := play(t, s, c)
+				server, client := runBoth(t, s, c)
 				require.ErrorIs(t, server.err, pingpong.ErrIdle)
 				require.ErrorIs(t, client.err, pingpong.ErrIdle)
 				require.ErrorContains(t, client.err, "of 1000 messages sent")
@@ -172,7 +172,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server, client := play(t, c.server, c.client)
+			server, client := runBoth(t, c.server, c.client)
 			require.ErrorIs(t, server.err, oob.ErrParams)
 			require.ErrorContains(t, server.err, c.want)
 			require.ErrorIs(t, client.err, oob.ErrParams)

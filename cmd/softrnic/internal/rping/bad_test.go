@@ -46,13 +46,13 @@ func TestBadClients(t *testing.T) {
 			golden := goldenPing(t, 0)
 			copy(p.mr.Bytes(), golden)
 			p.advertise(0, uint32(len(golden)))
-			p.hear()
+			p.receive()
 			p.advertise(100, uint32(len(golden))-1)
 		}, "write of 64 bytes: client buffer has 63"},
 		{"gone in the middle", func(p *puppet) {
 			copy(p.mr.Bytes(), goldenPing(t, 0))
 			p.advertise(0, 64)
-			p.hear()
+			p.receive()
 			p.conn.Disconnect(toolstest.Context(t), nil)
 		}, "ping 0: cm: "},
 	} {
@@ -102,9 +102,9 @@ func TestUnheardGoodBye(t *testing.T) {
 		copy(p.mr.Bytes(), golden)
 		p.dial(s.At, nil)
 		p.advertise(0, uint32(len(golden)))
-		p.hear()
+		p.receive()
 		p.advertise(100, uint32(len(golden)))
-		p.hear()
+		p.receive()
 		err := (<-s.Ended).err
 		if why == "" {
 			require.NoError(t, err)
@@ -121,11 +121,11 @@ func TestBadServers(t *testing.T) {
 		act  func(p *puppet)
 		why  string
 	}{
-		{"short message", func(p *puppet) { p.hear(); p.send(make([]byte, 3)) }, "received bogus data, size 3"},
+		{"short message", func(p *puppet) { p.receive(); p.send(make([]byte, 3)) }, "received bogus data, size 3"},
 		{"nothing written", func(p *puppet) {
-			p.hear()
+			p.receive()
 			p.send(make([]byte, rping.InfoLen))
-			p.hear()
+			p.receive()
 			p.send(make([]byte, rping.InfoLen))
 		}, "data mismatch! ping 0: byte 0 is 0x00 and should be 0x72"},
 		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Context(t), nil) }, "ping 0: cm: "},

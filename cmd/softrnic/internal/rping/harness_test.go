@@ -134,8 +134,8 @@ func (p *puppet) advertise(off int, size uint32) {
 	p.send(rping.Info{Addr: p.mr.Addr() + uint64(off), RKey: p.mr.RKey(), Size: size}.Append(nil))
 }
 
-// hear waits for a message and returns it.
-func (p *puppet) hear() rping.Info {
+// receive waits for a message and returns it.
+func (p *puppet) receive() rping.Info {
 	var wcs [1]verbs.WC
 	_, err := p.cq.PollWait(toolstest.Context(p.t), wcs[:])
 	if err != nil || wcs[0].Err() != nil {

@@ -44,7 +44,7 @@ func start(t *testing.T, listen, to sockets.Addr, o sdpproxy.Options) *running {
 		defer close(p.ended)
 		p.totals, p.err = sdpproxy.Run(ctx, o)
 	}()
-	t.Cleanup(func() { p.end(t) })
+	t.Cleanup(func() { p.stopAndWait(t) })
 	select {
 	case a := <-ready:
 		at, err := sockets.ParseAddr(sockets.FormatAddr(a))
@@ -56,8 +56,8 @@ func start(t *testing.T, listen, to sockets.Addr, o sdpproxy.Options) *running {
 	return p
 }
 
-// end ends a proxy.
-func (p *running) end(t *testing.T) {
+// stopAndWait ends a proxy.
+func (p *running) stopAndWait(t *testing.T) {
 	p.stop()
 	select {
 	case <-p.ended:

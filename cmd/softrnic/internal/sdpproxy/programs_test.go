@@ -124,8 +124,8 @@ func TestIperf3(t *testing.T) {
 			require.Positive(t, report.End.Received.Bytes, "%s", text)
 			t.Logf("%v %v: %.0f MB in a second", d, extra, report.End.Received.Bytes/1e6)
 		}
-		near.end(t)
-		far.end(t)
+		near.stopAndWait(t)
+		far.stopAndWait(t)
 	}
 }
 

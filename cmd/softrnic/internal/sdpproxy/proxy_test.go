@@ -50,8 +50,8 @@ func TestBetween(t *testing.T) {
 				})
 			}
 			all.Wait()
-			near.end(t)
-			far.end(t)
+			near.stopAndWait(t)
+			far.stopAndWait(t)
 			want := sdpproxy.Totals{Connections: clients, BytesTo: total, BytesFrom: total}
 			require.Equal(t, want, near.totals)
 			require.Equal(t, want, far.totals)
@@ -129,8 +129,8 @@ func TestReset(t *testing.T) {
 	require.NoError(t, other.CloseWrite())
 	_, err = other.Read(make([]byte, 1))
 	require.Equal(t, io.EOF, err)
-	near.end(t)
-	far.end(t)
+	near.stopAndWait(t)
+	far.stopAndWait(t)
 	require.EqualValues(t, 1, near.totals.Failed)
 	require.EqualValues(t, 1, far.totals.Failed)
 	require.Regexp(t, `^connection 2 of tcp:\S+: .*sdp.*: sdp: connection reset.*\n$`, near.log.String())
@@ -158,9 +158,9 @@ func TestNobodyThere(t *testing.T) {
 	for range 2 {
 		near.requireReset(t)
 	}
-	far.end(t)
+	far.stopAndWait(t)
 	near.requireReset(t)
-	near.end(t)
+	near.stopAndWait(t)
 	require.Equal(t, sdpproxy.Totals{Connections: 2, Failed: 2}, far.totals)
 	require.Equal(t, sdpproxy.Totals{Connections: 3, Failed: 3}, near.totals)
 	require.Contains(t, far.log.String(), "connect: connection refused")
@@ -205,7 +205,7 @@ func TestEnd(t *testing.T) {
 				require.Contains(t, p.log.String(), "aborted at the end of the proxy")
 			}
 			require.NoError(t, conn.Close())
-			p.end(t)
+			p.stopAndWait(t)
 			require.Equal(t, c.want, p.totals)
 		})
 	}

@@ -57,8 +57,8 @@ func TestParse(t *testing.T) {
 	require.Empty(t, sockets.Addr{}.String())
 }
 
-// talk sends a message from a dialer to a listener.
-func talk(t *testing.T, from, to *sockets.Sockets, at sockets.Addr) {
+// sendWord sends a message from a dialer to a listener.
+func sendWord(t *testing.T, from, to *sockets.Sockets, at sockets.Addr) {
 	t.Helper()
 	ctx := toolstest.Context(t)
 	l, err := to.Listen(ctx, at)
@@ -84,15 +84,15 @@ func TestPlaces(t *testing.T) {
 	for name, place := range map[string]rdmacm.DeviceSource{"opened": toolstest.Anywhere, "one": {Device: toolstest.Device(t, rnic.Options{})}} {
 		t.Run(name, func(t *testing.T) {
 			from, to := sockets.New(place, sdp.Options{}), sockets.New(toolstest.Anywhere, sdp.Options{})
-			talk(t, from, to, sockets.Addr{Network: "sdp"})
-			talk(t, to, from, sockets.Addr{Network: "sdp"}) // a listener that has dialed
-			talk(t, from, from, sockets.Addr{Network: "tcp", Host: "localhost"})
+			sendWord(t, from, to, sockets.Addr{Network: "sdp"})
+			sendWord(t, to, from, sockets.Addr{Network: "sdp"}) // a listener that has dialed
+			sendWord(t, from, from, sockets.Addr{Network: "tcp", Host: "localhost"})
 			require.NoError(t, from.Close(toolstest.Context(t)))
 			require.NoError(t, to.Close(toolstest.Context(t)))
 		})
 	}
 	s := sockets.New(toolstest.Anywhere, sdp.Options{})
-	talk(t, s, s, sockets.Addr{Network: "sdp", Host: "127.94.1.1"}) // a device each
+	sendWord(t, s, s, sockets.Addr{Network: "sdp", Host: "127.94.1.1"}) // a device each
 	require.NoError(t, s.Close(toolstest.Context(t)))
 }
 

@@ -93,8 +93,8 @@ func (c *crowd) entry(key string) (string, error) {
 	return fmt.Sprintf("%v/%x/%x/%x/4096", c.at, c.qp.Num(), crowdQKey, rank), err
 }
 
-// meet connects the crowd to rank 0.
-func (c *crowd) meet(address string) {
+// connect connects the crowd to rank 0.
+func (c *crowd) connect(address string) {
 	f := strings.Split(address, "/")
 	at := netip.MustParseAddrPort(f[0])
 	var err error
@@ -107,8 +107,8 @@ func (c *crowd) meet(address string) {
 	}
 }
 
-// answer replies to n messages with one message each.
-func (c *crowd) answer(ctx context.Context, n int) {
+// replyTo replies to n messages with one message each.
+func (c *crowd) replyTo(ctx context.Context, n int) {
 	wcs := make([]verbs.WC, 32)
 	for n > 0 {
 		k, err := c.cq.PollWait(ctx, wcs)
@@ -166,16 +166,16 @@ func hub(t *testing.T, c *crowd) *engine.Engine {
 		require.NoError(t, e.Close(context.Background()))
 		require.NoError(t, dev.Close())
 	})
-	c.meet(b.mine())
+	c.connect(b.mine())
 	return e
 }
 
-// visit has rank 0 and some ranks of the crowd exchange a message in each direction.
-func (c *crowd) visit(ctx context.Context, e *engine.Engine, ranks ...int) {
+// exchangeMessages has rank 0 and some ranks of the crowd exchange a message in each direction.
+func (c *crowd) exchangeMessages(ctx context.Context, e *engine.Engine, ranks ...int) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		c.answer(ctx, len(ranks))
+		c.replyTo(ctx, len(ranks))
 	}()
 	body, got := make([]byte, 100), make([]byte, 8)
 	for _, rank := range ranks {
@@ -191,8 +191,8 @@ func (c *crowd) visit(ctx context.Context, e *engine.Engine, ranks ...int) {
 	<-over
 }
 
-// all returns the ranks of a crowd.
-func (c *crowd) all() (ranks []int) {
+// allRanks returns the ranks of a crowd.
+func (c *crowd) allRanks() (ranks []int) {
 	for i := range c.ranks {
 		ranks = append(ranks, i+1)
 	}
@@ -227,15 +227,15 @@ func TestManyRanksTakeLittle(t *testing.T) {
 	defer cancel()
 	c := newCrowd(t, n)
 	e := hub(t, c)
-	c.visit(ctx, e, c.all()...) // all buffers at both ends have grown, except those for each rank
+	c.exchangeMessages(ctx, e, c.allRanks()...) // all buffers at both ends have grown, except those for each rank
 	before := heap()
 	require.EqualValues(t, 1, stats(e).AddressHandles)
 	more := newCrowd(t, n)
 	fixed := heap() - before // of a crowd without messages
 	e2 := hub(t, more)
-	more.visit(ctx, e2, 1)
+	more.exchangeMessages(ctx, e2, 1)
 	one := heap() - before - fixed
-	more.visit(ctx, e2, more.all()...)
+	more.exchangeMessages(ctx, e2, more.allRanks()...)
 	all := heap() - before - fixed
 	t.Logf("%d KiB with 1 rank, %d KiB with %d: %d bytes a rank at both ends together", one>>10, all>>10, n, (all-one)/n)
 	require.LessOrEqual(t, (all-one)/n, int64(limit))
@@ -258,7 +258,7 @@ func TestStrangers(t *testing.T) {
 	var err error
 	liar.hub.ah, err = liar.pd.CreateAH(c.hub.ah.Attr())
 	require.NoError(t, err)
-	c.visit(ctx, e, c.all()...)
+	c.exchangeMessages(ctx, e, c.allRanks()...)
 	liar.post(good(1)) // the right Q_Key from another queue pair (almost surely with another number)
 	c.post(good(0))    // rank 0 itself
 	c.post(good(4))    // a rank that does not exist
@@ -267,7 +267,7 @@ func TestStrangers(t *testing.T) {
 	c.post(append([]byte{0, 0, 0, 0, 0, 0, 0, 1}, make([]byte, 60)...))
 	liar.hub.qkey++
 	liar.post(good(1)) // which the device drops
-	c.visit(ctx, e, c.all()...)
+	c.exchangeMessages(ctx, e, c.allRanks()...)
 	s := stats(e)
 	strangers := uint64(5)
 	if liar.qp.Num() == c.qp.Num() {
@@ -285,14 +285,14 @@ func TestBadRanks(t *testing.T) {
 	defer cancel()
 	c := newCrowd(t, 3)
 	e := hub(t, c)
-	c.visit(ctx, e, c.all()...)
+	c.exchangeMessages(ctx, e, c.allRanks()...)
 	wrong := make([]byte, envelope.Size)
 	(&envelope.Header{Kind: envelope.Eager, Source: 3}).MarshalTo(wrong) // the source of another rank
 	require.NoError(t, c.ranks[0].Send(1, 0, wrong, nil))
 	c.drain(c.ranks[0])
 	b := make([]byte, nack.FeedbackSize)
 	c.post(b[:(&nack.Header{Kind: nack.Hello, From: 2, Epoch: 9}).Put(b)])
-	c.visit(ctx, e, 3)
+	c.exchangeMessages(ctx, e, 3)
 	require.ErrorIs(t, stateFailed(e, 1), envelope.ErrMalformed)
 	require.ErrorContains(t, stateFailed(e, 2), "peer restarted")
 	require.NoError(t, stateFailed(e, 3))
@@ -304,7 +304,7 @@ func TestConnectAll(t *testing.T) {
 	c := newCrowd(t, 3)
 	e := hub(t, c)
 	require.NoError(t, e.Fabric().ConnectAll(context.Background()))
-	c.visit(context.Background(), e, c.all()...)
+	c.exchangeMessages(context.Background(), e, c.allRanks()...)
 
 	dev, err := rnic.Open(rnic.Options{})
 	require.NoError(t, err)
