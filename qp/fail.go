@@ -85,7 +85,7 @@ func (c *Core) unansweredFailure() *verbs.Failure {
 	}
 	f := &verbs.Failure{Event: fmt.Sprintf("no acknowledgement from %v", c.path.Dst)}
 	if c.peerSeen {
-		f.Cause = fmt.Sprintf("its process or host has terminated, its queue pair 0x%x has failed or is destroyed, or its system does not send the replies", c.attr.DestQPN)
+		f.Cause = fmt.Sprintf("its process or host has terminated, its queue pair 0x%x has failed or is closed, or its system does not send the replies", c.attr.DestQPN)
 	} else {
 		f.Cause = fmt.Sprintf("its queue pair 0x%x has never responded; a firewall may block UDP port %d, or the address or the number is wrong",
 			c.attr.DestQPN, c.path.Dst.Port())

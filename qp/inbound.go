@@ -48,7 +48,7 @@ func (c *Core) acquireRecv() bool {
 }
 
 // ReleaseSharedRecv returns the receive of an incomplete message to the shared
-// queue. It must be called before the queue pair is destroyed.
+// queue. It must be called before the queue pair is closed.
 func (c *Core) ReleaseSharedRecv() {
 	if c.msg.held && c.shared != nil {
 		c.shared.PushFront(&c.msg.wqe)

@@ -51,7 +51,7 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 	case p.core != c:
 		return c.invalidError("post send", "the peer belongs to another queue pair")
 	case p.closed:
-		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrClosed, Detail: "the peer was destroyed"}
+		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrClosed, Detail: "the peer is closed"}
 	case !p.connected:
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrNotConnected, Detail: "PeerAH.Connect has not been called"}
 	case r.ops >= r.maxOps:

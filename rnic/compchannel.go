@@ -161,8 +161,8 @@ func (ch *completionChannel) close() error {
 		return nil
 	}
 	if ch.users > 0 {
-		return &verbs.OpError{Op: "destroy completion channel", Object: ch.String(), Err: verbs.ErrBusy,
-			Detail: fmt.Sprintf("%d completion queues use the channel; destroy those first", ch.users)}
+		return &verbs.OpError{Op: "close completion channel", Object: ch.String(), Err: verbs.ErrBusy,
+			Detail: fmt.Sprintf("%d completion queues use the channel; close those first", ch.users)}
 	}
 	for ch.waiting.pop() != nil { // only of a closed device; offered is empty without users
 	}

@@ -48,7 +48,7 @@ func (d *Device) deviceCounters(sum QPCounters) Counters {
 	}
 }
 
-// retiredCounters are the sums of the counters of destroyed queue pairs.
+// retiredCounters are the sums of the counters of closed queue pairs.
 type retiredCounters struct {
 	mu    sync.Mutex
 	total QPCounters

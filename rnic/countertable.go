@@ -9,7 +9,7 @@ import (
 // JSON they are one flat object with the names of Linux's hw_counters of
 // rdma_rxe; counters that rxe lacks have the name of mlx5, if it has one.
 type Counters struct {
-	QPCounters        // sums over all queue pairs, destroyed ones too
+	QPCounters        // sums over all queue pairs, closed ones too
 	LinkDowned uint64 `json:"link_downed"` // times that the socket failed
 	ICRCMember uint64 `json:"icrc_member"` // packets whose ICRC is valid for an unexpected IPv4 identification
 	EventsLost uint64 `json:"events_lost"` // asynchronous events dropped because the program did not take them

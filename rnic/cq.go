@@ -42,7 +42,7 @@ type completionQueue struct {
 	pollWaiters   atomic.Int32    // calls of PollWait in progress, which every completion wakes
 	parkedWaiters []chan struct{} // parked waiters
 	spareChans    []chan struct{} // free list for parkedWaiters
-	parkedCount   atomic.Int32    // len(parked)
+	parkedCount   atomic.Int32    // len(parkedWaiters)
 }
 
 // An armState records the last ReqNotify.
@@ -97,7 +97,7 @@ func (c *completionQueue) pushCompletion(wc *verbs.WC, solicited bool) bool {
 		if first {
 			c.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Failure: &verbs.Failure{
 				Event: fmt.Sprintf("a completion queue of %d overran", c.depth),
-				Cause: "completions are lost; destroy the queue with its queue pairs, and create one with the depth of all queues that use it together, or poll more often",
+				Cause: "completions are lost; close the queue with its queue pairs, and create one with the depth of all queues that use it together, or poll more often",
 			}})
 			c.wakeWaiters()
 		}
@@ -426,8 +426,8 @@ func (c *completionQueue) close(force bool) error {
 	}
 	if c.users > 0 && !force {
 		defer c.mu.Unlock()
-		return &verbs.OpError{Op: "destroy CQ", Object: c.String(), Err: verbs.ErrBusy,
-			Detail: fmt.Sprintf("%d queues of queue pairs use it; destroy those first", c.users)}
+		return &verbs.OpError{Op: "close CQ", Object: c.String(), Err: verbs.ErrBusy,
+			Detail: fmt.Sprintf("%d queues of queue pairs use it; close those first", c.users)}
 	}
 	c.closed = true
 	c.failed.Store(true)

@@ -57,7 +57,7 @@ type Device struct {
 	fault     atomic.Pointer[error] // why the link failed, if it has
 	unusable  atomic.Bool           // closed or failed
 	endedOnce sync.Once
-	ended     chan struct{} // closed when the link has failed, or after Close has flushed
+	ended     chan struct{} // closed when the link has failed, or when Close has flushed all work
 	mu        sync.Mutex
 	cqs       map[*completionQueue]struct{}
 	capture   *capture.File // the running capture, or nil
@@ -130,8 +130,8 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	d.guid = uint64(d.random())<<32 | uint64(d.random())
 	d.attr = d.deviceAttr()
 	d.quota = newQuotas(d.attr)
-	known := o.hooks.Conn == nil && d.caps.Index != 0
-	d.port.state.Store(&ifwatch.State{HasAddr: true, Up: !known || d.caps.Up, MTU: d.caps.MTU})
+	linkKnown := o.hooks.Conn == nil && d.caps.Index != 0
+	d.port.state.Store(&ifwatch.State{HasAddr: true, Up: !linkKnown || d.caps.Up, MTU: d.caps.MTU})
 	if o.hooks.Conn == nil {
 		heldAddrs.Store(d.addr, d.name)
 	}
@@ -282,8 +282,8 @@ func (d *Device) close() error {
 	return errors.Join(errs...)
 }
 
-// trackCQ registers a completion queue to be closed by Close; untrackCQ undoes
-// it.
+// trackCQ registers a completion queue to be closed with the device; untrackCQ
+// removes it.
 func (d *Device) trackCQ(c *completionQueue) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -305,7 +305,7 @@ func (d *Device) wakeLeaders() {
 	}
 }
 
-// The rest implements pdHost.
+// The following methods implement pdHost.
 
 func (d *Device) keyTable() *keyTable       { return d.keys }
 func (d *Device) quotas() *quotas           { return d.quota }
@@ -314,11 +314,11 @@ func (d *Device) pdFreed(*protectionDomain) { d.quota.release(kindPD) }
 
 func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
 	if d.log.Enabled(context.Background(), slog.LevelDebug) {
-		why := ""
+		cause := ""
 		if ev.Failure != nil {
-			why = ev.Failure.String()
+			cause = ev.Failure.String()
 		}
-		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "cause", why)
+		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "cause", cause)
 	}
 	d.wakeups.Add(1)
 	d.events.push(ev)
@@ -360,8 +360,8 @@ func (d *Device) linkFailed(err error) {
 	go d.wakeAllWaiters() // in a goroutine: d.mu is taken before the locks of shards
 }
 
-// notifyEnded wakes the waiters on completion channels because the device has
-// ended.
+// notifyEnded wakes the waiters on completion channels when the device is closed
+// or its link has failed.
 func (d *Device) notifyEnded() { d.endedOnce.Do(func() { close(d.ended) }) }
 
 // wakeAllWaiters wakes every sleeping waiter of the device.

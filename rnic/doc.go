@@ -6,7 +6,7 @@
 // # Use
 //
 //	dev, err := rnic.Open(rnic.Options{})    // 127.x.y.z:4791, or Options.Addr
-//	defer dev.Close()                        // takes everything with it, in any order
+//	defer dev.Close()                        // closes all its objects as well
 //	pd, err := dev.AllocPD()
 //	cq, err := dev.CreateCQ(128)
 //	qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq, Cap: ...})
@@ -89,9 +89,10 @@
 //
 // # Failure
 //
-// Misuse of a call is a *verbs.OpError at once. Failed work is a completion
-// that explains itself (verbs.WC.Failure), with a line in the log (Options.Logger) and
-// the queue pair's last packets there at level debug, and in Device.InspectQP.
-// A bad packet is counted under its reason and dropped (Device.Inspect). When the socket itself fails,
-// the device raises EventDeviceFatal.
+// A call that is used wrongly returns a *verbs.OpError. Failed work is a
+// completion with the details in verbs.WC.Failure; the log (Options.Logger) has it
+// at level debug, with the last packets of the queue pair, which Device.InspectQP
+// returns as well. A bad packet is dropped and counted under its reason
+// (Device.Inspect). When the socket itself fails, the device raises
+// EventDeviceFatal.
 package rnic

@@ -15,9 +15,9 @@ import (
 // one moment. Its JSON names are stable.
 type Snapshot struct {
 	Device    DeviceInfo   `json:"device"`
-	Now       int64        `json:"now_ns"`        // on the device's clock, as in histories
-	Counters  Counters     `json:"counters"`      // the device's own, and the sums over all queue pairs
-	Destroyed QPCounters   `json:"destroyed_qps"` // the part of destroyed queue pairs
+	Now       int64        `json:"now_ns"`     // on the device's clock, as in histories
+	Counters  Counters     `json:"counters"`   // the device's own, and the sums over all queue pairs
+	ClosedQPs QPCounters   `json:"closed_qps"` // the part of closed queue pairs
 	Link      LinkCounters `json:"link_counters"`
 	Faults    *FaultInfo   `json:"faults,omitempty"` // once fault injection was used
 	Drops     []DropInfo   `json:"drops"`            // every reason, also with a count of 0
@@ -139,13 +139,13 @@ var kindNames = [kinds]string{"pd", "cq", "qp", "srq", "mr", "mw", "ah"}
 // failed queue pairs; InspectQP returns it for any.
 func (d *Device) Inspect() Snapshot {
 	s := Snapshot{Device: d.info(), Now: int64(d.now()), Drops: d.dropInfo(), Objects: d.objects(), CQs: d.inspectCQs()}
-	s.QPs, s.Destroyed = d.inspectQPs()
+	s.QPs, s.ClosedQPs = d.inspectQPs()
 	for _, q := range s.QPs {
 		if i, ok := slices.BinarySearchFunc(s.CQs, q.SendCQ, func(c CQInfo, n uint32) int { return cmp.Compare(c.Num, n) }); ok {
 			s.CQs[i].Unsignaled += q.Counters.Unsignaled
 		}
 	}
-	s.Counters = d.deviceCounters(s.Destroyed)
+	s.Counters = d.deviceCounters(s.ClosedQPs)
 	for i := range s.QPs {
 		addCounters(&s.Counters.QPCounters, s.QPs[i].Counters)
 	}
@@ -218,10 +218,10 @@ func (c *completionQueue) info() CQInfo {
 }
 
 // inspectQPs describes the live queue pairs and sums the counters of the
-// destroyed ones. A queue pair destroyed meanwhile counts once, because a
+// closed ones. A queue pair closed meanwhile counts once, because a
 // falling sum would look like a restart of the device; this is given up after 8
 // attempts.
-func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
+func (d *Device) inspectQPs() (list []QPInfo, closed QPCounters) {
 	const looks = 8
 	for range looks {
 		before := d.retired.sum()
@@ -233,21 +233,21 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 		})
 		d.quiesceShards() // removed queue pairs have added their counters to retired
 		after := d.retired.sum()
-		destroyed = after
+		closed = after
 		if after == before {
 			break
 		}
 	}
 	slices.SortFunc(list, func(a, b QPInfo) int { return cmp.Compare(a.Num, b.Num) })
-	return list, destroyed
+	return list, closed
 }
 
-// info describes the queue pair, and reports false if it was destroyed. The
+// info describes the queue pair, and reports false if it is closed. The
 // flight recorder is included if history is set or the queue pair has failed.
 func (q *queuePair) info(history bool) (QPInfo, bool) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	if q.destroyed {
+	if q.closed {
 		return QPInfo{}, false
 	}
 	c := q.core

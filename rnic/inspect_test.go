@@ -91,12 +91,12 @@ func TestInspectDestroyed(t *testing.T) {
 	a, b := pair(t, Options{})
 	write(t, a, b, 100)
 	before := a.dev.Inspect()
-	require.Zero(t, before.Destroyed)
+	require.Zero(t, before.ClosedQPs)
 	require.NoError(t, a.qp.Close())
 	after := a.dev.Inspect()
 	require.Empty(t, after.QPs)
 	require.Equal(t, before.Counters, after.Counters)
-	require.Equal(t, before.QPs[0].Counters, after.Destroyed)
+	require.Equal(t, before.QPs[0].Counters, after.ClosedQPs)
 }
 
 // TestInspectMonotonic checks that no sum decreases while queue pairs are closed.

@@ -7,12 +7,12 @@ import (
 
 // Sleeps of the monitor.
 const (
-	napMin         = 50 * time.Microsecond  // first sleep, while others poll
-	minPollGap     = 20 * time.Microsecond  // mean interval of polls above which the service is needed
-	napMax         = 2 * time.Millisecond   // longest sleep, after long polling
-	requestDelay   = 300 * time.Microsecond // delay after requestService, unless a poll comes first
-	watchfulNaps   = 6                      // interruptible sleeps that run to their end before they are given up again
-	napsBeforePark = 5                      // sleeps behind a sleeping leader before the monitor parks
+	minMonitorSleep  = 50 * time.Microsecond  // first sleep, while others poll
+	minPollGap       = 20 * time.Microsecond  // mean interval of polls above which the service is needed
+	maxMonitorSleep  = 2 * time.Millisecond   // longest sleep, after long polling
+	requestDelay     = 300 * time.Microsecond // delay after requestService, unless a poll comes first
+	maxWatchedSleeps = 6                      // sleeps in sleepWhileActive with an active program, after which it is no longer used
+	sleepsBeforePark = 5                      // sleeps behind a sleeping leader before the monitor parks
 )
 
 // runMonitor is the monitor goroutine: it detects that no goroutine polls the
@@ -31,20 +31,23 @@ const (
 func (s *shard) runMonitor() {
 	defer close(s.serviceStart)
 	seen := s.polls.Load()
-	nap, urged, slept, behind := napMin, requestDelay, napMin, 0
-	watchful := 0 // interruptible sleeps left
-	short, long := newShortSleeper(), time.NewTimer(0)
-	defer short.close()
-	defer long.Stop()
+	sleep := minMonitorSleep     // next sleep
+	requestSleep := requestDelay // next sleep while work is left to the service
+	slept := minMonitorSleep     // last sleep
+	behindLeader := 0            // sleeps without a poll while a leader is asleep in the socket
+	watchedSleeps := 0           // sleeps left that end early if the program shows no activity
+	shortTimer, longTimer := newShortSleeper(), time.NewTimer(0)
+	defer shortTimer.close()
+	defer longTimer.Stop()
 	for !s.dev.unusable.Load() {
 		polls := s.polls.Load()
-		rare := polls-seen < uint64(slept/minPollGap)
-		if rare && (polls != seen || slept > napMin) && !s.token.Load() {
+		pollsRare := polls-seen < uint64(slept/minPollGap)
+		if pollsRare && (polls != seen || slept > minMonitorSleep) && !s.token.Load() {
 			seen = polls // perhaps the whole process had no processor
-			short.sleep(napMin)
+			shortTimer.sleep(minMonitorSleep)
 			polls = s.polls.Load()
 		}
-		if rare && polls == seen && s.token.CompareAndSwap(false, true) {
+		if pollsRare && polls == seen && s.token.CompareAndSwap(false, true) {
 			s.recalled.Store(false)
 			s.serviceRuns.Add(1)
 			s.serving.Store(true)
@@ -53,62 +56,62 @@ func (s *shard) runMonitor() {
 			s.serviceStart <- struct{}{} // passes the token
 			<-s.serviceStopped
 			if time.Duration(s.dev.now()-began) > requestDelay {
-				watchful = watchfulNaps
+				watchedSleeps = maxWatchedSleeps
 			}
 			seen = s.polls.Load()
-			nap, urged, slept, behind = napMin, requestDelay, napMin, 0
+			sleep, requestSleep, slept, behindLeader = minMonitorSleep, requestDelay, minMonitorSleep, 0
 			if s.serviceRequested.Swap(false) {
-				slept = urged
+				slept = requestSleep
 			}
-			short.sleep(slept)
+			shortTimer.sleep(slept)
 			continue
 		}
-		nap = min(nap+nap/8, napMax)
+		sleep = min(sleep+sleep/8, maxMonitorSleep)
 		if polls == seen && s.asleep.Load() {
-			if behind++; behind > napsBeforePark {
+			if behindLeader++; behindLeader > sleepsBeforePark {
 				s.parkMonitor()
-				behind = 0
+				behindLeader = 0
 			}
 		}
-		seen, slept = polls, nap
-		roused := s.serviceRequested.Load()
+		seen, slept = polls, sleep
+		requested := s.serviceRequested.Load()
 		switch {
-		case roused:
-		case nap < requestDelay:
-			short.sleep(nap)
-		case s.sleepLong(long, nap):
-			nap, urged, roused = napMin, requestDelay, true
+		case requested:
+		case sleep < requestDelay:
+			shortTimer.sleep(sleep)
+		case s.sleepLong(longTimer, sleep):
+			sleep, requestSleep, requested = minMonitorSleep, requestDelay, true
 		}
-		if roused {
+		if requested {
 			s.serviceRequested.Store(false)
 			seen = s.polls.Load()
-			alive := true
-			if slept = urged; watchful > 0 {
-				if slept, alive = s.napWatchfully(short.sleep, urged); alive {
-					watchful--
+			active := true
+			if slept = requestSleep; watchedSleeps > 0 {
+				if slept, active = s.sleepWhileActive(shortTimer.sleep, requestSleep); active {
+					watchedSleeps--
 				}
 			} else {
-				short.sleep(urged)
+				shortTimer.sleep(requestSleep)
 			}
-			if alive {
-				urged = min(urged+urged/2, napMax/2)
+			if active {
+				requestSleep = min(requestSleep+requestSleep/2, maxMonitorSleep/2)
 			} else {
 				seen = s.polls.Load() // the program may have polled before
 			}
-			nap = min(nap, slept)
+			sleep = min(sleep, slept)
 		}
 		if s.flushDeferred() {
-			nap = napMin
+			sleep = minMonitorSleep
 		}
 	}
 }
 
-// napWatchfully sleeps for d, or until the program has shown no activity for a
+// sleepWhileActive sleeps for d, or until the program has shown no activity for a
 // good part of d and no goroutine waits: then it computes, and pending work
 // would be delayed for long. It returns the time slept and whether the program
 // was active to the end. It splits one sleep into several, so it is only for
 // programs that have computed for long before.
-func (s *shard) napWatchfully(sleep func(time.Duration), d time.Duration) (slept time.Duration, alive bool) {
+func (s *shard) sleepWhileActive(sleep func(time.Duration), d time.Duration) (slept time.Duration, active bool) {
 	seen := s.sampleActivity()
 	for step := d / 5; slept < d; step *= 2 {
 		step = min(step, d-slept)
@@ -139,13 +142,13 @@ type activitySample struct {
 
 // sampleActivity returns the current activity. A held lock counts as a post in
 // progress, so that the caller is not delayed.
-func (s *shard) sampleActivity() (l activitySample) {
-	l.calls = s.activity.arms.Load() + s.polls.Load()
-	if l.busy = !s.mu.TryLock(); !l.busy {
-		l.posts = s.activity.posts
+func (s *shard) sampleActivity() (sample activitySample) {
+	sample.calls = s.activity.arms.Load() + s.polls.Load()
+	if sample.busy = !s.mu.TryLock(); !sample.busy {
+		sample.posts = s.activity.posts
 		s.mu.Unlock()
 	}
-	return l
+	return sample
 }
 
 // sleepLong sleeps for d unless work is left to the service, and reports

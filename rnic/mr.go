@@ -51,7 +51,7 @@ func (pd *protectionDomain) RegMR(buf []byte, access verbs.AccessFlags) (verbs.M
 	}
 	if !pd.keys.insert(&mr.region) {
 		pd.release(kindMR)
-		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; deregister regions"}
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; close regions"}
 	}
 	return mr, nil
 }
@@ -156,8 +156,8 @@ func (mr *memoryRegion) close() (first bool, err error) {
 	case mr.closed:
 		return false, nil
 	case mr.windows > 0 && !mr.pd.host.isClosed():
-		return false, &verbs.OpError{Op: "deregister MR", Object: fmt.Sprintf("MR lkey 0x%x", mr.key), Err: verbs.ErrBusy,
-			Detail: fmt.Sprintf("memory windows bound to it: %d; invalidate or deallocate them", mr.windows)}
+		return false, &verbs.OpError{Op: "close MR", Object: fmt.Sprintf("MR lkey 0x%x", mr.key), Err: verbs.ErrBusy,
+			Detail: fmt.Sprintf("memory windows bound to it: %d; invalidate or close them", mr.windows)}
 	}
 	mr.closed = true
 	mr.pd.keys.remove(&mr.region)

@@ -93,7 +93,7 @@ func (q *queuePair) DetachMcast(g verbs.GID) error {
 	return nil
 }
 
-// detachAll detaches a destroyed queue pair from every group.
+// detachAll detaches a closed queue pair from every group.
 func (g *groupTable) detachAll(q *queuePair) {
 	g.mu.Lock()
 	var closing []*group
@@ -199,7 +199,7 @@ func (q *queuePair) handleMulticast(p *wire.Packet) {
 	s := q.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if q.destroyed || q.dev.unusable.Load() {
+	if q.closed || q.dev.unusable.Load() {
 		return
 	}
 	now := q.dev.now()

@@ -33,7 +33,7 @@ func (pd *protectionDomain) AllocMW() (verbs.MW, error) {
 	r := &region{pd: pd, win: w}
 	if !pd.keys.insert(r) {
 		pd.release(kindMW)
-		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; deallocate windows"}
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; close windows"}
 	}
 	w.current.Store(r)
 	return w, nil
@@ -189,7 +189,7 @@ func (pd *protectionDomain) noteUnbound(w *memoryWindow, qpn uint32) {
 	}
 }
 
-// unbindQP ends all bindings to a destroyed queue pair, so that the next one
+// unbindQP ends all bindings to a closed queue pair, so that the next one
 // with its number does not inherit them. The queue pair must have left its
 // shard, so that it binds nothing meanwhile.
 func (pd *protectionDomain) unbindQP(qpn uint32) {

@@ -31,7 +31,7 @@ type pdHost interface {
 	// before. It is called without locks.
 	quiesceShards()
 
-	// pdFreed records that a domain was deallocated.
+	// pdFreed records that a domain was closed.
 	pdFreed(pd *protectionDomain)
 }
 
@@ -65,7 +65,7 @@ func (pd *protectionDomain) addRef(k kind, op string) error {
 	defer pd.mu.Unlock()
 	if pd.closed {
 		pd.host.quotas().release(k)
-		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the protection domain was deallocated"}
+		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the protection domain is closed"}
 	}
 	pd.refs[k]++
 	return nil
@@ -97,7 +97,7 @@ func (pd *protectionDomain) close() (first bool, err error) {
 		return false, nil
 	}
 	if users := pd.describeRefs(); users != "" && !pd.host.isClosed() {
-		return false, &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrBusy, Detail: "the domain still has " + users}
+		return false, &verbs.OpError{Op: "close PD", Err: verbs.ErrBusy, Detail: "the domain still has " + users}
 	}
 	pd.closed = true
 	return true, nil

@@ -134,7 +134,7 @@ func TestNothingIsMadeFromWhatIsGone(t *testing.T) {
 	require.NoError(t, pd.Close())
 	for name, err := range makeAll(pd) {
 		require.ErrorIs(t, err, verbs.ErrClosed, name)
-		require.ErrorContains(t, err, "protection domain was deallocated")
+		require.ErrorContains(t, err, "protection domain is closed")
 	}
 
 	closed := newPDTestHost()

@@ -210,7 +210,7 @@ func (s *shard) handlePacket(now reliability.Time, q *queuePair, p *wire.Packet)
 		o.mu.Lock()
 		o.flushZeroCopy()
 	}
-	if q.destroyed {
+	if q.closed {
 		s.dev.drops.count(wire.DropUnknownQPN)
 	} else {
 		if o.icm != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// A queuePair is a queue pair: a qp.Core with a lock, a timer and completion queues.
+// A queuePair is a qp.Core with a lock, a timer and completion queues.
 type queuePair struct {
 	core           *qp.Core
 	num            uint32
@@ -28,12 +28,12 @@ type queuePair struct {
 	maxRDMA        int
 
 	// Guarded by the shard's lock.
-	destroyed      bool // destroyed
+	closed         bool // Close was called
 	active         bool // in shard.active
 	ackQueued      bool // in shard.ackQueue
 	failureLogged  bool // its first failure was logged
-	refusalLogged  bool // lost responses were logged
-	overran        bool // a completion is lost
+	refusalLogged  bool // a refusal of the system to send its responses was logged
+	overran        bool // a completion was lost because its queue overran
 	confirmPending bool // in shard.unconfirmed
 	sendBlocked    bool // its next request waits for the batch to be sent
 	onRefusal      func(*verbs.RefusedError)
@@ -177,10 +177,10 @@ func (q *queuePair) State() verbs.QPState {
 	return q.core.State()
 }
 
-// checkUsable returns the error of op if the queue pair is destroyed or its
-// device unusable. The shard's lock is held.
+// checkUsable returns the error of op if the queue pair is closed or its device
+// unusable. The shard's lock is held.
 func (q *queuePair) checkUsable(op string) error {
-	if q.destroyed {
+	if q.closed {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrClosed}
 	}
 	return q.dev.checkUsable(op)
@@ -190,7 +190,7 @@ func (q *queuePair) checkUsable(op string) error {
 func (q *queuePair) moveToError() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	if !q.destroyed && q.core.State() != verbs.StateReset {
+	if !q.closed && q.core.State() != verbs.StateReset {
 		_ = q.core.Modify(q.dev.now(), &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
 	}
 }
@@ -199,7 +199,7 @@ func (q *queuePair) moveToError() {
 func (q *queuePair) flushBeforeClose() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	if !q.destroyed {
+	if !q.closed {
 		q.shard.flushBeforeClose(q, q.dev.now())
 	}
 }
@@ -243,7 +243,7 @@ func (q *queuePair) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 }
 
 // purgeCompletions removes the queue pair's unpolled completions and clears its
-// failure flags, on reset or destroy. The shard's lock is held.
+// failure flags, on a reset or Close. The shard's lock is held.
 func (q *queuePair) purgeCompletions() {
 	q.sendCQ.purgeQP(q.num)
 	if q.recvCQ != q.sendCQ {
@@ -272,13 +272,13 @@ func (q *queuePair) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
-	if q.destroyed || q.dev.unusable.Load() {
+	if q.closed || q.dev.unusable.Load() {
 		defer s.mu.Unlock()
 		return 0, q.checkUsable("post send")
 	}
-	var bad error
+	var handleErr error
 	if q.datagram {
-		wrs, bad = q.checkHandles(wrs)
+		wrs, handleErr = q.checkHandles(wrs)
 	}
 	if s.icm != nil {
 		s.icm.loadContext(q.num)
@@ -287,7 +287,7 @@ func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 	now := q.dev.now()
 	n, err := q.core.PostSend(now, wrs)
 	if err == nil {
-		err = bad
+		err = handleErr
 	}
 	s.drainQP(q, now)
 	if s.corkStream(q) || s.leaveToLeader() {
@@ -301,17 +301,17 @@ func (q *queuePair) PostSend(wrs []verbs.SendWR) (int, error) {
 }
 
 // checkHandles returns the requests up to the first with an address handle that
-// is destroyed or of another protection domain, and the error for that one.
+// is closed or of another protection domain, and the error for that one.
 func (q *queuePair) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
 	for i := range wrs {
 		switch ah, ok := wrs[i].AH.(*addressHandle); {
-		case !ok: // the core says so
+		case !ok: // the core refuses it
 		case ah == nil:
-			return wrs[:i], q.newOpError("post send", verbs.ErrInvalid, "the address handle is a nil *AH")
+			return wrs[:i], q.newOpError("post send", verbs.ErrInvalid, "the address handle is nil")
 		case ah.pd != q.pd:
 			return wrs[:i], q.newOpError("post send", verbs.ErrDomain, "the address handle belongs to another protection domain than the queue pair")
 		case ah.closed.Load():
-			return wrs[:i], q.newOpError("post send", verbs.ErrClosed, "the address handle was destroyed")
+			return wrs[:i], q.newOpError("post send", verbs.ErrClosed, "the address handle is closed")
 		}
 	}
 	return wrs, nil
@@ -325,7 +325,7 @@ func (q *queuePair) newOpError(op string, err error, detail string) error {
 func (q *queuePair) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
-	if q.destroyed || q.dev.unusable.Load() {
+	if q.closed || q.dev.unusable.Load() {
 		defer s.mu.Unlock()
 		return 0, q.checkUsable("post receive")
 	}
@@ -345,7 +345,7 @@ func (q *queuePair) PostRecv(wrs []verbs.RecvWR) (int, error) {
 func (q *queuePair) Close() error {
 	s := q.shard
 	s.mu.Lock()
-	if q.destroyed {
+	if q.closed {
 		s.mu.Unlock()
 		return nil
 	}
@@ -376,7 +376,7 @@ func (q *queuePair) counters() QPCounters {
 	return QPCounters(q.core.Counters())
 }
 
-// A qpHost is a QP in its role as qp.Host.
+// A qpHost is a queuePair as a qp.Host.
 type qpHost queuePair
 
 // Complete implements qp.Host. The shard's lock is held.

@@ -63,7 +63,7 @@ func (t *qpTable) insert(q *queuePair) bool {
 //
 // Numbers are spread over the whole range, with a random start and a random
 // step, and are reused only after all others: a late packet or completion of a
-// destroyed queue pair does not match another one.
+// closed queue pair does not match another one.
 func (t *qpTable) allocateNumber(q *queuePair, shard, shards int, rand func() uint32) {
 	for {
 		q.num = t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)

@@ -51,7 +51,7 @@ func (q *quotas) reserve(k kind, op string) error {
 	if q.used[k].Add(1) > q.max[k] {
 		q.used[k].Add(-1)
 		return &verbs.OpError{Op: op, Err: verbs.ErrNoMemory,
-			Detail: fmt.Sprintf("%v: limit of %d reached; destroy those that are not needed", k, q.max[k])}
+			Detail: fmt.Sprintf("%v: limit of %d reached; close those that are not needed", k, q.max[k])}
 	}
 	return nil
 }

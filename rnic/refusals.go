@@ -59,7 +59,7 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 			continue
 		}
 		q := s.dev.qps.lookup(wire.ParseDETH(r.Head()[wire.BTHLen:]).SrcQPN)
-		if q == nil || q.shard != s || q.destroyed {
+		if q == nil || q.shard != s || q.closed {
 			continue
 		}
 		refusal := refusedError(r)
@@ -72,7 +72,7 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 		return
 	}
 	s.dev.qps.forEach(func(q *queuePair) {
-		if q.shard != s || q.destroyed || q.datagram {
+		if q.shard != s || q.closed || q.datagram {
 			return
 		}
 		path := q.core.PeerPath()
@@ -128,7 +128,7 @@ func (s *shard) confirmSent() {
 	for i, q := range s.unconfirmed {
 		q.confirmPending = false
 		s.unconfirmed[i] = nil
-		if q.destroyed {
+		if q.closed {
 			continue
 		}
 		q.core.ConfirmSent()

@@ -43,38 +43,38 @@ func (s *shard) runService() {
 // serveSocket reads the socket until the token is recalled by a frequent poller
 // or requested by a waiter. The token is held.
 func (s *shard) serveSocket() {
-	never := func() bool { return s.dev.unusable.Load() || s.recalled.Load() || s.seizers.Load() > 0 }
-	spell := s.serviceSpinner.budget()
-	till := int64(s.dev.now()) + spell
-	worked := true
-	for looks := 1; !never(); looks++ {
+	mustStop := func() bool { return s.dev.unusable.Load() || s.recalled.Load() || s.seizers.Load() > 0 }
+	spin := s.serviceSpinner.budget()
+	spinUntil := int64(s.dev.now()) + spin
+	handled := true
+	for polls := 1; !mustStop(); polls++ {
 		if s.pollForService() > 0 {
-			if looks > 1 && till != 0 {
+			if polls > 1 && spinUntil != 0 {
 				s.serviceSpinner.recordHit()
 			}
-			till, looks = int64(s.dev.now())+spell, 0
-			worked = true
+			spinUntil, polls = int64(s.dev.now())+spin, 0
+			handled = true
 			continue
 		}
 		if s.followers.Load() > 0 {
 			return
 		}
-		if worked {
-			worked = false
+		if handled {
+			handled = false
 			s.yieldToWoken()
 			continue
 		}
-		if int64(s.dev.now()) < till {
-			if looks >= servicePollsBeforeYield && looks%8 == 0 && s.timedYield() >= serviceHogYield {
+		if int64(s.dev.now()) < spinUntil {
+			if polls >= servicePollsBeforeYield && polls%8 == 0 && s.timedYield() >= serviceHogYield {
 				s.serviceSpinner.recordHog()
-				spell, till = 0, 0
+				spin, spinUntil = 0, 0
 			}
 			continue
 		}
-		if s.sleepInSocket(never) {
+		if s.sleepInSocket(mustStop) {
 			return
 		}
-		spell, till = s.serviceSpinner.budget(), 0
+		spin, spinUntil = s.serviceSpinner.budget(), 0
 	}
 }
 
@@ -88,9 +88,9 @@ const serviceYieldInterval = 100 * time.Microsecond
 // may be runnable for other reasons, so it yields at least every
 // serviceYieldInterval; not always, because a yield costs two thread switches.
 func (s *shard) yieldToWoken() {
-	now, alerts := int64(s.dev.now()), s.dev.wakeups.Load()
-	if alerts != s.seenWakeups || now-s.lastServiceYield > int64(serviceYieldInterval) {
-		s.seenWakeups, s.lastServiceYield = alerts, now
+	now, wakeups := int64(s.dev.now()), s.dev.wakeups.Load()
+	if wakeups != s.seenWakeups || now-s.lastServiceYield > int64(serviceYieldInterval) {
+		s.seenWakeups, s.lastServiceYield = wakeups, now
 		runtime.Gosched()
 	}
 }

@@ -43,7 +43,7 @@ type shard struct {
 	burstPackets    int       // packets handled since a read found nothing; the token holder's, as is ackEvery
 	ackEvery        int       // packets per acknowledgement; see adaptAckInterval
 	maxAckEvery     int       // maxAckInterval of the receive buffer
-	icm             *icmCache // nil if the model is off
+	icm             *icmCache // model of an adapter's cache of queue pair contexts, nil if Options.ICM is off
 
 	ackQueueLen atomic.Int32 // len(ackQueue)
 	corked      atomic.Bool  // the batch is held back to be coalesced with later posts
@@ -62,9 +62,9 @@ type shard struct {
 	lastLeaderYield int64         // when a leader last called the Go scheduler
 
 	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
-	claimStart    atomic.Int64  // when a poller first found the token taken in this claimWindow
-	claimCount    atomic.Int32  // how many times pollers have since
-	recalled      atomic.Bool   // the service shall give up the token
+	claimStart    atomic.Int64  // start of the current claimWindow: a poller found the token taken
+	claimCount    atomic.Int32  // polls that found the token taken in this window
+	recalled      atomic.Bool   // the service must release the token
 	serviceRuns   atomic.Uint64 // times that the service got the token
 	tokenWanted   atomic.Bool   // a goroutine waits for an asleep token holder to give up the token
 	seizers       atomic.Int32  // calls of seizeToken without the token yet
@@ -74,21 +74,21 @@ type shard struct {
 
 	leader    atomic.Pointer[completionQueue] // completion queue of the waiter that holds the token
 	followers atomic.Int32                    // waiters parked because another one leads
-	baton     chan struct{}                   // makes one follower try for the token
+	baton     chan struct{}                   // makes one follower try to take the token
 
 	monitorParked    atomic.Bool // the monitor sleeps until the leader wakes up
 	monitorUnpark    chan struct{}
 	serviceRequested atomic.Bool      // work is left to the service
 	activity         activityCounters // calls that show an active program
-	monitorLongSleep atomic.Bool      // the monitor sleeps until monitorWake, or for long
+	monitorLongSleep atomic.Bool      // the monitor is in a long sleep, which monitorWake ends
 	monitorWake      chan struct{}
 	serviceStart     chan struct{} // passes the token to the service; closed at the end
 	serviceStopped   chan struct{} // signals that the service has released the token
 	serviceDone      chan struct{} // closed when the service goroutine has ended
 	seenWakeups      uint64        // Device.wakeups when the token holder last called the scheduler
 	lastServiceYield int64         // when the service last called the scheduler
-	skipHandovers    atomic.Int32  // calls of requestHandover to skip after one that timed out
-	handoverBackoff  atomic.Int32  // how many the last timeout made it skip
+	skipHandovers    atomic.Int32  // calls of requestHandover left to skip after one that timed out
+	handoverBackoff  atomic.Int32  // number of calls skipped after the last timeout
 	leaderSpin       spinner       // spin budget of leaders
 	serviceSpinner   spinner       // spin budget of the service
 	multiCPU         bool          // more than one processor: the service can run beside the callers
@@ -135,7 +135,7 @@ func (s *shard) drainActive(now reliability.Time) {
 		q := s.active[i]
 		q.active = false
 		s.active[i] = nil
-		if !q.destroyed {
+		if !q.closed {
 			s.drainQP(q, now)
 		}
 	}
@@ -155,7 +155,7 @@ func (s *shard) deferDrain(q *queuePair, now reliability.Time) {
 }
 
 // flushBeforeClose sends q's pending acknowledgement before q is modified or
-// destroyed, so that the peer's last request completes: hardware acknowledges a
+// closed, so that the peer's last request completes: hardware acknowledges a
 // message before the program learns of it.
 func (s *shard) flushBeforeClose(q *queuePair, now reliability.Time) {
 	q.core.ExpireDelayedAck()
@@ -220,7 +220,7 @@ func (s *shard) publishDeadline() {
 	}
 	s.nextTimer.Store(next)
 	if s.asleep.Load() {
-		if till := s.sleepDeadline.Load(); till == 0 || next < till {
+		if sleepDeadline := s.sleepDeadline.Load(); sleepDeadline == 0 || next < sleepDeadline {
 			s.socket.Wake()
 		}
 	}
@@ -235,7 +235,7 @@ func (s *shard) drainAcks(now reliability.Time) {
 	for i, q := range s.ackQueue {
 		q.ackQueued = false
 		s.ackQueue[i] = nil
-		if q.destroyed {
+		if q.closed {
 			continue
 		}
 		for q.core.DrainAck(now, s.tx) {
@@ -346,9 +346,9 @@ func (s *shard) flush() {
 	}
 }
 
-// removeQP marks q as destroyed and removes its timer.
+// removeQP marks q as closed and removes its timer.
 func (s *shard) removeQP(q *queuePair) {
-	q.destroyed = true
+	q.closed = true
 	s.timers.Remove(&q.timer)
 	s.nextTimer.Store(int64(s.timers.Next()))
 }

@@ -193,7 +193,7 @@ func (s *sharedReceiveQueue) close() (first bool, err error) {
 	case s.closed:
 		return false, nil
 	case s.attached > 0 && !s.pd.host.isClosed():
-		return false, s.newOpError("destroy SRQ", verbs.ErrBusy, fmt.Sprintf("queue pairs that use it: %d", s.attached))
+		return false, s.newOpError("close SRQ", verbs.ErrBusy, fmt.Sprintf("queue pairs that use it: %d", s.attached))
 	}
 	s.closed = true
 	s.limit = 0
@@ -229,7 +229,7 @@ func (s *sharedReceiveQueue) postedCount() int {
 	return s.queue.n
 }
 
-// isDead reports whether the queue is destroyed or its device closed. s.mu is
+// isDead reports whether the queue or its device is closed. s.mu is
 // held.
 func (s *sharedReceiveQueue) isDead() bool { return s.closed || s.pd.host.isClosed() }
 

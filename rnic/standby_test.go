@@ -38,7 +38,7 @@ func TestWatchOver(t *testing.T) {
 	s := &shard{}
 	const d = time.Second
 	slept := func(sign func()) (total time.Duration, alive bool) {
-		told, alive := s.napWatchfully(func(d time.Duration) { total += d; sign() }, d)
+		told, alive := s.sleepWhileActive(func(d time.Duration) { total += d; sign() }, d)
 		require.Equal(t, total, told)
 		return total, alive
 	}

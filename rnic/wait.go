@@ -109,8 +109,8 @@ func (s *shard) requestHandover(done func() bool) bool {
 	}
 	s.polls.Add(1)
 	s.recallToken()
-	for till := int64(s.dev.now()) + int64(handoverTimeout); s.serving.Load() && !done(); {
-		if int64(s.dev.now()) > till { // perhaps its thread has no processor of the runtime
+	for deadline := int64(s.dev.now()) + int64(handoverTimeout); s.serving.Load() && !done(); {
+		if int64(s.dev.now()) > deadline { // perhaps its thread has no processor of the runtime
 			s.handoverBackoff.Store(min(max(1, 2*s.handoverBackoff.Load()), maxHandoverBackoff))
 			s.skipHandovers.Store(s.handoverBackoff.Load())
 			return false
@@ -143,7 +143,7 @@ type waiter struct {
 
 // wait blocks until the waiter is satisfied, the context ends or the queue
 // fails. The first waiter takes the token and leads, also asleep in the socket;
-// others follow, parked until an alert or the baton.
+// others follow, parked until a wake-up or the baton.
 func (w *waiter) wait() error {
 	w.cq.addWaiter()
 	defer w.finish()
@@ -160,7 +160,7 @@ func (w *waiter) wait() error {
 		}
 		s := w.cq.shard.Load()
 		if w.cq.managementOnly.Load() && !w.cq.dev.options.NoService {
-			w.waitForAlert()
+			w.waitForWake()
 			continue
 		}
 		if !displaced && s.seizers.Load() == 0 && s.token.CompareAndSwap(false, true) {
@@ -190,7 +190,7 @@ func (w *waiter) consumeEvent() bool {
 	return w.cq.eventPending.Load() && w.cq.eventPending.CompareAndSwap(true, false)
 }
 
-// isDone reports whether the waiter is satisfied or has to return an error.
+// isDone reports whether the waiter is satisfied or must return an error.
 func (w *waiter) isDone() bool {
 	c := w.cq
 	return !w.completion && c.eventPending.Load() || w.completion && c.ready.Load() > 0 ||
@@ -236,26 +236,27 @@ const (
 )
 
 // serveAsLeader reads the socket of s until w is done or another goroutine
-// requests the token, and reports the latter. The token is held. polled says
-// that the caller has just polled.
+// requests the token, and reports the latter. It spins, yields to processes that
+// share its processor, and then sleeps in the socket. The token is held. polled
+// reports whether the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
 	budget := s.leaderSpin.budget()
 	spun := budget > 0
-	began := int64(s.dev.now())
-	turns := 0     // consecutive yields without a packet
-	brief := false // the last sleep, which no spin preceded, was shorter than a spin
-	called := true // the application may have run since the last sleep
-	for looks := 0; ; looks++ {
+	began := int64(s.dev.now()) // of the spin
+	yields := 0                 // consecutive yields without a packet
+	shortSleep := false         // the last sleep, which no spin preceded, was shorter than a spin
+	appRan := true              // the application may have run since the last sleep
+	for polls := 0; ; polls++ {
 		n := 0
-		if looks > 0 || !polled || spun && !s.cpuShared { // with a shared processor, yield first
+		if polls > 0 || !polled || spun && !s.cpuShared { // with a shared processor, yield first
 			n = s.pollSocket(c)
 		}
-		more := int64(0) // spin budget after a short sleep
-		if brief && n > 0 {
-			more = s.leaderSpin.recordShortSleep()
+		extraSpin := int64(0) // spin budget after a short sleep
+		if shortSleep && n > 0 {
+			extraSpin = s.leaderSpin.recordShortSleep()
 		}
-		brief = false
+		shortSleep = false
 		if w.isDone() {
 			if spun {
 				s.leaderSpin.recordHit()
@@ -264,29 +265,29 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 			}
 			return false
 		}
-		if more > 0 {
-			budget, spun = more, true
+		if extraSpin > 0 {
+			budget, spun = extraSpin, true
 		}
 		if s.seizers.Load() > 0 {
 			return true
 		}
-		passed := int64(0)
+		idle := int64(0)
 		if n == 0 && budget > 0 {
-			passed = int64(s.dev.now()) - began
+			idle = int64(s.dev.now()) - began
 		}
 		if n > 0 { // restart the spin
-			turns = 0
+			yields = 0
 			if budget > 0 {
 				began = int64(s.dev.now())
 			}
 		}
-		inTurns := budget > 0 && s.cpuShared && turns < maxSharedYields && passed < int64(maxSharedSpin)
-		if n > 0 || passed < budget || inTurns {
-			if s.followers.Load() > 0 || looks%64 == 63 { // run waiters whose completions have arrived
+		sharing := budget > 0 && s.cpuShared && yields < maxSharedYields && idle < int64(maxSharedSpin)
+		if n > 0 || idle < budget || sharing {
+			if s.followers.Load() > 0 || polls%64 == 63 { // run waiters whose completions have arrived
 				runtime.Gosched()
 			}
-			if n == 0 && (s.followers.Load() > 0 || s.cpuShared || passed > int64(leaderAloneTime)) {
-				turns++
+			if n == 0 && (s.followers.Load() > 0 || s.cpuShared || idle > int64(leaderAloneTime)) {
+				yields++
 				if s.yieldToThreads() {
 					s.leaderSpin.recordHog()
 					budget, spun = 0, false
@@ -294,20 +295,20 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 			}
 			continue
 		}
-		looked := spun
+		hadSpun := spun
 		if spun {
 			s.leaderSpin.recordMiss()
 			spun = false
 		}
 		budget = 0
-		s.yieldBeforeSleep(called)
-		called = false
+		s.yieldBeforeSleep(appRan)
+		appRan = false
 		w.watchContext()
 		asleep := int64(s.dev.now())
 		if s.sleepInSocket(w.isDone) {
 			return true
 		}
-		brief = !looked && int64(s.dev.now())-asleep < s.leaderSpin.budgetMax
+		shortSleep = !hadSpun && int64(s.dev.now())-asleep < s.leaderSpin.budgetMax
 	}
 }
 
@@ -323,10 +324,10 @@ const leaderYieldInterval = 5 * time.Millisecond
 // stuck behind the blocking system call; unless another processor of the
 // runtime is idle, the runtime's monitor frees it after up to 20 ms. The token
 // is held.
-func (s *shard) yieldBeforeSleep(called bool) {
-	now, alerts := int64(s.dev.now()), s.dev.wakeups.Load()
-	if called || alerts != s.seenWakeups || now-s.lastLeaderYield > int64(leaderYieldInterval) {
-		s.seenWakeups, s.lastLeaderYield = alerts, now
+func (s *shard) yieldBeforeSleep(appRan bool) {
+	now, wakeups := int64(s.dev.now()), s.dev.wakeups.Load()
+	if appRan || wakeups != s.seenWakeups || now-s.lastLeaderYield > int64(leaderYieldInterval) {
+		s.seenWakeups, s.lastLeaderYield = wakeups, now
 		runtime.Gosched()
 		runtime.Gosched()
 	}
@@ -351,7 +352,7 @@ func (w *waiter) finish() {
 	}
 }
 
-// waitAsFollower parks until an alert, the end of the context, or the baton.
+// waitAsFollower parks until a wake-up, the end of the context, or the baton.
 // Unless displaced is set, it returns at once if the token has become free.
 func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	s.followers.Add(1)
@@ -372,9 +373,9 @@ func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	}
 }
 
-// waitForAlert parks until an alert or the end of the context. It never leads:
+// waitForWake parks until a wake-up or the end of the context. It never leads:
 // the socket is left to waiters for traffic and to the service.
-func (w *waiter) waitForAlert() {
+func (w *waiter) waitForWake() {
 	wake := w.cq.parkWaiter()
 	defer w.cq.unparkWaiter(wake)
 	if w.isDone() {
@@ -409,20 +410,20 @@ func (s *shard) offerBaton() {
 // is held.
 func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	s.flushDeferred()
-	till := s.nextTimer.Load()
-	s.sleepDeadline.Store(till)
+	deadline := s.nextTimer.Load()
+	s.sleepDeadline.Store(deadline)
 	s.asleep.Store(true)
 	s.flushCorked() // posts since flushDeferred
 	// A goroutine that arms an earlier timer or makes ready true either sees
 	// asleep and wakes the socket, or did so before this second check.
-	if next := s.nextTimer.Load(); next != till {
-		till = next
-		s.sleepDeadline.Store(till)
+	if next := s.nextTimer.Load(); next != deadline {
+		deadline = next
+		s.sleepDeadline.Store(deadline)
 	}
 	if !ready() && !s.tokenWanted.Load() {
 		timeout := time.Duration(-1)
-		if till != 0 {
-			timeout = time.Duration(max(0, till-int64(s.dev.now())))
+		if deadline != 0 {
+			timeout = time.Duration(max(0, deadline-int64(s.dev.now())))
 		}
 		if _, err := s.conn.Wait(timeout); err != nil && !errors.Is(err, net.ErrClosed) {
 			s.dev.linkFailed(err)

@@ -91,7 +91,7 @@ func (c *completionQueue) whyStuck() (why string, grave bool) {
 		}
 		q.shard.mu.Lock()
 		defer q.shard.mu.Unlock()
-		if q.destroyed {
+		if q.closed {
 			return
 		}
 		send, recv := q.core.CanComplete()

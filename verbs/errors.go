@@ -10,18 +10,18 @@ import (
 // The errors of calls. Calls wrap them in an *OpError that names the object; test
 // with errors.Is. C's errno is in brackets.
 var (
-	ErrClosed       = errors.New("verbs: object is closed or destroyed")                                                                          // [EBADF]
-	ErrBusy         = errors.New("verbs: object is in use by others; destroy those first")                                                        // [EBUSY]
-	ErrInvalid      = errors.New("verbs: invalid argument")                                                                                       // [EINVAL]
-	ErrState        = errors.New("verbs: not allowed in this queue pair state")                                                                   // [EINVAL]
-	ErrUnsupported  = errors.New("verbs: not supported by this queue pair type")                                                                  // [EOPNOTSUPP]
-	ErrQueueFull    = errors.New("verbs: work queue is full; poll completions first or create a larger one")                                      // [ENOMEM]
-	ErrLimit        = errors.New("verbs: beyond the limits of the device or of the queue pair")                                                   // [EINVAL]
-	ErrNoMemory     = errors.New("verbs: the device has no more objects of this kind")                                                            // [ENOMEM]
-	ErrDomain       = errors.New("verbs: object belongs to another protection domain or device")                                                  // [EINVAL]
-	ErrCQOverrun    = errors.New("verbs: completion queue overran and lost completions; destroy it with its queue pairs and create a deeper one") // CQ error state
-	ErrFault        = fmt.Errorf("verbs: memory is not mapped or does not permit the access: %w", syscall.EFAULT)                                 // [EFAULT]
-	ErrNotConnected = errors.New("verbs: queue pair has no peer")                                                                                 // [ENOTCONN]
+	ErrClosed       = errors.New("verbs: object is closed")                                                                                     // [EBADF]
+	ErrBusy         = errors.New("verbs: object is in use by others; close those first")                                                        // [EBUSY]
+	ErrInvalid      = errors.New("verbs: invalid argument")                                                                                     // [EINVAL]
+	ErrState        = errors.New("verbs: not allowed in this queue pair state")                                                                 // [EINVAL]
+	ErrUnsupported  = errors.New("verbs: not supported by this queue pair type")                                                                // [EOPNOTSUPP]
+	ErrQueueFull    = errors.New("verbs: work queue is full; poll completions first or create a larger one")                                    // [ENOMEM]
+	ErrLimit        = errors.New("verbs: beyond the limits of the device or of the queue pair")                                                 // [EINVAL]
+	ErrNoMemory     = errors.New("verbs: the device has no more objects of this kind")                                                          // [ENOMEM]
+	ErrDomain       = errors.New("verbs: object belongs to another protection domain or device")                                                // [EINVAL]
+	ErrCQOverrun    = errors.New("verbs: completion queue overran and lost completions; close it with its queue pairs and create a deeper one") // CQ error state
+	ErrFault        = fmt.Errorf("verbs: memory is not mapped or does not permit the access: %w", syscall.EFAULT)                               // [EFAULT]
+	ErrNotConnected = errors.New("verbs: queue pair has no peer")                                                                               // [ENOTCONN]
 )
 
 // An OpError is the error of a call: the object, the operation, and the cause, in text as

@@ -2,9 +2,9 @@ package verbs
 
 var eventTexts = [...]valueText{
 	EventCQErr: {"CQ_ERR",
-		"a completion queue overran and lost completions; it can only be destroyed, and its queue pairs enter the error state; create queues with an entry for every request that may be outstanding"},
+		"a completion queue overran and lost completions; it can only be closed, and its queue pairs enter the error state; create queues with an entry for every request that may be outstanding"},
 	EventQPFatal: {"QP_FATAL",
-		"the adapter failed to write a completion, or failed otherwise, and the queue pair is in the error state; reset or destroy it"},
+		"the adapter failed to write a completion, or failed otherwise, and the queue pair is in the error state; reset or close it"},
 	EventQPReqErr: {"QP_REQ_ERR",
 		"the peer sent a request that is invalid for the transport, and the queue pair is in the error state; the state of the two queue pairs differs, or the peer is faulty"},
 	EventQPAccessErr: {"QP_ACCESS_ERR",
@@ -34,7 +34,7 @@ var eventTexts = [...]valueText{
 	EventSRQLimitReached: {"SRQ_LIMIT_REACHED",
 		"a shared receive queue has fewer receives than its limit; post more and set the limit again, because the event is raised once"},
 	EventQPLastWQEReached: {"QP_LAST_WQE_REACHED",
-		"a queue pair in the error state consumes no more receives of its shared receive queue; all its receive completions are queued, and it may be destroyed"},
+		"a queue pair in the error state consumes no more receives of its shared receive queue; all its receive completions are queued, and it may be closed"},
 	EventClientReregister: {"CLIENT_REREGISTER",
 		"the subnet manager requests that multicast groups are joined and services registered again (InfiniBand links only)"},
 	EventGIDChange: {"GID_CHANGE",

@@ -44,7 +44,7 @@ type Device interface {
 	// it does nothing.
 	Progress() int
 
-	// Close destroys the device with all its objects. Queues are flushed, and
+	// Close closes the device with all its objects. Queues are flushed, and
 	// blocked waiters return ErrClosed. It is idempotent.
 	io.Closer
 }
@@ -159,7 +159,7 @@ type CompChannel interface {
 	// if the adapter has one engine. It may arm and poll queues and post; it must
 	// be short, and neither wait nor close the device. The event is consumed if
 	// it returns true; other events go to Wait. A channel has one handler until
-	// it is destroyed; a second one is ErrInvalid. libibverbs has no such call.
+	// it is closed; a second one is ErrInvalid. libibverbs has no such call.
 	Handle(handler func(CQ) bool) error
 
 	// Close frees the channel (ibv_destroy_comp_channel), ErrBusy while a
@@ -173,7 +173,7 @@ type CQ interface {
 	// many (ibv_poll_cq). It never blocks. On an empty queue it drives the
 	// adapter one step first. After an overrun it returns ErrCQOverrun once
 	// the earlier completions are consumed: the queue pairs that report to the
-	// queue are in StateErr, and can only be destroyed with it.
+	// queue are in StateErr, and can only be closed with it.
 	Poll(wc []WC) (int, error)
 
 	// ReqNotify arms the queue (ibv_req_notify_cq): the next completion, or

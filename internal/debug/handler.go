@@ -46,7 +46,7 @@ func serveHistory(w http.ResponseWriter, r *http.Request, dev Device) {
 	}
 	info, ok := dev.QP(num)
 	if !ok {
-		http.Error(w, fmt.Sprintf("QP 0x%x: no such queue pair; possibly destroyed", num), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("QP 0x%x: no such queue pair; possibly closed", num), http.StatusNotFound)
 		return
 	}
 	writeJSON(w, info)

@@ -111,7 +111,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if c.options.sumQPs {
 		return
 	}
-	m.sendQP(s.Destroyed, "destroyed")
+	m.sendQP(s.ClosedQPs, "closed")
 	for _, q := range s.QPs {
 		number := debug.FormatQPN(q.Num)
 		m.sendQP(q.Counters, number)

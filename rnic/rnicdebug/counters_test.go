@@ -97,7 +97,7 @@ func TestCounters(t *testing.T) {
 		require.Regexp(t, `^[A-Z].*\.$`, f.GetHelp())
 	}
 	require.EqualValues(t, 5, value(t, families["softrnic_sent_pkts_total"], "qp", debug.FormatQPN(q.Num())))
-	require.EqualValues(t, 2, value(t, families["softrnic_sent_pkts_total"], "qp", "destroyed"))
+	require.EqualValues(t, 2, value(t, families["softrnic_sent_pkts_total"], "qp", "closed"))
 	for name, n := range s.Link.All() {
 		require.EqualValues(t, n, value(t, families["softrnic_link_"+name+"_total"], "device", "nic"), name)
 	}

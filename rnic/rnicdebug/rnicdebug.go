@@ -25,8 +25,8 @@ import (
 // registry. The metrics are those of the endpoint's /metrics.
 //
 // The counters of queue pairs are softrnic_<counter>_total with the labels
-// device and qp: the number of a queue pair, as "0x11", or "destroyed" for all
-// destroyed ones, so that a sum over qp never falls. The other metrics are
+// device and qp: the number of a queue pair, as "0x11", or "closed" for all
+// closed ones, so that a sum over qp never falls. The other metrics are
 // described in /metrics itself.
 func NewCollector(dev interface{ Inspect() rnic.Snapshot }) prometheus.Collector {
 	return &collector{inspect: dev.Inspect}

@@ -59,7 +59,7 @@ func (c *Client) Report(ctx context.Context) (Report, error) {
 }
 
 // ErrNoQP reports that the device has no queue pair of the number.
-var ErrNoQP = errors.New("no such queue pair; possibly destroyed")
+var ErrNoQP = errors.New("no such queue pair; possibly closed")
 
 // QP queries one queue pair with its flight recorder.
 func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
