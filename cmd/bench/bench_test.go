@@ -371,7 +371,7 @@ func TestTourFails(t *testing.T) {
 // TestTourExperiments: the screen needs every experiment of the tour, and no other.
 func TestTourExperiments(t *testing.T) {
 	needed := map[string]bool{}
-	for _, m := range regexp.MustCompile("not measured: bench run (\\S+)").FindAllStringSubmatch(report.Screen{}.Summary(), -1) {
+	for _, m := range regexp.MustCompile(`not measured: bench run (\S+)`).FindAllStringSubmatch(report.Screen{}.Summary(), -1) {
 		needed[m[1]] = true
 	}
 	for _, e := range bench.Default.All() {

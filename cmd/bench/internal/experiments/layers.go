@@ -271,21 +271,6 @@ func (l *layersRun) measureStream(ctx context.Context, size int) error {
 	return nil
 }
 
-// otherStream returns rounds of Open MPI with at most the given number of windows. Where it is
-// slow, there are fewer after the first round, which has few.
-func (l *layersRun) otherStream(size, windows int) measure.Round {
-	const first = 8
-	limit := min(windows, first)
-	return func(ctx context.Context) (float64, error) {
-		mbps, err := l.other.program.Measure(ctx, 2, "bandwidth", size, limit)
-		if err == nil {
-			fits := l.Duration("time").Seconds() * mbps * 1e6 / float64(size) / 64
-			limit = max(1, min(windows, int(fits)))
-		}
-		return mbps, err
-	}
-}
-
 // windowsFor returns the number of windows of 64 messages that take about d at 1 million
 // messages per second or 2 GB/s.
 func windowsFor(size int, d time.Duration) int {
