@@ -69,7 +69,7 @@ type Core struct {
 	rdma *rdma // RDMA over UD; nil if disabled
 
 	counters Counters
-	recorder Recorder
+	recorder flightRecorder
 }
 
 // A requester is the sending half of a Core.

@@ -7,9 +7,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// A Recorder is the flight recorder of a queue pair: a ring of its last packets
+// A flightRecorder is the flight recorder of a queue pair: a ring of its last packets
 // and state transitions. Memory is allocated with the first record.
-type Recorder struct {
+type flightRecorder struct {
 	ring []record
 	next uint32 // total number of records
 }
@@ -34,7 +34,7 @@ const (
 	recordWaiter
 )
 
-func (r *Recorder) addRecord(e record) {
+func (r *flightRecorder) addRecord(e record) {
 	if len(r.ring) < maxRecords && r.next == uint32(len(r.ring)) {
 		r.ring = append(r.ring, e)
 	} else {
@@ -43,7 +43,7 @@ func (r *Recorder) addRecord(e record) {
 	r.next++
 }
 
-func (r *Recorder) addPacket(now Time, out bool, op wire.Opcode, psn wire.PSN, syndrome uint8) {
+func (r *flightRecorder) addPacket(now Time, out bool, op wire.Opcode, psn wire.PSN, syndrome uint8) {
 	k := recordIn
 	if out {
 		k = recordOut
@@ -51,7 +51,7 @@ func (r *Recorder) addPacket(now Time, out bool, op wire.Opcode, psn wire.PSN, s
 	r.addRecord(record{at: now, psn: psn, op: op, aux: syndrome, kind: k})
 }
 
-func (r *Recorder) addState(now Time, s verbs.QPState) {
+func (r *flightRecorder) addState(now Time, s verbs.QPState) {
 	r.addRecord(record{at: now, aux: uint8(s), kind: recordState})
 }
 
