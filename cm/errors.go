@@ -19,7 +19,7 @@ var (
 	ErrDisconnected = errors.New("cm: disconnected by peer")
 	ErrInUse        = errors.New("cm: port in use")
 	ErrTooMany      = errors.New("cm: too many connections")
-	ErrAnswered     = errors.New("cm: request already answered")
+	ErrAnswered     = errors.New("cm: request already accepted or rejected")
 )
 
 // An Error reports the operation, the peer and the cause of a failed call, in text as

@@ -34,7 +34,7 @@ func requirePolls(t *testing.T, o mpi.Options, f func(w mpi.World) error, wants 
 		if rank < 0 {
 			return
 		}
-		starved := regexp.MustCompile(fmt.Sprintf(`(?m)^ *rank %d: (in no call of MPI|no answer)`, rank)).MatchString(text)
+		starved := regexp.MustCompile(fmt.Sprintf(`(?m)^ *rank %d: (in no call of MPI|no reply)`, rank)).MatchString(text)
 		require.True(t, starved && attempts > 0, "no line matches %s:\n%s", wants[rank], text)
 	}
 }
@@ -237,7 +237,7 @@ func TestPollsDeadlock(t *testing.T) {
 		wants := regexp.MustCompile(`Deadlock: ranks 0 and 1 wait for one another:
     rank 0 polls Recv\(source 1, tag 5\) at mpi/polls_test.go:\d+ for rank 1, for [\d.]+ s
     rank 1 polls Iprobe\(source 0, tag 7\) at mpi/polls_test.go:\d+ for rank 0, for [\d.]+ s
-    It ends only if another goroutine of these ranks makes a call, or one that polls gives it up.
+    It ends only if another goroutine of these ranks makes a call, or stops polling.
 `)
 		return waitReport(ctx, w, wants.MatchString)
 	})
@@ -268,7 +268,7 @@ func TestPollsOfWhoComputes(t *testing.T) {
 		go func() {
 			seen <- waitReport(ctx, w, func(text string) bool {
 				require.NotContains(t, text, "Deadlock")
-				return regexp.MustCompile(`rank 0: polls Recv\(source 1, tag 2\) .*does other things in between\), for [2-9]`).MatchString(text)
+				return regexp.MustCompile(`rank 0: polls Recv\(source 1, tag 2\) .*computes in between\), for [2-9]`).MatchString(text)
 			})
 		}()
 		for over := false; !over; {

@@ -115,7 +115,7 @@ func TestReportDeadlock(t *testing.T) {
     rank 0 waits in Recv\(source 1, tag 5\) at mpi/report_test.go:\d+ for rank 1, for [\d.]+ s
     rank 1 waits in Recv\(source 0, tag 7\) at mpi/report_test.go:\d+ for rank 0, for [\d.]+ s
     None of these messages has been sent.
-    rank 2 cannot go on without them.`,
+    rank 2 cannot continue without them.`,
 				`rank 2: Ssend\(16 bytes, dest 0, tag 3\) at mpi/report_test.go:\d+ waits for rank 0 \(receive not posted\)`,
 				`rank 3: in no call of MPI after barrier #1, for`,
 				`Messages that have come and have no receive:
@@ -311,7 +311,7 @@ func TestReportWhileOthersWork(t *testing.T) {
 					if w.Rank() == i%3 {
 						text, err := w.Report(t.Context())
 						require.NoError(t, err)
-						require.NotContains(t, text, "no answer")
+						require.NotContains(t, text, "no reply")
 						require.NotContains(t, text, "Deadlock")
 					}
 					if err := w.Allreduce(mpi.Of([]int32{1}), mpi.Of([]int32{0}), mpi.Sum); err != nil {
@@ -346,7 +346,7 @@ func TestHangTimes(t *testing.T) {
 			text, err := w.Report(t.Context())
 			took := time.Since(begin)
 			require.NoError(t, err)
-			require.Contains(t, text, "rank 1: no answer")
+			require.Contains(t, text, "rank 1: no reply")
 			require.GreaterOrEqual(t, took, silence)
 			require.Less(t, took, patience)
 		}

@@ -60,7 +60,7 @@ func (d *Device) handlePortChange(s ifwatch.State) {
 	case was.Usable() && !s.Usable():
 		why := "the interface is down or has no carrier"
 		if !s.HasAddr {
-			why = "the address is gone"
+			why = "no interface has the address"
 		}
 		event(verbs.EventPortErr, why)
 	case !was.Usable() && s.Usable():

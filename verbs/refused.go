@@ -52,7 +52,7 @@ func (e *RefusedError) describeEvent() string {
 // describeReason returns the system's error with advice.
 func (e *RefusedError) describeReason() string {
 	if e.ICMP {
-		return "ICMP says: " + e.Err.Error() + e.adviceText()
+		return "ICMP: " + e.Err.Error() + e.adviceText()
 	}
 	return e.Err.Error() + e.adviceText()
 }

@@ -50,7 +50,7 @@ var drops = [NumDrops]struct{ name, why string }{
 	DropNotAttached:     {"not_attached", "No queue pair is attached to the multicast group."},
 	DropQPState:         {"qp_state", "The queue pair is not in a state that receives such packets."},
 	DropWrongTransport:  {"wrong_transport", "The opcode belongs to another transport class than the queue pair."},
-	DropWrongSource:     {"wrong_source", "The packet comes from an address that the queue pair is not connected to."},
+	DropWrongSource:     {"wrong_source", "The source address is not that of the connected peer."},
 	DropBadPKey:         {"bad_pkey", "The P_Key does not match the queue pair's partition."},
 	DropBadQKey:         {"bad_qkey", "The Q_Key differs from the queue pair's."},
 	DropOutOfSequence:   {"out_of_sequence", "The PSN is ahead of the expected one: a packet before it is missing."},

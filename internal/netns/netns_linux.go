@@ -40,7 +40,7 @@ func New(t testing.TB) *Namespace {
 		}
 	})
 	if err != nil {
-		t.Skipf("needs a network namespace: unshare says %v", err)
+		t.Skipf("needs a network namespace: unshare: %v", err)
 	}
 	t.Cleanup(func() { n.dir.Close() })
 	n.IP("link set lo up")
@@ -96,7 +96,7 @@ func (n *Namespace) waitOutput(args, text string) {
 				return
 			}
 		}
-		n.t.Errorf("ip %s: never said %q, but %s", args, text, out)
+		n.t.Errorf("ip %s: no %q in the output within 10 s: %s", args, text, out)
 	})
 }
 

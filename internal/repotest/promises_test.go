@@ -59,7 +59,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"errors of the calls](mpi.md#checks), [within a second].", 2 * k.time("mpi.sampleInterval"), false, "TestMismatch TestHangTimes"},
 			{"polls less than [once in a second] counts", 2 * k.time("mpi.sampleInterval"), false, "TestPollsEnd"},
 			{"that takes [a second].", 2 * k.time("mpi.sampleInterval"), false, "TestDeath"},
-		}, []string{"no answer for 7.5s", "of 10 s (`mpi"}, false},
+		}, []string{"no reply for 7.5s", "of 10 s (`mpi"}, false},
 
 		"sdp.md": {[]promise{
 			{"and fails after about [10 s];", unanswered * 9 / 8, true, "TestDefaultRepetitions"},

@@ -259,7 +259,7 @@ func (c *console) readLines(r io.Reader) {
 			told = true
 			var err error
 			if failed {
-				err = fmt.Errorf("its init said %q", line)
+				err = fmt.Errorf("its init printed %q", line)
 			}
 			c.verdict <- err
 		}

@@ -245,7 +245,7 @@ func TestHosts(t *testing.T) {
 			require.NoError(t, err)
 			r := c.mpirun(t, "sum", "--launch-timeout", "2", "--hosts", "10.77.0.1,mute")
 			require.Equal(t, 1, r.status)
-			require.Contains(t, r.stderr, "mute cannot be reached, where rank 1 should run: no answer within 2s")
+			require.Contains(t, r.stderr, "mute cannot be reached, where rank 1 should run: no reply within 2s")
 			require.Less(t, r.took, 6*time.Second)
 		})
 	})

@@ -106,7 +106,7 @@ func (c *conn) awaitReply(ctx context.Context) (wire.Message, error) {
 	r := c.pending
 	if !r.fence {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, replyTimeout, fmt.Errorf("%w: no answer to %q within %v", ErrGone, r.message, replyTimeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, replyTimeout, fmt.Errorf("%w: no reply to %q within %v", ErrGone, r.message, replyTimeout))
 		defer cancel()
 	}
 	m, err := c.readMessage(ctx)

@@ -61,5 +61,5 @@ func TestReport(t *testing.T) {
 	require.Equal(t, 130, r.failed(t).Status)
 	require.Equal(t, 1, strings.Count(r.stdout, "state of the 3 ranks of the job, queried by rank 0"))
 	require.Regexp(t, `rank.* 0.*: (Recv\(source 1, tag 5\) at mpirun/ranks_unix_test.go:|in no call of MPI after barrier #1)`, r.stdout)
-	require.NotContains(t, r.stdout, "no answer")
+	require.NotContains(t, r.stdout, "no reply")
 }

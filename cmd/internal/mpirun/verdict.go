@@ -184,7 +184,7 @@ func (v *verdict) hostsUnreachable(hosts []string, after time.Duration) bool {
 			ranks = append(ranks, i)
 		}
 	}
-	return v.setFailure(statusFailed, "%s cannot be reached, where %s should run: no answer within %v", strings.Join(hosts, ", "), formatRanks(ranks), after)
+	return v.setFailure(statusFailed, "%s cannot be reached, where %s should run: no reply within %v", strings.Join(hosts, ", "), formatRanks(ranks), after)
 }
 
 // ranksStuck records ranks that wait in a fence for ranks that have ended.

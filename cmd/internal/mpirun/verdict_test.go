@@ -41,11 +41,11 @@ func TestWords(t *testing.T) {
 			v.rankExited(4, frame.Exit{Signal: 9, Name: "killed"}, true, false)
 			v.rankExited(5, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
 		}},
-		"node1 was lost with ranks 3-7: no answer; 1 rank that still ran was ended": {1, func(v *verdict) {
+		"node1 was lost with ranks 3-7: no reply; 1 rank that still ran was ended": {1, func(v *verdict) {
 			v.multipleHosts = true
 			v.rankExited(0, status(1), true, false)
 			v.rankExited(2, status(7), true, false)
-			v.hostLost("node1", true, "no answer")
+			v.hostLost("node1", true, "no reply")
 		}},
 		"rank 0 on node0 (pid 4708) exited with status 3; the other 7 ranks were ended": {3, func(v *verdict) {
 			v.multipleHosts = true

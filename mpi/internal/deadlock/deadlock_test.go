@@ -135,14 +135,14 @@ func TestPollsInWords(t *testing.T) {
 	text := deadlock.Analyze(3, []*deadlock.State{state(0, polls), state(1, works)}, 0).String()
 	require.Equal(t, `What the ranks do:
     rank 0: polls Recv(source 1, tag 5) at ring/main.go:9, which waits for rank 1 (8 bytes are on their way), for 5.0 s
-    rank 1: polls Recv(source 1, tag 5) at ring/main.go:9, which waits for any of ranks 0 and 2 (it does other things in between), for 5.0 s
-    rank 2: no answer
+    rank 1: polls Recv(source 1, tag 5) at ring/main.go:9, which waits for any of ranks 0 and 2 (it computes in between), for 5.0 s
+    rank 2: no reply
 `, text)
 	other := polls
 	other.For = []int{0}
 	text = deadlock.Analyze(2, []*deadlock.State{state(0, polls), state(1, other)}, 0).String()
 	require.Contains(t, text, "    rank 0 polls Recv(source 1, tag 5) at ring/main.go:9 for rank 1, for 5.0 s\n")
-	require.Contains(t, text, "makes a call, or one that polls gives it up.\n")
+	require.Contains(t, text, "makes a call, or stops polling.\n")
 }
 
 func seq(n int) func(func(int) bool) {
@@ -169,11 +169,11 @@ func TestMismatches(t *testing.T) {
 		c.Begun, c.With = true, ""
 		return &deadlock.State{Rank: rank, Collectives: []deadlock.Collective{c}}
 	}
-	require.Equal(t, `Collective calls of c1 that do not belong together:
+	require.Equal(t, `Collective calls of c1 that do not match:
     ranks 0 to 2: allreduce #14 of 8 float64 with sum at ring/main.go:9
     rank 3: barrier #14 at ring/main.go:9
 `, head(deadlock.Analyze(4, []*deadlock.State{in(0, a), in(3, b), in(1, a), in(2, a)}, 0)))
-	require.Equal(t, `Collective calls of c1 that do not belong together:
+	require.Equal(t, `Collective calls of c1 that do not match:
     ranks 0 and 2: allreduce #14 of 8 float64 with sum at ring/main.go:9
     rank 1: barrier #14
 `, head(deadlock.Analyze(3, []*deadlock.State{in(0, a), begun(1, *b), begun(2, *a)}, 0)))
@@ -218,7 +218,7 @@ func TestManyRanks(t *testing.T) {
 	text := r.String()
 	require.Less(t, len(text), 16<<10)
 	require.Contains(t, text, "and 4960 more")
-	require.Contains(t, text, "ranks 5000 to 5099: no answer")
+	require.Contains(t, text, "ranks 5000 to 5099: no reply")
 }
 
 func TestStatesTravel(t *testing.T) {

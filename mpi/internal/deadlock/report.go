@@ -59,7 +59,7 @@ func (r *Report) String() string {
 
 func (r *Report) writeMismatches(b *strings.Builder) {
 	for _, m := range r.Mismatches {
-		fmt.Fprintf(b, "Collective calls of %s that do not belong together:\n", m.Comm)
+		fmt.Fprintf(b, "Collective calls of %s that do not match:\n", m.Comm)
 		for _, g := range m.Calls {
 			fmt.Fprintf(b, "    %s: %s%s\n", FormatRanks(g.Ranks), g.Call.String(), formatLocation(g.At))
 		}
@@ -107,11 +107,11 @@ func (r *Report) writeKnot(b *strings.Builder) {
 	}
 	if more := len(r.Knot) - len(r.Cycle); more > 0 && len(r.Cycle) > 0 {
 		rest := slices.DeleteFunc(slices.Clone(r.Knot), func(rank int) bool { return slices.Contains(who, rank) })
-		fmt.Fprintf(b, "    %s cannot go on without them.\n", FormatRanks(rest))
+		fmt.Fprintf(b, "    %s cannot continue without them.\n", FormatRanks(rest))
 	}
 	b.WriteString("    It ends only if another goroutine of these ranks makes a call")
 	if polls {
-		b.WriteString(", or one that polls gives it up")
+		b.WriteString(", or stops polling")
 	}
 	b.WriteString(".\n")
 }
@@ -237,7 +237,7 @@ func (r *Report) writeRanks(b *strings.Builder) {
 		fmt.Fprintf(b, "    %s: %s, for %s\n", FormatRanks(l.ranks), l.text, formatDuration(l.millis))
 	}
 	if len(r.NoReply) > 0 {
-		fmt.Fprintf(b, "    %s: no answer\n", FormatRanks(r.NoReply))
+		fmt.Fprintf(b, "    %s: no reply\n", FormatRanks(r.NoReply))
 	}
 	losses := 0
 	for _, s := range r.States {
@@ -274,7 +274,7 @@ func (s *State) listActivities() (list []activity) {
 			text += waits + c.formatTargets()
 		}
 		if c.Busy {
-			why = strings.TrimPrefix(why+"; it does other things in between", "; ")
+			why = strings.TrimPrefix(why+"; it computes in between", "; ")
 		}
 		if why != "" {
 			text += " (" + why + ")"

@@ -94,7 +94,7 @@ func TestAnySource(t *testing.T) {
     rank 0 waits in Recv(source any, tag any) at ring/main.go:9 for any of ranks 0 to 3, for 5.0 s
     rank 1 waits in barrier #3 at ring/main.go:12 for rank 0, for 5.0 s
     None of those that rank 0 waits for sends, because all of them wait: rank 0 in this call; ranks 1 to 3 in barrier #3 at ring/main.go:12.
-    ranks 2 and 3 cannot go on without them.
+    ranks 2 and 3 cannot continue without them.
     It ends only if another goroutine of these ranks makes a call.
 `},
 	} {

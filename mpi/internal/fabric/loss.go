@@ -29,7 +29,7 @@ func WrapLoss(rank int, err error) error {
 	case errors.As(err, &refused):
 		return &LossError{refused.Error(), err}
 	case errors.As(err, &failed) && failed.Status == verbs.WCRetryExcErr:
-		return &LossError{"no answer", err}
+		return &LossError{"no reply", err}
 	}
 	return err
 }

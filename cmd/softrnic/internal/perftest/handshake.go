@@ -178,7 +178,7 @@ func (t *handshake) watchPeer(ctx context.Context, a *pendingRead, grace time.Du
 		}
 		select {
 		case <-time.After(grace):
-			cancel(fmt.Errorf("peer gave up: %w", a.err))
+			cancel(fmt.Errorf("peer closed the connection: %w", a.err))
 		case <-ctx.Done():
 		}
 	}()

@@ -31,7 +31,7 @@ func writeRecords(c *oob.Conn, n int, local []Record) error {
 		}
 		b = r.Append(b)
 	}
-	return c.Write(b, "tell our address")
+	return c.Write(b, "send our address")
 }
 
 // restTimeout is the time between a peer's first record and the others, which it sends at once. A
@@ -100,7 +100,7 @@ func readRemainingRecords(c *oob.Conn, o *Options, b []byte, doing string) error
 	case err == nil:
 		return nil
 	case b[0] == 0: // nothing has come
-		return fmt.Errorf("%w: kind is %s here and rc, uc or ud at the peer, which tells one queue pair (%w)", oob.ErrParams, o.Kind, err)
+		return fmt.Errorf("%w: kind is %s here and rc, uc or ud at the peer, which sends one queue pair (%w)", oob.ErrParams, o.Kind, err)
 	}
 	if theirs, notTerms := oob.ParseParams(b[:oob.ParamsLen]); notTerms == nil {
 		return o.params().Check(theirs)
@@ -119,7 +119,7 @@ func readDone(c *oob.Conn, o *Options) error {
 	case string(b) == doneMessage:
 		return nil
 	case b[4] == ':': // the beginning of another record
-		return fmt.Errorf("%w: kind is %s here and srq at the peer, which tells many queue pairs", oob.ErrParams, o.Kind)
+		return fmt.Errorf("%w: kind is %s here and srq at the peer, which sends several queue pairs", oob.ErrParams, o.Kind)
 	}
 	return oob.ProtocolErrorf(c.Peer(), doing, "%q", b)
 }

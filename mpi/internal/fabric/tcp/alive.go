@@ -61,7 +61,7 @@ func (l *link) checkAlive(passed time.Duration) {
 		return
 	}
 	if l.liveness.silence += passed; l.liveness.silence >= l.f.o.GiveUp {
-		l.f.failLink(l, fmt.Errorf("no answer for %v", l.f.o.GiveUp))
+		l.f.failLink(l, fmt.Errorf("no reply for %v", l.f.o.GiveUp))
 		return
 	}
 	if !l.liveness.pinged {

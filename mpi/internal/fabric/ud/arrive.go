@@ -102,7 +102,7 @@ func (f *Fabric) handleMessage(b []byte) {
 // Causes of a rank's failure.
 var (
 	errRestarted = errors.New("peer restarted")
-	errTimeout   = errors.New("no answer")
+	errTimeout   = errors.New("no reply")
 	errProtocol  = errors.New("protocol violation in the NACK protocol")
 )
 

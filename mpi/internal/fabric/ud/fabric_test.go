@@ -142,7 +142,7 @@ func TestRankThatIsGone(t *testing.T) {
 				return err
 			}
 			_, err := w.Recv(mpi.Of([]int32{1}), 2, 1)
-			if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "no answer for ") {
+			if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "no reply for ") {
 				t.Error(err)
 			}
 			if err := w.Send(mpi.Of([]int32{1}), 2, 1); !errors.Is(err, mpi.ErrLost) {
