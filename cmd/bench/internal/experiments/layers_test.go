@@ -23,7 +23,7 @@ func TestLayersExperiments(t *testing.T) {
 		{
 			name: "layers-stream",
 			long: true,
-			set:  bench.Settings{"beside": "nothing", "sizes": "64,64KiB", "rounds": "2", "time": "5ms"},
+			set:  bench.Settings{"beside": "nothing", "sizes": "64,64KiB,1MiB", "rounds": "2", "time": "5ms"},
 			units: map[string][]string{
 				measure.MessagesPerSecond: {"udp", "udp-packet", "tcp", "rc-write", "rc-send", "rdm-send", "sdp-nic", "mpi-shared", "acp-imm-64KiB"},
 				measure.MegabytesPerSec:   {"udp", "udp-packet", "tcp", "rc-write", "rc-send", "rdm-send", "sdp-nic", "mpi-shared", "acp-imm-64KiB"},
