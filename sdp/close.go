@@ -130,12 +130,12 @@ func (c *Conn) teardown() {
 	c.readDeadline.cancel()
 	c.writeDeadline.cancel()
 	c.wakeWaiters()
-	farewell := c.disconnectTimeout()
+	timeout := c.disconnectTimeout()
 	go func() {
 		c.reading.Lock() // wait for pending calls
 		c.writing.Lock()
 		c.waitAbortSent()
-		ctx, cancel := context.WithTimeout(context.Background(), farewell)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		_ = c.cmConn.Disconnect(ctx, nil)
 		cancel()
 		c.freeResources()

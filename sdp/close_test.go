@@ -128,7 +128,7 @@ func TestAskAfterEnd(t *testing.T) {
 		b.Urgent()
 		b.PeerBuffer()
 		b.Stats()
-		b.MeasureUse()()
+		b.MeasureBufferUse()()
 		require.ErrorIs(t, b.SetReadBuffer(1<<20), net.ErrClosed)
 		_, err := b.Read(make([]byte, 10))
 		require.ErrorIs(t, err, net.ErrClosed)

@@ -42,7 +42,7 @@ type Conn struct {
 	readBuffer int // requested by SetReadBuffer and not granted; 0 for none
 
 	// Service of the connection: by a waiting call (progress.go) or by events (events.go).
-	polling    bool // a call polls the CQ on behalf of all
+	polling    bool // a waiting call polls the CQ on behalf of all calls
 	waiters    [numWaitConds]*waiter
 	wcs        [64]verbs.WC // for the goroutine that polls
 	armed      bool         // the CQ notifies handleInterrupt or serveEvents
@@ -61,11 +61,11 @@ type Conn struct {
 
 	urgentKnown, urgentAnnounced bool // last state seen by signalUrgent
 	keepAlive                    keepAlive
-	keepAliveTimer               *time.Timer     // of the keepalive
-	silence                      silenceDetector // its state
+	keepAliveTimer               *time.Timer     // samples for the keepalive
+	silence                      silenceDetector // decides when the keepalive sends a probe
 	completions                  uint64          // number of completions handled
 	counts                       counts
-	meter                        *meter // of MeasureUse, or nil
+	meter                        *meter // of MeasureBufferUse, or nil
 
 	readShut    bool          // CloseRead was called
 	writeShut   bool          // CloseWrite was called

@@ -9,32 +9,32 @@ import (
 
 // A deadline is the deadline of one direction of a connection, guarded by the connection's lock.
 type deadline struct {
-	moment *cancelctx.Context // context of the current waiters
-	timer  *time.Timer        // cancels moment at the deadline, or nil
-	at     time.Time          // the deadline, or zero
+	ctx   *cancelctx.Context // context of the current waiters
+	timer *time.Timer        // cancels ctx at the deadline, or nil
+	at    time.Time          // the deadline, or zero
 }
 
-func newDeadline() *deadline { return &deadline{moment: cancelctx.New(os.ErrDeadlineExceeded)} }
+func newDeadline() *deadline { return &deadline{ctx: cancelctx.New(os.ErrDeadlineExceeded)} }
 
 // expired reports whether the deadline has passed.
-func (d *deadline) expired() bool { return d.moment.Canceled() }
+func (d *deadline) expired() bool { return d.ctx.Canceled() }
 
 // set sets the deadline to t. The zero time means no deadline.
 func (d *deadline) set(t time.Time) {
 	if d.timer != nil && !d.timer.Stop() {
-		d.moment.Cancel() // the timer is about to fire
+		d.ctx.Cancel() // the timer is about to fire
 	}
 	d.timer, d.at = nil, t
 	wait := time.Until(t)
 	if !t.IsZero() && wait <= 0 {
-		d.moment.Cancel()
+		d.ctx.Cancel()
 		return
 	}
 	if d.expired() {
-		d.moment = cancelctx.New(os.ErrDeadlineExceeded)
+		d.ctx = cancelctx.New(os.ErrDeadlineExceeded)
 	}
 	if !t.IsZero() {
-		d.timer = time.AfterFunc(wait, d.moment.Cancel)
+		d.timer = time.AfterFunc(wait, d.ctx.Cancel)
 	}
 }
 
@@ -42,10 +42,10 @@ func (d *deadline) set(t time.Time) {
 // deadline.
 func (d *deadline) wakeAndKeep() {
 	if !d.expired() {
-		d.moment.Cancel()
+		d.ctx.Cancel()
 		d.set(d.at)
 	}
 }
 
 // cancel wakes the waiters and makes the deadline expire.
-func (d *deadline) cancel() { d.moment.Cancel() }
+func (d *deadline) cancel() { d.ctx.Cancel() }

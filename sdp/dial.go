@@ -90,9 +90,10 @@ func (d *Dialer) keepAliveSetting(period time.Duration) keepAlive {
 // closed, Dial fails within 50 ms with the system's error, for example syscall.ECONNREFUSED or
 // ENETUNREACH.
 //
-// Without a reply Dial sends the request 16 times and fails with syscall.ETIMEDOUT after about 10
-// s. If the peer's adapter replies but its application does not accept, it fails after 26 s. Use
-// DialContext for a shorter time, or a manager with other [cm.Options] for fewer retransmissions.
+// Without a reply Dial sends the request 16 times and fails with syscall.ETIMEDOUT after about
+// 10 s. If the peer's adapter replies but its application does not accept, it fails after 26 s.
+// Use DialContext for a shorter time, or a manager with other [cm.Options] for fewer
+// retransmissions.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
 	return s.DialContext(context.Background(), network, address)
 }
@@ -173,7 +174,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	adapter := netip.AddrPortFrom(to.Addr(), cmp.Or(d.UDPPort, defaultUDPPort))
 	if err := ctx.Err(); err != nil {
 		c.freeResources()
-		return nil, s.mapClosed(notAskedError(err, adapter))
+		return nil, s.mapClosed(unsentError(err, adapter))
 	}
 	began := time.Now()
 	conn, err := s.cm.Dial(ctx, to, c.qp, cm.DialOptions{

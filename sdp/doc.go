@@ -70,4 +70,20 @@
 //
 // A failed peer is detected when sent data is not acknowledged. A connection that only reads
 // depends on the keepalive ([Options.KeepAlive]).
+//
+// # How data travels
+//
+//	Write            conn.go             Read             conn.go
+//	   v                                    ^
+//	protocol.Core    internal/protocol   protocol.Core    internal/protocol
+//	   | messages of the flow control       | data in order; credits to return
+//	   v mode: internal/flow                |
+//	postPending      progress.go         handleCompletions progress.go
+//	   v                                    ^
+//	verbs.QP.PostSend -----------------> verbs.CQ.PollWait
+//
+// Transfers of at least Options.ZeroCopy bytes branch off in zerocopy.go. A call that waits polls
+// the CQ for all calls of the connection (progress.go); outside of calls, events serve it
+// (events.go). dial.go and listen.go establish connections with package cm, and close.go ends
+// them.
 package sdp

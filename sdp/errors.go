@@ -68,7 +68,7 @@ var (
 	errInUse            = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
 	errAddrNotAvailable = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
 	errRefused          = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
-	errNoAnswer         = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
+	errNoReply          = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
 	errInvalid          = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
 )
 
@@ -97,32 +97,32 @@ func (s *Stack) listenError(port uint16, err error) error {
 	return openError("listen", network, netip.AddrPortFrom(adapter, port), err)
 }
 
-// dialError wraps the error of a dial with the system error of package net. asked is the time
+// dialError wraps the error of a dial with the system error of package net. elapsed is the time
 // since the first request.
-func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
+func dialError(err error, adapter netip.AddrPort, elapsed time.Duration) error {
 	var rejected *cm.RejectError
 	var refused *verbs.RefusedError
 	switch {
 	case errors.As(err, &refused):
 		return trimAddress(err)
 	case errors.Is(err, cm.ErrUnreachable), errors.As(err, &rejected) && rejected.Reason == cm.Timeout:
-		return timeoutError{fmt.Errorf("%w: %w", errNoAnswer, err)}
+		return timeoutError{fmt.Errorf("%w: %w", errNoReply, err)}
 	case rejected != nil:
 		return fmt.Errorf("%w: %w", errRefused, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return wrapTimeout(noAnswerError(err, adapter, asked))
+		return wrapTimeout(noReplyError(err, adapter, elapsed))
 	}
 	return err
 }
 
-// noAnswerError wraps the error of a dial whose context was done before the reply.
-func noAnswerError(err error, adapter netip.AddrPort, asked time.Duration) error {
+// noReplyError wraps the error of a dial whose context was done before the reply.
+func noReplyError(err error, adapter netip.AddrPort, elapsed time.Duration) error {
 	err = trimAddress(err)
-	who := "no reply from the adapter"
+	event := "no reply from the adapter"
 	if errors.Is(err, cm.ErrPending) {
-		who = "no reply from the application behind the adapter"
+		event = "no reply from the application behind the adapter"
 	}
-	return fmt.Errorf("%s at %v within %v: %w", who, adapter, asked.Round(time.Millisecond), err)
+	return fmt.Errorf("%s at %v within %v: %w", event, adapter, elapsed.Round(time.Millisecond), err)
 }
 
 // trimAddress removes the *cm.Error around err, whose address the *net.OpError repeats.
@@ -133,8 +133,8 @@ func trimAddress(err error) error {
 	return err
 }
 
-// notAskedError wraps the error of a dial whose context was done before the first request.
-func notAskedError(err error, adapter netip.AddrPort) error {
+// unsentError wraps the error of a dial whose context was done before the first request.
+func unsentError(err error, adapter netip.AddrPort) error {
 	return wrapTimeout(fmt.Errorf("no request sent to the adapter at %v: %w", adapter, err))
 }
 

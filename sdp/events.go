@@ -7,9 +7,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// handleInterrupt serves a connection outside of calls, the interrupt handler of section 5.2. The
-// adapter's goroutine calls it, so it must not block or do slow work; it returns false to leave
-// the event to serveEvents.
+// handleInterrupt serves a connection outside of calls, as the interrupt handler of section 5.2 of
+// the paper of package flow does. The adapter's goroutine calls it, so it must not block or do slow
+// work; it returns false to leave the event to serveEvents.
 func (s *Stack) handleInterrupt(cq verbs.CQ) bool {
 	if !s.mu.TryLock() {
 		return false

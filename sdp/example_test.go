@@ -96,8 +96,8 @@ func ExampleStack_DialContext() {
 	// <nil>
 }
 
-// Stats and MeasureUse show why a connection is not faster.
-func ExampleConn_MeasureUse() {
+// Stats and MeasureBufferUse show why a connection is not faster.
+func ExampleConn_MeasureBufferUse() {
 	there, here := open(), open()
 	l, err := there.Listen("sdp", ":0")
 	if err != nil {
@@ -115,7 +115,7 @@ func ExampleConn_MeasureUse() {
 	}
 	c := conn.(*sdp.Conn)
 
-	stop := c.MeasureUse()
+	stop := c.MeasureBufferUse()
 	for range 10_000 {
 		if _, err := c.Write(make([]byte, 1000)); err != nil {
 			log.Fatal(err)

@@ -16,29 +16,29 @@ type silenceDetector struct {
 
 // sample records the completion count and reports whether a probe is due. The completion of a
 // probe counts, too.
-func (v *silenceDetector) sample(heard uint32) (ask bool) {
-	if heard != v.completions {
-		v.completions, v.idleSamples = heard, 0
+func (d *silenceDetector) sample(completions uint32) (probeDue bool) {
+	if completions != d.completions {
+		d.completions, d.idleSamples = completions, 0
 		return false
 	}
-	v.idleSamples++
-	if v.idleSamples < keepAliveSamples {
+	d.idleSamples++
+	if d.idleSamples < keepAliveSamples {
 		return false
 	}
-	v.idleSamples = 0
+	d.idleSamples = 0
 	return true
 }
 
-// startKeepAlive starts or, if every is not positive, stops the keepalive. c.mu must be held.
-func (c *Conn) startKeepAlive(every time.Duration) {
+// startKeepAlive starts or, if idle is not positive, stops the keepalive. c.mu must be held.
+func (c *Conn) startKeepAlive(idle time.Duration) {
 	if c.keepAliveTimer != nil {
 		c.keepAliveTimer.Stop()
 		c.keepAliveTimer = nil
 	}
-	if every <= 0 || c.tornDown {
+	if idle <= 0 || c.tornDown {
 		return
 	}
-	c.silence = silenceDetector{interval: max(every/keepAliveSamples, 1), completions: uint32(c.completions)}
+	c.silence = silenceDetector{interval: max(idle/keepAliveSamples, 1), completions: uint32(c.completions)}
 	var timer *time.Timer
 	timer = time.AfterFunc(c.silence.interval, func() {
 		c.mu.Lock()

@@ -186,7 +186,7 @@ func (s *Stack) acceptConn(ctx context.Context, r *cm.Request) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.acceptTime)
 	defer cancel()
 	conn, err := r.Accept(ctx, c.qp, cm.AcceptOptions{
-		ConnectOptions: connectOptions(c.keepAlive), Prepare: func(qp verbs.QP) error { return c.postInitialReceives(qp) },
+		ConnectOptions: connectOptions(c.keepAlive), Prepare: c.postInitialReceives,
 		PrivateData: cfg.HelloAck().Append(nil),
 	})
 	if err != nil {
@@ -212,9 +212,9 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	if !l.isOpen() {
 		return nil, syscall.EINVAL
 	}
-	var why error
+	var err error
 	l.mu.Lock()
-	limit := l.deadline.moment
+	limit := l.deadline.ctx
 	l.mu.Unlock()
 	switch { // these have priority over ready connections
 	case l.ctx.Err() != nil:
@@ -227,11 +227,11 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 		<-l.backlogSlots
 		return c, nil
 	case <-limit.Done():
-		why = limit.Err()
+		err = limit.Err()
 	case <-l.ctx.Done():
-		why = net.ErrClosed
+		err = net.ErrClosed
 	}
-	return nil, l.opError("accept", why)
+	return nil, l.opError("accept", err)
 }
 
 // isOpen reports whether Listen created l. Calls on a nil Listener return syscall.EINVAL.

@@ -14,11 +14,11 @@ import (
 func TestMeter(t *testing.T) {
 	start := time.Unix(1, 0)
 	m := &meter{began: start, since: start, level: protocol.Levels{Send: 100, Receive: 8}}
-	require.Equal(t, Use{}, m.average(), "no time has passed")
+	require.Equal(t, BufferUse{}, m.average(), "no time has passed")
 	m.record(start.Add(time.Second), protocol.Levels{Send: 100, PeerUsed: 400})
-	require.Equal(t, Use{time.Second, 100, 8}, m.average())
+	require.Equal(t, BufferUse{time.Second, 100, 8}, m.average())
 	m.record(start.Add(3*time.Second), protocol.Levels{Send: 700})
-	require.Equal(t, Use{3 * time.Second, 300, 8.0 / 3}, m.average())
+	require.Equal(t, BufferUse{3 * time.Second, 300, 8.0 / 3}, m.average())
 	m.record(start.Add(4*time.Second), protocol.Levels{})
-	require.Equal(t, Use{4 * time.Second, 400, 2}, m.average())
+	require.Equal(t, BufferUse{4 * time.Second, 400, 2}, m.average())
 }

@@ -304,7 +304,7 @@ func (c *PacketConn) currentDeadline(d *deadline) (*cancelctx.Context, error) {
 	case d.expired():
 		return nil, os.ErrDeadlineExceeded
 	}
-	return d.moment, nil
+	return d.ctx, nil
 }
 
 // opError wraps err in a *net.OpError with c's address.

@@ -79,19 +79,19 @@ func (c *Conn) waitFor(w waitCond, d *deadline) {
 		}
 		c.postPending()
 	}
-	c.recordUse()
+	c.recordBufferUse()
 	for !c.isMet(w) && !d.expired() {
 		if !c.polling {
 			c.waitCompletions(d)
 			continue
 		}
-		me := &waiter{make(chan struct{}, 1)}
-		c.waiters[w] = me
-		m := d.moment
+		self := &waiter{make(chan struct{}, 1)}
+		c.waiters[w] = self
+		ctx := d.ctx
 		c.mu.Unlock()
 		select {
-		case <-me.wake:
-		case <-m.Done():
+		case <-self.wake:
+		case <-ctx.Done():
 		}
 		c.mu.Lock()
 		c.waiters[w] = nil
@@ -102,9 +102,9 @@ func (c *Conn) waitFor(w waitCond, d *deadline) {
 // waitCompletions blocks until completions arrive or d expires, and handles them.
 func (c *Conn) waitCompletions(d *deadline) {
 	c.polling = true
-	m := d.moment
+	ctx := d.ctx
 	c.mu.Unlock()
-	n, err := c.cq.PollWait(m, c.wcs[:])
+	n, err := c.cq.PollWait(ctx, c.wcs[:])
 	c.mu.Lock()
 	c.polling = false
 	c.handleCompletions(c.wcs[:n])
@@ -173,18 +173,18 @@ func (c *Conn) handleCompletions(wcs []verbs.WC) {
 	if c.closed {
 		c.discardUnread()
 	}
-	c.recordUse()
+	c.recordBufferUse()
 	c.wakeWaiters()
 }
 
 // wakeWaiters wakes the waiters whose condition is met and, if no call polls, one that will.
 func (c *Conn) wakeWaiters() {
-	needed := !c.polling
-	for w, me := range c.waiters {
-		if me != nil && (needed || c.isMet(waitCond(w))) {
-			needed = false
+	needPoller := !c.polling
+	for w, waiter := range c.waiters {
+		if waiter != nil && (needPoller || c.isMet(waitCond(w))) {
+			needPoller = false
 			select {
-			case me.wake <- struct{}{}:
+			case waiter.wake <- struct{}{}:
 			default:
 			}
 		}
@@ -221,7 +221,7 @@ func (c *Conn) enterCall() {
 // exitCall ends an API call. If completions must be handled before the next call, it arms the CQ;
 // otherwise it passes the connection to the idle poller.
 func (c *Conn) exitCall() {
-	c.recordUse()
+	c.recordBufferUse()
 	c.calls++
 	switch {
 	case c.tornDown || c.polling:
@@ -254,7 +254,8 @@ func (c *Conn) armCQ() {
 }
 
 // handleEvent handles the CQ event: available completions. It flushes held-back data without
-// coalescing, because no call has come to add more (section 5.2). c.mu must be held.
+// coalescing, because no call has come to add more (section 5.2 of the paper of package flow).
+// c.mu must be held.
 func (c *Conn) handleEvent() {
 	c.armed = false
 	if c.tornDown {

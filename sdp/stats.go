@@ -2,7 +2,7 @@ package sdp
 
 import "iter"
 
-// Stats are the counters and the current levels of a connection. [Conn.MeasureUse] measures
+// Stats are the counters and the current levels of a connection. [Conn.MeasureBufferUse] measures
 // levels over time.
 type Stats struct {
 	FlowControl FlowControl

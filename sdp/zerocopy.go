@@ -16,7 +16,7 @@ func (c *Conn) withRegistered(p []byte, access verbs.AccessFlags, f func(mr verb
 		return err
 	}
 	f(mr)
-	c.mu.Unlock() // Dereg blocks until the adapter no longer accesses the memory
+	c.mu.Unlock() // Close blocks until the adapter no longer accesses the memory
 	err = mr.Close()
 	c.mu.Lock()
 	return err
@@ -27,11 +27,11 @@ func (c *Conn) withRegistered(p []byte, access verbs.AccessFlags, f func(mr verb
 const sinkWait = 50 * time.Microsecond
 
 // writeDirect transfers as much of p as possible without a copy: into memory that the peer
-// offers, or by offering p to the peer. It returns 0 if p should be copied.
+// offers (SinkAvail), or by offering p to the peer (SrcAvail). It returns 0 if p should be copied.
 func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	p = p[:min(len(p), protocol.MaxTransfer)]
 	if c.lastToSink && c.core.PeerSinkLen() == 0 {
-		c.waitForAtMost(waitPeerSink, sinkWait, c.writeDeadline)
+		c.waitForTimeout(waitPeerSink, sinkWait, c.writeDeadline)
 	}
 	if c.lastToSink = c.core.PeerSinkLen() > 0; c.lastToSink {
 		return c.writeToSink(p)
@@ -42,16 +42,16 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	}
 	if !c.core.CanOffer() && c.core.RequestReceiveUpdate() {
 		c.postPending()
-		c.waitForAtMost(waitCanOffer, c.stack.options.OfferTime, c.writeDeadline)
+		c.waitForTimeout(waitCanOffer, c.stack.options.OfferTime, c.writeDeadline)
 	}
 	if !c.core.CanOffer() {
 		return 0, nil
 	}
-	lent := c.withRegistered(p, verbs.AccessRemoteRead, func(mr verbs.MR) {
+	mrErr := c.withRegistered(p, verbs.AccessRemoteRead, func(mr verbs.MR) {
 		c.core.Offer(p, mr.Addr(), mr.RKey())
 		c.core.SpillRing() // unread data may block the reply
 		c.postPending()
-		c.waitForAtMost(waitOfferEnd, c.stack.options.OfferTime, c.writeDeadline)
+		c.waitForTimeout(waitOfferEnd, c.stack.options.OfferTime, c.writeDeadline)
 		answered := !c.core.Offering()
 		if !answered {
 			c.core.CancelOffer()
@@ -63,7 +63,7 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 			c.recordOfferResult(!c.core.OfferRefused())
 		}
 	})
-	return n, lent
+	return n, mrErr
 }
 
 // maxOfferRefusals bounds the exponent: at most 32 Writes are copied before the next offer.
@@ -86,14 +86,14 @@ func (c *Conn) recordOfferResult(wanted bool) {
 // writeToSink writes p to memory offered by the peer (SinkAvail) by an RDMA WRITE.
 func (c *Conn) writeToSink(p []byte) (n int, err error) {
 	p = p[:min(len(p), c.core.PeerSinkLen())]
-	lent := c.withRegistered(p, 0, func(mr verbs.MR) {
+	mrErr := c.withRegistered(p, 0, func(mr verbs.MR) {
 		c.core.WritePeerSink(mr.SGE(0, len(p)))
 		c.postPending()
 		c.waitFor(waitSinkWrite, c.writeDeadline)
 		c.reclaimMemory(waitSinkWrite, len(p))
 		n, _ = c.core.PeerSinkWritten()
 	})
-	return n, lent
+	return n, mrErr
 }
 
 // readFromSource reads memory offered by the peer (SrcAvail) by an RDMA READ. If p is shorter
@@ -106,7 +106,7 @@ func (c *Conn) readFromSource(p []byte) (n int, err error) {
 		c.postPending()
 		return 0, nil
 	}
-	lent := c.withRegistered(p, verbs.AccessLocalWrite, func(mr verbs.MR) {
+	mrErr := c.withRegistered(p, verbs.AccessLocalWrite, func(mr verbs.MR) {
 		c.core.ReadPeerSource(mr.SGE(0, len(p)))
 		c.postPending()
 		c.waitFor(waitSourceRead, c.readDeadline)
@@ -114,7 +114,7 @@ func (c *Conn) readFromSource(p []byte) (n int, err error) {
 		n, _ = c.core.PeerSourceRead()
 	})
 	c.lastZeroCopy = true
-	return n, lent
+	return n, mrErr
 }
 
 // shouldOfferSink reports whether a Read should offer p to the peer: p is large, and the last
@@ -134,7 +134,7 @@ func (c *Conn) shouldOfferSink(p []byte) bool {
 // offerSink offers p to the peer (SinkAvail) and waits until data arrives.
 func (c *Conn) offerSink(p []byte) (n int, err error) {
 	p = p[:min(len(p), protocol.MaxTransfer)]
-	lent := c.withRegistered(p, verbs.AccessLocalWrite|verbs.AccessRemoteWrite, func(mr verbs.MR) {
+	mrErr := c.withRegistered(p, verbs.AccessLocalWrite|verbs.AccessRemoteWrite, func(mr verbs.MR) {
 		c.core.OfferSink(mr.Addr(), mr.RKey(), len(p))
 		c.postPending()
 		c.waitFor(waitSinkData, c.readDeadline)
@@ -146,14 +146,14 @@ func (c *Conn) offerSink(p []byte) (n int, err error) {
 		n, _ = c.core.SinkWritten()
 	})
 	c.lastZeroCopy = n > 0
-	return n, lent
+	return n, mrErr
 }
 
-// waitForAtMost waits for w, but at most for the time long or until d expires.
-func (c *Conn) waitForAtMost(w waitCond, long time.Duration, d *deadline) {
+// waitForTimeout waits for w, at most for timeout and until d expires.
+func (c *Conn) waitForTimeout(w waitCond, timeout time.Duration, d *deadline) {
 	limit := newDeadline()
-	limit.set(time.Now().Add(long))
-	stop := d.moment.AfterFunc(limit.moment.Cancel)
+	limit.set(time.Now().Add(timeout))
+	stop := d.ctx.AfterFunc(limit.ctx.Cancel)
 	c.waitFor(w, limit)
 	stop()
 	limit.set(time.Time{})
@@ -169,10 +169,10 @@ func (c *Conn) reclaimMemory(w waitCond, bytes int) {
 	if c.isMet(w) {
 		return
 	}
-	long := c.stack.returnTime + time.Duration(bytes>>20)*time.Second
-	c.waitForAtMost(w, long, c.endDeadline)
+	timeout := c.stack.returnTime + time.Duration(bytes>>20)*time.Second
+	c.waitForTimeout(w, timeout, c.endDeadline)
 	if !c.isMet(w) {
-		c.core.Fail(fmt.Errorf("%w: lent memory not returned within %v of the request", ErrProtocol, long))
+		c.core.Fail(fmt.Errorf("%w: lent memory not returned within %v of the request", ErrProtocol, timeout))
 		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the adapter no longer accesses the memory
 		c.wakeWaiters()
 	}

@@ -3,7 +3,7 @@
 // inputs, work requests its outputs.
 //
 //	c := protocol.New(cfg)
-//	post(c.Receives()); c.ClearPosted()             // before the peer can send
+//	post(c.Receives()); c.ClearPosted()        // before the peer can send
 //	c.Start(peer)                              // Hello and HelloAck have been exchanged
 //	n := c.Write(p)                            // or Read, CloseWrite, Offer, ...
 //	qp.PostRecv(c.Receives()); qp.PostSend(c.Sends()); c.ClearPosted()

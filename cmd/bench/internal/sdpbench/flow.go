@@ -113,7 +113,7 @@ func (e *side) startUsage(wanted bool) (end func() usage) {
 // sdpGauge returns the gauge of an SDP connection, which measures exactly.
 func sdpGauge(c *sdp.Conn) gauge {
 	return func() func() usage {
-		stop, size := c.MeasureUse(), float64(c.Stats().BufferSize)
+		stop, size := c.MeasureBufferUse(), float64(c.Stats().BufferSize)
 		return func() usage {
 			u := stop()
 			return usage{u.Send / size, u.Receive / size}

@@ -10,13 +10,13 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestMeasureUse checks that the measured use is positive, and at most the size of the buffers.
-func TestMeasureUse(t *testing.T) {
+// TestMeasureBufferUse checks that the measured use is positive, and at most the size of the buffers.
+func TestMeasureBufferUse(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
-		first, size := a.MeasureUse(), float64(a.Stats().BufferSize)
-		stop, stopB := a.MeasureUse(), b.MeasureUse()
+		first, size := a.MeasureBufferUse(), float64(a.Stats().BufferSize)
+		stop, stopB := a.MeasureBufferUse(), b.MeasureBufferUse()
 		require.Zero(t, first().Send, "another has begun")
 
 		exchange := func() {

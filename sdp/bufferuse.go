@@ -6,9 +6,9 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
-// Use is the average use of a connection's buffers over a time, in bytes, of the levels in
+// BufferUse is the average use of a connection's buffers over a time, in bytes, of the levels in
 // [Stats].
-type Use struct {
+type BufferUse struct {
 	Over time.Duration
 
 	// Send is the larger of the use of the local send buffer (bytes not acknowledged) and the
@@ -19,12 +19,12 @@ type Use struct {
 	Receive float64 // arrived and unread
 }
 
-// MeasureUse starts to measure the use of the buffers. stop ends the measurement and returns the
-// result. At most one measurement exists: another call ends the previous one. Each API call reads
-// the clock meanwhile.
-func (c *Conn) MeasureUse() (stop func() Use) {
+// MeasureBufferUse starts to measure the use of the buffers. stop ends the measurement and returns
+// the result. At most one measurement exists: another call ends the previous one. Each API call
+// reads the clock meanwhile.
+func (c *Conn) MeasureBufferUse() (stop func() BufferUse) {
 	if !c.isOpen() {
-		return func() Use { return Use{} }
+		return func() BufferUse { return BufferUse{} }
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,19 +32,19 @@ func (c *Conn) MeasureUse() (stop func() Use) {
 	m.since = m.began
 	m.level = c.core.Levels()
 	c.meter = m
-	return func() Use {
+	return func() BufferUse {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.meter == m {
-			c.recordUse()
+			c.recordBufferUse()
 			c.meter = nil
 		}
 		return m.average()
 	}
 }
 
-// recordUse records the current levels if a measurement is active.
-func (c *Conn) recordUse() {
+// recordBufferUse records the current levels if a measurement is active.
+func (c *Conn) recordBufferUse() {
 	if c.meter != nil {
 		c.meter.record(time.Now(), c.core.Levels())
 	}
@@ -65,8 +65,8 @@ func (m *meter) record(now time.Time, l protocol.Levels) {
 	m.since, m.level = now, l
 }
 
-func (m *meter) average() Use {
+func (m *meter) average() BufferUse {
 	over := m.since.Sub(m.began)
 	d := float64(max(over, 1))
-	return Use{Over: over, Send: m.send / d, Receive: m.receive / d}
+	return BufferUse{Over: over, Send: m.send / d, Receive: m.receive / d}
 }
