@@ -15,9 +15,10 @@ import (
 
 // Dial connects qp to the listener at addr and blocks until the connection is established. The
 // type of qp is RC or UC, and its state StateReset or StateInit. Dial returns a *RejectError if
-// the peer rejects the request and ErrUnreachable if the peer does not reply. If ctx is done first, it returns the context's error, joined with ErrPending if the
-// peer's adapter has acknowledged the request with an MRA. After an error the queue pair may be
-// in any state; modify it to StateReset before reuse. A nil ctx is never done.
+// the peer rejects the request and ErrUnreachable if the peer does not reply. If ctx is done
+// first, it returns the context's error, joined with ErrPending if the peer's adapter has
+// acknowledged the request with an MRA. After an error the queue pair may be in any state; modify
+// it to StateReset before reuse. A nil ctx is never done.
 //
 // If the peer rejects the MTU and o.MTU is 0, Dial retries with the MTU that the peer proposes.
 func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o DialOptions) (*Conn, error) {

@@ -43,4 +43,21 @@
 // [ErrUnreachable], at once if the system refuses to send to it (the error is then a
 // *[verbs.RefusedError], too). The manager drops and counts malformed and foreign datagrams
 // ([Manager.Stats]).
+//
+// # How a message travels
+//
+//	Manager.Dial                 dial.go                  Listener.Accept         listener.go
+//	   | REQ                                                 ^ a queued REQ
+//	   v                                                     |
+//	protocol.Machine             internal/protocol        enqueueRequest          listener.go
+//	   | retransmits, checks replies                         ^
+//	   v                                                     |
+//	dispatchAndFlush             manager.go               dispatchEvent           manager.go
+//	   v                                                     ^
+//	gsi.send, queue pair 1       gsi.go                   protocol.Machine        internal/protocol
+//	   |                                                     ^
+//	   +------------------- MAD in a datagram ------------> gsi.parseDatagram     gsi.go
+//
+// The reply takes the same way back, from Request.Accept (accept.go) to the eventHandler of the
+// dial (dialop.go). One goroutine of the manager (Manager.run) receives and runs the timers.
 package cm

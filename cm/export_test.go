@@ -11,7 +11,7 @@ import (
 func (l *Listener) Waiting() int {
 	l.l.m.mu.Lock()
 	defer l.l.m.mu.Unlock()
-	return l.l.waiting.Len()
+	return l.l.queue.Len()
 }
 
 // REQ returns the message that Dial would send.

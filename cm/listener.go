@@ -15,8 +15,8 @@ type listener struct {
 	m       *Manager
 	service mad.ServiceID
 	addr    netip.AddrPort
-	waiting list.List     // of *incomingRequest, oldest first; like closed guarded by Manager.mu
-	wake    chan struct{} // capacity 1; holds a token if waiting may have an element
+	queue   list.List     // of *incomingRequest, oldest first; like closed guarded by Manager.mu
+	wake    chan struct{} // capacity 1; holds a token if queue may have an element
 	done    chan struct{} // closed by markClosed
 	closed  bool
 }
@@ -32,7 +32,7 @@ type incomingRequest struct {
 	private   []byte
 	id        uint32
 
-	queueElem *list.Element // in l.waiting until Accept dequeues the request
+	queueElem *list.Element // in l.queue until Accept dequeues the request
 	resolved  bool          // withdrawn or replied to
 	answered  bool
 }
@@ -93,19 +93,19 @@ func (m *Manager) enqueueRequest(e *protocol.Event, id mad.ServiceID) {
 		in.alternate = e.REQ.Alternate.LocalGID != [16]byte{}
 	}
 	m.handlers[e.ID] = in
-	in.queueElem = l.waiting.PushBack(in)
+	in.queueElem = l.queue.PushBack(in)
 	l.wakeAcceptor()
 }
 
 // rejectLargeMTU rejects a REQ whose MTU exceeds the path MTU to the peer and proposes one that
 // fits. It reports whether it rejected the REQ.
 func (m *Manager) rejectLargeMTU(e *protocol.Event) bool {
-	asked := verbs.MTU(e.REQ.MTU)
-	fits := verbs.FitPathMTU(m.dev, ahAttrTo(e.Peer), asked)
-	if fits == asked {
+	requested := verbs.MTU(e.REQ.MTU)
+	fitting := verbs.FitPathMTU(m.dev, ahAttrTo(e.Peer), requested)
+	if fitting == requested {
 		return false
 	}
-	m.machine.Reject(m.now(), e.ID, mad.REJ{Reason: InvalidMTU, Info: []byte{uint8(fits) << 4}})
+	m.machine.Reject(m.now(), e.ID, mad.REJ{Reason: InvalidMTU, Info: []byte{uint8(fitting) << 4}})
 	return true
 }
 
@@ -145,13 +145,13 @@ func (l *listener) dequeue() *incomingRequest {
 	if l.closed {
 		return nil
 	}
-	first := l.waiting.Front()
+	first := l.queue.Front()
 	if first == nil {
 		return nil
 	}
 	in := first.Value.(*incomingRequest)
 	in.removeFromQueue()
-	if l.waiting.Len() > 0 {
+	if l.queue.Len() > 0 {
 		l.wakeAcceptor()
 	}
 	return in
@@ -185,8 +185,8 @@ func (l *listener) markClosed() {
 		return
 	}
 	l.closed = true
-	for l.waiting.Len() > 0 {
-		in := l.waiting.Front().Value.(*incomingRequest)
+	for l.queue.Len() > 0 {
+		in := l.queue.Front().Value.(*incomingRequest)
 		delete(l.m.handlers, in.id)
 		in.handleClose()
 	}
@@ -196,7 +196,7 @@ func (l *listener) markClosed() {
 // removeFromQueue removes the request from the queue if it is queued.
 func (in *incomingRequest) removeFromQueue() {
 	if in.queueElem != nil {
-		in.l.waiting.Remove(in.queueElem)
+		in.l.queue.Remove(in.queueElem)
 		in.queueElem = nil
 	}
 }

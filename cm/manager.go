@@ -21,7 +21,7 @@ type Manager struct {
 	addr           netip.AddrPort // of the adapter
 	port           verbs.PortAttr
 	limits         verbs.DeviceAttr
-	gsi            *gsi
+	gsi            *gsi // queue pair 1
 	openedAt       time.Time
 	done           chan struct{} // closed when the goroutine has returned
 	closeOnce      sync.Once
@@ -34,8 +34,8 @@ type Manager struct {
 	handlers      map[uint32]eventHandler // by communication ID
 	listeners     map[mad.ServiceID]*listener
 	awaitingRTU   map[verbs.QP]uint32 // queue pairs of connections being accepted
-	ephemeralPort uint16              // last port tried by nextEphemeralPort, relative to the first dynamic port
-	ephemeralStep uint16              // increment; 0 before the first use
+	ephemeralPort uint16              // last port of nextEphemeralPort, relative to the first dynamic port
+	ephemeralStep uint16              // increment of ephemeralPort; 0 before the first use
 	wakeAt        protocol.Time       // time at which the goroutine wakes at the latest, 0 for never
 	wake          context.CancelFunc
 	foreign       uint64 // datagrams whose source is not a queue pair 1
@@ -119,13 +119,13 @@ func (m *Manager) run() {
 func (m *Manager) sleepContext() (ctx context.Context, cancel context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	till := m.machine.Deadline()
-	if till == 0 {
+	deadline := m.machine.Deadline()
+	if deadline == 0 {
 		ctx, cancel = context.WithCancel(context.Background())
 	} else {
-		ctx, cancel = context.WithTimeout(context.Background(), time.Duration(till-m.now()))
+		ctx, cancel = context.WithTimeout(context.Background(), time.Duration(deadline-m.now()))
 	}
-	m.wakeAt, m.wake = till, cancel
+	m.wakeAt, m.wake = deadline, cancel
 	if m.refusals.setWake(cancel) || m.closed {
 		cancel()
 	}
@@ -187,14 +187,14 @@ func (m *Manager) dispatchEvent(e *protocol.Event) {
 		m.enqueueRequest(e, e.SIDRReq.ServiceID)
 		return
 	}
-	p := m.handlers[e.ID]
+	handler := m.handlers[e.ID]
 	switch e.Kind {
 	case protocol.EventReply, protocol.EventEstablished:
 	default:
 		delete(m.handlers, e.ID)
 	}
-	if p != nil {
-		p.handleEvent(e)
+	if handler != nil {
+		handler.handleEvent(e)
 	}
 }
 
@@ -224,9 +224,9 @@ func (m *Manager) closeHandlers() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	for id, p := range m.handlers {
+	for id, handler := range m.handlers {
 		delete(m.handlers, id)
-		p.handleClose()
+		handler.handleClose()
 	}
 	for id, l := range m.listeners {
 		delete(m.listeners, id)
