@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -39,6 +41,23 @@ func TestInitWithoutDevice(t *testing.T) {
 				require.ErrorContains(t, err, ": init job of ")
 			}
 		})
+	}
+}
+
+// TestOptionsOutOfRange checks that Init names the field that is out of range, the value and the range.
+func TestOptionsOutOfRange(t *testing.T) {
+	for want, o := range map[string]acp.Options{
+		"Options.Starter: 5, want a multiple of 8 in [0, 2^30]":     {Starter: 5},
+		"Options.Patience: -1ns is negative":                        {Patience: -1},
+		"Options.Net: 9 out of range [0, 1]":                        {Net: 9},
+		"Options.Connect: verbs: invalid argument: ConnectOptions.": {Connect: verbs.ConnectOptions{Retries: 9}},
+		"Options.RDM: rdm: open: verbs: invalid argument: Options.Packets: -1 out of range [0, 1048576]": {Net: acp.UD,
+			RDM: rdm.Options{Packets: -1}},
+		"cm: open manager: verbs: invalid argument: Options.Receives: -1 out of range [0, 32768]": {CM: cm.Options{Receives: -1}},
+	} {
+		o.Manager = pmi.NewLocal(1)[0]
+		_, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, o)
+		require.ErrorContains(t, err, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -56,12 +57,20 @@ const (
 	UD            // Datagrams over one UD queue pair, with RDMA over UD.
 )
 
-// openNet opens the transport that o selects.
+// openNet opens the transport that o selects, or returns nil and an error.
 func (o *Options) openNet(dev verbs.Device, host fabric.Host, kvs fabric.KVS) (fabric.Net, error) {
 	if o.Net == UD {
-		return ud.New(dev, host, kvs, ud.Options{RDM: o.RDM})
+		n, err := ud.New(dev, host, kvs, ud.Options{RDM: o.RDM})
+		if err != nil {
+			return nil, fmt.Errorf("Options.RDM: %w", err)
+		}
+		return n, nil
 	}
-	return rc.New(dev, host, kvs, rc.Options{Connect: o.Connect, CM: o.CM})
+	n, err := rc.New(dev, host, kvs, rc.Options{Connect: o.Connect, CM: o.CM})
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 // applyDefaults applies the environment, fills in the zero fields, and validates the options.
@@ -82,8 +91,12 @@ func (o *Options) applyDefaults() error {
 	if o.Net > UD {
 		return fmt.Errorf("%w: Options.Net: %d out of range [0, %d]", ErrOptions, o.Net, UD)
 	}
-	if o.Patience <= 0 {
-		o.Patience = 500 * time.Millisecond
+	if o.Patience < 0 {
+		return fmt.Errorf("%w: Options.Patience: %v is negative", ErrOptions, o.Patience)
+	}
+	o.Patience = cmp.Or(o.Patience, 500*time.Millisecond)
+	if _, err := o.Connect.QPAttr(verbs.RC); err != nil {
+		return fmt.Errorf("%w: Options.Connect: %w", ErrOptions, err)
 	}
 	return nil
 }

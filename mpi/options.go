@@ -67,9 +67,9 @@ type Options struct {
 	Watchdog time.Duration
 
 	// GiveUp is the liveness timeout: a rank that waits for another, or sends to it, treats it
-	// as lost when the other process has not responded for this time, by default 10 s. A
-	// process that computes responds; a stopped one does not, so debugging needs a long
-	// timeout. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.Timeout, UD.GiveUp and TCP.GiveUp are
+	// as lost when the other process has not responded for this time, at least 1 s and by
+	// default 10 s. A process that computes responds; a stopped one does not, so debugging
+	// needs a long timeout. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.Timeout, UD.GiveUp and TCP.GiveUp are
 	// derived from it unless set.
 	GiveUp time.Duration
 
@@ -138,7 +138,7 @@ func (o *Options) fillFromEnv() error {
 	} else if ok {
 		o.RCLimit = n
 	}
-	if n, ok, err := environment.Int("SOFTRNIC_MPI_EAGER", "bytes", 64, 1<<20); err != nil {
+	if n, ok, err := environment.Int("SOFTRNIC_MPI_EAGER", "bytes", minEager, maxEager); err != nil {
 		return err
 	} else if ok {
 		o.RDMA.Eager, o.UD.Eager = cmp.Or(o.RDMA.Eager, n), cmp.Or(o.UD.Eager, n)
@@ -195,15 +195,18 @@ func (o *Options) fillFromEnv() error {
 		return err
 	}
 	o.GiveUp = cmp.Or(giveUp, o.GiveUp)
+	if err := o.validate(); err != nil {
+		return err
+	}
 	o.fillTimeouts()
 	if v := os.Getenv("SOFTRNIC_MPI_COLL"); v != "" && o.Algorithms == nil {
 		if o.choices, err = coll.ParseChoices(v); err != nil {
 			return fmt.Errorf("SOFTRNIC_MPI_COLL=%s: %w", v, err)
 		}
-		return o.validate()
+		return nil
 	}
 	if o.choices, err = coll.NewChoices(o.Algorithms); err != nil {
 		return fmt.Errorf("Options.Algorithms: %w", err)
 	}
-	return o.validate()
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // initAlone starts a job of one rank with the options of the environment.
@@ -62,14 +63,27 @@ func TestCheckOfTheEnvironment(t *testing.T) {
 	})
 }
 
-// TestOptionsOutOfRange checks that Init names the field that is out of range.
+// TestOptionsOutOfRange checks that Init names the field that is out of range, the value and
+// the range.
 func TestOptionsOutOfRange(t *testing.T) {
 	for want, o := range map[string]mpi.Options{
-		"Options.RDMA.Rails: 9 out of range [0, 8]":                  {RDMA: mpi.RDMAOptions{Rails: 9}},
-		"Options.RDMA.Retries: 16 out of range [0, 15]":              {RDMA: mpi.RDMAOptions{Retries: 16}},
-		"Options.UD.Packets: -1 out of range [0, 2147483647]":        {UD: mpi.UDOptions{Packets: -1}},
-		"Options.Net: 9 out of range [0, 3]":                         {Net: 9},
-		`Options.Algorithms: coll: algorithm: unknown algorithm "x"`: {Algorithms: map[string]string{"bcast": "x"}},
+		"Options.RCLimit: -1 out of range [0, 2147483647]":                                              {RCLimit: -1},
+		"Options.OneSided: 9 out of range [0, 1]":                                                       {OneSided: 9},
+		"Options.RDMA.Eager: 1 out of range [64, 1048576]":                                              {RDMA: mpi.RDMAOptions{Eager: 1}},
+		"Options.RDMA.Eager: 1073741824 out of range [64, 1048576]":                                     {RDMA: mpi.RDMAOptions{Eager: 1 << 30}},
+		"Options.RDMA.Rendezvous: 9 out of range [0, 2]":                                                {RDMA: mpi.RDMAOptions{Rendezvous: 9}},
+		"Options.RDMA.Credits: 65536 out of range [1, 16384]":                                           {RDMA: mpi.RDMAOptions{Credits: 1 << 16}},
+		"Options.RDMA.Receives: -1 out of range [1, 16384]":                                             {RDMA: mpi.RDMAOptions{Receives: -1}},
+		"Options.RDMA.FastSize: 5 out of range [64, 65536]":                                             {RDMA: mpi.RDMAOptions{FastSize: 5}},
+		"Options.RDMA.Rails: 9 out of range [1, 8]":                                                     {RDMA: mpi.RDMAOptions{Rails: 9}},
+		"Options.RDMA.Retries: 16 out of range [1, 15]":                                                 {RDMA: mpi.RDMAOptions{Retries: 16}},
+		"Options.RDMA.Connect: verbs: invalid argument: ConnectOptions.Retries: 9 out of range [-1, 7]": {RDMA: mpi.RDMAOptions{Connect: verbs.ConnectOptions{Retries: 9}}},
+		"Options.UD.Packets: -1 out of range [1, 1048576]":                                              {UD: mpi.UDOptions{Packets: -1}},
+		"Options.UD.GiveUp: 1ns, want at least 1s":                                                      {UD: mpi.UDOptions{GiveUp: 1}},
+		"Options.TCP.Eager: 1 out of range [64, 1048576]":                                               {TCP: mpi.TCPOptions{Eager: 1}},
+		"Options.GiveUp: -1ns, want at least 1s":                                                        {GiveUp: -1},
+		"Options.Net: 9 out of range [0, 3]":                                                            {Net: 9},
+		`Options.Algorithms: coll: algorithm: unknown algorithm "x"`:                                    {Algorithms: map[string]string{"bcast": "x"}},
 	} {
 		_, err := initAlone(o)
 		require.ErrorContains(t, err, want)

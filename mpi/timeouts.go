@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -16,20 +17,11 @@ const (
 
 // fillTimeouts derives the timeouts of the fabrics from GiveUp.
 func (o *Options) fillTimeouts() {
-	if o.GiveUp <= 0 {
-		o.GiveUp = defaultGiveUp
-	}
-	o.GiveUp = max(o.GiveUp, minGiveUp)
+	o.GiveUp = cmp.Or(o.GiveUp, defaultGiveUp)
 	silence := o.GiveUp * 3 / 4
-	if o.UD.GiveUp <= 0 {
-		o.UD.GiveUp = silence
-	}
-	if o.TCP.GiveUp <= 0 {
-		o.TCP.GiveUp = silence
-	}
-	if o.RDMA.Retries <= 0 {
-		o.RDMA.Retries = min(15, max(1, int(silence/retryTime)))
-	}
+	o.UD.GiveUp = cmp.Or(o.UD.GiveUp, silence)
+	o.TCP.GiveUp = cmp.Or(o.TCP.GiveUp, silence)
+	o.RDMA.Retries = cmp.Or(o.RDMA.Retries, min(15, max(1, int(silence/retryTime))))
 	if o.RDMA.Connect.AckTimeout == 0 {
 		o.RDMA.Connect.AckTimeout = ackTimeout(silence)
 	}

@@ -12,6 +12,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
+// The range of eager thresholds in bytes.
+const (
+	minEager = 64
+	maxEager = 1 << 20
+)
+
 // Rendezvous is the protocol of messages that are longer than the eager threshold.
 type Rendezvous uint8
 
@@ -24,7 +30,7 @@ const (
 
 // RDMAOptions configures the transport over reliable connections. The zero value is usable.
 type RDMAOptions struct {
-	// Eager is the maximum payload of an eager message in bytes; 0 is 8 KiB.
+	// Eager is the maximum payload of an eager message in bytes, 64 to 1 MiB; 0 is 8 KiB.
 	Eager int
 
 	// Rendezvous is the protocol of longer messages.
@@ -67,7 +73,8 @@ type RDMAOptions struct {
 // UDOptions configures the transport over unreliable datagrams. The zero value is usable.
 type UDOptions struct {
 	// Eager is the maximum payload of an eager message, and of the packets of longer ones, in
-	// bytes; 0 is about 8 KiB, two datagrams of 4 KiB. The maximum is 32 datagrams.
+	// bytes, at least 64; 0 is about 8 KiB, two datagrams of 4 KiB. At most 32 datagrams are
+	// used.
 	Eager int
 
 	// Receives is the number of receive buffers for datagrams of all ranks; 0 is 1024. Packets
@@ -82,7 +89,7 @@ type UDOptions struct {
 
 // TCPOptions configures the TCP transport. The zero value is usable.
 type TCPOptions struct {
-	Eager  int    // maximum payload of a packet in bytes; 0 is 64 KiB
+	Eager  int    // maximum payload of a packet in bytes, 64 to 1 MiB; 0 is 64 KiB
 	Queue  int    // maximum length of the send queue of a rank in bytes; 0 is 1 MiB
 	Listen string // address to listen at, with port 0; empty is the first of Addrs, or loopback
 
@@ -106,35 +113,44 @@ func (o *Options) udOptions() ud.Options { return ud.Options(o.UD) }
 
 func (o *Options) tcpOptions() tcp.Options { return tcp.Options(o.TCP) }
 
-// validate returns an error if a field is out of range.
+// validate returns an error if a field is out of range. The zero value of a field is its default.
 func (o *Options) validate() error {
-	const most = math.MaxInt32
+	const receives = 1 << 14 // of a rank, and work requests of a queue
 	for _, f := range []struct {
-		name  string
-		value int
-		limit int
+		name      string
+		value     int
+		low, high int
 	}{
-		{"Net", int(o.Net), int(Hybrid)},
-		{"RCLimit", o.RCLimit, most},
-		{"OneSided", int(o.OneSided), int(Messages)},
-		{"RDMA.Eager", o.RDMA.Eager, most},
-		{"RDMA.Rendezvous", int(o.RDMA.Rendezvous), int(RendezvousCopy)},
-		{"RDMA.Credits", o.RDMA.Credits, most},
-		{"RDMA.Receives", o.RDMA.Receives, most},
-		{"RDMA.Sends", o.RDMA.Sends, most},
-		{"RDMA.FastSize", o.RDMA.FastSize, most},
-		{"RDMA.FastPeers", o.RDMA.FastPeers, most},
-		{"RDMA.Rails", o.RDMA.Rails, rdma.MaxRails},
-		{"RDMA.Retries", o.RDMA.Retries, 15},
-		{"UD.Eager", o.UD.Eager, most},
-		{"UD.Receives", o.UD.Receives, most},
-		{"UD.Packets", o.UD.Packets, most},
-		{"TCP.Eager", o.TCP.Eager, most},
-		{"TCP.Queue", o.TCP.Queue, most},
+		{"Net", int(o.Net), 0, int(Hybrid)},
+		{"RCLimit", o.RCLimit, 0, math.MaxInt32},
+		{"OneSided", int(o.OneSided), 0, int(Messages)},
+		{"RDMA.Eager", o.RDMA.Eager, minEager, maxEager},
+		{"RDMA.Rendezvous", int(o.RDMA.Rendezvous), 0, int(RendezvousCopy)},
+		{"RDMA.Credits", o.RDMA.Credits, 1, receives},
+		{"RDMA.Receives", o.RDMA.Receives, 1, receives},
+		{"RDMA.Sends", o.RDMA.Sends, 1, receives},
+		{"RDMA.FastSize", o.RDMA.FastSize, 64, 64 << 10},
+		{"RDMA.FastPeers", o.RDMA.FastPeers, 1, math.MaxInt32},
+		{"RDMA.Rails", o.RDMA.Rails, 1, rdma.MaxRails},
+		{"RDMA.Retries", o.RDMA.Retries, 1, 15},
+		{"UD.Eager", o.UD.Eager, minEager, maxEager},
+		{"UD.Receives", o.UD.Receives, 1, 2 * receives},
+		{"UD.Packets", o.UD.Packets, 1, 1 << 20},
+		{"TCP.Eager", o.TCP.Eager, minEager, maxEager},
+		{"TCP.Queue", o.TCP.Queue, 1, 1 << 30},
 	} {
-		if f.value < 0 || f.value > f.limit {
-			return fmt.Errorf("Options.%s: %d out of range [0, %d]", f.name, f.value, f.limit)
+		if f.value != 0 && (f.value < f.low || f.value > f.high) {
+			return fmt.Errorf("Options.%s: %d out of range [%d, %d]", f.name, f.value, f.low, f.high)
 		}
+	}
+	for i, d := range []time.Duration{o.GiveUp, o.UD.GiveUp, o.TCP.GiveUp} {
+		if d != 0 && d < minGiveUp {
+			name := []string{"GiveUp", "UD.GiveUp", "TCP.GiveUp"}[i]
+			return fmt.Errorf("Options.%s: %v, want at least %v", name, d, minGiveUp)
+		}
+	}
+	if _, err := o.RDMA.Connect.QPAttr(verbs.RC); err != nil {
+		return fmt.Errorf("Options.RDMA.Connect: %w", err)
 	}
 	return nil
 }

@@ -80,6 +80,13 @@ func (o ConnectOptions) QPAttr(typ QPType) (QPAttr, error) {
 		AV:          AHAttr{PortNum: 1, SL: o.SL, TrafficClass: o.TrafficClass, HopLimit: o.HopLimit, FlowLabel: o.FlowLabel},
 		PortNum:     1,
 	}
+	const known = AccessLocalWrite | AccessRemote | AccessMWBind | AccessZeroBased | AccessOptional
+	if o.Access&^known != 0 {
+		return a, fmt.Errorf("%w: ConnectOptions.Access: unknown flags in %v", ErrInvalid, o.Access)
+	}
+	if o.SL > 15 {
+		return a, fmt.Errorf("%w: ConnectOptions.SL: %d out of range [0, 15]", ErrInvalid, o.SL)
+	}
 	if o.MTU > MTU4096 {
 		return a, fmt.Errorf("%w: ConnectOptions.MTU: %d out of range [0, %d]", ErrInvalid, uint8(o.MTU), uint8(MTU4096))
 	}
