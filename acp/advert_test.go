@@ -21,9 +21,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestPlaced receives messages of any length, in order, with posted receives, directly or through slots. A
+// TestDirectMessages receives messages of any length, in order, with posted receives, directly or through slots. A
 // receive that is too short is filled, and no other memory is written.
-func TestPlaced(t *testing.T) {
+func TestDirectMessages(t *testing.T) {
 	const (
 		count  = 60
 		longer = 100 << 10
@@ -95,8 +95,8 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// TestPlacedIsUsed checks that messages to receives posted before do not go through slots.
-func TestPlacedIsUsed(t *testing.T) {
+// TestDirectMessagesOccur checks that messages to receives posted before do not go through slots.
+func TestDirectMessagesOccur(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
 			const n, count = 200 << 10, 10
@@ -134,8 +134,8 @@ func TestPlacedIsUsed(t *testing.T) {
 	}
 }
 
-// TestPlacedAndWithdrawn cancels receives of a Chan. The next receive gets the message, also if it is long.
-func TestPlacedAndWithdrawn(t *testing.T) {
+// TestDirectCanceled cancels receives of a Chan. The next receive gets the message, also if it is long.
+func TestDirectCanceled(t *testing.T) {
 	const n = 64 << 10
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		c, err := acp.NewChan[byte](p, 0, 1, acp.ChannelOptions{})
@@ -169,8 +169,8 @@ func TestPlacedAndWithdrawn(t *testing.T) {
 	}))
 }
 
-// TestPlacedLie checks that a direct message without an advertised buffer fails the channel.
-func TestPlacedLie(t *testing.T) {
+// TestForgedDirectMessage checks that a direct message without an advertised buffer fails the channel.
+func TestForgedDirectMessage(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
 		if err != nil {
@@ -191,9 +191,9 @@ func TestPlacedLie(t *testing.T) {
 	}))
 }
 
-// TestPlacedPeerDies kills a rank in the middle of direct messages, as sender or as receiver. All requests of
+// TestDirectPeerDies kills a rank in the middle of direct messages, as sender or as receiver. All requests of
 // the other rank fail.
-func TestPlacedPeerDies(t *testing.T) {
+func TestDirectPeerDies(t *testing.T) {
 	const n = 1 << 20
 	for name, o := range variants {
 		for dies, role := range []string{"sender", "receiver"} {

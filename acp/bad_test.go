@@ -121,8 +121,8 @@ func TestReceiverFreesFirst(t *testing.T) {
 	}
 }
 
-// TestMemoryComesBack creates and frees more channels than there are regions, one after the other.
-func TestMemoryComesBack(t *testing.T) {
+// TestRegionReuse creates and frees more channels than there are regions, one after the other.
+func TestRegionReuse(t *testing.T) {
 	for name, o := range variants {
 		t.Run(name, func(t *testing.T) {
 			o.SlotSize, o.Slots = 16, 1

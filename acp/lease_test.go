@@ -11,10 +11,10 @@ import (
 	"github.com/softrnic/softrnic/acp/acptest"
 )
 
-// TestPlacedRefused breaks the receiver's channel while a long message is in flight to its buffer.
+// TestDirectRefused breaks the receiver's channel while a long message is in flight to its buffer.
 // The key is invalidated, the put is refused without effect on other channels of the connection,
 // and no memory stays registered.
-func TestPlacedRefused(t *testing.T) {
+func TestDirectRefused(t *testing.T) {
 	const n, rounds, beside = 4 << 20, 6, 40
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		var others [2]*acp.Channel

@@ -93,15 +93,15 @@ var agreedCalls = map[string]func(c *mpi.Comm) error{
 
 func floats(n int) mpi.Buffer { return mpi.Of(make([]float64, n)) }
 
-// TestAgreements checks that arguments that may differ do not cause a mismatch, in any order of
+// TestAllowedDifferences checks that arguments that may differ do not cause a mismatch, in any order of
 // arrival.
-func TestAgreements(t *testing.T) {
+func TestAllowedDifferences(t *testing.T) {
 	const ranks, rounds = 4, 20
 	for name, o := range map[string]mpi.Options{
-		"memory in common": {},
-		"rdma":             {NoShared: true},
-		"tcp":              {NoShared: true, Net: mpi.TCP},
-		"checked":          {Check: true},
+		"shared memory": {},
+		"rdma":          {NoShared: true},
+		"tcp":           {NoShared: true, Net: mpi.TCP},
+		"checked":       {Check: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job(t, ranks, o, func(w mpi.World) error {

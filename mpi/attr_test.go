@@ -85,7 +85,7 @@ func TestCreateGroup(t *testing.T) {
 			require.NoError(t, err)
 			ends := make(chan error, 2)
 			for tag, g := range []*mpi.Group{all, some} {
-				go func() { ends <- groups([]*mpi.Comm{w.Comm, row}[tag], g, tag) }()
+				go func() { ends <- createGroups([]*mpi.Comm{w.Comm, row}[tag], g, tag) }()
 			}
 			for range 2 {
 				require.NoError(t, <-ends)
@@ -102,8 +102,8 @@ func TestCreateGroup(t *testing.T) {
 	}
 }
 
-// groups creates communicators of a group if this rank is a member.
-func groups(c *mpi.Comm, g *mpi.Group, tag int) error {
+// createGroups creates communicators of a group if this rank is a member.
+func createGroups(c *mpi.Comm, g *mpi.Group, tag int) error {
 	for i := 0; i < 5 && g.Rank() != mpi.Undefined; i++ {
 		d, err := c.CreateGroup(g, tag)
 		if err != nil {

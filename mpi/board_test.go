@@ -34,7 +34,7 @@ func createSharedMemory(c *mpi.Comm) error {
 		}
 	}
 	if !mpi.Shares(c) {
-		return fmt.Errorf("%s has no memory in common", c.Name())
+		return fmt.Errorf("%s has no shared memory", c.Name())
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func TestBoardsOfManyCommunicators(t *testing.T) {
 		all.Wait()
 		for i, c := range list {
 			if !mpi.Shares(c) {
-				errs[i] = errors.Join(errs[i], errors.New("it has no memory in common"))
+				errs[i] = errors.Join(errs[i], errors.New("it has no shared memory"))
 			}
 			errs = append(errs, c.Free())
 			if mpi.Shares(c) {
@@ -204,9 +204,9 @@ func TestBoardChecked(t *testing.T) {
 	})
 }
 
-// TestFinalizeIsNoBarrier checks that a rank in a barrier gets an error when another rank calls
+// TestFinalizeBesideBarrier checks that a rank in a barrier gets an error when another rank calls
 // Finalize.
-func TestFinalizeIsNoBarrier(t *testing.T) {
+func TestFinalizeBesideBarrier(t *testing.T) {
 	needBoards(t)
 	err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
 		w, err := mpi.Init(open, mpi.Options{Manager: m})
@@ -412,7 +412,7 @@ func TestNoBoards(t *testing.T) {
 			}
 		}
 		if mpi.Shares(w.Comm) {
-			return errors.New("it has memory in common")
+			return errors.New("shared memory is in use")
 		}
 		return nil
 	}

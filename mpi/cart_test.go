@@ -38,8 +38,8 @@ func TestDimsCreate(t *testing.T) {
 	}
 }
 
-// TestDimsAreEqual checks that no other product of so many factors has a smaller greatest factor.
-func TestDimsAreEqual(t *testing.T) {
+// TestDimsCreateBalanced checks that no other product of so many factors has a smaller greatest factor.
+func TestDimsCreateBalanced(t *testing.T) {
 	var least func(n, k int) int
 	least = func(n, k int) int {
 		if k == 1 {
@@ -177,14 +177,14 @@ func neighbors(g mpi.Cart) error {
 	}
 	for _, strided := range []bool{false, true} {
 		recv := newMemory(blankElements(2*dims), strided)
-		if err := g.NeighborAlltoall(newMemory(out, strided).buf(), recv.buf()); err != nil {
+		if err := g.NeighborAlltoall(newMemory(out, strided).buffer(), recv.buffer()); err != nil {
 			return err
 		}
 		if err := recv.compare("neighbor-alltoall", want); err != nil {
 			return err
 		}
 		recv = newMemory(blankElements(2*dims), strided)
-		if err := g.NeighborAllgather(newMemory([]int64{int64(g.Rank())}, strided).buf(), recv.buf()); err != nil {
+		if err := g.NeighborAllgather(newMemory([]int64{int64(g.Rank())}, strided).buffer(), recv.buffer()); err != nil {
 			return err
 		}
 		if err := recv.compare("neighbor-allgather", wantAll); err != nil {
@@ -192,11 +192,11 @@ func neighbors(g mpi.Cart) error {
 		}
 	}
 	a, b := newMemory(blankElements(2*dims), false), newMemory(blankElements(2*dims), false)
-	r, err := g.IneighborAlltoall(mpi.Of(out), a.buf())
+	r, err := g.IneighborAlltoall(mpi.Of(out), a.buffer())
 	if err != nil {
 		return err
 	}
-	s, err := g.NeighborAllgatherInit(mpi.Of([]int64{int64(g.Rank())}), b.buf())
+	s, err := g.NeighborAllgatherInit(mpi.Of([]int64{int64(g.Rank())}), b.buffer())
 	if err != nil {
 		return err
 	}

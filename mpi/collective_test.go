@@ -46,7 +46,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	"barrier": func(c collectiveCaller, _, _ int, _ trial) error { return c.Barrier() },
 	"bcast": func(c collectiveCaller, rank, _ int, t trial) error {
 		m := newMemory(vector(rank, 0, t.n), t.strided)
-		if err := c.Bcast(m.buf(), t.root); err != nil {
+		if err := c.Bcast(m.buffer(), t.root); err != nil {
 			return err
 		}
 		return m.compare("bcast", vector(t.root, 0, t.n))
@@ -54,16 +54,16 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	"gather": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
 		if rank != t.root {
-			return c.Gather(send.buf(), mpi.Buffer{}, t.root)
+			return c.Gather(send.buffer(), mpi.Buffer{}, t.root)
 		}
 		want := blankElements(t.n * size)
 		recv := newMemory(want, t.strided)
-		b := send.buf()
+		b := send.buffer()
 		if t.inPlace {
 			copy(want[rank*t.n:], vector(rank, 0, t.n))
 			recv, b = newMemory(want, t.strided), mpi.InPlace
 		}
-		if err := c.Gather(b, recv.buf(), t.root); err != nil {
+		if err := c.Gather(b, recv.buffer(), t.root); err != nil {
 			return err
 		}
 		for r := range size {
@@ -75,15 +75,15 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		counts, displs, total := layOutBlocks(size, t.n, 1)
 		send := newMemory(vector(rank, 0, counts[rank]), t.strided)
 		if rank != t.root {
-			return c.Gatherv(send.buf(), mpi.Buffer{}, nil, nil, t.root)
+			return c.Gatherv(send.buffer(), mpi.Buffer{}, nil, nil, t.root)
 		}
-		want, b := blankElements(total), send.buf()
+		want, b := blankElements(total), send.buffer()
 		if t.inPlace {
 			copy(want[displs[rank]:], vector(rank, 0, counts[rank]))
 			b = mpi.InPlace
 		}
 		recv := newMemory(want, t.strided)
-		if err := c.Gatherv(b, recv.buf(), counts, displs, t.root); err != nil {
+		if err := c.Gatherv(b, recv.buffer(), counts, displs, t.root); err != nil {
 			return err
 		}
 		for r := range size {
@@ -94,16 +94,16 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	"scatter": func(c collectiveCaller, rank, size int, t trial) error {
 		recv := newMemory(blankElements(t.n), t.strided)
 		if rank != t.root {
-			if err := c.Scatter(mpi.Buffer{}, recv.buf(), t.root); err != nil {
+			if err := c.Scatter(mpi.Buffer{}, recv.buffer(), t.root); err != nil {
 				return err
 			}
 			return recv.compare("scatter", vector(t.root, rank*t.n, t.n))
 		}
 		send := newMemory(vector(rank, 0, size*t.n), t.strided)
 		if t.inPlace {
-			return c.Scatter(send.buf(), mpi.InPlace, t.root)
+			return c.Scatter(send.buffer(), mpi.InPlace, t.root)
 		}
-		if err := c.Scatter(send.buf(), recv.buf(), t.root); err != nil {
+		if err := c.Scatter(send.buffer(), recv.buffer(), t.root); err != nil {
 			return err
 		}
 		return recv.compare("scatter at root", vector(t.root, rank*t.n, t.n))
@@ -113,29 +113,29 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 		recv := newMemory(blankElements(counts[rank]), t.strided)
 		want := vector(t.root, displs[rank], counts[rank])
 		if rank != t.root {
-			if err := c.Scatterv(mpi.Buffer{}, nil, nil, recv.buf(), t.root); err != nil {
+			if err := c.Scatterv(mpi.Buffer{}, nil, nil, recv.buffer(), t.root); err != nil {
 				return err
 			}
 			return recv.compare("scatterv", want)
 		}
 		send := newMemory(vector(rank, 0, total), t.strided)
 		if t.inPlace {
-			return c.Scatterv(send.buf(), counts, displs, mpi.InPlace, t.root)
+			return c.Scatterv(send.buffer(), counts, displs, mpi.InPlace, t.root)
 		}
-		if err := c.Scatterv(send.buf(), counts, displs, recv.buf(), t.root); err != nil {
+		if err := c.Scatterv(send.buffer(), counts, displs, recv.buffer(), t.root); err != nil {
 			return err
 		}
 		return recv.compare("scatterv at root", want)
 	},
 	"allgather": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
-		want, b := blankElements(t.n*size), send.buf()
+		want, b := blankElements(t.n*size), send.buffer()
 		if t.inPlace {
 			copy(want[rank*t.n:], vector(rank, 0, t.n))
 			b = mpi.InPlace
 		}
 		recv := newMemory(want, t.strided)
-		if err := c.Allgather(b, recv.buf()); err != nil {
+		if err := c.Allgather(b, recv.buffer()); err != nil {
 			return err
 		}
 		for r := range size {
@@ -146,13 +146,13 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	"allgatherv": func(c collectiveCaller, rank, size int, t trial) error {
 		counts, displs, total := layOutBlocks(size, t.n, 3)
 		send := newMemory(vector(rank, 0, counts[rank]), t.strided)
-		want, b := blankElements(total), send.buf()
+		want, b := blankElements(total), send.buffer()
 		if t.inPlace {
 			copy(want[displs[rank]:], vector(rank, 0, counts[rank]))
 			b = mpi.InPlace
 		}
 		recv := newMemory(want, t.strided)
-		if err := c.Allgatherv(b, recv.buf(), counts, displs); err != nil {
+		if err := c.Allgatherv(b, recv.buffer(), counts, displs); err != nil {
 			return err
 		}
 		for r := range size {
@@ -163,11 +163,11 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	"alltoall": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n*size), t.strided)
 		recv := newMemory(blankElements(t.n*size), t.strided)
-		b := send.buf()
+		b := send.buffer()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
 		}
-		if err := c.Alltoall(b, recv.buf()); err != nil {
+		if err := c.Alltoall(b, recv.buffer()); err != nil {
 			return err
 		}
 		var want []int64
@@ -197,10 +197,10 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 			for _, n := range recvCounts {
 				total += n
 			}
-			want, b = blankElements(total), send.buf()
+			want, b = blankElements(total), send.buffer()
 			recv = newMemory(want, t.strided)
 		}
-		if err := c.Alltoallv(b, sendCounts, sendDispls, recv.buf(), recvCounts, recvDispls); err != nil {
+		if err := c.Alltoallv(b, sendCounts, sendDispls, recv.buffer(), recvCounts, recvDispls); err != nil {
 			return err
 		}
 		at := 0
@@ -221,7 +221,7 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 			n := t.n * (r + rank) / 4
 			send = append(send, newMemory(vector(rank, r, n), t.strided))
 			recv = append(recv, newMemory(blankElements(n), r%2 == 0))
-			out, in = append(out, send[r].buf()), append(in, recv[r].buf())
+			out, in = append(out, send[r].buffer()), append(in, recv[r].buffer())
 		}
 		if t.inPlace {
 			recv, in, out = send, out, []mpi.Buffer{mpi.InPlace}
@@ -239,13 +239,13 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 	"reduce": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n), t.strided)
 		if rank != t.root {
-			return c.Reduce(send.buf(), mpi.Buffer{}, mpi.Sum, t.root)
+			return c.Reduce(send.buffer(), mpi.Buffer{}, mpi.Sum, t.root)
 		}
-		recv, b := newMemory(blankElements(t.n), t.strided), send.buf()
+		recv, b := newMemory(blankElements(t.n), t.strided), send.buffer()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
 		}
-		if err := c.Reduce(b, recv.buf(), mpi.Sum, t.root); err != nil {
+		if err := c.Reduce(b, recv.buffer(), mpi.Sum, t.root); err != nil {
 			return err
 		}
 		return recv.compare("reduce", sum(0, size, 0, t.n))
@@ -275,22 +275,22 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 			total += n
 		}
 		send := newMemory(vector(rank, 0, total), t.strided)
-		recv, b := newMemory(blankElements(counts[rank]), t.strided), send.buf()
+		recv, b := newMemory(blankElements(counts[rank]), t.strided), send.buffer()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
 		}
-		if err := c.ReduceScatter(b, recv.buf(), counts, mpi.Sum); err != nil {
+		if err := c.ReduceScatter(b, recv.buffer(), counts, mpi.Sum); err != nil {
 			return err
 		}
 		return recv.comparePrefix("reduce-scatter", sum(0, size, first, counts[rank]))
 	},
 	"reduce-scatter-block": func(c collectiveCaller, rank, size int, t trial) error {
 		send := newMemory(vector(rank, 0, t.n*size), t.strided)
-		recv, b := newMemory(blankElements(t.n), t.strided), send.buf()
+		recv, b := newMemory(blankElements(t.n), t.strided), send.buffer()
 		if t.inPlace {
 			recv, b = send, mpi.InPlace
 		}
-		if err := c.ReduceScatterBlock(b, recv.buf(), mpi.Sum); err != nil {
+		if err := c.ReduceScatterBlock(b, recv.buffer(), mpi.Sum); err != nil {
 			return err
 		}
 		return recv.comparePrefix("reduce-scatter-block", sum(0, size, rank*t.n, t.n))
@@ -300,11 +300,11 @@ var collectives = map[string]func(c collectiveCaller, rank, size int, t trial) e
 // vectors makes a call whose vectors have one length.
 func vectors(rank int, t trial, call func(send, recv mpi.Buffer) error, want []int64) error {
 	send := newMemory(vector(rank, 0, t.n), t.strided)
-	recv, b := newMemory(blankElements(t.n), t.strided), send.buf()
+	recv, b := newMemory(blankElements(t.n), t.strided), send.buffer()
 	if t.inPlace {
 		recv, b = send, mpi.InPlace
 	}
-	if err := call(b, recv.buf()); err != nil {
+	if err := call(b, recv.buffer()); err != nil {
 		return err
 	}
 	return recv.compare("result", want)

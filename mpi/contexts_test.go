@@ -12,9 +12,9 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// TestContextsAreUsedAgain checks that the context ids of freed communicators are reused, also by
+// TestContextIDReuse checks that the context ids of freed communicators are reused, also by
 // communicators of other ranks.
-func TestContextsAreUsedAgain(t *testing.T) {
+func TestContextIDReuse(t *testing.T) {
 	const limit = 5
 	job(t, 4, mpi.Options{}, func(w mpi.World) error {
 		w.LimitContexts(limit)

@@ -15,10 +15,10 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// quick bounds the time of a rank. It is less than the 7.5 s after which a fabric reports a silent
+// rankTimeout bounds the time of a rank. It is less than the 7.5 s after which a fabric reports a silent
 // rank as lost, and than the 10 s that a rank waits at the last fence. On a lossy network the last
 // packet of a rank that has exited may be lost, which costs both.
-var quick = func() time.Duration {
+var rankTimeout = func() time.Duration {
 	if os.Getenv("SOFTRNIC_IMPAIR") != "" {
 		return 20 * time.Second
 	}
@@ -27,7 +27,7 @@ var quick = func() time.Duration {
 
 // finalizeFabrics are options for each transport of messages.
 var finalizeFabrics = map[string]mpi.Options{
-	"memory in common": {}, "rdma": {NoShared: true}, "ud": {NoShared: true, Net: mpi.UD}, "tcp": {NoShared: true, Net: mpi.TCP},
+	"shared memory": {}, "rdma": {NoShared: true}, "ud": {NoShared: true, Net: mpi.UD}, "tcp": {NoShared: true, Net: mpi.TCP},
 	"hybrid": {NoShared: true, Net: mpi.Hybrid, RCLimit: 1},
 }
 
@@ -118,7 +118,7 @@ func TestFinalizeMismatch(t *testing.T) {
 						})
 						for rank, e := range ends {
 							require.ErrorIs(t, errors.Join(e.call, e.finalize), mpi.ErrMismatch, "%s: rank %d", name, rank)
-							require.Less(t, e.took, quick, "%s: rank %d: %v, %v", name, rank, e.call, e.finalize)
+							require.Less(t, e.took, rankTimeout, "%s: rank %d: %v, %v", name, rank, e.call, e.finalize)
 							if c.inStep {
 								require.NotErrorIs(t, e.finalize, mpi.ErrLost, "%s: rank %d", name, rank)
 							} else if e.finalize != nil {
@@ -155,7 +155,7 @@ func TestLateMismatchKeepsFence(t *testing.T) {
 			require.ErrorIs(t, ends[1].call, mpi.ErrMismatch)
 			require.NoError(t, ends[1].finalize)
 			for _, e := range ends {
-				require.Less(t, e.took, quick)
+				require.Less(t, e.took, rankTimeout)
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func TestDepartEarlyBreaksFence(t *testing.T) {
 				if err = w.Finalize(); i == 1 {
 					return
 				}
-				if took := time.Since(began); took > quick || !errors.Is(err, mpi.ErrLost) {
+				if took := time.Since(began); took > rankTimeout || !errors.Is(err, mpi.ErrLost) {
 					t.Errorf("after %v: %v", took, err)
 				}
 			})
@@ -217,7 +217,7 @@ func TestConnectAllFails(t *testing.T) {
 				if err == nil {
 					err = errors.Join(w.Bcast(mpi.Of([]float64{1}), 1), w.Finalize())
 				}
-				if took := time.Since(began); took > quick || !errors.Is(err, mpi.ErrMismatch) {
+				if took := time.Since(began); took > rankTimeout || !errors.Is(err, mpi.ErrMismatch) {
 					t.Errorf("rank %d after %v: %v", i, took, err)
 				}
 			})
@@ -225,9 +225,9 @@ func TestConnectAllFails(t *testing.T) {
 	}
 }
 
-// TestFinalizeAtOnce checks that packets that arrive before the first call of a rank are handled: a
+// TestFinalizeWithoutCalls checks that packets that arrive before the first call of a rank are handled: a
 // rank without calls finalizes as soon as the others do.
-func TestFinalizeAtOnce(t *testing.T) {
+func TestFinalizeWithoutCalls(t *testing.T) {
 	for fabric, o := range finalizeFabrics {
 		t.Run(fabric, func(t *testing.T) {
 			for _, e := range runToFinalize(t, 5, o, func(mpi.World) error { return nil }) {

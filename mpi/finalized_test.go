@@ -48,9 +48,9 @@ func (m *stoppedAtEnd) Fence(ctx context.Context) error {
 	return m.Manager.Fence(ctx)
 }
 
-// TestStoppedAtEnd checks that a rank that stops between the last barrier and the last fence does
+// TestStoppedInFinalize checks that a rank that stops between the last barrier and the last fence does
 // not delay the others.
-func TestStoppedAtEnd(t *testing.T) {
+func TestStoppedInFinalize(t *testing.T) {
 	over := make(chan struct{})
 	_ = pmi.RunLocal(2, grace, func(m pmi.Manager) error {
 		o := mpi.Options{GiveUp: time.Second, Manager: m}

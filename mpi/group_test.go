@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// world8 runs f at rank 2 of a job of eight.
-func world8(t *testing.T, f func(w mpi.World)) {
+// runInWorldOf8 runs f at rank 2 of a job of eight.
+func runInWorldOf8(t *testing.T, f func(w mpi.World)) {
 	job(t, 8, checked, func(w mpi.World) error {
 		if w.Rank() == 2 {
 			f(w)
@@ -33,7 +33,7 @@ func ranks(t require.TestingT, world, g *mpi.Group) []int {
 }
 
 func TestGroups(t *testing.T) {
-	world8(t, func(w mpi.World) {
+	runInWorldOf8(t, func(w mpi.World) {
 		world := w.Group()
 		require.Equal(t, 8, world.Size())
 		require.Equal(t, 2, world.Rank())
@@ -75,7 +75,7 @@ func TestGroups(t *testing.T) {
 
 // TestGroupSets compares set operations on groups with operations on slices.
 func TestGroupSets(t *testing.T) {
-	world8(t, func(w mpi.World) {
+	runInWorldOf8(t, func(w mpi.World) {
 		world := w.Group()
 		rapid.Check(t, func(t *rapid.T) {
 			draw := func(name string) ([]int, *mpi.Group) {

@@ -39,10 +39,10 @@ func (s *swap) waitAndCheck(r *mpi.Request) error {
 	return errors.Join(err, s.check(s.recv))
 }
 
-// TestManyInLine runs nonblocking and persistent calls on several communicators beside blocking
+// TestManyQueuedAlltoalls runs nonblocking and persistent calls on several communicators beside blocking
 // calls. Each rank uses the communicators in its own order; the order within a communicator is
 // the same at all ranks.
-func TestManyInLine(t *testing.T) {
+func TestManyQueuedAlltoalls(t *testing.T) {
 	const n, rounds = 4, 3
 	loss, lost := lossy(5)
 	for name, open := range map[string]func() (verbs.Device, error){"clean": open, "loss": loss} {
@@ -141,8 +141,8 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 	return nil
 }
 
-// TestLostInLine checks that a lost rank ends all calls, also those that wait for their turn.
-func TestLostInLine(t *testing.T) {
+// TestLostRankInQueue checks that a lost rank ends all calls, also those that wait for their turn.
+func TestLostRankInQueue(t *testing.T) {
 	require.NoError(t, loseLast(4, inTurns, func(w mpi.World) (func(<-chan struct{}) error, error) {
 		other, err := w.Dup()
 		if err != nil {
@@ -187,8 +187,8 @@ func TestLostInLine(t *testing.T) {
 	}))
 }
 
-// TestReportLine checks the report of calls that wait for their turn.
-func TestReportLine(t *testing.T) {
+// TestReportQueuedAlltoalls checks the report of calls that wait for their turn.
+func TestReportQueuedAlltoalls(t *testing.T) {
 	o := inTurns
 	o.Watchdog = soon
 	text := reportOfHang(t, 2, o, func(w mpi.World) error {

@@ -194,13 +194,13 @@ func TestCollectiveMismatches(t *testing.T) {
 		name string
 		o    mpi.Options
 	}{
-		{"memory in common", mpi.Options{}},
+		{"shared memory", mpi.Options{}},
 		{"rdma", mpi.Options{NoShared: true}},
 		{"ud", mpi.Options{NoShared: true, Net: mpi.UD}},
 		{"tcp", mpi.Options{NoShared: true, Net: mpi.TCP}},
 	} {
 		for size, n := range map[string]int{"short": 4, "long": 40_000} {
-			if way.name != "memory in common" && way.name != "rdma" && (size == "long" || testing.Short()) {
+			if way.name != "shared memory" && way.name != "rdma" && (size == "long" || testing.Short()) {
 				continue
 			}
 			t.Run(way.name+" "+size, func(t *testing.T) {

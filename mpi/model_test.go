@@ -72,7 +72,7 @@ func (m *memory) indexOf(i int) int {
 	return i
 }
 
-func (m *memory) buf() mpi.Buffer {
+func (m *memory) buffer() mpi.Buffer {
 	if m.strided {
 		return mpi.Strided(m.all, m.n, 1, 2)
 	}

@@ -42,7 +42,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestAlgorithmsOfTheEnvironment(t *testing.T) {
+func TestAlgorithmsFromEnvironment(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_COLL", "alltoall=bruck,bcast=chain")
 	w, err := initAlone(mpi.Options{})
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestAlgorithmsOfTheEnvironment(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-func TestCheckOfTheEnvironment(t *testing.T) {
+func TestCheckFromEnvironment(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_CHECK", "1")
 	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		require.ErrorIs(t, w.Bcast(mpi.Value(new(int)), w.Rank()), mpi.ErrMismatch)

@@ -249,9 +249,9 @@ func compute() {
 	}
 }
 
-// TestPollsOfWhoComputes checks that a rank that polls and computes is reported, but not as
+// TestPollsOfComputingRank checks that a rank that polls and computes is reported, but not as
 // blocked.
-func TestPollsOfWhoComputes(t *testing.T) {
+func TestPollsOfComputingRank(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

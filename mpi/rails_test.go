@@ -58,9 +58,9 @@ func TestRails(t *testing.T) {
 	}
 }
 
-// TestRailsOfALostRank checks that a rank that receives a long message gets an error when the
+// TestRailsLostRank checks that a rank that receives a long message gets an error when the
 // sender fails.
-func TestRailsOfALostRank(t *testing.T) {
+func TestRailsLostRank(t *testing.T) {
 	ends := make(chan error, 2)
 	for i, m := range pmi.NewLocal(2) {
 		go func() {

@@ -282,9 +282,9 @@ func TestReportLeftOff(t *testing.T) {
 	require.NoError(t, w.Finalize())
 }
 
-// TestReportOnlyWhatIsSure checks that the default watchdog reports deadlocks only, not a wait
+// TestReportOnlyCertain checks that the default watchdog reports deadlocks only, not a wait
 // for a rank that computes.
-func TestReportOnlyWhatIsSure(t *testing.T) {
+func TestReportOnlyCertain(t *testing.T) {
 	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w mpi.World) error {
 		w.SetAlarm(50 * time.Millisecond)
 		if w.Rank() == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// TestSomeOfSeveral checks that WaitSome and TestSome return each completed request once.
-func TestSomeOfSeveral(t *testing.T) {
+// TestWaitSome checks that WaitSome and TestSome return each completed request once.
+func TestWaitSome(t *testing.T) {
 	for name, some := range map[string]func(...*mpi.Request) ([]int, []mpi.Status, error){"wait": mpi.WaitSome, "test": mpi.TestSome} {
 		job(t, 2, mpi.Options{}, func(w mpi.World) error {
 			const n = 6

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// TestStrangers checks that foreign connections are rejected without effect on the job.
-func TestStrangers(t *testing.T) {
+// TestForeignConnections checks that foreign connections are rejected without effect on the job.
+func TestForeignConnections(t *testing.T) {
 	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w mpi.World) error {
 		at, err := w.Address("tcp", (w.Rank()+1)%3)
 		require.NoError(t, err)

@@ -10,10 +10,10 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// TestWinDetachUnderFire detaches memory during operations of other ranks: started operations
+// TestWinDetachDuringAccess detaches memory during operations of other ranks: started operations
 // complete, later ones fail, and the memory is not accessed after Detach. Then the same memory
 // is attached again with another length.
-func TestWinDetachUnderFire(t *testing.T) {
+func TestWinDetachDuringAccess(t *testing.T) {
 	winJob(t, 3, func(t *testing.T, w mpi.World) error {
 		const most = 4096
 		win, err := mpi.WinCreateDynamic(w.Comm)

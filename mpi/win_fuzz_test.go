@@ -32,7 +32,7 @@ func FuzzWinPacket(f *testing.F) {
 			all = append(all, packet(k|kind|1<<16, 0, 8, byte(k), payload)...)
 		}
 	}
-	for _, payload := range [][]byte{le(1), append(append(le(1), one...), word...), le(1, 64)} {
+	for _, payload := range [][]byte{littleEndian(1), append(append(littleEndian(1), one...), word...), littleEndian(1, 64)} {
 		for k := range uint32(25) {
 			f.Add(packet(k|kind|1<<16, 1, 8, byte(k), payload))
 		}

@@ -262,17 +262,17 @@ func (m *winMove) do(win *mpi.Win, where winWhere) (*winResult, error) {
 	got := newMemory(blankElements(len(m.send)), m.gaps)
 	switch m.what {
 	case "put":
-		return nil, win.Put(send.buf(), m.target, at)
+		return nil, win.Put(send.buffer(), m.target, at)
 	case "get":
-		return &winResult{m, got}, win.Get(got.buf(), m.target, at)
+		return &winResult{m, got}, win.Get(got.buffer(), m.target, at)
 	case "add", "accumulate":
-		return nil, win.Accumulate(send.buf(), m.target, at, m.op)
+		return nil, win.Accumulate(send.buffer(), m.target, at, m.op)
 	case "getacc":
-		return &winResult{m, got}, win.GetAccumulate(send.buf(), got.buf(), m.target, at, m.op)
+		return &winResult{m, got}, win.GetAccumulate(send.buffer(), got.buffer(), m.target, at, m.op)
 	case "fetch":
-		return &winResult{m, got}, win.FetchAndOp(send.buf(), got.buf(), m.target, disp, m.op)
+		return &winResult{m, got}, win.FetchAndOp(send.buffer(), got.buffer(), m.target, disp, m.op)
 	}
-	return &winResult{m, got}, win.CompareAndSwap(send.buf(), mpi.Value(&m.cmp), got.buf(), m.target, disp)
+	return &winResult{m, got}, win.CompareAndSwap(send.buffer(), mpi.Value(&m.cmp), got.buffer(), m.target, disp)
 }
 
 // run executes a program at one rank.

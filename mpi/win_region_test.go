@@ -14,17 +14,17 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// le returns numbers in the byte order of packets.
-func le(numbers ...uint64) (b []byte) {
+// littleEndian returns numbers in the byte order of packets.
+func littleEndian(numbers ...uint64) (b []byte) {
 	for _, n := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return b
 }
 
-// TestWinPieceBreaches sends packets with unknown regions, replies without a request and
+// TestWinProtocolViolations sends packets with unknown regions, replies without a request and
 // returns of unknown regions: all are protocol violations without effect.
-func TestWinPieceBreaches(t *testing.T) {
+func TestWinProtocolViolations(t *testing.T) {
 	w, err := mpi.Init(open, mpi.Options{Manager: pmi.NewLocal(1)[0]})
 	require.NoError(t, err)
 	static, _, err := mpi.WinAllocate[int64](w.Comm, 2)
@@ -39,7 +39,7 @@ func TestWinPieceBreaches(t *testing.T) {
 	put := (&rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{Off: 8, N: 1, Count: 1}}}).Append(nil)
 	beyond := (&rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{Off: 64, N: 1, Count: 1}}}).Append(nil)
 	named := func(piece uint64, target []byte, value uint64) []byte {
-		return append(append(le(piece), target...), le(value)...)
+		return append(append(littleEndian(piece), target...), littleEndian(value)...)
 	}
 	key := make([]byte, envelope.KeySize)
 	refusedAs := func(want error, tag int32, id uint64, payload []byte) {
@@ -54,12 +54,12 @@ func TestWinPieceBreaches(t *testing.T) {
 	refusedAs(rma.ErrMalformed, mpi.PacketPut, 0, nil)
 	refused(mpi.PacketReturned, 1, nil)
 	refused(mpi.PacketRecall, 1, nil)
-	for _, span := range [][]byte{nil, le(at), le(at, 0), le(1<<64-8, 8), le(at, 8, 8)} {
+	for _, span := range [][]byte{nil, littleEndian(at), littleEndian(at, 0), littleEndian(1<<64-8, 8), littleEndian(at, 8, 8)} {
 		refused(mpi.PacketFind, 9, span)
 	}
-	refused(mpi.PacketFound, 9, append(le(1, at, size), key...))
-	refused(mpi.PacketMissing, 9, le(0, 0, 0, 0))
-	require.ErrorIs(t, static.WinPacket(0, envelope.Header{Tag: mpi.PacketFind}, le(at, 8)), protocol.ErrProtocol)
+	refused(mpi.PacketFound, 9, append(littleEndian(1, at, size), key...))
+	refused(mpi.PacketMissing, 9, littleEndian(0, 0, 0, 0))
+	require.ErrorIs(t, static.WinPacket(0, envelope.Header{Tag: mpi.PacketFind}, littleEndian(at, 8)), protocol.ErrProtocol)
 
 	require.NoError(t, win.Lock(mpi.LockShared, 0))
 	require.NoError(t, win.Put(mpi.Of([]int64{7}), 0, mpi.At(addr))) // now it is looked up

@@ -114,9 +114,9 @@ func TestWinShapes(t *testing.T) {
 					if at == 2 && n > 5000 {
 						continue
 					}
-					require.NoError(t, win.Put(send.buf(), other, place))
+					require.NoError(t, win.Put(send.buffer(), other, place))
 					require.NoError(t, win.Flush(other))
-					require.NoError(t, win.Get(recv.buf(), other, place))
+					require.NoError(t, win.Get(recv.buffer(), other, place))
 					require.NoError(t, win.FlushLocal(other))
 					require.NoError(t, recv.compare(fmt.Sprint(n, strided, at), send.sent()))
 				}

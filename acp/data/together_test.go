@@ -173,9 +173,9 @@ func TestMapTogether(t *testing.T) {
 	})
 }
 
-// TestEndsTogether has all ranks push to a vector, a deque and a list and pop from them
+// TestPopsTogether has all ranks push to a vector, a deque and a list and pop from them
 // concurrently. Each value is popped once.
-func TestEndsTogether(t *testing.T) {
+func TestPopsTogether(t *testing.T) {
 	const each = 3
 	runFourRanks(t, 1<<14, func(t *testing.T, w []*data.Space) {
 		v, err := data.NewVector[int](ctx, w[0], 1, 0)

@@ -41,7 +41,7 @@ var hello = []string{
 	"cmd=get_result rc=0 msg=success value=(vector,(0,1,1))\n",
 }
 
-func TestManagersThatAnswerNonsenseAtFirst(t *testing.T) {
+func TestMalformedRepliesInOpen(t *testing.T) {
 	for _, c := range []struct {
 		at   int
 		says string
@@ -80,7 +80,7 @@ func TestManagersThatAnswerNonsenseAtFirst(t *testing.T) {
 	require.ErrorContains(t, err, "rank 1 of a job of 1")
 }
 
-func TestManagersThatAnswerNonsenseLater(t *testing.T) {
+func TestMalformedReplies(t *testing.T) {
 	begin := func(says ...string) Manager {
 		m, err := scripted(t, append(append([]string(nil), hello...), says...)...).joinManager(soon(t))
 		require.NoError(t, err)
@@ -114,9 +114,9 @@ func TestManagersThatAnswerNonsenseLater(t *testing.T) {
 	}
 }
 
-// TestAnswersInPieces checks that the part of a reply that arrived before a call was canceled is
+// TestFragmentedReplies checks that the part of a reply that arrived before a call was canceled is
 // kept.
-func TestAnswersInPieces(t *testing.T) {
+func TestFragmentedReplies(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	c := &client{protocol: &protocolV1{}, rank: 0, size: 1, conn: newConn(ours, "x")}

@@ -93,9 +93,9 @@ func TestFences(t *testing.T) {
 	})
 }
 
-// TestGetAfterAFenceThatWasGivenUp checks that a request after a canceled fence waits for the end
+// TestGetAfterCanceledFence checks that a request after a canceled fence waits for the end
 // of that fence, which counts as entered.
-func TestGetAfterAFenceThatWasGivenUp(t *testing.T) {
+func TestGetAfterCanceledFence(t *testing.T) {
 	for _, d := range []protocol{&protocolV1{}, protocolV2{}} {
 		job, list := testServed(t, server.Options{Size: 2, ID: "kvs"}, d)
 		ctx := soon(t)
@@ -121,7 +121,7 @@ func asked(do func() error) <-chan error {
 	return done
 }
 
-func TestGetOfWhatNobodyHasPut(t *testing.T) {
+func TestGetMissingKey(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		m := make(1)[0]
 		_, err := m.Get(soon(t), "nobody")
@@ -148,7 +148,7 @@ func TestKeys(t *testing.T) {
 	require.Error(t, NewLocal(1)[0].Put("k", strings.Repeat("x", maxValue+1)))
 }
 
-func TestContextsThatHaveEnded(t *testing.T) {
+func TestEndedContexts(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		m := make(2)[0]
 		ctx, cancel := context.WithCancel(context.Background())
@@ -181,8 +181,8 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
-// TestValuesAgainstAModel compares Put and Get with a map, with values of all lengths and bytes.
-func TestValuesAgainstAModel(t *testing.T) {
+// TestPutGetModel compares Put and Get with a map, with values of all lengths and bytes.
+func TestPutGetModel(t *testing.T) {
 	forEachKind(t, func(t *testing.T, make func(int) []Manager) {
 		list := make(2)
 		ctx := soon(t)

@@ -45,7 +45,7 @@ func TestOpenAlone(t *testing.T) {
 	}
 }
 
-func TestOpenInAnEnvironmentWithoutSense(t *testing.T) {
+func TestOpenInvalidEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		env  []string
@@ -115,8 +115,8 @@ func TestOpenByPort(t *testing.T) {
 	}
 }
 
-// TestOpenAtAWrongPort connects to a port of another program, which sends nothing, or other data.
-func TestOpenAtAWrongPort(t *testing.T) {
+// TestOpenWrongPort connects to a port of another program, which sends nothing, or other data.
+func TestOpenWrongPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()

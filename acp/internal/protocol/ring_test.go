@@ -215,8 +215,8 @@ func TestRingCredits(t *testing.T) {
 	}
 }
 
-// TestRingLies checks that impossible indices are rejected, and possible ones are not.
-func TestRingLies(t *testing.T) {
+// TestRingViolations checks that impossible indices are rejected, and possible ones are not.
+func TestRingViolations(t *testing.T) {
 	s, r := protocol.NewSender(16, 2), protocol.NewReceiver(16, 4)
 	s.Connect(4)
 	_, ok := s.NextSegment(0, false)

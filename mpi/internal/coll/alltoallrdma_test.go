@@ -12,10 +12,10 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// TestAddressesAreKept makes successive calls with the same memory and with other memory, and
+// TestAddressReuse makes successive calls with the same memory and with other memory, and
 // checks that no rank writes to former memory or to a rank that has not called, and that each
 // address is sent once.
-func TestAddressesAreKept(t *testing.T) {
+func TestAddressReuse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 9).Draw(t, "n")
 		size := rapid.IntRange(1, 9).Draw(t, "size")
@@ -78,7 +78,7 @@ func (l liar) Isend(to int, b []byte) coll.Request {
 	return l.rank.Isend(to, b)
 }
 
-func TestAddressesThatCannotBe(t *testing.T) {
+func TestInvalidAddresses(t *testing.T) {
 	for _, c := range []struct {
 		count, about byte
 		want         string

@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// TestManyCallsOnABoard makes successive calls in shared memory, with random roots and sizes, and
+// TestBoardManyCalls makes successive calls in shared memory, with random roots and sizes, and
 // checks that no rank overwrites data that another one still reads.
-func TestManyCallsOnABoard(t *testing.T) {
+func TestBoardManyCalls(t *testing.T) {
 	const n, calls = 5, 40
 	for seed := range uint64(30) {
 		w := newWorld(n, rand.New(rand.NewPCG(seed, 5)))
@@ -50,8 +50,8 @@ func TestManyCallsOnABoard(t *testing.T) {
 	}
 }
 
-// TestOtherCallsOnABoard checks the error of a rank whose call differs from another rank's.
-func TestOtherCallsOnABoard(t *testing.T) {
+// TestBoardOtherCalls checks the error of a rank whose call differs from another rank's.
+func TestBoardOtherCalls(t *testing.T) {
 	for want, call := range map[string]func(c *coll.Call) error{
 		"rank 1 calls barrier, not allgather of 8 bytes": (*coll.Call).Barrier,
 		"rank 1 calls allgather of 10 bytes, not allgather of 8 bytes": func(c *coll.Call) error {
@@ -78,8 +78,8 @@ func TestOtherCallsOnABoard(t *testing.T) {
 	}
 }
 
-// TestOtherPiecesOnABoard checks the error of ranks whose parts differ.
-func TestOtherPiecesOnABoard(t *testing.T) {
+// TestBoardOtherBlocks checks the error of ranks whose parts differ.
+func TestBoardOtherBlocks(t *testing.T) {
 	w := newWorld(2, nil)
 	w.share()
 	errs := make([]error, 2)

@@ -66,8 +66,8 @@ func TestChoices(t *testing.T) {
 	require.ErrorContains(t, err, `unknown algorithm "tee" of barrier: want dissemination, tree, recursive-doubling, linear or shared`)
 }
 
-// TestChoicesCount checks that the chosen algorithm is used unless it does not support the call.
-func TestChoicesCount(t *testing.T) {
+// TestChosenAlgorithms checks that the chosen algorithm is used unless it does not support the call.
+func TestChosenAlgorithms(t *testing.T) {
 	const n = 6
 	messages := func(what coll.Collective, name string, n int, op operation) int {
 		w := newWorld(n, nil)
@@ -81,8 +81,8 @@ func TestChoicesCount(t *testing.T) {
 	require.Equal(t, messages(coll.Allgather, "", 5, operation{}), messages(coll.Allgather, "neighbour", 5, operation{}), "odd")
 }
 
-// TestFits checks the requirements of algorithms.
-func TestFits(t *testing.T) {
+// TestValidateAlgorithm checks the requirements of algorithms.
+func TestValidateAlgorithm(t *testing.T) {
 	a := coll.Algorithm{Name: "some", Needs: coll.Needs{Even: true}}
 	require.NoError(t, a.Validate(coll.Case{Ranks: 4}))
 	require.ErrorIs(t, a.Validate(coll.Case{Ranks: 5}), coll.ErrAlgorithm)

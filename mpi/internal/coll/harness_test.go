@@ -11,7 +11,7 @@ import (
 
 // These tests check that world detects the faults it should detect.
 
-func TestWorldFindsDeadlock(t *testing.T) {
+func TestWorldDetectsDeadlock(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(3, rand.New(rand.NewPCG(seed, 0)))
 		err := w.run(func(r *rank) error {
@@ -28,7 +28,7 @@ func TestWorldFindsDeadlock(t *testing.T) {
 	}
 }
 
-func TestWorldFindsTouchedMemory(t *testing.T) {
+func TestWorldDetectsBufferAccess(t *testing.T) {
 	for name, c := range map[string]struct {
 		body func(r *rank, b []byte) error
 		want string

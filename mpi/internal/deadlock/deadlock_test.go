@@ -127,8 +127,8 @@ func TestKnotAgainstRuns(t *testing.T) {
 	})
 }
 
-// TestPollsInWords checks that polled calls are reported as polled.
-func TestPollsInWords(t *testing.T) {
+// TestFormatPolls checks that polled calls are reported as polled.
+func TestFormatPolls(t *testing.T) {
 	polls := deadlock.Call{What: "Recv(source 1, tag 5)", At: "ring/main.go:9", For: []int{1}, Millis: 5000, Polls: true, Why: "8 bytes are on their way"}
 	works := polls
 	works.Busy, works.For, works.Any, works.Why = true, []int{0, 2}, true, ""
@@ -221,7 +221,7 @@ func TestManyRanks(t *testing.T) {
 	require.Contains(t, text, "ranks 5000 to 5099: no reply")
 }
 
-func TestStatesTravel(t *testing.T) {
+func TestStateRoundTrip(t *testing.T) {
 	s := state(3, call(true, 1, 2))
 	s.Collectives = []deadlock.Collective{*collective(1, 2, "bcast", "")}
 	deadlock.AddMessage(&s.Sends, deadlock.Message{Comm: "world", From: deadlock.Any, To: 2, Tag: 5, Bytes: 8})

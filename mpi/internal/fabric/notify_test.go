@@ -9,9 +9,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// TestNotices checks that notifications are delivered in order, after their data, and with any
+// TestNotifications checks that notifications are delivered in order, after their data, and with any
 // number in flight. A net without them returns an error.
-func TestNotices(t *testing.T) {
+func TestNotifications(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
 		const n = 300 // more than the credits and the send queue allow
 		sizes := []int{1, 256, 257, 5000, 20_000}

@@ -228,8 +228,8 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// TestGone checks that requests to a failed rank complete.
-func TestGone(t *testing.T) {
+// TestTransfersOfLostRank checks that requests to a failed rank complete.
+func TestTransfersOfLostRank(t *testing.T) {
 	fabrics(t, func(t *testing.T, p *pair) {
 		key, hide := p.register(t, make([]byte, 4096))
 		defer hide()

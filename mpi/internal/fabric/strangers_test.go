@@ -22,9 +22,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestStrangers checks that connections, and datagrams that request one, are rejected if they are
+// TestForeignConnections checks that connections, and datagrams that request one, are rejected if they are
 // not from a rank of the job, for several handshakes, and that the ranks continue.
-func TestStrangers(t *testing.T) {
+func TestForeignConnections(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	device := func() *rnic.Device {

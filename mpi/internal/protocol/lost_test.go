@@ -140,9 +140,9 @@ func TestMessagesOfLostRank(t *testing.T) {
 	require.Zero(t, e.core.peers[1].unexpectedBytes)
 }
 
-// TestMoveFails checks that a failed transfer completes its request with an error, on which the
+// TestTransferFails checks that a failed transfer completes its request with an error, on which the
 // rank must be failed.
-func TestMoveFails(t *testing.T) {
+func TestTransferFails(t *testing.T) {
 	e := newEvil(t, RendezvousWrite)
 	in := e.receive(150)
 	require.NoError(t, e.announce(RendezvousRead, 150))

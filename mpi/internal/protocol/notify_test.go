@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNotified checks that an unexpected notification is a protocol violation, and that one of a
+// TestNotifications checks that an unexpected notification is a protocol violation, and that one of a
 // lost rank is ignored.
-func TestNotified(t *testing.T) {
+func TestNotifications(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	require.ErrorIs(t, e.core.HandleNotify(1, 7), ErrProtocol)
 	why := errors.New("not due")

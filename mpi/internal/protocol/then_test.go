@@ -34,9 +34,9 @@ func TestThen(t *testing.T) {
 	require.Nil(t, ends)
 }
 
-// TestGone checks that the handler of lost ranks is called after the requests of the rank have
+// TestOnPeerFailed checks that the handler of lost ranks is called after the requests of the rank have
 // completed.
-func TestGone(t *testing.T) {
+func TestOnPeerFailed(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	var order []string
 	r := &Request{Dest: 1, Buf: make([]byte, 8), OnDone: func(r *Request) { order = append(order, "request") }}

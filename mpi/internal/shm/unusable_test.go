@@ -40,7 +40,7 @@ func TestUnusable(t *testing.T) {
 		Quiet:  map[string]string{"Segment.Close": "may be called again"},
 	}
 	if _, err := shm.Create(4096); err != nil {
-		t.Skip("no memory in common: ", err)
+		t.Skip("no shared memory: ", err)
 	}
 	s.Check(t)
 	for _, size := range []int{0, -1, math.MinInt} {

@@ -269,7 +269,7 @@ func TestLost(t *testing.T) {
 }
 
 // A process that is not a rank of the job is rejected with the reason.
-func TestStrangers(t *testing.T) {
+func TestForeignConnections(t *testing.T) {
 	j := start(t, 2)
 	r := j.ranks[0]
 	at, port, err := r.net.lookUpAddr(j.ctx, 1)

@@ -31,9 +31,9 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// TestBothWays exchanges short and long messages between all ranks, and checks the limit on
+// TestMixedTransports exchanges short and long messages between all ranks, and checks the limit on
 // connections.
-func TestBothWays(t *testing.T) {
+func TestMixedTransports(t *testing.T) {
 	const n, limit = 5, 2
 	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: limit}, func(w mpi.World) error {
 		for _, size := range []int{1, 100, 5000, 300_000} {

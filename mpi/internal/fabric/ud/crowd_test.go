@@ -219,9 +219,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestManyRanksTakeLittle checks that a thousand ranks that rank 0 has exchanged messages with need
+// TestMemoryPerRank checks that a thousand ranks that rank 0 has exchanged messages with need
 // at most 2 KiB each there, and share a queue pair, its receives and an address handle.
-func TestManyRanksTakeLittle(t *testing.T) {
+func TestMemoryPerRank(t *testing.T) {
 	const n, limit = 1000, 2 << 10
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -242,9 +242,9 @@ func TestManyRanksTakeLittle(t *testing.T) {
 	runtime.KeepAlive(more)
 }
 
-// TestStrangers checks that datagrams from other senders than ranks, with a false source, or with
+// TestForeignDatagrams checks that datagrams from other senders than ranks, with a false source, or with
 // malformed packets, are dropped and counted, without further effect.
-func TestStrangers(t *testing.T) {
+func TestForeignDatagrams(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := newCrowd(t, 3)

@@ -112,9 +112,9 @@ func dropped(dev *rnic.Device, why string) uint64 {
 	panic("the adapter has no such reason: " + why)
 }
 
-// TestRankThatIsGone checks that a failed rank is lost to a rank that has sent it a message, and
+// TestLostRank checks that a failed rank is lost to a rank that has sent it a message, and
 // not to others.
-func TestRankThatIsGone(t *testing.T) {
+func TestLostRank(t *testing.T) {
 	met, gone, over := make(chan struct{}, 3), make(chan struct{}), make(chan struct{})
 	job(t, 3, nothing, mpi.Options{UD: mpi.UDOptions{GiveUp: 2 * time.Second}}, func(w mpi.World, dev *rnic.Device) error {
 		if err := w.Barrier(); err != nil {
