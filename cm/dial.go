@@ -46,6 +46,9 @@ func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, qp verbs.QP, o *DialOptions) (*Conn, error) {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
+	if err := checkPortSpace("DialOptions", o.PortSpace); err != nil {
+		return nil, err
+	}
 	addr = hostaddr.CanonicalPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
 	attr, err := m.checkDial(peer, qp, o)

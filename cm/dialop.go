@@ -105,6 +105,9 @@ func (m *Manager) checkReachable(peer netip.AddrPort) error {
 	if m.closed {
 		return ErrClosed
 	}
+	if !peer.Addr().IsValid() {
+		return fmt.Errorf("%w: no address", verbs.ErrInvalid)
+	}
 	_, err := m.gsi.addressHandle(peer)
 	return err
 }

@@ -234,6 +234,35 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
+// TestBadListenAndDialOptions checks that the options of a call are refused by field, value and
+// range.
+func TestBadListenAndDialOptions(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	to := netip.MustParseAddrPort("127.0.0.1:7")
+	listen := func(o cm.ListenOptions) error {
+		_, err := a.m.Listen(100, o)
+		return err
+	}
+	dial := func(at netip.AddrPort, o cm.DialOptions) error {
+		_, err := a.m.Dial(t.Context(), at, a.newQP(t, verbs.RC), o)
+		return err
+	}
+	_, listenUD := a.m.ListenUD(100, cm.ListenOptions{Backlog: 1<<20 + 1})
+	_, dialUD := a.m.DialUD(t.Context(), to, cm.UDDialOptions{PortSpace: 0x999})
+	for want, err := range map[string]error{
+		"ListenOptions.Backlog: -1 out of range [0, 1048576]":               listen(cm.ListenOptions{Backlog: -1}),
+		"ListenOptions.Backlog: 1048577 out of range [0, 1048576]":          listenUD,
+		"ListenOptions.PortSpace: 0x0999, want TCP, UDP, IB or SDP":         listen(cm.ListenOptions{PortSpace: 0x999}),
+		"ListenOptions.NoRC and NoUC exclude all connections":               listen(cm.ListenOptions{NoRC: true, NoUC: true}),
+		"cm: 127.0.0.1:7: dial: verbs: invalid argument: DialOptions.PortS": dial(to, cm.DialOptions{PortSpace: 0x999}),
+		"UDDialOptions.PortSpace: 0x0999, want TCP, UDP, IB or SDP":         dialUD,
+		"cm: dial: verbs: invalid argument: no address":                     dial(netip.AddrPort{}, cm.DialOptions{}),
+	} {
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func TestListeners(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(100, cm.ListenOptions{})

@@ -3,6 +3,7 @@ package cm
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
@@ -59,9 +60,13 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions
 			return l, nil
 		}
 		if port != 0 || tries == 1<<16 {
-			return nil, &Error{Op: "listen", Peer: netip.AddrPortFrom(m.addr.Addr(), port), Err: ErrInUse}
+			return nil, m.listenError(port, ErrInUse)
 		}
 	}
+}
+
+func (m *Manager) listenError(port uint16, err error) error {
+	return &Error{Op: "listen", Peer: netip.AddrPortFrom(m.addr.Addr(), port), Err: err}
 }
 
 // nextEphemeralPort returns the next port of the dynamic range (RFC 6335). Ports advance by a
@@ -241,8 +246,13 @@ type Listener struct{ l *listener }
 // Listen listens for connection requests on port. Port 0 selects a free one.
 func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 	m = m.orClosed()
-	setDefault(&o.PortSpace, TCP)
-	setDefault(&o.Backlog, DefaultBacklog)
+	err := o.validate(TCP)
+	if err == nil && o.NoRC && o.NoUC {
+		err = fmt.Errorf("%w: ListenOptions.NoRC and NoUC exclude all connections", verbs.ErrInvalid)
+	}
+	if err != nil {
+		return nil, m.listenError(port, err)
+	}
 	l, err := m.listen(o.PortSpace, port, protocol.ServiceOptions{RC: !o.NoRC, UC: !o.NoUC, Backlog: o.Backlog})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -112,11 +113,38 @@ type ListenOptions struct {
 
 	// Backlog is the maximum number of half-open connections: those that Accept has not returned
 	// and those that are not yet established. One peer may use half of them. Requests beyond it
-	// are dropped, and their peers retransmit. The default is DefaultBacklog.
+	// are dropped, and their peers retransmit. The default is DefaultBacklog, the maximum 2^20.
 	Backlog int
 
-	// NoRC and NoUC reject requests for reliable or unreliable connections.
+	// NoRC and NoUC reject requests for reliable or unreliable connections. Only one of them may
+	// be set.
 	NoRC, NoUC bool
+}
+
+// maxBacklog bounds ListenOptions.Backlog.
+const maxBacklog = 1 << 20
+
+// validate returns an error for options out of range and sets the defaults, that of PortSpace to
+// space.
+func (o *ListenOptions) validate(space PortSpace) error {
+	setDefault(&o.PortSpace, space)
+	if err := checkPortSpace("ListenOptions", o.PortSpace); err != nil {
+		return err
+	}
+	if o.Backlog < 0 || o.Backlog > maxBacklog {
+		return fmt.Errorf("%w: ListenOptions.Backlog: %d out of range [0, %d]", verbs.ErrInvalid, o.Backlog, maxBacklog)
+	}
+	setDefault(&o.Backlog, DefaultBacklog)
+	return nil
+}
+
+// checkPortSpace returns an error if the field PortSpace of the options of the given type is not
+// one of RDMA-CM's.
+func checkPortSpace(options string, s PortSpace) error {
+	if slices.Contains([]PortSpace{TCP, UDP, IB, SDP, mad.PortSpaceIPoIB}, s) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s.PortSpace: %#04x, want TCP, UDP, IB or SDP", verbs.ErrInvalid, options, uint16(s))
 }
 
 // DefaultBacklog is the default of ListenOptions.Backlog, enough for thousands of ranks that

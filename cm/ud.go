@@ -23,8 +23,9 @@ type UDListener struct{ l *listener }
 // NoUC.
 func (m *Manager) ListenUD(port uint16, o ListenOptions) (*UDListener, error) {
 	m = m.orClosed()
-	setDefault(&o.PortSpace, UDP)
-	setDefault(&o.Backlog, DefaultBacklog)
+	if err := o.validate(UDP); err != nil {
+		return nil, m.listenError(port, err)
+	}
 	l, err := m.listen(o.PortSpace, port, protocol.ServiceOptions{Backlog: o.Backlog})
 	if err != nil {
 		return nil, err
@@ -189,6 +190,9 @@ func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptio
 func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOptions) (*UDPeer, error) {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, UDP)
+	if err := checkPortSpace("UDDialOptions", o.PortSpace); err != nil {
+		return nil, err
+	}
 	addr = hostaddr.CanonicalPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
 	if err := checkPrivateData(o.PrivateData, maxPrivateData(o.PortSpace, mad.SIDRReqPrivateLen)); err != nil {

@@ -114,8 +114,11 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 // DialContext is [Stack.DialContext] with the options of d. If the peer does not support the
 // requested flow control mode, the connection uses Credit. The connection is a *[Conn].
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if d == nil || d.Stack.isClosed() {
-		return nil, openError("dial", network, netip.AddrPort{}, errClosedStack)
+	if d == nil {
+		d = &Dialer{}
+	}
+	if d.Stack.isClosed() {
+		return nil, openError("dial", network, netip.AddrPort{}, d.Stack.closedError())
 	}
 	if ctx == nil {
 		ctx = context.Background()

@@ -53,7 +53,7 @@ func TestDialErrors(t *testing.T) {
 	nowhere := sdp.FlowControl(7)
 	_, err = s.DialAddr(t.Context(), silent(), sdp.Dialer{FlowControl: &nowhere})
 	is(err, false)
-	require.ErrorContains(t, err, "FlowControl: Control(7) is none of nic, rdma and credit")
+	require.ErrorContains(t, err, "FlowControl: FlowControl(7) is none of nic, rdma and credit")
 
 	l, err := s.ListenPort(0, 0)
 	require.NoError(t, err)

@@ -59,8 +59,11 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 // Listen is [Stack.Listen] with the options of lc. ctx applies to the lookup of a host name. A nil
 // ctx is never done.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	if lc == nil || lc.Stack.isClosed() {
-		return nil, openError("listen", network, netip.AddrPort{}, errClosedStack)
+	if lc == nil {
+		lc = &ListenConfig{}
+	}
+	if lc.Stack.isClosed() {
+		return nil, openError("listen", network, netip.AddrPort{}, lc.Stack.closedError())
 	}
 	at, err := lc.Stack.listenAddr(ctx, "tcp", network, address)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -71,8 +72,28 @@ func New(dev verbs.Device, o Options) (*Stack, error) {
 	return s, nil
 }
 
+// checkManager returns an error if the connection manager is that of another device.
+func checkManager(dev verbs.Device, m *cm.Manager) error {
+	gid, err := dev.QueryGID(1, 0)
+	if err != nil {
+		return err
+	}
+	port, err := dev.QueryPort(1)
+	if err != nil {
+		return err
+	}
+	if at := netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort); m.Addr() != at {
+		return fmt.Errorf("%w: Options.Manager: manager of the device at %v, not at %v", verbs.ErrInvalid, m.Addr(), at)
+	}
+	return nil
+}
+
 func (s *Stack) openResources() (err error) {
-	if s.cm == nil {
+	if s.cm != nil {
+		if err := checkManager(s.dev, s.cm); err != nil {
+			return err
+		}
+	} else {
 		switch s.cm, err = cm.New(s.dev, cm.Options{}); {
 		case errors.Is(err, verbs.ErrBusy):
 			return fmt.Errorf("create connection manager: the device has one already: %w; share its Stack, or set Options.Manager", err)
@@ -223,3 +244,12 @@ func (s *Stack) removeConn(c *Conn) {
 }
 
 var errClosedStack = fmt.Errorf("sdp: stack closed: %w", net.ErrClosed)
+
+// closedError returns the error of a call with a stack that is closed, or missing in a Dialer or
+// ListenConfig.
+func (s *Stack) closedError() error {
+	if s == nil {
+		return fmt.Errorf("sdp: field Stack is nil: %w", net.ErrClosed)
+	}
+	return errClosedStack
+}

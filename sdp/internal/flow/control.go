@@ -23,7 +23,7 @@ func (d Control) String() string {
 	if int(d) < len(controlNames) {
 		return controlNames[d]
 	}
-	return fmt.Sprintf("Control(%d)", uint8(d))
+	return fmt.Sprintf("FlowControl(%d)", uint8(d))
 }
 
 // ParseControl returns the mode with the given name, the inverse of String.

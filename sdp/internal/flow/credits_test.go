@@ -45,7 +45,7 @@ func TestDesign(t *testing.T) {
 	require.Zero(t, flow.NIC, "the default")
 	_, err := flow.ParseControl("token")
 	require.ErrorContains(t, err, `flow control "token": want nic, rdma or credit`)
-	require.Equal(t, "Control(7)", flow.Control(7).String())
+	require.Equal(t, "FlowControl(7)", flow.Control(7).String())
 }
 
 // TestTaken checks that messages without returned credit count with their length, not with that of
