@@ -233,23 +233,23 @@ func (ch *Channel) makeProgress() (watch bool) {
 
 // failChannel fails the channel and all its requests with why, and releases its memory when no access is in
 // flight. It is idempotent.
-func (ch *Channel) failChannel(why error) {
+func (ch *Channel) failChannel(cause error) {
 	if ch.err != nil || ch.state == released {
 		return
 	}
-	ch.err = why
+	ch.err = cause
 	if ch.recv != nil {
 		delete(ch.p.channels.unmatched, requestKey{int(ch.peer), ch.number})
 	}
-	over := ch.recv != nil && ch.eof // everything has been received: no message is lost
+	drained := ch.recv != nil && ch.eof // everything has been received: no message is lost
 	for r := ch.popRequest(); r != nil; r = ch.popRequest() {
 		switch {
-		case over && r.kind == freeKind:
+		case drained && r.kind == freeKind:
 			r.complete(nil)
-		case over:
+		case drained:
 			r.complete(ErrEnd)
 		default:
-			r.complete(why)
+			r.complete(cause)
 		}
 	}
 	ch.p.engine.events++

@@ -183,10 +183,10 @@ func (p *Process) handleSignal(rank int, imm uint32) {
 }
 
 // failPeer fails all channels with a rank.
-func (c *channels) failPeer(rank int, why error) {
+func (c *channels) failPeer(rank int, cause error) {
 	for _, ch := range c.ends {
 		if ch != nil && int(ch.peer) == rank {
-			ch.failChannel(why)
+			ch.failChannel(cause)
 		}
 	}
 	for name := range c.requests {

@@ -60,7 +60,7 @@ func (p *Process) onPeerFound(rank int, card []byte) {
 }
 
 // onPeerLost fails the accesses to a lost rank.
-func (p *Process) onPeerLost(rank int, why error) {
+func (p *Process) onPeerLost(rank int, cause error) {
 	if !p.hasRank(rank) {
 		return
 	}
@@ -68,16 +68,16 @@ func (p *Process) onPeerLost(rank int, why error) {
 	if r.lostErr != nil {
 		return
 	}
-	r.lostErr = why
+	r.lostErr = cause
 	for a := r.pending.pop(); a != nil; a = r.pending.pop() {
-		p.finishAccess(a, why)
+		p.finishAccess(a, cause)
 	}
 	for _, e := range r.entries {
 		for a := e.pending.pop(); a != nil; a = e.pending.pop() {
-			p.finishAccess(a, why)
+			p.finishAccess(a, cause)
 		}
 	}
-	p.channels.failPeer(rank, why)
+	p.channels.failPeer(rank, cause)
 	p.engine.events++
 }
 
@@ -139,14 +139,14 @@ func (l *entryLookup) OpDone(_ *fabric.Op, err error) {
 	l.p.freeReadSlot(l.slot)
 	e := l.peer.entries[l.number]
 	if err == nil {
-		var whole bool
-		if e.Entry, whole = protocol.ParseEntry(w); !whole {
+		var complete bool
+		if e.Entry, complete = protocol.ParseEntry(w); !complete {
 			if l.tries++; l.tries < maxLookupTries {
 				l.p.readEntry(l)
 				return
 			}
 		}
-		if !whole || e.Length == 0 {
+		if !complete || e.Length == 0 {
 			err = ErrRegion
 		}
 	}

@@ -161,11 +161,11 @@ func (p *Process) Close() error {
 }
 
 // Abort terminates all processes of the job (acp_abort).
-func (p *Process) Abort(code int, why string) error {
+func (p *Process) Abort(code int, cause string) error {
 	if p.isNull() {
 		return p.newError("abort", "", ErrNull)
 	}
-	return p.manager.Abort(code, why)
+	return p.manager.Abort(code, cause)
 }
 
 // releaseAll fails all channels, stops the background goroutine, and closes the transport and the device. It
@@ -211,7 +211,7 @@ func (h *fabricHost) DoLocked(f func()) {
 func (h *fabricHost) PeerFound(rank int, card []byte) { (*Process)(h).onPeerFound(rank, card) }
 
 // PeerLost implements fabric.Host.
-func (h *fabricHost) PeerLost(rank int, why error) { (*Process)(h).onPeerLost(rank, why) }
+func (h *fabricHost) PeerLost(rank int, cause error) { (*Process)(h).onPeerLost(rank, cause) }
 
 // HandleSignal implements fabric.Host.
 func (h *fabricHost) HandleSignal(rank int, imm uint32) { (*Process)(h).handleSignal(rank, imm) }

@@ -152,9 +152,9 @@ func (c *Conn) Disconnect(ctx context.Context, private []byte) error {
 
 // terminate ends the connection locally: it records the cause, moves the queue pair to StateErr
 // and closes done. Only the first call has an effect.
-func (c *Conn) terminate(why error, bye []byte) {
+func (c *Conn) terminate(cause error, bye []byte) {
 	c.endOnce.Do(func() {
-		c.err.Store(&Error{Op: "connection", Peer: c.remote, Err: why})
+		c.err.Store(&Error{Op: "connection", Peer: c.remote, Err: cause})
 		modifyToErr(c.qp)
 		c.endPrivateData = bye
 		close(c.done)
@@ -175,11 +175,11 @@ func (c *Conn) markReleased(timedOut bool) {
 func (c *Conn) handleEvent(e *protocol.Event) {
 	switch e.Kind {
 	case protocol.EventDisconnected:
-		var why error = ErrDisconnected
+		var cause error = ErrDisconnected
 		if e.Reason != 0 {
-			why = &RejectError{Reason: e.Reason}
+			cause = &RejectError{Reason: e.Reason}
 		}
-		c.terminate(why, append([]byte(nil), e.Private...))
+		c.terminate(cause, append([]byte(nil), e.Private...))
 		c.markReleased(false)
 	case protocol.EventReleased, protocol.EventUnreachable, protocol.EventRejected:
 		c.terminate(newUnreachable(e.Err), nil)

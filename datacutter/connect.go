@@ -43,7 +43,7 @@ func (r *run) dialCopy(to Instance, s slot) (*link, error) {
 }
 
 // sendAbort reports the failure to a consumer that still waits for its connection.
-func (r *run) sendAbort(to Instance, s slot, why string) {
+func (r *run) sendAbort(to Instance, s slot, cause string) {
 	if to.Host == r.host {
 		return
 	}
@@ -57,7 +57,7 @@ func (r *run) sendAbort(to Instance, s slot, why string) {
 	if err := conn.SetDeadline(time.Now().Add(r.grace)); err == nil {
 		_ = l.writeFrames(hello{r.plan.digest, s}.appendTo(nil)) // if it fails, so does the next call
 	}
-	l.closeWithAbort(why)
+	l.closeWithAbort(cause)
 }
 
 // dialHost connects to a host. Instances on the same host are connected in memory.
@@ -160,15 +160,15 @@ func (r *run) assignSlot(conn net.Conn, s slot) error {
 }
 
 // rejectConn closes a connection after sending the reason.
-func (r *run) rejectConn(conn net.Conn, why string) {
+func (r *run) rejectConn(conn net.Conn, cause string) {
 	r.mu.Lock()
 	if !r.stopping {
 		r.rejected++
-		r.lastRejection = why
+		r.lastRejection = cause
 	}
 	r.mu.Unlock()
 	l := r.newLink(conn, nil, Instance{})
-	l.closeWithAbort(why)
+	l.closeWithAbort(cause)
 	r.dropConn(conn)
 }
 

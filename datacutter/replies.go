@@ -111,10 +111,10 @@ func (rs *replies) waitBye(to int) error {
 // peerReason is link.peerReason when the reader goroutine has received the abort.
 func (rs *replies) peerReason(to int, l *link, err error) error {
 	_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // if it fails, so does the read
-	said := rs.waitBye(to)
+	bye := rs.waitBye(to)
 	var remote *RemoteError
-	if errors.As(said, &remote) {
-		return said
+	if errors.As(bye, &remote) {
+		return bye
 	}
 	return l.explainError(err)
 }

@@ -91,11 +91,11 @@ func (r *run) waitAbort(err error) {
 	if errors.As(err, new(*RemoteError)) || len(r.instances) == 1 {
 		return
 	}
-	late := time.NewTimer(r.grace)
-	defer late.Stop()
+	graceTimer := time.NewTimer(r.grace)
+	defer graceTimer.Stop()
 	select {
 	case <-r.ctx.Done():
-	case <-late.C:
+	case <-graceTimer.C:
 	}
 }
 

@@ -40,8 +40,8 @@ func (g Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
 	return g.newPersistentCall(g.neighborOp(coll.Alltoall, send, recv))
 }
 
-func (g Cart) neighborOp(what coll.Collective, send, recv Buffer) collectiveOp {
-	o := collectiveOp{collective: what, grid: g.grid, send: send.data, recv: recv.data}
+func (g Cart) neighborOp(collective coll.Collective, send, recv Buffer) collectiveOp {
+	o := collectiveOp{collective: collective, grid: g.grid, send: send.data, recv: recv.data}
 	if g.grid == nil {
 		o.grid, o.argErr = &grid{}, errNullComm
 	}
@@ -78,36 +78,36 @@ func (g *grid) validateNeighbors(o *collectiveOp) error {
 // exchangeBlocks executes the call on packed memory. In a dimension of one or two points both
 // neighbors are the same rank: the block that it sends to its lower neighbor, which comes
 // first, is from our upper one.
-func (g *grid) exchangeBlocks(n *callNet, what coll.Collective, send, recv []byte) error {
+func (g *grid) exchangeBlocks(n *callNet, collective coll.Collective, send, recv []byte) error {
 	if len(recv) == 0 {
 		return nil
 	}
 	size := len(recv) / (2 * len(g.dims))
 	piece := func(i int) []byte { return recv[i*size:][:size:size] }
 	ours := func(i int) []byte {
-		if what == coll.Allgather {
+		if collective == coll.Allgather {
 			return send
 		}
 		return send[i*size:][:size:size]
 	}
-	var under []coll.Request
+	var requests []coll.Request
 	for d := range g.dims {
 		before, behind := g.shiftRanks(d, 1)
 		if behind != ProcNull {
-			under = append(under, n.Irecv(behind, piece(2*d+1)))
+			requests = append(requests, n.Irecv(behind, piece(2*d+1)))
 		}
 		if before != ProcNull {
-			under = append(under, n.Irecv(before, piece(2*d)))
+			requests = append(requests, n.Irecv(before, piece(2*d)))
 		}
 	}
 	for d := range g.dims {
 		before, behind := g.shiftRanks(d, 1)
 		if before != ProcNull {
-			under = append(under, n.Isend(before, ours(2*d)))
+			requests = append(requests, n.Isend(before, ours(2*d)))
 		}
 		if behind != ProcNull {
-			under = append(under, n.Isend(behind, ours(2*d+1)))
+			requests = append(requests, n.Isend(behind, ours(2*d+1)))
 		}
 	}
-	return n.Wait(under...)
+	return n.Wait(requests...)
 }

@@ -93,13 +93,13 @@ func (k *call) compareRecords(mine *callRecord) error {
 	if err != nil {
 		return err
 	}
-	who := map[callRecord][]int{}
+	ranksByCall := map[callRecord][]int{}
 	var order []callRecord
 	for r, rec := range all {
-		if len(who[rec]) == 0 {
+		if len(ranksByCall[rec]) == 0 {
 			order = append(order, rec)
 		}
-		who[rec] = append(who[rec], r)
+		ranksByCall[rec] = append(ranksByCall[rec], r)
 	}
 	if len(order) == 1 && !order[0].Refused {
 		return nil
@@ -110,7 +110,7 @@ func (k *call) compareRecords(mine *callRecord) error {
 			list = append(list, fmt.Sprintf("and %d more", len(order)-len(list)))
 			break
 		}
-		list = append(list, fmt.Sprintf("%s called %v", deadlock.FormatRanks(who[rec]), &rec))
+		list = append(list, fmt.Sprintf("%s called %v", deadlock.FormatRanks(ranksByCall[rec]), &rec))
 	}
 	return fmt.Errorf("%w: %s", ErrMismatch, strings.Join(list, "; "))
 }

@@ -138,10 +138,10 @@ func (n *callNet) isDone(m *netMessage) bool {
 	if m.writer == 0 {
 		return m.p.Done
 	}
-	came := &n.channel.notified[m.writer-1]
-	over := *came
-	*came = false
-	return over
+	seen := &n.channel.notified[m.writer-1]
+	done := *seen
+	*seen = false
+	return done
 }
 
 // Wait implements coll.Net.

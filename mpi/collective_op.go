@@ -48,9 +48,9 @@ const (
 
 // collectiveNames lists the names of the calls by form.
 var collectiveNames = func() (list [persistent + 1][len(collectiveShapes)]string) {
-	for what := range list[blocking] {
-		name := coll.Collective(what).String()
-		list[blocking][what], list[nonblocking][what], list[persistent][what] = name, "i"+name, "persistent "+name
+	for collective := range list[blocking] {
+		name := coll.Collective(collective).String()
+		list[blocking][collective], list[nonblocking][collective], list[persistent][collective] = name, "i"+name, "persistent "+name
 	}
 	return list
 }()

@@ -52,8 +52,8 @@ var callNames = func() []string {
 		list = append(list, collectiveNames[form][:]...)
 	}
 	for form := range collectiveNames {
-		for _, what := range []coll.Collective{coll.Allgather, coll.Alltoall} {
-			o := collectiveOp{collective: what, form: forms[form], grid: &grid{}}
+		for _, collective := range []coll.Collective{coll.Allgather, coll.Alltoall} {
+			o := collectiveOp{collective: collective, form: forms[form], grid: &grid{}}
 			list = append(list, o.callName())
 		}
 	}
@@ -235,14 +235,14 @@ func (s callSignature) sameCall(other callSignature) bool {
 // of ranks may use another element kind (callNet.elementKind), the kind in the message concerns
 // only this pair.
 func (s callSignature) withoutElementKind() callSignature {
-	if what, ok := s.collectiveOf(); ok && (what == coll.Alltoallv || what == coll.Alltoallw) {
+	if collective, ok := s.collectiveOf(); ok && (collective == coll.Alltoallv || collective == coll.Alltoallw) {
 		return s &^ kindMask
 	}
 	return s
 }
 
 // collectiveOf returns the collective of the call, if it is one.
-func (s callSignature) collectiveOf() (what coll.Collective, ok bool) {
+func (s callSignature) collectiveOf() (collective coll.Collective, ok bool) {
 	n := s.callNumber() - 1
 	if n < 0 || n >= (int(persistent)+1)*len(collectiveShapes) {
 		return 0, false
@@ -252,7 +252,7 @@ func (s callSignature) collectiveOf() (what coll.Collective, ok bool) {
 
 // describeFields describes the fields in which two calls of one name may differ.
 func (s callSignature) describeFields() (list [4]string) {
-	what, known := s.collectiveOf()
+	collective, known := s.collectiveOf()
 	if kind := s.kindField(); kind > 0 {
 		k := datatype.Kind(kind - 1)
 		list[0], list[1] = fmt.Sprintf("count %d", s.countField()), fmt.Sprintf("%v elements", k)
@@ -263,7 +263,7 @@ func (s callSignature) describeFields() (list [4]string) {
 		if s.countField() == 0 {
 			list[0] = ""
 		}
-	} else if known && what != coll.Barrier {
+	} else if known && collective != coll.Barrier {
 		list[0] = "count 0"
 	}
 	switch op := s.opField(); {
@@ -274,7 +274,7 @@ func (s callSignature) describeFields() (list [4]string) {
 		list[2] = fmt.Sprintf("user-defined operation (%x)", op)
 	}
 	switch {
-	case known && collectiveShapes[what].rooted:
+	case known && collectiveShapes[collective].rooted:
 		list[3] = fmt.Sprintf("root %d", s.rootField())
 	case s.rootField() != 0:
 		list[3] = fmt.Sprintf("counts %04x", s.rootField())

@@ -153,8 +153,8 @@ func (c *Comm) Free() error {
 	c.mu.Lock()
 	c.idleCalls = nil
 	c.releaseIfUnused()
-	if late := c.lateMismatch(); late != nil {
-		return c.fail("free", "", late)
+	if mismatch := c.lateMismatch(); mismatch != nil {
+		return c.fail("free", "", mismatch)
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 	}
 	s := &deadlock.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.lastCallAt).Milliseconds()}
 	s.Host, _ = os.Hostname()
-	told := map[*pollState]bool{}
+	described := map[*pollState]bool{}
 	for _, x := range waiting {
 		d, ok := x.Target.(waitDescriber)
 		switch {
@@ -241,14 +241,14 @@ func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 		c.At = callerLine(places[x.ID])
 		if p := l.polls.stateOf(x.Target); p != nil {
 			l.polls.markPolled(&c, p)
-			told[p] = true
+			described[p] = true
 		}
 		if seen := l.waits[waitKey(x)]; seen != nil {
 			c.Millis = now.Sub(seen.since).Milliseconds()
 		}
 		s.Calls = append(s.Calls, c)
 	}
-	s.Calls = append(s.Calls, l.polls.describeCalls(now, told)...)
+	s.Calls = append(s.Calls, l.polls.describeCalls(now, described)...)
 	s.Last = w.describeLastCall(last.Send, last.Peer, last.Envelope)
 	if last.Calls == 0 {
 		s.Last = ""

@@ -57,8 +57,8 @@ func (w *job) finalize(ctx context.Context) error {
 		return errors.Join(w.comm.fail("finalize", "", ended), w.releaseResources(context.WithoutCancel(ctx)))
 	}
 	for _, c := range w.comms.all() {
-		if late := c.lateMismatch(); late != nil {
-			err = errors.Join(err, c.fail("finalize", "", late))
+		if mismatch := c.lateMismatch(); mismatch != nil {
+			err = errors.Join(err, c.fail("finalize", "", mismatch))
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -104,13 +104,13 @@ const departTimeout = time.Second
 // departEarly fails all requests of this rank and announces to the others why it leaves the
 // job before them. It returns when they have replied and all ranks know the mismatches that
 // this rank has found, after timeout at the latest.
-func (w *job) departEarly(why error, timeout time.Duration) {
+func (w *job) departEarly(cause error, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	w.detector.stop()
 	w.eng.FailAll()
 	if w.eng.Wait(ctx, noTransfers{w.eng.Core()}) == nil {
-		_ = w.detector.flushPackets(ctx, why)
+		_ = w.detector.flushPackets(ctx, cause)
 	}
 }
 

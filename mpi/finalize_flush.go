@@ -86,19 +86,19 @@ func (f flushWait) describeWait() deadlock.Call {
 // that packets have come from, and to all ranks if the reason is a mismatch: ranks that
 // find the same mismatch announce it to this rank, and would wait for a confirmation
 // until the fabric gives up.
-func (l *deadlockDetector) flushPackets(ctx context.Context, why error) error {
+func (l *deadlockDetector) flushPackets(ctx context.Context, cause error) error {
 	h, text := envelope.Header{Tag: packetFlush}, ""
-	if why != nil {
-		h.Tag, text = packetDepart, why.Error()
-		if errors.Is(why, ErrMismatch) {
+	if cause != nil {
+		h.Tag, text = packetDepart, cause.Error()
+		if errors.Is(cause, ErrMismatch) {
 			h.Flags = envelope.Synchronous
 		}
 	}
 	l.world.eng.Do(func(core *protocol.Core) {
-		l.awaited, l.departing = map[int]bool{}, why != nil
+		l.awaited, l.departing = map[int]bool{}, cause != nil
 		for rank := range l.world.eng.Size() {
 			sent, received := core.Exchanged(rank)
-			if rank != l.world.eng.Rank() && core.PeerError(rank) == nil && (sent || why != nil && received || h.Flags != 0) {
+			if rank != l.world.eng.Rank() && core.PeerError(rank) == nil && (sent || cause != nil && received || h.Flags != 0) {
 				l.awaited[rank] = true
 				l.sendPacket(core, rank, h, []byte(text[:min(len(text), l.world.eng.Fabric().Limits(rank).Eager)]))
 			}

@@ -67,13 +67,13 @@ func (l *deadlockDetector) onRankLost(core *protocol.Core, rank int) {
 	if d := (*departure)(nil); l.stopped || errors.As(core.PeerError(rank), &d) && d.mismatch { // a departed rank has notified all others
 		return
 	}
-	x, heard := l.reportedLost[rank]
-	if !heard {
-		why := ""
+	x, reported := l.reportedLost[rank]
+	if !reported {
+		cause := ""
 		if lost := (*protocol.LostError)(nil); errors.As(core.PeerError(rank), &lost) {
-			why = lost.Cause.Error()
+			cause = lost.Cause.Error()
 		}
-		x = lostRank{rank, l.world.eng.Rank(), why[:min(len(why), maxReasonSize)]}
+		x = lostRank{rank, l.world.eng.Rank(), cause[:min(len(cause), maxReasonSize)]}
 	}
 	l.lost = append(l.lost, x)
 	for waiter := range l.lossesSent {
@@ -88,16 +88,16 @@ func (l *deadlockDetector) sendLostRanks(core *protocol.Core, to int) {
 		if x.rank == to {
 			continue
 		}
-		why := x.reason
+		cause := x.reason
 		if fab := l.world.eng.Fabric(); fab != nil {
-			why = why[:min(len(why), fab.Limits(to).Eager)]
+			cause = cause[:min(len(cause), fab.Limits(to).Eager)]
 		}
-		l.sendPacket(core, to, envelope.Header{Tag: packetRankLost, ID: uint64(x.rank), Length: uint64(x.reporter)}, []byte(why))
+		l.sendPacket(core, to, envelope.Header{Tag: packetRankLost, ID: uint64(x.rank), Length: uint64(x.reporter)}, []byte(cause))
 	}
 }
 
 // handleRankLost handles the report of a rank that has lost another.
-func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, why []byte) error {
+func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, cause []byte) error {
 	e := l.world.eng
 	switch size := uint64(e.Size()); {
 	case rank >= size || witness >= size || int(rank) == from:
@@ -105,7 +105,7 @@ func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, why []
 	case int(rank) == e.Rank():
 		return errors.New("peer reports this rank as lost")
 	case e.Core().PeerError(int(rank)) == nil:
-		text := strings.ToValidUTF8(string(why[:min(len(why), maxReasonSize)]), "?")
+		text := strings.ToValidUTF8(string(cause[:min(len(cause), maxReasonSize)]), "?")
 		l.reportedLost[int(rank)] = lostRank{int(rank), int(witness), text}
 		e.Fabric().Disconnect(int(rank), fmt.Errorf("reported by rank %d: %s", witness, text))
 	}

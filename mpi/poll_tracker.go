@@ -161,9 +161,9 @@ func (p *pollTracker) stateOf(w engine.Waitable) *pollState {
 
 // describeCalls returns the polled conditions as waiting calls, the oldest first. It leaves out
 // those in told and merges conditions of which one is enough.
-func (p *pollTracker) describeCalls(now time.Time, told map[*pollState]bool) (list []deadlock.Call) {
+func (p *pollTracker) describeCalls(now time.Time, described map[*pollState]bool) (list []deadlock.Call) {
 	for _, x := range p.all {
-		if told[x] || x.isReady() {
+		if described[x] || x.isReady() {
 			continue
 		}
 		c := deadlock.Call{What: "nonblocking collective call"}

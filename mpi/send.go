@@ -55,7 +55,7 @@ const (
 )
 
 // startSend starts r as a send.
-func (c *Comm) startSend(r *Request, buf Buffer, dest, tag int, how sendMode) error {
+func (c *Comm) startSend(r *Request, buf Buffer, dest, tag int, mode sendMode) error {
 	b := buf.data
 	r.comm, r.op = c, "send"
 	if err := c.checkMessageArgs(b, dest, tag, false); err != nil {
@@ -66,7 +66,7 @@ func (c *Comm) startSend(r *Request, buf Buffer, dest, tag int, how sendMode) er
 		r.null = true
 		return nil
 	}
-	r.p.Dest, r.p.Buf, r.p.Sync = c.worldRank(dest), c.messageBytes(b, how == buffered), how == synchronous
+	r.p.Dest, r.p.Buf, r.p.Sync = c.worldRank(dest), c.messageBytes(b, mode == buffered), mode == synchronous
 	r.p.Signature = messageSignature(b)
 	if err := c.eng.Send(&r.p); err != nil {
 		return r.failBeforeStart(r.describePeer(), err)

@@ -23,8 +23,8 @@ type unsuccessfulPoll struct {
 }
 
 // newUnsuccessfulPoll returns the description of a condition that depends on the ranks in d.
-func newUnsuccessfulPoll(d deadlock.Call, over func() bool) *unsuccessfulPoll {
-	return &unsuccessfulPoll{d, d.For, over}
+func newUnsuccessfulPoll(d deadlock.Call, done func() bool) *unsuccessfulPoll {
+	return &unsuccessfulPoll{d, d.For, done}
 }
 
 // polledRequest is a Request that the program tests. It adds the engine's callback to the
@@ -120,8 +120,8 @@ func firstNewRequest(p *engine.PollStats, rs []*Request, round func(*Request) *u
 
 // describePolled describes several requests, of which any or all are needed. It leaves out
 // nonblocking collective calls.
-func describePolled(name string, rs []*Request, any bool, over func() bool) *unsuccessfulPoll {
-	d := &unsuccessfulPoll{Call: deadlock.Call{Any: any}, ready: over}
+func describePolled(name string, rs []*Request, any bool, done func() bool) *unsuccessfulPoll {
+	d := &unsuccessfulPoll{Call: deadlock.Call{Any: any}, ready: done}
 	n, known := 0, true
 	for _, r := range rs {
 		if r.isInactive() || r.background.doneCh != nil || r.isDone() {

@@ -67,12 +67,12 @@ func (t *transfer) stageBuffer() {
 }
 
 // startRDMA starts an RDMA operation for a part of a transfer.
-func (w *Win) startRDMA(core *protocol.Core, whole, t *transfer, off int, mem []byte) {
-	t.startPart(whole)
+func (w *Win) startRDMA(core *protocol.Core, parent, t *transfer, off int, mem []byte) {
+	t.startPart(parent)
 	t.p.Buf = mem
-	key := whole.region.key
+	key := parent.region.key
 	key.Addr += uint64(off)
-	if whole.packet == packetPut {
+	if parent.packet == packetPut {
 		core.Put(&t.p, key)
 	} else {
 		core.Get(&t.p, key)

@@ -31,14 +31,14 @@ func (w *Win) FlushLocal(target int) error {
 func (w *Win) FlushLocalAll() error { return w.flushAllRanks("flush-local-all", localCompletion) }
 
 // flushRank flushes the operations on one rank.
-func (w *Win) flushRank(op string, target int, how completionLevel) error {
+func (w *Win) flushRank(op string, target int, level completionLevel) error {
 	_, err := w.lockEngine()
 	if err == nil {
 		err = w.checkLocked(target)
 		w.eng.Unlock()
 	}
 	if err == nil && target != ProcNull {
-		err = w.flushTargets([]int{target}, how)
+		err = w.flushTargets([]int{target}, level)
 	}
 	if err != nil {
 		return w.fail(op, fmt.Sprintf("to %d", target), err)
@@ -47,14 +47,14 @@ func (w *Win) flushRank(op string, target int, how completionLevel) error {
 }
 
 // flushAllRanks flushes the operations on all ranks.
-func (w *Win) flushAllRanks(op string, how completionLevel) error {
+func (w *Win) flushAllRanks(op string, level completionLevel) error {
 	_, err := w.lockEngine()
 	if err == nil {
 		err = w.epochs.checkPassive()
 		w.eng.Unlock()
 	}
 	if err == nil {
-		err = w.flushTargets(w.allRanks(), how)
+		err = w.flushTargets(w.allRanks(), level)
 	}
 	if err != nil {
 		return w.fail(op, "", err)
@@ -84,16 +84,16 @@ func (w *Win) epochOf(target int) (*peerEpoch, error) {
 
 // flushTargets waits for the operations on some ranks. It returns the error of the first one that has
 // failed.
-func (w *Win) flushTargets(ranks []int, how completionLevel) error {
+func (w *Win) flushTargets(ranks []int, level completionLevel) error {
 	core, err := w.eng.Lock()
 	if err != nil {
 		return err
 	}
 	var busy []int
 	for _, r := range ranks {
-		if !w.peers[r].sendQueue.isComplete(how) {
+		if !w.peers[r].sendQueue.isComplete(level) {
 			busy = append(busy, r)
-			if how == remoteCompletion {
+			if level == remoteCompletion {
 				w.peers[r].sendQueue.flushes++
 				w.requestAck(core, &w.peers[r])
 			}
@@ -103,14 +103,14 @@ func (w *Win) flushTargets(ranks []int, how completionLevel) error {
 	if len(busy) > 0 {
 		left := busy
 		err = w.waitUntil("the end of operations", func() bool {
-			for len(left) > 0 && w.peers[left[0]].sendQueue.isComplete(how) {
+			for len(left) > 0 && w.peers[left[0]].sendQueue.isComplete(level) {
 				left = left[1:]
 			}
 			return len(left) == 0
-		}, func(r int) bool { return !w.peers[r].sendQueue.isComplete(how) }, busy...)
+		}, func(r int) bool { return !w.peers[r].sendQueue.isComplete(level) }, busy...)
 	}
 	w.eng.Do(func(*protocol.Core) {
-		if how == remoteCompletion {
+		if level == remoteCompletion {
 			for _, r := range busy {
 				w.peers[r].sendQueue.flushes--
 			}
@@ -138,8 +138,8 @@ func (w *Win) transmitQueued() {
 }
 
 // isComplete reports whether the operations have reached a level of completion.
-func (o *sendQueue) isComplete(how completionLevel) bool {
-	return how == remoteCompletion && o.remotelyComplete() || how == localCompletion && o.locallyComplete()
+func (o *sendQueue) isComplete(level completionLevel) bool {
+	return level == remoteCompletion && o.remotelyComplete() || level == localCompletion && o.locallyComplete()
 }
 
 // requestAck requests an Ack for all packets sent so far, unless one is outstanding.

@@ -62,16 +62,16 @@ func (o *sendQueue) packetsHandled() bool {
 func (o *sendQueue) remotelyComplete() bool { return o.packetsHandled() && o.rdmaOps == 0 }
 
 // failQueued fails all operations on a lost rank.
-func (w *Win) failQueued(p *winPeer, why error) {
+func (w *Win) failQueued(p *winPeer, cause error) {
 	o := &p.sendQueue
 	for o.queuedCount() > 0 {
 		t := o.transfers[o.first]
 		o.pop()
-		t.complete(why)
+		t.complete(cause)
 	}
 	for _, t := range w.pendingReplies {
 		if t.peer == p {
-			t.complete(why)
+			t.complete(cause)
 		}
 	}
 	o.acked, o.ackRequested, o.replies = o.sent, o.sent, 0

@@ -146,8 +146,8 @@ func (w *Win) serveLockWord(core *protocol.Core, p *winPeer, h *envelope.Header)
 	}
 	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
 	if h.ID != 0 {
-		answer := envelope.Header{Context: w.comm.contextID, Tag: int32(packetFetchAddReply), ID: h.ID}
-		_ = core.SendActive(p.job, answer, binary.LittleEndian.AppendUint64(w.reply[:0], was))
+		reply := envelope.Header{Context: w.comm.contextID, Tag: int32(packetFetchAddReply), ID: h.ID}
+		_ = core.SendActive(p.job, reply, binary.LittleEndian.AppendUint64(w.reply[:0], was))
 	}
 	return nil
 }

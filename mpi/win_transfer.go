@@ -97,35 +97,35 @@ func (t *transfer) originalPlace() rma.Place {
 
 // onPartDone is called when an RDMA operation or a message of a transfer is done.
 func (t *transfer) onPartDone(r *protocol.Request) {
-	w, p, whole, err := t.w, t.peer, t.parent, r.Err
+	w, p, parent, err := t.w, t.peer, t.parent, r.Err
 	p.sendQueue.rdmaOps--
-	if whole.packet != packetPut {
+	if parent.packet != packetPut {
 		p.sendQueue.reads--
 	}
-	if whole.packet.isAccumulate() { // an atomic on one word
+	if parent.packet.isAccumulate() { // an atomic on one word
 		p.sendQueue.atomics--
-		whole.staging = t.word[:]
+		parent.staging = t.word[:]
 	}
-	if whole.err == nil {
-		whole.err = err
+	if parent.err == nil {
+		parent.err = err
 	}
-	if t != whole {
+	if t != parent {
 		t.complete(nil)
 	}
-	whole.completePart()
+	parent.completePart()
 	w.sendQueued(w.eng.Core(), p)
 }
 
 // startPart makes t a part of parent, or of itself.
-func (t *transfer) startPart(whole *transfer) {
-	t.parent = whole
-	whole.parts++
+func (t *transfer) startPart(parent *transfer) {
+	t.parent = parent
+	parent.parts++
 	o := &t.peer.sendQueue
 	o.rdmaOps++
-	if whole.packet != packetPut {
+	if parent.packet != packetPut {
 		o.reads++
 	}
-	if whole.packet.isAccumulate() {
+	if parent.packet.isAccumulate() {
 		o.atomics++
 	}
 	t.p.Dest, t.p.OnDone = t.peer.job, t.then

@@ -80,12 +80,12 @@ func (w *Win) sendProbe(core *protocol.Core, p *winPeer) {
 
 // onRankLost breaks the window after the loss of a rank and notifies the other ranks.
 func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
-	why := core.PeerError(p.job)
-	w.failQueued(p, why)
+	cause := core.PeerError(p.job)
+	w.failQueued(p, cause)
 	if w.broken != nil {
 		return
 	}
-	w.broken = why
+	w.broken = cause
 	for r := range w.peers {
 		if q := &w.peers[r]; q != p && r != w.comm.rank {
 			w.sendSignal(core, q, packetBroken, uint64(p.rank))

@@ -215,9 +215,9 @@ func (w *job) releaseResources(ctx context.Context) (err error) {
 }
 
 // Abort ends all processes of the job (MPI_Abort).
-func (w World) Abort(code int, why string) error {
+func (w World) Abort(code int, cause string) error {
 	if w.isNull() {
 		return w.fail("abort", "", errNullComm)
 	}
-	return w.world.manager.Abort(code, why)
+	return w.world.manager.Abort(code, cause)
 }

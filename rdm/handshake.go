@@ -73,13 +73,13 @@ func (e *Endpoint) retryHellos(now nack.Time) {
 // onSendRefused records that the system refuses to send to a peer. A connecting
 // peer gets one more hello after firstHelloRetry, and fails if that is refused
 // as well.
-func (e *Endpoint) onSendRefused(now nack.Time, number int, why *verbs.RefusedError) {
+func (e *Endpoint) onSendRefused(now nack.Time, number int, cause *verbs.RefusedError) {
 	p := e.peers[number]
 	if p == nil || p.state != connecting || p.firstRefusedHello == p.hellosSent {
 		return
 	}
 	if p.firstRefusedHello != 0 {
-		e.failPeer(p, fmt.Errorf("%w: %w", ErrUnreachable, why))
+		e.failPeer(p, fmt.Errorf("%w: %w", ErrUnreachable, cause))
 		return
 	}
 	p.firstRefusedHello = p.hellosSent

@@ -135,11 +135,11 @@ func (e *Endpoint) handleToken(p *Peer, r *request) {
 			e.failProtocol(p)
 			return
 		}
-		answer := reply{request: request{tag: tagToken, status: 1}}
+		response := reply{request: request{tag: tagToken, status: 1}}
 		if n.state == agreed {
-			answer.a = uint64(n.ah.Token())
+			response.a = uint64(n.ah.Token())
 		}
-		p.rdmaState.replies.Push(answer)
+		p.rdmaState.replies.Push(response)
 	}
 	e.flushPending(p)
 }
@@ -212,18 +212,18 @@ func (e *Endpoint) handleNativeCompletion(wc *verbs.WC) {
 	case verbs.WCLocProtErr:
 		e.completeOp(op, ErrLocal)
 	case verbs.WCWRFlushErr:
-		why := error(ErrTimeout)
+		cause := error(ErrTimeout)
 		if p.err != nil {
-			why = p.err
+			cause = p.err
 		}
-		e.completeOp(op, why)
+		e.completeOp(op, cause)
 	case verbs.WCRetryExcErr:
-		why := error(ErrTimeout)
+		cause := error(ErrTimeout)
 		if wc.Failure != nil && wc.Failure.Err != nil {
-			why = fmt.Errorf("%w: %w", ErrTimeout, wc.Failure.Err)
+			cause = fmt.Errorf("%w: %w", ErrTimeout, wc.Failure.Err)
 		}
-		e.completeOp(op, why)
-		e.failPeer(p, why)
+		e.completeOp(op, cause)
+		e.failPeer(p, cause)
 	default:
 		e.completeOp(op, wc.Err())
 	}

@@ -162,14 +162,14 @@ func (e *Endpoint) closeRestarted(p *Peer) {
 }
 
 // failPeer fails a peer and everything that waits for it.
-func (e *Endpoint) failPeer(p *Peer, why error) {
+func (e *Endpoint) failPeer(p *Peer, cause error) {
 	if p.state == failed {
 		return
 	}
 	// Packets of this incarnation may still be in flight, so it remains known as
 	// failed, unless it was never connected or a new incarnation replaces it.
-	forget := p.state == connecting || why == ErrRestarted
-	p.state, p.err = failed, &PeerError{p.at, why}
+	forget := p.state == connecting || cause == ErrRestarted
+	p.state, p.err = failed, &PeerError{p.at, cause}
 	e.core.ClosePeer(p.number)
 	if forget {
 		e.removePeer(p)

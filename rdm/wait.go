@@ -92,8 +92,8 @@ func (e *Endpoint) dispatchEvents() {
 // timeoutError returns the error of a peer that does not respond: ErrTimeout,
 // with the system's refusal to send to it if there was one.
 func (e *Endpoint) timeoutError(p *Peer) error {
-	if why := e.port.LastRefusal(p.number); why != nil {
-		return fmt.Errorf("%w: %w", ErrTimeout, why)
+	if cause := e.port.LastRefusal(p.number); cause != nil {
+		return fmt.Errorf("%w: %w", ErrTimeout, cause)
 	}
 	return ErrTimeout
 }

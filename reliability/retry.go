@@ -52,28 +52,28 @@ func (r *Retry) Configure(timeout int64, retryCnt, rnrRetry uint8, probes bool) 
 
 // OnSent records that a packet is in flight. asked reports whether the packet
 // requests an acknowledgement.
-func (r *Retry) OnSent(now Time, asked bool, rtt *RTT) {
+func (r *Retry) OnSent(now Time, ackRequested bool, rtt *RTT) {
 	switch {
 	case r.lastProgress == 0:
 		r.lastProgress, r.probesSent = now, 0
-	case !asked || !r.ackUnrequested:
+	case !ackRequested || !r.ackUnrequested:
 		return
 	}
-	r.ackUnrequested = !asked
+	r.ackUnrequested = !ackRequested
 	r.armProbe(now, rtt)
 }
 
 // OnProgress records that a new packet was acknowledged. outstanding reports
 // whether packets remain in flight, and asked whether one of them requests an
 // acknowledgement.
-func (r *Retry) OnProgress(now Time, outstanding, asked bool, rtt *RTT) {
+func (r *Retry) OnProgress(now Time, outstanding, ackRequested bool, rtt *RTT) {
 	r.retriesLeft, r.rnrRetriesLeft, r.backoff, r.lateTimeouts = r.retryLimit, r.rnrLimit, 0, 0
 	r.nakked, r.sendRefused = false, false
 	r.probesSent = 0
 	r.rnrUntil, r.rnrDoublings = 0, 0
 	r.lastProgress, r.probeAt = 0, 0
 	if outstanding {
-		r.lastProgress, r.ackUnrequested = now, !asked
+		r.lastProgress, r.ackUnrequested = now, !ackRequested
 		r.armProbe(now, rtt)
 	}
 }

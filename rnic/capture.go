@@ -75,11 +75,11 @@ func (s *shard) insertTap() error {
 	tap := capture.NewTap(s.socket, s.dev.options.hooks.Clock)
 	faults := s.faults.Load()
 	if faults != nil {
-		again, err := impair.New(tap, faults.Spec(), s.dev.clock)
+		rewrapped, err := impair.New(tap, faults.Spec(), s.dev.clock)
 		if err != nil {
 			return fmt.Errorf("start capture: %w", err)
 		}
-		faults = again
+		faults = rewrapped
 	}
 	s.replaceConn(func(link.Conn) link.Conn {
 		if faults != nil {

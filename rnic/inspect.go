@@ -211,8 +211,8 @@ func (c *completionQueue) info() CQInfo {
 	defer c.mu.Unlock()
 	armed := [...]string{disarmed: "no", armedSolicited: "solicited", armedAny: "any"}
 	i := CQInfo{Num: c.num, Depth: c.depth, Used: c.n, Armed: armed[c.armed], Overrun: c.overrun, Users: c.users}
-	if why := c.hint.Load(); why != nil {
-		i.Hint = *why
+	if cause := c.hint.Load(); cause != nil {
+		i.Hint = *cause
 	}
 	return i
 }

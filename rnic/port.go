@@ -42,13 +42,13 @@ func (d *Device) handlePortChange(s ifwatch.State) {
 	if d.unusable.Load() {
 		return
 	}
-	event := func(t verbs.EventType, why string) {
+	event := func(t verbs.EventType, cause string) {
 		level := slog.LevelWarn
 		if s.Usable() {
 			level = slog.LevelInfo
 		}
-		d.log.Log(context.Background(), level, "port state changed", "device", d.name, "addr", d.addr, "event", t, "cause", why)
-		d.raiseEvent(verbs.AsyncEvent{Type: t, Port: 1, Failure: &verbs.Failure{Event: why}})
+		d.log.Log(context.Background(), level, "port state changed", "device", d.name, "addr", d.addr, "event", t, "cause", cause)
+		d.raiseEvent(verbs.AsyncEvent{Type: t, Port: 1, Failure: &verbs.Failure{Event: cause}})
 	}
 	switch {
 	case was.HasAddr && !s.HasAddr:
@@ -58,11 +58,11 @@ func (d *Device) handlePortChange(s ifwatch.State) {
 	}
 	switch {
 	case was.Usable() && !s.Usable():
-		why := "the interface is down or has no carrier"
+		cause := "the interface is down or has no carrier"
 		if !s.HasAddr {
-			why = "no interface has the address"
+			cause = "no interface has the address"
 		}
-		event(verbs.EventPortErr, why)
+		event(verbs.EventPortErr, cause)
 	case !was.Usable() && s.Usable():
 		event(verbs.EventPortActive, "the interface is up")
 	}

@@ -42,8 +42,8 @@ func (d *Device) checkWaiters() {
 	d.mu.Unlock()
 	for _, c := range list {
 		if waited := c.isStalled(); waited && c.hint.Load() == nil {
-			if why, grave := c.whyStuck(); why != "" {
-				d.reportStuck(c, why, grave)
+			if cause, grave := c.whyStuck(); cause != "" {
+				d.reportStuck(c, cause, grave)
 			}
 		}
 	}
@@ -77,12 +77,12 @@ func (c *completionQueue) isStalled() bool {
 	return same && c.n == 0
 }
 
-// whyStuck returns why nothing can complete into the queue without another call
+// whyStuck returns the reason that nothing can complete into the queue without another call
 // of the program, or "". The reason is grave if it is likely a mistake:
 // requests were not signaled, or a queue that receives report to never got a
 // completion. Otherwise the waiter may serve requests that other goroutines
 // will post.
-func (c *completionQueue) whyStuck() (why string, grave bool) {
+func (c *completionQueue) whyStuck() (cause string, grave bool) {
 	sends, receives, unsignaled := 0, 0, uint64(0)
 	can := false
 	c.dev.qps.forEach(func(q *queuePair) {
@@ -131,8 +131,8 @@ func (c *completionQueue) whyStuck() (why string, grave bool) {
 // reportStuck logs, once per queue, that its waiters cannot be satisfied, and
 // notes it in the flight recorders of its queue pairs. It is a warning if
 // grave.
-func (d *Device) reportStuck(c *completionQueue, why string, grave bool) {
-	if !c.hint.CompareAndSwap(nil, &why) {
+func (d *Device) reportStuck(c *completionQueue, cause string, grave bool) {
+	if !c.hint.CompareAndSwap(nil, &cause) {
 		return
 	}
 	d.qps.forEach(func(q *queuePair) {
@@ -146,5 +146,5 @@ func (d *Device) reportStuck(c *completionQueue, why string, grave bool) {
 	if grave {
 		log = d.log.Warn
 	}
-	log("a goroutine waits on a completion queue into which nothing can complete", "device", d.name, "cq", c.num, "cause", why)
+	log("a goroutine waits on a completion queue into which nothing can complete", "device", d.name, "cq", c.num, "cause", cause)
 }

@@ -66,7 +66,7 @@ func (m *meter) record(now time.Time, l protocol.Levels) {
 }
 
 func (m *meter) average() BufferUse {
-	over := m.since.Sub(m.began)
-	d := float64(max(over, 1))
-	return BufferUse{Over: over, Send: m.send / d, Receive: m.receive / d}
+	elapsed := m.since.Sub(m.began)
+	d := float64(max(elapsed, 1))
+	return BufferUse{Over: elapsed, Send: m.send / d, Receive: m.receive / d}
 }

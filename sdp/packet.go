@@ -218,8 +218,8 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 		}
 		to = nil
 	}
-	why := fmt.Errorf("%w: %w", syscall.EINVAL, &net.AddrError{Err: "not an address of SDP", Addr: fmt.Sprint(to)})
-	return 0, &net.OpError{Op: "write", Net: network, Source: c.local, Addr: to, Err: why}
+	cause := fmt.Errorf("%w: %w", syscall.EINVAL, &net.AddrError{Err: "not an address of SDP", Addr: fmt.Sprint(to)})
+	return 0, &net.OpError{Op: "write", Net: network, Source: c.local, Addr: to, Err: cause}
 }
 
 // WriteToUDPAddrPort is like WriteTo but does not allocate. It has the name that *net.UDPConn uses.

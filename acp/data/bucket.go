@@ -143,8 +143,8 @@ func (b *bucket) loadPair(at acp.GA, want func(hash uint64, key int) bool) (p pa
 	if !want(w[1], key) {
 		return p, false, nil
 	}
-	if whole := valueOffset(key) + value; n < whole {
-		rest := make([]byte, whole-n)
+	if size := valueOffset(key) + value; n < size {
+		rest := make([]byte, size-n)
 		if err = t.s.readBytes(at.Add(n), rest); err != nil {
 			return p, false, err
 		}

@@ -74,10 +74,10 @@ func checkHealth(ctx context.Context, stack *sdp.Stack, addr string, out io.Writ
 		return err
 	}
 	defer conn.Close()
-	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	reply, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, answer.Status)
+	fmt.Fprintln(out, reply.Status)
 	return nil
 }

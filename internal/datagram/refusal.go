@@ -52,9 +52,9 @@ func (p *Port) HandleRefusals() {
 	p.refusals.list = nil
 	p.refusals.waiting.Store(false)
 	p.refusals.mu.Unlock()
-	why := make(map[netip.AddrPort]*verbs.RefusedError, 1)
+	cause := make(map[netip.AddrPort]*verbs.RefusedError, 1)
 	for _, e := range list {
-		why[withoutZone(e.Peer)] = e
+		cause[withoutZone(e.Peer)] = e
 	}
 	for number := range p.peers {
 		to := &p.peers[number]
@@ -62,7 +62,7 @@ func (p *Port) HandleRefusals() {
 			continue
 		}
 		attr := to.ah.Attr()
-		e := why[netip.AddrPortFrom(attr.DGID.Addr().WithZone(""), attr.UDPPort)]
+		e := cause[netip.AddrPortFrom(attr.DGID.Addr().WithZone(""), attr.UDPPort)]
 		if e == nil {
 			continue
 		}

@@ -73,9 +73,9 @@ func sockaddrAddrPort(sa unix.Sockaddr) netip.AddrPort {
 // PathMTU implements the interface of the function PathMTU. A connected socket
 // reports the MTU of its route; no packet is sent.
 func (c *udp) PathMTU(dst netip.AddrPort) (int, error) {
-	family, level, what := unix.AF_INET, unix.IPPROTO_IP, unix.IP_MTU
+	family, level, option := unix.AF_INET, unix.IPPROTO_IP, unix.IP_MTU
 	if c.local.Addr().Is6() {
-		family, level, what = unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_MTU
+		family, level, option = unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_MTU
 	}
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *udp) PathMTU(dst netip.AddrPort) (int, error) {
 	if err := unix.Connect(fd, c.sockaddrOf(dst)); err != nil {
 		return 0, err
 	}
-	mtu, err := unix.GetsockoptInt(fd, level, what)
+	mtu, err := unix.GetsockoptInt(fd, level, option)
 	if err != nil {
 		return 0, nil
 	}

@@ -128,14 +128,14 @@ func (rx *receiver) prepareSlots(r *Datagrams, n int) {
 
 // adaptWant sets want after a call that requested asked datagrams and returned
 // n.
-func (rx *receiver) adaptWant(n, asked int, mmsg bool) {
+func (rx *receiver) adaptWant(n, requested int, mmsg bool) {
 	switch {
 	case !mmsg:
 		rx.want = 1
-	case n == asked:
-		rx.want = min(2*asked, maxRecvMessages)
+	case n == requested:
+		rx.want = min(2*requested, maxRecvMessages)
 	default:
-		rx.want = max(asked/2, 1)
+		rx.want = max(requested/2, 1)
 	}
 }
 

@@ -35,8 +35,8 @@ func requiredOptions(v6, noTOS bool) []socketOption {
 func setRequiredOptions(fd int, v6 bool, tos uint8, noTOS bool) error {
 	options := requiredOptions(v6, noTOS)
 	if tos != 0 {
-		level, what := tosOption(v6)
-		options = append(options, socketOption{"traffic class", level, what, int(tos)})
+		level, option := tosOption(v6)
+		options = append(options, socketOption{"traffic class", level, option, int(tos)})
 	}
 	for _, o := range options {
 		if err := o.apply(uintptr(fd)); err != nil {
@@ -48,7 +48,7 @@ func setRequiredOptions(fd int, v6 bool, tos uint8, noTOS bool) error {
 
 // tosOption returns the socket option, and the control message, of the traffic
 // class.
-func tosOption(v6 bool) (level, what int) {
+func tosOption(v6 bool) (level, option int) {
 	if v6 {
 		return unix.IPPROTO_IPV6, unix.IPV6_TCLASS
 	}
@@ -57,14 +57,14 @@ func tosOption(v6 bool) (level, what int) {
 
 // hopsOption returns the socket option of the hop limit of unicasts,
 // hopsMessage the control message of the hop limit.
-func hopsOption(v6 bool) (level, what int) {
+func hopsOption(v6 bool) (level, option int) {
 	if v6 {
 		return unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
 	}
 	return unix.IPPROTO_IP, unix.IP_TTL
 }
 
-func hopsMessage(v6 bool) (level, what int) {
+func hopsMessage(v6 bool) (level, option int) {
 	if v6 {
 		return unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT
 	}
@@ -74,9 +74,9 @@ func hopsMessage(v6 bool) (level, what int) {
 // setHops sets the hop limit of the socket to HopLimit and returns the
 // effective one.
 func setHops(fd int, v6 bool) uint8 {
-	level, what := hopsOption(v6)
-	unix.SetsockoptInt(fd, level, what, HopLimit)
-	is, err := unix.GetsockoptInt(fd, level, what)
+	level, option := hopsOption(v6)
+	unix.SetsockoptInt(fd, level, option, HopLimit)
+	is, err := unix.GetsockoptInt(fd, level, option)
 	if err != nil {
 		return 0 // then each packet carries a control message
 	}

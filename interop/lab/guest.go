@@ -245,7 +245,7 @@ func newConsole() *console {
 }
 
 func (c *console) readLines(r io.Reader) {
-	told := false
+	reported := false
 	for s := bufio.NewScanner(r); s.Scan(); {
 		line := strings.TrimRight(s.Text(), "\r")
 		c.mu.Lock()
@@ -255,8 +255,8 @@ func (c *console) readLines(r io.Reader) {
 		}
 		c.mu.Unlock()
 		failed := strings.Contains(line, "LAB-FAILED")
-		if (failed || strings.Contains(line, "LAB-READY")) && !told {
-			told = true
+		if (failed || strings.Contains(line, "LAB-READY")) && !reported {
+			reported = true
 			var err error
 			if failed {
 				err = fmt.Errorf("its init printed %q", line)

@@ -177,9 +177,9 @@ func (l *Linux) Arm(solicited bool) error {
 }
 
 // Event implements Side.
-func (l *Linux) Event(within time.Duration) (came bool, err error) {
-	err = l.roundTrip(request{"do": "event", "seconds": within.Seconds()}, within, &came)
-	return came, err
+func (l *Linux) Event(within time.Duration) (arrived bool, err error) {
+	err = l.roundTrip(request{"do": "event", "seconds": within.Seconds()}, within, &arrived)
+	return arrived, err
 }
 
 // Limit implements Side.

@@ -207,12 +207,12 @@ func (c *client) Fence(ctx context.Context) error {
 const maxAbortReason = 300
 
 // Abort is not serialized with other requests, which may wait forever.
-func (c *client) Abort(code int, why string) error {
+func (c *client) Abort(code int, cause string) error {
 	version := wire.PMI1
 	if _, ok := c.protocol.(protocolV2); ok {
 		version = wire.PMI2
 	}
-	if err := c.send(c.abortMessage(code, why[:min(len(why), maxAbortReason)]), version); err != nil {
+	if err := c.send(c.abortMessage(code, cause[:min(len(cause), maxAbortReason)]), version); err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	return nil

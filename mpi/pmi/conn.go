@@ -178,11 +178,11 @@ func replyError(r *request, m wire.Message) error {
 	if !ok || rc == "0" {
 		return nil
 	}
-	why := "rc=" + rc
+	cause := "rc=" + rc
 	for _, key := range []string{"msg", "errmsg"} {
 		if text, ok := m.Get(key); ok {
-			why += ", " + strings.ReplaceAll(text, "_", " ")
+			cause += ", " + strings.ReplaceAll(text, "_", " ")
 		}
 	}
-	return fmt.Errorf("process manager: request %q rejected: %s", r.message, why)
+	return fmt.Errorf("process manager: request %q rejected: %s", r.message, cause)
 }

@@ -38,8 +38,8 @@ const maxLine = 1000
 // protocolV1 is PMI-1.
 type protocolV1 struct{ kvsname string }
 
-func newRequestV1(answer, cmd string, attrs ...string) *request {
-	return &request{message: wire.New(cmd, attrs...), version: wire.PMI1, reply: answer}
+func newRequestV1(replyName, cmd string, attrs ...string) *request {
+	return &request{message: wire.New(cmd, attrs...), version: wire.PMI1, reply: replyName}
 }
 
 func (d *protocolV1) initSession(ctx context.Context, c *client) error {
@@ -104,10 +104,10 @@ func (d *protocolV1) finalizeRequest() *request { return newRequestV1("finalize_
 
 // abortMessage has the reason in an attribute of this package, escaped because PMI-1
 // has no blanks.
-func (d *protocolV1) abortMessage(code int, why string) wire.Message {
+func (d *protocolV1) abortMessage(code int, cause string) wire.Message {
 	m := wire.New("abort", "exitcode", strconv.Itoa(code))
-	if why != "" {
-		m = m.With("why", url.QueryEscape(why))
+	if cause != "" {
+		m = m.With("why", url.QueryEscape(cause))
 	}
 	return m
 }
@@ -203,7 +203,7 @@ func (protocolV2) replyValue(m wire.Message) (string, bool) {
 
 func (protocolV2) finalizeRequest() *request { return newRequestV2("finalize") }
 
-func (protocolV2) abortMessage(code int, why string) wire.Message {
-	why = strings.NewReplacer(";", ",", "\n", " ", "\x00", " ").Replace(why)
-	return wire.New("abort", "isworld", "TRUE", "exitcode", strconv.Itoa(code), "msg", why)
+func (protocolV2) abortMessage(code int, cause string) wire.Message {
+	cause = strings.NewReplacer(";", ",", "\n", " ", "\x00", " ").Replace(cause)
+	return wire.New("abort", "isworld", "TRUE", "exitcode", strconv.Itoa(code), "msg", cause)
 }

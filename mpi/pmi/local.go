@@ -156,13 +156,13 @@ func (l *local) enterFence() (chan struct{}, error) {
 	return l.pendingFence, nil
 }
 
-func (l *local) Abort(code int, why string) error {
+func (l *local) Abort(code int, cause string) error {
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
 	if err := l.checkUsable(); err != nil {
 		return err
 	}
-	l.job.abort = fmt.Errorf("%w: by rank %d with code %d: %s", ErrAborted, l.rank, code, why)
+	l.job.abort = fmt.Errorf("%w: by rank %d with code %d: %s", ErrAborted, l.rank, code, cause)
 	close(l.job.aborted)
 	return nil
 }

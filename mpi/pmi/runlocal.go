@@ -37,18 +37,18 @@ func RunLocal(n int, grace time.Duration, f func(Manager) error) error {
 		}()
 	}
 	errs := make([]error, n)
-	var over <-chan time.Time
+	var timeout <-chan time.Time
 	for len(waiting) > 0 {
 		select {
 		case e := <-ends:
 			delete(waiting, e.rank)
 			if e.err != nil {
 				errs[e.rank] = fmt.Errorf("rank %d: %w", e.rank, e.err)
-				if over == nil {
-					over = time.After(grace)
+				if timeout == nil {
+					timeout = time.After(grace)
 				}
 			}
-		case <-over:
+		case <-timeout:
 			for i := range waiting {
 				errs[i] = fmt.Errorf("rank %d: still running %v after another rank failed", i, grace)
 			}

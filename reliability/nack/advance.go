@@ -18,8 +18,8 @@ func (c *Core) Advance(now Time) {
 		}
 		switch {
 		case p.in.hasPartial() && p.in.lastRecv+Time(c.o.GiveUp) <= now:
-			if late := now - p.in.lastRecv - Time(c.o.GiveUp); late > maxProbeInterval {
-				p.in.lastRecv += late + maxProbeInterval // the sender probes again by then
+			if overdue := now - p.in.lastRecv - Time(c.o.GiveUp); overdue > maxProbeInterval {
+				p.in.lastRecv += overdue + maxProbeInterval // the sender probes again by then
 				break
 			}
 			c.failPeer(p)

@@ -49,11 +49,11 @@ func (c *Core) markActive(p *peer) {
 	if p.active || !p.open {
 		return
 	}
-	wants := p.control != pendingControl{ackAt: p.control.ackAt}
-	if !wants && !p.closed {
-		_, wants = c.nextReady(p)
+	pending := p.control != pendingControl{ackAt: p.control.ackAt}
+	if !pending && !p.closed {
+		_, pending = c.nextReady(p)
 	}
-	if wants {
+	if pending {
 		p.active = true
 		c.active.Push(p)
 	}

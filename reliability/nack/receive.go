@@ -65,11 +65,11 @@ func (c *Core) acceptSegment(p *peer, flags Flags, length uint32, payload []byte
 	if !end {
 		return true
 	}
-	whole := r.partial // nil for a message of one packet
+	buffer := r.partial // nil for a message of one packet
 	r.partial, r.messageLen = nil, 0
 	c.Stats.Delivered++
 	deliver(message)
-	c.freeBuffer(whole)
+	c.freeBuffer(buffer)
 	return true
 }
 

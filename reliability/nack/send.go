@@ -94,9 +94,9 @@ func (c *Core) nextReady(p *peer) (seq uint32, ok bool) {
 	}
 	seq = s.nextSend
 	for set := rotateSet(s.ring.lost, s.una); set != 0; set &= set - 1 {
-		again := s.una + lowestBit(set)
-		if c.slots.state[s.ring.slot[slotIndex(again)]]&posted == 0 {
-			seq = again
+		lostSeq := s.una + lowestBit(set)
+		if c.slots.state[s.ring.slot[slotIndex(lostSeq)]]&posted == 0 {
+			seq = lostSeq
 			break
 		}
 	}
@@ -114,12 +114,12 @@ func (c *Core) transmitData(now Time, p *peer, seq uint32, out *Packet) {
 	if !s.hasUnacked() {
 		s.lastProgress = now
 	}
-	again := false
+	retransmitted := false
 	if seq == s.nextSend {
 		s.nextSend++
 		c.Stats.Packets++
 	} else {
-		again = true
+		retransmitted = true
 		s.ring.lost &^= seqBit(seq)
 		c.Stats.Retransmitted++
 	}
@@ -142,7 +142,7 @@ func (c *Core) transmitData(now Time, p *peer, seq uint32, out *Packet) {
 	}
 	p.clearPiggybackedAck()
 	c.slots.state[i] |= posted
-	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b, Solicited: again || flags&Solicited != 0}
+	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b, Solicited: retransmitted || flags&Solicited != 0}
 }
 
 // wantsAck reports whether the next packet should request an acknowledgement:

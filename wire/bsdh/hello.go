@@ -105,16 +105,16 @@ func ParseHello(private []byte) (h Hello, err error) {
 
 // checkHello performs the checks common to Hello and HelloAck. In early OFED both
 // end after their last field.
-func checkHello(private []byte, m MID, fields, whole int) error {
-	if len(private) < whole {
-		return malformedError("%d bytes of private data, %v takes %d", len(private), m, whole)
+func checkHello(private []byte, m MID, fields, size int) error {
+	if len(private) < size {
+		return malformedError("%d bytes of private data, %v takes %d", len(private), m, size)
 	}
 	h := parseHeader((*[HeaderBytes]byte)(private))
 	if h.MID != m {
 		return malformedError("private data begins with %v instead of %v", h.MID, m)
 	}
-	if h.Len < uint32(fields) || h.Len > uint32(whole) {
-		return malformedError("%v of length %d: want %d to %d", m, h.Len, fields, whole)
+	if h.Len < uint32(fields) || h.Len > uint32(size) {
+		return malformedError("%v of length %d: want %d to %d", m, h.Len, fields, size)
 	}
 	return nil
 }

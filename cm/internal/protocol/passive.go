@@ -50,9 +50,9 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 	e.timewaitDuration = timewaitDuration(q.Primary.AckTimeout)
 	m.byRemoteID[remoteKey{from, q.LocalID}] = e
 	m.byRemoteQPN[remoteKey{from, q.QPN}] = e
-	patience := clampInterval(q.RemoteResponseTimeout)
-	e.expiresAt = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), maxPendingTime)
-	m.timers.Set(&e.timer, e, now+patience*3/4) // then an MRA is due
+	timeout := clampInterval(q.RemoteResponseTimeout)
+	e.expiresAt = now + min(timeout*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), maxPendingTime)
+	m.timers.Set(&e.timer, e, now+timeout*3/4) // then an MRA is due
 	m.stats.Requests++
 	m.queueEvent(e, Event{Kind: EventRequest, REQ: q, CMA: cma, Private: private})
 	return DropNone
@@ -98,7 +98,7 @@ func parseCMAHeader(id mad.ServiceID, from netip.AddrPort, private []byte) (cma 
 // parseHello returns the Hello in the private data of an SDP request in the form of RDMA-CM's
 // header, and the unchanged private data. It returns false if the Hello is missing or contradicts
 // the packet's source address.
-func parseHello(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, whole []byte, ok bool) {
+func parseHello(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, hello []byte, ok bool) {
 	h, err := bsdh.ParseHello(private)
 	if err != nil || h.Src != from.Addr() {
 		return cma, nil, false

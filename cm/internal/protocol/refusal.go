@@ -14,9 +14,9 @@ func (m *Machine) HandleRefusal(now Time, peer netip.AddrPort, err error) {
 		if !sameAdapter(e.peer, peer) || e.unanswered == nil || e.attemptRefused || !awaitsReply(e.state) {
 			continue
 		}
-		again := e.refusal != nil
+		repeated := e.refusal != nil
 		e.refusal, e.attemptRefused = err, true
-		if again {
+		if repeated {
 			m.giveUp(now, e)
 		} else {
 			m.timers.Set(&e.timer, e, min(e.timer.At(), now+refusedRetryDelay))

@@ -61,13 +61,13 @@ func (r *job) startAgent(host string) (*agentLink, error) {
 	if !r.isLocal(host) {
 		prefix = host + ": "
 	}
-	said := newRankStream(r.stderr, prefix, false)
-	k.cmd.Stderr = said
+	output := newRankStream(r.stderr, prefix, false)
+	k.cmd.Stderr = output
 	if err := k.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", host, err)
 	}
 	k.out = frame.NewQueue(in)
-	go k.serveAgent(out, said)
+	go k.serveAgent(out, output)
 	return k, nil
 }
 
@@ -89,8 +89,8 @@ func (k *agentLink) stop(grace time.Duration) {
 const agentWaitDelay = time.Second
 
 // serveAgent handles the frames of an agent until the agent and its command have ended.
-func (k *agentLink) serveAgent(out io.ReadCloser, said *rankStream) {
-	greeted, lost := k.readFrames(frame.NewReader(out), said)
+func (k *agentLink) serveAgent(out io.ReadCloser, output *rankStream) {
+	greeted, lost := k.readFrames(frame.NewReader(out), output)
 	out.Close() // a process that still writes gets SIGPIPE
 	k.out.Close()
 	k.stdin.close()
@@ -111,7 +111,7 @@ func (k *agentLink) serveAgent(out io.ReadCloser, said *rankStream) {
 		k.sendEvent(event{linkErr: lost, sawHello: greeted, link: k})
 	}
 	<-ended
-	_ = said.close()
+	_ = output.close()
 	k.sendEvent(event{linkEnded: true, link: k})
 }
 

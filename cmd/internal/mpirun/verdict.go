@@ -144,9 +144,9 @@ func (v *verdict) rankNotStarted(rank int, f frame.Failure) bool {
 }
 
 // jobAborted records the abort of the job by a rank, which may still run.
-func (v *verdict) jobAborted(rank, code int, why string) bool {
-	if why != "" {
-		why = ": " + why
+func (v *verdict) jobAborted(rank, code int, cause string) bool {
+	if cause != "" {
+		cause = ": " + cause
 	}
 	status := code & 0xff
 	if status == 0 {
@@ -158,11 +158,11 @@ func (v *verdict) jobAborted(rank, code int, why string) bool {
 		others = v.describeOthers()
 		v.running++
 	}
-	return v.setFailure(status, "%s aborted the job with code %d%s%s", v.rankName(rank), code, why, others)
+	return v.setFailure(status, "%s aborted the job with code %d%s%s", v.rankName(rank), code, cause, others)
 }
 
 // hostLost records an agent that ended without a Summary or was never reached.
-func (v *verdict) hostLost(host string, reached bool, why string) bool {
+func (v *verdict) hostLost(host string, reached bool, cause string) bool {
 	var ranks []int
 	for i, r := range v.ranks {
 		if r.host == host && v.markEnded(i) {
@@ -171,9 +171,9 @@ func (v *verdict) hostLost(host string, reached bool, why string) bool {
 	}
 	v.dropPending()
 	if !reached {
-		return v.setFailure(statusFailed, "%s cannot be reached, where %s should run: %s", host, formatRanks(ranks), why)
+		return v.setFailure(statusFailed, "%s cannot be reached, where %s should run: %s", host, formatRanks(ranks), cause)
 	}
-	return v.setFailure(statusFailed, "%s was lost with %s: %s%s", host, formatRanks(ranks), why, v.describeOthers())
+	return v.setFailure(statusFailed, "%s was lost with %s: %s%s", host, formatRanks(ranks), cause, v.describeOthers())
 }
 
 // hostsUnreachable records hosts whose agents have not replied in time.
@@ -188,16 +188,16 @@ func (v *verdict) hostsUnreachable(hosts []string, after time.Duration) bool {
 }
 
 // ranksStuck records ranks that wait in a fence for ranks that have ended.
-func (v *verdict) ranksStuck(waiting, gone []int) bool {
+func (v *verdict) ranksStuck(waiting, ended []int) bool {
 	verb := "has"
-	if len(gone) > 1 {
+	if len(ended) > 1 {
 		verb = "have"
 	}
 	verb2 := "waits"
 	if len(waiting) > 1 {
 		verb2 = "wait"
 	}
-	return v.setFailure(statusFailed, "%s %s at the fence for %s, which %s ended or finalized%s", formatRanks(waiting), verb2, formatRanks(gone), verb, v.describeOthers())
+	return v.setFailure(statusFailed, "%s %s at the fence for %s, which %s ended or finalized%s", formatRanks(waiting), verb2, formatRanks(ended), verb, v.describeOthers())
 }
 
 // jobTimedOut records the end of Options.Timeout.

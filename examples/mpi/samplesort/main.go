@@ -98,9 +98,9 @@ const oversampling = 16
 // ranks. A rank without numbers has no samples.
 func chooseSplitters(c *mpi.Comm, x []float64) ([]float64, error) {
 	n := min(oversampling*c.Size(), len(x))
-	shown := make([]float64, n)
-	for i := range shown {
-		shown[i] = x[(2*i+1)*len(x)/(2*n)]
+	samples := make([]float64, n)
+	for i := range samples {
+		samples[i] = x[(2*i+1)*len(x)/(2*n)]
 	}
 	counts, displs, all := make([]int, c.Size()), make([]int, c.Size()), 0
 	if err := c.Allgather(mpi.Value(&n), mpi.Of(counts)); err != nil {
@@ -111,7 +111,7 @@ func chooseSplitters(c *mpi.Comm, x []float64) ([]float64, error) {
 		all += counts[rank]
 	}
 	everybodys := make([]float64, all)
-	if err := c.Allgatherv(mpi.Of(shown), mpi.Of(everybodys), counts, displs); err != nil {
+	if err := c.Allgatherv(mpi.Of(samples), mpi.Of(everybodys), counts, displs); err != nil {
 		return nil, err
 	}
 	slices.Sort(everybodys)

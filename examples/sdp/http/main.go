@@ -75,14 +75,14 @@ func copyBody(ctx context.Context, stack *sdp.Stack, url string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	answer, err := transport.RoundTrip(request)
+	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, answer.Status)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
 	}
-	_, err = io.Copy(out, answer.Body)
+	_, err = io.Copy(out, response.Body)
 	return err
 }

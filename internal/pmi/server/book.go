@@ -123,16 +123,16 @@ func (b *kvs) reportAbort(rank int, m wire.Message, o *outcome) {
 	if err != nil {
 		code = 1
 	}
-	why, ok := m.Get("why") // of package pmi
-	if text, err := url.QueryUnescape(why); ok && err == nil {
-		why = text
+	cause, ok := m.Get("why") // of package pmi
+	if text, err := url.QueryUnescape(cause); ok && err == nil {
+		cause = text
 	}
 	for _, key := range []string{"message", "msg"} {
 		if text, has := m.Get(key); has && !ok {
-			why, ok = text, true
+			cause, ok = text, true
 		}
 	}
-	o.events = append(o.events, Event{Kind: Abort, Rank: rank, Code: code, Why: why})
+	o.events = append(o.events, Event{Kind: Abort, Rank: rank, Code: code, Why: cause})
 }
 
 // handleV1 handles a PMI-1 request, with the replies of hydra 4.0.
@@ -302,7 +302,7 @@ func (b *kvs) lookup(key string) (string, bool) {
 func (b *kvs) answerPendingGets(node int, key, value string, o *outcome) {
 	for rank := range b.ranks {
 		r := &b.ranks[rank]
-		if asked, ok := r.pendingGet.Get("key"); ok && asked == key && b.Nodes[rank] == node {
+		if wanted, ok := r.pendingGet.Get("key"); ok && wanted == key && b.Nodes[rank] == node {
 			o.replyV2(rank, r.pendingGet, "found", "TRUE", "value", value, "rc", "0")
 			r.pendingGet = wire.Message{}
 		}

@@ -25,8 +25,8 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("malformed PMI message %q: %s", e.Bytes, e.Why)
 }
 
-func formatError(b []byte, why string) error {
-	return &FormatError{Bytes: bytes.Clone(b[:min(len(b), 80)]), Why: why}
+func formatError(b []byte, cause string) error {
+	return &FormatError{Bytes: bytes.Clone(b[:min(len(b), 80)]), Why: cause}
 }
 
 // Append appends the encoding of the message to b. It returns an error for attributes

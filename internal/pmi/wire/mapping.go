@@ -56,23 +56,23 @@ type mappingParser struct {
 	err        error
 }
 
-func (p *mappingParser) fail(why string) {
+func (p *mappingParser) fail(cause string) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%s=%.80q: malformed mapping of %d ranks: %s", MappingKey, p.text, p.size, why)
+		p.err = fmt.Errorf("%s=%.80q: malformed mapping of %d ranks: %s", MappingKey, p.text, p.size, cause)
 	}
 }
 
-func (p *mappingParser) acceptToken(what string) bool {
-	rest, ok := strings.CutPrefix(strings.TrimLeft(p.rest, " "), what)
+func (p *mappingParser) acceptToken(token string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(p.rest, " "), token)
 	if ok && p.err == nil {
 		p.rest = strings.TrimLeft(rest, " ")
 	}
 	return ok && p.err == nil
 }
 
-func (p *mappingParser) expectToken(what string) {
-	if !p.acceptToken(what) {
-		p.fail(fmt.Sprintf("want %s at %.20q", what, p.rest))
+func (p *mappingParser) expectToken(token string) {
+	if !p.acceptToken(token) {
+		p.fail(fmt.Sprintf("want %s at %.20q", token, p.rest))
 	}
 }
 

@@ -130,15 +130,15 @@ func Algorithms(c Collective) []Algorithm {
 }
 
 // findAlgorithm returns the algorithm of a name.
-func findAlgorithm(what Collective, name string) (*Algorithm, error) {
-	for i := range algorithms[what] {
-		if a := &algorithms[what][i]; a.Name == name {
+func findAlgorithm(collective Collective, name string) (*Algorithm, error) {
+	for i := range algorithms[collective] {
+		if a := &algorithms[collective][i]; a.Name == name {
 			return a, nil
 		}
 	}
 	var choices []string
-	for _, a := range algorithms[what] {
+	for _, a := range algorithms[collective] {
 		choices = append(choices, a.Name)
 	}
-	return nil, fmt.Errorf("%w: unknown algorithm %q of %v: want %s%s", ErrAlgorithm, name, what, joinChoices(choices), spelling.Hint(name, choices...))
+	return nil, fmt.Errorf("%w: unknown algorithm %q of %v: want %s%s", ErrAlgorithm, name, collective, joinChoices(choices), spelling.Hint(name, choices...))
 }

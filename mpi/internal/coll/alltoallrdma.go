@@ -57,8 +57,8 @@ func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 	}
 	for d := 1; d < n; d *= 2 {
 		to, from := (c.rank+d)%n, (c.rank-d+n)%n
-		tell := c.unknownTo(list, d)
-		binary.LittleEndian.PutUint64(out, uint64(len(tell)/entrySize))
+		entries := c.unknownTo(list, d)
+		binary.LittleEndian.PutUint64(out, uint64(len(entries)/entrySize))
 		if err := c.exchange(to, out, from, in); err != nil {
 			return err
 		}
@@ -66,12 +66,12 @@ func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 		if count > uint64((cap(list)-len(list))/entrySize) {
 			return fmt.Errorf("rank %d: address exchange: %d entries exceed the number of ranks", from, count)
 		}
-		heard := list[len(list):][:int(count)*entrySize]
-		if err := c.exchange(to, tell, from, heard); err != nil {
+		received := list[len(list):][:int(count)*entrySize]
+		if err := c.exchange(to, entries, from, received); err != nil {
 			return err
 		}
-		list = list[:len(list)+len(heard)]
-		for e := heard; len(e) > 0; e = e[entrySize:] {
+		list = list[:len(list)+len(received)]
+		for e := received; len(e) > 0; e = e[entrySize:] {
 			rank := int(binary.LittleEndian.Uint32(e))
 			if rank >= n || rank == c.rank {
 				return fmt.Errorf("rank %d: address exchange: entry of rank %d", from, rank)

@@ -78,18 +78,18 @@ const lastSign = uint64(numCollectives) << 56
 
 // formatSign describes the call of a sign.
 func formatSign(s uint64) string {
-	what := Collective(s >> 56)
+	collective := Collective(s >> 56)
 	switch {
 	case s == lastSign:
 		return "finalize"
-	case what >= numCollectives:
+	case collective >= numCollectives:
 		return "something else"
 	}
-	text := what.String()
-	if what != Barrier {
+	text := collective.String()
+	if collective != Barrier {
 		text += fmt.Sprintf(" of %d bytes", s>>24&0xffff)
 	}
-	switch what {
+	switch collective {
 	case Bcast, Gather, Scatter, Reduce:
 		text += fmt.Sprintf(" with root %d", s>>40&0xffff)
 	}

@@ -46,26 +46,26 @@ type args struct {
 }
 
 // start checks the root and records the rank and the size.
-func (c *Call) start(what Collective, root int) error {
+func (c *Call) start(collective Collective, root int) error {
 	if c == nil || c.Net == nil {
-		return fmt.Errorf("%w: %v: nil Call, or Call without Net", ErrArgument, what)
+		return fmt.Errorf("%w: %v: nil Call, or Call without Net", ErrArgument, collective)
 	}
 	c.rank, c.size = c.Net.Rank(), c.Net.Size()
 	if root < 0 || root >= c.size {
-		return c.argumentError(what, "root %d of %d ranks", root, c.size)
+		return c.argumentError(collective, "root %d of %d ranks", root, c.size)
 	}
 	return nil
 }
 
 // argumentError returns an ErrArgument about a collective.
-func (c *Call) argumentError(what Collective, format string, a ...any) error {
-	return fmt.Errorf("%w: %v at rank %d: %s", ErrArgument, what, c.rank, fmt.Sprintf(format, a...))
+func (c *Call) argumentError(collective Collective, format string, a ...any) error {
+	return fmt.Errorf("%w: %v at rank %d: %s", ErrArgument, collective, c.rank, fmt.Sprintf(format, a...))
 }
 
 // runAlgorithm selects the algorithm and executes it. bytes is Case.Bytes.
-func (c *Call) runAlgorithm(what Collective, bytes int, a args) error {
-	c.args, c.collective, c.bytes = a, what, bytes
-	alg, err := c.Choices.algorithmFor(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
+func (c *Call) runAlgorithm(collective Collective, bytes int, a args) error {
+	c.args, c.collective, c.bytes = a, collective, bytes
+	alg, err := c.Choices.algorithmFor(collective, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
 	if err == nil {
 		err = alg.run(c, &c.args)
 		if c.board != nil {
@@ -73,7 +73,7 @@ func (c *Call) runAlgorithm(what Collective, bytes int, a args) error {
 			c.board = nil
 		}
 		if err != nil {
-			err = fmt.Errorf("coll: %v by %s at rank %d of %d: %w", what, alg.Name, c.rank, c.size, err)
+			err = fmt.Errorf("coll: %v by %s at rank %d of %d: %w", collective, alg.Name, c.rank, c.size, err)
 		}
 	}
 	if err == nil {

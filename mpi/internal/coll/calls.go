@@ -165,7 +165,7 @@ func (c *Call) Alltoallw(send, recv [][]byte) error {
 }
 
 // exchangeAll checks the blocks of Alltoallv and Alltoallw and runs the call.
-func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
+func (c *Call) exchangeAll(collective Collective, send, recv blocks) error {
 	a := args{send: send, recv: recv}
 	for i := range c.size {
 		a.inPlace = a.inPlace || sameStart(send.block(i), recv.block(i))
@@ -173,21 +173,21 @@ func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 	if a.inPlace || len(send.block(c.rank)) != len(recv.block(c.rank)) {
 		for i := range c.size {
 			if out, in := len(send.block(i)), len(recv.block(i)); out != in && (a.inPlace || i == c.rank) {
-				return c.argumentError(what, "send %d bytes to rank %d, receive %d from it: want equal sizes", out, i, in)
+				return c.argumentError(collective, "send %d bytes to rank %d, receive %d from it: want equal sizes", out, i, in)
 			}
 		}
 	}
-	return c.runAlgorithm(what, 0, a)
+	return c.runAlgorithm(collective, 0, a)
 }
 
 // checkParts checks that there is a part for each rank, inside of mem.
-func (c *Call) checkParts(what Collective, mem []byte, parts []Part) error {
+func (c *Call) checkParts(collective Collective, mem []byte, parts []Part) error {
 	if len(parts) != c.size {
-		return c.argumentError(what, "%d parts for %d ranks", len(parts), c.size)
+		return c.argumentError(collective, "%d parts for %d ranks", len(parts), c.size)
 	}
 	for i, p := range parts {
 		if p.At < 0 || p.Len < 0 || p.Len > len(mem) || p.At > len(mem)-p.Len {
-			return c.argumentError(what, "part of rank %d: %d bytes at offset %d, buffer has %d", i, p.Len, p.At, len(mem))
+			return c.argumentError(collective, "part of rank %d: %d bytes at offset %d, buffer has %d", i, p.Len, p.At, len(mem))
 		}
 	}
 	return nil

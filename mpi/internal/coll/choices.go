@@ -16,11 +16,11 @@ func ParseChoices(list string) (Choices, error) {
 		if item = strings.TrimSpace(item); item == "" {
 			continue
 		}
-		what, name, ok := strings.Cut(item, "=")
+		collective, name, ok := strings.Cut(item, "=")
 		if !ok {
 			return nil, fmt.Errorf("%w: malformed choice %q: want COLLECTIVE=ALGORITHM", ErrAlgorithm, item)
 		}
-		if err := ch.set(what, name); err != nil {
+		if err := ch.set(collective, name); err != nil {
 			return nil, err
 		}
 	}
@@ -30,8 +30,8 @@ func ParseChoices(list string) (Choices, error) {
 // NewChoices returns the choices of algorithms by the names of collectives.
 func NewChoices(names map[string]string) (Choices, error) {
 	ch := Choices{}
-	for what, name := range names {
-		if err := ch.set(what, name); err != nil {
+	for collective, name := range names {
+		if err := ch.set(collective, name); err != nil {
 			return nil, err
 		}
 	}
@@ -39,8 +39,8 @@ func NewChoices(names map[string]string) (Choices, error) {
 }
 
 // set adds a choice by its names.
-func (ch Choices) set(what, name string) error {
-	c, err := ParseCollective(what)
+func (ch Choices) set(collective, name string) error {
+	c, err := ParseCollective(collective)
 	if err == nil {
 		_, err = findAlgorithm(c, name)
 	}
@@ -62,9 +62,9 @@ func (ch Choices) String() string {
 }
 
 // algorithmFor returns the algorithm of a call.
-func (ch Choices) algorithmFor(what Collective, c Case) (*Algorithm, error) {
-	if name, ok := ch[what]; ok {
-		a, err := findAlgorithm(what, name)
+func (ch Choices) algorithmFor(collective Collective, c Case) (*Algorithm, error) {
+	if name, ok := ch[collective]; ok {
+		a, err := findAlgorithm(collective, name)
 		if err != nil {
 			return nil, err
 		}
@@ -72,5 +72,5 @@ func (ch Choices) algorithmFor(what Collective, c Case) (*Algorithm, error) {
 			return a, nil
 		}
 	}
-	return decideAlgorithm(what, c), nil
+	return decideAlgorithm(collective, c), nil
 }

@@ -95,17 +95,17 @@ var decideReduceScatter = []decisionRule{
 }
 
 // decideAlgorithm returns the default algorithm of a call.
-func decideAlgorithm(what Collective, c Case) *Algorithm {
+func decideAlgorithm(collective Collective, c Case) *Algorithm {
 	crowded := c.isCrowded()
-	for _, r := range decisions[what] {
+	for _, r := range decisions[collective] {
 		if !r.matchesCase(c, crowded) {
 			continue
 		}
-		if a, err := findAlgorithm(what, r.name); err == nil && a.missing(c) == needNone {
+		if a, err := findAlgorithm(collective, r.name); err == nil && a.missing(c) == needNone {
 			return a
 		}
 	}
-	return &algorithms[what][0]
+	return &algorithms[collective][0]
 }
 
 const (

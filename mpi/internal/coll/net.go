@@ -56,12 +56,12 @@ func (c *Call) waitAll() error { return c.waitUntil(0) }
 
 // waitUntil waits for the oldest requests until at most n are pending.
 func (c *Call) waitUntil(n int) error {
-	over := len(c.pending) - n
-	if over <= 0 {
+	excess := len(c.pending) - n
+	if excess <= 0 {
 		return nil
 	}
-	err := c.Net.Wait(c.pending[:over]...)
-	left := copy(c.pending, c.pending[over:])
+	err := c.Net.Wait(c.pending[:excess]...)
+	left := copy(c.pending, c.pending[excess:])
 	clear(c.pending[left:])
 	c.pending = c.pending[:left]
 	return err

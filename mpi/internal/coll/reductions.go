@@ -30,17 +30,17 @@ func (c *Call) Exscan(send, recv []byte, op Reduction) error {
 }
 
 // runVector runs a reduction whose result has the same size everywhere.
-func (c *Call) runVector(what Collective, send, recv []byte, op Reduction) error {
-	if err := c.start(what, 0); err != nil {
+func (c *Call) runVector(collective Collective, send, recv []byte, op Reduction) error {
+	if err := c.start(collective, 0); err != nil {
 		return err
 	}
 	if len(recv) != len(send) {
-		return c.argumentError(what, "result of %d bytes, buffer of %d", len(send), len(recv))
+		return c.argumentError(collective, "result of %d bytes, buffer of %d", len(send), len(recv))
 	}
-	if what != Exscan {
+	if collective != Exscan {
 		copyUnlessSame(recv, send)
 	}
-	return c.runReduction(what, args{send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
+	return c.runReduction(collective, args{send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
 }
 
 // ReduceScatter combines the send of all ranks and distributes the blocks of the
@@ -85,13 +85,13 @@ func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
 }
 
 // runReduction checks the operation and runs the call.
-func (c *Call) runReduction(what Collective, a args) error {
+func (c *Call) runReduction(collective Collective, a args) error {
 	n := len(a.send.mem)
 	if a.op.Reduce == nil || a.op.Size <= 0 {
-		return c.argumentError(what, "no operation")
+		return c.argumentError(collective, "no operation")
 	}
 	if n%a.op.Size != 0 {
-		return c.argumentError(what, "%d bytes, want a multiple of the element size %d", n, a.op.Size)
+		return c.argumentError(collective, "%d bytes, want a multiple of the element size %d", n, a.op.Size)
 	}
-	return c.runAlgorithm(what, n, a)
+	return c.runAlgorithm(collective, n, a)
 }

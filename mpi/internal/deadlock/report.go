@@ -71,22 +71,22 @@ func (r *Report) writeKnot(b *strings.Builder) {
 	if len(r.Knot) == 0 {
 		return
 	}
-	who := make([]int, len(r.Cycle))
+	ranks := make([]int, len(r.Cycle))
 	unsent := len(r.Cycle) > 0
 	for i, e := range r.Cycle {
-		who[i] = e.Rank
+		ranks[i] = e.Rank
 		unsent = unsent && e.Call.Unmet && !r.mayBeSent(e)
 	}
-	switch len(who) {
+	switch len(ranks) {
 	case 0:
 	case 1:
 		title := "waits for itself"
 		if r.Cycle[0].Call.Any {
 			title = "waits for a message of any rank, and is the only rank that could send it"
 		}
-		fmt.Fprintf(b, "Deadlock: rank %d %s:\n", who[0], title)
+		fmt.Fprintf(b, "Deadlock: rank %d %s:\n", ranks[0], title)
 	default:
-		sorted := slices.Sorted(slices.Values(who))
+		sorted := slices.Sorted(slices.Values(ranks))
 		fmt.Fprintf(b, "Deadlock: %s wait for one another:\n", FormatRanks(sorted))
 	}
 	polls := false
@@ -106,7 +106,7 @@ func (r *Report) writeKnot(b *strings.Builder) {
 		b.WriteString("    None of these messages has been sent.\n")
 	}
 	if more := len(r.Knot) - len(r.Cycle); more > 0 && len(r.Cycle) > 0 {
-		rest := slices.DeleteFunc(slices.Clone(r.Knot), func(rank int) bool { return slices.Contains(who, rank) })
+		rest := slices.DeleteFunc(slices.Clone(r.Knot), func(rank int) bool { return slices.Contains(ranks, rank) })
 		fmt.Fprintf(b, "    %s cannot continue without them.\n", FormatRanks(rest))
 	}
 	b.WriteString("    It ends only if another goroutine of these ranks makes a call")
@@ -263,7 +263,7 @@ func (s *State) listActivities() (list []activity) {
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		text, waits, why := c.String(), " waits for ", c.Why
+		text, waits, cause := c.String(), " waits for ", c.Why
 		switch {
 		case c.Aside:
 			text = "in the background " + text
@@ -274,10 +274,10 @@ func (s *State) listActivities() (list []activity) {
 			text += waits + c.formatTargets()
 		}
 		if c.Busy {
-			why = strings.TrimPrefix(why+"; it computes in between", "; ")
+			cause = strings.TrimPrefix(cause+"; it computes in between", "; ")
 		}
-		if why != "" {
-			text += " (" + why + ")"
+		if cause != "" {
+			text += " (" + cause + ")"
 		}
 		list = append(list, activity{text: text, millis: c.Millis})
 	}

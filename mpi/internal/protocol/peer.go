@@ -32,12 +32,12 @@ type peer struct {
 // FailPeer marks a rank as failed. The caller has disconnected it. The requests that
 // wait for the rank fail; messages of it that are complete stay. A request whose memory
 // the net still owns completes by TransferDone.
-func (c *Core) FailPeer(rank int, why error) {
+func (c *Core) FailPeer(rank int, cause error) {
 	p := &c.peers[rank]
 	if p.err != nil {
 		return
 	}
-	p.err = c.newLostError(rank, why)
+	p.err = c.newLostError(rank, cause)
 	c.failedPeers = append(c.failedPeers, rank)
 	l := deferredCall{f: (*Core).failPeer, rank: rank}
 	if c.deferIfBusy(l) {
@@ -51,20 +51,20 @@ func (c *Core) FailPeer(rank int, why error) {
 // FailPeerOnceSent calls FailPeer as soon as the send queue to a rank that ends is empty, so
 // that the reply that the rank waits for leaves before. The rank must not use the memory of any
 // request, because it is not disconnected until then.
-func (c *Core) FailPeerOnceSent(rank int, why error) {
+func (c *Core) FailPeerOnceSent(rank int, cause error) {
 	if p := &c.peers[rank]; p.queue.Len() > 0 {
-		p.failOnceEmpty = why
+		p.failOnceEmpty = cause
 		return
 	}
-	c.FailPeer(rank, why)
+	c.FailPeer(rank, cause)
 }
 
 // newLostError returns the error of the requests that wait for a failed rank.
-func (c *Core) newLostError(rank int, why error) error {
+func (c *Core) newLostError(rank int, cause error) error {
 	if c.failCause != nil {
 		return c.failCause
 	}
-	return &LostError{Rank: rank, Cause: why, RankName: c.RankName}
+	return &LostError{Rank: rank, Cause: cause, RankName: c.RankName}
 }
 
 // LostError is the error of requests that wait for a failed rank. It wraps ErrLost.
@@ -125,24 +125,24 @@ func (c *Core) failPeer(l deferredCall) {
 // FailAll fails, with why, all requests that wait for a packet or in a send queue, and
 // all that start later. Requests whose memory the net owns complete by TransferDone. A
 // rank that fails afterwards fails no request with another error.
-func (c *Core) FailAll(why error) {
+func (c *Core) FailAll(cause error) {
 	c.enter()
 	defer c.exit()
-	c.failCause = why
+	c.failCause = cause
 	c.posted.Each(func(n *match.Node[*Request]) bool {
 		c.posted.Remove(n)
-		c.complete(n.Item, why)
+		c.complete(n.Item, cause)
 		return true
 	})
 	for _, s := range c.requests.slots {
 		if s.r != nil && s.r.state != stateReading && s.r.state != stateWriting {
-			c.complete(s.r, why)
+			c.complete(s.r, cause)
 		}
 	}
 	c.unexpected.Each(func(n *match.Node[*Message]) bool {
 		if self := n.Item.selfSend; self != nil {
 			c.dequeueUnexpected(n.Item)
-			c.complete(self, why)
+			c.complete(self, cause)
 		}
 		return true
 	})
@@ -151,7 +151,7 @@ func (c *Core) FailAll(why error) {
 		for range q.Len() {
 			o := q.Pop()
 			if o.r != nil && !o.r.Done {
-				c.complete(o.r, why)
+				c.complete(o.r, cause)
 			}
 			if o.r == nil {
 				q.Push(o)

@@ -110,9 +110,9 @@ func (b *Board) Show(sign uint64) {
 
 // HasShown reports whether a rank has shown its slot in this round.
 func (b *Board) HasShown(rank int) bool {
-	shown := b.lines[rank].shown.Load() >= b.round
+	published := b.lines[rank].shown.Load() >= b.round
 	racesync.Acquire()
-	return shown
+	return published
 }
 
 // Sign returns the sign of a rank in this round, or 0 if the rank skipped the round.

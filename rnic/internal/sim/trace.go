@@ -129,7 +129,7 @@ func (t *Trace) findOrigin(d *Device, to netip.AddrPort, pkt []byte, damaged boo
 		return nil
 	}
 	const none = 1 << 20
-	var again, similar *packet
+	var duplicate, similar *packet
 	least := none
 	for _, list := range [][]*packet{t.current, t.unsent[d.index]} {
 		for _, p := range list {
@@ -144,14 +144,14 @@ func (t *Trace) findOrigin(d *Device, to netip.AddrPort, pkt []byte, damaged boo
 			case len(p.copies) == 0:
 				return p
 			default:
-				again = p
+				duplicate = p
 			}
 		}
 	}
-	if again == nil {
+	if duplicate == nil {
 		return similar
 	}
-	return again
+	return duplicate
 }
 
 // maxFlips is the maximum number of bits of a packet that impair inverts.

@@ -103,9 +103,9 @@ func (c *Core) Fail(err error) {
 
 // PeerDisconnected reports that the peer has disconnected below SDP, which is an error unless
 // both halves of the stream are closed.
-func (c *Core) PeerDisconnected(why error) {
+func (c *Core) PeerDisconnected(cause error) {
 	if !c.BothClosed() {
-		c.Fail(fmt.Errorf("%w: %w", ErrReset, why))
+		c.Fail(fmt.Errorf("%w: %w", ErrReset, cause))
 	}
 }
 

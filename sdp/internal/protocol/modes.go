@@ -69,9 +69,9 @@ func (c *Core) ChangeMode(m bsdh.ModeChange) bool {
 		c.peerSink.live = false // the peer drops it, too
 		c.mode.unacked, c.mode.posted = true, false
 	}
-	say := control{id: bsdh.MIDModeChange}
-	m.Append(say.ext[:0])
-	c.queueControl(say)
+	message := control{id: bsdh.MIDModeChange}
+	m.Append(message.ext[:0])
+	c.queueControl(message)
 	c.buildRequests()
 	return true
 }

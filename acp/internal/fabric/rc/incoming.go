@@ -116,12 +116,12 @@ func (n *Net) acceptConn(r *cm.Request) {
 		n.incoming.retireQP(rank, old)
 	}
 	conn, err := r.Accept(n.ctx, qp, cm.AcceptOptions{ConnectOptions: n.o.Connect, PrivateData: n.card})
-	gone := func() { n.incoming.retireQP(rank, qp) }
+	retire := func() { n.incoming.retireQP(rank, qp) }
 	if err != nil {
-		gone()
+		retire()
 		return
 	}
-	conn.AfterDone(gone)
+	conn.AfterDone(retire)
 }
 
 // destroyAll destroys all incoming queue pairs.

@@ -186,13 +186,13 @@ func connErr(l *link) error {
 // and the target has executed none of them, so they are posted again.
 func (n *Net) reconnect(l *link) {
 	n.stats.repaired++
-	var again fabric.OpList
+	var repeated fabric.OpList
 	for op := l.inFlight.Pop(); op != nil; op = l.inFlight.Pop() {
 		n.results.freeSlot(n, op)
-		again.Push(op)
+		repeated.Push(op)
 	}
-	again.Append(&l.pending)
-	l.pending = again
+	repeated.Append(&l.pending)
+	l.pending = repeated
 	old := *l
 	n.detachQP(l)
 	l.state = dialing
@@ -213,11 +213,11 @@ func (n *Net) detachQP(l *link) {
 
 // failLink fails a link for good, completes its operations with the error, and reports the rank as lost. It
 // is idempotent.
-func (n *Net) failLink(l *link, why error) {
+func (n *Net) failLink(l *link, cause error) {
 	if l.state == down || n.closed {
 		return
 	}
-	l.state, l.err = down, fmt.Errorf("%w: %w", fabric.ErrLost, why)
+	l.state, l.err = down, fmt.Errorf("%w: %w", fabric.ErrLost, cause)
 	old := *l
 	n.detachQP(l)
 	n.goroutines.Go(func() { n.closeLink(&old) })

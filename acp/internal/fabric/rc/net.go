@@ -150,7 +150,7 @@ func (n *Net) Flush() {
 
 // Poll implements fabric.Net.
 func (n *Net) Poll() (some bool) {
-	gone, drained := n.incoming.retiredCount(), false
+	retired, drained := n.incoming.retiredCount(), false
 	for {
 		have := n.ready
 		n.ready = 0
@@ -174,7 +174,7 @@ func (n *Net) Poll() (some bool) {
 		}
 	}
 	if drained {
-		n.incoming.destroyRetired(gone)
+		n.incoming.destroyRetired(retired)
 	}
 	n.recvs.repostUsed(n)
 	n.Flush()
@@ -223,10 +223,10 @@ func (n *Net) deliverSignal(wc *verbs.WC) {
 }
 
 // failAll fails all links, after the CQ has failed.
-func (n *Net) failAll(why error) {
+func (n *Net) failAll(cause error) {
 	for rank := range n.links {
 		if rank != n.rank {
-			n.failLink(n.linkTo(rank), why)
+			n.failLink(n.linkTo(rank), cause)
 		}
 	}
 }

@@ -31,9 +31,9 @@ type receives struct {
 // ReserveSignals implements fabric.Net.
 func (n *Net) ReserveSignals(more int) error {
 	r := &n.recvs
-	if again := min(more, r.surplus); again > 0 {
-		r.surplus -= again
-		more -= again
+	if restored := min(more, r.surplus); restored > 0 {
+		r.surplus -= restored
+		more -= restored
 	}
 	if r.posted == 0 && more > 0 {
 		more += spare
@@ -57,10 +57,10 @@ func (n *Net) ReleaseSignals(less int) { n.recvs.surplus += less }
 
 // repostUsed reposts the consumed receives.
 func (r *receives) repostUsed(n *Net) {
-	if gone := min(r.surplus, r.used); gone > 0 {
-		r.surplus -= gone
-		r.used -= gone
-		r.posted -= gone
+	if removed := min(r.surplus, r.used); removed > 0 {
+		r.surplus -= removed
+		r.used -= removed
+		r.posted -= removed
 	}
 	if r.used < refillMin && r.used < r.posted/2 {
 		return // the spare receives suffice until more are consumed

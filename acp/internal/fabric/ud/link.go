@@ -159,13 +159,13 @@ func (n *Net) finishFirst(l *link, err error) {
 func isPeerFailure(err error) bool {
 	var peer *rdm.PeerError
 	return errors.As(err, &peer) || slices.ContainsFunc([]error{rdm.ErrTimeout, rdm.ErrRestarted, rdm.ErrProtocol, rdm.ErrDisconnected},
-		func(why error) bool { return errors.Is(err, why) })
+		func(cause error) bool { return errors.Is(err, cause) })
 }
 
 // isAccessError reports whether err is a refusal by the target.
 func isAccessError(err error) bool {
 	return slices.ContainsFunc([]error{rdm.ErrKey, rdm.ErrBounds, rdm.ErrAccess, rdm.ErrDenied, rdm.ErrRemote, rdm.ErrAlign},
-		func(why error) bool { return errors.Is(err, why) })
+		func(cause error) bool { return errors.Is(err, cause) })
 }
 
 // releaseInline frees the link's inline slot, and starts the links that wait for one.
@@ -184,11 +184,11 @@ func (n *Net) releaseInline(l *link) {
 
 // failLink fails the link, completes its operations with the error, and reports the rank as lost. It is
 // idempotent.
-func (n *Net) failLink(l *link, why error) {
+func (n *Net) failLink(l *link, cause error) {
 	if l.err != nil {
 		return
 	}
-	l.err = fmt.Errorf("%w: %w", fabric.ErrLost, why)
+	l.err = fmt.Errorf("%w: %w", fabric.ErrLost, cause)
 	l.step = stepIdle
 	n.releaseInline(l)
 	for op := l.pending.Pop(); op != nil; op = l.pending.Pop() {

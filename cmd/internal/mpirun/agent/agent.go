@@ -160,7 +160,7 @@ func (a *agent) stopAll(wait time.Duration, ending <-chan time.Duration) {
 
 // readCommands executes the launcher's frames until the end of its input.
 func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) {
-	say := func(wait time.Duration) {
+	end := func(wait time.Duration) {
 		select {
 		case ending <- wait:
 		default:
@@ -169,7 +169,7 @@ func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) 
 	for {
 		kind, rank, b, err := frames.Next()
 		if err != nil {
-			say(a.gracePeriod())
+			end(a.gracePeriod())
 			return
 		}
 		switch kind {
@@ -178,7 +178,7 @@ func (a *agent) readCommands(frames *frame.Reader, ending chan<- time.Duration) 
 			if err := json.Unmarshal(b, &e); err != nil {
 				a.sendNote(fmt.Sprintf("invalid Stop frame: %v", err))
 			}
-			say(time.Duration(e.GraceMillis) * time.Millisecond)
+			end(time.Duration(e.GraceMillis) * time.Millisecond)
 		case frame.Signal:
 			n, err := strconv.Atoi(string(b))
 			if err != nil {

@@ -99,7 +99,7 @@ func (c *Client) Capture(ctx context.Context, path string, started func()) error
 	}()
 	select {
 	case err := <-ended:
-		if _, gone := c.Report(ctx); gone != nil {
+		if _, reportErr := c.Report(ctx); reportErr != nil {
 			return fmt.Errorf("debug endpoint %s: %w", c.addr, ErrEnded)
 		}
 		if err == nil {
@@ -110,11 +110,11 @@ func (c *Client) Capture(ctx context.Context, path string, started func()) error
 	}
 	stopCtx, cancelStop := context.WithTimeout(request, responseTimeout)
 	defer cancelStop()
-	answer, err := c.doRequest(stopCtx, http.MethodDelete, "/capture")
+	response, err := c.doRequest(stopCtx, http.MethodDelete, "/capture")
 	if err != nil {
 		return err
 	}
-	answer.Close()
+	response.Close()
 	return <-ended
 }
 

@@ -37,11 +37,11 @@ func Discover(ctx context.Context) ([]Peer, error) {
 			peers = append(peers, Peer{Client: newClient(s.Address), PID: s.PID})
 		}
 	}
-	var asked sync.WaitGroup
+	var pending sync.WaitGroup
 	for i := range peers {
-		asked.Go(func() { peers[i].queryReport(ctx) })
+		pending.Go(func() { peers[i].queryReport(ctx) })
 	}
-	asked.Wait()
+	pending.Wait()
 	peers = slices.DeleteFunc(peers, func(p Peer) bool { return p.Client == nil })
 	slices.SortFunc(peers, func(a, b Peer) int {
 		if a.PID != b.PID {

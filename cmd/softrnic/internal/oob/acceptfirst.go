@@ -104,11 +104,11 @@ func (f *firstAcceptor[C, T]) acceptClients(ctx context.Context) error {
 
 // readHello runs hello for one client.
 func (f *firstAcceptor[C, T]) readHello(client C) {
-	said, err := f.hello(client)
+	result, err := f.hello(client)
 	if err != nil {
 		client.Close()
 		f.rejected <- err
 		return
 	}
-	f.accepted <- helloResult[C, T]{client, said}
+	f.accepted <- helloResult[C, T]{client, result}
 }

@@ -95,9 +95,9 @@ func (c *cmChannel) acceptClient() (err error) {
 // watchPeer disconnects when the peer's process has exited, as the system does with a TCP
 // connection.
 func (c *cmChannel) watchPeer() {
-	c.unwatch = rdmacm.WatchPeer(context.Background(), c.endpoint.Manager, c.conn.RemoteAdapter(), nil, func(why error) {
+	c.unwatch = rdmacm.WatchPeer(context.Background(), c.endpoint.Manager, c.conn.RemoteAdapter(), nil, func(cause error) {
 		c.mu.Lock()
-		c.exitErr = why
+		c.exitErr = cause
 		c.mu.Unlock()
 		disconnect(c.conn)
 	})

@@ -18,10 +18,10 @@ import (
 func (r *runner) connectCM(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.HandshakeTimeout)
 	defer cancel()
-	ctx, gone := context.WithCancelCause(ctx)
-	defer gone(nil)
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	if c, ok := r.handshake.channel.(*cmChannel); ok { // a peer that has left does not connect any more
-		c.conn.AfterDone(func() { gone(oob.ErrPeerClosed) })
+		c.conn.AfterDone(func() { fail(oob.ErrPeerClosed) })
 		defer c.conn.AfterDone(nil)
 	}
 	for i := range r.endpoint.qps {

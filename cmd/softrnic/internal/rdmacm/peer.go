@@ -27,7 +27,7 @@ const (
 // WatchPeer sends a SIDR request for a service that no program has. Any reply, and silence too,
 // counts as liveness. progress returns a counter that changes with progress; it may be nil. stop
 // ends the watch and waits for it.
-func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progress func() uint64, gone func(error)) (stop func()) {
+func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progress func() uint64, onLost func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -47,11 +47,11 @@ func WatchPeer(ctx context.Context, m *cm.Manager, adapter netip.AddrPort, progr
 					continue
 				}
 			}
-			why := probePeer(ctx, m, adapter)
-			if why == nil {
+			cause := probePeer(ctx, m, adapter)
+			if cause == nil {
 				refused = 0
 			} else if refused++; refused == maxRefusedProbes {
-				gone(fmt.Errorf("peer %v: %w: %w", adapter, ErrPeerExited, why))
+				onLost(fmt.Errorf("peer %v: %w: %w", adapter, ErrPeerExited, cause))
 				return
 			}
 		}

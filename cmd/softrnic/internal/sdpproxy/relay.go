@@ -66,9 +66,9 @@ func (k *relay) copyDirection(to, from sockets.Conn, bytes *atomic.Uint64) {
 }
 
 // reset resets both connections. The first cause is kept.
-func (k *relay) reset(why error) {
+func (k *relay) reset(cause error) {
 	k.once.Do(func() {
-		k.cause = why
+		k.cause = cause
 		for _, c := range []sockets.Conn{k.in, k.out} {
 			_ = c.SetLinger(0)
 			_ = c.Close()

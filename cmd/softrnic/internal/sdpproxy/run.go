@@ -116,7 +116,7 @@ func (p *proxy) acceptConns(ctx context.Context, l net.Listener) error {
 
 // drainRelays waits for the relays and aborts them after Options.Grace.
 func (p *proxy) drainRelays() {
-	late := time.AfterFunc(p.Grace, func() {
+	graceTimer := time.AfterFunc(p.Grace, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.graceExpired = true
@@ -125,7 +125,7 @@ func (p *proxy) drainRelays() {
 		}
 	})
 	p.running.Wait()
-	late.Stop()
+	graceTimer.Stop()
 }
 
 // openRelays returns the number of open relays.

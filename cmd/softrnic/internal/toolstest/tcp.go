@@ -20,21 +20,21 @@ type Message struct {
 
 // ReadTranscript reads a recorded handshake of testdata: lines of the sender and the text, which
 // parse splits into messages.
-func ReadTranscript(t testing.TB, name string, parse func(what string) ([]string, error)) (list []Message) {
+func ReadTranscript(t testing.TB, name string, parse func(line string) ([]string, error)) (list []Message) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", name+".txt"))
 	require.NoError(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		who, what, _ := strings.Cut(lines.Text(), " ")
-		if who == "#" {
+		sender, line, _ := strings.Cut(lines.Text(), " ")
+		if sender == "#" {
 			continue
 		}
-		texts, err := parse(what)
+		texts, err := parse(line)
 		require.NoError(t, err)
 		for _, text := range texts {
-			list = append(list, Message{who == "original", text})
+			list = append(list, Message{sender == "original", text})
 		}
 	}
 	require.NoError(t, lines.Err())

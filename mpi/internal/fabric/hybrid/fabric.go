@@ -188,7 +188,7 @@ func (f *Fabric) ConnectAll(ctx context.Context) error {
 }
 
 // Disconnect implements fabric.Fabric.
-func (f *Fabric) Disconnect(rank int, why error) { f.fabricFor(rank).Disconnect(rank, why) }
+func (f *Fabric) Disconnect(rank int, cause error) { f.fabricFor(rank).Disconnect(rank, cause) }
 
 // Stats implements fabric.Fabric.
 func (f *Fabric) Stats() fabric.Stats {

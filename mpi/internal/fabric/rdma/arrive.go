@@ -84,15 +84,15 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 		f.repost = append(f.repost, f.recvBuffers.recvWR(index))
 		return
 	}
-	why := wc.Err()
-	if why != nil && l != nil {
-		why = fabric.WrapLoss(l.rank, why)
+	cause := wc.Err()
+	if cause != nil && l != nil {
+		cause = fabric.WrapLoss(l.rank, cause)
 	}
 	switch kind {
 	case wrBuffer:
 		f.sendBuffers.release(index)
 	case wrTransfer:
-		f.completePart(index, why) // a no-op after failAll
+		f.completePart(index, cause) // a no-op after failAll
 	case wrStripe:
 		f.handleStripe(wc, index)
 	}
@@ -100,7 +100,7 @@ func (f *Fabric) handleCompletion(wc *verbs.WC) {
 		return
 	}
 	if wc.Status != verbs.WCSuccess {
-		f.failLink(l, why)
+		f.failLink(l, cause)
 		return
 	}
 	l.completed = ordinal + 1

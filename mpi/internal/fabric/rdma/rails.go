@@ -74,13 +74,13 @@ func (f *Fabric) handleStripe(wc *verbs.WC, index int) {
 	if r != nil {
 		r.inFlight--
 	}
-	why := wc.Err()
-	if why != nil && r != nil {
-		why = fabric.WrapLoss(r.link.rank, why)
+	cause := wc.Err()
+	if cause != nil && r != nil {
+		cause = fabric.WrapLoss(r.link.rank, cause)
 	}
-	f.completePart(index, why)
-	if why != nil && r != nil {
-		f.failLink(r.link, why)
+	f.completePart(index, cause)
+	if cause != nil && r != nil {
+		f.failLink(r.link, cause)
 	}
 }
 

@@ -32,24 +32,24 @@ const (
 
 func addressKey(rank int) string { return "tcp-" + strconv.Itoa(rank) }
 
-func (f *Fabric) hello(why uint32) []byte {
+func (f *Fabric) hello(cause uint32) []byte {
 	h := fnv.New64a()
 	io.WriteString(h, f.book.JobID())
 	b := binary.BigEndian.AppendUint32(nil, helloMagic)
 	b = h.Sum(b)
 	b = binary.BigEndian.AppendUint32(b, uint32(f.rank))
-	return binary.BigEndian.AppendUint32(b, why)
+	return binary.BigEndian.AppendUint32(b, cause)
 }
 
 // parseHello checks and decodes a hello.
-func (f *Fabric) parseHello(b []byte) (rank int, why uint32, err error) {
+func (f *Fabric) parseHello(b []byte) (rank int, cause uint32, err error) {
 	mine := f.hello(0)
-	rank, why = int(binary.BigEndian.Uint32(b[12:])), binary.BigEndian.Uint32(b[16:])
+	rank, cause = int(binary.BigEndian.Uint32(b[12:])), binary.BigEndian.Uint32(b[16:])
 	if string(b[:12]) != string(mine[:12]) || rank >= len(f.links) || rank == f.rank ||
-		why == purposeData && rank < f.rank || why == purposeConnectBack && rank > f.rank || why != purposeData && why != purposeConnectBack {
+		cause == purposeData && rank < f.rank || cause == purposeConnectBack && rank > f.rank || cause != purposeData && cause != purposeConnectBack {
 		return 0, 0, fabric.ErrRefused
 	}
-	return rank, why, nil
+	return rank, cause, nil
 }
 
 func (f *Fabric) acceptLoop() {
@@ -78,11 +78,11 @@ func (f *Fabric) handleAccepted(conn *net.TCPConn) {
 	b := make([]byte, helloSize)
 	_, err := io.ReadFull(conn, b)
 	var rank int
-	var why uint32
+	var cause uint32
 	if err == nil {
-		rank, why, err = f.parseHello(b)
+		rank, cause, err = f.parseHello(b)
 	}
-	if err != nil || why == purposeConnectBack {
+	if err != nil || cause == purposeConnectBack {
 		conn.Close()
 		if err == nil {
 			f.host.Do(func(*protocol.Core) { f.startConnect(rank) })
@@ -137,11 +137,11 @@ func (f *Fabric) dialRank(rank int) error {
 	if err != nil {
 		return err
 	}
-	why := uint32(purposeData)
+	cause := uint32(purposeData)
 	if rank > f.rank {
-		why = purposeConnectBack
+		cause = purposeConnectBack
 	}
-	if _, err := conn.Write(f.hello(why)); err != nil || why == purposeConnectBack {
+	if _, err := conn.Write(f.hello(cause)); err != nil || cause == purposeConnectBack {
 		conn.Close()
 		if err == nil {
 			time.AfterFunc(f.o.GiveUp, func() { f.checkConnectedBack(rank) })

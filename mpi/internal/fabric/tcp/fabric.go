@@ -142,7 +142,7 @@ func (f *Fabric) Stats() fabric.Stats {
 }
 
 // failLink ends a connection that has failed.
-func (f *Fabric) failLink(l *link, why error) {
+func (f *Fabric) failLink(l *link, cause error) {
 	if f.closed || l.failed {
 		return
 	}
@@ -151,19 +151,19 @@ func (f *Fabric) failLink(l *link, why error) {
 		_ = l.conn.Close()
 	}
 	c := f.host.Core()
-	c.FailPeer(l.rank, why)
+	c.FailPeer(l.rank, cause)
 	for id := range l.transfers {
-		c.TransferDone(id, why)
+		c.TransferDone(id, cause)
 	}
 	l.transfers, l.pendingReads, l.currentWrite = nil, nil, nil
 }
 
 // Disconnect implements fabric.Fabric.
-func (f *Fabric) Disconnect(rank int, why error) {
+func (f *Fabric) Disconnect(rank int, cause error) {
 	if f.links[rank] == nil {
 		f.links[rank] = newLink(f, rank)
 	}
-	f.failLink(f.links[rank], why)
+	f.failLink(f.links[rank], cause)
 }
 
 // Close implements fabric.Fabric. Queued data may be lost; the other ranks have

@@ -109,8 +109,8 @@ var (
 // timeoutError returns the error of a rank that does not reply: the system's ICMP error
 // for packets to it, or otherwise the timeout.
 func (f *Fabric) timeoutError(rank int) error {
-	if why := f.port.LastRefusal(rank); why != nil {
-		return fabric.WrapLoss(rank, fmt.Errorf("%w: %w", errTimeout, why))
+	if cause := f.port.LastRefusal(rank); cause != nil {
+		return fabric.WrapLoss(rank, fmt.Errorf("%w: %w", errTimeout, cause))
 	}
 	return fmt.Errorf("%w for %v", errTimeout, f.o.GiveUp)
 }

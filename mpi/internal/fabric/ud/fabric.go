@@ -137,31 +137,31 @@ func (*Fabric) RDMARead(int, []byte, envelope.Key, uint64) error  { return error
 func (*Fabric) RDMAWrite(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
 
 // failRank disconnects a rank that has failed.
-func (f *Fabric) failRank(rank int, why error) {
+func (f *Fabric) failRank(rank int, cause error) {
 	l := &f.links[rank]
 	if l.state == stateFailed {
 		return
 	}
 	l.state = stateFailed
 	f.core.ClosePeer(rank)
-	f.host.Core().FailPeer(rank, why)
+	f.host.Core().FailPeer(rank, cause)
 }
 
 // Disconnect implements fabric.Fabric.
-func (f *Fabric) Disconnect(rank int, why error) { f.failRank(rank, why) }
+func (f *Fabric) Disconnect(rank int, cause error) { f.failRank(rank, cause) }
 
 // Queue returns the completion queue and the queue pair number of this fabric; see
 // the pollShared of NewPart.
 func (f *Fabric) Queue() (cq verbs.CQ, qpn uint32) { return f.port.CQ, f.port.QP.Num() }
 
 // Fail fails all ranks, because Queue delivers no completions any more.
-func (f *Fabric) Fail(why error) { f.failAll(why) }
+func (f *Fabric) Fail(cause error) { f.failAll(cause) }
 
 // failAll fails all ranks.
-func (f *Fabric) failAll(why error) {
+func (f *Fabric) failAll(cause error) {
 	for rank := range f.links {
 		if rank != f.rank {
-			f.failRank(rank, why)
+			f.failRank(rank, cause)
 		}
 	}
 }

@@ -40,11 +40,11 @@ func Run(text string) (string, error) {
 		case line == "" || strings.HasPrefix(line, "#"):
 		default:
 			commands++
-			said, err := r.runCommand(line)
+			printed, err := r.runCommand(line)
 			if err != nil {
 				return out.String(), fmt.Errorf("line %d: %s: %w", i+1, line, err)
 			}
-			output += said
+			output += printed
 		}
 		out.WriteString(line)
 		if !last {
