@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/internal/spelling"
@@ -19,7 +20,7 @@ var logLevels = map[string]slog.Level{
 // environment, or else one that passes failures to the program's default
 // logger.
 func newLogger(o *Options) (*slog.Logger, error) {
-	word := os.Getenv(EnvLog)
+	word := strings.ToLower(os.Getenv(EnvLog))
 	level, known := logLevels[word]
 	switch {
 	case o.Logger != nil:

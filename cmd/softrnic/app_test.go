@@ -57,6 +57,25 @@ func quiet(t *testing.T) {
 	}
 }
 
+// TestInvalidEnvironment checks the status and the text for a variable with an invalid value.
+func TestInvalidEnvironment(t *testing.T) {
+	for variable, want := range map[string]string{
+		"SOFTRNIC_ADDR=127.0.0.300":  "\"127.0.0.300\" is not an address",
+		"SOFTRNIC_DEBUG=aut":         "want \"auto\"",
+		"SOFTRNIC_IMPAIR=los 1%":     "did you mean \"loss\"?",
+		"SOFTRNIC_LINK=nogso,portbl": "did you mean \"portable\"?",
+		"SOFTRNIC_LOG=dbug":          "did you mean \"debug\"?",
+	} {
+		quiet(t)
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+		var out, errs bytes.Buffer
+		require.Equal(t, statusUsage, newApp(&out, &errs).runCommand(t.Context(), []string{"devinfo"}), variable)
+		require.Contains(t, errs.String(), name)
+		require.Contains(t, errs.String(), want)
+	}
+}
+
 func TestExitStatus(t *testing.T) {
 	quiet(t)
 	for _, c := range []struct {
@@ -257,6 +276,7 @@ func TestMisspelt(t *testing.T) {
 		"rping --vailadte":                   "did you mean --validate?",
 		"mpirun --bnid-to core true":         "did you mean --bind-to?",
 		"mpirun --bind-to coer -n 1 sh":      `did you mean "core"?`,
+		"mpirun --net rmda -n 1 sh":          `did you mean "rdma"?`,
 		"sdp cat --flow-contrl nic":          "did you mean --flow-control?",
 		"sdp cat --flow-control credti -l 1": `did you mean "credit"?`,
 		"devinfo --impair lsos+1%":           `did you mean "loss"?`,

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
@@ -31,6 +32,12 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 		if err := debug.CheckAddress(text); err != nil {
 			return o, usageErrorf("%s: %w", rnic.EnvDebug, err)
 		}
+	}
+	if err := link.CheckEnv(); err != nil {
+		return o, usageErrorf("%w", err)
+	}
+	if _, err := environment.Word(rnic.EnvLog, "off", "error", "warn", "info", "debug"); err != nil {
+		return o, usageErrorf("%w", err)
 	}
 	return o, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/softrnic/softrnic/cmd/internal/cpus"
 	"github.com/softrnic/softrnic/cmd/internal/mpirun"
 	"github.com/softrnic/softrnic/cmd/internal/mpirun/agent"
+	"github.com/softrnic/softrnic/internal/spelling"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -87,7 +88,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 	f.Var(&o.report, "report-after", "have rank 0 report the waits of all ranks when one has waited for this `time` (env "+envWatchdog+")")
 	f.Var(&o.launch, "launch-timeout", "end the job if an agent does not connect within this `time` (default 30s)")
 	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL")
-	f.StringVar(&o.net, "net", "", "`transport` of the ranks, for example rdma, ud or tcp (env "+envNet+")")
+	f.StringVar(&o.net, "net", "", "`transport` of the ranks: rdma, ud, hybrid or tcp (env "+envNet+")")
 	f.StringVar(&o.launcher, "launcher-exec", "", "`command` instead of ssh, run with the host and a command line")
 	f.StringVar(&o.remote, "agent-exec", "", "`path` of softrnic on the hosts (default: the local path)")
 	f.BoolVar(&o.Port, "pmi-port", false, "connect ranks to the process manager by TCP on their host, not by an inherited socket")
@@ -198,6 +199,9 @@ func (a *app) runMPIJob(c *cobra.Command, o *mpirunFlags) (err error) {
 	}
 	if o.Bind, err = cpus.ParseBinding(o.bind); err != nil {
 		return usageErrorf("--bind-to: %w", err)
+	}
+	if transports := []string{"rdma", "ud", "hybrid", "tcp"}; o.net != "" && !slices.Contains(transports, strings.ToLower(o.net)) {
+		return usageErrorf("--net: %q: want rdma, ud, hybrid or tcp%s", o.net, spelling.Hint(o.net, transports...))
 	}
 	if o.Environ, err = resolveEnviron(o.genv); err != nil {
 		return err

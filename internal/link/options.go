@@ -64,6 +64,9 @@ func OpenUDP(o Options) (Conn, error) {
 	return openFast(o)
 }
 
+// CheckEnv returns an error if the environment variable SOFTRNIC_LINK has an unknown word.
+func CheckEnv() error { return new(Options).applyEnv(os.Getenv(EnvVar)) }
+
 // withDefaults replaces zero values by the defaults.
 func (o Options) withDefaults() Options {
 	o.Addr = netip.AddrPortFrom(NormalizeBind(o.Addr.Addr()), o.Addr.Port())
