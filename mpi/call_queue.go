@@ -26,28 +26,28 @@ type callQueue struct {
 
 // push adds a call. The caller holds the communicator's lock, so that calls are queued in the
 // order of their numbers.
-func (l *callQueue) push(k *call) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls = append(l.calls, k)
+func (q *callQueue) push(k *call) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.calls = append(q.calls, k)
 }
 
 // remove removes a call, and wakes the next one.
-func (l *callQueue) remove(k *call) {
-	l.mu.Lock()
-	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == k })
-	more := len(l.calls) > 0
-	l.mu.Unlock()
+func (q *callQueue) remove(k *call) {
+	q.mu.Lock()
+	q.calls = slices.DeleteFunc(q.calls, func(x *call) bool { return x == k })
+	more := len(q.calls) > 0
+	q.mu.Unlock()
 	if more {
 		k.comm.eng.Do(func(*protocol.Core) {}) // wakes the next call
 	}
 }
 
 // front returns the call that may use the receive queue.
-func (l *callQueue) front() *call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.calls[0]
+func (q *callQueue) front() *call {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.calls[0]
 }
 
 // queueTurn is the condition that a call is at the front of the queue.

@@ -200,13 +200,13 @@ func (k *call) commonBuffer() (b datatype.Buffer, pieces int) {
 }
 
 // countsHash returns a hash of the counts of all ranks that is not 0.
-func (p blockLayout) countsHash(b datatype.Buffer) uint64 {
+func (l blockLayout) countsHash(b datatype.Buffer) uint64 {
 	unit := 1
 	if b.Count() > 0 {
 		unit = b.Slice(0, 1).Signature().Count
 	}
 	h := fnv.New64a()
-	for _, n := range p.counts {
+	for _, n := range l.counts {
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], uint64(n*unit))
 		h.Write(word[:])

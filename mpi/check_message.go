@@ -12,8 +12,8 @@ import (
 const checkHeaderSize = 1 + 4 + 8
 
 // checkOverhead returns the bytes of a message before its elements.
-func (w *job) checkOverhead() int {
-	if w.o.Check {
+func (j *job) checkOverhead() int {
+	if j.o.Check {
 		return checkHeaderSize
 	}
 	return 0

@@ -50,9 +50,9 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
-	refused := c.validateCollective(o)
-	if refused != nil && !c.world.o.Check {
-		return nil, refused
+	argErr := c.validateCollective(o)
+	if argErr != nil && !c.world.o.Check {
+		return nil, argErr
 	}
 	c.mu.Lock()
 	if c.freed.Load() {
@@ -75,24 +75,24 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	if k == nil {
 		k = c.newCall()
 	}
-	k.op, k.net.tag, k.argErr, k.round = *o, tag, refused, c.callCount
+	k.op, k.net.tag, k.argErr, k.round = *o, tag, argErr, c.callCount
 	if k.signature = 0; c.size > 1 && !c.world.o.Check {
 		k.signature = k.newSignature()
 	}
-	var bad *callMismatch
-	news := false
+	var mismatch *callMismatch
+	isNew := false
 	if c.fixedTag == 0 && c.size > 1 && k.signature != 0 {
-		bad, news = c.log.recordStart(k, c.rank)
+		mismatch, isNew = c.log.recordStart(k, c.rank)
 	}
-	k.mismatch.Store(bad)
+	k.mismatch.Store(mismatch)
 	k.net.endedRanks.Store(nil)
 	k.net.unexpected = 0
 	if k.isQueued() {
 		c.callQueue.push(k)
 	}
 	c.mu.Unlock()
-	if news {
-		c.eng.Do(func(core *protocol.Core) { c.broadcastMismatch(core, bad) })
+	if isNew {
+		c.eng.Do(func(core *protocol.Core) { c.broadcastMismatch(core, mismatch) })
 	}
 	return k, nil
 }
@@ -122,14 +122,14 @@ func (c *Comm) endCall(k *call, err error) {
 		k.persistentChannel = nil
 	}
 	c.mu.Lock()
-	left, number, sign := c.log.recordEnd(k, err), uint32(k.net.tag)&maxSeq, k.signature
+	leftover, number, signature := c.log.recordEnd(k, err), uint32(k.net.tag)&maxSeq, k.signature
 	if err == nil && len(c.idleCalls) < maxIdleCalls {
 		c.idleCalls = append(c.idleCalls, k)
 	}
 	c.activeCalls--
 	c.releaseIfUnused()
-	if left {
-		c.findLeftover(number, sign)
+	if leftover {
+		c.findLeftover(number, signature)
 	}
 }
 
@@ -163,7 +163,7 @@ func (k *call) executeAlgorithm() error {
 	if err := k.resultError(nil); err != nil {
 		return err
 	}
-	k.alg.Sign = uint64(k.signature)
+	k.alg.Signature = uint64(k.signature)
 	if o.collective == coll.Alltoallw {
 		return k.runAlltoallw()
 	}
@@ -191,17 +191,17 @@ func (k *call) executeAlgorithm() error {
 // resultError joins the error of an algorithm with the mismatch found in the call: a rank that
 // knows of the mismatch may have left the job.
 func (k *call) resultError(err error) error {
-	bad := k.mismatch.Load()
-	if bad == nil {
+	mismatch := k.mismatch.Load()
+	if mismatch == nil {
 		return err
 	}
 	k.comm.mu.Lock()
-	k.comm.log.clearLate(bad)
+	k.comm.log.clearLate(mismatch)
 	k.comm.mu.Unlock()
 	if err == nil || errors.Is(err, ErrMismatch) {
-		return bad
+		return mismatch
 	}
-	return errors.Join(bad, err)
+	return errors.Join(mismatch, err)
 }
 
 // reduceBuffer returns the buffer that a reduction combines.
@@ -350,12 +350,12 @@ func (k *call) rankBlock(mem []byte, rank int) []byte {
 func partOf(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len:p.Len] }
 
 // byteParts returns the blocks in bytes of a packed buffer, in list.
-func (p blockLayout) byteParts(list []coll.Part, b datatype.Buffer) []coll.Part {
+func (l blockLayout) byteParts(list []coll.Part, b datatype.Buffer) []coll.Part {
 	size, at := b.ElementSize(), 0
 	list = list[:0]
-	for i, n := range p.counts {
-		if p.displs != nil {
-			at = p.displs[i]
+	for i, n := range l.counts {
+		if l.displs != nil {
+			at = l.displs[i]
 		}
 		list = append(list, coll.Part{At: at * size, Len: n * size})
 		at += n

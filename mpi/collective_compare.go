@@ -31,9 +31,9 @@ const recentCalls = 64
 
 // A callMismatch is a pair of calls of two ranks that do not match.
 type callMismatch struct {
-	Number       uint32 // sequence number of the call
-	Rank, Other  uint32 // ranks in the communicator
-	Sign, Theirs callSignature
+	Number                    uint32 // sequence number of the call
+	Rank, Other               uint32 // ranks in the communicator
+	Signature, OtherSignature callSignature
 	// If the signatures match: the bytes that Rank sends to Other and that Other expects.
 	// -1 means no message.
 	Sends, Expects int64
@@ -43,23 +43,23 @@ type callMismatch struct {
 func (d *callMismatch) Error() string {
 	text := ""
 	switch {
-	case d.Sign == 0 && d.Theirs != 0:
-		text = fmt.Sprintf("rank %d does not take part in %v of rank %d", d.Rank, d.Theirs, d.Other)
-	case !d.Sign.sameCall(d.Theirs):
-		text = describeMismatch(int(d.Rank), d.Sign, int(d.Other), d.Theirs)
+	case d.Signature == 0 && d.OtherSignature != 0:
+		text = fmt.Sprintf("rank %d does not take part in %v of rank %d", d.Rank, d.OtherSignature, d.Other)
+	case !d.Signature.sameCall(d.OtherSignature):
+		text = describeMismatch(int(d.Rank), d.Signature, int(d.Other), d.OtherSignature)
 	case d.Sends < 0:
-		text = fmt.Sprintf("rank %d has completed %s and sent nothing to rank %d", d.Rank, d.Sign.callName(), d.Other)
+		text = fmt.Sprintf("rank %d has completed %s and sent nothing to rank %d", d.Rank, d.Signature.callName(), d.Other)
 	case d.Expects < 0:
-		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects none", d.Rank, d.Sends, d.Sign.callName(), d.Other)
+		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects none", d.Rank, d.Sends, d.Signature.callName(), d.Other)
 	default:
-		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects %d", d.Rank, d.Sends, d.Sign.callName(), d.Other, d.Expects)
+		text = fmt.Sprintf("rank %d sends %d bytes in %s to rank %d, which expects %d", d.Rank, d.Sends, d.Signature.callName(), d.Other, d.Expects)
 	}
 	return fmt.Sprintf("%v: in call #%d %s", ErrMismatch, d.Number, text)
 }
 
 // Unwrap returns ErrMismatch, and ErrTruncated if a block is too long.
 func (d *callMismatch) Unwrap() []error {
-	if d.Sign.sameCall(d.Theirs) && d.Expects >= 0 && d.Sends > d.Expects {
+	if d.Signature.sameCall(d.OtherSignature) && d.Expects >= 0 && d.Sends > d.Expects {
 		return []error{ErrMismatch, ErrTruncated}
 	}
 	return []error{ErrMismatch}
@@ -68,9 +68,9 @@ func (d *callMismatch) Unwrap() []error {
 // A knownCall is the knowledge of a rank about one call of a communicator.
 type knownCall struct {
 	number     uint32
-	begun      bool // started at this rank: signature is ours; else it is that of the first rank heard of
+	started    bool // started at this rank: signature is ours; else it is that of the first rank heard of
 	rank       uint32
-	sign       callSignature
+	signature  callSignature
 	call       *call // in progress at this rank, or nil
 	unexpected int   // number of its messages that arrived before their receive
 	mismatch   *callMismatch
@@ -78,74 +78,74 @@ type knownCall struct {
 
 // A callLog holds the known calls of a communicator. The communicator's lock guards it.
 type callLog struct {
-	recent [recentCalls]knownCall // by sequence number modulo recentCalls
-	older  map[uint32]*knownCall  // older calls that are in progress: nonblocking or persistent
-	late   *callMismatch          // mismatch of a call that is complete, returned by the next call
+	recent       [recentCalls]knownCall // by sequence number modulo recentCalls
+	older        map[uint32]*knownCall  // older calls that are in progress: nonblocking or persistent
+	lateMismatch *callMismatch          // mismatch of a call that is complete, returned by the next call
 }
 
 // lookup returns the entry of a call, nil if there is none. last is the number of the last call
 // started at this rank; lookup adds an entry for a later call.
 func (l *callLog) lookup(number, last uint32) *knownCall {
-	x := &l.recent[number%recentCalls]
+	known := &l.recent[number%recentCalls]
 	switch ahead := (number - last) & maxSeq; {
-	case x.number == number && (x.begun || x.sign != 0 || x.mismatch != nil):
-		return x
-	case ahead > 0 && ahead < recentCalls && x.call == nil:
-		*x = knownCall{number: number}
-		return x
+	case known.number == number && (known.started || known.signature != 0 || known.mismatch != nil):
+		return known
+	case ahead > 0 && ahead < recentCalls && known.call == nil:
+		*known = knownCall{number: number}
+		return known
 	}
 	return l.older[number]
 }
 
 // recordStart records a call that starts at this rank and returns its mismatch, if one is
-// known. news reports whether the other ranks have to be notified.
-func (l *callLog) recordStart(k *call, rank int) (bad *callMismatch, news bool) {
+// known. isNew reports whether the other ranks have to be notified.
+func (l *callLog) recordStart(k *call, rank int) (mismatch *callMismatch, isNew bool) {
 	number := uint32(k.net.tag) & maxSeq
-	x := &l.recent[number%recentCalls]
-	if x.call != nil && x.number != number {
+	known := &l.recent[number%recentCalls]
+	if known.call != nil && known.number != number {
 		if l.older == nil {
 			l.older = map[uint32]*knownCall{}
 		}
-		kept := *x
-		l.older[x.number] = &kept
+		kept := *known
+		l.older[known.number] = &kept
 	}
-	early := *x
-	*x = knownCall{number: number, begun: true, rank: uint32(rank), sign: k.signature, call: k}
-	if early.number != number || early.begun {
+	early := *known
+	*known = knownCall{number: number, started: true, rank: uint32(rank), signature: k.signature, call: k}
+	if early.number != number || early.started {
 		return nil, false
 	}
-	x.unexpected = early.unexpected
-	if x.mismatch = early.mismatch; x.mismatch == nil && !k.signature.sameCall(early.sign) {
-		x.mismatch = &callMismatch{Number: number, Rank: early.rank, Other: uint32(rank), Sign: early.sign, Theirs: k.signature}
-		news = true
+	known.unexpected = early.unexpected
+	if known.mismatch = early.mismatch; known.mismatch == nil && !k.signature.sameCall(early.signature) {
+		known.mismatch = &callMismatch{Number: number, Rank: early.rank, Other: uint32(rank), Signature: early.signature, OtherSignature: k.signature}
+		isNew = true
 	}
-	return x.mismatch, news
+	return known.mismatch, isNew
 }
 
 // recordEnd records that a call is complete at this rank, and reports whether unexpected
 // messages of it are left that it has not received. It ignores messages of a failed call.
-func (l *callLog) recordEnd(k *call, err error) (left bool) {
+func (l *callLog) recordEnd(k *call, err error) (leftover bool) {
 	number := uint32(k.net.tag) & maxSeq
-	x := &l.recent[number%recentCalls]
-	if x.call != k {
+	known := &l.recent[number%recentCalls]
+	if known.call != k {
 		delete(l.older, number)
 		return false
 	}
-	if x.call = nil; err == nil {
-		l.late = cmp.Or(l.late, x.mismatch)
-	} else if x.mismatch == nil {
-		x.mismatch = &callMismatch{Number: number}
+	if known.call = nil; err == nil {
+		l.lateMismatch = cmp.Or(l.lateMismatch, known.mismatch)
+	} else if known.mismatch == nil {
+		known.mismatch = &callMismatch{Number: number}
 	}
-	return x.mismatch == nil && x.unexpected > k.net.unexpected
+	return known.mismatch == nil && known.unexpected > k.net.unexpected
 }
 
 // findLeftover finds an unexpected message of a complete call and reports it as a mismatch.
-func (c *Comm) findLeftover(number uint32, sign callSignature) {
+func (c *Comm) findLeftover(number uint32, signature callSignature) {
 	c.eng.Do(func(core *protocol.Core) {
 		var d *callMismatch
 		core.EachMessage(func(m *protocol.Message, _ bool) bool {
 			if e := m.Envelope; e.Context == c.contextID+1 && uint32(e.Tag)&maxSeq == number && e.Tag&groupTag != groupTag {
-				d = &callMismatch{Number: number, Rank: uint32(c.localRank(int(e.Source))), Other: uint32(c.rank), Sign: sign, Theirs: sign, Sends: int64(m.Length), Expects: -1}
+				d = &callMismatch{Number: number, Rank: uint32(c.localRank(int(e.Source))), Other: uint32(c.rank), Signature: signature, OtherSignature: signature, Sends: int64(m.Length), Expects: -1}
 			}
 			return d == nil
 		})
@@ -157,20 +157,20 @@ func (c *Comm) findLeftover(number uint32, sign callSignature) {
 
 // recordMismatch records a mismatch and reports whether it is new.
 func (l *callLog) recordMismatch(d *callMismatch, last uint32) bool {
-	x := l.lookup(d.Number, last)
+	known := l.lookup(d.Number, last)
 	switch {
-	case x == nil:
-		l.late = d
+	case known == nil:
+		l.lateMismatch = d
 		return true
-	case x.mismatch != nil:
+	case known.mismatch != nil:
 		return false
 	}
-	x.mismatch = d
-	if x.call != nil {
-		x.call.mismatch.Store(d)
+	known.mismatch = d
+	if known.call != nil {
+		known.call.mismatch.Store(d)
 	}
-	if x.begun && (x.call == nil || x.call.op.form == persistent) { // a persistent call may be inactive
-		l.late = d
+	if known.started && (known.call == nil || known.call.op.form == persistent) { // a persistent call may be inactive
+		l.lateMismatch = d
 	}
 	return true
 }
@@ -179,8 +179,8 @@ func (l *callLog) recordMismatch(d *callMismatch, last uint32) bool {
 func (c *Comm) lateMismatch() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d := c.log.late; d != nil {
-		c.log.late = nil
+	if d := c.log.lateMismatch; d != nil {
+		c.log.lateMismatch = nil
 		return d
 	}
 	return nil
@@ -188,8 +188,8 @@ func (c *Comm) lateMismatch() error {
 
 // clearLate drops a late mismatch that a call has returned.
 func (l *callLog) clearLate(d *callMismatch) {
-	if l.late == d {
-		l.late = nil
+	if l.lateMismatch == d {
+		l.lateMismatch = nil
 	}
 }
 
@@ -197,9 +197,9 @@ func (l *callLog) clearLate(d *callMismatch) {
 // holds the engine's lock.
 func (c *Comm) reportMismatch(core *protocol.Core, d *callMismatch) {
 	c.mu.Lock()
-	news := c.log.recordMismatch(d, c.seq&maxSeq)
+	isNew := c.log.recordMismatch(d, c.seq&maxSeq)
 	c.mu.Unlock()
-	if news {
+	if isNew {
 		c.broadcastMismatch(core, d)
 	}
 }
@@ -221,14 +221,14 @@ func (c *Comm) sendMismatch(core *protocol.Core, rank int, d *callMismatch) {
 }
 
 // handleMismatch handles a packet of sendMismatch.
-func (w *job) handleMismatch(h *envelope.Header, payload []byte) error {
+func (j *job) handleMismatch(h *envelope.Header, payload []byte) error {
 	d := new(callMismatch)
 	if _, err := binary.Decode(payload, binary.LittleEndian, d); err != nil {
 		return err
 	}
-	c := w.comms.get(uint32(h.ID))
+	c := j.comms.get(uint32(h.ID))
 	if c == nil {
-		w.comms.addEarlyMismatch(uint32(h.ID), d)
+		j.comms.addEarlyMismatch(uint32(h.ID), d)
 		return nil
 	}
 	if d.Number <= maxSeq && int64(d.Rank) < int64(c.size) && int64(d.Other) < int64(c.size) {
@@ -241,42 +241,42 @@ func (w *job) handleMismatch(h *envelope.Header, payload []byte) error {
 
 // compareMessage implements protocol.Core.OnSignature: it compares the call of a message with the
 // known call of its sequence number.
-func (w *job) compareMessage(from int, e match.Envelope, sign uint64, r *protocol.Request) {
+func (j *job) compareMessage(from int, e match.Envelope, signature uint64, r *protocol.Request) {
 	if e.Context&1 == 0 || e.Tag&groupTag == groupTag {
 		return
 	}
-	if c := w.comms.get(e.Context &^ 1); c != nil {
-		c.compareCall(w.eng.Core(), from, uint32(e.Tag)&maxSeq, callSignature(sign), r == nil)
+	if c := j.comms.get(e.Context &^ 1); c != nil {
+		c.compareCall(j.eng.Core(), from, uint32(e.Tag)&maxSeq, callSignature(signature), r == nil)
 	}
 }
 
 // compareCall compares the call of a rank of the job with the known call of its number. unmet
 // reports that a message of it had no receive; if the call is complete at this rank, that
 // message is a mismatch.
-func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, sign callSignature, unmet bool) {
+func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signature callSignature, unexpected bool) {
 	rank := c.localRank(from)
 	if rank < 0 || rank >= c.size || c.world.o.Check {
 		return
 	}
-	sign = sign.withoutElementKind()
+	signature = signature.withoutElementKind()
 	c.mu.Lock()
-	x := c.log.lookup(number, c.seq&maxSeq)
+	known := c.log.lookup(number, c.seq&maxSeq)
 	var d *callMismatch
-	if x != nil && unmet && (x.call != nil || !x.begun) {
-		x.unexpected++
+	if known != nil && unexpected && (known.call != nil || !known.started) {
+		known.unexpected++
 	}
 	switch {
-	case x == nil || x.mismatch != nil:
-	case !x.begun && x.sign == 0:
-		x.rank, x.sign = uint32(rank), sign
-	case !x.sign.sameCall(sign):
-		d = &callMismatch{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign}
-	case unmet && x.begun && x.call == nil:
-		d = &callMismatch{Number: number, Rank: uint32(rank), Other: x.rank, Sign: sign, Theirs: x.sign, Expects: -1}
+	case known == nil || known.mismatch != nil:
+	case !known.started && known.signature == 0:
+		known.rank, known.signature = uint32(rank), signature
+	case !known.signature.sameCall(signature):
+		d = &callMismatch{Number: number, Rank: uint32(rank), Other: known.rank, Signature: signature, OtherSignature: known.signature}
+	case unexpected && known.started && known.call == nil:
+		d = &callMismatch{Number: number, Rank: uint32(rank), Other: known.rank, Signature: signature, OtherSignature: known.signature, Expects: -1}
 	}
-	news := d != nil && c.log.recordMismatch(d, c.seq&maxSeq)
+	isNew := d != nil && c.log.recordMismatch(d, c.seq&maxSeq)
 	c.mu.Unlock()
-	if news {
+	if isNew {
 		c.broadcastMismatch(core, d)
 	}
 }
@@ -298,8 +298,8 @@ func (c *Comm) compareEarly(core *protocol.Core) {
 
 // A callProbe is the payload of a liveness probe from a rank that waits in a collective call.
 type callProbe struct {
-	Number uint32
-	Sign   callSignature
+	Number    uint32
+	Signature callSignature
 }
 
 // encodeProbe returns the probe of the call.
@@ -309,52 +309,52 @@ func (k *call) encodeProbe() []byte {
 }
 
 // handleCallProbe handles a liveness probe of a rank that waits for us in a collective call.
-func (w *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header, payload []byte) error {
+func (j *job) handleCallProbe(core *protocol.Core, from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err
 	}
-	c := w.comms.get(uint32(h.ID))
-	if c == nil || p.Sign == 0 || p.Number > maxSeq {
+	c := j.comms.get(uint32(h.ID))
+	if c == nil || p.Signature == 0 || p.Number > maxSeq {
 		return nil
 	}
-	c.compareCall(core, from, p.Number, p.Sign, false)
+	c.compareCall(core, from, p.Number, p.Signature, false)
 	c.mu.Lock()
-	x := c.log.lookup(p.Number, c.seq&maxSeq)
-	var bad *callMismatch
+	known := c.log.lookup(p.Number, c.seq&maxSeq)
+	var mismatch *callMismatch
 	ended := false
-	if x != nil {
-		bad, ended = x.mismatch, x.begun && x.call == nil
+	if known != nil {
+		mismatch, ended = known.mismatch, known.started && known.call == nil
 	}
 	c.mu.Unlock()
 	switch {
-	case bad != nil && bad.Theirs != 0: // a notification may have come before it made the communicator
-		c.sendMismatch(core, from, bad)
-	case bad == nil && ended:
-		w.detector.sendPacket(core, from, envelope.Header{Tag: packetCallEnded, ID: h.ID}, payload)
+	case mismatch != nil && mismatch.OtherSignature != 0: // a notification may have come before it made the communicator
+		c.sendMismatch(core, from, mismatch)
+	case mismatch == nil && ended:
+		j.detector.sendPacket(core, from, envelope.Header{Tag: packetCallEnded, ID: h.ID}, payload)
 	}
 	return nil
 }
 
 // handleCallEnded handles the reply of a rank that has completed the call in which we wait for
 // it. All its messages have arrived: they precede the reply.
-func (w *job) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
+func (j *job) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
 		return err
 	}
-	c := w.comms.get(uint32(h.ID))
+	c := j.comms.get(uint32(h.ID))
 	if c == nil || p.Number > maxSeq {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if x := c.log.lookup(p.Number, c.seq&maxSeq); x != nil && x.call != nil {
+	if known := c.log.lookup(p.Number, c.seq&maxSeq); known != nil && known.call != nil {
 		list := []int{from}
-		if before := x.call.net.endedRanks.Load(); before != nil {
+		if before := known.call.net.endedRanks.Load(); before != nil {
 			list = append(list, *before...)
 		}
-		x.call.net.endedRanks.Store(&list)
+		known.call.net.endedRanks.Store(&list)
 	}
 	return nil
 }

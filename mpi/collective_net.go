@@ -107,7 +107,7 @@ func (n *callNet) neverArrives(m *netMessage) bool {
 		return false
 	}
 	k := n.call
-	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(source)), Other: uint32(n.comm.rank), Sign: k.signature, Theirs: k.signature, Sends: -1}
+	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(source)), Other: uint32(n.comm.rank), Signature: k.signature, OtherSignature: k.signature, Sends: -1}
 	n.comm.reportMismatch(n.comm.eng.Core(), d)
 	n.failure = d
 	return true
@@ -182,7 +182,7 @@ func (n *callNet) messageResult(m *netMessage) error {
 		return nil
 	}
 	d := &callMismatch{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.comm.localRank(int(m.p.Received.Source))), Other: uint32(n.comm.rank),
-		Sign: cmp.Or(theirs, n.callSignature()), Theirs: callSignature(m.p.Signature), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
+		Signature: cmp.Or(theirs, n.callSignature()), OtherSignature: callSignature(m.p.Signature), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
 	if n.comm.fixedTag == 0 && n.call.signature != 0 {
 		n.comm.eng.Do(func(core *protocol.Core) { n.comm.reportMismatch(core, d) })
 	}

@@ -181,13 +181,13 @@ func (h *hash16) addUint64(n uint64) {
 func (h hash16) sum16() uint16 { return uint16(h^h>>16) | 1 }
 
 // shortCountsHash returns a hash of the counts of all ranks.
-func (p blockLayout) shortCountsHash(b datatype.Buffer) uint16 {
+func (l blockLayout) shortCountsHash(b datatype.Buffer) uint16 {
 	unit := 1
 	if b.Count() > 0 {
 		unit = b.Slice(0, 1).Signature().Count
 	}
 	h := newHash16()
-	for _, n := range p.counts {
+	for _, n := range l.counts {
 		h.addUint64(uint64(n * unit))
 	}
 	return h.sum16()

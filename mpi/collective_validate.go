@@ -161,14 +161,14 @@ func (c *Comm) ownSignature(b datatype.Buffer, e extent, p blockLayout, name str
 }
 
 // checkBounds checks that all blocks are inside the buffer.
-func (p blockLayout) checkBounds(b datatype.Buffer, size int, name string) error {
-	if len(p.counts) != size || p.displs != nil && len(p.displs) != size {
-		return fmt.Errorf("%w: %d counts and %d displacements to %s: want one for each of %d ranks", ErrCount, len(p.counts), len(p.displs), name, size)
+func (l blockLayout) checkBounds(b datatype.Buffer, size int, name string) error {
+	if len(l.counts) != size || l.displs != nil && len(l.displs) != size {
+		return fmt.Errorf("%w: %d counts and %d displacements to %s: want one for each of %d ranks", ErrCount, len(l.counts), len(l.displs), name, size)
 	}
 	at := 0
-	for i, n := range p.counts {
-		if p.displs != nil {
-			at = p.displs[i]
+	for i, n := range l.counts {
+		if l.displs != nil {
+			at = l.displs[i]
 		}
 		if n < 0 || at < 0 || n > b.Count() || at > b.Count()-n {
 			return fmt.Errorf("%w: block of %d elements at %d to %s of rank %d is outside the buffer of %d elements", ErrCount, n, at, name, i, b.Count())
@@ -179,18 +179,18 @@ func (p blockLayout) checkBounds(b datatype.Buffer, size int, name string) error
 }
 
 // checkOverlap checks that no blocks overlap.
-func (p blockLayout) checkOverlap() error {
-	order := make([]int, 0, len(p.displs)) // without displs blocks are adjacent
-	for r := range p.displs {
-		if p.counts[r] > 0 {
+func (l blockLayout) checkOverlap() error {
+	order := make([]int, 0, len(l.displs)) // without displs blocks are adjacent
+	for r := range l.displs {
+		if l.counts[r] > 0 {
 			order = append(order, r)
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p.displs[a], p.displs[b]) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(l.displs[a], l.displs[b]) })
 	for i := 1; i < len(order); i++ {
-		if a, b := order[i-1], order[i]; p.displs[a]+p.counts[a] > p.displs[b] {
+		if a, b := order[i-1], order[i]; l.displs[a]+l.counts[a] > l.displs[b] {
 			return fmt.Errorf("%w: receive blocks of ranks %d (%d elements at %d) and %d (%d at %d) overlap", ErrCount,
-				a, p.counts[a], p.displs[a], b, p.counts[b], p.displs[b])
+				a, l.counts[a], l.displs[a], b, l.counts[b], l.displs[b])
 		}
 	}
 	return nil

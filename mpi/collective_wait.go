@@ -43,20 +43,20 @@ func (b *boardCall) BeginRound() ([]byte, error) {
 }
 
 // Show implements coll.Board.
-func (b *boardCall) Show(sign uint64) error {
-	b.board.Show(sign)
+func (b *boardCall) Show(signature uint64) error {
+	b.board.Show(signature)
 	return b.wakeSleepers()
 }
 
 // WaitShown implements coll.Board.
-func (b *boardCall) WaitShown(rank int) (place []byte, sign uint64, err error) {
+func (b *boardCall) WaitShown(rank int) (place []byte, signature uint64, err error) {
 	if err := b.waitEvent(rank, eventShown); err != nil {
 		return nil, 0, err
 	}
 	if err := b.compareSignature(rank); err != nil {
 		return nil, 0, err
 	}
-	return b.board.Slot(rank), b.board.Sign(rank), nil
+	return b.board.Slot(rank), b.board.Signature(rank), nil
 }
 
 // EndRound implements coll.Board. If two ranks make calls that do not match and read nothing from
@@ -78,7 +78,7 @@ func (b *boardCall) EndRound() error {
 // compareSignature compares our signature in this round with that of another rank.
 func (b *boardCall) compareSignature(rank int) error {
 	k := b.net.call
-	theirs, ok := b.board.SignInRound(rank, k.round)
+	theirs, ok := b.board.SignatureInRound(rank, k.round)
 	if k.signature == 0 || ok && callSignature(theirs).sameCall(k.signature) {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (b *boardCall) compareSignature(rank int) error {
 	if bad := k.mismatch.Load(); bad != nil {
 		return bad
 	}
-	d := &callMismatch{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.rank), Sign: callSignature(theirs), Theirs: k.signature, Sends: -1}
+	d := &callMismatch{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.rank), Signature: callSignature(theirs), OtherSignature: k.signature, Sends: -1}
 	c.eng.Do(func(core *protocol.Core) { c.reportMismatch(core, d) })
 	return d
 }

@@ -55,8 +55,8 @@ const (
 
 // newComm returns a communicator with a context id that all its ranks have agreed on. ranks
 // lists the job ranks of its members; nil means that the numbers are equal.
-func (w *job) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
-	c := &Comm{world: w, eng: w.eng, contextID: id, rank: rank, size: size, worldRanks: ranks}
+func (j *job) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
+	c := &Comm{world: j, eng: j.eng, contextID: id, rank: rank, size: size, worldRanks: ranks}
 	c.SetName(name)
 	if ranks != nil {
 		c.localRanks = make(map[int]int, len(ranks))
@@ -64,9 +64,9 @@ func (w *job) newComm(name string, id uint32, ranks []int, rank, size int) *Comm
 			c.localRanks[r] = i
 		}
 	}
-	c.cpus, c.sharesNode = w.cpus.countFor(c), c.onOneNode()
-	w.eng.Do(func(core *protocol.Core) {
-		w.comms.add(c)
+	c.cpus, c.sharesNode = j.cpus.countFor(c), c.onOneNode()
+	j.eng.Do(func(core *protocol.Core) {
+		j.comms.add(c)
 		c.compareEarly(core)
 	})
 	return c

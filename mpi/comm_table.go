@@ -17,16 +17,16 @@ type commTable struct {
 }
 
 // add lists c, and passes an early mismatch on to it.
-func (x *commTable) add(c *Comm) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.list == nil {
-		x.list = map[uint32]weak.Pointer[Comm]{}
+func (t *commTable) add(c *Comm) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.list == nil {
+		t.list = map[uint32]weak.Pointer[Comm]{}
 	}
-	x.list[c.contextID] = weak.Make(c)
-	if d := x.early[c.contextID]; d != nil {
+	t.list[c.contextID] = weak.Make(c)
+	if d := t.early[c.contextID]; d != nil {
 		c.log.recordMismatch(d, 0)
-		delete(x.early, c.contextID)
+		delete(t.early, c.contextID)
 	}
 }
 
@@ -35,14 +35,14 @@ const maxEarly = 64
 
 // addEarlyMismatch keeps the first mismatch about calls of a communicator that other
 // ranks have made and this rank has not.
-func (x *commTable) addEarlyMismatch(id uint32, d *callMismatch) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.early == nil {
-		x.early = map[uint32]*callMismatch{}
+func (t *commTable) addEarlyMismatch(id uint32, d *callMismatch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.early == nil {
+		t.early = map[uint32]*callMismatch{}
 	}
-	if x.early[id] == nil && len(x.early) < maxEarly {
-		x.early[id] = d
+	if t.early[id] == nil && len(t.early) < maxEarly {
+		t.early[id] = d
 	}
 }
 
@@ -51,41 +51,41 @@ func (x *commTable) addEarlyMismatch(id uint32, d *callMismatch) {
 const maxFreed = 16
 
 // keepFreed keeps a freed communicator, and evicts the oldest of more than maxFreed.
-func (x *commTable) keepFreed(c *Comm) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.freed = append(x.freed, c); len(x.freed) > maxFreed {
-		delete(x.list, x.freed[0].contextID)
-		x.freed = slices.Delete(x.freed, 0, 1)
+func (t *commTable) keepFreed(c *Comm) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.freed = append(t.freed, c); len(t.freed) > maxFreed {
+		delete(t.list, t.freed[0].contextID)
+		t.freed = slices.Delete(t.freed, 0, 1)
 	}
 }
 
 // evictFreed removes a freed communicator because its context id is reserved for another.
-func (x *commTable) evictFreed(id uint32) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if i := slices.IndexFunc(x.freed, func(c *Comm) bool { return c.contextID == id }); i >= 0 {
-		delete(x.list, id)
-		x.freed = slices.Delete(x.freed, i, i+1)
+func (t *commTable) evictFreed(id uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.IndexFunc(t.freed, func(c *Comm) bool { return c.contextID == id }); i >= 0 {
+		delete(t.list, id)
+		t.freed = slices.Delete(t.freed, i, i+1)
 	}
 }
 
 // get returns the communicator with the context id, or nil.
-func (x *commTable) get(id uint32) *Comm {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.list[id].Value()
+func (t *commTable) get(id uint32) *Comm {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.list[id].Value()
 }
 
 // all returns the communicators in use, sorted by context id.
-func (x *commTable) all() (list []*Comm) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for id, p := range x.list {
+func (t *commTable) all() (list []*Comm) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, p := range t.list {
 		if c := p.Value(); c != nil {
 			list = append(list, c)
 		} else {
-			delete(x.list, id)
+			delete(t.list, id)
 		}
 	}
 	slices.SortFunc(list, func(a, b *Comm) int { return int(a.contextID) - int(b.contextID) })

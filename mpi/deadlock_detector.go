@@ -126,40 +126,40 @@ func newDeadlockDetector(w *job) *deadlockDetector {
 }
 
 // start starts the goroutine.
-func (l *deadlockDetector) start() { l.goroutines.Go(l.run) }
+func (d *deadlockDetector) start() { d.goroutines.Go(d.run) }
 
-func (l *deadlockDetector) run() {
-	tick := time.NewTicker(l.interval)
+func (d *deadlockDetector) run() {
+	tick := time.NewTicker(d.interval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-l.stopCh:
+		case <-d.stopCh:
 			return
-		case f := <-l.tasks:
+		case f := <-d.tasks:
 			f()
-		case <-l.signals:
-			l.world.eng.Do(func(core *protocol.Core) { l.raiseAlarm(core, reasonRequested) })
+		case <-d.signals:
+			d.world.eng.Do(func(core *protocol.Core) { d.raiseAlarm(core, reasonRequested) })
 		case <-tick.C:
-			l.sampleWaits()
+			d.sampleWaits()
 		}
 	}
 }
 
 // stop stops the detector and waits for its goroutine.
-func (l *deadlockDetector) stop() {
-	l.stopOnce.Do(func() { close(l.stopCh) })
-	l.goroutines.Wait()
-	if l.signals != nil {
-		signal.Stop(l.signals)
+func (d *deadlockDetector) stop() {
+	d.stopOnce.Do(func() { close(d.stopCh) })
+	d.goroutines.Wait()
+	if d.signals != nil {
+		signal.Stop(d.signals)
 	}
-	l.world.eng.Do(func(*protocol.Core) { l.stopped = true })
+	d.world.eng.Do(func(*protocol.Core) { d.stopped = true })
 }
 
 // enqueueTask passes f to the goroutine. It drops f if too many tasks are queued, so excess
 // queries get no reply.
-func (l *deadlockDetector) enqueueTask(f func()) {
+func (d *deadlockDetector) enqueueTask(f func()) {
 	select {
-	case l.tasks <- f:
+	case d.tasks <- f:
 	default:
 	}
 }
@@ -174,97 +174,97 @@ func waitKey(w engine.ActiveWait) any {
 }
 
 // sampleWaits samples the polled requests and the waiting calls.
-func (l *deadlockDetector) sampleWaits() {
-	list, more, spent := l.world.eng.TakePollStats()
-	l.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
-		l.polls.stats.add(spent)
-		l.updatePolls(core, list, more, last.Calls != l.callCount, time.Now())
-		l.checkWaits(core, waiting, last)
+func (d *deadlockDetector) sampleWaits() {
+	list, more, spent := d.world.eng.TakePollStats()
+	d.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
+		d.polls.stats.add(spent)
+		d.updatePolls(core, list, more, last.Calls != d.callCount, time.Now())
+		d.checkWaits(core, waiting, last)
 	})
 }
 
 // isDue reports whether this sample is the one nearest to the end of an interval. Tickers are
 // not exact: a sample slightly too early would otherwise extend the interval by a whole period.
-func (l *deadlockDetector) isDue(passed, interval time.Duration) bool {
-	return passed >= interval-l.interval/2
+func (d *deadlockDetector) isDue(passed, interval time.Duration) bool {
+	return passed >= interval-d.interval/2
 }
 
 // checkWaits updates the states of the waiting calls, probes the ranks that they wait for and
 // raises the alarm.
-func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
+func (d *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
 	now := time.Now()
-	if last.Calls != l.callCount {
-		l.callCount, l.lastCallAt = last.Calls, now
+	if last.Calls != d.callCount {
+		d.callCount, d.lastCallAt = last.Calls, now
 	}
-	for _, x := range l.waits {
+	for _, x := range d.waits {
 		x.missed++
 	}
 	for _, w := range waiting {
 		key := waitKey(w)
-		x := l.waits[key]
+		x := d.waits[key]
 		if x == nil {
 			x = &waitState{since: now, probedAt: now, probeInterval: sampleInterval}
-			l.waits[key] = x
+			d.waits[key] = x
 		}
 		x.missed = 0
-		d, ok := w.Target.(waitDescriber)
+		describer, ok := w.Target.(waitDescriber)
 		if !ok {
 			continue
 		}
-		if l.isDue(now.Sub(x.probedAt), x.probeInterval) {
-			l.probeRanks(core, x, w.Target, d.describeWait(), now)
+		if d.isDue(now.Sub(x.probedAt), x.probeInterval) {
+			d.probeRanks(core, x, w.Target, describer.describeWait(), now)
 		}
-		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describeWait().Aside || l.polls.stateOf(w.Target) != nil) {
+		if d.alarm > 0 && now.Sub(x.since) >= d.alarm && !x.alarmed && (!describer.describeWait().Aside || d.polls.stateOf(w.Target) != nil) {
 			x.alarmed = true
-			l.raiseAlarm(core, l.alarmReason())
+			d.raiseAlarm(core, d.alarmReason())
 		}
 	}
-	for key, x := range l.waits {
+	for key, x := range d.waits {
 		if x.missed > 1 {
-			delete(l.waits, key)
+			delete(d.waits, key)
 		}
 	}
-	if !l.fallbackAt.IsZero() && now.After(l.fallbackAt) {
-		l.fallbackAt = time.Time{}
-		l.queryStates(core, l.fallbackReason >= reasonWatchdog)
+	if !d.fallbackAt.IsZero() && now.After(d.fallbackAt) {
+		d.fallbackAt = time.Time{}
+		d.queryStates(core, d.fallbackReason >= reasonWatchdog)
 	}
 }
 
 // handlePacket handles a packet of another detector. An error is a protocol violation.
-func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []byte) error {
-	core := l.world.eng.Core()
+func (d *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []byte) error {
+	core := d.world.eng.Core()
 	switch h.Tag {
 	case packetProbe:
-		l.handleProbe(core, from)
+		d.handleProbe(core, from)
 		if len(payload) > 0 {
-			return l.world.handleCallProbe(core, from, h, payload)
+			return d.world.handleCallProbe(core, from, h, payload)
 		}
 	case packetMismatch:
-		l.sendPacket(core, from, envelope.Header{Tag: packetConfirm}, nil)
-		return l.world.handleMismatch(h, payload)
+		d.sendPacket(core, from, envelope.Header{Tag: packetConfirm}, nil)
+		return d.world.handleMismatch(h, payload)
 	case packetConfirm:
-		l.handleConfirm(core, from)
+		d.handleConfirm(core, from)
 	case packetFlush:
-		l.handleFlush(core, from, nil)
+		d.handleFlush(core, from, nil)
 	case packetFlushed:
-		l.handleFlushReply(core, from)
+		d.handleFlushReply(core, from)
 	case packetDepart:
-		l.handleFlush(core, from, parseDeparture(h, payload))
+		d.handleFlush(core, from, parseDeparture(h, payload))
 	case packetCallEnded:
-		return l.world.handleCallEnded(from, h, payload)
+		return d.world.handleCallEnded(from, h, payload)
 	case packetRankLost:
-		return l.handleRankLost(from, h.ID, h.Length, payload)
+		return d.handleRankLost(from, h.ID, h.Length, payload)
 	case packetAlarm:
-		l.sendPacket(core, from, envelope.Header{Tag: packetAlarmAck}, nil)
-		l.handleAlarm(core, reportReason(h.Length))
+		d.sendPacket(core, from, envelope.Header{Tag: packetAlarmAck}, nil)
+		d.handleAlarm(core, reportReason(h.Length))
 	case packetAlarmAck:
-		l.fallbackAt = time.Time{}
+		d.fallbackAt = time.Time{}
 	case packetStateQuery:
-		l.fallbackAt, l.queriedAt = time.Time{}, time.Now() // a rank queries
+		d.fallbackAt, d.queriedAt = time.Time{}, time.Now() // a rank queries
 		round := h.ID
-		l.enqueueTask(func() { l.sendState(from, round) })
+		d.enqueueTask(func() { d.sendState(from, round) })
 	case packetState:
-		return l.handleStatePart(from, h, payload)
+		return d.handleStatePart(from, h, payload)
 	default:
 		return fmt.Errorf("%w: unknown detector packet %d", protocol.ErrProtocol, h.Tag)
 	}
@@ -273,7 +273,7 @@ func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []
 
 // sendPacket sends a packet to another detector. It ignores the error of a lost rank, which
 // onRankLost reports.
-func (l *deadlockDetector) sendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte) {
+func (d *deadlockDetector) sendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte) {
 	h.Context = worldID
 	_ = core.SendActive(to, h, payload)
 }

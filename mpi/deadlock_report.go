@@ -52,85 +52,85 @@ const (
 )
 
 // alarmReason returns the reason of alarms of this rank.
-func (l *deadlockDetector) alarmReason() reportReason {
-	if l.alwaysReport {
+func (d *deadlockDetector) alarmReason() reportReason {
+	if d.alwaysReport {
 		return reasonWatchdog
 	}
 	return reasonDeadlock
 }
 
 // raiseAlarm notifies rank 0 of a wait that exceeds the alarm, or of a requested report.
-func (l *deadlockDetector) raiseAlarm(core *protocol.Core, u reportReason) {
-	rank, now := l.world.eng.Rank(), time.Now()
+func (d *deadlockDetector) raiseAlarm(core *protocol.Core, reason reportReason) {
+	rank, now := d.world.eng.Rank(), time.Now()
 	if rank == 0 || core.PeerError(0) != nil {
-		l.handleAlarm(core, u)
+		d.handleAlarm(core, reason)
 		return
 	}
-	l.sendPacket(core, 0, envelope.Header{Tag: packetAlarm, Length: uint64(u)}, nil)
-	if l.fallbackAt.IsZero() && now.Sub(l.queriedAt) > coalesceTime {
-		l.fallbackAt = now.Add(fallbackDelay + time.Duration(min(rank, 100))*fallbackStep)
-		l.fallbackReason = u
+	d.sendPacket(core, 0, envelope.Header{Tag: packetAlarm, Length: uint64(reason)}, nil)
+	if d.fallbackAt.IsZero() && now.Sub(d.queriedAt) > coalesceTime {
+		d.fallbackAt = now.Add(fallbackDelay + time.Duration(min(rank, 100))*fallbackStep)
+		d.fallbackReason = reason
 	}
 }
 
 // handleAlarm queries all ranks, unless the last query was recent.
-func (l *deadlockDetector) handleAlarm(core *protocol.Core, u reportReason) {
+func (d *deadlockDetector) handleAlarm(core *protocol.Core, reason reportReason) {
 	now := time.Now()
-	if l.query != nil || u == reasonRequested && now.Sub(l.lastQueryAt) > coalesceTime || u != reasonRequested && now.After(l.quietUntil) {
-		l.queryStates(core, u >= reasonWatchdog)
+	if d.query != nil || reason == reasonRequested && now.Sub(d.lastQueryAt) > coalesceTime || reason != reasonRequested && now.After(d.quietUntil) {
+		d.queryStates(core, reason >= reasonWatchdog)
 	}
 }
 
 // queryStates starts a query, or joins the one in progress. The caller holds the engine's lock.
-func (l *deadlockDetector) queryStates(core *protocol.Core, wanted bool) *stateQuery {
-	if q := l.query; q != nil {
-		q.requested = q.requested || wanted
+func (d *deadlockDetector) queryStates(core *protocol.Core, requested bool) *stateQuery {
+	if q := d.query; q != nil {
+		q.requested = q.requested || requested
 		return q
 	}
-	l.lastRound++
-	l.lastQueryAt = time.Now()
-	q := &stateQuery{round: l.lastRound, requested: wanted, pending: map[int]bool{}, partial: map[int][]byte{}}
-	l.query = q
-	for rank := range l.world.eng.Size() {
+	d.lastRound++
+	d.lastQueryAt = time.Now()
+	q := &stateQuery{round: d.lastRound, requested: requested, pending: map[int]bool{}, partial: map[int][]byte{}}
+	d.query = q
+	for rank := range d.world.eng.Size() {
 		if core.PeerError(rank) == nil {
 			q.pending[rank] = true
-			if rank != l.world.eng.Rank() {
-				l.sendPacket(core, rank, envelope.Header{Tag: packetStateQuery, ID: q.round}, nil)
+			if rank != d.world.eng.Rank() {
+				d.sendPacket(core, rank, envelope.Header{Tag: packetStateQuery, ID: q.round}, nil)
 			}
 		}
 	}
-	l.enqueueTask(func() { l.sendState(l.world.eng.Rank(), q.round) })
-	time.AfterFunc(l.replyTimeout, func() { l.world.eng.Do(func(*protocol.Core) { l.concludeQuery(q) }) })
+	d.enqueueTask(func() { d.sendState(d.world.eng.Rank(), q.round) })
+	time.AfterFunc(d.replyTimeout, func() { d.world.eng.Do(func(*protocol.Core) { d.concludeQuery(q) }) })
 	return q
 }
 
 // sendState sends the state of this rank to another.
-func (l *deadlockDetector) sendState(to int, round uint64) {
-	places := l.world.eng.WaitStacks()
-	l.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
-		s := l.localState(core, waiting, last, places)
-		if to == l.world.eng.Rank() {
-			if q := l.query; q != nil && q.round == round {
-				l.addState(q, to, s)
+func (d *deadlockDetector) sendState(to int, round uint64) {
+	stacks := d.world.eng.WaitStacks()
+	d.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
+		s := d.localState(core, waiting, last, stacks)
+		if to == d.world.eng.Rank() {
+			if q := d.query; q != nil && q.round == round {
+				d.addState(q, to, s)
 			}
 			return
 		}
-		b, limit := s.AppendJSON(nil), l.world.eng.Fabric().Limits(to).Eager
+		b, limit := s.AppendJSON(nil), d.world.eng.Fabric().Limits(to).Eager
 		for last := false; !last; {
 			n := min(len(b), limit)
 			h := envelope.Header{Tag: packetState, ID: round}
 			if last = n == len(b); last {
 				h.Flags = envelope.Synchronous
 			}
-			l.sendPacket(core, to, h, b[:n])
+			d.sendPacket(core, to, h, b[:n])
 			b = b[n:]
 		}
 	})
 }
 
 // handleStatePart handles a part of the state of a rank.
-func (l *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload []byte) error {
-	q := l.query
+func (d *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload []byte) error {
+	q := d.query
 	if q == nil || q.round != h.ID || !q.pending[from] {
 		return nil // too late
 	}
@@ -145,12 +145,12 @@ func (l *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload
 	if err != nil || s.Rank != from {
 		return fmt.Errorf("%w: malformed state", protocol.ErrProtocol)
 	}
-	l.addState(q, from, s)
+	d.addState(q, from, s)
 	return nil
 }
 
 // addState adds the state of a rank to a query.
-func (l *deadlockDetector) addState(q *stateQuery, from int, s *deadlock.State) {
+func (d *deadlockDetector) addState(q *stateQuery, from int, s *deadlock.State) {
 	if !q.pending[from] {
 		return
 	}
@@ -158,42 +158,42 @@ func (l *deadlockDetector) addState(q *stateQuery, from int, s *deadlock.State) 
 	delete(q.partial, from)
 	q.states = append(q.states, s)
 	if len(q.pending) == 0 {
-		l.concludeQuery(q)
+		d.concludeQuery(q)
 	}
 }
 
 // concludeQuery ends a query with the states received so far, analyzes them and prints the
 // report.
-func (l *deadlockDetector) concludeQuery(q *stateQuery) {
-	if l.query != q {
+func (d *deadlockDetector) concludeQuery(q *stateQuery) {
+	if d.query != q {
 		return
 	}
-	l.query = nil
-	alarm := l.alarm
-	least := minWaitAge
+	d.query = nil
+	alarm := d.alarm
+	minAge := minWaitAge
 	if alarm > 0 {
-		least = min(least, alarm/2)
+		minAge = min(minAge, alarm/2)
 	}
-	l.quietUntil = time.Now().Add(quietFactor * alarm)
+	d.quietUntil = time.Now().Add(quietFactor * alarm)
 	go func() { // the analysis and the output may take long
-		r := deadlock.Analyze(l.world.eng.Size(), q.states, least.Milliseconds())
-		tell := q.requested || alarm > 0 && r.IsStuck(alarm.Milliseconds()/2)
-		l.world.eng.Do(func(*protocol.Core) {
-			if !tell {
-				l.quietUntil = time.Now().Add(alarm / 4)
+		r := deadlock.Analyze(d.world.eng.Size(), q.states, minAge.Milliseconds())
+		printed := q.requested || alarm > 0 && r.IsStuck(alarm.Milliseconds()/2)
+		d.world.eng.Do(func(*protocol.Core) {
+			if !printed {
+				d.quietUntil = time.Now().Add(alarm / 4)
 			}
 			q.report = r
 		})
-		if tell {
-			l.print(l.formatReport(r))
+		if printed {
+			d.print(d.formatReport(r))
 		}
 	}()
 }
 
 // formatReport returns a report with its headline.
-func (l *deadlockDetector) formatReport(r *deadlock.Report) string {
+func (d *deadlockDetector) formatReport(r *deadlock.Report) string {
 	return fmt.Sprintf("softrnic mpi: state of the %d ranks of the job, queried by rank %d at %s\n%s",
-		l.world.eng.Size(), l.world.eng.Rank(), time.Now().Format(time.TimeOnly), r)
+		d.world.eng.Size(), d.world.eng.Rank(), time.Now().Format(time.TimeOnly), r)
 }
 
 // Report queries the state of all ranks and returns a report: the calls in which they wait and
@@ -220,16 +220,16 @@ func (w World) Report(ctx context.Context) (string, error) {
 }
 
 // localState returns the state of this rank.
-func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp, places map[uint64][]uintptr) *deadlock.State {
-	w, now := l.world, time.Now()
-	if last.Calls != l.callCount {
-		l.callCount, l.lastCallAt = last.Calls, now
+func (d *deadlockDetector) localState(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp, stacks map[uint64][]uintptr) *deadlock.State {
+	w, now := d.world, time.Now()
+	if last.Calls != d.callCount {
+		d.callCount, d.lastCallAt = last.Calls, now
 	}
-	s := &deadlock.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.lastCallAt).Milliseconds()}
+	s := &deadlock.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(d.lastCallAt).Milliseconds()}
 	s.Host, _ = os.Hostname()
 	described := map[*pollState]bool{}
 	for _, x := range waiting {
-		d, ok := x.Target.(waitDescriber)
+		describer, ok := x.Target.(waitDescriber)
 		switch {
 		case !ok:
 			continue
@@ -237,28 +237,28 @@ func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Acti
 			s.MoreCalls++
 			continue
 		}
-		c := d.describeWait()
-		c.At = callerLine(places[x.ID])
-		if p := l.polls.stateOf(x.Target); p != nil {
-			l.polls.markPolled(&c, p)
+		c := describer.describeWait()
+		c.At = callerLine(stacks[x.ID])
+		if p := d.polls.stateOf(x.Target); p != nil {
+			d.polls.markPolled(&c, p)
 			described[p] = true
 		}
-		if seen := l.waits[waitKey(x)]; seen != nil {
-			c.Millis = now.Sub(seen.since).Milliseconds()
+		if state := d.waits[waitKey(x)]; state != nil {
+			c.Millis = now.Sub(state.since).Milliseconds()
 		}
 		s.Calls = append(s.Calls, c)
 	}
-	s.Calls = append(s.Calls, l.polls.describeCalls(now, described)...)
+	s.Calls = append(s.Calls, d.polls.describeCalls(now, described)...)
 	s.Last = w.describeLastCall(last.Send, last.Peer, last.Envelope)
 	if last.Calls == 0 {
 		s.Last = ""
 	}
 	for _, c := range w.comms.all() {
-		if at, ok := c.lastCollective(); ok && !c.freed.Load() && len(s.Collectives) < deadlock.MaxListed {
-			s.Collectives = append(s.Collectives, at)
+		if description, ok := c.lastCollective(); ok && !c.freed.Load() && len(s.Collectives) < deadlock.MaxListed {
+			s.Collectives = append(s.Collectives, description)
 		}
 	}
-	for _, x := range l.lost {
+	for _, x := range d.lost {
 		s.Lost = append(s.Lost, fmt.Sprintf("rank %d: %s", x.rank, x.reason))
 	}
 	w.addUnmatched(core, s)

@@ -54,7 +54,7 @@ func (r *Request) describeWait() deadlock.Call {
 	if len(d.For) > 0 && r.rmaResult != nil {
 		d.What += fmt.Sprintf("(target %s)", c.describeRank(int32(c.worldRank(r.rmaResult.target))))
 	}
-	if r.null || r.background.doneCh != nil || r.rmaResult != nil {
+	if r.neverStarted || r.background.doneCh != nil || r.rmaResult != nil {
 		return d
 	}
 	stage := p.Stage()
@@ -86,7 +86,7 @@ func (r *Request) describeWait() deadlock.Call {
 // and whether any one of them is enough.
 func (r *Request) pendingRanks() (ranks []int, any bool) {
 	switch {
-	case r.null || r.background.doneCh != nil || r.rmaResult != nil && r.rmaResult.done:
+	case r.neverStarted || r.background.doneCh != nil || r.rmaResult != nil && r.rmaResult.done:
 		return nil, false
 	case r.rmaResult != nil:
 		return []int{r.comm.worldRank(r.rmaResult.target)}, false
@@ -219,9 +219,9 @@ func (x *winWait) describeWait() deadlock.Call {
 }
 
 // describeMessage describes a message, a receive or a send without a match.
-func (w *job) describeMessage(e match.Envelope, from, to int, bytes int) deadlock.Message {
+func (j *job) describeMessage(e match.Envelope, from, to int, bytes int) deadlock.Message {
 	m := deadlock.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
-	c := w.comms.get(e.Context &^ 1)
+	c := j.comms.get(e.Context &^ 1)
 	switch {
 	case c == nil:
 		m.Comm = fmt.Sprintf("unknown communicator %d", e.Context&^1)
@@ -229,7 +229,7 @@ func (w *job) describeMessage(e match.Envelope, from, to int, bytes int) deadloc
 		m.Comm, m.Call = c.Name(), uint32(e.Tag)&maxSeq
 	default:
 		m.Comm = c.Name()
-		m.Bytes = max(0, m.Bytes-int64(w.checkOverhead()))
+		m.Bytes = max(0, m.Bytes-int64(j.checkOverhead()))
 	}
 	return m
 }
@@ -240,12 +240,12 @@ func isWakeMessage(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == 
 
 // addUnmatched adds the unexpected messages, the posted receives and the sends without a match
 // to the state.
-func (w *job) addUnmatched(core *protocol.Core, s *deadlock.State) {
+func (j *job) addUnmatched(core *protocol.Core, s *deadlock.State) {
 	add := func(list *[]deadlock.Message, left *int, e match.Envelope, from, to, bytes int, held bool) bool {
 		if isWakeMessage(e) {
 			return true
 		}
-		m := w.describeMessage(e, from, to, bytes)
+		m := j.describeMessage(e, from, to, bytes)
 		if m.Held = held; !deadlock.AddMessage(list, m) {
 			*left++
 		}
@@ -263,8 +263,8 @@ func (w *job) addUnmatched(core *protocol.Core, s *deadlock.State) {
 }
 
 // describeLastCall describes the last call of a rank.
-func (w *job) describeLastCall(send bool, peer int, e match.Envelope) string {
-	c := w.comms.get(e.Context &^ 1)
+func (j *job) describeLastCall(send bool, peer int, e match.Envelope) string {
+	c := j.comms.get(e.Context &^ 1)
 	switch {
 	case c == nil:
 		return ""

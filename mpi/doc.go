@@ -42,11 +42,10 @@
 //
 // # Buffers
 //
-// A [Buffer] is memory with its datatype: [Of] a slice, [Value] of a variable, [Bytes],
-// [Bools], or a [Strided], [Indexed] or [Structs] layout. Counts and displacements are in
-// elements.
-// [InPlace] is MPI_IN_PLACE. The program must not touch the buffer of a nonblocking call
-// until its [Request] is done.
+// A [Buffer] is memory with its datatype. [Of], [Bytes] and [Bools] make one of a slice,
+// [Value] of a variable, and [Strided], [Indexed] and [Structs] of memory with a layout.
+// Counts and displacements are in elements. [InPlace] is MPI_IN_PLACE. The program must not
+// touch the buffer of a nonblocking call until its [Request] is done.
 //
 // # Goroutines
 //
@@ -92,4 +91,24 @@
 //	SOFTRNIC_MPI_REPORT_SIGNAL  USR1 or USR2: rank 0 reports at this signal; softrnic mpirun sets it
 //	SOFTRNIC_MPI_SHARED      off: collectives use messages also within a node (Options.NoShared)
 //	SOFTRNIC_MPI_WATCHDOG    30s: time in one call after which rank 0 reports; off
+//
+// # How a message travels
+//
+//	Comm.Send          send.go              Comm.Recv          recv.go
+//	   v                                       ^
+//	engine.Engine      internal/engine      engine.Engine      internal/engine
+//	   | the lock of the rank                  | a waiting call polls for all calls
+//	   v                                       |
+//	protocol.Core      internal/protocol    protocol.Core      internal/protocol, internal/match
+//	   | eager or rendezvous                   ^ matching, unexpected messages
+//	   v                                       |
+//	fabric.Fabric      internal/fabric      fabric.Fabric      internal/fabric
+//	   |                                       ^
+//	   +-- packets: rdma, ud, hybrid or tcp ---+
+//
+// A collective call (collective.go) becomes a call (collective_call.go), whose algorithm
+// (internal/coll) sends messages (collective_net.go) or, within a node, uses shared memory
+// (collective_board.go). One-sided operations (win_put.go, win_accumulate.go) are RDMA
+// transfers of the fabric (win_transfer.go) or active messages that the target serves
+// (win_serve.go).
 package mpi

@@ -44,30 +44,30 @@ func (w World) FinalizeContext(ctx context.Context) error {
 const panicExitCode = 2
 
 // finalize is World.FinalizeContext.
-func (w *job) finalize(ctx context.Context) error {
-	w.self.freeAttrs()
-	stop := context.AfterFunc(ctx, w.eng.FailAll)
+func (j *job) finalize(ctx context.Context) error {
+	j.self.freeAttrs()
+	stop := context.AfterFunc(ctx, j.eng.FailAll)
 	defer stop()
-	w.mu.Lock()
-	detached := w.detached
-	w.mu.Unlock()
+	j.mu.Lock()
+	detached := j.detached
+	j.mu.Unlock()
 	_, sendErr := WaitAll(detached...)
-	err, fenced := w.synchronizeLast(ctx)
+	fenced, err := j.synchronizeLast(ctx)
 	if ended := context.Cause(ctx); ended != nil && err != nil {
-		return errors.Join(w.comm.fail("finalize", "", ended), w.releaseResources(context.WithoutCancel(ctx)))
+		return errors.Join(j.comm.fail("finalize", "", ended), j.releaseResources(context.WithoutCancel(ctx)))
 	}
-	for _, c := range w.comms.all() {
+	for _, c := range j.comms.all() {
 		if mismatch := c.lateMismatch(); mismatch != nil {
 			err = errors.Join(err, c.fail("finalize", "", mismatch))
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	err = errors.Join(sendErr, err, w.releaseResources(ctx))
+	err = errors.Join(sendErr, err, j.releaseResources(ctx))
 	if !fenced { // the process manager may not reply before the fence completes
 		return err
 	}
-	return errors.Join(err, w.manager.Finalize())
+	return errors.Join(err, j.manager.Finalize())
 }
 
 // synchronizeLast synchronizes the ranks for the last time, and reports whether no fence is
@@ -77,24 +77,24 @@ func (w *job) finalize(ctx context.Context) error {
 //
 // If the flush or the barrier fails, the rank does not join the fence, where the others wait for
 // it, but announces its departure.
-func (w *job) synchronizeLast(ctx context.Context) (err error, fenced bool) {
+func (j *job) synchronizeLast(ctx context.Context) (fenced bool, err error) {
 	last := barrierOp()
 	last.calledAs, last.isFinalize = "finalize", true
-	if err = w.detector.flushPackets(ctx, nil); err == nil {
-		err = w.comm.runBlocking(last)
+	if err = j.detector.flushPackets(ctx, nil); err == nil {
+		err = j.comm.runBlocking(last)
 	}
 	if ended := context.Cause(ctx); err != nil && ended != nil {
-		w.departEarly(ended, min(departTimeout, w.o.GiveUp))
-		return err, true
+		j.departEarly(ended, min(departTimeout, j.o.GiveUp))
+		return true, err
 	}
 	if err != nil {
-		w.departEarly(err, w.o.GiveUp)
-		return err, true
+		j.departEarly(err, j.o.GiveUp)
+		return true, err
 	}
-	w.detector.stop() // ranks that exit from now on are not failures
-	w.eng.FailAll()
-	err = w.waitLastFence(ctx)
-	return err, !errors.Is(err, ErrLost)
+	j.detector.stop() // ranks that exit from now on are not failures
+	j.eng.FailAll()
+	err = j.waitLastFence(ctx)
+	return !errors.Is(err, ErrLost), err
 }
 
 // departTimeout is the maximum time to wait for the replies to the departure of a rank whose
@@ -104,13 +104,13 @@ const departTimeout = time.Second
 // departEarly fails all requests of this rank and announces to the others why it leaves the
 // job before them. It returns when they have replied and all ranks know the mismatches that
 // this rank has found, after timeout at the latest.
-func (w *job) departEarly(cause error, timeout time.Duration) {
+func (j *job) departEarly(cause error, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	w.detector.stop()
-	w.eng.FailAll()
-	if w.eng.Wait(ctx, noTransfers{w.eng.Core()}) == nil {
-		_ = w.detector.flushPackets(ctx, cause)
+	j.detector.stop()
+	j.eng.FailAll()
+	if j.eng.Wait(ctx, noTransfers{j.eng.Core()}) == nil {
+		_ = j.detector.flushPackets(ctx, cause)
 	}
 }
 
@@ -137,27 +137,27 @@ func (f *fenceWait) Ready() bool { return f.done }
 // the last packets of the last barrier have arrived at all ranks then. All ranks have made all
 // their calls and send no more liveness probes. If a rank has announced its departure, or does not
 // join within Options.GiveUp, the error is ErrLost.
-func (w *job) waitLastFence(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.o.GiveUp,
-		fmt.Errorf("%w: a rank has not arrived %v after the last barrier", ErrLost, w.o.GiveUp))
+func (j *job) waitLastFence(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, j.o.GiveUp,
+		fmt.Errorf("%w: a rank has not arrived %v after the last barrier", ErrLost, j.o.GiveUp))
 	defer cancel()
-	ctx, breakOff := context.WithCancelCause(ctx)
-	defer breakOff(nil)
-	w.eng.Do(func(*protocol.Core) {
-		if w.detector.breakFence = breakOff; w.detector.departed != nil {
-			breakOff(w.detector.departed)
+	ctx, cancelFence := context.WithCancelCause(ctx)
+	defer cancelFence(nil)
+	j.eng.Do(func(*protocol.Core) {
+		if j.detector.cancelFence = cancelFence; j.detector.departed != nil {
+			cancelFence(j.detector.departed)
 		}
 	})
 	f := &fenceWait{}
 	go func() {
-		err := w.manager.Fence(ctx)
-		w.eng.Do(func(*protocol.Core) { f.done, f.err = true, err })
+		err := j.manager.Fence(ctx)
+		j.eng.Do(func(*protocol.Core) { f.done, f.err = true, err })
 	}()
-	if err := w.eng.Wait(context.Background(), f); err != nil {
+	if err := j.eng.Wait(context.Background(), f); err != nil {
 		return err
 	}
 	if f.err != nil && ctx.Err() != nil {
-		return w.comm.fail("finalize", "fence", context.Cause(ctx))
+		return j.comm.fail("finalize", "fence", context.Cause(ctx))
 	}
 	return f.err
 }

@@ -30,8 +30,8 @@ type flushState struct {
 	unconfirmed    map[int]int  // by rank: announced mismatches without a confirmation
 	pendingReplies []flushReply
 
-	departed   error                   // error of a rank that does not join the last fence, or nil
-	breakFence context.CancelCauseFunc // cancels the wait at the last fence, or nil
+	departed    error                   // error of a rank that does not join the last fence, or nil
+	cancelFence context.CancelCauseFunc // cancels the wait at the last fence, or nil
 }
 
 // A flushReply is a withheld reply to the flush of a rank.
@@ -86,7 +86,7 @@ func (f flushWait) describeWait() deadlock.Call {
 // that packets have come from, and to all ranks if the reason is a mismatch: ranks that
 // find the same mismatch announce it to this rank, and would wait for a confirmation
 // until the fabric gives up.
-func (l *deadlockDetector) flushPackets(ctx context.Context, cause error) error {
+func (d *deadlockDetector) flushPackets(ctx context.Context, cause error) error {
 	h, text := envelope.Header{Tag: packetFlush}, ""
 	if cause != nil {
 		h.Tag, text = packetDepart, cause.Error()
@@ -94,52 +94,52 @@ func (l *deadlockDetector) flushPackets(ctx context.Context, cause error) error 
 			h.Flags = envelope.Synchronous
 		}
 	}
-	l.world.eng.Do(func(core *protocol.Core) {
-		l.awaited, l.departing = map[int]bool{}, cause != nil
-		for rank := range l.world.eng.Size() {
+	d.world.eng.Do(func(core *protocol.Core) {
+		d.awaited, d.departing = map[int]bool{}, cause != nil
+		for rank := range d.world.eng.Size() {
 			sent, received := core.Exchanged(rank)
-			if rank != l.world.eng.Rank() && core.PeerError(rank) == nil && (sent || cause != nil && received || h.Flags != 0) {
-				l.awaited[rank] = true
-				l.sendPacket(core, rank, h, []byte(text[:min(len(text), l.world.eng.Fabric().Limits(rank).Eager)]))
+			if rank != d.world.eng.Rank() && core.PeerError(rank) == nil && (sent || cause != nil && received || h.Flags != 0) {
+				d.awaited[rank] = true
+				d.sendPacket(core, rank, h, []byte(text[:min(len(text), d.world.eng.Fabric().Limits(rank).Eager)]))
 			}
 		}
 	})
-	return l.world.eng.Wait(ctx, flushWait{l})
+	return d.world.eng.Wait(ctx, flushWait{d})
 }
 
 // handleFlushReply handles packetFlushed. A rank that replies to a departure treats this rank as
 // lost, and is lost to this rank as well.
-func (l *deadlockDetector) handleFlushReply(core *protocol.Core, from int) {
-	delete(l.awaited, from)
-	if l.departing {
+func (d *deadlockDetector) handleFlushReply(core *protocol.Core, from int) {
+	delete(d.awaited, from)
+	if d.departing {
 		core.FailPeer(from, ErrFinalized)
 	}
 }
 
 // handleFlush handles packetFlush, and packetDepart with its reason.
-func (l *deadlockDetector) handleFlush(core *protocol.Core, from int, departed error) {
-	l.handleProbe(core, from) // it waits for this rank
-	l.pendingReplies = append(l.pendingReplies, flushReply{from, departed})
+func (d *deadlockDetector) handleFlush(core *protocol.Core, from int, departed error) {
+	d.handleProbe(core, from) // it waits for this rank
+	d.pendingReplies = append(d.pendingReplies, flushReply{from, departed})
 	if departed != nil {
-		l.departed = fmt.Errorf("%w: rank %d: %w", ErrLost, from, departed)
-		if l.breakFence != nil {
-			l.breakFence(l.departed)
+		d.departed = fmt.Errorf("%w: rank %d: %w", ErrLost, from, departed)
+		if d.cancelFence != nil {
+			d.cancelFence(d.departed)
 		}
 	}
-	l.replyToFlushes(core)
+	d.replyToFlushes(core)
 }
 
 // replyToFlushes sends the withheld replies unless a mismatch is unconfirmed. A rank that
 // departs is lost as soon as its reply has left. Its connection is kept for the reply: the rank
 // has completed all of its transfers.
-func (l *deadlockDetector) replyToFlushes(core *protocol.Core) {
-	if len(l.unconfirmed) > 0 {
+func (d *deadlockDetector) replyToFlushes(core *protocol.Core) {
+	if len(d.unconfirmed) > 0 {
 		return
 	}
-	replies := l.pendingReplies
-	l.pendingReplies = nil
+	replies := d.pendingReplies
+	d.pendingReplies = nil
 	for _, r := range replies {
-		l.sendPacket(core, r.rank, envelope.Header{Tag: packetFlushed}, nil)
+		d.sendPacket(core, r.rank, envelope.Header{Tag: packetFlushed}, nil)
 		if r.departed != nil {
 			core.FailPeerOnceSent(r.rank, r.departed)
 		}
@@ -147,24 +147,24 @@ func (l *deadlockDetector) replyToFlushes(core *protocol.Core) {
 }
 
 // sendMismatch sends a mismatch to a rank and expects its confirmation.
-func (l *deadlockDetector) sendMismatch(core *protocol.Core, rank int, comm uint32, payload []byte) {
+func (d *deadlockDetector) sendMismatch(core *protocol.Core, rank int, comm uint32, payload []byte) {
 	if core.PeerError(rank) == nil {
-		l.unconfirmed[rank]++
-		l.sendPacket(core, rank, envelope.Header{Tag: packetMismatch, ID: uint64(comm)}, payload)
+		d.unconfirmed[rank]++
+		d.sendPacket(core, rank, envelope.Header{Tag: packetMismatch, ID: uint64(comm)}, payload)
 	}
 }
 
 // handleConfirm handles packetConfirm.
-func (l *deadlockDetector) handleConfirm(core *protocol.Core, from int) {
-	if l.unconfirmed[from]--; l.unconfirmed[from] <= 0 {
-		l.dropUnconfirmed(core, from)
+func (d *deadlockDetector) handleConfirm(core *protocol.Core, from int) {
+	if d.unconfirmed[from]--; d.unconfirmed[from] <= 0 {
+		d.dropUnconfirmed(core, from)
 	}
 }
 
 // dropUnconfirmed stops waiting for confirmations of a rank, which has sent them or is lost.
-func (l *deadlockDetector) dropUnconfirmed(core *protocol.Core, rank int) {
-	delete(l.unconfirmed, rank)
-	l.replyToFlushes(core)
+func (d *deadlockDetector) dropUnconfirmed(core *protocol.Core, rank int) {
+	delete(d.unconfirmed, rank)
+	d.replyToFlushes(core)
 }
 
 // parseDeparture returns the reason in a packetDepart.

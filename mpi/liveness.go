@@ -36,78 +36,78 @@ const (
 
 // probeRanks sends liveness probes to the ranks that a call waits for, with exponentially
 // growing intervals.
-func (l *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, waits engine.Waitable, c deadlock.Call, now time.Time) {
+func (d *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, target engine.Waitable, c deadlock.Call, now time.Time) {
 	h, payload := envelope.Header{Tag: packetProbe}, []byte(nil)
-	if n, ok := waits.(*callNet); ok && n.callSignature() != 0 && n.comm.fixedTag == 0 {
+	if n, ok := target.(*callNet); ok && n.callSignature() != 0 && n.comm.fixedTag == 0 {
 		h.ID, payload = uint64(n.comm.contextID), n.call.encodeProbe()
 	}
 	for range min(len(c.For), maxProbes) {
 		rank := c.For[x.nextRank%len(c.For)]
-		if x.nextRank++; rank != l.world.eng.Rank() && core.Backlog(rank) == 0 {
-			l.sendPacket(core, rank, h, payload)
+		if x.nextRank++; rank != d.world.eng.Rank() && core.Backlog(rank) == 0 {
+			d.sendPacket(core, rank, h, payload)
 		}
 	}
 	x.probedAt = now
 	if x.nextRank >= len(c.For) { // all of them
 		x.nextRank = 0
-		x.probeInterval = min(2*x.probeInterval, l.world.o.maxProbeInterval())
+		x.probeInterval = min(2*x.probeInterval, d.world.o.maxProbeInterval())
 	}
 }
 
 // handleProbe handles a liveness probe.
-func (l *deadlockDetector) handleProbe(core *protocol.Core, from int) {
-	l.lossesSent[from] += 0
-	l.sendLostRanks(core, from)
+func (d *deadlockDetector) handleProbe(core *protocol.Core, from int) {
+	d.lossesSent[from] += 0
+	d.sendLostRanks(core, from)
 }
 
 // onRankLost records a lost rank and notifies the ranks that wait for us.
-func (l *deadlockDetector) onRankLost(core *protocol.Core, rank int) {
-	delete(l.lossesSent, rank)
-	l.dropUnconfirmed(core, rank)
-	if d := (*departure)(nil); l.stopped || errors.As(core.PeerError(rank), &d) && d.mismatch { // a departed rank has notified all others
+func (d *deadlockDetector) onRankLost(core *protocol.Core, rank int) {
+	delete(d.lossesSent, rank)
+	d.dropUnconfirmed(core, rank)
+	if dep := (*departure)(nil); d.stopped || errors.As(core.PeerError(rank), &dep) && dep.mismatch { // a departed rank has notified all others
 		return
 	}
-	x, reported := l.reportedLost[rank]
+	x, reported := d.reportedLost[rank]
 	if !reported {
 		cause := ""
 		if lost := (*protocol.LostError)(nil); errors.As(core.PeerError(rank), &lost) {
 			cause = lost.Cause.Error()
 		}
-		x = lostRank{rank, l.world.eng.Rank(), cause[:min(len(cause), maxReasonSize)]}
+		x = lostRank{rank, d.world.eng.Rank(), cause[:min(len(cause), maxReasonSize)]}
 	}
-	l.lost = append(l.lost, x)
-	for waiter := range l.lossesSent {
-		l.sendLostRanks(core, waiter)
+	d.lost = append(d.lost, x)
+	for waiter := range d.lossesSent {
+		d.sendLostRanks(core, waiter)
 	}
 }
 
 // sendLostRanks sends the lost ranks to a rank, each once.
-func (l *deadlockDetector) sendLostRanks(core *protocol.Core, to int) {
-	for ; l.lossesSent[to] < len(l.lost); l.lossesSent[to]++ {
-		x := l.lost[l.lossesSent[to]]
+func (d *deadlockDetector) sendLostRanks(core *protocol.Core, to int) {
+	for ; d.lossesSent[to] < len(d.lost); d.lossesSent[to]++ {
+		x := d.lost[d.lossesSent[to]]
 		if x.rank == to {
 			continue
 		}
 		cause := x.reason
-		if fab := l.world.eng.Fabric(); fab != nil {
+		if fab := d.world.eng.Fabric(); fab != nil {
 			cause = cause[:min(len(cause), fab.Limits(to).Eager)]
 		}
-		l.sendPacket(core, to, envelope.Header{Tag: packetRankLost, ID: uint64(x.rank), Length: uint64(x.reporter)}, []byte(cause))
+		d.sendPacket(core, to, envelope.Header{Tag: packetRankLost, ID: uint64(x.rank), Length: uint64(x.reporter)}, []byte(cause))
 	}
 }
 
 // handleRankLost handles the report of a rank that has lost another.
-func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, cause []byte) error {
-	e := l.world.eng
+func (d *deadlockDetector) handleRankLost(from int, rank, reporter uint64, cause []byte) error {
+	e := d.world.eng
 	switch size := uint64(e.Size()); {
-	case rank >= size || witness >= size || int(rank) == from:
-		return fmt.Errorf("%w: invalid report that rank %d has lost rank %d", protocol.ErrProtocol, witness, rank)
+	case rank >= size || reporter >= size || int(rank) == from:
+		return fmt.Errorf("%w: invalid report that rank %d has lost rank %d", protocol.ErrProtocol, reporter, rank)
 	case int(rank) == e.Rank():
 		return errors.New("peer reports this rank as lost")
 	case e.Core().PeerError(int(rank)) == nil:
 		text := strings.ToValidUTF8(string(cause[:min(len(cause), maxReasonSize)]), "?")
-		l.reportedLost[int(rank)] = lostRank{int(rank), int(witness), text}
-		e.Fabric().Disconnect(int(rank), fmt.Errorf("reported by rank %d: %s", witness, text))
+		d.reportedLost[int(rank)] = lostRank{int(rank), int(reporter), text}
+		e.Fabric().Disconnect(int(rank), fmt.Errorf("reported by rank %d: %s", reporter, text))
 	}
 	return nil
 }

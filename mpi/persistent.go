@@ -56,7 +56,7 @@ func (r *Request) Start() error {
 	case r.active:
 		return r.comm.fail("start", "", fmt.Errorf("%w: active", ErrRequest))
 	}
-	r.p, r.null, r.err = protocol.Request{}, false, nil
+	r.p, r.neverStarted, r.err = protocol.Request{}, false, nil
 	if err := r.start(r); err != nil {
 		return err
 	}

@@ -72,8 +72,8 @@ func (x *pollState) isReady() bool { return x.poll != nil && x.poll.ready != nil
 
 // updatePolls records the conditions polled since the last sample. active reports that the
 // program has made other calls.
-func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) {
-	p := &l.polls
+func (d *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) {
+	p := &d.polls
 	p.more = more
 	for _, x := range p.all {
 		x.missed++
@@ -81,14 +81,14 @@ func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRe
 	for _, e := range list {
 		x := p.all[e.Key]
 		if x == nil {
-			x = &pollState{since: now, alarm: now.Add(l.alarm)}
+			x = &pollState{since: now, alarm: now.Add(d.alarm)}
 			p.all[e.Key] = x
-			l.lastCallAt = now // a call like others
+			d.lastCallAt = now // a call like others
 		}
 		x.missed, x.places = 0, e.Stack
 		x.poll, _ = e.Target.(*unsuccessfulPoll)
-		if x.poll != nil && l.alarm > 0 {
-			l.checkPollAlarm(core, x, active, now)
+		if x.poll != nil && d.alarm > 0 {
+			d.checkPollAlarm(core, x, active, now)
 		}
 	}
 	for key, x := range p.all {
@@ -96,32 +96,32 @@ func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRe
 			delete(p.all, key)
 		}
 	}
-	l.probePolledRanks(core, now)
+	d.probePolledRanks(core, now)
 }
 
 // checkPollAlarm raises the alarm for a condition that is polled for too long, and repeats it
 // while the program computes in between. A persistent request may have completed in another
 // call; so it raises the alarm only after a sample without other calls.
-func (l *deadlockDetector) checkPollAlarm(core *protocol.Core, x *pollState, active bool, now time.Time) {
+func (d *deadlockDetector) checkPollAlarm(core *protocol.Core, x *pollState, active bool, now time.Time) {
 	if x.alarm.IsZero() || now.Before(x.alarm) || x.isReady() || x.poll.ready == nil && active {
 		return
 	}
 	x.alarm = time.Time{}
-	if l.polls.stats.isBusy() {
-		x.alarm = now.Add(l.alarm)
+	if d.polls.stats.isBusy() {
+		x.alarm = now.Add(d.alarm)
 	}
-	l.raiseAlarm(core, l.alarmReason())
+	d.raiseAlarm(core, d.alarmReason())
 }
 
 // probePolledRanks sends liveness probes to the ranks that polled conditions depend on, with
 // exponentially growing intervals.
-func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) {
-	p := &l.polls
+func (d *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) {
+	p := &d.polls
 	wanted := map[int]bool{}
 	for _, x := range p.all {
-		if x.poll != nil && l.isDue(now.Sub(x.since), sampleInterval) {
+		if x.poll != nil && d.isDue(now.Sub(x.since), sampleInterval) {
 			for _, rank := range x.poll.dependsOn {
-				wanted[rank] = rank != l.world.eng.Rank()
+				wanted[rank] = rank != d.world.eng.Rank()
 			}
 		}
 	}
@@ -136,10 +136,10 @@ func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 		if a == nil {
 			a = &probeSchedule{interval: sampleInterval}
 		}
-		if other && n < maxProbes && l.isDue(now.Sub(a.last), a.interval) && core.Backlog(rank) == 0 {
-			l.sendPacket(core, rank, envelope.Header{Tag: packetProbe}, nil)
+		if other && n < maxProbes && d.isDue(now.Sub(a.last), a.interval) && core.Backlog(rank) == 0 {
+			d.sendPacket(core, rank, envelope.Header{Tag: packetProbe}, nil)
 			if !a.last.IsZero() {
-				a.interval = min(2*a.interval, l.world.o.maxProbeInterval())
+				a.interval = min(2*a.interval, d.world.o.maxProbeInterval())
 			}
 			a.last = now
 			p.schedules[rank] = a
@@ -149,20 +149,20 @@ func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) 
 }
 
 // stateOf returns the state of the polled nonblocking call whose goroutine waits in w, or nil.
-func (p *pollTracker) stateOf(w engine.Waitable) *pollState {
+func (t *pollTracker) stateOf(w engine.Waitable) *pollState {
 	switch x := w.(type) {
 	case *callNet:
-		return p.all[x.call.background]
+		return t.all[x.call.background]
 	case queueTurn:
-		return p.all[x.background]
+		return t.all[x.background]
 	}
 	return nil
 }
 
 // describeCalls returns the polled conditions as waiting calls, the oldest first. It leaves out
 // those in told and merges conditions of which one is enough.
-func (p *pollTracker) describeCalls(now time.Time, described map[*pollState]bool) (list []deadlock.Call) {
-	for _, x := range p.all {
+func (t *pollTracker) describeCalls(now time.Time, described map[*pollState]bool) (list []deadlock.Call) {
+	for _, x := range t.all {
 		if described[x] || x.isReady() {
 			continue
 		}
@@ -170,14 +170,14 @@ func (p *pollTracker) describeCalls(now time.Time, described map[*pollState]bool
 		if x.poll != nil {
 			c = x.poll.Call
 		}
-		c.Polls, c.Busy, c.At, c.Millis = true, p.stats.isBusy(), callerLine(x.places), now.Sub(x.since).Milliseconds()
+		c.Polls, c.Busy, c.At, c.Millis = true, t.stats.isBusy(), callerLine(x.places), now.Sub(x.since).Milliseconds()
 		list = append(list, c)
 	}
 	slices.SortFunc(list, func(a, b deadlock.Call) int {
 		return cmp.Or(cmp.Compare(b.Millis, a.Millis), cmp.Compare(a.What, b.What))
 	})
 	list = mergeCalls(list)
-	if p.more || len(list) > deadlock.MaxListed {
+	if t.more || len(list) > deadlock.MaxListed {
 		list = append(list[:min(len(list), deadlock.MaxListed)], deadlock.Call{What: "further calls", Polls: true, Busy: true})
 	}
 	return list
@@ -211,6 +211,6 @@ func mergeCalls(list []deadlock.Call) []deadlock.Call {
 }
 
 // markPolled makes a polled nonblocking call a call that the program waits for.
-func (p *pollTracker) markPolled(c *deadlock.Call, x *pollState) {
-	c.Aside, c.Polls, c.Busy, c.At = false, true, p.stats.isBusy(), callerLine(x.places)
+func (t *pollTracker) markPolled(c *deadlock.Call, x *pollState) {
+	c.Aside, c.Polls, c.Busy, c.At = false, true, t.stats.isBusy(), callerLine(x.places)
 }

@@ -76,25 +76,25 @@ func (cl *commRDMAChannels) closeAll(c *Comm) {
 }
 
 // newChannel makes a channel for a communicator.
-func (ls *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
+func (chs *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
 	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.size), notified: make([]bool, c.size)}
 	c.eng.Do(func(*protocol.Core) {
-		if ls.all == nil {
-			ls.all = map[uint32]*rdmaChannel{}
+		if chs.all == nil {
+			chs.all = map[uint32]*rdmaChannel{}
 		}
-		for l.id == 0 || ls.all[l.id] != nil {
-			ls.lastID++
-			l.id = ls.lastID
+		for l.id == 0 || chs.all[l.id] != nil {
+			chs.lastID++
+			l.id = chs.lastID
 		}
-		ls.all[l.id] = l
+		chs.all[l.id] = l
 	})
 	return l
 }
 
 // closeChannel removes a channel and deregisters its memory.
-func (ls *rdmaChannels) closeChannel(l *rdmaChannel) {
+func (chs *rdmaChannels) closeChannel(l *rdmaChannel) {
 	l.comm.eng.Do(func(*protocol.Core) {
-		delete(ls.all, l.id)
+		delete(chs.all, l.id)
 		l.exposed.deregister(l.comm)
 		l.sendRegistration.deregister(l.comm)
 		l.recvRegistration.deregister(l.comm)
@@ -102,8 +102,8 @@ func (ls *rdmaChannels) closeChannel(l *rdmaChannel) {
 }
 
 // handleNotify implements protocol.Core.OnNotify.
-func (ls *rdmaChannels) handleNotify(from int, number uint32) error {
-	l := ls.all[number]
+func (chs *rdmaChannels) handleNotify(from int, number uint32) error {
+	l := chs.all[number]
 	if l == nil || l.broken != nil {
 		return nil // notification of a failed call
 	}
@@ -145,23 +145,23 @@ func (h *registration) deregister(c *Comm) {
 
 // exposeBuffer registers b as the target of the next call. known reports whether the others
 // know it already. The caller holds the engine's lock.
-func (l *rdmaChannel) exposeBuffer(b []byte) (known bool, err error) {
-	if l.broken != nil {
-		return false, l.broken
+func (ch *rdmaChannel) exposeBuffer(b []byte) (known bool, err error) {
+	if ch.broken != nil {
+		return false, ch.broken
 	}
-	key, known, err := l.exposed.register(l.comm, b)
+	key, known, err := ch.exposed.register(ch.comm, b)
 	if err == nil && !known {
-		key.ID = uint64(l.id)
-		key.MarshalTo(l.address[:envelope.KeySize])
-		binary.LittleEndian.PutUint64(l.address[envelope.KeySize:], uint64(len(b)))
+		key.ID = uint64(ch.id)
+		key.MarshalTo(ch.address[:envelope.KeySize])
+		binary.LittleEndian.PutUint64(ch.address[envelope.KeySize:], uint64(len(b)))
 	}
 	return known, err
 }
 
 // markBroken ends the use of a channel after a failed call.
-func (l *rdmaChannel) markBroken(err error) {
-	if l.broken == nil {
-		l.broken = fmt.Errorf("communicator %s: earlier alltoall failed: %w", l.comm.Name(), err)
+func (ch *rdmaChannel) markBroken(err error) {
+	if ch.broken == nil {
+		ch.broken = fmt.Errorf("communicator %s: earlier alltoall failed: %w", ch.comm.Name(), err)
 	}
 }
 
@@ -174,7 +174,7 @@ type remoteBuffer struct {
 var errAddress = errors.New("no remote buffer")
 
 // setRemote records the buffer of a rank.
-func (l *rdmaChannel) setRemote(rank int, a coll.Address) error {
+func (ch *rdmaChannel) setRemote(rank int, a coll.Address) error {
 	p := remoteBuffer{len: binary.LittleEndian.Uint64(a[envelope.KeySize:])}
 	if err := p.key.Unmarshal(a[:envelope.KeySize]); err != nil {
 		return err
@@ -182,18 +182,18 @@ func (l *rdmaChannel) setRemote(rank int, a coll.Address) error {
 	if p.key.ID == 0 || p.key.ID != uint64(uint32(p.key.ID)) {
 		return errAddress
 	}
-	l.remotes[rank] = p
+	ch.remotes[rank] = p
 	return nil
 }
 
 // remoteKey returns the key of the remote buffer of a rank at offset off.
-func (l *rdmaChannel) remoteKey(rank, off int) (envelope.Key, error) {
-	p := l.remotes[rank]
+func (ch *rdmaChannel) remoteKey(rank, off int) (envelope.Key, error) {
+	p := ch.remotes[rank]
 	switch {
 	case p.key.ID == 0:
 		return p.key, fmt.Errorf("%w of rank %d", errAddress, rank)
-	case p.len != uint64(len(l.exposed.mem)):
-		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", ErrMismatch, rank, p.len, l.comm.rank, len(l.exposed.mem))
+	case p.len != uint64(len(ch.exposed.mem)):
+		return p.key, fmt.Errorf("%w: rank %d receives %d bytes, rank %d receives %d", ErrMismatch, rank, p.len, ch.comm.rank, len(ch.exposed.mem))
 	}
 	p.key.Addr += uint64(off)
 	return p.key, nil

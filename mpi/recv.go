@@ -37,7 +37,7 @@ func (c *Comm) startReceive(r *Request, buf Buffer, source, tag int) error {
 		return r.failBeforeStart(fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
 	if source == ProcNull {
-		r.null = true
+		r.neverStarted = true
 		return nil
 	}
 	r.prepareReceive(c, b)
@@ -69,7 +69,7 @@ func (c *Comm) RecvContext(ctx context.Context, b Buffer, source, tag int) (Stat
 		ctx = context.Background()
 	}
 	s, err := r.WaitContext(ctx)
-	if ctx.Err() != nil && !r.null && !r.Cancel() {
+	if ctx.Err() != nil && !r.neverStarted && !r.Cancel() {
 		return r.Wait() // the message has matched and arrives
 	}
 	return s, err
@@ -161,7 +161,7 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 		return r, r.failBeforeStart("", err)
 	}
 	if m.null {
-		r.null = true
+		r.neverStarted = true
 		return r, nil
 	}
 	if m.m == nil {

@@ -20,17 +20,17 @@ import (
 // The nil pointer is the null request (MPI_REQUEST_NULL). It is done, with the empty status:
 // source AnySource, tag AnyTag and 0 bytes.
 type Request struct {
-	comm       *Comm
-	p          protocol.Request
-	op         string
-	buf        datatype.Buffer // destination of a receive that is unpacked
-	packed     []byte          // receive buffer of the packed message
-	null       bool            // peer is ProcNull, or the request failed before it started
-	background backgroundCall  // of a collective call
-	rmaResult  *rmaResult      // of a one-sided operation
-	err        error           // error before the start
+	comm         *Comm
+	p            protocol.Request
+	op           string
+	buf          datatype.Buffer // destination of a receive that is unpacked
+	packed       []byte          // receive buffer of the packed message
+	neverStarted bool            // peer is ProcNull, or the request failed before it started
+	background   backgroundCall  // of a collective call
+	rmaResult    *rmaResult      // of a one-sided operation
+	err          error           // error before the start
 
-	pollRound, pollRoundAll uint64 // rounds of engine.Polls.FirstInRound: tested alone or in a TestAny, and in a TestAll
+	pollRound, pollRoundAll uint64 // rounds of engine.PollStats.FirstInRound: tested alone or in a TestAny, and in a TestAll
 
 	persistent, active bool
 	start              func(*Request) error // starts a persistent request; nil after Free
@@ -51,7 +51,7 @@ func (q *requestWait) describeWait() deadlock.Call { return (*Request)(q).descri
 // isDone reports whether the request is done. The caller holds the engine's lock.
 func (r *Request) isDone() bool {
 	switch {
-	case r.isInactive() || r.null:
+	case r.isInactive() || r.neverStarted:
 		return true
 	case r.background.doneCh != nil:
 		return r.background.done
@@ -71,7 +71,7 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 	}
 	var err error
 	switch {
-	case r.isInactive() || r.null:
+	case r.isInactive() || r.neverStarted:
 	case r.background.doneCh != nil:
 		err = r.background.waitDone(ctx)
 	default:
@@ -88,7 +88,7 @@ func (r *Request) Test() (Status, bool, error) { return r.testWith((*polledReque
 
 // testWith is Test with another condition that is ready when r is.
 func (r *Request) testWith(w engine.Waitable) (Status, bool, error) {
-	if !r.isInactive() && !r.null && !r.comm.eng.Test(w) {
+	if !r.isInactive() && !r.neverStarted && !r.comm.eng.Test(w) {
 		return Status{}, false, nil
 	}
 	s, err := r.takeResult()
@@ -98,17 +98,17 @@ func (r *Request) testWith(w engine.Waitable) (Status, bool, error) {
 // Cancel cancels a receive that has not matched a message (MPI_Cancel) and reports whether it
 // did; Wait then returns ErrCanceled. Sends cannot be canceled.
 func (r *Request) Cancel() bool {
-	if r.isInactive() || r.null {
+	if r.isInactive() || r.neverStarted {
 		return false
 	}
-	cancelled := false
-	r.comm.eng.Do(func(c *protocol.Core) { cancelled = c.Cancel(&r.p) })
-	return cancelled
+	canceled := false
+	r.comm.eng.Do(func(c *protocol.Core) { canceled = c.Cancel(&r.p) })
+	return canceled
 }
 
-// failBeforeStart makes r a failed request and returns its error.
-func (r *Request) failBeforeStart(with string, err error) error {
-	r.null, r.err = true, r.comm.fail(r.op, with, err)
+// failBeforeStart makes r a failed request and returns its error. peer describes the peer.
+func (r *Request) failBeforeStart(peer string, err error) error {
+	r.neverStarted, r.err = true, r.comm.fail(r.op, peer, err)
 	return r.err
 }
 
@@ -125,7 +125,7 @@ func (r *Request) takeResult() (Status, error) {
 	if r.rmaResult != nil {
 		return Status{Source: ProcNull, Tag: AnyTag}, r.rmaResult.err
 	}
-	if r.null {
+	if r.neverStarted {
 		if r.err != nil {
 			return Status{}, r.err
 		}

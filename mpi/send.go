@@ -63,7 +63,7 @@ func (c *Comm) startSend(r *Request, buf Buffer, dest, tag int, mode sendMode) e
 	}
 	r.p.Envelope = match.Envelope{Context: c.contextID, Tag: int32(tag)}
 	if dest == ProcNull {
-		r.null = true
+		r.neverStarted = true
 		return nil
 	}
 	r.p.Dest, r.p.Buf, r.p.Sync = c.worldRank(dest), c.messageBytes(b, mode == buffered), mode == synchronous

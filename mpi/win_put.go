@@ -79,7 +79,7 @@ func (w *Win) startRequest(o rmaOp, target int) (*Request, error) {
 	r := &Request{comm: w.asComm(), op: o.name, rmaResult: &rmaResult{target: target}}
 	err := w.startOp(o, target, r.rmaResult)
 	if w.isNull() {
-		r.null, r.err = true, err
+		r.neverStarted, r.err = true, err
 	}
 	return r, err
 }

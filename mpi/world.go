@@ -147,69 +147,69 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 
 // connectAll connects to all ranks, and returns when all have done so (iWARP paper,
 // section 3.1).
-func (w *job) connectAll(ctx context.Context) error {
-	if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
+func (j *job) connectAll(ctx context.Context) error {
+	if err := j.eng.Fabric().ConnectAll(ctx); err != nil {
 		return err
 	}
-	return w.comm.Barrier()
+	return j.comm.Barrier()
 }
 
 // exchangeProcessInfo publishes the processors and the location of this rank, passes the first
 // fence and reads the processors of the other nodes.
-func (w *job) exchangeProcessInfo(ctx context.Context) (err error) {
-	if err := cmp.Or(publishProcessors(w.manager, &w.o), publishLocation(w.manager, nil)); err != nil {
+func (j *job) exchangeProcessInfo(ctx context.Context) (err error) {
+	if err := cmp.Or(publishProcessors(j.manager, &j.o), publishLocation(j.manager, nil)); err != nil {
 		return err
 	}
-	if err := w.manager.Fence(ctx); err != nil {
+	if err := j.manager.Fence(ctx); err != nil {
 		return err
 	}
-	w.cpus, err = readProcessors(ctx, w.manager, &w.o)
+	j.cpus, err = readProcessors(ctx, j.manager, &j.o)
 	return err
 }
 
 // handleActive implements protocol.Core.Handler: it dispatches active messages to the deadlock
 // detector and to the windows.
-func (w *job) handleActive(from int, h *envelope.Header, payload []byte) error {
+func (j *job) handleActive(from int, h *envelope.Header, payload []byte) error {
 	if h.Context == worldID {
-		return w.detector.handlePacket(from, h, payload)
+		return j.detector.handlePacket(from, h, payload)
 	}
-	return w.windows.handlePacket(from, h, payload)
+	return j.windows.handlePacket(from, h, payload)
 }
 
 // onRankLost implements protocol.Core.OnPeerFailed.
-func (w *job) onRankLost(rank int) {
-	w.detector.onRankLost(w.eng.Core(), rank)
-	w.windows.onRankLost(rank)
+func (j *job) onRankLost(rank int) {
+	j.detector.onRankLost(j.eng.Core(), rank)
+	j.windows.onRankLost(rank)
 }
 
 // addDetached keeps a buffered send until it is done.
-func (w *job) addDetached(r *Request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	kept := w.detached[:0]
-	for _, d := range w.detached {
+func (j *job) addDetached(r *Request) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	kept := j.detached[:0]
+	for _, d := range j.detached {
 		if !d.comm.eng.Test((*requestWait)(d)) {
 			kept = append(kept, d)
 		}
 	}
-	w.detached = append(kept, r)
+	j.detached = append(kept, r)
 }
 
 // releaseResources stops the goroutines and closes the fabric and the adapter.
-func (w *job) releaseResources(ctx context.Context) (err error) {
-	w.finalized.Store(true)
-	if w.eng != nil {
-		if w.detector != nil {
-			w.detector.stop()
+func (j *job) releaseResources(ctx context.Context) (err error) {
+	j.finalized.Store(true)
+	if j.eng != nil {
+		if j.detector != nil {
+			j.detector.stop()
 		}
-		w.windows.stop(w)
-		err = w.eng.Close(ctx)
+		j.windows.stop(j)
+		err = j.eng.Close(ctx)
 	}
-	for _, c := range w.comms.all() {
+	for _, c := range j.comms.all() {
 		c.sharedMemory.release()
 	}
-	if w.dev != nil {
-		err = errors.Join(err, w.dev.Close())
+	if j.dev != nil {
+		err = errors.Join(err, j.dev.Close())
 	}
 	return err
 }

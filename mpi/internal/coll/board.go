@@ -56,8 +56,8 @@ func needVectorPerRank(c Case) int { return c.Ranks * c.Bytes }
 // It contains the collective, the root, the low bits of the size, and a hash of the
 // parts and of the element size.
 func (c *Call) callSign() uint64 {
-	if c.Sign != 0 {
-		return c.Sign
+	if c.Signature != 0 {
+		return c.Signature
 	}
 	if c.Last {
 		return lastSign

@@ -22,9 +22,9 @@ type Call struct {
 	// Last marks the next call as the last one of the communicator; it matches only the
 	// last call of the other ranks.
 	Last bool
-	// Sign identifies the next call for ranks that compare their calls on a Board:
+	// Signature identifies the next call for ranks that compare their calls on a Board:
 	// calls with different signs do not match. 0 is a sign derived from the arguments.
-	Sign uint64
+	Signature uint64
 
 	rank, size   int
 	collective   Collective

@@ -12,7 +12,7 @@ type Atomics interface {
 	// RDMAAtomic applies a to the 8 aligned bytes of key, and stores their previous
 	// value in b, in the byte order of this machine. Otherwise it is as RDMARead.
 	// Packets sent later arrive after it is applied.
-	RDMAAtomic(rank int, b []byte, key envelope.Key, a Atomic, move uint64) error
+	RDMAAtomic(rank int, b []byte, key envelope.Key, a Atomic, transferID uint64) error
 }
 
 // An Atomic is an atomic operation: fetch-and-add or compare-and-swap.

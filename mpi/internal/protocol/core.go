@@ -75,7 +75,7 @@ func (c *Core) Attach(net Net) { c.net = net }
 
 // Pending returns the number of posted receives, of unexpected messages, and of
 // requests that a peer refers to by number.
-func (c *Core) Pending() (receives, messages, underway int) {
+func (c *Core) Pending() (receives, messages, inFlight int) {
 	return c.posted.Len(), c.unexpected.Len(), c.requests.used
 }
 
@@ -95,11 +95,11 @@ func (c *Core) Exchanged(rank int) (sent, received bool) {
 
 // A deferredCall is a call of the net that arrived during a call of the Core.
 type deferredCall struct {
-	f    func(*Core, deferredCall)
-	rank int
-	move uint64
-	err  error
-	r    *Request
+	f          func(*Core, deferredCall)
+	rank       int
+	transferID uint64
+	err        error
+	r          *Request
 }
 
 // enter and exit bracket each call that may call the net. The calls that the net makes

@@ -8,7 +8,7 @@
 //	c.Receive(&in)                            // in.Envelope: source, tag; in.Buf: destination
 //	c.Send(&out)                              // out.Done: Buf may be reused
 //	err := c.HandlePacket(from, &h, payload)  // may complete in
-//	c.TransferDone(move, nil)                 // an RDMA READ or WRITE has completed
+//	c.TransferDone(transferID, nil)           // an RDMA READ or WRITE has completed
 //	c.Resume(to)                              // the net can send to a rank again
 //	c.FailPeer(rank, why)                     // a rank is unreachable
 //

@@ -34,13 +34,13 @@ type Net interface {
 
 	// RDMARead reads the remote memory of key into b; RDMAWrite writes b to it. A
 	// packet sent after an RDMAWrite arrives after the write is complete. If they
-	// return nil, the net owns b until it calls Core.TransferDone(move), exactly once,
+	// return nil, the net owns b until it calls Core.TransferDone with transferID, once,
 	// also if the rank fails. They return ErrNoRoom if there is no room now;
 	// Core.Resume follows when there is. Another error means that b cannot be
 	// registered, for example because of a limit of registered memory; the Core falls
 	// back to RendezvousCopy.
-	RDMARead(rank int, b []byte, key envelope.Key, move uint64) error
-	RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error
+	RDMARead(rank int, b []byte, key envelope.Key, transferID uint64) error
+	RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint64) error
 }
 
 // ErrNoRoom is returned by RDMARead and RDMAWrite if the send queue is full.

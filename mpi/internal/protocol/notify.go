@@ -12,7 +12,7 @@ type Notifier interface {
 	// RDMAWriteImm is Net.RDMAWrite that also causes Core.HandleNotify at the target,
 	// with notice, when the memory is written. Packets may overtake it.
 	// Core.TransferDone only means that the net no longer owns b.
-	RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error
+	RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, transferID uint64) error
 }
 
 // PutNotify is Put with a notification: the target's OnNotify is called when the memory

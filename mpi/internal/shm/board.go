@@ -115,15 +115,15 @@ func (b *Board) HasShown(rank int) bool {
 	return published
 }
 
-// Sign returns the sign of a rank in this round, or 0 if the rank skipped the round.
-func (b *Board) Sign(rank int) uint64 {
-	sign, _ := b.SignInRound(rank, b.round)
+// Signature returns the sign of a rank in this round, or 0 if the rank skipped the round.
+func (b *Board) Signature(rank int) uint64 {
+	sign, _ := b.SignatureInRound(rank, b.round)
 	return sign
 }
 
-// SignInRound returns the sign of a rank in a round. ok is false before the rank has
+// SignatureInRound returns the sign of a rank in a round. ok is false before the rank has
 // shown its slot, and a few rounds later.
-func (b *Board) SignInRound(rank int, round uint64) (sign uint64, ok bool) {
+func (b *Board) SignatureInRound(rank int, round uint64) (sign uint64, ok bool) {
 	slot := &b.lines[rank].signs[round%signHistory]
 	if slot.round.Load() != round {
 		return 0, false

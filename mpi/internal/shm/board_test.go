@@ -77,7 +77,7 @@ func TestRounds(t *testing.T) {
 				for range rng.IntN(2 * ranks) {
 					r := rng.IntN(ranks)
 					wait(r, b.HasShown)
-					got := fmt.Sprint(binary.LittleEndian.Uint64(b.Slot(r)), binary.LittleEndian.Uint64(b.Slot(r)[room-8:]), b.Sign(r))
+					got := fmt.Sprint(binary.LittleEndian.Uint64(b.Slot(r)), binary.LittleEndian.Uint64(b.Slot(r)[room-8:]), b.Signature(r))
 					if want := fmt.Sprint(i*ranks+r, i, i); got != want {
 						t.Errorf("rank %d sees %s of rank %d in round %d, not %s", rank, got, r, i, want)
 					}
@@ -111,7 +111,7 @@ func TestBoardSleep(t *testing.T) {
 	require.True(t, c.PrepareSleep(1, func() bool { return b.NextSleeper() == 2 }), "a call is on its way")
 	c.EndSleep()
 	require.True(t, a.HasShown(1))
-	require.EqualValues(t, 7, a.Sign(1))
+	require.EqualValues(t, 7, a.Signature(1))
 	require.Empty(t, a.Slot(1))
 }
 
@@ -123,7 +123,7 @@ func Example() {
 	b.BeginNextRound()
 	n := copy(a.Slot(0), "word")
 	a.Show(uint64(n))
-	fmt.Println(b.HasShown(0), b.HasShown(1), string(b.Slot(0)[:b.Sign(0)]))
+	fmt.Println(b.HasShown(0), b.HasShown(1), string(b.Slot(0)[:b.Signature(0)]))
 	// Output:
 	// true false word
 }

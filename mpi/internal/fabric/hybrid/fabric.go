@@ -97,13 +97,13 @@ func (f *Fabric) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, p
 func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.rc.DeregisterMemory(e) }
 
 // RDMARead implements protocol.Net.
-func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.fabricFor(rank).RDMARead(rank, b, key, move)
+func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, transferID uint64) error {
+	return f.fabricFor(rank).RDMARead(rank, b, key, transferID)
 }
 
 // RDMAWrite implements protocol.Net.
-func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.fabricFor(rank).RDMAWrite(rank, b, key, move)
+func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint64) error {
+	return f.fabricFor(rank).RDMAWrite(rank, b, key, transferID)
 }
 
 // Poll implements fabric.Fabric.

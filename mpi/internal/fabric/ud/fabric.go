@@ -151,7 +151,7 @@ func (f *Fabric) failRank(rank int, cause error) {
 func (f *Fabric) Disconnect(rank int, cause error) { f.failRank(rank, cause) }
 
 // Queue returns the completion queue and the queue pair number of this fabric; see
-// the pollShared of NewPart.
+// pollShared of NewPart.
 func (f *Fabric) Queue() (cq verbs.CQ, qpn uint32) { return f.port.CQ, f.port.QP.Num() }
 
 // Fail fails all ranks, because Queue delivers no completions any more.

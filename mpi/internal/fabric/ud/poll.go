@@ -55,7 +55,7 @@ func (f *Fabric) Block(ctx context.Context) error {
 }
 
 // Complete handles completions of Queue, with the engine's lock held; see
-// the pollShared of NewPart.
+// pollShared of NewPart.
 func (f *Fabric) Complete(wcs []verbs.WC) {
 	f.handleCompletions(wcs)
 	f.dispatchAndTransmit()

@@ -10,15 +10,15 @@ const maxPostList = 16
 
 // A postList is a list of work requests to be posted together.
 type postList struct {
-	n      int
-	wrs    [maxPostList]verbs.SendWR
-	sges   [maxPostList][1]verbs.SGE
-	inline [maxPostList][inlineMax]byte
-	moves  [maxPostList]int
+	n           int
+	wrs         [maxPostList]verbs.SendWR
+	sges        [maxPostList][1]verbs.SGE
+	inline      [maxPostList][inlineMax]byte
+	transferIDs [maxPostList]int
 }
 
 // enqueueTransfer appends a transfer to the post list, and reports whether it did.
-func (f *Fabric) enqueueTransfer(l *link, wr *verbs.SendWR, move int) bool {
+func (f *Fabric) enqueueTransfer(l *link, wr *verbs.SendWR, transferID int) bool {
 	if l.recent == 0 {
 		return false
 	}
@@ -33,7 +33,7 @@ func (f *Fabric) enqueueTransfer(l *link, wr *verbs.SendWR, move int) bool {
 		q.sges[i][0] = wr.SGList[0]
 		q.wrs[i].SGList = q.sges[i][:]
 	}
-	q.moves[i] = move
+	q.transferIDs[i] = transferID
 	l.posted++
 	if q.n++; q.n == 1 {
 		f.timer.Reset(batchTime)
@@ -60,7 +60,7 @@ func (f *Fabric) flushPostList(l *link) {
 			done = n
 		}
 	}
-	for _, move := range q.moves[done:n] {
-		f.finishTransfer(move, l.cause)
+	for _, transferID := range q.transferIDs[done:n] {
+		f.finishTransfer(transferID, l.cause)
 	}
 }

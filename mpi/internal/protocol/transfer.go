@@ -8,8 +8,8 @@ import (
 
 // TransferDone reports that an RDMARead, RDMAWrite or RDMAAtomic is complete and that
 // the net no longer owns its memory. After an error the caller should call FailPeer.
-func (c *Core) TransferDone(move uint64, err error) {
-	l := deferredCall{f: (*Core).finishTransfer, move: move, err: err}
+func (c *Core) TransferDone(transferID uint64, err error) {
+	l := deferredCall{f: (*Core).finishTransfer, transferID: transferID, err: err}
 	if c.deferIfBusy(l) {
 		return
 	}
@@ -19,7 +19,7 @@ func (c *Core) TransferDone(move uint64, err error) {
 }
 
 func (c *Core) finishTransfer(l deferredCall) {
-	r := c.requests.get(l.move)
+	r := c.requests.get(l.transferID)
 	if r == nil || r.state != stateReading && r.state != stateWriting {
 		return
 	}

@@ -7,20 +7,20 @@ import (
 )
 
 // RDMARead implements protocol.Net.
-func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMARead}, rank, b, key, move)
+func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, transferID uint64) error {
+	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMARead}, rank, b, key, transferID)
 }
 
 // RDMAWrite implements protocol.Net. A packet sent later uses the same queue pair and
 // so arrives after the data.
-func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMAWrite}, rank, b, key, move)
+func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint64) error {
+	return f.startTransfer(verbs.SendWR{Opcode: verbs.WRRDMAWrite}, rank, b, key, transferID)
 }
 
 // RDMAWriteImm implements protocol.Notifier. The immediate data consumes a receive at
 // the target, so it needs a credit like a packet. Short data is inline and complete at
 // once, so that a rank with many targets does not wait for their acknowledgements.
-func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error {
+func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, transferID uint64) error {
 	l := f.links[rank]
 	if l != nil && l.up && l.credits == 0 {
 		l.coreWaiting = true
@@ -28,7 +28,7 @@ func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint3
 	}
 	wr := verbs.SendWR{Opcode: verbs.WRRDMAWriteWithImm, Imm: notice}
 	if len(b) > inlineMax {
-		err := f.startTransfer(wr, rank, b, key, move)
+		err := f.startTransfer(wr, rank, b, key, transferID)
 		if err == nil {
 			l.credits--
 		}
@@ -47,17 +47,17 @@ func (f *Fabric) RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint3
 		l.credits--
 		f.countRecent(l)
 	}
-	f.host.Core().TransferDone(move, l.cause)
+	f.host.Core().TransferDone(transferID, l.cause)
 	return nil
 }
 
 // RDMAAtomic implements protocol.Atomics through a send buffer.
-func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
+func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, transferID uint64) error {
 	l, err := f.usableLink(rank, 1)
 	if err != nil {
 		return err
 	}
-	m := transfer{id: move, buffer: f.sendBuffers.alloc(), readBuffer: b}
+	m := transfer{id: transferID, buffer: f.sendBuffers.alloc(), readBuffer: b}
 	if m.buffer == noBuffer {
 		f.waitForBuffer(l)
 		return protocol.ErrNoRoom
@@ -107,7 +107,7 @@ const noBuffer = -1
 // startTransfer posts a transfer, whose operation wr gives: short ones inline or
 // through a send buffer unless the memory is registered, long ones from the registered
 // memory.
-func (f *Fabric) startTransfer(wr verbs.SendWR, rank int, b []byte, key envelope.Key, move uint64) error {
+func (f *Fabric) startTransfer(wr verbs.SendWR, rank int, b []byte, key envelope.Key, transferID uint64) error {
 	pieces := (len(b) + maxTransferWR - 1) / maxTransferWR
 	l, err := f.usableLink(rank, pieces)
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *Fabric) startTransfer(wr verbs.SendWR, rank int, b []byte, key envelope
 	}
 	op := wr.Opcode
 	wr.RemoteAddr, wr.RKey, wr.SGList = key.Addr, key.RKey, f.sge[:]
-	m := transfer{id: move, buffer: noBuffer}
+	m := transfer{id: transferID, buffer: noBuffer}
 	if op != verbs.WRRDMARead && len(b) <= inlineMax {
 		wr.Flags, wr.SGList, wr.InlineData = verbs.SendInline, nil, b
 		f.postTransfer(l, wr, m)

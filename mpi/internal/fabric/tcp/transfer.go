@@ -21,11 +21,11 @@ type transfer struct {
 const readWindow = 16 * maxFramePayload
 
 // RDMARead implements protocol.Net.
-func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
+func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, transferID uint64) error {
 	l, err := f.writableLink(rank)
 	if err == nil {
-		m := &transfer{id: move, b: b, key: key, left: len(b)}
-		l.transfers[move] = m
+		m := &transfer{id: transferID, b: b, key: key, left: len(b)}
+		l.transfers[transferID] = m
 		l.pendingReads = append(l.pendingReads, m)
 		l.requestReads()
 	}
@@ -33,22 +33,22 @@ func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) err
 }
 
 // RDMAWrite implements protocol.Net.
-func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
+func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, transferID uint64) error {
 	l, err := f.writableLink(rank)
 	if err == nil {
-		l.currentWrite = &transfer{id: move, b: b, key: key}
-		l.transfers[move] = l.currentWrite
+		l.currentWrite = &transfer{id: transferID, b: b, key: key}
+		l.transfers[transferID] = l.currentWrite
 		l.writePending()
 	}
 	return err
 }
 
 // RDMAAtomic implements protocol.Atomics.
-func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
+func (f *Fabric) RDMAAtomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, transferID uint64) error {
 	l, err := f.writableLink(rank)
 	if err == nil {
-		l.transfers[move] = &transfer{id: move, b: b}
-		h := frame{Kind: addFrame, Transfer: move, Addr: key.Addr, Key: key.RKey, Offset: a.Operand}
+		l.transfers[transferID] = &transfer{id: transferID, b: b}
+		h := frame{Kind: addFrame, Transfer: transferID, Addr: key.Addr, Key: key.RKey, Offset: a.Operand}
 		if a.Swap {
 			h.Kind, h.New = swapFrame, a.New
 		}
