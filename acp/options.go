@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -94,7 +93,9 @@ func (o *Options) applyDefaults() error {
 	if o.Patience < 0 {
 		return fmt.Errorf("%w: Options.Patience: %v is negative", ErrOptions, o.Patience)
 	}
-	o.Patience = cmp.Or(o.Patience, 500*time.Millisecond)
+	if o.Patience == 0 {
+		o.Patience = 500 * time.Millisecond
+	}
 	if _, err := o.Connect.QPAttr(verbs.RC); err != nil {
 		return fmt.Errorf("%w: Options.Connect: %w", ErrOptions, err)
 	}
