@@ -42,14 +42,14 @@ func (ch *Channel) progressConnect() (watch bool) {
 // enterRequest tries to store the request in a word of the receiver's connection request buffer by
 // compare-and-swap.
 func (ch *Channel) enterRequest() {
-	at := (int(ch.crbProbe) + ch.p.rank) % crbSlots
-	a := ch.p.newAccess(protocol.Make(int(ch.peer), starterRegion, crbOffset+8*uint64(at)), 8, (*enterOp)(ch))
+	slot := (int(ch.crbProbe) + ch.p.rank) % crbSlots
+	a := ch.p.newAccess(protocol.Make(int(ch.peer), starterRegion, crbOffset+8*uint64(slot)), 8, (*enterOp)(ch))
 	a.Kind, a.Operand = fabric.CompareSwap, uint64(ch.mem.GA(ch.controlOffset()))
 	ch.connectPending = true
 	ch.p.startAccess(a)
 }
 
-// enterOp is the owner of that compare-and-swap.
+// enterOp is the Channel of enterRequest as the accessOwner of its compare-and-swap.
 type enterOp Channel
 
 func (e *enterOp) onAccessDone(a *access, err error) {
@@ -75,7 +75,7 @@ func (ch *Channel) primeConnection() {
 	ch.p.startAccess(a)
 }
 
-// primeOp is the owner of that write.
+// primeOp is the Channel of primeConnection as the accessOwner of its write.
 type primeOp Channel
 
 func (e *primeOp) onAccessDone(_ *access, err error) {
@@ -109,7 +109,7 @@ func (ch *Channel) acceptRequest(q connectRequest) {
 	ch.p.channels.markActive(ch)
 }
 
-// controlOp is the owner of writes to the other end's control block and of signals.
+// controlOp is a Channel as the accessOwner of writes to the other end's control block and of signals.
 type controlOp Channel
 
 func (e *controlOp) onAccessDone(_ *access, err error) {

@@ -43,4 +43,19 @@
 // An operation on an address outside of all regions fails, and Complete returns its error, which names the
 // operation; other operations are not affected. All errors are an [*Error] that wraps [ErrRegion], [ErrRange],
 // [ErrLost] or another error of this package.
+//
+// # How an operation travels
+//
+//	Copy, FetchAdd ...     copy.go, atomic.go     Channel.Send, Recv     request.go
+//	   v                                             v
+//	operation, task        handle.go              progressSend, -Recv    send.go, recv.go
+//	   | starts after the handle it depends on       |
+//	   v                                             v
+//	access                 access.go: one RDMA operation on memory of one rank
+//	   | region directory of the rank: peer.go
+//	   v
+//	fabric.Net             internal/fabric: rc (connections) or ud (RDMA over datagrams)
+//
+// A copy between two other ranks is relayed in blocks (relay.go). Operations on memory of this rank do not use
+// the fabric (local.go). The waiting goroutine polls the fabric for all (wait.go).
 package acp

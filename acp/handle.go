@@ -174,7 +174,7 @@ type completeCond struct {
 	h Handle
 }
 
-func (u completeCond) isReady() bool { return u.p.handles.completed >= u.h || u.p.closed }
+func (c completeCond) isReady() bool { return c.p.handles.completed >= c.h || c.p.closed }
 
 // takeFailures removes and returns the failures of operations up to a handle.
 func (p *Process) takeFailures(upTo Handle) error {

@@ -93,7 +93,7 @@ func (p *Process) probeRank(rank int) {
 	p.net.Flush()
 }
 
-// probeOp is the owner of the liveness probe.
+// probeOp is a peer as the fabric.Owner of its liveness probe.
 type probeOp peer
 
 // OpDone implements fabric.Owner.

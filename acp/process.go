@@ -33,7 +33,7 @@ type Process struct {
 	relays       relays
 	modifyQueues map[protocol.GA][]*atomicOp // atomics done by a compare-and-swap loop, by word: the first one runs
 	barrier      barrier
-	channels     channels
+	channels     channelTable
 	localOps     accessList // pending accesses to memory of this rank
 	freeAccesses *access    // free list
 }

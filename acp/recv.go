@@ -76,15 +76,15 @@ func (ch *Channel) scheduleCredits() {
 }
 
 // flushCredits sends all pending credit updates.
-func (c *channels) flushCredits() {
-	for i, ch := range c.creditsDue {
-		c.creditsDue[i] = nil
+func (t *channelTable) flushCredits() {
+	for i, ch := range t.creditsDue {
+		t.creditsDue[i] = nil
 		ch.creditDue = false
 		if ch.err == nil && ch.state == open && !ch.receiverFreed {
 			ch.returnCredits()
 		}
 	}
-	c.creditsDue = c.creditsDue[:0]
+	t.creditsDue = t.creditsDue[:0]
 }
 
 // returnCredits sends a credit update for the slots that were consumed.

@@ -242,26 +242,26 @@ type readBuffer struct {
 // readSlots is the maximum number of concurrent reads.
 const readSlots = 64
 
-func (l *readBuffer) init(net fabric.Net) (err error) {
-	l.mr, err = net.Register(make([]byte, readSlots*protocol.EntrySize), false)
+func (b *readBuffer) init(net fabric.Net) (err error) {
+	b.mr, err = net.Register(make([]byte, readSlots*protocol.EntrySize), false)
 	for i := range readSlots {
-		l.free = append(l.free, i)
+		b.free = append(b.free, i)
 	}
 	return err
 }
 
 // allocSlot returns a free slot. The caller checks that there is one.
-func (l *readBuffer) allocSlot() (slot int) {
-	last := len(l.free) - 1
-	slot = l.free[last]
-	l.free = l.free[:last]
+func (b *readBuffer) allocSlot() (slot int) {
+	last := len(b.free) - 1
+	slot = b.free[last]
+	b.free = b.free[:last]
 	return slot
 }
 
 // slotWords returns the words that were read into a slot.
-func (l *readBuffer) slotWords(slot int) (w [protocol.EntryWords]uint64) {
+func (b *readBuffer) slotWords(slot int) (w [protocol.EntryWords]uint64) {
 	for i := range w {
-		w[i] = binary.NativeEndian.Uint64(l.mr.Bytes()[slot*protocol.EntrySize+8*i:])
+		w[i] = binary.NativeEndian.Uint64(b.mr.Bytes()[slot*protocol.EntrySize+8*i:])
 	}
 	return w
 }

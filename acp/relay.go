@@ -70,29 +70,29 @@ func (p *Process) scheduleRelays() {
 }
 
 // onAccessDone implements accessOwner.
-func (m *relayBlock) onAccessDone(_ *access, err error) {
-	p := m.o.p
-	if err == nil && !m.writing {
-		m.writing = true
-		p.startAccess(p.newPut(m.to.Add(m.off), p.relays.memory, m.buffer*relayBlockSize, m.n, m))
+func (b *relayBlock) onAccessDone(_ *access, err error) {
+	p := b.o.p
+	if err == nil && !b.writing {
+		b.writing = true
+		p.startAccess(p.newPut(b.to.Add(b.off), p.relays.memory, b.buffer*relayBlockSize, b.n, b))
 		return
 	}
 	if err != nil {
-		if m.err == nil {
-			m.err = err
+		if b.err == nil {
+			b.err = err
 		}
-		m.stopReading()
+		b.stopReading()
 	}
-	p.relays.free = append(p.relays.free, m.buffer)
-	m.outstanding--
-	if m.outstanding == 0 && (m.nextOffset == m.totalLen() || m.err != nil) {
-		m.o.finishOp(m.err)
+	p.relays.free = append(p.relays.free, b.buffer)
+	b.outstanding--
+	if b.outstanding == 0 && (b.nextOffset == b.totalLen() || b.err != nil) {
+		b.o.finishOp(b.err)
 	}
 	p.scheduleRelays()
 }
 
 // totalLen returns the length of the copy in bytes.
-func (m *relayBlock) totalLen() int { return m.copyOp.n }
+func (b *relayBlock) totalLen() int { return b.copyOp.n }
 
 // stopReading stops c from reading further blocks.
 func (c *relay) stopReading() {

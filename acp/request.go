@@ -100,12 +100,12 @@ func (r *Request) deregister() {
 }
 
 // pushRequest appends a request and starts it. A request that cannot be started is complete at once.
-func (ch *Channel) pushRequest(kind requestKind, buf []byte, stays bool) *Request {
+func (ch *Channel) pushRequest(kind requestKind, buf []byte, committed bool) *Request {
 	if ch.isNull() {
 		return nil
 	}
 	p := ch.p
-	r := &Request{ch: ch, buf: buf, kind: kind, committed: stays}
+	r := &Request{ch: ch, buf: buf, kind: kind, committed: committed}
 	p.mu.Lock()
 	defer p.unlockAndNotify()
 	p.noteActivity()

@@ -171,7 +171,7 @@ func (ch *Channel) newSlotPut(to protocol.GA, n int) *access {
 	return a
 }
 
-// slotPutOp is the owner of puts to slots.
+// slotPutOp is a Channel as the accessOwner of puts to slots.
 type slotPutOp Channel
 
 func (e *slotPutOp) onAccessDone(a *access, err error) {

@@ -82,15 +82,15 @@ type flagCond struct {
 	off int
 }
 
-func (f flagCond) isReady() bool {
-	b := &f.p.barrier
-	if f.p.memory.starter.LoadUint64(f.off) > b.completed {
+func (c flagCond) isReady() bool {
+	b := &c.p.barrier
+	if c.p.memory.starter.LoadUint64(c.off) > b.completed {
 		return true
 	}
-	if r := f.p.peers[b.source]; b.err == nil && r != nil {
+	if r := c.p.peers[b.source]; b.err == nil && r != nil {
 		b.err = r.lostErr
 	}
-	if b.err == nil && f.p.closed {
+	if b.err == nil && c.p.closed {
 		b.err = ErrClosed
 	}
 	return b.err != nil
@@ -99,4 +99,4 @@ func (f flagCond) isReady() bool {
 // putsCond is ready when all puts of the barrier are complete.
 type putsCond struct{ p *Process }
 
-func (q putsCond) isReady() bool { return q.p.barrier.outstanding == 0 || q.p.closed }
+func (c putsCond) isReady() bool { return c.p.barrier.outstanding == 0 || c.p.closed }

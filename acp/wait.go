@@ -25,9 +25,9 @@ type progressEngine struct {
 	backgroundDone  chan struct{} // closed when runBackground has returned
 }
 
-func (t *progressEngine) init(mu *sync.Mutex) {
-	t.cond.L = mu
-	t.wakeCtx = cancelctx.New(context.Canceled)
+func (e *progressEngine) init(mu *sync.Mutex) {
+	e.cond.L = mu
+	e.wakeCtx = cancelctx.New(context.Canceled)
 }
 
 // condition is the condition that a goroutine waits for. isReady is called with Process.mu held.
@@ -256,4 +256,4 @@ type activityCond struct {
 	last uint64
 }
 
-func (v activityCond) isReady() bool { return v.p.engine.activity != v.last || v.p.closed }
+func (c activityCond) isReady() bool { return c.p.engine.activity != c.last || c.p.closed }

@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// channels holds the channel ends of this rank.
-type channels struct {
+// channelTable holds the channel ends of this rank.
+type channelTable struct {
 	ends           []*Channel                    // by id, which immediate data carries; id 0 is unused
-	free           []uint16                      // unused ids
+	free           []uint16                      // unused ids below len(ends)
 	active         []*Channel                    // ends that must poll memory or have work
 	creditsDue     []*Channel                    // receiving ends whose credits are returned with the next send or wait
 	created        map[direction]uint32          // number of channels created per rank and direction
@@ -33,61 +33,61 @@ type requestKey struct {
 	number uint32
 }
 
-// connectRequest is a connection request that was read from the sender.
+// connectRequest is a connection request whose details were read from the sender.
 type connectRequest struct {
 	control protocol.GA // of the sending end
 	protocol.ConnectRequest
 }
 
-// maxRequests is the maximum number of requests kept for receiving ends that do not exist yet. More requests
-// stay in the connection request buffer, and their senders wait.
+// maxRequests is the maximum number of requests kept for receiving ends that do not exist yet. Requests beyond
+// it stay in the connection request buffer, and their senders wait.
 const maxRequests = 1 << 16
 
-func (c *channels) initTables() {
-	c.ends = []*Channel{nil}
-	c.created, c.requests, c.unmatched = map[direction]uint32{}, map[requestKey]connectRequest{}, map[requestKey]*Channel{}
+func (t *channelTable) initTables() {
+	t.ends = []*Channel{nil}
+	t.created, t.requests, t.unmatched = map[direction]uint32{}, map[requestKey]connectRequest{}, map[requestKey]*Channel{}
 }
 
 // assignID gives an end its id.
-func (c *channels) assignID(ch *Channel) error {
-	if n := len(c.free); n > 0 {
-		ch.id = c.free[n-1]
-		c.free = c.free[:n-1]
-		c.ends[ch.id] = ch
+func (t *channelTable) assignID(ch *Channel) error {
+	if n := len(t.free); n > 0 {
+		ch.id = t.free[n-1]
+		t.free = t.free[:n-1]
+		t.ends[ch.id] = ch
 		return nil
 	}
-	if len(c.ends) == protocol.MaxRegions {
-		return fmt.Errorf("%w: at most %d channel ends", verbs.ErrLimit, len(c.ends)-1)
+	if len(t.ends) == protocol.MaxRegions {
+		return fmt.Errorf("%w: at most %d channel ends", verbs.ErrLimit, len(t.ends)-1)
 	}
-	ch.id = uint16(len(c.ends))
-	c.ends = append(c.ends, ch)
+	ch.id = uint16(len(t.ends))
+	t.ends = append(t.ends, ch)
 	return nil
 }
 
 // removeEnd frees the id of an end.
-func (c *channels) removeEnd(ch *Channel) {
-	c.ends[ch.id] = nil
-	c.free = append(c.free, ch.id)
+func (t *channelTable) removeEnd(ch *Channel) {
+	t.ends[ch.id] = nil
+	t.free = append(t.free, ch.id)
 }
 
 // markActive queues an end for progressActive.
-func (c *channels) markActive(ch *Channel) {
+func (t *channelTable) markActive(ch *Channel) {
 	if !ch.active {
 		ch.active = true
-		c.active = append(c.active, ch)
+		t.active = append(t.active, ch)
 	}
 }
 
 // progressActive advances all active ends. Those that must poll memory stay active.
-func (c *channels) progressActive(p *Process) {
-	if len(c.unmatched) > 0 {
-		c.scanRequests(p)
+func (t *channelTable) progressActive(p *Process) {
+	if len(t.unmatched) > 0 {
+		t.scanRequests(p)
 	}
-	if len(c.active) == 0 {
+	if len(t.active) == 0 {
 		return
 	}
-	list := c.active
-	c.active = c.active[len(c.active):] // ends activated meanwhile are appended
+	list := t.active
+	t.active = t.active[len(t.active):] // ends activated meanwhile are appended
 	kept := list[:0]
 	for _, ch := range list {
 		ch.active = false
@@ -96,18 +96,18 @@ func (c *channels) progressActive(p *Process) {
 			kept = append(kept, ch)
 		}
 	}
-	c.active = append(kept, c.active...)
+	t.active = append(kept, t.active...)
 }
 
 // scanRequests takes requests out of the connection request buffer, and reads their details from the senders.
-func (c *channels) scanRequests(p *Process) {
+func (t *channelTable) scanRequests(p *Process) {
 	for i := range crbSlots {
 		off := crbOffset + 8*i
 		ga := protocol.GA(p.memory.starter.LoadUint64(off))
 		if ga == protocol.Null {
 			continue
 		}
-		if len(c.requests) >= maxRequests || len(p.memory.readBuf.free) == 0 {
+		if len(t.requests) >= maxRequests || len(p.memory.readBuf.free) == 0 {
 			return
 		}
 		atomic.StoreUint64(wordPtr(p.memory.starter.Bytes(), off), 0)
@@ -120,13 +120,13 @@ func (c *channels) scanRequests(p *Process) {
 
 // readRequest starts reading the control block of a sending end.
 func (p *Process) readRequest(control protocol.GA) {
-	i := &requestRead{p: p, control: control, slot: p.memory.readBuf.allocSlot()}
-	a := p.newAccess(control, 16, i)
-	a.Kind, a.Mem, a.Off, a.N = fabric.Get, p.memory.readBuf.mr, i.slot*protocol.EntrySize, 16
+	r := &requestRead{p: p, control: control, slot: p.memory.readBuf.allocSlot()}
+	a := p.newAccess(control, 16, r)
+	a.Kind, a.Mem, a.Off, a.N = fabric.Get, p.memory.readBuf.mr, r.slot*protocol.EntrySize, 16
 	p.startAccess(a)
 }
 
-// requestRead is the owner of that read.
+// requestRead is a read of readRequest, as its accessOwner.
 type requestRead struct {
 	p       *Process
 	control protocol.GA
@@ -134,24 +134,24 @@ type requestRead struct {
 }
 
 // onAccessDone implements accessOwner: it connects the request to its receiving end, or keeps it for later.
-func (i *requestRead) onAccessDone(_ *access, err error) {
-	w := i.p.memory.readBuf.slotWords(i.slot)
-	i.p.freeReadSlot(i.slot)
+func (r *requestRead) onAccessDone(_ *access, err error) {
+	w := r.p.memory.readBuf.slotWords(r.slot)
+	r.p.freeReadSlot(r.slot)
 	if err != nil {
 		return // the sender failed, and its channels fail for that
 	}
-	q, ok := protocol.ParseConnectRequest([2]uint64(w[:2]), i.p.rank)
+	q, ok := protocol.ParseConnectRequest([2]uint64(w[:2]), r.p.rank)
 	if !ok {
 		return
 	}
-	c := &i.p.channels
-	name := requestKey{i.control.Rank(), q.Number}
-	if ch := c.unmatched[name]; ch != nil {
-		delete(c.unmatched, name)
-		ch.acceptRequest(connectRequest{i.control, q})
+	table := &r.p.channels
+	key := requestKey{r.control.Rank(), q.Number}
+	if ch := table.unmatched[key]; ch != nil {
+		delete(table.unmatched, key)
+		ch.acceptRequest(connectRequest{r.control, q})
 		return
 	}
-	c.requests[name] = connectRequest{i.control, q}
+	table.requests[key] = connectRequest{r.control, q}
 }
 
 // handleSignal delivers the immediate data of a channel.
@@ -183,22 +183,22 @@ func (p *Process) handleSignal(rank int, imm uint32) {
 }
 
 // failPeer fails all channels with a rank.
-func (c *channels) failPeer(rank int, cause error) {
-	for _, ch := range c.ends {
+func (t *channelTable) failPeer(rank int, cause error) {
+	for _, ch := range t.ends {
 		if ch != nil && int(ch.peer) == rank {
 			ch.failChannel(cause)
 		}
 	}
-	for name := range c.requests {
-		if name.rank == rank {
-			delete(c.requests, name)
+	for key := range t.requests {
+		if key.rank == rank {
+			delete(t.requests, key)
 		}
 	}
 }
 
 // failAll fails all channels with ErrClosed.
-func (c *channels) failAll() {
-	for _, ch := range c.ends {
+func (t *channelTable) failAll() {
+	for _, ch := range t.ends {
 		if ch != nil {
 			ch.failChannel(ErrClosed)
 		}
@@ -206,8 +206,8 @@ func (c *channels) failAll() {
 }
 
 // probePeers probes the peers of the channels that have incomplete requests.
-func (c *channels) probePeers(p *Process) {
-	for _, ch := range c.ends {
+func (t *channelTable) probePeers(p *Process) {
+	for _, ch := range t.ends {
 		if ch != nil && ch.err == nil && int(ch.peer) != p.rank && (ch.state == connecting || ch.first != nil || ch.freed) {
 			p.probeRank(int(ch.peer))
 		}
