@@ -56,9 +56,9 @@ func (q *watchedQP) Modify(a verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return q.QP.Modify(a, mask)
 }
 
-// TestWhyBeforeFlush checks that the connection has its error before requests are flushed, so that
+// TestErrorBeforeFlush checks that the connection has its error before requests are flushed, so that
 // the poller of a flushed completion can query it.
-func TestWhyBeforeFlush(t *testing.T) {
+func TestErrorBeforeFlush(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	var ca *cm.Conn
 	said := make(chan error, 1)

@@ -47,7 +47,7 @@ func TestEveryRejectReason(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	_, err := a.dial(t, b, netip.AddrPortFrom(b.m.Addr().Addr(), 9), cm.DialOptions{})
 	var refused *cm.RejectError
@@ -394,9 +394,9 @@ func TestWithdrawnRequests(t *testing.T) {
 	require.EqualValues(t, 500, r.QPN, "the first")
 }
 
-// TestJunk checks that malformed datagrams, from queue pairs other than management ones or of other
+// TestMalformedDatagrams checks that malformed datagrams, from queue pairs other than management ones or of other
 // senders, are counted, and that the service continues.
-func TestJunk(t *testing.T) {
+func TestMalformedDatagrams(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	p := newPuppet(t, b)
 	p.sendRaw(p.qp, []byte("short"))

@@ -72,9 +72,9 @@ func TestDefaults(t *testing.T) {
 	require.EqualValues(t, b.dev.QueryDevice().NodeGUID, ca.Params().GUID)
 }
 
-// TestStrangersAreToldNothing checks that another adapter gets the fields that Linux sends, and
+// TestForeignPeersGetStandardFields checks that another adapter gets the fields that Linux sends, and
 // that only softrnic peers, or all with Announce, get the receive buffer.
-func TestStrangersAreToldNothing(t *testing.T) {
+func TestForeignPeersGetStandardFields(t *testing.T) {
 	quiet, loud := newEnd(t, cm.Options{}), newEnd(t, cm.Options{Announce: true})
 	far, near := netip.MustParseAddrPort("192.0.2.1:7174"), netip.MustParseAddrPort("127.0.0.9:7174")
 	for _, c := range []struct {

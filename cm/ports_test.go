@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/cm"
 )
 
-// TestPortsRest checks that the port of a closed listener is not reused while others are free.
-func TestPortsRest(t *testing.T) {
+// TestPortsAreQuarantined checks that the port of a closed listener is not reused while others are free.
+func TestPortsAreQuarantined(t *testing.T) {
 	e := newEnd(t, cm.Options{})
 	seen := map[uint16]bool{}
 	for range 2000 {

@@ -74,8 +74,8 @@ func TestSDPPorts(t *testing.T) {
 	require.Equal(t, cm.InvalidServiceID, refused.Reason)
 }
 
-// TestHelloThatLies checks that an inconsistent Hello is not sent.
-func TestHelloThatLies(t *testing.T) {
+// TestInconsistentHello checks that an inconsistent Hello is not sent.
+func TestInconsistentHello(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(9, cm.ListenOptions{PortSpace: cm.SDP})
 	require.NoError(t, err)

@@ -71,7 +71,7 @@ func readReason(t *testing.T, c net.Conn) string {
 
 // A connection that does not belong to the job is rejected, with the reason if it uses the
 // protocol. The run continues.
-func TestStrangers(t *testing.T) {
+func TestForeignConnections(t *testing.T) {
 	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			var b bin
@@ -126,7 +126,7 @@ func TestStrangers(t *testing.T) {
 }
 
 // A peer that violates the protocol ends the run, with an error that names the violation.
-func TestLyingProducer(t *testing.T) {
+func TestInvalidProducer(t *testing.T) {
 	unit, all := appendFrame(nil, kindUnit, []byte("hi")), networks(t)
 	for says, bytes := range map[string][]byte{
 		"end of work 0 after 2 units of 4 bytes, want work 0 after 1 of 2 bytes": appendEnd(unit, 0, Counts{2, 4}),
@@ -186,7 +186,7 @@ func TestAcknowledgementOfNothing(t *testing.T) {
 }
 
 // A consumer that violates the protocol.
-func TestLyingConsumer(t *testing.T) {
+func TestInvalidConsumer(t *testing.T) {
 	for says, bytes := range map[string][]byte{
 		"got bye, want acknowledgements":  appendFrame(nil, kindBye, nil),
 		"got unit, want acknowledgements": appendFrame(nil, kindUnit, nil),

@@ -49,7 +49,7 @@ func sendForever(out string) func(Instance) (Filter, error) {
 }
 
 // A filter that fails ends the run on all hosts, with its reason.
-func TestFailureIsHeardEverywhere(t *testing.T) {
+func TestFailureEndsAllHosts(t *testing.T) {
 	boom := always(func(_ context.Context, w *Work) error {
 		_, err := w.In("a").Next()
 		return errors.Join(err, errBoom)

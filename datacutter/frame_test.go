@@ -23,7 +23,7 @@ func TestFrameBytes(t *testing.T) {
 		hex.EncodeToString(h.appendTo(nil)))
 }
 
-func TestFrameLengthsLie(t *testing.T) {
+func TestInvalidFrameLengths(t *testing.T) {
 	const unitSize = 1000
 	for _, c := range []struct {
 		name   string

@@ -338,8 +338,8 @@ func TestBoardProgress(t *testing.T) {
 	})
 }
 
-// TestForgottenBoards checks that the shared memory of an unreachable communicator is released.
-func TestForgottenBoards(t *testing.T) {
+// TestUnreachableBoards checks that the shared memory of an unreachable communicator is released.
+func TestUnreachableBoards(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// TestAckOnlyWhenAsked checks that an acknowledgement is sent only if a packet requests one.
-func TestAckOnlyWhenAsked(t *testing.T) {
+// TestAckOnRequest checks that an acknowledgement is sent only if a packet requests one.
+func TestAckOnRequest(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600))
 	pkts := p.drain(p.a)
@@ -43,9 +43,9 @@ func TestAcksAreCoalesced(t *testing.T) {
 	require.Zero(t, p.a.Deadline(), "nothing is in flight")
 }
 
-// TestLongMessageAsksOnItsWay checks that a long message requests acknowledgements at least every
+// TestLongMessageRequestsAcks checks that a long message requests acknowledgements at least every
 // 16 packets, so that the window moves.
-func TestLongMessageAsksOnItsWay(t *testing.T) {
+func TestLongMessageRequestsAcks(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 60_000))
 	unasked := 0
@@ -60,9 +60,9 @@ func TestLongMessageAsksOnItsWay(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.takeCompletions())
 }
 
-// TestWindowShrinksBehindUnaskedPackets checks that a message does not wait for its timer if the
+// TestWindowShrinksWithoutAckRequest checks that a message does not wait for its timer if the
 // window shrinks while no packet in flight requests an acknowledgement.
-func TestWindowShrinksBehindUnaskedPackets(t *testing.T) {
+func TestWindowShrinksWithoutAckRequest(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU4096))
 	p.a.post(p.now, p.write(1, 0, 0, 60_000))
 	out := &batch{room: 7} // less than the interval of requests

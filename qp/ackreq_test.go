@@ -9,9 +9,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnawaited checks that with a softrnic peer a message without a waiter requests no
+// TestDelayedAck checks that with a softrnic peer a message without a waiter requests no
 // acknowledgement, and that it is acknowledged after AckDelay.
-func TestUnawaited(t *testing.T) {
+func TestDelayedAck(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.write(2, 0, 0, 8)))
 	pkts := p.drain(p.a)
@@ -52,9 +52,9 @@ func TestDelayAck(t *testing.T) {
 	require.True(t, p.drain(p.a)[0].BTH.AckReq, "a stranger")
 }
 
-// TestUnawaitedLost checks that a lost message is probed for after reliability.DelayedAckProbe, and that messages
+// TestDelayedAckLost checks that a lost message is probed for after reliability.DelayedAckProbe, and that messages
 // then request acknowledgements for a while, so that the next loss is detected soon.
-func TestUnawaitedLost(t *testing.T) {
+func TestDelayedAckLost(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
 	p.drain(p.a) // and lost
@@ -74,9 +74,9 @@ func TestUnawaitedLost(t *testing.T) {
 	require.False(t, p.drain(p.a)[0].BTH.AckReq)
 }
 
-// TestUnawaitedWithShortTimeout checks that all messages request acknowledgements if the timeout is
+// TestDelayedAckWithShortTimeout checks that all messages request acknowledgements if the timeout is
 // short.
-func TestUnawaitedWithShortTimeout(t *testing.T) {
+func TestDelayedAckWithShortTimeout(t *testing.T) {
 	p := connect(t, func(o *options) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer, a.Timeout = 1<<20, 10 }
 	})
@@ -84,9 +84,9 @@ func TestUnawaitedWithShortTimeout(t *testing.T) {
 	require.True(t, p.drain(p.a)[0].BTH.AckReq)
 }
 
-// TestUnawaitedGoAlong checks that an acknowledgement request covers the earlier messages, and so
+// TestDelayedAckIsCovered checks that an acknowledgement request covers the earlier messages, and so
 // does a response.
-func TestUnawaitedGoAlong(t *testing.T) {
+func TestDelayedAckIsCovered(t *testing.T) {
 	for what, last := range map[string]func(p *pair) verbs.SendWR{
 		"a signaled write": func(p *pair) verbs.SendWR { return p.write(2, 0, 0, 8) },
 		"a read":           func(p *pair) verbs.SendWR { return p.read(2, 4096, 0, 8) },

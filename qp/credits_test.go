@@ -204,9 +204,9 @@ func TestRetriesTakeNoCredit(t *testing.T) {
 	require.Len(t, p.drain(p.a), 5, "four credits and a probe")
 }
 
-// TestHeldMessageHoldsTheQueue checks that all requests after a message without a credit wait as
+// TestMessageWithoutCreditBlocksQueue checks that all requests after a message without a credit wait as
 // well.
-func TestHeldMessageHoldsTheQueue(t *testing.T) {
+func TestMessageWithoutCreditBlocksQueue(t *testing.T) {
 	p := connect(t, withCredits)
 	p.sends(1, 2)
 	p.a.post(p.now, p.write(3, 0, 0, 8))

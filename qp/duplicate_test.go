@@ -132,9 +132,9 @@ func TestReplayDoesNotNarrowTheRead(t *testing.T) {
 	require.Len(t, p.drain(p.b), 3)
 }
 
-// TestDuplicateReadWhileItIsAnswered checks that a duplicate read does not restart a response in
+// TestDuplicateReadDuringResponse checks that a duplicate read does not restart a response in
 // progress, unless the requested part has been sent.
-func TestDuplicateReadWhileItIsAnswered(t *testing.T) {
+func TestDuplicateReadDuringResponse(t *testing.T) {
 	p := connect(t)
 	req := p.readRequest(0, 0, 1000, p.b.key)
 	p.deliver(p.b, req)
@@ -164,9 +164,9 @@ func TestAtomicsHappenOnce(t *testing.T) {
 	require.EqualValues(t, 103, *word)
 }
 
-// TestForgottenResources checks that resources are kept for max_dest_rd_atomic requests, and that
+// TestEvictedResources checks that resources are kept for max_dest_rd_atomic requests, and that
 // older duplicates are dropped.
-func TestForgottenResources(t *testing.T) {
+func TestEvictedResources(t *testing.T) {
 	p := connect(t, withRdAtomic(8, 4))
 	for i := range uint64(5) {
 		p.a.post(p.now, p.fetchAdd(i, 0, 0, 1))
@@ -197,9 +197,9 @@ func TestReplayOfAnotherKind(t *testing.T) {
 	require.Empty(t, p.drain(p.b))
 }
 
-// TestStaleReadGivesWayToANewOne checks that a stray copy of an old read does not block a new one
+// TestStaleReadDoesNotBlockNewOne checks that a stray copy of an old read does not block a new one
 // when both arrive before any response is sent.
-func TestStaleReadGivesWayToANewOne(t *testing.T) {
+func TestStaleReadDoesNotBlockNewOne(t *testing.T) {
 	p := connect(t)
 	for i := range 4 {
 		p.deliver(p.b, p.readRequest(i, 0, 8, p.b.key))
@@ -223,9 +223,9 @@ func TestTooManyReadsAtATime(t *testing.T) {
 	require.Equal(t, "ACKNOWLEDGE 4 61 msn=4", got[4])
 }
 
-// TestReadMemoryVanishes checks memory that becomes invalid during a read response: NAK 0x62 at the
+// TestReadMemoryBecomesInvalid checks memory that becomes invalid during a read response: NAK 0x62 at the
 // PSN of the next packet, an event, and ERR. Later responses do not overtake it.
-func TestReadMemoryVanishes(t *testing.T) {
+func TestReadMemoryBecomesInvalid(t *testing.T) {
 	p := connect(t)
 	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
 	p.deliver(p.b, p.readRequest(0, 0, 1000, key), p.readRequest(4, 0, 8, p.b.key))
@@ -237,9 +237,9 @@ func TestReadMemoryVanishes(t *testing.T) {
 	require.Equal(t, []verbs.EventType{verbs.EventQPAccessErr}, p.b.raised())
 }
 
-// TestReplayMemoryVanished checks that a duplicate read of invalid memory is dropped: the requester
+// TestReplayOfInvalidMemory checks that a duplicate read of invalid memory is dropped: the requester
 // may have its response, and its owner may have deregistered the memory since.
-func TestReplayMemoryVanished(t *testing.T) {
+func TestReplayOfInvalidMemory(t *testing.T) {
 	p := connect(t)
 	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
 	req := p.readRequest(0, 0, 1000, key)

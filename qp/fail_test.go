@@ -457,8 +457,8 @@ func TestFlushAfterSuccess(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 BIND_MW len=0", "3 WR_FLUSH_ERR"}, p.a.takeCompletions())
 }
 
-// TestOwedAckLeavesAfterErr checks that messages received before the error are acknowledged.
-func TestOwedAckLeavesAfterErr(t *testing.T) {
+// TestPendingAckLeavesAfterErr checks that messages received before the error are acknowledged.
+func TestPendingAckLeavesAfterErr(t *testing.T) {
 	p := connect(t)
 	p.b.recv(9, 0, 8)
 	p.a.post(p.now, p.send(1, 0, 8))

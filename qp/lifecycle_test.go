@@ -141,9 +141,9 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainInSilence checks that EnSQDAsyncNotify selects whether an event is raised, and that it
+// TestDrainEventAttribute checks that EnSQDAsyncNotify selects whether an event is raised, and that it
 // is raised without the attribute.
-func TestDrainInSilence(t *testing.T) {
+func TestDrainEventAttribute(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		mask       verbs.QPAttrMask

@@ -135,9 +135,9 @@ func TestDatagramRDMADelayAckLost(t *testing.T) {
 	require.Equal(t, []bool{false}, requestsAck(c.drain(c.a)))
 }
 
-// TestDatagramRDMADelayAckRest checks that after the requested acknowledgement the remaining ones
+// TestDatagramRDMARemainingAcks checks that after the requested acknowledgement the remaining ones
 // are not accelerated.
-func TestDatagramRDMADelayAckRest(t *testing.T) {
+func TestDatagramRDMARemainingAcks(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	c.a.post(c.now, c.request(1, verbs.WRRDMARead, 0, 0, 8))
 	pkts := c.drain(c.a)

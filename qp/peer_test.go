@@ -214,9 +214,9 @@ func TestDatagramRDMARefused(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
-// TestDatagramRDMAStrangers checks that packets of a sender that is not a peer, has another token,
+// TestDatagramRDMAForeignPackets checks that packets of a sender that is not a peer, has another token,
 // or has not agreed have no effect and no response.
-func TestDatagramRDMAStrangers(t *testing.T) {
+func TestDatagramRDMAForeignPackets(t *testing.T) {
 	c := newCouple(t, 256, verbs.AccessRemote)
 	request := func() *wire.Packet {
 		c.a.post(c.now, c.request(1, verbs.WRRDMAWrite, 0, 0, 8))

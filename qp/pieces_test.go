@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestPieces checks that with a softrnic peer each packet of a write, and of a read response, is an
+// TestEqualPackets checks that with a softrnic peer each packet of a write, and of a read response, is an
 // ONLY. Otherwise the exchange equals that with other adapters.
-func TestPieces(t *testing.T) {
+func TestEqualPackets(t *testing.T) {
 	const m = 256
 	for _, n := range []int{m + 1, 2*m - 3, 2 * m, 5*m + 1} {
 		t.Run(fmt.Sprint(n, " bytes"), func(t *testing.T) {
@@ -52,9 +52,9 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestPiecesWithImmediate checks that the length of a write with immediate data at the receiver is
+// TestEqualPacketsWithImmediate checks that the length of a write with immediate data at the receiver is
 // that of all its packets.
-func TestPiecesWithImmediate(t *testing.T) {
+func TestEqualPacketsWithImmediate(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	p.b.recv(7, 32768, 64)
 	p.b.recv(8, 32768, 64)
@@ -73,9 +73,9 @@ func TestPiecesWithImmediate(t *testing.T) {
 	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5", "8 RECV_RDMA_WITH_IMM len=8 imm=5", "9 RECV len=8"}, p.b.takeCompletions())
 }
 
-// TestPiecesWithImmediateAndNoReceive checks that the last packet of a write with immediate data
+// TestEqualPacketsWithoutReceive checks that the last packet of a write with immediate data
 // consumes the receive. Without one the earlier packets are placed and counted once.
-func TestPiecesWithImmediateAndNoReceive(t *testing.T) {
+func TestEqualPacketsWithoutReceive(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	w := p.write(1, 0, 0, 600)
 	w.Opcode, w.Imm = verbs.WRRDMAWriteWithImm, 5
@@ -89,10 +89,10 @@ func TestPiecesWithImmediateAndNoReceive(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_WRITE len=600"}, p.a.takeCompletions())
 }
 
-// TestPiecesAndCredits checks that every packet increments the peer's MSN and moves the limit of
+// TestEqualPacketsAndCredits checks that every packet increments the peer's MSN and moves the limit of
 // the credits, once also when it is retransmitted, so that later messages neither stall nor exceed
 // the credits.
-func TestPiecesAndCredits(t *testing.T) {
+func TestEqualPacketsAndCredits(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer, withCredits)
 	p.b.recv(7, 32768, 64)
 	p.a.post(p.now, p.write(1, 0, 0, 5*256))
@@ -104,9 +104,9 @@ func TestPiecesAndCredits(t *testing.T) {
 		"one has a credit, one asks, the third waits")
 }
 
-// TestPieceBeyondTheRegion checks that a packet that exceeds the region fails without writing
+// TestEqualPacketBeyondTheRegion checks that a packet that exceeds the region fails without writing
 // beyond it.
-func TestPieceBeyondTheRegion(t *testing.T) {
+func TestEqualPacketBeyondTheRegion(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	end := len(p.b.buf)
 	p.a.post(p.now, p.write(1, 0, end-300, 600), p.write(2, 0, 0, 8))

@@ -164,8 +164,8 @@ func TestRoundTripIsTimed(t *testing.T) {
 	}
 }
 
-// TestTimedPacketAsks checks that the timed packet is the one that requests the acknowledgement.
-func TestTimedPacketAsks(t *testing.T) {
+// TestTimedPacketRequestsAck checks that the timed packet is the one that requests the acknowledgement.
+func TestTimedPacketRequestsAck(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600))
 	p.drain(p.a)

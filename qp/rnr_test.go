@@ -43,9 +43,9 @@ func TestRNRTimers(t *testing.T) {
 	}
 }
 
-// TestNothingMoreAfterRNR checks that packets after a rejected one cause no response, also before
+// TestNoResponseAfterRNR checks that packets after a rejected one cause no response, also before
 // the RNR NAK is sent.
-func TestNothingMoreAfterRNR(t *testing.T) {
+func TestNoResponseAfterRNR(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8), p.send(3, 0, 8))
 	pkts := p.drain(p.a)
@@ -218,9 +218,9 @@ func TestRNRBehindLostResponse(t *testing.T) {
 	require.Equal(t, []string{"READ_REQUEST 0 @0+8 A", "SEND_ONLY 1 len=8 A"}, p.describePackets(p.a, p.drain(p.a)))
 }
 
-// TestRNROfOneWhoTells checks that a softrnic peer, which advertises its receives, gets retries
+// TestRNROfAdvertisingPeer checks that a softrnic peer, which advertises its receives, gets retries
 // with backoff until then, and an immediate retry afterwards.
-func TestRNROfOneWhoTells(t *testing.T) {
+func TestRNROfAdvertisingPeer(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
 	p.a.post(p.now, p.send(1, 0, 8))
@@ -249,9 +249,9 @@ func heardOfReceives(p *pair) {
 	require.Len(p.t, p.b.takeCompletions(), 1)
 }
 
-// TestReceiveHeardWithRequestsBehind checks that the advertisement of a receive is handled also if
+// TestAdvertisementWithRequestsBehind checks that the advertisement of a receive is handled also if
 // later requests without a receive move the limit of credits.
-func TestReceiveHeardWithRequestsBehind(t *testing.T) {
+func TestAdvertisementWithRequestsBehind(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
 	p.a.post(p.now, p.send(1, 0, 8), p.write(2, 0, 0, 8), p.read(3, 0, 0, 8))
@@ -266,9 +266,9 @@ func TestReceiveHeardWithRequestsBehind(t *testing.T) {
 	require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8", "3 RDMA_READ len=8"}, p.a.takeCompletions())
 }
 
-// TestReadyAsks checks that a packet sent after the advertisement requests an acknowledgement, also
+// TestPacketAfterAdvertisementRequestsAck checks that a packet sent after the advertisement requests an acknowledgement, also
 // for a request with SendDelayAck, because only that shows that the peer was ready.
-func TestReadyAsks(t *testing.T) {
+func TestPacketAfterAdvertisementRequestsAck(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
 	heardOfReceives(p)
 	wr := p.send(1, 0, 8)
@@ -284,9 +284,9 @@ func TestReadyAsks(t *testing.T) {
 	require.True(t, pkts[0].BTH.AckReq)
 }
 
-// TestRNROfOneWhoNeverTold checks that a peer that has never advertised receives gets retries at
+// TestRNROfNonAdvertisingPeer checks that a peer that has never advertised receives gets retries at
 // its own interval: it may have a shared queue.
-func TestRNROfOneWhoNeverTold(t *testing.T) {
+func TestRNROfNonAdvertisingPeer(t *testing.T) {
 	for _, opts := range [][]option{{withCredits, withPeerBuffer, withSRQ}, {withPeerBuffer}} {
 		p := connect(t, opts...)
 		p.a.post(p.now, p.send(1, 0, 8))

@@ -12,10 +12,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnreliableWholeOrNone checks that on any network an unreliable message arrives completely or
+// TestUnreliableCompleteOrNone checks that on any network an unreliable message arrives completely or
 // not at all; without reordering and duplication at most once and in order; and that all requests
 // of the sender complete.
-func TestUnreliableWholeOrNone(t *testing.T) {
+func TestUnreliableCompleteOrNone(t *testing.T) {
 	for seed := range uint64(300) {
 		for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
 			t.Run(fmt.Sprint(typ, " seed ", seed), func(t *testing.T) { wholeOrNone(t, typ, seed) })

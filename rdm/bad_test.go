@@ -90,9 +90,9 @@ func TestFloodOfRequests(t *testing.T) {
 	}
 }
 
-// TestAnswersAhead checks that a reply to an operation that was not sent, or not completely, is a
+// TestRepliesAhead checks that a reply to an operation that was not sent, or not completely, is a
 // violation and completes the operation once: numbers of operations can be guessed.
-func TestAnswersAhead(t *testing.T) {
+func TestRepliesAhead(t *testing.T) {
 	for what, span := range map[string]int{"one that waits": 8, "a write that has left in part": 1 << 20} {
 		t.Run(what, func(t *testing.T) {
 			e, p, _ := target(t)

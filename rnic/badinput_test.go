@@ -85,9 +85,9 @@ func TestForgedPackets(t *testing.T) {
 	checkTransfers(t, a, b, 10_000, 1)
 }
 
-// TestJunk sends random bytes of every length, and random corruptions of a peer's packets. Only the
+// TestMalformedPackets sends random bytes of every length, and random corruptions of a peer's packets. Only the
 // counters change.
-func TestJunk(t *testing.T) {
+func TestMalformedPackets(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	a, b := pair(t, Options{Impair: "corrupt 20% seed 3"})

@@ -221,10 +221,10 @@ func stream(t *testing.T, a, b *end, op verbs.WROpcode, started func()) verbs.WC
 	}
 }
 
-// TestMemoryIsLeftAlone ends the access to memory in several ways while requests use it. When the
+// TestNoAccessAfterEnd ends the access to memory in several ways while requests use it. When the
 // call has returned, the adapter does not access the memory: under the race detector, the
 // comparison itself would be a race.
-func TestMemoryIsLeftAlone(t *testing.T) {
+func TestNoAccessAfterEnd(t *testing.T) {
 	hasty := verbs.ConnectOptions{Retries: 3}
 	run := func(t *testing.T, op verbs.WROpcode, mem func(a, b *end) verbs.MR, stop func(a, b *end) error) verbs.WC {
 		t.Parallel()

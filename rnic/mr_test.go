@@ -239,10 +239,10 @@ func TestDeregBesideTheEngine(t *testing.T) {
 	engine.Wait()
 }
 
-// TestNeighboursOfARegionAreLeftAlone checks that the program may store plainly to memory next to a
+// TestNeighboursOfARegionAreNotWritten checks that the program may store plainly to memory next to a
 // region, in the same word even, while the adapter writes to the region. The race detector checks
 // that; without it, the test checks that no store is lost.
-func TestNeighboursOfARegionAreLeftAlone(t *testing.T) {
+func TestNeighboursOfARegionAreNotWritten(t *testing.T) {
 	a, b := pair(t, Options{})
 	buf := aligned(16)
 	mr, err := b.pd.RegMR(buf[2:7], verbs.AccessLocalWrite|verbs.AccessRemoteWrite)

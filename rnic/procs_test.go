@@ -9,7 +9,7 @@ import (
 
 // A process with one processor can do something else while the adapter waits in a
 // system call, unless its user has said otherwise.
-func TestMakeRoom(t *testing.T) {
+func TestSetMaxProcs(t *testing.T) {
 	before := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(before)
 	open := func() int {

@@ -49,9 +49,9 @@ func TestAllocateAvoidsReserved(t *testing.T) {
 	require.Equal(t, []uint32{0xfffffe, 16, 18}, got)
 }
 
-// TestNumbersRest checks that the number of a closed queue pair is reused only after all others of
+// TestNumbersAreQuarantined checks that the number of a closed queue pair is reused only after all others of
 // its shard, for any random source.
-func TestNumbersRest(t *testing.T) {
+func TestNumbersAreQuarantined(t *testing.T) {
 	for _, shards := range []int{255, 256} {
 		for _, draw := range []uint32{0, 51, 1 << 12, 0xffffffff} {
 			table := newQPTable()

@@ -126,9 +126,9 @@ func awaitService(s *shard) {
 	}
 }
 
-// TestPacketsDoNotWaitForLooks checks that packets to a program that polls at any intervals are
+// TestPacketsDoNotWaitForPolls checks that packets to a program that polls at any intervals are
 // read by the service and do not wait for the program's next poll.
-func TestPacketsDoNotWaitForLooks(t *testing.T) {
+func TestPacketsDoNotWaitForPolls(t *testing.T) {
 	for _, r := range rhythms {
 		t.Run(r.name, func(t *testing.T) {
 			_, packets, served := readBeside(t, r, 30)
@@ -140,9 +140,9 @@ func TestPacketsDoNotWaitForLooks(t *testing.T) {
 	}
 }
 
-// TestServiceStaysBesideRareLooks checks that neither the service nor a leader leaves the socket
+// TestServiceStaysBesideRarePolls checks that neither the service nor a leader leaves the socket
 // for an occasional poll.
-func TestServiceStaysBesideRareLooks(t *testing.T) {
+func TestServiceStaysBesideRarePolls(t *testing.T) {
 	e := newEnd(t, Options{})
 	s := e.dev.shards[0]
 	awaitService(s)

@@ -9,9 +9,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestRelieve checks that a waiter gets the token from a service that sleeps in the socket, and
+// TestServiceYieldsToken checks that a waiter gets the token from a service that sleeps in the socket, and
 // backs off after a timeout.
-func TestRelieve(t *testing.T) {
+func TestServiceYieldsToken(t *testing.T) {
 	e := newEnd(t, Options{})
 	s := e.dev.shards[0]
 	never := func() bool { return false }

@@ -33,8 +33,8 @@ func TestPollBusy(t *testing.T) {
 	require.False(t, s.sleepLong(timer, time.Nanosecond))
 }
 
-// TestWatchOver checks that the sleep ends early only if the program makes no calls.
-func TestWatchOver(t *testing.T) {
+// TestSleepEndsWithoutCalls checks that the sleep ends early only if the program makes no calls.
+func TestSleepEndsWithoutCalls(t *testing.T) {
 	s := &shard{}
 	const d = time.Second
 	slept := func(sign func()) (total time.Duration, alive bool) {
@@ -70,8 +70,8 @@ func TestWatchOver(t *testing.T) {
 	require.Equal(t, 3*d/5, total)
 }
 
-// TestNapper checks that a sleep ends, also a very short one.
-func TestNapper(t *testing.T) {
+// TestSleeper checks that a sleep ends, also a very short one.
+func TestSleeper(t *testing.T) {
 	n := newShortSleeper()
 	defer n.close()
 	for _, d := range []time.Duration{0, 1, time.Microsecond, 50 * time.Microsecond, time.Millisecond} {
@@ -105,8 +105,8 @@ func TestLeftToService(t *testing.T) {
 	require.NoError(t, ch.Close())
 }
 
-// TestNapsAllocateNothing checks that sleeps of the service do not allocate.
-func TestNapsAllocateNothing(t *testing.T) {
+// TestSleepsAllocateNothing checks that sleeps of the service do not allocate.
+func TestSleepsAllocateNothing(t *testing.T) {
 	if racesync.Enabled {
 		t.Skip("the race detector allocates")
 	}

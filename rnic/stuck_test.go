@@ -13,10 +13,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestWaiterInVainIsTold checks that a waiter on a queue into which nothing can complete is
+// TestStuckWaiterIsReported checks that a waiter on a queue into which nothing can complete is
 // reported once, in the log, in the flight recorder and in the description of the queue, and that
 // other waiters are not.
-func TestWaiterInVainIsTold(t *testing.T) {
+func TestStuckWaiterIsReported(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		want string // of the hint; "": none
@@ -114,8 +114,8 @@ func TestWaiterInVainIsTold(t *testing.T) {
 	}
 }
 
-// TestWatchOfWaiters checks that the watch runs while there are waiters, and ends afterwards.
-func TestWatchOfWaiters(t *testing.T) {
+// TestWaiterWatchEnds checks that the watch runs while there are waiters, and ends afterwards.
+func TestWaiterWatchEnds(t *testing.T) {
 	e := newEnd(t, Options{})
 	cq := e.newCQ(t, 1).(*completionQueue)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -109,9 +109,9 @@ func TestCloseUnread(t *testing.T) {
 	}
 }
 
-// TestAskAfterEnd checks that queries of a closed connection are safe after its memory is freed,
+// TestQueriesAfterEnd checks that queries of a closed connection are safe after its memory is freed,
 // although it has unread data.
-func TestAskAfterEnd(t *testing.T) {
+func TestQueriesAfterEnd(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)
 		a, b := e.dial(t)
@@ -135,10 +135,10 @@ func TestAskAfterEnd(t *testing.T) {
 	})
 }
 
-// TestNothingButTheEndIsMissing checks that Drain waits for a peer that has all data and has not
+// TestDrainOfUnclosedPeer checks that Drain waits for a peer that has all data and has not
 // closed, and not for data: the last messages without a requested completion precede the end of the
 // stream.
-func TestNothingButTheEndIsMissing(t *testing.T) {
+func TestDrainOfUnclosedPeer(t *testing.T) {
 	for _, d := range designs {
 		t.Run(d.String(), func(t *testing.T) {
 			e := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: d, ZeroCopy: -1})

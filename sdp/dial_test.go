@@ -63,9 +63,9 @@ func TestDialErrors(t *testing.T) {
 	is(err, false, syscall.ECONNREFUSED)
 }
 
-// TestDialAnswers checks that the error names the side without a reply: the adapter, or the program
+// TestDialNamesSilentSide checks that the error names the side without a reply: the adapter, or the program
 // behind it.
-func TestDialAnswers(t *testing.T) {
+func TestDialNamesSilentSide(t *testing.T) {
 	t.Parallel()
 	manager := func(dev verbs.Device, o cm.Options) *cm.Manager {
 		m, err := cm.New(dev, o)

@@ -62,9 +62,9 @@ func TestInterrupt(t *testing.T) {
 	require.False(t, a.Interrupt(false, false), "it may be the end")
 }
 
-// TestNoPatrolDuringReads checks that the idle poller does not poll a connection with a waiting
+// TestNoIdlePollDuringReads checks that the idle poller does not poll a connection with a waiting
 // Read, and polls it when the Read has returned.
-func TestNoPatrolDuringReads(t *testing.T) {
+func TestNoIdlePollDuringReads(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.NIC}).dial(t)
 	for range 2 {
 		read := make(chan error, 1)

@@ -80,9 +80,9 @@ var lies = []struct {
 	{"a completion of nothing", sdp.NIC, func(p *puppet) { p.send(bsdh.MIDRdmaWrCompl, bsdh.RdmaCompl{Len: 1 << 30}.Append(nil)) }, "without a matching SinkAvail"},
 }
 
-// TestLiars checks that an invalid message ends the connection with an error that names it, and
+// TestInvalidMessages checks that an invalid message ends the connection with an error that names it, and
 // that other connections continue.
-func TestLiars(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{Window: puppetSlot / 2, Buffers: 4, BufferBytes: puppetSlot})
 	a, b := e.dial(t)
 	for _, lie := range lies {
@@ -110,8 +110,8 @@ func TestLiars(t *testing.T) {
 	}
 }
 
-// TestLyingHelloAck checks that an invalid HelloAck fails a dial, without leaks.
-func TestLyingHelloAck(t *testing.T) {
+// TestInvalidHelloAck checks that an invalid HelloAck fails a dial, without leaks.
+func TestInvalidHelloAck(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{})
 	for name, lie := range map[string]struct {
 		spoil func(a *bsdh.HelloAck)
@@ -199,8 +199,8 @@ func lendMemory(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan 
 	}
 }
 
-// TestEndsWhileLent checks that aborting a connection does not wait for lent memory.
-func TestEndsWhileLent(t *testing.T) {
+// TestAbortWhileLent checks that aborting a connection does not wait for lent memory.
+func TestAbortWhileLent(t *testing.T) {
 	for name, end := range map[string]func(s *sdp.Stack, c *sdp.Conn) error{
 		"reset":  func(_ *sdp.Stack, c *sdp.Conn) error { return errors.Join(c.SetLinger(0), c.Close()) },
 		"linger": func(_ *sdp.Stack, c *sdp.Conn) error { return errors.Join(c.SetLinger(1), c.Close()) },
@@ -221,9 +221,9 @@ func TestEndsWhileLent(t *testing.T) {
 	}
 }
 
-// TestPeerLiesWhileWeClose checks that the last call of a closed connection detects its end without
+// TestInvalidMessageDuringClose checks that the last call of a closed connection detects its end without
 // a further message.
-func TestPeerLiesWhileWeClose(t *testing.T) {
+func TestInvalidMessageDuringClose(t *testing.T) {
 	s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: 200 << 10, Linger: time.Hour})
 	s.SetReturnTime(time.Hour)
 	p, c, wrote := lendMemory(t, s)

@@ -88,9 +88,9 @@ func TestReadDeadlineBesideFullPeer(t *testing.T) {
 	})
 }
 
-// TestWholeWrite checks that a Write that has accepted all of its bytes has no error, also if its
+// TestCompleteWrite checks that a Write that has accepted all of its bytes has no error, also if its
 // deadline has passed.
-func TestWholeWrite(t *testing.T) {
+func TestCompleteWrite(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	eachDesign(t, func(t *testing.T, o sdp.Options) {

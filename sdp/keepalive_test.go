@@ -36,9 +36,9 @@ func TestKeepAliveTime(t *testing.T) {
 	}
 }
 
-// TestKeepAliveLooks checks that the sampling interval is that of the keepalive, also after a
+// TestKeepAliveSampling checks that the sampling interval is that of the keepalive, also after a
 // change.
-func TestKeepAliveLooks(t *testing.T) {
+func TestKeepAliveSampling(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Hour})
 	a, _ := e.dial(t)
 	require.Equal(t, time.Hour, sdp.Looks*a.WatchedEvery())

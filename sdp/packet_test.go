@@ -176,8 +176,8 @@ func TestPacketClose(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// TestPacketNobody checks the error of an unreachable peer.
-func TestPacketNobody(t *testing.T) {
+// TestPacketUnreachable checks the error of an unreachable peer.
+func TestPacketUnreachable(t *testing.T) {
 	a, b := packetConn(t, rnic.Options{}), packetConn(t, rnic.Options{})
 	to := b.LocalAddr()
 	require.NoError(t, b.Close())
@@ -276,9 +276,9 @@ func TestPacketRestart(t *testing.T) {
 	}
 }
 
-// TestPacketAsksAgain checks that an old cache entry is queried again without delaying datagrams,
+// TestPacketQueriesAgain checks that an old cache entry is queried again without delaying datagrams,
 // and that the failure of a terminated peer is reported.
-func TestPacketAsksAgain(t *testing.T) {
+func TestPacketQueriesAgain(t *testing.T) {
 	a, b := packetConn(t, rnic.Options{}), packetConn(t, rnic.Options{})
 	write := func() error {
 		_, err := a.WriteTo([]byte("x"), b.LocalAddr())

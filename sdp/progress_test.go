@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestLook checks that a reader slower than the writer polls whenever it has returned a receive,
+// TestReaderPolls checks that a reader slower than the writer polls whenever it has returned a receive,
 // before all is read, and that one that is faster waits until nothing is left.
-func TestLook(t *testing.T) {
+func TestReaderPolls(t *testing.T) {
 	const window = 4096
 	o := sdp.Options{FlowControl: sdp.NIC, Buffers: 8, BufferBytes: window}
 	a, b := newEnds(t, rnic.Options{}, o).dial(t)

@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestHeldLeavesInTheNextCall checks that data deferred by RDMA flow control stays while there is
+// TestDeferredLeavesInTheNextCall checks that data deferred by RDMA flow control stays while there is
 // no call, although the peer has reported free space, and is sent in the next one.
-func TestHeldLeavesInTheNextCall(t *testing.T) {
+func TestDeferredLeavesInTheNextCall(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, sdp.Options{FlowControl: sdp.RDMA, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1}).dial(t)
 	const total = 96 << 10
 	_, err := a.Write(make([]byte, total))

@@ -107,9 +107,9 @@ func TestStatsOfZeroCopy(t *testing.T) {
 	})
 }
 
-// TestOfferTakenBack checks that memory that is not read in time is taken back, counts as a
+// TestOfferCanceled checks that memory that is not read in time is taken back, counts as a
 // refusal, and is sent by copies.
-func TestOfferTakenBack(t *testing.T) {
+func TestOfferCanceled(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		require.NoError(t, a.SetDeadline(time.Now().Add(hang)))

@@ -26,8 +26,8 @@ func checkStory(t *testing.T, text string) {
 	}
 }
 
-// TestStatusStories checks the text of every status without a Failure.
-func TestStatusStories(t *testing.T) {
+// TestStatusTexts checks the text of every status without a Failure.
+func TestStatusTexts(t *testing.T) {
 	for s := verbs.WCLocLenErr; s <= verbs.WCTMRndvIncomplete; s++ {
 		wc := verbs.WC{WRID: 7, QPN: 0xffffff, Status: s}
 		text := wc.Err().Error()
@@ -37,8 +37,8 @@ func TestStatusStories(t *testing.T) {
 	}
 }
 
-// TestRefusedStories checks that a refused send names the peer, the error and the remedy.
-func TestRefusedStories(t *testing.T) {
+// TestRefusedTexts checks that a refused send names the peer, the error and the remedy.
+func TestRefusedTexts(t *testing.T) {
 	peer := netip.MustParseAddrPort("[2001:db8::6666]:4791")
 	for _, errno := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EINVAL, syscall.EPERM, syscall.EACCES,
 		syscall.EMSGSIZE, syscall.ENOBUFS, syscall.EAGAIN, syscall.ECONNREFUSED, syscall.ENETDOWN} {

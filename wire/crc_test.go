@@ -70,8 +70,8 @@ func TestCRCOfLongInputs(t *testing.T) {
 	}
 }
 
-// TestCRCInPieces checks that hashing two parts equals hashing both at once, for every division.
-func TestCRCInPieces(t *testing.T) {
+// TestCRCInParts checks that hashing two parts equals hashing both at once, for every division.
+func TestCRCInParts(t *testing.T) {
 	b := randomBytes(700)
 	for _, way := range wire.CRCWays {
 		want := way.Update(3, b)

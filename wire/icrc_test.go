@@ -121,9 +121,9 @@ func TestCheckIPv6(t *testing.T) {
 	}
 }
 
-// TestCheckNoticesEveryBit checks that an inverted bit is detected, except in fields that the ICRC
+// TestCheckDetectsEveryBit checks that an inverted bit is detected, except in fields that the ICRC
 // does not cover.
-func TestCheckNoticesEveryBit(t *testing.T) {
+func TestCheckDetectsEveryBit(t *testing.T) {
 	s := wire.NewSealer(families[0].src, families[0].dst)
 	for _, n := range []int{24, 48, 276, 1040, 4112} {
 		pkt := packetOfSize(n)

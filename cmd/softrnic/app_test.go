@@ -247,8 +247,8 @@ func TestVersionFlag(t *testing.T) {
 	require.Regexp(t, `^softrnic \S+.* go1\S* \w+/\w+\n$`, stdout)
 }
 
-// TestLostOutput checks that a command fails if standard output cannot be written.
-func TestLostOutput(t *testing.T) {
+// TestOutputErrors checks that a command fails if standard output cannot be written.
+func TestOutputErrors(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip(err)
@@ -261,9 +261,9 @@ func TestLostOutput(t *testing.T) {
 	}
 }
 
-// TestMisspelt checks the suggestion in each error. In the lines a plus stands for a blank within
+// TestSuggestions checks the suggestion in each error. In the lines a plus stands for a blank within
 // an argument.
-func TestMisspelt(t *testing.T) {
+func TestSuggestions(t *testing.T) {
 	for line, want := range map[string]string{
 		"pref":                               "did you mean `softrnic perf`?",
 		"ib_write_bw":                        "did you mean `softrnic perf write_bw`?",

@@ -129,9 +129,9 @@ func TestDoctorJSON(t *testing.T) {
 	require.NotEmpty(t, d.NotTested)
 }
 
-// TestDoctorHere examines the machine on which the tests run: whatever else it finds, the self test
+// TestDoctorOnThisMachine examines the machine on which the tests run: whatever else it finds, the self test
 // must succeed.
-func TestDoctorHere(t *testing.T) {
+func TestDoctorOnThisMachine(t *testing.T) {
 	quiet(t)
 	s := inspectMachine(t.Context(), rnic.Options{})
 	require.NoError(t, s.test.err)
@@ -142,8 +142,8 @@ func TestDoctorHere(t *testing.T) {
 	require.Positive(t, s.cpus)
 }
 
-// TestSelfTestNotices checks that the self test fails on a broken link.
-func TestSelfTestNotices(t *testing.T) {
+// TestSelfTestFailsOnBrokenLink checks that the self test fails on a broken link.
+func TestSelfTestFailsOnBrokenLink(t *testing.T) {
 	quiet(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -77,9 +77,9 @@ func TestRDMACMTools(t *testing.T) {
 	}
 }
 
-// TestRDMACMMisfits runs ends of different tests with each other: both exit at once, with status 1
+// TestRDMACMDifferentTests runs ends of different tests with each other: both exit at once, with status 1
 // and the difference.
-func TestRDMACMMisfits(t *testing.T) {
+func TestRDMACMDifferentTests(t *testing.T) {
 	quiet(t)
 	for i, c := range []struct{ server, client, serverSays, clientSays string }{
 		{"rping -s -a %s", "ucmatose -s %s -p 7174", "test is rping here and ucmatose at the peer", "test is ucmatose here and rping at the peer"},

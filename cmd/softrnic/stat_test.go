@@ -94,7 +94,7 @@ func TestStatJSON(t *testing.T) {
 	require.Equal(t, num, list[0].QPs[0].Num)
 }
 
-func TestStatNobody(t *testing.T) {
+func TestStatWithoutProcesses(t *testing.T) {
 	quiet(t)
 	status, stdout, stderr := run(t, newApp(nil, nil), "stat -j")
 	require.Zero(t, status)

@@ -67,9 +67,9 @@ func TestBadPackets(t *testing.T) {
 	require.Len(t, Drops(), int(drops)-1)
 }
 
-// TestLies checks that fragments that are inconsistent with their message are dropped, and valid
+// TestInconsistentFragments checks that fragments that are inconsistent with their message are dropped, and valid
 // ones accepted. If the inconsistent ones have been acknowledged out of order, the peer is Broken.
-func TestLies(t *testing.T) {
+func TestInconsistentFragments(t *testing.T) {
 	middle := func(seq uint32, length int, flags Flags) func(h *Header) {
 		return func(h *Header) { h.Seq, h.TxNum, h.Length, h.Flags = seq, seq+1, uint32(length), flags }
 	}
@@ -127,8 +127,8 @@ func TestFloodOfNACKs(t *testing.T) {
 	require.EqualValues(t, 1000, p.end[0].Stats.NacksReceived)
 }
 
-// TestFloodOfQuestions checks that probes and duplicates of a batch get one acknowledgement.
-func TestFloodOfQuestions(t *testing.T) {
+// TestFloodOfProbes checks that probes and duplicates of a batch get one acknowledgement.
+func TestFloodOfProbes(t *testing.T) {
 	p := newPair(t, Options{})
 	for i := range 1000 {
 		p.handle(1, p.packet("", func(h *Header) { *h = Header{Kind: Probe, Epoch: 7, To: 8, TxNum: uint32(i)} }))
@@ -141,9 +141,9 @@ func TestFloodOfQuestions(t *testing.T) {
 	require.Len(t, p.got[1], 1)
 }
 
-// TestEarlyIsBounded checks that out-of-order packets of all peers are bounded by
+// TestOutOfOrderIsBounded checks that out-of-order packets of all peers are bounded by
 // Options.ReorderBytes.
-func TestEarlyIsBounded(t *testing.T) {
+func TestOutOfOrderIsBounded(t *testing.T) {
 	const each, room = 80, 1000
 	p := newPair(t, Options{ReorderBytes: room})
 	for seq := uint32(1); seq < Window; seq++ {

@@ -93,9 +93,9 @@ func TestSlotHeldByDevice(t *testing.T) {
 	p.requireIdle()
 }
 
-// TestAnswersAreWanted checks that a packet requests an acknowledgement if it is one of many, the
+// TestAckRequests checks that a packet requests an acknowledgement if it is one of many, the
 // last in the window, or if slots are short.
-func TestAnswersAreWanted(t *testing.T) {
+func TestAckRequests(t *testing.T) {
 	answers := func(o Options, n int) (list []uint32) {
 		p := newPair(t, o)
 		for range n {
@@ -118,9 +118,9 @@ func TestAnswersAreWanted(t *testing.T) {
 	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6}, answers(Options{Slots: 8}, 7))
 }
 
-// TestPatience checks that unanswered probes back off and shrink the window, and that a response
+// TestProbeBackoff checks that unanswered probes back off and shrink the window, and that a response
 // ends the backoff although it acknowledges nothing new.
-func TestPatience(t *testing.T) {
+func TestProbeBackoff(t *testing.T) {
 	p := newPair(t, Options{})
 	s := &p.end[0].peers[1].out
 	var asked []Time
@@ -161,8 +161,8 @@ func TestProbeIntervalIsBounded(t *testing.T) {
 	require.EqualValues(t, 256*ms, s.probeInterval())
 }
 
-// TestQuestionsAreNotPutOff checks that neither received nor sent packets defer a probe.
-func TestQuestionsAreNotPutOff(t *testing.T) {
+// TestProbesAreNotDeferred checks that neither received nor sent packets defer a probe.
+func TestProbesAreNotDeferred(t *testing.T) {
 	p := newPair(t, Options{})
 	p.send(0, "x") // for a known round-trip time
 	p.run(100 * ms)
@@ -215,9 +215,9 @@ func TestLostAck(t *testing.T) {
 	p.requireIdle()
 }
 
-// TestPieces checks a long message in fragments, with losses, and a message of 0 bytes in one
+// TestFragments checks a long message in fragments, with losses, and a message of 0 bytes in one
 // packet.
-func TestPieces(t *testing.T) {
+func TestFragments(t *testing.T) {
 	p := newPair(t, Options{})
 	most := maxPackets * (minMTU - DataSize)
 	long := strings.Repeat("0123456789", most/10+1)[:most]
@@ -409,9 +409,9 @@ func TestCloseWhileDelivering(t *testing.T) {
 	require.NoError(t, p.end[1].idle())
 }
 
-// TestStopIsNoSilence checks that the time in which this end does not run does not count towards
+// TestStoppedTimeDoesNotCount checks that the time in which this end does not run does not count towards
 // GiveUp, for a silent peer and for an incomplete message.
-func TestStopIsNoSilence(t *testing.T) {
+func TestStoppedTimeDoesNotCount(t *testing.T) {
 	const giveUp, stop = 900 * ms, 10_000 * ms
 	for name, lost := range map[string]func(from int, h *Header) bool{
 		"no answer":      func(int, *Header) bool { return true },

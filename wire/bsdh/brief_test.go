@@ -18,9 +18,9 @@ func TestBriefBits(t *testing.T) {
 	require.EqualValues(t, 0x0000_FFFD, b)
 }
 
-// TestBriefComesBack checks that a brief header is expanded to the original one if it acknowledges
+// TestBriefRoundTrip checks that a brief header is expanded to the original one if it acknowledges
 // one of the last 65536 messages, also after a wrap of the numbers.
-func TestBriefComesBack(t *testing.T) {
+func TestBriefRoundTrip(t *testing.T) {
 	for _, sent := range []uint32{0, 1, 65535, 65536, 1 << 31, 1<<32 - 1} {
 		for _, behind := range []uint32{0, 1, 2, 255, 65534, 65535} {
 			h := bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.OOBPresent, Bufs: 77, Len: 16 + 4096, Seq: 9, Ack: sent - behind}

@@ -26,8 +26,8 @@ func setLen(n uint32) func(b []byte) {
 
 func set(at int, v byte) func(b []byte) { return func(b []byte) { b[at] = v } }
 
-// TestLies checks that an invalid length is refused, with an error that has the numbers.
-func TestLies(t *testing.T) {
+// TestInvalidLengths checks that an invalid length is refused, with an error that has the numbers.
+func TestInvalidLengths(t *testing.T) {
 	all := layouts(t)
 	for _, c := range []struct {
 		b    []byte

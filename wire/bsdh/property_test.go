@@ -34,9 +34,9 @@ func drawAddrs(t *rapid.T) (src, dst netip.Addr) {
 	return src.Unmap(), dst.Unmap()
 }
 
-// TestHelloIsKept checks that each field of Hello and HelloAck survives encoding and decoding at
+// TestHelloRoundTrip checks that each field of Hello and HelloAck survives encoding and decoding at
 // its full width.
-func TestHelloIsKept(t *testing.T) {
+func TestHelloRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := bsdh.Hello{
 			Version: rapid.Uint8().Draw(t, "version"), MaxAdverts: rapid.Uint8Min(1).Draw(t, "adverts"),
@@ -85,9 +85,9 @@ func drawExtended(t *rapid.T, m bsdh.MID) extended {
 	return nil
 }
 
-// TestMessagesAreKept checks that all other messages survive encoding and decoding, and that
+// TestMessagesRoundTrip checks that all other messages survive encoding and decoding, and that
 // shorter buffers are refused.
-func TestMessagesAreKept(t *testing.T) {
+func TestMessagesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(plain).Draw(t, "message").mid
 		ext := drawExtended(t, m)

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-func TestWhatIsNoMessage(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	good := func() []byte {
 		var b [mad.Size]byte
 		mad.Put(&b, mad.Header{Attr: mad.AttrRTU}, &mad.RTU{})

@@ -47,9 +47,9 @@ func drawFields(t *rapid.T, v reflect.Value, private int) {
 	}
 }
 
-// TestFieldsAreKept checks that each field of every message survives encoding and decoding at its
+// TestFieldsRoundTrip checks that each field of every message survives encoding and decoding at its
 // full width.
-func TestFieldsAreKept(t *testing.T) {
+func TestFieldsRoundTrip(t *testing.T) {
 	for _, c := range []struct {
 		attr    mad.Attr
 		m       mad.Message

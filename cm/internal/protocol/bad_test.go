@@ -11,9 +11,9 @@ import (
 
 var stranger = netip.MustParseAddrPort("203.0.113.9:4791")
 
-// TestStrangers checks that messages without a connection are counted, and that those that require
+// TestUnknownConnections checks that messages without a connection are counted, and that those that require
 // a reply get one that ends the peer's wait.
-func TestStrangers(t *testing.T) {
+func TestUnknownConnections(t *testing.T) {
 	for _, c := range []struct {
 		attr   mad.Attr
 		body   mad.Message
@@ -253,8 +253,8 @@ func TestFlood(t *testing.T) {
 	r.m.empty(t)
 }
 
-// TestMRAsGiveWay checks that peers that request more and more time, by MRA, do not block others.
-func TestMRAsGiveWay(t *testing.T) {
+// TestMRAsAreBounded checks that peers that request more and more time, by MRA, do not block others.
+func TestMRAsAreBounded(t *testing.T) {
 	r := newRig(t, Config{})
 	for i := range byte(8) {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, i}), rocePort)
@@ -270,8 +270,8 @@ func TestMRAsGiveWay(t *testing.T) {
 	require.EqualValues(t, 1, r.m.Stats().Evicted)
 }
 
-// TestTimewaitGivesWay checks that a new connection evicts one in TIMEWAIT.
-func TestTimewaitGivesWay(t *testing.T) {
+// TestTimewaitIsEvicted checks that a new connection evicts one in TIMEWAIT.
+func TestTimewaitIsEvicted(t *testing.T) {
 	r := newRig(t, Config{MaxTimewait: 2, MaxConns: 3})
 	first := r.established()
 	r.m.Abandon(r.now, first)

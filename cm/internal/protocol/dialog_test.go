@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// TestREQIsRepeated checks that a REQ is retransmitted as its own fields state, unchanged, and then
+// TestREQIsRetransmitted checks that a REQ is retransmitted as its own fields state, unchanged, and then
 // fails.
-func TestREQIsRepeated(t *testing.T) {
+func TestREQIsRetransmitted(t *testing.T) {
 	r := newRig(t, Config{})
 	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 16, MaxCMRetries: 5})
 	require.True(t, ok)
@@ -40,9 +40,9 @@ func TestREQIsRepeated(t *testing.T) {
 	require.EqualValues(t, 1, r.m.Stats().TimedOut)
 }
 
-// TestDefaultRepetitions checks that a REQ with the defaults of package cm is sent 16 times, and
+// TestDefaultRetransmissions checks that a REQ with the defaults of package cm is sent 16 times, and
 // fails after 8.6 to 10.7 s.
-func TestDefaultRepetitions(t *testing.T) {
+func TestDefaultRetransmissions(t *testing.T) {
 	r := newRig(t, Config{})
 	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 17, MaxCMRetries: 15})
 	require.True(t, ok)
@@ -69,9 +69,9 @@ func TestRequest(t *testing.T) {
 	require.EqualValues(t, 500, e.REQ.QPN)
 }
 
-// TestREPIsRepeated checks that a REP is retransmitted until the RTU arrives, and immediately for a
+// TestREPIsRetransmitted checks that a REP is retransmitted until the RTU arrives, and immediately for a
 // duplicate REQ.
-func TestREPIsRepeated(t *testing.T) {
+func TestREPIsRetransmitted(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.accepted()
 	r.advance(sec)
@@ -105,7 +105,7 @@ func TestTimeoutsAreBounded(t *testing.T) {
 	}
 }
 
-func TestREPIsGivenUp(t *testing.T) {
+func TestREPExpires(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.accepted()
 	r.advance(20 * sec)
@@ -115,9 +115,9 @@ func TestREPIsGivenUp(t *testing.T) {
 	r.requireSilence()
 }
 
-// TestRTUIsRepeated checks that a lost RTU is retransmitted for a duplicate REP, with its private
+// TestRTUIsRetransmitted checks that a lost RTU is retransmitted for a duplicate REP, with its private
 // data.
-func TestRTUIsRepeated(t *testing.T) {
+func TestRTUIsRetransmitted(t *testing.T) {
 	r := newRig(t, Config{})
 	id, tid := r.replied()
 	require.Equal(t, DropDuplicate, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
@@ -157,10 +157,10 @@ func TestSlowProgram(t *testing.T) {
 	r.m.empty(t)
 }
 
-// TestRequestLeftAlone checks that a request without a decision of the program is rejected when the
+// TestPendingRequestExpires checks that a request without a decision of the program is rejected when the
 // peer's retransmissions and the time of the MRA, by default 17 s, have passed, and after 2 minutes
 // at most.
-func TestRequestLeftAlone(t *testing.T) {
+func TestPendingRequestExpires(t *testing.T) {
 	repeated := 16 * Time(mad.TimeoutNanos(17))
 	for asked, want := range map[uint8]Time{0: repeated + Time(mad.TimeoutNanos(22)), 20: repeated + Time(mad.TimeoutNanos(20)), 31: 120 * sec} {
 		r := newRig(t, Config{ServiceTimeout: asked})
@@ -194,9 +194,9 @@ func TestMRAOfDuplicate(t *testing.T) {
 	r.nextSent(mad.AttrREP)
 }
 
-// TestMRAIsHeeded checks that an MRA extends the timeout by its time, within a bound, and as often
+// TestMRAExtendsTimeout checks that an MRA extends the timeout by its time, within a bound, and as often
 // as there are retransmissions.
-func TestMRAIsHeeded(t *testing.T) {
+func TestMRAExtendsTimeout(t *testing.T) {
 	r := newRig(t, Config{})
 	id, tid := r.connecting()
 	for range 4 {
@@ -274,8 +274,8 @@ func TestCrossingDREQs(t *testing.T) {
 	r.requireSilence()
 }
 
-// TestDREQIsGivenUp checks that a disconnect completes without a reply of the peer.
-func TestDREQIsGivenUp(t *testing.T) {
+// TestDREQExpires checks that a disconnect completes without a reply of the peer.
+func TestDREQExpires(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
 	require.True(t, r.m.Disconnect(r.now, id, nil))
@@ -285,10 +285,10 @@ func TestDREQIsGivenUp(t *testing.T) {
 	r.m.empty(t)
 }
 
-// TestDREQIsRepeatedSoon checks that a DREQ is retransmitted soon, whatever the response time of
+// TestDREQIsRetransmittedSoon checks that a DREQ is retransmitted soon, whatever the response time of
 // the peer: the ending program does not wait for it, and a peer that does not get it waits for
 // ever.
-func TestDREQIsRepeatedSoon(t *testing.T) {
+func TestDREQIsRetransmittedSoon(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
 	r.m.entries[id].retryInterval = clampInterval(20) // 4.3 s with Linux
@@ -501,8 +501,8 @@ func TestLAP(t *testing.T) {
 	require.Equal(t, StateEstablished, r.m.State(id))
 }
 
-// TestNeverReady checks that a program that never confirms a REP loses the connection.
-func TestNeverReady(t *testing.T) {
+// TestProgramNeverConfirms checks that a program that never confirms a REP loses the connection.
+func TestProgramNeverConfirms(t *testing.T) {
 	r := newRig(t, Config{})
 	id, _ := r.replied()
 	r.advance(maxPendingTime)

@@ -93,7 +93,7 @@ func TestSIDRFlood(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestSIDRAsked(t *testing.T) {
+func TestSIDRRequest(t *testing.T) {
 	r := newRig(t, Config{})
 	id, ok := r.m.RequestSIDR(r.now, r.peer, mad.SIDRReq{ServiceID: datagrams}, 17, 2)
 	require.True(t, ok)

@@ -68,7 +68,7 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-func TestHere(t *testing.T) {
+func TestIsLocalHost(t *testing.T) {
 	own, err := os.Hostname()
 	require.NoError(t, err)
 	addrs, err := hostaddr.Own()
@@ -112,7 +112,7 @@ func TestExported(t *testing.T) {
 		exportedEnviron([]string{"HOME=/root", "SOFTRNIC_IMPAIR=loss 1%", "SOFTRNIC_ADDR=192.0.2.1", "GOMAXPROCS=2", "SOFTRNIC_PMI_SECRET=x", "GOPATH=/go"}))
 }
 
-func TestOptionsWithoutSense(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	good := func() Options {
 		return Options{Programs: []Program{{N: 1, Args: []string{"true"}}}, Agent: []string{"x"}, Stdout: newText(), Stderr: newText()}
 	}

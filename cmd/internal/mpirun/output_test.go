@@ -67,9 +67,9 @@ func TestLinesAreWhole(t *testing.T) {
 	})
 }
 
-// TestQuestions checks that a prompt, which is printed before its end of line, stays readable:
+// TestPrompts checks that a prompt, which is printed before its end of line, stays readable:
 // output of another rank starts a new line.
-func TestQuestions(t *testing.T) {
+func TestPrompts(t *testing.T) {
 	var out, diag bytes.Buffer
 	last := new(lineState)
 	a := newRankStream(&lineWriter{&out, last}, "[0] ", false)

@@ -156,13 +156,13 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsTold(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	r := runJob(t, Options{Programs: []Program{program(1, "nonsense")}})
 	require.Contains(t, r.stderr, "rank 0: malformed PMI message")
 	require.Equal(t, "EOF\n", r.stdout)
 }
 
-func TestStrangersAtThePort(t *testing.T) {
+func TestForeignConnections(t *testing.T) {
 	r := runJob(t, Options{Programs: []Program{program(1, "strangers")}, Port: true})
 	require.NoError(t, r.err)
 	require.Contains(t, r.stderr, "localhost: 3 connections rejected that are not from ranks")
@@ -212,9 +212,9 @@ func TestSignals(t *testing.T) {
 	require.Equal(t, 143, f.Status)
 }
 
-// TestNothingStays checks that processes that ranks leave behind are ended when all ranks have
+// TestLeftProcessesEnd checks that processes that ranks leave behind are ended when all ranks have
 // exited with status 0.
-func TestNothingStays(t *testing.T) {
+func TestLeftProcessesEnd(t *testing.T) {
 	w := newWitness(t)
 	r := runJob(t, Options{Grace: 50 * time.Millisecond, Programs: []Program{{N: 1, Args: []string{"sh", "-c",
 		`"$0" rank stubborn "$1" & read x; echo "$x"`, os.Args[0], w.path}}}, Stdin: waitFor(t, w)})
@@ -284,9 +284,9 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 	require.Contains(t, r.stderr, "node1: no route to node1\n")
 }
 
-// TestGreetings checks a shell that prints a text before the agent starts, and one that starts no
+// TestOutputBeforeAgent checks a shell that prints a text before the agent starts, and one that starts no
 // agent.
-func TestGreetings(t *testing.T) {
+func TestOutputBeforeAgent(t *testing.T) {
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\nprintf 'Welcome to %s' \"$1\"\neval \"$2\"\n"), 0o700))
 	r := runJob(t, Options{Programs: []Program{program(4, "exchange")}, Hosts: []Host{{"node1", 1}, {"node2", 1}}, PPN: 1, Launch: []string{ssh}})

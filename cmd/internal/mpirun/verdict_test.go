@@ -20,7 +20,7 @@ func runningJob() *verdict {
 	return v
 }
 
-func TestWords(t *testing.T) {
+func TestFailureTexts(t *testing.T) {
 	status := func(n int) frame.Exit { return frame.Exit{Status: n} }
 	for want, c := range map[string]struct {
 		status int

@@ -182,8 +182,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// TestNoSense has texts with valid words and no valid meaning, and invalid Specs.
-func TestNoSense(t *testing.T) {
+// TestInvalidSpecs has texts with valid words and no valid meaning, and invalid Specs.
+func TestInvalidSpecs(t *testing.T) {
 	for text, want := range map[string]string{
 		"reorder 5%":                    "reorder needs a delay",
 		"delay 1ms reorder 0% gap 2":    "needs a probability",

@@ -190,7 +190,7 @@ func TestReceiveBuffer(t *testing.T) {
 	require.Len(t, read(t, b, addrA), 10)
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoReceiver(t *testing.T) {
 	n := New(1)
 	a := attach(t, n, addrA, Options{MTU: 1500})
 	send(t, a, pathB, 100, 2)

@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
-// TestAnswersOfHydra sends the requests of recorded sessions and checks that the replies are those
+// TestRepliesOfHydra sends the requests of recorded sessions and checks that the replies are those
 // of hydra, byte for byte.
-func TestAnswersOfHydra(t *testing.T) {
+func TestRepliesOfHydra(t *testing.T) {
 	for name, files := range map[string][]string{
 		"by hand":             {"pmi1-rank0.txt", "pmi1-rank1.txt", "pmi1-rank2.txt"},
 		"MPICH":               {"pmi1-mpich-rank0.txt", "pmi1-mpich-rank1.txt"},

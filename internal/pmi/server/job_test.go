@@ -32,7 +32,7 @@ func TestVersions(t *testing.T) {
 	require.Equal(t, "cmd=get_result rc=-1 found=FALSE msg=value_not_representable_in_PMI-1", one.request(t, "cmd=get kvsname=j key=b")) // it contains blanks
 }
 
-func TestKeysThatAreNotThere(t *testing.T) {
+func TestMissingKeys(t *testing.T) {
 	_, ranks := job(t, server.Options{Size: 1, ID: "j"})
 	r := ranks[0]
 	require.Equal(t, "cmd=get_result rc=-1 msg=key_x_not_found value=unknown", r.request(t, init1, "cmd=get kvsname=j key=x"))
@@ -54,7 +54,7 @@ func TestAttributesOfANode(t *testing.T) {
 	require.Equal(t, "cmd=info-getnodeattr-response found=FALSE rc=0", ranks[1].say2(t, "cmd=info-getnodeattr;key=other;wait=FALSE;"))
 }
 
-func TestWhatIsNotDoneHere(t *testing.T) {
+func TestUnsupportedRequests(t *testing.T) {
 	_, ranks := job(t, server.Options{Size: 2, ID: "j"})
 	require.Equal(t, "cmd=publish_result info=fail rc=-1 msg=publishing_names_is_not_supported", ranks[0].request(t, init1, "cmd=publish_name service=a port=b"))
 	spawn := "mcmd=spawn\nnprocs=1\nexecname=a\ntotspawns=2\nspawnssofar=%d\nargcnt=0\nendcmd"
@@ -64,8 +64,8 @@ func TestWhatIsNotDoneHere(t *testing.T) {
 	require.Equal(t, "cmd=spawn-response rc=1 errmsg=spawn is not supported", ranks[1].say2(t, "cmd=spawn;ncmds=1;"))
 }
 
-// TestNotPMI checks that a rank that violates the protocol gets no more replies.
-func TestNotPMI(t *testing.T) {
+// TestInvalidMessages checks that a rank that violates the protocol gets no more replies.
+func TestInvalidMessages(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for _, lines := range [][]string{
 		{"hello"}, {"cmd=get_maxes"}, {"cmd=init"}, {"cmd=init pmi_version=x"}, {init1, "cmd=nonsense"}, {init1, "cmd=get"}, {init1, "cmd=put key=a"},
@@ -85,7 +85,7 @@ func TestNotPMI(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForWhom(t *testing.T) {
+func TestStuckEvents(t *testing.T) {
 	var events []server.Event
 	j, ranks := job(t, server.Options{Size: 4, ID: "j", Notify: func(e server.Event) { events = append(events, e) }})
 	ranks[0].request(t, init1, "cmd=barrier_in")

@@ -23,7 +23,7 @@ func dial(t *testing.T, at string) net.Conn {
 	return c
 }
 
-func TestStrangersAreSentAway(t *testing.T) {
+func TestForeignConnections(t *testing.T) {
 	reasons := make(chan error, 10)
 	came := make(chan net.Conn, 10)
 	port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 4, Secret: "s3cret",

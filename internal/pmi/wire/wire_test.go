@@ -83,8 +83,8 @@ func TestSessionsOfHydra(t *testing.T) {
 	}
 }
 
-// TestWordsOfHydra checks the parsed messages of one session.
-func TestWordsOfHydra(t *testing.T) {
+// TestMessagesOfHydra checks the parsed messages of one session.
+func TestMessagesOfHydra(t *testing.T) {
 	_, said := transcript(t, "../testdata/pmi1-rank1.txt")
 	list, _ := messages(t, said)
 	require.Equal(t, []wire.Message{
@@ -142,7 +142,7 @@ func TestSpawnHasManyLines(t *testing.T) {
 	require.Equal(t, "/bin/true", name)
 }
 
-func TestNoMessage(t *testing.T) {
+func TestInvalidMessages(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), wire.MaxMessage)
 	for _, text := range []string{
 		"GET / HTTP/1.1\r\n", "\x16\x03\x01", "cmdx=", "999999cmd=a;", "  1 2 cmd=a;", "      ", "     5cmd=;", "     4abcd", "    11cmd=a;=b;c;",
@@ -155,7 +155,7 @@ func TestNoMessage(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeWritten(t *testing.T) {
+func TestInvalidAttributes(t *testing.T) {
 	for _, v := range []wire.Version{wire.PMI1, wire.PMI2} {
 		for _, m := range []wire.Message{
 			wire.New("put", "key", "two\nlines"), wire.New("put", "key", "nul\x00"), wire.New("put", "a b", "c"), wire.New("put", "", "c"),

@@ -87,9 +87,9 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestEarlyIsBounded checks that packets that arrive out of order are limited in number and bytes,
+// TestOutOfOrderIsBounded checks that packets that arrive out of order are limited in number and bytes,
 // and are released.
-func TestEarlyIsBounded(t *testing.T) {
+func TestOutOfOrderIsBounded(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	p := &e.core.peers[1]
 	for i := uint32(MaxEarly); i > 0; i-- {

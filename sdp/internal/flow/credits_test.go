@@ -48,9 +48,9 @@ func TestDesign(t *testing.T) {
 	require.Equal(t, "FlowControl(7)", flow.Control(7).String())
 }
 
-// TestTaken checks that messages without returned credit count with their length, not with that of
+// TestUncreditedLength checks that messages without returned credit count with their length, not with that of
 // their buffers.
-func TestTaken(t *testing.T) {
+func TestUncreditedLength(t *testing.T) {
 	var c flow.Credits
 	c.Start(4 + flow.ReservedCredits)
 	s := flow.NewCreditSender(make([]byte, 4*100), 100, 0, 100, 100, &c)

@@ -182,8 +182,8 @@ func TestReport(t *testing.T) {
 	require.Equal(t, uint64(51), freed)
 }
 
-// TestLies checks that messages that violate the protocol are errors.
-func TestLies(t *testing.T) {
+// TestViolations checks that messages that violate the protocol are errors.
+func TestViolations(t *testing.T) {
 	mem := make([]byte, 100)
 	for _, r := range []flow.RingReceiver{flow.NewRDMAReceiver(mem, 8), flow.NewNICReceiver(mem, 40, 8)} {
 		require.NoError(t, r.Deliver(0, 30))

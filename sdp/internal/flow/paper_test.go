@@ -79,8 +79,8 @@ func TestCoalescing(t *testing.T) {
 	p.drain()
 }
 
-// TestCutIsNotHeld checks that data before a cut is not deferred.
-func TestCutIsNotHeld(t *testing.T) {
+// TestCutIsNotDeferred checks that data before a cut is not deferred.
+func TestCutIsNotDeferred(t *testing.T) {
 	p := newPipe(t, sizes{design: flow.NIC, send: 64 * kib, ring: 64 * kib, window: 8 * kib, queue: 100, most: 100})
 	require.Equal(t, 8*kib, p.send(8*kib))
 	require.Equal(t, 10, p.send(10))
@@ -110,9 +110,9 @@ func TestAsynchronousProgress(t *testing.T) {
 	p.drain()
 }
 
-// TestLazyWhileHalfIsFree checks that messages have DelayAck as long as twice as many may be in
+// TestDelayAckWhileHalfIsFree checks that messages have DelayAck as long as twice as many may be in
 // flight, bounded by slots or by the queue, and that a message with a waiting sender is not.
-func TestLazyWhileHalfIsFree(t *testing.T) {
+func TestDelayAckWhileHalfIsFree(t *testing.T) {
 	const stride = 64
 	for _, z := range []struct{ slots, queue int }{{8, 8}, {8, 96}, {64, 8}} {
 		var c flow.Credits

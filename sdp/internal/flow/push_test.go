@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLeavesWithoutCompany checks that deferred data is sent by a push, or at a cut, but not more
+// TestPushSendsDeferred checks that deferred data is sent by a push, or at a cut, but not more
 // than the adapter accepts.
-func TestLeavesWithoutCompany(t *testing.T) {
+func TestPushSendsDeferred(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100) // 8 bytes keep it busy, 56 are the maximum
 	write := func(n int) (sent int) {
 		require.Equal(t, n, s.Write(make([]byte, n)))
@@ -30,9 +30,9 @@ func TestLeavesWithoutCompany(t *testing.T) {
 	require.Zero(t, write(0), "there is no room in the adapter")
 }
 
-// TestWindowsInCompany checks that short windows are coalesced once three eighths of the buffer are
+// TestShortWindowsCoalesce checks that short windows are coalesced once three eighths of the buffer are
 // used by them, while the adapter is busy.
-func TestWindowsInCompany(t *testing.T) {
+func TestShortWindowsCoalesce(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 64, 1000, 8, 100)
 	write := func(n int) (sent []int) {
 		require.Equal(t, n, s.Write(make([]byte, n)))
@@ -63,8 +63,8 @@ func TestWindowsInCompany(t *testing.T) {
 	require.Equal(t, []int{8, 8}, write(0))
 }
 
-// TestPushLeavesCut checks that a push does not move a cut: the message before it ends there.
-func TestPushLeavesCut(t *testing.T) {
+// TestPushDoesNotMoveCut checks that a push does not move a cut: the message before it ends there.
+func TestPushDoesNotMoveCut(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100)
 	s.Write(make([]byte, 8))
 	m, ok := s.Next()

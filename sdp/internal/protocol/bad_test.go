@@ -222,8 +222,8 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// TestEarly delivers a message before the connection is established.
-func TestEarly(t *testing.T) {
+// TestMessageBeforeEstablished delivers a message before the connection is established.
+func TestMessageBeforeEstablished(t *testing.T) {
 	for _, early := range []func(e *evil){
 		func(e *evil) { e.deliverMessage(bsdh.MIDSendSm, nil) },
 		func(e *evil) { e.write(0, 1) },

@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// TestBrief checks that between two capable ends the header of data is immediate data, and that a
+// TestBriefHeader checks that between two capable ends the header of data is immediate data, and that a
 // standard peer gets the standard's.
-func TestBrief(t *testing.T) {
+func TestBriefHeader(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		w := newWorld(t, 1)
 		cfg := Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 100, Queue: 16, Receives: 16, MaxAdverts: 1}
@@ -35,9 +35,9 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// TestNotBriefEnough checks that a number of receives that exceeds a brief header is sent in a full
+// TestBriefHeaderOverflow checks that a number of receives that exceeds a brief header is sent in a full
 // one.
-func TestNotBriefEnough(t *testing.T) {
+func TestBriefHeaderOverflow(t *testing.T) {
 	w := newWorld(t, 1)
 	cfg := Config{FlowControl: flow.Credit, Buffers: 1 << 14, BufferBytes: 64, Queue: 16, Receives: 16, MaxAdverts: 1}
 	w.connect(cfg, cfg, false)
@@ -49,9 +49,9 @@ func TestNotBriefEnough(t *testing.T) {
 	require.Equal(t, 10, w.ends[1].core.Buffered())
 }
 
-// TestBadBrief checks that immediate data that was not negotiated, or of a message that was not
+// TestInvalidBriefHeader checks that immediate data that was not negotiated, or of a message that was not
 // sent, is a violation.
-func TestBadBrief(t *testing.T) {
+func TestInvalidBriefHeader(t *testing.T) {
 	header := func(ack uint32) uint32 {
 		b, ok := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Bufs: 20, Ack: ack})
 		require.True(t, ok)

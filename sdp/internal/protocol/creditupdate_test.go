@@ -78,9 +78,9 @@ func TestLastCredits(t *testing.T) {
 	})
 }
 
-// TestWordsAreAnswered checks that credit updates, which consume the last credits for messages
+// TestCreditUpdatesAreReturned checks that credit updates, which consume the last credits for messages
 // without data, are returned by a peer that neither reads nor writes.
-func TestWordsAreAnswered(t *testing.T) {
+func TestCreditUpdatesAreReturned(t *testing.T) {
 	for reads := range 9 {
 		for i := range 2 {
 			w, _, _ := pair(t, flow.Credit)
@@ -105,9 +105,9 @@ func TestWordsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestDelayedWords checks that a credit update is sent when half of the receives are new, not after
+// TestDelayedCreditUpdate checks that a credit update is sent when half of the receives are new, not after
 // each message.
-func TestDelayedWords(t *testing.T) {
+func TestDelayedCreditUpdate(t *testing.T) {
 	for _, d := range []flow.Control{flow.RDMA, flow.Credit} {
 		w, a, b := pair(t, d)
 		before := b.core.Stats().Controls
@@ -127,9 +127,9 @@ func TestDelayedWords(t *testing.T) {
 	}
 }
 
-// TestFallbackTells checks that an end that requested a ring and gets a connection by credits sends
+// TestFallbackSendsCredits checks that an end that requested a ring and gets a connection by credits sends
 // the remaining receives, since the Hello had fewer.
-func TestFallbackTells(t *testing.T) {
+func TestFallbackSendsCredits(t *testing.T) {
 	w := newWorld(t, 1)
 	cfg := Config{FlowControl: flow.NIC, Buffers: 1, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1}
 	w.connect(cfg, cfg, true)

@@ -53,9 +53,9 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestHeedWindow checks that a configuration for another flow control may have an unsuitable
+// TestWindowOfOtherFlowControl checks that a configuration for another flow control may have an unsuitable
 // window.
-func TestHeedWindow(t *testing.T) {
+func TestWindowOfOtherFlowControl(t *testing.T) {
 	c := plainConfig(flow.Credit)
 	for _, window := range []int{0, -5, 4001, 1 << 20} {
 		c.Window = window

@@ -8,9 +8,9 @@ import (
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 )
 
-// TestAsk checks that with NIC flow control memory is lent only when the peer is known to have a
+// TestReceiveQuery checks that with NIC flow control memory is lent only when the peer is known to have a
 // receive for the message, and that a query is answered when there is one.
-func TestAsk(t *testing.T) {
+func TestReceiveQuery(t *testing.T) {
 	w, a, b := pair(t, flow.NIC)
 	require.True(t, a.core.CanOffer(), "Hello told of receives")
 	for a.core.Write(make([]byte, 100)) > 0 {
@@ -50,8 +50,8 @@ func TestAsk(t *testing.T) {
 	require.False(t, a.core.Offering())
 }
 
-// TestAskNobody checks that other flow controls know the receives by credits, or do not need them.
-func TestAskNobody(t *testing.T) {
+// TestNoReceiveQuery checks that other flow controls know the receives by credits, or do not need them.
+func TestNoReceiveQuery(t *testing.T) {
 	for _, d := range allDesigns[1:] {
 		_, a, _ := pair(t, d)
 		a.core.RequestReceiveUpdate()

@@ -123,9 +123,9 @@ func (w *world) dump() {
 	}
 }
 
-// TestAnything checks that each application gets the data that the other has written, that no call
+// TestRandomOperations checks that each application gets the data that the other has written, that no call
 // waits for ever, and that lent memory is not accessed afterwards.
-func TestAnything(t *testing.T) {
+func TestRandomOperations(t *testing.T) {
 	for _, d := range []flow.Control{flow.NIC, flow.RDMA, flow.Credit} {
 		for _, direct := range []bool{false, true} {
 			name := d.String()

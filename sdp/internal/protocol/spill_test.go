@@ -88,8 +88,8 @@ func TestSpillBounded(t *testing.T) {
 	})
 }
 
-// TestAnswerFirst checks that the reply to a cancel precedes data that is written later.
-func TestAnswerFirst(t *testing.T) {
+// TestCancelReplyFirst checks that the reply to a cancel precedes data that is written later.
+func TestCancelReplyFirst(t *testing.T) {
 	w, a, b := pair(t, flow.NIC)
 	a.writer.offer(10)
 	w.runUntilIdle()
@@ -124,9 +124,9 @@ func TestSpillNot(t *testing.T) {
 	}
 }
 
-// TestSpillOfLiars checks that a peer alone cannot make this end buffer more than a bound: one that
+// TestSpillOfInvalidPeer checks that a peer alone cannot make this end buffer more than a bound: one that
 // announces a longer send buffer gets no offers.
-func TestSpillOfLiars(t *testing.T) {
+func TestSpillOfInvalidPeer(t *testing.T) {
 	e := newEvil(t, flow.NIC)
 	e.core.Start(Peer{FlowControl: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: maxSpill + 1, Window: 50})
 	require.False(t, e.core.CanOffer())

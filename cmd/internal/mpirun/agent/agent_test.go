@@ -49,7 +49,7 @@ func frames(t *testing.T, list ...any) []byte {
 	return b.Bytes()
 }
 
-func TestLaunchersThatMakeNoSense(t *testing.T) {
+func TestInvalidFrames(t *testing.T) {
 	list, err := runAgent(t, nil) // the launcher ends before its first frame
 	require.NoError(t, err)
 	require.Len(t, list, 1)
@@ -69,7 +69,7 @@ func TestLaunchersThatMakeNoSense(t *testing.T) {
 	require.Equal(t, []string{`{"Refused":0}`}, list[frame.Finished])
 }
 
-func TestRanksThatCannotBe(t *testing.T) {
+func TestInvalidRanks(t *testing.T) {
 	list, err := runAgent(t, frames(t, frame.Start, frame.Spec{Size: 3, Ranks: []frame.Rank{
 		{Rank: 0}, {Rank: 1, Args: []string{"true"}, Dir: "/nonexistent", Stdin: true}, {Rank: 2, Args: []string{"softrnic-none"}, Dir: "/"},
 	}}))

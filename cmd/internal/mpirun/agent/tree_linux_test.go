@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBelow(t *testing.T) {
+func TestDescendants(t *testing.T) {
 	// An orphaned descendant is adopted, and signals reach it.
 	read, write, err := os.Pipe()
 	require.NoError(t, err)

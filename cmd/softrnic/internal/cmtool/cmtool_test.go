@@ -45,8 +45,8 @@ var talks = map[cmtool.Service]talk{
 	},
 }
 
-// TestPlay runs server and client with several options and compares the output.
-func TestPlay(t *testing.T) {
+// TestExchange runs server and client with several options and compares the output.
+func TestExchange(t *testing.T) {
 	for _, c := range []struct {
 		service                  cmtool.Service
 		connections, count, size int
@@ -157,9 +157,9 @@ func TestSidesDiffer(t *testing.T) {
 	}
 }
 
-// TestMisfits checks that options that must be equal are compared at both ends before the first
+// TestIncompatibleOptions checks that options that must be equal are compared at both ends before the first
 // message.
-func TestMisfits(t *testing.T) {
+func TestIncompatibleOptions(t *testing.T) {
 	for _, c := range []struct {
 		service        cmtool.Service
 		change         func(client *cmtool.Options)
@@ -185,8 +185,8 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestNobody checks the error of a client without a server.
-func TestNobody(t *testing.T) {
+// TestNoServer checks the error of a client without a server.
+func TestNoServer(t *testing.T) {
 	_, m := toolstest.Manager(t)
 	client := run(toolstest.Context(t), towards(t, m.Addr(), cmtool.Defaults(rc)))
 	var refused *cm.RejectError

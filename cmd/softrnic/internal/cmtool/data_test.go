@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestStrangers checks that datagrams without the number of their queue pair, with a wrong number,
+// TestForeignDatagrams checks that datagrams without the number of their queue pair, with a wrong number,
 // or of a second queue pair are not counted.
-func TestStrangers(t *testing.T) {
+func TestForeignDatagrams(t *testing.T) {
 	o := cmtool.Defaults(ud)
 	o.Count, o.Size = 3, 8
 	s := serve(t, o)

@@ -96,9 +96,9 @@ func (d *drops) count(kind error) (n int) {
 	return n
 }
 
-// TestFirstServesWhoSpeaks checks that clients that are silent, send an invalid hello or disconnect
+// TestSilentClientsDoNotBlock checks that clients that are silent, send an invalid hello or disconnect
 // do not block a valid one.
-func TestFirstServesWhoSpeaks(t *testing.T) {
+func TestSilentClientsDoNotBlock(t *testing.T) {
 	l, d := listen(t), newDrops()
 	for range 3 {
 		dial(t, l) // sends nothing

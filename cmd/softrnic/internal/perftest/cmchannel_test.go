@@ -46,9 +46,9 @@ func hostOf(t *testing.T, dev verbs.Device, port int) netip.AddrPort {
 	return netip.AddrPortFrom(gid.GID.Addr(), uint16(port))
 }
 
-// TestRDMANonsense checks that a client that sends invalid messages, or none, is dropped, and that
+// TestInvalidCMClient checks that a client that sends invalid messages, or none, is dropped, and that
 // the next one is served.
-func TestRDMANonsense(t *testing.T) {
+func TestInvalidCMClient(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		gone       bool

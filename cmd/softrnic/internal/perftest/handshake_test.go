@@ -213,9 +213,9 @@ func FuzzParseKeys(f *testing.F) {
 	})
 }
 
-// TestNonsense checks that a client that sends an invalid message at any step is dropped, and that
+// TestInvalidClient checks that a client that sends an invalid message at any step is dropped, and that
 // the next one is served.
-func TestNonsense(t *testing.T) {
+func TestInvalidClient(t *testing.T) {
 	version := "6.06" + strings.Repeat("\x00", 12)
 	start := version + "\x00\x00\x10\x00" + "\x00\x00\x00\x40"
 	keys := "0000:0001:000019:f33c5c:00000000:00005588eeee8000:00:00:00:00:00:00:00:00:00:00:ff:ff:c6:33:64:02:00000000:\x00"
@@ -262,8 +262,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestServerNonsense checks that a client ends when its server sends an invalid message.
-func TestServerNonsense(t *testing.T) {
+// TestInvalidServer checks that a client ends when its server sends an invalid message.
+func TestInvalidServer(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		kind error

@@ -15,9 +15,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestEndsThatDoNotFit starts both ends with different parameters: both fail before the first
+// TestParametersDiffer starts both ends with different parameters: both fail before the first
 // message of the test, name the difference, and print no result.
-func TestEndsThatDoNotFit(t *testing.T) {
+func TestParametersDiffer(t *testing.T) {
 	size := func(n int) change { return func(o *perftest.Options) { o.Size = n } }
 	iters := func(n int) change { return func(o *perftest.Options) { o.Iters = n } }
 	timed := func(d time.Duration) change { return func(o *perftest.Options) { o.Duration = d } }
@@ -68,8 +68,8 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestTermsThatFit checks that options of one end alone may differ.
-func TestTermsThatFit(t *testing.T) {
+// TestParametersMayDiffer checks that options of one end alone may differ.
+func TestParametersMayDiffer(t *testing.T) {
 	server := apply(defaults("write_bw"), func(o *perftest.Options) { o.Iters = 7; o.TxDepth = 3; o.Events = true })
 	s, c := runBoth(t, server, defaults("write_bw"))
 	require.NoError(t, s.err)

@@ -74,8 +74,8 @@ var variants = []struct {
 	{"MTU 256", []string{"send_bw", "write_bw"}, func(o *perftest.Options) { o.MTU = verbs.MTU256 }},
 }
 
-// TestPlay runs every test with every variant, and compares the data.
-func TestPlay(t *testing.T) {
+// TestExchange runs every test with every variant, and compares the data.
+func TestExchange(t *testing.T) {
 	for _, v := range variants {
 		for _, name := range v.tests {
 			t.Run(name+", "+v.name, func(t *testing.T) {

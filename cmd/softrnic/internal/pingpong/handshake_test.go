@@ -190,9 +190,9 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
-// TestNonsense checks that a client that sends invalid messages is dropped, and that the next one
+// TestInvalidClient checks that a client that sends invalid messages is dropped, and that the next one
 // is served.
-func TestNonsense(t *testing.T) {
+func TestInvalidClient(t *testing.T) {
 	good := "0000:000011:f6c11c:00000000000000000000ffffc6336402\x00"
 	for _, c := range []struct {
 		kind  pingpong.Kind
@@ -240,8 +240,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestServerNonsense checks that a client ends when its server sends an invalid message.
-func TestServerNonsense(t *testing.T) {
+// TestInvalidServer checks that a client ends when its server sends an invalid message.
+func TestInvalidServer(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		hang bool // disconnects after the text

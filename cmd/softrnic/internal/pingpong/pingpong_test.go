@@ -41,8 +41,8 @@ func form(o pingpong.Options) string {
 	return b.String()
 }
 
-// TestPlay runs every kind of test, polling and sleeping, and compares data and output.
-func TestPlay(t *testing.T) {
+// TestExchange runs every kind of test, polling and sleeping, and compares data and output.
+func TestExchange(t *testing.T) {
 	for _, k := range kinds {
 		for _, events := range []bool{false, true} {
 			for _, size := range []int{1, 1000, 70000} {
@@ -144,9 +144,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestEndsThatDoNotFit starts both ends with different parameters: both fail before the first
+// TestParametersDiffer starts both ends with different parameters: both fail before the first
 // message and name the difference.
-func TestEndsThatDoNotFit(t *testing.T) {
+func TestParametersDiffer(t *testing.T) {
 	options := func(k pingpong.Kind, change func(*pingpong.Options)) pingpong.Options {
 		o := pingpong.Defaults(k)
 		if change != nil {

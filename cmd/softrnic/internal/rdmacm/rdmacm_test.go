@@ -50,8 +50,8 @@ func TestResolve(t *testing.T) {
 	require.False(t, got.IsValid())
 }
 
-// TestPlaces checks the addresses at which devices are opened.
-func TestPlaces(t *testing.T) {
+// TestDeviceAddresses checks the addresses at which devices are opened.
+func TestDeviceAddresses(t *testing.T) {
 	for _, c := range []struct{ server, bind, at string }{
 		{"127.0.0.1", "", "127.0.0.1:0"}, // any port, because a server may use 4791
 		{"127.94.1.1", "", "127.0.0.1:0"},

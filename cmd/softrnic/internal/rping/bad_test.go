@@ -90,9 +90,9 @@ func TestSilentPeers(t *testing.T) {
 	<-done
 }
 
-// TestUnheardGoodBye checks that a client succeeds if its last message is lost: it has completed
+// TestLostLastMessage checks that a client succeeds if its last message is lost: it has completed
 // all pings.
-func TestUnheardGoodBye(t *testing.T) {
+func TestLostLastMessage(t *testing.T) {
 	golden := goldenPing(t, 0)
 	for count, why := range map[int]string{1: "", 2: "ping 1: no progress"} {
 		o := rping.Defaults()
@@ -142,8 +142,8 @@ func TestBadServers(t *testing.T) {
 	}
 }
 
-// TestNobody checks the error of a client without a server.
-func TestNobody(t *testing.T) {
+// TestNoServer checks the error of a client without a server.
+func TestNoServer(t *testing.T) {
 	p := newPuppet(t)
 	o := rping.Defaults()
 	o.Count = 1

@@ -43,8 +43,8 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestMisfits checks that smaller messages are served, and that both ends reject other differences.
-func TestMisfits(t *testing.T) {
+// TestSizesDiffer checks that smaller messages are served, and that both ends reject other differences.
+func TestSizesDiffer(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
 	c := towards(t, s.At, o)

@@ -21,8 +21,8 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// TestBetween forwards many connections at a time, each to its end.
-func TestBetween(t *testing.T) {
+// TestForward forwards many connections at a time, each to its end.
+func TestForward(t *testing.T) {
 	for _, d := range []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit} {
 		t.Run(d.String(), func(t *testing.T) {
 			const clients = 40
@@ -148,9 +148,9 @@ func readFull(r io.Reader, want string) error {
 	return nil
 }
 
-// TestNobodyThere checks that a connection that cannot be forwarded is closed, with the reason in
+// TestNoServer checks that a connection that cannot be forwarded is closed, with the reason in
 // the log, and that the next one is tried.
-func TestNobodyThere(t *testing.T) {
+func TestNoServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	near, far := betweenPatient(t, l.Addr(), sdp.Options{}, 5*time.Second) // without a server

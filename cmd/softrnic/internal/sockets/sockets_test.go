@@ -79,8 +79,8 @@ func sendWord(t *testing.T, from, to *sockets.Sockets, at sockets.Addr) {
 	require.NoError(t, d.Close())
 }
 
-// TestPlaces checks that devices are opened where they are needed, or that there is one for all.
-func TestPlaces(t *testing.T) {
+// TestDevices checks that devices are opened where they are needed, or that there is one for all.
+func TestDevices(t *testing.T) {
 	for name, place := range map[string]rdmacm.DeviceSource{"opened": toolstest.Anywhere, "one": {Device: toolstest.Device(t, rnic.Options{})}} {
 		t.Run(name, func(t *testing.T) {
 			from, to := sockets.New(place, sdp.Options{}), sockets.New(toolstest.Anywhere, sdp.Options{})
@@ -121,8 +121,8 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, bad.Close(ctx))
 }
 
-// TestBeside checks that a dialer uses another UDP port if 4791 is in use.
-func TestBeside(t *testing.T) {
+// TestDialUsesFreePort checks that a dialer uses another UDP port if 4791 is in use.
+func TestDialUsesFreePort(t *testing.T) {
 	var ports []uint16
 	place := rdmacm.DeviceSource{Open: func(at netip.AddrPort) (verbs.Device, error) {
 		ports = append(ports, at.Port())

@@ -14,9 +14,9 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// TestLostTail drops the only datagram of a message, while both ranks wait for one of the other. In
+// TestLostLastDatagram drops the only datagram of a message, while both ranks wait for one of the other. In
 // the second job one rank makes no further MPI calls.
-func TestLostTail(t *testing.T) {
+func TestLostLastDatagram(t *testing.T) {
 	first := func(rank int) string { return []string{"drop first UD", ""}[rank] }
 	job(t, 2, first, mpi.Options{}, func(w mpi.World, _ *rnic.Device) error {
 		x := []int32{int32(w.Rank())}
