@@ -30,8 +30,8 @@ func TestDirectMessages(t *testing.T) {
 		guard  = 0xa5
 	)
 	const never = time.Hour // a rank that is not woken for an event sleeps until the test fails
-	for i, net := range []acp.Options{{Patience: never}, {Patience: never, Net: acp.UD},
-		{Patience: never, Net: acp.UD, RDM: rdm.Options{Emulate: true}}} {
+	for i, net := range []acp.Options{{ProbeDelay: never}, {ProbeDelay: never, Net: acp.UD},
+		{ProbeDelay: never, Net: acp.UD, RDM: rdm.Options{Emulate: true}}} {
 		for name, o := range variants {
 			seed := rand.Uint64()
 			t.Run(fmt.Sprint(i, name, seed), func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestInitWithoutDevice(t *testing.T) {
 func TestOptionsOutOfRange(t *testing.T) {
 	for want, o := range map[string]acp.Options{
 		"Options.Starter: 5, want a multiple of 8 in [0, 2^30]":     {Starter: 5},
-		"Options.Patience: -1ns is negative":                        {Patience: -1},
+		"Options.ProbeDelay: -1ns is negative":                      {ProbeDelay: -1},
 		"Options.Net: 9 out of range [0, 1]":                        {Net: 9},
 		"Options.Connect: verbs: invalid argument: ConnectOptions.": {Connect: verbs.ConnectOptions{Retries: 9}},
 		"Options.RDM: rdm: open: verbs: invalid argument: Options.Packets: -1 out of range [0, 1048576]": {Net: acp.UD,

@@ -65,7 +65,7 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 			p, err := acp.Init(func() (_ verbs.Device, err error) {
 				dev, err = rnic.Open(rnic.Options{})
 				return dev, err
-			}, acp.Options{Manager: m, Net: net, Patience: 50 * time.Millisecond,
+			}, acp.Options{Manager: m, Net: net, ProbeDelay: 50 * time.Millisecond,
 				CM:  cm.Options{Retries: 4},
 				RDM: rdm.Options{GiveUp: time.Second}})
 			if err != nil {

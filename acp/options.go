@@ -29,9 +29,9 @@ type Options struct {
 	// each other there.
 	Progress bool
 
-	// Patience is the time without an event after which a waiting rank probes the ranks it waits for. 0 means
+	// ProbeDelay is the time without an event after which a waiting rank probes the ranks it waits for. 0 means
 	// 500 ms.
-	Patience time.Duration
+	ProbeDelay time.Duration
 
 	// Net selects the transport: reliable connections, or datagrams for jobs of many ranks. The environment
 	// variable SOFTRNIC_ACP_NET (rc or ud) overrides it.
@@ -90,11 +90,11 @@ func (o *Options) applyDefaults() error {
 	if o.Net > UD {
 		return fmt.Errorf("%w: Options.Net: %d out of range [0, %d]", ErrOptions, o.Net, UD)
 	}
-	if o.Patience < 0 {
-		return fmt.Errorf("%w: Options.Patience: %v is negative", ErrOptions, o.Patience)
+	if o.ProbeDelay < 0 {
+		return fmt.Errorf("%w: Options.ProbeDelay: %v is negative", ErrOptions, o.ProbeDelay)
 	}
-	if o.Patience == 0 {
-		o.Patience = 500 * time.Millisecond
+	if o.ProbeDelay == 0 {
+		o.ProbeDelay = 500 * time.Millisecond
 	}
 	if _, err := o.Connect.QPAttr(verbs.RC); err != nil {
 		return fmt.Errorf("%w: Options.Connect: %w", ErrOptions, err)

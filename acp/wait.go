@@ -162,7 +162,7 @@ func (p *Process) serveAsLeader(ctx context.Context, w condition) {
 		}
 		if now := time.Now(); quiet.IsZero() {
 			quiet = now
-		} else if now.Sub(quiet) >= p.o.Patience {
+		} else if now.Sub(quiet) >= p.o.ProbeDelay {
 			quiet = now
 			p.probeAwaited()
 		}
@@ -170,7 +170,7 @@ func (p *Process) serveAsLeader(ctx context.Context, w condition) {
 			p.blockOnNet(ctx, nap)
 			nap = nextSleep(nap)
 		} else {
-			p.blockOnNet(ctx, p.o.Patience)
+			p.blockOnNet(ctx, p.o.ProbeDelay)
 			nap = minSleep // another goroutine may have started an operation that must be polled
 		}
 	}

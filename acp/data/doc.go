@@ -40,7 +40,7 @@
 // may panic: the lock is released.
 //
 // If the holder of a lock dies, the structure may be damaged and is not repaired. A waiter probes a holder whose lock has
-// not changed for Options.Patience. If the holder is lost, the waiter returns a [*LockError] that names it and wraps
+// not changed for Options.ProbeDelay. If the holder is lost, the waiter returns a [*LockError] that names it and wraps
 // [ErrHolderLost]. If the holder is alive but keeps the same lock for twenty times as long, the error wraps [ErrHeld].
 //
 // # Values

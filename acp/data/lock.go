@@ -96,7 +96,7 @@ func (s *Space) lockStruct(ctx context.Context, at acp.GA, k kind) (mine uint64,
 		if holder < 0 || holder >= s.p.Size() {
 			return 0, fmt.Errorf("%w: lock at %v: holder is rank %d of %d", ErrDamaged, at, holder, s.p.Size())
 		}
-		if now.Sub(asked) >= s.o.Patience {
+		if now.Sub(asked) >= s.o.ProbeDelay {
 			if err := s.probeRank(holder); err != nil {
 				return 0, &LockError{At: at, Holder: holder, For: time.Since(since), Err: fmt.Errorf("%w: %w", ErrHolderLost, err)}
 			}

@@ -44,7 +44,7 @@ func holderDies(t *testing.T, net acp.Net) {
 	for rank, manager := range pmi.NewLocal(ranks) {
 		go func() {
 			var dev *rnic.Device
-			o := acp.Options{Manager: manager, Net: net, Patience: 50 * time.Millisecond, CM: cm.Options{Retries: 2},
+			o := acp.Options{Manager: manager, Net: net, ProbeDelay: 50 * time.Millisecond, CM: cm.Options{Retries: 2},
 				RDM: rdm.Options{GiveUp: 500 * time.Millisecond}}
 			p, err := acp.Init(func() (_ verbs.Device, err error) {
 				dev, err = rnic.Open(rnic.Options{})
@@ -52,7 +52,7 @@ func holderDies(t *testing.T, net acp.Net) {
 			}, o)
 			var s *data.Space
 			if err == nil {
-				s, err = data.Open(ctx, p, data.Options{Heap: 1 << 13, Patience: 20 * time.Millisecond})
+				s, err = data.Open(ctx, p, data.Options{Heap: 1 << 13, ProbeDelay: 20 * time.Millisecond})
 			}
 			open.Done()
 			open.Wait()
@@ -136,7 +136,7 @@ func checkErrors(s *data.Space, vector, table acp.GA) error {
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
-		s, err := data.Open(ctx, p, data.Options{Heap: 1 << 13, Patience: 10 * time.Millisecond})
+		s, err := data.Open(ctx, p, data.Options{Heap: 1 << 13, ProbeDelay: 10 * time.Millisecond})
 		if err != nil {
 			return err
 		}

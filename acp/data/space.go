@@ -24,9 +24,9 @@ type Options struct {
 	// 8 and equal at all ranks. 0 means the last word.
 	Anchor int
 
-	// Patience is the time for which a lock may stay unchanged before its holder is probed. 0 means 1 s. A
+	// ProbeDelay is the time for which a lock may stay unchanged before its holder is probed. 0 means 1 s. A
 	// live holder may keep it for twenty times as long.
-	Patience time.Duration
+	ProbeDelay time.Duration
 }
 
 // Space is a rank's access to the heaps of all ranks. Its methods, and those of all structures, may be called
@@ -53,8 +53,8 @@ func (o *Options) applyDefaults(p *acp.Process) error {
 	if o.Anchor == 0 {
 		o.Anchor = len(p.Starter()) - 8
 	}
-	if o.Patience <= 0 {
-		o.Patience = time.Second
+	if o.ProbeDelay <= 0 {
+		o.ProbeDelay = time.Second
 	}
 	switch {
 	case o.Heap < heapMin || uint64(o.Heap) > protocol.MaxLength:

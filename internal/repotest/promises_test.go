@@ -86,8 +86,8 @@ func timesOf(t *testing.T) map[string]times {
 		"acp.md": {[]promise{
 			{"again after sleeps from [20 us] to", k.time("acp.minSleep"), false, "TestWaitTimes"},
 			{"to [1 ms]; immediate data wakes", k.time("acp.maxSleep"), false, "TestWaitTimes"},
-			{"after `acp.Options.Patience` ([500 ms] by default)", k.time("acp.Patience"), false, "TestPeerDies TestPeerDiesOverDatagrams"},
-			{"word for `data.Options.Patience` ([1 s] by default)", k.time("acp/data.Patience"), false, "TestHolderDies TestHeld"},
+			{"after `acp.Options.ProbeDelay` ([500 ms] by default)", k.time("acp.ProbeDelay"), false, "TestPeerDies TestPeerDiesOverDatagrams"},
+			{"word for `data.Options.ProbeDelay` ([1 s] by default)", k.time("acp/data.ProbeDelay"), false, "TestHolderDies TestHeld"},
 		}, nil, false},
 
 		"datacutter.md": {[]promise{

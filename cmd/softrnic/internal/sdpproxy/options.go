@@ -23,7 +23,7 @@ type Options struct {
 	To     sockets.Addr // address to forward them to
 	SDP    sdp.Options  // of connections by SDP; KeepAlive is sockets.KeepAlive by default
 
-	DialTimeout time.Duration // how long a connection to To may take, DefaultPatience by default
+	DialTimeout time.Duration // bounds the time of a connection to To; the default is DefaultDialTimeout
 	Grace       time.Duration // time of open connections after the end of ctx, 5 s by default
 
 	Log       io.Writer      // receives a line for each failed connection; may be nil
