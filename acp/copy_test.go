@@ -195,10 +195,10 @@ func TestBadAddresses(t *testing.T) {
 		if err := p.Sync(ctx); err != nil {
 			return err
 		}
-		if err := gone.Unregister(); err != nil {
+		if err := gone.Close(); err != nil {
 			return err
 		}
-		require.ErrorIs(t, gone.Unregister(), acp.ErrRegion)
+		require.ErrorIs(t, gone.Close(), acp.ErrRegion)
 		if err := p.Sync(ctx); err != nil {
 			return err
 		}

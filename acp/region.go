@@ -34,9 +34,9 @@ func (p *Process) Register(buf []byte) (*Region, error) {
 	return r, nil
 }
 
-// Unregister invalidates the addresses (acp_unregister_memory). Later accesses of other ranks fail. If
+// Close invalidates the addresses (acp_unregister_memory). Later accesses of other ranks fail. If
 // operations of this rank still use the region, it returns ErrBusy.
-func (r *Region) Unregister() error {
+func (r *Region) Close() error {
 	if r.isNull() {
 		return (*Process)(nil).newError("unregister", "", ErrNull)
 	}

@@ -30,7 +30,7 @@ func TestSignalsOutliveRepair(t *testing.T) {
 			}
 		} else if _, err := ch.Recv(make([]byte, 8)).Wait(ctx); err != nil {
 			return err
-		} else if err := mine.Unregister(); err != nil {
+		} else if err := mine.Close(); err != nil {
 			return err
 		}
 		if err := p.Sync(ctx); err != nil {

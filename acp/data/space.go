@@ -98,7 +98,7 @@ func (s *Space) openHeap(ctx context.Context) (err error) {
 	}
 	binary.NativeEndian.PutUint64(anchor, uint64(s.heap.GA(0)))
 	if err = s.p.Sync(ctx); err != nil {
-		return errors.Join(err, s.heap.Unregister())
+		return errors.Join(err, s.heap.Close())
 	}
 	return nil
 }
@@ -145,12 +145,12 @@ func (s *Space) Close(ctx context.Context) error {
 		return s.newError("close", "heaps", err)
 	}
 	binary.NativeEndian.PutUint64(s.p.Starter()[s.o.Anchor:], 0)
-	err := s.heap.Unregister()
+	err := s.heap.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.staging {
 		for _, r := range s.staging[i] {
-			err = errors.Join(err, r.Unregister())
+			err = errors.Join(err, r.Close())
 		}
 		s.staging[i] = nil
 	}
