@@ -55,7 +55,7 @@ func TestUnusable(t *testing.T) {
 			"Process": {{Name: "live", Make: func() any { return p }, Usable: true}, {Name: "closed", Make: func() any { return closed }}},
 			"Region": {
 				{Name: "live", Make: func() any { return region() }, Usable: true},
-				{Name: "unregistered", Make: func() any { r := region(); _ = r.Close(); return r }},
+				{Name: "closed", Make: func() any { r := region(); _ = r.Close(); return r }},
 			},
 			"Request": {{Name: "refused", Make: func() any { return freedEnd().Send(nil) }}},
 			"Stats":   {{Name: "live", Make: func() any { return p.Stats() }, Usable: true}},
@@ -75,6 +75,7 @@ func TestUnusable(t *testing.T) {
 		Errors: []error{acp.ErrNull, acp.ErrClosed, acp.ErrFreed, acp.ErrRegion},
 		Quiet: map[string]string{
 			"Process.Close on closed":    "may be called again",
+			"Region.Close on closed":     "may be called again",
 			"Process.Complete on closed": "None is always complete",
 		},
 	}

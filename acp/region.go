@@ -20,7 +20,7 @@ type Region struct {
 }
 
 // Register gives buf global addresses (acp_register_memory). The memory is not copied and stays alive, and
-// all ranks may access it until Unregister. For atomics, its first byte must be aligned to 8 bytes.
+// all ranks may access it until Close. For atomics, its first byte must be aligned to 8 bytes.
 func (p *Process) Register(buf []byte) (*Region, error) {
 	if p.isNull() {
 		return nil, p.newError("register", "", ErrNull)
@@ -35,15 +35,18 @@ func (p *Process) Register(buf []byte) (*Region, error) {
 }
 
 // Close invalidates the addresses (acp_unregister_memory). Later accesses of other ranks fail. If
-// operations of this rank still use the region, it returns ErrBusy.
+// operations of this rank still use the region, it returns ErrBusy. On a closed region it returns nil.
 func (r *Region) Close() error {
 	if r.isNull() {
-		return (*Process)(nil).newError("unregister", "", ErrNull)
+		return (*Process)(nil).newError("close region", "", ErrNull)
 	}
 	r.p.mu.Lock()
 	defer r.p.unlockAndNotify()
+	if r.p.memory.regions[r.number] != r {
+		return nil
+	}
 	if err := r.p.memory.unregisterRegion(r); err != nil {
-		return r.p.newError("unregister", r.GA(0).String(), err)
+		return r.p.newError("close region", r.GA(0).String(), err)
 	}
 	return nil
 }
