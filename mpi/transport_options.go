@@ -12,7 +12,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// The range of eager thresholds in bytes.
+// The range of eager thresholds in bytes. A packet must hold a foundReply.
 const (
 	minEager = 64
 	maxEager = 1 << 20

@@ -131,9 +131,6 @@ func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error
 		if refused == nil {
 			refused = c.world.windows.add(c.world, w)
 		}
-		if refused == nil && d != nil {
-			refused = w.checkPacketSize()
-		}
 	})
 	mine, refused := w.encodeInfo(kind, unit, refused)
 	theirs := make([]byte, len(mine))

@@ -114,19 +114,6 @@ type foundReply struct {
 // missingReply is the payload of Missing: the attached memory nearest to the span.
 type missingReply struct{ Below, Above rma.Span }
 
-// checkPacketSize returns an error if a packet to a rank cannot hold a foundReply.
-func (w *Win) checkPacketSize() error {
-	for r := range w.peers {
-		if r == w.comm.rank {
-			continue
-		}
-		if n, most := w.eng.Fabric().Limits(w.peers[r].job).Eager, binary.Size(foundReply{}); n < most {
-			return fmt.Errorf("%w: packets to rank %d hold %d bytes, a dynamic window needs %d; raise Options.RDMA.Eager", ErrWin, r, n, most)
-		}
-	}
-	return nil
-}
-
 // findRegion looks up the region of a span at target and waits for the reply.
 func (w *Win) findRegion(target int, s rma.Span) error {
 	core, err := w.lockEngine()
