@@ -37,26 +37,26 @@ func target(t testing.TB) (*Endpoint, *Peer, *Region) {
 
 // TestBreaches checks that malformed messages fail their peer, and are counted.
 func TestBreaches(t *testing.T) {
-	message := func(r request, payload ...byte) []byte {
+	message := func(r opMessage, payload ...byte) []byte {
 		var b [headSize]byte
 		return append(b[:r.encode(&b)], payload...)
 	}
 	for what, b := range map[string][]byte{
 		"empty":                 {},
 		"short":                 {tagRead, 0, 0, 0},
-		"unknown":               message(request{tag: 'x'}),
-		"reserved bits":         func() []byte { b := message(request{tag: tagRead}); b[3] = 1; return b }(),
-		"operands cut":          message(request{tag: tagSwap})[:39],
-		"too long a read":       message(request{tag: tagRead, n: 1<<31 + 1}),
-		"length of a write":     message(request{tag: tagWrite, n: 5}, 1, 2, 3),
-		"a write of nothing":    message(request{tag: tagWrite}),
-		"data of nothing":       message(request{tag: tagData, n: 1, id: 77}, 1),
-		"the end of nothing":    message(request{tag: tagEnd, id: 1 << 16}),
-		"an answer to no token": message(request{tag: tagToken, status: 1, a: 5}),
+		"unknown":               message(opMessage{tag: 'x'}),
+		"reserved bits":         func() []byte { b := message(opMessage{tag: tagRead}); b[3] = 1; return b }(),
+		"operands cut":          message(opMessage{tag: tagSwap})[:39],
+		"too long a read":       message(opMessage{tag: tagRead, n: 1<<31 + 1}),
+		"length of a write":     message(opMessage{tag: tagWrite, n: 5}, 1, 2, 3),
+		"a write of nothing":    message(opMessage{tag: tagWrite}),
+		"data of nothing":       message(opMessage{tag: tagData, n: 1, id: 77}, 1),
+		"the end of nothing":    message(opMessage{tag: tagEnd, id: 1 << 16}),
+		"an answer to no token": message(opMessage{tag: tagToken, status: 1, a: 5}),
 	} {
 		e, p, _ := target(t)
 		e.mu.Lock()
-		e.currentPeer = p
+		e.sender = p
 		e.handleMessage(b)
 		require.ErrorIs(t, p.err, ErrProtocol, what)
 		require.EqualValues(t, 1, e.stats.Malformed, what)
@@ -67,7 +67,7 @@ func TestBreaches(t *testing.T) {
 // TestFloodOfRequests checks that replies to a peer that does not receive them are bounded, and
 // that it is disconnected if it continues to send requests.
 func TestFloodOfRequests(t *testing.T) {
-	for what, ask := range map[string]request{
+	for what, ask := range map[string]opMessage{
 		"reads":  {tag: tagRead, n: 256},
 		"tokens": {tag: tagToken, a: 5},
 	} {
@@ -81,7 +81,7 @@ func TestFloodOfRequests(t *testing.T) {
 			n := ask.encode(&b)
 			asked := 0
 			for ; p.err == nil && asked < 10_000; asked++ {
-				e.currentPeer = p
+				e.sender = p
 				e.handleMessage(b[:n])
 			}
 			require.ErrorIs(t, p.err, ErrProtocol)
@@ -110,8 +110,8 @@ func TestRepliesAhead(t *testing.T) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			var b [headSize]byte
-			n := (&request{tag: tagEnd, id: victim.id}).encode(&b)
-			e.currentPeer = p
+			n := (&opMessage{tag: tagEnd, id: victim.id}).encode(&b)
+			e.sender = p
 			e.handleMessage(b[:n])
 			require.ErrorIs(t, p.err, ErrProtocol)
 			require.ErrorIs(t, victim.Err(), ErrProtocol)
@@ -172,7 +172,7 @@ func FuzzRequests(f *testing.F) {
 				binary.BigEndian.PutUint32(b[8:], []uint32{r.mr.RKey(), closed.LKey()}[b[7]&1])
 				binary.BigEndian.PutUint64(b[16:], r.mr.Addr()+uint64(b[23]))
 			}
-			e.currentPeer = p
+			e.sender = p
 			e.handleMessage(b)
 			require.Equal(t, make([]byte, 64), private)
 			require.LessOrEqual(t, len(e.ops.slots)-len(e.ops.free), 0)

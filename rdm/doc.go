@@ -51,4 +51,21 @@
 // One of the waiting goroutines makes progress for all. If none waits, a timer polls
 // every 20 ms, so that peers get responses. All methods may be called from any
 // goroutine.
+//
+// # How a message travels
+//
+//	Peer.Send        message.go             Peer.Read, Write ...  op.go
+//	   v                                       v
+//	nack.Core        reliability/nack       flushPending          emulate.go
+//	   | packets, retransmission               | emulated: messages; native: native.go
+//	   v                                       v
+//	flush            wait.go                sendOpMessage -> nack.Core
+//
+//	handleDatagram   receive.go: from a peer, or a handshake (handshake.go)
+//	   v
+//	nack.Core -> handleMessage
+//	   | a message: Endpoint.Recv (message.go)
+//	   v
+//	handleOpMessage  receive.go: serveRequest (serve.go) for an operation of the
+//	                 peer, handleReply (emulate.go) for a local one
 package rdm

@@ -69,7 +69,7 @@ func (e *Endpoint) flushPending(p *Peer) {
 // sendRequest sends the request of an emulated operation and reports whether it
 // was sent completely.
 func (e *Endpoint) sendRequest(op *Op) bool {
-	r := request{id: op.id, rkey: op.remote.RKey, n: uint32(op.n), addr: op.remote.Addr, a: op.a, b: op.b}
+	r := opMessage{id: op.id, rkey: op.remote.RKey, n: uint32(op.n), addr: op.remote.Addr, a: op.a, b: op.b}
 	switch op.kind {
 	case opRead:
 		r.tag = tagRead
@@ -93,7 +93,7 @@ func (e *Endpoint) sendRequest(op *Op) bool {
 }
 
 // sendWrite sends the fragments of a write while there is space.
-func (e *Endpoint) sendWrite(op *Op, r request) bool {
+func (e *Endpoint) sendWrite(op *Op, r opMessage) bool {
 	if op.n == 0 {
 		e.completeOp(op, nil)
 		return true
@@ -139,7 +139,7 @@ func (e *Endpoint) failWrite(op *Op) {
 
 // sendOpMessage sends a message about an operation. It reports false if there
 // is no space, or if the memory is unreadable: see clearUnreadable.
-func (e *Endpoint) sendOpMessage(p *Peer, r *request, payload []byte, solicited bool) bool {
+func (e *Endpoint) sendOpMessage(p *Peer, r *opMessage, payload []byte, solicited bool) bool {
 	if p.state == failed {
 		return false
 	}
@@ -162,7 +162,7 @@ func (e *Endpoint) sendOpMessage(p *Peer, r *request, payload []byte, solicited 
 }
 
 // handleReply handles the reply to a local operation: DATA or END.
-func (e *Endpoint) handleReply(p *Peer, r *request, payload []byte) {
+func (e *Endpoint) handleReply(p *Peer, r *opMessage, payload []byte) {
 	op := e.ops.lookup(r.id)
 	if op == nil || op.p != p || !op.requested { // a peer can guess operation numbers
 		e.failProtocol(p)

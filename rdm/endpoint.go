@@ -36,10 +36,10 @@ type Endpoint struct {
 	byID          map[identity]*Peer
 	lastPeer      *Peer                // sender of the last datagram
 	connecting    []*Peer              // peers with a handshake in progress
-	askingAllow   map[incarnation]bool // senders of hellos that wait for Options.Allow
+	pendingAllow  map[incarnation]bool // senders of hellos that wait for Options.Allow
 
 	inbox       recvQueue
-	currentPeer *Peer // sender of the packet being handled
+	sender      *Peer // sender of the packet being handled
 	deliver     func(message []byte)
 	wcs         [64]verbs.WC
 	timer       *time.Timer
@@ -88,7 +88,7 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("rdm: open: %w", err)
 	}
-	e := &Endpoint{o: o, byIncarnation: map[incarnation]*Peer{}, byID: map[identity]*Peer{}, askingAllow: map[incarnation]bool{}}
+	e := &Endpoint{o: o, byIncarnation: map[incarnation]*Peer{}, byID: map[identity]*Peer{}, pendingAllow: map[incarnation]bool{}}
 	e.deliver = e.handleMessage
 	// Epochs count sixteenths of a second, so that they increase with each restart.
 	// They wrap after 2^31 units, about 4 years.

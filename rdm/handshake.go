@@ -6,7 +6,6 @@ import (
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire"
 )
 
 // The handshake of two endpoints is a hello and a welcome, each a datagram of 52
@@ -101,22 +100,22 @@ func (e *Endpoint) markConnected(p *Peer) {
 	e.changed = true
 }
 
-// maxAskingAllow is the maximum number of handshakes that wait for Options.Allow.
+// maxPendingAllow is the maximum number of handshakes that wait for Options.Allow.
 // Hellos beyond it are dropped, and their senders retransmit them.
-const maxAskingAllow = 1024
+const maxPendingAllow = 1024
 
-// askAllow calls Options.Allow for the sender of a hello, without the lock in a
+// queryAllow calls Options.Allow for the sender of a hello, without the lock in a
 // goroutine of its own, and replies to the hello afterwards.
-func (e *Endpoint) askAllow(src incarnation, at Addr) {
-	if e.askingAllow[src] || len(e.askingAllow) >= maxAskingAllow {
+func (e *Endpoint) queryAllow(src incarnation, at Addr) {
+	if e.pendingAllow[src] || len(e.pendingAllow) >= maxPendingAllow {
 		return
 	}
-	e.askingAllow[src] = true
+	e.pendingAllow[src] = true
 	go func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		access, err := e.allow(at)
-		delete(e.askingAllow, src)
+		delete(e.pendingAllow, src)
 		if e.err != nil {
 			return
 		}
@@ -186,7 +185,7 @@ func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
 		case e.o.Allow == nil:
 			e.admit(at, verbs.AccessRemote)
 		default:
-			e.askAllow(src, at)
+			e.queryAllow(src, at)
 		}
 	case welcomeFrame, refusalFrame:
 		if p == nil || epoch != e.addr.Epoch {
@@ -199,51 +198,4 @@ func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
 	default:
 		e.stats.UnknownSenders++
 	}
-}
-
-// handleDatagram demultiplexes a received datagram.
-func (e *Endpoint) handleDatagram(now nack.Time, wc *verbs.WC, grh, b []byte) {
-	addr, _, _, ok := wire.ParseGRH(grh)
-	if !ok || e.err != nil {
-		e.stats.UnknownSenders++
-		return
-	}
-	src := incarnation{addr, wc.SrcQPN}
-	p := e.lastPeer
-	if p == nil || incarnationOf(&p.at) != src {
-		p = e.byIncarnation[src]
-	}
-	if _, packet := nack.ParseFrom(b); p == nil || !packet || b[0] == handshakeMagic[0] {
-		e.handleHandshake(src, b)
-		return
-	}
-	e.lastPeer = p
-	if p.state == connecting {
-		e.markConnected(p)
-	}
-	if e.inbox.bytes >= e.o.Backlog && b[1] == byte(nack.Data) {
-		e.stats.BacklogDrops++
-		return
-	}
-	e.currentPeer = p
-	e.core.HandlePacket(now, p.number, b, e.deliver)
-}
-
-// handleMessage handles a message of e.currentPeer.
-func (e *Endpoint) handleMessage(b []byte) {
-	switch {
-	case len(b) < tagSize:
-		e.failProtocol(e.currentPeer)
-	case b[0] == tagMessage:
-		e.inbox.push(e.currentPeer, b[tagSize:])
-		e.changed = true
-	default:
-		e.handleRequest(e.currentPeer, b)
-	}
-}
-
-// failProtocol fails a peer that violated the protocol.
-func (e *Endpoint) failProtocol(p *Peer) {
-	e.stats.Malformed++
-	e.failPeer(p, ErrProtocol)
 }

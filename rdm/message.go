@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/reliability/nack"
 )
 
-// The first byte of a message is its type, see also request.go. Three bytes of 0
+// The first byte of a message is its type, see also opmessage.go. Three bytes of 0
 // follow it.
 const (
 	tagSize    = 4

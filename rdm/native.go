@@ -26,13 +26,13 @@ type nativeAdapter struct {
 // A nativeState is the negotiated state of native RDMA with a peer.
 type nativeState struct {
 	ah    verbs.PeerAH
-	state agreement
+	state negotiation
 }
 
-type agreement uint8
+type negotiation uint8
 
 const (
-	notNegotiated agreement = iota
+	notNegotiated negotiation = iota
 	negotiating
 	declined
 	agreed
@@ -92,7 +92,7 @@ func (e *Endpoint) routeTo(p *Peer) route {
 			n.state = declined
 			return routeEmulated
 		}
-		if e.sendOpMessage(p, &request{tag: tagToken, a: uint64(n.ah.Token())}, nil, true) {
+		if e.sendOpMessage(p, &opMessage{tag: tagToken, a: uint64(n.ah.Token())}, nil, true) {
 			n.state = negotiating
 		}
 	}
@@ -115,27 +115,27 @@ func (e *Endpoint) ensureNativePeer(p *Peer) (err error) {
 }
 
 // handleToken handles a TOKEN message.
-func (e *Endpoint) handleToken(p *Peer, r *request) {
+func (e *Endpoint) handleToken(p *Peer, r *opMessage) {
 	n := &p.ensureRDMA().native
-	question := r.status == 0
-	able := e.native.qp != nil && r.a != 0 && n.state != declined && e.ensureNativePeer(p) == nil
+	isRequest := r.status == 0
+	supported := e.native.qp != nil && r.a != 0 && n.state != declined && e.ensureNativePeer(p) == nil
 	switch {
-	case !question && n.state == notNegotiated:
+	case !isRequest && n.state == notNegotiated:
 		e.failProtocol(p)
 		return
 	case n.state == agreed:
-	case !able || n.ah.Connect(uint32(r.a)) != nil:
+	case !supported || n.ah.Connect(uint32(r.a)) != nil:
 		e.closeNativePeer(p)
 		n.state = declined
 	default:
 		n.state = agreed
 	}
-	if question {
+	if isRequest {
 		if p.rdmaState.replies.Len() >= maxAwaiting {
 			e.failProtocol(p)
 			return
 		}
-		response := reply{request: request{tag: tagToken, status: 1}}
+		response := reply{opMessage: opMessage{tag: tagToken, status: 1}}
 		if n.state == agreed {
 			response.a = uint64(n.ah.Token())
 		}
@@ -176,7 +176,7 @@ func (e *Endpoint) postNative(op *Op) bool {
 	case opFetchAdd:
 		wr.Opcode = verbs.WRAtomicFetchAdd
 	}
-	if op.kind <= opWrite {
+	if !op.kind.isAtomic() {
 		sge = op.span.r.mr.SGE(op.span.off, op.n)
 	} else {
 		sge = e.native.atomicResults.SGE(8*int(uint16(op.id)), 8)
@@ -199,7 +199,7 @@ func (e *Endpoint) handleNativeCompletion(wc *verbs.WC) {
 	p := op.p
 	switch wc.Status {
 	case verbs.WCSuccess:
-		if op.kind > opWrite {
+		if op.kind.isAtomic() {
 			op.old = binary.NativeEndian.Uint64(e.native.atomicResults.Bytes()[8*int(uint16(op.id)):])
 		}
 		e.completeOp(op, nil)

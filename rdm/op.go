@@ -23,7 +23,7 @@ type Op struct {
 	span   Span
 	remote Remote
 	n      int
-	a, b   uint64 // operands
+	a, b   uint64 // operands: a to compare or to add, b to swap in
 
 	id        uint32
 	posted    bool // native: posted to the adapter
@@ -44,6 +44,10 @@ const (
 	opCompareSwap
 	opFetchAdd
 )
+
+// isAtomic reports whether operations of the kind are atomics, which have operands
+// and no span.
+func (k opKind) isAtomic() bool { return k > opWrite }
 
 func (k opKind) String() string {
 	return [...]string{"read", "write", "compare-swap", "fetch-add"}[k]
@@ -121,9 +125,9 @@ func (p *Peer) startOp(op *Op, kind opKind, span Span, remote Remote, n int, a, 
 		return refuse(e.err)
 	case p.err != nil:
 		return refuse(p.err)
-	case kind <= opWrite && !span.permits(e, local) || int64(n) > maxLength:
+	case !kind.isAtomic() && !span.permits(e, local) || int64(n) > maxLength:
 		return refuse(ErrLocal)
-	case kind > opWrite && remote.Addr%8 != 0:
+	case kind.isAtomic() && remote.Addr%8 != 0:
 		return refuse(ErrAlign)
 	case !e.ops.alloc(op):
 		return refuse(ErrBusy)

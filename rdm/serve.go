@@ -7,32 +7,13 @@ import (
 
 // A reply is a queued reply to a peer: END, or n bytes of memory.
 type reply struct {
-	request
+	opMessage
 	from []byte // remaining read data; nil: END
 	key  uint32 // key of its region
 }
 
-// handleRequest handles a message of an operation of the peer or of a local
-// one.
-func (e *Endpoint) handleRequest(p *Peer, b []byte) {
-	var r request
-	payload, ok := r.decode(b)
-	if !ok {
-		e.failProtocol(p)
-		return
-	}
-	switch r.tag {
-	case tagData, tagEnd:
-		e.handleReply(p, &r, payload)
-	case tagToken:
-		e.handleToken(p, &r)
-	default:
-		e.serveRequest(p, &r, payload)
-	}
-}
-
 // serveRequest executes an operation of a peer.
-func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
+func (e *Endpoint) serveRequest(p *Peer, r *opMessage, payload []byte) {
 	s := p.ensureRDMA()
 	if s.replies.Len() >= maxAwaiting {
 		e.failProtocol(p)
@@ -50,7 +31,7 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	if p.access&need != 0 {
 		mem, st = e.memory.lookup(r.rkey, r.addr, n, need)
 	}
-	end := reply{request: request{tag: tagEnd, id: r.id}}
+	response := reply{opMessage: opMessage{tag: tagEnd, id: r.id}}
 	switch {
 	case r.tag == tagWrite:
 		if st == statusOK && !place.Copy(mem, payload) {
@@ -65,21 +46,21 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 		st, s.fault = s.fault, statusOK
 	case st != statusOK:
 	case r.tag == tagRead:
-		end.from, end.key = mem, r.rkey
+		response.from, response.key = mem, r.rkey
 	default:
-		end.a, st = executeAtomic(r, mem)
+		response.a, st = executeAtomic(r, mem)
 	}
-	end.status = st
+	response.status = st
 	e.stats.Served++
 	if st != statusOK {
 		e.stats.Denied++
 	}
-	s.replies.Push(end)
+	s.replies.Push(response)
 	e.flushPending(p)
 }
 
 // executeAtomic executes the atomic r on mem and returns the original value.
-func executeAtomic(r *request, mem []byte) (old uint64, st status) {
+func executeAtomic(r *opMessage, mem []byte) (old uint64, st status) {
 	word, ok := place.Word64(mem)
 	if !ok {
 		return 0, statusAlign
@@ -104,7 +85,7 @@ func (e *Endpoint) sendReplies(p *Peer) bool {
 	for s.replies.Len() > 0 && p.state != failed {
 		r := s.replies.Front()
 		if r.from == nil {
-			if !e.sendOpMessage(p, &r.request, nil, false) {
+			if !e.sendOpMessage(p, &r.opMessage, nil, false) {
 				return false
 			}
 			s.replies.Pop()
@@ -115,7 +96,7 @@ func (e *Endpoint) sendReplies(p *Peer) bool {
 			continue
 		}
 		n := min(p.fragmentSize(), len(r.from))
-		data := request{tag: tagData, id: r.id, n: uint32(n), addr: r.addr}
+		data := opMessage{tag: tagData, id: r.id, n: uint32(n), addr: r.addr}
 		if !e.sendOpMessage(p, &data, r.from[:n], false) {
 			if s.clearUnreadable() {
 				r.from, r.status = nil, statusFault

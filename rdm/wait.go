@@ -23,14 +23,14 @@ func (e *Endpoint) Progress() bool {
 // poll handles pending completions, unless a leader blocks in the adapter and
 // handles them. It reports whether there were any. e.mu must be held, as in all
 // functions of this file except Progress, onTimer and runService.
-func (e *Endpoint) poll() (some bool) {
+func (e *Endpoint) poll() (handled bool) {
 	if e.leading || e.err != nil {
 		return false
 	}
 	for {
 		n, err := e.port.CQ.Poll(e.wcs[:])
 		if n > 0 {
-			some = true
+			handled = true
 			e.handleCompletions(n)
 		}
 		if err != nil {
@@ -40,10 +40,10 @@ func (e *Endpoint) poll() (some bool) {
 			break
 		}
 	}
-	if some {
+	if handled {
 		e.dispatchAndFlush()
 	}
-	return some
+	return handled
 }
 
 // handleCompletions handles the first n completions of wcs.
@@ -139,16 +139,16 @@ func (e *Endpoint) waitUntil(ctx context.Context, done func() bool) error {
 // serveAsLeader blocks in the adapter, without the lock, until a completion
 // arrives, ctx ends, or wakeAll is called.
 func (e *Endpoint) serveAsLeader(ctx context.Context) {
-	kick, wake := e.leaderCtx, e.wakeLeader
+	leaderCtx, wake := e.leaderCtx, e.wakeLeader
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, wake)()
 	}
 	e.leading = true
 	e.mu.Unlock()
-	n, err := e.port.CQ.PollWait(kick, e.wcs[:])
+	n, err := e.port.CQ.PollWait(leaderCtx, e.wcs[:])
 	e.mu.Lock()
 	e.leading = false
-	if kick.Err() != nil && e.err == nil {
+	if leaderCtx.Err() != nil && e.err == nil {
 		e.leaderCtx, e.wakeLeader = context.WithCancel(context.Background())
 	}
 	if n > 0 {
@@ -233,19 +233,19 @@ func (e *Endpoint) runService(cq verbs.CQ, mode Service) {
 			e.mu.Unlock()
 			return
 		}
-		some := e.poll()
-		led := e.leading // the leader handles the completions
-		armed := error(nil)
-		if mode == ServeEvent && !some {
-			armed = cq.ReqNotify(true)
+		handled := e.poll()
+		hasLeader := e.leading // the leader handles the completions
+		armErr := error(nil)
+		if mode == ServeEvent && !handled {
+			armErr = cq.ReqNotify(true)
 		}
 		e.mu.Unlock()
 		switch {
-		case armed != nil:
+		case armErr != nil:
 			return // the CQ has overrun; pollers get the error
 		case mode == ServePoll:
 			runtime.Gosched()
-		case !some && (led || cq.Len() == 0):
+		case !handled && (hasLeader || cq.Len() == 0):
 			_ = cq.Wait(e.serviceCtx)
 		}
 	}

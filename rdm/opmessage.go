@@ -2,8 +2,8 @@ package rdm
 
 import "encoding/binary"
 
-// Messages of emulated operations. Each fits in one datagram: reads and writes are
-// fragmented.
+// Messages of emulated operations. Each fits in one datagram: read data and writes
+// are fragmented.
 //
 //	 0     1        2     4     8      12     16       24      32      40
 //	+-----+--------+-----+-----+------+------+--------+-------+-------+
@@ -51,8 +51,8 @@ func (s status) toError() error {
 	return [statuses]error{nil, ErrKey, ErrBounds, ErrAccess, ErrDenied, ErrAlign, ErrFault}[s]
 }
 
-// A request is a message of an emulated operation.
-type request struct {
+// An opMessage is a message of an emulated operation.
+type opMessage struct {
 	tag    byte
 	status status
 	id     uint32
@@ -68,7 +68,7 @@ func hasOperands(tag byte) bool {
 }
 
 // encode writes the header of a message to b and returns its length.
-func (r *request) encode(b *[headSize]byte) int {
+func (r *opMessage) encode(b *[headSize]byte) int {
 	be := binary.BigEndian
 	b[0], b[1], b[2], b[3] = r.tag, byte(r.status), 0, 0
 	be.PutUint32(b[4:], r.id)
@@ -84,12 +84,12 @@ func (r *request) encode(b *[headSize]byte) int {
 }
 
 // decode parses a message and returns the payload.
-func (r *request) decode(b []byte) (payload []byte, ok bool) {
+func (r *opMessage) decode(b []byte) (payload []byte, ok bool) {
 	if len(b) < shortSize || b[2] != 0 || b[3] != 0 {
 		return nil, false
 	}
 	be := binary.BigEndian
-	*r = request{tag: b[0], status: status(b[1]), id: be.Uint32(b[4:]), rkey: be.Uint32(b[8:]), n: be.Uint32(b[12:]), addr: be.Uint64(b[16:])}
+	*r = opMessage{tag: b[0], status: status(b[1]), id: be.Uint32(b[4:]), rkey: be.Uint32(b[8:]), n: be.Uint32(b[12:]), addr: be.Uint64(b[16:])}
 	switch {
 	case hasOperands(r.tag):
 		if len(b) != headSize {
