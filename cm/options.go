@@ -165,7 +165,7 @@ type DialOptions struct {
 	Receives []verbs.RecvWR
 
 	// Prepare is called with the queue pair in StateInit, after Receives are posted and before
-	// the REQ is sent. It may do what Receives cannot, such as post to a shared receive queue.
+	// the REQ is sent. It may, for example, post to a shared receive queue.
 	Prepare func(verbs.QP) error
 
 	PrivateData []byte    // up to 56 bytes; for SDP a Hello of 92 bytes

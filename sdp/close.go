@@ -54,7 +54,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// pendingReason describes what a closed connection is waiting for.
+// pendingReason describes the event for which a closed connection waits.
 func (c *Conn) pendingReason() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -180,7 +180,7 @@ func (s *Sealer) computeICRC(body []byte, id uint16) uint32 {
 }
 
 // crcStandard returns the register after p by hash/crc32. It is the register
-// itself, not its complement, which is what hash/crc32 hands out.
+// itself, not its complement, which hash/crc32 returns.
 //
 // The Sealer calls crcUpdate, which does the same. On amd64 that is assembly,
 // where the processor can run it; the build tag purego leaves the assembly out.

@@ -9,8 +9,8 @@ import (
 )
 
 // OpenGroup opens n links on one address, among which the kernel steers
-// packets by destination QPN: QPN modulo n is the index of the link. What is
-// sent as one GSO group arrives as one, by the QPN of its first packet.
+// packets by destination QPN: QPN modulo n is the index of the link. A GSO
+// group is not split: the QPN of its first packet selects the link.
 func OpenGroup(o Options, n int) ([]Conn, error) {
 	if n == 1 {
 		c, err := OpenUDP(o)

@@ -21,8 +21,8 @@ type ProbeResult struct {
 	// took one system call (MMsg).
 	GSO, GRO, MMsg bool
 
-	// What a socket got that asked for DefaultRecvBuffer and
-	// DefaultSendBuffer, bytes; 0 when the system does not tell.
+	// The buffers in bytes of a socket that requests DefaultRecvBuffer and
+	// DefaultSendBuffer; 0 if the system does not report them.
 	RecvBuffer, SendBuffer int
 
 	// The limits for unprivileged processes, net.core.rmem_max and wmem_max,

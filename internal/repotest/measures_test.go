@@ -19,12 +19,12 @@ import (
 // limits are the upper limits of the measures. They only go down: a change that improves
 // a measure by more than slack must lower its limit as well.
 var limits = map[string]float64{
-	"percent of functions named by one word":            30,
-	"percent of unexported functions named by one word": 12,
+	"percent of functions named by one word":            29,
+	"percent of unexported functions named by one word": 11.5,
 	"functions named by a word of several meanings":     0,
 	"doc comments of the form X is what":                0,
-	"question words in 10,000 words of comments":        2,
-	"error texts without a subject":                     1,
+	"question words in 10,000 words of comments":        1,
+	"error texts without a subject":                     0,
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
 	"public packages":                                   20,

@@ -8,7 +8,7 @@ package rnichook
 
 import "github.com/softrnic/softrnic/internal/link"
 
-// Hooks replace what a device takes from its environment. A zero field keeps
+// Hooks replace parts of a device's environment. A zero field keeps
 // the default.
 type Hooks struct {
 	Conn  link.Conn     // replaces the socket, and the addresses in the options

@@ -39,7 +39,7 @@ func (s PortSpace) HasHeader() bool {
 	return s == PortSpaceTCP || s == PortSpaceUDP || s == PortSpaceIPoIB || s == PortSpaceIB
 }
 
-// ServiceID names what a REQ or SIDR_REQ asks for. RDMA-CM's are a port space
+// ServiceID names the service that a REQ or SIDR_REQ requests. RDMA-CM's are a port space
 // and a port:
 //
 //	63           32 31           16 15            0

@@ -117,7 +117,7 @@ func (s SIDRStatus) String() string {
 	return "SIDR status " + strconv.Itoa(int(s))
 }
 
-// Description says what the status tells the asking side.
+// Description describes the status to the requesting side.
 func (s SIDRStatus) Description() string {
 	if int(s) < len(sidrStatuses) {
 		return sidrStatuses[s].meaning

@@ -1,5 +1,5 @@
-// Package cmdline has what the project's commands share on the command line: the
-// texts of mistakes in flags, the version of the build, and a standard output whose
+// Package cmdline contains the parts of the command line that the project's commands
+// share: the texts of invalid flags, the version of the build, and a standard output whose
 // lost data is an error.
 //
 //	out := cmdline.NewOutput(os.Stdout)

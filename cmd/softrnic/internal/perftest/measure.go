@@ -24,7 +24,7 @@ func (r *runner) readUsage() (m usage, err error) {
 	for _, name := range r.Counters {
 		value, ok := r.Counter(r.endpoint.dev, name[strings.LastIndexByte(name, '/')+1:])
 		if !ok {
-			return m, option.Errorf("-W", "the device has no counter %q; `softrnic stat` lists those it has", name)
+			return m, option.Errorf("-W", "the device has no counter %q; `softrnic stat` lists its counters", name)
 		}
 		m.values = append(m.values, value)
 	}
