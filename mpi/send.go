@@ -9,11 +9,17 @@ import (
 
 // Special ranks, tags and limits.
 const (
-	AnySource = match.Any // MPI_ANY_SOURCE
-	AnyTag    = match.Any // MPI_ANY_TAG
+	AnySource = -1        // MPI_ANY_SOURCE
+	AnyTag    = -1        // MPI_ANY_TAG
 	ProcNull  = -2        // MPI_PROC_NULL: communication with it completes at once
 	Undefined = -3        // MPI_UNDEFINED: no color, not a rank
 	MaxTag    = 1<<31 - 1 // MPI_TAG_UB
+)
+
+// The wildcards are those of package match.
+var (
+	_ [AnySource - match.Any]struct{} = [0]struct{}{}
+	_ [AnyTag - match.Any]struct{}    = [0]struct{}{}
 )
 
 // checkMessageArgs validates the arguments of a send, or of a receive.

@@ -23,10 +23,15 @@ type Rendezvous uint8
 
 // Rendezvous protocols.
 const (
-	RendezvousRead  = Rendezvous(protocol.RendezvousRead)  // the receiver reads by RDMA READ
-	RendezvousWrite = Rendezvous(protocol.RendezvousWrite) // the sender writes by RDMA WRITE
-	RendezvousCopy  = Rendezvous(protocol.RendezvousCopy)  // in packets, with a copy at both ends
+	RendezvousRead  Rendezvous = iota // the receiver reads by RDMA READ
+	RendezvousWrite                   // the sender writes by RDMA WRITE
+	RendezvousCopy                    // in packets, with a copy at both ends
 )
+
+// schemes are the Rendezvous protocols in package protocol.
+var schemes = [...]protocol.Scheme{
+	RendezvousRead: protocol.RendezvousRead, RendezvousWrite: protocol.RendezvousWrite, RendezvousCopy: protocol.RendezvousCopy,
+}
 
 // RDMAOptions configures the transport over reliable connections. The zero value is usable.
 type RDMAOptions struct {
@@ -105,7 +110,7 @@ type TCPOptions struct {
 
 func (o *Options) rdmaOptions() rdma.Options {
 	r := &o.RDMA
-	return rdma.Options{Eager: r.Eager, Rendezvous: protocol.Scheme(r.Rendezvous), Credits: r.Credits, Receives: r.Receives, Sends: r.Sends,
+	return rdma.Options{Eager: r.Eager, Rendezvous: schemes[r.Rendezvous], Credits: r.Credits, Receives: r.Receives, Sends: r.Sends,
 		Fast: r.Fast, FastSize: r.FastSize, FastPeers: r.FastPeers, Rails: r.Rails, Connect: r.Connect, Retries: r.Retries}
 }
 
