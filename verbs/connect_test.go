@@ -237,8 +237,6 @@ func TestConnectRefuses(t *testing.T) {
 			verbs.ErrInvalid, "ConnectOptions.MaxDestRdAtomic: -2 out of range [-1, 255]"},
 		{"unknown access flags", rc, here, there, verbs.ConnectOptions{Access: 0x8000},
 			verbs.ErrInvalid, "ConnectOptions.Access: unknown flags in AccessFlags(0x8000)"},
-		{"service level", rc, here, there, verbs.ConnectOptions{SL: 16},
-			verbs.ErrInvalid, "ConnectOptions.SL: 16 out of range [0, 15]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := verbs.Connect(&c.qp, c.local, c.remote, c.options)

@@ -54,7 +54,8 @@ type ConnectOptions struct {
 	// endpoint's. -1 is none.
 	MaxDestRdAtomic int
 
-	// Fields of the address vector: 0 by default, HopLimit 64.
+	// Fields of the address vector: 0 by default, HopLimit 64. Of FlowLabel the
+	// low 20 bits count; a SL does not travel in RoCE v2.
 	SL, TrafficClass, HopLimit uint8
 	FlowLabel                  uint32
 }
@@ -83,9 +84,6 @@ func (o ConnectOptions) QPAttr(typ QPType) (QPAttr, error) {
 	const known = AccessLocalWrite | AccessRemote | AccessMWBind | AccessZeroBased | AccessOptional
 	if o.Access&^known != 0 {
 		return a, fmt.Errorf("%w: ConnectOptions.Access: unknown flags in %v", ErrInvalid, o.Access)
-	}
-	if o.SL > 15 {
-		return a, fmt.Errorf("%w: ConnectOptions.SL: %d out of range [0, 15]", ErrInvalid, o.SL)
 	}
 	if o.MTU > MTU4096 {
 		return a, fmt.Errorf("%w: ConnectOptions.MTU: %d out of range [0, %d]", ErrInvalid, uint8(o.MTU), uint8(MTU4096))
