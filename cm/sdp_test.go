@@ -16,7 +16,7 @@ import (
 func helloTo(a *end, to netip.AddrPort) *bsdh.Hello {
 	return &bsdh.Hello{
 		Version: bsdh.Version, MaxAdverts: 1, DesRemRcvSz: 8208, LocalRcvSz: 4112, Bufs: 64,
-		LocalPort: 50123, Src: a.m.Addr().Addr(), Dst: to.Addr(), Extension: bsdh.Extension{Design: bsdh.DesignNIC, Ring: 1 << 16},
+		LocalPort: 50123, Src: a.m.Addr().Addr(), Dst: to.Addr(), Extension: bsdh.Extension{FlowControl: bsdh.FlowControlNIC, Ring: 1 << 16},
 	}
 }
 

@@ -87,6 +87,25 @@
 // of its channel come last. Acknowledgements are coalesced per batch of packets,
 // and piggybacked on a reply that the program is about to post.
 //
+// # How a packet travels
+//
+//	QP.PostSend           qp.go               CQ.Poll, PollWait   cq.go
+//	   | the lock                                | the token        wait.go
+//	   v                                         v
+//	qp.Core.PostSend      package qp          pollSocket          progress.go
+//	   v                                         | reads a batch, then the lock
+//	drainQP               shard.go               v
+//	   | builds packets into the batch        handleDatagram      progress.go
+//	   v                                         | headers, ICRC, queue pair
+//	flush                 shard.go               v
+//	   v                                      qp.Core.HandlePacket
+//	link.Conn.WriteBatch  internal/link          v
+//	                                          qpHost.Complete     qp.go
+//	                                             v
+//	                                          pushCompletion      cq.go
+//	                                             v
+//	                                          drainActive, drainAcks, flush: replies
+//
 // # Failure
 //
 // A call that is used wrongly returns a *verbs.OpError. Failed work is a

@@ -18,7 +18,7 @@ func (c *flowCache) get(src netip.AddrPort) *flow {
 	h := uint32(src.Port())*31 + uint32(a[15]) + uint32(a[14])*7 + uint32(a[13])*13
 	f := &c.entries[(h^h>>6)%uint32(len(c.entries))]
 	if f.src != src {
-		*f = flow{src: src, sealer: wire.NewSealer(src, c.local)}
+		*f = flow{src: src, sealer: wire.NewICRC(src, c.local)}
 	}
 	return f
 }
@@ -31,7 +31,7 @@ func (c *flowCache) get(src netip.AddrPort) *flow {
 // identification means damage; then one damaged packet in many millions passes.
 type flow struct {
 	src       netip.AddrPort
-	sealer    wire.Sealer
+	sealer    wire.ICRC
 	predicted uint8 // consecutive packets with an expected identification, up to minPredicted
 	doubted   bool  // the last packet was dropped for an unexpected one
 }

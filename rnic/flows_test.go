@@ -13,12 +13,12 @@ import (
 // several ways.
 func TestFlowsOfPredictablePeers(t *testing.T) {
 	src, dst := netip.MustParseAddrPort("192.0.2.1:4791"), netip.MustParseAddrPort("192.0.2.2:4791")
-	seal := wire.NewSealer(src, dst)
+	seal := wire.NewICRC(src, dst)
 	packet := func(id uint16) []byte {
 		p := make([]byte, wire.BTHLen+8+wire.ICRCLen)
 		bth := wire.BTH{Opcode: wire.RCSendOnly, DestQPN: 5}
 		bth.Put(p)
-		seal.Seal(p, id)
+		seal.Put(p, id)
 		return p
 	}
 	cache := flowCache{local: dst}

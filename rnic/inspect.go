@@ -109,11 +109,11 @@ type QPInfo struct {
 	SendCQ      uint32     `json:"send_cqn"`           // CQInfo.Num
 	RecvCQ      uint32     `json:"recv_cqn"`           // CQInfo.Num
 	Counters    QPCounters `json:"counters"`
-	History     []Event    `json:"history,omitempty"` // flight recorder, oldest first; see Device.Inspect
+	History     []Record   `json:"history,omitempty"` // flight recorder, oldest first; see Device.Inspect
 }
 
-// Event is one entry of a queue pair's flight recorder.
-type Event struct {
+// Record is one entry of a queue pair's flight recorder.
+type Record struct {
 	At   int64  `json:"at_ns"` // on the device's clock
 	Text string `json:"text"`  // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
 }
@@ -262,16 +262,16 @@ func (q *queuePair) info(history bool) (QPInfo, bool) {
 		i.Peer, i.DestQPN, i.PathMTU = peer.String(), attr.DestQPN, attr.PathMTU.Bytes()
 	}
 	if history || attr.State == verbs.StateErr || attr.State == verbs.StateSQE {
-		i.History = q.events()
+		i.History = q.records()
 	}
 	return i, true
 }
 
-// events returns the flight recorder. The shard's lock is held.
-func (q *queuePair) events() []Event {
-	var list []Event
+// records returns the flight recorder. The shard's lock is held.
+func (q *queuePair) records() []Record {
+	var list []Record
 	for _, r := range q.core.Records() {
-		list = append(list, Event{At: int64(r.At), Text: r.Text})
+		list = append(list, Record{At: int64(r.At), Text: r.Text})
 	}
 	return list
 }

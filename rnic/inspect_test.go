@@ -182,7 +182,7 @@ func TestSnapshotNames(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	s := d.Inspect()
-	s.QPs = []QPInfo{{Peer: "x", DestQPN: 1, PathMTU: 1, SharedQueue: true, History: []Event{{}}}}
+	s.QPs = []QPInfo{{Peer: "x", DestQPN: 1, PathMTU: 1, SharedQueue: true, History: []Record{{}}}}
 	s.CQs = []CQInfo{{Overrun: true, Unsignaled: 1, Hint: "x"}}
 
 	b, err := json.Marshal(s)

@@ -442,14 +442,14 @@ func (q *queuePair) logFailure(wc *verbs.WC) {
 	q.failureLogged = true
 	if q.dev.log.Enabled(context.Background(), slog.LevelDebug) {
 		q.dev.log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "cause", wc.Err(),
-			"history", eventLog(q.events()))
+			"history", recordLog(q.records()))
 	}
 }
 
-// An eventLog formats a flight recorder for a log.
-type eventLog []Event
+// A recordLog formats a flight recorder for a log.
+type recordLog []Record
 
-func (l eventLog) String() string {
+func (l recordLog) String() string {
 	var b []byte
 	for _, e := range l {
 		b = fmt.Appendf(b, "%.3fms %s; ", float64(e.At)/1e6, e.Text)

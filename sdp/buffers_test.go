@@ -137,7 +137,7 @@ func TestKeepAlive(t *testing.T) {
 
 // TestUrgent checks that the peer is notified of an urgent byte before it reads the data before it.
 func TestUrgent(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		_, err := a.Write([]byte("ordinary"))
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 // TestMeasureBufferUse checks that the measured use is positive, and at most the size of the buffers.
 func TestMeasureBufferUse(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		first, size := a.MeasureBufferUse(), float64(a.Stats().BufferSize)

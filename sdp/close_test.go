@@ -25,7 +25,7 @@ func TestCloseDelivers(t *testing.T) {
 		conns  int
 	}{"clean": {"", 100}, "lossy": {"loss 5% seed 3", 15}} {
 		t.Run(name, func(t *testing.T) {
-			eachDesign(t, func(t *testing.T, o sdp.Options) {
+			eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 				closeDelivers(t, newEnds(t, rnic.Options{Impair: network.impair}, o), network.conns)
 			})
 		})
@@ -79,7 +79,7 @@ func TestCloseTwice(t *testing.T) {
 func TestCloseUnread(t *testing.T) {
 	for name, half := range map[string]bool{"peer goes on": false, "peer has ended": true} {
 		t.Run(name, func(t *testing.T) {
-			eachDesign(t, func(t *testing.T, o sdp.Options) {
+			eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 				a, b := newEnds(t, rnic.Options{}, o).dial(t)
 				_, err := io.WriteString(a, "two words")
 				require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestCloseUnread(t *testing.T) {
 // TestQueriesAfterEnd checks that queries of a closed connection are safe after its memory is freed,
 // although it has unread data.
 func TestQueriesAfterEnd(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)
 		a, b := e.dial(t)
 		for range 2 { // the second one is not even recorded

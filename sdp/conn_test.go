@@ -13,7 +13,7 @@ import (
 )
 
 func TestHello(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		require.Equal(t, o.FlowControl, a.FlowControl())
 		require.Equal(t, o.FlowControl, b.FlowControl())
@@ -40,7 +40,7 @@ func TestHello(t *testing.T) {
 }
 
 func TestConn(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)
 		nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
 			a, b := e.dial(t)

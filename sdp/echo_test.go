@@ -19,7 +19,7 @@ import (
 func TestEchoOfOneGoroutine(t *testing.T) {
 	for _, sizes := range [][2]int{{1000, 1000}, {1000, 200_000}, {200_000, 1000}, {200_000, 200_000}, {1 << 20, 1 << 20}} {
 		t.Run(fmt.Sprintf("%d by %d", sizes[0], sizes[1]), func(t *testing.T) {
-			eachDesign(t, func(t *testing.T, o sdp.Options) {
+			eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 				o.ZeroCopy = 32 << 10
 				echoOfOneGoroutine(t, o, sizes[0], sizes[1])
 			})

@@ -20,7 +20,7 @@ import (
 // TestPlainPeer checks that a standard peer gets the standard flow control whatever was requested,
 // byte by byte.
 func TestPlainPeer(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 100 << 10
 		p := newPuppet(t)
 		c, err := p.dialed(stack(t, rnic.Options{}, o), o.FlowControl, p.ack(sdp.Credit))
@@ -119,7 +119,7 @@ func TestInvalidHelloAck(t *testing.T) {
 	}{
 		"no adverts":           {func(a *bsdh.HelloAck) { a.MaxAdverts = 0 }, "MaxAdverts 0"},
 		"no receives":          {func(a *bsdh.HelloAck) { a.Bufs = 0 }, "no receives"},
-		"another flow control": {func(a *bsdh.HelloAck) { a.Extension.Design = bsdh.DesignRDMA }, "flow control rdma, want nic"},
+		"another flow control": {func(a *bsdh.HelloAck) { a.Extension.FlowControl = bsdh.FlowControlRDMA }, "flow control rdma, want nic"},
 		"no ring":              {func(a *bsdh.HelloAck) { a.Extension.Ring = 0 }, "ring of 0 bytes"},
 		"a ring without end":   {func(a *bsdh.HelloAck) { a.Extension.Ring = 1<<32 - 1 }, "ring of 4294967295 bytes"},
 		"a window beyond it":   {func(a *bsdh.HelloAck) { a.Extension.Window = 1 << 30 }, "window of 1073741824 bytes"},
@@ -241,7 +241,7 @@ func TestInvalidMessageDuringClose(t *testing.T) {
 
 // TestAborted checks that aborting one half after the peer's end is reported to the peer.
 func TestAborted(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		require.NoError(t, a.CloseWrite())
 		_, err := io.ReadAll(b)

@@ -23,7 +23,7 @@ func TestDeadlineOfFullPeer(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for _, size := range []int{1000, 32 << 10, 1 << 20, 0} { // 0: all
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			eachDesign(t, func(t *testing.T, o sdp.Options) {
+			eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 				o.ZeroCopy = 32 << 10 // offers must be canceled
 				a, b := newEnds(t, rnic.Options{}, o).dial(t)
 				require.NoError(t, a.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
@@ -58,7 +58,7 @@ func TestDeadlineOfFullPeer(t *testing.T) {
 // TestReadDeadlineBesideFullPeer checks that a blocked direction does not delay a Read of the other
 // beyond its deadline, although the Read may have lent its memory.
 func TestReadDeadlineBesideFullPeer(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		const size = 1 << 20
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		go func() {
@@ -93,7 +93,7 @@ func TestReadDeadlineBesideFullPeer(t *testing.T) {
 func TestCompleteWrite(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 16 << 10
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		read := make(chan error, 1)

@@ -106,8 +106,8 @@ var _ net.Conn = (*sdp.Conn)(nil)
 // designs are all flow controls.
 var designs = []sdp.FlowControl{sdp.NIC, sdp.RDMA, sdp.Credit}
 
-// eachDesign runs a test with every flow control.
-func eachDesign(t *testing.T, f func(t *testing.T, o sdp.Options)) {
+// eachFlowControl runs a test with every flow control.
+func eachFlowControl(t *testing.T, f func(t *testing.T, o sdp.Options)) {
 	for _, d := range designs {
 		t.Run(d.String(), func(t *testing.T) { f(t, sdp.Options{FlowControl: d}) })
 	}

@@ -56,7 +56,7 @@ func (e *ends) url(path string) string { return "http://" + e.l.Addr().String() 
 
 // TestHTTP sends many concurrent requests with keep-alive.
 func TestHTTP(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		const clients, requests = 8, 50
 		e := newEnds(t, rnic.Options{}, o)
 		client, dials := e.web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

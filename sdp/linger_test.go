@@ -16,7 +16,7 @@ import (
 
 // TestNoLinger checks that with a linger time of 0 a Close is a reset.
 func TestNoLinger(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		require.NoError(t, a.SetLinger(0))
 		require.NoError(t, a.Close())
@@ -29,7 +29,7 @@ func TestNoLinger(t *testing.T) {
 
 // TestLinger checks that written data arrives although the connection is closed immediately.
 func TestLinger(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = -1
 		e := newEnds(t, rnic.Options{}, o)
 		for _, seconds := range []int{int(hang / time.Second), -1, math.MaxInt} {

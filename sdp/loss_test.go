@@ -40,10 +40,10 @@ func TestLossyConn(t *testing.T) {
 
 // TestLossyStream sends in both directions at once, with copies and zero-copy.
 func TestLossyStream(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		lossyStream(t, o)
 	})
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy, o.OfferTime = 64<<10, hang
 		for _, c := range lossyStream(t, o) {
 			require.Positive(t, c.Stats().ZeroCopySent)

@@ -303,7 +303,7 @@ var connRows = []connRow{
 
 func TestNetConn(t *testing.T) {
 	tcp := tcpEnd(t)
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		ours := sdpEnd(t, o)
 		for _, row := range connRows {
 			t.Run(row.name, func(t *testing.T) {

@@ -93,10 +93,10 @@ func (p *puppet) ack(d sdp.FlowControl) bsdh.HelloAck {
 	e := bsdh.Extension{Ring: puppetSlots * puppetSlot, Window: puppetSlot, RKey: p.mr.RKey(), Addr: p.mr.Addr()}
 	switch d {
 	case sdp.NIC:
-		e.Design = bsdh.DesignNIC
+		e.FlowControl = bsdh.FlowControlNIC
 		a.Extension = e
 	case sdp.RDMA:
-		e.Design = bsdh.DesignRDMA
+		e.FlowControl = bsdh.FlowControlRDMA
 		a.Extension = e
 	}
 	return a

@@ -14,7 +14,7 @@ import (
 
 // TestStatsOfFullBuffers checks the statistics of full buffers, with a peer that does not read.
 func TestStatsOfFullBuffers(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		idle := a.Stats()
@@ -84,7 +84,7 @@ func TestStatsOfFullBuffers(t *testing.T) {
 
 // TestStatsOfZeroCopy checks that large Writes to large Reads are counted as zero-copy.
 func TestStatsOfZeroCopy(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.OfferTime = hang
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		const total = 1 << 20
@@ -110,7 +110,7 @@ func TestStatsOfZeroCopy(t *testing.T) {
 // TestOfferCanceled checks that memory that is not read in time is taken back, counts as a
 // refusal, and is sent by copies.
 func TestOfferCanceled(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		require.NoError(t, a.SetDeadline(time.Now().Add(hang)))
 		require.NoError(t, b.SetDeadline(time.Now().Add(hang)))

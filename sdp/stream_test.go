@@ -39,7 +39,7 @@ func checkStream(t testing.TB, r io.Reader, seed, n int64) {
 
 // TestCopy tests all forms of io.Copy, from a connection to another.
 func TestCopy(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		const size = 10<<20 + 1
 		o.ZeroCopy, o.OfferTime = 128<<10, hang
 		e := newEnds(t, rnic.Options{}, o)
@@ -86,7 +86,7 @@ func TestBuffers(t *testing.T) {
 
 // TestLines exchanges lines through package bufio.
 func TestLines(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		go func() {
 			defer b.Close()
@@ -134,7 +134,7 @@ func (Arith) Multiply(args *Args, product *int) error {
 
 // TestRPC has many concurrent calls over one connection, and several connections.
 func TestRPC(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)
 		server := rpc.NewServer()
 		require.NoError(t, server.Register(Arith{}))

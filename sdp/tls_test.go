@@ -44,7 +44,7 @@ func certificate(t *testing.T, host net.IP) (server, client *tls.Config) {
 // TestTLS sends in both directions at once. Its end is that of TLS: close_notify arrives as the
 // last record, and is not mistaken for a truncation.
 func TestTLS(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		e := newEnds(t, rnic.Options{}, o)
 		a, b := e.dial(t)
 		sc, cc := certificate(t, e.addr().Addr().AsSlice())

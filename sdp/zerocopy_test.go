@@ -29,7 +29,7 @@ func random(n int, seed uint64) []byte {
 // TestZeroCopy checks that bytes arrive in order by every path, with Writes and Reads of sizes
 // around the threshold.
 func TestZeroCopy(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		seed := rand.Uint64()
@@ -72,7 +72,7 @@ func TestZeroCopy(t *testing.T) {
 // TestOffersOfSmallReads checks that a reader of small segments gets copies from a writer of large
 // ones, which soon makes no offers, and offers again for larger Reads.
 func TestOffersOfSmallReads(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		const piece, pieces = 32 << 10, 100   // of each half
 		o.ZeroCopy, o.OfferTime = piece, hang // each offer gets its reply, however busy the machine
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
@@ -130,7 +130,7 @@ func TestNeverDirect(t *testing.T) {
 // TestZeroCopyWithoutReader checks that a Write that is not read falls back to the buffers, and
 // ends with its deadline if these are full. Exactly the reported bytes arrive.
 func TestZeroCopyWithoutReader(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		sent := random(8<<20, 1)
@@ -151,7 +151,7 @@ func TestZeroCopyWithoutReader(t *testing.T) {
 
 // TestZeroCopyBothWays has both ends write more than all buffers hold, and read.
 func TestZeroCopyBothWays(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		sent := random(8<<20, 1)
@@ -179,7 +179,7 @@ func TestZeroCopyBothWays(t *testing.T) {
 // TestZeroCopyReadDeadline checks that the memory of a Read is its own again when the Read returns,
 // and that the stream continues.
 func TestZeroCopyReadDeadline(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
+	eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = 20_000
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		sent := random(1<<20, 1)

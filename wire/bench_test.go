@@ -64,15 +64,15 @@ func BenchmarkPutBTH(b *testing.B) {
 	}
 }
 
-func BenchmarkSeal(b *testing.B) {
+func BenchmarkICRCPut(b *testing.B) {
 	for _, f := range families {
 		for _, n := range []int{24, 4112} {
 			b.Run(fmt.Sprintf("%s/%d", f.name, n), func(b *testing.B) {
-				s, pkt := wire.NewSealer(f.src, f.dst), packetOfSize(n)
+				s, pkt := wire.NewICRC(f.src, f.dst), packetOfSize(n)
 				b.SetBytes(int64(n))
 				b.ReportAllocs()
 				for b.Loop() {
-					s.Seal(pkt, 1)
+					s.Put(pkt, 1)
 				}
 			})
 		}
@@ -87,8 +87,8 @@ func BenchmarkCheck(b *testing.B) {
 	}{{"exact", 1, wire.ICRCExact}, {"member", 0, wire.ICRCMember}} {
 		for _, n := range []int{24, 4112} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
-				s, pkt := wire.NewSealer(families[0].src, families[0].dst), packetOfSize(n)
-				s.Seal(pkt, 1)
+				s, pkt := wire.NewICRC(families[0].src, families[0].dst), packetOfSize(n)
+				s.Put(pkt, 1)
 				b.SetBytes(int64(n))
 				b.ReportAllocs()
 				for b.Loop() {
@@ -101,7 +101,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkCRC32 is the ceiling for Seal and Check.
+// BenchmarkCRC32 is the ceiling for Put and Check.
 func BenchmarkCRC32(b *testing.B) {
 	for _, n := range []int{24, 4112} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -114,9 +114,9 @@ func BenchmarkCRC32(b *testing.B) {
 	}
 }
 
-func BenchmarkNewSealer(b *testing.B) {
+func BenchmarkNewICRC(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		wire.NewSealer(families[0].src, families[0].dst)
+		wire.NewICRC(families[0].src, families[0].dst)
 	}
 }

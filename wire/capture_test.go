@@ -86,9 +86,9 @@ func TestCapturesOfRxe(t *testing.T) {
 				require.Equal(t, wire.DropNone, p.Parse(d.pkt), "frame %d", i)
 				require.True(t, p.LengthFits(c.mtu), "frame %d", i)
 
-				s := wire.NewSealer(d.src, d.dst)
+				s := wire.NewICRC(d.src, d.dst)
 				again := append(encode(&p), 0, 0, 0, 0)
-				s.Seal(again, d.id)
+				s.Put(again, d.id)
 				require.Equal(t, d.pkt, again, "frame %d", i)
 
 				require.NotZero(t, d.id, "frame %d: rxe does not send identification 0", i)
@@ -116,7 +116,7 @@ func TestCapturesOfProbe(t *testing.T) {
 					continue
 				}
 				n++
-				s := wire.NewSealer(d.src, d.dst)
+				s := wire.NewICRC(d.src, d.dst)
 				result, _ := s.Check(d.pkt, d.id)
 				require.Equal(t, wire.ICRCExact, result, "frame %d", i)
 

@@ -6,7 +6,7 @@ type CRCWay struct {
 	Update func(reg uint32, p []byte) uint32
 }
 
-// CRCWays are the implementations for this machine. The first one is that of the Sealer.
+// CRCWays are the implementations for this machine. The first one is that of ICRC.
 var CRCWays = []CRCWay{
 	{"update", crcUpdate},
 	{"standard", crcStandard},

@@ -31,7 +31,7 @@
 // # Writing
 //
 // Put encodes a header. [Compose] returns the opcode for a position in a message,
-// and its Info().HeaderLen is the length of all headers. [Sealer.Seal] computes the
+// and its Info().HeaderLen is the length of all headers. [ICRC.Put] computes the
 // ICRC last, because it covers the identification of the IPv4 header.
 //
 // # Sources

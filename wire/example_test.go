@@ -20,10 +20,10 @@ func Example() {
 	bth.Put(pkt)
 	wire.RETH{VA: 0x7000, RKey: 0x1234, Length: uint32(len(payload))}.Put(pkt[wire.BTHLen:])
 	copy(pkt[head:], payload)
-	out := wire.NewSealer(src, dst)
-	out.Seal(pkt, 0)
+	out := wire.NewICRC(src, dst)
+	out.Put(pkt, 0)
 
-	in := wire.NewSealer(src, dst)
+	in := wire.NewICRC(src, dst)
 	result, _ := in.Check(pkt, 0)
 	fmt.Println("ICRC", result)
 
@@ -67,12 +67,12 @@ func ExamplePSN_Sub() {
 
 // A receiver on a UDP socket does not see the IPv4 identification, but can tell whether one exists
 // that explains the ICRC.
-func ExampleSealer_Check() {
+func ExampleICRC_Check() {
 	src, dst := netip.MustParseAddrPort("198.51.100.2:49152"), netip.MustParseAddrPort("198.51.100.1:4791")
-	s := wire.NewSealer(src, dst)
+	s := wire.NewICRC(src, dst)
 	cnp := make([]byte, wire.CNPLen)
 	wire.PutCNP(cnp, 17)
-	s.Seal(cnp, 0xC60A) // the peer's kernel chose this one
+	s.Put(cnp, 0xC60A) // the peer's kernel chose this one
 
 	fmt.Println(s.Check(cnp, 0))
 	cnp[7] ^= 1

@@ -49,7 +49,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzICRC checks that Seal agrees with a bit-by-bit model, that Check finds any identification,
+// FuzzICRC checks that Put agrees with a bit-by-bit model, that Check finds any identification,
 // and that the result explains an accepted ICRC.
 func FuzzICRC(f *testing.F) {
 	addGolden(f, func(d opened) {
@@ -64,8 +64,8 @@ func FuzzICRC(f *testing.F) {
 		}
 		src, dst := netip.AddrPortFrom(a, srcPort), netip.AddrPortFrom(b, dstPort)
 		pkt = slices.Clone(pkt)
-		s := wire.NewSealer(src, dst)
-		s.Seal(pkt, id)
+		s := wire.NewICRC(src, dst)
+		s.Put(pkt, id)
 		require.Equal(t, slowICRC(datagram(src, dst, id, pkt)), icrcOf(pkt))
 
 		result, got := s.Check(pkt, id)

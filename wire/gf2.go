@@ -2,7 +2,7 @@ package wire
 
 import "hash/crc32"
 
-// The arithmetic behind the Sealer. The register of a CRC-32 is a polynomial
+// The arithmetic behind ICRC. The register of a CRC-32 is a polynomial
 // over GF(2) modulo the CRC's polynomial; hashing a byte adds it to the
 // register and multiplies by x^8. Reflected, as Ethernet has it: bit 31 is the
 // coefficient of x^0, bit 0 that of x^31, and a byte enters in bits 7..0.

@@ -133,14 +133,14 @@ func TestGoldenPackets(t *testing.T) {
 			require.Equal(t, string(g.payload), string(p.Payload))
 			require.True(t, p.LengthFits(1024))
 
-			s := wire.NewSealer(d.src, d.dst)
+			s := wire.NewICRC(d.src, d.dst)
 			require.Equal(t, binary.LittleEndian.Uint32(d.pkt[len(d.pkt)-wire.ICRCLen:]), slowICRC(whole), "the model")
 			result, id := s.Check(d.pkt, d.id)
 			require.Equal(t, wire.ICRCExact, result)
 			require.Equal(t, d.id, id)
 
 			again := append(encode(&p), 0, 0, 0, 0)
-			s.Seal(again, d.id)
+			s.Put(again, d.id)
 			require.Equal(t, d.pkt, again)
 		})
 	}

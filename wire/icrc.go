@@ -10,10 +10,10 @@ import (
 // ICRCLen is the length of the invariant CRC, the last bytes of a packet.
 const ICRCLen = 4
 
-// ICRCResult is the outcome of Sealer.Check.
+// ICRCResult is the outcome of ICRC.Check.
 type ICRCResult uint8
 
-// Outcomes of Sealer.Check.
+// Outcomes of ICRC.Check.
 const (
 	ICRCBad    ICRCResult = iota // the packet is damaged
 	ICRCExact                    // correct for the given IPv4 identification
@@ -31,7 +31,7 @@ func (r ICRCResult) String() string {
 	return "bad"
 }
 
-// A Sealer computes the invariant CRC of the packets of one flow: the CRC-32 of
+// An ICRC computes the invariant CRC of the packets of one flow: the CRC-32 of
 // Ethernet over a masked image of IP header, UDP header and packet.
 //
 //	| FF x 8 | IP header, masked | UDP header, checksum FFFF | BTH, byte 4 FF | rest without ICRC |
@@ -41,10 +41,10 @@ func (r ICRCResult) String() string {
 // the contributions of lengths and identification, a few table look-ups. Only the
 // packet itself is hashed.
 //
-// A Sealer is a value without pointers and may be used by many goroutines.
+// An ICRC is a value without pointers and may be used by many goroutines.
 //
 // Source of the masks: Linux, drivers/infiniband/sw/rxe/rxe_icrc.c.
-type Sealer struct {
+type ICRC struct {
 	base uint32 // register after the UDP header of a packet with lengths and identification 0
 	v6   bool
 }
@@ -65,10 +65,10 @@ var (
 	udpLength      = newFieldTable(udpLengthToBTH)
 )
 
-// NewSealer returns the Sealer for packets from src to dst, as they stand in
+// NewICRC returns the ICRC for packets from src to dst, as they stand in
 // the headers of the packet in question. It assumes an IPv4 header without
 // options and with DF.
-func NewSealer(src, dst netip.AddrPort) Sealer {
+func NewICRC(src, dst netip.AddrPort) ICRC {
 	s, d := src.Addr().Unmap(), dst.Addr().Unmap()
 	reg := uint32(afterFF)
 	v6 := !s.Is4() || !d.Is4()
@@ -86,7 +86,7 @@ func NewSealer(src, dst netip.AddrPort) Sealer {
 	}
 	reg = hashBytes(reg, byte(src.Port()>>8), byte(src.Port()), byte(dst.Port()>>8), byte(dst.Port()))
 	reg = hashBytes(reg, 0, 0, 0xFF, 0xFF) // length, masked checksum
-	return Sealer{base: reg, v6: v6}
+	return ICRC{base: reg, v6: v6}
 }
 
 // afterFF is the register after the eight bytes FF that stand for a masked LRH.
@@ -101,18 +101,18 @@ func hashBytes(reg uint32, p ...byte) uint32 {
 	return reg
 }
 
-// Seal computes the ICRC of pkt, BTH to ICRC, and writes it to its last four
+// Put computes the ICRC of pkt, BTH to ICRC, and writes it to its last four
 // bytes. id is the identification the IPv4 header will carry; it does not
 // matter for IPv6. pkt must hold MinPacketLen bytes.
-func (s *Sealer) Seal(pkt []byte, id uint16) {
+func (c *ICRC) Put(pkt []byte, id uint16) {
 	body := pkt[:len(pkt)-ICRCLen]
-	binary.LittleEndian.PutUint32(pkt[len(body):], s.computeICRC(body, id))
+	binary.LittleEndian.PutUint32(pkt[len(body):], c.computeICRC(body, id))
 }
 
-// SealParts is like Seal for a packet in parts: its headers from the BTH on,
+// PutParts is like Put for a packet in parts: its headers from the BTH on,
 // its payload, and the four bytes of the ICRC.
-func (s *Sealer) SealParts(head, payload, icrc []byte, id uint16) {
-	reg := s.hashBTH(head, len(head)+len(payload), id)
+func (c *ICRC) PutParts(head, payload, icrc []byte, id uint16) {
+	reg := c.hashBTH(head, len(head)+len(payload), id)
 	rest := head[BTHLen:]
 	for len(rest) >= 4 {
 		reg = shift32(reg ^ binary.LittleEndian.Uint32(rest))
@@ -127,16 +127,16 @@ func (s *Sealer) SealParts(head, payload, icrc []byte, id uint16) {
 // does not report the identification, and the peer's kernel may choose any. This
 // halves the protection: one in 65536 randomly damaged packets passes as
 // ICRCMember. The identification returned with ICRCBad is 0.
-func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
+func (c *ICRC) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 	if len(pkt) < MinPacketLen {
 		return ICRCBad, 0
 	}
 	body := pkt[:len(pkt)-ICRCLen]
-	diff := binary.LittleEndian.Uint32(pkt[len(body):]) ^ s.computeICRC(body, id)
+	diff := binary.LittleEndian.Uint32(pkt[len(body):]) ^ c.computeICRC(body, id)
 	if diff == 0 {
 		return ICRCExact, id
 	}
-	if s.v6 {
+	if c.v6 {
 		return ICRCBad, 0
 	}
 	// Take the difference back to where the identification entered: only its
@@ -150,10 +150,10 @@ func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 
 // hashBTH returns the register after the BTH of a packet of n bytes without its
 // last four.
-func (s *Sealer) hashBTH(bth []byte, n int, id uint16) uint32 {
+func (c *ICRC) hashBTH(bth []byte, n int, id uint16) uint32 {
 	udp := uint16(UDPLen + n + ICRCLen)
-	reg := s.base
-	if s.v6 {
+	reg := c.base
+	if c.v6 {
 		reg ^= payloadLength.contribution(udp) ^ udpLength.contribution(udp)
 	} else {
 		reg ^= totalLength.contribution(udp+IPv4Len) ^ udpLength.contribution(udp) ^ identification.contribution(id)
@@ -165,8 +165,8 @@ func (s *Sealer) hashBTH(bth []byte, n int, id uint16) uint32 {
 }
 
 // computeICRC returns the ICRC of a packet without its last four bytes.
-func (s *Sealer) computeICRC(body []byte, id uint16) uint32 {
-	reg := s.hashBTH(body, len(body), id)
+func (c *ICRC) computeICRC(body []byte, id uint16) uint32 {
+	reg := c.hashBTH(body, len(body), id)
 	// crcUpdate is faster from 16 bytes on.
 	rest := body[BTHLen:]
 	if len(rest) >= 16 {
@@ -182,7 +182,7 @@ func (s *Sealer) computeICRC(body []byte, id uint16) uint32 {
 // crcStandard returns the register after p by hash/crc32. It is the register
 // itself, not its complement, which hash/crc32 returns.
 //
-// The Sealer calls crcUpdate, which does the same. On amd64 that is assembly,
+// ICRC calls crcUpdate, which does the same. On amd64 that is assembly,
 // where the processor can run it; the build tag purego leaves the assembly out.
 func crcStandard(reg uint32, p []byte) uint32 {
 	return ^crc32.Update(^reg, crc32.IEEETable, p)

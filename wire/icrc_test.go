@@ -35,61 +35,61 @@ func anyEnds(t *rapid.T) (src, dst netip.AddrPort) {
 	return end("src"), end("dst")
 }
 
-// TestSealAgainstModel compares Seal with the bit-by-bit model over the whole datagram.
-func TestSealAgainstModel(t *testing.T) {
+// TestICRCAgainstModel compares Put with the bit-by-bit model over the whole datagram.
+func TestICRCAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, dst := anyEnds(t)
 		id := rapid.Uint16().Draw(t, "id")
 		pkt := rapid.SliceOfN(rapid.Byte(), wire.MinPacketLen, 600).Draw(t, "packet")
-		s := wire.NewSealer(src, dst)
-		s.Seal(pkt, id)
+		s := wire.NewICRC(src, dst)
+		s.Put(pkt, id)
 		require.Equal(t, slowICRC(datagram(src, dst, id, pkt)), icrcOf(pkt))
 	})
 }
 
-// TestSealEveryLength tests every length, so that the short path, hash/crc32 and both tables are
+// TestICRCEveryLength tests every length, so that the short path, hash/crc32 and both tables are
 // used.
-func TestSealEveryLength(t *testing.T) {
+func TestICRCEveryLength(t *testing.T) {
 	for _, f := range families {
-		s := wire.NewSealer(f.src, f.dst)
+		s := wire.NewICRC(f.src, f.dst)
 		for n := wire.MinPacketLen; n < 1200; n++ {
 			pkt := packetOfSize(n)
-			s.Seal(pkt, 0xBEEF)
+			s.Put(pkt, 0xBEEF)
 			require.Equal(t, slowICRC(datagram(f.src, f.dst, 0xBEEF, pkt)), icrcOf(pkt), "%s %d", f.name, n)
 		}
 		for _, n := range []int{4112, 4128, 9000, 65507} {
 			pkt := packetOfSize(n)
-			s.Seal(pkt, 1)
+			s.Put(pkt, 1)
 			require.Equal(t, slowICRC(datagram(f.src, f.dst, 1, pkt)), icrcOf(pkt), "%s %d", f.name, n)
 		}
 	}
 }
 
-// TestSealParts checks that the parts of a packet may be in separate memory.
-func TestSealParts(t *testing.T) {
+// TestICRCPutParts checks that the parts of a packet may be in separate memory.
+func TestICRCPutParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src, dst := anyEnds(t)
 		id := rapid.Uint16().Draw(t, "id")
 		pkt := rapid.SliceOfN(rapid.Byte(), wire.MinPacketLen, 9000).Draw(t, "packet")
 		icrc := len(pkt) - wire.ICRCLen
 		head := rapid.IntRange(wire.BTHLen, icrc).Draw(t, "head")
-		s := wire.NewSealer(src, dst)
-		var sealed [wire.ICRCLen]byte
-		s.SealParts(pkt[:head], pkt[head:icrc], sealed[:], id)
-		s.Seal(pkt, id)
-		require.Equal(t, pkt[icrc:], sealed[:])
+		s := wire.NewICRC(src, dst)
+		var got [wire.ICRCLen]byte
+		s.PutParts(pkt[:head], pkt[head:icrc], got[:], id)
+		s.Put(pkt, id)
+		require.Equal(t, pkt[icrc:], got[:])
 	})
 }
 
 // TestCheckRecoversEveryID checks that Check finds any identification at any length, and does not
 // write.
 func TestCheckRecoversEveryID(t *testing.T) {
-	s := wire.NewSealer(families[0].src, families[0].dst)
+	s := wire.NewICRC(families[0].src, families[0].dst)
 	for _, n := range []int{16, 17, 24, 247, 248, 300, 1040, 4112, 65507} {
 		pkt := packetOfSize(n)
 		step := 1 + n/64
 		for id := 0; id < 1<<16; id += step {
-			s.Seal(pkt, uint16(id))
+			s.Put(pkt, uint16(id))
 			before := icrcOf(pkt)
 			for _, asked := range []uint16{0, 0x1234, uint16(id)} {
 				result, got := s.Check(pkt, asked)
@@ -107,9 +107,9 @@ func TestCheckRecoversEveryID(t *testing.T) {
 
 // TestCheckIPv6 checks that without an identification, in IPv6, exactly one ICRC is valid.
 func TestCheckIPv6(t *testing.T) {
-	s := wire.NewSealer(families[1].src, families[1].dst)
+	s := wire.NewICRC(families[1].src, families[1].dst)
 	pkt := packetOfSize(24)
-	s.Seal(pkt, 77)
+	s.Put(pkt, 77)
 	result, _ := s.Check(pkt, 0)
 	require.Equal(t, wire.ICRCExact, result)
 	for bit := range 32 {
@@ -124,10 +124,10 @@ func TestCheckIPv6(t *testing.T) {
 // TestCheckDetectsEveryBit checks that an inverted bit is detected, except in fields that the ICRC
 // does not cover.
 func TestCheckDetectsEveryBit(t *testing.T) {
-	s := wire.NewSealer(families[0].src, families[0].dst)
+	s := wire.NewICRC(families[0].src, families[0].dst)
 	for _, n := range []int{24, 48, 276, 1040, 4112} {
 		pkt := packetOfSize(n)
-		s.Seal(pkt, 0xC60A)
+		s.Put(pkt, 0xC60A)
 		for bit := range 8 * n {
 			pkt[bit/8] ^= 1 << (bit % 8)
 			want := wire.ICRCBad
@@ -146,7 +146,7 @@ func TestCheckDetectsEveryBit(t *testing.T) {
 func TestCheckOfRandomDamage(t *testing.T) {
 	const tries = 1 << 20
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := wire.NewSealer(families[0].src, families[0].dst)
+	s := wire.NewICRC(families[0].src, families[0].dst)
 	pkt := packetOfSize(24)
 	accepted := 0
 	for range tries {
@@ -161,24 +161,24 @@ func TestCheckOfRandomDamage(t *testing.T) {
 }
 
 func TestCheckOfShortPackets(t *testing.T) {
-	s := wire.NewSealer(families[0].src, families[0].dst)
+	s := wire.NewICRC(families[0].src, families[0].dst)
 	for n := range wire.MinPacketLen {
 		result, _ := s.Check(make([]byte, n), 0)
 		require.Equal(t, wire.ICRCBad, result)
 	}
 }
 
-// TestSealerKnowsItsFlow checks that the ICRC depends on each end of a flow, and on their order.
-func TestSealerKnowsItsFlow(t *testing.T) {
+// TestICRCKnowsItsFlow checks that the ICRC depends on each end of a flow, and on their order.
+func TestICRCKnowsItsFlow(t *testing.T) {
 	src, dst := families[0].src, families[0].dst
 	pkt := packetOfSize(24)
-	s := wire.NewSealer(src, dst)
-	s.Seal(pkt, 0)
-	for _, other := range []wire.Sealer{
-		wire.NewSealer(dst, src),
-		wire.NewSealer(netip.AddrPortFrom(src.Addr(), 4790), dst),
-		wire.NewSealer(src, netip.AddrPortFrom(dst.Addr(), 4790)),
-		wire.NewSealer(netip.AddrPortFrom(src.Addr().Next().Next(), src.Port()), dst),
+	s := wire.NewICRC(src, dst)
+	s.Put(pkt, 0)
+	for _, other := range []wire.ICRC{
+		wire.NewICRC(dst, src),
+		wire.NewICRC(netip.AddrPortFrom(src.Addr(), 4790), dst),
+		wire.NewICRC(src, netip.AddrPortFrom(dst.Addr(), 4790)),
+		wire.NewICRC(netip.AddrPortFrom(src.Addr().Next().Next(), src.Port()), dst),
 	} {
 		result, _ := other.Check(pkt, 0)
 		require.Equal(t, wire.ICRCBad, result)
@@ -186,7 +186,7 @@ func TestSealerKnowsItsFlow(t *testing.T) {
 	mapped := func(a netip.AddrPort) netip.AddrPort {
 		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
 	}
-	require.Equal(t, s, wire.NewSealer(mapped(src), mapped(dst)), "IPv4-mapped addresses are IPv4")
+	require.Equal(t, s, wire.NewICRC(mapped(src), mapped(dst)), "IPv4-mapped addresses are IPv4")
 }
 
 func TestICRCResultNames(t *testing.T) {

@@ -161,7 +161,7 @@ func TestParseThenEncode(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	src, dst := families[0].src, families[0].dst
-	s := wire.NewSealer(src, dst)
+	s := wire.NewICRC(src, dst)
 	var p wire.Packet
 	var sink uint64
 	grh := make([]byte, wire.GRHLen)
@@ -169,17 +169,17 @@ func TestNoAllocations(t *testing.T) {
 	atomic := packet(wire.BTH{Opcode: wire.RCCmpSwap, DestQPN: 1}, wire.AtomicETHLen)
 	ud := packet(wire.BTH{Opcode: wire.UDSendOnlyImm, DestQPN: 1}, wire.DETHLen+wire.ImmLen)
 	for name, f := range map[string]func(){
-		"Parse":  func() { p.Parse(data) },
-		"drop":   func() { p.Parse(data[:7]) },
-		"atomic": func() { p.Parse(atomic); sink += p.AtomicETH().Compare },
-		"UD":     func() { p.Parse(ud); sink += uint64(p.DETH().QKey) + uint64(p.Imm()) },
-		"Put":    func() { p.BTH.Put(data); wire.RETH{VA: sink}.Put(data[12:]) },
-		"CNP":    func() { wire.PutCNP(data, 17) },
-		"Seal":   func() { s.Seal(ack, 0); s.Seal(data, 0) },
-		"Check":  func() { s.Check(ack, 0); s.Check(data, 1) },
-		"flow":   func() { n := wire.NewSealer(src, dst); n.Seal(ack, 0) },
-		"GRH":    func() { wire.PutGRH(grh, src.Addr(), dst.Addr(), 0, 100) },
-		"GRH in": func() { wire.ParseGRH(grh) },
+		"Parse":   func() { p.Parse(data) },
+		"drop":    func() { p.Parse(data[:7]) },
+		"atomic":  func() { p.Parse(atomic); sink += p.AtomicETH().Compare },
+		"UD":      func() { p.Parse(ud); sink += uint64(p.DETH().QKey) + uint64(p.Imm()) },
+		"Put":     func() { p.BTH.Put(data); wire.RETH{VA: sink}.Put(data[12:]) },
+		"CNP":     func() { wire.PutCNP(data, 17) },
+		"PutICRC": func() { s.Put(ack, 0); s.Put(data, 0) },
+		"Check":   func() { s.Check(ack, 0); s.Check(data, 1) },
+		"flow":    func() { n := wire.NewICRC(src, dst); n.Put(ack, 0) },
+		"GRH":     func() { wire.PutGRH(grh, src.Addr(), dst.Addr(), 0, 100) },
+		"GRH in":  func() { wire.ParseGRH(grh) },
 	} {
 		require.Zero(t, testing.AllocsPerRun(100, f), name)
 	}

@@ -130,7 +130,7 @@ func TestBatchProperty(t *testing.T) {
 					id = uint16(n)
 				}
 				require.Equal(t, id, b.ID(next))
-				s := wire.NewSealer(here, to.Dst)
+				s := wire.NewICRC(here, to.Dst)
 				check, _ := s.Check(pkt, id)
 				require.Equal(t, wire.ICRCExact, check)
 				next++
@@ -179,7 +179,7 @@ func TestAppend(t *testing.T) {
 // check returns the verdict on packet i of b for identification id.
 func check(b *Batch, i int, id uint16) wire.ICRCResult {
 	to, pkt := b.Packet(i)
-	s := wire.NewSealer(here, to.Dst)
+	s := wire.NewICRC(here, to.Dst)
 	result, _ := s.Check(pkt, id)
 	return result
 }

@@ -38,7 +38,7 @@ func throughput(b *testing.B, o Options, header, payload int) {
 		defer close(done)
 		runtime.LockOSThread()
 		r, memory := NewDatagrams(16), make([]byte, 4<<20)
-		sealer := wire.NewSealer(tx.LocalAddr(), rx.LocalAddr())
+		sealer := wire.NewICRC(tx.LocalAddr(), rx.LocalAddr())
 		for off := 0; received.Load() < int64(b.N)*int64(size); {
 			n, err := rx.ReadBatch(r)
 			if err != nil {

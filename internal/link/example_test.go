@@ -38,7 +38,7 @@ func Example() {
 	}
 
 	arrived := link.NewDatagrams(16)
-	sealer := wire.NewSealer(sender.LocalAddr(), receiver.LocalAddr())
+	sealer := wire.NewICRC(sender.LocalAddr(), receiver.LocalAddr())
 	for packets := 0; packets < 3; {
 		if _, err := receiver.Wait(time.Second); err != nil {
 			fmt.Println(err)

@@ -49,7 +49,7 @@ func TestLinkLocal(t *testing.T) {
 				require.NoError(t, a.WriteBatch(batch))
 				g := receive(t, b, r, 1)[0]
 				require.Equal(t, a.LocalAddr(), r.Msgs()[0].Src)
-				sealer := wire.NewSealer(a.LocalAddr(), b.LocalAddr())
+				sealer := wire.NewICRC(a.LocalAddr(), b.LocalAddr())
 				check, _ := sealer.Check(g.pkt, 0)
 				require.Equal(t, wire.ICRCExact, check)
 			})

@@ -132,7 +132,7 @@ func TestExchange(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		a, b := open(t, o), open(t, o)
 		batch, r := NewBatch(256<<10), NewDatagrams(64)
-		to, sealer := pathTo(b), wire.NewSealer(a.LocalAddr(), b.LocalAddr())
+		to, sealer := pathTo(b), wire.NewICRC(a.LocalAddr(), b.LocalAddr())
 		grouped := a.Caps().GSO && b.Caps().GRO
 		for round := range rounds {
 			batch.Reset()

@@ -52,11 +52,11 @@ func (b *Batch) sealGroup(g *group) {
 	for ; b.sealed < g.first+g.count; b.sealed++ {
 		p := &b.packets[b.sealed]
 		if p.payload == nil {
-			s.Seal(b.buf[p.off:p.end], b.ID(b.sealed))
+			s.Put(b.buf[p.off:p.end], b.ID(b.sealed))
 			continue
 		}
 		payload, icrc := p.payloadOffsets()
-		s.SealParts(b.buf[p.off:payload], p.payload, b.buf[icrc:p.end], b.ID(b.sealed))
+		s.PutParts(b.buf[p.off:payload], p.payload, b.buf[icrc:p.end], b.ID(b.sealed))
 	}
 }
 
@@ -103,7 +103,7 @@ func (b *Batch) invertBit(f flip) {
 type sealerCache struct {
 	entries [8]struct {
 		dst    netip.AddrPort
-		sealer wire.Sealer
+		sealer wire.ICRC
 	}
 	used, victim int
 }
@@ -112,7 +112,7 @@ func (s *sealerCache) clear() { s.used, s.victim = 0, 0 }
 
 // get returns the sealer for src to dst. All entries have the same src: the
 // caller clears them when it changes.
-func (s *sealerCache) get(src, dst netip.AddrPort) *wire.Sealer {
+func (s *sealerCache) get(src, dst netip.AddrPort) *wire.ICRC {
 	for i := range s.used {
 		if s.entries[i].dst == dst {
 			return &s.entries[i].sealer
@@ -126,6 +126,6 @@ func (s *sealerCache) get(src, dst netip.AddrPort) *wire.Sealer {
 		s.victim = (s.victim + 1) % len(s.entries)
 	}
 	e := &s.entries[i]
-	e.dst, e.sealer = dst, wire.NewSealer(src, dst)
+	e.dst, e.sealer = dst, wire.NewICRC(src, dst)
 	return &e.sealer
 }

@@ -51,7 +51,7 @@ func TestGSOFallback(t *testing.T) {
 			threeGroups(batch, pathTo(b))
 			batch.Corrupt(4, 77)
 			require.NoError(t, a.WriteBatch(batch))
-			sealer := wire.NewSealer(a.LocalAddr(), b.LocalAddr())
+			sealer := wire.NewICRC(a.LocalAddr(), b.LocalAddr())
 			for i, g := range receive(t, b, r, 6) {
 				_, sent := batch.Packet(i)
 				require.Equal(t, sent, g.pkt)
@@ -90,7 +90,7 @@ func TestErrorIsNotGSO(t *testing.T) {
 		batch.Next(to, 100)
 	}
 	require.NoError(t, a.WriteBatch(batch))
-	sealer := wire.NewSealer(a.LocalAddr(), b.LocalAddr())
+	sealer := wire.NewICRC(a.LocalAddr(), b.LocalAddr())
 	for i, g := range receive(t, b, NewDatagrams(8), 6) {
 		require.Equal(t, i%2, g.index, "in groups of two")
 		check, _ := sealer.Check(g.pkt, uint16(g.index))

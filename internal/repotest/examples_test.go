@@ -45,7 +45,7 @@ func TestDocsPackets(t *testing.T) {
 			}
 			var p wire.Packet
 			require.Equal(t, wire.DropNone, p.Parse(packet[wire.IPv4Len+wire.UDPLen:]))
-			s := wire.NewSealer(addrs[0], addrs[1])
+			s := wire.NewICRC(addrs[0], addrs[1])
 			result, _ := s.Check(p.Raw, id)
 			require.Equal(t, wire.ICRCExact, result)
 			parsed++

@@ -113,7 +113,7 @@ func (t *Tally) Add(frame []byte) error {
 	if drop := pkt.Parse(udp.Payload); drop != wire.DropNone {
 		return fmt.Errorf("tally: a packet of %v: %s", src, drop.Description())
 	}
-	s := wire.NewSealer(netip.AddrPortFrom(src, uint16(udp.SrcPort)), netip.AddrPortFrom(dst, uint16(udp.DstPort)))
+	s := wire.NewICRC(netip.AddrPortFrom(src, uint16(udp.SrcPort)), netip.AddrPortFrom(dst, uint16(udp.DstPort)))
 	if result, _ := s.Check(pkt.Raw, id); result != wire.ICRCExact {
 		c.BadICRC++
 		return nil

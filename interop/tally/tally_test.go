@@ -36,9 +36,9 @@ func frame(t testing.TB, from, to netip.Addr, op wire.Opcode, psn wire.PSN, leng
 		wire.AETH{Syndrome: s}.Put(raw[wire.BTHLen:])
 	}
 	src, dst := netip.AddrPortFrom(from, 49152), netip.AddrPortFrom(to, 4791)
-	sealer := wire.NewSealer(src, dst)
+	sealer := wire.NewICRC(src, dst)
 	const id = 77
-	sealer.Seal(raw, id)
+	sealer.Put(raw, id)
 	ip := &layers.IPv4{Version: 4, TTL: 64, Id: id, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP, SrcIP: from.AsSlice(), DstIP: to.AsSlice()}
 	udp := &layers.UDP{SrcPort: 49152, DstPort: 4791}
 	require.NoError(t, udp.SetNetworkLayerForChecksum(ip))

@@ -156,7 +156,7 @@ func TestExtensionAbsent(t *testing.T) {
 	require.True(t, h.Extension.Present())
 
 	lost := bsdh.HelloAck{Version: bsdh.Version, MaxAdverts: 1, ActRcvSz: 32784, Bufs: 64, Extension: bsdh.Extension{Ring: 5, Addr: 6}}
-	require.Equal(t, all["HelloAck"], lost.Append(nil), "without a design there is none")
+	require.Equal(t, all["HelloAck"], lost.Append(nil), "with Credit there is none")
 }
 
 // TestAddressFamilies checks that addresses of different families make an IPv6 Hello, and that
@@ -273,8 +273,8 @@ func TestWords(t *testing.T) {
 	require.Equal(t, "REQ_PIPE|0xf0", bsdh.Flags(0xF4).String())
 	require.Equal(t, "0x8", bsdh.Flags(8).String())
 	require.Equal(t, "mode 7", bsdh.Mode(7).String())
-	require.Equal(t, []string{"none", "rdma", "nic", "design 9"},
-		[]string{bsdh.DesignNone.String(), bsdh.DesignRDMA.String(), bsdh.DesignNIC.String(), bsdh.Design(9).String()})
+	require.Equal(t, []string{"credit", "rdma", "nic", "flow control 9"},
+		[]string{bsdh.FlowControlCredit.String(), bsdh.FlowControlRDMA.String(), bsdh.FlowControlNIC.String(), bsdh.FlowControl(9).String()})
 }
 
 func TestNothingIsAllocated(t *testing.T) {

@@ -135,7 +135,7 @@ func TestLayouts(t *testing.T) {
 	require.Len(t, all, len(plain)+6)
 }
 
-var ring = bsdh.Extension{Design: bsdh.DesignNIC, Buffers: 8, Ring: 256 << 10, Window: 8 << 10, RKey: 0x55667788, Addr: 0x7f1234560000}
+var ring = bsdh.Extension{FlowControl: bsdh.FlowControlNIC, Buffers: 8, Ring: 256 << 10, Window: 8 << 10, RKey: 0x55667788, Addr: 0x7f1234560000}
 
 func TestLayoutsOfHello(t *testing.T) {
 	all := layouts(t)
@@ -171,7 +171,7 @@ func TestLayoutsOfHelloAck(t *testing.T) {
 	ofed := bsdh.HelloAck{Version: bsdh.Version, MaxAdverts: 1, ActRcvSz: 32784, Bufs: 64}
 	extended := ofed
 	extended.Extension = ring
-	extended.Extension.Design = bsdh.DesignRDMA
+	extended.Extension.FlowControl = bsdh.FlowControlRDMA
 	for name, h := range map[string]bsdh.HelloAck{"HelloAck": ofed, "HelloAck with an extension": extended} {
 		t.Run(name, func(t *testing.T) {
 			require.Len(t, all[name], bsdh.HelloAckBytes)

@@ -15,7 +15,7 @@ func allValues[T any]() *rapid.Generator[T] { return rapid.Make[T]() }
 
 func drawExtension(t *rapid.T) bsdh.Extension {
 	e := allValues[bsdh.Extension]().Draw(t, "extension")
-	e.Design = bsdh.Design(rapid.IntRange(0, 2).Draw(t, "design"))
+	e.FlowControl = bsdh.FlowControl(rapid.IntRange(0, 2).Draw(t, "design"))
 	if !e.Present() {
 		return bsdh.Extension{}
 	}

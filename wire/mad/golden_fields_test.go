@@ -121,13 +121,13 @@ func TestMoreOfLinux(t *testing.T) {
 		{"mra", 0xf7f6cdd4dc398e1f, mad.AttrMRA, func(body mad.Message) {
 			m := *body.(*mad.MRA)
 			require.Equal(t, []uint32{0x866d129d, 0x07c0e1f8}, []uint32{m.LocalID, m.RemoteID})
-			require.Equal(t, mad.WhichREQ, m.Which)
+			require.Equal(t, mad.KindREQ, m.Message)
 			require.EqualValues(t, 24, m.ServiceTimeout)
 		}},
 		{"rej", 0x962dd12c5acd2d80, mad.AttrREJ, func(body mad.Message) {
 			m := *body.(*mad.REJ)
 			require.Equal(t, []uint32{0, 0x56659a19}, []uint32{m.LocalID, m.RemoteID})
-			require.Equal(t, mad.WhichREQ, m.Which)
+			require.Equal(t, mad.KindREQ, m.Message)
 			require.Equal(t, mad.RejInvalidServiceID, m.Reason)
 			require.Empty(t, m.Info)
 		}},

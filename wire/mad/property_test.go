@@ -15,7 +15,7 @@ var widths = map[string]int{
 	"VendorID": 24, "QPN": 24, "RemoteQPN": 24, "LocalEECN": 24, "RemoteEECN": 24, "StartingPSN": 24,
 	"RemoteResponseTimeout": 5, "LocalResponseTimeout": 5, "MaxCMRetries": 4, "Transport": 2, "ExtendedTransport": 3,
 	"RetryCount": 3, "RNRRetry": 3, "MTU": 4, "FlowLabel": 20, "PacketRate": 6, "SL": 4, "AckTimeout": 5,
-	"TargetAckDelay": 5, "Failover": 2, "Which": 2, "ServiceTimeout": 5,
+	"TargetAckDelay": 5, "Failover": 2, "Message": 2, "ServiceTimeout": 5,
 }
 
 // drawFields draws the fields of a message; private is the length of its private data.

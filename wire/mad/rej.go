@@ -18,9 +18,9 @@ const (
 //	8  message rejected, 2 bits    12  additional reject information
 //	                               84  private data
 type REJ struct {
-	LocalID  uint32 // 0 if the sender has none
-	RemoteID uint32 // 0 if the reason is RejTimeout and the receiver's is not known
-	Which    Which  // 2 bits
+	LocalID  uint32      // 0 if the sender has none
+	RemoteID uint32      // 0 if the reason is RejTimeout and the receiver's is not known
+	Message  MessageKind // 2 bits
 	Reason   Reason
 	Info     []byte // up to REJInfoLen; its meaning depends on the reason
 
@@ -31,7 +31,7 @@ func (m *REJ) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
-	b[8] = uint8(m.Which) << 6
+	b[8] = uint8(m.Message) << 6
 	n := copy(b[12:12+REJInfoLen], m.Info)
 	b[9] = uint8(n) << 1
 	binary.BigEndian.PutUint16(b[10:], uint16(m.Reason))
@@ -41,7 +41,7 @@ func (m *REJ) putBody(b []byte) {
 func (m *REJ) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
-	m.Which = Which(b[8] >> 6)
+	m.Message = MessageKind(b[8] >> 6)
 	m.Info = b[12 : 12+min(int(b[9]>>1), REJInfoLen)]
 	m.Reason = Reason(binary.BigEndian.Uint16(b[10:]))
 	m.PrivateData = b[84:]

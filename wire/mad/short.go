@@ -65,14 +65,14 @@ func (m *DREP) putBody(b []byte) { (*RTU)(m).putBody(b) }
 
 func (m *DREP) parseBody(b []byte) { (*RTU)(m).parseBody(b) }
 
-// Which tells which message an MRA or a REJ answers.
-type Which uint8
+// MessageKind is the kind of the message that an MRA or a REJ answers.
+type MessageKind uint8
 
 // Messages that MRA and REJ answer.
 const (
-	WhichREQ   Which = 0
-	WhichREP   Which = 1
-	WhichOther Which = 2 // MRA: LAP; REJ: no message in particular
+	KindREQ   MessageKind = 0
+	KindREP   MessageKind = 1
+	KindOther MessageKind = 2 // MRA: LAP; REJ: no message in particular
 )
 
 // MRA ("message receipt acknowledgement") says that the answer will take
@@ -83,8 +83,8 @@ const (
 //	                            10  private data
 type MRA struct {
 	LocalID, RemoteID uint32
-	Which             Which // 2 bits
-	ServiceTimeout    uint8 // 5 bits: 4.096 us * 2^ServiceTimeout
+	Message           MessageKind // 2 bits
+	ServiceTimeout    uint8       // 5 bits: 4.096 us * 2^ServiceTimeout
 	PrivateData       []byte
 }
 
@@ -92,7 +92,7 @@ func (m *MRA) putBody(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
-	b[8] = uint8(m.Which) << 6
+	b[8] = uint8(m.Message) << 6
 	b[9] = m.ServiceTimeout << 3
 	copy(b[10:], m.PrivateData)
 }
@@ -100,7 +100,7 @@ func (m *MRA) putBody(b []byte) {
 func (m *MRA) parseBody(b []byte) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
-	m.Which = Which(b[8] >> 6)
+	m.Message = MessageKind(b[8] >> 6)
 	m.ServiceTimeout = b[9] >> 3
 	m.PrivateData = b[10:]
 }

@@ -58,7 +58,7 @@ func (m *Machine) sendRTU(e *entry) {
 func (m *Machine) handleREP(now Time, from netip.AddrPort, h mad.Header, r mad.REP) Drop {
 	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop == DropUnknownID {
-		m.sendMAD(from, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: r.LocalID, Which: mad.WhichREP, Reason: mad.RejInvalidCommID})
+		m.sendMAD(from, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: r.LocalID, Message: mad.KindREP, Reason: mad.RejInvalidCommID})
 	}
 	switch {
 	case drop != DropNone:
@@ -88,7 +88,7 @@ func (m *Machine) acceptREP(now Time, e *entry, r mad.REP) Drop {
 	old := m.byRemoteQPN[qpn]
 	if m.byRemoteID[id] != nil || old != nil {
 		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{
-			LocalID: e.id, RemoteID: r.LocalID, Which: mad.WhichREP, Reason: mad.RejStaleConn,
+			LocalID: e.id, RemoteID: r.LocalID, Message: mad.KindREP, Reason: mad.RejStaleConn,
 		})
 		m.stats.Rejected++
 		if old != nil {
@@ -117,9 +117,9 @@ func (m *Machine) handleMRA(now Time, from netip.AddrPort, h mad.Header, r mad.M
 	switch {
 	case h.TID != e.tid:
 		return DropWrongTID
-	case r.Which == mad.WhichREQ && (e.state == StateREQSent || e.state == StateMRAREQRcvd):
+	case r.Message == mad.KindREQ && (e.state == StateREQSent || e.state == StateMRAREQRcvd):
 		next = StateMRAREQRcvd
-	case r.Which == mad.WhichREP && (e.state == StateREPSent || e.state == StateMRAREPRcvd):
+	case r.Message == mad.KindREP && (e.state == StateREPSent || e.state == StateMRAREPRcvd):
 		next = StateMRAREPRcvd
 	default:
 		return DropUnexpected

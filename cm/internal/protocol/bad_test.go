@@ -41,7 +41,7 @@ func TestUnknownConnections(t *testing.T) {
 				require.EqualValues(t, 1, h.TID)
 				require.EqualValues(t, 5, rej.RemoteID)
 				require.Equal(t, mad.RejInvalidCommID, rej.Reason)
-				require.Equal(t, mad.WhichREP, rej.Which)
+				require.Equal(t, mad.KindREP, rej.Message)
 			case mad.AttrDREP:
 				h, body := r.nextSent(c.answer)
 				drep := *body.(*mad.DREP)
@@ -77,7 +77,7 @@ func TestWrongPeersAndTransactions(t *testing.T) {
 		{DropWrongTID, r.peer, tid + 1, mad.AttrREJ, &mad.REJ{RemoteID: calling, Reason: 1}},
 		{DropWrongTID, r.peer, tid + 1, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: calling}},
 		{DropWrongPeer, stranger, tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: calling}},
-		{DropUnexpected, r.peer, tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: calling, Which: mad.WhichREP}},
+		{DropUnexpected, r.peer, tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: calling, Message: mad.KindREP}},
 		{DropUnexpected, r.peer, tid, mad.AttrRTU, &mad.RTU{LocalID: 88, RemoteID: calling}},
 		{DropUnexpected, r.peer, tid, mad.AttrDREP, &mad.DREP{LocalID: 88, RemoteID: calling}},
 		{DropUnexpected, r.peer, tid, mad.AttrDREQ, &mad.DREQ{LocalID: 88, RemoteID: calling, RemoteQPN: 600}},
@@ -154,7 +154,7 @@ func TestRefusals(t *testing.T) {
 		rej := *body.(*mad.REJ)
 		require.EqualValues(t, reqTID, h.TID)
 		require.Equal(t, c.reason.String(), rej.Reason.String())
-		require.Equal(t, mad.WhichREQ, rej.Which)
+		require.Equal(t, mad.KindREQ, rej.Message)
 		require.Equal(t, q.LocalID, rej.RemoteID)
 		if c.reason == mad.RejInvalidMTU {
 			require.Equal(t, []byte{3 << 4}, rej.Info, "the MTU that would do")
@@ -190,7 +190,7 @@ func TestStaleREP(t *testing.T) {
 	_, body := r.nextSent(mad.AttrREJ)
 	rej := *body.(*mad.REJ)
 	require.Equal(t, mad.RejStaleConn, rej.Reason)
-	require.Equal(t, mad.WhichREP, rej.Which)
+	require.Equal(t, mad.KindREP, rej.Message)
 	r.nextSent(mad.AttrDREQ)
 	require.Equal(t, old, r.nextEvent(EventDisconnected).ID)
 	require.Equal(t, id, r.nextEvent(EventRejected).ID)
@@ -261,7 +261,7 @@ func TestMRAsAreBounded(t *testing.T) {
 		require.Equal(t, DropNone, r.deliverFrom(from, 1, mad.AttrREQ, r.reqOf(from)))
 		id := r.nextEvent(EventRequest).ID
 		require.True(t, r.m.Accept(r.now, id, mad.REP{QPN: 1}))
-		mra := &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: maxServiceTimeout}
+		mra := &mad.MRA{LocalID: 77, RemoteID: id, Message: mad.KindREP, ServiceTimeout: maxServiceTimeout}
 		require.Equal(t, DropNone, r.deliverFrom(from, 1, mad.AttrMRA, mra))
 	}
 	require.Equal(t, DropNone, r.deliverFrom(stranger, 1, mad.AttrREQ, r.reqOf(stranger)))

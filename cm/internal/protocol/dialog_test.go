@@ -142,7 +142,7 @@ func TestSlowProgram(t *testing.T) {
 	h, body := r.nextSent(mad.AttrMRA)
 	mra := *body.(*mad.MRA)
 	require.EqualValues(t, reqTID, h.TID)
-	require.Equal(t, mad.MRA{LocalID: id, RemoteID: 77, Which: mad.WhichREQ, ServiceTimeout: 20, PrivateData: mra.PrivateData}, mra)
+	require.Equal(t, mad.MRA{LocalID: id, RemoteID: 77, Message: mad.KindREQ, ServiceTimeout: 20, PrivateData: mra.PrivateData}, mra)
 	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, r.req()))
 	r.nextSent(mad.AttrMRA)
 	r.advance(4 * sec)
@@ -217,7 +217,7 @@ func TestMRAExtendsTimeout(t *testing.T) {
 
 	r = newRig(t, Config{})
 	id = r.accepted()
-	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrMRA, &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: 22}))
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrMRA, &mad.MRA{LocalID: 77, RemoteID: id, Message: mad.KindREP, ServiceTimeout: 22}))
 	require.Equal(t, StateMRAREPRcvd, r.m.State(id))
 	r.advance(Time(mad.TimeoutNanos(22)))
 	r.requireSilence()
@@ -406,12 +406,12 @@ func TestAbandon(t *testing.T) {
 		begin func(r *rig) uint32
 		says  mad.Attr
 		why   mad.Reason
-		which mad.Which
+		which mad.MessageKind
 	}{
-		{"REQ sent", func(r *rig) uint32 { id, _ := r.connecting(); return id }, mad.AttrREJ, mad.RejTimeout, mad.WhichREQ},
-		{"REP received", func(r *rig) uint32 { id, _ := r.replied(); return id }, mad.AttrREJ, mad.RejConsumer, mad.WhichREP},
-		{"REQ received", (*rig).requested, mad.AttrREJ, mad.RejConsumer, mad.WhichREQ},
-		{"REP sent", (*rig).accepted, mad.AttrREJ, mad.RejConsumer, mad.WhichOther},
+		{"REQ sent", func(r *rig) uint32 { id, _ := r.connecting(); return id }, mad.AttrREJ, mad.RejTimeout, mad.KindREQ},
+		{"REP received", func(r *rig) uint32 { id, _ := r.replied(); return id }, mad.AttrREJ, mad.RejConsumer, mad.KindREP},
+		{"REQ received", (*rig).requested, mad.AttrREJ, mad.RejConsumer, mad.KindREQ},
+		{"REP sent", (*rig).accepted, mad.AttrREJ, mad.RejConsumer, mad.KindOther},
 		{"established", (*rig).established, mad.AttrDREQ, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -423,7 +423,7 @@ func TestAbandon(t *testing.T) {
 			if c.says == mad.AttrREJ {
 				rej := *body.(*mad.REJ)
 				require.Equal(t, c.why, rej.Reason)
-				require.Equal(t, c.which, rej.Which)
+				require.Equal(t, c.which, rej.Message)
 				if c.why == mad.RejTimeout {
 					require.EqualValues(t, 0x1234, binary.BigEndian.Uint64(rej.Info), "the GUID finds the connection at the peer")
 				}
@@ -508,7 +508,7 @@ func TestProgramNeverConfirms(t *testing.T) {
 	r.advance(maxPendingTime)
 	require.Equal(t, id, r.nextEvent(EventUnreachable).ID)
 	_, body := r.nextSent(mad.AttrREJ)
-	require.Equal(t, mad.WhichREP, body.(*mad.REJ).Which)
+	require.Equal(t, mad.KindREP, body.(*mad.REJ).Message)
 	require.False(t, r.m.Ready(id, nil))
 	r.m.empty(t)
 }

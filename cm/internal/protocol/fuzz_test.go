@@ -105,7 +105,7 @@ func (z *fuzzer) datagram(attr mad.Attr) {
 	for a, body := range map[mad.Attr]mad.Message{
 		mad.AttrREQ: req, mad.AttrREP: &mad.REP{LocalID: local, RemoteID: remote, QPN: 500 + local%2},
 		mad.AttrRTU: &mad.RTU{LocalID: local, RemoteID: remote}, mad.AttrREJ: &mad.REJ{LocalID: local, RemoteID: remote},
-		mad.AttrMRA:  &mad.MRA{LocalID: local, RemoteID: remote, Which: mad.Which(local & 1), ServiceTimeout: 31},
+		mad.AttrMRA:  &mad.MRA{LocalID: local, RemoteID: remote, Message: mad.MessageKind(local & 1), ServiceTimeout: 31},
 		mad.AttrDREQ: &mad.DREQ{LocalID: local, RemoteID: remote, RemoteQPN: 600}, mad.AttrDREP: &mad.DREP{LocalID: local, RemoteID: remote},
 		mad.AttrSIDRReq: &mad.SIDRReq{RequestID: local, ServiceID: datagrams, PrivateData: req.PrivateData},
 		mad.AttrSIDRRep: &mad.SIDRRep{RequestID: remote}, mad.AttrLAP: &mad.LAP{LocalID: local, RemoteID: remote},

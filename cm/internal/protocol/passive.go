@@ -109,7 +109,7 @@ func parseHello(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.C
 // rejectREQ sends a REJ for a request without an entry.
 func (m *Machine) rejectREQ(to netip.AddrPort, h mad.Header, q mad.REQ, r mad.Reason, info []byte) {
 	m.stats.Rejected++
-	m.sendMAD(to, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Which: mad.WhichREQ, Reason: r, Info: info})
+	m.sendMAD(to, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Message: mad.KindREQ, Reason: r, Info: info})
 }
 
 // handleDuplicateREQ handles a REQ with a known communication ID: a retransmission, or a new
@@ -136,7 +136,7 @@ func (m *Machine) sendMRA(e *entry) {
 	e.state = StateMRAREQSent
 	m.timers.Set(&e.timer, e, e.expiresAt)
 	m.sendMAD(e.peer, e.tid, mad.AttrMRA, &mad.MRA{
-		LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichREQ, ServiceTimeout: m.cfg.ServiceTimeout,
+		LocalID: e.id, RemoteID: e.remoteID, Message: mad.KindREQ, ServiceTimeout: m.cfg.ServiceTimeout,
 	})
 }
 
@@ -163,9 +163,9 @@ func (m *Machine) Reject(now Time, id uint32, r mad.REJ) bool {
 	}
 	switch e.state {
 	case StateREQRcvd, StateMRAREQSent:
-		r.Which = mad.WhichREQ
+		r.Message = mad.KindREQ
 	case StateREPRcvd:
-		r.Which = mad.WhichREP
+		r.Message = mad.KindREP
 	default:
 		return false
 	}

@@ -51,12 +51,12 @@ func (m *Machine) Abandon(now Time, id uint32) {
 	case StateREQSent, StateMRAREQRcvd:
 		var guid [8]byte
 		binary.BigEndian.PutUint64(guid[:], m.cfg.GUID)
-		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, Which: mad.WhichREQ, Reason: mad.RejTimeout, Info: guid[:]})
+		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, Message: mad.KindREQ, Reason: mad.RejTimeout, Info: guid[:]})
 		m.removeEntry(e)
 	case StateREQRcvd, StateMRAREQSent, StateREPRcvd:
 		m.Reject(now, id, mad.REJ{Reason: mad.RejConsumer})
 	case StateREPSent, StateMRAREPRcvd:
-		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichOther, Reason: mad.RejConsumer})
+		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, RemoteID: e.remoteID, Message: mad.KindOther, Reason: mad.RejConsumer})
 		m.enterTimewait(now, e)
 	case StateEstablished:
 		m.sendDREQ(now, e, nil)

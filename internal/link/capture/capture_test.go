@@ -52,7 +52,7 @@ func TestCapture(t *testing.T) {
 				want.Inbound, want.Time, want.Src, want.Dst = true, start+4000, b, a
 			}
 			require.Equal(t, want, p)
-			s := wire.NewSealer(p.Src, p.Dst)
+			s := wire.NewICRC(p.Src, p.Dst)
 			result, _ := s.Check(p.Data, p.ID)
 			require.Equal(t, wire.ICRCExact, result)
 			require.Equal(t, got[i%(packets/2)].Data[:12], p.Data[:12], "the same opcodes both ways")

@@ -50,7 +50,7 @@ func (f *pcapng) writeBlock() error {
 // checkICRC returns the IPv4 identification of a received packet, and a comment if
 // its ICRC is wrong.
 func (p *Packet) checkICRC() (id uint16, comment string) {
-	s := wire.NewSealer(p.Src, p.Dst)
+	s := wire.NewICRC(p.Src, p.Dst)
 	result, id := s.Check(p.Data, p.ID)
 	switch {
 	case result == wire.ICRCExact, result == wire.ICRCMember && p.GuessedID:

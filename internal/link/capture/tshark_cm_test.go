@@ -62,7 +62,7 @@ func cmMessages(from, to netip.Addr) []cmMessage {
 			"cm.req.ip_cm.private": fmt.Sprintf("%x", private[mad.CMAHeaderLen:]),
 		}},
 		{mad.AttrMRA, &mad.MRA{LocalID: 1, RemoteID: 2, ServiceTimeout: 7}, nil},
-		{mad.AttrREJ, &mad.REJ{LocalID: 0x11121314, RemoteID: 0x21222324, Which: 1, Reason: mad.RejInvalidServiceID, Info: []byte("why"), PrivateData: []byte("text")}, map[string]string{
+		{mad.AttrREJ, &mad.REJ{LocalID: 0x11121314, RemoteID: 0x21222324, Message: 1, Reason: mad.RejInvalidServiceID, Info: []byte("why"), PrivateData: []byte("text")}, map[string]string{
 			"cm.rej.localcommid": "0x11121314", "cm.rej.remotecommid": "0x21222324", "cm.rej.msgrej": "0x01", "cm.rej.rejinfolen": "0x03",
 			"cm.rej.reason": "0x0008", "cm.rej.ari": padded("why", mad.REJInfoLen), "cm.rej.private": padded("text", mad.REJPrivateLen),
 		}},

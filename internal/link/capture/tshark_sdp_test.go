@@ -68,7 +68,7 @@ func sdpMessages() (all [][]byte) {
 // sdpGreetings are REQ and REP of a connection, which carry Hello and HelloAck. Both carry an
 // extension, which must not confuse the dissector.
 func sdpGreetings(t *testing.T, from, to netip.Addr) []cmMessage {
-	ring := bsdh.Extension{Design: bsdh.DesignNIC, Ring: 1 << 18, Window: 1 << 13, RKey: 9, Addr: 1 << 42}
+	ring := bsdh.Extension{FlowControl: bsdh.FlowControlNIC, Ring: 1 << 18, Window: 1 << 13, RKey: 9, Addr: 1 << 42}
 	hello := bsdh.Hello{
 		Version: bsdh.Version, MaxAdverts: 3, Capabilities: bsdh.CapExtendedMaxAdverts, ExtMaxAdverts: 0x1234, DesRemRcvSz: 32784, LocalRcvSz: 4112,
 		Bufs: 64, LocalPort: 50123, Src: from, Dst: to, Extension: ring,

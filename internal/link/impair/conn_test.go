@@ -293,7 +293,7 @@ func TestUDP(t *testing.T) {
 		require.NoError(t, err)
 	}
 	var got []seen
-	r, s := link.NewDatagrams(4), wire.NewSealer(inner.LocalAddr(), peer.LocalAddr())
+	r, s := link.NewDatagrams(4), wire.NewICRC(inner.LocalAddr(), peer.LocalAddr())
 	for len(got) < 8 {
 		readable, err := peer.Wait(10 * time.Second)
 		require.NoError(t, err)

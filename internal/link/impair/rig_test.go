@@ -121,7 +121,7 @@ type seen struct {
 // run advances the time until no event is left, and returns the packets that c received from src.
 func (r *rig) run(c link.Conn, src netip.AddrPort) (all []seen) {
 	r.t.Helper()
-	s := wire.NewSealer(src, c.LocalAddr())
+	s := wire.NewICRC(src, c.LocalAddr())
 	for {
 		for {
 			n, err := c.ReadBatch(r.read)

@@ -91,10 +91,10 @@ func TestCorruptBits(t *testing.T) {
 // TestCorruptICRC checks that a packet with an inverted bit does not match the ICRC of another
 // identification.
 func TestCorruptICRC(t *testing.T) {
-	s := wire.NewSealer(here, there)
+	s := wire.NewICRC(here, there)
 	for n := wire.MinPacketLen; n < 5000; n++ {
 		pkt := make([]byte, n)
-		s.Seal(pkt, 0)
+		s.Put(pkt, 0)
 		pkt[n-wire.ICRCLen] ^= 1
 		result, _ := s.Check(pkt, 0)
 		require.Equal(t, wire.ICRCBad, result, "%d bytes", n)

@@ -57,7 +57,7 @@ type got struct {
 func read(t testing.TB, c *Conn, src netip.AddrPort) (all []got) {
 	t.Helper()
 	r := link.NewDatagrams(4)
-	s := wire.NewSealer(src, c.LocalAddr())
+	s := wire.NewICRC(src, c.LocalAddr())
 	for {
 		n, err := c.ReadBatch(r)
 		require.NoError(t, err)

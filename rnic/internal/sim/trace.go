@@ -110,7 +110,7 @@ func (t *Trace) trimUnsent(d *Device) {
 func (t *Trace) recordLeft(d *Device, b *link.Batch) {
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
-		s := wire.NewSealer(d.Addr(), to.Dst)
+		s := wire.NewICRC(d.Addr(), to.Dst)
 		result, _ := s.Check(pkt, b.ID(i))
 		f := &packetCopy{left: t.sim.net.Now(), marked: to.TrafficClass&3 == 3, damaged: result == wire.ICRCBad}
 		key := inFlightKey{to.Dst, string(pkt)}

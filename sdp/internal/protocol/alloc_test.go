@@ -12,7 +12,7 @@ import (
 // TestNoAllocation checks that neither data nor credit updates allocate after the lists have grown.
 func TestNoAllocation(t *testing.T) {
 	out, in := make([]byte, 60), make([]byte, 300)
-	for _, d := range allDesigns {
+	for _, d := range allFlowControls {
 		e := newEvil(t, d).start()
 		c := e.core
 		type receive struct {

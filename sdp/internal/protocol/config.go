@@ -144,15 +144,15 @@ func rangeError(name string, value, low, high int) error {
 
 // A Peer holds the negotiated parameters of the remote side.
 type Peer struct {
-	FlowControl flow.Control // negotiated mode
-	Bufs        uint16       // posted receives
-	BufferBytes uint32       // size of its receive buffers, including the header
-	MaxAdverts  uint8
-	Ring        uint32 // bytes of its ring
-	Window      uint32
-	Addr        uint64 // of its ring
-	RKey        uint32
-	Buffer      uint64 // bytes of its send buffer, if it has a ring
-	Dialed      bool   // the peer sent the Hello, the local side the HelloAck
-	Brief       bool   // with Credit: Data messages of both sides may carry their header as immediate data
+	FlowControl  flow.Control // negotiated mode
+	Bufs         uint16       // posted receives
+	BufferBytes  uint32       // size of its receive buffers, including the header
+	MaxAdverts   uint8
+	Ring         uint32 // bytes of its ring
+	Window       uint32
+	Addr         uint64 // of its ring
+	RKey         uint32
+	Buffer       uint64 // bytes of its send buffer, if it has a ring
+	Dialed       bool   // the peer sent the Hello, the local side the HelloAck
+	ShortHeaders bool   // with Credit: Data messages of both sides may carry their header as immediate data
 }

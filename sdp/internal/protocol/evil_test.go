@@ -33,7 +33,7 @@ func newEvil(t require.TestingT, d flow.Control) *evil {
 }
 
 func (e *evil) start() *evil {
-	e.core.Start(Peer{FlowControl: e.cfg.FlowControl, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: 800, Window: 50, Addr: 1, RKey: 1, Brief: e.cfg.FlowControl == flow.Credit})
+	e.core.Start(Peer{FlowControl: e.cfg.FlowControl, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: 800, Window: 50, Addr: 1, RKey: 1, ShortHeaders: e.cfg.FlowControl == flow.Credit})
 	e.handlePosts()
 	return e
 }

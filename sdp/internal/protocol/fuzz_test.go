@@ -113,8 +113,8 @@ func (e *evil) step(s *script, at *int) {
 		c.ReleaseHeld()
 	case 24:
 		c.ChangeRing(e.register(len(e.cfg.Ring.Bytes) + int(s.byte())))
-	case 25: // data with a brief header, valid or not
-		b, _ := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.Flags(s.byte() & 3), Bufs: e.bufs, Ack: e.lastNumber() + uint32(s.byte()%2)})
+	case 25: // data with a short header, valid or not
+		b, _ := bsdh.MakeShortHeader(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.Flags(s.byte() & 3), Bufs: e.bufs, Ack: e.lastNumber() + uint32(s.byte()%2)})
 		e.deliverImm(uint32(b), s.take(int(s.byte()%120)))
 	case 26:
 		c.Flush()

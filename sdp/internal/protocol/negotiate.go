@@ -8,18 +8,18 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// wireDesigns are the encodings of the flow control modes in Hello and HelloAck.
-var wireDesigns = map[flow.Control]bsdh.Design{flow.Credit: bsdh.DesignBrief, flow.RDMA: bsdh.DesignRDMA, flow.NIC: bsdh.DesignNIC}
+// wireFlowControls are the encodings of the flow control modes in Hello and HelloAck.
+var wireFlowControls = map[flow.Control]bsdh.FlowControl{flow.Credit: bsdh.FlowControlShortHeader, flow.RDMA: bsdh.FlowControlRDMA, flow.NIC: bsdh.FlowControlNIC}
 
 func (c *Config) extension() bsdh.Extension {
 	switch {
 	case c.noExtension:
 		return bsdh.Extension{}
 	case c.FlowControl == flow.Credit:
-		return bsdh.Extension{Design: wireDesigns[c.FlowControl]}
+		return bsdh.Extension{FlowControl: wireFlowControls[c.FlowControl]}
 	}
 	return bsdh.Extension{
-		Design: wireDesigns[c.FlowControl], Buffers: uint16(c.Buffers), Ring: uint32(len(c.Ring.Bytes)), Window: uint32(c.Window),
+		FlowControl: wireFlowControls[c.FlowControl], Buffers: uint16(c.Buffers), Ring: uint32(len(c.Ring.Bytes)), Window: uint32(c.Window),
 		RKey: c.Ring.RKey, Addr: c.Ring.Addr,
 	}
 }
@@ -49,10 +49,10 @@ func (c Config) Negotiate(h *bsdh.Hello) (Config, error) {
 
 // controlOf returns the flow control mode that an extension requests.
 func controlOf(e bsdh.Extension) flow.Control {
-	switch e.Design {
-	case bsdh.DesignRDMA:
+	switch e.FlowControl {
+	case bsdh.FlowControlRDMA:
 		return flow.RDMA
-	case bsdh.DesignNIC:
+	case bsdh.FlowControlNIC:
 		return flow.NIC
 	}
 	return flow.Credit
@@ -76,8 +76,8 @@ func (c *Config) PeerFromHelloAck(h *bsdh.HelloAck) (Peer, error) {
 	if h.MaxAdverts == 0 {
 		return Peer{}, fmt.Errorf("%w: HelloAck: MaxAdverts 0", ErrProtocol)
 	}
-	if h.Extension.Present() && h.Extension.Design != wireDesigns[c.FlowControl] {
-		return Peer{}, fmt.Errorf("%w: HelloAck: flow control %v, want %v", ErrProtocol, h.Extension.Design, c.FlowControl)
+	if h.Extension.Present() && h.Extension.FlowControl != wireFlowControls[c.FlowControl] {
+		return Peer{}, fmt.Errorf("%w: HelloAck: flow control %v, want %v", ErrProtocol, h.Extension.FlowControl, c.FlowControl)
 	}
 	return newPeer(Peer{Bufs: h.Bufs, BufferBytes: h.ActRcvSz, MaxAdverts: h.MaxAdverts}, h.Extension)
 }
@@ -85,7 +85,7 @@ func (c *Config) PeerFromHelloAck(h *bsdh.HelloAck) (Peer, error) {
 // newPeer adds the extension's fields to p and validates them.
 func newPeer(p Peer, e bsdh.Extension) (Peer, error) {
 	p.Ring, p.Window, p.Addr, p.RKey = e.Ring, e.Window, e.Addr, e.RKey
-	p.FlowControl, p.Brief = controlOf(e), e.Design == bsdh.DesignBrief
+	p.FlowControl, p.ShortHeaders = controlOf(e), e.FlowControl == bsdh.FlowControlShortHeader
 	if p.FlowControl != flow.Credit {
 		p.Buffer = uint64(e.Buffers) * uint64(p.BufferBytes-min(p.BufferBytes, bsdh.HeaderBytes))
 	}

@@ -20,7 +20,7 @@ func helloOf(c *Config) *bsdh.Hello {
 
 // TestNegotiation checks that each end has the parameters of the other.
 func TestNegotiation(t *testing.T) {
-	for _, d := range allDesigns {
+	for _, d := range allFlowControls {
 		a, b := plainConfig(d), plainConfig(flow.NIC)
 		a.Ring = Memory{Bytes: make([]byte, a.RingBytes()), Addr: 100, RKey: 7}
 		hello := helloOf(&a)
@@ -38,7 +38,7 @@ func TestNegotiation(t *testing.T) {
 		switch d {
 		case flow.Credit:
 			wantA.Bufs, wantB.Bufs = 10, 11
-			wantA.Brief, wantB.Brief = true, true
+			wantA.ShortHeaders, wantB.ShortHeaders = true, true
 		case flow.NIC:
 			wantA.Ring, wantB.Ring = 8500, 9500 // a window longer
 		case flow.RDMA:

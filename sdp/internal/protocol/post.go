@@ -43,8 +43,8 @@ func (c *Core) postData(m flow.Message) {
 		if urgent {
 			h.Flags |= bsdh.OOBPresent
 		}
-		if brief, ok := bsdh.MakeBrief(h); ok && c.peer.Brief {
-			wr.Opcode, wr.Imm = verbs.WRSendWithImm, uint32(brief)
+		if short, ok := bsdh.MakeShortHeader(h); ok && c.peer.ShortHeaders {
+			wr.Opcode, wr.Imm = verbs.WRSendWithImm, uint32(short)
 			wr.SGList = c.stageSGE(c.cfg.Send.SGE(m.Local, m.Len))
 		} else {
 			h.Append(c.cfg.Send.Bytes[m.Local-bsdh.HeaderBytes : m.Local-bsdh.HeaderBytes])

@@ -89,7 +89,7 @@ func (c *Core) handleReceive(wc *verbs.WC) {
 	b := c.slots.bytes(slot, int(wc.ByteLen))
 	keeps := false
 	if wc.Flags&verbs.WCWithImm != 0 {
-		keeps = c.handleBrief(bsdh.Brief(wc.Imm), b, slot)
+		keeps = c.handleBrief(bsdh.ShortHeader(wc.Imm), b, slot)
 	} else {
 		keeps = c.handleMessage(b, slot)
 	}
@@ -133,13 +133,13 @@ func (c *Core) updateCreditsAndDispatch(h bsdh.Header, body []byte, slot int) (k
 
 // handleBrief handles a Data message whose header is immediate data and reports whether it keeps
 // the slot.
-func (c *Core) handleBrief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
-	if !c.peer.Brief {
+func (c *Core) handleBrief(b bsdh.ShortHeader, payload []byte, slot int) (keeps bool) {
+	if !c.peer.ShortHeaders {
 		c.violation("SEND with immediate data not negotiated")
 		return false
 	}
 	if room := cap(payload) - bsdh.HeaderBytes; len(payload) > room { // the slot also has space for a header
-		c.violation("brief Data message of %d bytes exceeds the receive of %d", len(payload), room)
+		c.violation("Data message with a short header of %d bytes exceeds the receive of %d", len(payload), room)
 		return false
 	}
 	return c.updateCreditsAndDispatch(b.Header(c.received, c.credits.LastSeq(), len(payload)), payload, slot)

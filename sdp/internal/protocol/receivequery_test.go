@@ -52,7 +52,7 @@ func TestReceiveQuery(t *testing.T) {
 
 // TestNoReceiveQuery checks that other flow controls know the receives by credits, or do not need them.
 func TestNoReceiveQuery(t *testing.T) {
-	for _, d := range allDesigns[1:] {
+	for _, d := range allFlowControls[1:] {
 		_, a, _ := pair(t, d)
 		a.core.RequestReceiveUpdate()
 		require.Empty(t, a.core.Sends())

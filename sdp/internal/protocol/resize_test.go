@@ -95,7 +95,7 @@ func TestResizeDeclined(t *testing.T) {
 
 // TestChangeRing checks that another ring is used in the middle of the stream.
 func TestChangeRing(t *testing.T) {
-	for _, d := range allDesigns[:2] {
+	for _, d := range allFlowControls[:2] {
 		w, a, b := pair(t, d)
 		old := b.cfg.Ring
 		require.False(t, b.core.ChangeRing(w.register("a shorter ring", len(old.Bytes)-1)))

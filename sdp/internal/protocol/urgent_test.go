@@ -10,11 +10,11 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-var allDesigns = []flow.Control{flow.NIC, flow.RDMA, flow.Credit}
+var allFlowControls = []flow.Control{flow.NIC, flow.RDMA, flow.Credit}
 
 // TestUrgent checks that the urgent byte ends a message, and that the reader has its position.
 func TestUrgent(t *testing.T) {
-	for _, d := range allDesigns {
+	for _, d := range allFlowControls {
 		w, a, b := pair(t, d)
 		a.core.HoldData(true) // all data is there before any may be sent
 		require.Equal(t, 10, a.core.Write(make([]byte, 10)))
@@ -46,7 +46,7 @@ func TestUrgent(t *testing.T) {
 
 // TestUrgentTwice checks that the last urgent byte counts.
 func TestUrgentTwice(t *testing.T) {
-	for _, d := range allDesigns {
+	for _, d := range allFlowControls {
 		w, a, b := pair(t, d)
 		for _, n := range []int{3, 4, 5} {
 			require.Equal(t, n, a.core.SendUrgent(make([]byte, n)))
@@ -61,7 +61,7 @@ func TestUrgentTwice(t *testing.T) {
 // TestUrgentAnnounced checks that an urgent byte is announced while it cannot be sent; with NIC
 // flow control nothing overtakes the data in the adapter.
 func TestUrgentAnnounced(t *testing.T) {
-	for _, d := range allDesigns {
+	for _, d := range allFlowControls {
 		w, a, b := pair(t, d)
 		for a.core.Write(make([]byte, 100)) > 0 {
 			a.post()
@@ -124,7 +124,7 @@ func TestUrgentInParts(t *testing.T) {
 // TestKeepAlive checks that a keepalive is a WRITE of 0 bytes, which the peer's software does not
 // see.
 func TestKeepAlive(t *testing.T) {
-	for _, d := range allDesigns {
+	for _, d := range allFlowControls {
 		w, a, b := pair(t, d)
 		received := b.core.received
 		require.True(t, a.core.SendKeepAlive())

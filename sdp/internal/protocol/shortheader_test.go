@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// TestBriefHeader checks that between two capable ends the header of data is immediate data, and that a
+// TestShortHeader checks that between two capable ends the header of data is immediate data, and that a
 // standard peer gets the standard's.
-func TestBriefHeader(t *testing.T) {
+func TestShortHeader(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		w := newWorld(t, 1)
 		cfg := Config{FlowControl: flow.Credit, Buffers: 4, BufferBytes: 100, Queue: 16, Receives: 16, MaxAdverts: 1}
@@ -35,9 +35,9 @@ func TestBriefHeader(t *testing.T) {
 	}
 }
 
-// TestBriefHeaderOverflow checks that a number of receives that exceeds a brief header is sent in a full
+// TestShortHeaderOverflow checks that a number of receives that exceeds a short header is sent in a full
 // one.
-func TestBriefHeaderOverflow(t *testing.T) {
+func TestShortHeaderOverflow(t *testing.T) {
 	w := newWorld(t, 1)
 	cfg := Config{FlowControl: flow.Credit, Buffers: 1 << 14, BufferBytes: 64, Queue: 16, Receives: 16, MaxAdverts: 1}
 	w.connect(cfg, cfg, false)
@@ -49,11 +49,11 @@ func TestBriefHeaderOverflow(t *testing.T) {
 	require.Equal(t, 10, w.ends[1].core.Buffered())
 }
 
-// TestInvalidBriefHeader checks that immediate data that was not negotiated, or of a message that was not
+// TestInvalidShortHeader checks that immediate data that was not negotiated, or of a message that was not
 // sent, is a violation.
-func TestInvalidBriefHeader(t *testing.T) {
+func TestInvalidShortHeader(t *testing.T) {
 	header := func(ack uint32) uint32 {
-		b, ok := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Bufs: 20, Ack: ack})
+		b, ok := bsdh.MakeShortHeader(bsdh.Header{MID: bsdh.MIDData, Bufs: 20, Ack: ack})
 		require.True(t, ok)
 		return uint32(b)
 	}
@@ -69,7 +69,7 @@ func TestInvalidBriefHeader(t *testing.T) {
 	require.NoError(t, e.core.Err())
 	e.deliverImm(header(e.lastNumber()), make([]byte, e.cfg.BufferBytes+1))
 	require.ErrorIs(t, e.core.Err(), ErrProtocol)
-	require.ErrorContains(t, e.core.Err(), "brief Data message of 101 bytes exceeds the receive of 100")
+	require.ErrorContains(t, e.core.Err(), "Data message with a short header of 101 bytes exceeds the receive of 100")
 
 	e = newEvil(t, flow.NIC).start()
 	e.deliverImm(header(e.lastNumber()), []byte("data"))
