@@ -63,7 +63,7 @@ func (l *lane) of(word uint64) uint64 { return word >> l.shift & 0xffff }
 func wordOf(b []byte) uint64 { return binary.NativeEndian.Uint64(b) }
 
 // composeAtomic draws a FETCH-ADD or COMPARE-SWAP at the peer.
-func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
+func (h *qpProgram) composeAtomic(wr *verbs.SendWR, r *request) bool {
 	w, words := h.world, h.peer.host.words
 	off, ok := h.alloc(h.results, 8)
 	if !ok {
@@ -74,7 +74,7 @@ func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
 	wr.RKey = words.mr.RKey()
 	r.atomic = &operation{}
 	if wr.Opcode == verbs.WRAtomicFetchAdd {
-		l := h.peer.lane // created at the peer's host for this half
+		l := h.peer.lane // created at the peer's host for this program
 		add := uint64(w.between(1, 5))
 		*r.atomic = operation{lane: l, add: add, before: l.sum}
 		wr.RemoteAddr, wr.CompareAdd = uint64(l.at), add<<l.shift
@@ -88,7 +88,7 @@ func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
 }
 
 // answered checks the original value returned by a FETCH-ADD or COMPARE-SWAP.
-func (w *words) answered(h *half, r *request, orig uint64) {
+func (w *words) answered(h *qpProgram, r *request, orig uint64) {
 	o := r.atomic
 	if o.lane != nil {
 		if got := o.lane.of(orig); got != o.before&0xffff {

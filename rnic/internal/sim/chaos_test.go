@@ -39,12 +39,12 @@ func (p *pair) kill() {
 }
 
 // enterError modifies the queue pair to ERR.
-func (h *half) enterError() {
+func (h *qpProgram) enterError() {
 	h.world.must(h.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
 }
 
 // destroy destroys the queue pair with all posted requests.
-func (h *half) destroy() {
+func (h *qpProgram) destroy() {
 	h.host.poll()
 	delete(h.host.halves, h.qp.Num())
 	h.world.must(h.qp.Close())
@@ -99,7 +99,7 @@ func (p *pair) rebuild() {
 
 // settleTarget checks that the target contains only written data, and clears it. Some of the last
 // writes may not have been executed.
-func (h *half) settleTarget() {
+func (h *qpProgram) settleTarget() {
 	for i, b := range h.target.mr.Bytes() {
 		if b != 0 && b != h.target.want[i] {
 			h.world.fail("target of %v: byte %d is %#x and neither 0 nor %#x", h, i, b, h.target.want[i])
@@ -110,14 +110,14 @@ func (h *half) settleTarget() {
 }
 
 // reregister registers the memory again if it is not registered.
-func (a *arena) reregister(h *half, access verbs.AccessFlags) {
+func (a *arena) reregister(h *qpProgram, access verbs.AccessFlags) {
 	if err := a.mr.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) {
 		h.world.must(err)
 	}
 	a.register(h.host, a.mr.Bytes(), access)
 }
 
-func (l *landing) reset(h *half) {
+func (l *landing) reset(h *qpProgram) {
 	clear(l.arena.want)
 	clear(l.arena.mr.Bytes())
 	l.arena.reregister(h, 0)

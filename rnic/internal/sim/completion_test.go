@@ -76,7 +76,7 @@ func (h *host) event(ev verbs.AsyncEvent) {
 
 // sendCompleted handles the completion of a send request: the oldest, except for earlier unsignaled
 // ones, which succeeded.
-func (h *half) sendCompleted(wc *verbs.WC) {
+func (h *qpProgram) sendCompleted(wc *verbs.WC) {
 	w := h.world
 	for {
 		if len(h.posted) == 0 {
@@ -101,7 +101,7 @@ func (h *half) sendCompleted(wc *verbs.WC) {
 }
 
 // succeeded checks the effect of a request.
-func (h *half) succeeded(r *request) {
+func (h *qpProgram) succeeded(r *request) {
 	w := h.world
 	if r.msg != nil && (h.typ != verbs.RC || !r.msg.write || r.msg.hasImm) {
 		h.host.sent++
@@ -129,14 +129,14 @@ func (h *half) succeeded(r *request) {
 }
 
 // flushed records a failed request, which may or may not have been executed.
-func (h *half) flushed(r *request) {
+func (h *qpProgram) flushed(r *request) {
 	if r.atomic != nil {
 		h.peer.host.words.unknown(r.atomic)
 	}
 }
 
 // receiveCompleted handles a received message.
-func (h *half) receiveCompleted(wc *verbs.WC) {
+func (h *qpProgram) receiveCompleted(wc *verbs.WC) {
 	w := h.world
 	l, r := h.received(wc)
 	if wc.Status != verbs.WCSuccess {
@@ -176,7 +176,7 @@ func (h *half) receiveCompleted(wc *verbs.WC) {
 }
 
 // match finds an unreliable message among the sent ones.
-func (h *half) match(wc *verbs.WC, got []byte) {
+func (h *qpProgram) match(wc *verbs.WC, got []byte) {
 	length := int(wc.ByteLen)
 	if h.typ == verbs.UD {
 		if length < grh || wc.Flags&verbs.WCGRH == 0 {

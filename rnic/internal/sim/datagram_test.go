@@ -6,13 +6,13 @@ import (
 
 // datagrams creates a UD queue pair.
 func (w *world) datagrams(on *host) {
-	h := w.half(on, verbs.UD, nil)
+	h := w.newQPProgram(on, verbs.UD, nil)
 	w.must(verbs.ActivateUD(h.qp, h.qkey, w.rand.Uint32N(1<<24)))
 	w.loose = append(w.loose, h)
 }
 
 // composeDatagram draws a SEND to any of the UD queue pairs, sometimes with an invalid Q_Key.
-func (h *half) composeDatagram() (wr verbs.SendWR, r *request) {
+func (h *qpProgram) composeDatagram() (wr verbs.SendWR, r *request) {
 	w := h.world
 	to := pick(w, w.loose...)
 	wr.Opcode = pick(w, verbs.WRSend, verbs.WRSendWithImm)
@@ -29,7 +29,7 @@ func (h *half) composeDatagram() (wr verbs.SendWR, r *request) {
 }
 
 // handle returns an address handle for a host.
-func (h *half) handle(to *host) verbs.AH {
+func (h *qpProgram) handle(to *host) verbs.AH {
 	for _, ah := range h.ahs {
 		if ah.Attr().DGID == to.dev.AddressVector().DGID && ah.Attr().UDPPort == to.dev.AddressVector().UDPPort {
 			return ah

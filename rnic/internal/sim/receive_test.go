@@ -104,7 +104,7 @@ func (l *landing) markDirty(posted []*receive) {
 
 // postReceives posts receives, not always as many as possible: late ones are part of the program.
 // It reports whether it posted any.
-func (h *half) postReceives() bool {
+func (h *qpProgram) postReceives() bool {
 	w := h.world
 	if s := h.srq(); s != nil {
 		return s.postReceives()
@@ -187,7 +187,7 @@ func (s *shared) check() {
 }
 
 // received returns the receive of a completion.
-func (h *half) received(wc *verbs.WC) (*landing, *receive) {
+func (h *qpProgram) received(wc *verbs.WC) (*landing, *receive) {
 	w := h.world
 	if s := h.srq(); s != nil {
 		r := s.posted[wc.WRID]

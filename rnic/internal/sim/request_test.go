@@ -35,7 +35,7 @@ const (
 )
 
 // compose draws a request, or returns nil if the drawn one is not possible now.
-func (h *half) compose() (wr verbs.SendWR, r *request) {
+func (h *qpProgram) compose() (wr verbs.SendWR, r *request) {
 	w := h.world
 	switch {
 	case h.typ == verbs.UD:
@@ -78,7 +78,7 @@ func (h *half) compose() (wr verbs.SendWR, r *request) {
 }
 
 // composeMessage draws the data of a SEND or WRITE.
-func (h *half) composeMessage(wr *verbs.SendWR, r *request) bool {
+func (h *qpProgram) composeMessage(wr *verbs.SendWR, r *request) bool {
 	w := h.world
 	m := &message{from: h.host, length: w.length(h.pair.mtu.Bytes(), h.pair.most)}
 	r.msg = m
@@ -108,7 +108,7 @@ func (h *half) composeMessage(wr *verbs.SendWR, r *request) bool {
 }
 
 // fill draws the source of the data, and the immediate data.
-func (h *half) fill(wr *verbs.SendWR, m *message) {
+func (h *qpProgram) fill(wr *verbs.SendWR, m *message) {
 	w := h.world
 	if wr.Opcode == verbs.WRSendWithImm || wr.Opcode == verbs.WRRDMAWriteWithImm {
 		m.hasImm, m.imm = true, w.rand.Uint32()
@@ -139,9 +139,9 @@ func (h *half) fill(wr *verbs.SendWR, m *message) {
 	}
 }
 
-// alloc allocates n bytes in an arena that this half writes to. A full one is reused from the start
-// if no request of the half in flight uses it.
-func (h *half) alloc(a *arena, n int) (off int, ok bool) {
+// alloc allocates n bytes in an arena that this program writes to. A full one is reused from the
+// start if no request of the program in flight uses it.
+func (h *qpProgram) alloc(a *arena, n int) (off int, ok bool) {
 	if off, ok = a.alloc(n); ok || h.typ != verbs.RC || len(h.posted) > 0 || h.pair.killed {
 		return off, ok
 	}
@@ -154,7 +154,7 @@ func (h *half) alloc(a *arena, n int) (off int, ok bool) {
 }
 
 // remote addresses off in the peer's target, through its window if there is one.
-func (h *half) remote(wr *verbs.SendWR, off int) {
+func (h *qpProgram) remote(wr *verbs.SendWR, off int) {
 	wr.RemoteAddr, wr.RKey = uint64(off), h.peer.target.mr.RKey()
 	if h.typ == verbs.RC && h.peer.window.bound && h.world.chance(50) {
 		h.world.seen["request through a window"]++
@@ -164,7 +164,7 @@ func (h *half) remote(wr *verbs.SendWR, off int) {
 }
 
 // composeRead draws a READ of known data.
-func (h *half) composeRead(wr *verbs.SendWR, r *request) bool {
+func (h *qpProgram) composeRead(wr *verbs.SendWR, r *request) bool {
 	w := h.world
 	n := w.length(h.pair.mtu.Bytes(), h.pair.most)
 	var from span

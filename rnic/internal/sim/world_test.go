@@ -22,8 +22,8 @@ type world struct {
 	trace *sim.Trace // nil unless recording
 	hosts []*host
 	pairs []*pair
-	loose []*half // UD
-	bytes int     // bytes of messages that may still be sent
+	loose []*qpProgram // UD
+	bytes int          // bytes of messages that may still be sent
 	pace  time.Duration
 	notes []string // descriptions of the network and the connections
 	seen  map[string]uint64
@@ -40,7 +40,7 @@ type host struct {
 	source verbs.MR
 	words  *words
 	srq    *shared // or nil
-	halves map[uint32]*half
+	halves map[uint32]*qpProgram
 
 	sent, received uint64 // messages
 	killed         bool   // one of its connections was broken
@@ -133,7 +133,7 @@ func (w *world) build() {
 }
 
 func (w *world) host(i int, ipv6 bool, trouble int) {
-	h := &host{world: w, name: string(rune('a' + i)), halves: make(map[uint32]*half)}
+	h := &host{world: w, name: string(rune('a' + i)), halves: make(map[uint32]*qpProgram)}
 	o := sim.DeviceOptions{Name: h.name, Impair: w.impairment(trouble), OneByOne: w.chance(30)}
 	if ipv6 {
 		o.Addr = netip.AddrPortFrom(netip.AddrFrom16([16]byte{0xfd, 15: byte(i + 1)}), 4791)

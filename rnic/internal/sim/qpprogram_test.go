@@ -14,7 +14,7 @@ import (
 type pair struct {
 	world  *world
 	typ    verbs.QPType
-	ends   [2]*half
+	ends   [2]*qpProgram
 	mtu    verbs.MTU
 	most   int // bytes of its longest message
 	known  bool
@@ -23,13 +23,13 @@ type pair struct {
 	down   bool // about to be recreated
 }
 
-// half is a queue pair and its program. Only it writes to its peer's memory, so only the order of
-// its requests matters.
-type half struct {
+// qpProgram is a queue pair and its program. Only it writes to its peer's memory, so only the order
+// of its requests matters.
+type qpProgram struct {
 	world     *world
 	host      *host
-	pair      *pair // nil for UD
-	peer      *half // nil for UD
+	pair      *pair      // nil for UD
+	peer      *qpProgram // nil for UD
 	typ       verbs.QPType
 	qp        verbs.QP
 	cap       verbs.QPCap
@@ -44,7 +44,7 @@ type half struct {
 	posted   []*request // oldest first
 	receives []*receive // own receive queue, oldest first
 	inbox    []*message // RC: messages of the peer that are not received
-	coming   []*message // UC, UD: all messages sent to this half
+	coming   []*message // UC, UD: all messages sent to this program
 	written  []span     // writes to the peer's target since it was last cleared
 	window   *window
 	lane     *lane
@@ -59,7 +59,7 @@ type half struct {
 
 type span struct{ off, n int }
 
-func (h *half) String() string {
+func (h *qpProgram) String() string {
 	if h.pair == nil {
 		return h.host.name + "/ud"
 	}
@@ -80,7 +80,7 @@ func (w *world) pair(typ verbs.QPType, a, b *host) {
 	}
 	w.pairs = append(w.pairs, p)
 	for i, h := range []*host{a, b} {
-		p.ends[i] = w.half(h, typ, p)
+		p.ends[i] = w.newQPProgram(h, typ, p)
 	}
 	p.ends[0].peer, p.ends[1].peer = p.ends[1], p.ends[0]
 	p.connect()
@@ -90,9 +90,9 @@ func (w *world) pair(typ verbs.QPType, a, b *host) {
 	}
 }
 
-// half creates a queue pair with its memory.
-func (w *world) half(on *host, typ verbs.QPType, p *pair) *half {
-	h := &half{world: w, host: on, pair: p, typ: typ, budget: w.between(3, 60), qkey: uint32(w.between(1, 3))}
+// newQPProgram creates a queue pair with its memory.
+func (w *world) newQPProgram(on *host, typ verbs.QPType, p *pair) *qpProgram {
+	h := &qpProgram{world: w, host: on, pair: p, typ: typ, budget: w.between(3, 60), qkey: uint32(w.between(1, 3))}
 	h.cap = verbs.QPCap{
 		MaxSendWR: w.between(2, 40), MaxRecvWR: w.between(1, 8),
 		MaxSendSGE: w.between(1, 4), MaxRecvSGE: w.between(1, 4), MaxInlineData: w.between(0, 300),
@@ -114,8 +114,8 @@ func (w *world) half(on *host, typ verbs.QPType, p *pair) *half {
 	return h
 }
 
-// srq returns the shared receive queue, if the half uses one.
-func (h *half) srq() *shared {
+// srq returns the shared receive queue, if the program uses one.
+func (h *qpProgram) srq() *shared {
 	if h.typ == verbs.UD || h.pair.most > sharedMost {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (h *half) srq() *shared {
 }
 
 // create creates the queue pair.
-func (h *half) create() {
+func (h *qpProgram) create() {
 	w := h.world
 	init := verbs.QPInitAttr{
 		Type: h.typ, SendCQ: pick(w, h.host.cqs...), RecvCQ: pick(w, h.host.cqs...), Cap: h.cap,
@@ -164,13 +164,13 @@ func (w *world) randomTime(paces int) time.Duration {
 	return w.sim.Now() + time.Duration(w.rand.Int64N(int64(paces)*int64(w.pace)))
 }
 
-// start schedules the program of the half at intervals.
-func (h *half) start() {
+// start schedules the program of the program at intervals.
+func (h *qpProgram) start() {
 	h.nap = 2 * h.world.pace
 	h.schedule()
 }
 
-func (h *half) schedule() {
+func (h *qpProgram) schedule() {
 	if h.ticking || h.gone {
 		return
 	}
@@ -186,7 +186,7 @@ func (h *half) schedule() {
 const longNap = 20 * time.Millisecond
 
 // tick posts requests at random, and schedules itself until all are posted.
-func (h *half) tick() {
+func (h *qpProgram) tick() {
 	if h.gone || h.pair != nil && h.pair.down {
 		return
 	}
@@ -205,7 +205,7 @@ func (h *half) tick() {
 }
 
 // postRequests posts a list of requests.
-func (h *half) postRequests() bool {
+func (h *qpProgram) postRequests() bool {
 	w := h.world
 	if h.draining {
 		return false
@@ -245,7 +245,7 @@ func (h *half) postRequests() bool {
 }
 
 // drain modifies the queue pair to SQD; the event takes it back to RTS.
-func (h *half) drain() bool {
+func (h *qpProgram) drain() bool {
 	if h.qp.State() != verbs.StateRTS {
 		return false
 	}
@@ -255,7 +255,7 @@ func (h *half) drain() bool {
 }
 
 // drained handles EventSQDrained.
-func (h *half) drained() {
+func (h *qpProgram) drained() {
 	drained := h.qp
 	h.host.dev.ScheduleAt(h.world.randomTime(5), func() {
 		if h.gone || h.qp != drained || !h.draining {
@@ -269,8 +269,8 @@ func (h *half) drained() {
 	})
 }
 
-// check checks the half at the end of the run.
-func (h *half) check() {
+// check checks the program at the end of the run.
+func (h *qpProgram) check() {
 	w := h.world
 	if len(h.posted) > 0 || len(h.inbox) > 0 {
 		w.fail("%v: %d requests are not complete, %d messages have not arrived", h, len(h.posted), len(h.inbox))
@@ -296,8 +296,8 @@ func (h *half) check() {
 	}
 }
 
-// dismantle frees the objects of the half except its queue pair.
-func (h *half) dismantle() {
+// dismantle frees the objects of the program except its queue pair.
+func (h *qpProgram) dismantle() {
 	w := h.world
 	for _, ah := range h.ahs {
 		w.must(ah.Close())

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// TestThen checks that Then is called once, when the request is done, and may start another.
-func TestThen(t *testing.T) {
+// TestOnDone checks that Then is called once, when the request is done, and may start another.
+func TestOnDone(t *testing.T) {
 	c := New(0, 1)
 	var ends []string
 	recv := &Request{Envelope: match.Envelope{Source: match.Any, Tag: 1}, Buf: make([]byte, 4)}
@@ -34,8 +34,8 @@ func TestThen(t *testing.T) {
 	require.Nil(t, ends)
 }
 
-// TestOnPeerFailed checks that the handler of lost ranks is called after the requests of the rank have
-// completed.
+// TestOnPeerFailed checks that the handler of lost ranks is called after the requests of the rank
+// have completed.
 func TestOnPeerFailed(t *testing.T) {
 	e := newEvil(t, RendezvousRead)
 	var order []string
