@@ -18,11 +18,16 @@ func commonMTU(a, b MTU) MTU {
 // If Connect fails, the queue pair may be in an intermediate state; Modify it to
 // StateReset before a retry.
 func Connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
+	if qp == nil {
+		return &OpError{Op: "connect", Object: "queue pair", Err: errNilQP}
+	}
 	if err := connectQP(qp, local, remote, o); err != nil {
 		return &OpError{Op: "connect", Object: objectQP(qp.Num()) + " to " + remote.String(), Err: err}
 	}
 	return nil
 }
+
+var errNilQP = fmt.Errorf("%w: nil", ErrInvalid)
 
 func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	typ, state := qp.Type(), qp.State()
@@ -70,6 +75,9 @@ func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 // where receives may be posted. If it is called before the peer gets the
 // endpoint, no message arrives without a receive. Connect continues from there.
 func ToInit(qp QP, access AccessFlags) error {
+	if qp == nil {
+		return &OpError{Op: "initialize", Object: "queue pair", Err: errNilQP}
+	}
 	if err := toInit(qp, access); err != nil {
 		return &OpError{Op: "initialize", Object: objectQP(qp.Num()), Err: err}
 	}
@@ -87,6 +95,9 @@ func toInit(qp QP, access AccessFlags) error {
 // port 1: it accepts datagrams with qkey, and sends from psn on. Datagrams
 // without a posted receive are dropped.
 func ActivateUD(qp QP, qkey, psn uint32) error {
+	if qp == nil {
+		return &OpError{Op: "activate", Object: "queue pair", Err: errNilQP}
+	}
 	if err := activateUD(qp, qkey, psn); err != nil {
 		return &OpError{Op: "activate", Object: objectQP(qp.Num()), Err: err}
 	}

@@ -288,3 +288,14 @@ func TestActivateUD(t *testing.T) {
 	require.ErrorIs(t, verbs.ActivateUD(&fakeQP{typ: verbs.UD}, 0, 1<<24), verbs.ErrInvalid)
 	require.ErrorIs(t, verbs.ToInit(&fakeQP{typ: verbs.UD}, 0), verbs.ErrUnsupported)
 }
+
+// TestConnectNil checks that functions for queue pairs refuse nil.
+func TestConnectNil(t *testing.T) {
+	_, noQP := verbs.LocalEndpoint(nil, nil, 1)
+	for _, err := range []error{
+		noQP, verbs.Connect(nil, verbs.Endpoint{}, verbs.Endpoint{}, verbs.ConnectOptions{}), verbs.ToInit(nil, 0), verbs.ActivateUD(nil, 0, 1),
+	} {
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+		require.ErrorContains(t, err, "verbs: queue pair: ")
+	}
+}

@@ -36,6 +36,12 @@ type Endpoint struct {
 // uses by default; to serve more or fewer, change it before the peer gets the
 // endpoint.
 func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
+	switch {
+	case qp == nil:
+		return Endpoint{}, &OpError{Op: "describe local endpoint", Object: "queue pair", Err: errNilQP}
+	case dev == nil:
+		return Endpoint{}, localError(qp, fmt.Errorf("%w: nil device", ErrInvalid))
+	}
 	port, err := dev.QueryPort(1)
 	if err != nil {
 		return Endpoint{}, localError(qp, err)
