@@ -117,7 +117,7 @@ func TestRefusals(t *testing.T) {
 
 	bad := sockets.New(toolstest.Anywhere, sdp.Options{Buffers: -1})
 	_, err = bad.Listen(ctx, sockets.Addr{Network: "sdp"})
-	require.ErrorContains(t, err, "-1 buffers")
+	require.ErrorContains(t, err, "Options.Buffers: -1 out of range")
 	require.NoError(t, bad.Close(ctx))
 }
 
