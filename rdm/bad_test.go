@@ -122,9 +122,9 @@ func TestRepliesAhead(t *testing.T) {
 	}
 }
 
-// TestNewsOfAFormerLife checks that events of an ended incarnation are not handled for the next
+// TestEventsOfFormerIncarnation checks that events of an ended incarnation are not handled for the next
 // one, which has the same number.
-func TestNewsOfAFormerLife(t *testing.T) {
+func TestEventsOfFormerIncarnation(t *testing.T) {
 	e, p, _ := target(t)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"github.com/softrnic/softrnic/rdm"
 )
 
-// TestAgreement checks that two capable endpoints use native operations, whichever requests it
+// TestNativeNegotiation checks that two capable endpoints use native operations, whichever requests it
 // first, or both at once; with one that is not, operations are emulated and no native ones are sent
 // to it.
-func TestAgreement(t *testing.T) {
+func TestNativeNegotiation(t *testing.T) {
 	for _, c := range []struct {
 		a, b   rdm.Options
 		native bool

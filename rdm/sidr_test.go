@@ -19,8 +19,8 @@ func manager(t *testing.T, dev verbs.Device) *cm.Manager {
 	return m
 }
 
-// TestServe passes the address of an endpoint by SIDR, and messages by that address.
-func TestServe(t *testing.T) {
+// TestServeAddr passes the address of an endpoint by SIDR, and messages by that address.
+func TestServeAddr(t *testing.T) {
 	ctx := guarded(t)
 	here, there := device(t, ""), device(t, "")
 	e, peer := endpointOn(t, here, rdm.Options{}), endpointOn(t, there, rdm.Options{})

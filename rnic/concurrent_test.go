@@ -210,8 +210,8 @@ func TestJoinWhileDestroyed(t *testing.T) {
 	require.Empty(t, e.dev.groups.list)
 }
 
-// TestLinkChangesWhileSomeoneWaits wraps the link of a device whose waiter sleeps in it.
-func TestLinkChangesWhileSomeoneWaits(t *testing.T) {
+// TestLinkChangesDuringWait wraps the link of a device whose waiter sleeps in it.
+func TestLinkChangesDuringWait(t *testing.T) {
 	eachEngine(t, func(t *testing.T, o Options) {
 		a, b := pair(t, o)
 		b.recv(t, 1, 0, 8)

@@ -50,9 +50,9 @@ func TestServiceYieldsToken(t *testing.T) {
 	s.releaseToken()
 }
 
-// TestAlertsAreCounted checks that possible wake-ups are counted, so that the service lets the
+// TestWakeupsAreCounted checks that possible wake-ups are counted, so that the service lets the
 // woken goroutines run.
-func TestAlertsAreCounted(t *testing.T) {
+func TestWakeupsAreCounted(t *testing.T) {
 	e := newEnd(t, Options{})
 	counted := func(what string, f func()) {
 		before := e.dev.wakeups.Load()

@@ -62,8 +62,8 @@ func TestCloseDuringHandshakes(t *testing.T) {
 	}
 }
 
-// TestCloseAmidDials closes a stack while connections are dialed and closed.
-func TestCloseAmidDials(t *testing.T) {
+// TestCloseDuringDials closes a stack while connections are dialed and closed.
+func TestCloseDuringDials(t *testing.T) {
 	a := stack(t, rnic.Options{}, sdp.Options{})
 	for range 20 {
 		dev := device(t, rnic.Options{}).(*rnic.Device)

@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestLentPayloadsLeave checks that corked packets that refer to the program's memory are sent
+// TestZeroCopyPayloadsAreSent checks that corked packets that refer to the program's memory are sent
 // before their requests complete.
-func TestLentPayloadsLeave(t *testing.T) {
+func TestZeroCopyPayloadsAreSent(t *testing.T) {
 	for name, give := range map[string]func(a *end, lent verbs.MR) error{
 		"deregister": func(_ *end, lent verbs.MR) error { return lent.Close() },
 		"error": func(a *end, _ verbs.MR) error {

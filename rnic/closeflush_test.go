@@ -8,9 +8,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestPartingAcknowledges closes a receiver as soon as it has its message: the sender's request
+// TestCloseSendsPendingAck closes a receiver as soon as it has its message: the sender's request
 // must succeed.
-func TestPartingAcknowledges(t *testing.T) {
+func TestCloseSendsPendingAck(t *testing.T) {
 	for name, part := range map[string]func(b *end) error{
 		"destroy": func(b *end) error { return b.qp.Close() },
 		"close":   func(b *end) error { return b.dev.Close() },
@@ -50,10 +50,10 @@ func TestPartingAcknowledges(t *testing.T) {
 	}
 }
 
-// TestTurns posts much more than a queue pair may send at a time: the call returns before all
+// TestLongPostYieldsToOthers posts much more than a queue pair may send at a time: the call returns before all
 // packets are sent, another queue pair's message precedes the remaining ones, and these follow at
 // later polls.
-func TestTurns(t *testing.T) {
+func TestLongPostYieldsToOthers(t *testing.T) {
 	a, b := pairOf(t, Options{NoService: true}, verbs.UC)
 	other := a.newQP(t, verbs.UC)
 	connect(t, a.dev, other, b.dev, b.newQP(t, verbs.UC))

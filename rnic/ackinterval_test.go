@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// TestLearnSpacing checks that a peer that waits for acknowledgements gets them after half of a
+// TestAckIntervalAdapts checks that a peer that waits for acknowledgements gets them after half of a
 // burst, that one that keeps sending gets few, and that one that has sent a few packets, or needs
 // none, changes nothing.
-func TestLearnSpacing(t *testing.T) {
+func TestAckIntervalAdapts(t *testing.T) {
 	s := &shard{maxAckEvery: ackPackets, ackEvery: ackPackets}
 	runs := func(n, packets int) {
 		for range n {
@@ -40,9 +40,9 @@ func TestLearnSpacing(t *testing.T) {
 	require.Equal(t, 2, s.ackEvery)
 }
 
-// TestSpacingAmidMessage checks that within a message acknowledgements are rare, unless the end of
+// TestAckIntervalWithinMessage checks that within a message acknowledgements are rare, unless the end of
 // another one is awaited, of the same peer or another.
-func TestSpacingAmidMessage(t *testing.T) {
+func TestAckIntervalWithinMessage(t *testing.T) {
 	a, b := pair(t, Options{NoService: true})
 	q, other := b.qp.(*queuePair), b.newQP(t, verbs.RC).(*queuePair)
 	s := q.shard
