@@ -68,7 +68,7 @@ func TestStatText(t *testing.T) {
 
 	only := stat(t, "stat --of nic1")
 	require.NotContains(t, only, "nic0")
-	require.Equal(t, strings.Count(stat(t, fmt.Sprintf("stat --of %d", os.Getpid())), "process"), 2)
+	require.Equal(t, 2, strings.Count(stat(t, fmt.Sprintf("stat --of %d", os.Getpid())), fmt.Sprintf("process %d (", os.Getpid())))
 
 	one := stat(t, fmt.Sprintf("stat --qp %d", q.Num))
 	require.Contains(t, one, "rdma_sends")
