@@ -122,7 +122,7 @@ func TestHandles(t *testing.T) {
 		require.ErrorIs(t, p.Complete(ctx, h+1), acp.ErrHandle)
 		h = p.Copy(r.GA(0), r.GA(32), 32, h+5)
 		require.ErrorIs(t, p.Complete(ctx, h), acp.ErrHandle)
-		require.NoError(t, p.Complete(ctx, acp.All), "it was told")
+		require.NoError(t, p.Complete(ctx, acp.All), "the error was returned before")
 		return nil
 	}))
 }

@@ -97,7 +97,7 @@ func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 			}
 			if rank != 1 && err == nil {
 				if lost := p.Finalize(ctx); lost == nil {
-					err = fmt.Errorf("rank %d: nobody has died", rank)
+					err = fmt.Errorf("rank %d: no rank has failed", rank)
 				}
 			} else {
 				_ = p.Close()

@@ -153,7 +153,7 @@ func TestSmallerMTU(t *testing.T) {
 		x := attrs(qp)
 		require.Equal(t, verbs.MTU1024, x.PathMTU)
 		require.Equal(t, []uint8{2, 1, 1}, []uint8{x.MaxRdAtomic, x.MaxDestRdAtomic, x.RNRRetry})
-		require.Zero(t, x.AV.PeerBuffer, "a REP that does not tell")
+		require.Zero(t, x.AV.PeerBuffer, "a REP without a receive buffer")
 	}
 }
 
@@ -171,7 +171,7 @@ func TestREQBecomesQueuePair(t *testing.T) {
 	rep := *body.(*mad.REP)
 	require.Equal(t, []uint8{2, 3}, []uint8{rep.ResponderResources, rep.InitiatorDepth})
 	require.EqualValues(t, 1, rep.Failover, "no alternate paths")
-	require.Zero(t, rep.LocalEECN, "the REQ did not tell a buffer, so it is a stranger's")
+	require.Zero(t, rep.LocalEECN, "the REQ had no receive buffer, so the peer is no softrnic")
 	p.send(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: rep.LocalID})
 	got := <-ch
 	require.NoError(t, got.err)

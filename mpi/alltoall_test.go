@@ -281,7 +281,7 @@ func lostOne(t *testing.T, n int, o mpi.Options) {
 				return err
 			}
 			if again := call(); !errors.Is(again, mpi.ErrLost) {
-				return fmt.Errorf("it was told later: %w", again)
+				return fmt.Errorf("the later call returned %w", again)
 			}
 			return nil
 		}, nil

@@ -318,7 +318,7 @@ func TestBoardProgress(t *testing.T) {
 		done := []int32{0}
 		for calls := 0; done[0] == 0; calls++ {
 			if calls == 200 {
-				return errors.New("the message is still under way after 200 calls")
+				return errors.New("the message is still in flight after 200 calls")
 			}
 			if w.Rank() == 0 {
 				for mpi.Sleepers(w.Comm) < 1 {

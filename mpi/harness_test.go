@@ -55,7 +55,7 @@ func jobOn(t testing.TB, open func() (verbs.Device, error), n int, o mpi.Options
 				over = time.After(grace)
 			}
 		case <-over:
-			require.NoError(t, errors.Join(errs, errors.New("others have not come to an end")))
+			require.NoError(t, errors.Join(errs, errors.New("other ranks have not ended")))
 		}
 	}
 	require.NoError(t, errs)

@@ -59,7 +59,7 @@ func loseLast(n int, o mpi.Options, begin func(w mpi.World) (then func(gone <-ch
 		case err := <-ends:
 			errs = errors.Join(errs, err)
 		case <-over:
-			return errors.Join(errs, errors.New("somebody waits for ever"))
+			return errors.Join(errs, errors.New("a rank waits forever"))
 		}
 	}
 	return errs

@@ -303,7 +303,7 @@ func TestPollsOfLostRank(t *testing.T) {
 		some, err := w.Dup()
 		return func(<-chan struct{}) error {
 			if err := pollLost(w, win, some, n-1); !errors.Is(err, mpi.ErrLost) {
-				return fmt.Errorf("it was told: %w", err)
+				return fmt.Errorf("the call returned %w", err)
 			}
 			return nil
 		}, err
@@ -349,7 +349,7 @@ func pollLost(w mpi.World, win *mpi.Win, some *mpi.Comm, last int) (err error) {
 			return errors.New("it is over")
 		}
 		if !errors.Is(win.Sync(), mpi.ErrLost) {
-			return errors.New("Sync has heard nothing of it")
+			return errors.New("Sync has not seen it")
 		}
 	}
 	return err

@@ -213,9 +213,9 @@ func TestMessageRules(t *testing.T) {
 					require.NoError(t, err)
 				case x.receives:
 					_, err = w.Recv(mpi.Of(make([]byte, size)), self, mpi.AnyTag)
-					require.NoError(t, err, "what is refused takes no message")
+					require.NoError(t, err, "a failed receive consumes no message")
 				default:
-					require.True(t, partner.Cancel(), "what is refused sends none")
+					require.True(t, partner.Cancel(), "a failed send sends no message")
 				}
 			})
 		}

@@ -67,7 +67,7 @@ func TestImpairedUD(t *testing.T) {
 	})
 	for _, what := range []string{"retransmitted", "probes", "nacks", "out_of_order", "dropped_duplicate"} {
 		_, some := sum.Load(what)
-		require.True(t, some, "nobody has: %s", what)
+		require.True(t, some, "no rank has: %s", what)
 	}
 	lost, late := uint64(0), uint64(0)
 	for _, d := range devs {

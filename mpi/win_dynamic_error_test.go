@@ -172,7 +172,7 @@ func knownToLost(wait func(win *mpi.Win, mine, lost int) error) losing {
 			_, attach := mpi.WinAttach(win, make([]int64, 3))
 			for _, later := range []error{attach, win.Detach(at)} {
 				if err != nil && !errors.Is(later, mpi.ErrLost) {
-					return fmt.Errorf("it was told later: %w", later)
+					return fmt.Errorf("the later call returned %w", later)
 				}
 			}
 			return err

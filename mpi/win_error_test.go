@@ -220,12 +220,12 @@ func runLosing(o mpi.Options, setup losing) error {
 		return func(gone <-chan struct{}) error {
 			<-gone
 			if err := wait(); !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "rank 2") {
-				return fmt.Errorf("it was told: %w", err)
+				return fmt.Errorf("the call returned %w", err)
 			}
 			// The window permits nothing but Free.
 			for _, err := range []error{win.Lock(mpi.LockShared, 0), win.LockAll(), win.Post(win.Group()), win.Start(win.Group())} {
 				if !errors.Is(err, mpi.ErrLost) {
-					return fmt.Errorf("it was told later: %w", err)
+					return fmt.Errorf("the later call returned %w", err)
 				}
 			}
 			return win.Free()

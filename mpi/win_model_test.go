@@ -70,7 +70,7 @@ func (c *winCrew) do(f func(mpi.World) error) error {
 			errs = errors.Join(errs, err)
 		case <-over:
 			c.dead = true
-			return errors.Join(errs, errors.New("and others do not come to an end"))
+			return errors.Join(errs, errors.New("other ranks do not end"))
 		}
 	}
 	return errs

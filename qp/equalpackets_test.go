@@ -101,7 +101,7 @@ func TestEqualPacketsAndCredits(t *testing.T) {
 	p.exchange()
 	p.a.post(p.now, p.send(2, 0, 8), p.send(3, 0, 8), p.send(4, 0, 8))
 	require.Equal(t, []string{"SEND_ONLY 5 len=8 A", "SEND_ONLY 6 len=8 A"}, p.describePackets(p.a, p.drain(p.a)),
-		"one has a credit, one asks, the third waits")
+		"one has a credit, one is the probe, the third waits")
 }
 
 // TestEqualPacketBeyondTheRegion checks that a packet that exceeds the region fails without writing

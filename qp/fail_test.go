@@ -440,7 +440,7 @@ func TestFlushOnErr(t *testing.T) {
 	require.Empty(t, p.b.takeCompletions())
 	p.b.post(p.now, verbs.SendWR{WRID: 12, Opcode: verbs.WRSend})
 	p.b.recv(13, 0, 8)
-	require.Equal(t, []bool{true, true}, p.b.solicited, "errors wake who waits for solicited completions")
+	require.Equal(t, []bool{true, true}, p.b.solicited, "errors wake waiters for solicited completions")
 	require.Equal(t, []string{"12 WR_FLUSH_ERR", "13 WR_FLUSH_ERR"}, p.b.takeCompletions())
 	require.Equal(t, wire.DropQPState, p.deliver(p.b, p.request(wire.RCSendLast, 1, 8, nil)))
 	require.Empty(t, p.drain(p.b))

@@ -186,7 +186,7 @@ func (v *victim) state() {
 // check checks the invariants after every step.
 func (v *victim) check() {
 	checkInvariants(v.t, v.a.Core)
-	require.Equal(v.t, bytes.Repeat([]byte{garbage}, len(v.backing)), v.backing, "memory that nobody may write")
+	require.Equal(v.t, bytes.Repeat([]byte{garbage}, len(v.backing)), v.backing, "memory without write access")
 	c := v.a.Counters()
 	require.LessOrEqual(v.t, c.DuplicateRequest+c.OutOfSeqRequest+c.CNPReceived, c.RcvdPkts)
 	require.LessOrEqual(v.t, uint64(len(v.a.wcs)), 2*v.posted, "a request and a receive were posted each time")

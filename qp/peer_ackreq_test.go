@@ -92,7 +92,7 @@ func TestDatagramRDMADelayAckMany(t *testing.T) {
 		require.Equal(t, []bool{false}, requestsAck(c.drain(c.a)))
 	}
 	c.a.post(c.now, c.delayAck(19, 8))
-	require.Equal(t, []bool{true}, requestsAck(c.drain(c.a)), "20 of 40 are under way")
+	require.Equal(t, []bool{true}, requestsAck(c.drain(c.a)), "20 of 40 are in flight")
 }
 
 // TestDatagramRDMADelayAckFence checks that acknowledgements are requested for the requests that a

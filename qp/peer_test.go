@@ -243,7 +243,7 @@ func TestDatagramRDMAForeignPackets(t *testing.T) {
 	require.Empty(t, c.drain(c.b))
 	require.Zero(t, c.b.buf[0])
 	plain := connect(t, ofType(verbs.UD))
-	require.Equal(t, wire.DropWrongTransport, plain.b.HandlePacket(plain.now, k), "who has no RDMA drops it as rxe does")
+	require.Equal(t, wire.DropWrongTransport, plain.b.HandlePacket(plain.now, k), "without RDMA peers it is dropped as by rxe")
 }
 
 // TestDatagramRDMAGivesUp checks that a silent peer fails the requests to it, and no others.
@@ -257,7 +257,7 @@ func TestDatagramRDMAGivesUp(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"1 RETRY_EXC_ERR", "2 RETRY_EXC_ERR", "3 RETRY_EXC_ERR"}, c.a.takeCompletions())
 	require.InDelta(t, 1000*reliability.Millisecond, float64(c.now-begin), 400*reliability.Millisecond)
-	require.Less(t, packets, 100, "it is asked, not flooded")
+	require.Less(t, packets, 100, "it is probed, not flooded")
 	require.Zero(t, c.a.Deadline())
 	require.Equal(t, verbs.StateRTS, c.a.State())
 

@@ -310,6 +310,6 @@ func TestReadsOfASlowPeer(t *testing.T) {
 		}
 		require.Greater(t, len(asked), 1, "it has answered")
 		p.advanceToDeadline(p.a)
-		require.Len(t, p.drain(p.a), 1, "nothing came in time")
+		require.Len(t, p.drain(p.a), 1, "nothing arrived in time")
 	}
 }

@@ -198,7 +198,7 @@ func TestProbes(t *testing.T) {
 	require.Equal(t, 0, p.a.retry.RetriesUsed())
 	require.EqualValues(t, 2, p.a.Counters().Probes)
 	p.a.post(p.now, p.write(4, 0, 0, 8))
-	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A"}, p.describePackets(p.a, p.drain(p.a)), "sending goes on where it was")
+	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A"}, p.describePackets(p.a, p.drain(p.a)), "sending continues at the same packet")
 	p.wait(p.a, 4096<<14-30*reliability.Millisecond)
 	require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, p.describePackets(p.a, p.drain(p.a)))
 	require.EqualValues(t, 1, p.a.Counters().Timeouts)

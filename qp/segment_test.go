@@ -268,7 +268,7 @@ func TestMessageOfHalfOfAllPSNs(t *testing.T) {
 	require.EqualValues(t, uint64(MaxMessage+(1<<23)*PacketCost), c.windowPosition(&w, w.last.Add(1))-c.windowPosition(&w, w.first))
 	c.post(w)
 	c.ackThrough(1, c.una.Add(-1))
-	require.Equal(t, 1, c.sq.len(), "acknowledging what came before does not complete it")
+	require.Equal(t, 1, c.sq.len(), "acknowledging earlier packets does not complete it")
 	c.ackThrough(1, w.last)
 	require.Zero(t, c.sq.len())
 }

@@ -69,7 +69,7 @@ func TestCreditsAgainstSimulation(t *testing.T) {
 					short++
 				}
 			}
-			require.LessOrEqual(t, short, 1, "at most one message is under way without a receive: the probe")
+			require.LessOrEqual(t, short, 1, "at most one message is in flight without a receive: the probe")
 		}
 	})
 }

@@ -240,7 +240,7 @@ func TestLazyProbe(t *testing.T) {
 	require.EqualValues(t, asks+4*Millisecond, r.Deadline())
 	r.OnProgress(asks+2, true, false, &rtt)
 	require.False(t, r.ProbeSent())
-	require.EqualValues(t, asks+2+DelayedAckProbe, r.Deadline(), "what is left has not asked")
+	require.EqualValues(t, asks+2+DelayedAckProbe, r.Deadline(), "the remaining packets request no acknowledgement")
 	r.OnProgress(asks+3, true, true, &rtt)
 	require.EqualValues(t, asks+3+2*Millisecond, r.Deadline())
 	r.OnProgress(asks+4, false, false, &rtt)
@@ -310,7 +310,7 @@ func TestRNRBacksOff(t *testing.T) {
 	for range 300 {
 		require.EqualValues(t, MaxRNRWait, wait(true))
 	}
-	require.Equal(t, least, wait(false), "others are asked as they want it")
+	require.Equal(t, least, wait(false), "other peers keep their interval")
 	require.EqualValues(t, MaxRNRWait, wait(true))
 
 	require.Equal(t, GoBack, r.OnRNR(now, code, true))

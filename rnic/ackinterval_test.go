@@ -22,7 +22,7 @@ func TestAckIntervalAdapts(t *testing.T) {
 		}
 	}
 	runs(20, 40)
-	require.Equal(t, ackPackets, s.ackEvery, "nobody wants any")
+	require.Equal(t, ackPackets, s.ackEvery, "no end requests any")
 	s.ackQueueLen.Store(1)
 	runs(20, streamPackets-1)
 	require.Equal(t, ackPackets, s.ackEvery, "this is no stream")

@@ -40,7 +40,7 @@ func TestCreateAH(t *testing.T) {
 
 		require.NoError(t, ah.Close())
 		require.NoError(t, ah.Close())
-		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.path.Dst, "sends under way still have it")
+		require.Equal(t, netip.MustParseAddrPort(c.dst), ah.path.Dst, "sends in flight still use it")
 	}
 	require.NoError(t, pd.Close())
 }

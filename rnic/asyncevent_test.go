@@ -37,7 +37,7 @@ func TestEventCQErr(t *testing.T) {
 	require.Equal(t, verbs.StateErr, b.qp.State())
 
 	for id := range uint64(2) {
-		require.Equal(t, id, nextOf(t, c).WRID, "what came before the overrun is there")
+		require.Equal(t, id, nextOf(t, c).WRID, "completions before the overrun are kept")
 	}
 	_, err := c.Poll(make([]verbs.WC, 1))
 	require.ErrorIs(t, err, verbs.ErrCQOverrun)

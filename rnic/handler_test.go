@@ -79,7 +79,7 @@ func TestHandOver(t *testing.T) {
 	}
 	ch.servicePolls.Add(1)
 	list()
-	require.Empty(t, ch.more, "nobody is told")
+	require.Empty(t, ch.more, "no waiter is notified")
 	ch.servicePolls.Add(-1)
 	ch.handleEvents()
 	require.Equal(t, cqs, offered, "each once")
@@ -95,5 +95,5 @@ func TestHandOver(t *testing.T) {
 	list()
 	require.Len(t, ch.more, 1, "the service did not look")
 	require.Zero(t, e.dev.shards[0].pollForService())
-	require.Empty(t, offered, "who waits has them")
+	require.Empty(t, offered, "waiters get them")
 }

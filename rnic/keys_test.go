@@ -106,7 +106,7 @@ func TestOldKeysStayDead(t *testing.T) {
 			for range quarantineSize {
 				r := new(region)
 				require.True(t, table.insert(r))
-				require.False(t, given[r.key], "key 0x%x came back", r.key)
+				require.False(t, given[r.key], "key 0x%x was reused", r.key)
 				given[r.key] = true
 				old = append(old, r.key)
 				table.remove(r)

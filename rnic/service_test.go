@@ -35,7 +35,7 @@ func TestServiceYieldsToken(t *testing.T) {
 		runtime.Gosched()
 	}
 	s.serving.Store(true) // a service that does not respond
-	require.True(t, s.requestHandover(func() bool { return true }), "who has what he waits for does not wait")
+	require.True(t, s.requestHandover(func() bool { return true }), "a waiter with its completion does not wait")
 	s.skipHandovers.Store(0)
 	for _, pause := range []int{1, 2, 4, 8, 16, 32, 32} {
 		polls := s.polls.Load()
@@ -43,7 +43,7 @@ func TestServiceYieldsToken(t *testing.T) {
 		require.Equal(t, polls+1, s.polls.Load())
 		for range pause {
 			require.False(t, s.requestHandover(never))
-			require.Equal(t, polls+1, s.polls.Load(), "it is not asked")
+			require.Equal(t, polls+1, s.polls.Load(), "no request to the service")
 		}
 	}
 	s.serving.Store(false)
@@ -66,7 +66,7 @@ func TestWakeupsAreCounted(t *testing.T) {
 	})
 	ch, err := e.dev.CreateCompChannel()
 	require.NoError(t, err)
-	counted("who waits on a channel", func() { ch.(*completionChannel).wakeOne() })
-	counted("who waits for asynchronous events", func() { e.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventPortActive}) })
+	counted("a waiter on a channel", func() { ch.(*completionChannel).wakeOne() })
+	counted("a waiter for asynchronous events", func() { e.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventPortActive}) })
 	require.NoError(t, ch.Close())
 }

@@ -100,7 +100,7 @@ func TestLargerMessages(t *testing.T) {
 	transfer(t, a, b, random(100_000, 1))
 	require.Equal(t, 1000, a.PeerBuffer())
 	require.NoError(t, a.SetWriteBuffer(900), "they are long enough")
-	require.ErrorContains(t, a.SetReadBuffer(5000), "SetWriteBuffer", "the peer asks, not we")
+	require.ErrorContains(t, a.SetReadBuffer(5000), "SetWriteBuffer", "the peer requests it")
 	require.NoError(t, a.SetWriteBuffer(10_000))
 	transfer(t, a, b, random(200_000, 2))
 	transfer(t, b, a, random(100_000, 3))

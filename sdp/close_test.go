@@ -77,7 +77,7 @@ func TestCloseTwice(t *testing.T) {
 // TestCloseUnread checks that a Close with unread bytes notifies the peer, after its own written
 // data.
 func TestCloseUnread(t *testing.T) {
-	for name, half := range map[string]bool{"peer goes on": false, "peer has ended": true} {
+	for name, half := range map[string]bool{"the peer continues": false, "peer has ended": true} {
 		t.Run(name, func(t *testing.T) {
 			eachFlowControl(t, func(t *testing.T, o sdp.Options) {
 				a, b := newEnds(t, rnic.Options{}, o).dial(t)

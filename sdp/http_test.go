@@ -85,7 +85,7 @@ func TestHTTP(t *testing.T) {
 					got, err := io.ReadAll(r.Body)
 					r.Body.Close()
 					if err != nil || !bytes.Equal(body, got) {
-						t.Errorf("%d bytes came back as %d: %v", len(body), len(got), err)
+						t.Errorf("%d bytes returned as %d: %v", len(body), len(got), err)
 					}
 				}
 			})

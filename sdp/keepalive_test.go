@@ -26,7 +26,7 @@ func TestKeepAliveTime(t *testing.T) {
 			for asked := 0; asked <= answers; asked++ {
 				n := 1
 				for ; !look(heard); n++ {
-					require.Less(t, n, most, "asked %d times", asked)
+					require.Less(t, n, most, "after %d probes", asked)
 				}
 				require.GreaterOrEqual(t, n, sdp.Looks, "not before its time")
 				heard++

@@ -261,7 +261,7 @@ var connRows = []connRow{
 		n.sayIf("Write fails", brokenWrite(a))
 		n.record("Close", a.Close())
 	}},
-	{name: "the peer resets, and nobody reads", do: func(t *testing.T, n *notes, a, b streamConn) {
+	{name: "the peer resets without a reader", do: func(t *testing.T, n *notes, a, b streamConn) {
 		require.NoError(t, b.SetLinger(0))
 		require.NoError(t, b.Close())
 		n.sayIf("Write fails", brokenWrite(a))
@@ -347,7 +347,7 @@ func TestNetNil(t *testing.T) {
 func TestNetMissing(t *testing.T) {
 	for _, ours := range []any{(*sdp.Conn)(nil), (*sdp.Listener)(nil), (*sdp.PacketConn)(nil)} {
 		_, is := ours.(syscall.Conn)
-		require.False(t, is, "%T: who asks for a descriptor takes another way if there is none", ours)
+		require.False(t, is, "%T: programs that test for a descriptor must find none", ours)
 		_, is = ours.(interface{ File() (*os.File, error) })
 		require.False(t, is)
 		_, is = ours.(interface{ MultipathTCP() (bool, error) })

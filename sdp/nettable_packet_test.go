@@ -140,13 +140,13 @@ var packetRows = []packetRow{
 		count, err := outcome()
 		n.sayN("ReadFrom", count, err)
 	}},
-	{name: "nobody is there", do: func(t *testing.T, n *notes, a, b datagramConn) {
+	{name: "no peer", do: func(t *testing.T, n *notes, a, b datagramConn) {
 		require.NoError(t, b.Close())
 		count, err := a.WriteTo([]byte("data"), b.LocalAddr())
 		n.sayN("WriteTo", count, err)
 	}, except: []exception{{
 		"WriteTo: 4, <nil>", "WriteTo: 0, write(ours local>peer) ECONNREFUSED",
-		"the peer is asked for its queue pair, and so it is known",
+		"the peer is queried for its queue pair",
 	}}},
 }
 

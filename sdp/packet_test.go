@@ -242,7 +242,7 @@ func TestPacketManyPeers(t *testing.T) {
 				p := make([]byte, 100)
 				n, _, err := c.ReadFrom(p)
 				if err != nil || string(p[:n]) != want {
-					t.Errorf("%q came instead of %q: %v", p[:n], want, err)
+					t.Errorf("got %q instead of %q: %v", p[:n], want, err)
 				}
 			}
 		})
@@ -392,7 +392,7 @@ func TestPacketLoss(t *testing.T) {
 		}
 	}
 	require.Positive(t, seen.Load())
-	t.Logf("%d of %d came", seen.Load(), datagrams)
+	t.Logf("%d of %d arrived", seen.Load(), datagrams)
 }
 
 // TestPacketForeign checks that datagrams of other senders than a PacketConn are dropped.

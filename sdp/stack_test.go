@@ -155,7 +155,7 @@ func TestBacklog(t *testing.T) {
 	for range backlog {
 		require.NoError(t, dial(hang))
 	}
-	require.ErrorIs(t, dial(100*time.Millisecond), context.DeadlineExceeded, "nobody has accepted")
+	require.ErrorIs(t, dial(100*time.Millisecond), context.DeadlineExceeded, "not accepted yet")
 	more := make(chan error, backlog)
 	for range backlog {
 		go func() { more <- dial(hang) }()

@@ -33,7 +33,7 @@ func checkStream(t testing.TB, r io.Reader, seed, n int64) {
 	_, _ = io.Copy(want, stream(seed, n))
 	k, err := io.Copy(got, r)
 	if err != nil || k != n || !bytes.Equal(want.Sum(nil), got.Sum(nil)) {
-		t.Errorf("stream %d of %d bytes: %d came, %v", seed, n, k, err)
+		t.Errorf("stream %d of %d bytes: %d arrived, %v", seed, n, k, err)
 	}
 }
 

@@ -97,7 +97,7 @@ func TestCheckRecoversEveryID(t *testing.T) {
 				if asked == uint16(id) {
 					want = wire.ICRCExact
 				}
-				require.Equal(t, want, result, "length %d, id %d, asked %d", n, id, asked)
+				require.Equal(t, want, result, "length %d, id %d, want id %d", n, id, asked)
 				require.EqualValues(t, id, got, "length %d, asked %d", n, asked)
 			}
 			require.Equal(t, before, icrcOf(pkt))

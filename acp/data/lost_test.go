@@ -116,7 +116,7 @@ func checkErrors(s *data.Space, vector, table acp.GA) error {
 		}
 	}
 	if _, err := s.Malloc(ctx, 1, 8); !errors.Is(err, acp.ErrLost) {
-		return fmt.Errorf("memory of who is dead: %w", err)
+		return fmt.Errorf("memory of a dead rank: %w", err)
 	}
 	for _, k := range []string{"a", "b", "c", "d", "e", "f"} { // in this bucket or in one of the three others
 		_, _, err := m.Find(ctx, k)
@@ -126,7 +126,7 @@ func checkErrors(s *data.Space, vector, table acp.GA) error {
 	}
 	at, err := s.Malloc(ctx, 2, 8)
 	if err != nil {
-		return fmt.Errorf("memory of who is not: %w", err)
+		return fmt.Errorf("memory of a live rank: %w", err)
 	}
 	return s.Free(ctx, at)
 }

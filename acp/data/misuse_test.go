@@ -71,8 +71,8 @@ func TestUnusable(t *testing.T) {
 			"Vector on zero":      "comes of an error that was not looked at: the document names no null container",
 		},
 		Quiet: map[string]string{
-			"Map.Len on destroyed":  "adds up the counts of the parts and takes no lock, which alone would tell",
-			"Set.Len on destroyed":  "adds up the counts of the parts and takes no lock, which alone would tell",
+			"Map.Len on destroyed":  "adds up the counts of the parts without the lock that would detect it",
+			"Set.Len on destroyed":  "adds up the counts of the parts without the lock that would detect it",
 			"Space.Close on closed": "may be called again",
 		},
 		Errors: []error{acp.ErrNull, acp.ErrLength, acp.ErrRegion, acp.ErrRank, data.ErrNotAllocated, data.ErrDestroyed, data.ErrKind, data.ErrIndex, acp.ErrOptions},

@@ -76,7 +76,7 @@ func TestPrivateDirectory(t *testing.T) {
 	require.ErrorContains(t, err, "has mode 0755, others may enter it; run: chmod 700 "+dir)
 	leaveSocket(t, filepath.Join(dir, "1-0.sock"))
 	_, err = Sockets(dir)
-	require.ErrorContains(t, err, "others may enter it", "whoever made a socket there could tell us anything")
+	require.ErrorContains(t, err, "others may enter it", "another user could create a socket there")
 
 	require.NoError(t, os.RemoveAll(dir))
 	require.NoError(t, os.Symlink(shortDir(t), dir))

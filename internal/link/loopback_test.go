@@ -106,7 +106,7 @@ func receive(t testing.TB, c Conn, r *Datagrams, n int) []arrival {
 	for len(got) < n {
 		readable, err := c.Wait(10 * time.Second)
 		require.NoError(t, err)
-		require.True(t, readable, "%d of %d packets came", len(got), n)
+		require.True(t, readable, "%d of %d packets arrived", len(got), n)
 		_, err = c.ReadBatch(r)
 		require.NoError(t, err)
 		for _, d := range r.Msgs() {

@@ -27,7 +27,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	o := Options{NoGRO: true}
 	require.NoError(t, o.applyEnv("nogso"))
-	require.Equal(t, Options{NoGSO: true, NoGRO: true}, o, "merged with what the program asked for")
+	require.Equal(t, Options{NoGSO: true, NoGRO: true}, o, "merged with the program's options")
 
 	for _, env := range []string{"gso", "NOGSO", "nogso, nogro", "nogso,", " "} {
 		err := new(Options).applyEnv(env)

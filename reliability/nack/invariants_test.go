@@ -33,7 +33,7 @@ func (c *Core) invariants(check func(ok bool, format string, args ...any)) {
 			check((s.ring.lost|s.ring.acked)&^rotateSet(1<<int(s.nextSend-s.una)-1, -s.una) == 0 || s.nextSend-s.una == Window, "peer %d: sets beyond what has left", p.number)
 		}
 		check(flying == s.inFlight, "peer %d: %d bytes fly, it says %d", p.number, flying, s.inFlight)
-		check(!s.hasUnacked() || s.probeAt != 0, "peer %d is never asked", p.number)
+		check(!s.hasUnacked() || s.probeAt != 0, "peer %d is never probed", p.number)
 		check(c.peerDeadline(p) == 0 || p.timer.At() != 0 && p.timer.At() <= c.peerDeadline(p), "peer %d has no timer", p.number)
 		check(!seqAfter(r.expected, r.knownSent), "peer %d: known %d, expected %d", p.number, r.knownSent, r.expected)
 		if b := r.reorder; b != nil {
@@ -56,7 +56,7 @@ func (c *Core) invariants(check func(ok bool, format string, args ...any)) {
 			keptSlots--
 		}
 	}
-	check(keptSlots == 0, "%d slots are kept for nobody, or not", -keptSlots)
+	check(keptSlots == 0, "%d slots are retained without a packet, or not retained", -keptSlots)
 	check(free == len(c.slots.free), "%d slots are free, %d in the list", free, len(c.slots.free))
 	check(early == c.reorderBytes && early <= c.o.ReorderBytes, "%d bytes are early, it says %d of %d", early, c.reorderBytes, c.o.ReorderBytes)
 }

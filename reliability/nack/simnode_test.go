@@ -121,7 +121,7 @@ func (v *node) handlePacket(from int, packet []byte) {
 	d := v.core.HandlePacket(w.now, from, b, func(m []byte) {
 		s := stream{from, v.id, v.core.getPeer(from).epoch, v.epoch}
 		n := v.got[s]
-		w.check(n < len(w.logs[s]), "%d got message %d of %d, who has sent %d", v.id, n, from, len(w.logs[s]))
+		w.check(n < len(w.logs[s]), "%d got message %d of %d, which has sent %d", v.id, n, from, len(w.logs[s]))
 		w.check(bytes.Equal(m, w.logs[s][n]), "%d: message %d of %d is another", v.id, n, from)
 		v.got[s] = n + 1
 		clear(m)

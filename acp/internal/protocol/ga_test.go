@@ -99,7 +99,7 @@ func TestModify(t *testing.T) {
 			all = append(all, r)
 		}
 		for left, steps := len(all), 0; left > 0; steps++ {
-			require.Less(t, steps, 4*len(all)*(len(all)+2), "some of those who contend get on")
+			require.Less(t, steps, 4*len(all)*(len(all)+2), "some contenders make progress")
 			r := all[rapid.IntRange(0, len(all)-1).Draw(t, "who")]
 			for i := 0; r.done && i < len(all); i++ {
 				r = all[i]

@@ -35,11 +35,11 @@ func TestRequestToSDP(t *testing.T) {
 // peer, is rejected.
 func TestRequestToSDPWithoutHello(t *testing.T) {
 	for name, spoil := range map[string]func(q *mad.REQ, h *bsdh.Hello){
-		"empty":         func(q *mad.REQ, _ *bsdh.Hello) { q.PrivateData = nil },
-		"another":       func(q *mad.REQ, _ *bsdh.Hello) { q.PrivateData[0] = byte(bsdh.MIDHelloAck) },
-		"IP version":    func(q *mad.REQ, _ *bsdh.Hello) { q.PrivateData[17] = 0x50 },
-		"RDMA-CM's":     func(q *mad.REQ, h *bsdh.Hello) { mad.CMAHeader{Dst: h.Dst}.Put(q.PrivateData) },
-		"of a stranger": func(q *mad.REQ, h *bsdh.Hello) { h.Src = stranger.Addr(); q.PrivateData = h.Append(nil) },
+		"empty":             func(q *mad.REQ, _ *bsdh.Hello) { q.PrivateData = nil },
+		"another":           func(q *mad.REQ, _ *bsdh.Hello) { q.PrivateData[0] = byte(bsdh.MIDHelloAck) },
+		"IP version":        func(q *mad.REQ, _ *bsdh.Hello) { q.PrivateData[17] = 0x50 },
+		"RDMA-CM's":         func(q *mad.REQ, h *bsdh.Hello) { mad.CMAHeader{Dst: h.Dst}.Put(q.PrivateData) },
+		"of another sender": func(q *mad.REQ, h *bsdh.Hello) { h.Src = stranger.Addr(); q.PrivateData = h.Append(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Config{})

@@ -65,7 +65,7 @@ func TestSIDRRefused(t *testing.T) {
 	q.ServiceID = datagrams
 	require.Equal(t, DropNone, r.deliver(5, mad.AttrREQ, q))
 	_, body := r.nextSent(mad.AttrREJ)
-	require.Equal(t, mad.RejInvalidServiceID, body.(*mad.REJ).Reason, "a connection with who serves datagrams")
+	require.Equal(t, mad.RejInvalidServiceID, body.(*mad.REJ).Reason, "a connection to a datagram service")
 }
 
 // TestSIDRFlood checks that SIDR requests are bounded like connection requests, and end with the

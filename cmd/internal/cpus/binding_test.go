@@ -48,7 +48,7 @@ func TestSets(t *testing.T) {
 	for _, b := range []Binding{Auto, None} {
 		sets, err := b.setsFor(8, nil)
 		require.NoError(t, err)
-		require.Nil(t, sets, "of a system that does not tell")
+		require.Nil(t, sets, "of a system without this information")
 	}
 	for _, b := range []Binding{Core, Thread} {
 		_, err := b.setsFor(8, nil)

@@ -175,7 +175,7 @@ func (w *witness) waitNone(t *testing.T) {
 	select {
 	case <-w.gone:
 	case <-time.After(hang):
-		t.Fatal("somebody is left")
+		t.Fatal("a process is left")
 	}
 }
 

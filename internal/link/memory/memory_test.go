@@ -122,7 +122,7 @@ func TestVirtualTime(t *testing.T) {
 	var order []string
 	n.ScheduleAt(7000, func() { order = append(order, "seven") })
 	n.ScheduleAt(5000, func() {
-		require.True(t, b.Readable(), "sent before this was asked for")
+		require.True(t, b.Readable(), "sent before the change")
 		require.EqualValues(t, 5000, n.Now())
 		order = append(order, "five")
 		n.ScheduleAt(100, func() { order = append(order, "past") })

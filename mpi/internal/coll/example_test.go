@@ -34,7 +34,7 @@ func (p *pipes) Wait(requests ...coll.Request) error {
 	for _, r := range requests {
 		if r, ok := r.(*half); ok {
 			if b := <-p.to[r.from][p.rank]; copy(r.b, b) != len(b) || len(b) != len(r.b) {
-				return fmt.Errorf("%d bytes came, not %d", len(b), len(r.b))
+				return fmt.Errorf("%d bytes arrived, not %d", len(b), len(r.b))
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func TestWorldDetectsBufferAccess(t *testing.T) {
 		}, "touched memory"},
 		"length": {func(r *rank, b []byte) error {
 			return r.Wait(r.Irecv(1, b[:3]))
-		}, "rank 0 expected 3 bytes of 1, 4 came"},
+		}, "rank 0 expected 3 bytes of 1, 4 arrived"},
 		"forgotten": {func(r *rank, b []byte) error {
 			r.Isend(1, b)
 			return nil

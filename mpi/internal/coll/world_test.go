@@ -215,7 +215,7 @@ func (w *world) deliver(send *request) {
 	recv.check()
 	switch {
 	case recv.opened == nil && len(recv.b) != len(send.was):
-		recv.err = fmt.Errorf("rank %d expected %d bytes of %d, %d came", recv.rank, len(recv.b), send.rank, len(send.was))
+		recv.err = fmt.Errorf("rank %d expected %d bytes of %d, %d arrived", recv.rank, len(recv.b), send.rank, len(send.was))
 	case w.fault != nil:
 		recv.err = w.fault(send.rank, recv.rank)
 	}

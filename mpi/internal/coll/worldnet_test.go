@@ -85,7 +85,7 @@ type memory struct {
 
 func (m *memory) Alloc(n int) []byte {
 	if n <= 0 {
-		panic("no memory was asked for")
+		panic("memory of length 0 allocated")
 	}
 	b := make([]byte, n, n+8)
 	for i := range b {
@@ -100,7 +100,7 @@ func (m *memory) Alloc(n int) []byte {
 func (m *memory) Free(b []byte) {
 	i := slices.IndexFunc(m.out, func(o []byte) bool { return &o[0] == &b[0] })
 	if i < 0 || len(m.out[i]) != len(b) {
-		panic("what came back was not given out")
+		panic("freed memory was not allocated")
 	}
 	m.out = slices.Delete(m.out, i, i+1)
 	m.now -= len(b)

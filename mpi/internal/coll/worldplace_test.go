@@ -53,7 +53,7 @@ func (r *rank) SetRemoteAddress(rank int, a coll.Address) error {
 		r.theirs = map[int]*exposure{}
 	}
 	if r.theirs[rank] == r.w.exposures[i-1] {
-		r.w.failf("rank %d is told the address of rank %d a second time", r.id, rank)
+		r.w.failf("rank %d gets the address of rank %d a second time", r.id, rank)
 	}
 	r.theirs[rank] = r.w.exposures[i-1]
 	return nil

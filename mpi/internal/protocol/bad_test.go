@@ -283,10 +283,10 @@ func TestViolations(t *testing.T) {
 // TestNoViolations checks unusual packets that are valid.
 func TestNoViolations(t *testing.T) {
 	for name, do := range map[string]func(e *evil) error{
-		"packets of those who carry them": func(e *evil) error {
+		"packets of the transport": func(e *evil) error {
 			return errors.Join(e.handleFrom1(envelope.Header{Kind: envelope.Hello}, 1, 2), e.handleFrom1(envelope.Header{Kind: envelope.Credit}), e.handleFrom1(envelope.Header{Kind: envelope.Bye}))
 		},
-		"an active packet for nobody": func(e *evil) error {
+		"an active packet without a handler": func(e *evil) error {
 			return e.handleFrom1(envelope.Header{Kind: envelope.Active, Tag: -9, Length: 1 << 20})
 		},
 		"an old THROTTLE": func(e *evil) error {
@@ -315,7 +315,7 @@ func TestNoViolations(t *testing.T) {
 			require.Equal(e.t, envelope.FIN, e.last().h.Kind)
 			return err
 		},
-		"of a message that nobody can hold": func(e *evil) error {
+		"of a message longer than any memory": func(e *evil) error {
 			r := e.receive(5)
 			err := e.announce(RendezvousCopy, envelope.MaxMessage)
 			require.NoError(e.t, e.handleFrom1(dataHeader(e.lastCTS().ID, 0), 1, 2, 3, 4, 5))

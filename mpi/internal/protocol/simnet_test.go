@@ -169,7 +169,7 @@ func (p *pair) progress(m *move) {
 		n /= 2
 	}
 	m.stage++
-	w.check(m.key.Rail == 7 && m.key.RKey > 0 && int(m.key.RKey) <= len(w.exposures), "a key that nobody gave: %+v", m.key)
+	w.check(m.key.Rail == 7 && m.key.RKey > 0 && int(m.key.RKey) <= len(w.exposures), "an unknown key: %+v", m.key)
 	e := w.exposures[m.key.RKey-1]
 	off := int(m.key.Addr - uint64(m.key.RKey)<<32)
 	w.check(int(m.key.RKey) <= w.windows || len(e.b) == len(m.b) || !m.store, "%d bytes are moved of %d that are exposed", len(m.b), len(e.b))

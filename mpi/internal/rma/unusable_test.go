@@ -28,7 +28,7 @@ func TestUnusable(t *testing.T) {
 		},
 		Values: []any{&rma.Target{}, datatype.Kind(200), datatype.Op{}, []rma.Vector{{}}, []datatype.Block{{At: -5, Len: -1}}},
 		Except: map[string]string{
-			"Place.AppendVectors": "goes on with a cursor, of which the caller has one",
+			"Place.AppendVectors": "continues with the caller's cursor",
 		},
 	}
 	s.Check(t)

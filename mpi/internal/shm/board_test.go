@@ -100,7 +100,7 @@ func TestBoardSleep(t *testing.T) {
 	no, yes := func() bool { return false }, func() bool { return true }
 	require.True(t, a.PrepareSleep(1, no))
 	require.True(t, c.PrepareSleep(1, no))
-	require.Equal(t, -1, a.NextSleeper(), "nobody sleeps for it")
+	require.Equal(t, -1, a.NextSleeper(), "no rank sleeps for it")
 	c.EndSleep() // without another rank
 	require.False(t, c.PrepareSleep(1, yes), "it is there already")
 	require.False(t, a.HasShown(1))

@@ -43,7 +43,7 @@ func TestSegment(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorIs(t, a.Unlink(), os.ErrClosed)
 	a.Bytes()[6] = 3
-	require.EqualValues(t, 3, b.Bytes()[6], "who has it keeps it")
+	require.EqualValues(t, 3, b.Bytes()[6], "existing mappings remain")
 	require.NoError(t, b.Close())
 	require.Nil(t, b.Bytes())
 }

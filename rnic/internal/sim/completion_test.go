@@ -35,7 +35,7 @@ func (h *host) completed(wc *verbs.WC) {
 		h.world.trace.NoteCompletion(h.dev, *wc)
 	}
 	if wc.Status != verbs.WCSuccess && (q.pair == nil || !q.pair.killed) {
-		h.world.fail("%v failed, and nobody did anything to it: %v", q, wc.Err())
+		h.world.fail("%v failed without a cause: %v", q, wc.Err())
 	}
 	if wc.Status == verbs.WCSuccess {
 		h.world.seen[q.typ.String()+" "+wc.Opcode.String()+" SUCCESS"]++
@@ -86,7 +86,7 @@ func (h *qpProgram) sendCompleted(wc *verbs.WC) {
 		h.posted = h.posted[1:]
 		if r.id != wc.WRID {
 			if r.signaled || h.signalAll || r.id > wc.WRID {
-				w.fail("%v: completion %d came while %d is the oldest", h, wc.WRID, r.id)
+				w.fail("%v: completion %d arrived while %d is the oldest", h, wc.WRID, r.id)
 			}
 			h.succeeded(r)
 			continue
@@ -155,7 +155,7 @@ func (h *qpProgram) receiveCompleted(wc *verbs.WC) {
 		return
 	}
 	if len(h.inbox) == 0 {
-		w.fail("%v: a message that nobody sent: %+v", h, *wc)
+		w.fail("%v: a message that was not sent: %+v", h, *wc)
 	}
 	m := h.inbox[0]
 	h.inbox = h.inbox[1:]
@@ -196,5 +196,5 @@ func (h *qpProgram) match(wc *verbs.WC, got []byte) {
 			return
 		}
 	}
-	h.world.fail("%v: received what nobody sent like that: %+v", h, *wc)
+	h.world.fail("%v: received a message that was sent otherwise: %+v", h, *wc)
 }

@@ -334,7 +334,7 @@ func (h *host) checkCounters() {
 	}
 	equal("rcvd_pkts and early drops", s.Counters.RcvdPkts+before, h.dev.Received.Packets)
 	if s.Counters.RcvdRNRErr > h.dev.Received.RNRNAKs || s.Counters.RcvdSeqErr > h.dev.Received.SeqNAKs {
-		w.fail("%s counts more NAKs than came: %+v", h.name, s)
+		w.fail("%s counts more NAKs than arrived: %+v", h.name, s)
 	}
 	equal("rdma_recvs", s.Counters.RDMARecvs, h.received)
 	if !h.killed { // the result of interrupted requests is unknown

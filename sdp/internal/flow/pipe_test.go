@@ -137,7 +137,7 @@ func (p *pipe) post() {
 	for m, ok := p.s.Next(); ok; m, ok = p.s.Next() {
 		p.credits.NextSeq()
 		require.Positive(p.t, m.Len)
-		require.False(p.t, m.Pos < p.cut && p.cut < m.End(), "message %+v goes on behind the cut at %d", m, p.cut)
+		require.False(p.t, m.Pos < p.cut && p.cut < m.End(), "message %+v extends beyond the cut at %d", m, p.cut)
 		p.held = append(p.held, held{Message: m, was: bytes.Clone(p.mem[m.Local:][:m.Len])})
 		p.lengths = append(p.lengths, m.Len)
 		p.messages++

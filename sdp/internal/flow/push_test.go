@@ -41,7 +41,7 @@ func TestShortWindowsCoalesce(t *testing.T) {
 		}
 		return sent
 	}
-	require.Equal(t, []int{8}, write(8), "nothing is under way")
+	require.Equal(t, []int{8}, write(8), "nothing is in flight")
 	require.Empty(t, write(8))
 	require.Empty(t, write(15))
 	require.Equal(t, []int{8, 8, 8}, write(2))
@@ -50,7 +50,7 @@ func TestShortWindowsCoalesce(t *testing.T) {
 	s.CompleteUpTo(32)
 	require.Equal(t, []int{8}, write(0))
 	s.CompleteUpTo(64)
-	require.Equal(t, []int{8, 8}, write(20), "the adapter had nothing to do when it was asked first")
+	require.Equal(t, []int{8, 8}, write(20), "the adapter was idle at first")
 
 	s = NewNICSender(make([]byte, 64), 64, 1000, 8, 100)
 	require.Equal(t, []int{8}, write(8))

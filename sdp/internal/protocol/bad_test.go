@@ -79,7 +79,7 @@ var violations = []struct {
 	{"a write without a ring", credit, func(e *evil) { e.write(0, 5) }, "without a ring"},
 	{"Data with a ring", nic, func(e *evil) { e.deliverMessage(data, nil, 1) }, "Data message of 1 bytes with flow control nic"},
 	{"RingUpdate without a ring", credit, func(e *evil) { e.deliverMessage(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control credit"},
-	{"RingUpdate for nobody", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control nic"},
+	{"RingUpdate without a ring", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate with flow control nic"},
 	{"RingUpdate of the unsent", rdma, func(e *evil) { e.deliverMessage(bsdh.MIDRingUpdate, freed(1)) }, "RingUpdate of 1 bytes, more than were sent"},
 	{"RingChange without a ring", credit, func(e *evil) { e.deliverMessage(bsdh.MIDRingChange, ringOf(1000)) }, "RingChange with flow control credit"},
 	{"RingChange to less", rdma, func(e *evil) { e.deliverMessage(bsdh.MIDRingChange, ringOf(849)) }, "RingChange from 850 to 849"},
@@ -120,7 +120,7 @@ var violations = []struct {
 	{"two SinkAvail", nic, func(e *evil) {
 		e.deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0)).deliverMessage(bsdh.MIDSinkAvail, sinkAvail(9, 0))
 	}, "second SinkAvail, limit 1"},
-	{"SinkAvail after the change was heard", credit, func(e *evil) {
+	{"SinkAvail after the change was received", credit, func(e *evil) {
 		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
 		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Combined}))
 		e.handlePosts()
@@ -129,7 +129,7 @@ var violations = []struct {
 
 	{"RdmaRdCompl of nothing", nic, func(e *evil) { e.deliverMessage(bsdh.MIDRdmaRdCompl, compl(1)) }, "RdmaRdCompl of 1 bytes exceeds the offer"},
 	{"RdmaRdCompl of too much", nic, func(e *evil) { offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(10)) }, "RdmaRdCompl of 10 bytes exceeds the offer"},
-	{"RdmaRdCompl of what came with it", credit, func(e *evil) { offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(9)) }, "RdmaRdCompl of 9 bytes exceeds the offer"},
+	{"RdmaRdCompl of its own data", credit, func(e *evil) { offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(9)) }, "RdmaRdCompl of 9 bytes exceeds the offer"},
 	{"RdmaRdCompl of too much in all", nic, func(e *evil) {
 		offerOf(e, 9).deliverMessage(bsdh.MIDRdmaRdCompl, compl(8)).deliverMessage(bsdh.MIDRdmaRdCompl, compl(2))
 	}, "RdmaRdCompl of 2 bytes exceeds the offer"},

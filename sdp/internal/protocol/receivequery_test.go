@@ -12,7 +12,7 @@ import (
 // receive for the message, and that a query is answered when there is one.
 func TestReceiveQuery(t *testing.T) {
 	w, a, b := pair(t, flow.NIC)
-	require.True(t, a.core.CanOffer(), "Hello told of receives")
+	require.True(t, a.core.CanOffer(), "the Hello had the receives")
 	for a.core.Write(make([]byte, 100)) > 0 {
 		a.post()
 		w.runUntilIdle()

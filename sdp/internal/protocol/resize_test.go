@@ -54,7 +54,7 @@ func longestMessage(w *world, a, b *end) (n int) {
 func TestResize(t *testing.T) {
 	w, a, b := resizing(t)
 	require.False(t, b.core.GrantResize(w.register("too short", 10), 200))
-	require.False(t, b.core.GrantResize(w.register("more than asked for", b.cfg.ResizeBytes(300)), 300))
+	require.False(t, b.core.GrantResize(w.register("more than requested", b.cfg.ResizeBytes(300)), 300))
 	require.False(t, b.core.GrantResize(w.register("not larger", b.cfg.ResizeBytes(100)), 100))
 	require.True(t, b.core.GrantResize(w.register("larger receives", b.cfg.ResizeBytes(180)), 180))
 	require.Zero(t, b.core.RequestedBufferBytes())

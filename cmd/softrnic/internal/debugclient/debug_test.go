@@ -105,7 +105,7 @@ func TestProfiles(t *testing.T) {
 		require.Equal(t, want, status, path)
 	}
 	_, pattern := http.DefaultServeMux.Handler(&http.Request{Method: "GET", URL: &url.URL{Path: "/debug/pprof/heap"}})
-	require.Empty(t, pattern, "somebody publishes profiles where programs do not expect them")
+	require.Empty(t, pattern, "profiles are published on the default mux")
 }
 
 func TestUnanswered(t *testing.T) {

@@ -80,7 +80,7 @@ func (d *drops) wait(t *testing.T, n int) {
 		select {
 		case <-d.more:
 		case <-time.After(hang):
-			t.Fatal("nobody was dropped")
+			t.Fatal("no client was dropped")
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestForward(t *testing.T) {
 					}()
 					n, err := io.Copy(came, c)
 					if err != nil || n != size || !bytes.Equal(sent.Sum(nil), came.Sum(nil)) {
-						t.Errorf("connection %d: %d of %d bytes came back: %v", i, n, size, err)
+						t.Errorf("connection %d: %d of %d bytes returned: %v", i, n, size, err)
 					}
 				})
 			}

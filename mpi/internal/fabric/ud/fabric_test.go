@@ -36,7 +36,7 @@ func TestLostLastDatagram(t *testing.T) {
 			return equal("received", 0, got[0])
 		}
 		if w.Stats().Probes == 0 || w.Stats().Retransmitted == 0 {
-			t.Error("what was lost came without a question", w.Stats())
+			t.Error("the lost datagram arrived without a probe", w.Stats())
 		}
 		return equal("received", 1, got[0])
 	})
