@@ -40,7 +40,7 @@ func TestMulticast(t *testing.T) {
 
 	ah, err := a.pd.CreateAH(verbs.AHAttr{DGID: g})
 	require.NoError(t, err)
-	copy(a.mr.Bytes(), "message to the group")
+	copy(a.mr.Bytes(), "to the whole multicast")
 	send := func() {
 		_, err := qa.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{a.mr.SGE(0, 22)},
 			AH: ah, RemoteQPN: wire.QPNMulticast, RemoteQKey: 0x1234}})
@@ -52,7 +52,7 @@ func TestMulticast(t *testing.T) {
 		wc := e.poll1(t)
 		require.Equal(t, qa.Num(), wc.SrcQPN)
 		require.Equal(t, uint32(40+22), wc.ByteLen)
-		require.Equal(t, "message to the group", string(e.mr.Bytes()[4096+40:4096+62]))
+		require.Equal(t, "to the whole multicast", string(e.mr.Bytes()[4096+40:4096+62]))
 	}
 	require.NoError(t, qb.DetachMcast(g))
 	require.NoError(t, qc.Close())
