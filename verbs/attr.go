@@ -10,12 +10,12 @@ import (
 type AccessFlags uint32
 
 const (
-	AccessLocalWrite   AccessFlags = 1 << 0 // the adapter may write (receives, read results)
+	AccessLocalWrite   AccessFlags = 1 << 0 // receives and results of reads and atomics may be stored
 	AccessRemoteWrite  AccessFlags = 1 << 1 // needs AccessLocalWrite
 	AccessRemoteRead   AccessFlags = 1 << 2
 	AccessRemoteAtomic AccessFlags = 1 << 3 // needs AccessLocalWrite
 	AccessMWBind       AccessFlags = 1 << 4 // memory windows may be bound to the region
-	AccessZeroBased    AccessFlags = 1 << 5 // addresses count from 0 instead of being real
+	AccessZeroBased    AccessFlags = 1 << 5 // addresses are offsets in the region
 )
 
 // AccessOptional are the flags that an adapter without the feature ignores
@@ -136,12 +136,12 @@ type QPAttr struct {
 	PathMTU          MTU
 	QKey             uint32
 	RQPSN            uint32 // first PSN expected from the peer, 24 bits
-	SQPSN            uint32 // first PSN we send, 24 bits
+	SQPSN            uint32 // first PSN sent, 24 bits
 	DestQPN          uint32
 	AccessFlags      AccessFlags // remote access of the peer through this queue pair
 	AV               AHAttr
 	PKeyIndex        uint16
-	EnSQDAsyncNotify bool  // raise EventSQDrained; a Modify to StateSQD that does not name it sets it
+	EnSQDAsyncNotify bool  // raise EventSQDrained; also if a Modify to StateSQD does not select it
 	SQDraining       bool  // query only
 	MaxRdAtomic      uint8 // maximum number of outstanding reads and atomics; 0 is refused while some are queued
 	MaxDestRdAtomic  uint8 // maximum number of the peer's reads and atomics served at a time
@@ -156,8 +156,8 @@ type QPAttr struct {
 type QPCap struct {
 	MaxSendWR     int // requests
 	MaxRecvWR     int // requests; ignored with an SRQ
-	MaxSendSGE    int // elements a request
-	MaxRecvSGE    int // elements a request; ignored with an SRQ
+	MaxSendSGE    int // elements per request
+	MaxRecvSGE    int // elements per request; ignored with an SRQ
 	MaxInlineData int // bytes
 }
 
@@ -169,21 +169,22 @@ type QPInitAttr struct {
 	SRQ    SRQ // or nil
 	Cap    QPCap
 
-	// SelectiveSignaling makes a successful send request complete only if its
-	// flags have SendSignaled (sq_sig_all = 0). Without it every send request
-	// completes. A request that fails completes in either case.
+	// SelectiveSignaling makes a successful send request produce a completion
+	// only if it has SendSignaled (sq_sig_all = 0). By default every send
+	// request does. A failed request always does.
 	SelectiveSignaling bool
 
-	// SignalAll asks for the default explicitly (sq_sig_all = 1): every send
-	// request completes. ErrInvalid together with SelectiveSignaling.
+	// SignalAll selects the default explicitly (sq_sig_all = 1). It is an
+	// ErrInvalid together with SelectiveSignaling.
 	SignalAll bool
 
 	// MaxDatagramRDMA is the maximum number of RDMA requests and atomics in
 	// flight on a UD queue pair; 0 disables them, see DatagramRDMA. Queue pairs
 	// of adapters without that feature do not implement DatagramRDMA.
 	MaxDatagramRDMA int
-	// NoCredits disables end-to-end credits of an RC queue pair: it advertises
-	// none in acknowledgements, and ignores those of the peer.
+
+	// NoCredits disables end-to-end credits of an RC queue pair: its
+	// acknowledgements advertise none, and those of the peer are ignored.
 	NoCredits bool
 }
 
@@ -231,8 +232,8 @@ type DeviceAttr struct {
 	MaxSRQ          int
 	MaxSRQWR        int
 	MaxSRQSGE       int
-	MaxQPRdAtom     int // served for the peer
-	MaxQPInitRdAtom int // outstanding at the peer
+	MaxQPRdAtom     int // reads and atomics of the peer served at a time
+	MaxQPInitRdAtom int // outstanding reads and atomics
 	MaxInlineData   int
 	MaxMcastGrp     int
 	MaxPKeys        int
@@ -246,8 +247,8 @@ type AtomicCap uint8
 
 const (
 	AtomicNone AtomicCap = iota
-	AtomicHCA            // with respect to atomics through the same device
-	AtomicGlob           // with respect to the processor's atomics, too
+	AtomicHCA            // atomic with respect to atomics by the same device
+	AtomicGlob           // atomic also with respect to atomic instructions of the processor
 )
 
 // PortState is the state of a port (enum ibv_port_state).

@@ -10,13 +10,13 @@ func commonMTU(a, b MTU) MTU {
 	return min(a, b)
 }
 
-// Connect takes an RC or UC queue pair from StateReset or StateInit to
-// StateRTS, connected to remote. The peer calls it with the two endpoints
-// exchanged. A packet that arrives before its receiver is in StateRTR is
-// dropped, which RC repairs and UC does not.
+// Connect modifies an RC or UC queue pair from StateReset or StateInit to StateRTS,
+// connected to remote. The peer calls it with local and remote exchanged. A packet
+// that arrives before its receiver is in StateRTR is dropped: RC retransmits it, UC
+// loses it.
 //
-// If Connect fails, the queue pair may be in an intermediate state; Modify it to
-// StateReset before a retry.
+// If Connect fails, the queue pair may be in any state; modify it to StateReset before
+// another attempt.
 func Connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	if qp == nil {
 		return &OpError{Op: "connect", Object: "queue pair", Err: errNilQP}
@@ -71,9 +71,9 @@ func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	return modifyTo(qp, StateRTS, a, toRTS)
 }
 
-// ToInit takes an RC or UC queue pair from StateReset to StateInit on port 1,
-// where receives may be posted. If it is called before the peer gets the
-// endpoint, no message arrives without a receive. Connect continues from there.
+// ToInit modifies an RC or UC queue pair from StateReset to StateInit on port 1, in
+// which receives may be posted, before Connect. A program that posts its receives
+// before it passes its endpoint to the peer has a receive for every message.
 func ToInit(qp QP, access AccessFlags) error {
 	if qp == nil {
 		return &OpError{Op: "initialize", Object: "queue pair", Err: errNilQP}
@@ -91,9 +91,9 @@ func toInit(qp QP, access AccessFlags) error {
 	return modifyTo(qp, StateInit, QPAttr{PortNum: 1, AccessFlags: access}, toInitAttrs|AttrAccessFlags)
 }
 
-// ActivateUD takes a UD queue pair from StateReset or StateInit to StateRTS on
-// port 1: it accepts datagrams with qkey, and sends from psn on. Datagrams
-// without a posted receive are dropped.
+// ActivateUD modifies a UD queue pair from StateReset or StateInit to StateRTS on port
+// 1. It receives datagrams with qkey, and its first datagram has psn. Datagrams that
+// arrive when no receive is posted are dropped.
 func ActivateUD(qp QP, qkey, psn uint32) error {
 	if qp == nil {
 		return &OpError{Op: "activate", Object: "queue pair", Err: errNilQP}

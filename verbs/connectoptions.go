@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// RetryForever as ConnectOptions.RNRRetries does not limit the repetitions.
+// RetryForever as ConnectOptions.RNRRetries means no limit.
 const RetryForever = 7
 
 // ConnectOptions are the options of a connection. The zero value of a field is
 // its default. A value out of range is refused with ErrInvalid before the queue
 // pair changes.
 type ConnectOptions struct {
-	// Access is the remote access of the peer through this queue pair;
-	// AccessRemote by default. AccessLocalWrite alone grants none. A queue pair
-	// already in StateInit keeps its own by default.
+	// Access is the remote access of the peer through this queue pair. The
+	// default is AccessRemote, or the present access of a queue pair in
+	// StateInit. AccessLocalWrite alone grants none.
 	Access AccessFlags
 
-	// MTU of the path; by default the largest that fits both ends' ports and, as
-	// far as the system knows it, the path from here. Both ends must use the
-	// same: set it if the two directions differ. ErrLimit if it does not fit.
+	// MTU is the path MTU. The default is the largest that fits the ports of
+	// both ends and, as far as the system knows it, the path from here. Both
+	// ends must use the same, so set it if the two directions of the path
+	// differ. An MTU that does not fit is an ErrLimit.
 	MTU MTU
 
-	// The following apply to RC only; UC does not acknowledge, read or retry,
-	// and ignores them.
+	// The following fields apply to RC only. UC ignores them.
 
 	// AckTimeout is the time without an acknowledgement after which a request is
-	// sent again, rounded up to 4.096 us * 2^n, with n from 1 to 31, and to 16.8
-	// ms by rnic. The default is 67 ms; a negative value waits forever.
+	// retransmitted, rounded up to 4.096 us * 2^n, with n from 1 to 31, and by
+	// rnic to at least 16.8 ms. The default is 67 ms; a negative value is none.
 	AckTimeout time.Duration
 
-	// Retries is the number of repetitions after a timeout or a NAK, up to 7, the
-	// default; -1 is none.
+	// Retries is the number of retries after a timeout or a sequence NAK, up to
+	// 7, the default; -1 is none.
 	Retries int
 
-	// RNRRetries is the number of repetitions after an RNR NAK, up to 6 or
+	// RNRRetries is the number of retries after an RNR NAK, up to 6 or
 	// RetryForever, the default; -1 is none.
 	RNRRetries int
 
@@ -44,18 +44,18 @@ type ConnectOptions struct {
 	// default is 0.64 ms.
 	RNRDelay time.Duration
 
-	// MaxRdAtomic is the number of reads and atomics outstanding, by default 16
-	// or the limit of the peer's endpoint, if less; more than that limit are
-	// refused. -1 is none.
+	// MaxRdAtomic is the maximum number of outstanding reads and atomics. The
+	// default is 16, or RdAtomic of the remote endpoint if that is less; more
+	// than that is refused. -1 is none.
 	MaxRdAtomic int
 
-	// MaxDestRdAtomic is the number of reads and atomics served at a time, by
-	// default RdAtomic of the local endpoint, or 16; the peer relies on the
-	// endpoint's. -1 is none.
+	// MaxDestRdAtomic is the maximum number of reads and atomics of the peer that
+	// are served at a time. The default is RdAtomic of the local endpoint, which
+	// the peer relies on, or 16. -1 is none.
 	MaxDestRdAtomic int
 
-	// Fields of the address vector: 0 by default, HopLimit 64. Of FlowLabel the
-	// low 20 bits count; a SL does not travel in RoCE v2.
+	// Fields of the address vector, by default 0, and 64 for HopLimit. Only the
+	// low 20 bits of FlowLabel are used. RoCE v2 does not transfer the SL.
 	SL, TrafficClass, HopLimit uint8
 	FlowLabel                  uint32
 }

@@ -19,27 +19,28 @@
 //
 // # Completions
 //
-// Every send request produces a completion in the queue pair's SendCQ, and every receive that
-// a message takes one in its RecvCQ, so queues have to be deep enough for both. A program
-// that wants fewer creates its queue pair with QPInitAttr.SelectiveSignaling: then a send request that
-// succeeds completes only if it has SendSignaled. One that fails always completes. (In libibverbs the
-// default is the other way round: sq_sig_all = 0.)
+// Every send request produces a completion in the queue pair's SendCQ, and every
+// receive that a message consumes one in its RecvCQ. Both queues must be deep enough.
+// A program that wants fewer completions creates its queue pair with
+// QPInitAttr.SelectiveSignaling: then a successful send request produces one only if
+// it has SendSignaled. A failed request always does. (In libibverbs this is the
+// default: sq_sig_all = 0.)
 //
 // # Errors
 //
-// Misuse of a call returns an *OpError at once. Work that fails later is reported
-// as a WC with a status and its cause in WC.Failure. A malformed packet is neither: the
-// adapter counts and drops it.
+// A call that is used wrongly returns an *OpError. Work that fails later produces a
+// WC with a status, and the details in WC.Failure. Malformed packets are counted and
+// dropped.
 //
 // # Ownership
 //
-// Memory named in a work request is the adapter's from the post to the
-// completion. Lists of work requests and their SGLists are the caller's again
-// when the post returns.
+// The memory of a work request belongs to the adapter from the post to the
+// completion. The lists of work requests and their SGLists may be reused when the
+// post returns.
 //
 // # Close
 //
-// Every object ends with Close, which returns ErrBusy while other objects depend
-// on it. Close is idempotent: on a closed object it returns nil. Other methods of
-// a closed object return ErrClosed, where they return an error.
+// Every object has a Close, which returns ErrBusy while other objects depend on it,
+// and nil if the object is closed already. Methods of a closed object that return an
+// error return ErrClosed.
 package verbs

@@ -24,17 +24,16 @@ type Endpoint struct {
 	GID        GID    `json:"gid"`
 	UDPPort    uint16 `json:"udp_port,omitempty"`    // 0 means 4791
 	QPN        uint32 `json:"qpn"`                   // 24 bits
-	PSN        uint32 `json:"psn"`                   // first that this end sends, 24 bits
+	PSN        uint32 `json:"psn"`                   // first PSN that this end sends, 24 bits
 	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes of the socket's receive buffer; 0 for a peer other than softrnic, see AHAttr.PeerBuffer
-	MTU        MTU    `json:"mtu,omitempty"`         // active at its port, 0 if unknown
+	MTU        MTU    `json:"mtu,omitempty"`         // active MTU of its port, 0 if unknown
 	RdAtomic   uint8  `json:"rd_atomic,omitempty"`   // reads and atomics served at a time (RC), 0 if unknown
 }
 
-// LocalEndpoint returns the local end of a connection: qp at entry 0 of the GID
-// table of port 1 of dev, sending from psn on. A random psn keeps packets of an
-// earlier connection from being accepted. RdAtomic has the value that Connect
-// uses by default; to serve more or fewer, change it before the peer gets the
-// endpoint.
+// LocalEndpoint returns the endpoint of qp, at entry 0 of the GID table of port 1 of
+// dev. psn is the first PSN that qp sends; a random one prevents packets of an earlier
+// connection from being accepted. RdAtomic is the default of Connect; to serve more or
+// fewer reads and atomics, change it before the endpoint is passed to the peer.
 func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
 	switch {
 	case qp == nil:

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// The errors of calls. Calls wrap them in an *OpError that names the object; test
-// with errors.Is. C's errno is in brackets.
+// Errors of calls, for errors.Is. They are wrapped in an *OpError with the object. The
+// errno of libibverbs is in brackets.
 var (
 	ErrClosed       = errors.New("verbs: object is closed")                                                                                     // [EBADF]
 	ErrBusy         = errors.New("verbs: object is in use by others; close those first")                                                        // [EBUSY]
@@ -38,23 +38,24 @@ func (e *OpError) Error() string {
 	if e.Object != "" {
 		s += e.Object + ": "
 	}
-	s += e.Op + ": " + strings.TrimPrefix(fmt.Sprint(e.Err), textPrefix) // which has the prefix, too
+	s += e.Op + ": " + strings.TrimPrefix(fmt.Sprint(e.Err), textPrefix) // s has the prefix
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}
 	return s
 }
 
+// Unwrap returns Err.
+func (e *OpError) Unwrap() error { return e.Err }
+
 // textPrefix begins the texts of this package's errors.
 const textPrefix = "verbs: "
-
-func (e *OpError) Unwrap() error { return e.Err }
 
 // A TransitionError is the error of a Modify that the state table forbids.
 type TransitionError struct {
 	Type     QPType
 	From, To QPState
-	Legal    bool       // the transition exists
+	Legal    bool       // the transition exists, but the attributes are wrong
 	Missing  QPAttrMask // required attributes that are missing
 	Extra    QPAttrMask // attributes that the transition does not allow
 }
@@ -76,5 +77,5 @@ func (e *TransitionError) Error() string {
 	return s
 }
 
-// Unwrap makes errors.Is(err, ErrInvalid) hold.
+// Unwrap returns ErrInvalid.
 func (e *TransitionError) Unwrap() error { return ErrInvalid }

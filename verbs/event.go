@@ -3,8 +3,8 @@ package verbs
 // EventType is the kind of an asynchronous event (enum ibv_event_type).
 type EventType uint8
 
-// The types of events that devices of this module raise. PortActive, PortErr and GIDChange
-// follow the interface with the device's address, on Linux only.
+// The types of events that devices of this module raise. EventPortActive, EventPortErr
+// and EventGIDChange follow the interface with the device's address, on Linux only.
 const (
 	EventCQErr            EventType = 0
 	EventQPFatal          EventType = 1
@@ -20,8 +20,9 @@ const (
 	EventGIDChange        EventType = 18
 )
 
-// The types of events that they never raise, because the objects or features
-// concerned do not exist on RoCE or in this module. The table in docs/verbs.md has the reason for each.
+// The types of events that devices of this module never raise, because the objects or
+// features do not exist on RoCE or in this module. The table in docs/verbs.md has the
+// reason for each.
 const (
 	EventPathMig          EventType = 6
 	EventPathMigErr       EventType = 7
@@ -33,8 +34,8 @@ const (
 	EventWQFatal          EventType = 19
 )
 
-// An AsyncEvent is an asynchronous event of an object of a device (struct
-// ibv_async_event). The field of the object that the type concerns is set.
+// An AsyncEvent is an asynchronous event of a device (struct ibv_async_event). The
+// field of the object that the type concerns is set.
 type AsyncEvent struct {
 	Type    EventType
 	QP      QP

@@ -2,8 +2,8 @@ package verbs
 
 import "fmt"
 
-// A PathProber knows the MTU of paths, as far as the system does: that of the
-// route, or a smaller one learned from an ICMP message.
+// A PathProber is a device or queue pair that knows the MTU of paths, as far as the
+// system does: that of the route, or a smaller one from an ICMP message.
 type PathProber interface {
 	// PathMTU returns the largest MTU that fits the path to the adapter at av,
 	// and the maximum size in bytes of an IP packet on the path; 0 and 0 if
@@ -11,9 +11,9 @@ type PathProber interface {
 	PathMTU(av AHAttr) (MTU, int)
 }
 
-// CheckPathMTU returns an error (ErrLimit) if packets of mtu are known not to
-// fit the path from p to the adapter at av. p is a device or queue pair; the
-// path of one that is no PathProber is unknown.
+// CheckPathMTU returns an ErrLimit if packets of mtu are known to exceed the path from
+// p, a device or queue pair, to the adapter at av. Without a PathProber the path is
+// unknown.
 func CheckPathMTU(p any, av AHAttr, mtu MTU) error {
 	fits, carries := pathMTU(p, av)
 	if carries == 0 || mtu <= fits {
@@ -30,8 +30,8 @@ func largestFit(fits MTU) string {
 	return fmt.Sprintf("use MTU %v at both ends", fits)
 }
 
-// FitPathMTU returns the largest MTU up to mtu that fits the path from p to the
-// adapter at av, as far as known.
+// FitPathMTU returns the largest MTU up to mtu that fits the path from p, a device or
+// queue pair, to the adapter at av, as far as it is known.
 func FitPathMTU(p any, av AHAttr, mtu MTU) MTU {
 	if fits, carries := pathMTU(p, av); carries > 0 && fits > 0 {
 		return min(mtu, fits)

@@ -13,12 +13,12 @@ import (
 type RefusedError struct {
 	Peer netip.AddrPort // address and UDP port of the peer's adapter
 	Err  syscall.Errno
-	ICMP bool // a router or the peer's host answered; false: this system did not send
+	ICMP bool // a router or the peer's host sent an ICMP error; false: this system did not send
 	Size int  // EMSGSIZE: bytes of the IP packet; 0 if unknown
 	MTU  int  // EMSGSIZE: bytes that the path carries; 0 if unknown
 }
 
-// Error names the peer, the system's error and its usual cause.
+// Error returns a text with the peer, the system's error and its usual cause.
 func (e *RefusedError) Error() string { return e.describeEvent() + ": " + e.describeReason() }
 
 // Unwrap returns Err.

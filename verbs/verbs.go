@@ -20,56 +20,54 @@ type Device interface {
 	// QueryGID returns one entry of a port's GID table (ibv_query_gid_ex).
 	QueryGID(port, index int) (GIDEntry, error)
 
-	// AllocPD makes a protection domain (ibv_alloc_pd).
+	// AllocPD creates a protection domain (ibv_alloc_pd).
 	AllocPD() (PD, error)
 
-	// CreateCQ makes a completion queue with room for at least depth
-	// completions (ibv_create_cq). CompChannel.CreateCQ makes one that
-	// reports to a channel.
+	// CreateCQ creates a completion queue for at least depth completions
+	// (ibv_create_cq). CompChannel.CreateCQ creates one with a channel.
 	CreateCQ(depth int) (CQ, error)
 
-	// CreateCompChannel makes a completion channel
+	// CreateCompChannel creates a completion channel
 	// (ibv_create_comp_channel), on which one goroutine can wait for the
-	// completions of any number of queues.
+	// events of any number of completion queues.
 	CreateCompChannel() (CompChannel, error)
 
 	// AsyncEvent waits for the next asynchronous event
-	// (ibv_get_async_event). It returns the context's error, or ErrClosed
-	// once the device is closed.
+	// (ibv_get_async_event). It returns the error of ctx, or ErrClosed when the
+	// device is closed.
 	AsyncEvent(ctx context.Context) (AsyncEvent, error)
 
-	// Progress runs one non-blocking step of the adapter in the calling
-	// goroutine and returns the number of packets handled. A loop that polls
-	// memory instead of a completion queue must call it; on a hardware adapter
-	// it does nothing.
+	// Progress makes progress once without blocking, as an empty CQ.Poll does,
+	// and returns the number of packets handled. A loop that polls memory
+	// instead of a completion queue must call it. With a hardware adapter it
+	// would do nothing.
 	Progress() int
 
-	// Close closes the device with all its objects. Queues are flushed, and
-	// blocked waiters return ErrClosed. It is idempotent.
+	// Close closes the device and all its objects. Outstanding work is flushed,
+	// and blocked calls return ErrClosed. It is idempotent.
 	io.Closer
 }
 
 // PD is a protection domain (ibv_pd): objects of different domains cannot be used
 // together.
 type PD interface {
-	// RegMR registers buf (ibv_reg_mr). The memory is not copied, and stays
-	// in place and alive until Close. An empty buffer, or remote write or
-	// atomic access without local write, is refused; so is, with ErrFault,
-	// memory that is not mapped, or not writable with AccessLocalWrite. Memory
-	// that becomes so later fails the work that touches it: WCLocProtErr at
-	// this end, WCRemOpErr at a peer that writes or reads it.
+	// RegMR registers buf (ibv_reg_mr). The memory is not copied; the region
+	// keeps it alive until Close. An empty buffer is refused, and remote write
+	// or atomic access without AccessLocalWrite. Memory that the process cannot
+	// access in this way is an ErrFault. If it becomes inaccessible later, work
+	// that accesses it fails, with WCLocProtErr here and WCRemOpErr at a peer.
 	RegMR(buf []byte, access AccessFlags) (MR, error)
 
 	// AllocMW allocates a memory window of type 2B (ibv_alloc_mw), unbound.
 	AllocMW() (MW, error)
 
-	// CreateAH makes an address handle for UD sends (ibv_create_ah).
+	// CreateAH creates an address handle for UD sends (ibv_create_ah).
 	CreateAH(attr AHAttr) (AH, error)
 
-	// CreateSRQ makes a shared receive queue (ibv_create_srq).
+	// CreateSRQ creates a shared receive queue (ibv_create_srq).
 	CreateSRQ(attr SRQInitAttr) (SRQ, error)
 
-	// CreateQP makes a queue pair in StateReset (ibv_create_qp).
+	// CreateQP creates a queue pair in StateReset (ibv_create_qp).
 	CreateQP(attr QPInitAttr) (QP, error)
 
 	// Close frees the domain (ibv_dealloc_pd), or returns ErrBusy while
@@ -79,34 +77,36 @@ type PD interface {
 
 // MR is a registered memory region (ibv_mr).
 type MR interface {
-	Addr() uint64        // first address as work requests name it: real, or 0 with AccessZeroBased
+	Addr() uint64        // first address for work requests: a virtual address, or 0 with AccessZeroBased
 	Len() int            // bytes
 	Bytes() []byte       // the registered memory itself
 	LKey() uint32        // key for local use in an SGE
-	RKey() uint32        // key for remote use; 0 if no remote access was granted
+	RKey() uint32        // key for remote use; 0 without remote access
 	Access() AccessFlags // as registered
 
-	// SGE names n bytes at offset off of the region for a work request. It
-	// does not check the range: the adapter does when it uses it.
+	// SGE returns the scatter/gather element of n bytes at offset off of the
+	// region. The adapter checks the range when it executes the request.
 	SGE(off, n int) SGE
 
-	// LoadUint64 reads the 8 bytes at offset off, in host byte order, with
-	// acquire semantics. Offset and address must be multiples of 8. This is
-	// how to poll memory: of a remote write to a multiple of 8, the last
-	// aligned word that lies wholly in it is stored last, atomically, so once
-	// that has its new value all of the write is visible. The word has 8 bytes
-	// if it ends at a multiple of 8; otherwise 4, and LoadUint32 polls it. Odd
-	// bytes behind it are there before it, and cannot be polled themselves.
-	// The value of an atomic is stored the same way.
+	// LoadUint64 loads the 8 bytes at offset off, in host byte order, with
+	// acquire semantics. Offset and address must be multiples of 8.
+	//
+	// A program polls memory with it. The last aligned word that lies
+	// completely in the data of a remote write is stored last and atomically,
+	// so that the whole write is visible when the word has its new value. The
+	// word has 8 bytes if it ends at a multiple of 8; otherwise it has 4, for
+	// LoadUint32. Bytes behind the word are stored before it and cannot be
+	// polled. The write must start at a multiple of 8 if it is longer than a
+	// packet. The result of an atomic is stored in the same way.
 	LoadUint64(off int) uint64
 
 	// LoadUint32 is LoadUint64 for 4 bytes.
 	LoadUint32(off int) uint32
 
-	// Close invalidates both keys (ibv_dereg_mr) and returns ErrBusy while a
-	// memory window is bound to the region. When it has returned nil the
-	// adapter no longer accesses the memory: outstanding work on it fails
-	// with WCLocProtErr here or WCRemAccessErr at the peer.
+	// Close deregisters the region and invalidates its keys (ibv_dereg_mr), or
+	// returns ErrBusy while a memory window is bound to it. After it has
+	// returned nil the adapter no longer accesses the memory: outstanding work
+	// fails with WCLocProtErr here or WCRemAccessErr at the peer.
 	io.Closer
 }
 
@@ -114,7 +114,7 @@ type MR interface {
 // region through one queue pair, bound by WRBindMW and ended by WRLocalInv or
 // by the peer's WRSendWithInv.
 type MW interface {
-	RKey() uint32 // current key: the next bind must use IncRKey of it or another low byte
+	RKey() uint32 // current key; the next bind must change its low byte, for example by IncRKey
 
 	// Close frees the window (ibv_dealloc_mw), also while it is bound.
 	io.Closer
@@ -126,99 +126,99 @@ type AH interface {
 	io.Closer
 }
 
-// CompChannel is a completion channel (ibv_comp_channel): it reports which of its
-// queues have had the event that they were armed for. The cost depends on the number
-// of events only, not of queues. The loop of a waiter, with the queues armed once
-// before:
+// CompChannel is a completion channel (ibv_comp_channel): the source of the events of
+// its completion queues. Its cost grows with the number of events, not of queues. The
+// queues are armed once, and then a goroutine repeats:
 //
 //	cq, err := ch.Wait(ctx)
 //	err = cq.ReqNotify(false) // first, so that no completion is missed
-//	for cq.Len() > 0 {        // an empty Poll would drive the adapter once more
+//	for cq.Len() > 0 {        // a Poll of an empty queue would read the network once more
 //		n, err := cq.Poll(wc)
 //		...
 //	}
 type CompChannel interface {
-	// CreateCQ makes a completion queue (ibv_create_cq with a channel). The
-	// event that its ReqNotify arms goes to the channel, and CQ.Wait is
-	// ErrInvalid; all else is as with a queue of Device.CreateCQ.
+	// CreateCQ creates a completion queue (ibv_create_cq with a channel). The
+	// events that its ReqNotify arms go to the channel, and CQ.Wait returns
+	// ErrInvalid.
 	CreateCQ(depth int) (CQ, error)
 
-	// Wait blocks until a queue has had its event, and takes it
-	// (ibv_get_cq_event and ibv_ack_cq_events in one): the queue whose event
-	// is the oldest. A queue is listed at most once, however often it is armed
-	// meanwhile. For an overrun queue the error is ErrCQOverrun. Otherwise an
-	// error is the context's, ErrClosed of a closed channel or device, or that
-	// of a failed device; pending events are returned first. Wait does not
-	// drive the adapter.
+	// Wait blocks until a queue has an event, consumes the event and returns
+	// the queue (ibv_get_cq_event and ibv_ack_cq_events). The oldest event is
+	// first. A queue has at most one pending event. For an overrun queue the
+	// error is ErrCQOverrun. Otherwise an error is that of ctx, ErrClosed of a
+	// closed channel or device, or that of a failed device; pending events are
+	// returned before. Wait does not make progress, see Device.Progress.
 	Wait(ctx context.Context) (CQ, error)
 
-	// Handle makes the adapter call a function for events that it detects itself
-	// while no goroutine drives it (comp_handler of the kernel's ib_create_cq).
-	// This saves waking a waiter, which takes long while all processors compute.
-	// The function runs in the adapter's own goroutine, for one event at a time
-	// if the adapter has one engine. It may arm and poll queues and post; it must
-	// be short, and neither wait nor close the device. The event is consumed if
-	// it returns true; other events go to Wait. A channel has one handler until
-	// it is closed; a second one is ErrInvalid. libibverbs has no such call.
+	// Handle makes the adapter call handler for the events that its own
+	// goroutine detects, while no goroutine of the program makes progress
+	// (comp_handler of the kernel's ib_create_cq). This saves waking a waiter,
+	// which takes long while all processors compute. The handler may arm and
+	// poll queues and post; it must not block or close the device. The event is
+	// consumed if it returns true; other events go to Wait. A channel has one
+	// handler; a second Handle returns ErrInvalid. An adapter with several
+	// engines may call it concurrently. libibverbs has no such call.
 	Handle(handler func(CQ) bool) error
 
-	// Close frees the channel (ibv_destroy_comp_channel), ErrBusy while a
-	// CQ reports to it. Blocked waiters return ErrClosed.
+	// Close frees the channel (ibv_destroy_comp_channel), or returns ErrBusy
+	// while a completion queue uses it. Blocked calls return ErrClosed.
 	io.Closer
 }
 
 // CQ is a completion queue (ibv_cq).
 type CQ interface {
-	// Poll takes up to len(wc) completions, oldest first, and returns how
-	// many (ibv_poll_cq). It never blocks. On an empty queue it drives the
-	// adapter one step first. After an overrun it returns ErrCQOverrun once
-	// the earlier completions are consumed: the queue pairs that report to the
-	// queue are in StateErr, and can only be closed with it.
+	// Poll removes up to len(wc) completions from the queue, the oldest first,
+	// and returns their number (ibv_poll_cq). It does not block. If the queue is
+	// empty, it makes progress once, see Device.Progress. After an overrun it
+	// returns the earlier completions and then ErrCQOverrun: the queue pairs
+	// that use the queue are in StateErr and can only be closed with it.
 	Poll(wc []WC) (int, error)
 
-	// ReqNotify arms the queue (ibv_req_notify_cq): the next completion, or
-	// with solicitedOnly the next solicited or failed one, makes Wait return,
-	// CompChannel.Wait if the queue was made from a channel. One shot.
-	// Completions that are already queued do not count, so look at Len, or
-	// poll again, after arming and before waiting.
+	// ReqNotify arms the queue for one event (ibv_req_notify_cq): the next
+	// completion, or with solicitedOnly the next solicited or failed one, makes
+	// Wait return, or CompChannel.Wait if the queue belongs to a channel.
+	// Completions that are queued already raise no event, so check Len, or
+	// poll, after arming and before waiting.
 	ReqNotify(solicitedOnly bool) error
 
-	// Disarm undoes ReqNotify: a program that polls again needs no event, which
-	// would wake another thread. An event that has happened stays. libibverbs has
-	// no such call.
+	// Disarm undoes ReqNotify: a program that polls needs no event, which would
+	// wake another goroutine. An event that was raised before remains.
+	// libibverbs has no such call.
 	Disarm()
 
-	// Wait blocks until the event that ReqNotify armed (ibv_get_cq_event and
-	// ibv_ack_cq_events in one), the context's end, or ErrClosed. For a queue
-	// that reports to a channel it is ErrInvalid.
+	// Wait blocks until the event for which ReqNotify has armed the queue, and
+	// consumes it (ibv_get_cq_event and ibv_ack_cq_events). It returns the error
+	// of ctx if that ends first, and ErrClosed if the queue or the device is
+	// closed. For a queue of a channel it returns ErrInvalid.
 	Wait(ctx context.Context) error
 
-	// PollWait is Poll that blocks until at least one completion is queued. It
-	// blocks forever, or until ctx ends, if nothing can complete: receives complete when a
-	// message takes them, send requests always, except those without SendSignaled of
+	// PollWait is Poll that blocks until a completion is queued or ctx ends. It
+	// blocks forever if nothing can complete: a receive completes when a message
+	// consumes it, and a send request always, except one without SendSignaled on
 	// a queue pair with QPInitAttr.SelectiveSignaling.
 	PollWait(ctx context.Context, wc []WC) (int, error)
 
-	// Resize changes the depth to at least depth (ibv_resize_cq); ErrInvalid
-	// if more completions are queued, ErrCQOverrun if completions were lost.
+	// Resize changes the capacity to at least depth (ibv_resize_cq). It returns
+	// ErrInvalid if more completions are queued, and ErrCQOverrun if completions
+	// were lost.
 	Resize(depth int) error
 
 	// Depth returns the capacity in completions.
 	Depth() int
 
 	// Len returns the number of queued completions. Unlike Poll it does not
-	// drive the adapter. After ReqNotify it includes every completion that came
-	// too early for the event (as IB_CQ_REPORT_MISSED_EVENTS in Linux).
+	// make progress. After ReqNotify it counts every completion that raises no
+	// event because it came before (as IB_CQ_REPORT_MISSED_EVENTS in Linux).
 	Len() int
 
-	// Close frees the queue (ibv_destroy_cq), ErrBusy while a QP uses it.
-	// Its pending event is dropped.
+	// Close frees the queue (ibv_destroy_cq), or returns ErrBusy while a queue
+	// pair uses it. A pending event is dropped.
 	io.Closer
 }
 
 // SRQ is a shared receive queue (ibv_srq).
 type SRQ interface {
-	// PostRecv posts receives and returns how many were accepted
+	// PostRecv posts receives and returns the number accepted
 	// (ibv_post_srq_recv). See QP.PostRecv.
 	PostRecv(wrs []RecvWR) (int, error)
 
@@ -226,8 +226,12 @@ type SRQ interface {
 	// size, or the limit, which arms EventSRQLimitReached once.
 	Modify(attr SRQAttr, mask SRQAttrMask) error
 
+	// Query returns the current attributes (ibv_query_srq).
 	Query() (SRQAttr, error)
-	io.Closer // ErrBusy while a QP uses it
+
+	// Close frees the queue (ibv_destroy_srq), or returns ErrBusy while a queue
+	// pair uses it.
+	io.Closer
 }
 
 // QP is a queue pair (ibv_qp). Its methods may be called from any goroutine;
@@ -237,36 +241,39 @@ type QP interface {
 	Type() QPType
 	State() QPState
 
-	// Modify changes the attributes that mask names (ibv_modify_qp). A
-	// transition needs the attributes that the state table lists and accepts
-	// no others: *TransitionError says which are missing or too many. To
-	// StateReset drops all outstanding work without completions, and the queue
-	// pair's completions that have not been polled, out of both queues, as
-	// drivers of hardware do.
+	// Modify changes the attributes that mask selects (ibv_modify_qp). Each
+	// transition requires some attributes and allows some others; a
+	// *TransitionError lists the missing and the extra ones. A transition to
+	// StateReset drops all outstanding work, and the completions of the queue
+	// pair that have not been polled, as drivers of hardware do.
 	Modify(attr QPAttr, mask QPAttrMask) error
 
 	// Query returns the current attributes (ibv_query_qp).
 	Query() (QPAttr, QPInitAttr)
 
-	// PostSend posts a list of requests, each of which produces a completion unless the
-	// queue pair has QPInitAttr.SelectiveSignaling, and returns how many were accepted
-	// (the role of bad_wr in ibv_post_send); err explains the first that was
-	// not. The list itself may be reused at once. The memory that its SGEs
-	// name belongs to the adapter until the completion; inline data does not.
-	// A full queue is ErrQueueFull, never a block.
+	// PostSend posts send requests and returns the number accepted
+	// (ibv_post_send; the number replaces bad_wr). err is that of the first
+	// request not accepted. Each request produces a completion, unless the
+	// queue pair has QPInitAttr.SelectiveSignaling. wrs and its SGLists may be
+	// reused when PostSend returns; the memory that the SGEs refer to belongs
+	// to the adapter until the completion. PostSend does not block: if the
+	// queue is full, err is ErrQueueFull.
 	PostSend(wrs []SendWR) (int, error)
 
-	// PostRecv posts receives (ibv_post_recv), to the same rules.
+	// PostRecv posts receives and returns the number accepted (ibv_post_recv).
+	// Slices and memory belong to the adapter as with PostSend.
 	PostRecv(wrs []RecvWR) (int, error)
 
-	// AttachMcast and DetachMcast join and leave a multicast group with a UD
-	// queue pair (ibv_attach_mcast).
+	// AttachMcast makes a UD queue pair a member of a multicast group
+	// (ibv_attach_mcast).
 	AttachMcast(group GID) error
+
+	// DetachMcast undoes AttachMcast (ibv_detach_mcast).
 	DetachMcast(group GID) error
 
 	// Close frees the queue pair (ibv_destroy_qp). Outstanding work and
-	// completions that have not been polled are dropped, as by a Modify to
-	// StateReset, and its number is not reused for long; a receive of an SRQ
-	// consumed by an unfinished message returns there. It is idempotent.
+	// completions that have not been polled are dropped, as by a transition to
+	// StateReset. A receive of an SRQ that an incomplete message has consumed
+	// returns to the SRQ. The number of the queue pair is quarantined.
 	io.Closer
 }

@@ -9,7 +9,7 @@ type WCStatus uint8
 // The statuses. Queue pairs of this module never have WCLocQPOpErr, WCLocEECOpErr,
 // WCLocAccessErr, WCLocRDDViolErr, WCRemAbortErr, WCInvEECNErr, WCInvEECStateErr,
 // WCFatalErr, WCRespTimeoutErr, WCTMErr and WCTMRndvIncomplete; the table in
-// docs/verbs.md says why.
+// docs/verbs.md has the reasons.
 const (
 	WCSuccess WCStatus = iota
 	WCLocLenErr
@@ -37,8 +37,8 @@ const (
 	WCTMRndvIncomplete
 )
 
-// WCOpcode is the kind of work that completed (enum ibv_wc_opcode). Bit 7
-// tells receives.
+// WCOpcode is the kind of work that completed (enum ibv_wc_opcode). Bit 7 is set
+// for receives.
 type WCOpcode uint8
 
 const (
@@ -56,17 +56,18 @@ const (
 // IsRecv reports whether a receive completed.
 func (o WCOpcode) IsRecv() bool { return o&WCRecv != 0 }
 
-// WCFlags select the valid optional fields of a completion (enum ibv_wc_flags).
+// WCFlags are the optional fields of a completion that are valid (enum
+// ibv_wc_flags).
 type WCFlags uint8
 
 const (
 	WCGRH     WCFlags = 1 << 0 // the first 40 bytes of the receive are the GRH area
 	WCWithImm WCFlags = 1 << 1 // Imm
-	WCWithInv WCFlags = 1 << 3 // InvKey was invalidated
+	WCWithInv WCFlags = 1 << 3 // InvKey, which was invalidated
 )
 
-// WC is a completion (struct ibv_wc). If Status is not WCSuccess only WRID,
-// Status, QPN, VendorErr and Why are meaningful.
+// WC is a completion (struct ibv_wc). If Status is not WCSuccess, only WRID,
+// Status, QPN, VendorErr and Failure are valid.
 type WC struct {
 	WRID      uint64
 	Status    WCStatus
