@@ -250,9 +250,9 @@ func (j *job) compareMessage(from int, e match.Envelope, signature uint64, r *pr
 	}
 }
 
-// compareCall compares the call of a rank of the job with the known call of its number. unmet
-// reports that a message of it had no receive; if the call is complete at this rank, that
-// message is a mismatch.
+// compareCall compares the call of a rank of the job with the known call of its number.
+// unexpected reports that a message of it had no receive; if the call is complete at this rank,
+// that message is a mismatch.
 func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, signature callSignature, unexpected bool) {
 	rank := c.localRank(from)
 	if rank < 0 || rank >= c.size || c.world.o.Check {

@@ -69,8 +69,8 @@ type Options struct {
 	// GiveUp is the liveness timeout: a rank that waits for another, or sends to it, treats it
 	// as lost when the other process has not responded for this time, at least 1 s and by
 	// default 10 s. A process that computes responds; a stopped one does not, so debugging
-	// needs a long timeout. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.Timeout, UD.GiveUp and TCP.GiveUp are
-	// derived from it unless set.
+	// needs a long timeout. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.AckTimeout, UD.GiveUp and
+	// TCP.GiveUp are derived from it unless they are set.
 	GiveUp time.Duration
 
 	// Report receives the reports of the watchdog. If it is nil they go to standard error.

@@ -22,7 +22,7 @@ import (
 
 // pollTracker tracks the polled conditions of a rank.
 type pollTracker struct {
-	all       map[any]*pollState     // by engine.Poll.Key
+	all       map[any]*pollState     // by engine.PollRecord.Key
 	more      bool                   // there are more polls than the engine records
 	stats     pollStats              // lately
 	schedules map[int]*probeSchedule // liveness probes by rank
@@ -43,7 +43,7 @@ type probeSchedule struct {
 	interval time.Duration
 }
 
-// pollStats is a decaying sum of engine.Spent: the time inside of tests and between them in
+// pollStats is a decaying sum of engine.PollTime: the time inside of tests and between them in
 // seconds, and the number of tests and of long gaps.
 type pollStats struct{ inside, between, tests, long float64 }
 

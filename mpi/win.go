@@ -52,7 +52,7 @@ type Win struct {
 	reply            []byte // buffer of the reply to send
 	in, out          rma.Target
 
-	testRound, syncRound uint64 // rounds of engine.Polls.New of Test and Sync
+	testRound, syncRound uint64 // rounds of engine.PollStats.FirstInRound, for Test and Sync
 }
 
 // winPeer is the state of a window for one rank.

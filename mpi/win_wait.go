@@ -19,7 +19,7 @@ type winWait struct {
 	suspects      []int          // ranks of the window to probe
 	isPending     func(int) bool // reports whether a suspect is waited for now; nil is always
 	any           bool           // one of the suspects is enough
-	pollRound     *uint64        // of a call that does not wait: engine.Polls.New
+	pollRound     *uint64        // of a call that does not wait, for engine.PollStats.FirstInRound
 	err           error
 	checks        int  // number of calls of probeWaits
 	listed        bool // in Win.waits

@@ -17,7 +17,7 @@ func (c *couple) delayAck(id uint64, n int) verbs.SendWR {
 	return wr
 }
 
-// asking reports for each packet whether it requests an acknowledgement.
+// requestsAck reports for each packet whether it requests an acknowledgement.
 func requestsAck(pkts []*wire.Packet) (asks []bool) {
 	for _, k := range pkts {
 		asks = append(asks, k.BTH.AckReq)

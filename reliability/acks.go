@@ -7,11 +7,11 @@ import "github.com/softrnic/softrnic/wire"
 // ones, and a read or atomic response also acknowledges the requests before it.
 type Acks struct {
 	pending   bool
-	coversEnd bool // the pending acknowledgement covers the last packet of a message; the newest is at
-	endPSN    wire.PSN
-	delayed   bool // a delayed acknowledgement, which no packet requested, becomes pending at
-	dueAt     Time // time when delayed expires
-	nak       bool // the pending packet is a NAK or RNR NAK
+	coversEnd bool     // the pending acknowledgement covers the last packet of a message
+	endPSN    wire.PSN // PSN of the newest such packet
+	delayed   bool     // there is a delayed acknowledgement, which no packet requested
+	dueAt     Time     // time when it becomes pending
+	nak       bool     // the pending packet is a NAK or RNR NAK
 	syndrome  wire.Syndrome
 	psn       wire.PSN
 }

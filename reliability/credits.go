@@ -8,9 +8,9 @@ import "github.com/softrnic/softrnic/wire"
 // the LSN (limit sequence number): the message past the limit probes the peer
 // for new credits. (IBTA volume 1, section 9.7.7.2.)
 type Credits struct {
-	ssn        uint32 // of the last message started, 24 bits
+	ssn        uint32 // SSN of the last message started, 24 bits
 	lsn        uint32 // limit sequence number, 24 bits
-	granted    uint32 // by the last update that moved the limit
+	granted    uint32 // credits of the last update that moved the limit
 	unlimited  bool
 	advertised bool // the peer has advertised a number of credits
 }

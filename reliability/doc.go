@@ -31,7 +31,7 @@
 // the type again at that time:
 //
 //	if d := retry.Deadline(); d != 0 && now >= d {
-//		switch retry.Expired(now, &rtt) {
+//		switch retry.OnTimer(now, &rtt) {
 //		case reliability.GoBack: // retransmit all packets from the oldest on
 //		case reliability.Probe:  // retransmit the oldest packet without using a retry
 //		case reliability.GiveUp: // fail the oldest request

@@ -40,9 +40,9 @@ func ExampleRetry() {
 	retry.OnSent(1, true, &rtt)
 	for {
 		now := retry.Deadline()
-		verdict := retry.OnTimer(now, &rtt)
-		fmt.Println(time.Duration(now).Round(time.Millisecond), verdict == reliability.GoBack)
-		if verdict == reliability.GiveUp {
+		action := retry.OnTimer(now, &rtt)
+		fmt.Println(time.Duration(now).Round(time.Millisecond), action == reliability.GoBack)
+		if action == reliability.GiveUp {
 			break
 		}
 	}

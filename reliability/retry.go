@@ -32,11 +32,11 @@ type Retry struct {
 // RNRForever is the rnr_retry value for unlimited retries.
 const RNRForever = 7
 
-// A Verdict is the action that a timer or NAK requires of the requester.
-type Verdict uint8
+// An Action is the action that a timer or NAK requires of the requester.
+type Action uint8
 
 const (
-	Nothing Verdict = iota
+	NoAction Action = iota
 	Probe           // retransmit the oldest packet and request an acknowledgement
 	GoBack          // retransmit all packets from the oldest on
 	GiveUp          // the retries are exhausted
@@ -50,8 +50,8 @@ func (r *Retry) Configure(timeout int64, retryCnt, rnrRetry uint8, probes bool) 
 	r.probes = probes && timeout > 0
 }
 
-// OnSent records that a packet is in flight. asked reports whether the packet
-// requests an acknowledgement.
+// OnSent records that a packet is in flight. ackRequested reports whether the
+// packet requests an acknowledgement.
 func (r *Retry) OnSent(now Time, ackRequested bool, rtt *RTT) {
 	switch {
 	case r.lastProgress == 0:
@@ -64,8 +64,8 @@ func (r *Retry) OnSent(now Time, ackRequested bool, rtt *RTT) {
 }
 
 // OnProgress records that a new packet was acknowledged. outstanding reports
-// whether packets remain in flight, and asked whether one of them requests an
-// acknowledgement.
+// whether packets remain in flight, and ackRequested whether one of them requests
+// an acknowledgement.
 func (r *Retry) OnProgress(now Time, outstanding, ackRequested bool, rtt *RTT) {
 	r.retriesLeft, r.rnrRetriesLeft, r.backoff, r.lateTimeouts = r.retryLimit, r.rnrLimit, 0, 0
 	r.nakked, r.sendRefused = false, false
@@ -120,15 +120,15 @@ const RefusedPause = 5 * Millisecond
 // that the network returned it. Each attempt counts once, for any number of
 // packets, and uses a retry after RefusedPause even if the timeout is disabled.
 // The result is GiveUp if no retry is left.
-func (r *Retry) OnSendRefused(now Time) Verdict {
+func (r *Retry) OnSendRefused(now Time) Action {
 	switch {
 	case r.sendRefused || r.lastProgress == 0 || r.rnrUntil != 0:
-		return Nothing
+		return NoAction
 	case r.retriesLeft == 0:
 		return GiveUp
 	}
 	r.sendRefused, r.refusedAt = true, now
-	return Nothing
+	return NoAction
 }
 
 // WasRefused reports whether the system refused to send the current attempt.
@@ -150,17 +150,17 @@ func (r *Retry) backedOffTimeout() Time { return Time(r.timeout << r.backoff) }
 // consecutive times (once if retry_cnt is 0). A failed peer is therefore given
 // up after at most twice the number of timeouts, even by a process that always
 // runs late.
-func (r *Retry) OnTimer(now Time, rtt *RTT) Verdict {
+func (r *Retry) OnTimer(now Time, rtt *RTT) Action {
 	if r.rnrUntil != 0 {
 		if now < r.rnrUntil {
-			return Nothing
+			return NoAction
 		}
 		r.restartTimers(now, rtt)
 		return GoBack
 	}
 	if r.sendRefused {
 		if now < r.refusedAt+RefusedPause {
-			return Nothing
+			return NoAction
 		}
 		r.retriesLeft--
 		r.sendRefused, r.nakked = false, false
@@ -169,7 +169,7 @@ func (r *Retry) OnTimer(now Time, rtt *RTT) Verdict {
 		return GoBack
 	}
 	if r.lastProgress == 0 || r.timeout == 0 {
-		return Nothing
+		return NoAction
 	}
 	if due := r.lastProgress + r.backedOffTimeout(); now >= due {
 		switch {
@@ -193,16 +193,16 @@ func (r *Retry) OnTimer(now Time, rtt *RTT) Verdict {
 		r.nakked = false // the probe may draw a NAK with the same PSN
 		return Probe
 	}
-	return Nothing
+	return NoAction
 }
 
 // OnSequenceNAK returns the action for a NAK, or a gap among responses, at psn.
 // It permits one go-back per PSN until there is progress, and none during an
 // RNR wait, because packets after a rejected one draw NAKs of their own. The
 // timers restart with the retransmission.
-func (r *Retry) OnSequenceNAK(now Time, psn wire.PSN, rtt *RTT) Verdict {
+func (r *Retry) OnSequenceNAK(now Time, psn wire.PSN, rtt *RTT) Action {
 	if r.rnrUntil != 0 || r.nakked && r.nakPSN == psn {
-		return Nothing
+		return NoAction
 	}
 	if r.retriesLeft == 0 {
 		return GiveUp
@@ -222,12 +222,12 @@ const MaxRNRWait = 10 * Millisecond
 
 // OnRNR starts the RNR wait requested by an RNR NAK with the given timer code,
 // or returns GiveUp if rnr_retry is exhausted. A second NAK during the wait has
-// no effect. The code is a minimum. If tells is set, the peer announces new
+// no effect. The code is a minimum. If announces is set, the peer announces new
 // receives (see [Retry.EndRNRWait]), and the wait doubles each time up to
 // MaxRNRWait, because the receiving application may have stopped.
-func (r *Retry) OnRNR(now Time, code uint8, tells bool) Verdict {
+func (r *Retry) OnRNR(now Time, code uint8, announces bool) Action {
 	if r.rnrUntil != 0 {
-		return Nothing
+		return NoAction
 	}
 	if r.rnrLimit != RNRForever {
 		if r.rnrRetriesLeft == 0 {
@@ -236,7 +236,7 @@ func (r *Retry) OnRNR(now Time, code uint8, tells bool) Verdict {
 		r.rnrRetriesLeft--
 	}
 	wait := wire.RNRNanos(code)
-	if tells && wait < MaxRNRWait {
+	if announces && wait < MaxRNRWait {
 		if wait <<= r.rnrDoublings; wait < MaxRNRWait {
 			r.rnrDoublings++
 		}

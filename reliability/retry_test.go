@@ -33,7 +33,7 @@ func (m *retryModel) deadline() Time {
 	return m.since + Time([]int64{1, 2, 4}[min(m.silence, 2)]*m.timeout)
 }
 
-func (m *retryModel) consume() Verdict {
+func (m *retryModel) consume() Action {
 	if m.used == m.retryCnt {
 		return GiveUp
 	}
@@ -59,7 +59,7 @@ func TestRetryAgainstModel(t *testing.T) {
 				require.Equal(t, m.rnrUsed, r.RNRRetriesUsed())
 			}
 			now += Time(rapid.Int64Range(0, 3000).Draw(t, "passes"))
-			want := Nothing
+			want := NoAction
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 6: // the peer advertises a receive
 				waits := m.rnrEnd != 0
@@ -182,10 +182,10 @@ func TestRetryBudget(t *testing.T) {
 		r.Configure(4096<<code, 7, 7, true)
 		const begin = Time(1)
 		r.OnSent(begin, true, &rtt)
-		now, verdict := begin, Nothing
-		for verdict != GiveUp {
+		now, action := begin, NoAction
+		for action != GiveUp {
 			now = r.Deadline()
-			verdict = r.OnTimer(now, &rtt)
+			action = r.OnTimer(now, &rtt)
 		}
 		require.EqualValues(t, 27*4096<<code, now-begin)
 		require.InDelta(t, want, int64(now-begin), Millisecond)
@@ -208,7 +208,7 @@ func TestProbeSchedule(t *testing.T) {
 			break
 		}
 		require.Equal(t, at, r.Deadline())
-		require.Equal(t, Nothing, r.OnTimer(at-1, &rtt))
+		require.Equal(t, NoAction, r.OnTimer(at-1, &rtt))
 		require.Equal(t, Probe, r.OnTimer(at, &rtt))
 	}
 	require.Zero(t, r.RetriesUsed())
@@ -259,7 +259,7 @@ func TestNoProbes(t *testing.T) {
 	r.Configure(0, 3, 7, true)
 	r.OnSent(5, true, &rtt)
 	require.Zero(t, r.Deadline())
-	require.Equal(t, Nothing, r.OnTimer(1<<60, &rtt))
+	require.Equal(t, NoAction, r.OnTimer(1<<60, &rtt))
 }
 
 // TestProbeAllowsAnotherNAK checks that after a probe the peer's NAK for the same PSN counts again.
@@ -269,7 +269,7 @@ func TestProbeAllowsAnotherNAK(t *testing.T) {
 	r.Configure(100*Millisecond, 3, 7, true)
 	r.OnSent(5, true, &rtt)
 	require.Equal(t, GoBack, r.OnSequenceNAK(6, at(0), &rtt))
-	require.Equal(t, Nothing, r.OnSequenceNAK(7, at(0), &rtt))
+	require.Equal(t, NoAction, r.OnSequenceNAK(7, at(0), &rtt))
 	require.Equal(t, Probe, r.OnTimer(r.Deadline(), &rtt))
 	require.Equal(t, GoBack, r.OnSequenceNAK(8, at(0), &rtt))
 }
@@ -314,7 +314,7 @@ func TestRNRBacksOff(t *testing.T) {
 	require.EqualValues(t, MaxRNRWait, wait(true))
 
 	require.Equal(t, GoBack, r.OnRNR(now, code, true))
-	require.Equal(t, Nothing, r.OnTimer(now, &rtt))
+	require.Equal(t, NoAction, r.OnTimer(now, &rtt))
 	require.True(t, r.EndRNRWait(now, &rtt))
 	require.False(t, r.InRNRWait())
 	require.False(t, r.EndRNRWait(now, &rtt))
@@ -333,13 +333,13 @@ func TestLateTimeoutsSpendNoRetry(t *testing.T) {
 		name    string
 		retries uint8
 		late    int64 // in timeouts, which double
-		verdict []Verdict
+		action  []Action
 		spent   int
 	}{
-		{"in time", 2, 0, []Verdict{GoBack, GoBack, GiveUp}, 2},
-		{"a little late", 2, 1, []Verdict{GoBack, GoBack, GiveUp}, 2},
-		{"late", 2, 2, []Verdict{GoBack, GoBack, GoBack, GoBack, GiveUp}, 2},
-		{"late without retries", 0, 2, []Verdict{GoBack, GiveUp}, 0},
+		{"in time", 2, 0, []Action{GoBack, GoBack, GiveUp}, 2},
+		{"a little late", 2, 1, []Action{GoBack, GoBack, GiveUp}, 2},
+		{"late", 2, 2, []Action{GoBack, GoBack, GoBack, GoBack, GiveUp}, 2},
+		{"late without retries", 0, 2, []Action{GoBack, GiveUp}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var r Retry
@@ -347,7 +347,7 @@ func TestLateTimeoutsSpendNoRetry(t *testing.T) {
 			r.Configure(timeout, c.retries, RNRForever, false)
 			now := Time(1)
 			r.OnSent(now, true, &rtt)
-			for _, want := range c.verdict {
+			for _, want := range c.action {
 				due := r.Deadline()
 				now = due + (due-now)*Time(c.late)
 				require.Equal(t, want, r.OnTimer(now, &rtt))

@@ -21,7 +21,8 @@ const (
 )
 
 // PutGRH writes the IP header of a received datagram, as far as a socket reports
-// it, to the first GRHLen bytes of b, a UD receive buffer. udpLen is the length in the UDP header: UDPLen and BTH to ICRC.
+// it, to the first GRHLen bytes of b, a UD receive buffer. udpLen is the length in the
+// UDP header: UDPLen and BTH to ICRC.
 //
 //	IPv6:  | IPv6 header, 40 bytes                     |
 //	IPv4:  | 20 zero bytes       | IPv4 header, 20 bytes |

@@ -108,7 +108,7 @@ const cnpReserved = 16
 const CNPLen = BTHLen + cnpReserved + ICRCLen
 
 // PutCNP writes a congestion notification packet for the sender's QP destQPN to
-// b, which must hold CNPLen bytes: all but the ICRC, which a Sealer adds.
+// b, which must hold CNPLen bytes: all but the ICRC, which [ICRC.Put] adds.
 //
 //	BTH (opcode 0x81, BECN 1, PSN 0) | 16 zero bytes | ICRC
 //

@@ -9,8 +9,8 @@ import (
 // headers) between adapters. Implementations: UDP sockets and an in-memory
 // network; fault injection and capture wrap any of them.
 //
-// All addresses that a Conn takes or gives are canonical (wire.CanonicalAddr):
-// the interface of link-local ones is that of the address the Conn is bound to.
+// All addresses that a Conn accepts or returns are canonical (hostaddr.Canonical): a
+// link-local address has no zone, and is on the interface that the Conn is bound to.
 //
 // WriteBatch may be called by one goroutine at a time, ReadBatch by one
 // goroutine at a time, both at once. Wait, Wake and Close are free-threaded.

@@ -3,8 +3,8 @@
 // completion queue and queue pairs. The same test runs with any two sides, so the results of
 // different pairs can be compared.
 //
-//	a, err := peer.OpenSoftrnic(addr, peer.Options{})
-//	b, err := linux.Open(ctx, gid, peer.Options{})       // linux, err := peer.StartLinux(ctx, guest)
+//	a, err := peer.OpenSoftrnic(rnic.Options{}, peer.Options{})
+//	b, err := peer.DialLinux(guest, "rxe0", gidIndex, peer.Options{}) // where Program listens
 //	err = peer.Connect(a, b, verbs.ConnectOptions{})
 //	err = b.PostRecv(0, 1, b.SGE(0, 64))
 //	err = a.PostSend(0, verbs.SendWR{WRID: 2, Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: a.SGE(0, 64)})

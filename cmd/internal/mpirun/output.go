@@ -21,7 +21,7 @@ type lineWriter struct {
 	*lineState
 }
 
-// A lineState is the last line of a file, or of a terminal that several lineWriters share.
+// A lineState is the last line of a file, or of a terminal that several lineWriter values share.
 type lineState struct {
 	mu      sync.Mutex
 	partial *rankStream // has written the beginning of it

@@ -164,7 +164,7 @@ func (c *Core) FailAll(cause error) {
 func (c *Core) PeerError(rank int) error { return c.peers[rank].err }
 
 // SourceError returns the error of a failed rank among the sources of a receive or
-// probe, which could block forever, or nil. sources is Request.Sources.
+// probe, which could block forever, or nil. among is Request.Sources.
 func (c *Core) SourceError(e match.Envelope, among []int) error {
 	if len(c.failedPeers) == 0 {
 		return nil

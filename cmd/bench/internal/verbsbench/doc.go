@@ -8,9 +8,9 @@
 //
 //	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{MTU: 4096})
 //	defer pair.Close()
-//	ping, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: 8})
-//	stream, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: 65536})
-//	v, err := measure.Alternate(ctx, 9, baseline, ping.Rounds(3000, nil))
+//	ping, err := pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: 8})
+//	stream, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: 65536})
+//	v, err := measure.Alternate(ctx, 9, baseline, ping.LatencyRounds(3000, nil))
 //
 // # Ping-pong
 //
