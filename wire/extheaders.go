@@ -19,8 +19,8 @@ const ImmLen = 4
 // IETHLen is the length of the invalidate extended transport header in bytes.
 const IETHLen = 4
 
-// IETH is the invalidate extended transport header: the key that SEND with
-// invalidate takes out of use at the receiver.
+// IETH is the invalidate extended transport header: the key that a SEND with invalidate
+// invalidates at the receiver.
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

@@ -76,8 +76,8 @@ func SetGRHHops(b []byte, hopLimit uint8, flowLabel uint32) {
 // flowLabelMask are the bits of a flow label in the first word of an IPv6 header.
 const flowLabelMask = 1<<20 - 1
 
-// ParseGRH reads source, destination and traffic class from the first GRHLen
-// bytes of a UD receive buffer. ok is false when there is no IP header in it.
+// ParseGRH parses source, destination and traffic class in the first GRHLen bytes of a
+// UD receive buffer. ok is false if they contain no IP header.
 func ParseGRH(b []byte) (src, dst netip.Addr, tos uint8, ok bool) {
 	if len(b) < GRHLen {
 		return

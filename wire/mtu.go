@@ -16,9 +16,9 @@ const (
 	overheadIPv6 = IPv6Len + UDPLen + BTHLen + RETHLen + ImmLen + ICRCLen
 )
 
-// PathMTU returns the largest path MTU in bytes whose packets fit into IP
-// packets of mtu bytes, the MTU of a network interface, or 0 if not even 256
-// does. A RoCE packet must never be fragmented.
+// PathMTU returns the largest path MTU in bytes whose packets fit into IP packets of mtu
+// bytes, the MTU of a network interface, or 0 if there is none. RoCE packets must not be
+// fragmented.
 func PathMTU(mtu int, v6 bool) int {
 	overhead := overheadIPv4
 	if v6 {

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Packet is a parsed packet: a view of the bytes it was parsed from, which
-// belong to the caller and must stay as they are while the Packet is in use.
-// Methods decode the extended headers.
+// Packet is a parsed packet. It refers to the bytes from which it was parsed, which the
+// caller must not change while the Packet is in use. Methods decode the extended
+// headers.
 type Packet struct {
 	BTH  BTH
 	Info *Info // of BTH.Opcode
@@ -120,23 +120,23 @@ func PutCNP(b []byte, destQPN uint32) {
 	h.Put(b)
 }
 
-// PSN is a packet sequence number: 24 bits that wrap. Only its low 24 bits are
-// ever set.
+// PSN is a packet sequence number of 24 bits, which wraps around. The upper 8 bits are
+// 0.
 type PSN uint32
 
-// PSNMask has the 24 bits of a PSN set.
+// PSNMask is the mask of the 24 bits of a PSN.
 const PSNMask = 1<<24 - 1
 
 // Add returns the PSN n packets after p; n may be negative.
 func (p PSN) Add(n int) PSN { return PSN(uint32(p)+uint32(n)) & PSNMask }
 
-// Sub returns how many packets p is after q, from -2^23 to 2^23-1: negative
-// when p is the older one.
+// Sub returns the distance from q to p in packets, from -2^23 to 2^23-1. It is negative
+// if p is older than q.
 func (p PSN) Sub(q PSN) int { return int(int32(uint32(p-q)<<8) >> 8) }
 
-// Less reports whether p comes before q. Of two PSNs half the circle (2^23)
-// apart each is before the other, so windows must stay smaller than that.
+// Less reports whether p is older than q. It is not an order for PSNs that are 2^23
+// apart, so windows must be smaller.
 func (p PSN) Less(q PSN) bool { return int32(uint32(p-q)<<8) < 0 }
 
-// LessEq reports whether p comes before q or is q.
+// LessEq reports whether p is older than q or equal to it.
 func (p PSN) LessEq(q PSN) bool { return p == q || p.Less(q) }

@@ -17,7 +17,7 @@ type Syndrome uint8
 
 // NAK syndromes.
 const (
-	NakPSNSequence       Syndrome = 0x60 // a packet is missing: resend from the PSN of the NAK
+	NakPSNSequence       Syndrome = 0x60 // a packet is missing: retransmit from the PSN of the NAK on
 	NakInvalidRequest    Syndrome = 0x61 // malformed, out of order, or not permitted on this QP
 	NakRemoteAccess      Syndrome = 0x62 // key, address range or access flags forbid it
 	NakRemoteOperational Syndrome = 0x63 // the responder could not execute the request
@@ -105,8 +105,8 @@ var credits = [CreditUnlimited]uint16{
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
 }
 
-// CreditCode returns the code of the largest number of credits that is not
-// above n. It never returns CreditUnlimited.
+// CreditCode returns the code of the largest number of credits up to n, which is not
+// CreditUnlimited.
 func CreditCode(n int) uint8 {
 	lo, hi := 0, len(credits) // credits[lo] <= n < credits[hi]
 	for hi-lo > 1 {
@@ -137,6 +137,6 @@ var rnrTimers = [32]uint32{
 
 const rnrUnit = 10_000 // nanoseconds
 
-// RNRNanos returns the time in nanoseconds that a requester has to wait after
-// an RNR NAK with this timer code.
+// RNRNanos returns the time in nanoseconds that a requester must wait after an RNR NAK
+// with this timer code.
 func RNRNanos(code uint8) int64 { return int64(rnrTimers[code&31]) * rnrUnit }

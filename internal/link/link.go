@@ -12,10 +12,11 @@ import (
 // All addresses that a Conn accepts or returns are canonical (hostaddr.Canonical): a
 // link-local address has no zone, and is on the interface that the Conn is bound to.
 //
-// WriteBatch may be called by one goroutine at a time, ReadBatch by one
-// goroutine at a time, both at once. Wait, Wake and Close are free-threaded.
+// One goroutine at a time may call WriteBatch, and one at a time ReadBatch, both
+// concurrently. Wait, Wake and Close may be called by any goroutine.
 type Conn interface {
-	// LocalAddr is the address this end sends from: a definite IP and port.
+	// LocalAddr returns the address from which this end sends, with a specific IP
+	// address and port.
 	LocalAddr() netip.AddrPort
 
 	// Caps returns the accelerations in use and the effective sizes of the

@@ -17,16 +17,16 @@ const REPPrivateLen = 196
 //	23  vendor id, low
 type REP struct {
 	LocalID, RemoteID uint32 // communication ids of the sender and of the receiver
-	QKey              uint32 // 0 unless datagrams are meant
+	QKey              uint32 // 0 for connections
 	QPN               uint32 // the sender's queue pair, 24 bits
 	VendorID          uint32 // 24 bits, 0
 	LocalEECN         uint32 // 24 bits; between softrnics see RecvBuffer
-	StartingPSN       uint32 // 24 bits: that of the receiver's first request
+	StartingPSN       uint32 // 24 bits: PSN of the receiver's first request
 
 	ResponderResources uint8 // reads and atomics that the sender serves at a time
-	InitiatorDepth     uint8 // reads and atomics that the sender wants outstanding
+	InitiatorDepth     uint8 // maximum number of outstanding reads and atomics of the sender
 	TargetAckDelay     uint8 // 5 bits: the sender's delay before it acknowledges, 4.096 us * 2^n
-	Failover           uint8 // 2 bits: 1 says that there are no alternate paths
+	Failover           uint8 // 2 bits: 1 means that alternate paths are not supported
 	FlowControl        bool  // the sender's acknowledgements carry end-to-end credits
 	RNRRetry           uint8 // 3 bits, of the receiver's queue pair
 	SRQ                bool  // the sender's queue pair has a shared receive queue

@@ -5,8 +5,8 @@ import "encoding/binary"
 // A Transport is the transport service that a REQ requests.
 type Transport uint8
 
-// Transport services. The others are no longer made (RD) or need more than
-// this field (XRC).
+// Transport services. The other values of the field are RD, which no adapter
+// implements any more, and an extension for XRC.
 const (
 	TransportRC Transport = 0
 	TransportUC Transport = 1
@@ -34,11 +34,11 @@ type REQ struct {
 	VendorID  uint32 // 24 bits, of enhanced connection establishment; 0
 	ServiceID ServiceID
 	CAGUID    uint64 // of the sender's adapter
-	QKey      uint32 // 0 unless datagrams are meant
+	QKey      uint32 // 0 for connections
 	QPN       uint32 // the sender's queue pair, 24 bits
 
 	ResponderResources uint8 // reads and atomics that the sender serves at a time
-	InitiatorDepth     uint8 // reads and atomics that the sender wants outstanding
+	InitiatorDepth     uint8 // maximum number of outstanding reads and atomics of the sender
 
 	// LocalEECN and RemoteEECN, 24 bits, are numbers of end-to-end contexts,
 	// which only reliable datagrams have. Between softrnics LocalEECN carries
@@ -55,7 +55,7 @@ type REQ struct {
 	RDC               bool      // reliable datagrams only
 	SRQ               bool      // the sender's queue pair has a shared receive queue
 
-	StartingPSN uint32 // 24 bits: that of the receiver's first request
+	StartingPSN uint32 // 24 bits: PSN of the receiver's first request
 	RetryCount  uint8  // 3 bits, of the receiver's queue pair
 	RNRRetry    uint8  // 3 bits, of the receiver's queue pair
 	PKey        uint16

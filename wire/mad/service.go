@@ -7,14 +7,14 @@ type PortSpace uint16
 
 // Port spaces.
 const (
-	PortSpaceSDP   PortSpace = 0x0001 // sockets; Linux has it no more, OFED and FreeBSD do
+	PortSpaceSDP   PortSpace = 0x0001 // sockets; in OFED and FreeBSD, no longer in Linux
 	PortSpaceIPoIB PortSpace = 0x0002
 	PortSpaceTCP   PortSpace = 0x0106 // connections
 	PortSpaceUDP   PortSpace = 0x0111 // datagrams
 	PortSpaceIB    PortSpace = 0x013F
 )
 
-// String is the space's name, for example "TCP".
+// String returns the name of the space, for example "TCP".
 func (s PortSpace) String() string {
 	switch s {
 	case PortSpaceSDP:
@@ -31,16 +31,16 @@ func (s PortSpace) String() string {
 	return fmt.Sprintf("port space 0x%04x", uint16(s))
 }
 
-// HasHeader reports whether private data of requests to this space begins with
-// RDMA-CM's header. In PortSpaceIB it does if the programs name each other by IP
-// addresses; those that do so by InfiniBand's leave it out. In PortSpaceSDP it
-// is a Hello, which has fields for that.
+// HasHeader reports whether private data of requests to this space begins with the
+// RDMA-CM header. In PortSpaceIB it does if the programs use IP addresses, and not
+// with InfiniBand addresses. In PortSpaceSDP it is a Hello, which has the fields of
+// that header.
 func (s PortSpace) HasHeader() bool {
 	return s == PortSpaceTCP || s == PortSpaceUDP || s == PortSpaceIPoIB || s == PortSpaceIB
 }
 
-// ServiceID names the service that a REQ or SIDR_REQ requests. RDMA-CM's are a port space
-// and a port:
+// ServiceID identifies the service that a REQ or SIDR_REQ requests. In RDMA-CM it consists
+// of a port space and a port:
 //
 //	63           32 31           16 15            0
 //	+--------------+---------------+---------------+
@@ -48,7 +48,7 @@ func (s PortSpace) HasHeader() bool {
 //	+--------------+---------------+---------------+
 type ServiceID uint64
 
-// ServiceIDOf is the service id of a port.
+// ServiceIDOf returns the service id of a port.
 func ServiceIDOf(s PortSpace, port uint16) ServiceID {
 	return ServiceID(s)<<16 | ServiceID(port)
 }
@@ -64,7 +64,7 @@ func (id ServiceID) Split() (s PortSpace, port uint16, ok bool) {
 	return 0, 0, false
 }
 
-// String names port space and port, for example "TCP port 7174".
+// String returns port space and port, for example "TCP port 7174".
 func (id ServiceID) String() string {
 	if s, port, ok := id.Split(); ok {
 		return fmt.Sprintf("%v port %d", s, port)

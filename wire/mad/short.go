@@ -65,18 +65,18 @@ func (m *DREP) putBody(b []byte) { (*RTU)(m).putBody(b) }
 
 func (m *DREP) parseBody(b []byte) { (*RTU)(m).parseBody(b) }
 
-// MessageKind is the kind of the message that an MRA or a REJ answers.
+// MessageKind is the kind of the message to which an MRA or a REJ replies.
 type MessageKind uint8
 
-// Messages that MRA and REJ answer.
+// Kinds of messages to which MRA and REJ reply.
 const (
 	KindREQ   MessageKind = 0
 	KindREP   MessageKind = 1
-	KindOther MessageKind = 2 // MRA: LAP; REJ: no message in particular
+	KindOther MessageKind = 2 // MRA: LAP; REJ: no particular message
 )
 
-// MRA ("message receipt acknowledgement") says that the answer will take
-// longer than the message allows for.
+// MRA ("message receipt acknowledgement") announces that the reply will take longer
+// than the timeout in the message.
 //
 //	0  local communication id    8  message 2 bits
 //	4  remote communication id   9  service timeout 5 bits

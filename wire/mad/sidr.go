@@ -12,7 +12,8 @@ const (
 	sidrInfoLen       = 72
 )
 
-// SIDRReq ("service id resolution") asks which queue pair serves datagrams.
+// SIDRReq ("service id resolution request") requests the datagram queue pair of a
+// service.
 //
 //	0  request id    8  service id, 64 bits
 //	4  P_Key        16  private data
@@ -41,7 +42,7 @@ func (m *SIDRReq) parseBody(b []byte) {
 	m.PrivateData = b[16:]
 }
 
-// SIDRRep answers a SIDR_REQ.
+// SIDRRep is the reply to a SIDR_REQ.
 //
 //	0  request id                                  12  service id, 64 bits
 //	4  status                                      20  Q_Key
@@ -86,10 +87,10 @@ func (m *SIDRRep) parseBody(b []byte) {
 	m.PrivateData = b[96:]
 }
 
-// SIDRStatus is the answer to a SIDR_REQ (enum ib_cm_sidr_status).
+// SIDRStatus is the status in the reply to a SIDR_REQ (enum ib_cm_sidr_status).
 type SIDRStatus uint8
 
-// Answers. Package cm sends SIDRSuccess, SIDRUnsupported and SIDRReject; the others
+// Statuses. Package cm sends SIDRSuccess, SIDRUnsupported and SIDRReject; the others
 // come from other implementations only.
 const (
 	SIDRSuccess SIDRStatus = iota
@@ -109,7 +110,7 @@ var sidrStatuses = [...]struct{ name, meaning string }{
 	SIDRUnsupportedVersion: {"unsupported version", "the peer has another version of connection management"},
 }
 
-// String is the status' name, for example "no QP".
+// String returns the name of the status, for example "no QP".
 func (s SIDRStatus) String() string {
 	if int(s) < len(sidrStatuses) {
 		return sidrStatuses[s].name
