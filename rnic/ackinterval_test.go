@@ -13,7 +13,7 @@ import (
 // burst, that one that keeps sending gets few, and that one that has sent a few packets, or needs
 // none, changes nothing.
 func TestAckIntervalAdapts(t *testing.T) {
-	s := &shard{maxAckEvery: ackPackets, ackEvery: ackPackets}
+	s := &shard{receiveState: receiveState{maxAckEvery: ackPackets, ackEvery: ackPackets}}
 	runs := func(n, packets int) {
 		for range n {
 			s.burstPackets = packets

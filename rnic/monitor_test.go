@@ -12,7 +12,7 @@ import (
 
 // TestPollBusy checks that a request to the service ends its long sleep, however early.
 func TestPollBusy(t *testing.T) {
-	s := &shard{monitorWake: make(chan struct{}, 1)}
+	s := &shard{monitorState: monitorState{monitorWake: make(chan struct{}, 1)}}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for i := range 1000 {
@@ -113,7 +113,7 @@ func TestSleepsAllocateNothing(t *testing.T) {
 	n, timer := newShortSleeper(), time.NewTimer(0)
 	defer n.close()
 	defer timer.Stop()
-	s := &shard{monitorWake: make(chan struct{}, 1)}
+	s := &shard{monitorState: monitorState{monitorWake: make(chan struct{}, 1)}}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		n.sleep(time.Microsecond)
 		s.sleepLong(timer, time.Microsecond)

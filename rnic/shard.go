@@ -23,12 +23,22 @@ import (
 // leads, also asleep in the socket, and the service goroutine otherwise. The
 // token is taken before the lock, never while the lock is held.
 type shard struct {
-	dev    *Device
-	socket link.Conn                   // the socket itself, to wake and close it
-	conn   link.Conn                   // the socket with its wrappers; changes with lock and token held
-	faults atomic.Pointer[impair.Conn] // fault injection in conn, nil until first requested
-	tap    *capture.Tap                // capture tap in conn, nil until first requested; guarded by the device's lock
+	dev      *Device
+	socket   link.Conn                   // the socket itself, to wake and close it
+	conn     link.Conn                   // the socket with its wrappers; changes with lock and token held
+	faults   atomic.Pointer[impair.Conn] // fault injection in conn, nil until first requested
+	tap      *capture.Tap                // capture tap in conn, nil until first requested; guarded by the device's lock
+	multiCPU bool                        // more than one processor: the service can run beside the callers
 
+	sendState
+	receiveState
+	tokenState
+	monitorState
+}
+
+// A sendState is the part of a shard that mu guards: its queue pairs and the
+// batch of packets to send. Other goroutines read the atomics without mu.
+type sendState struct {
 	mu          sync.Mutex
 	tx          *link.Batch
 	active      []*queuePair                                // may have packets to build
@@ -40,58 +50,72 @@ type shard struct {
 
 	packetsSinceAck int       // packets handled since acknowledgements were last sent
 	ackDeferred     bool      // acknowledgements are due, but the application is about to reply
-	burstPackets    int       // packets handled since a read found nothing; the token holder's, as is ackEvery
-	ackEvery        int       // packets per acknowledgement; see adaptAckInterval
-	maxAckEvery     int       // maxAckInterval of the receive buffer
 	icm             *icmCache // model of an adapter's cache of queue pair contexts, nil if Options.ICM is off
 
 	ackQueueLen atomic.Int32 // len(ackQueue)
 	corked      atomic.Bool  // the batch is held back to be coalesced with later posts
 	nextTimer   atomic.Int64 // timers.Next()
 	hasBacklog  atomic.Bool  // a queue pair with more to send is in timers, see deferDrain
+}
 
-	token           atomic.Bool
-	rx              *link.Datagrams // the token holder's, like the fields up to lastLeaderYield
+// A receiveState is the part of a shard that belongs to the token holder. Other
+// goroutines read the atomic.
+type receiveState struct {
+	rx              *link.Datagrams
 	pkt             wire.Packet
 	flows           flowCache
-	emptyPolls      int           // consecutive reads that found nothing
-	streaming       bool          // enough packets came since the last acknowledgement to expect more
-	received        uint64        // packets read from the socket
+	emptyPolls      int  // consecutive reads that found nothing
+	streaming       bool // enough packets came since the last acknowledgement to expect more
+	burstPackets    int  // packets handled since a read found nothing
+	ackEvery        int  // packets per acknowledgement; see adaptAckInterval
+	maxAckEvery     int  // maxAckInterval of the receive buffer
+	received        uint64
 	serviceReceived atomic.Uint64 // the part of received that the service read
-	cpuShared       bool          // other threads ran when a leader last yielded
-	lastLeaderYield int64         // when a leader last called the Go scheduler
 
+	cpuShared        bool   // other threads ran when a leader last yielded
+	seenWakeups      uint64 // Device.wakeups when the token holder last called the scheduler
+	lastLeaderYield  int64  // when a leader last called the Go scheduler
+	lastServiceYield int64  // when the service last called the Go scheduler
+	leaderSpinner    spinner
+	serviceSpinner   spinner
+}
+
+// A tokenState is the state of the token: its holder, and the goroutines that
+// want it.
+type tokenState struct {
+	token         atomic.Bool   // the token is taken
 	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
-	claimStart    atomic.Int64  // start of the current claimWindow: a poller found the token taken
-	claimCount    atomic.Int32  // polls that found the token taken in this window
-	recalled      atomic.Bool   // the service must release the token
-	serviceRuns   atomic.Uint64 // times that the service got the token
-	tokenWanted   atomic.Bool   // a goroutine waits for an asleep token holder to give up the token
-	seizers       atomic.Int32  // calls of seizeToken without the token yet
 	serving       atomic.Bool   // the token holder is the service
 	asleep        atomic.Bool   // the token holder is, or is about to be, blocked in the socket
 	sleepDeadline atomic.Int64  // timeout of that sleep; 0 for none
 
-	leader    atomic.Pointer[completionQueue] // completion queue of the waiter that holds the token
-	followers atomic.Int32                    // waiters parked because another one leads
-	baton     chan struct{}                   // makes one follower try to take the token
+	claimStart  atomic.Int64 // start of the current claimWindow: a poller found the token taken
+	claimCount  atomic.Int32 // polls that found the token taken in this window
+	recalled    atomic.Bool  // the service must release the token
+	tokenWanted atomic.Bool  // a goroutine waits for an asleep token holder to give up the token
+	seizers     atomic.Int32 // calls of seizeToken without the token yet
 
+	leader          atomic.Pointer[completionQueue] // completion queue of the waiter that holds the token
+	followers       atomic.Int32                    // waiters parked because another one leads
+	baton           chan struct{}                   // makes one follower try to take the token
+	skipHandovers   atomic.Int32                    // calls of requestHandover left to skip after one that timed out
+	handoverBackoff atomic.Int32                    // number of calls skipped after the last timeout
+}
+
+// A monitorState is the state of the monitor and service goroutines, and the
+// ways to wake them.
+type monitorState struct {
 	monitorParked    atomic.Bool // the monitor sleeps until the leader wakes up
 	monitorUnpark    chan struct{}
+	monitorLongSleep atomic.Bool // the monitor is in a long sleep, which monitorWake ends
+	monitorWake      chan struct{}
 	serviceRequested atomic.Bool      // work is left to the service
 	activity         activityCounters // calls that show an active program
-	monitorLongSleep atomic.Bool      // the monitor is in a long sleep, which monitorWake ends
-	monitorWake      chan struct{}
-	serviceStart     chan struct{} // passes the token to the service; closed at the end
-	serviceStopped   chan struct{} // signals that the service has released the token
-	serviceDone      chan struct{} // closed when the service goroutine has ended
-	seenWakeups      uint64        // Device.wakeups when the token holder last called the scheduler
-	lastServiceYield int64         // when the service last called the scheduler
-	skipHandovers    atomic.Int32  // calls of requestHandover left to skip after one that timed out
-	handoverBackoff  atomic.Int32  // number of calls skipped after the last timeout
-	leaderSpin       spinner       // spin budget of leaders
-	serviceSpinner   spinner       // spin budget of the service
-	multiCPU         bool          // more than one processor: the service can run beside the callers
+
+	serviceStart   chan struct{} // passes the token to the service; closed at the end
+	serviceStopped chan struct{} // signals that the service has released the token
+	serviceDone    chan struct{} // closed when the service goroutine has ended
+	serviceRuns    atomic.Uint64 // times that the service got the token
 }
 
 // txBatchBytes is the capacity of the transmit batch: four full GSO groups.
@@ -103,16 +127,19 @@ const rxBatchSlots = 16
 
 func newShard(d *Device, conn link.Conn) *shard {
 	s := &shard{
-		dev: d, socket: conn, conn: conn,
-		tx: link.NewBatch(txBatchBytes), rx: link.NewDatagrams(rxBatchSlots),
-		baton: make(chan struct{}, 1), monitorUnpark: make(chan struct{}, 1), monitorWake: make(chan struct{}, 1),
-		serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
+		dev: d, socket: conn, conn: conn, multiCPU: min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) > 1,
+		sendState:    sendState{tx: link.NewBatch(txBatchBytes)},
+		receiveState: receiveState{rx: link.NewDatagrams(rxBatchSlots)},
+		tokenState:   tokenState{baton: make(chan struct{}, 1)},
+		monitorState: monitorState{
+			monitorUnpark: make(chan struct{}, 1), monitorWake: make(chan struct{}, 1),
+			serviceStart: make(chan struct{}), serviceStopped: make(chan struct{}), serviceDone: make(chan struct{}),
+		},
 	}
 	s.maxAckEvery = maxAckInterval(conn.Caps().RecvBuffer)
 	s.ackEvery = s.maxAckEvery
-	s.leaderSpin.init(d.options.Spin)
+	s.leaderSpinner.init(d.options.Spin)
 	s.serviceSpinner.init(serviceSpin)
-	s.multiCPU = min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) > 1
 	s.icm = newICMCache(d.options.ICM, d.clock)
 	s.flows.local = conn.LocalAddr()
 	return s

@@ -241,7 +241,7 @@ const (
 // reports whether the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
-	budget := s.leaderSpin.budget()
+	budget := s.leaderSpinner.budget()
 	spun := budget > 0
 	began := int64(s.dev.now()) // of the spin
 	yields := 0                 // consecutive yields without a packet
@@ -254,12 +254,12 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		}
 		extraSpin := int64(0) // spin budget after a short sleep
 		if shortSleep && n > 0 {
-			extraSpin = s.leaderSpin.recordShortSleep()
+			extraSpin = s.leaderSpinner.recordShortSleep()
 		}
 		shortSleep = false
 		if w.isDone() {
 			if spun {
-				s.leaderSpin.recordHit()
+				s.leaderSpinner.recordHit()
 			} else {
 				s.flushDeferred() // no poll may follow for long
 			}
@@ -289,7 +289,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 			if n == 0 && (s.followers.Load() > 0 || s.cpuShared || idle > int64(leaderAloneTime)) {
 				yields++
 				if s.yieldToThreads() {
-					s.leaderSpin.recordHog()
+					s.leaderSpinner.recordHog()
 					budget, spun = 0, false
 				}
 			}
@@ -297,7 +297,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		}
 		hadSpun := spun
 		if spun {
-			s.leaderSpin.recordMiss()
+			s.leaderSpinner.recordMiss()
 			spun = false
 		}
 		budget = 0
@@ -308,7 +308,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		if s.sleepInSocket(w.isDone) {
 			return true
 		}
-		shortSleep = !hadSpun && int64(s.dev.now())-asleep < s.leaderSpin.budgetMax
+		shortSleep = !hadSpun && int64(s.dev.now())-asleep < s.leaderSpinner.budgetMax
 	}
 }
 
