@@ -241,12 +241,12 @@ const (
 // reports whether the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
-	budget := s.leaderSpinner.budget()
-	spun := budget > 0
-	began := int64(s.dev.now()) // of the spin
-	yields := 0                 // consecutive yields without a packet
-	shortSleep := false         // the last sleep, which no spin preceded, was shorter than a spin
-	appRan := true              // the application may have run since the last sleep
+	budget := s.leaderSpinner.budget() // nanoseconds without a packet until the leader sleeps; 0 does not spin
+	spun := budget > 0                 // the leader spins, or has spun since the last sleep
+	began := int64(s.dev.now())        // start of the spin, or time of its last packet
+	yields := 0                        // consecutive yields without a packet
+	shortSleep := false                // the last sleep, which no spin preceded, was shorter than a spin
+	appRan := true                     // the application may have run since the last sleep
 	for polls := 0; ; polls++ {
 		n := 0
 		if polls > 0 || !polled || spun && !s.cpuShared { // with a shared processor, yield first
@@ -281,6 +281,8 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 				began = int64(s.dev.now())
 			}
 		}
+
+		// Spin: poll again, after a yield if others may need this processor.
 		sharing := budget > 0 && s.cpuShared && yields < maxSharedYields && idle < int64(maxSharedSpin)
 		if n > 0 || idle < budget || sharing {
 			if s.followers.Load() > 0 || polls%64 == 63 { // run waiters whose completions have arrived
@@ -295,6 +297,8 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 			}
 			continue
 		}
+
+		// Sleep in the socket.
 		hadSpun := spun
 		if spun {
 			s.leaderSpinner.recordMiss()
