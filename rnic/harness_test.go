@@ -129,16 +129,15 @@ func connect(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs
 
 func connectWith(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs.QP, o verbs.ConnectOptions) {
 	t.Helper()
-	connectAt(t, a, qa, b, qb, 100, o)
+	connectAt(t, a, qa, 100, b, qb, 0xfffff0, o)
 }
 
-// connectAt connects queue pairs with the initial PSNs psn and, in the other direction, 0xfffff0 -
-// psn + 100 modulo 2^24.
-func connectAt(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs.QP, psn uint32, o verbs.ConnectOptions) {
+// connectAt connects queue pairs, each of which sends from a given PSN on.
+func connectAt(t testing.TB, a verbs.Device, qa verbs.QP, psnA uint32, b verbs.Device, qb verbs.QP, psnB uint32, o verbs.ConnectOptions) {
 	t.Helper()
-	ea, err := verbs.LocalEndpoint(a, qa, psn)
+	ea, err := verbs.LocalEndpoint(a, qa, psnA)
 	require.NoError(t, err)
-	eb, err := verbs.LocalEndpoint(b, qb, (0xfffff0-psn+100)&0xffffff)
+	eb, err := verbs.LocalEndpoint(b, qb, psnB)
 	require.NoError(t, err)
 	require.NoError(t, verbs.Connect(qa, ea, eb, o))
 	require.NoError(t, verbs.Connect(qb, eb, ea, o))

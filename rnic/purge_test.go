@@ -135,7 +135,7 @@ func TestEventOfPurgedCompletion(t *testing.T) {
 	}
 	require.Zero(t, a.cq.Len())
 	require.NoError(t, a.cq.ReqNotify(false))
-	connectAt(t, a.dev, a.qp, b.dev, b.qp, 5000, verbs.ConnectOptions{}) // no late packet of before counts
+	reconnect(t, a, b)
 	wr[0].WRID = 2
 	_, err = a.qp.PostSend(wr)
 	require.NoError(t, err)

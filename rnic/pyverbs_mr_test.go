@@ -1,7 +1,6 @@
 package rnic
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,17 +13,20 @@ func writeTo(a *end, mr verbs.MR, n int) verbs.SendWR {
 	return verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, n)}, RemoteAddr: mr.Addr(), RKey: mr.RKey()}
 }
 
-// reconnect takes queue pairs from the error state to a new connection.
+// reconnect brings queue pairs back from the error state. Their PSNs are far from the earlier
+// ones, so that a late or duplicate packet of the old connection is not taken for a new one.
 func reconnect(t *testing.T, a, b *end) {
 	t.Helper()
-	for _, e := range []*end{a, b} {
+	var psns [2]uint32
+	for i, e := range []*end{a, b} {
+		before, _ := e.qp.Query()
+		psns[i] = (before.SQPSN + 1<<16) & 0xffffff
 		require.NoError(t, e.qp.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState))
 		for n := 1; n > 0; {
 			n, _ = e.cq.Poll(make([]verbs.WC, 16))
 		}
 	}
-	psn := uint32(rand.Int32N(0xfffff0)) // earlier packets may still be in flight, late or duplicated
-	connectAt(t, a.dev, a.qp, b.dev, b.qp, psn, verbs.ConnectOptions{})
+	connectAt(t, a.dev, a.qp, psns[0], b.dev, b.qp, psns[1], verbs.ConnectOptions{})
 }
 
 // reregister registers the memory of a region with new keys, another access or another domain, as a
