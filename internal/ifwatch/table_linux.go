@@ -46,6 +46,9 @@ func (t *table) endAddrDump() {
 // apply applies one message. Malformed messages and those of other types are
 // ignored.
 func (t *table) apply(m *syscall.NetlinkMessage) {
+	if len(m.Data)%syscall.RTA_ALIGNTO != 0 {
+		return // the kernel pads the last attribute, and ParseNetlinkRouteAttr slices past the end of one without
+	}
 	switch m.Header.Type {
 	case syscall.RTM_NEWLINK, syscall.RTM_DELLINK:
 		t.applyLink(m)

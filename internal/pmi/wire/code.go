@@ -144,7 +144,13 @@ func nextMulti(b []byte) (m Message, n int, err error) {
 			m.Cmd = value
 			continue
 		}
+		if key == "" {
+			return Message{}, n + len(last), formatError(b[:n], "an attribute without a name")
+		}
 		m.Attrs = append(m.Attrs, Attr{key, value})
+	}
+	if m.Cmd == "" {
+		return Message{}, n + len(last), formatError(b[:n], "no command")
 	}
 	return m, n + len(last), nil
 }

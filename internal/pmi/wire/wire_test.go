@@ -147,6 +147,7 @@ func TestInvalidMessages(t *testing.T) {
 	for _, text := range []string{
 		"GET / HTTP/1.1\r\n", "\x16\x03\x01", "cmdx=", "999999cmd=a;", "  1 2 cmd=a;", "      ", "     5cmd=;", "     4abcd", "    11cmd=a;=b;c;",
 		"cmd=\n", "cmd=a =b\n", "cmd=a " + string(long), "mcmd=" + string(long),
+		"mcmd=\nendcmd\n", "mcmd=\nnprocs=2\nendcmd\n", "mcmd=spawn\n=b\nendcmd\n", "mcmd=spawn\n\nnprocs=2\nendcmd\n",
 	} {
 		_, _, err := wire.Next([]byte(text))
 		var format *wire.FormatError
