@@ -6,8 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 

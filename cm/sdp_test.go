@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // helloTo returns a Hello from port 50123 of a to a listener.

@@ -56,7 +56,7 @@
 //
 //	Peer.Send        message.go             Peer.Read, Write ...  op.go
 //	   v                                       v
-//	nack.Core        reliability/nack       flushPending          emulate.go
+//	nack.Core        internal/nack          flushPending          emulate.go
 //	   | packets, retransmission               | emulated: messages; native: native.go
 //	   v                                       v
 //	flush            wait.go                sendOpMessage -> nack.Core

@@ -2,8 +2,8 @@ package rdm
 
 import (
 	"github.com/softrnic/softrnic/internal/fifo"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/internal/place"
-	"github.com/softrnic/softrnic/reliability/nack"
 )
 
 // An rdmaState is the state of memory operations to and from a peer.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/datagram"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/internal/nildevice"
-	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

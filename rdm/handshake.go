@@ -3,8 +3,8 @@ package rdm
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/reliability"
-	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

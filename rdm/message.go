@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/internal/place"
-	"github.com/softrnic/softrnic/reliability/nack"
 )
 
 // The first byte of a message is its type, see also opmessage.go. Three bytes of 0

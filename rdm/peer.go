@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

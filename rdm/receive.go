@@ -1,7 +1,7 @@
 package rdm
 
 import (
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )

@@ -3,7 +3,7 @@ package rdm
 import (
 	"iter"
 
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 )
 
 // Stats are the counters of an Endpoint.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -6,10 +6,10 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // Reasons for refusing a larger buffer.

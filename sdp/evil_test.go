@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // TestPlainPeer checks that a standard peer gets the standard flow control whatever was requested,

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // A Listener accepts SDP connections. It implements net.Listener.

@@ -6,7 +6,7 @@ import (
 	"log"
 
 	"github.com/softrnic/softrnic/internal/datagram"
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )

@@ -3,7 +3,7 @@ package datagram
 import (
 	"time"
 
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

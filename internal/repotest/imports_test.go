@@ -21,9 +21,9 @@ var allowedImports = map[string][]string{
 	"verbs":                 {},
 	"wire":                  {},
 	"wire/mad":              {},
-	"wire/bsdh":             {},
+	"internal/bsdh":         {},
 	"reliability":           {"wire"},
-	"reliability/nack":      {"wire", "reliability", "internal/deadline", "internal/fifo", "internal/place"},
+	"internal/nack":         {"wire", "reliability", "internal/deadline", "internal/fifo", "internal/place"},
 	"internal/deadline":     {},
 	"internal/fifo":         {},
 	"internal/hostaddr":     {},
@@ -36,8 +36,8 @@ var allowedImports = map[string][]string{
 	"internal/link/capture": {"wire", "internal/link"},
 	"rnic":                  {"verbs", "wire", "reliability", "qp", "internal/deadline", "internal/environment", "internal/hostaddr", "internal/ifwatch", "internal/link", "internal/debug", "internal/pages", "internal/rnichook", "internal/sched", "internal/spelling"},
 	"rnic/rnicdebug":        {"rnic", "internal/debug", "internal/link"},
-	"cm":                    {"verbs", "wire", "cm/internal/protocol", "internal/hostaddr", "internal/nildevice"},
-	"cm/internal/protocol":  {"internal/deadline", "wire/mad", "wire/bsdh"},
+	"cm":                    {"verbs", "wire", "internal/bsdh", "cm/internal/protocol", "internal/hostaddr", "internal/nildevice"},
+	"cm/internal/protocol":  {"internal/deadline", "wire/mad", "internal/bsdh"},
 	"internal/ifwatch":      {},
 	"internal/cancelctx":    {},
 	"internal/netns":        {},
@@ -49,11 +49,11 @@ var allowedImports = map[string][]string{
 	"internal/sendqueue":    {},
 	"internal/spelling":     {},
 	"mpi/internal/shm":      {"internal/racesync"},
-	"rdm":                   {"verbs", "wire", "cm", "reliability", "reliability/nack", "internal/datagram", "internal/fifo", "internal/place", "internal/nildevice"},
-	"internal/datagram":     {"verbs", "wire", "reliability", "reliability/nack", "internal/hostaddr"},
-	"sdp":                   {"internal/cancelctx", "internal/pages", "internal/place", "verbs", "cm", "wire", "wire/bsdh", "sdp/internal/flow", "sdp/internal/protocol", "internal/hostaddr", "internal/nildevice"},
+	"rdm":                   {"verbs", "wire", "cm", "reliability", "internal/nack", "internal/datagram", "internal/fifo", "internal/place", "internal/nildevice"},
+	"internal/datagram":     {"verbs", "wire", "reliability", "internal/nack", "internal/hostaddr"},
+	"sdp":                   {"internal/cancelctx", "internal/pages", "internal/place", "verbs", "cm", "wire", "internal/bsdh", "sdp/internal/flow", "sdp/internal/protocol", "internal/hostaddr", "internal/nildevice"},
 	"sdp/internal/flow":     {"internal/spelling"},
-	"sdp/internal/protocol": {"verbs", "wire/bsdh", "sdp/internal/flow"},
+	"sdp/internal/protocol": {"verbs", "internal/bsdh", "sdp/internal/flow"},
 	"examples/acp":          {"verbs", "rnic", "acp"},
 	"examples/sdp":          {"rnic", "sdp"},
 	"acp":                   {"internal/cancelctx", "internal/environment", "internal/rankaddr", "verbs", "cm", "rdm", "mpi/pmi", "acp/internal/fabric", "acp/internal/protocol", "internal/nildevice"},
@@ -70,7 +70,7 @@ var allowedImports = map[string][]string{
 	"mpi/mpitest":           {"verbs", "rnic", "mpi"},
 	"examples/mpi":          {"verbs", "rnic", "mpi"},
 	"mpi/internal/engine":   {"internal/cancelctx", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/protocol"},
-	"mpi/internal/fabric":   {"internal/hostaddr", "internal/racesync", "internal/sched", "verbs", "cm", "reliability/nack", "internal/datagram", "mpi/internal/envelope", "mpi/internal/protocol"},
+	"mpi/internal/fabric":   {"internal/hostaddr", "internal/racesync", "internal/sched", "verbs", "cm", "internal/nack", "internal/datagram", "mpi/internal/envelope", "mpi/internal/protocol"},
 	"mpi/internal/protocol": {"internal/fifo", "mpi/internal/envelope", "mpi/internal/match"},
 	"mpi/internal/envelope": {},
 	"mpi/internal/match":    {},
@@ -91,7 +91,7 @@ var allowedImports = map[string][]string{
 // Cores are deterministic: they have no I/O, locks, goroutines, clocks and random
 // sources, and must not import the packages of the standard library that offer them.
 var (
-	cores = []string{"internal/deadline", "internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
+	cores = []string{"internal/deadline", "internal/fifo", "wire", "wire/mad", "internal/bsdh", "reliability", "internal/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
 		"mpi/internal/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )

@@ -27,9 +27,9 @@ var limits = map[string]float64{
 	"error texts without a subject":                     0,
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
-	"public packages":                                   20,
-	"exported names":                                    1200,
-	"exported constants and variables":                  644,
+	"public packages":                                   17,
+	"exported names":                                    1103,
+	"exported constants and variables":                  574,
 }
 
 // slack is the fraction of a limit by which a measure may stay below the limit.

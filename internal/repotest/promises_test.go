@@ -114,12 +114,12 @@ func timesOf(t *testing.T) map[string]times {
 		}, []string{"perftest waits for two minutes"}, false},
 
 		"ud-messages.md": {[]promise{
-			{"an ACK is sent after [1 ms].", k.time("reliability/nack.AckDelay"), false, "TestDocumentedExample TestAckRequests"},
+			{"an ACK is sent after [1 ms].", k.time("internal/nack.AckDelay"), false, "TestDocumentedExample TestAckRequests"},
 			{"([10 ms] at first, at", k.time("reliability.initialProbeTimeout"), false, "TestProbeBackoff TestDocumentedExample"},
 			{"first, at least [2 ms] and", k.time("reliability.minProbeTimeout"), false, "TestRTTEstimates TestDocumentedExample"},
-			{"and at most [20 ms]), the sender", k.time("reliability/nack.maxFirstProbe"), false, "TestProbeIntervalIsBounded"},
-			{"doubles with each probe, up to [256 ms].", k.time("reliability/nack.maxProbeInterval"), false, "TestProbeBackoff TestTail"},
-			{"fails if it acknowledges nothing for [30 s]", k.time("reliability/nack.GiveUp"), false, "TestGiveUpByDefault TestGiveUp"},
+			{"and at most [20 ms]), the sender", k.time("internal/nack.maxFirstProbe"), false, "TestProbeIntervalIsBounded"},
+			{"doubles with each probe, up to [256 ms].", k.time("internal/nack.maxProbeInterval"), false, "TestProbeBackoff TestTail"},
+			{"fails if it acknowledges nothing for [30 s]", k.time("internal/nack.GiveUp"), false, "TestGiveUpByDefault TestGiveUp"},
 			{"coalesced for up to [50 us].", k.time("mpi/internal/fabric/ud.batchTime"), false, "TestBurst"},
 			{"the timer polls every [20 ms],", k.time("mpi/internal/fabric/ud.pollInterval"), false, "TestLostLastDatagram"},
 			{"does not respond for [7.5 s] (`mpi", giveUp * 3 / 4, false, "TestGiveUp TestStopped"},

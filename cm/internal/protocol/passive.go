@@ -3,7 +3,7 @@ package protocol
 import (
 	"net/netip"
 
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 

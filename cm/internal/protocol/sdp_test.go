@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 

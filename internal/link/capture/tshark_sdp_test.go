@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/wire"
-	"github.com/softrnic/softrnic/wire/bsdh"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 

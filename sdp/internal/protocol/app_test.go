@@ -3,7 +3,7 @@ package protocol
 import (
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 )
 
 // pattern returns the byte at an offset of an end's stream.

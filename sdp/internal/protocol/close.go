@@ -3,8 +3,8 @@ package protocol
 import (
 	"errors"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // Causes of an abnormal end of a connection.

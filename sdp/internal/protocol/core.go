@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // A Core is the SDP state machine of one side of a connection. It is not safe for concurrent use.

@@ -1,8 +1,8 @@
 package protocol
 
 import (
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // advertisedReceives records the local receives that the peer knows of. The header of every

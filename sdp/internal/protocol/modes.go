@@ -1,8 +1,8 @@
 package protocol
 
 import (
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // modes are the transfer modes of both directions.

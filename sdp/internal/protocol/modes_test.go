@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // TestSinkAcrossModes checks that a SinkAvail in flight is void after a mode change, for the peer

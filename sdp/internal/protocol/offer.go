@@ -1,7 +1,7 @@
 package protocol
 
 import (
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 )
 
 // An offer is local memory that the peer may read (SrcAvail). At most one exists; the memory

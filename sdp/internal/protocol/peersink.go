@@ -1,8 +1,8 @@
 package protocol
 
 import (
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // A peerSink is memory of the peer's application that the local side may write to (SinkAvail).

@@ -3,9 +3,9 @@ package protocol
 import (
 	"errors"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // A peerSource is memory of the peer's application that the local side may read (SrcAvail). Its

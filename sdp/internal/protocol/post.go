@@ -1,9 +1,9 @@
 package protocol
 
 import (
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // A kind is the kind of a send request, in the top byte of its WRID.

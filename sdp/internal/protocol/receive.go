@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // errUnposted reports a completion that belongs to no posted work, a fault of the caller.

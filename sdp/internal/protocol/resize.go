@@ -1,8 +1,8 @@
 package protocol
 
 import (
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // A bufferResize holds the sizes of receive buffers with Credit, including the header: the local

@@ -1,7 +1,7 @@
 package protocol
 
 import (
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 )
 
 // A sink is local memory that the peer may write to (SinkAvail).

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/bsdh"
 	"github.com/softrnic/softrnic/sdp/internal/flow"
-	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // bothWays returns ends with data for a in a's ring, in b's adapter and in b's send buffer, when a

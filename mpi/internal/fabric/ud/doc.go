@@ -1,6 +1,6 @@
 // Package ud carries the packets of ranks over unreliable datagrams: one UD queue pair
 // serves all ranks, so that memory does not grow with connections. Package
-// reliability/nack makes messages reliable by retransmission (PPoPP '07, section 4.3).
+// internal/nack makes messages reliable by retransmission (PPoPP '07, section 4.3).
 //
 //	f, err := ud.New(dev, host, book, ud.Options{}) // a fabric.Fabric
 //

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/datagram"
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
-	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
-	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 

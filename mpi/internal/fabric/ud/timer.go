@@ -3,8 +3,8 @@ package ud
 import (
 	"time"
 
+	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
-	"github.com/softrnic/softrnic/reliability/nack"
 )
 
 const (

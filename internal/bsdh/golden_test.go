@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 )
 
 // layouts reads testdata/layouts.txt, whose head has its sources, and returns the messages by name.

@@ -3,7 +3,7 @@ package bsdh_test
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 )
 
 // A source advertises a mebibyte with its first bytes inline; the sink reads these, and the range

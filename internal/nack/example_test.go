@@ -3,7 +3,7 @@ package nack_test
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/internal/nack"
 )
 
 // Two ends, and a network that loses the second of three packets, and later the only packet of

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/internal/bsdh"
 )
 
 // allValues returns a generator of all values of a type.
