@@ -236,7 +236,7 @@ func TestInvalidMessageDuringClose(t *testing.T) {
 	}
 	p.send(0x42, nil)
 	require.Error(t, <-wrote)
-	require.NoError(t, s.Drain(soon(t)), "it does not linger")
+	require.NoError(t, s.Shutdown(soon(t)), "it does not linger")
 }
 
 // TestAborted checks that aborting one half after the peer's end is reported to the peer.

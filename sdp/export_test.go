@@ -40,6 +40,9 @@ func (s *Stack) SetReturnTime(d time.Duration) { s.returnTime = d }
 // SetAcceptTime changes the timeout of handshakes of accepted connections.
 func (s *Stack) SetAcceptTime(d time.Duration) { s.acceptTime = d }
 
+// Drain is the part of Shutdown that waits for the closed connections.
+func (s *Stack) Drain(ctx context.Context) error { return s.drain(ctx) }
+
 // UDPPort returns the port of the stack's adapter.
 func (s *Stack) UDPPort() uint16 { return s.cm.Addr().Port() }
 

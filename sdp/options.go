@@ -97,12 +97,7 @@ func (o *Options) protocolConfig() protocol.Config {
 	}
 }
 
-// Validate returns the error that New returns for o, or nil.
-func (o Options) Validate() error {
-	o = o.withDefaults()
-	return o.validate()
-}
-
+// validate returns an error that names the first field out of range, or nil. The defaults must be set.
 func (o *Options) validate() error {
 	c := o.protocolConfig()
 	err := c.Validate()

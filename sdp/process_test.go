@@ -199,7 +199,7 @@ func peerDies(t *testing.T, how string, d sdp.FlowControl) {
 	for _, c := range conns {
 		require.NoError(t, c.Close())
 	}
-	require.NoError(t, s.Drain(t.Context())) // no call waits long for a terminated peer
+	require.NoError(t, s.Shutdown(t.Context())) // no call waits long for a terminated peer
 }
 
 // TestDialDeadPeer checks that a dial of a terminated peer does not wait for ever.

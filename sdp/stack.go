@@ -184,16 +184,13 @@ func (s *Stack) Shutdown(ctx context.Context) error {
 	for _, l := range listeners {
 		_ = l.Close() // net.ErrClosed if the program closes it meanwhile
 	}
-	return errors.Join(s.Drain(ctx), s.Close())
+	return errors.Join(s.drain(ctx), s.Close())
 }
 
-// Drain blocks until all closed connections have delivered their data, or failed to, which the
+// drain blocks until all closed connections have delivered their data, or failed to, which the
 // log reports. If ctx is done first, the error names the first pending peer and the reason. A nil
 // ctx is never done.
-func (s *Stack) Drain(ctx context.Context) error {
-	if !s.isOpen() {
-		return errClosedStack
-	}
+func (s *Stack) drain(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -209,7 +206,7 @@ func (s *Stack) Drain(ctx context.Context) error {
 		select {
 		case <-c.done:
 		case <-ctx.Done():
-			return fmt.Errorf("sdp: drain: connection to %v: %s: %w", c.remote, c.pendingReason(), ctx.Err())
+			return fmt.Errorf("sdp: shutdown: connection to %v: %s: %w", c.remote, c.pendingReason(), ctx.Err())
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func TestUnusable(t *testing.T) {
 			"Stack.Shutdown on live":   "ends the stack of this test",
 		},
 		Quiet: map[string]string{
-			"Stack.Close": "may be called again", "Stack.Drain on closed": "there is nothing to wait for",
+			"Stack.Close":              "may be called again",
 			"Stack.Shutdown on closed": "may be called again", "FlowControl.MarshalText on zero": "the zero value is NIC",
 		},
 		Errors: []error{net.ErrClosed, syscall.EINVAL, os.ErrDeadlineExceeded, verbs.ErrInvalid},

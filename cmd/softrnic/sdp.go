@@ -45,16 +45,19 @@ func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 	f.DurationVar(&o.KeepAlive, "keepalive", o.KeepAlive, "idle `time` before the peer is probed; -1s is never")
 }
 
-// checkSDPFlags refuses values that sdp.Options would take for unset, and negative ones other than
-// -1.
+// checkSDPFlags refuses values that sdp.New would refuse, with the name of the flag and before a
+// connection needs a stack, values that sdp.Options would take for unset, and negative ones other
+// than -1.
 func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
-	switch {
-	case o.Buffers == 0:
-		return usageErrorf("--buffers 0: want 1 to 16384 of them")
-	case o.BufferBytes == 0:
-		return usageErrorf("--buffer-size 0: want 64 to 16777216 bytes")
-	case o.Window <= 0 && f.Changed("window"):
-		return usageErrorf("--window %d: want a number of bytes above 0", o.Window)
+	switch half := o.Buffers * o.BufferBytes / 2; {
+	case o.Buffers < 1 || o.Buffers > 1<<14:
+		return usageErrorf("--buffers %d: want 1 to 16384 of them", o.Buffers)
+	case o.BufferBytes < 64 || o.BufferBytes > 1<<24:
+		return usageErrorf("--buffer-size %d: want 64 to 16777216 bytes", o.BufferBytes)
+	case half > 1<<29:
+		return usageErrorf("--buffers %d of --buffer-size %d: want at most 1 GiB of them", o.Buffers, o.BufferBytes)
+	case f.Changed("window") && (o.Window < 1 || o.FlowControl == sdp.NIC && o.Window > half):
+		return usageErrorf("--window %d: want 1 to %d bytes, half of all buffers", o.Window, half)
 	case o.ZeroCopy < -1 || o.ZeroCopy == 0:
 		return usageErrorf("--zero-copy %d: want a number of bytes, at least 1, or -1 for never", o.ZeroCopy)
 	case o.KeepAlive <= 0 && o.KeepAlive != -time.Second:
@@ -67,9 +70,6 @@ func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
 func (a *app) runSDPTool(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.DeviceSource) error) (err error) {
 	if err := checkSDPFlags(f, o); err != nil {
 		return err
-	}
-	if err := o.Validate(); err != nil {
-		return usageErrorf("%w", err)
 	}
 	p := rdmacm.DeviceSource{Open: a.openVerbs}
 	if a.addrGiven() {

@@ -33,12 +33,13 @@ func TestSDPRefusals(t *testing.T) {
 		"sdp proxy --listen tcp::1 --to sdp:h:0": "sdp:h:0: port is missing",
 		"sdp proxy --listen tcp::1 --to tcp::80": "tcp::80: host is missing",
 		"sdp proxy --flow-control fast":          "nic, rdma or credit",
-		"sdp proxy --buffers -1":                 "Options.Buffers: -1 out of range [1, 16384]",
+		"sdp proxy --buffers -1":                 "--buffers -1: want 1 to 16384 of them",
 		"sdp proxy --buffers 0":                  "--buffers 0: want 1 to 16384",
+		"sdp proxy --buffers 16385":              "--buffers 16385: want 1 to 16384",
 		"sdp cat -l 1 --buffer-size 0":           "--buffer-size 0: want 64 to 16777216 bytes",
-		"sdp cat -l 1 --buffer-size 63":          "Options.BufferBytes: 63 out of range [64, 16777216]",
-		"sdp cat -l 1 --window 0":                "--window 0: want a number of bytes above 0",
-		"sdp cat -l 1 --window 1MiB --buffers 1": "Options.Window: 1048576 out of range [1, 32768], half of all buffers",
+		"sdp cat -l 1 --buffer-size 63":          "--buffer-size 63: want 64 to 16777216 bytes",
+		"sdp cat -l 1 --window 0":                "--window 0: want 1 to 1048576 bytes, half of all buffers",
+		"sdp cat -l 1 --window 1MiB --buffers 1": "--window 1048576: want 1 to 32768 bytes, half of all buffers",
 		"sdp cat -l 1 --zero-copy -5":            "--zero-copy -5: want a number of bytes, at least 1, or -1 for never",
 		"sdp cat -l 1 --zero-copy 0":             "--zero-copy 0: want a number of bytes",
 		"sdp proxy --keepalive 0s":               "--keepalive 0s: want a time such as 30s, or -1s for never",
@@ -58,6 +59,8 @@ func TestSDPRefusals(t *testing.T) {
 		"sdp cat 127.0.0.1 ssh":                  `port "ssh": want 0 to 65535`,
 		"sdp cat 127.0.0.1 1 --json":             "--json: not supported",
 		"sdp cat -l 1 --impair slowly":           "--impair: ",
+
+		"sdp proxy --buffers 65 --buffer-size 16MiB": "--buffers 65 of --buffer-size 16777216: want at most 1 GiB",
 	} {
 		t.Run(line, func(t *testing.T) {
 			status, stdout, stderr := run(t, newApp(nil, nil), line)

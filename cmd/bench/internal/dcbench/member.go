@@ -94,10 +94,9 @@ func (m *member) runApp(ctx context.Context, r request) (out reply, err error) {
 	}
 	if m.sockets != nil {
 		// Open connections would disturb the next target.
-		if err := m.sockets.stack.Drain(ctx); err != nil {
-			return out, fmt.Errorf("dcbench: drain connections: %w", err)
+		if out.Messages, err = m.sockets.endRun(ctx); err != nil {
+			return out, fmt.Errorf("dcbench: end connections: %w", err)
 		}
-		out.Messages = m.sockets.takeMessageCount()
 	}
 	return out, nil
 }

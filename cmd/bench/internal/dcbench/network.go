@@ -10,18 +10,20 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
 
 // An sdpNetwork is a datacutter.Network by SDP on an adapter of its own.
 type sdpNetwork struct {
-	dev   *rnic.Device
-	stack *sdp.Stack
-	udp   uint16 // the adapter's port
+	dev     *rnic.Device
+	options sdp.Options // of all stacks, with the connection manager
+	stack   *sdp.Stack  // of the current run
+	udp     uint16      // the adapter's port
 
 	mu     sync.Mutex
-	dialed []*sdp.Conn // dialed since the last takeMessageCount
+	dialed []*sdp.Conn // in the current run
 }
 
 // openSDPNetwork opens an adapter with SDP on it. The caller must close it.
@@ -39,16 +41,37 @@ func openSDPNetwork(c Config) (*sdpNetwork, error) {
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	stack, err := sdp.New(dev, o)
-	if err != nil {
+	if o.Manager, err = cm.New(dev, cm.Options{}); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	return &sdpNetwork{dev: dev, stack: stack, udp: port.UDPPort}, nil
+	stack, err := sdp.New(dev, o)
+	if err != nil {
+		return nil, errors.Join(err, o.Manager.Close(), dev.Close())
+	}
+	return &sdpNetwork{dev: dev, options: o, stack: stack, udp: port.UDPPort}, nil
 }
 
 func (s *sdpNetwork) close() {
 	s.stack.Close()
+	s.options.Manager.Close()
 	s.dev.Close()
+}
+
+// endRun waits until the connections of a run have ended, and prepares a stack for the next run.
+// It returns the number of data messages sent on dialed connections; data flows in that direction
+// only.
+func (s *sdpNetwork) endRun(ctx context.Context) (messages uint64, err error) {
+	if err := s.stack.Shutdown(ctx); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.dialed {
+		messages += c.Stats().MessagesSent
+	}
+	s.dialed = nil
+	s.stack, err = sdp.New(s.dev, s.options)
+	return messages, err
 }
 
 // Listen implements datacutter.Network.
@@ -76,18 +99,6 @@ func (s *sdpNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	defer s.mu.Unlock()
 	s.dialed = append(s.dialed, c)
 	return c, nil
-}
-
-// takeMessageCount returns the number of data messages sent on dialed connections since the
-// last call. Data flows in that direction only.
-func (s *sdpNetwork) takeMessageCount() (n uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.dialed {
-		n += c.Stats().MessagesSent
-	}
-	s.dialed = nil
-	return n
 }
 
 // A listener has an address that includes the UDP port of the adapter.
