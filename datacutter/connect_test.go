@@ -208,7 +208,7 @@ func TestInvalidConsumer(t *testing.T) {
 		job := pair(read, new(bin).sink("a"))
 		job.Layout[1].Copies = 2
 		job.Group.Streams[0].Policy = DemandDriven
-		network := new(Memory)
+		network := NewMemory()
 		y, err := network.Listen(guard(t))
 		require.NoError(t, err)
 		x, err := Listen(guard(t), network)

@@ -39,9 +39,9 @@
 //	addrs := exchange("a", node.Addr())           // "a" and "b", and their addresses
 //	report, err := node.Run(ctx, job, "a", addrs)
 //
-// [Run] does that for all hosts in one process. A [Network] is TCP, [Memory],
-// or any other source of net.Conn connections. Data between instances on one
-// host goes through memory; to send it over a network, assign each instance to a
+// [Run] does that for all hosts in one process. A [Network] is TCP ([NewTCP]), memory
+// ([NewMemory]), or any other source of net.Conn connections. Data between instances on
+// one host goes through memory; to send it over a network, assign each instance to a
 // different host.
 //
 // # Writing a filter

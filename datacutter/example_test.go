@@ -62,7 +62,7 @@ func Example() {
 		},
 		Works: [][]byte{[]byte("one two\nthree\n"), []byte("four five\n"), []byte("six\nseven eight nine\n")},
 	}
-	report, err := datacutter.Run(context.Background(), datacutter.TCP{}, job)
+	report, err := datacutter.Run(context.Background(), datacutter.NewTCP(""), job)
 	if err != nil {
 		log.Fatal(err) // names the filter
 	}
@@ -122,7 +122,7 @@ func ExampleFilter() {
 		Layout: datacutter.Layout{{Filter: "read", Host: "a"}, {Filter: "count", Host: "b"}},
 		Works:  [][]byte{[]byte("one\ntwo\n"), nil, []byte("three\n")},
 	}
-	report, err := datacutter.Run(context.Background(), new(datacutter.Memory), job)
+	report, err := datacutter.Run(context.Background(), datacutter.NewMemory(), job)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func ExampleNode_Run() {
 		Layout: datacutter.Layout{{Filter: "greet", Host: "a"}, {Filter: "show", Host: "b"}},
 	}
 
-	ctx, network := context.Background(), datacutter.TCP{}
+	ctx, network := context.Background(), datacutter.NewTCP("")
 	a, err := datacutter.Listen(ctx, network)
 	check(err)
 	b, err := datacutter.Listen(ctx, network)

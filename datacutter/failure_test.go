@@ -119,11 +119,11 @@ func TestFailureAfterTheProducerIsDone(t *testing.T) {
 
 func TestNewFails(t *testing.T) {
 	g := chain(count(3, "a"), func(Instance) (Filter, error) { return nil, errBoom }, new(bin).sink("b"))
-	_, err := Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x", "y", "z")})
+	_, err := Run(guard(t), NewMemory(), Job{Group: g, Layout: Spread(g, 1, "x", "y", "z")})
 	require.ErrorIs(t, err, errBoom)
 	require.ErrorContains(t, err, "pass[0] of group 0 on host y: new: boom")
 	g.Filters[1].New = func(Instance) (Filter, error) { return nil, nil }
-	_, err = Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x")})
+	_, err = Run(guard(t), NewMemory(), Job{Group: g, Layout: Spread(g, 1, "x")})
 	require.ErrorIs(t, err, ErrJob)
 }
 
@@ -146,7 +146,7 @@ func TestFiltersAreClosed(t *testing.T) {
 			return closer{f.(FilterFunc), fails, &closed}, err
 		}
 		g := chain(count(3, "a"), pass, new(bin).sink("b"))
-		_, err := Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x"), Works: make([][]byte, 5)})
+		_, err := Run(guard(t), NewMemory(), Job{Group: g, Layout: Spread(g, 1, "x"), Works: make([][]byte, 5)})
 		require.ErrorIs(t, err, fails)
 		require.Equal(t, 1, closed)
 	}
@@ -192,18 +192,18 @@ func TestUnitTooLong(t *testing.T) {
 		return nil // the error is sticky
 	})
 	g := chain(long, forward("a", "b"), new(bin).sink("b"))
-	_, err := Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x", "y")})
+	_, err := Run(guard(t), NewMemory(), Job{Group: g, Layout: Spread(g, 1, "x", "y")})
 	require.ErrorIs(t, err, ErrTooLong)
 	require.ErrorContains(t, err, "unit is too long: stream a: 65 bytes, at most 64")
 }
 
 func TestNoSuchStream(t *testing.T) {
 	g := chain(forward("c", "a"), forward("a", "b"), new(bin).sink("b"))
-	_, err := Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x")})
+	_, err := Run(guard(t), NewMemory(), Job{Group: g, Layout: Spread(g, 1, "x")})
 	require.ErrorIs(t, err, ErrJob)
 	require.ErrorContains(t, err, `filter read has no input "c"`)
 	g = chain(count(1, "b"), forward("a", "b"), new(bin).sink("b"))
-	_, err = Run(guard(t), new(Memory), Job{Group: g, Layout: Spread(g, 1, "x")})
+	_, err = Run(guard(t), NewMemory(), Job{Group: g, Layout: Spread(g, 1, "x")})
 	require.ErrorContains(t, err, `filter read has no output "b", only "a"`)
 }
 
@@ -212,7 +212,7 @@ func TestJobsThatCannotRun(t *testing.T) {
 		g := chain(count(1, "a"), forward("a", "b"), new(bin).sink("b"))
 		return Job{Group: g, Layout: Spread(g, 1, "x", "y")}
 	}
-	_, err := Run(guard(t), new(Memory), ok())
+	_, err := Run(guard(t), NewMemory(), ok())
 	require.NoError(t, err)
 	for says, change := range map[string]func(*Job){
 		"name is empty or not unique":             func(j *Job) { j.Group.Filters[1].Name = "read" },
@@ -238,7 +238,7 @@ func TestJobsThatCannotRun(t *testing.T) {
 	} {
 		job := ok()
 		change(&job)
-		_, err := Run(guard(t), new(Memory), job)
+		_, err := Run(guard(t), NewMemory(), job)
 		require.ErrorIs(t, err, ErrJob, says)
 		require.ErrorContains(t, err, says)
 	}
@@ -256,16 +256,16 @@ func TestNodeMisuse(t *testing.T) {
 			return errorOf(n.Run(guard(t), job, "x", nil))
 		},
 	} {
-		n, err := Listen(guard(t), new(Memory))
+		n, err := Listen(guard(t), NewMemory())
 		require.NoError(t, err)
 		err = try(n)
 		require.ErrorIs(t, err, ErrJob)
 		require.ErrorContains(t, err, says)
 	}
-	n, err := Listen(guard(t), new(Memory))
+	n, err := Listen(guard(t), NewMemory())
 	require.NoError(t, err)
 	require.NoError(t, n.Close())
-	_, err = Listen(guard(t), TCP{Address: "127.0.0.1:99999"})
+	_, err = Listen(guard(t), NewTCP("127.0.0.1:99999"))
 	require.ErrorContains(t, err, "datacutter: listen: ")
 	require.True(t, strings.HasPrefix((&FilterError{Err: errBoom}).Error(), "datacutter: "))
 }

@@ -26,7 +26,7 @@ func guard(t *testing.T) context.Context {
 
 // networks are the networks that tests run over.
 func networks(t testing.TB) map[string]Network {
-	all := map[string]Network{"memory": new(Memory), "tcp": TCP{}}
+	all := map[string]Network{"memory": NewMemory(), "tcp": NewTCP("")}
 	for _, design := range designs {
 		all["sdp-"+design.String()] = newSDP(t, design)
 	}

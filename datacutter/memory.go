@@ -8,28 +8,28 @@ import (
 	"sync"
 )
 
-// Memory is a Network within the process, for tests and examples. The zero value is ready to use.
-type Memory struct {
+// NewMemory returns a Network within the process, for tests and examples. Its hosts are those that share it.
+func NewMemory() Network { return &memoryNetwork{listeners: make(map[string]*memoryListener)} }
+
+// A memoryNetwork is the Network of NewMemory.
+type memoryNetwork struct {
 	mu        sync.Mutex
 	last      int
-	listeners map[string]*memoryListener
+	listeners map[string]*memoryListener // by address
 }
 
 // Listen returns a listener with a unique address.
-func (m *Memory) Listen(context.Context) (net.Listener, error) {
+func (m *memoryNetwork) Listen(context.Context) (net.Listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
 	l := &memoryListener{network: m, addr: memoryAddr("memory:" + strconv.Itoa(m.last)), dialed: make(chan net.Conn), closed: make(chan struct{})}
-	if m.listeners == nil {
-		m.listeners = make(map[string]*memoryListener)
-	}
 	m.listeners[l.addr.String()] = l
 	return l, nil
 }
 
 // Dial connects to a listener. It blocks until the listener accepts.
-func (m *Memory) Dial(ctx context.Context, addr string) (net.Conn, error) {
+func (m *memoryNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	m.mu.Lock()
 	l := m.listeners[addr]
 	m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *Memory) Dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 type memoryListener struct {
-	network *Memory
+	network *memoryNetwork
 	addr    memoryAddr
 	dialed  chan net.Conn
 	closed  chan struct{}

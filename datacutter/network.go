@@ -1,6 +1,7 @@
 package datacutter
 
 import (
+	"cmp"
 	"context"
 	"net"
 )
@@ -18,23 +19,21 @@ type Network interface {
 	Dial(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// TCP is the Network of package net.
-type TCP struct {
-	Address string // address to listen on; empty means 127.0.0.1:0
-}
+// NewTCP returns the Network of package net. Its Listen listens at address, "host:port" of this host; empty
+// means 127.0.0.1:0.
+func NewTCP(address string) Network { return tcpNetwork{cmp.Or(address, "127.0.0.1:0")} }
+
+// A tcpNetwork is the Network of NewTCP.
+type tcpNetwork struct{ address string }
 
 // Listen listens on a TCP port.
-func (t TCP) Listen(ctx context.Context) (net.Listener, error) {
-	addr := t.Address
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
+func (t tcpNetwork) Listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", addr)
+	return lc.Listen(ctx, "tcp", t.address)
 }
 
 // Dial connects to host:port.
-func (t TCP) Dial(ctx context.Context, addr string) (net.Conn, error) {
+func (t tcpNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}

@@ -101,7 +101,7 @@ func TestDemandDrivenSparesTheSlow(t *testing.T) {
 
 func TestByKeyWantsKeys(t *testing.T) {
 	job := fanOut(ByKey, 0, count(9, "a"), forward("a", "b"), new(bin).sink("b"))
-	_, err := Run(guard(t), new(Memory), job)
+	_, err := Run(guard(t), NewMemory(), job)
 	require.ErrorIs(t, err, ErrJob)
 	require.ErrorContains(t, err, "use SendKey")
 }

@@ -23,9 +23,9 @@ func TestAnyLayoutGivesTheSame(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(rt, "works") {
 			job.Works = append(job.Works, nil)
 		}
-		var network Network = new(Memory)
+		network := NewMemory()
 		if rapid.IntRange(0, 9).Draw(rt, "tcp") == 0 {
-			network = TCP{}
+			network = NewTCP("")
 		}
 		_, err := Run(guard(t), network, job)
 		require.NoError(rt, err)

@@ -10,7 +10,7 @@ import (
 // TestUnusable calls every exported function, and the methods of values that a program creates, with nil
 // arguments and numbers out of range.
 func TestUnusable(t *testing.T) {
-	node, err := datacutter.Listen(t.Context(), &datacutter.Memory{})
+	node, err := datacutter.Listen(t.Context(), datacutter.NewMemory())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,19 +21,20 @@ func TestUnusable(t *testing.T) {
 	s := &misuse.Surface{
 		Dir:    ".",
 		NoNull: "handles come of Listen, and of the job that runs a filter",
-		Funcs:  map[string]any{"Gather": datacutter.Gather, "Spread": datacutter.Spread, "Listen": datacutter.Listen, "Run": datacutter.Run},
+		Funcs: map[string]any{
+			"Gather": datacutter.Gather, "Spread": datacutter.Spread, "Listen": datacutter.Listen, "Run": datacutter.Run,
+			"NewMemory": datacutter.NewMemory, "NewTCP": datacutter.NewTCP,
+		},
 		Types: map[string][]misuse.Receiver{
 			"FilterError": live(&datacutter.FilterError{}),
 			"FilterFunc":  live(datacutter.FilterFunc(nil)),
 			"Instance":    live(datacutter.Instance{}),
 			"Layout":      live(datacutter.Layout(nil)),
-			"Memory":      live(&datacutter.Memory{}),
 			"Node":        live(node),
 			"Policy":      live(datacutter.Policy(200)),
 			"RemoteError": live(&datacutter.RemoteError{}),
 			"Report":      live(datacutter.Report{}),
 			"StreamError": live(&datacutter.StreamError{}),
-			"TCP":         live(datacutter.TCP{}),
 			"Work":        live(&datacutter.Work{}),
 		},
 		Values: []any{datacutter.Group{}},

@@ -29,7 +29,7 @@ func TimeoutContext(t testing.TB) context.Context {
 func RunOnHosts(ctx context.Context, hosts []string, jobs []datacutter.Job) error {
 	nodes, addrs := make([]*datacutter.Node, len(hosts)), make(map[string]string)
 	for i, h := range hosts {
-		n, err := datacutter.Listen(ctx, datacutter.TCP{})
+		n, err := datacutter.Listen(ctx, datacutter.NewTCP(""))
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		m := &member{Worker: w, network: datacutter.TCP{}}
+		m := &member{Worker: w, network: datacutter.NewTCP("")}
 		if c.Transport != sdpbench.TCP {
 			if m.sockets, err = openSDPNetwork(c); err != nil {
 				return err

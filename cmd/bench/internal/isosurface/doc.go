@@ -8,7 +8,7 @@
 // the same on every machine.
 //
 //	volume, err := isosurface.NewVolume(isosurface.SpecFor(16 << 20)) // 256 by 256 by 256
-//	picture, report, err := isosurface.Run(ctx, datacutter.TCP{}, isosurface.Options{Volume: volume})
+//	picture, report, err := isosurface.Run(ctx, datacutter.NewTCP(""), isosurface.Options{Volume: volume})
 //	fmt.Println(report.Elapsed())
 //
 // Read sends the samples in blocks of as many cells as fill a unit, with the

@@ -15,7 +15,7 @@ func Example() {
 	volume, err := isosurface.NewVolume(isosurface.SpecFor(64 << 10))
 	check(err)
 	query := isosurface.Query{Iso: 120, Rotation: [4]int{3, 1, -2, 0}, Size: 100}
-	picture, report, err := isosurface.Run(context.Background(), datacutter.TCP{},
+	picture, report, err := isosurface.Run(context.Background(), datacutter.NewTCP(""),
 		isosurface.Options{Volume: volume, Query: query, Hosts: []string{"client", "a", "b", "c"}})
 	check(err)
 

@@ -37,7 +37,7 @@ func TestGoldenPictures(t *testing.T) {
 		if c.query.Size == 200 {
 			apptest.CompareGolden(t, "testdata/blobs.png", want)
 		}
-		got, report, err := Run(apptest.TimeoutContext(t), datacutter.TCP{}, Options{Volume: v, Query: c.query, UnitSize: c.unitSize})
+		got, report, err := Run(apptest.TimeoutContext(t), datacutter.NewTCP(""), Options{Volume: v, Query: c.query, UnitSize: c.unitSize})
 		require.NoError(t, err)
 		require.Equal(t, apptest.EncodePNG(t, want), apptest.EncodePNG(t, got), name)
 		require.Len(t, report.Instances, 24, "the paper's six groups of four filters")
@@ -60,7 +60,7 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 		}
 		want, err := Reference(o.Volume, o.Query)
 		require.NoError(rt, err)
-		got, _, err := Run(apptest.TimeoutContext(t), new(datacutter.Memory), o)
+		got, _, err := Run(apptest.TimeoutContext(t), datacutter.NewMemory(), o)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got)
 	})
@@ -104,7 +104,7 @@ func TestShortFile(t *testing.T) {
 	b := volumeFile(t)
 	v, err := Open(bytes.NewReader(b[:len(b)-1]), int64(len(b)))
 	require.NoError(t, err)
-	_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Volume: v})
+	_, _, err = Run(apptest.TimeoutContext(t), datacutter.NewMemory(), Options{Volume: v})
 	require.ErrorContains(t, err, "datacutter: read[0] of group ")
 	require.ErrorContains(t, err, "read plane 5: ")
 	_, err = Reference(v, Query{})
@@ -113,7 +113,7 @@ func TestShortFile(t *testing.T) {
 
 func BenchmarkRun(b *testing.B) {
 	v := newVolume(b, SpecFor(1<<20))
-	for name, network := range map[string]datacutter.Network{"memory": new(datacutter.Memory), "tcp": datacutter.TCP{}} {
+	for name, network := range map[string]datacutter.Network{"memory": datacutter.NewMemory(), "tcp": datacutter.NewTCP("")} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(1 << 20)
 			for b.Loop() {

@@ -9,7 +9,7 @@
 // any size that look like stained tissue, the same on every machine.
 //
 //	slide, err := microscope.NewSlide(microscope.SpecFor(64<<20, 1024)) // 64 MiB of pixels, tiles for units of 1 KiB
-//	picture, report, err := microscope.Run(ctx, datacutter.TCP{}, microscope.Options{Slide: slide})
+//	picture, report, err := microscope.Run(ctx, datacutter.NewTCP(""), microscope.Options{Slide: slide})
 //	fmt.Println(report.Elapsed())
 //
 // A unit is one tile at a stage of the group: compressed, as pixels, as the

@@ -16,7 +16,7 @@ func Example() {
 	slide, err := microscope.NewSlide(microscope.SpecFor(256<<10, 1024))
 	check(err)
 	query := microscope.Query{Region: image.Rect(40, 80, 240, 240), Zoom: 4}
-	picture, report, err := microscope.Run(context.Background(), datacutter.TCP{},
+	picture, report, err := microscope.Run(context.Background(), datacutter.NewTCP(""),
 		microscope.Options{Slide: slide, Query: query, Hosts: []string{"client", "a", "b", "c"}})
 	check(err)
 

@@ -46,7 +46,7 @@ func TestGoldenPictures(t *testing.T) {
 		if c.zoom == 1 {
 			apptest.CompareGolden(t, "testdata/slide.png", want)
 		}
-		got, report, err := Run(apptest.TimeoutContext(t), datacutter.TCP{}, Options{Slide: s, Query: q, UnitSize: c.unitSize})
+		got, report, err := Run(apptest.TimeoutContext(t), datacutter.NewTCP(""), Options{Slide: s, Query: q, UnitSize: c.unitSize})
 		require.NoError(t, err)
 		require.Equal(t, apptest.EncodePNG(t, want), apptest.EncodePNG(t, got), name)
 		require.Len(t, report.Instances, 25, "the paper's five groups of five filters")
@@ -78,7 +78,7 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 			require.ErrorIs(rt, err, ErrQuery)
 			return
 		}
-		got, _, err := Run(apptest.TimeoutContext(t), new(datacutter.Memory), o)
+		got, _, err := Run(apptest.TimeoutContext(t), datacutter.NewMemory(), o)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got)
 	})
@@ -137,13 +137,13 @@ func TestOptionsThatCannotRun(t *testing.T) {
 	require.NoError(t, err)
 	l := datacutter.Spread(a.Job().Group, 1, "a")
 	l[4].Copies = 2
-	_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Slide: s, Layout: l})
+	_, _, err = Run(apptest.TimeoutContext(t), datacutter.NewMemory(), Options{Slide: s, Layout: l})
 	require.ErrorContains(t, err, "filter view with several copies")
 }
 
 func BenchmarkRun(b *testing.B) {
 	s := newSlide(b, SpecFor(3<<20, 1024))
-	for name, network := range map[string]datacutter.Network{"memory": new(datacutter.Memory), "tcp": datacutter.TCP{}} {
+	for name, network := range map[string]datacutter.Network{"memory": datacutter.NewMemory(), "tcp": datacutter.NewTCP("")} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(3 << 20)
 			for b.Loop() {

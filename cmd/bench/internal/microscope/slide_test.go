@@ -132,7 +132,7 @@ func TestBadTiles(t *testing.T) {
 		change(b)
 		s, err := open(b)
 		require.NoError(t, err)
-		_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Slide: s})
+		_, _, err = Run(apptest.TimeoutContext(t), datacutter.NewMemory(), Options{Slide: s})
 		require.ErrorContains(t, err, "datacutter: decompress[0] of group ")
 		require.ErrorContains(t, err, says)
 		_, err = Reference(s, Query{s.Bounds(), 1})
