@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
@@ -18,7 +17,7 @@ import (
 // An sdpNetwork is a datacutter.Network by SDP on an adapter of its own.
 type sdpNetwork struct {
 	dev     *rnic.Device
-	options sdp.Options // of all stacks, with the connection manager
+	options sdp.Options // of all stacks
 	stack   *sdp.Stack  // of the current run
 	udp     uint16      // the adapter's port
 
@@ -41,19 +40,15 @@ func openSDPNetwork(c Config) (*sdpNetwork, error) {
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	if o.Manager, err = cm.New(dev, cm.Options{}); err != nil {
-		return nil, errors.Join(err, dev.Close())
-	}
 	stack, err := sdp.New(dev, o)
 	if err != nil {
-		return nil, errors.Join(err, o.Manager.Close(), dev.Close())
+		return nil, errors.Join(err, dev.Close())
 	}
 	return &sdpNetwork{dev: dev, options: o, stack: stack, udp: port.UDPPort}, nil
 }
 
 func (s *sdpNetwork) close() {
 	s.stack.Close()
-	s.options.Manager.Close()
 	s.dev.Close()
 }
 
