@@ -1,7 +1,7 @@
 // Package bench defines experiments: their description, their registry,
 // the rows they emit and the verdict they return.
 //
-// An experiment is one file in cmd/bench/internal/experiments:
+// An experiment is registered by a file in cmd/bench/internal/experiments:
 //
 //	func init() {
 //		bench.Register(&bench.Experiment{

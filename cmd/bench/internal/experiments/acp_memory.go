@@ -26,7 +26,7 @@ func init() {
 			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "4KiB,64KiB", Doc: "bytes of a slot"},
 			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Doc: "slots of one side"},
 		},
-		Run: acpMemory,
+		Run: evaluated(acpMemory),
 	})
 }
 
@@ -39,29 +39,25 @@ const (
 	paperReceive = 160
 )
 
-func acpMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func acpMemory(ctx context.Context, r *run) error {
 	counts := r.Ints("ranks")
 	r.Plan(len(counts) + len(r.Ints("slot-sizes")))
-	var j evaluation
 	var sizes []float64
 	for _, n := range counts {
 		r.Step("%d ranks", n)
 		bytes, err := rankMemory(n)
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		sizes = append(sizes, bytes)
 		r.Emit(bench.Row{Series: "basic-layer", X: float64(n), XUnit: ranksUnit, Y: bytes, YUnit: measure.Bytes})
 	}
 	if first, last := 0, len(counts)-1; counts[last] > counts[first] {
 		each := (sizes[last] - sizes[first]) / float64(counts[last]-counts[first])
-		j.atMost("bytes for each rank", each, paperRank)
-		j.atMost("MB constant part", (sizes[first]-each*float64(counts[first]))/1e6, paperConst/1e6)
+		r.atMost("bytes for each rank", each, paperRank)
+		r.atMost("MB constant part", (sizes[first]-each*float64(counts[first]))/1e6, paperConst/1e6)
 	}
-	if err := channelMemory(r, &j); err != nil {
-		return bench.Verdict{}, err
-	}
-	return j.makeVerdict(), nil
+	return channelMemory(r)
 }
 
 // A soleRankManager is the process manager of one rank of a large job whose other ranks do not
@@ -102,7 +98,7 @@ func heapInUse() int64 {
 
 // channelMemory emits the memory of both sides of channels: the bytes that they request from
 // the allocator, and the growth of the heap including the adapter's part.
-func channelMemory(r *bench.Run, j *evaluation) error {
+func channelMemory(r *run) error {
 	dev, err := rnic.Open(rnic.Options{})
 	if err != nil {
 		return err
@@ -132,6 +128,6 @@ func channelMemory(r *bench.Run, j *evaluation) error {
 			}
 		}
 	}
-	j.addNote(over.value <= 0, "%s: %+.0f bytes over the formula (at most 0)", over.where, over.value)
+	r.addNote(over.value <= 0, "%s: %+.0f bytes over the formula (at most 0)", over.where, over.value)
 	return nil
 }

@@ -36,9 +36,7 @@ func init() {
 				"for any size of the data set, and these two differ by at most 10 %%.", a.name, 100*(1-a.limit)),
 			Axes:   []bench.Axis{{Name: "data-set size", Unit: measure.Bytes}},
 			Params: dcParams(),
-			Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-				return runApplication(ctx, r, a.app, a.limit)
-			},
+			Run:    evaluated(func(ctx context.Context, r *run) error { return runApplication(ctx, r, a.app, a.limit) }),
 		})
 	}
 }
@@ -58,38 +56,39 @@ func dcParams() []bench.Param {
 
 // runApplication measures run times over the size of the data set. limit is that of RDMA-based
 // and NIC-assisted over credit-based flow control.
-func runApplication(ctx context.Context, r *bench.Run, app dcbench.App, limit float64) (bench.Verdict, error) {
+func runApplication(ctx context.Context, r *run, app dcbench.App, limit float64) error {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + 2*len(sizes))
 	dir, err := dcbench.TempDir()
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	r.Step("starting processes")
 	all, err := openClusters(ctx, r)
 	defer all.close()
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
-	v := appEvaluation{limit: limit}
+	v := appRun{run: r, limit: limit}
 	for _, size := range sizes {
 		r.Step("a data set of %s", formatKiB(size))
 		data, err := dcbench.NewDataSet(dir, app, int64(size), r.Int("unit"))
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		r.Step("runs with %s", formatKiB(size))
 		samples, err := all.measureRuns(ctx, r, data, size)
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		if err := data.Remove(); err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		v.addSize(size, samples[sdpbench.NIC], samples[sdpbench.RDMA], samples[sdpbench.Credit])
 	}
-	return v.makeVerdict(), nil
+	v.compareModes()
+	return nil
 }
 
 // formatKiB formats a size in MiB or KiB.
@@ -110,7 +109,7 @@ type cluster struct {
 
 // openClusters opens TCP and the three flow control modes. The caller must close them, also
 // after an error.
-func openClusters(ctx context.Context, r *bench.Run) (all clusters, err error) {
+func openClusters(ctx context.Context, r *run) (all clusters, err error) {
 	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
 		c, err := dcbench.Open(ctx, dcbench.Config{Transport: over, Processes: r.Int("processes"), Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes")})
 		if err != nil {
@@ -128,7 +127,7 @@ func (all clusters) close() {
 }
 
 // measureRuns runs all clusters alternately on a data set, and returns the times.
-func (all clusters) measureRuns(ctx context.Context, r *bench.Run, data *dcbench.DataSet, size int) (map[sdpbench.Transport][]float64, error) {
+func (all clusters) measureRuns(ctx context.Context, r *run, data *dcbench.DataSet, size int) (map[sdpbench.Transport][]float64, error) {
 	var set seriesSet
 	packed := make([][]float64, len(all)) // units per message, by round
 	for i, c := range all {
@@ -140,12 +139,11 @@ func (all clusters) measureRuns(ctx context.Context, r *bench.Run, data *dcbench
 			packed[i] = append(packed[i], float64(res.Units)/float64(max(res.Messages, 1)))
 		}))
 	}
-	samples, err := set.runAlternating(ctx, r.Int("rounds"))
+	at := atSize(size, milliseconds)
+	samples, _, err := r.measurePoint(ctx, &set, at)
 	if err != nil {
 		return nil, err
 	}
-	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: milliseconds}
-	r.EmitAgainst(at, samples[0], samples[1:]...)
 	times := make(map[sdpbench.Transport][]float64)
 	for i, c := range all {
 		times[c.transport] = samples[i].Figures
@@ -157,21 +155,22 @@ func (all clusters) measureRuns(ctx context.Context, r *bench.Run, data *dcbench
 	return times, nil
 }
 
-// An appEvaluation compares the flow control modes at each size.
-type appEvaluation struct {
-	evaluation
+// An appRun compares the flow control modes at each size.
+type appRun struct {
+	*run
 	limit             float64 // of RDMA-based and NIC-assisted over credit-based
 	nic, rdma         extreme // over credit-based
 	largerOverSmaller extreme // the slower of the two over the other
 }
 
-func (v *appEvaluation) addSize(size int, nic, rdma, credit []float64) {
+func (v *appRun) addSize(size int, nic, rdma, credit []float64) {
 	v.nic.keepMax(measure.MedianRatio(nic, credit), "with %s", formatKiB(size))
 	v.rdma.keepMax(measure.MedianRatio(rdma, credit), "with %s", formatKiB(size))
 	v.largerOverSmaller.keepMax(largerOverSmaller(nic, rdma), "with %s", formatKiB(size))
 }
 
-func (v *appEvaluation) makeVerdict() bench.Verdict {
+// compareModes checks the largest ratios of all sizes.
+func (v *appRun) compareModes() {
 	for _, d := range []struct {
 		over sdpbench.Transport
 		most extreme
@@ -179,5 +178,4 @@ func (v *appEvaluation) makeVerdict() bench.Verdict {
 		v.atMost(fmt.Sprintf("%s over %s at worst %s", d.over, sdpbench.Credit, d.most.where), d.most.value, v.limit)
 	}
 	v.atMost(fmt.Sprintf("the slower of %s and %s over the other at worst %s", sdpbench.NIC, sdpbench.RDMA, v.largerOverSmaller.where), v.largerOverSmaller.value, sameDesigns)
-	return v.evaluation.makeVerdict()
 }

@@ -1,4 +1,4 @@
-// Package experiments has the experiments, one file each. Importing the package
+// Package experiments has the experiments, one file for each family. Importing the package
 // registers all of them:
 //
 //	import _ "github.com/softrnic/softrnic/cmd/bench/internal/experiments"

@@ -1,11 +1,13 @@
 package experiments
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
 // An evaluation compares ratios with limits and makes the verdict. The claim holds if all
@@ -72,6 +74,57 @@ func (j *evaluation) makeVerdict() bench.Verdict {
 	}
 	v.Reason = strings.Join(append([]string{v.Reason}, j.remarks...), "; ")
 	return v
+}
+
+// A run is a running experiment and the evaluation of its claim.
+type run struct {
+	*bench.Run
+	evaluation
+}
+
+// evaluated returns the Run function of an experiment whose verdict is that of its evaluation.
+func evaluated(do func(context.Context, *run) error) func(context.Context, *bench.Run) (bench.Verdict, error) {
+	return func(ctx context.Context, b *bench.Run) (bench.Verdict, error) {
+		r := &run{Run: b}
+		if err := do(ctx, r); err != nil {
+			return bench.Verdict{}, err
+		}
+		return r.makeVerdict(), nil
+	}
+}
+
+// measurePoint runs the series alternately, for the number of rounds of the parameter "rounds",
+// emits their samples, of which the first is the baseline of the others, and returns the ratios
+// of the others to it.
+func (r *run) measurePoint(ctx context.Context, set *seriesSet, at bench.Point) (samples []bench.Sample, ratios []float64, err error) {
+	if samples, err = set.runAlternating(ctx, r.Int("rounds")); err != nil {
+		return nil, nil, err
+	}
+	return samples, r.EmitAgainst(at, samples[0], samples[1:]...), nil
+}
+
+// measureSizes calls latency with each size of the parameter "latency", and bandwidth with each
+// of the parameter "bandwidth". It plans one step for each size.
+func (r *run) measureSizes(ctx context.Context, latency, bandwidth func(ctx context.Context, size int) error) error {
+	r.Plan(len(r.Ints("latency")) + len(r.Ints("bandwidth")))
+	for _, size := range r.Ints("latency") {
+		r.Step("latency of %d B", size)
+		if err := latency(ctx, size); err != nil {
+			return err
+		}
+	}
+	for _, size := range r.Ints("bandwidth") {
+		r.Step("bandwidth of %d B", size)
+		if err := bandwidth(ctx, size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atSize returns the point of a number of bytes.
+func atSize(size int, unit string) bench.Point {
+	return bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}
 }
 
 // An extreme is the largest or smallest of several figures, and its location.

@@ -32,7 +32,7 @@ func init() {
 			layersLimit(),
 		},
 		Tour: bench.Settings{},
-		Run:  layersLatency,
+		Run:  evaluated(layersLatency),
 	})
 	bench.Register(&bench.Experiment{
 		Name:   "layers-stream",
@@ -49,7 +49,7 @@ func init() {
 			layersLimit(),
 		},
 		Tour: bench.Settings{},
-		Run:  layersStream,
+		Run:  evaluated(layersStream),
 	})
 }
 
@@ -64,8 +64,7 @@ const rdmMessages = "rdm-send"
 // A layersRun has the targets of one experiment: the layers with their default options, the
 // programs that people use otherwise, and the limit.
 type layersRun struct {
-	*bench.Run
-	evaluation
+	*run
 	pair  *verbsbench.Pair
 	tcp   *sdpbench.Pair
 	sdp   *sdpbench.Pair
@@ -78,43 +77,43 @@ type layersRun struct {
 var layersChannel = acpbench.Channel{SlotSize: claimedSlot, Imm: true}
 
 // runLayers opens the processes of all layers and measures point at every size.
-func runLayers(ctx context.Context, r *bench.Run, point func(*layersRun, context.Context, int) error) (v bench.Verdict, err error) {
+func runLayers(ctx context.Context, r *run, point func(*layersRun, context.Context, int) error) (err error) {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + len(sizes)*(1+r.Int("rounds")))
 	r.Step("starting processes")
-	l := &layersRun{Run: r}
+	l := &layersRun{run: r}
 	if l.pair, err = verbsbench.OpenPair(ctx, verbsbench.Config{Spin: rnic.DefaultSpin}); err != nil {
-		return v, err
+		return err
 	}
 	defer l.pair.Close()
 	if l.tcp, err = sdpbench.Open(ctx, sdpbench.Config{Transport: sdpbench.TCP}); err != nil {
-		return v, err
+		return err
 	}
 	defer l.tcp.Close()
 	if l.sdp, err = sdpbench.Open(ctx, sdpbench.Config{Transport: sdpbench.NIC}); err != nil {
-		return v, err
+		return err
 	}
 	defer l.sdp.Close()
 	if l.mpi, err = mpibench.Open(ctx, mpibench.Config{Transport: mpibench.Shared, Ranks: 2}); err != nil {
-		return v, err
+		return err
 	}
 	defer l.mpi.Close()
 	if l.acp, err = acpbench.Open(ctx, acpbench.Config{Ranks: 2}); err != nil {
-		return v, err
+		return err
 	}
 	defer l.acp.Close()
 	if l.other, err = openOpenMPI(ctx, r); err != nil {
-		return v, err
+		return err
 	}
 	defer l.other.close()
 	for _, size := range sizes {
 		r.Step("%d B: opening connections", size)
 		if err := point(l, ctx, size); err != nil {
-			return v, fmt.Errorf("%d B: %w", size, err)
+			return fmt.Errorf("%d B: %w", size, err)
 		}
 	}
 	l.other.explainAbsence(&l.evaluation)
-	return l.makeVerdict(), nil
+	return nil
 }
 
 // measureSet runs the rounds, each a step, and emits their samples.
@@ -130,7 +129,7 @@ func (l *layersRun) measureSet(ctx context.Context, set *seriesSet, size int, un
 	if err != nil {
 		return nil, err
 	}
-	l.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
+	l.EmitAgainst(atSize(size, unit), samples[0], samples[1:]...)
 	return samples, nil
 }
 
@@ -139,7 +138,7 @@ var layerSeries = []string{
 	string(verbsbench.RCWrite), string(verbsbench.RCSend), rdmMessages, string(sdpbench.NIC), string(mpibench.Shared), channelSeries(layersChannel),
 }
 
-func layersLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func layersLatency(ctx context.Context, r *run) error {
 	return runLayers(ctx, r, (*layersRun).measureLatency)
 }
 
@@ -193,7 +192,7 @@ func (l *layersRun) measureLatency(ctx context.Context, size int) error {
 	return nil
 }
 
-func layersStream(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func layersStream(ctx context.Context, r *run) error {
 	return runLayers(ctx, r, (*layersRun).measureStream)
 }
 

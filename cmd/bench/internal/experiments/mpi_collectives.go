@@ -43,7 +43,7 @@ func init() {
 			Claim:  claim,
 			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
 			Params: params, Tour: tour,
-			Run: c.runExperiment,
+			Run: evaluated(c.runExperiment),
 		})
 	}
 }
@@ -63,7 +63,7 @@ var comparedOn = []int{4, 16}
 
 // runExperiment measures a call on increasing numbers of ranks. The largest is compared with
 // TCP.
-func (c imbExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func (c imbExperiment) runExperiment(ctx context.Context, r *run) error {
 	size := 0
 	if c.size != "" {
 		size = r.Int("size")
@@ -72,10 +72,9 @@ func (c imbExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.V
 	r.Plan(len(counts))
 	other, err := openOpenMPI(ctx, r)
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer other.close()
-	var j evaluation
 	for _, ranks := range counts {
 		r.Step("%d ranks", ranks)
 		samples, err := rankPoint(ctx, r, ranks, measure.Microseconds, func(all jobs, set *seriesSet) {
@@ -83,11 +82,11 @@ func (c imbExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.V
 			other.addTo(set, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
 		})
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		against := func(baseline string, limit float64) {
 			eachRatioOver(samples, baseline, func(series string, ratio float64) {
-				j.atMost(fmt.Sprintf("on %d ranks %s over %s", ranks, series, baseline), ratio, limit)
+				r.atMost(fmt.Sprintf("on %d ranks %s over %s", ranks, series, baseline), ratio, limit)
 			})
 		}
 		if c.overAnother > 0 && slices.Contains(comparedOn, ranks) {
@@ -97,6 +96,6 @@ func (c imbExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.V
 			against(string(mpibench.TCP), c.overTCP)
 		}
 	}
-	other.explainAbsence(&j)
-	return j.makeVerdict(), nil
+	other.explainAbsence(&r.evaluation)
+	return nil
 }

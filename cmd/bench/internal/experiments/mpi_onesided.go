@@ -31,7 +31,7 @@ func init() {
 				{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "windows of 64 operations in a round; ten times as many for operations of up to 8 KiB"},
 				{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
 			},
-			Run: o.runExperiment,
+			Run: evaluated(o.runExperiment),
 		})
 	}
 }
@@ -50,41 +50,40 @@ const overMessages = "mpi-two-sided"
 
 // A oneSidedRun is a running experiment.
 type oneSidedRun struct {
-	*bench.Run
+	*run
 	oneSided
 	all   jobs
 	pair  *verbsbench.Pair
 	other openMPI
 }
 
-func (o oneSided) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func (o oneSided) runExperiment(ctx context.Context, r *run) error {
 	latencies, bandwidths := r.Ints("latency"), r.Ints("bandwidth")
 	r.Plan(1 + len(latencies) + len(bandwidths))
 	r.Step("opening connections")
-	x := oneSidedRun{Run: r, oneSided: o}
+	x := oneSidedRun{run: r, oneSided: o}
 	var err error
 	x.all, err = openTransports(ctx, 2, mpibench.TCP, mpibench.RDMA, mpibench.FastMessages, mpibench.RDMAMessages)
 	defer x.all.close()
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	if x.pair, err = verbsbench.OpenPair(ctx, verbsbench.Config{}); err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer x.pair.Close()
 	if x.other, err = openOpenMPI(ctx, r); err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer x.other.close()
-	var j evaluation
 	for _, size := range latencies {
 		r.Step("latency of %d B", size)
 		samples, err := x.measureLatency(ctx, size)
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		if size == claimedAt {
-			o.evaluateLatency(&j, samples)
+			o.evaluateLatency(&r.evaluation, samples)
 		}
 	}
 	best := map[string]float64{}
@@ -92,16 +91,16 @@ func (o oneSided) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdic
 		r.Step("bandwidth of %d B", size)
 		samples, err := x.measureBandwidth(ctx, size)
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		for _, s := range samples {
 			best[s.Series] = max(best[s.Series], measure.Median(s.Figures))
 		}
 	}
 	direct, tcp := string(mpibench.RDMA), string(mpibench.TCP)
-	j.atLeast("peak of "+direct+" over that of "+tcp, best[direct]/best[tcp], o.peakOverTCP)
-	x.other.explainAbsence(&j)
-	return j.makeVerdict(), nil
+	r.atLeast("peak of "+direct+" over that of "+tcp, best[direct]/best[tcp], o.peakOverTCP)
+	x.other.explainAbsence(&r.evaluation)
+	return nil
 }
 
 // measureLatency measures the time until an operation is complete at the target, and that of
@@ -123,7 +122,8 @@ func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sam
 		set.addSeries(string(x.bare)+"-round-trip", fullRoundTrip(meanRounds(bare, nil)))
 	}
 	x.other.addTo(&set, 2, x.op, size, iters)
-	return x.measurePoint(ctx, set, size, measure.Microseconds)
+	samples, _, err := x.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
+	return samples, err
 }
 
 // measureBandwidth measures windows of operations.
@@ -142,16 +142,8 @@ func (x *oneSidedRun) measureBandwidth(ctx context.Context, size int) ([]bench.S
 	set.addSeries(overMessages, x.all.jobFor(mpibench.RDMA).Bandwidth(size, windows))
 	set.addSeries(string(x.bare), stream.Rounds(x.Duration("time"), verbsbench.Flow.MBps))
 	x.other.addTo(&set, 2, x.op+"-bandwidth", size, windows)
-	return x.measurePoint(ctx, set, size, measure.MegabytesPerSec)
-}
-
-func (x *oneSidedRun) measurePoint(ctx context.Context, set seriesSet, size int, unit string) ([]bench.Sample, error) {
-	samples, err := set.runAlternating(ctx, x.Int("rounds"))
-	if err != nil {
-		return nil, err
-	}
-	x.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
-	return samples, nil
+	samples, _, err := x.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec))
+	return samples, err
 }
 
 // fullRoundTrip returns a round whose figure is that of half, doubled.

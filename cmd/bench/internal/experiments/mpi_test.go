@@ -8,98 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
-	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
 )
-
-// Every MPI experiment includes MPI over TCP as the baseline.
-func TestMPIExperiments(t *testing.T) {
-	for _, c := range []smallRun{
-		{
-			name:  "mpi-latency",
-			set:   bench.Settings{"beside": "nothing", "sizes": "8,5000", "iters": "30", "rounds": "2"},
-			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"}},
-		},
-		{
-			name: "mpi-bandwidth",
-			set:  bench.Settings{"beside": "nothing", "sizes": "8,64KiB", "windows": "2", "rounds": "2", "time": "5ms"},
-			units: map[string][]string{
-				measure.MegabytesPerSec:   {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"},
-				measure.MessagesPerSecond: {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"},
-			},
-		},
-		{
-			name: "mpi-put",
-			set:  bench.Settings{"beside": "nothing", "latency": "8", "bandwidth": "1KiB,64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
-			units: map[string][]string{
-				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write-round-trip"},
-				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write"},
-			},
-		},
-		{
-			name: "mpi-get",
-			set:  bench.Settings{"beside": "nothing", "latency": "5000", "bandwidth": "64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
-			units: map[string][]string{
-				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
-				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
-			},
-		},
-		{
-			name:  "imb-allreduce",
-			set:   bench.Settings{"beside": "nothing", "ranks": "4,2", "iters": "10", "rounds": "2"},
-			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
-		},
-		{
-			name:  "imb-allgather",
-			set:   bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "size": "1000"},
-			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
-		},
-		{
-			name:  "imb-barrier",
-			set:   bench.Settings{"beside": "nothing", "ranks": "4", "iters": "10", "rounds": "2", "over": "rdma,fast"},
-			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-fast"}},
-		},
-		{
-			name:  "nas-is",
-			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
-			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
-		},
-		{
-			name:  "nas-cg",
-			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
-			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
-		},
-		{
-			name:  "nas-ep",
-			set:   bench.Settings{"ranks": "2", "class": "S", "rounds": "1"},
-			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
-		},
-		{
-			name:  "a2a-rdma",
-			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "100", "iters": "3", "rounds": "2"},
-			units: map[string][]string{"us on 3 ranks": {"direct-srq", "rdma", "rtsrtr"}},
-		},
-		{
-			name:  "a2a-ud",
-			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "64", "iters": "3", "rounds": "2"},
-			units: map[string][]string{"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table", "shared"}},
-		},
-		{
-			name: "a2a-hybrid",
-			set:  bench.Settings{"ranks": "3", "limits": "1,2,3", "size": "100", "memory": "2,3", "iters": "3", "rounds": "2"},
-			units: map[string][]string{
-				measure.Microseconds: {"hybrid"},
-				measure.Bytes:        {"memory-per-rank", "memory-per-rank-ud", "memory-per-rank-rc"},
-			},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.long = c.name != "mpi-latency" && c.name != "nas-is"
-			c.check(t)
-		})
-	}
-}
 
 func TestEvaluatePeaks(t *testing.T) {
 	all := jobs{{Config: mpibench.Config{Transport: mpibench.TCP}}, {Config: mpibench.Config{Transport: mpibench.Fast}}, {Config: mpibench.Config{Transport: mpibench.RDMA}}}

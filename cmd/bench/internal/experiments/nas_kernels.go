@@ -33,7 +33,7 @@ func init() {
 				{Name: "beside", Kind: bench.Words, Default: "npb", Choices: []string{"npb", "nothing"}, Doc: "other implementation to run: NAS' own programs, such as is.A.x in PATH, with Open MPI over TCP"},
 				{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			},
-			Run: k.runExperiment,
+			Run: evaluated(k.runExperiment),
 		})
 	}
 }
@@ -47,7 +47,6 @@ type nasExperiment struct {
 	even                    float64 // or the maximum ratio in either direction
 }
 
-// overNPB is the series of NAS' own programs, which are built with Open MPI.
 const (
 	// overNPB is the series of NAS' own programs, which are built with Open MPI.
 	overNPB    = "npb-" + overOpenMPI
@@ -67,16 +66,15 @@ func (k nasExperiment) claimText() string {
 }
 
 // runExperiment measures a kernel. The ranks verify its result.
-func (k nasExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func (k nasExperiment) runExperiment(ctx context.Context, r *run) error {
 	words := r.Words("class")
 	class, err := nas.ParseClass(words[len(words)-1])
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
-	var j evaluation
-	npb, err := k.findNPB(ctx, r, class, &j)
+	npb, err := k.findNPB(ctx, r, class)
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	counts := r.Ints("ranks")
 	r.Plan(len(counts))
@@ -89,22 +87,22 @@ func (k nasExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.V
 			}
 		})
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
-		k.evaluateKernel(&j, samples, class, ranks, ranks == slices.Max(counts))
+		k.evaluateKernel(&r.evaluation, samples, class, ranks, ranks == slices.Max(counts))
 	}
-	return j.makeVerdict(), nil
+	return nil
 }
 
 // findNPB returns NAS' own program, or nil if it is not selected or not installed.
-func (k nasExperiment) findNPB(ctx context.Context, r *bench.Run, class nas.Class, j *evaluation) (*peers.NPB, error) {
+func (k nasExperiment) findNPB(ctx context.Context, r *run, class nas.Class) (*peers.NPB, error) {
 	if !slices.Contains(r.Words("beside"), "npb") {
-		j.addRemark("NAS' own program was not selected")
+		r.addRemark("NAS' own program was not selected")
 		return nil, nil
 	}
 	npb, err := peers.FindNPB(ctx, k.kernel, class.String())
 	if errors.Is(err, exec.ErrNotFound) {
-		j.addRemark("no comparison with NAS' own program: %v", err)
+		r.addRemark("no comparison with NAS' own program: %v", err)
 		return nil, nil
 	}
 	return npb, err

@@ -22,13 +22,13 @@ const overOpenMPI = "openmpi-tcp"
 //	...
 //	all.addTo(&set, ...)
 //	other.addTo(&set, ranks, "alltoall", size, iters)
-//	samples, err := set.runAlternating(ctx, r.Int("rounds"))
+//	samples, _, err := r.measurePoint(ctx, &set, at)
 //	...
 //	if ratio, ok := medianRatioOf(samples, "mpi-rdma", overOpenMPI); ok {
-//		j.atMost("mpi-rdma over Open MPI", ratio, 1)
+//		r.atMost("mpi-rdma over Open MPI", ratio, 1)
 //	}
 //	...
-//	other.explainAbsence(&j) // explains if it is not installed
+//	other.explainAbsence(&r.evaluation) // explains if it is not installed
 type openMPI struct {
 	program *peers.OpenMPI // nil if Open MPI is not measured
 	absence string         // reason for a nil program
@@ -45,7 +45,7 @@ func besideOpenMPI() bench.Param {
 // openOpenMPI compiles and tests the program that measures Open MPI. If Open MPI is not
 // installed or does not work, the experiment continues without it. The caller must close the
 // result.
-func openOpenMPI(ctx context.Context, r *bench.Run) (o openMPI, err error) {
+func openOpenMPI(ctx context.Context, r *run) (o openMPI, err error) {
 	if !slices.Contains(r.Words("beside"), "openmpi") {
 		return openMPI{absence: "Open MPI was not selected"}, nil
 	}

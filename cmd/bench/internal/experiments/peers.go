@@ -27,45 +27,34 @@ func init() {
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "200", Doc: "round trips in a round, or messages in a stream of another implementation"},
 			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a round of our own streams"},
 		},
-		Run: comparePeers,
+		Run: evaluated(comparePeers),
 	})
 }
 
 // A comparison is a running experiment.
 type comparison struct {
-	*bench.Run
-	evaluation
+	*run
 	pair   *verbsbench.Pair
 	device string // the kernel's RDMA device, or ""
 }
 
-func comparePeers(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	r.Plan(len(r.Ints("latency")) + len(r.Ints("bandwidth")))
+func comparePeers(ctx context.Context, r *run) error {
 	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer pair.Close()
-	c := &comparison{Run: r, pair: pair}
+	c := &comparison{run: r, pair: pair}
 	if c.wantsPeer("rdma") {
 		c.device, _ = peers.RDMADevice()
 	}
-	for _, size := range r.Ints("latency") {
-		r.Step("latency of %d B", size)
-		if err := c.measureLatency(ctx, size); err != nil {
-			return bench.Verdict{}, err
-		}
-	}
-	for _, size := range r.Ints("bandwidth") {
-		r.Step("bandwidth of %d B", size)
-		if err := c.measureBandwidth(ctx, size); err != nil {
-			return bench.Verdict{}, err
-		}
+	if err := r.measureSizes(ctx, c.measureLatency, c.measureBandwidth); err != nil {
+		return err
 	}
 	if c.device == "" && c.wantsPeer("rdma") {
 		c.addRemark("no kernel RDMA device with perftest here")
 	}
-	return c.makeVerdict(), nil
+	return nil
 }
 
 func (c *comparison) wantsPeer(name string) bool { return slices.Contains(c.Words("beside"), name) }
@@ -85,7 +74,7 @@ func (c *comparison) measureLatency(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	return c.measurePoint(ctx, set, size, measure.Microseconds, c.atMost, peerRounds{
+	return c.comparePoint(ctx, set, size, measure.Microseconds, c.atMost, peerRounds{
 		rdmaLimit: 1.5, write: peers.IBWriteLat, send: peers.IBSendLat,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Latency(ctx, iters) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXLatency(ctx, "tcp", size, iters) },
@@ -104,7 +93,7 @@ func (c *comparison) measureBandwidth(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	return c.measurePoint(ctx, set, size, measure.MegabytesPerSec, c.atLeast, peerRounds{
+	return c.comparePoint(ctx, set, size, measure.MegabytesPerSec, c.atLeast, peerRounds{
 		rdmaLimit: 1, write: peers.IBWriteBW, send: peers.IBSendBW,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Bandwidth(ctx, iters*size) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXBandwidth(ctx, "tcp", size, iters) },
@@ -154,9 +143,9 @@ func (c *comparison) openPeers(ctx context.Context, size int, how peerRounds) (l
 
 const rdmaSend = "-rc-send" // suffix of the RDMA device's series that is compared with our sends
 
-// measurePoint measures all series at one size and compares our RC write, or RC send, with each
+// comparePoint measures all series at one size and compares our RC write, or RC send, with each
 // of the others.
-func (c *comparison) measurePoint(ctx context.Context, set seriesSet, size int, unit string,
+func (c *comparison) comparePoint(ctx context.Context, set seriesSet, size int, unit string,
 	check func(desc string, ratio, limit float64), rounds peerRounds) error {
 	others, end, err := c.openPeers(ctx, size, rounds)
 	if err != nil {
@@ -174,11 +163,10 @@ func (c *comparison) measurePoint(ctx context.Context, set seriesSet, size int, 
 	for _, r := range others {
 		set.addSeries(r.series, r.round)
 	}
-	samples, err := set.runAlternating(ctx, c.Int("rounds"))
+	samples, _, err := c.measurePoint(ctx, &set, atSize(size, unit))
 	if err != nil {
 		return err
 	}
-	c.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
 	for i, r := range others {
 		mine := samples[1]
 		if r.series == c.device+rdmaSend {

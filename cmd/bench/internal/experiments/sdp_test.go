@@ -7,70 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
-	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
 )
 
-// Every SDP experiment includes all flow control modes, and TCP as the baseline.
-func TestSDPExperiments(t *testing.T) {
-	for _, c := range []smallRun{
-		{
-			name: "sdp-latency",
-			set:  bench.Settings{"sizes": "1,64", "iters": "30", "rounds": "2"},
-			units: map[string][]string{measure.Microseconds: {
-				"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-event", "sdp-rdma-event", "sdp-credit-event",
-			}},
-		},
-		{
-			name: "sdp-bandwidth",
-			set:  bench.Settings{"sizes": "1KiB,64KiB", "rounds": "2", "time": "5ms", "reads": "any"},
-			units: map[string][]string{measure.MegabytesPerSec: {
-				"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-default", "sdp-rdma-default", "sdp-credit-default",
-			}},
-		},
-		{
-			name:  "sdp-progress",
-			set:   bench.Settings{"compute": "0,1200us", "iters": "3", "rounds": "2"},
-			units: map[string][]string{measure.Microseconds: {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"}},
-		},
-		{
-			name: "sdp-utilization",
-			set:  bench.Settings{"sizes": "512,8KiB", "rounds": "3", "time": "20ms"},
-			units: map[string][]string{
-				"% of 64 KiB":  {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
-				"% of 256 KiB": {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
-			},
-		},
-		{
-			name:  "sdp-http",
-			set:   bench.Settings{"connections": "4", "rounds": "2", "time": "10ms"},
-			units: map[string][]string{requestsPerSecond: {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"}},
-		},
-		{
-			name: "sdp-zerocopy",
-			set:  bench.Settings{"sizes": "64KiB,1MiB", "rounds": "2", "time": "5ms"},
-			units: map[string][]string{
-				measure.MegabytesPerSec: {
-					"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy",
-				},
-				withoutCopy: {"sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy"},
-			},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.long = c.name != "sdp-latency"
-			c.check(t)
-		})
-	}
-}
-
 func TestProgressVerdict(t *testing.T) {
-	var good, bad progressEvaluation
+	good, bad := progressRun{run: &run{}}, progressRun{run: &run{}}
 	for _, c := range []struct{ nic, rdma, credit float64 }{{1, 1, 1}, {1, 1.5, 1.2}} {
 		amount := time.Duration(len(good.amounts)) * 2 * time.Millisecond
 		good.addAmount(amount, []float64{c.nic}, []float64{c.rdma}, []float64{c.credit})
 		bad.addAmount(amount, []float64{c.rdma}, []float64{c.nic}, []float64{c.credit})
 	}
+	good.compareModes()
+	bad.compareModes()
 	requireVerdict(t, bench.Verdict{Holds: true, Reason: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
 		"sdp-nic over the better of the others at 0s 1.00 (at most 1.10), " +
 		"sdp-rdma over sdp-nic changes from 1.00 at 0s to 1.50 at 2ms"}, good.makeVerdict())

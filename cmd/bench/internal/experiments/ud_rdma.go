@@ -25,9 +25,7 @@ func init() {
 			"A read that the adapters execute natively over UD takes at most 1.3 times as long.",
 		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
 		Params: params,
-		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-			return udRDMA(ctx, r, verbsbench.RDMRead, verbsbench.RCRead)
-		},
+		Run:    evaluated(func(ctx context.Context, r *run) error { return udRDMA(ctx, r, verbsbench.RDMRead, verbsbench.RCRead) }),
 	})
 	bench.Register(&bench.Experiment{
 		Name: "ud-rdma-write", Source: "RCUD fig. 11", Layer: bench.LayerVerbs,
@@ -35,9 +33,9 @@ func init() {
 			"Reliable messages over UD have at least 0.6 times the bandwidth of RC sends at 64 KiB.",
 		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
 		Params: params,
-		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+		Run: evaluated(func(ctx context.Context, r *run) error {
 			return udRDMA(ctx, r, verbsbench.RDMWrite, verbsbench.RCWrite)
-		},
+		}),
 	})
 }
 
@@ -60,33 +58,32 @@ var udModes = map[string]verbsbench.RDMOptions{
 
 // A udRun is a running experiment.
 type udRun struct {
-	*bench.Run
-	evaluation
+	*run
 	pair *verbsbench.Pair
 	op   verbsbench.RDMOp
 	rc   verbsbench.Op
 }
 
-func udRDMA(ctx context.Context, r *bench.Run, op verbsbench.RDMOp, rc verbsbench.Op) (bench.Verdict, error) {
+func udRDMA(ctx context.Context, r *run, op verbsbench.RDMOp, rc verbsbench.Op) error {
 	sizes := r.Ints("sizes")
 	r.Plan(2 * len(sizes))
 	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer pair.Close()
-	u := &udRun{Run: r, pair: pair, op: op, rc: rc}
+	u := &udRun{run: r, pair: pair, op: op, rc: rc}
 	for _, size := range sizes {
 		r.Step("latency of %d B", size)
 		if err := u.measureLatency(ctx, size); err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		r.Step("bandwidth of %d B", size)
 		if err := u.measureBandwidth(ctx, size); err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 	}
-	return u.makeVerdict(), nil
+	return nil
 }
 
 // rdmOptions returns the options of a mode. An emulated write is executed when the target
@@ -126,11 +123,10 @@ func (u *udRun) measureLatency(ctx context.Context, size int) error {
 		defer s.Close(ctx)
 		set.addPing(u.seriesName(mode), s, u.Int("iters"))
 	}
-	samples, err := set.runAlternating(ctx, u.Int("rounds"))
+	_, ratios, err := u.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
 	if err != nil {
 		return err
 	}
-	ratios := u.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}, samples[0], samples[1:]...)
 	if size != udOneMTU {
 		return nil
 	}
@@ -183,11 +179,10 @@ func (u *udRun) measureBandwidth(ctx context.Context, size int) error {
 		defer s.Close(ctx)
 		set.addSeries("ud-messages", s.BandwidthRounds(u.Duration("time")))
 	}
-	samples, err := set.runAlternating(ctx, u.Int("rounds"))
+	samples, _, err := u.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec))
 	if err != nil {
 		return err
 	}
-	u.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}, samples[0], samples[1:]...)
 	if n := len(samples); compared {
 		u.atLeast("bandwidth of reliable UD messages over RC send's", measure.MedianRatio(samples[n-1].Figures, samples[n-2].Figures), udMessageShare)
 	}

@@ -30,7 +30,7 @@ func init() {
 			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round, without the time of the messages in flight at its end"},
 		},
 		Tour: bench.Settings{"losses": "0.1,1", "delays": "0"},
-		Run:  verbsLoss,
+		Run:  evaluated(verbsLoss),
 	})
 }
 
@@ -42,24 +42,23 @@ const (
 	lossTargetAt = 0.1
 )
 
-func verbsLoss(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func verbsLoss(ctx context.Context, r *run) error {
 	losses, delays := r.Words("losses"), r.Words("delays")
 	r.Plan(len(losses) * len(delays))
-	var j evaluation
 	for _, delay := range delays {
 		clean, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairSpec("", delay)})
 		if err != nil {
-			return bench.Verdict{}, err
+			return err
 		}
 		defer clean.Close()
 		for _, loss := range losses {
 			r.Step("%s %% lost, delay %s", loss, delay)
-			if err := lossPoint(ctx, r, clean, loss, delay, &j); err != nil {
-				return bench.Verdict{}, err
+			if err := lossPoint(ctx, r, clean, loss, delay); err != nil {
+				return err
 			}
 		}
 	}
-	return j.makeVerdict(), nil
+	return nil
 }
 
 // impairSpec returns netem options for loss in percent and delay, or "" for neither.
@@ -75,7 +74,7 @@ func impairSpec(loss, delay string) string {
 }
 
 // lossPoint measures every operation with loss, with the lossless stream as the baseline.
-func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, delay string, j *evaluation) error {
+func lossPoint(ctx context.Context, r *run, clean *verbsbench.Pair, loss, delay string) error {
 	x, err := strconv.ParseFloat(loss, 64)
 	if err != nil || x <= 0 || x >= 100 {
 		return fmt.Errorf("invalid loss %q, want a percentage", loss)
@@ -90,26 +89,26 @@ func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, 
 		suffix = "-delay-" + delay
 	}
 	for _, op := range verbsbench.ParseOps(r.Words("series")) {
-		samples, err := lossTurns(ctx, r, clean, lossy, op, suffix)
+		ratio, err := lossRatio(ctx, r, clean, lossy, op, x, suffix)
 		if errors.Is(err, verbsbench.ErrQPFailed) {
-			j.addExact(false, "at %s %% %s%s failed: %v", loss, op, suffix, err)
+			r.addExact(false, "at %s %% %s%s failed: %v", loss, op, suffix, err)
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%s at %s %%: %w", op, loss, err)
 		}
-		at := bench.Point{X: x, XUnit: percent, YUnit: measure.MegabytesPerSec}
-		ratio := r.EmitAgainst(at, samples[0], samples[1])[0]
 		if x == lossTargetAt && delay == "0" {
-			j.atLeast(string(op)+" over lossless", ratio, lossTarget)
+			r.atLeast(string(op)+" over lossless", ratio, lossTarget)
 		} else {
-			j.addNote(true, "at %s %% %s%s over lossless %.2f", loss, op, suffix, ratio)
+			r.addNote(true, "at %s %% %s%s over lossless %.2f", loss, op, suffix, ratio)
 		}
 	}
 	return nil
 }
 
-func lossTurns(ctx context.Context, r *bench.Run, clean, lossy *verbsbench.Pair, op verbsbench.Op, suffix string) ([]bench.Sample, error) {
+// lossRatio measures one operation at a loss of x percent and returns the ratio to the lossless
+// stream.
+func lossRatio(ctx context.Context, r *run, clean, lossy *verbsbench.Pair, op verbsbench.Op, x float64, suffix string) (float64, error) {
 	var set seriesSet
 	for _, side := range []struct {
 		series string
@@ -117,10 +116,14 @@ func lossTurns(ctx context.Context, r *bench.Run, clean, lossy *verbsbench.Pair,
 	}{{string(op) + "-lossless" + suffix, clean}, {string(op) + suffix, lossy}} {
 		s, err := side.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), Depth: r.Int("depth")})
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		defer s.Close(ctx)
 		set.addSeries(side.series, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
-	return set.runAlternating(ctx, r.Int("rounds"))
+	_, ratios, err := r.measurePoint(ctx, &set, bench.Point{X: x, XUnit: percent, YUnit: measure.MegabytesPerSec})
+	if err != nil {
+		return 0, err
+	}
+	return ratios[0], nil
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
 )
 
 func init() {
@@ -47,7 +49,8 @@ var flows = []struct {
 	{"packet-default-buffer", udpraw.BandwidthOptions{}},
 }
 
-func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func udpRaw(ctx context.Context, b *bench.Run) (bench.Verdict, error) {
+	r := &run{Run: b}
 	payloads, small, pings := r.Ints("payloads"), r.Ints("small"), r.Ints("pings")
 	r.Plan(len(payloads) + len(small) + len(pings))
 
@@ -90,9 +93,8 @@ func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // udpFlows measures all packet streams with one payload size and returns the ratio of the
 // baseline to one packet per system call.
-func udpFlows(ctx context.Context, r *bench.Run, payload int, unit string, figure func(udpraw.Flow) float64) (gain float64, err error) {
-	var samples []bench.Sample
-	var rounds []measure.Round
+func udpFlows(ctx context.Context, r *run, payload int, unit string, figure func(udpraw.Flow) float64) (gain float64, err error) {
+	var set seriesSet
 	for _, f := range flows {
 		if f.o.Offload && !udpraw.HasOffload() {
 			continue
@@ -103,51 +105,88 @@ func udpFlows(ctx context.Context, r *bench.Run, payload int, unit string, figur
 			return 0, fmt.Errorf("%s: %w", f.series, err)
 		}
 		defer s.Close()
-		samples = append(samples, bench.Sample{Series: f.series})
-		rounds = append(rounds, s.Rounds(r.Duration("time"), figure))
+		set.addSeries(f.series, s.Rounds(r.Duration("time"), figure))
 	}
-	figures, err := measure.Alternate(ctx, r.Int("rounds"), rounds...)
+	samples, _, err := r.measurePoint(ctx, &set, atSize(payload, unit))
 	if err != nil {
 		return 0, err
 	}
-	for i := range samples {
-		samples[i].Figures = figures[i]
-		if samples[i].Series == "packet" {
-			gain = measure.MedianRatio(figures[0], figures[i])
-		}
-	}
-	r.EmitAgainst(bench.Point{X: float64(payload), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
+	gain, _ = medianRatioOf(samples, samples[0].Series, "packet")
 	return gain, nil
 }
 
 // udpPings measures all wait modes with packets of one size and returns the ratio of blocking
 // to polling, or infinity if there is only one mode.
-func udpPings(ctx context.Context, r *bench.Run, size int) (float64, error) {
-	modes := udpraw.Modes()
-	samples := make([]bench.Sample, len(modes))
-	rounds := make([]measure.Round, len(modes))
-	all := make([]*measure.Latency, len(modes))
-	for i, m := range modes {
+func udpPings(ctx context.Context, r *run, size int) (float64, error) {
+	var set seriesSet
+	for _, m := range udpraw.Modes() {
 		p, err := udpraw.OpenPingPong(ctx, m, size)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", m, err)
 		}
 		defer p.Close()
-		all[i] = measure.NewLatency()
-		rounds[i] = p.LatencyRounds(r.Int("iters"), all[i])
+		set.addPing("ping-"+string(m), p, r.Int("iters"))
 	}
-	figures, err := measure.Alternate(ctx, r.Int("rounds"), rounds...)
+	_, ratios, err := r.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
 	if err != nil {
 		return 0, err
 	}
-	for i, m := range modes {
-		stats := all[i].Stats()
-		samples[i] = bench.Sample{Series: "ping-" + string(m), Figures: figures[i], Stats: &stats}
-	}
-	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
-	ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
 	if len(ratios) == 0 {
 		return math.Inf(1), nil
 	}
 	return ratios[0], nil
+}
+
+// newPingSet returns a set with the polling UDP ping-pong as the baseline, and ping-pongs of
+// ops, all of size bytes. The caller must call end, also after an error.
+func newPingSet(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops ...verbsbench.Op) (l seriesSet, end func(), err error) {
+	var open []func()
+	end = func() { closeAll(open) }
+	base, err := openPing(ctx, udpraw.Spin, size)
+	if err != nil {
+		return l, end, err
+	}
+	open = append(open, base.Close)
+	l.addPing("udp-spin", base, iters)
+	for _, op := range ops {
+		ping, err := pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: op, Size: size})
+		if err != nil {
+			return l, end, fmt.Errorf("%s: %w", op, err)
+		}
+		open = append(open, func() { ping.Close(ctx) })
+		l.addPing(string(op), ping, iters)
+	}
+	return l, end, nil
+}
+
+// newStreamSet returns a set with the UDP packet stream as the baseline, and streams of ops
+// with messages of size bytes, in rounds of length d. The caller must call end, also after an
+// error.
+func newStreamSet(ctx context.Context, pair *verbsbench.Pair, size int, d time.Duration, ops ...verbsbench.Op) (l seriesSet, end func(), err error) {
+	var open []func()
+	end = func() { closeAll(open) }
+	base, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{
+		Payload: min(size, maxMTU), Offload: udpraw.HasOffload(), RecvBuffer: largeBuffer,
+	})
+	if err != nil {
+		return l, end, err
+	}
+	open = append(open, base.Close)
+	l.addSeries("udp", base.Rounds(d, udpraw.Flow.MBps))
+	for _, op := range ops {
+		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
+		if err != nil {
+			return l, end, fmt.Errorf("%s: %w", op, err)
+		}
+		open = append(open, func() { s.Close(ctx) })
+		l.addSeries(string(op), s.Rounds(d, verbsbench.Flow.MBps))
+	}
+	return l, end, nil
+}
+
+// closeAll calls the functions in reverse order.
+func closeAll(open []func()) {
+	for i := range open {
+		open[len(open)-1-i]()
+	}
 }

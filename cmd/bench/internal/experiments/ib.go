@@ -2,12 +2,14 @@ package experiments
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
 )
 
@@ -42,8 +44,7 @@ const (
 
 // A transportRun is a running experiment.
 type transportRun struct {
-	*bench.Run
-	evaluation
+	*run
 	pair   *verbsbench.Pair
 	fabric bool // run libfabric too
 
@@ -51,36 +52,30 @@ type transportRun struct {
 	latencies, bandwidths map[int]float64
 }
 
-func ibTransports(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	r.Plan(len(r.Ints("latency")) + len(r.Ints("bandwidth")))
+func ibTransports(ctx context.Context, b *bench.Run) (bench.Verdict, error) {
+	v, err := evaluated(measureTransports)(ctx, b)
+	if err == nil && !v.Holds {
+		v.Reason += ". Here the adapter is software and segments RC messages too; above one MTU, UD has only an additional copy and credits"
+	}
+	return v, err
+}
+
+func measureTransports(ctx context.Context, r *run) error {
 	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
-		return bench.Verdict{}, err
+		return err
 	}
 	defer pair.Close()
 	t := &transportRun{
-		Run: r, pair: pair,
+		run: r, pair: pair,
 		fabric:    slices.Contains(r.Words("beside"), "libfabric") && peers.HasLibfabric(),
 		latencies: map[int]float64{}, bandwidths: map[int]float64{},
 	}
-	for _, size := range r.Ints("latency") {
-		r.Step("latency of %d B", size)
-		if err := t.measureLatency(ctx, size); err != nil {
-			return bench.Verdict{}, err
-		}
-	}
-	for _, size := range r.Ints("bandwidth") {
-		r.Step("bandwidth of %d B", size)
-		if err := t.measureBandwidth(ctx, size); err != nil {
-			return bench.Verdict{}, err
-		}
+	if err := r.measureSizes(ctx, t.measureLatency, t.measureBandwidth); err != nil {
+		return err
 	}
 	t.compareUDWithRC()
-	v := t.makeVerdict()
-	if !v.Holds {
-		v.Reason += ". Here the adapter is software and segments RC messages too; above one MTU, UD has only an additional copy and credits"
-	}
-	return v, nil
+	return nil
 }
 
 // measureLatency measures half round trips of one size.
@@ -97,11 +92,10 @@ func (t *transportRun) measureLatency(ctx context.Context, size int) error {
 			return f.Micros, err
 		})
 	}
-	samples, err := set.runAlternating(ctx, t.Int("rounds"))
+	samples, _, err := t.measurePoint(ctx, &set, atSize(size, measure.Microseconds))
 	if err != nil {
 		return err
 	}
-	t.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}, samples[0], samples[1:]...)
 	rc, ud := samples[1].Figures, samples[2].Figures
 	t.latencies[size] = measure.MedianRatio(ud, rc)
 	if compared {
@@ -135,11 +129,10 @@ func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
 			return f.MBps, err
 		})
 	}
-	samples, err := set.runAlternating(ctx, t.Int("rounds"))
+	samples, _, err := t.measurePoint(ctx, &set, atSize(size, measure.MegabytesPerSec))
 	if err != nil {
 		return err
 	}
-	t.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}, samples[0], samples[1:]...)
 	rc, ud := samples[1].Figures, samples[2].Figures
 	t.bandwidths[size] = measure.MedianRatio(ud, rc)
 	if compared {
@@ -178,4 +171,63 @@ func (t *transportRun) compareUDWithRC() {
 			c.check(c.desc, worst, c.limit)
 		}
 	}
+}
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "ib-concurrency",
+		Source: "RCUD fig. 6c",
+		Layer:  bench.LayerVerbs,
+		Claim: "With many senders to one root over a shared receive queue, concurrent sends with a copy at the root " +
+			"are faster than zero-copy placement of one message after the other.",
+		Axes: []bench.Axis{{Name: "senders", Unit: senders}},
+		Params: []bench.Param{
+			{Name: "senders", Kind: bench.Ints, Default: "2,4,8", Quick: "2,4", Doc: "sending processes"},
+			{Name: "size", Kind: bench.Int, Default: "16KiB", Min: 8, Doc: "bytes of a message, at least 8"},
+			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "500", Quick: "150", Doc: "messages of each sender in a round"},
+		},
+		Run: evaluated(ibConcurrency),
+	})
+}
+
+const senders = "senders" // unit of the number of senders
+
+func ibConcurrency(ctx context.Context, r *run) error {
+	counts := r.Ints("senders")
+	r.Plan(len(counts))
+	base, err := openPing(ctx, udpraw.Block, r.Int("size"))
+	if err != nil {
+		return err
+	}
+	defer base.Close()
+	for _, n := range counts {
+		r.Step("%d senders", n)
+		ratio, err := concurrencyPoint(ctx, r, n, base)
+		if err != nil {
+			return err
+		}
+		r.addCheck(ratio, 1, ratio > 1, "with %d senders zero-copy takes %s times as long as copy", n, formatFigure(ratio, 1, 2, ratio > 1))
+	}
+	return nil
+}
+
+// concurrencyPoint gathers from n senders with both schemes, with half a round trip of a
+// datagram of the same size as the baseline, and returns the ratio of zero-copy to copy.
+func concurrencyPoint(ctx context.Context, r *run, n int, base *udpraw.PingPong) (float64, error) {
+	var set seriesSet
+	set.addPing("udp-block", base, r.Int("iters"))
+	for _, scheme := range []verbsbench.Scheme{verbsbench.Copy, verbsbench.ZeroCopy} {
+		g, err := verbsbench.OpenGather(ctx, verbsbench.GatherOptions{Scheme: scheme, Senders: n, Size: r.Int("size")})
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", scheme, err)
+		}
+		defer g.Close()
+		set.addPing(string(scheme), g, r.Int("iters"))
+	}
+	samples, _, err := r.measurePoint(ctx, &set, bench.Point{X: float64(n), XUnit: senders, YUnit: measure.Microseconds})
+	if err != nil {
+		return 0, err
+	}
+	return measure.MedianRatio(samples[2].Figures, samples[1].Figures), nil
 }

@@ -1,0 +1,374 @@
+package experiments
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/acpbench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+)
+
+func TestMain(m *testing.M) {
+	proc.ServeIfWorker()
+	goleak.VerifyTestMain(m)
+}
+
+// smallRun is a small run of an experiment: its settings, and the expected rows by unit.
+type smallRun struct {
+	name  string
+	long  bool // skipped with -short
+	set   bench.Settings
+	units map[string][]string // series
+}
+
+// Every experiment emits its documented rows.
+func TestExperiments(t *testing.T) {
+	for _, c := range []smallRun{
+		// The adapter, and the verbs operations on which all layers are built.
+		{
+			name: "verbs-latency",
+			set:  bench.Settings{"sizes": "8,5000", "iters": "50", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {
+				"udp-spin", "udp-block", "udp-spin-round-trip", "udp-block-round-trip",
+				"rc-write", "rc-send", "uc-write", "ud-send", "rc-read", "rc-atomic",
+				"rc-write-event", "rc-send-event", "uc-write-event", "ud-send-event", "rc-read-event", "rc-atomic-event",
+			}},
+		},
+		{
+			name: "verbs-bandwidth",
+			set:  bench.Settings{"sizes": "64KiB", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{measure.MegabytesPerSec: {
+				"udp", "rc-write", "rc-send", "rc-read", "uc-write", "ud-send",
+				"udp-mtu1024", "rc-write-mtu1024", "rc-send-mtu1024", "rc-read-mtu1024",
+				"udp-default-buffer", "rc-write-default-buffer", "rc-send-default-buffer", "rc-read-default-buffer",
+			}},
+		},
+		{
+			name:  "verbs-rate",
+			long:  true,
+			set:   bench.Settings{"lists": "1,32", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{measure.MessagesPerSecond: {"udp", "udp-packet", "rc-write", "rc-send", "rc-read", "uc-write", "ud-send"}},
+		},
+		{
+			name: "verbs-qps",
+			long: true,
+			set:  bench.Settings{"qps": "3,10000", "iters": "100", "rounds": "2"},
+			units: map[string][]string{
+				measure.Microseconds: {"udp-spin", "rc-write-alone", "rc-write", "rc-write-round-robin"},
+				measure.Bytes:        {"memory-per-qp", "memory-per-qp-peer"},
+			},
+		},
+		{
+			name: "verbs-loss",
+			long: true,
+			set:  bench.Settings{"losses": "0.1,1", "rounds": "1", "time": "10ms", "size": "10000"},
+			units: map[string][]string{measure.MegabytesPerSec: {
+				"rc-write-lossless", "rc-write", "rc-write-lossless-delay-1ms", "rc-write-delay-1ms",
+			}},
+		},
+		{
+			name: "ib-transports",
+			long: true,
+			set:  bench.Settings{"latency": "8,10000", "bandwidth": "4KiB,10000", "iters": "50", "rounds": "2", "time": "5ms", "beside": "nothing"},
+			units: map[string][]string{
+				measure.Microseconds:    {"udp-spin", "rc-send", "ud-send"},
+				measure.MegabytesPerSec: {"udp", "rc-send", "ud-send"},
+			},
+		},
+		{
+			name:  "ib-qp-memory",
+			set:   bench.Settings{"peers": "16,64"},
+			units: map[string][]string{measure.Bytes: {"rc", "ud"}},
+		},
+		{
+			name:  "ib-qp-latency",
+			set:   bench.Settings{"qps": "2,40", "iters": "100", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"udp-spin", "rc-write", "rc-write-icm"}},
+		},
+		{
+			name:  "ib-concurrency",
+			set:   bench.Settings{"senders": "2", "iters": "30", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"udp-block", "copy", "zero-copy"}},
+		},
+		// SDP with all flow control modes, and TCP as the baseline.
+		{
+			name: "sdp-latency",
+			set:  bench.Settings{"sizes": "1,64", "iters": "30", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {
+				"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-event", "sdp-rdma-event", "sdp-credit-event",
+			}},
+		},
+		{
+			name: "sdp-bandwidth",
+			long: true,
+			set:  bench.Settings{"sizes": "1KiB,64KiB", "rounds": "2", "time": "5ms", "reads": "any"},
+			units: map[string][]string{measure.MegabytesPerSec: {
+				"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-default", "sdp-rdma-default", "sdp-credit-default",
+			}},
+		},
+		{
+			name:  "sdp-progress",
+			long:  true,
+			set:   bench.Settings{"compute": "0,1200us", "iters": "3", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"}},
+		},
+		{
+			name: "sdp-utilization",
+			long: true,
+			set:  bench.Settings{"sizes": "512,8KiB", "rounds": "3", "time": "20ms"},
+			units: map[string][]string{
+				"% of 64 KiB":  {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
+				"% of 256 KiB": {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
+			},
+		},
+		{
+			name:  "sdp-http",
+			long:  true,
+			set:   bench.Settings{"connections": "4", "rounds": "2", "time": "10ms"},
+			units: map[string][]string{requestsPerSecond: {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"}},
+		},
+		{
+			name: "sdp-zerocopy",
+			long: true,
+			set:  bench.Settings{"sizes": "64KiB,1MiB", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.MegabytesPerSec: {
+					"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy",
+				},
+				withoutCopy: {"sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy"},
+			},
+		},
+		// MPI, with MPI over TCP as the baseline.
+		{
+			name:  "mpi-latency",
+			set:   bench.Settings{"beside": "nothing", "sizes": "8,5000", "iters": "30", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"}},
+		},
+		{
+			name: "mpi-bandwidth",
+			long: true,
+			set:  bench.Settings{"beside": "nothing", "sizes": "8,64KiB", "windows": "2", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.MegabytesPerSec:   {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"},
+				measure.MessagesPerSecond: {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"},
+			},
+		},
+		{
+			name: "mpi-put",
+			long: true,
+			set:  bench.Settings{"beside": "nothing", "latency": "8", "bandwidth": "1KiB,64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write-round-trip"},
+				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write"},
+			},
+		},
+		{
+			name: "mpi-get",
+			long: true,
+			set:  bench.Settings{"beside": "nothing", "latency": "5000", "bandwidth": "64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
+				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
+			},
+		},
+		{
+			name:  "imb-allreduce",
+			long:  true,
+			set:   bench.Settings{"beside": "nothing", "ranks": "4,2", "iters": "10", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
+		},
+		{
+			name:  "imb-allgather",
+			long:  true,
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "size": "1000"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
+		},
+		{
+			name:  "imb-barrier",
+			long:  true,
+			set:   bench.Settings{"beside": "nothing", "ranks": "4", "iters": "10", "rounds": "2", "over": "rdma,fast"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-fast"}},
+		},
+		{
+			name:  "nas-is",
+			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
+			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+		},
+		{
+			name:  "nas-cg",
+			long:  true,
+			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
+			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+		},
+		{
+			name:  "nas-ep",
+			long:  true,
+			set:   bench.Settings{"ranks": "2", "class": "S", "rounds": "1"},
+			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+		},
+		{
+			name:  "a2a-rdma",
+			long:  true,
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "100", "iters": "3", "rounds": "2"},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "rdma", "rtsrtr"}},
+		},
+		{
+			name:  "a2a-ud",
+			long:  true,
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "64", "iters": "3", "rounds": "2"},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table", "shared"}},
+		},
+		{
+			name: "a2a-hybrid",
+			long: true,
+			set:  bench.Settings{"ranks": "3", "limits": "1,2,3", "size": "100", "memory": "2,3", "iters": "3", "rounds": "2"},
+			units: map[string][]string{
+				measure.Microseconds: {"hybrid"},
+				measure.Bytes:        {"memory-per-rank", "memory-per-rank-ud", "memory-per-rank-rc"},
+			},
+		},
+		// ACP, and the verbs operations on which channels are built.
+		{
+			name:  "acp-gma",
+			long:  true,
+			set:   bench.Settings{"sizes": "8,5000", "ranks": "3", "iters": "20", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"rc-read", "remote-to-local", "local-to-remote", "remote-to-remote"}},
+		},
+		{
+			name:  "acp-memory",
+			set:   bench.Settings{"ranks": "1000,100000", "slot-sizes": "4KiB", "slots": "2"},
+			units: map[string][]string{measure.Bytes: {"basic-layer", "receiver-2-slots", "sender-2-slots", "receiver-2-slots-heap", "sender-2-slots-heap"}},
+		},
+		{
+			name:  "acp-pingpong",
+			set:   bench.Settings{"sizes": "8", "slot-sizes": "4KiB", "iters": "30", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"rc-send", "acp-imm-4KiB", "acp-mirrored-4KiB"}},
+		},
+		{
+			name:  "acp-bandwidth",
+			long:  true,
+			set:   bench.Settings{"sizes": "100000", "slot-sizes": "64KiB", "copies": "no,yes", "megabytes": "1", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{measure.MegabytesPerSec: {"rc-write-64KiB", "acp-imm-64KiB", "acp-mirrored-64KiB", "acp-imm-copy-64KiB", "acp-mirrored-copy-64KiB"}},
+		},
+		{
+			name:  "acp-slots",
+			long:  true,
+			set:   bench.Settings{"slots": "2,4", "iters": "20", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"send-slots", "receive-slots", "send-slots-imm", "receive-slots-imm"}},
+		},
+		{
+			name:  "acp-connect",
+			long:  true,
+			set:   bench.Settings{"slot-sizes": "4KiB,64KiB", "slots": "2", "count": "3"},
+			units: map[string][]string{measure.Microseconds: {"connect-sender", "free-receiver", "connect-sender-imm", "free-receiver-imm"}},
+		},
+		// Every layer beside UDP, TCP and, if it is installed, Open MPI.
+		{
+			name: "layers-latency",
+			set:  bench.Settings{"beside": "nothing", "sizes": "8,1KiB", "iters": "30", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {
+				"udp-spin", "udp-netpoll", "tcp", "rc-write", "rc-send", "rdm-send", "sdp-nic", "mpi-shared", "acp-imm-64KiB",
+			}},
+		},
+		{
+			name: "layers-stream",
+			long: true,
+			set:  bench.Settings{"beside": "nothing", "sizes": "64,64KiB,1MiB", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.MessagesPerSecond: {"udp", "udp-packet", "tcp", "rc-write", "rc-send", "rdm-send", "sdp-nic", "mpi-shared", "acp-imm-64KiB"},
+				measure.MegabytesPerSec:   {"udp", "udp-packet", "tcp", "rc-write", "rc-send", "rdm-send", "sdp-nic", "mpi-shared", "acp-imm-64KiB"},
+			},
+		},
+		// The applications with all flow control modes, and TCP as the baseline.
+		{
+			name: "dc-microscope",
+			long: true,
+			set:  bench.Settings{"sizes": "100000,256KiB", "rounds": "2"},
+			units: map[string][]string{
+				milliseconds:    {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
+				unitsPerMessage: {"sdp-nic", "sdp-rdma", "sdp-credit"},
+			},
+		},
+		{
+			name: "dc-isosurface",
+			long: true,
+			set:  bench.Settings{"sizes": "100000,256KiB", "rounds": "2"},
+			units: map[string][]string{
+				milliseconds:    {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
+				unitsPerMessage: {"sdp-nic", "sdp-rdma", "sdp-credit"},
+			},
+		},
+	} {
+		t.Run(c.name, c.check)
+	}
+}
+
+// check runs the experiment. It requires the expected rows, with their baselines, and a
+// verdict. Whether the verdict holds depends on the load of the machine.
+func (c smallRun) check(t *testing.T) {
+	if c.long && testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	found, err := bench.Default.Find(c.name)
+	require.NoError(t, err)
+	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: c.set})
+	require.NoError(t, err)
+	require.NotEmpty(t, res.Verdict.Reason)
+
+	type place struct {
+		series string
+		x      float64
+		unit   string
+	}
+	rows := map[place]bool{}
+	for _, r := range res.Rows {
+		at := place{r.Series, r.X, r.YUnit}
+		require.False(t, rows[at], "%+v comes twice", at)
+		rows[at] = true
+		if r.Series != "tcp" || r.YUnit[0] != '%' { // the reader of TCP may keep its buffers empty
+			require.Positive(t, r.Y, "%+v", at)
+		}
+	}
+	for _, r := range res.Rows {
+		if r.Against != nil {
+			require.True(t, rows[place{r.Baseline, r.X, r.YUnit}], "baseline %s of %s at %v", r.Baseline, r.Series, r.X)
+			require.Positive(t, r.Ratio)
+		}
+	}
+	for unit, series := range c.units {
+		for _, s := range series {
+			require.Condition(t, func() bool {
+				for at := range rows {
+					if at.series == s && at.unit == unit {
+						return true
+					}
+				}
+				return false
+			}, "no row of %s in %s", s, unit)
+		}
+	}
+}
+
+func TestImpairSpec(t *testing.T) {
+	require.Equal(t, "", impairSpec("", "0"))
+	require.Equal(t, "loss 0.1% seed 7", impairSpec("0.1", "0"))
+	require.Equal(t, "delay 1ms limit 1000000 loss 5% seed 7", impairSpec("5", "1ms"))
+	require.Equal(t, "delay 1ms limit 1000000", impairSpec("", "1ms"))
+}
+
+func TestChannelSeries(t *testing.T) {
+	require.Equal(t, "acp-imm-copy-64KiB", channelSeries(acpbench.Channel{SlotSize: 64 << 10, Imm: true, Copy: true}))
+	require.Equal(t, "acp-mirrored-2MiB", channelSeries(acpbench.Channel{SlotSize: 2 << 20}))
+	require.Equal(t, "acp-mirrored-100B", channelSeries(acpbench.Channel{SlotSize: 100}))
+}
+
+func TestWindowsFor(t *testing.T) {
+	require.Equal(t, 781, windowsFor(64, 50*time.Millisecond))
+	require.Equal(t, 23, windowsFor(64<<10, 50*time.Millisecond))
+	require.Equal(t, 1, windowsFor(4<<20, time.Millisecond))
+}
