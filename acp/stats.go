@@ -1,6 +1,10 @@
 package acp
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/softrnic/softrnic/internal/counters"
+)
 
 // Stats are the counters of a Process. Counters of a transport that the process does not use are 0.
 type Stats struct {
@@ -21,28 +25,11 @@ func (p *Process) Stats() Stats {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := p.net.Stats()
-	return Stats{
-		Operations: f.Operations, Signals: f.Signals, StraySignals: f.StraySignals, Connections: f.Connections,
-		Connects: f.Connects, Repaired: f.Repaired, Receives: f.Receives, DirectMessages: p.channels.directMessages,
-	}
+	s := Stats{DirectMessages: p.channels.directMessages}
+	counters.Add(&s, p.net.Stats())
+	return s
 }
 
 // All returns an iterator over the names and values of all counters: "operations", "stray_signals" and so
 // on.
-func (s Stats) All() iter.Seq2[string, uint64] {
-	return func(yield func(string, uint64) bool) {
-		for _, c := range []struct {
-			name  string
-			value uint64
-		}{
-			{"operations", s.Operations}, {"signals", s.Signals}, {"stray_signals", s.StraySignals},
-			{"connections", s.Connections}, {"connects", s.Connects}, {"repaired", s.Repaired},
-			{"receives", s.Receives}, {"direct_messages", s.DirectMessages},
-		} {
-			if !yield(c.name, c.value) {
-				return
-			}
-		}
-	}
-}
+func (s Stats) All() iter.Seq2[string, uint64] { return counters.All(s) }

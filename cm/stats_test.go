@@ -2,11 +2,15 @@ package cm_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/counters"
+	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // TestDeviceShowsCounters checks that the counters of an open manager are in its device's snapshot.
@@ -28,4 +32,22 @@ func TestDeviceShowsCounters(t *testing.T) {
 	require.Equal(t, map[string]bool{"connections": true, "half_open": true, "timewait": true, "sidr": true}, levels)
 	require.NoError(t, a.m.Close())
 	require.Empty(t, a.dev.Inspect().Layers)
+}
+
+// TestStatsFollowProtocol checks that Stats has the message types and reasons of the protocol, in
+// their order.
+func TestStatsFollowProtocol(t *testing.T) {
+	attr, malformed, dropped := mad.AttrREQ, mad.DropBadSize, protocol.DropMalformed
+	for name := range counters.All(cm.Messages{}) {
+		require.Equal(t, strings.ToLower(attr.String()), name)
+		attr++
+	}
+	for name := range counters.All(cm.Malformed{}) {
+		require.Equal(t, malformed.String(), name)
+		malformed++
+	}
+	for name := range counters.All(cm.Dropped{}) {
+		require.Equal(t, dropped.String(), name)
+		dropped++
+	}
 }

@@ -2,9 +2,8 @@ package mpi
 
 import (
 	"iter"
-	"maps"
-	"slices"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -45,7 +44,7 @@ type Stats struct {
 	AddressHandles    uint64            // current number
 	UnknownSenders    uint64            // packets from senders that are not a rank of the job
 	Malformed         uint64            // messages that violate the protocol; their sender is lost
-	Drops             map[string]uint64 // packets dropped, by reason
+	Drops             map[string]uint64 `counter:"dropped"` // packets dropped, by reason
 }
 
 // Stats returns a snapshot of the counters of this rank.
@@ -55,52 +54,16 @@ func (w World) Stats() (s Stats) {
 	}
 	fab := w.eng.Fabric()
 	w.eng.Do(func(core *protocol.Core) {
-		c := &core.Stats
-		s = Stats{
-			Eager: c.Eager, Rendezvous: c.Rendezvous, Self: c.Self, Expected: c.Expected, Unexpected: c.Unexpected,
-			Early: c.Early, Stalled: c.Stalled, Throttled: c.Throttled, Repacked: c.Repacked, Dropped: c.Dropped,
+		counters.Add(&s, core.Stats)
+		if fab != nil {
+			f := fab.Stats()
+			counters.Add(&s, f)
+			s.Drops = f.Drops
 		}
-		if fab == nil {
-			return
-		}
-		f := fab.Stats()
-		s.Connections, s.Packets, s.Coalesced, s.CreditPackets = f.Connections, f.Packets, f.Coalesced, f.CreditPackets
-		s.Registrations, s.RegistrationHits = f.Registrations, f.RegistrationHits
-		s.ReceiveBuffers, s.Rails, s.Stripes, s.Queues = f.ReceiveBuffers, f.Rails, f.Stripes, f.Queues
-		s.Datagrams, s.Retransmitted, s.Probes, s.Acks, s.Nacks, s.NacksReceived = f.Datagrams, f.Retransmitted, f.Probes, f.Acks, f.Nacks, f.NacksReceived
-		s.OutOfOrder, s.DatagramsSent, s.DatagramsReceived = f.OutOfOrder, f.DatagramsSent, f.DatagramsReceived
-		s.AddressHandles, s.UnknownSenders, s.Malformed, s.Drops = f.AddressHandles, f.UnknownSenders, f.Malformed, f.Drops
 	})
 	return s
 }
 
 // All returns an iterator over the names and values of all counters: "eager", "credit_packets",
 // "dropped_duplicate" and so on.
-func (s Stats) All() iter.Seq2[string, uint64] {
-	return func(yield func(string, uint64) bool) {
-		for _, c := range []struct {
-			name  string
-			value uint64
-		}{
-			{"eager", s.Eager}, {"rendezvous", s.Rendezvous}, {"self", s.Self}, {"expected", s.Expected},
-			{"unexpected", s.Unexpected}, {"early", s.Early}, {"stalled", s.Stalled}, {"throttled", s.Throttled},
-			{"repacked", s.Repacked}, {"dropped", s.Dropped},
-			{"connections", s.Connections}, {"packets", s.Packets}, {"coalesced", s.Coalesced}, {"credit_packets", s.CreditPackets},
-			{"registrations", s.Registrations}, {"registration_hits", s.RegistrationHits}, {"receive_buffers", s.ReceiveBuffers},
-			{"rails", s.Rails}, {"stripes", s.Stripes}, {"queues", s.Queues},
-			{"datagrams", s.Datagrams}, {"retransmitted", s.Retransmitted}, {"probes", s.Probes}, {"acks", s.Acks}, {"nacks", s.Nacks},
-			{"nacks_received", s.NacksReceived}, {"out_of_order", s.OutOfOrder}, {"datagrams_sent", s.DatagramsSent},
-			{"datagrams_received", s.DatagramsReceived}, {"address_handles", s.AddressHandles},
-			{"unknown_senders", s.UnknownSenders}, {"malformed", s.Malformed},
-		} {
-			if !yield(c.name, c.value) {
-				return
-			}
-		}
-		for _, reason := range slices.Sorted(maps.Keys(s.Drops)) {
-			if !yield("dropped_"+reason, s.Drops[reason]) {
-				return
-			}
-		}
-	}
-}
+func (s Stats) All() iter.Seq2[string, uint64] { return counters.All(s) }

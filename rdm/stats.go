@@ -3,6 +3,7 @@ package rdm
 import (
 	"iter"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/internal/nack"
 )
 
@@ -29,7 +30,7 @@ type Stats struct {
 	Denied         uint64 // operations of peers that failed
 }
 
-// Dropped are numbers of packets that were dropped, by reason.
+// Dropped are numbers of packets that were dropped, by reason, in the order of nack.Drops.
 type Dropped struct {
 	Malformed        uint64 // not a packet of the protocol, or an invalid header
 	TooLong          uint64 // the message exceeds the limit
@@ -48,7 +49,8 @@ func (e *Endpoint) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.stats
-	s.addCore(&e.core.Stats)
+	counters.Add(&s, e.core.Stats)
+	counters.Set(&s.Dropped, e.core.Stats.Dropped[nack.DropMalformed:])
 	for _, p := range e.byIncarnation {
 		if p.state == open {
 			s.Peers++
@@ -57,53 +59,6 @@ func (e *Endpoint) Stats() Stats {
 	return s
 }
 
-// addCore sets the counters of the NACK protocol.
-func (s *Stats) addCore(c *nack.Stats) {
-	s.Sent, s.Delivered, s.Packets, s.Retransmitted = c.Sent, c.Delivered, c.Packets, c.Retransmitted
-	s.Probes, s.Acks, s.Nacks, s.NacksReceived, s.OutOfOrder = c.Probes, c.Acks, c.Nacks, c.NacksReceived, c.OutOfOrder
-	s.Restarts, s.TimedOut, s.ProtocolErrors = c.Restarts, c.TimedOut, c.ProtocolErrors
-	s.Dropped = Dropped{
-		Malformed:        c.Dropped[nack.DropMalformed],
-		TooLong:          c.Dropped[nack.DropTooLong],
-		StaleDestination: c.Dropped[nack.DropStaleDestination],
-		OldEpoch:         c.Dropped[nack.DropOldEpoch],
-		PeerClosed:       c.Dropped[nack.DropPeerClosed],
-		Duplicate:        c.Dropped[nack.DropDuplicate],
-		TooFar:           c.Dropped[nack.DropTooFar],
-		NoMemory:         c.Dropped[nack.DropNoMemory],
-		UnsentAck:        c.Dropped[nack.DropUnsentAck],
-		Inconsistent:     c.Dropped[nack.DropInconsistent],
-	}
-}
-
 // All returns an iterator over the names and values of all counters: "sent", "peers",
 // "unknown_senders" and so on.
-func (s Stats) All() iter.Seq2[string, uint64] {
-	return func(yield func(string, uint64) bool) {
-		for _, c := range []struct {
-			name  string
-			value uint64
-		}{
-			{"peers", uint64(s.Peers)}, {"sent", s.Sent}, {"delivered", s.Delivered}, {"packets", s.Packets},
-			{"retransmitted", s.Retransmitted}, {"probes", s.Probes}, {"acks", s.Acks}, {"nacks", s.Nacks},
-			{"nacks_received", s.NacksReceived}, {"out_of_order", s.OutOfOrder}, {"restarts", s.Restarts},
-			{"timed_out", s.TimedOut}, {"protocol_errors", s.ProtocolErrors},
-			{"dropped_malformed", s.Dropped.Malformed},
-			{"dropped_too_long", s.Dropped.TooLong},
-			{"dropped_stale_destination", s.Dropped.StaleDestination},
-			{"dropped_old_epoch", s.Dropped.OldEpoch},
-			{"dropped_peer_closed", s.Dropped.PeerClosed},
-			{"dropped_duplicate", s.Dropped.Duplicate},
-			{"dropped_too_far", s.Dropped.TooFar},
-			{"dropped_no_memory", s.Dropped.NoMemory},
-			{"dropped_unsent_ack", s.Dropped.UnsentAck},
-			{"dropped_inconsistent", s.Dropped.Inconsistent},
-			{"unknown_senders", s.UnknownSenders}, {"forged", s.Forged}, {"refused", s.Refused},
-			{"backlog_drops", s.BacklogDrops}, {"malformed", s.Malformed}, {"served", s.Served}, {"denied", s.Denied},
-		} {
-			if !yield(c.name, c.value) {
-				return
-			}
-		}
-	}
-}
+func (s Stats) All() iter.Seq2[string, uint64] { return counters.All(s) }

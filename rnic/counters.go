@@ -1,10 +1,10 @@
 package rnic
 
 import (
-	"reflect"
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/wire"
 )
 
@@ -36,7 +36,7 @@ func (d *Device) Stats() Stats {
 			s.Drops[i.String()] = n
 		}
 	}
-	d.qps.forEach(func(q *queuePair) { addCounters(&s.Counters.QPCounters, q.counters()) })
+	d.qps.forEach(func(q *queuePair) { counters.Add(&s.Counters.QPCounters, q.counters()) })
 	return s
 }
 
@@ -56,7 +56,7 @@ type retiredCounters struct {
 
 func (r *retiredCounters) add(c QPCounters) {
 	r.mu.Lock()
-	addCounters(&r.total, c)
+	counters.Add(&r.total, c)
 	r.mu.Unlock()
 }
 
@@ -64,19 +64,6 @@ func (r *retiredCounters) sum() QPCounters {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.total
-}
-
-func addCounters(sum *QPCounters, c QPCounters) {
-	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(c))
-}
-
-// addFields adds every uint64 field of c to the same field of sum.
-func addFields(sum, c reflect.Value) {
-	for i := range sum.NumField() {
-		if f := sum.Field(i); f.Kind() == reflect.Uint64 {
-			f.SetUint(f.Uint() + c.Field(i).Uint())
-		}
-	}
 }
 
 // HWCounter returns a counter by its name in QPCounters.All, such as

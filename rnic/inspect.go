@@ -2,9 +2,9 @@ package rnic
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/verbs"
@@ -147,7 +147,7 @@ func (d *Device) Inspect() Snapshot {
 	}
 	s.Counters = d.deviceCounters(s.ClosedQPs)
 	for i := range s.QPs {
-		addCounters(&s.Counters.QPCounters, s.QPs[i].Counters)
+		counters.Add(&s.Counters.QPCounters, s.QPs[i].Counters)
 	}
 	s.Link, s.Faults, s.Layers = d.linkCounters(), d.faultInfo(), d.layers.inspect()
 	return s
@@ -280,7 +280,7 @@ func (q *queuePair) records() []Record {
 func (d *Device) linkCounters() LinkCounters {
 	var sum LinkCounters
 	for _, sh := range d.shards {
-		addFields(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(link.StatsOf(sh.socket)))
+		counters.Add(&sum, link.StatsOf(sh.socket))
 	}
 	return sum
 }
@@ -299,7 +299,7 @@ func (d *Device) faultInfo() *FaultInfo {
 		}
 		c := faults.Counts()
 		info.Held += c.Held
-		addFields(reflect.ValueOf(&info.Counters).Elem(), reflect.ValueOf(faultCountersOf(c)))
+		counters.Add(&info.Counters, faultCountersOf(c))
 		for i, r := range c.Rules {
 			if i == len(info.Rules) {
 				info.Rules = append(info.Rules, RuleInfo{Rule: r.Rule.String()})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/cancelctx"
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -80,12 +81,7 @@ type PacketStats struct {
 
 // All returns an iterator over the names and values of all counters: "sent", "truncated" and so
 // on.
-func (s PacketStats) All() iter.Seq2[string, uint64] {
-	return allOf([]counter{
-		{"sent", s.Sent}, {"received", s.Received}, {"truncated", s.Truncated}, {"foreign", s.Foreign}, {"asked", s.Asked},
-		{"refused", s.Refused},
-	})
-}
+func (s PacketStats) All() iter.Seq2[string, uint64] { return counters.All(s) }
 
 // Stats returns a snapshot of the counters.
 func (c *PacketConn) Stats() PacketStats {

@@ -1,6 +1,10 @@
 package sdp
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/softrnic/softrnic/internal/counters"
+)
 
 // Stats are the counters and the current levels of a connection. [Conn.MeasureBufferUse] measures
 // levels over time.
@@ -74,17 +78,12 @@ func (c *Conn) Stats() Stats {
 func (c *Conn) snapshot() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, l := c.core.Stats(), c.core.Levels()
+	l := c.core.Levels()
 	s := Stats{
-		FlowControl:  FlowControl(c.flowControl),
-		BytesWritten: n.BytesWritten, BytesRead: n.BytesRead,
-		MessagesSent: n.Messages, MessagesReceived: n.MessagesReceived, BytesReceived: n.BytesReceived,
-		Controls: n.Controls, CreditUpdates: n.CreditUpdates, Coalesced: c.counts.coalesced, Stalls: c.counts.stalls,
-		SendUsed: l.Send, Held: l.Held, ReceiveUsed: l.Receive, BufferSize: l.Size,
-		Credits: l.Credits, Receives: l.Receives,
-		ZeroCopySent: n.ZeroCopySent, ZeroCopyReceived: n.ZeroCopyReceived,
-		Offers: n.Offers, OffersRefused: n.OffersRefused, Sinks: n.Sinks, SinksCrossed: n.SinksCrossed,
+		FlowControl: FlowControl(c.flowControl), Coalesced: c.counts.coalesced, Stalls: c.counts.stalls,
+		SendUsed: l.Send, Held: l.Held, ReceiveUsed: l.Receive, BufferSize: l.Size, Credits: l.Credits, Receives: l.Receives,
 	}
+	counters.Add(&s, c.core.Stats())
 	for _, mr := range c.regions {
 		s.Registered += len(mr.Bytes())
 	}
@@ -93,35 +92,7 @@ func (c *Conn) snapshot() Stats {
 
 // All returns an iterator over the names and values of all counters and levels: "bytes_written",
 // "send_used" and so on.
-func (s Stats) All() iter.Seq2[string, uint64] {
-	return allOf([]counter{
-		{"bytes_written", s.BytesWritten}, {"bytes_read", s.BytesRead},
-		{"messages_sent", s.MessagesSent}, {"messages_received", s.MessagesReceived}, {"bytes_received", s.BytesReceived},
-		{"controls", s.Controls}, {"credit_updates", s.CreditUpdates}, {"coalesced", s.Coalesced}, {"stalls", s.Stalls},
-		{"send_used", uint64(s.SendUsed)}, {"held", uint64(s.Held)}, {"receive_used", uint64(s.ReceiveUsed)},
-		{"buffer_size", uint64(s.BufferSize)}, {"credits", uint64(s.Credits)}, {"receives", uint64(s.Receives)},
-		{"rnr_sent", s.RNRSent}, {"rnr_received", s.RNRReceived}, {"credit_stalls", s.CreditStalls},
-		{"registered", uint64(s.Registered)}, {"zero_copy_sent", s.ZeroCopySent}, {"zero_copy_received", s.ZeroCopyReceived},
-		{"offers", s.Offers}, {"offers_refused", s.OffersRefused}, {"sinks", s.Sinks}, {"sinks_crossed", s.SinksCrossed},
-	})
-}
-
-// A counter is a name and its value.
-type counter struct {
-	name  string
-	value uint64
-}
-
-// allOf returns an iterator over list.
-func allOf(list []counter) iter.Seq2[string, uint64] {
-	return func(yield func(string, uint64) bool) {
-		for _, c := range list {
-			if !yield(c.name, c.value) {
-				return
-			}
-		}
-	}
-}
+func (s Stats) All() iter.Seq2[string, uint64] { return counters.All(s) }
 
 // An hwCounter is a queue pair with adapter counters.
 type hwCounter interface {

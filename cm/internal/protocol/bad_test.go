@@ -292,5 +292,5 @@ func TestTimewaitIsEvicted(t *testing.T) {
 	require.Equal(t, StateGone, r.m.State(ids[3]))
 	require.Equal(t, StateTimewait, r.m.State(ids[4]))
 	require.Equal(t, StateTimewait, r.m.State(ids[5]))
-	require.Equal(t, 2, r.m.Stats().Timewait)
+	require.Equal(t, 2, r.m.Stats().TimeWait)
 }

@@ -36,7 +36,7 @@ func TestREQIsRetransmitted(t *testing.T) {
 	require.Equal(t, id, r.nextEvent(EventUnreachable).ID)
 	r.requireSilence()
 	r.m.empty(t)
-	require.EqualValues(t, 5, r.m.Stats().Repeated)
+	require.EqualValues(t, 5, r.m.Stats().Retransmitted)
 	require.EqualValues(t, 1, r.m.Stats().TimedOut)
 }
 

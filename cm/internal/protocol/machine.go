@@ -113,7 +113,7 @@ func (m *Machine) NextEvent() (e *Event, ok bool) {
 func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Connections = len(m.entries) - s.SIDR
-	s.Timewait = m.timewait.n
+	s.TimeWait = m.timewait.n
 	for _, l := range m.services {
 		s.HalfOpen += l.halfOpen.n
 	}
@@ -205,7 +205,7 @@ func (m *Machine) retransmit(now Time, e *entry) {
 	m.out = append(m.out, Datagram{To: e.peer, MAD: *e.unanswered})
 	h, _, _ := mad.Parse(e.unanswered[:])
 	m.stats.Sent[h.Attr-mad.AttrREQ]++
-	m.stats.Repeated++
+	m.stats.Retransmitted++
 }
 
 // addJitter adds up to a quarter of t, so that messages lost together are not retransmitted

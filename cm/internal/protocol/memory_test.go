@@ -42,7 +42,7 @@ func TestMemory(t *testing.T) {
 		r.m.Abandon(r.now, id)
 		r.drain()
 	}
-	require.Equal(t, many, r.m.Stats().Timewait)
+	require.Equal(t, many, r.m.Stats().TimeWait)
 	perTimewait := (heap() - before) / many
 	t.Logf("%d bytes one in TIMEWAIT", perTimewait)
 	require.Less(t, perTimewait, int64(640))

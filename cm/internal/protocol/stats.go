@@ -45,13 +45,13 @@ const NumMessages = int(mad.AttrAPR-mad.AttrREQ) + 1
 
 // Stats are the counters of a Machine.
 type Stats struct {
-	Sent      [NumMessages]uint64 // by mad.Attr - mad.AttrREQ, including retransmissions
-	Received  [NumMessages]uint64
-	Malformed [mad.NumDrops]uint64 // by reason
-	Dropped   [NumDrops]uint64     // by reason
-	Repeated  uint64               // retransmissions
-	TimedOut  uint64               // connections and requests that ended for lack of a reply
-	Evicted   uint64               // half-open connections removed in favor of new ones
+	Sent          [NumMessages]uint64 // by mad.Attr - mad.AttrREQ, including retransmissions
+	Received      [NumMessages]uint64
+	Malformed     [mad.NumDrops]uint64 // by reason
+	Dropped       [NumDrops]uint64     // by reason
+	Retransmitted uint64               // retransmissions
+	TimedOut      uint64               // connections and requests that ended for lack of a reply
+	Evicted       uint64               // half-open connections removed in favor of new ones
 
 	Requests  uint64 // connection requests that reached a listener
 	Connected uint64 // connections established
@@ -59,6 +59,6 @@ type Stats struct {
 
 	Connections int // current number, in any state
 	HalfOpen    int // of these, half-open
-	Timewait    int // of these, in TIMEWAIT
+	TimeWait    int // of these, in TIMEWAIT
 	SIDR        int // outstanding SIDR requests of both sides
 }

@@ -403,5 +403,5 @@ func (m *Machine) empty(t testing.TB) {
 	require.Empty(t, m.sidrByRemoteID)
 	require.Zero(t, m.timewait.n)
 	s := m.Stats()
-	require.Zero(t, cmp.Or(s.Connections, s.HalfOpen, s.Timewait, s.SIDR))
+	require.Zero(t, cmp.Or(s.Connections, s.HalfOpen, s.TimeWait, s.SIDR))
 }

@@ -5,23 +5,24 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/counters"
 )
 
 // TestSimulation checks for random programs and networks that each receive gets the message that
 // MPI's rules determine, complete or truncated, that no request waits forever, also not for a lost
 // rank, and that memory of completed requests is not accessed.
 func TestSimulation(t *testing.T) {
-	var all coverage
+	var all Stats
 	everySeed(t, func(seed uint64, trace func(string)) error {
 		seen, err := runSeed(seed, trace)
-		all.add(&seen.stats)
+		counters.Add(&all, seen)
 		return err
 	})
-	t.Logf("%+v", all.stats)
-	if all.stats.Eager > 1000 { // and each case has occurred
-		s := all.stats
-		for _, n := range []uint64{s.Rendezvous, s.Self, s.Expected, s.Unexpected, s.Early, s.Stalled, s.Throttled, s.Repacked} {
-			require.NotZero(t, n, "%+v", s)
+	t.Logf("%+v", all)
+	if all.Eager > 1000 { // and each case has occurred
+		for _, n := range []uint64{all.Rendezvous, all.Self, all.Expected, all.Unexpected, all.Early, all.Stalled, all.Throttled, all.Repacked} {
+			require.NotZero(t, n, "%+v", all)
 		}
 	}
 }

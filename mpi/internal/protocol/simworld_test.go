@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
@@ -25,11 +26,8 @@ type world struct {
 	step      int
 	lossAt    int // step
 	haste     int // of ten steps, the number of calls of the programs
-	seen      coverage
+	seen      Stats
 }
-
-// coverage is the set of cases that occurred in a run.
-type coverage struct{ stats Stats }
 
 // failure is the value with which a world panics when a check fails.
 type failure struct{ error }
@@ -111,7 +109,7 @@ func (w *world) show(owner, whom *node, b []byte, write bool) envelope.Key {
 }
 
 // runSeed runs a world to its end.
-func runSeed(seed uint64, trace func(string)) (seen coverage, err error) {
+func runSeed(seed uint64, trace func(string)) (seen Stats, err error) {
 	w := newWorld(seed, trace)
 	defer func() {
 		if v := recover(); v != nil {
@@ -354,23 +352,9 @@ func (w *world) finish() {
 			other := &w.nodes[i].core.peers[n.id]
 			w.check(p.err != nil || other.err != nil || w.nodes[i].dead || !other.announceAll, "%d: rank %d is throttled for ever", n.id, i)
 		}
-		w.seen.add(&n.core.Stats)
+		counters.Add(&w.seen, n.core.Stats)
 	}
 	for i, e := range w.exposures {
 		w.check(!e.live || i < w.windows || e.owner.dead, "memory of %d can be reached by %d still", e.owner.id, e.whom)
 	}
-}
-
-func (s *coverage) add(v *Stats) {
-	t := &s.stats
-	t.Eager += v.Eager
-	t.Rendezvous += v.Rendezvous
-	t.Self += v.Self
-	t.Expected += v.Expected
-	t.Unexpected += v.Unexpected
-	t.Early += v.Early
-	t.Stalled += v.Stalled
-	t.Throttled += v.Throttled
-	t.Repacked += v.Repacked
-	t.Dropped += v.Dropped
 }

@@ -232,7 +232,7 @@ func (c *Core) buildRequests() {
 // Stats are the counters of a connection.
 type Stats struct {
 	BytesWritten, BytesRead uint64 // by the application
-	Messages, Controls      uint64 // sent, with and without data
+	MessagesSent, Controls  uint64 // sent, with and without data
 	MessagesReceived        uint64 // received, with data
 	BytesReceived           uint64
 	CreditUpdates           uint64 // messages that advertised local receives

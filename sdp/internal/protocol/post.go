@@ -62,7 +62,7 @@ func (c *Core) postData(m flow.Message) {
 	}
 	c.carried++
 	c.receiveQuery.due = true
-	c.stats.Messages++
+	c.stats.MessagesSent++
 	c.out = append(c.out, wr)
 }
 

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -89,7 +90,7 @@ func (r *runner) expectCounters(w *arguments) error {
 	info, _ := q.dev.InspectQP(q.QP.Num())
 	v := reflect.ValueOf(info.Counters)
 	for i := range v.NumField() {
-		name := snakeCase(v.Type().Field(i).Name)
+		name := counters.Snake(v.Type().Field(i).Name)
 		if want := w.option(name, "", ""); want != "" && want != fmt.Sprint(v.Field(i).Uint()) {
 			return fmt.Errorf("%s is %d", name, v.Field(i).Uint())
 		}

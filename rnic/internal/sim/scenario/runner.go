@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/rnic/internal/sim"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -151,24 +151,10 @@ func (r *runner) printCounters(w *arguments) (string, error) {
 	v := reflect.ValueOf(info.Counters)
 	for i := range v.NumField() {
 		if n := v.Field(i).Uint(); n != 0 {
-			fmt.Fprintf(&b, "%s %s %d\n", q.name, snakeCase(v.Type().Field(i).Name), n)
+			fmt.Fprintf(&b, "%s %s %d\n", q.name, counters.Snake(v.Type().Field(i).Name), n)
 		}
 	}
 	return b.String(), nil
-}
-
-// snakeCase converts a Go name such as SendRNRErr to send_rnr_err.
-func snakeCase(name string) string {
-	runes := []rune(name)
-	var b strings.Builder
-	for i, c := range runes {
-		if i > 0 && unicode.IsUpper(c) &&
-			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(c))
-	}
-	return b.String()
 }
 
 // findNext consumes the name of an object and returns the object.
