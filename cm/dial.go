@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
@@ -121,7 +122,7 @@ func (m *Manager) checkDial(peer netip.AddrPort, qp verbs.QP, o *DialOptions) (a
 		return attr, err
 	}
 	if o.MTU != 0 {
-		if err := verbs.CheckPathMTU(m.dev, ahAttrTo(peer), o.MTU); err != nil {
+		if err := adapter.CheckPathMTU(m.dev, ahAttrTo(peer), o.MTU); err != nil {
 			return attr, err
 		}
 	}
@@ -139,7 +140,7 @@ func (m *Manager) buildREQ(addr netip.AddrPort, qp verbs.QP, o *DialOptions, att
 		RemoteResponseTimeout: timeout, LocalResponseTimeout: timeout,
 		MaxCMRetries: uint8(m.options.Retries), FlowControl: credits, SRQ: shared,
 		StartingPSN: m.randomPSN(), RetryCount: attr.RetryCnt, RNRRetry: attr.RNRRetry,
-		PKey: 0xffff, MTU: uint8(cmp.Or(o.MTU, verbs.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
+		PKey: 0xffff, MTU: uint8(cmp.Or(o.MTU, adapter.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
 		Primary: mad.Path{
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
 			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -106,7 +107,7 @@ func (m *Manager) enqueueRequest(e *protocol.Event, id mad.ServiceID) {
 // fits. It reports whether it rejected the REQ.
 func (m *Manager) rejectLargeMTU(e *protocol.Event) bool {
 	requested := verbs.MTU(e.REQ.MTU)
-	fitting := verbs.FitPathMTU(m.dev, ahAttrTo(e.Peer), requested)
+	fitting := adapter.FitPathMTU(m.dev, ahAttrTo(e.Peer), requested)
 	if fitting == requested {
 		return false
 	}

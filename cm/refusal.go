@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -22,7 +23,7 @@ const maxRefusals = 64
 
 // watchRefusals registers the queue for refusals of queue pair 1.
 func (m *Manager) watchRefusals() {
-	if q, ok := m.gsi.qp.(verbs.RefusalReporter); ok {
+	if q, ok := m.gsi.qp.(adapter.RefusalReporter); ok {
 		q.OnRefusal(m.refusals.add)
 	}
 }

@@ -1,9 +1,11 @@
 package rnic
 
 import (
+	"fmt"
 	"net/netip"
 	"sync"
 
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
@@ -28,25 +30,36 @@ const (
 )
 
 var (
-	_ verbs.PathProber = (*Device)(nil)
-	_ verbs.PathProber = (*queuePair)(nil)
+	_ adapter.PathFitter = (*Device)(nil)
+	_ adapter.PathFitter = (*queuePair)(nil)
 )
 
-// PathMTU implements verbs.PathProber.
-func (d *Device) PathMTU(av verbs.AHAttr) (verbs.MTU, int) {
+// FitPathMTU returns the largest MTU up to mtu whose packets fit the path to the
+// adapter at av, 0 if none does, and an error with verbs.ErrLimit if that is not mtu.
+// The MTU of a path is that of the route, or a smaller one from an ICMP message; if
+// the system does not know it, FitPathMTU returns mtu.
+func (d *Device) FitPathMTU(av verbs.AHAttr, mtu verbs.MTU) (verbs.MTU, error) {
 	_, path, err := resolveAV(d, av, "")
 	if err != nil || path.Dst.Addr().IsMulticast() {
-		return 0, 0
+		return mtu, nil
 	}
 	bytes := d.pathBytes(path.Dst)
-	if bytes == 0 {
-		return 0, 0
+	fits := mtuOfBytes(wire.PathMTU(bytes, !path.Dst.Addr().Unmap().Is4()))
+	if bytes == 0 || mtu <= fits {
+		return mtu, nil
 	}
-	return mtuOfBytes(wire.PathMTU(bytes, !path.Dst.Addr().Unmap().Is4())), bytes
+	advice := "less than the smallest MTU needs"
+	if fits > 0 {
+		advice = fmt.Sprintf("use MTU %v at both ends", fits)
+	}
+	return fits, fmt.Errorf("%w: path MTU %v to %v, which carries IP packets of %d bytes: %s",
+		verbs.ErrLimit, mtu, av.DGID.Addr(), bytes, advice)
 }
 
-// PathMTU implements verbs.PathProber.
-func (q *queuePair) PathMTU(av verbs.AHAttr) (verbs.MTU, int) { return q.dev.PathMTU(av) }
+// FitPathMTU implements adapter.PathFitter.
+func (q *queuePair) FitPathMTU(av verbs.AHAttr, mtu verbs.MTU) (verbs.MTU, error) {
+	return q.dev.FitPathMTU(av, mtu)
+}
 
 // pathBytes returns the MTU of a path in bytes, or 0 if the link does not know
 // it. If sending fails altogether, completions report that.

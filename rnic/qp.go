@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/deadline"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
@@ -41,9 +42,9 @@ type queuePair struct {
 }
 
 var (
-	_ verbs.QP              = (*queuePair)(nil)
-	_ verbs.RefusalReporter = (*queuePair)(nil)
-	_ qp.Host               = (*qpHost)(nil)
+	_ verbs.QP                = (*queuePair)(nil)
+	_ adapter.RefusalReporter = (*queuePair)(nil)
+	_ qp.Host                 = (*qpHost)(nil)
 )
 
 // CreateQP implements verbs.PD.
@@ -219,7 +220,7 @@ func (q *queuePair) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 			Detail: fmt.Sprintf("path MTU %d, the port's active MTU is %d", attr.PathMTU.Bytes(), q.dev.activeMTU().Bytes())}
 	}
 	if mask&(verbs.AttrAV|verbs.AttrPathMTU) == verbs.AttrAV|verbs.AttrPathMTU && attr.PathMTU.Bytes() > 0 {
-		if err := verbs.CheckPathMTU(q, attr.AV, attr.PathMTU); err != nil {
+		if _, err := q.dev.FitPathMTU(attr.AV, attr.PathMTU); err != nil {
 			return &verbs.OpError{Op: op, Object: q.core.String(), Err: err}
 		}
 	}

@@ -140,7 +140,7 @@ func (s *shard) confirmSent() {
 	s.unconfirmed = s.unconfirmed[:0]
 }
 
-// OnRefusal implements verbs.RefusalReporter.
+// OnRefusal implements adapter.RefusalReporter.
 func (q *queuePair) OnRefusal(f func(*verbs.RefusedError)) {
 	q.shard.mu.Lock()
 	q.onRefusal = f

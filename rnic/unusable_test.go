@@ -70,6 +70,8 @@ func TestUnusable(t *testing.T) {
 			"protectionDomain.Close":                   "may be called again, also when the device is closed",
 			"Device.Close on of a closed device":       "may be called again",
 			"Device.StopCapture on of a closed device": "there is none",
+			"Device.FitPathMTU on of a closed device":  "the MTU of the path is unknown",
+			"queuePair.FitPathMTU":                     "the MTU of the path is unknown",
 		},
 	}
 	for name, objects := range map[string]map[string]any{"live": live, "destroyed": destroyed, "of a closed device": closed} {

@@ -27,6 +27,13 @@ func Connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	return nil
 }
 
+// A pathFitter is a queue pair that knows the MTU of paths, an optional interface of adapters.
+type pathFitter interface {
+	// FitPathMTU returns the largest MTU up to mtu whose packets fit the path to the adapter at
+	// av, 0 if none does, and an error if that is not mtu.
+	FitPathMTU(av AHAttr, mtu MTU) (MTU, error)
+}
+
 var errNilQP = fmt.Errorf("%w: nil", ErrInvalid)
 
 func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
@@ -44,12 +51,12 @@ func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	if err != nil {
 		return err
 	}
-
-	if o.MTU == 0 {
-		a.PathMTU = FitPathMTU(qp, a.AV, a.PathMTU)
-	}
-	if err := CheckPathMTU(qp, a.AV, a.PathMTU); err != nil {
-		return err
+	if f, ok := qp.(pathFitter); ok {
+		fits, err := f.FitPathMTU(a.AV, a.PathMTU)
+		if err != nil && (o.MTU != 0 || fits == 0) {
+			return err
+		}
+		a.PathMTU = fits
 	}
 
 	toRTR := AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN

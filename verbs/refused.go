@@ -92,15 +92,3 @@ func (e *RefusedError) sizeText() string {
 	}
 	return "; the packet is larger than the path's MTU; use a smaller one"
 }
-
-// A RefusalReporter is a queue pair of datagrams (UD, GSI) that reports peers to
-// which it cannot send. A datagram completes before the network can return an ICMP
-// error, so the completion does not have it.
-type RefusalReporter interface {
-	// OnRefusal makes f be called for each packet of the queue pair that the
-	// system does not send, or that causes an ICMP error, unless the error is
-	// transient. It replaces the previous f; nil removes it. f is called with
-	// locks of the device held: it must not block, nor call the device or its
-	// objects.
-	OnRefusal(f func(*RefusedError))
-}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/nack"
 	"github.com/softrnic/softrnic/verbs"
@@ -134,7 +135,7 @@ func (p *Port) ConnectPeer(number int, a Address) error {
 	for number >= len(p.peers) {
 		p.peers = append(p.peers, destination{})
 	}
-	mtu := min(a.MTU, p.at.MTU, verbs.FitPathMTU(p.QP, ah.Attr(), verbs.MTU4096).Bytes())
+	mtu := min(a.MTU, p.at.MTU, adapter.FitPathMTU(p.QP, ah.Attr(), verbs.MTU4096).Bytes())
 	p.peers[number] = destination{ah: ah, qpn: a.QPN, qkey: a.QKey, mtu: mtu}
 	p.Core.OpenPeer(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: mtu})
 	return nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -24,7 +25,7 @@ const maxRefusals = 64
 
 // watchRefusals subscribes to refusals of the queue pair.
 func (p *Port) watchRefusals() {
-	if q, ok := p.QP.(verbs.RefusalReporter); ok {
+	if q, ok := p.QP.(adapter.RefusalReporter); ok {
 		q.OnRefusal(p.noteRefusal)
 	}
 }

@@ -1,0 +1,47 @@
+// Package adapter has the optional interfaces of devices and queue pairs, which adapters other
+// than rnic may lack: a path whose MTU is unknown is taken to carry every packet, and refused
+// datagrams are lost.
+package adapter
+
+import "github.com/softrnic/softrnic/verbs"
+
+// A PathFitter is a device or queue pair that knows the MTU of paths, as far as the system does:
+// that of the route, or a smaller one from an ICMP message. verbs.Connect uses it as well.
+type PathFitter interface {
+	// FitPathMTU returns the largest MTU up to mtu whose packets fit the path to the adapter at
+	// av, 0 if none does, and an error with verbs.ErrLimit if that is not mtu. If the path is
+	// unknown, it returns mtu.
+	FitPathMTU(av verbs.AHAttr, mtu verbs.MTU) (verbs.MTU, error)
+}
+
+// A RefusalReporter is a queue pair of datagrams (UD, GSI) that reports peers to which it cannot
+// send. A datagram completes before the network can return an ICMP error, so the completion does
+// not have it.
+type RefusalReporter interface {
+	// OnRefusal makes f be called for each packet of the queue pair that the system does not
+	// send, or that causes an ICMP error, unless the error is transient. It replaces the previous
+	// f; nil removes it. f is called with locks of the device held: it must not block, nor call
+	// the device or its objects.
+	OnRefusal(f func(*verbs.RefusedError))
+}
+
+// CheckPathMTU returns an error with verbs.ErrLimit if packets of mtu are known to exceed the path
+// from p, a device or queue pair, to the adapter at av.
+func CheckPathMTU(p any, av verbs.AHAttr, mtu verbs.MTU) error {
+	if f, ok := p.(PathFitter); ok {
+		_, err := f.FitPathMTU(av, mtu)
+		return err
+	}
+	return nil
+}
+
+// FitPathMTU returns the largest MTU up to mtu that fits the path from p, a device or queue pair,
+// to the adapter at av, or mtu if the path is unknown or no MTU fits.
+func FitPathMTU(p any, av verbs.AHAttr, mtu verbs.MTU) verbs.MTU {
+	if f, ok := p.(PathFitter); ok {
+		if fits, _ := f.FitPathMTU(av, mtu); fits > 0 {
+			return fits
+		}
+	}
+	return mtu
+}
