@@ -4,14 +4,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,8 +21,7 @@ import (
 // matches in its first line on stderr.
 func awaitLine(t *testing.T, ctx context.Context, line, pattern string) (cmd *exec.Cmd, found string, rest *bufio.Reader) {
 	t.Helper()
-	cmd = exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)
-	cmd.Env = append(os.Environ(), commandEnv+"=1")
+	cmd = command(ctx, line)
 	diag, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -66,32 +63,15 @@ func TestInterruptedProcesses(t *testing.T) {
 		{"perf send_bw -n 10000000 -s 1K", "perf send_bw -n 10000000 -s 1KiB", `\n 1024 +\d+ +\d`},
 	} {
 		server, port, _ := awaitLine(t, ctx, c.server+" -p 0", `TCP port (\d+)\n`)
-		client := exec.CommandContext(ctx, os.Args[0], strings.Fields(fmt.Sprintf("%s -p %s localhost", c.client, port))...)
-		client.Env = append(os.Environ(), commandEnv+"=1")
-		var out bytes.Buffer
+		client := command(ctx, fmt.Sprintf("%s -p %s localhost", c.client, port))
 		started := make(chan struct{})
-		client.Stdout = &untilBuffer{b: &out, text: "remote address", end: func() { close(started) }}
+		out := &untilWriter{text: "remote address", times: 1, end: func() { close(started) }}
+		client.Stdout = out
 		require.NoError(t, client.Start())
 		<-started
 		time.AfterFunc(100*time.Millisecond, func() { client.Process.Signal(os.Interrupt) })
 		require.Equal(t, 128+2, status(client))
-		require.Regexp(t, c.form, out.String())
+		require.Regexp(t, c.form, out.b.String())
 		require.Equal(t, 1, status(server))
 	}
-}
-
-// untilBuffer calls end once when text has been written.
-type untilBuffer struct {
-	b    *bytes.Buffer // not embedded: its ReadFrom would go past Write
-	text string
-	end  func()
-}
-
-func (u *untilBuffer) Write(b []byte) (int, error) {
-	n, err := u.b.Write(b)
-	if u.end != nil && strings.Contains(u.b.String(), u.text) {
-		u.end()
-		u.end = nil
-	}
-	return n, err
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -29,8 +28,8 @@ type watched struct {
 // startWatched starts the command on a device with the given address, or any.
 func startWatched(t *testing.T, ctx context.Context, addr, impair, line string) *watched {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)
-	cmd.Env = append(os.Environ(), commandEnv+"=1", rnic.EnvImpair+"="+impair, rnic.EnvAddr+"="+addr)
+	cmd := command(ctx, line)
+	cmd.Env = append(cmd.Env, rnic.EnvImpair+"="+impair, rnic.EnvAddr+"="+addr)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	diag, err := cmd.StderrPipe()

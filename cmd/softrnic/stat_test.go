@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/common/expfmt"
@@ -145,18 +144,19 @@ func TestStatPrometheus(t *testing.T) {
 	require.Equal(t, map[string]float64{"nic0": float64(a.Inspect().Counters.SentBytes), "nic1": float64(b.Inspect().Counters.SentBytes)}, sent)
 }
 
-// untilWriter cancels a context when a text has been written a number of times.
+// untilWriter calls end once when a text has been written a number of times.
 type untilWriter struct {
-	bytes.Buffer
+	b     bytes.Buffer // not embedded: its ReadFrom would go past Write
 	text  string
 	times int
-	end   context.CancelFunc
+	end   func()
 }
 
 func (w *untilWriter) Write(p []byte) (int, error) {
-	n, err := w.Buffer.Write(p)
-	if strings.Count(w.String(), w.text) >= w.times {
+	n, err := w.b.Write(p)
+	if w.end != nil && strings.Count(w.b.String(), w.text) >= w.times {
 		w.end()
+		w.end = nil
 	}
 	return n, err
 }
@@ -168,7 +168,7 @@ func TestStatWatch(t *testing.T) {
 		defer cancel()
 		w := &untilWriter{text: text, times: 3, end: cancel}
 		require.Zero(t, newApp(w, w).runCommand(ctx, append([]string{"stat", "--of", "nic0", "--watch", "1ms"}, args...)))
-		return w.String()
+		return w.b.String()
 	}
 	text := watch("objects:")
 	require.Equal(t, 3, strings.Count(text, "nic0  process"))
@@ -226,21 +226,29 @@ func TestCapture(t *testing.T) {
 	require.Contains(t, stderr, "/nonexistent/x")
 }
 
+// captureExchange captures nic0 while a and b exchange data, until it is interrupted.
+func captureExchange(t *testing.T, a, b *rnic.Device, flags string) (status int, stdout, stderr string) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: func() {
+		require.NoError(t, exchangeData(t.Context(), a, b))
+		interrupt()
+	}}
+	status = newApp(&out, diag).runCommand(ctx, append([]string{"capture", "--of", "nic0"}, strings.Fields(flags)...))
+	return status, out.String(), diag.b.String()
+}
+
 // TestCaptureDiskFull checks that a full disk causes status 1 and the system's reason.
 func TestCaptureDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
 	}
 	a, b := openServedDevices(t)
-	ctx, interrupt := context.WithCancel(t.Context())
-	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
-		require.NoError(t, exchangeData(t.Context(), a, b))
-		interrupt()
-	})}
-	var stdout bytes.Buffer
-	require.Equal(t, 1, newApp(&stdout, diag).runCommand(ctx, []string{"capture", "--of", "nic0", "-w", "/dev/full"}))
-	require.Contains(t, diag.String(), "no space left on device")
-	require.Empty(t, stdout.String())
+	status, stdout, stderr := captureExchange(t, a, b, "-w /dev/full")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "no space left on device")
+	require.Empty(t, stdout)
 }
 
 // TestCaptureToStdout streams a capture through a pipe.
@@ -249,17 +257,12 @@ func TestCaptureToStdout(t *testing.T) {
 		t.Skip("no named pipes")
 	}
 	a, b := openServedDevices(t)
-	ctx, interrupt := context.WithCancel(t.Context())
-	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
-		require.NoError(t, exchangeData(t.Context(), a, b))
-		interrupt()
-	})}
-	var stdout bytes.Buffer
-	require.Zero(t, newApp(&stdout, diag).runCommand(ctx, []string{"capture", "--of", "nic0", "-w", "-"}))
-	require.Greater(t, stdout.Len(), 2*selfTestBytes, "the whole exchange, and nothing else")
-	require.Equal(t, []byte{0x0a, 0x0d, 0x0d, 0x0a}, stdout.Bytes()[:4], "a section header block of pcapng")
+	status, stdout, stderr := captureExchange(t, a, b, "-w -")
+	require.Zero(t, status, stderr)
+	require.Greater(t, len(stdout), 2*selfTestBytes, "the whole exchange, and nothing else")
+	require.Equal(t, "\n\r\r\n", stdout[:4], "a section header block of pcapng")
 
-	status, _, stderr := run(t, newApp(nil, nil), fmt.Sprintf("capture --of %d -w -", os.Getpid()))
+	status, _, stderr = run(t, newApp(nil, nil), fmt.Sprintf("capture --of %d -w -", os.Getpid()))
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "2 devices cannot share stdout")
 }
@@ -269,10 +272,10 @@ func TestCaptureToStdout(t *testing.T) {
 func TestCaptureOfClosedDevice(t *testing.T) {
 	a, _ := openServedDevices(t)
 	file := filepath.Join(t.TempDir(), "out.pcapng")
-	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() { go a.Close() })}
+	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: func() { go a.Close() }}
 	var stdout bytes.Buffer
 	require.Zero(t, newApp(&stdout, diag).runCommand(t.Context(), []string{"capture", "--of", "nic0", "-w", file}))
-	require.Contains(t, diag.String(), "nic0 of process")
+	require.Contains(t, diag.b.String(), "nic0 of process")
 	require.Contains(t, stdout.String(), file+": ")
 }
 
@@ -333,23 +336,13 @@ func TestCaptureFiles(t *testing.T) {
 func TestCaptureUntilInterrupted(t *testing.T) {
 	a, b := openServedDevices(t)
 	file := filepath.Join(t.TempDir(), "out.pcapng")
-	ctx, interrupt := context.WithCancel(t.Context())
-	started := make(chan struct{})
-	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() { close(started) })}
-	var out bytes.Buffer
-	done := make(chan int)
-	go func() {
-		done <- newApp(&out, diag).runCommand(ctx, []string{"capture", "-j", "--of", "nic0", "-w", file})
-	}()
-	<-started
-	require.NoError(t, exchangeData(t.Context(), a, b))
-	interrupt()
-	require.Zero(t, <-done)
+	status, stdout, stderr := captureExchange(t, a, b, "-j -w "+file)
+	require.Zero(t, status, stderr)
 	var result struct {
 		File  string `json:"file"`
 		Bytes int    `json:"bytes"`
 	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &result))
+	require.NoError(t, json.Unmarshal([]byte(stdout), &result))
 	require.Equal(t, file, result.File)
 	require.Greater(t, result.Bytes, 2*selfTestBytes, "the whole exchange")
 }

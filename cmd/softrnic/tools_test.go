@@ -69,15 +69,78 @@ func TestToolRefusals(t *testing.T) {
 		"perf send_bw --output latency":       "--output: of a bandwidth test is bandwidth or message_rate",
 		"perf write_bw -R -c UC":              "-R: the RDMA CM connects no UC",
 		"perf send_bw -T 3":                   "-T: is for what -R connects",
+		"rping":                               "give either -s, to be the server, or -c, to be the client",
+		"rping -s -c -a 127.0.0.1":            "give either -s",
+		"rping -c":                            "-a: a client needs the server's address",
+		"rping -s -q":                         "--self-create-qp: not supported: queue pairs are always created by the program",
+		"rping -s -S 22":                      "-S: invalid size 22 (valid range is 23 to 65535)",
+		"rping -s -t 1":                       "unknown shorthand flag: 't'",
+		"rping -s --json":                     "--json: the command has no results",
+		"rping -s -a 127.0.0.1 there":         `takes no argument, got "there"`,
+		"rping -s --impair nonsense":          "--impair: ",
+		"rping -s -a 192.0.2.77":              "no interface of this machine has that address",
+		"ucmatose -m":                         "--migrate: not supported: event channels do not exist",
+		"ucmatose -f gid -s ::1":              "on Ethernet give an IP address",
+		"ucmatose -P sdp":                     "want tcp or ib",
+		"ucmatose -a 32":                      "want 0 to 31, for 4.096 us * 2^n",
+		"ucmatose -c 0":                       "-c: 0 connections: want 1",
+		"ucmatose -t 256":                     "-t, --tos: \"256\": want a whole number from 0 to 255",
+		"udaddy -p 2":                         "port space IPoIB: not supported",
+		"udaddy -p 0x106":                     "the port space is 0x111 (UDP)",
+		"udaddy -P ipoib":                     "port space IPoIB: not supported",
+		"udaddy -P tcp":                       "the port space is udp",
+		"udaddy -b 127.0.0.1 -S -1":           "-S: messages of -1 bytes cannot be",
+		"udaddy -s 127.0.0.1 -S 10000":        "-S: message_size 10000 is larger than active mtu 4096",
+
+		"sdp nosuch":                             "unknown command \"nosuch\" of `softrnic sdp`; want one of cat, proxy",
+		"sdp proxy":                              "--listen: missing; give the address to listen at",
+		"sdp proxy --listen tcp::1":              "--to: missing; give the address to connect to",
+		"sdp proxy --listen nowhere":             "want sdp:[HOST]:PORT or tcp:[HOST]:PORT, for example sdp:192.0.2.1:7471",
+		"sdp proxy --listen udp:1":               "unknown network udp: want sdp:[HOST]:PORT or tcp:[HOST]:PORT",
+		"sdp proxy --listen tcp::1 --to sdp:h":   "want sdp:[HOST]:PORT or tcp:[HOST]:PORT",
+		"sdp proxy --listen tcp::1 --to sdp:h:0": "sdp:h:0: port is missing",
+		"sdp proxy --listen tcp::1 --to tcp::80": "tcp::80: host is missing",
+		"sdp proxy --flow-control fast":          "nic, rdma or credit",
+		"sdp proxy --buffers -1":                 "--buffers -1: want 1 to 16384 of them",
+		"sdp proxy --buffers 0":                  "--buffers 0: want 1 to 16384",
+		"sdp proxy --buffers 16385":              "--buffers 16385: want 1 to 16384",
+		"sdp cat -l 1 --buffer-size 0":           "--buffer-size 0: want 64 to 16777216 bytes",
+		"sdp cat -l 1 --buffer-size 63":          "--buffer-size 63: want 64 to 16777216 bytes",
+		"sdp cat -l 1 --window 0":                "--window 0: want 1 to 1048576 bytes, half of all buffers",
+		"sdp cat -l 1 --window 1MiB --buffers 1": "--window 1048576: want 1 to 32768 bytes, half of all buffers",
+		"sdp cat -l 1 --zero-copy -5":            "--zero-copy -5: want a number of bytes, at least 1, or -1 for never",
+		"sdp cat -l 1 --zero-copy 0":             "--zero-copy 0: want a number of bytes",
+		"sdp proxy --keepalive 0s":               "--keepalive 0s: want a time such as 30s, or -1s for never",
+		"sdp proxy --keepalive -5s":              "--keepalive -5s: want a time",
+		"sdp proxy --grace 0s":                   "--grace 0s: want a time such as 5s",
+		"sdp proxy --dial-timeout -1s":           "softrnic: --dial-timeout -1s: want a time such as 5s",
+		"sdp proxy --buffer-size 64KB":           `"64KB" is not a number like 64, 4K or 1MiB`,
+		"sdp proxy here":                         "takes no argument",
+		"sdp cat":                                "the address of the peer is missing: want `softrnic sdp cat HOST PORT",
+		"sdp cat 7471":                           `"7471": want a host and a port`,
+		"sdp cat 127.0.0.1 0":                    `"127.0.0.1 0": port is missing`,
+		"sdp cat :1":                             `":1": host is missing`,
+		"sdp cat -l a b c":                       `unexpected argument "c"`,
+		"sdp cat tcp:127.0.0.1:1":                "tcp:127.0.0.1:1: want an address of SDP",
+		"sdp cat [::1 7471":                      `"[::1:7471": want sdp:[HOST]:PORT`,
+		"sdp cat [::1] ssh":                      `"[::1]:ssh": port "ssh": want 0 to 65535`,
+		"sdp cat 127.0.0.1 ssh":                  `port "ssh": want 0 to 65535`,
+		"sdp cat 127.0.0.1 1 --json":             "--json: not supported",
+		"sdp cat -l 1 --impair slowly":           "--impair: ",
+
+		"sdp proxy --buffers 65 --buffer-size 16MiB": "--buffers 65 of --buffer-size 16777216: want at most 1 GiB",
 	} {
 		t.Run(line, func(t *testing.T) {
-			status, _, stderr := run(t, newApp(nil, nil), line)
+			status, stdout, stderr := run(t, newApp(nil, nil), line)
 			want := 2
-			if runtime := []string{"not found; the device is", "want 4791", "no such file"}; slices.ContainsFunc(runtime, func(s string) bool { return strings.Contains(text, s) }) {
+			if runtime := []string{"not found; the device is", "want 4791", "no such file", "no interface"}; slices.ContainsFunc(runtime, func(s string) bool { return strings.Contains(text, s) }) {
 				want = 1 // an error of the machine, not of the options
 			}
 			require.Equal(t, want, status, stderr)
 			require.Contains(t, stderr, text)
+			if strings.HasPrefix(line, "sdp") {
+				require.Empty(t, stdout)
+			}
 		})
 	}
 }
@@ -113,6 +176,13 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// command returns a command line that runs in a process of its own.
+func command(ctx context.Context, line string) *exec.Cmd {
+	c := exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)
+	c.Env = append(os.Environ(), commandEnv+"=1")
+	return c
+}
+
 // process is a run of the command in a process of its own.
 type process struct {
 	cmd       *exec.Cmd
@@ -121,15 +191,15 @@ type process struct {
 
 func start(t *testing.T, ctx context.Context, line string) *process {
 	t.Helper()
-	p := &process{cmd: exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)}
-	p.cmd.Env = append(os.Environ(), commandEnv+"=1")
+	p := &process{cmd: command(ctx, line)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.diag
 	require.NoError(t, p.cmd.Start())
 	return p
 }
 
-// between runs a server and a client as processes, and returns their outputs.
-func between(t *testing.T, server, client string) (fromServer, fromClient string) {
+// between runs a server and a client as processes, and returns their outputs and the diagnostics of
+// the client.
+func between(t *testing.T, server, client string) (fromServer, fromClient, diag string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -142,7 +212,7 @@ func between(t *testing.T, server, client string) (fromServer, fromClient string
 		}
 		require.NoError(t, err, "client: %s", c.diag.String())
 		require.NoError(t, s.cmd.Wait(), "server: %s", s.diag.String())
-		return s.out.String(), c.out.String()
+		return s.out.String(), c.out.String(), c.diag.String()
 	}
 }
 
@@ -165,7 +235,7 @@ func TestToolProcesses(t *testing.T) {
 	} {
 		t.Run(c.tool, func(t *testing.T) {
 			line := fmt.Sprintf("%s -p %d %s", c.tool, freePort(t), c.flags)
-			server, client := between(t, line, line+" localhost")
+			server, client, _ := between(t, line, line+" localhost")
 			require.Regexp(t, c.form, server)
 			require.Regexp(t, c.form, client)
 			require.Contains(t, server, "remote address: LID 0")
@@ -178,7 +248,7 @@ func TestToolProcesses(t *testing.T) {
 func TestToolJSON(t *testing.T) {
 	quiet(t)
 	port := freePort(t)
-	server, client := between(t, fmt.Sprintf("pingpong rc -n 10 -p %d --json", port), fmt.Sprintf("pingpong rc -n 10 -p %d --json localhost", port))
+	server, client, _ := between(t, fmt.Sprintf("pingpong rc -n 10 -p %d --json", port), fmt.Sprintf("pingpong rc -n 10 -p %d --json localhost", port))
 	var s, c pingpongJSON
 	require.NoError(t, json.Unmarshal([]byte(server), &s))
 	require.NoError(t, json.Unmarshal([]byte(client), &c))
@@ -189,7 +259,7 @@ func TestToolJSON(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "report.json")
 	port = freePort(t)
-	_, client = between(t, fmt.Sprintf("perf write_bw -n 10 -p %d", port),
+	_, client, _ = between(t, fmt.Sprintf("perf write_bw -n 10 -p %d", port),
 		fmt.Sprintf("perf write_bw -n 10 -p %d --json --out_json --out_json_file=%s localhost", port, file))
 	saved, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -213,21 +283,10 @@ func TestToolJSON(t *testing.T) {
 func TestToolRemarks(t *testing.T) {
 	quiet(t)
 	port := freePort(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s := start(t, ctx, fmt.Sprintf("perf send_bw -n 10 -p %d -W rcvd_pkts", port))
-	line := fmt.Sprintf("perf send_bw -n 10 -p %d -F --numa_node=0 -W hw_counters/sent_pkts localhost", port)
-	var c *process
-	for {
-		c = start(t, ctx, line)
-		if err := c.cmd.Wait(); err == nil || !strings.Contains(c.diag.String(), "start the server first") {
-			require.NoError(t, err, c.diag.String())
-			break
-		}
-	}
-	require.NoError(t, s.cmd.Wait(), s.diag.String())
-	require.Contains(t, c.diag.String(), "softrnic: --numa_node has no effect: use numactl\n")
-	require.Contains(t, c.diag.String(), "softrnic: --CPU-freq has no effect: ")
-	require.Regexp(t, `\n\thw_counters/sent_pkts=\d+\n\n`, c.out.String())
-	require.Regexp(t, `\n\trcvd_pkts=\d+\n\n`, s.out.String())
+	server, client, diag := between(t, fmt.Sprintf("perf send_bw -n 10 -p %d -W rcvd_pkts", port),
+		fmt.Sprintf("perf send_bw -n 10 -p %d -F --numa_node=0 -W hw_counters/sent_pkts localhost", port))
+	require.Contains(t, diag, "softrnic: --numa_node has no effect: use numactl\n")
+	require.Contains(t, diag, "softrnic: --CPU-freq has no effect: ")
+	require.Regexp(t, `\n\thw_counters/sent_pkts=\d+\n\n`, client)
+	require.Regexp(t, `\n\trcvd_pkts=\d+\n\n`, server)
 }
