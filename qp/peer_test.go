@@ -304,7 +304,7 @@ func FuzzDatagramRDMA(f *testing.F) {
 			default: // arbitrary
 				op := ops[s.below(len(ops))]
 				n := 4 * s.below(8)
-				if op.Info().Payload == wire.PayloadNone {
+				if _, most := op.Info().PayloadRange(256); most == 0 {
 					n = 0
 				}
 				k := c.packet(c.b, wire.BTH{Opcode: op, PSN: wire.PSN(0).Add(s.below(140) - 70)}, s.bytes(n), func(b []byte) {

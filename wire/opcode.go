@@ -118,41 +118,15 @@ func (o Operation) String() string {
 	return "operation " + strconv.Itoa(int(o))
 }
 
-// A PayloadRule is the permitted payload length of a packet.
-type PayloadRule uint8
+// A payloadRule is the permitted payload length of a packet.
+type payloadRule uint8
 
-// Payload rules.
 const (
-	PayloadNone PayloadRule = iota // ACK, READ request, atomics, CNP: no payload
-	PayloadMTU                     // FIRST, MIDDLE: exactly the path MTU
-	PayloadSome                    // LAST: 1 byte to the path MTU
-	PayloadAny                     // ONLY: nothing to the path MTU
+	payloadNone payloadRule = iota // ACK, READ request, atomics, CNP: no payload
+	payloadMTU                     // FIRST, MIDDLE: exactly the path MTU
+	payloadSome                    // LAST: 1 byte to the path MTU
+	payloadAny                     // ONLY: nothing to the path MTU
 )
-
-var payloadNames = [...]string{"none", "exactly the MTU", "1 byte to the MTU", "up to the MTU"}
-
-// String describes the rule in words.
-func (r PayloadRule) String() string {
-	if int(r) < len(payloadNames) {
-		return payloadNames[r]
-	}
-	return "payload rule " + strconv.Itoa(int(r))
-}
-
-// Fits reports whether n payload bytes obey the rule when the path MTU is mtu
-// bytes.
-func (r PayloadRule) Fits(n, mtu int) bool {
-	switch r {
-	case PayloadNone:
-		return n == 0
-	case PayloadMTU:
-		return n == mtu
-	case PayloadSome:
-		return n >= 1 && n <= mtu
-	default:
-		return n <= mtu // PayloadAny
-	}
-}
 
 // Info describes an opcode. It is the only list of opcodes, used by codec,
 // segmenter and responder.
@@ -169,9 +143,26 @@ type Info struct {
 	// Extended headers present, in the order of the wire.
 	DETH, RETH, AtomicETH, AETH, AtomicAckETH, SackETH, Imm, IETH bool
 
-	HeaderLen    int         // bytes of BTH and extended headers
-	Payload      PayloadRule // permitted payload length
-	ConsumesRecv bool        // consumes a receive WQE at this packet
+	HeaderLen    int  // bytes of BTH and extended headers
+	ConsumesRecv bool // consumes a receive WQE at this packet
+
+	payload payloadRule
+}
+
+// PayloadRange returns the least and the most payload bytes of a packet on a path
+// with an MTU of mtu bytes: twice the MTU for FIRST and MIDDLE, 1 and the MTU for
+// LAST, 0 and the MTU for ONLY, and 0 and 0 for packets without payload.
+func (i *Info) PayloadRange(mtu int) (least, most int) {
+	switch i.payload {
+	case payloadNone:
+		return 0, 0
+	case payloadMTU:
+		return mtu, mtu
+	case payloadSome:
+		return 1, mtu
+	default:
+		return 0, mtu // payloadAny
+	}
 }
 
 // Info returns the description of o. It is never nil and must not be modified. For

@@ -104,9 +104,7 @@ func headersOf(i *wire.Info) string {
 func TestOpcodeTable(t *testing.T) {
 	want := spec(t)
 	require.Len(t, want, 23+12+2+1+7)
-	payloads := map[string]wire.PayloadRule{
-		"-": wire.PayloadNone, "P": wire.PayloadMTU, "L": wire.PayloadSome, "O": wire.PayloadAny,
-	}
+	payloads := map[string][2]int{"-": {0, 0}, "P": {256, 256}, "L": {1, 256}, "O": {0, 256}}
 	for code := range 256 {
 		o := wire.Opcode(code)
 		i, w := o.Info(), want[o]
@@ -119,7 +117,8 @@ func TestOpcodeTable(t *testing.T) {
 		require.Equal(t, w.name, i.Name)
 		require.Equal(t, w.name, o.String())
 		require.Equal(t, w.headers, headersOf(i), w.name)
-		require.Equal(t, payloads[w.payload], i.Payload, w.name)
+		least, most := i.PayloadRange(256)
+		require.Equal(t, payloads[w.payload], [2]int{least, most}, w.name)
 		require.Equal(t, w.recv, i.ConsumesRecv, w.name)
 
 		length := 12
@@ -195,29 +194,8 @@ func TestCompose(t *testing.T) {
 	require.Equal(t, len(spec(t)), found)
 }
 
-func TestPayloadRule(t *testing.T) {
-	for _, c := range []struct {
-		rule      wire.PayloadRule
-		fits, not []int
-	}{
-		{wire.PayloadNone, []int{0}, []int{1, 256}},
-		{wire.PayloadMTU, []int{256}, []int{0, 255, 257}},
-		{wire.PayloadSome, []int{1, 255, 256}, []int{0, 257}},
-		{wire.PayloadAny, []int{0, 1, 256}, []int{257}},
-	} {
-		for _, n := range c.fits {
-			require.True(t, c.rule.Fits(n, 256), "%v: %d", c.rule, n)
-		}
-		for _, n := range c.not {
-			require.False(t, c.rule.Fits(n, 256), "%v: %d", c.rule, n)
-		}
-	}
-}
-
 func TestNamesOfTheUnknown(t *testing.T) {
 	require.Equal(t, "opcode 0x15", wire.Opcode(0x15).String())
 	require.Equal(t, "class 9", wire.Class(9).String())
 	require.Equal(t, "operation 99", wire.Operation(99).String())
-	require.Equal(t, "payload rule 7", wire.PayloadRule(7).String())
-	require.Equal(t, "up to the MTU", wire.PayloadAny.String())
 }

@@ -55,7 +55,7 @@ func (p *Packet) Parse(raw []byte) Drop {
 		return DropTruncated
 	case pad > n:
 		return DropBadPad
-	case info.Payload == PayloadNone && n != 0:
+	case info.payload == payloadNone && n != 0:
 		return DropBadLength
 	}
 	p.Payload = raw[info.HeaderLen : info.HeaderLen+n-pad]
@@ -66,7 +66,9 @@ func (p *Packet) Parse(raw []byte) Drop {
 // MTU of mtu bytes, which Parse does not know. The responder of a connection
 // rejects a nonconforming packet with NakInvalidRequest.
 func (p *Packet) LengthFits(mtu int) bool {
-	return p.Info.Payload.Fits(len(p.Payload), mtu) && int(p.BTH.Pad) == PadFor(len(p.Payload))
+	n := len(p.Payload)
+	least, most := p.Info.PayloadRange(mtu)
+	return least <= n && n <= most && int(p.BTH.Pad) == PadFor(n)
 }
 
 // extendedHeaders returns the bytes after BTH and, in datagrams, DETH.

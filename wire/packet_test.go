@@ -87,11 +87,14 @@ func TestLengthFits(t *testing.T) {
 		{"FIRST of MTU", wire.RCSendFirst, mtu, 0, true},
 		{"FIRST short", wire.RCSendFirst, mtu - 4, 0, false},
 		{"FIRST short, padded to MTU", wire.RCSendFirst, mtu - 1, 1, false},
+		{"FIRST of nothing", wire.RCSendFirst, 0, 0, false},
 		{"MIDDLE long", wire.UCWriteMiddle, mtu + 4, 0, false},
 		{"LAST of 1", wire.RCSendLast, 1, 3, true},
 		{"LAST of 1, pad forgotten", wire.RCSendLast, 1, 0, false},
 		{"LAST of 4, one pad too many", wire.RCSendLast, 4, 1, false},
 		{"LAST of nothing", wire.RCSendLast, 0, 0, false},
+		{"LAST of MTU", wire.RCSendLast, mtu, 0, true},
+		{"LAST long", wire.RCSendLast, mtu + 4, 0, false},
 		{"ONLY of nothing", wire.RCSendOnly, 0, 0, true},
 		{"ONLY of MTU", wire.UDSendOnly, mtu, 0, true},
 		{"ONLY long", wire.UDSendOnly, mtu + 1, 3, false},
@@ -138,7 +141,7 @@ func anyPacket(t *rapid.T) []byte {
 		ext[4] = 0 // reserved
 	}
 	var payload []byte
-	if i.Payload != wire.PayloadNone {
+	if _, most := i.PayloadRange(wire.MaxMTU); most > 0 {
 		payload = rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "payload")
 	}
 	h.Pad = uint8(wire.PadFor(len(payload)))

@@ -35,19 +35,6 @@ const (
 	KindNAK
 )
 
-// String returns "ACK", "RNR NAK", "NAK" or "reserved".
-func (k SyndromeKind) String() string {
-	switch k {
-	case KindAck:
-		return "ACK"
-	case KindRNR:
-		return "RNR NAK"
-	case KindNAK:
-		return "NAK"
-	}
-	return "reserved"
-}
-
 // AckSyndrome returns the syndrome of an ACK with an end-to-end credit code.
 func AckSyndrome(credit uint8) Syndrome { return Syndrome(credit & 31) }
 

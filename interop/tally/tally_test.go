@@ -23,8 +23,8 @@ var (
 func frame(t testing.TB, from, to netip.Addr, op wire.Opcode, psn wire.PSN, length uint32, s wire.Syndrome) []byte {
 	info := op.Info()
 	payload := 0
-	if info.Payload == wire.PayloadMTU || info.Payload == wire.PayloadSome {
-		payload = 1024
+	if least, most := info.PayloadRange(1024); least > 0 {
+		payload = most
 	}
 	raw := make([]byte, info.HeaderLen+payload+wire.ICRCLen)
 	h := wire.BTH{Opcode: op, PKey: wire.DefaultPKey, DestQPN: 7, PSN: psn}

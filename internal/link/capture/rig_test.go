@@ -76,13 +76,8 @@ func (w *wires) exchange(t testing.TB) (packets int) {
 // addPacket appends a well-formed packet to a batch.
 func addPacket(b *link.Batch, to *wire.Path, op wire.Opcode, psn wire.PSN) {
 	info := op.Info()
-	payload := 0
-	switch info.Payload {
-	case wire.PayloadMTU:
-		payload = 256
-	case wire.PayloadSome, wire.PayloadAny:
-		payload = 61
-	}
+	least, most := info.PayloadRange(256)
+	payload := max(least, min(61, most))
 	pad := wire.PadFor(payload)
 	if op == wire.CNP {
 		wire.PutCNP(b.Next(to, wire.CNPLen), 7)

@@ -129,7 +129,7 @@ func TestForgedPackets(t *testing.T) {
 			require.NoError(t, err)
 			f := &forger{t, s, b}
 			payload := 16
-			if test.op.Info().Payload == wire.PayloadNone {
+			if _, most := test.op.Info().PayloadRange(256); most == 0 {
 				payload = 0
 			}
 			f.send(from, f.packet(test.op, uint32(5000+test.psn), payload, test.change))

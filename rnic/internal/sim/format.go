@@ -122,7 +122,7 @@ func (t *Trace) formatHeaders(src, dst *Device, p *wire.Packet) string {
 	if p.Info.IETH {
 		add("invalidates %s", t.keyName(dst, p.IETH().RKey))
 	}
-	if p.Info.Payload != wire.PayloadNone {
+	if _, most := p.Info.PayloadRange(wire.MaxMTU); most > 0 {
 		add("%d bytes", len(p.Payload))
 	}
 	if p.BTH.More {
