@@ -8,8 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/nettest"
 )
 
 // pair returns a job of a producer on host x and a consumer on host y.
@@ -327,4 +330,52 @@ func TestFailureBeforeAllIsConnected(t *testing.T) {
 			require.ErrorContains(t, failed, "boom")
 		})
 	}
+}
+
+// TestGrace checks that a peer that does not read delays the end of a failed run by a second.
+func TestGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, peer := net.Pipe()
+		defer peer.Close()
+		begin := time.Now()
+		(&link{ctx: t.Context(), conn: conn, grace: defaultGrace}).closeWithAbort("boom")
+		require.Equal(t, time.Second, time.Since(begin))
+	})
+}
+
+// TestSilentStranger checks that a connection without hello is rejected after 10 s.
+func TestSilentStranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, peer := net.Pipe()
+		defer peer.Close()
+		r := &run{Node: &Node{grace: defaultGrace}, ctx: t.Context()}
+		begin := time.Now()
+		go r.handleHello(conn)
+		f, err := newFrameReader(peer, 0).nextFrame()
+		require.NoError(t, err)
+		require.Equal(t, kindAbort, f.kind)
+		require.Equal(t, "no hello received", string(f.payload))
+		require.Equal(t, 10*time.Second, time.Since(begin))
+	})
+}
+
+func TestPipeIsAConn(t *testing.T) {
+	nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
+		a, b := newPipe()
+		return a, b, func() { a.Close(); b.Close() }, nil
+	})
+}
+
+func TestPipeDeliversWhatWasWrittenBeforeClose(t *testing.T) {
+	a, b := newPipe()
+	n, err := a.Write(make([]byte, pipeSize)) // fits into the buffer
+	require.NoError(t, err)
+	require.Equal(t, pipeSize, n)
+	require.NoError(t, a.Close())
+	got, err := io.ReadAll(b)
+	require.NoError(t, err)
+	require.Len(t, got, pipeSize)
+	_, err = b.Write([]byte{1})
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.NoError(t, b.Close())
 }

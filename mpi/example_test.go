@@ -180,3 +180,89 @@ func Example_check() {
 	// true
 	// mpi: rank 0 of world: bcast with root 0: calls of the ranks do not match: ranks 0 and 1 called bcast of 4 float64 with root 0; rank 2 called bcast of 4 float64 with root 1
 }
+
+// Ranks draw numbers from a counter at rank 0, which makes no call for it, and store them in its
+// window.
+func ExampleWin() {
+	err := mpitest.Run(3, func(w mpi.World) error {
+		win, mine, err := mpi.WinAllocate[int64](w.Comm, 4) // the counter, and an element for each number
+		if err != nil {
+			return err
+		}
+		if err := win.LockAll(); err != nil {
+			return err
+		}
+		number := int64(0)
+		if err := win.FetchAndOp(mpi.Of([]int64{1}), mpi.Value(&number), 0, 0, mpi.Sum); err != nil {
+			return err
+		}
+		if err := win.Flush(0); err != nil {
+			return err
+		}
+		if err := win.Put(mpi.Of([]int64{10 * number}), 0, mpi.At(1+int(number))); err != nil {
+			return err
+		}
+		if err := win.UnlockAll(); err != nil {
+			return err
+		}
+		if err := win.Fence(mpi.NoSucceed); err != nil {
+			return err
+		}
+		if w.Rank() == 0 {
+			fmt.Println(mine)
+		}
+		return win.Free()
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: [3 0 10 20]
+}
+
+// Each rank has lines of a length that only it knows, and the previous rank reads them. Address and
+// number are sent as messages.
+func ExampleWinCreateDynamic() {
+	err := mpitest.Run(3, func(w mpi.World) error {
+		win, err := mpi.WinCreateDynamic(w.Comm)
+		if err != nil {
+			return err
+		}
+		line := make([]float64, w.Rank()+1)
+		for i := range line {
+			line[i] = float64(10*w.Rank() + i)
+		}
+		at, err := mpi.WinAttach(win, line) // without communication
+		if err != nil {
+			return err
+		}
+		next, before := (w.Rank()+1)%w.Size(), (w.Rank()+w.Size()-1)%w.Size()
+		there := make([]int, 2)
+		if _, err := w.Sendrecv(mpi.Of([]int{at, len(line)}), before, 0, mpi.Of(there), next, 0); err != nil {
+			return err
+		}
+		if err := win.Lock(mpi.LockShared, next); err != nil {
+			return err
+		}
+		got := make([]float64, there[1])
+		if err := win.Get(mpi.Of(got), next, mpi.At(there[0])); err != nil {
+			return err
+		}
+		if err := win.Unlock(next); err != nil {
+			return err
+		}
+		if w.Rank() == 1 {
+			fmt.Println(got)
+		}
+		if err := w.Barrier(); err != nil { // all ranks have read
+			return err
+		}
+		if err := win.Detach(at); err != nil {
+			return err
+		}
+		return win.Free()
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: [20 21 22]
+}

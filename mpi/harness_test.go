@@ -2,7 +2,9 @@ package mpi_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -82,4 +84,16 @@ func rank(open func() (verbs.Device, error), o mpi.Options, f func(w mpi.World) 
 		err = w.Finalize()
 	}
 	return err
+}
+
+// TestMain reduces the number of programs that rapid draws, unless the command line sets it. The
+// program also runs as the ranks that tests start.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(envRole); role != "" {
+		os.Exit(playRank(role))
+	}
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }

@@ -2,6 +2,8 @@ package mpi_test
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +58,103 @@ func TestAllreduce(t *testing.T) {
 				return err
 			}
 			require.Equal(t, []float64{float64(n * (n - 1) / 2), float64(n)}, sum)
+			return nil
+		})
+	}
+}
+
+// TestBurst sends more messages to one rank than it has receive buffers, while it makes no call. It
+// must allocate buffers and get every message in order.
+func TestBurst(t *testing.T) {
+	const n, each = 5, 300
+	for _, fast := range []bool{false, true} {
+		job(t, n, mpi.Options{RDMA: mpi.RDMAOptions{Receives: 16, Fast: fast}}, func(w mpi.World) error {
+			if w.Rank() > 0 {
+				rs := make([]*mpi.Request, each)
+				for i := range rs {
+					var err error
+					x := make([]int32, 1+i%400) // some together, some alone
+					x[0] = int32(i)
+					if rs[i], err = w.Isend(mpi.Of(x), 0, 7); err != nil {
+						return err
+					}
+				}
+				if w.Rank() > 1 {
+					if _, err := w.Recv(mpi.Of([]byte{0}), w.Rank()-1, 8); err != nil {
+						return err
+					}
+				}
+				if err := w.Send(mpi.Of([]byte{1}), (w.Rank()+1)%n, 8); err != nil { // a chain that ends at 0
+					return err
+				}
+				_, err := mpi.WaitAll(rs...)
+				return err
+			}
+			if _, err := w.Recv(mpi.Of([]byte{0}), n-1, 8); err != nil {
+				return err
+			}
+			next := make([]int32, n)
+			x := make([]int32, 400)
+			for range (n - 1) * each {
+				s, err := w.Recv(mpi.Of(x), mpi.AnySource, 7)
+				if err != nil {
+					return err
+				}
+				require.Equal(t, next[s.Source], x[0])
+				require.Equal(t, 4*(1+int(x[0])%400), s.Bytes)
+				next[s.Source]++
+			}
+			if !fast {
+				require.Greater(t, w.Stats().ReceiveBuffers, uint64(16))
+				require.NotZero(t, w.Stats().CreditPackets)
+			}
+			return nil
+		})
+	}
+}
+
+// TestWaitSome checks that WaitSome and TestSome return each completed request once.
+func TestWaitSome(t *testing.T) {
+	for name, some := range map[string]func(...*mpi.Request) ([]int, []mpi.Status, error){"wait": mpi.WaitSome, "test": mpi.TestSome} {
+		job(t, 2, mpi.Options{}, func(w mpi.World) error {
+			const n = 6
+			if w.Rank() == 1 {
+				for _, tag := range []int{3, 0, 5, 1, 2, 4} {
+					if err := w.Send(mpi.Of([]int64{int64(tag)}), 0, tag); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if done, list, err := some(nil, nil); done != nil || list != nil || err != nil {
+				return fmt.Errorf("%s of none: %v, %v, %w", name, done, list, err)
+			}
+			in := make([]int64, n)
+			var rs []*mpi.Request
+			for tag := range n {
+				r, err := w.Irecv(mpi.Of(in[tag:tag+1]), 1, tag)
+				if err != nil {
+					return err
+				}
+				rs = append(rs, r)
+			}
+			var all []int
+			for len(all) < n {
+				done, list, err := some(rs...)
+				if err != nil || len(done) != len(list) || name == "wait" && len(done) == 0 {
+					return fmt.Errorf("%s: %v, %v, %w", name, done, list, err)
+				}
+				for i, d := range done {
+					if list[i].Tag != d {
+						return fmt.Errorf("%s: tag %d of request %d", name, list[i].Tag, d)
+					}
+					rs[d] = nil
+				}
+				all = append(all, done...)
+			}
+			if slices.Sort(all); !slices.Equal(all, []int{0, 1, 2, 3, 4, 5}) || !slices.Equal(in, []int64{0, 1, 2, 3, 4, 5}) {
+				return fmt.Errorf("%s: %v with %v", name, all, in)
+			}
 			return nil
 		})
 	}

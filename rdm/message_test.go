@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/counters"
+	"github.com/softrnic/softrnic/internal/nack"
+	"github.com/softrnic/softrnic/internal/ownaddr"
 	"github.com/softrnic/softrnic/rdm"
+	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -267,4 +272,82 @@ func TestAllowUnlocked(t *testing.T) {
 	require.ErrorIs(t, from.Err(), rdm.ErrDisconnected)
 	require.ErrorIs(t, <-failed, rdm.ErrDisconnected)
 	require.NoError(t, from.Close(), "it is closed")
+}
+
+// TestPeerRefusedBySystem checks that a closed port is detected by a dial, and by messages to a
+// peer that was there, long before the peer would time out, and that others are unaffected.
+func TestPeerRefusedBySystem(t *testing.T) {
+	a, other := endpoint(t, "", rdm.Options{GiveUp: time.Hour}), endpoint(t, "", rdm.Options{})
+	dev, err := rnic.Open(rnic.Options{Addr: ownaddr.Device(51)}) // stays free
+	require.NoError(t, err)
+	b, err := rdm.Open(dev, rdm.Options{})
+	require.NoError(t, err)
+	ctx := guarded(t)
+	p, err := a.Dial(ctx, b.Addr())
+	require.NoError(t, err)
+	q, err := a.Dial(ctx, other.Addr())
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	require.NoError(t, dev.Close())
+
+	require.NoError(t, p.Send(ctx, []byte("x")))
+	for p.Err() == nil {
+		require.NoError(t, ctx.Err())
+		a.Progress()
+	}
+	require.ErrorIs(t, p.Err(), rdm.ErrTimeout)
+	require.ErrorIs(t, p.Err(), syscall.ECONNREFUSED)
+
+	gone := b.Addr()
+	gone.QPN, gone.ID = gone.QPN^1, gone.ID+1
+	_, err = a.Dial(ctx, gone)
+	require.ErrorIs(t, err, rdm.ErrUnreachable)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+
+	require.NoError(t, q.Send(ctx, []byte("y")))
+	buf := make([]byte, 8)
+	n, _, err := other.Recv(ctx, buf)
+	require.NoError(t, err)
+	require.Equal(t, "y", string(buf[:n]))
+}
+
+// TestNativeNegotiation checks that two capable endpoints use native operations, whichever requests it
+// first, or both at once; with one that is not, operations are emulated and no native ones are sent
+// to it.
+func TestNativeNegotiation(t *testing.T) {
+	for _, c := range []struct {
+		a, b   rdm.Options
+		native bool
+	}{
+		{rdm.Options{}, rdm.Options{}, true},
+		{rdm.Options{Emulate: true}, rdm.Options{}, false},
+		{rdm.Options{}, rdm.Options{Emulate: true}, false},
+		{rdm.Options{Emulate: true}, rdm.Options{Emulate: true}, false},
+	} {
+		a, b := endpoint(t, "", c.a), endpoint(t, "", c.b)
+		ra, rb := region(t, a, 64, everything), region(t, b, 64, everything)
+		ctx := guarded(t)
+		p, q := dial(t, a, b), dial(t, b, a)
+		var ops [2]rdm.Op
+		require.NoError(t, p.FetchAdd(&ops[0], rb.Remote(0), 1))
+		require.NoError(t, q.FetchAdd(&ops[1], ra.Remote(0), 2))
+		require.NoError(t, ops[0].Wait(ctx))
+		require.NoError(t, ops[1].Wait(ctx))
+		require.Equal(t, []uint64{1, 2}, []uint64{rb.LoadUint64(0), ra.LoadUint64(0)})
+		require.Equal(t, []bool{c.native, c.native}, []bool{p.Native(), q.Native()})
+		if c.native {
+			require.Zero(t, a.Stats().Served+b.Stats().Served)
+		} else {
+			require.EqualValues(t, 1, a.Stats().Served)
+		}
+	}
+}
+
+// TestStatsFollowProtocol checks that Dropped has the reasons of the protocol, in their order.
+func TestStatsFollowProtocol(t *testing.T) {
+	i := 0
+	for name := range counters.All(rdm.Dropped{}) {
+		require.Equal(t, nack.Drops()[i].String(), name)
+		i++
+	}
 }

@@ -5,10 +5,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
@@ -111,4 +113,11 @@ func eachFlowControl(t *testing.T, f func(t *testing.T, o sdp.Options)) {
 	for _, d := range designs {
 		t.Run(d.String(), func(t *testing.T) { f(t, sdp.Options{FlowControl: d}) })
 	}
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv(peerEnv) != "" {
+		peerProcess()
+	}
+	goleak.VerifyTestMain(m)
 }

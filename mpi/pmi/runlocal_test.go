@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/misuse"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
@@ -68,4 +69,14 @@ func TestRunLocalLeft(t *testing.T) {
 		return nil
 	})
 	require.EqualError(t, err, "rank 0: f called runtime.Goexit")
+}
+
+// TestMisuse calls every exported function and method with arguments out of range.
+func TestMisuse(t *testing.T) {
+	s := &misuse.Surface{
+		Dir:    ".",
+		Funcs:  map[string]any{"RunLocal": pmi.RunLocal, "Open": pmi.Open},
+		Except: map[string]string{"NewLocal": "panics for less than one rank, as its comment says"},
+	}
+	s.Check(t)
 }

@@ -1,11 +1,14 @@
 package coll_test
 
 import (
+	"flag"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/misuse"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
@@ -102,4 +105,33 @@ func TestWorldCountsRounds(t *testing.T) {
 // call returns a Call of the rank.
 func (r *rank) call(ch coll.Choices) *coll.Call {
 	return &coll.Call{Net: r, Memory: &r.memory, Choices: ch}
+}
+
+// TestMain reduces the number of calls that rapid draws for each of the many algorithms, unless the
+// command line sets it.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// TestUnusable calls every exported function and method with nil and zero values and with
+// arguments out of range: each returns, and with an error where it has one. A Call on a Net
+// is called with bad arguments by TestArguments.
+func TestUnusable(t *testing.T) {
+	s := &misuse.Surface{
+		Dir:   ".",
+		Funcs: map[string]any{"Algorithms": coll.Algorithms, "Collectives": coll.Collectives, "NewChoices": coll.NewChoices, "ParseChoices": coll.ParseChoices, "ParseCollective": coll.ParseCollective},
+		Types: map[string][]misuse.Receiver{
+			"Algorithm":  {{Name: "zero", Usable: true, Make: func() any { return &coll.Algorithm{} }}},
+			"Call":       {{Name: "without a net", Make: func() any { return &coll.Call{} }}},
+			"Choices":    {{Name: "nil", Usable: true, Make: func() any { return coll.Choices(nil) }}},
+			"Collective": {{Name: "unknown", Usable: true, Make: func() any { return coll.Collective(200) }}},
+		},
+		Values: []any{coll.Collective(200), coll.Case{Ranks: -1}, coll.Case{}, "nonsense", "allreduce=nonsense", "nonsense=ring"},
+		Quiet:  map[string]string{"Algorithm.Validate on zero": "an algorithm that needs nothing"},
+		Errors: []error{coll.ErrArgument, coll.ErrAlgorithm},
+	}
+	s.Check(t)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/softrnic/softrnic/rnic/internal/sim"
 	"github.com/softrnic/softrnic/verbs"
@@ -175,3 +176,5 @@ func TestRunFor(t *testing.T) {
 	require.Len(t, a.wcs, 1)
 	require.Equal(t, verbs.WCRetryExcErr, a.wcs[0].Status)
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
