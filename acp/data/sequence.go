@@ -126,3 +126,74 @@ func (q *sequence[T]) All(ctx context.Context) iter.Seq2[T, error] {
 func (q *sequence[T]) Destroy(ctx context.Context) error {
 	return q.newError("destroy", q.destroyRing(ctx))
 }
+
+// Vector is a slice in the memory of one rank that all ranks share (acp_vector_t). Its elements are stored as
+// they are in memory, so T must not contain pointers, slices, strings, maps, channels, functions or
+// interfaces. Methods are atomic with each other.
+type Vector[T any] struct{ sequence[T] }
+
+// NewVector creates a vector at a rank, with capacity for a number of elements (acp_create_vector).
+func NewVector[T any](ctx context.Context, s *Space, rank, capacity int) (*Vector[T], error) {
+	q, err := newSequence[T](ctx, s, kindVector, rank, capacity)
+	if err != nil {
+		return nil, err
+	}
+	return &Vector[T]{q}, nil
+}
+
+// OpenVector opens the vector at an address.
+func OpenVector[T any](ctx context.Context, s *Space, at acp.GA) (*Vector[T], error) {
+	q, err := openSequence[T](ctx, s, kindVector, at)
+	if err != nil {
+		return nil, err
+	}
+	return &Vector[T]{q}, nil
+}
+
+// Address returns the address of element i (acp_at_vector), for copies and atomics of package acp. It is
+// valid until the vector outgrows its capacity or is destroyed; later accesses corrupt other data.
+func (v *Vector[T]) Address(ctx context.Context, i int) (at acp.GA, err error) {
+	err = v.withHeader(ctx, func(h *header) error {
+		if err := checkIndex(h, i, 1); err != nil {
+			return err
+		}
+		at = v.spansOf(h, i, 1)[0].at
+		return nil
+	})
+	return at, v.newError("address", err)
+}
+
+// Deque is a double-ended queue in the memory of one rank that all ranks share (acp_deque_t). It is a ring,
+// so pushes and pops move no elements. Its element types are those of a Vector. Methods are atomic with each
+// other.
+type Deque[T any] struct{ sequence[T] }
+
+// NewDeque creates a deque at a rank, with capacity for a number of elements (acp_create_deque).
+func NewDeque[T any](ctx context.Context, s *Space, rank, capacity int) (*Deque[T], error) {
+	q, err := newSequence[T](ctx, s, kindDeque, rank, capacity)
+	if err != nil {
+		return nil, err
+	}
+	return &Deque[T]{q}, nil
+}
+
+// OpenDeque opens the deque at an address.
+func OpenDeque[T any](ctx context.Context, s *Space, at acp.GA) (*Deque[T], error) {
+	q, err := openSequence[T](ctx, s, kindDeque, at)
+	if err != nil {
+		return nil, err
+	}
+	return &Deque[T]{q}, nil
+}
+
+// PushFront inserts elements before the first one, in the order in which they are given
+// (acp_push_front_deque).
+func (d *Deque[T]) PushFront(ctx context.Context, x ...T) error {
+	return d.newError("push front", d.pushFront(ctx, d.valueBytes(x)))
+}
+
+// PopFront removes and returns the first element (acp_pop_front_deque). It returns ErrEmpty if there is none.
+func (d *Deque[T]) PopFront(ctx context.Context) (T, error) {
+	b, err := d.popFront(ctx)
+	return d.decodeOne(b, "pop front", err)
+}

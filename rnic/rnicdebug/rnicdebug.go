@@ -16,8 +16,17 @@
 package rnicdebug
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
 
+	"github.com/klauspost/compress/zstd"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -30,4 +39,42 @@ import (
 // described in /metrics itself.
 func NewCollector(dev interface{ Inspect() rnic.Snapshot }) prometheus.Collector {
 	return &collector{inspect: dev.Inspect}
+}
+
+// Every endpoint of a program that imports this package has /metrics, and its captures may be
+// compressed by zstd.
+func init() {
+	capture.NewZstd = func(w io.Writer) (io.WriteCloser, error) {
+		return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	}
+	debug.SetMetrics(func(dev debug.Device) http.Handler { return metricsHandler(dev.(inspector)) })
+}
+
+// An inspector is a device of package rnic.
+type inspector interface{ Inspect() rnic.Snapshot }
+
+// metricsHandler returns the handler of /metrics, with or without a series for
+// each queue pair.
+func metricsHandler(dev inspector) http.Handler {
+	handler := func(o collectorOptions) http.Handler {
+		reg := prometheus.NewRegistry()
+		reg.MustRegister(&collector{dev.Inspect, o})
+		return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
+	}
+	each, sums := handler(collectorOptions{}), handler(collectorOptions{sumQPs: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		perQP := true
+		if text := r.FormValue("per_qp"); text != "" {
+			var err error
+			if perQP, err = strconv.ParseBool(text); err != nil {
+				http.Error(w, fmt.Sprintf("per_qp=%q: want true or false", text), http.StatusBadRequest)
+				return
+			}
+		}
+		if perQP {
+			each.ServeHTTP(w, r)
+		} else {
+			sums.ServeHTTP(w, r)
+		}
+	})
 }

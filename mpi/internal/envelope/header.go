@@ -102,3 +102,69 @@ func (h *Header) validate() error {
 	}
 	return nil
 }
+
+// KeySize is the length of a Key in bytes.
+const KeySize = 24
+
+// A Key refers to memory that the other rank may read or write. It is the payload of an
+// RTS for an RDMA READ, and of CTS, where without ByWrite only ID is valid.
+type Key struct {
+	Addr uint64
+	RKey uint32
+	Rail uint32 // index of the adapter
+	ID   uint64 // of CTS: number of the receiver's request
+}
+
+// MarshalTo writes the key to b[:KeySize].
+func (k *Key) MarshalTo(b []byte) {
+	_ = b[KeySize-1]
+	le := binary.LittleEndian
+	le.PutUint64(b[0:], k.Addr)
+	le.PutUint32(b[8:], k.RKey)
+	le.PutUint32(b[12:], k.Rail)
+	le.PutUint64(b[16:], k.ID)
+}
+
+// Unmarshal reads a key from b, whose length must be KeySize.
+func (k *Key) Unmarshal(b []byte) error {
+	if len(b) != KeySize {
+		return fmt.Errorf("%w: key of %d bytes, want %d", ErrMalformed, len(b), KeySize)
+	}
+	le := binary.LittleEndian
+	*k = Key{Addr: le.Uint64(b[0:]), RKey: le.Uint32(b[8:]), Rail: le.Uint32(b[12:]), ID: le.Uint64(b[16:])}
+	return nil
+}
+
+// SignatureSize is the length in bytes of the payload of an RTS without a key.
+const SignatureSize = 8
+
+// MaxShortSignature is the mask of the signature bits of a Synchronous Eager message.
+const MaxShortSignature = 1<<5 - 1
+
+// The signature of a message is a number that its receiver compares with the expected one:
+// a hash of the datatype, or of the collective call. 0 means unknown. It uses spare bits of
+// the packet: the ID of an Eager message, the flags of a Synchronous one, whose ID is in use,
+// and the ID of the key of an RTS, or its payload if it has no key.
+
+// SetSignature sets the signature in an Eager header. Of a Synchronous message only the
+// bits of MaxShortSignature are sent.
+func (h *Header) SetSignature(s uint64) {
+	if h.Flags&Synchronous != 0 {
+		h.Flags |= Flags(s&MaxShortSignature) << 3
+		return
+	}
+	h.ID = s
+}
+
+// Signature returns the signature in an Eager or RTS packet.
+func (h *Header) Signature(payload []byte) uint64 {
+	switch {
+	case h.Kind == Eager && h.Flags&Synchronous != 0:
+		return uint64(h.Flags >> 3)
+	case h.Kind == Eager:
+		return h.ID
+	case len(payload) >= SignatureSize: // Key.ID is the last field
+		return binary.LittleEndian.Uint64(payload[len(payload)-SignatureSize:])
+	}
+	return 0
+}

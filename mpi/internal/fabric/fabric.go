@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -73,3 +74,47 @@ var (
 	ErrRefused = errors.New("fabric: not a rank of this job")
 	ErrClosed  = errors.New("fabric: closed")
 )
+
+// Stats are the counters of a fabric, which mpi.Stats documents. A fabric sets those that it
+// has.
+type Stats struct {
+	Connections, Packets, Coalesced, CreditPackets uint64
+	Registrations, RegistrationHits                uint64
+	ReceiveBuffers, Rails, Stripes, Queues         uint64
+	DatagramStats
+}
+
+// DatagramStats are the counters of datagrams.
+type DatagramStats struct {
+	Datagrams, Retransmitted, Probes, Acks, Nacks, NacksReceived uint64
+	OutOfOrder, DatagramsSent, DatagramsReceived                 uint64
+	AddressHandles, UnknownSenders, Malformed                    uint64
+	Drops                                                        map[string]uint64
+}
+
+// A LossError is the cause of a rank's failure in a few words.
+type LossError struct {
+	Reason string
+	Err    error // details from the transport
+}
+
+// Error implements error.
+func (l *LossError) Error() string { return l.Reason }
+
+// Unwrap returns the error of the transport.
+func (l *LossError) Unwrap() error { return l.Err }
+
+// WrapLoss summarizes the transport's error about a failed rank. The details, with
+// queue pairs and work requests, go to the debug log.
+func WrapLoss(rank int, err error) error {
+	slog.Debug("mpi: rank lost", "rank", rank, "cause", err)
+	var refused *verbs.RefusedError
+	var failed *verbs.CompletionError
+	switch {
+	case errors.As(err, &refused):
+		return &LossError{refused.Error(), err}
+	case errors.As(err, &failed) && failed.Status == verbs.WCRetryExcErr:
+		return &LossError{"no reply", err}
+	}
+	return err
+}
