@@ -59,6 +59,9 @@ func (l *loop) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	return b[:head]
 }
 
+// Cancel implements Out.
+func (l *loop) Cancel() { l.used-- }
+
 // exchange transfers packets until neither side has any.
 func (l *loop) exchange() {
 	for idle := 0; idle < 2; {

@@ -26,7 +26,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 		return full
 	}
 	if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+n+pad], w, nil, 0, w.length); !m.ok() {
-		cancelPacket(out, b)
+		out.Cancel()
 		return c.failSource(now, w, m)
 	}
 	bth := wire.BTH{

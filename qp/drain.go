@@ -129,7 +129,7 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		}
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
 		if !loadReadSource(body[:n], src, r.IsReplay()) {
-			cancelPacket(out, b)
+			out.Cancel()
 			c.failVanishedRead(now, r, FaultMemory)
 			return true
 		}

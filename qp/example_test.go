@@ -53,6 +53,8 @@ func (m *mailbag) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	return b[:head]
 }
 
+func (m *mailbag) Cancel() { *m = (*m)[:len(*m)-1] }
+
 // carry delivers all packets that from has to send.
 func carry(from, to *qp.Core, src netip.Addr) {
 	var out mailbag

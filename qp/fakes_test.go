@@ -149,6 +149,8 @@ func (b *batch) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	return raw[:head:head]
 }
 
+func (b *batch) Cancel() { b.packets = b.packets[:len(b.packets)-1] }
+
 // handle is an address handle.
 type handle struct {
 	verbs.AH

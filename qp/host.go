@@ -95,20 +95,7 @@ type Out interface {
 	// next packet or time is passed to the Core, because these may complete the
 	// request that owns it.
 	NextZeroCopy(to *wire.Path, head int, payload []byte) []byte
-}
 
-// A Canceler is an [Out] that can take back its last packet. Other
-// implementations send a packet of zeros instead, which every receiver drops.
-type Canceler interface {
-	// Cancel takes back the packet of the last Next call.
+	// Cancel takes back the packet that Next or NextZeroCopy returned last.
 	Cancel()
-}
-
-// cancelPacket takes back b, the last packet allocated from out.
-func cancelPacket(out Out, b []byte) {
-	if c, ok := out.(Canceler); ok {
-		c.Cancel()
-		return
-	}
-	clear(b)
 }

@@ -188,7 +188,7 @@ func (p *Peer) buildPacket(now Time, out Out, psn wire.PSN, s *slot) outcome {
 		if len(o.inline) > 0 {
 			copy(body, o.inline[s.off:s.off+s.n])
 		} else if m := c.gather(body[:payload], o.sgl, s.off); !m.ok() {
-			cancelPacket(out, b)
+			out.Cancel()
 			o.setFailure(verbs.WCLocProtErr, localFailure(m))
 			return blocked
 		}

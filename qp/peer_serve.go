@@ -264,7 +264,7 @@ func (p *Peer) sendReply(now Time, out Out, a *rdmaReply) bool {
 		}
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
 		if !loadReadSource(body[:n], src, a.repeated) {
-			cancelPacket(out, b)
+			out.Cancel()
 			*a = rdmaReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteOperational}
 			return p.sendReply(now, out, a)
 		}

@@ -180,7 +180,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	}
 	if !zeroCopy {
 		if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+int(n)+pad], w, src, off, n); !m.ok() {
-			cancelPacket(out, b)
+			out.Cancel()
 			return c.failSource(now, w, m)
 		}
 	}
