@@ -1,6 +1,9 @@
 package qp
 
-import "github.com/softrnic/softrnic/verbs"
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+)
 
 // completionOp maps a work request's opcode to its completion's.
 var completionOp = [...]verbs.WCOpcode{
@@ -36,7 +39,7 @@ func (c *Core) popHead() {
 
 // completeReady completes the requests at the head of the queue that need no
 // further acknowledgement: local operations, and answered reads and atomics.
-func (c *Core) completeReady(now Time) {
+func (c *Core) completeReady(now reliability.Time) {
 	for c.sq.head != c.sq.tail {
 		w := c.sq.wqeAt(c.sq.head)
 		if !w.started || !w.isLocal() && !w.done {

@@ -8,9 +8,6 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Time is a point on the adapter's clock in nanoseconds.
-type Time = reliability.Time
-
 // A Config describes the queue pair that New creates.
 type Config struct {
 	Num       uint32 // 24 bits
@@ -118,7 +115,7 @@ type responder struct {
 	res     reliability.Resources
 	msg     inboundMessage
 	cnpDue  bool
-	cnpLast Time
+	cnpLast reliability.Time
 
 	peerSeen    bool // a packet was received
 	zeroCredits bool // the last acknowledgement advertised no credit

@@ -3,6 +3,7 @@ package qp
 import (
 	"encoding/binary"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -12,7 +13,7 @@ const GSIQKey = 0x80010000
 
 // sendDatagram builds the packet of a UD message. Unless ConfirmSends is set,
 // the request completes at once.
-func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
+func (c *Core) sendDatagram(now reliability.Time, out Out, w *sendWQE) outcome {
 	n := int(w.length)
 	info := wire.Compose(wire.ClassUD, wire.OpSend, true, true, w.op == verbs.WRSendWithImm, false).Info()
 	pad := wire.PadFor(n)
@@ -50,7 +51,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 }
 
 // handleDatagram delivers a UD message or drops it.
-func (c *Core) handleDatagram(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleDatagram(now reliability.Time, p *wire.Packet) wire.Drop {
 	deth := p.DETH()
 	qkey := c.attr.QKey
 	if c.typ == verbs.GSI {

@@ -11,7 +11,7 @@ import (
 // Drain builds the packets that are ready: responses and NAKs, congestion
 // notifications, then requests. It reports whether the batch is full and
 // packets may remain. A pending acknowledgement is left to DrainAck.
-func (c *Core) Drain(now Time, out Out) bool {
+func (c *Core) Drain(now reliability.Time, out Out) bool {
 	if c.typ == verbs.RC {
 		for r := c.res.NextPending(); r != nil; r = c.res.NextPending() {
 			if !c.sendResponse(now, out, r) {
@@ -38,7 +38,7 @@ func (c *Core) HasPendingAck() bool {
 
 // DrainAck builds the pending acknowledgement, unless it would overtake
 // responses that Drain has not built yet. It reports whether the batch is full.
-func (c *Core) DrainAck(now Time, out Out) bool {
+func (c *Core) DrainAck(now reliability.Time, out Out) bool {
 	if c.rdma != nil {
 		return c.rdma.replies.Len() == 0 && c.sendRDMAAcks(now, out)
 	}
@@ -56,7 +56,7 @@ func (c *Core) ExpireDelayedAck() {
 }
 
 // sendAck builds the pending acknowledgement or NAK.
-func (c *Core) sendAck(now Time, out Out) bool {
+func (c *Core) sendAck(now reliability.Time, out Out) bool {
 	info := wire.RCAck.Info()
 	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
 	if b == nil {
@@ -84,7 +84,7 @@ func (c *Core) creditCode() uint8 {
 }
 
 // putAETH writes BTH and AETH of a response.
-func (c *Core) putAETH(now Time, b []byte, op wire.Opcode, psn wire.PSN, s wire.Syndrome, msn uint32) {
+func (c *Core) putAETH(now reliability.Time, b []byte, op wire.Opcode, psn wire.PSN, s wire.Syndrome, msn uint32) {
 	bth := wire.BTH{Opcode: op, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: psn}
 	bth.Put(b)
 	wire.AETH{Syndrome: s, MSN: msn}.Put(b[wire.BTHLen:])
@@ -94,7 +94,7 @@ func (c *Core) putAETH(now Time, b []byte, op wire.Opcode, psn wire.PSN, s wire.
 
 // sendResponse builds the packets of the pending response r as far as the batch
 // has space, and reports whether the response is complete.
-func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
+func (c *Core) sendResponse(now reliability.Time, out Out, r *reliability.Resource) bool {
 	if r.Atomic {
 		info := wire.RCAtomicAck.Info()
 		b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
@@ -153,7 +153,7 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 // failVanishedRead ends the response to a read whose memory was deregistered,
 // or became inaccessible, before it was sent. A repeated response is dropped
 // silently, because the peer may have the first one.
-func (c *Core) failVanishedRead(now Time, r *reliability.Resource, f Fault) {
+func (c *Core) failVanishedRead(now reliability.Time, r *reliability.Resource, f Fault) {
 	if r.IsReplay() {
 		c.res.CancelResponse(r)
 		return
@@ -178,7 +178,7 @@ func (c *Core) failVanishedRead(now Time, r *reliability.Resource, f Fault) {
 const cnpSpacing = 50 * reliability.Microsecond
 
 // onCongestionMark handles a packet with an ECN congestion mark.
-func (c *Core) onCongestionMark(now Time) {
+func (c *Core) onCongestionMark(now reliability.Time) {
 	c.counters.ECNMarked++
 	if c.class != wire.ClassUD && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
 		c.cnpDue, c.cnpLast = true, now
@@ -186,7 +186,7 @@ func (c *Core) onCongestionMark(now Time) {
 }
 
 // sendCNP builds a congestion notification packet.
-func (c *Core) sendCNP(now Time, out Out) bool {
+func (c *Core) sendCNP(now reliability.Time, out Out) bool {
 	b := out.Next(&c.path, wire.CNPLen)
 	if b == nil {
 		return false

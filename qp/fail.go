@@ -3,13 +3,14 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
 
 // failSend fails w, the head of the send queue. RC enters ERR; UC and UD, which
 // fail only locally, enter SQE.
-func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, failure *verbs.Failure) {
+func (c *Core) failSend(now reliability.Time, w *sendWQE, status verbs.WCStatus, failure *verbs.Failure) {
 	c.failHead(w, status, failure)
 	if c.typ == verbs.RC {
 		c.setState(now, sErr)
@@ -28,7 +29,7 @@ func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, failure *verbs.Failur
 }
 
 // failLocal fails w because memory in its gather list cannot be used.
-func (c *Core) failLocal(now Time, w *sendWQE, m memFault) {
+func (c *Core) failLocal(now reliability.Time, w *sendWQE, m memFault) {
 	c.failSend(now, w, verbs.WCLocProtErr, &verbs.Failure{
 		Event: "local memory cannot be accessed: " + m.fault.String(), PSN: uint32(c.next),
 		Key: m.sge.LKey, Addr: m.sge.Addr, Length: m.sge.Length,
@@ -56,7 +57,7 @@ func localCause(f Fault) string {
 const memoryCause = "the memory was unmapped or protected after it was registered, or its file was truncated; deregister first"
 
 // failBind fails a bind or local invalidate operation.
-func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
+func (c *Core) failBind(now reliability.Time, w *sendWQE, f Fault) {
 	key := w.immInv
 	if w.bind != nil {
 		key = w.bind.RKey
@@ -68,7 +69,7 @@ func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
 }
 
 // failUnanswered fails the oldest request because the peer does not respond.
-func (c *Core) failUnanswered(now Time) {
+func (c *Core) failUnanswered(now reliability.Time) {
 	if c.sq.head == c.sq.tail {
 		return
 	}
@@ -94,7 +95,7 @@ func (c *Core) unansweredFailure() *verbs.Failure {
 }
 
 // failResponse fails the oldest request because of an invalid response.
-func (c *Core) failResponse(now Time, p *wire.Packet, mismatch string) {
+func (c *Core) failResponse(now reliability.Time, p *wire.Packet, mismatch string) {
 	c.failSend(now, c.sq.wqeAt(c.sq.head), verbs.WCBadRespErr, &verbs.Failure{
 		Event: mismatch + " (" + p.Info.Name + ")", PSN: uint32(p.BTH.PSN),
 		Cause: "the PSNs or the path MTU of the two queue pairs differ, or another sender responds",
@@ -102,7 +103,7 @@ func (c *Core) failResponse(now Time, p *wire.Packet, mismatch string) {
 }
 
 // flushAll completes all requests and receives with WR_FLUSH_ERR, in order.
-func (c *Core) flushAll(now Time) {
+func (c *Core) flushAll(now reliability.Time) {
 	c.retry.Stop()
 	c.ConfirmSent()
 	c.flushRDMA()
@@ -116,7 +117,7 @@ func (c *Core) flushAll(now Time) {
 }
 
 // flushSends completes all send requests with WR_FLUSH_ERR.
-func (c *Core) flushSends(now Time) {
+func (c *Core) flushSends(now reliability.Time) {
 	c.ConfirmSent()
 	c.flushRDMA()
 	for c.sq.head != c.sq.tail {
@@ -127,7 +128,7 @@ func (c *Core) flushSends(now Time) {
 
 // flushHead completes w, the head of the send queue. An executed local
 // operation succeeds; other requests are flushed.
-func (c *Core) flushHead(now Time, w *sendWQE) {
+func (c *Core) flushHead(now reliability.Time, w *sendWQE) {
 	if w.started && w.isLocal() {
 		c.completeHead(w)
 		return

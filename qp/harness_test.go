@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -75,7 +76,7 @@ func (n *node) sge(off, length int) verbs.SGE {
 }
 
 // post posts send requests that must be accepted.
-func (n *node) post(now Time, wrs ...verbs.SendWR) {
+func (n *node) post(now reliability.Time, wrs ...verbs.SendWR) {
 	n.t.Helper()
 	k, err := n.PostSend(now, wrs)
 	require.NoError(n.t, err)
@@ -161,7 +162,7 @@ type pair struct {
 	a, b *node
 	psn  [2]uint32
 	mtu  int
-	now  Time
+	now  reliability.Time
 }
 
 const nearWrap = 0xfffffe

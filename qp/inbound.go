@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -82,7 +83,7 @@ func (c *Core) completeRecvErr(status verbs.WCStatus, failure *verbs.Failure) {
 // failReceive enters ERR because of a request that cannot be received. The
 // receive in use completes with status. Without one, an event reports the
 // failure.
-func (c *Core) failReceive(now Time, status verbs.WCStatus, failure *verbs.Failure) {
+func (c *Core) failReceive(now reliability.Time, status verbs.WCStatus, failure *verbs.Failure) {
 	if c.msg.held {
 		c.completeRecvErr(status, failure)
 	} else {

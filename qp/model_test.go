@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -207,7 +208,7 @@ func (s *side) data(wr *verbs.SendWR) int {
 
 // post posts several requests and receives, as an application would. It reports whether more
 // remain.
-func (s *side) post(now Time) bool {
+func (s *side) post(now reliability.Time) bool {
 	if k := min(len(s.wrs), 64-s.from.sq.len(), s.rng.IntN(6)); k > 0 {
 		s.from.post(now, s.wrs[:k]...)
 		s.wrs = s.wrs[k:]

@@ -26,7 +26,7 @@ func PathTo(av *verbs.AHAttr) wire.Path {
 }
 
 // Modify changes the attributes in mask, as verbs.QP.Modify does.
-func (c *Core) Modify(now Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
+func (c *Core) Modify(now reliability.Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	to := c.state
 	if mask&verbs.AttrState != 0 {
 		to = a.State
@@ -133,7 +133,7 @@ func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
 }
 
 // setState enters a state and performs the actions of the transition.
-func (c *Core) setState(now Time, to verbs.QPState) {
+func (c *Core) setState(now reliability.Time, to verbs.QPState) {
 	from := c.state
 	if to == sReset {
 		c.resetAll()

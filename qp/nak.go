@@ -3,13 +3,14 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
 
 // failRemote fails the request of psn, which the peer rejected. Earlier
 // requests are acknowledged, except for reads and atomics with lost responses.
-func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.Syndrome) {
+func (c *Core) failRemote(now reliability.Time, status verbs.WCStatus, psn wire.PSN, s wire.Syndrome) {
 	if c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started {
 		return
 	}
@@ -44,7 +45,7 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 // respond any more. Retransmitting it, as Linux's rxe and hfi1 do, ends with
 // the same status after all retries, or never without a timeout. Requests
 // between the two are flushed.
-func (c *Core) failLostResponse(now Time, psn wire.PSN, s wire.Syndrome) {
+func (c *Core) failLostResponse(now reliability.Time, psn wire.PSN, s wire.Syndrome) {
 	w := c.sq.wqeAt(c.sq.head)
 	c.failHead(w, verbs.WCRetryExcErr, &verbs.Failure{
 		Event: fmt.Sprintf("its response was lost, and the peer cannot retransmit it: it responded %v (0x%02x) to a later request, at PSN %d", s, uint8(s), psn),

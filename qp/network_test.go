@@ -13,7 +13,7 @@ import (
 // advances from event to event; the seed determines all events.
 type network struct {
 	rng   *rand.Rand
-	now   Time
+	now   reliability.Time
 	ends  [2]*end
 	air   flights
 	count int // of sent packets
@@ -26,16 +26,16 @@ type network struct {
 // end is a node on the network with its next events.
 type end struct {
 	*node
-	drain Time     // time of the next batch, 0: none
-	ack   Time     // time to send a pending acknowledgement, 0: none
-	app   Time     // time of the next action of the application, 0: never
-	act   func()   // the next action; may set app
-	trace []string // last packets, for the report of a failure
+	drain reliability.Time // time of the next batch, 0: none
+	ack   reliability.Time // time to send a pending acknowledgement, 0: none
+	app   reliability.Time // time of the next action of the application, 0: never
+	act   func()           // the next action; may set app
+	trace []string         // last packets, for the report of a failure
 }
 
 // flight is a packet in flight.
 type flight struct {
-	at  Time
+	at  reliability.Time
 	seq int // order of packets with the same time
 	to  int
 	pkt *wire.Packet
@@ -58,8 +58,8 @@ func (f *flights) Pop() any {
 
 // step executes the next event and reports whether there was one.
 func (n *network) step() bool {
-	at, do := Time(0), func() {}
-	consider := func(t Time, f func()) {
+	at, do := reliability.Time(0), func() {}
+	consider := func(t reliability.Time, f func()) {
 		if t != 0 && (at == 0 || t < at) {
 			at, do = t, f
 		}
@@ -112,7 +112,7 @@ func (n *network) sendBatch(i int) {
 	case !e.HasPendingAck():
 		e.ack = 0
 	case e.ack == 0 && n.rng.Float64() < n.lazy:
-		e.ack = n.now + Time(n.rng.Int64N(20*reliability.Microsecond)) + 1
+		e.ack = n.now + reliability.Time(n.rng.Int64N(20*reliability.Microsecond)) + 1
 	case e.ack == 0:
 		n.sendAck(i)
 	}
@@ -151,7 +151,7 @@ func (n *network) transfer(i int, out *batch) {
 			n.count++
 			at := n.now + 5*reliability.Microsecond
 			if n.rng.Float64() < n.reorder {
-				at += Time(n.rng.Int64N(100 * reliability.Microsecond))
+				at += reliability.Time(n.rng.Int64N(100 * reliability.Microsecond))
 			}
 			heap.Push(&n.air, flight{at, n.count, 1 - i, pkt})
 		}
@@ -159,7 +159,7 @@ func (n *network) transfer(i int, out *batch) {
 }
 
 // recordPacket records the last packets of a node.
-func (e *end) recordPacket(now Time, dir string, pkt *wire.Packet, d wire.Drop) {
+func (e *end) recordPacket(now reliability.Time, dir string, pkt *wire.Packet, d wire.Drop) {
 	const most = 60
 	s := fmt.Sprintf("%9d %s %v %d len=%d", now, dir, pkt.BTH.Opcode, pkt.BTH.PSN, len(pkt.Payload))
 	if pkt.Info.AETH {

@@ -16,7 +16,7 @@ const (
 // through a multicast group. The packet must be parsed and its ICRC checked.
 // The result is the reason if the packet was dropped, or DropNone. The memory
 // of p is not used after the call.
-func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) HandlePacket(now reliability.Time, p *wire.Packet) wire.Drop {
 	if d := c.checkPacket(p); d != wire.DropNone {
 		return d
 	}
@@ -74,7 +74,7 @@ func (c *Core) checkPacket(p *wire.Packet) wire.Drop {
 }
 
 // Deadline returns the time when Advance must be called next, or 0 for never.
-func (c *Core) Deadline() Time {
+func (c *Core) Deadline() reliability.Time {
 	if c.rdma != nil {
 		return c.rdma.deadline
 	}
@@ -90,7 +90,7 @@ func (c *Core) Deadline() Time {
 
 // Advance handles the timers that are due: it ends RNR waits, handles timeouts,
 // and makes delayed acknowledgements pending.
-func (c *Core) Advance(now Time) {
+func (c *Core) Advance(now reliability.Time) {
 	if c.rdma != nil {
 		c.advanceRDMA(now)
 		return

@@ -27,7 +27,7 @@ type rdma struct {
 	delayedAcks fifo.Queue[delayedAck]
 	readBytes   int     // outstanding read data in bytes
 	readWaiters []*Peer // peers blocked by readBytes
-	deadline    Time
+	deadline    reliability.Time
 	freeFlights []*[reliability.ReplayWindow]slot // free list
 }
 
@@ -55,8 +55,8 @@ type Peer struct {
 	window          reliability.Window
 	rtt             reliability.RTT
 	timeouts        uint8 // consecutive timeouts
-	lastProgress    Time
-	deadline        Time
+	lastProgress    reliability.Time
+	deadline        reliability.Time
 	ackReqsInFlight int    // packets in flight that request an acknowledgement
 	sinceAckReq     uint8  // packets since the last requested acknowledgement
 	cautious        uint16 // remaining packets of cautiousMessages
@@ -69,7 +69,7 @@ type Peer struct {
 	atomicResults  *[reliability.ReplayWindow]uint64 // original values of atomics by PSN; nil if there were none
 	pendingReplies int                               // number of queued replies
 	ackPending     bool
-	delayedAckAt   Time // deadline of the delayed acknowledgement; 0 if none
+	delayedAckAt   reliability.Time // deadline of the delayed acknowledgement; 0 if none
 
 	lastRefusal    *verbs.RefusedError // last refused packet since the last response, or nil
 	refusals       uint8               // refused attempts since then
@@ -158,7 +158,7 @@ type slot struct {
 	off, n        uint32  // range of the operation's bytes
 	received      uint32  // reads: bitmap of received response packets
 	txNum         uint32
-	sentAt        Time // time of the last transmission
+	sentAt        reliability.Time // time of the last transmission
 	lost          bool
 	ackReq        bool // the packet requests an acknowledgement
 	retransmitted bool // sent more than once

@@ -107,7 +107,7 @@ func TestDatagramRDMADelayAckFence(t *testing.T) {
 	c.exchange()
 	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_READ len=8"}, c.a.takeCompletions())
 	require.Equal(t, "written!", string(c.a.buf[100:108]))
-	require.Less(t, c.now-begin, Time(AckDelay))
+	require.Less(t, c.now-begin, reliability.Time(AckDelay))
 }
 
 // TestDatagramRDMADelayAckLost checks that a lost write is retransmitted after reliability.DelayedAckProbe, and that

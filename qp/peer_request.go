@@ -16,7 +16,7 @@ const (
 
 // sendRDMA builds request packets, peer by peer in round-robin order, and
 // reports whether the batch is full.
-func (c *Core) sendRDMA(now Time, out Out) bool {
+func (c *Core) sendRDMA(now reliability.Time, out Out) bool {
 	if c.state != sRTS && c.state != sSQD {
 		return false
 	}
@@ -40,7 +40,7 @@ func (c *Core) sendRDMA(now Time, out Out) bool {
 
 // sendNext builds the next request packet of a peer, if one may be sent.
 // Retransmissions go first.
-func (p *Peer) sendNext(now Time, out Out) outcome {
+func (p *Peer) sendNext(now reliability.Time, out Out) outcome {
 	if p.lostSlots > 0 {
 		for psn := p.una; psn != p.next; psn = psn.Add(1) {
 			if s := p.slotFor(psn); s.op != nil && s.lost {
@@ -162,7 +162,7 @@ func localFailure(m memFault) *verbs.Failure {
 // buildPacket builds the packet of a slot for its first transmission or a
 // retransmission. If the source cannot be read, it fails the operation and
 // returns blocked.
-func (p *Peer) buildPacket(now Time, out Out, psn wire.PSN, s *slot) outcome {
+func (p *Peer) buildPacket(now reliability.Time, out Out, psn wire.PSN, s *slot) outcome {
 	c, o := p.core, s.op
 	op := wire.UDXWriteOnly
 	switch o.op {
@@ -244,7 +244,7 @@ func (p *Peer) putHeaders(b []byte, op wire.Opcode, pad int, psn wire.PSN, ackRe
 }
 
 // onPacketSent updates the state after the packet of a slot was built.
-func (p *Peer) onPacketSent(now Time, op wire.Opcode, psn wire.PSN, s *slot) {
+func (p *Peer) onPacketSent(now reliability.Time, op wire.Opcode, psn wire.PSN, s *slot) {
 	c := p.core
 	c.recorder.addPacket(now, true, op, psn, 0)
 	if s.sentAt != 0 {
@@ -282,18 +282,18 @@ func (p *Peer) missingRange(s *slot) (first, n uint32) {
 }
 
 // setDeadline sets the time of the next probe of the oldest request.
-func (p *Peer) setDeadline(now Time) {
+func (p *Peer) setDeadline(now reliability.Time) {
 	after := p.rtt.ProbeTimeout()
 	if p.ackReqsInFlight == 0 {
 		after = max(after, reliability.DelayedAckProbe)
 	}
-	p.deadline = now + Time(min(after<<min(p.timeouts, 6), 320*reliability.Millisecond))
+	p.deadline = now + reliability.Time(min(after<<min(p.timeouts, 6), 320*reliability.Millisecond))
 	r := p.core.rdma
 	r.deadline = reliability.Earlier(r.deadline, p.deadline)
 }
 
 // advanceRDMA handles the timers that are due.
-func (c *Core) advanceRDMA(now Time) {
+func (c *Core) advanceRDMA(now reliability.Time) {
 	r := c.rdma
 	if r.deadline == 0 || now < r.deadline {
 		return
@@ -317,7 +317,7 @@ func (c *Core) advanceRDMA(now Time) {
 // other packets are lost. After giveUp nanoseconds it fails all operations. The
 // time by which the call is late does not count, because the process did not
 // run or did not read packets that had arrived.
-func (p *Peer) onTimer(now Time) {
+func (p *Peer) onTimer(now reliability.Time) {
 	c := p.core
 	if p.inFlight == 0 && p.lostSlots == 0 {
 		p.deadline = 0
@@ -369,13 +369,13 @@ func (p *Peer) declareLost(s *slot) {
 
 // markAlive records a response at now, and clears the timeout count and the
 // probe deadline.
-func (p *Peer) markAlive(now Time) {
+func (p *Peer) markAlive(now reliability.Time) {
 	p.lastProgress, p.timeouts, p.deadline = now, 0, 0
 	p.lastRefusal, p.refusals, p.attemptRefused = nil, 0, false
 }
 
 // completeSlot retires a slot whose response is complete.
-func (p *Peer) completeSlot(now Time, psn wire.PSN, s *slot) {
+func (p *Peer) completeSlot(now reliability.Time, psn wire.PSN, s *slot) {
 	if timed, ok := p.rtt.TimedPSN(); ok && timed == psn && !s.retransmitted {
 		p.rtt.OnAck(now)
 	} else if ok && timed == psn {
@@ -387,7 +387,7 @@ func (p *Peer) completeSlot(now Time, psn wire.PSN, s *slot) {
 }
 
 // advanceUna moves una past answered requests.
-func (p *Peer) advanceUna(now Time) {
+func (p *Peer) advanceUna(now reliability.Time) {
 	for p.una != p.next && p.slotFor(p.una).op == nil {
 		p.una = p.una.Add(1)
 	}
@@ -401,7 +401,7 @@ func (p *Peer) advanceUna(now Time) {
 // detectLosses declares lost all reads and atomics sent before the answered
 // packet with transmission number order: their responses would have arrived
 // earlier.
-func (p *Peer) detectLosses(now Time, order uint32) {
+func (p *Peer) detectLosses(now reliability.Time, order uint32) {
 	found := false
 	for psn := p.una; psn != p.next; psn = psn.Add(1) {
 		s := p.slotFor(psn)

@@ -9,7 +9,7 @@ import (
 )
 
 // handleResponse handles a response of a peer.
-func (p *Peer) handleResponse(now Time, pkt *wire.Packet) (drop wire.Drop) {
+func (p *Peer) handleResponse(now reliability.Time, pkt *wire.Packet) (drop wire.Drop) {
 	switch pkt.Info.Operation {
 	case wire.OpAck:
 		drop = p.handleAck(now, pkt)
@@ -26,7 +26,7 @@ func (p *Peer) handleResponse(now Time, pkt *wire.Packet) (drop wire.Drop) {
 }
 
 // handleAck handles a selective acknowledgement of writes, or a NAK.
-func (p *Peer) handleAck(now Time, pkt *wire.Packet) wire.Drop {
+func (p *Peer) handleAck(now reliability.Time, pkt *wire.Packet) wire.Drop {
 	psn, syndrome, done := pkt.BTH.PSN, pkt.AETH().Syndrome, pkt.SackETH().Done
 	switch {
 	case !psn.Less(p.next):
@@ -41,7 +41,7 @@ func (p *Peer) handleAck(now Time, pkt *wire.Packet) wire.Drop {
 	}
 	p.markAlive(now)
 	lost := false
-	lossDelay := Time(max(p.rtt.Smoothed(), 100*reliability.Microsecond))
+	lossDelay := reliability.Time(max(p.rtt.Smoothed(), 100*reliability.Microsecond))
 	for i := range reliability.ReplayWindow {
 		seq := psn.Add(-i)
 		if p.outstanding == 0 || seq.Less(p.una) {
@@ -68,7 +68,7 @@ func (p *Peer) handleAck(now Time, pkt *wire.Packet) wire.Drop {
 }
 
 // handleNAK fails the operation that a NAK rejects. Other operations continue.
-func (p *Peer) handleNAK(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop {
+func (p *Peer) handleNAK(now reliability.Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop {
 	s := p.findInFlight(psn)
 	if s == nil {
 		return wire.DropDuplicate
@@ -91,7 +91,7 @@ func (p *Peer) handleNAK(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Dr
 }
 
 // handleReadResponse stores one packet of a read response.
-func (p *Peer) handleReadResponse(now Time, pkt *wire.Packet) wire.Drop {
+func (p *Peer) handleReadResponse(now reliability.Time, pkt *wire.Packet) wire.Drop {
 	s := p.findInFlight(pkt.BTH.PSN)
 	if s == nil {
 		return wire.DropDuplicate
@@ -130,7 +130,7 @@ func (p *Peer) handleReadResponse(now Time, pkt *wire.Packet) wire.Drop {
 }
 
 // handleAtomicResponse stores the original value of an atomic.
-func (p *Peer) handleAtomicResponse(now Time, pkt *wire.Packet) wire.Drop {
+func (p *Peer) handleAtomicResponse(now reliability.Time, pkt *wire.Packet) wire.Drop {
 	s := p.findInFlight(pkt.BTH.PSN)
 	if s == nil {
 		return wire.DropDuplicate

@@ -24,7 +24,7 @@ type rdmaReply struct {
 const maxReplies = reliability.ReplayWindow
 
 // handleRDMA handles a packet of an RDMA peer.
-func (c *Core) handleRDMA(now Time, pkt *wire.Packet) wire.Drop {
+func (c *Core) handleRDMA(now reliability.Time, pkt *wire.Packet) wire.Drop {
 	h := pkt.DETH()
 	p := c.rdma.lastPeer
 	if p == nil || p.localToken != h.QKey {
@@ -50,7 +50,7 @@ func (c *Core) handleRDMA(now Time, pkt *wire.Packet) wire.Drop {
 
 // handleRequest executes a fresh request and answers it, or repeats the
 // response.
-func (p *Peer) handleRequest(now Time, pkt *wire.Packet) wire.Drop {
+func (p *Peer) handleRequest(now reliability.Time, pkt *wire.Packet) wire.Drop {
 	c, psn := p.core, pkt.BTH.PSN
 	class := p.replay.Classify(psn)
 	switch {
@@ -89,7 +89,7 @@ func (p *Peer) queueNAK(psn wire.PSN, s wire.Syndrome) wire.Drop {
 	return wire.DropAccessDenied
 }
 
-func (p *Peer) serveWrite(now Time, pkt *wire.Packet) wire.Drop {
+func (p *Peer) serveWrite(now reliability.Time, pkt *wire.Packet) wire.Drop {
 	c, h := p.core, pkt.RETH()
 	if p.access&verbs.AccessRemoteWrite == 0 {
 		return p.queueNAK(pkt.BTH.PSN, wire.NakInvalidRequest)
@@ -182,12 +182,12 @@ func (p *Peer) scheduleAck() {
 // is sent earlier.
 type delayedAck struct {
 	peer *Peer
-	at   Time
+	at   reliability.Time
 }
 
 // scheduleDelayedAck schedules an unrequested acknowledgement after AckDelay,
 // or together with a requested one.
-func (p *Peer) scheduleDelayedAck(now Time) {
+func (p *Peer) scheduleDelayedAck(now reliability.Time) {
 	if p.ackPending || p.delayedAckAt != 0 {
 		return
 	}
@@ -198,7 +198,7 @@ func (p *Peer) scheduleDelayedAck(now Time) {
 }
 
 // scheduleDueAcks makes delayed acknowledgements pending whose time has come.
-func (r *rdma) scheduleDueAcks(now Time) {
+func (r *rdma) scheduleDueAcks(now reliability.Time) {
 	for r.delayedAcks.Len() > 0 {
 		a := *r.delayedAcks.Front()
 		current := a.peer.delayedAckAt == a.at && !a.peer.closed
@@ -214,7 +214,7 @@ func (r *rdma) scheduleDueAcks(now Time) {
 
 // sendReplies builds the queued responses and reports whether the batch is
 // full.
-func (c *Core) sendReplies(now Time, out Out) bool {
+func (c *Core) sendReplies(now reliability.Time, out Out) bool {
 	for r := c.rdma; r.replies.Len() > 0; {
 		a := r.replies.Front()
 		if !a.peer.closed && !a.peer.sendReply(now, out, a) {
@@ -228,7 +228,7 @@ func (c *Core) sendReplies(now Time, out Out) bool {
 
 // sendReply builds the packets of one response as far as the batch has space,
 // and reports whether the response is complete.
-func (p *Peer) sendReply(now Time, out Out, a *rdmaReply) bool {
+func (p *Peer) sendReply(now reliability.Time, out Out, a *rdmaReply) bool {
 	c, info := p.core, a.op.Info()
 	if a.op != wire.UDXReadResponse {
 		b := out.Next(&p.path, info.HeaderLen+wire.ICRCLen)
@@ -281,7 +281,7 @@ func (p *Peer) sendReply(now Time, out Out, a *rdmaReply) bool {
 
 // sendRDMAAcks builds the pending acknowledgements and reports whether the
 // batch is full. Responses must have been sent before.
-func (c *Core) sendRDMAAcks(now Time, out Out) bool {
+func (c *Core) sendRDMAAcks(now reliability.Time, out Out) bool {
 	info := wire.UDXAck.Info()
 	for r := c.rdma; len(r.ackPeers) > 0; {
 		last := len(r.ackPeers) - 1

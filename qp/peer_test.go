@@ -160,7 +160,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 			c.deliver(to[0], flying[0])
 			flying, to = flying[1:], to[1:]
 		}
-		c.now += Time(rng.IntN(50_000))
+		c.now += reliability.Time(rng.IntN(50_000))
 		for _, wc := range c.a.wcs {
 			require.Equal(t, verbs.WCSuccess, wc.Status)
 			if r, ok := reads[wc.WRID]; ok {

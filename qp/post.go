@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -13,7 +14,7 @@ const MaxMessage = 1 << 31
 
 // PostSend queues requests and returns the number accepted, as
 // verbs.QP.PostSend does. The next Drain builds their packets.
-func (c *Core) PostSend(now Time, wrs []verbs.SendWR) (int, error) {
+func (c *Core) PostSend(now reliability.Time, wrs []verbs.SendWR) (int, error) {
 	if !maySend(c.state) {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrState,
 			Detail: "state " + c.state.String() + "; modify it to RTS first"}

@@ -61,7 +61,7 @@ func runChaos(t *testing.T, seed uint64) string {
 		e := &end{node: n, app: 1}
 		e.act = func() {
 			if sides[i].post(net.now) {
-				e.app = net.now + Time(rng.Int64N(100*reliability.Microsecond)) + 1
+				e.app = net.now + reliability.Time(rng.Int64N(100*reliability.Microsecond)) + 1
 			}
 			net.scheduleBatch(0)
 			net.scheduleBatch(1) // receives are posted there

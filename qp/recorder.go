@@ -3,6 +3,7 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -18,7 +19,7 @@ type flightRecorder struct {
 const maxRecords = 32
 
 type record struct {
-	at   Time
+	at   reliability.Time
 	psn  wire.PSN
 	op   wire.Opcode
 	aux  uint8 // AETH syndrome, or state
@@ -43,7 +44,7 @@ func (r *flightRecorder) addRecord(e record) {
 	r.next++
 }
 
-func (r *flightRecorder) addPacket(now Time, out bool, op wire.Opcode, psn wire.PSN, syndrome uint8) {
+func (r *flightRecorder) addPacket(now reliability.Time, out bool, op wire.Opcode, psn wire.PSN, syndrome uint8) {
 	k := recordIn
 	if out {
 		k = recordOut
@@ -51,18 +52,20 @@ func (r *flightRecorder) addPacket(now Time, out bool, op wire.Opcode, psn wire.
 	r.addRecord(record{at: now, psn: psn, op: op, aux: syndrome, kind: k})
 }
 
-func (r *flightRecorder) addState(now Time, s verbs.QPState) {
+func (r *flightRecorder) addState(now reliability.Time, s verbs.QPState) {
 	r.addRecord(record{at: now, aux: uint8(s), kind: recordState})
 }
 
 // RecordWaiter records that the application waits for a completion although
 // none can arrive.
-func (c *Core) RecordWaiter(now Time) { c.recorder.addRecord(record{at: now, kind: recordWaiter}) }
+func (c *Core) RecordWaiter(now reliability.Time) {
+	c.recorder.addRecord(record{at: now, kind: recordWaiter})
+}
 
 // A Record is one entry of a flight recorder.
 type Record struct {
-	At   Time   // on the adapter's clock, nanoseconds
-	Text string // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
+	At   reliability.Time // on the adapter's clock, nanoseconds
+	Text string           // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
 }
 
 // Records returns the recorded entries, oldest first.

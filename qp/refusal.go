@@ -25,7 +25,7 @@ type unsentPacket struct {
 // retransmitted if the transport is reliable. An RC READ response that exceeds
 // the path MTU ends the queue pair with a NAK, because the requester would wait
 // in vain. Other responses are treated as lost.
-func (c *Core) OnSendRefused(now Time, head []byte, refusal *verbs.RefusedError) {
+func (c *Core) OnSendRefused(now reliability.Time, head []byte, refusal *verbs.RefusedError) {
 	if len(head) < wire.BTHLen {
 		return
 	}
@@ -50,7 +50,7 @@ func (c *Core) OnSendRefused(now Time, head []byte, refusal *verbs.RefusedError)
 }
 
 // onRequestRefused records a refused packet of an RC requester.
-func (c *Core) onRequestRefused(now Time, psn wire.PSN, refusal *verbs.RefusedError) {
+func (c *Core) onRequestRefused(now reliability.Time, psn wire.PSN, refusal *verbs.RefusedError) {
 	if c.state != sRTS && c.state != sSQD || psn.Less(c.una) || !psn.Less(c.top) {
 		return
 	}
@@ -62,7 +62,7 @@ func (c *Core) onRequestRefused(now Time, psn wire.PSN, refusal *verbs.RefusedEr
 
 // onResponseRefused rejects a READ whose response is too large to be sent with
 // a NAK.
-func (c *Core) onResponseRefused(now Time, psn wire.PSN, refusal *verbs.RefusedError) {
+func (c *Core) onResponseRefused(now reliability.Time, psn wire.PSN, refusal *verbs.RefusedError) {
 	if c.state == sErr || c.res.FindByPSN(psn) == nil {
 		return
 	}
@@ -125,7 +125,7 @@ func (c *Core) pruneUnsent() {
 }
 
 // onSendRefused records a refused request packet to an RDMA peer.
-func (r *rdma) onSendRefused(now Time, bth wire.BTH, refusal *verbs.RefusedError) {
+func (r *rdma) onSendRefused(now reliability.Time, bth wire.BTH, refusal *verbs.RefusedError) {
 	for _, p := range r.busy {
 		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == refusal.Peer.Addr().WithZone("") && p.findInFlight(bth.PSN) != nil {
 			p.onRequestRefused(now, refusal)
@@ -139,7 +139,7 @@ func (r *rdma) onSendRefused(now Time, bth wire.BTH, refusal *verbs.RefusedError
 const refusedRetries = 7
 
 // onRequestRefused counts each refused attempt once.
-func (p *Peer) onRequestRefused(now Time, refusal *verbs.RefusedError) {
+func (p *Peer) onRequestRefused(now reliability.Time, refusal *verbs.RefusedError) {
 	p.lastRefusal = refusal
 	if refusal.Transient() || p.attemptRefused {
 		return

@@ -3,6 +3,7 @@ package qp
 import (
 	"encoding/binary"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -52,7 +53,7 @@ const (
 
 // sendRequests builds request packets until one is blocked or the batch is
 // full, and reports whether the batch is full.
-func (c *Core) sendRequests(now Time, out Out) bool {
+func (c *Core) sendRequests(now reliability.Time, out Out) bool {
 	for c.burst = 0; ; c.burst++ {
 		if c.state != sRTS && c.state != sSQD || c.cur == c.sq.tail || c.retry.InRNRWait() {
 			return false
@@ -113,7 +114,7 @@ func (c *Core) startRequest(w *sendWQE) bool {
 }
 
 // sendPacket builds the packet of w at c.next.
-func (c *Core) sendPacket(now Time, out Out, w *sendWQE) outcome {
+func (c *Core) sendPacket(now reliability.Time, out Out, w *sendWQE) outcome {
 	switch {
 	case c.class == wire.ClassUD:
 		return c.sendDatagram(now, out, w)
@@ -130,7 +131,7 @@ func (c *Core) sendPacket(now Time, out Out, w *sendWQE) outcome {
 const minZeroCopy = 2048
 
 // sendData builds one packet of a SEND or WRITE.
-func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
+func (c *Core) sendData(now reliability.Time, out Out, w *sendWQE) outcome {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
 	n := min(c.mtu, w.length-off)
 	last := off+n == w.length
@@ -214,7 +215,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 
 // failSource fails w, the request at cur, because its source cannot be read. It
 // first waits until earlier requests are complete.
-func (c *Core) failSource(now Time, w *sendWQE, m memFault) outcome {
+func (c *Core) failSource(now reliability.Time, w *sendWQE, m memFault) outcome {
 	if c.cur == c.sq.head {
 		c.failLocal(now, w, m)
 	}
@@ -222,7 +223,7 @@ func (c *Core) failSource(now Time, w *sendWQE, m memFault) outcome {
 }
 
 // sendRead builds the request for the next part of a read.
-func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
+func (c *Core) sendRead(now reliability.Time, out Out, w *sendWQE) outcome {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
 	n := min(c.readPart-off%c.readPart, w.length-off)
 	if c.rdOut >= uint32(c.attr.MaxRdAtomic) || !c.readWindow.Allows(int(c.rdBytes), int(n)) {
@@ -246,7 +247,7 @@ func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
 }
 
 // sendAtomic builds an atomic request.
-func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
+func (c *Core) sendAtomic(now reliability.Time, out Out, w *sendWQE) outcome {
 	if c.rdOut >= uint32(c.attr.MaxRdAtomic) {
 		return blocked
 	}
@@ -285,7 +286,7 @@ func (c *Core) minBurst(w *sendWQE, off uint32) int {
 }
 
 // onPacketSent advances past a packet of psns PSNs that was built.
-func (c *Core) onPacketSent(now Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
+func (c *Core) onPacketSent(now reliability.Time, w *sendWQE, op wire.Opcode, psns int, ackReq bool) {
 	c.recorder.addPacket(now, true, op, c.next, uint8(0))
 	c.counters.SentPkts++
 	if c.next.Less(c.top) {
@@ -380,7 +381,7 @@ func (c *Core) requestedBytes(i uint32, w *sendWQE) uint32 {
 
 // executeLocal executes the local operation at c.cur and reports whether it was
 // ready. LOCAL_INV waits until all earlier requests are complete.
-func (c *Core) executeLocal(now Time, w *sendWQE) bool {
+func (c *Core) executeLocal(now reliability.Time, w *sendWQE) bool {
 	if w.started {
 		c.cur++
 		return true

@@ -12,7 +12,7 @@ import (
 // handleRequest handles a request packet of an RC peer. It checks the PSN, the
 // position in the message, the permission and the resources, in this order, and
 // then executes the request. (IBTA volume 1, 9.7.4.)
-func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleRequest(now reliability.Time, p *wire.Packet) wire.Drop {
 	switch c.recv.Classify(p.BTH.PSN) {
 	case reliability.Duplicate:
 		c.counters.DuplicateRequest++
@@ -67,7 +67,7 @@ func rejectionCause(s wire.Syndrome) string {
 }
 
 // rejectRequest schedules a fatal NAK and enters ERR.
-func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, reason string) wire.Drop {
+func (c *Core) rejectRequest(now reliability.Time, p *wire.Packet, s wire.Syndrome, reason string) wire.Drop {
 	c.acks.ScheduleNAK(s, p.BTH.PSN)
 	status, cause := verbs.WCRemInvReqErr, rejectionCause(s)
 	switch s {
@@ -97,7 +97,7 @@ func (c *Core) rejectNotReady(p *wire.Packet) wire.Drop {
 
 // acceptPacket advances past a request packet and schedules an acknowledgement
 // if one was requested.
-func (c *Core) acceptPacket(now Time, p *wire.Packet) {
+func (c *Core) acceptPacket(now reliability.Time, p *wire.Packet) {
 	c.recv.Advance(1)
 	switch {
 	case p.BTH.AckReq:
@@ -111,7 +111,7 @@ func (c *Core) acceptPacket(now Time, p *wire.Packet) {
 }
 
 // receiveSend handles a packet of a SEND.
-func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) receiveSend(now reliability.Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if p.Info.First {
 		if !c.acquireRecv() {
@@ -158,7 +158,7 @@ func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 }
 
 // receiveWrite handles a packet of an RDMA WRITE.
-func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) receiveWrite(now reliability.Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if c.attr.AccessFlags&verbs.AccessRemoteWrite == 0 {
 		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote writes")
@@ -213,7 +213,7 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 
 // receiveRead handles an RDMA READ request. The next Drain sends the response,
 // which also acknowledges the request.
-func (c *Core) receiveRead(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) receiveRead(now reliability.Time, p *wire.Packet) wire.Drop {
 	if c.attr.AccessFlags&verbs.AccessRemoteRead == 0 {
 		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote reads")
 	}
@@ -246,7 +246,7 @@ func (c *Core) responsePackets(n uint32) int {
 
 // receiveAtomic executes a compare-and-swap or fetch-and-add, and saves the
 // result to answer a repeated request.
-func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) receiveAtomic(now reliability.Time, p *wire.Packet) wire.Drop {
 	if c.attr.AccessFlags&verbs.AccessRemoteAtomic == 0 {
 		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote atomics")
 	}
@@ -292,7 +292,7 @@ func executeAtomic(word *uint64, p *wire.Packet) (orig uint64, ok bool) {
 
 // handleDuplicate handles a repeated request: a SEND or WRITE is acknowledged
 // again, a read is executed again, an atomic is answered with the saved value.
-func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleDuplicate(now reliability.Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	switch p.Info.Operation {
 	case wire.OpSend, wire.OpWrite:

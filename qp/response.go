@@ -7,7 +7,7 @@ import (
 )
 
 // handleResponse handles an acknowledgement, read response or atomic response.
-func (c *Core) handleResponse(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleResponse(now reliability.Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	if !psn.Less(c.top) || psn.Less(c.una.Add(-1)) {
 		return wire.DropGhostResponse
@@ -22,7 +22,7 @@ func (c *Core) handleResponse(now Time, p *wire.Packet) wire.Drop {
 }
 
 // handleAck handles an ACK, RNR NAK or NAK.
-func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleAck(now reliability.Time, p *wire.Packet) wire.Drop {
 	psn, aeth := p.BTH.PSN, p.AETH()
 	switch aeth.Syndrome.Kind() {
 	case wire.KindAck:
@@ -87,7 +87,7 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 // ackThrough handles an acknowledgement of all packets up to psn. It reports
 // whether a read or atomic at or before psn is unanswered, which means that its
 // response was lost.
-func (c *Core) ackThrough(now Time, psn wire.PSN) (lost bool) {
+func (c *Core) ackThrough(now reliability.Time, psn wire.PSN) (lost bool) {
 	before, beforeUna := c.inFlight(), c.una
 	for c.sq.head != c.sq.tail {
 		w := c.sq.wqeAt(c.sq.head)
@@ -120,7 +120,7 @@ func (c *Core) ackThrough(now Time, psn wire.PSN) (lost bool) {
 }
 
 // onProgress updates timers and window after an acknowledgement of new packets.
-func (c *Core) onProgress(now Time) {
+func (c *Core) onProgress(now reliability.Time) {
 	if timed, ok := c.rtt.TimedPSN(); ok && timed.Less(c.una) {
 		c.rtt.OnAck(now)
 	}
@@ -165,7 +165,7 @@ func (c *Core) tailLost(psn wire.PSN) bool {
 
 // onSequenceError goes back to the oldest unacknowledged packet, unless a go-back
 // for it is in progress.
-func (c *Core) onSequenceError(now Time) {
+func (c *Core) onSequenceError(now reliability.Time) {
 	switch c.retry.OnSequenceNAK(now, c.una, &c.rtt) {
 	case reliability.GiveUp:
 		c.exhaustRetries(now)
@@ -179,7 +179,7 @@ func (c *Core) onSequenceError(now Time) {
 }
 
 // exhaustRetries fails the oldest request because its retries are exhausted.
-func (c *Core) exhaustRetries(now Time) {
+func (c *Core) exhaustRetries(now reliability.Time) {
 	c.counters.RetryExceededErr++
 	c.failUnanswered(now)
 }
@@ -187,7 +187,7 @@ func (c *Core) exhaustRetries(now Time) {
 // handleReadResponse stores read data. It accepts any of FIRST, MIDDLE, LAST
 // and ONLY at the expected PSN, because responders differ in the opcodes of a
 // repeated response.
-func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleReadResponse(now reliability.Time, p *wire.Packet) wire.Drop {
 	w, d := c.matchResponse(now, p)
 	if w == nil {
 		return d
@@ -206,7 +206,7 @@ func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 }
 
 // handleAtomicAck stores the original value of an atomic.
-func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleAtomicAck(now reliability.Time, p *wire.Packet) wire.Drop {
 	w, d := c.matchResponse(now, p)
 	if w == nil {
 		return d
@@ -227,7 +227,7 @@ func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
 // matchResponse returns the read or atomic that response p continues. It is the
 // head of the send queue, because a response acknowledges all requests before
 // it. Without one, the result is nil and the drop reason.
-func (c *Core) matchResponse(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
+func (c *Core) matchResponse(now reliability.Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 	w := c.oldestUnanswered()
 	if w == nil {
 		if p.BTH.PSN.Less(c.una) {
@@ -248,7 +248,7 @@ func (c *Core) matchResponse(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 }
 
 // advanceResponse records that p brought n bytes for w, the head of the queue.
-func (c *Core) advanceResponse(now Time, p *wire.Packet, w *sendWQE, n uint32) {
+func (c *Core) advanceResponse(now reliability.Time, p *wire.Packet, w *sendWQE, n uint32) {
 	if p.Info.AETH {
 		aeth := p.AETH()
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
@@ -265,7 +265,7 @@ func (c *Core) advanceResponse(now Time, p *wire.Packet, w *sendWQE, n uint32) {
 
 // rejectResponse fails the oldest request because of a response that contradicts
 // it.
-func (c *Core) rejectResponse(now Time, p *wire.Packet, mismatch string) wire.Drop {
+func (c *Core) rejectResponse(now reliability.Time, p *wire.Packet, mismatch string) wire.Drop {
 	if c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started {
 		return wire.DropGhostResponse
 	}

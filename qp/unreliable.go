@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -9,7 +10,7 @@ import (
 // not at all: after a gap, or a packet that cannot be executed, the rest of the
 // message is dropped until the next FIRST or ONLY. The receive in use is kept
 // for the next message.
-func (c *Core) handleUC(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) handleUC(now reliability.Time, p *wire.Packet) wire.Drop {
 	m, i := &c.msg, p.Info
 	expected := c.recv.Expected()
 	c.recv.Advance(p.BTH.PSN.Sub(expected) + 1)
@@ -41,7 +42,7 @@ func (c *Core) handleUC(now Time, p *wire.Packet) wire.Drop {
 	return d
 }
 
-func (c *Core) receiveUCSend(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) receiveUCSend(now reliability.Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if p.Info.First && !c.acquireRecv() {
 		return wire.DropNoReceive
@@ -63,7 +64,7 @@ func (c *Core) receiveUCSend(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-func (c *Core) receiveUCWrite(now Time, p *wire.Packet) wire.Drop {
+func (c *Core) receiveUCWrite(now reliability.Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if c.attr.AccessFlags&verbs.AccessRemoteWrite == 0 {
 		return wire.DropAccessDenied

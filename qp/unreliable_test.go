@@ -326,13 +326,13 @@ func wholeOrNone(t *testing.T, typ verbs.QPType, seed uint64) {
 		sizes[posted] = n
 		p.a.post(net.now, wr)
 		if posted++; posted < messages {
-			a.app = net.now + Time(rng.Int64N(20*reliability.Microsecond)) + 1
+			a.app = net.now + reliability.Time(rng.Int64N(20*reliability.Microsecond)) + 1
 		}
 	}
 	b.act = func() { // fewer receives than messages
 		p.b.recv(uint64(received), received*slot, slot)
 		if received++; received < messages {
-			b.app = net.now + Time(rng.Int64N(21*reliability.Microsecond)) + 1
+			b.app = net.now + reliability.Time(rng.Int64N(21*reliability.Microsecond)) + 1
 		}
 	}
 	for net.step() {
