@@ -24,20 +24,14 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Options are the parameters of the fabric. The zero value is usable.
+// Options are the parameters of the fabric, which mpi.TCPOptions documents. The zero value is
+// usable.
 type Options struct {
-	Eager  int    // maximum payload of a packet in bytes; 0 is 64 KiB
-	Queue  int    // maximum length of the send queue of a rank in bytes; 0 is 1 MiB
-	Listen string // address to listen at, with port 0; empty is the first of Addrs, or loopback
-
-	// Addrs is a list of addresses in the form of SOFTRNIC_ADDR. If Listen is empty,
-	// the fabric listens at the first one that this host has, at a free port of its
-	// range, or at one chosen by the system if it has no range.
-	Addrs string
-
-	// GiveUp is the time without a sign of liveness after which a rank fails; 0 is 10
-	// s. Accepting data is a sign of liveness, too.
-	GiveUp time.Duration
+	Eager  int    // 0 is 64 KiB
+	Queue  int    // 0 is 1 MiB
+	Listen string // "" is the first of Addrs, or loopback
+	Addrs  string
+	GiveUp time.Duration // 0 is 10 s
 }
 
 // A Fabric carries packets over TCP.

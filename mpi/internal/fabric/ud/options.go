@@ -7,20 +7,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// Options are the parameters of the fabric. The zero value is usable.
+// Options are the parameters of the fabric, which mpi.UDOptions documents. The zero value is
+// usable.
 type Options struct {
-	// Eager is the maximum payload of an eager message, and of the packets of longer
-	// ones, in bytes; 0 is about 8 KiB, two datagrams of 4 KiB. The maximum is 32
-	// datagrams.
-	Eager int
-
-	// Receives is the number of receive buffers for datagrams of all ranks; 0 is 1024.
-	// Packets is the maximum number of datagrams to all ranks that are buffered for
-	// retransmission; 0 is 1024. Each takes an MTU.
-	Receives, Packets int
-
-	// GiveUp is the time without a reply after which a rank fails; 0 is 10 s.
-	GiveUp time.Duration
+	Eager             int           // 0 is about 8 KiB
+	Receives, Packets int           // 0 is 1024
+	GiveUp            time.Duration // 0 is 10 s
 }
 
 // setDefaults sets the options that are zero, for an adapter with an MTU of mtu bytes.
