@@ -1,8 +1,6 @@
 package acpbench_test
 
 import (
-	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,20 +14,6 @@ import (
 func TestMain(m *testing.M) {
 	proc.ServeIfWorker()
 	goleak.VerifyTestMain(m)
-}
-
-// A job of two processes. The parent program must call proc.ServeIfWorker first.
-func Example() {
-	ctx := context.Background()
-	job, err := acpbench.Open(ctx, acpbench.Config{Ranks: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer job.Close()
-	us, err := job.PingPong(acpbench.Channel{SlotSize: 4096, Imm: true}, 8, 10, nil)(ctx)
-	fmt.Println(us > 0, err)
-	// Output: true <nil>
 }
 
 // TestRounds runs rounds of all kinds repeatedly on three ranks.

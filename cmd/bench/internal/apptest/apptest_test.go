@@ -3,7 +3,6 @@ package apptest_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"os"
@@ -44,18 +43,6 @@ func greeting(say func(string) error) datacutter.Job {
 		Layout: datacutter.Layout{{Filter: "send", Host: "x"}, {Filter: "say", Host: "y"}},
 		Works:  [][]byte{nil},
 	}
-}
-
-// Two hosts, each with its own copy of the job.
-func ExampleRunOnHosts() {
-	job := greeting(func(word string) error {
-		fmt.Println(word)
-		return nil
-	})
-	fmt.Println(apptest.RunOnHosts(context.Background(), []string{"x", "y"}, []datacutter.Job{job, job}))
-	// Output:
-	// hello
-	// <nil>
 }
 
 func TestOnHostsFails(t *testing.T) {

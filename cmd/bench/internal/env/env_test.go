@@ -1,7 +1,6 @@
 package env_test
 
 import (
-	"fmt"
 	"runtime"
 	"testing"
 
@@ -27,9 +26,4 @@ func TestRead(t *testing.T) {
 		require.Contains(t, facts, "rmem_max")
 		require.Contains(t, facts, "load")
 	}
-}
-
-func ExampleRead() {
-	fmt.Println(env.Read()[0].Name)
-	// Output: go
 }

@@ -62,3 +62,17 @@ func TestVerified(t *testing.T) {
 		}
 	}
 }
+
+func TestBadArguments(t *testing.T) {
+	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
+		for name, run := range map[string]func(*mpi.Comm, nas.Class) (nas.Report, error){"is": is.Run, "cg": cg.Run, "ep": ep.Run} {
+			_, err := run(w.Self, 'X')
+			require.ErrorIs(t, err, nas.ErrClass, name)
+			if name != "ep" {
+				_, err = run(w.Comm, nas.S)
+				require.ErrorIs(t, err, nas.ErrRanks, name)
+			}
+		}
+		return nil
+	}))
+}

@@ -1,7 +1,6 @@
 package payload_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,16 +24,4 @@ func TestCheck(t *testing.T) {
 
 	require.NoError(t, payload.CheckEmpty(make([]byte, 10)))
 	require.ErrorContains(t, payload.CheckEmpty([]byte{0, 0, 5}), "byte 2")
-}
-
-func ExamplePattern_Check() {
-	want := payload.New(4)
-	received := make([]byte, 4)
-	copy(received, want)
-	fmt.Println(want.Check(received, false))
-	received[2] = 0
-	fmt.Println(want.Check(received, false) != nil, want.Check(received, true))
-	// Output:
-	// <nil>
-	// true <nil>
 }

@@ -2,7 +2,6 @@ package watch_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -41,13 +40,4 @@ func TestParent(t *testing.T) {
 	cancel()
 	<-ctx.Done()
 	require.ErrorIs(t, context.Cause(ctx), context.Canceled)
-}
-
-func Example() {
-	ctx, w := watch.Start(context.Background(), 10*time.Millisecond)
-	defer w.Stop()
-	w.Beat()
-	<-ctx.Done() // without a beat
-	fmt.Println(context.Cause(ctx))
-	// Output: no progress
 }

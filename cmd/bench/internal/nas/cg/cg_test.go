@@ -1,31 +1,13 @@
 package cg
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
-	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/mpitest"
 )
-
-func Example() {
-	err := mpitest.Run(2, func(w mpi.World) error {
-		report, err := Run(w.Comm, nas.S)
-		if err == nil && w.Rank() == 0 {
-			zeta := report.Checks[0]
-			fmt.Printf("%s %v: zeta %.10f, published %.10f\n", report.Benchmark, report.Class, zeta.Got, zeta.Want)
-		}
-		return err
-	})
-	fmt.Println(err)
-	// Output:
-	// CG S: zeta 8.5971775079, published 8.5971775079
-	// <nil>
-}
 
 // TestMatrix checks that the blocks of any grid form the same symmetric matrix, with as many
 // nonzeros as NPB's.
@@ -112,14 +94,4 @@ func TestPlaces(t *testing.T) {
 		}
 		require.Equal(t, n*n, area)
 	})
-}
-
-func TestBadArguments(t *testing.T) {
-	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
-		_, err := Run(w.Comm, nas.S)
-		require.ErrorIs(t, err, nas.ErrRanks)
-		_, err = Run(w.Self, 'X')
-		require.ErrorIs(t, err, nas.ErrClass)
-		return nil
-	}))
 }

@@ -13,20 +13,6 @@ import (
 	"github.com/softrnic/softrnic/mpi/mpitest"
 )
 
-func Example() {
-	err := mpitest.Run(2, func(w mpi.World) error {
-		report, err := Run(w.Comm, nas.S)
-		if err == nil && w.Rank() == 0 {
-			fmt.Println(report.Benchmark, report.Class, report.Size, report.Verified())
-		}
-		return err
-	})
-	fmt.Println(err)
-	// Output:
-	// EP S 33554432 true
-	// <nil>
-}
-
 // TestPieces checks that the result does not depend on the division of the pairs.
 func TestPieces(t *testing.T) {
 	whole := sumPairs(0, 1<<16)
@@ -79,12 +65,4 @@ func TestCounts(t *testing.T) {
 		pairs += n
 	}
 	require.EqualValues(t, 13176389, pairs)
-}
-
-func TestNoSuchClass(t *testing.T) {
-	require.NoError(t, mpitest.Run(1, func(w mpi.World) error {
-		_, err := Run(w.Comm, 'X')
-		require.ErrorIs(t, err, nas.ErrClass)
-		return nil
-	}))
 }

@@ -1,7 +1,6 @@
 package is
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -9,26 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
-	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/mpitest"
 )
-
-func Example() {
-	err := mpitest.Run(2, func(w mpi.World) error {
-		report, err := Run(w.Comm, nas.S)
-		if err == nil && w.Rank() == 0 {
-			for _, c := range report.Checks {
-				fmt.Println(c.Name, c.Got, c.Want)
-			}
-		}
-		return err
-	})
-	fmt.Println(err)
-	// Output:
-	// ranks of test keys 50 50
-	// keys in order 65536 65536
-	// <nil>
-}
 
 // TestRanksOfTestKeys compares the expected ranks in each iteration with NPB's.
 func TestRanksOfTestKeys(t *testing.T) {
@@ -117,14 +97,7 @@ func TestDistribute(t *testing.T) {
 	})
 }
 
-func TestBadArguments(t *testing.T) {
-	require.NoError(t, mpitest.Run(3, func(w mpi.World) error {
-		_, err := Run(w.Comm, nas.S)
-		require.ErrorIs(t, err, nas.ErrRanks)
-		_, err = Run(w.Self, 'X')
-		require.ErrorIs(t, err, nas.ErrClass)
-		return nil
-	}))
+func TestRanks(t *testing.T) {
 	require.ErrorIs(t, problems[nas.S].checkRanks(1024), nas.ErrRanks)
 	require.NoError(t, problems[nas.S].checkRanks(512))
 }
