@@ -1,6 +1,8 @@
 package size_test
 
 import (
+	"flag"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,4 +22,14 @@ func TestParse(t *testing.T) {
 		_, err := size.Parse(s)
 		require.ErrorContains(t, err, "is not a number like 64, 4K or 1MiB", s)
 	}
+}
+
+// A flag that accepts 64KiB as well as 65536.
+func Example() {
+	n := 4096
+	f := flag.NewFlagSet("tool", flag.ContinueOnError)
+	f.Var(size.Var(&n), "buffer-size", "bytes of a buffer")
+	err := f.Parse([]string{"-buffer-size", "64KiB"})
+	fmt.Println(n, err)
+	// Output: 65536 <nil>
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -289,4 +290,85 @@ func TestEmitAgainst(t *testing.T) {
 		{Experiment: "x", Series: "udp", X: 8, XUnit: "B", Y: 2, YUnit: "us", Stats: &measure.Stats{N: 3, P50: 2, P99: 4, Min: 1, Max: 4}},
 		{Experiment: "x", Series: "rc-write", X: 8, XUnit: "B", Y: 3, YUnit: "us", Stats: &measure.Stats{N: 300}, Against: &Against{"udp", 1.5}},
 	}, res.Rows)
+}
+
+// TestIsInconclusive checks which quick runs decide the claim.
+func TestIsInconclusive(t *testing.T) {
+	for name, c := range map[string]struct {
+		checks []Check
+		want   bool
+	}{
+		"holds":             {[]Check{{Figure: 0.5, Limit: 1, Holds: true}, {Holds: true}}, false},
+		"holds near":        {[]Check{{Figure: 0.85, Limit: 1, Holds: true}}, true},
+		"near and beyond":   {[]Check{{Figure: 1.1, Limit: 1}, {Figure: 1.3, Limit: 1}}, false},
+		"near":              {[]Check{{Figure: 0.9, Limit: 1}}, true},
+		"exact":             {[]Check{{Figure: 0.9, Limit: 1, Exact: true}}, false},
+		"exact, no limit":   {[]Check{{Exact: true}}, false},
+		"without a limit":   {[]Check{{Description: "no limit"}}, true},
+		"without any check": {nil, true},
+	} {
+		res := &Result{Quick: true, Verdict: Verdict{Holds: len(c.checks) > 0, Checks: c.checks}}
+		for _, check := range c.checks {
+			res.Verdict.Holds = res.Verdict.Holds && check.Holds
+		}
+		require.Equal(t, c.want, res.IsInconclusive(), name)
+		res.Err = context.Canceled
+		require.False(t, res.IsInconclusive(), name)
+		full := &Result{Verdict: res.Verdict}
+		require.False(t, full.IsInconclusive(), name)
+	}
+}
+
+func TestFailedChecks(t *testing.T) {
+	v := Verdict{Checks: []Check{{Description: "a", Exact: true}, {Description: "b"}, {Description: "c", Exact: true, Holds: true}}}
+	require.Equal(t, []string{"a"}, v.FailedChecks())
+}
+
+func TestDecisive(t *testing.T) {
+	require.Nil(t, Verdict{}.Decisive())
+	v := Verdict{Checks: []Check{{Description: "a", Figure: 1.1, Limit: 1}, {Description: "b", Figure: 2, Limit: 1}, {Description: "c", Figure: 0.1, Limit: 1, Holds: true}}}
+	require.Equal(t, "b", v.Decisive().Description)
+	require.Equal(t, "c", Verdict{Checks: v.Checks[2:]}.Decisive().Description)
+}
+
+// TestFromSource checks the selection of experiments by the sources that a reader types.
+func TestFromSource(t *testing.T) {
+	var g Registry
+	for name, source := range map[string]string{
+		"memory": "RCUD fig. 6a", "sdp-latency": "SDP fig. 6a", "read": "RCUD fig. 10", "write": "RCUD fig. 11", "even": "RCUD fig. 8",
+		"connect": "ACP figs. 11, 12", "tables": "ACP tables I, II, III", "get": "IWARP fig. 6", "copy": "SDP sec. 2.2", "own": Adapter,
+	} {
+		g.Register(&Experiment{
+			Name: name, Source: source, Claim: "It is.", Axes: []Axis{{"x", "B"}},
+			Run: func(context.Context, *Run) (Verdict, error) { return Verdict{}, nil },
+		})
+	}
+	for pattern, want := range map[string]string{
+		"fig. 6a": "memory sdp-latency", "Figure 6A": "memory sdp-latency", "fig 6a": "memory sdp-latency", "fig.6a": "memory sdp-latency",
+		"RCUD fig. 6a": "memory", "rcud 6a": "", "rcud": "even memory read write", "RCUD": "even memory read write",
+		"fig. 6": "get memory sdp-latency", "fig. 1": "", "fig. 11": "connect write", "ACP fig. 12": "connect", "acp table II": "tables",
+		"SDP": "copy sdp-latency", "connection-less transport": "even memory read write", "IWARP": "get", "sec. 2.2": "copy", "": "", "nothing": "",
+	} {
+		found, err := g.Find(pattern)
+		if want == "" {
+			require.ErrorContains(t, err, "unknown experiment", pattern)
+			continue
+		}
+		require.NoError(t, err, pattern)
+		var names []string
+		for _, e := range found {
+			names = append(names, e.Name)
+		}
+		require.Equal(t, want, strings.Join(names, " "), pattern)
+		if pattern != "SDP" {
+			matched, err := g.Match(pattern)
+			require.NoError(t, err)
+			require.Equal(t, found, matched, pattern)
+		}
+	}
+	matched, err := g.Match("sdp")
+	require.NoError(t, err)
+	require.Len(t, matched, 1, "names come before sources")
+	_, err = g.Find("read", "rcud")
+	require.NoError(t, err)
 }

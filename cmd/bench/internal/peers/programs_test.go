@@ -1,11 +1,18 @@
 package peers
 
 import (
+	"context"
+	"errors"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
 // Output of ucx_perftest -f of UCX 1.13.
@@ -101,4 +108,69 @@ func TestParseNPB(t *testing.T) {
 	}
 	_, err = FindNPB(t.Context(), "nothing", "S")
 	require.ErrorIs(t, err, exec.ErrNotFound)
+}
+
+func TestOpenMPI(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	o, err := NewOpenMPI(ctx)
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	defer func() { require.NoError(t, o.Close()) }()
+	tests := []string{"latency", "put-bandwidth", "alltoall"}
+	if !testing.Short() {
+		tests = append(tests, "rate", "get", "barrier")
+	}
+	for _, test := range tests {
+		v, err := o.Measure(ctx, 2, test, 64, 3)
+		require.NoError(t, err)
+		require.Positive(t, v)
+	}
+	_, err = o.Measure(ctx, 1, "nothing", 1, 1)
+	require.Error(t, err)
+}
+
+func TestMain(m *testing.M) {
+	proc.ServeIfWorker()
+	goleak.VerifyTestMain(m)
+}
+
+// Output of fi_pingpong of libfabric 1.17.
+const fabricOutput = `bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
+64k     1k      =1k      125m        0.34s    389.75     168.15       0.01
+`
+
+func TestParseFabric(t *testing.T) {
+	f, err := parseFabric(fabricOutput)
+	require.NoError(t, err)
+	require.Equal(t, FabricResult{Micros: 168.15, MBps: 389.75}, f)
+
+	for _, bad := range []string{
+		"", "bytes\n", "fi_getinfo(): -61\nsome more\n",
+		"bytes MB/sec usec/xfer\n64k 389.75 fast\n", "bytes MB/sec usec/xfer\n64k 389.75\n", "bytes MB/sec usec/xfer\n64k 389.75 0\n",
+		"bytes usec/xfer\n64k 3\n",
+	} {
+		_, err := parseFabric(bad)
+		require.Error(t, err, "%q", bad)
+	}
+}
+
+func TestFabricPingPong(t *testing.T) {
+	if !HasLibfabric() {
+		t.Skip("libfabric is not installed (Debian: libfabric-bin)")
+	}
+	f, err := FabricPingPong(t.Context(), RXD, 8, 50)
+	require.NoError(t, err)
+	require.Positive(t, f.Micros)
+}
+
+// The error of the server reaches the caller.
+func TestProgramFails(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no shell to fail in")
+	}
+	_, err := runPair(t.Context(), []string{"/bin/sh", "-c", "echo no such fabric >&2; exit 3"}, []string{"/bin/sh", "-c", "exit 0"})
+	require.ErrorContains(t, err, "no such fabric")
 }

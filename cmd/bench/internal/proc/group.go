@@ -3,10 +3,12 @@ package proc
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -263,3 +265,55 @@ func (g *Group) Close() {
 	wg.Wait()
 	g.closeJob()
 }
+
+// openJob starts the process manager of n ranks, which fails the group if a rank aborts the job.
+func (g *Group) openJob(n int) (err error) {
+	g.job, err = server.New(server.Options{Size: n, ID: rand.Text(), Notify: func(e server.Event) {
+		if e.Kind == server.Abort {
+			g.fail(g.procs[e.Rank].newWorkerError(fmt.Errorf("rank %d aborted the job with code %d: %s", e.Rank, e.Code, e.Why)))
+		}
+	}})
+	if err == nil && !server.CanPair {
+		g.port, err = server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: n, Secret: rand.Text(), OnRank: g.serveRank})
+	}
+	return err
+}
+
+// serveRank serves the connection of a rank until it ends.
+func (g *Group) serveRank(rank int, c net.Conn) {
+	g.ranks.Go(func() { _ = g.job.Serve(rank, c) }) // watchUntilExit reports a failed worker
+}
+
+// closeJob ends the process manager. The ranks have exited.
+func (g *Group) closeJob() {
+	if g.port != nil {
+		g.port.Close()
+	}
+	g.ranks.Wait()
+}
+
+// Errors of workers and groups, for errors.Is.
+var (
+	ErrExited  = errors.New("proc: worker exited early")
+	ErrTimeout = errors.New("proc: reply timed out")
+	ErrClosed  = errors.New("proc: group closed")
+)
+
+// A WorkerError is the failure of one worker of a group.
+type WorkerError struct {
+	Name, Role string
+	Rank       int
+	PID        int
+	Err        error
+	Stderr     string // the last lines of its stderr; often empty
+}
+
+func (e *WorkerError) Error() string {
+	s := fmt.Sprintf("worker %s/%s (rank %d, pid %d): %v", e.Name, e.Role, e.Rank, e.PID, e.Err)
+	if e.Stderr != "" {
+		s += "; the end of its stderr:\n" + e.Stderr
+	}
+	return s
+}
+
+func (e *WorkerError) Unwrap() error { return e.Err }
