@@ -35,7 +35,8 @@ type Options struct {
 	Ops int
 
 	// GiveUp is the time without a response after which a peer fails, by
-	// default 30 s.
+	// default 30 s, at least 100 ms: a busy machine delays healthy peers by
+	// tens of milliseconds.
 	GiveUp time.Duration
 
 	// Service selects the goroutine that executes emulated operations of peers.
@@ -83,8 +84,10 @@ func (s Service) String() string {
 	return [...]string{"event", "poll", "calls"}[s]
 }
 
-// maxPackets bounds Options.Receives and Packets. The device may permit fewer.
-const maxPackets = 1 << 20
+const (
+	maxPackets = 1 << 20                // upper limit of Options.Receives and Packets; the device may permit fewer
+	minGiveUp  = 100 * time.Millisecond // of Options; the first probe of a peer is sent after 10 ms
+)
 
 // validate returns an error for options out of range and sets the defaults.
 func (o *Options) validate() error {
@@ -104,8 +107,8 @@ func (o *Options) validate() error {
 		}
 		*f.value = cmp.Or(*f.value, f.unset)
 	}
-	if o.GiveUp < 0 {
-		return fmt.Errorf("%w: Options.GiveUp: %v is negative", verbs.ErrInvalid, o.GiveUp)
+	if o.GiveUp != 0 && o.GiveUp < minGiveUp {
+		return fmt.Errorf("%w: Options.GiveUp: %v, want at least %v", verbs.ErrInvalid, o.GiveUp, minGiveUp)
 	}
 	if o.Service > ServeCalls {
 		return fmt.Errorf("%w: Options.Service: %d out of range [0, %d]", verbs.ErrInvalid, uint8(o.Service), uint8(ServeCalls))

@@ -63,7 +63,8 @@ func TestOptions(t *testing.T) {
 		"Options.Backlog: -1 out of range [0, 1073741824]":   {Backlog: -1},
 		"Options.Peers: 16777217 out of range [0, 16777216]": {Peers: 1<<24 + 1},
 		"Options.Ops: 32769 out of range [0, 32768]":         {Ops: 1<<15 + 1},
-		"Options.GiveUp: -1s is negative":                    {GiveUp: -time.Second},
+		"Options.GiveUp: -1s, want at least 100ms":           {GiveUp: -time.Second},
+		"Options.GiveUp: 1ns, want at least 100ms":           {GiveUp: 1},
 		"Options.Service: 9 out of range [0, 2]":             {Service: 9},
 	} {
 		_, err := rdm.Open(dev, o)

@@ -60,6 +60,7 @@ func TestOpenMisuse(t *testing.T) {
 		"buffer":        {Options{RecvBuffer: -2}, verbs.ErrInvalid, "Options.RecvBuffer: -2 out of range [-1, 2147483647]", false},
 		"other buffer":  {Options{SendBuffer: -7}, verbs.ErrInvalid, "Options.SendBuffer: -7 out of range", false},
 		"list":          {Options{Addrs: "here"}, verbs.ErrInvalid, `Options.Addrs: "here" is not an address`, false},
+		"both":          {Options{Addr: addr("127.0.0.1:4791"), Addrs: "127.0.0.1"}, verbs.ErrInvalid, `Options.Addr: 127.0.0.1:4791, and Options.Addrs: "127.0.0.1"`, false},
 		"faults":        {Options{Impair: "loss 101%"}, verbs.ErrInvalid, "set faults", false},
 		"words":         {Options{Impair: "drop everything"}, verbs.ErrInvalid, `"everything" at byte 5`, false},
 		"in use":        {Options{Addr: here.dev.Addr()}, nil, here.dev.Name() + ", a device of this process, has this address and port", false},

@@ -70,6 +70,8 @@ func (o *Options) validate() error {
 		return refuse("Options.Shards: %d, but only the fast path of Linux distributes packets to several sockets; clear Portable", o.Shards)
 	case !ip.IsValid() && o.Addr.Port() != 0:
 		return refuse("Options.Addr: port %d without an address", o.Addr.Port())
+	case ip.IsValid() && o.Addrs != "":
+		return refuse("Options.Addr: %v, and Options.Addrs: %q, but one of them selects the address; clear the other", o.Addr, o.Addrs)
 	case ip.IsValid() && (ip.IsUnspecified() || ip.IsMulticast()):
 		return refuse("Options.Addr: %v is not a single unicast address", ip)
 	case o.RecvBuffer < link.SystemDefault || o.RecvBuffer > maxBuffer:

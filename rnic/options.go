@@ -27,7 +27,7 @@ type Options struct {
 	Addr netip.AddrPort
 
 	// Addrs is a comma-separated list of addresses, of which the device takes the
-	// first that is free, if Addr is not set. Each entry is an address with or
+	// first that is free. It excludes Addr. Each entry is an address with or
 	// without a port or a range of ports, or a prefix, which stands for all
 	// addresses of this machine in it. An IPv6 link-local address needs its
 	// interface, and an IPv4-mapped one is the IPv4 address:

@@ -149,6 +149,8 @@ func TestSelfTestFailsOnBrokenLink(t *testing.T) {
 	defer cancel()
 	r, _ := selfTest(ctx, rnic.Options{Impair: "loss 100%"})
 	require.ErrorContains(t, r.err, "waiting for a completion")
+	r, _ = selfTest(t.Context(), rnic.Options{Addrs: "127.0.0.1"})
+	require.NoError(t, r.err, "both devices at the address of a list")
 	r, _ = selfTest(t.Context(), rnic.Options{Addr: netip.MustParseAddrPort("203.0.113.1:1")})
 	require.ErrorContains(t, r.err, "203.0.113.1")
 }

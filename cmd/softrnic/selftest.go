@@ -47,7 +47,7 @@ func selfTest(ctx context.Context, options rnic.Options) (r selfTestResult, endp
 	}
 	defer a.Close()
 	if options.Addrs != "" || options.Addr.IsValid() {
-		options.Addr = netip.AddrPortFrom(a.Addr().Addr(), 0) // the address that the user has set
+		options.Addr, options.Addrs = netip.AddrPortFrom(a.Addr().Addr(), 0), "" // the address that the user has set
 	}
 	if b, r.err = rnic.Open(options); r.err != nil {
 		return r, nil
