@@ -89,14 +89,14 @@ func (r *ring) writeElements(h *header, i int, b []byte) {
 	}
 }
 
-// withHeader is withLock that also validates the header.
-func (r *ring) withHeader(ctx context.Context, f func(h *header) error) error {
-	return r.withLock(ctx, func(h *header) error {
+// withHeader calls f with the lock held, after it has validated the header. Its error is of the call op.
+func (r *ring) withHeader(ctx context.Context, op string, f func(h *header) error) error {
+	return r.newError(op, r.withLock(ctx, func(h *header) error {
 		if room, head := h.words[ringCap], h.words[ringHead]; h.length > room || room > maxElements || head > 0 && head >= room {
 			return fmt.Errorf("%w: ring of %d elements at index %d has capacity %d", ErrDamaged, h.length, head, room)
 		}
 		return f(h)
-	})
+	}))
 }
 
 // growTo increases the capacity to at least n elements.
@@ -149,150 +149,4 @@ func checkIndex(h *header, i, n int) error {
 		return fmt.Errorf("%w: %d elements from index %d of %d", ErrIndex, n, i, h.length)
 	}
 	return nil
-}
-
-// The operations on the bytes of elements.
-
-func (r *ring) loadRange(ctx context.Context, i, n int) (b []byte, err error) {
-	err = r.withHeader(ctx, func(h *header) error {
-		if err := checkIndex(h, i, n); err != nil {
-			return err
-		}
-		b, err = r.readElements(h, i, n)
-		return err
-	})
-	return b, err
-}
-
-func (r *ring) loadAll(ctx context.Context) (b []byte, err error) {
-	err = r.withHeader(ctx, func(h *header) (err error) {
-		b, err = r.readElements(h, 0, int(h.length))
-		return err
-	})
-	return b, err
-}
-
-func (r *ring) storeRange(ctx context.Context, i int, b []byte) error {
-	return r.withHeader(ctx, func(h *header) error {
-		if err := checkIndex(h, i, len(b)/r.size); err != nil {
-			return err
-		}
-		r.writeElements(h, i, b)
-		return nil
-	})
-}
-
-func (r *ring) pushBack(ctx context.Context, b []byte) error {
-	n := len(b) / r.size
-	return r.withHeader(ctx, func(h *header) error {
-		if err := r.reserveMore(ctx, h, n); err != nil {
-			return err
-		}
-		h.length += uint64(n)
-		r.writeElements(h, int(h.length)-n, b)
-		return nil
-	})
-}
-
-func (r *ring) pushFront(ctx context.Context, b []byte) error {
-	n := len(b) / r.size
-	return r.withHeader(ctx, func(h *header) error {
-		if err := r.reserveMore(ctx, h, n); err != nil || n == 0 {
-			return err
-		}
-		h.length += uint64(n)
-		h.words[ringHead] = (h.words[ringHead] + h.words[ringCap] - uint64(n)) % h.words[ringCap]
-		r.writeElements(h, 0, b)
-		return nil
-	})
-}
-
-func (r *ring) popBack(ctx context.Context) (b []byte, err error) {
-	err = r.withHeader(ctx, func(h *header) error {
-		if h.length == 0 {
-			return ErrEmpty
-		}
-		h.length--
-		b, err = r.readElements(h, int(h.length), 1)
-		return err
-	})
-	return b, err
-}
-
-func (r *ring) popFront(ctx context.Context) (b []byte, err error) {
-	err = r.withHeader(ctx, func(h *header) error {
-		if h.length == 0 {
-			return ErrEmpty
-		}
-		if b, err = r.readElements(h, 0, 1); err != nil {
-			return err
-		}
-		h.length--
-		h.words[ringHead] = (h.words[ringHead] + 1) % h.words[ringCap]
-		return nil
-	})
-	return b, err
-}
-
-func (r *ring) insertRange(ctx context.Context, i int, b []byte) error {
-	n := len(b) / r.size
-	return r.withHeader(ctx, func(h *header) error {
-		if err := checkIndex(h, i, 0); err != nil {
-			return err
-		}
-		if err := r.reserveMore(ctx, h, n); err != nil {
-			return err
-		}
-		behind, err := r.readElements(h, i, int(h.length)-i)
-		if err != nil {
-			return err
-		}
-		h.length += uint64(n)
-		r.writeElements(h, i, append(append(make([]byte, 0, len(b)+len(behind)), b...), behind...))
-		return nil
-	})
-}
-
-func (r *ring) eraseRange(ctx context.Context, i, n int) error {
-	return r.withHeader(ctx, func(h *header) error {
-		if err := checkIndex(h, i, n); err != nil {
-			return err
-		}
-		behind, err := r.readElements(h, i+n, int(h.length)-i-n)
-		if err != nil {
-			return err
-		}
-		h.length -= uint64(n)
-		r.writeElements(h, i, behind)
-		return nil
-	})
-}
-
-func (r *ring) clearAll(ctx context.Context) error {
-	return r.withHeader(ctx, func(h *header) error {
-		h.length, h.words[ringHead] = 0, 0
-		return nil
-	})
-}
-
-func (r *ring) reserveTotal(ctx context.Context, n int) error {
-	return r.withHeader(ctx, func(h *header) error { return r.growTo(ctx, h, n) })
-}
-
-func (r *ring) loadCapacity(ctx context.Context) (n int, err error) {
-	err = r.withHeader(ctx, func(h *header) error {
-		n = int(h.words[ringCap])
-		return nil
-	})
-	return n, err
-}
-
-// destroyRing frees the ring and its body.
-func (r *ring) destroyRing(ctx context.Context) error {
-	return r.destroyObject(ctx, func(h *header) error {
-		if body := acp.GA(h.words[ringBody]); body != acp.Null {
-			return r.s.free(withoutCancel(ctx), body)
-		}
-		return nil
-	})
 }
