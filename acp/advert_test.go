@@ -51,9 +51,7 @@ func TestDirectMessages(t *testing.T) {
 				window := 1 + rng.IntN(12)
 				require.NoError(t, acptest.RunOptions(2, acptest.Options{ACP: net}, func(p *acp.Process) error {
 					ch, err := p.NewChannel(0, 1, o)
-					if err != nil {
-						return err
-					}
+					require.NoError(t, err)
 					var under []*acp.Request
 					var bufs [][]byte
 					finish := func(i int) error {
@@ -71,9 +69,7 @@ func TestDirectMessages(t *testing.T) {
 					}
 					for i := range count {
 						if i >= window {
-							if err := finish(i - window); err != nil {
-								return err
-							}
+							require.NoError(t, finish(i-window))
 						}
 						if p.Rank() == 0 {
 							under = append(under, ch.Send(message(lengths[i], i)))
@@ -83,9 +79,7 @@ func TestDirectMessages(t *testing.T) {
 						under = append(under, ch.Recv(bufs[i]))
 					}
 					for i := count - window; i < count; i++ {
-						if err := finish(i); err != nil {
-							return err
-						}
+						require.NoError(t, finish(i))
 					}
 					_, err = ch.Free().Wait(ctx)
 					return err
@@ -102,24 +96,18 @@ func TestDirectMessagesOccur(t *testing.T) {
 			const n, count = 200 << 10, 10
 			require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 				ch, err := p.NewChannel(0, 1, o)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				for i := range count { // the receive is always posted first, except for the first message
 					if p.Rank() == 1 {
 						buf := make([]byte, n)
 						r := ch.Recv(buf)
-						if err := p.Sync(ctx); err != nil {
-							return err
-						}
+						require.NoError(t, p.Sync(ctx))
 						if got, err := r.Wait(ctx); err != nil || got != n || !bytes.Equal(buf, message(n, i)) {
 							return fmt.Errorf("message %d: %d bytes, %w", i, got, err)
 						}
 						continue
 					}
-					if err := p.Sync(ctx); err != nil {
-						return err
-					}
+					require.NoError(t, p.Sync(ctx))
 					if _, err := ch.Send(message(n, i)).Wait(ctx); err != nil {
 						return err
 					}
@@ -139,17 +127,11 @@ func TestDirectCanceled(t *testing.T) {
 	const n = 64 << 10
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		c, err := acp.NewChan[byte](p, 0, 1, acp.ChannelOptions{})
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		for i := range 10 {
 			if p.Rank() == 0 {
-				if err := p.Sync(ctx); err != nil {
-					return err
-				}
-				if err := c.SendSlice(ctx, message(n, i)); err != nil {
-					return err
-				}
+				require.NoError(t, p.Sync(ctx))
+				require.NoError(t, c.SendSlice(ctx, message(n, i)))
 				continue
 			}
 			canceled, cancel := context.WithCancel(ctx)
@@ -157,9 +139,7 @@ func TestDirectCanceled(t *testing.T) {
 			if _, err := c.RecvSlice(canceled, make([]byte, n)); !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("receive %d: %w", i, err)
 			}
-			if err := p.Sync(ctx); err != nil {
-				return err
-			}
+			require.NoError(t, p.Sync(ctx))
 			buf := make([]byte, n)
 			if got, err := c.RecvSlice(ctx, buf); err != nil || !bytes.Equal(buf[:got], message(n, i)) {
 				return fmt.Errorf("message %d: %d, %w", i, got, err)
@@ -173,9 +153,7 @@ func TestDirectCanceled(t *testing.T) {
 func TestForgedDirectMessage(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if p.Rank() == 0 {
 			if _, err := ch.Send([]byte("first")).Wait(ctx); err != nil {
 				return err

@@ -65,9 +65,7 @@ func TestAtomicity(t *testing.T) {
 	require.NoError(t, acptest.Run(ranks, func(p *acp.Process) error {
 		mem := make([]byte, 16)
 		mine, all, err := share(p, mem)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		low, high := all[0], all[0].Add(4)
 		if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
 			low, high = high, low
@@ -82,12 +80,8 @@ func TestAtomicity(t *testing.T) {
 				atomic.AddUint64((*uint64)(unsafe.Pointer(&mem[0])), 1)
 			}
 		}
-		if err := p.Complete(ctx, acp.All); err != nil {
-			return err
-		}
-		if err := p.Sync(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, p.Complete(ctx, acp.All))
+		require.NoError(t, p.Sync(ctx))
 		if p.Rank() > 0 {
 			return p.Sync(ctx)
 		}

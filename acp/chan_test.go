@@ -56,14 +56,10 @@ func ExampleChan() {
 func TestChanSlices(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		c, err := acp.NewChan[int32](p, 0, 1, acp.ChannelOptions{})
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if p.Rank() == 0 {
 			for _, v := range [][]int32{{1, 2, 3}, {}, {4, 5}} {
-				if err := c.SendSlice(ctx, v); err != nil {
-					return err
-				}
+				require.NoError(t, c.SendSlice(ctx, v))
 			}
 			return c.Close(ctx)
 		}
@@ -87,17 +83,13 @@ func TestChanRecvEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 				c, err := acp.NewChan[int32](p, 0, 1, o)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				if p.Rank() == 0 {
 					if err := p.Sync(ctx); err != nil { // rank 1 has canceled its receive
 						return err
 					}
 					for i := range int32(3) {
-						if err := c.Send(ctx, i); err != nil {
-							return err
-						}
+						require.NoError(t, c.Send(ctx, i))
 					}
 					return c.Close(ctx)
 				}
@@ -110,9 +102,7 @@ func TestChanRecvEnds(t *testing.T) {
 					_, err = c.RecvSlice(over, make([]int32, 1))
 					require.ErrorIs(t, err, context.Canceled)
 				}
-				if err := p.Sync(ctx); err != nil {
-					return err
-				}
+				require.NoError(t, p.Sync(ctx))
 				n, err := waits.Wait(ctx)
 				require.NoError(t, err)
 				require.Equal(t, 4, n)

@@ -25,9 +25,7 @@ func runPair(t *testing.T, o, ro acp.ChannelOptions, send, recv func(p *acp.Proc
 			f, mine = recv, ro
 		}
 		ch, err := p.NewChannel(0, 1, mine)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		return f(p, ch)
 	}))
 }
@@ -96,9 +94,7 @@ func TestSlotsThatHaveNotLeft(t *testing.T) {
 					ro.Slots = 2
 				}
 				ch, err := p.NewChannel(0, 1, ro)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				var under []*acp.Request
 				bufs := make([][]byte, count)
 				for i := range count {

@@ -48,9 +48,7 @@ func TestCopy(t *testing.T) {
 				buf := make([]byte, n*(ranks+1))
 				copy(buf, message(n, p.Rank()))
 				_, all, err := share(p, buf)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				if p.Rank() == 0 {
 					for from := range ranks {
 						for to := range ranks {
@@ -58,12 +56,8 @@ func TestCopy(t *testing.T) {
 						}
 					}
 				}
-				if err := p.Complete(ctx, acp.All); err != nil {
-					return err
-				}
-				if err := p.Sync(ctx); err != nil {
-					return err
-				}
+				require.NoError(t, p.Complete(ctx, acp.All))
+				require.NoError(t, p.Sync(ctx))
 				for from := range ranks {
 					if !bytes.Equal(buf[n*(1+from):][:n], message(n, from)) {
 						return fmt.Errorf("what is of rank %d is something else", from)
@@ -84,18 +78,14 @@ func TestOrder(t *testing.T) {
 			require.NoError(t, acptest.Run(3, func(p *acp.Process) error {
 				buf := make([]byte, 8*(hops+1))
 				_, all, err := share(p, buf)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				if p.Rank() == 0 {
 					copy(buf, "relay...")
 					for i := range hops {
 						p.Copy(all[(i+1)%3].Add(8*(i+1)), all[i%3].Add(8*i), 8, order)
 					}
 					var old uint64
-					if err := p.Complete(ctx, acp.FetchAdd[uint64](p, &old, all[hops%3].Add(8*hops), 0, order)); err != nil {
-						return err
-					}
+					require.NoError(t, p.Complete(ctx, acp.FetchAdd[uint64](p, &old, all[hops%3].Add(8*hops), 0, order)))
 					if got := string(binary.NativeEndian.AppendUint64(nil, old)); got != "relay..." {
 						return fmt.Errorf("it brings %q", got)
 					}
@@ -111,9 +101,7 @@ func TestOrder(t *testing.T) {
 func TestHandles(t *testing.T) {
 	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
 		r, err := p.Register(make([]byte, 64))
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		h := p.Copy(r.GA(0), r.GA(32), 32, acp.None)
 		if !p.Inquire(h) || !p.Inquire(acp.All) || !p.Inquire(acp.None) {
 			t.Error("it is complete")
@@ -132,17 +120,11 @@ func TestHandles(t *testing.T) {
 func TestBadAddresses(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		mine, all, err := share(p, make([]byte, 1000))
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		gone, err := p.Register(make([]byte, 1000))
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		binary.NativeEndian.PutUint64(p.Starter()[8:], uint64(gone.GA(0)))
-		if err := p.Sync(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, p.Sync(ctx))
 		if p.Rank() == 0 {
 			p.Copy(mine.GA(0), p.StarterGA(1).Add(8), 8, acp.None)
 			require.NoError(t, p.Complete(ctx, acp.All))
@@ -151,9 +133,7 @@ func TestBadAddresses(t *testing.T) {
 			if err := p.Sync(ctx); err != nil { // rank 1 unregisters it
 				return err
 			}
-			if err := p.Sync(ctx); err != nil {
-				return err
-			}
+			require.NoError(t, p.Sync(ctx))
 			for i, c := range []struct {
 				to, from acp.GA
 				n        int
@@ -192,16 +172,10 @@ func TestBadAddresses(t *testing.T) {
 			}
 			return p.Sync(ctx)
 		}
-		if err := p.Sync(ctx); err != nil {
-			return err
-		}
-		if err := gone.Close(); err != nil {
-			return err
-		}
+		require.NoError(t, p.Sync(ctx))
+		require.NoError(t, gone.Close())
 		require.NoError(t, gone.Close(), "the second time")
-		if err := p.Sync(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, p.Sync(ctx))
 		return p.Sync(ctx)
 	}))
 }

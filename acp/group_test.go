@@ -13,9 +13,7 @@ import (
 func TestGroup(t *testing.T) {
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		mine, all, err := share(p, make([]byte, 64))
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		other := all[1-p.Rank()]
 		good, bad := p.NewGroup(), p.NewGroup()
 		var before uint64

@@ -41,15 +41,11 @@ func TestDirectRefused(t *testing.T) {
 			}
 			return nil
 		}
-		if err := talk(0, beside); err != nil {
-			return err
-		}
+		require.NoError(t, talk(0, beside))
 		base := p.Registrations()
 		for round := range rounds {
 			ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 16 << 10})
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			use := ch.Send
 			if p.Rank() == 1 {
 				use = ch.Recv
@@ -62,40 +58,28 @@ func TestDirectRefused(t *testing.T) {
 			if p.Rank() == 1 {
 				r = use(buf)
 			}
-			if err := p.Sync(ctx); err != nil {
-				return err
-			}
+			require.NoError(t, p.Sync(ctx))
 			if p.Rank() == 0 {
 				r = use(buf)
 			} else {
 				ch.Lie()
 			}
-			if err := talk(beside*(round+1), beside*(round+2)); err != nil {
-				return err
-			}
+			require.NoError(t, talk(beside*(round+1), beside*(round+2)))
 			if _, err := r.Wait(ctx); err != nil && p.Rank() == 1 { // otherwise the whole message had arrived before
 				require.ErrorIs(t, err, acp.ErrBroken)
 			} else if err != nil {
 				require.True(t, isAny(err, acp.ErrAccess, acp.ErrRegion), "%v", err)
 			}
 			if p.Rank() == 1 {
-				if err := returned(p, base); err != nil {
-					return err
-				}
+				require.NoError(t, returned(p, base))
 			}
-			if err := p.Sync(ctx); err != nil {
-				return err
-			}
+			require.NoError(t, p.Sync(ctx))
 			if p.Rank() == 0 { // if it had arrived before, this access fails
 				_, err := ch.Send(buf).Wait(ctx)
 				require.True(t, isAny(err, acp.ErrAccess, acp.ErrRegion), "%v", err)
 			}
-			if err := returned(p, base); err != nil {
-				return err
-			}
-			if err := p.Sync(ctx); err != nil {
-				return err
-			}
+			require.NoError(t, returned(p, base))
+			require.NoError(t, p.Sync(ctx))
 		}
 		return nil
 	}))
@@ -147,14 +131,10 @@ func TestLeaseOfMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
-				if err := p.Sync(ctx); err != nil {
-					return err
-				}
+				require.NoError(t, p.Sync(ctx))
 				base := p.Registrations()
 				ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 16 << 10})
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				use := ch.Send
 				if p.Rank() == 1 {
 					use = ch.Recv
@@ -164,9 +144,7 @@ func TestLeaseOfMemory(t *testing.T) {
 						return err
 					}
 				}
-				if err := end(p, ch, base); err != nil {
-					return err
-				}
+				require.NoError(t, end(p, ch, base))
 				return returned(p, base)
 			}))
 		})

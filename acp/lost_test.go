@@ -212,13 +212,9 @@ func TestSignalsOutliveRepair(t *testing.T) {
 	busy, refused := make(chan struct{}), make(chan struct{})
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64, Imm: true})
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		mine, all, err := share(p, make([]byte, 64))
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if p.Rank() == 0 {
 			require.NoError(t, p.Complete(ctx, p.Copy(all[1], mine.GA(0), 8, acp.None)), "it is known from now on")
 			if _, err := ch.Send([]byte("first")).Wait(ctx); err != nil {
@@ -229,9 +225,7 @@ func TestSignalsOutliveRepair(t *testing.T) {
 		} else if err := mine.Close(); err != nil {
 			return err
 		}
-		if err := p.Sync(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, p.Sync(ctx))
 		if p.Rank() == 0 {
 			defer func() {
 				select {

@@ -58,13 +58,9 @@ func TestChannelMemory(t *testing.T) {
 			for _, slots := range []int{1, 2, 4, 8} {
 				o := acp.ChannelOptions{SlotSize: size, Slots: slots}
 				recv, err := p.NewChannel(0, 0, o)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				send, err := p.NewChannel(0, 0, o)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				if have, most := send.Memory(), 168+16*slots+slots*size; have > most {
 					return fmt.Errorf("a sender with %d slots of %d bytes takes %d, not %d", slots, size, have, most)
 				}

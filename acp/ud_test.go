@@ -23,9 +23,7 @@ func TestOverDatagrams(t *testing.T) {
 				buf := make([]byte, 2*n)
 				copy(buf, message(n, p.Rank()))
 				mine, all, err := share(p, buf)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				left, right := (p.Rank()+2)%3, (p.Rank()+1)%3
 				p.Copy(all[right].Add(n), all[left], n, acp.None) // from one neighbor to the other
 				acp.FetchAdd[uint64](p, nil, p.StarterGA(0).Add(16), 1, acp.None)
@@ -33,18 +31,14 @@ func TestOverDatagrams(t *testing.T) {
 				require.NoError(t, p.Complete(ctx, acp.All))
 				require.ErrorIs(t, p.Complete(ctx, p.Copy(all[right].Add(2*n), mine.GA(0), 8, acp.None)), acp.ErrRange)
 				require.ErrorIs(t, p.Complete(ctx, p.Copy(all[right]+7<<32, mine.GA(0), 8, acp.None)), acp.ErrRegion)
-				if err := p.Sync(ctx); err != nil {
-					return err
-				}
+				require.NoError(t, p.Sync(ctx))
 				require.Equal(t, message(n, (p.Rank()+1)%3), buf[n:]) // the left neighbor's left neighbor is the right one
 				if p.Rank() == 0 {
 					require.EqualValues(t, 3, p.LoadStarter(16))
 					require.EqualValues(t, 7, p.LoadStarter(24)|p.LoadStarter(24)>>32)
 				}
 				for _, imm := range []bool{false, true} {
-					if err := passAround(p, left, right, acp.ChannelOptions{SlotSize: 1024, Imm: imm}); err != nil {
-						return err
-					}
+					require.NoError(t, passAround(p, left, right, acp.ChannelOptions{SlotSize: 1024, Imm: imm}))
 				}
 				return p.Sync(ctx)
 			}))
@@ -88,9 +82,7 @@ func TestSenderComputes(t *testing.T) {
 			arrived := make(chan struct{})
 			require.NoError(t, acptest.RunOptions(2, acptest.Options{ACP: acp.Options{Net: acp.UD}}, func(p *acp.Process) error {
 				ch, err := p.NewChannel(0, 1, o)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				if p.Rank() == 0 {
 					for i := range 5 {
 						if _, err := ch.Send(message(100, i)).Wait(ctx); err != nil {

@@ -155,9 +155,7 @@ func TestAlltoallHybrid(t *testing.T) {
 		{3, 9, 9000, "hybrid"}, {3, 9, 9000, "rdma"}, {3, 2, 255, "rdma"}, // the last size needs another algorithm
 	} {
 		job(t, c.n, mpi.Options{Net: mpi.Hybrid, RCLimit: c.limit}, func(w mpi.World) error {
-			if err := everyAlltoall(w, []int{0, c.size}, c.name); err != nil {
-				return err
-			}
+			require.NoError(t, everyAlltoall(w, []int{0, c.size}, c.name))
 			require.LessOrEqual(t, w.Stats().Connections, uint64(c.limit))
 			return nil
 		})
@@ -187,12 +185,8 @@ func TestAlltoallRegistrations(t *testing.T) {
 		for i := range calls {
 			x := exchange{w.Rank(), n, 1 << 14, i}
 			x.fill(send)
-			if err := w.Alltoall(mpi.Bytes(send), mpi.Bytes(recv)); err != nil {
-				return err
-			}
-			if err := x.check(recv); err != nil {
-				return err
-			}
+			require.NoError(t, w.Alltoall(mpi.Bytes(send), mpi.Bytes(recv)))
+			require.NoError(t, x.check(recv))
 		}
 		require.EqualValues(t, 2, w.Stats().Registrations)
 		return nil

@@ -94,9 +94,7 @@ func TestForeignConnections(t *testing.T) {
 			require.NoError(t, dialAndSend(at, says))
 		}
 		for range 10 {
-			if err := w.Allreduce(mpi.Of([]int64{1}), mpi.Of([]int64{0}), mpi.Sum); err != nil {
-				return err
-			}
+			require.NoError(t, w.Allreduce(mpi.Of([]int64{1}), mpi.Of([]int64{0}), mpi.Sum))
 		}
 		return nil
 	})

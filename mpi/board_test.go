@@ -65,9 +65,7 @@ func TestBoardCollectives(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 8} {
 		for _, o := range []mpi.Options{{}, checked} {
 			job(t, n, o, func(w mpi.World) error {
-				if err := createSharedMemory(w.Comm); err != nil {
-					return err
-				}
+				require.NoError(t, createSharedMemory(w.Comm))
 				return everyCollective(w.Comm, w.Rank(), n, trials(n))
 			})
 		}
@@ -83,18 +81,12 @@ func TestBoardsOfManyCommunicators(t *testing.T) {
 		var list []*mpi.Comm
 		for range comms {
 			c, err := w.Dup()
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			list = append(list, c)
 		}
 		half, err := w.Split(w.Rank()%2, 0)
-		if err != nil {
-			return err
-		}
-		if err := createSharedMemory(half); err != nil {
-			return err
-		}
+		require.NoError(t, err)
+		require.NoError(t, createSharedMemory(half))
 		errs := make([]error, comms)
 		var all sync.WaitGroup
 		for i, c := range list {
@@ -136,18 +128,14 @@ func TestBoardSleepers(t *testing.T) {
 	needBoards(t)
 	const n = 4
 	job(t, n, mpi.Options{}, func(w mpi.World) error {
-		if err := createSharedMemory(w.Comm); err != nil {
-			return err
-		}
+		require.NoError(t, createSharedMemory(w.Comm))
 		for late := range 2 * n {
 			if late %= n; w.Rank() == late {
 				for mpi.Sleepers(w.Comm) < n-1 {
 					runtime.Gosched()
 				}
 			}
-			if err := sumOfRanks(w.Comm, mpi.Sum); err != nil {
-				return err
-			}
+			require.NoError(t, sumOfRanks(w.Comm, mpi.Sum))
 		}
 		return nil
 	})
@@ -161,9 +149,7 @@ func TestBoardMismatch(t *testing.T) {
 	var heard sync.WaitGroup
 	heard.Add(n)
 	job(t, n, mpi.Options{}, func(w mpi.World) error {
-		if err := createSharedMemory(w.Comm); err != nil {
-			return err
-		}
+		require.NoError(t, createSharedMemory(w.Comm))
 		x := make([]byte, 8+w.Rank()/2)
 		err := w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum)
 		heard.Done()
@@ -181,9 +167,7 @@ func TestBoardMismatch(t *testing.T) {
 func TestBoardChecked(t *testing.T) {
 	needBoards(t)
 	job(t, 3, checked, func(w mpi.World) error {
-		if err := createSharedMemory(w.Comm); err != nil {
-			return err
-		}
+		require.NoError(t, createSharedMemory(w.Comm))
 		x := []int32{1}
 		if w.Rank() == 1 {
 			_, err := w.Iallreduce(mpi.InPlace, mpi.Of(x), mpi.Sum)
@@ -258,13 +242,9 @@ func TestFinalizePanics(t *testing.T) {
 func TestBoardBesideGroup(t *testing.T) {
 	needBoards(t)
 	job(t, 3, mpi.Options{}, func(w mpi.World) error {
-		if err := createSharedMemory(w.Comm); err != nil {
-			return err
-		}
+		require.NoError(t, createSharedMemory(w.Comm))
 		g, err := w.Group().Incl(0, 1)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		for _, tag := range []int{0, 1, 1<<28 - 1} {
 			asleep := make(chan error, 1)
 			if w.Rank() == 1 { // the others sleep until its event
@@ -280,9 +260,7 @@ func TestBoardBesideGroup(t *testing.T) {
 				if err == nil {
 					err = c.Barrier()
 				}
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 			}
 			if w.Rank() == 1 {
 				err = w.Barrier()
@@ -302,9 +280,7 @@ func TestBoardBesideGroup(t *testing.T) {
 func TestBoardProgress(t *testing.T) {
 	needBoards(t)
 	job(t, 2, mpi.Options{Net: mpi.TCP}, func(w mpi.World) error {
-		if err := createSharedMemory(w.Comm); err != nil {
-			return err
-		}
+		require.NoError(t, createSharedMemory(w.Comm))
 		var r *mpi.Request
 		var err error
 		if big := make([]byte, 4<<20); w.Rank() == 0 {
@@ -312,9 +288,7 @@ func TestBoardProgress(t *testing.T) {
 		} else {
 			r, err = w.Irecv(mpi.Of(big), 0, 1)
 		}
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		done := []int32{0}
 		for calls := 0; done[0] == 0; calls++ {
 			if calls == 200 {
@@ -329,9 +303,7 @@ func TestBoardProgress(t *testing.T) {
 			} else if ok {
 				done[0] = 1
 			}
-			if err := w.Allreduce(mpi.InPlace, mpi.Of(done), mpi.Sum); err != nil {
-				return err
-			}
+			require.NoError(t, w.Allreduce(mpi.InPlace, mpi.Of(done), mpi.Sum))
 		}
 		_, err = r.Wait()
 		return err
@@ -363,9 +335,7 @@ func TestUnreachableBoards(t *testing.T) {
 			if err == nil {
 				err = createSharedMemory(c)
 			}
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 		}
 		if w.Rank() == 0 {
 			for mappings() > before {
@@ -388,13 +358,9 @@ func TestBoardUserOps(t *testing.T) {
 		}
 	})
 	job(t, n, mpi.Options{}, func(w mpi.World) error {
-		if err := createSharedMemory(w.Comm); err != nil {
-			return err
-		}
+		require.NoError(t, createSharedMemory(w.Comm))
 		for range 100 {
-			if err := sumOfRanks(w.Comm, op); err != nil {
-				return err
-			}
+			require.NoError(t, sumOfRanks(w.Comm, op))
 		}
 		return nil
 	})

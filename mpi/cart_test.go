@@ -71,9 +71,7 @@ func TestCart(t *testing.T) {
 	job(t, 8, checked, func(w mpi.World) error {
 		// A grid of 2 x 3 leaves two of the eight ranks over.
 		g, err := w.CartCreate([]int{2, 3}, []bool{false, true}, true)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if w.Rank() >= 6 {
 			require.Nil(t, g.Comm)
 			return nil
@@ -108,26 +106,18 @@ func TestCart(t *testing.T) {
 		require.ErrorIs(t, err, mpi.ErrGrid)
 
 		row, err := g.Sub([]bool{false, true})
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		require.Equal(t, []int{3}, row.Dims())
 		require.Equal(t, []bool{true}, row.Periods())
 		require.Equal(t, y, row.Rank())
 		all := make([]int64, 3)
-		if err := row.Allgather(mpi.Of([]int64{int64(g.Rank())}), mpi.Of(all)); err != nil {
-			return err
-		}
+		require.NoError(t, row.Allgather(mpi.Of([]int64{int64(g.Rank())}), mpi.Of(all)))
 		require.Equal(t, []int64{int64(3 * x), int64(3*x + 1), int64(3*x + 2)}, all)
 		point, err := g.Sub([]bool{false, false})
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		require.Equal(t, 1, point.Size())
 		same, err := g.Dup()
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		require.Equal(t, mpi.Congruent, g.Compare(same.Comm))
 		return neighbors(same)
 	})
@@ -147,9 +137,7 @@ func TestNeighbors(t *testing.T) {
 				if err == nil && g.Comm != nil {
 					err = neighbors(g)
 				}
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 			}
 		}
 		return nil

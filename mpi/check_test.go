@@ -228,9 +228,7 @@ func TestCheckedMessages(t *testing.T) {
 		} {
 			if w.Rank() == 0 {
 				for _, send := range []func(mpi.Buffer, int, int) error{w.Send, w.Ssend, w.Bsend} {
-					if err := send(c.send, 1, i); err != nil {
-						return err
-					}
+					require.NoError(t, send(c.send, 1, i))
 				}
 				continue
 			}
@@ -267,9 +265,7 @@ func TestBadArguments(t *testing.T) {
 	nobody := mpi.Buffer{}
 	job(t, 2, mpi.Options{}, func(w mpi.World) error {
 		free, err := w.Dup()
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		require.NoError(t, free.Free())
 		if w.Rank() == 1 {
 			for i, c := range []struct {

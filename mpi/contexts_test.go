@@ -26,17 +26,13 @@ func TestContextIDReuse(t *testing.T) {
 				color = mpi.Undefined
 			}
 			c, err := w.Split(color, 0)
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			if c == nil {
 				continue
 			}
 			// A context id that some ranks use is not given to a communicator with one of them.
 			x := []int64{int64(round)}
-			if err := c.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum); err != nil {
-				return err
-			}
+			require.NoError(t, c.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum))
 			if x[0] != int64(round*c.Size()) {
 				return fmt.Errorf("round %d: %d, of %d ranks", round, x[0], c.Size())
 			}
@@ -59,9 +55,7 @@ func TestTooManyCommunicators(t *testing.T) {
 	job(t, 3, checked, func(w mpi.World) error {
 		w.LimitContexts(4)
 		first, err := w.Dup()
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if w.Rank() == 1 {
 			for range 3 {
 				require.NoError(t, made(w.Self.Dup()))
@@ -76,9 +70,7 @@ func TestTooManyCommunicators(t *testing.T) {
 		full()
 		// A persistent call keeps the context id of its communicator in use.
 		r, err := first.Ibarrier()
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		kept, err := first.BarrierInit()
 		require.NoError(t, err)
 		require.NoError(t, first.Free())
@@ -88,9 +80,7 @@ func TestTooManyCommunicators(t *testing.T) {
 		full()
 		require.NoError(t, kept.Free())
 		second, err := w.Dup()
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		return second.Barrier()
 	})
 }

@@ -87,9 +87,7 @@ func TestForms(t *testing.T) {
 	for _, n := range []int{1, 4} {
 		job(t, n, mpi.Options{}, func(w mpi.World) error {
 			for _, kept := range []bool{false, true} {
-				if err := everyCollective(formed{w.Comm, kept}, w.Rank(), n, trials(n)); err != nil {
-					return err
-				}
+				require.NoError(t, everyCollective(formed{w.Comm, kept}, w.Rank(), n, trials(n)))
 			}
 			return nil
 		})
@@ -107,34 +105,22 @@ func TestBackground(t *testing.T) {
 			sums, pieces := make([]int64, calls), make([]int64, calls*n)
 			for i := range calls {
 				r, err := w.Iallreduce(mpi.Of([]int64{int64(w.Rank() * i)}), mpi.Of(sums[i:i+1]), mpi.Sum)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				s, err := w.Iallgather(mpi.Of([]int64{int64(w.Rank() + i)}), mpi.Of(pieces[i*n:][:n]))
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				rs = append(rs, r, s)
 			}
 			got := []int64{0}
 			in, err := w.Irecv(mpi.Of(got), (w.Rank()+1)%n, 3)
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			out, err := w.Isend(mpi.Of([]int64{int64(w.Rank())}), (w.Rank()+n-1)%n, 3)
-			if err != nil {
-				return err
-			}
-			if err := w.Barrier(); err != nil {
-				return err
-			}
+			require.NoError(t, err)
+			require.NoError(t, w.Barrier())
 			rs = append(rs, in, out)
 			rng.Shuffle(len(rs), func(i, j int) { rs[i], rs[j] = rs[j], rs[i] })
 			for range rs[:5] {
 				i, _, err := mpi.WaitAny(rs...)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				rs[i] = nil
 			}
 			if _, err := mpi.WaitAll(rs...); err != nil {
@@ -166,9 +152,7 @@ func TestProgress(t *testing.T) {
 			copy(b, vector(0, 0, len(b)))
 		}
 		r, err := w.Ibcast(mpi.Of(b), 0)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if w.Rank() != last {
 			<-there
 		}
@@ -199,9 +183,7 @@ func TestPersistent(t *testing.T) {
 			out[0] = int64(w.Rank() * round)
 			list := append([]*mpi.Request(nil), rs...)
 			rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-			if err := mpi.StartAll(list...); err != nil {
-				return err
-			}
+			require.NoError(t, mpi.StartAll(list...))
 			require.ErrorIs(t, all.Start(), mpi.ErrRequest)
 			if _, err := mpi.WaitAll(rs...); err != nil {
 				return err

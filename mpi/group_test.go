@@ -120,39 +120,29 @@ func TestCreate(t *testing.T) {
 		g, err := w.Group().Incl(3, 0, 4)
 		require.NoError(t, err)
 		c, err := w.Create(g)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		require.Equal(t, slices.Contains([]int{0, 3, 4}, w.Rank()), c != nil)
 		if c != nil {
 			require.Equal(t, g.Rank(), c.Rank())
 			require.Equal(t, mpi.Identical, g.Compare(c.Group()))
 			require.Equal(t, mpi.Unequal, w.Compare(c))
 			d, err := c.Split(0, c.Rank())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			require.Equal(t, mpi.Congruent, d.Compare(c))
 			require.Equal(t, mpi.Identical, d.Compare(d))
 			e, err := c.Split(0, -c.Rank())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			require.Equal(t, mpi.Similar, e.Compare(c))
 			require.Equal(t, "similar", mpi.Similar.String())
 			_, err = e.Create(w.Group())
 			require.ErrorIs(t, err, mpi.ErrGroup)
-			if err := everyCollective(e, e.Rank(), 3, []trial{{n: 5, root: 1}}); err != nil {
-				return err
-			}
+			require.NoError(t, everyCollective(e, e.Rank(), 3, []trial{{n: 5, root: 1}}))
 		}
 		// Create two groups at a time.
 		half, err := w.Group().Incl([][]int{{0, 1}, {0, 1}, {4, 3, 2}, {4, 3, 2}, {4, 3, 2}}[w.Rank()]...)
 		require.NoError(t, err)
 		h, err := w.Create(half)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		return h.Barrier()
 	})
 }
@@ -170,9 +160,7 @@ func TestCreateMismatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job(t, 3, mpi.Options{}, func(w mpi.World) error {
 				g, err := w.Group().Incl(groups[w.Rank()]...)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				_, err = w.Create(g)
 				switch name {
 				case "order", "one less", "outsider":
@@ -190,29 +178,21 @@ func TestSplit(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 8} {
 		job(t, n, checked, func(w mpi.World) error {
 			c, err := w.Split(w.Rank()%2, -w.Rank())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			// Split into the even and the odd ranks, in descending order.
 			size := (n + 1 - w.Rank()%2) / 2
 			require.Equal(t, size, c.Size())
 			require.Equal(t, size-1-w.Rank()/2, c.Rank())
 			require.Equal(t, fmt.Sprintf("world.split(%d)", w.Rank()%2), c.Name())
 			all := make([]int64, size)
-			if err := c.Allgather(mpi.Of([]int64{int64(w.Rank())}), mpi.Of(all)); err != nil {
-				return err
-			}
+			require.NoError(t, c.Allgather(mpi.Of([]int64{int64(w.Rank())}), mpi.Of(all)))
 			for i, r := range all {
 				require.EqualValues(t, 2*(size-1-i)+w.Rank()%2, r)
 			}
-			if err := everyCollective(c, c.Rank(), size, []trial{{n: 3, root: size - 1}}); err != nil {
-				return err
-			}
+			require.NoError(t, everyCollective(c, c.Rank(), size, []trial{{n: 3, root: size - 1}}))
 
 			d, err := c.Dup()
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			next, before := (d.Rank()+1)%size, (d.Rank()+size-1)%size
 			got := []int64{0}
 			s, err := d.Sendrecv(mpi.Of([]int64{int64(d.Rank())}), next, 1, mpi.Of(got), mpi.AnySource, 1)
@@ -223,9 +203,7 @@ func TestSplit(t *testing.T) {
 			require.ErrorIs(t, d.Barrier(), mpi.ErrFreed)
 
 			shared, err := w.SplitShared()
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			require.Equal(t, w.Size(), shared.Size(), "all are on one host")
 			none, err := w.Split(mpi.Undefined, 0)
 			require.Nil(t, none)

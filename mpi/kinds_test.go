@@ -48,9 +48,7 @@ func TestKinds(t *testing.T) {
 											return err
 										}
 									}
-									if err := send(); err != nil {
-										return err
-									}
+									require.NoError(t, send())
 									continue
 								}
 								if late == 1 {
@@ -62,9 +60,7 @@ func TestKinds(t *testing.T) {
 								if err == nil && late == 0 {
 									err = w.Send(mpi.Buffer{}, 0, 4)
 								}
-								if err != nil {
-									return err
-								}
+								require.NoError(t, err)
 								_, err = r.Wait()
 								if c.want == "" || way == 1 && n == 1 && c.want == "structs of fields" { // only the element type is sent
 									require.NoError(t, err, "%v to %v", c.send, c.recv)

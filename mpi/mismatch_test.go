@@ -222,13 +222,9 @@ func runMismatches(t *testing.T, o mpi.Options, calls []wrongCall) {
 		var all sync.WaitGroup
 		for i, call := range calls {
 			c, err := w.Dup()
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			if !o.NoShared && i%2 == 0 { // the others make the first of their calls
-				if err := createSharedMemory(c); err != nil {
-					return err
-				}
+				require.NoError(t, createSharedMemory(c))
 			}
 			all.Go(func() {
 				err := call.do(c, w.Rank() == odd)

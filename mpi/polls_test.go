@@ -166,9 +166,7 @@ func TestPollsEnd(t *testing.T) {
 			return reply(w)
 		}
 		in, err := w.Irecv(mpi.Of([]byte{0}), 1, 2)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		const polls = "rank 0: polls Recv(source 1, tag 2) at mpi/polls_test.go:"
 		stop, over := make(chan struct{}), make(chan error)
 		go func() {
@@ -183,19 +181,11 @@ func TestPollsEnd(t *testing.T) {
 			}
 			over <- err
 		}()
-		if err := waitReport(ctx, w, func(text string) bool { return strings.Contains(text, polls) }); err != nil {
-			return err
-		}
+		require.NoError(t, waitReport(ctx, w, func(text string) bool { return strings.Contains(text, polls) }))
 		close(stop)
-		if err := <-over; err != nil {
-			return err
-		}
-		if err := waitReport(ctx, w, func(text string) bool { return !strings.Contains(text, "rank 0: polls") }); err != nil {
-			return err
-		}
-		if err := w.Send(mpi.Of([]byte{0}), 1, 1); err != nil {
-			return err
-		}
+		require.NoError(t, <-over)
+		require.NoError(t, waitReport(ctx, w, func(text string) bool { return !strings.Contains(text, "rank 0: polls") }))
+		require.NoError(t, w.Send(mpi.Of([]byte{0}), 1, 1))
 		_, err = in.Wait()
 		return err
 	})
@@ -261,9 +251,7 @@ func TestPollsOfComputingRank(t *testing.T) {
 			return reply(w)
 		}
 		in, err := w.Irecv(mpi.Of([]byte{0}), 1, 2)
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		seen := make(chan error)
 		go func() {
 			seen <- waitReport(ctx, w, func(text string) bool {
@@ -278,16 +266,12 @@ func TestPollsOfComputingRank(t *testing.T) {
 			compute()
 			select {
 			case err := <-seen:
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				over = true
 			default:
 			}
 		}
-		if err := w.Send(mpi.Of([]byte{0}), 1, 1); err != nil {
-			return err
-		}
+		require.NoError(t, w.Send(mpi.Of([]byte{0}), 1, 1))
 		return poll(in, nil)
 	})
 }

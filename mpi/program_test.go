@@ -175,13 +175,9 @@ func TestLoss(t *testing.T) {
 	open, lost := lossy(seed)
 	jobOn(t, open, n, mpi.Options{Check: true, NoShared: true}, func(w mpi.World) error {
 		for range 4 {
-			if err := run(w, list); err != nil {
-				return err
-			}
+			require.NoError(t, run(w, list))
 		}
-		if err := w.Barrier(); err != nil {
-			return err
-		}
+		require.NoError(t, w.Barrier())
 		require.NotZero(t, lost())
 		return nil
 	})

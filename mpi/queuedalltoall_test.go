@@ -51,9 +51,7 @@ func TestManyQueuedAlltoalls(t *testing.T) {
 				comms := []*mpi.Comm{w.Comm}
 				for i := range 2 {
 					c, err := w.Split(0, []int{w.Rank(), -w.Rank()}[i])
-					if err != nil {
-						return err
-					}
+					require.NoError(t, err)
 					comms = append(comms, c)
 				}
 				kept, requests := make([]*swap, len(comms)), make([]*mpi.Request, len(comms))
@@ -73,9 +71,7 @@ func TestManyQueuedAlltoalls(t *testing.T) {
 				// Each communicator has a blocking, a nonblocking and a persistent call.
 				require.EqualValues(t, 3*len(comms), w.Stats().Queues)
 				for i, r := range requests {
-					if err := r.Free(); err != nil {
-						return err
-					}
+					require.NoError(t, r.Free())
 					if i > 0 {
 						require.NoError(t, comms[i].Free())
 					}

@@ -62,33 +62,19 @@ func TestOrderOfOperands(t *testing.T) {
 				return nil
 			}
 			send, recv := mpi.Structs(mine), mpi.Structs(got)
-			if err := w.Allreduce(send, recv, product); err != nil {
-				return err
-			}
-			if err := expect("allreduce", products(0, ranks, n)); err != nil {
-				return err
-			}
-			if err := w.Reduce(send, recv, product, 3); err != nil {
-				return err
-			}
+			require.NoError(t, w.Allreduce(send, recv, product))
+			require.NoError(t, expect("allreduce", products(0, ranks, n)))
+			require.NoError(t, w.Reduce(send, recv, product, 3))
 			if err := expect("reduce", products(0, ranks, n)); w.Rank() == 3 && err != nil {
 				return err
 			}
-			if err := w.Scan(send, recv, product); err != nil {
-				return err
-			}
-			if err := expect("scan", products(0, w.Rank()+1, n)); err != nil {
-				return err
-			}
-			if err := w.Exscan(send, recv, product); err != nil {
-				return err
-			}
+			require.NoError(t, w.Scan(send, recv, product))
+			require.NoError(t, expect("scan", products(0, w.Rank()+1, n)))
+			require.NoError(t, w.Exscan(send, recv, product))
 			if w.Rank() == 0 {
 				continue
 			}
-			if err := expect("exscan", products(0, w.Rank(), n)); err != nil {
-				return err
-			}
+			require.NoError(t, expect("exscan", products(0, w.Rank(), n)))
 		}
 		wrong := mpi.Structs(make([]struct {
 			A int64

@@ -138,9 +138,7 @@ func TestReportDeadlock(t *testing.T) {
 func TestNoReportOfMismatch(t *testing.T) {
 	job(t, 4, mpi.Options{Watchdog: soon, NoShared: true, Report: func(text string) { t.Error(text) }}, func(w mpi.World) error {
 		for range 13 {
-			if err := w.Barrier(); err != nil {
-				return err
-			}
+			require.NoError(t, w.Barrier())
 		}
 		var err error
 		if w.Rank() == 3 {
@@ -314,9 +312,7 @@ func TestReportWhileOthersWork(t *testing.T) {
 						require.NotContains(t, text, "no reply")
 						require.NotContains(t, text, "Deadlock")
 					}
-					if err := w.Allreduce(mpi.Of([]int32{1}), mpi.Of([]int32{0}), mpi.Sum); err != nil {
-						return err
-					}
+					require.NoError(t, w.Allreduce(mpi.Of([]int32{1}), mpi.Of([]int32{0}), mpi.Sum))
 				}
 				return nil
 			})
@@ -337,9 +333,7 @@ func TestHangTimes(t *testing.T) {
 		if w.Rank() == 1 {
 			w.StopDetector()
 		}
-		if err := w.Barrier(); err != nil {
-			return err
-		}
+		require.NoError(t, w.Barrier())
 		if w.Rank() == 0 {
 			w.SetPatience(silence)
 			begin := time.Now()

@@ -25,23 +25,17 @@ func pingPong(t *testing.T, o mpi.Options) {
 			for range 3 {
 				if w.Rank() == 0 {
 					copy(b, sent)
-					if err := w.Send(mpi.Of(b), 1, 5); err != nil {
-						return err
-					}
+					require.NoError(t, w.Send(mpi.Of(b), 1, 5))
 					clear(b)
 					s, err := w.Recv(mpi.Of(b), 1, 6)
-					if err != nil {
-						return err
-					}
+					require.NoError(t, err)
 					require.Equal(t, mpi.Status{Source: 1, Tag: 6, Bytes: n}, s)
 					require.True(t, bytes.Equal(sent, b), "%d bytes", n)
 				} else {
 					if _, err := w.Recv(mpi.Of(b), mpi.AnySource, mpi.AnyTag); err != nil {
 						return err
 					}
-					if err := w.Send(mpi.Of(b), 0, 6); err != nil {
-						return err
-					}
+					require.NoError(t, w.Send(mpi.Of(b), 0, 6))
 				}
 			}
 		}
@@ -54,9 +48,7 @@ func TestAllreduce(t *testing.T) {
 		job(t, n, mpi.Options{}, func(w mpi.World) error {
 			x := []float64{float64(w.Rank()), 1}
 			sum := make([]float64, 2)
-			if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {
-				return err
-			}
+			require.NoError(t, w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum))
 			require.Equal(t, []float64{float64(n * (n - 1) / 2), float64(n)}, sum)
 			return nil
 		})
@@ -97,9 +89,7 @@ func TestBurst(t *testing.T) {
 			x := make([]int32, 400)
 			for range (n - 1) * each {
 				s, err := w.Recv(mpi.Of(x), mpi.AnySource, 7)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				require.Equal(t, next[s.Source], x[0])
 				require.Equal(t, 4*(1+int(x[0])%400), s.Bytes)
 				next[s.Source]++
@@ -120,9 +110,7 @@ func TestWaitSome(t *testing.T) {
 			const n = 6
 			if w.Rank() == 1 {
 				for _, tag := range []int{3, 0, 5, 1, 2, 4} {
-					if err := w.Send(mpi.Of([]int64{int64(tag)}), 0, tag); err != nil {
-						return err
-					}
+					require.NoError(t, w.Send(mpi.Of([]int64{int64(tag)}), 0, tag))
 				}
 				return nil
 			}
@@ -133,9 +121,7 @@ func TestWaitSome(t *testing.T) {
 			var rs []*mpi.Request
 			for tag := range n {
 				r, err := w.Irecv(mpi.Of(in[tag:tag+1]), 1, tag)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				rs = append(rs, r)
 			}
 			var all []int

@@ -21,9 +21,7 @@ func TestPingPongUD(t *testing.T) { pingPong(t, mpi.Options{Net: mpi.UD}) }
 func TestCollectivesUD(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		job(t, n, datagrams, func(w mpi.World) error {
-			if err := everyCollective(w.Comm, w.Rank(), n, trials(n)); err != nil {
-				return err
-			}
+			require.NoError(t, everyCollective(w.Comm, w.Rank(), n, trials(n)))
 			require.NotZero(t, w.Stats().Datagrams, "they went by datagrams")
 			return nil
 		})
@@ -54,9 +52,7 @@ func TestImpairedUD(t *testing.T) {
 	var sum sync.Map
 	jobOn(t, bad, n, datagrams, func(w mpi.World) error {
 		for range 2 {
-			if err := run(w, programOfAllCalls(n)); err != nil {
-				return err
-			}
+			require.NoError(t, run(w, programOfAllCalls(n)))
 		}
 		for what, n := range w.Stats().All() {
 			if n > 0 {

@@ -137,22 +137,16 @@ func TestHeld(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		s, err := data.Open(ctx, p, data.Options{Heap: 1 << 13, ProbeDelay: 10 * time.Millisecond})
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		if p.Rank() == 1 {
 			release, err := s.HoldHeap(ctx, 0)
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			if err = errors.Join(p.Sync(ctx), p.Sync(ctx), release(), p.Sync(ctx)); err != nil {
 				return err
 			}
 			return s.Close(ctx)
 		}
-		if err := p.Sync(ctx); err != nil {
-			return err
-		}
+		require.NoError(t, p.Sync(ctx))
 		stop := errors.New("that is long enough")
 		brief, cancel := context.WithCancelCause(ctx)
 		cancel(stop)
@@ -163,9 +157,7 @@ func TestHeld(t *testing.T) {
 		require.ErrorIs(t, err, data.ErrHeld)
 		require.ErrorContains(t, err, ": held by rank 1 for at least")
 		require.NotErrorIs(t, err, data.ErrHolderLost)
-		if err := errors.Join(p.Sync(ctx), p.Sync(ctx)); err != nil {
-			return err
-		}
+		require.NoError(t, errors.Join(p.Sync(ctx), p.Sync(ctx)))
 		at, err := s.Malloc(ctx, 0, 8)
 		require.NoError(t, err)
 		require.NoError(t, s.Free(ctx, at))
