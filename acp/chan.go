@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync"
 	"unsafe"
 )
 
 // Chan is one end of a channel of values, with blocking methods as those of Go's channels. Values are sent as
 // they are in memory, so T must not contain pointers, slices, strings, maps, channels, functions or
 // interfaces. The methods may be called concurrently.
-type Chan[T any] struct{ ch *Channel }
+type Chan[T any] struct {
+	ch *Channel
+
+	closing sync.Mutex
+	free    *Request // of the first Close; guarded by closing
+}
 
 // NewChan creates this rank's end of a channel of values: see Process.NewChannel.
 func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T], error) {
@@ -23,7 +29,7 @@ func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T
 	if err != nil {
 		return nil, err
 	}
-	return &Chan[T]{ch}, nil
+	return &Chan[T]{ch: ch}, nil
 }
 
 // isFlat reports whether values of a type can be sent as they are in memory.
@@ -105,10 +111,25 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close frees this end: see Channel.Free. Both ranks must call it.
+// Close frees this end: see Channel.Free. Both ranks must call it. It is idempotent: a later call waits for
+// the first one and returns the same error.
 func (c *Chan[T]) Close(ctx context.Context) error {
-	_, err := c.bytesChannel().Free().Wait(ctx)
+	_, err := c.freeEnd().Wait(ctx)
 	return err
+}
+
+// freeEnd returns the request that frees this end, nil for a null handle.
+func (c *Chan[T]) freeEnd() *Request {
+	ch := c.bytesChannel()
+	if ch.isNull() {
+		return nil
+	}
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.free == nil {
+		c.free = ch.Free()
+	}
+	return c.free
 }
 
 // bytesOf returns the memory of values.

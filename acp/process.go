@@ -128,7 +128,7 @@ func (p *Process) Size() int {
 
 // Finalize leaves the job (acp_finalize). It is collective: all ranks call it, and it returns when all have,
 // when ctx ends, or after 5 minutes; then the other ranks lose this one. Incomplete operations and channels
-// fail.
+// fail. After Finalize or Close it returns ErrClosed.
 func (p *Process) Finalize(ctx context.Context) error {
 	if p.isNull() {
 		return p.newError("finalize", "", ErrNull)
@@ -152,7 +152,7 @@ func (p *Process) Finalize(ctx context.Context) error {
 }
 
 // Close leaves the job without waiting for the other ranks, for use after an error. Operations of other ranks
-// on this rank's memory fail with ErrLost.
+// on this rank's memory fail with ErrLost. It is idempotent.
 func (p *Process) Close() error {
 	if p.isNull() {
 		return p.newError("close", "", ErrNull)

@@ -175,7 +175,8 @@ func (ch *Channel) popRequest() *Request {
 }
 
 // Free ends the use of this end (acp_nbfree_ch) after the requests before it are complete. A receiver then
-// drops messages until the sender frees its end. After Free, sends and receives fail with ErrFreed.
+// drops messages until the sender frees its end. After Free, sends, receives and another Free fail with
+// ErrFreed.
 func (ch *Channel) Free() *Request { return ch.pushRequest(freeKind, nil, true) }
 
 // Send starts sending a message (acp_nbsend_ch). buf must not be changed until the request is complete.

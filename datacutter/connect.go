@@ -110,7 +110,7 @@ func (r *run) isComplete() bool {
 // closeIfComplete stops the listener when no more connections are expected.
 func (r *run) closeIfComplete() {
 	if r.isComplete() {
-		r.listener.Close()
+		r.Node.Close()
 	}
 }
 

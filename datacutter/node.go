@@ -17,6 +17,8 @@ type Node struct {
 	listener net.Listener
 	grace    time.Duration
 	ran      atomic.Bool
+
+	closeOnce func() error // closes listener once
 }
 
 // Listen creates a Node that listens on the network. The caller passes its Addr to the other hosts and calls
@@ -29,14 +31,14 @@ func Listen(ctx context.Context, network Network) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datacutter: listen: %w", err)
 	}
-	return &Node{network: network, listener: l, grace: defaultGrace}, nil
+	return &Node{network: network, listener: l, grace: defaultGrace, closeOnce: sync.OnceValue(l.Close)}, nil
 }
 
 // Addr returns the address for other hosts.
 func (n *Node) Addr() string { return n.listener.Addr().String() }
 
-// Close closes a Node that will not Run.
-func (n *Node) Close() error { return n.listener.Close() }
+// Close closes a Node that will not Run. It is idempotent, also after Run.
+func (n *Node) Close() error { return n.closeOnce() }
 
 // Run runs the instances that the job's layout assigns to host me. It returns when they and all instances
 // downstream of them, on any host, have finished every work, or when the run has failed. addrs are the
@@ -47,7 +49,7 @@ func (n *Node) Close() error { return n.listener.Close() }
 // the connection that the run waited for, if any.
 // cause, and where the run still waited for connections it names one.
 func (n *Node) Run(ctx context.Context, job Job, me string, addrs map[string]string) (Report, error) {
-	defer n.listener.Close()
+	defer n.Close()
 	if n.ran.Swap(true) {
 		return Report{}, fmt.Errorf("datacutter: %w: a Node runs once", ErrJob)
 	}

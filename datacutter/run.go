@@ -118,7 +118,7 @@ func (r *run) interruptConns() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopping = true
-	r.listener.Close()
+	r.Node.Close()
 	for c := range r.conns {
 		_ = c.SetDeadline(time.Unix(1, 0)) // if it fails, no call is blocked
 	}

@@ -136,7 +136,7 @@ func (c *Comm) localRank(rank int) int {
 
 // Free ends the use of the communicator at this rank (MPI_Comm_free). All ranks call it after
 // they have received all messages. It frees the attributes. Collective calls in progress
-// complete. World and Self cannot be freed. An ErrMismatch of an earlier call does not keep the
+// complete. World and Self cannot be freed, and a second Free returns ErrFreed. An ErrMismatch of an earlier call does not keep the
 // communicator from being freed.
 func (c *Comm) Free() error {
 	if c.isNull() {

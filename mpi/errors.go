@@ -129,6 +129,7 @@ var (
 	errNullComm    = fmt.Errorf("%w: null handle", ErrComm)
 	errNullGroup   = fmt.Errorf("%w: null handle", ErrGroup)
 	errNullWin     = fmt.Errorf("%w: null handle", ErrWin)
+	errFreedWin    = fmt.Errorf("%w: freed", ErrWin)
 )
 
 // emptyStatus returns the status of a null or inactive request (MPI 4.1, 3.7.3).

@@ -11,7 +11,7 @@ import (
 
 // Finalize leaves the job (MPI_Finalize). All ranks call it; it returns after all have called
 // it. It frees the attributes of Self first. Requests that are not done, and all later calls,
-// end with ErrFinalized. If the calls of an earlier collective call did not match and no later
+// end with ErrFinalized, a second Finalize too. If the calls of an earlier collective call did not match and no later
 // call returned that, Finalize returns an ErrMismatch (docs/mpi.md).
 //
 // When Finalize is deferred and the rank panics, it aborts the job and continues to panic.

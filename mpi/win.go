@@ -158,7 +158,8 @@ func ranksBelow(n int) []int {
 }
 
 // Free frees a window (MPI_Win_free). All ranks call it outside of epochs; it returns after all
-// have called it. It detaches attached memory. If a rank is lost Free does not wait.
+// have called it. It detaches attached memory. If a rank is lost Free does not wait. A second
+// Free returns ErrWin.
 func (w *Win) Free() error {
 	if err := w.closeWindow(); err != nil {
 		return w.fail("win-free", "", err)
@@ -265,7 +266,7 @@ func (w *Win) lockEngine() (*protocol.Core, error) {
 	core, err := w.eng.Lock()
 	if err == nil && w.freed {
 		w.eng.Unlock()
-		err = ErrWin
+		err = errFreedWin
 	}
 	return core, err
 }

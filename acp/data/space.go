@@ -37,6 +37,9 @@ type Space struct {
 	heap    *acp.Region
 	lockSeq atomic.Uint64 // sequence number of this rank's locks
 
+	closing sync.Mutex // serializes Close
+	closed  bool       // guarded by closing
+
 	mu      sync.Mutex
 	heaps   map[int]acp.GA // cache, by rank
 	staging [bits.UintSize][]*acp.Region
@@ -136,14 +139,20 @@ func (s *Space) checkUsable() error {
 }
 
 // Close destroys this rank's heap with its contents. It is collective. A program that calls Finalize need not
-// call it.
+// call it. On a closed space it returns nil at once.
 func (s *Space) Close(ctx context.Context) error {
 	if err := s.checkUsable(); err != nil {
 		return s.newError("close", "heaps", err)
 	}
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed {
+		return nil
+	}
 	if err := s.p.Sync(ctx); err != nil {
 		return s.newError("close", "heaps", err)
 	}
+	s.closed = true
 	binary.NativeEndian.PutUint64(s.p.Starter()[s.o.Anchor:], 0)
 	err := s.heap.Close()
 	s.mu.Lock()
