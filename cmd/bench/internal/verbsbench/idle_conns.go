@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/internal/closing"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -100,19 +102,5 @@ func (c *idleConns) runRound(context.Context, request) (reply, error) {
 }
 
 func (c *idleConns) close() error {
-	var errs []error
-	for _, qp := range c.qps {
-		if qp != nil {
-			errs = append(errs, qp.Close())
-		}
-	}
-	for _, ah := range c.ahs {
-		if ah != nil {
-			errs = append(errs, ah.Close())
-		}
-	}
-	if c.cq != nil {
-		errs = append(errs, c.cq.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(closing.All(c.qps...), closing.All(c.ahs...), closing.All[io.Closer](c.cq))
 }

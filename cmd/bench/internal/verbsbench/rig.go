@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/internal/closing"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -160,23 +162,11 @@ func (r *rig) payloadBytes() []byte { return r.mr.Bytes()[dataOffset:] }
 func (r *rig) counterValue() uint64 { return r.mr.LoadUint64(0) }
 
 func (r *rig) close() error {
-	var errs []error
-	for _, qp := range r.qps {
-		errs = append(errs, qp.Close())
-	}
+	err := closing.All(r.qps...)
 	if r.counter != nil {
-		errs = append(errs, r.counter.close())
+		err = errors.Join(err, r.counter.close())
 	}
-	if r.ah != nil {
-		errs = append(errs, r.ah.Close())
-	}
-	if r.mr != nil {
-		errs = append(errs, r.mr.Close())
-	}
-	if r.cq != nil {
-		errs = append(errs, r.cq.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, closing.All[io.Closer](r.ah, r.mr, r.cq))
 }
 
 const (

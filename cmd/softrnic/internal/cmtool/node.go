@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/internal/closing"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
@@ -227,24 +229,5 @@ func (d *DataError) Error() string {
 
 // Close frees all objects. Closing twice is safe.
 func (n *node) Close() error {
-	var errs []error
-	if n.ah != nil {
-		errs = append(errs, n.ah.Close())
-	}
-	if n.qp != nil {
-		errs = append(errs, n.qp.Close())
-	}
-	if n.cq != nil {
-		errs = append(errs, n.cq.Close())
-	}
-	for _, mr := range []verbs.MR{n.in, n.out} {
-		if mr != nil {
-			errs = append(errs, mr.Close())
-		}
-	}
-	if n.pd != nil {
-		errs = append(errs, n.pd.Close())
-	}
-	n.ah, n.qp, n.cq, n.in, n.out, n.pd = nil, nil, nil, nil, nil, nil
-	return errors.Join(errs...)
+	return closing.All[io.Closer](n.ah, n.qp, n.cq, n.in, n.out, n.pd)
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/internal/closing"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
@@ -28,7 +30,6 @@ type cmChannel struct {
 	options        verbs.ConnectOptions
 	peerName       string // of the peer
 	timeout        time.Duration
-	freed          bool
 
 	unwatch func() // ends the watch of the peer's process; nil before there is a connection
 
@@ -231,24 +232,5 @@ func disconnect(conn *cm.Conn) {
 
 // free frees the verbs objects, which ends a read in progress. Freeing twice is safe.
 func (c *cmChannel) free() error {
-	if c.freed {
-		return nil
-	}
-	c.freed = true
-	var errs []error
-	if c.qp != nil {
-		errs = append(errs, c.qp.Close())
-	}
-	for _, q := range []verbs.CQ{c.sendCQ, c.recvCQ} {
-		if q != nil {
-			errs = append(errs, q.Close())
-		}
-	}
-	if c.mr != nil {
-		errs = append(errs, c.mr.Close())
-	}
-	if c.pd != nil {
-		errs = append(errs, c.pd.Close())
-	}
-	return errors.Join(errs...)
+	return closing.All[io.Closer](c.qp, c.sendCQ, c.recvCQ, c.mr, c.pd)
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/internal/closing"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -183,27 +185,6 @@ func timeoutOption(code int) time.Duration { return cmp.Or(verbs.AckTimeout(uint
 
 // close frees all objects. Closing twice is safe.
 func (e *endpoint) close() error {
-	var errs []error
-	for _, qp := range e.qps {
-		errs = append(errs, qp.Close())
-	}
-	if e.srq != nil {
-		errs = append(errs, e.srq.Close())
-	}
-	if e.cq != nil {
-		errs = append(errs, e.cq.Close())
-	}
-	for _, mr := range e.mrs {
-		errs = append(errs, mr.Close())
-	}
-	for _, ah := range e.ahs {
-		if ah != nil {
-			errs = append(errs, ah.Close())
-		}
-	}
-	if e.pd != nil {
-		errs = append(errs, e.pd.Close())
-	}
-	e.qps, e.srq, e.cq, e.mrs, e.ahs, e.pd = nil, nil, nil, nil, nil, nil
-	return errors.Join(errs...)
+	return errors.Join(closing.All(e.qps...), closing.All[io.Closer](e.srq, e.cq), closing.All(e.mrs...),
+		closing.All(e.ahs...), closing.All[io.Closer](e.pd))
 }

@@ -3,10 +3,12 @@ package pingpong
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"time"
 
+	"github.com/softrnic/softrnic/cmd/internal/closing"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -170,25 +172,5 @@ func gidText(g verbs.GID) string { return netip.AddrFrom16(g).String() }
 
 // close frees all objects. Closing twice is safe.
 func (e *endpoint) close() error {
-	var errs []error
-	for _, qp := range e.qps {
-		errs = append(errs, qp.Close())
-	}
-	if e.srq != nil {
-		errs = append(errs, e.srq.Close())
-	}
-	if e.cq != nil {
-		errs = append(errs, e.cq.Close())
-	}
-	if e.mr != nil {
-		errs = append(errs, e.mr.Close())
-	}
-	if e.ah != nil {
-		errs = append(errs, e.ah.Close())
-	}
-	if e.pd != nil {
-		errs = append(errs, e.pd.Close())
-	}
-	e.qps, e.srq, e.cq, e.mr, e.ah, e.pd = nil, nil, nil, nil, nil, nil
-	return errors.Join(errs...)
+	return errors.Join(closing.All(e.qps...), closing.All[io.Closer](e.srq, e.cq, e.mr, e.ah, e.pd))
 }

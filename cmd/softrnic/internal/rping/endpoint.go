@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/internal/closing"
 	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -135,21 +137,5 @@ func (e *endpoint) debugf(format string, args ...any) { e.Options.debugf(format,
 
 // close frees all objects. Closing twice is safe.
 func (e *endpoint) close() error {
-	var errs []error
-	if e.qp != nil {
-		errs = append(errs, e.qp.Close())
-	}
-	if e.cq != nil {
-		errs = append(errs, e.cq.Close())
-	}
-	for _, mr := range []verbs.MR{e.recv, e.data, e.source} {
-		if mr != nil {
-			errs = append(errs, mr.Close())
-		}
-	}
-	if e.pd != nil {
-		errs = append(errs, e.pd.Close())
-	}
-	e.qp, e.cq, e.recv, e.data, e.source, e.pd = nil, nil, nil, nil, nil, nil
-	return errors.Join(errs...)
+	return closing.All[io.Closer](e.qp, e.cq, e.recv, e.data, e.source, e.pd)
 }
