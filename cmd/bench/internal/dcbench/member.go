@@ -42,13 +42,10 @@ type member struct {
 }
 
 func init() {
-	proc.Register(worker, roleMember, func(ctx context.Context, w *proc.Worker) error {
-		c, err := proc.Args[Config](w)
-		if err != nil {
-			return err
-		}
+	proc.RegisterArgs(worker, roleMember, func(ctx context.Context, w *proc.Worker, c Config) error {
 		m := &member{Worker: w, network: datacutter.NewTCP("")}
 		if c.Transport != sdpbench.TCP {
+			var err error
 			if m.sockets, err = openSDPNetwork(c); err != nil {
 				return err
 			}

@@ -57,11 +57,7 @@ type reply struct {
 var kernels = map[string]func(*mpi.Comm, nas.Class) (nas.Report, error){"is": is.Run, "cg": cg.Run, "ep": ep.Run}
 
 func init() {
-	proc.Register(worker, roleRank, func(ctx context.Context, w *proc.Worker) error {
-		c, err := proc.Args[Config](w)
-		if err != nil {
-			return err
-		}
+	proc.RegisterArgs(worker, roleRank, func(ctx context.Context, w *proc.Worker, c Config) error {
 		o, ok := c.Transport.mpiOptions()
 		if !ok {
 			return fmt.Errorf("mpibench: unknown transport %q", c.Transport)

@@ -34,11 +34,7 @@ const (
 )
 
 func init() {
-	proc.Register(worker, role, func(ctx context.Context, w *proc.Worker) error {
-		argv, err := proc.Args[[]string](w)
-		if err != nil {
-			return err
-		}
+	proc.RegisterArgs(worker, role, func(ctx context.Context, w *proc.Worker, argv []string) error {
 		return proc.Serve(ctx, w, func(ctx context.Context, _ struct{}) (string, error) {
 			if w.Rank == 0 {
 				return runProgram(ctx, argv)

@@ -24,7 +24,7 @@ type tcpOrder struct {
 	Bytes int
 }
 
-func init() { proc.Register(worker, roleTCP, serveTCP) }
+func init() { proc.RegisterArgs(worker, roleTCP, serveTCP) }
 
 // OpenTCP starts the two processes. Messages have size bytes. The caller must close the
 // session.
@@ -58,11 +58,7 @@ func (s *TCP) callWorkers(ctx context.Context, o tcpOrder) (float64, error) {
 // Close ends both processes. It is idempotent.
 func (s *TCP) Close() { s.g.Close() }
 
-func serveTCP(ctx context.Context, w *proc.Worker) error {
-	a, err := proc.Args[tcpArgs](w)
-	if err != nil {
-		return err
-	}
+func serveTCP(ctx context.Context, w *proc.Worker, a tcpArgs) error {
 	c, err := connectTCP(ctx, w)
 	if err != nil {
 		return err

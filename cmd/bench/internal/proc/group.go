@@ -24,7 +24,7 @@ const grace = 2 * time.Second
 // A Spec describes a worker to start.
 type Spec struct {
 	Name, Role string // as registered
-	Args       any    // sent as JSON, read with Args; may be nil
+	Args       any    // sent as JSON; see RegisterArgs; may be nil
 }
 
 // Options are the options of a group. The zero value is ready to use.

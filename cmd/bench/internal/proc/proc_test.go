@@ -25,11 +25,7 @@ func TestMain(m *testing.M) {
 
 // Workers of the tests.
 func init() {
-	Register("test", "sum", func(ctx context.Context, w *Worker) error {
-		add, err := Args[int](w)
-		if err != nil {
-			return err
-		}
+	RegisterArgs("test", "sum", func(ctx context.Context, w *Worker, add int) error {
 		ranks, err := Exchange(ctx, w, fmt.Sprintf("rank %d of %d", w.Rank, w.Size))
 		if err != nil {
 			return err
@@ -71,11 +67,7 @@ func init() {
 	})
 
 	// dial keeps a connection open while it runs.
-	Register("test", "dial", func(ctx context.Context, w *Worker) error {
-		addr, err := Args[string](w)
-		if err != nil {
-			return err
-		}
+	RegisterArgs("test", "dial", func(ctx context.Context, w *Worker, addr string) error {
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			return err
@@ -84,11 +76,7 @@ func init() {
 		return Serve(ctx, w, func(context.Context, int) (int, error) { return 0, nil })
 	})
 	// parent starts a dial worker and exits without closing its group.
-	Register("test", "parent", func(ctx context.Context, w *Worker) error {
-		addr, err := Args[string](w)
-		if err != nil {
-			return err
-		}
+	RegisterArgs("test", "parent", func(ctx context.Context, w *Worker, addr string) error {
 		g, err := Start(ctx, Options{}, Spec{Name: "test", Role: "dial", Args: addr})
 		if err != nil {
 			return err

@@ -121,9 +121,6 @@ func (w *Worker) sendMessage(k kind, v any) error {
 	return nil
 }
 
-// Args returns the value that the parent passed in Spec.Args.
-func Args[T any](w *Worker) (T, error) { return decodeData[T](w.args) }
-
 // Exchange sends v to every worker of the group and returns the values of all workers in rank
 // order. Every worker must call it with the same type. Exchange blocks until the last worker
 // has called it, at most for the timeout of the group.
@@ -178,6 +175,17 @@ func Register(name, role string, fn Func) {
 		panic("proc: worker " + key + ": registered twice")
 	}
 	workerFuncs[key] = fn
+}
+
+// RegisterArgs is a Register of a function that takes the value of Spec.Args.
+func RegisterArgs[A any](name, role string, fn func(ctx context.Context, w *Worker, args A) error) {
+	Register(name, role, func(ctx context.Context, w *Worker) error {
+		args, err := decodeData[A](w.args)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, w, args)
+	})
 }
 
 func lookupFunc(name, role string) (Func, error) {

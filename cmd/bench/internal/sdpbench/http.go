@@ -74,11 +74,7 @@ func (h *HTTP) Rounds(d time.Duration) measure.Round {
 }
 
 func init() {
-	proc.Register(worker, roleHTTP, func(ctx context.Context, w *proc.Worker) error {
-		c, err := proc.Args[HTTPConfig](w)
-		if err != nil {
-			return err
-		}
+	proc.RegisterArgs(worker, roleHTTP, func(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 		if w.Rank == 1 {
 			return serveHTTP(ctx, w, c)
 		}

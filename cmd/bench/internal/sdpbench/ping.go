@@ -18,27 +18,49 @@ type pingRound struct{ Size, Iters int }
 func (p *pingRound) runRound(ctx context.Context, e *side) (*measure.Latency, error) {
 	out := append([]byte(nil), e.payloadPattern(p.Size)...)
 	in := e.clearedBuffer(p.Size)
+	write := func(i int) error {
+		out[p.Size-1] = roundStamp(i)
+		_, err := e.conn.Write(out)
+		return err
+	}
+	read := func(i int) error {
+		if _, err := io.ReadFull(e.conn, in); err != nil {
+			return err
+		}
+		if last := in[p.Size-1]; last != roundStamp(i) {
+			return fmt.Errorf("wrong data: message %d: last byte 0x%02x, want 0x%02x", i, last, roundStamp(i))
+		}
+		return nil
+	}
+	half, err := e.exchangeRounds(ctx, warmup, p.Iters, write, read)
+	if err != nil {
+		return nil, err
+	}
+	return half, e.payloadPattern(p.Size).Check(in[:p.Size-1], false)
+}
+
+// roundStamp returns the last byte of each message of round i.
+func roundStamp(i int) byte { return byte(1 + i%255) }
+
+// exchangeRounds runs round trips, in which rank 0 writes first, and returns half of each time
+// after the warm-up.
+func (e *side) exchangeRounds(ctx context.Context, warmup, rounds int, write, read func(i int) error) (*measure.Latency, error) {
 	if err := proc.Barrier(ctx, e.Worker); err != nil {
 		return nil, err
 	}
 	half := measure.NewLatency()
 	last := time.Now()
-	for i := range warmup + p.Iters {
-		stamp := byte(1 + i%255)
-		out[p.Size-1] = stamp
+	for i := range warmup + rounds {
 		if e.Rank == 0 {
-			if _, err := e.conn.Write(out); err != nil {
+			if err := write(i); err != nil {
 				return nil, err
 			}
 		}
-		if _, err := io.ReadFull(e.conn, in); err != nil {
+		if err := read(i); err != nil {
 			return nil, err
 		}
-		if in[p.Size-1] != stamp {
-			return nil, fmt.Errorf("wrong data: message %d: last byte 0x%02x, want 0x%02x", i, in[p.Size-1], stamp)
-		}
 		if e.Rank == 1 {
-			if _, err := e.conn.Write(out); err != nil {
+			if err := write(i); err != nil {
 				return nil, err
 			}
 		}
@@ -48,10 +70,7 @@ func (p *pingRound) runRound(ctx context.Context, e *side) (*measure.Latency, er
 		}
 		last = now
 	}
-	if err := e.exchangeRoundAck(); err != nil {
-		return nil, err
-	}
-	return half, e.payloadPattern(p.Size).Check(in[:p.Size-1], false)
+	return half, e.exchangeRoundAck()
 }
 
 // warmupBursts is the number of round trips of bursts that are not measured.
@@ -66,33 +85,10 @@ type burstRound struct {
 func (b *burstRound) runRound(ctx context.Context, e *side) (*measure.Latency, error) {
 	out := append([]byte(nil), e.payloadPattern(b.Size)...)
 	in := e.clearedBuffer(b.Messages * b.Size)
-	if err := proc.Barrier(ctx, e.Worker); err != nil {
-		return nil, err
-	}
-	half := measure.NewLatency()
-	last := time.Now()
-	for i := range warmupBursts + b.Rounds {
-		stamp := byte(1 + i%255)
-		if e.Rank == 0 {
-			if err := b.writeBurst(e, out, stamp); err != nil {
-				return nil, err
-			}
-		}
-		if err := b.readBurst(e, in, stamp); err != nil {
-			return nil, err
-		}
-		if e.Rank == 1 {
-			if err := b.writeBurst(e, out, stamp); err != nil {
-				return nil, err
-			}
-		}
-		now := time.Now()
-		if i >= warmupBursts {
-			half.Record(now.Sub(last) / 2)
-		}
-		last = now
-	}
-	if err := e.exchangeRoundAck(); err != nil {
+	half, err := e.exchangeRounds(ctx, warmupBursts, b.Rounds,
+		func(i int) error { return b.writeBurst(e, out, roundStamp(i)) },
+		func(i int) error { return b.readBurst(e, in, roundStamp(i)) })
+	if err != nil {
 		return nil, err
 	}
 	return half, b.verifyBurst(e, in)

@@ -53,8 +53,8 @@ type socketInfo struct {
 }
 
 func init() {
-	proc.Register(worker, roleSource, func(ctx context.Context, w *proc.Worker) error {
-		e, _, err := openSide(ctx, w)
+	proc.RegisterArgs(worker, roleSource, func(ctx context.Context, w *proc.Worker, a bandwidthArgs) error {
+		e, _, err := openSide(ctx, w, a)
 		if err != nil {
 			return err
 		}
@@ -62,8 +62,8 @@ func init() {
 		src := &source{side: e}
 		return proc.Serve(ctx, w, src.runRound)
 	})
-	proc.Register(worker, roleSink, func(ctx context.Context, w *proc.Worker) error {
-		e, mine, err := openSide(ctx, w)
+	proc.RegisterArgs(worker, roleSink, func(ctx context.Context, w *proc.Worker, a bandwidthArgs) error {
+		e, mine, err := openSide(ctx, w, a)
 		if err != nil {
 			return err
 		}
@@ -77,11 +77,7 @@ func init() {
 	})
 }
 
-func openSide(ctx context.Context, w *proc.Worker) (*side, socketInfo, error) {
-	a, err := proc.Args[bandwidthArgs](w)
-	if err != nil {
-		return nil, socketInfo{}, err
-	}
+func openSide(ctx context.Context, w *proc.Worker, a bandwidthArgs) (*side, socketInfo, error) {
 	s, err := openSocket(socketOptions{offload: a.Offload, buffer: a.RecvBuffer})
 	if err != nil {
 		return nil, socketInfo{}, err

@@ -35,7 +35,7 @@ type pingArgs struct {
 	Size int
 }
 
-func init() { proc.Register(worker, rolePinger, servePingPong) }
+func init() { proc.RegisterArgs(worker, rolePinger, servePingPong) }
 
 // A PingPong is a session of two processes that exchange one packet back and forth on request.
 // It is used by one goroutine only.
@@ -85,11 +85,7 @@ func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round
 // Close ends both processes. It is idempotent.
 func (p *PingPong) Close() { p.g.Close() }
 
-func servePingPong(ctx context.Context, w *proc.Worker) error {
-	a, err := proc.Args[pingArgs](w)
-	if err != nil {
-		return err
-	}
+func servePingPong(ctx context.Context, w *proc.Worker, a pingArgs) error {
 	open := openSocket
 	if a.Mode == Netpoll {
 		open = openNetSocket

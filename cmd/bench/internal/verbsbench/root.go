@@ -12,11 +12,7 @@ import (
 )
 
 func init() {
-	proc.Register(worker, roleRoot, func(ctx context.Context, w *proc.Worker) error {
-		o, err := proc.Args[GatherOptions](w)
-		if err != nil {
-			return err
-		}
+	proc.RegisterArgs(worker, roleRoot, func(ctx context.Context, w *proc.Worker, o GatherOptions) error {
 		e, err := openSide(w, gatherConfig)
 		if err != nil {
 			return err

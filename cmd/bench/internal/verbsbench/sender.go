@@ -20,11 +20,7 @@ const (
 type gatherConnInfo struct{ Data, Control []verbs.Endpoint }
 
 func init() {
-	proc.Register(worker, roleSender, func(ctx context.Context, w *proc.Worker) error {
-		o, err := proc.Args[GatherOptions](w)
-		if err != nil {
-			return err
-		}
+	proc.RegisterArgs(worker, roleSender, func(ctx context.Context, w *proc.Worker, o GatherOptions) error {
 		e, err := openSide(w, gatherConfig)
 		if err != nil {
 			return err

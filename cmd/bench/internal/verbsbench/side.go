@@ -55,11 +55,7 @@ type side struct {
 }
 
 func init() {
-	proc.Register(worker, roleSide, func(ctx context.Context, w *proc.Worker) error {
-		c, err := proc.Args[Config](w)
-		if err != nil {
-			return err
-		}
+	proc.RegisterArgs(worker, roleSide, func(ctx context.Context, w *proc.Worker, c Config) error {
 		e, err := openSide(w, c)
 		if err != nil {
 			return err
