@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
 // EnvAddr is the variable that adapters take their address from.
@@ -26,10 +25,20 @@ const Ports = "4791-5790"
 // maxAddrs is the maximum number of addresses that a rank publishes.
 const maxAddrs = 8
 
+// A Manager is the part of a pmi.Manager that Choose needs.
+type Manager interface {
+	Rank() int                                           // from 0
+	Size() int                                           // number of ranks
+	Node(rank int) int                                   // index of the rank's host
+	Put(key, value string) error                         // publishes a value
+	Fence(ctx context.Context) error                     // waits for all ranks: what was put is visible then
+	Get(ctx context.Context, key string) (string, error) // returns a value of another rank
+}
+
 // Choose sets SOFTRNIC_ADDR to the source address of the route to another host of the job,
 // unless it is set, the job is on one host, or there is no such route. All ranks of a job must
 // call it, before they open their adapters: it passes a fence if the job is on several hosts.
-func Choose(ctx context.Context, m pmi.Manager) error {
+func Choose(ctx context.Context, m Manager) error {
 	other := -1
 	for rank := range m.Size() {
 		if m.Node(rank) != m.Node(m.Rank()) {

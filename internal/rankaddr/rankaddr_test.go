@@ -9,12 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/hostaddr"
-	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
 // manager is the process manager of rank 0 of two ranks on different nodes.
 type manager struct {
-	pmi.Manager
 	nodes  []int
 	other  string // addresses of rank 1
 	put    string

@@ -28,7 +28,7 @@ var allowedImports = map[string][]string{
 	"internal/deadline":     {},
 	"internal/fifo":         {},
 	"internal/hostaddr":     {},
-	"internal/rankaddr":     {"internal/hostaddr", "mpi/pmi"},
+	"internal/rankaddr":     {"internal/hostaddr"},
 	"internal/place":        {},
 	"qp":                    {"verbs", "wire", "reliability", "internal/fifo", "internal/place"},
 	"internal/link":         {"wire", "internal/racesync", "internal/place", "internal/spelling", "internal/hostaddr"},
