@@ -28,8 +28,8 @@ var limits = map[string]float64{
 	"lines of documents over 140 characters":            0,
 	"cells of tables over 90 characters":                0,
 	"public packages":                                   17,
-	"exported names":                                    1103,
-	"exported constants and variables":                  574,
+	"exported names":                                    1084,
+	"exported constants and variables":                  570,
 }
 
 // slack is the fraction of a limit by which a measure may stay below the limit.
@@ -155,7 +155,11 @@ func (x *counts) countDecl(d ast.Decl, public bool) {
 				x.names++
 				if methods, ok := spec.Type.(*ast.InterfaceType); ok {
 					for _, m := range methods.Methods.List {
-						x.names += len(m.Names)
+						for _, name := range m.Names { // none if m is embedded
+							if name.IsExported() {
+								x.names++
+							}
+						}
 					}
 				}
 			case *ast.ValueSpec:
