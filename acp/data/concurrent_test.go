@@ -3,7 +3,6 @@ package data_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -16,15 +15,14 @@ import (
 )
 
 // runConcurrently runs f at all ranks concurrently, with two goroutines each.
-func runConcurrently(t *testing.T, w []*data.Space, f func(s *data.Space, who int) error) {
+func runConcurrently(t *testing.T, w []*data.Space, f func(s *data.Space, who int)) {
 	t.Helper()
 	var work sync.WaitGroup
-	errs := make([]error, 2*len(w))
-	for who := range errs {
-		work.Go(func() { errs[who] = f(w[who/2], who) })
+	for who := range 2 * len(w) {
+		work.Go(func() { f(w[who/2], who) })
 	}
 	work.Wait()
-	require.NoError(t, errors.Join(errs...))
+	require.False(t, t.Failed())
 }
 
 // runFourRanks runs f in jobs of four ranks, over both transports.
@@ -42,48 +40,34 @@ func TestMallocTogether(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	runFourRanks(t, 1<<13, func(t *testing.T, w []*data.Space) {
-		runConcurrently(t, w, func(s *data.Space, who int) error {
+		runConcurrently(t, w, func(s *data.Space, who int) {
 			r := rand.New(rand.NewPCG(seed, uint64(who)))
 			live := map[acp.GA]int{} // length in bytes
-			free := func(at acp.GA) error {
+			free := func(at acp.GA) {
 				b, err := s.Peek(at, live[at])
-				if err != nil {
-					return err
-				}
-				if !bytes.Equal(b, bytes.Repeat([]byte{byte(who)}, len(b))) {
-					return fmt.Errorf("the block at %v of %d is also another's", at, who)
-				}
+				require.NoError(t, err)
+				require.Equal(t, bytes.Repeat([]byte{byte(who)}, len(b)), b, "the block at %v of %d is also another's", at, who)
 				delete(live, at)
-				return s.Free(ctx, at)
+				require.NoError(t, s.Free(ctx, at))
 			}
 			for range 8 {
 				n := r.IntN(1000)
 				at, err := s.Malloc(ctx, r.IntN(len(w)), n)
-				switch {
-				case errors.Is(err, data.ErrNoMemory):
-				case err != nil:
-					return err
-				default:
+				if !errors.Is(err, data.ErrNoMemory) {
+					require.NoError(t, err)
 					live[at] = n
-					if err := s.Poke(at, bytes.Repeat([]byte{byte(who)}, n)); err != nil {
-						return err
-					}
+					require.NoError(t, s.Poke(at, bytes.Repeat([]byte{byte(who)}, n)))
 				}
 				for at := range live {
 					if r.IntN(2) == 0 {
-						if err := free(at); err != nil {
-							return err
-						}
+						free(at)
 					}
 					break
 				}
 			}
 			for at := range live {
-				if err := free(at); err != nil {
-					return err
-				}
+				free(at)
 			}
-			return nil
 		})
 		empty(t, w)
 		for rank := range w { // completely merged again
@@ -110,58 +94,43 @@ func TestMapTogether(t *testing.T) {
 			}
 			return sum
 		}
-		runConcurrently(t, w, func(s *data.Space, who int) error {
+		runConcurrently(t, w, func(s *data.Space, who int) {
 			m, err := data.OpenMap[uint16, int](ctx, s, made.GA())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			for i := range rounds * keys {
 				k := uint16((i + who) % keys)
 				ok, err := m.Insert(ctx, k, 0)
-				if err == nil {
-					err = m.Update(ctx, k, func(v int, found bool) int { return v + 1 })
-				}
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
+				require.NoError(t, m.Update(ctx, k, func(v int, found bool) int { return v + 1 }))
 				if ok {
 					added[who]++
 				}
 			}
-			return nil
 		})
 		require.Equal(t, keys, sum(added))
 		for p, err := range made.All(ctx) {
 			require.NoError(t, err)
 			require.Equal(t, rounds*2*len(w), p.Value, "key %d", p.Key)
 		}
-		runConcurrently(t, w, func(s *data.Space, who int) error {
+		runConcurrently(t, w, func(s *data.Space, who int) {
 			m, err := data.OpenMap[uint16, int](ctx, s, made.GA())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			for k := range uint16(keys) {
 				v, found, err := m.Find(ctx, k)
-				if err == nil && found && v != rounds*2*len(w) {
-					err = fmt.Errorf("key %d has %d", k, v)
+				require.NoError(t, err)
+				if found {
+					require.Equal(t, rounds*2*len(w), v, "key %d", k)
 				}
-				if err != nil {
-					return err
-				}
-				if found, err = m.Erase(ctx, k); err != nil {
-					return err
-				}
+				found, err = m.Erase(ctx, k)
+				require.NoError(t, err)
 				if found {
 					erased[who]++
 				}
 			}
 			for _, err := range m.All(ctx) {
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				seen[who]++
 			}
-			return nil
 		})
 		require.Equal(t, keys, sum(erased))
 		require.Zero(t, sum(seen))
@@ -186,42 +155,27 @@ func TestPopsTogether(t *testing.T) {
 		require.NoError(t, err)
 		var mu sync.Mutex
 		var out [3][]int
-		runConcurrently(t, w, func(s *data.Space, who int) (err error) {
+		runConcurrently(t, w, func(s *data.Space, who int) {
 			v, err := data.OpenVector[int](ctx, s, v.GA())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			d, err := data.OpenDeque[int](ctx, s, d.GA())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			l, err := data.OpenList[int](ctx, s, l.GA())
-			if err != nil {
-				return err
-			}
+			require.NoError(t, err)
 			for i := range each {
 				x := who*each + i
 				_, listed := l.On(s.Process().Rank()).PushFront(ctx, x)
-				if err := errors.Join(v.PushBack(ctx, x), d.PushFront(ctx, x), listed); err != nil {
-					return err
-				}
+				require.NoError(t, errors.Join(v.PushBack(ctx, x), d.PushFront(ctx, x), listed))
 				a, err := v.PopBack(ctx)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				b, err := d.PopBack(ctx)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				c, err := l.PopBack(ctx)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
 				mu.Lock()
 				out[0], out[1], out[2] = append(out[0], a), append(out[1], b), append(out[2], c)
 				mu.Unlock()
 			}
-			return nil
 		})
 		for _, got := range out {
 			slices.Sort(got)

@@ -1,7 +1,6 @@
 package hybrid_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,35 +34,29 @@ func TestConnected(t *testing.T) {
 // connections.
 func TestMixedTransports(t *testing.T) {
 	const n, limit = 5, 2
-	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: limit}, func(w mpi.World) error {
+	content := func(from, to, size int) []byte {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte(from + 3*to + i)
+		}
+		return b
+	}
+	require.NoError(t, mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: limit}, func(w mpi.World) error {
 		for _, size := range []int{1, 100, 5000, 300_000} {
 			var rs []*mpi.Request
 			in := make([][]byte, n)
 			for r := range n {
 				in[r] = make([]byte, size)
 				got, err := w.Irecv(mpi.Of(in[r]), r, size)
-				if err != nil {
-					return err
-				}
-				out := make([]byte, size)
-				for i := range out {
-					out[i] = byte(w.Rank() + 3*r + i)
-				}
-				sent, err := w.Isend(mpi.Of(out), r, size)
-				if err != nil {
-					return err
-				}
+				require.NoError(t, err)
+				sent, err := w.Isend(mpi.Of(content(w.Rank(), r, size)), r, size)
+				require.NoError(t, err)
 				rs = append(rs, got, sent)
 			}
-			if _, err := mpi.WaitAll(rs...); err != nil {
-				return err
-			}
+			_, err := mpi.WaitAll(rs...)
+			require.NoError(t, err)
 			for r := range n {
-				for i, b := range in[r] {
-					if b != byte(r+3*w.Rank()+i) {
-						return fmt.Errorf("byte %d of %d of rank %d is %d", i, size, r, b)
-					}
-				}
+				require.Equal(t, content(r, w.Rank(), size), in[r])
 			}
 		}
 		s := w.Stats()
@@ -73,42 +66,29 @@ func TestMixedTransports(t *testing.T) {
 				connected++
 			}
 		}
-		if s.Connections != connected || s.Packets == 0 || s.Datagrams == 0 {
-			return fmt.Errorf("rank %d: %+v", w.Rank(), s)
-		}
+		require.Equal(t, connected, s.Connections)
+		require.NotZero(t, s.Packets)
+		require.NotZero(t, s.Datagrams)
 		return nil
-	})
-	require.NoError(t, err)
+	}))
 }
 
 // TestWindow tests windows over both transports, and Options.ConnectAll.
 func TestWindow(t *testing.T) {
 	const n = 4
-	err := mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: 2, ConnectAll: true}, func(w mpi.World) error {
+	require.NoError(t, mpitest.RunOptions(n, mpi.Options{Net: mpi.Hybrid, RCLimit: 2, ConnectAll: true}, func(w mpi.World) error {
 		win, mine, err := mpi.WinAllocate[int64](w.Comm, n+1)
-		if err != nil {
-			return err
-		}
-		if err := win.Fence(); err != nil {
-			return err
-		}
+		require.NoError(t, err)
+		require.NoError(t, win.Fence())
 		for r := range n {
-			if err := win.Put(mpi.Of([]int64{int64(10*w.Rank() + r)}), r, mpi.At(w.Rank())); err != nil {
-				return err
-			}
-			if err := win.Accumulate(mpi.Of([]int64{1}), r, mpi.At(n), mpi.Sum); err != nil {
-				return err
-			}
+			require.NoError(t, win.Put(mpi.Of([]int64{int64(10*w.Rank() + r)}), r, mpi.At(w.Rank())))
+			require.NoError(t, win.Accumulate(mpi.Of([]int64{1}), r, mpi.At(n), mpi.Sum))
 		}
-		if err := win.Fence(); err != nil {
-			return err
-		}
+		require.NoError(t, win.Fence())
 		for r := range n {
-			if mine[r] != int64(10*r+w.Rank()) || mine[n] != n {
-				return fmt.Errorf("rank %d has %v", w.Rank(), mine)
-			}
+			require.EqualValues(t, 10*r+w.Rank(), mine[r])
+			require.EqualValues(t, n, mine[n])
 		}
 		return win.Free()
-	})
-	require.NoError(t, err)
+	}))
 }
