@@ -1,7 +1,6 @@
 package acp_test
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 
@@ -38,7 +37,7 @@ func TestOverDatagrams(t *testing.T) {
 					require.EqualValues(t, 7, p.LoadStarter(24)|p.LoadStarter(24)>>32)
 				}
 				for _, imm := range []bool{false, true} {
-					require.NoError(t, passAround(p, left, right, acp.ChannelOptions{SlotSize: 1024, Imm: imm}))
+					passAround(t, p, left, right, acp.ChannelOptions{SlotSize: 1024, Imm: imm})
 				}
 				return p.Sync(ctx)
 			}))
@@ -47,30 +46,23 @@ func TestOverDatagrams(t *testing.T) {
 }
 
 // passAround passes a message on to the next rank.
-func passAround(p *acp.Process, left, right int, o acp.ChannelOptions) error {
+func passAround(t *testing.T, p *acp.Process, left, right int, o acp.ChannelOptions) {
 	in, err := p.NewChannel(left, p.Rank(), o)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	out, err := p.NewChannel(p.Rank(), right, o)
-	if err != nil {
-		return err
-	}
+	require.NoError(t, err)
 	sent := out.Send(message(9000, p.Rank()))
 	buf := make([]byte, 10000)
 	n, err := in.Recv(buf).Wait(ctx)
-	if err != nil || !bytes.Equal(buf[:n], message(9000, left)) {
-		return fmt.Errorf("%d bytes, or others: %w", n, err)
-	}
-	if _, err := sent.Wait(ctx); err != nil {
-		return err
-	}
+	require.NoError(t, err)
+	require.Equal(t, message(9000, left), buf[:n])
+	_, err = sent.Wait(ctx)
+	require.NoError(t, err)
 	free := out.Free()
-	if _, err := in.Free().Wait(ctx); err != nil {
-		return err
-	}
+	_, err = in.Free().Wait(ctx)
+	require.NoError(t, err)
 	_, err = free.Wait(ctx)
-	return err
+	require.NoError(t, err)
 }
 
 // TestSenderComputes checks that completed sends are delivered without further calls of the sender,

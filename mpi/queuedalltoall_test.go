@@ -64,9 +64,7 @@ func TestManyQueuedAlltoalls(t *testing.T) {
 				}
 				rng := rand.New(rand.NewPCG(1, uint64(w.Rank())))
 				for round := range rounds {
-					if err := allInLine(rng, round, comms, kept, requests); err != nil {
-						return fmt.Errorf("round %d: %w", round, err)
-					}
+					allInLine(t, rng, round, comms, kept, requests)
 				}
 				// Each communicator has a blocking, a nonblocking and a persistent call.
 				require.EqualValues(t, 3*len(comms), w.Stats().Queues)
@@ -84,57 +82,40 @@ func TestManyQueuedAlltoalls(t *testing.T) {
 }
 
 // allInLine makes calls on all communicators and waits for them.
-func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persistent []*mpi.Request) error {
+func allInLine(t *testing.T, rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persistent []*mpi.Request) {
 	var wait []func() error
-	begin := func(c *mpi.Comm, bytes, number int) error {
+	begin := func(c *mpi.Comm, bytes, number int) {
 		s := newSwap(c, bytes, number)
 		r, err := c.Ialltoall(s.buffers())
+		require.NoError(t, err)
 		wait = append(wait, func() error { return s.waitAndCheck(r) })
-		return err
 	}
 	for _, i := range rng.Perm(len(comms)) {
 		for k := range 3 {
-			if err := begin(comms[i], 100+5000*((k+round)%2), round+k); err != nil {
-				return err
-			}
+			begin(comms[i], 100+5000*((k+round)%2), round+k)
 		}
 		in := newSwap(comms[i], 300, round) // by another algorithm, between those that wait for their turn
 		in.fill(in.recv)
 		r, err := comms[i].Ialltoall(mpi.InPlace, mpi.Bytes(in.recv))
-		if err != nil {
-			return err
-		}
+		require.NoError(t, err)
 		wait = append(wait, func() error { return in.waitAndCheck(r) })
-		if err := begin(comms[i], 9000, round+7); err != nil {
-			return err
-		}
+		begin(comms[i], 9000, round+7)
 	}
 	for _, i := range rng.Perm(len(comms)) {
 		kept[i].number += 3
 		kept[i].fill(kept[i].send)
-		if err := persistent[i].Start(); err != nil {
-			return err
-		}
+		require.NoError(t, persistent[i].Start())
 		wait = append(wait, func() error { return kept[i].waitAndCheck(persistent[i]) })
 	}
 	for _, c := range comms { // blocking calls wait for one another, so that their order is the same at all ranks
 		s := newSwap(c, 2000, round)
-		if err := c.Alltoall(s.buffers()); err != nil {
-			return err
-		}
-		if err := s.check(s.recv); err != nil {
-			return err
-		}
-		if err := begin(c, 50, round+9); err != nil {
-			return err
-		}
+		require.NoError(t, c.Alltoall(s.buffers()))
+		require.NoError(t, s.check(s.recv))
+		begin(c, 50, round+9)
 	}
 	for _, i := range rng.Perm(len(wait)) {
-		if err := wait[i](); err != nil {
-			return err
-		}
+		require.NoError(t, wait[i]())
 	}
-	return nil
 }
 
 // TestLostRankInQueue checks that a lost rank ends all calls, also those that wait for their turn.
