@@ -9,7 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/acp/internal/fabric"
 	"github.com/softrnic/softrnic/acp/internal/protocol"
-	"github.com/softrnic/softrnic/internal/nildevice"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
@@ -78,7 +78,7 @@ func (p *Process) joinJob(ctx context.Context, open func() (verbs.Device, error)
 	}
 	dev, err := open()
 	if err == nil {
-		err = nildevice.Check(dev)
+		err = adapter.CheckDevice(dev)
 	}
 	if err != nil { // dev may be a typed nil, as returned by rnic.Open
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm/internal/protocol"
-	"github.com/softrnic/softrnic/internal/nildevice"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -52,7 +52,7 @@ type eventHandler interface {
 
 // New creates the manager of a device. The device must not have a queue pair of type GSI yet.
 func New(dev verbs.Device, o Options) (*Manager, error) {
-	if err := nildevice.Check(dev); err != nil {
+	if err := adapter.CheckDevice(dev); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
 	if err := o.validate(); err != nil {

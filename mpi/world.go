@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/nildevice"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
@@ -101,7 +101,7 @@ func joinJob(ctx context.Context, open func() (verbs.Device, error), o Options) 
 		}
 		dev, err := open()
 		if err == nil {
-			err = nildevice.Check(dev)
+			err = adapter.CheckDevice(dev)
 		}
 		if err != nil { // dev may be a typed nil, such as that of rnic.Open
 			return nil, err

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/internal/datagram"
 	"github.com/softrnic/softrnic/internal/nack"
-	"github.com/softrnic/softrnic/internal/nildevice"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -82,7 +82,7 @@ const pollInterval = 20 * time.Millisecond
 // Open creates an endpoint on a device. Closing the endpoint does not close the
 // device. A nil device is a verbs.ErrInvalid.
 func Open(dev verbs.Device, o Options) (*Endpoint, error) {
-	if err := nildevice.Check(dev); err != nil {
+	if err := adapter.CheckDevice(dev); err != nil {
 		return nil, fmt.Errorf("rdm: open: %w", err)
 	}
 	if err := o.validate(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/internal/nildevice"
+	"github.com/softrnic/softrnic/internal/adapter"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -53,7 +53,7 @@ func New(dev verbs.Device, o Options) (*Stack, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if err := nildevice.Check(dev); err != nil {
+	if err := adapter.CheckDevice(dev); err != nil {
 		return nil, fmt.Errorf("sdp: %w", err)
 	}
 	s := &Stack{

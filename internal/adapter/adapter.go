@@ -1,9 +1,23 @@
-// Package adapter has the optional interfaces of devices and queue pairs, which adapters other
-// than rnic may lack: a path whose MTU is unknown is taken to carry every packet, and refused
-// datagrams are lost.
+// Package adapter checks that a device was opened, and has the optional interfaces of devices and
+// queue pairs, which adapters other than rnic may lack: a path whose MTU is unknown is taken to
+// carry every packet, and refused datagrams are lost.
 package adapter
 
-import "github.com/softrnic/softrnic/verbs"
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// CheckDevice returns verbs.ErrInvalid if dev is nil or a nil pointer, as after an ignored error of
+// the call that opens it, where a call on it would crash later.
+func CheckDevice(dev verbs.Device) error {
+	if v := reflect.ValueOf(dev); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
+		return nil
+	}
+	return fmt.Errorf("nil device: %w", verbs.ErrInvalid)
+}
 
 // A PathFitter is a device or queue pair that knows the MTU of paths, as far as the system does:
 // that of the route, or a smaller one from an ICMP message. verbs.Connect uses it as well.

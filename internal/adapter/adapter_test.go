@@ -39,3 +39,10 @@ func TestPathMTU(t *testing.T) {
 		})
 	}
 }
+
+func TestCheckDevice(t *testing.T) {
+	require.NoError(t, CheckDevice(&device{}))
+	require.NoError(t, CheckDevice(device{}))
+	require.ErrorIs(t, CheckDevice(nil), verbs.ErrInvalid)
+	require.EqualError(t, CheckDevice((*device)(nil)), "nil device: verbs: invalid argument")
+}
