@@ -3,10 +3,8 @@
 package launch
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -98,7 +96,7 @@ func (s *slurm) command(ctx context.Context, words ...string) *exec.Cmd {
 
 // run runs a command line in a shell to its end. $softrnic is the command softrnic, and $rank this
 // program as a rank.
-func (s *slurm) run(t *testing.T, line string) (r result) {
+func (s *slurm) run(t *testing.T, line string) result {
 	t.Helper()
 	command, err := softrnic()
 	require.NoError(t, err)
@@ -109,20 +107,7 @@ func (s *slurm) run(t *testing.T, line string) (r result) {
 	cmd := s.command(ctx, "sh", "-c", line)
 	cmd.Env = append(cmd.Env, "softrnic="+command, "rank="+self+" rank")
 	cmd.Dir = s.dir
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	begin := time.Now()
-	err = cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	r = result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(begin)}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("%s: status %d after %v\n%s%s", line, r.status, r.took, r.stdout, r.stderr)
-		}
-	})
-	return r
+	return runCommand(t, cmd, line)
 }
 
 // sums checks that the output is that of n ranks which exited with status 0.

@@ -108,8 +108,27 @@ type result struct {
 	took           time.Duration
 }
 
+// runCommand runs a command to its end. It logs the outcome, with a label, if the test fails.
+func runCommand(t *testing.T, cmd *exec.Cmd, label string) (r result) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	begin := time.Now()
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	r = result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(begin)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s: status %d after %v\n%s%s", label, r.status, r.took, r.stdout, r.stderr)
+		}
+	})
+	return r
+}
+
 // mpirun runs a job of a role on host 0.
-func (c *cluster) mpirun(t *testing.T, role string, options ...string) (r result) {
+func (c *cluster) mpirun(t *testing.T, role string, options ...string) result {
 	t.Helper()
 	command, err := softrnic()
 	require.NoError(t, err)
@@ -119,24 +138,11 @@ func (c *cluster) mpirun(t *testing.T, role string, options ...string) (r result
 	require.NoError(t, err)
 	words := append(append([]string{command, "mpirun"}, options...), self, "rank", role)
 	cmd := c.command(ctx, 0, words...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	begin := time.Now()
-	err = cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	r = result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(begin)}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("%s: status %d after %v\n%s%s", strings.Join(options, " "), r.status, r.took, r.stdout, r.stderr)
-		}
-	})
-	return r
+	return runCommand(t, cmd, strings.Join(options, " "))
 }
 
 // runHydra runs a job on two hosts by hydra, which sets no address.
-func (c *cluster) runHydra(t *testing.T, net string) (r result) {
+func (c *cluster) runHydra(t *testing.T, net string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
 	defer cancel()
@@ -144,16 +150,7 @@ func (c *cluster) runHydra(t *testing.T, net string) (r result) {
 	require.NoError(t, err)
 	cmd := c.command(ctx, 0, "mpiexec.hydra", "-iface", "eth0", "-launcher", "ssh", "-hosts", "10.77.0.1,10.77.0.2", "-ppn", "2", "-n", "4",
 		"-genv", "SOFTRNIC_MPI_NET", net, self, "rank", "sum")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	r = result{status: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("hydra: %v\n%s%s", err, r.stdout, r.stderr)
-		}
-	})
-	return r
+	return runCommand(t, cmd, "hydra")
 }
 
 // requireSums checks that n ranks exited with status 0, each with an address of its host that

@@ -2,10 +2,11 @@ package perftest
 
 import (
 	"fmt"
-	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/option"
 )
 
 // A usage has figures of the machine and the device at one time.
