@@ -169,13 +169,9 @@ func TestFinalizeContext(t *testing.T) {
 					o := o
 					o.Manager = managers[i]
 					w, err := mpi.Init(open, o)
-					if err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, err)
 					for range 2 * mpi.BoardAfter {
-						if err := w.Barrier(); err != nil {
-							t.Error(err)
-						}
+						assert.NoError(t, w.Barrier())
 					}
 					worlds <- w
 				}()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/rnic"
@@ -46,16 +47,12 @@ func closeDelivers(t *testing.T, e *ends, conns int) {
 			if n, err := io.Copy(onlyWriter{a}, stream(i, size)); n != size || err != nil {
 				t.Errorf("wrote %d of %d bytes: %v", n, size, err)
 			}
-			if err := a.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, a.Close())
 		})
 		all.Go(func() {
 			defer func() { <-room }()
 			checkStream(t, b, i, size)
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, b.Close())
 		})
 	}
 	all.Wait()

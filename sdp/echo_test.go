@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/rnic"
@@ -41,18 +42,14 @@ func echoOfOneGoroutine(t *testing.T, o sdp.Options, write, echo int) {
 		if err != nil || n != size {
 			t.Errorf("the server has echoed %d of %d bytes: %v", n, size, err)
 		}
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, b.Close())
 	})
 	all.Go(func() {
 		n, err := io.CopyBuffer(onlyWriter{a}, onlyReader{stream(1, size)}, make([]byte, write))
 		if err != nil || n != size {
 			t.Errorf("the client has written %d of %d bytes: %v", n, size, err)
 		}
-		if err := a.CloseWrite(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, a.CloseWrite())
 	})
 	checkStream(t, a, 1, size)
 	all.Wait()

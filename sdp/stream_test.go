@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/rnic"
@@ -101,9 +102,7 @@ func TestLines(t *testing.T) {
 					return
 				}
 				fmt.Fprintf(rw, "you said %s", line)
-				if err := rw.Flush(); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, rw.Flush())
 			}
 		}()
 		r := bufio.NewReader(a)
@@ -153,9 +152,7 @@ func TestRPC(t *testing.T) {
 						t.Errorf("%d: %v %v", i, *call.Reply.(*int), call.Error)
 					}
 				}
-				if err := client.Close(); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, client.Close())
 			})
 		}
 		all.Wait()
