@@ -3,7 +3,6 @@ package mpi_test
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -32,35 +31,18 @@ const grace = 5 * time.Second
 // jobOn is job with devices of the function open.
 func jobOn(t testing.TB, open func() (verbs.Device, error), n int, o mpi.Options, f func(w mpi.World) error) {
 	t.Helper()
-	ends := make(chan error, n)
-	for i, m := range pmi.NewLocal(n) {
-		go func() {
-			err := errors.New("a test of it has failed")
-			defer func() {
-				if err != nil {
-					err = fmt.Errorf("rank %d: %w", i, err)
-					_ = m.Abort(1, err.Error())
-				}
-				ends <- err
-			}()
-			o := o
-			o.Manager = m
-			err = rank(open, o, f)
-		}()
-	}
-	var errs error
-	var over <-chan time.Time
-	for range n {
-		select {
-		case err := <-ends:
-			if errs = errors.Join(errs, err); err != nil && over == nil {
-				over = time.After(grace)
+	require.NoError(t, pmi.RunLocal(n, grace, func(m pmi.Manager) error {
+		err := errors.New("a test of it has failed")
+		defer func() {
+			if err != nil {
+				_ = m.Abort(1, err.Error())
 			}
-		case <-over:
-			require.NoError(t, errors.Join(errs, errors.New("other ranks have not ended")))
-		}
-	}
-	require.NoError(t, errs)
+		}()
+		o := o
+		o.Manager = m
+		err = rank(open, o, f)
+		return err
+	}))
 }
 
 // eachRank calls f once for each of n ranks of a job, in separate goroutines, with the options of

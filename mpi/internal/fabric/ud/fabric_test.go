@@ -1,9 +1,7 @@
 package ud_test
 
 import (
-	"errors"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,23 +20,19 @@ func TestLostLastDatagram(t *testing.T) {
 		x := []int32{int32(w.Rank())}
 		got := []int32{-1}
 		if w.Rank() == 0 {
-			if err := w.Send(mpi.Of(x), 1, 1); err != nil {
-				return err
-			}
+			require.NoError(t, w.Send(mpi.Of(x), 1, 1))
 		}
-		if _, err := w.Recv(mpi.Of(got), 1-w.Rank(), 1); err != nil {
-			return err
-		}
+		_, err := w.Recv(mpi.Of(got), 1-w.Rank(), 1)
+		require.NoError(t, err)
 		if w.Rank() == 1 {
-			if err := w.Send(mpi.Of(x), 0, 1); err != nil {
-				return err
-			}
-			return equal("received", 0, got[0])
+			require.NoError(t, w.Send(mpi.Of(x), 0, 1))
+			require.EqualValues(t, 0, got[0])
+			return nil
 		}
-		if w.Stats().Probes == 0 || w.Stats().Retransmitted == 0 {
-			t.Error("the lost datagram arrived without a probe", w.Stats())
-		}
-		return equal("received", 1, got[0])
+		require.NotZero(t, w.Stats().Probes)
+		require.NotZero(t, w.Stats().Retransmitted)
+		require.EqualValues(t, 1, got[0])
+		return nil
 	})
 
 	there := make(chan struct{})
@@ -60,9 +54,7 @@ func TestMoreThanReceives(t *testing.T) {
 	const n, each, most = 4, 100, 3000
 	var resent atomic.Uint64
 	job(t, n, nothing, mpi.Options{UD: mpi.UDOptions{Receives: 16, Packets: 100}}, func(w mpi.World, dev *rnic.Device) error {
-		if err := w.Barrier(); err != nil { // so that all ranks are connected
-			return err
-		}
+		require.NoError(t, w.Barrier()) // so that all ranks are connected
 		if w.Rank() > 0 {
 			rs := make([]*mpi.Request, each)
 			for i := range rs {
@@ -73,9 +65,8 @@ func TestMoreThanReceives(t *testing.T) {
 					return err
 				}
 			}
-			if _, err := mpi.WaitAll(rs...); err != nil {
-				return err
-			}
+			_, err := mpi.WaitAll(rs...)
+			require.NoError(t, err)
 		} else {
 			for dropped(dev, "no_receive") == 0 { // which takes a short time only
 				runtime.Gosched()
@@ -84,15 +75,9 @@ func TestMoreThanReceives(t *testing.T) {
 			x := make([]int32, most)
 			for range (n - 1) * each {
 				s, err := w.Recv(mpi.Of(x), mpi.AnySource, 7)
-				if err != nil {
-					return err
-				}
-				if err := equal("number", next[s.Source], x[0]); err != nil {
-					return err
-				}
-				if err := equal("bytes", 4*(1+int(x[0])*37%most), s.Bytes); err != nil {
-					return err
-				}
+				require.NoError(t, err)
+				require.Equal(t, next[s.Source], x[0])
+				require.Equal(t, 4*(1+int(x[0])*37%most), s.Bytes)
 				next[s.Source]++
 			}
 		}
@@ -117,40 +102,28 @@ func dropped(dev *rnic.Device, why string) uint64 {
 func TestLostRank(t *testing.T) {
 	met, gone, over := make(chan struct{}, 3), make(chan struct{}), make(chan struct{})
 	job(t, 3, nothing, mpi.Options{UD: mpi.UDOptions{GiveUp: 2 * time.Second}}, func(w mpi.World, dev *rnic.Device) error {
-		if err := w.Barrier(); err != nil {
-			return err
-		}
+		require.NoError(t, w.Barrier())
 		met <- struct{}{}
 		switch w.Rank() {
 		case 2:
 			for range 3 {
 				<-met // the barrier has returned at all ranks
 			}
-			if err := dev.SetImpair("loss 100%"); err != nil {
-				return err
-			}
+			require.NoError(t, dev.SetImpair("loss 100%"))
 			close(gone)
 		case 1:
 			<-gone
-			if _, err := w.Recv(mpi.Of([]int32{1}), 0, 1); err != nil {
-				return err
-			}
+			_, err := w.Recv(mpi.Of([]int32{1}), 0, 1)
+			require.NoError(t, err)
 			close(over)
 		case 0:
 			<-gone
-			if err := w.Send(mpi.Of([]int32{1}), 2, 1); err != nil { // the send is complete when the packet has left
-				return err
-			}
+			require.NoError(t, w.Send(mpi.Of([]int32{1}), 2, 1)) // the send is complete when the packet has left
 			_, err := w.Recv(mpi.Of([]int32{1}), 2, 1)
-			if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "no reply for ") {
-				t.Error(err)
-			}
-			if err := w.Send(mpi.Of([]int32{1}), 2, 1); !errors.Is(err, mpi.ErrLost) {
-				t.Error(err)
-			}
-			if err := w.Send(mpi.Of([]int32{1}), 1, 1); err != nil {
-				return err
-			}
+			require.ErrorIs(t, err, mpi.ErrLost)
+			require.ErrorContains(t, err, "no reply for ")
+			require.ErrorIs(t, w.Send(mpi.Of([]int32{1}), 2, 1), mpi.ErrLost)
+			require.NoError(t, w.Send(mpi.Of([]int32{1}), 1, 1))
 		}
 		<-over
 		return errLeave

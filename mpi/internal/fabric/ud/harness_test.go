@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,47 +21,31 @@ import (
 func job(t testing.TB, n int, impair func(rank int) string, o mpi.Options, f func(w mpi.World, dev *rnic.Device) error) {
 	t.Helper()
 	o.Net = mpi.UD
-	var ranks sync.WaitGroup
-	errs := make([]error, n)
-	for i, m := range pmi.NewLocal(n) {
-		ranks.Go(func() {
-			o := o
-			o.Manager = m
-			errs[i] = func() error {
-				var dev *rnic.Device
-				w, err := mpi.Init(func() (_ verbs.Device, err error) {
-					dev, err = rnic.Open(rnic.Options{Impair: impair(i)})
-					return dev, err
-				}, o)
-				if err != nil {
-					return err
-				}
-				if err := f(w, dev); err == errLeave {
-					return dev.Close()
-				} else if err != nil {
-					_ = m.Abort(1, err.Error())
-					return fmt.Errorf("rank %d: %w", i, err)
-				}
-				return w.Finalize()
-			}()
-		})
-	}
-	ranks.Wait()
-	require.NoError(t, errors.Join(errs...))
+	require.NoError(t, pmi.RunLocal(n, 5*time.Second, func(m pmi.Manager) error {
+		o := o
+		o.Manager = m
+		var dev *rnic.Device
+		w, err := mpi.Init(func() (_ verbs.Device, err error) {
+			dev, err = rnic.Open(rnic.Options{Impair: impair(m.Rank())})
+			return dev, err
+		}, o)
+		if err == nil {
+			err = f(w, dev)
+		}
+		switch err {
+		case nil:
+			return w.Finalize()
+		case errLeave:
+			return dev.Close()
+		}
+		return err
+	}))
 }
 
 // errLeave is returned by f if not all ranks can finalize.
 var errLeave = errors.New("leave")
 
 func nothing(int) string { return "" }
-
-// equal is require.Equal for goroutines of ranks: it returns an error, which ends the job.
-func equal[T comparable](what string, want, got T) error {
-	if want != got {
-		return fmt.Errorf("%s: %v, not %v", what, got, want)
-	}
-	return nil
-}
 
 // book is a key-value store with the entries of one rank, and simulated entries of the others.
 type book struct {
