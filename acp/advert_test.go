@@ -108,9 +108,8 @@ func TestDirectMessagesOccur(t *testing.T) {
 						continue
 					}
 					require.NoError(t, p.Sync(ctx))
-					if _, err := ch.Send(message(n, i)).Wait(ctx); err != nil {
-						return err
-					}
+					_, err := ch.Send(message(n, i)).Wait(ctx)
+					require.NoError(t, err)
 				}
 				if p.Rank() == 0 {
 					require.EqualValues(t, count-1, p.Stats().DirectMessages)
@@ -155,9 +154,8 @@ func TestForgedDirectMessage(t *testing.T) {
 		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
 		require.NoError(t, err)
 		if p.Rank() == 0 {
-			if _, err := ch.Send([]byte("first")).Wait(ctx); err != nil {
-				return err
-			}
+			_, err := ch.Send([]byte("first")).Wait(ctx)
+			require.NoError(t, err)
 			require.True(t, ch.SayPlaced(5))
 			return p.Sync(ctx)
 		}

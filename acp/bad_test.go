@@ -87,9 +87,8 @@ func TestMisuse(t *testing.T) {
 			require.ErrorIs(t, err, acp.ErrFreed)
 			require.ErrorContains(t, err, "channel 0 from rank 0 to rank 1")
 		}
-		if _, err := free.Wait(ctx); err != nil {
-			return err
-		}
+		_, err = free.Wait(ctx)
+		require.NoError(t, err)
 		_, err = ch.Free().Wait(ctx)
 		require.ErrorIs(t, err, acp.ErrFreed)
 		return nil
@@ -142,12 +141,10 @@ func TestRegionReuse(t *testing.T) {
 						return fmt.Errorf("channel %d: %d bytes, %w", i, n, err)
 					}
 					f := out.Free()
-					if _, err := in.Free().Wait(ctx); err != nil {
-						return err
-					}
-					if _, err := f.Wait(ctx); err != nil {
-						return err
-					}
+					_, err = in.Free().Wait(ctx)
+					require.NoError(t, err)
+					_, err = f.Wait(ctx)
+					require.NoError(t, err)
 				}
 				return nil
 			}))

@@ -20,9 +20,8 @@ func TestDirectRefused(t *testing.T) {
 		var others [2]*acp.Channel
 		for i := range others {
 			var err error
-			if others[i], err = p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64, Imm: i == 1}); err != nil {
-				return err
-			}
+			others[i], err = p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64, Imm: i == 1})
+			require.NoError(t, err)
 		}
 		talk := func(from, to int) error {
 			for i := from; i < to; i++ {
@@ -50,9 +49,8 @@ func TestDirectRefused(t *testing.T) {
 			if p.Rank() == 1 {
 				use = ch.Recv
 			}
-			if _, err := use(make([]byte, 64<<10)).Wait(ctx); err != nil {
-				return err
-			}
+			_, err = use(make([]byte, 64<<10)).Wait(ctx)
+			require.NoError(t, err)
 			buf := make([]byte, n)
 			var r *acp.Request
 			if p.Rank() == 1 {
@@ -140,9 +138,8 @@ func TestLeaseOfMemory(t *testing.T) {
 					use = ch.Recv
 				}
 				for range 3 {
-					if _, err := use(make([]byte, long)).Wait(ctx); err != nil {
-						return err
-					}
+					_, err := use(make([]byte, long)).Wait(ctx)
+					require.NoError(t, err)
 				}
 				require.NoError(t, end(p, ch, base))
 				return returned(p, base)

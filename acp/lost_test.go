@@ -217,9 +217,8 @@ func TestSignalsOutliveRepair(t *testing.T) {
 		require.NoError(t, err)
 		if p.Rank() == 0 {
 			require.NoError(t, p.Complete(ctx, p.Copy(all[1], mine.GA(0), 8, acp.None)), "it is known from now on")
-			if _, err := ch.Send([]byte("first")).Wait(ctx); err != nil {
-				return err
-			}
+			_, err := ch.Send([]byte("first")).Wait(ctx)
+			require.NoError(t, err)
 		} else if _, err := ch.Recv(make([]byte, 8)).Wait(ctx); err != nil {
 			return err
 		} else if err := mine.Close(); err != nil {
@@ -239,9 +238,8 @@ func TestSignalsOutliveRepair(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			if _, err := ch.Send([]byte("second")).Wait(ctx); err != nil {
-				return err
-			}
+			_, err := ch.Send([]byte("second")).Wait(ctx)
+			require.NoError(t, err)
 			require.ErrorIs(t, p.Complete(ctx, p.Copy(all[1], mine.GA(0), 8, acp.None)), acp.ErrRegion)
 			require.NoError(t, p.Complete(ctx, p.Copy(mine.GA(0), p.StarterGA(1), 8, acp.None)), "by another connection")
 			require.Positive(t, p.Stats().Repaired)

@@ -77,9 +77,8 @@ func TestSenderComputes(t *testing.T) {
 				require.NoError(t, err)
 				if p.Rank() == 0 {
 					for i := range 5 {
-						if _, err := ch.Send(message(100, i)).Wait(ctx); err != nil {
-							return err
-						}
+						_, err := ch.Send(message(100, i)).Wait(ctx)
+						require.NoError(t, err)
 					}
 					_, err := ch.Free().Wait(ctx)
 					select {
@@ -91,14 +90,12 @@ func TestSenderComputes(t *testing.T) {
 				}
 				buf := make([]byte, 100)
 				for i := range 5 {
-					if _, err := ch.Recv(buf).Wait(ctx); err != nil {
-						return err
-					}
+					_, err := ch.Recv(buf).Wait(ctx)
+					require.NoError(t, err)
 					require.Equal(t, message(100, i), buf)
 				}
-				if _, err := ch.Free().Wait(ctx); err != nil {
-					return err
-				}
+				_, err = ch.Free().Wait(ctx)
+				require.NoError(t, err)
 				close(arrived)
 				return nil
 			}))

@@ -265,12 +265,10 @@ func TestBoardBesideGroup(t *testing.T) {
 			if w.Rank() == 1 {
 				err = w.Barrier()
 			}
-			if err = errors.Join(err, <-asleep); err != nil {
-				return err
-			}
-			if _, err := w.Sendrecv(mpi.Of([]byte{0}), (w.Rank()+1)%3, 1, mpi.Of([]byte{0}), (w.Rank()+2)%3, 1); err != nil {
-				return err
-			}
+			err = errors.Join(err, <-asleep)
+			require.NoError(t, err)
+			_, err := w.Sendrecv(mpi.Of([]byte{0}), (w.Rank()+1)%3, 1, mpi.Of([]byte{0}), (w.Rank()+2)%3, 1)
+			require.NoError(t, err)
 		}
 		return nil
 	})

@@ -74,9 +74,8 @@ func TestTooManyCommunicators(t *testing.T) {
 		kept, err := first.BarrierInit()
 		require.NoError(t, err)
 		require.NoError(t, first.Free())
-		if _, err := r.Wait(); err != nil {
-			return err
-		}
+		_, err = r.Wait()
+		require.NoError(t, err)
 		full()
 		require.NoError(t, kept.Free())
 		second, err := w.Dup()
@@ -93,9 +92,8 @@ func TestGoroutines(t *testing.T) {
 		comms := make([]*mpi.Comm, goroutines)
 		for i := range comms {
 			var err error
-			if comms[i], err = w.Dup(); err != nil {
-				return err
-			}
+			comms[i], err = w.Dup()
+			require.NoError(t, err)
 		}
 		errs := make([]error, goroutines)
 		var all sync.WaitGroup

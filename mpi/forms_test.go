@@ -123,9 +123,8 @@ func TestBackground(t *testing.T) {
 				require.NoError(t, err)
 				rs[i] = nil
 			}
-			if _, err := mpi.WaitAll(rs...); err != nil {
-				return err
-			}
+			_, err = mpi.WaitAll(rs...)
+			require.NoError(t, err)
 			require.EqualValues(t, (w.Rank()+1)%n, got[0])
 			for i := range calls {
 				require.EqualValues(t, i*n*(n-1)/2, sums[i])
@@ -185,9 +184,8 @@ func TestPersistent(t *testing.T) {
 			rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 			require.NoError(t, mpi.StartAll(list...))
 			require.ErrorIs(t, all.Start(), mpi.ErrRequest)
-			if _, err := mpi.WaitAll(rs...); err != nil {
-				return err
-			}
+			_, err := mpi.WaitAll(rs...)
+			require.NoError(t, err)
 			require.EqualValues(t, before*round, in[0])
 			require.EqualValues(t, round*n*(n-1)/2, sum[0])
 		}

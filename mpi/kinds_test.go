@@ -44,17 +44,15 @@ func TestKinds(t *testing.T) {
 							for late := range 2 {
 								if w.Rank() == 0 {
 									if late == 0 { // the receive is posted
-										if _, err := w.Recv(mpi.Buffer{}, 1, 4); err != nil {
-											return err
-										}
+										_, err := w.Recv(mpi.Buffer{}, 1, 4)
+										require.NoError(t, err)
 									}
 									require.NoError(t, send())
 									continue
 								}
 								if late == 1 {
-									if _, err := w.Probe(0, 3); err != nil {
-										return err
-									}
+									_, err := w.Probe(0, 3)
+									require.NoError(t, err)
 								}
 								r, err := w.Irecv(c.recv, mpi.AnySource, 3)
 								if err == nil && late == 0 {

@@ -58,9 +58,8 @@ func TestManyQueuedAlltoalls(t *testing.T) {
 				for i, c := range comms {
 					kept[i] = newSwap(c, 700, i)
 					var err error
-					if requests[i], err = c.AlltoallInit(kept[i].buffers()); err != nil {
-						return err
-					}
+					requests[i], err = c.AlltoallInit(kept[i].buffers())
+					require.NoError(t, err)
 				}
 				rng := rand.New(rand.NewPCG(1, uint64(w.Rank())))
 				for round := range rounds {

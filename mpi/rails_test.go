@@ -35,9 +35,8 @@ func TestRails(t *testing.T) {
 					for j := range out {
 						out[j] = uint64(w.Rank())<<40 | uint64(i)<<32 | uint64(j)
 					}
-					if _, err := w.Sendrecv(mpi.Of(out), next, 1, mpi.Of(in), last, 1); err != nil {
-						return err
-					}
+					_, err := w.Sendrecv(mpi.Of(out), next, 1, mpi.Of(in), last, 1)
+					require.NoError(t, err)
 					for j := range out {
 						out[j] += uint64(last-w.Rank()) << 40
 					}

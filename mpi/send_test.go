@@ -32,9 +32,8 @@ func pingPong(t *testing.T, o mpi.Options) {
 					require.Equal(t, mpi.Status{Source: 1, Tag: 6, Bytes: n}, s)
 					require.True(t, bytes.Equal(sent, b), "%d bytes", n)
 				} else {
-					if _, err := w.Recv(mpi.Of(b), mpi.AnySource, mpi.AnyTag); err != nil {
-						return err
-					}
+					_, err := w.Recv(mpi.Of(b), mpi.AnySource, mpi.AnyTag)
+					require.NoError(t, err)
 					require.NoError(t, w.Send(mpi.Of(b), 0, 6))
 				}
 			}
@@ -67,14 +66,12 @@ func TestBurst(t *testing.T) {
 					var err error
 					x := make([]int32, 1+i%400) // some together, some alone
 					x[0] = int32(i)
-					if rs[i], err = w.Isend(mpi.Of(x), 0, 7); err != nil {
-						return err
-					}
+					rs[i], err = w.Isend(mpi.Of(x), 0, 7)
+					require.NoError(t, err)
 				}
 				if w.Rank() > 1 {
-					if _, err := w.Recv(mpi.Of([]byte{0}), w.Rank()-1, 8); err != nil {
-						return err
-					}
+					_, err := w.Recv(mpi.Of([]byte{0}), w.Rank()-1, 8)
+					require.NoError(t, err)
 				}
 				if err := w.Send(mpi.Of([]byte{1}), (w.Rank()+1)%n, 8); err != nil { // a chain that ends at 0
 					return err
@@ -82,9 +79,8 @@ func TestBurst(t *testing.T) {
 				_, err := mpi.WaitAll(rs...)
 				return err
 			}
-			if _, err := w.Recv(mpi.Of([]byte{0}), n-1, 8); err != nil {
-				return err
-			}
+			_, err := w.Recv(mpi.Of([]byte{0}), n-1, 8)
+			require.NoError(t, err)
 			next := make([]int32, n)
 			x := make([]int32, 400)
 			for range (n - 1) * each {

@@ -141,9 +141,7 @@ func TestHeld(t *testing.T) {
 		if p.Rank() == 1 {
 			release, err := s.HoldHeap(ctx, 0)
 			require.NoError(t, err)
-			if err = errors.Join(p.Sync(ctx), p.Sync(ctx), release(), p.Sync(ctx)); err != nil {
-				return err
-			}
+			require.NoError(t, errors.Join(p.Sync(ctx), p.Sync(ctx), release(), p.Sync(ctx)))
 			return s.Close(ctx)
 		}
 		require.NoError(t, p.Sync(ctx))

@@ -61,9 +61,8 @@ func TestMoreThanReceives(t *testing.T) {
 				x := make([]int32, 1+i*37%most)
 				x[0] = int32(i)
 				var err error
-				if rs[i], err = w.Isend(mpi.Of(x), 0, 7); err != nil {
-					return err
-				}
+				rs[i], err = w.Isend(mpi.Of(x), 0, 7)
+				require.NoError(t, err)
 			}
 			_, err := mpi.WaitAll(rs...)
 			require.NoError(t, err)
