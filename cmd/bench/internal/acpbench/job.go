@@ -19,9 +19,7 @@ type Config struct {
 const roundTimeout = time.Minute
 
 // A Job is a set of rank processes that wait for requests. It is used by one goroutine only.
-type Job struct {
-	g *proc.Group
-}
+type Job struct{ *proc.Group }
 
 // Open starts the processes and joins them to a job. Each has its own CPU as long as there are
 // enough. The caller must close the job.
@@ -35,13 +33,6 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 		return nil, err
 	}
 	return &Job{g}, nil
-}
-
-// Close ends the processes. It is idempotent.
-func (j *Job) Close() { j.g.Close() }
-
-func (j *Job) callRanks(ctx context.Context, r request) ([]reply, error) {
-	return proc.Call[request, reply](ctx, j.g, r)
 }
 
 // A Channel has the parameters of the two channels between ranks 0 and 1.
@@ -60,16 +51,10 @@ func (c Channel) channelOptions(slots int) acp.ChannelOptions {
 // is the median in microseconds of half a round trip. All times are added to into, unless it is
 // nil.
 func (j *Job) PingPong(c Channel, size, iters int, into *measure.Latency) measure.Round {
-	return func(ctx context.Context) (float64, error) {
-		ranks, err := j.callRanks(ctx, request{Ping: &pingRound{Channel: c, Size: size, Iters: iters}})
-		if err != nil {
-			return 0, err
-		}
-		if into != nil {
-			into.Merge(ranks[0].Latency)
-		}
-		return ranks[0].Latency.Median(), nil
-	}
+	return measure.MedianRounds(into, func(ctx context.Context) (*measure.Latency, error) {
+		first, err := proc.CallFirst[request, reply](ctx, j.Group, request{Ping: &pingRound{Channel: c, Size: size, Iters: iters}})
+		return first.Latency, err
+	})
 }
 
 // Stream returns rounds in which count messages go to rank 1, several of them in flight. The
@@ -98,7 +83,7 @@ func (j *Job) Copies(d Direction, size, iters int) measure.Round {
 // microseconds: the time from the creation until the sender's first message is sent, and the
 // time that the receiver takes to free its side after the sender has freed its own.
 func (j *Job) Connect(ctx context.Context, c Channel, count int) (connect, free float64, err error) {
-	ranks, err := j.callRanks(ctx, request{Connect: &connectRound{Channel: c, Count: count}})
+	ranks, err := proc.Call[request, reply](ctx, j.Group, request{Connect: &connectRound{Channel: c, Count: count}})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -108,10 +93,7 @@ func (j *Job) Connect(ctx context.Context, c Channel, count int) (connect, free 
 // figureRounds returns rounds of a request to which rank 0 replies with the figure.
 func (j *Job) figureRounds(r request) measure.Round {
 	return func(ctx context.Context) (float64, error) {
-		ranks, err := j.callRanks(ctx, r)
-		if err != nil {
-			return 0, err
-		}
-		return ranks[0].Figure, nil
+		first, err := proc.CallFirst[request, reply](ctx, j.Group, r)
+		return first.Figure, err
 	}
 }

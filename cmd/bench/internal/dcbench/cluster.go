@@ -24,8 +24,8 @@ type Config struct {
 
 // A Cluster is a set of processes that wait for requests. It is used by one goroutine only.
 type Cluster struct {
+	*proc.Group
 	transport sdpbench.Transport
-	g         *proc.Group
 }
 
 // Open starts the processes. The caller must close the cluster.
@@ -47,11 +47,8 @@ func Open(ctx context.Context, c Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{c.Transport, g}, nil
+	return &Cluster{g, c.Transport}, nil
 }
-
-// Close ends the processes. It is idempotent.
-func (c *Cluster) Close() { c.g.Close() }
 
 // A Result is the measurement of a run.
 type Result struct {
@@ -63,7 +60,7 @@ type Result struct {
 // Run runs the application on a data set. An image that differs from the reference image of the
 // data set is an error.
 func (c *Cluster) Run(ctx context.Context, d *DataSet) (Result, error) {
-	members, err := proc.Call[request, reply](ctx, c.g, request{App: d.app, Path: d.path, UnitSize: d.unitSize})
+	members, err := proc.Call[request, reply](ctx, c.Group, request{App: d.app, Path: d.path, UnitSize: d.unitSize})
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.transport, err)
 	}

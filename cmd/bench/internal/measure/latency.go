@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -38,6 +39,21 @@ func (l *Latency) Median() float64 { return l.Stats().P50 }
 
 // Mean returns the average in microseconds, or 0 if l is empty.
 func (l *Latency) Mean() float64 { return l.h.Mean() / 1e3 }
+
+// MedianRounds returns rounds whose figure is the median of the times that round returns, in
+// microseconds. All times are added to into, unless it is nil.
+func MedianRounds(into *Latency, round func(context.Context) (*Latency, error)) Round {
+	return func(ctx context.Context) (float64, error) {
+		l, err := round(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if into != nil {
+			into.Merge(l)
+		}
+		return l.Median(), nil
+	}
+}
 
 // Stats returns the statistics of the histogram in microseconds.
 func (l *Latency) Stats() Stats {

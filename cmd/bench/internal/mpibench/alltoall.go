@@ -33,7 +33,7 @@ type Memory struct {
 // Memory returns the average over the ranks, after an Alltoall in which all ranks communicate
 // with each other.
 func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
-	ranks, err := proc.Call[request, reply](ctx, j.g, request{Memory: true})
+	ranks, err := proc.Call[request, reply](ctx, j.Group, request{Memory: true})
 	if err != nil {
 		return Memory{}, fmt.Errorf("%s: %w", j.Transport, err)
 	}

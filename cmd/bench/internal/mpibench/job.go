@@ -28,8 +28,8 @@ const roundTimeout = 5 * time.Minute
 
 // A Job is a set of rank processes that wait for requests. It is used by one goroutine only.
 type Job struct {
+	*proc.Group
 	Config
-	g *proc.Group
 }
 
 // Open starts the processes and joins them to a job. Each has its own CPU if there are enough;
@@ -46,18 +46,15 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Job{c, g}, nil
+	return &Job{g, c}, nil
 }
 
-// Close ends the processes. It is idempotent.
-func (j *Job) Close() { j.g.Close() }
-
 func (j *Job) callRanks(ctx context.Context, r request) (reply, error) {
-	ranks, err := proc.Call[request, reply](ctx, j.g, r)
+	first, err := proc.CallFirst[request, reply](ctx, j.Group, r)
 	if err != nil {
-		return reply{}, fmt.Errorf("%s: %w", j.Transport, err)
+		err = fmt.Errorf("%s: %w", j.Transport, err)
 	}
-	return ranks[0], nil
+	return first, err
 }
 
 // OSU runs one OSU benchmark with one size.

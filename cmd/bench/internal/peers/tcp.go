@@ -14,7 +14,7 @@ const roleTCP = "tcp"
 
 // TCP is a session of two processes with a connection of Go's net package: the baseline without
 // an adapter.
-type TCP struct{ g *proc.Group }
+type TCP struct{ *proc.Group }
 
 type tcpArgs struct{ Size int }
 
@@ -39,24 +39,13 @@ func OpenTCP(ctx context.Context, size int) (*TCP, error) {
 
 // Latency returns half a round trip in microseconds, the median of iters.
 func (s *TCP) Latency(ctx context.Context, iters int) (float64, error) {
-	return s.callWorkers(ctx, tcpOrder{Iters: iters})
+	return proc.CallFirst[tcpOrder, float64](ctx, s.Group, tcpOrder{Iters: iters})
 }
 
 // Bandwidth returns the bandwidth of a one-way stream of bytes, in MB/s.
 func (s *TCP) Bandwidth(ctx context.Context, bytes int) (float64, error) {
-	return s.callWorkers(ctx, tcpOrder{Bytes: bytes})
+	return proc.CallFirst[tcpOrder, float64](ctx, s.Group, tcpOrder{Bytes: bytes})
 }
-
-func (s *TCP) callWorkers(ctx context.Context, o tcpOrder) (float64, error) {
-	out, err := proc.Call[tcpOrder, float64](ctx, s.g, o)
-	if err != nil {
-		return 0, err
-	}
-	return out[0], nil
-}
-
-// Close ends both processes. It is idempotent.
-func (s *TCP) Close() { s.g.Close() }
 
 func serveTCP(ctx context.Context, w *proc.Worker, a tcpArgs) error {
 	c, err := connectTCP(ctx, w)

@@ -212,6 +212,15 @@ func (g *Group) addExchangeValue(rank int, value json.RawMessage) error {
 	return nil
 }
 
+// CallFirst is a Call that returns the reply of rank 0.
+func CallFirst[Req, Resp any](ctx context.Context, g *Group, req Req) (first Resp, err error) {
+	all, err := Call[Req, Resp](ctx, g, req)
+	if err != nil {
+		return first, err
+	}
+	return all[0], nil
+}
+
 // Call sends req to every worker and returns their replies in rank order. It fails when a
 // worker fails, when ctx ends, or after the timeout of the group. The group cannot be used
 // after a failure.

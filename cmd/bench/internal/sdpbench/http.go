@@ -29,8 +29,8 @@ type HTTPConfig struct {
 // HTTP is two processes: a server of package net/http with default settings, and its clients.
 // It is used by one goroutine only.
 type HTTP struct {
+	*proc.Group
 	transport Transport
-	g         *proc.Group
 }
 
 // An httpRound makes the clients send requests for the given time.
@@ -52,20 +52,17 @@ func OpenHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &HTTP{c.Transport, g}, nil
+	return &HTTP{g, c.Transport}, nil
 }
-
-// Close ends both processes. It is idempotent.
-func (h *HTTP) Close() { h.g.Close() }
 
 // RequestRate runs the clients for d and returns the number of requests per second. Every
 // response is verified.
 func (h *HTTP) RequestRate(ctx context.Context, d time.Duration) (float64, error) {
-	ends, err := proc.Call[httpRound, httpReply](ctx, h.g, httpRound{d})
+	clients, err := proc.CallFirst[httpRound, httpReply](ctx, h.Group, httpRound{d})
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", h.transport, err)
 	}
-	return float64(ends[0].Requests) / ends[0].Elapsed.Seconds(), nil
+	return float64(clients.Requests) / clients.Elapsed.Seconds(), nil
 }
 
 // Rounds returns RequestRate for measure.Alternate.

@@ -54,8 +54,8 @@ type Config struct {
 
 // A Pair is two connected processes that wait for requests. It is used by one goroutine only.
 type Pair struct {
+	*proc.Group
 	transport Transport
-	g         *proc.Group
 }
 
 // Open starts the two processes and connects them. The caller must close the pair.
@@ -68,14 +68,11 @@ func Open(ctx context.Context, c Config) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pair{c.Transport, g}, nil
+	return &Pair{g, c.Transport}, nil
 }
 
-// Close ends both processes. It is idempotent.
-func (p *Pair) Close() { p.g.Close() }
-
 func (p *Pair) callBoth(ctx context.Context, r request) ([]reply, error) {
-	ends, err := proc.Call[request, reply](ctx, p.g, r)
+	ends, err := proc.Call[request, reply](ctx, p.Group, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.transport, err)
 	}
@@ -95,7 +92,7 @@ func (p *Pair) Ping(ctx context.Context, size, iters int) (*measure.Latency, err
 // PingRounds returns Ping for measure.Alternate. The figure is the median in microseconds. All
 // times are added to into, unless it is nil.
 func (p *Pair) PingRounds(size, iters int, into *measure.Latency) measure.Round {
-	return medianRound(into, func(ctx context.Context) (*measure.Latency, error) { return p.Ping(ctx, size, iters) })
+	return measure.MedianRounds(into, func(ctx context.Context) (*measure.Latency, error) { return p.Ping(ctx, size, iters) })
 }
 
 // A Burst is a burst of messages, and the computation of both sides behind it.
@@ -116,20 +113,5 @@ func (p *Pair) Bursts(ctx context.Context, b Burst, rounds int) (*measure.Latenc
 
 // BurstRounds returns Bursts for measure.Alternate.
 func (p *Pair) BurstRounds(b Burst, rounds int, into *measure.Latency) measure.Round {
-	return medianRound(into, func(ctx context.Context) (*measure.Latency, error) { return p.Bursts(ctx, b, rounds) })
-}
-
-// medianRound returns a round whose figure is the median of the times of round, in
-// microseconds.
-func medianRound(into *measure.Latency, round func(context.Context) (*measure.Latency, error)) measure.Round {
-	return func(ctx context.Context) (float64, error) {
-		l, err := round(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if into != nil {
-			into.Merge(l)
-		}
-		return l.Median(), nil
-	}
+	return measure.MedianRounds(into, func(ctx context.Context) (*measure.Latency, error) { return p.Bursts(ctx, b, rounds) })
 }

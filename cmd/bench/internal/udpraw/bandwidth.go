@@ -50,8 +50,8 @@ func (f Flow) PacketsPerSecond() float64 { return measure.PerSecond(f.Packets, f
 // A Bandwidth is a session of two processes, a source and a sink, which wait for requests. It
 // is used by one goroutine only.
 type Bandwidth struct {
+	*proc.Group
 	o          BandwidthOptions
-	g          *proc.Group
 	creditFile string
 	round      uint64
 }
@@ -77,7 +77,7 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 	defer b.removeCreditFile() // both processes have it open after the first round
 	args := bandwidthArgs{b.o, b.creditFile}
 	var err error
-	b.g, err = proc.Start(ctx, proc.Options{Pin: true},
+	b.Group, err = proc.Start(ctx, proc.Options{Pin: true},
 		proc.Spec{Name: worker, Role: roleSource, Args: args},
 		proc.Spec{Name: worker, Role: roleSink, Args: args})
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *Bandwidth) Round(ctx context.Context, d time.Duration) (Flow, error) {
 
 func (b *Bandwidth) runTrial(ctx context.Context, d time.Duration, batch, window int) (Flow, error) {
 	b.round++
-	ends, err := proc.Call[bandwidthRound, Flow](ctx, b.g, bandwidthRound{b.round, d, batch, window})
+	ends, err := proc.Call[bandwidthRound, Flow](ctx, b.Group, bandwidthRound{b.round, d, batch, window})
 	if err != nil {
 		return Flow{}, err
 	}
@@ -120,9 +120,6 @@ func (b *Bandwidth) Rounds(d time.Duration, figure func(Flow) float64) measure.R
 		return figure(f), nil
 	}
 }
-
-// Close ends both processes. It is idempotent.
-func (b *Bandwidth) Close() { b.g.Close() }
 
 func (b *Bandwidth) removeCreditFile() {
 	if b.creditFile != "" {

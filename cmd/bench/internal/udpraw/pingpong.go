@@ -39,7 +39,7 @@ func init() { proc.RegisterArgs(worker, rolePinger, servePingPong) }
 
 // A PingPong is a session of two processes that exchange one packet back and forth on request.
 // It is used by one goroutine only.
-type PingPong struct{ g *proc.Group }
+type PingPong struct{ *proc.Group }
 
 // OpenPingPong starts the two processes. Packets have size bytes of UDP payload, including
 // headers. The caller must close the session.
@@ -60,30 +60,14 @@ func OpenPingPong(ctx context.Context, mode Mode, size int) (*PingPong, error) {
 
 // Round runs iters round trips and returns half of each round-trip time.
 func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, error) {
-	ends, err := proc.Call[int, *measure.Latency](ctx, p.g, iters)
-	if err != nil {
-		return nil, err
-	}
-	return ends[0], nil
+	return proc.CallFirst[int, *measure.Latency](ctx, p.Group, iters)
 }
 
 // LatencyRounds returns Round for measure.Alternate. The figure is the median in microseconds.
 // All times are added to into, unless it is nil.
 func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round {
-	return func(ctx context.Context) (float64, error) {
-		l, err := p.Round(ctx, iters)
-		if err != nil {
-			return 0, err
-		}
-		if into != nil {
-			into.Merge(l)
-		}
-		return l.Median(), nil
-	}
+	return measure.MedianRounds(into, func(ctx context.Context) (*measure.Latency, error) { return p.Round(ctx, iters) })
 }
-
-// Close ends both processes. It is idempotent.
-func (p *PingPong) Close() { p.g.Close() }
 
 func servePingPong(ctx context.Context, w *proc.Worker, a pingArgs) error {
 	open := openSocket

@@ -31,7 +31,7 @@ type GatherOptions struct {
 }
 
 // A Gather is a root and its senders, each a process. It is used by one goroutine only.
-type Gather struct{ g *proc.Group }
+type Gather struct{ *proc.Group }
 
 const (
 	roleRoot   = "root"
@@ -54,21 +54,11 @@ func OpenGather(ctx context.Context, o GatherOptions) (*Gather, error) {
 	return &Gather{g}, nil
 }
 
-// Round gathers iters times and returns the times at the root, from the start message until
-// every message is at its destination.
-func (g *Gather) Round(ctx context.Context, iters int) (*measure.Latency, error) {
-	all, err := proc.Call[int, *measure.Latency](ctx, g.g, iters)
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
-}
-
-// LatencyRounds returns Round for measure.Alternate. The figure is the median in microseconds.
-// All times are added to into, unless it is nil.
+// LatencyRounds returns rounds of iters gathers for measure.Alternate. The figure is the median
+// in microseconds of the time at the root, from the start message until every message is at its
+// destination. All times are added to into, unless it is nil.
 func (g *Gather) LatencyRounds(iters int, into *measure.Latency) measure.Round {
-	return medianRound(g.Round, iters, into)
+	return measure.MedianRounds(into, func(ctx context.Context) (*measure.Latency, error) {
+		return proc.CallFirst[int, *measure.Latency](ctx, g.Group, iters)
+	})
 }
-
-// Close ends all processes. It is idempotent.
-func (g *Gather) Close() { g.g.Close() }

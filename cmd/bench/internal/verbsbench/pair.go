@@ -29,8 +29,8 @@ type Config struct {
 // A Pair is two processes with a device each, which wait for requests. It is used by one
 // goroutine only.
 type Pair struct {
-	g    *proc.Group
-	next int
+	*proc.Group
+	next int // number of the next target
 }
 
 // OpenPair starts the two processes. The caller must close the pair, which closes every target.
@@ -43,11 +43,8 @@ func OpenPair(ctx context.Context, c Config) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pair{g: g}, nil
+	return &Pair{Group: g}, nil
 }
-
-// Close ends both processes. It is idempotent.
-func (p *Pair) Close() { p.g.Close() }
 
 // A targetHandle is the parent's handle of one target on both sides.
 type targetHandle struct {
@@ -59,14 +56,29 @@ type targetHandle struct {
 func (p *Pair) openTarget(ctx context.Context, r request) (targetHandle, []reply, error) {
 	p.next++
 	r.Target = p.next
-	ends, err := proc.Call[request, reply](ctx, p.g, r)
+	ends, err := proc.Call[request, reply](ctx, p.Group, r)
 	return targetHandle{p, r.Target}, ends, err
 }
 
 // Close frees the resources of the target on both sides.
 func (s targetHandle) Close(ctx context.Context) error {
-	_, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, Close: true})
+	_, err := s.callFirst(ctx, request{Close: true})
 	return err
+}
+
+// callFirst requests something of the target on both sides and returns the reply of rank 0.
+func (s targetHandle) callFirst(ctx context.Context, r request) (reply, error) {
+	r.Target = s.id
+	return proc.CallFirst[request, reply](ctx, s.pair.Group, r)
+}
+
+// latencyRounds returns rounds of iters messages or operations. The figure is the median in
+// microseconds. All times are added to into, unless it is nil.
+func (s targetHandle) latencyRounds(iters int, into *measure.Latency) measure.Round {
+	return measure.MedianRounds(into, func(ctx context.Context) (*measure.Latency, error) {
+		first, err := s.callFirst(ctx, request{Iters: iters})
+		return first.Latency, err
+	})
 }
 
 // PingOptions are the options of OpenPingPong. Op and Size are required.
@@ -89,35 +101,11 @@ func (p *Pair) OpenPingPong(ctx context.Context, o PingOptions) (*PingPong, erro
 	return &PingPong{s}, nil
 }
 
-// Round runs iters round trips and returns half of each round-trip time, or the whole for reads
-// and atomics.
-func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, error) {
-	ends, err := proc.Call[request, reply](ctx, p.pair.g, request{Target: p.id, Iters: iters})
-	if err != nil {
-		return nil, err
-	}
-	return ends[0].Latency, nil
-}
-
-// LatencyRounds returns Round for measure.Alternate. The figure is the median in microseconds.
-// All times are added to into, unless it is nil.
+// LatencyRounds returns rounds of iters round trips for measure.Alternate. The figure is the
+// median in microseconds of half a round trip, for reads and atomics of a whole one. All times
+// are added to into, unless it is nil.
 func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round {
-	return medianRound(p.Round, iters, into)
-}
-
-// medianRound returns a round whose figure is the median of the times of round, in
-// microseconds.
-func medianRound(round func(context.Context, int) (*measure.Latency, error), iters int, into *measure.Latency) measure.Round {
-	return func(ctx context.Context) (float64, error) {
-		l, err := round(ctx, iters)
-		if err != nil {
-			return 0, err
-		}
-		if into != nil {
-			into.Merge(l)
-		}
-		return l.Median(), nil
-	}
+	return p.latencyRounds(iters, into)
 }
 
 // StreamOptions are the options of OpenStream. Data flows from rank 0 to rank 1, for RCRead
@@ -167,11 +155,11 @@ func (p *Pair) OpenStream(ctx context.Context, o StreamOptions) (*Stream, error)
 
 // Round streams messages for d.
 func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
-	ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, For: d})
+	first, err := s.callFirst(ctx, request{For: d})
 	if err != nil {
 		return Flow{}, err
 	}
-	f := *ends[0].Flow
+	f := *first.Flow
 	s.sent += f.Sent
 	s.lost += f.Lost
 	return f, nil

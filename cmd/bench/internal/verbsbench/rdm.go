@@ -57,24 +57,18 @@ func (p *Pair) OpenRDM(ctx context.Context, o RDMOptions) (*RDM, error) {
 // figure is the median in microseconds of half a round trip, for reads of a whole one. All
 // times are added to into, unless it is nil.
 func (s *RDM) LatencyRounds(iters int, into *measure.Latency) measure.Round {
-	return medianRound(func(ctx context.Context, iters int) (*measure.Latency, error) {
-		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, Iters: iters})
-		if err != nil {
-			return nil, err
-		}
-		return ends[0].Latency, nil
-	}, iters, into)
+	return s.latencyRounds(iters, into)
 }
 
 // BandwidthRounds returns rounds of length d with many operations in flight. The figure is the
 // bandwidth in MB/s.
 func (s *RDM) BandwidthRounds(d time.Duration) measure.Round {
 	return func(ctx context.Context) (float64, error) {
-		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, For: d})
+		first, err := s.callFirst(ctx, request{For: d})
 		if err != nil {
 			return 0, err
 		}
-		return ends[0].Flow.MBps(), nil
+		return first.Flow.MBps(), nil
 	}
 }
 
