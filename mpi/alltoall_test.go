@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
-	"github.com/softrnic/softrnic/rnic"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // exchange is one call of Alltoall. number counts the calls with the same data.
@@ -209,35 +206,14 @@ func TestAlltoallMismatch(t *testing.T) {
 	})
 }
 
-// lossy opens devices that drop 1 % of all packets, which lost counts.
-func lossy(seed int) (open func() (verbs.Device, error), lost func() uint64) {
-	var mu sync.Mutex
-	var devs []*rnic.Device
-	open = func() (verbs.Device, error) {
-		d, err := rnic.Open(rnic.Options{Impair: fmt.Sprintf("loss 1%% seed %d", seed)})
-		mu.Lock()
-		defer mu.Unlock()
-		devs = append(devs, d)
-		return d, err
-	}
-	return open, func() (n uint64) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, d := range devs {
-			n += d.Inspect().Faults.Counters.Lost
-		}
-		return n
-	}
-}
-
 func TestAlltoallLoss(t *testing.T) {
-	open, lost := lossy(3)
+	open, faults := impaired("loss 1% seed 3")
 	jobOn(t, open, 4, mpi.Options{}, func(w mpi.World) error {
 		return everyAlltoall(w, []int{40, 30_000}, "rdma", "direct", "rtsrtr")
 	})
 	jobOn(t, open, 4, mpi.Options{Net: mpi.Hybrid, RCLimit: 2}, func(w mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "hybrid") })
 	jobOn(t, open, 3, mpi.Options{Net: mpi.UD}, func(w mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "ud") })
-	require.NotZero(t, lost())
+	require.NotZero(t, faults().Lost)
 }
 
 // TestAlltoallLostRank fails a rank during calls and checks that all other ranks get an error in

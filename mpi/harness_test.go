@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/counters"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rnic"
@@ -17,6 +18,27 @@ import (
 )
 
 func open() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
+
+// impaired opens devices with impairments, and returns their faults so far.
+func impaired(spec string) (open func() (verbs.Device, error), faults func() rnic.FaultCounters) {
+	var mu sync.Mutex
+	var devs []*rnic.Device
+	open = func() (verbs.Device, error) {
+		d, err := rnic.Open(rnic.Options{Impair: spec})
+		mu.Lock()
+		defer mu.Unlock()
+		devs = append(devs, d)
+		return d, err
+	}
+	return open, func() (sum rnic.FaultCounters) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, d := range devs {
+			counters.Add(&sum, d.Inspect().Faults.Counters)
+		}
+		return sum
+	}
+}
 
 // job runs f on n ranks in this process, each with a device of its own.
 func job(t testing.TB, n int, o mpi.Options, f func(w mpi.World) error) {

@@ -172,13 +172,13 @@ func TestLoss(t *testing.T) {
 	for i, name := range append(slices.Clone(everyName), "messages", "split", "messages") {
 		list = append(list, step{name: name, form: i % 3, on: i, t: trial{n: []int{3, 2000}[i%2], strided: i%3 == 1, root: i % n}, colors: []int{0, 1, 1, 0}})
 	}
-	open, lost := lossy(seed)
+	open, faults := impaired(fmt.Sprintf("loss 1%% seed %d", seed))
 	jobOn(t, open, n, mpi.Options{Check: true, NoShared: true}, func(w mpi.World) error {
 		for range 4 {
 			require.NoError(t, run(w, list))
 		}
 		require.NoError(t, w.Barrier())
-		require.NotZero(t, lost())
+		require.NotZero(t, faults().Lost)
 		return nil
 	})
 }

@@ -44,7 +44,7 @@ func (s *swap) waitAndCheck(r *mpi.Request) error {
 // the same at all ranks.
 func TestManyQueuedAlltoalls(t *testing.T) {
 	const n, rounds = 4, 3
-	loss, lost := lossy(5)
+	loss, faults := impaired("loss 1% seed 5")
 	for name, open := range map[string]func() (verbs.Device, error){"clean": open, "loss": loss} {
 		t.Run(name, func(t *testing.T) {
 			jobOn(t, open, n, inTurns, func(w mpi.World) error {
@@ -77,7 +77,7 @@ func TestManyQueuedAlltoalls(t *testing.T) {
 			})
 		})
 	}
-	require.NotZero(t, lost())
+	require.NotZero(t, faults().Lost)
 }
 
 // allInLine makes calls on all communicators and waits for them.

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/rnic"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // datagrams are options with Check over UD.
@@ -40,17 +38,9 @@ func programOfAllCalls(n int) (list []step) {
 func TestImpairedUD(t *testing.T) {
 	const n, seed = 4, 5
 	t.Logf("seed %d", seed)
-	var mu sync.Mutex
-	var devs []*rnic.Device
-	bad := func() (verbs.Device, error) {
-		d, err := rnic.Open(rnic.Options{Impair: fmt.Sprintf("loss 5%% duplicate 2%% delay 200us reorder 95%% seed %d", seed)})
-		mu.Lock()
-		defer mu.Unlock()
-		devs = append(devs, d)
-		return d, err
-	}
+	open, faults := impaired(fmt.Sprintf("loss 5%% duplicate 2%% delay 200us reorder 95%% seed %d", seed))
 	var sum sync.Map
-	jobOn(t, bad, n, datagrams, func(w mpi.World) error {
+	jobOn(t, open, n, datagrams, func(w mpi.World) error {
 		for range 2 {
 			require.NoError(t, run(w, programOfAllCalls(n)))
 		}
@@ -65,11 +55,6 @@ func TestImpairedUD(t *testing.T) {
 		_, some := sum.Load(what)
 		require.True(t, some, "no rank has: %s", what)
 	}
-	lost, late := uint64(0), uint64(0)
-	for _, d := range devs {
-		c := d.Inspect().Faults.Counters
-		lost, late = lost+c.Lost, late+c.Delayed
-	}
-	require.NotZero(t, lost)
-	require.NotZero(t, late)
+	require.NotZero(t, faults().Lost)
+	require.NotZero(t, faults().Delayed)
 }

@@ -1,6 +1,7 @@
 package mpi_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,9 +91,9 @@ func TestWinLoss(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for name, o := range map[string]mpi.Options{"direct": {}, "messages": {OneSided: mpi.Messages}} {
 		t.Run(name, func(t *testing.T) {
-			open, lost := lossy(seed)
+			open, faults := impaired(fmt.Sprintf("loss 1%% seed %d", seed))
 			jobOn(t, open, n, o, func(w mpi.World) error { return countTogether(t, w, 100) })
-			require.Positive(t, lost())
+			require.Positive(t, faults().Lost)
 		})
 	}
 }
