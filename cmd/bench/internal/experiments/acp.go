@@ -11,7 +11,7 @@ import (
 )
 
 // acpSizes opens a job and a pair of processes as its baseline, and calls point for each size.
-func acpSizes(ctx context.Context, r *run, ranks int, point func(*acpbench.Job, *verbsbench.Pair, int) error) error {
+func acpSizes(ctx context.Context, r *run, ranks int, point func(context.Context, *run, *acpbench.Job, *verbsbench.Pair, int) error) error {
 	sizes := r.Ints("sizes")
 	r.Plan(1 + len(sizes))
 	r.Step("%d ranks", ranks)
@@ -27,7 +27,7 @@ func acpSizes(ctx context.Context, r *run, ranks int, point func(*acpbench.Job, 
 	defer pair.Close()
 	for _, size := range sizes {
 		r.Step("%d B", size)
-		if err := point(job, pair, size); err != nil {
+		if err := point(ctx, r, job, pair, size); err != nil {
 			return err
 		}
 	}
@@ -79,13 +79,7 @@ func init() {
 const copyOverRead = 1.5
 
 func acpGMA(ctx context.Context, r *run) error {
-	err := acpSizes(ctx, r, r.Int("ranks"), func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
-		return acpCopyPoint(ctx, r, job, pair, size)
-	})
-	if err != nil {
-		return err
-	}
-	return nil
+	return acpSizes(ctx, r, r.Int("ranks"), acpCopyPoint)
 }
 
 func acpCopyPoint(ctx context.Context, r *run, job *acpbench.Job, pair *verbsbench.Pair, size int) error {
@@ -138,7 +132,7 @@ const (
 
 func acpBandwidth(ctx context.Context, r *run) error {
 	var best extreme
-	err := acpSizes(ctx, r, 2, func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
+	err := acpSizes(ctx, r, 2, func(ctx context.Context, r *run, job *acpbench.Job, pair *verbsbench.Pair, size int) error {
 		return acpBandwidthPoint(ctx, r, job, pair, size, &best)
 	})
 	if err != nil {
@@ -204,13 +198,7 @@ func init() {
 const immOverSend = 1.3
 
 func acpPingPong(ctx context.Context, r *run) error {
-	err := acpSizes(ctx, r, 2, func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
-		return acpPingPoint(ctx, r, job, pair, size)
-	})
-	if err != nil {
-		return err
-	}
-	return nil
+	return acpSizes(ctx, r, 2, acpPingPoint)
 }
 
 func acpPingPoint(ctx context.Context, r *run, job *acpbench.Job, pair *verbsbench.Pair, size int) error {

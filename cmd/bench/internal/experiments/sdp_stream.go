@@ -217,9 +217,9 @@ func sdpZeroCopy(ctx context.Context, r *run) error {
 	for _, size := range sizes {
 		r.Step("%d B", size)
 		var set seriesSet
-		moved := make([]zeroCopyShare, len(all))
+		moved := make([]sdpbench.Flow, len(all)) // sums of all rounds
 		for i, s := range all {
-			set.addSeries(s.series, moved[i].countingRounds(s.NewStreamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
+			set.addSeries(s.series, countingRounds(&moved[i], s.NewStreamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
 		}
 		at := atSize(size, measure.MegabytesPerSec)
 		samples, _, err := r.measurePoint(ctx, &set, at)
@@ -230,7 +230,7 @@ func sdpZeroCopy(ctx context.Context, r *run) error {
 		for _, d := range sdpbench.FlowControls() {
 			k := all.indexOf(d, zeroCopySuffix)
 			gains[d] = append(gains[d], measure.MedianRatio(samples[k].Figures, samples[all.indexOf(d, "")].Figures))
-			r.Emit(bench.Row{Series: all[k].series, X: at.X, XUnit: at.XUnit, Y: moved[k].zeroCopyPercent(), YUnit: at.YUnit})
+			r.Emit(bench.Row{Series: all[k].series, X: at.X, XUnit: at.XUnit, Y: moved[k].ZeroCopyPercent(), YUnit: at.YUnit})
 		}
 	}
 	for _, d := range sdpbench.FlowControls() {
@@ -244,21 +244,14 @@ func sdpZeroCopy(ctx context.Context, r *run) error {
 	return nil
 }
 
-// A zeroCopyShare accumulates the share of bytes transferred without a copy.
-type zeroCopyShare struct{ bytes, all int64 }
-
-// countingRounds returns the rounds of a streamer, in MB/s.
-func (d *zeroCopyShare) countingRounds(s *sdpbench.Streamer) measure.Round {
+// countingRounds returns the rounds of a streamer, in MB/s. It adds their bytes to sum.
+func countingRounds(sum *sdpbench.Flow, s *sdpbench.Streamer) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := s.Round(ctx)
-		d.bytes += f.ZeroCopy
-		d.all += f.Bytes
+		sum.ZeroCopy += f.ZeroCopy
+		sum.Bytes += f.Bytes
 		return f.MBps(), err
 	}
-}
-
-func (d *zeroCopyShare) zeroCopyPercent() float64 {
-	return 100 * float64(d.bytes) / float64(max(d.all, 1))
 }
 
 // zeroCopyThreshold returns the smallest size from which on every gain is at least 1.

@@ -19,10 +19,8 @@ type Perftest string
 const (
 	IBWriteLat Perftest = "ib_write_lat"
 	IBSendLat  Perftest = "ib_send_lat"
-	IBReadLat  Perftest = "ib_read_lat"
 	IBWriteBW  Perftest = "ib_write_bw"
 	IBSendBW   Perftest = "ib_send_bw"
-	IBReadBW   Perftest = "ib_read_bw"
 )
 
 // RDMADevice returns the kernel's first RDMA device, rxe or a hardware adapter. It returns

@@ -254,15 +254,6 @@ func Call[Req, Resp any](ctx context.Context, g *Group, req Req) ([]Resp, error)
 	return out, nil
 }
 
-// PIDs returns the workers' process ids in rank order.
-func (g *Group) PIDs() []int {
-	pids := make([]int, len(g.procs))
-	for i, p := range g.procs {
-		pids[i] = p.cmd.Process.Pid
-	}
-	return pids
-}
-
 // Close asks every worker to exit, kills those that take longer than grace, and waits until all
 // are reaped. Calls after Close fail with ErrClosed. Close is idempotent.
 func (g *Group) Close() {
